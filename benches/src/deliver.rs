@@ -178,7 +178,7 @@ impl Receiver {
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
                 let came = kept.clone();
-                // A connection that ends is made anew.
+                // A connection that ends is opened again.
                 tokio::spawn(async move { take(stream, &came).await });
             }
         });

@@ -53,7 +53,7 @@ pub(crate) struct Plan<'a> {
     pub(crate) per_second: Option<f64>,
     /// When to stop, unless the script ends before.
     pub(crate) until: Until<'a>,
-    /// Latencies are told for each such time too; the last one may be shorter.
+    /// Latencies are reported for each such interval, too; the last one may be shorter.
     pub(crate) window: Option<Duration>,
 }
 

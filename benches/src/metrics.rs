@@ -1,4 +1,4 @@
-//! What an edge tells of itself on its admin listener.
+//! The metrics of an edge, from its admin listener.
 
 use std::{
     net::SocketAddr,

@@ -1,4 +1,4 @@
-//! Our side: the `waymark` binary as a real process, and what it tells of itself.
+//! Our side: the `waymark` binary as a real process, and what it reports.
 
 use std::{
     fs::File,
@@ -34,7 +34,7 @@ pub(crate) struct Waymark {
     pub(crate) api: SocketAddr,
     /// Short URLs.
     pub(crate) edge: SocketAddr,
-    /// What the process tells of itself.
+    /// What the process reports.
     pub(crate) admin: Admin,
     /// A city database, if it shall have one.
     pub(crate) geoip: Option<PathBuf>,

@@ -9,8 +9,6 @@ use prometheus_client::{
     registry::Registry,
 };
 
-pub use ::jobs::metrics::JobMetrics;
-
 /// Why a request failed with a 5xx.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelValue)]
 pub enum Failure {

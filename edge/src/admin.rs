@@ -207,7 +207,7 @@ fn readings(cache: &EdgeCache, status: &SyncStatus) -> Vec<Reading> {
     let (state, _) = status.state();
     let mut readings = vec![
         Reading::new("applied_rev", "Newest revision applied", cache.position().1 as f64),
-        Reading::new("head_rev", "Newest revision heard of", status.head() as f64),
+        Reading::new("head_rev", "Newest revision known", status.head() as f64),
         Reading::new("ready", "Whether the edge was live once", f64::from(u8::from(status.is_ready()))),
         Reading::new("live", "Whether the stream is live", f64::from(u8::from(state == State::Live))),
         Reading::new("cache_entries", "Keys in the cache", entries as f64),

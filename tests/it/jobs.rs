@@ -255,7 +255,7 @@ const OPEN: &str = "SELECT COUNT(*) FROM jobs WHERE completed_at IS NULL";
 
 /// At the end of every fault run: actions are the entries that succeeded, the log those that failed, the
 /// counters both; nothing of the input is left; and each action is in the log of events once.
-async fn reckon(product: &Product, jobs: &[Expected], more_failures: bool) -> Result<()> {
+async fn check_results(product: &Product, jobs: &[Expected], more_failures: bool) -> Result<()> {
     let location = product.location();
     let mut created = 0;
     for job in jobs {

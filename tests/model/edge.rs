@@ -67,7 +67,7 @@ pub(super) struct Cache {
     pub(super) gate: u8,
     /// Booted, and no contact has lasted until the edge had caught up.
     pub(super) booting: bool,
-    /// Nobody of control is heard while it boots.
+    /// No message of control reaches it while it boots.
     pub(super) alone: bool,
     tail: Tail,
 }

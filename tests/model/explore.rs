@@ -89,13 +89,13 @@ pub(super) enum Seen {
     Refused,
     /// A fill read what it could not use.
     Garbled,
-    /// An edge began from the view, and served a fill before it heard of control.
+    /// An edge began from the view, and served a fill before its first contact with control.
     FromView,
     /// `wait=edges` named the edge.
     Promised,
     /// `wait=edges` was answered without the edge, whose lease had run out.
     LeftOut,
-    /// A heartbeat told of a lost message.
+    /// A heartbeat showed that a message was lost.
     LostTail,
 }
 
@@ -286,7 +286,7 @@ impl Model for Push {
     fn actions(&self, world: &World, actions: &mut Vec<Action>) {
         let Scenario { places, writes, kinds, disk, extra, .. } = self.scenario;
         if world.watch.broken.is_some() {
-            // The path is told; what follows is of no interest.
+            // The path is reported; what follows does not matter.
             return;
         }
         for key in 0..KEYS as u8 {

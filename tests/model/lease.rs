@@ -13,7 +13,7 @@ pub(super) struct Lease {
     pub(super) promised: u8,
     /// The head for which the edge has called itself live, on this connection.
     pub(super) live: u8,
-    /// The stream has swallowed events: nothing tells that but a heartbeat.
+    /// The stream lost events: only a heartbeat shows that.
     pub(super) is_lossy: bool,
 }
 
@@ -31,7 +31,7 @@ impl Lease {
         (self.told, self.is_valid) = (told.max(self.told), true);
     }
 
-    /// Nothing was heard for the time of a lease.
+    /// No message came for the time of a lease.
     pub(super) fn expire(&mut self) {
         self.is_valid = false;
     }

@@ -41,7 +41,7 @@ pub(super) struct Rule {
     pub(super) terms_fence: bool,
     /// Scripts of a rebuild check that Redis still has what they wrote before.
     pub(super) rebuild_counts: bool,
-    /// Control's answer to a lookup tells its epoch.
+    /// Control's answer to a lookup has its epoch.
     pub(super) lookup_tells_epoch: bool,
     /// The disk snapshot takes `applied` before it reads entries.
     pub(super) disk_applied_first: bool,

@@ -93,7 +93,7 @@ impl Watch {
         }
     }
 
-    /// The edge heard of control, or applied something.
+    /// The edge was in contact with control, or applied something.
     pub(super) fn follow(&mut self, before: &Cache, after: &Cache) {
         if after.alone {
             return;

@@ -223,7 +223,7 @@ pub fn free_port() -> Result<u16> {
 /// It is gone.
 pub fn signal(pid: u32, name: &str) -> Result<()> {
     let mut kill = Command::new("kill");
-    // That it is gone is told below.
+    // The check below reports that it is gone.
     let status = kill.args([&format!("-{name}"), &pid.to_string()]).stderr(Stdio::null()).status()?;
     if !status.success() {
         bail!("cannot send {name} to {pid}");

@@ -71,7 +71,7 @@ pub(crate) fn run(is_refresh: bool) -> Result<()> {
     }
     ensure!(
         off.is_empty(),
-        "more than {tolerance} % away from benches/counts.json: {}; if that is meant, write it anew with \
+        "more than {tolerance} % away from benches/counts.json: {}; if that is intended, refresh it with \
          `cargo bench --profile count -p benches --no-default-features --bench count -- --refresh`",
         off.join(", ")
     );

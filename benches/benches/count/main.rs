@@ -4,7 +4,7 @@
 //! ```text
 //! count='cargo bench --profile count -p benches --no-default-features --bench count'
 //! $count                  the gate: counts, compared with counts.json
-//! $count -- --refresh     writes counts.json anew
+//! $count -- --refresh     rewrites counts.json
 //! $count -- --region X    one region, to run below valgrind by hand
 //! ```
 //!

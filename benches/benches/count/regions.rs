@@ -201,7 +201,7 @@ impl Drop for Running {
     fn drop(&mut self) {
         self.stop.cancel();
         if let Some(helpers) = self.helpers.take() {
-            // Its fault is told by its own panic.
+            // Its own panic reports the fault.
             let _ = helpers.join();
         }
     }

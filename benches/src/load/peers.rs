@@ -63,7 +63,7 @@ pub(crate) struct Peer {
     pub(crate) host: Option<&'static str>,
     /// What it answers.
     pub(crate) answers: Answers,
-    /// What ours tells of itself.
+    /// What our process reports.
     pub(crate) admin: Option<Admin>,
     /// Whether every link must be held before it is measured.
     pub(crate) is_replica: bool,
@@ -76,7 +76,7 @@ impl Peer {
     pub(crate) fn set_awake(&self, is_awake: bool) -> Result<()> {
         self.server.signal(if is_awake { "CONT" } else { "STOP" })?;
         match self.admin {
-            // After a sleep it hears of control again within a heartbeat.
+            // After a sleep the next heartbeat of control reaches it.
             Some(admin) if is_awake => admin.wait_live(self.is_replica, AWAKE),
             Some(_) | None => Ok(()),
         }

@@ -20,7 +20,7 @@ use crate::{links::Links, process};
 
 /// Bytes of memory that a link takes at the most while a replica is restarted from disk, with room.
 const MEMORY: u64 = 110;
-/// Bytes on disk, twice while the file is written anew.
+/// Bytes on disk, twice while the file is rewritten.
 const DISK: u64 = 200;
 /// What goes to everything else.
 const SPARE: u64 = 2 << 30;

@@ -304,7 +304,7 @@ impl Control {
                         lock(&self.acked).insert(edge.clone(), applied);
                         self.acks.notify_all();
                     }
-                    ToControl::Resync { reason, .. } => bail!("{edge} wants the stream anew: {reason}"),
+                    ToControl::Resync { reason, .. } => bail!("{edge} asks to restart the stream: {reason}"),
                 }
             }
             io.write_all(&out).await?;

@@ -149,7 +149,7 @@ impl Edge {
                 Ok(0) => bail!("the stream ended"),
                 Ok(count) => {
                     self.decoder.buffer.extend_from_slice(&bytes[..count]);
-                    // What fits is all there is: the next readiness tells of more.
+                    // What fits is all there is: more comes with the next readiness.
                     if count < bytes.len() {
                         break;
                     }

@@ -271,7 +271,7 @@ impl Feed {
     /// Is woken by other replicas.
     async fn listen(&self) {
         while let Err(error) = self.hear().await {
-            tracing::debug!(%error, "wake-ups of other replicas are not heard");
+            tracing::debug!(%error, "wake-ups of other replicas are not received");
             tokio::time::sleep(FAILURE_PAUSE).await;
         }
     }
@@ -301,7 +301,7 @@ impl Feed {
                         rows: KEPT_ROWS,
                         at_most_since: UnixMillis(now - KEPT_AT_MOST_MS),
                     };
-                    let mut tx = self.0.db.begin(&Ctx::background()).await?;
+                    let mut tx = self.0.db.begin(&Ctx::default()).await?;
                     let gone = event_log::trim(&mut tx, keep, TRIM_STEP).await?;
                     tx.commit().await?;
                     Ok::<u64, StoreError>(gone)

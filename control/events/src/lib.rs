@@ -1,6 +1,6 @@
 //! Webhooks, reactions, connections and what subscribers of the event log may see.
 //!
-//! Invariants: A delivery is planned in the transaction of the event that it tells of. A subscriber sees only what
+//! Invariants: A delivery is planned in the transaction of its event. A subscriber sees only what
 //! its key may read.
 
 pub mod channels;

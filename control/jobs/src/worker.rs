@@ -174,7 +174,7 @@ async fn let_go(
     let begun = Instant::now();
     loop {
         let released = async {
-            let mut tx = state.db.begin(&Ctx::background()).await?;
+            let mut tx = state.db.begin(&Ctx::default()).await?;
             let released = job_leases::release(&mut tx, claimed, pause).await?;
             tx.commit().await?;
             Ok(released)
@@ -196,7 +196,7 @@ async fn claim(state: &JobState, phase: Phase) -> Result<Option<Claimed>, StoreE
     if !is_ready {
         return Ok(None);
     }
-    let mut tx = state.db.begin(&Ctx::background()).await?;
+    let mut tx = state.db.begin(&Ctx::default()).await?;
     let claimed = job_leases::claim(&mut tx, phase).await?;
     tx.commit().await?;
     Ok(claimed)

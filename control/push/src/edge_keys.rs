@@ -126,7 +126,7 @@ pub async fn create(
 /// # Errors
 /// The database failed; [`StoreError::Unique`] for an existing key, even if it is revoked.
 pub async fn add(db: &Db, clock: &dyn Clock, edge: &str, key: &str) -> Result<i64, ServiceError> {
-    let mut tx = db.begin(&Ctx::background()).await?;
+    let mut tx = db.begin(&Ctx::default()).await?;
     let seq = edge_keys::insert(&mut tx, edge, &hash_key(key), clock.now().0).await?;
     tx.commit().await?;
     Ok(seq)
@@ -134,7 +134,7 @@ pub async fn add(db: &Db, clock: &dyn Clock, edge: &str, key: &str) -> Result<i6
 
 /// Revokes a key by its number; returns whether it was valid until now.
 pub async fn revoke(db: &Db, clock: &dyn Clock, seq: i64) -> Result<bool, StoreError> {
-    let mut tx = db.begin(&Ctx::background()).await?;
+    let mut tx = db.begin(&Ctx::default()).await?;
     let revoked = edge_keys::revoke(&mut tx, seq, clock.now().0).await?;
     tx.commit().await?;
     Ok(revoked)
@@ -142,7 +142,7 @@ pub async fn revoke(db: &Db, clock: &dyn Clock, seq: i64) -> Result<bool, StoreE
 
 /// Revokes every key of an edge; returns how many there were.
 pub async fn revoke_all(db: &Db, clock: &dyn Clock, edge: &str) -> Result<u64, StoreError> {
-    let mut tx = db.begin(&Ctx::background()).await?;
+    let mut tx = db.begin(&Ctx::default()).await?;
     let revoked = edge_keys::revoke_all(&mut tx, edge, clock.now().0).await?;
     tx.commit().await?;
     Ok(revoked)

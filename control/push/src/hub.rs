@@ -281,7 +281,7 @@ impl Hub {
     /// in this history, in which revisions are used twice; it ends for every replica.
     async fn end_history(&self, epoch: &Epoch, hello: &Hello) -> StoreError {
         let ended = async {
-            let mut tx = self.0.db.begin(&Ctx::background()).await?;
+            let mut tx = self.0.db.begin(&Ctx::default()).await?;
             let ended = log::end_history(&mut tx, epoch, hello.applied).await?;
             tx.commit().await?;
             Ok::<_, StoreError>(ended)
@@ -356,7 +356,7 @@ impl Hub {
     pub async fn compact(&self, clock: &dyn Clock) -> Result<u64, StoreError> {
         let mut deleted = 0;
         loop {
-            let mut tx: Tx = self.0.db.begin(&Ctx::background()).await?;
+            let mut tx: Tx = self.0.db.begin(&Ctx::default()).await?;
             let step = log::compact(&mut tx, clock.now().0 - KEPT_MS, KEPT_REVS, COMPACT_STEP).await?;
             tx.commit().await?;
             deleted += step;

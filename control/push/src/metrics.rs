@@ -49,7 +49,7 @@ impl StreamMetrics {
             ("wait_edges_expired", "wait=edges that ended at its deadline", &self.waits_expired),
             ("log_read_failures", "Times the change log could not be read", &self.read_failures),
             ("log_compacted_revs", "Revisions deleted from the change log", &self.compacted),
-            ("edge_resyncs", "Times an edge asked for the stream anew", &self.resyncs),
+            ("edge_resyncs", "Times an edge asked to restart the stream", &self.resyncs),
             ("edge_rejected", "Changes that an edge refused", &self.rejected),
         ] {
             registry.register(name, help, counter.clone());

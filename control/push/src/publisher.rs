@@ -206,7 +206,7 @@ impl Publisher {
     }
 
     async fn acquire(&self) -> Result<Option<Lease>, StoreError> {
-        let mut tx = self.db.begin(&Ctx::background()).await?;
+        let mut tx = self.db.begin(&Ctx::default()).await?;
         let lease = publishers::acquire(&mut tx, &self.config.region, &self.config.owner, LEASE).await?;
         tx.commit().await?;
         Ok(lease)
@@ -231,7 +231,7 @@ impl Publisher {
     /// Releases the lease: at shutdown, and if this replica cannot reach Redis but others may.
     async fn release(&self, lease: &Lease) {
         let released = async {
-            let mut tx = self.db.begin(&Ctx::background()).await?;
+            let mut tx = self.db.begin(&Ctx::default()).await?;
             publishers::release(&mut tx, lease).await?;
             tx.commit().await
         };
@@ -330,7 +330,7 @@ impl Publisher {
 
     /// Renews the lease, and checks that the log still has the epoch that is followed.
     async fn renew(&self, lead: &mut Lead) -> Result<(), Fault> {
-        let mut tx = self.db.begin(&Ctx::background()).await?;
+        let mut tx = self.db.begin(&Ctx::default()).await?;
         let renewed = publishers::renew(&mut tx, &lead.lease, LEASE).await?;
         let head = log::load_head(&mut tx).await?;
         tx.commit().await?;
@@ -374,7 +374,7 @@ impl Publisher {
     }
 
     async fn raise(&self, lead: &mut Lead) -> Result<(), Fault> {
-        let mut tx = self.db.begin(&Ctx::background()).await?;
+        let mut tx = self.db.begin(&Ctx::default()).await?;
         let raised = publishers::raise(&mut tx, &lead.lease, lead.view.highest_term()).await?;
         tx.commit().await?;
         lead.lease = raised.ok_or(Fault::Deposed)?;
@@ -390,7 +390,7 @@ impl Publisher {
             // A term of its own: no step of another rebuild is taken for one of this.
             self.raise(lead).await?;
             let term = lead.lease.term;
-            tracing::info!(region = self.config.region, term, reason, "the view is made anew");
+            tracing::info!(region = self.config.region, term, reason, "the view is rebuilt");
             self.stats.rebuilds.inc();
             match self.rebuild_once(lead).await {
                 Ok(()) => {}
@@ -401,7 +401,7 @@ impl Publisher {
                 Err(fault) => return Err(fault),
             }
             if let Some(asked) = asked {
-                let mut tx = self.db.begin(&Ctx::background()).await?;
+                let mut tx = self.db.begin(&Ctx::default()).await?;
                 publishers::rebuilt(&mut tx, &lead.lease, asked).await?;
                 tx.commit().await?;
                 lead.asked = None;
@@ -485,7 +485,7 @@ impl Holding<'_> {
         if self.renewed.elapsed() < RENEW {
             return Ok(());
         }
-        let mut tx = self.publisher.db.begin(&Ctx::background()).await?;
+        let mut tx = self.publisher.db.begin(&Ctx::default()).await?;
         let renewed = publishers::renew(&mut tx, &self.lease, LEASE).await?;
         tx.commit().await?;
         self.renewed = Instant::now();

@@ -209,7 +209,7 @@ impl Replica {
     /// Opens a session of an edge, above all that it had at any replica.
     pub(super) async fn open(&self, db: &Db, hello: &Hello) -> Result<Opened, StoreError> {
         for _ in 0..ATTEMPTS {
-            let mut tx = db.begin(&Ctx::background()).await?;
+            let mut tx = db.begin(&Ctx::default()).await?;
             edge_leases::relax(&mut tx).await?;
             let opened = edge_leases::open(&mut tx, &self.id, hello, LEASE).await?;
             if self.replicas() > 1 {
@@ -354,7 +354,7 @@ impl Replica {
 
     /// Renews the lease of this replica and publishes what is due.
     async fn hold(&self, hub: &Hub, count: u64) -> Result<(), StoreError> {
-        let mut tx = self.db(hub).begin(&Ctx::background()).await?;
+        let mut tx = self.db(hub).begin(&Ctx::default()).await?;
         edge_leases::relax(&mut tx).await?;
         edge_leases::hold(&mut tx, &self.id, HELD).await?;
         if count.is_multiple_of(FORGET_EVERY) {
@@ -370,7 +370,7 @@ impl Replica {
         if leases.is_empty() && !calls {
             return Ok(());
         }
-        let mut tx = self.db(hub).begin(&Ctx::background()).await?;
+        let mut tx = self.db(hub).begin(&Ctx::default()).await?;
         edge_leases::relax(&mut tx).await?;
         if !leases.is_empty() {
             edge_leases::renew(&mut tx, &self.id, &leases).await?;
@@ -418,7 +418,7 @@ impl Replica {
     }
 
     async fn call(&self, hub: &Hub, what: Call) -> Result<(), StoreError> {
-        let mut tx = self.db(hub).begin(&Ctx::background()).await?;
+        let mut tx = self.db(hub).begin(&Ctx::default()).await?;
         edge_leases::relax(&mut tx).await?;
         call(&mut tx, &self.text(what)).await?;
         tx.commit().await
@@ -432,7 +432,7 @@ impl Replica {
     async fn leave(&self, hub: &Hub) {
         let left = async {
             self.tell(hub, true).await?;
-            let mut tx = self.db(hub).begin(&Ctx::background()).await?;
+            let mut tx = self.db(hub).begin(&Ctx::default()).await?;
             edge_leases::leave(&mut tx, &self.id).await?;
             tx.commit().await
         };

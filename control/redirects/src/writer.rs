@@ -229,7 +229,7 @@ impl WriterTask {
 
 /// A transaction that holds the order of changes.
 async fn begin(db: &Db) -> Result<Tx, StoreError> {
-    let mut tx = db.begin(&Ctx::background()).await?;
+    let mut tx = db.begin(&Ctx::default()).await?;
     log::lock(&mut tx).await?;
     Ok(tx)
 }

@@ -91,7 +91,7 @@ pub async fn find_keys(conn: &mut Conn) -> Result<BTreeSet<KeyId>, StoreError> {
 /// What [`rotate`] did.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rotated {
-    /// Values that were encrypted anew.
+    /// Values that were encrypted again.
     pub changed: usize,
     /// Values that were encrypted with the current key already.
     pub unchanged: usize,
@@ -107,7 +107,7 @@ pub async fn rotate(
     random: &dyn Random,
     at_ms: i64,
 ) -> Result<Rotated, SecretsError> {
-    let mut tx = db.begin(&Ctx::background()).await?;
+    let mut tx = db.begin(&Ctx::default()).await?;
     load(&mut tx, keys, random, at_ms).await?;
     tx.commit().await?;
     let rows = store::list(&mut db.read().await?).await?;
@@ -118,7 +118,7 @@ pub async fn rotate(
             continue;
         }
         let fresh = seal(keys, random, &name, &open(keys, &name, &value)?)?;
-        let mut tx = db.begin(&Ctx::background()).await?;
+        let mut tx = db.begin(&Ctx::default()).await?;
         // If it was exchanged meanwhile, another rotation did it.
         done.changed += usize::from(store::exchange(&mut tx, &name, &value, &fresh).await?);
         tx.commit().await?;

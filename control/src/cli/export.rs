@@ -43,7 +43,7 @@ pub(super) struct Args {
     /// Id of the account [default: every account]
     #[arg(long, value_name = "ID")]
     account: Option<String>,
-    /// Write the files anew that are there
+    /// Overwrite files that exist
     #[arg(long)]
     again: bool,
     #[command(flatten)]

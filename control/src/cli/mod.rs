@@ -65,7 +65,7 @@ enum Command {
     /// Each day of UTC by which an action was made becomes account=ID/DATE.ndjson.gz, a line for each action as the
     /// API shows it, with its context. Days whose file is there are passed over: run it each day.
     Export(export::Args),
-    /// Have the view that edges read in Redis made anew; the running replicas do it.
+    /// Have the view that edges read in Redis rebuilt; the running replicas do it.
     RebuildEdges {
         /// The region whose view it is [default: every region]
         #[arg(long, value_name = "NAME")]
@@ -167,7 +167,7 @@ async fn migrate(place: Place, file: SecretKeyFile) -> Result<ExitCode, Failure>
 
 async fn rebuild_edges(region: Option<String>, place: Place) -> Result<ExitCode, Failure> {
     let db = connect(place).await?;
-    let mut tx = db.begin(&Ctx::background()).await.map_err(failed)?;
+    let mut tx = db.begin(&Ctx::default()).await.map_err(failed)?;
     let regions = publishers::request_rebuild(&mut tx, region.as_deref()).await.map_err(failed)?;
     tx.commit().await.map_err(failed)?;
     db.close().await;
@@ -175,7 +175,7 @@ async fn rebuild_edges(region: Option<String>, place: Place) -> Result<ExitCode,
         say("No region is known by that name: one is once a replica has run for it.");
         return Ok(ExitCode::from(1));
     }
-    say(&format!("The view is made anew in: {}.", regions.join(", ")));
+    say(&format!("The view is being rebuilt in: {}.", regions.join(", ")));
     Ok(ExitCode::SUCCESS)
 }
 

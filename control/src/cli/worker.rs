@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use platform::settings::{check_plain, listen_or_off, log_format};
+use platform::settings::{Log, check_plain, listen_or_off};
 use shared::client_address::TrustedProxies;
 use tokio_util::sync::CancellationToken;
 
@@ -44,12 +44,8 @@ pub(super) struct Args {
     /// Where /live, /ready and /metrics are, such as 127.0.0.1:8092 [default: off]
     #[arg(long, env = "WAYMARK_WORKER_ADMIN_LISTEN", value_name = "ADDR:PORT|off")]
     admin_listen: Option<String>,
-    /// What to log, as error, warn, info, debug, trace or a filter such as info,control=debug
-    #[arg(long, env = "RUST_LOG", value_name = "FILTER", default_value = "info")]
-    log: String,
-    /// Form of the log: text or json [default: text]
-    #[arg(long, env = "WAYMARK_LOG_FORMAT", value_name = "FORMAT")]
-    log_format: Option<String>,
+    #[command(flatten)]
+    logging: Log,
 }
 
 /// What a worker has before it opens the database.
@@ -60,7 +56,7 @@ fn start(args: &Args) -> Result<Started, Failure> {
     let files = args.place.files(args.files_url.clone())?;
     let key_file = args.place.secret_key_file(args.secret_key_file.clone())?;
     secret_key_file::read(&key_file)?;
-    let format = log_format(args.log_format.as_deref())?;
+    let format = args.logging.form()?;
     let key = "WAYMARK_WORKER_ADMIN_LISTEN";
     let admin = listen_or_off(key, args.admin_listen.as_deref(), None)?;
     if let Some(address) = admin {
@@ -68,7 +64,7 @@ fn start(args: &Args) -> Result<Started, Failure> {
     }
     let admin = admin.map(|address| serve::bind(key, address)).transpose()?;
     let telemetry = telemetry::start(&telemetry::Settings {
-        filter: &args.log,
+        filter: args.logging.filter(),
         format,
         otlp_url: None,
         service: "control-worker",

@@ -2,9 +2,7 @@
 
 use std::{net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
-use platform::settings::{
-    check_plain, listen, listen_or_off, log_format, loopback, name, number, public_url, truth,
-};
+use platform::settings::{check_plain, listen, listen_or_off, loopback, name, number, public_url, truth};
 use shared::{
     client_address::TrustedProxies,
     short_url::Scheme,
@@ -153,8 +151,8 @@ impl Config {
             region: name("WAYMARK_REGION", settings.region.as_deref().unwrap_or("main"))?.into(),
             files: files(settings.files_url.as_deref())?,
             secret_key_file: secret_key_file::required(settings.secret_key_file)?,
-            log: settings.logging.log.unwrap_or_else(|| "info".to_owned()),
-            log_format: log_format(settings.logging.log_format.as_deref())?,
+            log: settings.logging.filter().to_owned(),
+            log_format: settings.logging.form()?,
             otlp_url: settings.otlp_url,
         };
         config.check()?;

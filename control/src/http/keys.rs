@@ -218,7 +218,7 @@ pub(super) async fn revoke(
     Ok(keys::revoke(&app, &caller, &id, info.client).await?)
 }
 
-/// How long a key shall work beside the one that replaces it, in seconds.
+/// How long a key shall work beside the one that replaces it, in milliseconds.
 pub(super) fn overlap(body: &Value) -> Result<u32, ApiError> {
     parse_overlap(body).map_err(|faults| ApiError::faults(Code::Invalid, faults))
 }

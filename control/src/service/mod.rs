@@ -132,7 +132,7 @@ pub async fn prepare(
     let mut epoch = [0; 16];
     random.fill(&mut epoch)?;
     let epoch = shared::id::ActionId::new(now, epoch).to_string();
-    let mut tx = db.begin(&Ctx::background()).await?;
+    let mut tx = db.begin(&Ctx::default()).await?;
     let history = crate::store::dialect::find_history_id(&mut tx).await?;
     log::bind(&mut tx, &epoch, history.as_deref().unwrap_or(history_file_id)).await?;
     let (loaded, were_plain) = ::secrets::load(&mut tx, keys, random, now).await?;

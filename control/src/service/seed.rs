@@ -55,7 +55,7 @@ pub async fn seed(
     puts_first: bool,
 ) -> Result<Seeded, ServiceError> {
     let now = clock.now().0;
-    let mut tx = db.begin(&Ctx::background()).await?;
+    let mut tx = db.begin(&Ctx::default()).await?;
     // Of two concurrent first starts on one Postgres, the second finds what the first created.
     log::lock(&mut tx).await?;
     let found = accounts::find_first(&mut tx).await?;
@@ -138,7 +138,7 @@ pub async fn create_account(
     new: NewAccount,
 ) -> Result<Option<Seeded>, ServiceError> {
     let now = clock.now().0;
-    let mut tx = db.begin(&Ctx::background()).await?;
+    let mut tx = db.begin(&Ctx::default()).await?;
     log::lock(&mut tx).await?;
     let first_start = accounts::find_first(&mut tx).await?.is_none();
     if new.only_first && !first_start {
@@ -170,7 +170,7 @@ pub async fn add_domains(
     account: Option<AccountId>,
     domains: &[ShortDomain],
 ) -> Result<usize, ServiceError> {
-    let mut tx = db.begin(&Ctx::background()).await?;
+    let mut tx = db.begin(&Ctx::default()).await?;
     log::lock(&mut tx).await?;
     let account = find_account(&mut tx, account).await?;
     let count = give_domains(&mut tx, account, domains, clock.now().0).await?;
@@ -214,7 +214,7 @@ pub async fn change_domain(
     account: Option<AccountId>,
     domain: ShortDomain,
 ) -> Result<(), ServiceError> {
-    let mut tx = db.begin(&Ctx::background()).await?;
+    let mut tx = db.begin(&Ctx::default()).await?;
     log::lock(&mut tx).await?;
     let account = find_account(&mut tx, account).await?;
     let known = accounts::list_domains(&mut tx, account).await?;
@@ -257,7 +257,7 @@ pub async fn change_account(
     account: Option<AccountId>,
     change: AccountChange,
 ) -> Result<(), ServiceError> {
-    let mut tx = db.begin(&Ctx::background()).await?;
+    let mut tx = db.begin(&Ctx::default()).await?;
     let id = find_account(&mut tx, account).await?;
     let account = tenants::find_account_locked(&mut tx, id)
         .await?

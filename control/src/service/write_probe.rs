@@ -74,14 +74,14 @@ pub async fn probe(app: &App, id: i64, limit: Duration) -> bool {
 }
 
 async fn write(app: &App, id: i64) -> Result<(), StoreError> {
-    let mut tx = app.db.begin(&Ctx::background()).await?;
+    let mut tx = app.db.begin(&Ctx::default()).await?;
     write_probe::write(&mut tx, id, app.clock.now(), &FILLER).await?;
     tx.commit().await
 }
 
 /// Deletes the rows of processes that are gone.
 pub async fn forget(app: &App, silence_ms: i64) -> Result<(), StoreError> {
-    let mut tx = app.db.begin(&Ctx::background()).await?;
+    let mut tx = app.db.begin(&Ctx::default()).await?;
     write_probe::forget(&mut tx, UnixMillis(app.clock.now().0 - silence_ms)).await?;
     tx.commit().await
 }

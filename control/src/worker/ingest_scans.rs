@@ -70,7 +70,7 @@ async fn ingest_part(app: &App, part: Part<'_>) -> Result<ScanReceipt, ServiceEr
     let end = part.first_seq + part.records.len() as u64;
     // All that takes time happens before the transaction: it may hold the only writer.
     let scans = read(app, part).await?;
-    let mut tx = app.db.begin(&Ctx::background()).await?;
+    let mut tx = app.db.begin(&Ctx::default()).await?;
     let next = scans::lock_cursor(&mut tx, part.edge, part.boot).await?;
     if end <= next {
         app.intake.repeated.fetch_add(part.records.len() as u64, Ordering::Relaxed);

@@ -78,7 +78,7 @@ pub async fn run(app: Arc<App>, shutdown: CancellationToken) {
 
 /// Bytes that the database takes on its disk.
 pub async fn size(app: &App) -> Result<i64, StoreError> {
-    let mut tx = app.db.begin(&Ctx::background()).await?;
+    let mut tx = app.db.begin(&Ctx::default()).await?;
     let bytes = database::size(&mut tx).await?;
     tx.commit().await?;
     Ok(bytes)
@@ -92,7 +92,7 @@ pub async fn clean(app: &App) -> Result<(u64, u64), StoreError> {
     let revisions = app.hub.compact(&*app.clock).await?;
     let mut answers = 0;
     loop {
-        let mut tx = app.db.begin(&Ctx::background()).await?;
+        let mut tx = app.db.begin(&Ctx::default()).await?;
         let step = idempotency::purge(&mut tx, app.clock.now().0, PURGE_STEP).await?;
         tx.commit().await?;
         answers += step;
@@ -102,7 +102,7 @@ pub async fn clean(app: &App) -> Result<(u64, u64), StoreError> {
     }
     loop {
         let before = UnixMillis(app.clock.now().0 - MESSAGES_MS);
-        let mut tx = app.db.begin(&Ctx::background()).await?;
+        let mut tx = app.db.begin(&Ctx::default()).await?;
         let (step, pending) = webhook_messages::purge(&mut tx, before, MESSAGES_STEP).await?;
         tx.commit().await?;
         app.events.webhooks.metrics.expired.inc_by(pending);

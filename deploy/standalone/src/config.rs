@@ -13,9 +13,7 @@ use control::{
     },
     service::{capacity::CapacityLimits, limiter::Limits},
 };
-use platform::settings::{
-    check_plain, listen, listen_or_off, log_format, loopback, number, public_url, truth,
-};
+use platform::settings::{check_plain, listen, listen_or_off, loopback, number, public_url, truth};
 use shared::{client_address::TrustedProxies, short_url::Scheme};
 
 mod lan;
@@ -233,8 +231,8 @@ impl Config {
             database: database(settings.database_url.as_deref(), &defaults.data_dir)?,
             secret_key_file: settings.secret_key_file.map(PathBuf::from),
             files: file_store(settings.files_url.as_deref())?.unwrap_or(defaults.files),
-            log: settings.logging.log.unwrap_or(defaults.log),
-            log_format: log_format(settings.logging.log_format.as_deref())?,
+            log: settings.logging.filter().to_owned(),
+            log_format: settings.logging.form()?,
             otlp_url: settings.otlp_url,
             data_dir: defaults.data_dir,
         };

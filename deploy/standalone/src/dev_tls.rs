@@ -1,6 +1,6 @@
 //! A local CA and certificates for trying TLS on one machine (`WAYMARK_DEV_TLS`).
 //!
-//! The CA stays for ten years, so that it is trusted once; the certificate is made anew when the short
+//! The CA stays for ten years, so that it is trusted once; the certificate is made again when the short
 //! domains change or a week is left of it.
 
 use std::{
@@ -27,7 +27,7 @@ const CA_DAYS: u32 = 3_650;
 /// What public CAs give today; clients refuse more than 825.
 const LEAF_DAYS: u32 = 90;
 
-/// A certificate with less than this left is made anew at the next start.
+/// A certificate with less than this left is made again at the next start.
 const RENEW_DAYS: u32 = 7;
 
 /// Names that every development certificate holds.
@@ -94,7 +94,7 @@ pub fn prepare<'a>(
     params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
     params.use_authority_key_identifier_extension = true;
     let certificate = params.signed_by(&key, &authority)?;
-    // The note goes first and comes last: a start that is cut short makes all of it anew.
+    // The note goes first and comes last: a start that is cut short makes all of it again.
     if let Err(error) = fs::remove_file(&made)
         && error.kind() != io::ErrorKind::NotFound
     {

@@ -3,7 +3,7 @@
 use std::{net::SocketAddr, num::NonZeroU32, path::PathBuf, sync::Arc, time::Duration};
 
 use platform::settings::{
-    ConfigError, LogFormat, check_plain, listen_or_off, log_format, loopback, name, number, public_url,
+    ConfigError, LogFormat, check_plain, listen_or_off, loopback, name, number, public_url,
 };
 use shared::wire::view::MAX_SHARDS;
 
@@ -149,8 +149,8 @@ impl Config {
             behind_tls_proxy,
             certificates: certificates.transpose()?,
             geo,
-            log: settings.logging.log.unwrap_or_else(|| "info".to_owned()),
-            log_format: log_format(settings.logging.log_format.as_deref())?,
+            log: settings.logging.filter().to_owned(),
+            log_format: settings.logging.form()?,
         };
         config.check()?;
         Ok(config)

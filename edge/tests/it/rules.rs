@@ -246,7 +246,7 @@ async fn unusable_rules_leave_the_old_ones() {
 
     // An edge that begins with such rules says so, and serves as if there were none.
     let edge = Running::start(&control, folder.path(), None, |_| {}).await;
-    eventually("the refusal is told", || control.rejected().len() == 2).await;
+    eventually("the refusal is reported", || control.rejected().len() == 2).await;
     edge.assert_leads("ABC", OWN).await;
     control.acked(control.put_rules(&to("https://example.com/new"))).await;
     edge.assert_leads("ABC", "https://example.com/new").await;

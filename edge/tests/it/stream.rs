@@ -85,7 +85,7 @@ async fn a_lost_message_causes_a_resync() {
     control.acked(control.put("ABC", "https://example.com/1")).await;
     edge.assert_leads("ABC", "https://example.com/1").await;
     control.faults(|faults| faults.lost_events = 1);
-    // The last message: only the heartbeat tells that it is missing.
+    // The last message: only the heartbeat shows that it is missing.
     control.acked(control.put("ABC", "https://example.com/2")).await;
     edge.assert_leads("ABC", "https://example.com/2").await;
     assert_eq!(control.resyncs(), 1);
@@ -97,7 +97,7 @@ async fn a_silent_stream_is_closed_and_resumed() {
     let (control, edge, _folder) = edge().await;
     control.acked(control.put("ABC", "https://example.com/1")).await;
     control.faults(|faults| faults.is_silent = true);
-    eventually("the watchdog connects anew", || control.hellos().len() >= 2).await;
+    eventually("the watchdog reconnects", || control.hellos().len() >= 2).await;
     control.faults(|faults| faults.is_silent = false);
     let again = control.hellos().remove(1);
     assert_eq!((again.epoch.as_deref(), again.applied), (Some("first"), 1));

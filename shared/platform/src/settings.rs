@@ -60,20 +60,6 @@ pub fn log_filter(filter: &str, part: &str, crates: &[&str]) -> String {
     directives.collect::<Vec<_>>().join(",")
 }
 
-/// The form of the log; unset is text.
-///
-/// # Errors
-/// It is unknown.
-pub fn log_format(text: Option<&str>) -> Result<LogFormat, ConfigError> {
-    match text {
-        None | Some("text") => Ok(LogFormat::Text),
-        Some("json") => Ok(LogFormat::Json),
-        Some(other) => {
-            Err(ConfigError::new("WAYMARK_LOG_FORMAT", format!("{other:?} is neither text nor json")))
-        }
-    }
-}
-
 /// An address of this machine alone.
 #[must_use]
 pub const fn loopback(port: u16) -> SocketAddr {
@@ -261,7 +247,8 @@ pub fn with_file<T: Serialize + DeserializeOwned>(here: &T, path: Option<&str>) 
     let wrong = |reason: String| ConfigError::new("WAYMARK_CONFIG", reason);
     let here = serde_json::to_value(here).map_err(|error| wrong(error.to_string()))?;
     let Value::Object(here) = here else { return Err(wrong("settings have names".to_owned())) };
-    let mut texts = BTreeMap::new();
+    let said = |text: &str| Some(text.trim()).filter(|text| !text.is_empty()).map(Value::from);
+    let mut texts = serde_json::Map::new();
     if let Some(path) = path.filter(|path| !path.is_empty()) {
         let text =
             std::fs::read_to_string(path).map_err(|error| wrong(format!("cannot read {path}: {error}")))?;
@@ -273,12 +260,9 @@ pub fn with_file<T: Serialize + DeserializeOwned>(here: &T, path: Option<&str>) 
         if let Some(key) = file.keys().find(|key| !here.contains_key(*key)) {
             return Err(wrong(format!("{path}: {key} is not a setting of this program")));
         }
-        texts.extend(file.into_iter().map(|(key, Text(text))| (key, text)));
+        texts.extend(file.into_iter().filter_map(|(key, Text(text))| Some((key, said(&text)?))));
     }
-    let said = here.into_iter().filter_map(|(key, value)| Some((key, value.as_str()?.to_owned())));
-    texts.extend(said.filter(|(_, text)| !text.trim().is_empty()));
-    let texts = texts.into_iter().filter(|(_, text)| !text.trim().is_empty());
-    let texts = texts.map(|(key, text)| (key, Value::from(text.trim()))).collect();
+    texts.extend(here.into_iter().filter_map(|(key, value)| Some((key, said(value.as_str()?)?))));
     serde_json::from_value(Value::Object(texts)).map_err(|error| wrong(error.to_string()))
 }
 
@@ -327,7 +311,7 @@ pub struct Network {
     pub behind_tls_proxy: Option<String>,
 
     /// Proxies that may name the client, as addresses or networks separated by commas, such as
-    /// 127.0.0.1,10.0.0.0/8; edges need not be named, they show their key [default: none]
+    /// 127.0.0.1,10.0.0.0/8 [default: none]
     #[arg(long, env = "WAYMARK_TRUSTED_PROXIES", value_name = "CIDR,…")]
     pub trusted_proxies: Option<String>,
 
@@ -360,13 +344,36 @@ impl Network {
 /// What a binary logs: settings that all binaries have.
 #[derive(Debug, Default, Clone, clap::Args, Serialize, Deserialize)]
 pub struct Log {
-    /// What to log, as error, warn, info, debug, trace or a filter such as info,edge=debug [default: info]
+    /// What to log, as error, warn, info, debug, trace or a filter such as info,control=debug,edge=debug
+    /// [default: info]
     #[arg(long, env = "RUST_LOG", value_name = "FILTER")]
     pub log: Option<String>,
 
     /// Form of the log: text or json [default: text]
     #[arg(long, env = "WAYMARK_LOG_FORMAT", value_name = "FORMAT")]
     pub log_format: Option<String>,
+}
+
+impl Log {
+    /// What to log; an empty text counts as unset.
+    #[must_use]
+    pub fn filter(&self) -> &str {
+        self.log.as_deref().filter(|text| !text.trim().is_empty()).unwrap_or("info")
+    }
+
+    /// The form of the log.
+    ///
+    /// # Errors
+    /// It is unknown.
+    pub fn form(&self) -> Result<LogFormat, ConfigError> {
+        match self.log_format.as_deref().map(str::trim) {
+            None | Some("" | "text") => Ok(LogFormat::Text),
+            Some("json") => Ok(LogFormat::Json),
+            Some(other) => {
+                Err(ConfigError::new("WAYMARK_LOG_FORMAT", format!("{other:?} is neither text nor json")))
+            }
+        }
+    }
 }
 
 #[cfg(test)]

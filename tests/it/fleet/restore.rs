@@ -153,7 +153,7 @@ async fn drill(target: &str) -> Result<()> {
     fresh[0].until_live(&fleet.http, before.head + 4).await?;
     ensure!(leads(&fleet, &fresh, &expected).await?, "from the view, or from control");
     // The publisher's lease came back with the dump: it runs out first.
-    until("the view is made anew", async || {
+    until("the view is rebuilt", async || {
         let metrics = fleet.controls[0].metrics(&fleet.http).await?;
         Ok(metrics.get("waymark_control_publisher_rebuilds_total") >= Some(&1.0))
     })

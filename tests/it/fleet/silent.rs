@@ -162,7 +162,7 @@ async fn an_empty_redis_is_noticed_at_once_after_an_outage() -> Result<()> {
     .await?;
     fleet.redis.start_again().await?;
     let begun = Instant::now();
-    tokio::time::timeout(DEADLINE, until("the view is made anew", async || filled(&fleet).await)).await??;
+    tokio::time::timeout(DEADLINE, until("the view is rebuilt", async || filled(&fleet).await)).await??;
     ensure!(begun.elapsed() < Duration::from_millis(2_000), "noticed after {:?}", begun.elapsed());
     Ok(())
 }

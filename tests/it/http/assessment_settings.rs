@@ -74,6 +74,13 @@ pub(super) async fn an_application_submits_only_listed_triggers(engine: Engine) 
         let answer = api.call_as(&secret, Method::POST, "/authentication", Some(body(kind))).await?;
         assert_eq!(answer.status.as_u16(), status, "{kind}: {answer:?}");
     }
+    // An operator's key of a project is of no application: it may submit what one may that lists nothing.
+    let confined = api.create("/keys", json!({"label": "confined", "project": project})).await?;
+    let confined = confined["apiKey"].as_str().context("key")?;
+    for (kind, status) in all.into_iter().zip([200, 200, 403, 403, 403]) {
+        let answer = api.call_as(confined, Method::POST, "/authentication", Some(body(kind))).await?;
+        assert_eq!(answer.status.as_u16(), status, "{kind}: {answer:?}");
+    }
     let fields = json!({"customFields": {"triggerTypes": ["inspectorScans"]}});
     api.call(Method::PUT, &uri, Some(fields)).await?;
     for (kind, status) in all.into_iter().zip([403, 403, 200, 403, 403]) {

@@ -4,8 +4,8 @@ use anyhow::{Context, Result, ensure};
 use axum::http::Method;
 use control::{
     domain::access::{ActorKind, Generation, derive_key, hash_key},
-    store::Ctx,
-    store::keys,
+    service::first_keys::{self, Named},
+    store::{Ctx, keys},
 };
 use serde_json::{Value, json};
 use tests::db::Engine;
@@ -141,6 +141,16 @@ async fn keys_of_things_rotate(engine: Engine) -> Result<()> {
         ensure!(*key != fifth && status(&api, key).await?.0 == 401);
     }
     assert_eq!(status(&api, &fifth).await?, OK);
+    // One that has ended is not shown again when the one that replaced it is revoked.
+    let sixth =
+        text(&post(&api, &format!("{path}/rotate"), Some(json!({"overlap": 60_000}))).await?, "thngApiKey")?;
+    pass(&api, 60_000);
+    let (app, named) = (&api.made.app, Named::Secret(sixth));
+    ensure!(first_keys::revoke(&app.db, &*app.clock, &named).await?);
+    app.key_lookups.revoked();
+    api.get(&path).await?.problem(404, 40401);
+    let seventh = create().await?;
+    assert_eq!((status(&api, &fifth).await?, status(&api, &seventh).await?), (EXPIRED, OK));
     Ok(())
 }
 

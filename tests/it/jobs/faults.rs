@@ -9,7 +9,7 @@ use tests::{
     product::{Options, Product},
 };
 
-use super::{DONE, number, read, reckon, submit, thngs, wait_for};
+use super::{DONE, check_results, number, read, submit, thngs, wait_for};
 
 /// kill -9 of the whole product at moments that differ, with three jobs under way.
 async fn a_kill_at_any_step_neither_duplicates_nor_loses_actions(engine: Engine) -> Result<()> {
@@ -34,7 +34,7 @@ async fn a_kill_at_any_step_neither_duplicates_nor_loses_actions(engine: Engine)
         let after = number(&read(&product, &jobs[0]).await?, DONE);
         ensure!(after >= seen, "{after} operations after a kill, {seen} before");
     }
-    reckon(&product, &jobs, false).await
+    check_results(&product, &jobs, false).await
 }
 
 /// A stop lets go of jobs at once, and a start goes on with them; a hundred small ones among them.
@@ -49,7 +49,7 @@ async fn a_restart_resumes_every_job(engine: Engine) -> Result<()> {
     ensure!(product.stop()?.success());
     product.start_again()?;
     // What was let go of needs no lease to run out.
-    reckon(&product, &jobs, false).await
+    check_results(&product, &jobs, false).await
 }
 
 /// Thngs that go while a job runs are failed operations, and a cancel keeps what was created.
@@ -63,7 +63,7 @@ async fn thngs_can_be_deleted_and_jobs_cancelled_while_running(engine: Engine) -
     wait_for(&product, &jobs[1], 10_000).await?;
     let (status, body) = product.call(Method::POST, &format!("{}/cancel", jobs[1].path), None).await?;
     ensure!(status == 202 || status == 409, "{status}: {body}");
-    reckon(&product, &jobs, true).await
+    check_results(&product, &jobs, true).await
 }
 
 crate::on_both_engines!(

@@ -12,7 +12,8 @@ use tests::{
 };
 
 use super::{
-    DEADLINE, Expected, count, execute, postgres, reckon, sqlite, submit, submit_once, thngs, until, wait_for,
+    DEADLINE, Expected, check_results, count, execute, postgres, sqlite, submit, submit_once, thngs, until,
+    wait_for,
 };
 
 /// A statement of a worker, as a trigger sees it.
@@ -187,7 +188,7 @@ async fn a_kill_at_each_statement_neither_duplicates_nor_loses_actions(engine: E
     ensure!(status == StatusCode::ACCEPTED, "{status}: {body}");
     stall.kill(&mut product, END_OF_CANCEL, None).await?;
     jobs.push(job);
-    reckon(&product, &jobs, false).await
+    check_results(&product, &jobs, false).await
 }
 
 /// Waits until the API answers again.
@@ -226,7 +227,7 @@ async fn a_database_restart_neither_duplicates_nor_loses_actions() -> Result<()>
         }
     }
     until_answered(&product, &jobs[0]).await?;
-    reckon(&product, &jobs, false).await?;
+    check_results(&product, &jobs, false).await?;
     ensure!(product.pid() == pid && std::path::Path::new(&format!("/proc/{pid}")).exists());
     Ok(())
 }

@@ -10,7 +10,8 @@ use tests::{
 };
 
 use super::{
-    DEADLINE, OPEN, Worker, count, execute, held, postgres, reckon, signal, submit, thngs, until, wait_for,
+    DEADLINE, OPEN, Worker, check_results, count, execute, held, postgres, signal, submit, thngs, until,
+    wait_for,
 };
 
 const LOST: &str = "waymark_control_job_leases_lost_total";
@@ -103,7 +104,7 @@ async fn workers_suspended_beyond_their_lease_write_nothing() -> Result<()> {
         }
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
-    reckon(&product, &jobs, false).await
+    check_results(&product, &jobs, false).await
 }
 
 /// The one process of SQLite stands still beyond the leases that it holds, and finds its own lanes as rivals.
@@ -120,7 +121,7 @@ async fn a_process_suspended_beyond_its_leases_resumes() -> Result<()> {
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
     signal(product.pid(), "-CONT")?;
-    reckon(&product, &jobs, false).await
+    check_results(&product, &jobs, false).await
 }
 
 /// Leases that are taken away all the time: several workers are in the middle of a step of one job at once.
@@ -152,7 +153,7 @@ async fn two_workers_on_one_job_do_it_once(engine: Engine) -> Result<()> {
         let random = getrandom::u32().map_err(|error| anyhow::anyhow!("{error}"))?;
         tokio::time::sleep(Duration::from_millis(20 + u64::from(random % 80))).await;
     }
-    reckon(&product, &jobs, false).await
+    check_results(&product, &jobs, false).await
 }
 
 /// A worker that is stopped lets go at once; one that is killed is waited for.
@@ -190,7 +191,7 @@ async fn jobs_of_a_dead_worker_are_taken_over() -> Result<()> {
     ensure!(ready.status() == 200, "{ready:?}");
     last.stop()?;
     product.start_again()?;
-    reckon(&product, &jobs, false).await
+    check_results(&product, &jobs, false).await
 }
 
 crate::on_both_engines!(two_workers_on_one_job_do_it_once);

@@ -212,7 +212,7 @@ async fn writes_do_not_wait_for_redis() {
     settled(&made, &[&redis], 1).await.unwrap();
 }
 
-/// A view that was cut otherwise is made anew, and nothing of it is left.
+/// A view with another number of shards is rebuilt, and nothing of it is left.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn changing_the_shard_count_leaves_no_old_keys() {
     let redis = RedisServer::start().await.unwrap();

@@ -8,7 +8,10 @@ use std::{sync::Arc, time::Duration};
 use anyhow::{Result, ensure};
 use control::{
     app::{Parts, compose},
-    domain::{body::Purpose, redirection::Redirection, resource::ThngChange},
+    domain::{
+        body::Purpose, operator_key::KeyChange, project::ProjectChange, redirection::Redirection,
+        resource::ThngChange,
+    },
     error::ServiceError,
     service::{
         App,
@@ -16,12 +19,13 @@ use control::{
         capacity::Capacity,
         edge_keys::EdgeKeys,
         idempotency::IdempotencyKey,
+        keys,
         limiter::{Limits, Ticks},
-        prepare,
+        prepare, projects,
         redirections::{self, DomainChoice, Listing},
         thngs,
     },
-    store::{Conn, Ctx, Tx, log, redirections as table},
+    store::{Conn, Ctx, Tx, accounts, log, operator_keys, redirections as table},
     worker::ingest_scans::ingest,
 };
 use serde_json::json;
@@ -47,6 +51,7 @@ super::super::on_both_engines!(
     two_first_starts_create_one_account,
     requests_of_disconnected_callers_are_not_executed,
     scan_intake_yields_to_changes,
+    no_key_outlives_its_project,
 );
 
 /// The lock that orders all changes, held by a transaction of the test.
@@ -132,6 +137,50 @@ async fn a_product_change_keeps_a_concurrently_written_target(engine: Engine) ->
         redirections::find(&made.app.redirects, &made.caller(), DomainChoice::default(), "ONE").await?;
     assert_eq!(&*found.redirect.target, "https://example.com/new");
     assert_eq!(found.redirect.product_id.map(Into::into), Some(second));
+    Ok(())
+}
+
+/// One that is rotated at the moment its project is deleted. Whichever comes first, none is left.
+async fn no_key_outlives_its_project(engine: Engine) -> Result<()> {
+    for deletes_first in [false, true] {
+        let made = TestApp::new(engine).await?;
+        let caller = made.caller();
+        let change = ProjectChange::parse(&json!({"name": "p"}), Purpose::Create);
+        let change = change.map_err(|faults| anyhow::anyhow!("{faults:?}"))?;
+        let project = projects::create(&made.app, &caller, change).await?.id.to_string();
+        let change =
+            KeyChange { label: Some("x".to_owned()), project: Some(project.clone()), ..KeyChange::default() };
+        let id = keys::create(&made.app, &caller, change).await?.key.id().to_string();
+
+        let mut tx = made.app.db.begin(&Ctx::default()).await?;
+        accounts::lock(&mut tx, made.account).await?;
+        let pid = pid(&mut tx).await?;
+        let rotate = {
+            let (app, caller) = (made.app.clone(), caller.clone());
+            async move { keys::rotate(&app, &caller, &id, 0).await.map(drop) }
+        };
+        let delete = {
+            let (app, caller) = (made.app.clone(), caller.clone());
+            async move { projects::delete(&app, &caller, &project).await }
+        };
+        let (rotated, deleted) = if deletes_first {
+            let deleted = tokio::spawn(delete);
+            until_behind(&made.db.location, pid, 1).await?;
+            (tokio::spawn(rotate), deleted)
+        } else {
+            let rotated = tokio::spawn(rotate);
+            until_behind(&made.db.location, pid, 1).await?;
+            (rotated, tokio::spawn(delete))
+        };
+        until_behind(&made.db.location, pid, 2).await?;
+        tx.commit().await?;
+        deleted.await??;
+        // It may find its key revoked.
+        drop(rotated.await?);
+        let now = made.app.clock.now();
+        let left = operator_keys::list_valid(&mut made.app.db.read().await?, made.account, now).await?;
+        ensure!(left.iter().all(|key| key.project.is_none()), "{left:?}");
+    }
     Ok(())
 }
 

@@ -476,7 +476,7 @@ async fn a_redirection_follows_the_product_of_its_thng(engine: Engine) -> Result
         }
         let events = log::list_after(&mut app.db.read().await?, app.hub.epoch(), step - 1, 10).await?;
         let [Event { rev, change: Change::Redirect(_, Some(told)) }] = &events[..] else {
-            panic!("one redirection is told anew: {events:?}")
+            panic!("one redirection is published again: {events:?}")
         };
         assert_eq!((*rev, told.thng_name.as_deref()), (step, expected));
         assert_eq!(told.product_id.map(Into::into), Some(second));

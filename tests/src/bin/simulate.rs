@@ -1,4 +1,4 @@
-//! `cargo run --release -p tests --bin simulate [ITEMS] [SEED]`: how well copies and diverted goods are told.
+//! `cargo run --release -p tests --bin simulate [ITEMS] [SEED]`: how well copies and diverted goods are detected.
 
 use std::{
     io::{Result, Write, stdout},

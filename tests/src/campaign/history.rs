@@ -70,7 +70,7 @@ pub struct Read {
     pub answer: Answer,
 }
 
-/// An edge began anew from its disk: until its first contact it may serve what was right before.
+/// An edge restarted from its disk: until its first contact it may serve what was right before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Boot {
     /// The edge.

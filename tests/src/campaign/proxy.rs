@@ -76,7 +76,7 @@ impl Drop for Link {
     }
 }
 
-/// What is left of a connection is thrown away, and its peer hears so.
+/// What is left of a connection is thrown away, and its peer sees the reset.
 fn reset(socket: &TcpStream) {
     // A lingering of no time at all is how a socket is reset by its owner.
     let _ = socket.set_zero_linger();

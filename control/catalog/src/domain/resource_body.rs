@@ -62,7 +62,7 @@ impl ThngChange {
     }
 }
 
-// Spec gap: a client sends back the `properties` that it read; an update hears those of their own paths only.
+// Spec gap: a client sends back the `properties` that it read; an update takes them by their own paths only.
 fn initial_properties(members: &mut Members<'_>, purpose: Purpose) -> Vec<NewPoint> {
     let Some(value) = members.raw("properties").filter(|_| purpose == Purpose::Create) else {
         return Vec::new();

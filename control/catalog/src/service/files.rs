@@ -267,7 +267,7 @@ async fn write<E>(
     let now = catalog.clock.now();
     let nonce = FileId::new(now.0, catalog.random16()?);
     let blob = format!("{account}/{id}-{nonce}");
-    let mut tx = catalog.db.begin(&Ctx::background()).await?;
+    let mut tx = catalog.db.begin(&Ctx::default()).await?;
     files::note_garbage(&mut tx, &blob, UnixMillis(now.0 + UPLOAD_MS)).await?;
     tx.commit().await?;
     let limits = &catalog.capacity.limits;
@@ -305,7 +305,7 @@ async fn settle(
     blob: &str,
     written: Written,
 ) -> Result<Option<String>, ServiceError> {
-    let mut tx = catalog.db.begin(&Ctx::background()).await?;
+    let mut tx = catalog.db.begin(&Ctx::default()).await?;
     let mut file: File = documents::find_locked(&mut tx, account, id).await?.ok_or_else(|| not_found(id))?;
     let now = catalog.clock.now();
     let content = Content { blob: blob.to_owned(), size_bytes: written.size_bytes, etag: written.etag };
@@ -381,7 +381,7 @@ async fn discard(catalog: &Catalog, blob: &str) -> bool {
         }
         drop(conn);
         catalog.blobs.delete(blob).await?;
-        let mut tx: Tx = catalog.db.begin(&Ctx::background()).await?;
+        let mut tx: Tx = catalog.db.begin(&Ctx::default()).await?;
         files::forget_garbage(&mut tx, blob).await?;
         tx.commit().await?;
         Ok::<bool, ServiceError>(true)

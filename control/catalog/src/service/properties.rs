@@ -345,7 +345,7 @@ pub(crate) fn sweep_after(core: &Core, after: AfterCommit) -> AfterCommit {
 }
 
 async fn sweep_step(db: &Db) -> Result<u64, StoreError> {
-    let mut tx = db.begin(&Ctx::background()).await?;
+    let mut tx = db.begin(&Ctx::default()).await?;
     let gone = properties::sweep(&mut tx, REMOVAL_STEP).await?;
     tx.commit().await?;
     Ok(gone)

@@ -110,7 +110,7 @@ pub async fn write(
     now: UnixMillis,
 ) -> Result<Vec<bool>, StoreError> {
     if matches!(session.db(), Db::Sqlite { .. }) {
-        let mut tx = session.db().begin(&Ctx::background()).await?;
+        let mut tx = session.db().begin(&Ctx::default()).await?;
         let written = write_in_steps(&mut tx, writes, now).await?;
         tx.commit().await?;
         return Ok(written);

@@ -200,7 +200,7 @@ fn forget(state: &EventState, id: &str) {
 }
 
 async fn add(state: &EventState, actor: &Actor, id: &str, replica: &str) -> Result<(), ServiceError> {
-    let mut tx = state.db.begin(&Ctx::background()).await?;
+    let mut tx = state.db.begin(&Ctx::default()).await?;
     if !property_owners::hold(&mut tx, actor.account, Owner::Thng, &actor.id, Hold::Alone).await? {
         return Err(ServiceError::not_found("thng", &actor.id));
     }
@@ -214,7 +214,7 @@ async fn add(state: &EventState, actor: &Actor, id: &str, replica: &str) -> Resu
 }
 
 async fn remove(state: &EventState, account: AccountId, thng: &str, id: &str) -> Result<(), StoreError> {
-    let mut tx = state.db.begin(&Ctx::background()).await?;
+    let mut tx = state.db.begin(&Ctx::default()).await?;
     // The properties of a deleted Thng are gone, too.
     let is_there = property_owners::hold(&mut tx, account, Owner::Thng, thng, Hold::Alone).await?;
     if store::close(&mut tx, id).await? && is_there && !store::is_connected(&mut tx, thng).await? {
@@ -256,7 +256,7 @@ pub async fn beat(state: &EventState) -> Result<(), ServiceError> {
     let own = match own {
         None => register(state).await?,
         Some(own) => {
-            let mut tx = state.db.begin(&Ctx::background()).await?;
+            let mut tx = state.db.begin(&Ctx::default()).await?;
             let is_renewed = store::renew(&mut tx, &own, LEASE).await?;
             tx.commit().await?;
             if is_renewed {
@@ -278,7 +278,7 @@ pub async fn beat(state: &EventState) -> Result<(), ServiceError> {
 
 async fn register(state: &EventState) -> Result<String, ServiceError> {
     let name = ActionId::new(state.clock.now().0, state.random16()?).to_string();
-    let mut tx = state.db.begin(&Ctx::background()).await?;
+    let mut tx = state.db.begin(&Ctx::default()).await?;
     store::register(&mut tx, &name, LEASE).await?;
     tx.commit().await?;
     state.connections.lock().replica = Some(name.clone());
@@ -287,7 +287,7 @@ async fn register(state: &EventState) -> Result<String, ServiceError> {
 
 /// Closes connections of replicas that are gone.
 async fn reap(state: &EventState, own: &str) -> Result<(), ServiceError> {
-    let mut tx = state.db.begin(&Ctx::background()).await?;
+    let mut tx = state.db.begin(&Ctx::default()).await?;
     store::expire_replicas(&mut tx, own).await?;
     store::forget(&mut tx).await?;
     tx.commit().await?;
@@ -301,7 +301,7 @@ async fn reap(state: &EventState, own: &str) -> Result<(), ServiceError> {
             return Ok(());
         }
         // The own lease comes first.
-        let mut tx = state.db.begin(&Ctx::background()).await?;
+        let mut tx = state.db.begin(&Ctx::default()).await?;
         store::renew(&mut tx, own, LEASE).await?;
         tx.commit().await?;
     }
@@ -359,7 +359,7 @@ pub async fn check_keys(state: &EventState) -> Result<(), ServiceError> {
 /// The database failed; the lease runs out then.
 pub async fn leave(state: &EventState) -> Result<(), StoreError> {
     let Some(own) = state.connections.lock().replica.take() else { return Ok(()) };
-    let mut tx = state.db.begin(&Ctx::background()).await?;
+    let mut tx = state.db.begin(&Ctx::default()).await?;
     store::leave(&mut tx, &own).await?;
     tx.commit().await
 }

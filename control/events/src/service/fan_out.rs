@@ -42,7 +42,7 @@ pub async fn has_any(conn: &mut Conn) -> Result<bool, StoreError> {
 /// # Errors
 /// The database failed; nothing was queued.
 pub async fn step(state: &EventState) -> Result<bool, ServiceError> {
-    let mut tx = state.db.begin(&Ctx::background()).await?;
+    let mut tx = state.db.begin(&Ctx::default()).await?;
     let Some(after) = event_log::hold_place(&mut tx, PLACE).await? else { return Ok(false) };
     let rows = event_log::list_after(&mut tx, after, None, ROWS).await?;
     let Some((last, _)) = rows.last() else { return Ok(false) };
@@ -90,7 +90,7 @@ pub async fn step(state: &EventState) -> Result<bool, ServiceError> {
 /// The head must have been read before it was seen that there are no subscribers: a subscriber that is created later
 /// does not receive earlier events.
 pub async fn pass(state: &EventState, head: Position) -> Result<bool, StoreError> {
-    let mut tx = state.db.begin(&Ctx::background()).await?;
+    let mut tx = state.db.begin(&Ctx::default()).await?;
     if event_log::hold_place(&mut tx, PLACE).await?.is_none() {
         return Ok(false);
     }

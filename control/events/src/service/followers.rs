@@ -106,7 +106,7 @@ pub(super) async fn delete_in<F: Follower>(
 /// Empties the queue of a deleted subscriber, in steps. What a crash leaves is skipped by the workers, and expires.
 async fn clear_queue(db: &Db, queue: &Follows, owner: i64) -> Result<(), ServiceError> {
     loop {
-        let mut tx = db.begin(&Ctx::background()).await?;
+        let mut tx = db.begin(&Ctx::default()).await?;
         let cleared = followers::clear(&mut tx, queue, owner, STEP).await?;
         tx.commit().await?;
         if cleared == 0 {

@@ -80,7 +80,7 @@ pub async fn publish(
             action_creation::create(&state.actions, sender.caller, of(scope), kind, &drafts, around).await?;
         }
         Topic::Redirections(_) | Topic::Jobs(_) => {
-            let fault = "Nothing can be published to this topic: it is there to be heard.";
+            let fault = "Nothing can be published to this topic: it can only be subscribed to.";
             return Err(ServiceError::refused(Code::MethodNotAllowed, fault));
         }
     }

@@ -155,7 +155,7 @@ impl Bulk<EventState> for Webhook {
 async fn renew_messages(db: &Db, webhook: i64) -> Result<(), ServiceError> {
     let mut after = Some(0);
     while let Some(behind) = after {
-        let mut tx = db.begin(&Ctx::background()).await?;
+        let mut tx = db.begin(&Ctx::default()).await?;
         after = messages::renew(&mut tx, webhook, behind, STEP).await?;
         tx.commit().await?;
     }

@@ -170,7 +170,7 @@ pub async fn resume(tx: &mut Tx, seq: i64) -> Result<(), StoreError> {
 /// Releases what an earlier process held, where there is one process only: on SQLite.
 pub async fn free_all(db: &Db) -> Result<(), StoreError> {
     if let Db::Sqlite { .. } = db {
-        let mut tx = db.begin(&Ctx::background()).await?;
+        let mut tx = db.begin(&Ctx::default()).await?;
         on_db!(&mut *tx, |c| sqlx::query(FREE).execute(c).await.map(|_| ()))?;
         tx.commit().await?;
     }

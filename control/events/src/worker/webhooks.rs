@@ -136,7 +136,7 @@ async fn claim(
         return Ok(Vec::new());
     }
     let limit = u32::try_from(room).unwrap_or(1);
-    let mut tx = state.db.begin(&Ctx::background()).await?;
+    let mut tx = state.db.begin(&Ctx::default()).await?;
     let claimed = webhooks::claim(&mut tx, limit, LEASE, fit, &full).await?;
     let mut entered = Vec::with_capacity(claimed.len());
     for claimed in claimed {

@@ -2,7 +2,7 @@
 -- `last_used_at` is rounded down to the hour. `networks` are CIDR blocks with commas; none means everywhere.
 -- `life_ms` is how long a key was given when its end was set: what replaces it (`replaced_at`) lives as long.
 -- `generation` says how the key of an application or Thng is derived; null is the form without a prefix.
--- The table is made anew, because SQLite adds no column that counts.
+-- The table is rebuilt, because SQLite cannot add an identity column.
 CREATE TABLE api_keys_with_seq (
     seq           INTEGER PRIMARY KEY AUTOINCREMENT,
     hash          BLOB   NOT NULL UNIQUE,

@@ -120,7 +120,7 @@ pub async fn settle(core: &Core, claim: &Claim, answer: Value) {
 }
 
 async fn try_settle(core: &Core, claim: &Claim, answer: &Value) -> Result<(), StoreError> {
-    let mut tx = core.db.begin(&Ctx::background()).await?;
+    let mut tx = core.db.begin(&Ctx::default()).await?;
     if !claim.is_written() {
         // The request had nothing to write.
         claim.write(&mut tx).await?;

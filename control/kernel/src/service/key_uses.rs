@@ -68,7 +68,7 @@ pub async fn write(core: &Core) -> Result<usize, StoreError> {
     let mut pending = uses.pending(hour);
     pending.sort_unstable();
     for some in pending.chunks(STEP) {
-        let mut tx = core.db.begin(&Ctx::background()).await?;
+        let mut tx = core.db.begin(&Ctx::default()).await?;
         keys::note_use(&mut tx, some, UnixMillis(hour * HOUR_MS)).await?;
         tx.commit().await?;
         uses.written(some);

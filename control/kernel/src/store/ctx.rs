@@ -5,7 +5,8 @@ use std::sync::Arc;
 use super::claim::Claim;
 use crate::domain::event::Cause;
 
-/// Goes with a request from where it comes in to the transactions that it begins ([`super::Db::begin`]).
+/// Goes with a request from where it comes in to the transactions that it begins ([`super::Db::begin`]). The default is
+/// that of work that no request asked for.
 #[derive(Debug, Clone, Default)]
 pub struct Ctx {
     claim: Option<Arc<Claim>>,
@@ -14,12 +15,6 @@ pub struct Ctx {
 }
 
 impl Ctx {
-    /// Of work that no request asked for.
-    #[must_use]
-    pub fn background() -> Self {
-        Self::default()
-    }
-
     /// The first commit writes this claim, too.
     #[must_use]
     pub fn with_claim(self, claim: Arc<Claim>) -> Self {

@@ -64,7 +64,7 @@ pub const fn pick(conn: &Conn, pg: &'static str, sqlite: &'static str) -> &'stat
 /// Fetches the rows of a statement whose last parameter is a list of texts.
 ///
 /// The statement compares with `= ANY($n)` on Postgres and `IN (SELECT value FROM json_each($n))` on SQLite.
-/// Postgres plans it anew each time: a plan that is kept was made for the table as it was, and a list has
+/// Postgres plans it each time: a plan that is kept was made for the table as it was, and a list has
 /// from one to a thousand texts.
 #[macro_export]
 macro_rules! fetch_in_list {

@@ -94,7 +94,7 @@ const ACTIONS_FILL: Fill = fill!("actions", ACTIONS);
 pub async fn fill_missing(db: &Db) -> Result<(), StoreError> {
     for fill in [&PRODUCTS_FILL, &THNGS_FILL, &ACTIONS_FILL] {
         loop {
-            let mut tx = db.begin(&Ctx::background()).await?;
+            let mut tx = db.begin(&Ctx::default()).await?;
             if fill_some(&mut tx, fill).await? == 0 {
                 break;
             }

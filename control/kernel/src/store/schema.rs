@@ -163,7 +163,7 @@ async fn has_table(conn: &mut Conn, name: &str) -> Result<bool, StoreError> {
 /// nothing if the table does not exist yet.
 async fn say_compatible_from(db: &Db, migrator: &Migrator) -> Result<(), StoreError> {
     let from = compatible_from(newest_known(migrator));
-    let mut tx = db.begin(&Ctx::background()).await?;
+    let mut tx = db.begin(&Ctx::default()).await?;
     if has_table(&mut tx, VERSIONS).await? {
         let found = find_newest(&mut tx).await?.unwrap_or_default();
         let newest = newest_known(migrator);

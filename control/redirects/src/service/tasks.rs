@@ -136,7 +136,7 @@ pub async fn run(state: Redirects, account: AccountId, id: TaskId) {
     loop {
         let stepped = state
             .writer
-            .submit(&Ctx::background(), Lane::Bulk, {
+            .submit(&Ctx::default(), Lane::Bulk, {
                 let state = state.clone();
                 move |tx| async move { step(&state, tx, account, id).await }.boxed()
             })
@@ -222,7 +222,7 @@ async fn fail(
     id: TaskId,
     message: String,
 ) -> Result<(), ServiceError> {
-    let mut tx = state.db.begin(&Ctx::background()).await?;
+    let mut tx = state.db.begin(&Ctx::default()).await?;
     let found: Option<Task> = documents::find_locked(&mut tx, account, id).await?;
     if let Some(task) = found.filter(|task| task.status == TaskStatus::Executing) {
         documents::update(&mut tx, account, &task.fail(message, state.clock.now())).await?;

@@ -154,7 +154,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Stream<S> {
                         return self.refuse("the key of the edge was revoked").await;
                     }
                     if heard.elapsed() > LEASE {
-                        return Err(End::Said("nothing was heard of the edge"));
+                        return Err(End::Said("no message came from the edge"));
                     }
                 }
                 message = self.reader.next() => {

@@ -99,7 +99,7 @@ pub async fn create(
     random: &dyn Random,
     new: NewFirstKey,
 ) -> Result<String, ServiceError> {
-    let mut tx = db.begin(&Ctx::background()).await?;
+    let mut tx = db.begin(&Ctx::default()).await?;
     let (operator, account) = first_operator(&mut tx).await?;
     if let Some(project) = new.project
         && !projects::hold(&mut tx, account, project).await?
@@ -126,7 +126,7 @@ pub async fn rotate(
     let now = clock.now();
     let ends_at = end_of_overlap(now, overlap_ms)?;
     let secret = new_key(random, ActorKind::Operator.key_prefix())?;
-    let mut tx = db.begin(&Ctx::background()).await?;
+    let mut tx = db.begin(&Ctx::default()).await?;
     let (operator, account) = first_operator(&mut tx).await?;
     accounts::lock(&mut tx, account).await?;
     let old = find_valid(&mut tx, account, key, now).await?;
@@ -150,7 +150,7 @@ pub async fn rotate(
 /// Revokes one key; returns whether it was valid until now, once no process takes it any more.
 pub async fn revoke(db: &Db, clock: &dyn Clock, key: &Named) -> Result<bool, ServiceError> {
     let now = clock.now();
-    let mut tx = db.begin(&Ctx::background()).await?;
+    let mut tx = db.begin(&Ctx::default()).await?;
     let revoked = match key {
         // Of whatever account and kind: whoever has the key may end it.
         Named::Secret(secret) => keys::revoke(&mut tx, &hash_key(secret), now.0).await?,
@@ -175,7 +175,7 @@ pub async fn revoke(db: &Db, clock: &dyn Clock, key: &Named) -> Result<bool, Ser
 /// # Errors
 /// There is no operator yet.
 pub async fn revoke_all(db: &Db, clock: &dyn Clock) -> Result<u64, ServiceError> {
-    let mut tx = db.begin(&Ctx::background()).await?;
+    let mut tx = db.begin(&Ctx::default()).await?;
     let (operator, account) = first_operator(&mut tx).await?;
     let revoked = keys::revoke_all(&mut tx, account, operator.as_str(), clock.now().0).await?;
     tx.commit().await?;
@@ -188,7 +188,7 @@ pub async fn revoke_all(db: &Db, clock: &dyn Clock) -> Result<u64, ServiceError>
 /// # Errors
 /// There is no operator yet.
 pub async fn list(db: &Db) -> Result<Vec<OperatorKey>, ServiceError> {
-    let mut tx = db.begin(&Ctx::background()).await?;
+    let mut tx = db.begin(&Ctx::default()).await?;
     let (operator, account) = first_operator(&mut tx).await?;
     let listed = store::list_of(&mut tx, account, operator.as_str()).await?;
     tx.commit().await?;

@@ -113,7 +113,7 @@ pub async fn run_restore(args: RestoreArgs) -> Result<ExitCode, Failure> {
         }
         say(&format!("What was there is in {}.", kept.display()));
     }
-    // The history is another from here on: edges drop what they hold and follow anew.
+    // The history is another from here on: edges drop what they hold and read everything again.
     for suffix in ["-wal", "-shm", ".history"] {
         remove_if_there(&with_suffix(database, suffix)).map_err(|error| failed(&error))?;
     }

@@ -1,4 +1,4 @@
-//! The model: control with its log, an edge that hears parts of it, and the steps that either may take.
+//! The model: control with its log, an edge that receives parts of it, and the steps that either may take.
 
 use std::{
     collections::{BTreeMap, HashMap},

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use tests::db::Engine;
 
 use super::{Api, Made, access, call_from, make, pass};
+use crate::store::schema::run;
 
 async fn a_key_works_in_its_networks_only(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
@@ -65,6 +66,20 @@ async fn an_account_keeps_a_key(engine: Engine) -> Result<()> {
         make(&api, body).await?;
     }
     refused(Method::DELETE, &first, None).await?;
+    // What does not reach it may end, also when nothing else does.
+    let short = make(&api, json!({"label": "short", "expiresAt": soon})).await?;
+    let leaked = make(&api, json!({"label": "leaked", "expiresAt": soon})).await?;
+    let end_of_first = async |at: &str| {
+        let sql = format!("UPDATE api_keys SET expires_at = {at} WHERE kind = 'operator' AND label IS NULL");
+        run(&api.made.db.location, &[sql]).await?;
+        api.made.app.key_lookups.revoked();
+        anyhow::Ok(())
+    };
+    end_of_first(&soon.to_string()).await?;
+    let ended =
+        call_from(&api, "203.0.113.9", (&short.key, Method::DELETE, &leaked.path()), None, None).await?;
+    ensure!(ended.status == 200, "{ended:?}");
+    end_of_first("NULL").await?;
     // What leaves it reachable is allowed: this network, and a year.
     let networks = json!({"networks": ["203.0.113.0/24"], "expiresAt": soon + 365 * 86_400_000});
     ensure!(from_here(Method::PUT, &first, Some(networks)).await?.status == 200);

@@ -1,4 +1,4 @@
-//! People: where they are at a time, by which network they reach the service, and what an address tells of
+//! People: where they are at a time, by which network they reach the service, and what an address shows of
 //! them.
 
 use std::net::{IpAddr, Ipv4Addr};

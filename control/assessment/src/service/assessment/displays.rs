@@ -70,7 +70,7 @@ pub async fn learn_unknown(state: &AssessmentState, after: &mut String) -> Resul
         }
         drop(conn);
         for (account, thng) in known {
-            let mut tx = state.db.begin(&Ctx::background()).await?;
+            let mut tx = state.db.begin(&Ctx::default()).await?;
             let found: Option<Thng> = documents::find_locked(&mut tx, account, thng).await?;
             if let Some(thng) = found {
                 learn(&mut tx, account, &thng).await?;

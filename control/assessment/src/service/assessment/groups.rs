@@ -155,7 +155,7 @@ impl Groups {
     async fn write_once(&self, all: &[Waiting]) -> Result<Vec<Action>, ServiceError> {
         let ctx = match all {
             [one] => one.caller.ctx.clone(),
-            _ => Ctx::background(),
+            _ => Ctx::default(),
         };
         let mut tx = self.core.db.begin(&ctx).await?;
         let items: Vec<_> = all.iter().filter_map(Waiting::item).collect();

@@ -130,7 +130,7 @@ pub async fn rebuild_outdated(state: &AssessmentState, after: &mut String) -> Re
         drop(conn);
         let Some(last) = found.last().map(|outdated| outdated.thng) else { return Ok(made) };
         for Outdated { account, thng } in found {
-            let mut tx = state.db.begin(&Ctx::background()).await?;
+            let mut tx = state.db.begin(&Ctx::default()).await?;
             let mut kept = item_standings::load(&mut tx, account, thng).await?;
             let is_counted_again = kept.peak.is_some_and(|peak| !peak.is_current());
             if is_counted_again {

@@ -43,7 +43,7 @@ const MAX_REASON: usize = 1_000;
 /// # Errors
 /// The database failed; nothing was done.
 pub async fn run_batch(state: &EventState) -> Result<bool, ServiceError> {
-    let mut tx = state.db.begin(&Ctx::background()).await?;
+    let mut tx = state.db.begin(&Ctx::default()).await?;
     let Some(account) = tasks::take_turn(&mut tx).await? else { return Ok(false) };
     let next = tasks::list_next(&mut tx, account, BATCH).await?;
     // A task that failed before runs alone, so that its failure does not affect others.
@@ -100,7 +100,7 @@ async fn put_off(
     state.reactions.metrics.put_off.inc();
     let doublings = u32::try_from(task.attempts.clamp(0, 10)).unwrap_or_default();
     let pause = (MIN_PAUSE * 2_u32.pow(doublings)).min(MAX_PAUSE);
-    let mut tx = state.db.begin(&Ctx::background()).await?;
+    let mut tx = state.db.begin(&Ctx::default()).await?;
     tasks::put_off(&mut tx, account, task.seq, pause).await?;
     Ok(tx.commit().await?)
 }
@@ -122,7 +122,7 @@ async fn carry_out(
     };
     let actor = actor_of(account, reaction, project);
     tx.savepoint().await?;
-    let shared = tx.set_ctx(Ctx::background().with_cause(task.cause.clone()));
+    let shared = tx.set_ctx(Ctx::default().with_cause(task.cause.clone()));
     let done = carry_out_deed(state, tx, &actor, task, deed).await;
     tx.set_ctx(shared);
     match &done {

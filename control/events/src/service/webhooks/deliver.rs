@@ -51,7 +51,7 @@ pub async fn work(
             break;
         }
     }
-    let mut tx = state.db.begin(&Ctx::background()).await?;
+    let mut tx = state.db.begin(&Ctx::default()).await?;
     webhooks::release(&mut tx, &claimed).await?;
     Ok(tx.commit().await?)
 }
@@ -69,7 +69,7 @@ async fn round(state: &EventState, claimed: &mut Claimed) -> Result<bool, Servic
         if let Some(pause) = waits {
             // Those behind it are due, but not before it is.
             let verdict = Verdict { health: claimed.health, pause, is_dead: false };
-            let mut tx = state.db.begin(&Ctx::background()).await?;
+            let mut tx = state.db.begin(&Ctx::default()).await?;
             webhooks::settle(&mut tx, claimed, LEASE, &verdict, None).await?;
             tx.commit().await?;
         }
@@ -96,7 +96,7 @@ async fn round(state: &EventState, claimed: &mut Claimed) -> Result<bool, Servic
         (false, true) => Some("The receiver took nothing for 24 hours."),
         (false, false) => None,
     };
-    let mut tx = state.db.begin(&Ctx::background()).await?;
+    let mut tx = state.db.begin(&Ctx::default()).await?;
     let Some((is_active, now_ms)) = webhooks::settle(&mut tx, claimed, LEASE, &verdict, reason).await? else {
         return Ok(false);
     };

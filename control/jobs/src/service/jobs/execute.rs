@@ -159,7 +159,7 @@ impl<'a> Execution<'a> {
             let place = (first - chunk.first).saturating_add(place as u64);
             usize::try_from(place).ok().and_then(|place| chunk.entries.get(place))
         };
-        let mut tx = state.db.begin(&Ctx::background()).await?;
+        let mut tx = state.db.begin(&Ctx::default()).await?;
         if job_leases::hold(&mut tx, &self.claimed).await? != Some(first) {
             return Ok(Some(End::Lost));
         }

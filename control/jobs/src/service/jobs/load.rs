@@ -119,7 +119,7 @@ pub async fn load(
 
 /// Writes the new state of a job; returns whether it was still held.
 pub(super) async fn write(state: &JobState, claimed: &mut Claimed, job: Job) -> Result<bool, ServiceError> {
-    let mut tx = state.db.begin(&Ctx::background()).await?;
+    let mut tx = state.db.begin(&Ctx::default()).await?;
     if !job_leases::write(&mut tx, claimed, &job).await? {
         return Ok(false);
     }
@@ -259,7 +259,7 @@ impl Reader<'_> {
 
     /// Writes the parts that are closed, and renews the lease.
     async fn flush(&mut self) -> Result<(), Stop> {
-        let mut tx = self.state.db.begin(&Ctx::background()).await?;
+        let mut tx = self.state.db.begin(&Ctx::default()).await?;
         if job_leases::hold(&mut tx, &self.claimed).await?.is_none() {
             return Err(Stop::End(End::Lost));
         }

@@ -265,7 +265,7 @@ pub async fn sweep(state: &JobState) -> Result<u64, ServiceError> {
 async fn clear(state: &JobState, job: i64) -> Result<u64, ServiceError> {
     let mut removed = 0;
     loop {
-        let mut tx = state.db.begin(&Ctx::background()).await?;
+        let mut tx = state.db.begin(&Ctx::default()).await?;
         let step = job_chunks::clear(&mut tx, job, CLEAR_STEP).await?;
         tx.commit().await?;
         removed += step;

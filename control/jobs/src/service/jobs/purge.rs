@@ -43,7 +43,7 @@ pub async fn purge_before(state: &JobState, before: UnixMillis) -> Result<u64, S
             clear(state, seq).await?;
             clear_log(state, id).await?;
             // Last: while the row exists, what is left of the job is found again.
-            let mut tx = state.db.begin(&Ctx::background()).await?;
+            let mut tx = state.db.begin(&Ctx::default()).await?;
             removed += u64::from(jobs::delete(&mut tx, seq).await?);
             tx.commit().await?;
         }
@@ -52,7 +52,7 @@ pub async fn purge_before(state: &JobState, before: UnixMillis) -> Result<u64, S
 
 async fn clear_log(state: &JobState, id: JobId) -> Result<(), ServiceError> {
     loop {
-        let mut tx = state.db.begin(&Ctx::background()).await?;
+        let mut tx = state.db.begin(&Ctx::default()).await?;
         let step = job_logs::clear(&mut tx, id, LOG_STEP).await?;
         tx.commit().await?;
         if step == 0 {

@@ -137,7 +137,7 @@ fn find_state(path: &Path, subject: Subject, restart: bool) -> Result<(State, bo
     let failed = |error: io::Error| Failure::unfinished(path.display(), error);
     let found = match State::find(path) {
         Ok(found) => found,
-        // It is written anew.
+        // It is rewritten.
         Err(_) if restart => None,
         Err(error) => return Err(failed(error)),
     };

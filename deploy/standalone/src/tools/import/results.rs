@@ -24,7 +24,7 @@ impl Results {
     /// Begins the file, or goes on behind `size` bytes of it.
     pub(super) fn open(path: &Path, size: u64) -> io::Result<Self> {
         let mut file = OpenOptions::new().create(true).write(true).truncate(false).open(path)?;
-        // A file that was cut off elsewhere is begun anew: a later run has its rows again.
+        // A file that was cut off elsewhere is started again: a later run has its rows again.
         let size = if file.metadata()?.len() < size { 0 } else { size };
         file.set_len(size)?;
         file.seek(SeekFrom::End(0))?;

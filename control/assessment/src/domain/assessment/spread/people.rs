@@ -27,7 +27,7 @@ pub struct People {
     pub is_known: bool,
 }
 
-/// What a session tells of who had it.
+/// What a session shows of the person.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Seen {
     pub at: UnixMillis,
