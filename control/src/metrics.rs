@@ -4,29 +4,11 @@ use std::time::Duration;
 
 use ::kernel::buckets::REQUEST_SECONDS;
 use prometheus_client::{
-    encoding::{EncodeLabelSet, EncodeLabelValue},
+    encoding::EncodeLabelSet,
     metrics::{counter::Counter, family::Family, gauge::Gauge, histogram::Histogram},
     registry::Registry,
 };
-
-/// Why a request failed with a 5xx.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelValue)]
-pub enum Failure {
-    /// A statement ran longer than allowed.
-    StatementTimeout,
-    /// The request as a whole took too long.
-    RequestTimeout,
-    /// The database is away, or no connection became free.
-    Database,
-    /// The store of files failed.
-    Blobs,
-    /// All places of a pool are taken.
-    Full,
-    /// A handler panicked.
-    Panic,
-    /// Anything else.
-    Internal,
-}
+use web::api_error::Failure;
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Answered {

@@ -62,18 +62,18 @@ macro_rules! accesses {
 
             use axum::{Json, extract::State, response::Response};
             use shared::problem::Code;
+            use web::{
+                access::{Authenticated, SentKey},
+                api_error::ApiError,
+                extract::{JsonBody, Path, Query},
+                listing::Listing,
+                openapi::PageParams,
+                request_info::RequestInfo,
+            };
 
             use super::OperatorAccessDocument;
             use crate::{
                 domain::{listing::PLAIN, tenant::AccessChange},
-                http::{
-                    access::{Authenticated, SentKey},
-                    api_error::ApiError,
-                    extract::{JsonBody, Path, Query},
-                    listing::Listing,
-                    middleware::RequestInfo,
-                    openapi::PageParams,
-                },
                 service::{App, tenants},
             };
 

@@ -7,16 +7,16 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use shared::problem::Code;
 use utoipa::ToSchema;
-
-use super::{
+use web::{
     access::Authenticated,
     api_error::ApiError,
     extract::{Path, Query},
     listing::{Listing, flag},
-    middleware::RequestInfo,
     openapi::{ListParams, PageParams},
+    request_info::RequestInfo,
     wire::ScopesDocument,
 };
+
 use crate::{
     domain::{access::Actor, action::Action, action_names::RESULTS, listing::ACTIONS},
     service::{

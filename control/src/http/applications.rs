@@ -12,18 +12,18 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use shared::problem::Code;
 use utoipa::ToSchema;
-
-use super::{
+use web::{
     access::Authenticated,
     api_error::ApiError,
     bulk,
     extract::{JsonBody, Path, Query},
-    keys::overlap,
     listing::{Listing, RESULT_COUNT},
-    middleware::RequestInfo,
     openapi::{ListParams, NumberedParams, PageParams},
+    request_info::RequestInfo,
     wire::{CommonDocument, created, created_at},
 };
+
+use super::keys::overlap;
 use crate::{
     domain::{
         body::Purpose,

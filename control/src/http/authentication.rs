@@ -7,13 +7,15 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use shared::{problem::Code, standing::Verdict};
 use utoipa::ToSchema;
+use web::{
+    access::Authenticated,
+    api_error::ApiError,
+    extract::{JsonBody, Query},
+};
 
 use super::{
-    access::Authenticated,
     actions::{ActionDocument, Shown},
-    api_error::ApiError,
     authentication_result::ResultDocument,
-    extract::{JsonBody, Query},
     new_actions::Sender,
 };
 use crate::{

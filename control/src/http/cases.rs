@@ -6,16 +6,16 @@ use axum::{Json, extract::State, response::Response};
 use serde::{Deserialize, Serialize};
 use shared::problem::Code;
 use utoipa::ToSchema;
-
-use super::{
+use web::{
     access::Authenticated,
     api_error::ApiError,
     extract::{JsonBody, Path, Query},
     listing::{Listing, flag},
-    middleware::RequestInfo,
     openapi::{ListParams, PageParams},
+    request_info::RequestInfo,
     wire::ScopesDocument,
 };
+
 use crate::{
     domain::{
         case::{Case, Decision, DecisionRequest, Evidence},

@@ -4,17 +4,16 @@ use std::sync::Arc;
 
 use axum::{Json, extract::State, http::StatusCode, response::Response};
 use shared::problem::Code;
-
-use super::{
+use web::{
     access::Authenticated,
     api_error::ApiError,
-    collections::CollectionDocument,
     extract::{JsonBody, Path, Query},
     listing::Listing,
-    middleware::RequestInfo,
     openapi::{ListParams, NumberedParams, PageParams},
-    thngs::ThngDocument,
+    request_info::RequestInfo,
 };
+
+use super::{collections::CollectionDocument, thngs::ThngDocument};
 use crate::{
     domain::{
         collection::parse_ids,

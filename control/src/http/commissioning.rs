@@ -7,24 +7,22 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use shared::problem::Code;
 use utoipa::ToSchema;
-
-use super::{
+use web::{
     access::Authenticated,
-    actions::{ActionDocument, Shown, list_in},
     api_error::ApiError,
     extract::{JsonBody, Path, Query},
-    middleware::RequestInfo,
-    new_actions::Sender,
     openapi::{ListParams, PageParams},
+    request_info::RequestInfo,
     wire::created,
+};
+
+use super::{
+    actions::{ActionDocument, Shown, list_in},
+    new_actions::Sender,
 };
 use crate::{
     domain::commissioning_body::{CommissionDraft, PRODUCT_KEY, StepDraft, THNG_KEY, parse_pairs},
-    service::{
-        App,
-        actions::Scope,
-        commissioning::{self as service, Stands},
-    },
+    service::{App, actions::Scope, commissioning as service, commissioning::Stands},
 };
 
 /// What a commission says; `product` is left out of a decommission.

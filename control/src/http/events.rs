@@ -11,15 +11,15 @@ use axum::{
 use futures_util::StreamExt;
 use shared::{problem::Code, time::Clock};
 use utoipa::ToSchema;
-
-use super::{
+use web::{
     access::{Authenticated, SentKey},
-    actions::ActionDocument,
     api_error::ApiError,
     extract::{Path, Query},
     listing::time,
-    middleware::RequestInfo,
+    request_info::RequestInfo,
 };
+
+use super::actions::ActionDocument;
 use crate::{
     domain::{
         access::hash_key,

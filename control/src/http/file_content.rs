@@ -16,17 +16,17 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use shared::{problem::Code, time::UnixMillis};
-
-use super::{
-    access::{Authenticated, has_key},
+use web::{
+    access::{Access, Authenticated, has_key},
     api_error::ApiError,
     extract::{Path, Query},
-    middleware::RequestInfo,
+    request_info::RequestInfo,
 };
+
 use crate::{
     domain::file::{Purport, disposition, is_media_type, is_signed},
     service::{
-        App,
+        App, Core,
         files::{self, Download, UploadHead, Visitor},
     },
 };
@@ -41,11 +41,12 @@ use crate::{
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn upload(
     State(app): State<Arc<App>>,
+    State(access): State<Access>,
     Path(id): Path<String>,
     request: Request,
 ) -> Result<(), ApiError> {
     let (mut parts, body) = request.into_parts();
-    let visitor = visitor(&app, &mut parts, &id, Purport::Upload).await?;
+    let visitor = visitor(&app, &access, &mut parts, &id, Purport::Upload).await?;
     let text = |name| parts.headers.get(name).and_then(|value| value.to_str().ok());
     let head = UploadHead {
         media_type: text(CONTENT_TYPE).filter(|text| is_media_type(text)).map(str::to_owned),
@@ -66,10 +67,11 @@ pub(super) async fn upload(
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn download(
     State(app): State<Arc<App>>,
+    State(access): State<Access>,
     Path(id): Path<String>,
     mut parts: Parts,
 ) -> Result<Response, ApiError> {
-    let visitor = visitor(&app, &mut parts, &id, Purport::Download).await?;
+    let visitor = visitor(&app, &access, &mut parts, &id, Purport::Download).await?;
     let Download { file, content, bytes } = files::download(&app.catalog, visitor, &id).await?;
     let etag = format!("\"{}\"", content.etag);
     let caching = if file.is_private() { "private, no-cache" } else { "no-cache" };
@@ -97,13 +99,19 @@ pub(super) async fn download(
 }
 
 /// Authenticates: by a signature in the URL, else by a key, else anonymous.
-async fn visitor(app: &Arc<App>, parts: &mut Parts, id: &str, purport: Purport) -> Result<Visitor, ApiError> {
+async fn visitor(
+    core: &Core,
+    access: &Access,
+    parts: &mut Parts,
+    id: &str,
+    purport: Purport,
+) -> Result<Visitor, ApiError> {
     // Parsed as it was sent: an invalid signature opens nothing.
     let query = Query::of(parts.uri.query().unwrap_or_default());
     if let Some(signature) = query.find("signature") {
         let expires = query.find("expires").and_then(|text| text.parse().ok()).map(UnixMillis);
         let is_good = id.parse().ok().zip(expires).is_some_and(|(id, expires)| {
-            is_signed(&app.secrets.file_url, id, purport, expires, signature, app.clock.now())
+            is_signed(&core.secrets.file_url, id, purport, expires, signature, core.clock.now())
         });
         let fault =
             || ApiError::refused(Code::Forbidden, "The signature does not fit, or its time has passed.");
@@ -112,7 +120,7 @@ async fn visitor(app: &Arc<App>, parts: &mut Parts, id: &str, purport: Purport) 
     if !has_key(&parts.headers, parts.uri.query()) {
         return Ok(Visitor::Nobody);
     }
-    let Authenticated(caller) = Authenticated::from_request_parts(parts, app).await?;
+    let Authenticated(caller) = Authenticated::from_request_parts(parts, access).await?;
     Ok(Visitor::Actor(caller.actor))
 }
 

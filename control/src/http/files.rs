@@ -6,16 +6,16 @@ use axum::{Json, extract::State, response::Response};
 use serde::Serialize;
 use shared::{problem::Code, time::UnixMillis};
 use utoipa::ToSchema;
-
-use super::{
+use web::{
     access::Authenticated,
     api_error::ApiError,
     extract::{JsonBody, Path, Query},
     listing::{Listing, flag},
-    middleware::RequestInfo,
     openapi::{ListParams, NumberedParams, PageParams},
+    request_info::RequestInfo,
     wire::{CommonDocument, created},
 };
+
 use crate::{
     domain::{
         access::Actor,

@@ -2,16 +2,21 @@
 
 use std::sync::Arc;
 
-use axum::{Json, extract::FromRequestParts, http::request::Parts, response::Response};
+use axum::{
+    Json,
+    extract::{FromRef, FromRequestParts},
+    http::request::Parts,
+    response::Response,
+};
 use serde::Serialize;
-
-use super::{
-    access::Authenticated,
+use web::{
+    access::{Access, Authenticated},
     api_error::ApiError,
     extract::{Path, Query},
     listing::Listing,
-    middleware::RequestInfo,
+    request_info::RequestInfo,
 };
+
 use crate::{
     domain::listing::ListType,
     service::{
@@ -31,14 +36,18 @@ pub(super) struct All {
     pub(super) query: Query,
 }
 
-impl FromRequestParts<Arc<App>> for All {
+impl<S: Send + Sync> FromRequestParts<S> for All
+where
+    Access: FromRef<S>,
+    Arc<App>: FromRef<S>,
+{
     type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, state: &Arc<App>) -> Result<Self, ApiError> {
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
         let Authenticated(caller) = Authenticated::from_request_parts(parts, state).await?;
         let Ok(info) = RequestInfo::from_request_parts(parts, state).await;
         let query = Query::from_request_parts(parts, state).await?;
-        Ok(Self { app: state.clone(), caller, info, query })
+        Ok(Self { app: Arc::from_ref(state), caller, info, query })
     }
 }
 
@@ -61,13 +70,17 @@ pub(super) struct One {
     pub(super) id: String,
 }
 
-impl FromRequestParts<Arc<App>> for One {
+impl<S: Send + Sync> FromRequestParts<S> for One
+where
+    Access: FromRef<S>,
+    Arc<App>: FromRef<S>,
+{
     type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, state: &Arc<App>) -> Result<Self, ApiError> {
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
         let Authenticated(caller) = Authenticated::from_request_parts(parts, state).await?;
         let Path(id) = Path::from_request_parts(parts, state).await?;
-        Ok(Self { app: state.clone(), caller, id })
+        Ok(Self { app: Arc::from_ref(state), caller, id })
     }
 }
 

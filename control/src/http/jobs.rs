@@ -12,16 +12,16 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use shared::problem::Code;
 use utoipa::ToSchema;
-
-use super::{
+use web::{
     access::Authenticated,
     api_error::ApiError,
     extract::{JsonBody, Path, Query},
     listing::Listing,
-    middleware::RequestInfo,
     openapi::{ListParams, NumberedParams, PageParams},
+    request_info::RequestInfo,
     wire::ScopesDocument,
 };
+
 use crate::{
     domain::{
         job::{ACTION_CREATION, ERROR, Job, JobLog, Step},

@@ -14,16 +14,16 @@ use serde::Serialize;
 use serde_json::Value;
 use shared::{problem::Code, time::UnixMillis};
 use utoipa::ToSchema;
-
-use super::{
+use web::{
     access::Authenticated,
     api_error::ApiError,
     extract::{JsonBody, Path, Query},
     listing::Listing,
-    middleware::RequestInfo,
     openapi::PageParams,
+    request_info::RequestInfo,
     wire::created_at,
 };
+
 use crate::{
     domain::{
         body::Purpose,

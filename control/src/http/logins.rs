@@ -9,19 +9,22 @@ use axum::{Json, extract::State, http::StatusCode, response::Response};
 use serde::{Deserialize, Serialize};
 use shared::problem::Code;
 use utoipa::ToSchema;
-
-use super::{
+use web::{
     access::{Authenticated, SentKey},
     api_error::ApiError,
     extract::{JsonBody, OptionalJsonBody, Path, Query, no_body},
     listing::flag,
-    middleware::RequestInfo,
-    users::UserDocument,
+    request_info::RequestInfo,
     wire::created_at,
 };
+
+use super::users::UserDocument;
 use crate::{
     domain::app_user::{Credentials, NewUser, parse_activation},
-    service::{App, users, users::LoggedIn},
+    service::{
+        App,
+        users::{self, LoggedIn},
+    },
 };
 
 /// A user who registers; other members as those of a user.

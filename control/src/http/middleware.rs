@@ -1,18 +1,17 @@
 //! Middleware of every request, outermost first: request id, `/v2` prefix, time limit, panics, the error body.
 
 use std::{
-    convert::Infallible,
-    net::IpAddr,
     panic::AssertUnwindSafe,
     sync::{Arc, OnceLock},
     time::{Duration, Instant},
 };
+use web::api_error::Failure;
+use web::request_info::RequestInfo;
 
 use axum::{
-    extract::{ConnectInfo, FromRequestParts, MatchedPath, Request, State},
+    extract::{ConnectInfo, MatchedPath, Request, State},
     http::{
         HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header,
-        request::Parts,
         uri::{Authority, PathAndQuery},
     },
     middleware::Next,
@@ -23,15 +22,14 @@ use opentelemetry::trace::TraceContextExt as _;
 use shared::{client_address::ClientAddress, id::ActionId, problem::Code};
 use tracing::{Instrument, field::Empty};
 use tracing_opentelemetry::OpenTelemetrySpanExt as _;
-
-use super::{
+use web::{
     api_error::Refusal,
-    client, cors,
     rate_limit::{self, Ledger},
-    serve::Connection,
 };
+
+use super::{client, cors, serve::Connection};
 use crate::{
-    metrics::{Failure, Metrics},
+    metrics::Metrics,
     service::{
         App,
         base_urls::{Reached, base_url},
@@ -48,35 +46,6 @@ const UPLOAD_TIMEOUT: Duration = Duration::from_secs(60 * 60);
 
 /// The version prefix that every path may have.
 const PREFIX: &str = "/v2";
-
-/// What handlers may want to know of the request as a whole.
-#[derive(Debug, Clone)]
-pub(super) struct RequestInfo {
-    /// Scheme and host by which the client reached us, without a slash at the end.
-    pub(super) base: Arc<str>,
-    /// The path without the version prefix, not decoded.
-    pub(super) path: Arc<str>,
-    /// The path as the client sent it.
-    pub(super) original_path: Arc<str>,
-    /// The client's address; known but where the service runs without sockets.
-    pub(super) client: Option<IpAddr>,
-    /// The address by which the client is limited; `None` for a program of this machine.
-    pub(super) limited_as: Option<IpAddr>,
-}
-
-impl<S: Send + Sync> FromRequestParts<S> for RequestInfo {
-    type Rejection = Infallible;
-
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
-        Ok(parts.extensions.get().cloned().unwrap_or_else(|| Self {
-            base: "".into(),
-            path: parts.uri.path().into(),
-            original_path: parts.uri.path().into(),
-            client: None,
-            limited_as: None,
-        }))
-    }
-}
 
 /// Which route took a request: the router fills it in, the outermost layer reads it.
 #[derive(Debug, Clone, Default)]
@@ -121,7 +90,8 @@ pub(super) async fn finish(State(app): State<Arc<App>>, mut request: Request, ne
     let span = tracing::info_span!("http", request.id = %id, http.method = %request.method(), http.path = %info.original_path, http.client = info.client.map(tracing::field::display), http.route = Empty, http.status = Empty, otel.kind = "server");
     let ledger = Ledger::default();
     let refused = two_keys(request.headers());
-    let limited = rate_limit::count_login(&app, request.method(), &info.path, info.limited_as, &ledger);
+    let limited =
+        rate_limit::count_login(&app.limiter, request.method(), &info.path, info.limited_as, &ledger);
     request.extensions_mut().insert(info);
     request.extensions_mut().insert(ledger.clone());
     let taken = Taken::default();

@@ -1,6 +1,6 @@
 //! The HTTP API: extract, call one service function, respond.
 //!
-//! Every route is in `router`; every error leaves through `api_error`; what all requests share (ids, the `/v2` prefix,
+//! Every route is in `router`; every error leaves through `web::api_error`; what all requests share (ids, the `/v2` prefix,
 //! limits, panics) is in `middleware`.
 
 mod access;
@@ -8,12 +8,12 @@ mod accesses;
 mod action_types;
 mod actions;
 mod admin;
-mod api_error;
 mod applications;
 mod authentication;
 mod authentication_result;
 mod batches;
 mod bulk;
+mod busy;
 mod cases;
 mod client;
 mod collection_members;
@@ -22,7 +22,6 @@ mod commissioning;
 mod cors;
 mod docs;
 mod events;
-mod extract;
 mod file_content;
 mod files;
 mod followers;
@@ -31,19 +30,14 @@ pub mod internal;
 mod jobs;
 mod keys;
 mod known;
-mod listing;
-mod location;
 mod logins;
 mod middleware;
 mod new_actions;
-mod once;
 mod openapi;
-mod permits;
 mod places;
 mod products;
 mod projects;
 mod properties;
-mod rate_limit;
 mod reactions;
 mod redirection_answers;
 mod redirections;
@@ -52,6 +46,7 @@ mod rules;
 mod serve;
 mod service_info;
 mod sockets;
+mod state;
 mod status;
 mod tasks;
 mod tenants;
@@ -61,7 +56,6 @@ mod thngs;
 mod time;
 mod users;
 mod webhooks;
-mod wire;
 
 pub(crate) use known::remove_unknown;
 

@@ -16,15 +16,15 @@ use shared::{
     wire::scan::{MAX_REFERER, MAX_USER_AGENT, cut, preferred_language},
 };
 use utoipa::ToSchema;
-
-use super::{
+use web::{
     access::Authenticated,
-    actions::{ActionDocument, Shown},
     api_error::ApiError,
     extract::{JsonBody, Path, Query},
-    middleware::RequestInfo,
+    request_info::RequestInfo,
     wire::created,
 };
+
+use super::actions::{ActionDocument, Shown};
 use crate::{
     domain::{action_draft::Drafts, context::Origin},
     service::{

@@ -2,7 +2,6 @@
 
 mod bodies;
 mod parameters;
-mod parts;
 
 use std::collections::BTreeSet;
 
@@ -10,7 +9,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 use shared::problem::{Code, Problem};
 use utoipa::{
-    IntoParams, OpenApi, ToSchema,
+    OpenApi, ToSchema,
     openapi::{
         OpenApi as Document, RefOr, ResponseBuilder,
         path::{HttpMethod, Operation, PathItem},
@@ -20,63 +19,6 @@ use utoipa::{
 
 /// Where the docs are, in examples.
 const EXAMPLE_DOCS: &str = "https://api.example.com/docs";
-
-/// The parameters of every list.
-#[derive(Debug, IntoParams)]
-#[into_params(parameter_in = Query)]
-#[expect(dead_code, reason = "the fields describe parameters and are read by nobody")]
-pub(super) struct PageParams {
-    /// Rows of a page.
-    #[param(rename = "perPage", minimum = 1, maximum = 100, default = 30)]
-    per_page: Option<u32>,
-    /// `DESCENDING` (newest first, the default) or `ASCENDING`.
-    #[param(rename = "sortOrder", example = "DESCENDING")]
-    sort_order: Option<String>,
-    /// Comes with the `Link` to the next page and is used as it is.
-    #[param(rename = "nextPageToken")]
-    next_page_token: Option<String>,
-}
-
-/// The parameters by which lists are narrowed.
-#[derive(Debug, IntoParams)]
-#[into_params(parameter_in = Query)]
-#[expect(dead_code, reason = "the fields describe parameters and are read by nobody")]
-pub(super) struct ListParams {
-    /// Up to 100 ids, separated by commas.
-    ids: Option<String>,
-    /// Conditions on fields: `=`, `~` (begins with), `<`, `>`, `<=`, `>=`; `&` joins, `|` gives alternatives, `!`
-    /// negates, parentheses group, `\` takes the meaning from a sign. `tags=a|b` is `(tags=a|tags=b)`. Up to 64
-    /// conditions in 4,096 bytes. A key or value with percent-escapes stands for what is written and for what it
-    /// decodes to.
-    ///
-    /// Thngs: `createdAt`, `identifiers.*`, `customFields.*`, `name`, `product`, `collections`, `tags`. Products,
-    /// places, collections, batches: `name`, `identifiers.*`, `tags`. Actions: `timestamp`, `type`, `thng`, `product`,
-    /// `collection`, `user`, `tags`, `identifiers.*`, `customFields.*`, `context.city`, `context.countryCode`.
-    /// Files: `name`, `tags`. Jobs and tasks: `status`, `type`; logs of jobs: `jobId`, `type`. Projects and applications: `name`.
-    ///
-    /// Equality has an index on Postgres, as has the order of `createdAt` and `timestamp`. `~`, negation and the
-    /// order of `customFields.*` look at one row after the other, on SQLite also equality of `tags`,
-    /// `customFields.*` and the `identifiers.*` of actions. A list that takes longer than 5 seconds answers 503.
-    #[param(example = "name~Red&tags=shoe")]
-    filter: Option<String>,
-    /// Only what is scoped to this project.
-    #[param(example = "UKXAGyEf8SQ5eTDmVgGpHqAa")]
-    project: Option<String>,
-    /// Show `scopes`.
-    #[param(rename = "withScopes")]
-    with_scopes: Option<bool>,
-}
-
-/// The deprecated parameter of the lists that can be asked for by number.
-#[derive(Debug, IntoParams)]
-#[into_params(parameter_in = Query)]
-#[expect(dead_code, reason = "the fields describe parameters and are read by nobody")]
-pub(super) struct NumberedParams {
-    /// Number of the page; a `nextPageToken` beside it counts more. `x-result-count` tells how many rows there are.
-    #[deprecated]
-    #[param(minimum = 1, maximum = 100_000)]
-    page: Option<u32>,
-}
 
 /// The body of every error.
 #[derive(Serialize, ToSchema)]
@@ -193,8 +135,8 @@ fn errors() -> Value {
 /// The document as it is served: adds what the macros cannot express.
 pub(super) fn render(document: &Document) -> Value {
     let mut whole = serde_json::to_value(document).unwrap_or_default();
-    whole["components"]["schemas"]["JsonValue"] = parts::json_value();
-    whole["components"]["schemas"]["SomeJsonValue"] = parts::some_json_value();
+    whole["components"]["schemas"]["JsonValue"] = web::bodies::json_value();
+    whole["components"]["schemas"]["SomeJsonValue"] = web::bodies::some_json_value();
     whole["components"]["headers"] = headers();
     whole["components"]["responses"] = errors();
     for (_, schema) in whole["components"]["schemas"].as_object_mut().into_iter().flatten() {
@@ -339,33 +281,35 @@ fn describe_parameter(operation: &str, parameter: &mut Value) {
         "sortOrder" => {
             json!({"type": "string", "enum": ["ASCENDING", "DESCENDING"], "default": "DESCENDING"})
         }
-        "nextPageToken" => parts::formatted("page-token", "Opaque; from the `Link` of the page before."),
-        "filter" => parts::formatted(&format!("filter-{operation}"), "A filter of this list."),
+        "nextPageToken" => {
+            web::bodies::formatted("page-token", "Opaque; from the `Link` of the page before.")
+        }
+        "filter" => web::bodies::formatted(&format!("filter-{operation}"), "A filter of this list."),
         "ids" if of_redirections => {
             json!({"type": "string", "pattern": "^[A-Za-z0-9_-]{1,64}(,[A-Za-z0-9_-]{1,64}){0,999}$"})
         }
-        "ids" => bodies::ids(),
+        "ids" => web::bodies::ids(),
         "wait" => json!({"type": "string", "enum": ["edges"]}),
         "timeout" => json!({"type": "string", "pattern": "^([0-9]{1,4}ms|[01]?[0-9]s|20s)$"}),
-        "domain" => parts::formatted("short-domain", "A short domain of the account."),
+        "domain" => web::bodies::formatted("short-domain", "A short domain of the account."),
         "project" if parameter["in"] == "query" => {
-            parts::formatted("project-id", "Id of a project of the account.")
+            web::bodies::formatted("project-id", "Id of a project of the account.")
         }
         "product" if parameter["in"] == "query" => {
-            parts::formatted("product-id", "Id of a product of the account.")
+            web::bodies::formatted("product-id", "Id of a product of the account.")
         }
-        "type" => parts::formatted("action-type", "Name of a type of actions, or `all`."),
-        "types" => parts::formatted("event-types", "Types of events, with commas."),
-        "match" => parts::formatted("event-match", "A filter of events."),
+        "type" => web::bodies::formatted("action-type", "Name of a type of actions, or `all`."),
+        "types" => web::bodies::formatted("event-types", "Types of events, with commas."),
+        "match" => web::bodies::formatted("event-match", "A filter of events."),
         // Clients that have received nothing yet send an empty one.
         "lastEventId" => {
             json!({"type": "string", "pattern": "^((0|[1-9][0-9]{0,17})-(0|[1-9][0-9]{0,17}))?$"})
         }
         // Each bound may need the time beside it.
-        "from" | "to" => bodies::time(),
+        "from" | "to" => web::bodies::time(),
         // A wrong signature is as good as none: the key decides then.
         "expires" | "signature" => json!({"type": "string"}),
-        "after" | "platformId" => json!({"type": "string", "pattern": parts::ID}),
+        "after" | "platformId" => json!({"type": "string", "pattern": web::bodies::ID}),
         "Idempotency-Key" => {
             json!({"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!-~]([ -~]*[!-~])?$"})
         }

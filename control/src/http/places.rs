@@ -7,17 +7,17 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use shared::problem::Code;
 use utoipa::ToSchema;
-
-use super::{
+use web::{
     access::Authenticated,
     api_error::ApiError,
     extract::{JsonBody, Path, Query},
     listing::{Listing, flag},
     location::CoordinatesDocument,
-    middleware::RequestInfo,
     openapi::{ListParams, NumberedParams, PageParams},
+    request_info::RequestInfo,
     wire::{CommonDocument, created},
 };
+
 use crate::{
     domain::{
         body::Purpose,

@@ -7,17 +7,17 @@ use serde::Serialize;
 use serde_json::Value;
 use shared::problem::Code;
 use utoipa::ToSchema;
-
-use super::{
+use web::{
     access::Authenticated,
     api_error::ApiError,
     bulk::create_each,
     extract::{JsonBody, Path, Query},
     listing::{Listing, flag},
-    middleware::RequestInfo,
     openapi::{ListParams, PageParams},
+    request_info::RequestInfo,
     wire::{CommonDocument, created},
 };
+
 use crate::{
     domain::{
         body::Purpose,

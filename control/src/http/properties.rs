@@ -7,15 +7,15 @@ use serde::Serialize;
 use serde_json::Value;
 use shared::problem::Code;
 use utoipa::ToSchema;
-
-use super::{
+use web::{
     access::Authenticated,
     api_error::ApiError,
     extract::{JsonBody, Path, Query},
     listing::{Listing, number, time},
-    middleware::RequestInfo,
     openapi::PageParams,
+    request_info::RequestInfo,
 };
+
 use crate::{
     domain::{
         listing::{PLAIN, PROPERTIES},

@@ -5,14 +5,14 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use shared::problem::Code;
 use utoipa::ToSchema;
-
-use super::{
+use web::{
     api_error::ApiError,
     extract::JsonBody,
-    followers::{All, One},
     openapi::{ListParams, PageParams},
     wire::{CommonDocument, created},
 };
+
+use super::followers::{All, One};
 use crate::{
     domain::{
         body::Purpose,

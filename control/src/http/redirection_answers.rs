@@ -12,10 +12,12 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use shared::{negotiate::Representation, problem::Code, wire::stream::Rev};
 use utoipa::ToSchema;
+use web::{api_error::ApiError, extract::Query, request_info::RequestInfo};
 
-use super::{api_error::ApiError, extract::Query, middleware::RequestInfo};
 use crate::{
-    domain::redirection::Redirection, publish::hub::WaitReport, service::App, service::redirections::Written,
+    domain::redirection::Redirection,
+    publish::hub::WaitReport,
+    service::{App, redirections::Written},
 };
 
 /// Longest wait that `timeout` may ask for.

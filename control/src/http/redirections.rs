@@ -11,17 +11,17 @@ use axum::{
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use shared::{id::ResourceId, problem::Code, redirect::ResourceType};
-
-use super::{
+use web::{
     access::Authenticated,
     api_error::ApiError,
     extract::{JsonBody, Path, Query, pairs},
     listing::{Listing, RESULT_COUNT},
-    middleware::RequestInfo,
     once::{IDEMPOTENCY_KEY, parse as parse_key},
-    redirection_answers::{
-        RedirectionDocument, Wait, check_image, image, image_request, locate, named_image_request, written,
-    },
+    request_info::RequestInfo,
+};
+
+use super::redirection_answers::{
+    RedirectionDocument, Wait, check_image, image, image_request, locate, named_image_request, written,
 };
 use crate::{
     domain::{
@@ -32,7 +32,8 @@ use crate::{
     service::{
         App,
         idempotency::IdempotencyKey,
-        redirections::{self as service, DomainChoice, Written},
+        redirections as service,
+        redirections::{DomainChoice, Written},
     },
 };
 

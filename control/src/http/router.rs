@@ -11,16 +11,19 @@ use serde_json::Value;
 use utoipa::openapi::OpenApi;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
+use web::{known::name_unknown, once};
+
 use super::{
     access, accesses, action_types, actions, applications, authentication, batches, bulk, cases, events,
     jobs, keys, logins, middleware, new_actions, openapi, products, projects, properties, reactions,
     redirections, rules, service_info, status, tasks, tenants, thng_keys, thngs, time, users, webhooks,
 };
 use super::{collection_members, collections, commissioning, file_content, files, places, thng_locations};
+use super::{known::OPERATIONS, sockets, state::RouterState};
 use crate::{domain::limits::MAX_BODY_BYTES, service::App};
 
 /// The table: each line is one path with its operations.
-fn table() -> OpenApiRouter<Arc<App>> {
+fn table() -> OpenApiRouter<RouterState> {
     OpenApiRouter::with_openapi(openapi::base())
         .routes(routes!(access::read))
         .routes(routes!(time::read))
@@ -186,17 +189,18 @@ fn table() -> OpenApiRouter<Arc<App>> {
 pub fn router(app: Arc<App>) -> Router {
     let (routes, mut document) = table().split_for_parts();
     openapi::complete(&mut document);
-    let creates = super::once::Creates::new(app.clone(), &document);
+    let state = RouterState(app.clone());
+    let creates = once::Creates::new(app.core.clone(), &document);
     let inner = routes
         .merge(service_info::routes(&document))
         .route_layer(from_fn(middleware::note_route))
         .fallback(middleware::no_such_path)
         // Inside the next layer, so that a stored response keeps its `X-Ignored`.
-        .layer(from_fn(super::known::name_unknown))
-        .layer(from_fn_with_state(creates, super::once::once))
-        .layer(from_fn_with_state(app.clone(), super::sockets::open))
+        .layer(from_fn_with_state(&*OPERATIONS, name_unknown))
+        .layer(from_fn_with_state(creates, once::once))
+        .layer(from_fn_with_state(state.clone(), sockets::open))
         .layer(DefaultBodyLimit::max(MAX_BODY_BYTES))
-        .with_state(app.clone());
+        .with_state(state);
     // The prefix is cut before routing: the outer router has no routes, only the layer.
     Router::new().fallback_service(inner).layer(from_fn_with_state(app, middleware::finish))
 }

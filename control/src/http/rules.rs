@@ -12,19 +12,16 @@ use serde::Serialize;
 use serde_json::Value;
 use shared::problem::Code;
 use utoipa::ToSchema;
-
-use super::{
+use web::{
     access::Authenticated,
     api_error::ApiError,
     extract::{JsonBody, Path, Query},
-    redirection_answers::{Wait, written},
 };
+
+use super::redirection_answers::{Wait, written};
 use crate::{
     domain::rules::{StoredRules, parse},
-    service::{
-        App,
-        rules::{self as service, Whose},
-    },
+    service::{App, rules as service, rules::Whose},
 };
 
 /// A rule of redirection.

@@ -21,7 +21,7 @@ use tokio::{
 use tokio_rustls::{TlsAcceptor, server::TlsStream};
 use tokio_util::sync::CancellationToken;
 
-use super::{permits, router};
+use super::{busy, router};
 use crate::service::App;
 
 /// Longest time from the shutdown until open requests are dropped.
@@ -115,7 +115,7 @@ pub(super) async fn run_router(
     clients: Clients,
     shutdown: CancellationToken,
 ) -> io::Result<()> {
-    let router = router.layer(from_fn(permits::note_request));
+    let router = router.layer(from_fn(busy::note_request));
     let service = router.into_make_service_with_connect_info::<Served>();
     let mut servers = JoinSet::new();
     for listener in listeners.plain {

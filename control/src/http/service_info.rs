@@ -11,8 +11,7 @@ use axum::{
 use serde_json::json;
 use utoipa::openapi::OpenApi;
 
-use super::{docs, guides, openapi};
-use crate::service::App;
+use super::{docs, guides, openapi, state::RouterState};
 
 /// Nothing from outside, no script: the page is self-contained.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'";
@@ -20,7 +19,7 @@ const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; frame-ances
 const SECURITY_POLICY: HeaderName = header::CONTENT_SECURITY_POLICY;
 
 /// The routes that need no key; all texts are built once, here.
-pub(super) fn routes(document: &OpenApi) -> Router<Arc<App>> {
+pub(super) fn routes(document: &OpenApi) -> Router<RouterState> {
     let document = openapi::render(document);
     let json: Arc<str> = document.to_string().into();
     let page: Arc<str> = docs::page(&document).into();

@@ -1,5 +1,6 @@
 //! WebSockets on the API's listeners: MQTT at `/mqtt`, and plain ones at paths that are topics.
 
+use super::state::RouterState;
 use std::sync::Arc;
 
 use axum::{
@@ -9,13 +10,13 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use shared::problem::Code;
-
-use super::{
+use web::{
     access::{Authenticated, find_key},
     api_error::ApiError,
-    middleware::RequestInfo,
     permits,
+    request_info::RequestInfo,
 };
+
 use crate::{
     domain::{
         access::hash_key,
@@ -34,12 +35,12 @@ const MQTT_PATH: &str = "/mqtt";
 const PROTOCOLS: [&str; 2] = ["mqtt", "mqttv3.1"];
 
 /// Takes requests for a WebSocket on paths that have one; all others go on.
-pub(super) async fn open(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
+pub(super) async fn open(State(state): State<RouterState>, request: Request, next: Next) -> Response {
     if *request.method() != Method::GET || !asks_for_socket(request.headers()) {
         return next.run(request).await;
     }
     let (mut parts, body) = request.into_parts();
-    match upgrade(&app, &mut parts).await {
+    match upgrade(&state, &mut parts).await {
         Ok(Some(response)) => response,
         Ok(None) => next.run(Request::from_parts(parts, body)).await,
         Err(error) => error.into_response(),
@@ -51,7 +52,8 @@ fn asks_for_socket(headers: &HeaderMap) -> bool {
     asked.is_some_and(|name| name.eq_ignore_ascii_case("websocket"))
 }
 
-async fn upgrade(app: &Arc<App>, parts: &mut Parts) -> Result<Option<Response>, ApiError> {
+async fn upgrade(state: &RouterState, parts: &mut Parts) -> Result<Option<Response>, ApiError> {
+    let app = &state.0;
     let Ok(info) = RequestInfo::from_request_parts(parts, app).await;
     let client = info.client;
     let key = find_key(&parts.headers, parts.uri.query());
@@ -65,7 +67,7 @@ async fn upgrade(app: &Arc<App>, parts: &mut Parts) -> Result<Option<Response>, 
         return Ok(Some(socket.on_upgrade(serve)));
     }
     let Ok(topic) = Topic::parse(&info.path) else { return Ok(None) };
-    let Authenticated(caller) = Authenticated::from_request_parts(parts, app).await?;
+    let Authenticated(caller) = Authenticated::from_request_parts(parts, state).await?;
     if let Err(error) = service::channel(&app.events, &caller, &topic).await {
         // Public keys of applications may write scans and subscribe to nothing.
         let may_write = matches!(topic, Topic::Actions(..))

@@ -5,8 +5,8 @@ use std::sync::{Arc, atomic::Ordering};
 use axum::{Json, extract::State};
 use serde::Serialize;
 use utoipa::ToSchema;
+use web::{access::Authenticated, api_error::ApiError};
 
-use super::{access::Authenticated, api_error::ApiError};
 use crate::{
     domain::permission::{Subject, Verb},
     publish::hub::EdgeStatus,

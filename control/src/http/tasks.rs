@@ -12,15 +12,15 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use shared::problem::Code;
 use utoipa::ToSchema;
-
-use super::{
+use web::{
     access::Authenticated,
     api_error::ApiError,
     extract::{JsonBody, Path, Query},
     listing::Listing,
-    middleware::RequestInfo,
     openapi::{ListParams, PageParams},
+    request_info::RequestInfo,
 };
+
 use crate::{
     domain::{
         job::ERROR,

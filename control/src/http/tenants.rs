@@ -12,13 +12,13 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use shared::{problem::Code, short_url::ShortDomain};
 use utoipa::ToSchema;
-
-use super::{
+use web::{
     access::Authenticated,
     api_error::ApiError,
     extract::{JsonBody, Path, Query},
     listing::{MAX_PAGE, number},
 };
+
 use crate::{
     domain::{
         page::{DEFAULT_PER_PAGE, MAX_PER_PAGE},

@@ -7,15 +7,15 @@ use serde::Serialize;
 use serde_json::Value;
 use shared::{id::ThngId, problem::Code};
 use utoipa::ToSchema;
-
-use super::{
+use web::{
     access::Authenticated,
     api_error::ApiError,
     extract::{JsonBody, Path},
-    keys::overlap,
-    middleware::RequestInfo,
+    request_info::RequestInfo,
     wire::created_at,
 };
+
+use super::keys::overlap;
 use crate::{
     domain::members::Members,
     service::{App, thng_keys},

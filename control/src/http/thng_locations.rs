@@ -5,16 +5,16 @@ use std::sync::Arc;
 use axum::{Json, extract::State, response::Response};
 use serde_json::Value;
 use shared::problem::Code;
-
-use super::{
+use web::{
     access::Authenticated,
     api_error::ApiError,
     extract::{JsonBody, Path, Query},
     listing::{Listing, time},
     location::LocationDocument,
-    middleware::RequestInfo,
     openapi::PageParams,
+    request_info::RequestInfo,
 };
+
 use crate::{
     domain::{
         listing::LOCATIONS,

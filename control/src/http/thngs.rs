@@ -7,18 +7,18 @@ use serde::Serialize;
 use serde_json::Value;
 use shared::{id::CollectionId, problem::Code};
 use utoipa::ToSchema;
-
-use super::{
+use web::{
     access::Authenticated,
     api_error::ApiError,
     bulk::create_each,
     extract::{JsonBody, Path, Query},
     listing::{Listing, flag},
     location::LocationDocument,
-    middleware::RequestInfo,
     openapi::{ListParams, PageParams},
+    request_info::RequestInfo,
     wire::{CommonDocument, created},
 };
+
 use crate::{
     domain::{
         body::Purpose,

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use axum::{Json, extract::State};
 use serde::Serialize;
 use utoipa::ToSchema;
+use web::{access::Authenticated, api_error::ApiError};
 
-use super::{access::Authenticated, api_error::ApiError};
 use crate::{
     domain::permission::{Subject, Verb},
     service::{App, access},

@@ -7,16 +7,16 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use shared::problem::Code;
 use utoipa::ToSchema;
-
-use super::{
+use web::{
     access::Authenticated,
     api_error::ApiError,
     extract::{JsonBody, Path, Query},
     listing::Listing,
-    middleware::RequestInfo,
     openapi::{NumberedParams, PageParams},
+    request_info::RequestInfo,
     wire::CommonDocument,
 };
+
 use crate::{
     domain::{
         app_user::{AppUser, UserDetails},

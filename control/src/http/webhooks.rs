@@ -12,17 +12,17 @@ use serde::Serialize;
 use serde_json::Value;
 use shared::problem::Code;
 use utoipa::ToSchema;
-
-use super::{
+use web::{
     access::Authenticated,
     api_error::ApiError,
     extract::{JsonBody, Path, Query},
-    followers::{All, One},
     listing::Listing,
-    middleware::RequestInfo,
     openapi::{ListParams, PageParams},
+    request_info::RequestInfo,
     wire::{CommonDocument, created},
 };
+
+use super::followers::{All, One};
 use crate::{
     domain::{
         body::Purpose,
@@ -32,10 +32,7 @@ use crate::{
         property::MAX_TIME_MS,
         webhook::{Webhook, WebhookChange},
     },
-    service::{
-        App,
-        webhooks::{self as service, Secret},
-    },
+    service::{App, EventState, webhooks as service, webhooks::Secret},
     store::webhook_messages::{Delivery, Range, tries},
 };
 
@@ -227,7 +224,7 @@ pub(super) async fn list(all: All) -> Result<Response, ApiError> {
     responses((status = 201, description = "The webhook", body = WebhookDocument)),
     extensions(("x-maturity" = json!("Beta"))))]
 pub(super) async fn create(all: All, JsonBody(body): JsonBody) -> Result<Response, ApiError> {
-    let change = parse(&all.app, &body, Purpose::Create)?;
+    let change = parse(&all.app.events, &body, Purpose::Create)?;
     let webhook = service::create(&all.app.events, &all.caller, change, all.query.find("project")).await?;
     let id = webhook.id;
     Ok(created(&all.info, id.as_str(), WebhookDocument::from(webhook)))
@@ -249,12 +246,12 @@ pub(super) async fn read(one: One) -> Result<Json<WebhookDocument>, ApiError> {
     responses((status = 200, description = "The whole webhook", body = WebhookDocument)),
     extensions(("x-maturity" = json!("Beta"))))]
 pub(super) async fn update(one: One, JsonBody(body): JsonBody) -> Result<Json<WebhookDocument>, ApiError> {
-    let change = parse(&one.app, &body, Purpose::Update)?;
+    let change = parse(&one.app.events, &body, Purpose::Update)?;
     Ok(Json(service::update(&one.app.events, &one.caller, &one.id, change).await?.into()))
 }
 
-pub(super) fn parse(app: &App, body: &Value, purpose: Purpose) -> Result<WebhookChange, ApiError> {
-    WebhookChange::parse(body, purpose, app.events.egress.allows_loopback())
+pub(super) fn parse(state: &EventState, body: &Value, purpose: Purpose) -> Result<WebhookChange, ApiError> {
+    WebhookChange::parse(body, purpose, state.egress.allows_loopback())
         .map_err(|faults| ApiError::faults(Code::Invalid, faults))
 }
 

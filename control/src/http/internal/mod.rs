@@ -3,6 +3,7 @@
 //! Every request carries an edge's key, and what it says of its edge must match the key.
 
 use std::{io, sync::Arc};
+use web::access::Access;
 
 use axum::{
     Json, Router,
@@ -25,12 +26,15 @@ use shared::{
 };
 use tokio::sync::Semaphore;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
-
-use super::{
+use web::{
     access::{Authenticated, find_key},
     api_error::ApiError,
     extract::Query,
-    middleware, permits, rate_limit,
+    permits, rate_limit,
+};
+
+use super::{
+    middleware,
     serve::{ApiListeners, Clients, run_router},
     status::EdgesDocument,
 };
@@ -63,9 +67,9 @@ struct Internal {
     streams: TaskTracker,
 }
 
-impl FromRef<Internal> for Arc<App> {
+impl FromRef<Internal> for Access {
     fn from_ref(internal: &Internal) -> Self {
-        internal.app.clone()
+        Self { core: internal.app.core.clone(), limiter: internal.app.limiter.clone() }
     }
 }
 
@@ -115,7 +119,9 @@ impl FromRequestParts<Internal> for Edge {
         let app = &internal.app;
         // A key is guessed here as well as at the API.
         Self::find(app, parts).await.map_err(|error| match error.code() {
-            Code::KeyMissing | Code::KeyUnknown => rate_limit::count_refusal(app, parts, error).into(),
+            Code::KeyMissing | Code::KeyUnknown => {
+                rate_limit::count_refusal(&app.limiter, parts, error).into()
+            }
             _ => error.into(),
         })
     }
@@ -221,7 +227,7 @@ async fn list_edges(
     mut parts: Parts,
 ) -> Result<Json<EdgesDocument>, ApiError> {
     if Edge::find(&internal.app, &parts).await.is_err() {
-        let Authenticated(caller) = Authenticated::from_request_parts(&mut parts, &internal.app).await?;
+        let Authenticated(caller) = Authenticated::from_request_parts(&mut parts, &internal).await?;
         let _ = require(&caller, Verb::Read, Subject::Status)?;
     }
     Ok(Json(EdgesDocument::read(&internal.app)))

@@ -5,12 +5,12 @@ mod items;
 mod keys;
 
 use serde_json::{Map, Value, json};
-
-use super::parts::{
-    self, AN_ID, Body, ID, boolean, degrees, formatted, millis, open_object, position, request, scopes, text,
+use shared::rules::{MAX_NAME as MAX_RULE_NAME, MAX_RULES};
+use web::bodies::{
+    self, AN_ID, Body, boolean, degrees, formatted, millis, open_object, position, request, scopes, text,
     texts,
 };
-use shared::rules::{MAX_NAME as MAX_RULE_NAME, MAX_RULES};
+use web::bodies::{CHANGES, body, id_of, location, or_many, time, value};
 
 use crate::domain::{
     action_draft::MAX_ACTIONS,
@@ -19,11 +19,8 @@ use crate::domain::{
     job_input::{MAX_ENTRY, MAX_LISTED},
     limits::{MAX_KEY, MAX_LIST, MAX_NAME, MAX_TAG, MAX_URL},
     project::MAX_HOST,
-    property::{MAX_KEY as MAX_PROPERTY_KEY, MAX_POINTS, MAX_TIME_MS},
+    property::{MAX_KEY as MAX_PROPERTY_KEY, MAX_POINTS},
 };
-use crate::service::bulk::MAX_CREATED;
-
-const CHANGES: &str = "The members to change; the others stay";
 
 /// The body of an operation, if it is known here.
 pub(super) fn of(operation: &str) -> Option<Value> {
@@ -148,26 +145,11 @@ fn collection(is_create: bool) -> Value {
         .done()
 }
 
-/// A body of which an array creates many.
-fn or_many(mut one: Value) -> Value {
-    let content = &mut one["content"]["application/json"]["schema"];
-    let schema = content.take();
-    *content = json!({"anyOf": [schema, {"type": "array", "minItems": 1, "maxItems": MAX_CREATED, "items": schema}]});
-    one
-}
-
 /// Ids of what joins a collection.
 fn members(format: &str, most: usize) -> Value {
     let schema =
         json!({"type": "array", "maxItems": most, "items": id_of(format, "Id of one that the account has.")});
     request("The ids of what joins; what is in already stays", schema, json!([AN_ID]))
-}
-
-/// The id of a resource that must be there; no `<key>:<value>`.
-fn id_of(format: &str, meaning: &str) -> Value {
-    let mut id = formatted(format, meaning);
-    id["pattern"] = json!(ID);
-    id
 }
 
 fn file(is_create: bool) -> Value {
@@ -277,10 +259,6 @@ fn credentials(text: &'static str) -> Body {
         .like("password", "a long sentence is best")
 }
 
-fn body(text: &'static str, is_create: bool) -> Body {
-    Body::new(if is_create { text } else { CHANGES })
-}
-
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Whole,
@@ -339,13 +317,13 @@ fn action_type(is_create: bool) -> Value {
 fn actions(of_path: bool) -> Value {
     let mut body = Body::new("");
     if of_path {
-        body = body.may("identifiers", parts::identifiers());
+        body = body.may("identifiers", bodies::identifiers());
     } else {
         body = body
             .may("thng", formatted("thng-id", "Id or `<key>:<value>` of a Thng of the account."))
             .may("product", formatted("product-id", "Id or `<key>:<value>` of a product of the account."))
             .may("collection", formatted("collection-id", "Id of a collection of the account."))
-            .may("identifiers", parts::known_identifiers());
+            .may("identifiers", bodies::known_identifiers());
     }
     let one = body
         .may("type", formatted("action-type", "The path wins over it, but for `all`."))
@@ -425,21 +403,6 @@ fn action_job() -> Value {
     request(meaning, schema, example)
 }
 
-fn location() -> Value {
-    let mut schema = Body::new("")
-        .may("position", position())
-        .may("latitude", degrees(90))
-        .may("longitude", degrees(180))
-        .may("place", formatted("place-id", "Id of a place of the account."))
-        .may("timestamp", millis())
-        .may("customFields", open_object("The caller's own members."))
-        .schema();
-    let has = |name: &str, kind: &str| json!({"required": [name], "properties": {name: {"type": kind}}});
-    schema["anyOf"] = json!([has("position", "object"), has("place", "string")]);
-    schema["description"] = json!("Instead of `position`, `latitude` and `longitude` may be given.");
-    schema
-}
-
 fn properties() -> Value {
     let point = point().must("key", text(1, MAX_PROPERTY_KEY)).schema();
     let schema = json!({"anyOf": [point, {"type": "array", "maxItems": MAX_POINTS, "items": point}]});
@@ -453,31 +416,15 @@ fn property() -> Value {
     let point = point().may("key", key).schema();
     let schema = json!({"anyOf": [
         {"type": ["boolean", "number"]},
-        {"type": "string", "pattern": parts::NO_NUL},
+        {"type": "string", "pattern": bodies::NO_NUL},
         {"type": "array", "maxItems": MAX_POINTS, "items": point},
         point,
         {"type": "object", "description": "The value itself.", "properties": {"value": {"not": {}}},
-            "additionalProperties": {"$ref": "#/components/schemas/JsonValue"}, "propertyNames": parts::no_nul()}]});
+            "additionalProperties": {"$ref": "#/components/schemas/JsonValue"}, "propertyNames": bodies::no_nul()}]});
     let example = json!([{"value": 21.5, "timestamp": 1_767_225_600_000_i64}]);
     request("A value, a value with its time, or an array of such", schema, example)
 }
 
 fn point() -> Body {
     Body::new("").must("value", value()).may("timestamp", time())
-}
-
-/// A value of a property.
-fn value() -> Value {
-    json!({"$ref": "#/components/schemas/SomeJsonValue"})
-}
-
-/// Any time that clients can hold, in milliseconds since 1970.
-pub(super) fn time() -> Value {
-    json!({"type": "integer", "format": "int64", "minimum": -MAX_TIME_MS, "maximum": MAX_TIME_MS})
-}
-
-/// The schema of a comma-separated list of ids.
-pub(super) fn ids() -> Value {
-    let id = ID.trim_matches(['^', '$']);
-    json!({"type": "string", "pattern": format!("^{id}(,{id}){{0,99}}$")})
 }

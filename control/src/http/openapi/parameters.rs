@@ -2,6 +2,7 @@
 
 use qr::{DPI_RANGE, Ecl, QUIET_ZONE_RANGE, SIDE_RANGE, SIZE_RANGE_NM, X_RANGE_NM};
 use serde_json::{Value, json};
+use web::bodies::ID;
 
 /// Parameters of an operation besides its own.
 pub(super) fn more(operation: &str, own: &[Value]) -> Vec<Value> {
@@ -28,7 +29,7 @@ pub(super) fn more(operation: &str, own: &[Value]) -> Vec<Value> {
         found.push(query("timeout", text, json!({})));
     }
     if operation == "listRedirections" {
-        let schema = json!({"type": "string", "pattern": super::parts::ID});
+        let schema = json!({"type": "string", "pattern": ID});
         found.push(query("evrythngId", "The same as `platformId`, under its older name", schema));
     }
     found

@@ -1,15 +1,13 @@
 //! Request bodies of batches and tasks.
 
 use serde_json::{Value, json};
+use web::bodies::{Body, formatted, open_object, request, text, texts};
 
-use super::{
-    super::parts::{Body, formatted, open_object, request, text, texts},
-    body, id_of,
-};
 use crate::domain::{
     limits::{MAX_DESCRIPTION, MAX_NAME, MAX_TAG},
     task::MAX_QUANTITY,
 };
+use web::bodies::{body, id_of};
 
 pub(super) fn batch(is_create: bool) -> Value {
     body("A batch", is_create).named(is_create, "Week 47").common().done()

@@ -1,14 +1,10 @@
 //! Request bodies of commissioning and assessment.
 
 use serde_json::{Value, json};
-
-use super::{
-    super::parts::{
-        self, AN_ID, Body, ID, boolean, formatted, millis, open_object, optional, position, request, scopes,
-        text,
-    },
-    value,
+use web::bodies::{
+    self, AN_ID, Body, ID, boolean, formatted, millis, open_object, optional, position, request, scopes, text,
 };
+
 use crate::{
     domain::{
         action_names::TriggerType,
@@ -20,6 +16,7 @@ use crate::{
     },
     service::assessment::replay::{MAX_APPLIED, MAX_THNGS},
 };
+use web::bodies::value;
 
 /// The body of an operation, if it is one of these.
 pub(super) fn of(operation: &str) -> Option<Value> {
@@ -75,9 +72,9 @@ fn reaction(is_create: bool) -> Value {
     let action = Body::new("")
         .must("type", formatted("action-type", "A type that a request may create."))
         .may("thng", formatted("thng-id", "Instead of what the event is about."))
-        .may("tags", parts::texts(MAX_TAG))
+        .may("tags", bodies::texts(MAX_TAG))
         .may("customFields", open_object("The caller's own members."))
-        .may("identifiers", parts::identifiers())
+        .may("identifiers", bodies::identifiers())
         .may("scopes", scopes())
         .may("timestamp", millis())
         .schema();
@@ -279,7 +276,7 @@ fn overrides(body: Body) -> Body {
         .may(
             "purchaseOrders",
             json!({"type": "object", "maxProperties": MAX_ORDERS,
-            "propertyNames": {"minLength": 1, "maxLength": MAX_TEXT, "pattern": parts::NO_NUL},
+            "propertyNames": {"minLength": 1, "maxLength": MAX_TEXT, "pattern": bodies::NO_NUL},
             "additionalProperties": markets, "description": "Permitted countries by purchase order."}),
         )
 }

@@ -1,11 +1,8 @@
 //! Request bodies of keys.
 
 use serde_json::{Value, json};
+use web::bodies::{AN_ID, Body, text};
 
-use super::{
-    super::parts::{AN_ID, Body, text},
-    body, id_of,
-};
 use crate::{
     domain::{
         limits::{MAX_LIST, MAX_NAME},
@@ -13,6 +10,7 @@ use crate::{
     },
     service::access::MAX_OVERLAP_MS,
 };
+use web::bodies::{body, id_of};
 
 /// The body of an operation, if it is one of these.
 pub(super) fn of(operation: &str) -> Option<Value> {

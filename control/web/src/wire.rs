@@ -7,19 +7,19 @@ use axum::{
     http::{StatusCode, header},
     response::{IntoResponse, Response},
 };
+use kernel::domain::{
+    common::{Common, Stamp},
+    scopes::Scopes,
+};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
-use super::middleware::RequestInfo;
-use crate::domain::{
-    common::{Common, Stamp},
-    scopes::Scopes,
-};
+use crate::request_info::RequestInfo;
 
 /// Who may see a resource beside operators; shown with `withScopes=true`.
 #[derive(Debug, Serialize, ToSchema)]
-pub(super) struct ScopesDocument {
+pub struct ScopesDocument {
     /// Ids of application users, or the word `all`.
     users: Vec<String>,
     /// Ids of projects.
@@ -35,7 +35,7 @@ impl From<Scopes> for ScopesDocument {
 /// The members that products and Thngs share.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct CommonDocument {
+pub struct CommonDocument {
     /// When it was created, in milliseconds since 1970.
     #[schema(read_only, example = 1_767_225_600_000_i64)]
     created_at: i64,
@@ -65,7 +65,9 @@ pub(super) struct CommonDocument {
 }
 
 impl CommonDocument {
-    pub(super) fn new(stamp: Stamp, common: Common, with_scopes: bool) -> Self {
+    /// Those of a resource, its scopes only where they were asked for.
+    #[must_use]
+    pub fn new(stamp: Stamp, common: Common, with_scopes: bool) -> Self {
         Self {
             created_at: stamp.created_at.0,
             updated_at: stamp.updated_at.0,
@@ -80,14 +82,14 @@ impl CommonDocument {
 }
 
 /// 201 with a given `Location`: `path` is that of the new resource, without the version prefix.
-pub(super) fn created_at<B: Serialize>(info: &RequestInfo, path: &str, body: B) -> Response {
+pub fn created_at<B: Serialize>(info: &RequestInfo, path: &str, body: B) -> Response {
     let prefix = info.original_path.strip_suffix(&*info.path).unwrap_or_default();
     let location = format!("{}{prefix}{path}", info.base);
     (StatusCode::CREATED, [(header::LOCATION, location)], Json(body)).into_response()
 }
 
 /// 201 with the `Location` of the new resource: below the path of the POST.
-pub(super) fn created<B: Serialize>(info: &RequestInfo, id: &str, body: B) -> Response {
+pub fn created<B: Serialize>(info: &RequestInfo, id: &str, body: B) -> Response {
     let location = format!("{}{}/{id}", info.base, info.original_path);
     (StatusCode::CREATED, [(header::LOCATION, location)], Json(body)).into_response()
 }

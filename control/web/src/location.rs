@@ -1,16 +1,15 @@
 //! Points and locations in JSON.
 
+use kernel::domain::location::{Coordinates, Location, LocationEntry};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
-
-use crate::domain::location::{Coordinates, Location, LocationEntry};
 
 /// A point in all the forms in which it may be given.
 #[derive(Debug, Clone, Copy, Serialize, ToSchema)]
 #[schema(example = json!({"latitude": 52.52, "longitude": 13.405,
     "position": {"type": "Point", "coordinates": [13.405, 52.52]}}))]
-pub(super) struct CoordinatesDocument {
+pub struct CoordinatesDocument {
     /// Degrees, north is positive; comes with `longitude`, or is read from `position`.
     #[schema(minimum = -90, maximum = 90, required = false)]
     latitude: f64,
@@ -25,7 +24,7 @@ pub(super) struct CoordinatesDocument {
 /// A GeoJSON point.
 #[derive(Debug, Clone, Copy, Serialize, ToSchema)]
 #[schema(as = Point)]
-pub(super) struct PointDocument {
+pub struct PointDocument {
     /// Always `Point`.
     #[serde(rename = "type")]
     #[schema(example = "Point")]
@@ -47,7 +46,7 @@ impl From<Coordinates> for CoordinatesDocument {
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = Location)]
-pub(super) struct LocationDocument {
+pub struct LocationDocument {
     /// When it was there, in milliseconds since 1970; the time of the request if left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     timestamp: Option<i64>,

@@ -7,21 +7,19 @@ use axum::{
     http::{HeaderName, HeaderValue, header},
     response::{IntoResponse, Response},
 };
+use kernel::domain::{
+    access::Actor,
+    filter::Filter,
+    listing::{ListRequest, ListType},
+    page::{self, Binding, MAX_PER_PAGE, Page, PageRequest, SortOrder},
+    property::{self, MAX_TIME_MS},
+};
+use kernel::service::Core;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Serialize;
 use shared::{problem::Code, time::UnixMillis};
 
-use super::{access::TOKEN_PARAMETER, api_error::ApiError, extract::Query, middleware::RequestInfo};
-use crate::{
-    domain::{
-        access::Actor,
-        filter::Filter,
-        listing::{ListRequest, ListType},
-        page::{self, Binding, MAX_PER_PAGE, Page, PageRequest, SortOrder},
-        property::{self, MAX_TIME_MS},
-    },
-    service::App,
-};
+use crate::{access::TOKEN_PARAMETER, api_error::ApiError, extract::Query, request_info::RequestInfo};
 
 /// Most ids in `ids=`.
 const MAX_IDS: usize = 100;
@@ -32,22 +30,23 @@ const PAGE_TOKEN: &str = "nextPageToken";
 const PAGE_NUMBER: &str = "page";
 
 /// Last page that can be requested by number: the rows before it are read and skipped.
-pub(super) const MAX_PAGE: u32 = 100_000;
+pub const MAX_PAGE: u32 = 100_000;
 
-pub(super) const RESULT_COUNT: HeaderName = HeaderName::from_static("x-result-count");
+/// How many there are.
+pub const RESULT_COUNT: HeaderName = HeaderName::from_static("x-result-count");
 
 /// Characters that `encodeURIComponent` does not encode, except `!'()*`, which may be encoded.
 const COMPONENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 
 /// What a list is asked for, and what its next page is bound to.
 #[derive(Debug)]
-pub(super) struct Listing {
+pub struct Listing {
     /// The part that the service needs.
-    pub(super) request: ListRequest,
+    pub request: ListRequest,
     /// Whether `scopes` are shown.
-    pub(super) with_scopes: bool,
+    pub with_scopes: bool,
     /// Whether `context` is shown.
-    pub(super) with_context: bool,
+    pub with_context: bool,
     account: String,
     /// The query without the page token.
     query: Vec<(String, String)>,
@@ -56,8 +55,8 @@ pub(super) struct Listing {
 
 impl Listing {
     /// Reads the parameters that a list of this type has.
-    pub(super) fn parse(
-        app: &App,
+    pub fn parse(
+        core: &Core,
         actor: &Actor,
         info: RequestInfo,
         query: &Query,
@@ -101,7 +100,7 @@ impl Listing {
             info,
         };
         if let Some(token) = query.find(PAGE_TOKEN) {
-            let after = listing.bound(|binding| page::read_token(&app.secrets.page_token, binding, token));
+            let after = listing.bound(|binding| page::read_token(&core.secrets.page_token, binding, token));
             let fault =
                 || ApiError::refused(Code::InvalidPageToken, "nextPageToken does not belong to this query.");
             listing.request.page.after = Some(after.ok_or_else(fault)?);
@@ -110,8 +109,8 @@ impl Listing {
     }
 
     /// Reads the parameters of a history: those of a list, and the times `from` and `to`, both inclusive.
-    pub(super) fn history(
-        app: &App,
+    pub fn history(
+        core: &Core,
         actor: &Actor,
         info: RequestInfo,
         query: &Query,
@@ -122,7 +121,7 @@ impl Listing {
         if !faults.is_empty() {
             return Err(ApiError::faults(Code::InvalidParameter, faults));
         }
-        let mut listing = Self::parse(app, actor, info, query, list)?;
+        let mut listing = Self::parse(core, actor, info, query, list)?;
         let conditions =
             listing.request.filter.take().into_iter().chain(Filter::between("timestamp", from, to));
         listing.request.filter = conditions.reduce(Filter::and);
@@ -130,16 +129,11 @@ impl Listing {
     }
 
     /// The answer: the page's items as an array, and the `Link` to the next page if there is one.
-    pub(super) fn answer<T, B: Serialize>(
-        &self,
-        app: &App,
-        page: Page<T>,
-        body: impl Fn(T) -> B,
-    ) -> Response {
+    pub fn answer<T, B: Serialize>(&self, core: &Core, page: Page<T>, body: impl Fn(T) -> B) -> Response {
         let items: Vec<B> = page.items.into_iter().map(body).collect();
         let mut response = Json(items).into_response();
         let link = page.next.and_then(|next| {
-            let token = self.bound(|binding| page::write_token(&app.secrets.page_token, binding, next));
+            let token = self.bound(|binding| page::write_token(&core.secrets.page_token, binding, next));
             HeaderValue::from_str(&self.link(&token)).ok()
         });
         if let Some(link) = link {
@@ -181,7 +175,7 @@ fn is_position(kind: &ListType, name: &str) -> bool {
 }
 
 /// A parameter that is a timestamp; one that is given must be one, so that a slip removes nothing.
-pub(super) fn time(query: &Query, name: &str, faults: &mut Vec<String>) -> Option<UnixMillis> {
+pub fn time(query: &Query, name: &str, faults: &mut Vec<String>) -> Option<UnixMillis> {
     let text = query.find(name)?;
     let is_plain = text.strip_prefix('-').unwrap_or(text).bytes().all(|byte| byte.is_ascii_digit());
     let found = text.parse().ok().filter(|_| is_plain).and_then(property::time);
@@ -193,7 +187,7 @@ pub(super) fn time(query: &Query, name: &str, faults: &mut Vec<String>) -> Optio
 }
 
 /// A parameter from 1 to `max`.
-pub(super) fn number(query: &Query, name: &str, max: u32, default: u32, faults: &mut Vec<String>) -> u32 {
+pub fn number(query: &Query, name: &str, max: u32, default: u32, faults: &mut Vec<String>) -> u32 {
     let Some(text) = query.find(name) else { return default };
     match text.parse::<u32>() {
         Ok(value) if (1..=max).contains(&value) && text.bytes().all(|byte| byte.is_ascii_digit()) => value,
@@ -205,7 +199,7 @@ pub(super) fn number(query: &Query, name: &str, max: u32, default: u32, faults: 
 }
 
 /// A parameter that is `true` or `false`.
-pub(super) fn flag(query: &Query, name: &str, faults: &mut Vec<String>) -> bool {
+pub fn flag(query: &Query, name: &str, faults: &mut Vec<String>) -> bool {
     match query.find(name) {
         None | Some("false") => false,
         Some("true") => true,
@@ -216,13 +210,17 @@ pub(super) fn flag(query: &Query, name: &str, faults: &mut Vec<String>) -> bool 
     }
 }
 
-pub(super) fn parse_ids(text: &str) -> Result<Vec<String>, String> {
+/// The ids of `ids=`, each once.
+///
+/// # Errors
+/// One is no id, or there are too many.
+pub fn parse_ids(text: &str) -> Result<Vec<String>, String> {
     let mut ids: Vec<String> = Vec::new();
     for id in text.split(',').map(str::trim) {
         if !shared::id::is_valid(id) {
             return Err(format!(
                 "ids: {:?} is not an id of 24 characters.",
-                crate::domain::limits::shorten(id)
+                kernel::domain::limits::shorten(id)
             ));
         }
         if !ids.iter().any(|known| known == id) {

@@ -2,25 +2,29 @@
 //!
 //! They are exact: what they allow is accepted, what they refuse is refused (400). JSON `null` stands for an absent
 //! member, so every optional one may be null. Members that no schema names are unknown: the operation does not see
-//! them, and `X-Ignored` lists them (`http::known`).
+//! them, and `X-Ignored` lists them ([`crate::known`]).
 
-use serde_json::{Map, Value, json};
-
-use crate::domain::limits::{
+use kernel::domain::limits::{
     MAX_DESCRIPTION, MAX_IDENTIFIER, MAX_IDENTIFIERS, MAX_KEY, MAX_LIST, MAX_NAME, MAX_TAG,
 };
+use kernel::domain::property::MAX_TIME_MS;
+use kernel::service::bulk::MAX_CREATED;
+use serde_json::{Map, Value, json};
+
+/// What a change is described by.
+pub const CHANGES: &str = "The members to change; the others stay";
 
 /// No database column takes U+0000.
-pub(super) const NO_NUL: &str = "^[^\\u0000]*$";
+pub const NO_NUL: &str = "^[^\\u0000]*$";
 
 /// An id of the example.
-pub(super) const AN_ID: &str = "UKXAGyEf8SQ5eTDmVgGpHqAa";
+pub const AN_ID: &str = "UKXAGyEf8SQ5eTDmVgGpHqAa";
 
 /// Form of every id: 24 characters of the alphabet.
-pub(super) const ID: &str = "^[abcdefghkmnpqrstwxyABCDEFGHKMNPQRSTUVWXY0-9]{24}$";
+pub const ID: &str = "^[abcdefghkmnpqrstwxyABCDEFGHKMNPQRSTUVWXY0-9]{24}$";
 
 /// The members of a body, and those that must be there.
-pub(super) struct Body {
+pub struct Body {
     members: Map<String, Value>,
     required: Vec<&'static str>,
     example: Map<String, Value>,
@@ -28,31 +32,32 @@ pub(super) struct Body {
 }
 
 impl Body {
-    pub(super) fn new(text: &'static str) -> Self {
+    /// A body without members; `text` describes it.
+    pub fn new(text: &'static str) -> Self {
         Self { members: Map::new(), required: Vec::new(), example: Map::new(), text }
     }
 
     /// A member that may be left out.
-    pub(super) fn may(mut self, name: &'static str, schema: Value) -> Self {
+    pub fn may(mut self, name: &'static str, schema: Value) -> Self {
         self.members.insert(name.to_owned(), optional(schema));
         self
     }
 
     /// A member that must be there.
-    pub(super) fn must(mut self, name: &'static str, schema: Value) -> Self {
+    pub fn must(mut self, name: &'static str, schema: Value) -> Self {
         self.members.insert(name.to_owned(), schema);
         self.required.push(name);
         self
     }
 
     /// A member of the example.
-    pub(super) fn like(mut self, name: &'static str, value: impl Into<Value>) -> Self {
+    pub fn like(mut self, name: &'static str, value: impl Into<Value>) -> Self {
         self.example.insert(name.to_owned(), value.into());
         self
     }
 
     /// The members that all resources share.
-    pub(super) fn common(self) -> Self {
+    pub fn common(self) -> Self {
         self.described()
             .may("activatedAt", millis())
             .may("scopes", scopes())
@@ -61,7 +66,7 @@ impl Body {
     }
 
     /// Those of them that users have, too.
-    pub(super) fn described(self) -> Self {
+    pub fn described(self) -> Self {
         self.may("description", text(0, MAX_DESCRIPTION))
             .may("tags", texts(MAX_TAG))
             .may("customFields", open_object("The caller's own members: at most 64 KiB, 16 levels deep."))
@@ -69,14 +74,14 @@ impl Body {
     }
 
     /// `name`, which a create must give.
-    pub(super) fn named(self, is_create: bool, example: &str) -> Self {
+    pub fn named(self, is_create: bool, example: &str) -> Self {
         let schema = text(1, MAX_NAME);
         let body = if is_create { self.must("name", schema) } else { self.may("name", schema) };
         body.like("name", example)
     }
 
     /// The schema of the object.
-    pub(super) fn schema(&self) -> Value {
+    pub fn schema(&self) -> Value {
         let mut schema = json!({"type": "object", "properties": self.members});
         if !self.required.is_empty() {
             schema["required"] = json!(self.required);
@@ -85,20 +90,20 @@ impl Body {
     }
 
     /// The `requestBody` of an operation.
-    pub(super) fn done(self) -> Value {
+    pub fn done(self) -> Value {
         let (schema, example) = (self.schema(), Value::Object(self.example));
         request(self.text, schema, example)
     }
 }
 
 /// A `requestBody` that must be there.
-pub(super) fn request(text: &str, schema: Value, example: Value) -> Value {
+pub fn request(text: &str, schema: Value, example: Value) -> Value {
     let content = json!({"application/json": {"schema": schema, "example": example}});
     json!({"description": text, "required": true, "content": content})
 }
 
 /// The same schema for a member that may be null.
-pub(super) fn optional(mut schema: Value) -> Value {
+pub fn optional(mut schema: Value) -> Value {
     // A text with a format is one thing, null another: together they would be neither.
     let is_formatted = schema["type"] == "string" && schema.get("format").is_some();
     match schema.get("type").cloned() {
@@ -110,30 +115,33 @@ pub(super) fn optional(mut schema: Value) -> Value {
     }
 }
 
-pub(super) fn text(min: usize, max: usize) -> Value {
+/// A text of `min` to `max` characters.
+pub fn text(min: usize, max: usize) -> Value {
     json!({"type": "string", "minLength": min, "maxLength": max, "pattern": NO_NUL})
 }
 
-pub(super) fn texts(max: usize) -> Value {
+/// A list of texts of at most `max` characters.
+pub fn texts(max: usize) -> Value {
     json!({"type": "array", "maxItems": MAX_LIST, "items": text(1, max)})
 }
 
-pub(super) fn boolean() -> Value {
+/// `true` or `false`.
+pub fn boolean() -> Value {
     json!({"type": "boolean"})
 }
 
 /// A text whose validity a schema cannot express; `meaning` describes it.
-pub(super) fn formatted(format: &str, meaning: &str) -> Value {
+pub fn formatted(format: &str, meaning: &str) -> Value {
     json!({"type": "string", "format": format, "description": meaning})
 }
 
 /// Milliseconds since 1970.
-pub(super) fn millis() -> Value {
+pub fn millis() -> Value {
     json!({"type": "integer", "format": "int64", "minimum": 0, "maximum": i64::MAX})
 }
 
 /// Any object within the limits of `customFields`.
-pub(super) fn open_object(meaning: &str) -> Value {
+pub fn open_object(meaning: &str) -> Value {
     json!({"type": "object", "description": meaning, "propertyNames": key(1, MAX_KEY),
         "additionalProperties": {"$ref": "#/components/schemas/JsonValue"}})
 }
@@ -142,32 +150,34 @@ fn key(min: usize, max: usize) -> Value {
     json!({"minLength": min, "maxLength": max, "pattern": NO_NUL})
 }
 
-pub(super) fn identifiers() -> Value {
+/// Names outside of the platform.
+pub fn identifiers() -> Value {
     json!({"type": "object", "maxProperties": MAX_IDENTIFIERS, "propertyNames": key(1, MAX_KEY),
         "additionalProperties": optional(text(1, MAX_IDENTIFIER)),
         "description": "Names outside of the platform; replaced as a whole."})
 }
 
 /// Identifiers that something of the account has.
-pub(super) fn known_identifiers() -> Value {
+pub fn known_identifiers() -> Value {
     json!({"type": "object", "propertyNames": {"type": "string", "format": "identifier-key"},
         "additionalProperties": {"type": "string", "format": "identifier-value"},
         "description": "Identifiers of a Thng or product of the account, in place of `thng` or `product`."})
 }
 
-pub(super) fn scopes() -> Value {
+/// Who may see a resource beside operators.
+pub fn scopes() -> Value {
     let ids = json!({"type": "array", "maxItems": MAX_LIST,
         "items": {"type": "string", "pattern": format!("^(all|{})$", ID.trim_matches(['^', '$']))}});
     json!({"type": "object", "properties": {"users": ids, "projects": ids}})
 }
 
 /// Names or texts without U+0000.
-pub(super) fn no_nul() -> Value {
+pub fn no_nul() -> Value {
     json!({"pattern": NO_NUL})
 }
 
 /// A GeoJSON point.
-pub(super) fn position() -> Value {
+pub fn position() -> Value {
     json!({"type": "object", "required": ["type", "coordinates"], "properties": {
         "type": {"type": "string", "const": "Point"},
         "coordinates": {"type": "array", "minItems": 2, "maxItems": 2,
@@ -180,17 +190,69 @@ pub(super) fn position() -> Value {
 ///
 /// Client generators do not support recursive values, so only the text describes nested ones. Tests that generate
 /// requests substitute the whole schema (`tests/clients/schemathesis/hooks.py`).
-pub(super) fn json_value() -> Value {
+pub fn json_value() -> Value {
     json!({"description": "Any JSON value without U+0000 in texts and names."})
 }
 
 /// The same without `null`.
-pub(super) fn some_json_value() -> Value {
+pub fn some_json_value() -> Value {
     json!({"description": "Any JSON value but `null`, without U+0000 in texts and names.",
         "not": {"type": "null"}})
 }
 
 /// Degrees of a coordinate.
-pub(super) fn degrees(limit: i32) -> Value {
+pub fn degrees(limit: i32) -> Value {
     json!({"type": "number", "minimum": -limit, "maximum": limit})
+}
+
+/// A body of which an array creates many.
+pub fn or_many(mut one: Value) -> Value {
+    let content = &mut one["content"]["application/json"]["schema"];
+    let schema = content.take();
+    *content = json!({"anyOf": [schema, {"type": "array", "minItems": 1, "maxItems": MAX_CREATED, "items": schema}]});
+    one
+}
+
+/// The id of a resource that must be there; no `<key>:<value>`.
+pub fn id_of(format: &str, meaning: &str) -> Value {
+    let mut id = formatted(format, meaning);
+    id["pattern"] = json!(ID);
+    id
+}
+
+/// A body to create with, or to change by.
+pub fn body(text: &'static str, is_create: bool) -> Body {
+    Body::new(if is_create { text } else { CHANGES })
+}
+
+/// A location of a Thng or an action.
+pub fn location() -> Value {
+    let mut schema = Body::new("")
+        .may("position", position())
+        .may("latitude", degrees(90))
+        .may("longitude", degrees(180))
+        .may("place", formatted("place-id", "Id of a place of the account."))
+        .may("timestamp", millis())
+        .may("customFields", open_object("The caller's own members."))
+        .schema();
+    let has = |name: &str, kind: &str| json!({"required": [name], "properties": {name: {"type": kind}}});
+    schema["anyOf"] = json!([has("position", "object"), has("place", "string")]);
+    schema["description"] = json!("Instead of `position`, `latitude` and `longitude` may be given.");
+    schema
+}
+
+/// A value of a property.
+pub fn value() -> Value {
+    json!({"$ref": "#/components/schemas/SomeJsonValue"})
+}
+
+/// Any time that clients can hold, in milliseconds since 1970.
+pub fn time() -> Value {
+    json!({"type": "integer", "format": "int64", "minimum": -MAX_TIME_MS, "maximum": MAX_TIME_MS})
+}
+
+/// The schema of a comma-separated list of ids.
+pub fn ids() -> Value {
+    let id = ID.trim_matches(['^', '$']);
+    json!({"type": "string", "pattern": format!("^{id}(,{id}){{0,99}}$")})
 }

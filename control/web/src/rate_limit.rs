@@ -7,18 +7,18 @@ use std::{
 };
 
 use axum::http::{HeaderName, HeaderValue, Method, header, request::Parts, response::Response};
-use shared::problem::Code;
-
-use super::{api_error::Refusal, middleware::RequestInfo};
-use crate::{
+use kernel::{
     domain::access::Actor,
     error::ServiceError,
-    service::{App, limiter::Verdict},
+    service::limiter::{Limiter, Verdict},
 };
+use shared::problem::Code;
+
+use crate::{api_error::Refusal, request_info::RequestInfo};
 
 /// What the limits said of a request, from wherever they are asked to the layer that answers.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Ledger(Arc<Mutex<Option<Verdict>>>);
+pub struct Ledger(Arc<Mutex<Option<Verdict>>>);
 
 impl Ledger {
     /// Keeps a verdict; of several the tightest one.
@@ -31,7 +31,7 @@ impl Ledger {
     }
 
     /// Adds the fields to an answer.
-    pub(super) fn write<B>(&self, response: &mut Response<B>) {
+    pub fn write<B>(&self, response: &mut Response<B>) {
         let Some(verdict) = *self.0.lock().unwrap_or_else(PoisonError::into_inner) else { return };
         let headers = response.headers_mut();
         headers.insert(HeaderName::from_static("ratelimit-limit"), verdict.limit.into());
@@ -45,27 +45,27 @@ impl Ledger {
 }
 
 /// Counts a request with a known key; a public one counts for its account, too.
-pub(super) fn count(app: &App, parts: &Parts, actor: &Actor, key: &[u8; 32]) -> Result<(), ServiceError> {
-    check(app.limiter.request(key), parts.extensions.get(), "with this key")?;
+pub fn count(limiter: &Limiter, parts: &Parts, actor: &Actor, key: &[u8; 32]) -> Result<(), ServiceError> {
+    check(limiter.request(key), parts.extensions.get(), "with this key")?;
     if !actor.kind.is_public() {
         return Ok(());
     }
-    let verdict = app.limiter.public_request(actor.account);
+    let verdict = limiter.public_request(actor.account);
     check(verdict, parts.extensions.get(), "with public keys of this account")
 }
 
 /// Counts a request that is refused because of its key; returns the refusal to send.
-pub(super) fn count_refusal(app: &App, parts: &Parts, refusal: ServiceError) -> ServiceError {
+pub fn count_refusal(limiter: &Limiter, parts: &Parts, refusal: ServiceError) -> ServiceError {
     let client = parts.extensions.get::<RequestInfo>().and_then(|info| info.limited_as);
-    match check(app.limiter.refusal(client), parts.extensions.get(), "without a key that is known") {
+    match check(limiter.refusal(client), parts.extensions.get(), "without a key that is known") {
         Ok(()) => refusal,
         Err(limited) => limited,
     }
 }
 
 /// Counts a request by which passwords and codes could be guessed; gives the refusal when there were too many.
-pub(super) fn count_login(
-    app: &App,
+pub fn count_login(
+    limiter: &Limiter,
     method: &Method,
     path: &str,
     client: Option<IpAddr>,
@@ -74,7 +74,7 @@ pub(super) fn count_login(
     if *method != Method::POST || !is_login(path) {
         return None;
     }
-    check(app.limiter.login(client), Some(ledger), "to log in").err().map(Refusal::from)
+    check(limiter.login(client), Some(ledger), "to log in").err().map(Refusal::from)
 }
 
 /// Whether a path, without the version prefix, accepts passwords or codes, or creates users.

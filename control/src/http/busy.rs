@@ -1,7 +1,6 @@
-//! The connection permit of a request: marks it as active, and records whose key it presented.
+//! Marks the connection of a request as active while the request is under way.
 
 use std::{
-    net::IpAddr,
     pin::Pin,
     task::{Context, Poll},
 };
@@ -9,19 +8,14 @@ use std::{
 use axum::{
     body::{Body, Bytes, HttpBody},
     extract::{ConnectInfo, Request},
-    http::{StatusCode, request::Parts},
+    http::StatusCode,
     middleware::Next,
     response::Response,
 };
 use hyper::body::{Frame, SizeHint};
-use platform::{Busy, Handle, Holder, Rank};
+use platform::Busy;
 
 use super::serve::Served;
-use crate::{
-    domain::access::Actor,
-    error::ServiceError,
-    service::capacity::{holder, refusal},
-};
 
 /// The layer around everything: a connection is at work until the last byte of the answer was taken.
 pub(super) async fn note_request(mut request: Request, next: Next) -> Response {
@@ -64,33 +58,4 @@ impl HttpBody for Noted {
     fn size_hint(&self) -> SizeHint {
         self.body.size_hint()
     }
-}
-
-/// The permit of the request's connection; none where the service runs without sockets.
-pub(super) fn permit(parts: &Parts) -> Option<&Handle> {
-    parts.extensions.get()
-}
-
-/// Gives the connection to the caller of a request.
-pub(super) fn prove(parts: &Parts, actor: &Actor, key: [u8; 32]) -> Result<(), ServiceError> {
-    let Some(permit) = permit(parts) else { return Ok(()) };
-    permit.prove(&holder(actor, key)).map_err(refusal)
-}
-
-/// Assigns a long-lived connection to the caller, even if a proxy relays it.
-pub(super) fn hold(
-    parts: &Parts,
-    actor: &Actor,
-    key: [u8; 32],
-    client: Option<IpAddr>,
-) -> Result<(), ServiceError> {
-    let Some(permit) = permit(parts) else { return Ok(()) };
-    permit.hold(&holder(actor, key), client).map_err(refusal)
-}
-
-/// Gives the connection to an edge.
-pub(super) fn prove_edge(parts: &Parts, edge: &str, key: [u8; 32]) -> Result<(), ServiceError> {
-    let Some(permit) = permit(parts) else { return Ok(()) };
-    let holder = Holder { rank: Rank::Trusted, key, account: edge.to_owned(), is_operator: true };
-    permit.prove(&holder).map_err(refusal)
 }

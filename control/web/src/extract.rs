@@ -5,19 +5,19 @@ use axum::{
     http::{HeaderMap, header, request::Parts},
 };
 use futures_util::StreamExt;
+use kernel::domain::limits::MAX_BODY_BYTES;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use shared::problem::Code;
 
-use super::{access::TOKEN_PARAMETER, api_error::ApiError, known::Ignored};
-use crate::domain::limits::MAX_BODY_BYTES;
+use crate::{access::TOKEN_PARAMETER, api_error::ApiError, known::Ignored};
 
 /// Bytes of a body that is too large which are still read, so that the client gets to read the answer.
 const MAX_DRAIN_BYTES: usize = 8 * MAX_BODY_BYTES;
 
 /// A JSON body.
 #[derive(Debug)]
-pub(super) struct JsonBody(pub(super) Value);
+pub struct JsonBody(pub Value);
 
 impl<S: Send + Sync> FromRequest<S> for JsonBody {
     type Rejection = ApiError;
@@ -35,7 +35,7 @@ impl<S: Send + Sync> FromRequest<S> for JsonBody {
 
 /// A JSON body that may be left out.
 #[derive(Debug)]
-pub(super) struct OptionalJsonBody(pub(super) Option<Value>);
+pub struct OptionalJsonBody(pub Option<Value>);
 
 impl<S: Send + Sync> FromRequest<S> for OptionalJsonBody {
     type Rejection = ApiError;
@@ -53,7 +53,7 @@ impl<S: Send + Sync> FromRequest<S> for OptionalJsonBody {
 }
 
 /// The refusal of a request whose body is missing.
-pub(super) fn no_body() -> ApiError {
+pub fn no_body() -> ApiError {
     ApiError::refused(Code::MalformedJson, "The body is missing.")
 }
 
@@ -89,7 +89,7 @@ fn is_json(headers: &HeaderMap) -> bool {
 }
 
 /// The whole body, if it is not too large.
-pub(super) async fn read_body(request: Request) -> Result<Vec<u8>, ApiError> {
+pub async fn read_body(request: Request) -> Result<Vec<u8>, ApiError> {
     let mut stream = request.into_body().into_data_stream();
     let mut bytes = Vec::new();
     let mut size = 0_usize;
@@ -112,9 +112,9 @@ pub(super) async fn read_body(request: Request) -> Result<Vec<u8>, ApiError> {
 
 /// The query's parameters, decoded, in order.
 #[derive(Debug, Clone)]
-pub(super) struct Query {
+pub struct Query {
     /// All of them: what the operation does not know stays in links to further pages.
-    pub(super) all: Vec<(String, String)>,
+    pub all: Vec<(String, String)>,
     /// Says which the operation knows; without it, all.
     known: Option<Ignored>,
 }
@@ -139,31 +139,31 @@ impl<S: Send + Sync> FromRequestParts<S> for Query {
 
 impl Query {
     /// The parameters of a text, of any operation.
-    pub(super) fn of(query: &str) -> Self {
+    pub fn of(query: &str) -> Self {
         Self { all: pairs(query).collect(), known: None }
     }
 
     /// The parameters that the operation knows.
-    pub(super) fn known(&self) -> impl Iterator<Item = (&str, &str)> {
+    pub fn known(&self) -> impl Iterator<Item = (&str, &str)> {
         let is_known = |name: &str| self.known.as_ref().is_none_or(|known| known.has_parameter(name));
         let all = self.all.iter().map(|(name, value)| (name.as_str(), value.as_str()));
         all.filter(move |(name, _)| is_known(name))
     }
 
     /// The first value of a parameter, if the operation knows it.
-    pub(super) fn find(&self, name: &str) -> Option<&str> {
+    pub fn find(&self, name: &str) -> Option<&str> {
         self.known().find(|(key, _)| *key == name).map(|(_, value)| value)
     }
 }
 
 /// The parameters of a query, decoded.
-pub(super) fn pairs(query: &str) -> impl Iterator<Item = (String, String)> {
+pub fn pairs(query: &str) -> impl Iterator<Item = (String, String)> {
     url::form_urlencoded::parse(query.as_bytes()).map(|(name, value)| (name.into_owned(), value.into_owned()))
 }
 
 /// Parts of the path, decoded; one that is not UTF-8 names nothing.
 #[derive(Debug)]
-pub(super) struct Path<T>(pub(super) T);
+pub struct Path<T>(pub T);
 
 impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Path<T> {
     type Rejection = ApiError;

@@ -4,13 +4,32 @@ use axum::{
     http::{HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
+use kernel::{error::ServiceError, store::StoreError};
+use prometheus_client::encoding::EncodeLabelValue;
 use shared::problem::{Code, Problem};
 
-use crate::{error::ServiceError, metrics::Failure, store::StoreError};
+/// Why a request failed with a 5xx.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelValue)]
+pub enum Failure {
+    /// A statement ran longer than allowed.
+    StatementTimeout,
+    /// The request as a whole took too long.
+    RequestTimeout,
+    /// The database is away, or no connection became free.
+    Database,
+    /// The store of files failed.
+    Blobs,
+    /// All places of a pool are taken.
+    Full,
+    /// A handler panicked.
+    Panic,
+    /// Anything else.
+    Internal,
+}
 
 /// What a handler fails with.
 #[derive(Debug)]
-pub(super) struct ApiError(ServiceError);
+pub struct ApiError(ServiceError);
 
 impl<E: Into<ServiceError>> From<E> for ApiError {
     fn from(error: E) -> Self {
@@ -20,24 +39,25 @@ impl<E: Into<ServiceError>> From<E> for ApiError {
 
 impl ApiError {
     /// A refusal with one fault.
-    pub(super) fn refused(code: Code, error: impl Into<String>) -> Self {
+    pub fn refused(code: Code, error: impl Into<String>) -> Self {
         Self(ServiceError::refused(code, error))
     }
 
     /// Members or parameters with faults, each of which names its own.
-    pub(super) fn faults(code: Code, errors: Vec<String>) -> Self {
+    pub fn faults(code: Code, errors: Vec<String>) -> Self {
         Self(ServiceError::Refused { code, errors })
     }
 }
 
 /// A refusal on its way out; the outermost layer turns it into the body.
 #[derive(Debug, Clone)]
-pub(super) struct Refusal {
-    pub(super) code: Code,
+pub struct Refusal {
+    /// Chooses the status.
+    pub code: Code,
     /// For the caller; empty means the code's own sentence.
-    pub(super) errors: Vec<String>,
+    pub errors: Vec<String>,
     /// For metrics and the log only.
-    pub(super) detail: Option<(Failure, String)>,
+    pub detail: Option<(Failure, String)>,
 }
 
 impl From<ServiceError> for Refusal {
@@ -85,7 +105,7 @@ impl IntoResponse for Refusal {
 
 impl Refusal {
     /// The answer as it leaves; headers such as `Allow` are those of `from`.
-    pub(super) fn render(self, from: Response, docs_url: &str) -> Response {
+    pub fn render(self, from: Response, docs_url: &str) -> Response {
         let problem = Problem::new(self.code, self.errors, docs_url);
         let mut response = (status(self.code), axum::Json(problem)).into_response();
         let headers = response.headers_mut();

@@ -3,7 +3,6 @@
 //! The key is stored by the transaction that carries out the request ([`Claim`]), the response right after it.
 //! Redirections store both in the transaction itself and are not handled here.
 
-use ::secrets::keys::{NONCE_LEN, open_with, seal_with};
 use std::{
     collections::HashSet,
     sync::Arc,
@@ -18,6 +17,13 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use base64::{Engine, prelude::BASE64_STANDARD};
+use kernel::{
+    domain::access::Actor,
+    error::ServiceError,
+    service::{Core, access, idempotency},
+    store::{claim::Claim, idempotency::OwnedKey},
+};
+use secrets::keys::{NONCE_LEN, open_with, seal_with};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -25,22 +31,16 @@ use shared::problem::Code;
 use tracing::Instrument;
 use utoipa::openapi::OpenApi;
 
-use super::{
+use crate::{
     access::{TOKEN_PARAMETER, find_key},
     api_error::ApiError,
     extract::{pairs, read_body},
     known::{APPLIED, IGNORED},
-    middleware::RequestInfo,
-};
-use crate::{
-    domain::access::Actor,
-    error::ServiceError,
-    service::{App, access, idempotency},
-    store::{claim::Claim, idempotency::OwnedKey},
+    request_info::RequestInfo,
 };
 
 /// The header.
-pub(super) const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+pub const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
 /// How long a repeat waits for the first request, which is still under way.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -55,14 +55,16 @@ const NO_PART: [&str; 3] = [TOKEN_PARAMETER, "wait", "timeout"];
 
 /// What the layer needs.
 #[derive(Clone)]
-pub(super) struct Creates {
-    app: Arc<App>,
+pub struct Creates {
+    core: Arc<Core>,
     /// Paths, as the table writes them, whose POST creates or begins something.
     paths: Arc<HashSet<String>>,
 }
 
 impl Creates {
-    pub(super) fn new(app: Arc<App>, document: &OpenApi) -> Self {
+    /// For the operations of a document.
+    #[must_use]
+    pub fn new(core: Arc<Core>, document: &OpenApi) -> Self {
         let creates = document.paths.paths.iter().filter(|(path, item)| {
             let post = item.post.as_ref();
             let answers =
@@ -71,7 +73,7 @@ impl Creates {
             let is_create = answers("201") || answers("202");
             is_create && !path.contains("/redirections") && !path.ends_with("/redirector")
         });
-        Self { app, paths: Arc::new(creates.map(|(path, _)| path.clone()).collect()) }
+        Self { core, paths: Arc::new(creates.map(|(path, _)| path.clone()).collect()) }
     }
 }
 
@@ -90,7 +92,7 @@ struct Kept {
 }
 
 /// The layer around every route.
-pub(super) async fn once(State(creates): State<Creates>, request: Request, next: Next) -> Response {
+pub async fn once(State(creates): State<Creates>, request: Request, next: Next) -> Response {
     let path = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str);
     let is_meant = *request.method() == Method::POST
         && request.headers().contains_key(IDEMPOTENCY_KEY)
@@ -102,11 +104,11 @@ pub(super) async fn once(State(creates): State<Creates>, request: Request, next:
         return next.run(request).await;
     };
     let client = request.extensions().get::<RequestInfo>().and_then(|info| info.client);
-    match access::identify(&creates.app, &api_key, client).await {
+    match access::identify(&creates.core, &api_key, client).await {
         // It runs to its end also when the client leaves, so that the repeat finds an answer.
         Ok(actor) => {
             let run = async move {
-                let made = carry_out(&creates.app, &actor, &api_key, request, next).await;
+                let made = carry_out(&creates.core, &actor, &api_key, request, next).await;
                 made.unwrap_or_else(IntoResponse::into_response)
             };
             match tokio::spawn(run.in_current_span()).await {
@@ -123,7 +125,7 @@ pub(super) async fn once(State(creates): State<Creates>, request: Request, next:
 }
 
 async fn carry_out(
-    app: &Arc<App>,
+    core: &Arc<Core>,
     actor: &Actor,
     api_key: &str,
     request: Request,
@@ -134,17 +136,17 @@ async fn carry_out(
     let bytes = read_body(Request::from_parts(parts.clone(), body)).await?;
     let path = parts.extensions.get::<RequestInfo>().map_or("", |info| &info.path);
     let said = said(actor, path, parts.uri.query().unwrap_or_default(), &bytes);
-    let at = app.clock.now();
+    let at = core.clock.now();
     let claim = Arc::new(Claim::new(actor.account, OwnedKey::new(actor, key), said, at.0));
-    if let Some(found) = idempotency::find(app, &claim).await? {
-        return replay(app, &claim, api_key, found).await;
+    if let Some(found) = idempotency::find(core, &claim).await? {
+        return replay(core, &claim, api_key, found).await;
     }
     let mut request = Request::from_parts(parts, Body::from(bytes));
     request.extensions_mut().insert(claim.clone());
     let response = next.run(request).await;
     if claim.is_lost() {
-        let found = idempotency::find(app, &claim).await?.unwrap_or_default();
-        return replay(app, &claim, api_key, found).await;
+        let found = idempotency::find(core, &claim).await?.unwrap_or_default();
+        return replay(core, &claim, api_key, found).await;
     }
     if !claim.is_written() && !response.status().is_success() {
         return Ok(response);
@@ -159,19 +161,19 @@ async fn carry_out(
     let kept = Kept {
         status: parts.status.as_u16(),
         headers: headers.collect(),
-        encrypted: Some(encrypt(app, &claim, api_key, &bytes)?),
+        encrypted: Some(encrypt(core, &claim, api_key, &bytes)?),
         sealed: None,
     };
-    idempotency::settle(app, &claim, json!({"at": claim.at_ms, "answer": kept})).await;
+    idempotency::settle(core, &claim, json!({"at": claim.at_ms, "answer": kept})).await;
     Ok(Response::from_parts(parts, Body::from(bytes)))
 }
 
 /// The answer of the first request, as soon as there is one.
-async fn replay(app: &App, claim: &Claim, api_key: &str, mut found: Value) -> Result<Response, ApiError> {
+async fn replay(core: &Core, claim: &Claim, api_key: &str, mut found: Value) -> Result<Response, ApiError> {
     let begun = Instant::now();
     while found.is_null() && begun.elapsed() < PATIENCE {
         tokio::time::sleep(LOOK_EVERY).await;
-        found = idempotency::find(app, claim).await?.unwrap_or_default();
+        found = idempotency::find(core, claim).await?.unwrap_or_default();
     }
     if found.is_null() {
         let text = "The first request with this Idempotency-Key is under way, or its answer was lost.";
@@ -182,7 +184,7 @@ async fn replay(app: &App, claim: &Claim, api_key: &str, mut found: Value) -> Re
     let first =
         Claim::new(claim.account, claim.key.clone(), claim.request, found["at"].as_i64().unwrap_or(0));
     let bytes = match (kept.encrypted, kept.sealed) {
-        (Some(text), _) => Some(decrypt(app, &first, api_key, &text).ok_or_else(|| {
+        (Some(text), _) => Some(decrypt(core, &first, api_key, &text).ok_or_else(|| {
             let text = "The first request with this Idempotency-Key came with another API key, which alone reads its answer.";
             ApiError::refused(Code::Conflict, text)
         })?),
@@ -199,7 +201,7 @@ async fn replay(app: &App, claim: &Claim, api_key: &str, mut found: Value) -> Re
 }
 
 /// The key of a request.
-pub(super) fn parse(headers: &HeaderMap) -> Result<String, ApiError> {
+pub fn parse(headers: &HeaderMap) -> Result<String, ApiError> {
     let value = headers.get(IDEMPOTENCY_KEY).and_then(|value| value.to_str().ok());
     let is_key = |key: &&str| (1..=255).contains(&key.len()) && !key.contains('\t');
     value.filter(is_key).map(str::to_owned).ok_or_else(|| {
@@ -225,22 +227,22 @@ fn name_of(claim: &Claim) -> String {
 }
 
 /// The key of a caller's kept answers.
-fn answer_key(app: &App, api_key: &str) -> [u8; 32] {
-    let mut hasher = blake3::Hasher::new_keyed(&app.secrets.kept_answer);
+fn answer_key(core: &Core, api_key: &str) -> [u8; 32] {
+    let mut hasher = blake3::Hasher::new_keyed(&core.secrets.kept_answer);
     hasher.update(api_key.as_bytes());
     hasher.finalize().into()
 }
 
-fn encrypt(app: &App, claim: &Claim, api_key: &str, bytes: &[u8]) -> Result<String, ServiceError> {
+fn encrypt(core: &Core, claim: &Claim, api_key: &str, bytes: &[u8]) -> Result<String, ServiceError> {
     let mut nonce = [0; NONCE_LEN];
-    app.random.fill(&mut nonce)?;
-    let sealed = seal_with(&answer_key(app, api_key), &name_of(claim), bytes, nonce);
+    core.random.fill(&mut nonce)?;
+    let sealed = seal_with(&answer_key(core, api_key), &name_of(claim), bytes, nonce);
     let too_long = || ServiceError::Internal("an answer is too long to be kept".to_owned());
     Ok(BASE64_STANDARD.encode(sealed.ok_or_else(too_long)?))
 }
 
-fn decrypt(app: &App, claim: &Claim, api_key: &str, text: &str) -> Option<Vec<u8>> {
-    open_with(&answer_key(app, api_key), &name_of(claim), &BASE64_STANDARD.decode(text).ok()?)
+fn decrypt(core: &Core, claim: &Claim, api_key: &str, text: &str) -> Option<Vec<u8>> {
+    open_with(&answer_key(core, api_key), &name_of(claim), &BASE64_STANDARD.decode(text).ok()?)
 }
 
 /// Decrypts what a release before schema 41 kept, within a day of the upgrade.

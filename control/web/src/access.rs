@@ -1,0 +1,132 @@
+//! Authentication of requests by their key.
+
+use std::sync::Arc;
+
+use axum::{
+    extract::{FromRef, FromRequestParts},
+    http::{HeaderMap, header, request::Parts},
+};
+use kernel::{
+    domain::{
+        access::hash_key,
+        api_key::{KnownKey, is_of_key},
+    },
+    error::ServiceError,
+    service::{
+        Core,
+        access::{self, Caller},
+        limiter::Limiter,
+    },
+    store::{Ctx, claim::Claim},
+};
+use shared::problem::Code;
+
+use crate::{api_error::ApiError, extract::pairs, permits, rate_limit, request_info::RequestInfo};
+
+/// The query parameter that may replace the header.
+pub const TOKEN_PARAMETER: &str = "access_token";
+
+/// What finding the caller takes: look-ups of keys, and how many requests each may make.
+#[derive(Clone)]
+pub struct Access {
+    /// What every operation needs.
+    pub core: Arc<Core>,
+    /// How many requests keys and addresses may make.
+    pub limiter: Arc<Limiter>,
+}
+
+/// The caller behind the key of a request.
+#[derive(Debug, Clone)]
+pub struct Authenticated(pub Caller);
+
+impl<S: Send + Sync> FromRequestParts<S> for Authenticated
+where
+    Access: FromRef<S>,
+{
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
+        let Access { core, limiter } = Access::from_ref(state);
+        let Some(key) = find_key(&parts.headers, parts.uri.query()) else {
+            let refusal = ServiceError::refused(Code::KeyMissing, "No API key was sent.");
+            return Err(rate_limit::count_refusal(&limiter, parts, refusal).into());
+        };
+        let client = parts.extensions.get::<RequestInfo>().and_then(|info| info.client);
+        match access::identify_key(&core, &key, client).await {
+            Ok(KnownKey { actor, bounds }) => {
+                let hash = hash_key(&key);
+                rate_limit::count(&limiter, parts, &actor, &hash)?;
+                permits::prove(parts, &actor, hash)?;
+                let claim = parts.extensions.get::<Arc<Claim>>().cloned();
+                let ctx = claim.map_or_else(Ctx::default, |claim| Ctx::default().with_claim(claim));
+                Ok(Self(Caller { actor, ctx, bounds }))
+            }
+            Err(error) if is_of_key(error.code()) => {
+                Err(rate_limit::count_refusal(&limiter, parts, error).into())
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+/// The key that a request came with; never shown.
+pub struct SentKey(pub String);
+
+impl<S: Send + Sync> FromRequestParts<S> for SentKey {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
+        find_key(&parts.headers, parts.uri.query())
+            .map(Self)
+            .ok_or_else(|| ApiError::refused(Code::KeyMissing, "No API key was sent."))
+    }
+}
+
+/// Whether a request carries a key at all, be it known or not.
+pub fn has_key(headers: &HeaderMap, query: Option<&str>) -> bool {
+    find_key(headers, query).is_some()
+}
+
+/// The key in `Authorization: KEY | Token KEY | Bearer KEY`, else in `access_token`.
+pub fn find_key(headers: &HeaderMap, query: Option<&str>) -> Option<String> {
+    let value = headers.get(header::AUTHORIZATION).map(|value| value.to_str().unwrap_or("?").trim());
+    let sent = value.filter(|value| !value.is_empty()).map(|value| {
+        let key = match value.split_once(' ') {
+            Some((scheme, key)) if ["token", "bearer"].contains(&scheme.to_ascii_lowercase().as_str()) => key,
+            Some(_) | None => value,
+        };
+        key.trim().to_owned()
+    });
+    sent.or_else(|| {
+        let mut pairs = pairs(query.unwrap_or_default());
+        pairs.find(|(name, value)| name == TOKEN_PARAMETER && !value.is_empty()).map(|(_, value)| value)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_are_found_where_clients_send_them() {
+        for (authorization, query, expected) in [
+            (Some("KEY"), None, Some("KEY")),
+            (Some("Token KEY"), None, Some("KEY")),
+            (Some("Bearer KEY"), None, Some("KEY")),
+            (Some("bearer  KEY "), None, Some("KEY")),
+            (Some("Basic KEY"), None, Some("Basic KEY")),
+            (Some(""), Some("access_token=Q"), Some("Q")),
+            (None, Some("a=b&access_token=Q%51"), Some("QQ")),
+            (Some("KEY"), Some("access_token=Q"), Some("KEY")),
+            (None, Some("access_token="), None),
+            (None, Some("a=b"), None),
+            (None, None, None),
+        ] {
+            let mut headers = HeaderMap::new();
+            if let Some(value) = authorization {
+                headers.insert(header::AUTHORIZATION, value.parse().unwrap());
+            }
+            assert_eq!(find_key(&headers, query).as_deref(), expected, "{authorization:?} {query:?}");
+        }
+    }
+}
