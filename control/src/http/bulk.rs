@@ -8,7 +8,6 @@ use super::{
     files::FileDocument,
     places::PlaceDocument,
     products::ProductDocument,
-    projects::ProjectDocument,
     reactions::{ReactionDocument, parse as parse_reaction},
     thngs::ThngDocument,
     webhooks::{WebhookDocument, parse as parse_webhook},
@@ -20,7 +19,6 @@ use crate::{
         collection::{Collection, CollectionChange},
         file::{File, FileChange},
         place::{Place, PlaceChange},
-        project::{Project, ProjectChange},
         reaction::Reaction,
         resource::{Product, ProductChange, Thng, ThngChange},
         webhook::Webhook,
@@ -53,17 +51,6 @@ web::bulk!(
     "collections"
 );
 web::bulk!(Catalog, Catalog, files, File, FileChange, FileDocument, "/files", "Files", "files");
-web::bulk!(
-    Arc<Core>,
-    Core,
-    projects,
-    Project,
-    ProjectChange,
-    ProjectDocument,
-    "/projects",
-    "Projects",
-    "projects"
-);
 web::bulk!(Arc<Core>, Core, batches, Batch, BatchChange, BatchDocument, "/batches", "Batches", "batches");
 
 web::bulk!(

@@ -3,12 +3,9 @@
 //! Every route is in `router`; every error leaves through `web::api_error`; what all requests share (ids, the `/v2` prefix,
 //! limits, panics) is in `middleware`.
 
-mod access;
-mod accesses;
 mod action_types;
 mod actions;
 mod admin;
-mod applications;
 mod authentication;
 mod authentication_result;
 mod batches;
@@ -28,15 +25,12 @@ mod followers;
 mod guides;
 pub mod internal;
 mod jobs;
-mod keys;
 mod known;
-mod logins;
 mod middleware;
 mod new_actions;
 mod openapi;
 mod places;
 mod products;
-mod projects;
 mod properties;
 mod reactions;
 mod redirection_answers;
@@ -49,12 +43,10 @@ mod sockets;
 mod state;
 mod status;
 mod tasks;
-mod tenants;
 mod thng_keys;
 mod thng_locations;
 mod thngs;
 mod time;
-mod users;
 mod webhooks;
 
 pub(crate) use known::remove_unknown;

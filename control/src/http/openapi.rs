@@ -159,10 +159,15 @@ pub(super) fn render(document: &Document) -> Value {
     whole
 }
 
+/// The body of an operation, as its subject describes it.
+fn body_of(operation: &str) -> Option<Value> {
+    ::tenants::http::bodies::of(operation).or_else(|| bodies::of(operation))
+}
+
 fn describe(method: &str, operation: &mut Map<String, Value>) {
     let id = operation.get("operationId").and_then(Value::as_str).unwrap_or_default().to_owned();
     if operation.contains_key("requestBody")
-        && let Some(body) = bodies::of(&id)
+        && let Some(body) = body_of(&id)
     {
         operation.insert("requestBody".to_owned(), body);
     }

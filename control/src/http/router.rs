@@ -14,9 +14,9 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 use web::{known::name_unknown, once};
 
 use super::{
-    access, accesses, action_types, actions, applications, authentication, batches, bulk, cases, events,
-    jobs, keys, logins, middleware, new_actions, openapi, products, projects, properties, reactions,
-    redirections, rules, service_info, status, tasks, tenants, thng_keys, thngs, time, users, webhooks,
+    action_types, actions, authentication, batches, bulk, cases, events, jobs, middleware, new_actions,
+    openapi, products, properties, reactions, redirections, rules, service_info, status, tasks, thng_keys,
+    thngs, time, webhooks,
 };
 use super::{collection_members, collections, commissioning, file_content, files, places, thng_locations};
 use super::{known::OPERATIONS, sockets, state::RouterState};
@@ -25,44 +25,11 @@ use crate::{domain::limits::MAX_BODY_BYTES, service::App};
 /// The table: each line is one path with its operations.
 fn table() -> OpenApiRouter<RouterState> {
     OpenApiRouter::with_openapi(openapi::base())
-        .routes(routes!(access::read))
+        .merge(::tenants::http::routes())
         .routes(routes!(time::read))
-        .routes(routes!(tenants::list_accounts))
-        .routes(routes!(tenants::read_account, tenants::update_account))
-        .routes(routes!(tenants::list_short_domains))
-        .routes(routes!(tenants::list_domains))
-        .routes(routes!(tenants::read_operator, tenants::update_operator))
-        .routes(routes!(tenants::read_me))
-        .routes(routes!(accesses::by_older_name::list))
-        .routes(routes!(accesses::by_older_name::read, accesses::by_older_name::update))
-        .routes(routes!(accesses::by_newer_name::list))
-        .routes(routes!(accesses::by_newer_name::read, accesses::by_newer_name::update))
-        .routes(routes!(projects::list, projects::create, bulk::projects::update, bulk::projects::delete))
-        .routes(routes!(projects::read, projects::update, projects::delete))
-        .routes(routes!(
-            applications::list,
-            applications::create,
-            applications::update_many,
-            applications::delete_many
-        ))
-        .routes(routes!(applications::read, applications::update, applications::delete))
-        .routes(routes!(applications::read_secret_key))
-        .routes(routes!(applications::rotate_secret_key))
-        .routes(routes!(applications::rotate_public_key))
-        .routes(routes!(applications::read_own))
-        .routes(routes!(keys::list, keys::create))
-        .routes(routes!(keys::read, keys::update, keys::revoke))
-        .routes(routes!(keys::rotate))
         .routes(routes!(thng_keys::create))
         .routes(routes!(thng_keys::read, thng_keys::revoke))
         .routes(routes!(thng_keys::rotate))
-        .routes(routes!(logins::create))
-        .routes(routes!(logins::validate))
-        .routes(routes!(logins::login))
-        .routes(routes!(logins::login_by_old_name))
-        .routes(routes!(logins::logout))
-        .routes(routes!(users::list))
-        .routes(routes!(users::read, users::update, users::delete))
         .routes(routes!(products::list, products::create, bulk::products::update, bulk::products::delete))
         .routes(routes!(products::read, products::update, products::delete))
         .routes(routes!(actions::list_of_product, new_actions::create_of_product))

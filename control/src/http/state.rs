@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::extract::FromRef;
 use web::access::Access;
 
-use crate::service::{App, Catalog, Core, EventState};
+use crate::service::{App, Catalog, Core, EventState, passwords::Passwords};
 
 /// The state of the router: subjects see their part of it only.
 #[derive(Clone)]
@@ -26,6 +26,12 @@ impl FromRef<RouterState> for Access {
 impl FromRef<RouterState> for Arc<Core> {
     fn from_ref(state: &RouterState) -> Self {
         state.0.core.clone()
+    }
+}
+
+impl FromRef<RouterState> for Passwords {
+    fn from_ref(state: &RouterState) -> Self {
+        state.0.passwords.clone()
     }
 }
 

@@ -15,11 +15,11 @@ use web::{
     wire::created_at,
 };
 
-use super::keys::overlap;
 use crate::{
     domain::members::Members,
     service::{App, thng_keys},
 };
+use ::tenants::http::overlap;
 
 /// A Thng and its key.
 #[derive(Serialize, ToSchema)]

@@ -2,23 +2,19 @@
 
 mod batches;
 mod items;
-mod keys;
 
 use serde_json::{Map, Value, json};
 use shared::rules::{MAX_NAME as MAX_RULE_NAME, MAX_RULES};
 use web::bodies::{
-    self, AN_ID, Body, boolean, degrees, formatted, millis, open_object, position, request, scopes, text,
-    texts,
+    self, AN_ID, Body, body, boolean, degrees, formatted, id_of, location, millis, open_object, or_many,
+    position, request, scopes, text, texts, time, value,
 };
-use web::bodies::{CHANGES, body, id_of, location, or_many, time, value};
 
 use crate::domain::{
     action_draft::MAX_ACTIONS,
-    action_names::TriggerType,
     collection::MAX_MEMBERS,
     job_input::{MAX_ENTRY, MAX_LISTED},
-    limits::{MAX_KEY, MAX_LIST, MAX_NAME, MAX_TAG, MAX_URL},
-    project::MAX_HOST,
+    limits::{MAX_KEY, MAX_NAME, MAX_TAG, MAX_URL},
     property::{MAX_KEY as MAX_PROPERTY_KEY, MAX_POINTS},
 };
 
@@ -31,19 +27,6 @@ pub(super) fn of(operation: &str) -> Option<Value> {
         "updateThng" | "update-thngs" => thng(false),
         "createPlace" => place(true),
         "updatePlace" | "update-places" => place(false),
-        "createProject" => project(true),
-        "updateProject" | "update-projects" => project(false),
-        "createApplication" => application(true),
-        "updateApplication" | "update-applications" => application(false),
-        "updateAccount" => account(),
-        "updateOperator" => operator(),
-        "updateUser" => user(Body::new(CHANGES)).done(),
-        "createUser" => user(credentials("The user; nothing is read of it with `anonymous=true`")).done(),
-        "loginUser" | "loginUserByOldName" => credentials("Who logs in").done(),
-        "validateUser" => Body::new("The code from the registration")
-            .must("activationCode", text(1, 128))
-            .like("activationCode", "3fa0c9e2")
-            .done(),
         "createThngKey" => Body::new("The Thng that the key is for")
             .must("thngId", id_of("thng-id", "Id of a Thng of the account."))
             .like("thngId", AN_ID)
@@ -60,9 +43,6 @@ pub(super) fn of(operation: &str) -> Option<Value> {
         "createFile" => file(true),
         "updateFile" | "update-files" => file(false),
         "addThngLocations" => locations(),
-        "updateAccesses" | "updateOperatorAccesses" => {
-            Body::new(CHANGES).may("role", text(1, MAX_NAME)).like("role", "operator").done()
-        }
         "replaceRedirector" | "replaceApplicationRedirector" => rules(),
         "createRedirection" => redirections(),
         "createAction" => actions(false),
@@ -80,7 +60,7 @@ pub(super) fn of(operation: &str) -> Option<Value> {
         | "replaceRedirections"
         | "replace-thng-redirector"
         | "replace-product-redirector" => redirection(Kind::Replace).done(),
-        _ => return keys::of(operation).or_else(|| items::of(operation)),
+        _ => return items::of(operation),
     })
 }
 
@@ -186,77 +166,6 @@ fn rules() -> Value {
             json!([{"name": "evening", "match": "hour>17", "redirectUrl": "https://example.com/evening"}]),
         )
         .done()
-}
-
-fn project(is_create: bool) -> Value {
-    body("A project", is_create)
-        .named(is_create, "Summer campaign")
-        .common()
-        .may("startsAt", millis())
-        .may("endsAt", millis())
-        .done()
-}
-
-/// Hosts of redirections, with their ports.
-const HOST: &str = r"^[a-z](-?[a-z0-9]){0,30}(\.[a-z](-?[a-z0-9]){0,30}){0,3}(:[1-9][0-9]{0,3})?$";
-/// Types of actions that users may create.
-const USER_ACTION_TYPE: &str = r"^(scans|checkins|shares|invalidScans|_[A-Za-z0-9_.-]{1,127})$";
-
-fn application(is_create: bool) -> Value {
-    let list = |items: Value| json!({"type": "array", "maxItems": MAX_LIST, "items": items});
-    let triggers: Vec<&str> = TriggerType::ALL.iter().map(|kind| kind.as_str()).collect();
-    body("An application", is_create)
-        .named(is_create, "Shop")
-        .common()
-        .may("socialNetworks", open_object("Settings of social networks, kept as they are."))
-        .may("defaultUrl", text(0, MAX_URL))
-        .may("redirectionTemplate", text(0, MAX_URL))
-        .may("usersMayCreate", boolean())
-        .may("redirectHosts", list(json!({"type": "string", "maxLength": MAX_HOST, "pattern": HOST})))
-        .may("userActionTypes", list(json!({"type": "string", "pattern": USER_ACTION_TYPE})))
-        .may("triggerTypes", list(json!({"type": "string", "enum": triggers})))
-        .may("reportsContext", boolean())
-        .like("socialNetworks", json!({}))
-        .done()
-}
-
-fn account() -> Value {
-    Body::new(CHANGES)
-        .named(false, "Acme")
-        .may("userRights", json!({"type": "string", "enum": ["own", "open"]}))
-        .may("thngWritableCustomFields", texts(MAX_KEY))
-        .may("customFields", open_object("The caller's own members."))
-        .like("customFields", json!({"env": "test"}))
-        .done()
-}
-
-fn operator() -> Value {
-    Body::new(CHANGES)
-        .may("firstName", text(0, MAX_NAME))
-        .may("lastName", text(0, MAX_NAME))
-        .may("customFields", open_object("The caller's own members."))
-        .like("firstName", "Ada")
-        .done()
-}
-
-fn user(body: Body) -> Body {
-    body.described()
-        .may("firstName", text(0, MAX_NAME))
-        .may("lastName", text(0, MAX_NAME))
-        .may("gender", text(0, MAX_NAME))
-        .may("locale", text(0, MAX_NAME))
-        .may("timezone", text(0, MAX_NAME))
-        .may("photo", text(0, MAX_URL))
-        .may("birthday", open_object("`day`, `month` and `year`, as far as they are known."))
-        .like("firstName", "Ada")
-}
-
-fn credentials(text: &'static str) -> Body {
-    Body::new(text)
-        .must("email", json!({"type": "string", "format": "email", "maxLength": 254}))
-        .must("password", json!({"type": "string", "minLength": 8, "maxLength": 256}))
-        .like("email", "ada@example.com")
-        .like("password", "a long sentence is best")
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -14,7 +14,7 @@ use crate::{
 const RUNNING: usize = 2;
 
 /// A bounded pool that hashes passwords.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Passwords {
     running: Arc<Semaphore>,
 }

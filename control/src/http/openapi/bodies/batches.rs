@@ -1,13 +1,12 @@
 //! Request bodies of batches and tasks.
 
 use serde_json::{Value, json};
-use web::bodies::{Body, formatted, open_object, request, text, texts};
+use web::bodies::{Body, body, formatted, id_of, open_object, request, text, texts};
 
 use crate::domain::{
     limits::{MAX_DESCRIPTION, MAX_NAME, MAX_TAG},
     task::MAX_QUANTITY,
 };
-use web::bodies::{body, id_of};
 
 pub(super) fn batch(is_create: bool) -> Value {
     body("A batch", is_create).named(is_create, "Week 47").common().done()

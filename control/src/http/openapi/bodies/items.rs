@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 use web::bodies::{
-    self, AN_ID, Body, ID, boolean, formatted, millis, open_object, optional, position, request, scopes, text,
+    self, AN_ID, Body, ID, boolean, formatted, millis, open_object, optional, position, request, scopes,
+    text, value,
 };
 
 use crate::{
@@ -16,7 +17,6 @@ use crate::{
     },
     service::assessment::replay::{MAX_APPLIED, MAX_THNGS},
 };
-use web::bodies::value;
 
 /// The body of an operation, if it is one of these.
 pub(super) fn of(operation: &str) -> Option<Value> {

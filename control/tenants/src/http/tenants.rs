@@ -24,7 +24,7 @@ use crate::{
         page::{DEFAULT_PER_PAGE, MAX_PER_PAGE},
         tenant::{Account, AccountChange, Operator, OperatorChange},
     },
-    service::{App, tenants},
+    service::{Core, tenants},
 };
 
 const RESULT_COUNT: HeaderName = HeaderName::from_static("x-result-count");
@@ -149,7 +149,7 @@ pub(super) struct DomainDocument {
         headers(("x-result-count" = i64, description = "Deprecated: how many there are")))),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn list_accounts(
-    State(app): State<Arc<App>>,
+    State(core): State<Arc<Core>>,
     Authenticated(caller): Authenticated,
     query: Query,
 ) -> Result<Response, ApiError> {
@@ -159,7 +159,7 @@ pub(super) async fn list_accounts(
     if !faults.is_empty() {
         return Err(ApiError::faults(Code::InvalidParameter, faults));
     }
-    let accounts = tenants::list_accounts(&app, &caller).await?;
+    let accounts = tenants::list_accounts(&core, &caller).await?;
     let count = accounts.len().to_string();
     // One account fits every page size: all of it is on the first page.
     let items: Vec<AccountDocument> = accounts.into_iter().filter(|_| page == 1).map(Into::into).collect();
@@ -172,11 +172,11 @@ pub(super) async fn list_accounts(
     responses((status = 200, description = "The account", body = AccountDocument)),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn read_account(
-    State(app): State<Arc<App>>,
+    State(core): State<Arc<Core>>,
     Authenticated(caller): Authenticated,
     Path(id): Path<String>,
 ) -> Result<Json<AccountDocument>, ApiError> {
-    Ok(Json(tenants::read_account(&app, &caller, &id).await?.into()))
+    Ok(Json(tenants::read_account(&core, &caller, &id).await?.into()))
 }
 
 /// Changes the members given; the others stay.
@@ -186,13 +186,13 @@ pub(super) async fn read_account(
     responses((status = 200, description = "The whole account", body = AccountDocument)),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn update_account(
-    State(app): State<Arc<App>>,
+    State(core): State<Arc<Core>>,
     Authenticated(caller): Authenticated,
     Path(id): Path<String>,
     JsonBody(body): JsonBody,
 ) -> Result<Json<AccountDocument>, ApiError> {
     let change = AccountChange::parse(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
-    Ok(Json(tenants::update_account(&app, &caller, &id, change).await?.into()))
+    Ok(Json(tenants::update_account(&core, &caller, &id, change).await?.into()))
 }
 
 /// Lists the short domains of an account, its first one first.
@@ -201,11 +201,11 @@ pub(super) async fn update_account(
     responses((status = 200, description = "Hosts", body = [String], example = json!(["tn.gg"]))),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn list_short_domains(
-    State(app): State<Arc<App>>,
+    State(core): State<Arc<Core>>,
     Authenticated(caller): Authenticated,
     Path(id): Path<String>,
 ) -> Result<Json<Vec<String>>, ApiError> {
-    let domains = tenants::list_short_domains(&app, &caller, &id).await?;
+    let domains = tenants::list_short_domains(&core, &caller, &id).await?;
     Ok(Json(domains.into_iter().map(|domain| domain.host.to_string()).collect()))
 }
 
@@ -215,11 +215,11 @@ pub(super) async fn list_short_domains(
     responses((status = 200, description = "Domains", body = [DomainDocument])),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn list_domains(
-    State(app): State<Arc<App>>,
+    State(core): State<Arc<Core>>,
     Authenticated(caller): Authenticated,
     Path(id): Path<String>,
 ) -> Result<Json<Vec<DomainDocument>>, ApiError> {
-    let domains = tenants::list_short_domains(&app, &caller, &id).await?;
+    let domains = tenants::list_short_domains(&core, &caller, &id).await?;
     let document = |domain: ShortDomain| DomainDocument {
         domain: domain.host.to_string(),
         development: domain.is_development(),
@@ -233,11 +233,11 @@ pub(super) async fn list_domains(
     responses((status = 200, description = "The operator", body = OperatorDocument)),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn read_operator(
-    State(app): State<Arc<App>>,
+    State(core): State<Arc<Core>>,
     Authenticated(caller): Authenticated,
     Path(id): Path<String>,
 ) -> Result<Json<OperatorDocument>, ApiError> {
-    Ok(Json(tenants::read_operator(&app, &caller, &id).await?.into()))
+    Ok(Json(tenants::read_operator(&core, &caller, &id).await?.into()))
 }
 
 /// Reads the operator whose key it is.
@@ -245,10 +245,10 @@ pub(super) async fn read_operator(
     responses((status = 200, description = "The operator", body = OperatorDocument)),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn read_me(
-    State(app): State<Arc<App>>,
+    State(core): State<Arc<Core>>,
     Authenticated(caller): Authenticated,
 ) -> Result<Json<OperatorDocument>, ApiError> {
-    Ok(Json(tenants::read_operator(&app, &caller, &caller.id).await?.into()))
+    Ok(Json(tenants::read_operator(&core, &caller, &caller.id).await?.into()))
 }
 
 /// Changes the members given; the others stay.
@@ -258,11 +258,11 @@ pub(super) async fn read_me(
     responses((status = 200, description = "The whole operator", body = OperatorDocument)),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn update_operator(
-    State(app): State<Arc<App>>,
+    State(core): State<Arc<Core>>,
     Authenticated(caller): Authenticated,
     Path(id): Path<String>,
     JsonBody(body): JsonBody,
 ) -> Result<Json<OperatorDocument>, ApiError> {
     let change = OperatorChange::parse(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
-    Ok(Json(tenants::update_operator(&app, &caller, &id, change).await?.into()))
+    Ok(Json(tenants::update_operator(&core, &caller, &id, change).await?.into()))
 }

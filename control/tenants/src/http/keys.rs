@@ -31,7 +31,7 @@ use crate::{
         operator_key::{KeyChange, OperatorKey, parse_overlap},
     },
     service::{
-        App,
+        Core,
         keys::{self, NewKey},
     },
 };
@@ -121,15 +121,15 @@ pub(super) struct NewOperatorKeyDocument {
     responses((status = 200, description = "One page", body = [OperatorKeyDocument])),
     extensions(("x-maturity" = json!("Beta"))))]
 pub(super) async fn list(
-    State(app): State<Arc<App>>,
+    State(core): State<Arc<Core>>,
     Authenticated(caller): Authenticated,
     info: RequestInfo,
     query: Query,
 ) -> Result<Response, ApiError> {
-    let listing = Listing::parse(&app, &caller, info, &query, &PLAIN)?;
-    let page = keys::list(&app, &caller, &listing.request).await?;
-    let now = app.clock.now();
-    Ok(listing.answer(&app, page, |key| OperatorKeyDocument::new(key, now)))
+    let listing = Listing::parse(&core, &caller, info, &query, &PLAIN)?;
+    let page = keys::list(&core, &caller, &listing.request).await?;
+    let now = core.clock.now();
+    Ok(listing.answer(&core, page, |key| OperatorKeyDocument::new(key, now)))
 }
 
 /// Makes a key for the operator who asks. The answer is the only one that holds the key itself.
@@ -138,14 +138,14 @@ pub(super) async fn list(
     responses((status = 201, description = "The key, shown this once", body = NewOperatorKeyDocument)),
     extensions(("x-maturity" = json!("Beta"))))]
 pub(super) async fn create(
-    State(app): State<Arc<App>>,
+    State(core): State<Arc<Core>>,
     Authenticated(caller): Authenticated,
     info: RequestInfo,
     JsonBody(body): JsonBody,
 ) -> Result<Response, ApiError> {
-    let change = KeyChange::parse(&body, Purpose::Create, app.clock.now())
+    let change = KeyChange::parse(&body, Purpose::Create, core.clock.now())
         .map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
-    Ok(shown_once(&app, &info, keys::create(&app, &caller, change).await?))
+    Ok(shown_once(&core, &info, keys::create(&core, &caller, change).await?))
 }
 
 /// Reads a key of an operator, without the key itself.
@@ -154,12 +154,12 @@ pub(super) async fn create(
     responses((status = 200, description = "The key", body = OperatorKeyDocument)),
     extensions(("x-maturity" = json!("Beta"))))]
 pub(super) async fn read(
-    State(app): State<Arc<App>>,
+    State(core): State<Arc<Core>>,
     Authenticated(caller): Authenticated,
     Path(id): Path<String>,
 ) -> Result<Json<OperatorKeyDocument>, ApiError> {
-    let key = keys::read(&app, &caller, &id).await?;
-    Ok(Json(OperatorKeyDocument::new(key, app.clock.now())))
+    let key = keys::read(&core, &caller, &id).await?;
+    Ok(Json(OperatorKeyDocument::new(key, core.clock.now())))
 }
 
 /// Changes the members given of a key: label, expiry, networks. What it may no longer do is refused within a second.
@@ -170,16 +170,16 @@ pub(super) async fn read(
         (status = 409, description = "The key was revoked, or no other would reach the account")),
     extensions(("x-maturity" = json!("Beta"))))]
 pub(super) async fn update(
-    State(app): State<Arc<App>>,
+    State(core): State<Arc<Core>>,
     Authenticated(caller): Authenticated,
     Path(id): Path<String>,
     info: RequestInfo,
     JsonBody(body): JsonBody,
 ) -> Result<Json<OperatorKeyDocument>, ApiError> {
-    let change = KeyChange::parse(&body, Purpose::Update, app.clock.now())
+    let change = KeyChange::parse(&body, Purpose::Update, core.clock.now())
         .map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
-    let key = keys::update(&app, &caller, &id, change, info.client).await?;
-    Ok(Json(OperatorKeyDocument::new(key, app.clock.now())))
+    let key = keys::update(&core, &caller, &id, change, info.client).await?;
+    Ok(Json(OperatorKeyDocument::new(key, core.clock.now())))
 }
 
 /// Replaces a key by a new one with the same label, networks, project and length of life.
@@ -193,14 +193,14 @@ pub(super) async fn update(
         (status = 409, description = "The key does not work any more")),
     extensions(("x-maturity" = json!("Beta"))))]
 pub(super) async fn rotate(
-    State(app): State<Arc<App>>,
+    State(core): State<Arc<Core>>,
     Authenticated(caller): Authenticated,
     Path(id): Path<String>,
     info: RequestInfo,
     JsonBody(body): JsonBody,
 ) -> Result<Response, ApiError> {
     let overlap = overlap(&body)?;
-    Ok(shown_once(&app, &info, keys::rotate(&app, &caller, &id, overlap).await?))
+    Ok(shown_once(&core, &info, keys::rotate(&core, &caller, &id, overlap).await?))
 }
 
 /// Revokes a key: it is refused within a second on every replica, and its open streams end.
@@ -210,23 +210,26 @@ pub(super) async fn rotate(
         (status = 409, description = "The key was revoked before, or no other reaches the account")),
     extensions(("x-maturity" = json!("Beta"))))]
 pub(super) async fn revoke(
-    State(app): State<Arc<App>>,
+    State(core): State<Arc<Core>>,
     Authenticated(caller): Authenticated,
     Path(id): Path<String>,
     info: RequestInfo,
 ) -> Result<(), ApiError> {
-    Ok(keys::revoke(&app, &caller, &id, info.client).await?)
+    Ok(keys::revoke(&core, &caller, &id, info.client).await?)
 }
 
 /// How long a key shall work beside the one that replaces it, in milliseconds.
-pub(super) fn overlap(body: &Value) -> Result<u32, ApiError> {
+///
+/// # Errors
+/// The body names none that is allowed.
+pub fn overlap(body: &Value) -> Result<u32, ApiError> {
     parse_overlap(body).map_err(|faults| ApiError::faults(Code::Invalid, faults))
 }
 
-fn shown_once(app: &App, info: &RequestInfo, NewKey { key, secret }: NewKey) -> Response {
+fn shown_once(core: &Core, info: &RequestInfo, NewKey { key, secret }: NewKey) -> Response {
     let path = format!("/keys/{}", key.id());
     let document =
-        NewOperatorKeyDocument { key: OperatorKeyDocument::new(key, app.clock.now()), api_key: secret };
+        NewOperatorKeyDocument { key: OperatorKeyDocument::new(key, core.clock.now()), api_key: secret };
     let mut response = created_at(info, &path, document);
     response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     response

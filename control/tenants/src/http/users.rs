@@ -22,7 +22,7 @@ use crate::{
         app_user::{AppUser, UserDetails},
         listing::USERS,
     },
-    service::{App, users},
+    service::{Core, users},
 };
 
 /// A user of an application.
@@ -99,14 +99,14 @@ impl From<AppUser> for UserDocument {
     responses((status = 200, description = "One page", body = [UserDocument])),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn list(
-    State(app): State<Arc<App>>,
+    State(core): State<Arc<Core>>,
     Authenticated(caller): Authenticated,
     info: RequestInfo,
     query: Query,
 ) -> Result<Response, ApiError> {
-    let listing = Listing::parse(&app, &caller, info, &query, &USERS)?;
-    let page = users::list(&app, &caller, &listing.request).await?;
-    Ok(listing.answer(&app, page, UserDocument::from))
+    let listing = Listing::parse(&core, &caller, info, &query, &USERS)?;
+    let page = users::list(&core, &caller, &listing.request).await?;
+    Ok(listing.answer(&core, page, UserDocument::from))
 }
 
 /// Reads a user.
@@ -115,11 +115,11 @@ pub(super) async fn list(
     responses((status = 200, description = "The user", body = UserDocument)),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn read(
-    State(app): State<Arc<App>>,
+    State(core): State<Arc<Core>>,
     Authenticated(caller): Authenticated,
     Path(id): Path<String>,
 ) -> Result<Json<UserDocument>, ApiError> {
-    Ok(Json(users::read(&app, &caller, &id).await?.into()))
+    Ok(Json(users::read(&core, &caller, &id).await?.into()))
 }
 
 /// Changes the members given; the others stay.
@@ -129,14 +129,14 @@ pub(super) async fn read(
     responses((status = 200, description = "The whole user", body = UserDocument)),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn update(
-    State(app): State<Arc<App>>,
+    State(core): State<Arc<Core>>,
     Authenticated(caller): Authenticated,
     Path(id): Path<String>,
     JsonBody(body): JsonBody,
 ) -> Result<Json<UserDocument>, ApiError> {
     let change =
         UserDetails::parse_change(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
-    Ok(Json(users::update(&app, &caller, &id, change).await?.into()))
+    Ok(Json(users::update(&core, &caller, &id, change).await?.into()))
 }
 
 /// Removes a user; none of its keys is valid from then on.
@@ -145,9 +145,9 @@ pub(super) async fn update(
     responses((status = 200, description = "Removed; the body is empty")),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn delete(
-    State(app): State<Arc<App>>,
+    State(core): State<Arc<Core>>,
     Authenticated(caller): Authenticated,
     Path(id): Path<String>,
 ) -> Result<(), ApiError> {
-    Ok(users::delete(&app, &caller, &id).await?)
+    Ok(users::delete(&core, &caller, &id).await?)
 }

@@ -74,7 +74,7 @@ macro_rules! accesses {
             use super::OperatorAccessDocument;
             use crate::{
                 domain::{listing::PLAIN, tenant::AccessChange},
-                service::{App, tenants},
+                service::{Core, tenants},
             };
 
             /// Lists the accesses of operators to an account.
@@ -83,17 +83,17 @@ macro_rules! accesses {
                 responses((status = 200, description = "One page", body = [OperatorAccessDocument])),
                 extensions(("x-maturity" = json!("General Availability"))))]
             pub(in crate::http) async fn list(
-                State(app): State<Arc<App>>,
+                State(core): State<Arc<Core>>,
                 Authenticated(caller): Authenticated,
                 SentKey(key): SentKey,
                 Path(id): Path<String>,
                 info: RequestInfo,
                 query: Query,
             ) -> Result<Response, ApiError> {
-                let listing = Listing::parse(&app, &caller, info, &query, &PLAIN)?;
-                let page = tenants::list_accesses(&app, &caller, &id, listing.request.page).await?;
+                let listing = Listing::parse(&core, &caller, info, &query, &PLAIN)?;
+                let page = tenants::list_accesses(&core, &caller, &id, listing.request.page).await?;
                 let caller = (caller.id.as_str(), key.as_str());
-                Ok(listing.answer(&app, page, |operator| OperatorAccessDocument::new(operator, caller)))
+                Ok(listing.answer(&core, page, |operator| OperatorAccessDocument::new(operator, caller)))
             }
 
             /// Reads the access of an operator to an account.
@@ -103,12 +103,12 @@ macro_rules! accesses {
                 responses((status = 200, description = "The access", body = OperatorAccessDocument)),
                 extensions(("x-maturity" = json!("General Availability"))))]
             pub(in crate::http) async fn read(
-                State(app): State<Arc<App>>,
+                State(core): State<Arc<Core>>,
                 Authenticated(caller): Authenticated,
                 SentKey(key): SentKey,
                 Path((id, access)): Path<(String, String)>,
             ) -> Result<Json<OperatorAccessDocument>, ApiError> {
-                let operator = tenants::read_access(&app, &caller, &id, &access).await?;
+                let operator = tenants::read_access(&core, &caller, &id, &access).await?;
                 Ok(Json(OperatorAccessDocument::new(operator, (&caller.id, &key))))
             }
 
@@ -121,7 +121,7 @@ macro_rules! accesses {
                 responses((status = 200, description = "The whole access", body = OperatorAccessDocument)),
                 extensions(("x-maturity" = json!("General Availability"))))]
             pub(in crate::http) async fn update(
-                State(app): State<Arc<App>>,
+                State(core): State<Arc<Core>>,
                 Authenticated(caller): Authenticated,
                 SentKey(key): SentKey,
                 Path((id, access)): Path<(String, String)>,
@@ -129,7 +129,7 @@ macro_rules! accesses {
             ) -> Result<Json<OperatorAccessDocument>, ApiError> {
                 let change =
                     AccessChange::parse(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
-                let operator = tenants::update_access(&app, &caller, &id, &access, change).await?;
+                let operator = tenants::update_access(&core, &caller, &id, &access, change).await?;
                 Ok(Json(OperatorAccessDocument::new(operator, (&caller.id, &key))))
             }
         }

@@ -22,7 +22,7 @@ use crate::{
         listing::PROJECTS,
         project::{Project, ProjectChange},
     },
-    service::{App, projects},
+    service::{Core, projects},
 };
 
 /// A project: a named part of an account, which keys may be confined to.
@@ -64,14 +64,14 @@ impl From<Project> for ProjectDocument {
     responses((status = 200, description = "One page", body = [ProjectDocument])),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn list(
-    State(app): State<Arc<App>>,
+    State(core): State<Arc<Core>>,
     Authenticated(caller): Authenticated,
     info: RequestInfo,
     query: Query,
 ) -> Result<Response, ApiError> {
-    let listing = Listing::parse(&app, &caller, info, &query, &PROJECTS)?;
-    let found = projects::list(&app, &caller, &listing.request).await?;
-    Ok(listing.answer(&app, found, ProjectDocument::from))
+    let listing = Listing::parse(&core, &caller, info, &query, &PROJECTS)?;
+    let found = projects::list(&core, &caller, &listing.request).await?;
+    Ok(listing.answer(&core, found, ProjectDocument::from))
 }
 
 /// Makes a project.
@@ -80,14 +80,14 @@ pub(super) async fn list(
     responses((status = 201, description = "The project", body = ProjectDocument)),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn create(
-    State(app): State<Arc<App>>,
+    State(core): State<Arc<Core>>,
     Authenticated(caller): Authenticated,
     info: RequestInfo,
     JsonBody(body): JsonBody,
 ) -> Result<Response, ApiError> {
     let change = ProjectChange::parse(&body, Purpose::Create)
         .map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
-    let project = projects::create(&app, &caller, change).await?;
+    let project = projects::create(&core, &caller, change).await?;
     let id = project.id;
     Ok(created(&info, id.as_str(), ProjectDocument::from(project)))
 }
@@ -98,11 +98,11 @@ pub(super) async fn create(
     responses((status = 200, description = "The project", body = ProjectDocument)),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn read(
-    State(app): State<Arc<App>>,
+    State(core): State<Arc<Core>>,
     Authenticated(caller): Authenticated,
     Path(id): Path<String>,
 ) -> Result<Json<ProjectDocument>, ApiError> {
-    Ok(Json(projects::read(&app, &caller, &id).await?.into()))
+    Ok(Json(projects::read(&core, &caller, &id).await?.into()))
 }
 
 /// Changes the members given; the others stay.
@@ -112,14 +112,14 @@ pub(super) async fn read(
     responses((status = 200, description = "The whole project", body = ProjectDocument)),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn update(
-    State(app): State<Arc<App>>,
+    State(core): State<Arc<Core>>,
     Authenticated(caller): Authenticated,
     Path(id): Path<String>,
     JsonBody(body): JsonBody,
 ) -> Result<Json<ProjectDocument>, ApiError> {
     let change = ProjectChange::parse(&body, Purpose::Update)
         .map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
-    Ok(Json(projects::update(&app, &caller, &id, change).await?.into()))
+    Ok(Json(projects::update(&core, &caller, &id, change).await?.into()))
 }
 
 /// Removes a project with its applications, their users and keys.
@@ -128,9 +128,9 @@ pub(super) async fn update(
     responses((status = 200, description = "Removed; the body is empty")),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn delete(
-    State(app): State<Arc<App>>,
+    State(core): State<Arc<Core>>,
     Authenticated(caller): Authenticated,
     Path(id): Path<String>,
 ) -> Result<(), ApiError> {
-    Ok(projects::delete(&app, &caller, &id).await?)
+    Ok(projects::delete(&core, &caller, &id).await?)
 }

@@ -22,7 +22,8 @@ use super::users::UserDocument;
 use crate::{
     domain::app_user::{Credentials, NewUser, parse_activation},
     service::{
-        App,
+        Core,
+        passwords::Passwords,
         users::{self, LoggedIn},
     },
 };
@@ -146,7 +147,8 @@ pub(super) struct LogoutDocument {
         body = UserAccessDocument)),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn create(
-    State(app): State<Arc<App>>,
+    State(core): State<Arc<Core>>,
+    State(passwords): State<Passwords>,
     Authenticated(caller): Authenticated,
     info: RequestInfo,
     query: Query,
@@ -158,11 +160,11 @@ pub(super) async fn create(
         return Err(ApiError::faults(Code::InvalidParameter, faults));
     }
     let document = if is_anonymous {
-        users::create_anonymous(&app, &caller).await?.into()
+        users::create_anonymous(&core, &caller).await?.into()
     } else {
         let body = body.ok_or_else(no_body)?;
         let new = NewUser::parse(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
-        let made = users::register(&app, &app.passwords, &caller, new).await?;
+        let made = users::register(&core, &passwords, &caller, new).await?;
         UserAccessDocument {
             evrythng_user: made.user.id.to_string(),
             status: made.user.status.as_str(),
@@ -181,14 +183,14 @@ pub(super) async fn create(
     responses((status = 201, description = "The user and its key", body = UserAccessDocument)),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn validate(
-    State(app): State<Arc<App>>,
+    State(core): State<Arc<Core>>,
     Authenticated(caller): Authenticated,
     Path(id): Path<String>,
     info: RequestInfo,
     JsonBody(body): JsonBody,
 ) -> Result<Response, ApiError> {
     let code = parse_activation(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
-    let document = UserAccessDocument::from(users::activate(&app, &caller, &id, &code).await?);
+    let document = UserAccessDocument::from(users::activate(&core, &caller, &id, &code).await?);
     Ok(created_at(&info, &format!("/users/{}", document.evrythng_user), document))
 }
 
@@ -198,12 +200,13 @@ pub(super) async fn validate(
     responses((status = 200, description = "The user and the key of this login", body = LoginDocument)),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn login(
-    State(app): State<Arc<App>>,
+    State(core): State<Arc<Core>>,
+    State(passwords): State<Passwords>,
     Authenticated(caller): Authenticated,
     JsonBody(body): JsonBody,
 ) -> Result<Json<LoginDocument>, ApiError> {
     let credentials = Credentials::parse(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
-    Ok(Json(users::login(&app, &app.passwords, &caller, credentials).await?.into()))
+    Ok(Json(users::login(&core, &passwords, &caller, credentials).await?.into()))
 }
 
 /// Logs a user in; an older name of `/users/login`.
@@ -212,12 +215,13 @@ pub(super) async fn login(
     responses((status = 201, description = "The user and the key of this login", body = LoginDocument)),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn login_by_old_name(
-    app: State<Arc<App>>,
+    core: State<Arc<Core>>,
+    passwords: State<Passwords>,
     caller: Authenticated,
     info: RequestInfo,
     body: JsonBody,
 ) -> Result<Response, ApiError> {
-    let Json(document) = login(app, caller, body).await?;
+    let Json(document) = login(core, passwords, caller, body).await?;
     Ok(created_at(&info, &format!("/users/{}", document.evrythng_user), document))
 }
 
@@ -226,10 +230,10 @@ pub(super) async fn login_by_old_name(
     responses((status = 201, description = "The key is no longer valid", body = LogoutDocument)),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn logout(
-    State(app): State<Arc<App>>,
+    State(core): State<Arc<Core>>,
     Authenticated(caller): Authenticated,
     SentKey(key): SentKey,
 ) -> Result<(StatusCode, Json<LogoutDocument>), ApiError> {
-    users::logout(&app, &caller, &key).await?;
+    users::logout(&core, &caller, &key).await?;
     Ok((StatusCode::CREATED, Json(LogoutDocument { logout: "ok" })))
 }

@@ -31,7 +31,7 @@ use crate::{
         project::{AppKey, Application, ApplicationChange},
     },
     error::ServiceError,
-    service::{App, applications},
+    service::{Core, applications},
 };
 
 /// An application of a project: what has a public and a secret key.
@@ -87,8 +87,8 @@ pub(super) struct ApplicationDocument {
 }
 
 impl ApplicationDocument {
-    fn new(app: &App, application: Application) -> Result<Self, ServiceError> {
-        let app_api_key = applications::key(app, &application, AppKey::Public)?;
+    fn new(core: &Core, application: Application) -> Result<Self, ServiceError> {
+        let app_api_key = applications::key(core, &application, AppKey::Public)?;
         let details = application.details;
         Ok(Self {
             id: application.id.to_string(),
@@ -122,16 +122,16 @@ pub(super) struct SecretKeyDocument {
     responses((status = 200, description = "One page", body = [ApplicationDocument])),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn list(
-    State(app): State<Arc<App>>,
+    State(core): State<Arc<Core>>,
     Authenticated(caller): Authenticated,
     Path(project): Path<String>,
     info: RequestInfo,
     query: Query,
 ) -> Result<Response, ApiError> {
-    let listing = Listing::parse(&app, &caller, info, &query, &APPLICATIONS)?;
-    let found = applications::list(&app, &caller, &project, &listing.request).await?;
-    let documents = found.try_map(|item| ApplicationDocument::new(&app, item))?;
-    Ok(listing.answer(&app, documents, |item| item))
+    let listing = Listing::parse(&core, &caller, info, &query, &APPLICATIONS)?;
+    let found = applications::list(&core, &caller, &project, &listing.request).await?;
+    let documents = found.try_map(|item| ApplicationDocument::new(&core, item))?;
+    Ok(listing.answer(&core, documents, |item| item))
 }
 
 /// Makes an application and its keys.
@@ -141,7 +141,7 @@ pub(super) async fn list(
     responses((status = 201, description = "The application", body = ApplicationDocument)),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn create(
-    State(app): State<Arc<App>>,
+    State(core): State<Arc<Core>>,
     Authenticated(caller): Authenticated,
     Path(project): Path<String>,
     info: RequestInfo,
@@ -149,9 +149,9 @@ pub(super) async fn create(
 ) -> Result<Response, ApiError> {
     let change = ApplicationChange::parse(&body, Purpose::Create)
         .map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
-    let application = applications::create(&app, &caller, &project, change).await?;
+    let application = applications::create(&core, &caller, &project, change).await?;
     let id = application.id;
-    Ok(created(&info, id.as_str(), ApplicationDocument::new(&app, application)?))
+    Ok(created(&info, id.as_str(), ApplicationDocument::new(&core, application)?))
 }
 
 /// Reads an application.
@@ -161,12 +161,12 @@ pub(super) async fn create(
     responses((status = 200, description = "The application", body = ApplicationDocument)),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn read(
-    State(app): State<Arc<App>>,
+    State(core): State<Arc<Core>>,
     Authenticated(caller): Authenticated,
     Path((project, id)): Path<(String, String)>,
 ) -> Result<Json<ApplicationDocument>, ApiError> {
-    let application = applications::read(&app, &caller, &project, &id).await?;
-    Ok(Json(ApplicationDocument::new(&app, application)?))
+    let application = applications::read(&core, &caller, &project, &id).await?;
+    Ok(Json(ApplicationDocument::new(&core, application)?))
 }
 
 /// Changes the members given; the others stay.
@@ -179,15 +179,15 @@ pub(super) async fn read(
     responses((status = 200, description = "The whole application", body = ApplicationDocument)),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn update(
-    State(app): State<Arc<App>>,
+    State(core): State<Arc<Core>>,
     Authenticated(caller): Authenticated,
     Path((project, id)): Path<(String, String)>,
     JsonBody(body): JsonBody,
 ) -> Result<Json<ApplicationDocument>, ApiError> {
     let change = ApplicationChange::parse(&body, Purpose::Update)
         .map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
-    let application = applications::update(&app, &caller, &project, &id, change).await?;
-    Ok(Json(ApplicationDocument::new(&app, application)?))
+    let application = applications::update(&core, &caller, &project, &id, change).await?;
+    Ok(Json(ApplicationDocument::new(&core, application)?))
 }
 
 /// Removes an application with its users; none of their keys is valid from then on.
@@ -198,11 +198,11 @@ pub(super) async fn update(
     responses((status = 200, description = "Removed; the body is empty")),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn delete(
-    State(app): State<Arc<App>>,
+    State(core): State<Arc<Core>>,
     Authenticated(caller): Authenticated,
     Path((project, id)): Path<(String, String)>,
 ) -> Result<(), ApiError> {
-    Ok(applications::delete(&app, &caller, &project, &id).await?)
+    Ok(applications::delete(&core, &caller, &project, &id).await?)
 }
 
 /// Changes the members given of several applications of a project: of all of them, or none.
@@ -215,7 +215,7 @@ pub(super) async fn delete(
     responses((status = 204, description = "Changed; `x-result-count` says how many")),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn update_many(
-    State(app): State<Arc<App>>,
+    State(core): State<Arc<Core>>,
     Authenticated(caller): Authenticated,
     Path(project): Path<String>,
     query: Query,
@@ -224,7 +224,7 @@ pub(super) async fn update_many(
     let ids = bulk::ids(&query)?;
     let change = ApplicationChange::parse(&body, Purpose::Update)
         .map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
-    applications::update_many(&app, &caller, &project, &ids, change).await?;
+    applications::update_many(&core, &caller, &project, &ids, change).await?;
     Ok((StatusCode::NO_CONTENT, [(RESULT_COUNT, ids.len())]).into_response())
 }
 
@@ -236,13 +236,13 @@ pub(super) async fn update_many(
     responses((status = 200, description = "Removed; the body is empty, `x-result-count` says how many")),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn delete_many(
-    State(app): State<Arc<App>>,
+    State(core): State<Arc<Core>>,
     Authenticated(caller): Authenticated,
     Path(project): Path<String>,
     query: Query,
 ) -> Result<Response, ApiError> {
     let ids = bulk::ids(&query)?;
-    applications::delete_many(&app, &caller, &project, &ids).await?;
+    applications::delete_many(&core, &caller, &project, &ids).await?;
     Ok([(RESULT_COUNT, ids.len())].into_response())
 }
 
@@ -254,11 +254,11 @@ pub(super) async fn delete_many(
     responses((status = 200, description = "The key", body = SecretKeyDocument)),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn read_secret_key(
-    State(app): State<Arc<App>>,
+    State(core): State<Arc<Core>>,
     Authenticated(caller): Authenticated,
     Path((project, id)): Path<(String, String)>,
 ) -> Result<Json<SecretKeyDocument>, ApiError> {
-    let secret_api_key = applications::read_secret_key(&app, &caller, &project, &id).await?;
+    let secret_api_key = applications::read_secret_key(&core, &caller, &project, &id).await?;
     Ok(Json(SecretKeyDocument { secret_api_key }))
 }
 
@@ -273,7 +273,7 @@ pub(super) async fn read_secret_key(
     responses((status = 201, description = "The new key", body = SecretKeyDocument)),
     extensions(("x-maturity" = json!("Beta"))))]
 pub(super) async fn rotate_secret_key(
-    State(app): State<Arc<App>>,
+    State(core): State<Arc<Core>>,
     Authenticated(caller): Authenticated,
     Path((project, id)): Path<(String, String)>,
     info: RequestInfo,
@@ -281,7 +281,7 @@ pub(super) async fn rotate_secret_key(
 ) -> Result<Response, ApiError> {
     let overlap = overlap(&body)?;
     let (_, secret_api_key) =
-        applications::rotate_key(&app, &caller, (&project, &id), AppKey::Secret, overlap).await?;
+        applications::rotate_key(&core, &caller, (&project, &id), AppKey::Secret, overlap).await?;
     let path = format!("/projects/{project}/applications/{id}/secretKey");
     Ok(created_at(&info, &path, SecretKeyDocument { secret_api_key }))
 }
@@ -297,7 +297,7 @@ pub(super) async fn rotate_secret_key(
     responses((status = 201, description = "The application with its new key", body = ApplicationDocument)),
     extensions(("x-maturity" = json!("Beta"))))]
 pub(super) async fn rotate_public_key(
-    State(app): State<Arc<App>>,
+    State(core): State<Arc<Core>>,
     Authenticated(caller): Authenticated,
     Path((project, id)): Path<(String, String)>,
     info: RequestInfo,
@@ -305,9 +305,9 @@ pub(super) async fn rotate_public_key(
 ) -> Result<Response, ApiError> {
     let overlap = overlap(&body)?;
     let (application, _) =
-        applications::rotate_key(&app, &caller, (&project, &id), AppKey::Public, overlap).await?;
+        applications::rotate_key(&core, &caller, (&project, &id), AppKey::Public, overlap).await?;
     let path = format!("/projects/{project}/applications/{id}");
-    Ok(created_at(&info, &path, ApplicationDocument::new(&app, application)?))
+    Ok(created_at(&info, &path, ApplicationDocument::new(&core, application)?))
 }
 
 /// Reads the application that the key belongs to.
@@ -315,9 +315,9 @@ pub(super) async fn rotate_public_key(
     responses((status = 200, description = "The application", body = ApplicationDocument)),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn read_own(
-    State(app): State<Arc<App>>,
+    State(core): State<Arc<Core>>,
     Authenticated(caller): Authenticated,
 ) -> Result<Json<ApplicationDocument>, ApiError> {
-    let application = applications::read_own(&app, &caller).await?;
-    Ok(Json(ApplicationDocument::new(&app, application)?))
+    let application = applications::read_own(&core, &caller).await?;
+    Ok(Json(ApplicationDocument::new(&core, application)?))
 }

@@ -1,0 +1,68 @@
+//! HTTP: accounts, operators, projects, applications, users and keys.
+//!
+//! Each handler extracts, calls one service function and answers.
+
+mod access;
+mod accesses;
+mod applications;
+pub mod bodies;
+mod bulk;
+mod keys;
+mod logins;
+mod projects;
+mod tenants;
+mod users;
+
+use std::sync::Arc;
+
+use axum::extract::FromRef;
+use utoipa_axum::{router::OpenApiRouter, routes};
+use web::access::Access;
+
+pub use self::keys::overlap;
+use crate::service::{Core, passwords::Passwords};
+
+/// The routes: each line is one path with its operations.
+pub fn routes<S>() -> OpenApiRouter<S>
+where
+    S: Clone + Send + Sync + 'static,
+    Access: FromRef<S>,
+    Arc<Core>: FromRef<S>,
+    Passwords: FromRef<S>,
+{
+    OpenApiRouter::new()
+        .routes(routes!(access::read))
+        .routes(routes!(tenants::list_accounts))
+        .routes(routes!(tenants::read_account, tenants::update_account))
+        .routes(routes!(tenants::list_short_domains))
+        .routes(routes!(tenants::list_domains))
+        .routes(routes!(tenants::read_operator, tenants::update_operator))
+        .routes(routes!(tenants::read_me))
+        .routes(routes!(accesses::by_older_name::list))
+        .routes(routes!(accesses::by_older_name::read, accesses::by_older_name::update))
+        .routes(routes!(accesses::by_newer_name::list))
+        .routes(routes!(accesses::by_newer_name::read, accesses::by_newer_name::update))
+        .routes(routes!(projects::list, projects::create, bulk::projects::update, bulk::projects::delete))
+        .routes(routes!(projects::read, projects::update, projects::delete))
+        .routes(routes!(
+            applications::list,
+            applications::create,
+            applications::update_many,
+            applications::delete_many
+        ))
+        .routes(routes!(applications::read, applications::update, applications::delete))
+        .routes(routes!(applications::read_secret_key))
+        .routes(routes!(applications::rotate_secret_key))
+        .routes(routes!(applications::rotate_public_key))
+        .routes(routes!(applications::read_own))
+        .routes(routes!(keys::list, keys::create))
+        .routes(routes!(keys::read, keys::update, keys::revoke))
+        .routes(routes!(keys::rotate))
+        .routes(routes!(logins::create))
+        .routes(routes!(logins::validate))
+        .routes(routes!(logins::login))
+        .routes(routes!(logins::login_by_old_name))
+        .routes(routes!(logins::logout))
+        .routes(routes!(users::list))
+        .routes(routes!(users::read, users::update, users::delete))
+}
