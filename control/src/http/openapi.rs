@@ -161,7 +161,9 @@ pub(super) fn render(document: &Document) -> Value {
 
 /// The body of an operation, as its subject describes it.
 fn body_of(operation: &str) -> Option<Value> {
-    ::tenants::http::bodies::of(operation).or_else(|| bodies::of(operation))
+    ::tenants::http::bodies::of(operation)
+        .or_else(|| ::catalog::http::bodies::of(operation))
+        .or_else(|| bodies::of(operation))
 }
 
 fn describe(method: &str, operation: &mut Map<String, Value>) {

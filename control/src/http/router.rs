@@ -10,66 +10,31 @@ use axum::{
 use serde_json::Value;
 use utoipa::openapi::OpenApi;
 use utoipa_axum::{router::OpenApiRouter, routes};
-
 use web::{known::name_unknown, once};
 
 use super::{
-    action_types, actions, authentication, batches, bulk, cases, events, jobs, middleware, new_actions,
-    openapi, products, properties, reactions, redirections, rules, service_info, status, tasks, thng_keys,
-    thngs, time, webhooks,
+    action_types, actions, authentication, bulk, cases, commissioning, events, jobs, known::OPERATIONS,
+    middleware, new_actions, openapi, reactions, redirections, rules, service_info, sockets,
+    state::RouterState, status, tasks, time, webhooks,
 };
-use super::{collection_members, collections, commissioning, file_content, files, places, thng_locations};
-use super::{known::OPERATIONS, sockets, state::RouterState};
 use crate::{domain::limits::MAX_BODY_BYTES, service::App};
 
 /// The table: each line is one path with its operations.
 fn table() -> OpenApiRouter<RouterState> {
     OpenApiRouter::with_openapi(openapi::base())
+        .merge(::catalog::http::routes())
         .merge(::tenants::http::routes())
         .routes(routes!(time::read))
-        .routes(routes!(thng_keys::create))
-        .routes(routes!(thng_keys::read, thng_keys::revoke))
-        .routes(routes!(thng_keys::rotate))
-        .routes(routes!(products::list, products::create, bulk::products::update, bulk::products::delete))
-        .routes(routes!(products::read, products::update, products::delete))
         .routes(routes!(actions::list_of_product, new_actions::create_of_product))
         .routes(routes!(actions::read_of_product, new_actions::delete_of_product))
         .routes(routes!(actions::list_of_collection, new_actions::create_of_collection))
         .routes(routes!(actions::read_of_collection, new_actions::delete_of_collection))
-        .routes(routes!(thngs::list, thngs::create, bulk::thngs::update, bulk::thngs::delete))
-        .routes(routes!(thngs::read, thngs::update, thngs::delete))
         .routes(routes!(actions::list_of_thng, new_actions::create_of_thng))
         .routes(routes!(actions::read_of_thng, new_actions::delete_of_thng))
         .routes(routes!(commissioning::list_commissions, commissioning::commission))
         .routes(routes!(commissioning::list_decommissions, commissioning::decommission))
         .routes(routes!(commissioning::read_state))
         .routes(routes!(commissioning::list_states))
-        .routes(routes!(thng_locations::list, thng_locations::add, thng_locations::delete))
-        .routes(routes!(
-            collections::list,
-            collections::create,
-            bulk::collections::update,
-            bulk::collections::delete
-        ))
-        .routes(routes!(collections::read, collections::update, collections::delete))
-        .routes(routes!(
-            collection_members::list_thngs,
-            collection_members::add_thngs,
-            collection_members::remove_thngs
-        ))
-        .routes(routes!(collection_members::remove_thng))
-        .routes(routes!(
-            collection_members::list_collections,
-            collection_members::add_collections,
-            collection_members::post_collections,
-            collection_members::remove_collections
-        ))
-        .routes(routes!(collection_members::remove_collection))
-        .routes(routes!(files::list, files::create, bulk::files::update, bulk::files::delete))
-        .routes(routes!(files::read, files::update, files::delete))
-        .routes(routes!(file_content::download, file_content::upload))
-        .routes(routes!(places::list, places::create, bulk::places::update, bulk::places::delete))
-        .routes(routes!(places::read, places::update, places::delete))
         .routes(routes!(action_types::list, action_types::create))
         .routes(routes!(actions::list, new_actions::create, action_types::update, action_types::delete))
         .routes(routes!(actions::read, new_actions::delete))
@@ -94,38 +59,12 @@ fn table() -> OpenApiRouter<RouterState> {
             redirections::of_product::delete
         ))
         .routes(routes!(redirections::of_product::read_qr))
-        .routes(routes!(
-            properties::of_thng::list,
-            properties::of_thng::create,
-            properties::of_thng::update,
-            properties::of_thng::delete
-        ))
-        .routes(routes!(
-            properties::of_thng::read_one,
-            properties::of_thng::update_one,
-            properties::of_thng::delete_one
-        ))
-        .routes(routes!(properties::of_thng::read_series))
-        .routes(routes!(properties::of_product::read_series))
-        .routes(routes!(
-            properties::of_product::list,
-            properties::of_product::create,
-            properties::of_product::update,
-            properties::of_product::delete
-        ))
-        .routes(routes!(
-            properties::of_product::read_one,
-            properties::of_product::update_one,
-            properties::of_product::delete_one
-        ))
         .routes(routes!(rules::of_account::read, rules::of_account::replace, rules::of_account::delete))
         .routes(routes!(
             rules::of_application::read,
             rules::of_application::replace,
             rules::of_application::delete
         ))
-        .routes(routes!(batches::list, batches::create, bulk::batches::update, bulk::batches::delete))
-        .routes(routes!(batches::read, batches::update, batches::delete))
         .routes(routes!(tasks::list, tasks::create))
         .routes(routes!(tasks::read))
         .routes(routes!(tasks::list_logs))

@@ -1,16 +1,12 @@
 //! Request bodies of batches and tasks.
 
 use serde_json::{Value, json};
-use web::bodies::{Body, body, formatted, id_of, open_object, request, text, texts};
+use web::bodies::{Body, formatted, id_of, open_object, request, text, texts};
 
 use crate::domain::{
     limits::{MAX_DESCRIPTION, MAX_NAME, MAX_TAG},
     task::MAX_QUANTITY,
 };
-
-pub(super) fn batch(is_create: bool) -> Value {
-    body("A batch", is_create).named(is_create, "Week 47").common().done()
-}
 
 pub(super) fn task() -> Value {
     let word = |word: &str| json!({"type": "string", "enum": [word]});

@@ -1,7 +1,5 @@
 //! HTTP: the location history of Thngs.
 
-use std::sync::Arc;
-
 use axum::{Json, extract::State, response::Response};
 use serde_json::Value;
 use shared::problem::Code;
@@ -20,7 +18,7 @@ use crate::{
         listing::LOCATIONS,
         location::{Form, Location},
     },
-    service::{App, locations},
+    service::{Catalog, locations},
 };
 
 /// Most locations in one request.
@@ -34,13 +32,13 @@ const MAX_LOCATIONS: usize = 1_000;
     responses((status = 200, description = "What was written, in the same order", body = [LocationDocument])),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn add(
-    State(app): State<Arc<App>>,
+    State(catalog): State<Catalog>,
     Authenticated(caller): Authenticated,
     Path(reference): Path<String>,
     JsonBody(body): JsonBody,
 ) -> Result<Json<Vec<LocationDocument>>, ApiError> {
     let locations = parse(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
-    let written = locations::add(&app, &caller, &reference, locations).await?;
+    let written = locations::add(&catalog, &caller, &reference, locations).await?;
     Ok(Json(written.into_iter().map(LocationDocument::from).collect()))
 }
 
@@ -53,15 +51,15 @@ pub(super) async fn add(
     responses((status = 200, description = "One page", body = [LocationDocument])),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn list(
-    State(app): State<Arc<App>>,
+    State(catalog): State<Catalog>,
     Authenticated(caller): Authenticated,
     Path(reference): Path<String>,
     info: RequestInfo,
     query: Query,
 ) -> Result<Response, ApiError> {
-    let listing = Listing::history(&app, &caller, info, &query, &LOCATIONS)?;
-    let page = locations::list(&app, &caller, &reference, &listing.request).await?;
-    Ok(listing.answer(&app, page, LocationDocument::from))
+    let listing = Listing::history(&catalog, &caller, info, &query, &LOCATIONS)?;
+    let page = locations::list(&catalog, &caller, &reference, &listing.request).await?;
+    Ok(listing.answer(&catalog, page, LocationDocument::from))
 }
 
 /// Removes where a Thng was: before a time, or everything.
@@ -71,7 +69,7 @@ pub(super) async fn list(
     responses((status = 200, description = "Removed; the body is empty")),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn delete(
-    State(app): State<Arc<App>>,
+    State(catalog): State<Catalog>,
     Authenticated(caller): Authenticated,
     Path(reference): Path<String>,
     query: Query,
@@ -81,7 +79,7 @@ pub(super) async fn delete(
     if !faults.is_empty() {
         return Err(ApiError::faults(Code::InvalidParameter, faults));
     }
-    Ok(locations::delete(&app, &caller, &reference, to).await?)
+    Ok(locations::delete(&catalog, &caller, &reference, to).await?)
 }
 
 /// Each location with the name by which faults call it.

@@ -1,7 +1,5 @@
 //! HTTP: collections. Their members are in `collection_members`.
 
-use std::sync::Arc;
-
 use axum::{Json, extract::State, response::Response};
 use serde::Serialize;
 use shared::problem::Code;
@@ -22,7 +20,7 @@ use crate::{
         collection::{Collection, CollectionChange},
         listing::COLLECTIONS,
     },
-    service::{App, collections},
+    service::{Catalog, collections},
 };
 
 /// A collection: Thngs, and collections of them.
@@ -60,14 +58,14 @@ impl CollectionDocument {
     responses((status = 200, description = "One page", body = [CollectionDocument])),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn list(
-    State(app): State<Arc<App>>,
+    State(catalog): State<Catalog>,
     Authenticated(caller): Authenticated,
     info: RequestInfo,
     query: Query,
 ) -> Result<Response, ApiError> {
-    let listing = Listing::parse(&app, &caller, info, &query, &COLLECTIONS)?;
-    let page = collections::list(&app, &caller, &listing.request).await?;
-    Ok(listing.answer(&app, page, |collection| CollectionDocument::new(collection, listing.with_scopes)))
+    let listing = Listing::parse(&catalog, &caller, info, &query, &COLLECTIONS)?;
+    let page = collections::list(&catalog, &caller, &listing.request).await?;
+    Ok(listing.answer(&catalog, page, |collection| CollectionDocument::new(collection, listing.with_scopes)))
 }
 
 /// Makes a collection.
@@ -77,7 +75,7 @@ pub(super) async fn list(
     responses((status = 201, description = "The collection", body = CollectionDocument)),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn create(
-    State(app): State<Arc<App>>,
+    State(catalog): State<Catalog>,
     Authenticated(caller): Authenticated,
     info: RequestInfo,
     query: Query,
@@ -85,7 +83,7 @@ pub(super) async fn create(
 ) -> Result<Response, ApiError> {
     let change = CollectionChange::parse(&body, Purpose::Create)
         .map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
-    let collection = collections::create(&app, &caller, change, query.find("project")).await?;
+    let collection = collections::create(&catalog, &caller, change, query.find("project")).await?;
     let id = collection.id;
     Ok(created(&info, id.as_str(), CollectionDocument::new(collection, false)))
 }
@@ -97,7 +95,7 @@ pub(super) async fn create(
     responses((status = 200, description = "The collection", body = CollectionDocument)),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn read(
-    State(app): State<Arc<App>>,
+    State(catalog): State<Catalog>,
     Authenticated(caller): Authenticated,
     Path(reference): Path<String>,
     query: Query,
@@ -107,7 +105,7 @@ pub(super) async fn read(
     if !faults.is_empty() {
         return Err(ApiError::faults(Code::InvalidParameter, faults));
     }
-    let collection = collections::read(&app, &caller, &reference).await?;
+    let collection = collections::read(&catalog, &caller, &reference).await?;
     Ok(Json(CollectionDocument::new(collection, with_scopes)))
 }
 
@@ -118,14 +116,14 @@ pub(super) async fn read(
     responses((status = 200, description = "The whole collection", body = CollectionDocument)),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn update(
-    State(app): State<Arc<App>>,
+    State(catalog): State<Catalog>,
     Authenticated(caller): Authenticated,
     Path(reference): Path<String>,
     JsonBody(body): JsonBody,
 ) -> Result<Json<CollectionDocument>, ApiError> {
     let change = CollectionChange::parse(&body, Purpose::Update)
         .map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
-    let collection = collections::update(&app, &caller, &reference, change).await?;
+    let collection = collections::update(&catalog, &caller, &reference, change).await?;
     Ok(Json(CollectionDocument::new(collection, false)))
 }
 
@@ -135,9 +133,9 @@ pub(super) async fn update(
     responses((status = 200, description = "Removed; the body is empty")),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn delete(
-    State(app): State<Arc<App>>,
+    State(catalog): State<Catalog>,
     Authenticated(caller): Authenticated,
     Path(reference): Path<String>,
 ) -> Result<(), ApiError> {
-    Ok(collections::delete(&app, &caller, &reference).await?)
+    Ok(collections::delete(&catalog, &caller, &reference).await?)
 }

@@ -1,6 +1,6 @@
 //! HTTP: products.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::collections::BTreeMap;
 
 use axum::{Json, extract::State, response::Response};
 use serde::Serialize;
@@ -24,7 +24,7 @@ use crate::{
         listing::PRODUCTS,
         resource::{Product, ProductChange},
     },
-    service::{App, products},
+    service::{Catalog, products},
 };
 
 /// A product: what Thngs are instances of.
@@ -83,14 +83,14 @@ impl ProductDocument {
     responses((status = 200, description = "One page", body = [ProductDocument])),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn list(
-    State(app): State<Arc<App>>,
+    State(catalog): State<Catalog>,
     Authenticated(caller): Authenticated,
     info: RequestInfo,
     query: Query,
 ) -> Result<Response, ApiError> {
-    let listing = Listing::parse(&app, &caller, info, &query, &PRODUCTS)?;
-    let page = products::list(&app, &caller, &listing.request).await?;
-    Ok(listing.answer(&app, page, |product| ProductDocument::new(product, listing.with_scopes)))
+    let listing = Listing::parse(&catalog, &caller, info, &query, &PRODUCTS)?;
+    let page = products::list(&catalog, &caller, &listing.request).await?;
+    Ok(listing.answer(&catalog, page, |product| ProductDocument::new(product, listing.with_scopes)))
 }
 
 /// Makes a product, or up to 1,000 from an array.
@@ -101,7 +101,7 @@ pub(super) async fn list(
         (status = 200, description = "Of an array: one result for each item, in its order")),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn create(
-    State(app): State<Arc<App>>,
+    State(catalog): State<Catalog>,
     Authenticated(caller): Authenticated,
     info: RequestInfo,
     query: Query,
@@ -110,7 +110,7 @@ pub(super) async fn create(
     if let Value::Array(items) = &body {
         let parse = |item: &Value| ProductChange::parse(item, Purpose::Create);
         return create_each::<crate::service::Core, Product>(
-            &app,
+            &catalog,
             &caller,
             items,
             query.find("project"),
@@ -120,7 +120,7 @@ pub(super) async fn create(
     }
     let change = ProductChange::parse(&body, Purpose::Create)
         .map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
-    let product = products::create(&app, &caller, change, query.find("project")).await?;
+    let product = products::create(&catalog, &caller, change, query.find("project")).await?;
     let id = product.id;
     Ok(created(&info, id.as_str(), ProductDocument::new(product, false)))
 }
@@ -132,7 +132,7 @@ pub(super) async fn create(
     responses((status = 200, description = "The product", body = ProductDocument)),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn read(
-    State(app): State<Arc<App>>,
+    State(catalog): State<Catalog>,
     Authenticated(caller): Authenticated,
     Path(reference): Path<String>,
     query: Query,
@@ -142,7 +142,7 @@ pub(super) async fn read(
     if !faults.is_empty() {
         return Err(ApiError::faults(Code::InvalidParameter, faults));
     }
-    let product = products::read(&app, &caller, &reference).await?;
+    let product = products::read(&catalog, &caller, &reference).await?;
     Ok(Json(ProductDocument::new(product, with_scopes)))
 }
 
@@ -153,14 +153,14 @@ pub(super) async fn read(
     responses((status = 200, description = "The whole product", body = ProductDocument)),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn update(
-    State(app): State<Arc<App>>,
+    State(catalog): State<Catalog>,
     Authenticated(caller): Authenticated,
     Path(reference): Path<String>,
     JsonBody(body): JsonBody,
 ) -> Result<Json<ProductDocument>, ApiError> {
     let change = ProductChange::parse(&body, Purpose::Update)
         .map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
-    let product = products::update(&app, &caller, &reference, change).await?;
+    let product = products::update(&catalog, &caller, &reference, change).await?;
     Ok(Json(ProductDocument::new(product, false)))
 }
 
@@ -170,9 +170,9 @@ pub(super) async fn update(
     responses((status = 200, description = "Removed; the body is empty")),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn delete(
-    State(app): State<Arc<App>>,
+    State(catalog): State<Catalog>,
     Authenticated(caller): Authenticated,
     Path(reference): Path<String>,
 ) -> Result<(), ApiError> {
-    Ok(products::delete(&app, &caller, &reference).await?)
+    Ok(products::delete(&catalog, &caller, &reference).await?)
 }

@@ -1,7 +1,5 @@
 //! HTTP: batches. Their tasks are in `tasks`.
 
-use std::sync::Arc;
-
 use axum::{Json, extract::State, response::Response};
 use serde::Serialize;
 use shared::problem::Code;
@@ -22,7 +20,7 @@ use crate::{
         body::Purpose,
         listing::BATCHES,
     },
-    service::{App, batches},
+    service::{Catalog, batches},
 };
 
 /// A batch, for which tasks make Thngs.
@@ -55,14 +53,14 @@ impl BatchDocument {
     responses((status = 200, description = "One page", body = [BatchDocument])),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn list(
-    State(app): State<Arc<App>>,
+    State(catalog): State<Catalog>,
     Authenticated(caller): Authenticated,
     info: RequestInfo,
     query: Query,
 ) -> Result<Response, ApiError> {
-    let listing = Listing::parse(&app, &caller, info, &query, &BATCHES)?;
-    let page = batches::list(&app, &caller, &listing.request).await?;
-    Ok(listing.answer(&app, page, |batch| BatchDocument::new(batch, listing.with_scopes)))
+    let listing = Listing::parse(&catalog, &caller, info, &query, &BATCHES)?;
+    let page = batches::list(&catalog, &caller, &listing.request).await?;
+    Ok(listing.answer(&catalog, page, |batch| BatchDocument::new(batch, listing.with_scopes)))
 }
 
 /// Makes a batch.
@@ -72,7 +70,7 @@ pub(super) async fn list(
     responses((status = 201, description = "The batch", body = BatchDocument)),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn create(
-    State(app): State<Arc<App>>,
+    State(catalog): State<Catalog>,
     Authenticated(caller): Authenticated,
     info: RequestInfo,
     query: Query,
@@ -80,7 +78,7 @@ pub(super) async fn create(
 ) -> Result<Response, ApiError> {
     let change = BatchChange::parse(&body, Purpose::Create)
         .map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
-    let batch = batches::create(&app, &caller, change, query.find("project")).await?;
+    let batch = batches::create(&catalog, &caller, change, query.find("project")).await?;
     let id = batch.id;
     Ok(created(&info, id.as_str(), BatchDocument::new(batch, false)))
 }
@@ -92,7 +90,7 @@ pub(super) async fn create(
     responses((status = 200, description = "The batch", body = BatchDocument)),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn read(
-    State(app): State<Arc<App>>,
+    State(catalog): State<Catalog>,
     Authenticated(caller): Authenticated,
     Path(reference): Path<String>,
     query: Query,
@@ -102,7 +100,7 @@ pub(super) async fn read(
     if !faults.is_empty() {
         return Err(ApiError::faults(Code::InvalidParameter, faults));
     }
-    let batch = batches::read(&app, &caller, &reference).await?;
+    let batch = batches::read(&catalog, &caller, &reference).await?;
     Ok(Json(BatchDocument::new(batch, with_scopes)))
 }
 
@@ -113,14 +111,14 @@ pub(super) async fn read(
     responses((status = 200, description = "The whole batch", body = BatchDocument)),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn update(
-    State(app): State<Arc<App>>,
+    State(catalog): State<Catalog>,
     Authenticated(caller): Authenticated,
     Path(reference): Path<String>,
     JsonBody(body): JsonBody,
 ) -> Result<Json<BatchDocument>, ApiError> {
     let change = BatchChange::parse(&body, Purpose::Update)
         .map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
-    let batch = batches::update(&app, &caller, &reference, change).await?;
+    let batch = batches::update(&catalog, &caller, &reference, change).await?;
     Ok(Json(BatchDocument::new(batch, false)))
 }
 
@@ -130,9 +128,9 @@ pub(super) async fn update(
     responses((status = 200, description = "Removed; the body is empty")),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn delete(
-    State(app): State<Arc<App>>,
+    State(catalog): State<Catalog>,
     Authenticated(caller): Authenticated,
     Path(reference): Path<String>,
 ) -> Result<(), ApiError> {
-    Ok(batches::delete(&app, &caller, &reference).await?)
+    Ok(batches::delete(&catalog, &caller, &reference).await?)
 }

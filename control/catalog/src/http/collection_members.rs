@@ -1,7 +1,5 @@
 //! HTTP: members of collections, which are Thngs and other collections.
 
-use std::sync::Arc;
-
 use axum::{Json, extract::State, http::StatusCode, response::Response};
 use shared::problem::Code;
 use web::{
@@ -19,7 +17,7 @@ use crate::{
         collection::parse_ids,
         listing::{COLLECTIONS, THNGS},
     },
-    service::{App, collections::members},
+    service::{Catalog, collections::members},
 };
 
 /// Lists the Thngs of a collection, newest first.
@@ -28,15 +26,15 @@ use crate::{
     responses((status = 200, description = "One page", body = [ThngDocument])),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn list_thngs(
-    State(app): State<Arc<App>>,
+    State(catalog): State<Catalog>,
     Authenticated(caller): Authenticated,
     Path(reference): Path<String>,
     info: RequestInfo,
     query: Query,
 ) -> Result<Response, ApiError> {
-    let listing = Listing::parse(&app, &caller, info, &query, &THNGS)?;
-    let page = members::list_thngs(&app, &caller, &reference, &listing.request).await?;
-    Ok(listing.answer(&app, page, |thng| ThngDocument::new(thng, listing.with_scopes)))
+    let listing = Listing::parse(&catalog, &caller, info, &query, &THNGS)?;
+    let page = members::list_thngs(&catalog, &caller, &reference, &listing.request).await?;
+    Ok(listing.answer(&catalog, page, |thng| ThngDocument::new(thng, listing.with_scopes)))
 }
 
 /// Adds Thngs to a collection: all of them, or none; those that are in stay.
@@ -47,13 +45,13 @@ pub(super) async fn list_thngs(
     responses((status = 204, description = "They are in")),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn add_thngs(
-    State(app): State<Arc<App>>,
+    State(catalog): State<Catalog>,
     Authenticated(caller): Authenticated,
     Path(reference): Path<String>,
     JsonBody(body): JsonBody,
 ) -> Result<StatusCode, ApiError> {
     let ids = parse_ids(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
-    members::add_thngs(&app, &caller, &reference, &ids).await?;
+    members::add_thngs(&catalog, &caller, &reference, &ids).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -64,11 +62,11 @@ pub(super) async fn add_thngs(
     responses((status = 200, description = "Taken out; the body is empty")),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn remove_thngs(
-    State(app): State<Arc<App>>,
+    State(catalog): State<Catalog>,
     Authenticated(caller): Authenticated,
     Path(reference): Path<String>,
 ) -> Result<(), ApiError> {
-    Ok(members::remove_thngs(&app, &caller, &reference).await?)
+    Ok(members::remove_thngs(&catalog, &caller, &reference).await?)
 }
 
 /// Takes one Thng out of a collection.
@@ -79,11 +77,11 @@ pub(super) async fn remove_thngs(
     responses((status = 200, description = "Taken out; the body is empty")),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn remove_thng(
-    State(app): State<Arc<App>>,
+    State(catalog): State<Catalog>,
     Authenticated(caller): Authenticated,
     Path((reference, thng)): Path<(String, String)>,
 ) -> Result<(), ApiError> {
-    Ok(members::remove_thng(&app, &caller, &reference, &thng).await?)
+    Ok(members::remove_thng(&catalog, &caller, &reference, &thng).await?)
 }
 
 /// Lists the collections in a collection, newest first.
@@ -94,15 +92,15 @@ pub(super) async fn remove_thng(
     responses((status = 200, description = "One page", body = [CollectionDocument])),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn list_collections(
-    State(app): State<Arc<App>>,
+    State(catalog): State<Catalog>,
     Authenticated(caller): Authenticated,
     Path(reference): Path<String>,
     info: RequestInfo,
     query: Query,
 ) -> Result<Response, ApiError> {
-    let listing = Listing::parse(&app, &caller, info, &query, &COLLECTIONS)?;
-    let page = members::list_collections(&app, &caller, &reference, &listing.request).await?;
-    Ok(listing.answer(&app, page, |found| CollectionDocument::new(found, listing.with_scopes)))
+    let listing = Listing::parse(&catalog, &caller, info, &query, &COLLECTIONS)?;
+    let page = members::list_collections(&catalog, &caller, &reference, &listing.request).await?;
+    Ok(listing.answer(&catalog, page, |found| CollectionDocument::new(found, listing.with_scopes)))
 }
 
 /// Puts collections into a collection: all of them, or none; those that are in stay.
@@ -115,13 +113,13 @@ pub(super) async fn list_collections(
         (status = 409, description = "One would be inside of itself, or more than ten deep")),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn add_collections(
-    State(app): State<Arc<App>>,
+    State(catalog): State<Catalog>,
     Authenticated(caller): Authenticated,
     Path(reference): Path<String>,
     JsonBody(body): JsonBody,
 ) -> Result<StatusCode, ApiError> {
     let ids = parse_ids(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
-    members::add_collections(&app, &caller, &reference, &ids).await?;
+    members::add_collections(&catalog, &caller, &reference, &ids).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -136,13 +134,13 @@ pub(super) async fn add_collections(
         (status = 409, description = "One would be inside of itself, or more than ten deep")),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn post_collections(
-    State(app): State<Arc<App>>,
+    State(catalog): State<Catalog>,
     Authenticated(caller): Authenticated,
     Path(reference): Path<String>,
     JsonBody(body): JsonBody,
 ) -> Result<Json<Vec<String>>, ApiError> {
     let ids = parse_ids(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
-    members::add_collections(&app, &caller, &reference, &ids).await?;
+    members::add_collections(&catalog, &caller, &reference, &ids).await?;
     Ok(Json(ids))
 }
 
@@ -153,11 +151,11 @@ pub(super) async fn post_collections(
     responses((status = 200, description = "Taken out; the body is empty")),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn remove_collections(
-    State(app): State<Arc<App>>,
+    State(catalog): State<Catalog>,
     Authenticated(caller): Authenticated,
     Path(reference): Path<String>,
 ) -> Result<(), ApiError> {
-    Ok(members::remove_collections(&app, &caller, &reference).await?)
+    Ok(members::remove_collections(&catalog, &caller, &reference).await?)
 }
 
 /// Takes one collection out of another.
@@ -168,9 +166,9 @@ pub(super) async fn remove_collections(
     responses((status = 200, description = "Taken out; the body is empty")),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn remove_collection(
-    State(app): State<Arc<App>>,
+    State(catalog): State<Catalog>,
     Authenticated(caller): Authenticated,
     Path((reference, member)): Path<(String, String)>,
 ) -> Result<(), ApiError> {
-    Ok(members::remove_collection(&app, &caller, &reference, &member).await?)
+    Ok(members::remove_collection(&catalog, &caller, &reference, &member).await?)
 }

@@ -1,7 +1,5 @@
 //! HTTP: upload and download of file content, streamed and never whole in memory.
 
-use std::sync::Arc;
-
 use axum::{
     body::Body,
     extract::{FromRequestParts, Request, State},
@@ -26,7 +24,7 @@ use web::{
 use crate::{
     domain::file::{Purport, disposition, is_media_type, is_signed},
     service::{
-        App, Core,
+        Catalog, Core,
         files::{self, Download, UploadHead, Visitor},
     },
 };
@@ -40,20 +38,20 @@ use crate::{
     responses((status = 200, description = "Stored; the body is empty")),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn upload(
-    State(app): State<Arc<App>>,
+    State(catalog): State<Catalog>,
     State(access): State<Access>,
     Path(id): Path<String>,
     request: Request,
 ) -> Result<(), ApiError> {
     let (mut parts, body) = request.into_parts();
-    let visitor = visitor(&app, &access, &mut parts, &id, Purport::Upload).await?;
+    let visitor = visitor(&catalog, &access, &mut parts, &id, Purport::Upload).await?;
     let text = |name| parts.headers.get(name).and_then(|value| value.to_str().ok());
     let head = UploadHead {
         media_type: text(CONTENT_TYPE).filter(|text| is_media_type(text)).map(str::to_owned),
         size_bytes: text(CONTENT_LENGTH).and_then(|text| text.parse().ok()),
         client: parts.extensions.get::<RequestInfo>().and_then(|info| info.client),
     };
-    Ok(files::upload(&app.catalog, visitor, &id, head, body.into_data_stream()).await?)
+    Ok(files::upload(&catalog, visitor, &id, head, body.into_data_stream()).await?)
 }
 
 /// Downloads the content of a file.
@@ -66,13 +64,13 @@ pub(super) async fn upload(
         (status = 304, description = "They are those that the client has")),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn download(
-    State(app): State<Arc<App>>,
+    State(catalog): State<Catalog>,
     State(access): State<Access>,
     Path(id): Path<String>,
     mut parts: Parts,
 ) -> Result<Response, ApiError> {
-    let visitor = visitor(&app, &access, &mut parts, &id, Purport::Download).await?;
-    let Download { file, content, bytes } = files::download(&app.catalog, visitor, &id).await?;
+    let visitor = visitor(&catalog, &access, &mut parts, &id, Purport::Download).await?;
+    let Download { file, content, bytes } = files::download(&catalog, visitor, &id).await?;
     let etag = format!("\"{}\"", content.etag);
     let caching = if file.is_private() { "private, no-cache" } else { "no-cache" };
     let media_type = file.media_type();

@@ -1,7 +1,5 @@
 //! HTTP: file records. Their content is in `file_content`.
 
-use std::sync::Arc;
-
 use axum::{Json, extract::State, response::Response};
 use serde::Serialize;
 use shared::{problem::Code, time::UnixMillis};
@@ -23,7 +21,7 @@ use crate::{
         file::{CONTENT_URL_MS, File, FileChange, Purport, UPLOAD_URL_MS, content_path, sign},
         listing::FILES,
     },
-    service::{App, files},
+    service::{Catalog, files},
 };
 
 /// A file.
@@ -58,12 +56,12 @@ pub(super) struct FileDocument {
 }
 
 impl FileDocument {
-    fn new(app: &App, actor: &Actor, info: &RequestInfo, file: File, with_scopes: bool) -> Self {
-        let now = app.clock.now();
+    fn new(catalog: &Catalog, actor: &Actor, info: &RequestInfo, file: File, with_scopes: bool) -> Self {
+        let now = catalog.clock.now();
         let is_private = file.is_private();
         let url = |purport, valid_ms: i64| {
             let expires = UnixMillis(now.0.saturating_add(valid_ms));
-            let signature = sign(&app.secrets.file_url, file.id, purport, expires);
+            let signature = sign(&catalog.secrets.file_url, file.id, purport, expires);
             format!("{}{}?expires={}&signature={signature}", info.base, content_path(file.id), expires.0)
         };
         let content_url = if is_private {
@@ -90,15 +88,15 @@ impl FileDocument {
     responses((status = 200, description = "One page", body = [FileDocument])),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn list(
-    State(app): State<Arc<App>>,
+    State(catalog): State<Catalog>,
     Authenticated(caller): Authenticated,
     info: RequestInfo,
     query: Query,
 ) -> Result<Response, ApiError> {
-    let listing = Listing::parse(&app, &caller, info.clone(), &query, &FILES)?;
-    let page = files::list(&app.catalog, &caller, &listing.request).await?;
-    let document = |file| FileDocument::new(&app, &caller, &info, file, listing.with_scopes);
-    Ok(listing.answer(&app, page, document))
+    let listing = Listing::parse(&catalog, &caller, info.clone(), &query, &FILES)?;
+    let page = files::list(&catalog, &caller, &listing.request).await?;
+    let document = |file| FileDocument::new(&catalog, &caller, &info, file, listing.with_scopes);
+    Ok(listing.answer(&catalog, page, document))
 }
 
 /// Makes a file; its content is then put to `uploadUrl`.
@@ -108,7 +106,7 @@ pub(super) async fn list(
     responses((status = 201, description = "The file", body = FileDocument)),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn create(
-    State(app): State<Arc<App>>,
+    State(catalog): State<Catalog>,
     Authenticated(caller): Authenticated,
     info: RequestInfo,
     query: Query,
@@ -116,9 +114,9 @@ pub(super) async fn create(
 ) -> Result<Response, ApiError> {
     let change = FileChange::parse(&body, Purpose::Create)
         .map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
-    let file = files::create(&app.catalog, &caller, change, query.find("project")).await?;
+    let file = files::create(&catalog, &caller, change, query.find("project")).await?;
     let id = file.id;
-    Ok(created(&info, id.as_str(), FileDocument::new(&app, &caller, &info, file, false)))
+    Ok(created(&info, id.as_str(), FileDocument::new(&catalog, &caller, &info, file, false)))
 }
 
 /// Reads a file's record.
@@ -128,7 +126,7 @@ pub(super) async fn create(
     responses((status = 200, description = "The file", body = FileDocument)),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn read(
-    State(app): State<Arc<App>>,
+    State(catalog): State<Catalog>,
     Authenticated(caller): Authenticated,
     Path(id): Path<String>,
     info: RequestInfo,
@@ -139,8 +137,8 @@ pub(super) async fn read(
     if !faults.is_empty() {
         return Err(ApiError::faults(Code::InvalidParameter, faults));
     }
-    let file = files::read(&app.catalog, &caller, &id).await?;
-    Ok(Json(FileDocument::new(&app, &caller, &info, file, with_scopes)))
+    let file = files::read(&catalog, &caller, &id).await?;
+    Ok(Json(FileDocument::new(&catalog, &caller, &info, file, with_scopes)))
 }
 
 /// Changes the members given; the others stay.
@@ -150,7 +148,7 @@ pub(super) async fn read(
     responses((status = 200, description = "The whole file", body = FileDocument)),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn update(
-    State(app): State<Arc<App>>,
+    State(catalog): State<Catalog>,
     Authenticated(caller): Authenticated,
     Path(id): Path<String>,
     info: RequestInfo,
@@ -158,8 +156,8 @@ pub(super) async fn update(
 ) -> Result<Json<FileDocument>, ApiError> {
     let change = FileChange::parse(&body, Purpose::Update)
         .map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
-    let file = files::update(&app.catalog, &caller, &id, change).await?;
-    Ok(Json(FileDocument::new(&app, &caller, &info, file, false)))
+    let file = files::update(&catalog, &caller, &id, change).await?;
+    Ok(Json(FileDocument::new(&catalog, &caller, &info, file, false)))
 }
 
 /// Removes a file and its content.
@@ -168,9 +166,9 @@ pub(super) async fn update(
     responses((status = 200, description = "Removed; the body is empty")),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn delete(
-    State(app): State<Arc<App>>,
+    State(catalog): State<Catalog>,
     Authenticated(caller): Authenticated,
     Path(id): Path<String>,
 ) -> Result<(), ApiError> {
-    Ok(files::delete(&app.catalog, &caller, &id).await?)
+    Ok(files::delete(&catalog, &caller, &id).await?)
 }

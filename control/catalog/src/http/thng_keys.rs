@@ -1,11 +1,10 @@
 //! HTTP: keys of Thngs.
 
-use std::sync::Arc;
-
 use axum::{Json, extract::State, response::Response};
 use serde::Serialize;
 use serde_json::Value;
 use shared::{id::ThngId, problem::Code};
+use tenants::http::overlap;
 use utoipa::ToSchema;
 use web::{
     access::Authenticated,
@@ -17,9 +16,8 @@ use web::{
 
 use crate::{
     domain::members::Members,
-    service::{App, thng_keys},
+    service::{Catalog, thng_keys},
 };
-use ::tenants::http::overlap;
 
 /// A Thng and its key.
 #[derive(Serialize, ToSchema)]
@@ -39,13 +37,13 @@ pub(super) struct ThngKeyDocument {
     responses((status = 201, description = "The key", body = ThngKeyDocument)),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn create(
-    State(app): State<Arc<App>>,
+    State(catalog): State<Catalog>,
     Authenticated(caller): Authenticated,
     info: RequestInfo,
     JsonBody(body): JsonBody,
 ) -> Result<Response, ApiError> {
     let id = parse(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
-    let thng_api_key = thng_keys::create(&app, &caller, id).await?;
+    let thng_api_key = thng_keys::create(&catalog, &caller, id).await?;
     let document = ThngKeyDocument { thng_id: id.to_string(), thng_api_key };
     Ok(created_at(&info, &format!("/thngs/{id}"), document))
 }
@@ -57,11 +55,11 @@ pub(super) async fn create(
         (status = 404, description = "There is no such Thng, or it has no key")),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn read(
-    State(app): State<Arc<App>>,
+    State(catalog): State<Catalog>,
     Authenticated(caller): Authenticated,
     Path(id): Path<String>,
 ) -> Result<Json<ThngKeyDocument>, ApiError> {
-    let (thng, thng_api_key) = thng_keys::read(&app, &caller, &id).await?;
+    let (thng, thng_api_key) = thng_keys::read(&catalog, &caller, &id).await?;
     Ok(Json(ThngKeyDocument { thng_id: thng.to_string(), thng_api_key }))
 }
 
@@ -75,14 +73,14 @@ pub(super) async fn read(
         (status = 404, description = "There is no such Thng, or it has no key")),
     extensions(("x-maturity" = json!("Beta"))))]
 pub(super) async fn rotate(
-    State(app): State<Arc<App>>,
+    State(catalog): State<Catalog>,
     Authenticated(caller): Authenticated,
     Path(id): Path<String>,
     info: RequestInfo,
     JsonBody(body): JsonBody,
 ) -> Result<Response, ApiError> {
     let overlap = overlap(&body)?;
-    let (thng, thng_api_key) = thng_keys::rotate(&app, &caller, &id, overlap).await?;
+    let (thng, thng_api_key) = thng_keys::rotate(&catalog, &caller, &id, overlap).await?;
     let document = ThngKeyDocument { thng_id: thng.to_string(), thng_api_key };
     Ok(created_at(&info, &format!("/auth/evrythng/thngs/{thng}"), document))
 }
@@ -94,11 +92,11 @@ pub(super) async fn rotate(
         (status = 404, description = "There is no such Thng, or it has no key")),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn revoke(
-    State(app): State<Arc<App>>,
+    State(catalog): State<Catalog>,
     Authenticated(caller): Authenticated,
     Path(id): Path<String>,
 ) -> Result<(), ApiError> {
-    Ok(thng_keys::revoke(&app, &caller, &id).await?)
+    Ok(thng_keys::revoke(&catalog, &caller, &id).await?)
 }
 
 fn parse(body: &Value) -> Result<ThngId, Vec<String>> {

@@ -1,7 +1,5 @@
 //! HTTP: places.
 
-use std::sync::Arc;
-
 use axum::{Json, extract::State, response::Response};
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -26,7 +24,7 @@ use crate::{
         location::Coordinates,
         place::{Place, PlaceChange},
     },
-    service::{App, places},
+    service::{Catalog, places},
 };
 
 /// A place: somewhere that Thngs and actions may be.
@@ -78,20 +76,20 @@ impl PlaceDocument {
     responses((status = 200, description = "One page", body = [PlaceDocument])),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn list(
-    State(app): State<Arc<App>>,
+    State(catalog): State<Catalog>,
     Authenticated(caller): Authenticated,
     info: RequestInfo,
     query: Query,
 ) -> Result<Response, ApiError> {
     let around = read_around(&query).map_err(|faults| ApiError::faults(Code::InvalidParameter, faults))?;
-    let listing = Listing::parse(&app, &caller, info, &query, &PLACES)?;
+    let listing = Listing::parse(&catalog, &caller, info, &query, &PLACES)?;
     let page = match around {
         Some((center, max_km)) => {
-            places::list_nearest(&app, &caller, center, max_km, listing.request.page).await?
+            places::list_nearest(&catalog, &caller, center, max_km, listing.request.page).await?
         }
-        None => places::list(&app, &caller, &listing.request).await?,
+        None => places::list(&catalog, &caller, &listing.request).await?,
     };
-    Ok(listing.answer(&app, page, |place| PlaceDocument::new(place, listing.with_scopes)))
+    Ok(listing.answer(&catalog, page, |place| PlaceDocument::new(place, listing.with_scopes)))
 }
 
 /// Makes a place.
@@ -101,7 +99,7 @@ pub(super) async fn list(
     responses((status = 201, description = "The place", body = PlaceDocument)),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn create(
-    State(app): State<Arc<App>>,
+    State(catalog): State<Catalog>,
     Authenticated(caller): Authenticated,
     info: RequestInfo,
     query: Query,
@@ -109,7 +107,7 @@ pub(super) async fn create(
 ) -> Result<Response, ApiError> {
     let change = PlaceChange::parse(&body, Purpose::Create)
         .map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
-    let place = places::create(&app, &caller, change, query.find("project")).await?;
+    let place = places::create(&catalog, &caller, change, query.find("project")).await?;
     let id = place.id;
     Ok(created(&info, id.as_str(), PlaceDocument::new(place, false)))
 }
@@ -121,7 +119,7 @@ pub(super) async fn create(
     responses((status = 200, description = "The place", body = PlaceDocument)),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn read(
-    State(app): State<Arc<App>>,
+    State(catalog): State<Catalog>,
     Authenticated(caller): Authenticated,
     Path(reference): Path<String>,
     query: Query,
@@ -131,7 +129,7 @@ pub(super) async fn read(
     if !faults.is_empty() {
         return Err(ApiError::faults(Code::InvalidParameter, faults));
     }
-    let place = places::read(&app, &caller, &reference).await?;
+    let place = places::read(&catalog, &caller, &reference).await?;
     Ok(Json(PlaceDocument::new(place, with_scopes)))
 }
 
@@ -142,14 +140,14 @@ pub(super) async fn read(
     responses((status = 200, description = "The whole place", body = PlaceDocument)),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn update(
-    State(app): State<Arc<App>>,
+    State(catalog): State<Catalog>,
     Authenticated(caller): Authenticated,
     Path(reference): Path<String>,
     JsonBody(body): JsonBody,
 ) -> Result<Json<PlaceDocument>, ApiError> {
     let change = PlaceChange::parse(&body, Purpose::Update)
         .map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
-    let place = places::update(&app, &caller, &reference, change).await?;
+    let place = places::update(&catalog, &caller, &reference, change).await?;
     Ok(Json(PlaceDocument::new(place, false)))
 }
 
@@ -159,11 +157,11 @@ pub(super) async fn update(
     responses((status = 200, description = "Removed; the body is empty")),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn delete(
-    State(app): State<Arc<App>>,
+    State(catalog): State<Catalog>,
     Authenticated(caller): Authenticated,
     Path(reference): Path<String>,
 ) -> Result<(), ApiError> {
-    Ok(places::delete(&app, &caller, &reference).await?)
+    Ok(places::delete(&catalog, &caller, &reference).await?)
 }
 
 // Spec gap: how far a search without maxDist goes is not shown; it goes around the world.

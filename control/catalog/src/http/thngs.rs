@@ -1,6 +1,6 @@
 //! HTTP: Thngs.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::collections::BTreeMap;
 
 use axum::{Json, extract::State, response::Response};
 use serde::Serialize;
@@ -25,7 +25,7 @@ use crate::{
         listing::THNGS,
         resource::{Thng, ThngChange},
     },
-    service::{App, thngs},
+    service::{Catalog, thngs},
 };
 
 /// A Thng: one tracked item.
@@ -81,14 +81,14 @@ impl ThngDocument {
     responses((status = 200, description = "One page", body = [ThngDocument])),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn list(
-    State(app): State<Arc<App>>,
+    State(catalog): State<Catalog>,
     Authenticated(caller): Authenticated,
     info: RequestInfo,
     query: Query,
 ) -> Result<Response, ApiError> {
-    let listing = Listing::parse(&app, &caller, info, &query, &THNGS)?;
-    let page = thngs::list(&app, &caller, &listing.request).await?;
-    Ok(listing.answer(&app, page, |thng| ThngDocument::new(thng, listing.with_scopes)))
+    let listing = Listing::parse(&catalog, &caller, info, &query, &THNGS)?;
+    let page = thngs::list(&catalog, &caller, &listing.request).await?;
+    Ok(listing.answer(&catalog, page, |thng| ThngDocument::new(thng, listing.with_scopes)))
 }
 
 /// Makes a Thng, or up to 1,000 from an array.
@@ -99,7 +99,7 @@ pub(super) async fn list(
         (status = 200, description = "Of an array: one result for each item, in its order")),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn create(
-    State(app): State<Arc<App>>,
+    State(catalog): State<Catalog>,
     Authenticated(caller): Authenticated,
     info: RequestInfo,
     query: Query,
@@ -107,12 +107,18 @@ pub(super) async fn create(
 ) -> Result<Response, ApiError> {
     if let Value::Array(items) = &body {
         let parse = |item: &Value| ThngChange::parse(item, Purpose::Create);
-        return create_each::<crate::service::Core, Thng>(&app, &caller, items, query.find("project"), parse)
-            .await;
+        return create_each::<crate::service::Core, Thng>(
+            &catalog,
+            &caller,
+            items,
+            query.find("project"),
+            parse,
+        )
+        .await;
     }
     let change = ThngChange::parse(&body, Purpose::Create)
         .map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
-    let thng = thngs::create(&app, &caller, change, query.find("project")).await?;
+    let thng = thngs::create(&catalog, &caller, change, query.find("project")).await?;
     let id = thng.id;
     Ok(created(&info, id.as_str(), ThngDocument::new(thng, false)))
 }
@@ -124,7 +130,7 @@ pub(super) async fn create(
     responses((status = 200, description = "The Thng", body = ThngDocument)),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn read(
-    State(app): State<Arc<App>>,
+    State(catalog): State<Catalog>,
     Authenticated(caller): Authenticated,
     Path(reference): Path<String>,
     query: Query,
@@ -134,7 +140,7 @@ pub(super) async fn read(
     if !faults.is_empty() {
         return Err(ApiError::faults(Code::InvalidParameter, faults));
     }
-    let thng = thngs::read(&app, &caller, &reference).await?;
+    let thng = thngs::read(&catalog, &caller, &reference).await?;
     Ok(Json(ThngDocument::new(thng, with_scopes)))
 }
 
@@ -145,14 +151,14 @@ pub(super) async fn read(
     responses((status = 200, description = "The whole Thng", body = ThngDocument)),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn update(
-    State(app): State<Arc<App>>,
+    State(catalog): State<Catalog>,
     Authenticated(caller): Authenticated,
     Path(reference): Path<String>,
     JsonBody(body): JsonBody,
 ) -> Result<Json<ThngDocument>, ApiError> {
     let change = ThngChange::parse(&body, Purpose::Update)
         .map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
-    let thng = thngs::update(&app, &caller, &reference, change).await?;
+    let thng = thngs::update(&catalog, &caller, &reference, change).await?;
     Ok(Json(ThngDocument::new(thng, false)))
 }
 
@@ -162,9 +168,9 @@ pub(super) async fn update(
     responses((status = 200, description = "Removed; the body is empty")),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn delete(
-    State(app): State<Arc<App>>,
+    State(catalog): State<Catalog>,
     Authenticated(caller): Authenticated,
     Path(reference): Path<String>,
 ) -> Result<(), ApiError> {
-    Ok(thngs::delete(&app, &caller, &reference).await?)
+    Ok(thngs::delete(&catalog, &caller, &reference).await?)
 }

@@ -1,7 +1,5 @@
 //! HTTP: properties of Thngs and products.
 
-use std::sync::Arc;
-
 use axum::{Json, extract::State, response::Response};
 use serde::Serialize;
 use serde_json::Value;
@@ -24,7 +22,7 @@ use crate::{
         property_body,
         series::{Bucket, DEFAULT_POINTS, MAX_POINTS, Series},
     },
-    service::{App, properties as service},
+    service::{Catalog, properties as service},
 };
 
 /// A value of a property at a point in time.
@@ -128,15 +126,15 @@ macro_rules! properties {
                 responses((status = 200, description = "One page", body = [PropertyDocument])),
                 extensions(("x-maturity" = json!("General Availability"))))]
             pub(in crate::http) async fn list(
-                State(app): State<Arc<App>>,
+                State(catalog): State<Catalog>,
                 Authenticated(caller): Authenticated,
                 Path(id): Path<String>,
                 info: RequestInfo,
                 query: Query,
             ) -> Result<Response, ApiError> {
-                let listing = Listing::parse(&app, &caller, info, &query, &PLAIN)?;
-                let page = service::list(&app, &caller, ($owner, &id), listing.request.page).await?;
-                Ok(listing.answer(&app, page, PropertyDocument::from))
+                let listing = Listing::parse(&catalog, &caller, info, &query, &PLAIN)?;
+                let page = service::list(&catalog, &caller, ($owner, &id), listing.request.page).await?;
+                Ok(listing.answer(&catalog, page, PropertyDocument::from))
             }
 
             #[doc = concat!("Writes properties of a ", $name, ".")]
@@ -149,13 +147,13 @@ macro_rules! properties {
                 responses((status = 200, description = "What was written", body = [PropertyDocument])),
                 extensions(("x-maturity" = json!("General Availability"))))]
             pub(in crate::http) async fn create(
-                State(app): State<Arc<App>>,
+                State(catalog): State<Catalog>,
                 Authenticated(caller): Authenticated,
                 Path(id): Path<String>,
                 JsonBody(body): JsonBody,
             ) -> Result<Json<Vec<PropertyDocument>>, ApiError> {
                 let points = property_body::parse_many(&body).map_err(invalid)?;
-                Ok(written(service::write(&app.catalog, &caller, Verb::Create, ($owner, &id), points).await?))
+                Ok(written(service::write(&catalog, &caller, Verb::Create, ($owner, &id), points).await?))
             }
 
             #[doc = concat!("Writes properties of a ", $name, "; those that are not there are made.")]
@@ -168,13 +166,13 @@ macro_rules! properties {
                 responses((status = 200, description = "What was written", body = [PropertyDocument])),
                 extensions(("x-maturity" = json!("General Availability"))))]
             pub(in crate::http) async fn update(
-                State(app): State<Arc<App>>,
+                State(catalog): State<Catalog>,
                 Authenticated(caller): Authenticated,
                 Path(id): Path<String>,
                 JsonBody(body): JsonBody,
             ) -> Result<Json<Vec<PropertyDocument>>, ApiError> {
                 let points = property_body::parse_many(&body).map_err(invalid)?;
-                Ok(written(service::write(&app.catalog, &caller, Verb::Update, ($owner, &id), points).await?))
+                Ok(written(service::write(&catalog, &caller, Verb::Update, ($owner, &id), points).await?))
             }
 
             #[doc = concat!("Removes every property of a ", $name, " but those of the system.")]
@@ -184,11 +182,11 @@ macro_rules! properties {
                 responses((status = 200, description = "Removed; the body is empty")),
                 extensions(("x-maturity" = json!("General Availability"))))]
             pub(in crate::http) async fn delete(
-                State(app): State<Arc<App>>,
+                State(catalog): State<Catalog>,
                 Authenticated(caller): Authenticated,
                 Path(id): Path<String>,
             ) -> Result<(), ApiError> {
-                Ok(service::delete_all(&app, &caller, ($owner, &id)).await?)
+                Ok(service::delete_all(&catalog, &caller, ($owner, &id)).await?)
             }
 
             #[doc = concat!("Lists the history of a property of a ", $name, ".")]
@@ -204,16 +202,16 @@ macro_rules! properties {
                 responses((status = 200, description = "One page", body = [PropertyDocument])),
                 extensions(("x-maturity" = json!("General Availability"))))]
             pub(in crate::http) async fn read_one(
-                State(app): State<Arc<App>>,
+                State(catalog): State<Catalog>,
                 Authenticated(caller): Authenticated,
                 Path((id, key)): Path<(String, String)>,
                 info: RequestInfo,
                 query: Query,
             ) -> Result<Response, ApiError> {
                 let key = parse_key(&key)?;
-                let listing = Listing::history(&app, &caller, info, &query, &PROPERTIES)?;
-                let page = service::history(&app, &caller, ($owner, &id), &key, &listing.request).await?;
-                Ok(listing.answer(&app, page, PropertyDocument::from))
+                let listing = Listing::history(&catalog, &caller, info, &query, &PROPERTIES)?;
+                let page = service::history(&catalog, &caller, ($owner, &id), &key, &listing.request).await?;
+                Ok(listing.answer(&catalog, page, PropertyDocument::from))
             }
 
             #[doc = concat!("Gives the numbers of a property of a ", $name, " for a plot.")]
@@ -229,7 +227,7 @@ macro_rules! properties {
                 responses((status = 200, description = "The series", body = SeriesDocument)),
                 extensions(("x-maturity" = json!("Beta"))))]
             pub(in crate::http) async fn read_series(
-                State(app): State<Arc<App>>,
+                State(catalog): State<Catalog>,
                 Authenticated(caller): Authenticated,
                 Path((id, key)): Path<(String, String)>,
                 query: Query,
@@ -241,7 +239,7 @@ macro_rules! properties {
                     return Err(ApiError::faults(Code::InvalidParameter, faults));
                 }
                 let key = parse_key(&key)?;
-                Ok(Json(service::series(&app, &caller, ($owner, &id), &key, range, points).await?.into()))
+                Ok(Json(service::series(&catalog, &caller, ($owner, &id), &key, range, points).await?.into()))
             }
 
             #[doc = concat!("Writes values of a property of a ", $name, ".")]
@@ -257,13 +255,13 @@ macro_rules! properties {
                 responses((status = 200, description = "What was written", body = [PropertyDocument])),
                 extensions(("x-maturity" = json!("General Availability"))))]
             pub(in crate::http) async fn update_one(
-                State(app): State<Arc<App>>,
+                State(catalog): State<Catalog>,
                 Authenticated(caller): Authenticated,
                 Path((id, key)): Path<(String, String)>,
                 JsonBody(body): JsonBody,
             ) -> Result<Json<Vec<PropertyDocument>>, ApiError> {
                 let points = property_body::parse_values(&parse_key(&key)?, &body).map_err(invalid)?;
-                Ok(written(service::write(&app.catalog, &caller, Verb::Update, ($owner, &id), points).await?))
+                Ok(written(service::write(&catalog, &caller, Verb::Update, ($owner, &id), points).await?))
             }
 
             #[doc = concat!("Removes a property of a ", $name, ", or its values before a time.")]
@@ -275,7 +273,7 @@ macro_rules! properties {
                 responses((status = 200, description = "Removed, or not there; the body is empty")),
                 extensions(("x-maturity" = json!("General Availability"))))]
             pub(in crate::http) async fn delete_one(
-                State(app): State<Arc<App>>,
+                State(catalog): State<Catalog>,
                 Authenticated(caller): Authenticated,
                 Path((id, key)): Path<(String, String)>,
                 query: Query,
@@ -285,7 +283,7 @@ macro_rules! properties {
                 if !faults.is_empty() {
                     return Err(ApiError::faults(Code::InvalidParameter, faults));
                 }
-                Ok(service::delete(&app, &caller, ($owner, &id), &parse_key(&key)?, before).await?)
+                Ok(service::delete(&catalog, &caller, ($owner, &id), &parse_key(&key)?, before).await?)
             }
         }
     };

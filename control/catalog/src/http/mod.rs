@@ -1,0 +1,92 @@
+//! HTTP: products, Thngs, places, collections, batches, files and properties.
+//!
+//! Each handler extracts, calls one service function and answers.
+
+mod batches;
+pub mod bodies;
+mod bulk;
+mod collection_members;
+mod collections;
+mod file_content;
+mod files;
+mod places;
+mod products;
+mod properties;
+mod thng_keys;
+mod thng_locations;
+mod thngs;
+
+use axum::extract::FromRef;
+use utoipa_axum::{router::OpenApiRouter, routes};
+use web::access::Access;
+
+use crate::service::Catalog;
+
+/// The routes: each line is one path with its operations.
+pub fn routes<S>() -> OpenApiRouter<S>
+where
+    S: Clone + Send + Sync + 'static,
+    Access: FromRef<S>,
+    Catalog: FromRef<S>,
+{
+    OpenApiRouter::new()
+        .routes(routes!(thng_keys::create))
+        .routes(routes!(thng_keys::read, thng_keys::revoke))
+        .routes(routes!(thng_keys::rotate))
+        .routes(routes!(products::list, products::create, bulk::products::update, bulk::products::delete))
+        .routes(routes!(products::read, products::update, products::delete))
+        .routes(routes!(thngs::list, thngs::create, bulk::thngs::update, bulk::thngs::delete))
+        .routes(routes!(thngs::read, thngs::update, thngs::delete))
+        .routes(routes!(thng_locations::list, thng_locations::add, thng_locations::delete))
+        .routes(routes!(
+            collections::list,
+            collections::create,
+            bulk::collections::update,
+            bulk::collections::delete
+        ))
+        .routes(routes!(collections::read, collections::update, collections::delete))
+        .routes(routes!(
+            collection_members::list_thngs,
+            collection_members::add_thngs,
+            collection_members::remove_thngs
+        ))
+        .routes(routes!(collection_members::remove_thng))
+        .routes(routes!(
+            collection_members::list_collections,
+            collection_members::add_collections,
+            collection_members::post_collections,
+            collection_members::remove_collections
+        ))
+        .routes(routes!(collection_members::remove_collection))
+        .routes(routes!(files::list, files::create, bulk::files::update, bulk::files::delete))
+        .routes(routes!(files::read, files::update, files::delete))
+        .routes(routes!(file_content::download, file_content::upload))
+        .routes(routes!(places::list, places::create, bulk::places::update, bulk::places::delete))
+        .routes(routes!(places::read, places::update, places::delete))
+        .routes(routes!(
+            properties::of_thng::list,
+            properties::of_thng::create,
+            properties::of_thng::update,
+            properties::of_thng::delete
+        ))
+        .routes(routes!(
+            properties::of_thng::read_one,
+            properties::of_thng::update_one,
+            properties::of_thng::delete_one
+        ))
+        .routes(routes!(properties::of_thng::read_series))
+        .routes(routes!(properties::of_product::read_series))
+        .routes(routes!(
+            properties::of_product::list,
+            properties::of_product::create,
+            properties::of_product::update,
+            properties::of_product::delete
+        ))
+        .routes(routes!(
+            properties::of_product::read_one,
+            properties::of_product::update_one,
+            properties::of_product::delete_one
+        ))
+        .routes(routes!(batches::list, batches::create, bulk::batches::update, bulk::batches::delete))
+        .routes(routes!(batches::read, batches::update, batches::delete))
+}
