@@ -178,7 +178,7 @@ pub async fn compose(parts: Parts) -> Result<(Arc<App>, WriterTask), StoreError>
         dependents: Arc::new(LaterSubjects),
     });
     let catalog = Catalog { core: core.clone(), blobs: parts.blobs, property_groups };
-    let redirects = Redirects { core: core.clone(), writer };
+    let redirects = Redirects { core: core.clone(), writer, edges: Arc::new(hub.clone()) };
     let actions = ActionState {
         core: core.clone(),
         geo_ip: parts.geo_ip.unwrap_or_else(|| Arc::new(NoGeoIp)),

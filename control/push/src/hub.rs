@@ -8,6 +8,8 @@ use std::{
     time::{Duration, Instant},
 };
 
+use futures_util::future::BoxFuture;
+use redirects::edges::{Edges, WaitReport};
 use shared::{
     time::Clock,
     wire::stream::{Epoch, Events, HEARTBEAT_MS, Hello, Rev, Start, Welcome},
@@ -22,7 +24,7 @@ use super::{
     timing::Timing,
 };
 pub use super::{
-    members::{EdgeStatus, LEASE, WaitReport},
+    members::{EdgeStatus, LEASE},
     session::{EdgeSession, Outgoing},
 };
 use crate::metrics::StreamMetrics;
@@ -88,6 +90,12 @@ impl std::fmt::Debug for Hub {
             .field("epoch", &self.0.epoch)
             .field("head", &self.head())
             .finish_non_exhaustive()
+    }
+}
+
+impl Edges for Hub {
+    fn wait(&self, rev: Rev, timeout: Duration) -> BoxFuture<'_, WaitReport> {
+        Box::pin(self.wait_edges(rev, timeout))
     }
 }
 

@@ -9,6 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use redirects::edges::WaitReport;
 use serde::Serialize;
 use shared::wire::stream::{Hello, Rejected, Rev};
 use tokio::sync::{
@@ -97,35 +98,6 @@ pub struct EdgeStatus {
     /// The replica of control that holds its stream, or did; absent where one process is all there is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replica: Option<Arc<str>>,
-}
-
-/// What `?wait=edges` reports.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct WaitReport {
-    /// The revision waited for.
-    pub rev: Rev,
-    /// Edges that have it live.
-    pub acked: usize,
-    /// Edges with a valid lease.
-    pub members: usize,
-    /// Members that do not have it live; empty unless the deadline passed.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub lagging: Vec<Arc<str>>,
-    /// Edges that are known but whose lease has run out.
-    pub unreachable: Vec<Arc<str>>,
-    /// Whether the edges of other replicas could not be read since the change: then more may lag than listed.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub incomplete: bool,
-    /// Milliseconds from the commit to the last acknowledgement, or to the deadline.
-    pub ms: u64,
-}
-
-impl WaitReport {
-    /// Whether every member has the revision live.
-    #[must_use]
-    pub fn is_done(&self) -> bool {
-        self.lagging.is_empty() && !self.incomplete
-    }
 }
 
 /// What a session should do next.

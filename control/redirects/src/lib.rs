@@ -5,6 +5,8 @@
 
 pub mod batch_size;
 pub mod domain;
+pub mod edges;
+pub mod http;
 pub mod metrics;
 pub mod service;
 pub mod store;

@@ -25,16 +25,12 @@ mod middleware;
 mod new_actions;
 mod openapi;
 mod reactions;
-mod redirection_answers;
-mod redirections;
 mod router;
-mod rules;
 mod serve;
 mod service_info;
 mod sockets;
 mod state;
 mod status;
-mod tasks;
 mod time;
 mod webhooks;
 

@@ -163,6 +163,7 @@ pub(super) fn render(document: &Document) -> Value {
 fn body_of(operation: &str) -> Option<Value> {
     ::tenants::http::bodies::of(operation)
         .or_else(|| ::catalog::http::bodies::of(operation))
+        .or_else(|| ::redirects::http::bodies::of(operation))
         .or_else(|| bodies::of(operation))
 }
 

@@ -14,14 +14,15 @@ use web::{known::name_unknown, once};
 
 use super::{
     action_types, actions, authentication, bulk, cases, commissioning, events, jobs, known::OPERATIONS,
-    middleware, new_actions, openapi, reactions, redirections, rules, service_info, sockets,
-    state::RouterState, status, tasks, time, webhooks,
+    middleware, new_actions, openapi, reactions, service_info, sockets, state::RouterState, status, time,
+    webhooks,
 };
 use crate::{domain::limits::MAX_BODY_BYTES, service::App};
 
 /// The table: each line is one path with its operations.
 fn table() -> OpenApiRouter<RouterState> {
     OpenApiRouter::with_openapi(openapi::base())
+        .merge(::redirects::http::routes())
         .merge(::catalog::http::routes())
         .merge(::tenants::http::routes())
         .routes(routes!(time::read))
@@ -38,36 +39,6 @@ fn table() -> OpenApiRouter<RouterState> {
         .routes(routes!(action_types::list, action_types::create))
         .routes(routes!(actions::list, new_actions::create, action_types::update, action_types::delete))
         .routes(routes!(actions::read, new_actions::delete))
-        .routes(routes!(
-            redirections::list,
-            redirections::create,
-            redirections::replace_many,
-            redirections::delete_many
-        ))
-        .routes(routes!(redirections::read, redirections::replace, redirections::delete))
-        .routes(routes!(
-            redirections::of_thng::read,
-            redirections::of_thng::create,
-            redirections::of_thng::replace,
-            redirections::of_thng::delete
-        ))
-        .routes(routes!(redirections::of_thng::read_qr))
-        .routes(routes!(
-            redirections::of_product::read,
-            redirections::of_product::create,
-            redirections::of_product::replace,
-            redirections::of_product::delete
-        ))
-        .routes(routes!(redirections::of_product::read_qr))
-        .routes(routes!(rules::of_account::read, rules::of_account::replace, rules::of_account::delete))
-        .routes(routes!(
-            rules::of_application::read,
-            rules::of_application::replace,
-            rules::of_application::delete
-        ))
-        .routes(routes!(tasks::list, tasks::create))
-        .routes(routes!(tasks::read))
-        .routes(routes!(tasks::list_logs))
         .routes(routes!(jobs::list, jobs::create))
         .routes(routes!(jobs::read))
         .routes(routes!(jobs::logs))

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::extract::FromRef;
 use web::access::Access;
 
-use crate::service::{App, Catalog, Core, EventState, passwords::Passwords};
+use crate::service::{App, Catalog, Core, EventState, Redirects, passwords::Passwords};
 
 /// The state of the router: subjects see their part of it only.
 #[derive(Clone)]
@@ -38,6 +38,12 @@ impl FromRef<RouterState> for Passwords {
 impl FromRef<RouterState> for Catalog {
     fn from_ref(state: &RouterState) -> Self {
         state.0.catalog.clone()
+    }
+}
+
+impl FromRef<RouterState> for Redirects {
+    fn from_ref(state: &RouterState) -> Self {
+        state.0.redirects.clone()
     }
 }
 

@@ -9,17 +9,25 @@ pub mod rules;
 pub mod tasks;
 mod user_links;
 
-use std::{ops::Deref, sync::Arc};
+use std::{fmt, ops::Deref, sync::Arc};
 
-use crate::writer::Writer;
+use crate::{edges::Edges, writer::Writer};
 
 /// What the operations on redirections and rules need beside the core.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Redirects {
     /// What every operation needs.
     pub core: Arc<Core>,
     /// Writes redirections.
     pub writer: Writer,
+    /// Who knows how far the edges are.
+    pub edges: Arc<dyn Edges>,
+}
+
+impl fmt::Debug for Redirects {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Redirects")
+    }
 }
 
 impl Deref for Redirects {

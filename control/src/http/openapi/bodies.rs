@@ -1,10 +1,8 @@
 //! Request bodies: one `requestBody` for each operation id.
 
-mod batches;
 mod items;
 
-use serde_json::{Map, Value, json};
-use shared::rules::{MAX_NAME as MAX_RULE_NAME, MAX_RULES};
+use serde_json::{Value, json};
 use web::bodies::{
     self, AN_ID, Body, body, boolean, formatted, location, millis, open_object, request, scopes, text, texts,
 };
@@ -18,85 +16,13 @@ use crate::domain::{
 /// The body of an operation, if it is known here.
 pub(super) fn of(operation: &str) -> Option<Value> {
     Some(match operation {
-        "createTask" => batches::task(),
-        "replaceRedirector" | "replaceApplicationRedirector" => rules(),
-        "createRedirection" => redirections(),
         "createAction" => actions(false),
         "createThngAction" | "createProductAction" | "createCollectionAction" => actions(true),
         "createActionJob" => action_job(),
         "createActionType" => action_type(true),
         "updateActionType" => action_type(false),
-        "create-thng-redirector" | "create-product-redirector" => redirection(Kind::OfPath).done(),
-        "replaceRedirection"
-        | "replaceRedirections"
-        | "replace-thng-redirector"
-        | "replace-product-redirector" => redirection(Kind::Replace).done(),
         _ => return items::of(operation),
     })
-}
-
-fn rules() -> Value {
-    let text = "When it fires: conditions on the scan, in the language of filters.";
-    let rule = Body::new("")
-        .may("name", json!({"type": "string", "minLength": 1, "maxLength": MAX_RULE_NAME}))
-        .must("match", formatted("rule-match", text))
-        .may("redirectUrl", formatted("target-url", "Where it leads; the default target if left out."))
-        .schema();
-    Body::new("The whole list; the first rule that fires decides")
-        .must("rules", json!({"type": "array", "maxItems": MAX_RULES, "items": rule}))
-        .like(
-            "rules",
-            json!([{"name": "evening", "match": "hour>17", "redirectUrl": "https://example.com/evening"}]),
-        )
-        .done()
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Whole,
-    OfPath,
-    Replace,
-}
-
-fn redirection(kind: Kind) -> Body {
-    let text_of = match kind {
-        Kind::Whole => "The redirection",
-        Kind::OfPath => "The redirection of the resource in the path",
-        Kind::Replace => "What it leads to from now on; members left out go back to their default",
-    };
-    let target = "An absolute `http` or `https` URL of at most 2,048 bytes, percent-encoded, without user and \
-        password; the tags `{shortId}`, `{platformId}`, `{thngId}` and `{productId}` may stand in path and query.";
-    let mut body = Body::new(text_of)
-        .must("defaultRedirectUrl", formatted("target-url", target))
-        .may("forwardQuery", boolean())
-        .may("scopes", scopes())
-        .like("defaultRedirectUrl", "https://example.com/?item={shortId}");
-    if kind == Kind::Whole {
-        let text = "Id of the resource; `evrythngId` is the same. `type` is known from it.";
-        body = body.must("platformId", formatted("resource-id", text)).like("platformId", AN_ID);
-    }
-    if kind != Kind::Replace {
-        let short_id = json!({"type": "string", "pattern": "^[A-Za-z0-9_-]{1,64}$",
-            "description": "Made if left out; unique on its domain, and not one of the reserved words."});
-        body = body
-            .may("shortId", short_id)
-            .may("shortDomain", formatted("short-domain", "A short domain of the account."));
-    }
-    body
-}
-
-fn redirections() -> Value {
-    let one = redirection(Kind::Whole);
-    // An item that is wrong has a result of its own: the array is right all the same.
-    let mut names = Map::new();
-    for name in one.schema()["properties"].as_object().into_iter().flatten().map(|(name, _)| name) {
-        names.insert(name.clone(), json!({}));
-    }
-    let schema = json!({"anyOf": [one.schema(), {"type": "array", "minItems": 1, "maxItems": 1000,
-        "description": "Many at once, each as a single one: each item stands or falls by itself.",
-        "items": {"properties": names}}]});
-    let example = json!({"platformId": AN_ID, "defaultRedirectUrl": "https://example.com/?item={shortId}"});
-    request("The redirection, or an array of up to 1,000", schema, example)
 }
 
 fn action_type(is_create: bool) -> Value {

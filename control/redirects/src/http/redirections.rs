@@ -1,7 +1,5 @@
 //! HTTP: redirections, at `/redirections…` and at the first-generation paths `/thngs/:id/redirector`.
 
-use std::sync::Arc;
-
 use axum::{
     Json,
     extract::{RawQuery, State},
@@ -30,7 +28,7 @@ use crate::{
         redirection::{Draft, MAX_BULK, Redirection, Writable},
     },
     service::{
-        App,
+        Redirects,
         idempotency::IdempotencyKey,
         redirections as service,
         redirections::{DomainChoice, Written},
@@ -55,7 +53,7 @@ use crate::{
     ),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn create(
-    State(app): State<Arc<App>>,
+    State(redirects): State<Redirects>,
     Authenticated(caller): Authenticated,
     info: RequestInfo,
     query: Query,
@@ -68,19 +66,19 @@ pub(super) async fn create(
     if let Value::Array(items) = &body {
         let drafts = items.iter().map(|item| Draft::parse(item, None)).collect();
         let done =
-            service::create_many(&app.redirects, &caller, drafts, choice, query.find("project"), key).await?;
+            service::create_many(&redirects, &caller, drafts, choice, query.find("project"), key).await?;
         let body = serde_json::to_value(&done.value).unwrap_or_default();
-        return Ok(written(&app, wait, &done, StatusCode::OK, Some(body)).await);
+        return Ok(written(&redirects, wait, &done, StatusCode::OK, Some(body)).await);
     }
     let draft = Draft::parse(&body, None).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
     let request = image_request(&headers, &query)?;
-    let done = service::create(&app.redirects, &caller, draft, choice, query.find("project"), key).await?;
-    Ok(created(&app, &info, wait, &done, request.as_ref()).await)
+    let done = service::create(&redirects, &caller, draft, choice, query.find("project"), key).await?;
+    Ok(created(&redirects, &info, wait, &done, request.as_ref()).await)
 }
 
 /// The record, or the code where an image was asked for and can be drawn.
 async fn created(
-    app: &App,
+    redirects: &Redirects,
     info: &RequestInfo,
     wait: Wait,
     done: &Written<Redirection>,
@@ -90,12 +88,12 @@ async fn created(
     let response = match drawn {
         // For an image, the state of the edges is only in the status.
         Some(mut response) => {
-            if wait.run(app, done.rev).await.is_some_and(|report| !report.lagging.is_empty()) {
+            if wait.run(redirects, done.rev).await.is_some_and(|report| !report.lagging.is_empty()) {
                 *response.status_mut() = StatusCode::ACCEPTED;
             }
             response
         }
-        None => written(app, wait, done, StatusCode::CREATED, Some(document(&done.value))).await,
+        None => written(redirects, wait, done, StatusCode::CREATED, Some(document(&done.value))).await,
     };
     locate(response, info, &done.value)
 }
@@ -112,7 +110,7 @@ async fn created(
     responses((status = 200, description = "Newest first", body = [RedirectionDocument])),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn list(
-    State(app): State<Arc<App>>,
+    State(redirects): State<Redirects>,
     Authenticated(caller): Authenticated,
     info: RequestInfo,
     query: Query,
@@ -122,7 +120,7 @@ pub(super) async fn list(
         let fault = "ids is not a parameter of this list; read a redirection by its short id.";
         return Err(ApiError::refused(Code::InvalidParameter, fault));
     }
-    let listing = Listing::parse(&app, &caller, info, &query, &REDIRECTIONS)?;
+    let listing = Listing::parse(&redirects, &caller, info, &query, &REDIRECTIONS)?;
     let wanted = ["platformId", "evrythngId"].into_iter().find_map(|name| Some((name, query.find(name)?)));
     let platform_id = wanted
         .map(|(name, text)| {
@@ -132,8 +130,8 @@ pub(super) async fn list(
         .transpose()?;
     let domain = query.find("domain").map(str::to_owned);
     let request = service::Listing { platform_id, domain, page: listing.request.page };
-    let page = service::list(&app.redirects, &caller, &request).await?;
-    Ok(listing.answer(&app, page, |item| RedirectionDocument::from(&item)))
+    let page = service::list(&redirects, &caller, &request).await?;
+    Ok(listing.answer(&redirects, page, |item| RedirectionDocument::from(&item)))
 }
 
 /// Reads a redirection; with `.qr` behind the short id, its code.
@@ -143,7 +141,7 @@ pub(super) async fn list(
     responses((status = 200, description = "The redirection", body = RedirectionDocument)),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn read(
-    State(app): State<Arc<App>>,
+    State(redirects): State<Redirects>,
     Authenticated(caller): Authenticated,
     Path(short_id): Path<String>,
     query: Query,
@@ -159,7 +157,7 @@ pub(super) async fn read(
         check_image(&query)?;
         None
     };
-    let found = service::find(&app.redirects, &caller, choice(&query, &headers), short_id).await?;
+    let found = service::find(&redirects, &caller, choice(&query, &headers), short_id).await?;
     match request {
         Some(request) => image(&found, &request),
         None => Ok(Json(RedirectionDocument::from(&found)).into_response()),
@@ -178,7 +176,7 @@ pub(super) async fn read(
         (status = 202, description = "Changed; an edge had not confirmed it at the deadline", body = RedirectionDocument)),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn replace(
-    State(app): State<Arc<App>>,
+    State(redirects): State<Redirects>,
     Authenticated(caller): Authenticated,
     Path(short_id): Path<String>,
     query: Query,
@@ -188,9 +186,9 @@ pub(super) async fn replace(
     let wait = Wait::parse(&query)?;
     let writable = writable(&body)?;
     let done =
-        service::replace(&app.redirects, &caller, choice(&query, &headers), vec![short_id], writable).await?;
+        service::replace(&redirects, &caller, choice(&query, &headers), vec![short_id], writable).await?;
     let record = done.value.first().map(document);
-    Ok(written(&app, wait, &done, StatusCode::OK, record).await)
+    Ok(written(&redirects, wait, &done, StatusCode::OK, record).await)
 }
 
 /// Deletes a redirection; its short id is never given out again.
@@ -202,15 +200,15 @@ pub(super) async fn replace(
     responses((status = 200, description = "Deleted; the body is empty without `wait`")),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn delete(
-    State(app): State<Arc<App>>,
+    State(redirects): State<Redirects>,
     Authenticated(caller): Authenticated,
     Path(short_id): Path<String>,
     query: Query,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
     let wait = Wait::parse(&query)?;
-    let done = service::delete(&app.redirects, &caller, choice(&query, &headers), vec![short_id]).await?;
-    Ok(written(&app, wait, &done, StatusCode::OK, None).await)
+    let done = service::delete(&redirects, &caller, choice(&query, &headers), vec![short_id]).await?;
+    Ok(written(&redirects, wait, &done, StatusCode::OK, None).await)
 }
 
 /// Replaces what several redirections lead to, all of them or none.
@@ -222,17 +220,16 @@ pub(super) async fn delete(
     responses((status = 204, description = "Changed; `x-result-count` says how many")),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn replace_many(
-    State(app): State<Arc<App>>,
+    State(redirects): State<Redirects>,
     Authenticated(caller): Authenticated,
     query: Query,
     headers: HeaderMap,
     JsonBody(body): JsonBody,
 ) -> Result<Response, ApiError> {
     let (wait, ids) = (Wait::parse(&query)?, ids(&query)?);
-    let done =
-        service::replace(&app.redirects, &caller, choice(&query, &headers), ids, writable(&body)?).await?;
+    let done = service::replace(&redirects, &caller, choice(&query, &headers), ids, writable(&body)?).await?;
     let count = [(RESULT_COUNT, done.value.len())];
-    Ok((count, written(&app, wait, &done, StatusCode::NO_CONTENT, None).await).into_response())
+    Ok((count, written(&redirects, wait, &done, StatusCode::NO_CONTENT, None).await).into_response())
 }
 
 /// Deletes several redirections, all of them or none.
@@ -244,15 +241,15 @@ pub(super) async fn replace_many(
     responses((status = 200, description = "Deleted; `x-result-count` says how many; the body is empty without `wait`")),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn delete_many(
-    State(app): State<Arc<App>>,
+    State(redirects): State<Redirects>,
     Authenticated(caller): Authenticated,
     query: Query,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
     let (wait, ids) = (Wait::parse(&query)?, ids(&query)?);
-    let done = service::delete(&app.redirects, &caller, choice(&query, &headers), ids).await?;
+    let done = service::delete(&redirects, &caller, choice(&query, &headers), ids).await?;
     let count = [(RESULT_COUNT, done.value)];
-    Ok((count, written(&app, wait, &done, StatusCode::OK, None).await).into_response())
+    Ok((count, written(&redirects, wait, &done, StatusCode::OK, None).await).into_response())
 }
 
 /// The operations of `/thngs/{id}/redirector` and `/products/{id}/redirector`.
@@ -267,13 +264,13 @@ macro_rules! redirector {
                 responses((status = 200, description = "The redirection", body = RedirectionDocument)),
                 extensions(("x-maturity" = json!("General Availability"))))]
             pub(in crate::http) async fn read(
-                State(app): State<Arc<App>>,
+                State(redirects): State<Redirects>,
                 Authenticated(caller): Authenticated,
                 Path(id): Path<String>,
                 query: Query,
             ) -> Result<Response, ApiError> {
-                let owner = service::owner(&app.redirects, &caller, Verb::Read, $kind, &id).await?;
-                let found = service::newest(&app.redirects, &caller, owner, &named(&query)).await?;
+                let owner = service::owner(&redirects, &caller, Verb::Read, $kind, &id).await?;
+                let found = service::newest(&redirects, &caller, owner, &named(&query)).await?;
                 Ok(Json(RedirectionDocument::from(&found)).into_response())
             }
 
@@ -283,15 +280,15 @@ macro_rules! redirector {
                 responses((status = 200, description = "The code, by `Accept`")),
                 extensions(("x-maturity" = json!("General Availability"))))]
             pub(in crate::http) async fn read_qr(
-                State(app): State<Arc<App>>,
+                State(redirects): State<Redirects>,
                 Authenticated(caller): Authenticated,
                 Path(id): Path<String>,
                 query: Query,
                 headers: HeaderMap,
             ) -> Result<Response, ApiError> {
                 let request = image_request(&headers, &query)?;
-                let owner = service::owner(&app.redirects, &caller, Verb::Read, $kind, &id).await?;
-                let found = service::newest(&app.redirects, &caller, owner, &named(&query)).await?;
+                let owner = service::owner(&redirects, &caller, Verb::Read, $kind, &id).await?;
+                let found = service::newest(&redirects, &caller, owner, &named(&query)).await?;
                 match request {
                     Some(request) => image(&found, &request),
                     None => Ok(Json(RedirectionDocument::from(&found)).into_response()),
@@ -306,7 +303,7 @@ macro_rules! redirector {
                     (status = 200, description = "Created: the code, when `Accept` names an image type")),
                 extensions(("x-maturity" = json!("General Availability"))))]
             pub(in crate::http) async fn create(
-                State(app): State<Arc<App>>,
+                State(redirects): State<Redirects>,
                 Authenticated(caller): Authenticated,
                 Path(id): Path<String>,
                 info: RequestInfo,
@@ -316,11 +313,11 @@ macro_rules! redirector {
             ) -> Result<Response, ApiError> {
                 let (wait, request) = (Wait::parse(&query)?, named_image_request(&headers, &query)?);
                 let key = idempotency_key($path, &headers, &query, &json!([id, body]))?;
-                let owner = service::owner(&app.redirects, &caller, Verb::Create, $kind, &id).await?;
+                let owner = service::owner(&redirects, &caller, Verb::Create, $kind, &id).await?;
                 let draft = Draft::parse(&body, Some((owner, $kind)))
                     .map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
-                let done = service::create(&app.redirects, &caller, draft, choice(&query, &headers), query.find("project"), key).await?;
-                Ok(created(&app, &info, wait, &done, request.as_ref()).await)
+                let done = service::create(&redirects, &caller, draft, choice(&query, &headers), query.find("project"), key).await?;
+                Ok(created(&redirects, &info, wait, &done, request.as_ref()).await)
             }
 
             #[doc = concat!("Replaces what the newest redirection of a ", $name, " leads to.")]
@@ -330,18 +327,18 @@ macro_rules! redirector {
                 responses((status = 200, description = "The redirection", body = RedirectionDocument)),
                 extensions(("x-maturity" = json!("General Availability"))))]
             pub(in crate::http) async fn replace(
-                State(app): State<Arc<App>>,
+                State(redirects): State<Redirects>,
                 Authenticated(caller): Authenticated,
                 Path(id): Path<String>,
                 query: Query,
                 JsonBody(body): JsonBody,
             ) -> Result<Response, ApiError> {
                 let (wait, writable) = (Wait::parse(&query)?, writable(&body)?);
-                let owner = service::owner(&app.redirects, &caller, Verb::Update, $kind, &id).await?;
-                let (choice, ids) = target_of(&service::newest(&app.redirects, &caller, owner, &named(&query)).await?);
-                let done = service::replace(&app.redirects, &caller, choice, ids, writable).await?;
+                let owner = service::owner(&redirects, &caller, Verb::Update, $kind, &id).await?;
+                let (choice, ids) = target_of(&service::newest(&redirects, &caller, owner, &named(&query)).await?);
+                let done = service::replace(&redirects, &caller, choice, ids, writable).await?;
                 let record = done.value.first().map(document);
-                Ok(written(&app, wait, &done, StatusCode::OK, record).await)
+                Ok(written(&redirects, wait, &done, StatusCode::OK, record).await)
             }
 
             #[doc = concat!("Deletes the newest redirection of a ", $name, ".")]
@@ -353,16 +350,16 @@ macro_rules! redirector {
                 responses((status = 200, description = "Deleted")),
                 extensions(("x-maturity" = json!("General Availability"))))]
             pub(in crate::http) async fn delete(
-                State(app): State<Arc<App>>,
+                State(redirects): State<Redirects>,
                 Authenticated(caller): Authenticated,
                 Path(id): Path<String>,
                 query: Query,
             ) -> Result<Response, ApiError> {
                 let wait = Wait::parse(&query)?;
-                let owner = service::owner(&app.redirects, &caller, Verb::Delete, $kind, &id).await?;
-                let (choice, ids) = target_of(&service::newest(&app.redirects, &caller, owner, &named(&query)).await?);
-                let done = service::delete(&app.redirects, &caller, choice, ids).await?;
-                Ok(written(&app, wait, &done, StatusCode::OK, None).await)
+                let owner = service::owner(&redirects, &caller, Verb::Delete, $kind, &id).await?;
+                let (choice, ids) = target_of(&service::newest(&redirects, &caller, owner, &named(&query)).await?);
+                let done = service::delete(&redirects, &caller, choice, ids).await?;
+                Ok(written(&redirects, wait, &done, StatusCode::OK, None).await)
             }
         }
     };

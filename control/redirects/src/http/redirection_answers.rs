@@ -16,8 +16,8 @@ use web::{api_error::ApiError, extract::Query, request_info::RequestInfo};
 
 use crate::{
     domain::redirection::Redirection,
-    publish::hub::WaitReport,
-    service::{App, redirections::Written},
+    edges::WaitReport,
+    service::{Redirects, redirections::Written},
 };
 
 /// Longest wait that `timeout` may ask for.
@@ -130,23 +130,23 @@ impl Wait {
     }
 
     /// Waits as asked; `None` when nothing was asked.
-    pub(super) async fn run(self, app: &App, rev: Rev) -> Option<WaitReport> {
+    pub(super) async fn run(self, redirects: &Redirects, rev: Rev) -> Option<WaitReport> {
         match self.0 {
             None => None,
-            Some(timeout) => Some(app.hub.wait_edges(rev, timeout).await),
+            Some(timeout) => Some(redirects.edges.wait(rev, timeout).await),
         }
     }
 }
 
 /// Answers a write with a body and the edges' state merged into it; 202 when an edge lags at the deadline.
 pub(super) async fn written<T>(
-    app: &App,
+    redirects: &Redirects,
     wait: Wait,
     done: &Written<T>,
     status: StatusCode,
     body: Option<Value>,
 ) -> Response {
-    let Some(report) = wait.run(app, done.rev).await else {
+    let Some(report) = wait.run(redirects, done.rev).await else {
         return match body {
             Some(body) => (status, Json(body)).into_response(),
             None => status.into_response(),

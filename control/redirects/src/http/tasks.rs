@@ -1,7 +1,5 @@
 //! HTTP: tasks of batches.
 
-use std::sync::Arc;
-
 use axum::{
     Json,
     extract::State,
@@ -23,11 +21,10 @@ use web::{
 
 use crate::{
     domain::{
-        job::ERROR,
         listing::TASKS,
         task::{self, Task},
     },
-    service::{App, tasks},
+    service::{Redirects, tasks},
 };
 
 /// How far a task is.
@@ -125,15 +122,15 @@ pub(super) struct TaskLogEntryDocument {
     responses((status = 200, description = "One page", body = [TaskDocument])),
     extensions(("x-maturity" = json!("Beta"))))]
 pub(super) async fn list(
-    State(app): State<Arc<App>>,
+    State(redirects): State<Redirects>,
     Authenticated(caller): Authenticated,
     Path(batch): Path<String>,
     info: RequestInfo,
     query: Query,
 ) -> Result<Response, ApiError> {
-    let listing = Listing::parse(&app, &caller, info, &query, &TASKS)?;
-    let page = tasks::list(&app.redirects, &caller, &batch, &listing.request).await?;
-    Ok(listing.answer(&app, page, TaskDocument::from))
+    let listing = Listing::parse(&redirects, &caller, info, &query, &TASKS)?;
+    let page = tasks::list(&redirects, &caller, &batch, &listing.request).await?;
+    Ok(listing.answer(&redirects, page, TaskDocument::from))
 }
 
 /// Makes Thngs, and short URLs for them, in the background.
@@ -143,16 +140,16 @@ pub(super) async fn list(
     responses((status = 202, description = "Accepted; the body is empty, `Location` is the task's")),
     extensions(("x-maturity" = json!("Beta"))))]
 pub(super) async fn create(
-    State(app): State<Arc<App>>,
+    State(redirects): State<Redirects>,
     Authenticated(caller): Authenticated,
     Path(batch): Path<String>,
     info: RequestInfo,
     JsonBody(body): JsonBody,
 ) -> Result<Response, ApiError> {
     let (population, sent) = task::parse(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
-    let task = tasks::create(&app.redirects, &caller, &batch, &population, sent).await?;
+    let task = tasks::create(&redirects, &caller, &batch, &population, sent).await?;
     let location = format!("{}{}/{}", info.base, info.original_path, task.id);
-    tokio::spawn(tasks::run(app.redirects.clone(), caller.account, task.id));
+    tokio::spawn(tasks::run(redirects.clone(), caller.account, task.id));
     Ok((StatusCode::ACCEPTED, [(header::LOCATION, location)]).into_response())
 }
 
@@ -163,11 +160,11 @@ pub(super) async fn create(
     responses((status = 200, description = "The task", body = TaskDocument)),
     extensions(("x-maturity" = json!("Beta"))))]
 pub(super) async fn read(
-    State(app): State<Arc<App>>,
+    State(redirects): State<Redirects>,
     Authenticated(caller): Authenticated,
     Path((batch, id)): Path<(String, String)>,
 ) -> Result<Json<TaskDocument>, ApiError> {
-    Ok(Json(tasks::read(&app.redirects, &caller, &batch, &id).await?.into()))
+    Ok(Json(tasks::read(&redirects, &caller, &batch, &id).await?.into()))
 }
 
 /// Reads what went wrong in a task: nothing, or the one error that ended it.
@@ -177,16 +174,16 @@ pub(super) async fn read(
     responses((status = 200, description = "Every entry", body = [TaskLogEntryDocument])),
     extensions(("x-maturity" = json!("Beta"))))]
 pub(super) async fn list_logs(
-    State(app): State<Arc<App>>,
+    State(redirects): State<Redirects>,
     Authenticated(caller): Authenticated,
     Path((batch, id)): Path<(String, String)>,
 ) -> Result<Json<Vec<TaskLogEntryDocument>>, ApiError> {
-    let Task { id, stamp, details, .. } = tasks::read(&app.redirects, &caller, &batch, &id).await?;
+    let Task { id, stamp, details, .. } = tasks::read(&redirects, &caller, &batch, &id).await?;
     let created_at = details.completed_at.unwrap_or(stamp.updated_at).0;
     let entry = details.message.map(|message| TaskLogEntryDocument {
         job_id: id.to_string(),
         created_at,
-        kind: ERROR,
+        kind: "ERROR",
         message,
     });
     Ok(Json(entry.into_iter().collect()))

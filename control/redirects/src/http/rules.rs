@@ -1,6 +1,6 @@
 //! HTTP: redirect rules, `/redirector` of the account and of applications.
 
-use std::{collections::HashMap, sync::Arc};
+use std::collections::HashMap;
 
 use axum::{
     Json,
@@ -21,7 +21,7 @@ use web::{
 use super::redirection_answers::{Wait, written};
 use crate::{
     domain::rules::{StoredRules, parse},
-    service::{App, rules as service, rules::Whose},
+    service::{Redirects, rules as service, rules::Whose},
 };
 
 /// A rule of redirection.
@@ -92,11 +92,11 @@ macro_rules! redirector {
                 responses((status = 200, description = "The rules", body = RulesDocument)),
                 extensions(("x-maturity" = json!("General Availability"))))]
             pub(in crate::http) async fn read(
-                State(app): State<Arc<App>>,
+                State(redirects): State<Redirects>,
                 Authenticated(caller): Authenticated,
                 named: Named,
             ) -> Result<Json<RulesDocument>, ApiError> {
-                Ok(Json(service::read(&app.redirects, &caller, named.whose()).await?.into()))
+                Ok(Json(service::read(&redirects, &caller, named.whose()).await?.into()))
             }
 
             #[doc = concat!("Replaces the rules of ", $name, " as a whole.")]
@@ -113,15 +113,15 @@ macro_rules! redirector {
                         body = RulesDocument)),
                 extensions(("x-maturity" = json!("General Availability"))))]
             pub(in crate::http) async fn replace(
-                State(app): State<Arc<App>>,
+                State(redirects): State<Redirects>,
                 Authenticated(caller): Authenticated,
                 named: Named,
                 query: Query,
                 JsonBody(body): JsonBody,
             ) -> Result<Response, ApiError> {
                 let (wait, rules) = (Wait::parse(&query)?, rules(&body)?);
-                let done = service::replace(&app.redirects, &caller, named.whose(), rules).await?;
-                Ok(written(&app, wait, &done, StatusCode::OK, Some(document(&done.value))).await)
+                let done = service::replace(&redirects, &caller, named.whose(), rules).await?;
+                Ok(written(&redirects, wait, &done, StatusCode::OK, Some(document(&done.value))).await)
             }
 
             #[doc = concat!("Removes the rules of ", $name, ".")]
@@ -134,14 +134,14 @@ macro_rules! redirector {
                     (status = 200, description = "Removed; how far the edges are, with `wait`")),
                 extensions(("x-maturity" = json!("General Availability"))))]
             pub(in crate::http) async fn delete(
-                State(app): State<Arc<App>>,
+                State(redirects): State<Redirects>,
                 Authenticated(caller): Authenticated,
                 named: Named,
                 query: Query,
             ) -> Result<Response, ApiError> {
                 let wait = Wait::parse(&query)?;
-                let done = service::delete(&app.redirects, &caller, named.whose()).await?;
-                Ok(written(&app, wait, &done, StatusCode::NO_CONTENT, None).await)
+                let done = service::delete(&redirects, &caller, named.whose()).await?;
+                Ok(written(&redirects, wait, &done, StatusCode::NO_CONTENT, None).await)
             }
         }
     };

@@ -1,0 +1,133 @@
+//! Request bodies of redirections, rules and tasks.
+
+use serde_json::{Map, Value, json};
+use shared::rules::{MAX_NAME as MAX_RULE_NAME, MAX_RULES};
+use web::bodies::{AN_ID, Body, boolean, formatted, id_of, open_object, request, scopes, text, texts};
+
+use crate::domain::{
+    limits::{MAX_DESCRIPTION, MAX_NAME, MAX_TAG},
+    task::MAX_QUANTITY,
+};
+
+/// The body of an operation, if it is one of these.
+#[must_use]
+pub fn of(operation: &str) -> Option<Value> {
+    Some(match operation {
+        "createTask" => task(),
+        "replaceRedirector" | "replaceApplicationRedirector" => rules(),
+        "createRedirection" => redirections(),
+        "create-thng-redirector" | "create-product-redirector" => redirection(Kind::OfPath).done(),
+        "replaceRedirection"
+        | "replaceRedirections"
+        | "replace-thng-redirector"
+        | "replace-product-redirector" => redirection(Kind::Replace).done(),
+        _ => return None,
+    })
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Whole,
+    OfPath,
+    Replace,
+}
+
+fn rules() -> Value {
+    let text = "When it fires: conditions on the scan, in the language of filters.";
+    let rule = Body::new("")
+        .may("name", json!({"type": "string", "minLength": 1, "maxLength": MAX_RULE_NAME}))
+        .must("match", formatted("rule-match", text))
+        .may("redirectUrl", formatted("target-url", "Where it leads; the default target if left out."))
+        .schema();
+    Body::new("The whole list; the first rule that fires decides")
+        .must("rules", json!({"type": "array", "maxItems": MAX_RULES, "items": rule}))
+        .like(
+            "rules",
+            json!([{"name": "evening", "match": "hour>17", "redirectUrl": "https://example.com/evening"}]),
+        )
+        .done()
+}
+
+fn redirection(kind: Kind) -> Body {
+    let text_of = match kind {
+        Kind::Whole => "The redirection",
+        Kind::OfPath => "The redirection of the resource in the path",
+        Kind::Replace => "What it leads to from now on; members left out go back to their default",
+    };
+    let target = "An absolute `http` or `https` URL of at most 2,048 bytes, percent-encoded, without user and \
+        password; the tags `{shortId}`, `{platformId}`, `{thngId}` and `{productId}` may stand in path and query.";
+    let mut body = Body::new(text_of)
+        .must("defaultRedirectUrl", formatted("target-url", target))
+        .may("forwardQuery", boolean())
+        .may("scopes", scopes())
+        .like("defaultRedirectUrl", "https://example.com/?item={shortId}");
+    if kind == Kind::Whole {
+        let text = "Id of the resource; `evrythngId` is the same. `type` is known from it.";
+        body = body.must("platformId", formatted("resource-id", text)).like("platformId", AN_ID);
+    }
+    if kind != Kind::Replace {
+        let short_id = json!({"type": "string", "pattern": "^[A-Za-z0-9_-]{1,64}$",
+            "description": "Made if left out; unique on its domain, and not one of the reserved words."});
+        body = body
+            .may("shortId", short_id)
+            .may("shortDomain", formatted("short-domain", "A short domain of the account."));
+    }
+    body
+}
+
+fn redirections() -> Value {
+    let one = redirection(Kind::Whole);
+    // An item that is wrong has a result of its own: the array is right all the same.
+    let mut names = Map::new();
+    for name in one.schema()["properties"].as_object().into_iter().flatten().map(|(name, _)| name) {
+        names.insert(name.clone(), json!({}));
+    }
+    let schema = json!({"anyOf": [one.schema(), {"type": "array", "minItems": 1, "maxItems": 1000,
+        "description": "Many at once, each as a single one: each item stands or falls by itself.",
+        "items": {"properties": names}}]});
+    let example = json!({"platformId": AN_ID, "defaultRedirectUrl": "https://example.com/?item={shortId}"});
+    request("The redirection, or an array of up to 1,000", schema, example)
+}
+
+fn task() -> Value {
+    let word = |word: &str| json!({"type": "string", "enum": [word]});
+    let template = Body::new("")
+        .must("name", text(1, MAX_NAME))
+        .may("description", text(0, MAX_DESCRIPTION))
+        .may("product", id_of("product-id", "Id of a product of the account."))
+        .may("type", text(0, MAX_NAME))
+        .may("tags", texts(MAX_TAG))
+        .may("customFields", open_object("The caller's own members."))
+        .schema();
+    let input = |with_short_urls: bool| {
+        let body = Body::new("")
+            .must("type", word("FIXED_AMOUNT"))
+            .must("quantity", json!({"type": "integer", "minimum": 1, "maximum": MAX_QUANTITY}))
+            .must("thngTemplate", template.clone())
+            .may("generateThngs", json!({"type": "boolean", "enum": [true]}));
+        let switch = json!({"type": "boolean", "enum": [with_short_urls]});
+        if !with_short_urls {
+            return body.may("generateRedirections", switch).schema();
+        }
+        let id = Body::new("").must("type", word("THNG_ID")).schema();
+        body.must("generateRedirections", switch)
+            .must(
+                "defaultRedirectUrl",
+                formatted("target-url", "Where each short URL leads; tags are replaced."),
+            )
+            .may(
+                "shortDomain",
+                formatted("short-domain", "A short domain of the account; its first without it."),
+            )
+            .may("shortIdTemplate", id)
+            .schema()
+    };
+    let input = json!({"anyOf": [input(false), input(true)]});
+    let schema = Body::new("").must("type", word("POPULATING")).must("inputParameters", input).schema();
+    let example = json!({"type": "POPULATING", "inputParameters": {"type": "FIXED_AMOUNT", "quantity": 100,
+        "generateThngs": true, "thngTemplate": {"name": "Red shoe"}}});
+    let meaning = "What to make. With `generateRedirections` each Thng gets a short URL that leads to \
+        `defaultRedirectUrl`, on `shortDomain` or the account's first; its short id is random, or the Thng's id with \
+        `\"shortIdTemplate\": {\"type\": \"THNG_ID\"}`. The template is a Thng without `identifiers`";
+    request(meaning, schema, example)
+}
