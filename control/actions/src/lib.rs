@@ -4,6 +4,7 @@
 //! scan is set by the server, never by a client.
 
 pub mod domain;
+pub mod http;
 pub mod service;
 pub mod store;
 

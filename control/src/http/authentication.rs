@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use actions::http::{ActionDocument, Sender, Shown};
 use axum::{Json, extract::State};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -13,11 +14,7 @@ use web::{
     extract::{JsonBody, Query},
 };
 
-use super::{
-    actions::{ActionDocument, Shown},
-    authentication_result::ResultDocument,
-    new_actions::Sender,
-};
+use super::authentication_result::ResultDocument;
 use crate::{
     domain::assessment::trigger::Asked,
     service::{

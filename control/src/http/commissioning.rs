@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use actions::http::{ActionDocument, Sender, Shown, list_in};
 use axum::{Json, extract::State, response::Response};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -16,10 +17,6 @@ use web::{
     wire::created,
 };
 
-use super::{
-    actions::{ActionDocument, Shown, list_in},
-    new_actions::Sender,
-};
 use crate::{
     domain::commissioning_body::{CommissionDraft, PRODUCT_KEY, StepDraft, THNG_KEY, parse_pairs},
     service::{App, actions::Scope, commissioning as service, commissioning::Stands},
@@ -162,7 +159,7 @@ pub(super) async fn list_commissions(
     Path(thng): Path<String>,
     query: Query,
 ) -> Result<Response, ApiError> {
-    list_in(&app, &caller, info, &query, Scope::Thng(&thng), "commissions").await
+    list_in(&app.actions, &caller, info, &query, Scope::Thng(&thng), "commissions").await
 }
 
 /// Lists the decommissions of a Thng.
@@ -179,5 +176,5 @@ pub(super) async fn list_decommissions(
     Path(thng): Path<String>,
     query: Query,
 ) -> Result<Response, ApiError> {
-    list_in(&app, &caller, info, &query, Scope::Thng(&thng), "decommissions").await
+    list_in(&app.actions, &caller, info, &query, Scope::Thng(&thng), "decommissions").await
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use actions::http::ActionDocument;
 use axum::{
     body::Body,
     extract::State,
@@ -19,7 +20,6 @@ use web::{
     request_info::RequestInfo,
 };
 
-use super::actions::ActionDocument;
 use crate::{
     domain::{
         access::hash_key,

@@ -3,8 +3,6 @@
 //! Every route is in `router`; every error leaves through `web::api_error`; what all requests share (ids, the `/v2` prefix,
 //! limits, panics) is in `middleware`.
 
-mod action_types;
-mod actions;
 mod admin;
 mod authentication;
 mod authentication_result;
@@ -22,7 +20,6 @@ pub mod internal;
 mod jobs;
 mod known;
 mod middleware;
-mod new_actions;
 mod openapi;
 mod reactions;
 mod router;

@@ -164,6 +164,7 @@ fn body_of(operation: &str) -> Option<Value> {
     ::tenants::http::bodies::of(operation)
         .or_else(|| ::catalog::http::bodies::of(operation))
         .or_else(|| ::redirects::http::bodies::of(operation))
+        .or_else(|| ::actions::http::bodies::of(operation))
         .or_else(|| bodies::of(operation))
 }
 

@@ -13,32 +13,23 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 use web::{known::name_unknown, once};
 
 use super::{
-    action_types, actions, authentication, bulk, cases, commissioning, events, jobs, known::OPERATIONS,
-    middleware, new_actions, openapi, reactions, service_info, sockets, state::RouterState, status, time,
-    webhooks,
+    authentication, bulk, cases, commissioning, events, jobs, known::OPERATIONS, middleware, openapi,
+    reactions, service_info, sockets, state::RouterState, status, time, webhooks,
 };
 use crate::{domain::limits::MAX_BODY_BYTES, service::App};
 
 /// The table: each line is one path with its operations.
 fn table() -> OpenApiRouter<RouterState> {
     OpenApiRouter::with_openapi(openapi::base())
+        .merge(::actions::http::routes())
         .merge(::redirects::http::routes())
         .merge(::catalog::http::routes())
         .merge(::tenants::http::routes())
         .routes(routes!(time::read))
-        .routes(routes!(actions::list_of_product, new_actions::create_of_product))
-        .routes(routes!(actions::read_of_product, new_actions::delete_of_product))
-        .routes(routes!(actions::list_of_collection, new_actions::create_of_collection))
-        .routes(routes!(actions::read_of_collection, new_actions::delete_of_collection))
-        .routes(routes!(actions::list_of_thng, new_actions::create_of_thng))
-        .routes(routes!(actions::read_of_thng, new_actions::delete_of_thng))
         .routes(routes!(commissioning::list_commissions, commissioning::commission))
         .routes(routes!(commissioning::list_decommissions, commissioning::decommission))
         .routes(routes!(commissioning::read_state))
         .routes(routes!(commissioning::list_states))
-        .routes(routes!(action_types::list, action_types::create))
-        .routes(routes!(actions::list, new_actions::create, action_types::update, action_types::delete))
-        .routes(routes!(actions::read, new_actions::delete))
         .routes(routes!(jobs::list, jobs::create))
         .routes(routes!(jobs::read))
         .routes(routes!(jobs::logs))

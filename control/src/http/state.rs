@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::extract::FromRef;
 use web::access::Access;
 
-use crate::service::{App, Catalog, Core, EventState, Redirects, passwords::Passwords};
+use crate::service::{ActionState, App, Catalog, Core, EventState, Redirects, passwords::Passwords};
 
 /// The state of the router: subjects see their part of it only.
 #[derive(Clone)]
@@ -44,6 +44,12 @@ impl FromRef<RouterState> for Catalog {
 impl FromRef<RouterState> for Redirects {
     fn from_ref(state: &RouterState) -> Self {
         state.0.redirects.clone()
+    }
+}
+
+impl FromRef<RouterState> for ActionState {
+    fn from_ref(state: &RouterState) -> Self {
+        state.0.actions.clone()
     }
 }
 

@@ -1,7 +1,5 @@
 //! HTTP: action types.
 
-use std::sync::Arc;
-
 use axum::{Json, extract::State, response::Response};
 use serde::Serialize;
 use shared::problem::Code;
@@ -22,7 +20,7 @@ use crate::{
         listing::ACTION_TYPES,
     },
     service::{
-        App,
+        ActionState,
         action_types::{self, KnownType},
     },
 };
@@ -63,14 +61,14 @@ impl From<CustomType> for ActionTypeDocument {
     responses((status = 200, description = "One page", body = [ActionTypeDocument])),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn list(
-    State(app): State<Arc<App>>,
+    State(state): State<ActionState>,
     Authenticated(caller): Authenticated,
     info: RequestInfo,
     query: Query,
 ) -> Result<Response, ApiError> {
-    let listing = Listing::parse(&app, &caller, info, &query, &ACTION_TYPES)?;
-    let page = action_types::list(&app.actions, &caller, &listing.request).await?;
-    Ok(listing.answer(&app, page, |known| ActionTypeDocument::new(known, listing.with_scopes)))
+    let listing = Listing::parse(&state, &caller, info, &query, &ACTION_TYPES)?;
+    let page = action_types::list(&state, &caller, &listing.request).await?;
+    Ok(listing.answer(&state, page, |known| ActionTypeDocument::new(known, listing.with_scopes)))
 }
 
 /// Makes a type of action.
@@ -79,13 +77,13 @@ pub(super) async fn list(
     responses((status = 201, description = "The type", body = ActionTypeDocument)),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn create(
-    State(app): State<Arc<App>>,
+    State(state): State<ActionState>,
     Authenticated(caller): Authenticated,
     info: RequestInfo,
     JsonBody(body): JsonBody,
 ) -> Result<Response, ApiError> {
     let new = NewType::parse(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
-    let made = action_types::create(&app.actions, &caller, new).await?;
+    let made = action_types::create(&state, &caller, new).await?;
     let name = made.name.clone();
     Ok(created(&info, &name, ActionTypeDocument::from(made)))
 }
@@ -97,14 +95,14 @@ pub(super) async fn create(
     responses((status = 200, description = "The whole type", body = ActionTypeDocument)),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn update(
-    State(app): State<Arc<App>>,
+    State(state): State<ActionState>,
     Authenticated(caller): Authenticated,
     Path(name): Path<String>,
     JsonBody(body): JsonBody,
 ) -> Result<Json<ActionTypeDocument>, ApiError> {
     let change =
         action_type::parse_change(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
-    Ok(Json(action_types::update(&app.actions, &caller, &name, change).await?.into()))
+    Ok(Json(action_types::update(&state, &caller, &name, change).await?.into()))
 }
 
 /// Removes a type that the account made; its actions stay.
@@ -113,9 +111,9 @@ pub(super) async fn update(
     responses((status = 200, description = "Removed; the body is empty")),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn delete(
-    State(app): State<Arc<App>>,
+    State(state): State<ActionState>,
     Authenticated(caller): Authenticated,
     Path(name): Path<String>,
 ) -> Result<(), ApiError> {
-    Ok(action_types::delete(&app.actions, &caller, &name).await?)
+    Ok(action_types::delete(&state, &caller, &name).await?)
 }

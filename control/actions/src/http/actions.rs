@@ -1,7 +1,5 @@
 //! HTTP: reading actions.
 
-use std::sync::Arc;
-
 use axum::{Json, extract::State, response::Response};
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -20,7 +18,7 @@ use web::{
 use crate::{
     domain::{access::Actor, action::Action, action_names::RESULTS, listing::ACTIONS},
     service::{
-        App,
+        ActionState,
         actions::{self, Scope},
     },
 };
@@ -28,7 +26,7 @@ use crate::{
 /// What happened to a Thng or product.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct ActionDocument {
+pub struct ActionDocument {
     /// Its id.
     #[schema(example = "UKXAGyEf8SQ5eTDmVgGpHqAa")]
     id: String,
@@ -59,19 +57,23 @@ pub(super) struct ActionDocument {
 
 /// What is shown of an action beside the rest.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Shown {
+pub struct Shown {
     /// `context`.
-    pub(super) context: bool,
+    pub context: bool,
     /// `scopes`.
-    pub(super) scopes: bool,
+    pub scopes: bool,
 }
 
 impl ActionDocument {
-    pub(super) fn id(&self) -> &str {
+    /// Its id.
+    #[must_use]
+    pub fn id(&self) -> &str {
         &self.id
     }
 
-    pub(super) fn new(action: Action, shown: Shown) -> Self {
+    /// An action as far as it is shown.
+    #[must_use]
+    pub fn new(action: Action, shown: Shown) -> Self {
         let scopes = shown.scopes.then(|| action.scopes().unwrap_or_default().into());
         let mut members = action.members;
         members.remove("scopes");
@@ -105,13 +107,13 @@ impl ActionDocument {
     responses((status = 200, description = "One page", body = [ActionDocument])),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn list(
-    State(app): State<Arc<App>>,
+    State(state): State<ActionState>,
     Authenticated(caller): Authenticated,
     info: RequestInfo,
     Path(kind): Path<String>,
     query: Query,
 ) -> Result<Response, ApiError> {
-    list_in(&app, &caller, info, &query, Scope::Account, &kind).await
+    list_in(&state, &caller, info, &query, Scope::Account, &kind).await
 }
 
 /// Lists actions of a Thng, of one type or of `all`.
@@ -122,13 +124,13 @@ pub(super) async fn list(
     responses((status = 200, description = "One page", body = [ActionDocument])),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn list_of_thng(
-    State(app): State<Arc<App>>,
+    State(state): State<ActionState>,
     Authenticated(caller): Authenticated,
     info: RequestInfo,
     Path((reference, kind)): Path<(String, String)>,
     query: Query,
 ) -> Result<Response, ApiError> {
-    list_in(&app, &caller, info, &query, Scope::Thng(&reference), &kind).await
+    list_in(&state, &caller, info, &query, Scope::Thng(&reference), &kind).await
 }
 
 /// Lists actions of a product, of one type or of `all`.
@@ -139,13 +141,13 @@ pub(super) async fn list_of_thng(
     responses((status = 200, description = "One page", body = [ActionDocument])),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn list_of_product(
-    State(app): State<Arc<App>>,
+    State(state): State<ActionState>,
     Authenticated(caller): Authenticated,
     info: RequestInfo,
     Path((reference, kind)): Path<(String, String)>,
     query: Query,
 ) -> Result<Response, ApiError> {
-    list_in(&app, &caller, info, &query, Scope::Product(&reference), &kind).await
+    list_in(&state, &caller, info, &query, Scope::Product(&reference), &kind).await
 }
 
 /// Lists actions of a collection, of one type or of `all`.
@@ -156,13 +158,13 @@ pub(super) async fn list_of_product(
     responses((status = 200, description = "One page", body = [ActionDocument])),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn list_of_collection(
-    State(app): State<Arc<App>>,
+    State(state): State<ActionState>,
     Authenticated(caller): Authenticated,
     info: RequestInfo,
     Path((reference, kind)): Path<(String, String)>,
     query: Query,
 ) -> Result<Response, ApiError> {
-    list_in(&app, &caller, info, &query, Scope::Collection(&reference), &kind).await
+    list_in(&state, &caller, info, &query, Scope::Collection(&reference), &kind).await
 }
 
 /// Reads an action.
@@ -174,12 +176,12 @@ pub(super) async fn list_of_collection(
     responses((status = 200, description = "The action", body = ActionDocument)),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn read(
-    State(app): State<Arc<App>>,
+    State(state): State<ActionState>,
     Authenticated(caller): Authenticated,
     Path((kind, id)): Path<(String, String)>,
     query: Query,
 ) -> Result<Json<ActionDocument>, ApiError> {
-    read_in(&app, &caller, &query, Scope::Account, &kind, &id).await
+    read_in(&state, &caller, &query, Scope::Account, &kind, &id).await
 }
 
 /// Reads an action of a Thng.
@@ -192,12 +194,12 @@ pub(super) async fn read(
     responses((status = 200, description = "The action", body = ActionDocument)),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn read_of_thng(
-    State(app): State<Arc<App>>,
+    State(state): State<ActionState>,
     Authenticated(caller): Authenticated,
     Path((reference, kind, id)): Path<(String, String, String)>,
     query: Query,
 ) -> Result<Json<ActionDocument>, ApiError> {
-    read_in(&app, &caller, &query, Scope::Thng(&reference), &kind, &id).await
+    read_in(&state, &caller, &query, Scope::Thng(&reference), &kind, &id).await
 }
 
 /// Reads an action of a product.
@@ -211,12 +213,12 @@ pub(super) async fn read_of_thng(
     responses((status = 200, description = "The action", body = ActionDocument)),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn read_of_product(
-    State(app): State<Arc<App>>,
+    State(state): State<ActionState>,
     Authenticated(caller): Authenticated,
     Path((reference, kind, id)): Path<(String, String, String)>,
     query: Query,
 ) -> Result<Json<ActionDocument>, ApiError> {
-    read_in(&app, &caller, &query, Scope::Product(&reference), &kind, &id).await
+    read_in(&state, &caller, &query, Scope::Product(&reference), &kind, &id).await
 }
 
 /// Reads an action of a collection.
@@ -230,30 +232,34 @@ pub(super) async fn read_of_product(
     responses((status = 200, description = "The action", body = ActionDocument)),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn read_of_collection(
-    State(app): State<Arc<App>>,
+    State(state): State<ActionState>,
     Authenticated(caller): Authenticated,
     Path((reference, kind, id)): Path<(String, String, String)>,
     query: Query,
 ) -> Result<Json<ActionDocument>, ApiError> {
-    read_in(&app, &caller, &query, Scope::Collection(&reference), &kind, &id).await
+    read_in(&state, &caller, &query, Scope::Collection(&reference), &kind, &id).await
 }
 
-pub(super) async fn list_in(
-    app: &App,
+/// A page of the actions of a scope.
+///
+/// # Errors
+/// A parameter is wrong, or the service refuses.
+pub async fn list_in(
+    state: &ActionState,
     actor: &Actor,
     info: RequestInfo,
     query: &Query,
     scope: Scope<'_>,
     kind: &str,
 ) -> Result<Response, ApiError> {
-    let listing = Listing::parse(app, actor, info, query, &ACTIONS)?;
-    let page = actions::list(&app.actions, actor, scope, kind, &listing.request).await?;
+    let listing = Listing::parse(state, actor, info, query, &ACTIONS)?;
+    let page = actions::list(&state, actor, scope, kind, &listing.request).await?;
     let shown = Shown { context: listing.with_context, scopes: listing.with_scopes };
-    Ok(listing.answer(app, page, |action| ActionDocument::new(action, shown)))
+    Ok(listing.answer(state, page, |action| ActionDocument::new(action, shown)))
 }
 
 async fn read_in(
-    app: &App,
+    state: &ActionState,
     actor: &Actor,
     query: &Query,
     scope: Scope<'_>,
@@ -268,6 +274,6 @@ async fn read_in(
     if !faults.is_empty() {
         return Err(ApiError::faults(Code::InvalidParameter, faults));
     }
-    let action = actions::read(&app.actions, actor, scope, kind, id).await?;
+    let action = actions::read(&state, actor, scope, kind, id).await?;
     Ok(Json(ActionDocument::new(action, shown)))
 }

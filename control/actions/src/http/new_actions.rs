@@ -1,6 +1,6 @@
 //! HTTP: creating and deleting actions.
 
-use std::{convert::Infallible, sync::Arc};
+use std::convert::Infallible;
 
 use axum::{
     Json,
@@ -28,7 +28,7 @@ use super::actions::{ActionDocument, Shown};
 use crate::{
     domain::{action_draft::Drafts, context::Origin},
     service::{
-        App,
+        ActionState,
         access::Caller,
         action_creation::{self, Circumstances},
         actions::{self, Scope},
@@ -73,8 +73,9 @@ pub(super) struct NewActionDocument {
 }
 
 /// Where a request came from, by its own account and that of its connection.
-pub(super) struct Sender {
-    pub(super) info: RequestInfo,
+pub struct Sender {
+    /// The request as a whole.
+    pub info: RequestInfo,
     user_agent: Option<String>,
     referer: Option<String>,
     language: Option<String>,
@@ -101,7 +102,9 @@ impl<S: Send + Sync> FromRequestParts<S> for Sender {
 }
 
 impl Sender {
-    pub(super) fn origin(&self) -> Origin<'_> {
+    /// The same, as the service takes it.
+    #[must_use]
+    pub fn origin(&self) -> Origin<'_> {
         Origin {
             ip: self.info.client,
             user_agent: self.user_agent.as_deref(),
@@ -120,14 +123,14 @@ impl Sender {
         body = ActionDocument)),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn create(
-    State(app): State<Arc<App>>,
+    State(state): State<ActionState>,
     Authenticated(caller): Authenticated,
     Path(kind): Path<String>,
     sender: Sender,
     query: Query,
     JsonBody(body): JsonBody,
 ) -> Result<Response, ApiError> {
-    create_in(&app, &caller, &sender, &query, Scope::Account, &kind, &body).await
+    create_in(&state, &caller, &sender, &query, Scope::Account, &kind, &body).await
 }
 
 /// Makes an action of a Thng, or several at once.
@@ -140,14 +143,14 @@ pub(super) async fn create(
         body = ActionDocument)),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn create_of_thng(
-    State(app): State<Arc<App>>,
+    State(state): State<ActionState>,
     Authenticated(caller): Authenticated,
     Path((reference, kind)): Path<(String, String)>,
     sender: Sender,
     query: Query,
     JsonBody(body): JsonBody,
 ) -> Result<Response, ApiError> {
-    create_in(&app, &caller, &sender, &query, Scope::Thng(&reference), &kind, &body).await
+    create_in(&state, &caller, &sender, &query, Scope::Thng(&reference), &kind, &body).await
 }
 
 /// Makes an action of a product, or several at once.
@@ -161,14 +164,14 @@ pub(super) async fn create_of_thng(
         body = ActionDocument)),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn create_of_product(
-    State(app): State<Arc<App>>,
+    State(state): State<ActionState>,
     Authenticated(caller): Authenticated,
     Path((reference, kind)): Path<(String, String)>,
     sender: Sender,
     query: Query,
     JsonBody(body): JsonBody,
 ) -> Result<Response, ApiError> {
-    create_in(&app, &caller, &sender, &query, Scope::Product(&reference), &kind, &body).await
+    create_in(&state, &caller, &sender, &query, Scope::Product(&reference), &kind, &body).await
 }
 
 /// Makes an action of a collection, or several at once.
@@ -182,18 +185,18 @@ pub(super) async fn create_of_product(
         body = ActionDocument)),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn create_of_collection(
-    State(app): State<Arc<App>>,
+    State(state): State<ActionState>,
     Authenticated(caller): Authenticated,
     Path((reference, kind)): Path<(String, String)>,
     sender: Sender,
     query: Query,
     JsonBody(body): JsonBody,
 ) -> Result<Response, ApiError> {
-    create_in(&app, &caller, &sender, &query, Scope::Collection(&reference), &kind, &body).await
+    create_in(&state, &caller, &sender, &query, Scope::Collection(&reference), &kind, &body).await
 }
 
 async fn create_in(
-    app: &App,
+    state: &ActionState,
     caller: &Caller,
     sender: &Sender,
     query: &Query,
@@ -207,7 +210,7 @@ async fn create_in(
         Drafts::One(draft) => (vec![*draft], false),
         Drafts::Many(drafts) => (drafts, true),
     };
-    let made = action_creation::create(&app.actions, caller, scope, kind, &drafts, around).await?;
+    let made = action_creation::create(&state, caller, scope, kind, &drafts, around).await?;
     let mut documents: Vec<ActionDocument> = made
         .into_iter()
         .map(|action| ActionDocument::new(action, Shown { context: true, scopes: false }))
@@ -231,11 +234,11 @@ async fn create_in(
     responses((status = 200, description = "Removed; the body is empty")),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn delete(
-    State(app): State<Arc<App>>,
+    State(state): State<ActionState>,
     Authenticated(caller): Authenticated,
     Path((kind, id)): Path<(String, String)>,
 ) -> Result<(), ApiError> {
-    Ok(actions::delete(&app.actions, &caller, Scope::Account, &kind, &id).await?)
+    Ok(actions::delete(&state, &caller, Scope::Account, &kind, &id).await?)
 }
 
 /// Removes an action of a Thng.
@@ -247,11 +250,11 @@ pub(super) async fn delete(
     responses((status = 200, description = "Removed; the body is empty")),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn delete_of_thng(
-    State(app): State<Arc<App>>,
+    State(state): State<ActionState>,
     Authenticated(caller): Authenticated,
     Path((reference, kind, id)): Path<(String, String, String)>,
 ) -> Result<(), ApiError> {
-    Ok(actions::delete(&app.actions, &caller, Scope::Thng(&reference), &kind, &id).await?)
+    Ok(actions::delete(&state, &caller, Scope::Thng(&reference), &kind, &id).await?)
 }
 
 /// Removes an action of a product.
@@ -263,11 +266,11 @@ pub(super) async fn delete_of_thng(
     responses((status = 200, description = "Removed; the body is empty")),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn delete_of_product(
-    State(app): State<Arc<App>>,
+    State(state): State<ActionState>,
     Authenticated(caller): Authenticated,
     Path((reference, kind, id)): Path<(String, String, String)>,
 ) -> Result<(), ApiError> {
-    Ok(actions::delete(&app.actions, &caller, Scope::Product(&reference), &kind, &id).await?)
+    Ok(actions::delete(&state, &caller, Scope::Product(&reference), &kind, &id).await?)
 }
 
 /// Removes an action of a collection.
@@ -279,9 +282,9 @@ pub(super) async fn delete_of_product(
     responses((status = 200, description = "Removed; the body is empty")),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn delete_of_collection(
-    State(app): State<Arc<App>>,
+    State(state): State<ActionState>,
     Authenticated(caller): Authenticated,
     Path((reference, kind, id)): Path<(String, String, String)>,
 ) -> Result<(), ApiError> {
-    Ok(actions::delete(&app.actions, &caller, Scope::Collection(&reference), &kind, &id).await?)
+    Ok(actions::delete(&state, &caller, Scope::Collection(&reference), &kind, &id).await?)
 }
