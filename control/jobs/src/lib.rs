@@ -4,6 +4,7 @@
 //! that ends it.
 
 pub mod domain;
+pub mod http;
 pub mod metrics;
 pub mod service;
 pub mod store;

@@ -165,6 +165,8 @@ fn body_of(operation: &str) -> Option<Value> {
         .or_else(|| ::catalog::http::bodies::of(operation))
         .or_else(|| ::redirects::http::bodies::of(operation))
         .or_else(|| ::actions::http::bodies::of(operation))
+        .or_else(|| ::commissioning::http::bodies::of(operation))
+        .or_else(|| ::jobs::http::bodies::of(operation))
         .or_else(|| bodies::of(operation))
 }
 

@@ -13,27 +13,21 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 use web::{known::name_unknown, once};
 
 use super::{
-    authentication, bulk, cases, commissioning, events, jobs, known::OPERATIONS, middleware, openapi,
-    reactions, service_info, sockets, state::RouterState, status, time, webhooks,
+    authentication, bulk, cases, events, known::OPERATIONS, middleware, openapi, reactions, service_info,
+    sockets, state::RouterState, status, time, webhooks,
 };
 use crate::{domain::limits::MAX_BODY_BYTES, service::App};
 
 /// The table: each line is one path with its operations.
 fn table() -> OpenApiRouter<RouterState> {
     OpenApiRouter::with_openapi(openapi::base())
+        .merge(::jobs::http::routes())
+        .merge(::commissioning::http::routes())
         .merge(::actions::http::routes())
         .merge(::redirects::http::routes())
         .merge(::catalog::http::routes())
         .merge(::tenants::http::routes())
         .routes(routes!(time::read))
-        .routes(routes!(commissioning::list_commissions, commissioning::commission))
-        .routes(routes!(commissioning::list_decommissions, commissioning::decommission))
-        .routes(routes!(commissioning::read_state))
-        .routes(routes!(commissioning::list_states))
-        .routes(routes!(jobs::list, jobs::create))
-        .routes(routes!(jobs::read))
-        .routes(routes!(jobs::logs))
-        .routes(routes!(jobs::cancel))
         .routes(routes!(events::stream))
         .routes(routes!(events::export))
         .routes(routes!(webhooks::list, webhooks::create, bulk::webhooks::update, bulk::webhooks::delete))

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use axum::extract::FromRef;
 use web::access::Access;
 
-use crate::service::{ActionState, App, Catalog, Core, EventState, Redirects, passwords::Passwords};
+use crate::service::{
+    ActionState, App, Catalog, Core, EventState, JobState, Redirects, passwords::Passwords,
+};
 
 /// The state of the router: subjects see their part of it only.
 #[derive(Clone)]
@@ -50,6 +52,12 @@ impl FromRef<RouterState> for Redirects {
 impl FromRef<RouterState> for ActionState {
     fn from_ref(state: &RouterState) -> Self {
         state.0.actions.clone()
+    }
+}
+
+impl FromRef<RouterState> for Arc<JobState> {
+    fn from_ref(state: &RouterState) -> Self {
+        state.0.jobs.clone()
     }
 }
 

@@ -1,77 +1,278 @@
-//! Request bodies: one `requestBody` for each operation id.
-
-mod items;
+//! Request bodies of commissioning and assessment.
 
 use serde_json::{Value, json};
 use web::bodies::{
-    AN_ID, Body, boolean, formatted, location, millis, open_object, request, scopes, text, texts,
+    self, AN_ID, Body, ID, boolean, formatted, millis, open_object, optional, position, scopes, text, value,
 };
 
-use crate::domain::{
-    job_input::{MAX_ENTRY, MAX_LISTED},
-    limits::{MAX_KEY, MAX_TAG},
+use crate::{
+    domain::{
+        action_names::TriggerType,
+        assessment::settings::{MAX_ALLOWED, MAX_COUNTRIES, MAX_ORDERS},
+        case::{CaseStatus, MAX_REASON},
+        commissioning_body::MAX_TEXT,
+        limits::{MAX_NAME, MAX_TAG, MAX_URL},
+        webhook::{self, MAX_OVERLAP_MS},
+    },
+    service::assessment::replay::{MAX_APPLIED, MAX_THNGS},
 };
 
-/// The body of an operation, if it is known here.
+/// The body of an operation, if it is one of these.
 pub(super) fn of(operation: &str) -> Option<Value> {
     Some(match operation {
-        "createActionJob" => action_job(),
-        _ => return items::of(operation),
+        "authenticate" => trigger(),
+        "replaceAssessmentSettings" => assessment_settings(),
+        "replayAssessments" => replay(),
+        "decideCase" => decision(),
+        "createWebhook" => webhook(true),
+        "updateWebhook" | "update-webhooks" => webhook(false),
+        "rotateWebhookSecret" => Body::new("How long the others sign on")
+            .may("overlap", json!({"type": "integer", "minimum": 0, "maximum": MAX_OVERLAP_MS}))
+            .like("overlap", 86_400_000)
+            .done(),
+        "redeliverWebhookEvents" => Body::new("The range")
+            .may("from", millis())
+            .may("to", millis())
+            .may("status", json!({"type": "string", "enum": ["dead", "delivered"]}))
+            .like("from", 1_767_225_600_000_i64)
+            .like("status", "dead")
+            .done(),
+        "createReaction" => reaction(true),
+        "updateReaction" | "update-reactions" => reaction(false),
+        _ => return None,
     })
 }
 
-fn action_job() -> Value {
-    let mut template = Body::new("")
+/// A reaction; what its effect names must be there.
+fn reaction(is_create: bool) -> Value {
+    let kind = formatted("event-type", "A type or family of events.");
+    let named = |name: &str| json!({"type": "string", "const": name});
+    let id = formatted("webhook-id", "Id of a webhook of the account.");
+    let calls = Body::new("").must("type", named("webhook")).must("webhook", id).schema();
+    let key = json!({"type": "string", "minLength": 1, "maxLength": 128, "pattern": "^[^~\\u0000][^\\u0000]*$",
+        "description": "At most 128 characters in lower case; none that begins with `~`."});
+    let of = || {
+        json!({"type": "string", "enum": ["either", "thng", "product"],
+        "description": "Of what the event is about; instead of it, `thng` or `product` names one."})
+    };
+    let path = formatted("event-path", "Where the event has the value, such as `context.city`.");
+    let sets = |name: &'static str, schema: Value| {
+        let body = Body::new("").must("type", named("property")).must("key", key.clone());
+        let mut schema = body.must(name, schema).may("of", of()).schema();
+        let others = if name == "value" { "from" } else { "value" };
+        for other in [others, "thng", "product"] {
+            schema["properties"][other] = json!({"type": "null"});
+        }
+        schema
+    };
+    let action = Body::new("")
         .must("type", formatted("action-type", "A type that a request may create."))
-        .may("product", formatted("product-id", "The product of each Thng, if any is named."))
-        .may("collection", formatted("collection-id", "Id of a collection of the account."))
+        .may("thng", formatted("thng-id", "Instead of what the event is about."))
+        .may("tags", bodies::texts(MAX_TAG))
+        .may("customFields", open_object("The caller's own members."))
+        .may("identifiers", bodies::identifiers())
         .may("scopes", scopes())
         .may("timestamp", millis())
-        .may("location", location())
-        .may("tags", texts(MAX_TAG))
-        .may("customFields", open_object("The caller's own members: at most 64 KiB, 16 levels deep."))
         .schema();
-    // The input names the Thngs.
-    for other in ["thng", "identifiers"] {
-        template["properties"][other] = json!({"type": "null"});
+    let mut action = action;
+    for other in ["product", "collection", "location"] {
+        action["properties"][other] = json!({"type": "null"});
     }
-    let word = |words: &[&str]| json!({"type": "string", "enum": words});
-    let ids =
-        |max: usize| json!({"type": "array", "minItems": 1, "maxItems": max, "items": text(1, MAX_ENTRY)});
-    let input = |more: &dyn Fn(Body) -> Body| {
-        let named = |body: Body, kinds: &[&str]| more(body.must("contentType", word(kinds))).schema();
-        json!({"anyOf": [
-            named(Body::new(""), &["PLATFORM_IDS", "EVRYTHNG_IDS", "EXTERNAL_IDS", "SHORT_IDS"]),
-            named(Body::new("").must("key", text(1, MAX_KEY)), &["EXTERNAL_IDS"]),
-            named(
-                Body::new("").must("shortDomain", formatted("short-domain", "A short domain of the account.")),
-                &["SHORT_IDS"],
-            ),
-        ]})
-    };
-    // A key or domain is for its own kind of id only: what has none of both is the first form.
-    let list = input(&|body| body.must("type", word(&["LIST"])).must("payload", ids(MAX_LISTED)));
-    let location = formatted("file-url", "`contentUrl` of a file of the account.");
-    let file = input(&|body| {
-        let body = body.must("type", word(&["FILE"])).must("format", word(&["CSV", "ZIP"]));
-        body.must("location", location.clone())
+    let makes = Body::new("").must("type", named("action")).must("action", action).schema();
+    let effect = json!({"anyOf": [calls, sets("value", value()), sets("from", path), makes],
+        "description": "To send the event to a webhook, to set a property to a value or to what the event has, or to \
+            create an action."});
+    let body = Body::new("A reaction").named(is_create, "Note the city").described();
+    let body = if is_create { body.must("effect", effect) } else { body.may("effect", effect) };
+    body.may("types", json!({"type": "array", "maxItems": webhook::LIMITS.0, "items": kind}))
+        .may("match", formatted("event-match", "A filter of events."))
+        .may("status", json!({"type": "string", "enum": ["active", "disabled"]}))
+        .like("types", json!(["action.implicitScans"]))
+        .like("match", "context.countryCode=DE")
+        .like("effect", json!({"type": "property", "key": "last_city", "from": "context.city"}))
+        .done()
+}
+
+/// A webhook; its URL must lead to a public host.
+fn webhook(is_create: bool) -> Value {
+    let (most, longest) = webhook::LIMITS;
+    let url = json!({"type": "string", "format": "webhook-url", "maxLength": longest,
+        "description": "An `https` URL of a public host without a user name."});
+    let body = Body::new("A webhook").named(is_create, "Warehouse").described();
+    let body = if is_create { body.must("url", url) } else { body.may("url", url) };
+    let kind = formatted("event-type", "A type or family of events.");
+    body.may("types", json!({"type": "array", "maxItems": most, "items": kind}))
+        .may("match", formatted("event-match", "A filter of events."))
+        .may("ordered", boolean())
+        .may("status", json!({"type": "string", "enum": ["active", "paused", "disabled"]}))
+        .like("url", "https://example.com/hooks/waymark")
+        .like("types", json!(["action.implicitScans", "job"]))
+        .like("match", "context.countryCode=DE")
+        .done()
+}
+
+/// The action that asks for an assessment.
+fn trigger() -> Value {
+    let degrees = |limit: i32| json!({"type": "number", "minimum": -limit, "maximum": limit});
+    let mut point = Body::new("")
+        .must("latitude", degrees(90))
+        .must("longitude", degrees(180))
+        .must("position", position())
+        .schema();
+    point["propertyNames"] = json!({"enum": ["latitude", "longitude", "position"]});
+    point["description"] = json!(
+        "The three name one point, to 0.0001 degrees. May be left out unless \
+        `locationSource` is `sensor` and the stored action has none."
+    );
+    let mut custom = open_object("The caller's own members, of which some are evidence.");
+    custom["properties"] = json!({
+        "inspectedProductMatch": {"enum": ["yes", "no", null]},
+        "requestSource": optional(text(0, 121)),
+        "requestUser": optional(text(0, MAX_NAME)),
+        "requestUserName": optional(text(0, MAX_NAME)),
+        "scanValue": optional(text(0, MAX_URL)),
+        "watermark": optional(text(0, 1_024)),
+        "markings": optional(json!({"type": "array", "maxItems": 100, "items": text(0, MAX_NAME)})),
     });
-    let option = Body::new("")
-        .must("type", word(&["SINGLE_RESOURCE_NOTIFICATION", "SINGLE_RESOURCE_REACTIONS"]))
-        .must("enabled", boolean())
-        .schema();
-    let schema = Body::new("")
-        .may("type", word(&["ACTION_CREATION"]))
-        .must("payload", template)
-        .must("target", word(&["THNGS"]))
-        .must("input", json!({"anyOf": [list, file]}))
-        .may("options", json!({"type": "array", "maxItems": 1, "items": option}))
-        .schema();
-    let example = json!({"payload": {"type": "scans", "tags": ["summer"]}, "target": "THNGS",
-        "input": {"type": "LIST", "contentType": "PLATFORM_IDS", "payload": [AN_ID]},
-        "options": [{"type": "SINGLE_RESOURCE_NOTIFICATION", "enabled": true}]});
-    let meaning = "The template of the actions, without a Thng, and where the Thngs are named. For more than 5,000 \
-        ids the input is `{\"type\": \"FILE\", \"format\": \"CSV\" or \"ZIP\", \"location\": contentUrl of a file}`. \
-        `key` is for EXTERNAL_IDS only, `shortDomain` for SHORT_IDS";
-    request(meaning, schema, example)
+    let types = TriggerType::ALL.map(TriggerType::as_str);
+    Body::new("The action as it was recorded for the scan")
+        .must("id", json!({"type": "string", "pattern": ID}))
+        .may(
+            "type",
+            json!({"type": "string", "enum": types,
+            "description": "May be left out where `id` is that of a stored action, which has it."}),
+        )
+        .may(
+            "locationSource",
+            json!({"type": "string", "enum": ["geoIp", "sensor", "unknown"],
+            "description": "May be left out where `id` is that of a stored action."}),
+        )
+        .may("location", point)
+        .may("thng", json!({"type": "string", "description": "What is no id gives a result, too."}))
+        .may("createdAt", millis())
+        .may("timestamp", millis())
+        .may("customFields", custom)
+        .like("id", AN_ID)
+        .like("type", "scans")
+        .like("locationSource", "sensor")
+        .like("thng", AN_ID)
+        .like(
+            "location",
+            json!({"latitude": 47.37, "longitude": 8.54,
+            "position": {"type": "Point", "coordinates": [8.54, 47.37]}}),
+        )
+        .done()
+}
+
+/// Which Things are judged again, and what to set over their settings.
+fn replay() -> Value {
+    let thng = || formatted("thng-id", "Id or `<key>:<value>` of a Thng of the account.");
+    let product = || {
+        formatted("product-id", "Its newest 100 Thngs; id or `<key>:<value>` of a product of the account.")
+    };
+    let many = |most: usize| json!({"type": "array", "minItems": 1, "maxItems": most, "items": thng()});
+    let body = Body::new("One of `thng`, `thngs` and `product`, and what to set over the settings")
+        .may("thng", thng())
+        .may("thngs", many(MAX_THNGS))
+        .may("product", product())
+        .may("settings", overrides(Body::new("")).schema())
+        .may("apply", boolean())
+        .like("thng", AN_ID)
+        .like("settings", json!({"duplicatePoints": 10}));
+    let none = json!({"type": "null"});
+    // What is applied are the settings that are stored.
+    let alone =
+        [("apply", json!({"enum": [false, null]}), MAX_THNGS), ("settings", none.clone(), MAX_APPLIED)];
+    let forms = alone.into_iter().flat_map(|(other, value, most)| {
+        let named = [("thng", thng()), ("thngs", many(most)), ("product", product())];
+        let none = none.clone();
+        named.map(|(name, schema)| {
+            let mut members = json!({"thng": none, "thngs": none, "product": none});
+            members[name] = schema;
+            members[other] = value.clone();
+            json!({"required": [name], "properties": members})
+        })
+    });
+    one_of(body, forms.collect())
+}
+
+/// A decision on a case.
+fn decision() -> Value {
+    let body = Body::new("The decision")
+        .must("status", json!({"type": "string", "enum": CaseStatus::ALL.map(CaseStatus::as_str)}))
+        .may("reason", text(1, MAX_REASON))
+        .may("display", boolean())
+        .may("version", json!({"type": "integer", "minimum": 1, "maximum": i64::MAX}))
+        .like("status", "dismissed")
+        .like("reason", "It hangs in our shop window.")
+        .like("display", true);
+    let of = |status: &str, rest: Value| {
+        let mut members = json!({"status": {"type": "string", "const": status}});
+        members["display"] = rest;
+        json!({"properties": members})
+    };
+    let no_display = || json!({"enum": [false, null]});
+    let reasoned = |mut schema: Value| {
+        schema["required"] = json!(["reason"]);
+        schema["properties"]["reason"] = json!({"type": "string"});
+        schema
+    };
+    let any_display = json!({"type": ["boolean", "null"]});
+    one_of(
+        body,
+        vec![
+            of("open", no_display()),
+            reasoned(of("confirmed", no_display())),
+            reasoned(of("dismissed", any_display)),
+        ],
+    )
+}
+
+/// A body that meets one of several schemas, too.
+fn one_of(body: Body, schemas: Vec<Value>) -> Value {
+    let mut request = body.done();
+    request["content"]["application/json"]["schema"]["anyOf"] = Value::Array(schemas);
+    request
+}
+
+fn assessment_settings() -> Value {
+    overrides(Body::new("The whole settings; what is left out is left to the owner above"))
+        .like("requireCommissioning", true)
+        .like("allowedNetworks", json!(["192.0.2.0/24"]))
+        .done()
+}
+
+/// The members of settings of assessment.
+fn overrides(body: Body) -> Body {
+    let whole = |min: u32, max: u32| json!({"type": "integer", "minimum": min, "maximum": max});
+    let km = || json!({"type": "number", "minimum": 0, "maximum": 20_016});
+    let types = TriggerType::ALL.map(TriggerType::as_str);
+    let list = |items: Value, most: usize| json!({"type": "array", "maxItems": most, "items": items});
+    let place = json!({"type": "object", "required": ["latitude", "longitude", "radiusKm"], "properties": {
+        "latitude": {"type": "number", "minimum": -90, "maximum": 90},
+        "longitude": {"type": "number", "minimum": -180, "maximum": 180},
+        "radiusKm": {"type": "number", "minimum": 0, "maximum": 1_000}}});
+    let network = formatted("network", "An address and a length, such as `192.0.2.0/24`.");
+    let markets = list(json!({"type": "string", "pattern": "^[A-Za-z]{2}$"}), MAX_COUNTRIES);
+    body.may("requireCommissioning", boolean())
+        .may("diversionMode", json!({"type": "string", "enum": ["profile", "trigger"]}))
+        .may("regionsThreshold", whole(0, 1_000))
+        .may("regionShareThreshold", json!({"type": "number", "minimum": 0, "maximum": 1}))
+        .may("geoIpSpreadThreshold", km())
+        .may("sensorSpreadThreshold", km())
+        .may("userAgentsThreshold", whole(0, 1_000))
+        .may("scanThreshold", whole(0, 64))
+        .may("spreadOutlierThreshold", km())
+        .may("maxObservedScans", whole(1, 64))
+        .may("duplicatePoints", whole(1, 100))
+        .may("suspectedPoints", whole(1, 100))
+        .may("evidenceTypes", list(json!({"type": "string", "enum": types}), 5))
+        .may("allowedNetworks", list(network, MAX_ALLOWED))
+        .may("allowedPlaces", list(place, MAX_ALLOWED))
+        .may(
+            "purchaseOrders",
+            json!({"type": "object", "maxProperties": MAX_ORDERS,
+            "propertyNames": {"minLength": 1, "maxLength": MAX_TEXT, "pattern": bodies::NO_NUL},
+            "additionalProperties": markets, "description": "Permitted countries by purchase order."}),
+        )
 }

@@ -29,7 +29,7 @@ use crate::{
         listing::{JOB_LOGS, JOBS},
         scopes::Scopes,
     },
-    service::{App, jobs},
+    service::{JobState, jobs},
 };
 
 /// A state that a job came into.
@@ -194,15 +194,15 @@ impl From<JobLog> for JobLogEntryDocument {
     responses((status = 200, description = "One page", body = [ActionJobDocument])),
     extensions(("x-maturity" = json!("Stable"))))]
 pub(super) async fn list(
-    State(app): State<Arc<App>>,
+    State(state): State<Arc<JobState>>,
     Authenticated(caller): Authenticated,
     info: RequestInfo,
     query: Query,
 ) -> Result<Response, ApiError> {
-    let listing = Listing::parse(&app, &caller, info, &query, &JOBS)?;
-    let page = jobs::list(&app.jobs, &caller, &listing.request).await?;
+    let listing = Listing::parse(&state, &caller, info, &query, &JOBS)?;
+    let page = jobs::list(&state, &caller, &listing.request).await?;
     let page = page.try_map(|job| document(job, listing.with_scopes))?;
-    Ok(listing.answer(&app, page, |document| document))
+    Ok(listing.answer(&state, page, |document| document))
 }
 
 /// Creates actions on many Thngs, in the background.
@@ -212,14 +212,14 @@ pub(super) async fn list(
     responses((status = 202, description = "Accepted; the body is empty, `Location` is the job's")),
     extensions(("x-maturity" = json!("Stable"))))]
 pub(super) async fn create(
-    State(app): State<Arc<App>>,
+    State(state): State<Arc<JobState>>,
     Authenticated(caller): Authenticated,
     info: RequestInfo,
     query: Query,
     JsonBody(body): JsonBody,
 ) -> Result<Response, ApiError> {
     let draft = JobDraft::parse(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
-    let id = jobs::submit(&app.jobs, &caller, draft, &info.base, query.find("project")).await?;
+    let id = jobs::submit(&state, &caller, draft, &info.base, query.find("project")).await?;
     let location = format!("{}{}/{id}", info.base, info.original_path);
     Ok((StatusCode::ACCEPTED, [(header::LOCATION, location)]).into_response())
 }
@@ -230,11 +230,11 @@ pub(super) async fn create(
     responses((status = 200, description = "The job", body = ActionJobDocument)),
     extensions(("x-maturity" = json!("Stable"))))]
 pub(super) async fn read(
-    State(app): State<Arc<App>>,
+    State(state): State<Arc<JobState>>,
     Authenticated(caller): Authenticated,
     Path(id): Path<String>,
 ) -> Result<Json<ActionJobDocument>, ApiError> {
-    Ok(Json(document(jobs::read(&app.jobs, &caller, &id).await?, false)?))
+    Ok(Json(document(jobs::read(&state, &caller, &id).await?, false)?))
 }
 
 /// Lists the operations of a job that failed, newest first.
@@ -245,17 +245,17 @@ pub(super) async fn read(
     responses((status = 200, description = "One page", body = [JobLogEntryDocument])),
     extensions(("x-maturity" = json!("Stable"))))]
 pub(super) async fn logs(
-    State(app): State<Arc<App>>,
+    State(state): State<Arc<JobState>>,
     Authenticated(caller): Authenticated,
     Path(id): Path<String>,
     info: RequestInfo,
     query: Query,
 ) -> Result<Response, ApiError> {
-    let mut listing = Listing::parse(&app, &caller, info, &query, &JOB_LOGS)?;
+    let mut listing = Listing::parse(&state, &caller, info, &query, &JOB_LOGS)?;
     // Entries have no ids.
     listing.request.ids = None;
-    let page = jobs::logs(&app.jobs, &caller, &id, &listing.request).await?;
-    Ok(listing.answer(&app, page, JobLogEntryDocument::from))
+    let page = jobs::logs(&state, &caller, &id, &listing.request).await?;
+    Ok(listing.answer(&state, page, JobLogEntryDocument::from))
 }
 
 /// Asks for the end of a job; what it created stays.
@@ -265,11 +265,11 @@ pub(super) async fn logs(
         (status = 409, description = "The job has ended")),
     extensions(("x-maturity" = json!("Stable"))))]
 pub(super) async fn cancel(
-    State(app): State<Arc<App>>,
+    State(state): State<Arc<JobState>>,
     Authenticated(caller): Authenticated,
     Path(id): Path<String>,
 ) -> Result<StatusCode, ApiError> {
-    jobs::cancel(&app.jobs, &caller, &id).await?;
+    jobs::cancel(&state, &caller, &id).await?;
     Ok(StatusCode::ACCEPTED)
 }
 

@@ -1,7 +1,5 @@
 //! HTTP: commissioning.
 
-use std::sync::Arc;
-
 use actions::http::{ActionDocument, Sender, Shown, list_in};
 use axum::{Json, extract::State, response::Response};
 use serde::{Deserialize, Serialize};
@@ -19,7 +17,7 @@ use web::{
 
 use crate::{
     domain::commissioning_body::{CommissionDraft, PRODUCT_KEY, StepDraft, THNG_KEY, parse_pairs},
-    service::{App, actions::Scope, commissioning as service, commissioning::Stands},
+    service::{ActionState, actions::Scope, commissioning as service, commissioning::Stands},
 };
 
 /// What a commission says; `product` is left out of a decommission.
@@ -79,14 +77,14 @@ pub(super) struct PairStateDocument {
         body = ActionDocument)),
     extensions(("x-maturity" = json!("Beta"))))]
 pub(super) async fn commission(
-    State(app): State<Arc<App>>,
+    State(state): State<ActionState>,
     Authenticated(caller): Authenticated,
     Path(thng): Path<String>,
     sender: Sender,
     JsonBody(body): JsonBody,
 ) -> Result<Response, ApiError> {
     let draft = CommissionDraft::parse(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
-    let action = service::commission(&app.actions, &caller, &thng, &draft, sender.origin()).await?;
+    let action = service::commission(&state, &caller, &thng, &draft, sender.origin()).await?;
     let document = ActionDocument::new(action, Shown { context: true, scopes: false });
     let id = document.id().to_owned();
     Ok(created(&sender.info, &id, document))
@@ -100,14 +98,14 @@ pub(super) async fn commission(
         body = ActionDocument)),
     extensions(("x-maturity" = json!("Beta"))))]
 pub(super) async fn decommission(
-    State(app): State<Arc<App>>,
+    State(state): State<ActionState>,
     Authenticated(caller): Authenticated,
     Path(thng): Path<String>,
     sender: Sender,
     JsonBody(body): JsonBody,
 ) -> Result<Json<ActionDocument>, ApiError> {
     let draft = StepDraft::parse(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
-    let action = service::decommission(&app.actions, &caller, &thng, &draft, sender.origin()).await?;
+    let action = service::decommission(&state, &caller, &thng, &draft, sender.origin()).await?;
     Ok(Json(ActionDocument::new(action, Shown { context: true, scopes: false })))
 }
 
@@ -117,11 +115,11 @@ pub(super) async fn decommission(
     responses((status = 200, description = "The state", body = CommissionStateDocument)),
     extensions(("x-maturity" = json!("Beta"))))]
 pub(super) async fn read_state(
-    State(app): State<Arc<App>>,
+    State(state): State<ActionState>,
     Authenticated(caller): Authenticated,
     Path(thng): Path<String>,
 ) -> Result<Json<CommissionStateDocument>, ApiError> {
-    Ok(Json(service::read_state(&app.actions, &caller, &thng).await?.into()))
+    Ok(Json(service::read_state(&state, &caller, &thng).await?.into()))
 }
 
 /// Reads the states of up to 1,000 pairs of a Thng and a product, in the order in which they are asked for.
@@ -131,12 +129,12 @@ pub(super) async fn read_state(
         `not_commissioned`", body = [PairStateDocument])),
     extensions(("x-maturity" = json!("Stable"))))]
 pub(super) async fn list_states(
-    State(app): State<Arc<App>>,
+    State(state): State<ActionState>,
     Authenticated(caller): Authenticated,
     JsonBody(body): JsonBody,
 ) -> Result<Json<Vec<PairStateDocument>>, ApiError> {
     let pairs = parse_pairs(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
-    let states = service::list_states(&app.actions, &caller, &pairs).await?;
+    let states = service::list_states(&state, &caller, &pairs).await?;
     let documents = pairs.into_iter().zip(states).map(|(pair, stands)| PairStateDocument {
         thng_identifier: format!("{THNG_KEY}:{}", pair.thng),
         product_identifier: format!("{PRODUCT_KEY}:{}", pair.product),
@@ -153,13 +151,13 @@ pub(super) async fn list_states(
     responses((status = 200, description = "One page", body = [ActionDocument])),
     extensions(("x-maturity" = json!("Beta"))))]
 pub(super) async fn list_commissions(
-    State(app): State<Arc<App>>,
+    State(state): State<ActionState>,
     Authenticated(caller): Authenticated,
     info: RequestInfo,
     Path(thng): Path<String>,
     query: Query,
 ) -> Result<Response, ApiError> {
-    list_in(&app.actions, &caller, info, &query, Scope::Thng(&thng), "commissions").await
+    list_in(&state, &caller, info, &query, Scope::Thng(&thng), "commissions").await
 }
 
 /// Lists the decommissions of a Thng.
@@ -170,11 +168,11 @@ pub(super) async fn list_commissions(
     responses((status = 200, description = "One page", body = [ActionDocument])),
     extensions(("x-maturity" = json!("Beta"))))]
 pub(super) async fn list_decommissions(
-    State(app): State<Arc<App>>,
+    State(state): State<ActionState>,
     Authenticated(caller): Authenticated,
     info: RequestInfo,
     Path(thng): Path<String>,
     query: Query,
 ) -> Result<Response, ApiError> {
-    list_in(&app.actions, &caller, info, &query, Scope::Thng(&thng), "decommissions").await
+    list_in(&state, &caller, info, &query, Scope::Thng(&thng), "decommissions").await
 }

@@ -1,0 +1,28 @@
+//! HTTP: jobs and their logs.
+//!
+//! Each handler extracts, calls one service function and answers.
+
+pub mod bodies;
+mod jobs;
+
+use std::sync::Arc;
+
+use axum::extract::FromRef;
+use utoipa_axum::{router::OpenApiRouter, routes};
+use web::access::Access;
+
+use crate::service::JobState;
+
+/// The routes: each line is one path with its operations.
+pub fn routes<S>() -> OpenApiRouter<S>
+where
+    S: Clone + Send + Sync + 'static,
+    Access: FromRef<S>,
+    Arc<JobState>: FromRef<S>,
+{
+    OpenApiRouter::new()
+        .routes(routes!(jobs::list, jobs::create))
+        .routes(routes!(jobs::read))
+        .routes(routes!(jobs::logs))
+        .routes(routes!(jobs::cancel))
+}
