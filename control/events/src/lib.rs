@@ -8,6 +8,7 @@ mod dispatch;
 pub mod domain;
 pub mod egress;
 pub mod feed;
+pub mod http;
 pub mod live;
 pub mod messages;
 pub mod metrics;

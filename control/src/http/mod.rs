@@ -6,28 +6,22 @@
 mod admin;
 mod authentication;
 mod authentication_result;
-mod bulk;
 mod busy;
 mod cases;
 mod client;
 mod cors;
 mod docs;
-mod events;
-mod followers;
 mod guides;
 pub mod internal;
 mod known;
 mod middleware;
 mod openapi;
-mod reactions;
 mod router;
 mod serve;
 mod service_info;
-mod sockets;
 mod state;
 mod status;
 mod time;
-mod webhooks;
 
 pub(crate) use known::remove_unknown;
 

@@ -167,6 +167,7 @@ fn body_of(operation: &str) -> Option<Value> {
         .or_else(|| ::actions::http::bodies::of(operation))
         .or_else(|| ::commissioning::http::bodies::of(operation))
         .or_else(|| ::jobs::http::bodies::of(operation))
+        .or_else(|| ::events::http::bodies::of(operation))
         .or_else(|| bodies::of(operation))
 }
 

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use ::events::http::sockets::{self, Sockets};
 use axum::{
     Router,
     extract::DefaultBodyLimit,
@@ -13,14 +14,15 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 use web::{known::name_unknown, once};
 
 use super::{
-    authentication, bulk, cases, events, known::OPERATIONS, middleware, openapi, reactions, service_info,
-    sockets, state::RouterState, status, time, webhooks,
+    authentication, cases, known::OPERATIONS, middleware, openapi, service_info, state::RouterState, status,
+    time,
 };
 use crate::{domain::limits::MAX_BODY_BYTES, service::App};
 
 /// The table: each line is one path with its operations.
 fn table() -> OpenApiRouter<RouterState> {
     OpenApiRouter::with_openapi(openapi::base())
+        .merge(::events::http::routes())
         .merge(::jobs::http::routes())
         .merge(::commissioning::http::routes())
         .merge(::actions::http::routes())
@@ -28,17 +30,6 @@ fn table() -> OpenApiRouter<RouterState> {
         .merge(::catalog::http::routes())
         .merge(::tenants::http::routes())
         .routes(routes!(time::read))
-        .routes(routes!(events::stream))
-        .routes(routes!(events::export))
-        .routes(routes!(webhooks::list, webhooks::create, bulk::webhooks::update, bulk::webhooks::delete))
-        .routes(routes!(webhooks::read, webhooks::update, webhooks::delete))
-        .routes(routes!(webhooks::list_secrets, webhooks::rotate))
-        .routes(routes!(webhooks::ping))
-        .routes(routes!(webhooks::deliveries))
-        .routes(routes!(webhooks::send_again))
-        .routes(routes!(webhooks::send_range_again))
-        .routes(routes!(reactions::list, reactions::create, bulk::reactions::update, bulk::reactions::delete))
-        .routes(routes!(reactions::read, reactions::update, reactions::delete))
         .routes(routes!(authentication::authenticate))
         .routes(routes!(authentication::read_settings, authentication::replace_settings))
         .routes(routes!(authentication::replay))
@@ -60,7 +51,7 @@ pub fn router(app: Arc<App>) -> Router {
         // Inside the next layer, so that a stored response keeps its `X-Ignored`.
         .layer(from_fn_with_state(&*OPERATIONS, name_unknown))
         .layer(from_fn_with_state(creates, once::once))
-        .layer(from_fn_with_state(state.clone(), sockets::open))
+        .layer(from_fn_with_state(Sockets(app.broker.clone()), sockets::open))
         .layer(DefaultBodyLimit::max(MAX_BODY_BYTES))
         .with_state(state);
     // The prefix is cut before routing: the outer router has no routes, only the layer.

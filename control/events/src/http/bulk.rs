@@ -21,7 +21,7 @@ web::bulk!(
     "Events",
     "webhooks",
     "Beta",
-    |app, body| { parse_webhook(app, body, Purpose::Update) }
+    |state, body| { parse_webhook(state, body, Purpose::Update) }
 );
 web::bulk!(
     Arc<EventState>,

@@ -32,7 +32,7 @@ use crate::{
         property::MAX_TIME_MS,
         webhook::{Webhook, WebhookChange},
     },
-    service::{App, EventState, webhooks as service, webhooks::Secret},
+    service::{EventState, webhooks as service, webhooks::Secret},
     store::webhook_messages::{Delivery, Range, tries},
 };
 
@@ -224,8 +224,8 @@ pub(super) async fn list(all: All) -> Result<Response, ApiError> {
     responses((status = 201, description = "The webhook", body = WebhookDocument)),
     extensions(("x-maturity" = json!("Beta"))))]
 pub(super) async fn create(all: All, JsonBody(body): JsonBody) -> Result<Response, ApiError> {
-    let change = parse(&all.app.events, &body, Purpose::Create)?;
-    let webhook = service::create(&all.app.events, &all.caller, change, all.query.find("project")).await?;
+    let change = parse(&all.state, &body, Purpose::Create)?;
+    let webhook = service::create(&all.state, &all.caller, change, all.query.find("project")).await?;
     let id = webhook.id;
     Ok(created(&all.info, id.as_str(), WebhookDocument::from(webhook)))
 }
@@ -246,8 +246,8 @@ pub(super) async fn read(one: One) -> Result<Json<WebhookDocument>, ApiError> {
     responses((status = 200, description = "The whole webhook", body = WebhookDocument)),
     extensions(("x-maturity" = json!("Beta"))))]
 pub(super) async fn update(one: One, JsonBody(body): JsonBody) -> Result<Json<WebhookDocument>, ApiError> {
-    let change = parse(&one.app.events, &body, Purpose::Update)?;
-    Ok(Json(service::update(&one.app.events, &one.caller, &one.id, change).await?.into()))
+    let change = parse(&one.state, &body, Purpose::Update)?;
+    Ok(Json(service::update(&one.state, &one.caller, &one.id, change).await?.into()))
 }
 
 pub(super) fn parse(state: &EventState, body: &Value, purpose: Purpose) -> Result<WebhookChange, ApiError> {
@@ -270,7 +270,7 @@ pub(super) async fn delete(one: One) -> Result<(), ApiError> {
     responses((status = 200, description = "The secrets", body = [WebhookSecretDocument])),
     extensions(("x-maturity" = json!("Beta"))))]
 pub(super) async fn list_secrets(one: One) -> Result<Json<Vec<WebhookSecretDocument>>, ApiError> {
-    let secrets = service::list_secrets(&one.app.events, &one.caller, &one.id).await?;
+    let secrets = service::list_secrets(&one.state, &one.caller, &one.id).await?;
     Ok(Json(secrets.into_iter().map(WebhookSecretDocument::from).collect()))
 }
 
@@ -283,7 +283,7 @@ pub(super) async fn list_secrets(one: One) -> Result<Json<Vec<WebhookSecretDocum
 pub(super) async fn rotate(one: One, JsonBody(body): JsonBody) -> Result<Response, ApiError> {
     let overlap =
         members(&body, |members| members.typed("overlap", "a whole number of milliseconds", integer))?;
-    let secrets = service::rotate(&one.app.events, &one.caller, &one.id, overlap).await?;
+    let secrets = service::rotate(&one.state, &one.caller, &one.id, overlap).await?;
     let secrets: Vec<_> = secrets.into_iter().map(WebhookSecretDocument::from).collect();
     Ok((StatusCode::CREATED, Json(secrets)).into_response())
 }
@@ -294,7 +294,7 @@ pub(super) async fn rotate(one: One, JsonBody(body): JsonBody) -> Result<Respons
     responses((status = 200, description = "What came of it", body = WebhookPingDocument)),
     extensions(("x-maturity" = json!("Beta"))))]
 pub(super) async fn ping(one: One) -> Result<Json<WebhookPingDocument>, ApiError> {
-    Ok(Json(match service::ping(&one.app.events, &one.caller, &one.id).await? {
+    Ok(Json(match service::ping(&one.state, &one.caller, &one.id).await? {
         Ok(answer) => WebhookPingDocument {
             delivered: (200..300).contains(&answer.status),
             http_status: Some(answer.status),
@@ -319,17 +319,17 @@ pub(super) async fn ping(one: One) -> Result<Json<WebhookPingDocument>, ApiError
     responses((status = 200, description = "One page", body = [WebhookDeliveryDocument])),
     extensions(("x-maturity" = json!("Beta"))))]
 pub(super) async fn deliveries(
-    State(app): State<Arc<App>>,
+    State(state): State<Arc<EventState>>,
     Authenticated(caller): Authenticated,
     Path(id): Path<String>,
     info: RequestInfo,
     query: Query,
 ) -> Result<Response, ApiError> {
-    let mut listing = Listing::parse(&app, &caller, info, &query, &DELIVERIES)?;
+    let mut listing = Listing::parse(&state, &caller, info, &query, &DELIVERIES)?;
     // Their ids are those of events.
     listing.request.ids = None;
-    let page = service::deliveries(&app.events, &caller, &id, &listing.request).await?;
-    Ok(listing.answer(&app, page, WebhookDeliveryDocument::from))
+    let page = service::deliveries(&state, &caller, &id, &listing.request).await?;
+    Ok(listing.answer(&state, page, WebhookDeliveryDocument::from))
 }
 
 /// Sends one event again.
@@ -340,11 +340,11 @@ pub(super) async fn deliveries(
     responses((status = 202, description = "It is sent again; the body is empty")),
     extensions(("x-maturity" = json!("Beta"))))]
 pub(super) async fn send_again(
-    State(app): State<Arc<App>>,
+    State(state): State<Arc<EventState>>,
     Authenticated(caller): Authenticated,
     Path((id, delivery)): Path<(String, String)>,
 ) -> Result<StatusCode, ApiError> {
-    service::send_again(&app.events, &caller, &id, &delivery).await?;
+    service::send_again(&state, &caller, &id, &delivery).await?;
     Ok(StatusCode::ACCEPTED)
 }
 
@@ -371,7 +371,7 @@ pub(super) async fn send_range_again(one: One, JsonBody(body): JsonBody) -> Resu
         }
         Range { from, to, status }
     })?;
-    let count = service::send_range_again(&one.app.events, &one.caller, &one.id, &range).await?;
+    let count = service::send_range_again(&one.state, &one.caller, &one.id, &range).await?;
     Ok((StatusCode::ACCEPTED, Json(WebhookRedeliveryDocument { count })).into_response())
 }
 

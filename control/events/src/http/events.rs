@@ -27,7 +27,7 @@ use crate::{
         event_filter::{Condition, Types},
     },
     service::{
-        App,
+        EventState,
         events::{self, Request},
         export,
     },
@@ -66,7 +66,7 @@ struct StreamedEvent {
     responses((status = 200, description = "The stream", content_type = "text/event-stream", body = StreamedEvent)),
     extensions(("x-maturity" = json!("Beta"))))]
 pub(super) async fn stream(
-    State(app): State<Arc<App>>,
+    State(state): State<Arc<EventState>>,
     Authenticated(caller): Authenticated,
     SentKey(key): SentKey,
     info: RequestInfo,
@@ -96,7 +96,7 @@ pub(super) async fn stream(
         .flat_map(|value| value.split(','))
         .any(|range| range.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case(EVENT_STREAM));
     let request = Request { types, condition, after, client: info.client, follows };
-    let pieces = events::open(&app.events, &caller, hash_key(&key), request).await?;
+    let pieces = events::open(&state, &caller, hash_key(&key), request).await?;
     let pieces = futures_util::stream::unfold(pieces, |mut pieces| async move {
         pieces.recv().await.map(|piece| (piece, pieces))
     });
@@ -124,7 +124,7 @@ pub(super) async fn stream(
         body = ActionDocument)),
     extensions(("x-maturity" = json!("Beta"))))]
 pub(super) async fn export(
-    State(app): State<Arc<App>>,
+    State(state): State<Arc<EventState>>,
     Authenticated(caller): Authenticated,
     SentKey(key): SentKey,
     info: RequestInfo,
@@ -145,10 +145,10 @@ pub(super) async fn export(
         return Err(ApiError::faults(Code::InvalidParameter, faults));
     }
     // Rows of the present millisecond may not be complete yet.
-    let to = to.unwrap_or_else(|| app.clock.now());
+    let to = to.unwrap_or_else(|| state.clock.now());
     let from = from.map_or(i64::MIN, |from| from.0);
     let request = export::Request { from, to: to.0, after, project, client: info.client };
-    let pieces = export::open(&app.events, &caller, hash_key(&key), &kind, request).await?;
+    let pieces = export::open(&state, &caller, hash_key(&key), &kind, request).await?;
     let pieces = futures_util::stream::unfold(pieces, |mut pieces| async move {
         pieces.recv().await.map(|piece| (piece, pieces))
     });

@@ -143,7 +143,7 @@ pub(super) async fn list(all: All) -> Result<Response, ApiError> {
     extensions(("x-maturity" = json!("Beta"))))]
 pub(super) async fn create(all: All, JsonBody(body): JsonBody) -> Result<Response, ApiError> {
     let change = parse(&body, Purpose::Create)?;
-    let reaction = service::create(&all.app.events, &all.caller, change, all.query.find("project")).await?;
+    let reaction = service::create(&all.state, &all.caller, change, all.query.find("project")).await?;
     let id = reaction.id;
     Ok(created(&all.info, id.as_str(), ReactionDocument::from(reaction)))
 }
@@ -165,7 +165,7 @@ pub(super) async fn read(one: One) -> Result<Json<ReactionDocument>, ApiError> {
     extensions(("x-maturity" = json!("Beta"))))]
 pub(super) async fn update(one: One, JsonBody(body): JsonBody) -> Result<Json<ReactionDocument>, ApiError> {
     let change = parse(&body, Purpose::Update)?;
-    Ok(Json(service::update(&one.app.events, &one.caller, &one.id, change).await?.into()))
+    Ok(Json(service::update(&one.state, &one.caller, &one.id, change).await?.into()))
 }
 
 pub(super) fn parse(body: &Value, purpose: Purpose) -> Result<ReactionChange, ApiError> {

@@ -20,7 +20,7 @@ use web::{
 use crate::{
     domain::listing::ListType,
     service::{
-        App, EventState,
+        EventState,
         access::Caller,
         bulk::{self, Bulk},
         followers,
@@ -30,7 +30,7 @@ use crate::{
 
 /// A request about all that the caller has of a kind.
 pub(super) struct All {
-    pub(super) app: Arc<App>,
+    pub(super) state: Arc<EventState>,
     pub(super) caller: Caller,
     pub(super) info: RequestInfo,
     pub(super) query: Query,
@@ -39,7 +39,7 @@ pub(super) struct All {
 impl<S: Send + Sync> FromRequestParts<S> for All
 where
     Access: FromRef<S>,
-    Arc<App>: FromRef<S>,
+    Arc<EventState>: FromRef<S>,
 {
     type Rejection = ApiError;
 
@@ -47,7 +47,7 @@ where
         let Authenticated(caller) = Authenticated::from_request_parts(parts, state).await?;
         let Ok(info) = RequestInfo::from_request_parts(parts, state).await;
         let query = Query::from_request_parts(parts, state).await?;
-        Ok(Self { app: Arc::from_ref(state), caller, info, query })
+        Ok(Self { state: Arc::from_ref(state), caller, info, query })
     }
 }
 
@@ -57,15 +57,15 @@ impl All {
         self,
         kind: &ListType,
     ) -> Result<Response, ApiError> {
-        let listing = Listing::parse(&self.app, &self.caller, self.info, &self.query, kind)?;
-        let page = followers::list::<F>(&self.app.events, &self.caller, &listing.request).await?;
-        Ok(listing.answer(&self.app, page, D::from))
+        let listing = Listing::parse(&self.state, &self.caller, self.info, &self.query, kind)?;
+        let page = followers::list::<F>(&self.state, &self.caller, &listing.request).await?;
+        Ok(listing.answer(&self.state, page, D::from))
     }
 }
 
 /// A request about the one whose id is in the path.
 pub(super) struct One {
-    pub(super) app: Arc<App>,
+    pub(super) state: Arc<EventState>,
     pub(super) caller: Caller,
     pub(super) id: String,
 }
@@ -73,25 +73,25 @@ pub(super) struct One {
 impl<S: Send + Sync> FromRequestParts<S> for One
 where
     Access: FromRef<S>,
-    Arc<App>: FromRef<S>,
+    Arc<EventState>: FromRef<S>,
 {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
         let Authenticated(caller) = Authenticated::from_request_parts(parts, state).await?;
         let Path(id) = Path::from_request_parts(parts, state).await?;
-        Ok(Self { app: Arc::from_ref(state), caller, id })
+        Ok(Self { state: Arc::from_ref(state), caller, id })
     }
 }
 
 impl One {
     /// It as a document.
     pub(super) async fn read<F: Follower, D: From<F>>(self) -> Result<Json<D>, ApiError> {
-        Ok(Json(followers::read::<F>(&self.app.events, &self.caller, &self.id).await?.into()))
+        Ok(Json(followers::read::<F>(&self.state, &self.caller, &self.id).await?.into()))
     }
 
     /// Removes it with its queue.
     pub(super) async fn delete<F: Follower + Bulk<EventState>>(self) -> Result<(), ApiError> {
-        Ok(bulk::delete_one::<EventState, F>(&self.app.events, &self.caller, &self.id).await?)
+        Ok(bulk::delete_one::<EventState, F>(&self.state, &self.caller, &self.id).await?)
     }
 }
