@@ -2,7 +2,11 @@
 
 use std::{collections::BTreeMap, fmt};
 
-use assessment::domain::{
+use shared::{
+    standing::{Authenticity, Risk, Verdict},
+    time::UnixMillis,
+};
+use verdicts::domain::{
     assessment::{
         agent::AgentHash,
         client::{Language, NetworkHash},
@@ -11,10 +15,6 @@ use assessment::domain::{
         spot::Spot,
     },
     scan_source::Source,
-};
-use shared::{
-    standing::{Authenticity, Risk, Verdict},
-    time::UnixMillis,
 };
 
 use super::{

@@ -1,6 +1,6 @@
 //! Items and their lives: genuine, diverted, copied.
 
-use assessment::domain::assessment::profile::Observation;
+use verdicts::domain::assessment::profile::Observation;
 
 use super::{
     Case, Kind,

@@ -14,7 +14,9 @@ mod population;
 mod report;
 pub mod second;
 
-use assessment::domain::{
+use countries::CountryCode;
+use shared::{commission::CommissionState, id::ProductId, standing::Risk, time::UnixMillis};
+use verdicts::domain::{
     action_names::TriggerType,
     assessment::{
         Assessment, Facts, assess,
@@ -27,8 +29,6 @@ use assessment::domain::{
     },
     commissioning::{Commission, Taken},
 };
-use countries::CountryCode;
-use shared::{commission::CommissionState, id::ProductId, standing::Risk, time::UnixMillis};
 
 pub use self::{
     assumptions::{ASSUMPTIONS, Assumption, Figures},
@@ -164,7 +164,7 @@ pub fn judge(case: &Case, settings: &Settings) -> Option<Judged> {
 fn impossible(scans: &[&Observation]) -> usize {
     let is_too_fast = |from: &Observation, to: &Observation| {
         let (Some((a, _)), Some((b, _))) = (from.spot.located(), to.spot.located()) else { return false };
-        let km = assessment::domain::geo::distance_km(a, b);
+        let km = verdicts::domain::geo::distance_km(a, b);
         let hours = (to.at.0 - from.at.0).max(1) as f64 / items::HOUR as f64;
         km > 100.0 && km / hours > 900.0
     };

@@ -6,7 +6,7 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
-use assessment::domain::assessment::client::{Language, NetworkHash};
+use verdicts::domain::assessment::client::{Language, NetworkHash};
 
 use super::{
     atlas::{City, Country},

@@ -1,11 +1,11 @@
 //! People, their devices, and what the service sees of a scan.
 
-use assessment::domain::{
+use shared::time::UnixMillis;
+use verdicts::domain::{
     assessment::{agent::AgentHash, profile::Observation, spot::Spot},
     location::Coordinates,
     scan_source::Source,
 };
-use shared::time::UnixMillis;
 
 use super::{
     assumptions::Figures,

@@ -3,7 +3,7 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
-use assessment::domain::{
+use verdicts::domain::{
     assessment::{
         agent::AgentHash,
         client::{Language, NetworkHash},

@@ -1,6 +1,6 @@
 //! Phones by the user agents that their programs send.
 
-use assessment::domain::assessment::agent::AgentHash;
+use verdicts::domain::assessment::agent::AgentHash;
 
 use super::super::{Rng, atlas::Country};
 use super::{Mix, facts, world};

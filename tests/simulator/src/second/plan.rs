@@ -1,11 +1,11 @@
 //! What happens to an item, turned into the scans that the service gets.
 
-use assessment::domain::{
+use countries::CountryCode;
+use shared::time::UnixMillis;
+use verdicts::domain::{
     assessment::{profile::Observation, spot::Spot},
     scan_source::Source,
 };
-use countries::CountryCode;
-use shared::time::UnixMillis;
 
 use super::super::{Case, Kind, Rng, lines, people::Town};
 use super::{

@@ -1,10 +1,10 @@
 use std::collections::{BTreeMap, HashSet};
 
-use assessment::domain::{
+use countries::CountryCode;
+use verdicts::domain::{
     assessment::{agent::AgentHash, spot::Precision},
     scan_source::Source,
 };
-use countries::CountryCode;
 
 use super::{
     super::{Case, Kind, Rng},
@@ -130,7 +130,7 @@ fn common_two(all: &[Case]) -> (f64, usize) {
     let mut total = 0;
     for one in all.iter().filter(|one| one.kind != Kind::Copied && one.who != "display piece") {
         // The first redirect by a consumer, after transport and stock.
-        let is_consumers = |scan: &&assessment::domain::assessment::profile::Observation| {
+        let is_consumers = |scan: &&verdicts::domain::assessment::profile::Observation| {
             scan.at.0 > 14 * DAY && scan.source == Source::Edge
         };
         if let Some(agent) = one.scans.iter().find(is_consumers).and_then(|scan| scan.agent) {

@@ -1,7 +1,7 @@
 //! Countries, towns, markets and distributions that the second population draws from.
 
-use assessment::domain::{geo::distance_km, location::Coordinates};
 use countries::CountryCode;
+use verdicts::domain::{geo::distance_km, location::Coordinates};
 
 use super::super::{
     Rng,
