@@ -4,10 +4,7 @@
 //! limits, panics) is in `middleware`.
 
 mod admin;
-mod authentication;
-mod authentication_result;
 mod busy;
-mod cases;
 mod client;
 mod cors;
 mod docs;

@@ -1,6 +1,5 @@
 //! The OpenAPI document: what the macros cannot know, and what all operations share.
 
-mod bodies;
 mod parameters;
 
 use std::collections::BTreeSet;
@@ -161,14 +160,17 @@ pub(super) fn render(document: &Document) -> Value {
 
 /// The body of an operation, as its subject describes it.
 fn body_of(operation: &str) -> Option<Value> {
-    ::tenants::http::bodies::of(operation)
-        .or_else(|| ::catalog::http::bodies::of(operation))
-        .or_else(|| ::redirects::http::bodies::of(operation))
-        .or_else(|| ::actions::http::bodies::of(operation))
-        .or_else(|| ::commissioning::http::bodies::of(operation))
-        .or_else(|| ::jobs::http::bodies::of(operation))
-        .or_else(|| ::events::http::bodies::of(operation))
-        .or_else(|| bodies::of(operation))
+    let subjects = [
+        tenants::http::bodies::of,
+        catalog::http::bodies::of,
+        redirects::http::bodies::of,
+        actions::http::bodies::of,
+        commissioning::http::bodies::of,
+        assessment::http::bodies::of,
+        jobs::http::bodies::of,
+        events::http::bodies::of,
+    ];
+    subjects.into_iter().find_map(|of| of(operation))
 }
 
 fn describe(method: &str, operation: &mut Map<String, Value>) {

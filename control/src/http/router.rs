@@ -2,39 +2,32 @@
 
 use std::sync::Arc;
 
-use ::events::http::sockets::{self, Sockets};
 use axum::{
     Router,
     extract::DefaultBodyLimit,
     middleware::{from_fn, from_fn_with_state},
 };
+use events::http::sockets::{self, Sockets};
 use serde_json::Value;
 use utoipa::openapi::OpenApi;
 use utoipa_axum::{router::OpenApiRouter, routes};
 use web::{known::name_unknown, once};
 
-use super::{
-    authentication, cases, known::OPERATIONS, middleware, openapi, service_info, state::RouterState, status,
-    time,
-};
+use super::{known::OPERATIONS, middleware, openapi, service_info, state::RouterState, status, time};
 use crate::{domain::limits::MAX_BODY_BYTES, service::App};
 
-/// The table: each line is one path with its operations.
+/// The table: the routes of each subject, and those of no subject.
 fn table() -> OpenApiRouter<RouterState> {
     OpenApiRouter::with_openapi(openapi::base())
-        .merge(::events::http::routes())
-        .merge(::jobs::http::routes())
-        .merge(::commissioning::http::routes())
-        .merge(::actions::http::routes())
-        .merge(::redirects::http::routes())
-        .merge(::catalog::http::routes())
-        .merge(::tenants::http::routes())
+        .merge(tenants::http::routes())
+        .merge(catalog::http::routes())
+        .merge(redirects::http::routes())
+        .merge(actions::http::routes())
+        .merge(commissioning::http::routes())
+        .merge(assessment::http::routes())
+        .merge(jobs::http::routes())
+        .merge(events::http::routes())
         .routes(routes!(time::read))
-        .routes(routes!(authentication::authenticate))
-        .routes(routes!(authentication::read_settings, authentication::replace_settings))
-        .routes(routes!(authentication::replay))
-        .routes(routes!(cases::list))
-        .routes(routes!(cases::read, cases::decide))
         .routes(routes!(status::read))
 }
 

@@ -2,67 +2,73 @@
 
 use std::sync::Arc;
 
+use actions::service::ActionState;
+use assessment::service::AssessmentState;
 use axum::extract::FromRef;
+use catalog::service::Catalog;
+use events::service::EventState;
+use jobs::service::JobState;
+use kernel::service::Core;
+use redirects::service::Redirects;
+use tenants::service::passwords::Passwords;
 use web::access::Access;
 
-use crate::service::{
-    ActionState, App, Catalog, Core, EventState, JobState, Redirects, passwords::Passwords,
-};
+use crate::service::App;
 
-/// The state of the router: subjects see their part of it only.
+/// The state of the router: a subject sees its part of it only.
 #[derive(Clone)]
 pub(super) struct RouterState(pub(super) Arc<App>);
 
-impl FromRef<RouterState> for Arc<App> {
-    fn from_ref(state: &RouterState) -> Self {
-        state.0.clone()
-    }
-}
-
 impl FromRef<RouterState> for Access {
-    fn from_ref(state: &RouterState) -> Self {
-        Self { core: state.0.core.clone(), limiter: state.0.limiter.clone() }
+    fn from_ref(RouterState(app): &RouterState) -> Self {
+        Self { core: app.core.clone(), limiter: app.limiter.clone() }
     }
 }
 
 impl FromRef<RouterState> for Arc<Core> {
-    fn from_ref(state: &RouterState) -> Self {
-        state.0.core.clone()
+    fn from_ref(RouterState(app): &RouterState) -> Self {
+        app.core.clone()
     }
 }
 
 impl FromRef<RouterState> for Passwords {
-    fn from_ref(state: &RouterState) -> Self {
-        state.0.passwords.clone()
+    fn from_ref(RouterState(app): &RouterState) -> Self {
+        app.passwords.clone()
     }
 }
 
 impl FromRef<RouterState> for Catalog {
-    fn from_ref(state: &RouterState) -> Self {
-        state.0.catalog.clone()
+    fn from_ref(RouterState(app): &RouterState) -> Self {
+        app.catalog.clone()
     }
 }
 
 impl FromRef<RouterState> for Redirects {
-    fn from_ref(state: &RouterState) -> Self {
-        state.0.redirects.clone()
+    fn from_ref(RouterState(app): &RouterState) -> Self {
+        app.redirects.clone()
     }
 }
 
 impl FromRef<RouterState> for ActionState {
-    fn from_ref(state: &RouterState) -> Self {
-        state.0.actions.clone()
+    fn from_ref(RouterState(app): &RouterState) -> Self {
+        app.actions.clone()
+    }
+}
+
+impl FromRef<RouterState> for AssessmentState {
+    fn from_ref(RouterState(app): &RouterState) -> Self {
+        app.assessment.clone()
     }
 }
 
 impl FromRef<RouterState> for Arc<JobState> {
-    fn from_ref(state: &RouterState) -> Self {
-        state.0.jobs.clone()
+    fn from_ref(RouterState(app): &RouterState) -> Self {
+        app.jobs.clone()
     }
 }
 
 impl FromRef<RouterState> for Arc<EventState> {
-    fn from_ref(state: &RouterState) -> Self {
-        state.0.events.clone()
+    fn from_ref(RouterState(app): &RouterState) -> Self {
+        app.events.clone()
     }
 }

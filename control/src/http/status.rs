@@ -1,12 +1,13 @@
 //! HTTP: the state of the service for operators, with its revision, edges with their lag, and scans.
 
-use std::sync::{Arc, atomic::Ordering};
+use std::sync::atomic::Ordering;
 
 use axum::{Json, extract::State};
 use serde::Serialize;
 use utoipa::ToSchema;
 use web::{access::Authenticated, api_error::ApiError};
 
+use super::state::RouterState;
 use crate::{
     domain::permission::{Subject, Verb},
     publish::hub::EdgeStatus,
@@ -62,7 +63,7 @@ pub(super) struct ScansDocument {
     responses((status = 200, description = "The state of the service", body = StatusDocument)),
     extensions(("x-maturity" = json!("Beta"))))]
 pub(super) async fn read(
-    State(app): State<Arc<App>>,
+    State(RouterState(app)): State<RouterState>,
     Authenticated(caller): Authenticated,
 ) -> Result<Json<StatusDocument>, ApiError> {
     let _ = require(&caller, Verb::Read, Subject::Status)?;

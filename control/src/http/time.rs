@@ -11,7 +11,7 @@ use web::{access::Authenticated, api_error::ApiError};
 
 use crate::{
     domain::permission::{Subject, Verb},
-    service::{App, access},
+    service::{Core, access},
 };
 
 /// The time now.
@@ -33,11 +33,11 @@ pub(super) struct TimeDocument {
     responses((status = 200, description = "The time now", body = TimeDocument)),
     extensions(("x-maturity" = json!("Beta"))))]
 pub(super) async fn read(
-    State(app): State<Arc<App>>,
+    State(core): State<Arc<Core>>,
     Authenticated(caller): Authenticated,
 ) -> Result<Json<TimeDocument>, ApiError> {
     let _ = access::require(&caller, Verb::Read, Subject::Access)?;
-    let timestamp = app.clock.now().0;
+    let timestamp = core.clock.now().0;
     let local_time =
         jiff::Timestamp::from_millisecond(timestamp).map_or_else(|_| String::new(), |at| format!("{at:.3}"));
     Ok(Json(TimeDocument { timestamp, local_time, offset: 0 }))

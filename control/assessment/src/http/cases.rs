@@ -1,7 +1,5 @@
 //! HTTP: cases of assessments.
 
-use std::sync::Arc;
-
 use axum::{Json, extract::State, response::Response};
 use serde::{Deserialize, Serialize};
 use shared::problem::Code;
@@ -22,7 +20,7 @@ use crate::{
         listing::CASES,
         scopes::Scopes,
     },
-    service::{App, cases},
+    service::{AssessmentState, cases},
 };
 
 /// What speaks for a case: the most that its scans said since the item was commissioned.
@@ -178,14 +176,14 @@ pub(super) struct DecisionRequestDocument {
     responses((status = 200, description = "One page", body = [CaseDocument])),
     extensions(("x-maturity" = json!("Beta"))))]
 pub(super) async fn list(
-    State(app): State<Arc<App>>,
+    State(state): State<AssessmentState>,
     Authenticated(caller): Authenticated,
     info: RequestInfo,
     query: Query,
 ) -> Result<Response, ApiError> {
-    let listing = Listing::parse(&app, &caller, info, &query, &CASES)?;
-    let page = cases::list(&app.assessment, &caller, &listing.request).await?;
-    Ok(listing.answer(&app, page, |case| CaseDocument::new(case, listing.with_scopes)))
+    let listing = Listing::parse(&state, &caller, info, &query, &CASES)?;
+    let page = cases::list(&state, &caller, &listing.request).await?;
+    Ok(listing.answer(&state, page, |case| CaseDocument::new(case, listing.with_scopes)))
 }
 
 /// Reads a case.
@@ -195,7 +193,7 @@ pub(super) async fn list(
     responses((status = 200, description = "The case", body = CaseDocument)),
     extensions(("x-maturity" = json!("Beta"))))]
 pub(super) async fn read(
-    State(app): State<Arc<App>>,
+    State(state): State<AssessmentState>,
     Authenticated(caller): Authenticated,
     Path(id): Path<String>,
     query: Query,
@@ -205,7 +203,7 @@ pub(super) async fn read(
     if !faults.is_empty() {
         return Err(ApiError::faults(Code::InvalidParameter, faults));
     }
-    Ok(Json(CaseDocument::new(cases::read(&app.assessment, &caller, &id).await?, with_scopes)))
+    Ok(Json(CaseDocument::new(cases::read(&state, &caller, &id).await?, with_scopes)))
 }
 
 /// Dismisses or confirms a case, or opens it again; the verdict of its item follows at once.
@@ -216,11 +214,11 @@ pub(super) async fn read(
         (status = 409, description = "The case is of another version")),
     extensions(("x-maturity" = json!("Beta"))))]
 pub(super) async fn decide(
-    State(app): State<Arc<App>>,
+    State(state): State<AssessmentState>,
     Authenticated(caller): Authenticated,
     Path(id): Path<String>,
     JsonBody(body): JsonBody,
 ) -> Result<Json<CaseDocument>, ApiError> {
     let request = DecisionRequest::parse(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
-    Ok(Json(CaseDocument::new(cases::decide(&app.assessment, &caller, &id, &request).await?, false)))
+    Ok(Json(CaseDocument::new(cases::decide(&state, &caller, &id, &request).await?, false)))
 }

@@ -1,7 +1,5 @@
 //! HTTP: assessment of items.
 
-use std::sync::Arc;
-
 use actions::http::{ActionDocument, Sender, Shown};
 use axum::{Json, extract::State};
 use serde::{Deserialize, Serialize};
@@ -18,7 +16,7 @@ use super::authentication_result::ResultDocument;
 use crate::{
     domain::assessment::trigger::Asked,
     service::{
-        App,
+        AssessmentState,
         assessment::{
             self,
             replay::{self, Answer, Judged, Replay, Replayed, Standing},
@@ -239,14 +237,14 @@ impl From<Answer> for ReplayAnswerDocument {
         body = ResultDocument)),
     extensions(("x-maturity" = json!("Beta"))))]
 pub(super) async fn authenticate(
-    State(app): State<Arc<App>>,
+    State(state): State<AssessmentState>,
     Authenticated(caller): Authenticated,
     sender: Sender,
     JsonBody(body): JsonBody,
 ) -> Result<Json<ActionDocument>, ApiError> {
-    let body = assessment::as_recorded(&app.assessment, &caller, body).await?;
+    let body = assessment::as_recorded(&state, &caller, body).await?;
     let request = Asked::parse(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
-    let action = assessment::authenticate(&app.assessment, &caller, &request, sender.origin()).await?;
+    let action = assessment::authenticate(&state, &caller, &request, sender.origin()).await?;
     Ok(Json(ActionDocument::new(action, Shown::default())))
 }
 
@@ -258,12 +256,12 @@ pub(super) async fn authenticate(
     responses((status = 200, description = "What it set itself", body = SettingsDocument)),
     extensions(("x-maturity" = json!("Beta"))))]
 pub(super) async fn read_settings(
-    State(app): State<Arc<App>>,
+    State(state): State<AssessmentState>,
     Authenticated(caller): Authenticated,
     query: Query,
 ) -> Result<Json<SettingsDocument>, ApiError> {
     let owner = Owner::parse(query.find("project"), query.find("product"))?;
-    Ok(Json(settings::read(&app.assessment, &caller, owner).await?.into()))
+    Ok(Json(settings::read(&state, &caller, owner).await?.into()))
 }
 
 /// Replaces the settings of assessment of the account, of a project or of a product, as a whole.
@@ -275,14 +273,14 @@ pub(super) async fn read_settings(
     responses((status = 200, description = "The settings with their new version", body = SettingsDocument)),
     extensions(("x-maturity" = json!("Beta"))))]
 pub(super) async fn replace_settings(
-    State(app): State<Arc<App>>,
+    State(state): State<AssessmentState>,
     Authenticated(caller): Authenticated,
     query: Query,
     JsonBody(body): JsonBody,
 ) -> Result<Json<SettingsDocument>, ApiError> {
     let owner = Owner::parse(query.find("project"), query.find("product"))?;
     let replacement = Replacement::parse(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
-    Ok(Json(settings::replace(&app.assessment, &caller, owner, &replacement).await?.into()))
+    Ok(Json(settings::replace(&state, &caller, owner, &replacement).await?.into()))
 }
 
 /// Assesses the last scans of Thngs again, by their settings and by others; stores nothing without `apply`.
@@ -291,10 +289,10 @@ pub(super) async fn replace_settings(
     responses((status = 200, description = "What each scan says by both", body = ReplayAnswerDocument)),
     extensions(("x-maturity" = json!("Beta"))))]
 pub(super) async fn replay(
-    State(app): State<Arc<App>>,
+    State(state): State<AssessmentState>,
     Authenticated(caller): Authenticated,
     JsonBody(body): JsonBody,
 ) -> Result<Json<ReplayAnswerDocument>, ApiError> {
     let asked = Replay::parse(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
-    Ok(Json(replay::replay(&app.assessment, &caller, &asked).await?.into()))
+    Ok(Json(replay::replay(&state, &caller, &asked).await?.into()))
 }

@@ -1,4 +1,4 @@
-//! Request bodies of commissioning and assessment.
+//! Request bodies of assessment.
 
 use serde_json::{Value, json};
 use web::bodies::{self, AN_ID, Body, ID, boolean, formatted, millis, open_object, optional, position, text};
@@ -15,7 +15,8 @@ use crate::{
 };
 
 /// The body of an operation, if it is one of these.
-pub(super) fn of(operation: &str) -> Option<Value> {
+#[must_use]
+pub fn of(operation: &str) -> Option<Value> {
     Some(match operation {
         "authenticate" => trigger(),
         "replaceAssessmentSettings" => assessment_settings(),

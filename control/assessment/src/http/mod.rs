@@ -1,0 +1,29 @@
+//! HTTP: assessment of items, its settings and its cases.
+//!
+//! Each handler extracts, calls one service function and answers.
+
+mod authentication;
+mod authentication_result;
+pub mod bodies;
+mod cases;
+
+use axum::extract::FromRef;
+use utoipa_axum::{router::OpenApiRouter, routes};
+use web::access::Access;
+
+use crate::service::AssessmentState;
+
+/// The routes: each line is one path with its operations.
+pub fn routes<S>() -> OpenApiRouter<S>
+where
+    S: Clone + Send + Sync + 'static,
+    Access: FromRef<S>,
+    AssessmentState: FromRef<S>,
+{
+    OpenApiRouter::new()
+        .routes(routes!(authentication::authenticate))
+        .routes(routes!(authentication::read_settings, authentication::replace_settings))
+        .routes(routes!(authentication::replay))
+        .routes(routes!(cases::list))
+        .routes(routes!(cases::read, cases::decide))
+}
