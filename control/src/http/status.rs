@@ -11,7 +11,7 @@ use super::state::RouterState;
 use crate::{
     domain::permission::{Subject, Verb},
     publish::hub::EdgeStatus,
-    service::{App, access::require},
+    service::access::require,
 };
 
 /// The state of the service.
@@ -26,22 +26,6 @@ pub(super) struct StatusDocument {
     #[schema(value_type = Vec<Object>)]
     edges: Vec<EdgeStatus>,
     scans: ScansDocument,
-}
-
-/// Every edge with its lag, for operators and edges (`GET /internal/v1/edges`).
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct EdgesDocument {
-    epoch: String,
-    revision: u64,
-    edges: Vec<EdgeStatus>,
-}
-
-impl EdgesDocument {
-    /// The state now.
-    pub(super) fn read(app: &App) -> Self {
-        Self { epoch: app.hub.epoch().to_string(), revision: app.hub.head(), edges: app.hub.edges() }
-    }
 }
 
 /// What the intake of scans counted since the start.

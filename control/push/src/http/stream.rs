@@ -26,10 +26,11 @@ use tokio::{
     io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadHalf, WriteHalf},
     time::{Instant, timeout},
 };
+use web::api_error::ApiError;
 
-use super::{ApiError, Edge, Internal};
+use super::{Edge, EdgeApi};
 use crate::{
-    publish::hub::{EdgeSession, LEASE},
+    hub::{EdgeSession, LEASE},
     store::StoreError,
 };
 
@@ -63,7 +64,7 @@ enum End {
 
 /// Opens the stream of the edge whose key was sent.
 pub(super) async fn open(
-    State(internal): State<Internal>,
+    State(api): State<EdgeApi>,
     edge: Edge,
     mut request: Request,
 ) -> Result<Response, ApiError> {
@@ -72,7 +73,7 @@ pub(super) async fn open(
         return Err(ApiError::refused(Code::Invalid, text));
     }
     let upgrade = hyper::upgrade::on(&mut request);
-    let streams = internal.streams.clone();
+    let streams = api.streams.clone();
     streams.spawn(async move {
         let name = edge.name.clone();
         let io = match upgrade.await {
@@ -80,7 +81,7 @@ pub(super) async fn open(
             Err(error) => return tracing::debug!(edge = %name, %error, "no stream came of an upgrade"),
         };
         let (read, write) = tokio::io::split(io);
-        let mut stream = Stream { internal, edge, reader: Reader::new(read), write };
+        let mut stream = Stream { api, edge, reader: Reader::new(read), write };
         if let Err(end) = stream.run().await {
             tracing::info!(edge = %name, %end, "the stream of an edge ended");
         }
@@ -104,7 +105,7 @@ fn asks_for_stream(headers: &HeaderMap) -> bool {
 }
 
 struct Stream<S> {
-    internal: Internal,
+    api: EdgeApi,
     edge: Edge,
     reader: Reader<ReadHalf<S>>,
     write: WriteHalf<S>,
@@ -126,7 +127,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Stream<S> {
         if let Some(reason) = misfit(&hello) {
             return self.refuse(&reason).await;
         }
-        let mut session = match self.internal.app.hub.connect(&hello).await {
+        let mut session = match self.api.hub.connect(&hello).await {
             Ok(session) => session,
             Err(error) => {
                 self.say_goodbye("the database does not answer", 1_000).await?;
@@ -141,7 +142,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Stream<S> {
     async fn follow(&mut self, session: &mut EdgeSession) -> Result<(), End> {
         let mut heard = Instant::now();
         // Registered once: thousands of streams that did so at each message would queue for its lock.
-        let mut leave = std::pin::pin!(self.internal.leave.clone().cancelled_owned());
+        let mut leave = std::pin::pin!(self.api.leave.clone().cancelled_owned());
         loop {
             tokio::select! {
                 outgoing = session.next_outgoing() => {
@@ -150,7 +151,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Stream<S> {
                     if matches!(outgoing.into_message(), ToEdge::Goaway { .. }) {
                         return Ok(());
                     }
-                    if self.internal.app.edge_keys.edge_of_hash(&self.edge.key).is_none() {
+                    if self.api.edge_keys.edge_of_hash(&self.edge.key).is_none() {
                         return self.refuse("the key of the edge was revoked").await;
                     }
                     if heard.elapsed() > LEASE {
@@ -179,7 +180,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Stream<S> {
 
     /// A pause that differs between edges, so that they do not all reconnect at once.
     fn jitter(&self) -> u64 {
-        let [byte, other, ..] = self.internal.app.random16().unwrap_or_default();
+        let [byte, other, ..] = self.api.access.core.random16().unwrap_or_default();
         u64::from(u16::from_le_bytes([byte, other])) % LEAVE_JITTER_MS
     }
 

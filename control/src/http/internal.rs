@@ -1,0 +1,112 @@
+//! The internal listener for edges: what `push` answers, and the intake of scans.
+//!
+//! Every request carries an edge's key, and what it says of its edge must match the key.
+
+use std::{io, sync::Arc};
+
+use axum::{
+    Json, Router,
+    body::Bytes,
+    extract::{DefaultBodyLimit, FromRef, State, rejection::BytesRejection},
+    http::{HeaderMap, header::CONTENT_TYPE},
+    middleware::from_fn_with_state,
+    routing::post,
+};
+use push::http::{Edge, EdgeApi, part};
+use shared::{
+    problem::Code,
+    wire::{
+        internal::SCANS_PATH,
+        scan::{MAX_BATCH, ScanAnswer, ScanBatch},
+        spooled::{SPOOLED, read_all},
+    },
+};
+use tokio_util::sync::CancellationToken;
+use web::{access::Access, api_error::ApiError, extract::Query};
+
+use super::{
+    middleware,
+    serve::{ApiListeners, Clients, run_router},
+};
+use crate::{service::App, worker::ingest_scans::ingest};
+
+/// Largest body: a batch of 1,000 scans of up to 6 KiB each.
+const MAX_BODY_BYTES: usize = 8 << 20;
+
+/// The state of the listener: what handlers for edges work with, and what takes scans.
+#[derive(Clone)]
+struct Internal {
+    edges: EdgeApi,
+    app: Arc<App>,
+}
+
+impl FromRef<Internal> for EdgeApi {
+    fn from_ref(internal: &Internal) -> Self {
+        internal.edges.clone()
+    }
+}
+
+/// Serves edges until `shutdown`, then sends them to other replicas and finishes open requests.
+///
+/// # Errors
+/// A socket cannot be used.
+pub async fn run(listeners: ApiListeners, app: Arc<App>, shutdown: CancellationToken) -> io::Result<()> {
+    let access = Access { core: app.core.clone(), limiter: app.limiter.clone() };
+    let edges = EdgeApi::new(access, app.hub.clone(), app.edge_keys.clone(), shutdown.clone());
+    let streams = edges.streams.clone();
+    let routes = push::http::routes()
+        .route(SCANS_PATH, post(take_scans))
+        .fallback(middleware::no_such_path)
+        .layer(DefaultBodyLimit::max(MAX_BODY_BYTES))
+        .with_state(Internal { edges, app: app.clone() });
+    let clients = Clients {
+        permits: app.core.capacity.internal.clone(),
+        times: app.core.capacity.limits.times,
+        proxies: app.trusted_proxies.clone(),
+    };
+    let routes = Router::new().fallback_service(routes).layer(from_fn_with_state(app, middleware::finish));
+    run_router(listeners, routes, clients, shutdown).await?;
+    streams.close();
+    streams.wait().await;
+    Ok(())
+}
+
+/// Takes a batch of scans of the caller's own.
+async fn take_scans(
+    State(internal): State<Internal>,
+    edge: Edge,
+    query: Query,
+    headers: HeaderMap,
+    body: Result<Bytes, BytesRejection>,
+) -> Result<Json<ScanAnswer>, ApiError> {
+    let body = body.map_err(|_| {
+        ApiError::refused(Code::TooLarge, format!("The body must have at most {MAX_BODY_BYTES} bytes."))
+    })?;
+    let is_spooled = headers.get(CONTENT_TYPE).is_some_and(|kind| kind == SPOOLED);
+    let batch = if is_spooled { read_spooled(&query, &body)? } else { read_json(&body)? };
+    if batch.edge != edge.name {
+        return Err(ApiError::refused(Code::Forbidden, "The batch is not of the edge whose key was sent."));
+    }
+    Ok(Json(ScanAnswer { receipt: ingest(&internal.app, &batch).await?, takes_spooled: true }))
+}
+
+fn read_json(body: &[u8]) -> Result<ScanBatch, ApiError> {
+    serde_json::from_slice(body)
+        .map_err(|error| ApiError::refused(Code::Invalid, format!("The body is no batch of scans: {error}.")))
+}
+
+/// A batch as it lay on the disk of an edge.
+fn read_spooled(query: &Query, body: &[u8]) -> Result<ScanBatch, ApiError> {
+    let number = |name: &str| {
+        query.find(name).and_then(|text| text.parse().ok()).ok_or_else(|| {
+            ApiError::refused(Code::InvalidParameter, format!("{name} must be a whole number from 0."))
+        })
+    };
+    let edge = part(query, "edge")?.into();
+    let (boot, first_seq) = (number("boot")?, number("firstSeq")?);
+    let records = read_all(body).ok_or_else(|| {
+        let text = format!("The body must be at most {MAX_BATCH} records that this version knows.");
+        ApiError::refused(Code::Invalid, text)
+    })?;
+    Ok(ScanBatch { edge, boot, first_seq, records })
+}
