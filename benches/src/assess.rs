@@ -11,27 +11,28 @@ use std::{
     time::{Duration, Instant},
 };
 
+use ::actions::{
+    domain::context::Origin,
+    store::{
+        action_lists,
+        actions::{self, NewAction},
+    },
+};
+use ::assessment::service::assessment;
+use ::commissioning::{domain::commissioning_body::CommissionDraft, service::commissioning};
 use anyhow::{Context, Result, bail, ensure};
-use control::{
+use catalog::domain::resource::{Product, ProductDetails, Thng, ThngDetails};
+use control::http::{ApiListeners, run as serve};
+use kernel::{
     domain::{
         access::{ActorKind, hash_key},
-        assessment::trigger::Asked,
-        commissioning_body::CommissionDraft,
         common::Stamp,
-        context::Origin,
         grant::Limit,
         listing::ListRequest,
         page::PageRequest,
-        resource::{Product, ProductDetails, Thng, ThngDetails},
     },
-    http::{ApiListeners, run as serve},
-    service::{access::Caller, assessment, commissioning},
-    store::{
-        Ctx, action_lists,
-        actions::{self, NewAction},
-        documents, keys,
-        listing::Selection,
-    },
+    service::access::Caller,
+    store::{Ctx, documents, keys, listing::Selection},
 };
 use serde_json::{Value, json};
 use shared::{
@@ -43,6 +44,7 @@ use tests::{
     product,
 };
 use tokio_util::sync::CancellationToken;
+use verdicts::domain::assessment::trigger::Asked;
 
 use self::many::Many;
 
@@ -183,7 +185,7 @@ impl Bench {
             .context("details")?,
             properties: std::collections::BTreeMap::new(),
         };
-        let mut tx = made.app.db.begin(&Ctx::default()).await?;
+        let mut tx = made.app.core.db.begin(&Ctx::default()).await?;
         let product = documents::insert(&mut tx, made.account, product).await?.id;
         let keys = (0..KEYS).map(|_| product::random_key()).collect::<Result<Vec<String>>>()?;
         let operator = made.operator.as_str();
@@ -234,7 +236,7 @@ impl Bench {
         let id = ThngId::new(1, random16()?);
         let thng = Thng::new(id, serial.to_owned(), None, details, UnixMillis(1));
         let encoding = self.action(id, "encodings", 1, json!({}))?;
-        let mut tx = self.made.app.db.begin(&Ctx::default()).await?;
+        let mut tx = self.made.app.core.db.begin(&Ctx::default()).await?;
         documents::insert(&mut tx, self.made.account, thng).await?;
         actions::insert(&mut tx, UnixMillis(1), &[encoding]).await?;
         tx.commit().await?;
@@ -279,7 +281,7 @@ impl Bench {
         let within = [("thng", id.as_str()), ("type", "implicitScans")];
         let (account, limit) = (self.made.account, &Limit::Account);
         let selection = Selection { account, limit, request: &request, within: &within };
-        let mut conn = self.made.app.db.read().await?;
+        let mut conn = self.made.app.core.db.read().await?;
         let found = action_lists::list(&mut conn, &selection).await?;
         Ok(found.items.iter().map(|action| action.id).collect())
     }
@@ -295,7 +297,7 @@ impl Bench {
             made.push(self.action(thng, "implicitScans", 1_000 + n as i64 * 3_600_000, doc)?);
         }
         for step in made.chunks(1_000) {
-            let mut tx = self.made.app.db.begin(&Ctx::default()).await?;
+            let mut tx = self.made.app.core.db.begin(&Ctx::default()).await?;
             actions::insert(&mut tx, UnixMillis(1), step).await?;
             assessment::observe::record(&mut tx, self.made.account, UnixMillis(1), step).await?;
             tx.commit().await?;

@@ -11,17 +11,17 @@ use std::{
     time::{Duration, Instant},
 };
 
-use anyhow::{Context, Result, ensure};
-use control::{
-    domain::{action_draft::ActionDraft, body::Purpose, webhook::WebhookChange},
+use actions::{
+    domain::action_draft::ActionDraft,
     service::{
-        access::Caller,
         action_creation::{self, Circumstances},
         actions::Scope,
-        webhooks,
     },
-    worker,
 };
+use anyhow::{Context, Result, ensure};
+use control::worker;
+use events::{domain::webhook::WebhookChange, service::webhooks};
+use kernel::{domain::body::Purpose, service::access::Caller};
 use serde_json::json;
 use tests::db::{Engine, TestApp};
 use tokio::{

@@ -2,44 +2,53 @@
 
 use std::{sync::Arc, time::Duration};
 
+use ::jobs::{service::JobState, store::jobs};
+use actions::service::{ActionState, Observers};
+use assessment::service::{AssessmentState, assessment::standing, observer::Assessments};
+use catalog::{
+    service::{Catalog, property_group::PropertyGroups},
+    store::blobs::Blobs,
+};
+use events::{
+    egress::EgressClient,
+    feed::{self, Feed},
+    live::Broker,
+    service::EventState,
+};
 use futures_util::future::BoxFuture;
+use kernel::{
+    error::ServiceError,
+    service::{
+        ChangedThng, Core, Dependents, Random, Readers, Secrets,
+        access::KeyLookups,
+        capacity::Capacity,
+        limiter::{Limiter, Limits, Ticks},
+    },
+    store::{Conn, Db, StoreError, Tx},
+};
+use push::{edge_keys::EdgeKeys, hub::Hub};
+use redirects::{
+    service::{Redirects, redirections::follow_thng, rules},
+    store::tasks,
+    writer::{self, WriterTask},
+};
 use shared::{
     client_address::TrustedProxies,
     geo::{GeoIp, NoGeoIp},
     id::{AccountId, ApplicationId, BatchId, ProductId, ThngId},
     time::{Clock, UnixMillis},
 };
-
-use ::redirects::writer::{self, WriterTask};
+use tenants::service::passwords::Passwords;
 
 use crate::{
-    error::ServiceError,
     http::remove_unknown,
-    live::Broker,
     metrics::Metrics,
-    publish::{
-        egress::EgressClient,
-        feed::{self, Feed},
-        hub::Hub,
-    },
     service::{
-        ActionState, App, AssessmentState, Catalog, ChangedThng, Core, Dependents, EventState, JobState,
-        Observers, Random, Readers, Redirects, Secrets,
-        access::KeyLookups,
-        assessment::standing,
         base_urls::{BaseUrls, UrlSettings},
-        capacity::Capacity,
-        edge_keys::EdgeKeys,
         intake::Counters,
-        limiter::{Limiter, Limits, Ticks},
-        observer::Assessments,
-        passwords::Passwords,
-        property_group::PropertyGroups,
-        redirections::follow_thng,
-        rules,
         write_probe::WriteProbe,
     },
-    store::{Conn, Db, StoreError, Tx, blobs::Blobs, jobs, tasks},
+    state::ApiState,
 };
 
 /// The readers of what is committed: the feed of events, and the change stream of edges.
@@ -158,7 +167,7 @@ pub struct Parts {
 ///
 /// # Errors
 /// The change log cannot be read.
-pub async fn compose(parts: Parts) -> Result<(Arc<App>, WriterTask), StoreError> {
+pub async fn compose(parts: Parts) -> Result<(Arc<ApiState>, WriterTask), StoreError> {
     let hub = Hub::open(parts.db.clone()).await?;
     let (writer, writer_task) = writer::writer();
     let observers: Arc<dyn Observers> = Arc::new(Assessments);
@@ -194,7 +203,7 @@ pub async fn compose(parts: Parts) -> Result<(Arc<App>, WriterTask), StoreError>
         docs_url: parts.docs_url.clone(),
         remove_unknown,
     });
-    let app = App {
+    let app = ApiState {
         assessment: AssessmentState::new(actions.clone()),
         events,
         broker,

@@ -3,22 +3,17 @@
 pub mod app;
 pub mod cli;
 pub mod config;
-pub mod domain;
 pub mod failure;
 mod follow;
 pub mod geo;
 pub mod http;
 pub mod metrics;
-pub mod publish;
 pub mod run;
 pub mod secret_key_file;
 pub mod serve;
 pub mod service;
-pub mod store;
+pub mod state;
 pub mod system;
 pub mod telemetry;
 pub mod tls;
 pub mod worker;
-
-pub use ::events::live;
-pub use ::kernel::error;

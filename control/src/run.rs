@@ -2,19 +2,16 @@
 
 use std::sync::Arc;
 
+use push::hub::Ended;
+use redirects::writer::WriterTask;
 use tokio::task::{JoinHandle, JoinSet};
 use tokio_util::sync::CancellationToken;
 
-use crate::{
-    failure::Failure,
-    publish::{hub::Ended, writer::WriterTask},
-    service::App,
-    worker,
-};
+use crate::{failure::Failure, state::ApiState, worker};
 
 /// The writer and the background tasks of a process; they end in an order.
 pub struct Tasks {
-    app: Arc<App>,
+    app: Arc<ApiState>,
     writer: Option<(JoinHandle<()>, CancellationToken)>,
     background: JoinSet<Result<(), Failure>>,
     stop_background: CancellationToken,
@@ -24,9 +21,9 @@ impl Tasks {
     /// Starts the writer, the change stream, the feed of subscribers, the lease of connections, the last use of keys, the
     /// upkeep, the workers of jobs, webhooks and reactions, and the probe of writes.
     #[must_use]
-    pub fn start(app: &Arc<App>, writer_task: WriterTask) -> Self {
+    pub fn start(app: &Arc<ApiState>, writer_task: WriterTask) -> Self {
         let [stop_writer, stop_background] = [CancellationToken::new(), CancellationToken::new()];
-        let (db, readers) = (app.db.clone(), app.readers.clone());
+        let (db, readers) = (app.core.db.clone(), app.core.readers.clone());
         let writer = tokio::spawn(writer_task.run(db, readers, stop_writer.clone()));
         let mut tasks = Self {
             app: app.clone(),
@@ -113,7 +110,7 @@ impl Tasks {
             let ended = ended.unwrap_or_else(|error| Err(Failure::failed("a background task", error)));
             result = result.and(ended);
         }
-        self.app.db.close().await;
+        self.app.core.db.close().await;
         result
     }
 }

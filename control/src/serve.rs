@@ -1,6 +1,5 @@
 //! `control serve`: one replica of the control plane, with ordered startup and shutdown.
 
-use ::secrets::SecretsError;
 use std::{
     io::{self, Write},
     net::{SocketAddr, TcpListener},
@@ -9,7 +8,23 @@ use std::{
     time::{Duration, Instant},
 };
 
+use catalog::{domain::file::MAX_FILE_BYTES, store::blobs::Blobs};
+use events::{
+    egress::{EgressClient, SystemLookup},
+    live::{self, BrokerListeners},
+};
+use kernel::{
+    service::capacity,
+    store::{Db, SchemaError, StoreError},
+};
 use platform::settings::proxy_warning;
+use push::{
+    edge_keys::EdgeKeys,
+    publisher::{Publisher, PublisherConfig},
+    publisher_stats::PublisherStats,
+    replica::Replica,
+};
+use secrets::SecretsError;
 use shared::geo::GeoIp;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -17,26 +32,16 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     app::{Parts, compose},
     config::{Config, ConfigError, FileStore},
-    domain::file::MAX_FILE_BYTES,
     failure::Failure,
     geo::GeoDatabase,
     http::{self, ApiListeners, internal},
-    live::{self, BrokerListeners},
-    publish::{
-        egress::{EgressClient, SystemLookup},
-        publisher::{Publisher, PublisherConfig},
-        publisher_stats::PublisherStats,
-        replica::Replica,
-    },
     run::Tasks,
     secret_key_file,
     service::{
-        self, App, Prepared,
+        self, Prepared,
         base_urls::{IsCertified, UrlSettings},
-        capacity,
-        edge_keys::EdgeKeys,
     },
-    store::{Db, SchemaError, StoreError, blobs::Blobs},
+    state::ApiState,
     system::{SystemClock, SystemRandom, random_name, system_ticks},
     tls::Certificates,
 };
@@ -167,7 +172,7 @@ pub async fn serve(config: Config, shutdown: CancellationToken) -> Result<Runnin
     app.hub.join(replica.clone());
     let mut tasks = Tasks::start(&app, writer_task);
     tasks.spawn(replica.run(app.hub.clone(), tasks.stopping()));
-    tasks.spawn(app.edge_keys.clone().follow(app.db.clone(), tasks.stopping()));
+    tasks.spawn(app.edge_keys.clone().follow(app.core.db.clone(), tasks.stopping()));
     let publisher = PublisherConfig {
         region: config.region.to_string(),
         owner: name,
@@ -176,7 +181,7 @@ pub async fn serve(config: Config, shutdown: CancellationToken) -> Result<Runnin
         shards: config.redis.shards,
     };
     let stats = PublisherStats::default();
-    let publisher = Publisher::new(app.db.clone(), app.hub.clone(), publisher, stats.clone());
+    let publisher = Publisher::new(app.core.db.clone(), app.hub.clone(), publisher, stats.clone());
     tasks.spawn(publisher.run(tasks.stopping()));
     if let Some(geo) = geo {
         tasks.spawn(geo.follow(tasks.stopping()));
@@ -222,7 +227,7 @@ struct Servers {
 
 impl Servers {
     fn start(
-        app: &Arc<App>,
+        app: &Arc<ApiState>,
         stats: &PublisherStats,
         sockets: Sockets,
         certificates: Option<&Certificates>,

@@ -2,9 +2,8 @@
 
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
+use kernel::service::{Random, RandomUnavailable, limiter::Ticks};
 use shared::time::{Clock, UnixMillis};
-
-use crate::service::{Random, RandomUnavailable, limiter::Ticks};
 
 /// Makes files of this process private from now on: files 0600, folders 0700.
 ///

@@ -10,9 +10,9 @@ mod resources;
 use std::collections::BTreeMap;
 
 use anyhow::{Context, Result, ensure};
-use control::{
+use kernel::{
     domain::access::ActorKind,
-    store::{Ctx, accounts, keys},
+    store::{Ctx, keys},
 };
 use reqwest::{Method, Response, header};
 use serde_json::{Value, json};
@@ -22,10 +22,18 @@ use shared::{
     problem::Code,
     short_url::{Scheme, ShortDomain},
 };
+use tenants::store::accounts;
 use tests::{
     db::{Engine, random16},
     fingerprint::fingerprint,
     product::{Options, Product, random_key},
+};
+
+use self::{
+    api::{conflicts_are_refused, every_endpoint_refuses_common_faults},
+    edge::the_edge_refuses_invalid_requests,
+    members::wrong_members_are_named,
+    resources::{resources_of_another_account_are_404, wrong_arrays_lists_and_short_ids_are_refused},
 };
 
 /// An id that nothing has.
@@ -247,13 +255,6 @@ crate::on_both_engines!(
     the_edge_refuses_invalid_requests,
     a_change_would_be_seen,
 );
-
-use self::{
-    api::{conflicts_are_refused, every_endpoint_refuses_common_faults},
-    edge::the_edge_refuses_invalid_requests,
-    members::wrong_members_are_named,
-    resources::{resources_of_another_account_are_404, wrong_arrays_lists_and_short_ids_are_refused},
-};
 
 /// The comparison of the database can fail.
 async fn a_change_would_be_seen(engine: Engine) -> Result<()> {

@@ -11,9 +11,11 @@ mod topics;
 use std::{net::TcpListener, time::Duration};
 
 use anyhow::{Context, Result, ensure};
-use control::{
-    app::Parts, domain::access::ActorKind, http::ApiListeners, live::BrokerListeners, store::Ctx,
-    store::keys, worker,
+use control::{app::Parts, http::ApiListeners, worker};
+use events::live::BrokerListeners;
+use kernel::{
+    domain::access::ActorKind,
+    store::{Ctx, keys},
 };
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
@@ -50,16 +52,16 @@ impl Broker {
 
     async fn with(engine: Engine, adapt: impl FnOnce(&mut Parts)) -> Result<Self> {
         let made = TestApp::with(engine, adapt).await?;
-        let now = made.app.clock.now().0;
+        let now = made.app.core.clock.now().0;
         let (key, other_key) = ("A".repeat(80), "B".repeat(80));
         let (other, operator) = (AccountId::new(now, random16()?), OperatorId::new(now, random16()?));
-        let mut tx = made.app.db.begin(&Ctx::default()).await?;
-        control::store::accounts::insert(&mut tx, other, "Other", true, now).await?;
+        let mut tx = made.app.core.db.begin(&Ctx::default()).await?;
+        tenants::store::accounts::insert(&mut tx, other, "Other", true, now).await?;
         let name = ("X", "Y");
-        control::store::accounts::insert_operator(&mut tx, operator, other, "x@example.com", name, now)
+        tenants::store::accounts::insert_operator(&mut tx, operator, other, "x@example.com", name, now)
             .await?;
         let domain = ShortDomain::new(Scheme::Https, "other.gg")?;
-        control::store::accounts::insert_domain(&mut tx, other, &domain).await?;
+        tenants::store::accounts::insert_domain(&mut tx, other, &domain).await?;
         for (key, account, operator) in [(&key, made.account, made.operator), (&other_key, other, operator)] {
             let hash: [u8; 32] = Sha256::digest(key.as_bytes()).into();
             keys::insert(&mut tx, &hash, account, ActorKind::Operator, operator.as_str(), now).await?;
@@ -68,10 +70,10 @@ impl Broker {
         let shutdown = CancellationToken::new();
         let (api, mqtt) = (TcpListener::bind("127.0.0.1:0")?, TcpListener::bind("127.0.0.1:0")?);
         let (api_at, mqtt_at) = (api.local_addr()?, mqtt.local_addr()?);
-        control::service::connections::beat(&made.app.events).await?;
+        events::service::connections::beat(&made.app.events).await?;
         tokio::spawn(worker::connections::run(made.app.events.clone(), shutdown.clone()));
         let listeners = BrokerListeners { plain: Some(mqtt), tls: None };
-        tokio::spawn(control::live::run(listeners, made.app.broker.clone(), shutdown.clone()));
+        tokio::spawn(events::live::run(listeners, made.app.broker.clone(), shutdown.clone()));
         let listeners = ApiListeners { plain: vec![api], tls: None };
         tokio::spawn(control::http::run(listeners, made.app.clone(), shutdown.clone()));
         let (api, mqtt) = (format!("http://{api_at}"), mqtt_at.to_string());

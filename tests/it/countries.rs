@@ -2,8 +2,8 @@
 
 use std::process::Command;
 
-use ::countries::find;
-use control::domain::location::Coordinates;
+use countries::find;
+use kernel::domain::location::Coordinates;
 
 use super::schemathesis::install;
 

@@ -61,10 +61,10 @@ use axum::{
     body::Body,
     http::{HeaderMap, Method, Request, StatusCode, header},
 };
-use control::{
+use control::http::router;
+use kernel::{
     domain::access::ActorKind,
-    http::router,
-    store::{Ctx, accounts, keys},
+    store::{Ctx, keys},
 };
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -72,6 +72,7 @@ use shared::{
     id::{AccountId, OperatorId},
     short_url::{Scheme, ShortDomain},
 };
+use tenants::store::accounts;
 use tests::{
     db::{Engine, TestApp, random16},
     fingerprint::fingerprint,
@@ -124,11 +125,11 @@ impl Answer {
 impl Api {
     async fn new(engine: Engine) -> Result<Self> {
         let made = TestApp::new(engine).await?;
-        let now = made.app.clock.now().0;
+        let now = made.app.core.clock.now().0;
         let (key, other_key) = ("A".repeat(80), "B".repeat(80));
         let other_account = AccountId::new(now, random16()?);
         let other_operator = OperatorId::new(now, random16()?);
-        let mut tx = made.app.db.begin(&Ctx::default()).await?;
+        let mut tx = made.app.core.db.begin(&Ctx::default()).await?;
         accounts::insert(&mut tx, other_account, "Other", true, now).await?;
         accounts::insert_operator(&mut tx, other_operator, other_account, "x@example.com", ("X", "Y"), now)
             .await?;

@@ -11,15 +11,13 @@ use std::{
 };
 
 use anyhow::{Context, Result, ensure};
-use control::{
-    publish::{
-        hub::Hub,
-        publisher::{Publisher, PublisherConfig},
-        publisher_stats::PublisherStats,
-    },
-    service::redirections::{self, DomainChoice},
+use push::{
+    hub::Hub,
+    publisher::{Publisher, PublisherConfig},
+    publisher_stats::PublisherStats,
     store::snapshot::Snapshot,
 };
+use redirects::service::redirections::{self, DomainChoice};
 use redis::aio::ConnectionLike;
 use shared::{
     id::ResourceId,
@@ -62,7 +60,7 @@ fn publish(made: &TestApp, owner: &str, url: &str, shards: u16) -> Result<Workin
         shards,
     };
     let (stats, stop) = (PublisherStats::default(), CancellationToken::new());
-    let publisher = Publisher::new(made.app.db.clone(), made.app.hub.clone(), config, stats.clone());
+    let publisher = Publisher::new(made.app.core.db.clone(), made.app.hub.clone(), config, stats.clone());
     Ok(Working { stats, stop: stop.clone(), task: tokio::spawn(publisher.run(stop)) })
 }
 
@@ -96,7 +94,7 @@ async fn expected(
     made: &TestApp,
     shards: u16,
 ) -> Result<(Rev, Setup, BTreeMap<String, (Rev, Arc<Redirect>)>)> {
-    let mut snapshot = Snapshot::begin(&made.app.db).await?;
+    let mut snapshot = Snapshot::begin(&made.app.core.db).await?;
     let setup = snapshot.setup().await?;
     let mut records = BTreeMap::new();
     loop {
@@ -181,7 +179,7 @@ async fn look(made: &TestApp, servers: &[&tests::redis::RedisServer], shards: u1
 }
 
 async fn current_epoch(made: &TestApp) -> Result<shared::wire::stream::Epoch> {
-    Ok(control::store::log::load_head(&mut made.app.db.read().await?).await?.epoch)
+    Ok(redirects::store::log::load_head(&mut made.app.core.db.read().await?).await?.epoch)
 }
 
 /// Waits for a condition that comes by itself.
@@ -196,7 +194,7 @@ async fn until(what: &str, mut is_so: impl AsyncFnMut() -> Result<bool>) -> Resu
 
 /// A second hub over the same log, as another replica has one.
 async fn other_hub(made: &TestApp) -> Result<Hub> {
-    let hub = Hub::open(made.app.db.clone()).await?;
+    let hub = Hub::open(made.app.core.db.clone()).await?;
     tokio::spawn(hub.clone().run(CancellationToken::new()));
     Ok(hub)
 }

@@ -3,7 +3,7 @@
 use std::{fs, process::Command};
 
 use anyhow::{Context, Result, ensure};
-use control::domain::access::{ActorKind, EDGE_KEY_PREFIX, key_from_random};
+use kernel::domain::access::{ActorKind, EDGE_KEY_PREFIX, key_from_random};
 use reqwest::Method;
 use serde_json::{Value, json};
 use tests::product::{Options, Product, binary, built, root};

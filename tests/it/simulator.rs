@@ -1,24 +1,21 @@
 //! Assessment detects copies and diverted goods, in a simulation with a fixed seed.
 
-use ::simulator::{
+use kernel::domain::{location::Coordinates, scan_source::Source};
+use proptest::prelude::*;
+use shared::time::UnixMillis;
+use simulator::{
     ATTACKED, FIRST_EVALUATION_SEED, Figures, MISSED, Population, Report, attack, auc, measure, precision,
     run,
 };
-use control::domain::{
-    assessment::{
-        agent::AgentHash,
-        explain::{signs, sum},
-        profile::{Observation, Profile},
-        settings::Settings,
-        spot::Spot,
-        spread::{Spread, Trigger},
-    },
-    location::Coordinates,
-    scan_source::Source,
-};
-use proptest::prelude::*;
-use shared::time::UnixMillis;
 use tests::product::root;
+use verdicts::domain::assessment::{
+    agent::AgentHash,
+    explain::{signs, sum},
+    profile::{Observation, Profile},
+    settings::Settings,
+    spot::Spot,
+    spread::{Spread, Trigger},
+};
 
 /// Items of each mix; `cargo run --release -p tests --bin simulate` takes many more.
 const ITEMS: usize = 16_000;

@@ -11,7 +11,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, ensure};
-use control::domain::webhook::{shown, sign};
+use events::domain::webhook::{shown, sign};
 use reqwest::Method;
 use serde_json::{Value, json};
 use tests::{

@@ -1,7 +1,5 @@
 //! A fresh database for each test, on SQLite and on Postgres.
 
-use ::secrets::keys::SecretKeys;
-use control::service::access::Caller;
 use std::{
     sync::{
         Arc,
@@ -11,23 +9,26 @@ use std::{
 };
 
 use anyhow::Context;
+use catalog::store::blobs::Blobs;
 use control::{
     app::{Parts, compose},
-    domain::access::{Actor, ActorKind, UserRights},
-    publish::{
-        egress::{EgressClient, SystemLookup},
-        writer::WriterTask,
-    },
-    service::{
-        App, Random, RandomUnavailable,
-        base_urls::UrlSettings,
-        capacity::Capacity,
-        edge_keys::EdgeKeys,
-        limiter::{Limits, Ticks},
-        prepare,
-    },
-    store::{Ctx, Db, StoreError, accounts, blobs::Blobs},
+    service::{base_urls::UrlSettings, prepare},
+    state::ApiState,
 };
+use events::egress::{EgressClient, SystemLookup};
+use kernel::{
+    domain::access::{Actor, ActorKind, UserRights},
+    service::{
+        Random, RandomUnavailable,
+        access::Caller,
+        capacity::Capacity,
+        limiter::{Limits, Ticks},
+    },
+    store::{Ctx, Db, StoreError},
+};
+use push::edge_keys::EdgeKeys;
+use redirects::writer::WriterTask;
+use secrets::keys::SecretKeys;
 use serde_json::json;
 use shared::{
     geo::CityDatabase,
@@ -35,6 +36,7 @@ use shared::{
     short_url::{Scheme, ShortDomain},
     time::{Clock, UnixMillis},
 };
+use tenants::store::accounts;
 
 use crate::mmdb;
 
@@ -156,10 +158,10 @@ impl Clock for StepClock {
 /// Largest file of a test's API: 12 MiB.
 pub const MAX_TEST_FILE_BYTES: u64 = 12 << 20;
 
-/// An [`App`] over a fresh database with one account and the short domain `tn.gg`.
+/// An [`ApiState`] over a fresh database with one account and the short domain `tn.gg`.
 pub struct TestApp {
     /// The service.
-    pub app: Arc<App>,
+    pub app: Arc<ApiState>,
     /// The account.
     pub account: AccountId,
     /// Its operator.
@@ -187,7 +189,7 @@ impl TestApp {
         let mut made = Self::make(engine, adapt).await?;
         if let Some(task) = made.writer.take() {
             let shutdown = tokio_util::sync::CancellationToken::new();
-            tokio::spawn(task.run(made.app.db.clone(), made.app.readers.clone(), shutdown.clone()));
+            tokio::spawn(task.run(made.app.core.db.clone(), made.app.core.readers.clone(), shutdown.clone()));
             tokio::spawn(made.app.hub.clone().run(shutdown.clone()));
             tokio::spawn(made.app.events.feed.clone().run(shutdown));
         }

@@ -31,7 +31,7 @@ pub struct Fleet {
     pub redis_settings: Vec<(&'static str, String)>,
     /// The folder of everything that the fleet keeps.
     pub dir: PathBuf,
-    db: control::store::Db,
+    db: kernel::store::Db,
     database: String,
     _dir: tempfile::TempDir,
 }
@@ -64,7 +64,7 @@ impl Fleet {
     ///
     /// # Errors
     /// One does not start.
-    pub async fn start_on(database: String, db: control::store::Db, controls: usize) -> Result<Self> {
+    pub async fn start_on(database: String, db: kernel::store::Db, controls: usize) -> Result<Self> {
         // The second call finds the provider there.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let folder = tempfile::tempdir()?;
@@ -156,13 +156,13 @@ impl Fleet {
     }
 
     /// Goes on with another database; replicas that run stay with the one before.
-    pub fn move_to(&mut self, database: String, db: control::store::Db) {
+    pub fn move_to(&mut self, database: String, db: kernel::store::Db) {
         (self.database, self.db) = (database, db);
     }
 
     /// The fleet's database, to look behind the API.
     #[must_use]
-    pub fn db(&self) -> &control::store::Db {
+    pub fn db(&self) -> &kernel::store::Db {
         &self.db
     }
 

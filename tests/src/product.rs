@@ -112,7 +112,7 @@ pub fn built(name: &str) -> Result<PathBuf> {
 pub fn random_key() -> Result<String> {
     let mut random = [0; 240];
     getrandom::fill(&mut random).map_err(|error| anyhow::anyhow!("{error}"))?;
-    control::domain::access::key_from_random("", &random).context("too few random bytes")
+    kernel::domain::access::key_from_random("", &random).context("too few random bytes")
 }
 
 /// A client that follows no redirect, with connections of its own.

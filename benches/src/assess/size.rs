@@ -2,8 +2,9 @@
 
 use std::{fs, io::Write, path::PathBuf};
 
+use ::assessment::service::assessment;
+use actions::domain::context::Origin;
 use anyhow::{Context, Result, bail};
-use control::{domain::context::Origin, service::assessment};
 use serde_json::json;
 use sqlx::{Connection, SqliteConnection, sqlite::SqliteConnectOptions};
 use tests::db::Location;
@@ -27,7 +28,7 @@ pub(super) async fn measure(bench: &Bench, results: usize, out: &mut impl Write)
     for (thng, _) in &items {
         for scan in bench.scans_of(*thng).await? {
             let body = json!({"id": scan});
-            let asked = control::domain::assessment::trigger::Asked::parse(&body)
+            let asked = verdicts::domain::assessment::trigger::Asked::parse(&body)
                 .map_err(|faults| anyhow::anyhow!("{faults:?}"))?;
             assessment::authenticate(&bench.made.app.assessment, &bench.caller, &asked, Origin::default())
                 .await?;

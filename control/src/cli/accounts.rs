@@ -3,20 +3,19 @@
 use std::process::ExitCode;
 
 use clap::Subcommand;
+use kernel::{domain::access::UserRights, error::ServiceError, store::StoreError};
 use platform::settings::truth;
 use shared::{
     id::AccountId,
     short_url::{Scheme, ShortDomain},
 };
+use tenants::domain::{target_hosts::parse_hosts, tenant::AccountChange};
 
 use super::{connect, failed, say, text};
 use crate::{
     config::{ConfigError, DomainSetting, Place, parse},
-    domain::{access::UserRights, target_hosts::parse_hosts, tenant::AccountChange},
-    error::ServiceError,
     failure::Failure,
     service::seed::{self, NewAccount},
-    store::StoreError,
     system::{SystemClock, SystemRandom},
 };
 

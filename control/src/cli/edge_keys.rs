@@ -3,15 +3,14 @@
 use std::process::ExitCode;
 
 use clap::Subcommand;
+use kernel::{error::ServiceError, store::StoreError};
 use platform::settings::{ConfigError, name};
+use push::edge_keys;
 
 use super::{connect, failed, say};
 use crate::{
     config::{Place, parse},
-    error::ServiceError,
     failure::Failure,
-    service::edge_keys,
-    store::{self, StoreError},
     system::{SystemClock, SystemRandom},
 };
 
@@ -76,7 +75,7 @@ pub(super) async fn run(args: Args) -> Result<ExitCode, Failure> {
         Command::List { place } => {
             let db = connect(place).await?;
             let mut conn = db.read().await.map_err(failed)?;
-            for key in store::edge_keys::list(&mut conn).await.map_err(failed)? {
+            for key in push::store::edge_keys::list(&mut conn).await.map_err(failed)? {
                 let revoked = key.revoked_at.map_or("valid".to_owned(), |at| format!("revoked {at}"));
                 say(&format!("{}\t{}\tmade {}\t{revoked}", key.seq, key.edge_id, key.created_at));
             }

@@ -2,26 +2,26 @@
 
 use std::{io::Write as _, path::Path, process::ExitCode};
 
+use actions::store::action_lists;
+use assessment::service::observer::Assessments;
 use bytes::Bytes;
+use catalog::store::blobs::{Blobs, WriteError};
+use events::service::export::Reader;
 use flate2::{Compression, write::GzEncoder};
 use futures_util::{Stream, stream};
 use jiff::{Timestamp, ToSpan, civil::Date, tz::TimeZone};
+use kernel::store::{Db, StoreError};
 use shared::{
     id::AccountId,
     time::{Clock, UnixMillis},
 };
+use tenants::store::accounts;
 
 use super::{failed, say};
 use crate::{
     config::{ConfigError, Database, Place},
     failure::Failure,
     serve,
-    service::export::Reader,
-    service::observer::Assessments,
-    store::{
-        Db, StoreError, accounts, action_lists,
-        blobs::{Blobs, WriteError},
-    },
     system::SystemClock,
 };
 

@@ -7,26 +7,21 @@ use std::{
 };
 
 use clap::Subcommand;
+use kernel::{domain::access, error::ServiceError, service::access::MAX_OVERLAP_MS, store::Db};
 use shared::{
     id::ProjectId,
     networks::Networks,
     time::{Clock as _, UnixMillis},
 };
+use tenants::{
+    domain::operator_key::{KeyStatus, OperatorKey},
+    service::first_keys::{self, Named, NewFirstKey},
+};
 
 use super::{connect, failed, say};
 use crate::{
     config::{ConfigError, Place},
-    domain::{
-        access,
-        operator_key::{KeyStatus, OperatorKey},
-    },
-    error::ServiceError,
     failure::Failure,
-    service::{
-        access::MAX_OVERLAP_MS,
-        first_keys::{self, Named, NewFirstKey},
-    },
-    store::Db,
     system::{SystemClock, SystemRandom},
 };
 

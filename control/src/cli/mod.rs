@@ -6,15 +6,15 @@ use std::{
 };
 
 use clap::{Parser, Subcommand, error::ErrorKind};
+use kernel::store::{Ctx, Db};
+use push::store::publishers;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     config::{Config, ConfigError, Place, SecretKeyFile, Settings},
     failure::{EXIT_USAGE, Failure},
-    secret_key_file, serve,
-    store::{Ctx, Db, publishers},
-    telemetry,
+    secret_key_file, serve, telemetry,
 };
 
 mod accounts;

@@ -3,6 +3,7 @@
 use std::{path::Path, process::ExitCode};
 
 use clap::Subcommand;
+use kernel::store::Db;
 use shared::time::Clock as _;
 
 use super::{connect, say};
@@ -10,7 +11,6 @@ use crate::{
     config::{Place, SecretKeyFile},
     failure::Failure,
     secret_key_file, serve,
-    store::Db,
     system::{SystemClock, SystemRandom},
 };
 

@@ -9,7 +9,13 @@ use std::{
     time::Duration,
 };
 
+use events::egress::{EgressClient, SystemLookup};
+use kernel::service::{
+    capacity::Capacity,
+    limiter::{Limits, Ticks},
+};
 use platform::settings::{Log, check_plain, listen_or_off};
+use push::edge_keys::EdgeKeys;
 use shared::client_address::TrustedProxies;
 use tokio_util::sync::CancellationToken;
 
@@ -19,13 +25,7 @@ use crate::{
     config::{FileStore, Place, SecretKeyFile},
     failure::Failure,
     http::{WorkerAdmin, run_admin},
-    publish::egress::{EgressClient, SystemLookup},
     secret_key_file, serve,
-    service::{
-        capacity::Capacity,
-        edge_keys::EdgeKeys,
-        limiter::{Limits, Ticks},
-    },
     system::{SystemClock, SystemRandom},
     telemetry,
     worker::{run_jobs, write_probe},
@@ -128,7 +128,7 @@ pub(super) async fn run(args: Args) -> Result<ExitCode, Failure> {
             Err(error) => tracing::error!(%error, "the admin listener ended"),
         }
     }
-    app.db.close().await;
+    app.core.db.close().await;
     telemetry.finish().await;
     Ok(ExitCode::SUCCESS)
 }

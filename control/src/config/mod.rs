@@ -2,6 +2,7 @@
 
 use std::{net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
+use kernel::service::{capacity::CapacityLimits, limiter::Limits};
 use platform::settings::{check_plain, listen, listen_or_off, loopback, name, number, public_url, truth};
 use shared::{
     client_address::TrustedProxies,
@@ -13,10 +14,7 @@ use shared::{
 };
 
 use self::parse::{capacity, check_certificates, check_geoip, check_twins, file_store, jobs_kept, limits};
-use crate::{
-    secret_key_file,
-    service::{capacity::CapacityLimits, limiter::Limits},
-};
+use crate::secret_key_file;
 
 pub mod parse;
 mod settings;

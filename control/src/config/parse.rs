@@ -2,15 +2,17 @@
 
 use std::{net::SocketAddr, path::Path, time::Duration};
 
-use platform::TimeLimits;
-use platform::settings::{ConfigError, number};
-use shared::short_url::{Scheme, ShortDomain};
-
-use super::{DomainSetting, FileStore, LimitSettings};
-use crate::{
+use kernel::{
     domain::access,
     service::{capacity::CapacityLimits, limiter::Limits},
 };
+use platform::{
+    TimeLimits,
+    settings::{ConfigError, number},
+};
+use shared::short_url::{Scheme, ShortDomain};
+
+use super::{DomainSetting, FileStore, LimitSettings};
 
 /// Whether a folder has a certificate with its key.
 #[must_use]

@@ -14,6 +14,7 @@ use axum::{
 };
 use platform::{Bounds, Permits, TimeLimits};
 use prometheus_client::{encoding::text, registry::Registry};
+use push::publisher_stats::PublisherStats;
 use serde::Serialize;
 use shared::{
     client_address::TrustedProxies,
@@ -27,7 +28,7 @@ use super::{
     middleware::protect,
     serve::{ApiListeners, Clients, run_router},
 };
-use crate::{publish::publisher_stats::PublisherStats, service::App, tls::Certificates};
+use crate::{state::ApiState, tls::Certificates};
 
 mod readings;
 mod worker;
@@ -48,7 +49,7 @@ const JSON: &str = "application/json";
 /// Control as operators see it.
 #[derive(Clone)]
 pub struct Admin {
-    app: Arc<App>,
+    app: Arc<ApiState>,
     registry: Arc<Registry>,
     /// When it was made: the process started just before.
     started: SystemTime,
@@ -90,7 +91,7 @@ impl Admin {
     /// Control's counters under one registry, with those of the publisher where there is one.
     #[must_use]
     pub fn new(
-        app: Arc<App>,
+        app: Arc<ApiState>,
         publisher: Option<&PublisherStats>,
         certificates: Option<&Certificates>,
     ) -> Self {
@@ -119,7 +120,7 @@ impl Admin {
             writable: not_writable_since.is_none(),
             not_writable_since,
             state: if is_stale { "stale" } else { "fresh" },
-            stale_since: is_stale.then(|| UnixMillis(self.app.clock.now().0.saturating_sub(silent_ms))),
+            stale_since: is_stale.then(|| UnixMillis(self.app.core.clock.now().0.saturating_sub(silent_ms))),
             epoch: self.app.hub.epoch().to_string(),
             head: self.app.hub.head(),
             edges: reachable.len(),

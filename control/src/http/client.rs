@@ -8,12 +8,12 @@ use platform::Handle;
 use shared::client_address::{ClientAddress, EDGE_TOKEN, PROXY_HEADERS};
 
 use super::serve::Connection;
-use crate::service::App;
+use crate::state::ApiState;
 
 /// The client's address; `None` if a request came over no socket.
 ///
 /// An edge that presents its key names the client, which is then never local; otherwise the trusted proxies do.
-pub(super) fn address(app: &App, request: &Request) -> Option<ClientAddress> {
+pub(super) fn address(app: &ApiState, request: &Request) -> Option<ClientAddress> {
     let peer = request.extensions().get::<ConnectInfo<Connection>>()?.0.peer.ip().to_canonical();
     let lines = |name| request.headers().get_all(name).into_iter().map(HeaderValue::as_bytes);
     if is_of_edge(app, request.headers()) {
@@ -30,7 +30,7 @@ pub(super) fn address(app: &App, request: &Request) -> Option<ClientAddress> {
 }
 
 /// Whether an edge that showed its key passed a request on.
-pub(super) fn is_of_edge(app: &App, headers: &HeaderMap) -> bool {
+pub(super) fn is_of_edge(app: &ApiState, headers: &HeaderMap) -> bool {
     let shown = headers.get(EDGE_TOKEN).and_then(|key| key.to_str().ok());
     shown.is_some_and(|key| app.edge_keys.edge_of(key).is_some())
 }

@@ -28,7 +28,7 @@ use super::{
     middleware,
     serve::{ApiListeners, Clients, run_router},
 };
-use crate::{service::App, worker::ingest_scans::ingest};
+use crate::{state::ApiState, worker::ingest_scans::ingest};
 
 /// Largest body: a batch of 1,000 scans of up to 6 KiB each.
 const MAX_BODY_BYTES: usize = 8 << 20;
@@ -37,7 +37,7 @@ const MAX_BODY_BYTES: usize = 8 << 20;
 #[derive(Clone)]
 struct Internal {
     edges: EdgeApi,
-    app: Arc<App>,
+    app: Arc<ApiState>,
 }
 
 impl FromRef<Internal> for EdgeApi {
@@ -50,7 +50,7 @@ impl FromRef<Internal> for EdgeApi {
 ///
 /// # Errors
 /// A socket cannot be used.
-pub async fn run(listeners: ApiListeners, app: Arc<App>, shutdown: CancellationToken) -> io::Result<()> {
+pub async fn run(listeners: ApiListeners, app: Arc<ApiState>, shutdown: CancellationToken) -> io::Result<()> {
     let access = Access { core: app.core.clone(), limiter: app.limiter.clone() };
     let edges = EdgeApi::new(access, app.hub.clone(), app.edge_keys.clone(), shutdown.clone());
     let streams = edges.streams.clone();

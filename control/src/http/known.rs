@@ -3,13 +3,10 @@
 use std::sync::{Arc, LazyLock};
 
 use axum::http::Method;
+use events::domain::topic::{ActionScope, Topic};
+use kernel::domain::known_members::Unknown;
 use serde_json::Value;
 use web::known::{Operation, Operations};
-
-use crate::domain::{
-    known_members::Unknown,
-    topic::{ActionScope, Topic},
-};
 
 pub(super) static OPERATIONS: LazyLock<Operations> =
     LazyLock::new(|| Operations::of(&Arc::new(super::router::document())));

@@ -5,8 +5,6 @@ use std::{
     sync::{Arc, OnceLock},
     time::{Duration, Instant},
 };
-use web::api_error::Failure;
-use web::request_info::RequestInfo;
 
 use axum::{
     extract::{ConnectInfo, MatchedPath, Request, State},
@@ -23,17 +21,16 @@ use shared::{client_address::ClientAddress, id::ActionId, problem::Code};
 use tracing::{Instrument, field::Empty};
 use tracing_opentelemetry::OpenTelemetrySpanExt as _;
 use web::{
-    api_error::Refusal,
+    api_error::{Failure, Refusal},
     rate_limit::{self, Ledger},
+    request_info::RequestInfo,
 };
 
 use super::{client, cors, serve::Connection};
 use crate::{
     metrics::Metrics,
-    service::{
-        App,
-        base_urls::{Reached, base_url},
-    },
+    service::base_urls::{Reached, base_url},
+    state::ApiState,
 };
 
 /// Longest handling of a request: above the store's own limits, below what proxies wait for.
@@ -65,7 +62,7 @@ pub(super) async fn note_route(request: Request, next: Next) -> Response {
 }
 
 /// The outermost layer.
-pub(super) async fn finish(State(app): State<Arc<App>>, mut request: Request, next: Next) -> Response {
+pub(super) async fn finish(State(app): State<Arc<ApiState>>, mut request: Request, next: Next) -> Response {
     let started = Instant::now();
     let id = request_id(request.headers(), &app);
     let (client, is_tls) = (client::address(&app, &request), is_tls(&request));
@@ -159,11 +156,13 @@ fn complete(mut response: Response, docs_url: &str, metrics: &Metrics) -> Respon
 }
 
 /// The id that the caller sent, if it is harmless, else a new one.
-fn request_id(headers: &HeaderMap, app: &App) -> String {
+fn request_id(headers: &HeaderMap, app: &ApiState) -> String {
     let sent = headers.get(REQUEST_ID).and_then(|value| value.to_str().ok());
     match sent {
         Some(id) if is_request_id(id) => id.to_owned(),
-        Some(_) | None => ActionId::new(app.clock.now().0, app.random16().unwrap_or_default()).to_string(),
+        Some(_) | None => {
+            ActionId::new(app.core.clock.now().0, app.core.random16().unwrap_or_default()).to_string()
+        }
     }
 }
 
@@ -201,7 +200,7 @@ fn is_tls(request: &Request) -> bool {
 ///
 /// A plain listener is on loopback or behind a proxy that ends TLS, so its `X-Forwarded-Proto` may be
 /// believed.
-fn reached<'a>(app: &App, request: &'a Request) -> Reached<'a> {
+fn reached<'a>(app: &ApiState, request: &'a Request) -> Reached<'a> {
     let headers = request.headers();
     let header = |name: HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
     let connection = request.extensions().get::<ConnectInfo<Connection>>().map(|info| info.0);

@@ -8,13 +8,14 @@ use axum::{
     middleware::{from_fn, from_fn_with_state},
 };
 use events::http::sockets::{self, Sockets};
+use kernel::domain::limits::MAX_BODY_BYTES;
 use serde_json::Value;
 use utoipa::openapi::OpenApi;
 use utoipa_axum::{router::OpenApiRouter, routes};
 use web::{known::name_unknown, once};
 
 use super::{known::OPERATIONS, middleware, openapi, service_info, state::RouterState, status, time};
-use crate::{domain::limits::MAX_BODY_BYTES, service::App};
+use crate::state::ApiState;
 
 /// The table: the routes of each subject, and those of no subject.
 fn table() -> OpenApiRouter<RouterState> {
@@ -32,7 +33,7 @@ fn table() -> OpenApiRouter<RouterState> {
 }
 
 /// The API as a service: the table with everything that all requests share around it.
-pub fn router(app: Arc<App>) -> Router {
+pub fn router(app: Arc<ApiState>) -> Router {
     let (routes, mut document) = table().split_for_parts();
     openapi::complete(&mut document);
     let state = RouterState(app.clone());

@@ -22,7 +22,7 @@ use tokio_rustls::{TlsAcceptor, server::TlsStream};
 use tokio_util::sync::CancellationToken;
 
 use super::{busy, router};
-use crate::service::App;
+use crate::state::ApiState;
 
 /// Longest time from the shutdown until open requests are dropped.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(10);
@@ -99,10 +99,10 @@ impl Clients {
 ///
 /// # Errors
 /// A socket cannot be used.
-pub async fn run(listeners: ApiListeners, app: Arc<App>, shutdown: CancellationToken) -> io::Result<()> {
+pub async fn run(listeners: ApiListeners, app: Arc<ApiState>, shutdown: CancellationToken) -> io::Result<()> {
     let clients = Clients {
-        permits: app.capacity.api.clone(),
-        times: app.capacity.limits.times,
+        permits: app.core.capacity.api.clone(),
+        times: app.core.capacity.limits.times,
         proxies: app.trusted_proxies.clone(),
     };
     run_router(listeners, router::router(app), clients, shutdown).await

@@ -13,11 +13,11 @@ use redirects::service::Redirects;
 use tenants::service::passwords::Passwords;
 use web::access::Access;
 
-use crate::service::App;
+use crate::state::ApiState;
 
 /// The state of the router: a subject sees its part of it only.
 #[derive(Clone)]
-pub(super) struct RouterState(pub(super) Arc<App>);
+pub(super) struct RouterState(pub(super) Arc<ApiState>);
 
 impl FromRef<RouterState> for Access {
     fn from_ref(RouterState(app): &RouterState) -> Self {

@@ -3,16 +3,16 @@
 use std::sync::atomic::Ordering;
 
 use axum::{Json, extract::State};
+use kernel::{
+    domain::permission::{Subject, Verb},
+    service::access::require,
+};
+use push::hub::EdgeStatus;
 use serde::Serialize;
 use utoipa::ToSchema;
 use web::{access::Authenticated, api_error::ApiError};
 
 use super::state::RouterState;
-use crate::{
-    domain::permission::{Subject, Verb},
-    publish::hub::EdgeStatus,
-    service::access::require,
-};
 
 /// The state of the service.
 #[derive(Debug, Serialize, ToSchema)]

@@ -5,14 +5,13 @@
 use std::sync::Arc;
 
 use axum::{Json, extract::State};
-use serde::Serialize;
-use utoipa::ToSchema;
-use web::{access::Authenticated, api_error::ApiError};
-
-use crate::{
+use kernel::{
     domain::permission::{Subject, Verb},
     service::{Core, access},
 };
+use serde::Serialize;
+use utoipa::ToSchema;
+use web::{access::Authenticated, api_error::ApiError};
 
 /// The time now.
 #[derive(Debug, Serialize, ToSchema)]

@@ -9,9 +9,9 @@ use std::{
 };
 
 use shared::short_url::{Host, Scheme, ShortDomain};
+use tenants::store::accounts;
 
-use super::App;
-use crate::store::accounts;
+use crate::state::ApiState;
 
 /// Least time between two reads of the short domains, which only requests with an unknown host cause.
 const REFRESH_PAUSE: Duration = Duration::from_secs(1);
@@ -152,7 +152,7 @@ impl BaseUrls {
 /// Scheme and host of the URLs in the answer to a request, without a slash at the end.
 ///
 /// The host that the client named if it is known to be ours, else our own base.
-pub async fn base_url(app: &App, reached: Reached<'_>) -> String {
+pub async fn base_url(app: &ApiState, reached: Reached<'_>) -> String {
     let urls = &app.base_urls;
     if let Some(public) = &urls.settings.public_url {
         return public.clone();
@@ -169,7 +169,7 @@ pub async fn base_url(app: &App, reached: Reached<'_>) -> String {
     app.docs_url.strip_suffix("/docs").unwrap_or(&app.docs_url).to_owned()
 }
 
-async fn is_short_domain(app: &App, host: &Host) -> bool {
+async fn is_short_domain(app: &ApiState, host: &Host) -> bool {
     let urls = &app.base_urls;
     if urls.is_domain(host) {
         return true;
@@ -177,7 +177,7 @@ async fn is_short_domain(app: &App, host: &Host) -> bool {
     if !urls.may_read() {
         return false;
     }
-    let read = async { accounts::list_all_domains(&mut app.db.read().await?).await };
+    let read = async { accounts::list_all_domains(&mut app.core.db.read().await?).await };
     match read.await {
         Ok(domains) => urls.keep(&domains),
         Err(error) => tracing::warn!(%error, "the short domains could not be read"),

@@ -1,24 +1,23 @@
 //! Creates the first account, its operator, its key and its short domains.
 
+use ::tenants::{
+    domain::tenant::AccountChange,
+    service::first_keys::{self, NewFirstKey},
+    store::{accounts, tenants},
+};
+use kernel::{
+    domain::access::{UserRights, hash_key},
+    error::ServiceError,
+    service::{Random, RandomUnavailable},
+    store::{Ctx, Db, StoreError, Tx, keys},
+};
+use redirects::store::log;
 use shared::{
     id::{AccountId, OperatorId},
     problem::Code,
     short_url::ShortDomain,
     time::{Clock, UnixMillis},
     wire::stream::{Change, Event},
-};
-
-use super::{
-    Random, RandomUnavailable,
-    first_keys::{self, NewFirstKey},
-};
-use crate::{
-    domain::{
-        access::{UserRights, hash_key},
-        tenant::AccountChange,
-    },
-    error::ServiceError,
-    store::{Ctx, Db, StoreError, Tx, accounts, keys, log, tenants},
 };
 
 /// Name of the first account; an operator may rename it.

@@ -5,10 +5,10 @@ use std::{
     time::Duration,
 };
 
+use kernel::store::{Ctx, StoreError, write_probe};
 use shared::time::UnixMillis;
 
-use super::App;
-use crate::store::{Ctx, StoreError, write_probe};
+use crate::state::ApiState;
 
 /// Bytes of a probe, as of a small request: four pages of SQLite.
 const FILLER: [u8; 16 << 10] = [0; 16 << 10];
@@ -51,7 +51,7 @@ impl WriteProbe {
 ///
 /// A database that is busy once is no fault: then others are writing. Busy, or without an answer, twice in a row means
 /// that it takes no writes.
-pub async fn probe(app: &App, id: i64, limit: Duration) -> bool {
+pub async fn probe(app: &ApiState, id: i64, limit: Duration) -> bool {
     let written = tokio::time::timeout(limit, write(app, id)).await.unwrap_or(Err(StoreError::Timeout));
     match written {
         Ok(()) => {
@@ -65,7 +65,7 @@ pub async fn probe(app: &App, id: i64, limit: Duration) -> bool {
             app.write_probe.failing_since().is_none()
         }
         Err(error) => {
-            if app.write_probe.failed(app.clock.now()) {
+            if app.write_probe.failed(app.core.clock.now()) {
                 tracing::error!(%error, "the database accepts no writes: this process is not ready");
             }
             false
@@ -73,15 +73,15 @@ pub async fn probe(app: &App, id: i64, limit: Duration) -> bool {
     }
 }
 
-async fn write(app: &App, id: i64) -> Result<(), StoreError> {
-    let mut tx = app.db.begin(&Ctx::default()).await?;
-    write_probe::write(&mut tx, id, app.clock.now(), &FILLER).await?;
+async fn write(app: &ApiState, id: i64) -> Result<(), StoreError> {
+    let mut tx = app.core.db.begin(&Ctx::default()).await?;
+    write_probe::write(&mut tx, id, app.core.clock.now(), &FILLER).await?;
     tx.commit().await
 }
 
 /// Deletes the rows of processes that are gone.
-pub async fn forget(app: &App, silence_ms: i64) -> Result<(), StoreError> {
-    let mut tx = app.db.begin(&Ctx::default()).await?;
-    write_probe::forget(&mut tx, UnixMillis(app.clock.now().0 - silence_ms)).await?;
+pub async fn forget(app: &ApiState, silence_ms: i64) -> Result<(), StoreError> {
+    let mut tx = app.core.db.begin(&Ctx::default()).await?;
+    write_probe::forget(&mut tx, UnixMillis(app.core.clock.now().0 - silence_ms)).await?;
     tx.commit().await
 }

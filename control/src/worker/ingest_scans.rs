@@ -5,26 +5,29 @@ use std::{
     sync::atomic::Ordering,
 };
 
+use ::actions::{
+    domain::{
+        context::read_agent,
+        scan::{self, IMPLICIT_SCANS},
+    },
+    store::{
+        actions::{self, NewAction},
+        scans,
+    },
+};
+use assessment::service::assessment::observe;
+use kernel::{
+    error::ServiceError,
+    store::{Ctx, Db, Tx},
+};
+use redirects::{domain::redirection::Redirection, store::redirections};
 use shared::{
     id::AccountId,
     problem::Code,
     wire::scan::{MAX_BATCH, ScanBatch, ScanReceipt, ScanRecord},
 };
 
-use crate::{
-    domain::{
-        context::read_agent,
-        redirection::Redirection,
-        scan::{self, IMPLICIT_SCANS},
-    },
-    error::ServiceError,
-    service::{App, assessment::observe},
-    store::{
-        Ctx, Db, Tx,
-        actions::{self, NewAction},
-        redirections, scans,
-    },
-};
+use crate::state::ApiState;
 
 /// Scans per transaction on SQLite, where there is one writer and changes of users wait for it.
 const SQLITE_STEP: usize = 100;
@@ -42,7 +45,7 @@ struct Part<'a> {
 ///
 /// # Errors
 /// 400 for a batch that is too large; the store's errors (repeat the batch: parts that were stored are recognised).
-pub async fn ingest(app: &App, batch: &ScanBatch) -> Result<ScanReceipt, ServiceError> {
+pub async fn ingest(app: &ApiState, batch: &ScanBatch) -> Result<ScanReceipt, ServiceError> {
     if batch.records.len() > MAX_BATCH {
         let text = format!("A batch holds at most {MAX_BATCH} scans, not {}.", batch.records.len());
         return Err(ServiceError::refused(Code::Invalid, text));
@@ -50,7 +53,7 @@ pub async fn ingest(app: &App, batch: &ScanBatch) -> Result<ScanReceipt, Service
     if batch.first_seq.checked_add(batch.records.len() as u64).is_none() {
         return Err(ServiceError::refused(Code::Invalid, "firstSeq is too large."));
     }
-    let step = match &app.db {
+    let step = match &app.core.db {
         Db::Sqlite { .. } => SQLITE_STEP,
         Db::Pg(_) => MAX_BATCH,
     };
@@ -66,11 +69,11 @@ pub async fn ingest(app: &App, batch: &ScanBatch) -> Result<ScanReceipt, Service
     }
 }
 
-async fn ingest_part(app: &App, part: Part<'_>) -> Result<ScanReceipt, ServiceError> {
+async fn ingest_part(app: &ApiState, part: Part<'_>) -> Result<ScanReceipt, ServiceError> {
     let end = part.first_seq + part.records.len() as u64;
     // All that takes time happens before the transaction: it may hold the only writer.
     let scans = read(app, part).await?;
-    let mut tx = app.db.begin(&Ctx::default()).await?;
+    let mut tx = app.core.db.begin(&Ctx::default()).await?;
     let next = scans::lock_cursor(&mut tx, part.edge, part.boot).await?;
     if end <= next {
         app.intake.repeated.fetch_add(part.records.len() as u64, Ordering::Relaxed);
@@ -83,7 +86,7 @@ async fn ingest_part(app: &App, part: Part<'_>) -> Result<ScanReceipt, ServiceEr
     let (count, stored) = (fresh.len() as u64, store(app, &mut tx, fresh).await?);
     scans::move_cursor(&mut tx, part.edge, part.boot, next, end).await?;
     tx.commit().await?;
-    app.readers.wake_events();
+    app.core.readers.wake_events();
     if missing > 0 {
         tracing::error!(edge = %part.edge, boot = part.boot, missing, "scans are missing before a batch");
     }
@@ -103,14 +106,14 @@ struct Scan<'a> {
 }
 
 /// Prepares the actions of a part's scans.
-async fn read<'a>(app: &App, part: Part<'a>) -> Result<Vec<Scan<'a>>, ServiceError> {
+async fn read<'a>(app: &ApiState, part: Part<'a>) -> Result<Vec<Scan<'a>>, ServiceError> {
     let known = list_known(app, part.records).await?;
     let scan = |(seq, record): (u64, &'a ScanRecord)| {
         let agent = read_agent(&app.actions.agents, record.user_agent.as_deref());
         let found = known.get(&(record.domain.to_string(), record.folded.to_string()));
         // A sum of scans is counted in `hits` but creates no action, because its clients are unknown.
         let action = found.filter(|_| record.count.is_none()).map(|item| NewAction {
-            id: scan::action_id(&app.secrets.scan_id, part.edge, part.boot, seq, record),
+            id: scan::action_id(&app.core.secrets.scan_id, part.edge, part.boot, seq, record),
             account: item.account,
             kind: IMPLICIT_SCANS.to_owned(),
             thng: item.redirect.thng_id,
@@ -132,14 +135,14 @@ async fn read<'a>(app: &App, part: Part<'a>) -> Result<Vec<Scan<'a>>, ServiceErr
 
 /// The redirections behind scans, deleted ones too, by domain and folded short id.
 async fn list_known(
-    app: &App,
+    app: &ApiState,
     records: &[ScanRecord],
 ) -> Result<HashMap<(String, String), Redirection>, ServiceError> {
     let mut keys: HashMap<&str, Vec<String>> = HashMap::new();
     for record in records {
         keys.entry(&record.domain).or_default().push(record.folded.to_string());
     }
-    let mut conn = app.db.read().await?;
+    let mut conn = app.core.db.read().await?;
     let mut known = HashMap::new();
     for (domain, mut folded) in keys {
         folded.sort_unstable();
@@ -153,7 +156,7 @@ async fn list_known(
 }
 
 /// Stores scans as actions and counts hits; returns how many had a known short id.
-async fn store(app: &App, tx: &mut Tx, scans: Vec<Scan<'_>>) -> Result<u64, ServiceError> {
+async fn store(app: &ApiState, tx: &mut Tx, scans: Vec<Scan<'_>>) -> Result<u64, ServiceError> {
     let mut hits: HashMap<&str, HashMap<&str, i64>> = HashMap::new();
     let mut new = Vec::with_capacity(scans.len());
     let mut known = 0;
@@ -168,7 +171,7 @@ async fn store(app: &App, tx: &mut Tx, scans: Vec<Scan<'_>>) -> Result<u64, Serv
         new.extend(action);
     }
     if !new.is_empty() {
-        let now = app.clock.now();
+        let now = app.core.clock.now();
         actions::insert(tx, now, &new).await?;
         let accounts: BTreeSet<AccountId> = new.iter().map(|action| action.account).collect();
         for account in accounts {

@@ -2,15 +2,16 @@
 
 use std::{sync::Arc, time::Duration};
 
+use assessment::service::assessment::history::rebuild_outdated;
 use tokio_util::sync::CancellationToken;
 
-use crate::service::{App, assessment::history::rebuild_outdated};
+use crate::state::ApiState;
 
 /// Time until the next try after a failure.
 const PAUSE: Duration = Duration::from_secs(60);
 
 /// Works through all profiles, and then waits for `shutdown`.
-pub async fn run(app: Arc<App>, shutdown: CancellationToken) {
+pub async fn run(app: Arc<ApiState>, shutdown: CancellationToken) {
     tokio::select! {
         () = rebuild(&app) => {}
         () = shutdown.cancelled() => return,
@@ -18,7 +19,7 @@ pub async fn run(app: Arc<App>, shutdown: CancellationToken) {
     shutdown.cancelled().await;
 }
 
-async fn rebuild(app: &App) {
+async fn rebuild(app: &ApiState) {
     let mut after = String::new();
     loop {
         match rebuild_outdated(&app.assessment, &mut after).await {

@@ -2,13 +2,16 @@
 
 use std::{sync::Arc, time::Duration};
 
+use ::jobs::service::jobs;
+use assessment::service::assessment::displays;
+use catalog::service::{files, properties};
+use events::store::webhook_messages;
+use kernel::store::{Ctx, StoreError, database, idempotency};
+use redirects::service::tasks;
 use shared::time::UnixMillis;
 use tokio_util::sync::CancellationToken;
 
-use crate::{
-    service::{App, assessment::displays, files, jobs, properties, tasks},
-    store::{Ctx, StoreError, database, idempotency, webhook_messages},
-};
+use crate::state::ApiState;
 
 /// Time between two runs.
 const PERIOD: Duration = Duration::from_secs(15 * 60);
@@ -23,7 +26,7 @@ const MESSAGES_STEP: u32 = 1_000;
 const MESSAGES_MS: i64 = 3 * 24 * 60 * 60 * 1_000;
 
 /// Cleans up every 15 minutes until `shutdown`.
-pub async fn run(app: Arc<App>, shutdown: CancellationToken) {
+pub async fn run(app: Arc<ApiState>, shutdown: CancellationToken) {
     let mut ticks = tokio::time::interval(PERIOD);
     let mut displays_after = String::new();
     loop {
@@ -68,7 +71,7 @@ pub async fn run(app: Arc<App>, shutdown: CancellationToken) {
             Ok(tasks) => tracing::info!(tasks, "resumed tasks of batches"),
             Err(error) => tracing::warn!(%error, "resuming tasks of batches is left for later"),
         }
-        match properties::sweep(&app).await {
+        match properties::sweep(&app.core).await {
             Ok(0) => {}
             Ok(points) => tracing::info!(points, "deleted points of deleted properties"),
             Err(error) => tracing::warn!(%error, "deleting points of deleted properties is left for later"),
@@ -77,8 +80,8 @@ pub async fn run(app: Arc<App>, shutdown: CancellationToken) {
 }
 
 /// Bytes that the database takes on its disk.
-pub async fn size(app: &App) -> Result<i64, StoreError> {
-    let mut tx = app.db.begin(&Ctx::default()).await?;
+pub async fn size(app: &ApiState) -> Result<i64, StoreError> {
+    let mut tx = app.core.db.begin(&Ctx::default()).await?;
     let bytes = database::size(&mut tx).await?;
     tx.commit().await?;
     Ok(bytes)
@@ -88,12 +91,12 @@ pub async fn size(app: &App) -> Result<i64, StoreError> {
 ///
 /// # Errors
 /// The database failed; what was removed stays removed.
-pub async fn clean(app: &App) -> Result<(u64, u64), StoreError> {
-    let revisions = app.hub.compact(&*app.clock).await?;
+pub async fn clean(app: &ApiState) -> Result<(u64, u64), StoreError> {
+    let revisions = app.hub.compact(&*app.core.clock).await?;
     let mut answers = 0;
     loop {
-        let mut tx = app.db.begin(&Ctx::default()).await?;
-        let step = idempotency::purge(&mut tx, app.clock.now().0, PURGE_STEP).await?;
+        let mut tx = app.core.db.begin(&Ctx::default()).await?;
+        let step = idempotency::purge(&mut tx, app.core.clock.now().0, PURGE_STEP).await?;
         tx.commit().await?;
         answers += step;
         if step == 0 {
@@ -101,8 +104,8 @@ pub async fn clean(app: &App) -> Result<(u64, u64), StoreError> {
         }
     }
     loop {
-        let before = UnixMillis(app.clock.now().0 - MESSAGES_MS);
-        let mut tx = app.db.begin(&Ctx::default()).await?;
+        let before = UnixMillis(app.core.clock.now().0 - MESSAGES_MS);
+        let mut tx = app.core.db.begin(&Ctx::default()).await?;
         let (step, pending) = webhook_messages::purge(&mut tx, before, MESSAGES_STEP).await?;
         tx.commit().await?;
         app.events.webhooks.metrics.expired.inc_by(pending);

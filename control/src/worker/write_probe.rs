@@ -4,9 +4,9 @@ use std::{sync::Arc, time::Duration};
 
 use tokio_util::sync::CancellationToken;
 
-use crate::service::{
-    App,
-    write_probe::{LIMIT, forget, probe},
+use crate::{
+    service::write_probe::{LIMIT, forget, probe},
+    state::ApiState,
 };
 
 /// Time between two probes: as long as a silent change log takes to make a replica not ready.
@@ -22,10 +22,10 @@ const FORGET_MS: i64 = 600_000;
 const FORGET_EVERY: u64 = 120;
 
 /// Probes until `shutdown`.
-pub async fn run(app: Arc<App>, shutdown: CancellationToken) {
+pub async fn run(app: Arc<ApiState>, shutdown: CancellationToken) {
     let mut bits = [0; 8];
     // Without random bits all processes share a row, which is slower and not wrong.
-    let _ = app.random.fill(&mut bits);
+    let _ = app.core.random.fill(&mut bits);
     let id = i64::from_le_bytes(bits);
     for count in 0_u64.. {
         let Some(is_well) = shutdown.run_until_cancelled(probe(&app, id, LIMIT)).await else { return };

@@ -4,7 +4,7 @@ use std::{net::TcpListener, sync::Arc};
 
 use control::{
     http::{Admin, AdminAnswer, run_admin},
-    service::App,
+    state::ApiState,
 };
 use edge::EdgeHandle;
 use http::{Method, StatusCode};
@@ -14,7 +14,12 @@ use tokio_util::sync::CancellationToken;
 const JSON: &str = "application/json";
 
 /// Serves `/live`, `/ready` and `/metrics` until `shutdown`.
-pub(crate) async fn run(app: Arc<App>, edge: EdgeHandle, listener: TcpListener, shutdown: CancellationToken) {
+pub(crate) async fn run(
+    app: Arc<ApiState>,
+    edge: EdgeHandle,
+    listener: TcpListener,
+    shutdown: CancellationToken,
+) {
     let control = Admin::new(app, None, None);
     let answer = move |method: &Method, path: &str| both(&control, &edge, method, path);
     if let Err(error) = run_admin(listener, answer, shutdown).await {

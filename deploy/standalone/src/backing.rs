@@ -2,13 +2,11 @@
 
 use std::sync::Arc;
 
-use control::{
-    error::ServiceError,
-    publish::hub::EdgeSession,
-    service::App,
-    store::{StoreError, redirections, snapshot::Snapshot},
-};
+use control::state::ApiState;
 use edge::backing::{Backing, BackingError, Changes};
+use kernel::{error::ServiceError, store::StoreError};
+use push::{hub::EdgeSession, store::snapshot::Snapshot};
+use redirects::store::redirections;
 use shared::{
     redirect::RedirectKey,
     wire::{
@@ -22,13 +20,13 @@ use shared::{
 /// Control in the same process.
 #[derive(Clone)]
 pub struct InProcess {
-    app: Arc<App>,
+    app: Arc<ApiState>,
 }
 
 impl InProcess {
     /// The backing over a running control plane.
     #[must_use]
-    pub fn new(app: Arc<App>) -> Self {
+    pub fn new(app: Arc<ApiState>) -> Self {
         Self { app }
     }
 }
@@ -37,7 +35,7 @@ impl Backing for InProcess {
     type Changes = Stream;
 
     async fn get(&self, key: &RedirectKey) -> Result<Fill, BackingError> {
-        let mut conn = self.app.db.read().await.map_err(unreachable)?;
+        let mut conn = self.app.core.db.read().await.map_err(unreachable)?;
         redirections::load_fill(&mut conn, key).await.map_err(unreachable)
     }
 
@@ -50,7 +48,7 @@ impl Backing for InProcess {
     }
 
     async fn page(&self, domain: &str, after: &str) -> Result<LinksPage, BackingError> {
-        let mut snapshot = Snapshot::begin(&self.app.db).await.map_err(unreachable)?;
+        let mut snapshot = Snapshot::begin(&self.app.core.db).await.map_err(unreachable)?;
         snapshot.page_of(domain, after).await.map_err(unreachable)
     }
 

@@ -7,10 +7,9 @@ use std::{
     time::Duration,
 };
 
-use control::{
-    failure::Failure, http::ApiListeners, live::BrokerListeners, service::App, system::SystemClock,
-};
+use control::{failure::Failure, http::ApiListeners, state::ApiState, system::SystemClock};
 use edge::{Edge, EdgeConfig, EdgeError, EdgeHandle, GeoDatabase, Listeners, TlsCerts};
+use events::live::BrokerListeners;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -29,7 +28,7 @@ const READY_TIMEOUT: Duration = Duration::from_secs(10);
 /// # Errors
 /// A certificate cannot be used.
 pub(crate) fn api(
-    app: &Arc<App>,
+    app: &Arc<ApiState>,
     plain: TcpListener,
     tls: Option<(TcpListener, &TlsCerts)>,
     shutdown: CancellationToken,
@@ -54,7 +53,7 @@ pub(crate) fn api(
 /// # Errors
 /// A certificate cannot be used.
 pub(crate) fn broker(
-    app: &Arc<App>,
+    app: &Arc<ApiState>,
     plain: Option<TcpListener>,
     tls: Option<(TcpListener, &TlsCerts)>,
     shutdown: CancellationToken,
@@ -68,7 +67,7 @@ pub(crate) fn broker(
     };
     let (listeners, broker) = (BrokerListeners { plain, tls }, app.broker.clone());
     Ok(tokio::spawn(async move {
-        control::live::run(listeners, broker, shutdown)
+        events::live::run(listeners, broker, shutdown)
             .await
             .map_err(|error| Failure::Failed(error.to_string()))
     }))
@@ -89,7 +88,7 @@ pub(crate) struct Upstream<'a> {
 pub(crate) fn edge(
     config: &Config,
     data_dir: &DataDir,
-    app: &Arc<App>,
+    app: &Arc<ApiState>,
     upstream: &Upstream<'_>,
     listeners: Listeners,
     certificates: Option<&TlsCerts>,

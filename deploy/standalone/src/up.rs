@@ -8,26 +8,28 @@ use std::{
 
 use control::{
     app,
-    domain::tenant::AccountChange,
     failure::Failure,
     run::Tasks,
     secret_key_file,
     service::{
-        App,
         base_urls::{IsCertified, UrlSettings},
-        capacity,
-        edge_keys::EdgeKeys,
         seed::{self, Seeded},
     },
-    store::{Db, StoreError},
+    state::ApiState,
     system::{SystemClock, SystemRandom, random_name, system_ticks},
 };
 use edge::{GeoDatabase, Listeners, TlsCerts};
+use kernel::{
+    service::capacity,
+    store::{Db, StoreError},
+};
 use platform::settings::proxy_warning;
+use push::edge_keys::EdgeKeys;
 use shared::{
     geo::GeoIp,
     short_url::{Scheme, ShortDomain},
 };
+use tenants::domain::tenant::AccountChange;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -81,14 +83,14 @@ pub struct Running {
     pub seeded: Seeded,
     /// The development CA, if there is one.
     pub dev_ca: Option<PathBuf>,
-    app: Arc<App>,
+    app: Arc<ApiState>,
     supervisor: JoinHandle<Result<(), Failure>>,
 }
 
 impl Running {
     /// The control plane, for tests that look behind the API.
     #[must_use]
-    pub fn app(&self) -> &Arc<App> {
+    pub fn app(&self) -> &Arc<ApiState> {
         &self.app
     }
 
@@ -159,9 +161,9 @@ pub async fn up(config: Config, shutdown: CancellationToken) -> Result<Running, 
         blobs,
         geo_ip: files.geo.clone().map(|geo| Arc::new(geo) as Arc<dyn GeoIp>),
         trusted_proxies: config.trusted_proxies.clone(),
-        egress: control::publish::egress::EgressClient::new(
+        egress: events::egress::EgressClient::new(
             config.webhooks_loopback,
-            Arc::new(control::publish::egress::SystemLookup::default()),
+            Arc::new(events::egress::SystemLookup::default()),
         )
         .map_err(|error| Failure::failed("the client of webhooks", error))?,
         limits: config.limits.clone(),
@@ -199,7 +201,7 @@ impl Parts {
     async fn start(
         config: &Config,
         data_dir: &DataDir,
-        app: &Arc<App>,
+        app: &Arc<ApiState>,
         mut tasks: Tasks,
         edge_key: &str,
         sockets: Sockets,
@@ -414,12 +416,12 @@ pub(crate) async fn connect(database: &Database) -> Result<(Db, String), Failure
     }
 }
 
-fn refused_seed(config: &Config, error: control::error::ServiceError) -> Failure {
+fn refused_seed(config: &Config, error: kernel::error::ServiceError) -> Failure {
     match error {
-        control::error::ServiceError::Store(StoreError::Unique(what)) if what.contains("short_domains") => {
+        kernel::error::ServiceError::Store(StoreError::Unique(what)) if what.contains("short_domains") => {
             ConfigError::new("WAYMARK_SHORT_DOMAINS", "a short domain belongs to another account").into()
         }
-        control::error::ServiceError::Store(StoreError::Unique(_)) if config.operator_key.is_some() => {
+        kernel::error::ServiceError::Store(StoreError::Unique(_)) if config.operator_key.is_some() => {
             ConfigError::new("WAYMARK_OPERATOR_KEY", "this key was revoked: give another, or none").into()
         }
         error => Failure::failed("the first account cannot be made", error),

@@ -3,7 +3,7 @@
 use std::{pin::pin, sync::Arc, time::Duration};
 
 use anyhow::{Context, Result, bail, ensure};
-use control::service::limiter::{Limits, Ticks};
+use kernel::service::limiter::{Limits, Ticks};
 use mqtt5::{
     QoS::{AtLeastOnce, AtMostOnce},
     packet::suback::SubAckReasonCode::GrantedQoS0,

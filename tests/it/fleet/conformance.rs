@@ -136,7 +136,7 @@ async fn the_network_conforms() -> Result<()> {
     conforms(&backing, async |short_id| {
         let (_, body) = fleet.create_redirection(0, &product, Some(short_id), "").await?;
         ensure!(body["shortId"] == short_id, "{body}");
-        Ok(control::store::log::load_head(&mut fleet.db().read().await?).await?.head)
+        Ok(redirects::store::log::load_head(&mut fleet.db().read().await?).await?.head)
     })
     .await
 }

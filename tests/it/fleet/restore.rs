@@ -3,7 +3,8 @@
 use std::{path::PathBuf, process::Command};
 
 use anyhow::{Context, Result, ensure};
-use control::store::{Db, log};
+use kernel::store::Db;
+use redirects::store::log;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 use tests::{

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use control::store::{Ctx, log};
+use kernel::store::Ctx;
+use redirects::store::log;
 use reqwest::{Method, StatusCode};
 use serde_json::json;
 use shared::wire::stream::{Rev, Start, ToControl, Welcome};
@@ -186,7 +187,7 @@ async fn snapshot_while_writing() -> Result<()> {
     begun?;
     let written = written?;
     // Of the database: what control shows is what it has heard of so far.
-    let last = control::store::log::load_head(&mut fleet.db().read().await?).await?.head;
+    let last = redirects::store::log::load_head(&mut fleet.db().read().await?).await?.head;
     for edge in &edges {
         edge.until_live(&fleet.http, last).await?;
         for link in 0..LINKS {

@@ -1,8 +1,8 @@
 //! Reading actions, and the built-in types.
 
+use ::actions::store::actions::{self, NewAction};
 use anyhow::{Context, Result};
-use control::store::Ctx;
-use control::store::actions::{self, NewAction};
+use kernel::store::Ctx;
 use serde_json::{Value, json};
 use shared::{
     id::{ActionId, ProductId, ThngId},
@@ -40,7 +40,7 @@ pub(super) async fn actions_are_listed_and_read(engine: Engine) -> Result<()> {
         new(3, account, "implicitScans", None, Some(product))?,
         new(4, api.other_account, "scans", Some(thng), Some(product))?,
     ];
-    let mut tx = api.made.app.db.begin(&Ctx::default()).await?;
+    let mut tx = api.made.app.core.db.begin(&Ctx::default()).await?;
     actions::insert(&mut tx, UnixMillis(50), &stored).await?;
     tx.commit().await?;
     let id = |index: usize| stored[index].id.as_str();

@@ -2,14 +2,12 @@
 
 use std::collections::HashMap;
 
+use ::actions::store::actions::{self, NewAction};
 use anyhow::{Context, Result, ensure};
+use assessment::store::item_standings::{self, Kept};
 use axum::http::Method;
-use control::store::{
-    Ctx,
-    actions::{self, NewAction},
-    item_standings::{self, Kept},
-};
 use futures_util::future::join_all;
+use kernel::store::Ctx;
 use serde_json::{Value, json};
 use shared::{id::ActionId, time::UnixMillis};
 use tests::{
@@ -105,7 +103,7 @@ pub(super) async fn a_result_reads_the_same_everywhere(engine: Engine) -> Result
         timestamp: UnixMillis(1),
         doc: Value::Object(whole),
     };
-    let mut tx = api.made.app.db.begin(&Ctx::default()).await?;
+    let mut tx = api.made.app.core.db.begin(&Ctx::default()).await?;
     actions::insert(&mut tx, UnixMillis(1), std::slice::from_ref(&action)).await?;
     tx.commit().await?;
     let old = api.get(&format!("{path}/{}", action.id)).await?.json();
@@ -235,7 +233,7 @@ pub(super) async fn concurrent_assessments_equal_sequential_ones(engine: Engine)
     let answers = answers.into_iter().collect::<Result<Vec<Value>>>()?;
     ensure!(answers.len() == ITEMS * OF_EACH);
 
-    let mut conn = api.made.app.db.read().await?;
+    let mut conn = api.made.app.core.db.read().await?;
     for (item, (thng, twin)) in items.iter().zip(&twins).enumerate() {
         let uri = format!("/thngs/{thng}/actions/authenticationResults?perPage=100");
         let mut results = api.get(&uri).await?.json().as_array().cloned().context("a list")?;

@@ -1,8 +1,9 @@
 //! Assessment of items over HTTP: triggers, results and refusals.
 
+use ::actions::store::actions::{self, NewAction};
 use anyhow::{Context, Result};
 use axum::http::Method;
-use control::store::{Ctx, actions, actions::NewAction};
+use kernel::store::Ctx;
 use serde_json::{Value, json};
 use shared::{id::ActionId, time::UnixMillis};
 use tests::{
@@ -365,11 +366,16 @@ pub(super) async fn recorded(api: &Api, thng: &str, hour: i64, doc: Value) -> Re
         timestamp: UnixMillis(hour * HOUR),
         doc,
     };
-    let mut tx = api.made.app.db.begin(&Ctx::default()).await?;
+    let mut tx = api.made.app.core.db.begin(&Ctx::default()).await?;
     let new = [new];
     actions::insert(&mut tx, UnixMillis(hour * HOUR), &new).await?;
-    control::service::assessment::observe::record(&mut tx, api.made.account, UnixMillis(hour * HOUR), &new)
-        .await?;
+    assessment::service::assessment::observe::record(
+        &mut tx,
+        api.made.account,
+        UnixMillis(hour * HOUR),
+        &new,
+    )
+    .await?;
     tx.commit().await?;
     Ok(action)
 }

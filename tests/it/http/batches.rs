@@ -1,10 +1,10 @@
 //! Batches and their tasks, in the form of the vendor's client.
 
-use control::store::Ctx;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use axum::http::Method;
+use kernel::store::Ctx;
 use serde_json::{Value, json};
 use tests::db::Engine;
 
@@ -155,24 +155,24 @@ async fn a_task_continues_after_a_crash(engine: Engine) -> Result<()> {
     // Accepted, and the process ended before the first step.
     let caller = shared::id::TaskId::new(1, tests::db::random16()?);
     let (population, sent) =
-        control::domain::task::parse(&populate(3, &json!({}))).map_err(|f| anyhow::anyhow!("{f:?}"))?;
-    let task = control::domain::task::Task {
+        redirects::domain::task::parse(&populate(3, &json!({}))).map_err(|f| anyhow::anyhow!("{f:?}"))?;
+    let task = redirects::domain::task::Task {
         id: caller,
-        stamp: control::domain::common::Stamp::new(shared::time::UnixMillis(1)),
+        stamp: kernel::domain::common::Stamp::new(shared::time::UnixMillis(1)),
         kind: "POPULATING".to_owned(),
         batch: batch.parse()?,
-        status: control::domain::task::TaskStatus::Executing,
-        details: control::domain::task::TaskDetails {
+        status: redirects::domain::task::TaskStatus::Executing,
+        details: redirects::domain::task::TaskDetails {
             input_parameters: sent,
             quantity: population.quantity,
             operator: api.made.operator.to_string(),
             ..Default::default()
         },
     };
-    let mut tx = api.made.app.db.begin(&Ctx::default()).await?;
-    control::store::documents::insert(&mut tx, api.made.account, task).await?;
+    let mut tx = api.made.app.core.db.begin(&Ctx::default()).await?;
+    kernel::store::documents::insert(&mut tx, api.made.account, task).await?;
     tx.commit().await?;
-    ensure!(control::service::tasks::resume(&api.made.app.redirects).await? == 1);
+    ensure!(redirects::service::tasks::resume(&api.made.app.redirects).await? == 1);
     let begun = Instant::now();
     loop {
         let task = api.get(&format!("{tasks}/{caller}")).await?.json();
@@ -183,7 +183,7 @@ async fn a_task_continues_after_a_crash(engine: Engine) -> Result<()> {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     ensure!(api.get("/thngs").await?.json().as_array().map(Vec::len) == Some(3));
-    ensure!(control::service::tasks::resume(&api.made.app.redirects).await? == 0, "it has ended");
+    ensure!(redirects::service::tasks::resume(&api.made.app.redirects).await? == 0, "it has ended");
     Ok(())
 }
 

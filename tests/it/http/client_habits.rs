@@ -200,9 +200,9 @@ async fn the_key_of_a_thng_is_read_and_revoked(engine: Engine) -> Result<()> {
 /// The vendor's Java client reads the clock of the service.
 async fn the_time_of_the_service_is_read(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
-    let before = api.made.app.clock.now().0;
+    let before = api.made.app.core.clock.now().0;
     let time = api.get("/time").await?.json();
-    let after = api.made.app.clock.now().0;
+    let after = api.made.app.core.clock.now().0;
     let timestamp = time["timestamp"].as_i64().context("timestamp")?;
     ensure!((before..=after).contains(&timestamp) && time["offset"] == 0, "{time}");
     let written = time["localTime"].as_str().context("localTime")?;

@@ -6,13 +6,14 @@ use axum::{
     extract::ConnectInfo,
     http::{Method, Request, header},
 };
-use control::{
+use control::http::Connection;
+use kernel::{
     domain::access::{ActorKind, hash_key},
-    http::Connection,
-    store::{Ctx, accounts, keys},
+    store::{Ctx, keys},
 };
 use serde_json::{Value, json};
 use shared::id::{AccountId, OperatorId};
+use tenants::store::accounts;
 use tests::{
     db::{Engine, random16},
     product::PHONE,
@@ -178,7 +179,7 @@ pub(super) async fn of_200_commissions_at_once_one_wins(engine: Engine) -> Resul
 pub(super) async fn small_account(api: &Api) -> Result<String> {
     let key = "D".repeat(80);
     let (account, operator) = (AccountId::new(1, random16()?), OperatorId::new(1, random16()?));
-    let mut tx = api.made.app.db.begin(&Ctx::default()).await?;
+    let mut tx = api.made.app.core.db.begin(&Ctx::default()).await?;
     accounts::insert(&mut tx, account, "Small", false, 1).await?;
     accounts::insert_operator(&mut tx, operator, account, "s@example.com", ("S", "M"), 1).await?;
     keys::insert(&mut tx, &hash_key(&key), account, ActorKind::Operator, operator.as_str(), 1).await?;

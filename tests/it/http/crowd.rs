@@ -7,18 +7,15 @@ use std::{
 };
 
 use anyhow::{Context, Result, ensure};
-use control::{
+use control::http::{ApiListeners, internal, run};
+use events::live::BrokerListeners;
+use kernel::{
     domain::access::ActorKind,
-    http::{ApiListeners, internal, run},
-    live::BrokerListeners,
-    service::{
-        capacity::{Capacity, CapacityLimits},
-        edge_keys,
-    },
-    store::Ctx,
-    store::keys,
+    service::capacity::{Capacity, CapacityLimits},
+    store::{Ctx, keys},
 };
 use platform::{Bounds, Permits, TimeLimits};
+use push::edge_keys;
 use reqwest::{Client, Method, Response};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -75,11 +72,12 @@ impl Crowd {
         let made = TestApp::with(engine, |parts| parts.capacity = capacity).await?;
         let key = "K".repeat(80);
         let hash: [u8; 32] = Sha256::digest(key.as_bytes()).into();
-        let mut tx = made.app.db.begin(&Ctx::default()).await?;
+        let mut tx = made.app.core.db.begin(&Ctx::default()).await?;
         keys::insert(&mut tx, &hash, made.account, ActorKind::Operator, made.operator.as_str(), 1).await?;
         tx.commit().await?;
         let app = &made.app;
-        let (_, edge_key) = edge_keys::create(&app.db, &*app.clock, &*app.random, "edge-2").await?;
+        let (_, edge_key) =
+            edge_keys::create(&app.core.db, &*app.core.clock, &*app.core.random, "edge-2").await?;
         let [api, mqtt, edges] = [0; 3].map(|port| TcpListener::bind(("127.0.0.1", port)));
         let (api, mqtt, edges) = (api?, mqtt?, edges?);
         let (api_at, mqtt_at, edges_at) = (api.local_addr()?, mqtt.local_addr()?, edges.local_addr()?);
@@ -88,7 +86,7 @@ impl Crowd {
         tokio::spawn(run(plain(api), made.app.clone(), stop.clone()));
         tokio::spawn(internal::run(plain(edges), made.app.clone(), stop.clone()));
         let listeners = BrokerListeners { plain: Some(mqtt), tls: None };
-        tokio::spawn(control::live::run(listeners, made.app.broker.clone(), stop.clone()));
+        tokio::spawn(events::live::run(listeners, made.app.broker.clone(), stop.clone()));
         Ok(Self { made, api: api_at, mqtt: mqtt_at, edges: edges_at, key, edge_key, stop })
     }
 

@@ -1,8 +1,8 @@
 //! Display pieces: one that nobody tagged is named, one call tags it, and others at its place are named by it.
 
 use anyhow::{Context, Result};
+use assessment::service::assessment::displays::learn_unknown;
 use axum::http::Method;
-use control::service::assessment::displays::learn_unknown;
 use serde_json::{Value, json};
 use tests::db::Engine;
 

@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result, ensure};
 use axum::http::Method;
-use control::{
+use kernel::{
     domain::event::{Event, Position, Quiet, RedirectionChange},
     store::{event_log, events},
 };
@@ -16,7 +16,7 @@ use super::{
 
 /// The rows of the log that name an action, each with what is kept from it.
 async fn told(api: &Api, action: &str) -> Result<Vec<Quiet>> {
-    let mut conn = api.made.app.db.read().await?;
+    let mut conn = api.made.app.core.db.read().await?;
     let rows = events::list_after(&mut conn, 0, &[], u32::MAX).await?;
     let of = |event: &Event| match event {
         Event::Action(made) => made.id.as_str() == action,
@@ -88,7 +88,7 @@ pub(super) async fn changes_of_redirections_are_recorded(engine: Engine) -> Resu
     ensure!(api.call(Method::DELETE, &path, None).await?.status == 200);
     let begun = std::time::Instant::now();
     let told = loop {
-        let mut conn = api.made.app.db.read().await?;
+        let mut conn = api.made.app.core.db.read().await?;
         let account = Some(api.made.account);
         let rows = event_log::list_after(&mut conn, Position::START, account, 1_000).await?;
         let told: Vec<(RedirectionChange, Option<String>)> = rows
@@ -121,7 +121,7 @@ pub(super) async fn changes_of_redirections_are_recorded(engine: Engine) -> Resu
         "{told:?}"
     );
     // Nothing of it is the other account's.
-    let mut conn = api.made.app.db.read().await?;
+    let mut conn = api.made.app.core.db.read().await?;
     let rows = event_log::list_after(&mut conn, Position::START, Some(api.other_account), 1_000).await?;
     ensure!(rows.iter().all(|(_, recorded)| recorded.is_none()), "{rows:?}");
     Ok(())

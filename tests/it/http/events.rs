@@ -7,13 +7,15 @@ use axum::{
     body::{Body, BodyDataStream},
     http::{Method, Request, header},
 };
-use control::{
-    domain::event::Position,
-    service::connections,
-    store::Ctx,
-    store::event_log::{self, Keep},
-};
+use events::service::connections;
 use futures_util::StreamExt;
+use kernel::{
+    domain::event::Position,
+    store::{
+        Ctx,
+        event_log::{self, Keep},
+    },
+};
 use serde_json::{Value, json};
 use shared::time::UnixMillis;
 use tests::{db::Engine, product::DEADLINE};
@@ -194,7 +196,7 @@ pub(super) async fn resuming_from_an_expired_position_is_refused(engine: Engine)
         api.create("/actions/scans", json!({})).await?;
         places.push(stream.next().await?.id);
     }
-    let mut tx = api.made.app.db.begin(&Ctx::default()).await?;
+    let mut tx = api.made.app.core.db.begin(&Ctx::default()).await?;
     let keep = Keep { since: UnixMillis(0), rows: 1, at_most_since: UnixMillis(0) };
     ensure!(event_log::trim(&mut tx, keep, 100).await? == 2);
     tx.commit().await?;

@@ -4,13 +4,13 @@ use std::net::TcpListener;
 
 use anyhow::{Context, Result};
 use axum::http::Method;
-use control::{
+use catalog::{
     domain::file::{Purport, sign},
-    http::{ApiListeners, run},
     service::files::purge,
-    store::Ctx,
 };
+use control::http::{ApiListeners, run};
 use futures_util::stream;
+use kernel::store::Ctx;
 use reqwest::{Body, Client, Response, header};
 use serde_json::{Value, json};
 use shared::{id::FileId, time::UnixMillis};
@@ -148,7 +148,7 @@ pub(super) async fn content_requires_a_signature_or_a_key(engine: Engine) -> Res
     let other = server.create(json!({"name": "b", "privateAccess": true})).await?;
     assert_eq!(server.upload(&file, "text/html", "<script>").await?.status(), 200);
     let id: FileId = file["id"].as_str().context("id")?.parse()?;
-    let (secret, now) = (server.api.made.app.secrets.file_url, server.api.made.app.clock.now().0);
+    let (secret, now) = (server.api.made.app.core.secrets.file_url, server.api.made.app.core.clock.now().0);
     let signed =
         |purport, at: i64| format!("expires={at}&signature={}", sign(&secret, id, purport, UnixMillis(at)));
     let content = format!("{}/files/{id}/content", server.base);
@@ -240,9 +240,9 @@ pub(super) async fn leftovers_of_killed_processes_are_deleted(engine: Engine) ->
     // The blob was written and noted, and then the process was gone.
     let left = format!("{}/left", server.api.made.account);
     app.catalog.blobs.write(&left, &mut stream::iter([Ok::<_, ()>("x".into())])).await?;
-    let mut tx = app.db.begin(&Ctx::default()).await?;
-    control::store::files::note_garbage(&mut tx, &left, UnixMillis(app.clock.now().0)).await?;
-    control::store::files::note_garbage(&mut tx, "a/underway", UnixMillis(i64::MAX)).await?;
+    let mut tx = app.core.db.begin(&Ctx::default()).await?;
+    catalog::store::files::note_garbage(&mut tx, &left, UnixMillis(app.core.clock.now().0)).await?;
+    catalog::store::files::note_garbage(&mut tx, "a/underway", UnixMillis(i64::MAX)).await?;
     tx.commit().await?;
     assert_eq!(server.blobs()?, 2);
     assert_eq!((purge(&app.catalog).await?, server.blobs()?), (1, 1));

@@ -5,7 +5,7 @@ use axum::{
     body::Body,
     http::{Method, Request, header},
 };
-use control::store::Db;
+use kernel::store::Db;
 use serde_json::{Value, json};
 use tests::db::Engine;
 
@@ -238,7 +238,7 @@ pub(super) async fn idempotency_keys_of_older_releases_are_found(engine: Engine)
     let body = json!({"name": "Once"});
     let first = api.post(&api.key, Some("order-1"), "/products", &body).await?;
     const AS_BEFORE: &str = "UPDATE idempotency SET key = 'order-1'";
-    let changed = match &api.made.app.db {
+    let changed = match &api.made.app.core.db {
         Db::Pg(pool) => sqlx::query(AS_BEFORE).execute(pool).await?.rows_affected(),
         Db::Sqlite { write, .. } => sqlx::query(AS_BEFORE).execute(write).await?.rows_affected(),
     };

@@ -29,7 +29,7 @@ async fn finished_jobs_and_logs_are_purged_and_actions_kept(engine: Engine) -> R
     drop(working);
     let open = submit(&api, list("PLATFORM_IDS", &[&id])).await?;
     let app = &api.made.app;
-    let purge = async |before| control::service::jobs::purge_before(&app.jobs, before).await;
+    let purge = async |before| jobs::service::jobs::purge_before(&app.jobs, before).await;
 
     ensure!(purge(ended_at(&one)?).await? == 0, "one that ended at that time stays");
     ensure!(api.fingerprint().await?["job_logs"].len() == 2_301);
@@ -64,7 +64,7 @@ async fn the_input_of_a_cancelled_job_is_deleted(engine: Engine) -> Result<()> {
     ensure!(answer.status == 202, "{answer:?}");
     let record = location.split_once("8080").context("path")?.1.trim_end_matches("/content").to_owned();
     ensure!(api.call(Method::DELETE, &record, None).await?.status == 200);
-    let purged = async || control::service::files::purge(&api.made.app.catalog).await;
+    let purged = async || catalog::service::files::purge(&api.made.app.catalog).await;
     ensure!(purged().await? == 0, "a job may still want it");
     let working = work(&api);
     let job = super::jobs::ended(&api, &path).await?;

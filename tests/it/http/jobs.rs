@@ -395,7 +395,7 @@ pub(super) async fn inputs_that_cannot_be_read_fail_as_a_whole(engine: Engine) -
         ensure!(job["progress"]["amountCompleted"] == 0 && job["failedOperationsAmount"] == 0, "{job}");
         api.call(Method::POST, &format!("{path}/cancel"), None).await?.problem(409, 40901);
     }
-    control::service::jobs::sweep(&api.made.app.jobs).await?;
+    jobs::service::jobs::sweep(&api.made.app.jobs).await?;
     let tables = api.fingerprint().await?;
     ensure!(tables["actions"].is_empty() && tables["job_chunks"].is_empty() && tables["job_logs"].is_empty());
     Ok(())
@@ -439,7 +439,7 @@ pub(super) async fn a_cancel_stops_the_job_and_keeps_its_actions(engine: Engine)
     ensure!(api.fingerprint().await?["actions"].len() as u64 == done, "{job}");
     // At 100 %.
     api.call(Method::POST, &cancel(&running), None).await?.problem(409, 40901);
-    control::service::jobs::sweep(&api.made.app.jobs).await?;
+    jobs::service::jobs::sweep(&api.made.app.jobs).await?;
     ensure!(api.fingerprint().await?["job_chunks"].is_empty());
     Ok(())
 }

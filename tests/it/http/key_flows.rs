@@ -1,10 +1,10 @@
 //! Projects, applications, and the keys of applications and Thngs.
 
-use control::store::Ctx;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use axum::http::{Method, StatusCode};
+use kernel::store::Ctx;
 use serde_json::{Value, json};
 use tests::{db::Engine, product::DEADLINE};
 
@@ -141,9 +141,9 @@ pub(super) async fn a_thng_has_one_key(engine: Engine) -> Result<()> {
     assert_eq!(again.header("location"), Some(location.as_str()));
     // A key that was revoked does not come back; the next one is another.
     assert_eq!(status_of(&api, &keys.thng_key).await?, 200);
-    let mut tx = api.made.app.db.begin(&Ctx::default()).await?;
-    let hash = control::domain::access::hash_key(&keys.thng_key);
-    assert!(control::store::keys::revoke(&mut tx, &hash, 1).await?);
+    let mut tx = api.made.app.core.db.begin(&Ctx::default()).await?;
+    let hash = kernel::domain::access::hash_key(&keys.thng_key);
+    assert!(kernel::store::keys::revoke(&mut tx, &hash, 1).await?);
     tx.commit().await?;
     let next = api.create("/auth/evrythng/thngs", json!({"thngId": keys.thng})).await?;
     // As another process revokes it: this one hears of it when it looks again.
@@ -232,10 +232,10 @@ pub(super) async fn accesses_are_those_of_operators(engine: Engine) -> Result<()
         api.get(&format!("{others}/{}", api.other_operator)).await?.problem(404, 40401);
     }
     // A colleague's access shows no key.
-    let mut tx = api.made.app.db.begin(&Ctx::default()).await?;
+    let mut tx = api.made.app.core.db.begin(&Ctx::default()).await?;
     let colleague = shared::id::OperatorId::new(1, tests::db::random16()?);
     let names = ("C", "D");
-    control::store::accounts::insert_operator(&mut tx, colleague, api.made.account, "c@d", names, 1).await?;
+    tenants::store::accounts::insert_operator(&mut tx, colleague, api.made.account, "c@d", names, 1).await?;
     tx.commit().await?;
     let list = format!("/accounts/{account}/accesses?sortOrder=ASCENDING");
     let list = api.get(&list).await?.json();

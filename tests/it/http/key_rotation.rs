@@ -2,12 +2,12 @@
 
 use anyhow::{Context, Result, ensure};
 use axum::http::Method;
-use control::{
+use kernel::{
     domain::access::{ActorKind, Generation, derive_key, hash_key},
-    service::first_keys::{self, Named},
     store::{Ctx, keys},
 };
 use serde_json::{Value, json};
+use tenants::service::first_keys::{self, Named};
 use tests::db::Engine;
 
 use super::Api;
@@ -34,7 +34,7 @@ async fn post(api: &Api, uri: &str, body: Option<Value>) -> Result<Value> {
 
 fn pass(api: &Api, milliseconds: i64) {
     for _ in 0..milliseconds {
-        api.made.app.clock.now();
+        api.made.app.core.clock.now();
     }
 }
 
@@ -146,8 +146,8 @@ async fn keys_of_things_rotate(engine: Engine) -> Result<()> {
         text(&post(&api, &format!("{path}/rotate"), Some(json!({"overlap": 60_000}))).await?, "thngApiKey")?;
     pass(&api, 60_000);
     let (app, named) = (&api.made.app, Named::Secret(sixth));
-    ensure!(first_keys::revoke(&app.db, &*app.clock, &named).await?);
-    app.key_lookups.revoked();
+    ensure!(first_keys::revoke(&app.core.db, &*app.core.clock, &named).await?);
+    app.core.key_lookups.revoked();
     api.get(&path).await?.problem(404, 40401);
     let seventh = create().await?;
     assert_eq!((status(&api, &fifth).await?, status(&api, &seventh).await?), (EXPIRED, OK));
@@ -169,12 +169,12 @@ async fn keys_without_a_prefix_stay(engine: Engine) -> Result<()> {
         ],
     )
     .await?;
-    let secret = &api.made.app.secrets.api_key;
+    let secret = &api.made.app.core.secrets.api_key;
     let derived = |kind, id: &str, number| {
         derive_key(secret, kind, id, Generation::WithoutPrefix(number)).context("derived")
     };
     let mut owner = api.made.caller().actor;
-    let mut tx = api.made.app.db.begin(&Ctx::default()).await?;
+    let mut tx = api.made.app.core.db.begin(&Ctx::default()).await?;
     for kind in [ActorKind::App, ActorKind::TrustedApp] {
         (owner.kind, owner.id) = (kind, app.clone());
         owner.project = Some(path.split('/').nth(2).context("project")?.parse()?);

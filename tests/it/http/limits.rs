@@ -5,17 +5,18 @@ use std::{net::TcpListener, sync::Arc, time::Duration};
 use anyhow::{Context, Result, ensure};
 use control::{
     app::Parts,
-    domain::access::ActorKind,
     http::{ApiListeners, internal, run},
-    service::{
-        capacity::{Capacity, CapacityLimits},
-        edge_keys,
-        limiter::{Limits, Ticks},
-    },
-    store::Ctx,
-    store::keys,
     system::SystemRandom,
 };
+use kernel::{
+    domain::access::ActorKind,
+    service::{
+        capacity::{Capacity, CapacityLimits},
+        limiter::{Limits, Ticks},
+    },
+    store::{Ctx, keys},
+};
+use push::edge_keys;
 use reqwest::{Client, Method, Response};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -61,7 +62,7 @@ impl Limited {
         })
         .await?;
         let keys = ["K".repeat(80), "L".repeat(80)];
-        let mut tx = made.app.db.begin(&Ctx::default()).await?;
+        let mut tx = made.app.core.db.begin(&Ctx::default()).await?;
         for key in &keys {
             let hash: [u8; 32] = Sha256::digest(key.as_bytes()).into();
             keys::insert(&mut tx, &hash, made.account, ActorKind::Operator, made.operator.as_str(), 1)
@@ -204,7 +205,7 @@ async fn guesses_of_an_edges_key_are_limited_by_address(engine: Engine) -> Resul
     }
     // The same address guesses no key of an account instead; an edge at it is served, and so are other addresses.
     check_limited(api.send(Method::GET, "/access", None, "198.51.100.1").await?, 10).await?;
-    let (_, known) = edge_keys::create(&api.made.app.db, &*api.clock, &SystemRandom, "e1").await?;
+    let (_, known) = edge_keys::create(&api.made.app.core.db, &*api.clock, &SystemRandom, "e1").await?;
     ensure!(ask(EDGES_PATH, Some(known), "198.51.100.1").await?.status() == 200);
     ensure!(ask(EDGES_PATH, None, "198.51.100.2").await?.status() == 401);
     Ok(())

@@ -9,7 +9,8 @@ use axum::{
     extract::ConnectInfo,
     http::{Method, Request, header},
 };
-use control::{domain::access::hash_key, http::Connection};
+use control::http::Connection;
+use kernel::domain::access::hash_key;
 use serde_json::{Value, json};
 use tests::db::Engine;
 
@@ -69,7 +70,7 @@ async fn call_from(
 /// Lets so much time pass: each look at the clock of a test is a millisecond.
 fn pass(api: &Api, milliseconds: i64) {
     for _ in 0..milliseconds {
-        api.made.app.clock.now();
+        api.made.app.core.clock.now();
     }
 }
 
@@ -87,7 +88,7 @@ pub(super) async fn a_key_is_shown_once(engine: Engine) -> Result<()> {
     let made = Made::new(&shown)?;
     let location = format!("http://api.example:8080/v2{}", made.path());
     assert_eq!(answer.header("location"), Some(location.as_str()));
-    ensure!(made.key.starts_with("wmop") && control::domain::access::is_key(&made.key), "{shown}");
+    ensure!(made.key.starts_with("wmop") && kernel::domain::access::is_key(&made.key), "{shown}");
     // Whoever finds a key can say which one it is: printf %s KEY | sha256sum
     let hash: String = hash_key(&made.key).iter().map(|byte| format!("{byte:02X}")).collect();
     assert_eq!(made.id, hash[..24]);

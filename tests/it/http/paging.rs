@@ -2,11 +2,8 @@
 
 use anyhow::{Context, Result, ensure};
 use axum::http::Method;
-use control::{
-    domain::resource::{Thng, ThngDetails},
-    store::Ctx,
-    store::documents,
-};
+use catalog::domain::resource::{Thng, ThngDetails};
+use kernel::store::{Ctx, documents};
 use percent_encoding::percent_decode_str;
 use serde_json::{Value, json};
 use shared::{id::ThngId, time::UnixMillis};
@@ -80,7 +77,7 @@ pub(super) async fn pages_cover_the_list_in_order(engine: Engine) -> Result<()> 
 
 pub(super) async fn rows_of_one_millisecond_keep_their_order(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
-    let mut tx = api.made.app.db.begin(&Ctx::default()).await?;
+    let mut tx = api.made.app.core.db.begin(&Ctx::default()).await?;
     for n in 0..5 {
         let id = ThngId::new(7, random16()?);
         let thng = Thng::new(id, n.to_string(), None, ThngDetails::default(), UnixMillis(7));

@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result};
 use axum::http::Method;
-use control::domain::{geo::distance_km, location::Coordinates};
+use kernel::domain::{geo::distance_km, location::Coordinates};
 use serde_json::{Value, json};
 use tests::db::Engine;
 

@@ -2,9 +2,9 @@
 
 use anyhow::{Context, Result, ensure};
 use axum::http::Method;
-use control::{
+use catalog::store::properties;
+use kernel::{
     domain::property::{Point, PropertyKey},
-    store,
     store::Ctx,
 };
 use serde_json::{Value, json};
@@ -65,7 +65,7 @@ pub(super) async fn bases(api: &Api) -> Result<Vec<String>> {
 pub(super) async fn written_values_are_returned(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     for base in bases(&api).await? {
-        let before = api.made.app.clock.now().0;
+        let before = api.made.app.core.clock.now().0;
         let body = json!([{"key": "Temp", "value": 42}]);
         let answer = api.call(Method::POST, &base, Some(body)).await?;
         assert_eq!(answer.status, 200);
@@ -357,13 +357,13 @@ pub(super) async fn system_properties_stay(engine: Engine) -> Result<()> {
     let key = PropertyKey::parse("~connected").map_err(anyhow::Error::msg)?;
     let (timestamp, created_at) = (UnixMillis(5), UnixMillis(6));
     let point = Point { key, value: json!(true), timestamp, created_at };
-    let mut tx = api.made.app.db.begin(&Ctx::default()).await?;
-    let values = store::properties::Values {
+    let mut tx = api.made.app.core.db.begin(&Ctx::default()).await?;
+    let values = properties::Values {
         account: api.made.account,
         resource: &resource,
         points: std::slice::from_ref(&point),
     };
-    store::properties::write(&mut tx, &[values], point.created_at).await?;
+    properties::write(&mut tx, &[values], point.created_at).await?;
     tx.commit().await?;
     api.put(&format!("{base}/a"), json!({"value": 1, "timestamp": 1})).await?;
     let both = json!([["a", 1, 1], ["~connected", true, 5]]);

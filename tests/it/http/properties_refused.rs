@@ -2,7 +2,10 @@
 
 use anyhow::{Context, Result};
 use axum::http::Method;
-use control::{domain::access::ActorKind, store::Ctx, store::keys};
+use kernel::{
+    domain::access::ActorKind,
+    store::{Ctx, keys},
+};
 use serde_json::json;
 use sha2::{Digest, Sha256};
 use tests::db::Engine;
@@ -187,7 +190,7 @@ pub(super) async fn a_key_reaches_its_own_properties_only(engine: Engine) -> Res
     let other = api.create("/thngs", json!({"name": "other"})).await?;
     let other = format!("/thngs/{}/properties", other["id"].as_str().context("id")?);
     let (thng, app) = ("T".repeat(80), "P".repeat(80));
-    let mut tx = api.made.app.db.begin(&Ctx::default()).await?;
+    let mut tx = api.made.app.core.db.begin(&Ctx::default()).await?;
     for (key, kind, actor) in [(&thng, ActorKind::Thng, mine.as_str()), (&app, ActorKind::App, UNKNOWN)] {
         let hash: [u8; 32] = Sha256::digest(key.as_bytes()).into();
         keys::insert(&mut tx, &hash, api.made.account, kind, actor, 1).await?;

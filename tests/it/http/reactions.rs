@@ -262,7 +262,7 @@ pub(super) async fn loops_are_cut(engine: Engine) -> Result<()> {
         ensure!(api.get(path).await?.json()["outcome"]["done"] == done, "{}", api.get(path).await?.json());
     }
     for (n, path) in chain.iter().enumerate() {
-        let done = i64::from(n < control::domain::event::MAX_DEPTH);
+        let done = i64::from(n < kernel::domain::event::MAX_DEPTH);
         ensure!(api.get(path).await?.json()["outcome"]["done"] == done, "link {n}");
     }
     let made = |kind: &str| format!("SELECT COUNT(*) FROM actions WHERE type = '{kind}'");

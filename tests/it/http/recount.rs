@@ -1,18 +1,16 @@
 //! The greatest points of an item are counted again: in the background after an upgrade, and when a replay is applied.
 
 use anyhow::{Context, Result};
+use assessment::{service::assessment::history::rebuild_outdated, store::item_standings};
 use axum::http::Method;
-use control::{
-    domain::assessment::{
-        RULES_VERSION,
-        peak::{Level, Peak},
-    },
-    service::assessment::history::rebuild_outdated,
-    store::{Db, item_standings},
-};
+use kernel::store::Db;
 use serde_json::{Value, json};
 use sqlx::AssertSqlSafe;
 use tests::db::Engine;
+use verdicts::domain::assessment::{
+    RULES_VERSION,
+    peak::{Level, Peak},
+};
 
 use super::{
     Api,
@@ -24,7 +22,7 @@ const SUSPECTED: [&str; 3] = ["suspicious", "suspected", "none"];
 const GOOD: [&str; 3] = ["positive", "none", "none"];
 
 async fn peak(api: &Api, thng: &str) -> Result<Peak> {
-    let mut conn = api.made.app.db.read().await?;
+    let mut conn = api.made.app.core.db.read().await?;
     let kept = item_standings::load(&mut conn, api.made.account, thng.parse()?).await?;
     kept.peak.context("no greatest points")
 }
@@ -47,7 +45,7 @@ pub(super) async fn points_of_older_rules_are_counted_again(engine: Engine) -> R
         "UPDATE scan_profiles SET rules_version = 4",
     ] {
         let sql = sql.replace("NOW", &RULES_VERSION.to_string());
-        match &api.made.app.db {
+        match &api.made.app.core.db {
             Db::Pg(pool) => {
                 let sql = sql.replace("KIND", "JSONB").replace("'\"points\":'", "'\"points\": '");
                 sqlx::query(AssertSqlSafe(sql)).execute(pool).await?;

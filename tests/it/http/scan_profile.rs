@@ -1,19 +1,17 @@
 //! The scan profile of a Thng always matches its actions, also after some of them are deleted.
 
 use anyhow::{Context, Result};
+use assessment::{service::assessment::history::rebuild_outdated, store::scan_profiles};
 use axum::http::Method;
-use control::{
-    domain::assessment::{
-        client::{Language, NetworkHash},
-        profile::Profile,
-    },
-    service::assessment::history::rebuild_outdated,
-    store::{Db, scan_profiles},
-};
+use kernel::store::Db;
 use serde_json::{Value, json};
 use shared::id::ActionId;
 use sqlx::AssertSqlSafe;
 use tests::db::Engine;
+use verdicts::domain::assessment::{
+    client::{Language, NetworkHash},
+    profile::Profile,
+};
 
 use super::{
     Api,
@@ -23,7 +21,7 @@ use super::{
 const SWISS: Option<(&str, &str, (f64, f64))> = Some(("Bern", "CH", BERN));
 
 async fn profile(api: &Api, thng: &str) -> Result<Profile> {
-    let mut conn = api.made.app.db.read().await?;
+    let mut conn = api.made.app.core.db.read().await?;
     Ok(scan_profiles::load(&mut conn, api.made.account, thng.parse()?).await?.profile)
 }
 
@@ -187,7 +185,7 @@ pub(super) async fn networks_and_languages_are_those_of_the_scans_that_are_left(
     assert_eq!(replayed(&api, &thng).await?, (json!(3), json!(true)));
     // As the release before leaves it: without them, and with its own version.
     let sql = "UPDATE scan_profiles SET rules_version = 5, clients = NULL";
-    match &api.made.app.db {
+    match &api.made.app.core.db {
         Db::Pg(pool) => sqlx::query(sql).execute(pool).await?.rows_affected(),
         Db::Sqlite { write, .. } => sqlx::query(sql).execute(write).await?.rows_affected(),
     };
@@ -216,7 +214,7 @@ pub(super) async fn profiles_of_an_older_release_are_rebuilt(engine: Engine) -> 
          WHERE thng_id <> '{}'",
         thngs[1], thngs[2]
     );
-    let changed = match &app.db {
+    let changed = match &app.core.db {
         Db::Pg(pool) => sqlx::query(AssertSqlSafe(sql)).execute(pool).await?.rows_affected(),
         Db::Sqlite { write, .. } => {
             let sql = sql.replace("profile = ''", "profile = x''");

@@ -1,8 +1,8 @@
 //! Which scans an assessment believes, and the status of an item (`control/README.md`, "Assessment").
 
 use anyhow::{Context, Result};
+use assessment::store::item_standings::{self, Kept};
 use axum::http::Method;
-use control::store::item_standings::{self, Kept};
 use serde_json::{Value, json};
 use shared::{standing::Risk, time::UnixMillis};
 use tests::{db::Engine, product::PHONE};
@@ -26,7 +26,7 @@ pub(super) async fn keys(api: &Api, thng: &str) -> Result<[String; 2]> {
 }
 
 async fn kept(api: &Api, thng: &str) -> Result<Kept> {
-    let mut conn = api.made.app.db.read().await?;
+    let mut conn = api.made.app.core.db.read().await?;
     Ok(item_standings::load(&mut conn, api.made.account, thng.parse()?).await?)
 }
 
@@ -35,7 +35,7 @@ pub(super) async fn scans_by_a_public_key_change_no_verdict(engine: Engine) -> R
     let api = Api::new(engine).await?;
     let brand = Brand::new(&api).await?;
     let thng = brand.thng("A").await?;
-    let now = api.made.app.clock.now().0;
+    let now = api.made.app.core.clock.now().0;
     for hours_ago in [90, 80, 70, 60] {
         scanned(&api, &thng, now / HOUR - hours_ago, PHONE, Some(("Bern", "CH", BERN))).await?;
     }

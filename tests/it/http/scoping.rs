@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result, ensure};
 use axum::http::Method;
-use control::store::redirections;
+use redirects::store::redirections;
 use serde_json::{Value, json};
 use tests::db::Engine;
 
@@ -125,7 +125,7 @@ pub(super) async fn redirections_belong_to_projects(engine: Engine) -> Result<()
             let id = id.context("no short id")?;
             let shown = api.get(&format!("/redirections/{id}")).await?.json();
             // Edges hold the projects too: the rules of an application choose by them.
-            let mut conn = api.made.app.db.read().await?;
+            let mut conn = api.made.app.core.db.read().await?;
             let held = redirections::find_any(&mut conn, &text(&shown, "shortDomain")?, &id).await?;
             let held = held.context("no redirection")?.redirect.projects;
             let held: Vec<&str> = held.iter().map(shared::id::ProjectId::as_str).collect();

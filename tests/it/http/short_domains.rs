@@ -2,12 +2,14 @@
 
 use anyhow::{Context, Result, ensure};
 use axum::http::Method;
-use control::{error::ServiceError, service::seed, store::Ctx, store::accounts};
+use control::service::seed;
+use kernel::{error::ServiceError, store::Ctx};
 use serde_json::json;
 use shared::{
     problem::Code,
     short_url::{Scheme, ShortDomain},
 };
+use tenants::store::accounts;
 use tests::db::Engine;
 
 use super::Api;
@@ -15,14 +17,14 @@ use super::Api;
 impl Api {
     /// Short domains of the first account: scheme, host and whether case counts.
     async fn domains(&self) -> Result<Vec<(Scheme, String, bool)>> {
-        let mut conn = self.made.app.db.read().await?;
+        let mut conn = self.made.app.core.db.read().await?;
         let domains = accounts::list_domains(&mut conn, self.made.account).await?;
         Ok(domains.iter().map(|one| (one.scheme, one.host.to_string(), one.case_sensitive)).collect())
     }
 
     async fn change(&self, domain: ShortDomain) -> Result<(), ServiceError> {
         let app = &self.made.app;
-        seed::change_domain(&app.db, &*app.clock, Some(self.made.account), domain).await
+        seed::change_domain(&app.core.db, &*app.core.clock, Some(self.made.account), domain).await
     }
 }
 
@@ -31,7 +33,7 @@ async fn a_domain_is_changed_until_a_code_was_created_on_it(engine: Engine) -> R
     let app = &api.made.app;
     let https = ShortDomain::new(Scheme::Https, "x.gg")?;
     let added = std::slice::from_ref(&https);
-    ensure!(seed::add_domains(&app.db, &*app.clock, Some(api.made.account), added).await? == 1);
+    ensure!(seed::add_domains(&app.core.db, &*app.core.clock, Some(api.made.account), added).await? == 1);
     let http = ShortDomain { scheme: Scheme::Http, case_sensitive: true, ..https.clone() };
     api.change(http).await?;
     ensure!(api.domains().await?.contains(&(Scheme::Http, "x.gg".to_owned(), true)));
@@ -70,10 +72,15 @@ async fn codes_are_created_on_the_first_domain(engine: Engine) -> Result<()> {
     let body = json!({"platformId": thng, "defaultRedirectUrl": "https://example.com/"});
     for host in ["a.gg", "b.gg", "a.gg"] {
         let domain = ShortDomain::new(Scheme::Https, host)?;
-        seed::add_domains(&app.db, &*app.clock, Some(api.made.account), std::slice::from_ref(&domain))
-            .await?;
+        seed::add_domains(
+            &app.core.db,
+            &*app.core.clock,
+            Some(api.made.account),
+            std::slice::from_ref(&domain),
+        )
+        .await?;
         let count = api.domains().await?.len();
-        let mut tx = app.db.begin(&Ctx::default()).await?;
+        let mut tx = app.core.db.begin(&Ctx::default()).await?;
         accounts::put_first(&mut tx, api.made.account, &domain).await?;
         tx.commit().await?;
         let domains = api.domains().await?;

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use axum::http::Method;
-use control::store::Db;
+use kernel::store::Db;
 use serde_json::json;
 use sqlx::AssertSqlSafe;
 use tests::db::Engine;
@@ -70,7 +70,7 @@ pub(super) async fn points_of_an_earlier_commissioning_do_not_replace_current_on
 }
 
 async fn run(api: &Api, pg: &str, sqlite: &str) -> Result<()> {
-    let changed = match &api.made.app.db {
+    let changed = match &api.made.app.core.db {
         Db::Pg(pool) => sqlx::query(AssertSqlSafe(pg)).execute(pool).await?.rows_affected(),
         Db::Sqlite { write, .. } => sqlx::query(AssertSqlSafe(sqlite)).execute(write).await?.rows_affected(),
     };

@@ -2,17 +2,14 @@
 
 use anyhow::{Context, Result};
 use axum::http::Method;
-use control::service::access::Caller;
-use control::{
-    domain::{
-        access::{UserRights, hash_key},
-        topic::Topic,
-    },
-    service::{
-        access::identify,
-        connections, live,
-        seed::{self, NewAccount},
-    },
+use control::service::seed::{self, NewAccount};
+use events::{
+    domain::topic::Topic,
+    service::{connections, live},
+};
+use kernel::{
+    domain::access::{UserRights, hash_key},
+    service::access::{Caller, identify},
 };
 use serde_json::{Value, json};
 use shared::problem::Code;
@@ -196,7 +193,7 @@ pub(super) async fn a_stranger_with_the_public_key_can_change_nothing(engine: En
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
     // The broker goes by the same rules.
-    let caller = Caller::plain(identify(&api.made.app, &key, None).await?);
+    let caller = Caller::plain(identify(&api.made.app.core, &key, None).await?);
     let sender = live::Sender { caller: &caller, origin: Default::default() };
     for (topic, payload, code) in [
         ("/actions/implicitScans".to_owned(), json!({"thng": thng}), Code::Forbidden),
@@ -207,7 +204,7 @@ pub(super) async fn a_stranger_with_the_public_key_can_change_nothing(engine: En
         let refused = live::publish(&api.made.app.events, &sender, &topic, &payload).await;
         assert_eq!(refused.map_err(|error| error.code()), Err(code), "{topic:?}");
     }
-    let topic = Topic::Properties(control::domain::property::Owner::Thng, thng.clone());
+    let topic = Topic::Properties(kernel::domain::property::Owner::Thng, thng.clone());
     assert!(live::channel(&api.made.app.events, &caller, &topic).await.is_err());
     assert_eq!(api.fingerprint().await?, before, "an attack changed something");
     Ok(())
@@ -308,7 +305,7 @@ pub(super) async fn open_rights_exclude_resources_of_others(engine: Engine) -> R
     let (key, user) = brand.stranger(&api).await?;
     // The key is known: the change counts for it at once.
     assert_eq!(api.call_as(&key, Method::GET, "/thngs", None).await?.json(), json!([]));
-    let actor = identify(&api.made.app, &key, None).await?;
+    let actor = identify(&api.made.app.core, &key, None).await?;
     let connection = connections::open(&api.made.app.events, &actor, hash_key(&key), None, None).await?;
     api.open_rights().await?;
     // What a connection hears was decided when it came.
@@ -444,7 +441,8 @@ pub(super) async fn an_account_is_created_with_its_user_rights(engine: Engine) -
         user_rights: UserRights::Open,
         only_first: false,
     };
-    let made = seed::create_account(&app.db, &*app.clock, &SystemRandom, new).await?.context("account")?;
+    let made =
+        seed::create_account(&app.core.db, &*app.core.clock, &SystemRandom, new).await?.context("account")?;
     let uri = format!("/accounts/{}", made.account);
     assert_eq!(api.call_as(&key, Method::GET, &uri, None).await?.json()["userRights"], "open");
     Ok(())

@@ -8,13 +8,10 @@ mod table;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use ::actions::store::actions::{self, NewAction};
 use anyhow::{Context, Result};
 use axum::http::Method;
-use control::{
-    domain::access::UserRights,
-    store::Ctx,
-    store::actions::{self, NewAction},
-};
+use kernel::{domain::access::UserRights, store::Ctx};
 use serde_json::{Value, json};
 use shared::{id::ActionId, time::UnixMillis};
 use tests::db::{Engine, random16};
@@ -143,7 +140,7 @@ impl Fixture {
             timestamp: UnixMillis(1),
             doc: json!({"scopes": scopes, "collection": ids["collections"]}),
         };
-        let mut tx = api.made.app.db.begin(&Ctx::default()).await?;
+        let mut tx = api.made.app.core.db.begin(&Ctx::default()).await?;
         actions::insert(&mut tx, UnixMillis(1), &[action]).await?;
         tx.commit().await?;
         ids.extend([

@@ -13,7 +13,7 @@ use std::{
 
 use anyhow::{Context, Result, ensure};
 use axum::http::Method;
-use control::domain::webhook::sign;
+use events::domain::webhook::sign;
 use serde_json::json;
 use tests::{db::Engine, product::DEADLINE};
 

@@ -68,7 +68,7 @@ async fn postgres_with_a_full_disk_is_answered_503() -> Result<()> {
     let full = "CREATE FUNCTION full_disk() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN \
         RAISE EXCEPTION 'could not extend file' USING ERRCODE = '53100'; END $$; \
         CREATE TRIGGER full_disk BEFORE INSERT ON products FOR EACH ROW EXECUTE FUNCTION full_disk()";
-    let control::store::Db::Pg(pool) = fleet.db() else { anyhow::bail!("not Postgres") };
+    let kernel::store::Db::Pg(pool) = fleet.db() else { anyhow::bail!("not Postgres") };
     sqlx::raw_sql(full).execute(pool).await?;
     let (status, body) = fleet.call(0, Method::POST, "/products", Some(json!({"name": "Bag"}))).await?;
     ensure!(status == StatusCode::SERVICE_UNAVAILABLE, "{status} {body}");

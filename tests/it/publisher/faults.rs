@@ -1,7 +1,8 @@
 //! Disturbances of a view: they are noticed, and the view becomes correct again.
 
 use anyhow::Result;
-use control::store::{Ctx, log};
+use kernel::store::Ctx;
+use redirects::store::log;
 use tests::redis::RedisServer;
 
 use super::*;
@@ -119,7 +120,7 @@ async fn two_publishers_fenced() {
     let stats = PublisherStats::default();
     let hub = other_hub(&made).await.unwrap();
     tokio::spawn(
-        Publisher::new(made.app.db.clone(), hub, config, stats.clone()).run(CancellationToken::new()),
+        Publisher::new(made.app.core.db.clone(), hub, config, stats.clone()).run(CancellationToken::new()),
     );
     for round in 0..6_u32 {
         // As if the holder had slept for long: its lease is over, and it does not know.
@@ -147,7 +148,7 @@ async fn another_epoch_rebuilds_the_view() {
     let (made, _) = service(10).await.unwrap();
     let working = publish(&made, "a", &redis.url(), 1).unwrap();
     settled(&made, &[&redis], 1).await.unwrap();
-    let mut tx = made.app.db.begin(&Ctx::default()).await.unwrap();
+    let mut tx = made.app.core.db.begin(&Ctx::default()).await.unwrap();
     log::bind(&mut tx, "another", "elsewhere").await.unwrap();
     tx.commit().await.unwrap();
     let metas = settled(&made, &[&redis], 1).await.unwrap();
@@ -176,7 +177,7 @@ async fn compaction_during_watch() {
     for n in 0..10 {
         create(&made, product, &format!("https://example.com/{n}"), None).await.unwrap();
     }
-    let mut tx = made.app.db.begin(&Ctx::default()).await.unwrap();
+    let mut tx = made.app.core.db.begin(&Ctx::default()).await.unwrap();
     log::compact(&mut tx, i64::MAX, 2, 1_000).await.unwrap();
     tx.commit().await.unwrap();
     redis.go_on().unwrap();
@@ -186,7 +187,7 @@ async fn compaction_during_watch() {
     for n in 0..10 {
         create(&made, product, &format!("https://example.com/{n}"), None).await.unwrap();
     }
-    let mut tx = made.app.db.begin(&Ctx::default()).await.unwrap();
+    let mut tx = made.app.core.db.begin(&Ctx::default()).await.unwrap();
     log::compact(&mut tx, i64::MAX, 2, 1_000).await.unwrap();
     tx.commit().await.unwrap();
     let again = publish(&made, "b", &redis.url(), 1).unwrap();

@@ -1,9 +1,11 @@
 //! A view without disturbances.
 
 use anyhow::ensure;
-use control::{
+use kernel::store::Ctx;
+use push::store::publishers;
+use redirects::{
     service::rules::{self, Whose},
-    store::{Ctx, accounts, log, publishers},
+    store::log,
 };
 use serde_json::json;
 use shared::{
@@ -13,6 +15,7 @@ use shared::{
         view::{meta_key, record_key, setup_key, shard_of},
     },
 };
+use tenants::store::accounts;
 use tests::{
     db::{Engine, TestApp},
     redis::RedisServer,
@@ -29,7 +32,7 @@ async fn the_view_follows_every_change() {
     settled(&made, &[&redis], 1).await.unwrap();
     let first = create(&made, product, "https://example.com/first", Some("AAAAAAAAAA")).await.unwrap();
     settled(&made, &[&redis], 1).await.unwrap();
-    let writable = control::domain::redirection::Writable::parse(
+    let writable = redirects::domain::redirection::Writable::parse(
         &json!({"defaultRedirectUrl": "https://example.com/second"}),
     )
     .unwrap();
@@ -46,7 +49,7 @@ async fn the_view_follows_every_change() {
     rules::replace(&made.app.redirects, &made.caller(), Whose::Account, rule).await.unwrap();
     settled(&made, &[&redis], 1).await.unwrap();
     let domain = ShortDomain::new(Scheme::Https, "second.example").unwrap();
-    let mut tx = made.app.db.begin(&Ctx::default()).await.unwrap();
+    let mut tx = made.app.core.db.begin(&Ctx::default()).await.unwrap();
     let domain = accounts::insert_domain(&mut tx, made.account, &domain).await.map(|()| domain).unwrap();
     let rev = log::take_revs(&mut tx, 1).await.unwrap();
     let domain = ShortDomain { account: Some(made.account), ..domain };
@@ -150,13 +153,13 @@ async fn a_requested_rebuild_is_performed() {
     settled(&made, &[&redis], 1).await.unwrap();
     // What nobody can notice: a key that is wrong behind a right watermark.
     redis.command::<()>(&["SET", "{waymark:0}:r:tn.gg/ZZZZZZZZZZ", "{}"]).await.unwrap();
-    let mut tx = made.app.db.begin(&Ctx::default()).await.unwrap();
+    let mut tx = made.app.core.db.begin(&Ctx::default()).await.unwrap();
     assert_eq!(publishers::request_rebuild(&mut tx, Some("elsewhere")).await.unwrap(), [""; 0]);
     assert_eq!(publishers::request_rebuild(&mut tx, None).await.unwrap(), ["here"]);
     tx.commit().await.unwrap();
     settled(&made, &[&redis], 1).await.unwrap();
     until("the note that it is done", async || {
-        let all = publishers::list(&mut made.app.db.read().await?).await?;
+        let all = publishers::list(&mut made.app.core.db.read().await?).await?;
         ensure!(all.len() == 1 && all[0].is_held && all[0].rebuilds.asked == 1, "{all:?}");
         Ok(all[0].rebuilds.done == 1)
     })

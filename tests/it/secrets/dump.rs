@@ -7,11 +7,11 @@ use base64::{
     Engine as _,
     prelude::{BASE64_STANDARD_NO_PAD, BASE64_URL_SAFE_NO_PAD},
 };
-use control::domain::{
+use catalog::domain::file::{Purport, sign};
+use events::domain::webhook;
+use kernel::domain::{
     access::{ActorKind, Generation, derive_key},
-    file::{Purport, sign},
     page::{Binding, read_token},
-    webhook,
 };
 use reqwest::StatusCode;
 use serde_json::{Value, json};

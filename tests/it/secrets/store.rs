@@ -1,13 +1,14 @@
 //! The secrets of a database: encrypted in place, created, rotated and refused, by one process and by two at once.
 
-use ::secrets::keys::{SecretKeys, key_of, line_of};
-use ::secrets::{Rotated, SecretsError, rotate};
 use std::path::Path;
 
 use anyhow::{Result, bail, ensure};
-use control::{
-    service::{Prepared, Secrets, prepare},
-    store::Db,
+use control::service::{Prepared, prepare};
+use kernel::{service::Secrets, store::Db};
+use secrets::{
+    Rotated, SecretsError,
+    keys::{SecretKeys, key_of, line_of},
+    rotate,
 };
 use tests::db::{Engine, Location, StepClock, SystemRandom, TestDb};
 

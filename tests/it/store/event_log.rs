@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
-use control::{
+use kernel::{
     domain::{
         event::{Event, Position},
         property::Owner,
@@ -39,7 +39,7 @@ async fn names(db: &Db, after: Position) -> Result<(Vec<String>, Position)> {
     let mut conn = db.read().await?;
     let rows = event_log::list_after(&mut conn, after, None, 1_000).await?;
     let last = rows.last().map_or(after, |(position, _)| *position);
-    let name = |recorded: control::domain::event::Recorded| match recorded.event {
+    let name = |recorded: kernel::domain::event::Recorded| match recorded.event {
         Event::Properties { resource, .. } => Some(resource),
         Event::Action(_) | Event::Actions { .. } | Event::Redirections { .. } | Event::Job { .. } => None,
     };
@@ -63,7 +63,7 @@ async fn wait(db: &Db, after: Position, count: usize) -> Result<(Vec<String>, Po
 /// gets every row once.
 async fn rows_settle_only_after_older_transactions(engine: Engine) -> Result<()> {
     let made = TestApp::without_tasks(engine).await?;
-    let (db, account) = (&made.app.db, made.account);
+    let (db, account) = (&made.app.core.db, made.account);
     if engine == Engine::Sqlite {
         // One writer at a time: the order of numbers is that of commits.
         for name in ["a", "b"] {
@@ -114,7 +114,7 @@ async fn trim(db: &Db, keep: Keep, step: u32) -> Result<u64> {
 
 async fn old_or_excess_rows_are_trimmed_once_they_were_read(engine: Engine) -> Result<()> {
     let made = TestApp::without_tasks(engine).await?;
-    let (db, account) = (&made.app.db, made.account);
+    let (db, account) = (&made.app.core.db, made.account);
     let mut places = Vec::new();
     for n in 1..=6 {
         let mut tx = db.begin(&Ctx::default()).await?;
@@ -158,7 +158,7 @@ async fn old_or_excess_rows_are_trimmed_once_they_were_read(engine: Engine) -> R
 /// A copy in another server, whose transactions have other numbers: readers miss nothing.
 async fn a_copied_log_can_be_resumed(engine: Engine) -> Result<()> {
     let made = TestApp::without_tasks(engine).await?;
-    let (db, account) = (&made.app.db, made.account);
+    let (db, account) = (&made.app.core.db, made.account);
     let mut places = Vec::new();
     for n in 1..=3 {
         let mut tx = db.begin(&Ctx::default()).await?;

@@ -1,22 +1,23 @@
 //! Filters against rows: what each expression finds, and its SQL, on both engines.
 
+use ::actions::store::{
+    action_lists,
+    actions::{self, NewAction},
+};
 use anyhow::Result;
-use control::{
+use catalog::{
+    domain::resource::{Thng, ThngDetails},
+    store::thngs,
+};
+use kernel::{
     domain::{
         filter::Filter,
         grant::Limit,
         listing::{ACTIONS, ListRequest, THNGS},
         page::{PageRequest, SortOrder},
-        resource::{Thng, ThngDetails},
         scopes::Scopes,
     },
-    store::{
-        Ctx, action_lists,
-        actions::{self, NewAction},
-        documents,
-        listing::Selection,
-        thngs,
-    },
+    store::{Ctx, documents, listing::Selection},
 };
 use serde_json::{Value, json};
 use shared::{
@@ -171,7 +172,7 @@ async fn make_thngs(made: &TestApp, account: AccountId, scopes: &[Scopes]) -> Re
         ),
         ("Zoë", None, json!({})),
     ];
-    let mut tx = made.app.db.begin(&Ctx::default()).await?;
+    let mut tx = made.app.core.db.begin(&Ctx::default()).await?;
     for (index, (name, product, details)) in rows.into_iter().enumerate() {
         let at = UnixMillis(100 * (i64::try_from(index)? + 1));
         let mut details: ThngDetails = serde_json::from_value(details)?;
@@ -195,7 +196,7 @@ async fn make_actions(made: &TestApp, account: AccountId) -> Result<()> {
         ("checkins", Some(T), None, json!({"context": {"city": "São Paulo", "countryCode": "BR"}})),
         ("scans", None, Some(P), json!({"collection": Q})),
     ];
-    let mut tx = made.app.db.begin(&Ctx::default()).await?;
+    let mut tx = made.app.core.db.begin(&Ctx::default()).await?;
     for (n, (kind, thng, product, doc)) in (1..).zip(rows) {
         let action = NewAction {
             id: ActionId::new(n, random16()?),
@@ -219,7 +220,7 @@ async fn expressions_find_their_thngs(engine: Engine) -> Result<()> {
     let made = TestApp::new(engine).await?;
     make_thngs(&made, made.account, &[]).await?;
     make_thngs(&made, stranger(&made).await?, &[]).await?;
-    let mut conn = made.app.db.read().await?;
+    let mut conn = made.app.core.db.read().await?;
     let mut table = String::new();
     for (text, expected) in OF_THNGS {
         let filter =
@@ -238,7 +239,7 @@ async fn expressions_find_their_actions(engine: Engine) -> Result<()> {
     let made = TestApp::new(engine).await?;
     make_actions(&made, made.account).await?;
     make_actions(&made, stranger(&made).await?).await?;
-    let mut conn = made.app.db.read().await?;
+    let mut conn = made.app.core.db.read().await?;
     let mut table = String::new();
     for (text, expected) in OF_ACTIONS {
         let filter =
@@ -261,8 +262,8 @@ fn write(table: &mut String, text: &str, found: &str, sql: &str) {
 
 async fn stranger(made: &TestApp) -> Result<AccountId> {
     let account = AccountId::new(1, random16()?);
-    let mut tx = made.app.db.begin(&Ctx::default()).await?;
-    control::store::accounts::insert(&mut tx, account, "Other", true, 1).await?;
+    let mut tx = made.app.core.db.begin(&Ctx::default()).await?;
+    tenants::store::accounts::insert(&mut tx, account, "Other", true, 1).await?;
     tx.commit().await?;
     Ok(account)
 }
@@ -276,7 +277,7 @@ async fn keys_see_only_their_resources(engine: Engine) -> Result<()> {
     };
     let all = [scopes(&[], &[P]), scopes(&[U], &[P, Q]), scopes(&[U], &[]), scopes(&["all"], &[Q])];
     make_thngs(&made, made.account, &all).await?;
-    let mut conn = made.app.db.read().await?;
+    let mut conn = made.app.core.db.read().await?;
     let first =
         documents::list::<Thng>(&mut conn, &selection(&made, &Limit::Account, &request(None))).await?;
     let first = first.items.first().map(|thng| thng.id.to_string()).unwrap_or_default();
@@ -304,7 +305,7 @@ async fn old_rows_are_backfilled_with_facets(engine: Engine) -> Result<()> {
     make_thngs(&made, made.account, &[]).await?;
     make_actions(&made, made.account).await?;
     let find = async |expected: usize| -> Result<()> {
-        let mut conn = made.app.db.read().await?;
+        let mut conn = made.app.core.db.read().await?;
         for (fields, text) in
             [(THNGS.fields, "tags=x&customFields.size=42"), (ACTIONS.fields, "identifiers.k=v")]
         {
@@ -321,15 +322,13 @@ async fn old_rows_are_backfilled_with_facets(engine: Engine) -> Result<()> {
     };
     find(1).await?;
     for sql in ["UPDATE thngs SET facets = NULL", "UPDATE actions SET facets = NULL"] {
-        let changed = match &made.app.db {
-            control::store::Db::Pg(pool) => sqlx::query(sql).execute(pool).await?.rows_affected(),
-            control::store::Db::Sqlite { write, .. } => {
-                sqlx::query(sql).execute(write).await?.rows_affected()
-            }
+        let changed = match &made.app.core.db {
+            kernel::store::Db::Pg(pool) => sqlx::query(sql).execute(pool).await?.rows_affected(),
+            kernel::store::Db::Sqlite { write, .. } => sqlx::query(sql).execute(write).await?.rows_affected(),
         };
         assert!(changed > 0, "{sql}");
     }
     find(0).await?;
-    made.app.db.migrate().await?;
+    made.app.core.db.migrate().await?;
     find(1).await
 }

@@ -3,10 +3,8 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use control::{
-    service::write_probe::probe,
-    store::{Ctx, Db, StoreError, write_probe},
-};
+use control::service::write_probe::probe;
+use kernel::store::{Ctx, Db, StoreError, write_probe};
 use shared::time::UnixMillis;
 use sqlx::Executor as _;
 use tests::{
@@ -69,7 +67,7 @@ async fn a_database_whose_writes_hang_is_not_writable(engine: Engine) -> Result<
     let made = TestApp::new(engine).await?;
     let app = &made.app;
     let hold = async || {
-        let mut tx = app.db.begin(&Ctx::default()).await?;
+        let mut tx = app.core.db.begin(&Ctx::default()).await?;
         write_probe::write(&mut tx, 7, UnixMillis(1), &[7; 100]).await?;
         anyhow::Ok(tx)
     };

@@ -3,12 +3,10 @@
 use std::time::Duration;
 
 use anyhow::Result;
-use control::{
+use kernel::service::idempotency::IdempotencyKey;
+use redirects::{
     domain::redirection::Draft,
-    service::{
-        idempotency::IdempotencyKey,
-        redirections::{self, DomainChoice, ItemResult},
-    },
+    service::redirections::{self, DomainChoice, ItemResult},
     store::log,
 };
 use tests::db::{Engine, TestApp};
@@ -30,7 +28,7 @@ fn slow_down(made: &TestApp) -> usize {
 }
 
 async fn head(made: &TestApp) -> Result<u64> {
-    Ok(log::load_head(&mut made.app.db.read().await?).await?.head)
+    Ok(log::load_head(&mut made.app.core.db.read().await?).await?.head)
 }
 
 async fn until_begun(made: &TestApp) -> Result<()> {
@@ -122,7 +120,7 @@ async fn long_lists_are_updated_atomically(engine: Engine) -> Result<()> {
     absent.push("NONE1".to_owned());
     absent.insert(0, "no id!".to_owned());
     let refused = redirections::delete(&app.redirects, &actor, any(), absent).await.unwrap_err();
-    let control::error::ServiceError::Refused { errors, .. } = refused else { panic!("{refused:?}") };
+    let kernel::error::ServiceError::Refused { errors, .. } = refused else { panic!("{refused:?}") };
     assert_eq!(errors, ["no id!", "NONE1"].map(|id| format!("The redirection {id} was not found.")));
     assert_eq!(head(&made).await?, 1_000, "none was deleted");
     let done = redirections::delete(&app.redirects, &actor, any(), twice).await?;
@@ -130,7 +128,7 @@ async fn long_lists_are_updated_atomically(engine: Engine) -> Result<()> {
     for id in ["LINK0", "LINK499"] {
         assert!(redirections::find(&app.redirects, &actor, any(), id).await.is_err());
     }
-    let events = log::list_after(&mut app.db.read().await?, app.hub.epoch(), 1_000, 1_000).await?;
+    let events = log::list_after(&mut app.core.db.read().await?, app.hub.epoch(), 1_000, 1_000).await?;
     assert_eq!(events.len(), 500);
     Ok(())
 }

@@ -2,23 +2,24 @@
 
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, ensure};
-use control::{
+use ::jobs::{
     domain::{
         job::{Job, JobStatus},
         job_input::JobDraft,
     },
     store::{
-        Ctx, accounts,
         job_leases::{self, Claimed, Phase},
         jobs,
     },
 };
+use anyhow::{Context, Result, ensure};
+use kernel::store::Ctx;
 use serde_json::json;
 use shared::{
     id::{AccountId, JobId},
     time::UnixMillis,
 };
+use tenants::store::accounts;
 use tests::{
     db::{Engine, TestDb, random16},
     product::DEADLINE,

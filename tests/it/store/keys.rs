@@ -1,8 +1,9 @@
 //! The migration that gives keys labels: keys of before stay valid, and get one.
 
 use anyhow::{Result, ensure};
-use control::store::{keys, operator_keys};
+use kernel::store::keys;
 use shared::time::UnixMillis;
+use tenants::store::operator_keys;
 use tests::db::{Engine, TestApp};
 
 use super::schema::run;

@@ -3,13 +3,13 @@
 use std::collections::HashSet;
 
 use anyhow::{Context, Result, ensure};
-use control::{
+use catalog::domain::resource::{Thng, ThngDetails};
+use kernel::{
     domain::{
         filter::Filter,
         grant::Limit,
         listing::{ListRequest, THNGS},
         page::{PageRequest, SortOrder},
-        resource::{Thng, ThngDetails},
     },
     store::{Ctx, Db, documents, listing::Selection},
 };
@@ -62,7 +62,7 @@ async fn walk(
     loop {
         let selection =
             Selection { account: made.account, limit: &Limit::Account, request: &request, within: &[] };
-        let page = documents::list::<Thng>(&mut made.app.db.read().await?, &selection).await?;
+        let page = documents::list::<Thng>(&mut made.app.core.db.read().await?, &selection).await?;
         ensure!(page.items.len() <= request.page.per_page as usize, "a page too long");
         seen.extend(page.items.iter().map(|thng| thng.id));
         ensure!(seen.len() < 10_000, "no end");
@@ -82,7 +82,7 @@ fn check(seen: &[ThngId], old: &[ThngId], gone: &HashSet<ThngId>, what: &str) {
 
 async fn writers_between_pages(engine: Engine) -> Result<()> {
     let made = TestApp::new(engine).await?;
-    let (db, account) = (&made.app.db, made.account);
+    let (db, account) = (&made.app.core.db, made.account);
     for seed in 1..=6_u64 {
         let mut dice = Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
         let sort = if seed % 2 == 0 { SortOrder::Ascending } else { SortOrder::Descending };
@@ -126,7 +126,7 @@ async fn writers_between_pages(engine: Engine) -> Result<()> {
 
 async fn writers_beside_pages(engine: Engine) -> Result<()> {
     let made = TestApp::new(engine).await?;
-    let (db, account) = (made.app.db.clone(), made.account);
+    let (db, account) = (made.app.core.db.clone(), made.account);
     let mut old = Vec::new();
     for n in 0..30 {
         old.push(insert(&db, account, 1_000 + n / 5, false).await?);

@@ -6,27 +6,28 @@
 use std::{sync::Arc, time::Duration};
 
 use anyhow::{Result, ensure};
+use catalog::{domain::resource::ThngChange, service::thngs};
 use control::{
     app::{Parts, compose},
-    domain::{
-        body::Purpose, operator_key::KeyChange, project::ProjectChange, redirection::Redirection,
-        resource::ThngChange,
-    },
+    service::{base_urls::UrlSettings, prepare},
+    state::ApiState,
+    worker::ingest_scans::ingest,
+};
+use kernel::{
+    domain::body::Purpose,
     error::ServiceError,
     service::{
-        App,
-        base_urls::UrlSettings,
         capacity::Capacity,
-        edge_keys::EdgeKeys,
         idempotency::IdempotencyKey,
-        keys,
         limiter::{Limits, Ticks},
-        prepare, projects,
-        redirections::{self, DomainChoice, Listing},
-        thngs,
     },
-    store::{Conn, Ctx, Tx, accounts, log, operator_keys, redirections as table},
-    worker::ingest_scans::ingest,
+    store::{Conn, Ctx, Tx},
+};
+use push::edge_keys::EdgeKeys;
+use redirects::{
+    domain::redirection::Redirection,
+    service::redirections::{self, DomainChoice, Listing},
+    store::{log, redirections as table},
 };
 use serde_json::json;
 use shared::{
@@ -39,6 +40,11 @@ use shared::{
 };
 use sqlx::PgPool;
 use standalone::seed::seed;
+use tenants::{
+    domain::{operator_key::KeyChange, project::ProjectChange},
+    service::{keys, projects},
+    store::{accounts, operator_keys},
+};
 use tests::db::{Engine, Location, StepClock, SystemRandom, TestApp, TestDb, secret_keys};
 use tokio_util::sync::CancellationToken;
 
@@ -56,7 +62,7 @@ super::super::on_both_engines!(
 
 /// The lock that orders all changes, held by a transaction of the test.
 async fn hold(made: &TestApp) -> Result<(Tx, i32)> {
-    let mut tx = made.app.db.begin(&Ctx::default()).await?;
+    let mut tx = made.app.core.db.begin(&Ctx::default()).await?;
     log::take_revs(&mut tx, 0).await?;
     let pid = pid(&mut tx).await?;
     Ok((tx, pid))
@@ -87,11 +93,11 @@ async fn until_behind(location: &Location, pid: i32, sessions: i64) -> Result<()
 }
 
 /// A second process over the same database.
-async fn replica(made: &TestApp) -> Result<Arc<App>> {
+async fn replica(made: &TestApp) -> Result<Arc<ApiState>> {
     let (app, task) = compose(Parts {
-        db: made.app.db.clone(),
-        secrets: made.app.secrets.clone(),
-        clock: made.app.clock.clone(),
+        db: made.app.core.db.clone(),
+        secrets: made.app.core.secrets.clone(),
+        clock: made.app.core.clock.clone(),
         ticks: Ticks::new(Duration::default),
         random: Arc::new(SystemRandom),
         blobs: made.app.catalog.blobs.clone(),
@@ -106,7 +112,7 @@ async fn replica(made: &TestApp) -> Result<Arc<App>> {
         urls: UrlSettings::default(),
     })
     .await?;
-    tokio::spawn(task.run(app.db.clone(), app.readers.clone(), CancellationToken::new()));
+    tokio::spawn(task.run(app.core.db.clone(), app.core.readers.clone(), CancellationToken::new()));
     Ok(app)
 }
 
@@ -116,7 +122,7 @@ async fn a_product_change_keeps_a_concurrently_written_target(engine: Engine) ->
     let change =
         |body, purpose| ThngChange::parse(&body, purpose).map_err(|faults| anyhow::anyhow!("{faults:?}"));
     let new = change(json!({"name": "Bag", "product": first}), Purpose::Create)?;
-    let thng = thngs::create(&made.app, &made.caller(), new, None).await?;
+    let thng = thngs::create(&made.app.core, &made.caller(), new, None).await?;
     let one = create(&made, thng.id.into(), "https://example.com/old", Some("ONE")).await?;
 
     let (mut tx, pid) = hold(&made).await?;
@@ -127,7 +133,7 @@ async fn a_product_change_keeps_a_concurrently_written_target(engine: Engine) ->
     let update = tokio::spawn({
         let (app, actor) = (made.app.clone(), made.caller());
         let change = change(json!({"product": second}), Purpose::Update)?;
-        async move { thngs::update(&app, &actor, thng.id.as_str(), change).await }
+        async move { thngs::update(&app.core, &actor, thng.id.as_str(), change).await }
     });
     until_behind(&made.db.location, pid, 1).await?;
     tx.commit().await?;
@@ -147,21 +153,21 @@ async fn no_key_outlives_its_project(engine: Engine) -> Result<()> {
         let caller = made.caller();
         let change = ProjectChange::parse(&json!({"name": "p"}), Purpose::Create);
         let change = change.map_err(|faults| anyhow::anyhow!("{faults:?}"))?;
-        let project = projects::create(&made.app, &caller, change).await?.id.to_string();
+        let project = projects::create(&made.app.core, &caller, change).await?.id.to_string();
         let change =
             KeyChange { label: Some("x".to_owned()), project: Some(project.clone()), ..KeyChange::default() };
-        let id = keys::create(&made.app, &caller, change).await?.key.id().to_string();
+        let id = keys::create(&made.app.core, &caller, change).await?.key.id().to_string();
 
-        let mut tx = made.app.db.begin(&Ctx::default()).await?;
+        let mut tx = made.app.core.db.begin(&Ctx::default()).await?;
         accounts::lock(&mut tx, made.account).await?;
         let pid = pid(&mut tx).await?;
         let rotate = {
             let (app, caller) = (made.app.clone(), caller.clone());
-            async move { keys::rotate(&app, &caller, &id, 0).await.map(drop) }
+            async move { keys::rotate(&app.core, &caller, &id, 0).await.map(drop) }
         };
         let delete = {
             let (app, caller) = (made.app.clone(), caller.clone());
-            async move { projects::delete(&app, &caller, &project).await }
+            async move { projects::delete(&app.core, &caller, &project).await }
         };
         let (rotated, deleted) = if deletes_first {
             let deleted = tokio::spawn(delete);
@@ -177,8 +183,8 @@ async fn no_key_outlives_its_project(engine: Engine) -> Result<()> {
         deleted.await??;
         // It may find its key revoked.
         drop(rotated.await?);
-        let now = made.app.clock.now();
-        let left = operator_keys::list_valid(&mut made.app.db.read().await?, made.account, now).await?;
+        let now = made.app.core.clock.now();
+        let left = operator_keys::list_valid(&mut made.app.core.db.read().await?, made.account, now).await?;
         ensure!(left.iter().all(|key| key.project.is_none()), "{left:?}");
     }
     Ok(())
@@ -211,11 +217,11 @@ async fn a_repeat_at_another_replica_gets_the_first_response(engine: Engine) -> 
 
 async fn two_starts_mint_one_epoch(engine: Engine) -> Result<()> {
     let made = TestApp::without_tasks(engine).await?;
-    let mut tx = made.app.db.begin(&Ctx::default()).await?;
+    let mut tx = made.app.core.db.begin(&Ctx::default()).await?;
     let pid = pid(&mut tx).await?;
     let first = log::bind(&mut tx, "epoch-1", "restored").await?;
     let second = tokio::spawn({
-        let db = made.app.db.clone();
+        let db = made.app.core.db.clone();
         async move {
             let mut tx = db.begin(&Ctx::default()).await?;
             let head = log::bind(&mut tx, "epoch-2", "restored").await?;
@@ -263,7 +269,7 @@ async fn requests_of_disconnected_callers_are_not_executed(engine: Engine) -> Re
     let left = create(&made, product, "https://example.com/", Some("LEFT"));
     ensure!(tokio::time::timeout(Duration::ZERO, left).await.is_err(), "nobody writes yet");
     let task = made.writer.take().unwrap();
-    tokio::spawn(task.run(made.app.db.clone(), made.app.readers.clone(), CancellationToken::new()));
+    tokio::spawn(task.run(made.app.core.db.clone(), made.app.core.readers.clone(), CancellationToken::new()));
     create(&made, product, "https://example.com/", Some("STAYED")).await?;
     let listed = redirections::list(&made.app.redirects, &made.caller(), &Listing::default()).await?;
     let ids: Vec<&ShortId> = listed.items.iter().map(|item| &item.redirect.short_id).collect();

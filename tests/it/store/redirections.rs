@@ -1,20 +1,21 @@
 //! Redirections in the store: revisions, tombstones, repeats, chains, lists.
 
 use anyhow::Result;
-use control::service::access::Caller;
-use control::{
+use catalog::{domain::resource::ThngChange, service::thngs};
+use kernel::{
     domain::{
         access::Actor,
         body::Purpose,
         page::{PageRequest, SortOrder},
-        redirection::{Draft, Redirection, Writable},
-        resource::ThngChange,
     },
     error::ServiceError,
-    service::idempotency::IdempotencyKey,
+    service::{access::Caller, idempotency::IdempotencyKey},
+    store::{Ctx, idempotency},
+};
+use redirects::{
+    domain::redirection::{Draft, Redirection, Writable},
     service::redirections::{self, DomainChoice, ItemResult, Listing},
-    service::thngs,
-    store::{Ctx, accounts, idempotency, log},
+    store::log,
 };
 use serde_json::json;
 use shared::{
@@ -24,6 +25,7 @@ use shared::{
     wire::stream::{Change, Event},
 };
 use sqlx::AssertSqlSafe;
+use tenants::store::accounts;
 use tests::db::{Engine, Location, TestApp, random16};
 
 /// Adds a product without the service, so that these tests stand on the tables alone.
@@ -32,7 +34,7 @@ pub(crate) async fn product(made: &TestApp) -> Result<ResourceId> {
 }
 
 async fn resource_of(made: &TestApp, account: AccountId) -> Result<ResourceId> {
-    let id = shared::id::ProductId::new(made.app.clock.now().0, random16()?);
+    let id = shared::id::ProductId::new(made.app.core.clock.now().0, random16()?);
     execute(
         made,
         &format!(
@@ -141,7 +143,7 @@ async fn a_redirection_is_created_replaced_and_deleted(engine: Engine) -> Result
     let again = redirections::delete(&app.redirects, &actor, DomainChoice::default(), vec![id.clone()]).await;
     assert_eq!(refusal(again).0, Code::NotFound);
 
-    let events = log::list_after(&mut app.db.read().await?, app.hub.epoch(), 0, 10).await?;
+    let events = log::list_after(&mut app.core.db.read().await?, app.hub.epoch(), 0, 10).await?;
     let values: Vec<Option<&str>> = events
         .iter()
         .map(|event| match &event.change {
@@ -173,7 +175,7 @@ async fn a_case_sensitive_domain_distinguishes_letter_case(engine: Engine) -> Re
     let product = product(&made).await?;
     let mut domain = ShortDomain::new(Scheme::Https, "old.example")?;
     domain.case_sensitive = true;
-    let mut tx = made.app.db.begin(&Ctx::default()).await?;
+    let mut tx = made.app.core.db.begin(&Ctx::default()).await?;
     accounts::insert_domain(&mut tx, made.account, &domain).await?;
     tx.commit().await?;
     let choice = DomainChoice { named: Some("OLD.example".to_owned()), host: None };
@@ -293,13 +295,13 @@ async fn a_repeat_with_the_same_key_gets_the_first_response(engine: Engine) -> R
     let second = run(1).await?;
     assert_eq!(first, second);
     assert_eq!(refusal(run(2).await).0, Code::IdempotencyMismatch);
-    assert_eq!(log::load_head(&mut made.app.db.read().await?).await?.head, 1);
+    assert_eq!(log::load_head(&mut made.app.core.db.read().await?).await?.head, 1);
     Ok(())
 }
 
 async fn stored_responses_are_deleted_after_a_day_in_steps(engine: Engine) -> Result<()> {
     let made = TestApp::new(engine).await?;
-    let mut tx = made.app.db.begin(&Ctx::default()).await?;
+    let mut tx = made.app.core.db.begin(&Ctx::default()).await?;
     for at in [1, 2, 3, 3, 4, 5] {
         let key =
             format!("order-{}", random16()?.iter().map(|byte| format!("{byte:02x}")).collect::<String>());
@@ -324,7 +326,7 @@ async fn redirections_are_isolated_between_accounts(engine: Engine) -> Result<()
     let product = product(&made).await?;
     create(&made, product, "https://example.com/", Some("mine")).await?;
     let other = shared::id::AccountId::new(1, random16()?);
-    let mut tx = made.app.db.begin(&Ctx::default()).await?;
+    let mut tx = made.app.core.db.begin(&Ctx::default()).await?;
     accounts::insert(&mut tx, other, "Other", true, 1).await?;
     accounts::insert_domain(&mut tx, other, &ShortDomain::new(Scheme::Https, "other.example")?).await?;
     tx.commit().await?;
@@ -398,7 +400,7 @@ async fn revisions_are_gapless_under_concurrency(engine: Engine) -> Result<()> {
         created += u64::from(done?);
     }
     assert_eq!(created, 40);
-    let events = log::list_after(&mut made.app.db.read().await?, made.app.hub.epoch(), 0, 100).await?;
+    let events = log::list_after(&mut made.app.core.db.read().await?, made.app.hub.epoch(), 0, 100).await?;
     let revs: Vec<u64> = events.iter().map(|event| event.rev).collect();
     assert_eq!(revs, (1..=40).collect::<Vec<u64>>());
     Ok(())
@@ -449,7 +451,7 @@ async fn a_redirection_follows_the_product_of_its_thng(engine: Engine) -> Result
     let change =
         |body, purpose| ThngChange::parse(&body, purpose).map_err(|faults| anyhow::anyhow!("{faults:?}"));
     let thng = thngs::create(
-        app,
+        &app.core,
         &actor,
         change(json!({"name": "Bag 1", "product": first}), Purpose::Create)?,
         None,
@@ -458,23 +460,27 @@ async fn a_redirection_follows_the_product_of_its_thng(engine: Engine) -> Result
     let one = create(&made, thng.id.into(), "https://example.com/{productId}", Some("ONE")).await?;
     assert_eq!(one.redirect.product_id.map(Into::into), Some(first));
     let other = json!({"description": "red", "name": "Bag 1"});
-    thngs::update(app, &actor, thng.id.as_str(), change(other, Purpose::Update)?).await?;
-    assert_eq!(log::load_head(&mut app.db.read().await?).await?.head, 1, "another member changes nothing");
-    thngs::update(app, &actor, thng.id.as_str(), change(json!({"product": second}), Purpose::Update)?)
+    thngs::update(&app.core, &actor, thng.id.as_str(), change(other, Purpose::Update)?).await?;
+    assert_eq!(
+        log::load_head(&mut app.core.db.read().await?).await?.head,
+        1,
+        "another member changes nothing"
+    );
+    thngs::update(&app.core, &actor, thng.id.as_str(), change(json!({"product": second}), Purpose::Update)?)
         .await?;
     let found = redirections::find(&app.redirects, &actor, DomainChoice::default(), "ONE").await?;
     assert_eq!(found.redirect.product_id.map(Into::into), Some(second));
-    assert_eq!(log::load_head(&mut app.db.read().await?).await?.head, 2);
+    assert_eq!(log::load_head(&mut app.core.db.read().await?).await?.head, 2);
     // The name goes along for the rules, and with the Thng; the product stays.
     for (step, expected) in [(3, Some("Bag one")), (4, None)] {
         match expected {
             Some(name) => {
                 let renamed = change(json!({"name": name}), Purpose::Update)?;
-                drop(thngs::update(app, &actor, thng.id.as_str(), renamed).await?);
+                drop(thngs::update(&app.core, &actor, thng.id.as_str(), renamed).await?);
             }
-            None => thngs::delete(app, &actor, thng.id.as_str()).await?,
+            None => thngs::delete(&app.core, &actor, thng.id.as_str()).await?,
         }
-        let events = log::list_after(&mut app.db.read().await?, app.hub.epoch(), step - 1, 10).await?;
+        let events = log::list_after(&mut app.core.db.read().await?, app.hub.epoch(), step - 1, 10).await?;
         let [Event { rev, change: Change::Redirect(_, Some(told)) }] = &events[..] else {
             panic!("one redirection is published again: {events:?}")
         };

@@ -1,15 +1,14 @@
 //! Scan intake: each scan once, whatever is repeated, lost or out of order.
 
+use std::sync::atomic::Ordering;
+
 use anyhow::Result;
-use control::{
-    service::redirections::{self, DomainChoice},
-    worker::ingest_scans::ingest,
-};
+use control::worker::ingest_scans::ingest;
+use redirects::service::redirections::{self, DomainChoice};
 use shared::{
     time::UnixMillis,
     wire::scan::{ScanBatch, ScanRecord},
 };
-use std::sync::atomic::Ordering;
 use tests::db::{Engine, TestApp};
 
 use super::redirections::{create, product};

@@ -1,7 +1,7 @@
 //! A schema of a newer release, which this release may or may not use.
 
 use anyhow::{Result, ensure};
-use control::store::SchemaError;
+use kernel::store::SchemaError;
 use tests::db::{Engine, Location, TestDb};
 
 use crate::on_both_engines;

@@ -3,13 +3,12 @@
 use std::{sync::Arc, time::Duration};
 
 use anyhow::{Result, bail};
-use control::{
-    publish::{
-        hub::{EdgeSession, Ended, Hub},
-        writer::Lane,
-    },
+use kernel::store::Ctx;
+use push::hub::{EdgeSession, Ended, Hub};
+use redirects::{
     service::redirections,
-    store::{Ctx, log, redirections as table},
+    store::{log, redirections as table},
+    writer::Lane,
 };
 use shared::{
     redirect::RedirectKey,
@@ -186,7 +185,7 @@ async fn a_compacted_log_sends_edges_to_a_snapshot(engine: Engine) -> Result<()>
     for _ in 0..6 {
         create(&made, product, "https://example.com/", None).await?;
     }
-    let mut tx = made.app.db.begin(&Ctx::default()).await?;
+    let mut tx = made.app.core.db.begin(&Ctx::default()).await?;
     let far = i64::MAX;
     assert_eq!(log::compact(&mut tx, far, 2, 3).await?, 3, "a step is bounded");
     assert_eq!(log::compact(&mut tx, far, 2, 3).await?, 1, "the last two are kept");
@@ -196,7 +195,7 @@ async fn a_compacted_log_sends_edges_to_a_snapshot(engine: Engine) -> Result<()>
     let mut old = made.app.hub.connect(&hello(Some(epoch.clone()), 3)).await?;
     assert_eq!(welcome(&mut old).await?.start, Start::Snapshot { at_rev: 6 });
     // A replica that holds nothing of it in memory.
-    let hub = Hub::open(made.app.db.clone()).await?;
+    let hub = Hub::open(made.app.core.db.clone()).await?;
     let mut fresh = hub.connect(&hello(Some(epoch), 4)).await?;
     assert_eq!(welcome(&mut fresh).await?.start, Start::Resume);
     follow(&mut fresh, 4, 6).await?;
@@ -215,7 +214,7 @@ async fn a_compacted_log_sends_edges_to_a_snapshot(engine: Engine) -> Result<()>
 async fn a_copy_of_the_database_gets_a_new_epoch(engine: Engine) -> Result<()> {
     let made = TestApp::new(engine).await?;
     let epoch = made.app.hub.epoch().clone();
-    let mut tx = made.app.db.begin(&Ctx::default()).await?;
+    let mut tx = made.app.core.db.begin(&Ctx::default()).await?;
     let bound = log::load_head(&mut tx).await?.bound_to;
     assert_eq!(log::bind(&mut tx, "fresh", &bound).await?.epoch, epoch);
     assert_eq!(&*log::bind(&mut tx, "fresh", "elsewhere").await?.epoch, "fresh");
@@ -228,7 +227,7 @@ async fn the_log_of_another_epoch_is_not_streamed(engine: Engine) -> Result<()> 
     let product = product(&made).await?;
     create(&made, product, "https://example.com/1", Some("A")).await?;
     let epoch = made.app.hub.epoch().clone();
-    let read = async |epoch: &str| log::list_after(&mut made.app.db.read().await?, epoch, 0, 10).await;
+    let read = async |epoch: &str| log::list_after(&mut made.app.core.db.read().await?, epoch, 0, 10).await;
     assert_eq!(read(&epoch).await?.len(), 1);
     execute(&made, "UPDATE log_head SET epoch = 'fresh'").await?;
     assert_eq!(read(&epoch).await?, [], "the rows have the next revision, but are of another history");
@@ -243,7 +242,7 @@ async fn a_fill_carries_the_watermark(engine: Engine) -> Result<()> {
     let product = product(&made).await?;
     create(&made, product, "https://example.com/1", Some("A")).await?;
     create(&made, product, "https://example.com/2", Some("B")).await?;
-    let mut conn = made.app.db.read().await?;
+    let mut conn = made.app.core.db.read().await?;
     let fill = table::load_fill(&mut conn, &RedirectKey::new("tn.gg", "A")).await?;
     assert_eq!((fill.watermark, fill.complete), (2, true));
     let (rev, value) = fill.value.unwrap();
@@ -256,7 +255,7 @@ async fn a_fill_carries_the_watermark(engine: Engine) -> Result<()> {
 async fn a_cut_log_ends_the_stream(engine: Engine) -> Result<()> {
     let made = TestApp::without_tasks(engine).await?;
     execute(&made, "UPDATE log_head SET head = 5").await?;
-    let hub = Hub::open(made.app.db.clone()).await?;
+    let hub = Hub::open(made.app.core.db.clone()).await?;
     let stream = tokio::spawn(hub.run(CancellationToken::new()));
     execute(&made, "UPDATE log_head SET head = 4").await?;
     assert_eq!(tokio::time::timeout(DEADLINE, stream).await??, Ended::OtherHistory);

@@ -13,10 +13,10 @@ use prometheus_client::{
     registry::Registry,
 };
 
-use crate::{service::App, tls::Certificates};
+use crate::{state::ApiState, tls::Certificates};
 
 /// Puts everything that control counts into a registry.
-pub(super) fn register(app: &Arc<App>, registry: &mut Registry) {
+pub(super) fn register(app: &Arc<ApiState>, registry: &mut Registry) {
     register_worker(app, registry);
     app.metrics.register(registry);
     app.redirects.writer.metrics().register(registry);
@@ -29,7 +29,7 @@ pub(super) fn register(app: &Arc<App>, registry: &mut Registry) {
 }
 
 /// Registers the metrics of a job worker.
-pub(super) fn register_worker(app: &Arc<App>, registry: &mut Registry) {
+pub(super) fn register_worker(app: &Arc<ApiState>, registry: &mut Registry) {
     registry.register("build", "The build that runs", Info::new([("version", env!("CARGO_PKG_VERSION"))]));
     app.jobs.metrics.register(registry);
     registry.register_collector(Box::new(Pools(app.clone())));
@@ -57,7 +57,7 @@ impl Collector for Expiries {
     }
 }
 
-struct Readings(Arc<App>);
+struct Readings(Arc<ApiState>);
 
 impl fmt::Debug for Readings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -105,7 +105,7 @@ impl Collector for Readings {
         gauge("streams", "Edges whose stream this replica holds", plain(streams as f64))?;
         let replicas = hub.replica().map_or(1, |replica| replica.replicas());
         gauge("replicas", "Replicas of control that run, as this one knows", plain(replicas as f64))?;
-        let of_edges = |value: fn(&crate::publish::hub::EdgeStatus) -> f64| {
+        let of_edges = |value: fn(&push::hub::EdgeStatus) -> f64| {
             edges.iter().map(|edge| one("edge", &*edge.edge_id, value(edge))).collect::<Vec<_>>()
         };
         gauge("edge_lag_revs", "Revisions that an edge is behind", of_edges(|edge| edge.lag as f64))?;
@@ -116,14 +116,17 @@ impl Collector for Readings {
             "Connections of MQTT and WebSockets that are open",
             plain(app.events.connections.count() as f64),
         )?;
-        let listeners =
-            [("api", &app.capacity.api), ("mqtt", &app.capacity.mqtt), ("internal", &app.capacity.internal)];
+        let listeners = [
+            ("api", &app.core.capacity.api),
+            ("mqtt", &app.core.capacity.mqtt),
+            ("internal", &app.core.capacity.internal),
+        ];
         let open = listeners.map(|(name, permits)| one("listener", name, permits.taken() as f64));
         gauge("connections", "Connections open by listener", open.into())?;
         let pools = [
-            ("uploads", &app.capacity.uploads),
-            ("streams", &app.capacity.streams),
-            ("passwords", &app.capacity.passwords),
+            ("uploads", &app.core.capacity.uploads),
+            ("streams", &app.core.capacity.streams),
+            ("passwords", &app.core.capacity.passwords),
         ];
         let taken = pools.map(|(name, pool)| one("pool", name, pool.taken() as f64));
         gauge("pool_places", "Places taken of pools that tenants share", taken.into())?;
@@ -154,7 +157,7 @@ impl Collector for Readings {
     }
 }
 
-struct Pools(Arc<App>);
+struct Pools(Arc<ApiState>);
 
 impl fmt::Debug for Pools {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -165,7 +168,7 @@ impl fmt::Debug for Pools {
 impl Collector for Pools {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
         let (mut connections, mut most) = (Vec::new(), Vec::new());
-        for pool in self.0.db.pools() {
+        for pool in self.0.core.db.pools() {
             for (state, count) in [("busy", pool.open - pool.idle), ("idle", pool.idle)] {
                 let labels = vec![("pool", pool.name.to_owned()), ("state", state.to_owned())];
                 connections.push((labels, f64::from(count)));

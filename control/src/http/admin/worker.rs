@@ -10,7 +10,7 @@ use prometheus_client::{encoding::text, registry::Registry};
 use shared::exposition::{self, OPENMETRICS};
 
 use super::{AdminAnswer, JSON, only_reads, process, readings, unknown_path};
-use crate::service::App;
+use crate::state::ApiState;
 
 /// Time without a query for jobs after which a worker is not ready: three are due in it.
 const STALE_AFTER: Duration = Duration::from_secs(15);
@@ -18,7 +18,7 @@ const STALE_AFTER: Duration = Duration::from_secs(15);
 /// A worker of jobs as operators see it.
 #[derive(Clone)]
 pub struct WorkerAdmin {
-    app: Arc<App>,
+    app: Arc<ApiState>,
     registry: Arc<Registry>,
     started: SystemTime,
 }
@@ -32,7 +32,7 @@ impl std::fmt::Debug for WorkerAdmin {
 impl WorkerAdmin {
     /// The counters of a worker under one registry.
     #[must_use]
-    pub fn new(app: Arc<App>) -> Self {
+    pub fn new(app: Arc<ApiState>) -> Self {
         let mut registry = Registry::with_prefix("waymark_control");
         readings::register_worker(&app, &mut registry);
         Self { app, registry: Arc::new(registry), started: SystemTime::now() }

@@ -1,6 +1,5 @@
 //! `waymark backup` and `waymark restore`: a SQLite database to a file and back.
 
-use ::secrets::keys::KeyId;
 use std::{
     ffi::OsString,
     fs::{self, File},
@@ -10,14 +9,12 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 
-use control::{
-    failure::Failure,
-    secret_key_file,
-    store::{
-        Db, StoreError,
-        backup::{self, BackupError, Held},
-    },
+use control::{failure::Failure, secret_key_file};
+use kernel::store::{
+    Db, StoreError,
+    backup::{self, BackupError, Held},
 };
+use secrets::keys::KeyId;
 
 use super::keys::Place;
 use crate::{

@@ -67,7 +67,7 @@ impl Client {
     /// The URL, the key or the CA cannot be used.
     pub fn new(args: &ApiArgs) -> Result<Self, Failure> {
         let base = base_url("WAYMARK_API_URL", &args.api)?;
-        let Some(key) = args.key.as_deref().filter(|key| control::domain::access::is_key(key)) else {
+        let Some(key) = args.key.as_deref().filter(|key| kernel::domain::access::is_key(key)) else {
             let reason = "give the operator key of 80 characters A-Z a-z 0-9 (--key)";
             return Err(ConfigError::new("WAYMARK_OPERATOR_KEY", reason).into());
         };

@@ -11,8 +11,8 @@ use control::{
         keys::{New, Old, Which},
     },
     failure::Failure,
-    store::Db,
 };
+use kernel::store::Db;
 
 use crate::{
     config::{Config, ConfigError, Database, Settings},

@@ -2,7 +2,8 @@
 
 use anyhow::{Context, Result, ensure};
 use axum::http::Method;
-use control::service::{connections, key_uses};
+use events::service::connections;
+use kernel::service::key_uses;
 use serde_json::{Value, json};
 use tests::db::Engine;
 
@@ -28,7 +29,7 @@ async fn status(api: &Api, key: &Made) -> Result<Value> {
 
 async fn a_key_expires(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
-    let at = api.made.app.clock.now().0 + 60_000;
+    let at = api.made.app.core.clock.now().0 + 60_000;
     let key = make(&api, json!({"label": "a minute", "expiresAt": at})).await?;
     assert_eq!(access(&api, &key.key).await?, OK);
     pass(&api, 60_000);
@@ -66,7 +67,7 @@ async fn a_rotated_key_works_until_the_overlap_is_over(engine: Engine) -> Result
     assert_eq!(api.get(&second.path()).await?.json()["label"], "ci");
     assert_eq!((access(&api, &first.key).await?, access(&api, &second.key).await?), (OK, OK));
     let ends = api.get(&first.path()).await?.json()["expiresAt"].as_i64().context("expiresAt")?;
-    ensure!((1..=60_000).contains(&(ends - api.made.app.clock.now().0)), "{ends}");
+    ensure!((1..=60_000).contains(&(ends - api.made.app.core.clock.now().0)), "{ends}");
     pass(&api, 60_000);
     assert_eq!((access(&api, &first.key).await?, access(&api, &second.key).await?), (EXPIRED, OK));
     // A request that says nothing ends nothing.
@@ -83,7 +84,7 @@ async fn a_rotated_key_works_until_the_overlap_is_over(engine: Engine) -> Result
         assert_eq!(again.problem(409, 40901), ["The key was revoked."]);
     }
     // The longest overlap, and a life of a day that begins anew.
-    let at = api.made.app.clock.now().0 + 86_400_000;
+    let at = api.made.app.core.clock.now().0 + 86_400_000;
     let short = make(&api, json!({"label": "a day", "expiresAt": at})).await?;
     pass(&api, 1_000);
     let next = rotate(&api, &short, json!({"overlap": 30 * 86_400_000_i64})).await?;
@@ -120,7 +121,7 @@ async fn a_revoked_key_is_refused_and_its_streams_end(engine: Engine) -> Result<
     }
     // An expiry and networks end streams, too.
     for (change, why) in [
-        (json!({"expiresAt": api.made.app.clock.now().0 + 5_000}), "it expired"),
+        (json!({"expiresAt": api.made.app.core.clock.now().0 + 5_000}), "it expired"),
         (json!({"networks": ["10.0.0.0/8"]}), "another network"),
     ] {
         let key = make(&api, json!({"label": why})).await?;
@@ -140,26 +141,26 @@ async fn the_last_use_is_kept_to_the_hour(engine: Engine) -> Result<()> {
     let app = &api.made.app;
     let key = make(&api, json!({"label": "used"})).await?;
     let used = async || anyhow::Ok(api.get(&key.path()).await?.json()["lastUsedAt"].clone());
-    key_uses::write(app).await?;
+    key_uses::write(&app.core).await?;
     assert_eq!(used().await?, Value::Null);
     assert_eq!(access(&api, &key.key).await?, OK);
     assert_eq!(used().await?, Value::Null, "the request wrote nothing");
-    assert_eq!(key_uses::write(app).await?, 1, "the fixture's key is written already");
-    let hour = app.clock.now().0 / HOUR * HOUR;
+    assert_eq!(key_uses::write(&app.core).await?, 1, "the fixture's key is written already");
+    let hour = app.core.clock.now().0 / HOUR * HOUR;
     assert_eq!(used().await?, json!(hour));
     for _ in 0..3 {
         assert_eq!(access(&api, &key.key).await?, OK);
     }
-    assert_eq!(key_uses::write(app).await?, 0, "once an hour");
+    assert_eq!(key_uses::write(&app.core).await?, 0, "once an hour");
     pass(&api, HOUR);
-    assert_eq!(key_uses::write(app).await?, 0, "nobody used one in this hour");
+    assert_eq!(key_uses::write(&app.core).await?, 0, "nobody used one in this hour");
     assert_eq!(access(&api, &key.key).await?, OK);
-    key_uses::write(app).await?;
+    key_uses::write(&app.core).await?;
     assert_eq!(used().await?, json!(hour + HOUR));
     // A refused key is not used.
     let refused = make(&api, json!({"label": "elsewhere", "networks": ["10.0.0.0/8"]})).await?;
     assert_eq!(access(&api, &refused.key).await?, (403, 40302));
-    key_uses::write(app).await?;
+    key_uses::write(&app.core).await?;
     ensure!(api.get(&refused.path()).await?.json().get("lastUsedAt").is_none());
     Ok(())
 }

@@ -39,7 +39,7 @@ async fn a_key_works_in_its_networks_only(engine: Engine) -> Result<()> {
 async fn an_account_keeps_a_key(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     let first = format!("/keys/{}", api.get("/keys").await?.json()[0]["id"].as_str().unwrap_or_default());
-    let soon = api.made.app.clock.now().0 + 3_600_000;
+    let soon = api.made.app.core.clock.now().0 + 3_600_000;
     let from_here = async |method: Method, uri: &str, body: Option<Value>| {
         call_from(&api, "203.0.113.9", (&api.key, method, uri), body, None).await
     };
@@ -72,7 +72,7 @@ async fn an_account_keeps_a_key(engine: Engine) -> Result<()> {
     let end_of_first = async |at: &str| {
         let sql = format!("UPDATE api_keys SET expires_at = {at} WHERE kind = 'operator' AND label IS NULL");
         run(&api.made.db.location, &[sql]).await?;
-        api.made.app.key_lookups.revoked();
+        api.made.app.core.key_lookups.revoked();
         anyhow::Ok(())
     };
     end_of_first(&soon.to_string()).await?;
@@ -193,7 +193,7 @@ async fn a_confined_key_sees_its_project_only(engine: Engine) -> Result<()> {
 async fn a_bounded_key_of_a_project_makes_no_wider_one(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     let project = api.create("/projects", json!({"name": "p"})).await?["id"].clone();
-    let end = api.made.app.clock.now().0 + 7 * 86_400_000;
+    let end = api.made.app.core.clock.now().0 + 7 * 86_400_000;
     let bounds = json!({"label": "contractor", "project": project, "expiresAt": end,
         "networks": ["203.0.113.0/24", "2001:db8::/32"]});
     let key = make(&api, bounds).await?;

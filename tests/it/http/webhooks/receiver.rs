@@ -16,7 +16,8 @@ use axum::{
     routing::post,
 };
 use base64::{Engine as _, prelude::BASE64_STANDARD};
-use control::{store::Db, worker::webhooks};
+use control::worker::webhooks;
+use kernel::store::Db;
 use serde_json::{Value, json};
 use sqlx::AssertSqlSafe;
 use tests::product::DEADLINE;
@@ -203,7 +204,7 @@ pub(in crate::http) async fn webhook(api: &Api, receiver: &Receiver, more: Value
 
 /// Changes the database behind the service: time goes by.
 pub(in crate::http) async fn execute(api: &Api, sql: &str) -> Result<()> {
-    match &api.made.app.db {
+    match &api.made.app.core.db {
         Db::Pg(pool) => {
             sqlx::query(AssertSqlSafe(sql.to_owned())).execute(pool).await?;
         }
@@ -217,7 +218,7 @@ pub(in crate::http) async fn execute(api: &Api, sql: &str) -> Result<()> {
 /// Counts behind the service.
 pub(in crate::http) async fn count(api: &Api, sql: &str) -> Result<i64> {
     let sql = AssertSqlSafe(sql.to_owned());
-    Ok(match &api.made.app.db {
+    Ok(match &api.made.app.core.db {
         Db::Pg(pool) => sqlx::query_scalar(sql).fetch_one(pool).await?,
         Db::Sqlite { write, .. } => sqlx::query_scalar(sql).fetch_one(write).await?,
     })

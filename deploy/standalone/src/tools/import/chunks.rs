@@ -5,7 +5,7 @@ use std::{
     io::{self, BufRead},
 };
 
-use control::domain::redirection::Draft;
+use redirects::domain::redirection::Draft;
 use reqwest::{StatusCode, Url};
 use serde::Deserialize;
 use serde_json::Value;

@@ -11,8 +11,8 @@ use std::{
     hash::{BuildHasher as _, RandomState},
 };
 
-use control::domain::redirection::Draft;
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
+use redirects::domain::redirection::Draft;
 use reqwest::StatusCode;
 use serde::Deserialize;
 

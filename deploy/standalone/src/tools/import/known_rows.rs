@@ -13,7 +13,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use control::domain::redirection::Draft;
+use redirects::domain::redirection::Draft;
 
 use super::{
     chunks::{Outcome, Settled},

@@ -1,0 +1,61 @@
+//! The state of a process: that of each subject, and what all requests share.
+
+use std::sync::Arc;
+
+use actions::service::ActionState;
+use assessment::service::AssessmentState;
+use catalog::service::Catalog;
+use events::{live::Broker, service::EventState};
+use jobs::service::JobState;
+use kernel::service::{Core, limiter::Limiter};
+use push::{edge_keys::EdgeKeys, hub::Hub};
+use redirects::service::Redirects;
+use shared::client_address::TrustedProxies;
+use tenants::service::passwords::Passwords;
+
+use crate::{
+    metrics::Metrics,
+    service::{base_urls::BaseUrls, intake::Counters, write_probe::WriteProbe},
+};
+
+/// What a process holds; one for each, shared.
+///
+/// The router, the layers around it and the start of workers see it; a handler sees the state of its subject.
+pub struct ApiState {
+    /// What every operation needs.
+    pub core: Arc<Core>,
+    /// What the operations of the catalog need.
+    pub catalog: Catalog,
+    /// What the operations on redirections and rules need.
+    pub redirects: Redirects,
+    /// The change stream.
+    pub hub: Hub,
+    /// What the operations of assessment need.
+    pub assessment: AssessmentState,
+    /// What operations and workers of events need.
+    pub events: Arc<EventState>,
+    /// What connections need.
+    pub broker: Arc<Broker>,
+    /// What the operations on actions need.
+    pub actions: ActionState,
+    /// Proxies before the API that may name the client of a request.
+    pub trusted_proxies: TrustedProxies,
+    /// Keys of edges: they authenticate, and make what an edge says of the client count.
+    pub edge_keys: Arc<EdgeKeys>,
+    /// How many requests keys and addresses may make.
+    pub limiter: Arc<Limiter>,
+    /// What requests of the API counted.
+    pub metrics: Metrics,
+    /// Whether the database takes writes.
+    pub write_probe: WriteProbe,
+    /// Counters of scan intake.
+    pub intake: Counters,
+    /// What operations and workers of jobs need.
+    pub jobs: Arc<JobState>,
+    /// Hashes passwords.
+    pub passwords: Passwords,
+    /// Address of the docs page without a fragment, for `moreInfo`.
+    pub docs_url: String,
+    /// Scheme and host of the URLs in answers.
+    pub base_urls: BaseUrls,
+}
