@@ -1,7 +1,7 @@
 #![doc = include_str!("../README.md")]
 
-pub mod app;
 pub mod cli;
+pub mod composition;
 pub mod config;
 pub mod failure;
 mod follow;

@@ -30,7 +30,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    app::{Parts, compose},
+    composition::{Parts, compose},
     config::{Config, ConfigError, FileStore},
     failure::Failure,
     geo::GeoDatabase,

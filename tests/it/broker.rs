@@ -11,7 +11,7 @@ mod topics;
 use std::{net::TcpListener, time::Duration};
 
 use anyhow::{Context, Result, ensure};
-use control::{app::Parts, http::ApiListeners, worker};
+use control::{composition::Parts, http::ApiListeners, worker};
 use events::live::BrokerListeners;
 use kernel::{
     domain::access::ActorKind,

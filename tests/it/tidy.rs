@@ -123,7 +123,6 @@ fn domain_is_pure() {
         "crate::store",
         "crate::service",
         "crate::http",
-        "crate::publish",
         "crate::worker",
         "sqlx",
         "axum",
@@ -137,11 +136,9 @@ fn domain_is_pure() {
 }
 
 #[test]
-fn store_and_publish_do_not_look_up() {
-    let above_store = ["crate::service", "crate::http", "crate::worker", "crate::publish", "axum"];
+fn a_layer_does_not_look_up() {
+    let above_store = ["crate::service", "crate::http", "crate::worker", "axum"];
     forbid_in_layer("store", &above_store, "store sees domain only");
-    let above_publish = ["crate::service", "    service::", "crate::http", "crate::worker", "axum"];
-    forbid_in_layer("publish", &above_publish, "publish sees store only");
     forbid_in_layer("service", &["crate::http", "crate::worker", "axum"], "service does not know HTTP");
     forbid_in_layer("worker", &["crate::http", "axum"], "workers do not know HTTP");
 }

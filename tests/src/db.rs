@@ -11,7 +11,7 @@ use std::{
 use anyhow::Context;
 use catalog::store::blobs::Blobs;
 use control::{
-    app::{Parts, compose},
+    composition::{Parts, compose},
     service::{base_urls::UrlSettings, prepare},
     state::ApiState,
 };

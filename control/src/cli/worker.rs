@@ -21,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{failed, stop_on_signal};
 use crate::{
-    app::{Parts, compose},
+    composition::{Parts, compose},
     config::{FileStore, Place, SecretKeyFile},
     failure::Failure,
     http::{WorkerAdmin, run_admin},

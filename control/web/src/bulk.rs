@@ -51,7 +51,7 @@ macro_rules! bulk {
                 request_body(content = $document, description = "The members to change; the others may be left out"),
                 responses((status = 204, description = "Changed; `x-result-count` says how many")),
                 extensions(("x-maturity" = json!($maturity))))]
-            pub(in crate::http) async fn update(
+            pub(in super::super) async fn update(
                 ::axum::extract::State(state): ::axum::extract::State<$held>,
                 $crate::access::Authenticated(caller): $crate::access::Authenticated,
                 query: $crate::extract::Query,
@@ -71,7 +71,7 @@ macro_rules! bulk {
                 params(("ids" = String, Query, description = "Ids, comma-separated, at most 100")),
                 responses((status = 200, description = "Removed; the body is empty, `x-result-count` says how many")),
                 extensions(("x-maturity" = json!($maturity))))]
-            pub(in crate::http) async fn delete(
+            pub(in super::super) async fn delete(
                 ::axum::extract::State(state): ::axum::extract::State<$held>,
                 $crate::access::Authenticated(caller): $crate::access::Authenticated,
                 query: $crate::extract::Query,

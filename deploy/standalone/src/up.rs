@@ -7,7 +7,7 @@ use std::{
 };
 
 use control::{
-    app,
+    composition::{self, compose},
     failure::Failure,
     run::Tasks,
     secret_key_file,
@@ -152,7 +152,7 @@ pub async fn up(config: Config, shutdown: CancellationToken) -> Result<Running, 
     }
     // Of this start alone: the edge is in the same process.
     let edge_key = format!("{}{}", random_token()?, random_token()?);
-    let (app, writer_task) = app::compose(app::Parts {
+    let (app, writer_task) = compose(composition::Parts {
         db,
         secrets: prepared.secrets,
         clock: Arc::new(clock),

@@ -4,7 +4,7 @@ use std::{net::TcpListener, sync::Arc, time::Duration};
 
 use anyhow::{Context, Result, ensure};
 use control::{
-    app::Parts,
+    composition::Parts,
     http::{ApiListeners, internal, run},
     system::SystemRandom,
 };

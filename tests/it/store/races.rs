@@ -8,7 +8,7 @@ use std::{sync::Arc, time::Duration};
 use anyhow::{Result, ensure};
 use catalog::{domain::resource::ThngChange, service::thngs};
 use control::{
-    app::{Parts, compose},
+    composition::{Parts, compose},
     service::{base_urls::UrlSettings, prepare},
     state::ApiState,
     worker::ingest_scans::ingest,

@@ -253,7 +253,7 @@ pub async fn list_in(
     kind: &str,
 ) -> Result<Response, ApiError> {
     let listing = Listing::parse(state, actor, info, query, &ACTIONS)?;
-    let page = actions::list(&state, actor, scope, kind, &listing.request).await?;
+    let page = actions::list(state, actor, scope, kind, &listing.request).await?;
     let shown = Shown { context: listing.with_context, scopes: listing.with_scopes };
     Ok(listing.answer(state, page, |action| ActionDocument::new(action, shown)))
 }
@@ -274,6 +274,6 @@ async fn read_in(
     if !faults.is_empty() {
         return Err(ApiError::faults(Code::InvalidParameter, faults));
     }
-    let action = actions::read(&state, actor, scope, kind, id).await?;
+    let action = actions::read(state, actor, scope, kind, id).await?;
     Ok(Json(ActionDocument::new(action, shown)))
 }

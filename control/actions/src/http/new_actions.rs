@@ -210,7 +210,7 @@ async fn create_in(
         Drafts::One(draft) => (vec![*draft], false),
         Drafts::Many(drafts) => (drafts, true),
     };
-    let made = action_creation::create(&state, caller, scope, kind, &drafts, around).await?;
+    let made = action_creation::create(state, caller, scope, kind, &drafts, around).await?;
     let mut documents: Vec<ActionDocument> = made
         .into_iter()
         .map(|action| ActionDocument::new(action, Shown { context: true, scopes: false }))
