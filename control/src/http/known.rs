@@ -6,7 +6,7 @@ use axum::http::Method;
 use events::domain::topic::{ActionScope, Topic};
 use kernel::domain::known_members::Unknown;
 use serde_json::Value;
-use web::known::{Operation, Operations};
+use web::known::Operations;
 
 pub(super) static OPERATIONS: LazyLock<Operations> =
     LazyLock::new(|| Operations::of(&Arc::new(super::router::document())));
@@ -28,7 +28,7 @@ pub(crate) fn remove_unknown(topic: &Topic, message: &mut Value) -> Unknown {
         }
         Topic::Redirections(_) | Topic::Jobs(_) => return Unknown::default(),
     };
-    OPERATIONS.find(&method, &path).map(|found: &Operation| found.remove_unknown(message)).unwrap_or_default()
+    OPERATIONS.find(&method, &path).map(|found| found.remove_unknown(message)).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
-//! The HTTP API: extract, call one service function, respond.
+//! The HTTP API as a whole: listeners, layers, and the pages about it.
 //!
-//! Every route is in `router`; every error leaves through `web::api_error`; what all requests share (ids, the `/v2` prefix,
-//! limits, panics) is in `middleware`.
+//! `router` merges the routes of the subjects; what all requests share (ids, the `/v2` prefix, limits, panics) is in
+//! `middleware`; what edges ask for is in `internal`.
 
 mod admin;
 mod busy;

@@ -4,11 +4,13 @@
 //! member, so every optional one may be null. Members that no schema names are unknown: the operation does not see
 //! them, and `X-Ignored` lists them ([`crate::known`]).
 
-use kernel::domain::limits::{
-    MAX_DESCRIPTION, MAX_IDENTIFIER, MAX_IDENTIFIERS, MAX_KEY, MAX_LIST, MAX_NAME, MAX_TAG,
+use kernel::{
+    domain::{
+        limits::{MAX_DESCRIPTION, MAX_IDENTIFIER, MAX_IDENTIFIERS, MAX_KEY, MAX_LIST, MAX_NAME, MAX_TAG},
+        property::MAX_TIME_MS,
+    },
+    service::bulk::MAX_CREATED,
 };
-use kernel::domain::property::MAX_TIME_MS;
-use kernel::service::bulk::MAX_CREATED;
 use serde_json::{Map, Value, json};
 
 /// What a change is described by.

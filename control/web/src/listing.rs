@@ -7,14 +7,16 @@ use axum::{
     http::{HeaderName, HeaderValue, header},
     response::{IntoResponse, Response},
 };
-use kernel::domain::{
-    access::Actor,
-    filter::Filter,
-    listing::{ListRequest, ListType},
-    page::{self, Binding, MAX_PER_PAGE, Page, PageRequest, SortOrder},
-    property::{self, MAX_TIME_MS},
+use kernel::{
+    domain::{
+        access::Actor,
+        filter::Filter,
+        listing::{ListRequest, ListType},
+        page::{self, Binding, MAX_PER_PAGE, Page, PageRequest, SortOrder},
+        property::{self, MAX_TIME_MS},
+    },
+    service::Core,
 };
-use kernel::service::Core;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Serialize;
 use shared::{problem::Code, time::UnixMillis};
@@ -32,7 +34,7 @@ const PAGE_NUMBER: &str = "page";
 /// Last page that can be requested by number: the rows before it are read and skipped.
 pub const MAX_PAGE: u32 = 100_000;
 
-/// How many there are.
+/// The header that says how many there are.
 pub const RESULT_COUNT: HeaderName = HeaderName::from_static("x-result-count");
 
 /// Characters that `encodeURIComponent` does not encode, except `!'()*`, which may be encoded.

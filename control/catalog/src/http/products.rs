@@ -24,7 +24,7 @@ use crate::{
         listing::PRODUCTS,
         resource::{Product, ProductChange},
     },
-    service::{Catalog, products},
+    service::{Catalog, Core, products},
 };
 
 /// A product: what Thngs are instances of.
@@ -109,14 +109,7 @@ pub(super) async fn create(
 ) -> Result<Response, ApiError> {
     if let Value::Array(items) = &body {
         let parse = |item: &Value| ProductChange::parse(item, Purpose::Create);
-        return create_each::<crate::service::Core, Product>(
-            &catalog,
-            &caller,
-            items,
-            query.find("project"),
-            parse,
-        )
-        .await;
+        return create_each::<Core, Product>(&catalog, &caller, items, query.find("project"), parse).await;
     }
     let change = ProductChange::parse(&body, Purpose::Create)
         .map_err(|faults| ApiError::faults(Code::Invalid, faults))?;

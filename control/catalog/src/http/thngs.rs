@@ -25,7 +25,7 @@ use crate::{
         listing::THNGS,
         resource::{Thng, ThngChange},
     },
-    service::{Catalog, thngs},
+    service::{Catalog, Core, thngs},
 };
 
 /// A Thng: one tracked item.
@@ -107,14 +107,7 @@ pub(super) async fn create(
 ) -> Result<Response, ApiError> {
     if let Value::Array(items) = &body {
         let parse = |item: &Value| ThngChange::parse(item, Purpose::Create);
-        return create_each::<crate::service::Core, Thng>(
-            &catalog,
-            &caller,
-            items,
-            query.find("project"),
-            parse,
-        )
-        .await;
+        return create_each::<Core, Thng>(&catalog, &caller, items, query.find("project"), parse).await;
     }
     let change = ThngChange::parse(&body, Purpose::Create)
         .map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
