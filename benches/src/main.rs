@@ -8,6 +8,7 @@
 mod answer;
 mod args;
 mod assess;
+mod audit;
 mod control;
 mod deliver;
 mod drive;
@@ -69,6 +70,8 @@ enum Scenario {
     Things(things::Args),
     /// Assessments and lists of commissioning states, by how much there is
     Assess(assess::Args),
+    /// What the audit trail costs a change of a redirection
+    Audit(audit::Args),
     /// From the commit of an action to the receiver of a webhook, and what the log of events costs
     Deliver(deliver::Args),
 }
@@ -84,6 +87,7 @@ fn main() -> ExitCode {
         Scenario::Table(args) => table::run(&args, smoke),
         Scenario::Things(args) => things::run(args, smoke),
         Scenario::Assess(args) => assess::run(&args, smoke),
+        Scenario::Audit(args) => audit::run(args, smoke),
         Scenario::Deliver(args) => deliver::run(&args, smoke),
     };
     match result {

@@ -45,6 +45,7 @@ impl Tasks {
         tasks.spawn(app.events.feed.clone().run(stop_background.clone()));
         tasks.spawn(worker::connections::run(app.events.clone(), stop_background.clone()));
         tasks.spawn(worker::key_uses::run(app.clone(), stop_background.clone()));
+        tasks.spawn(worker::audit::run(app.core.clone(), stop_background.clone()));
         tasks.spawn(worker::upkeep::run(app.clone(), stop_background.clone()));
         tasks.spawn(worker::rebuild_profiles::run(app.clone(), stop_background.clone()));
         tasks.spawn(worker::run_jobs::run(app.jobs.clone(), stop_background.clone()));

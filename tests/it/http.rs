@@ -5,6 +5,7 @@ mod actions;
 mod assessment_forms;
 mod assessment_input;
 mod assessment_settings;
+mod audit;
 mod authentication;
 mod bad_input;
 mod batches;

@@ -9,4 +9,4 @@ pub mod keys;
 mod load;
 pub mod store;
 
-pub use self::load::{Rotated, SecretsError, find_keys, load, new_key_line, rotate};
+pub use self::load::{Rotated, SecretsError, find, find_keys, load, new_key_line, rotate};

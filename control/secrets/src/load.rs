@@ -74,8 +74,26 @@ pub async fn load(
         api_key: find_or_insert(tx, keys, random, "api-key", at_ms).await?,
         webhook: find_or_insert(tx, keys, random, "webhook", at_ms).await?,
         kept_answer: find_or_insert(tx, keys, random, "kept-answer", at_ms).await?,
+        audit: find_or_insert(tx, keys, random, "audit", at_ms).await?,
     };
     Ok((loaded, plain != 0))
+}
+
+/// A secret of the database; `None` where no server has made it yet.
+///
+/// # Errors
+/// It does not decrypt.
+pub async fn find(
+    conn: &mut Conn,
+    keys: &SecretKeys,
+    name: &str,
+) -> Result<Option<[u8; SECRET_LEN]>, SecretsError> {
+    let rows = store::list(conn).await?;
+    check(&rows, keys)?;
+    let found = rows.into_iter().find(|(found, value)| found == name && value.len() != SECRET_LEN);
+    let Some((_, value)) = found else { return Ok(None) };
+    let secret = open(keys, name, &value)?.try_into();
+    Ok(Some(secret.map_err(|_| SecretsError::Invalid(name.to_owned()))?))
 }
 
 /// The keys that the values of a database are encrypted with; empty when none is encrypted yet.

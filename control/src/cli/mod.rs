@@ -18,6 +18,7 @@ use crate::{
 };
 
 mod accounts;
+pub mod audit;
 mod edge_keys;
 mod export;
 pub mod keys;
@@ -60,6 +61,8 @@ enum Command {
     EdgeKeys(edge_keys::Args),
     /// Make keys that encrypt the secrets in the database, and change over to them.
     Secrets(secrets::Args),
+    /// Check the audit trail.
+    Audit(audit::Args),
     /// Write the actions of whole days as files, account by account, for engines of analytics.
     ///
     /// Each day of UTC by which an action was made becomes account=ID/DATE.ndjson.gz, a line for each action as the
@@ -96,6 +99,7 @@ pub fn main() -> ExitCode {
             Command::Migrate { place, file } => migrate(place, file).await,
             Command::Keys(args) => keys::run(args).await,
             Command::Accounts(args) => accounts::run(args).await,
+            Command::Audit(args) => audit::run(args).await,
             Command::Export(args) => export::run(args).await,
             Command::EdgeKeys(args) => edge_keys::run(args).await,
             Command::Secrets(args) => secrets::run(args).await,

@@ -22,6 +22,7 @@ macro_rules! guides {
 guides![
     "alerts",
     "assessment",
+    "audit",
     "cases",
     "compatibility",
     "connected-things",

@@ -4,9 +4,9 @@ use std::sync::{Arc, LazyLock};
 
 use axum::http::Method;
 use events::domain::topic::{ActionScope, Topic};
-use kernel::domain::known_members::Unknown;
 use serde_json::Value;
 use web::known::Operations;
+use web::known_members::Unknown;
 
 pub(super) static OPERATIONS: LazyLock<Operations> =
     LazyLock::new(|| Operations::of(&Arc::new(super::router::document())));

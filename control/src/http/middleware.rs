@@ -67,6 +67,7 @@ pub(super) async fn finish(State(app): State<Arc<ApiState>>, mut request: Reques
     let id = request_id(request.headers(), &app);
     let (client, is_tls) = (client::address(&app, &request), is_tls(&request));
     let info = RequestInfo {
+        id: id.as_str().into(),
         base: base_url(&app, reached(&app, &request)).await.into(),
         path: without_prefix(request.uri().path()).into(),
         original_path: request.uri().path().into(),

@@ -339,6 +339,7 @@ fn describe_parameter(operation: &str, parameter: &mut Value) {
             "listActionJobs" | "listTasks" => Some("status=COMPLETED"),
             "listActionJobLogs" => Some("type=ERROR"),
             "listWebhookDeliveries" => Some("status=dead"),
+            "listAuditEntries" => Some("resource=redirection"),
             "listCases" => Some("status=open"),
             _ => None,
         };

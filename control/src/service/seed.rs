@@ -12,6 +12,7 @@ use kernel::{
     store::{Ctx, Db, StoreError, Tx, keys},
 };
 use redirects::store::log;
+use serde_json::{Value, json};
 use shared::{
     id::{AccountId, OperatorId},
     problem::Code,
@@ -137,7 +138,7 @@ pub async fn create_account(
     new: NewAccount,
 ) -> Result<Option<Seeded>, ServiceError> {
     let now = clock.now().0;
-    let mut tx = db.begin(&Ctx::default()).await?;
+    let mut tx = db.begin(&Ctx::of_command("accounts create", UnixMillis(now))).await?;
     log::lock(&mut tx).await?;
     let first_start = accounts::find_first(&mut tx).await?.is_none();
     if new.only_first && !first_start {
@@ -149,6 +150,8 @@ pub async fn create_account(
     let operator = OperatorId::new(now, id_bits(random)?);
     let names = ("Waymark", "Operator");
     accounts::insert_operator(&mut tx, operator, account, &new.email, names, now).await?;
+    let state = || json!({"name": new.name, "operator": operator});
+    tx.note(account, ("account", account.as_str()), || (None, Some(state())));
     let given = new.key.as_deref();
     let new_key =
         first_keys::add(&mut tx, random, (account, operator), given, first_key(), UnixMillis(now)).await?;
@@ -169,7 +172,7 @@ pub async fn add_domains(
     account: Option<AccountId>,
     domains: &[ShortDomain],
 ) -> Result<usize, ServiceError> {
-    let mut tx = db.begin(&Ctx::default()).await?;
+    let mut tx = db.begin(&Ctx::of_command("accounts add-domain", clock.now())).await?;
     log::lock(&mut tx).await?;
     let account = find_account(&mut tx, account).await?;
     let count = give_domains(&mut tx, account, domains, clock.now().0).await?;
@@ -191,6 +194,7 @@ async fn give_domains(
     let mut count = 0;
     for domain in domains.iter().filter(|domain| !known.iter().any(|known| known.host == domain.host)) {
         accounts::insert_domain(tx, account, domain).await?;
+        tx.note(account, ("shortDomain", domain.host.as_str()), || (None, Some(domain_state(domain))));
         let rev = log::take_revs(tx, 1).await?;
         // As the welcome of an edge that starts now has it.
         let domain = ShortDomain { account: Some(account), ..domain.clone() };
@@ -213,7 +217,7 @@ pub async fn change_domain(
     account: Option<AccountId>,
     domain: ShortDomain,
 ) -> Result<(), ServiceError> {
-    let mut tx = db.begin(&Ctx::default()).await?;
+    let mut tx = db.begin(&Ctx::of_command("accounts change-domain", clock.now())).await?;
     log::lock(&mut tx).await?;
     let account = find_account(&mut tx, account).await?;
     let known = accounts::list_domains(&mut tx, account).await?;
@@ -240,6 +244,7 @@ async fn change_in(
     if !accounts::change_domain(tx, account, &domain).await? {
         return Ok(false);
     }
+    tx.note(account, ("shortDomain", domain.host.as_str()), || (None, Some(domain_state(&domain))));
     let rev = log::take_revs(tx, 1).await?;
     let domain = ShortDomain { account: Some(account), ..domain };
     log::append(tx, now, &[Event { rev, change: Change::Domain(domain) }]).await?;
@@ -256,7 +261,7 @@ pub async fn change_account(
     account: Option<AccountId>,
     change: AccountChange,
 ) -> Result<(), ServiceError> {
-    let mut tx = db.begin(&Ctx::default()).await?;
+    let mut tx = db.begin(&Ctx::of_command("accounts update", clock.now())).await?;
     let id = find_account(&mut tx, account).await?;
     let account = tenants::find_account_locked(&mut tx, id)
         .await?
@@ -265,6 +270,11 @@ pub async fn change_account(
     tenants::update_account(&mut tx, &account).await?;
     tx.commit().await?;
     Ok(())
+}
+
+/// What the audit trail shows of a domain.
+fn domain_state(domain: &ShortDomain) -> Value {
+    json!({"scheme": domain.scheme.as_str(), "caseSensitive": domain.case_sensitive})
 }
 
 /// The named account, else the first one.

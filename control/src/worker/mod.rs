@@ -1,5 +1,6 @@
 //! Background work that no caller waits for.
 
+pub mod audit;
 pub mod ingest_scans;
 pub mod key_uses;
 pub mod rebuild_profiles;

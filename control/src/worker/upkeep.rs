@@ -9,6 +9,7 @@ use events::store::webhook_messages;
 use kernel::store::{Ctx, StoreError, database, idempotency};
 use redirects::service::tasks;
 use shared::time::UnixMillis;
+use tenants::service::audit;
 use tokio_util::sync::CancellationToken;
 
 use crate::state::ApiState;
@@ -54,6 +55,11 @@ pub async fn run(app: Arc<ApiState>, shutdown: CancellationToken) {
             Ok(0) => {}
             Ok(pieces) => tracing::info!(pieces, "learned where display pieces are"),
             Err(error) => tracing::warn!(%error, "where display pieces are is looked for later"),
+        }
+        match audit::purge(&app.core).await {
+            Ok(0) => {}
+            Ok(entries) => tracing::info!(entries, "deleted old entries of the audit trail"),
+            Err(error) => tracing::warn!(%error, "deleting old entries of the audit trail is left for later"),
         }
         app.limiter.forget();
         match jobs::sweep(&app.jobs).await {

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use axum::{
-    extract::{FromRef, FromRequestParts},
+    extract::{FromRef, FromRequestParts, MatchedPath},
     http::{HeaderMap, header, request::Parts},
 };
 use kernel::{
     domain::{
-        access::hash_key,
+        access::{Actor, hash_key},
         api_key::{KnownKey, is_of_key},
     },
     error::ServiceError,
@@ -17,9 +17,9 @@ use kernel::{
         access::{self, Caller},
         limiter::Limiter,
     },
-    store::{Ctx, claim::Claim},
+    store::{Ctx, audit::Asker, claim::Claim},
 };
-use shared::problem::Code;
+use shared::{problem::Code, time::UnixMillis};
 
 use crate::{api_error::ApiError, extract::pairs, permits, rate_limit, request_info::RequestInfo};
 
@@ -57,8 +57,7 @@ where
                 let hash = hash_key(&key);
                 rate_limit::count(&limiter, parts, &actor, &hash)?;
                 permits::prove(parts, &actor, hash)?;
-                let claim = parts.extensions.get::<Arc<Claim>>().cloned();
-                let ctx = claim.map_or_else(Ctx::default, |claim| Ctx::default().with_claim(claim));
+                let ctx = ctx_of(parts, &actor, hash, core.clock.now());
                 Ok(Self(Caller { actor, ctx, bounds }))
             }
             Err(error) if is_of_key(error.code()) => {
@@ -66,6 +65,19 @@ where
             }
             Err(error) => Err(error.into()),
         }
+    }
+}
+
+/// What the writes of a request must know of it.
+fn ctx_of(parts: &Parts, actor: &Actor, key: [u8; 32], at: UnixMillis) -> Ctx {
+    let claim = parts.extensions.get::<Arc<Claim>>().cloned();
+    let ctx = claim.map_or_else(Ctx::default, |claim| Ctx::default().with_claim(claim));
+    let info = parts.extensions.get::<RequestInfo>();
+    let route = parts.extensions.get::<MatchedPath>().map_or("", MatchedPath::as_str);
+    let client = info.and_then(|info| info.client);
+    match Asker::of(actor, &key, client, format!("{} {route}", parts.method), at) {
+        Some(asker) => ctx.with_asker(Asker { request: info.map(|info| info.id.to_string()), ..asker }),
+        None => ctx,
     }
 }
 

@@ -10,6 +10,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
+use crate::known_members::{BodySchema, Unknown, encode};
 use axum::{
     body::{Body, HttpBody as _},
     extract::{MatchedPath, Request, State},
@@ -17,7 +18,6 @@ use axum::{
     middleware::Next,
     response::{IntoResponse, Response},
 };
-use kernel::domain::known_members::{BodySchema, Unknown, encode};
 use serde_json::Value;
 use shared::problem::Code;
 

@@ -6,6 +6,7 @@ pub mod bodies;
 pub mod bulk;
 pub mod extract;
 pub mod known;
+pub mod known_members;
 pub mod listing;
 pub mod location;
 pub mod once;

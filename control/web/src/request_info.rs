@@ -7,6 +7,8 @@ use axum::{extract::FromRequestParts, http::request::Parts};
 /// What handlers may want to know of the request as a whole.
 #[derive(Debug, Clone)]
 pub struct RequestInfo {
+    /// The id of the request, from the client or ours.
+    pub id: Arc<str>,
     /// Scheme and host by which the client reached us, without a slash at the end.
     pub base: Arc<str>,
     /// The path without the version prefix, not decoded.
@@ -24,6 +26,7 @@ impl<S: Send + Sync> FromRequestParts<S> for RequestInfo {
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
         Ok(parts.extensions.get().cloned().unwrap_or_else(|| Self {
+            id: "".into(),
             base: "".into(),
             path: parts.uri.path().into(),
             original_path: parts.uri.path().into(),

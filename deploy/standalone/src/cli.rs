@@ -39,6 +39,8 @@ enum Command {
     Keys(tools::keys::Args),
     /// Make keys that encrypt the secrets in the database, and change over to them.
     Secrets(tools::secrets::Args),
+    /// Check the audit trail.
+    Audit(tools::audit::Args),
     /// Write a backup of the SQLite database to a file, while the service runs, and check it.
     Backup(tools::backup::BackupArgs),
     /// Put a backup in the place of the SQLite database; the service must not run.
@@ -73,6 +75,7 @@ pub fn main() -> ExitCode {
         Command::Jobs(args) => runtime.block_on(tools::jobs::run(args)),
         Command::Keys(args) => runtime.block_on(tools::keys::run(args)),
         Command::Secrets(args) => runtime.block_on(tools::secrets::run(args)),
+        Command::Audit(args) => runtime.block_on(tools::audit::run(args)),
         Command::Backup(args) => runtime.block_on(tools::backup::run_backup(args)),
         Command::Restore(args) => runtime.block_on(tools::backup::run_restore(args)),
         Command::Status(args) => runtime.block_on(tools::status::run(args)),

@@ -194,7 +194,7 @@ pub(super) async fn a_stranger_with_the_public_key_can_change_nothing(engine: En
     assert!(wrong.is_empty(), "{wrong:#?}");
     // The broker goes by the same rules.
     let caller = Caller::plain(identify(&api.made.app.core, &key, None).await?);
-    let sender = live::Sender { caller: &caller, origin: Default::default() };
+    let sender = live::Sender { caller: &caller, key: &[0; 32], origin: Default::default() };
     for (topic, payload, code) in [
         ("/actions/implicitScans".to_owned(), json!({"thng": thng}), Code::Forbidden),
         (format!("/thngs/{thng}/actions/encodings"), json!([{}]), Code::Forbidden),

@@ -3,6 +3,7 @@
 //! Both walks are generated from the OpenAPI document: a route without a line in [`TABLE`], or whose path names a kind
 //! of resource that [`Fixture`] does not create, fails.
 
+mod audit;
 mod bodies;
 mod table;
 

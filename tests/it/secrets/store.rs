@@ -33,7 +33,7 @@ async fn start(db: &Db, keys: &SecretKeys) -> Result<Prepared, SecretsError> {
     prepare(db, &StepClock::default(), &SystemRandom, "history", keys).await
 }
 
-fn all(secrets: &Secrets) -> [[u8; 32]; 6] {
+fn all(secrets: &Secrets) -> [[u8; 32]; 7] {
     [
         secrets.page_token,
         secrets.scan_id,
@@ -41,6 +41,7 @@ fn all(secrets: &Secrets) -> [[u8; 32]; 6] {
         secrets.api_key,
         secrets.webhook,
         secrets.kept_answer,
+        secrets.audit,
     ]
 }
 
@@ -62,7 +63,7 @@ async fn plain_secrets_are_encrypted_in_place(engine: Engine) -> Result<()> {
     made.db.migrate().await?;
     let after = all(&start(&made.db, &keys(&[2])).await?.secrets);
     ensure!(before[..5] == after[..5], "the secrets stay");
-    ensure!(before[5] != after[5], "this one is new");
+    ensure!(before[5] != after[5] && before[6] != after[6], "these are new");
     for (name, value) in rows(&made.location).await? {
         ensure!(value.len() == 65 && key_of(&value) == Some(keys(&[2]).current()), "{name}");
     }
@@ -90,7 +91,7 @@ async fn two_processes_encrypt_at_once(engine: Engine) -> Result<()> {
         ensure!(last.iter().all(|secrets| secrets[..5] == before[..5] && *secrets == last[0]), "{second}");
         let used: Vec<_> =
             rows(&made.location).await?.iter().filter_map(|(_, value)| key_of(value)).collect();
-        ensure!(used.len() == 6 && used.iter().all(|id| *id == used[0]), "{used:?}");
+        ensure!(used.len() == 7 && used.iter().all(|id| *id == used[0]), "{used:?}");
     }
     Ok(())
 }
@@ -154,7 +155,7 @@ async fn what_does_not_decrypt_is_refused_and_stays(engine: Engine) -> Result<()
 async fn a_rotation_changes_each_value_once(engine: Engine) -> Result<()> {
     let made = TestDb::new(engine).await?;
     let before = all(&start(&made.db, &keys(&[1])).await?.secrets);
-    for expected in [Rotated { changed: 6, unchanged: 0 }, Rotated { changed: 0, unchanged: 6 }] {
+    for expected in [Rotated { changed: 7, unchanged: 0 }, Rotated { changed: 0, unchanged: 7 }] {
         let done = rotate(&made.db, &keys(&[2, 1]), &SystemRandom, 1).await?;
         ensure!(done == expected, "{done:?}");
     }
@@ -168,7 +169,7 @@ async fn a_rotation_changes_each_value_once(engine: Engine) -> Result<()> {
     put(&made.location, &one.0, &keys(&[1]).seal(&one.0, &value, [1; 12]).unwrap_or_default()).await?;
     ensure!(all(&start(&made.db, &keys(&[2, 1])).await?.secrets) == before);
     let done = rotate(&made.db, &keys(&[2, 1]), &SystemRandom, 1).await?;
-    ensure!(done == Rotated { changed: 1, unchanged: 5 }, "{done:?}");
+    ensure!(done == Rotated { changed: 1, unchanged: 6 }, "{done:?}");
     Ok(())
 }
 

@@ -1,7 +1,7 @@
 //! Reads and deletes actions; `action_creation` creates them.
 
 use crate::service::access::Caller;
-use serde_json::Value;
+use serde_json::{Value, json};
 use shared::problem::Code;
 use tracing::instrument;
 
@@ -108,6 +108,9 @@ pub async fn delete(
     if !actions::delete(&mut tx, caller.account, action.id).await? {
         return Err(not_found(id));
     }
+    let id = action.id.to_string();
+    let about = || json!({"type": action.kind, "thng": action.thng, "product": action.product});
+    tx.note(caller.account, (actions::KIND, &id), || (Some(about()), None));
     state.observers.removed(&mut tx, caller.account, &action).await?;
     Ok(tx.commit().await?)
 }

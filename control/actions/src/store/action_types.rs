@@ -3,7 +3,7 @@
 use shared::{id::AccountId, time::UnixMillis};
 use sqlx::types::Json;
 
-use super::{Conn, StoreError, Tx, dialect, on_db};
+use super::{Conn, StoreError, Tx, audit::state_of, dialect, on_db};
 use crate::domain::{
     action_type::{CustomType, NewType},
     common::{Common, Stamp},
@@ -14,6 +14,9 @@ macro_rules! columns {
         "SELECT seq, name, doc, created_at, updated_at FROM action_types WHERE account_id = $1"
     };
 }
+
+/// What the audit trail calls them.
+const KIND: &str = "actionType";
 
 const INSERT: &str = "INSERT INTO action_types (account_id, name, doc, created_at, updated_at) \
     VALUES ($1, $2, $3, $4, $4) RETURNING seq";
@@ -57,6 +60,7 @@ pub async fn insert(
         .bind(now.0)
         .fetch_one(c)
         .await)?;
+    tx.note(account, (KIND, &new.name), || (None, Some(state_of(&new.details))));
     let stamp = Stamp { seq, created_at: now, updated_at: now };
     Ok(CustomType { name: new.name, stamp, details: new.details })
 }
@@ -84,7 +88,11 @@ pub async fn find_locked(
     name: &str,
 ) -> Result<Option<CustomType>, StoreError> {
     let sql = dialect::lock_row(tx, PG_FIND_LOCKED, FIND);
-    fetch(tx, sql, account, name).await
+    let found = fetch(tx, sql, account, name).await?;
+    if let Some(found) = &found {
+        tx.remember(KIND, name, || state_of(&found.details));
+    }
+    Ok(found)
 }
 
 async fn fetch(
@@ -108,6 +116,8 @@ pub async fn update(tx: &mut Tx, account: AccountId, changed: &CustomType) -> Re
         .execute(c)
         .await
         .map(|_| ()))?;
+    let before = tx.remembered(KIND, &changed.name);
+    tx.note(account, (KIND, &changed.name), || (before, Some(state_of(&changed.details))));
     Ok(())
 }
 
@@ -119,5 +129,7 @@ pub async fn delete(tx: &mut Tx, account: AccountId, name: &str) -> Result<bool,
         .execute(c)
         .await
         .map(|done| done.rows_affected()))?;
+    let before = tx.remembered(KIND, name);
+    tx.note(account, (KIND, name), || (before, None));
     Ok(gone == 1)
 }

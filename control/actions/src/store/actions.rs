@@ -17,6 +17,9 @@ use crate::domain::{
     facets,
 };
 
+/// What the audit trail calls them.
+pub const KIND: &str = "action";
+
 /// Most distinct documents for which actions are stored by what they share; with more they differ too much.
 const MAX_SHARED: usize = 8;
 
@@ -192,7 +195,17 @@ async fn insert_shared(
 /// # Errors
 /// [`StoreError::Unique`] when an id exists; then none is added.
 pub async fn insert(tx: &mut Tx, created_at: UnixMillis, actions: &[NewAction]) -> Result<(), StoreError> {
-    insert_rows(tx, created_at, &rows(actions)).await
+    insert_rows(tx, created_at, &rows(actions)).await?;
+    for action in actions {
+        tx.note(action.account, (KIND, &action.id.to_string()), || (None, Some(state_of(action))));
+    }
+    Ok(())
+}
+
+/// What the audit trail shows of an action: what it is about. It says nothing of the person behind it.
+#[must_use]
+pub fn state_of(action: &NewAction) -> Value {
+    json!({"type": action.kind, "thng": action.thng, "product": action.product})
 }
 
 /// Adds results of assessments as [`insert`] does, each in the short form beside it, if it has one. They are found by

@@ -1,5 +1,6 @@
 //! Cases: listed, read and decided on by operators; opened by assessments.
 
+use serde_json::json;
 use shared::{id::CaseId, problem::Code};
 use tracing::instrument;
 
@@ -13,7 +14,7 @@ use super::{
 use crate::{
     domain::{
         access::Actor,
-        case::{Case, DecidedBy, DecisionRequest},
+        case::{Case, CaseState, DecidedBy, DecisionRequest},
         grant::Grant,
         limits::{MAX_LIST, shorten},
         listing::ListRequest,
@@ -91,6 +92,12 @@ pub async fn decide(
     if !cases::update(&mut tx, caller.account, &decided, before, now).await? {
         return Err(conflict());
     }
+    tx.note(caller.account, ("case", &parsed.to_string()), || {
+        let state = |case: &CaseState| {
+            json!({"status": case.status.as_str(), "version": case.version, "decision": case.details.decision})
+        };
+        (Some(state(&case.state)), Some(state(&decided)))
+    });
     let mut after = AfterCommit::default();
     if request.is_display {
         let (tagged, left) = tag_display(state, &mut tx, caller, &thng).await?;

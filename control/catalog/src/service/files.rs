@@ -4,6 +4,7 @@ use std::{net::IpAddr, time::Duration};
 
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt, stream::BoxStream};
+use serde_json::json;
 use shared::{
     id::{AccountId, FileId},
     problem::Code,
@@ -55,7 +56,7 @@ pub enum Visitor {
     /// The holder of a signed URL of the file; the signature has been checked.
     Signed,
     /// A caller with a key.
-    Actor(Actor),
+    Actor(Caller),
     /// Anybody.
     Nobody,
 }
@@ -226,16 +227,16 @@ pub async fn upload<E: Send + 'static>(
         drain(&mut body).await;
         return Err(refusal(WriteError::TooLarge(catalog.blobs.max_bytes())));
     }
-    let actor = match &visitor {
-        Visitor::Actor(actor) => Some(actor),
-        Visitor::Signed | Visitor::Nobody => None,
+    let (actor, ctx) = match &visitor {
+        Visitor::Actor(caller) => (Some(&caller.actor), caller.ctx.clone()),
+        Visitor::Signed | Visitor::Nobody => (None, Ctx::default()),
     };
     let place = catalog.capacity.upload(account, actor, id, head.client)?;
     let catalog = catalog.clone();
     // A separate task, because a partial file must be deleted even if the client disconnects.
     let task = tokio::spawn(async move {
         let _place = place;
-        write(&catalog, account, id, head.media_type, body).await
+        write(&catalog, &ctx, (account, id), head.media_type, body).await
     });
     task.await.unwrap_or_else(|error| Err(ServiceError::Internal(error.to_string())))
 }
@@ -259,8 +260,8 @@ async fn writable_account(
 
 async fn write<E>(
     catalog: &Catalog,
-    account: AccountId,
-    id: FileId,
+    ctx: &Ctx,
+    (account, id): (AccountId, FileId),
     media_type: Option<String>,
     mut body: impl Stream<Item = Result<Bytes, E>> + Unpin,
 ) -> Result<(), ServiceError> {
@@ -282,7 +283,7 @@ async fn write<E>(
             return Err(refusal(error));
         }
     };
-    match settle(catalog, account, id, media_type, &blob, written).await {
+    match settle(catalog, ctx, (account, id), media_type, &blob, written).await {
         Ok(before) => {
             if let Some(before) = before {
                 discard(catalog, &before).await;
@@ -299,16 +300,19 @@ async fn write<E>(
 /// Sets the new content of a file; returns the previous blob.
 async fn settle(
     catalog: &Catalog,
-    account: AccountId,
-    id: FileId,
+    ctx: &Ctx,
+    (account, id): (AccountId, FileId),
     media_type: Option<String>,
     blob: &str,
     written: Written,
 ) -> Result<Option<String>, ServiceError> {
-    let mut tx = catalog.db.begin(&Ctx::default()).await?;
+    let mut tx = catalog.db.begin(ctx).await?;
     let mut file: File = documents::find_locked(&mut tx, account, id).await?.ok_or_else(|| not_found(id))?;
     let now = catalog.clock.now();
     let content = Content { blob: blob.to_owned(), size_bytes: written.size_bytes, etag: written.etag };
+    let state = |content: &Content| json!({"sizeBytes": content.size_bytes, "etag": content.etag});
+    let states = (file.content.as_ref().map(state), Some(state(&content)));
+    tx.note(account, ("fileContent", id.as_str()), || states);
     let before = file.content.replace(content).map(|content| content.blob);
     file.details.kind = file.details.kind.or(media_type);
     file.stamp = file.stamp.touch(now);

@@ -1,5 +1,6 @@
 //! The location history of Thngs.
 
+use serde_json::json;
 use shared::{
     id::{AccountId, PlaceId},
     problem::Code,
@@ -25,6 +26,9 @@ use crate::{
     error::ServiceError,
     store::{Conn, Tx, documents, listing::Selection, thng_locations},
 };
+
+/// What the audit trail calls the locations of a Thng, whose id it names.
+const KIND: &str = "thngLocations";
 
 /// Adds locations of a Thng; returns what was written, in the same order.
 ///
@@ -62,7 +66,10 @@ pub(crate) async fn record(
     let locations = at_places(tx, account, locations).await?;
     let mut entries = Vec::with_capacity(locations.len());
     for location in locations {
-        entries.push(thng_locations::insert(tx, account, thng.id, location, now).await?);
+        let entry = thng_locations::insert(tx, account, thng.id, location, now).await?;
+        let state = || json!({"timestamp": entry.position.at.0, "place": entry.location.place});
+        tx.note(account, (KIND, thng.id.as_str()), || (None, Some(state())));
+        entries.push(entry);
     }
     follow(tx, account, thng).await?;
     Ok(entries)
@@ -104,6 +111,8 @@ pub async fn delete(
     let mut tx = core.db.begin(&caller.ctx).await?;
     let mut thng: Thng = named::find_locked(&mut tx, caller, &grant, reference).await?;
     thng_locations::delete(&mut tx, caller.account, thng.id, to).await?;
+    let until = || json!({"to": to.map(|at| at.0)});
+    tx.note(caller.account, (KIND, thng.id.as_str()), || (Some(until()), None));
     follow(&mut tx, caller.account, &mut thng).await?;
     Ok(tx.commit().await?)
 }

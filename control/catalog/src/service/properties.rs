@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use shared::{
     id::{AccountId, is_valid},
     problem::Code,
@@ -31,7 +31,9 @@ use crate::{
     },
     error::ServiceError,
     store::{
-        self, Conn, Ctx, Db, StoreError, Tx, events,
+        self, Conn, Ctx, Db, StoreError, Tx,
+        audit::Entry,
+        events,
         properties::{self, Removal, Values},
         property_owners::{self, Hold},
     },
@@ -39,6 +41,15 @@ use crate::{
 
 /// Points that one transaction removes: about 50 ms of the one writer of SQLite.
 const REMOVAL_STEP: u32 = 5_000;
+
+/// What the audit trail calls the properties of a resource, whose id it names.
+const KIND: &str = "properties";
+
+/// What the audit trail shows of values: what was before stands in their history.
+fn state_of(points: &[NewPoint]) -> Value {
+    let point = |point: &NewPoint| json!({"key": point.key.as_str(), "value": point.value, "timestamp": point.timestamp.map(|at| at.0)});
+    json!({"values": points.iter().map(point).collect::<Vec<_>>()})
+}
 
 /// Writes values of one or several properties; returns what was written, in order.
 ///
@@ -60,7 +71,11 @@ pub async fn write(
         let _place = catalog.capacity.property_write(caller)?;
         let (account, resource, origin) =
             (caller.account, owner.1.to_owned(), caller.ctx.origin().map(str::to_owned));
-        let request = Request { account, grant, owner: owner.0, resource, points, origin };
+        let audit = caller
+            .ctx
+            .asker()
+            .map(|asker| Entry::new(asker, account, (KIND, &resource), (None, Some(state_of(&points)))));
+        let request = Request { account, grant, owner: owner.0, resource, points, origin, audit };
         return catalog.property_groups.submit(request).await;
     }
     // Boxed, so that the future of the many small writes stays small.
@@ -107,6 +122,7 @@ async fn write_held(
     points: Vec<NewPoint>,
 ) -> Result<Vec<Point>, ServiceError> {
     let id = held(tx, actor, grant, owner, Hold::Shared).await?;
+    tx.note(actor.account, (KIND, &id), || (None, Some(state_of(&points))));
     // After the owner is held, so that the later of two writes also has the later time.
     let points = settle(points, core.clock.now());
     let now = points.first().map_or_else(|| core.clock.now(), |point| point.created_at);
@@ -280,8 +296,13 @@ pub async fn delete(
     let mut tx = core.db.begin(&caller.ctx).await?;
     let id = held(&mut tx, caller, &grant, owner, Hold::Alone).await?;
     let removal = properties::remove(&mut tx, caller.account, &id, key, before).await?;
+    if !matches!(removal, Removal::Nothing) {
+        let what = || json!({"key": key.as_str(), "before": before.map(|at| at.0)});
+        tx.note(caller.account, (KIND, &id), || (Some(what()), None));
+    }
     tx.commit().await?;
     match removal {
+        Removal::Nothing => {}
         Removal::Done => sweep_once(&core.db).await,
         Removal::Before(property, before) => loop {
             let _place = core.capacity.write(caller)?;
@@ -307,6 +328,7 @@ pub async fn delete_all(core: &Core, caller: &Caller, owner: (Owner, &str)) -> R
     let mut tx = core.db.begin(&caller.ctx).await?;
     let id = held(&mut tx, caller, &grant, owner, Hold::Alone).await?;
     properties::remove_own(&mut tx, caller.account, &id).await?;
+    tx.note(caller.account, (KIND, &id), || (Some(json!({"key": "*"})), None));
     tx.commit().await?;
     sweep_once(&core.db).await;
     Ok(())

@@ -19,6 +19,7 @@ use crate::{
     service::Readers,
     store::{
         Db, StoreError,
+        audit::Entry,
         property_groups::{self, Write},
         session::Session,
     },
@@ -48,6 +49,8 @@ pub(crate) struct Request {
     pub points: Vec<NewPoint>,
     /// The connection that it came by, if that also subscribes.
     pub origin: Option<String>,
+    /// Its entry in the audit trail.
+    pub audit: Option<Entry>,
 }
 
 type Answer = Result<Vec<Point>, ServiceError>;
@@ -134,6 +137,7 @@ impl Groups {
             .iter()
             .zip(&settled)
             .map(|(request, points)| Write {
+                audit: request.audit.as_ref(),
                 account: request.account,
                 limit: request.grant.limit(),
                 owner: request.owner,

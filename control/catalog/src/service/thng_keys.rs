@@ -1,5 +1,6 @@
 //! Keys of Thngs.
 
+use serde_json::json;
 use shared::id::ThngId;
 use tracing::instrument;
 
@@ -17,6 +18,9 @@ use crate::{
     error::ServiceError,
     store::{Conn, Tx, documents, keys},
 };
+
+/// What the audit trail calls the key of a Thng; its id is that of the Thng.
+const KIND: &str = "thngKey";
 
 /// Most keys without a prefix that a Thng may have had.
 const MAX_WITHOUT_PREFIX: u32 = 100;
@@ -55,6 +59,7 @@ async fn add(core: &Core, tx: &mut Tx, actor: &Actor, id: ThngId) -> Result<Stri
     let next = newest.saturating_add(1);
     let key = derived_key(core, ActorKind::Thng, id.as_str(), Generation::WithPrefix(next))?;
     keys::insert_of(tx, &hash_key(&key), &owner, Some(next), core.clock.now().0).await?;
+    tx.note(actor.account, (KIND, id.as_str()), || (None, Some(json!({"generation": next}))));
     Ok(key)
 }
 
@@ -107,6 +112,7 @@ pub async fn revoke(core: &Core, caller: &Caller, reference: &str) -> Result<(),
     let id = named::find_locked::<Thng>(&mut tx, caller, &grant, reference).await?.id;
     find_valid(core, &mut tx, caller, id).await?.ok_or_else(|| no_key(id))?;
     keys::revoke_all(&mut tx, caller.account, id.as_str(), core.clock.now().0).await?;
+    tx.note(caller.account, (KIND, id.as_str()), || (Some(json!({"status": "active"})), None));
     tx.commit().await?;
     core.key_lookups.revoked();
     Ok(())

@@ -288,6 +288,8 @@ pub async fn list_shown(
 /// The remaining work of a deletion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Removal {
+    /// There was no such property.
+    Nothing,
     /// Nothing that can be read.
     Done,
     /// Points of this number before the time, by [`remove_before`].
@@ -303,7 +305,7 @@ pub async fn remove(
     before: Option<UnixMillis>,
 ) -> Result<Removal, StoreError> {
     match (find(tx, account, resource, key).await?, before) {
-        (None, _) => Ok(Removal::Done),
+        (None, _) => Ok(Removal::Nothing),
         // The latest stays, so the property does.
         (Some((seq, latest)), Some(before)) if latest >= before.0 => Ok(Removal::Before(seq, before)),
         (Some(_), _) => {

@@ -10,7 +10,9 @@ use sqlx::types::Json;
 use tokio::time::timeout;
 
 use super::{
-    Conn, Db, STATEMENT_TIMEOUT, StoreError, Tx, dialect, events,
+    Conn, Db, STATEMENT_TIMEOUT, StoreError, Tx,
+    audit::Entry,
+    dialect, events,
     properties::{self, Values},
     session::Session,
 };
@@ -36,6 +38,8 @@ pub struct Write<'a> {
     pub points: &'a [Point],
     /// The connection that it came by, if that also subscribes.
     pub origin: Option<&'a str>,
+    /// Its entry in the audit trail.
+    pub audit: Option<&'a Entry>,
 }
 
 // The condition of `Limit::admits`. Rows are locked in the order of ids, as all writers do, and found by id: with a
@@ -59,8 +63,8 @@ macro_rules! held {
 // The log row comes after the owners are locked: a transaction that holds a log number must have begun to write.
 const PG_WRITE: &str = concat!(
     "WITH asked AS MATERIALIZED (SELECT * FROM UNNEST($2::bigint[], $3::text[], $4::text[], $5::text[], \
-        $6::text[], $7::text[], $8::text[], $9::text[]) \
-        AS t (n, account_id, owner, id, reach, whose, origin, body)), \
+        $6::text[], $7::text[], $8::text[], $9::text[], $14::text[]) \
+        AS t (n, account_id, owner, id, reach, whose, origin, body, entry)), \
      thng AS MATERIALIZED (",
     held!("thng", "thngs"),
     "), product AS MATERIALIZED (",
@@ -82,7 +86,11 @@ const PG_WRITE: &str = concat!(
         ORDER BY l.seq, g.ts \
         ON CONFLICT (property, timestamp) DO UPDATE SET created_at = EXCLUDED.created_at, value = EXCLUDED.value), \
      recorded AS (INSERT INTO events (at, account_id, kind, origin, quiet, body) \
-        SELECT $1, account_id, 'properties', origin, 0, body FROM held WHERE body IS NOT NULL ORDER BY n) \
+        SELECT $1, account_id, 'properties', origin, 0, body FROM held WHERE body IS NOT NULL ORDER BY n), \
+     audited AS (INSERT INTO audit_entries (account_id, at, actor_kind, actor_id, key_id, network, request_id, \
+        operation, resource, resource_id, before, after) \
+        SELECT e ->> 0, (e ->> 1)::bigint, e ->> 2, e ->> 3, e ->> 4, e ->> 5, e ->> 6, e ->> 7, e ->> 8, e ->> 9, \
+        e ->> 10, e ->> 11 FROM (SELECT n, entry::jsonb AS e FROM held WHERE entry IS NOT NULL) h ORDER BY n) \
      SELECT n FROM held"
 );
 
@@ -133,6 +141,7 @@ pub async fn write(
         .bind(points().map(|(_, p)| p.key.as_str()).collect::<Vec<_>>())
         .bind(points().map(|(_, p)| p.value.to_string()).collect::<Vec<_>>())
         .bind(points().map(|(_, p)| p.timestamp.0).collect::<Vec<_>>())
+        .bind(writes.iter().map(|w| w.audit.map(|entry| entry.row().to_string())).collect::<Vec<_>>())
         .fetch_all(&mut c);
     // The server ends it before; this is for one that is unreachable.
     let held: Result<Vec<i64>, sqlx::Error> =
@@ -192,6 +201,7 @@ async fn write_in_steps(tx: &mut Tx, writes: &[Write<'_>], now: UnixMillis) -> R
         .map(|write| Values { account: write.account, resource: write.resource, points: write.points })
         .collect();
     properties::write(tx, &values, now).await?;
+    tx.add_entries(held.iter().filter_map(|write| write.audit.cloned()));
     let mut recorded: HashMap<Option<&str>, Vec<(AccountId, Event)>> = HashMap::new();
     for write in held.into_iter().filter(|write| !write.points.is_empty()) {
         recorded.entry(write.origin).or_default().push((write.account, event(write)));

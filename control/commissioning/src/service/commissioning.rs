@@ -33,6 +33,7 @@ use crate::{
     store::{
         Conn, Tx,
         actions::{self, NewAction},
+        audit::state_of,
         commissions::{self, Found},
         documents,
     },
@@ -216,8 +217,10 @@ impl Making<'_> {
 
         let now = state.clock.now();
         let factory = draft.factory_metadata.as_ref().map(|named| named.factory.clone()).or(factory);
+        let before = known.as_ref().map(state_of);
         let commission = self.remembered(known, product, factory.clone(), order)?;
         commissions::put(&mut tx, actor.account, id, &commission).await?;
+        tx.note(actor.account, ("commission", id.as_str()), || (before, Some(state_of(&commission))));
         let thng = Thng { product, stamp: thng.stamp.touch(now), ..thng };
         documents::update(&mut tx, actor.account, &thng).await?;
         let location = self.located(place.as_ref());

@@ -23,8 +23,10 @@ use serde_json::Value;
 use shared::client_address::TrustedProxies;
 use tokio::time::sleep;
 
+use web::known_members::Unknown;
+
 use crate::{
-    domain::{access::Actor, known_members::Unknown, topic::Topic},
+    domain::{access::Actor, topic::Topic},
     service::{
         EventState,
         connections::Connection,

@@ -13,11 +13,9 @@ use super::{
     link::Link,
     session::{End, MAX_UNRELEASED, Session},
 };
-use crate::{
-    domain::{known_members::Unknown, topic::Topic},
-    error::ServiceError,
-    service::live,
-};
+use web::known_members::Unknown;
+
+use crate::{domain::topic::Topic, error::ServiceError, service::live};
 
 /// Longest reason, in characters.
 const MAX_REASON: usize = 1_000;

@@ -456,7 +456,7 @@ impl<L: Link> Session<L> {
 
     pub(super) fn sender(&self) -> Sender<'_> {
         let origin = Origin { ip: self.ip, user_agent: None, referer: None, language: None };
-        Sender { caller: &self.caller, origin }
+        Sender { caller: &self.caller, key: &self.key, origin }
     }
 
     pub(super) async fn send(&mut self, packet: &impl MqttPacket) -> Result<(), End> {

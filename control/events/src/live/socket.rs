@@ -81,7 +81,7 @@ pub async fn serve(
                     continue;
                 }
                 let origin = Origin { ip, user_agent: None, referer: None, language: None };
-                let sender = Sender { caller: &caller, origin };
+                let sender = Sender { caller: &caller, key: &key, origin };
                 let is_there = match write(&broker, &sender, &topic, &payload).await {
                     Ok(unknown) if unknown.is_empty() => true,
                     Ok(unknown) => {

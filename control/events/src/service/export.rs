@@ -6,6 +6,7 @@
 use std::{net::IpAddr, sync::Arc};
 
 use bytes::Bytes;
+use serde_json::json;
 use shared::{
     id::{AccountId, ActionId, ProjectId},
     problem::Code,
@@ -16,14 +17,13 @@ use tracing::instrument;
 
 use super::{
     EventState, Observers,
-    access::require,
+    access::{Caller, require},
     actions,
     events::{PATIENCE, Place},
     lists,
 };
 use crate::{
     domain::{
-        access::Actor,
         action::Action,
         event::action_message,
         grant::Limit,
@@ -157,7 +157,7 @@ fn line(action: &Action) -> serde_json::Value {
 #[instrument(skip_all)]
 pub async fn open(
     state: &Arc<EventState>,
-    actor: &Actor,
+    actor: &Caller,
     key: [u8; 32],
     kind: &str,
     request: Request,
@@ -189,10 +189,26 @@ pub async fn open(
         is_done: false,
     };
     let place = Place::take(state, actor, key, request.client).await?;
+    note(state, actor, &reader).await?;
     let first = read(state, &mut reader).await?;
     let (pieces, receiver) = mpsc::channel(WAITING);
     state.connections.sessions.spawn(run(place, reader, first, pieces));
     Ok(receiver)
+}
+
+/// An export hands personal data out: the audit trail names it.
+async fn note(state: &EventState, caller: &Caller, reader: &Reader) -> Result<(), ServiceError> {
+    let mut tx = state.db.begin(&caller.ctx).await?;
+    let what = || {
+        json!({
+            "type": reader.kind,
+            "from": reader.after.at.0,
+            "to": reader.to,
+            "project": reader.project,
+        })
+    };
+    tx.note(caller.account, ("export", "actions"), || (None, Some(what())));
+    Ok(tx.commit().await?)
 }
 
 /// Reads when it has a permit.

@@ -1,13 +1,14 @@
 //! Publish and subscribe for connections, with the permissions and errors of HTTP.
 
-use crate::service::access::Caller;
+use std::borrow::Cow;
+
 use serde_json::Value;
-use shared::problem::Code;
+use shared::{problem::Code, time::UnixMillis};
 use tracing::instrument;
 
 use super::{
     EventState,
-    access::require,
+    access::{Caller, require},
     action_creation::{self, Circumstances},
     actions::{self, Scope},
     properties,
@@ -27,6 +28,7 @@ use crate::{
         topic::{ActionScope, Topic, TopicFault},
     },
     error::ServiceError,
+    store::audit::Asker,
 };
 
 /// Options of a published message.
@@ -34,8 +36,22 @@ use crate::{
 pub struct Sender<'a> {
     /// Who writes, and by which connection, if it may ask not to receive its own writes.
     pub caller: &'a Caller,
+    /// The hash of its key.
+    pub key: &'a [u8; 32],
     /// Where it comes from.
     pub origin: Origin<'a>,
+}
+
+impl Sender<'_> {
+    /// Its caller, whose writes the audit trail notes unless the key is public.
+    fn audited(&self, at: UnixMillis) -> Cow<'_, Caller> {
+        match Asker::of(self.caller, self.key, self.origin.ip, "PUBLISH".to_owned(), at) {
+            Some(asker) => {
+                Cow::Owned(Caller { ctx: self.caller.ctx.clone().with_asker(asker), ..self.caller.clone() })
+            }
+            None => Cow::Borrowed(self.caller),
+        }
+    }
 }
 
 /// Reads a message that was published.
@@ -61,15 +77,16 @@ pub async fn publish(
     topic: &Topic,
     body: &Value,
 ) -> Result<(), ServiceError> {
+    let caller = &*sender.audited(state.clock.now());
     match topic {
         Topic::Properties(owner, id) => {
             let points = property_body::parse_many(body).map_err(invalid)?;
-            properties::write(&state.catalog, sender.caller, Verb::Update, (*owner, id), points).await?;
+            properties::write(&state.catalog, caller, Verb::Update, (*owner, id), points).await?;
         }
         Topic::Property(owner, id, key) => {
             let key = key.as_ref().ok_or_else(|| refused(TopicFault::Wildcard))?;
             let points = property_body::parse_values(key, body).map_err(invalid)?;
-            properties::write(&state.catalog, sender.caller, Verb::Update, (*owner, id), points).await?;
+            properties::write(&state.catalog, caller, Verb::Update, (*owner, id), points).await?;
         }
         Topic::Actions(scope, kind) => {
             let drafts = match Drafts::parse(body).map_err(invalid)? {
@@ -77,7 +94,7 @@ pub async fn publish(
                 Drafts::Many(drafts) => drafts,
             };
             let around = Circumstances { origin: sender.origin, project: None };
-            action_creation::create(&state.actions, sender.caller, of(scope), kind, &drafts, around).await?;
+            action_creation::create(&state.actions, caller, of(scope), kind, &drafts, around).await?;
         }
         Topic::Redirections(_) | Topic::Jobs(_) => {
             let fault = "Nothing can be published to this topic: it can only be subscribed to.";

@@ -274,6 +274,7 @@ pub async fn send_again(
     if message.contains('\0') || !messages::send_again(&mut tx, webhook.stamp.seq, message).await? {
         return Err(ServiceError::not_found("delivery", shorten(message)));
     }
+    tx.note(caller.account, ("delivery", message), || (None, Some(json!({"webhook": webhook.id}))));
     tx.commit().await?;
     state.webhooks.wake.notify_one();
     Ok(())
@@ -298,6 +299,8 @@ pub async fn send_range_again(
         let mut tx = state.db.begin(&caller.ctx).await?;
         let (count, last) =
             messages::send_range_again(&mut tx, webhook.stamp.seq, range, after, STEP).await?;
+        let id = webhook.id.to_string();
+        tx.note(caller.account, ("delivery", &id), || (None, Some(json!({"webhook": id, "count": count}))));
         tx.commit().await?;
         (all, after) = (all + count, last);
         state.webhooks.wake.notify_one();

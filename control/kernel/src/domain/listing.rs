@@ -66,6 +66,16 @@ pub const ACTION_TYPES: ListType = by(&[field("name", Text)]);
 pub const PROPERTIES: ListType = by(&[field("timestamp", Millis)]);
 /// Where a Thng was.
 pub const LOCATIONS: ListType = by(&[field("timestamp", Millis)]);
+/// Entries of the audit trail.
+pub const AUDIT: ListType = by(&[
+    field("createdAt", Millis),
+    field("actor", Text),
+    field("key", Text),
+    field("operation", Text),
+    field("resource", Text),
+    field("resourceId", Text),
+    field("requestId", Text),
+]);
 /// Redirections.
 pub const REDIRECTIONS: ListType = PLAIN;
 /// Places.

@@ -14,7 +14,6 @@ pub mod filter;
 pub mod geo;
 pub mod grant;
 pub mod gtin;
-pub mod known_members;
 pub mod limits;
 pub mod listing;
 pub mod location;

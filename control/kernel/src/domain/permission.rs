@@ -68,19 +68,21 @@ pub enum Subject {
     Webhooks,
     /// Reactions to events.
     Reactions,
+    /// The audit trail.
+    Audit,
     /// The state of the service.
     Status,
 }
 
 use Subject::{
-    Access, Accounts, ActionTypes, Actions, Applications, AssessmentSettings, Assessments, Batches, Cases,
-    Collections, Commissioning, Events, Files, Jobs, Keys, Locations, OperatorKeys, Operators, Places,
+    Access, Accounts, ActionTypes, Actions, Applications, AssessmentSettings, Assessments, Audit, Batches,
+    Cases, Collections, Commissioning, Events, Files, Jobs, Keys, Locations, OperatorKeys, Operators, Places,
     Products, Projects, Properties, Reactions, Redirections, Rules, Status, Thngs, Users, Webhooks,
 };
 
 impl Subject {
     /// Every subject.
-    pub const ALL: [Self; 29] = [
+    pub const ALL: [Self; 30] = [
         Access,
         Accounts,
         Operators,
@@ -109,6 +111,7 @@ impl Subject {
         Events,
         Webhooks,
         Reactions,
+        Audit,
         Status,
     ];
 }
@@ -178,6 +181,7 @@ const TABLE: &[(ActorKind, Subject, &[u8; 4])] = &[
     (Operator, Events, b"-a--"),
     (Operator, Webhooks, b"aaaa"),
     (Operator, Reactions, b"aaaa"),
+    (Operator, Audit, b"-a--"),
     (Operator, Status, b"-a--"),
     // For all else it is a trusted application: see `reach`.
     (ProjectOperator, OperatorKeys, b"pppp"),

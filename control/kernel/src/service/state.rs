@@ -50,6 +50,8 @@ pub struct Secrets {
     pub webhook: [u8; 32],
     /// Encrypts the answers that are kept for repeats of a request.
     pub kept_answer: [u8; 32],
+    /// Chains the entries of the audit trail.
+    pub audit: [u8; 32],
 }
 
 /// Tells the readers of this process, after a commit, that there is something to read. A reader that is not told

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use super::claim::Claim;
+use shared::time::UnixMillis;
+
+use super::{audit::Asker, claim::Claim};
 use crate::domain::event::Cause;
 
 /// Goes with a request from where it comes in to the transactions that it begins ([`super::Db::begin`]). The default is
@@ -12,6 +14,7 @@ pub struct Ctx {
     claim: Option<Arc<Claim>>,
     origin: Option<Arc<str>>,
     cause: Cause,
+    asker: Option<Arc<Asker>>,
 }
 
 impl Ctx {
@@ -31,6 +34,32 @@ impl Ctx {
     #[must_use]
     pub fn with_cause(self, cause: Cause) -> Self {
         Self { cause, ..self }
+    }
+
+    /// Its changes are noted in the audit trail as those of an operator, or of a program that acts for one.
+    #[must_use]
+    pub fn with_asker(self, asker: Asker) -> Self {
+        Self { asker: Some(Arc::new(asker)), ..self }
+    }
+
+    /// Of a command of the tools that changes something of an account.
+    #[must_use]
+    pub fn of_command(operation: &str, at: UnixMillis) -> Self {
+        Self::default().with_asker(Asker {
+            at,
+            kind: "commandLine",
+            id: None,
+            key: None,
+            network: None,
+            request: None,
+            operation: operation.to_owned(),
+        })
+    }
+
+    /// Who asks, if the audit trail notes it.
+    #[must_use]
+    pub fn asker(&self) -> Option<Arc<Asker>> {
+        self.asker.clone()
     }
 
     /// The claim of the request.

@@ -2,11 +2,12 @@
 //!
 //! A table defines its statements and columns in a [`Document`]; the operations are here, once.
 
+use serde_json::Value;
 use shared::{id::AccountId, time::UnixMillis};
 use sqlx::{FromRow, postgres::PgRow, sqlite::SqliteRow, types::Json};
 
 use super::{
-    Conn, StoreError, Tx, dialect, facets, identifiers,
+    Conn, StoreError, Tx, audit, dialect, facets, identifiers,
     listing::{self, Selection, Table},
     on_db, parse,
     texts::Texts,
@@ -33,6 +34,11 @@ pub trait Document: Named {
 
     /// The identifier that only one may have, if it has such.
     fn unique(&self) -> Option<Unique> {
+        None
+    }
+
+    /// Its state, where it has one that is no member of the document; the audit trail shows it.
+    fn status(&self) -> Option<&'static str> {
         None
     }
 
@@ -188,6 +194,7 @@ pub async fn insert<D: Document>(tx: &mut Tx, account: AccountId, mut new: D) ->
     if let Some(unique) = new.unique() {
         unique_identifiers::claim(tx, account, &new.id().to_string(), &unique).await?;
     }
+    tx.note(account, (D::KIND, &new.id().to_string()), || (None, Some(state_of(&new))));
     Ok(new)
 }
 
@@ -207,7 +214,11 @@ pub async fn find_locked<D: Document>(
     id: D::Id,
 ) -> Result<Option<D>, StoreError> {
     let sql = dialect::lock_row(tx, D::TABLE.pg_find_locked, D::TABLE.find);
-    fetch(tx, sql, account, id).await
+    let found: Option<D> = fetch(tx, sql, account, id).await?;
+    if let Some(found) = &found {
+        tx.remember(D::KIND, &id.to_string(), || state_of(found));
+    }
+    Ok(found)
 }
 
 async fn fetch<D: Document>(
@@ -268,11 +279,18 @@ pub async fn update<D: Document>(tx: &mut Tx, account: AccountId, resource: &D) 
     if D::TABLE.list.identifiers.is_some() {
         write_identifiers(tx, account, resource).await?;
     }
+    let id = resource.id().to_string();
+    let before = tx.remembered(D::KIND, &id);
+    tx.note(account, (D::KIND, &id), || (before, Some(state_of(resource))));
     Ok(())
 }
 
 /// Removes a resource with its identifiers; returns whether it was there. What points at it stays.
 pub async fn delete<D: Document>(tx: &mut Tx, account: AccountId, id: D::Id) -> Result<bool, StoreError> {
+    // What goes along with another resource was not read before.
+    if tx.is_audited() && !tx.has_remembered(D::KIND, &id.to_string()) {
+        find_locked::<D>(tx, account, id).await?;
+    }
     let id = id.to_string();
     let gone = on_db!(&mut **tx, |c| sqlx::query(D::TABLE.delete)
         .bind(account.as_str())
@@ -286,6 +304,10 @@ pub async fn delete<D: Document>(tx: &mut Tx, account: AccountId, id: D::Id) -> 
     }
     if gone && D::HAS_UNIQUE {
         unique_identifiers::release(tx, &id).await?;
+    }
+    if gone {
+        let before = tx.remembered(D::KIND, &id);
+        tx.note(account, (D::KIND, &id), || (before, None));
     }
     Ok(gone)
 }
@@ -320,6 +342,18 @@ async fn write_identifiers<D: Document>(
 ) -> Result<(), StoreError> {
     let named = resource.common().identifiers.clone().unwrap_or_default();
     identifiers::replace(tx, account, D::KIND, &resource.id().to_string(), &named).await
+}
+
+/// What the audit trail shows of a resource: its name and its document.
+fn state_of<D: Document>(resource: &D) -> Value {
+    let mut state = audit::state_of(resource.details());
+    if let Value::Object(members) = &mut state {
+        members.insert("name".to_owned(), resource.name().into());
+        if let Some(status) = resource.status() {
+            members.insert("status".to_owned(), status.into());
+        }
+    }
+    state
 }
 
 fn facets_of<D: Document>(resource: &D) -> Result<Option<Texts>, StoreError> {

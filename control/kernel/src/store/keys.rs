@@ -38,6 +38,7 @@ const PG_FIND_MANY: &str = find!("k.hash = ANY($1)");
 const SQLITE_FIND_MANY: &str = find!("k.hash IN (SELECT unhex(value) FROM json_each($1))");
 const IS_OVER: &str =
     "SELECT revoked_at IS NOT NULL OR COALESCE(expires_at <= $2, FALSE) FROM api_keys WHERE hash = $1";
+const FIND_ACCOUNT: &str = "SELECT account_id FROM api_keys WHERE hash = $1";
 const REVOKE: &str = "UPDATE api_keys SET revoked_at = $2 WHERE hash = $1 AND revoked_at IS NULL";
 const REVOKE_ALL: &str = "UPDATE api_keys SET revoked_at = $3 WHERE account_id = $1 AND actor_id = $2 \
     AND revoked_at IS NULL";
@@ -244,6 +245,13 @@ pub async fn is_over(conn: &mut Conn, hash: &[u8; 32], now: UnixMillis) -> Resul
     let row: Option<(bool,)> =
         on_db!(conn, |c| sqlx::query_as(IS_OVER).bind(&hash[..]).bind(now.0).fetch_optional(c).await)?;
     Ok(row.map(|(is_over,)| is_over))
+}
+
+/// The account of a key, whether it works or not.
+pub async fn find_account(conn: &mut Conn, hash: &[u8; 32]) -> Result<Option<AccountId>, StoreError> {
+    let row: Option<(String,)> =
+        on_db!(conn, |c| sqlx::query_as(FIND_ACCOUNT).bind(&hash[..]).fetch_optional(c).await)?;
+    row.map(|(id,)| parse("account_id", &id)).transpose()
 }
 
 /// Revokes one key; returns whether it was valid until now.

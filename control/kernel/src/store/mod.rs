@@ -17,6 +17,7 @@ use sqlx::{
     sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous},
 };
 
+pub mod audit;
 pub mod backup;
 pub mod claim;
 pub mod conditions;
@@ -211,6 +212,7 @@ pub use on_db;
 pub struct Tx {
     conn: Conn,
     ctx: Ctx,
+    notes: audit::Notes,
 }
 
 impl Tx {
@@ -230,6 +232,10 @@ impl Tx {
     /// # Errors
     /// The database refused, or the claim is lost; nothing was written.
     pub async fn commit(mut self) -> Result<(), StoreError> {
+        let entries = self.notes.take();
+        if !entries.is_empty() {
+            audit::insert(&mut self, &entries).await?;
+        }
         if let Some(claim) = self.ctx.claim() {
             claim.write(&mut self).await?;
         }
@@ -246,6 +252,7 @@ impl Tx {
     /// # Errors
     /// The database refused.
     pub async fn savepoint(&mut self) -> Result<(), StoreError> {
+        self.notes.mark();
         self.execute("SAVEPOINT item").await
     }
 
@@ -254,6 +261,7 @@ impl Tx {
     /// # Errors
     /// The database refused.
     pub async fn release_savepoint(&mut self) -> Result<(), StoreError> {
+        self.notes.release();
         self.execute("RELEASE SAVEPOINT item").await
     }
 
@@ -262,6 +270,7 @@ impl Tx {
     /// # Errors
     /// The database refused.
     pub async fn rollback_to_savepoint(&mut self) -> Result<(), StoreError> {
+        self.notes.rewind();
         self.execute("ROLLBACK TO SAVEPOINT item").await?;
         self.release_savepoint().await
     }
@@ -411,7 +420,7 @@ impl Db {
             Self::Pg(pool) => Conn::PgTx(pool.begin().await?),
             Self::Sqlite { write, .. } => Conn::SqliteTx(write.begin_with("BEGIN IMMEDIATE").await?),
         };
-        Ok(Tx { conn, ctx: ctx.clone() })
+        Ok(Tx { conn, ctx: ctx.clone(), notes: audit::Notes::default() })
     }
 
     /// Waits for running statements and closes every connection.

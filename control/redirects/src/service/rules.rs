@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use futures_util::FutureExt;
+use serde_json::{Value, json};
 use shared::{
     id::{AccountId, ApplicationId},
     problem::Code,
@@ -134,6 +135,16 @@ fn admit(actor: &Actor, verb: Verb, whose: Whose<'_>) -> Result<Option<Owner>, S
     }
 }
 
+/// What the audit trail shows of rules.
+fn state(stored: &StoredRules) -> Value {
+    json!({"rules": stored.rules})
+}
+
+/// Whose rules they are, as the audit trail says it: an application's or the account's.
+fn owner_id(account: AccountId, owner: Option<&Owner>) -> String {
+    owner.map_or_else(|| account.to_string(), |owner| owner.application.to_string())
+}
+
 /// The application must be there, in its project.
 async fn check(conn: &mut Conn, account: AccountId, owner: Option<&Owner>) -> Result<(), ServiceError> {
     let Some(owner) = owner else { return Ok(()) };
@@ -158,7 +169,7 @@ async fn put(
         return Err(ServiceError::Refused { code: Code::Invalid, errors: faults });
     }
     let before = table::find(tx, account, owner.as_ref().map(|owner| &owner.application)).await?;
-    let (created_at, updated_at) = match before {
+    let (created_at, updated_at) = match &before {
         None => (now, now),
         Some(before) => (before.created_at, now.max(UnixMillis(before.updated_at.0 + 1))),
     };
@@ -166,6 +177,9 @@ async fn put(
     let rev = log::take_revs(tx, 1).await?;
     table::put(tx, account, owner.as_ref(), &value, rev).await?;
     publish(tx, account, rev, now).await?;
+    tx.note(account, ("rules", &owner_id(account, owner.as_ref())), || {
+        (before.as_ref().map(state), Some(state(&value)))
+    });
     Ok(Written { value, rev })
 }
 
@@ -177,11 +191,13 @@ async fn remove(
 ) -> Result<Written<()>, ServiceError> {
     check(tx, account, owner.as_ref()).await?;
     let application = owner.as_ref().map(|owner| &owner.application);
+    let before = table::find(tx, account, application).await?;
     if !table::delete(tx, account, application).await? {
         return Ok(Written { value: (), rev: log::load_head(tx).await?.head });
     }
     let rev = log::take_revs(tx, 1).await?;
     publish(tx, account, rev, now).await?;
+    tx.note(account, ("rules", &owner_id(account, owner.as_ref())), || (before.as_ref().map(state), None));
     Ok(Written { value: (), rev })
 }
 

@@ -3,6 +3,7 @@
 pub use ::kernel::domain::*;
 
 pub mod app_user;
+pub mod audit;
 pub mod operator_key;
 pub mod password;
 pub mod project;

@@ -5,6 +5,7 @@
 mod access;
 mod accesses;
 mod applications;
+mod audit;
 pub mod bodies;
 mod bulk;
 mod keys;
@@ -65,4 +66,6 @@ where
         .routes(routes!(logins::logout))
         .routes(routes!(users::list))
         .routes(routes!(users::read, users::update, users::delete))
+        .routes(routes!(audit::list))
+        .routes(routes!(audit::export))
 }

@@ -1,5 +1,6 @@
 //! Applications of projects, and their keys.
 
+use serde_json::json;
 use shared::{
     id::{AccountId, ApplicationId, ProjectId},
     time::UnixMillis,
@@ -15,6 +16,7 @@ use super::{
 use crate::{
     domain::{
         access::{Actor, Generation, hash_key},
+        api_key::KeyId,
         common::Stamp,
         limits::shorten,
         listing::ListRequest,
@@ -87,6 +89,9 @@ async fn add_key(
     };
     let generation = application.generations.of(which);
     keys::insert_of(tx, &hash_key(&key), &owner, Some(generation), now.0).await?;
+    let state = json!({"application": application.id, "kind": owner.kind.as_str(), "generation": generation});
+    let id = KeyId::of(&hash_key(&key)).to_string();
+    tx.note(actor.account, ("applicationKey", &id), || (None, Some(state)));
     Ok(key)
 }
 

@@ -1,5 +1,6 @@
 //! Keys of the first operator, directly in the database: for commands, which need no key.
 
+use serde_json::json;
 use shared::{
     id::{AccountId, OperatorId, ProjectId},
     networks::Networks,
@@ -99,7 +100,7 @@ pub async fn create(
     random: &dyn Random,
     new: NewFirstKey,
 ) -> Result<String, ServiceError> {
-    let mut tx = db.begin(&Ctx::default()).await?;
+    let mut tx = db.begin(&Ctx::of_command("keys create", clock.now())).await?;
     let (operator, account) = first_operator(&mut tx).await?;
     if let Some(project) = new.project
         && !projects::hold(&mut tx, account, project).await?
@@ -126,7 +127,7 @@ pub async fn rotate(
     let now = clock.now();
     let ends_at = end_of_overlap(now, overlap_ms)?;
     let secret = new_key(random, ActorKind::Operator.key_prefix())?;
-    let mut tx = db.begin(&Ctx::default()).await?;
+    let mut tx = db.begin(&Ctx::of_command("keys rotate", now)).await?;
     let (operator, account) = first_operator(&mut tx).await?;
     accounts::lock(&mut tx, account).await?;
     let old = find_valid(&mut tx, account, key, now).await?;
@@ -150,10 +151,19 @@ pub async fn rotate(
 /// Revokes one key; returns whether it was valid until now, once no process takes it any more.
 pub async fn revoke(db: &Db, clock: &dyn Clock, key: &Named) -> Result<bool, ServiceError> {
     let now = clock.now();
-    let mut tx = db.begin(&Ctx::default()).await?;
+    let mut tx = db.begin(&Ctx::of_command("keys revoke", now)).await?;
     let revoked = match key {
         // Of whatever account and kind: whoever has the key may end it.
-        Named::Secret(secret) => keys::revoke(&mut tx, &hash_key(secret), now.0).await?,
+        Named::Secret(secret) => {
+            let hash = hash_key(secret);
+            let owner = keys::find_account(&mut tx, &hash).await?;
+            let is_revoked = keys::revoke(&mut tx, &hash, now.0).await?;
+            if let Some(account) = owner.filter(|_| is_revoked) {
+                let id = KeyId::of(&hash).to_string();
+                tx.note(account, ("operatorKey", &id), || (Some(json!({"status": "active"})), None));
+            }
+            is_revoked
+        }
         Named::Id(_) => {
             let (_, account) = first_operator(&mut tx).await?;
             match find_valid(&mut tx, account, key, now).await? {
@@ -175,9 +185,11 @@ pub async fn revoke(db: &Db, clock: &dyn Clock, key: &Named) -> Result<bool, Ser
 /// # Errors
 /// There is no operator yet.
 pub async fn revoke_all(db: &Db, clock: &dyn Clock) -> Result<u64, ServiceError> {
-    let mut tx = db.begin(&Ctx::default()).await?;
+    let mut tx = db.begin(&Ctx::of_command("keys revoke", clock.now())).await?;
     let (operator, account) = first_operator(&mut tx).await?;
     let revoked = keys::revoke_all(&mut tx, account, operator.as_str(), clock.now().0).await?;
+    let what = || json!({"keys": "all", "revoked": revoked});
+    tx.note(account, ("operator", operator.as_str()), || (None, Some(what())));
     tx.commit().await?;
     tokio::time::sleep(KNOWN_FOR).await;
     Ok(revoked)

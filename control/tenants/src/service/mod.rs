@@ -5,6 +5,7 @@
 pub use ::kernel::service::*;
 
 pub mod applications;
+pub mod audit;
 pub mod first_keys;
 pub mod keys;
 pub mod passwords;

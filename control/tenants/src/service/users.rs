@@ -1,5 +1,8 @@
 //! Users of applications: registration, logins, and the user records.
 
+use std::collections::BTreeSet;
+
+use serde_json::json;
 use shared::{
     id::{ApplicationId, ProjectId, UserId},
     problem::Code,
@@ -15,6 +18,7 @@ use super::{
 use crate::{
     domain::{
         access::{Actor, ActorKind, hash_key},
+        api_key::KeyId,
         app_user::{AppUser, Credentials, NewUser, UserDetails, UserStatus},
         limits::shorten,
         listing::ListRequest,
@@ -26,8 +30,11 @@ use crate::{
         },
     },
     error::ServiceError,
-    store::{StoreError, Tx, app_users, applications, keys, listing::Selection},
+    store::{StoreError, Tx, app_users, applications, audit::state_of, keys, listing::Selection},
 };
+
+/// What the audit trail calls them.
+const KIND: &str = "user";
 
 /// A user with a newly created key, of which only the hash is stored.
 pub struct LoggedIn {
@@ -84,6 +91,7 @@ pub async fn register(
         }
         other => other.into(),
     })?;
+    note_new(&mut tx, caller, &user);
     tx.commit().await?;
     Ok(Registered { user, activation_code })
 }
@@ -110,6 +118,7 @@ pub async fn create_anonymous(core: &Core, caller: &Caller) -> Result<LoggedIn, 
     let _place = core.capacity.write(caller)?;
     let mut tx = begin(core, caller, application).await?;
     let user = app_users::insert(&mut tx, row, now).await?;
+    note_new(&mut tx, caller, &user);
     let key = add_key(core, &mut tx, caller, &user).await?;
     tx.commit().await?;
     Ok(LoggedIn { user, key })
@@ -137,6 +146,7 @@ pub async fn activate(core: &Core, caller: &Caller, id: &str, code: &str) -> Res
     let now = core.clock.now();
     let user = AppUser { status: UserStatus::Active, stamp: user.stamp.touch(now), ..user };
     app_users::activate(&mut tx, parsed, user.stamp.updated_at).await?;
+    tx.note(caller.account, (KIND, id), || (None, Some(json!({"status": user.status.as_str()}))));
     let key = add_key(core, &mut tx, caller, &user).await?;
     tx.commit().await?;
     Ok(LoggedIn { user, key })
@@ -231,12 +241,16 @@ pub async fn update(
     let parsed: UserId = id.parse().map_err(|_| not_found(id))?;
     let _place = core.capacity.write(caller)?;
     let mut tx = core.db.begin(&caller.ctx).await?;
-    let user = app_users::find_locked(&mut tx, caller.account, parsed)
+    let stored = app_users::find_locked(&mut tx, caller.account, parsed)
         .await?
         .filter(|user| grant.admits(id, Some(&user.scopes())))
-        .ok_or_else(|| not_found(id))?
-        .apply(change, core.clock.now());
+        .ok_or_else(|| not_found(id))?;
+    let before = tx.is_audited().then(|| stored.details.clone());
+    let user = stored.apply(change, core.clock.now());
     app_users::update(&mut tx, &user).await?;
+    tx.note(caller.account, (KIND, id), || {
+        (None, before.map(|before| json!({"changed": changed(&before, &user.details)})))
+    });
     tx.commit().await?;
     Ok(user)
 }
@@ -254,10 +268,24 @@ pub async fn delete(core: &Core, caller: &Caller, id: &str) -> Result<(), Servic
     let user = app_users::find_locked(&mut tx, caller.account, parsed).await?;
     user.filter(|user| grant.admits(id, Some(&user.scopes()))).ok_or_else(|| not_found(id))?;
     app_users::delete(&mut tx, caller.account, parsed).await?;
+    tx.note(caller.account, (KIND, id), || (Some(json!({})), None));
     keys::revoke_all(&mut tx, caller.account, id, core.clock.now().0).await?;
     tx.commit().await?;
     core.key_lookups.revoked();
     Ok(())
+}
+
+fn note_new(tx: &mut Tx, actor: &Actor, user: &AppUser) {
+    let state = || json!({"application": user.app, "status": user.status.as_str()});
+    tx.note(actor.account, (KIND, user.id.as_str()), || (None, Some(state())));
+}
+
+/// Names of the members that differ. The audit trail keeps no personal data of users.
+fn changed(before: &UserDetails, after: &UserDetails) -> Vec<String> {
+    let (before, after) = (state_of(before), state_of(after));
+    let names = before.as_object().into_iter().chain(after.as_object()).flat_map(serde_json::Map::keys);
+    let differ: BTreeSet<&String> = names.filter(|name| before.get(*name) != after.get(*name)).collect();
+    differ.into_iter().cloned().collect()
 }
 
 /// The project and application of a key that may create and log in users.
@@ -294,6 +322,8 @@ async fn add_key(core: &Core, tx: &mut Tx, actor: &Actor, user: &AppUser) -> Res
         user_rights: actor.user_rights,
     };
     keys::insert_of(tx, &hash_key(&key), &owner, None, core.clock.now().0).await?;
+    let of = ("userKey", KeyId::of(&hash_key(&key)).to_string());
+    tx.note(actor.account, (of.0, &of.1), || (None, Some(json!({"user": user.id}))));
     Ok(key)
 }
 

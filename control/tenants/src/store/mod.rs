@@ -5,6 +5,7 @@ pub use ::kernel::store::*;
 pub mod accounts;
 pub mod app_users;
 pub mod applications;
+pub mod audit_trail;
 pub mod operator_keys;
 pub mod projects;
 pub mod tenants;

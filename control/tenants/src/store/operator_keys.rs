@@ -1,5 +1,6 @@
 //! Keys of operators, as they are listed and changed; [`super::keys`] looks keys of every kind up.
 
+use serde_json::{Value, json};
 use shared::{
     id::{AccountId, ProjectId},
     time::UnixMillis,
@@ -52,6 +53,21 @@ const UPDATE: &str = "UPDATE api_keys SET label = $3, updated_at = $4, expires_a
 
 /// What a key is called that an older release made.
 const NO_LABEL: &str = "without a label";
+
+/// What the audit trail calls them.
+const KIND: &str = "operatorKey";
+
+fn state_of(key: &OperatorKey) -> Value {
+    json!({
+        "label": key.label,
+        "operator": key.operator,
+        "project": key.project,
+        "networks": key.networks.texts().collect::<Vec<_>>(),
+        "expiresAt": key.expires_at.map(|at| at.0),
+        "replacedAt": key.replaced_at.map(|at| at.0),
+        "revokedAt": key.revoked_at.map(|at| at.0),
+    })
+}
 
 #[derive(sqlx::FromRow)]
 struct Row {
@@ -114,6 +130,7 @@ pub async fn insert(tx: &mut Tx, account: AccountId, key: &OperatorKey) -> Resul
         .execute(c)
         .await
         .map(|_| ()))?;
+    tx.note(account, (KIND, &key.id().to_string()), || (None, Some(state_of(key))));
     Ok(())
 }
 
@@ -148,7 +165,11 @@ pub async fn find_locked(
         .bind(&last[..])
         .fetch_optional(c)
         .await)?;
-    find(tx, account, id).await
+    let found = find(tx, account, id).await?;
+    if let Some(found) = &found {
+        tx.remember(KIND, &id.to_string(), || state_of(found));
+    }
+    Ok(found)
 }
 
 /// A page of the keys of the account.
@@ -208,5 +229,8 @@ pub async fn update(tx: &mut Tx, account: AccountId, key: &OperatorKey) -> Resul
         .execute(c)
         .await
         .map(|_| ()))?;
+    let id = key.id().to_string();
+    let before = tx.remembered(KIND, &id);
+    tx.note(account, (KIND, &id), || (before, Some(state_of(key))));
     Ok(())
 }

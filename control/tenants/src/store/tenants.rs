@@ -1,7 +1,7 @@
 //! Accounts and operators as the API reads and changes them.
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use shared::{
     id::{AccountId, OperatorId},
     time::UnixMillis,
@@ -13,6 +13,10 @@ use crate::domain::{
     target_hosts::TargetHosts,
     tenant::{Account, DEFAULT_ROLE, Operator},
 };
+
+/// What the audit trail calls them.
+const ACCOUNT: &str = "account";
+const OPERATOR: &str = "operator";
 
 macro_rules! select_account {
     ($rest:literal) => {
@@ -131,7 +135,11 @@ pub async fn find_target_hosts(conn: &mut Conn, id: AccountId) -> Result<TargetH
 /// An account, locked until the transaction ends.
 pub async fn find_account_locked(tx: &mut Tx, id: AccountId) -> Result<Option<Account>, StoreError> {
     let sql = dialect::lock_row(tx, PG_FIND_ACCOUNT_LOCKED, FIND_ACCOUNT);
-    fetch_account(tx, sql, id).await
+    let found = fetch_account(tx, sql, id).await?;
+    if let Some(found) = &found {
+        tx.remember(ACCOUNT, id.as_str(), || account_state(found));
+    }
+    Ok(found)
 }
 
 async fn fetch_account(
@@ -146,6 +154,8 @@ async fn fetch_account(
 
 /// Writes an account that [`find_account_locked`] gave, changed.
 pub async fn update_account(tx: &mut Tx, account: &Account) -> Result<(), StoreError> {
+    let before = tx.remembered(ACCOUNT, account.id.as_str());
+    tx.note(account.id, (ACCOUNT, account.id.as_str()), || (before, Some(account_state(account))));
     let doc = Json(Doc {
         custom_fields: account.custom_fields.clone(),
         thng_writable_custom_fields: account.thng_writable_custom_fields.clone(),
@@ -181,7 +191,31 @@ pub async fn find_operator_locked(
     id: OperatorId,
 ) -> Result<Option<Operator>, StoreError> {
     let sql = dialect::lock_row(tx, PG_FIND_OPERATOR_LOCKED, FIND_OPERATOR);
-    fetch_operator(tx, sql, account, id).await
+    let found = fetch_operator(tx, sql, account, id).await?;
+    if let Some(found) = &found {
+        tx.remember(OPERATOR, id.as_str(), || operator_state(found));
+    }
+    Ok(found)
+}
+
+fn account_state(account: &Account) -> Value {
+    json!({
+        "name": account.name,
+        "userRights": account.user_rights.as_str(),
+        "thngWritableCustomFields": account.thng_writable_custom_fields,
+        "privateTargets": account.targets.private,
+        "targetHosts": account.targets.only,
+        "customFields": account.custom_fields,
+    })
+}
+
+fn operator_state(operator: &Operator) -> Value {
+    json!({
+        "firstName": operator.first_name,
+        "lastName": operator.last_name,
+        "role": operator.role,
+        "customFields": operator.custom_fields,
+    })
 }
 
 async fn fetch_operator(
@@ -207,6 +241,9 @@ pub async fn list_operators(conn: &mut Conn, account: AccountId) -> Result<Vec<O
 
 /// Writes an operator that [`find_operator_locked`] gave, changed.
 pub async fn update_operator(tx: &mut Tx, operator: &Operator) -> Result<(), StoreError> {
+    let before = tx.remembered(OPERATOR, operator.id.as_str());
+    let of = (OPERATOR, operator.id.as_str());
+    tx.note(operator.account, of, || (before, Some(operator_state(operator))));
     let doc = Json(Doc {
         custom_fields: operator.custom_fields.clone(),
         role: Some(operator.role.clone()),

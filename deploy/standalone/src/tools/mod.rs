@@ -1,5 +1,6 @@
 //! The operator's tools.
 
+pub mod audit;
 pub mod backup;
 pub mod client;
 pub mod export;

@@ -21,6 +21,8 @@ pub(super) const TABLE: &[(&str, &str)] = &[
     ("GET /operators/{id}", "y----"),
     ("PUT /operators/{id}", "y----"),
     ("GET /me", "y----"),
+    ("GET /audit", "y----"),
+    ("GET /audit/export", "y----"),
     ("GET /status", "y----"),
     // Projects, applications and keys.
     ("GET /projects", "y----"),

@@ -35,6 +35,7 @@ use crate::{
         Ctx, Db, StoreError,
         actions::{self, NewAction},
         assessment_contexts,
+        audit::Entry,
         item_standings::{self, Kept},
     },
 };
@@ -187,6 +188,12 @@ impl Groups {
             judged.push((before, found));
         }
         actions::insert_results(&mut tx, now, &results).await?;
+        let entries = all.iter().zip(&results).filter_map(|(waiting, (action, _))| {
+            let state = (None, Some(actions::state_of(action)));
+            let of = (actions::KIND, action.id.to_string());
+            Some(Entry::new(waiting.caller.ctx.asker()?, action.account, (of.0, &of.1), state))
+        });
+        tx.add_entries(entries);
         let mut is_followed = false;
         for (waiting, (before, found)) in all.iter().zip(&judged) {
             let Waiting { caller: actor, gathered, .. } = waiting;

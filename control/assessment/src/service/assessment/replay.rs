@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use shared::{
     id::{ActionId, ProductId, ThngId},
     standing::Verdict,
@@ -293,6 +293,7 @@ async fn apply(state: &AssessmentState, caller: &Caller, thng: ThngId) -> Result
     let now = state.clock.now();
     let is_new = standing::judge_again(&mut tx, account, &thng, now).await?;
     let is_followed = is_new && follow_thng(&mut tx, account, thng.id, thng.product, true, now).await?;
+    tx.note(account, ("verdict", thng.id.as_str()), || (None, Some(json!({"isNew": is_new}))));
     tx.commit().await?;
     if is_followed {
         state.readers.wake_edges();

@@ -23,6 +23,7 @@ use crate::{
     store::{
         Conn, Tx,
         assessments::{self, Stored},
+        audit::state_of,
         documents, projects,
     },
 };
@@ -150,6 +151,10 @@ pub async fn replace(
         return Err(conflict(before.version + 1));
     }
     let stored = assessments::find(&mut tx, caller.account, &column).await?.unwrap_or_default();
+    let owner = if column.is_empty() { caller.account.to_string() } else { column };
+    tx.note(caller.account, ("assessmentSettings", &owner), || {
+        (Some(state_of(&before.settings)), Some(state_of(&stored.settings)))
+    });
     tx.commit().await?;
     Ok(stored)
 }

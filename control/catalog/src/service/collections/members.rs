@@ -3,6 +3,7 @@
 use crate::service::access::Caller;
 use std::collections::BTreeSet;
 
+use serde_json::json;
 use shared::{
     id::{CollectionId, ThngId},
     problem::Code,
@@ -38,6 +39,9 @@ use crate::{
         thngs,
     },
 };
+
+/// What the audit trail calls the members of a collection, whose id it names.
+const KIND: &str = "collectionMembers";
 
 /// Lists the Thngs of a collection.
 ///
@@ -87,6 +91,7 @@ pub async fn add_thngs(
         .collect();
     check_known("thng", ids, &known)?;
     members::add_thngs(&mut tx, caller.account, id, ids).await?;
+    tx.note(caller.account, (KIND, id.as_str()), || (None, Some(json!({"thngs": ids}))));
     Ok(tx.commit().await?)
 }
 
@@ -101,6 +106,7 @@ pub async fn remove_thngs(core: &Core, caller: &Caller, reference: &str) -> Resu
     let mut tx = core.db.begin(&caller.ctx).await?;
     let id = named::find_locked::<Collection>(&mut tx, caller, &grant, reference).await?.id;
     members::remove_thngs(&mut tx, caller.account, id).await?;
+    tx.note(caller.account, (KIND, id.as_str()), || (Some(json!({"thngs": "all"})), None));
     Ok(tx.commit().await?)
 }
 
@@ -124,6 +130,7 @@ pub async fn remove_thng(
     if !members::remove_thng(&mut tx, caller.account, id, thng).await? {
         return Err(not_there());
     }
+    tx.note(caller.account, (KIND, id.as_str()), || (Some(json!({"thngs": [thng]})), None));
     Ok(tx.commit().await?)
 }
 
@@ -175,6 +182,7 @@ pub async fn add_collections(
             .map_err(|error| ServiceError::refused(Code::Conflict, format!("collections: {error}.")))?;
         members::add_collections(&mut tx, caller.account, outer, ids).await?;
     }
+    tx.note(caller.account, (KIND, outer.as_str()), || (None, Some(json!({"collections": ids}))));
     Ok(tx.commit().await?)
 }
 
@@ -189,6 +197,7 @@ pub async fn remove_collections(core: &Core, caller: &Caller, reference: &str) -
     let mut tx = core.db.begin(&caller.ctx).await?;
     let id = named::find_locked::<Collection>(&mut tx, caller, &grant, reference).await?.id;
     members::remove_collections(&mut tx, caller.account, id).await?;
+    tx.note(caller.account, (KIND, id.as_str()), || (Some(json!({"collections": "all"})), None));
     Ok(tx.commit().await?)
 }
 
@@ -212,6 +221,7 @@ pub async fn remove_collection(
     if !members::remove_collection(&mut tx, caller.account, id, member).await? {
         return Err(not_there());
     }
+    tx.note(caller.account, (KIND, id.as_str()), || (Some(json!({"collections": [member]})), None));
     Ok(tx.commit().await?)
 }
 

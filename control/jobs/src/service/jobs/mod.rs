@@ -9,6 +9,7 @@ mod targets;
 pub use self::purge::{purge, purge_before};
 
 use crate::service::access::Caller;
+use serde_json::json;
 use shared::{
     id::{FileId, JobId, ProjectId},
     problem::Code,
@@ -37,7 +38,7 @@ use crate::{
         scopes::Scopes,
     },
     error::ServiceError,
-    store::{Ctx, Tx, accounts, documents, job_chunks, job_logs, jobs, listing::Selection},
+    store::{Ctx, Tx, accounts, audit::state_of, documents, job_chunks, job_logs, jobs, listing::Selection},
 };
 
 // Spec gap: how many jobs may be under way at once is not shown.
@@ -46,6 +47,9 @@ const MAX_OPEN: u64 = 1_000;
 
 /// Attempts of a cancel that meets a worker's step; a worker takes no more steps than there are states.
 const MAX_LOOKS: u32 = 8;
+
+/// What the audit trail calls them.
+const KIND: &str = "job";
 
 /// Parts of ended jobs that one transaction removes.
 const CLEAR_STEP: u32 = 50;
@@ -101,7 +105,9 @@ pub async fn submit(
     let id = JobId::new(now.0, state.random16()?);
     // The check of the template has found it.
     let project: Option<ProjectId> = project.and_then(|text| text.parse().ok());
-    jobs::insert(&mut tx, &Job::new(id, caller.account, project, request, blob, now)).await?;
+    let job = Job::new(id, caller.account, project, request, blob, now);
+    jobs::insert(&mut tx, &job).await?;
+    tx.note(caller.account, (KIND, id.as_str()), || (None, Some(state_of(&job.request))));
     tx.commit().await?;
     state.wake.notify_waiters();
     Ok(id)
@@ -242,6 +248,9 @@ pub async fn cancel(state: &JobState, caller: &Caller, id: &str) -> Result<(), S
         })?;
         // A worker may have moved it on since it was read.
         if before == job.status || jobs::change_status(&mut tx, &job, before).await? {
+            tx.note(caller.account, (KIND, parsed.as_str()), || {
+                (Some(json!({"status": before.as_str()})), Some(json!({"status": job.status.as_str()})))
+            });
             tx.commit().await?;
             state.wake.notify_waiters();
             return Ok(());

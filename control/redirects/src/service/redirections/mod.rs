@@ -8,10 +8,11 @@ mod plan;
 use std::collections::{HashMap, HashSet};
 
 use futures_util::FutureExt;
+use serde_json::{Value, json};
 use shared::{
     id::{AccountId, ResourceId},
     problem::Code,
-    redirect::RedirectKey,
+    redirect::{Redirect, RedirectKey},
     short_id::ShortId,
     short_url::ShortDomain,
     time::UnixMillis,
@@ -40,11 +41,15 @@ use crate::{
         page::{Page, PageRequest, Position},
         permission::{Subject::Redirections, Verb},
         redirection::{Draft, Redirection, Writable},
+        scopes::Scopes,
     },
     error::ServiceError,
     store::{Conn, Tx, accounts, events, log, redirections as table, tenants},
     writer::Lane,
 };
+
+/// What the audit trail calls them.
+const KIND: &str = "redirection";
 
 /// Most redirections that one urgent request changes: some 10 ms.
 const MAX_URGENT: usize = 20;
@@ -207,6 +212,7 @@ pub async fn replace(
                 let mut changed = Vec::with_capacity(found.len());
                 for mut item in found {
                     let key = key_of(&domain, &item.redirect.short_id);
+                    let (id, before) = (audit_id(&item.redirect), tx.is_audited().then(|| item.clone()));
                     item.redirect.target = writable.target.as_str().into();
                     item.redirect.forward_query = writable.forward_query;
                     if let Some(scopes) = grant.scopes_of_change(Some(writable.scopes.clone())) {
@@ -222,6 +228,10 @@ pub async fn replace(
                         return Err(ServiceError::refused(Code::Invalid, fault));
                     }
                     check_chain(tx, &domains, &HashMap::new(), &key, next).await?;
+                    tx.note(account, (KIND, &id), || {
+                        let state = |item: &Redirection| state_of(&item.redirect, &item.scopes);
+                        (before.as_ref().map(state), Some(state(&item)))
+                    });
                     changed.push((key, item));
                 }
                 let rev = write_changed(tx, &mut changed, at).await?;
@@ -263,6 +273,10 @@ pub async fn delete(
                     .map(|(rev, key)| Event { rev, change: Change::Redirect(key, None) })
                     .collect();
                 log::append(tx, at.0, &changes).await?;
+                for item in &found {
+                    let before = || state_of(&item.redirect, &item.scopes);
+                    tx.note(account, (KIND, &audit_id(&item.redirect)), || (Some(before()), None));
+                }
                 record(tx, account, RedirectionChange::Deleted, found.iter().map(event_of), at).await?;
                 Ok(Written { value: found.len(), rev: first + found.len() as u64 - 1 })
             }
@@ -393,6 +407,10 @@ async fn insert(
         })
         .collect();
     table::insert(tx, &domain.host, account, at, &rows).await?;
+    for item in ready {
+        let id = audit_id(&item.redirect);
+        tx.note(account, (KIND, &id), || (None, Some(state_of(&item.redirect, &item.scopes))));
+    }
     let events: Vec<Event> = (first..)
         .zip(ready)
         .map(|(rev, item)| {
@@ -410,6 +428,22 @@ async fn insert(
     });
     record(tx, account, RedirectionChange::Created, created, at).await?;
     Ok(first + ready.len() as u64 - 1)
+}
+
+/// The id of a redirection in the audit trail: its domain and short id.
+fn audit_id(redirect: &Redirect) -> String {
+    format!("{}/{}", redirect.domain, redirect.short_id)
+}
+
+/// What the audit trail shows of a redirection.
+fn state_of(redirect: &Redirect, scopes: &Scopes) -> Value {
+    json!({
+        "type": redirect.resource_type.as_str(),
+        "platformId": redirect.platform_id,
+        "defaultRedirectUrl": redirect.target,
+        "forwardQuery": redirect.forward_query,
+        "scopes": scopes,
+    })
 }
 
 /// Records the changes as an event.

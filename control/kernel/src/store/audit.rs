@@ -1,0 +1,310 @@
+//! Entries of the audit trail: noted by what writes, stored by the commit of its transaction.
+
+use std::{
+    collections::HashMap,
+    net::{IpAddr, Ipv6Addr},
+    sync::Arc,
+};
+
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+use shared::{id::AccountId, time::UnixMillis};
+use sqlx::types::Json;
+
+use super::{StoreError, Tx, dialect, on_db};
+use crate::domain::{access::Actor, api_key::KeyId};
+
+const PG_INSERT: &str = "INSERT INTO audit_entries (account_id, at, actor_kind, actor_id, key_id, network, \
+    request_id, operation, resource, resource_id, before, after) \
+    SELECT r ->> 0, (r ->> 1)::bigint, r ->> 2, r ->> 3, r ->> 4, r ->> 5, r ->> 6, r ->> 7, r ->> 8, r ->> 9, \
+    r ->> 10, r ->> 11 FROM jsonb_array_elements($1) WITH ORDINALITY AS t (r, n) ORDER BY n";
+const SQLITE_INSERT: &str = "INSERT INTO audit_entries (account_id, at, actor_kind, actor_id, key_id, network, \
+    request_id, operation, resource, resource_id, before, after) \
+    SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5, value ->> 6, \
+    value ->> 7, value ->> 8, value ->> 9, value ->> 10, value ->> 11 FROM json_each($1) ORDER BY key";
+
+/// Longest text of what was before or after, in bytes; of a longer one only the size is kept.
+const MAX_STATE: usize = 16 * 1024;
+
+/// Who asks for what, as the trail keeps it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Asker {
+    /// When.
+    pub at: UnixMillis,
+    /// The kind of key, or `commandLine`.
+    pub kind: &'static str,
+    /// Id of the operator or application.
+    pub id: Option<String>,
+    /// Id of the key.
+    pub key: Option<String>,
+    /// The client's network.
+    pub network: Option<String>,
+    /// Id of the request.
+    pub request: Option<String>,
+    /// Method and route, such as `PUT /places/{id}`, or a command.
+    pub operation: String,
+}
+
+impl Asker {
+    /// A caller who does this at this time; `None` for a public key: what these do is data, which has its own place and
+    /// would crowd out what the trail is for.
+    #[must_use]
+    pub fn of(
+        actor: &Actor,
+        key: &[u8; 32],
+        client: Option<IpAddr>,
+        operation: String,
+        at: UnixMillis,
+    ) -> Option<Self> {
+        (!actor.kind.is_public()).then(|| Self {
+            at,
+            kind: actor.kind.as_str(),
+            id: Some(actor.id.clone()),
+            key: Some(KeyId::of(key).to_string()),
+            network: client.map(network_of),
+            request: None,
+            operation,
+        })
+    }
+}
+
+/// The network of a client, which is kept and not the address: the first 24 bits of IPv4, the first 48 of IPv6.
+fn network_of(client: IpAddr) -> String {
+    match client.to_canonical() {
+        IpAddr::V4(v4) => {
+            let [a, b, c, _] = v4.octets();
+            format!("{a}.{b}.{c}.0/24")
+        }
+        IpAddr::V6(v6) => {
+            let [a, b, c, ..] = v6.segments();
+            format!("{}/48", Ipv6Addr::new(a, b, c, 0, 0, 0, 0, 0))
+        }
+    }
+}
+
+/// A change that is noted and not stored yet.
+#[derive(Debug, Clone)]
+pub struct Entry {
+    asker: Arc<Asker>,
+    account: AccountId,
+    resource: &'static str,
+    id: String,
+    before: Option<String>,
+    after: Option<String>,
+}
+
+impl Entry {
+    /// A change of a resource: what was before, and what is now. Of objects only members that differ are kept.
+    #[must_use]
+    pub fn new(
+        asker: Arc<Asker>,
+        account: AccountId,
+        (resource, id): (&'static str, &str),
+        (before, after): (Option<Value>, Option<Value>),
+    ) -> Self {
+        let (before, after) = difference(before, after);
+        Self {
+            asker,
+            account,
+            resource,
+            id: id.to_owned(),
+            before: before.map(bounded),
+            after: after.map(bounded),
+        }
+    }
+
+    /// Its columns, in the order of the statements.
+    #[must_use]
+    pub fn row(&self) -> Value {
+        let asker = &self.asker;
+        json!([
+            self.account.as_str(),
+            asker.at.0,
+            asker.kind,
+            asker.id,
+            asker.key,
+            asker.network,
+            asker.request,
+            asker.operation,
+            self.resource,
+            self.id,
+            self.before,
+            self.after,
+        ])
+    }
+}
+
+/// What a transaction noted, and the states of what it read in order to change it.
+#[derive(Debug, Default)]
+pub(super) struct Notes {
+    entries: Vec<Entry>,
+    /// How many entries there were at each open savepoint.
+    marks: Vec<usize>,
+    found: HashMap<(&'static str, String), Value>,
+}
+
+impl Notes {
+    /// A savepoint is set.
+    pub(super) fn mark(&mut self) {
+        self.marks.push(self.entries.len());
+    }
+
+    /// The last savepoint is released: what was noted since stays.
+    pub(super) fn release(&mut self) {
+        self.marks.pop();
+    }
+
+    /// What was noted since the last savepoint did not happen. The savepoint stays.
+    pub(super) fn rewind(&mut self) {
+        self.entries.truncate(self.marks.last().copied().unwrap_or(0));
+    }
+
+    /// Takes what is to be stored.
+    pub(super) fn take(&mut self) -> Vec<Entry> {
+        std::mem::take(&mut self.entries)
+    }
+}
+
+/// What the trail shows of a resource. One that cannot be written as JSON cannot be stored either.
+pub fn state_of(state: &impl Serialize) -> Value {
+    serde_json::to_value(state).unwrap_or(Value::Null)
+}
+
+impl Tx {
+    /// Whether changes are noted: those of operators and of programs that act for them.
+    #[must_use]
+    pub fn is_audited(&self) -> bool {
+        self.ctx().asker().is_some()
+    }
+
+    /// Remembers a resource that was read in order to be changed.
+    pub fn remember(&mut self, resource: &'static str, id: &str, state: impl FnOnce() -> Value) {
+        if self.is_audited() {
+            self.notes.found.insert((resource, id.to_owned()), state());
+        }
+    }
+
+    /// Whether [`Tx::remember`] was told of it.
+    #[must_use]
+    pub fn has_remembered(&self, resource: &'static str, id: &str) -> bool {
+        self.notes.found.contains_key(&(resource, id.to_owned()))
+    }
+
+    /// What [`Tx::remember`] was told last.
+    pub fn remembered(&mut self, resource: &'static str, id: &str) -> Option<Value> {
+        self.notes.found.remove(&(resource, id.to_owned()))
+    }
+
+    /// Notes a change for the trail: what was before, and what is now; one of them is missing where something was made
+    /// or removed. `states` runs only if the trail wants it.
+    pub fn note(
+        &mut self,
+        account: AccountId,
+        of: (&'static str, &str),
+        states: impl FnOnce() -> (Option<Value>, Option<Value>),
+    ) {
+        if let Some(asker) = self.ctx().asker() {
+            self.notes.entries.push(Entry::new(asker, account, of, states()));
+        }
+    }
+
+    /// Adds entries of others, for whom this transaction writes.
+    pub fn add_entries(&mut self, entries: impl IntoIterator<Item = Entry>) {
+        self.notes.entries.extend(entries);
+    }
+}
+
+/// Stores what a transaction noted.
+pub(super) async fn insert(tx: &mut Tx, entries: &[Entry]) -> Result<(), StoreError> {
+    let rows: Vec<Value> = entries.iter().map(Entry::row).collect();
+    let sql = dialect::pick(tx, PG_INSERT, SQLITE_INSERT);
+    on_db!(&mut **tx, |c| sqlx::query(sql).bind(Json(rows)).execute(c).await.map(|_| ()))?;
+    Ok(())
+}
+
+fn difference(before: Option<Value>, after: Option<Value>) -> (Option<Value>, Option<Value>) {
+    let (Some(Value::Object(before)), Some(Value::Object(after))) = (&before, &after) else {
+        return (before, after);
+    };
+    let other = |one: &Map<String, Value>, two: &Map<String, Value>| {
+        let differ = one.iter().filter(|(name, value)| two.get(*name) != Some(value));
+        Value::Object(differ.map(|(name, value)| (name.clone(), value.clone())).collect())
+    };
+    (Some(other(before, after)), Some(other(after, before)))
+}
+
+fn bounded(state: Value) -> String {
+    let text = state.to_string();
+    if text.len() <= MAX_STATE { text } else { json!({ "bytes": text.len() }).to_string() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_differs_is_kept() {
+        for (before, after, expected) in [
+            (json!({"a": 1, "b": 2}), json!({"a": 1, "b": 3}), (json!({"b": 2}), json!({"b": 3}))),
+            (json!({"a": 1}), json!({"a": 1, "c": null}), (json!({}), json!({"c": null}))),
+            (
+                json!({"a": {"x": 1}}),
+                json!({"a": {"x": 2}}),
+                (json!({"a": {"x": 1}}), json!({"a": {"x": 2}})),
+            ),
+            (json!([1]), json!([1]), (json!([1]), json!([1]))),
+        ] {
+            let found = difference(Some(before), Some(after));
+            assert_eq!(found, (Some(expected.0), Some(expected.1)));
+        }
+        let new = Some(json!({"a": 1}));
+        assert_eq!(difference(None, new.clone()), (None, new.clone()));
+        assert_eq!(difference(new.clone(), None), (new, None));
+    }
+
+    #[test]
+    fn of_a_client_only_the_network_is_kept() {
+        for (client, network) in [
+            ("192.0.2.77", "192.0.2.0/24"),
+            ("::ffff:192.0.2.77", "192.0.2.0/24"),
+            ("2001:db8:12:34::5", "2001:db8:12::/48"),
+        ] {
+            assert_eq!(network_of(client.parse().unwrap()), network);
+        }
+    }
+
+    #[test]
+    fn what_a_savepoint_took_back_is_not_noted() {
+        let asker = Arc::new(Asker {
+            at: UnixMillis(1),
+            kind: "operator",
+            id: None,
+            key: None,
+            network: None,
+            request: None,
+            operation: "PUT /places/{id}".to_owned(),
+        });
+        let account: AccountId = "UKXAGyEf8SQ5eTDmVgGpHqAa".parse().unwrap();
+        let entry = |id| Entry::new(asker.clone(), account, ("place", id), (None, None));
+        let mut notes = Notes::default();
+        notes.entries.push(entry("before"));
+        notes.mark();
+        notes.entries.push(entry("outer"));
+        notes.mark();
+        notes.entries.push(entry("inner"));
+        notes.rewind();
+        notes.release();
+        notes.entries.push(entry("after inner"));
+        let ids = |notes: &Notes| notes.entries.iter().map(|entry| entry.id.clone()).collect::<Vec<_>>();
+        assert_eq!(ids(&notes), ["before", "outer", "after inner"]);
+        notes.rewind();
+        notes.release();
+        assert_eq!(ids(&notes), ["before"]);
+    }
+
+    #[test]
+    fn of_a_long_state_only_the_size_is_kept() {
+        let long = bounded(json!({"text": "x".repeat(MAX_STATE)}));
+        assert_eq!(long, json!({"bytes": MAX_STATE + 11}).to_string());
+    }
+}

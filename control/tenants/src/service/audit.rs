@@ -1,0 +1,164 @@
+//! The audit trail: entries get their place in the chain of their account, are verified, and removed after a time.
+
+use std::collections::HashMap;
+
+use shared::{id::AccountId, time::UnixMillis};
+
+use tracing::instrument;
+
+use super::{Core, access::require};
+use crate::{
+    domain::{
+        access::Actor,
+        audit::{Broken, Chain, Entry, Verifier},
+        listing::ListRequest,
+        page::Page,
+        permission::{Subject::Audit, Verb},
+    },
+    error::ServiceError,
+    store::{
+        Conn, Ctx, Db, StoreError,
+        audit_trail::{self as store, Sealed},
+        listing::Selection,
+    },
+};
+
+/// Entries that one transaction chains.
+const STEP: i64 = 500;
+
+/// Entries that are read at once for a check.
+const PAGE: i64 = 1_000;
+
+/// How long entries are kept: 400 days, so that a year can be compared with the one before.
+pub const KEPT_MS: i64 = 400 * 24 * 60 * 60 * 1_000;
+
+/// Lists the entries of the account.
+///
+/// # Errors
+/// The key lacks the permission.
+#[instrument(skip_all)]
+pub async fn list(core: &Core, actor: &Actor, request: &ListRequest) -> Result<Page<Entry>, ServiceError> {
+    let grant = require(actor, Verb::List, Audit)?;
+    let mut conn = core.db.read().await?;
+    let selection = Selection { account: actor.account, limit: grant.limit(), request, within: &[] };
+    Ok(store::list(&mut conn, &selection).await?)
+}
+
+/// Gives new entries their place in the chain of their account; returns how many.
+///
+/// A chain whose ends were changed by somebody else goes on without a seal that fits: [`verify`] tells of it.
+///
+/// # Errors
+/// The database failed; the entries are chained later.
+pub async fn chain_new(core: &Core) -> Result<usize, StoreError> {
+    let key = &core.secrets.audit;
+    let mut tx = core.db.begin(&Ctx::default()).await?;
+    let entries = store::list_unchained(&mut tx, STEP).await?;
+    let mut chains: HashMap<AccountId, Sealed> = HashMap::new();
+    // In the order of accounts, so that two replicas do not wait for each other in a circle.
+    let mut accounts: Vec<AccountId> = entries.iter().map(|entry| entry.account).collect();
+    accounts.sort_unstable();
+    accounts.dedup();
+    for account in accounts {
+        let found = store::find_chain_locked(&mut tx, account).await?;
+        let new = (Chain::EMPTY, Chain::EMPTY.seal(key, account));
+        chains.insert(account, found.unwrap_or(new));
+    }
+    for entry in &entries {
+        let Some(sealed) = chains.get_mut(&entry.account) else { continue };
+        let (number, before) = (sealed.0.last.0 + 1, sealed.0.last.1);
+        let hash = entry.hash(key, number, &before);
+        store::place(&mut tx, entry.seq, number, &hash).await?;
+        *sealed = changed(key, entry.account, *sealed, |chain| chain.last = (number, hash));
+    }
+    for (account, sealed) in chains {
+        store::put_chain(&mut tx, account, &sealed).await?;
+    }
+    tx.commit().await?;
+    Ok(entries.len())
+}
+
+/// A chain after a change, sealed again if its seal fitted before.
+fn changed(
+    key: &[u8; 32],
+    account: AccountId,
+    (mut chain, seal): Sealed,
+    change: impl FnOnce(&mut Chain),
+) -> Sealed {
+    let fits = chain.seal(key, account) == seal;
+    change(&mut chain);
+    (chain, if fits { chain.seal(key, account) } else { seal })
+}
+
+/// Checks the trail of an account; returns the number of its entries, or what is wrong with it.
+///
+/// # Errors
+/// The database failed.
+pub async fn verify(db: &Db, key: &[u8; 32], account: AccountId) -> Result<Result<i64, Broken>, StoreError> {
+    let mut conn = db.read().await?;
+    loop {
+        let before = store::find_chain(&mut conn, account).await?;
+        let found = verify_once(&mut conn, key, account, before).await?;
+        let now = store::find_chain(&mut conn, account).await?;
+        let base = |chain: &Option<Sealed>| chain.map_or(0, |(chain, _)| chain.base.0);
+        // The retention may have removed entries meanwhile.
+        if found.is_ok() || base(&before) == base(&now) {
+            return Ok(found);
+        }
+    }
+}
+
+async fn verify_once(
+    conn: &mut Conn,
+    key: &[u8; 32],
+    account: AccountId,
+    sealed: Option<Sealed>,
+) -> Result<Result<i64, Broken>, StoreError> {
+    let chain = match sealed {
+        Some((chain, seal)) if chain.seal(key, account) != seal => return Ok(Err(Broken::Ends)),
+        Some((chain, _)) => chain,
+        None => Chain::EMPTY,
+    };
+    let mut verifier = Verifier::new(key, chain);
+    let mut after = chain.base.0;
+    while after < chain.last.0 {
+        let entries = store::list_chained(conn, account, after, PAGE).await?;
+        let Some((last, _)) = entries.last().and_then(|entry| entry.place) else { break };
+        after = last;
+        // Newer ones may have come since the chain was read.
+        let is_known = |entry: &&Entry| entry.place.is_some_and(|(number, _)| number <= chain.last.0);
+        if let Err(broken) = entries.iter().filter(is_known).try_for_each(|entry| verifier.next(entry)) {
+            return Ok(Err(broken));
+        }
+    }
+    let checked = verifier.finish();
+    // Read before the chain, so that one which is chained meanwhile is not taken for a foreign one.
+    let newest = store::find_newest(conn, account).await?;
+    let ends_at = store::find_chain(conn, account).await?.map_or(0, |(chain, _)| chain.last.0);
+    Ok(match newest {
+        Some(number) if number > ends_at => Err(Broken::Beyond(number)),
+        _ => checked,
+    })
+}
+
+/// Removes entries whose time is over; returns how many.
+///
+/// # Errors
+/// The database failed; they are removed later.
+pub async fn purge(core: &Core) -> Result<u64, StoreError> {
+    let before = UnixMillis(core.clock.now().0.saturating_sub(KEPT_MS));
+    let outdated = store::list_outdated(&mut core.db.read().await?, before).await?;
+    let mut gone = 0;
+    for (account, number) in outdated {
+        let mut tx = core.db.begin(&Ctx::default()).await?;
+        let found = store::find_chain_locked(&mut tx, account).await?;
+        let hash = store::find_hash(&mut tx, account, number).await?;
+        // Another replica may have removed it.
+        let Some((sealed, hash)) = found.zip(hash) else { continue };
+        let sealed = changed(&core.secrets.audit, account, sealed, |chain| chain.base = (number, hash));
+        store::put_chain(&mut tx, account, &sealed).await?;
+        gone += store::delete_up_to(&mut tx, account, number).await?;
+        tx.commit().await?;
+    }
+    Ok(gone)
+}

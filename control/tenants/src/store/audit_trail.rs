@@ -1,0 +1,223 @@
+//! The audit trail: its entries, and the chain of each account.
+
+use shared::{id::AccountId, time::UnixMillis};
+
+use super::{
+    Conn, StoreError, Tx, dialect,
+    listing::{self, Column, Selection, Table},
+    on_db, parse,
+};
+use crate::domain::{
+    audit::{Chain, Entry, Hash},
+    page::{Page, Position},
+};
+
+macro_rules! select {
+    ($rest:literal) => {
+        concat!(
+            "SELECT seq, account_id, at, actor_kind, actor_id, key_id, network, request_id, operation, resource, \
+             resource_id, before, after, number, hash FROM audit_entries",
+            $rest
+        )
+    };
+}
+
+// Another replica chains the entries that it has locked.
+const PG_UNCHAINED: &str = select!(" WHERE number IS NULL ORDER BY seq LIMIT $1 FOR UPDATE SKIP LOCKED");
+const UNCHAINED: &str = select!(" WHERE number IS NULL ORDER BY seq LIMIT $1");
+const CHAINED: &str = select!(" WHERE account_id = $1 AND number > $2 ORDER BY number LIMIT $3");
+const PLACE: &str = "UPDATE audit_entries SET number = $2, hash = $3 WHERE seq = $1";
+const PG_CHAIN: &str = "SELECT last_number, last_hash, base_number, base_hash, seal FROM audit_chains \
+    WHERE account_id = $1 FOR UPDATE";
+const CHAIN: &str =
+    "SELECT last_number, last_hash, base_number, base_hash, seal FROM audit_chains WHERE account_id = $1";
+const PUT_CHAIN: &str = "INSERT INTO audit_chains (account_id, last_number, last_hash, base_number, base_hash, \
+    seal) VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (account_id) DO UPDATE SET last_number = excluded.last_number, \
+    last_hash = excluded.last_hash, base_number = excluded.base_number, base_hash = excluded.base_hash, \
+    seal = excluded.seal";
+const DELETE: &str = "DELETE FROM audit_entries WHERE account_id = $1 AND number <= $2";
+// Of each account, the newest entry that is older than the retention.
+const OUTDATED: &str = "SELECT account_id, MAX(number) FROM audit_entries WHERE number IS NOT NULL AND at < $1 \
+    GROUP BY account_id";
+const NEWEST: &str = "SELECT MAX(number) FROM audit_entries WHERE account_id = $1";
+const HASH: &str = "SELECT hash FROM audit_entries WHERE account_id = $1 AND number = $2";
+
+const LIST: Table = Table {
+    select: "SELECT t.seq, t.account_id, t.at, t.actor_kind, t.actor_id, t.key_id, t.network, t.request_id, t.operation, \
+         t.resource, t.resource_id, t.before, t.after, t.number, t.hash FROM audit_entries t",
+    order: ("t.at", "t.seq"),
+    columns: &[
+        ("createdAt", Column::Whole("t.at")),
+        ("actor", Column::Text("t.actor_id")),
+        ("key", Column::Text("t.key_id")),
+        ("operation", Column::Text("t.operation")),
+        ("resource", Column::Text("t.resource")),
+        ("resourceId", Column::Text("t.resource_id")),
+        ("requestId", Column::Text("t.request_id")),
+    ],
+    identifiers: None,
+    faceted: false,
+    itself: "t.actor_id",
+};
+
+#[derive(sqlx::FromRow)]
+struct Row {
+    seq: i64,
+    account_id: String,
+    at: i64,
+    actor_kind: String,
+    actor_id: Option<String>,
+    key_id: Option<String>,
+    network: Option<String>,
+    request_id: Option<String>,
+    operation: String,
+    resource: String,
+    resource_id: String,
+    before: Option<String>,
+    after: Option<String>,
+    number: Option<i64>,
+    hash: Option<Vec<u8>>,
+}
+
+impl TryFrom<Row> for Entry {
+    type Error = StoreError;
+
+    fn try_from(row: Row) -> Result<Self, StoreError> {
+        let place = match (row.number, row.hash) {
+            (Some(number), Some(hash)) => Some((number, to_hash(hash)?)),
+            _ => None,
+        };
+        Ok(Self {
+            seq: row.seq,
+            account: parse("account_id", &row.account_id)?,
+            at: UnixMillis(row.at),
+            actor_kind: row.actor_kind,
+            actor_id: row.actor_id,
+            key_id: row.key_id,
+            network: row.network,
+            request_id: row.request_id,
+            operation: row.operation,
+            resource: row.resource,
+            resource_id: row.resource_id,
+            before: row.before,
+            after: row.after,
+            place,
+        })
+    }
+}
+
+fn to_hash(bytes: Vec<u8>) -> Result<Hash, StoreError> {
+    bytes.try_into().map_err(|_| StoreError::Row("hash: another length".to_owned()))
+}
+
+/// Entries that have no place in their chain yet, oldest first; locked until the transaction ends.
+pub async fn list_unchained(tx: &mut Tx, most: i64) -> Result<Vec<Entry>, StoreError> {
+    let sql = dialect::lock_row(tx, PG_UNCHAINED, UNCHAINED);
+    let rows: Vec<Row> = on_db!(&mut **tx, |c| sqlx::query_as(sql).bind(most).fetch_all(c).await)?;
+    rows.into_iter().map(Entry::try_from).collect()
+}
+
+/// A page of the entries of an account.
+pub async fn list(conn: &mut Conn, selection: &Selection<'_>) -> Result<Page<Entry>, StoreError> {
+    listing::page::<Row, Entry>(conn, &LIST, selection, |entry| Position { at: entry.at, seq: entry.seq })
+        .await
+}
+
+/// Entries of an account behind a number, in their order.
+pub async fn list_chained(
+    conn: &mut Conn,
+    account: AccountId,
+    after: i64,
+    most: i64,
+) -> Result<Vec<Entry>, StoreError> {
+    let rows: Vec<Row> = on_db!(conn, |c| sqlx::query_as(CHAINED)
+        .bind(account.as_str())
+        .bind(after)
+        .bind(most)
+        .fetch_all(c)
+        .await)?;
+    rows.into_iter().map(Entry::try_from).collect()
+}
+
+/// The greatest number of an entry of an account.
+pub async fn find_newest(conn: &mut Conn, account: AccountId) -> Result<Option<i64>, StoreError> {
+    let (number,): (Option<i64>,) =
+        on_db!(conn, |c| sqlx::query_as(NEWEST).bind(account.as_str()).fetch_one(c).await)?;
+    Ok(number)
+}
+
+/// Gives an entry its place.
+pub async fn place(tx: &mut Tx, seq: i64, number: i64, hash: &Hash) -> Result<(), StoreError> {
+    on_db!(&mut **tx, |c| sqlx::query(PLACE)
+        .bind(seq)
+        .bind(number)
+        .bind(&hash[..])
+        .execute(c)
+        .await
+        .map(|_| ()))?;
+    Ok(())
+}
+
+type ChainRow = (i64, Vec<u8>, i64, Vec<u8>, Vec<u8>);
+
+/// A chain as it is stored, with its seal.
+pub type Sealed = (Chain, Hash);
+
+fn to_chain((last, last_hash, base, base_hash, seal): ChainRow) -> Result<Sealed, StoreError> {
+    let chain = Chain { last: (last, to_hash(last_hash)?), base: (base, to_hash(base_hash)?) };
+    Ok((chain, to_hash(seal)?))
+}
+
+/// The chain of an account, if it has one.
+pub async fn find_chain(conn: &mut Conn, account: AccountId) -> Result<Option<Sealed>, StoreError> {
+    let row: Option<ChainRow> =
+        on_db!(conn, |c| sqlx::query_as(CHAIN).bind(account.as_str()).fetch_optional(c).await)?;
+    row.map(to_chain).transpose()
+}
+
+/// [`find_chain`], with a lock until the transaction ends.
+pub async fn find_chain_locked(tx: &mut Tx, account: AccountId) -> Result<Option<Sealed>, StoreError> {
+    let sql = dialect::lock_row(tx, PG_CHAIN, CHAIN);
+    let row: Option<ChainRow> =
+        on_db!(&mut **tx, |c| sqlx::query_as(sql).bind(account.as_str()).fetch_optional(c).await)?;
+    row.map(to_chain).transpose()
+}
+
+/// Writes the chain of an account.
+pub async fn put_chain(tx: &mut Tx, account: AccountId, (chain, seal): &Sealed) -> Result<(), StoreError> {
+    on_db!(&mut **tx, |c| sqlx::query(PUT_CHAIN)
+        .bind(account.as_str())
+        .bind(chain.last.0)
+        .bind(&chain.last.1[..])
+        .bind(chain.base.0)
+        .bind(&chain.base.1[..])
+        .bind(&seal[..])
+        .execute(c)
+        .await
+        .map(|_| ()))?;
+    Ok(())
+}
+
+/// Accounts with entries from before a time, and the number of the newest of these.
+pub async fn list_outdated(conn: &mut Conn, before: UnixMillis) -> Result<Vec<(AccountId, i64)>, StoreError> {
+    let rows: Vec<(String, i64)> =
+        on_db!(conn, |c| sqlx::query_as(OUTDATED).bind(before.0).fetch_all(c).await)?;
+    rows.into_iter().map(|(account, number)| Ok((parse("account_id", &account)?, number))).collect()
+}
+
+/// The hash of an entry that has its place.
+pub async fn find_hash(conn: &mut Conn, account: AccountId, number: i64) -> Result<Option<Hash>, StoreError> {
+    let hash: Option<(Vec<u8>,)> =
+        on_db!(conn, |c| sqlx::query_as(HASH).bind(account.as_str()).bind(number).fetch_optional(c).await)?;
+    hash.map(|(hash,)| to_hash(hash)).transpose()
+}
+
+/// Removes the entries of an account up to a number; returns how many went.
+pub async fn delete_up_to(tx: &mut Tx, account: AccountId, number: i64) -> Result<u64, StoreError> {
+    Ok(on_db!(&mut **tx, |c| sqlx::query(DELETE)
+        .bind(account.as_str())
+        .bind(number)
+        .execute(c)
+        .await
+        .map(|done| done.rows_affected()))?)
+}

@@ -1,0 +1,205 @@
+//! Every write of the route table leaves an entry in the audit trail.
+
+use anyhow::{Context, Result};
+use axum::http::Method;
+use events::{domain::webhook::Webhook, store::webhook_messages};
+use kernel::store::{Ctx, documents};
+use serde_json::{Value, json};
+use shared::time::UnixMillis;
+use tests::db::Engine;
+
+use super::{
+    super::{
+        Answer, Api,
+        commissioning::{Factory, WHEN},
+    },
+    Fixture, operations, text,
+};
+
+/// Operations that are no `GET` and change nothing of the account.
+const READS: &[&str] = &[
+    "POST /thngs/commissionStateList",
+    // It sends a message and stores nothing.
+    "POST /webhooks/{id}/ping",
+    // With `apply` it does write: see `a_replay_that_is_applied_is_noted`.
+    "POST /authentication/replay",
+];
+
+/// Operations of public keys alone: what these do is data.
+const PUBLIC: &[&str] = &["POST /auth/all/logout"];
+
+/// Operations whose entries say what came or went: what was before stands in a history, or is personal data.
+const WITHOUT_BEFORE: &[&str] =
+    &["/properties", "/location", "/users/{id}", "/thngs/{id}/actions/", "/collections/{id}/", "/deliveries"];
+
+/// What is asked for where the walk's body changes nothing.
+const BODIES: &[(&str, &str)] = &[
+    ("PUT /thngs/{id}/location", r#"[{"position": {"type": "Point", "coordinates": [1, 2]}}]"#),
+    ("PUT /redirector", r#"{"rules": [{"match": "country=DE", "redirectUrl": "https://example.com/de"}]}"#),
+    (
+        "PUT /projects/{project}/applications/{id}/redirector",
+        r#"{"rules": [{"match": "country=DE", "redirectUrl": "https://example.com/de"}]}"#,
+    ),
+];
+
+/// Logins by the older paths; they are for keys of applications, too.
+const LOGINS: [&str; 2] = ["/auth/evrythng", "/users/login"];
+
+pub(in super::super) async fn every_write_of_the_route_table_is_noted(engine: Engine) -> Result<()> {
+    let (mut api, mut fixture) = fresh(engine).await?;
+    let mut wrong = Vec::new();
+    let mut writes = operations()?;
+    writes.retain(|(method, path)| {
+        let name = format!("{method} {path}");
+        method != Method::GET && !READS.contains(&&*name) && !PUBLIC.contains(&&*name)
+    });
+    // What is made first and removed last is there for most of the others.
+    let rank =
+        |method: &Method| [Method::POST, Method::PUT, Method::DELETE].iter().position(|one| one == method);
+    writes.sort_by_key(|(method, path)| (rank(method), std::cmp::Reverse(path.split('/').count())));
+    for (method, path) in &writes {
+        let name = format!("{method} {path}");
+        if path.ends_with("/decommissions") {
+            // Its factory has the products of the one before.
+            (api, fixture) = fresh(engine).await?;
+        }
+        let answer = match ask(&api, &fixture, method, path).await {
+            Ok(answer) if answer.status.is_success() => answer,
+            // An earlier operation has removed what this one needs.
+            Ok(_) | Err(_) => {
+                (api, fixture) = fresh(engine).await?;
+                ask(&api, &fixture, method, path).await?
+            }
+        };
+        if !answer.status.is_success() {
+            wrong.push(format!("{name}: {} {}", answer.status, String::from_utf8_lossy(&answer.bytes)));
+            continue;
+        }
+        let request = answer.header("x-request-id").context("X-Request-Id")?.to_owned();
+        let entries = api.get(&format!("/audit?filter=requestId={request}")).await?;
+        let entries = entries.json();
+        let entries = entries.as_array().with_context(|| format!("{name}: {entries}"))?;
+        if entries.is_empty() {
+            wrong.push(format!("{name}: no entry"));
+        }
+        for entry in entries {
+            let is_named = entry["operation"] == *name
+                && entry["key"].as_str().is_some_and(|id| id.len() == 24)
+                && entry["actor"].is_string();
+            if !is_named || (entry.get("before").is_none() && entry.get("after").is_none()) {
+                wrong.push(format!("{name}: {entry}"));
+            }
+        }
+        let says_before = entries.iter().any(|entry| entry.get("before").is_some());
+        let has_before = *method != Method::POST && !WITHOUT_BEFORE.iter().any(|part| path.contains(part));
+        if has_before && !says_before {
+            wrong.push(format!("{name}: nothing of before: {entries:?}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+    Ok(())
+}
+
+async fn ask(api: &Api, fixture: &Fixture, method: &Method, path: &str) -> Result<Answer> {
+    let name = format!("{method} {path}");
+    let mut uri = fixture.uri(path, true)?;
+    if method == Method::POST {
+        uri.truncate(uri.find('?').unwrap_or(uri.len()));
+    }
+    let own = BODIES.iter().find(|(operation, _)| *operation == name);
+    let mut body = match own {
+        Some((_, text)) => Some(serde_json::from_str(text)?),
+        None => fixture.body(method, path)?,
+    };
+    let is_for_applications = path.starts_with("/auth/evrythng/users") || LOGINS.contains(&path);
+    let key = &fixture.keys[usize::from(is_for_applications)];
+    prepare(api, fixture, &name, &mut uri, &mut body).await?;
+    api.call_as(key, method.clone(), &uri, body).await
+}
+
+/// Makes what an operation needs beyond the fixture, and changes what is asked for.
+async fn prepare(
+    api: &Api,
+    fixture: &Fixture,
+    name: &str,
+    uri: &mut String,
+    body: &mut Option<Value>,
+) -> Result<()> {
+    let create = async |uri: &str, body: Value| text(&api.create(uri, body).await?, "id");
+    match name {
+        "POST /auth/evrythng/users/{id}/validate" | "POST /auth/evrythng" | "POST /users/login" => {
+            let credentials = json!({"email": "audit@example.com", "password": "a long password"});
+            let users = "/auth/evrythng/users";
+            let app = &fixture.keys[1];
+            let new = api.call_as(app, Method::POST, users, Some(credentials.clone())).await?.json();
+            let validate = format!("{users}/{}/validate", text(&new, "evrythngUser")?);
+            let code = json!({"activationCode": new["activationCode"]});
+            if name.ends_with("validate") {
+                (*uri, *body) = (validate, Some(code));
+            } else {
+                api.call_as(app, Method::POST, &validate, Some(code)).await?;
+                *body = Some(credentials);
+            }
+        }
+        "POST /auth/evrythng/thngs" => {
+            *body = Some(json!({"thngId": create("/thngs", json!({"name": "with a key"})).await?}));
+        }
+        "POST /thngs/{id}/actions/commissions" | "POST /thngs/{id}/actions/decommissions" => {
+            let factory = Factory::new(api).await?;
+            let thng = factory.thng("1").await?;
+            (*uri, *body) = (format!("/thngs/{thng}/actions/commissions"), Some(factory.body()));
+            if name.ends_with("decommissions") {
+                api.call(Method::POST, uri, body.clone()).await?;
+                let step = json!({"location": {"place": factory.place}, "occurredAt": WHEN,
+                    "factoryMetadata": {"factory": "F1"}});
+                (*uri, *body) = (format!("/thngs/{thng}/actions/decommissions"), Some(step));
+            }
+        }
+        "POST /webhooks/{id}/deliveries/{delivery}" => {
+            let mut tx = api.made.app.core.db.begin(&Ctx::default()).await?;
+            let id = fixture.ids["webhooks"].parse()?;
+            let found: Option<Webhook> = documents::find(&mut tx, api.made.account, id).await?;
+            let new = webhook_messages::New {
+                webhook: found.context("webhook")?.stamp.seq,
+                account: api.made.account,
+                message_id: "msg_1".to_owned(),
+                kind: "ping".to_owned(),
+                body: "{}".to_owned(),
+            };
+            webhook_messages::insert(&mut tx, UnixMillis(1), &[new]).await?;
+            tx.commit().await?;
+            *uri = format!("/webhooks/{}/deliveries/msg_1", fixture.ids["webhooks"]);
+        }
+        _ if name.starts_with("DELETE") && name.ends_with("/properties/{key}") => {
+            api.call(Method::PUT, uri, Some(json!([{"value": 1}]))).await?;
+        }
+        "PUT /actions/{type}" | "DELETE /actions/{type}" => {
+            api.call(Method::POST, "/actions", Some(json!({"name": "_audit"}))).await?;
+            *uri = "/actions/_audit".to_owned();
+        }
+        _ if !name.starts_with("GET") && name.ends_with("/redirector") => {
+            let rules = json!({"rules": [{"match": "country=FR", "redirectUrl": "https://example.com/fr"}]});
+            api.call(Method::PUT, uri, Some(rules)).await?;
+        }
+        "DELETE /collections/{id}/collections/{collectionId}" | "DELETE /collections/{id}/thngs/{thngId}" => {
+            let kind = if name.contains("thngId") { "thngs" } else { "collections" };
+            let member = create(&format!("/{kind}"), json!({"name": "member"})).await?;
+            let all = format!("/collections/{}/{kind}", fixture.ids["collections"]);
+            api.call(Method::PUT, &all, Some(json!([member]))).await?;
+            *uri = format!("{all}/{member}");
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+/// The walk's fixture, with a key to change beside the one that asks.
+async fn fresh(engine: Engine) -> Result<(Api, Fixture)> {
+    let api = Api::new(engine).await?;
+    let mut fixture = Fixture::new(&api).await?;
+    let key = api.create("/keys", json!({"label": "to be changed"})).await?;
+    fixture.ids.insert("keys", text(&key, "id")?);
+    Ok((api, fixture))
+}
+
+crate::on_both_engines!(every_write_of_the_route_table_is_noted);
