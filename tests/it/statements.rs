@@ -181,7 +181,7 @@ async fn owners_of_properties_are_found_by_id() {
         sqlx::raw_sql(AssertSqlSafe(sql)).execute(&mut conn).await.unwrap();
     }
     let explain = "EXPLAIN EXECUTE written(1, '{0,1}', '{a,a}', '{thng,thng}', '{T1,T2}', '{account,account}', \
-        '{NULL,NULL}', '{NULL,NULL}', '{NULL,NULL}', '{0,1}', '{k,k}', '{1,1}', '{1,1}')";
+        '{NULL,NULL}', '{NULL,NULL}', '{NULL,NULL}', '{0,1}', '{k,k}', '{1,1}', '{1,1}', '{NULL,NULL}')";
     let rows = sqlx::raw_sql(explain).fetch_all(&mut conn).await.unwrap();
     let plan = rows.iter().map(|row| row.get::<String, _>(0)).collect::<Vec<_>>().join("\n");
     assert!(

@@ -153,7 +153,7 @@ async fn undeclared_bodies_are_reported_by_every_operation(engine: Engine) -> Re
     let document = control::http::document();
     let mut wrong = Vec::new();
     let mut count = 0;
-    let before = api.fingerprint().await?;
+    let before = without_audit(&api).await?;
     for (method, uri, operation) in operations(&document) {
         if operation.get("requestBody").is_some() {
             continue;
@@ -188,7 +188,7 @@ async fn undeclared_bodies_are_reported_by_every_operation(engine: Engine) -> Re
     }
     assert!(count > 60, "{count} operations without a body");
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    assert_eq!(before, api.fingerprint().await?);
+    assert_eq!(before, without_audit(&api).await?);
 
     // What clients send always.
     for text in ["{}", "null", " \r\n", "[]", "\"\""] {
@@ -218,6 +218,15 @@ async fn undeclared_bodies_are_reported_by_every_operation(engine: Engine) -> Re
         .body(Body::from(vec![b' '; 9 << 20]))?;
     api.send(request).await?.problem(413, 41301);
     Ok(())
+}
+
+/// What is stored, but for the audit trail: it notes exports.
+async fn without_audit(api: &Api) -> Result<std::collections::BTreeMap<String, Vec<String>>> {
+    let mut tables = api.fingerprint().await?;
+    tables.remove("audit_entries");
+    // The number of its last row.
+    tables.remove("sqlite_sequence");
+    Ok(tables)
 }
 
 async fn every_declared_member_is_read(engine: Engine) -> Result<()> {

@@ -19,6 +19,7 @@ CREATE TABLE audit_entries (
 );
 CREATE INDEX audit_entries_unchained ON audit_entries (seq) WHERE number IS NULL;
 CREATE INDEX audit_entries_account ON audit_entries (account_id, at, seq);
+CREATE INDEX audit_entries_resource ON audit_entries (account_id, resource_id, at, seq);
 CREATE UNIQUE INDEX audit_entries_chain ON audit_entries (account_id, number) WHERE number IS NOT NULL;
 
 -- The chain of an account: its last entry, and the one before its first, which the retention removed. The seal is a

@@ -344,10 +344,16 @@ async fn write_identifiers<D: Document>(
     identifiers::replace(tx, account, D::KIND, &resource.id().to_string(), &named).await
 }
 
+/// Members that the audit trail does not keep: where an item was, and what may hold secrets of other services.
+const HIDDEN: [&str; 2] = ["location", "socialNetworks"];
+
 /// What the audit trail shows of a resource: its name and its document.
 fn state_of<D: Document>(resource: &D) -> Value {
     let mut state = audit::state_of(resource.details());
     if let Value::Object(members) = &mut state {
+        for hidden in HIDDEN {
+            members.remove(hidden);
+        }
         members.insert("name".to_owned(), resource.name().into());
         if let Some(status) = resource.status() {
             members.insert("status".to_owned(), status.into());

@@ -24,7 +24,7 @@ use crate::{
 };
 
 /// Entries that one transaction chains.
-const STEP: i64 = 500;
+pub const STEP: usize = 500;
 
 /// Entries that are read at once for a check.
 const PAGE: i64 = 1_000;
@@ -53,7 +53,7 @@ pub async fn list(core: &Core, actor: &Actor, request: &ListRequest) -> Result<P
 pub async fn chain_new(core: &Core) -> Result<usize, StoreError> {
     let key = &core.secrets.audit;
     let mut tx = core.db.begin(&Ctx::default()).await?;
-    let entries = store::list_unchained(&mut tx, STEP).await?;
+    let entries = store::list_unchained(&mut tx, STEP as i64).await?;
     let mut chains: HashMap<AccountId, Sealed> = HashMap::new();
     // In the order of accounts, so that two replicas do not wait for each other in a circle.
     let mut accounts: Vec<AccountId> = entries.iter().map(|entry| entry.account).collect();
