@@ -11,7 +11,7 @@ use futures_util::future::try_join_all;
 use kernel::{
     domain::common::Stamp,
     service::access::Caller,
-    store::{Ctx, audit::Asker, documents},
+    store::{Ctx, audit::Principal, documents},
 };
 use redirects::{
     domain::redirection::{Draft, Writable},
@@ -140,9 +140,9 @@ fn caller(made: &TestApp, is_noted: bool) -> Caller {
     if !is_noted {
         return caller;
     }
-    let asker = Asker {
+    let principal = Principal {
         request: Some("UKXAGyEf8SQ5eTDmVgGpHqAa".to_owned()),
-        ..Asker::of(
+        ..Principal::of(
             &caller.actor,
             &[7; 32],
             Some([192, 0, 2, 1].into()),
@@ -151,5 +151,5 @@ fn caller(made: &TestApp, is_noted: bool) -> Caller {
         )
         .unwrap_or_else(|| unreachable!("operators are noted"))
     };
-    Caller { ctx: Ctx::default().with_asker(asker), ..caller }
+    Caller { ctx: Ctx::default().with_principal(principal), ..caller }
 }

@@ -55,7 +55,7 @@ pub async fn seed(
     puts_first: bool,
 ) -> Result<Seeded, ServiceError> {
     let now = clock.now().0;
-    let mut tx = db.begin(&Ctx::default()).await?;
+    let mut tx = db.begin(&Ctx::of_command("start", UnixMillis(now))).await?;
     // Of two concurrent first starts on one Postgres, the second finds what the first created.
     log::lock(&mut tx).await?;
     let found = accounts::find_first(&mut tx).await?;
@@ -64,6 +64,8 @@ pub async fn seed(
         None => {
             let account = AccountId::new(now, id_bits(random)?);
             accounts::insert(&mut tx, account, ACCOUNT_NAME, true, now).await?;
+            let state = || json!({"name": ACCOUNT_NAME});
+            tx.note(account, ("account", account.as_str()), || (None, Some(state())));
             account
         }
     };
@@ -99,6 +101,10 @@ pub async fn seed(
         && (puts_first || first.is_development())
     {
         accounts::put_first(&mut tx, account, wanted).await?;
+        let state = |host: &str| json!({"first": host});
+        tx.note(account, ("account", account.as_str()), || {
+            (Some(state(first.host.as_str())), Some(state(wanted.host.as_str())))
+        });
     }
     let domains = accounts::list_domains(&mut tx, account).await?;
     tx.commit().await?;

@@ -17,7 +17,7 @@ use kernel::{
         access::{self, Caller},
         limiter::Limiter,
     },
-    store::{Ctx, audit::Asker, claim::Claim},
+    store::{Ctx, audit::Principal, claim::Claim},
 };
 use shared::{problem::Code, time::UnixMillis};
 
@@ -75,8 +75,10 @@ fn ctx_of(parts: &Parts, actor: &Actor, key: [u8; 32], at: UnixMillis) -> Ctx {
     let info = parts.extensions.get::<RequestInfo>();
     let route = parts.extensions.get::<MatchedPath>().map_or("", MatchedPath::as_str);
     let client = info.and_then(|info| info.client);
-    match Asker::of(actor, &key, client, format!("{} {route}", parts.method), at) {
-        Some(asker) => ctx.with_asker(Asker { request: info.map(|info| info.id.to_string()), ..asker }),
+    match Principal::of(actor, &key, client, format!("{} {route}", parts.method), at) {
+        Some(principal) => {
+            ctx.with_principal(Principal { request: info.map(|info| info.id.to_string()), ..principal })
+        }
         None => ctx,
     }
 }

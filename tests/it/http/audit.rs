@@ -78,6 +78,48 @@ pub(super) async fn an_entry_says_who_changed_what(engine: Engine) -> Result<()>
     Ok(())
 }
 
+pub(super) async fn an_entry_shows_product_position_and_status_and_no_token(engine: Engine) -> Result<()> {
+    let api = Api::new(engine).await?;
+    let product = api.create("/products", json!({"name": "p"})).await?;
+    let thng = api.create("/thngs", json!({"name": "t"})).await?;
+    let place = api.create("/places", json!({"name": "p", "latitude": 1, "longitude": 2})).await?;
+    let hook = json!({"name": "w", "url": "https://example.com/hook?token=sesame", "status": "disabled"});
+    let hook = api.create("/webhooks", hook).await?;
+    for (uri, change, before, after) in [
+        (
+            format!("/thngs/{}", text(&thng)?),
+            json!({"product": product["id"]}),
+            json!({"product": null}),
+            json!({"product": product["id"]}),
+        ),
+        (
+            format!("/places/{}", text(&place)?),
+            json!({"latitude": 3, "longitude": 2}),
+            json!({"latitude": 1.0}),
+            json!({"latitude": 3.0}),
+        ),
+        (
+            format!("/webhooks/{}", text(&hook)?),
+            json!({"status": "active"}),
+            json!({"status": "disabled"}),
+            json!({"status": "active"}),
+        ),
+    ] {
+        let answer = api.call(Method::PUT, &uri, Some(change)).await?;
+        assert_eq!(answer.status, 200, "{answer:?}");
+        let found = &entries(&api, "").await?[0];
+        assert_eq!((&found["before"], &found["after"]), (&before, &after), "{uri}");
+    }
+    let all = entries(&api, "").await?;
+    assert!(!json!(all).to_string().contains("sesame"), "{all:?}");
+    assert!(json!(all).to_string().contains("https://example.com/hook?…"), "{all:?}");
+    Ok(())
+}
+
+fn text(body: &Value) -> Result<&str> {
+    body["id"].as_str().with_context(|| format!("no id: {body}"))
+}
+
 pub(super) async fn what_is_refused_or_undone_leaves_no_entry(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     let place = |name: &str| json!({"name": name, "latitude": 1, "longitude": 2});
@@ -182,6 +224,11 @@ pub(super) async fn old_entries_go_and_the_rest_is_still_checked(engine: Engine)
     let api = chained(engine).await?;
     let core = &api.made.app.core;
     assert_eq!(purge(core).await?, 0);
+    // One that somebody makes look old takes nothing along.
+    assert_eq!(tamper(&api, "UPDATE audit_entries SET at = 1 WHERE number = 5").await?, 1);
+    assert_eq!(purge(core).await?, 0);
+    assert_eq!(tamper(&api, "UPDATE audit_entries SET at = 1 WHERE number = 1").await?, 1);
+    assert_eq!(purge(core).await?, 0);
     // Without the key nobody can do this and stay unseen: the test makes the entries old and chains them again.
     tamper(&api, "DELETE FROM audit_chains").await?;
     tamper(&api, "UPDATE audit_entries SET number = NULL, hash = NULL").await?;
@@ -200,6 +247,7 @@ pub(super) async fn old_entries_go_and_the_rest_is_still_checked(engine: Engine)
 
 crate::on_both_engines!(
     an_entry_says_who_changed_what,
+    an_entry_shows_product_position_and_status_and_no_token,
     what_is_refused_or_undone_leaves_no_entry,
     the_trail_is_for_operators_of_the_account,
     the_export_has_every_entry,

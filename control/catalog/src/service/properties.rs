@@ -71,10 +71,9 @@ pub async fn write(
         let _place = catalog.capacity.property_write(caller)?;
         let (account, resource, origin) =
             (caller.account, owner.1.to_owned(), caller.ctx.origin().map(str::to_owned));
-        let audit = caller
-            .ctx
-            .asker()
-            .map(|asker| Entry::new(asker, account, (KIND, &resource), (None, Some(state_of(&points)))));
+        let audit = caller.ctx.principal().map(|principal| {
+            Entry::new(principal, account, (KIND, &resource), (None, Some(state_of(&points))))
+        });
         let request = Request { account, grant, owner: owner.0, resource, points, origin, audit };
         return catalog.property_groups.submit(request).await;
     }

@@ -28,7 +28,7 @@ use crate::{
         topic::{ActionScope, Topic, TopicFault},
     },
     error::ServiceError,
-    store::audit::Asker,
+    store::audit::Principal,
 };
 
 /// Options of a published message.
@@ -45,10 +45,11 @@ pub struct Sender<'a> {
 impl Sender<'_> {
     /// Its caller, whose writes the audit trail notes unless the key is public.
     fn audited(&self, at: UnixMillis) -> Cow<'_, Caller> {
-        match Asker::of(self.caller, self.key, self.origin.ip, "PUBLISH".to_owned(), at) {
-            Some(asker) => {
-                Cow::Owned(Caller { ctx: self.caller.ctx.clone().with_asker(asker), ..self.caller.clone() })
-            }
+        match Principal::of(self.caller, self.key, self.origin.ip, "PUBLISH".to_owned(), at) {
+            Some(principal) => Cow::Owned(Caller {
+                ctx: self.caller.ctx.clone().with_principal(principal),
+                ..self.caller.clone()
+            }),
             None => Cow::Borrowed(self.caller),
         }
     }

@@ -86,10 +86,6 @@ impl Document for Reaction {
         Ok(Self { id, stamp, name: row.name, project, status, outcome, details: row.details })
     }
 
-    fn status(&self) -> Option<&'static str> {
-        Some(self.status.as_str())
-    }
-
     fn own(&self) -> Vec<Cell> {
         vec![
             Cell::Text(self.project.map(|id| id.to_string())),

@@ -136,10 +136,6 @@ impl Document for Webhook {
         Ok(Self { id, stamp, name: row.name, project, status, reason, dropped, details: row.details })
     }
 
-    fn status(&self) -> Option<&'static str> {
-        Some(self.status.as_str())
-    }
-
     fn own(&self) -> Vec<Cell> {
         vec![
             Cell::Text(self.project.map(|id| id.to_string())),

@@ -28,7 +28,7 @@ const MAX_STATE: usize = 16 * 1024;
 
 /// Who asks for what, as the trail keeps it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Asker {
+pub struct Principal {
     /// When.
     pub at: UnixMillis,
     /// The kind of key, or `commandLine`.
@@ -45,7 +45,7 @@ pub struct Asker {
     pub operation: String,
 }
 
-impl Asker {
+impl Principal {
     /// A caller who does this at this time; `None` for a public key: what these do is data, which has its own place and
     /// would crowd out what the trail is for.
     #[must_use]
@@ -85,7 +85,7 @@ fn network_of(client: IpAddr) -> String {
 /// A change that is noted and not stored yet.
 #[derive(Debug, Clone)]
 pub struct Entry {
-    asker: Arc<Asker>,
+    principal: Arc<Principal>,
     account: AccountId,
     resource: &'static str,
     id: String,
@@ -97,14 +97,14 @@ impl Entry {
     /// A change of a resource: what was before, and what is now. Of objects only members that differ are kept.
     #[must_use]
     pub fn new(
-        asker: Arc<Asker>,
+        principal: Arc<Principal>,
         account: AccountId,
         (resource, id): (&'static str, &str),
         (before, after): (Option<Value>, Option<Value>),
     ) -> Self {
         let (before, after) = difference(before, after);
         Self {
-            asker,
+            principal,
             account,
             resource,
             id: id.to_owned(),
@@ -116,16 +116,16 @@ impl Entry {
     /// Its columns, in the order of the statements.
     #[must_use]
     pub fn row(&self) -> Value {
-        let asker = &self.asker;
+        let principal = &self.principal;
         json!([
             self.account.as_str(),
-            asker.at.0,
-            asker.kind,
-            asker.id,
-            asker.key,
-            asker.network,
-            asker.request,
-            asker.operation,
+            principal.at.0,
+            principal.kind,
+            principal.id,
+            principal.key,
+            principal.network,
+            principal.request,
+            principal.operation,
             self.resource,
             self.id,
             self.before,
@@ -174,7 +174,7 @@ impl Tx {
     /// Whether changes are noted: those of operators and of programs that act for them.
     #[must_use]
     pub fn is_audited(&self) -> bool {
-        self.ctx().asker().is_some()
+        self.ctx().principal().is_some()
     }
 
     /// Remembers a resource that was read in order to be changed.
@@ -203,8 +203,8 @@ impl Tx {
         of: (&'static str, &str),
         states: impl FnOnce() -> (Option<Value>, Option<Value>),
     ) {
-        if let Some(asker) = self.ctx().asker() {
-            self.notes.entries.push(Entry::new(asker, account, of, states()));
+        if let Some(principal) = self.ctx().principal() {
+            self.notes.entries.push(Entry::new(principal, account, of, states()));
         }
     }
 
@@ -275,7 +275,7 @@ mod tests {
 
     #[test]
     fn what_a_savepoint_took_back_is_not_noted() {
-        let asker = Arc::new(Asker {
+        let principal = Arc::new(Principal {
             at: UnixMillis(1),
             kind: "operator",
             id: None,
@@ -285,7 +285,7 @@ mod tests {
             operation: "PUT /places/{id}".to_owned(),
         });
         let account: AccountId = "UKXAGyEf8SQ5eTDmVgGpHqAa".parse().unwrap();
-        let entry = |id| Entry::new(asker.clone(), account, ("place", id), (None, None));
+        let entry = |id| Entry::new(principal.clone(), account, ("place", id), (None, None));
         let mut notes = Notes::default();
         notes.entries.push(entry("before"));
         notes.mark();

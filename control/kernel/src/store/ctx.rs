@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use shared::time::UnixMillis;
 
-use super::{audit::Asker, claim::Claim};
+use super::{audit::Principal, claim::Claim};
 use crate::domain::event::Cause;
 
 /// Goes with a request from where it comes in to the transactions that it begins ([`super::Db::begin`]). The default is
@@ -14,7 +14,7 @@ pub struct Ctx {
     claim: Option<Arc<Claim>>,
     origin: Option<Arc<str>>,
     cause: Cause,
-    asker: Option<Arc<Asker>>,
+    principal: Option<Arc<Principal>>,
 }
 
 impl Ctx {
@@ -38,14 +38,14 @@ impl Ctx {
 
     /// Its changes are noted in the audit trail as those of an operator, or of a program that acts for one.
     #[must_use]
-    pub fn with_asker(self, asker: Asker) -> Self {
-        Self { asker: Some(Arc::new(asker)), ..self }
+    pub fn with_principal(self, principal: Principal) -> Self {
+        Self { principal: Some(Arc::new(principal)), ..self }
     }
 
     /// Of a command of the tools that changes something of an account.
     #[must_use]
     pub fn of_command(operation: &str, at: UnixMillis) -> Self {
-        Self::default().with_asker(Asker {
+        Self::default().with_principal(Principal {
             at,
             kind: "commandLine",
             id: None,
@@ -58,8 +58,8 @@ impl Ctx {
 
     /// Who asks, if the audit trail notes it.
     #[must_use]
-    pub fn asker(&self) -> Option<Arc<Asker>> {
-        self.asker.clone()
+    pub fn principal(&self) -> Option<Arc<Principal>> {
+        self.principal.clone()
     }
 
     /// The claim of the request.

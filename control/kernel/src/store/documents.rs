@@ -37,11 +37,6 @@ pub trait Document: Named {
         None
     }
 
-    /// Its state, where it has one that is no member of the document; the audit trail shows it.
-    fn status(&self) -> Option<&'static str> {
-        None
-    }
-
     /// The values of its own columns, in the order of the statements.
     fn own(&self) -> Vec<Cell> {
         Vec::new()
@@ -68,9 +63,21 @@ pub enum Cell {
     Real(Option<f64>),
 }
 
+impl From<Cell> for Value {
+    fn from(cell: Cell) -> Self {
+        match cell {
+            Cell::Text(value) => value.into(),
+            Cell::Whole(value) => value.into(),
+            Cell::Real(value) => value.into(),
+        }
+    }
+}
+
 /// The statements of a table.
 #[derive(Debug)]
 pub struct Statements {
+    /// The own columns, each behind `, `.
+    pub own: &'static str,
     /// Inserts a row and gives its place.
     pub insert: &'static str,
     /// Finds a row by account and id.
@@ -94,6 +101,7 @@ pub struct Statements {
 macro_rules! statements {
     ($table:expr, $columns:expr, $own:expr, $values:expr, $sets:expr, $list:expr) => {
         $crate::store::documents::Statements {
+            own: $own,
             insert: concat!(
                 "INSERT INTO ",
                 $table,
@@ -344,6 +352,16 @@ async fn write_identifiers<D: Document>(
     identifiers::replace(tx, account, D::KIND, &resource.id().to_string(), &named).await
 }
 
+/// The names of own columns, as the statements list them. Facets are made from the document.
+fn own_columns(listed: &'static str) -> impl Iterator<Item = &'static str> {
+    listed.split(", ").filter(|name| !name.is_empty() && *name != "facets")
+}
+
+/// A URL without its query, where receivers have their tokens.
+fn without_query(url: &str) -> String {
+    url.split_once('?').map_or_else(|| url.to_owned(), |(path, _)| format!("{path}?…"))
+}
+
 /// Members that the audit trail does not keep: where an item was, and what may hold secrets of other services.
 const HIDDEN: [&str; 2] = ["location", "socialNetworks"];
 
@@ -355,8 +373,11 @@ fn state_of<D: Document>(resource: &D) -> Value {
             members.remove(hidden);
         }
         members.insert("name".to_owned(), resource.name().into());
-        if let Some(status) = resource.status() {
-            members.insert("status".to_owned(), status.into());
+        for (column, value) in own_columns(D::TABLE.own).zip(resource.own()) {
+            members.insert(column.strip_suffix("_id").unwrap_or(column).to_owned(), value.into());
+        }
+        if let Some(Value::String(url)) = members.get_mut("url") {
+            *url = without_query(url);
         }
     }
     state

@@ -36,7 +36,7 @@ use crate::{
 };
 
 /// Entries that an export reads at a time.
-const LINES: u32 = 500;
+const LINES: u32 = 100;
 
 /// An entry of the audit trail: one change, and who made it.
 #[derive(Debug, Serialize, ToSchema)]

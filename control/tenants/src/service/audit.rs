@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 
 use shared::{id::AccountId, time::UnixMillis};
-
 use tracing::instrument;
 
 use super::{Core, access::require};
@@ -54,6 +53,9 @@ pub async fn chain_new(core: &Core) -> Result<usize, StoreError> {
     let key = &core.secrets.audit;
     let mut tx = core.db.begin(&Ctx::default()).await?;
     let entries = store::list_unchained(&mut tx, STEP as i64).await?;
+    if entries.is_empty() {
+        return Ok(0);
+    }
     let mut chains: HashMap<AccountId, Sealed> = HashMap::new();
     // In the order of accounts, so that two replicas do not wait for each other in a circle.
     let mut accounts: Vec<AccountId> = entries.iter().map(|entry| entry.account).collect();
@@ -61,16 +63,22 @@ pub async fn chain_new(core: &Core) -> Result<usize, StoreError> {
     accounts.dedup();
     for account in accounts {
         let found = store::find_chain_locked(&mut tx, account).await?;
+        if found.is_none() {
+            // Once in the life of an account: a second time somebody has removed its chain.
+            tracing::info!(%account, "the audit trail of the account begins");
+        }
         let new = (Chain::EMPTY, Chain::EMPTY.seal(key, account));
         chains.insert(account, found.unwrap_or(new));
     }
+    let mut places = Vec::with_capacity(entries.len());
     for entry in &entries {
         let Some(sealed) = chains.get_mut(&entry.account) else { continue };
         let (number, before) = (sealed.0.last.0 + 1, sealed.0.last.1);
         let hash = entry.hash(key, number, &before);
-        store::place(&mut tx, entry.seq, number, &hash).await?;
+        places.push((entry.seq, number, hash));
         *sealed = changed(key, entry.account, *sealed, |chain| chain.last = (number, hash));
     }
+    store::place(&mut tx, &places).await?;
     for (account, sealed) in chains {
         store::put_chain(&mut tx, account, &sealed).await?;
     }
@@ -141,24 +149,43 @@ async fn verify_once(
     })
 }
 
-/// Removes entries whose time is over; returns how many.
+/// Removes entries whose time is over, oldest first; returns how many. What [`verify`] would complain of stays.
 ///
 /// # Errors
-/// The database failed; they are removed later.
+/// The database failed; what is left is removed later.
 pub async fn purge(core: &Core) -> Result<u64, StoreError> {
     let before = UnixMillis(core.clock.now().0.saturating_sub(KEPT_MS));
-    let outdated = store::list_outdated(&mut core.db.read().await?, before).await?;
+    let accounts = store::list_accounts(&mut core.db.read().await?).await?;
     let mut gone = 0;
-    for (account, number) in outdated {
-        let mut tx = core.db.begin(&Ctx::default()).await?;
-        let found = store::find_chain_locked(&mut tx, account).await?;
-        let hash = store::find_hash(&mut tx, account, number).await?;
-        // Another replica may have removed it.
-        let Some((sealed, hash)) = found.zip(hash) else { continue };
-        let sealed = changed(&core.secrets.audit, account, sealed, |chain| chain.base = (number, hash));
-        store::put_chain(&mut tx, account, &sealed).await?;
-        gone += store::delete_up_to(&mut tx, account, number).await?;
-        tx.commit().await?;
+    for account in accounts {
+        loop {
+            let step = purge_step(core, account, before).await?;
+            gone += step;
+            if step < STEP as u64 {
+                break;
+            }
+        }
     }
+    Ok(gone)
+}
+
+/// Removes the oldest entries of an account as long as each is older than `before` and follows the one before it.
+async fn purge_step(core: &Core, account: AccountId, before: UnixMillis) -> Result<u64, StoreError> {
+    let key = &core.secrets.audit;
+    let mut tx = core.db.begin(&Ctx::default()).await?;
+    let Some(sealed) = store::find_chain_locked(&mut tx, account).await? else { return Ok(0) };
+    if sealed.0.seal(key, account) != sealed.1 {
+        return Ok(0);
+    }
+    let entries = store::list_chained(&mut tx, account, sealed.0.base.0, STEP as i64).await?;
+    let mut verifier = Verifier::new(key, sealed.0);
+    let is_over = |entry: &&Entry| entry.at < before && verifier.next(entry).is_ok();
+    let Some(base) = entries.iter().take_while(is_over).last().and_then(|entry| entry.place) else {
+        return Ok(0);
+    };
+    let sealed = changed(key, account, sealed, |chain| chain.base = base);
+    store::put_chain(&mut tx, account, &sealed).await?;
+    let gone = store::delete_up_to(&mut tx, account, base.0).await?;
+    tx.commit().await?;
     Ok(gone)
 }

@@ -1,6 +1,7 @@
 //! The audit trail: its entries, and the chain of each account.
 
 use shared::{id::AccountId, time::UnixMillis};
+use sqlx::types::Json;
 
 use super::{
     Conn, StoreError, Tx, dialect,
@@ -26,7 +27,11 @@ macro_rules! select {
 const PG_UNCHAINED: &str = select!(" WHERE number IS NULL ORDER BY seq LIMIT $1 FOR UPDATE SKIP LOCKED");
 const UNCHAINED: &str = select!(" WHERE number IS NULL ORDER BY seq LIMIT $1");
 const CHAINED: &str = select!(" WHERE account_id = $1 AND number > $2 ORDER BY number LIMIT $3");
-const PLACE: &str = "UPDATE audit_entries SET number = $2, hash = $3 WHERE seq = $1";
+const PG_PLACE: &str = "UPDATE audit_entries e SET number = t.number, hash = t.hash \
+    FROM UNNEST($1::bigint[], $2::bigint[], $3::bytea[]) AS t (seq, number, hash) WHERE e.seq = t.seq";
+const SQLITE_PLACE: &str = "UPDATE audit_entries SET number = t.value ->> '$[1]', hash = unhex(t.value ->> '$[2]') \
+    FROM json_each($1) t WHERE seq = t.value ->> '$[0]'";
+const ACCOUNTS: &str = "SELECT account_id FROM audit_chains ORDER BY account_id";
 const PG_CHAIN: &str = "SELECT last_number, last_hash, base_number, base_hash, seal FROM audit_chains \
     WHERE account_id = $1 FOR UPDATE";
 const CHAIN: &str =
@@ -36,11 +41,7 @@ const PUT_CHAIN: &str = "INSERT INTO audit_chains (account_id, last_number, last
     last_hash = excluded.last_hash, base_number = excluded.base_number, base_hash = excluded.base_hash, \
     seal = excluded.seal";
 const DELETE: &str = "DELETE FROM audit_entries WHERE account_id = $1 AND number <= $2";
-// Of each account, the newest entry that is older than the retention.
-const OUTDATED: &str = "SELECT account_id, MAX(number) FROM audit_entries WHERE number IS NOT NULL AND at < $1 \
-    GROUP BY account_id";
 const NEWEST: &str = "SELECT MAX(number) FROM audit_entries WHERE account_id = $1";
-const HASH: &str = "SELECT hash FROM audit_entries WHERE account_id = $1 AND number = $2";
 
 const LIST: Table = Table {
     select: "SELECT t.seq, t.account_id, t.at, t.actor_kind, t.actor_id, t.key_id, t.network, t.request_id, t.operation, \
@@ -146,15 +147,28 @@ pub async fn find_newest(conn: &mut Conn, account: AccountId) -> Result<Option<i
     Ok(number)
 }
 
-/// Gives an entry its place.
-pub async fn place(tx: &mut Tx, seq: i64, number: i64, hash: &Hash) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(PLACE)
-        .bind(seq)
-        .bind(number)
-        .bind(&hash[..])
-        .execute(c)
-        .await
-        .map(|_| ()))?;
+/// Gives entries, by the order of their insertion, their number and hash.
+pub async fn place(tx: &mut Tx, places: &[(i64, i64, Hash)]) -> Result<(), StoreError> {
+    match &mut **tx {
+        Conn::PgTx(c) => {
+            sqlx::query(PG_PLACE)
+                .bind(places.iter().map(|(seq, ..)| *seq).collect::<Vec<_>>())
+                .bind(places.iter().map(|(_, number, _)| *number).collect::<Vec<_>>())
+                .bind(places.iter().map(|(.., hash)| hash.to_vec()).collect::<Vec<_>>())
+                .execute(&mut **c)
+                .await?;
+        }
+        Conn::SqliteTx(c) => {
+            let rows: Vec<(i64, i64, String)> = places
+                .iter()
+                .map(|(seq, number, hash)| {
+                    (*seq, *number, blake3::Hash::from_bytes(*hash).to_hex().to_string())
+                })
+                .collect();
+            sqlx::query(SQLITE_PLACE).bind(Json(rows)).execute(&mut **c).await?;
+        }
+        Conn::Pg(_) | Conn::Sqlite(_) => return Err(dialect::outside_transaction()),
+    }
     Ok(())
 }
 
@@ -198,18 +212,10 @@ pub async fn put_chain(tx: &mut Tx, account: AccountId, (chain, seal): &Sealed) 
     Ok(())
 }
 
-/// Accounts with entries from before a time, and the number of the newest of these.
-pub async fn list_outdated(conn: &mut Conn, before: UnixMillis) -> Result<Vec<(AccountId, i64)>, StoreError> {
-    let rows: Vec<(String, i64)> =
-        on_db!(conn, |c| sqlx::query_as(OUTDATED).bind(before.0).fetch_all(c).await)?;
-    rows.into_iter().map(|(account, number)| Ok((parse("account_id", &account)?, number))).collect()
-}
-
-/// The hash of an entry that has its place.
-pub async fn find_hash(conn: &mut Conn, account: AccountId, number: i64) -> Result<Option<Hash>, StoreError> {
-    let hash: Option<(Vec<u8>,)> =
-        on_db!(conn, |c| sqlx::query_as(HASH).bind(account.as_str()).bind(number).fetch_optional(c).await)?;
-    hash.map(|(hash,)| to_hash(hash)).transpose()
+/// Accounts that have a chain.
+pub async fn list_accounts(conn: &mut Conn) -> Result<Vec<AccountId>, StoreError> {
+    let rows: Vec<(String,)> = on_db!(conn, |c| sqlx::query_as(ACCOUNTS).fetch_all(c).await)?;
+    rows.into_iter().map(|(account,)| parse("account_id", &account)).collect()
 }
 
 /// Removes the entries of an account up to a number; returns how many went.

@@ -191,7 +191,7 @@ impl Groups {
         let entries = all.iter().zip(&results).filter_map(|(waiting, (action, _))| {
             let state = (None, Some(actions::state_of(action)));
             let of = (actions::KIND, action.id.to_string());
-            Some(Entry::new(waiting.caller.ctx.asker()?, action.account, (of.0, &of.1), state))
+            Some(Entry::new(waiting.caller.ctx.principal()?, action.account, (of.0, &of.1), state))
         });
         tx.add_entries(entries);
         let mut is_followed = false;
