@@ -28,7 +28,7 @@ const MAX_IDS: usize = 100;
 
 const PAGE_TOKEN: &str = "nextPageToken";
 
-/// The deprecated way to say where a page begins; beside a token it only counts.
+/// The deprecated page number. With a token it does not position the page, and is only counted up.
 const PAGE_NUMBER: &str = "page";
 
 /// Last page that can be requested by number: the rows before it are read and skipped.

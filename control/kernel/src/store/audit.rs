@@ -184,13 +184,13 @@ impl Tx {
         }
     }
 
-    /// Whether [`Tx::remember`] was told of it.
+    /// Whether [`Tx::remember`] was called for it.
     #[must_use]
     pub fn has_remembered(&self, resource: &'static str, id: &str) -> bool {
         self.notes.found.contains_key(&(resource, id.to_owned()))
     }
 
-    /// What [`Tx::remember`] was told last.
+    /// The last state that [`Tx::remember`] got; it is forgotten with this.
     pub fn remembered(&mut self, resource: &'static str, id: &str) -> Option<Value> {
         self.notes.found.remove(&(resource, id.to_owned()))
     }

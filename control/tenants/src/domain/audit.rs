@@ -69,7 +69,7 @@ impl Entry {
     }
 }
 
-/// Where a chain begins and ends, as it is stored beside the entries.
+/// Where a chain begins and ends, as stored next to the entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Chain {
     /// Number and hash of the newest entry.

@@ -126,7 +126,7 @@ pub(super) async fn list(
 
 /// Exports the audit trail: a line of JSON for each entry, oldest first.
 ///
-/// It ends in the middle, which HTTP tells, when its key is revoked.
+/// When its key is revoked, the response breaks off and is incomplete for the client.
 #[utoipa::path(get, path = "/audit/export", tag = "Audit", operation_id = "exportAuditEntries",
     params(("from" = Option<i64>, Query, description = "Only entries made then or later: `createdAt`"),
         ("to" = Option<i64>, Query, description = "Only entries made until then")),

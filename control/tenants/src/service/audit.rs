@@ -45,7 +45,7 @@ pub async fn list(core: &Core, actor: &Actor, request: &ListRequest) -> Result<P
 
 /// Gives new entries their place in the chain of their account; returns how many.
 ///
-/// A chain whose ends were changed by somebody else goes on without a seal that fits: [`verify`] tells of it.
+/// A chain whose ends were changed by somebody else goes on without a valid seal: [`verify`] reports it.
 ///
 /// # Errors
 /// The database failed; the entries are chained later.
@@ -86,16 +86,16 @@ pub async fn chain_new(core: &Core) -> Result<usize, StoreError> {
     Ok(entries.len())
 }
 
-/// A chain after a change, sealed again if its seal fitted before.
+/// A chain after a change, sealed again if its seal was valid before.
 fn changed(
     key: &[u8; 32],
     account: AccountId,
     (mut chain, seal): Sealed,
     change: impl FnOnce(&mut Chain),
 ) -> Sealed {
-    let fits = chain.seal(key, account) == seal;
+    let is_valid = chain.seal(key, account) == seal;
     change(&mut chain);
-    (chain, if fits { chain.seal(key, account) } else { seal })
+    (chain, if is_valid { chain.seal(key, account) } else { seal })
 }
 
 /// Checks the trail of an account; returns the number of its entries, or what is wrong with it.
@@ -149,7 +149,7 @@ async fn verify_once(
     })
 }
 
-/// Removes entries whose time is over, oldest first; returns how many. What [`verify`] would complain of stays.
+/// Removes entries whose time is over, oldest first; returns how many. Entries that fail the check stay.
 ///
 /// # Errors
 /// The database failed; what is left is removed later.
