@@ -74,7 +74,7 @@ pub(super) struct AuditEntryDocument {
     #[schema(example = "redirection")]
     resource: String,
     /// Its id.
-    #[schema(example = "https://tn.gg/K7Q2M4XA9R")]
+    #[schema(example = "tn.gg/K7Q2M4XA9R")]
     resource_id: String,
     /// What was before, as far as it differs; missing where something was made.
     #[serde(skip_serializing_if = "Option::is_none")]
