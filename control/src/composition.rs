@@ -19,10 +19,7 @@ use futures_util::future::BoxFuture;
 use kernel::{
     error::ServiceError,
     service::{
-        ChangedThng, Core, Dependents, Random, Readers, Secrets,
-        access::KeyLookups,
-        capacity::Capacity,
-        limiter::{Limiter, Limits, Ticks},
+        ChangedThng, Core, Dependents, Random, Readers, Secrets, access::KeyLookups, capacity::Capacity,
     },
     store::{Conn, Db, StoreError, Tx},
 };
@@ -39,6 +36,7 @@ use shared::{
     time::{Clock, UnixMillis},
 };
 use tenants::service::passwords::Passwords;
+use web::limiter::{Limiter, Limits, Ticks};
 
 use crate::{
     http::remove_unknown,

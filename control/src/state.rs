@@ -7,11 +7,12 @@ use assessment::service::AssessmentState;
 use catalog::service::Catalog;
 use events::{live::Broker, service::EventState};
 use jobs::service::JobState;
-use kernel::service::{Core, limiter::Limiter};
+use kernel::service::Core;
 use push::{edge_keys::EdgeKeys, hub::Hub};
 use redirects::service::Redirects;
 use shared::client_address::TrustedProxies;
 use tenants::service::passwords::Passwords;
+use web::limiter::Limiter;
 
 use crate::{
     metrics::Metrics,

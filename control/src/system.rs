@@ -2,8 +2,9 @@
 
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use kernel::service::{Random, RandomUnavailable, limiter::Ticks};
+use kernel::service::{Random, RandomUnavailable};
 use shared::time::{Clock, UnixMillis};
+use web::limiter::Ticks;
 
 /// Makes files of this process private from now on: files 0600, folders 0700.
 ///

@@ -18,12 +18,7 @@ use control::{
 use events::egress::{EgressClient, SystemLookup};
 use kernel::{
     domain::access::{Actor, ActorKind, UserRights},
-    service::{
-        Random, RandomUnavailable,
-        access::Caller,
-        capacity::Capacity,
-        limiter::{Limits, Ticks},
-    },
+    service::{Random, RandomUnavailable, access::Caller, capacity::Capacity},
     store::{Ctx, Db, StoreError},
 };
 use push::edge_keys::EdgeKeys;
@@ -37,6 +32,7 @@ use shared::{
     time::{Clock, UnixMillis},
 };
 use tenants::store::accounts;
+use web::limiter::{Limits, Ticks};
 
 use crate::mmdb;
 

@@ -10,14 +10,12 @@ use std::{
 };
 
 use events::egress::{EgressClient, SystemLookup};
-use kernel::service::{
-    capacity::Capacity,
-    limiter::{Limits, Ticks},
-};
+use kernel::service::capacity::Capacity;
 use platform::settings::{Log, check_plain, listen_or_off};
 use push::edge_keys::EdgeKeys;
 use shared::client_address::TrustedProxies;
 use tokio_util::sync::CancellationToken;
+use web::limiter::{Limits, Ticks};
 
 use super::{failed, stop_on_signal};
 use crate::{

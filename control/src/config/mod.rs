@@ -2,7 +2,7 @@
 
 use std::{net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
-use kernel::service::{capacity::CapacityLimits, limiter::Limits};
+use kernel::service::capacity::CapacityLimits;
 use platform::settings::{check_plain, listen, listen_or_off, loopback, name, number, public_url, truth};
 use shared::{
     client_address::TrustedProxies,
@@ -12,6 +12,7 @@ use shared::{
         view::MAX_SHARDS,
     },
 };
+use web::limiter::Limits;
 
 use self::parse::{capacity, check_certificates, check_geoip, check_twins, file_store, jobs_kept, limits};
 use crate::secret_key_file;

@@ -2,15 +2,13 @@
 
 use std::{net::SocketAddr, path::Path, time::Duration};
 
-use kernel::{
-    domain::access,
-    service::{capacity::CapacityLimits, limiter::Limits},
-};
+use kernel::{domain::access, service::capacity::CapacityLimits};
 use platform::{
     TimeLimits,
     settings::{ConfigError, number},
 };
 use shared::short_url::{Scheme, ShortDomain};
+use web::limiter::Limits;
 
 use super::{DomainSetting, FileStore, LimitSettings};
 

@@ -15,13 +15,14 @@ use kernel::{
     service::{
         Core,
         access::{self, Caller},
-        limiter::Limiter,
     },
     store::{Ctx, audit::Principal, claim::Claim},
 };
 use shared::{problem::Code, time::UnixMillis};
 
-use crate::{api_error::ApiError, extract::pairs, permits, rate_limit, request_info::RequestInfo};
+use crate::{
+    api_error::ApiError, extract::pairs, limiter::Limiter, permits, rate_limit, request_info::RequestInfo,
+};
 
 /// The query parameter that may replace the header.
 pub const TOKEN_PARAMETER: &str = "access_token";

@@ -7,6 +7,7 @@ pub mod bulk;
 pub mod extract;
 pub mod known;
 pub mod known_members;
+pub mod limiter;
 pub mod listing;
 pub mod location;
 pub mod once;

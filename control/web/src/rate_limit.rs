@@ -7,14 +7,14 @@ use std::{
 };
 
 use axum::http::{HeaderName, HeaderValue, Method, header, request::Parts, response::Response};
-use kernel::{
-    domain::access::Actor,
-    error::ServiceError,
-    service::limiter::{Limiter, Verdict},
-};
+use kernel::{domain::access::Actor, error::ServiceError};
 use shared::problem::Code;
 
-use crate::{api_error::Refusal, request_info::RequestInfo};
+use crate::{
+    api_error::Refusal,
+    limiter::{Limiter, Verdict},
+    request_info::RequestInfo,
+};
 
 /// What the limits said of a request, from wherever they are asked to the layer that answers.
 #[derive(Debug, Clone, Default)]

@@ -10,9 +10,10 @@ use control::config::parse::{
     JOBS_KEPT, capacity, check_certificates, check_geoip, check_twins, domains, file_store, jobs_kept,
     limits, operator_key,
 };
-use kernel::service::{capacity::CapacityLimits, limiter::Limits};
+use kernel::service::capacity::CapacityLimits;
 use platform::settings::{check_plain, listen, listen_or_off, loopback, number, public_url, truth};
 use shared::{client_address::TrustedProxies, short_url::Scheme};
+use web::limiter::Limits;
 
 mod lan;
 mod settings;

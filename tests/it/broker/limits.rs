@@ -3,7 +3,6 @@
 use std::{pin::pin, sync::Arc, time::Duration};
 
 use anyhow::{Context, Result, bail, ensure};
-use kernel::service::limiter::{Limits, Ticks};
 use mqtt5::{
     QoS::{AtLeastOnce, AtMostOnce},
     packet::suback::SubAckReasonCode::GrantedQoS0,
@@ -16,6 +15,7 @@ use tests::{
     mqtt::{Client, Hello},
 };
 use tokio::time::timeout;
+use web::limiter::{Limits, Ticks};
 
 use super::{Broker, DEADLINE};
 

@@ -10,10 +10,7 @@ use control::{
 };
 use kernel::{
     domain::access::ActorKind,
-    service::{
-        capacity::{Capacity, CapacityLimits},
-        limiter::{Limits, Ticks},
-    },
+    service::capacity::{Capacity, CapacityLimits},
     store::{Ctx, keys},
 };
 use push::edge_keys;
@@ -26,6 +23,7 @@ use shared::{
 };
 use tests::db::{Engine, TestApp};
 use tokio_util::sync::CancellationToken;
+use web::limiter::{Limits, Ticks};
 
 /// An API on a socket whose limits are small and whose time stands still.
 struct Limited {

@@ -16,11 +16,7 @@ use control::{
 use kernel::{
     domain::body::Purpose,
     error::ServiceError,
-    service::{
-        capacity::Capacity,
-        idempotency::IdempotencyKey,
-        limiter::{Limits, Ticks},
-    },
+    service::{capacity::Capacity, idempotency::IdempotencyKey},
     store::{Conn, Ctx, Tx},
 };
 use push::edge_keys::EdgeKeys;
@@ -47,6 +43,7 @@ use tenants::{
 };
 use tests::db::{Engine, Location, StepClock, SystemRandom, TestApp, TestDb, secret_keys};
 use tokio_util::sync::CancellationToken;
+use web::limiter::{Limits, Ticks};
 
 use super::redirections::{create, draft, product};
 

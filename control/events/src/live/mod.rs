@@ -23,15 +23,14 @@ use serde_json::Value;
 use shared::client_address::TrustedProxies;
 use tokio::time::sleep;
 
-use web::known_members::Unknown;
+use web::{
+    known_members::Unknown,
+    limiter::{Limiter, Verdict},
+};
 
 use crate::{
     domain::{access::Actor, topic::Topic},
-    service::{
-        EventState,
-        connections::Connection,
-        limiter::{Limiter, Verdict},
-    },
+    service::{EventState, connections::Connection},
 };
 
 pub use self::{

@@ -8,7 +8,6 @@ pub mod bulk;
 pub mod capacity;
 pub mod idempotency;
 pub mod key_uses;
-pub mod limiter;
 pub mod named;
 pub mod references;
 pub mod remaining_capacity;
