@@ -125,6 +125,8 @@ id_types! {
     CollectionId;
     /// A batch of Thngs.
     BatchId;
+    /// Id of a role that an account made.
+    RoleId;
     /// A task of a batch.
     TaskId;
     /// An action recorded against a Thng or product.

@@ -18,15 +18,21 @@ Module._resolveFilename = function (name, ...rest) {
 delete globalThis.fetch
 const evrythng = createRequire(import.meta.url)('evrythng')
 const sdkFetch = globalThis.fetch
-// `api.spec` sends `{}` with each GET, which no `fetch` lets through.
+const apiUrl = required('WAYMARK_API_URL').replace(/\/+$/, '')
+// `api.spec` sends `{}` with each GET, which no `fetch` lets through. The suite of version 6 forgets the address of the
+// API each time it sets the SDK up.
 globalThis.fetch = (url, options = {}) => {
   const { body, ...rest } = options
-  return sdkFetch(url, /^get$/i.test(options.method ?? 'get') ? rest : options)
+  const here = url.replace(/^https:\/\/api\.evrythng\.io\/v2/, apiUrl)
+  return sdkFetch(here, /^get$/i.test(options.method ?? 'get') ? rest : options)
 }
-evrythng.setup({ apiUrl: required('WAYMARK_API_URL').replace(/\/+$/, '') })
+evrythng.setup({ apiUrl })
 process.env.OPERATOR_API_KEY = required('WAYMARK_OPERATOR_KEY')
 
 // The suite is of the first contract, in which users of applications have the rights of their project.
 const apiKey = process.env.OPERATOR_API_KEY
 const { account } = await evrythng.api({ url: '/access', apiKey })
 await evrythng.api({ url: `/accounts/${account}`, method: 'put', apiKey, data: { userRights: 'open' } })
+// The suite of version 6 takes from its environment whom it gives access.
+process.env.ACCOUNT_ID = account
+process.env.OPERATOR_EMAIL = 'colleague@example.com'

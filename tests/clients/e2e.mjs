@@ -1,7 +1,7 @@
 // The vendor's own end-to-end suite, as it lies in the npm package, against a
 // running Waymark over TLS.
 //
-//   node e2e.mjs [--sdk=5.0|--sdk=5.1] [group…]   (environment: see README.md)
+//   node e2e.mjs [--sdk=5.0|--sdk=5.1|--sdk=6] [group…]   (environment: see README.md)
 //
 // Prints one line of JSON for each test: `{"group", "title", "state"}`, where
 // `state` is `passed`, `failed` (with `error`), `pending` (the suite has no body
@@ -12,7 +12,7 @@ import { createRequire } from 'node:module'
 import { packageName } from './e2e-setup.mjs'
 
 // What Waymark does not have: the suite's groups of it are not run.
-const EXCLUDED = ['Roles', 'Permissions', 'Reactor']
+const EXCLUDED = ['Reactor']
 // The suite's own limit is for a service that is idle.
 const LIMIT_MS = 30_000
 

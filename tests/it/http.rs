@@ -34,6 +34,7 @@ mod limits;
 mod locations;
 mod new_actions;
 mod operator_keys;
+mod operators;
 mod paging;
 mod places;
 mod properties;

@@ -17,7 +17,10 @@ use control::{
 };
 use events::egress::{EgressClient, SystemLookup};
 use kernel::{
-    domain::access::{Actor, ActorKind, UserRights},
+    domain::{
+        access::{Actor, ActorKind, UserRights},
+        subject::Permissions,
+    },
     service::{Random, RandomUnavailable, access::Caller, capacity::Capacity},
     store::{Ctx, Db, StoreError},
 };
@@ -145,6 +148,13 @@ impl Default for StepClock {
     }
 }
 
+impl StepClock {
+    /// Moves the clock on.
+    pub fn advance(&self, ms: i64) {
+        self.0.fetch_add(ms, Ordering::SeqCst);
+    }
+}
+
 impl Clock for StepClock {
     fn now(&self) -> UnixMillis {
         UnixMillis(self.0.fetch_add(1, Ordering::SeqCst))
@@ -164,6 +174,8 @@ pub struct TestApp {
     pub operator: OperatorId,
     /// The database.
     pub db: TestDb,
+    /// Its clock.
+    pub clock: Arc<StepClock>,
     /// The writer, until a test runs it.
     pub writer: Option<WriterTask>,
 }
@@ -215,7 +227,7 @@ impl TestApp {
         let mut parts = Parts {
             db: db.db.clone(),
             secrets: prepared.secrets,
-            clock,
+            clock: clock.clone(),
             ticks: Ticks::new(Duration::default),
             random: Arc::new(SystemRandom),
             blobs: Blobs::in_folder(&db.files(), MAX_TEST_FILE_BYTES)?,
@@ -232,7 +244,7 @@ impl TestApp {
         };
         adapt(&mut parts);
         let (app, task) = compose(parts).await?;
-        Ok(Self { app, account, operator, db, writer: Some(task) })
+        Ok(Self { app, account, operator, db, clock, writer: Some(task) })
     }
 
     /// Its operator, as whoever calls the service.
@@ -246,6 +258,8 @@ impl TestApp {
             id: self.operator.to_string(),
             enterprise: true,
             user_rights: UserRights::default(),
+            permissions: Permissions::ALL,
+            confined_to: Vec::new(),
         })
     }
 }

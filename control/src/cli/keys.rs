@@ -34,14 +34,14 @@ pub(super) struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Make a key for the first operator and print it; it is shown this once.
+    /// Make a key for the first owner and print it; it is shown this once.
     Create {
         #[command(flatten)]
         new: New,
         #[command(flatten)]
         place: Place,
     },
-    /// List the keys of the first operator, never the keys themselves.
+    /// List the keys of the first owner, never the keys themselves.
     ///
     /// A line has id, label, when the key was made, in which hour it was last used, when it expires, and its state.
     List {
@@ -55,7 +55,7 @@ enum Command {
         #[command(flatten)]
         place: Place,
     },
-    /// Revoke one key, or all of the first operator's.
+    /// Revoke one key, or all of the first owner's.
     Revoke {
         #[command(flatten)]
         which: Which,
@@ -120,7 +120,7 @@ pub(super) async fn run(args: Args) -> Result<ExitCode, Failure> {
     Ok(code)
 }
 
-/// Makes a key for the first operator and prints it.
+/// Makes a key for the first owner and prints it.
 ///
 /// # Errors
 /// An argument is wrong, or the project is not there.
@@ -143,7 +143,7 @@ pub async fn create(db: &Db, new: New) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Prints a line for each key of the first operator.
+/// Prints a line for each key of the first owner.
 pub async fn list(db: &Db) -> Result<ExitCode, Failure> {
     let now = SystemClock.now();
     for key in first_keys::list(db).await.map_err(failed)? {

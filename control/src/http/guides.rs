@@ -33,6 +33,7 @@ guides![
     "operations",
     "operators-tool",
     "reactions",
+    "roles",
     "settings",
     "webhooks",
 ];

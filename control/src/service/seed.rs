@@ -69,7 +69,7 @@ pub async fn seed(
             account
         }
     };
-    let (operator, fresh) = match accounts::find_first_operator(&mut tx).await? {
+    let (operator, fresh) = match accounts::find_first_owner(&mut tx).await? {
         Some((operator, _)) => (operator, false),
         None => {
             let operator = OperatorId::new(now, id_bits(random)?);

@@ -19,7 +19,7 @@ use kernel::{
 };
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Serialize;
-use shared::{problem::Code, time::UnixMillis};
+use shared::{filter::Fact, problem::Code, time::UnixMillis};
 
 use crate::{access::TOKEN_PARAMETER, api_error::ApiError, extract::Query, request_info::RequestInfo};
 
@@ -108,6 +108,13 @@ impl Listing {
             listing.request.page.after = Some(after.ok_or_else(fault)?);
         }
         Ok(listing)
+    }
+
+    /// Whether the filter and `ids` admit something that has only a name.
+    #[must_use]
+    pub fn admits_name(&self, name: &str) -> bool {
+        let holds = |filter: &Filter| filter.expr().eval(&mut |term| term.admits(Fact::Text(name)));
+        self.request.filter.as_ref().is_none_or(holds)
     }
 
     /// Reads the parameters of a history: those of a list, and the times `from` and `to`, both inclusive.

@@ -82,7 +82,7 @@ fn is_login(path: &str) -> bool {
     // Decoded as the router will, because encoded paths reach the same operation.
     let path = percent_encoding::percent_decode_str(path).decode_utf8_lossy();
     let path = path.trim_end_matches('/');
-    ["/users/login", "/auth/evrythng", "/auth/evrythng/users"].contains(&path)
+    ["/users/login", "/auth/evrythng", "/auth/evrythng/users", "/invitations"].contains(&path)
         || path.starts_with("/auth/evrythng/users/")
 }
 

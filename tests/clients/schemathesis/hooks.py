@@ -51,6 +51,7 @@ FIXTURES = {kind: create(path, IDENTIFIED if kind == "thng" else NAMED) for kind
 }.items()}
 FIXTURES["webhook"] = create("/webhooks", {"name": "named by bodies", "url": "https://webhooks.invalid/hook",
     "status": "disabled"})
+FIXTURES["role"] = create("/roles", {"name": "named by bodies"})
 for kind, found in FIXTURES.items():
     schemathesis.openapi.format(f"{kind}-id", st.just(found))
 schemathesis.openapi.format("action-type", st.sampled_from(["scans", "checkins", "encodings"]))
@@ -114,6 +115,13 @@ schemathesis.openapi.format("event-type", st.sampled_from(["action", "action.sca
 schemathesis.openapi.format("event-types", st.sampled_from(["action", "action.scans", "job,redirection"]))
 schemathesis.openapi.format("event-match", st.integers(0, 10**12).map("timestamp>{}".format))
 schemathesis.openapi.format("network", st.sampled_from(["192.0.2.0/24", "2001:db8::/32", "10.0.0.0/8"]))
+schemathesis.openapi.format("project-condition", st.just(f"project={FIXTURES['project']}"))
+schemathesis.openapi.format("role-name", st.text("abcXYZ0189-_ ", min_size=1, max_size=20))
+schemathesis.openapi.format("role-path", st.sampled_from(["/thngs", "/products", "/access", "/actions"]))
+schemathesis.openapi.format("permission", st.sampled_from(["thngs:create,read", "jobs:list", "purchaseOrders:read"]))
+schemathesis.openapi.format("filter-listAuditEntries", st.just("resource=redirection"))
+for name in ["Roles", "AccessPolicies"]:
+    schemathesis.openapi.format(f"filter-list{name}", word.map("name={}".format))
 schemathesis.openapi.format("rule-match", st.integers(0, 23).map("hour={}".format))
 
 

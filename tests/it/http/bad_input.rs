@@ -58,7 +58,7 @@ pub(super) async fn every_operation_refuses_common_faults(engine: Engine) -> Res
         let send = async |key: Option<&str>, media_type: &str, body: Body| {
             api.send(request(&method, &uri, key, media_type, body)?).await
         };
-        if operation["security"] != json!([]) {
+        if ![json!([]), json!([{}])].contains(&operation["security"]) {
             send(None, json, Body::empty()).await?.problem(401, 40101);
             for unknown in ["x", &"C".repeat(80), &"é".repeat(40), "Bearer ", &"A".repeat(79)] {
                 let answer = send(Some(unknown), json, Body::empty()).await?;

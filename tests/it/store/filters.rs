@@ -284,12 +284,13 @@ async fn keys_see_only_their_resources(engine: Engine) -> Result<()> {
     for (limit, asked, ids, expected) in [
         (Limit::Account, None, None, "abcde"),
         (Limit::Account, Some(project), None, "ab"),
-        (Limit::Project(project), None, None, "ab"),
-        (Limit::Project(Q.parse()?), Some(project), None, "b"),
+        (Limit::Projects(vec![project]), None, None, "ab"),
+        (Limit::Projects(vec![Q.parse()?]), Some(project), None, "b"),
+        (Limit::Projects(vec![Q.parse()?, project]), None, None, "abd"),
         (Limit::User(U.to_owned()), None, None, "bc"),
         (Limit::User(U.to_owned()), None, Some(vec![first.clone()]), ""),
         (Limit::Itself(first.clone()), None, None, "a"),
-        (Limit::Project(project), None, Some(vec![first.clone(), Q.to_owned()]), "a"),
+        (Limit::Projects(vec![project]), None, Some(vec![first.clone(), Q.to_owned()]), "a"),
     ] {
         let request = ListRequest { project: asked, ids, counted: true, ..request(None) };
         let found = documents::list::<Thng>(&mut conn, &selection(&made, &limit, &request)).await?;

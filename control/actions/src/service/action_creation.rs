@@ -43,7 +43,7 @@ use crate::{
         limits::shorten,
         location::{Coordinates, Location},
         permission::{
-            Subject::{Actions, Places},
+            Subject::{Actions, Encodings, InspectorScans, Places},
             Verb, may_create_action,
         },
         place::Place,
@@ -85,8 +85,8 @@ pub async fn create(
     drafts: &[ActionDraft],
     around: Circumstances<'_>,
 ) -> Result<Vec<Action>, ServiceError> {
-    let grant = require(caller, Verb::Create, Actions)?;
     let path_type = ActionType::parse(kind).ok_or_else(|| action_types::not_found(kind))?;
+    let grant = require_create(caller, path_type.name())?;
     let _place = state.capacity.write(caller)?;
     let mut tx = state.db.begin(&caller.ctx).await?;
     let mut making = Making::begin(state, &mut tx, caller, &grant, around).await?;
@@ -114,6 +114,18 @@ pub async fn create(
     tx.commit().await?;
     state.readers.wake_events();
     Ok(new.into_iter().map(|action| created(action, now)).collect())
+}
+
+/// The grant for new actions of a type: some roles may create those of one type alone.
+fn require_create(actor: &Actor, kind: Option<&str>) -> Result<Grant, ServiceError> {
+    let of_type = match kind {
+        Some("encodings") => Some(Encodings),
+        Some("inspectorScans") => Some(InspectorScans),
+        Some(_) | None => None,
+    };
+    require(actor, Verb::Create, Actions).or_else(|refused| {
+        of_type.and_then(|subject| require(actor, Verb::Create, subject).ok()).ok_or(refused)
+    })
 }
 
 /// An action as it was stored; its place in lists is not known here.

@@ -1,7 +1,7 @@
 //! Reads and deletes actions; `action_creation` creates them.
 
 use crate::service::access::Caller;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use shared::problem::Code;
 use tracing::instrument;
 
@@ -17,7 +17,7 @@ use crate::{
         listing::ListRequest,
         page::Page,
         permission::{
-            Subject::{self, Actions},
+            Subject::{self, Actions, PersonalData},
             Verb,
         },
         resource::{Product, Thng},
@@ -118,39 +118,78 @@ pub async fn delete(
 /// Removes the context of an action if the caller may not see it: address, agent and place of the person behind it,
 /// also where an assessment repeats them.
 fn hide_context(actor: &Actor, action: &mut Action) {
-    if shows_context(actor, action) {
-        return;
-    }
-    action.members.remove("context");
-    if let Some(Value::Object(fields)) =
-        action.members.get_mut("customFields").filter(|_| action.kind == RESULTS)
-    {
-        fields.remove("triggerContext");
+    let members = &mut action.members;
+    match shown_context(actor, members) {
+        ShownContext::Whole => {}
+        ShownContext::Coarse => coarsen_action(action),
+        ShownContext::Nothing => {
+            members.remove("context");
+            if let Some(Value::Object(fields)) =
+                members.get_mut("customFields").filter(|_| action.kind == RESULTS)
+            {
+                fields.remove("triggerContext");
+            }
+        }
     }
 }
 
-/// Whether a caller sees the context of an action.
-///
-/// Of holders of public keys only a user under [`UserRights::Open`] does, and of its own actions only.
-fn shows_context(actor: &Actor, action: &Action) -> bool {
-    match (actor.kind, actor.user_rights) {
-        (ActorKind::Operator | ActorKind::ProjectOperator | ActorKind::TrustedApp, _) => true,
-        (ActorKind::User, UserRights::Open) => {
-            action.members.get("user").and_then(Value::as_str) == Some(actor.id.as_str())
+/// Members of a context that name no person: operators without the permission for personal data see these.
+const COARSE: [&str; 5] = ["countryCode", "region", "timeZone", "operatingSystemName", "userAgentName"];
+
+/// Removes what may name a person from the context of an action.
+pub fn coarsen_action(action: &mut Action) {
+    let coarsen = |context: &mut Value| {
+        if let Value::Object(members) = context {
+            members.retain(|name, _| COARSE.contains(&name.as_str()));
         }
-        (ActorKind::User | ActorKind::App | ActorKind::Thng, _) => false,
+    };
+    let result = action.members.get_mut("customFields").filter(|_| action.kind == RESULTS);
+    result.and_then(|fields| fields.get_mut("triggerContext")).map(coarsen);
+    action.members.get_mut("context").map(coarsen);
+}
+
+/// How much of a context somebody sees.
+enum ShownContext {
+    Whole,
+    Coarse,
+    Nothing,
+}
+
+/// How much a caller sees of the context of an action with these members.
+///
+/// Of holders of public keys only a user under [`UserRights::Open`] sees any, and of its own actions only.
+fn shown_context(actor: &Actor, members: &Map<String, Value>) -> ShownContext {
+    match (actor.kind, actor.user_rights) {
+        (ActorKind::Operator | ActorKind::ProjectOperator | ActorKind::TrustedApp, _) => {
+            if require(actor, Verb::Read, PersonalData).is_ok() {
+                ShownContext::Whole
+            } else {
+                ShownContext::Coarse
+            }
+        }
+        (ActorKind::User, UserRights::Open)
+            if members.get("user").and_then(Value::as_str) == Some(actor.id.as_str()) =>
+        {
+            ShownContext::Whole
+        }
+        (ActorKind::User | ActorKind::App | ActorKind::Thng, _) => ShownContext::Nothing,
     }
 }
 
 /// Refuses a filter on members that the caller may not see, because its results would reveal them.
 fn refuse_context(actor: &Actor, request: &ListRequest) -> Result<(), ServiceError> {
     let terms = request.filter.as_ref().map(|filter| filter.expr().terms()).unwrap_or_default();
-    match terms.iter().find(|term| term.field.starts_with("context.")) {
-        Some(term) if actor.kind.is_public() => Err(ServiceError::refused(
+    let is_hidden = |field: &str| {
+        let Some(member) = field.strip_prefix("context.") else { return false };
+        actor.kind.is_public()
+            || !COARSE.contains(&member) && require(actor, Verb::Read, PersonalData).is_err()
+    };
+    match terms.iter().find(|term| is_hidden(&term.field)) {
+        Some(term) => Err(ServiceError::refused(
             Code::Forbidden,
-            format!("filter: a key of the kind {} may not filter by {}.", actor.kind.as_str(), term.field),
+            format!("filter: you do not see {}, and may not filter by it.", term.field),
         )),
-        Some(_) | None => Ok(()),
+        None => Ok(()),
     }
 }
 

@@ -119,7 +119,7 @@ async fn visitor(
         return Ok(Visitor::Nobody);
     }
     let Authenticated(caller) = Authenticated::from_request_parts(parts, access).await?;
-    Ok(Visitor::Actor(caller))
+    Ok(Visitor::Actor(Box::new(caller)))
 }
 
 fn is_known(headers: &HeaderMap, etag: &str) -> bool {

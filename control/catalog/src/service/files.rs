@@ -56,7 +56,7 @@ pub enum Visitor {
     /// The holder of a signed URL of the file; the signature has been checked.
     Signed,
     /// A caller with a key.
-    Actor(Caller),
+    Actor(Box<Caller>),
     /// Anybody.
     Nobody,
 }

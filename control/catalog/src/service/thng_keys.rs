@@ -14,6 +14,7 @@ use crate::{
         access::{Actor, ActorKind, Generation, hash_key},
         permission::{Subject::Keys, Verb},
         resource::Thng,
+        subject::Permissions,
     },
     error::ServiceError,
     store::{Conn, Tx, documents, keys},
@@ -54,6 +55,8 @@ async fn add(core: &Core, tx: &mut Tx, actor: &Actor, id: ThngId) -> Result<Stri
         app: None,
         enterprise: actor.enterprise,
         user_rights: actor.user_rights,
+        permissions: Permissions::ALL,
+        confined_to: Vec::new(),
     };
     let (newest, _) = keys::find_generations(tx, actor.account, id.as_str(), core.clock.now()).await?;
     let next = newest.saturating_add(1);

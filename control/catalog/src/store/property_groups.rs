@@ -3,9 +3,12 @@
 //! On Postgres that is one statement, so a group costs one round trip and one commit.
 
 use crate::store::Ctx;
-use std::collections::HashMap;
+use std::{borrow::Cow, collections::HashMap};
 
-use shared::{id::AccountId, time::UnixMillis};
+use shared::{
+    id::{AccountId, ProjectId},
+    time::UnixMillis,
+};
 use sqlx::types::Json;
 use tokio::time::timeout;
 
@@ -52,7 +55,8 @@ macro_rules! held {
             " t ON t.id = a.id AND (t.account_id = a.account_id) IS TRUE WHERE a.owner = '",
             $owner,
             "' AND CASE a.reach WHEN 'account' THEN true \
-                WHEN 'project' THEN COALESCE(t.doc -> 'scopes' -> 'projects' ? a.whose, false) \
+                WHEN 'projects' THEN \
+                    COALESCE(t.doc -> 'scopes' -> 'projects' ?| string_to_array(a.whose, ','), false) \
                 WHEN 'user' THEN t.id = a.whose OR COALESCE(t.doc -> 'scopes' -> 'users' ? a.whose, false) \
                 ELSE t.id = a.whose END \
              ORDER BY t.id FOR KEY SHARE OF t"
@@ -166,12 +170,15 @@ fn event(write: &Write<'_>) -> Event {
 }
 
 /// A limit as the statement has it.
-fn reach(limit: &Limit) -> (&'static str, Option<&str>) {
+fn reach(limit: &Limit) -> (&'static str, Option<Cow<'_, str>>) {
     match limit {
         Limit::Account => ("account", None),
-        Limit::Project(project) => ("project", Some(project.as_str())),
-        Limit::User(user) => ("user", Some(user)),
-        Limit::Itself(id) => ("itself", Some(id)),
+        Limit::Projects(projects) => {
+            let ids: Vec<&str> = projects.iter().map(ProjectId::as_str).collect();
+            ("projects", Some(ids.join(",").into()))
+        }
+        Limit::User(user) => ("user", Some(user.into())),
+        Limit::Itself(id) => ("itself", Some(id.into())),
     }
 }
 

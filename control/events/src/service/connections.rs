@@ -22,7 +22,7 @@ use tracing::instrument;
 use super::EventState;
 use crate::{
     domain::{
-        access::{Actor, ActorKind, UserRights},
+        access::{Actor, ActorKind},
         event::Event,
         property::{Owner, Point, PropertyKey},
     },
@@ -77,8 +77,8 @@ struct Held {
     key: [u8; 32],
     address: Option<IpAddr>,
     client: Option<(AccountId, String, String)>,
-    /// The rights that the caller came with, if it is a user of an application.
-    rights: Option<UserRights>,
+    /// Who came with the key, with what it could do then.
+    actor: Actor,
 }
 
 #[derive(Debug, Default)]
@@ -144,9 +144,8 @@ pub async fn open(
     let id = ActionId::new(state.clock.now().0, state.random16()?).to_string();
     let connection = Connection { id: id.clone(), ends: CancellationToken::new() };
     let client = client.map(|client| (actor.account, actor.own_name(), client.to_owned()));
-    let rights = (actor.kind == ActorKind::User).then_some(actor.user_rights);
-    let held =
-        Held { ends: connection.ends.clone(), why: None, key, address, client: client.clone(), rights };
+    let (ends, actor_then) = (connection.ends.clone(), actor.clone());
+    let held = Held { ends, why: None, key, address, client: client.clone(), actor: actor_then };
     state.connections.lock().held.insert(id.clone(), held);
     if actor.kind == ActorKind::Thng {
         let replica = state.connections.lock().replica.clone();
@@ -315,10 +314,10 @@ struct Checked {
     id: String,
     key: [u8; 32],
     address: Option<IpAddr>,
-    rights: Option<UserRights>,
+    actor: Actor,
 }
 
-/// Ends connections whose key is not valid any more, and those of users whose rights changed.
+/// Ends connections whose key is not valid any more, and those whose owner may do something else than before.
 ///
 /// # Errors
 /// The database failed; the next check comes soon.
@@ -329,7 +328,7 @@ pub async fn check_keys(state: &EventState) -> Result<(), ServiceError> {
             id: id.clone(),
             key: held.key,
             address: held.address,
-            rights: held.rights,
+            actor: held.actor.clone(),
         };
         table.held.iter().map(checked).collect()
     };
@@ -345,7 +344,7 @@ pub async fn check_keys(state: &EventState) -> Result<(), ServiceError> {
             None => Ended::KeyRevoked,
             // Its subscriptions were authorised when it connected: it must reconnect to get the present rights of
             // users.
-            Some(key) if one.rights.is_some_and(|rights| rights != key.actor.user_rights) => Ended::Lost,
+            Some(key) if one.actor != key.actor => Ended::Lost,
             Some(_) => continue,
         };
         state.connections.end(std::iter::once(one.id), why);

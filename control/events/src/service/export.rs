@@ -29,7 +29,10 @@ use crate::{
         grant::Limit,
         listing::ListRequest,
         page::{PageRequest, Position, SortOrder},
-        permission::{Subject::Events, Verb},
+        permission::{
+            Subject::{Exports, PersonalData},
+            Verb,
+        },
     },
     error::ServiceError,
     store::{Db, StoreError, listing::Selection},
@@ -81,6 +84,8 @@ pub struct Reader {
     pub to: i64,
     /// Whether all was read.
     pub is_done: bool,
+    /// Whether the lines have what may name a person.
+    pub with_personal_data: bool,
 }
 
 impl Reader {
@@ -88,7 +93,8 @@ impl Reader {
     #[must_use]
     pub const fn of_account(account: AccountId, from: i64, to: i64) -> Self {
         let after = Position { at: UnixMillis(from), seq: 0 };
-        Self { account, limit: Limit::Account, kind: None, project: None, after, to, is_done: false }
+        let (limit, with_personal_data) = (Limit::Account, true);
+        Self { account, limit, kind: None, project: None, after, to, is_done: false, with_personal_data }
     }
 
     /// The next lines; none of them may be for the caller. `None` at the end.
@@ -123,7 +129,7 @@ impl Reader {
             }
             self.after = action.position();
             if self.admits(&action) {
-                serde_json::to_writer(&mut lines, &line(&action))
+                serde_json::to_writer(&mut lines, &line(&action, self.with_personal_data))
                     .map_err(|error| StoreError::Row(format!("action {}: {error}", action.id)))?;
                 lines.push(b'\n');
             }
@@ -141,10 +147,14 @@ impl Reader {
 }
 
 /// An action as the API shows it, with its context.
-fn line(action: &Action) -> serde_json::Value {
-    let mut line = action_message(action);
-    if let (Some(members), Some(context)) = (line.as_object_mut(), action.members.get("context")) {
-        members.insert("context".to_owned(), context.clone());
+fn line(action: &Action, with_personal_data: bool) -> serde_json::Value {
+    let mut action = action.clone();
+    if !with_personal_data {
+        actions::coarsen_action(&mut action);
+    }
+    let mut line = action_message(&action);
+    if let (Some(members), Some(context)) = (line.as_object_mut(), action.members.remove("context")) {
+        members.insert("context".to_owned(), context);
     }
     line
 }
@@ -162,7 +172,7 @@ pub async fn open(
     kind: &str,
     request: Request,
 ) -> Result<mpsc::Receiver<Result<Bytes, BrokenOff>>, ServiceError> {
-    let grant = require(actor, Verb::Read, Events)?;
+    let grant = require(actor, Verb::Read, Exports)?;
     let mut conn = state.db.read().await?;
     let kind = actions::action_type(&mut conn, actor, kind).await?.name().map(str::to_owned);
     let mut after = Position { at: UnixMillis(request.from), seq: 0 };
@@ -187,6 +197,7 @@ pub async fn open(
         after,
         to: request.to,
         is_done: false,
+        with_personal_data: require(actor, Verb::Read, PersonalData).is_ok(),
     };
     let place = Place::take(state, actor, key, request.client).await?;
     note(state, actor, &reader).await?;

@@ -241,7 +241,7 @@ fn may_want<F: Follower>(at: Position, recorded: &Recorded, by: &Following<F>) -
 fn wants<F: Follower>(message: &Message, by: &Following<F>) -> bool {
     let limit = match by.project.as_deref().map(str::parse) {
         None => Limit::Account,
-        Some(Ok(project)) => Limit::Project(project),
+        Some(Ok(project)) => Limit::Projects(vec![project]),
         // An invalid project id matches no events.
         Some(Err(_)) => return false,
     };

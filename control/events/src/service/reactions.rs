@@ -22,6 +22,7 @@ use crate::{
         grant::Grant,
         permission::{Subject, Verb},
         reaction::{Effect, Outcome, Reaction, ReactionChange, ReactionDetails, ResolvedEffect, Status},
+        subject::Permissions,
         subscription_filter::SubscriptionFilter,
         webhook::Webhook,
     },
@@ -56,6 +57,7 @@ pub async fn create(
     project: Option<&str>,
 ) -> Result<Reaction, ServiceError> {
     let grant = require(caller, Verb::Create, Subject::Reactions)?;
+    let _ = require(caller, Verb::Read, Subject::PersonalData)?;
     let (Some(name), Some(effect)) = (change.name.clone(), change.effect.clone()) else {
         return Err(ServiceError::refused(Code::Invalid, "name and effect are required."));
     };
@@ -141,7 +143,18 @@ pub(super) fn actor_of(
 ) -> Actor {
     let kind = if project.is_some() { ActorKind::TrustedApp } else { ActorKind::Operator };
     let user_rights = UserRights::default();
-    Actor { account, kind, id: id.to_string(), project, app: None, enterprise: false, user_rights }
+    let (permissions, confined_to) = (Permissions::ALL, Vec::new());
+    Actor {
+        account,
+        kind,
+        id: id.to_string(),
+        project,
+        app: None,
+        enterprise: false,
+        user_rights,
+        permissions,
+        confined_to,
+    }
 }
 
 /// Refuses an effect that could never be carried out: its references must be visible to the reaction.

@@ -73,6 +73,8 @@ pub async fn create(
     project: Option<&str>,
 ) -> Result<Webhook, ServiceError> {
     let grant = require(caller, Verb::Create, Subject::Webhooks)?;
+    // What it is sent tells exact places, and what it reacts to may be the city of a person.
+    let _ = require(caller, Verb::Read, Subject::PersonalData)?;
     let now = state.clock.now();
     let _place = state.capacity.write(caller)?;
     let mut tx = state.db.begin(&caller.ctx).await?;

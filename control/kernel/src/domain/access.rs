@@ -5,6 +5,8 @@ use std::str::FromStr;
 use sha2::{Digest, Sha256};
 use shared::id::{AccountId, ApplicationId, ProjectId};
 
+use super::subject::Permissions;
+
 /// Length of an API key in characters of `[A-Za-z0-9]`.
 pub const KEY_LEN: usize = 80;
 
@@ -16,8 +18,8 @@ pub const EDGE_KEY_PREFIX: &str = "wmed";
 pub enum ActorKind {
     /// A person or program that may do everything in its account.
     Operator,
-    /// An operator's key that is confined to a project: it may do there what a trusted application may, and manages
-    /// keys of its like. A kind of its own, so that a release that does not know it refuses it.
+    /// An operator whose key or role is confined to projects: it may do there what a trusted application may, and
+    /// manages keys of its like. A kind of its own, so that a release that does not know it refuses it.
     ProjectOperator,
     /// An application's secret key, kept on a server: like an operator within its project.
     TrustedApp,
@@ -147,6 +149,10 @@ pub struct Actor {
     pub enterprise: bool,
     /// What users of applications may do in the account.
     pub user_rights: UserRights,
+    /// What its role allows; everything where no role restricts it.
+    pub permissions: Permissions,
+    /// The projects that its role is confined to, where they are several; of one it is `project`.
+    pub confined_to: Vec<ProjectId>,
 }
 
 impl Actor {
@@ -154,6 +160,13 @@ impl Actor {
     #[must_use]
     pub fn is_confined_user(&self) -> bool {
         self.kind == ActorKind::User && self.user_rights == UserRights::Own
+    }
+
+    /// The projects that it is confined to; `None` where there are none.
+    #[must_use]
+    pub fn projects(&self) -> Option<Vec<ProjectId>> {
+        let all = self.project.map_or_else(|| self.confined_to.clone(), |project| vec![project]);
+        (!all.is_empty()).then_some(all)
     }
 
     /// Its name among those of its kind: keys of one operator that are confined to different projects must not see what

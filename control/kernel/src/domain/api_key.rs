@@ -127,7 +127,10 @@ mod tests {
     use shared::id::AccountId;
 
     use super::*;
-    use crate::domain::access::{UserRights, hash_key};
+    use crate::domain::{
+        access::{UserRights, hash_key},
+        subject::Permissions,
+    };
 
     #[test]
     fn an_id_is_the_start_of_the_hash() {
@@ -183,6 +186,8 @@ mod tests {
             app: None,
             enterprise: false,
             user_rights: UserRights::default(),
+            permissions: Permissions::ALL,
+            confined_to: Vec::new(),
         };
         for (expires_at, networks, client, expected) in [
             (None, "", None, Ok(())),

@@ -24,8 +24,8 @@ pub struct Grant {
 pub enum Limit {
     /// Nothing but the account.
     Account,
-    /// Resources scoped to this project.
-    Project(ProjectId),
+    /// Resources scoped to one of these projects.
+    Projects(Vec<ProjectId>),
     /// What names this user in its scopes.
     User(String),
     /// The resource with this id.
@@ -38,9 +38,9 @@ impl Limit {
     pub fn admits(&self, id: &str, scopes: Option<&Scopes>) -> bool {
         match self {
             Self::Account => true,
-            Self::Project(project) => {
-                scopes.is_some_and(|scopes| scopes.projects.iter().any(|id| id == project.as_str()))
-            }
+            Self::Projects(projects) => scopes.is_some_and(|scopes| {
+                scopes.projects.iter().any(|id| projects.iter().any(|project| project.as_str() == id))
+            }),
             Self::User(user) => id == user || scopes.is_some_and(|scopes| scopes.users.contains(user)),
             Self::Itself(itself) => id == itself,
         }
@@ -54,7 +54,7 @@ impl Grant {
         let user = (actor.kind == ActorKind::User).then(|| actor.id.clone());
         let limit = match (reach, &user) {
             (Reach::Account, _) => Limit::Account,
-            (Reach::Project, _) => Limit::Project(actor.project?),
+            (Reach::Project, _) => Limit::Projects(actor.projects()?),
             (Reach::Own, Some(user)) => Limit::User(user.clone()),
             (Reach::Own, None) => Limit::Itself(actor.id.clone()),
         };
@@ -73,16 +73,21 @@ impl Grant {
         self.limit.admits(id, scopes)
     }
 
-    /// The scopes of what the caller creates: those of a confined key are its own project and user, whatever it asks
-    /// for.
+    /// The scopes of what the caller creates: those of a confined key are its own projects and user. Of several
+    /// projects it may ask for some.
     #[must_use]
     pub fn scopes_of_new(&self, asked: Option<Scopes>) -> Option<Scopes> {
         match &self.limit {
             Limit::Account | Limit::Itself(_) => asked,
-            Limit::Project(project) => Some(Scopes {
-                users: self.user.iter().cloned().collect(),
-                projects: vec![project.to_string()],
-            }),
+            Limit::Projects(own) => {
+                let mut projects: Vec<String> = own.iter().map(ToString::to_string).collect();
+                if let Some(asked) =
+                    asked.filter(|asked| asked.projects.iter().any(|id| projects.contains(id)))
+                {
+                    projects.retain(|id| asked.projects.contains(id));
+                }
+                Some(Scopes { users: self.user.iter().cloned().collect(), projects })
+            }
             // Its project sees it, and so the user itself, which reads what its project may.
             Limit::User(user) => Some(Scopes {
                 users: vec![user.clone()],
@@ -101,7 +106,7 @@ impl Grant {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::access::UserRights;
+    use crate::domain::{access::UserRights, subject::Permissions};
 
     fn actor(kind: ActorKind) -> Actor {
         Actor {
@@ -112,6 +117,8 @@ mod tests {
             app: None,
             enterprise: true,
             user_rights: UserRights::default(),
+            permissions: Permissions::ALL,
+            confined_to: Vec::new(),
         }
     }
 

@@ -87,6 +87,8 @@ pub const FILES: ListType = numbered(&[field("name", Text), field("tags", Labels
 pub const COLLECTIONS: ListType = numbered(PRODUCTS.fields);
 /// Projects.
 pub const PROJECTS: ListType = numbered(&[field("name", Text)]);
+/// Roles.
+pub const ROLES: ListType = by(&[field("name", Text)]);
 /// Applications.
 pub const APPLICATIONS: ListType = numbered(PROJECTS.fields);
 /// Batches.

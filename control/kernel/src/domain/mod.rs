@@ -23,5 +23,7 @@ pub mod page;
 pub mod permission;
 pub mod property;
 pub mod reference;
+pub mod role;
 pub mod scan_source;
 pub mod scopes;
+pub mod subject;

@@ -7,134 +7,15 @@ use super::{
     },
     action::{CREATED_BY_USERS, RESERVED},
     action_names::is_custom,
+    subject::Subject::{
+        Access, Accounts, ActionTypes, Actions, Applications, AssessmentSettings, Assessments, Audit,
+        Batches, Cases, Collections, Commissioning, Encodings, Events, Exports, Files, InspectorScans, Jobs,
+        Keys, Locations, OperatorKeys, Operators, Owners, PersonalData, Places, Products, Projects,
+        Properties, Reactions, Redirections, Roles, Rules, Status, Thngs, Users, Webhooks,
+    },
 };
 
-/// What an operation is about.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Subject {
-    /// Who the caller is; an update revokes the key.
-    Access,
-    /// Accounts, their domains and accesses.
-    Accounts,
-    /// Operators.
-    Operators,
-    /// Projects.
-    Projects,
-    /// Applications of projects, and their public keys.
-    Applications,
-    /// Secret keys of applications, and keys of Thngs.
-    Keys,
-    /// Keys of operators.
-    OperatorKeys,
-    /// Users of applications.
-    Users,
-    /// Products.
-    Products,
-    /// Thngs.
-    Thngs,
-    /// Properties of Thngs and products.
-    Properties,
-    /// Where a Thng was.
-    Locations,
-    /// Places.
-    Places,
-    /// Collections and their members.
-    Collections,
-    /// Actions.
-    Actions,
-    /// Types of actions.
-    ActionTypes,
-    /// Redirections.
-    Redirections,
-    /// Rules of redirection, of the account and of applications.
-    Rules,
-    /// Files.
-    Files,
-    /// Assessments of items.
-    Assessments,
-    /// Settings of assessments, and replays under other settings.
-    AssessmentSettings,
-    /// Cases: items that assessments suspect, and what people decide on them.
-    Cases,
-    /// Steps and states of commissioning.
-    Commissioning,
-    /// Batches and their tasks.
-    Batches,
-    /// Jobs.
-    Jobs,
-    /// What happens in the account, as a stream.
-    Events,
-    /// Where events are sent.
-    Webhooks,
-    /// Reactions to events.
-    Reactions,
-    /// The audit trail.
-    Audit,
-    /// The state of the service.
-    Status,
-}
-
-use Subject::{
-    Access, Accounts, ActionTypes, Actions, Applications, AssessmentSettings, Assessments, Audit, Batches,
-    Cases, Collections, Commissioning, Events, Files, Jobs, Keys, Locations, OperatorKeys, Operators, Places,
-    Products, Projects, Properties, Reactions, Redirections, Rules, Status, Thngs, Users, Webhooks,
-};
-
-impl Subject {
-    /// Every subject.
-    pub const ALL: [Self; 30] = [
-        Access,
-        Accounts,
-        Operators,
-        Projects,
-        Applications,
-        Keys,
-        OperatorKeys,
-        Users,
-        Products,
-        Thngs,
-        Properties,
-        Locations,
-        Places,
-        Collections,
-        Actions,
-        ActionTypes,
-        Redirections,
-        Rules,
-        Files,
-        Assessments,
-        AssessmentSettings,
-        Cases,
-        Commissioning,
-        Batches,
-        Jobs,
-        Events,
-        Webhooks,
-        Reactions,
-        Audit,
-        Status,
-    ];
-}
-
-/// What an operation does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Verb {
-    /// Creates a resource.
-    Create,
-    /// Reads one that the caller names.
-    Read,
-    /// Lists, searches, or subscribes to many.
-    List,
-    /// Changes a resource.
-    Update,
-    /// Removes a resource.
-    Delete,
-}
-
-impl Verb {
-    /// Every verb.
-    pub const ALL: [Self; 5] = [Self::Create, Self::Read, Self::List, Self::Update, Self::Delete];
-}
+pub use super::subject::{Subject, Verb};
 
 /// The reach of a permission; resources outside of it do not exist for the caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -153,7 +34,10 @@ pub enum Reach {
 const TABLE: &[(ActorKind, Subject, &[u8; 4])] = &[
     (Operator, Access, b"-a--"),
     (Operator, Accounts, b"-aa-"),
-    (Operator, Operators, b"-aa-"),
+    (Operator, Operators, b"aaaa"),
+    (Operator, Owners, b"--a-"),
+    (Operator, Roles, b"aaaa"),
+    (Operator, PersonalData, b"-a--"),
     (Operator, Projects, b"aaaa"),
     (Operator, Applications, b"aaaa"),
     (Operator, Keys, b"aaaa"),
@@ -167,6 +51,9 @@ const TABLE: &[(ActorKind, Subject, &[u8; 4])] = &[
     (Operator, Places, b"aaaa"),
     (Operator, Collections, b"aaaa"),
     (Operator, Actions, b"aa-a"),
+    (Operator, Encodings, b"a---"),
+    (Operator, InspectorScans, b"a---"),
+    (Operator, Exports, b"-a--"),
     (Operator, ActionTypes, b"aaaa"),
     (Operator, Redirections, b"aaaa"),
     (Operator, Rules, b"aaaa"),
@@ -193,7 +80,11 @@ const TABLE: &[(ActorKind, Subject, &[u8; 4])] = &[
     (TrustedApp, Locations, b"pppp"),
     (TrustedApp, Places, b"pppp"),
     (TrustedApp, Collections, b"pppp"),
+    (TrustedApp, PersonalData, b"-p--"),
     (TrustedApp, Actions, b"pp-p"),
+    (TrustedApp, Encodings, b"p---"),
+    (TrustedApp, InspectorScans, b"p---"),
+    (TrustedApp, Exports, b"-p--"),
     (TrustedApp, ActionTypes, b"-a--"),
     (TrustedApp, Redirections, b"pppp"),
     // What no project is named in stays out.
@@ -208,6 +99,8 @@ const TABLE: &[(ActorKind, Subject, &[u8; 4])] = &[
     // A user revokes its own key.
     (User, Access, b"-oo-"),
     (User, Users, b"-oo-"),
+    // That of its application.
+    (User, Roles, b"-o--"),
     (User, Products, b"ppo-"),
     (User, Thngs, b"ppo-"),
     (User, Properties, b"opo-"),
@@ -229,6 +122,7 @@ const TABLE: &[(ActorKind, Subject, &[u8; 4])] = &[
 const OWN_USER: &[(Subject, &[u8; 4])] = &[
     (Access, b"-oo-"),
     (Users, b"-oo-"),
+    (Roles, b"-o--"),
     (Products, b"-p--"),
     // Thngs, collections and redirections are created as far as the application allows: see the service `user_rules`.
     (Thngs, b"oso-"),
@@ -269,6 +163,16 @@ pub fn reach(kind: ActorKind, rights: UserRights, verb: Verb, subject: Subject) 
         b'a' => Some(Reach::Account),
         b'p' => Some(Reach::Project),
         b'o' => Some(Reach::Own),
+        _ => None,
+    }
+}
+
+/// How far every operator may do this, whatever its role: it manages its own keys, and reads and names itself.
+#[must_use]
+pub const fn own_reach(kind: ActorKind, verb: Verb, subject: Subject) -> Option<Reach> {
+    match (subject, verb) {
+        _ if !kind.is_operator() => None,
+        (OperatorKeys, _) | (Operators, Verb::Read | Verb::Update) => Some(Reach::Own),
         _ => None,
     }
 }
@@ -330,8 +234,8 @@ mod tests {
 
     #[test]
     fn own_rights_are_a_subset_of_open_rights() {
-        for subject in Subject::ALL {
-            for verb in Verb::ALL {
+        for &subject in Subject::ALL {
+            for &verb in Verb::ALL {
                 let cell = |rights| reach(User, rights, verb, subject);
                 let (own, open) = (cell(UserRights::Own), cell(UserRights::Open));
                 assert!(width(own) <= width(open), "{verb:?} {subject:?}: {own:?} is more than {open:?}");
@@ -356,8 +260,8 @@ mod tests {
 
     #[test]
     fn decided_permissions_of_each_kind_hold() {
-        for subject in Subject::ALL {
-            for verb in Verb::ALL {
+        for &subject in Subject::ALL {
+            for &verb in Verb::ALL {
                 let cell = |kind| reach(kind, UserRights::Open, verb, subject);
                 assert!(cell(Operator).is_none_or(|reach| reach == Reach::Account), "{subject:?} {verb:?}");
                 for kind in [ProjectOperator, TrustedApp, App, User, Thng] {

@@ -22,7 +22,7 @@ use crate::{
         access::{Actor, ActorKind, Generation, KEY_LEN, derive_key, hash_key, is_key, key_from_random},
         api_key::{Bounds, KnownKey},
         grant::Grant,
-        permission::{Subject, Verb, reach},
+        permission::{Subject, Verb, own_reach, reach},
     },
     error::ServiceError,
     store::{Ctx, Db, StoreError, keys},
@@ -246,11 +246,16 @@ pub fn end_of_overlap(now: UnixMillis, overlap_ms: u32) -> Result<UnixMillis, Se
 /// # Errors
 /// [`Code::Forbidden`].
 pub fn require(actor: &Actor, verb: Verb, subject: Subject) -> Result<Grant, ServiceError> {
-    let grant =
-        reach(actor.kind, actor.user_rights, verb, subject).and_then(|reach| Grant::new(actor, reach));
-    grant.ok_or_else(|| {
-        let kind = actor.kind.as_str();
-        ServiceError::refused(Code::Forbidden, format!("A key of the kind {kind} may not do this."))
+    let of_kind = reach(actor.kind, actor.user_rights, verb, subject);
+    let is_allowed = subject == Subject::Access || actor.permissions.allow(verb, subject);
+    let reach = of_kind.filter(|_| is_allowed).or_else(|| own_reach(actor.kind, verb, subject));
+    reach.and_then(|reach| Grant::new(actor, reach)).ok_or_else(|| {
+        let fault = if of_kind.is_some() && !is_allowed {
+            format!("Your role does not allow {}:{}.", subject.as_str(), verb.as_str())
+        } else {
+            format!("A key of the kind {} may not do this.", actor.kind.as_str())
+        };
+        ServiceError::refused(Code::Forbidden, fault)
     })
 }
 
@@ -271,7 +276,7 @@ mod tests {
     use shared::id::AccountId;
 
     use super::*;
-    use crate::domain::access::UserRights;
+    use crate::domain::{access::UserRights, subject::Permissions};
 
     fn key(n: usize) -> [u8; 32] {
         let mut hash = [0; 32];
@@ -290,6 +295,8 @@ mod tests {
             app: None,
             enterprise: false,
             user_rights: UserRights::default(),
+            permissions: Permissions::ALL,
+            confined_to: Vec::new(),
         };
         let (now, before) = (Instant::now(), Instant::now().checked_sub(KNOWN_FOR).unwrap());
         let actor = KnownKey { actor, bounds: Bounds::default() };

@@ -69,7 +69,8 @@ impl Principal {
 }
 
 /// The network of a client, which is kept and not the address: the first 24 bits of IPv4, the first 48 of IPv6.
-fn network_of(client: IpAddr) -> String {
+#[must_use]
+pub fn network_of(client: IpAddr) -> String {
     match client.to_canonical() {
         IpAddr::V4(v4) => {
             let [a, b, c, _] = v4.octets();

@@ -13,6 +13,8 @@ use super::{Conn, Raw, StoreError, Tx, on_db, parse};
 use crate::domain::{
     access::{Actor, ActorKind},
     api_key::{Bounds, KnownKey},
+    role,
+    subject::Permissions,
 };
 
 const INSERT: &str =
@@ -25,8 +27,9 @@ macro_rules! find {
     ($which:literal) => {
         concat!(
             "SELECT k.hash, k.account_id, k.kind, k.actor_id, k.project_id, k.app_id, a.enterprise, \
-             a.user_rights, k.expires_at, k.networks FROM api_keys k \
-             JOIN accounts a ON a.id = k.account_id LEFT JOIN applications p ON p.id = k.app_id WHERE ",
+             a.user_rights, k.expires_at, k.networks, o.roles, o.projects, p.user_role FROM api_keys k \
+             JOIN accounts a ON a.id = k.account_id LEFT JOIN applications p ON p.id = k.app_id \
+             LEFT JOIN operators o ON o.id = k.actor_id AND o.account_id = k.account_id WHERE ",
             $which,
             " AND k.revoked_at IS NULL AND (k.app_id IS NULL OR p.id IS NOT NULL)"
         )
@@ -36,6 +39,9 @@ macro_rules! find {
 const FIND: &str = find!("k.hash = $1");
 const PG_FIND_MANY: &str = find!("k.hash = ANY($1)");
 const SQLITE_FIND_MANY: &str = find!("k.hash IN (SELECT unhex(value) FROM json_each($1))");
+const PG_ROLES: &str = "SELECT account_id, id, permissions FROM roles WHERE id = ANY($1)";
+const SQLITE_ROLES: &str =
+    "SELECT account_id, id, permissions FROM roles WHERE id IN (SELECT value FROM json_each($1))";
 const IS_OVER: &str =
     "SELECT revoked_at IS NOT NULL OR COALESCE(expires_at <= $2, FALSE) FROM api_keys WHERE hash = $1";
 const FIND_ACCOUNT: &str = "SELECT account_id FROM api_keys WHERE hash = $1";
@@ -59,18 +65,28 @@ const SQLITE_NOTE_USE: &str = "UPDATE api_keys SET last_used_at = $2 \
     WHERE hash IN (SELECT unhex(value) FROM json_each($1)) AND (last_used_at IS NULL OR last_used_at < $2)";
 const DELETE_OF_APP: &str = "DELETE FROM api_keys WHERE app_id = $1";
 
-type Row = (
-    Vec<u8>,
-    String,
-    String,
-    String,
-    Option<String>,
-    Option<String>,
-    bool,
-    String,
-    Option<i64>,
-    Option<String>,
-);
+#[derive(sqlx::FromRow)]
+struct Row {
+    hash: Vec<u8>,
+    account_id: String,
+    kind: String,
+    actor_id: String,
+    project_id: Option<String>,
+    app_id: Option<String>,
+    enterprise: bool,
+    user_rights: String,
+    expires_at: Option<i64>,
+    networks: Option<String>,
+    /// Ids of an operator's roles.
+    roles: Option<String>,
+    /// The projects that these are confined to.
+    projects: Option<String>,
+    /// The role of an application's users.
+    user_role: Option<String>,
+}
+
+/// Permissions of roles that accounts made, by account and id.
+type Roles = HashMap<(String, String), Permissions>;
 
 /// Adds a key of an operator by its SHA-256.
 ///
@@ -145,6 +161,32 @@ pub async fn find_many(
             on_db!(conn, |c| sqlx::query_as(FIND).bind(hash).fetch_all(c).await)?
         }
     };
+    let roles = find_roles(conn, &rows).await?;
+    let read = |row| read(row, &roles).transpose();
+    rows.into_iter().filter_map(read).collect()
+}
+
+/// The permissions of the roles that the owners of keys have, but for those of every account.
+async fn find_roles(conn: &mut Conn, rows: &[Row]) -> Result<Roles, StoreError> {
+    let named = rows.iter().flat_map(|row| [&row.roles, &row.user_role]).flatten();
+    let mut ids: Vec<String> = named
+        .flat_map(|ids| ids.split(','))
+        .filter(|id| role::permissions_of(id).is_none())
+        .map(str::to_owned)
+        .collect();
+    if ids.is_empty() {
+        return Ok(Roles::new());
+    }
+    ids.sort_unstable();
+    ids.dedup();
+    let rows: Vec<(String, String, String)> = match conn.raw() {
+        Raw::Pg(c) => sqlx::query_as(PG_ROLES).bind(ids).fetch_all(c).await?,
+        Raw::Sqlite(c) => sqlx::query_as(SQLITE_ROLES).bind(Json(ids)).fetch_all(c).await?,
+    };
+    let read = |(account, id, text): (String, String, String)| {
+        let permissions = Permissions::parse(&text).map_err(|error| StoreError::Row(error.to_string()))?;
+        Ok(((account, id), permissions))
+    };
     rows.into_iter().map(read).collect()
 }
 
@@ -154,21 +196,53 @@ fn hex<'a>(hashes: impl Iterator<Item = &'a [u8; 32]>) -> Json<Vec<String>> {
     Json(hashes.map(hex).collect())
 }
 
-fn read(
-    (hash, account, kind, id, project, app, enterprise, user_rights, expires_at, networks): Row,
-) -> Result<([u8; 32], KnownKey), StoreError> {
-    let hash = hash.try_into().map_err(|_| StoreError::Row("hash: another length".to_owned()))?;
-    let actor = Actor {
-        account: parse("account_id", &account)?,
-        kind: parse("kind", &kind)?,
-        id,
-        project: project.map(|id| parse::<ProjectId>("project_id", &id)).transpose()?,
-        app: app.map(|id| parse::<ApplicationId>("app_id", &id)).transpose()?,
-        enterprise,
-        user_rights: parse("user_rights", &user_rights)?,
+/// A key as it is known; `None` where its owner is gone, or it is for a project that its role does not have.
+fn read(row: Row, roles: &Roles) -> Result<Option<([u8; 32], KnownKey)>, StoreError> {
+    let hash = row.hash.try_into().map_err(|_| StoreError::Row("hash: another length".to_owned()))?;
+    let kind: ActorKind = parse("kind", &row.kind)?;
+    let project = row.project_id.map(|id| parse::<ProjectId>("project_id", &id)).transpose()?;
+    // A role that is gone allows nothing.
+    let allowed = |ids: &str| {
+        ids.split(',').fold(Permissions::default(), |all, id| {
+            let own = || roles.get(&(row.account_id.clone(), id.to_owned())).copied().unwrap_or_default();
+            all.with(role::permissions_of(id).unwrap_or_else(own))
+        })
     };
-    let networks = parse("networks", networks.as_deref().unwrap_or_default())?;
-    Ok((hash, KnownKey { actor, bounds: Bounds { expires_at: expires_at.map(UnixMillis), networks } }))
+    let permissions = match (kind.is_operator(), &row.roles, &row.user_role) {
+        (true, None, _) => return Ok(None),
+        (true, Some(ids), _) => allowed(ids),
+        (false, _, Some(id)) if kind == ActorKind::User => allowed(id),
+        (false, ..) => Permissions::ALL,
+    };
+    let confined: Option<Vec<ProjectId>> = match row.projects {
+        Some(ids) => Some(ids.split(',').map(|id| parse("projects", id)).collect::<Result<_, _>>()?),
+        None => None,
+    };
+    let (kind, project, confined_to) = match (confined, project) {
+        (None, project) => (kind, project, Vec::new()),
+        (Some(projects), Some(of_key)) if projects.contains(&of_key) => (kind, Some(of_key), Vec::new()),
+        (Some(_), Some(_)) => return Ok(None),
+        (Some(projects), None) => match projects[..] {
+            [only] => (ActorKind::ProjectOperator, Some(only), Vec::new()),
+            _ => (ActorKind::ProjectOperator, None, projects),
+        },
+    };
+    let actor = Actor {
+        account: parse("account_id", &row.account_id)?,
+        kind,
+        id: row.actor_id,
+        project,
+        app: row.app_id.map(|id| parse::<ApplicationId>("app_id", &id)).transpose()?,
+        enterprise: row.enterprise,
+        user_rights: parse("user_rights", &row.user_rights)?,
+        permissions,
+        confined_to,
+    };
+    let networks = parse("networks", row.networks.as_deref().unwrap_or_default())?;
+    Ok(Some((
+        hash,
+        KnownKey { actor, bounds: Bounds { expires_at: row.expires_at.map(UnixMillis), networks } },
+    )))
 }
 
 /// Writes when keys were last used, unless so late a use was written before.

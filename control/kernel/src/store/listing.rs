@@ -26,7 +26,7 @@
 
 use shared::{
     filter::{Expr, Operator, Term, Value},
-    id::AccountId,
+    id::{AccountId, ProjectId},
 };
 use sqlx::{AssertSqlSafe, FromRow, Row, postgres::PgRow, sqlite::SqliteRow};
 
@@ -199,7 +199,11 @@ fn conditions(engine: Engine, table: &Table, selection: &Selection<'_>) -> Resul
     }
     match selection.limit {
         Limit::Account => {}
-        Limit::Project(project) => narrow("scopes.projects", project.as_str())?,
+        Limit::Projects(projects) => {
+            let of = |project: &ProjectId| Expr::Term(equal("scopes.projects", project.as_str()));
+            sql.push(" AND ");
+            sql.condition(table, &Expr::Or(projects.iter().map(of).collect()))?;
+        }
         Limit::User(user) => narrow("scopes.users", user)?,
         Limit::Itself(id) => {
             sql.push(" AND ");

@@ -26,6 +26,7 @@ use crate::{
         permission::{Subject::Batches, Verb},
         redirection::{Draft, Writable},
         scopes::Scopes,
+        subject::Permissions,
         task::{POPULATING, Population, ShortUrls, Task, TaskDetails, TaskStatus},
     },
     error::ServiceError,
@@ -186,6 +187,8 @@ async fn step(state: &Redirects, tx: &mut Tx, account: AccountId, id: TaskId) ->
         app: None,
         enterprise: true,
         user_rights: UserRights::default(),
+        permissions: Permissions::ALL,
+        confined_to: Vec::new(),
     };
     let count = task.details.quantity.saturating_sub(task.details.done).min(STEP);
     let mut drafts = Vec::new();

@@ -301,8 +301,8 @@ pub async fn list(conn: &mut Conn, selection: Selection<'_>) -> Result<Vec<Redir
     let after = selection.page.start();
     // An id contains no wildcards; the caller drops false positives.
     let named = match selection.limit {
-        Limit::Account => String::new(),
-        Limit::Project(id) => format!("%\"{id}\"%"),
+        Limit::Projects(ids) if ids.len() == 1 => format!("%\"{}\"%", ids[0]),
+        Limit::Account | Limit::Projects(_) => String::new(),
         Limit::User(id) | Limit::Itself(id) => format!("%\"{id}\"%"),
     };
     let rows: Vec<Row> = on_db!(conn, |c| sqlx::query_as(sql)

@@ -4,6 +4,8 @@ pub use ::kernel::domain::*;
 
 pub mod app_user;
 pub mod audit;
+pub mod custom_role;
+pub mod operator;
 pub mod operator_key;
 pub mod password;
 pub mod project;

@@ -172,13 +172,18 @@ impl OperatorKey {
         }
     }
 
-    /// Whether the whole account is reached by it from an address for another day at least.
+    /// Whether it is for the whole account, and for another day at least.
     #[must_use]
-    pub fn is_lasting(&self, client: Option<IpAddr>, now: UnixMillis) -> bool {
+    pub fn lasts(&self, now: UnixMillis) -> bool {
         self.project.is_none()
             && self.revoked_at.is_none()
             && self.expires_at.is_none_or(|at| at.0 - now.0 >= LASTING_MS)
-            && admits(&self.networks, client)
+    }
+
+    /// Whether it is so from an address.
+    #[must_use]
+    pub fn is_lasting(&self, client: Option<IpAddr>, now: UnixMillis) -> bool {
+        self.lasts(now) && admits(&self.networks, client)
     }
 
     /// The key after a change at `now`.

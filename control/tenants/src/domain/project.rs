@@ -121,6 +121,9 @@ pub struct ApplicationDetails {
     /// Whether its secret key may say in `context` of an action whose address and user agent it passes on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reports_context: Option<bool>,
+    /// Id of the role that its users have; empty restricts them no further.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub user_role: Option<String>,
 }
 
 /// The keys of an application.
@@ -229,6 +232,7 @@ impl ApplicationChange {
                 if is_known { Ok(()) } else { Err("no type of a trigger") }
             }),
             reports_context: members.boolean("reportsContext"),
+            user_role: text(&mut members, "userRole", 0, MAX_TAG),
         };
         members.finish(Some(Self { name, details }))
     }
@@ -292,6 +296,7 @@ impl Application {
             user_action_types: new.user_action_types.or(old.user_action_types),
             trigger_types: new.trigger_types.or(old.trigger_types),
             reports_context: new.reports_context.or(old.reports_context),
+            user_role: new.user_role.or(old.user_role),
         };
         Self { stamp: self.stamp.touch(now), name: change.name.unwrap_or(self.name), details, ..self }
     }

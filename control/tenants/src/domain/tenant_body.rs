@@ -1,14 +1,14 @@
-//! Reads the bodies of updates of accounts, accesses and operators.
+//! Reads the bodies of updates of accounts.
 
 use serde_json::Value;
 
 use super::{
     authority::AUTHORITY_FIELDS,
-    body::{Purpose, custom_fields, name, text, texts},
-    limits::{self, MAX_NAME},
+    body::{Purpose, custom_fields, name, texts},
+    limits,
     members::Members,
     target_hosts,
-    tenant::{AccessChange, AccountChange, OperatorChange},
+    tenant::AccountChange,
 };
 
 impl AccountChange {
@@ -43,34 +43,6 @@ fn thng_writable(members: &mut Members<'_>) -> Option<Vec<String>> {
     Some(names)
 }
 
-impl AccessChange {
-    /// Reads the body of `PUT /accounts/:id/accesses/:id`.
-    ///
-    /// # Errors
-    /// The role is no text of 1 to 256 characters.
-    pub fn parse(body: &Value) -> Result<Self, Vec<String>> {
-        let mut members = Members::of(body)?;
-        let change = Self { role: text(&mut members, "role", 1, MAX_NAME) };
-        members.finish(Some(change))
-    }
-}
-
-impl OperatorChange {
-    /// Reads the body of `PUT /operators/:id`.
-    ///
-    /// # Errors
-    /// Every fault found, each naming its member.
-    pub fn parse(body: &Value) -> Result<Self, Vec<String>> {
-        let mut members = Members::of(body)?;
-        let change = Self {
-            first_name: text(&mut members, "firstName", 0, MAX_NAME),
-            last_name: text(&mut members, "lastName", 0, MAX_NAME),
-            custom_fields: custom_fields(&mut members),
-        };
-        members.finish(Some(change))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -85,7 +57,7 @@ mod tests {
     }
 
     #[test]
-    fn each_fault_of_an_account_or_operator_is_named() {
+    fn each_fault_of_an_account_is_named() {
         for (body, faults) in [
             (json!({"customFields": {"a": 1}}), vec![]),
             (json!({"customFields": 1, "name": 2}), vec!["name", "customFields"]),
@@ -99,12 +71,6 @@ mod tests {
             (json!({"thngWritableCustomFields": "a"}), vec!["thngWritableCustomFields must be an array"]),
         ] {
             check(&body, &faults, &AccountChange::parse(&body).err().unwrap_or_default());
-        }
-        for (body, faults) in [
-            (json!({"firstName": "", "email": 1}), vec![]),
-            (json!({"firstName": 1, "lastName": []}), vec!["firstName", "lastName"]),
-        ] {
-            check(&body, &faults, &OperatorChange::parse(&body).err().unwrap_or_default());
         }
     }
 }

@@ -1,9 +1,33 @@
-//! HTTP: operators' accesses to an account, under their old and new paths.
+//! HTTP: operators' accesses to an account, under their old and new paths, and those of programs.
 
+use std::sync::Arc;
+
+use axum::{Json, extract::State, response::Response};
 use serde::Serialize;
+use shared::problem::Code;
 use utoipa::ToSchema;
+use web::{
+    access::{Authenticated, SentKey},
+    api_error::ApiError,
+    extract::{JsonBody, Path, Query},
+    listing::Listing,
+    openapi::PageParams,
+    request_info::RequestInfo,
+    wire::{CommonDocument, created, created_at},
+};
 
-use crate::domain::tenant::Operator;
+use crate::{
+    domain::{
+        body::Purpose,
+        common::Stamp,
+        listing::PLAIN,
+        operator::{AccessChange, Operator, OperatorKind, conditions},
+    },
+    service::{
+        Core,
+        operators::{self, Shown},
+    },
+};
 
 /// What an operator may do in an account.
 #[derive(Serialize, ToSchema)]
@@ -18,39 +42,91 @@ pub(super) struct OperatorAccessDocument {
     /// Id of the operator.
     #[schema(read_only, example = "UKXAGyEf8SQ5eTDmVgGpHqAa")]
     operator: String,
-    /// Address the operator is known by.
-    #[schema(read_only, example = "ada@example.com")]
+    /// `person` or `machine`.
+    #[serde(rename = "type")]
+    #[schema(read_only, example = "person")]
+    kind: &'static str,
+    /// `active`, or `invited` until the invitation is accepted.
+    #[schema(read_only, example = "active")]
+    status: &'static str,
+    /// When the invitation ends, in milliseconds since 1970.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(read_only)]
+    invited_until: Option<i64>,
+    /// Address of a person; given on create.
+    #[schema(example = "ada@example.com")]
     email: String,
-    /// A role of 1 to 256 characters; kept as it is, every operator may do the same.
-    #[schema(example = "admin")]
+    /// Name of a program, 1 to 256 characters.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = "printing line 3")]
+    name: Option<String>,
+    /// First name of a person, at most 256 characters.
+    first_name: String,
+    /// Last name of a person, at most 256 characters.
+    last_name: String,
+    /// Id of its first role. Given alone, it becomes the only one.
+    #[schema(example = "editor")]
     role: String,
+    /// Ids of its roles, at most 20; it may do what any of them allows.
+    #[schema(example = json!(["editor"]))]
+    policies: Vec<String>,
+    /// The projects that it is confined to, each as `project=<id>`, at most 20; the whole account if there is none.
+    /// Confined, it may do in its projects what the secret key of an application may, as far as its roles allow that.
+    #[schema(example = json!(["project=UKXAGyEf8SQ5eTDmVgGpHqAa"]))]
+    conditions: Vec<String>,
     /// The key of the request, in the caller's own access; keys of others are not stored.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(read_only)]
     api_key: Option<String>,
-    /// When it was created, in milliseconds since 1970.
-    #[schema(read_only)]
-    created_at: i64,
-    /// When it was last changed.
-    #[schema(read_only)]
-    updated_at: i64,
+    #[serde(flatten)]
+    common: CommonDocument,
 }
 
 impl OperatorAccessDocument {
-    /// The document of an operator; `caller` is the caller's id, with the key of the request.
-    fn new(operator: Operator, caller: (&str, &str)) -> Self {
+    fn new(operator: Operator) -> Self {
         let id = operator.id.to_string();
+        let stamp = Stamp { seq: 0, created_at: operator.created_at, updated_at: operator.updated_at };
         Self {
-            api_key: (id == caller.0).then(|| caller.1.to_owned()),
             operator: id.clone(),
             id,
             account: operator.account.to_string(),
+            kind: operator.kind.as_str(),
+            status: if operator.invitation.is_some() { "invited" } else { "active" },
+            invited_until: operator.invitation.map(|invitation| invitation.until.0),
             email: operator.email,
-            role: operator.role,
-            created_at: operator.created_at.0,
-            updated_at: operator.updated_at.0,
+            name: operator.details.name,
+            first_name: operator.first_name,
+            last_name: operator.last_name,
+            role: operator.roles.first().cloned().unwrap_or_default(),
+            policies: operator.roles,
+            conditions: conditions(operator.projects.as_deref()),
+            api_key: None,
+            common: CommonDocument::new(stamp, operator.details.common, false),
         }
     }
+
+    /// The document of an operator; `caller` is the caller's id, with the key of the request.
+    fn seen_by(operator: Operator, caller: (&str, &str)) -> Self {
+        let document = Self::new(operator);
+        let api_key = (document.id == caller.0).then(|| caller.1.to_owned());
+        Self { api_key, ..document }
+    }
+}
+
+/// An invitation, whose code is shown this once.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct InvitationDocument {
+    #[serde(flatten)]
+    access: OperatorAccessDocument,
+    /// The code with which `POST /invitations` accepts it. It is not stored and cannot be read again.
+    #[schema(read_only)]
+    invitation_code: String,
+}
+
+fn invited(shown: Shown) -> InvitationDocument {
+    let access = OperatorAccessDocument::new(shown.operator);
+    InvitationDocument { access, invitation_code: shown.secret }
 }
 
 /// The operations below one name of the accesses.
@@ -58,24 +134,7 @@ macro_rules! accesses {
     ($module:ident, $list:literal, $one:literal, $ids:literal) => {
         /// Accesses of an account by this name.
         pub(super) mod $module {
-            use std::sync::Arc;
-
-            use axum::{Json, extract::State, response::Response};
-            use shared::problem::Code;
-            use web::{
-                access::{Authenticated, SentKey},
-                api_error::ApiError,
-                extract::{JsonBody, Path, Query},
-                listing::Listing,
-                openapi::PageParams,
-                request_info::RequestInfo,
-            };
-
-            use super::OperatorAccessDocument;
-            use crate::{
-                domain::{listing::PLAIN, tenant::AccessChange},
-                service::{Core, tenants},
-            };
+            use super::*;
 
             /// Lists the accesses of operators to an account.
             #[utoipa::path(get, path = $list, tag = "Accounts", operation_id = concat!("list", $ids),
@@ -91,9 +150,9 @@ macro_rules! accesses {
                 query: Query,
             ) -> Result<Response, ApiError> {
                 let listing = Listing::parse(&core, &caller, info, &query, &PLAIN)?;
-                let page = tenants::list_accesses(&core, &caller, &id, listing.request.page).await?;
+                let page = operators::list(&core, &caller, &id, None, listing.request.page).await?;
                 let caller = (caller.id.as_str(), key.as_str());
-                Ok(listing.answer(&core, page, |operator| OperatorAccessDocument::new(operator, caller)))
+                Ok(listing.answer(&core, page, |operator| OperatorAccessDocument::seen_by(operator, caller)))
             }
 
             /// Reads the access of an operator to an account.
@@ -108,11 +167,11 @@ macro_rules! accesses {
                 SentKey(key): SentKey,
                 Path((id, access)): Path<(String, String)>,
             ) -> Result<Json<OperatorAccessDocument>, ApiError> {
-                let operator = tenants::read_access(&core, &caller, &id, &access).await?;
-                Ok(Json(OperatorAccessDocument::new(operator, (&caller.id, &key))))
+                let operator = operators::read_access(&core, &caller, &id, &access).await?;
+                Ok(Json(OperatorAccessDocument::seen_by(operator, (&caller.id, &key))))
             }
 
-            /// Changes the role of an access.
+            /// Changes an access. The keys of the operator can do what its roles allow from then on.
             #[utoipa::path(put, path = $one, tag = "Accounts", operation_id = concat!("update", $ids),
                 params(("id" = String, Path, description = "Id of the account"),
                     ("access" = String, Path, description = "Id of the access")),
@@ -127,10 +186,10 @@ macro_rules! accesses {
                 Path((id, access)): Path<(String, String)>,
                 JsonBody(body): JsonBody,
             ) -> Result<Json<OperatorAccessDocument>, ApiError> {
-                let change =
-                    AccessChange::parse(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
-                let operator = tenants::update_access(&core, &caller, &id, &access, change).await?;
-                Ok(Json(OperatorAccessDocument::new(operator, (&caller.id, &key))))
+                let change = AccessChange::parse(&body, Purpose::Update)
+                    .map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
+                let operator = operators::update_access(&core, &caller, &id, &access, change).await?;
+                Ok(Json(OperatorAccessDocument::seen_by(operator, (&caller.id, &key))))
             }
         }
     };
@@ -143,3 +202,95 @@ accesses!(
     "/accounts/{id}/operatorAccess/{access}",
     "OperatorAccesses"
 );
+
+/// Invites somebody to an account. The answer is the only one that holds the code.
+#[utoipa::path(post, path = "/accounts/{id}/operatorAccess", tag = "Accounts", operation_id = "inviteOperator",
+    params(("id" = String, Path, description = "Id of the account")),
+    request_body = OperatorAccessDocument,
+    responses((status = 201, description = "The access, with the code of the invitation", body = InvitationDocument)),
+    extensions(("x-maturity" = json!("Beta"))))]
+pub(super) async fn invite(
+    State(core): State<Arc<Core>>,
+    Authenticated(caller): Authenticated,
+    Path(id): Path<String>,
+    info: RequestInfo,
+    JsonBody(body): JsonBody,
+) -> Result<Response, ApiError> {
+    let change = AccessChange::parse(&body, Purpose::Create)
+        .map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
+    let document = invited(operators::invite(&core, &caller, &id, change).await?);
+    let id = document.access.id.clone();
+    Ok(created(&info, &id, document))
+}
+
+/// Invites somebody again who has not accepted; the code of before ends.
+#[utoipa::path(post, path = "/accounts/{id}/operatorAccess/{access}/invitation", tag = "Accounts",
+    operation_id = "inviteOperatorAgain",
+    params(("id" = String, Path, description = "Id of the account"),
+        ("access" = String, Path, description = "Id of the access")),
+    responses((status = 201, description = "The access, with the code of the invitation", body = InvitationDocument)),
+    extensions(("x-maturity" = json!("Beta"))))]
+pub(super) async fn invite_again(
+    State(core): State<Arc<Core>>,
+    Authenticated(caller): Authenticated,
+    Path((id, access)): Path<(String, String)>,
+    info: RequestInfo,
+) -> Result<Response, ApiError> {
+    let document = invited(operators::invite_again(&core, &caller, &id, &access).await?);
+    Ok(created_at(&info, &format!("/accounts/{id}/operatorAccess/{access}"), document))
+}
+
+/// Removes an operator from an account, with its keys. What it made stays.
+#[utoipa::path(delete, path = "/accounts/{id}/operatorAccess/{access}", tag = "Accounts",
+    operation_id = "removeOperator",
+    params(("id" = String, Path, description = "Id of the account"),
+        ("access" = String, Path, description = "Id of the access")),
+    responses((status = 200, description = "Removed; the body is empty")),
+    extensions(("x-maturity" = json!("Beta"))))]
+pub(super) async fn remove(
+    State(core): State<Arc<Core>>,
+    Authenticated(caller): Authenticated,
+    Path((id, access)): Path<(String, String)>,
+) -> Result<(), ApiError> {
+    Ok(operators::remove(&core, &caller, &id, &access).await?)
+}
+
+/// Lists the programs that have access to the account.
+#[utoipa::path(get, path = "/accessTokens", tag = "Accounts", operation_id = "listAccessTokens",
+    params(PageParams),
+    responses((status = 200, description = "One page", body = [OperatorAccessDocument])),
+    extensions(("x-maturity" = json!("Beta"))))]
+pub(super) async fn list_tokens(
+    State(core): State<Arc<Core>>,
+    Authenticated(caller): Authenticated,
+    SentKey(key): SentKey,
+    info: RequestInfo,
+    query: Query,
+) -> Result<Response, ApiError> {
+    let listing = Listing::parse(&core, &caller, info, &query, &PLAIN)?;
+    let account = caller.account.to_string();
+    let machines = Some(OperatorKind::Machine);
+    let page = operators::list(&core, &caller, &account, machines, listing.request.page).await?;
+    let caller = (caller.id.as_str(), key.as_str());
+    Ok(listing.answer(&core, page, |operator| OperatorAccessDocument::seen_by(operator, caller)))
+}
+
+/// Makes a program that works in the account, with its first key. The answer is the only one that holds the key.
+#[utoipa::path(post, path = "/accessTokens", tag = "Accounts", operation_id = "createAccessToken",
+    request_body = OperatorAccessDocument,
+    responses((status = 201, description = "The access, with the key", body = OperatorAccessDocument)),
+    extensions(("x-maturity" = json!("Beta"))))]
+pub(super) async fn create_token(
+    State(core): State<Arc<Core>>,
+    Authenticated(caller): Authenticated,
+    info: RequestInfo,
+    JsonBody(body): JsonBody,
+) -> Result<Response, ApiError> {
+    let change =
+        AccessChange::parse_token(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
+    let Shown { operator, secret } = operators::create_machine(&core, &caller, change).await?;
+    let account = operator.account;
+    let document = OperatorAccessDocument { api_key: Some(secret), ..OperatorAccessDocument::new(operator) };
+    let path = format!("/accounts/{account}/operatorAccess/{}", document.id);
+    Ok(created_at(&info, &path, document))
+}

@@ -84,6 +84,10 @@ pub(super) struct ApplicationDocument {
     /// taken as `{"ipAddress", "userAgent", "language"}` of the customer; false if left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     reports_context: Option<bool>,
+    /// Id of a role of the type `userInApp` that its users have: they may do only what it allows, too. Empty restricts
+    /// them no further.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    user_role: Option<String>,
 }
 
 impl ApplicationDocument {
@@ -104,6 +108,7 @@ impl ApplicationDocument {
             user_action_types: details.user_action_types,
             trigger_types: details.trigger_types,
             reports_context: details.reports_context,
+            user_role: details.user_role,
         })
     }
 }

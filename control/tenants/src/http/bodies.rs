@@ -9,6 +9,7 @@ use crate::{
         limits::{MAX_KEY, MAX_LIST, MAX_NAME, MAX_URL},
         operator_key::MAX_NETWORK,
         project::MAX_HOST,
+        role::BUILT_IN,
     },
     service::access::MAX_OVERLAP_MS,
 };
@@ -31,8 +32,30 @@ pub fn of(operation: &str) -> Option<Value> {
             .like("activationCode", "3fa0c9e2")
             .done(),
         "updateAccesses" | "updateOperatorAccesses" => {
-            Body::new(CHANGES).may("role", text(1, MAX_NAME)).like("role", "operator").done()
+            with_roles(access(names(Body::new(CHANGES))).like("role", "editor"), false)
         }
+        "inviteOperator" => {
+            let body = access(names(Body::new("Who is invited, and what it may do"))).must("email", email());
+            with_roles(body.like("email", "ada@example.com").like("role", "editor"), true)
+        }
+        "createAccessToken" => {
+            let body = access(Body::new("A program, and what it may do")).named(true, "printing line 3");
+            with_roles(body.like("role", "printer"), true)
+        }
+        "acceptInvitation" => names(Body::new("The code of an invitation"))
+            .must("code", text(1, MAX_NAME))
+            .like("code", "3fa0c9e2")
+            .like("firstName", "Ada")
+            .done(),
+        "createRole" => role(true),
+        "updateRole" => role(false),
+        "updatePermissions" => paths(),
+        "updatePermission" => Body::new("Whether the role gives the group")
+            .must("enabled", boolean())
+            .like("enabled", true)
+            .done(),
+        "createAccessPolicy" => policy(true),
+        "updateAccessPolicy" => policy(false),
         "createKey" => key(true),
         "updateKey" => key(false),
         "rotateKey" | "rotateSecretKey" | "rotateAppApiKey" | "rotateThngKey" => overlap(),
@@ -69,6 +92,7 @@ fn application(is_create: bool) -> Value {
         .may("userActionTypes", list(json!({"type": "string", "pattern": USER_ACTION_TYPE})))
         .may("triggerTypes", list(json!({"type": "string", "enum": triggers})))
         .may("reportsContext", boolean())
+        .may("userRole", json!({"type": "string", "maxLength": 0}))
         .like("socialNetworks", json!({}))
         .done()
 }
@@ -84,18 +108,94 @@ fn account() -> Value {
 }
 
 fn operator() -> Value {
-    Body::new(CHANGES)
-        .may("firstName", text(0, MAX_NAME))
-        .may("lastName", text(0, MAX_NAME))
+    names(Body::new(CHANGES))
         .may("customFields", open_object("The caller's own members."))
         .like("firstName", "Ada")
         .done()
 }
 
+/// `role` or `policies`, not both; an update may have neither.
+fn with_roles(body: Body, is_create: bool) -> Value {
+    let policies = json!({"type": "array", "minItems": 1, "maxItems": 20, "items": role_id()});
+    let mut body = body.may("role", role_id()).may("policies", policies).done();
+    let none = json!({"type": "null"});
+    let only =
+        |one: &str, other: &str| json!({"required": [one], "properties": {one: {"not": none}, other: none}});
+    let mut choices = vec![only("role", "policies"), only("policies", "role")];
+    if !is_create {
+        choices.push(json!({"properties": {"role": none, "policies": none}}));
+    }
+    body["content"]["application/json"]["schema"]["oneOf"] = choices.into();
+    body
+}
+
+/// Own members and conditions of an operator.
+fn access(body: Body) -> Body {
+    let condition = json!({"type": "string", "format": "project-condition", "maxLength": MAX_NAME,
+        "description": "A project that it is confined to, as `project=<id>`."});
+    body.described().may("conditions", json!({"type": "array", "maxItems": 20, "items": condition}))
+}
+
+fn names(body: Body) -> Body {
+    body.may("firstName", text(0, MAX_NAME)).may("lastName", text(0, MAX_NAME))
+}
+
+fn role_id() -> Value {
+    let names: Vec<&str> = BUILT_IN.iter().map(|role| role.name).collect();
+    json!({"anyOf": [{"type": "string", "enum": names}, id_of("role-id", "Id of a role that the account made.")]})
+}
+
+fn email() -> Value {
+    json!({"type": "string", "format": "email", "maxLength": 254})
+}
+
+/// A name that no role of every account has.
+fn role_name() -> Value {
+    json!({"type": "string", "minLength": 1, "maxLength": MAX_NAME, "format": "role-name"})
+}
+
+fn role(is_create: bool) -> Value {
+    let body = body("A role", is_create).described();
+    let body = if is_create {
+        body.must("name", role_name())
+            .may("type", json!({"type": "string", "enum": ["operator", "userInApp"]}))
+    } else {
+        body.may("name", role_name())
+    };
+    body.may("version", json!({"type": "integer", "minimum": 0, "maximum": u32::MAX}))
+        .like("name", "Press operators")
+        .done()
+}
+
+fn policy(is_create: bool) -> Value {
+    let permission = json!({"type": "string", "format": "permission", "maxLength": MAX_NAME,
+        "description": "A subject with verbs, such as `products:create,read`."});
+    let permissions = json!({"type": "array", "maxItems": MAX_LIST, "items": permission});
+    let body = body("An access policy", is_create).described();
+    let body = if is_create {
+        body.must("name", role_name()).must("permissions", permissions)
+    } else {
+        body.may("name", role_name()).may("permissions", permissions)
+    };
+    body.may("uiPermissions", texts(MAX_NAME))
+        .may("homepage", text(0, MAX_NAME))
+        .like("name", "Press operators")
+        .like("permissions", json!(["redirections:read,list", "encodings:create"]))
+        .done()
+}
+
+/// What users may do, path by path.
+fn paths() -> Value {
+    let item = Body::new("")
+        .must("path", json!({"type": "string", "format": "role-path"}))
+        .must("access", json!({"type": "string", "pattern": "^[crud]*$", "maxLength": MAX_NAME}))
+        .schema();
+    let schema = json!({"type": "array", "maxItems": 1, "items": item});
+    web::bodies::request("What users may do", schema, json!([{"path": "/thngs", "access": "cr"}]))
+}
+
 fn user(body: Body) -> Body {
-    body.described()
-        .may("firstName", text(0, MAX_NAME))
-        .may("lastName", text(0, MAX_NAME))
+    names(body.described())
         .may("gender", text(0, MAX_NAME))
         .may("locale", text(0, MAX_NAME))
         .may("timezone", text(0, MAX_NAME))
@@ -106,7 +206,7 @@ fn user(body: Body) -> Body {
 
 fn credentials(text: &'static str) -> Body {
     Body::new(text)
-        .must("email", json!({"type": "string", "format": "email", "maxLength": 254}))
+        .must("email", email())
         .must("password", json!({"type": "string", "minLength": 8, "maxLength": 256}))
         .like("email", "ada@example.com")
         .like("password", "a long sentence is best")

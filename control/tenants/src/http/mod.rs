@@ -8,9 +8,13 @@ mod applications;
 mod audit;
 pub mod bodies;
 mod bulk;
+mod invitations;
 mod keys;
 mod logins;
+mod operators;
+mod policies;
 mod projects;
+mod roles;
 mod tenants;
 mod users;
 
@@ -37,12 +41,21 @@ where
         .routes(routes!(tenants::read_account, tenants::update_account))
         .routes(routes!(tenants::list_short_domains))
         .routes(routes!(tenants::list_domains))
-        .routes(routes!(tenants::read_operator, tenants::update_operator))
-        .routes(routes!(tenants::read_me))
+        .routes(routes!(operators::read, operators::update))
+        .routes(routes!(operators::read_me))
         .routes(routes!(accesses::by_older_name::list))
         .routes(routes!(accesses::by_older_name::read, accesses::by_older_name::update))
-        .routes(routes!(accesses::by_newer_name::list))
-        .routes(routes!(accesses::by_newer_name::read, accesses::by_newer_name::update))
+        .routes(routes!(accesses::by_newer_name::list, accesses::invite))
+        .routes(routes!(accesses::by_newer_name::read, accesses::by_newer_name::update, accesses::remove))
+        .routes(routes!(accesses::invite_again))
+        .routes(routes!(accesses::list_tokens, accesses::create_token))
+        .routes(routes!(invitations::accept))
+        .routes(routes!(roles::list, roles::create))
+        .routes(routes!(roles::read, roles::update, roles::delete))
+        .routes(routes!(roles::list_permissions, roles::update_permissions))
+        .routes(routes!(roles::read_permission, roles::update_permission))
+        .routes(routes!(policies::list, policies::create))
+        .routes(routes!(policies::read, policies::update, policies::delete))
         .routes(routes!(projects::list, projects::create, bulk::projects::update, bulk::projects::delete))
         .routes(routes!(projects::read, projects::update, projects::delete))
         .routes(routes!(

@@ -1,4 +1,4 @@
-//! HTTP: accounts, their domains and their operators.
+//! HTTP: accounts and their domains.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ use web::{
 use crate::{
     domain::{
         page::{DEFAULT_PER_PAGE, MAX_PER_PAGE},
-        tenant::{Account, AccountChange, Operator, OperatorChange},
+        tenant::{Account, AccountChange},
     },
     service::{Core, tenants},
 };
@@ -81,50 +81,6 @@ impl From<Account> for AccountDocument {
             custom_fields: account.custom_fields,
             created_at: account.created_at.0,
             updated_at: account.updated_at.0,
-        }
-    }
-}
-
-/// A person or program that works in an account.
-#[derive(Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct OperatorDocument {
-    /// Its id.
-    #[schema(read_only, example = "UKXAGyEf8SQ5eTDmVgGpHqAa")]
-    id: String,
-    /// Its account.
-    #[schema(read_only, example = "UKXAGyEf8SQ5eTDmVgGpHqAa")]
-    account: String,
-    /// Address it is known by.
-    #[schema(read_only, example = "ada@example.com")]
-    email: String,
-    /// First name, at most 256 characters.
-    first_name: String,
-    /// Last name, at most 256 characters.
-    last_name: String,
-    /// The caller's own members; replaced as a whole.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Object>)]
-    custom_fields: Option<Map<String, Value>>,
-    /// When it was created, in milliseconds since 1970.
-    #[schema(read_only)]
-    created_at: i64,
-    /// When it was last changed.
-    #[schema(read_only)]
-    updated_at: i64,
-}
-
-impl From<Operator> for OperatorDocument {
-    fn from(operator: Operator) -> Self {
-        Self {
-            id: operator.id.to_string(),
-            account: operator.account.to_string(),
-            email: operator.email,
-            first_name: operator.first_name,
-            last_name: operator.last_name,
-            custom_fields: operator.custom_fields,
-            created_at: operator.created_at.0,
-            updated_at: operator.updated_at.0,
         }
     }
 }
@@ -225,44 +181,4 @@ pub(super) async fn list_domains(
         development: domain.is_development(),
     };
     Ok(Json(domains.into_iter().map(document).collect()))
-}
-
-/// Reads an operator.
-#[utoipa::path(get, path = "/operators/{id}", tag = "Accounts", operation_id = "readOperator",
-    params(("id" = String, Path, description = "Id of the operator")),
-    responses((status = 200, description = "The operator", body = OperatorDocument)),
-    extensions(("x-maturity" = json!("General Availability"))))]
-pub(super) async fn read_operator(
-    State(core): State<Arc<Core>>,
-    Authenticated(caller): Authenticated,
-    Path(id): Path<String>,
-) -> Result<Json<OperatorDocument>, ApiError> {
-    Ok(Json(tenants::read_operator(&core, &caller, &id).await?.into()))
-}
-
-/// Reads the operator whose key it is.
-#[utoipa::path(get, path = "/me", tag = "Accounts", operation_id = "readMe",
-    responses((status = 200, description = "The operator", body = OperatorDocument)),
-    extensions(("x-maturity" = json!("General Availability"))))]
-pub(super) async fn read_me(
-    State(core): State<Arc<Core>>,
-    Authenticated(caller): Authenticated,
-) -> Result<Json<OperatorDocument>, ApiError> {
-    Ok(Json(tenants::read_operator(&core, &caller, &caller.id).await?.into()))
-}
-
-/// Changes the members given; the others stay.
-#[utoipa::path(put, path = "/operators/{id}", tag = "Accounts", operation_id = "updateOperator",
-    params(("id" = String, Path, description = "Id of the operator")),
-    request_body(content = OperatorDocument, description = "The members to change; the others may be left out"),
-    responses((status = 200, description = "The whole operator", body = OperatorDocument)),
-    extensions(("x-maturity" = json!("General Availability"))))]
-pub(super) async fn update_operator(
-    State(core): State<Arc<Core>>,
-    Authenticated(caller): Authenticated,
-    Path(id): Path<String>,
-    JsonBody(body): JsonBody,
-) -> Result<Json<OperatorDocument>, ApiError> {
-    let change = OperatorChange::parse(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
-    Ok(Json(tenants::update_operator(&core, &caller, &id, change).await?.into()))
 }

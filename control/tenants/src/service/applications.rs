@@ -12,6 +12,7 @@ use super::{
     access::{Caller, derived_key, end_of_overlap, require},
     bulk::{self, AfterCommit},
     projects::{self, project_id},
+    roles::check_user_role,
 };
 use crate::{
     domain::{
@@ -26,6 +27,7 @@ use crate::{
             Verb,
         },
         project::{AppKey, Application, ApplicationChange, Generations, Project},
+        subject::Permissions,
     },
     error::ServiceError,
     store::{Tx, app_users, applications, documents, keys, listing::Selection, projects as project_rows},
@@ -52,6 +54,7 @@ pub async fn create(
     if !project_rows::hold(&mut tx, caller.account, parsed).await? {
         return Err(projects::not_found(project));
     }
+    check_user_role(&mut tx, caller.account, change.details.user_role.as_deref()).await?;
     let new = Application {
         id,
         project: parsed,
@@ -86,6 +89,8 @@ async fn add_key(
         app: Some(application.id),
         enterprise: actor.enterprise,
         user_rights: actor.user_rights,
+        permissions: Permissions::ALL,
+        confined_to: Vec::new(),
     };
     let generation = application.generations.of(which);
     keys::insert_of(tx, &hash_key(&key), &owner, Some(generation), now.0).await?;
@@ -160,6 +165,8 @@ pub async fn update(
     let mut tx = core.db.begin(&caller.ctx).await?;
     let application = update_in(core, &mut tx, caller, project, id, change).await?;
     tx.commit().await?;
+    // What users may do stands with their keys.
+    core.key_lookups.revoked();
     Ok(application)
 }
 
@@ -197,6 +204,7 @@ async fn update_in(
     change: ApplicationChange,
 ) -> Result<Application, ServiceError> {
     let (parsed_project, parsed) = ids(project, id)?;
+    check_user_role(tx, actor.account, change.details.user_role.as_deref()).await?;
     let stored = applications::find_locked(tx, actor.account, parsed_project, parsed).await?;
     let application = stored.ok_or_else(|| not_found(id))?.apply(change, core.clock.now());
     documents::update(tx, actor.account, &application).await?;

@@ -1,4 +1,4 @@
-//! Keys of the first operator, directly in the database: for commands, which need no key.
+//! Keys of the first owner, directly in the database: for commands, which need no key.
 
 use serde_json::json;
 use shared::{
@@ -90,10 +90,10 @@ pub async fn add(
     Ok(fresh)
 }
 
-/// Creates a key for the first operator.
+/// Creates a key for the first owner.
 ///
 /// # Errors
-/// There are no random bits, no operator yet, or no such project.
+/// There are no random bits, no owner yet, or no such project.
 pub async fn create(
     db: &Db,
     clock: &dyn Clock,
@@ -101,7 +101,7 @@ pub async fn create(
     new: NewFirstKey,
 ) -> Result<String, ServiceError> {
     let mut tx = db.begin(&Ctx::of_command("keys create", clock.now())).await?;
-    let (operator, account) = first_operator(&mut tx).await?;
+    let (operator, account) = first_owner(&mut tx).await?;
     if let Some(project) = new.project
         && !projects::hold(&mut tx, account, project).await?
     {
@@ -112,7 +112,7 @@ pub async fn create(
     Ok(key.unwrap_or_default())
 }
 
-/// Replaces a key of the first operator's account; returns the new one. The old one ends at once, or works beside it
+/// Replaces a key of the first owner's account; returns the new one. The old one ends at once, or works beside it
 /// for some seconds.
 ///
 /// # Errors
@@ -128,7 +128,7 @@ pub async fn rotate(
     let ends_at = end_of_overlap(now, overlap_ms)?;
     let secret = new_key(random, ActorKind::Operator.key_prefix())?;
     let mut tx = db.begin(&Ctx::of_command("keys rotate", now)).await?;
-    let (operator, account) = first_operator(&mut tx).await?;
+    let (operator, account) = first_owner(&mut tx).await?;
     accounts::lock(&mut tx, account).await?;
     let old = find_valid(&mut tx, account, key, now).await?;
     let old =
@@ -165,7 +165,7 @@ pub async fn revoke(db: &Db, clock: &dyn Clock, key: &Named) -> Result<bool, Ser
             is_revoked
         }
         Named::Id(_) => {
-            let (_, account) = first_operator(&mut tx).await?;
+            let (_, account) = first_owner(&mut tx).await?;
             match find_valid(&mut tx, account, key, now).await? {
                 Some(old) => {
                     store::update(&mut tx, account, &old.replaced(now, now)).await?;
@@ -180,13 +180,13 @@ pub async fn revoke(db: &Db, clock: &dyn Clock, key: &Named) -> Result<bool, Ser
     Ok(revoked)
 }
 
-/// Revokes every key of the first operator; returns how many there were, once no process takes them any more.
+/// Revokes every key of the first owner; returns how many there were, once no process takes them any more.
 ///
 /// # Errors
-/// There is no operator yet.
+/// There is no owner yet.
 pub async fn revoke_all(db: &Db, clock: &dyn Clock) -> Result<u64, ServiceError> {
     let mut tx = db.begin(&Ctx::of_command("keys revoke", clock.now())).await?;
-    let (operator, account) = first_operator(&mut tx).await?;
+    let (operator, account) = first_owner(&mut tx).await?;
     let revoked = keys::revoke_all(&mut tx, account, operator.as_str(), clock.now().0).await?;
     let what = || json!({"keys": "all", "revoked": revoked});
     tx.note(account, ("operator", operator.as_str()), || (None, Some(what())));
@@ -195,13 +195,13 @@ pub async fn revoke_all(db: &Db, clock: &dyn Clock) -> Result<u64, ServiceError>
     Ok(revoked)
 }
 
-/// The keys that the first operator has or had, oldest first.
+/// The keys that the first owner has or had, oldest first.
 ///
 /// # Errors
-/// There is no operator yet.
+/// There is no owner yet.
 pub async fn list(db: &Db) -> Result<Vec<OperatorKey>, ServiceError> {
     let mut tx = db.begin(&Ctx::default()).await?;
-    let (operator, account) = first_operator(&mut tx).await?;
+    let (operator, account) = first_owner(&mut tx).await?;
     let listed = store::list_of(&mut tx, account, operator.as_str()).await?;
     tx.commit().await?;
     Ok(listed)
@@ -217,8 +217,8 @@ async fn find_valid(
     Ok(found.filter(|found| found.status(now) == KeyStatus::Active))
 }
 
-async fn first_operator(tx: &mut Tx) -> Result<(OperatorId, AccountId), ServiceError> {
-    accounts::find_first_operator(tx)
+async fn first_owner(tx: &mut Tx) -> Result<(OperatorId, AccountId), ServiceError> {
+    accounts::find_first_owner(tx)
         .await?
-        .ok_or_else(|| StoreError::Row("there is no operator yet".to_owned()).into())
+        .ok_or_else(|| StoreError::Row("there is no owner yet".to_owned()).into())
 }

@@ -8,6 +8,7 @@ use tracing::instrument;
 use super::{
     Core,
     access::{Caller, end_of_overlap, new_key, require},
+    operators::refuse_superior,
     scopes::project_in_reach,
 };
 use crate::{
@@ -21,7 +22,7 @@ use crate::{
         permission::{Subject::OperatorKeys, Verb},
     },
     error::ServiceError,
-    store::{Tx, accounts, listing::Selection, operator_keys as store},
+    store::{Tx, accounts, listing::Selection, operator_keys as store, operators},
 };
 
 /// Most valid keys of operators in an account.
@@ -50,10 +51,10 @@ pub async fn create(core: &Core, caller: &Caller, change: KeyChange) -> Result<N
     let secret = new_key(&*core.random, ActorKind::Operator.key_prefix())?;
     let _place = core.capacity.write(caller)?;
     let mut tx = core.db.begin(&caller.ctx).await?;
-    let project = match (&change.project, grant.limit()) {
+    let project = match (&change.project, caller.projects().as_deref()) {
         (Some(text), _) => Some(project_in_reach(&mut tx, caller, &grant, text).await.map_err(of_body)?),
-        (None, Limit::Project(own)) => Some(*own),
-        (None, Limit::Account | Limit::User(_) | Limit::Itself(_)) => None,
+        (None, Some([only])) => Some(*only),
+        (None, Some(_) | None) => None,
     };
     let now = core.clock.now();
     let key = OperatorKey {
@@ -101,7 +102,10 @@ pub async fn list(
 ) -> Result<Page<OperatorKey>, ServiceError> {
     let grant = require(actor, Verb::List, OperatorKeys)?;
     let mut conn = core.db.read().await?;
-    let selection = Selection { account: actor.account, limit: grant.limit(), request, within: &[] };
+    // A key of a project does not see those that its operator has for the whole account.
+    let project = actor.project.map(|id| id.to_string());
+    let within: Vec<_> = project.iter().map(|id| ("scopes.projects", id.as_str())).collect();
+    let selection = Selection { account: actor.account, limit: grant.limit(), request, within: &within };
     Ok(store::list(&mut conn, &selection).await?)
 }
 
@@ -114,7 +118,7 @@ pub async fn read(core: &Core, actor: &Actor, id: &str) -> Result<OperatorKey, S
     let grant = require(actor, Verb::Read, OperatorKeys)?;
     let parsed = id.parse().map_err(|_| not_found(id))?;
     let found = store::find(&mut core.db.read().await?, actor.account, parsed).await?;
-    admitted(found, &grant, id)
+    admitted(found, actor, &grant, id)
 }
 
 /// Merges the members given into a key that works.
@@ -175,7 +179,7 @@ pub async fn rotate(core: &Core, caller: &Caller, id: &str, overlap_ms: u32) -> 
         ));
     }
     let mut key = old.successor(hash_key(&secret), caller.id.clone(), now);
-    if caller.kind == ActorKind::ProjectOperator {
+    if caller.kind == ActorKind::ProjectOperator || !caller.permissions.allow(Verb::Update, OperatorKeys) {
         // It makes none that lives longer than itself.
         key.expires_at = [key.expires_at, caller.bounds.expires_at].into_iter().flatten().min();
     }
@@ -223,14 +227,20 @@ async fn find_locked(
 ) -> Result<OperatorKey, ServiceError> {
     let parsed = id.parse().map_err(|_| not_found(id))?;
     accounts::lock(tx, actor.account).await?;
-    let key = admitted(store::find_locked(tx, actor.account, parsed).await?, grant, id)?;
+    let key = admitted(store::find_locked(tx, actor.account, parsed).await?, actor, grant, id)?;
+    if key.operator != actor.id
+        && let Ok(owner) = key.operator.parse()
+        && let Some(owner) = operators::find(tx, actor.account, owner).await?
+    {
+        refuse_superior(tx, actor, &owner).await?;
+    }
     if key.status(now) == KeyStatus::Revoked {
         return Err(ServiceError::refused(Code::Conflict, "The key was revoked."));
     }
     Ok(key)
 }
 
-/// Refuses to end the last key by which an operator reaches the whole account from where the caller is. Keys that do not
+/// Refuses to end the last key by which an owner reaches the whole account from where the caller is. Keys that do not
 /// reach it may always end.
 async fn keep_another(
     tx: &mut Tx,
@@ -239,18 +249,25 @@ async fn keep_another(
     client: Option<IpAddr>,
     now: UnixMillis,
 ) -> Result<(), ServiceError> {
+    let all = operators::list(tx, actor.account).await?;
+    let is_owner = |id: &str| all.iter().any(|operator| operator.id.as_str() == id && operator.is_owner());
     let valid = store::list_valid(tx, actor.account, now).await?;
-    if valid.iter().any(|other| other.hash != key.hash && other.is_lasting(client, now)) {
+    let is_other = |other: &OperatorKey| {
+        other.hash != key.hash && other.is_lasting(client, now) && is_owner(&other.operator)
+    };
+    if !is_owner(&key.operator) || valid.iter().any(is_other) {
         return Ok(());
     }
-    let text = "No other key reaches the whole account from this network for another day: create or rotate a key first.";
+    let text = "No other key of an owner reaches the whole account from this network for another day: create or \
+                rotate a key first.";
     Err(ServiceError::refused(Code::Conflict, text))
 }
 
-/// Refuses a key that could do more than the key of a project by which the caller asks. A key of the whole account may
-/// make any: whoever bounded the last one could not undo it.
+/// Refuses a key that works longer or from more networks than the one by which the caller asks. Whoever manages the
+/// keys of the whole account may make any: nobody could undo a bound of the last one.
 fn check_bounds(caller: &Caller, key: &OperatorKey) -> Result<(), ServiceError> {
-    if caller.kind != ActorKind::ProjectOperator || key.bounds().are_within(&caller.bounds) {
+    let is_free = caller.kind == ActorKind::Operator && caller.permissions.allow(Verb::Update, OperatorKeys);
+    if is_free || key.bounds().are_within(&caller.bounds) {
         return Ok(());
     }
     let text =
@@ -271,11 +288,23 @@ async fn make_room(tx: &mut Tx, actor: &Actor, now: UnixMillis) -> Result<(), Se
     Err(ServiceError::refused(Code::Conflict, text))
 }
 
-fn admitted(found: Option<OperatorKey>, grant: &Grant, id: &str) -> Result<OperatorKey, ServiceError> {
+fn admitted(
+    found: Option<OperatorKey>,
+    actor: &Actor,
+    grant: &Grant,
+    id: &str,
+) -> Result<OperatorKey, ServiceError> {
+    // A key without a project is for the projects of its operator's role, if that has such.
+    let is_within = |key: &OperatorKey| match (actor.projects(), key.project) {
+        (None, _) => true,
+        (Some(own), Some(project)) => own.contains(&project),
+        (Some(_), None) => !actor.confined_to.is_empty() && key.operator == actor.id,
+    };
     let is_seen = |key: &OperatorKey| match grant.limit() {
         Limit::Account => true,
-        Limit::Project(own) => key.project == Some(*own),
-        Limit::User(_) | Limit::Itself(_) => false,
+        Limit::Projects(_) => is_within(key),
+        Limit::Itself(own) => key.operator == *own && is_within(key),
+        Limit::User(_) => false,
     };
     found.filter(is_seen).ok_or_else(|| not_found(id))
 }

@@ -25,12 +25,10 @@ pub async fn scopes_for(
     asked: Option<Scopes>,
     project: Option<&str>,
 ) -> Result<Option<Scopes>, ServiceError> {
-    let scopes = grant.scopes_of_new(asked);
-    let Some(text) = project else { return Ok(scopes) };
-    let id = project_in_reach(tx, actor, grant, text).await?;
-    let mut scopes = scopes.unwrap_or_default();
-    scopes.add_project(id);
-    Ok(Some(scopes))
+    let Some(text) = project else { return Ok(grant.scopes_of_new(asked)) };
+    let mut asked = asked.unwrap_or_default();
+    asked.add_project(project_in_reach(tx, actor, grant, text).await?);
+    Ok(grant.scopes_of_new(Some(asked)))
 }
 
 /// The project that `?project=` names.
@@ -50,7 +48,8 @@ pub async fn project_in_reach(
     let id: ProjectId = text.parse().map_err(|_| unknown())?;
     let is_in_reach = match grant.limit() {
         Limit::Account => true,
-        Limit::Project(own) => *own == id,
+        Limit::Projects(own) => own.contains(&id),
+        Limit::Itself(_) if actor.kind.is_operator() => actor.projects().is_none_or(|own| own.contains(&id)),
         Limit::User(_) | Limit::Itself(_) => actor.project == Some(id),
     };
     if !is_in_reach || !projects::hold(tx, actor.account, id).await? {

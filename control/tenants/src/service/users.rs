@@ -28,6 +28,7 @@ use crate::{
             Subject::{Access, Users},
             Verb,
         },
+        subject::Permissions,
     },
     error::ServiceError,
     store::{StoreError, Tx, app_users, applications, audit::state_of, keys, listing::Selection},
@@ -320,6 +321,8 @@ async fn add_key(core: &Core, tx: &mut Tx, actor: &Actor, user: &AppUser) -> Res
         app: Some(user.app),
         enterprise: actor.enterprise,
         user_rights: actor.user_rights,
+        permissions: Permissions::ALL,
+        confined_to: Vec::new(),
     };
     keys::insert_of(tx, &hash_key(&key), &owner, None, core.clock.now().0).await?;
     let of = ("userKey", KeyId::of(&hash_key(&key)).to_string());

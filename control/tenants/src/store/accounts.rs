@@ -19,7 +19,8 @@ const LOCK: &str = "SELECT id FROM accounts WHERE id = $1";
 const EXISTS: &str = "SELECT 1 FROM accounts WHERE id = $1";
 const INSERT_OPERATOR: &str = "INSERT INTO operators (id, account_id, email, first_name, last_name, created_at, \
     updated_at) VALUES ($1, $2, $3, $4, $5, $6, $6)";
-const FIRST_OPERATOR: &str = "SELECT id, account_id FROM operators ORDER BY seq LIMIT 1";
+const FIRST_OWNER: &str = "SELECT id, account_id FROM operators WHERE ',' || roles || ',' LIKE '%,owner,%' \
+    AND projects IS NULL AND invitation IS NULL ORDER BY seq LIMIT 1";
 const INSERT_DOMAIN: &str = "INSERT INTO short_domains (host, account_id, position, scheme, case_sensitive) \
     VALUES ($1, $2, (SELECT COUNT(*) FROM short_domains WHERE account_id = $2), $3, $4)";
 const DOMAINS_OF: &str = "SELECT host, scheme, case_sensitive, account_id FROM short_domains WHERE account_id = $1 \
@@ -92,7 +93,7 @@ pub async fn exists(conn: &mut Conn, id: AccountId) -> Result<bool, StoreError> 
     Ok(row.is_some())
 }
 
-/// Adds an operator.
+/// Adds an operator who may do everything.
 pub async fn insert_operator(
     tx: &mut Tx,
     id: OperatorId,
@@ -114,10 +115,10 @@ pub async fn insert_operator(
     Ok(())
 }
 
-/// The first operator, with its account.
-pub async fn find_first_operator(conn: &mut Conn) -> Result<Option<(OperatorId, AccountId)>, StoreError> {
+/// The first operator who may do everything, with its account.
+pub async fn find_first_owner(conn: &mut Conn) -> Result<Option<(OperatorId, AccountId)>, StoreError> {
     let row: Option<(String, String)> =
-        on_db!(conn, |c| sqlx::query_as(FIRST_OPERATOR).fetch_optional(c).await)?;
+        on_db!(conn, |c| sqlx::query_as(FIRST_OWNER).fetch_optional(c).await)?;
     row.map(|(id, account)| Ok((parse("id", &id)?, parse("account_id", &account)?))).transpose()
 }
 

@@ -23,9 +23,9 @@ macro_rules! columns {
 const STATEMENTS: Statements = statements!(
     "applications",
     columns!(),
-    ", project_id, app_generation, trusted_generation",
-    ", $6, $7, $8",
-    ", project_id = $6, app_generation = $7, trusted_generation = $8",
+    ", project_id, app_generation, trusted_generation, user_role",
+    ", $6, $7, $8, $9",
+    ", project_id = $6, app_generation = $7, trusted_generation = $8, user_role = $9",
     LIST
 );
 const LIST: Table = Table {
@@ -40,6 +40,7 @@ const LIST: Table = Table {
     faceted: false,
     itself: "t.id",
 };
+const HAVE_ROLE: &str = "SELECT COUNT(*) FROM applications WHERE account_id = $1 AND user_role = $2";
 const IDS: &str = "SELECT id FROM applications WHERE account_id = $1 AND project_id = $2 ORDER BY seq";
 
 // Creates in an application wait for a transaction that deletes it, but not for each other.
@@ -71,7 +72,9 @@ impl Document for Application {
     fn own(&self) -> Vec<Cell> {
         let number = |number| Cell::Whole(Some(i64::from(number)));
         let Generations { public, secret } = self.generations;
-        vec![Cell::Text(Some(self.project.to_string())), number(public), number(secret)]
+        // Read by the look-up of keys.
+        let role = Cell::Text(self.details.user_role.clone().filter(|id| !id.is_empty()));
+        vec![Cell::Text(Some(self.project.to_string())), number(public), number(secret), role]
     }
 }
 
@@ -106,6 +109,13 @@ pub async fn hold(tx: &mut Tx, account: AccountId, id: ApplicationId) -> Result<
         .fetch_optional(c)
         .await)?;
     Ok(row.is_some())
+}
+
+/// How many applications give their users a role.
+pub async fn count_with_role(conn: &mut Conn, account: AccountId, role: &str) -> Result<i64, StoreError> {
+    let (count,): (i64,) =
+        on_db!(conn, |c| sqlx::query_as(HAVE_ROLE).bind(account.as_str()).bind(role).fetch_one(c).await)?;
+    Ok(count)
 }
 
 /// The ids of all applications of a project.

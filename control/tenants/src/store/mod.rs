@@ -7,5 +7,7 @@ pub mod app_users;
 pub mod applications;
 pub mod audit_trail;
 pub mod operator_keys;
+pub mod operators;
 pub mod projects;
+pub mod roles;
 pub mod tenants;

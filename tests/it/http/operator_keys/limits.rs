@@ -47,7 +47,7 @@ async fn an_account_keeps_a_key(engine: Engine) -> Result<()> {
         let before = api.fingerprint().await?;
         let faults = from_here(method, uri, body).await?.problem(409, 40901);
         ensure!(
-            faults[0].starts_with("No other key reaches the whole account from this network"),
+            faults[0].starts_with("No other key of an owner reaches the whole account from this network"),
             "{faults:?}"
         );
         assert_eq!(api.fingerprint().await?, before);

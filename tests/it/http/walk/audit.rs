@@ -141,6 +141,10 @@ async fn prepare(
                 *body = Some(credentials);
             }
         }
+        "PUT /roles/{id}/permissions" => {
+            let role = json!({"name": "of users", "type": "userInApp"});
+            *uri = format!("/roles/{}/permissions", create("/roles", role).await?);
+        }
         "POST /auth/evrythng/thngs" => {
             *body = Some(json!({"thngId": create("/thngs", json!({"name": "with a key"})).await?}));
         }

@@ -36,6 +36,7 @@ use crate::{
         page::Page,
         permission::{Subject::Jobs, Verb},
         scopes::Scopes,
+        subject::Permissions,
     },
     error::ServiceError,
     store::{Ctx, Tx, accounts, audit::state_of, documents, job_chunks, job_logs, jobs, listing::Selection},
@@ -294,6 +295,8 @@ fn actor_of(job: &Job) -> Actor {
         app: None,
         enterprise: true,
         user_rights: UserRights::default(),
+        permissions: Permissions::ALL,
+        confined_to: Vec::new(),
     }
 }
 

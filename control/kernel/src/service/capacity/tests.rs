@@ -1,5 +1,5 @@
 use super::*;
-use crate::domain::access::UserRights;
+use crate::domain::{access::UserRights, subject::Permissions};
 
 fn actor(account: u8, kind: ActorKind, id: &str) -> Actor {
     let account = AccountId::new(1, [account; 16]);
@@ -11,6 +11,8 @@ fn actor(account: u8, kind: ActorKind, id: &str) -> Actor {
         app: None,
         enterprise: true,
         user_rights: UserRights::default(),
+        permissions: Permissions::ALL,
+        confined_to: Vec::new(),
     }
 }
 

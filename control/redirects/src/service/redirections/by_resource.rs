@@ -47,7 +47,7 @@ pub async fn owner(
     let found = resources::list(&mut conn, actor.account, &ids).await?;
     let is_seen = match grant.limit() {
         Limit::Account => true,
-        Limit::Project(_) | Limit::User(_) | Limit::Itself(_) => {
+        Limit::Projects(_) | Limit::User(_) | Limit::Itself(_) => {
             let scopes = scopes::list(&mut conn, actor.account, &ids).await?;
             grant.admits(id.as_str(), scopes.get(id.as_str()))
         }

@@ -1,0 +1,415 @@
+//! Roles that an account makes: for its operators, and for the users of its applications.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use shared::{id::RoleId, time::UnixMillis};
+
+use super::{
+    body::{self, Purpose, text, texts},
+    common::{Common, Stamp},
+    limits::{MAX_NAME, integer, shorten},
+    members::Members,
+    named::named,
+    role::{self, Group},
+    subject::{Permissions, Subject, Verb},
+};
+
+/// Subjects of the vendor that Waymark does not have: permissions for them are kept and allow nothing.
+const FOREIGN: [&str; 5] = ["purchaseOrders", "shipmentNotices", "adiOrders", "containers", "reactor"];
+
+/// Whom a role is for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum RoleKind {
+    /// Operators.
+    #[default]
+    Operator,
+    /// Users of applications.
+    User,
+}
+
+impl RoleKind {
+    /// The kind as it is stored and shown.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Operator => "operator",
+            Self::User => "userInApp",
+        }
+    }
+}
+
+impl std::str::FromStr for RoleKind {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, &'static str> {
+        let found = [Self::Operator, Self::User].into_iter().find(|kind| kind.as_str() == text);
+        found.ok_or("must be operator or userInApp")
+    }
+}
+
+/// What users with a role may do with a path: some of the letters `c`, `r`, `u` and `d`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PathAccess {
+    /// The path.
+    pub path: String,
+    /// The letters, in this order.
+    pub access: String,
+}
+
+/// The paths that a role for users can name, with their subjects.
+const PATHS: &[(&str, &[Subject])] = &[
+    ("/thngs", &[Subject::Thngs, Subject::Properties, Subject::Locations]),
+    ("/products", &[Subject::Products]),
+    ("/collections", &[Subject::Collections]),
+    ("/places", &[Subject::Places]),
+    ("/actions", &[Subject::Actions, Subject::ActionTypes]),
+    ("/redirections", &[Subject::Redirections]),
+    ("/authentication", &[Subject::Assessments]),
+];
+
+/// What every user may do: to know itself, to change itself, and to log out.
+const ALWAYS: [(&str, &str); 5] = [
+    ("/access", "r"),
+    ("/applications/me", "r"),
+    ("/users", "ru"),
+    ("/auth/all/logout", "c"),
+    ("/time", "r"),
+];
+
+/// The members of a role beside its name; stored as one document.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct RoleDetails {
+    /// What all resources have.
+    #[serde(flatten)]
+    pub common: Common,
+    /// What it allows operators, as it was written.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub permissions: Vec<String>,
+    /// What it allows users, beside what every user may do.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub paths: Vec<PathAccess>,
+    /// Names of parts of an application; kept, not used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ui_permissions: Option<Vec<String>>,
+    /// The part that an application begins with; kept, not used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub homepage: Option<String>,
+    /// A number that the vendor's client sends with roles of users; kept, not used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub version: Option<u32>,
+}
+
+/// A role.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Role {
+    /// Its id.
+    pub id: RoleId,
+    /// Order and times.
+    pub stamp: Stamp,
+    /// Its name.
+    pub name: String,
+    /// Whom it is for.
+    pub kind: RoleKind,
+    /// Everything else.
+    pub details: RoleDetails,
+}
+
+/// The members of a create or update of a role; `None` means not given.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct RoleChange {
+    /// Its name, required on create.
+    pub name: Option<String>,
+    /// Whom it is for; set on create only.
+    pub kind: RoleKind,
+    /// What it allows operators.
+    pub permissions: Option<Vec<String>>,
+    /// Everything else.
+    pub details: RoleDetails,
+}
+
+impl Role {
+    /// What it allows.
+    #[must_use]
+    pub fn permissions(&self) -> Permissions {
+        match self.kind {
+            RoleKind::Operator => known(&self.details.permissions),
+            RoleKind::User => Permissions::of(|verb, subject| {
+                self.details.paths.iter().any(|path| {
+                    PATHS.iter().any(|(name, of)| *name == path.path && of.contains(&subject))
+                        && path.access.contains(letter(verb))
+                }) || matches!(subject, Subject::Users | Subject::Access)
+            }),
+        }
+    }
+
+    /// The role after a change at `now`.
+    #[must_use]
+    pub fn apply(self, change: RoleChange, now: UnixMillis) -> Self {
+        let (old, new) = (self.details, change.details);
+        let details = RoleDetails {
+            common: old.common.merge(new.common),
+            permissions: change.permissions.unwrap_or(old.permissions),
+            paths: old.paths,
+            ui_permissions: new.ui_permissions.or(old.ui_permissions),
+            homepage: new.homepage.or(old.homepage),
+            version: new.version.or(old.version),
+        };
+        Self { stamp: self.stamp.touch(now), name: change.name.unwrap_or(self.name), details, ..self }
+    }
+
+    /// The role with a group of permissions or without it.
+    #[must_use]
+    pub fn switch(mut self, group: &Group, is_enabled: bool, now: UnixMillis) -> Self {
+        let before = known(&self.details.permissions);
+        let after =
+            if is_enabled { before.with(group.permissions()) } else { before.without(group.permissions()) };
+        let foreign = self.details.permissions.into_iter().filter(|text| is_foreign(text));
+        self.details.permissions = after.texts().into_iter().chain(foreign).collect();
+        self.stamp = self.stamp.touch(now);
+        self
+    }
+
+    /// What its users may do, path by path.
+    #[must_use]
+    pub fn paths(&self) -> Vec<PathAccess> {
+        let always = ALWAYS
+            .iter()
+            .map(|(path, access)| PathAccess { path: (*path).to_owned(), access: (*access).to_owned() });
+        always.chain(self.details.paths.iter().cloned()).collect()
+    }
+}
+
+/// The letter of a verb in the access to a path.
+const fn letter(verb: Verb) -> char {
+    match verb {
+        Verb::Create => 'c',
+        Verb::Read | Verb::List => 'r',
+        Verb::Update => 'u',
+        Verb::Delete => 'd',
+    }
+}
+
+fn is_foreign(text: &str) -> bool {
+    text.split_once(':').is_some_and(|(subject, verbs)| {
+        FOREIGN.contains(&subject) && verbs.split(',').all(|verb| verb.parse::<Verb>().is_ok())
+    })
+}
+
+/// The permissions of some texts, which were checked when they came.
+fn known(texts: &[String]) -> Permissions {
+    let read = |text: &String| Permissions::parse(text).ok();
+    texts.iter().filter_map(read).fold(Permissions::default(), Permissions::with)
+}
+
+impl RoleChange {
+    /// Reads the body of `POST /roles` and `PUT /roles/:id`.
+    ///
+    /// # Errors
+    /// Every fault found, each naming its member.
+    pub fn parse(body: &Value, purpose: Purpose) -> Result<Self, Vec<String>> {
+        let mut members = Members::of(body)?;
+        let name = read_name(&mut members, purpose);
+        let kind = match purpose {
+            Purpose::Create => members.parsed("type").unwrap_or_default(),
+            Purpose::Update => RoleKind::default(),
+        };
+        // A new one for operators reads, until more is given.
+        let is_reader = purpose == Purpose::Create && kind == RoleKind::Operator;
+        let reads = role::find_group("global_read").filter(|_| is_reader);
+        let change = Self {
+            name,
+            kind,
+            permissions: reads.map(|group| group.permissions().texts()),
+            details: RoleDetails {
+                common: common(&mut members),
+                version: members.typed("version", "a whole number from 0", |value| {
+                    integer(value).and_then(|number| u32::try_from(number).ok())
+                }),
+                ..RoleDetails::default()
+            },
+        };
+        members.finish(Some(change))
+    }
+
+    /// Reads the body of `POST /accessPolicies` and `PUT /accessPolicies/:id`.
+    ///
+    /// # Errors
+    /// Every fault found, each naming its member.
+    pub fn parse_policy(body: &Value, purpose: Purpose) -> Result<Self, Vec<String>> {
+        let mut members = Members::of(body)?;
+        if purpose == Purpose::Create && members.raw("permissions").is_none() {
+            members.fault("permissions is required.");
+        }
+        let change = Self {
+            name: read_name(&mut members, purpose),
+            kind: RoleKind::Operator,
+            permissions: read_permissions(&mut members),
+            details: RoleDetails {
+                common: common(&mut members),
+                ui_permissions: texts(&mut members, "uiPermissions", MAX_NAME),
+                homepage: text(&mut members, "homepage", 0, MAX_NAME),
+                ..RoleDetails::default()
+            },
+        };
+        members.finish(Some(change))
+    }
+}
+
+fn common(members: &mut Members<'_>) -> Common {
+    Common { scopes: None, activated_at: None, ..body::common(members) }
+}
+
+/// A name; those of the policies of every account are taken.
+fn read_name(members: &mut Members<'_>, purpose: Purpose) -> Option<String> {
+    let name = body::name(members, purpose)?;
+    if name.starts_with("evt:") || role::permissions_of(&name).is_some() {
+        members.fault("name: that of a role that every account has.");
+    }
+    Some(name)
+}
+
+fn read_permissions(members: &mut Members<'_>) -> Option<Vec<String>> {
+    let listed = texts(members, "permissions", MAX_NAME)?;
+    for (index, text) in listed.iter().enumerate() {
+        if is_foreign(text) {
+            continue;
+        }
+        match Permissions::parse(text) {
+            Ok(read) if text.contains(' ') || !role::of_owner().cover(&read) => {
+                members.fault(format!("permissions[{index}]: there is no {:?}.", shorten(text)));
+            }
+            Ok(read) if read.allow(Verb::Update, Subject::Owners) => {
+                members.fault(format!("permissions[{index}]: only the role owner has it."));
+            }
+            Ok(_) => {}
+            Err(_) => members.fault(format!(
+                "permissions[{index}]: {:?} is no permission: it is a subject with verbs, such as products:create,read.",
+                shorten(text)
+            )),
+        }
+    }
+    Some(listed)
+}
+
+/// Reads the body of `PUT /roles/:id/permissions`: what users may do with some paths, in place of what they may now.
+/// What every user may do is left out.
+///
+/// # Errors
+/// Every fault found, each naming its item.
+pub fn parse_paths(body: &Value) -> Result<Vec<PathAccess>, Vec<String>> {
+    let items = body.as_array().ok_or_else(|| vec!["The body must be a JSON array.".to_owned()])?;
+    let (mut found, mut faults): (Vec<PathAccess>, Vec<String>) = (Vec::new(), Vec::new());
+    for (index, item) in items.iter().enumerate() {
+        match parse_path(item, index) {
+            Ok(item) if ALWAYS.iter().any(|(path, _)| *path == item.path) => {}
+            Ok(item) if found.iter().any(|other| other.path == item.path) => {
+                faults.push(format!("[{index}].path: {} comes twice.", item.path));
+            }
+            Ok(item) => found.push(item),
+            Err(these) => faults.extend(these),
+        }
+    }
+    if faults.is_empty() { Ok(found) } else { Err(faults) }
+}
+
+fn parse_path(item: &Value, index: usize) -> Result<PathAccess, Vec<String>> {
+    let mut members = Members::within(item, &format!("[{index}]"))?;
+    for name in ["path", "access"] {
+        if members.raw(name).is_none() {
+            members.fault(format!("{} is required.", members.path(name)));
+        }
+    }
+    let path = members.text("path");
+    let known = || PATHS.iter().map(|(path, _)| *path).chain(ALWAYS.iter().map(|(path, _)| *path));
+    if let Some(path) = path.filter(|path| !known().any(|known| known == *path)) {
+        let all = known().collect::<Vec<_>>().join(", ");
+        members.fault(format!("{}: {:?} is none of {all}.", members.path("path"), shorten(path)));
+    }
+    let access = members.text("access");
+    let letters =
+        access.map(|access| -> String { "crud".chars().filter(|letter| access.contains(*letter)).collect() });
+    if access.is_some_and(|access| access.chars().any(|letter| !"crud".contains(letter))) {
+        members.fault(format!("{} must be some of the letters c, r, u and d.", members.path("access")));
+    }
+    let read = path.zip(letters).map(|(path, access)| PathAccess { path: path.to_owned(), access });
+    members.finish(read)
+}
+
+/// Reads the body of `PUT /roles/:id/permissions/:name`: whether the group is given.
+///
+/// # Errors
+/// Every fault found, each naming its member.
+pub fn parse_enabled(body: &Value) -> Result<bool, Vec<String>> {
+    let mut members = Members::of(body)?;
+    if members.raw("enabled").is_none() {
+        members.fault("enabled is required.");
+    }
+    let enabled = members.boolean("enabled");
+    members.finish(enabled)
+}
+
+named! {
+    Role: RoleId, RoleDetails, "role", Roles;
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn each_fault_of_a_role_is_named() {
+        let pool = json!({"name": "x", "permissions": ["actions:create", "places:list,read,update",
+            "purchaseOrders:list,read"], "uiPermissions": ["a"], "homepage": "a"});
+        for (body, faults) in [
+            (pool, vec![]),
+            (json!({}), vec!["permissions is required", "name is required"]),
+            (json!({"name": "evt:x", "permissions": []}), vec!["name: that of a role"]),
+            (json!({"name": "owner", "permissions": []}), vec!["name: that of a role"]),
+            (
+                json!({"name": "x", "permissions": ["a:b", "owners:update", "jobs:delete", "a:read b:read"]}),
+                vec!["[0]: \"a:b\" is no permission", "[1]: only the role", "[2]: there is no", "[3]"],
+            ),
+        ] {
+            let found = RoleChange::parse_policy(&body, Purpose::Create).err().unwrap_or_default();
+            assert_eq!(found.len(), faults.len(), "{body}: {found:?}");
+            assert!(found.iter().zip(&faults).all(|(fault, part)| fault.contains(part)), "{body}: {found:?}");
+        }
+        for (body, faults) in [
+            (json!([{"path": "/thngs", "access": "rc"}, {"path": "/access", "access": "r"}]), vec![]),
+            (json!({}), vec!["must be a JSON array"]),
+            (json!([{}]), vec!["[0].path is required", "[0].access is required"]),
+            (json!([{"path": "/x", "access": "x"}]), vec!["[0].path: \"/x\"", "[0].access must be"]),
+            (
+                json!([{"path": "/thngs", "access": ""}, {"path": "/thngs", "access": "c"}]),
+                vec!["comes twice"],
+            ),
+        ] {
+            let found = parse_paths(&body).err().unwrap_or_default();
+            assert_eq!(found.len(), faults.len(), "{body}: {found:?}");
+            assert!(found.iter().zip(&faults).all(|(fault, part)| fault.contains(part)), "{body}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn groups_are_given_and_taken_and_the_rest_is_kept() {
+        let stamp = Stamp::new(UnixMillis(1));
+        let permissions = vec!["jobs:create".to_owned(), "purchaseOrders:read".to_owned()];
+        let details = RoleDetails { permissions, ..RoleDetails::default() };
+        let (id, name) = (RoleId::new(1, [1; 16]), "x".to_owned());
+        let role = Role { id, stamp, name, kind: RoleKind::Operator, details };
+        let group = role::find_group("audit_read").unwrap();
+        let more = role.clone().switch(group, true, UnixMillis(2));
+        assert_eq!(more.details.permissions, ["jobs:create", "audit:read,list", "purchaseOrders:read"]);
+        assert_eq!(more.switch(group, false, UnixMillis(3)).details, role.details);
+        let paths = parse_paths(&json!([{"path": "/thngs", "access": "rc"}])).unwrap();
+        let role = Role { kind: RoleKind::User, details: RoleDetails { paths, ..role.details }, ..role };
+        let may = role.permissions();
+        assert!(may.allow(Verb::Create, Subject::Properties) && may.allow(Verb::List, Subject::Thngs));
+        assert!(!may.allow(Verb::Update, Subject::Thngs) && !may.allow(Verb::Read, Subject::Products));
+        assert!(may.allow(Verb::Update, Subject::Users), "each user may change itself");
+        assert_eq!(role.paths().len(), 6);
+    }
+}

@@ -1,0 +1,401 @@
+//! Operators of an account: who they are, and what they may do.
+
+use std::net::IpAddr;
+
+use shared::{
+    id::{AccountId, OperatorId},
+    problem::Code,
+    time::UnixMillis,
+};
+use tracing::instrument;
+
+use super::{
+    Core,
+    access::{Caller, new_key, require},
+    first_keys::{self, NewFirstKey},
+    roles::{check_roles, permissions_of, refuse_more},
+    tenants::own_account,
+};
+use crate::{
+    domain::{
+        access::{Actor, ActorKind, hash_key},
+        grant::Limit,
+        limits::shorten,
+        operator::{AccessChange, INVITATION_MS, Invitation, Operator, OperatorChange, OperatorKind},
+        page::{Page, PageRequest},
+        permission::{Subject::Operators, Verb},
+    },
+    error::ServiceError,
+    store::{
+        Conn, Ctx, Tx, accounts,
+        audit::{Principal, network_of},
+        keys, operator_keys, operators as store, projects,
+    },
+};
+
+/// Most operators of an account.
+const MAX_OPERATORS: usize = 1_000;
+
+/// Reads an operator of the account.
+///
+/// # Errors
+/// It does not exist, or the caller sees itself alone.
+#[instrument(skip_all)]
+pub async fn read(core: &Core, actor: &Actor, id: &str) -> Result<Operator, ServiceError> {
+    let grant = require(actor, Verb::Read, Operators)?;
+    let not_found = || ServiceError::not_found("operator", shorten(id));
+    let parsed: OperatorId = id.parse().map_err(|_| not_found())?;
+    let found = store::find(&mut core.db.read().await?, actor.account, parsed).await?;
+    found.filter(|_| grant.admits(id, None)).ok_or_else(not_found)
+}
+
+/// Merges the members given into an operator: names and own members, no roles.
+///
+/// # Errors
+/// It does not exist, or may do more than the caller.
+#[instrument(skip_all)]
+pub async fn update(
+    core: &Core,
+    caller: &Caller,
+    id: &str,
+    change: OperatorChange,
+) -> Result<Operator, ServiceError> {
+    let grant = require(caller, Verb::Update, Operators)?;
+    let not_found = || ServiceError::not_found("operator", shorten(id));
+    let parsed = id.parse().map_err(|_| not_found())?;
+    if !grant.admits(id, None) {
+        return Err(not_found());
+    }
+    let mut tx = core.db.begin(&caller.ctx).await?;
+    let found = store::find_locked(&mut tx, caller.account, parsed).await?.ok_or_else(not_found)?;
+    refuse_superior(&mut tx, caller, &found).await?;
+    let operator = found.apply(change, core.clock.now());
+    store::update(&mut tx, &operator).await?;
+    tx.commit().await?;
+    Ok(operator)
+}
+
+/// The operators who have access to an account, also those who are invited; of machines alone if `kind` says so.
+///
+/// # Errors
+/// It is another account.
+#[instrument(skip_all)]
+pub async fn list(
+    core: &Core,
+    actor: &Actor,
+    account: &str,
+    kind: Option<OperatorKind>,
+    page: PageRequest,
+) -> Result<Page<Operator>, ServiceError> {
+    let _ = require(actor, Verb::List, Operators)?;
+    let account = own_account(actor, account)?;
+    let mut listed = store::list(&mut core.db.read().await?, account).await?;
+    listed.retain(|operator| kind.is_none_or(|kind| operator.kind == kind));
+    Ok(Page::of_list(listed, page))
+}
+
+/// Reads the access of an operator: its id is the operator's.
+///
+/// # Errors
+/// It is another account or there is no such access.
+#[instrument(skip_all)]
+pub async fn read_access(
+    core: &Core,
+    actor: &Actor,
+    account: &str,
+    access: &str,
+) -> Result<Operator, ServiceError> {
+    let _ = require(actor, Verb::List, Operators)?;
+    let (account, id) = (own_account(actor, account)?, access_id(access)?);
+    let found = store::find(&mut core.db.read().await?, account, id).await?;
+    found.ok_or_else(|| no_access(access))
+}
+
+/// An operator with a secret that is shown this once.
+#[derive(Debug)]
+pub struct Shown {
+    /// The operator.
+    pub operator: Operator,
+    /// The code of an invitation, or a key.
+    pub secret: String,
+}
+
+/// Invites somebody by mail address. The code is shown to whoever invites; only its hash is stored.
+///
+/// # Errors
+/// The caller may not, or would give more than it has; there is no such role or project (400); the address has access
+/// already (409).
+#[instrument(skip_all)]
+pub async fn invite(
+    core: &Core,
+    caller: &Caller,
+    account: &str,
+    change: AccessChange,
+) -> Result<Shown, ServiceError> {
+    let _ = require(caller, Verb::Create, Operators)?;
+    own_account(caller, account)?;
+    let email = change.email.clone();
+    let email = email.ok_or_else(|| ServiceError::refused(Code::Invalid, "email is required."))?;
+    let (code, now) = (new_key(&*core.random, "")?, core.clock.now());
+    let mut tx = core.db.begin(&caller.ctx).await?;
+    let mut operator = new(core, &mut tx, caller, OperatorKind::Person, change).await?;
+    operator.email = email.as_str().to_owned();
+    operator.invitation = Some(invitation(&code, now));
+    let others = room(&mut tx, caller.account).await?;
+    if others.iter().any(|other| other.email.to_lowercase() == email.folded()) {
+        let fault = "email: this address has access to the account, or is invited.";
+        return Err(ServiceError::refused(Code::Conflict, fault));
+    }
+    store::insert(&mut tx, &operator).await?;
+    tx.commit().await?;
+    Ok(Shown { operator, secret: code })
+}
+
+/// Invites somebody again who has not accepted: the code of before ends.
+///
+/// # Errors
+/// There is no such access, or it was accepted (409).
+#[instrument(skip_all)]
+pub async fn invite_again(
+    core: &Core,
+    caller: &Caller,
+    account: &str,
+    access: &str,
+) -> Result<Shown, ServiceError> {
+    let _ = require(caller, Verb::Create, Operators)?;
+    let (account, id) = (own_account(caller, account)?, access_id(access)?);
+    let (code, now) = (new_key(&*core.random, "")?, core.clock.now());
+    let mut tx = core.db.begin(&caller.ctx).await?;
+    let mut operator = store::find_locked(&mut tx, account, id).await?.ok_or_else(|| no_access(access))?;
+    refuse_superior(&mut tx, caller, &operator).await?;
+    if operator.invitation.is_none() {
+        return Err(ServiceError::refused(Code::Conflict, "The invitation was accepted."));
+    }
+    operator.invitation = Some(invitation(&code, now));
+    store::update(&mut tx, &operator).await?;
+    tx.commit().await?;
+    Ok(Shown { operator, secret: code })
+}
+
+/// Accepts an invitation: gives the operator its first key, which is shown this once.
+///
+/// # Errors
+/// No invitation has the code, or it has ended (401, without telling which).
+#[instrument(skip_all)]
+pub async fn accept(
+    core: &Core,
+    code: &str,
+    change: OperatorChange,
+    client: Option<IpAddr>,
+) -> Result<Shown, ServiceError> {
+    let unknown =
+        || ServiceError::refused(Code::LoginFailed, "No invitation that can be accepted has this code.");
+    let (hash, now) = (hash_key(code), core.clock.now());
+    let principal = Principal {
+        at: now,
+        kind: ActorKind::Operator.as_str(),
+        id: None,
+        key: None,
+        network: client.map(network_of),
+        request: None,
+        operation: "POST /invitations".to_owned(),
+    };
+    let mut tx = core.db.begin(&Ctx::default().with_principal(principal)).await?;
+    let found = store::find_invited_locked(&mut tx, &hash).await?.ok_or_else(unknown)?;
+    if found.invitation.is_none_or(|invitation| invitation.until <= now) {
+        return Err(unknown());
+    }
+    let operator = Operator { invitation: None, ..found.apply(change, now) };
+    store::update(&mut tx, &operator).await?;
+    let secret = first_key(core, &mut tx, &operator, now).await?;
+    tx.commit().await?;
+    Ok(Shown { operator, secret })
+}
+
+/// Creates a program that works in the account, with its first key.
+///
+/// # Errors
+/// The caller may not, or would give more than it has; there is no such role or project (400).
+#[instrument(skip_all)]
+pub async fn create_machine(
+    core: &Core,
+    caller: &Caller,
+    change: AccessChange,
+) -> Result<Shown, ServiceError> {
+    let _ = require(caller, Verb::Create, Operators)?;
+    let mut tx = core.db.begin(&caller.ctx).await?;
+    let operator = new(core, &mut tx, caller, OperatorKind::Machine, change).await?;
+    room(&mut tx, caller.account).await?;
+    store::insert(&mut tx, &operator).await?;
+    let secret = first_key(core, &mut tx, &operator, core.clock.now()).await?;
+    tx.commit().await?;
+    Ok(Shown { operator, secret })
+}
+
+/// Changes the access of an operator; its keys can do what it may from now on, and its open streams end.
+///
+/// # Errors
+/// There is no such access; the caller would give more than it has, or change somebody who may do more; there is no
+/// such role or project (400); nobody else would be owner (409).
+#[instrument(skip_all)]
+pub async fn update_access(
+    core: &Core,
+    caller: &Caller,
+    account: &str,
+    access: &str,
+    change: AccessChange,
+) -> Result<Operator, ServiceError> {
+    let grant = require(caller, Verb::Update, Operators)?;
+    // Who reaches itself alone may name itself, and not give itself roles.
+    if *grant.limit() != Limit::Account {
+        return Err(ServiceError::refused(Code::Forbidden, "Your role does not allow operators:update."));
+    }
+    let (account, id) = (own_account(caller, account)?, access_id(access)?);
+    let mut tx = core.db.begin(&caller.ctx).await?;
+    accounts::lock(&mut tx, account).await?;
+    let found = store::find_locked(&mut tx, account, id).await?.ok_or_else(|| no_access(access))?;
+    refuse_superior(&mut tx, caller, &found).await?;
+    check_roles(&mut tx, caller, change.roles.as_deref()).await?;
+    check_projects(&mut tx, account, &change).await?;
+    let was_owner = found.is_owner();
+    let operator = found.apply_access(change, core.clock.now());
+    store::update(&mut tx, &operator).await?;
+    if was_owner && !operator.is_owner() {
+        keep_owner(&mut tx, account, core.clock.now()).await?;
+    }
+    tx.commit().await?;
+    core.key_lookups.revoked();
+    Ok(operator)
+}
+
+/// Removes an operator with its keys; what it made stays.
+///
+/// # Errors
+/// There is no such access, it may do more than the caller, or nobody else would be owner (409).
+#[instrument(skip_all)]
+pub async fn remove(core: &Core, caller: &Caller, account: &str, access: &str) -> Result<(), ServiceError> {
+    let _ = require(caller, Verb::Delete, Operators)?;
+    let (account, id) = (own_account(caller, account)?, access_id(access)?);
+    let now = core.clock.now();
+    let mut tx = core.db.begin(&caller.ctx).await?;
+    accounts::lock(&mut tx, account).await?;
+    let found = store::find_locked(&mut tx, account, id).await?.ok_or_else(|| no_access(access))?;
+    refuse_superior(&mut tx, caller, &found).await?;
+    keys::revoke_all(&mut tx, account, id.as_str(), now.0).await?;
+    store::delete(&mut tx, &found).await?;
+    if found.is_owner() {
+        keep_owner(&mut tx, account, now).await?;
+    }
+    tx.commit().await?;
+    core.key_lookups.revoked();
+    Ok(())
+}
+
+/// A new operator with what a body says; nothing is stored yet.
+async fn new(
+    core: &Core,
+    tx: &mut Tx,
+    caller: &Caller,
+    kind: OperatorKind,
+    change: AccessChange,
+) -> Result<Operator, ServiceError> {
+    check_roles(tx, caller, change.roles.as_deref()).await?;
+    check_projects(tx, caller.account, &change).await?;
+    let now = core.clock.now();
+    let blank = Operator {
+        id: OperatorId::new(now.0, core.random16()?),
+        account: caller.account,
+        kind,
+        email: String::new(),
+        first_name: String::new(),
+        last_name: String::new(),
+        roles: Vec::new(),
+        projects: None,
+        invitation: None,
+        details: crate::domain::operator::OperatorDetails::default(),
+        created_at: now,
+        updated_at: now,
+    };
+    Ok(Operator { updated_at: now, ..blank.apply_access(change, now) })
+}
+
+fn invitation(code: &str, now: UnixMillis) -> Invitation {
+    Invitation { code: hash_key(code), until: UnixMillis(now.0.saturating_add(INVITATION_MS)) }
+}
+
+/// A key is for the only project that its operator is confined to: it sees keys of that project alone.
+async fn first_key(
+    core: &Core,
+    tx: &mut Tx,
+    operator: &Operator,
+    now: UnixMillis,
+) -> Result<String, ServiceError> {
+    let project = match operator.projects.as_deref() {
+        Some([only]) => Some(*only),
+        Some(_) | None => None,
+    };
+    let new = NewFirstKey { label: "first key".to_owned(), project, ..NewFirstKey::default() };
+    let key = first_keys::add(tx, &*core.random, (operator.account, operator.id), None, new, now).await?;
+    Ok(key.unwrap_or_default())
+}
+
+/// The other operators; refuses one more where there are as many as there may be.
+async fn room(tx: &mut Tx, account: AccountId) -> Result<Vec<Operator>, ServiceError> {
+    accounts::lock(tx, account).await?;
+    let others = store::list(tx, account).await?;
+    if others.len() < MAX_OPERATORS {
+        return Ok(others);
+    }
+    let fault = format!("An account has at most {MAX_OPERATORS} operators: remove some.");
+    Err(ServiceError::refused(Code::Conflict, fault))
+}
+
+async fn check_projects(tx: &mut Tx, account: AccountId, change: &AccessChange) -> Result<(), ServiceError> {
+    for project in change.projects.iter().flatten().flatten() {
+        if !projects::hold(tx, account, *project).await? {
+            let fault = format!("conditions: the project {project} was not found in this account.");
+            return Err(ServiceError::refused(Code::Invalid, fault));
+        }
+    }
+    Ok(())
+}
+
+/// Refuses to touch an operator who may do more than the caller.
+///
+/// # Errors
+/// [`Code::Forbidden`].
+pub async fn refuse_superior(
+    conn: &mut Conn,
+    caller: &Actor,
+    operator: &Operator,
+) -> Result<(), ServiceError> {
+    if operator.id.as_str() == caller.id {
+        return Ok(());
+    }
+    let theirs = permissions_of(conn, operator.account, &operator.roles).await?;
+    refuse_more(caller, theirs, "This operator may do what you may not")
+}
+
+/// Refuses to leave an account without an owner who has a key that lasts.
+async fn keep_owner(tx: &mut Tx, account: AccountId, now: UnixMillis) -> Result<(), ServiceError> {
+    let owners: Vec<String> = store::list(tx, account)
+        .await?
+        .iter()
+        .filter(|one| one.is_owner())
+        .map(|one| one.id.to_string())
+        .collect();
+    let keys = operator_keys::list_valid(tx, account, now).await?;
+    if keys.iter().any(|key| owners.contains(&key.operator) && key.lasts(now)) {
+        return Ok(());
+    }
+    let fault = "No other owner has a key that works for another day: make another operator owner first.";
+    Err(ServiceError::refused(Code::Conflict, fault))
+}
+
+fn access_id(text: &str) -> Result<OperatorId, ServiceError> {
+    text.parse().map_err(|_| no_access(text))
+}
+
+fn no_access(id: &str) -> ServiceError {
+    ServiceError::not_found("access", shorten(id))
+}

@@ -1,0 +1,341 @@
+//! Roles: those that every account has, and those that it makes.
+
+use shared::{
+    id::{AccountId, RoleId},
+    problem::Code,
+};
+use tracing::instrument;
+
+use super::{
+    Core,
+    access::{Caller, require},
+    named::admitted,
+};
+use crate::{
+    domain::{
+        access::Actor,
+        common::Stamp,
+        custom_role::{PathAccess, Role, RoleChange, RoleKind},
+        grant::Limit,
+        limits::shorten,
+        listing::ListRequest,
+        page::{Page, PageRequest, SortOrder},
+        permission::{Subject::Roles, Verb},
+        role::{self, BUILT_IN, BuiltIn, Group},
+        subject::Permissions,
+    },
+    error::ServiceError,
+    store::{Conn, Tx, accounts, applications, documents, listing::Selection, operators},
+};
+
+/// Most roles that an account makes.
+const MAX_ROLES: u32 = 200;
+
+/// A role of either sort.
+#[derive(Debug, Clone)]
+pub enum AnyRole {
+    /// One of every account.
+    BuiltIn(&'static BuiltIn),
+    /// One that the account made.
+    Own(Box<Role>),
+}
+
+impl AnyRole {
+    /// What it allows.
+    #[must_use]
+    pub fn permissions(&self) -> Permissions {
+        match self {
+            Self::BuiltIn(role) => role::permissions_of(role.name).unwrap_or_default(),
+            Self::Own(role) => role.permissions(),
+        }
+    }
+}
+
+/// Creates a role.
+///
+/// # Errors
+/// The caller may not, or the role would allow more than its own (403).
+#[instrument(skip_all)]
+pub async fn create(core: &Core, caller: &Caller, change: RoleChange) -> Result<Role, ServiceError> {
+    let _ = require(caller, Verb::Create, Roles)?;
+    let now = core.clock.now();
+    let (id, kind) = (RoleId::new(now.0, core.random16()?), change.kind);
+    let mut tx = core.db.begin(&caller.ctx).await?;
+    accounts::lock(&mut tx, caller.account).await?;
+    if list_own(&mut tx, caller.account).await?.len() >= MAX_ROLES as usize {
+        let fault = format!("An account makes at most {MAX_ROLES} roles: remove some.");
+        return Err(ServiceError::refused(Code::Conflict, fault));
+    }
+    let blank = Role { id, stamp: Stamp::new(now), name: String::new(), kind, details: <_>::default() };
+    let new = Role { stamp: Stamp::new(now), ..blank.apply(change, now) };
+    refuse_role(caller, &new)?;
+    let role = documents::insert(&mut tx, caller.account, new).await?;
+    tx.commit().await?;
+    Ok(role)
+}
+
+/// Lists the roles that meet `keep`: those of every account first, then those that the account made, by age. A user of an
+/// application sees its own.
+///
+/// # Errors
+/// The caller may not.
+#[instrument(skip_all)]
+pub async fn list(
+    core: &Core,
+    actor: &Actor,
+    page: PageRequest,
+    keep: impl Fn(&AnyRole) -> bool,
+) -> Result<Page<AnyRole>, ServiceError> {
+    let grant = require(actor, Verb::List, Roles)?;
+    let mut conn = core.db.read().await?;
+    if *grant.limit() != Limit::Account {
+        let own = of_application(&mut conn, actor).await?.map(|role| AnyRole::Own(Box::new(role)));
+        return Ok(Page::of_list(own.into_iter().filter(keep).collect(), page));
+    }
+    let own = list_own(&mut conn, actor.account).await?;
+    let all =
+        BUILT_IN.iter().map(AnyRole::BuiltIn).chain(own.into_iter().map(|role| AnyRole::Own(Box::new(role))));
+    Ok(Page::of_list(all.filter(keep).collect(), page))
+}
+
+/// Reads a role.
+///
+/// # Errors
+/// There is none.
+#[instrument(skip_all)]
+pub async fn read(core: &Core, actor: &Actor, id: &str) -> Result<AnyRole, ServiceError> {
+    let grant = require(actor, Verb::Read, Roles)?;
+    if let Some(built_in) = BUILT_IN.iter().find(|role| role.name == id) {
+        return Ok(AnyRole::BuiltIn(built_in));
+    }
+    let parsed: RoleId = id.parse().map_err(|_| not_found(id))?;
+    let found = documents::find(&mut core.db.read().await?, actor.account, parsed).await?;
+    Ok(AnyRole::Own(Box::new(admitted(found, &grant, id)?)))
+}
+
+/// Merges the members given into a role that the account made. Whoever has it may do what it allows from now on.
+///
+/// # Errors
+/// There is none, it is one of every account (409), or it allows or would allow more than the caller's own (403).
+#[instrument(skip_all)]
+pub async fn update(
+    core: &Core,
+    caller: &Caller,
+    id: &str,
+    change: RoleChange,
+) -> Result<Role, ServiceError> {
+    let now = core.clock.now();
+    rewrite(core, caller, id, |role| Ok(role.apply(change, now))).await
+}
+
+/// Gives a group of permissions to a role of operators, or takes it.
+///
+/// # Errors
+/// As [`update`], where there is no such group, and where the role is for users (409).
+#[instrument(skip_all)]
+pub async fn switch(
+    core: &Core,
+    caller: &Caller,
+    id: &str,
+    group: &str,
+    is_enabled: bool,
+) -> Result<(Role, &'static Group), ServiceError> {
+    let now = core.clock.now();
+    let _ = require(caller, Verb::Update, Roles)?;
+    let group = find_group(group)?;
+    let change = |role: Role| match role.kind {
+        RoleKind::Operator => Ok(role.switch(group, is_enabled, now)),
+        RoleKind::User => Err(ServiceError::refused(Code::Conflict, "The role is for users: it has paths.")),
+    };
+    Ok((rewrite(core, caller, id, change).await?, group))
+}
+
+/// The group of permissions that a path names.
+///
+/// # Errors
+/// There is none.
+pub fn find_group(name: &str) -> Result<&'static Group, ServiceError> {
+    role::find_group(name).ok_or_else(|| ServiceError::not_found("permission", shorten(name)))
+}
+
+/// Says what the users who have a role may do, path by path.
+///
+/// # Errors
+/// As [`update`], and where the role is for operators (409).
+#[instrument(skip_all)]
+pub async fn set_paths(
+    core: &Core,
+    caller: &Caller,
+    id: &str,
+    paths: Vec<PathAccess>,
+) -> Result<Role, ServiceError> {
+    let now = core.clock.now();
+    rewrite(core, caller, id, |mut role| match role.kind {
+        RoleKind::User => {
+            role.details.paths = paths;
+            role.stamp = role.stamp.touch(now);
+            Ok(role)
+        }
+        RoleKind::Operator => Err(ServiceError::refused(
+            Code::Conflict,
+            "The role is for operators: its permissions are switched one by one.",
+        )),
+    })
+    .await
+}
+
+/// Deletes a role that the account made.
+///
+/// # Errors
+/// There is none, it is one of every account, or somebody has it (409).
+#[instrument(skip_all)]
+pub async fn delete(core: &Core, caller: &Caller, id: &str) -> Result<(), ServiceError> {
+    let _ = require(caller, Verb::Delete, Roles)?;
+    let mut tx = core.db.begin(&caller.ctx).await?;
+    accounts::lock(&mut tx, caller.account).await?;
+    let role = find_own(&mut tx, caller, id).await?;
+    refuse_role(caller, &role)?;
+    let users = operators::count_with_role(&mut tx, caller.account, id).await?
+        + applications::count_with_role(&mut tx, caller.account, id).await?;
+    if users > 0 {
+        let fault = format!("{users} operators or applications have the role: give them another one first.");
+        return Err(ServiceError::refused(Code::Conflict, fault));
+    }
+    documents::delete::<Role>(&mut tx, caller.account, role.id).await?;
+    tx.commit().await?;
+    Ok(())
+}
+
+async fn rewrite(
+    core: &Core,
+    caller: &Caller,
+    id: &str,
+    change: impl FnOnce(Role) -> Result<Role, ServiceError>,
+) -> Result<Role, ServiceError> {
+    let _ = require(caller, Verb::Update, Roles)?;
+    let mut tx = core.db.begin(&caller.ctx).await?;
+    let found = find_own(&mut tx, caller, id).await?;
+    refuse_role(caller, &found)?;
+    let role = change(found)?;
+    refuse_role(caller, &role)?;
+    documents::update(&mut tx, caller.account, &role).await?;
+    tx.commit().await?;
+    core.key_lookups.revoked();
+    Ok(role)
+}
+
+/// A role that the account made, with a lock until the transaction ends.
+async fn find_own(tx: &mut Tx, caller: &Caller, id: &str) -> Result<Role, ServiceError> {
+    if role::permissions_of(id).is_some() {
+        let fault = format!("Every account has the role {id}: it cannot be changed.");
+        return Err(ServiceError::refused(Code::Conflict, fault));
+    }
+    let parsed: RoleId = id.parse().map_err(|_| not_found(id))?;
+    documents::find_locked(tx, caller.account, parsed).await?.ok_or_else(|| not_found(id))
+}
+
+/// The role that the application of a user gives it.
+async fn of_application(conn: &mut Conn, actor: &Actor) -> Result<Option<Role>, ServiceError> {
+    let (Some(project), Some(app)) = (actor.project, actor.app) else { return Ok(None) };
+    let application = applications::find(conn, actor.account, project, app).await?;
+    let role = application.and_then(|found| found.details.user_role?.parse::<RoleId>().ok());
+    Ok(match role {
+        Some(id) => documents::find(conn, actor.account, id).await?,
+        None => None,
+    })
+}
+
+async fn list_own(conn: &mut Conn, account: AccountId) -> Result<Vec<Role>, ServiceError> {
+    let page = PageRequest { per_page: MAX_ROLES, sort: SortOrder::Ascending, after: None, number: 1 };
+    let request = ListRequest { page, ..ListRequest::default() };
+    let selection = Selection { account, limit: &Limit::Account, request: &request, within: &[] };
+    Ok(documents::list(conn, &selection).await?.items)
+}
+
+/// What some roles of operators allow together.
+pub(crate) async fn permissions_of(
+    conn: &mut Conn,
+    account: AccountId,
+    ids: &[String],
+) -> Result<Permissions, ServiceError> {
+    let mut all = Permissions::default();
+    for id in ids {
+        all = all.with(find_permissions(conn, account, id).await?.unwrap_or_default());
+    }
+    Ok(all)
+}
+
+async fn find_permissions(
+    conn: &mut Conn,
+    account: AccountId,
+    id: &str,
+) -> Result<Option<Permissions>, ServiceError> {
+    if let Some(built_in) = role::permissions_of(id) {
+        return Ok(Some(built_in));
+    }
+    let Ok(parsed) = id.parse::<RoleId>() else { return Ok(None) };
+    let found: Option<Role> = documents::find(conn, account, parsed).await?;
+    Ok(found.filter(|role| role.kind == RoleKind::Operator).map(|role| role.permissions()))
+}
+
+/// Checks roles that a caller gives to an operator: each exists, and allows no more than the caller's own.
+///
+/// # Errors
+/// 400 that names one that does not exist, or 403.
+pub(crate) async fn check_roles(
+    tx: &mut Tx,
+    caller: &Actor,
+    ids: Option<&[String]>,
+) -> Result<(), ServiceError> {
+    for id in ids.unwrap_or_default() {
+        let Some(allowed) = find_permissions(tx, caller.account, id).await? else {
+            let fault = format!("role: there is no role {:?} for operators.", shorten(id));
+            return Err(ServiceError::refused(Code::Invalid, fault));
+        };
+        refuse_more(caller, allowed, "You may not give what you do not have")?;
+    }
+    Ok(())
+}
+
+/// Checks the role that an application gives its users.
+///
+/// # Errors
+/// 400 where the account has no such role for users.
+pub(crate) async fn check_user_role(
+    tx: &mut Tx,
+    account: AccountId,
+    id: Option<&str>,
+) -> Result<(), ServiceError> {
+    let Some(id) = id.filter(|id| !id.is_empty()) else { return Ok(()) };
+    let found: Option<Role> = match id.parse() {
+        Ok(parsed) => documents::find(tx, account, parsed).await?,
+        Err(_) => None,
+    };
+    if found.is_some_and(|role| role.kind == RoleKind::User) {
+        return Ok(());
+    }
+    let fault = format!("userRole: there is no role {:?} for users.", shorten(id));
+    Err(ServiceError::refused(Code::Invalid, fault))
+}
+
+/// Refuses a role that allows operators more than the caller may do; what users may do is bounded by their account.
+fn refuse_role(caller: &Actor, role: &Role) -> Result<(), ServiceError> {
+    match role.kind {
+        RoleKind::Operator => {
+            refuse_more(caller, role.permissions(), "You may not give what you do not have")
+        }
+        RoleKind::User => Ok(()),
+    }
+}
+
+/// Refuses permissions beyond the caller's; `text` says why, before the first of them.
+pub(crate) fn refuse_more(caller: &Actor, theirs: Permissions, text: &str) -> Result<(), ServiceError> {
+    match theirs.without(caller.permissions).texts().first() {
+        Some(more) => Err(ServiceError::refused(Code::Forbidden, format!("{text}: {more}."))),
+        None => Ok(()),
+    }
+}
+
+fn not_found(id: &str) -> ServiceError {
+    ServiceError::not_found("role", shorten(id))
+}
