@@ -77,6 +77,19 @@ async fn request_of(api: &Api, path: &str) -> Result<(String, Value)> {
             (path.to_owned(), json!({"thngId": id(api.create("/thngs", named).await?)}))
         }
         "/keys" => (path.to_owned(), json!({"label": "Once"})),
+        "/roles" => (path.to_owned(), named),
+        "/accessPolicies" => (path.to_owned(), json!({"name": "Once", "permissions": ["thngs:read"]})),
+        "/accessTokens" => (path.to_owned(), json!({"name": "Once", "role": "viewer"})),
+        "/accounts/{id}/operatorAccess" | "/accounts/{id}/operatorAccess/{access}/invitation" => {
+            let accesses = path.replace("{id}", api.made.account.as_str());
+            // Each address is invited once.
+            let email = format!("{}@example.com", api.made.app.core.clock.now().0);
+            let body = json!({"email": email, "role": "viewer"});
+            match accesses.strip_suffix("/{access}/invitation") {
+                None => (accesses, body),
+                Some(all) => (format!("{all}/{}/invitation", id(api.create(all, body).await?)), json!({})),
+            }
+        }
         "/keys/{id}/rotate" => {
             let made = id(api.create("/keys", json!({"label": "Once"})).await?);
             (format!("/keys/{made}/rotate"), json!({"overlap": 60_000}))
@@ -185,8 +198,8 @@ pub(super) async fn every_create_is_carried_out_once(engine: Engine) -> Result<(
         match path.as_str() {
             "/actions" => another["name"] = json!("_another"),
             "/auth/evrythng/users" => another["email"] = json!("another@example.com"),
-            // A Thng takes the step once, and a key is replaced once.
-            "/thngs/{id}/actions/commissions" | "/keys/{id}/rotate" => {
+            // A Thng takes the step once, a key is replaced once, and an address invited once.
+            "/thngs/{id}/actions/commissions" | "/keys/{id}/rotate" | "/accounts/{id}/operatorAccess" => {
                 (uri, another) = request_of(&api, &path).await?
             }
             _ => {}

@@ -183,11 +183,12 @@ async fn find_roles(conn: &mut Conn, rows: &[Row]) -> Result<Roles, StoreError> 
         Raw::Pg(c) => sqlx::query_as(PG_ROLES).bind(ids).fetch_all(c).await?,
         Raw::Sqlite(c) => sqlx::query_as(SQLITE_ROLES).bind(Json(ids)).fetch_all(c).await?,
     };
-    let read = |(account, id, text): (String, String, String)| {
-        let permissions = Permissions::parse(&text).map_err(|error| StoreError::Row(error.to_string()))?;
-        Ok(((account, id), permissions))
+    // What a newer release added is skipped: one role must not fail the look-up of other keys.
+    let known = |text: &str| {
+        let each = text.split_whitespace().filter_map(|one| Permissions::parse(one).ok());
+        each.fold(Permissions::default(), Permissions::with)
     };
-    rows.into_iter().map(read).collect()
+    Ok(rows.into_iter().map(|(account, id, text)| ((account, id), known(&text))).collect())
 }
 
 /// Hashes as a list that SQLite reads.

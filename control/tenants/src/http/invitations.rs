@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use axum::{extract::State, response::Response};
+use axum::{Json, extract::State};
 use serde::{Deserialize, Serialize};
 use shared::problem::Code;
 use utoipa::ToSchema;
-use web::{api_error::ApiError, extract::JsonBody, request_info::RequestInfo, wire::created_at};
+use web::{api_error::ApiError, extract::JsonBody, request_info::RequestInfo};
 
 use super::operators::OperatorDocument;
 use crate::{
@@ -41,16 +41,14 @@ pub(super) struct AcceptedDocument {
 /// Accepts an invitation. Needs no key; the code works once.
 #[utoipa::path(post, path = "/invitations", tag = "Accounts", operation_id = "acceptInvitation", security(()),
     request_body = AcceptanceDocument,
-    responses((status = 201, description = "The operator, with the first key", body = AcceptedDocument)),
+    responses((status = 200, description = "The operator, with the first key", body = AcceptedDocument)),
     extensions(("x-maturity" = json!("Beta"))))]
 pub(super) async fn accept(
     State(core): State<Arc<Core>>,
     info: RequestInfo,
     JsonBody(body): JsonBody,
-) -> Result<Response, ApiError> {
+) -> Result<Json<AcceptedDocument>, ApiError> {
     let (code, change) = parse_acceptance(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
     let shown = operators::accept(&core, &code, change, info.client).await?;
-    let operator = OperatorDocument::from(shown.operator);
-    let path = format!("/operators/{}", operator.id());
-    Ok(created_at(&info, &path, AcceptedDocument { operator, api_key: shown.secret }))
+    Ok(Json(AcceptedDocument { operator: shown.operator.into(), api_key: shown.secret }))
 }

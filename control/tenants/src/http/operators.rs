@@ -53,13 +53,6 @@ pub(super) struct OperatorDocument {
     updated_at: i64,
 }
 
-impl OperatorDocument {
-    /// Its id.
-    pub(super) fn id(&self) -> &str {
-        &self.id
-    }
-}
-
 impl From<Operator> for OperatorDocument {
     fn from(operator: Operator) -> Self {
         Self {

@@ -191,10 +191,11 @@ pub async fn accept(
     let unknown =
         || ServiceError::refused(Code::LoginFailed, "No invitation that can be accepted has this code.");
     let (hash, now) = (hash_key(code), core.clock.now());
+    let invited = store::find_invited(&mut core.db.read().await?, &hash).await?.ok_or_else(unknown)?;
     let principal = Principal {
         at: now,
         kind: ActorKind::Operator.as_str(),
-        id: None,
+        id: Some(invited.id.to_string()),
         key: None,
         network: client.map(network_of),
         request: None,

@@ -146,7 +146,14 @@ async fn fetch(
     row.map(Operator::try_from).transpose()
 }
 
-/// Who was invited with the code that has this SHA-256, locked until the transaction ends; of whatever account.
+/// Who was invited with the code that has this SHA-256; of whatever account.
+pub async fn find_invited(conn: &mut Conn, code: &[u8; 32]) -> Result<Option<Operator>, StoreError> {
+    let row: Option<Row> =
+        on_db!(conn, |c| sqlx::query_as(FIND_INVITED).bind(&code[..]).fetch_optional(c).await)?;
+    row.map(Operator::try_from).transpose()
+}
+
+/// [`find_invited`], with a lock until the transaction ends.
 pub async fn find_invited_locked(tx: &mut Tx, code: &[u8; 32]) -> Result<Option<Operator>, StoreError> {
     let sql = dialect::lock_row(tx, PG_FIND_INVITED_LOCKED, FIND_INVITED);
     let row: Option<Row> =

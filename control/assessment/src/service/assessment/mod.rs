@@ -158,8 +158,9 @@ fn result(waiting: &Waiting, assessment: &Assessment, now: UnixMillis) -> NewAct
         }
     }
     let mut projects = gathered.thng.as_ref().map(|thng| thng.projects.clone()).unwrap_or_default();
-    if let Some(own) = actor.project.map(|id| id.to_string()).filter(|own| !projects.contains(own)) {
-        projects.push(own);
+    let own: Vec<String> = actor.projects().unwrap_or_default().iter().map(ToString::to_string).collect();
+    if !own.iter().any(|id| projects.contains(id)) {
+        projects.extend(own);
     }
     let users: Vec<&str> = (actor.kind == ActorKind::User).then_some(actor.id.as_str()).into_iter().collect();
     if !projects.is_empty() || !users.is_empty() {
