@@ -1,8 +1,8 @@
 //! What outlines at 1:50m do not show: exclaves and islands that are too small, and land that two countries claim.
 
-use kernel::domain::{geo::distance_km, location::Coordinates};
+use kernel::domain::location::Coordinates;
 
-use super::{Candidates, CountryCode};
+use super::{Candidates, CountryCode, distance::distance_km};
 
 /// A place that the outlines give to the country around it.
 struct Exclave {

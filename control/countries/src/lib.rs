@@ -1,6 +1,8 @@
 //! The country of a point: Natural Earth's outlines at 1:50m, compiled into the program (`control/countries/data`).
+//! Also distances on the earth.
 
 mod code;
+pub mod distance;
 mod exceptions;
 
 pub use code::{CountryCode, InvalidCountry};

@@ -118,7 +118,7 @@ fn km_to(rings: &[Ring], latitude: f64, longitude: f64) -> f64 {
             let (x, y) = (x1 + share * (x2 - x1), y1 + share * (y2 - y1));
             let x = (x + 540.0).rem_euclid(360.0) - 180.0;
             let to = Coordinates::new(y, x).unwrap();
-            nearest = nearest.min(kernel::domain::geo::distance_km(from, to));
+            nearest = nearest.min(distance::distance_km(from, to));
         }
     }
     nearest

@@ -2,7 +2,8 @@
 
 use anyhow::{Context, Result};
 use axum::http::Method;
-use kernel::domain::{geo::distance_km, location::Coordinates};
+use countries::distance::distance_km;
+use kernel::domain::location::Coordinates;
 use serde_json::{Value, json};
 use tests::db::Engine;
 

@@ -164,7 +164,7 @@ pub fn judge(case: &Case, settings: &Settings) -> Option<Judged> {
 fn impossible(scans: &[&Observation]) -> usize {
     let is_too_fast = |from: &Observation, to: &Observation| {
         let (Some((a, _)), Some((b, _))) = (from.spot.located(), to.spot.located()) else { return false };
-        let km = verdicts::domain::geo::distance_km(a, b);
+        let km = countries::distance::distance_km(a, b);
         let hours = (to.at.0 - from.at.0).max(1) as f64 / items::HOUR as f64;
         km > 100.0 && km / hours > 900.0
     };

@@ -1,6 +1,7 @@
 //! HTTP: places.
 
 use axum::{Json, extract::State, response::Response};
+use countries::distance::MAX_DISTANCE_KM;
 use serde::Serialize;
 use serde_json::{Map, Value};
 use shared::problem::Code;
@@ -19,7 +20,6 @@ use web::{
 use crate::{
     domain::{
         body::Purpose,
-        geo::MAX_DISTANCE_KM,
         listing::PLACES,
         location::Coordinates,
         place::{Place, PlaceChange},

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use countries::distance::{Bounds, Rank, Search};
 use shared::{id::PlaceId, time::UnixMillis};
 use tracing::instrument;
 
@@ -16,7 +17,6 @@ use crate::{
     domain::{
         access::Actor,
         common::Stamp,
-        geo::{Bounds, Rank, Search},
         grant::Grant,
         listing::ListRequest,
         location::Coordinates,

@@ -1,5 +1,6 @@
 //! The table of places, and the search for the nearest.
 
+use countries::distance::{Bounds, Nearest};
 use futures_util::TryStreamExt;
 use shared::id::{AccountId, PlaceId};
 use sqlx::types::Json;
@@ -10,13 +11,7 @@ use super::{
     listing::{Column, Table},
     on_db,
 };
-use crate::domain::{
-    common::Stamp,
-    geo::{Bounds, Nearest},
-    location::Coordinates,
-    place::Place,
-    scopes::Scopes,
-};
+use crate::domain::{common::Stamp, location::Coordinates, place::Place, scopes::Scopes};
 
 macro_rules! columns {
     () => {

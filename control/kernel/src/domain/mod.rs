@@ -11,7 +11,6 @@ pub mod egress;
 pub mod event;
 pub mod facets;
 pub mod filter;
-pub mod geo;
 pub mod grant;
 pub mod gtin;
 pub mod limits;

@@ -1,7 +1,8 @@
 //! Countries, towns, markets and distributions that the second population draws from.
 
 use countries::CountryCode;
-use verdicts::domain::{geo::distance_km, location::Coordinates};
+use countries::distance::distance_km;
+use verdicts::domain::location::Coordinates;
 
 use super::super::{
     Rng,

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, net::IpAddr};
 
-use countries::CountryCode;
+use countries::{CountryCode, distance::distance_km};
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -10,7 +10,6 @@ use serde_json::{Map, Value};
 use super::profile::MAX_SESSIONS;
 use crate::domain::action_names::TriggerType;
 use crate::domain::{
-    geo::distance_km,
     limits::{MAX_IDENTIFIER, check_text, integer, shorten},
     location::Coordinates,
     members::Members,

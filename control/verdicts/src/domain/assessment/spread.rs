@@ -15,7 +15,9 @@ use super::{
     settings::Settings,
     spot::{Precision, Spot},
 };
-use crate::domain::{geo::distance_km, location::Coordinates};
+use countries::distance::distance_km;
+
+use crate::domain::location::Coordinates;
 
 mod people;
 

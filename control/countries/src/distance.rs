@@ -2,7 +2,7 @@
 
 use std::{cmp::Ordering, collections::BinaryHeap};
 
-use super::location::Coordinates;
+use kernel::domain::location::Coordinates;
 
 /// Mean radius of the earth.
 const EARTH_RADIUS_KM: f64 = 6_371.008_8;
