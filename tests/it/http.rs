@@ -33,6 +33,7 @@ mod key_rotation;
 mod limits;
 mod locations;
 mod new_actions;
+mod operator_bounds;
 mod operator_keys;
 mod operators;
 mod paging;

@@ -19,7 +19,7 @@ use events::egress::{EgressClient, SystemLookup};
 use kernel::{
     domain::{
         access::{Actor, ActorKind, UserRights},
-        subject::Permissions,
+        role,
     },
     service::{Random, RandomUnavailable, access::Caller, capacity::Capacity},
     store::{Ctx, Db, StoreError},
@@ -258,7 +258,7 @@ impl TestApp {
             id: self.operator.to_string(),
             enterprise: true,
             user_rights: UserRights::default(),
-            permissions: Permissions::ALL,
+            permissions: role::of_owner(),
             confined_to: Vec::new(),
         })
     }

@@ -137,7 +137,13 @@ pub async fn create(db: &Db, new: New) -> Result<ExitCode, Failure> {
     let project = new.project.map(|id| id.parse::<ProjectId>()).transpose();
     let project = project.map_err(|error| ConfigError::new("--project", error.to_string()))?;
     let now = SystemClock.now();
-    let new = NewFirstKey { label, expires_at: life.map(|life| after(now, life)), networks, project };
+    let new = NewFirstKey {
+        label,
+        expires_at: life.map(|life| after(now, life)),
+        networks,
+        project,
+        created_by: None,
+    };
     let key = first_keys::create(db, &SystemClock, &SystemRandom, new).await.map_err(refused)?;
     say(&key);
     Ok(ExitCode::SUCCESS)

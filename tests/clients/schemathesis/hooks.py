@@ -52,6 +52,7 @@ FIXTURES = {kind: create(path, IDENTIFIED if kind == "thng" else NAMED) for kind
 FIXTURES["webhook"] = create("/webhooks", {"name": "named by bodies", "url": "https://webhooks.invalid/hook",
     "status": "disabled"})
 FIXTURES["role"] = create("/roles", {"name": "named by bodies"})
+FIXTURES["user-role"] = create("/roles", {"name": "named by bodies", "type": "userInApp"})
 for kind, found in FIXTURES.items():
     schemathesis.openapi.format(f"{kind}-id", st.just(found))
 schemathesis.openapi.format("action-type", st.sampled_from(["scans", "checkins", "encodings"]))

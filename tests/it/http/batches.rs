@@ -10,7 +10,7 @@ use tests::db::Engine;
 
 use super::Api;
 
-fn populate(quantity: u32, more: &Value) -> Value {
+pub(super) fn populate(quantity: u32, more: &Value) -> Value {
     let mut body = json!({"type": "POPULATING", "inputParameters": {"type": "FIXED_AMOUNT", "generateThngs": true,
         "thngTemplate": {"name": "made", "tags": ["week 47"]}, "quantity": quantity}});
     for (name, value) in more.as_object().into_iter().flatten() {

@@ -136,16 +136,35 @@ fn hide_context(actor: &Actor, action: &mut Action) {
 /// Members of a context that name no person: operators without the permission for personal data see these.
 const COARSE: [&str; 5] = ["countryCode", "region", "timeZone", "operatingSystemName", "userAgentName"];
 
-/// Removes what may name a person from the context of an action.
+/// What fields of the context begin with: that of an action, and that of the scan behind a result.
+const CONTEXTS: [&str; 2] = ["context.", "customFields.triggerContext."];
+
+/// Removes what may name a person from an action: its context but the coarse members, and where a person was.
 pub fn coarsen_action(action: &mut Action) {
+    coarsen_members(&mut action.members, action.kind == RESULTS);
+}
+
+/// [`coarsen_action`] for the members of an action, or of a message about it.
+pub fn coarsen_members(members: &mut Map<String, Value>, is_result: bool) {
     let coarsen = |context: &mut Value| {
         if let Value::Object(members) = context {
             members.retain(|name, _| COARSE.contains(&name.as_str()));
         }
     };
-    let result = action.members.get_mut("customFields").filter(|_| action.kind == RESULTS);
+    let result = members.get_mut("customFields").filter(|_| is_result);
     result.and_then(|fields| fields.get_mut("triggerContext")).map(coarsen);
-    action.members.get_mut("context").map(coarsen);
+    members.get_mut("context").map(coarsen);
+    // A sensor tells the exact place of a person, a look-up of the address its city.
+    if matches!(members.get("locationSource").and_then(Value::as_str), Some("sensor" | "geoIp")) {
+        members.remove("location");
+    }
+}
+
+/// Whether a field of an action, as filters and conditions name it, may name a person.
+#[must_use]
+pub fn is_personal(field: &str) -> bool {
+    let context = CONTEXTS.iter().find_map(|context| field.strip_prefix(context));
+    context.is_some_and(|member| !COARSE.contains(&member)) || field.starts_with("location.")
 }
 
 /// How much of a context somebody sees.
@@ -180,9 +199,8 @@ fn shown_context(actor: &Actor, members: &Map<String, Value>) -> ShownContext {
 fn refuse_context(actor: &Actor, request: &ListRequest) -> Result<(), ServiceError> {
     let terms = request.filter.as_ref().map(|filter| filter.expr().terms()).unwrap_or_default();
     let is_hidden = |field: &str| {
-        let Some(member) = field.strip_prefix("context.") else { return false };
-        actor.kind.is_public()
-            || !COARSE.contains(&member) && require(actor, Verb::Read, PersonalData).is_err()
+        actor.kind.is_public() && CONTEXTS.iter().any(|context| field.starts_with(context))
+            || is_personal(field) && require(actor, Verb::Read, PersonalData).is_err()
     };
     match terms.iter().find(|term| is_hidden(&term.field)) {
         Some(term) => Err(ServiceError::refused(

@@ -148,6 +148,11 @@ impl Condition {
         &self.text
     }
 
+    /// The fields that it tests.
+    pub fn fields(&self) -> impl Iterator<Item = &str> {
+        self.expr.terms().into_iter().map(|term| term.field.as_str())
+    }
+
     /// Whether it holds for a document; a field with several values meets a term when one of them does.
     #[must_use]
     pub fn holds(&self, document: &Value) -> bool {

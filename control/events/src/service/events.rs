@@ -18,16 +18,21 @@ use tracing::instrument;
 use super::{
     EventState,
     access::require,
+    actions::{coarsen_members, is_personal},
     capacity,
     connections::{self, Connection},
 };
 use crate::{
     domain::{
         access::Actor,
+        action_names::RESULTS,
         event::Position,
         event_filter::{Condition, Types},
         grant::Limit,
-        permission::{Subject::Events, Verb},
+        permission::{
+            Subject::{Events, PersonalData},
+            Verb,
+        },
     },
     error::ServiceError,
     messages::{Message, expand},
@@ -148,6 +153,12 @@ pub async fn open(
 ) -> Result<mpsc::Receiver<Bytes>, ServiceError> {
     let grant = require(actor, Verb::Read, Events)?;
     let limit = grant.limit().clone();
+    let with_personal_data = require(actor, Verb::Read, PersonalData).is_ok();
+    let hidden = request.condition.iter().flat_map(Condition::fields).find(|field| is_personal(field));
+    if let Some(field) = hidden.filter(|_| !with_personal_data) {
+        let fault = format!("match: you do not see {field}, and may not select by it.");
+        return Err(ServiceError::refused(Code::Forbidden, fault));
+    }
     let mut conn = state.db.read().await?;
     let head = event_log::find_head(&mut conn).await?;
     let trimmed = event_log::find_place(&mut conn, TRIMMED).await?.unwrap_or(Position::START);
@@ -165,7 +176,7 @@ pub async fn open(
     };
     let place = Place::take(state, actor, key, request.client).await?;
     let (pieces, receiver) = mpsc::channel(WAITING);
-    let stream = Stream { place, limit, request, after, pieces };
+    let stream = Stream { place, limit, request, after, pieces, with_personal_data };
     state.connections.sessions.spawn(stream.run());
     Ok(receiver)
 }
@@ -179,6 +190,7 @@ struct Stream {
     request: Request,
     after: Position,
     pieces: mpsc::Sender<Bytes>,
+    with_personal_data: bool,
 }
 
 impl Stream {
@@ -244,7 +256,13 @@ impl Stream {
                     expand(&*self.place.state.actions.observers, &mut conn, place, recorded, from).await
                 };
                 let (messages, more) = read.await.map_err(|error| self.failed(&error))?;
-                for message in messages.iter().filter(|message| self.is_wanted(message)) {
+                for mut message in messages.into_iter().filter(|message| self.is_wanted(message)) {
+                    if !self.with_personal_data
+                        && let Some(kind) = message.kind.strip_prefix("action.")
+                        && let Some(members) = message.data.as_object_mut()
+                    {
+                        coarsen_members(members, kind == RESULTS);
+                    }
                     self.send(format!("id: {}\ndata: {}\n\n", message.position, message.body())).await?;
                     *sent_at = Instant::now();
                 }

@@ -21,7 +21,7 @@ use crate::{
         context::Origin,
         grant::Limit,
         permission::{
-            Subject::{Actions, Jobs, Properties, Redirections},
+            Subject::{Actions, Jobs, PersonalData, Properties, Redirections},
             Verb,
         },
         property_body,
@@ -130,6 +130,10 @@ pub async fn channel(
         }
         Topic::Actions(scope, kind) => {
             let grant = require(actor, Verb::Read, Actions)?;
+            // A message is the same for all who hear it, with the exact place of whoever scanned.
+            if actor.kind.is_operator() {
+                let _ = require(actor, Verb::Read, PersonalData)?;
+            }
             let (about, kind) = actions::find_channel(&state.actions, actor, &grant, of(scope), kind).await?;
             Ok((Channel::Actions(about.into(), kind), grant.limit().clone()))
         }

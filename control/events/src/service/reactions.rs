@@ -113,6 +113,7 @@ impl Bulk<EventState> for Reaction {
         reference: &str,
         change: ReactionChange,
     ) -> Result<(Self, AfterCommit), ServiceError> {
+        let _ = require(actor, Verb::Read, Subject::PersonalData)?;
         let before: Self = named::find_locked(tx, actor, grant, reference).await?;
         let (was_disabled, is_other) = (before.status == Status::Disabled, change.effect.is_some());
         let reaction = before.apply(change, state.clock.now());
@@ -157,13 +158,20 @@ pub(super) fn actor_of(
     }
 }
 
-/// Refuses an effect that could never be carried out: its references must be visible to the reaction.
+/// Refuses an effect that whoever makes the reaction may not have itself, and one that could never be carried out: its
+/// references must be visible to the reaction.
 async fn check(
     state: &EventState,
     tx: &mut Tx,
     actor: &Actor,
     reaction: &Reaction,
 ) -> Result<(), ServiceError> {
+    let (verb, subject) = match &reaction.details.effect {
+        Effect::Webhook { .. } => (Verb::Read, Subject::Webhooks),
+        Effect::Property { .. } => (Verb::Update, Subject::Properties),
+        Effect::Action { .. } => (Verb::Create, Subject::Actions),
+    };
+    let _ = require(actor, verb, subject)?;
     let by = actor_of(actor.account, reaction.id, reaction.project);
     let named = |member: &str, error: ServiceError| match error {
         ServiceError::Refused { code: Code::NotFound | Code::Conflict, errors } => {

@@ -122,6 +122,7 @@ impl Bulk<EventState> for Webhook {
         reference: &str,
         change: WebhookChange,
     ) -> Result<(Self, AfterCommit), ServiceError> {
+        let _ = require(actor, Verb::Read, Subject::PersonalData)?;
         let before: Self = named::find_locked(tx, actor, grant, reference).await?;
         let (was_disabled, is_resumed) =
             (before.status == Status::Disabled, change.status == Some(Status::Active));

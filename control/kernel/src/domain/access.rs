@@ -151,7 +151,7 @@ pub struct Actor {
     pub user_rights: UserRights,
     /// What its role allows; everything where no role restricts it.
     pub permissions: Permissions,
-    /// The projects that its role is confined to, where they are several; of one it is `project`.
+    /// The projects that its role is confined to; none where its key is for one of them alone.
     pub confined_to: Vec<ProjectId>,
 }
 

@@ -162,8 +162,15 @@ pub async fn find_many(
         }
     };
     let roles = find_roles(conn, &rows).await?;
-    let read = |row| read(row, &roles).transpose();
-    rows.into_iter().filter_map(read).collect()
+    // A row that this release cannot read is a key that it does not know; the others are found.
+    let read = |row| match read(row, &roles) {
+        Ok(found) => found,
+        Err(error) => {
+            tracing::warn!(%error, "a key cannot be read");
+            None
+        }
+    };
+    Ok(rows.into_iter().filter_map(read).collect())
 }
 
 /// The permissions of the roles that the owners of keys have, but for those of every account.
@@ -224,7 +231,7 @@ fn read(row: Row, roles: &Roles) -> Result<Option<([u8; 32], KnownKey)>, StoreEr
         (Some(projects), Some(of_key)) if projects.contains(&of_key) => (kind, Some(of_key), Vec::new()),
         (Some(_), Some(_)) => return Ok(None),
         (Some(projects), None) => match projects[..] {
-            [only] => (ActorKind::ProjectOperator, Some(only), Vec::new()),
+            [only] => (ActorKind::ProjectOperator, Some(only), projects),
             _ => (ActorKind::ProjectOperator, None, projects),
         },
     };

@@ -23,7 +23,10 @@ use crate::{
         limits::shorten,
         listing::ListRequest,
         page::Page,
-        permission::{Subject::Batches, Verb},
+        permission::{
+            Subject::{self, Batches},
+            Verb,
+        },
         redirection::{Draft, Writable},
         scopes::Scopes,
         subject::Permissions,
@@ -57,6 +60,11 @@ pub async fn create(
     input_parameters: Map<String, Value>,
 ) -> Result<Task, ServiceError> {
     let grant = require(caller, Verb::Create, Batches)?;
+    // The task acts for the whole account.
+    let _ = require(caller, Verb::Create, Subject::Thngs)?;
+    if population.short_urls.is_some() {
+        let _ = require(caller, Verb::Create, Subject::Redirections)?;
+    }
     let now = state.clock.now();
     let id = TaskId::new(now.0, state.random16()?);
     let _place = state.capacity.write(caller)?;

@@ -78,30 +78,55 @@ const SQLITE_FIND_LIVE: &str = select!(
     "WHERE r.domain = $1 AND r.folded IN (SELECT value FROM json_each($3)) AND r.account_id = $2 \
      AND r.deleted_rev IS NULL"
 );
-const LIST_DESCENDING: &str = select!(
-    "WHERE r.account_id = $1 AND r.deleted_rev IS NULL AND ($2 = '' OR r.platform_id = $2) \
-     AND ($3 = '' OR r.domain = $3) AND (r.created_at, r.seq) < ($4, $5) \
-     AND ($7 = '' OR CAST(r.scopes AS TEXT) LIKE $7) \
-     ORDER BY r.created_at DESC, r.seq DESC LIMIT $6"
-);
-const LIST_ASCENDING: &str = select!(
-    "WHERE r.account_id = $1 AND r.deleted_rev IS NULL AND ($2 = '' OR r.platform_id = $2) \
-     AND ($3 = '' OR r.domain = $3) AND (r.created_at, r.seq) > ($4, $5) \
-     AND ($7 = '' OR CAST(r.scopes AS TEXT) LIKE $7) \
-     ORDER BY r.created_at, r.seq LIMIT $6"
-);
-const LIST_RESOURCE_DESCENDING: &str = select!(
-    "WHERE r.account_id = $1 AND r.deleted_rev IS NULL AND r.platform_id = $2 \
-     AND ($3 = '' OR r.domain = $3) AND (r.created_at, r.seq) < ($4, $5) \
-     AND ($7 = '' OR CAST(r.scopes AS TEXT) LIKE $7) \
-     ORDER BY r.created_at DESC, r.seq DESC LIMIT $6"
-);
-const LIST_RESOURCE_ASCENDING: &str = select!(
-    "WHERE r.account_id = $1 AND r.deleted_rev IS NULL AND r.platform_id = $2 \
-     AND ($3 = '' OR r.domain = $3) AND (r.created_at, r.seq) > ($4, $5) \
-     AND ($7 = '' OR CAST(r.scopes AS TEXT) LIKE $7) \
-     ORDER BY r.created_at, r.seq LIMIT $6"
-);
+/// A list of what some scopes name, or of all, from a place on.
+macro_rules! list {
+    ($resource:literal, $named:literal, $after:literal, $order:literal) => {
+        concat!(
+            select!("WHERE r.account_id = $1 AND r.deleted_rev IS NULL AND "),
+            $resource,
+            " AND ($3 = '' OR r.domain = $3) AND (r.created_at, r.seq) ",
+            $after,
+            " ($4, $5) AND ",
+            $named,
+            $order,
+            " LIMIT $6"
+        )
+    };
+}
+
+/// The lists of an engine: `$7` are patterns of scopes, one of which is found in them, or none.
+struct Lists {
+    ascending: &'static str,
+    descending: &'static str,
+    // The statements with the resource use an index of its own.
+    ascending_of_resource: &'static str,
+    descending_of_resource: &'static str,
+}
+
+macro_rules! lists {
+    ($named:literal) => {
+        Lists {
+            ascending: list!("($2 = '' OR r.platform_id = $2)", $named, ">", " ORDER BY r.created_at, r.seq"),
+            descending: list!(
+                "($2 = '' OR r.platform_id = $2)",
+                $named,
+                "<",
+                " ORDER BY r.created_at DESC, r.seq DESC"
+            ),
+            ascending_of_resource: list!("r.platform_id = $2", $named, ">", " ORDER BY r.created_at, r.seq"),
+            descending_of_resource: list!(
+                "r.platform_id = $2",
+                $named,
+                "<",
+                " ORDER BY r.created_at DESC, r.seq DESC"
+            ),
+        }
+    };
+}
+
+const PG_LISTS: Lists = lists!("($7::text[] = '{}' OR CAST(r.scopes AS TEXT) LIKE ANY($7::text[]))");
+const SQLITE_LISTS: Lists =
+    lists!("($7 = '[]' OR EXISTS (SELECT 1 FROM json_each($7) k WHERE CAST(r.scopes AS TEXT) LIKE k.value))");
 const AFTER_KEY: &str = select!(
     "WHERE (r.domain, r.folded) > ($1, $2) AND r.deleted_rev IS NULL ORDER BY r.domain, r.folded LIMIT $3"
 );
@@ -291,30 +316,34 @@ pub struct Selection<'a> {
 
 /// Redirections in order of creation.
 pub async fn list(conn: &mut Conn, selection: Selection<'_>) -> Result<Vec<Redirection>, StoreError> {
-    // The statement with the resource uses an index of its own.
-    let sql = match (selection.platform_id.is_some(), selection.page.is_ascending()) {
-        (true, true) => LIST_RESOURCE_ASCENDING,
-        (true, false) => LIST_RESOURCE_DESCENDING,
-        (false, true) => LIST_ASCENDING,
-        (false, false) => LIST_DESCENDING,
+    let choose = |lists: &Lists| match (selection.platform_id.is_some(), selection.page.is_ascending()) {
+        (true, true) => lists.ascending_of_resource,
+        (true, false) => lists.descending_of_resource,
+        (false, true) => lists.ascending,
+        (false, false) => lists.descending,
     };
     let after = selection.page.start();
     // An id contains no wildcards; the caller drops false positives.
-    let named = match selection.limit {
-        Limit::Projects(ids) if ids.len() == 1 => format!("%\"{}\"%", ids[0]),
-        Limit::Account | Limit::Projects(_) => String::new(),
-        Limit::User(id) | Limit::Itself(id) => format!("%\"{id}\"%"),
+    let named: Vec<String> = match selection.limit {
+        Limit::Account => Vec::new(),
+        Limit::Projects(ids) => ids.iter().map(|id| format!("%\"{id}\"%")).collect(),
+        Limit::User(id) | Limit::Itself(id) => vec![format!("%\"{id}\"%")],
     };
-    let rows: Vec<Row> = on_db!(conn, |c| sqlx::query_as(sql)
-        .bind(selection.account.as_str())
-        .bind(selection.platform_id.unwrap_or_default())
-        .bind(selection.domain.unwrap_or_default())
-        .bind(after.0)
-        .bind(after.1)
-        .bind(i64::from(selection.page.limit()))
-        .bind(&named)
-        .fetch_all(c)
-        .await)?;
+    let rows = dialect::fetch_in_list!(
+        conn,
+        Row,
+        choose(&PG_LISTS),
+        choose(&SQLITE_LISTS),
+        [
+            selection.account.as_str(),
+            selection.platform_id.unwrap_or_default(),
+            selection.domain.unwrap_or_default(),
+            after.0,
+            after.1,
+            i64::from(selection.page.limit())
+        ],
+        &named
+    )?;
     rows.into_iter().map(Redirection::try_from).collect()
 }
 

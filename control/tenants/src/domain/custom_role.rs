@@ -138,7 +138,7 @@ impl Role {
                 self.details.paths.iter().any(|path| {
                     PATHS.iter().any(|(name, of)| *name == path.path && of.contains(&subject))
                         && path.access.contains(letter(verb))
-                }) || matches!(subject, Subject::Users | Subject::Access)
+                }) || matches!(subject, Subject::Users | Subject::Access | Subject::Roles)
             }),
         }
     }
@@ -293,7 +293,7 @@ fn read_permissions(members: &mut Members<'_>) -> Option<Vec<String>> {
 }
 
 /// Reads the body of `PUT /roles/:id/permissions`: what users may do with some paths, in place of what they may now.
-/// What every user may do is left out.
+/// What every user may do is left out; of a path that comes twice, either access is given.
 ///
 /// # Errors
 /// Every fault found, each naming its item.
@@ -303,14 +303,19 @@ pub fn parse_paths(body: &Value) -> Result<Vec<PathAccess>, Vec<String>> {
     for (index, item) in items.iter().enumerate() {
         match parse_path(item, index) {
             Ok(item) if ALWAYS.iter().any(|(path, _)| *path == item.path) => {}
-            Ok(item) if found.iter().any(|other| other.path == item.path) => {
-                faults.push(format!("[{index}].path: {} comes twice.", item.path));
-            }
-            Ok(item) => found.push(item),
+            Ok(item) => match found.iter_mut().find(|other| other.path == item.path) {
+                Some(other) => other.access = letters(&format!("{}{}", other.access, item.access)),
+                None => found.push(item),
+            },
             Err(these) => faults.extend(these),
         }
     }
     if faults.is_empty() { Ok(found) } else { Err(faults) }
+}
+
+/// The letters of an access, each once and in their order.
+fn letters(access: &str) -> String {
+    "crud".chars().filter(|letter| access.contains(*letter)).collect()
 }
 
 fn parse_path(item: &Value, index: usize) -> Result<PathAccess, Vec<String>> {
@@ -327,12 +332,11 @@ fn parse_path(item: &Value, index: usize) -> Result<PathAccess, Vec<String>> {
         members.fault(format!("{}: {:?} is none of {all}.", members.path("path"), shorten(path)));
     }
     let access = members.text("access");
-    let letters =
-        access.map(|access| -> String { "crud".chars().filter(|letter| access.contains(*letter)).collect() });
     if access.is_some_and(|access| access.chars().any(|letter| !"crud".contains(letter))) {
         members.fault(format!("{} must be some of the letters c, r, u and d.", members.path("access")));
     }
-    let read = path.zip(letters).map(|(path, access)| PathAccess { path: path.to_owned(), access });
+    let read =
+        path.zip(access).map(|(path, access)| PathAccess { path: path.to_owned(), access: letters(access) });
     members.finish(read)
 }
 
@@ -382,10 +386,6 @@ mod tests {
             (json!({}), vec!["must be a JSON array"]),
             (json!([{}]), vec!["[0].path is required", "[0].access is required"]),
             (json!([{"path": "/x", "access": "x"}]), vec!["[0].path: \"/x\"", "[0].access must be"]),
-            (
-                json!([{"path": "/thngs", "access": ""}, {"path": "/thngs", "access": "c"}]),
-                vec!["comes twice"],
-            ),
         ] {
             let found = parse_paths(&body).err().unwrap_or_default();
             assert_eq!(found.len(), faults.len(), "{body}: {found:?}");
@@ -404,7 +404,8 @@ mod tests {
         let more = role.clone().switch(group, true, UnixMillis(2));
         assert_eq!(more.details.permissions, ["jobs:create", "audit:read,list", "purchaseOrders:read"]);
         assert_eq!(more.switch(group, false, UnixMillis(3)).details, role.details);
-        let paths = parse_paths(&json!([{"path": "/thngs", "access": "rc"}])).unwrap();
+        let paths = json!([{"path": "/thngs", "access": "r"}, {"path": "/thngs", "access": "c"}]);
+        let paths = parse_paths(&paths).unwrap();
         let role = Role { kind: RoleKind::User, details: RoleDetails { paths, ..role.details }, ..role };
         let may = role.permissions();
         assert!(may.allow(Verb::Create, Subject::Properties) && may.allow(Verb::List, Subject::Thngs));

@@ -191,12 +191,12 @@ impl AccessChange {
     /// Every fault found, each naming its member.
     pub fn parse(body: &Value, purpose: Purpose) -> Result<Self, Vec<String>> {
         let mut members = Members::of(body)?;
-        let email = match purpose {
-            Purpose::Create => read_email(&mut members),
-            Purpose::Update => None,
+        let (email, name) = match purpose {
+            Purpose::Create => (read_email(&mut members), None),
+            Purpose::Update => (None, name(&mut members, purpose)),
         };
-        let names = names(&mut members);
-        Self::read(members, purpose, Self { email, about: names, ..Self::default() })
+        let about = names(&mut members);
+        Self::read(members, purpose, Self { email, name, about, ..Self::default() })
     }
 
     /// Reads the body of `POST /accessTokens`.
@@ -235,8 +235,9 @@ fn roles(members: &mut Members<'_>, purpose: Purpose) -> Option<Vec<String>> {
     let role = text(members, "role", 1, MAX_NAME);
     let policies = texts(members, "policies", MAX_NAME);
     match (role, policies) {
-        (Some(_), Some(_)) => {
-            members.fault("role and policies: give one of them.");
+        // As an access that was read has both.
+        (Some(role), Some(policies)) if policies.first() != Some(&role) => {
+            members.fault("role is not the first of policies: give one of them.");
             None
         }
         (_, Some(policies)) if policies.is_empty() || policies.len() > MAX_ROLES => {
@@ -320,7 +321,9 @@ mod tests {
             (json!({}), Purpose::Create, vec!["email is required", "role or policies is required"]),
             (json!({}), Purpose::Update, vec![]),
             (json!({"email": "a", "role": 1}), Purpose::Create, vec!["email must be", "role must be"]),
-            (json!({"role": "a", "policies": ["b"]}), Purpose::Update, vec!["role and policies"]),
+            (json!({"role": "a", "policies": ["b"]}), Purpose::Update, vec!["role is not the first"]),
+            (json!({"role": "a", "policies": ["a", "b"], "name": "x"}), Purpose::Update, vec![]),
+            (json!({"name": ""}), Purpose::Update, vec!["name must"]),
             (json!({"policies": []}), Purpose::Update, vec!["policies must name"]),
             (json!({"conditions": [format!("project={project}")]}), Purpose::Update, vec![]),
             (

@@ -32,7 +32,8 @@ pub fn of(operation: &str) -> Option<Value> {
             .like("activationCode", "3fa0c9e2")
             .done(),
         "updateAccesses" | "updateOperatorAccesses" => {
-            with_roles(access(names(Body::new(CHANGES))).like("role", "editor"), false)
+            let body = access(names(Body::new(CHANGES))).named(false, "printing line 3");
+            with_roles(body.like("role", "editor"), false)
         }
         "inviteOperator" => {
             let body = access(names(Body::new("Who is invited, and what it may do"))).must("email", email());
@@ -92,7 +93,7 @@ fn application(is_create: bool) -> Value {
         .may("userActionTypes", list(json!({"type": "string", "pattern": USER_ACTION_TYPE})))
         .may("triggerTypes", list(json!({"type": "string", "enum": triggers})))
         .may("reportsContext", boolean())
-        .may("userRole", json!({"type": "string", "maxLength": 0}))
+        .may("userRole", json!({"anyOf": [{"type": "string", "maxLength": 0}, id_of("user-role-id", "Id of a role of the type `userInApp`.")]}))
         .like("socialNetworks", json!({}))
         .done()
 }
@@ -114,7 +115,8 @@ fn operator() -> Value {
         .done()
 }
 
-/// `role` or `policies`, not both; an update may have neither.
+/// `role` or `policies`; an update may have neither. Both are taken where `role` is the first of `policies`, as in an
+/// access that was read: a schema cannot say that.
 fn with_roles(body: Body, is_create: bool) -> Value {
     let policies = json!({"type": "array", "minItems": 1, "maxItems": 20, "items": role_id()});
     let mut body = body.may("role", role_id()).may("policies", policies).done();
@@ -190,7 +192,7 @@ fn paths() -> Value {
         .must("path", json!({"type": "string", "format": "role-path"}))
         .must("access", json!({"type": "string", "pattern": "^[crud]*$", "maxLength": MAX_NAME}))
         .schema();
-    let schema = json!({"type": "array", "maxItems": 1, "items": item});
+    let schema = json!({"type": "array", "maxItems": MAX_LIST, "items": item});
     web::bodies::request("What users may do", schema, json!([{"path": "/thngs", "access": "cr"}]))
 }
 

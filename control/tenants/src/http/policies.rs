@@ -21,15 +21,16 @@ use crate::{
     domain::{
         body::Purpose,
         custom_role::{Role, RoleChange, RoleKind},
-        limits::shorten,
         listing::ROLES,
     },
-    error::ServiceError,
     service::{
         Core,
         roles::{self, AnyRole},
     },
 };
+
+/// Roles for users are no policies.
+const OPERATORS: Option<RoleKind> = Some(RoleKind::Operator);
 
 /// A role for operators, with each of its permissions.
 #[derive(Debug, Serialize, ToSchema)]
@@ -132,12 +133,7 @@ pub(super) async fn read(
     Authenticated(caller): Authenticated,
     Path(id): Path<String>,
 ) -> Result<Json<PolicyDocument>, ApiError> {
-    match roles::read(&core, &caller, &id).await? {
-        AnyRole::Own(role) if role.kind == RoleKind::User => {
-            Err(ServiceError::not_found("policy", shorten(&id)).into())
-        }
-        role => Ok(Json(role.into())),
-    }
+    Ok(Json(roles::read(&core, &caller, &id, OPERATORS).await?.into()))
 }
 
 /// Changes the members given; the others stay. Whoever has it may do what it allows from then on.
@@ -154,7 +150,7 @@ pub(super) async fn update(
 ) -> Result<Json<PolicyDocument>, ApiError> {
     let change = RoleChange::parse_policy(&body, Purpose::Update)
         .map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
-    Ok(Json(roles::update(&core, &caller, &id, change).await?.into()))
+    Ok(Json(roles::update(&core, &caller, &id, OPERATORS, change).await?.into()))
 }
 
 /// Removes an access policy that nobody has.
@@ -167,5 +163,5 @@ pub(super) async fn delete(
     Authenticated(caller): Authenticated,
     Path(id): Path<String>,
 ) -> Result<(), ApiError> {
-    Ok(roles::delete(&core, &caller, &id).await?)
+    Ok(roles::delete(&core, &caller, &id, OPERATORS).await?)
 }

@@ -185,7 +185,7 @@ pub(super) async fn read(
     Authenticated(caller): Authenticated,
     Path(id): Path<String>,
 ) -> Result<Json<RoleDocument>, ApiError> {
-    Ok(Json(roles::read(&core, &caller, &id).await?.into()))
+    Ok(Json(roles::read(&core, &caller, &id, None).await?.into()))
 }
 
 /// Changes the members given; the others stay.
@@ -202,7 +202,7 @@ pub(super) async fn update(
 ) -> Result<Json<RoleDocument>, ApiError> {
     let change = RoleChange::parse(&body, Purpose::Update)
         .map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
-    Ok(Json(roles::update(&core, &caller, &id, change).await?.into()))
+    Ok(Json(roles::update(&core, &caller, &id, None, change).await?.into()))
 }
 
 /// Removes a role that nobody has.
@@ -215,7 +215,7 @@ pub(super) async fn delete(
     Authenticated(caller): Authenticated,
     Path(id): Path<String>,
 ) -> Result<(), ApiError> {
-    Ok(roles::delete(&core, &caller, &id).await?)
+    Ok(roles::delete(&core, &caller, &id, None).await?)
 }
 
 /// Lists what a role allows.
@@ -228,7 +228,7 @@ pub(super) async fn list_permissions(
     Authenticated(caller): Authenticated,
     Path(id): Path<String>,
 ) -> Result<Json<Vec<PermissionDocument>>, ApiError> {
-    Ok(Json(PermissionDocument::all(&roles::read(&core, &caller, &id).await?)))
+    Ok(Json(PermissionDocument::all(&roles::read(&core, &caller, &id, None).await?)))
 }
 
 /// Says what the users who have a role may do, path by path, in place of what they may now. What every user may do
@@ -260,7 +260,7 @@ pub(super) async fn read_permission(
     Authenticated(caller): Authenticated,
     Path((id, name)): Path<(String, String)>,
 ) -> Result<Json<PermissionDocument>, ApiError> {
-    let role = roles::read(&core, &caller, &id).await?;
+    let role = roles::read(&core, &caller, &id, None).await?;
     Ok(Json(PermissionDocument::of_group(roles::find_group(&name)?, &role)))
 }
 

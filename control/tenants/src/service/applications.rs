@@ -12,7 +12,7 @@ use super::{
     access::{Caller, derived_key, end_of_overlap, require},
     bulk::{self, AfterCommit},
     projects::{self, project_id},
-    roles::check_user_role,
+    roles::{check_user_role, refuse_less_than_application},
 };
 use crate::{
     domain::{
@@ -303,6 +303,9 @@ pub async fn rotate_key(
     overlap_ms: u32,
 ) -> Result<(Application, String), ServiceError> {
     let _ = require(caller, Verb::Update, Keys)?;
+    if which == AppKey::Secret {
+        refuse_less_than_application(caller)?;
+    }
     let now = core.clock.now();
     let ends_at = end_of_overlap(now, overlap_ms)?;
     let (parsed_project, parsed) = ids(project, id)?;
@@ -333,6 +336,7 @@ pub async fn read_secret_key(
     id: &str,
 ) -> Result<String, ServiceError> {
     let _ = require(actor, Verb::Read, Keys)?;
+    refuse_less_than_application(actor)?;
     let found = load(core, actor, project, id).await?;
     key(core, &found, AppKey::Secret)
 }

@@ -33,6 +33,8 @@ pub struct NewFirstKey {
     pub networks: Networks,
     /// The project that it is confined to.
     pub project: Option<ProjectId>,
+    /// Id of the operator who made it; none where a command did.
+    pub created_by: Option<String>,
 }
 
 /// How a key is named.
@@ -76,7 +78,7 @@ pub async fn add(
         label: new.label,
         operator: operator.to_string(),
         project: new.project,
-        created_by: None,
+        created_by: new.created_by,
         created_at: now,
         updated_at: now,
         last_used_at: None,

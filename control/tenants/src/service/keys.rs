@@ -9,6 +9,7 @@ use super::{
     Core,
     access::{Caller, end_of_overlap, new_key, require},
     operators::refuse_superior,
+    roles::lock_with_rights,
     scopes::project_in_reach,
 };
 use crate::{
@@ -22,7 +23,7 @@ use crate::{
         permission::{Subject::OperatorKeys, Verb},
     },
     error::ServiceError,
-    store::{Tx, accounts, listing::Selection, operator_keys as store, operators},
+    store::{Tx, listing::Selection, operator_keys as store, operators},
 };
 
 /// Most valid keys of operators in an account.
@@ -30,6 +31,9 @@ const MAX_KEYS: i64 = 1_000;
 
 /// Most of them that a key of a project leaves in its project.
 const MAX_KEYS_OF_PROJECT: i64 = 100;
+
+/// Most valid keys of an operator who manages those of nobody else.
+const MAX_OWN_KEYS: i64 = 50;
 
 /// A new key, which is shown this once.
 #[derive(Debug)]
@@ -51,10 +55,10 @@ pub async fn create(core: &Core, caller: &Caller, change: KeyChange) -> Result<N
     let secret = new_key(&*core.random, ActorKind::Operator.key_prefix())?;
     let _place = core.capacity.write(caller)?;
     let mut tx = core.db.begin(&caller.ctx).await?;
-    let project = match (&change.project, caller.projects().as_deref()) {
-        (Some(text), _) => Some(project_in_reach(&mut tx, caller, &grant, text).await.map_err(of_body)?),
-        (None, Some([only])) => Some(*only),
-        (None, Some(_) | None) => None,
+    // A key of a role that is confined follows the role; one of a project makes its like.
+    let project = match &change.project {
+        Some(text) => Some(project_in_reach(&mut tx, caller, &grant, text).await.map_err(of_body)?),
+        None => caller.project.filter(|_| caller.confined_to.is_empty()),
     };
     let now = core.clock.now();
     let key = OperatorKey {
@@ -103,7 +107,7 @@ pub async fn list(
     let grant = require(actor, Verb::List, OperatorKeys)?;
     let mut conn = core.db.read().await?;
     // A key of a project does not see those that its operator has for the whole account.
-    let project = actor.project.map(|id| id.to_string());
+    let project = actor.project.filter(|_| actor.confined_to.is_empty()).map(|id| id.to_string());
     let within: Vec<_> = project.iter().map(|id| ("scopes.projects", id.as_str())).collect();
     let selection = Selection { account: actor.account, limit: grant.limit(), request, within: &within };
     Ok(store::list(&mut conn, &selection).await?)
@@ -226,7 +230,7 @@ async fn find_locked(
     now: UnixMillis,
 ) -> Result<OperatorKey, ServiceError> {
     let parsed = id.parse().map_err(|_| not_found(id))?;
-    accounts::lock(tx, actor.account).await?;
+    lock_with_rights(tx, actor).await?;
     let key = admitted(store::find_locked(tx, actor.account, parsed).await?, actor, grant, id)?;
     if key.operator != actor.id
         && let Ok(owner) = key.operator.parse()
@@ -277,13 +281,19 @@ fn check_bounds(caller: &Caller, key: &OperatorKey) -> Result<(), ServiceError> 
 
 /// Refuses another key where there are as many as there may be.
 async fn make_room(tx: &mut Tx, actor: &Actor, now: UnixMillis) -> Result<(), ServiceError> {
-    accounts::lock(tx, actor.account).await?;
-    let (in_account, in_project) = store::count_valid(tx, actor.account, actor.project, now).await?;
-    if in_account < MAX_KEYS && (actor.project.is_none() || in_project < MAX_KEYS_OF_PROJECT) {
+    lock_with_rights(tx, actor).await?;
+    let whose = (actor.project, actor.id.as_str());
+    let (in_account, in_project, own) = store::count_valid(tx, actor.account, whose, now).await?;
+    let manages = actor.permissions.allow(Verb::Create, OperatorKeys);
+    if in_account < MAX_KEYS
+        && (actor.project.is_none() || in_project < MAX_KEYS_OF_PROJECT)
+        && (manages || own < MAX_OWN_KEYS)
+    {
         return Ok(());
     }
     let text = format!(
-        "An account has at most {MAX_KEYS} valid keys of operators, a project {MAX_KEYS_OF_PROJECT}: revoke some."
+        "An account has at most {MAX_KEYS} valid keys of operators, a project {MAX_KEYS_OF_PROJECT}, and an operator \
+         who manages no others' {MAX_OWN_KEYS}: revoke some."
     );
     Err(ServiceError::refused(Code::Conflict, text))
 }

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use shared::{
-    id::{AccountId, OperatorId},
+    id::{AccountId, OperatorId, ProjectId},
     problem::Code,
     time::UnixMillis,
 };
@@ -13,7 +13,7 @@ use super::{
     Core,
     access::{Caller, new_key, require},
     first_keys::{self, NewFirstKey},
-    roles::{check_roles, permissions_of, refuse_more},
+    roles::{check_roles, lock_with_rights, permissions_of, refuse_keys_of_others, refuse_more},
     tenants::own_account,
 };
 use crate::{
@@ -27,7 +27,7 @@ use crate::{
     },
     error::ServiceError,
     store::{
-        Conn, Ctx, Tx, accounts,
+        Conn, Ctx, Tx,
         audit::{Principal, network_of},
         keys, operator_keys, operators as store, projects,
     },
@@ -166,6 +166,7 @@ pub async fn invite_again(
     let (account, id) = (own_account(caller, account)?, access_id(access)?);
     let (code, now) = (new_key(&*core.random, "")?, core.clock.now());
     let mut tx = core.db.begin(&caller.ctx).await?;
+    lock_with_rights(&mut tx, caller).await?;
     let mut operator = store::find_locked(&mut tx, account, id).await?.ok_or_else(|| no_access(access))?;
     refuse_superior(&mut tx, caller, &operator).await?;
     if operator.invitation.is_none() {
@@ -208,7 +209,7 @@ pub async fn accept(
     }
     let operator = Operator { invitation: None, ..found.apply(change, now) };
     store::update(&mut tx, &operator).await?;
-    let secret = first_key(core, &mut tx, &operator, now).await?;
+    let secret = first_key(core, &mut tx, &operator, operator.id.as_str(), now).await?;
     tx.commit().await?;
     Ok(Shown { operator, secret })
 }
@@ -228,7 +229,7 @@ pub async fn create_machine(
     let operator = new(core, &mut tx, caller, OperatorKind::Machine, change).await?;
     room(&mut tx, caller.account).await?;
     store::insert(&mut tx, &operator).await?;
-    let secret = first_key(core, &mut tx, &operator, core.clock.now()).await?;
+    let secret = first_key(core, &mut tx, &operator, &caller.id, core.clock.now()).await?;
     tx.commit().await?;
     Ok(Shown { operator, secret })
 }
@@ -237,7 +238,8 @@ pub async fn create_machine(
 ///
 /// # Errors
 /// There is no such access; the caller would give more than it has, or change somebody who may do more; there is no
-/// such role or project (400); nobody else would be owner (409).
+/// such role or project (400); nobody else would be owner, or it would do more by a key that somebody made who may do
+/// less (409).
 #[instrument(skip_all)]
 pub async fn update_access(
     core: &Core,
@@ -253,13 +255,23 @@ pub async fn update_access(
     }
     let (account, id) = (own_account(caller, account)?, access_id(access)?);
     let mut tx = core.db.begin(&caller.ctx).await?;
-    accounts::lock(&mut tx, account).await?;
+    lock_with_rights(&mut tx, caller).await?;
     let found = store::find_locked(&mut tx, account, id).await?.ok_or_else(|| no_access(access))?;
     refuse_superior(&mut tx, caller, &found).await?;
     check_roles(&mut tx, caller, change.roles.as_deref()).await?;
     check_projects(&mut tx, account, &change).await?;
     let was_owner = found.is_owner();
-    let operator = found.apply_access(change, core.clock.now());
+    let is_changed = change.roles.is_some() || change.projects.is_some();
+    let before = (permissions_of(&mut tx, account, &found.roles).await?, found.projects.clone());
+    let mut operator = found.apply_access(change, core.clock.now());
+    let after = permissions_of(&mut tx, account, &operator.roles).await?;
+    if !before.0.cover(&after) || reaches_more(before.1.as_deref(), operator.projects.as_deref()) {
+        refuse_keys_of_others(&mut tx, caller, &[(id, after)], core.clock.now()).await?;
+    }
+    // Whoever has the code was invited to something else: it ends, and `invite_again` makes another.
+    if let Some(invitation) = operator.invitation.as_mut().filter(|_| is_changed) {
+        invitation.until = core.clock.now();
+    }
     store::update(&mut tx, &operator).await?;
     if was_owner && !operator.is_owner() {
         keep_owner(&mut tx, account, core.clock.now()).await?;
@@ -279,7 +291,7 @@ pub async fn remove(core: &Core, caller: &Caller, account: &str, access: &str) -
     let (account, id) = (own_account(caller, account)?, access_id(access)?);
     let now = core.clock.now();
     let mut tx = core.db.begin(&caller.ctx).await?;
-    accounts::lock(&mut tx, account).await?;
+    lock_with_rights(&mut tx, caller).await?;
     let found = store::find_locked(&mut tx, account, id).await?.ok_or_else(|| no_access(access))?;
     refuse_superior(&mut tx, caller, &found).await?;
     keys::revoke_all(&mut tx, account, id.as_str(), now.0).await?;
@@ -292,6 +304,40 @@ pub async fn remove(core: &Core, caller: &Caller, account: &str, access: &str) -
     Ok(())
 }
 
+/// Takes a project that is removed from the roles that are bound to it. An operator of that project alone keeps it, and
+/// its keys end: without a project it would reach the whole account.
+pub(crate) async fn leave_project(
+    tx: &mut Tx,
+    account: AccountId,
+    project: ProjectId,
+    now: UnixMillis,
+) -> Result<(), ServiceError> {
+    for listed in store::list(tx, account).await? {
+        if !listed.projects.as_ref().is_some_and(|projects| projects.contains(&project)) {
+            continue;
+        }
+        let Some(mut operator) = store::find_locked(tx, account, listed.id).await? else { continue };
+        let left: Vec<ProjectId> =
+            operator.projects.iter().flatten().copied().filter(|id| *id != project).collect();
+        if left.is_empty() {
+            keys::revoke_all(tx, account, operator.id.as_str(), now.0).await?;
+        } else {
+            operator.projects = Some(left);
+            store::update(tx, &operator).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether some projects, where none is the whole account, are more than others.
+fn reaches_more(before: Option<&[ProjectId]>, after: Option<&[ProjectId]>) -> bool {
+    match (before, after) {
+        (None, _) => false,
+        (Some(_), None) => true,
+        (Some(before), Some(after)) => after.iter().any(|project| !before.contains(project)),
+    }
+}
+
 /// A new operator with what a body says; nothing is stored yet.
 async fn new(
     core: &Core,
@@ -300,6 +346,7 @@ async fn new(
     kind: OperatorKind,
     change: AccessChange,
 ) -> Result<Operator, ServiceError> {
+    lock_with_rights(tx, caller).await?;
     check_roles(tx, caller, change.roles.as_deref()).await?;
     check_projects(tx, caller.account, &change).await?;
     let now = core.clock.now();
@@ -324,25 +371,22 @@ fn invitation(code: &str, now: UnixMillis) -> Invitation {
     Invitation { code: hash_key(code), until: UnixMillis(now.0.saturating_add(INVITATION_MS)) }
 }
 
-/// A key is for the only project that its operator is confined to: it sees keys of that project alone.
+/// The first key of an operator, for all that its roles are for.
 async fn first_key(
     core: &Core,
     tx: &mut Tx,
     operator: &Operator,
+    created_by: &str,
     now: UnixMillis,
 ) -> Result<String, ServiceError> {
-    let project = match operator.projects.as_deref() {
-        Some([only]) => Some(*only),
-        Some(_) | None => None,
-    };
-    let new = NewFirstKey { label: "first key".to_owned(), project, ..NewFirstKey::default() };
+    let (label, created_by) = ("first key".to_owned(), Some(created_by.to_owned()));
+    let new = NewFirstKey { label, created_by, ..NewFirstKey::default() };
     let key = first_keys::add(tx, &*core.random, (operator.account, operator.id), None, new, now).await?;
     Ok(key.unwrap_or_default())
 }
 
-/// The other operators; refuses one more where there are as many as there may be.
+/// The other operators of an account that is locked; refuses one more where there are as many as there may be.
 async fn room(tx: &mut Tx, account: AccountId) -> Result<Vec<Operator>, ServiceError> {
-    accounts::lock(tx, account).await?;
     let others = store::list(tx, account).await?;
     if others.len() < MAX_OPERATORS {
         return Ok(others);

@@ -124,6 +124,7 @@ impl Bulk<Core> for Project {
         // A key of the project that is rotated meanwhile is either seen here, or finds itself revoked.
         accounts::lock(tx, actor.account).await?;
         keys::revoke_of_project(tx, actor.account, id, core.clock.now().0).await?;
+        super::operators::leave_project(tx, actor.account, id, core.clock.now()).await?;
         Ok(AfterCommit::default().wake_edges(had_rules).revoke_keys())
     }
 }

@@ -1,8 +1,9 @@
 //! Roles: those that every account has, and those that it makes.
 
 use shared::{
-    id::{AccountId, RoleId},
+    id::{AccountId, OperatorId, RoleId},
     problem::Code,
+    time::UnixMillis,
 };
 use tracing::instrument;
 
@@ -13,19 +14,22 @@ use super::{
 };
 use crate::{
     domain::{
-        access::Actor,
+        access::{Actor, ActorKind, UserRights},
         common::Stamp,
         custom_role::{PathAccess, Role, RoleChange, RoleKind},
         grant::Limit,
         limits::shorten,
         listing::ListRequest,
         page::{Page, PageRequest, SortOrder},
-        permission::{Subject::Roles, Verb},
+        permission::{
+            Subject::{Access, Roles},
+            Verb, reach,
+        },
         role::{self, BUILT_IN, BuiltIn, Group},
         subject::Permissions,
     },
     error::ServiceError,
-    store::{Conn, Tx, accounts, applications, documents, listing::Selection, operators},
+    store::{Conn, Tx, accounts, applications, documents, listing::Selection, operator_keys, operators},
 };
 
 /// Most roles that an account makes.
@@ -61,7 +65,7 @@ pub async fn create(core: &Core, caller: &Caller, change: RoleChange) -> Result<
     let now = core.clock.now();
     let (id, kind) = (RoleId::new(now.0, core.random16()?), change.kind);
     let mut tx = core.db.begin(&caller.ctx).await?;
-    accounts::lock(&mut tx, caller.account).await?;
+    lock_with_rights(&mut tx, caller).await?;
     if list_own(&mut tx, caller.account).await?.len() >= MAX_ROLES as usize {
         let fault = format!("An account makes at most {MAX_ROLES} roles: remove some.");
         return Err(ServiceError::refused(Code::Conflict, fault));
@@ -98,34 +102,46 @@ pub async fn list(
     Ok(Page::of_list(all.filter(keep).collect(), page))
 }
 
-/// Reads a role.
+/// Reads a role, of one kind if `kind` says so.
 ///
 /// # Errors
 /// There is none.
 #[instrument(skip_all)]
-pub async fn read(core: &Core, actor: &Actor, id: &str) -> Result<AnyRole, ServiceError> {
+pub async fn read(
+    core: &Core,
+    actor: &Actor,
+    id: &str,
+    kind: Option<RoleKind>,
+) -> Result<AnyRole, ServiceError> {
     let grant = require(actor, Verb::Read, Roles)?;
     if let Some(built_in) = BUILT_IN.iter().find(|role| role.name == id) {
         return Ok(AnyRole::BuiltIn(built_in));
     }
     let parsed: RoleId = id.parse().map_err(|_| not_found(id))?;
-    let found = documents::find(&mut core.db.read().await?, actor.account, parsed).await?;
+    let found: Option<Role> = documents::find(&mut core.db.read().await?, actor.account, parsed).await?;
+    let found = found.filter(|role| is_of(role, kind));
     Ok(AnyRole::Own(Box::new(admitted(found, &grant, id)?)))
 }
 
 /// Merges the members given into a role that the account made. Whoever has it may do what it allows from now on.
 ///
 /// # Errors
-/// There is none, it is one of every account (409), or it allows or would allow more than the caller's own (403).
+/// There is none, it is one of every account (409), it allows or would allow more than the caller's own (403), or it
+/// would allow more to a key that was made by somebody who may do less (409).
 #[instrument(skip_all)]
 pub async fn update(
     core: &Core,
     caller: &Caller,
     id: &str,
+    kind: Option<RoleKind>,
     change: RoleChange,
 ) -> Result<Role, ServiceError> {
     let now = core.clock.now();
-    rewrite(core, caller, id, |role| Ok(role.apply(change, now))).await
+    rewrite(core, caller, id, |role| match is_of(&role, kind) {
+        true => Ok(role.apply(change, now)),
+        false => Err(not_found(id)),
+    })
+    .await
 }
 
 /// Gives a group of permissions to a role of operators, or takes it.
@@ -189,11 +205,19 @@ pub async fn set_paths(
 /// # Errors
 /// There is none, it is one of every account, or somebody has it (409).
 #[instrument(skip_all)]
-pub async fn delete(core: &Core, caller: &Caller, id: &str) -> Result<(), ServiceError> {
+pub async fn delete(
+    core: &Core,
+    caller: &Caller,
+    id: &str,
+    kind: Option<RoleKind>,
+) -> Result<(), ServiceError> {
     let _ = require(caller, Verb::Delete, Roles)?;
     let mut tx = core.db.begin(&caller.ctx).await?;
-    accounts::lock(&mut tx, caller.account).await?;
+    lock_with_rights(&mut tx, caller).await?;
     let role = find_own(&mut tx, caller, id).await?;
+    if !is_of(&role, kind) {
+        return Err(not_found(id));
+    }
     refuse_role(caller, &role)?;
     let users = operators::count_with_role(&mut tx, caller.account, id).await?
         + applications::count_with_role(&mut tx, caller.account, id).await?;
@@ -214,10 +238,22 @@ async fn rewrite(
 ) -> Result<Role, ServiceError> {
     let _ = require(caller, Verb::Update, Roles)?;
     let mut tx = core.db.begin(&caller.ctx).await?;
+    lock_with_rights(&mut tx, caller).await?;
     let found = find_own(&mut tx, caller, id).await?;
     refuse_role(caller, &found)?;
+    let before = found.permissions();
     let role = change(found)?;
     refuse_role(caller, &role)?;
+    if role.kind == RoleKind::Operator && !before.cover(&role.permissions()) {
+        let mut raised = Vec::new();
+        for holder in operators::list(&mut tx, caller.account).await? {
+            if holder.roles.iter().any(|of| of == id) {
+                let others = permissions_of(&mut tx, caller.account, &holder.roles).await?;
+                raised.push((holder.id, others.with(role.permissions())));
+            }
+        }
+        refuse_keys_of_others(&mut tx, caller, &raised, core.clock.now()).await?;
+    }
     documents::update(&mut tx, caller.account, &role).await?;
     tx.commit().await?;
     core.key_lookups.revoked();
@@ -278,6 +314,25 @@ async fn find_permissions(
     Ok(found.filter(|role| role.kind == RoleKind::Operator).map(|role| role.permissions()))
 }
 
+/// Locks the account, and checks that the caller may still do what it could when its key was looked up.
+///
+/// # Errors
+/// 403 where its roles allow less by now, or it was removed.
+pub(crate) async fn lock_with_rights(tx: &mut Tx, caller: &Actor) -> Result<(), ServiceError> {
+    accounts::lock(tx, caller.account).await?;
+    let own = match caller.id.parse() {
+        Ok(id) => operators::find(tx, caller.account, id).await?,
+        Err(_) => None,
+    };
+    if let Some(own) = own {
+        let may = permissions_of(tx, caller.account, &own.roles).await?;
+        if may.cover(&caller.permissions) && (caller.kind != ActorKind::Operator || own.projects.is_none()) {
+            return Ok(());
+        }
+    }
+    Err(ServiceError::refused(Code::Forbidden, "Your roles were changed a moment ago: ask again."))
+}
+
 /// Checks roles that a caller gives to an operator: each exists, and allows no more than the caller's own.
 ///
 /// # Errors
@@ -328,12 +383,63 @@ fn refuse_role(caller: &Actor, role: &Role) -> Result<(), ServiceError> {
     }
 }
 
+/// Refuses to hand out a secret key of an application to somebody who may do less than it.
+pub(crate) fn refuse_less_than_application(caller: &Actor) -> Result<(), ServiceError> {
+    let of_owner = role::of_owner();
+    let theirs = Permissions::of(|verb, subject| {
+        of_owner.allow(verb, subject)
+            && reach(ActorKind::TrustedApp, UserRights::Own, verb, subject).is_some()
+            && subject != Access
+    });
+    refuse_more(caller, theirs, "This key may do what you may not")
+}
+
+/// Refuses to let operators do more while they have a key of somebody who may do less, and may have kept it. Who is no
+/// operator any more may do nothing.
+///
+/// # Errors
+/// 409 that names such a key.
+pub(crate) async fn refuse_keys_of_others(
+    tx: &mut Tx,
+    caller: &Actor,
+    raised: &[(OperatorId, Permissions)],
+    now: UnixMillis,
+) -> Result<(), ServiceError> {
+    for key in operator_keys::list_valid(tx, caller.account, now).await? {
+        let owner = raised.iter().find(|(id, _)| id.as_str() == key.operator);
+        let (Some((owner, permissions)), Some(maker)) = (owner, &key.created_by) else { continue };
+        if *maker == caller.id || maker == owner.as_str() {
+            continue;
+        }
+        let maker = match maker.parse() {
+            Ok(id) => operators::find(tx, caller.account, id).await?,
+            Err(_) => None,
+        };
+        let may = match maker.filter(|maker| maker.projects.is_none()) {
+            Some(maker) => permissions_of(tx, caller.account, &maker.roles).await?,
+            None => Permissions::default(),
+        };
+        if !may.cover(permissions) {
+            let text = format!(
+                "The key {:?} of the operator {owner} was made by somebody who may do less: rotate or revoke it first.",
+                key.label
+            );
+            return Err(ServiceError::refused(Code::Conflict, text));
+        }
+    }
+    Ok(())
+}
+
 /// Refuses permissions beyond the caller's; `text` says why, before the first of them.
 pub(crate) fn refuse_more(caller: &Actor, theirs: Permissions, text: &str) -> Result<(), ServiceError> {
     match theirs.without(caller.permissions).texts().first() {
         Some(more) => Err(ServiceError::refused(Code::Forbidden, format!("{text}: {more}."))),
         None => Ok(()),
     }
+}
+
+fn is_of(role: &Role, kind: Option<RoleKind>) -> bool {
+    kind.is_none_or(|kind| role.kind == kind)
 }
 
 fn not_found(id: &str) -> ServiceError {

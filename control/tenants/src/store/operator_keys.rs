@@ -41,7 +41,8 @@ const LIST_VALID: &str = select!(
     " WHERE t.account_id = $1 AND t.revoked_at IS NULL AND (t.expires_at IS NULL OR t.expires_at > $2) \
      ORDER BY t.created_at, t.seq"
 );
-const COUNT_VALID: &str = "SELECT COUNT(*), COUNT(CASE WHEN project_id = $3 THEN 1 END) FROM api_keys \
+const COUNT_VALID: &str = "SELECT COUNT(*), COUNT(CASE WHEN project_id = $3 THEN 1 END), \
+    COUNT(CASE WHEN actor_id = $4 THEN 1 END) FROM api_keys \
     WHERE account_id = $1 AND kind IN ('operator', 'projectOperator') AND revoked_at IS NULL \
     AND (expires_at IS NULL OR expires_at > $2)";
 const LIST_OF: &str = select!(" WHERE t.account_id = $1 AND t.actor_id = $2 ORDER BY t.created_at, t.seq");
@@ -188,17 +189,18 @@ pub async fn list_valid(
     rows.into_iter().map(OperatorKey::try_from).collect()
 }
 
-/// How many keys of the account work now, and how many of these are of a project.
+/// How many keys of the account work now, and how many of these are of a project, and of an operator.
 pub async fn count_valid(
     conn: &mut Conn,
     account: AccountId,
-    project: Option<ProjectId>,
+    (project, operator): (Option<ProjectId>, &str),
     now: UnixMillis,
-) -> Result<(i64, i64), StoreError> {
+) -> Result<(i64, i64, i64), StoreError> {
     Ok(on_db!(conn, |c| sqlx::query_as(COUNT_VALID)
         .bind(account.as_str())
         .bind(now.0)
         .bind(project.map(|id| id.to_string()))
+        .bind(operator)
         .fetch_one(c)
         .await)?)
 }

@@ -132,7 +132,9 @@ pub(in super::super) async fn a_role_of_a_project_stays_in_it(engine: Engine) ->
             let answer = fixture.call(&api, key, operation, true).await?;
             let names_one = operation.1.replace("{type}", "").replace("{key}", "").contains('{');
             let status = answer.status.as_u16();
-            let told = String::from_utf8_lossy(&answer.bytes);
+            // Who made its own key is no secret.
+            let maker = format!("\"createdBy\":\"{}\"", fixture.ids["operators"]);
+            let told = String::from_utf8_lossy(&answer.bytes).replace(&maker, "");
             let leaks = answer.status.is_success()
                 && fixture
                     .ids

@@ -22,6 +22,7 @@ use self::{facts::gather, groups::Waiting};
 use super::{
     AssessmentState,
     access::{Caller, require, require_enterprise},
+    actions::coarsen_action,
     lists,
 };
 use crate::{
@@ -36,7 +37,10 @@ use crate::{
             trigger::Asked,
         },
         context::Origin,
-        permission::{Subject::Assessments, Verb},
+        permission::{
+            Subject::{Actions, Assessments, InspectorScans, PersonalData},
+            Verb,
+        },
     },
     error::ServiceError,
     store::{Conn, actions::NewAction, applications},
@@ -75,6 +79,9 @@ pub async fn authenticate(
     if of_another {
         document::withhold_scan(asked, &mut answer.members);
     }
+    if caller.kind.is_operator() && require(caller, Verb::Read, PersonalData).is_err() {
+        coarsen_action(&mut answer);
+    }
     Ok(answer)
 }
 
@@ -106,7 +113,11 @@ fn is_of_another(actor: &Actor, scan: &Action, origin: Origin<'_>) -> bool {
 // Spec gap: where an application lists them is not shown: in `triggerTypes`, or as in older releases in
 // `customFields.triggerTypes`; operators write both.
 async fn check_type(conn: &mut Conn, actor: &Actor, kind: TriggerType) -> Result<(), ServiceError> {
-    if actor.kind == ActorKind::Operator {
+    if actor.kind.is_operator() {
+        if kind == TriggerType::InspectorScans {
+            let _ = require(actor, Verb::Create, Actions)
+                .or_else(|refused| require(actor, Verb::Create, InspectorScans).map_err(|_| refused))?;
+        }
         return Ok(());
     }
     let application = match (actor.project, actor.app) {

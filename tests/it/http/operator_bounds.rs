@@ -1,0 +1,367 @@
+//! What operators with less than all rights do not reach by another way: personal data, keys, effects, projects.
+
+use anyhow::{Context, Result};
+use axum::http::Method;
+use kernel::{
+    domain::{
+        access::{Actor, ActorKind, UserRights},
+        api_key::Bounds,
+    },
+    service::access::Caller,
+    store::Ctx,
+};
+use serde_json::{Value, json};
+use tests::{db::Engine, product::PHONE};
+
+use super::{
+    Api,
+    authentication::{BERN, Brand, scanned, trigger, with},
+    batches::populate,
+    events::Stream,
+    operators::{accept, accesses, machine, project, text},
+};
+
+/// The key of an operator whose only role has these permissions.
+async fn with_permissions(api: &Api, permissions: &[&str]) -> Result<String> {
+    let policy = json!({"name": permissions.join(" "), "permissions": permissions});
+    let policy = text(&api.create("/accessPolicies", policy).await?, "id")?;
+    Ok(machine(api, &policy, json!({})).await?.1)
+}
+
+async fn personal_data_goes_out_by_no_other_way(engine: Engine) -> Result<()> {
+    let api = Api::new(engine).await?;
+    let brand = Brand::new(&api).await?;
+    let thng = brand.thng("A").await?;
+    let (_, viewer) = machine(&api, "viewer", json!({})).await?;
+    let (_, editor) = machine(&api, "editor", json!({})).await?;
+    // Conditions and filters.
+    for uri in [
+        "/events?match=context.city=x",
+        "/events?match=customFields.triggerContext.city=x",
+        "/events?match=location.latitude=x",
+        "/actions/all?filter=context.city=x",
+        "/actions/all?filter=customFields.triggerContext.city=x",
+    ] {
+        let faults = api.call_as(&viewer, Method::GET, uri, None).await?.problem(403, 40301);
+        assert!(faults[0].contains("you do not see"), "{uri}: {faults:?}");
+    }
+    // The exact place of whoever scanned: in streams, lists and results.
+    let mut of_viewer = Stream::open(&api, &viewer, "/events?match=context.countryCode!=x", None).await?;
+    let mut of_editor = Stream::open(&api, &editor, "/events", None).await?;
+    let scan = json!({"thng": thng, "location": {"latitude": BERN.0, "longitude": BERN.1}});
+    let made = api.create("/actions/scans", scan).await?;
+    assert_eq!(made["locationSource"], "sensor", "{made}");
+    let one = format!("/actions/scans/{}", text(&made, "id")?);
+    let told = [of_viewer.next().await?.body["data"].clone(), of_editor.next().await?.body["data"].clone()];
+    let read = [
+        api.call_as(&viewer, Method::GET, &one, None).await?.json(),
+        api.call_as(&editor, Method::GET, &one, None).await?.json(),
+    ];
+    for [hidden, shown] in [told, read] {
+        assert_eq!((&hidden["id"], hidden.get("location")), (&made["id"], None), "{hidden}");
+        assert_eq!(shown["location"], made["location"]);
+    }
+    let scan = scanned(&api, &thng, 50, PHONE, Some(("Bern", "CH", BERN))).await?;
+    let assessor = with_permissions(&api, &["assessments:create", "thngs:read", "actions:read,list"]).await?;
+    let seer = with_permissions(
+        &api,
+        &["assessments:create", "thngs:read", "actions:read,list", "personalData:read"],
+    )
+    .await?;
+    let ask = async |key: &str| -> Result<Value> {
+        let body = with(trigger(Some(&thng), BERN), "id", json!(scan));
+        let body = with(body, "type", json!("implicitScans"));
+        let answer = api.call_as(key, Method::POST, "/authentication", Some(body)).await?;
+        assert_eq!(answer.status, 200, "{answer:?}");
+        Ok(answer.json())
+    };
+    let (hidden, shown) = (ask(&assessor).await?, ask(&seer).await?);
+    assert_eq!(shown["customFields"]["triggerContext"]["city"], "Bern", "{shown}");
+    assert_eq!(
+        hidden["customFields"]["triggerContext"],
+        json!({"countryCode": "CH", "region": "Bern", "timeZone": "unknown"}),
+        "{hidden}"
+    );
+    assert!(hidden.get("location").is_none() && shown["location"].is_object(), "{hidden}");
+    Ok(())
+}
+
+async fn who_may_not_see_personal_data_changes_no_webhook(engine: Engine) -> Result<()> {
+    let api = Api::new(engine).await?;
+    let hook = json!({"name": "w", "url": "https://webhooks.invalid/", "status": "disabled"});
+    let hook = format!("/webhooks/{}", text(&api.create("/webhooks", hook).await?, "id")?);
+    let effect = json!({"type": "property", "key": "a", "value": 1});
+    let reaction = api.create("/reactions", json!({"name": "r", "effect": effect})).await?;
+    let reaction = format!("/reactions/{}", text(&reaction, "id")?);
+    let keeper =
+        with_permissions(&api, &["webhooks:create,read,list,update", "reactions:create,read,list,update"])
+            .await?;
+    for uri in [&hook, &reaction] {
+        let answer = api.call_as(&keeper, Method::PUT, uri, Some(json!({"name": "x"}))).await?;
+        assert!(answer.problem(403, 40301)[0].contains("personalData:read"));
+    }
+    // An effect does nothing that whoever makes the reaction may not do.
+    let base = ["reactions:create,read,list,update", "personalData:read"];
+    for (permission, effect) in [
+        ("properties:update", json!({"type": "property", "key": "a", "value": 1})),
+        ("actions:create", json!({"type": "action", "action": {"type": "shares"}})),
+        ("webhooks:read", json!({"type": "webhook", "webhook": hook.rsplit('/').next()})),
+    ] {
+        let body = json!({"name": "r", "effect": effect});
+        let without = with_permissions(&api, &base).await?;
+        let answer = api.call_as(&without, Method::POST, "/reactions", Some(body.clone())).await?;
+        assert!(answer.problem(403, 40301)[0].contains(permission), "{permission}");
+        let answer = api.call_as(&without, Method::PUT, &reaction, Some(json!({"effect": effect}))).await?;
+        answer.problem(403, 40301);
+        let with = with_permissions(&api, &[base[0], base[1], permission]).await?;
+        let answer = api.call_as(&with, Method::POST, "/reactions", Some(body)).await?;
+        assert_eq!(answer.status, 201, "{permission}: {answer:?}");
+    }
+    Ok(())
+}
+
+async fn a_code_or_key_gives_no_more_than_whoever_holds_it_was_given(engine: Engine) -> Result<()> {
+    let api = Api::new(engine).await?;
+    let accesses = accesses(&api);
+    // The code of an invitation ends when the invitation is to something else.
+    let invited = api.create(&accesses, json!({"email": "ada@example.com", "role": "viewer"})).await?;
+    let one = format!("{accesses}/{}", text(&invited, "id")?);
+    assert_eq!(api.call(Method::PUT, &one, Some(json!({"role": "owner"}))).await?.status, 200);
+    accept(&api, json!({"code": invited["invitationCode"]})).await?.problem(401, 40103);
+    let again = api.call(Method::POST, &format!("{one}/invitation"), None).await?.json();
+    assert_eq!(accept(&api, json!({"code": again["invitationCode"]})).await?.status, 200);
+    // Who made a key may have kept it.
+    let maker = with_permissions(&api, &["operators:create,read,list", "thngs:read"]).await?;
+    let reads = json!({"name": "reads", "permissions": ["thngs:read"]});
+    let reads = text(&api.create("/accessPolicies", reads).await?, "id")?;
+    let body = json!({"name": "m", "role": reads});
+    let made = api.call_as(&maker, Method::POST, "/accessTokens", Some(body)).await?.json();
+    let (id, key) = (text(&made, "id")?, text(&made, "apiKey")?);
+    let access = format!("{accesses}/{id}");
+    let before = api.fingerprint().await?;
+    let more = json!({"permissions": ["thngs:read,create"]});
+    for (uri, body) in [
+        (access.clone(), json!({"role": "editor"})),
+        (format!("/accessPolicies/{reads}"), more.clone()),
+        (format!("/roles/{reads}/permissions/audit_read"), json!({"enabled": true})),
+    ] {
+        let faults = api.call(Method::PUT, &uri, Some(body)).await?.problem(409, 40901);
+        assert!(faults[0].contains("first key") && faults[0].contains(&id), "{faults:?}");
+    }
+    assert_eq!(api.fingerprint().await?, before);
+    // Less is always possible; and more by a key that the owner has made.
+    let less =
+        api.call(Method::PUT, &format!("/accessPolicies/{reads}"), Some(json!({"name": "less"}))).await?;
+    assert_eq!(less.status, 200, "{less:?}");
+    let keys = api.get("/keys").await?.json();
+    let of_machine = keys.as_array().into_iter().flatten().find(|key| key["operator"] == json!(id));
+    let of_machine = text(of_machine.context("no key")?, "id")?;
+    let rotated = api.call(Method::POST, &format!("/keys/{of_machine}/rotate"), Some(json!({}))).await?;
+    assert_eq!(rotated.status, 201, "{rotated:?}");
+    for (uri, body) in [(format!("/accessPolicies/{reads}"), more), (access, json!({"role": "editor"}))] {
+        let answer = api.call(Method::PUT, &uri, Some(body)).await?;
+        assert_eq!(answer.status, 200, "{answer:?}");
+    }
+    api.call_as(&key, Method::GET, "/me", None).await?.problem(401, 40102);
+    Ok(())
+}
+
+async fn a_role_hands_out_no_key_that_may_do_more(engine: Engine) -> Result<()> {
+    let api = Api::new(engine).await?;
+    let applications = format!("/projects/{}/applications", project(&api).await?);
+    let app = api.create(&applications, json!({"name": "a"})).await?;
+    let secret = format!("{applications}/{}/secretKey", text(&app, "id")?);
+    let reader = with_permissions(&api, &["keys:read,update", "projects:read", "applications:read"]).await?;
+    let (_, admin) = machine(&api, "admin", json!({})).await?;
+    for (method, uri) in [(Method::GET, secret.clone()), (Method::POST, format!("{secret}/rotate"))] {
+        let body = (method == Method::POST).then(|| json!({}));
+        api.call_as(&reader, method.clone(), &uri, body.clone()).await?.problem(403, 40301);
+        let answer = api.call_as(&admin, method, &uri, body).await?;
+        assert!(answer.status.is_success(), "{answer:?}");
+    }
+    // An operator who manages no others' keys has so many, and not all that the account may have.
+    let (_, viewer) = machine(&api, "viewer", json!({})).await?;
+    for _ in 1..50 {
+        let made = api.call_as(&viewer, Method::POST, "/keys", Some(json!({"label": "x"}))).await?;
+        assert_eq!(made.status, 201, "{made:?}");
+    }
+    api.call_as(&viewer, Method::POST, "/keys", Some(json!({"label": "x"}))).await?.problem(409, 40901);
+    assert_eq!(api.create("/keys", json!({"label": "x"})).await?["label"], "x");
+    Ok(())
+}
+
+/// A request that was let in before a demotion writes nothing after it.
+async fn rights_are_those_of_the_moment_of_the_write(engine: Engine) -> Result<()> {
+    let api = Api::new(engine).await?;
+    let (id, _) = machine(&api, "admin", json!({})).await?;
+    let owner = kernel::domain::role::of_owner();
+    let admin = kernel::domain::role::permissions_of("admin").context("admin")?;
+    let caller = |permissions| {
+        let actor = Actor {
+            account: api.made.account,
+            kind: ActorKind::Operator,
+            id: id.clone(),
+            project: None,
+            app: None,
+            enterprise: true,
+            user_rights: UserRights::default(),
+            permissions,
+            confined_to: Vec::new(),
+        };
+        Caller { actor, ctx: Ctx::default(), bounds: Bounds::default() }
+    };
+    let core = &api.made.app.core;
+    let create = async |caller: &Caller| {
+        let body = json!({"name": "x", "role": "viewer"});
+        let change = tenants::domain::operator::AccessChange::parse_token(&body).unwrap();
+        tenants::service::operators::create_machine(core, caller, change).await
+    };
+    assert!(create(&caller(admin)).await.is_ok());
+    for stale in [owner, admin] {
+        if stale == admin {
+            let access = format!("{}/{id}", accesses(&api));
+            assert_eq!(api.call(Method::PUT, &access, Some(json!({"role": "viewer"}))).await?.status, 200);
+        }
+        let before = api.fingerprint().await?;
+        let refused = create(&caller(stale)).await.err().context("it was made")?;
+        assert!(format!("{refused:?}").contains("changed a moment ago"), "{refused:?}");
+        assert_eq!(api.fingerprint().await?, before);
+    }
+    Ok(())
+}
+
+async fn an_operator_follows_its_projects(engine: Engine) -> Result<()> {
+    let api = Api::new(engine).await?;
+    let (first, second) = (project(&api).await?, project(&api).await?);
+    for (name, project) in [("one", &first), ("two", &second)] {
+        api.create("/products", json!({"name": name, "scopes": {"users": [], "projects": [project]}}))
+            .await?;
+    }
+    let of = |ids: &[&String]| json!({"conditions": ids.iter().map(|id| format!("project={id}")).collect::<Vec<_>>()});
+    let (id, key) = machine(&api, "editor", of(&[&first])).await?;
+    let access = format!("{}/{id}", accesses(&api));
+    let count = async |uri: &str| -> Result<Option<usize>> {
+        Ok(api.call_as(&key, Method::GET, uri, None).await?.json().as_array().map(Vec::len))
+    };
+    assert_eq!((count("/products").await?, count("/keys").await?), (Some(1), Some(1)));
+    // Its key is for more projects when its role is.
+    assert_eq!(api.call(Method::PUT, &access, Some(of(&[&first, &second]))).await?.status, 200);
+    assert_eq!((count("/products").await?, count("/keys").await?), (Some(2), Some(1)));
+    // Without one of them it keeps the other; without any, nothing.
+    assert_eq!(api.call(Method::DELETE, &format!("/projects/{first}"), None).await?.status, 200);
+    assert_eq!(api.get(&access).await?.json()["conditions"], of(&[&second])["conditions"]);
+    assert_eq!(count("/products").await?, Some(1));
+    assert_eq!(api.call(Method::DELETE, &format!("/projects/{second}"), None).await?.status, 200);
+    api.call_as(&key, Method::GET, "/products", None).await?.problem(401, 40102);
+    assert_eq!(api.get(&access).await?.json()["conditions"], of(&[&second])["conditions"]);
+    // Confined later, it still sees its own keys.
+    let (id, key) = machine(&api, "editor", json!({})).await?;
+    let third = project(&api).await?;
+    let access = format!("{}/{id}", accesses(&api));
+    assert_eq!(api.call(Method::PUT, &access, Some(of(&[&third]))).await?.status, 200);
+    let own = api.call_as(&key, Method::GET, "/keys", None).await?.json();
+    assert_eq!(own.as_array().map(Vec::len), Some(1), "{own}");
+    Ok(())
+}
+
+async fn lists_of_redirections_have_whole_pages(engine: Engine) -> Result<()> {
+    let api = Api::new(engine).await?;
+    let (first, second, third) = (project(&api).await?, project(&api).await?, project(&api).await?);
+    let make = async |project: &str, count: usize| -> Result<()> {
+        let (_, editor) =
+            machine(&api, "editor", json!({"conditions": [format!("project={project}")]})).await?;
+        let create = async |uri: &str, body: Value| api.call_as(&editor, Method::POST, uri, Some(body)).await;
+        for _ in 0..count {
+            let thng = text(&create("/thngs", json!({"name": "x"})).await?.json(), "id")?;
+            let body = json!({"platformId": thng, "defaultRedirectUrl": "https://example.com/"});
+            assert_eq!(create("/redirections", body).await?.status, 200);
+        }
+        Ok(())
+    };
+    make(&first, 2).await?;
+    make(&second, 2).await?;
+    make(&third, 7).await?;
+    let conditions = json!({"conditions": [format!("project={first}"), format!("project={second}")]});
+    let (_, key) = machine(&api, "viewer", conditions).await?;
+    for order in ["ASCENDING", "DESCENDING"] {
+        let uri = format!("/redirections?perPage=3&sortOrder={order}");
+        let page = api.call_as(&key, Method::GET, &uri, None).await?;
+        assert_eq!(page.json().as_array().map(Vec::len), Some(3), "{order}: {page:?}");
+    }
+    Ok(())
+}
+
+async fn a_task_of_a_batch_needs_what_it_does(engine: Engine) -> Result<()> {
+    let api = Api::new(engine).await?;
+    let batch = text(&api.create("/batches", json!({"name": "b"})).await?, "id")?;
+    let tasks = format!("/batches/{batch}/tasks");
+    let links = json!({"generateRedirections": true, "defaultRedirectUrl": "https://example.com/",
+        "shortDomain": "tn.gg", "shortIdTemplate": {"type": "THNG_ID"}});
+    for (permissions, more, status) in [
+        (vec!["batches:create"], json!({}), 403),
+        (vec!["batches:create", "thngs:create"], json!({}), 202),
+        (vec!["batches:create", "thngs:create"], links.clone(), 403),
+        (vec!["batches:create", "thngs:create", "redirections:create"], links, 202),
+    ] {
+        let key = with_permissions(&api, &permissions).await?;
+        let answer = api.call_as(&key, Method::POST, &tasks, Some(populate(1, &more))).await?;
+        assert_eq!(answer.status, status, "{permissions:?}: {answer:?}");
+    }
+    Ok(())
+}
+
+async fn inspectors_assess_what_inspectors_scanned(engine: Engine) -> Result<()> {
+    let api = Api::new(engine).await?;
+    let brand = Brand::new(&api).await?;
+    let thng = brand.thng("A").await?;
+    let project = project(&api).await?;
+    let scopes = json!({"scopes": {"users": [], "projects": [project]}});
+    assert_eq!(api.call(Method::PUT, &format!("/thngs/{thng}"), Some(scopes)).await?.status, 200);
+    let conditions = json!({"conditions": [format!("project={project}")]});
+    let (_, of_project) = machine(&api, "inspector", conditions).await?;
+    let (_, of_account) = machine(&api, "inspector", json!({})).await?;
+    let other = with_permissions(&api, &["assessments:create", "thngs:read", "actions:read,list"]).await?;
+    for (key, status) in [(of_project, 200), (of_account, 200), (other, 403)] {
+        let body = with(trigger(Some(&thng), BERN), "type", json!("inspectorScans"));
+        let answer = api.call_as(&key, Method::POST, "/authentication", Some(body)).await?;
+        assert_eq!(answer.status, status, "{answer:?}");
+    }
+    Ok(())
+}
+
+async fn what_was_read_can_be_written_back(engine: Engine) -> Result<()> {
+    let api = Api::new(engine).await?;
+    let (id, _) = machine(&api, "viewer", json!({})).await?;
+    let access = format!("{}/{id}", accesses(&api));
+    let read = api.get(&access).await?.json();
+    let written = api.call(Method::PUT, &access, Some(read.clone())).await?.json();
+    assert_eq!((&written["policies"], &written["name"]), (&read["policies"], &read["name"]));
+    let named = api.call(Method::PUT, &access, Some(json!({"name": "press 4"}))).await?.json();
+    assert_eq!(named["name"], "press 4");
+    // A role of users is no policy; whoever has it reads it.
+    let role = text(&api.create("/roles", json!({"name": "x", "type": "userInApp"})).await?, "id")?;
+    let policy = format!("/accessPolicies/{role}");
+    api.call(Method::PUT, &policy, Some(json!({"name": "y"}))).await?.problem(404, 40401);
+    api.call(Method::DELETE, &policy, None).await?.problem(404, 40401);
+    let applications = format!("/projects/{}/applications", project(&api).await?);
+    let app = api.create(&applications, json!({"name": "a", "userRole": role})).await?;
+    let (public, users) = (text(&app, "appApiKey")?, "/auth/evrythng/users?anonymous=true");
+    let user = api.call_as(&public, Method::POST, users, Some(json!({}))).await?.json();
+    let key = text(&user, "evrythngApiKey")?;
+    let roles = api.call_as(&key, Method::GET, "/roles", None).await?.json();
+    assert_eq!(roles[0]["id"], json!(role), "{roles}");
+    Ok(())
+}
+
+crate::on_both_engines!(
+    personal_data_goes_out_by_no_other_way,
+    who_may_not_see_personal_data_changes_no_webhook,
+    a_code_or_key_gives_no_more_than_whoever_holds_it_was_given,
+    a_role_hands_out_no_key_that_may_do_more,
+    rights_are_those_of_the_moment_of_the_write,
+    an_operator_follows_its_projects,
+    lists_of_redirections_have_whole_pages,
+    a_task_of_a_batch_needs_what_it_does,
+    inspectors_assess_what_inspectors_scanned,
+    what_was_read_can_be_written_back,
+);
