@@ -1,0 +1,17 @@
+//! Mail to people: an outbox in the database, and a worker that sends it by SMTP.
+//!
+//! Invariants: A mail is written in the transaction of the change that it tells of, encrypted, and removed once the
+//! server has taken it. It is sent at least once, under a lease, and given up after a day. No request waits for the
+//! server of mail.
+
+pub mod metrics;
+mod outbox;
+mod settings;
+mod smtp;
+pub mod store;
+pub mod worker;
+
+pub use self::{
+    outbox::{InvalidAddress, Mail, Outbox},
+    settings::{InvalidSetting, MailSettings, Protection},
+};
