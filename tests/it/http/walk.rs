@@ -89,6 +89,7 @@ fn text(body: &Value, member: &str) -> Result<String> {
 
 impl Fixture {
     async fn new(api: &Api) -> Result<Self> {
+        api.codes_to_callers().await?;
         let mut ids = BTreeMap::new();
         let project = text(&api.create("/projects", json!({"name": "p"})).await?, "id")?;
         let applications = format!("/projects/{project}/applications");
