@@ -77,8 +77,8 @@ pub struct MailTexts {
     #[arg(long, env = "WAYMARK_SMTP_CA", value_name = "FILE")]
     pub smtp_ca: Option<String>,
 
-    /// Sender of mails, such as noreply@example.com or "Name <noreply@example.com>" (required with
-    /// WAYMARK_SMTP_URL)
+    /// Sender of mails, such as noreply@example.com or "Name <noreply@example.com>"; WAYMARK_SMTP_URL needs one
+    /// [default: none]
     #[arg(long, env = "WAYMARK_MAIL_FROM", value_name = "ADDRESS")]
     pub mail_from: Option<String>,
 

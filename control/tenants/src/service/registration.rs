@@ -41,12 +41,11 @@ pub struct Registered {
     pub activation_code: Option<String>,
 }
 
-/// How users register in the account of an application's key.
+/// How users register in the account of a key.
 ///
 /// # Errors
-/// The key is not an application's.
+/// The database failed.
 pub async fn kind(users: &Users, caller: &Caller) -> Result<UserRegistration, ServiceError> {
-    let _ = application(caller)?;
     let mut conn = users.core.db.read().await?;
     let account = tenants::find_account(&mut conn, caller.account).await?;
     Ok(account.map(|account| account.user_registration).unwrap_or_default())

@@ -129,14 +129,14 @@ pub async fn change(
         return Err(ServiceError::refused(Code::Forbidden, text).into());
     }
     let parsed: UserId = id.parse().map_err(|_| not_found(id))?;
-    let project = caller.project.filter(|_| caller.id == id).ok_or_else(|| not_found(id))?;
-    let wrong = || ServiceError::refused(Code::Invalid, "password is wrong.");
     let (user, found) = {
         let mut conn = core.db.read().await?;
         let user = app_users::find(&mut conn, caller.account, parsed).await?;
         (user, app_users::find_password(&mut conn, caller.account, parsed).await?)
     };
     let user = user.ok_or_else(|| not_found(id))?;
+    let project = caller.project.filter(|_| caller.id == id).ok_or_else(|| not_found(id))?;
+    let wrong = || ServiceError::refused(Code::Invalid, "password is wrong.");
     // An anonymous user has no password.
     let (folded, stored) = found.ok_or_else(wrong)?;
     let place = core.capacity.password(caller)?;
