@@ -5,7 +5,7 @@ use std::{fmt, sync::Arc};
 use kernel::{
     error::ServiceError,
     service::{Random, Secrets},
-    store::{StoreError, Tx},
+    store::Tx,
 };
 use lettre::Address;
 use secrets::keys::{NONCE_LEN, open_with, seal_with};
@@ -118,11 +118,9 @@ impl Outbox {
         self.wake.notify_one();
     }
 
-    pub(crate) fn open(&self, id: &str, sealed: &[u8]) -> Result<Mail, StoreError> {
-        let bytes = open_with(&self.key, id, sealed);
-        bytes
-            .and_then(|bytes| serde_json::from_slice(&bytes).ok())
-            .ok_or_else(|| StoreError::Row(format!("the mail {id} does not decrypt")))
+    /// The mail; `None` when it does not decrypt.
+    pub(crate) fn open(&self, id: &str, sealed: &[u8]) -> Option<Mail> {
+        serde_json::from_slice(&open_with(&self.key, id, sealed)?).ok()
     }
 }
 

@@ -84,9 +84,11 @@ async fn claim(outbox: &Outbox, db: &Db, room: usize) -> Result<Vec<Claimed>, St
 }
 
 async fn attempt(outbox: &Outbox, db: &Db, claimed: &Claimed) -> Result<(), StoreError> {
-    let sent = match &outbox.smtp {
-        Some(smtp) => smtp.send(&claimed.id, &outbox.open(&claimed.id, &claimed.sealed)?).await,
-        None => Err(SendError::Failed("this server sends no mail".to_owned())),
+    let failed = |text: &str| Err(SendError::Failed(text.to_owned()));
+    let sent = match (&outbox.smtp, outbox.open(&claimed.id, &claimed.sealed)) {
+        (Some(smtp), Some(mail)) => smtp.send(&claimed.id, &mail).await,
+        (Some(_), None) => failed("the mail does not decrypt"),
+        (None, _) => failed("this server sends no mail"),
     };
     let mut tx = db.begin(&Ctx::default()).await?;
     match &sent {

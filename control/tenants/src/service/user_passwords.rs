@@ -92,8 +92,12 @@ pub async fn reset(users: &Users, caller: &Caller, reset: Reset) -> Result<Logge
     let _place = core.capacity.write(caller)?;
     let mut tx = begin(core, caller, application).await?;
     let now = core.clock.now();
-    let id = password_resets::take(&mut tx, &code, caller.account, now).await?.ok_or_else(wrong)?;
-    let user = app_users::find_locked(&mut tx, caller.account, id).await?.and_then(of).ok_or_else(wrong)?;
+    // The user before its codes, as everywhere: whoever changes its password at the same moment waits.
+    let user = app_users::find_locked(&mut tx, caller.account, known.id).await?;
+    let user = user.and_then(of).ok_or_else(wrong)?;
+    let id = user.id;
+    let taken = password_resets::take(&mut tx, &code, caller.account, now).await?;
+    taken.filter(|taken| *taken == id).ok_or_else(wrong)?;
     let user = AppUser { status: UserStatus::Active, stamp: user.stamp.touch(now), ..user };
     app_users::set_password(&mut tx, id, &password, user.stamp.updated_at).await?;
     app_users::activate(&mut tx, id, user.stamp.updated_at).await?;
