@@ -12,6 +12,8 @@ use axum::http::Method;
 use serde_json::{Value, json};
 use tests::db::Engine;
 
+use crate::store::redirections::execute;
+
 use self::{
     server::{Mode, Program, Server, code_of},
     site::{Site, text},
@@ -110,7 +112,8 @@ async fn answers_do_not_tell_whether_an_address_is_known(engine: Engine) -> Resu
     let id = text(&known, "evrythngUser")?;
     let unknown = site.register("Bob@Example.com", PASSWORD).await?.done(201)?;
     let told = same(json!(""), known)?.to_string().replace("Ada", "Bob");
-    ensure!(told == same(json!(""), unknown.clone())?.to_string(), "{told} {unknown}");
+    let of_unknown = same(json!(""), unknown.clone())?.to_string();
+    ensure!(told == of_unknown, "{told} {of_unknown}");
     // Nobody has the id of the one, and the other's code is not known.
     let mut told = Vec::new();
     for id in [id, text(&unknown, "evrythngUser")?] {
@@ -213,9 +216,102 @@ async fn mail_waits_for_its_server(engine: Engine) -> Result<()> {
     Ok(())
 }
 
+/// A port on which nobody listens.
+fn closed_port() -> Result<u16> {
+    Ok(std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
+}
+
+async fn until(what: &str, is_so: impl Fn() -> bool) -> Result<()> {
+    let begun = Instant::now();
+    while !is_so() {
+        ensure!(begun.elapsed() < Duration::from_secs(30), "{what}");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    Ok(())
+}
+
+/// Without a server a mail is tried for a day, and one with a code no longer than the code works.
+async fn mail_without_a_server_is_given_up(engine: Engine) -> Result<()> {
+    let program = Program::install()?;
+    let port = closed_port()?;
+    let settings = MailSettings::parse(&format!("smtp://127.0.0.1:{port}?tls=off"), "noreply@example.com")?;
+    let site = Site::new(engine, Some(settings)).await?;
+    let metrics = &site.made.app.users.outbox.metrics;
+    // Lets the mails that wait be older.
+    let age = async |hours: i64| {
+        let sql = format!("UPDATE mails SET due_at = 0, created_at = created_at - {}", hours * HOUR_MS);
+        execute(&site.made, &sql).await
+    };
+    site.register(ADA, PASSWORD).await?.done(201)?;
+    until("a first try", || metrics.failed.get() > 0).await?;
+    ensure!(metrics.given_up.get() == 0);
+    age(24).await?;
+    until("the end of the tries", || metrics.given_up.get() == 1).await?;
+    site.request_reset(ADA).await?.done(200)?;
+    let failed = metrics.failed.get();
+    until("a try of the reset", || metrics.failed.get() > failed).await?;
+    // The server is there again, but the code has expired.
+    let server = program.start(Mode::Plain, port)?;
+    age(1).await?;
+    until("the end of the reset", || metrics.given_up.get() == 2).await?;
+    ensure!(server.mails().is_empty() && metrics.sent.get() == 0, "{:?}", server.mails());
+    Ok(())
+}
+
+async fn an_account_sends_so_many_mails_an_hour(engine: Engine) -> Result<()> {
+    let url = format!("smtp://127.0.0.1:{}?tls=off", closed_port()?);
+    let settings = MailSettings { per_account: 3, ..MailSettings::parse(&url, "noreply@example.com")? };
+    let site = Site::new(engine, Some(settings)).await?;
+    for email in [ADA, "bob@example.com"] {
+        site.register(email, PASSWORD).await?.done(201)?;
+    }
+    site.request_reset(ADA).await?.done(200)?;
+    // Now nobody gets one, be the address known or not.
+    let (known, unknown) = (site.request_reset(ADA).await?, site.request_reset("eve@example.com").await?);
+    let seconds = known.retry_after;
+    ensure!(known.status == 429 && seconds.is_some_and(|seconds| seconds <= 3_600), "{known:?}");
+    ensure!(known == unknown, "{known:?} {unknown:?}");
+    let refused = site.register("eve@example.com", PASSWORD).await?;
+    ensure!(refused.status == 429 && refused.retry_after == seconds, "{refused:?}");
+    // Users without a name need no mail.
+    site.ask(Method::POST, "/auth/evrythng/users?anonymous=true", json!({})).await?.done(201)?;
+    site.pass(HOUR_MS);
+    site.register("eve@example.com", PASSWORD).await?.done(201)?;
+    Ok(())
+}
+
+async fn nobody_adds_headers_or_recipients(engine: Engine) -> Result<()> {
+    let (_program, server, site) = with_server(engine, Mode::Plain).await?;
+    for email in [
+        "ada@example.com\r\nBcc: eve@example.com",
+        "ada@example.com\nx",
+        "ada@example.com, eve@example.com",
+        "ada@example.com>\r\nRCPT TO:<eve@example.com",
+        "Ada <ada@example.com>",
+    ] {
+        let refused = site.register(email, PASSWORD).await?;
+        ensure!(refused.status == 400, "{email:?}: {refused:?}");
+        let asked = site.request_reset(email).await?.status;
+        ensure!(asked == 400 || asked == 200, "{email:?}: {asked}");
+    }
+    let account = format!("/accounts/{}", site.made.account);
+    let name = json!({"name": "Acme\r\nBcc: eve@example.com\r\n\r\nhello"});
+    let named = site.operate(Method::PUT, &account, name).await?;
+    site.register(ADA, PASSWORD).await?.done(201)?;
+    let mail = server.mail(0).await?;
+    ensure!(mail["to"] == json!([ADA]), "{mail}");
+    let subject = text(&mail, "subject")?;
+    ensure!(named.status == 400 || subject.starts_with("Activate your user of Acme  Bcc: eve"), "{mail}");
+    ensure!(server.mails().len() == 1, "{:?}", server.mails());
+    Ok(())
+}
+
 crate::on_both_engines!(
     codes_work_once_and_expire,
     answers_do_not_tell_whether_an_address_is_known,
     without_mail_users_are_anonymous,
     mail_waits_for_its_server,
+    mail_without_a_server_is_given_up,
+    an_account_sends_so_many_mails_an_hour,
+    nobody_adds_headers_or_recipients,
 );

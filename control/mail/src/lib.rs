@@ -1,8 +1,8 @@
 //! Mail to people: an outbox in the database, and a worker that sends it by SMTP.
 //!
 //! Invariants: A mail is written in the transaction of the change that it tells of, encrypted, and removed once the
-//! server has taken it. It is sent at least once, under a lease, and given up after a day. No request waits for the
-//! server of mail.
+//! server has taken it. It is sent at least once, under a lease, and given up after a day, or when it is of no use any more.
+//! No request waits for the server of mail.
 
 pub mod metrics;
 mod outbox;
@@ -12,6 +12,6 @@ pub mod store;
 pub mod worker;
 
 pub use self::{
-    outbox::{InvalidAddress, Mail, Outbox},
-    settings::{InvalidSetting, MailSettings, Protection},
+    outbox::{InvalidMail, Mail, Outbox},
+    settings::{InvalidSetting, MAILS_PER_ACCOUNT, MailSettings, Protection},
 };

@@ -21,7 +21,7 @@ impl MailMetrics {
             ("mail_failures", "Tries to send a mail that failed", &self.failed),
             (
                 "mails_given_up",
-                "Mails that the server refused or that could not be sent for a day",
+                "Mails that the server refused or that could not be sent in time",
                 &self.given_up,
             ),
         ] {

@@ -1,6 +1,6 @@
 //! The outbox: mails that wait, encrypted.
 
-use std::{fmt, sync::Arc};
+use std::{fmt, sync::Arc, time::Duration};
 
 use kernel::{
     error::ServiceError,
@@ -22,6 +22,9 @@ pub struct Mail {
     pub(crate) to: String,
     pub(crate) subject: String,
     pub(crate) text: String,
+    /// Seconds after which it is of no use any more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    useful_seconds: Option<u64>,
 }
 
 impl fmt::Debug for Mail {
@@ -30,23 +33,40 @@ impl fmt::Debug for Mail {
     }
 }
 
-/// Mail cannot be sent to the address.
+/// Why a text is no mail; the faults are sentences without their subject.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("must be an address to which mail can be sent")]
-pub struct InvalidAddress;
+pub enum InvalidMail {
+    /// Mail cannot be sent to the address.
+    #[error("must be an address to which mail can be sent")]
+    Address,
+    /// A subject with a line break would begin another header.
+    #[error("must be a subject of one line")]
+    Subject,
+}
 
 impl Mail {
     /// A mail in plain text.
     ///
     /// # Errors
-    /// The address is none.
-    pub fn new(
-        to: &str,
-        subject: impl Into<String>,
-        text: impl Into<String>,
-    ) -> Result<Self, InvalidAddress> {
-        let to: Address = to.parse().map_err(|_| InvalidAddress)?;
-        Ok(Self { to: to.to_string(), subject: subject.into(), text: text.into() })
+    /// The address is none, or the subject has control characters.
+    pub fn new(to: &str, subject: impl Into<String>, text: impl Into<String>) -> Result<Self, InvalidMail> {
+        let subject = subject.into();
+        if subject.contains(char::is_control) {
+            return Err(InvalidMail::Subject);
+        }
+        let to: Address = to.parse().map_err(|_| InvalidMail::Address)?;
+        Ok(Self { to: to.to_string(), subject, text: text.into(), useful_seconds: None })
+    }
+
+    /// With the time for which what it says holds, such as a code: after it the mail is not sent any more.
+    #[must_use]
+    pub fn useful_for(self, time: Duration) -> Self {
+        Self { useful_seconds: Some(time.as_secs()), ..self }
+    }
+
+    /// Whether it is still of use so long after it was written.
+    pub(crate) fn is_useful_after(&self, age: Duration) -> bool {
+        self.useful_seconds.is_none_or(|seconds| age < Duration::from_secs(seconds))
     }
 }
 
@@ -91,6 +111,12 @@ impl Outbox {
         self.smtp.as_ref().and_then(|smtp| smtp.settings().links.as_ref())
     }
 
+    /// How many mails an account may send in an hour; `None` is any number.
+    #[must_use]
+    pub fn per_account(&self) -> Option<u32> {
+        self.smtp.as_ref().map(|smtp| smtp.settings().per_account).filter(|most| *most > 0)
+    }
+
     /// Puts a mail into the outbox, in the transaction of what it tells of; [`Self::wake`] after the commit sends it
     /// at once.
     ///
@@ -129,7 +155,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_must_be_one() {
+    fn a_mail_has_one_address_and_one_line_of_subject() {
         for (to, fits) in [
             ("ada@example.com", true),
             ("Ada+x@Example.COM", true),
@@ -138,9 +164,23 @@ mod tests {
             ("ada@", false),
             ("ada@example.com\r\nBcc: x@example.com", false),
             ("ada@example.com, eve@example.com", false),
+            ("ada@example.com\n", false),
+            ("ada@example.com>\r\nRCPT TO:<eve@example.com", false),
         ] {
             assert_eq!(Mail::new(to, "s", "t").is_ok(), fits, "{to:?}");
         }
+        for subject in ["a\r\nBcc: eve@example.com", "a\nb", "a\rb", "a\0b"] {
+            assert_eq!(Mail::new("ada@example.com", subject, "t"), Err(InvalidMail::Subject), "{subject:?}");
+        }
         assert_eq!(format!("{:?}", Mail::new("ada@example.com", "s", "t").unwrap()), "Mail(…)");
+    }
+
+    #[test]
+    fn a_mail_may_be_of_use_for_some_time_only() {
+        let hour = Duration::from_secs(3_600);
+        let mail = Mail::new("ada@example.com", "s", "t").unwrap();
+        assert!(mail.is_useful_after(1_000 * hour));
+        let mail = mail.useful_for(hour);
+        assert!(mail.is_useful_after(hour - Duration::from_millis(1)) && !mail.is_useful_after(hour));
     }
 }

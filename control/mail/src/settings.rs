@@ -6,6 +6,10 @@ use lettre::message::Mailbox;
 use percent_encoding::percent_decode_str;
 use url::{Host, Url};
 
+/// Mails that an account may send in an hour by default. One network address cannot use them up: by its limit of logins it
+/// asks for 1,800 at most.
+pub const MAILS_PER_ACCOUNT: u32 = 2_000;
+
 /// How a connection to the server is protected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Protection {
@@ -34,6 +38,8 @@ pub struct MailSettings {
     pub ca: Option<Vec<u8>>,
     /// The page that takes codes.
     pub links: Option<Url>,
+    /// Mails that an account may send in an hour; 0 is any number.
+    pub per_account: u32,
 }
 
 impl fmt::Debug for MailSettings {
@@ -108,6 +114,7 @@ impl MailSettings {
             from: from.parse().map_err(|_| InvalidSetting::From)?,
             ca: None,
             links: None,
+            per_account: MAILS_PER_ACCOUNT,
         })
     }
 

@@ -23,9 +23,11 @@ use crate::{
 };
 
 /// Longest time for one mail: a server that says nothing is left then.
-const PATIENCE: Duration = Duration::from_secs(30);
+const SEND_TIMEOUT: Duration = Duration::from_secs(30);
 /// Longest wait for the end of a connection on which the server has taken the mail.
-const FAREWELL: Duration = Duration::from_secs(1);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
+/// The server asks for a user or for TLS first: its settings are wrong, and the mail is not.
+const AUTHENTICATION_REQUIRED: u16 = 530;
 
 /// Why a mail was not sent. The texts name nobody, and repeat nothing that the server wrote.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -43,12 +45,13 @@ pub(crate) struct Smtp {
     settings: MailSettings,
     /// How the client calls itself.
     hello: ClientId,
+    timeout: Duration,
 }
 
 impl Smtp {
     pub(crate) fn new(settings: MailSettings) -> Self {
         let hello = ClientId::Domain(settings.from.email.domain().to_owned());
-        Self { settings, hello }
+        Self { settings, hello, timeout: SEND_TIMEOUT }
     }
 
     pub(crate) fn settings(&self) -> &MailSettings {
@@ -58,10 +61,10 @@ impl Smtp {
     /// Sends a mail; `id` is the same for each try, so that receivers recognise a repeat.
     pub(crate) async fn send(&self, id: &str, mail: &Mail) -> Result<(), SendError> {
         let late = |_| SendError::Failed("the server did not answer in time".to_owned());
-        tokio::time::timeout(PATIENCE, self.send_patiently(id, mail)).await.map_err(late)?
+        tokio::time::timeout(self.timeout, self.send_slowly(id, mail)).await.map_err(late)?
     }
 
-    async fn send_patiently(&self, id: &str, mail: &Mail) -> Result<(), SendError> {
+    async fn send_slowly(&self, id: &str, mail: &Mail) -> Result<(), SendError> {
         let message = self.message(id, mail)?;
         let to: Address = mail.to.parse().map_err(|_| failed("the address is no address"))?;
         let envelope = Envelope::new(Some(self.settings.from.email.clone()), vec![to])
@@ -69,15 +72,15 @@ impl Smtp {
         let mut connection = self.connect().await.map_err(|error| SendError::Failed(reason(&error)))?;
         let sent = connection.send(&envelope, &message).await;
         // What comes of this changes nothing.
-        let _ = tokio::time::timeout(FAREWELL, connection.abort()).await;
+        let _ = tokio::time::timeout(CLOSE_TIMEOUT, connection.abort()).await;
         sent.map(|_| ()).map_err(|error| match error.status().map(u16::from) {
-            Some(code) if error.is_permanent() => SendError::Refused(code),
+            Some(code) if error.is_permanent() && code != AUTHENTICATION_REQUIRED => SendError::Refused(code),
             Some(_) | None => SendError::Failed(reason(&error)),
         })
     }
 
     async fn connect(&self) -> Result<AsyncSmtpConnection, Error> {
-        let Self { settings, hello } = self;
+        let Self { settings, hello, timeout } = self;
         let server = (settings.host.as_str(), settings.port);
         let (now, later) = match settings.protection {
             Protection::Tls => (Some(tls(settings)?), None),
@@ -85,7 +88,7 @@ impl Smtp {
             Protection::Off => (None, None),
         };
         let mut connection =
-            AsyncSmtpConnection::connect_tokio1(server, Some(PATIENCE), hello, now, None).await?;
+            AsyncSmtpConnection::connect_tokio1(server, Some(*timeout), hello, now, None).await?;
         if let Some(tls) = later {
             connection.starttls(tls, hello).await?;
         }
@@ -162,5 +165,63 @@ fn reason(error: &Error) -> String {
                 source.filter(|text| !error.to_string().contains(text.as_str())).unwrap_or_default()
             )
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::{
+        io::{AsyncBufReadExt, AsyncWriteExt, BufReader},
+        net::TcpListener,
+    };
+
+    use super::*;
+
+    /// Sends a mail to a server that answers each line with the next of `answers`, and then with nothing.
+    async fn sent_to(answers: &'static [&'static str]) -> Result<(), SendError> {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let url = format!("smtp://127.0.0.1:{port}?tls=off");
+        let settings = MailSettings::parse(&url, "noreply@example.com").unwrap();
+        let smtp = Smtp { timeout: Duration::from_millis(500), ..Smtp::new(settings) };
+        let server = tokio::spawn(async move {
+            let (stream, _) = listener.accept().await.unwrap();
+            let mut stream = BufReader::new(stream);
+            let mut line = String::new();
+            for answer in answers {
+                stream.write_all(answer.as_bytes()).await.unwrap();
+                stream.read_line(&mut line).await.unwrap();
+            }
+            std::future::pending::<()>().await;
+        });
+        let sent = smtp.send("id", &Mail::new("ada@example.com", "s", "t").unwrap()).await;
+        server.abort();
+        sent
+    }
+
+    #[tokio::test]
+    async fn a_silent_server_is_left_after_a_while() {
+        let late = Err(SendError::Failed("the server did not answer in time".to_owned()));
+        // It says nothing at all, or stops after its greeting, or after it took the sender.
+        for answers in [&[][..], &["220 hello\r\n"], &["220 hello\r\n", "250 hello\r\n", "250 ok\r\n"]] {
+            let begun = std::time::Instant::now();
+            assert_eq!(sent_to(answers).await, late, "{answers:?}");
+            assert!(begun.elapsed() < Duration::from_secs(5));
+        }
+    }
+
+    #[tokio::test]
+    async fn an_answer_decides_whether_a_mail_is_tried_again() {
+        let answered = |text| async move {
+            sent_to(Box::leak(Box::new(["220 hello\r\n", "250 hello\r\n", text]))).await.unwrap_err()
+        };
+        let failed = |text: &str| SendError::Failed(text.to_owned());
+        assert_eq!(answered("550 no\r\n").await, SendError::Refused(550));
+        assert_eq!(answered("451 later\r\n").await, failed("the server answered 451"));
+        assert_eq!(answered("530 log in\r\n").await, failed("the server answered 530"));
+        let error = sent_to(&["554 go away, ada@example.com\r\n"]).await.unwrap_err();
+        assert_eq!(error, failed("the server answered 554"));
+        let error = sent_to(&["HTTP/1.1 400 ada@example.com\r\n"]).await.unwrap_err();
+        assert!(!error.to_string().contains("ada"), "{error}");
     }
 }

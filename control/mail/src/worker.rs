@@ -85,7 +85,10 @@ async fn claim(outbox: &Outbox, db: &Db, room: usize) -> Result<Vec<Claimed>, St
 
 async fn attempt(outbox: &Outbox, db: &Db, claimed: &Claimed) -> Result<(), StoreError> {
     let failed = |text: &str| Err(SendError::Failed(text.to_owned()));
-    let sent = match (&outbox.smtp, outbox.open(&claimed.id, &claimed.sealed)) {
+    let mail = outbox.open(&claimed.id, &claimed.sealed);
+    let is_useless = mail.as_ref().is_some_and(|mail| !mail.is_useful_after(claimed.age));
+    let sent = match (&outbox.smtp, mail) {
+        (Some(_), Some(_)) if is_useless => failed("it is of no use any more"),
         (Some(smtp), Some(mail)) => smtp.send(&claimed.id, &mail).await,
         (Some(_), None) => failed("the mail does not decrypt"),
         (None, _) => failed("this server sends no mail"),
@@ -98,7 +101,7 @@ async fn attempt(outbox: &Outbox, db: &Db, claimed: &Claimed) -> Result<(), Stor
         }
         Err(error) => {
             outbox.metrics.failed.inc();
-            if matches!(error, SendError::Refused(_)) || claimed.age >= GIVE_UP {
+            if matches!(error, SendError::Refused(_)) || is_useless || claimed.age >= GIVE_UP {
                 outbox.metrics.given_up.inc();
                 tracing::warn!(%error, mail = claimed.id, tries = claimed.tries, "a mail was given up");
                 mails::delete(&mut tx, claimed).await?;

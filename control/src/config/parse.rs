@@ -2,7 +2,7 @@
 
 use std::{net::SocketAddr, path::Path, time::Duration};
 
-use ::mail::{InvalidSetting, MailSettings};
+use ::mail::{InvalidSetting, MAILS_PER_ACCOUNT, MailSettings};
 use kernel::{domain::access, service::capacity::CapacityLimits};
 use platform::{
     TimeLimits,
@@ -189,6 +189,8 @@ pub fn mail(texts: &MailTexts) -> Result<Option<MailSettings>, ConfigError> {
         (FROM, &texts.mail_from),
         ("WAYMARK_MAIL_LINKS", &texts.mail_links),
     ];
+    let most = texts.mails_per_account.as_deref();
+    let per_account = number("WAYMARK_MAILS_PER_ACCOUNT", most, MAILS_PER_ACCOUNT, 0..=u32::MAX)?;
     let Some(server) = &texts.smtp_url else {
         return match others.into_iter().find(|(_, text)| text.is_some()) {
             Some((key, _)) => {
@@ -204,6 +206,7 @@ pub fn mail(texts: &MailTexts) -> Result<Option<MailSettings>, ConfigError> {
     let read = MailSettings::parse(server, from);
     let mut settings =
         read.map_err(|error| wrong(if error == InvalidSetting::From { FROM } else { URL })(error))?;
+    settings.per_account = per_account;
     if let Some(links) = &texts.mail_links {
         settings = settings.with_links(links).map_err(wrong("WAYMARK_MAIL_LINKS"))?;
     }

@@ -86,6 +86,10 @@ pub struct MailTexts {
     /// mails hold the code alone]
     #[arg(long, env = "WAYMARK_MAIL_LINKS", value_name = "URL")]
     pub mail_links: Option<String>,
+
+    /// Mails of one account an hour; 0 is no limit [default: 2000]
+    #[arg(long, env = "WAYMARK_MAILS_PER_ACCOUNT", value_name = "COUNT")]
+    pub mails_per_account: Option<String>,
 }
 
 // The URL of the server may hold a password.

@@ -11,6 +11,8 @@ pub enum Tried {
     Registration,
     /// A password reset, which sends a mail.
     Reset,
+    /// A mail of an account, to whomever, and how many an hour it may send.
+    Mail(u32),
 }
 
 const SECOND_MS: i64 = 1_000;
@@ -35,6 +37,7 @@ impl Tried {
             Self::Password => "password",
             Self::Registration => "registration",
             Self::Reset => "reset",
+            Self::Mail(_) => "mail",
         }
     }
 }
@@ -73,14 +76,16 @@ impl Attempts {
                 let count = if is_forgotten { 1 } else { self.count.saturating_add(1) };
                 Ok(Self { count, until: UnixMillis(now.0.saturating_add(pause_ms(count))), last_at: now })
             }
-            Tried::Registration | Tried::Reset if is_over => {
-                Ok(Self { count: 1, until: UnixMillis(now.0.saturating_add(HOUR_MS)), last_at: now })
-            }
-            Tried::Registration | Tried::Reset if self.count < MAILS => {
-                Ok(Self { count: self.count + 1, last_at: now, ..self })
-            }
-            Tried::Registration | Tried::Reset => Err(wait),
+            Tried::Registration | Tried::Reset => self.within_the_hour(MAILS, now).ok_or(wait),
+            Tried::Mail(most) => self.within_the_hour(most, now).ok_or(wait),
         }
+    }
+
+    fn within_the_hour(self, most: u32, now: UnixMillis) -> Option<Self> {
+        if self.until <= now {
+            return Some(Self { count: 1, until: UnixMillis(now.0.saturating_add(HOUR_MS)), last_at: now });
+        }
+        (self.count < most).then_some(Self { count: self.count.saturating_add(1), last_at: now, ..self })
     }
 }
 
@@ -115,7 +120,7 @@ mod tests {
 
     #[test]
     fn an_address_gets_three_mails_of_a_kind_an_hour() {
-        for tried in [Tried::Registration, Tried::Reset] {
+        for tried in [Tried::Registration, Tried::Reset, Tried::Mail(3)] {
             let mut attempts = Attempts::default();
             for minute in [0, 10, 59] {
                 attempts = attempts.with(tried, UnixMillis(60_000 * minute)).unwrap();

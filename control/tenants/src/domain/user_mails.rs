@@ -24,33 +24,36 @@ pub fn link(page: Option<&Url>, members: &[(&str, &str)]) -> Option<String> {
 /// To somebody who registers.
 #[must_use]
 pub fn activation(account: &str, code: &str, link: Option<&str>) -> Letter {
+    let account = one_line(account);
     let text = format!(
         "Somebody, presumably you, registered this address with {account}.\n\n{}\nIf it was not you, ignore this mail.\n",
         how("This code activates the user within 7 days:", code, link)
     );
-    Letter { subject: format!("Activate your user of {}", one_line(account)), text }
+    Letter { subject: format!("Activate your user of {account}"), text }
 }
 
 /// To a user whose address somebody registers again.
 #[must_use]
 pub fn known(account: &str) -> Letter {
+    let account = one_line(account);
     let text = format!(
         "Somebody, presumably you, tried to register this address with {account}.\n\n\
          There is a user with this address already: log in with its password, or ask for a password reset.\n\n\
          If it was not you, ignore this mail: nothing has changed.\n"
     );
-    Letter { subject: format!("You are a user of {} already", one_line(account)), text }
+    Letter { subject: format!("You are a user of {account} already"), text }
 }
 
 /// To a user for whom somebody asks for another password.
 #[must_use]
 pub fn reset(account: &str, code: &str, link: Option<&str>) -> Letter {
+    let account = one_line(account);
     let text = format!(
         "Somebody, presumably you, asked for another password for this address with {account}.\n\n{}\n\
          If it was not you, ignore this mail: your password stays as it is.\n",
         how("This code sets another password within an hour:", code, link)
     );
-    Letter { subject: format!("Reset your password of {}", one_line(account)), text }
+    Letter { subject: format!("Reset your password of {account}"), text }
 }
 
 fn how(what: &str, code: &str, link: Option<&str>) -> String {

@@ -27,7 +27,7 @@ use crate::{
     },
     service::{
         Core,
-        attempts::LoginError,
+        attempts::AttemptError,
         logins, registration,
         users::{LoggedIn, Users},
     },
@@ -157,6 +157,7 @@ pub(super) async fn create(
     Authenticated(caller): Authenticated,
     info: RequestInfo,
     query: Query,
+    Extension(ledger): Extension<Ledger>,
     OptionalJsonBody(body): OptionalJsonBody,
 ) -> Result<Response, ApiError> {
     let mut faults = Vec::new();
@@ -170,7 +171,8 @@ pub(super) async fn create(
         let kind = registration::kind(&users, &caller).await?;
         let body = body.ok_or_else(no_body)?;
         let new = NewUser::parse(&body, kind).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
-        let made = registration::register(&users, &caller, new, kind).await?;
+        let made = registration::register(&users, &caller, new, kind).await;
+        let made = made.map_err(|error| slowed(error, &ledger))?;
         UserAccessDocument {
             evrythng_user: made.id.to_string(),
             status: UserStatus::Inactive.as_str(),
@@ -245,17 +247,15 @@ pub(super) async fn logout(
     Ok((StatusCode::CREATED, Json(LogoutDocument { logout: "ok" })))
 }
 
-/// The answer to a password that was not compared.
-pub(super) fn slowed(error: LoginError, ledger: &Ledger) -> ApiError {
-    match error {
-        LoginError::Slowed(too_many) => {
-            ledger.pause(too_many.seconds);
-            let text = format!(
-                "There were too many wrong passwords for this address: try again in {} s, or ask for a password reset.",
-                too_many.seconds
-            );
-            ApiError::refused(Code::TooManyRequests, text)
+/// The answer to something that was not tried.
+pub(super) fn slowed(error: AttemptError, ledger: &Ledger) -> ApiError {
+    let (seconds, what, or) = match error {
+        AttemptError::Passwords(wait) => {
+            (wait.seconds, "wrong passwords for this address", ", or ask for a password reset")
         }
-        LoginError::Other(error) => error.into(),
-    }
+        AttemptError::Mails(wait) => (wait.seconds, "mails of this account within an hour", ""),
+        AttemptError::Other(error) => return error.into(),
+    };
+    ledger.pause(seconds);
+    ApiError::refused(Code::TooManyRequests, format!("Too many {what}; try again in {seconds} s{or}."))
 }

@@ -68,10 +68,12 @@ pub(super) struct PasswordChangeDocument {
 pub(super) async fn request_reset(
     State(users): State<Users>,
     Authenticated(caller): Authenticated,
+    Extension(ledger): Extension<Ledger>,
     JsonBody(body): JsonBody,
 ) -> Result<Json<ResetRequestedDocument>, ApiError> {
     let email = parse_reset_request(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
-    user_passwords::request_reset(&users, &caller, &email).await?;
+    let asked = user_passwords::request_reset(&users, &caller, &email).await;
+    asked.map_err(|error| slowed(error, &ledger))?;
     Ok(Json(ResetRequestedDocument { password_reset: "requested" }))
 }
 

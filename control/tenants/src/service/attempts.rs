@@ -1,8 +1,8 @@
-//! Counts tries with an address in the database, for all replicas together.
+//! Counts tries with an address, and mails of an account, in the database, for all replicas together.
 
 use shared::id::{AccountId, ProjectId};
 
-use super::Core;
+use super::{Core, users::Users};
 use crate::{
     domain::attempts::{FORGET_MS, TooMany, Tried},
     error::ServiceError,
@@ -12,16 +12,18 @@ use crate::{
 /// Rows that one transaction removes.
 const PURGE_STEP: u32 = 1_000;
 
-/// Why a password was not compared.
+/// Why something was not tried.
 #[derive(Debug)]
-pub enum LoginError {
-    /// There were too many wrong ones.
-    Slowed(TooMany),
+pub enum AttemptError {
+    /// There were too many wrong passwords.
+    Passwords(TooMany),
+    /// The account has sent too many mails.
+    Mails(TooMany),
     /// Another reason.
     Other(ServiceError),
 }
 
-impl<E: Into<ServiceError>> From<E> for LoginError {
+impl<E: Into<ServiceError>> From<E> for AttemptError {
     fn from(error: E) -> Self {
         Self::Other(error.into())
     }
@@ -43,9 +45,13 @@ impl Subject {
         (account, project): (AccountId, ProjectId),
         folded: &str,
     ) -> Self {
+        Self::of(core, tried, account, project.as_str(), folded)
+    }
+
+    fn of(core: &Core, tried: Tried, account: AccountId, within: &str, folded: &str) -> Self {
         let key = blake3::derive_key("waymark 2026-11 tries with an address", &core.secrets.mail);
         let mut hasher = blake3::Hasher::new_keyed(&key);
-        for part in [tried.as_str(), project.as_str(), folded] {
+        for part in [tried.as_str(), within, folded] {
             hasher.update(&(part.len() as u64).to_be_bytes());
             hasher.update(part.as_bytes());
         }
@@ -68,11 +74,18 @@ impl Subject {
 }
 
 /// Counts a try of a password before it is compared, in a transaction of its own.
-pub(super) async fn count_password(core: &Core, subject: &Subject) -> Result<(), LoginError> {
+pub(super) async fn count_password(core: &Core, subject: &Subject) -> Result<(), AttemptError> {
     let mut tx = core.db.begin(&Ctx::default()).await?;
     let counted = subject.count(core, &mut tx).await?;
     tx.commit().await?;
-    counted.map_err(LoginError::Slowed)
+    counted.map_err(AttemptError::Passwords)
+}
+
+/// Counts a mail of an account. Whoever asks for one counts, whether it is sent or not, because the answer must not tell.
+pub(super) async fn count_mail(users: &Users, tx: &mut Tx, account: AccountId) -> Result<(), AttemptError> {
+    let Some(most) = users.outbox.per_account() else { return Ok(()) };
+    let subject = Subject::of(&users.core, Tried::Mail(most), account, account.as_str(), "");
+    subject.count(&users.core, tx).await?.map_err(AttemptError::Mails)
 }
 
 /// Removes tries that are forgotten and codes that have expired; returns how many.

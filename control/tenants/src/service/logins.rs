@@ -6,7 +6,7 @@ use tracing::instrument;
 use super::{
     Core,
     access::{Caller, require},
-    attempts::{LoginError, Subject, count_password},
+    attempts::{AttemptError, Subject, count_password},
     users::{LoggedIn, Users, add_key, application, begin},
 };
 use crate::{
@@ -25,9 +25,13 @@ use crate::{
 /// Logs a user in by e-mail and password; each login has a key of its own.
 ///
 /// # Errors
-/// [`Code::LoginFailed`], [`LoginError::Slowed`] whatever the password is, or the key is not an application's.
+/// [`Code::LoginFailed`], [`AttemptError::Passwords`] whatever the password is, or the key is not an application's.
 #[instrument(skip_all)]
-pub async fn login(users: &Users, caller: &Caller, credentials: Credentials) -> Result<LoggedIn, LoginError> {
+pub async fn login(
+    users: &Users,
+    caller: &Caller,
+    credentials: Credentials,
+) -> Result<LoggedIn, AttemptError> {
     let core = &*users.core;
     let (project, application) = application(caller)?;
     let failed = || ServiceError::refused(Code::LoginFailed, "The e-mail address or the password is wrong.");
@@ -46,11 +50,16 @@ pub async fn login(users: &Users, caller: &Caller, credentials: Credentials) -> 
         Some(found) => (Some(found.id), Some(found.status), found.password),
         None => (None, None, None),
     };
-    let is_right = users.passwords.verify(place, credentials.password, stored).await?;
+    let is_right = users.passwords.verify(place, credentials.password, stored.clone()).await?;
     let id = id.filter(|_| is_right && status == Some(UserStatus::Active)).ok_or_else(failed)?;
     let _place = core.capacity.write(caller)?;
     let mut tx = begin(core, caller, application).await?;
     let user = app_users::find_locked(&mut tx, caller.account, id).await?.ok_or_else(failed)?;
+    // Whoever changed the password while it was compared ended all logins: this one does not come after.
+    let now_stored = app_users::find_password(&mut tx, caller.account, id).await?;
+    if now_stored.map(|(_, password)| password) != stored {
+        return Err(failed().into());
+    }
     let key = add_key(core, &mut tx, caller, &user).await?;
     subject.forget(&mut tx).await?;
     tx.commit().await?;

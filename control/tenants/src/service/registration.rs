@@ -13,7 +13,7 @@ use tracing::instrument;
 use super::{
     Core,
     access::{Caller, new_key},
-    attempts::Subject,
+    attempts::{AttemptError, Subject, count_mail},
     users::{KIND, LoggedIn, Users, add_key, application, begin, note_new},
 };
 use crate::{
@@ -55,15 +55,15 @@ pub async fn kind(users: &Users, caller: &Caller) -> Result<UserRegistration, Se
 /// Registers a user by e-mail and password; it may log in once it was activated.
 ///
 /// # Errors
-/// The key is not an application's. With codes by mail: no mail is sent by this server, or the password is common. With
-/// codes for the caller: 409 when the project has the address.
+/// The key is not an application's. With codes by mail: no mail is sent by this server, [`AttemptError::Mails`], or the
+/// password is common. With codes for the caller: 409 when the project has the address.
 #[instrument(skip_all)]
 pub async fn register(
     users: &Users,
     caller: &Caller,
     new: NewUser,
     kind: UserRegistration,
-) -> Result<Registered, ServiceError> {
+) -> Result<Registered, AttemptError> {
     let core = &*users.core;
     let (project, application) = application(caller)?;
     let email = new.credentials.email;
@@ -123,16 +123,17 @@ pub async fn register(
 /// Mail must be sent, and the address take some.
 fn check_mail(users: &Users, email: &str) -> Result<(), ServiceError> {
     if !users.outbox.is_on() {
-        return Err(no_mail());
+        return Err(no_mail(
+            "users can only be anonymous, unless the account sets userRegistration to caller",
+        ));
     }
     let fault = |error| ServiceError::refused(Code::Invalid, format!("email {error}."));
     Mail::new(email, "", "").map(|_| ()).map_err(fault)
 }
 
-/// This server sends no mail.
-pub(super) fn no_mail() -> ServiceError {
-    let text = "This server sends no mail, so users can only be anonymous: an operator of the server sets \
-                WAYMARK_SMTP_URL, or one of the account sets userRegistration to caller.";
+/// This server sends no mail, and what follows from that.
+pub(super) fn no_mail(so: &str) -> ServiceError {
+    let text = format!("This server sends no mail, so {so}: whoever runs it sets WAYMARK_SMTP_URL.");
     ServiceError::refused(Code::NoMail, text)
 }
 
@@ -143,7 +144,7 @@ async fn register_by_mail(
     (project, application): (ProjectId, ApplicationId),
     row: app_users::NewRow<'_>,
     code: &str,
-) -> Result<(), ServiceError> {
+) -> Result<(), AttemptError> {
     let core = &*users.core;
     let email = row.details.email.clone().unwrap_or_default();
     let folded = row.folded.clone().unwrap_or_default();
@@ -153,6 +154,7 @@ async fn register_by_mail(
         // The mailbox got enough: nothing changes, and nobody is told.
         return Ok(tx.commit().await?);
     }
+    count_mail(users, &mut tx, caller.account).await?;
     let account = tenants::find_account(&mut tx, caller.account).await?;
     let name = account.map(|account| account.name).unwrap_or_default();
     let found = app_users::find_by_address_locked(&mut tx, project, &folded).await?;

@@ -1,5 +1,7 @@
 //! Users set another password: by a code from their mailbox, or by the old one.
 
+use std::time::Duration;
+
 use mail::Mail;
 use serde_json::json;
 use shared::{id::UserId, problem::Code, time::UnixMillis};
@@ -7,7 +9,7 @@ use tracing::instrument;
 
 use super::{
     access::{Caller, new_key, require},
-    attempts::{LoginError, Subject, count_password},
+    attempts::{AttemptError, Subject, count_mail, count_password},
     capacity::Place,
     registration::no_mail,
     users::{KIND, LoggedIn, Users, add_key, application, begin, not_found},
@@ -31,13 +33,13 @@ use crate::{
 /// Also of a user who was not activated yet: whoever has the code reads its mail.
 ///
 /// # Errors
-/// The key is not an application's, or this server sends no mail.
+/// The key is not an application's, this server sends no mail, or [`AttemptError::Mails`].
 #[instrument(skip_all)]
-pub async fn request_reset(users: &Users, caller: &Caller, email: &Email) -> Result<(), ServiceError> {
+pub async fn request_reset(users: &Users, caller: &Caller, email: &Email) -> Result<(), AttemptError> {
     let core = &*users.core;
     let (project, application) = application(caller)?;
     if !users.outbox.is_on() {
-        return Err(no_mail());
+        return Err(no_mail("nobody resets a password").into());
     }
     let code = new_key(&*core.random, "")?;
     let _place = core.capacity.write(caller)?;
@@ -45,6 +47,9 @@ pub async fn request_reset(users: &Users, caller: &Caller, email: &Email) -> Res
     let subject = Subject::new(core, Tried::Reset, (caller.account, project), &email.folded());
     // The mailbox may have got enough of them: one of these still works.
     let may_send = subject.count(core, &mut tx).await?.is_ok();
+    if may_send {
+        count_mail(users, &mut tx, caller.account).await?;
+    }
     let account = tenants::find_account(&mut tx, caller.account).await?;
     let user = app_users::find_by_address_locked(&mut tx, project, &email.folded()).await?;
     let address = user.as_ref().and_then(|user| user.details.email.as_deref());
@@ -54,6 +59,7 @@ pub async fn request_reset(users: &Users, caller: &Caller, email: &Email) -> Res
     let mail = address.and_then(|to| Mail::new(to, mail.subject, mail.text).ok());
     if let Some((user, mail)) = user.as_ref().zip(mail).filter(|_| may_send) {
         let until = UnixMillis(core.clock.now().0.saturating_add(RESET_MS));
+        let mail = mail.useful_for(Duration::from_millis(RESET_MS.unsigned_abs()));
         password_resets::insert(&mut tx, &hash_key(&code), caller.account, user.id, until).await?;
         users.outbox.enqueue(&mut tx, Some(caller.account), &mail).await?;
         tx.note(caller.account, (KIND, user.id.as_str()), || {
@@ -117,7 +123,7 @@ pub async fn reset(users: &Users, caller: &Caller, reset: Reset) -> Result<Logge
 /// Changes the own password, and ends every login but that of the key by which the request came.
 ///
 /// # Errors
-/// The key is not that user's, the old password is wrong, [`LoginError::Slowed`], or the new one is common.
+/// The key is not that user's, the old password is wrong, [`AttemptError::Passwords`], or the new one is common.
 #[instrument(skip_all)]
 pub async fn change(
     users: &Users,
@@ -125,7 +131,7 @@ pub async fn change(
     key: &str,
     id: &str,
     change: PasswordChange,
-) -> Result<(), LoginError> {
+) -> Result<(), AttemptError> {
     let core = &*users.core;
     let _ = require(caller, Verb::Update, UserRecords)?;
     if caller.kind != ActorKind::User {
@@ -149,7 +155,7 @@ pub async fn change(
         let _place = core.capacity.write(caller)?;
         count_password(core, &subject).await?;
     }
-    if !users.passwords.verify(place, change.old, Some(stored)).await? {
+    if !users.passwords.verify(place, change.old, Some(stored.clone())).await? {
         return Err(wrong().into());
     }
     let place = core.capacity.password(caller)?;
@@ -159,6 +165,9 @@ pub async fn change(
     let now = core.clock.now();
     let user = app_users::find_locked(&mut tx, caller.account, parsed).await?;
     let user = user.ok_or_else(|| not_found(id))?;
+    // A reset in between wins: its owner has shown the mailbox.
+    let now_stored = app_users::find_password(&mut tx, caller.account, parsed).await?;
+    now_stored.filter(|(_, password)| *password == stored).ok_or_else(wrong)?;
     app_users::set_password(&mut tx, parsed, &password, user.stamp.touch(now).updated_at).await?;
     app_users::revoke_other_keys(&mut tx, caller.account, parsed, &hash_key(key), now).await?;
     password_resets::delete_of_user(&mut tx, caller.account, parsed).await?;

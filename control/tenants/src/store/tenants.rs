@@ -6,9 +6,7 @@ use shared::{id::AccountId, time::UnixMillis};
 use sqlx::types::Json;
 
 use super::{Conn, StoreError, Tx, dialect, on_db, parse};
-use crate::domain::{
-    target_hosts::TargetHosts, tenant::Account, user_registration::UserRegistration,
-};
+use crate::domain::{target_hosts::TargetHosts, tenant::Account, user_registration::UserRegistration};
 
 /// What the audit trail calls it.
 const ACCOUNT: &str = "account";
