@@ -212,16 +212,18 @@ mod tests {
 
     #[tokio::test]
     async fn an_answer_decides_whether_a_mail_is_tried_again() {
+        // Each answer to the sender is followed by one to the end of the connection.
         let answered = |text| async move {
-            sent_to(Box::leak(Box::new(["220 hello\r\n", "250 hello\r\n", text]))).await.unwrap_err()
+            let answers = ["220 hello\r\n", "250 hello\r\n", text, "221 bye\r\n"];
+            sent_to(Box::leak(Box::new(answers))).await.unwrap_err()
         };
         let failed = |text: &str| SendError::Failed(text.to_owned());
         assert_eq!(answered("550 no\r\n").await, SendError::Refused(550));
         assert_eq!(answered("451 later\r\n").await, failed("the server answered 451"));
         assert_eq!(answered("530 log in\r\n").await, failed("the server answered 530"));
-        let error = sent_to(&["554 go away, ada@example.com\r\n"]).await.unwrap_err();
+        let error = sent_to(&["554 go away, ada@example.com\r\n", "221 bye\r\n"]).await.unwrap_err();
         assert_eq!(error, failed("the server answered 554"));
-        let error = sent_to(&["HTTP/1.1 400 ada@example.com\r\n"]).await.unwrap_err();
+        let error = sent_to(&["HTTP/1.1 400 ada@example.com\r\n", "221 bye\r\n"]).await.unwrap_err();
         assert!(!error.to_string().contains("ada"), "{error}");
     }
 }
