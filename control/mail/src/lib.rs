@@ -4,6 +4,7 @@
 //! server has taken it. It is sent at least once, under a lease, and given up after a day, or when it is of no use any more.
 //! No request waits for the server of mail.
 
+pub mod letters;
 pub mod metrics;
 mod outbox;
 mod settings;

@@ -14,5 +14,4 @@ pub mod target_hosts;
 pub mod tenant;
 pub mod tenant_body;
 pub mod user_codes;
-pub mod user_mails;
 pub mod user_registration;

@@ -26,8 +26,10 @@ pub fn of(operation: &str) -> Option<Value> {
         "updateAccount" => account(),
         "updateOperator" => operator(),
         "updateUser" => user(Body::new(CHANGES)).done(),
-        "createUser" => user(credentials("The user; nothing is read of it with `anonymous=true`")).done(),
-        "loginUser" | "loginUserByOldName" => credentials("Who logs in").done(),
+        "createUser" => {
+            user(credentials("The user; nothing is read of it with `anonymous=true`", new_password())).done()
+        }
+        "loginUser" | "loginUserByOldName" => credentials("Who logs in", password()).done(),
         "requestPasswordReset" => Body::new("Whose password shall be reset")
             .must("email", email())
             .like("email", "ada@example.com")
@@ -222,10 +224,10 @@ fn user(body: Body) -> Body {
         .like("firstName", "Ada")
 }
 
-fn credentials(text: &'static str) -> Body {
+fn credentials(text: &'static str, password: Value) -> Body {
     Body::new(text)
         .must("email", email())
-        .must("password", password())
+        .must("password", password)
         .like("email", "ada@example.com")
         .like("password", "a long sentence is best")
 }

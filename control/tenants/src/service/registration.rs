@@ -1,6 +1,6 @@
 //! Registration of users, and their activation.
 
-use mail::Mail;
+use mail::{Mail, letters};
 use serde_json::json;
 use shared::{
     id::{ApplicationId, ProjectId, UserId},
@@ -24,7 +24,6 @@ use crate::{
         limits::shorten,
         password::SALT_LEN,
         user_codes::ACTIVATION_MS,
-        user_mails,
         user_registration::UserRegistration,
     },
     error::ServiceError,
@@ -159,7 +158,7 @@ async fn register_by_mail(
     let name = account.map(|account| account.name).unwrap_or_default();
     let found = app_users::find_by_address_locked(&mut tx, project, &folded).await?;
     let mail = match found {
-        Some(user) if user.status != UserStatus::Inactive => user_mails::known(&name),
+        Some(user) if user.status != UserStatus::Inactive => letters::known(&name),
         found => {
             if let Some(old) = found {
                 // Of several registrations that nobody activated the last one counts.
@@ -174,8 +173,8 @@ async fn register_by_mail(
             };
             note_new(&mut tx, caller, &user);
             let link =
-                user_mails::link(users.outbox.links(), &[("user", id.as_str()), ("activationCode", code)]);
-            user_mails::activation(&name, code, link.as_deref())
+                letters::link(users.outbox.links(), &[("user", id.as_str()), ("activationCode", code)]);
+            letters::activation(&name, code, link.as_deref())
         }
     };
     let mail = Mail::new(&email, mail.subject, mail.text)

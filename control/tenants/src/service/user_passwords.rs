@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use mail::Mail;
+use mail::{Mail, letters};
 use serde_json::json;
 use shared::{id::UserId, problem::Code, time::UnixMillis};
 use tracing::instrument;
@@ -22,7 +22,6 @@ use crate::{
         password::{Password, SALT_LEN},
         permission::{Subject::Users as UserRecords, Verb},
         user_codes::{PasswordChange, RESET_MS, Reset},
-        user_mails,
     },
     error::ServiceError,
     store::{Tx, app_users, keys, password_resets, tenants},
@@ -54,8 +53,8 @@ pub async fn request_reset(users: &Users, caller: &Caller, email: &Email) -> Res
     let user = app_users::find_by_address_locked(&mut tx, project, &email.folded()).await?;
     let address = user.as_ref().and_then(|user| user.details.email.as_deref());
     let name = account.map(|account| account.name).unwrap_or_default();
-    let link = user_mails::link(users.outbox.links(), &[("resetCode", &code)]);
-    let mail = user_mails::reset(&name, &code, link.as_deref());
+    let link = letters::link(users.outbox.links(), &[("resetCode", &code)]);
+    let mail = letters::reset(&name, &code, link.as_deref());
     let mail = address.and_then(|to| Mail::new(to, mail.subject, mail.text).ok());
     if let Some((user, mail)) = user.as_ref().zip(mail).filter(|_| may_send) {
         let until = UnixMillis(core.clock.now().0.saturating_add(RESET_MS));

@@ -1,4 +1,4 @@
-//! What mails to users say. Nothing that the one who asked wrote is in them, so that nobody sends texts of its own.
+//! What mails to users of applications say. Nothing that the one who asked wrote is in them, so that nobody sends texts of its own.
 
 use url::Url;
 
