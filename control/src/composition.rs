@@ -23,6 +23,7 @@ use kernel::{
     },
     store::{Conn, Db, StoreError, Tx},
 };
+use mail::{MailSettings, Outbox};
 use push::{edge_keys::EdgeKeys, hub::Hub};
 use redirects::{
     service::{Redirects, redirections::follow_thng, rules},
@@ -35,7 +36,7 @@ use shared::{
     id::{AccountId, ApplicationId, BatchId, ProductId, ThngId},
     time::{Clock, UnixMillis},
 };
-use tenants::service::passwords::Passwords;
+use tenants::service::{passwords::Passwords, users::Users};
 use web::limiter::{Limiter, Limits, Ticks};
 
 use crate::{
@@ -155,6 +156,8 @@ pub struct Parts {
     pub jobs_kept: Option<Duration>,
     /// Keys of edges.
     pub edge_keys: EdgeKeys,
+    /// How mail is sent; without it there is none.
+    pub mail: Option<MailSettings>,
     /// Address of the docs page without a fragment.
     pub docs_url: String,
     /// Settings for the URLs in responses.
@@ -174,6 +177,7 @@ pub async fn compose(parts: Parts) -> Result<(Arc<ApiState>, WriterTask), StoreE
     let readers = Arc::new(ProcessReaders { feed: feed.clone(), hub: hub.clone() });
     let property_groups =
         PropertyGroups::new(parts.db.with_own_pool(1), parts.clock.clone(), readers.clone());
+    let outbox = Arc::new(Outbox::new(parts.mail, &parts.secrets, parts.random.clone()));
     let core = Arc::new(Core {
         key_lookups: KeyLookups::new(parts.db.clone()),
         db: parts.db,
@@ -207,6 +211,7 @@ pub async fn compose(parts: Parts) -> Result<(Arc<ApiState>, WriterTask), StoreE
         broker,
         jobs: JobState::new(actions.clone(), catalog.blobs.clone(), parts.jobs_kept),
         actions,
+        users: Users { core: core.clone(), passwords: Passwords::default(), outbox },
         core,
         catalog,
         redirects,
@@ -217,7 +222,6 @@ pub async fn compose(parts: Parts) -> Result<(Arc<ApiState>, WriterTask), StoreE
         metrics: Metrics::default(),
         write_probe: WriteProbe::default(),
         intake: Counters::default(),
-        passwords: Passwords::default(),
         docs_url: parts.docs_url,
         base_urls: BaseUrls::new(parts.urls),
     };

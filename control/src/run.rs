@@ -19,7 +19,7 @@ pub struct Tasks {
 
 impl Tasks {
     /// Starts the writer, the change stream, the feed of subscribers, the lease of connections, the last use of keys, the
-    /// upkeep, the workers of jobs, webhooks and reactions, and the probe of writes.
+    /// upkeep, the workers of jobs, webhooks, mails and reactions, and the probe of writes.
     #[must_use]
     pub fn start(app: &Arc<ApiState>, writer_task: WriterTask) -> Self {
         let [stop_writer, stop_background] = [CancellationToken::new(), CancellationToken::new()];
@@ -50,6 +50,11 @@ impl Tasks {
         tasks.spawn(worker::rebuild_profiles::run(app.clone(), stop_background.clone()));
         tasks.spawn(worker::run_jobs::run(app.jobs.clone(), stop_background.clone()));
         tasks.spawn(worker::webhooks::run(app.events.clone(), stop_background.clone()));
+        tasks.spawn(worker::mails::run(
+            app.users.outbox.clone(),
+            app.core.db.clone(),
+            stop_background.clone(),
+        ));
         tasks.spawn(worker::reactions::run(app.events.clone(), stop_background.clone()));
         tasks.spawn(worker::write_probe::run(app.clone(), stop_background));
         tasks

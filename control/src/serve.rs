@@ -162,6 +162,7 @@ pub async fn serve(config: Config, shutdown: CancellationToken) -> Result<Runnin
         capacity: capacity::Capacity::new(config.capacity.clone()),
         jobs_kept: config.jobs_kept,
         edge_keys: EdgeKeys::default(),
+        mail: config.mail.clone(),
         docs_url: format!("{public}/docs"),
         urls,
     })

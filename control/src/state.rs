@@ -11,7 +11,7 @@ use kernel::service::Core;
 use push::{edge_keys::EdgeKeys, hub::Hub};
 use redirects::service::Redirects;
 use shared::client_address::TrustedProxies;
-use tenants::service::passwords::Passwords;
+use tenants::service::users::Users;
 use web::limiter::Limiter;
 
 use crate::{
@@ -53,8 +53,8 @@ pub struct ApiState {
     pub intake: Counters,
     /// What operations and workers of jobs need.
     pub jobs: Arc<JobState>,
-    /// Hashes passwords.
-    pub passwords: Passwords,
+    /// What operations on users need, and the outbox of mails.
+    pub users: Users,
     /// Address of the docs page without a fragment, for `moreInfo`.
     pub docs_url: String,
     /// Scheme and host of the URLs in answers.

@@ -67,6 +67,8 @@ codes! {
     ShortIdTaken = 40902, 409, "The short id is taken on this domain.";
     /// The idempotency key was used for another request.
     IdempotencyMismatch = 40903, 409, "The Idempotency-Key was used for another request.";
+    /// Users cannot be named, because no mail is sent.
+    NoMail = 40904, 409, "This server sends no mail.";
     /// The body is larger than allowed.
     TooLarge = 41301, 413, "The body is larger than allowed.";
     /// The body is not of a type the operation takes.

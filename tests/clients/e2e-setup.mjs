@@ -29,10 +29,11 @@ globalThis.fetch = (url, options = {}) => {
 evrythng.setup({ apiUrl })
 process.env.OPERATOR_API_KEY = required('WAYMARK_OPERATOR_KEY')
 
-// The suite is of the first contract, in which users of applications have the rights of their project.
+// The suite is of the first contract, in which users of applications have the rights of their project, and whoever
+// registers a user gets the code that activates it.
 const apiKey = process.env.OPERATOR_API_KEY
 const { account } = await evrythng.api({ url: '/access', apiKey })
-await evrythng.api({ url: `/accounts/${account}`, method: 'put', apiKey, data: { userRights: 'open' } })
+await evrythng.api({ url: `/accounts/${account}`, method: 'put', apiKey, data: { userRights: 'open', userRegistration: 'caller' } })
 // The suite of version 6 takes from its environment whom it gives access.
 process.env.ACCOUNT_ID = account
 process.env.OPERATOR_EMAIL = 'colleague@example.com'

@@ -188,6 +188,14 @@ impl Api {
         Ok(())
     }
 
+    /// Gives whoever registers a user in the first account its activation code.
+    async fn codes_to_callers(&self) -> Result<()> {
+        let uri = format!("/accounts/{}", self.made.account);
+        let answer = self.call(Method::PUT, &uri, Some(json!({"userRegistration": "caller"}))).await?;
+        assert_eq!(answer.status, StatusCode::OK, "{answer:?}");
+        Ok(())
+    }
+
     /// Creates a resource and gives its body.
     async fn create(&self, uri: &str, body: Value) -> Result<Value> {
         let answer = self.call(Method::POST, uri, Some(body)).await?;

@@ -16,6 +16,7 @@ mod guides;
 mod http;
 mod jobs;
 mod kill;
+mod mail;
 mod openapi;
 mod openapi_clients;
 mod ops;

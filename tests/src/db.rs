@@ -24,6 +24,7 @@ use kernel::{
     service::{Random, RandomUnavailable, access::Caller, capacity::Capacity},
     store::{Ctx, Db, StoreError},
 };
+use mail::MailSettings;
 use push::edge_keys::EdgeKeys;
 use redirects::writer::WriterTask;
 use secrets::keys::SecretKeys;
@@ -238,6 +239,8 @@ impl TestApp {
             limits: Limits::default(),
             capacity: Capacity::default(),
             jobs_kept: None,
+            // Mails wait: no test runs the worker unasked.
+            mail: Some(MailSettings::parse("smtps://mail.invalid", "noreply@example.com")?),
             edge_keys: EdgeKeys::with_own("edge-token", "e1"),
             docs_url: "https://api.example/docs".to_owned(),
             urls: UrlSettings::default(),

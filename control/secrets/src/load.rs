@@ -75,6 +75,7 @@ pub async fn load(
         webhook: find_or_insert(tx, keys, random, "webhook", at_ms).await?,
         kept_answer: find_or_insert(tx, keys, random, "kept-answer", at_ms).await?,
         audit: find_or_insert(tx, keys, random, "audit", at_ms).await?,
+        mail: find_or_insert(tx, keys, random, "mail", at_ms).await?,
     };
     Ok((loaded, plain != 0))
 }

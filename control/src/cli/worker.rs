@@ -97,6 +97,7 @@ pub(super) async fn run(args: Args) -> Result<ExitCode, Failure> {
         capacity: Capacity::default(),
         // Replicas do the upkeep.
         jobs_kept: None,
+        mail: None,
         edge_keys: EdgeKeys::default(),
         docs_url: String::new(),
         urls: crate::service::base_urls::UrlSettings::default(),

@@ -2,6 +2,7 @@
 
 use std::{net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
+use ::mail::MailSettings;
 use kernel::service::capacity::CapacityLimits;
 use platform::settings::{check_plain, listen, listen_or_off, loopback, name, number, public_url, truth};
 use shared::{
@@ -14,14 +15,16 @@ use shared::{
 };
 use web::limiter::Limits;
 
-use self::parse::{capacity, check_certificates, check_geoip, check_twins, file_store, jobs_kept, limits};
+use self::parse::{
+    capacity, check_certificates, check_geoip, check_twins, file_store, jobs_kept, limits, mail,
+};
 use crate::secret_key_file;
 
 pub mod parse;
 mod settings;
 
 pub use platform::settings::{ConfigError, LogFormat};
-pub use settings::{Database, LimitSettings, Place, SecretKeyFile, Settings};
+pub use settings::{Database, LimitSettings, MailTexts, Place, SecretKeyFile, Settings};
 
 /// Where the content of files is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -85,6 +88,8 @@ pub struct Config {
     pub capacity: CapacityLimits,
     /// How long jobs are kept once they have ended; `None` is for ever.
     pub jobs_kept: Option<Duration>,
+    /// How mail is sent; `None` is not at all.
+    pub mail: Option<MailSettings>,
     /// A city database.
     pub geoip_db: Option<PathBuf>,
     /// URL of the Postgres server.
@@ -143,6 +148,7 @@ impl Config {
             limits: limits(&settings.limits)?,
             capacity: capacity(&settings.limits)?,
             jobs_kept: jobs_kept(settings.limits.jobs_kept_days.as_deref())?,
+            mail: mail(&settings.mail)?,
             geoip_db: settings.geoip_db.map(PathBuf::from),
             database_url: database_url(settings.database_url)?,
             migrate: truth("WAYMARK_MIGRATE", Some(settings.migrate.as_deref().unwrap_or("true")))?,

@@ -2,6 +2,7 @@
 
 use std::{net::SocketAddr, path::Path, time::Duration};
 
+use ::mail::{InvalidSetting, MAILS_PER_ACCOUNT, MailSettings};
 use kernel::{domain::access, service::capacity::CapacityLimits};
 use platform::{
     TimeLimits,
@@ -10,7 +11,7 @@ use platform::{
 use shared::short_url::{Scheme, ShortDomain};
 use web::limiter::Limits;
 
-use super::{DomainSetting, FileStore, LimitSettings};
+use super::{DomainSetting, FileStore, LimitSettings, MailTexts};
 
 /// Whether a folder has a certificate with its key.
 #[must_use]
@@ -174,6 +175,48 @@ pub fn capacity(texts: &LimitSettings) -> Result<CapacityLimits, ConfigError> {
         upload_window: default.upload_window,
         writes: default.writes,
     })
+}
+
+/// How mail is sent; `None` is not at all. An error repeats no text, which may hold a password.
+///
+/// # Errors
+/// One cannot be used, or is of no use without another.
+pub fn mail(texts: &MailTexts) -> Result<Option<MailSettings>, ConfigError> {
+    const URL: &str = "WAYMARK_SMTP_URL";
+    const FROM: &str = "WAYMARK_MAIL_FROM";
+    let others = [
+        ("WAYMARK_SMTP_CA", &texts.smtp_ca),
+        (FROM, &texts.mail_from),
+        ("WAYMARK_MAIL_LINKS", &texts.mail_links),
+    ];
+    let most = texts.mails_per_account.as_deref();
+    let per_account = number("WAYMARK_MAILS_PER_ACCOUNT", most, MAILS_PER_ACCOUNT, 0..=u32::MAX)?;
+    let Some(server) = &texts.smtp_url else {
+        return match others.into_iter().find(|(_, text)| text.is_some()) {
+            Some((key, _)) => {
+                Err(ConfigError::new(key, "it is of no use without WAYMARK_SMTP_URL: set both"))
+            }
+            None => Ok(None),
+        };
+    };
+    let Some(from) = &texts.mail_from else {
+        return Err(ConfigError::new(FROM, "mail needs a sender: give noreply@example.com"));
+    };
+    let wrong = |key| move |error: InvalidSetting| ConfigError::new(key, error.to_string());
+    let read = MailSettings::parse(server, from);
+    let mut settings =
+        read.map_err(|error| wrong(if error == InvalidSetting::From { FROM } else { URL })(error))?;
+    settings.per_account = per_account;
+    if let Some(links) = &texts.mail_links {
+        settings = settings.with_links(links).map_err(wrong("WAYMARK_MAIL_LINKS"))?;
+    }
+    if let Some(path) = &texts.smtp_ca {
+        let key = "WAYMARK_SMTP_CA";
+        let unread =
+            |error| ConfigError::new(key, format!("{path} cannot be read: {error}; give a PEM file"));
+        settings = settings.with_ca(std::fs::read(path).map_err(unread)?).map_err(wrong(key))?;
+    }
+    Ok(Some(settings))
 }
 
 const DAY_SECONDS: u64 = 24 * 60 * 60;

@@ -21,7 +21,8 @@ pub struct LimitSettings {
     #[arg(long, env = "WAYMARK_REFUSALS_PER_ADDRESS", value_name = "COUNT")]
     pub refusals_per_address: Option<String>,
 
-    /// Logins, registrations and activations of one address a minute; 0 is no limit [default: 30]
+    /// Logins, registrations and codes of one address a minute, and 8 times as many of its /24 or /48; 0 is no
+    /// limit [default: 30]
     #[arg(long, env = "WAYMARK_LOGINS_PER_ADDRESS", value_name = "COUNT")]
     pub logins_per_address: Option<String>,
 
@@ -62,6 +63,40 @@ pub struct LimitSettings {
     /// Days for which jobs and their logs are kept once they have ended; 0 is for ever [default: 30]
     #[arg(long, env = "WAYMARK_JOBS_KEPT_DAYS", value_name = "DAYS")]
     pub jobs_kept_days: Option<String>,
+}
+
+/// Mail, of every program that serves the API.
+#[derive(Default, Clone, clap::Args, Serialize, Deserialize)]
+pub struct MailTexts {
+    /// Server that mail is sent by: smtps://user:password@host:465, or smtp://user:password@host:587, which needs
+    /// STARTTLS; without TLS only on this machine, as smtp://localhost:25?tls=off [default: none, no mail is sent]
+    #[arg(long, env = "WAYMARK_SMTP_URL", value_name = "URL", hide_env_values = true)]
+    pub smtp_url: Option<String>,
+
+    /// Authority that signed the certificate of the mail server, as a PEM file [default: those of the system]
+    #[arg(long, env = "WAYMARK_SMTP_CA", value_name = "FILE")]
+    pub smtp_ca: Option<String>,
+
+    /// Sender of mails, such as noreply@example.com or "Name <noreply@example.com>"; WAYMARK_SMTP_URL needs one
+    /// [default: none]
+    #[arg(long, env = "WAYMARK_MAIL_FROM", value_name = "ADDRESS")]
+    pub mail_from: Option<String>,
+
+    /// Page that takes the codes of users of applications: mails link to it, with the code behind a # [default: none,
+    /// mails hold the code alone]
+    #[arg(long, env = "WAYMARK_MAIL_LINKS", value_name = "URL")]
+    pub mail_links: Option<String>,
+
+    /// Mails of one account an hour; 0 is no limit [default: 2000]
+    #[arg(long, env = "WAYMARK_MAILS_PER_ACCOUNT", value_name = "COUNT")]
+    pub mails_per_account: Option<String>,
+}
+
+// The URL of the server may hold a password.
+impl std::fmt::Debug for MailTexts {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("MailTexts").field("mail_from", &self.mail_from).finish_non_exhaustive()
+    }
 }
 
 /// Every setting of `control serve`; flags win over variables, and both over the TOML file.
@@ -154,6 +189,11 @@ pub struct Settings {
     #[command(flatten)]
     #[serde(flatten)]
     pub limits: LimitSettings,
+
+    /// Mail.
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub mail: MailTexts,
 
     /// City database in MaxMind's form (.mmdb) that tells where scans happen; a replaced file is taken
     /// within seconds [default: none]

@@ -10,7 +10,7 @@ use events::service::EventState;
 use jobs::service::JobState;
 use kernel::service::Core;
 use redirects::service::Redirects;
-use tenants::service::passwords::Passwords;
+use tenants::service::users::Users;
 use web::access::Access;
 
 use crate::state::ApiState;
@@ -31,9 +31,9 @@ impl FromRef<RouterState> for Arc<Core> {
     }
 }
 
-impl FromRef<RouterState> for Passwords {
+impl FromRef<RouterState> for Users {
     fn from_ref(RouterState(app): &RouterState) -> Self {
-        app.passwords.clone()
+        app.users.clone()
     }
 }
 

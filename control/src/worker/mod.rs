@@ -9,3 +9,4 @@ pub mod write_probe;
 
 pub use ::events::worker::{connections, reactions, webhooks};
 pub use ::jobs::worker as run_jobs;
+pub use ::mail::worker as mails;

@@ -9,7 +9,7 @@ use events::store::webhook_messages;
 use kernel::store::{Ctx, StoreError, database, idempotency};
 use redirects::service::tasks;
 use shared::time::UnixMillis;
-use tenants::service::audit;
+use tenants::service::{attempts, audit};
 use tokio_util::sync::CancellationToken;
 
 use crate::state::ApiState;
@@ -60,6 +60,11 @@ pub async fn run(app: Arc<ApiState>, shutdown: CancellationToken) {
             Ok(0) => {}
             Ok(entries) => tracing::info!(entries, "deleted old entries of the audit trail"),
             Err(error) => tracing::warn!(%error, "deleting old entries of the audit trail is left for later"),
+        }
+        match attempts::purge(&app.core).await {
+            Ok(0) => {}
+            Ok(rows) => tracing::info!(rows, "deleted tries and codes of users that are over"),
+            Err(error) => tracing::warn!(%error, "deleting tries and codes of users is left for later"),
         }
         app.limiter.forget();
         match jobs::sweep(&app.jobs).await {

@@ -7,7 +7,7 @@ use std::{
     collections::hash_map::RandomState,
     fmt,
     hash::{BuildHasher, Hash},
-    net::IpAddr,
+    net::{IpAddr, Ipv4Addr, Ipv6Addr},
     num::NonZeroU32,
     sync::Arc,
     time::Duration,
@@ -20,6 +20,9 @@ use shared::{client_address::network, id::AccountId};
 
 /// Buckets that addresses share, as at the edge: two clients of 65,536 rarely meet.
 const BUCKETS: u64 = 65_536;
+
+/// How many addresses' worth of logins a /24 or /48 has.
+const WIDE_SHARE: u32 = 8;
 
 /// The limits; 0 switches one off.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,7 +38,8 @@ pub struct Limits {
     pub refusals_per_address: u32,
     /// Logins, registrations and activations of one address, per minute; all of them may come in one burst.
     ///
-    /// Trying a list of 10,000 passwords takes most of a working day from one address.
+    /// Trying a list of 10,000 passwords takes most of a working day from one address. The addresses of a /24, or of a /48
+    /// of IPv6, have 8 times as many together.
     pub logins_per_address: u32,
 }
 
@@ -90,6 +94,8 @@ pub struct Limiter {
     public: Limit<AccountId>,
     refusals: Limit<u32>,
     logins: Limit<u32>,
+    /// Of a /24 or /48.
+    wide_logins: Limit<u32>,
     hasher: RandomState,
 }
 
@@ -103,6 +109,12 @@ impl Limiter {
             public: Limit::new(limits.requests_per_key.saturating_mul(2), SECOND, 2, ticks),
             refusals: Limit::new(limits.refusals_per_address, SECOND, 10, ticks),
             logins: Limit::new(limits.logins_per_address, 60 * SECOND, 1, ticks),
+            wide_logins: Limit::new(
+                limits.logins_per_address.saturating_mul(WIDE_SHARE),
+                60 * SECOND,
+                1,
+                ticks,
+            ),
             hasher: RandomState::new(),
         }
     }
@@ -128,10 +140,15 @@ impl Limiter {
         self.refusals.check(&self.bucket(client)?)
     }
 
-    /// A request by which passwords and codes could be guessed.
+    /// A request by which passwords and codes could be guessed; the tighter of the limits of its address and its network.
     #[must_use]
     pub fn login(&self, client: Option<IpAddr>) -> Option<Verdict> {
-        self.logins.check(&self.bucket(client)?)
+        let narrow = self.logins.check(&self.bucket(client)?)?;
+        if !narrow.is_allowed {
+            return Some(narrow);
+        }
+        let wide = self.wide_logins.check(&self.bucket(client.map(wide_network))?)?;
+        Some(if wide.is_allowed { narrow } else { wide })
     }
 
     /// Frees the memory of idle keys and addresses; called on a timer.
@@ -140,11 +157,20 @@ impl Limiter {
         self.public.forget();
         self.refusals.forget();
         self.logins.forget();
+        self.wide_logins.forget();
     }
 
     fn bucket(&self, client: Option<IpAddr>) -> Option<u32> {
         // The remainder is below 65,536.
         Some((self.hasher.hash_one(network(client?.to_canonical())) % BUCKETS) as u32)
+    }
+}
+
+/// The /24 of an address, or its /48 of IPv6: what one customer of a provider may have.
+fn wide_network(ip: IpAddr) -> IpAddr {
+    match ip.to_canonical() {
+        IpAddr::V4(v4) => Ipv4Addr::from_bits(v4.to_bits() & !0xff).into(),
+        IpAddr::V6(v6) => Ipv6Addr::from_bits(v6.to_bits() >> 80 << 80).into(),
     }
 }
 
@@ -254,6 +280,18 @@ mod tests {
         }
         clock.set(UnixMillis(20_000));
         assert_eq!(allowed((0..50).map(|_| limiter.login(ip("192.0.2.1")))), 1);
+    }
+
+    #[test]
+    fn logins_are_limited_by_the_wider_network() {
+        let (limiter, clock) = limiter(Limits { logins_per_address: 3, ..Limits::default() });
+        let of = |text: String| limiter.login(text.parse().ok());
+        assert_eq!(allowed((0..50).map(|n| of(format!("192.0.2.{n}")))), 24);
+        assert_eq!(allowed((0..50).map(|n| of(format!("192.0.3.{n}")))), 24);
+        assert_eq!(allowed((0..50).map(|n| of(format!("2001:db8:1:{n:x}::1")))), 24);
+        assert_eq!(allowed((0..50).map(|n| of(format!("2001:db8:2:{n:x}::1")))), 24);
+        clock.set(UnixMillis(60_000));
+        assert_eq!(allowed((0..50).map(|n| of(format!("192.0.2.{n}")))), 24);
     }
 
     #[test]

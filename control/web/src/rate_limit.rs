@@ -30,6 +30,11 @@ impl Ledger {
         }
     }
 
+    /// Nothing is allowed for so many seconds, whatever other limits say.
+    pub fn pause(&self, seconds: u64) {
+        self.note(Verdict { is_allowed: false, limit: 0, remaining: 0, reset_seconds: seconds });
+    }
+
     /// Adds the fields to an answer.
     pub fn write<B>(&self, response: &mut Response<B>) {
         let Some(verdict) = *self.0.lock().unwrap_or_else(PoisonError::into_inner) else { return };
@@ -71,7 +76,7 @@ pub fn count_login(
     client: Option<IpAddr>,
     ledger: &Ledger,
 ) -> Option<Refusal> {
-    if *method != Method::POST || !is_login(path) {
+    if !(*method == Method::POST || *method == Method::PUT) || !is_login(path) {
         return None;
     }
     check(limiter.login(client), Some(ledger), "to log in").err().map(Refusal::from)
@@ -82,8 +87,10 @@ fn is_login(path: &str) -> bool {
     // Decoded as the router will, because encoded paths reach the same operation.
     let path = percent_encoding::percent_decode_str(path).decode_utf8_lossy();
     let path = path.trim_end_matches('/');
-    ["/users/login", "/auth/evrythng", "/auth/evrythng/users", "/invitations"].contains(&path)
+    ["/users/login", "/users/passwordReset", "/auth/evrythng", "/auth/evrythng/users", "/invitations"]
+        .contains(&path)
         || path.starts_with("/auth/evrythng/users/")
+        || path.starts_with("/users/") && path.ends_with("/password")
 }
 
 fn check(verdict: Option<Verdict>, ledger: Option<&Ledger>, what: &str) -> Result<(), ServiceError> {
@@ -114,6 +121,8 @@ mod tests {
             ("/auth/evrythng", true),
             ("/auth/evrythng/thngs", false),
             ("/auth/all/logout", false),
+            ("/users/passwordReset", true),
+            ("/users/UKXAGyEf8SQ5eTDmVgGpHqAa/password", true),
             ("/users/loginx", false),
             ("/users", false),
             ("/auth/evrythng/usersx", false),

@@ -6,9 +6,10 @@ use std::{
     time::Duration,
 };
 
+use ::mail::MailSettings;
 use control::config::parse::{
     JOBS_KEPT, capacity, check_certificates, check_geoip, check_twins, domains, file_store, jobs_kept,
-    limits, operator_key,
+    limits, mail, operator_key,
 };
 use kernel::service::capacity::CapacityLimits;
 use platform::settings::{check_plain, listen, listen_or_off, loopback, number, public_url, truth};
@@ -91,6 +92,8 @@ pub struct Config {
     pub edge_connections_per_address: u32,
     /// Whether the edge holds every link.
     pub is_replica: bool,
+    /// How mail is sent; `None` is not at all.
+    pub mail: Option<MailSettings>,
     /// A city database.
     pub geoip_db: Option<PathBuf>,
     /// Where the data is.
@@ -137,6 +140,7 @@ impl Config {
             edge_connections: None,
             edge_connections_per_address: edge::Limits::default().connections_per_address,
             is_replica: false,
+            mail: None,
             geoip_db: None,
             database: Database::Sqlite(data_dir.join("waymark.db")),
             secret_key_file: None,
@@ -226,6 +230,7 @@ impl Config {
             )?,
             jobs_kept: jobs_kept(settings.limits.jobs_kept_days.as_deref())?,
             is_replica: edge::cli::replica(settings.edge_replica.as_deref())?,
+            mail: mail(&settings.mail)?,
             geoip_db: settings.geoip_db.map(PathBuf::from),
             database: database(settings.database_url.as_deref(), &defaults.data_dir)?,
             secret_key_file: settings.secret_key_file.map(PathBuf::from),

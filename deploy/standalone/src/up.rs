@@ -170,6 +170,7 @@ pub async fn up(config: Config, shutdown: CancellationToken) -> Result<Running, 
         capacity: capacity::Capacity::new(config.capacity.clone()),
         jobs_kept: config.jobs_kept,
         edge_keys: EdgeKeys::with_own(&edge_key, "local"),
+        mail: config.mail.clone(),
         docs_url: docs_url.clone(),
         urls,
     })

@@ -133,6 +133,7 @@ async fn an_anonymous_user_needs_no_body(engine: Engine) -> Result<()> {
 /// The vendor's Java client takes one status for each call, and 201 for most of its POSTs.
 async fn the_java_client_gets_the_statuses_it_requires(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
+    api.codes_to_callers().await?;
     let project = api.create("/projects", json!({"name": "p"})).await?;
     let uri = format!("/projects/{}/applications", project["id"].as_str().context("id")?);
     let app = api.create(&uri, json!({"name": "a"})).await?;

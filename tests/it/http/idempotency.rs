@@ -161,6 +161,7 @@ async fn request_of(api: &Api, path: &str) -> Result<(String, Value)> {
 
 pub(super) async fn every_create_is_carried_out_once(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
+    api.codes_to_callers().await?;
     let application = application_key(&api).await?;
     for path in creates()? {
         let (uri, body) = request_of(&api, &path).await?;

@@ -38,6 +38,7 @@ async fn activate(api: &Api, key: &str, registered: &Value) -> Result<Value> {
 
 pub(super) async fn a_named_user_registers_logs_in_and_out(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
+    api.codes_to_callers().await?;
     let (_, app) = application(&api).await?;
     let registered = register(&api, &app, "Ada@Example.com").await?;
     assert_eq!(
@@ -155,6 +156,7 @@ pub(super) async fn an_anonymous_user_has_a_key(engine: Engine) -> Result<()> {
 
 pub(super) async fn an_email_address_is_unique_in_a_project(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
+    api.codes_to_callers().await?;
     let (_, first) = application(&api).await?;
     let (_, second) = application(&api).await?;
     let one = register(&api, &first, "a@example.com").await?;

@@ -104,6 +104,7 @@ async fn replica(made: &TestApp) -> Result<Arc<ApiState>> {
         limits: Limits::default(),
         capacity: Capacity::default(),
         jobs_kept: None,
+        mail: None,
         edge_keys: EdgeKeys::default(),
         docs_url: made.app.docs_url.clone(),
         urls: UrlSettings::default(),

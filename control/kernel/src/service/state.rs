@@ -52,6 +52,8 @@ pub struct Secrets {
     pub kept_answer: [u8; 32],
     /// Chains the entries of the audit trail.
     pub audit: [u8; 32],
+    /// Encrypts mails that wait; what counts tries of addresses is derived from it.
+    pub mail: [u8; 32],
 }
 
 /// Tells the readers of this process, after a commit, that there is something to read. A reader that is not told

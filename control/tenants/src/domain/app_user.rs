@@ -14,14 +14,13 @@ use super::{
     members::Members,
     password::Password,
     scopes::Scopes,
+    user_registration::UserRegistration,
 };
 
 /// Longest e-mail address in bytes (RFC 5321).
 const MAX_EMAIL: usize = 254;
 /// Longest part before the `@`.
 const MAX_LOCAL: usize = 64;
-/// Longest activation code that is compared.
-const MAX_CODE: usize = 128;
 
 /// How far a user has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -177,7 +176,7 @@ pub struct Credentials {
 }
 
 impl Credentials {
-    fn read(members: &mut Members<'_>) -> Option<Self> {
+    fn read(members: &mut Members<'_>, form: Form) -> Option<Self> {
         for member in ["email", "password"] {
             if members.raw(member).is_none() {
                 members.fault(format!("{member} is required."));
@@ -187,10 +186,7 @@ impl Credentials {
         let email = email.and_then(|text| {
             Email::parse(text).map_err(|fault| members.fault(format!("email {fault}."))).ok()
         });
-        let password = members.text("password");
-        let password = password.and_then(|text| {
-            Password::parse(text).map_err(|fault| members.fault(format!("password {fault}."))).ok()
-        });
+        let password = password(members, "password", form);
         Some(Self { email: email?, password: password? })
     }
 
@@ -200,9 +196,17 @@ impl Credentials {
     /// Every fault found, each naming its member.
     pub fn parse(body: &Value) -> Result<Self, Vec<String>> {
         let mut members = Members::of(body)?;
-        let credentials = Self::read(&mut members);
+        let credentials = Self::read(&mut members, Password::parse);
         members.finish(credentials)
     }
+}
+
+/// Reads a password.
+type Form = fn(&str) -> Result<Password, String>;
+
+fn password(members: &mut Members<'_>, member: &str, form: Form) -> Option<Password> {
+    let text = members.text(member)?;
+    form(text).map_err(|fault| members.fault(format!("{member} {fault}."))).ok()
 }
 
 /// A user who registers.
@@ -219,25 +223,16 @@ impl NewUser {
     ///
     /// # Errors
     /// Every fault found, each naming its member.
-    pub fn parse(body: &Value) -> Result<Self, Vec<String>> {
+    pub fn parse(body: &Value, registration: UserRegistration) -> Result<Self, Vec<String>> {
+        let form = match registration {
+            UserRegistration::Mail => Password::parse_new,
+            UserRegistration::Caller => Password::parse,
+        };
         let mut members = Members::of(body)?;
         let details = UserDetails::read(&mut members);
-        let credentials = Credentials::read(&mut members);
+        let credentials = Credentials::read(&mut members, form);
         members.finish(credentials.map(|credentials| Self { credentials, details }))
     }
-}
-
-/// Reads the body of a validation: the activation code.
-///
-/// # Errors
-/// The code is missing or no text.
-pub fn parse_activation(body: &Value) -> Result<String, Vec<String>> {
-    let mut members = Members::of(body)?;
-    if members.raw("activationCode").is_none() {
-        members.fault("activationCode is required.");
-    }
-    let code = text(&mut members, "activationCode", 1, MAX_CODE);
-    members.finish(code)
 }
 
 /// A user of an application.
@@ -330,13 +325,10 @@ mod tests {
                 vec!["firstName", "password must have 8 to 256 characters, not 257"],
             ),
         ] {
-            let found = NewUser::parse(&body).err().unwrap_or_default();
+            let found = NewUser::parse(&body, UserRegistration::Caller).err().unwrap_or_default();
             assert_eq!(found.len(), faults.len(), "{body}: {found:?}");
             assert!(found.iter().zip(&faults).all(|(fault, part)| fault.contains(part)), "{body}: {found:?}");
         }
-        assert!(parse_activation(&json!({})).is_err());
-        assert!(parse_activation(&json!({"activationCode": 1})).is_err());
-        assert_eq!(parse_activation(&json!({"activationCode": "x"})), Ok("x".to_owned()));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 pub use ::kernel::domain::*;
 
 pub mod app_user;
+pub mod attempts;
 pub mod audit;
 pub mod custom_role;
 pub mod operator;
@@ -12,3 +13,5 @@ pub mod project;
 pub mod target_hosts;
 pub mod tenant;
 pub mod tenant_body;
+pub mod user_codes;
+pub mod user_registration;

@@ -7,10 +7,15 @@ use base64::{Engine, engine::general_purpose::STANDARD_NO_PAD};
 use subtle::ConstantTimeEq;
 
 // Spec gap: what passwords may be is not shown.
-/// Shortest password, in characters.
+/// Shortest password of the first contract, in characters.
 pub const MIN_PASSWORD: usize = 8;
+/// Shortest new password, in characters.
+pub const MIN_NEW_PASSWORD: usize = 12;
 /// Longest password, in characters, so that hashing cannot be abused to use up the CPU.
 pub const MAX_PASSWORD: usize = 256;
+
+/// Guesses that a new password must withstand: far more than an address lets anybody make in its lifetime.
+const LEAST_GUESSES: u64 = 1_000_000;
 
 /// Length of the salt in bytes.
 pub const SALT_LEN: usize = 16;
@@ -32,10 +37,30 @@ impl Password {
     /// # Errors
     /// It is shorter than [`MIN_PASSWORD`] or longer than [`MAX_PASSWORD`].
     pub fn parse(text: &str) -> Result<Self, String> {
-        match text.chars().count() {
-            MIN_PASSWORD..=MAX_PASSWORD => Ok(Self(text.to_owned())),
-            length => Err(format!("must have {MIN_PASSWORD} to {MAX_PASSWORD} characters, not {length}")),
+        Self::with_length(text, MIN_PASSWORD)
+    }
+
+    /// A new password of allowed length; the fault is a sentence without its subject.
+    ///
+    /// # Errors
+    /// It is shorter than [`MIN_NEW_PASSWORD`] or longer than [`MAX_PASSWORD`].
+    pub fn parse_new(text: &str) -> Result<Self, String> {
+        Self::with_length(text, MIN_NEW_PASSWORD)
+    }
+
+    /// Whether somebody who knows `about` its owner guesses it with few tries: it is common, or made of common parts.
+    /// May take some milliseconds.
+    #[must_use]
+    pub fn is_guessable(&self, about: &[&str]) -> bool {
+        zxcvbn::zxcvbn(&self.0, about).guesses() < LEAST_GUESSES
+    }
+
+    fn with_length(text: &str, least: usize) -> Result<Self, String> {
+        let length = text.chars().count();
+        if (least..=MAX_PASSWORD).contains(&length) {
+            return Ok(Self(text.to_owned()));
         }
+        Err(format!("must have {least} to {MAX_PASSWORD} characters, not {length}"))
     }
 }
 
@@ -109,5 +134,26 @@ mod tests {
             assert_eq!(Password::parse(&"ü".repeat(length)).is_ok(), fits, "{length}");
         }
         assert_eq!(format!("{:?}", Password::parse("password").unwrap()), "Password(…)");
+        for (length, fits) in [(11, false), (12, true), (256, true), (257, false)] {
+            assert_eq!(Password::parse_new(&"ü".repeat(length)).is_ok(), fits, "{length}");
+        }
+    }
+
+    #[test]
+    fn common_passwords_are_guessable() {
+        let about = ["ada.lovelace@example.com", "Ada", "Lovelace"];
+        for (text, expected) in [
+            ("passwordpassword", true),
+            ("password1234", true),
+            ("123456789012", true),
+            ("qwertyuiop123", true),
+            ("aaaaaaaaaaaaaaaa", true),
+            ("ada.lovelace@example.com", true),
+            ("correct horse battery staple", false),
+            ("a long sentence is best", false),
+            ("kX3qP7wZ9vBn", false),
+        ] {
+            assert_eq!(Password::parse_new(text).unwrap().is_guessable(&about), expected, "{text}");
+        }
     }
 }

@@ -3,7 +3,9 @@
 use serde_json::{Map, Value};
 use shared::{id::AccountId, time::UnixMillis};
 
-use super::{access::UserRights, common::updated_at, target_hosts::TargetHosts};
+use super::{
+    access::UserRights, common::updated_at, target_hosts::TargetHosts, user_registration::UserRegistration,
+};
 
 /// An account: the tenant that everything else belongs to.
 #[derive(Debug, Clone, PartialEq)]
@@ -16,6 +18,8 @@ pub struct Account {
     pub enterprise: bool,
     /// What users of its applications may do.
     pub user_rights: UserRights,
+    /// How users of its applications register.
+    pub user_registration: UserRegistration,
     /// The custom fields that a Thing may write with its own key.
     pub thng_writable_custom_fields: Vec<String>,
     /// Which hosts targets may have.
@@ -35,6 +39,8 @@ pub struct AccountChange {
     pub name: Option<String>,
     /// What users of its applications may do.
     pub user_rights: Option<UserRights>,
+    /// How users of its applications register.
+    pub user_registration: Option<UserRegistration>,
     /// The custom fields that a Thing may write with its own key, replaced as a whole.
     pub thng_writable_custom_fields: Option<Vec<String>>,
     /// Whether targets may lead to private addresses.
@@ -52,6 +58,7 @@ impl Account {
         Self {
             name: change.name.unwrap_or(self.name),
             user_rights: change.user_rights.unwrap_or(self.user_rights),
+            user_registration: change.user_registration.unwrap_or(self.user_registration),
             thng_writable_custom_fields: change
                 .thng_writable_custom_fields
                 .unwrap_or(self.thng_writable_custom_fields),

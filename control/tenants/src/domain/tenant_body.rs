@@ -21,6 +21,7 @@ impl AccountChange {
         let change = Self {
             name: name(&mut members, Purpose::Update),
             user_rights: members.parsed("userRights"),
+            user_registration: members.parsed("userRegistration"),
             thng_writable_custom_fields: thng_writable(&mut members),
             private_targets: members.boolean("privateTargets"),
             target_hosts: target_hosts::read(&mut members),
@@ -64,6 +65,8 @@ mod tests {
             (json!({"userRights": "open", "thngWritableCustomFields": ["a", "b"]}), vec![]),
             (json!({"userRights": "all"}), vec!["userRights: must be own or open"]),
             (json!({"userRights": true}), vec!["userRights must be a string"]),
+            (json!({"userRegistration": "caller"}), vec![]),
+            (json!({"userRegistration": "open"}), vec!["userRegistration: must be mail or caller"]),
             (
                 json!({"thngWritableCustomFields": ["a", "factory"]}),
                 vec!["thngWritableCustomFields[1]: factory is never"],

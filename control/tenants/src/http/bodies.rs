@@ -8,6 +8,7 @@ use crate::{
         action_names::TriggerType,
         limits::{MAX_KEY, MAX_LIST, MAX_NAME, MAX_URL},
         operator_key::MAX_NETWORK,
+        password::{MAX_PASSWORD, MIN_NEW_PASSWORD, MIN_PASSWORD},
         project::MAX_HOST,
         role::BUILT_IN,
     },
@@ -25,8 +26,26 @@ pub fn of(operation: &str) -> Option<Value> {
         "updateAccount" => account(),
         "updateOperator" => operator(),
         "updateUser" => user(Body::new(CHANGES)).done(),
-        "createUser" => user(credentials("The user; nothing is read of it with `anonymous=true`")).done(),
-        "loginUser" | "loginUserByOldName" => credentials("Who logs in").done(),
+        "createUser" => {
+            user(credentials("The user; nothing is read of it with `anonymous=true`", new_password())).done()
+        }
+        "loginUser" | "loginUserByOldName" => credentials("Who logs in", password()).done(),
+        "requestPasswordReset" => Body::new("Whose password shall be reset")
+            .must("email", email())
+            .like("email", "ada@example.com")
+            .done(),
+        "resetPassword" => Body::new("The code from the mail, and the new password")
+            .must("code", text(1, 128))
+            .must("password", new_password())
+            .like("code", "3fa0c9e2")
+            .like("password", "a long sentence is best")
+            .done(),
+        "changePassword" => Body::new("The password until now, and the new one")
+            .must("password", password())
+            .must("newPassword", new_password())
+            .like("password", "a long sentence is best")
+            .like("newPassword", "a longer sentence is better")
+            .done(),
         "validateUser" => Body::new("The code from the registration")
             .must("activationCode", text(1, 128))
             .like("activationCode", "3fa0c9e2")
@@ -102,6 +121,7 @@ fn account() -> Value {
     Body::new(CHANGES)
         .named(false, "Acme")
         .may("userRights", json!({"type": "string", "enum": ["own", "open"]}))
+        .may("userRegistration", json!({"type": "string", "enum": ["mail", "caller"]}))
         .may("thngWritableCustomFields", texts(MAX_KEY))
         .may("customFields", open_object("The caller's own members."))
         .like("customFields", json!({"env": "test"}))
@@ -206,12 +226,20 @@ fn user(body: Body) -> Body {
         .like("firstName", "Ada")
 }
 
-fn credentials(text: &'static str) -> Body {
+fn credentials(text: &'static str, password: Value) -> Body {
     Body::new(text)
         .must("email", email())
-        .must("password", json!({"type": "string", "minLength": 8, "maxLength": 256}))
+        .must("password", password)
         .like("email", "ada@example.com")
         .like("password", "a long sentence is best")
+}
+
+fn password() -> Value {
+    json!({"type": "string", "minLength": MIN_PASSWORD, "maxLength": MAX_PASSWORD})
+}
+
+fn new_password() -> Value {
+    json!({"type": "string", "minLength": MIN_NEW_PASSWORD, "maxLength": MAX_PASSWORD})
 }
 
 fn key(is_create: bool) -> Value {

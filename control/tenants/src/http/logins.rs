@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use axum::{Json, extract::State, http::StatusCode, response::Response};
+use axum::{Extension, Json, extract::State, http::StatusCode, response::Response};
 use serde::{Deserialize, Serialize};
 use shared::problem::Code;
 use utoipa::ToSchema;
@@ -14,17 +14,22 @@ use web::{
     api_error::ApiError,
     extract::{JsonBody, OptionalJsonBody, Path, Query, no_body},
     listing::flag,
+    rate_limit::Ledger,
     request_info::RequestInfo,
     wire::created_at,
 };
 
 use super::users::UserDocument;
 use crate::{
-    domain::app_user::{Credentials, NewUser, parse_activation},
+    domain::{
+        app_user::{Credentials, NewUser, UserStatus},
+        user_codes::parse_activation,
+    },
     service::{
         Core,
-        passwords::Passwords,
-        users::{self, LoggedIn},
+        attempts::AttemptError,
+        logins, registration,
+        users::{LoggedIn, Users},
     },
 };
 
@@ -36,8 +41,8 @@ pub(super) struct RegistrationDocument {
     /// Address to log in by; one user of a project may have it, whatever its case.
     #[schema(example = "ada@example.com")]
     email: String,
-    /// 8 to 256 characters.
-    #[schema(example = "correct horse")]
+    /// 12 to 256 characters, and none that many people have; at least 8 where the account's `userRegistration` is `caller`.
+    #[schema(example = "a long sentence is best")]
     password: String,
     /// At most 256 characters.
     #[schema(example = "Ada")]
@@ -63,7 +68,7 @@ pub(super) struct CredentialsDocument {
 #[serde(rename_all = "camelCase")]
 #[expect(dead_code, reason = "the fields describe the body, which the domain reads")]
 pub(super) struct ActivationDocument {
-    /// The code of the registration.
+    /// The code from the mail, or from the registration where the account's `userRegistration` is `caller`.
     activation_code: String,
 }
 
@@ -83,7 +88,8 @@ pub(super) struct UserAccessDocument {
     /// The user's key, unless it is to be activated first.
     #[serde(skip_serializing_if = "Option::is_none")]
     evrythng_api_key: Option<String>,
-    /// The code that activates a user who registered.
+    /// The code that activates a user who registered, where the account's `userRegistration` is `caller`; else it goes to
+    /// the mailbox, which is all that tells whether the address was known.
     #[serde(skip_serializing_if = "Option::is_none")]
     activation_code: Option<String>,
 }
@@ -143,15 +149,15 @@ pub(super) struct LogoutDocument {
 #[utoipa::path(post, path = "/auth/evrythng/users", tag = "Users", operation_id = "createUser",
     params(("anonymous" = Option<bool>, Query, description = "Make a user without a name; the body may be left out")),
     request_body = RegistrationDocument,
-    responses((status = 201, description = "The user: with its key if anonymous, else with its activation code",
-        body = UserAccessDocument)),
+    responses((status = 201, description = "The user: with its key if anonymous. Else the activation code is on its way \
+        to the mailbox, or is here where the account's `userRegistration` is `caller`", body = UserAccessDocument)),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn create(
-    State(core): State<Arc<Core>>,
-    State(passwords): State<Passwords>,
+    State(users): State<Users>,
     Authenticated(caller): Authenticated,
     info: RequestInfo,
     query: Query,
+    Extension(ledger): Extension<Ledger>,
     OptionalJsonBody(body): OptionalJsonBody,
 ) -> Result<Response, ApiError> {
     let mut faults = Vec::new();
@@ -160,17 +166,19 @@ pub(super) async fn create(
         return Err(ApiError::faults(Code::InvalidParameter, faults));
     }
     let document = if is_anonymous {
-        users::create_anonymous(&core, &caller).await?.into()
+        registration::create_anonymous(&users.core, &caller).await?.into()
     } else {
+        let kind = registration::kind(&users, &caller).await?;
         let body = body.ok_or_else(no_body)?;
-        let new = NewUser::parse(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
-        let made = users::register(&core, &passwords, &caller, new).await?;
+        let new = NewUser::parse(&body, kind).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
+        let made = registration::register(&users, &caller, new, kind).await;
+        let made = made.map_err(|error| slowed(error, &ledger))?;
         UserAccessDocument {
-            evrythng_user: made.user.id.to_string(),
-            status: made.user.status.as_str(),
-            email: made.user.details.email,
+            evrythng_user: made.id.to_string(),
+            status: UserStatus::Inactive.as_str(),
+            email: Some(made.email),
             evrythng_api_key: None,
-            activation_code: Some(made.activation_code),
+            activation_code: made.activation_code,
         }
     };
     Ok(created_at(&info, &format!("/users/{}", document.evrythng_user), document))
@@ -190,7 +198,7 @@ pub(super) async fn validate(
     JsonBody(body): JsonBody,
 ) -> Result<Response, ApiError> {
     let code = parse_activation(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
-    let document = UserAccessDocument::from(users::activate(&core, &caller, &id, &code).await?);
+    let document = UserAccessDocument::from(registration::activate(&core, &caller, &id, &code).await?);
     Ok(created_at(&info, &format!("/users/{}", document.evrythng_user), document))
 }
 
@@ -200,13 +208,14 @@ pub(super) async fn validate(
     responses((status = 200, description = "The user and the key of this login", body = LoginDocument)),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn login(
-    State(core): State<Arc<Core>>,
-    State(passwords): State<Passwords>,
+    State(users): State<Users>,
     Authenticated(caller): Authenticated,
+    Extension(ledger): Extension<Ledger>,
     JsonBody(body): JsonBody,
 ) -> Result<Json<LoginDocument>, ApiError> {
     let credentials = Credentials::parse(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
-    Ok(Json(users::login(&core, &passwords, &caller, credentials).await?.into()))
+    let login = logins::login(&users, &caller, credentials).await;
+    Ok(Json(login.map_err(|error| slowed(error, &ledger))?.into()))
 }
 
 /// Logs a user in; an older name of `/users/login`.
@@ -215,13 +224,13 @@ pub(super) async fn login(
     responses((status = 201, description = "The user and the key of this login", body = LoginDocument)),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn login_by_old_name(
-    core: State<Arc<Core>>,
-    passwords: State<Passwords>,
+    users: State<Users>,
     caller: Authenticated,
     info: RequestInfo,
+    ledger: Extension<Ledger>,
     body: JsonBody,
 ) -> Result<Response, ApiError> {
-    let Json(document) = login(core, passwords, caller, body).await?;
+    let Json(document) = login(users, caller, ledger, body).await?;
     Ok(created_at(&info, &format!("/users/{}", document.evrythng_user), document))
 }
 
@@ -234,6 +243,19 @@ pub(super) async fn logout(
     Authenticated(caller): Authenticated,
     SentKey(key): SentKey,
 ) -> Result<(StatusCode, Json<LogoutDocument>), ApiError> {
-    users::logout(&core, &caller, &key).await?;
+    logins::logout(&core, &caller, &key).await?;
     Ok((StatusCode::CREATED, Json(LogoutDocument { logout: "ok" })))
+}
+
+/// The answer to something that was not tried.
+pub(super) fn slowed(error: AttemptError, ledger: &Ledger) -> ApiError {
+    let (seconds, what, or) = match error {
+        AttemptError::Passwords(wait) => {
+            (wait.seconds, "wrong passwords for this address", ", or ask for a password reset")
+        }
+        AttemptError::Mails(wait) => (wait.seconds, "mails of this account within an hour", ""),
+        AttemptError::Other(error) => return error.into(),
+    };
+    ledger.pause(seconds);
+    ApiError::refused(Code::TooManyRequests, format!("Too many {what}; try again in {seconds} s{or}."))
 }

@@ -16,6 +16,7 @@ mod policies;
 mod projects;
 mod roles;
 mod tenants;
+mod user_passwords;
 mod users;
 
 use std::sync::Arc;
@@ -25,7 +26,7 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 use web::access::Access;
 
 pub use self::keys::overlap;
-use crate::service::{Core, passwords::Passwords};
+use crate::service::{Core, users::Users};
 
 /// The routes: each line is one path with its operations.
 pub fn routes<S>() -> OpenApiRouter<S>
@@ -33,7 +34,7 @@ where
     S: Clone + Send + Sync + 'static,
     Access: FromRef<S>,
     Arc<Core>: FromRef<S>,
-    Passwords: FromRef<S>,
+    Users: FromRef<S>,
 {
     OpenApiRouter::new()
         .routes(routes!(access::read))
@@ -77,6 +78,8 @@ where
         .routes(routes!(logins::login))
         .routes(routes!(logins::login_by_old_name))
         .routes(routes!(logins::logout))
+        .routes(routes!(user_passwords::request_reset, user_passwords::reset))
+        .routes(routes!(user_passwords::change))
         .routes(routes!(users::list))
         .routes(routes!(users::read, users::update, users::delete))
         .routes(routes!(audit::list))

@@ -45,6 +45,11 @@ pub(super) struct AccountDocument {
     /// application can become its user.
     #[schema(value_type = String, example = "own")]
     user_rights: &'static str,
+    /// How users of its applications register: with `mail`, the code that activates a user goes to its mailbox, and new
+    /// passwords have at least 12 characters; with `caller`, whoever registers a user gets the code, so that its address
+    /// proves nothing, and passwords have at least 8.
+    #[schema(value_type = String, example = "mail")]
+    user_registration: &'static str,
     /// Names of the `customFields` that a Thing may write with its own key, at most 100; none by default. Never
     /// `permittedCountries`, `expectedWatermark`, `expectedMarkings` and `factory`.
     thng_writable_custom_fields: Vec<String>,
@@ -75,6 +80,7 @@ impl From<Account> for AccountDocument {
             id: account.id.to_string(),
             name: account.name,
             user_rights: account.user_rights.as_str(),
+            user_registration: account.user_registration.as_str(),
             thng_writable_custom_fields: account.thng_writable_custom_fields,
             private_targets: account.targets.private,
             target_hosts: account.targets.only,

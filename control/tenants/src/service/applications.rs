@@ -30,7 +30,10 @@ use crate::{
         subject::Permissions,
     },
     error::ServiceError,
-    store::{Tx, app_users, applications, documents, keys, listing::Selection, projects as project_rows},
+    store::{
+        Tx, app_users, applications, documents, keys, listing::Selection, password_resets,
+        projects as project_rows,
+    },
 };
 
 /// Creates an application and its two keys.
@@ -275,6 +278,7 @@ pub(crate) async fn remove(
     now: UnixMillis,
 ) -> Result<bool, ServiceError> {
     documents::delete::<Application>(tx, account, id).await?;
+    password_resets::delete_of_app(tx, id).await?;
     app_users::delete_of_app(tx, id).await?;
     keys::delete_of_app(tx, id).await?;
     dependents.application_removed(tx, account, id, now).await

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use shared::problem::Code;
 use tokio::sync::Semaphore;
 
 use super::capacity::Place;
@@ -37,6 +38,31 @@ impl Passwords {
         salt: [u8; SALT_LEN],
     ) -> Result<String, ServiceError> {
         self.run(move || password::hash(&password, &salt)).await
+    }
+
+    /// How a new password is stored; `about` is what others know of its owner.
+    ///
+    /// # Errors
+    /// The password is guessed with few tries; the fault names `member`.
+    pub async fn hash_new(
+        &self,
+        _place: Place,
+        member: &'static str,
+        password: Password,
+        salt: [u8; SALT_LEN],
+        about: Vec<String>,
+    ) -> Result<String, ServiceError> {
+        let hashed = self.run(move || {
+            let about: Vec<&str> = about.iter().map(String::as_str).collect();
+            if password.is_guessable(&about) {
+                return Ok(None);
+            }
+            password::hash(&password, &salt).map(Some)
+        });
+        hashed.await?.ok_or_else(|| {
+            let fault = format!("{member} is too common: take several words, or one that nobody else has.");
+            ServiceError::refused(Code::Invalid, fault)
+        })
     }
 
     /// Whether a password is the stored one; takes as long when none is stored.

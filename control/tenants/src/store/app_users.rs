@@ -24,14 +24,23 @@ macro_rules! columns {
 }
 
 const INSERT: &str = "INSERT INTO app_users (id, account_id, project_id, app_id, status, folded, password, \
-    activation, doc, created_at, updated_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $10) \
-    RETURNING seq";
+    activation, activation_until, doc, created_at, updated_at) \
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $11) RETURNING seq";
 const FIND: &str = concat!(columns!(), " FROM app_users t WHERE account_id = $1 AND id = $2");
 const PG_FIND_LOCKED: &str =
     concat!(columns!(), " FROM app_users t WHERE account_id = $1 AND id = $2 FOR UPDATE");
 const FIND_LOGIN: &str = "SELECT id, status, password FROM app_users WHERE project_id = $1 AND folded = $2";
-const FIND_ACTIVATION: &str = "SELECT activation FROM app_users WHERE id = $1";
-const ACTIVATE: &str = "UPDATE app_users SET status = $2, activation = NULL, updated_at = $3 WHERE id = $1";
+const FIND_BY_ADDRESS: &str = concat!(columns!(), " FROM app_users t WHERE project_id = $1 AND folded = $2");
+const PG_FIND_BY_ADDRESS_LOCKED: &str =
+    concat!(columns!(), " FROM app_users t WHERE project_id = $1 AND folded = $2 FOR UPDATE");
+const FIND_ACTIVATION: &str = "SELECT activation, activation_until FROM app_users WHERE id = $1";
+const FIND_PASSWORD: &str = "SELECT folded, password FROM app_users WHERE account_id = $1 AND id = $2";
+const ACTIVATE: &str = "UPDATE app_users SET status = $2, activation = NULL, activation_until = NULL, \
+    updated_at = $3 WHERE id = $1";
+const SET_PASSWORD: &str = "UPDATE app_users SET password = $2, updated_at = $3 WHERE id = $1";
+// Of a user whose password changed: every key but the one by which the change came.
+const REVOKE_OTHERS: &str = "UPDATE api_keys SET revoked_at = $4 WHERE account_id = $1 AND actor_id = $2 \
+    AND hash <> $3 AND revoked_at IS NULL";
 const UPDATE: &str = "UPDATE app_users SET doc = $2, updated_at = $3 WHERE id = $1";
 const DELETE: &str = "DELETE FROM app_users WHERE account_id = $1 AND id = $2";
 const DELETE_OF_APP: &str = "DELETE FROM app_users WHERE app_id = $1";
@@ -92,8 +101,8 @@ pub struct NewRow<'a> {
     pub folded: Option<String>,
     /// The hashed password.
     pub password: Option<String>,
-    /// SHA-256 of the activation code.
-    pub activation: Option<[u8; 32]>,
+    /// SHA-256 of the activation code, and when it expires.
+    pub activation: Option<([u8; 32], UnixMillis)>,
     /// Everything else.
     pub details: &'a UserDetails,
 }
@@ -111,7 +120,8 @@ pub async fn insert(tx: &mut Tx, row: NewRow<'_>, now: UnixMillis) -> Result<App
         .bind(row.status.as_str())
         .bind(row.folded)
         .bind(row.password)
-        .bind(row.activation.map(|hash| hash.to_vec()))
+        .bind(row.activation.map(|(hash, _)| hash.to_vec()))
+        .bind(row.activation.map(|(_, until)| until.0))
         .bind(Json(row.details))
         .bind(now.0)
         .fetch_one(c)
@@ -179,11 +189,74 @@ pub async fn find_login(
     .transpose()
 }
 
-/// SHA-256 of the code that activates a user, until it was used.
-pub async fn find_activation(conn: &mut Conn, id: UserId) -> Result<Option<Vec<u8>>, StoreError> {
-    let row: Option<(Option<Vec<u8>>,)> =
+/// SHA-256 of the code that activates a user, until it was used, and when it expires.
+pub async fn find_activation(
+    conn: &mut Conn,
+    id: UserId,
+) -> Result<Option<(Vec<u8>, Option<UnixMillis>)>, StoreError> {
+    let row: Option<(Option<Vec<u8>>, Option<i64>)> =
         on_db!(conn, |c| sqlx::query_as(FIND_ACTIVATION).bind(id.as_str()).fetch_optional(c).await)?;
-    Ok(row.and_then(|(hash,)| hash))
+    Ok(row.and_then(|(hash, until)| Some((hash?, until.map(UnixMillis)))))
+}
+
+/// The user of a project with an e-mail address, in the form in which it is compared; locked until the transaction ends.
+pub async fn find_by_address_locked(
+    tx: &mut Tx,
+    project: ProjectId,
+    folded: &str,
+) -> Result<Option<AppUser>, StoreError> {
+    let sql = dialect::lock_row(tx, PG_FIND_BY_ADDRESS_LOCKED, FIND_BY_ADDRESS);
+    let row: Option<Row> = on_db!(&mut **tx, |c| sqlx::query_as(sql)
+        .bind(project.as_str())
+        .bind(folded)
+        .fetch_optional(c)
+        .await)?;
+    row.map(AppUser::try_from).transpose()
+}
+
+/// Address, in the form in which it is compared, and hashed password of a user.
+pub async fn find_password(
+    conn: &mut Conn,
+    account: AccountId,
+    id: UserId,
+) -> Result<Option<(String, String)>, StoreError> {
+    let row: Option<(Option<String>, Option<String>)> = on_db!(conn, |c| sqlx::query_as(FIND_PASSWORD)
+        .bind(account.as_str())
+        .bind(id.as_str())
+        .fetch_optional(c)
+        .await)?;
+    Ok(row.and_then(|(folded, password)| folded.zip(password)))
+}
+
+/// Gives a user another password, hashed.
+pub async fn set_password(tx: &mut Tx, id: UserId, password: &str, at: UnixMillis) -> Result<(), StoreError> {
+    on_db!(&mut **tx, |c| sqlx::query(SET_PASSWORD)
+        .bind(id.as_str())
+        .bind(password)
+        .bind(at.0)
+        .execute(c)
+        .await
+        .map(|_| ()))?;
+    Ok(())
+}
+
+/// Revokes the keys of a user but one, by its SHA-256.
+pub async fn revoke_other_keys(
+    tx: &mut Tx,
+    account: AccountId,
+    id: UserId,
+    kept: &[u8; 32],
+    at: UnixMillis,
+) -> Result<(), StoreError> {
+    on_db!(&mut **tx, |c| sqlx::query(REVOKE_OTHERS)
+        .bind(account.as_str())
+        .bind(id.as_str())
+        .bind(&kept[..])
+        .bind(at.0)
+        .execute(c)
+        .await
+        .map(|_| ()))?;
+    Ok(())
 }
 
 /// Activates a user; its code is used up.

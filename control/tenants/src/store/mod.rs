@@ -8,6 +8,8 @@ pub mod applications;
 pub mod audit_trail;
 pub mod operator_keys;
 pub mod operators;
+pub mod password_resets;
 pub mod projects;
 pub mod roles;
 pub mod tenants;
+pub mod user_attempts;

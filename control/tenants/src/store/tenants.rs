@@ -6,7 +6,7 @@ use shared::{id::AccountId, time::UnixMillis};
 use sqlx::types::Json;
 
 use super::{Conn, StoreError, Tx, dialect, on_db, parse};
-use crate::domain::{target_hosts::TargetHosts, tenant::Account};
+use crate::domain::{target_hosts::TargetHosts, tenant::Account, user_registration::UserRegistration};
 
 /// What the audit trail calls it.
 const ACCOUNT: &str = "account";
@@ -37,6 +37,8 @@ struct Doc {
     private_targets: bool,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     target_hosts: Vec<String>,
+    #[serde(skip_serializing_if = "UserRegistration::is_default")]
+    user_registration: UserRegistration,
 }
 
 #[derive(sqlx::FromRow)]
@@ -59,6 +61,7 @@ impl TryFrom<AccountRow> for Account {
             name: row.name,
             enterprise: row.enterprise,
             user_rights: parse("user_rights", &row.user_rights)?,
+            user_registration: row.doc.0.user_registration,
             thng_writable_custom_fields: row.doc.0.thng_writable_custom_fields,
             targets: TargetHosts { private: row.doc.0.private_targets, only: row.doc.0.target_hosts },
             custom_fields: row.doc.0.custom_fields,
@@ -107,6 +110,7 @@ pub async fn update_account(tx: &mut Tx, account: &Account) -> Result<(), StoreE
         thng_writable_custom_fields: account.thng_writable_custom_fields.clone(),
         private_targets: account.targets.private,
         target_hosts: account.targets.only.clone(),
+        user_registration: account.user_registration,
     });
     on_db!(&mut **tx, |c| sqlx::query(UPDATE_ACCOUNT)
         .bind(account.id.as_str())
@@ -124,6 +128,7 @@ fn account_state(account: &Account) -> Value {
     json!({
         "name": account.name,
         "userRights": account.user_rights.as_str(),
+        "userRegistration": account.user_registration.as_str(),
         "thngWritableCustomFields": account.thng_writable_custom_fields,
         "privateTargets": account.targets.private,
         "targetHosts": account.targets.only,

@@ -3,7 +3,7 @@
 use platform::settings::{Log, Network, with_file};
 use serde::{Deserialize, Serialize};
 
-use control::config::LimitSettings;
+use control::config::{LimitSettings, MailTexts};
 
 use super::ConfigError;
 
@@ -108,6 +108,11 @@ pub struct Settings {
     #[command(flatten)]
     #[serde(flatten)]
     pub limits: LimitSettings,
+
+    /// Mail.
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub mail: MailTexts,
 
     /// Most connections of the edge [default: half of the descriptor limit less 512; API and MQTT have the rest]
     #[arg(long, env = "WAYMARK_CONNECTIONS", value_name = "COUNT")]

@@ -31,6 +31,7 @@ fn bad_settings_are_refused_before_anything_is_made() {
     let empty = folder.path().to_str().unwrap();
     let short_key = "a".repeat(79);
     let odd_key = format!("{}-", "b".repeat(79));
+    let sender = ("WAYMARK_MAIL_FROM", "noreply@example.com");
     for (key, variables, says) in [
         ("WAYMARK_API_LISTEN", &[("WAYMARK_API_LISTEN", "foo")][..], "127.0.0.1:8080"),
         ("WAYMARK_API_LISTEN", &[("WAYMARK_API_LISTEN", "127.0.0.1")], "an IP and a port"),
@@ -83,6 +84,34 @@ fn bad_settings_are_refused_before_anything_is_made() {
         ("WAYMARK_UPLOADS", &[("WAYMARK_UPLOADS", "0")], "from 1 to 10000"),
         ("WAYMARK_JOBS_KEPT_DAYS", &[("WAYMARK_JOBS_KEPT_DAYS", "a month")], "0 to 36500"),
         ("WAYMARK_JOBS_KEPT_DAYS", &[("WAYMARK_JOBS_KEPT_DAYS", "36501")], "0 to 36500"),
+        (
+            "WAYMARK_SMTP_URL",
+            &[("WAYMARK_SMTP_URL", "smtp://u:secret@"), sender],
+            "smtps://user:password@host",
+        ),
+        (
+            "WAYMARK_SMTP_URL",
+            &[("WAYMARK_SMTP_URL", "smtp://u:secret@x?tls=off"), sender],
+            "this machine only",
+        ),
+        ("WAYMARK_MAIL_FROM", &[("WAYMARK_SMTP_URL", "smtps://u:secret@x")], "noreply@example.com"),
+        (
+            "WAYMARK_MAIL_FROM",
+            &[("WAYMARK_SMTP_URL", "smtps://x"), ("WAYMARK_MAIL_FROM", "x")],
+            "no mail address",
+        ),
+        ("WAYMARK_MAIL_FROM", &[sender], "without WAYMARK_SMTP_URL"),
+        ("WAYMARK_MAILS_PER_ACCOUNT", &[("WAYMARK_MAILS_PER_ACCOUNT", "-1")], "from 0 to"),
+        (
+            "WAYMARK_MAIL_LINKS",
+            &[("WAYMARK_SMTP_URL", "smtps://x"), sender, ("WAYMARK_MAIL_LINKS", "http://example.com/")],
+            "https URL",
+        ),
+        (
+            "WAYMARK_SMTP_CA",
+            &[("WAYMARK_SMTP_URL", "smtps://x"), sender, ("WAYMARK_SMTP_CA", "/nonexistent.pem")],
+            "give a PEM file",
+        ),
         ("WAYMARK_EDGE_REPLICA", &[("WAYMARK_EDGE_REPLICA", "half")], "off nor full"),
         ("WAYMARK_GEOIP_DB", &[("WAYMARK_GEOIP_DB", "/nonexistent.mmdb")], ".mmdb"),
         ("WAYMARK_FILES_URL", &[("WAYMARK_FILES_URL", "s3://")], "s3://bucket/prefix"),
@@ -210,6 +239,7 @@ fn help_names_every_variable_and_its_default() {
         ("WAYMARK_UPLOADS", "32"),
         ("WAYMARK_UPLOAD_BYTES_PER_SECOND", "8192"),
         ("WAYMARK_JOBS_KEPT_DAYS", "30"),
+        ("WAYMARK_MAILS_PER_ACCOUNT", "2000"),
         ("WAYMARK_EDGE_REPLICA", "off"),
         ("WAYMARK_GEOIP_DB", "none"),
         ("DATABASE_URL", "DATA_DIR/waymark.db"),

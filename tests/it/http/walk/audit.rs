@@ -5,7 +5,9 @@ use axum::http::Method;
 use events::{domain::webhook::Webhook, store::webhook_messages};
 use kernel::store::{Ctx, documents};
 use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
 use shared::time::UnixMillis;
+use tenants::store::password_resets;
 use tests::db::Engine;
 
 use super::{
@@ -26,11 +28,18 @@ const READS: &[&str] = &[
 ];
 
 /// Operations of public keys alone: what these do is data.
-const PUBLIC: &[&str] = &["POST /auth/all/logout"];
+const PUBLIC: &[&str] = &["POST /auth/all/logout", "PUT /users/{id}/password"];
 
 /// Operations whose entries say what came or went: what was before stands in a history, or is personal data.
-const WITHOUT_BEFORE: &[&str] =
-    &["/properties", "/location", "/users/{id}", "/thngs/{id}/actions/", "/collections/{id}/", "/deliveries"];
+const WITHOUT_BEFORE: &[&str] = &[
+    "/properties",
+    "/location",
+    "/users/{id}",
+    "/users/passwordReset",
+    "/thngs/{id}/actions/",
+    "/collections/{id}/",
+    "/deliveries",
+];
 
 /// What is asked for where the walk's body changes nothing.
 const BODIES: &[(&str, &str)] = &[
@@ -42,8 +51,8 @@ const BODIES: &[(&str, &str)] = &[
     ),
 ];
 
-/// Logins by the older paths; they are for keys of applications, too.
-const LOGINS: [&str; 2] = ["/auth/evrythng", "/users/login"];
+/// Logins and password resets; they are for keys of applications, too.
+const LOGINS: [&str; 3] = ["/auth/evrythng", "/users/login", "/users/passwordReset"];
 
 pub(in super::super) async fn every_write_of_the_route_table_is_noted(engine: Engine) -> Result<()> {
     let (mut api, mut fixture) = fresh(engine).await?;
@@ -144,6 +153,21 @@ async fn prepare(
         "PUT /roles/{id}/permissions" => {
             let role = json!({"name": "of users", "type": "userInApp"});
             *uri = format!("/roles/{}/permissions", create("/roles", role).await?);
+        }
+        "POST /users/passwordReset" | "PUT /users/passwordReset" => {
+            let credentials = json!({"email": "reset@example.com", "password": "a long password"});
+            let app = &fixture.keys[1];
+            let new = api.call_as(app, Method::POST, "/auth/evrythng/users", Some(credentials)).await?.json();
+            *body = Some(json!({"email": "reset@example.com"}));
+            if name.starts_with("PUT") {
+                let code = "C".repeat(80);
+                let hash: [u8; 32] = Sha256::digest(code.as_bytes()).into();
+                let mut tx = api.made.app.core.db.begin(&Ctx::default()).await?;
+                let user = text(&new, "evrythngUser")?.parse()?;
+                password_resets::insert(&mut tx, &hash, api.made.account, user, UnixMillis(i64::MAX)).await?;
+                tx.commit().await?;
+                *body = Some(json!({"code": code, "password": "a long sentence is best"}));
+            }
         }
         "POST /auth/evrythng/thngs" => {
             *body = Some(json!({"thngId": create("/thngs", json!({"name": "with a key"})).await?}));

@@ -1,0 +1,83 @@
+//! What mails to users of applications say. Nothing that the one who asked wrote is in them, so that nobody sends texts of its own.
+
+use url::Url;
+
+/// A mail without its recipient.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Letter {
+    /// Its subject.
+    pub subject: String,
+    /// Its text.
+    pub text: String,
+}
+
+/// A link to the page that takes codes. They are in the fragment, which browsers send to no server.
+#[must_use]
+pub fn link(page: Option<&Url>, members: &[(&str, &str)]) -> Option<String> {
+    let mut url = page?.clone();
+    let mut pairs = url::form_urlencoded::Serializer::new(String::new());
+    pairs.extend_pairs(members);
+    url.set_fragment(Some(&pairs.finish()));
+    Some(url.into())
+}
+
+/// To somebody who registers.
+#[must_use]
+pub fn activation(account: &str, code: &str, link: Option<&str>) -> Letter {
+    let account = one_line(account);
+    let text = format!(
+        "Somebody, presumably you, registered this address with {account}.\n\n{}\nIf it was not you, ignore this mail.\n",
+        how("This code activates the user within 7 days:", code, link)
+    );
+    Letter { subject: format!("Activate your user of {account}"), text }
+}
+
+/// To a user whose address somebody registers again.
+#[must_use]
+pub fn known(account: &str) -> Letter {
+    let account = one_line(account);
+    let text = format!(
+        "Somebody, presumably you, tried to register this address with {account}.\n\n\
+         There is a user with this address already: log in with its password, or ask for a password reset.\n\n\
+         If it was not you, ignore this mail: nothing has changed.\n"
+    );
+    Letter { subject: format!("You are a user of {account} already"), text }
+}
+
+/// To a user for whom somebody asks for another password.
+#[must_use]
+pub fn reset(account: &str, code: &str, link: Option<&str>) -> Letter {
+    let account = one_line(account);
+    let text = format!(
+        "Somebody, presumably you, asked for another password for this address with {account}.\n\n{}\n\
+         If it was not you, ignore this mail: your password stays as it is.\n",
+        how("This code sets another password within an hour:", code, link)
+    );
+    Letter { subject: format!("Reset your password of {account}"), text }
+}
+
+fn how(what: &str, code: &str, link: Option<&str>) -> String {
+    let link = link.map(|link| format!("\nOr open this page:\n\n{link}\n")).unwrap_or_default();
+    format!("{what}\n\n{code}\n{link}")
+}
+
+fn one_line(name: &str) -> String {
+    name.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mail_holds_code_and_link() {
+        let page: Url = "https://example.com/account?lang=de".parse().unwrap();
+        let link = link(Some(&page), &[("user", "U1"), ("activationCode", "a b")]).unwrap();
+        assert_eq!(link, "https://example.com/account?lang=de#user=U1&activationCode=a+b");
+        let letter = activation("Acme\r\nBcc: x", "CODE", Some(&link));
+        assert_eq!(letter.subject, "Activate your user of Acme  Bcc: x");
+        assert!(letter.text.contains("\n\nCODE\n") && letter.text.contains(&link));
+        assert!(!reset("Acme", "CODE", None).text.contains("page"));
+        assert!(known("Acme").text.contains("already"));
+    }
+}

@@ -1,0 +1,154 @@
+//! Mails that wait. `due_at` is when the next try may begin; a claim moves it by the lease, on the database's clock.
+
+use std::time::Duration;
+
+use shared::id::AccountId;
+
+use super::{
+    Conn, StoreError, Tx, dialect,
+    lease::{pg_now, sqlite_now},
+    on_db,
+};
+
+macro_rules! insert {
+    ($now:expr) => {
+        concat!(
+            "INSERT INTO mails (id, account_id, sealed, tries, due_at, created_at) VALUES ($1, $2, $3, 0, ",
+            $now,
+            ", ",
+            $now,
+            ")"
+        )
+    };
+}
+macro_rules! is_due {
+    ($now:expr) => {
+        concat!(
+            "SELECT COUNT(*) FROM (SELECT 1 AS one FROM mails m WHERE m.due_at <= ",
+            $now,
+            " AND m.created_at <= ",
+            $now,
+            " - $1 LIMIT 1) t"
+        )
+    };
+}
+macro_rules! claim {
+    ($now:expr, $lock:expr) => {
+        concat!(
+            "UPDATE mails SET tries = tries + 1, due_at = ",
+            $now,
+            " + $2 WHERE seq IN (SELECT m.seq FROM mails m WHERE m.due_at <= ",
+            $now,
+            " AND m.created_at <= ",
+            $now,
+            " - $3 ORDER BY m.due_at, m.seq LIMIT $1",
+            $lock,
+            ") RETURNING id, sealed, tries, ",
+            $now,
+            " - created_at"
+        )
+    };
+}
+macro_rules! put_off {
+    ($now:expr) => {
+        concat!("UPDATE mails SET due_at = ", $now, " + $3 WHERE id = $1 AND tries = $2")
+    };
+}
+
+const PG_INSERT: &str = insert!(pg_now!());
+const SQLITE_INSERT: &str = insert!(sqlite_now!());
+const PG_IS_DUE: &str = is_due!(pg_now!());
+const SQLITE_IS_DUE: &str = is_due!(sqlite_now!());
+const PG_CLAIM: &str = claim!(pg_now!(), " FOR UPDATE SKIP LOCKED");
+const SQLITE_CLAIM: &str = claim!(sqlite_now!(), "");
+const PG_PUT_OFF: &str = put_off!(pg_now!());
+const SQLITE_PUT_OFF: &str = put_off!(sqlite_now!());
+const DELETE: &str = "DELETE FROM mails WHERE id = $1 AND tries = $2";
+
+/// A mail in the hands of a worker.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Claimed {
+    /// Its id.
+    pub id: String,
+    /// The mail, encrypted.
+    pub sealed: Vec<u8>,
+    /// How often it was claimed, this time included; whoever claimed it last may end it.
+    pub tries: i64,
+    /// How long it waits.
+    pub age: Duration,
+}
+
+/// Adds a mail that may be sent at once.
+pub async fn insert(
+    tx: &mut Tx,
+    id: &str,
+    account: Option<AccountId>,
+    sealed: &[u8],
+) -> Result<(), StoreError> {
+    let sql = dialect::pick(tx, PG_INSERT, SQLITE_INSERT);
+    on_db!(&mut **tx, |c| sqlx::query(sql)
+        .bind(id)
+        .bind(account.as_ref().map(AccountId::as_str))
+        .bind(sealed)
+        .execute(c)
+        .await
+        .map(|_| ()))?;
+    Ok(())
+}
+
+/// Whether there is a mail of some age to claim.
+pub async fn is_due(conn: &mut Conn, least_age: Duration) -> Result<bool, StoreError> {
+    let sql = dialect::pick(conn, PG_IS_DUE, SQLITE_IS_DUE);
+    let (found,): (i64,) =
+        on_db!(conn, |c| sqlx::query_as(sql).bind(milliseconds(least_age)).fetch_one(c).await)?;
+    Ok(found > 0)
+}
+
+/// Claims mails of some age for the length of a lease, those first that wait longest.
+pub async fn claim(
+    tx: &mut Tx,
+    limit: u32,
+    lease: Duration,
+    least_age: Duration,
+) -> Result<Vec<Claimed>, StoreError> {
+    let sql = dialect::pick(tx, PG_CLAIM, SQLITE_CLAIM);
+    let rows: Vec<(String, Vec<u8>, i64, i64)> = on_db!(&mut **tx, |c| sqlx::query_as(sql)
+        .bind(i64::from(limit))
+        .bind(milliseconds(lease))
+        .bind(milliseconds(least_age))
+        .fetch_all(c)
+        .await)?;
+    let claimed = rows.into_iter().map(|(id, sealed, tries, age_ms)| {
+        let age = Duration::from_millis(u64::try_from(age_ms).unwrap_or_default());
+        Claimed { id, sealed, tries, age }
+    });
+    Ok(claimed.collect())
+}
+
+/// Lets a claimed mail be claimed again after a pause; returns whether it was still held.
+pub async fn put_off(tx: &mut Tx, claimed: &Claimed, pause: Duration) -> Result<bool, StoreError> {
+    let sql = dialect::pick(tx, PG_PUT_OFF, SQLITE_PUT_OFF);
+    Ok(on_db!(&mut **tx, |c| sqlx::query(sql)
+        .bind(&claimed.id)
+        .bind(claimed.tries)
+        .bind(milliseconds(pause))
+        .execute(c)
+        .await
+        .map(|done| done.rows_affected()))?
+        == 1)
+}
+
+/// Removes a claimed mail; returns whether it was still held.
+pub async fn delete(tx: &mut Tx, claimed: &Claimed) -> Result<bool, StoreError> {
+    Ok(on_db!(&mut **tx, |c| sqlx::query(DELETE)
+        .bind(&claimed.id)
+        .bind(claimed.tries)
+        .execute(c)
+        .await
+        .map(|done| done.rows_affected()))?
+        == 1)
+}
+
+fn milliseconds(length: Duration) -> i64 {
+    i64::try_from(length.as_millis()).unwrap_or(i64::MAX)
+}

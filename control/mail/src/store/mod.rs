@@ -1,0 +1,5 @@
+//! The table of mails.
+
+pub use ::kernel::store::*;
+
+pub mod mails;

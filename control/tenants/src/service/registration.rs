@@ -1,0 +1,261 @@
+//! Registration of users, and their activation.
+
+use mail::{Mail, letters};
+use serde_json::json;
+use shared::{
+    id::{ApplicationId, ProjectId, UserId},
+    problem::Code,
+    time::UnixMillis,
+};
+use subtle::ConstantTimeEq;
+use tracing::instrument;
+
+use super::{
+    Core,
+    access::{Caller, new_key},
+    attempts::{AttemptError, Subject, count_mail},
+    users::{KIND, LoggedIn, Users, add_key, application, begin, note_new},
+};
+use crate::{
+    domain::{
+        access::hash_key,
+        app_user::{AppUser, NewUser, UserDetails, UserStatus},
+        attempts::Tried,
+        limits::shorten,
+        password::SALT_LEN,
+        user_codes::ACTIVATION_MS,
+        user_registration::UserRegistration,
+    },
+    error::ServiceError,
+    store::{StoreError, Tx, app_users, password_resets, tenants},
+};
+
+/// What a registration gives; by mail it is the same whether the address was known or not.
+pub struct Registered {
+    /// Id of the user; of an address that was known, one that nobody has.
+    pub id: UserId,
+    /// The address as it was sent.
+    pub email: String,
+    /// The code that activates the user, where the account gives it to the caller.
+    pub activation_code: Option<String>,
+}
+
+/// How users register in the account of a key.
+///
+/// # Errors
+/// The database failed.
+pub async fn kind(users: &Users, caller: &Caller) -> Result<UserRegistration, ServiceError> {
+    let mut conn = users.core.db.read().await?;
+    let account = tenants::find_account(&mut conn, caller.account).await?;
+    Ok(account.map(|account| account.user_registration).unwrap_or_default())
+}
+
+// Spec gap: whether one address may register twice is not shown: once per project, ignoring letter case.
+/// Registers a user by e-mail and password; it may log in once it was activated.
+///
+/// # Errors
+/// The key is not an application's. With codes by mail: no mail is sent by this server, [`AttemptError::Mails`], or the
+/// password is common. With codes for the caller: 409 when the project has the address.
+#[instrument(skip_all)]
+pub async fn register(
+    users: &Users,
+    caller: &Caller,
+    new: NewUser,
+    kind: UserRegistration,
+) -> Result<Registered, AttemptError> {
+    let core = &*users.core;
+    let (project, application) = application(caller)?;
+    let email = new.credentials.email;
+    if kind == UserRegistration::Mail {
+        check_mail(users, email.as_str())?;
+    }
+    let mut salt = [0; SALT_LEN];
+    core.random.fill(&mut salt)?;
+    let code = new_key(&*core.random, "")?;
+    let details = UserDetails { email: Some(email.as_str().to_owned()), ..new.details };
+    let place = core.capacity.password(caller)?;
+    let password = match kind {
+        UserRegistration::Mail => {
+            let about = [&details.email, &details.first_name, &details.last_name];
+            let about = about.into_iter().flatten().cloned().collect();
+            users.passwords.hash_new(place, "password", new.credentials.password, salt, about).await?
+        }
+        UserRegistration::Caller => users.passwords.hash(place, new.credentials.password, salt).await?,
+    };
+    let now = core.clock.now();
+    let row = app_users::NewRow {
+        account: caller.account,
+        id: UserId::new(now.0, core.random16()?),
+        project,
+        app: application,
+        status: UserStatus::Inactive,
+        folded: Some(email.folded()),
+        password: Some(password),
+        activation: Some((hash_key(&code), UnixMillis(now.0.saturating_add(ACTIVATION_MS)))),
+        details: &details,
+    };
+    let registered =
+        |activation_code| Registered { id: row.id, email: email.as_str().to_owned(), activation_code };
+    let _place = core.capacity.write(caller)?;
+    match kind {
+        UserRegistration::Mail => {
+            let done = registered(None);
+            register_by_mail(users, caller, (project, application), row, &code).await?;
+            Ok(done)
+        }
+        UserRegistration::Caller => {
+            let done = registered(Some(code));
+            let mut tx = begin(core, caller, application).await?;
+            let user = app_users::insert(&mut tx, row, now).await.map_err(|error| match error {
+                StoreError::Unique(_) => {
+                    ServiceError::refused(Code::Conflict, "email: a user of this project has this address.")
+                }
+                other => other.into(),
+            })?;
+            note_new(&mut tx, caller, &user);
+            tx.commit().await?;
+            Ok(done)
+        }
+    }
+}
+
+/// Mail must be sent, and the address take some.
+fn check_mail(users: &Users, email: &str) -> Result<(), ServiceError> {
+    if !users.outbox.is_on() {
+        return Err(no_mail(
+            "users can only be anonymous, unless the account sets userRegistration to caller",
+        ));
+    }
+    let fault = |error| ServiceError::refused(Code::Invalid, format!("email {error}."));
+    Mail::new(email, "", "").map(|_| ()).map_err(fault)
+}
+
+/// This server sends no mail, and what follows from that.
+pub(super) fn no_mail(so: &str) -> ServiceError {
+    let text = format!("This server sends no mail, so {so}: whoever runs it sets WAYMARK_SMTP_URL.");
+    ServiceError::refused(Code::NoMail, text)
+}
+
+/// The answer does not depend on whether the address is known; the mailbox gets the code, or is told that it is known.
+async fn register_by_mail(
+    users: &Users,
+    caller: &Caller,
+    (project, application): (ProjectId, ApplicationId),
+    row: app_users::NewRow<'_>,
+    code: &str,
+) -> Result<(), AttemptError> {
+    let core = &*users.core;
+    let email = row.details.email.clone().unwrap_or_default();
+    let folded = row.folded.clone().unwrap_or_default();
+    let mut tx = begin(core, caller, application).await?;
+    let subject = Subject::new(core, Tried::Registration, (caller.account, project), &folded);
+    if subject.count(core, &mut tx).await?.is_err() {
+        // The mailbox got enough: nothing changes, and nobody is told.
+        return Ok(tx.commit().await?);
+    }
+    count_mail(users, &mut tx, caller.account).await?;
+    let account = tenants::find_account(&mut tx, caller.account).await?;
+    let name = account.map(|account| account.name).unwrap_or_default();
+    let found = app_users::find_by_address_locked(&mut tx, project, &folded).await?;
+    let mail = match found {
+        Some(user) if user.status != UserStatus::Inactive => letters::known(&name),
+        found => {
+            if let Some(old) = found {
+                // Of several registrations that nobody activated the last one counts.
+                remove(&mut tx, caller, &old).await?;
+            }
+            let id = row.id;
+            let user = match app_users::insert(&mut tx, row, core.clock.now()).await {
+                Ok(user) => user,
+                // Another registration of this address came first.
+                Err(StoreError::Unique(_)) => return Ok(()),
+                Err(other) => return Err(other.into()),
+            };
+            note_new(&mut tx, caller, &user);
+            let link =
+                letters::link(users.outbox.links(), &[("user", id.as_str()), ("activationCode", code)]);
+            letters::activation(&name, code, link.as_deref())
+        }
+    };
+    let mail = Mail::new(&email, mail.subject, mail.text)
+        .map_err(|error| ServiceError::refused(Code::Invalid, format!("email {error}.")))?;
+    users.outbox.enqueue(&mut tx, Some(caller.account), &mail).await?;
+    tx.commit().await?;
+    users.outbox.wake();
+    Ok(())
+}
+
+async fn remove(tx: &mut Tx, caller: &Caller, user: &AppUser) -> Result<(), StoreError> {
+    password_resets::delete_of_user(tx, caller.account, user.id).await?;
+    app_users::delete(tx, caller.account, user.id).await?;
+    tx.note(caller.account, (KIND, user.id.as_str()), || (Some(json!({})), None));
+    Ok(())
+}
+
+/// Creates a user without a name, and its key.
+///
+/// # Errors
+/// The key is not an application's.
+#[instrument(skip_all)]
+pub async fn create_anonymous(core: &Core, caller: &Caller) -> Result<LoggedIn, ServiceError> {
+    let (project, application) = application(caller)?;
+    let now = core.clock.now();
+    let row = app_users::NewRow {
+        account: caller.account,
+        id: UserId::new(now.0, core.random16()?),
+        project,
+        app: application,
+        status: UserStatus::Anonymous,
+        folded: None,
+        password: None,
+        activation: None,
+        details: &UserDetails::default(),
+    };
+    let _place = core.capacity.write(caller)?;
+    let mut tx = begin(core, caller, application).await?;
+    let user = app_users::insert(&mut tx, row, now).await?;
+    note_new(&mut tx, caller, &user);
+    let key = add_key(core, &mut tx, caller, &user).await?;
+    tx.commit().await?;
+    Ok(LoggedIn { user, key })
+}
+
+/// Activates a user by the code of its registration, and logs it in.
+///
+/// # Errors
+/// 404 for a user of another application; for a wrong code 400, or 404 where it must not tell whether there is the user.
+#[instrument(skip_all)]
+pub async fn activate(core: &Core, caller: &Caller, id: &str, code: &str) -> Result<LoggedIn, ServiceError> {
+    let (_, application) = application(caller)?;
+    let not_found = || {
+        let text =
+            format!("The user {} was not found, or the code is wrong, was used or has expired.", shorten(id));
+        ServiceError::refused(Code::NotFound, text)
+    };
+    let parsed: UserId = id.parse().map_err(|_| not_found())?;
+    let _place = core.capacity.write(caller)?;
+    let mut tx = begin(core, caller, application).await?;
+    let account = tenants::find_account(&mut tx, caller.account).await?;
+    let user = app_users::find_locked(&mut tx, caller.account, parsed).await?;
+    let user = user.filter(|user| user.app == application).ok_or_else(not_found)?;
+    let expected = app_users::find_activation(&mut tx, parsed).await?;
+    let now = core.clock.now();
+    let is_right = expected.is_some_and(|(hash, until)| {
+        bool::from(hash_key(code)[..].ct_eq(&hash)) && until.is_none_or(|until| now < until)
+    });
+    if !is_right {
+        return Err(match account.map(|account| account.user_registration).unwrap_or_default() {
+            UserRegistration::Mail => not_found(),
+            UserRegistration::Caller => {
+                let fault = "activationCode is wrong, was used or has expired.";
+                ServiceError::refused(Code::Invalid, fault)
+            }
+        });
+    }
+    let user = AppUser { status: UserStatus::Active, stamp: user.stamp.touch(now), ..user };
+    app_users::activate(&mut tx, parsed, user.stamp.updated_at).await?;
+    tx.note(caller.account, (KIND, id), || (None, Some(json!({"status": user.status.as_str()}))));
+    let key = add_key(core, &mut tx, caller, &user).await?;
+    tx.commit().await?;
+    Ok(LoggedIn { user, key })
+}

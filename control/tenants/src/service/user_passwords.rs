@@ -1,0 +1,197 @@
+//! Users set another password: by a code from their mailbox, or by the old one.
+
+use std::time::Duration;
+
+use mail::{Mail, letters};
+use serde_json::json;
+use shared::{id::UserId, problem::Code, time::UnixMillis};
+use tracing::instrument;
+
+use super::{
+    access::{Caller, new_key, require},
+    attempts::{AttemptError, Subject, count_mail, count_password},
+    capacity::Place,
+    registration::no_mail,
+    users::{KIND, LoggedIn, Users, add_key, application, begin, not_found},
+};
+use crate::{
+    domain::{
+        access::{ActorKind, hash_key},
+        app_user::{AppUser, Email, UserStatus},
+        attempts::Tried,
+        password::{Password, SALT_LEN},
+        permission::{Subject::Users as UserRecords, Verb},
+        user_codes::{PasswordChange, RESET_MS, Reset},
+    },
+    error::ServiceError,
+    store::{Tx, app_users, keys, password_resets, tenants},
+};
+
+/// Sends a code by which a user sets another password; does the same for an address that nobody has.
+///
+/// Also of a user who was not activated yet: whoever has the code reads its mail.
+///
+/// # Errors
+/// The key is not an application's, this server sends no mail, or [`AttemptError::Mails`].
+#[instrument(skip_all)]
+pub async fn request_reset(users: &Users, caller: &Caller, email: &Email) -> Result<(), AttemptError> {
+    let core = &*users.core;
+    let (project, application) = application(caller)?;
+    if !users.outbox.is_on() {
+        return Err(no_mail("nobody resets a password").into());
+    }
+    let code = new_key(&*core.random, "")?;
+    let _place = core.capacity.write(caller)?;
+    let mut tx = begin(core, caller, application).await?;
+    let subject = Subject::new(core, Tried::Reset, (caller.account, project), &email.folded());
+    // The mailbox may have got enough of them: one of these still works.
+    let may_send = subject.count(core, &mut tx).await?.is_ok();
+    if may_send {
+        count_mail(users, &mut tx, caller.account).await?;
+    }
+    let account = tenants::find_account(&mut tx, caller.account).await?;
+    let user = app_users::find_by_address_locked(&mut tx, project, &email.folded()).await?;
+    let address = user.as_ref().and_then(|user| user.details.email.as_deref());
+    let name = account.map(|account| account.name).unwrap_or_default();
+    let link = letters::link(users.outbox.links(), &[("resetCode", &code)]);
+    let mail = letters::reset(&name, &code, link.as_deref());
+    let mail = address.and_then(|to| Mail::new(to, mail.subject, mail.text).ok());
+    if let Some((user, mail)) = user.as_ref().zip(mail).filter(|_| may_send) {
+        let until = UnixMillis(core.clock.now().0.saturating_add(RESET_MS));
+        let mail = mail.useful_for(Duration::from_millis(RESET_MS.unsigned_abs()));
+        password_resets::insert(&mut tx, &hash_key(&code), caller.account, user.id, until).await?;
+        users.outbox.enqueue(&mut tx, Some(caller.account), &mail).await?;
+        tx.note(caller.account, (KIND, user.id.as_str()), || {
+            (None, Some(json!({"passwordReset": "requested"})))
+        });
+    }
+    tx.commit().await?;
+    users.outbox.wake();
+    Ok(())
+}
+
+/// Sets another password by the code of a mail, ends every login, and logs the user in.
+///
+/// # Errors
+/// The key is not one of an application of the user's project, the code is wrong, was used or has expired, or the password
+/// is common.
+#[instrument(skip_all)]
+pub async fn reset(users: &Users, caller: &Caller, reset: Reset) -> Result<LoggedIn, ServiceError> {
+    let core = &*users.core;
+    let (project, application) = application(caller)?;
+    let wrong = || ServiceError::refused(Code::Invalid, "code is wrong, was used or has expired.");
+    let code = hash_key(&reset.code);
+    // Hashing a password costs much: not without a code that is right so far.
+    let of = |user: AppUser| Some(user).filter(|user| user.project == project);
+    let known = {
+        let mut conn = core.db.read().await?;
+        let id = password_resets::find(&mut conn, &code, caller.account, core.clock.now()).await?;
+        match id {
+            Some(id) => app_users::find(&mut conn, caller.account, id).await?.and_then(of),
+            None => None,
+        }
+    };
+    let known = known.ok_or_else(wrong)?;
+    let place = core.capacity.password(caller)?;
+    let password = hash(users, place, "password", reset.password, &known).await?;
+    let _place = core.capacity.write(caller)?;
+    let mut tx = begin(core, caller, application).await?;
+    let now = core.clock.now();
+    // The user before its codes, as everywhere: whoever changes its password at the same moment waits.
+    let user = app_users::find_locked(&mut tx, caller.account, known.id).await?;
+    let user = user.and_then(of).ok_or_else(wrong)?;
+    let id = user.id;
+    let taken = password_resets::take(&mut tx, &code, caller.account, now).await?;
+    taken.filter(|taken| *taken == id).ok_or_else(wrong)?;
+    let user = AppUser { status: UserStatus::Active, stamp: user.stamp.touch(now), ..user };
+    app_users::set_password(&mut tx, id, &password, user.stamp.updated_at).await?;
+    app_users::activate(&mut tx, id, user.stamp.updated_at).await?;
+    password_resets::delete_of_user(&mut tx, caller.account, id).await?;
+    keys::revoke_all(&mut tx, caller.account, id.as_str(), now.0).await?;
+    if let Some(email) = user.details.email.as_deref().and_then(|email| Email::parse(email).ok()) {
+        let subject = Subject::new(core, Tried::Password, (caller.account, project), &email.folded());
+        subject.forget(&mut tx).await?;
+    }
+    note_changed(&mut tx, caller, id);
+    let key = add_key(core, &mut tx, caller, &user).await?;
+    tx.commit().await?;
+    core.key_lookups.revoked();
+    Ok(LoggedIn { user, key })
+}
+
+/// Changes the own password, and ends every login but that of the key by which the request came.
+///
+/// # Errors
+/// The key is not that user's, the old password is wrong, [`AttemptError::Passwords`], or the new one is common.
+#[instrument(skip_all)]
+pub async fn change(
+    users: &Users,
+    caller: &Caller,
+    key: &str,
+    id: &str,
+    change: PasswordChange,
+) -> Result<(), AttemptError> {
+    let core = &*users.core;
+    let _ = require(caller, Verb::Update, UserRecords)?;
+    if caller.kind != ActorKind::User {
+        let text = "A user changes its password with its own key.";
+        return Err(ServiceError::refused(Code::Forbidden, text).into());
+    }
+    let parsed: UserId = id.parse().map_err(|_| not_found(id))?;
+    let (user, found) = {
+        let mut conn = core.db.read().await?;
+        let user = app_users::find(&mut conn, caller.account, parsed).await?;
+        (user, app_users::find_password(&mut conn, caller.account, parsed).await?)
+    };
+    let user = user.ok_or_else(|| not_found(id))?;
+    let project = caller.project.filter(|_| caller.id == id).ok_or_else(|| not_found(id))?;
+    let wrong = || ServiceError::refused(Code::Invalid, "password is wrong.");
+    // An anonymous user has no password.
+    let (folded, stored) = found.ok_or_else(wrong)?;
+    let place = core.capacity.password(caller)?;
+    let subject = Subject::new(core, Tried::Password, (caller.account, project), &folded);
+    {
+        let _place = core.capacity.write(caller)?;
+        count_password(core, &subject).await?;
+    }
+    if !users.passwords.verify(place, change.old, Some(stored.clone())).await? {
+        return Err(wrong().into());
+    }
+    let place = core.capacity.password(caller)?;
+    let password = hash(users, place, "newPassword", change.new, &user).await?;
+    let _place = core.capacity.write(caller)?;
+    let mut tx = core.db.begin(&caller.ctx).await?;
+    let now = core.clock.now();
+    let user = app_users::find_locked(&mut tx, caller.account, parsed).await?;
+    let user = user.ok_or_else(|| not_found(id))?;
+    // A reset in between wins: its owner has shown the mailbox.
+    let now_stored = app_users::find_password(&mut tx, caller.account, parsed).await?;
+    now_stored.filter(|(_, password)| *password == stored).ok_or_else(wrong)?;
+    app_users::set_password(&mut tx, parsed, &password, user.stamp.touch(now).updated_at).await?;
+    app_users::revoke_other_keys(&mut tx, caller.account, parsed, &hash_key(key), now).await?;
+    password_resets::delete_of_user(&mut tx, caller.account, parsed).await?;
+    subject.forget(&mut tx).await?;
+    note_changed(&mut tx, caller, parsed);
+    tx.commit().await?;
+    core.key_lookups.revoked();
+    Ok(())
+}
+
+/// A new password as it is stored.
+async fn hash(
+    users: &Users,
+    place: Place,
+    member: &'static str,
+    password: Password,
+    user: &AppUser,
+) -> Result<String, ServiceError> {
+    let mut salt = [0; SALT_LEN];
+    users.core.random.fill(&mut salt)?;
+    let about = [&user.details.email, &user.details.first_name, &user.details.last_name];
+    let about = about.into_iter().flatten().cloned().collect();
+    users.passwords.hash_new(place, member, password, salt, about).await
+}
+
+fn note_changed(tx: &mut Tx, caller: &Caller, id: UserId) {
+    tx.note(caller.account, (KIND, id.as_str()), || (None, Some(json!({"changed": ["password"]}))));
+}

@@ -1,0 +1,98 @@
+//! The table of codes by which users set a new password.
+
+use shared::{
+    id::{AccountId, ApplicationId, UserId},
+    time::UnixMillis,
+};
+
+use super::{Conn, StoreError, Tx, on_db, parse};
+
+const INSERT: &str =
+    "INSERT INTO password_resets (hash, account_id, user_id, expires_at) VALUES ($1, $2, $3, $4)";
+const FIND: &str =
+    "SELECT user_id FROM password_resets WHERE hash = $1 AND account_id = $2 AND expires_at > $3";
+const TAKE: &str =
+    "DELETE FROM password_resets WHERE hash = $1 AND account_id = $2 AND expires_at > $3 RETURNING user_id";
+const DELETE_OF_USER: &str = "DELETE FROM password_resets WHERE account_id = $1 AND user_id = $2";
+const DELETE_OF_APP: &str =
+    "DELETE FROM password_resets WHERE user_id IN (SELECT id FROM app_users WHERE app_id = $1)";
+const PURGE: &str = "DELETE FROM password_resets WHERE hash IN \
+    (SELECT hash FROM password_resets WHERE expires_at <= $1 ORDER BY expires_at, hash LIMIT $2)";
+
+/// Adds the SHA-256 of a code.
+pub async fn insert(
+    tx: &mut Tx,
+    hash: &[u8; 32],
+    account: AccountId,
+    user: UserId,
+    expires_at: UnixMillis,
+) -> Result<(), StoreError> {
+    on_db!(&mut **tx, |c| sqlx::query(INSERT)
+        .bind(&hash[..])
+        .bind(account.as_str())
+        .bind(user.as_str())
+        .bind(expires_at.0)
+        .execute(c)
+        .await
+        .map(|_| ()))?;
+    Ok(())
+}
+
+/// The user of a code that has not expired.
+pub async fn find(
+    conn: &mut Conn,
+    hash: &[u8; 32],
+    account: AccountId,
+    now: UnixMillis,
+) -> Result<Option<UserId>, StoreError> {
+    let row: Option<(String,)> = on_db!(conn, |c| sqlx::query_as(FIND)
+        .bind(&hash[..])
+        .bind(account.as_str())
+        .bind(now.0)
+        .fetch_optional(c)
+        .await)?;
+    row.map(|(id,)| parse("user_id", &id)).transpose()
+}
+
+/// The user of a code that has not expired; the code is used up.
+pub async fn take(
+    tx: &mut Tx,
+    hash: &[u8; 32],
+    account: AccountId,
+    now: UnixMillis,
+) -> Result<Option<UserId>, StoreError> {
+    let row: Option<(String,)> = on_db!(&mut **tx, |c| sqlx::query_as(TAKE)
+        .bind(&hash[..])
+        .bind(account.as_str())
+        .bind(now.0)
+        .fetch_optional(c)
+        .await)?;
+    row.map(|(id,)| parse("user_id", &id)).transpose()
+}
+
+/// Removes the codes of a user.
+pub async fn delete_of_user(tx: &mut Tx, account: AccountId, user: UserId) -> Result<(), StoreError> {
+    on_db!(&mut **tx, |c| sqlx::query(DELETE_OF_USER)
+        .bind(account.as_str())
+        .bind(user.as_str())
+        .execute(c)
+        .await
+        .map(|_| ()))?;
+    Ok(())
+}
+
+/// Removes the codes of the users of an application, while these are still there.
+pub async fn delete_of_app(tx: &mut Tx, app: ApplicationId) -> Result<(), StoreError> {
+    on_db!(&mut **tx, |c| sqlx::query(DELETE_OF_APP).bind(app.as_str()).execute(c).await.map(|_| ()))?;
+    Ok(())
+}
+
+/// Removes some codes that have expired; returns how many.
+pub async fn purge(tx: &mut Tx, now: UnixMillis, limit: u32) -> Result<u64, StoreError> {
+    Ok(on_db!(&mut **tx, |c| sqlx::query(PURGE)
+        .bind(now.0)
+        .bind(i64::from(limit))
+        .execute(c)
+        .await
+        .map(|done| done.rows_affected()))?)
+}

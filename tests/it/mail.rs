@@ -1,0 +1,317 @@
+//! Mail to users of applications: activation and password reset, over a real server of mail (`aiosmtpd` from PyPI).
+
+mod product;
+mod server;
+mod site;
+
+use std::time::{Duration, Instant};
+
+use ::mail::MailSettings;
+use anyhow::{Result, ensure};
+use axum::http::Method;
+use serde_json::{Value, json};
+use tests::db::Engine;
+
+use crate::store::redirections::execute;
+
+use self::{
+    server::{Mode, Program, Server, code_of},
+    site::{Site, text},
+};
+
+const ADA: &str = "Ada@Example.com";
+const PASSWORD: &str = "a long sentence is best";
+const ANOTHER: &str = "a longer sentence is better";
+const HOUR_MS: i64 = 3_600_000;
+
+fn settings(program: &Program, server: &Server) -> Result<MailSettings> {
+    let settings = MailSettings::parse(&server.url(), "Waymark <noreply@example.com>")?;
+    Ok(settings.with_ca(std::fs::read(program.certificate())?)?)
+}
+
+/// A server, and an API that sends by it.
+async fn with_server(engine: Engine, mode: Mode) -> Result<(Program, Server, Site)> {
+    let program = Program::install()?;
+    let server = program.start(mode, 0)?;
+    let site = Site::new(engine, Some(settings(&program, &server)?)).await?;
+    Ok((program, server, site))
+}
+
+/// A user that was activated by the first mail of a server.
+async fn active(site: &Site, server: &Server) -> Result<Value> {
+    let new = site.register(ADA, PASSWORD).await?.done(201)?;
+    let code = code_of(&server.mail(0).await?)?;
+    site.activate(&text(&new, "evrythngUser")?, &code).await?.done(201)
+}
+
+async fn codes_work_once_and_expire(engine: Engine) -> Result<()> {
+    let (_program, server, site) = with_server(engine, Mode::StartTls).await?;
+    let new = site.register(ADA, PASSWORD).await?.done(201)?;
+    let id = text(&new, "evrythngUser")?;
+    ensure!(new == json!({"evrythngUser": id, "status": "inactive", "email": ADA}), "{new}");
+    let code = code_of(&server.mail(0).await?)?;
+    site.pass(7 * 24 * HOUR_MS);
+    ensure!(site.activate(&id, &code).await?.status == 404, "it has expired");
+    ensure!(site.log_in(ADA, PASSWORD).await?.status == 401);
+
+    // Whoever registers again gets another code, and the first registration is gone.
+    let new = site.register("ada@example.com", PASSWORD).await?.done(201)?;
+    let (old, id) = (id, text(&new, "evrythngUser")?);
+    let code = code_of(&server.mail(1).await?)?;
+    for (id, code) in [(&old, &code), (&id, &"x".repeat(80))] {
+        ensure!(site.activate(id, code).await?.status == 404, "{id}");
+    }
+    site.activate(&id, &code).await?.done(201)?;
+    ensure!(site.activate(&id, &code).await?.status == 404, "it was used");
+    let first = text(&site.log_in(ADA, PASSWORD).await?.done(200)?, "evrythngApiKey")?;
+
+    // A reset: once, within an hour, of a good password.
+    site.request_reset(ADA).await?.done(200)?;
+    let late = code_of(&server.mail(2).await?)?;
+    site.pass(HOUR_MS);
+    ensure!(site.reset(&late, ANOTHER).await?.status == 400, "it has expired");
+    site.request_reset(ADA).await?.done(200)?;
+    let code = code_of(&server.mail(3).await?)?;
+    for bad in ["short", "password1234", "ada@example.com"] {
+        ensure!(site.reset(&code, bad).await?.status == 400, "{bad}");
+    }
+    let second = text(&site.reset(&code, ANOTHER).await?.done(200)?, "evrythngApiKey")?;
+    ensure!(site.reset(&code, ANOTHER).await?.status == 400, "it was used");
+    ensure!(site.log_in(ADA, PASSWORD).await?.status == 401);
+    ensure!(site.call(&first, Method::GET, "/access", json!({})).await?.status == 401, "the login ended");
+
+    // A change asks for the old password, and ends the other logins.
+    let third = text(&site.log_in(ADA, ANOTHER).await?.done(200)?, "evrythngApiKey")?;
+    let uri = format!("/users/{id}/password");
+    let change = async |old: &str, new: &str| {
+        site.call(&third, Method::PUT, &uri, json!({"password": old, "newPassword": new})).await
+    };
+    ensure!(change(PASSWORD, PASSWORD).await?.status == 400, "the old password is wrong");
+    ensure!(change(ANOTHER, "qwertyuiop123").await?.status == 400, "it is common");
+    change(ANOTHER, PASSWORD).await?.done(200)?;
+    ensure!(site.call(&second, Method::GET, "/access", json!({})).await?.status == 401);
+    ensure!(site.call(&third, Method::GET, "/access", json!({})).await?.status == 200);
+    site.log_in(ADA, PASSWORD).await?.done(200)?;
+    let other =
+        site.operate(Method::PUT, &uri, json!({"password": PASSWORD, "newPassword": ANOTHER})).await?;
+    ensure!(other.status == 403, "{other:?}");
+    ensure!(server.mails().len() == 4, "{:?}", server.mails());
+    Ok(())
+}
+
+/// Neither answers nor their order of time tell whether an address has a user; its mailbox does.
+async fn answers_do_not_tell_whether_an_address_is_known(engine: Engine) -> Result<()> {
+    let (_program, server, site) = with_server(engine, Mode::Plain).await?;
+    active(&site, &server).await?;
+    let same = |id: Value, mut body: Value| {
+        ensure!(body["evrythngUser"].as_str().is_some_and(|id| id.len() == 24), "{body}");
+        body["evrythngUser"] = id;
+        Ok(body)
+    };
+    let known = site.register(ADA, PASSWORD).await?.done(201)?;
+    let id = text(&known, "evrythngUser")?;
+    let unknown = site.register("Bob@Example.com", PASSWORD).await?.done(201)?;
+    let told = same(json!(""), known)?.to_string().replace("Ada", "Bob");
+    let of_unknown = same(json!(""), unknown.clone())?.to_string();
+    ensure!(told == of_unknown, "{told} {of_unknown}");
+    // Nobody has the id of the one, and the other's code is not known.
+    let mut told = Vec::new();
+    for id in [id, text(&unknown, "evrythngUser")?] {
+        let answer = site.activate(&id, "x").await?;
+        told.push((answer.status, answer.body["errors"].to_string().replace(&id, "")));
+    }
+    ensure!(told[0].0 == 404 && told[0] == told[1], "{told:?}");
+    let (known, unknown) = (site.request_reset(ADA).await?, site.request_reset("eve@example.com").await?);
+    ensure!(known == unknown && known.status == 200, "{known:?} {unknown:?}");
+    for mail in [1, 2, 3] {
+        server.mail(mail).await?;
+    }
+    let mut subjects: Vec<_> =
+        server.mails().into_iter().skip(1).map(|mail| mail["subject"].to_string()).collect();
+    subjects.sort();
+    ensure!(
+        subjects
+            == [
+                "\"Activate your user of Test\"",
+                "\"Reset your password of Test\"",
+                "\"You are a user of Test already\""
+            ],
+        "{subjects:?}"
+    );
+    let mut times = [Vec::new(), Vec::new()];
+    for n in 0..9 {
+        for (times, email) in times.iter_mut().zip([ADA.to_owned(), format!("{n}@example.com")]) {
+            let begun = Instant::now();
+            site.request_reset(&email).await?;
+            times.push(begun.elapsed());
+        }
+        site.pass(HOUR_MS);
+    }
+    let [known, unknown] = times.map(|mut times| {
+        times.sort();
+        times[4]
+    });
+    ensure!(known < unknown * 8 + Duration::from_millis(20), "{known:?} {unknown:?}");
+    Ok(())
+}
+
+async fn without_mail_users_are_anonymous(engine: Engine) -> Result<()> {
+    let site = Site::new(engine, None).await?;
+    let refused = site.register(ADA, PASSWORD).await?;
+    ensure!(refused.status == 409 && refused.body["code"] == 40_904, "{refused:?}");
+    ensure!(site.request_reset(ADA).await?.status == 409);
+    site.ask(Method::POST, "/auth/evrythng/users?anonymous=true", json!({})).await?.done(201)?;
+    // An operator opens the first contract: the caller gets the code, and old passwords are taken.
+    let account = format!("/accounts/{}", site.made.account);
+    let opened =
+        site.operate(Method::PUT, &account, json!({"userRegistration": "caller"})).await?.done(200)?;
+    ensure!(opened["userRegistration"] == "caller", "{opened}");
+    let new = site.register(ADA, "password").await?.done(201)?;
+    let code = text(&new, "activationCode")?;
+    let id = text(&new, "evrythngUser")?;
+    ensure!(site.activate(&id, "x").await?.status == 400);
+    site.activate(&id, &code).await?.done(201)?;
+    ensure!(site.register(ADA, "password").await?.status == 409);
+    site.log_in(ADA, "password").await?.done(200)?;
+    Ok(())
+}
+
+/// A server that accepts and answers nothing, then none at all, then one that works.
+async fn mail_waits_for_its_server(engine: Engine) -> Result<()> {
+    let program = Program::install()?;
+    let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
+    let port = silent.local_addr()?.port();
+    let url = format!("smtps://{}@127.0.0.1:{port}", server::LOGIN);
+    let settings = MailSettings::parse(&url, "noreply@example.com")?;
+    let settings = settings.with_ca(std::fs::read(program.certificate())?)?;
+    let site = Site::new(engine, Some(settings)).await?;
+    let begun = Instant::now();
+    let new = site.register(ADA, PASSWORD).await?.done(201)?;
+    let (held, _) = silent.accept().await?;
+    for n in 0..20 {
+        site.register(&format!("{n}@example.com"), PASSWORD).await?.done(201)?;
+    }
+    site.register("nobody@example.com", PASSWORD).await?.done(201)?;
+    ensure!(begun.elapsed() < Duration::from_secs(20), "a silent server holds up requests");
+    let metrics = &site.made.app.users.outbox.metrics;
+    ensure!(metrics.sent.get() == 0);
+    drop((held, silent));
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    ensure!(metrics.failed.get() > 0, "there is no server");
+    let server = program.start(Mode::Tls, port)?;
+    server.mail(20).await?;
+    let begun = Instant::now();
+    while metrics.given_up.get() == 0 && begun.elapsed() < Duration::from_secs(30) {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    ensure!(metrics.given_up.get() == 1, "the server refuses one for good");
+    let mails = server.mails();
+    let mut to: Vec<String> = mails.iter().map(|mail| mail["to"].to_string()).collect();
+    to.sort();
+    to.dedup();
+    ensure!(mails.len() == 21 && to.len() == 21, "each once: {mails:?}");
+    let mine = mails.iter().find(|mail| mail["to"].to_string().contains("da@"));
+    let code = code_of(mine.unwrap_or(&Value::Null))?;
+    site.activate(&text(&new, "evrythngUser")?, &code).await?.done(201)?;
+    Ok(())
+}
+
+/// A port on which nobody listens.
+fn closed_port() -> Result<u16> {
+    Ok(std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
+}
+
+async fn until(what: &str, is_so: impl Fn() -> bool) -> Result<()> {
+    let begun = Instant::now();
+    while !is_so() {
+        ensure!(begun.elapsed() < Duration::from_secs(30), "{what}");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    Ok(())
+}
+
+/// Without a server a mail is tried for a day, and one with a code no longer than the code works.
+async fn mail_without_a_server_is_given_up(engine: Engine) -> Result<()> {
+    let program = Program::install()?;
+    let port = closed_port()?;
+    let settings = MailSettings::parse(&format!("smtp://127.0.0.1:{port}?tls=off"), "noreply@example.com")?;
+    let site = Site::new(engine, Some(settings)).await?;
+    let metrics = &site.made.app.users.outbox.metrics;
+    // Lets the mails that wait be older.
+    let age = async |hours: i64| {
+        let sql = format!("UPDATE mails SET due_at = 0, created_at = created_at - {}", hours * HOUR_MS);
+        execute(&site.made, &sql).await
+    };
+    site.register(ADA, PASSWORD).await?.done(201)?;
+    until("a first try", || metrics.failed.get() > 0).await?;
+    ensure!(metrics.given_up.get() == 0);
+    age(24).await?;
+    until("the end of the tries", || metrics.given_up.get() == 1).await?;
+    site.request_reset(ADA).await?.done(200)?;
+    let failed = metrics.failed.get();
+    until("a try of the reset", || metrics.failed.get() > failed).await?;
+    // The server is there again, but the code has expired.
+    let server = program.start(Mode::Plain, port)?;
+    age(1).await?;
+    until("the end of the reset", || metrics.given_up.get() == 2).await?;
+    ensure!(server.mails().is_empty() && metrics.sent.get() == 0, "{:?}", server.mails());
+    Ok(())
+}
+
+async fn an_account_sends_so_many_mails_an_hour(engine: Engine) -> Result<()> {
+    let url = format!("smtp://127.0.0.1:{}?tls=off", closed_port()?);
+    let settings = MailSettings { per_account: 3, ..MailSettings::parse(&url, "noreply@example.com")? };
+    let site = Site::new(engine, Some(settings)).await?;
+    for email in [ADA, "bob@example.com"] {
+        site.register(email, PASSWORD).await?.done(201)?;
+    }
+    site.request_reset(ADA).await?.done(200)?;
+    // Now nobody gets one, be the address known or not.
+    let (known, unknown) = (site.request_reset(ADA).await?, site.request_reset("eve@example.com").await?);
+    let seconds = known.retry_after;
+    ensure!(known.status == 429 && seconds.is_some_and(|seconds| seconds <= 3_600), "{known:?}");
+    ensure!(known == unknown, "{known:?} {unknown:?}");
+    let refused = site.register("eve@example.com", PASSWORD).await?;
+    ensure!(refused.status == 429 && refused.retry_after == seconds, "{refused:?}");
+    // Users without a name need no mail.
+    site.ask(Method::POST, "/auth/evrythng/users?anonymous=true", json!({})).await?.done(201)?;
+    site.pass(HOUR_MS);
+    site.register("eve@example.com", PASSWORD).await?.done(201)?;
+    Ok(())
+}
+
+async fn nobody_adds_headers_or_recipients(engine: Engine) -> Result<()> {
+    let (_program, server, site) = with_server(engine, Mode::Plain).await?;
+    for email in [
+        "ada@example.com\r\nBcc: eve@example.com",
+        "ada@example.com\nx",
+        "ada@example.com, eve@example.com",
+        "ada@example.com>\r\nRCPT TO:<eve@example.com",
+        "Ada <ada@example.com>",
+    ] {
+        let refused = site.register(email, PASSWORD).await?;
+        ensure!(refused.status == 400, "{email:?}: {refused:?}");
+        let asked = site.request_reset(email).await?.status;
+        ensure!(asked == 400 || asked == 200, "{email:?}: {asked}");
+    }
+    let account = format!("/accounts/{}", site.made.account);
+    let name = json!({"name": "Acme\r\nBcc: eve@example.com\r\n\r\nhello"});
+    let named = site.operate(Method::PUT, &account, name).await?;
+    site.register(ADA, PASSWORD).await?.done(201)?;
+    let mail = server.mail(0).await?;
+    ensure!(mail["to"] == json!([ADA]), "{mail}");
+    let subject = text(&mail, "subject")?;
+    ensure!(named.status == 400 || subject.starts_with("Activate your user of Acme  Bcc: eve"), "{mail}");
+    ensure!(server.mails().len() == 1, "{:?}", server.mails());
+    Ok(())
+}
+
+crate::on_both_engines!(
+    codes_work_once_and_expire,
+    answers_do_not_tell_whether_an_address_is_known,
+    without_mail_users_are_anonymous,
+    mail_waits_for_its_server,
+    mail_without_a_server_is_given_up,
+    an_account_sends_so_many_mails_an_hour,
+    nobody_adds_headers_or_recipients,
+);
