@@ -17,7 +17,8 @@ enum Slot {
 /// A database of networks, such as `203.0.113.0/24`, with a record each.
 ///
 /// `ip_version` is 4, or 6 with the IPv4 networks in `::/96`. Networks must not contain each other, texts and
-/// objects have fewer than 29 bytes and members.
+/// objects have fewer than 29 bytes and members, names of members too; whole numbers are below 65,536 and lie there in 16
+/// bits, whatever width a real database has.
 ///
 /// # Panics
 /// A network or record has another form.

@@ -2,7 +2,7 @@
 
 use utoipa::IntoParams;
 
-/// The parameters of every list.
+/// The parameters by which a list is paged; its attribute names them as `PageParams`.
 #[derive(Debug, IntoParams)]
 #[into_params(parameter_in = Query)]
 #[expect(dead_code, reason = "the fields describe parameters and are read by nobody")]

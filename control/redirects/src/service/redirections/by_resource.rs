@@ -1,4 +1,4 @@
-//! First-generation API: the redirection of one Thng or product.
+//! The redirections of one Thng or product: which one owns them, and the newest, which the first generation of paths names.
 
 use shared::{id::ResourceId, problem::Code, redirect::ResourceType};
 
@@ -22,7 +22,7 @@ use crate::{
 
 /// The Thng or product that a path names, by id or `<key>:<value>`; it must exist for the caller.
 ///
-/// `verb` is the operation on its redirection.
+/// `verb` is the operation on its redirections; `Verb::List` for all of them.
 ///
 /// # Errors
 /// 404, or 409 when an identifier is ambiguous.
