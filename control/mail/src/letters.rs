@@ -2,6 +2,9 @@
 
 use url::Url;
 
+/// Most characters of the name of an account in a mail.
+const MAX_NAME: usize = 64;
+
 /// A mail without its recipient.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Letter {
@@ -61,8 +64,10 @@ fn how(what: &str, code: &str, link: Option<&str>) -> String {
     format!("{what}\n\n{code}\n{link}")
 }
 
+/// The name of an account, without line breaks and too short for a text of its own; links in it are none.
 fn one_line(name: &str) -> String {
-    name.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+    let name: String = name.chars().map(|c| if c.is_control() { ' ' } else { c }).take(MAX_NAME).collect();
+    name.replace("://", " ").replace("www.", "www ")
 }
 
 #[cfg(test)]
@@ -79,5 +84,8 @@ mod tests {
         assert!(letter.text.contains("\n\nCODE\n") && letter.text.contains(&link));
         assert!(!reset("Acme", "CODE", None).text.contains("page"));
         assert!(known("Acme").text.contains("already"));
+        let name = format!("Win at https://www.example.com {}", "x".repeat(100));
+        let text = known(&name).text;
+        assert!(!text.contains("://") && !text.contains("www.") && !text.contains(&"x".repeat(50)), "{text}");
     }
 }

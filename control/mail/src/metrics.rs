@@ -9,7 +9,9 @@ pub struct MailMetrics {
     pub sent: Counter,
     /// Tries that failed.
     pub failed: Counter,
-    /// Mails that were given up.
+    /// Mails whose recipient the server refused.
+    pub refused: Counter,
+    /// Mails that could not be sent in time.
     pub given_up: Counter,
 }
 
@@ -19,11 +21,8 @@ impl MailMetrics {
         for (name, help, counter) in [
             ("mails_sent", "Mails that the server took", &self.sent),
             ("mail_failures", "Tries to send a mail that failed", &self.failed),
-            (
-                "mails_given_up",
-                "Mails that the server refused or that could not be sent in time",
-                &self.given_up,
-            ),
+            ("mails_refused", "Mails whose recipient the server refused", &self.refused),
+            ("mails_given_up", "Mails that could not be sent in time", &self.given_up),
         ] {
             registry.register(name, help, counter.clone());
         }

@@ -1,6 +1,6 @@
 //! The outbox: mails that wait, encrypted.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{fmt, net::IpAddr, sync::Arc, time::Duration};
 
 use kernel::{
     error::ServiceError,
@@ -55,6 +55,11 @@ impl Mail {
             return Err(InvalidMail::Subject);
         }
         let to: Address = to.parse().map_err(|_| InvalidMail::Address)?;
+        // An address of a machine, or a name within a network, makes the server look there.
+        let domain = to.domain();
+        if domain.starts_with('[') || !domain.contains('.') || domain.parse::<IpAddr>().is_ok() {
+            return Err(InvalidMail::Address);
+        }
         Ok(Self { to: to.to_string(), subject, text: text.into(), useful_seconds: None })
     }
 
@@ -162,6 +167,10 @@ mod tests {
             ("ü@example.com", true),
             ("ada", false),
             ("ada@", false),
+            ("root@localhost", false),
+            ("ada@127.0.0.1", false),
+            ("ada@[127.0.0.1]", false),
+            ("ada@[IPv6:::1]", false),
             ("ada@example.com\r\nBcc: x@example.com", false),
             ("ada@example.com, eve@example.com", false),
             ("ada@example.com\n", false),

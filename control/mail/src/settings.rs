@@ -6,8 +6,7 @@ use lettre::message::Mailbox;
 use percent_encoding::percent_decode_str;
 use url::{Host, Url};
 
-/// Mails that an account may send in an hour by default. One network address cannot use them up: by its limit of logins it
-/// asks for 1,800 at most.
+/// Mails of a kind that an account may send in an hour by default.
 pub const MAILS_PER_ACCOUNT: u32 = 2_000;
 
 /// How a connection to the server is protected.

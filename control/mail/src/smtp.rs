@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use lettre::{
     Address, Message,
-    address::Envelope,
     message::{
         Mailbox,
         header::{ContentType, Header, HeaderName, HeaderValue},
@@ -13,27 +12,31 @@ use lettre::{
         Error,
         authentication::{Credentials, Mechanism},
         client::{AsyncSmtpConnection, Certificate, CertificateStore, TlsParameters},
+        commands::{Data, Mail as MailFrom, Rcpt},
         extension::ClientId,
     },
 };
+
+use tokio::sync::OnceCell;
 
 use crate::{
     outbox::Mail,
     settings::{InvalidSetting, MailSettings, Protection},
 };
 
-/// Longest time for one mail: a server that says nothing is left then.
-const SEND_TIMEOUT: Duration = Duration::from_secs(30);
+/// Longest time for one mail: a server that says nothing is left then. Some look a mail through for a minute before
+/// they answer, and one that is left then gets it again.
+const SEND_TIMEOUT: Duration = Duration::from_secs(120);
 /// Longest wait for the end of a connection on which the server has taken the mail.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
-/// The server asks for a user or for TLS first: its settings are wrong, and the mail is not.
-const AUTHENTICATION_REQUIRED: u16 = 530;
+/// Answers to a recipient that stay as they are: there is no such mailbox, or it takes no mail.
+const NO_MAILBOX: [u16; 5] = [550, 551, 553, 521, 556];
 
 /// Why a mail was not sent. The texts name nobody, and repeat nothing that the server wrote.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum SendError {
-    /// The server does not take it, and would not later.
-    #[error("the server refused the mail with {0}")]
+    /// The server does not take mail for the recipient, and would not later.
+    #[error("the server refused the recipient with {0}")]
     Refused(u16),
     /// It may work later.
     #[error("{0}")]
@@ -46,12 +49,14 @@ pub(crate) struct Smtp {
     /// How the client calls itself.
     hello: ClientId,
     timeout: Duration,
+    /// Read once: the authorities of the system are many files.
+    tls: OnceCell<TlsParameters>,
 }
 
 impl Smtp {
     pub(crate) fn new(settings: MailSettings) -> Self {
         let hello = ClientId::Domain(settings.from.email.domain().to_owned());
-        Self { settings, hello, timeout: SEND_TIMEOUT }
+        Self { settings, hello, timeout: SEND_TIMEOUT, tls: OnceCell::new() }
     }
 
     pub(crate) fn settings(&self) -> &MailSettings {
@@ -60,31 +65,44 @@ impl Smtp {
 
     /// Sends a mail; `id` is the same for each try, so that receivers recognise a repeat.
     pub(crate) async fn send(&self, id: &str, mail: &Mail) -> Result<(), SendError> {
-        let late = |_| SendError::Failed("the server did not answer in time".to_owned());
-        tokio::time::timeout(self.timeout, self.send_slowly(id, mail)).await.map_err(late)?
+        let mut open = None;
+        let sent = tokio::time::timeout(self.timeout, self.send_slowly(id, mail, &mut open)).await;
+        if let (Ok(_), Some(mut connection)) = (&sent, open) {
+            // What comes of this changes nothing.
+            let _ = tokio::time::timeout(CLOSE_TIMEOUT, connection.abort()).await;
+        }
+        sent.unwrap_or_else(|_| Err(failed("the server did not answer in time")))
     }
 
-    async fn send_slowly(&self, id: &str, mail: &Mail) -> Result<(), SendError> {
+    async fn send_slowly(
+        &self,
+        id: &str,
+        mail: &Mail,
+        open: &mut Option<AsyncSmtpConnection>,
+    ) -> Result<(), SendError> {
         let message = self.message(id, mail)?;
         let to: Address = mail.to.parse().map_err(|_| failed("the address is no address"))?;
-        let envelope = Envelope::new(Some(self.settings.from.email.clone()), vec![to])
-            .map_err(|_| failed("there is no recipient"))?;
-        let mut connection = self.connect().await.map_err(|error| SendError::Failed(reason(&error)))?;
-        let sent = connection.send(&envelope, &message).await;
-        // What comes of this changes nothing.
-        let _ = tokio::time::timeout(CLOSE_TIMEOUT, connection.abort()).await;
-        sent.map(|_| ()).map_err(|error| match error.status().map(u16::from) {
-            Some(code) if error.is_permanent() && code != AUTHENTICATION_REQUIRED => SendError::Refused(code),
-            Some(_) | None => SendError::Failed(reason(&error)),
-        })
+        let later = |error: Error| SendError::Failed(reason(&error));
+        let connection = open.insert(self.connect().await.map_err(later)?);
+        let from = MailFrom::new(Some(self.settings.from.email.clone()), Vec::new());
+        connection.command(from).await.map_err(later)?;
+        // Only what is said of the recipient is about this mail; all else may be mended at the server.
+        connection.command(Rcpt::new(to, Vec::new())).await.map_err(|error| {
+            match error.status().map(u16::from).filter(|code| NO_MAILBOX.contains(code)) {
+                Some(code) => SendError::Refused(code),
+                None => later(error),
+            }
+        })?;
+        connection.command(Data).await.map_err(later)?;
+        connection.message(&message).await.map(drop).map_err(later)
     }
 
     async fn connect(&self) -> Result<AsyncSmtpConnection, Error> {
-        let Self { settings, hello, timeout } = self;
+        let Self { settings, hello, timeout, .. } = self;
         let server = (settings.host.as_str(), settings.port);
         let (now, later) = match settings.protection {
-            Protection::Tls => (Some(tls(settings)?), None),
-            Protection::StartTls => (None, Some(tls(settings)?)),
+            Protection::Tls => (Some(self.tls().await?), None),
+            Protection::StartTls => (None, Some(self.tls().await?)),
             Protection::Off => (None, None),
         };
         let mut connection =
@@ -97,6 +115,10 @@ impl Smtp {
             connection.auth(&[Mechanism::Plain, Mechanism::Login], &credentials).await?;
         }
         Ok(connection)
+    }
+
+    async fn tls(&self) -> Result<TlsParameters, Error> {
+        Ok(self.tls.get_or_try_init(async || tls(&self.settings)).await?.clone())
     }
 
     fn message(&self, id: &str, mail: &Mail) -> Result<Vec<u8>, SendError> {
@@ -212,15 +234,18 @@ mod tests {
 
     #[tokio::test]
     async fn an_answer_decides_whether_a_mail_is_tried_again() {
-        // Each answer to the sender is followed by one to the end of the connection.
-        let answered = |text| async move {
-            let answers = ["220 hello\r\n", "250 hello\r\n", text, "221 bye\r\n"];
+        // To the sender, and to the recipient; then it says nothing more.
+        let answered = |sender, recipient| async move {
+            let answers = ["220 hello\r\n", "250 hello\r\n", sender, recipient];
             sent_to(Box::leak(Box::new(answers))).await.unwrap_err()
         };
         let failed = |text: &str| SendError::Failed(text.to_owned());
-        assert_eq!(answered("550 no\r\n").await, SendError::Refused(550));
-        assert_eq!(answered("451 later\r\n").await, failed("the server answered 451"));
-        assert_eq!(answered("530 log in\r\n").await, failed("the server answered 530"));
+        let ok = "250 ok\r\n";
+        assert_eq!(answered(ok, "550 no\r\n").await, SendError::Refused(550));
+        assert_eq!(answered(ok, "452 full\r\n").await, failed("the server answered 452"));
+        assert_eq!(answered(ok, "554 not from you\r\n").await, failed("the server answered 554"));
+        assert_eq!(answered("550 not this sender\r\n", ok).await, failed("the server answered 550"));
+        assert_eq!(answered("530 log in\r\n", ok).await, failed("the server answered 530"));
         let error = sent_to(&["554 go away, ada@example.com\r\n", "221 bye\r\n"]).await.unwrap_err();
         assert_eq!(error, failed("the server answered 554"));
         let error = sent_to(&["HTTP/1.1 400 ada@example.com\r\n", "221 bye\r\n"]).await.unwrap_err();

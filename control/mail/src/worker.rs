@@ -17,11 +17,11 @@ const LANES: usize = 8;
 /// Mails per claim.
 const CLAIM: usize = 4;
 /// How long a claim holds: longer than a try may take.
-const LEASE: Duration = Duration::from_secs(60);
+const LEASE: Duration = Duration::from_secs(180);
 /// After this time a mail that cannot be sent is given up.
 const GIVE_UP: Duration = Duration::from_secs(24 * 60 * 60);
 /// The pauses between tries: from the first to the longest, each twice the one before.
-const PAUSES: (Duration, Duration) = (Duration::from_secs(5), Duration::from_secs(15 * 60));
+const PAUSES: (Duration, Duration) = (Duration::from_secs(5), Duration::from_secs(60 * 60));
 /// Poll interval without a wake-up.
 const LOOK: Duration = Duration::from_secs(1);
 /// Pause after a failure of the database.
@@ -101,8 +101,10 @@ async fn attempt(outbox: &Outbox, db: &Db, claimed: &Claimed) -> Result<(), Stor
         }
         Err(error) => {
             outbox.metrics.failed.inc();
-            if matches!(error, SendError::Refused(_)) || is_useless || claimed.age >= GIVE_UP {
-                outbox.metrics.given_up.inc();
+            let is_refused = matches!(error, SendError::Refused(_));
+            if is_refused || is_useless || claimed.age >= GIVE_UP {
+                let count = if is_refused { &outbox.metrics.refused } else { &outbox.metrics.given_up };
+                count.inc();
                 tracing::warn!(%error, mail = claimed.id, tries = claimed.tries, "a mail was given up");
                 mails::delete(&mut tx, claimed).await?;
             } else {
@@ -133,8 +135,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pauses_grow_to_a_quarter_of_an_hour() {
-        for (tries, seconds) in [(0, 5), (1, 5), (2, 10), (3, 20), (8, 640), (9, 900), (1_000_000, 900)] {
+    fn pauses_grow_to_an_hour() {
+        for (tries, seconds) in [(0, 5), (1, 5), (2, 10), (3, 20), (8, 640), (11, 3_600), (1_000_000, 3_600)]
+        {
             assert_eq!(pause(tries), Duration::from_secs(seconds), "{tries}");
         }
     }

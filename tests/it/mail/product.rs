@@ -131,7 +131,7 @@ async fn codes_are_in_the_mailbox_alone(engine: Engine) -> Result<()> {
         let from = format!("10.3.{network}.7");
         let (status, _) =
             caller.call(&app, Method::POST, "/users/passwordReset", json!({"email": ADA}), &from).await?;
-        ensure!(status == 200);
+        ensure!(status == if network < 3 { 200 } else { 429 }, "{network}");
     }
     let reset = code_of(&server.mail(3).await?)?;
     let body = json!({"code": reset, "password": ANOTHER});

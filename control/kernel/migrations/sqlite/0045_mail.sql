@@ -33,3 +33,10 @@ CREATE TABLE user_attempts (
     last_at     BIGINT NOT NULL
 );
 CREATE INDEX user_attempts_last ON user_attempts (last_at);
+
+-- Codes went to the caller before: accounts that have users with an address keep that, until they choose mail.
+UPDATE accounts SET doc = json_set(doc, '$.userRegistration', 'caller')
+    WHERE id IN (SELECT account_id FROM app_users WHERE folded IS NOT NULL);
+
+-- Registrations that nobody confirmed are removed in the end.
+CREATE INDEX app_users_expiry ON app_users (activation_until) WHERE activation_until IS NOT NULL;

@@ -5,14 +5,18 @@ use shared::time::UnixMillis;
 /// What is tried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tried {
-    /// A password, or the old one of a change.
+    /// A password of a login.
     Password,
+    /// The old password of a change.
+    Change,
     /// A registration, which sends a mail.
     Registration,
     /// A password reset, which sends a mail.
     Reset,
-    /// A mail of an account, to whomever, and how many an hour it may send.
+    /// A mail of an account, to whomever, and how many of a kind it may send in an hour.
     Mail(u32),
+    /// A mail of an account that a network asked for, and how many of a kind that may be in an hour.
+    NetworkMail(u32),
 }
 
 const SECOND_MS: i64 = 1_000;
@@ -35,9 +39,11 @@ impl Tried {
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Password => "password",
+            Self::Change => "change",
             Self::Registration => "registration",
             Self::Reset => "reset",
             Self::Mail(_) => "mail",
+            Self::NetworkMail(_) => "networkMail",
         }
     }
 }
@@ -70,14 +76,14 @@ impl Attempts {
         let wait =
             TooMany { seconds: u64::try_from((self.until.0 - now.0 + 999) / 1_000).unwrap_or_default() };
         match tried {
-            Tried::Password if !is_over => Err(wait),
-            Tried::Password => {
+            Tried::Password | Tried::Change if !is_over => Err(wait),
+            Tried::Password | Tried::Change => {
                 let is_forgotten = self.last_at.0.saturating_add(FORGET_MS) <= now.0;
                 let count = if is_forgotten { 1 } else { self.count.saturating_add(1) };
                 Ok(Self { count, until: UnixMillis(now.0.saturating_add(pause_ms(count))), last_at: now })
             }
             Tried::Registration | Tried::Reset => self.within_the_hour(MAILS, now).ok_or(wait),
-            Tried::Mail(most) => self.within_the_hour(most, now).ok_or(wait),
+            Tried::Mail(most) | Tried::NetworkMail(most) => self.within_the_hour(most, now).ok_or(wait),
         }
     }
 
@@ -120,7 +126,7 @@ mod tests {
 
     #[test]
     fn an_address_gets_three_mails_of_a_kind_an_hour() {
-        for tried in [Tried::Registration, Tried::Reset, Tried::Mail(3)] {
+        for tried in [Tried::Registration, Tried::Reset, Tried::Mail(3), Tried::NetworkMail(3)] {
             let mut attempts = Attempts::default();
             for minute in [0, 10, 59] {
                 attempts = attempts.with(tried, UnixMillis(60_000 * minute)).unwrap();

@@ -171,7 +171,7 @@ pub(super) async fn create(
         let kind = registration::kind(&users, &caller).await?;
         let body = body.ok_or_else(no_body)?;
         let new = NewUser::parse(&body, kind).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
-        let made = registration::register(&users, &caller, new, kind).await;
+        let made = registration::register(&users, &caller, new, kind, info.client).await;
         let made = made.map_err(|error| slowed(error, &ledger))?;
         UserAccessDocument {
             evrythng_user: made.id.to_string(),
@@ -254,6 +254,7 @@ pub(super) fn slowed(error: AttemptError, ledger: &Ledger) -> ApiError {
             (wait.seconds, "wrong passwords for this address", ", or ask for a password reset")
         }
         AttemptError::Mails(wait) => (wait.seconds, "mails of this account within an hour", ""),
+        AttemptError::Mailbox(wait) => (wait.seconds, "mails to this address within an hour", ""),
         AttemptError::Other(error) => return error.into(),
     };
     ledger.pause(seconds);

@@ -9,6 +9,7 @@ use web::{
     api_error::ApiError,
     extract::{JsonBody, Path},
     rate_limit::Ledger,
+    request_info::RequestInfo,
 };
 
 use super::logins::{LoginDocument, slowed};
@@ -68,11 +69,12 @@ pub(super) struct PasswordChangeDocument {
 pub(super) async fn request_reset(
     State(users): State<Users>,
     Authenticated(caller): Authenticated,
+    info: RequestInfo,
     Extension(ledger): Extension<Ledger>,
     JsonBody(body): JsonBody,
 ) -> Result<Json<ResetRequestedDocument>, ApiError> {
     let email = parse_reset_request(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
-    let asked = user_passwords::request_reset(&users, &caller, &email).await;
+    let asked = user_passwords::request_reset(&users, &caller, &email, info.client).await;
     asked.map_err(|error| slowed(error, &ledger))?;
     Ok(Json(ResetRequestedDocument { password_reset: "requested" }))
 }

@@ -1,24 +1,37 @@
 //! Counts tries with an address, and mails of an account, in the database, for all replicas together.
 
-use shared::id::{AccountId, ProjectId};
+use std::net::IpAddr;
+
+use shared::{
+    id::{AccountId, ProjectId, UserId},
+    time::UnixMillis,
+};
 
 use super::{Core, users::Users};
 use crate::{
     domain::attempts::{FORGET_MS, TooMany, Tried},
     error::ServiceError,
-    store::{Ctx, StoreError, Tx, password_resets, user_attempts},
+    store::{Ctx, StoreError, Tx, app_users, audit::network_of, password_resets, user_attempts},
 };
 
 /// Rows that one transaction removes.
 const PURGE_STEP: u32 = 1_000;
+
+/// How long a registration is kept whose code has expired: 30 days, in which an operator sees it.
+const UNCONFIRMED_MS: i64 = 30 * 24 * 3_600 * 1_000;
+
+/// A network may ask for this part of the mails that an account may send.
+const NETWORKS: u32 = 10;
 
 /// Why something was not tried.
 #[derive(Debug)]
 pub enum AttemptError {
     /// There were too many wrong passwords.
     Passwords(TooMany),
-    /// The account has sent too many mails.
+    /// The account has sent too many mails, or the network has asked for too many.
     Mails(TooMany),
+    /// The mailbox has got too many mails.
+    Mailbox(TooMany),
     /// Another reason.
     Other(ServiceError),
 }
@@ -46,6 +59,20 @@ impl Subject {
         folded: &str,
     ) -> Self {
         Self::of(core, tried, account, project.as_str(), folded)
+    }
+
+    /// A mailbox: what stands behind a `+` leads to the same one.
+    pub(super) fn mailbox(core: &Core, tried: Tried, account: AccountId, folded: &str) -> Self {
+        let mailbox = folded.rsplit_once('@').map(|(local, domain)| {
+            let local = local.split_once('+').map_or(local, |(local, _)| local);
+            format!("{local}@{domain}")
+        });
+        Self::of(core, tried, account, account.as_str(), mailbox.as_deref().unwrap_or(folded))
+    }
+
+    /// A user who changes its own password.
+    pub(super) fn user(core: &Core, account: AccountId, id: UserId) -> Self {
+        Self::of(core, Tried::Change, account, account.as_str(), id.as_str())
     }
 
     fn of(core: &Core, tried: Tried, account: AccountId, within: &str, folded: &str) -> Self {
@@ -81,14 +108,28 @@ pub(super) async fn count_password(core: &Core, subject: &Subject) -> Result<(),
     counted.map_err(AttemptError::Passwords)
 }
 
-/// Counts a mail of an account. Whoever asks for one counts, whether it is sent or not, because the answer must not tell.
-pub(super) async fn count_mail(users: &Users, tx: &mut Tx, account: AccountId) -> Result<(), AttemptError> {
+/// Counts a mail of an account, of a kind: to the mailbox, by the network that asks, and in all. Whoever asks for one
+/// counts, whether it is sent or not, because the answer must not tell.
+pub(super) async fn count_mail(
+    users: &Users,
+    tx: &mut Tx,
+    account: AccountId,
+    (kind, folded): (Tried, &str),
+    client: Option<IpAddr>,
+) -> Result<(), AttemptError> {
+    let core = &*users.core;
+    Subject::mailbox(core, kind, account, folded).count(core, tx).await?.map_err(AttemptError::Mailbox)?;
     let Some(most) = users.outbox.per_account() else { return Ok(()) };
-    let subject = Subject::of(&users.core, Tried::Mail(most), account, account.as_str(), "");
-    subject.count(&users.core, tx).await?.map_err(AttemptError::Mails)
+    let of_account = |tried, whose: &str| Subject::of(core, tried, account, kind.as_str(), whose);
+    if let Some(client) = client.filter(|client| !client.is_loopback()) {
+        let share = Tried::NetworkMail(most.div_ceil(NETWORKS));
+        let whose = format!("{account} {}", network_of(client));
+        of_account(share, &whose).count(core, tx).await?.map_err(AttemptError::Mails)?;
+    }
+    of_account(Tried::Mail(most), account.as_str()).count(core, tx).await?.map_err(AttemptError::Mails)
 }
 
-/// Removes tries that are forgotten and codes that have expired; returns how many.
+/// Removes tries that are forgotten, codes that have expired, and registrations that nobody confirmed; returns how many.
 ///
 /// # Errors
 /// The database failed; what was removed stays removed.
@@ -96,10 +137,16 @@ pub async fn purge(core: &Core) -> Result<u64, ServiceError> {
     let now = core.clock.now();
     let mut removed = 0;
     loop {
+        let mut step = 0;
+        // Each by itself: requests lock these tables in another order.
         let mut tx = core.db.begin(&Ctx::default()).await?;
-        let before = shared::time::UnixMillis(now.0 - FORGET_MS);
-        let step = user_attempts::purge(&mut tx, before, PURGE_STEP).await?
-            + password_resets::purge(&mut tx, now, PURGE_STEP).await?;
+        step += user_attempts::purge(&mut tx, UnixMillis(now.0 - FORGET_MS), PURGE_STEP).await?;
+        tx.commit().await?;
+        let mut tx = core.db.begin(&Ctx::default()).await?;
+        step += password_resets::purge(&mut tx, now, PURGE_STEP).await?;
+        tx.commit().await?;
+        let mut tx = core.db.begin(&Ctx::default()).await?;
+        step += app_users::purge(&mut tx, UnixMillis(now.0 - UNCONFIRMED_MS), PURGE_STEP).await?;
         tx.commit().await?;
         removed += step;
         if step == 0 {

@@ -1,19 +1,17 @@
 //! Registration of users, and their activation.
 
+use std::net::IpAddr;
+
 use mail::{Mail, letters};
 use serde_json::json;
-use shared::{
-    id::{ApplicationId, ProjectId, UserId},
-    problem::Code,
-    time::UnixMillis,
-};
+use shared::{id::UserId, problem::Code, time::UnixMillis};
 use subtle::ConstantTimeEq;
 use tracing::instrument;
 
 use super::{
     Core,
     access::{Caller, new_key},
-    attempts::{AttemptError, Subject, count_mail},
+    attempts::{AttemptError, count_mail},
     users::{KIND, LoggedIn, Users, add_key, application, begin, note_new},
 };
 use crate::{
@@ -54,14 +52,15 @@ pub async fn kind(users: &Users, caller: &Caller) -> Result<UserRegistration, Se
 /// Registers a user by e-mail and password; it may log in once it was activated.
 ///
 /// # Errors
-/// The key is not an application's. With codes by mail: no mail is sent by this server, [`AttemptError::Mails`], or the
-/// password is common. With codes for the caller: 409 when the project has the address.
+/// The key is not an application's. With codes by mail: no mail is sent by this server, [`AttemptError::Mails`],
+/// [`AttemptError::Mailbox`], or the password is common. With codes for the caller: 409 when the project has the address.
 #[instrument(skip_all)]
 pub async fn register(
     users: &Users,
     caller: &Caller,
     new: NewUser,
     kind: UserRegistration,
+    client: Option<IpAddr>,
 ) -> Result<Registered, AttemptError> {
     let core = &*users.core;
     let (project, application) = application(caller)?;
@@ -100,7 +99,7 @@ pub async fn register(
     match kind {
         UserRegistration::Mail => {
             let done = registered(None);
-            register_by_mail(users, caller, (project, application), row, &code).await?;
+            register_by_mail(users, caller, row, &code, client).await?;
             Ok(done)
         }
         UserRegistration::Caller => {
@@ -140,25 +139,25 @@ pub(super) fn no_mail(so: &str) -> ServiceError {
 async fn register_by_mail(
     users: &Users,
     caller: &Caller,
-    (project, application): (ProjectId, ApplicationId),
     row: app_users::NewRow<'_>,
     code: &str,
+    client: Option<IpAddr>,
 ) -> Result<(), AttemptError> {
     let core = &*users.core;
     let email = row.details.email.clone().unwrap_or_default();
     let folded = row.folded.clone().unwrap_or_default();
-    let mut tx = begin(core, caller, application).await?;
-    let subject = Subject::new(core, Tried::Registration, (caller.account, project), &folded);
-    if subject.count(core, &mut tx).await?.is_err() {
-        // The mailbox got enough: nothing changes, and nobody is told.
-        return Ok(tx.commit().await?);
-    }
-    count_mail(users, &mut tx, caller.account).await?;
+    let mut tx = begin(core, caller, row.app).await?;
+    count_mail(users, &mut tx, caller.account, (Tried::Registration, &folded), client).await?;
     let account = tenants::find_account(&mut tx, caller.account).await?;
     let name = account.map(|account| account.name).unwrap_or_default();
-    let found = app_users::find_by_address_locked(&mut tx, project, &folded).await?;
+    let found = app_users::find_by_address_locked(&mut tx, row.project, &folded).await?;
+    let mut to = email;
     let mail = match found {
-        Some(user) if user.status != UserStatus::Inactive => letters::known(&name),
+        Some(user) if user.status != UserStatus::Inactive => {
+            // As the user wrote it: what is compared alike may be another mailbox.
+            to = user.details.email.unwrap_or(to);
+            letters::known(&name)
+        }
         found => {
             if let Some(old) = found {
                 // Of several registrations that nobody activated the last one counts.
@@ -177,7 +176,7 @@ async fn register_by_mail(
             letters::activation(&name, code, link.as_deref())
         }
     };
-    let mail = Mail::new(&email, mail.subject, mail.text)
+    let mail = Mail::new(&to, mail.subject, mail.text)
         .map_err(|error| ServiceError::refused(Code::Invalid, format!("email {error}.")))?;
     users.outbox.enqueue(&mut tx, Some(caller.account), &mail).await?;
     tx.commit().await?;
@@ -236,9 +235,10 @@ pub async fn activate(core: &Core, caller: &Caller, id: &str, code: &str) -> Res
     let _place = core.capacity.write(caller)?;
     let mut tx = begin(core, caller, application).await?;
     let account = tenants::find_account(&mut tx, caller.account).await?;
+    // Both are read whether there is the user or not: the time must not tell.
     let user = app_users::find_locked(&mut tx, caller.account, parsed).await?;
-    let user = user.filter(|user| user.app == application).ok_or_else(not_found)?;
     let expected = app_users::find_activation(&mut tx, parsed).await?;
+    let user = user.filter(|user| user.app == application).ok_or_else(not_found)?;
     let now = core.clock.now();
     let is_right = expected.is_some_and(|(hash, until)| {
         bool::from(hash_key(code)[..].ct_eq(&hash)) && until.is_none_or(|until| now < until)

@@ -1,6 +1,6 @@
 //! Users set another password: by a code from their mailbox, or by the old one.
 
-use std::time::Duration;
+use std::{net::IpAddr, time::Duration};
 
 use mail::{Mail, letters};
 use serde_json::json;
@@ -24,7 +24,7 @@ use crate::{
         user_codes::{PasswordChange, RESET_MS, Reset},
     },
     error::ServiceError,
-    store::{Tx, app_users, keys, password_resets, tenants},
+    store::{Ctx, Tx, app_users, keys, password_resets, tenants},
 };
 
 /// Sends a code by which a user sets another password; does the same for an address that nobody has.
@@ -32,9 +32,14 @@ use crate::{
 /// Also of a user who was not activated yet: whoever has the code reads its mail.
 ///
 /// # Errors
-/// The key is not an application's, this server sends no mail, or [`AttemptError::Mails`].
+/// The key is not an application's, this server sends no mail, [`AttemptError::Mails`] or [`AttemptError::Mailbox`].
 #[instrument(skip_all)]
-pub async fn request_reset(users: &Users, caller: &Caller, email: &Email) -> Result<(), AttemptError> {
+pub async fn request_reset(
+    users: &Users,
+    caller: &Caller,
+    email: &Email,
+    client: Option<IpAddr>,
+) -> Result<(), AttemptError> {
     let core = &*users.core;
     let (project, application) = application(caller)?;
     if !users.outbox.is_on() {
@@ -43,12 +48,7 @@ pub async fn request_reset(users: &Users, caller: &Caller, email: &Email) -> Res
     let code = new_key(&*core.random, "")?;
     let _place = core.capacity.write(caller)?;
     let mut tx = begin(core, caller, application).await?;
-    let subject = Subject::new(core, Tried::Reset, (caller.account, project), &email.folded());
-    // The mailbox may have got enough of them: one of these still works.
-    let may_send = subject.count(core, &mut tx).await?.is_ok();
-    if may_send {
-        count_mail(users, &mut tx, caller.account).await?;
-    }
+    count_mail(users, &mut tx, caller.account, (Tried::Reset, &email.folded()), client).await?;
     let account = tenants::find_account(&mut tx, caller.account).await?;
     let user = app_users::find_by_address_locked(&mut tx, project, &email.folded()).await?;
     let address = user.as_ref().and_then(|user| user.details.email.as_deref());
@@ -56,7 +56,7 @@ pub async fn request_reset(users: &Users, caller: &Caller, email: &Email) -> Res
     let link = letters::link(users.outbox.links(), &[("resetCode", &code)]);
     let mail = letters::reset(&name, &code, link.as_deref());
     let mail = address.and_then(|to| Mail::new(to, mail.subject, mail.text).ok());
-    if let Some((user, mail)) = user.as_ref().zip(mail).filter(|_| may_send) {
+    if let Some((user, mail)) = user.as_ref().zip(mail) {
         let until = UnixMillis(core.clock.now().0.saturating_add(RESET_MS));
         let mail = mail.useful_for(Duration::from_millis(RESET_MS.unsigned_abs()));
         password_resets::insert(&mut tx, &hash_key(&code), caller.account, user.id, until).await?;
@@ -149,13 +149,20 @@ pub async fn change(
     // An anonymous user has no password.
     let (folded, stored) = found.ok_or_else(wrong)?;
     let place = core.capacity.password(caller)?;
-    let subject = Subject::new(core, Tried::Password, (caller.account, project), &folded);
+    // Counted apart from logins: strangers who guess do not keep the user from a change.
+    let changes = Subject::user(core, caller.account, parsed);
     {
         let _place = core.capacity.write(caller)?;
-        count_password(core, &subject).await?;
+        count_password(core, &changes).await?;
     }
     if !users.passwords.verify(place, change.old, Some(stored.clone())).await? {
         return Err(wrong().into());
+    }
+    {
+        let _place = core.capacity.write(caller)?;
+        let mut tx = core.db.begin(&Ctx::default()).await?;
+        changes.forget(&mut tx).await?;
+        tx.commit().await?;
     }
     let place = core.capacity.password(caller)?;
     let password = hash(users, place, "newPassword", change.new, &user).await?;
@@ -170,7 +177,7 @@ pub async fn change(
     app_users::set_password(&mut tx, parsed, &password, user.stamp.touch(now).updated_at).await?;
     app_users::revoke_other_keys(&mut tx, caller.account, parsed, &hash_key(key), now).await?;
     password_resets::delete_of_user(&mut tx, caller.account, parsed).await?;
-    subject.forget(&mut tx).await?;
+    Subject::new(core, Tried::Password, (caller.account, project), &folded).forget(&mut tx).await?;
     note_changed(&mut tx, caller, parsed);
     tx.commit().await?;
     core.key_lookups.revoked();

@@ -43,6 +43,8 @@ const REVOKE_OTHERS: &str = "UPDATE api_keys SET revoked_at = $4 WHERE account_i
     AND hash <> $3 AND revoked_at IS NULL";
 const UPDATE: &str = "UPDATE app_users SET doc = $2, updated_at = $3 WHERE id = $1";
 const DELETE: &str = "DELETE FROM app_users WHERE account_id = $1 AND id = $2";
+const PURGE: &str = "DELETE FROM app_users WHERE status = 'inactive' AND id IN \
+    (SELECT id FROM app_users WHERE activation_until <= $1 ORDER BY activation_until, id LIMIT $2)";
 const DELETE_OF_APP: &str = "DELETE FROM app_users WHERE app_id = $1";
 const LIST: Table = Table {
     select: concat!(columns!(), " FROM app_users t"),
@@ -297,6 +299,16 @@ pub async fn delete(tx: &mut Tx, account: AccountId, id: UserId) -> Result<bool,
         .await
         .map(|done| done.rows_affected()))?
         == 1)
+}
+
+/// Removes some users who never confirmed their address, and whose code expired before; returns how many.
+pub async fn purge(tx: &mut Tx, before: UnixMillis, limit: u32) -> Result<u64, StoreError> {
+    Ok(on_db!(&mut **tx, |c| sqlx::query(PURGE)
+        .bind(before.0)
+        .bind(i64::from(limit))
+        .execute(c)
+        .await
+        .map(|done| done.rows_affected()))?)
 }
 
 /// Removes the users of an application.

@@ -113,7 +113,8 @@ fn is_of_another(actor: &Actor, scan: &Action, origin: Origin<'_>) -> bool {
 // Spec gap: where an application lists them is not shown: in `triggerTypes`, or as in older releases in
 // `customFields.triggerTypes`; operators write both.
 async fn check_type(conn: &mut Conn, actor: &Actor, kind: TriggerType) -> Result<(), ServiceError> {
-    if actor.kind.is_operator() {
+    // A key for a project is like one of an application; a role that is bound to projects is an operator's.
+    if actor.kind == ActorKind::Operator || !actor.confined_to.is_empty() {
         if kind == TriggerType::InspectorScans {
             let _ = require(actor, Verb::Create, Actions)
                 .or_else(|refused| require(actor, Verb::Create, InspectorScans).map_err(|_| refused))?;
