@@ -230,14 +230,14 @@ async fn until(what: &str, is_so: impl Fn() -> bool) -> Result<()> {
     Ok(())
 }
 
-/// Without a server a mail is tried for a day, and one with a code no longer than the code works.
+/// Without a server a mail is retried for a day, or until the code in it expires.
 async fn mail_without_a_server_is_given_up(engine: Engine) -> Result<()> {
     let program = Program::install()?;
     let port = closed_port()?;
     let settings = MailSettings::parse(&format!("smtp://127.0.0.1:{port}?tls=off"), "noreply@example.com")?;
     let site = Site::new(engine, Some(settings)).await?;
     let metrics = &site.made.app.users.outbox.metrics;
-    // Lets the mails that wait be older.
+    // Makes the waiting mails older.
     let age = async |hours: i64| {
         let sql = format!("UPDATE mails SET due_at = 0, created_at = created_at - {}", hours * HOUR_MS);
         execute(&site.made, &sql).await
@@ -269,7 +269,7 @@ async fn an_account_sends_so_many_mails_an_hour(engine: Engine) -> Result<()> {
     for email in [ADA, "bob@example.com", "cy@example.com"] {
         site.request_reset(email).await?.done(200)?;
     }
-    // Now nobody gets one, be the address known or not.
+    // The limit applies to known and unknown addresses alike.
     let (known, unknown) = (site.request_reset(ADA).await?, site.request_reset("eve@example.com").await?);
     let seconds = known.retry_after;
     ensure!(known.status == 429 && seconds.is_some_and(|seconds| seconds <= 3_600), "{known:?}");
@@ -283,8 +283,8 @@ async fn an_account_sends_so_many_mails_an_hour(engine: Engine) -> Result<()> {
     Ok(())
 }
 
-/// What the migration says of accounts that were there before: one with users who have an address keeps its contract.
-async fn an_account_with_users_keeps_the_first_contract(engine: Engine) -> Result<()> {
+/// Migration 0045 switches existing accounts that have users with an address to `userRegistration: caller`.
+async fn an_account_with_users_keeps_codes_for_the_caller(engine: Engine) -> Result<()> {
     let site = Site::new(engine, None).await?;
     let folder = if engine == Engine::Sqlite { "sqlite" } else { "postgres" };
     let file = root().join(format!("control/kernel/migrations/{folder}/0045_mail.sql"));
@@ -310,7 +310,7 @@ async fn an_account_with_users_keeps_the_first_contract(engine: Engine) -> Resul
     Ok(())
 }
 
-/// Three mails of a kind an hour, whatever stands behind a `+`; who asks for more is told.
+/// Three mails of a kind per hour and mailbox, `+` suffixes included; more are 429.
 async fn a_mailbox_gets_so_many_mails_an_hour(engine: Engine) -> Result<()> {
     let url = format!("smtp://127.0.0.1:{}?tls=off", closed_port()?);
     let site = Site::new(engine, Some(MailSettings::parse(&url, "noreply@example.com")?)).await?;
@@ -326,8 +326,8 @@ async fn a_mailbox_gets_so_many_mails_an_hour(engine: Engine) -> Result<()> {
     Ok(())
 }
 
-/// Registrations that nobody confirmed go after a month, and users who did stay.
-async fn unconfirmed_registrations_go(engine: Engine) -> Result<()> {
+/// Unconfirmed registrations are removed 30 days after their code expired; confirmed users stay.
+async fn unconfirmed_registrations_are_removed(engine: Engine) -> Result<()> {
     let (_program, server, site) = with_server(engine, Mode::Plain).await?;
     let user = text(&active(&site, &server).await?, "evrythngUser")?;
     let other = text(&site.register("bob@example.com", PASSWORD).await?.done(201)?, "evrythngUser")?;
@@ -374,8 +374,8 @@ crate::on_both_engines!(
     mail_waits_for_its_server,
     mail_without_a_server_is_given_up,
     an_account_sends_so_many_mails_an_hour,
-    an_account_with_users_keeps_the_first_contract,
+    an_account_with_users_keeps_codes_for_the_caller,
     a_mailbox_gets_so_many_mails_an_hour,
-    unconfirmed_registrations_go,
+    unconfirmed_registrations_are_removed,
     nobody_adds_headers_or_recipients,
 );

@@ -22,9 +22,9 @@ pub struct Mail {
     pub(crate) to: String,
     pub(crate) subject: String,
     pub(crate) text: String,
-    /// Seconds after which it is of no use any more.
+    /// Seconds after which it is not sent any more, because the code in it has expired.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    useful_seconds: Option<u64>,
+    lifetime_seconds: Option<u64>,
 }
 
 impl fmt::Debug for Mail {
@@ -33,7 +33,7 @@ impl fmt::Debug for Mail {
     }
 }
 
-/// Why a text is no mail; the faults are sentences without their subject.
+/// Why a mail is refused. The caller puts the name of the member before the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidMail {
     /// Mail cannot be sent to the address.
@@ -55,23 +55,23 @@ impl Mail {
             return Err(InvalidMail::Subject);
         }
         let to: Address = to.parse().map_err(|_| InvalidMail::Address)?;
-        // An address of a machine, or a name within a network, makes the server look there.
+        // An IP address or a host name without a dot would make the mail server connect to an internal host.
         let domain = to.domain();
         if domain.starts_with('[') || !domain.contains('.') || domain.parse::<IpAddr>().is_ok() {
             return Err(InvalidMail::Address);
         }
-        Ok(Self { to: to.to_string(), subject, text: text.into(), useful_seconds: None })
+        Ok(Self { to: to.to_string(), subject, text: text.into(), lifetime_seconds: None })
     }
 
-    /// With the time for which what it says holds, such as a code: after it the mail is not sent any more.
+    /// The mail with a lifetime, such as that of the code in it; it is not sent later.
     #[must_use]
-    pub fn useful_for(self, time: Duration) -> Self {
-        Self { useful_seconds: Some(time.as_secs()), ..self }
+    pub fn expires_after(self, time: Duration) -> Self {
+        Self { lifetime_seconds: Some(time.as_secs()), ..self }
     }
 
-    /// Whether it is still of use so long after it was written.
-    pub(crate) fn is_useful_after(&self, age: Duration) -> bool {
-        self.useful_seconds.is_none_or(|seconds| age < Duration::from_secs(seconds))
+    /// Whether its lifetime is over at this age.
+    pub(crate) fn has_expired(&self, age: Duration) -> bool {
+        self.lifetime_seconds.is_some_and(|seconds| age >= Duration::from_secs(seconds))
     }
 }
 
@@ -185,11 +185,11 @@ mod tests {
     }
 
     #[test]
-    fn a_mail_may_be_of_use_for_some_time_only() {
+    fn a_mail_expires_with_its_lifetime() {
         let hour = Duration::from_secs(3_600);
         let mail = Mail::new("ada@example.com", "s", "t").unwrap();
-        assert!(mail.is_useful_after(1_000 * hour));
-        let mail = mail.useful_for(hour);
-        assert!(mail.is_useful_after(hour - Duration::from_millis(1)) && !mail.is_useful_after(hour));
+        assert!(!mail.has_expired(1_000 * hour));
+        let mail = mail.expires_after(hour);
+        assert!(!mail.has_expired(hour.saturating_sub(Duration::from_millis(1))) && mail.has_expired(hour));
     }
 }

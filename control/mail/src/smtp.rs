@@ -13,7 +13,7 @@ use lettre::{
         authentication::{Credentials, Mechanism},
         client::{AsyncSmtpConnection, Certificate, CertificateStore, TlsParameters},
         commands::{Data, Mail as MailFrom, Rcpt},
-        extension::ClientId,
+        extension::{ClientId, Extension, MailParameter},
     },
 };
 
@@ -24,18 +24,19 @@ use crate::{
     settings::{InvalidSetting, MailSettings, Protection},
 };
 
-/// Longest time for one mail: a server that says nothing is left then. Some look a mail through for a minute before
-/// they answer, and one that is left then gets it again.
+/// Time limit of one attempt. Some servers scan a mail for a minute before they accept it; with a shorter limit they would
+/// get it again and again.
 const SEND_TIMEOUT: Duration = Duration::from_secs(120);
 /// Longest wait for the end of a connection on which the server has taken the mail.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
-/// Answers to a recipient that stay as they are: there is no such mailbox, or it takes no mail.
-const NO_MAILBOX: [u16; 5] = [550, 551, 553, 521, 556];
+/// Permanent answers to `RCPT TO`: there is no such mailbox, or it takes no mail.
+const NO_MAILBOX: [u16; 5] = [550, 551, MAILBOX_NAME_NOT_ALLOWED, 521, 556];
+const MAILBOX_NAME_NOT_ALLOWED: u16 = 553;
 
 /// Why a mail was not sent. The texts name nobody, and repeat nothing that the server wrote.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum SendError {
-    /// The server does not take mail for the recipient, and would not later.
+    /// The server refuses the recipient for good.
     #[error("the server refused the recipient with {0}")]
     Refused(u16),
     /// It may work later.
@@ -49,7 +50,7 @@ pub(crate) struct Smtp {
     /// How the client calls itself.
     hello: ClientId,
     timeout: Duration,
-    /// Read once: the authorities of the system are many files.
+    /// Built once: the CA certificates of the system are many files.
     tls: OnceCell<TlsParameters>,
 }
 
@@ -66,15 +67,15 @@ impl Smtp {
     /// Sends a mail; `id` is the same for each try, so that receivers recognise a repeat.
     pub(crate) async fn send(&self, id: &str, mail: &Mail) -> Result<(), SendError> {
         let mut open = None;
-        let sent = tokio::time::timeout(self.timeout, self.send_slowly(id, mail, &mut open)).await;
+        let sent = tokio::time::timeout(self.timeout, self.attempt(id, mail, &mut open)).await;
         if let (Ok(_), Some(mut connection)) = (&sent, open) {
-            // What comes of this changes nothing.
+            // The mail was accepted or refused before: how the connection ends does not matter.
             let _ = tokio::time::timeout(CLOSE_TIMEOUT, connection.abort()).await;
         }
         sent.unwrap_or_else(|_| Err(failed("the server did not answer in time")))
     }
 
-    async fn send_slowly(
+    async fn attempt(
         &self,
         id: &str,
         mail: &Mail,
@@ -84,9 +85,17 @@ impl Smtp {
         let to: Address = mail.to.parse().map_err(|_| failed("the address is no address"))?;
         let later = |error: Error| SendError::Failed(reason(&error));
         let connection = open.insert(self.connect().await.map_err(later)?);
-        let from = MailFrom::new(Some(self.settings.from.email.clone()), Vec::new());
+        let mut parameters = Vec::new();
+        if !mail.to.is_ascii() {
+            if !connection.server_info().supports_feature(Extension::SmtpUtfEight) {
+                // The server cannot address the mailbox, which is what it would say with this code.
+                return Err(SendError::Refused(MAILBOX_NAME_NOT_ALLOWED));
+            }
+            parameters.push(MailParameter::SmtpUtfEight);
+        }
+        let from = MailFrom::new(Some(self.settings.from.email.clone()), parameters);
         connection.command(from).await.map_err(later)?;
-        // Only what is said of the recipient is about this mail; all else may be mended at the server.
+        // Only an answer to the recipient is about this mail. Everything else can be repaired at the server, so it is retried.
         connection.command(Rcpt::new(to, Vec::new())).await.map_err(|error| {
             match error.status().map(u16::from).filter(|code| NO_MAILBOX.contains(code)) {
                 Some(code) => SendError::Refused(code),
@@ -222,7 +231,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_silent_server_is_left_after_a_while() {
+    async fn a_silent_server_times_out() {
         let late = Err(SendError::Failed("the server did not answer in time".to_owned()));
         // It says nothing at all, or stops after its greeting, or after it took the sender.
         for answers in [&[][..], &["220 hello\r\n"], &["220 hello\r\n", "250 hello\r\n", "250 ok\r\n"]] {
@@ -233,7 +242,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_answer_decides_whether_a_mail_is_tried_again() {
+    async fn only_a_permanent_answer_to_the_recipient_ends_a_mail() {
         // To the sender, and to the recipient; then it says nothing more.
         let answered = |sender, recipient| async move {
             let answers = ["220 hello\r\n", "250 hello\r\n", sender, recipient];

@@ -13,43 +13,43 @@ use crate::{
 };
 
 /// Mails that one process sends concurrently, each over a connection of its own.
-const LANES: usize = 8;
+const MAX_CONCURRENT: usize = 8;
 /// Mails per claim.
-const CLAIM: usize = 4;
+const CLAIM_SIZE: usize = 4;
 /// How long a claim holds: longer than a try may take.
 const LEASE: Duration = Duration::from_secs(180);
 /// After this time a mail that cannot be sent is given up.
 const GIVE_UP: Duration = Duration::from_secs(24 * 60 * 60);
 /// The pauses between tries: from the first to the longest, each twice the one before.
-const PAUSES: (Duration, Duration) = (Duration::from_secs(5), Duration::from_secs(60 * 60));
+const RETRY_PAUSES: (Duration, Duration) = (Duration::from_secs(5), Duration::from_secs(60 * 60));
 /// Poll interval without a wake-up.
-const LOOK: Duration = Duration::from_secs(1);
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// Pause after a failure of the database.
 const FAILURE_PAUSE: Duration = Duration::from_secs(1);
 /// How long tries may take at shutdown; one that takes longer is sent again by the next process.
-const LAST: Duration = Duration::from_secs(2);
+const SHUTDOWN_GRACE: Duration = Duration::from_secs(2);
 
 /// Works until `stop`.
 ///
 /// Where mail is not sent, what a process with other settings left is given up in the end.
 pub async fn run(outbox: Arc<Outbox>, db: Db, stop: CancellationToken) {
     // Tries in flight end when this is dropped.
-    let mut lanes = JoinSet::new();
-    stop.run_until_cancelled(work(&outbox, &db, &mut lanes)).await;
-    let rest = async { while lanes.join_next().await.is_some() {} };
-    if timeout(LAST, rest).await.is_err() {
+    let mut sending = JoinSet::new();
+    stop.run_until_cancelled(work(&outbox, &db, &mut sending)).await;
+    let rest = async { while sending.join_next().await.is_some() {} };
+    if timeout(SHUTDOWN_GRACE, rest).await.is_err() {
         tracing::debug!("mails that were on their way wait for their leases to run out");
     }
 }
 
-async fn work(outbox: &Arc<Outbox>, db: &Db, lanes: &mut JoinSet<()>) {
+async fn work(outbox: &Arc<Outbox>, db: &Db, sending: &mut JoinSet<()>) {
     loop {
-        while lanes.try_join_next().is_some() {}
-        if lanes.len() >= LANES {
-            lanes.join_next().await;
+        while sending.try_join_next().is_some() {}
+        if sending.len() >= MAX_CONCURRENT {
+            sending.join_next().await;
             continue;
         }
-        let claimed = match claim(outbox, db, (LANES - lanes.len()).min(CLAIM)).await {
+        let claimed = match claim(outbox, db, (MAX_CONCURRENT - sending.len()).min(CLAIM_SIZE)).await {
             Ok(claimed) => claimed,
             Err(error) => {
                 tracing::warn!(%error, "mails cannot be claimed");
@@ -58,11 +58,11 @@ async fn work(outbox: &Arc<Outbox>, db: &Db, lanes: &mut JoinSet<()>) {
             }
         };
         if claimed.is_empty() {
-            let _ = timeout(LOOK, outbox.wake.notified()).await;
+            let _ = timeout(POLL_INTERVAL, outbox.wake.notified()).await;
         }
         for claimed in claimed {
             let (outbox, db) = (outbox.clone(), db.clone());
-            lanes.spawn(async move {
+            sending.spawn(async move {
                 if let Err(error) = attempt(&outbox, &db, &claimed).await {
                     tracing::warn!(%error, mail = claimed.id, "a mail waits for its lease to run out");
                 }
@@ -86,9 +86,9 @@ async fn claim(outbox: &Outbox, db: &Db, room: usize) -> Result<Vec<Claimed>, St
 async fn attempt(outbox: &Outbox, db: &Db, claimed: &Claimed) -> Result<(), StoreError> {
     let failed = |text: &str| Err(SendError::Failed(text.to_owned()));
     let mail = outbox.open(&claimed.id, &claimed.sealed);
-    let is_useless = mail.as_ref().is_some_and(|mail| !mail.is_useful_after(claimed.age));
+    let has_expired = mail.as_ref().is_some_and(|mail| mail.has_expired(claimed.age));
     let sent = match (&outbox.smtp, mail) {
-        (Some(_), Some(_)) if is_useless => failed("it is of no use any more"),
+        (Some(_), Some(_)) if has_expired => failed("its code has expired"),
         (Some(smtp), Some(mail)) => smtp.send(&claimed.id, &mail).await,
         (Some(_), None) => failed("the mail does not decrypt"),
         (None, _) => failed("this server sends no mail"),
@@ -102,14 +102,14 @@ async fn attempt(outbox: &Outbox, db: &Db, claimed: &Claimed) -> Result<(), Stor
         Err(error) => {
             outbox.metrics.failed.inc();
             let is_refused = matches!(error, SendError::Refused(_));
-            if is_refused || is_useless || claimed.age >= GIVE_UP {
+            if is_refused || has_expired || claimed.age >= GIVE_UP {
                 let count = if is_refused { &outbox.metrics.refused } else { &outbox.metrics.given_up };
                 count.inc();
                 tracing::warn!(%error, mail = claimed.id, tries = claimed.tries, "a mail was given up");
                 mails::delete(&mut tx, claimed).await?;
             } else {
                 tracing::info!(%error, mail = claimed.id, tries = claimed.tries, "a mail is sent again later");
-                mails::put_off(&mut tx, claimed, jittered(outbox, pause(claimed.tries))).await?;
+                mails::postpone(&mut tx, claimed, jittered(outbox, pause(claimed.tries))).await?;
             }
         }
     }
@@ -119,7 +119,7 @@ async fn attempt(outbox: &Outbox, db: &Db, claimed: &Claimed) -> Result<(), Stor
 /// The pause after so many tries.
 fn pause(tries: i64) -> Duration {
     let doublings = u32::try_from(tries.clamp(1, 16) - 1).unwrap_or_default();
-    PAUSES.0.saturating_mul(1 << doublings).min(PAUSES.1)
+    RETRY_PAUSES.0.saturating_mul(1 << doublings).min(RETRY_PAUSES.1)
 }
 
 /// Up to a quarter longer, so that mails do not come all at once to a server that is up again.

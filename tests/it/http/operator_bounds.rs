@@ -1,4 +1,4 @@
-//! What operators with less than all rights do not reach by another way: personal data, keys, effects, projects.
+//! Operators with restricted roles: no indirect access to personal data, keys, effects and projects.
 
 use anyhow::{Context, Result};
 use axum::http::Method;
@@ -28,7 +28,7 @@ async fn with_permissions(api: &Api, permissions: &[&str]) -> Result<String> {
     Ok(machine(api, &policy, json!({})).await?.1)
 }
 
-async fn personal_data_goes_out_by_no_other_way(engine: Engine) -> Result<()> {
+async fn personal_data_is_hidden_in_streams_filters_and_results(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     let brand = Brand::new(&api).await?;
     let thng = brand.thng("A").await?;
@@ -86,7 +86,7 @@ async fn personal_data_goes_out_by_no_other_way(engine: Engine) -> Result<()> {
     Ok(())
 }
 
-async fn who_may_not_see_personal_data_changes_no_webhook(engine: Engine) -> Result<()> {
+async fn webhooks_reactions_and_deliveries_need_personal_data(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     let hook = json!({"name": "w", "url": "https://webhooks.invalid/", "status": "disabled"});
     let hook = format!("/webhooks/{}", text(&api.create("/webhooks", hook).await?, "id")?);
@@ -96,11 +96,13 @@ async fn who_may_not_see_personal_data_changes_no_webhook(engine: Engine) -> Res
     let keeper =
         with_permissions(&api, &["webhooks:create,read,list,update", "reactions:create,read,list,update"])
             .await?;
+    let deliveries = format!("{hook}/deliveries");
+    api.call_as(&keeper, Method::GET, &deliveries, None).await?.problem(403, 40301);
     for uri in [&hook, &reaction] {
         let answer = api.call_as(&keeper, Method::PUT, uri, Some(json!({"name": "x"}))).await?;
         assert!(answer.problem(403, 40301)[0].contains("personalData:read"));
     }
-    // An effect does nothing that whoever makes the reaction may not do.
+    // The effect of a reaction needs the permission for what it does.
     let base = ["reactions:create,read,list,update", "personalData:read"];
     for (permission, effect) in [
         ("properties:update", json!({"type": "property", "key": "a", "value": 1})),
@@ -120,17 +122,17 @@ async fn who_may_not_see_personal_data_changes_no_webhook(engine: Engine) -> Res
     Ok(())
 }
 
-async fn a_code_or_key_gives_no_more_than_whoever_holds_it_was_given(engine: Engine) -> Result<()> {
+async fn changed_invitations_expire_and_keys_made_by_others_block_a_raise(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     let accesses = accesses(&api);
-    // The code of an invitation ends when the invitation is to something else.
+    // The code of an invitation expires when its roles change.
     let invited = api.create(&accesses, json!({"email": "ada@example.com", "role": "viewer"})).await?;
     let one = format!("{accesses}/{}", text(&invited, "id")?);
     assert_eq!(api.call(Method::PUT, &one, Some(json!({"role": "owner"}))).await?.status, 200);
     accept(&api, json!({"code": invited["invitationCode"]})).await?.problem(401, 40103);
     let again = api.call(Method::POST, &format!("{one}/invitation"), None).await?.json();
     assert_eq!(accept(&api, json!({"code": again["invitationCode"]})).await?.status, 200);
-    // Who made a key may have kept it.
+    // The maker of a key may have kept a copy.
     let maker = with_permissions(&api, &["operators:create,read,list", "thngs:read"]).await?;
     let reads = json!({"name": "reads", "permissions": ["thngs:read"]});
     let reads = text(&api.create("/accessPolicies", reads).await?, "id")?;
@@ -149,7 +151,7 @@ async fn a_code_or_key_gives_no_more_than_whoever_holds_it_was_given(engine: Eng
         assert!(faults[0].contains("first key") && faults[0].contains(&id), "{faults:?}");
     }
     assert_eq!(api.fingerprint().await?, before);
-    // Less is always possible; and more by a key that the owner has made.
+    // A change without more rights is fine; more rights are fine once the owner has rotated the key.
     let less =
         api.call(Method::PUT, &format!("/accessPolicies/{reads}"), Some(json!({"name": "less"}))).await?;
     assert_eq!(less.status, 200, "{less:?}");
@@ -166,7 +168,7 @@ async fn a_code_or_key_gives_no_more_than_whoever_holds_it_was_given(engine: Eng
     Ok(())
 }
 
-async fn a_role_hands_out_no_key_that_may_do_more(engine: Engine) -> Result<()> {
+async fn secret_keys_are_shown_only_to_roles_that_allow_as_much(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     let applications = format!("/projects/{}/applications", project(&api).await?);
     let app = api.create(&applications, json!({"name": "a"})).await?;
@@ -179,7 +181,7 @@ async fn a_role_hands_out_no_key_that_may_do_more(engine: Engine) -> Result<()> 
         let answer = api.call_as(&admin, method, &uri, body).await?;
         assert!(answer.status.is_success(), "{answer:?}");
     }
-    // An operator who manages no others' keys has so many, and not all that the account may have.
+    // Without `operatorKeys:create` an operator has at most 50 keys.
     let (_, viewer) = machine(&api, "viewer", json!({})).await?;
     for _ in 1..50 {
         let made = api.call_as(&viewer, Method::POST, "/keys", Some(json!({"label": "x"}))).await?;
@@ -190,8 +192,8 @@ async fn a_role_hands_out_no_key_that_may_do_more(engine: Engine) -> Result<()> 
     Ok(())
 }
 
-/// A request that was let in before a demotion writes nothing after it.
-async fn rights_are_those_of_the_moment_of_the_write(engine: Engine) -> Result<()> {
+/// A request that was authenticated before a demotion writes nothing after it.
+async fn roles_are_checked_again_under_the_lock(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     let (id, _) = machine(&api, "admin", json!({})).await?;
     let owner = kernel::domain::role::of_owner();
@@ -230,7 +232,7 @@ async fn rights_are_those_of_the_moment_of_the_write(engine: Engine) -> Result<(
     Ok(())
 }
 
-async fn an_operator_follows_its_projects(engine: Engine) -> Result<()> {
+async fn keys_follow_the_projects_of_their_operator(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     let (first, second) = (project(&api).await?, project(&api).await?);
     for (name, project) in [("one", &first), ("two", &second)] {
@@ -244,17 +246,17 @@ async fn an_operator_follows_its_projects(engine: Engine) -> Result<()> {
         Ok(api.call_as(&key, Method::GET, uri, None).await?.json().as_array().map(Vec::len))
     };
     assert_eq!((count("/products").await?, count("/keys").await?), (Some(1), Some(1)));
-    // Its key is for more projects when its role is.
+    // The key reaches a project that is added to the role.
     assert_eq!(api.call(Method::PUT, &access, Some(of(&[&first, &second]))).await?.status, 200);
     assert_eq!((count("/products").await?, count("/keys").await?), (Some(2), Some(1)));
-    // Without one of them it keeps the other; without any, nothing.
+    // After one project is deleted it keeps the other; after the last, its key ends.
     assert_eq!(api.call(Method::DELETE, &format!("/projects/{first}"), None).await?.status, 200);
     assert_eq!(api.get(&access).await?.json()["conditions"], of(&[&second])["conditions"]);
     assert_eq!(count("/products").await?, Some(1));
     assert_eq!(api.call(Method::DELETE, &format!("/projects/{second}"), None).await?.status, 200);
     api.call_as(&key, Method::GET, "/products", None).await?.problem(401, 40102);
     assert_eq!(api.get(&access).await?.json()["conditions"], of(&[&second])["conditions"]);
-    // Confined later, it still sees its own keys.
+    // An operator who is confined later still sees its own keys.
     let (id, key) = machine(&api, "editor", json!({})).await?;
     let third = project(&api).await?;
     let access = format!("{}/{id}", accesses(&api));
@@ -264,7 +266,7 @@ async fn an_operator_follows_its_projects(engine: Engine) -> Result<()> {
     Ok(())
 }
 
-async fn lists_of_redirections_have_whole_pages(engine: Engine) -> Result<()> {
+async fn redirections_of_two_projects_fill_whole_pages(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     let (first, second, third) = (project(&api).await?, project(&api).await?, project(&api).await?);
     let make = async |project: &str, count: usize| -> Result<()> {
@@ -291,7 +293,7 @@ async fn lists_of_redirections_have_whole_pages(engine: Engine) -> Result<()> {
     Ok(())
 }
 
-async fn a_task_of_a_batch_needs_what_it_does(engine: Engine) -> Result<()> {
+async fn batch_tasks_need_the_permissions_of_what_they_create(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     let batch = text(&api.create("/batches", json!({"name": "b"})).await?, "id")?;
     let tasks = format!("/batches/{batch}/tasks");
@@ -310,7 +312,7 @@ async fn a_task_of_a_batch_needs_what_it_does(engine: Engine) -> Result<()> {
     Ok(())
 }
 
-async fn inspectors_assess_what_inspectors_scanned(engine: Engine) -> Result<()> {
+async fn assessing_inspector_scans_needs_a_permission(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     let brand = Brand::new(&api).await?;
     let thng = brand.thng("A").await?;
@@ -329,7 +331,7 @@ async fn inspectors_assess_what_inspectors_scanned(engine: Engine) -> Result<()>
     Ok(())
 }
 
-async fn what_was_read_can_be_written_back(engine: Engine) -> Result<()> {
+async fn accesses_round_trip_and_policies_exclude_user_roles(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     let (id, _) = machine(&api, "viewer", json!({})).await?;
     let access = format!("{}/{id}", accesses(&api));
@@ -338,7 +340,7 @@ async fn what_was_read_can_be_written_back(engine: Engine) -> Result<()> {
     assert_eq!((&written["policies"], &written["name"]), (&read["policies"], &read["name"]));
     let named = api.call(Method::PUT, &access, Some(json!({"name": "press 4"}))).await?.json();
     assert_eq!(named["name"], "press 4");
-    // A role of users is no policy; whoever has it reads it.
+    // A role for users is no access policy, and its users can read it.
     let role = text(&api.create("/roles", json!({"name": "x", "type": "userInApp"})).await?, "id")?;
     let policy = format!("/accessPolicies/{role}");
     api.call(Method::PUT, &policy, Some(json!({"name": "y"}))).await?.problem(404, 40401);
@@ -354,14 +356,14 @@ async fn what_was_read_can_be_written_back(engine: Engine) -> Result<()> {
 }
 
 crate::on_both_engines!(
-    personal_data_goes_out_by_no_other_way,
-    who_may_not_see_personal_data_changes_no_webhook,
-    a_code_or_key_gives_no_more_than_whoever_holds_it_was_given,
-    a_role_hands_out_no_key_that_may_do_more,
-    rights_are_those_of_the_moment_of_the_write,
-    an_operator_follows_its_projects,
-    lists_of_redirections_have_whole_pages,
-    a_task_of_a_batch_needs_what_it_does,
-    inspectors_assess_what_inspectors_scanned,
-    what_was_read_can_be_written_back,
+    personal_data_is_hidden_in_streams_filters_and_results,
+    webhooks_reactions_and_deliveries_need_personal_data,
+    changed_invitations_expire_and_keys_made_by_others_block_a_raise,
+    secret_keys_are_shown_only_to_roles_that_allow_as_much,
+    roles_are_checked_again_under_the_lock,
+    keys_follow_the_projects_of_their_operator,
+    redirections_of_two_projects_fill_whole_pages,
+    batch_tasks_need_the_permissions_of_what_they_create,
+    assessing_inspector_scans_needs_a_permission,
+    accesses_round_trip_and_policies_exclude_user_roles,
 );

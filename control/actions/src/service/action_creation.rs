@@ -117,7 +117,10 @@ pub async fn create(
 }
 
 /// The grant for new actions of a type: some roles may create those of one type alone.
-fn require_create(actor: &Actor, kind: Option<&str>) -> Result<Grant, ServiceError> {
+///
+/// # Errors
+/// The key or role lacks the permission.
+pub fn require_create(actor: &Actor, kind: Option<&str>) -> Result<Grant, ServiceError> {
     let of_type = match kind {
         Some("encodings") => Some(Encodings),
         Some("inspectorScans") => Some(InspectorScans),

@@ -136,10 +136,10 @@ fn hide_context(actor: &Actor, action: &mut Action) {
 /// Members of a context that name no person: operators without the permission for personal data see these.
 const COARSE: [&str; 5] = ["countryCode", "region", "timeZone", "operatingSystemName", "userAgentName"];
 
-/// What fields of the context begin with: that of an action, and that of the scan behind a result.
+/// Prefixes of context fields: of the action itself, and of the scan that a result is about.
 const CONTEXTS: [&str; 2] = ["context.", "customFields.triggerContext."];
 
-/// Removes what may name a person from an action: its context but the coarse members, and where a person was.
+/// Removes personal data from an action: all of the context but the coarse members, and the location of a person.
 pub fn coarsen_action(action: &mut Action) {
     coarsen_members(&mut action.members, action.kind == RESULTS);
 }
@@ -154,13 +154,13 @@ pub fn coarsen_members(members: &mut Map<String, Value>, is_result: bool) {
     let result = members.get_mut("customFields").filter(|_| is_result);
     result.and_then(|fields| fields.get_mut("triggerContext")).map(coarsen);
     members.get_mut("context").map(coarsen);
-    // A sensor tells the exact place of a person, a look-up of the address its city.
+    // `sensor` is the exact position of a person, `geoIp` the city of an address.
     if matches!(members.get("locationSource").and_then(Value::as_str), Some("sensor" | "geoIp")) {
         members.remove("location");
     }
 }
 
-/// Whether a field of an action, as filters and conditions name it, may name a person.
+/// Whether a field, as filters and conditions name it, is personal data.
 #[must_use]
 pub fn is_personal(field: &str) -> bool {
     let context = CONTEXTS.iter().find_map(|context| field.strip_prefix(context));

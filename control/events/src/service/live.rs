@@ -130,7 +130,7 @@ pub async fn channel(
         }
         Topic::Actions(scope, kind) => {
             let grant = require(actor, Verb::Read, Actions)?;
-            // A message is the same for all who hear it, with the exact place of whoever scanned.
+            // All subscribers get the same message, and it holds the exact location of the scan.
             if actor.kind.is_operator() {
                 let _ = require(actor, Verb::Read, PersonalData)?;
             }

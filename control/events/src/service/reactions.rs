@@ -158,8 +158,7 @@ pub(super) fn actor_of(
     }
 }
 
-/// Refuses an effect that whoever makes the reaction may not have itself, and one that could never be carried out: its
-/// references must be visible to the reaction.
+/// Checks an effect: the caller needs the permission for what it does, and the reaction must see what it refers to.
 async fn check(
     state: &EventState,
     tx: &mut Tx,

@@ -252,6 +252,8 @@ pub async fn deliveries(
     request: &ListRequest,
 ) -> Result<Page<Delivery>, ServiceError> {
     let grant = require(actor, Verb::Read, Subject::Webhooks)?;
+    // They hold what was sent.
+    let _ = require(actor, Verb::Read, Subject::PersonalData)?;
     let mut conn = state.db.read().await?;
     let webhook: Webhook = named::find(&mut conn, actor, &grant, id).await?;
     let within = messages::within(&webhook.id);

@@ -151,7 +151,7 @@ pub struct Actor {
     pub user_rights: UserRights,
     /// What its role allows; everything where no role restricts it.
     pub permissions: Permissions,
-    /// The projects that its role is confined to; none where its key is for one of them alone.
+    /// The projects that its role is confined to; empty if its key is limited to one of them.
     pub confined_to: Vec<ProjectId>,
 }
 

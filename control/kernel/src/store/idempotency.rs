@@ -135,10 +135,5 @@ pub async fn update(
 
 /// Removes about `limit` of the answers older than a day, oldest first; returns how many, 0 when none is left.
 pub async fn purge(tx: &mut Tx, now_ms: i64, limit: u32) -> Result<u64, StoreError> {
-    Ok(on_db!(&mut **tx, |c| sqlx::query(PURGE)
-        .bind(now_ms - KEPT_MS)
-        .bind(i64::from(limit))
-        .execute(c)
-        .await
-        .map(|done| done.rows_affected()))?)
+    tx.purge(PURGE, shared::time::UnixMillis(now_ms - KEPT_MS), limit).await
 }

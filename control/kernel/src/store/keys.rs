@@ -162,7 +162,7 @@ pub async fn find_many(
         }
     };
     let roles = find_roles(conn, &rows).await?;
-    // A row that this release cannot read is a key that it does not know; the others are found.
+    // A row that this release cannot parse counts as an unknown key: it must not fail the other keys of the batch.
     let read = |row| match read(row, &roles) {
         Ok(found) => found,
         Err(error) => {

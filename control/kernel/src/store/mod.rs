@@ -10,6 +10,7 @@ use std::{
     time::Duration,
 };
 
+use shared::time::UnixMillis;
 use sqlx::{
     PgConnection, PgPool, Postgres, Sqlite, SqliteConnection, SqlitePool,
     pool::PoolConnection,
@@ -273,6 +274,25 @@ impl Tx {
         self.notes.rewind();
         self.execute("ROLLBACK TO SAVEPOINT item").await?;
         self.release_savepoint().await
+    }
+
+    /// Runs a statement that deletes up to `limit` rows from before a time; returns how many.
+    ///
+    /// # Errors
+    /// The database failed.
+    pub async fn purge(
+        &mut self,
+        sql: &'static str,
+        before: UnixMillis,
+        limit: u32,
+    ) -> Result<u64, StoreError> {
+        let done = on_db!(&mut self.conn, |c| sqlx::query(sql)
+            .bind(before.0)
+            .bind(i64::from(limit))
+            .execute(c)
+            .await
+            .map(|done| done.rows_affected()));
+        Ok(done?)
     }
 
     async fn execute(&mut self, sql: &'static str) -> Result<(), StoreError> {

@@ -49,7 +49,7 @@ macro_rules! claim {
         )
     };
 }
-macro_rules! put_off {
+macro_rules! postpone {
     ($now:expr) => {
         concat!("UPDATE mails SET due_at = ", $now, " + $3 WHERE id = $1 AND tries = $2")
     };
@@ -61,8 +61,8 @@ const PG_IS_DUE: &str = is_due!(pg_now!());
 const SQLITE_IS_DUE: &str = is_due!(sqlite_now!());
 const PG_CLAIM: &str = claim!(pg_now!(), " FOR UPDATE SKIP LOCKED");
 const SQLITE_CLAIM: &str = claim!(sqlite_now!(), "");
-const PG_PUT_OFF: &str = put_off!(pg_now!());
-const SQLITE_PUT_OFF: &str = put_off!(sqlite_now!());
+const PG_POSTPONE: &str = postpone!(pg_now!());
+const SQLITE_POSTPONE: &str = postpone!(sqlite_now!());
 const DELETE: &str = "DELETE FROM mails WHERE id = $1 AND tries = $2";
 
 /// A mail in the hands of a worker.
@@ -126,8 +126,8 @@ pub async fn claim(
 }
 
 /// Lets a claimed mail be claimed again after a pause; returns whether it was still held.
-pub async fn put_off(tx: &mut Tx, claimed: &Claimed, pause: Duration) -> Result<bool, StoreError> {
-    let sql = dialect::pick(tx, PG_PUT_OFF, SQLITE_PUT_OFF);
+pub async fn postpone(tx: &mut Tx, claimed: &Claimed, pause: Duration) -> Result<bool, StoreError> {
+    let sql = dialect::pick(tx, PG_POSTPONE, SQLITE_POSTPONE);
     Ok(on_db!(&mut **tx, |c| sqlx::query(sql)
         .bind(&claimed.id)
         .bind(claimed.tries)

@@ -78,7 +78,7 @@ const SQLITE_FIND_LIVE: &str = select!(
     "WHERE r.domain = $1 AND r.folded IN (SELECT value FROM json_each($3)) AND r.account_id = $2 \
      AND r.deleted_rev IS NULL"
 );
-/// A list of what some scopes name, or of all, from a place on.
+/// One page of redirections after a position, all or only those whose scopes match.
 macro_rules! list {
     ($resource:literal, $named:literal, $after:literal, $order:literal) => {
         concat!(
@@ -94,11 +94,11 @@ macro_rules! list {
     };
 }
 
-/// The lists of an engine: `$7` are patterns of scopes, one of which is found in them, or none.
+/// The list statements of one engine. `$7` is a list of `LIKE` patterns; scopes must match one of them, if there are any.
 struct Lists {
     ascending: &'static str,
     descending: &'static str,
-    // The statements with the resource use an index of its own.
+    // These use the index on the resource.
     ascending_of_resource: &'static str,
     descending_of_resource: &'static str,
 }

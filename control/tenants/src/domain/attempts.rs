@@ -1,10 +1,11 @@
-//! Tries with one address, whether a user has it or not: an answer that depended on that would tell.
+//! Limits on attempts for one e-mail address. They apply whether or not a user has the address; otherwise the limit would
+//! reveal it.
 
 use shared::time::UnixMillis;
 
-/// What is tried.
+/// What is attempted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Tried {
+pub enum AttemptKind {
     /// A password of a login.
     Password,
     /// The old password of a change.
@@ -13,9 +14,9 @@ pub enum Tried {
     Registration,
     /// A password reset, which sends a mail.
     Reset,
-    /// A mail of an account, to whomever, and how many of a kind it may send in an hour.
+    /// Any mail of an account, with the most per hour.
     Mail(u32),
-    /// A mail of an account that a network asked for, and how many of a kind that may be in an hour.
+    /// Any mail of an account that one network requested, with the most per hour.
     NetworkMail(u32),
 }
 
@@ -33,7 +34,7 @@ pub const FORGET_MS: i64 = 24 * HOUR_MS;
 /// others leaves them a code that works.
 const MAILS: u32 = 3;
 
-impl Tried {
+impl AttemptKind {
     /// Part of what is hashed for the subject.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
@@ -59,9 +60,9 @@ pub struct Attempts {
     pub last_at: UnixMillis,
 }
 
-/// There were too many tries.
+/// There were too many attempts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TooMany {
+pub struct RetryAfter {
     /// How long to wait.
     pub seconds: u64,
 }
@@ -71,19 +72,21 @@ impl Attempts {
     ///
     /// # Errors
     /// It comes too early, and nothing changes.
-    pub fn with(self, tried: Tried, now: UnixMillis) -> Result<Self, TooMany> {
+    pub fn with(self, tried: AttemptKind, now: UnixMillis) -> Result<Self, RetryAfter> {
         let is_over = self.until <= now;
         let wait =
-            TooMany { seconds: u64::try_from((self.until.0 - now.0 + 999) / 1_000).unwrap_or_default() };
+            RetryAfter { seconds: u64::try_from((self.until.0 - now.0 + 999) / 1_000).unwrap_or_default() };
         match tried {
-            Tried::Password | Tried::Change if !is_over => Err(wait),
-            Tried::Password | Tried::Change => {
+            AttemptKind::Password | AttemptKind::Change if !is_over => Err(wait),
+            AttemptKind::Password | AttemptKind::Change => {
                 let is_forgotten = self.last_at.0.saturating_add(FORGET_MS) <= now.0;
                 let count = if is_forgotten { 1 } else { self.count.saturating_add(1) };
                 Ok(Self { count, until: UnixMillis(now.0.saturating_add(pause_ms(count))), last_at: now })
             }
-            Tried::Registration | Tried::Reset => self.within_the_hour(MAILS, now).ok_or(wait),
-            Tried::Mail(most) | Tried::NetworkMail(most) => self.within_the_hour(most, now).ok_or(wait),
+            AttemptKind::Registration | AttemptKind::Reset => self.within_the_hour(MAILS, now).ok_or(wait),
+            AttemptKind::Mail(most) | AttemptKind::NetworkMail(most) => {
+                self.within_the_hour(most, now).ok_or(wait)
+            }
         }
     }
 
@@ -112,26 +115,28 @@ mod tests {
         let mut attempts = Attempts::default();
         let mut now = UnixMillis(1_000_000);
         for pause in [0, 0, 0, 0, 30, 60, 120, 240, 480, 960, 1_920, 3_600, 3_600] {
-            attempts = attempts.with(Tried::Password, now).unwrap();
+            attempts = attempts.with(AttemptKind::Password, now).unwrap();
             assert_eq!(attempts.until.0 - now.0, pause * 1_000, "{}", attempts.count);
             if pause > 0 {
                 let early = UnixMillis(attempts.until.0 - 1_500);
-                assert_eq!(attempts.with(Tried::Password, early), Err(TooMany { seconds: 2 }));
+                assert_eq!(attempts.with(AttemptKind::Password, early), Err(RetryAfter { seconds: 2 }));
             }
             now = attempts.until;
         }
         let later = UnixMillis(attempts.last_at.0 + FORGET_MS);
-        assert_eq!(attempts.with(Tried::Password, later).map(|attempts| attempts.count), Ok(1));
+        assert_eq!(attempts.with(AttemptKind::Password, later).map(|attempts| attempts.count), Ok(1));
     }
 
     #[test]
     fn an_address_gets_three_mails_of_a_kind_an_hour() {
-        for tried in [Tried::Registration, Tried::Reset, Tried::Mail(3), Tried::NetworkMail(3)] {
+        for tried in
+            [AttemptKind::Registration, AttemptKind::Reset, AttemptKind::Mail(3), AttemptKind::NetworkMail(3)]
+        {
             let mut attempts = Attempts::default();
             for minute in [0, 10, 59] {
                 attempts = attempts.with(tried, UnixMillis(60_000 * minute)).unwrap();
             }
-            assert_eq!(attempts.with(tried, UnixMillis(HOUR_MS - 1)), Err(TooMany { seconds: 1 }));
+            assert_eq!(attempts.with(tried, UnixMillis(HOUR_MS - 1)), Err(RetryAfter { seconds: 1 }));
             assert_eq!(attempts.with(tried, UnixMillis(HOUR_MS)).map(|attempts| attempts.count), Ok(1));
         }
     }

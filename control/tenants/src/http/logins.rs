@@ -172,7 +172,7 @@ pub(super) async fn create(
         let body = body.ok_or_else(no_body)?;
         let new = NewUser::parse(&body, kind).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
         let made = registration::register(&users, &caller, new, kind, info.client).await;
-        let made = made.map_err(|error| slowed(error, &ledger))?;
+        let made = made.map_err(|error| throttled(error, &ledger))?;
         UserAccessDocument {
             evrythng_user: made.id.to_string(),
             status: UserStatus::Inactive.as_str(),
@@ -215,7 +215,7 @@ pub(super) async fn login(
 ) -> Result<Json<LoginDocument>, ApiError> {
     let credentials = Credentials::parse(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
     let login = logins::login(&users, &caller, credentials).await;
-    Ok(Json(login.map_err(|error| slowed(error, &ledger))?.into()))
+    Ok(Json(login.map_err(|error| throttled(error, &ledger))?.into()))
 }
 
 /// Logs a user in; an older name of `/users/login`.
@@ -247,8 +247,8 @@ pub(super) async fn logout(
     Ok((StatusCode::CREATED, Json(LogoutDocument { logout: "ok" })))
 }
 
-/// The answer to something that was not tried.
-pub(super) fn slowed(error: AttemptError, ledger: &Ledger) -> ApiError {
+/// 429 with `Retry-After` for a throttled attempt; other errors as they are.
+pub(super) fn throttled(error: AttemptError, ledger: &Ledger) -> ApiError {
     let (seconds, what, or) = match error {
         AttemptError::Passwords(wait) => {
             (wait.seconds, "wrong passwords for this address", ", or ask for a password reset")

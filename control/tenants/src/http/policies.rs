@@ -29,7 +29,7 @@ use crate::{
     },
 };
 
-/// Roles for users are no policies.
+/// Access policies are roles for operators; roles for users are not found here.
 const OPERATORS: Option<RoleKind> = Some(RoleKind::Operator);
 
 /// A role for operators, with each of its permissions.

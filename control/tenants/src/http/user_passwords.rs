@@ -12,7 +12,7 @@ use web::{
     request_info::RequestInfo,
 };
 
-use super::logins::{LoginDocument, slowed};
+use super::logins::{LoginDocument, throttled};
 use crate::{
     domain::user_codes::{PasswordChange, Reset, parse_reset_request},
     service::{user_passwords, users::Users},
@@ -75,7 +75,7 @@ pub(super) async fn request_reset(
 ) -> Result<Json<ResetRequestedDocument>, ApiError> {
     let email = parse_reset_request(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
     let asked = user_passwords::request_reset(&users, &caller, &email, info.client).await;
-    asked.map_err(|error| slowed(error, &ledger))?;
+    asked.map_err(|error| throttled(error, &ledger))?;
     Ok(Json(ResetRequestedDocument { password_reset: "requested" }))
 }
 
@@ -109,5 +109,5 @@ pub(super) async fn change(
 ) -> Result<(), ApiError> {
     let change = PasswordChange::parse(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
     let changed = user_passwords::change(&users, &caller, &key, &id, change).await;
-    changed.map_err(|error| slowed(error, &ledger))
+    changed.map_err(|error| throttled(error, &ledger))
 }

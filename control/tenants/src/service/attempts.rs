@@ -1,4 +1,4 @@
-//! Counts tries with an address, and mails of an account, in the database, for all replicas together.
+//! Counts attempts per e-mail address and mails per account, in the database, so that all replicas share the limits.
 
 use std::net::IpAddr;
 
@@ -9,7 +9,7 @@ use shared::{
 
 use super::{Core, users::Users};
 use crate::{
-    domain::attempts::{FORGET_MS, TooMany, Tried},
+    domain::attempts::{AttemptKind, FORGET_MS, RetryAfter},
     error::ServiceError,
     store::{Ctx, StoreError, Tx, app_users, audit::network_of, password_resets, user_attempts},
 };
@@ -17,21 +17,21 @@ use crate::{
 /// Rows that one transaction removes.
 const PURGE_STEP: u32 = 1_000;
 
-/// How long a registration is kept whose code has expired: 30 days, in which an operator sees it.
+/// How long an unconfirmed registration is kept after its code expired: 30 days, so that operators can look at it.
 const UNCONFIRMED_MS: i64 = 30 * 24 * 3_600 * 1_000;
 
-/// A network may ask for this part of the mails that an account may send.
-const NETWORKS: u32 = 10;
+/// One network may request one tenth of the mails of an account.
+const NETWORK_SHARE: u32 = 10;
 
-/// Why something was not tried.
+/// Why an attempt was refused.
 #[derive(Debug)]
 pub enum AttemptError {
     /// There were too many wrong passwords.
-    Passwords(TooMany),
+    Passwords(RetryAfter),
     /// The account has sent too many mails, or the network has asked for too many.
-    Mails(TooMany),
+    Mails(RetryAfter),
     /// The mailbox has got too many mails.
-    Mailbox(TooMany),
+    Mailbox(RetryAfter),
     /// Another reason.
     Other(ServiceError),
 }
@@ -45,7 +45,7 @@ impl<E: Into<ServiceError>> From<E> for AttemptError {
 /// One address in a project, and what is tried with it.
 pub(super) struct Subject {
     account: AccountId,
-    tried: Tried,
+    tried: AttemptKind,
     hash: [u8; 32],
 }
 
@@ -54,15 +54,15 @@ impl Subject {
     /// user.
     pub(super) fn new(
         core: &Core,
-        tried: Tried,
+        tried: AttemptKind,
         (account, project): (AccountId, ProjectId),
         folded: &str,
     ) -> Self {
         Self::of(core, tried, account, project.as_str(), folded)
     }
 
-    /// A mailbox: what stands behind a `+` leads to the same one.
-    pub(super) fn mailbox(core: &Core, tried: Tried, account: AccountId, folded: &str) -> Self {
+    /// A mailbox: addresses that differ only behind a `+` are one.
+    pub(super) fn mailbox(core: &Core, tried: AttemptKind, account: AccountId, folded: &str) -> Self {
         let mailbox = folded.rsplit_once('@').map(|(local, domain)| {
             let local = local.split_once('+').map_or(local, |(local, _)| local);
             format!("{local}@{domain}")
@@ -72,10 +72,10 @@ impl Subject {
 
     /// A user who changes its own password.
     pub(super) fn user(core: &Core, account: AccountId, id: UserId) -> Self {
-        Self::of(core, Tried::Change, account, account.as_str(), id.as_str())
+        Self::of(core, AttemptKind::Change, account, account.as_str(), id.as_str())
     }
 
-    fn of(core: &Core, tried: Tried, account: AccountId, within: &str, folded: &str) -> Self {
+    fn of(core: &Core, tried: AttemptKind, account: AccountId, within: &str, folded: &str) -> Self {
         let key = blake3::derive_key("waymark 2026-11 tries with an address", &core.secrets.mail);
         let mut hasher = blake3::Hasher::new_keyed(&key);
         for part in [tried.as_str(), within, folded] {
@@ -86,7 +86,7 @@ impl Subject {
     }
 
     /// Counts a try, or says how long to wait.
-    pub(super) async fn count(&self, core: &Core, tx: &mut Tx) -> Result<Result<(), TooMany>, StoreError> {
+    pub(super) async fn count(&self, core: &Core, tx: &mut Tx) -> Result<Result<(), RetryAfter>, StoreError> {
         let now = core.clock.now();
         match user_attempts::open(tx, &self.hash, self.account, now).await?.with(self.tried, now) {
             Ok(attempts) => Ok(Ok(user_attempts::update(tx, &self.hash, attempts).await?)),
@@ -101,20 +101,20 @@ impl Subject {
 }
 
 /// Counts a try of a password before it is compared, in a transaction of its own.
-pub(super) async fn count_password(core: &Core, subject: &Subject) -> Result<(), AttemptError> {
+pub(super) async fn count_password_attempt(core: &Core, subject: &Subject) -> Result<(), AttemptError> {
     let mut tx = core.db.begin(&Ctx::default()).await?;
     let counted = subject.count(core, &mut tx).await?;
     tx.commit().await?;
     counted.map_err(AttemptError::Passwords)
 }
 
-/// Counts a mail of an account, of a kind: to the mailbox, by the network that asks, and in all. Whoever asks for one
-/// counts, whether it is sent or not, because the answer must not tell.
+/// Counts a requested mail against the limits of the mailbox, of the requesting network and of the account. A request
+/// counts even if no mail follows: otherwise the limit would reveal whether the address has a user.
 pub(super) async fn count_mail(
     users: &Users,
     tx: &mut Tx,
     account: AccountId,
-    (kind, folded): (Tried, &str),
+    (kind, folded): (AttemptKind, &str),
     client: Option<IpAddr>,
 ) -> Result<(), AttemptError> {
     let core = &*users.core;
@@ -122,11 +122,11 @@ pub(super) async fn count_mail(
     let Some(most) = users.outbox.per_account() else { return Ok(()) };
     let of_account = |tried, whose: &str| Subject::of(core, tried, account, kind.as_str(), whose);
     if let Some(client) = client.filter(|client| !client.is_loopback()) {
-        let share = Tried::NetworkMail(most.div_ceil(NETWORKS));
+        let share = AttemptKind::NetworkMail(most.div_ceil(NETWORK_SHARE));
         let whose = format!("{account} {}", network_of(client));
         of_account(share, &whose).count(core, tx).await?.map_err(AttemptError::Mails)?;
     }
-    of_account(Tried::Mail(most), account.as_str()).count(core, tx).await?.map_err(AttemptError::Mails)
+    of_account(AttemptKind::Mail(most), account.as_str()).count(core, tx).await?.map_err(AttemptError::Mails)
 }
 
 /// Removes tries that are forgotten, codes that have expired, and registrations that nobody confirmed; returns how many.
@@ -138,7 +138,7 @@ pub async fn purge(core: &Core) -> Result<u64, ServiceError> {
     let mut removed = 0;
     loop {
         let mut step = 0;
-        // Each by itself: requests lock these tables in another order.
+        // One transaction each: requests lock these tables in another order, and would deadlock.
         let mut tx = core.db.begin(&Ctx::default()).await?;
         step += user_attempts::purge(&mut tx, UnixMillis(now.0 - FORGET_MS), PURGE_STEP).await?;
         tx.commit().await?;

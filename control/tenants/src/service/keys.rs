@@ -32,7 +32,7 @@ const MAX_KEYS: i64 = 1_000;
 /// Most of them that a key of a project leaves in its project.
 const MAX_KEYS_OF_PROJECT: i64 = 100;
 
-/// Most valid keys of an operator who manages those of nobody else.
+/// Most valid keys of an operator without `operatorKeys:create`.
 const MAX_OWN_KEYS: i64 = 50;
 
 /// A new key, which is shown this once.
@@ -55,7 +55,7 @@ pub async fn create(core: &Core, caller: &Caller, change: KeyChange) -> Result<N
     let secret = new_key(&*core.random, ActorKind::Operator.key_prefix())?;
     let _place = core.capacity.write(caller)?;
     let mut tx = core.db.begin(&caller.ctx).await?;
-    // A key of a role that is confined follows the role; one of a project makes its like.
+    // An operator confined by its role makes keys that follow the role; a key of one project makes keys of that project.
     let project = match &change.project {
         Some(text) => Some(project_in_reach(&mut tx, caller, &grant, text).await.map_err(of_body)?),
         None => caller.project.filter(|_| caller.confined_to.is_empty()),

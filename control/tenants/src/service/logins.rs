@@ -6,14 +6,14 @@ use tracing::instrument;
 use super::{
     Core,
     access::{Caller, require},
-    attempts::{AttemptError, Subject, count_password},
+    attempts::{AttemptError, Subject, count_password_attempt},
     users::{LoggedIn, Users, add_key, application, begin},
 };
 use crate::{
     domain::{
         access::hash_key,
         app_user::{Credentials, UserStatus},
-        attempts::Tried,
+        attempts::AttemptKind,
         permission::{Subject::Access, Verb},
     },
     error::ServiceError,
@@ -21,7 +21,7 @@ use crate::{
 };
 
 // Spec gap: the answer to a failed login is not shown. An unknown address, a wrong password and a user who
-// was never activated get one answer, after the same work, and are slowed down alike.
+// was never activated get one answer, after the same work, and are throttled down alike.
 /// Logs a user in by e-mail and password; each login has a key of its own.
 ///
 /// # Errors
@@ -37,10 +37,10 @@ pub async fn login(
     let failed = || ServiceError::refused(Code::LoginFailed, "The e-mail address or the password is wrong.");
     let folded = credentials.email.folded();
     let place = core.capacity.password(caller)?;
-    let subject = Subject::new(core, Tried::Password, (caller.account, project), &folded);
+    let subject = Subject::new(core, AttemptKind::Password, (caller.account, project), &folded);
     {
         let _place = core.capacity.write(caller)?;
-        count_password(core, &subject).await?;
+        count_password_attempt(core, &subject).await?;
     }
     let found = {
         let mut conn = core.db.read().await?;
@@ -55,7 +55,7 @@ pub async fn login(
     let _place = core.capacity.write(caller)?;
     let mut tx = begin(core, caller, application).await?;
     let user = app_users::find_locked(&mut tx, caller.account, id).await?.ok_or_else(failed)?;
-    // Whoever changed the password while it was compared ended all logins: this one does not come after.
+    // The password was changed while it was compared, which ends all logins: this one must not outlive that.
     let now_stored = app_users::find_password(&mut tx, caller.account, id).await?;
     if now_stored.map(|(_, password)| password) != stored {
         return Err(failed().into());

@@ -238,8 +238,8 @@ pub async fn create_machine(
 ///
 /// # Errors
 /// There is no such access; the caller would give more than it has, or change somebody who may do more; there is no
-/// such role or project (400); nobody else would be owner, or it would do more by a key that somebody made who may do
-/// less (409).
+/// such role or project (400); nobody else would be owner, or the operator would gain rights while it has a key made by
+/// somebody with fewer rights (409).
 #[instrument(skip_all)]
 pub async fn update_access(
     core: &Core,
@@ -268,7 +268,7 @@ pub async fn update_access(
     if !before.0.cover(&after) || reaches_more(before.1.as_deref(), operator.projects.as_deref()) {
         refuse_keys_of_others(&mut tx, caller, &[(id, after)], core.clock.now()).await?;
     }
-    // Whoever has the code was invited to something else: it ends, and `invite_again` makes another.
+    // The code was given out for other rights: it expires, and `invite_again` makes a new one.
     if let Some(invitation) = operator.invitation.as_mut().filter(|_| is_changed) {
         invitation.until = core.clock.now();
     }
@@ -304,8 +304,8 @@ pub async fn remove(core: &Core, caller: &Caller, account: &str, access: &str) -
     Ok(())
 }
 
-/// Takes a project that is removed from the roles that are bound to it. An operator of that project alone keeps it, and
-/// its keys end: without a project it would reach the whole account.
+/// Removes a deleted project from operators who are confined to it. An operator confined to nothing else keeps the project
+/// and loses its keys: without any project it would reach the whole account.
 pub(crate) async fn leave_project(
     tx: &mut Tx,
     account: AccountId,
@@ -329,7 +329,7 @@ pub(crate) async fn leave_project(
     Ok(())
 }
 
-/// Whether some projects, where none is the whole account, are more than others.
+/// Whether a change of the confinement adds projects; `None` is the whole account.
 fn reaches_more(before: Option<&[ProjectId]>, after: Option<&[ProjectId]>) -> bool {
     match (before, after) {
         (None, _) => false,
@@ -371,7 +371,7 @@ fn invitation(code: &str, now: UnixMillis) -> Invitation {
     Invitation { code: hash_key(code), until: UnixMillis(now.0.saturating_add(INVITATION_MS)) }
 }
 
-/// The first key of an operator, for all that its roles are for.
+/// The first key of an operator; it has no project of its own and follows the operator's roles.
 async fn first_key(
     core: &Core,
     tx: &mut Tx,
@@ -385,7 +385,7 @@ async fn first_key(
     Ok(key.unwrap_or_default())
 }
 
-/// The other operators of an account that is locked; refuses one more where there are as many as there may be.
+/// The operators of a locked account; 409 when it has the most that are allowed.
 async fn room(tx: &mut Tx, account: AccountId) -> Result<Vec<Operator>, ServiceError> {
     let others = store::list(tx, account).await?;
     if others.len() < MAX_OPERATORS {

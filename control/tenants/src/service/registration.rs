@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use mail::{Mail, letters};
+use mail::{Mail, templates};
 use serde_json::json;
 use shared::{id::UserId, problem::Code, time::UnixMillis};
 use subtle::ConstantTimeEq;
@@ -18,7 +18,7 @@ use crate::{
     domain::{
         access::hash_key,
         app_user::{AppUser, NewUser, UserDetails, UserStatus},
-        attempts::Tried,
+        attempts::AttemptKind,
         limits::shorten,
         password::SALT_LEN,
         user_codes::ACTIVATION_MS,
@@ -129,7 +129,7 @@ fn check_mail(users: &Users, email: &str) -> Result<(), ServiceError> {
     Mail::new(email, "", "").map(|_| ()).map_err(fault)
 }
 
-/// This server sends no mail, and what follows from that.
+/// 409: this server sends no mail; `so` says what is impossible therefore.
 pub(super) fn no_mail(so: &str) -> ServiceError {
     let text = format!("This server sends no mail, so {so}: whoever runs it sets WAYMARK_SMTP_URL.");
     ServiceError::refused(Code::NoMail, text)
@@ -147,16 +147,16 @@ async fn register_by_mail(
     let email = row.details.email.clone().unwrap_or_default();
     let folded = row.folded.clone().unwrap_or_default();
     let mut tx = begin(core, caller, row.app).await?;
-    count_mail(users, &mut tx, caller.account, (Tried::Registration, &folded), client).await?;
+    count_mail(users, &mut tx, caller.account, (AttemptKind::Registration, &folded), client).await?;
     let account = tenants::find_account(&mut tx, caller.account).await?;
     let name = account.map(|account| account.name).unwrap_or_default();
     let found = app_users::find_by_address_locked(&mut tx, row.project, &folded).await?;
     let mut to = email;
     let mail = match found {
         Some(user) if user.status != UserStatus::Inactive => {
-            // As the user wrote it: what is compared alike may be another mailbox.
+            // To the stored spelling: an address that compares equal may be another mailbox.
             to = user.details.email.unwrap_or(to);
-            letters::known(&name)
+            templates::known(&name)
         }
         found => {
             if let Some(old) = found {
@@ -172,8 +172,8 @@ async fn register_by_mail(
             };
             note_new(&mut tx, caller, &user);
             let link =
-                letters::link(users.outbox.links(), &[("user", id.as_str()), ("activationCode", code)]);
-            letters::activation(&name, code, link.as_deref())
+                templates::link(users.outbox.links(), &[("user", id.as_str()), ("activationCode", code)]);
+            templates::activation(&name, code, link.as_deref())
         }
     };
     let mail = Mail::new(&to, mail.subject, mail.text)
@@ -235,7 +235,7 @@ pub async fn activate(core: &Core, caller: &Caller, id: &str, code: &str) -> Res
     let _place = core.capacity.write(caller)?;
     let mut tx = begin(core, caller, application).await?;
     let account = tenants::find_account(&mut tx, caller.account).await?;
-    // Both are read whether there is the user or not: the time must not tell.
+    // Both are always read, so that the time of the answer does not reveal whether the user exists.
     let user = app_users::find_locked(&mut tx, caller.account, parsed).await?;
     let expected = app_users::find_activation(&mut tx, parsed).await?;
     let user = user.filter(|user| user.app == application).ok_or_else(not_found)?;

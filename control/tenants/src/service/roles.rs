@@ -102,7 +102,7 @@ pub async fn list(
     Ok(Page::of_list(all.filter(keep).collect(), page))
 }
 
-/// Reads a role, of one kind if `kind` says so.
+/// Reads a role; with `kind`, only a role of that kind.
 ///
 /// # Errors
 /// There is none.
@@ -126,8 +126,8 @@ pub async fn read(
 /// Merges the members given into a role that the account made. Whoever has it may do what it allows from now on.
 ///
 /// # Errors
-/// There is none, it is one of every account (409), it allows or would allow more than the caller's own (403), or it
-/// would allow more to a key that was made by somebody who may do less (409).
+/// There is none, it is one of every account (409), it allows or would allow more than the caller's own (403), or a holder
+/// would gain rights while it has a key made by somebody with fewer (409).
 #[instrument(skip_all)]
 pub async fn update(
     core: &Core,
@@ -314,10 +314,10 @@ async fn find_permissions(
     Ok(found.filter(|role| role.kind == RoleKind::Operator).map(|role| role.permissions()))
 }
 
-/// Locks the account, and checks that the caller may still do what it could when its key was looked up.
+/// Locks the account and checks the caller's roles again: they may have changed since its key was looked up.
 ///
 /// # Errors
-/// 403 where its roles allow less by now, or it was removed.
+/// 403 if its roles allow less now, or it was removed.
 pub(crate) async fn lock_with_rights(tx: &mut Tx, caller: &Actor) -> Result<(), ServiceError> {
     accounts::lock(tx, caller.account).await?;
     let own = match caller.id.parse() {
@@ -383,7 +383,7 @@ fn refuse_role(caller: &Actor, role: &Role) -> Result<(), ServiceError> {
     }
 }
 
-/// Refuses to hand out a secret key of an application to somebody who may do less than it.
+/// Refuses to show the secret key of an application to an operator whose roles allow less than that key.
 pub(crate) fn refuse_less_than_application(caller: &Actor) -> Result<(), ServiceError> {
     let of_owner = role::of_owner();
     let theirs = Permissions::of(|verb, subject| {
@@ -394,8 +394,8 @@ pub(crate) fn refuse_less_than_application(caller: &Actor) -> Result<(), Service
     refuse_more(caller, theirs, "This key may do what you may not")
 }
 
-/// Refuses to let operators do more while they have a key of somebody who may do less, and may have kept it. Who is no
-/// operator any more may do nothing.
+/// Refuses to raise operators who have a valid key that was made by somebody with fewer rights than they would get: the
+/// maker may have kept a copy. Removed operators count as having no rights.
 ///
 /// # Errors
 /// 409 that names such a key.

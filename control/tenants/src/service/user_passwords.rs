@@ -2,14 +2,14 @@
 
 use std::{net::IpAddr, time::Duration};
 
-use mail::{Mail, letters};
+use mail::{Mail, templates};
 use serde_json::json;
 use shared::{id::UserId, problem::Code, time::UnixMillis};
 use tracing::instrument;
 
 use super::{
     access::{Caller, new_key, require},
-    attempts::{AttemptError, Subject, count_mail, count_password},
+    attempts::{AttemptError, Subject, count_mail, count_password_attempt},
     capacity::Place,
     registration::no_mail,
     users::{KIND, LoggedIn, Users, add_key, application, begin, not_found},
@@ -18,7 +18,7 @@ use crate::{
     domain::{
         access::{ActorKind, hash_key},
         app_user::{AppUser, Email, UserStatus},
-        attempts::Tried,
+        attempts::AttemptKind,
         password::{Password, SALT_LEN},
         permission::{Subject::Users as UserRecords, Verb},
         user_codes::{PasswordChange, RESET_MS, Reset},
@@ -48,17 +48,17 @@ pub async fn request_reset(
     let code = new_key(&*core.random, "")?;
     let _place = core.capacity.write(caller)?;
     let mut tx = begin(core, caller, application).await?;
-    count_mail(users, &mut tx, caller.account, (Tried::Reset, &email.folded()), client).await?;
+    count_mail(users, &mut tx, caller.account, (AttemptKind::Reset, &email.folded()), client).await?;
     let account = tenants::find_account(&mut tx, caller.account).await?;
     let user = app_users::find_by_address_locked(&mut tx, project, &email.folded()).await?;
     let address = user.as_ref().and_then(|user| user.details.email.as_deref());
     let name = account.map(|account| account.name).unwrap_or_default();
-    let link = letters::link(users.outbox.links(), &[("resetCode", &code)]);
-    let mail = letters::reset(&name, &code, link.as_deref());
+    let link = templates::link(users.outbox.links(), &[("resetCode", &code)]);
+    let mail = templates::reset(&name, &code, link.as_deref());
     let mail = address.and_then(|to| Mail::new(to, mail.subject, mail.text).ok());
     if let Some((user, mail)) = user.as_ref().zip(mail) {
         let until = UnixMillis(core.clock.now().0.saturating_add(RESET_MS));
-        let mail = mail.useful_for(Duration::from_millis(RESET_MS.unsigned_abs()));
+        let mail = mail.expires_after(Duration::from_millis(RESET_MS.unsigned_abs()));
         password_resets::insert(&mut tx, &hash_key(&code), caller.account, user.id, until).await?;
         users.outbox.enqueue(&mut tx, Some(caller.account), &mail).await?;
         tx.note(caller.account, (KIND, user.id.as_str()), || {
@@ -97,7 +97,7 @@ pub async fn reset(users: &Users, caller: &Caller, reset: Reset) -> Result<Logge
     let _place = core.capacity.write(caller)?;
     let mut tx = begin(core, caller, application).await?;
     let now = core.clock.now();
-    // The user before its codes, as everywhere: whoever changes its password at the same moment waits.
+    // Lock order: the user, then its codes. A concurrent change of the password waits here.
     let user = app_users::find_locked(&mut tx, caller.account, known.id).await?;
     let user = user.and_then(of).ok_or_else(wrong)?;
     let id = user.id;
@@ -109,7 +109,7 @@ pub async fn reset(users: &Users, caller: &Caller, reset: Reset) -> Result<Logge
     password_resets::delete_of_user(&mut tx, caller.account, id).await?;
     keys::revoke_all(&mut tx, caller.account, id.as_str(), now.0).await?;
     if let Some(email) = user.details.email.as_deref().and_then(|email| Email::parse(email).ok()) {
-        let subject = Subject::new(core, Tried::Password, (caller.account, project), &email.folded());
+        let subject = Subject::new(core, AttemptKind::Password, (caller.account, project), &email.folded());
         subject.forget(&mut tx).await?;
     }
     note_changed(&mut tx, caller, id);
@@ -149,11 +149,11 @@ pub async fn change(
     // An anonymous user has no password.
     let (folded, stored) = found.ok_or_else(wrong)?;
     let place = core.capacity.password(caller)?;
-    // Counted apart from logins: strangers who guess do not keep the user from a change.
+    // Not counted with logins: guesses by strangers must not block the user's own change.
     let changes = Subject::user(core, caller.account, parsed);
     {
         let _place = core.capacity.write(caller)?;
-        count_password(core, &changes).await?;
+        count_password_attempt(core, &changes).await?;
     }
     if !users.passwords.verify(place, change.old, Some(stored.clone())).await? {
         return Err(wrong().into());
@@ -171,13 +171,13 @@ pub async fn change(
     let now = core.clock.now();
     let user = app_users::find_locked(&mut tx, caller.account, parsed).await?;
     let user = user.ok_or_else(|| not_found(id))?;
-    // A reset in between wins: its owner has shown the mailbox.
+    // A concurrent reset wins: it proved access to the mailbox.
     let now_stored = app_users::find_password(&mut tx, caller.account, parsed).await?;
     now_stored.filter(|(_, password)| *password == stored).ok_or_else(wrong)?;
     app_users::set_password(&mut tx, parsed, &password, user.stamp.touch(now).updated_at).await?;
     app_users::revoke_other_keys(&mut tx, caller.account, parsed, &hash_key(key), now).await?;
     password_resets::delete_of_user(&mut tx, caller.account, parsed).await?;
-    Subject::new(core, Tried::Password, (caller.account, project), &folded).forget(&mut tx).await?;
+    Subject::new(core, AttemptKind::Password, (caller.account, project), &folded).forget(&mut tx).await?;
     note_changed(&mut tx, caller, parsed);
     tx.commit().await?;
     core.key_lookups.revoked();

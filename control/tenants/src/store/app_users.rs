@@ -303,12 +303,7 @@ pub async fn delete(tx: &mut Tx, account: AccountId, id: UserId) -> Result<bool,
 
 /// Removes some users who never confirmed their address, and whose code expired before; returns how many.
 pub async fn purge(tx: &mut Tx, before: UnixMillis, limit: u32) -> Result<u64, StoreError> {
-    Ok(on_db!(&mut **tx, |c| sqlx::query(PURGE)
-        .bind(before.0)
-        .bind(i64::from(limit))
-        .execute(c)
-        .await
-        .map(|done| done.rows_affected()))?)
+    tx.purge(PURGE, before, limit).await
 }
 
 /// Removes the users of an application.

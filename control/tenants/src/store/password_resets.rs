@@ -89,10 +89,5 @@ pub async fn delete_of_app(tx: &mut Tx, app: ApplicationId) -> Result<(), StoreE
 
 /// Removes some codes that have expired; returns how many.
 pub async fn purge(tx: &mut Tx, now: UnixMillis, limit: u32) -> Result<u64, StoreError> {
-    Ok(on_db!(&mut **tx, |c| sqlx::query(PURGE)
-        .bind(now.0)
-        .bind(i64::from(limit))
-        .execute(c)
-        .await
-        .map(|done| done.rows_affected()))?)
+    tx.purge(PURGE, now, limit).await
 }

@@ -60,10 +60,5 @@ pub async fn delete(tx: &mut Tx, subject: &[u8; 32]) -> Result<(), StoreError> {
 
 /// Removes some subjects without a try since `before`; returns how many.
 pub async fn purge(tx: &mut Tx, before: UnixMillis, limit: u32) -> Result<u64, StoreError> {
-    Ok(on_db!(&mut **tx, |c| sqlx::query(PURGE)
-        .bind(before.0)
-        .bind(i64::from(limit))
-        .execute(c)
-        .await
-        .map(|done| done.rows_affected()))?)
+    tx.purge(PURGE, before, limit).await
 }

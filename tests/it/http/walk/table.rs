@@ -213,7 +213,7 @@ pub(super) const TABLE: &[(&str, &str, &str)] = &[
     ("GET /webhooks/{id}/secrets", "y----", "webhooks:update"),
     ("POST /webhooks/{id}/secrets", "y----", "webhooks:update"),
     ("POST /webhooks/{id}/ping", "y----", "webhooks:update"),
-    ("GET /webhooks/{id}/deliveries", "y----", "webhooks:read"),
+    ("GET /webhooks/{id}/deliveries", "y----", "webhooks:read personalData:read"),
     ("POST /webhooks/{id}/deliveries/{delivery}", "n----", "webhooks:update"),
     ("POST /webhooks/{id}/redeliveries", "y----", "webhooks:update"),
     ("GET /reactions", "y----", "reactions:read"),

@@ -22,6 +22,7 @@ use self::{facts::gather, groups::Waiting};
 use super::{
     AssessmentState,
     access::{Caller, require, require_enterprise},
+    action_creation::require_create,
     actions::coarsen_action,
     lists,
 };
@@ -38,7 +39,7 @@ use crate::{
         },
         context::Origin,
         permission::{
-            Subject::{Actions, Assessments, InspectorScans, PersonalData},
+            Subject::{Assessments, PersonalData},
             Verb,
         },
     },
@@ -113,11 +114,10 @@ fn is_of_another(actor: &Actor, scan: &Action, origin: Origin<'_>) -> bool {
 // Spec gap: where an application lists them is not shown: in `triggerTypes`, or as in older releases in
 // `customFields.triggerTypes`; operators write both.
 async fn check_type(conn: &mut Conn, actor: &Actor, kind: TriggerType) -> Result<(), ServiceError> {
-    // A key for a project is like one of an application; a role that is bound to projects is an operator's.
+    // A key of a project has the limits of an application. An operator confined by its role has those of an operator.
     if actor.kind == ActorKind::Operator || !actor.confined_to.is_empty() {
         if kind == TriggerType::InspectorScans {
-            let _ = require(actor, Verb::Create, Actions)
-                .or_else(|refused| require(actor, Verb::Create, InspectorScans).map_err(|_| refused))?;
+            let _ = require_create(actor, Some(kind.as_str()))?;
         }
         return Ok(());
     }

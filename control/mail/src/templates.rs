@@ -1,13 +1,14 @@
-//! What mails to users of applications say. Nothing that the one who asked wrote is in them, so that nobody sends texts of its own.
+//! Texts of the mails to users of applications. They contain nothing that the requester wrote, so nobody can send texts of
+//! their own through this server.
 
 use url::Url;
 
 /// Most characters of the name of an account in a mail.
 const MAX_NAME: usize = 64;
 
-/// A mail without its recipient.
+/// Subject and text of a mail.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Letter {
+pub struct MailText {
     /// Its subject.
     pub subject: String,
     /// Its text.
@@ -26,37 +27,37 @@ pub fn link(page: Option<&Url>, members: &[(&str, &str)]) -> Option<String> {
 
 /// To somebody who registers.
 #[must_use]
-pub fn activation(account: &str, code: &str, link: Option<&str>) -> Letter {
-    let account = one_line(account);
+pub fn activation(account: &str, code: &str, link: Option<&str>) -> MailText {
+    let account = display_name(account);
     let text = format!(
         "Somebody, presumably you, registered this address with {account}.\n\n{}\nIf it was not you, ignore this mail.\n",
         how("This code activates the user within 7 days:", code, link)
     );
-    Letter { subject: format!("Activate your user of {account}"), text }
+    MailText { subject: format!("Activate your user of {account}"), text }
 }
 
 /// To a user whose address somebody registers again.
 #[must_use]
-pub fn known(account: &str) -> Letter {
-    let account = one_line(account);
+pub fn known(account: &str) -> MailText {
+    let account = display_name(account);
     let text = format!(
         "Somebody, presumably you, tried to register this address with {account}.\n\n\
          There is a user with this address already: log in with its password, or ask for a password reset.\n\n\
          If it was not you, ignore this mail: nothing has changed.\n"
     );
-    Letter { subject: format!("You are a user of {account} already"), text }
+    MailText { subject: format!("You are a user of {account} already"), text }
 }
 
 /// To a user for whom somebody asks for another password.
 #[must_use]
-pub fn reset(account: &str, code: &str, link: Option<&str>) -> Letter {
-    let account = one_line(account);
+pub fn reset(account: &str, code: &str, link: Option<&str>) -> MailText {
+    let account = display_name(account);
     let text = format!(
         "Somebody, presumably you, asked for another password for this address with {account}.\n\n{}\n\
          If it was not you, ignore this mail: your password stays as it is.\n",
         how("This code sets another password within an hour:", code, link)
     );
-    Letter { subject: format!("Reset your password of {account}"), text }
+    MailText { subject: format!("Reset your password of {account}"), text }
 }
 
 fn how(what: &str, code: &str, link: Option<&str>) -> String {
@@ -64,8 +65,8 @@ fn how(what: &str, code: &str, link: Option<&str>) -> String {
     format!("{what}\n\n{code}\n{link}")
 }
 
-/// The name of an account, without line breaks and too short for a text of its own; links in it are none.
-fn one_line(name: &str) -> String {
+/// The name of an account for a mail: one line, at most 64 characters, and nothing that mail programs show as a link.
+fn display_name(name: &str) -> String {
     let name: String = name.chars().map(|c| if c.is_control() { ' ' } else { c }).take(MAX_NAME).collect();
     name.replace("://", " ").replace("www.", "www ")
 }
