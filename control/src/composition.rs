@@ -4,6 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use ::jobs::{service::JobState, store::jobs};
 use actions::service::{ActionState, Observers};
+use applications::service::users::Users;
 use assessment::service::{AssessmentState, assessment::standing, observer::Assessments};
 use catalog::{
     service::{Catalog, property_group::PropertyGroups},
@@ -36,7 +37,7 @@ use shared::{
     id::{AccountId, ApplicationId, BatchId, ProductId, ThngId},
     time::{Clock, UnixMillis},
 };
-use tenants::service::{passwords::Passwords, users::Users};
+use tenants::service::passwords::Passwords;
 use web::limiter::{Limiter, Limits, Ticks};
 
 use crate::{

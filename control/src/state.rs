@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use actions::service::ActionState;
+use applications::service::users::Users;
 use assessment::service::AssessmentState;
 use catalog::service::Catalog;
 use events::{live::Broker, service::EventState};
@@ -11,7 +12,6 @@ use kernel::service::Core;
 use push::{edge_keys::EdgeKeys, hub::Hub};
 use redirects::service::Redirects;
 use shared::client_address::TrustedProxies;
-use tenants::service::users::Users;
 use web::limiter::Limiter;
 
 use crate::{

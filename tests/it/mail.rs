@@ -334,7 +334,7 @@ async fn unconfirmed_registrations_are_removed(engine: Engine) -> Result<()> {
     let get = async |id: &str| site.operate(Method::GET, &format!("/users/{id}"), json!({})).await;
     for (hours, status) in [(37 * 24 - 1, 200), (1, 404)] {
         site.pass(hours * HOUR_MS);
-        tenants::service::attempts::purge(&site.made.app.core).await?;
+        applications::service::users::purge(&site.made.app.core).await?;
         ensure!(get(&other).await?.status == status, "{hours}");
         get(&user).await?.done(200)?;
     }

@@ -162,6 +162,7 @@ pub(super) fn render(document: &Document) -> Value {
 fn body_of(operation: &str) -> Option<Value> {
     let subjects = [
         tenants::http::bodies::of,
+        applications::http::bodies::of,
         catalog::http::bodies::of,
         redirects::http::bodies::of,
         actions::http::bodies::of,

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use actions::service::ActionState;
+use applications::service::users::Users;
 use assessment::service::AssessmentState;
 use axum::extract::FromRef;
 use catalog::service::Catalog;
@@ -10,7 +11,6 @@ use events::service::EventState;
 use jobs::service::JobState;
 use kernel::service::Core;
 use redirects::service::Redirects;
-use tenants::service::users::Users;
 use web::access::Access;
 
 use crate::state::ApiState;

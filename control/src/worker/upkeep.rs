@@ -3,6 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use ::jobs::service::jobs;
+use applications::service::users;
 use assessment::service::assessment::displays;
 use catalog::service::{files, properties};
 use events::store::webhook_messages;
@@ -63,8 +64,13 @@ pub async fn run(app: Arc<ApiState>, shutdown: CancellationToken) {
         }
         match attempts::purge(&app.core).await {
             Ok(0) => {}
-            Ok(rows) => tracing::info!(rows, "deleted tries and codes of users that are over"),
-            Err(error) => tracing::warn!(%error, "deleting tries and codes of users is left for later"),
+            Ok(counts) => tracing::info!(counts, "deleted old counts of attempts"),
+            Err(error) => tracing::warn!(%error, "deleting old counts of attempts is left for later"),
+        }
+        match users::purge(&app.core).await {
+            Ok(0) => {}
+            Ok(rows) => tracing::info!(rows, "deleted expired codes and unconfirmed registrations"),
+            Err(error) => tracing::warn!(%error, "deleting expired codes is left for later"),
         }
         app.limiter.forget();
         match jobs::sweep(&app.jobs).await {

@@ -1,4 +1,4 @@
-//! Accounts, operators, projects, applications and application users.
+//! Accounts, operators and what they may do, keys, and the audit trail.
 //!
 //! Invariants: Passwords and keys are stored as hashes. Every query names the account.
 

@@ -127,6 +127,16 @@ pub fn texts(max: usize) -> Value {
     json!({"type": "array", "maxItems": MAX_LIST, "items": text(1, max)})
 }
 
+/// An e-mail address.
+pub fn email() -> Value {
+    json!({"type": "string", "format": "email", "maxLength": 254})
+}
+
+/// `firstName` and `lastName` beside other members.
+pub fn names(body: Body) -> Body {
+    body.may("firstName", text(0, MAX_NAME)).may("lastName", text(0, MAX_NAME))
+}
+
 /// `true` or `false`.
 pub fn boolean() -> Value {
     json!({"type": "boolean"})

@@ -6,6 +6,7 @@
 use std::{sync::Arc, time::Duration};
 
 use anyhow::{Result, ensure};
+use applications::{domain::project::ProjectChange, service::projects};
 use catalog::{domain::resource::ThngChange, service::thngs};
 use control::{
     composition::{Parts, compose},
@@ -37,8 +38,8 @@ use shared::{
 use sqlx::PgPool;
 use standalone::seed::seed;
 use tenants::{
-    domain::{operator_key::KeyChange, project::ProjectChange},
-    service::{keys, projects},
+    domain::operator_key::KeyChange,
+    service::keys,
     store::{accounts, operator_keys},
 };
 use tests::db::{Engine, Location, StepClock, SystemRandom, TestApp, TestDb, secret_keys};

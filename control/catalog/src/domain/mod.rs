@@ -1,6 +1,6 @@
 //! Rules as plain functions from data to data: no I/O, no clock, no randomness.
 
-pub use ::tenants::domain::*;
+pub use ::applications::domain::*;
 
 pub mod batch;
 pub mod collection;

@@ -2,7 +2,7 @@
 //!
 //! Functions fail when the database does; their docs list other errors only.
 
-pub use ::tenants::service::*;
+pub use ::applications::service::*;
 
 pub mod batches;
 pub mod collections;

@@ -6,11 +6,11 @@ use shared::{identifier::Identifier, problem::Code};
 use crate::{
     domain::{
         access::{Actor, ActorKind},
+        application::ApplicationDetails,
         authority::{changes_identifiers, keep_authority, refusal},
         common::Common,
         named::Named,
         permission::Subject,
-        project::ApplicationDetails,
     },
     error::ServiceError,
     store::{Conn, Tx, accounts, applications, identifiers},

@@ -1,6 +1,6 @@
 //! Statements and rows, for SQLite and Postgres.
 
-pub use ::tenants::store::*;
+pub use ::applications::store::*;
 
 pub mod batches;
 pub mod blobs;

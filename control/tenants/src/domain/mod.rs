@@ -2,16 +2,14 @@
 
 pub use ::kernel::domain::*;
 
-pub mod app_user;
 pub mod attempts;
 pub mod audit;
 pub mod custom_role;
+pub mod email;
 pub mod operator;
 pub mod operator_key;
 pub mod password;
-pub mod project;
 pub mod target_hosts;
 pub mod tenant;
 pub mod tenant_body;
-pub mod user_codes;
 pub mod user_registration;

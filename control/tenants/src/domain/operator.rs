@@ -8,9 +8,9 @@ use shared::{
 };
 
 use super::{
-    app_user::Email,
     body::{Purpose, common, custom_fields, name, text, texts},
     common::{Common, updated_at},
+    email::Email,
     limits::{MAX_NAME, shorten},
     members::Members,
     role::OWNER,

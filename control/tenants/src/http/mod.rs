@@ -1,23 +1,18 @@
-//! HTTP: accounts, operators, projects, applications, users and keys.
+//! HTTP: accounts, operators, roles, keys and the audit trail.
 //!
 //! Each handler extracts, calls one service function and answers.
 
 mod access;
 mod accesses;
-mod applications;
 mod audit;
 pub mod bodies;
-mod bulk;
 mod invitations;
 mod keys;
-mod logins;
 mod operators;
 mod policies;
-mod projects;
 mod roles;
 mod tenants;
-mod user_passwords;
-mod users;
+mod throttled;
 
 use std::sync::Arc;
 
@@ -25,8 +20,8 @@ use axum::extract::FromRef;
 use utoipa_axum::{router::OpenApiRouter, routes};
 use web::access::Access;
 
-pub use self::keys::overlap;
-use crate::service::{Core, users::Users};
+pub use self::{keys::overlap, throttled::throttled};
+use crate::service::Core;
 
 /// The routes: each line is one path with its operations.
 pub fn routes<S>() -> OpenApiRouter<S>
@@ -34,7 +29,6 @@ where
     S: Clone + Send + Sync + 'static,
     Access: FromRef<S>,
     Arc<Core>: FromRef<S>,
-    Users: FromRef<S>,
 {
     OpenApiRouter::new()
         .routes(routes!(access::read))
@@ -57,31 +51,9 @@ where
         .routes(routes!(roles::read_permission, roles::update_permission))
         .routes(routes!(policies::list, policies::create))
         .routes(routes!(policies::read, policies::update, policies::delete))
-        .routes(routes!(projects::list, projects::create, bulk::projects::update, bulk::projects::delete))
-        .routes(routes!(projects::read, projects::update, projects::delete))
-        .routes(routes!(
-            applications::list,
-            applications::create,
-            applications::update_many,
-            applications::delete_many
-        ))
-        .routes(routes!(applications::read, applications::update, applications::delete))
-        .routes(routes!(applications::read_secret_key))
-        .routes(routes!(applications::rotate_secret_key))
-        .routes(routes!(applications::rotate_public_key))
-        .routes(routes!(applications::read_own))
         .routes(routes!(keys::list, keys::create))
         .routes(routes!(keys::read, keys::update, keys::revoke))
         .routes(routes!(keys::rotate))
-        .routes(routes!(logins::create))
-        .routes(routes!(logins::validate))
-        .routes(routes!(logins::login))
-        .routes(routes!(logins::login_by_old_name))
-        .routes(routes!(logins::logout))
-        .routes(routes!(user_passwords::request_reset, user_passwords::reset))
-        .routes(routes!(user_passwords::change))
-        .routes(routes!(users::list))
-        .routes(routes!(users::read, users::update, users::delete))
         .routes(routes!(audit::list))
         .routes(routes!(audit::export))
 }

@@ -2,23 +2,21 @@
 
 use std::net::IpAddr;
 
+use mail::Outbox;
 use shared::{
     id::{AccountId, ProjectId, UserId},
     time::UnixMillis,
 };
 
-use super::{Core, users::Users};
+use super::Core;
 use crate::{
     domain::attempts::{AttemptKind, FORGET_MS, RetryAfter},
     error::ServiceError,
-    store::{Ctx, StoreError, Tx, app_users, audit::network_of, password_resets, user_attempts},
+    store::{Ctx, StoreError, Tx, audit::network_of, user_attempts},
 };
 
 /// Rows that one transaction removes.
 const PURGE_STEP: u32 = 1_000;
-
-/// How long an unconfirmed registration is kept after its code expired: 30 days, so that operators can look at it.
-const UNCONFIRMED_MS: i64 = 30 * 24 * 3_600 * 1_000;
 
 /// One network may request one tenth of the mails of an account.
 const NETWORK_SHARE: u32 = 10;
@@ -43,7 +41,7 @@ impl<E: Into<ServiceError>> From<E> for AttemptError {
 }
 
 /// One address in a project, and what is tried with it.
-pub(super) struct Subject {
+pub struct Subject {
     account: AccountId,
     tried: AttemptKind,
     hash: [u8; 32],
@@ -52,7 +50,7 @@ pub(super) struct Subject {
 impl Subject {
     /// `folded` is the address in the form in which it is compared. It is stored hashed: it may be of somebody who is no
     /// user.
-    pub(super) fn new(
+    pub fn new(
         core: &Core,
         tried: AttemptKind,
         (account, project): (AccountId, ProjectId),
@@ -62,7 +60,7 @@ impl Subject {
     }
 
     /// A mailbox: addresses that differ only behind a `+` are one.
-    pub(super) fn mailbox(core: &Core, tried: AttemptKind, account: AccountId, folded: &str) -> Self {
+    pub fn mailbox(core: &Core, tried: AttemptKind, account: AccountId, folded: &str) -> Self {
         let mailbox = folded.rsplit_once('@').map(|(local, domain)| {
             let local = local.split_once('+').map_or(local, |(local, _)| local);
             format!("{local}@{domain}")
@@ -71,7 +69,7 @@ impl Subject {
     }
 
     /// A user who changes its own password.
-    pub(super) fn user(core: &Core, account: AccountId, id: UserId) -> Self {
+    pub fn user(core: &Core, account: AccountId, id: UserId) -> Self {
         Self::of(core, AttemptKind::Change, account, account.as_str(), id.as_str())
     }
 
@@ -86,7 +84,7 @@ impl Subject {
     }
 
     /// Counts a try, or says how long to wait.
-    pub(super) async fn count(&self, core: &Core, tx: &mut Tx) -> Result<Result<(), RetryAfter>, StoreError> {
+    pub async fn count(&self, core: &Core, tx: &mut Tx) -> Result<Result<(), RetryAfter>, StoreError> {
         let now = core.clock.now();
         match user_attempts::open(tx, &self.hash, self.account, now).await?.with(self.tried, now) {
             Ok(attempts) => Ok(Ok(user_attempts::update(tx, &self.hash, attempts).await?)),
@@ -95,13 +93,13 @@ impl Subject {
     }
 
     /// Forgets the tries: its owner has shown who it is.
-    pub(super) async fn forget(&self, tx: &mut Tx) -> Result<(), StoreError> {
+    pub async fn forget(&self, tx: &mut Tx) -> Result<(), StoreError> {
         user_attempts::delete(tx, &self.hash).await
     }
 }
 
 /// Counts a try of a password before it is compared, in a transaction of its own.
-pub(super) async fn count_password_attempt(core: &Core, subject: &Subject) -> Result<(), AttemptError> {
+pub async fn count_password_attempt(core: &Core, subject: &Subject) -> Result<(), AttemptError> {
     let mut tx = core.db.begin(&Ctx::default()).await?;
     let counted = subject.count(core, &mut tx).await?;
     tx.commit().await?;
@@ -110,16 +108,16 @@ pub(super) async fn count_password_attempt(core: &Core, subject: &Subject) -> Re
 
 /// Counts a requested mail against the limits of the mailbox, of the requesting network and of the account. A request
 /// counts even if no mail follows: otherwise the limit would reveal whether the address has a user.
-pub(super) async fn count_mail(
-    users: &Users,
+pub async fn count_mail(
+    core: &Core,
+    outbox: &Outbox,
     tx: &mut Tx,
     account: AccountId,
     (kind, folded): (AttemptKind, &str),
     client: Option<IpAddr>,
 ) -> Result<(), AttemptError> {
-    let core = &*users.core;
     Subject::mailbox(core, kind, account, folded).count(core, tx).await?.map_err(AttemptError::Mailbox)?;
-    let Some(most) = users.outbox.per_account() else { return Ok(()) };
+    let Some(most) = outbox.per_account() else { return Ok(()) };
     let of_account = |tried, whose: &str| Subject::of(core, tried, account, kind.as_str(), whose);
     if let Some(client) = client.filter(|client| !client.is_loopback()) {
         let share = AttemptKind::NetworkMail(most.div_ceil(NETWORK_SHARE));
@@ -129,24 +127,16 @@ pub(super) async fn count_mail(
     of_account(AttemptKind::Mail(most), account.as_str()).count(core, tx).await?.map_err(AttemptError::Mails)
 }
 
-/// Removes tries that are forgotten, codes that have expired, and registrations that nobody confirmed; returns how many.
+/// Removes counts that are old enough to be forgotten; returns how many.
 ///
 /// # Errors
 /// The database failed; what was removed stays removed.
 pub async fn purge(core: &Core) -> Result<u64, ServiceError> {
-    let now = core.clock.now();
+    let before = UnixMillis(core.clock.now().0 - FORGET_MS);
     let mut removed = 0;
     loop {
-        let mut step = 0;
-        // One transaction each: requests lock these tables in another order, and would deadlock.
         let mut tx = core.db.begin(&Ctx::default()).await?;
-        step += user_attempts::purge(&mut tx, UnixMillis(now.0 - FORGET_MS), PURGE_STEP).await?;
-        tx.commit().await?;
-        let mut tx = core.db.begin(&Ctx::default()).await?;
-        step += password_resets::purge(&mut tx, now, PURGE_STEP).await?;
-        tx.commit().await?;
-        let mut tx = core.db.begin(&Ctx::default()).await?;
-        step += app_users::purge(&mut tx, UnixMillis(now.0 - UNCONFIRMED_MS), PURGE_STEP).await?;
+        let step = user_attempts::purge(&mut tx, before, PURGE_STEP).await?;
         tx.commit().await?;
         removed += step;
         if step == 0 {

@@ -4,18 +4,12 @@
 
 pub use ::kernel::service::*;
 
-pub mod applications;
 pub mod attempts;
 pub mod audit;
 pub mod first_keys;
 pub mod keys;
-pub mod logins;
 pub mod operators;
 pub mod passwords;
-pub mod projects;
-pub mod registration;
 pub mod roles;
 pub mod scopes;
 pub mod tenants;
-pub mod user_passwords;
-pub mod users;

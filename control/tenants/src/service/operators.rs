@@ -306,7 +306,7 @@ pub async fn remove(core: &Core, caller: &Caller, account: &str, access: &str) -
 
 /// Removes a deleted project from operators who are confined to it. An operator confined to nothing else keeps the project
 /// and loses its keys: without any project it would reach the whole account.
-pub(crate) async fn leave_project(
+pub async fn leave_project(
     tx: &mut Tx,
     account: AccountId,
     project: ProjectId,

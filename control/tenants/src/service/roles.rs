@@ -29,7 +29,7 @@ use crate::{
         subject::Permissions,
     },
     error::ServiceError,
-    store::{Conn, Tx, accounts, applications, documents, listing::Selection, operator_keys, operators},
+    store::{Conn, Tx, accounts, documents, listing::Selection, operator_keys, operators, roles as store},
 };
 
 /// Most roles that an account makes.
@@ -220,7 +220,7 @@ pub async fn delete(
     }
     refuse_role(caller, &role)?;
     let users = operators::count_with_role(&mut tx, caller.account, id).await?
-        + applications::count_with_role(&mut tx, caller.account, id).await?;
+        + store::count_applications(&mut tx, caller.account, id).await?;
     if users > 0 {
         let fault = format!("{users} operators or applications have the role: give them another one first.");
         return Err(ServiceError::refused(Code::Conflict, fault));
@@ -272,10 +272,9 @@ async fn find_own(tx: &mut Tx, caller: &Caller, id: &str) -> Result<Role, Servic
 
 /// The role that the application of a user gives it.
 async fn of_application(conn: &mut Conn, actor: &Actor) -> Result<Option<Role>, ServiceError> {
-    let (Some(project), Some(app)) = (actor.project, actor.app) else { return Ok(None) };
-    let application = applications::find(conn, actor.account, project, app).await?;
-    let role = application.and_then(|found| found.details.user_role?.parse::<RoleId>().ok());
-    Ok(match role {
+    let Some(app) = actor.app else { return Ok(None) };
+    let role = store::find_of_application(conn, actor.account, app).await?;
+    Ok(match role.and_then(|id| id.parse::<RoleId>().ok()) {
         Some(id) => documents::find(conn, actor.account, id).await?,
         None => None,
     })
@@ -356,11 +355,7 @@ pub(crate) async fn check_roles(
 ///
 /// # Errors
 /// 400 where the account has no such role for users.
-pub(crate) async fn check_user_role(
-    tx: &mut Tx,
-    account: AccountId,
-    id: Option<&str>,
-) -> Result<(), ServiceError> {
+pub async fn check_user_role(tx: &mut Tx, account: AccountId, id: Option<&str>) -> Result<(), ServiceError> {
     let Some(id) = id.filter(|id| !id.is_empty()) else { return Ok(()) };
     let found: Option<Role> = match id.parse() {
         Ok(parsed) => documents::find(tx, account, parsed).await?,
@@ -384,7 +379,7 @@ fn refuse_role(caller: &Actor, role: &Role) -> Result<(), ServiceError> {
 }
 
 /// Refuses to show the secret key of an application to an operator whose roles allow less than that key.
-pub(crate) fn refuse_less_than_application(caller: &Actor) -> Result<(), ServiceError> {
+pub fn refuse_less_than_application(caller: &Actor) -> Result<(), ServiceError> {
     let of_owner = role::of_owner();
     let theirs = Permissions::of(|verb, subject| {
         of_owner.allow(verb, subject)

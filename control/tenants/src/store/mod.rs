@@ -3,12 +3,9 @@
 pub use ::kernel::store::*;
 
 pub mod accounts;
-pub mod app_users;
-pub mod applications;
 pub mod audit_trail;
 pub mod operator_keys;
 pub mod operators;
-pub mod password_resets;
 pub mod projects;
 pub mod roles;
 pub mod tenants;

@@ -1,12 +1,12 @@
 //! The table of roles that accounts made.
 
-use shared::id::RoleId;
+use shared::id::{AccountId, ApplicationId, RoleId};
 
 use super::{
-    StoreError,
+    Conn, StoreError,
     documents::{Base, Cell, Document, Statements, statements},
     listing::{Column, Table},
-    parse,
+    on_db, parse,
 };
 use crate::domain::{common::Stamp, custom_role::Role};
 
@@ -33,6 +33,10 @@ const LIST: Table = Table {
     itself: "t.id",
 };
 
+const HAVE_ROLE: &str = "SELECT COUNT(*) FROM applications WHERE account_id = $1 AND user_role = $2";
+const OF_APPLICATION: &str =
+    "SELECT user_role FROM applications WHERE account_id = $1 AND id = $2 AND user_role IS NOT NULL";
+
 /// The column that only roles have; the permissions are written for the look-up of keys alone.
 #[derive(sqlx::FromRow)]
 pub struct Own {
@@ -52,4 +56,25 @@ impl Document for Role {
         let permissions = self.permissions().to_string();
         vec![Cell::Text(Some(self.kind.as_str().to_owned())), Cell::Text(Some(permissions))]
     }
+}
+
+/// How many applications give their users a role.
+pub async fn count_applications(conn: &mut Conn, account: AccountId, role: &str) -> Result<i64, StoreError> {
+    let (count,): (i64,) =
+        on_db!(conn, |c| sqlx::query_as(HAVE_ROLE).bind(account.as_str()).bind(role).fetch_one(c).await)?;
+    Ok(count)
+}
+
+/// The id of the role that an application gives its users.
+pub async fn find_of_application(
+    conn: &mut Conn,
+    account: AccountId,
+    id: ApplicationId,
+) -> Result<Option<String>, StoreError> {
+    let row: Option<(String,)> = on_db!(conn, |c| sqlx::query_as(OF_APPLICATION)
+        .bind(account.as_str())
+        .bind(id.as_str())
+        .fetch_optional(c)
+        .await)?;
+    Ok(row.map(|(role,)| role))
 }

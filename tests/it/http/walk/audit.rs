@@ -1,13 +1,13 @@
 //! Every write of the route table leaves an entry in the audit trail.
 
 use anyhow::{Context, Result};
+use applications::store::password_resets;
 use axum::http::Method;
 use events::{domain::webhook::Webhook, store::webhook_messages};
 use kernel::store::{Ctx, documents};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use shared::time::UnixMillis;
-use tenants::store::password_resets;
 use tests::db::Engine;
 
 use super::{

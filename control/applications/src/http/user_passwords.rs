@@ -12,7 +12,9 @@ use web::{
     request_info::RequestInfo,
 };
 
-use super::logins::{LoginDocument, throttled};
+use tenants::http::throttled;
+
+use super::logins::LoginDocument;
 use crate::{
     domain::user_codes::{PasswordChange, Reset, parse_reset_request},
     service::{user_passwords, users::Users},

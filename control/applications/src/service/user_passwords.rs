@@ -17,8 +17,9 @@ use super::{
 use crate::{
     domain::{
         access::{ActorKind, hash_key},
-        app_user::{AppUser, Email, UserStatus},
+        app_user::{AppUser, UserStatus},
         attempts::AttemptKind,
+        email::Email,
         password::{Password, SALT_LEN},
         permission::{Subject::Users as UserRecords, Verb},
         user_codes::{PasswordChange, RESET_MS, Reset},
@@ -48,7 +49,8 @@ pub async fn request_reset(
     let code = new_key(&*core.random, "")?;
     let _place = core.capacity.write(caller)?;
     let mut tx = begin(core, caller, application).await?;
-    count_mail(users, &mut tx, caller.account, (AttemptKind::Reset, &email.folded()), client).await?;
+    count_mail(core, &users.outbox, &mut tx, caller.account, (AttemptKind::Reset, &email.folded()), client)
+        .await?;
     let account = tenants::find_account(&mut tx, caller.account).await?;
     let user = app_users::find_by_address_locked(&mut tx, project, &email.folded()).await?;
     let address = user.as_ref().and_then(|user| user.details.email.as_deref());

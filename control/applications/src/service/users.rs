@@ -7,6 +7,7 @@ use serde_json::json;
 use shared::{
     id::{ApplicationId, ProjectId, UserId},
     problem::Code,
+    time::UnixMillis,
 };
 use tracing::instrument;
 
@@ -27,8 +28,14 @@ use crate::{
         subject::Permissions,
     },
     error::ServiceError,
-    store::{Tx, app_users, applications, audit::state_of, keys, listing::Selection, password_resets},
+    store::{Ctx, Tx, app_users, applications, audit::state_of, keys, listing::Selection, password_resets},
 };
+
+/// Rows that one transaction removes.
+const PURGE_STEP: u32 = 1_000;
+
+/// How long an unconfirmed registration is kept after its code expired: 30 days, so that operators can look at it.
+const UNCONFIRMED_MS: i64 = 30 * 24 * 3_600 * 1_000;
 
 /// What the audit trail calls them.
 pub(super) const KIND: &str = "user";
@@ -125,6 +132,28 @@ pub async fn delete(core: &Core, caller: &Caller, id: &str) -> Result<(), Servic
     tx.commit().await?;
     core.key_lookups.revoked();
     Ok(())
+}
+
+/// Removes expired codes and registrations that nobody confirmed; returns how many.
+///
+/// # Errors
+/// The database failed; what was removed stays removed.
+pub async fn purge(core: &Core) -> Result<u64, ServiceError> {
+    let now = core.clock.now();
+    let mut removed = 0;
+    loop {
+        // One transaction each: requests lock these tables in another order, and would deadlock.
+        let mut tx = core.db.begin(&Ctx::default()).await?;
+        let codes = password_resets::purge(&mut tx, now, PURGE_STEP).await?;
+        tx.commit().await?;
+        let mut tx = core.db.begin(&Ctx::default()).await?;
+        let users = app_users::purge(&mut tx, UnixMillis(now.0 - UNCONFIRMED_MS), PURGE_STEP).await?;
+        tx.commit().await?;
+        removed += codes + users;
+        if codes + users == 0 {
+            return Ok(removed);
+        }
+    }
 }
 
 /// Notes in the audit trail that there is a user.

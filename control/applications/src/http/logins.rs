@@ -19,6 +19,8 @@ use web::{
     wire::created_at,
 };
 
+use tenants::http::throttled;
+
 use super::users::UserDocument;
 use crate::{
     domain::{
@@ -26,9 +28,7 @@ use crate::{
         user_codes::parse_activation,
     },
     service::{
-        Core,
-        attempts::AttemptError,
-        logins, registration,
+        Core, logins, registration,
         users::{LoggedIn, Users},
     },
 };
@@ -245,18 +245,4 @@ pub(super) async fn logout(
 ) -> Result<(StatusCode, Json<LogoutDocument>), ApiError> {
     logins::logout(&core, &caller, &key).await?;
     Ok((StatusCode::CREATED, Json(LogoutDocument { logout: "ok" })))
-}
-
-/// 429 with `Retry-After` for a throttled attempt; other errors as they are.
-pub(super) fn throttled(error: AttemptError, ledger: &Ledger) -> ApiError {
-    let (seconds, what, or) = match error {
-        AttemptError::Passwords(wait) => {
-            (wait.seconds, "wrong passwords for this address", ", or ask for a password reset")
-        }
-        AttemptError::Mails(wait) => (wait.seconds, "mails of this account within an hour", ""),
-        AttemptError::Mailbox(wait) => (wait.seconds, "mails to this address within an hour", ""),
-        AttemptError::Other(error) => return error.into(),
-    };
-    ledger.pause(seconds);
-    ApiError::refused(Code::TooManyRequests, format!("Too many {what}; try again in {seconds} s{or}."))
 }

@@ -18,6 +18,7 @@ use crate::{
     domain::{
         access::{Actor, Generation, hash_key},
         api_key::KeyId,
+        application::{AppKey, Application, ApplicationChange, Generations},
         common::Stamp,
         limits::shorten,
         listing::ListRequest,
@@ -26,7 +27,7 @@ use crate::{
             Subject::{Access, Applications, Keys},
             Verb,
         },
-        project::{AppKey, Application, ApplicationChange, Generations, Project},
+        project::Project,
         subject::Permissions,
     },
     error::ServiceError,

@@ -1,4 +1,4 @@
-//! Projects and their applications.
+//! Applications of projects.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -12,7 +12,7 @@ use super::{
     access::ActorKind,
     action::{BUILT_IN, RESERVED},
     action_names::{TriggerType, is_custom},
-    body::{Purpose, common, millis, name, text, texts},
+    body::{Purpose, common, name, text, texts},
     common::{Common, Stamp},
     limits::{self, MAX_TAG, MAX_URL},
     members::Members,
@@ -21,74 +21,6 @@ use super::{
 
 /// Longest host of a redirection, in characters: a name of the DNS with a port.
 pub const MAX_HOST: usize = 253 + 6;
-
-/// The members of a project beside its name; stored as one document.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct ProjectDetails {
-    /// What all resources have.
-    #[serde(flatten)]
-    pub common: Common,
-    /// When it begins.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub starts_at: Option<UnixMillis>,
-    /// When it ends.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub ends_at: Option<UnixMillis>,
-}
-
-/// A project: a named part of an account, which keys may be confined to.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Project {
-    /// Its id.
-    pub id: ProjectId,
-    /// Order and times.
-    pub stamp: Stamp,
-    /// Its name.
-    pub name: String,
-    /// Everything else.
-    pub details: ProjectDetails,
-}
-
-/// The members of a create or update of a project; `None` means not given.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct ProjectChange {
-    /// Its name, required on create.
-    pub name: Option<String>,
-    /// Everything else.
-    pub details: ProjectDetails,
-}
-
-impl ProjectChange {
-    /// Reads the body of `POST /projects` and `PUT /projects/:id`.
-    ///
-    /// # Errors
-    /// Every fault found, each naming its member.
-    pub fn parse(body: &Value, purpose: Purpose) -> Result<Self, Vec<String>> {
-        let mut members = Members::of(body)?;
-        let name = name(&mut members, purpose);
-        let details = ProjectDetails {
-            common: common(&mut members),
-            starts_at: millis(&mut members, "startsAt"),
-            ends_at: millis(&mut members, "endsAt"),
-        };
-        members.finish(Some(Self { name, details }))
-    }
-}
-
-impl Project {
-    /// The project after a change at `now`.
-    #[must_use]
-    pub fn apply(self, change: ProjectChange, now: UnixMillis) -> Self {
-        let (old, new) = (self.details, change.details);
-        let details = ProjectDetails {
-            common: old.common.merge(new.common),
-            starts_at: new.starts_at.or(old.starts_at),
-            ends_at: new.ends_at.or(old.ends_at),
-        };
-        Self { id: self.id, stamp: self.stamp.touch(now), name: change.name.unwrap_or(self.name), details }
-    }
-}
 
 /// The members of an application beside its name; stored as one document.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -303,7 +235,6 @@ impl Application {
 }
 
 named! {
-    Project: ProjectId, ProjectDetails, "project", Projects;
     Application: ApplicationId, ApplicationDetails, "application", Applications;
 }
 
@@ -315,17 +246,6 @@ mod tests {
 
     #[test]
     fn each_fault_is_named() {
-        for (body, purpose, faults) in [
-            (json!({"name": "x", "startsAt": 1, "endsAt": 2, "project": 7}), Purpose::Create, vec![]),
-            (json!({}), Purpose::Create, vec!["name is required"]),
-            (json!({}), Purpose::Update, vec![]),
-            (json!({"startsAt": "x", "tags": 1}), Purpose::Update, vec!["tags", "startsAt"]),
-            (json!([]), Purpose::Update, vec!["must be a JSON object"]),
-        ] {
-            let found = ProjectChange::parse(&body, purpose).err().unwrap_or_default();
-            assert_eq!(found.len(), faults.len(), "{body}: {found:?}");
-            assert!(found.iter().zip(&faults).all(|(fault, part)| fault.contains(part)), "{body}: {found:?}");
-        }
         for (body, faults) in [
             (json!({"name": "x", "socialNetworks": {}, "appApiKey": 7}), vec![]),
             (json!({"name": "x", "socialNetworks": {"facebook": {"appId": "1"}}}), vec![]),
@@ -368,25 +288,5 @@ mod tests {
         let change = ApplicationChange::parse(&body, Purpose::Create).unwrap();
         let hosts = change.details.redirect_hosts.unwrap();
         assert_eq!(hosts, ["shop.example", "a.example", "a.example:8443"]);
-    }
-
-    #[test]
-    fn an_update_keeps_other_members() {
-        let project = Project {
-            id: ProjectId::new(1, [1; 16]),
-            stamp: Stamp { seq: 1, created_at: UnixMillis(5), updated_at: UnixMillis(5) },
-            name: "a".to_owned(),
-            details: ProjectDetails { ends_at: Some(UnixMillis(9)), ..ProjectDetails::default() },
-        };
-        let change = ProjectChange::parse(&json!({"startsAt": 3, "tags": ["t"]}), Purpose::Update).unwrap();
-        let changed = project.apply(change, UnixMillis(5));
-        assert_eq!(
-            (changed.details.starts_at, changed.details.ends_at),
-            (Some(UnixMillis(3)), Some(UnixMillis(9)))
-        );
-        assert_eq!((changed.name.as_str(), changed.stamp.updated_at), ("a", UnixMillis(6)));
-        assert_eq!(changed.details.common.tags, Some(vec!["t".to_owned()]));
-        let text = serde_json::to_string(&changed.details).unwrap();
-        assert_eq!(serde_json::from_str::<ProjectDetails>(&text).unwrap(), changed.details);
     }
 }

@@ -147,7 +147,8 @@ async fn register_by_mail(
     let email = row.details.email.clone().unwrap_or_default();
     let folded = row.folded.clone().unwrap_or_default();
     let mut tx = begin(core, caller, row.app).await?;
-    count_mail(users, &mut tx, caller.account, (AttemptKind::Registration, &folded), client).await?;
+    count_mail(core, &users.outbox, &mut tx, caller.account, (AttemptKind::Registration, &folded), client)
+        .await?;
     let account = tenants::find_account(&mut tx, caller.account).await?;
     let name = account.map(|account| account.name).unwrap_or_default();
     let found = app_users::find_by_address_locked(&mut tx, row.project, &folded).await?;

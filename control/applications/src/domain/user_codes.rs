@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{app_user::Email, body::text, members::Members, password::Password};
+use super::{body::text, email::Email, members::Members, password::Password};
 
 /// Longest code that is compared.
 const MAX_CODE: usize = 128;

@@ -23,12 +23,13 @@ use web::{
     wire::{CommonDocument, created, created_at},
 };
 
-use super::keys::overlap;
+use tenants::http::overlap;
+
 use crate::{
     domain::{
+        application::{AppKey, Application, ApplicationChange},
         body::Purpose,
         listing::APPLICATIONS,
-        project::{AppKey, Application, ApplicationChange},
     },
     error::ServiceError,
     service::{Core, applications},

@@ -9,8 +9,8 @@ use super::{
     on_db, parse,
 };
 use crate::domain::{
+    application::{Application, Generations},
     common::Stamp,
-    project::{Application, Generations},
 };
 
 macro_rules! columns {
@@ -40,7 +40,6 @@ const LIST: Table = Table {
     faceted: false,
     itself: "t.id",
 };
-const HAVE_ROLE: &str = "SELECT COUNT(*) FROM applications WHERE account_id = $1 AND user_role = $2";
 const IDS: &str = "SELECT id FROM applications WHERE account_id = $1 AND project_id = $2 ORDER BY seq";
 
 // Creates in an application wait for a transaction that deletes it, but not for each other.
@@ -109,13 +108,6 @@ pub async fn hold(tx: &mut Tx, account: AccountId, id: ApplicationId) -> Result<
         .fetch_optional(c)
         .await)?;
     Ok(row.is_some())
-}
-
-/// How many applications give their users a role.
-pub async fn count_with_role(conn: &mut Conn, account: AccountId, role: &str) -> Result<i64, StoreError> {
-    let (count,): (i64,) =
-        on_db!(conn, |c| sqlx::query_as(HAVE_ROLE).bind(account.as_str()).bind(role).fetch_one(c).await)?;
-    Ok(count)
 }
 
 /// The ids of all applications of a project.

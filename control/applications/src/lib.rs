@@ -1,0 +1,11 @@
+//! Projects, their applications, and the users of applications.
+//!
+//! Invariants: passwords, keys and codes are stored as hashes. Every query names the account. A code goes to the mailbox
+//! and never to the caller, unless the account says otherwise.
+
+pub mod domain;
+pub mod http;
+pub mod service;
+pub mod store;
+
+pub use ::kernel::error;

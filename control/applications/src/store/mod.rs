@@ -1,0 +1,8 @@
+//! Statements and rows, for SQLite and Postgres.
+
+pub use ::tenants::store::*;
+
+pub mod app_users;
+pub mod applications;
+pub mod password_resets;
+pub mod projects;
