@@ -3,7 +3,7 @@
 //! Links between guides name the files (`events.md#limits`), so that they work on a code host too. Headings get the
 //! anchors that code hosts give them. Raw HTML in a guide is shown as text.
 
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use axum::{Router, response::Redirect, routing::get};
 use maud::{DOCTYPE, PreEscaped, html};
@@ -45,18 +45,20 @@ const INDEX: &str = include_str!("../../../deploy/guide/README.md");
 /// Path of the list; guides lie below it.
 const ROOT: &str = "/docs/guide/";
 
-/// Every page with its path. They are rendered once for a process.
-static PAGES: LazyLock<Vec<(String, String)>> = LazyLock::new(|| {
-    let guides = GUIDES.iter().map(|(name, markdown)| (format!("{ROOT}{name}"), page(markdown)));
-    std::iter::once((ROOT.to_owned(), page(INDEX))).chain(guides).collect()
+/// The list and every guide, as HTML; rendered at the first request for one of them.
+static PAGES: LazyLock<Vec<Arc<str>>> = LazyLock::new(|| {
+    let guides = GUIDES.iter().map(|(_, markdown)| *markdown);
+    std::iter::once(INDEX).chain(guides).map(|markdown| page(markdown).into()).collect()
 });
 
 /// One route for each guide, so that an unknown name is an unknown path. They need no key.
 pub(super) fn routes<S: Clone + Send + Sync + 'static>() -> Router<S> {
     let list = ROOT.trim_end_matches('/');
     let router = Router::new().route(list, get(|| async { Redirect::permanent(ROOT) }));
-    PAGES.iter().fold(router, |router, (path, page)| {
-        router.route(path, get(move || text("text/html; charset=utf-8", page.as_str().into())))
+    let names = std::iter::once("").chain(GUIDES.iter().map(|(name, _)| *name));
+    names.enumerate().fold(router, |router, (at, name)| {
+        let page = move || PAGES.get(at).cloned().unwrap_or_default();
+        router.route(&format!("{ROOT}{name}"), get(move || text("text/html; charset=utf-8", page())))
     })
 }
 

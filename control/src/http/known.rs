@@ -1,6 +1,6 @@
 //! Every operation with its parameters and its body, as the OpenAPI document declares them.
 
-use std::sync::{Arc, LazyLock};
+use std::sync::LazyLock;
 
 use axum::http::Method;
 use events::domain::topic::{ActionScope, Topic};
@@ -9,7 +9,7 @@ use web::known::Operations;
 use web::known_members::Unknown;
 
 pub(super) static OPERATIONS: LazyLock<Operations> =
-    LazyLock::new(|| Operations::of(&Arc::new(super::router::document())));
+    LazyLock::new(|| Operations::of(&super::router::document()));
 
 /// Removes members of a message that the corresponding request does not know.
 pub(crate) fn remove_unknown(topic: &Topic, message: &mut Value) -> Unknown {

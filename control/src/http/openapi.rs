@@ -54,7 +54,7 @@ pub(super) fn base() -> Document {
 }
 
 /// Adds to every operation what all have in common: keys and errors.
-pub(super) fn complete(document: &mut Document) {
+pub(super) fn completed(mut document: Document) -> Document {
     let components = document.components.get_or_insert_default();
     let header =
         ApiKeyValue::with_description("Authorization", "The API key; `Token KEY` and `Bearer KEY` too.");
@@ -70,6 +70,7 @@ pub(super) fn complete(document: &mut Document) {
             add_errors(&method, operation);
         }
     }
+    document
 }
 
 /// The operations of a path, in a fixed order.

@@ -1,6 +1,6 @@
 //! The route table of the API.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock, OnceLock};
 
 use axum::{
     Router,
@@ -35,12 +35,12 @@ fn table() -> OpenApiRouter<RouterState> {
 
 /// The API as a service: the table with everything that all requests share around it.
 pub fn router(app: Arc<ApiState>) -> Router {
-    let (routes, mut document) = table().split_for_parts();
-    openapi::complete(&mut document);
+    let (routes, document) = table().split_for_parts();
+    let operations = DESCRIBED.get_or_init(|| openapi::completed(document));
     let state = RouterState(app.clone());
-    let creates = once::Creates::new(app.core.clone(), &document);
+    let creates = once::Creates::new(app.core.clone(), operations);
     let inner = routes
-        .merge(service_info::routes(&document))
+        .merge(service_info::routes())
         .route_layer(from_fn(middleware::note_route))
         .fallback(middleware::no_such_path)
         // Inside the next layer, so that a stored response keeps its `X-Ignored`.
@@ -53,15 +53,16 @@ pub fn router(app: Arc<ApiState>) -> Router {
     Router::new().fallback_service(inner).layer(from_fn_with_state(app, middleware::finish))
 }
 
-/// The OpenAPI document of the API, as it is served.
+/// The OpenAPI document of the API, as it is served: it depends on the code alone, and is made once.
 #[must_use]
-pub fn document() -> Value {
-    openapi::render(&operations())
+pub fn document() -> Arc<Value> {
+    static RENDERED: LazyLock<Arc<Value>> = LazyLock::new(|| Arc::new(openapi::render(operations())));
+    RENDERED.clone()
 }
 
 /// Every operation, without what only JSON can say.
-pub(super) fn operations() -> OpenApi {
-    let (_, mut document) = table().split_for_parts();
-    openapi::complete(&mut document);
-    document
+pub(super) fn operations() -> &'static OpenApi {
+    DESCRIBED.get_or_init(|| openapi::completed(table().split_for_parts().1))
 }
+
+static DESCRIBED: OnceLock<OpenApi> = OnceLock::new();

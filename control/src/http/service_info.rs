@@ -1,6 +1,6 @@
 //! What the service says of itself: the root, the OpenAPI document, the docs page, the guides.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use axum::{
     Router,
@@ -9,26 +9,26 @@ use axum::{
     routing::get,
 };
 use serde_json::json;
-use utoipa::openapi::OpenApi;
 
-use super::{docs, guides, openapi, state::RouterState};
+use super::{docs, guides, router::document, state::RouterState};
 
 /// Nothing from outside, no script: the page is self-contained.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'";
 
 const SECURITY_POLICY: HeaderName = header::CONTENT_SECURITY_POLICY;
 
-/// The routes that need no key; all texts are built once, here.
-pub(super) fn routes(document: &OpenApi) -> Router<RouterState> {
-    let document = openapi::render(document);
-    let json: Arc<str> = document.to_string().into();
-    let page: Arc<str> = docs::page(&document).into();
-    let root: Arc<str> =
-        json!({"service": "Waymark", "docs": "/docs", "openapi": "/openapi.json"}).to_string().into();
+static ROOT: LazyLock<Arc<str>> = LazyLock::new(|| {
+    json!({"service": "Waymark", "docs": "/docs", "openapi": "/openapi.json"}).to_string().into()
+});
+static DOCUMENT: LazyLock<Arc<str>> = LazyLock::new(|| document().to_string().into());
+static PAGE: LazyLock<Arc<str>> = LazyLock::new(|| docs::page(&document()).into());
+
+/// The routes that need no key; each text is made at the first request for it.
+pub(super) fn routes() -> Router<RouterState> {
     Router::new()
-        .route("/", get(move || text("application/json", root.clone())))
-        .route("/openapi.json", get(move || text("application/json", json.clone())))
-        .route("/docs", get(move || text("text/html; charset=utf-8", page.clone())))
+        .route("/", get(|| text("application/json", ROOT.clone())))
+        .route("/openapi.json", get(|| text("application/json", DOCUMENT.clone())))
+        .route("/docs", get(|| text("text/html; charset=utf-8", PAGE.clone())))
         .merge(guides::routes())
 }
 
