@@ -99,6 +99,24 @@ async fn codes_work_once_and_expire(engine: Engine) -> Result<()> {
     Ok(())
 }
 
+/// A stranger registers the address; its owner activates the user with a password of its own.
+async fn whoever_activates_may_choose_the_password(engine: Engine) -> Result<()> {
+    let (_program, server, site) = with_server(engine, Mode::Plain).await?;
+    let new = site.register(ADA, PASSWORD).await?.done(201)?;
+    let id = text(&new, "evrythngUser")?;
+    let code = code_of(&server.mail(0).await?)?;
+    for (code, password, status) in
+        [("x".repeat(80), ANOTHER, 404), (code.clone(), "short", 400), (code.clone(), "qwertyuiop123", 400)]
+    {
+        ensure!(site.activate_with(&id, &code, password).await?.status == status, "{password}");
+    }
+    site.activate_with(&id, &code, ANOTHER).await?.done(201)?;
+    ensure!(site.log_in(ADA, PASSWORD).await?.status == 401, "the password of the registration");
+    site.log_in(ADA, ANOTHER).await?.done(200)?;
+    ensure!(site.activate_with(&id, &code, PASSWORD).await?.status == 404, "the code was used");
+    Ok(())
+}
+
 /// Neither answers nor their order of time tell whether an address has a user; its mailbox does.
 async fn answers_do_not_tell_whether_an_address_is_known(engine: Engine) -> Result<()> {
     let (_program, server, site) = with_server(engine, Mode::Plain).await?;
@@ -368,6 +386,7 @@ async fn nobody_adds_headers_or_recipients(engine: Engine) -> Result<()> {
 }
 
 crate::on_both_engines!(
+    whoever_activates_may_choose_the_password,
     codes_work_once_and_expire,
     answers_do_not_tell_whether_an_address_is_known,
     without_mail_users_are_anonymous,

@@ -12,7 +12,6 @@ use secrets::keys::{NONCE_LEN, open_with, seal_with};
 use serde::{Deserialize, Serialize};
 use shared::id::AccountId;
 use tokio::sync::Notify;
-use url::Url;
 
 use crate::{metrics::MailMetrics, settings::MailSettings, smtp::Smtp, store::mails};
 
@@ -108,12 +107,6 @@ impl Outbox {
     #[must_use]
     pub fn is_on(&self) -> bool {
         self.smtp.is_some()
-    }
-
-    /// The page that takes codes, if mails shall link to one.
-    #[must_use]
-    pub fn links(&self) -> Option<&Url> {
-        self.smtp.as_ref().and_then(|smtp| smtp.settings().links.as_ref())
     }
 
     /// How many mails an account may send in an hour; `None` is any number.

@@ -35,8 +35,6 @@ pub struct MailSettings {
     pub from: Mailbox,
     /// The authority that signed the server's certificate, as PEM; `None` means those of the system.
     pub ca: Option<Vec<u8>>,
-    /// The page that takes codes.
-    pub links: Option<Url>,
     /// Mails that an account may send in an hour; 0 is any number.
     pub per_account: u32,
 }
@@ -61,11 +59,6 @@ pub enum InvalidSetting {
     /// The sender.
     #[error("it is no mail address: give noreply@example.com or Name <noreply@example.com>")]
     From,
-    /// The page that takes codes.
-    #[error(
-        "it is no https URL without a fragment: give the page that takes codes, such as https://example.com/account"
-    )]
-    Links,
     /// The certificate of the authority.
     #[error("it is no PEM file with a certificate")]
     Ca,
@@ -112,23 +105,8 @@ impl MailSettings {
             login,
             from: from.parse().map_err(|_| InvalidSetting::From)?,
             ca: None,
-            links: None,
             per_account: MAILS_PER_ACCOUNT,
         })
-    }
-
-    /// With the page to which mails link.
-    ///
-    /// # Errors
-    /// It is no https URL, or has a fragment, in which mails put the code.
-    pub fn with_links(self, text: &str) -> Result<Self, InvalidSetting> {
-        let url = Url::parse(text).map_err(|_| InvalidSetting::Links)?;
-        let is_safe = url.scheme() == "https" || url.host_str().is_some_and(is_loopback);
-        let is_page = matches!(url.scheme(), "https" | "http") && is_safe && url.fragment().is_none();
-        if !is_page || !url.username().is_empty() || url.password().is_some() {
-            return Err(InvalidSetting::Links);
-        }
-        Ok(Self { links: Some(url), ..self })
     }
 
     /// With the authority that signed the certificate of the server.
@@ -203,20 +181,8 @@ mod tests {
     }
 
     #[test]
-    fn links_lead_to_a_page_over_tls() {
+    fn an_authority_is_a_certificate() {
         let settings = MailSettings::parse("smtps://example.com", "a@example.com").unwrap();
-        for (text, fits) in [
-            ("https://example.com/account", true),
-            ("https://example.com/?a=b", true),
-            ("http://127.0.0.1:3000/", true),
-            ("http://example.com/", false),
-            ("https://example.com/#x", false),
-            ("https://user@example.com/", false),
-            ("ftp://localhost/", false),
-            ("example.com", false),
-        ] {
-            assert_eq!(settings.clone().with_links(text).is_ok(), fits, "{text}");
-        }
         assert_eq!(settings.with_ca(b"no PEM".to_vec()), Err(InvalidSetting::Ca));
     }
 }

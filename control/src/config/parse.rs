@@ -184,11 +184,7 @@ pub fn capacity(texts: &LimitSettings) -> Result<CapacityLimits, ConfigError> {
 pub fn mail(texts: &MailTexts) -> Result<Option<MailSettings>, ConfigError> {
     const URL: &str = "WAYMARK_SMTP_URL";
     const FROM: &str = "WAYMARK_MAIL_FROM";
-    let others = [
-        ("WAYMARK_SMTP_CA", &texts.smtp_ca),
-        (FROM, &texts.mail_from),
-        ("WAYMARK_MAIL_LINKS", &texts.mail_links),
-    ];
+    let others = [("WAYMARK_SMTP_CA", &texts.smtp_ca), (FROM, &texts.mail_from)];
     let most = texts.mails_per_account.as_deref();
     let per_account = number("WAYMARK_MAILS_PER_ACCOUNT", most, MAILS_PER_ACCOUNT, 0..=u32::MAX)?;
     let Some(server) = &texts.smtp_url else {
@@ -207,9 +203,6 @@ pub fn mail(texts: &MailTexts) -> Result<Option<MailSettings>, ConfigError> {
     let mut settings =
         read.map_err(|error| wrong(if error == InvalidSetting::From { FROM } else { URL })(error))?;
     settings.per_account = per_account;
-    if let Some(links) = &texts.mail_links {
-        settings = settings.with_links(links).map_err(wrong("WAYMARK_MAIL_LINKS"))?;
-    }
     if let Some(path) = &texts.smtp_ca {
         let key = "WAYMARK_SMTP_CA";
         let unread =

@@ -82,11 +82,6 @@ pub struct MailTexts {
     #[arg(long, env = "WAYMARK_MAIL_FROM", value_name = "ADDRESS")]
     pub mail_from: Option<String>,
 
-    /// Page that takes the codes of users of applications: mails link to it, with the code behind a # [default: none,
-    /// mails hold the code alone]
-    #[arg(long, env = "WAYMARK_MAIL_LINKS", value_name = "URL")]
-    pub mail_links: Option<String>,
-
     /// Mails of one account an hour; 0 is no limit [default: 2000]
     #[arg(long, env = "WAYMARK_MAILS_PER_ACCOUNT", value_name = "COUNT")]
     pub mails_per_account: Option<String>,

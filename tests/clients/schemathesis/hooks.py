@@ -115,6 +115,7 @@ schemathesis.openapi.format("event-path", st.sampled_from(["type", "context.city
 schemathesis.openapi.format("event-type", st.sampled_from(["action", "action.scans", "job"]))
 schemathesis.openapi.format("event-types", st.sampled_from(["action", "action.scans", "job,redirection"]))
 schemathesis.openapi.format("event-match", st.integers(0, 10**12).map("timestamp>{}".format))
+schemathesis.openapi.format("user-page", st.sampled_from(["", "https://shop.example/account?lang=de"]))
 schemathesis.openapi.format("network", st.sampled_from(["192.0.2.0/24", "2001:db8::/32", "10.0.0.0/8"]))
 schemathesis.openapi.format("project-condition", st.just(f"project={FIXTURES['project']}"))
 schemathesis.openapi.format("role-name", st.text("abcXYZ0189-_ ", min_size=1, max_size=20))

@@ -223,7 +223,7 @@ impl Fixture {
         }
         Ok(Some(json!({
             "name": "walk", "firstName": "walk", "role": "viewer", "email": "walk@example.com",
-            "password": "password", "activationCode": "walk", "defaultRedirectUrl": "https://example.com",
+            "password": "a long sentence is best", "activationCode": "walk", "defaultRedirectUrl": "https://example.com",
             "thngId": self.ids["thngs"], "platformId": self.ids["thngs"], "product": self.ids["products"],
         })))
     }

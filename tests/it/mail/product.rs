@@ -71,7 +71,6 @@ async fn codes_are_in_the_mailbox_alone(engine: Engine) -> Result<()> {
         .env("WAYMARK_SMTP_URL", server.url())
         .env("WAYMARK_SMTP_CA", program.certificate())
         .env("WAYMARK_MAIL_FROM", "Waymark <noreply@example.com>")
-        .env("WAYMARK_MAIL_LINKS", "https://shop.example.com/account")
         .env("WAYMARK_TRUSTED_PROXIES", "127.0.0.1")
         .stderr(Stdio::from(std::fs::File::create(&log)?));
     for name in ["API", "EDGE", "MQTT", "ADMIN"] {
@@ -93,7 +92,15 @@ async fn codes_are_in_the_mailbox_alone(engine: Engine) -> Result<()> {
     let mut caller = Caller { http: client()?, api, answers: String::new() };
     let (_, project) = caller.call(&key, Method::POST, "/projects", json!({"name": "p"}), "10.0.0.1").await?;
     let uri = format!("/projects/{}/applications", text(&project, "id")?);
-    let (_, app) = caller.call(&key, Method::POST, &uri, json!({"name": "a"}), "10.0.0.1").await?;
+    let (_, app) = caller
+        .call(
+            &key,
+            Method::POST,
+            &uri,
+            json!({"name": "a", "userPage": "https://shop.example.com/account"}),
+            "10.0.0.1",
+        )
+        .await?;
     let app = text(&app, "appApiKey")?;
 
     let body = json!({"email": ADA, "password": PASSWORD, "firstName": "Ada"});

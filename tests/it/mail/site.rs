@@ -100,6 +100,11 @@ impl Site {
         self.ask(Method::POST, &uri, json!({"activationCode": code})).await
     }
 
+    pub(super) async fn activate_with(&self, id: &str, code: &str, password: &str) -> Result<Answer> {
+        let uri = format!("/auth/evrythng/users/{id}/validate");
+        self.ask(Method::POST, &uri, json!({"activationCode": code, "password": password})).await
+    }
+
     pub(super) async fn log_in(&self, email: &str, password: &str) -> Result<Answer> {
         self.ask(Method::POST, "/users/login", json!({"email": email, "password": password})).await
     }

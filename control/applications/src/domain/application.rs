@@ -7,6 +7,7 @@ use shared::{
     target::Target,
     time::UnixMillis,
 };
+use url::{Host, Url};
 
 use super::{
     access::ActorKind,
@@ -56,6 +57,9 @@ pub struct ApplicationDetails {
     /// Id of the role that its users have; empty restricts them no further.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub user_role: Option<String>,
+    /// The page to which mails link, with the code in the fragment; empty is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub user_page: Option<String>,
 }
 
 /// The keys of an application.
@@ -165,9 +169,31 @@ impl ApplicationChange {
             }),
             reports_context: members.boolean("reportsContext"),
             user_role: text(&mut members, "userRole", 0, MAX_TAG),
+            user_page: user_page(&mut members),
         };
         members.finish(Some(Self { name, details }))
     }
+}
+
+/// Codes travel to the page: it is reached by https, or on this machine.
+fn user_page(members: &mut Members<'_>) -> Option<String> {
+    let page = text(members, "userPage", 0, MAX_URL)?;
+    let is_safe = |url: &Url| match (url.scheme(), url.host()) {
+        ("https", Some(_)) => true,
+        ("http", Some(Host::Domain(name))) => name == "localhost",
+        ("http", Some(Host::Ipv4(ip))) => ip.is_loopback(),
+        ("http", Some(Host::Ipv6(ip))) => ip.is_loopback(),
+        (_, _) => false,
+    };
+    let is_page = |url: &Url| {
+        is_safe(url) && url.fragment().is_none() && url.username().is_empty() && url.password().is_none()
+    };
+    if page.is_empty() || Url::parse(&page).is_ok_and(|url| is_page(&url)) {
+        return Some(page);
+    }
+    let example = "https://shop.example/account";
+    members.fault(format!("userPage must be an https URL without user and fragment, such as {example}."));
+    None
 }
 
 fn social_networks(members: &mut Members<'_>) -> Option<Map<String, Value>> {
@@ -229,6 +255,7 @@ impl Application {
             trigger_types: new.trigger_types.or(old.trigger_types),
             reports_context: new.reports_context.or(old.reports_context),
             user_role: new.user_role.or(old.user_role),
+            user_page: new.user_page.or(old.user_page),
         };
         Self { stamp: self.stamp.touch(now), name: change.name.unwrap_or(self.name), details, ..self }
     }
@@ -275,6 +302,20 @@ mod tests {
                 vec!["userActionTypes[0]: ", "userActionTypes[1]: ", "userActionTypes[2]: "],
             ),
             (json!({"name": "x", "triggerTypes": ["checkins"]}), vec!["triggerTypes[0]: "]),
+            (json!({"name": "x", "userPage": ""}), vec![]),
+            (json!({"name": "x", "userPage": "https://shop.example/?a=b"}), vec![]),
+            (json!({"name": "x", "userPage": "http://127.0.0.1:3000/"}), vec![]),
+            (json!({"name": "x", "userPage": "http://shop.example/"}), vec!["userPage must be an https URL"]),
+            (
+                json!({"name": "x", "userPage": "https://shop.example/#a"}),
+                vec!["userPage must be an https URL"],
+            ),
+            (
+                json!({"name": "x", "userPage": "https://u@shop.example/"}),
+                vec!["userPage must be an https URL"],
+            ),
+            (json!({"name": "x", "userPage": "javascript:alert(1)"}), vec!["userPage must be an https URL"]),
+            (json!({"name": "x", "userPage": "shop.example"}), vec!["userPage must be an https URL"]),
         ] {
             let found = ApplicationChange::parse(&body, Purpose::Create).err().unwrap_or_default();
             assert_eq!(found.len(), faults.len(), "{body}: {found:?}");

@@ -12,14 +12,26 @@ pub const ACTIVATION_MS: i64 = 7 * 24 * 3_600_000;
 /// How long a code resets a password: an hour.
 pub const RESET_MS: i64 = 3_600_000;
 
-/// Reads the body of a validation: the activation code.
-///
-/// # Errors
-/// The code is missing or no text.
-pub fn parse_activation(body: &Value) -> Result<String, Vec<String>> {
-    let mut members = Members::of(body)?;
-    let code = code(&mut members, "activationCode");
-    members.finish(code)
+/// An activation by the code of a mail.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Activation {
+    /// The code.
+    pub code: String,
+    /// A password in place of that of the registration, which somebody else may have chosen.
+    pub password: Option<Password>,
+}
+
+impl Activation {
+    /// Reads the body of a validation.
+    ///
+    /// # Errors
+    /// Every fault found, each naming its member.
+    pub fn parse(body: &Value) -> Result<Self, Vec<String>> {
+        let mut members = Members::of(body)?;
+        let code = code(&mut members, "activationCode");
+        let password = password(&mut members, "password");
+        members.finish(code.map(|code| Self { code, password }))
+    }
 }
 
 /// Reads the body of a request for a password reset: the address.
@@ -96,6 +108,10 @@ fn code(members: &mut Members<'_>, member: &'static str) -> Option<String> {
 
 fn new_password(members: &mut Members<'_>, member: &str) -> Option<Password> {
     require(members, member);
+    password(members, member)
+}
+
+fn password(members: &mut Members<'_>, member: &str) -> Option<Password> {
     let text = members.text(member)?;
     Password::parse_new(text).map_err(|fault| members.fault(format!("{member} {fault}."))).ok()
 }
@@ -113,9 +129,13 @@ mod tests {
             assert_eq!(found.len(), faults.len(), "{found:?}");
             assert!(found.iter().zip(faults).all(|(fault, part)| fault.contains(part)), "{found:?}");
         };
-        assert_eq!(parse_activation(&json!({"activationCode": "x"})), Ok("x".to_owned()));
-        check(parse_activation(&json!({})).err(), &["activationCode is required"]);
-        check(parse_activation(&json!({"activationCode": 1})).err(), &["activationCode must be"]);
+        let activation = Activation::parse(&json!({"activationCode": "x", "password": null}));
+        assert_eq!(activation, Ok(Activation { code: "x".to_owned(), password: None }));
+        check(Activation::parse(&json!({})).err(), &["activationCode is required"]);
+        check(
+            Activation::parse(&json!({"activationCode": 1, "password": "short"})).err(),
+            &["activationCode must be", "password must have 12"],
+        );
         check(parse_reset_request(&json!({"email": "a@b"})).err(), &[]);
         check(parse_reset_request(&json!({})).err(), &["email is required"]);
         check(parse_reset_request(&json!({"email": "x"})).err(), &["email must be"]);

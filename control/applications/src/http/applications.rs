@@ -89,6 +89,10 @@ pub(super) struct ApplicationDocument {
     /// them no further.
     #[serde(skip_serializing_if = "Option::is_none")]
     user_role: Option<String>,
+    /// The page of users: mails with codes link to it, with the code behind a `#`. An https URL; empty is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = "https://shop.example/account")]
+    user_page: Option<String>,
 }
 
 impl ApplicationDocument {
@@ -110,6 +114,7 @@ impl ApplicationDocument {
             trigger_types: details.trigger_types,
             reports_context: details.reports_context,
             user_role: details.user_role,
+            user_page: details.user_page,
         })
     }
 }

@@ -41,7 +41,9 @@ pub fn of(operation: &str) -> Option<Value> {
             .done(),
         "validateUser" => Body::new("The code from the registration")
             .must("activationCode", text(1, 128))
+            .may("password", new_password())
             .like("activationCode", "3fa0c9e2")
+            .like("password", "a long sentence is best")
             .done(),
         _ => return None,
     })
@@ -76,6 +78,8 @@ fn application(is_create: bool) -> Value {
         .may("userActionTypes", list(json!({"type": "string", "pattern": USER_ACTION_TYPE})))
         .may("triggerTypes", list(json!({"type": "string", "enum": triggers})))
         .may("reportsContext", boolean())
+        .may("userPage", json!({"type": "string", "format": "user-page", "maxLength": MAX_URL,
+            "description": "An https URL without user and fragment; empty is none."}))
         .may("userRole", json!({"anyOf": [{"type": "string", "maxLength": 0}, id_of("user-role-id", "Id of a role of the type `userInApp`.")]}))
         .like("socialNetworks", json!({}))
         .done()

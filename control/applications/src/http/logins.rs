@@ -25,10 +25,10 @@ use super::users::UserDocument;
 use crate::{
     domain::{
         app_user::{Credentials, NewUser, UserStatus},
-        user_codes::parse_activation,
+        user_codes::Activation,
     },
     service::{
-        Core, logins, registration,
+        Core, activation, logins, registration,
         users::{LoggedIn, Users},
     },
 };
@@ -70,6 +70,10 @@ pub(super) struct CredentialsDocument {
 pub(super) struct ActivationDocument {
     /// The code from the mail, or from the registration where the account's `userRegistration` is `caller`.
     activation_code: String,
+    /// A password in place of that of the registration: 12 to 256 characters, and none that many people have. Ask for it:
+    /// somebody else may have registered the address.
+    #[schema(example = "a long sentence is best")]
+    password: Option<String>,
 }
 
 /// A user who was made or activated.
@@ -191,14 +195,15 @@ pub(super) async fn create(
     responses((status = 201, description = "The user and its key", body = UserAccessDocument)),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn validate(
-    State(core): State<Arc<Core>>,
+    State(users): State<Users>,
     Authenticated(caller): Authenticated,
     Path(id): Path<String>,
     info: RequestInfo,
     JsonBody(body): JsonBody,
 ) -> Result<Response, ApiError> {
-    let code = parse_activation(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
-    let document = UserAccessDocument::from(registration::activate(&core, &caller, &id, &code).await?);
+    let activation = Activation::parse(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
+    let activated = activation::activate(&users, &caller, &id, activation).await?;
+    let document = UserAccessDocument::from(activated);
     Ok(created_at(&info, &format!("/users/{}", document.evrythng_user), document))
 }
 

@@ -4,6 +4,7 @@
 
 pub use ::tenants::service::*;
 
+pub mod activation;
 pub mod applications;
 pub mod logins;
 pub mod projects;

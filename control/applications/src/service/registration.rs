@@ -5,21 +5,19 @@ use std::net::IpAddr;
 use mail::{Mail, templates};
 use serde_json::json;
 use shared::{id::UserId, problem::Code, time::UnixMillis};
-use subtle::ConstantTimeEq;
 use tracing::instrument;
 
 use super::{
     Core,
     access::{Caller, new_key},
     attempts::{AttemptError, count_mail},
-    users::{KIND, LoggedIn, Users, add_key, application, begin, note_new},
+    users::{KIND, LoggedIn, Users, add_key, application, begin, note_new, page},
 };
 use crate::{
     domain::{
         access::hash_key,
         app_user::{AppUser, NewUser, UserDetails, UserStatus},
         attempts::AttemptKind,
-        limits::shorten,
         password::SALT_LEN,
         user_codes::ACTIVATION_MS,
         user_registration::UserRegistration,
@@ -164,7 +162,7 @@ async fn register_by_mail(
                 // Of several registrations that nobody activated the last one counts.
                 remove(&mut tx, caller, &old).await?;
             }
-            let id = row.id;
+            let (id, of) = (row.id, (row.project, row.app));
             let user = match app_users::insert(&mut tx, row, core.clock.now()).await {
                 Ok(user) => user,
                 // Another registration of this address came first.
@@ -172,8 +170,8 @@ async fn register_by_mail(
                 Err(other) => return Err(other.into()),
             };
             note_new(&mut tx, caller, &user);
-            let link =
-                templates::link(users.outbox.links(), &[("user", id.as_str()), ("activationCode", code)]);
+            let page = page(&mut tx, caller.account, of).await?;
+            let link = templates::link(page.as_ref(), &[("user", id.as_str()), ("activationCode", code)]);
             templates::activation(&name, code, link.as_deref())
         }
     };
@@ -215,47 +213,6 @@ pub async fn create_anonymous(core: &Core, caller: &Caller) -> Result<LoggedIn, 
     let mut tx = begin(core, caller, application).await?;
     let user = app_users::insert(&mut tx, row, now).await?;
     note_new(&mut tx, caller, &user);
-    let key = add_key(core, &mut tx, caller, &user).await?;
-    tx.commit().await?;
-    Ok(LoggedIn { user, key })
-}
-
-/// Activates a user by the code of its registration, and logs it in.
-///
-/// # Errors
-/// 404 for a user of another application; for a wrong code 400, or 404 where it must not tell whether there is the user.
-#[instrument(skip_all)]
-pub async fn activate(core: &Core, caller: &Caller, id: &str, code: &str) -> Result<LoggedIn, ServiceError> {
-    let (_, application) = application(caller)?;
-    let not_found = || {
-        let text =
-            format!("The user {} was not found, or the code is wrong, was used or has expired.", shorten(id));
-        ServiceError::refused(Code::NotFound, text)
-    };
-    let parsed: UserId = id.parse().map_err(|_| not_found())?;
-    let _place = core.capacity.write(caller)?;
-    let mut tx = begin(core, caller, application).await?;
-    let account = tenants::find_account(&mut tx, caller.account).await?;
-    // Both are always read, so that the time of the answer does not reveal whether the user exists.
-    let user = app_users::find_locked(&mut tx, caller.account, parsed).await?;
-    let expected = app_users::find_activation(&mut tx, parsed).await?;
-    let user = user.filter(|user| user.app == application).ok_or_else(not_found)?;
-    let now = core.clock.now();
-    let is_right = expected.is_some_and(|(hash, until)| {
-        bool::from(hash_key(code)[..].ct_eq(&hash)) && until.is_none_or(|until| now < until)
-    });
-    if !is_right {
-        return Err(match account.map(|account| account.user_registration).unwrap_or_default() {
-            UserRegistration::Mail => not_found(),
-            UserRegistration::Caller => {
-                let fault = "activationCode is wrong, was used or has expired.";
-                ServiceError::refused(Code::Invalid, fault)
-            }
-        });
-    }
-    let user = AppUser { status: UserStatus::Active, stamp: user.stamp.touch(now), ..user };
-    app_users::activate(&mut tx, parsed, user.stamp.updated_at).await?;
-    tx.note(caller.account, (KIND, id), || (None, Some(json!({"status": user.status.as_str()}))));
     let key = add_key(core, &mut tx, caller, &user).await?;
     tx.commit().await?;
     Ok(LoggedIn { user, key })

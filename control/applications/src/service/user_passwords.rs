@@ -12,7 +12,7 @@ use super::{
     attempts::{AttemptError, Subject, count_mail, count_password_attempt},
     capacity::Place,
     registration::no_mail,
-    users::{KIND, LoggedIn, Users, add_key, application, begin, not_found},
+    users::{KIND, LoggedIn, Users, add_key, application, begin, not_found, page},
 };
 use crate::{
     domain::{
@@ -55,7 +55,8 @@ pub async fn request_reset(
     let user = app_users::find_by_address_locked(&mut tx, project, &email.folded()).await?;
     let address = user.as_ref().and_then(|user| user.details.email.as_deref());
     let name = account.map(|account| account.name).unwrap_or_default();
-    let link = templates::link(users.outbox.links(), &[("resetCode", &code)]);
+    let page = page(&mut tx, caller.account, (project, application)).await?;
+    let link = templates::link(page.as_ref(), &[("resetCode", &code)]);
     let mail = templates::reset(&name, &code, link.as_deref());
     let mail = address.and_then(|to| Mail::new(to, mail.subject, mail.text).ok());
     if let Some((user, mail)) = user.as_ref().zip(mail) {
@@ -187,7 +188,7 @@ pub async fn change(
 }
 
 /// A new password as it is stored.
-async fn hash(
+pub(super) async fn hash(
     users: &Users,
     place: Place,
     member: &'static str,

@@ -5,11 +5,12 @@ use std::{collections::BTreeSet, sync::Arc};
 use mail::Outbox;
 use serde_json::json;
 use shared::{
-    id::{ApplicationId, ProjectId, UserId},
+    id::{AccountId, ApplicationId, ProjectId, UserId},
     problem::Code,
     time::UnixMillis,
 };
 use tracing::instrument;
+use url::Url;
 
 use super::{
     Core,
@@ -28,7 +29,10 @@ use crate::{
         subject::Permissions,
     },
     error::ServiceError,
-    store::{Ctx, Tx, app_users, applications, audit::state_of, keys, listing::Selection, password_resets},
+    store::{
+        Ctx, StoreError, Tx, app_users, applications, audit::state_of, keys, listing::Selection,
+        password_resets,
+    },
 };
 
 /// Rows that one transaction removes.
@@ -192,6 +196,16 @@ pub(super) async fn begin(
         return Err(ServiceError::refused(Code::KeyUnknown, "The API key is not known."));
     }
     Ok(tx)
+}
+
+/// The page of an application that takes codes, if it has one.
+pub(super) async fn page(
+    tx: &mut Tx,
+    account: AccountId,
+    (project, application): (ProjectId, ApplicationId),
+) -> Result<Option<Url>, StoreError> {
+    let application = applications::find(tx, account, project, application).await?;
+    Ok(application.and_then(|found| Url::parse(&found.details.user_page?).ok()))
 }
 
 /// Adds a key of a user.

@@ -103,11 +103,6 @@ fn bad_settings_are_refused_before_anything_is_made() {
         ("WAYMARK_MAIL_FROM", &[sender], "without WAYMARK_SMTP_URL"),
         ("WAYMARK_MAILS_PER_ACCOUNT", &[("WAYMARK_MAILS_PER_ACCOUNT", "-1")], "from 0 to"),
         (
-            "WAYMARK_MAIL_LINKS",
-            &[("WAYMARK_SMTP_URL", "smtps://x"), sender, ("WAYMARK_MAIL_LINKS", "http://example.com/")],
-            "https URL",
-        ),
-        (
             "WAYMARK_SMTP_CA",
             &[("WAYMARK_SMTP_URL", "smtps://x"), sender, ("WAYMARK_SMTP_CA", "/nonexistent.pem")],
             "give a PEM file",
