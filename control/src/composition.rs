@@ -37,6 +37,7 @@ use shared::{
     id::{AccountId, ApplicationId, BatchId, ProductId, ThngId},
     time::{Clock, UnixMillis},
 };
+use signin::service::SignInState;
 use tenants::service::passwords::Passwords;
 use web::limiter::{Limiter, Limits, Ticks};
 
@@ -206,13 +207,15 @@ pub async fn compose(parts: Parts) -> Result<(Arc<ApiState>, WriterTask), StoreE
         docs_url: parts.docs_url.clone(),
         remove_unknown,
     });
+    let passwords = Passwords::default();
     let app = ApiState {
         assessment: AssessmentState::new(actions.clone()),
         events,
         broker,
         jobs: JobState::new(actions.clone(), catalog.blobs.clone(), parts.jobs_kept),
         actions,
-        users: Users { core: core.clone(), passwords: Passwords::default(), outbox },
+        sign_in: SignInState::new(core.clone(), passwords.clone(), outbox.clone()),
+        users: Users { core: core.clone(), passwords, outbox },
         core,
         catalog,
         redirects,
