@@ -30,6 +30,7 @@ mod replica;
 mod replicas;
 mod restore;
 mod rolling;
+mod sessions;
 mod settings;
 mod silent;
 mod stream;

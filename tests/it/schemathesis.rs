@@ -53,6 +53,8 @@ async fn look(tool: &Path, scratch: &Path, engine: Engine) -> Result<()> {
         .args(["run", &format!("{}/openapi.json", product.api), "--checks", "all", "--no-color"])
         // A list below a resource is empty, not absent, when all in it is deleted: this check knows no such lists.
         .args(["--exclude-checks", "use_after_free"])
+        // Where sessions count no key is taken, and which password is right depends on the one before: `signin`.
+        .args(["--exclude-path-regex", "^/(console/|me/password$)"])
         .args(["--continue-on-failure", "--warnings", "off", "--generation-database", "none"])
         .args(["--max-time", long.as_deref().unwrap_or(SECONDS)])
         .args(["--header", &format!("Authorization: {}", product.key)])

@@ -175,7 +175,7 @@ fn line(key: &OperatorKey, now: UnixMillis) -> String {
     )
 }
 
-fn date(at: UnixMillis) -> String {
+pub(super) fn date(at: UnixMillis) -> String {
     jiff::Timestamp::from_millisecond(at.0).map_or_else(|_| at.0.to_string(), |at| format!("{at:.0}"))
 }
 
@@ -247,7 +247,7 @@ fn after(now: UnixMillis, life: Duration) -> UnixMillis {
     UnixMillis(now.0.saturating_add(i64::try_from(life.as_millis()).unwrap_or(i64::MAX)))
 }
 
-fn refused(error: ServiceError) -> Failure {
+pub(super) fn refused(error: ServiceError) -> Failure {
     match error {
         ServiceError::Refused { errors, .. } => Failure::Failed(errors.join(" ")),
         error => failed(error),

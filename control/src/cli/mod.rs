@@ -22,6 +22,7 @@ pub mod audit;
 mod edge_keys;
 mod export;
 pub mod keys;
+pub mod operators;
 pub mod secrets;
 mod worker;
 
@@ -55,6 +56,8 @@ enum Command {
     },
     /// Make, list, rotate and revoke operator keys.
     Keys(keys::Args),
+    /// List, invite and remove operators; turn off a second factor that is lost.
+    Operators(operators::Args),
     /// Make accounts and give them short domains.
     Accounts(accounts::Args),
     /// Make, list and revoke the keys of edges.
@@ -98,6 +101,7 @@ pub fn main() -> ExitCode {
             Command::Worker(args) => return worker::run(args).await,
             Command::Migrate { place, file } => migrate(place, file).await,
             Command::Keys(args) => keys::run(args).await,
+            Command::Operators(args) => operators::run(args).await,
             Command::Accounts(args) => accounts::run(args).await,
             Command::Audit(args) => audit::run(args).await,
             Command::Export(args) => export::run(args).await,

@@ -35,6 +35,7 @@ guides![
     "reactions",
     "roles",
     "settings",
+    "sign-in",
     "users",
     "webhooks",
 ];

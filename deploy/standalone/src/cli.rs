@@ -37,6 +37,8 @@ enum Command {
     Jobs(tools::jobs::Args),
     /// Make, list and revoke operator keys, directly in the database.
     Keys(tools::keys::Args),
+    /// List, invite and remove operators, directly in the database; turn off a second factor that is lost.
+    Operators(tools::operators::Args),
     /// Make keys that encrypt the secrets in the database, and change over to them.
     Secrets(tools::secrets::Args),
     /// Check the audit trail.
@@ -74,6 +76,7 @@ pub fn main() -> ExitCode {
         Command::Qr(args) => runtime.block_on(tools::qr::run(args)),
         Command::Jobs(args) => runtime.block_on(tools::jobs::run(args)),
         Command::Keys(args) => runtime.block_on(tools::keys::run(args)),
+        Command::Operators(args) => runtime.block_on(tools::operators::run(args)),
         Command::Secrets(args) => runtime.block_on(tools::secrets::run(args)),
         Command::Audit(args) => runtime.block_on(tools::audit::run(args)),
         Command::Backup(args) => runtime.block_on(tools::backup::run_backup(args)),

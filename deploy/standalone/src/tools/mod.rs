@@ -8,6 +8,7 @@ pub mod import;
 pub mod jobs;
 pub mod keys;
 pub mod manual;
+pub mod operators;
 pub mod patience;
 pub mod qr;
 pub mod secrets;
