@@ -1,0 +1,5 @@
+//! The tables of sign-ins by a provider.
+
+pub use ::kernel::store::*;
+
+pub mod used_states;
