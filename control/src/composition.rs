@@ -36,6 +36,7 @@ use shared::{
     id::{AccountId, ApplicationId, BatchId, ProductId, ThngId},
     time::{Clock, UnixMillis},
 };
+use signin::service::SignInState;
 use tenants::service::{passwords::Passwords, users::Users};
 use web::limiter::{Limiter, Limits, Ticks};
 
@@ -205,13 +206,15 @@ pub async fn compose(parts: Parts) -> Result<(Arc<ApiState>, WriterTask), StoreE
         docs_url: parts.docs_url.clone(),
         remove_unknown,
     });
+    let passwords = Passwords::default();
     let app = ApiState {
         assessment: AssessmentState::new(actions.clone()),
         events,
         broker,
         jobs: JobState::new(actions.clone(), catalog.blobs.clone(), parts.jobs_kept),
         actions,
-        users: Users { core: core.clone(), passwords: Passwords::default(), outbox },
+        sign_in: SignInState::new(core.clone(), passwords.clone(), outbox.clone()),
+        users: Users { core: core.clone(), passwords, outbox },
         core,
         catalog,
         redirects,

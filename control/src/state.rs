@@ -11,6 +11,7 @@ use kernel::service::Core;
 use push::{edge_keys::EdgeKeys, hub::Hub};
 use redirects::service::Redirects;
 use shared::client_address::TrustedProxies;
+use signin::service::SignInState;
 use tenants::service::users::Users;
 use web::limiter::Limiter;
 
@@ -55,6 +56,8 @@ pub struct ApiState {
     pub jobs: Arc<JobState>,
     /// What operations on users need, and the outbox of mails.
     pub users: Users,
+    /// What sign-in of operators needs.
+    pub sign_in: SignInState,
     /// Address of the docs page without a fragment, for `moreInfo`.
     pub docs_url: String,
     /// Scheme and host of the URLs in answers.

@@ -49,6 +49,8 @@ codes! {
     LoginFailed = 40103, 401, "The e-mail address or the password is wrong.";
     /// The key was valid until it expired.
     KeyExpired = 40104, 401, "The API key has expired.";
+    /// The password is right, and the second factor is missing or wrong.
+    SecondFactor = 40105, 401, "The password is right; a valid code of the second factor is needed, too.";
     /// The key is known but may not do this.
     Forbidden = 40301, 403, "The API key may not do this.";
     /// The key is bound to networks, and the client is in none of them.

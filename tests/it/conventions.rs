@@ -182,6 +182,10 @@ async fn every_path_answers_with_and_without_the_prefix(engine: Engine) -> Resul
     let document = filled.document().await?;
     let (mut reads, mut operations) = (0, 0);
     for (path, item) in document["paths"].as_object().context("paths")? {
+        // These take sessions, not keys: `signin`.
+        if path.starts_with("/console/") {
+            continue;
+        }
         let target = filled.fill(path)?;
         for (method, operation) in item.as_object().context("item")? {
             operations += 1;

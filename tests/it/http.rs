@@ -62,9 +62,9 @@ use anyhow::{Context, Result};
 use axum::{
     Router,
     body::Body,
-    http::{HeaderMap, Method, Request, StatusCode, header},
+    http::{HeaderMap, HeaderValue, Method, Request, StatusCode, header},
 };
-use control::http::router;
+use control::{http::router, state::ApiState};
 use kernel::{
     domain::access::ActorKind,
     store::{Ctx, keys},
@@ -74,6 +74,14 @@ use sha2::{Digest, Sha256};
 use shared::{
     id::{AccountId, OperatorId},
     short_url::{Scheme, ShortDomain},
+    time::UnixMillis,
+};
+use signin::{
+    domain::{
+        session::{IDLE_MS, Session},
+        token::Token,
+    },
+    store::operator_sessions,
 };
 use tenants::store::accounts;
 use tests::{
@@ -81,6 +89,30 @@ use tests::{
     fingerprint::fingerprint,
 };
 use tower::ServiceExt;
+
+/// A session of an operator, which works for 12 hours; gives the pair of its cookie.
+pub(crate) async fn begin_session(
+    app: &ApiState,
+    account: AccountId,
+    operator: OperatorId,
+) -> Result<String> {
+    let token = Token::new([random16()?, random16()?].concat().try_into().ok().context("32 bytes")?);
+    let key = token.key(&app.core.secrets.sign_in).context("key")?;
+    let now = app.core.clock.now();
+    let session = Session {
+        hash: Sha256::digest(key.as_bytes()).into(),
+        created_at: now,
+        last_used_at: now,
+        expires_at: UnixMillis(now.0 + IDLE_MS),
+        network: None,
+        agent: None,
+    };
+    let mut tx = app.core.db.begin(&Ctx::default()).await?;
+    operator_sessions::insert(&mut tx, (account, operator), &session).await?;
+    tx.commit().await?;
+    let set = token.set_cookie();
+    Ok(set.split(';').next().context("pair")?.to_owned())
+}
 
 /// An API with two accounts; `key` is the first one's, `other_key` the second one's.
 struct Api {
@@ -90,6 +122,8 @@ struct Api {
     other_key: String,
     other_account: AccountId,
     other_operator: OperatorId,
+    /// The cookie of a session of the first account's operator.
+    cookie: String,
 }
 
 /// An answer, read whole.
@@ -145,12 +179,28 @@ impl Api {
             keys::insert(&mut tx, &hash, account, ActorKind::Operator, operator.as_str(), now).await?;
         }
         tx.commit().await?;
+        let cookie = begin_session(&made.app, made.account, made.operator).await?;
         let router = router(made.app.clone());
-        Ok(Self { made, router, key, other_key, other_account, other_operator })
+        Ok(Self { made, router, key, other_key, other_account, other_operator, cookie })
     }
 
-    /// Sends a request as it is.
-    async fn send(&self, request: Request<Body>) -> Result<Answer> {
+    /// Sends a request as it is. Below `/console/api/` it comes from the same origin, and the first account's key stands
+    /// for the session of its operator: no key is taken there.
+    async fn send(&self, mut request: Request<Body>) -> Result<Answer> {
+        let path = request.uri().path();
+        if path.strip_prefix("/v2").unwrap_or(path).starts_with("/console/api/") {
+            let headers = request.headers_mut();
+            headers.insert("sec-fetch-site", HeaderValue::from_static("same-origin"));
+            if headers.get(header::AUTHORIZATION).is_some_and(|key| key == &*self.key) {
+                headers.remove(header::AUTHORIZATION);
+                headers.insert(header::COOKIE, HeaderValue::from_str(&self.cookie)?);
+            }
+        }
+        self.send_unchanged(request).await
+    }
+
+    /// Sends a request as it is, below `/console/api/` too.
+    async fn send_unchanged(&self, request: Request<Body>) -> Result<Answer> {
         let response = self.router.clone().oneshot(request).await?;
         let (parts, body) = response.into_parts();
         let bytes = axum::body::to_bytes(body, 64 << 20).await?.to_vec();

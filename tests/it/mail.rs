@@ -14,8 +14,9 @@ use tests::{db::Engine, product::root};
 
 use crate::store::redirections::execute;
 
+pub(crate) use self::server::{Mode, Program, code_of};
 use self::{
-    server::{Mode, Program, Server, code_of},
+    server::Server,
     site::{Site, text},
 };
 

@@ -27,6 +27,7 @@ mod readme;
 mod rules;
 mod schemathesis;
 mod secrets;
+mod signin;
 mod simulation;
 mod simulator;
 mod stability;

@@ -55,13 +55,13 @@ async fn set_back(location: &Location, keys: &SecretKeys) -> Result<Vec<(String,
     run(
         location,
         &[
-            "DELETE FROM secrets WHERE name IN ('kept-answer', 'audit', 'mail')".to_owned(),
+            "DELETE FROM secrets WHERE name IN ('kept-answer', 'audit', 'mail', 'sign-in')".to_owned(),
             "DELETE FROM _sqlx_migrations WHERE version = 41".to_owned(),
             "DELETE FROM schema_versions WHERE version = 41".to_owned(),
         ],
     )
     .await?;
-    plain.retain(|(name, _)| !matches!(name.as_str(), "kept-answer" | "audit" | "mail"));
+    plain.retain(|(name, _)| !matches!(name.as_str(), "kept-answer" | "audit" | "mail" | "sign-in"));
     ensure!(plain.len() == 5, "{}", plain.len());
     Ok(plain)
 }

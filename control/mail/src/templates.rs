@@ -60,6 +60,18 @@ pub fn reset(account: &str, code: &str, link: Option<&str>) -> MailText {
     MailText { subject: format!("Reset your password of {account}"), text }
 }
 
+/// To an operator for whom somebody asks for another password.
+#[must_use]
+pub fn operator_reset(account: &str, code: &str) -> MailText {
+    let account = display_name(account);
+    let text = format!(
+        "Somebody, presumably you, asked for another password of the operator of {account} with this address.\n\n{}\n\
+         If it was not you, ignore this mail: your password stays as it is.\n",
+        how("This code sets another password within an hour:", code, None)
+    );
+    MailText { subject: format!("Reset your password as operator of {account}"), text }
+}
+
 fn how(what: &str, code: &str, link: Option<&str>) -> String {
     let link = link.map(|link| format!("\nOr open this page:\n\n{link}\n")).unwrap_or_default();
     format!("{what}\n\n{code}\n{link}")

@@ -76,6 +76,7 @@ pub async fn load(
         kept_answer: find_or_insert(tx, keys, random, "kept-answer", at_ms).await?,
         audit: find_or_insert(tx, keys, random, "audit", at_ms).await?,
         mail: find_or_insert(tx, keys, random, "mail", at_ms).await?,
+        sign_in: find_or_insert(tx, keys, random, "sign-in", at_ms).await?,
     };
     Ok((loaded, plain != 0))
 }

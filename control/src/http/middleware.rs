@@ -18,6 +18,7 @@ use axum::{
 use futures_util::FutureExt;
 use opentelemetry::trace::TraceContextExt as _;
 use shared::{client_address::ClientAddress, id::ActionId, problem::Code};
+use signin::http::gate::{self, Side};
 use tracing::{Instrument, field::Empty};
 use tracing_opentelemetry::OpenTelemetrySpanExt as _;
 use web::{
@@ -66,10 +67,15 @@ pub(super) async fn finish(State(app): State<Arc<ApiState>>, mut request: Reques
     let started = Instant::now();
     let id = request_id(request.headers(), &app);
     let (client, is_tls) = (client::address(&app, &request), is_tls(&request));
+    let path: Arc<str> = without_prefix(request.uri().path()).into();
+    let side = gate::side(&path);
     let info = RequestInfo {
         id: id.as_str().into(),
         base: base_url(&app, reached(&app, &request)).await.into(),
-        path: without_prefix(request.uri().path()).into(),
+        path: match side {
+            Side::Api(path) => path.into(),
+            Side::Outside | Side::Console => path.clone(),
+        },
         original_path: request.uri().path().into(),
         client: client.map(|client| client.ip),
         limited_as: client.and_then(ClientAddress::limited),
@@ -87,24 +93,38 @@ pub(super) async fn finish(State(app): State<Arc<ApiState>>, mut request: Reques
     // The query is left out: it may hold a key.
     let span = tracing::info_span!("http", request.id = %id, http.method = %request.method(), http.path = %info.original_path, http.client = info.client.map(tracing::field::display), http.route = Empty, http.status = Empty, otel.kind = "server");
     let ledger = Ledger::default();
-    let refused = two_keys(request.headers());
+    let is_gated = side != Side::Outside;
+    let refused = two_keys(request.headers()).or_else(|| {
+        let check = || gate::check(request.headers(), request.uri().query(), &info.base);
+        is_gated.then(check).flatten()
+    });
     let limited =
         rate_limit::count_login(&app.limiter, request.method(), &info.path, info.limited_as, &ledger);
+    let client = info.client;
     request.extensions_mut().insert(info);
     request.extensions_mut().insert(ledger.clone());
     let taken = Taken::default();
     request.extensions_mut().insert(taken.clone());
     let method = request.method().clone();
-    let is_options = method == Method::OPTIONS;
+    let is_preflight = method == Method::OPTIONS && !is_gated;
+    let run = async {
+        if is_gated && let Err(refusal) = gate::pass(&app.sign_in, &mut request, client).await {
+            return refusal.into_response();
+        }
+        next.run(request).await
+    };
     let response = match refused.or(limited) {
         Some(refusal) => refusal.into_response(),
-        None => guard(next.run(request), limit).instrument(span.clone()).await,
+        None => guard(run, limit).instrument(span.clone()).await,
     };
-    let response = if is_options { cors::preflight(response) } else { response };
+    let response = if is_preflight { cors::preflight(response) } else { response };
     let mut response = span.in_scope(|| complete(response, &app.docs_url, &app.metrics));
     ledger.write(&mut response);
     protect(response.headers_mut(), is_tls.then_some(app.base_urls.is_development()));
-    cors::open(response.headers_mut());
+    // The console's own pages alone read what a cookie gives.
+    if !is_gated {
+        cors::open(response.headers_mut());
+    }
     if let Ok(value) = HeaderValue::from_str(&id) {
         response.headers_mut().insert(REQUEST_ID, value);
     }

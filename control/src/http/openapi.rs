@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use shared::problem::{Code, Problem};
+use signin::domain::token::COOKIE;
 use utoipa::{
     OpenApi, ToSchema,
     openapi::{
@@ -61,6 +62,12 @@ pub(super) fn complete(document: &mut Document) {
     components.add_security_scheme("key", SecurityScheme::ApiKey(ApiKey::Header(header)));
     let query = ApiKeyValue::with_description("access_token", "The API key, where no header can be sent.");
     components.add_security_scheme("accessToken", SecurityScheme::ApiKey(ApiKey::Query(query)));
+    let cookie = ApiKeyValue::with_description(
+        COOKIE,
+        "The session of an operator, for the console. It counts below `/console/api/` only, where each operation of the \
+         API is reached too; `Sec-Fetch-Site` must be `same-origin` there, and no key is taken.",
+    );
+    components.add_security_scheme("session", SecurityScheme::ApiKey(ApiKey::Cookie(cookie)));
     document.security = Some(vec![
         SecurityRequirement::new("key", Vec::<String>::new()),
         SecurityRequirement::new("accessToken", Vec::<String>::new()),
@@ -162,6 +169,7 @@ pub(super) fn render(document: &Document) -> Value {
 fn body_of(operation: &str) -> Option<Value> {
     let subjects = [
         tenants::http::bodies::of,
+        signin::http::bodies::of,
         catalog::http::bodies::of,
         redirects::http::bodies::of,
         actions::http::bodies::of,

@@ -21,6 +21,7 @@ use crate::state::ApiState;
 fn table() -> OpenApiRouter<RouterState> {
     OpenApiRouter::with_openapi(openapi::base())
         .merge(tenants::http::routes())
+        .merge(signin::http::routes())
         .merge(catalog::http::routes())
         .merge(redirects::http::routes())
         .merge(actions::http::routes())

@@ -10,6 +10,7 @@ use events::service::EventState;
 use jobs::service::JobState;
 use kernel::service::Core;
 use redirects::service::Redirects;
+use signin::service::SignInState;
 use tenants::service::users::Users;
 use web::access::Access;
 
@@ -34,6 +35,12 @@ impl FromRef<RouterState> for Arc<Core> {
 impl FromRef<RouterState> for Users {
     fn from_ref(RouterState(app): &RouterState) -> Self {
         app.users.clone()
+    }
+}
+
+impl FromRef<RouterState> for SignInState {
+    fn from_ref(RouterState(app): &RouterState) -> Self {
+        app.sign_in.clone()
     }
 }
 

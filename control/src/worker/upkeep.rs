@@ -9,6 +9,7 @@ use events::store::webhook_messages;
 use kernel::store::{Ctx, StoreError, database, idempotency};
 use redirects::service::tasks;
 use shared::time::UnixMillis;
+use signin::service::throttles;
 use tenants::service::{attempts, audit};
 use tokio_util::sync::CancellationToken;
 
@@ -65,6 +66,13 @@ pub async fn run(app: Arc<ApiState>, shutdown: CancellationToken) {
             Ok(0) => {}
             Ok(rows) => tracing::info!(rows, "deleted tries and codes of users that are over"),
             Err(error) => tracing::warn!(%error, "deleting tries and codes of users is left for later"),
+        }
+        match throttles::purge(&app.sign_in).await {
+            Ok(0) => {}
+            Ok(rows) => tracing::info!(rows, "deleted tries, codes and sessions of operators that are over"),
+            Err(error) => {
+                tracing::warn!(%error, "deleting tries and sessions of operators is left for later")
+            }
         }
         app.limiter.forget();
         match jobs::sweep(&app.jobs).await {

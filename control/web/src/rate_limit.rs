@@ -87,8 +87,19 @@ fn is_login(path: &str) -> bool {
     // Decoded as the router will, because encoded paths reach the same operation.
     let path = percent_encoding::percent_decode_str(path).decode_utf8_lossy();
     let path = path.trim_end_matches('/');
-    ["/users/login", "/users/passwordReset", "/auth/evrythng", "/auth/evrythng/users", "/invitations"]
-        .contains(&path)
+    [
+        "/users/login",
+        "/users/passwordReset",
+        "/auth/evrythng",
+        "/auth/evrythng/users",
+        "/invitations",
+        "/me/password",
+        "/console/api/session",
+        "/console/api/passwordReset",
+        "/console/api/recoveryCodes",
+    ]
+    .contains(&path)
+        || path.starts_with("/console/api/totp")
         || path.starts_with("/auth/evrythng/users/")
         || path.starts_with("/users/") && path.ends_with("/password")
 }
@@ -124,6 +135,9 @@ mod tests {
             ("/users/passwordReset", true),
             ("/users/UKXAGyEf8SQ5eTDmVgGpHqAa/password", true),
             ("/users/loginx", false),
+            ("/console/api/session", true),
+            ("/console/api/sessions", false),
+            ("/console/api/totp/disable", true),
             ("/users", false),
             ("/auth/evrythng/usersx", false),
         ] {

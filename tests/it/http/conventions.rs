@@ -98,6 +98,10 @@ pub(super) async fn cors_allows_every_origin(engine: Engine) -> Result<()> {
     };
     let document = serde_json::to_value(control::http::document())?;
     for (path, item) in document["paths"].as_object().context("paths")? {
+        // Pages of other origins do not get there: `signin`.
+        if path.starts_with("/console/") {
+            continue;
+        }
         let path = path.replace(['{', '}'], "");
         for uri in [path.clone(), format!("/v2{path}")] {
             let answer = api.send(ask(uri.clone())?).await?;

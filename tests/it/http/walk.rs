@@ -5,6 +5,7 @@
 
 mod audit;
 mod bodies;
+mod console;
 mod roles;
 mod table;
 
@@ -26,8 +27,8 @@ use super::{Answer, Api};
 
 const UNKNOWN: &str = "UKXAGyEf8SQ5eTDmVgGpHqAa";
 
-/// Operations that need no key, with tests of their own: `http::operators`.
-const WITHOUT_KEY: [&str; 1] = ["/invitations"];
+/// Operations that need no key, with tests of their own: `http::operators` and `signin`.
+const WITHOUT_KEY: [&str; 3] = ["/invitations", "/console/api/session", "/console/api/passwordReset"];
 
 /// Kinds of key, in the order of the columns of [`TABLE`].
 const KINDS: [&str; 5] = ["operator", "trusted application", "application", "user", "thng"];
@@ -46,7 +47,7 @@ const BULK: [&str; 10] = [
     "applications",
 ];
 
-/// Every operation: method and path.
+/// Every operation that takes a key: method and path.
 fn operations() -> Result<Vec<(Method, String)>> {
     let document = serde_json::to_value(control::http::document())?;
     let mut found = Vec::new();
@@ -54,6 +55,11 @@ fn operations() -> Result<Vec<(Method, String)>> {
         for (method, operation) in item.as_object().context("item")? {
             if operation["security"] == json!([{}]) || operation["security"] == json!([]) {
                 anyhow::ensure!(WITHOUT_KEY.contains(&path.as_str()), "{path} is public: give it a test");
+                continue;
+            }
+            if operation["security"] == json!([{"session": []}]) {
+                let name = format!("{} {path}", method.to_uppercase());
+                anyhow::ensure!(console::OPERATIONS.contains(&name.as_str()), "{name} is in no walk");
                 continue;
             }
             found.push((method.to_uppercase().parse()?, path.clone()));

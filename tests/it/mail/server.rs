@@ -19,20 +19,20 @@ pub(super) const LOGIN: &str = "waymark:a%20p%40ssword%2Fof%20mail";
 
 /// How connections to it are protected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Mode {
+pub(crate) enum Mode {
     Plain,
     StartTls,
     Tls,
 }
 
 /// The program, installed, and a certificate for 127.0.0.1.
-pub(super) struct Program {
+pub(crate) struct Program {
     python: PathBuf,
     dir: tempfile::TempDir,
 }
 
 impl Program {
-    pub(super) fn install() -> Result<Self> {
+    pub(crate) fn install() -> Result<Self> {
         let dir = tempfile::tempdir()?;
         let python = schemathesis::install(&dir.path().join("venv"), "aiosmtpd")?.join("python");
         let key = rcgen::generate_simple_self_signed(vec!["127.0.0.1".to_owned()])?;
@@ -51,7 +51,7 @@ impl Program {
     }
 
     /// Starts a server; with port 0 on a free one.
-    pub(super) fn start(&self, mode: Mode, port: u16) -> Result<Server> {
+    pub(crate) fn start(&self, mode: Mode, port: u16) -> Result<Server> {
         let word = match mode {
             Mode::Plain => "none",
             Mode::StartTls => "starttls",
@@ -79,7 +79,7 @@ impl Program {
 }
 
 /// A server that runs; killed when dropped.
-pub(super) struct Server {
+pub(crate) struct Server {
     mode: Mode,
     pub(super) port: u16,
     mails: Arc<Mutex<Vec<Value>>>,
@@ -88,7 +88,7 @@ pub(super) struct Server {
 
 impl Server {
     /// Its URL, with the user.
-    pub(super) fn url(&self) -> String {
+    pub(crate) fn url(&self) -> String {
         match self.mode {
             Mode::Plain => format!("smtp://{LOGIN}@127.0.0.1:{}?tls=off", self.port),
             Mode::StartTls => format!("smtp://{LOGIN}@127.0.0.1:{}", self.port),
@@ -97,12 +97,12 @@ impl Server {
     }
 
     /// Every mail that it took.
-    pub(super) fn mails(&self) -> Vec<Value> {
+    pub(crate) fn mails(&self) -> Vec<Value> {
         self.mails.lock().unwrap().clone()
     }
 
     /// The mail of a number, counted from 0, as soon as it is there.
-    pub(super) async fn mail(&self, number: usize) -> Result<Value> {
+    pub(crate) async fn mail(&self, number: usize) -> Result<Value> {
         let begun = Instant::now();
         while begun.elapsed() < DEADLINE {
             if let Some(mail) = self.mails().get(number) {
@@ -125,7 +125,7 @@ impl Drop for Server {
 }
 
 /// The code in a mail: a line of its own.
-pub(super) fn code_of(mail: &Value) -> Result<String> {
+pub(crate) fn code_of(mail: &Value) -> Result<String> {
     let text = mail["text"].as_str().context("text")?;
     let is_code = |line: &&str| line.len() == 80 && line.bytes().all(|b| b.is_ascii_alphanumeric());
     Ok(text.lines().find(is_code).with_context(|| text.to_owned())?.to_owned())

@@ -33,7 +33,7 @@ async fn start(db: &Db, keys: &SecretKeys) -> Result<Prepared, SecretsError> {
     prepare(db, &StepClock::default(), &SystemRandom, "history", keys).await
 }
 
-fn all(secrets: &Secrets) -> [[u8; 32]; 8] {
+fn all(secrets: &Secrets) -> [[u8; 32]; 9] {
     [
         secrets.page_token,
         secrets.scan_id,
@@ -42,6 +42,7 @@ fn all(secrets: &Secrets) -> [[u8; 32]; 8] {
         secrets.webhook,
         secrets.kept_answer,
         secrets.mail,
+        secrets.sign_in,
         secrets.audit,
     ]
 }
@@ -92,7 +93,7 @@ async fn two_processes_encrypt_at_once(engine: Engine) -> Result<()> {
         ensure!(last.iter().all(|secrets| secrets[..5] == before[..5] && *secrets == last[0]), "{second}");
         let used: Vec<_> =
             rows(&made.location).await?.iter().filter_map(|(_, value)| key_of(value)).collect();
-        ensure!(used.len() == 8 && used.iter().all(|id| *id == used[0]), "{used:?}");
+        ensure!(used.len() == 9 && used.iter().all(|id| *id == used[0]), "{used:?}");
     }
     Ok(())
 }
@@ -156,7 +157,7 @@ async fn what_does_not_decrypt_is_refused_and_stays(engine: Engine) -> Result<()
 async fn a_rotation_changes_each_value_once(engine: Engine) -> Result<()> {
     let made = TestDb::new(engine).await?;
     let before = all(&start(&made.db, &keys(&[1])).await?.secrets);
-    for expected in [Rotated { changed: 8, unchanged: 0 }, Rotated { changed: 0, unchanged: 8 }] {
+    for expected in [Rotated { changed: 9, unchanged: 0 }, Rotated { changed: 0, unchanged: 9 }] {
         let done = rotate(&made.db, &keys(&[2, 1]), &SystemRandom, 1).await?;
         ensure!(done == expected, "{done:?}");
     }

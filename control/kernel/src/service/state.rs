@@ -54,6 +54,8 @@ pub struct Secrets {
     pub audit: [u8; 32],
     /// Encrypts mails that wait; what counts tries of addresses is derived from it.
     pub mail: [u8; 32],
+    /// Keys of sessions, and what protects second factors and tries to sign in, are derived from it.
+    pub sign_in: [u8; 32],
 }
 
 /// Tells the readers of this process, after a commit, that there is something to read. A reader that is not told

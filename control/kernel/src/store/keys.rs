@@ -53,6 +53,8 @@ const END: &str = "UPDATE api_keys SET revoked_at = $4 WHERE account_id = $1 AND
     AND revoked_at IS NULL";
 const END_AT: &str = "UPDATE api_keys SET expires_at = $4 WHERE account_id = $1 AND actor_id = $2 AND kind = $3 \
     AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $4)";
+const END_SESSIONS: &str = "UPDATE api_keys SET revoked_at = $4 WHERE account_id = $1 AND actor_id = $2 \
+    AND kind = 'session' AND hash <> $3 AND revoked_at IS NULL";
 const REVOKE_OF_PROJECT: &str = "UPDATE api_keys SET revoked_at = $3 WHERE account_id = $1 AND project_id = $2 \
     AND kind IN ('operator', 'projectOperator') AND revoked_at IS NULL";
 const GENERATION: &str = "SELECT COALESCE(MAX(generation), 0), \
@@ -207,7 +209,8 @@ fn hex<'a>(hashes: impl Iterator<Item = &'a [u8; 32]>) -> Json<Vec<String>> {
 /// A key as it is known; `None` where its owner is gone, or it is for a project that its role does not have.
 fn read(row: Row, roles: &Roles) -> Result<Option<([u8; 32], KnownKey)>, StoreError> {
     let hash = row.hash.try_into().map_err(|_| StoreError::Row("hash: another length".to_owned()))?;
-    let kind: ActorKind = parse("kind", &row.kind)?;
+    // The key of a session is its operator's; a kind of its own keeps it out of lists of keys.
+    let kind = if row.kind == "session" { ActorKind::Operator } else { parse("kind", &row.kind)? };
     let project = row.project_id.map(|id| parse::<ProjectId>("project_id", &id)).transpose()?;
     // A role that is gone allows nothing.
     let allowed = |ids: &str| {
@@ -361,6 +364,25 @@ pub async fn revoke_all(
         .execute(c)
         .await
         .map(|done| done.rows_affected()))?)
+}
+
+/// Ends the sessions of an operator, but for the one whose key has the hash `except`.
+pub async fn end_sessions(
+    tx: &mut Tx,
+    account: AccountId,
+    operator: &str,
+    except: &[u8],
+    at_ms: i64,
+) -> Result<(), StoreError> {
+    on_db!(&mut **tx, |c| sqlx::query(END_SESSIONS)
+        .bind(account.as_str())
+        .bind(operator)
+        .bind(except)
+        .bind(at_ms)
+        .execute(c)
+        .await
+        .map(|_| ()))?;
+    Ok(())
 }
 
 /// Removes the keys of an application and of its users.

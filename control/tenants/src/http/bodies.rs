@@ -62,11 +62,6 @@ pub fn of(operation: &str) -> Option<Value> {
             let body = access(Body::new("A program, and what it may do")).named(true, "printing line 3");
             with_roles(body.like("role", "printer"), true)
         }
-        "acceptInvitation" => names(Body::new("The code of an invitation"))
-            .must("code", text(1, MAX_NAME))
-            .like("code", "3fa0c9e2")
-            .like("firstName", "Ada")
-            .done(),
         "createRole" => role(true),
         "updateRole" => role(false),
         "updatePermissions" => paths(),

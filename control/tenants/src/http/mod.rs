@@ -8,10 +8,9 @@ mod applications;
 mod audit;
 pub mod bodies;
 mod bulk;
-mod invitations;
 mod keys;
 mod logins;
-mod operators;
+pub mod operators;
 mod policies;
 mod projects;
 mod roles;
@@ -50,7 +49,6 @@ where
         .routes(routes!(accesses::by_newer_name::read, accesses::by_newer_name::update, accesses::remove))
         .routes(routes!(accesses::invite_again))
         .routes(routes!(accesses::list_tokens, accesses::create_token))
-        .routes(routes!(invitations::accept))
         .routes(routes!(roles::list, roles::create))
         .routes(routes!(roles::read, roles::update, roles::delete))
         .routes(routes!(roles::list_permissions, roles::update_permissions))

@@ -21,7 +21,7 @@ use crate::{
 /// A person or program that works in an account.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct OperatorDocument {
+pub struct OperatorDocument {
     /// Its id.
     #[schema(read_only, example = "UKXAGyEf8SQ5eTDmVgGpHqAa")]
     id: String,

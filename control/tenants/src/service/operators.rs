@@ -178,23 +178,29 @@ pub async fn invite_again(
     Ok(Shown { operator, secret: code })
 }
 
-/// Accepts an invitation: gives the operator its first key, which is shown this once.
+/// Who is invited with a code.
 ///
 /// # Errors
 /// No invitation has the code, or it has ended (401, without telling which).
 #[instrument(skip_all)]
-pub async fn accept(
+pub async fn find_invited(core: &Core, code: &str) -> Result<Operator, ServiceError> {
+    let found = store::find_invited(&mut core.db.read().await?, &hash_key(code)).await?;
+    found.filter(|found| can_accept(found, core.clock.now())).ok_or_else(no_invitation)
+}
+
+/// Begins to accept an invitation; nobody else accepts it until the transaction ends.
+///
+/// # Errors
+/// As [`find_invited`].
+#[instrument(skip_all)]
+pub async fn begin_acceptance(
     core: &Core,
     code: &str,
-    change: OperatorChange,
     client: Option<IpAddr>,
-) -> Result<Shown, ServiceError> {
-    let unknown =
-        || ServiceError::refused(Code::LoginFailed, "No invitation that can be accepted has this code.");
-    let (hash, now) = (hash_key(code), core.clock.now());
-    let invited = store::find_invited(&mut core.db.read().await?, &hash).await?.ok_or_else(unknown)?;
+) -> Result<(Tx, Operator), ServiceError> {
+    let invited = find_invited(core, code).await?;
     let principal = Principal {
-        at: now,
+        at: core.clock.now(),
         kind: ActorKind::Operator.as_str(),
         id: Some(invited.id.to_string()),
         key: None,
@@ -203,15 +209,33 @@ pub async fn accept(
         operation: "POST /invitations".to_owned(),
     };
     let mut tx = core.db.begin(&Ctx::default().with_principal(principal)).await?;
-    let found = store::find_invited_locked(&mut tx, &hash).await?.ok_or_else(unknown)?;
-    if found.invitation.is_none_or(|invitation| invitation.until <= now) {
-        return Err(unknown());
-    }
-    let operator = Operator { invitation: None, ..found.apply(change, now) };
+    let found = store::find_invited_locked(&mut tx, &hash_key(code)).await?;
+    let found = found.filter(|found| can_accept(found, core.clock.now())).ok_or_else(no_invitation)?;
+    Ok((tx, found))
+}
+
+/// Accepts an invitation that [`begin_acceptance`] gave: the operator gets its first key, which is shown this once.
+#[instrument(skip_all)]
+pub async fn accept(
+    core: &Core,
+    mut tx: Tx,
+    invited: Operator,
+    change: OperatorChange,
+) -> Result<Shown, ServiceError> {
+    let now = core.clock.now();
+    let operator = Operator { invitation: None, ..invited.apply(change, now) };
     store::update(&mut tx, &operator).await?;
     let secret = first_key(core, &mut tx, &operator, operator.id.as_str(), now).await?;
     tx.commit().await?;
     Ok(Shown { operator, secret })
+}
+
+fn can_accept(invited: &Operator, now: UnixMillis) -> bool {
+    invited.invitation.is_some_and(|invitation| invitation.until > now)
+}
+
+fn no_invitation() -> ServiceError {
+    ServiceError::refused(Code::LoginFailed, "No invitation that can be accepted has this code.")
 }
 
 /// Creates a program that works in the account, with its first key.
@@ -273,6 +297,10 @@ pub async fn update_access(
         invitation.until = core.clock.now();
     }
     store::update(&mut tx, &operator).await?;
+    if is_changed {
+        // Its sessions began with other rights.
+        keys::end_sessions(&mut tx, account, id.as_str(), &[], core.clock.now().0).await?;
+    }
     if was_owner && !operator.is_owner() {
         keep_owner(&mut tx, account, core.clock.now()).await?;
     }
@@ -422,7 +450,10 @@ pub async fn refuse_superior(
 }
 
 /// Refuses to leave an account without an owner who has a key that lasts.
-async fn keep_owner(tx: &mut Tx, account: AccountId, now: UnixMillis) -> Result<(), ServiceError> {
+///
+/// # Errors
+/// There is none (409).
+pub async fn keep_owner(tx: &mut Tx, account: AccountId, now: UnixMillis) -> Result<(), ServiceError> {
     let owners: Vec<String> = store::list(tx, account)
         .await?
         .iter()

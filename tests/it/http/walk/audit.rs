@@ -35,6 +35,8 @@ const WITHOUT_BEFORE: &[&str] = &[
     "/properties",
     "/location",
     "/users/{id}",
+    // Neither is shown.
+    "/me/password",
     "/users/passwordReset",
     "/thngs/{id}/actions/",
     "/collections/{id}/",

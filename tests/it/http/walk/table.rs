@@ -41,6 +41,7 @@ pub(super) const TABLE: &[(&str, &str, &str)] = &[
     ("GET /operators/{id}", "y----", "own"),
     ("PUT /operators/{id}", "y----", "own"),
     ("GET /me", "y----", "own"),
+    ("PUT /me/password", "y----", "own"),
     ("GET /audit", "y----", "audit:list"),
     ("GET /audit/export", "y----", "audit:list"),
     ("GET /status", "y----", "status:read"),

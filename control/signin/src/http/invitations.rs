@@ -1,17 +1,15 @@
 //! HTTP: accepts invitations of operators; the code stands for a key.
 
-use std::sync::Arc;
-
 use axum::{Json, extract::State};
 use serde::{Deserialize, Serialize};
 use shared::problem::Code;
+use tenants::http::operators::OperatorDocument;
 use utoipa::ToSchema;
 use web::{api_error::ApiError, extract::JsonBody, request_info::RequestInfo};
 
-use super::operators::OperatorDocument;
 use crate::{
-    domain::operator::parse_acceptance,
-    service::{Core, operators},
+    domain::sign_in_body::Acceptance,
+    service::{SignInState, invitations},
 };
 
 /// What accepts an invitation.
@@ -25,6 +23,8 @@ pub(super) struct AcceptanceDocument {
     first_name: Option<String>,
     /// Last name, at most 256 characters.
     last_name: Option<String>,
+    /// A password to sign in with: 12 to 256 characters, and none that many people have.
+    password: Option<String>,
 }
 
 /// An operator who has accepted, with the first key.
@@ -44,11 +44,11 @@ pub(super) struct AcceptedDocument {
     responses((status = 200, description = "The operator, with the first key", body = AcceptedDocument)),
     extensions(("x-maturity" = json!("Beta"))))]
 pub(super) async fn accept(
-    State(core): State<Arc<Core>>,
+    State(state): State<SignInState>,
     info: RequestInfo,
     JsonBody(body): JsonBody,
 ) -> Result<Json<AcceptedDocument>, ApiError> {
-    let (code, change) = parse_acceptance(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
-    let shown = operators::accept(&core, &code, change, info.client).await?;
+    let acceptance = Acceptance::parse(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
+    let shown = invitations::accept(&state, acceptance, info.client).await?;
     Ok(Json(AcceptedDocument { operator: shown.operator.into(), api_key: shown.secret }))
 }

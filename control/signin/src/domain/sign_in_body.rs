@@ -1,0 +1,286 @@
+//! Bodies of sign-in: addresses, passwords and codes.
+
+use serde_json::Value;
+use shared::id::AccountId;
+
+use super::{
+    app_user::Email,
+    body::text,
+    members::Members,
+    operator::{OperatorChange, parse_acceptance},
+    password::Password,
+};
+
+/// Longest code that is compared.
+pub const MAX_CODE: usize = 128;
+
+/// Proof beside the password.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SecondFactor {
+    /// A code of the authenticator.
+    Code(String),
+    /// A recovery code, which works once.
+    RecoveryCode(String),
+}
+
+/// Who signs in, and with what.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SignIn {
+    /// The address.
+    pub email: Email,
+    /// The password.
+    pub password: Password,
+    /// The account; needed only if operators of several accounts have the address.
+    pub account: Option<AccountId>,
+    /// The second factor, if there is one.
+    pub second: Option<SecondFactor>,
+}
+
+impl SignIn {
+    /// Reads the body of a sign-in.
+    ///
+    /// # Errors
+    /// Every fault found, each naming its member.
+    pub fn parse(body: &Value) -> Result<Self, Vec<String>> {
+        let mut members = Members::of(body)?;
+        let email = email(&mut members);
+        let password = password(&mut members, "password");
+        let account = account(&mut members);
+        let second = second(&mut members);
+        members.finish(email.zip(password).map(|(email, password)| Self { email, password, account, second }))
+    }
+}
+
+/// Whose password shall be reset.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ResetRequest {
+    /// The address.
+    pub email: Email,
+    /// The account; without it, every account in which the address signs in.
+    pub account: Option<AccountId>,
+}
+
+impl ResetRequest {
+    /// Reads the body of a request for a reset.
+    ///
+    /// # Errors
+    /// Every fault found, each naming its member.
+    pub fn parse(body: &Value) -> Result<Self, Vec<String>> {
+        let mut members = Members::of(body)?;
+        let email = email(&mut members);
+        let account = account(&mut members);
+        members.finish(email.map(|email| Self { email, account }))
+    }
+}
+
+/// A password by the code of a mail.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reset {
+    /// The code.
+    pub code: String,
+    /// The new password.
+    pub password: Password,
+}
+
+impl Reset {
+    /// Reads the body of a reset.
+    ///
+    /// # Errors
+    /// Every fault found, each naming its member.
+    pub fn parse(body: &Value) -> Result<Self, Vec<String>> {
+        let mut members = Members::of(body)?;
+        let code = code(&mut members, "code");
+        let password =
+            required(&mut members, "password").and_then(|()| new_password(&mut members, "password"));
+        members.finish(code.zip(password).map(|(code, password)| Self { code, password }))
+    }
+}
+
+/// A change of the own password.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PasswordChange {
+    /// The password until now; absent if there was none.
+    pub old: Option<Password>,
+    /// The new one.
+    pub new: Password,
+}
+
+impl PasswordChange {
+    /// Reads the body of a change.
+    ///
+    /// # Errors
+    /// Every fault found, each naming its member.
+    pub fn parse(body: &Value) -> Result<Self, Vec<String>> {
+        let mut members = Members::of(body)?;
+        let old = read_password(&mut members, "password");
+        let new =
+            required(&mut members, "newPassword").and_then(|()| new_password(&mut members, "newPassword"));
+        members.finish(new.map(|new| Self { old, new }))
+    }
+}
+
+/// The password again, before something that weakens or changes the protection.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Confirmation {
+    /// The password.
+    pub password: Password,
+    /// The second factor, if there is one.
+    pub second: Option<SecondFactor>,
+}
+
+impl Confirmation {
+    /// Reads a body with the password alone.
+    ///
+    /// # Errors
+    /// Every fault found, each naming its member.
+    pub fn of_password(body: &Value) -> Result<Self, Vec<String>> {
+        let mut members = Members::of(body)?;
+        let password = password(&mut members, "password");
+        members.finish(password.map(|password| Self { password, second: None }))
+    }
+
+    /// Reads a body with the password and a code.
+    ///
+    /// # Errors
+    /// Every fault found, each naming its member.
+    pub fn of_both(body: &Value) -> Result<Self, Vec<String>> {
+        let mut members = Members::of(body)?;
+        let password = password(&mut members, "password");
+        let second = second(&mut members);
+        if members.raw("code").is_none() && members.raw("recoveryCode").is_none() {
+            members.fault("code or recoveryCode is required.");
+        }
+        members.finish(password.map(|password| Self { password, second }))
+    }
+}
+
+/// Reads a body with a code of the authenticator.
+///
+/// # Errors
+/// The code is missing or no text.
+pub fn parse_code(body: &Value) -> Result<String, Vec<String>> {
+    let mut members = Members::of(body)?;
+    let code = code(&mut members, "code");
+    members.finish(code)
+}
+
+/// An invitation that is accepted.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Acceptance {
+    /// The code of the invitation.
+    pub code: String,
+    /// The names of the operator.
+    pub change: OperatorChange,
+    /// The password, if the operator wants to sign in.
+    pub password: Option<Password>,
+}
+
+impl Acceptance {
+    /// Reads the body of `POST /invitations`.
+    ///
+    /// # Errors
+    /// Every fault found, each naming its member.
+    pub fn parse(body: &Value) -> Result<Self, Vec<String>> {
+        let mut members = Members::of(body)?;
+        let password = new_password(&mut members, "password");
+        let read = parse_acceptance(body).map_err(|faults| {
+            faults.into_iter().for_each(|fault| members.fault(fault));
+        });
+        members.finish(read.ok().map(|(code, change)| Self { code, change, password }))
+    }
+}
+
+fn required(members: &mut Members<'_>, member: &str) -> Option<()> {
+    if members.raw(member).is_none() {
+        members.fault(format!("{member} is required."));
+        return None;
+    }
+    Some(())
+}
+
+fn email(members: &mut Members<'_>) -> Option<Email> {
+    required(members, "email")?;
+    let text = members.text("email")?;
+    Email::parse(text).map_err(|fault| members.fault(format!("email {fault}."))).ok()
+}
+
+fn password(members: &mut Members<'_>, member: &str) -> Option<Password> {
+    required(members, member)?;
+    read_password(members, member)
+}
+
+fn read_password(members: &mut Members<'_>, member: &str) -> Option<Password> {
+    let text = members.text(member)?;
+    Password::parse(text).map_err(|fault| members.fault(format!("{member} {fault}."))).ok()
+}
+
+fn new_password(members: &mut Members<'_>, member: &str) -> Option<Password> {
+    let text = members.text(member)?;
+    Password::parse_new(text).map_err(|fault| members.fault(format!("{member} {fault}."))).ok()
+}
+
+fn account(members: &mut Members<'_>) -> Option<AccountId> {
+    members.typed("account", "the id of an account", |value| value.as_str()?.parse().ok())
+}
+
+fn second(members: &mut Members<'_>) -> Option<SecondFactor> {
+    let code = text(members, "code", 1, MAX_CODE);
+    let recovery = text(members, "recoveryCode", 1, MAX_CODE);
+    match (code, recovery) {
+        (Some(_), Some(_)) => {
+            members.fault("code and recoveryCode: give one of them.");
+            None
+        }
+        (Some(code), None) => Some(SecondFactor::Code(code)),
+        (None, recovery) => recovery.map(SecondFactor::RecoveryCode),
+    }
+}
+
+fn code(members: &mut Members<'_>, member: &'static str) -> Option<String> {
+    required(members, member)?;
+    text(members, member, 1, MAX_CODE)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn each_fault_of_a_body_is_named() {
+        let check = |found: Option<Vec<String>>, parts: &[&str]| {
+            let found = found.unwrap_or_default();
+            assert_eq!(found.len(), parts.len(), "{found:?}");
+            assert!(found.iter().zip(parts).all(|(fault, part)| fault.contains(part)), "{found:?}");
+        };
+        let long = "p".repeat(12);
+        let full = json!({"email": "a@b", "password": long, "account": "UKXAGyEf8SQ5eTDmVgGpHqAa", "code": "123456"});
+        let read = SignIn::parse(&full).unwrap();
+        assert_eq!(read.second, Some(SecondFactor::Code("123456".to_owned())));
+        check(SignIn::parse(&json!({})).err(), &["email is required", "password is required"]);
+        check(
+            SignIn::parse(&json!({"email": "x", "password": "short", "account": "x", "code": 1})).err(),
+            &["email must", "password must have 8", "account must be the id", "code must"],
+        );
+        let both = json!({"email": "a@b", "password": long, "code": "1", "recoveryCode": "1"});
+        check(SignIn::parse(&both).err(), &["give one of them"]);
+        check(ResetRequest::parse(&json!({"account": 1})).err(), &["email is required", "account must"]);
+        check(Reset::parse(&json!({})).err(), &["code is required", "password is required"]);
+        check(Reset::parse(&json!({"code": "x", "password": "short"})).err(), &["password must have 12"]);
+        assert_eq!(PasswordChange::parse(&json!({"newPassword": long})).unwrap().old, None);
+        check(
+            PasswordChange::parse(&json!({"password": 1, "newPassword": "short"})).err(),
+            &["password must", "newPassword must have 12"],
+        );
+        check(PasswordChange::parse(&json!({})).err(), &["newPassword is required"]);
+        check(Confirmation::of_both(&json!({})).err(), &["password is required", "code or recoveryCode"]);
+        check(Confirmation::of_password(&json!({})).err(), &["password is required"]);
+        check(parse_code(&json!({})).err(), &["code is required"]);
+        check(
+            Acceptance::parse(&json!({"password": "short", "firstName": 1})).err(),
+            &["password must have 12", "code is required", "firstName must"],
+        );
+        assert_eq!(Acceptance::parse(&json!({"code": "x"})).unwrap().password, None);
+    }
+}

@@ -1,0 +1,176 @@
+//! Operators, directly in the database: for commands, which need no key. What they do is noted as the command line's.
+
+use serde_json::json;
+use shared::{
+    id::{AccountId, OperatorId},
+    problem::Code,
+    time::Clock,
+};
+
+use super::{
+    OPERATOR, Random,
+    access::{KNOWN_FOR, new_key},
+    operators::keep_owner,
+};
+use crate::{
+    domain::{
+        access::hash_key,
+        app_user::Email,
+        operator::{INVITATION_MS, Invitation, Operator, OperatorDetails, OperatorKind},
+        role,
+    },
+    error::ServiceError,
+    store::{
+        Ctx, Db, StoreError, Tx, accounts, keys, operator_authenticators, operator_passwords,
+        operators as store, recovery_codes,
+    },
+};
+
+/// Most operators of an account.
+const MAX_OPERATORS: usize = 1_000;
+
+/// An operator as a command shows it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Listed {
+    /// The operator.
+    pub operator: Operator,
+    /// Whether it has a password.
+    pub has_password: bool,
+    /// Whether a second factor is on.
+    pub has_second_factor: bool,
+}
+
+/// The operators of an account, oldest first; of the first owner's if none is given.
+///
+/// # Errors
+/// There is no owner yet.
+pub async fn list(db: &Db, account: Option<AccountId>) -> Result<Vec<Listed>, ServiceError> {
+    let mut tx = db.begin(&Ctx::default()).await?;
+    let account = account_or_first(&mut tx, account).await?;
+    let listed = store::list(&mut tx, account).await?;
+    let passwords = operator_passwords::list(&mut tx, account).await?;
+    let authenticators = operator_authenticators::list(&mut tx, account).await?;
+    tx.commit().await?;
+    let listed = listed.into_iter().map(|operator| Listed {
+        has_password: passwords.contains(&operator.id),
+        has_second_factor: authenticators.contains(&operator.id),
+        operator,
+    });
+    Ok(listed.collect())
+}
+
+/// Invites somebody with a role that every account has; returns the code of the invitation.
+///
+/// # Errors
+/// There is no such role (400), or the address has access (409).
+pub async fn invite(
+    db: &Db,
+    (clock, random): (&dyn Clock, &dyn Random),
+    account: Option<AccountId>,
+    email: &Email,
+    role: &str,
+) -> Result<String, ServiceError> {
+    if role::permissions_of(role).is_none() {
+        let known = role::BUILT_IN.iter().map(|role| role.name).collect::<Vec<_>>().join(", ");
+        return Err(ServiceError::refused(Code::Invalid, format!("There is no role {role:?}: {known}.")));
+    }
+    let (code, now, mut id) = (new_key(random, "")?, clock.now(), [0; 16]);
+    random.fill(&mut id)?;
+    let mut tx = db.begin(&Ctx::of_command("operators invite", now)).await?;
+    let account = account_or_first(&mut tx, account).await?;
+    accounts::lock(&mut tx, account).await?;
+    let others = store::list(&mut tx, account).await?;
+    if others.iter().any(|other| other.email.to_lowercase() == email.folded()) {
+        let fault = "This address has access to the account, or is invited.";
+        return Err(ServiceError::refused(Code::Conflict, fault));
+    }
+    if others.len() >= MAX_OPERATORS {
+        let fault = format!("An account has at most {MAX_OPERATORS} operators: remove some.");
+        return Err(ServiceError::refused(Code::Conflict, fault));
+    }
+    let until = shared::time::UnixMillis(now.0.saturating_add(INVITATION_MS));
+    let operator = Operator {
+        id: OperatorId::new(now.0, id),
+        account,
+        kind: OperatorKind::Person,
+        email: email.as_str().to_owned(),
+        first_name: String::new(),
+        last_name: String::new(),
+        roles: vec![role.to_owned()],
+        projects: None,
+        invitation: Some(Invitation { code: hash_key(&code), until }),
+        details: OperatorDetails::default(),
+        created_at: now,
+        updated_at: now,
+    };
+    store::insert(&mut tx, &operator).await?;
+    tx.commit().await?;
+    Ok(code)
+}
+
+/// Removes an operator with its keys and sessions, once no process takes these any more.
+///
+/// # Errors
+/// Nobody has the address, or nobody else would be owner (409).
+pub async fn remove(
+    db: &Db,
+    clock: &dyn Clock,
+    account: Option<AccountId>,
+    email: &Email,
+) -> Result<(), ServiceError> {
+    let now = clock.now();
+    let mut tx = db.begin(&Ctx::of_command("operators remove", now)).await?;
+    let account = account_or_first(&mut tx, account).await?;
+    accounts::lock(&mut tx, account).await?;
+    let found = find_locked(&mut tx, account, email).await?;
+    keys::revoke_all(&mut tx, account, found.id.as_str(), now.0).await?;
+    store::delete(&mut tx, &found).await?;
+    if found.is_owner() {
+        keep_owner(&mut tx, account, now).await?;
+    }
+    tx.commit().await?;
+    tokio::time::sleep(KNOWN_FOR).await;
+    Ok(())
+}
+
+/// Turns the second factor of an operator off who lost it, and ends its sessions; returns whether one was on.
+///
+/// # Errors
+/// Nobody has the address.
+pub async fn reset_second_factor(
+    db: &Db,
+    clock: &dyn Clock,
+    account: Option<AccountId>,
+    email: &Email,
+) -> Result<bool, ServiceError> {
+    let now = clock.now();
+    let mut tx = db.begin(&Ctx::of_command("operators reset-second-factor", now)).await?;
+    let account = account_or_first(&mut tx, account).await?;
+    let found = find_locked(&mut tx, account, email).await?;
+    let was_on = operator_authenticators::delete(&mut tx, account, found.id).await?;
+    if was_on {
+        recovery_codes::delete(&mut tx, account, found.id).await?;
+        keys::end_sessions(&mut tx, account, found.id.as_str(), &[], now.0).await?;
+        let what = || (None, Some(json!({"secondFactor": "off"})));
+        tx.note(account, (OPERATOR, found.id.as_str()), what);
+    }
+    tx.commit().await?;
+    tokio::time::sleep(KNOWN_FOR).await;
+    Ok(was_on)
+}
+
+async fn find_locked(tx: &mut Tx, account: AccountId, email: &Email) -> Result<Operator, ServiceError> {
+    let none = || ServiceError::not_found("operator", email.as_str());
+    let listed = store::list(tx, account).await?;
+    let id = listed.into_iter().find(|one| one.email.to_lowercase() == email.folded()).map(|one| one.id);
+    store::find_locked(tx, account, id.ok_or_else(none)?).await?.ok_or_else(none)
+}
+
+async fn account_or_first(tx: &mut Tx, account: Option<AccountId>) -> Result<AccountId, ServiceError> {
+    if let Some(account) = account {
+        return Ok(account);
+    }
+    let first = accounts::find_first_owner(tx).await?;
+    let none = || ServiceError::Store(StoreError::Row("there is no owner yet".to_owned()));
+    first.map(|(_, account)| account).ok_or_else(none)
+}

@@ -1,0 +1,142 @@
+//! Operators set and change their own passwords.
+
+use serde_json::json;
+use shared::problem::Code;
+use tracing::instrument;
+
+use super::{
+    OPERATOR, SignInState, about,
+    access::{Caller, require},
+    person,
+    throttles::{SignInError, count, forget},
+};
+use crate::{
+    domain::{
+        access::hash_key,
+        app_user::Email,
+        operator::Operator,
+        password::Password,
+        permission::{Subject::Operators, Verb},
+        sign_in_body::PasswordChange,
+        throttle::Throttle,
+    },
+    error::ServiceError,
+    store::{Ctx, Tx, keys, operator_passwords, operator_resets, operators},
+};
+
+/// Sets or changes the password of the caller, and ends its sessions but that by which the request came.
+///
+/// # Errors
+/// The key is a program's; the password until now is missing or wrong; [`SignInError::Passwords`]; the new password is
+/// common; or a key that works for a while, from some networks or in one project would set the first password, which could
+/// do more than that.
+#[instrument(skip_all)]
+pub async fn change(
+    state: &SignInState,
+    caller: &Caller,
+    key: &str,
+    change: PasswordChange,
+) -> Result<(), SignInError> {
+    let _ = require(caller, Verb::Update, Operators)?;
+    let core = &*state.core;
+    let operator = person(core, caller).await?;
+    let stored = operator_passwords::find(&mut core.db.read().await?, operator.account, operator.id).await?;
+    match (&stored, change.old) {
+        (Some(stored), Some(old)) => check(state, caller, &operator, old, stored.clone()).await?,
+        (Some(_), None) => {
+            let text = "password is required: the one until now.";
+            return Err(ServiceError::refused(Code::Invalid, text).into());
+        }
+        (None, Some(_)) => {
+            let text = "password must be left out: you have none until now.";
+            return Err(ServiceError::refused(Code::Invalid, text).into());
+        }
+        (None, None) => refuse_bounded_key(caller)?,
+    }
+    let place = core.capacity.password(caller)?;
+    let new = state.passwords.hash_new(place, "newPassword", change.new, state.salt()?, about(&operator));
+    let new = new.await?;
+    let _place = core.capacity.write(caller)?;
+    let mut tx = core.db.begin(&caller.ctx).await?;
+    let now = core.clock.now();
+    let operator = operators::find_locked(&mut tx, operator.account, operator.id).await?;
+    let operator = operator.ok_or_else(wrong)?;
+    // A concurrent reset wins: it proved access to the mailbox.
+    let now_stored = operator_passwords::find(&mut tx, operator.account, operator.id).await?;
+    if now_stored != stored {
+        return Err(wrong().into());
+    }
+    put(&mut tx, &operator, &new, now).await?;
+    keys::end_sessions(&mut tx, operator.account, operator.id.as_str(), &hash_key(key), now.0).await?;
+    tx.commit().await?;
+    core.key_lookups.revoked();
+    Ok(())
+}
+
+/// Stores a password, and notes that it was set. Codes of resets end.
+pub(super) async fn put(
+    tx: &mut Tx,
+    operator: &Operator,
+    password: &str,
+    now: shared::time::UnixMillis,
+) -> Result<(), ServiceError> {
+    let email = Email::parse(&operator.email).map_err(|_| {
+        ServiceError::refused(Code::Conflict, "This operator has no e-mail address, so it cannot sign in.")
+    })?;
+    let owner = (operator.account, operator.id);
+    operator_passwords::put(tx, owner, &email.folded(), password, now).await?;
+    operator_resets::delete_of(tx, owner.0, owner.1).await?;
+    tx.note(owner.0, (OPERATOR, owner.1.as_str()), || (None, Some(json!({"changed": ["password"]}))));
+    Ok(())
+}
+
+/// Checks the password of somebody who is signed in, before something that weakens or changes the protection.
+///
+/// # Errors
+/// It is wrong, or [`SignInError::Passwords`].
+pub(super) async fn check_own(
+    state: &SignInState,
+    caller: &Caller,
+    operator: &Operator,
+    password: Password,
+) -> Result<(), SignInError> {
+    let mut conn = state.core.db.read().await?;
+    let stored = operator_passwords::find(&mut conn, operator.account, operator.id).await?;
+    drop(conn);
+    check(state, caller, operator, password, stored.ok_or_else(wrong)?).await
+}
+
+/// Not counted with sign-ins: guesses by strangers must not block the operator's own changes.
+async fn check(
+    state: &SignInState,
+    caller: &Caller,
+    operator: &Operator,
+    password: Password,
+    stored: String,
+) -> Result<(), SignInError> {
+    let core = &*state.core;
+    let tries = Throttle::Own(operator.id.as_str());
+    let place = core.capacity.password(caller)?;
+    count(state, tries).await?;
+    if !state.passwords.verify(place, password, Some(stored)).await? {
+        return Err(wrong().into());
+    }
+    let mut tx = core.db.begin(&Ctx::default()).await?;
+    forget(state, &mut tx, tries).await?;
+    tx.commit().await?;
+    Ok(())
+}
+
+fn refuse_bounded_key(caller: &Caller) -> Result<(), ServiceError> {
+    let is_of_project = caller.project.is_some() && caller.confined_to.is_empty();
+    if !is_of_project && caller.bounds.expires_at.is_none() && caller.bounds.networks.is_empty() {
+        return Ok(());
+    }
+    let text = "This key ends, or works from some networks or in one project only: a password would allow more. Set it \
+                with a key that has no such bound.";
+    Err(ServiceError::refused(Code::Forbidden, text))
+}
+
+fn wrong() -> ServiceError {
+    ServiceError::refused(Code::Invalid, "password is wrong.")
+}

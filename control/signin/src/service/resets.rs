@@ -1,0 +1,146 @@
+//! Another password by a code from the mailbox.
+
+use std::{net::IpAddr, time::Duration};
+
+use mail::{Mail, templates};
+use serde_json::json;
+use shared::{problem::Code, time::UnixMillis};
+use tracing::instrument;
+
+use super::{
+    OPERATOR, SignInState, about,
+    access::new_key,
+    own_passwords::put,
+    throttles::{SignInError, count_in, forget},
+};
+use crate::{
+    domain::{
+        access::hash_key,
+        app_user::Email,
+        operator::{Operator, OperatorKind},
+        session::MAX_NETWORKS,
+        sign_in_body::{Reset, ResetRequest},
+        throttle::Throttle,
+    },
+    error::ServiceError,
+    store::{
+        Ctx, Tx, audit::network_of, keys, operator_networks, operator_passwords, operator_resets, operators,
+        tenants,
+    },
+};
+
+/// How long a code sets another password: an hour.
+pub const RESET_MS: i64 = 3_600_000;
+
+/// Most accounts of one address that get a code at once.
+const MAX_ACCOUNTS: i64 = 5;
+
+const REQUEST: &str = "POST /console/api/passwordReset";
+const RESET: &str = "PUT /console/api/passwordReset";
+
+/// Sends a code for another password to an operator who has one; answers alike for an address that nobody has.
+///
+/// # Errors
+/// This server sends no mail, or [`SignInError::Mails`].
+#[instrument(skip_all)]
+pub async fn request(
+    state: &SignInState,
+    asked: ResetRequest,
+    client: Option<IpAddr>,
+) -> Result<(), SignInError> {
+    let core = &*state.core;
+    if !state.outbox.is_on() {
+        let text = "This server sends no mail, so nobody resets a password: whoever operates it can.";
+        return Err(ServiceError::refused(Code::NoMail, text).into());
+    }
+    let email = asked.email.folded();
+    let mut tx =
+        core.db.begin(&Ctx::default().with_principal(state.principal(None, client, REQUEST))).await?;
+    count_in(state, &mut tx, Throttle::Mailbox(&email)).await?;
+    if let Some(network) = client.filter(|client| !client.is_loopback()).map(network_of) {
+        count_in(state, &mut tx, Throttle::MailsOf(&network)).await?;
+    }
+    let found = operator_passwords::find_by_email(&mut tx, &email, None, asked.account, MAX_ACCOUNTS).await?;
+    for one in &found {
+        let operator = operators::find_locked(&mut tx, one.account, one.operator).await?;
+        if let Some(operator) = operator.filter(is_person) {
+            send(state, &mut tx, &operator).await?;
+        }
+    }
+    tx.commit().await?;
+    state.outbox.wake();
+    Ok(())
+}
+
+async fn send(state: &SignInState, tx: &mut Tx, operator: &Operator) -> Result<(), ServiceError> {
+    let code = new_key(&*state.core.random, "")?;
+    let account = tenants::find_account(tx, operator.account).await?;
+    let name = account.map(|account| account.name).unwrap_or_default();
+    let mail = templates::operator_reset(&name, &code);
+    // An address to which no mail can be sent, such as that of the first operator.
+    let Ok(mail) = Mail::new(&operator.email, mail.subject, mail.text) else { return Ok(()) };
+    let mail = mail.expires_after(Duration::from_millis(RESET_MS.unsigned_abs()));
+    let until = UnixMillis(state.core.clock.now().0.saturating_add(RESET_MS));
+    operator_resets::insert(tx, &hash_key(&code), operator.account, operator.id, until).await?;
+    state.outbox.enqueue(tx, Some(operator.account), &mail).await?;
+    let what = || (None, Some(json!({"passwordReset": "requested"})));
+    tx.note(operator.account, (OPERATOR, operator.id.as_str()), what);
+    Ok(())
+}
+
+/// Sets another password by the code of a mail, ends every session of the operator, and every pause after wrong
+/// passwords. A second factor stays on.
+///
+/// # Errors
+/// The code is wrong, was used or has expired, or the password is common.
+#[instrument(skip_all)]
+pub async fn reset(state: &SignInState, reset: Reset, client: Option<IpAddr>) -> Result<(), ServiceError> {
+    let core = &*state.core;
+    let wrong = || ServiceError::refused(Code::Invalid, "code is wrong, was used or has expired.");
+    let code = hash_key(&reset.code);
+    // Hashing a password costs much: not without a code that is right so far.
+    let known = {
+        let mut conn = core.db.read().await?;
+        match operator_resets::find(&mut conn, &code, core.clock.now()).await? {
+            Some((account, operator)) => operators::find(&mut conn, account, operator).await?,
+            None => None,
+        }
+    };
+    let known = known.filter(is_person).ok_or_else(wrong)?;
+    let place = state.password_place(client)?;
+    let password = state.passwords.hash_new(place, "password", reset.password, state.salt()?, about(&known));
+    let password = password.await?;
+    let principal = state.principal(Some(known.id), client, RESET);
+    let mut tx = core.db.begin(&Ctx::default().with_principal(principal)).await?;
+    let now = core.clock.now();
+    // Lock order: the operator, then its codes. A concurrent change of the password waits here.
+    let operator = operators::find_locked(&mut tx, known.account, known.id).await?;
+    let operator = operator.filter(is_person).ok_or_else(wrong)?;
+    let owner = (operator.account, operator.id);
+    if !operator_resets::take(&mut tx, &code, owner.0, owner.1, now).await? {
+        return Err(wrong());
+    }
+    put(&mut tx, &operator, &password, now).await?;
+    keys::end_sessions(&mut tx, owner.0, owner.1.as_str(), &[], now.0).await?;
+    end_pauses(state, &mut tx, &operator).await?;
+    tx.commit().await?;
+    core.key_lookups.revoked();
+    Ok(())
+}
+
+/// Ends pauses after wrong passwords. Those after wrong codes stay: a mail proves nothing of the second factor.
+async fn end_pauses(state: &SignInState, tx: &mut Tx, operator: &Operator) -> Result<(), ServiceError> {
+    let email = Email::parse(&operator.email).map(|email| email.folded()).unwrap_or_default();
+    for account in [None, Some(operator.account.as_str())] {
+        forget(state, tx, Throttle::Password { account, email: &email }).await?;
+    }
+    let networks = operator_networks::list(tx, operator.account, operator.id, MAX_NETWORKS).await?;
+    for network in &networks {
+        forget(state, tx, Throttle::PasswordFrom { operator: operator.id.as_str(), network }).await?;
+    }
+    Ok(())
+}
+
+fn is_person(operator: &Operator) -> bool {
+    operator.kind == OperatorKind::Person && operator.invitation.is_none()
+}

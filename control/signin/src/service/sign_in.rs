@@ -1,0 +1,181 @@
+//! Signs operators in and out.
+
+use std::net::IpAddr;
+
+use shared::{id::OperatorId, problem::Code, time::UnixMillis};
+use tracing::instrument;
+
+use super::{
+    SignInState,
+    gate::key_of,
+    second_factor,
+    throttles::{SignInError, count, forget},
+};
+use crate::{
+    domain::{
+        access::hash_key,
+        operator::{Operator, OperatorKind},
+        session::{IDLE_MS, MAX_NETWORKS, MAX_SESSIONS, Session, agent_family},
+        sign_in_body::SignIn,
+        throttle::Throttle,
+        token::{TOKEN_LEN, Token},
+    },
+    error::ServiceError,
+    store::{
+        Ctx, Tx, audit::network_of, operator_authenticators, operator_networks, operator_passwords,
+        operator_passwords::Found, operator_sessions, operators,
+    },
+};
+
+/// What the audit trail calls the operation.
+const OPERATION: &str = "POST /console/api/session";
+
+/// Where a sign-in comes from.
+#[derive(Debug, Clone, Default)]
+pub struct Client {
+    /// The address, if it is known.
+    pub address: Option<IpAddr>,
+    /// What the client calls itself.
+    pub user_agent: Option<String>,
+    /// The token that the request came with: its session ends.
+    pub token: Option<Token>,
+}
+
+/// An operator with a session that begins.
+#[derive(Debug)]
+pub struct SignedIn {
+    /// The operator.
+    pub operator: Operator,
+    /// The token for the cookie.
+    pub token: Token,
+    /// The session.
+    pub session: Session,
+}
+
+/// Signs an operator in: a session of its own, whatever the request came with.
+///
+/// An unknown address, an ambiguous one, an operator without a password and a wrong password get one answer, after one
+/// hash of a password, and are slowed down alike.
+///
+/// # Errors
+/// [`Code::LoginFailed`]; with the right password [`Code::SecondFactor`]; [`SignInError::Passwords`] whatever the
+/// password is, and [`SignInError::Codes`] with the right one.
+#[instrument(skip_all)]
+pub async fn sign_in(state: &SignInState, sign_in: SignIn, client: Client) -> Result<SignedIn, SignInError> {
+    let core = &*state.core;
+    let place = state.password_place(client.address)?;
+    let email = sign_in.email.folded();
+    let network = client.address.map(network_of);
+    let found = {
+        let mut conn = core.db.read().await?;
+        operator_passwords::find_by_email(&mut conn, &email, network.as_deref(), sign_in.account, 2).await?
+    };
+    // Of two it would be anybody's guess which one is meant.
+    let found = <[Found; 1]>::try_from(found).ok().map(|[one]| one);
+    let known_network = network.as_deref().filter(|_| found.as_ref().is_some_and(|one| one.is_known_network));
+    let tries = match (&found, known_network) {
+        (Some(one), Some(network)) => Throttle::PasswordFrom { operator: one.operator.as_str(), network },
+        _ => Throttle::Password { account: sign_in.account.as_ref().map(|id| id.as_str()), email: &email },
+    };
+    count(state, tries).await?;
+    let stored = found.as_ref().map(|one| one.password.clone());
+    let is_right = state.passwords.verify(place, sign_in.password, stored).await?;
+    let found = found.as_ref().filter(|_| is_right).ok_or_else(failed)?;
+    let owner = (found.account, found.operator);
+
+    let authenticator = {
+        let mut conn = core.db.read().await?;
+        operator_authenticators::find(&mut conn, found.account, found.operator).await?
+    };
+    let codes = Throttle::Code { operator: found.operator.as_str(), network: known_network };
+    if authenticator.is_some_and(|authenticator| authenticator.is_confirmed) {
+        if sign_in.second.is_none() {
+            return Err(ServiceError::refused(Code::SecondFactor, Code::SecondFactor.text()).into());
+        }
+        count(state, codes).await?;
+    }
+    let principal = state.principal(Some(found.operator), client.address, OPERATION);
+    let mut tx = core.db.begin(&Ctx::default().with_principal(principal)).await?;
+    let now = core.clock.now();
+    let operator = operators::find_locked(&mut tx, found.account, found.operator).await?;
+    let is_person = |one: &Operator| one.kind == OperatorKind::Person && one.invitation.is_none();
+    let operator = operator.filter(is_person).ok_or_else(failed)?;
+    // The password was changed while it was compared, which ends all sessions: this one must not outlive that.
+    let now_stored = operator_passwords::find(&mut tx, found.account, found.operator).await?;
+    now_stored.filter(|now_stored| *now_stored == found.password).ok_or_else(failed)?;
+    second_factor::check(state, &mut tx, owner, sign_in.second.as_ref()).await?;
+    let ended = match &client.token {
+        Some(token) => end_of_token(state, &mut tx, token, now).await?,
+        None => false,
+    };
+    let has_ended = make_room(&mut tx, owner, now).await? || ended;
+    forget(state, &mut tx, tries).await?;
+    forget(state, &mut tx, codes).await?;
+    if let Some(network) = &network {
+        operator_networks::put(&mut tx, owner.0, owner.1, network, now, MAX_NETWORKS).await?;
+    }
+    let (token, session) = begin(state, &mut tx, owner, &client, now).await?;
+    tx.commit().await?;
+    if has_ended {
+        core.key_lookups.revoked();
+    }
+    Ok(SignedIn { operator, token, session })
+}
+
+fn failed() -> ServiceError {
+    let text =
+        "The e-mail address or the password is wrong; if you belong to several accounts, name the account.";
+    ServiceError::refused(Code::LoginFailed, text)
+}
+
+/// A new session. Its token is never one that a client sent.
+async fn begin(
+    state: &SignInState,
+    tx: &mut Tx,
+    owner: operator_sessions::Owner,
+    client: &Client,
+    now: UnixMillis,
+) -> Result<(Token, Session), ServiceError> {
+    let mut random = [0; TOKEN_LEN];
+    state.core.random.fill(&mut random)?;
+    let token = Token::new(random);
+    let session = Session {
+        hash: hash_key(&key_of(state, &token)?),
+        created_at: now,
+        last_used_at: now,
+        expires_at: UnixMillis(now.0.saturating_add(IDLE_MS)),
+        network: client.address.map(network_of),
+        agent: client.user_agent.as_deref().and_then(agent_family),
+    };
+    operator_sessions::insert(tx, owner, &session).await?;
+    Ok((token, session))
+}
+
+/// Ends the oldest sessions of an operator that has as many as it may have; returns whether there were such.
+async fn make_room(
+    tx: &mut Tx,
+    owner: operator_sessions::Owner,
+    now: UnixMillis,
+) -> Result<bool, ServiceError> {
+    let sessions = operator_sessions::list_valid(tx, owner, now).await?;
+    let too_many = (sessions.len() + 1).saturating_sub(MAX_SESSIONS);
+    for session in sessions.iter().take(too_many) {
+        operator_sessions::end(tx, owner, &session.hash, now).await?;
+    }
+    Ok(too_many > 0)
+}
+
+/// Ends the session of a token, whosever it is: the browser is about to forget it.
+async fn end_of_token(
+    state: &SignInState,
+    tx: &mut Tx,
+    token: &Token,
+    now: UnixMillis,
+) -> Result<bool, ServiceError> {
+    let hash = hash_key(&key_of(state, token)?);
+    let owner: Option<(_, OperatorId)> = operator_sessions::find_owner(tx, &hash).await?;
+    match owner {
+        Some(owner) => Ok(operator_sessions::end(tx, owner, &hash, now).await?),
+        None => Ok(false),
+    }
+}

@@ -1,0 +1,59 @@
+//! The table of networks from which operators signed in.
+
+use shared::{
+    id::{AccountId, OperatorId},
+    time::UnixMillis,
+};
+
+use super::{Conn, StoreError, Tx, on_db};
+
+const PUT: &str = "INSERT INTO operator_networks (operator_id, account_id, network, last_at) \
+    VALUES ($1, $2, $3, $4) ON CONFLICT (operator_id, network) DO UPDATE SET last_at = excluded.last_at";
+const KEEP_NEWEST: &str = "DELETE FROM operator_networks WHERE account_id = $1 AND operator_id = $2 AND network NOT IN \
+    (SELECT n.network FROM operator_networks n WHERE n.account_id = $1 AND n.operator_id = $2 \
+     ORDER BY n.last_at DESC, n.network LIMIT $3)";
+const LIST: &str = "SELECT network FROM operator_networks WHERE account_id = $1 AND operator_id = $2 \
+    ORDER BY last_at DESC, network LIMIT $3";
+
+/// Notes that an operator signed in from a network, and forgets all but the newest `most`.
+pub async fn put(
+    tx: &mut Tx,
+    account: AccountId,
+    operator: OperatorId,
+    network: &str,
+    now: UnixMillis,
+    most: i64,
+) -> Result<(), StoreError> {
+    on_db!(&mut **tx, |c| sqlx::query(PUT)
+        .bind(operator.as_str())
+        .bind(account.as_str())
+        .bind(network)
+        .bind(now.0)
+        .execute(c)
+        .await
+        .map(|_| ()))?;
+    on_db!(&mut **tx, |c| sqlx::query(KEEP_NEWEST)
+        .bind(account.as_str())
+        .bind(operator.as_str())
+        .bind(most)
+        .execute(c)
+        .await
+        .map(|_| ()))?;
+    Ok(())
+}
+
+/// The networks from which an operator signed in, the newest first; at most `most`.
+pub async fn list(
+    conn: &mut Conn,
+    account: AccountId,
+    operator: OperatorId,
+    most: i64,
+) -> Result<Vec<String>, StoreError> {
+    let rows: Vec<(String,)> = on_db!(conn, |c| sqlx::query_as(LIST)
+        .bind(account.as_str())
+        .bind(operator.as_str())
+        .bind(most)
+        .fetch_all(c)
+        .await)?;
+    Ok(rows.into_iter().map(|(network,)| network).collect())
+}

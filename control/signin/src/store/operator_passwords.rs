@@ -1,0 +1,100 @@
+//! The table of operators' passwords.
+
+use shared::{
+    id::{AccountId, OperatorId},
+    time::UnixMillis,
+};
+
+use super::{Conn, StoreError, Tx, on_db, parse};
+
+// Somebody who signs in need not know the account, so the address is looked for in all of them. One statement answers
+// everything that a sign-in asks before it compares, so that its time says nothing of the address.
+const FIND_BY_EMAIL: &str = "SELECT p.operator_id, p.account_id, p.password, EXISTS (SELECT 1 FROM operator_networks n \
+    WHERE n.operator_id = p.operator_id AND n.network = $2) FROM operator_passwords p \
+    WHERE p.email = $1 AND (CAST($3 AS TEXT) IS NULL OR p.account_id = $3) ORDER BY p.operator_id LIMIT $4";
+const FIND: &str = "SELECT password FROM operator_passwords WHERE account_id = $1 AND operator_id = $2";
+const PUT: &str = "INSERT INTO operator_passwords (operator_id, account_id, email, password, changed_at) \
+    VALUES ($1, $2, $3, $4, $5) ON CONFLICT (operator_id) DO UPDATE SET password = excluded.password, \
+    email = excluded.email, changed_at = excluded.changed_at";
+const LIST: &str =
+    "SELECT operator_id FROM operator_passwords WHERE account_id = $1 ORDER BY operator_id LIMIT 1000";
+
+/// An operator who has a password.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Found {
+    /// The operator.
+    pub operator: OperatorId,
+    /// Its account.
+    pub account: AccountId,
+    /// The password as it is stored.
+    pub password: String,
+    /// Whether the operator signed in from the network before.
+    pub is_known_network: bool,
+}
+
+/// Operators with an address, in the form in which it is compared; of one account if it is given. At most `limit`.
+pub async fn find_by_email(
+    conn: &mut Conn,
+    email: &str,
+    network: Option<&str>,
+    account: Option<AccountId>,
+    limit: i64,
+) -> Result<Vec<Found>, StoreError> {
+    let rows: Vec<(String, String, String, bool)> = on_db!(conn, |c| sqlx::query_as(FIND_BY_EMAIL)
+        .bind(email)
+        .bind(network.unwrap_or_default())
+        .bind(account.map(|id| id.to_string()))
+        .bind(limit)
+        .fetch_all(c)
+        .await)?;
+    let read = |(operator, account, password, is_known_network): (String, String, String, bool)| {
+        Ok(Found {
+            operator: parse("operator_id", &operator)?,
+            account: parse("account_id", &account)?,
+            password,
+            is_known_network,
+        })
+    };
+    rows.into_iter().map(read).collect()
+}
+
+/// The password of an operator as it is stored.
+pub async fn find(
+    conn: &mut Conn,
+    account: AccountId,
+    operator: OperatorId,
+) -> Result<Option<String>, StoreError> {
+    let row: Option<(String,)> = on_db!(conn, |c| sqlx::query_as(FIND)
+        .bind(account.as_str())
+        .bind(operator.as_str())
+        .fetch_optional(c)
+        .await)?;
+    Ok(row.map(|(password,)| password))
+}
+
+/// Sets the password of an operator; `email` is its address in the form in which it is compared.
+pub async fn put(
+    tx: &mut Tx,
+    (account, operator): (AccountId, OperatorId),
+    email: &str,
+    password: &str,
+    now: UnixMillis,
+) -> Result<(), StoreError> {
+    on_db!(&mut **tx, |c| sqlx::query(PUT)
+        .bind(operator.as_str())
+        .bind(account.as_str())
+        .bind(email)
+        .bind(password)
+        .bind(now.0)
+        .execute(c)
+        .await
+        .map(|_| ()))?;
+    Ok(())
+}
+
+/// The operators of an account who have a password.
+pub async fn list(conn: &mut Conn, account: AccountId) -> Result<Vec<OperatorId>, StoreError> {
+    let rows: Vec<(String,)> =
+        on_db!(conn, |c| sqlx::query_as(LIST).bind(account.as_str()).fetch_all(c).await)?;
+    rows.into_iter().map(|(id,)| parse("operator_id", &id)).collect()
+}

@@ -1,0 +1,55 @@
+//! The table of tries to sign in; the subject is a keyed hash of what is tried.
+
+use shared::time::UnixMillis;
+
+use super::{StoreError, Tx, dialect, dialect::unsigned, on_db};
+use crate::domain::attempts::Attempts;
+
+// No account is named: whether the address of a try is known in one is what the table must not tell.
+const OPEN: &str = "INSERT INTO sign_in_attempts (subject, count, until, last_at) VALUES ($1, 0, 0, $2) \
+    ON CONFLICT (subject) DO NOTHING";
+const FIND: &str = "SELECT count, until, last_at FROM sign_in_attempts WHERE subject = $1";
+const PG_FIND_LOCKED: &str =
+    "SELECT count, until, last_at FROM sign_in_attempts WHERE subject = $1 FOR UPDATE";
+const UPDATE: &str = "UPDATE sign_in_attempts SET count = $2, until = $3, last_at = $4 WHERE subject = $1";
+const DELETE: &str = "DELETE FROM sign_in_attempts WHERE subject = $1";
+const PURGE: &str = "DELETE FROM sign_in_attempts WHERE subject IN \
+    (SELECT subject FROM sign_in_attempts WHERE last_at <= $1 ORDER BY last_at, subject LIMIT $2)";
+
+/// The tries of a subject, which nobody else changes until the transaction ends.
+pub async fn open(tx: &mut Tx, subject: &[u8; 32], now: UnixMillis) -> Result<Attempts, StoreError> {
+    on_db!(&mut **tx, |c| sqlx::query(OPEN).bind(&subject[..]).bind(now.0).execute(c).await.map(|_| ()))?;
+    let sql = dialect::lock_row(tx, PG_FIND_LOCKED, FIND);
+    // It is gone if its owner signed in a moment ago: then this try is the first, and is not counted.
+    let row: Option<(i64, i64, i64)> =
+        on_db!(&mut **tx, |c| sqlx::query_as(sql).bind(&subject[..]).fetch_optional(c).await)?;
+    Ok(row.map_or_else(Attempts::default, |(count, until, last_at)| Attempts {
+        count: u32::try_from(unsigned(count)).unwrap_or(u32::MAX),
+        until: UnixMillis(until),
+        last_at: UnixMillis(last_at),
+    }))
+}
+
+/// Writes the tries of a subject that [`open`] gave, changed.
+pub async fn update(tx: &mut Tx, subject: &[u8; 32], attempts: Attempts) -> Result<(), StoreError> {
+    on_db!(&mut **tx, |c| sqlx::query(UPDATE)
+        .bind(&subject[..])
+        .bind(i64::from(attempts.count))
+        .bind(attempts.until.0)
+        .bind(attempts.last_at.0)
+        .execute(c)
+        .await
+        .map(|_| ()))?;
+    Ok(())
+}
+
+/// Forgets the tries of a subject.
+pub async fn delete(tx: &mut Tx, subject: &[u8; 32]) -> Result<(), StoreError> {
+    on_db!(&mut **tx, |c| sqlx::query(DELETE).bind(&subject[..]).execute(c).await.map(|_| ()))?;
+    Ok(())
+}
+
+/// Removes some subjects without a try since `before`; returns how many.
+pub async fn purge(tx: &mut Tx, before: UnixMillis, limit: u32) -> Result<u64, StoreError> {
+    tx.purge(PURGE, before, limit).await
+}

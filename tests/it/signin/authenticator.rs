@@ -1,0 +1,53 @@
+//! `pyotp` as the authenticator app.
+
+use std::{
+    io::{BufRead, BufReader, Write},
+    process::{Child, ChildStdin, ChildStdout, Command, Stdio},
+};
+
+use anyhow::{Context, Result, ensure};
+use tests::product::root;
+
+use crate::schemathesis;
+
+/// An app that has scanned the code of an enrolment.
+pub(super) struct Authenticator {
+    child: Child,
+    ask: ChildStdin,
+    told: BufReader<ChildStdout>,
+    _folder: tempfile::TempDir,
+}
+
+impl Authenticator {
+    pub(super) fn install() -> Result<Self> {
+        let folder = tempfile::tempdir()?;
+        let python = schemathesis::install(&folder.path().join("venv"), "pyotp")?.join("python");
+        let mut child = Command::new(python)
+            .arg(root().join("tests/clients/pyotp/authenticator.py"))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()?;
+        let (ask, told) = (child.stdin.take().context("stdin")?, child.stdout.take().context("stdout")?);
+        Ok(Self { child, ask, told: BufReader::new(told), _folder: folder })
+    }
+
+    /// The code of a time, by the URL of the enrolment.
+    pub(super) fn code(&mut self, url: &str, at_ms: i64) -> Result<String> {
+        writeln!(self.ask, "{} {url}", at_ms / 1_000)?;
+        self.ask.flush()?;
+        let mut line = String::new();
+        self.told.read_line(&mut line)?;
+        let mut parts = line.trim_end().split('\t');
+        let code = parts.next().context("code")?.to_owned();
+        ensure!(code.len() == 6 && parts.eq(["o@example.com (Test)", "Waymark"]), "{line:?}");
+        Ok(code)
+    }
+}
+
+impl Drop for Authenticator {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
