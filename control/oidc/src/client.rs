@@ -71,7 +71,8 @@ impl ProviderClient {
             .no_proxy()
             .connect_timeout(CONNECT_TIMEOUT)
             .timeout(TIMEOUT)
-            .pool_max_idle_per_host(4)
+            // Sign-ins are rare: a connection that the provider closed meanwhile would break one.
+            .pool_max_idle_per_host(0)
             .user_agent(concat!("Waymark/", env!("CARGO_PKG_VERSION")));
         let builder = match settings.ca() {
             Some(pem) => {

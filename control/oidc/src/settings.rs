@@ -44,7 +44,7 @@ pub enum InvalidSetting {
     #[error("it has other characters than printable ASCII, more than 1024, or none")]
     ClientId,
     /// The secret of the client.
-    #[error("the file holds no secret of one line of printable ASCII, of at most 1024 characters")]
+    #[error("the file does not hold one line of printable ASCII, of at most 1024 characters")]
     ClientSecret,
     /// The certificate of the authority.
     #[error("it is no PEM file with a certificate")]

@@ -35,6 +35,7 @@ guides![
     "reactions",
     "roles",
     "settings",
+    "single-sign-on",
     "users",
     "webhooks",
 ];

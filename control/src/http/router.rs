@@ -22,6 +22,7 @@ fn table() -> OpenApiRouter<RouterState> {
     OpenApiRouter::with_openapi(openapi::base())
         .merge(tenants::http::routes())
         .merge(signin::http::routes())
+        .merge(oidc::http::routes())
         .merge(catalog::http::routes())
         .merge(redirects::http::routes())
         .merge(actions::http::routes())

@@ -2,4 +2,5 @@
 
 pub use ::kernel::store::*;
 
+pub mod identities;
 pub mod used_states;
