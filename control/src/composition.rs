@@ -25,6 +25,7 @@ use kernel::{
     store::{Conn, Db, StoreError, Tx},
 };
 use mail::{MailSettings, Outbox};
+use oidc::{Provider, service::OidcState};
 use push::{edge_keys::EdgeKeys, hub::Hub};
 use redirects::{
     service::{Redirects, redirections::follow_thng, rules},
@@ -160,6 +161,8 @@ pub struct Parts {
     pub edge_keys: EdgeKeys,
     /// How mail is sent; without it there is none.
     pub mail: Option<MailSettings>,
+    /// The provider by which operators sign in, if there is one.
+    pub oidc: Option<Arc<Provider>>,
     /// Address of the docs page without a fragment.
     pub docs_url: String,
     /// Settings for the URLs in responses.
@@ -208,13 +211,15 @@ pub async fn compose(parts: Parts) -> Result<(Arc<ApiState>, WriterTask), StoreE
         remove_unknown,
     });
     let passwords = Passwords::default();
+    let sign_in = SignInState::new(core.clone(), passwords.clone(), outbox.clone());
     let app = ApiState {
         assessment: AssessmentState::new(actions.clone()),
         events,
         broker,
         jobs: JobState::new(actions.clone(), catalog.blobs.clone(), parts.jobs_kept),
         actions,
-        sign_in: SignInState::new(core.clone(), passwords.clone(), outbox.clone()),
+        oidc: OidcState::new(core.clone(), parts.oidc, sign_in.clone()),
+        sign_in,
         users: Users { core: core.clone(), passwords, outbox },
         core,
         catalog,

@@ -17,6 +17,7 @@ use kernel::{
     service::capacity,
     store::{Db, SchemaError, StoreError},
 };
+use oidc::{OidcSettings, Provider};
 use platform::settings::proxy_warning;
 use push::{
     edge_keys::EdgeKeys,
@@ -163,6 +164,7 @@ pub async fn serve(config: Config, shutdown: CancellationToken) -> Result<Runnin
         jobs_kept: config.jobs_kept,
         edge_keys: EdgeKeys::default(),
         mail: config.mail.clone(),
+        oidc: provider(config.oidc.clone())?,
         docs_url: format!("{public}/docs"),
         urls,
     })
@@ -192,6 +194,17 @@ pub async fn serve(config: Config, shutdown: CancellationToken) -> Result<Runnin
         tasks.spawn(certificates.follow(tasks.stopping()));
     }
     Ok(Running { addresses, supervisor: tokio::spawn(servers.supervise(tasks, shutdown)) })
+}
+
+/// The provider of identities, which is not asked for anything yet.
+///
+/// # Errors
+/// Its client cannot be set up.
+pub fn provider(settings: Option<OidcSettings>) -> Result<Option<Arc<Provider>>, Failure> {
+    let made =
+        |settings| Provider::new(settings, Arc::new(SystemClock), Arc::new(SystemRandom)).map(Arc::new);
+    let provider = settings.map(made).transpose();
+    provider.map_err(|error| Failure::failed("the client of the provider of identities", error))
 }
 
 fn url_settings(config: &Config, addresses: &Addresses, certificates: Option<&Certificates>) -> UrlSettings {

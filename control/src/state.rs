@@ -9,6 +9,7 @@ use catalog::service::Catalog;
 use events::{live::Broker, service::EventState};
 use jobs::service::JobState;
 use kernel::service::Core;
+use oidc::service::OidcState;
 use push::{edge_keys::EdgeKeys, hub::Hub};
 use redirects::service::Redirects;
 use shared::client_address::TrustedProxies;
@@ -58,6 +59,8 @@ pub struct ApiState {
     pub users: Users,
     /// What sign-in of operators needs.
     pub sign_in: SignInState,
+    /// What sign-in by a provider of identities needs.
+    pub oidc: OidcState,
     /// Address of the docs page without a fragment, for `moreInfo`.
     pub docs_url: String,
     /// Scheme and host of the URLs in answers.

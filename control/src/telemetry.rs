@@ -26,10 +26,11 @@ use crate::config::{ConfigError, LogFormat};
 
 /// The crates of the control plane, which are the targets of its log lines and spans. `control` in a filter names all
 /// of them.
-const CRATES: [&str; 12] = [
+const CRATES: [&str; 13] = [
     "control",
     "kernel",
     "secrets",
+    "oidc",
     "tenants",
     "catalog",
     "redirects",

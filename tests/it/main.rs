@@ -17,6 +17,7 @@ mod http;
 mod jobs;
 mod kill;
 mod mail;
+mod oidc;
 mod openapi;
 mod openapi_clients;
 mod ops;

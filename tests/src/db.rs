@@ -241,6 +241,7 @@ impl TestApp {
             jobs_kept: None,
             // Mails wait: no test runs the worker unasked.
             mail: Some(MailSettings::parse("smtps://mail.invalid", "noreply@example.com")?),
+            oidc: None,
             edge_keys: EdgeKeys::with_own("edge-token", "e1"),
             docs_url: "https://api.example/docs".to_owned(),
             urls: UrlSettings::default(),

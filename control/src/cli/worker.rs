@@ -98,6 +98,7 @@ pub(super) async fn run(args: Args) -> Result<ExitCode, Failure> {
         // Replicas do the upkeep.
         jobs_kept: None,
         mail: None,
+        oidc: None,
         edge_keys: EdgeKeys::default(),
         docs_url: String::new(),
         urls: crate::service::base_urls::UrlSettings::default(),

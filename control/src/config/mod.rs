@@ -3,6 +3,7 @@
 use std::{net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
 use ::mail::MailSettings;
+use ::oidc::OidcSettings;
 use kernel::service::capacity::CapacityLimits;
 use platform::settings::{check_plain, listen, listen_or_off, loopback, name, number, public_url, truth};
 use shared::{
@@ -16,7 +17,7 @@ use shared::{
 use web::limiter::Limits;
 
 use self::parse::{
-    capacity, check_certificates, check_geoip, check_twins, file_store, jobs_kept, limits, mail,
+    capacity, check_certificates, check_geoip, check_twins, file_store, jobs_kept, limits, mail, oidc,
 };
 use crate::secret_key_file;
 
@@ -24,7 +25,7 @@ pub mod parse;
 mod settings;
 
 pub use platform::settings::{ConfigError, LogFormat};
-pub use settings::{Database, LimitSettings, MailTexts, Place, SecretKeyFile, Settings};
+pub use settings::{Database, LimitSettings, MailTexts, OidcTexts, Place, SecretKeyFile, Settings};
 
 /// Where the content of files is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -90,6 +91,8 @@ pub struct Config {
     pub jobs_kept: Option<Duration>,
     /// How mail is sent; `None` is not at all.
     pub mail: Option<MailSettings>,
+    /// The provider by which operators sign in; `None` is none.
+    pub oidc: Option<OidcSettings>,
     /// A city database.
     pub geoip_db: Option<PathBuf>,
     /// URL of the Postgres server.
@@ -149,6 +152,7 @@ impl Config {
             capacity: capacity(&settings.limits)?,
             jobs_kept: jobs_kept(settings.limits.jobs_kept_days.as_deref())?,
             mail: mail(&settings.mail)?,
+            oidc: oidc(&settings.oidc)?,
             geoip_db: settings.geoip_db.map(PathBuf::from),
             database_url: database_url(settings.database_url)?,
             migrate: truth("WAYMARK_MIGRATE", Some(settings.migrate.as_deref().unwrap_or("true")))?,

@@ -1,8 +1,9 @@
 //! Parses and checks the settings that only control has; the rest is in [`platform::settings`].
 
-use std::{net::SocketAddr, path::Path, time::Duration};
+use std::{fs, net::SocketAddr, os::unix::fs::PermissionsExt as _, path::Path, time::Duration};
 
 use ::mail::{InvalidSetting, MAILS_PER_ACCOUNT, MailSettings};
+use ::oidc::{InvalidSetting as InvalidOidc, OidcSettings};
 use kernel::{domain::access, service::capacity::CapacityLimits};
 use platform::{
     TimeLimits,
@@ -11,7 +12,7 @@ use platform::{
 use shared::short_url::{Scheme, ShortDomain};
 use web::limiter::Limits;
 
-use super::{DomainSetting, FileStore, LimitSettings, MailTexts};
+use super::{DomainSetting, FileStore, LimitSettings, MailTexts, OidcTexts};
 
 /// Whether a folder has a certificate with its key.
 #[must_use]
@@ -210,6 +211,57 @@ pub fn mail(texts: &MailTexts) -> Result<Option<MailSettings>, ConfigError> {
         settings = settings.with_ca(std::fs::read(path).map_err(unread)?).map_err(wrong(key))?;
     }
     Ok(Some(settings))
+}
+
+/// The provider by which operators sign in; `None` is none. An error repeats no secret.
+///
+/// # Errors
+/// One cannot be used, or is of no use without another.
+pub fn oidc(texts: &OidcTexts) -> Result<Option<OidcSettings>, ConfigError> {
+    const ISSUER: &str = "WAYMARK_OIDC_ISSUER";
+    const ID: &str = "WAYMARK_OIDC_CLIENT_ID";
+    const SECRET: &str = "WAYMARK_OIDC_CLIENT_SECRET_FILE";
+    const CA: &str = "WAYMARK_OIDC_CA";
+    let others =
+        [(ID, &texts.oidc_client_id), (SECRET, &texts.oidc_client_secret_file), (CA, &texts.oidc_ca)];
+    let Some(issuer) = &texts.oidc_issuer else {
+        return match others.into_iter().find(|(_, text)| text.is_some()) {
+            Some((key, _)) => {
+                Err(ConfigError::new(key, "it is of no use without WAYMARK_OIDC_ISSUER: set both"))
+            }
+            None => Ok(None),
+        };
+    };
+    let needed = |key, text: &Option<String>| {
+        let missing = "WAYMARK_OIDC_ISSUER needs it: set both";
+        text.clone().ok_or_else(|| ConfigError::new(key, missing))
+    };
+    let id = needed(ID, &texts.oidc_client_id)?;
+    let secret = private_text(SECRET, &needed(SECRET, &texts.oidc_client_secret_file)?)?;
+    let wrong = |error: InvalidOidc| {
+        let key = match error {
+            InvalidOidc::Issuer(_) => ISSUER,
+            InvalidOidc::ClientId => ID,
+            InvalidOidc::ClientSecret => SECRET,
+            InvalidOidc::Ca => CA,
+        };
+        ConfigError::new(key, error.to_string())
+    };
+    let settings = OidcSettings::parse(issuer, &id, &secret).map_err(wrong)?;
+    let Some(path) = &texts.oidc_ca else { return Ok(Some(settings)) };
+    let unread = |error| ConfigError::new(CA, format!("{path} cannot be read: {error}; give a PEM file"));
+    Ok(Some(settings.with_ca(fs::read(path).map_err(unread)?).map_err(wrong)?))
+}
+
+/// The text of a file that holds a secret.
+fn private_text(key: &'static str, path: &str) -> Result<String, ConfigError> {
+    let unread = |error| ConfigError::new(key, format!("{path} cannot be read: {error}"));
+    let mode = fs::metadata(path).map_err(unread)?.permissions().mode() & 0o777;
+    if mode & 0o077 != 0 {
+        let reason = format!("{path} is open to its group or to others (mode {mode:03o}): chmod 600 {path}");
+        return Err(ConfigError::new(key, reason));
+    }
+    fs::read_to_string(path).map_err(unread)
 }
 
 const DAY_SECONDS: u64 = 24 * 60 * 60;

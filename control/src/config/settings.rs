@@ -94,6 +94,28 @@ impl std::fmt::Debug for MailTexts {
     }
 }
 
+/// The provider by which operators sign in, of every program that serves the API.
+#[derive(Debug, Default, Clone, clap::Args, Serialize, Deserialize)]
+pub struct OidcTexts {
+    /// Issuer of the provider of OpenID Connect by which operators sign in, as its metadata have it, such as
+    /// https://login.example.com [default: none]
+    #[arg(long, env = "WAYMARK_OIDC_ISSUER", value_name = "URL")]
+    pub oidc_issuer: Option<String>,
+
+    /// Id of this server at the provider; WAYMARK_OIDC_ISSUER needs one [default: none]
+    #[arg(long, env = "WAYMARK_OIDC_CLIENT_ID", value_name = "ID")]
+    pub oidc_client_id: Option<String>,
+
+    /// File of the secret that goes with this id, which nobody but its owner may read; WAYMARK_OIDC_ISSUER needs one
+    /// [default: none]
+    #[arg(long, env = "WAYMARK_OIDC_CLIENT_SECRET_FILE", value_name = "FILE")]
+    pub oidc_client_secret_file: Option<String>,
+
+    /// Authority that signed the certificate of the provider, as a PEM file [default: those of the system]
+    #[arg(long, env = "WAYMARK_OIDC_CA", value_name = "FILE")]
+    pub oidc_ca: Option<String>,
+}
+
 /// Every setting of `control serve`; flags win over variables, and both over the TOML file.
 ///
 /// A key of the TOML file is the variable without `WAYMARK_`, in lower case: `api_listen = "…"`.
@@ -189,6 +211,11 @@ pub struct Settings {
     #[command(flatten)]
     #[serde(flatten)]
     pub mail: MailTexts,
+
+    /// The provider by which operators sign in.
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub oidc: OidcTexts,
 
     /// City database in MaxMind's form (.mmdb) that tells where scans happen; a replaced file is taken
     /// within seconds [default: none]

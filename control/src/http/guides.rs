@@ -36,6 +36,7 @@ guides![
     "roles",
     "settings",
     "sign-in",
+    "single-sign-on",
     "users",
     "webhooks",
 ];

@@ -95,7 +95,10 @@ pub(super) async fn finish(State(app): State<Arc<ApiState>>, mut request: Reques
     let ledger = Ledger::default();
     let is_gated = side != Side::Outside;
     let refused = two_keys(request.headers()).or_else(|| {
-        let check = || gate::check(request.headers(), request.uri().query(), &info.base);
+        let check = || {
+            let query = request.uri().query();
+            gate::check(request.method(), &info.path, request.headers(), query, &info.base)
+        };
         is_gated.then(check).flatten()
     });
     let limited =

@@ -23,6 +23,7 @@ fn table() -> OpenApiRouter<RouterState> {
         .merge(tenants::http::routes())
         .merge(applications::http::routes())
         .merge(signin::http::routes())
+        .merge(oidc::http::routes())
         .merge(catalog::http::routes())
         .merge(redirects::http::routes())
         .merge(actions::http::routes())

@@ -10,6 +10,7 @@ use catalog::service::Catalog;
 use events::service::EventState;
 use jobs::service::JobState;
 use kernel::service::Core;
+use oidc::service::OidcState;
 use redirects::service::Redirects;
 use signin::service::SignInState;
 use web::access::Access;
@@ -41,6 +42,12 @@ impl FromRef<RouterState> for Users {
 impl FromRef<RouterState> for SignInState {
     fn from_ref(RouterState(app): &RouterState) -> Self {
         app.sign_in.clone()
+    }
+}
+
+impl FromRef<RouterState> for OidcState {
+    fn from_ref(RouterState(app): &RouterState) -> Self {
+        app.oidc.clone()
     }
 }
 

@@ -8,6 +8,7 @@ use assessment::service::assessment::displays;
 use catalog::service::{files, properties};
 use events::store::webhook_messages;
 use kernel::store::{Ctx, StoreError, database, idempotency};
+use oidc::service::sign_in;
 use redirects::service::tasks;
 use shared::time::UnixMillis;
 use signin::service::throttles;
@@ -79,6 +80,11 @@ pub async fn run(app: Arc<ApiState>, shutdown: CancellationToken) {
             Err(error) => {
                 tracing::warn!(%error, "deleting tries and sessions of operators is left for later")
             }
+        }
+        match sign_in::purge(&app.oidc).await {
+            Ok(0) => {}
+            Ok(rows) => tracing::info!(rows, "deleted states of sign-ins that are over"),
+            Err(error) => tracing::warn!(%error, "deleting states of sign-ins is left for later"),
         }
         app.limiter.forget();
         match jobs::sweep(&app.jobs).await {

@@ -76,10 +76,17 @@ pub fn count_login(
     client: Option<IpAddr>,
     ledger: &Ledger,
 ) -> Option<Refusal> {
-    if !(*method == Method::POST || *method == Method::PUT) || !is_login(path) {
+    let is_tried = *method == Method::POST || *method == Method::PUT;
+    if !(is_tried && is_login(path) || is_provider_sign_in(path)) {
         return None;
     }
     check(limiter.login(client), Some(ledger), "to log in").err().map(Refusal::from)
+}
+
+/// Whether a path makes us ask the provider of identities. Pages, so with a `GET`.
+fn is_provider_sign_in(path: &str) -> bool {
+    let path = percent_encoding::percent_decode_str(path).decode_utf8_lossy();
+    ["/console/api/oidc/begin", "/console/api/oidc/callback"].contains(&path.trim_end_matches('/'))
 }
 
 /// Whether a path, without the version prefix, accepts passwords or codes, or creates users.

@@ -7,9 +7,10 @@ use std::{
 };
 
 use ::mail::MailSettings;
+use ::oidc::OidcSettings;
 use control::config::parse::{
     JOBS_KEPT, capacity, check_certificates, check_geoip, check_twins, domains, file_store, jobs_kept,
-    limits, mail, operator_key,
+    limits, mail, oidc, operator_key,
 };
 use kernel::service::capacity::CapacityLimits;
 use platform::settings::{check_plain, listen, listen_or_off, loopback, number, public_url, truth};
@@ -94,6 +95,8 @@ pub struct Config {
     pub is_replica: bool,
     /// How mail is sent; `None` is not at all.
     pub mail: Option<MailSettings>,
+    /// The provider by which operators sign in; `None` is none.
+    pub oidc: Option<OidcSettings>,
     /// A city database.
     pub geoip_db: Option<PathBuf>,
     /// Where the data is.
@@ -141,6 +144,7 @@ impl Config {
             edge_connections_per_address: edge::Limits::default().connections_per_address,
             is_replica: false,
             mail: None,
+            oidc: None,
             geoip_db: None,
             database: Database::Sqlite(data_dir.join("waymark.db")),
             secret_key_file: None,
@@ -231,6 +235,7 @@ impl Config {
             jobs_kept: jobs_kept(settings.limits.jobs_kept_days.as_deref())?,
             is_replica: edge::cli::replica(settings.edge_replica.as_deref())?,
             mail: mail(&settings.mail)?,
+            oidc: oidc(&settings.oidc)?,
             geoip_db: settings.geoip_db.map(PathBuf::from),
             database: database(settings.database_url.as_deref(), &defaults.data_dir)?,
             secret_key_file: settings.secret_key_file.map(PathBuf::from),

@@ -27,8 +27,14 @@ use super::{Answer, Api};
 
 const UNKNOWN: &str = "UKXAGyEf8SQ5eTDmVgGpHqAa";
 
-/// Operations that need no key, with tests of their own: `http::operators` and `signin`.
-const WITHOUT_KEY: [&str; 3] = ["/invitations", "/console/api/session", "/console/api/passwordReset"];
+/// Operations that need no key, with tests of their own: `http::operators`, `signin` and `oidc`.
+const WITHOUT_KEY: [&str; 5] = [
+    "/invitations",
+    "/console/api/session",
+    "/console/api/passwordReset",
+    "/console/api/oidc/begin",
+    "/console/api/oidc/callback",
+];
 
 /// Kinds of key, in the order of the columns of [`TABLE`].
 const KINDS: [&str; 5] = ["operator", "trusted application", "application", "user", "thng"];

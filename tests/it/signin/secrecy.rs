@@ -119,7 +119,9 @@ async fn every_write_of_the_console_is_noted(engine: Engine) -> Result<()> {
     let mut writes = BTreeSet::from(["PUT /me/password".to_owned()]);
     for (path, item) in document["paths"].as_object().context("paths")? {
         for method in item.as_object().into_iter().flatten().map(|(method, _)| method.to_uppercase()) {
-            if path.starts_with("/console/") && method != "GET" {
+            // `oidc` looks at these: they need a provider.
+            let is_of_provider = path.starts_with("/console/api/identities");
+            if path.starts_with("/console/") && method != "GET" && !is_of_provider {
                 writes.insert(format!("{method} {path}"));
             }
         }

@@ -106,6 +106,7 @@ async fn replica(made: &TestApp) -> Result<Arc<ApiState>> {
         capacity: Capacity::default(),
         jobs_kept: None,
         mail: None,
+        oidc: None,
         edge_keys: EdgeKeys::default(),
         docs_url: made.app.docs_url.clone(),
         urls: UrlSettings::default(),

@@ -9,6 +9,9 @@ use super::access::{KEY_LEN, key_from_random};
 /// The cookie. Browsers take one with this prefix only over TLS (or from `localhost`), for this host and for all paths.
 pub const COOKIE: &str = "__Host-waymark";
 
+/// [`COOKIE`] as it stands before its value.
+pub const COOKIE_START: &str = "__Host-waymark=";
+
 /// What `Set-Cookie` says beside the value. The cookie ends with the browser; how long the session lasts is up to the server.
 const ATTRIBUTES: &str = "Path=/; Secure; HttpOnly; SameSite=Strict";
 

@@ -16,7 +16,7 @@ use super::gate::Passed;
 use crate::service::{access::Caller, sign_in::Client};
 
 /// A request that passed the gate, and where it comes from.
-pub(super) struct Visitor(pub(super) Client);
+pub struct Visitor(pub Client);
 
 impl<S: Send + Sync> FromRequestParts<S> for Visitor {
     type Rejection = ApiError;
@@ -33,9 +33,11 @@ impl<S: Send + Sync> FromRequestParts<S> for Visitor {
 }
 
 /// Who is signed in, and the hash of the key of the session.
-pub(super) struct SignedIn {
-    pub(super) caller: Caller,
-    pub(super) hash: [u8; 32],
+pub struct SignedIn {
+    /// The operator, by the key of the session.
+    pub caller: Caller,
+    /// The hash of this key.
+    pub hash: [u8; 32],
 }
 
 impl<S: Send + Sync> FromRequestParts<S> for SignedIn

@@ -8,14 +8,14 @@ use std::net::IpAddr;
 
 use axum::{
     extract::Request,
-    http::{HeaderMap, HeaderName, HeaderValue, header},
+    http::{HeaderMap, HeaderName, HeaderValue, Method, header},
 };
 use shared::problem::Code;
 use url::Url;
 use web::{access::has_key, api_error::Refusal};
 
 use crate::{
-    domain::token::Token,
+    domain::token::{COOKIE_START, Token},
     service::{SignInState, gate},
 };
 
@@ -23,7 +23,16 @@ use crate::{
 pub const PREFIX: &str = "/console/api/";
 
 /// Paths below [`PREFIX`] that have operations of their own; and all that lies below them.
-const OWN: [&str; 5] = ["session", "sessions", "passwordReset", "totp", "recoveryCodes"];
+const OWN: [&str; 7] =
+    ["session", "sessions", "passwordReset", "totp", "recoveryCodes", "oidc", "identities"];
+
+/// Operations that a browser opens as pages, with a `GET`, and the sites from which it may come; `none` is an address that
+/// was typed. Another site begins no sign-in, and the provider of identities sends the browser back from wherever it is:
+/// there a cookie and a secret in the URL prove that this browser began.
+const PAGES: [(&str, &[&str]); 2] = [
+    ("/console/api/oidc/begin", &["none", "same-origin", "same-site"]),
+    ("/console/api/oidc/callback", &["none", "same-origin", "same-site", "cross-site"]),
+];
 
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
@@ -50,11 +59,28 @@ pub fn side(path: &str) -> Side<'_> {
 #[derive(Debug, Clone)]
 pub struct Passed(pub Option<Token>);
 
+/// The cookies of a request that passed the gate, but for that of the session.
+#[derive(Debug, Clone)]
+pub struct OtherCookies(pub Vec<String>);
+
 /// The refusal of a request that does not come from a page of ours, or has a key. `base` is scheme and host by which the
 /// client reached us.
 #[must_use]
-pub fn check(headers: &HeaderMap, query: Option<&str>, base: &str) -> Option<Refusal> {
-    let fault = if !is_of_same_origin(headers, base) {
+pub fn check(
+    method: &Method,
+    path: &str,
+    headers: &HeaderMap,
+    query: Option<&str>,
+    base: &str,
+) -> Option<Refusal> {
+    let page = PAGES.iter().find(|(page, _)| *page == path && *method == Method::GET);
+    let is_welcome = match page {
+        Some((_, sites)) => comes_from(headers, sites),
+        None => is_of_same_origin(headers, base),
+    };
+    let fault = if !is_welcome && page.is_some() {
+        "This page is opened from this site (Sec-Fetch-Site)."
+    } else if !is_welcome {
         "Requests below /console/api/ must come from a page of the same origin (Sec-Fetch-Site or Origin)."
     } else if has_key(headers, query) {
         "Below /console/api/ the session counts: send no API key."
@@ -62,6 +88,16 @@ pub fn check(headers: &HeaderMap, query: Option<&str>, base: &str) -> Option<Ref
         return None;
     };
     Some(Refusal { code: Code::Forbidden, errors: vec![fault.to_owned()], detail: None })
+}
+
+/// Whether a page is opened from one of these sites. A browser from before the header opens it from any.
+fn comes_from(headers: &HeaderMap, sites: &[&str]) -> bool {
+    let mut said = headers.get_all(FETCH_SITE).iter();
+    match (said.next(), said.next()) {
+        (None, _) => true,
+        (Some(site), None) => sites.iter().any(|allowed| site == allowed),
+        (Some(_), Some(_)) => false,
+    }
 }
 
 fn is_of_same_origin(headers: &HeaderMap, base: &str) -> bool {
@@ -84,8 +120,12 @@ fn is_of_same_origin(headers: &HeaderMap, base: &str) -> bool {
 /// The system's own fault.
 pub async fn pass(state: &SignInState, request: &mut Request, client: Option<IpAddr>) -> Result<(), Refusal> {
     let cookies = request.headers().get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
-    let token = Token::find(cookies);
+    let cookies: Vec<&str> = cookies.collect();
+    let token = Token::find(cookies.iter().copied());
+    let pairs = cookies.iter().flat_map(|header| header.split(';')).map(str::trim);
+    let others = pairs.filter(|pair| !pair.starts_with(COOKIE_START)).map(str::to_owned).collect();
     request.headers_mut().remove(header::COOKIE);
+    request.extensions_mut().insert(OtherCookies(others));
     if let Some(token) = &token {
         let key = gate::open(state, token, client).await.map_err(Refusal::from)?;
         if let Ok(mut value) = HeaderValue::try_from(key) {
@@ -115,14 +155,51 @@ mod tests {
             ("/console/api/session", Side::Console),
             ("/console/api/sessions/A", Side::Console),
             ("/console/api/totp/disable", Side::Console),
+            ("/console/api/oidc/begin", Side::Console),
+            ("/console/api/identities", Side::Console),
         ] {
             assert_eq!(side(path), expected, "{path}");
         }
     }
 
+    const BASE: &str = "https://waymark.example";
+
+    fn check_of(headers: &HeaderMap, query: Option<&str>) -> Option<Refusal> {
+        check(&Method::GET, "/console/api/session", headers, query, BASE)
+    }
+
+    #[test]
+    fn the_pages_of_a_sign_in_are_opened_from_elsewhere() {
+        let check = |method: &Method, path: &str, site: Option<&'static str>| {
+            let mut headers = HeaderMap::new();
+            if let Some(site) = site {
+                headers.insert(FETCH_SITE, HeaderValue::from_static(site));
+            }
+            check(method, path, &headers, None, BASE).is_none()
+        };
+        let (begin, callback) = ("/console/api/oidc/begin", "/console/api/oidc/callback");
+        for (path, site, expected) in [
+            (begin, None, true),
+            (begin, Some("none"), true),
+            (begin, Some("same-origin"), true),
+            (begin, Some("same-site"), true),
+            (begin, Some("cross-site"), false),
+            (begin, Some(""), false),
+            (callback, None, true),
+            (callback, Some("none"), true),
+            (callback, Some("cross-site"), true),
+            (callback, Some("odd"), false),
+            ("/console/api/oidc/callback/", Some("cross-site"), false),
+            ("/console/api/identities", Some("none"), false),
+        ] {
+            assert_eq!(check(&Method::GET, path, site), expected, "{path} {site:?}");
+            let is_own = site == Some("same-origin");
+            assert_eq!(check(&Method::POST, path, site), is_own, "POST {path} {site:?}");
+        }
+    }
+
     #[test]
     fn only_pages_of_the_same_origin_pass() {
-        const BASE: &str = "https://waymark.example";
         for (site, origin, expected) in [
             (Some("same-origin"), None, true),
             (Some("same-origin"), Some("https://evil.example"), true),
@@ -143,16 +220,16 @@ mod tests {
                     headers.insert(name, HeaderValue::from_static(value));
                 }
             }
-            let is_passed = check(&headers, None, BASE).is_none();
+            let is_passed = check_of(&headers, None).is_none();
             assert_eq!(is_passed, expected, "{site:?} {origin:?}");
         }
         let mut headers = HeaderMap::new();
         headers.insert(FETCH_SITE, HeaderValue::from_static("same-origin"));
-        assert!(check(&headers, Some("access_token=K"), BASE).is_some(), "a key in the query");
+        assert!(check_of(&headers, Some("access_token=K")).is_some(), "a key in the query");
         headers.insert(header::AUTHORIZATION, HeaderValue::from_static("K"));
-        assert!(check(&headers, None, BASE).is_some(), "a key in the header");
+        assert!(check_of(&headers, None).is_some(), "a key in the header");
         headers.remove(header::AUTHORIZATION);
         headers.append(FETCH_SITE, HeaderValue::from_static("cross-site"));
-        assert!(check(&headers, None, BASE).is_some(), "said twice");
+        assert!(check_of(&headers, None).is_some(), "said twice");
     }
 }

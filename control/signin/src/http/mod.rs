@@ -4,7 +4,7 @@
 //! function and answers.
 
 pub mod bodies;
-mod extract;
+pub mod extract;
 pub mod gate;
 mod invitations;
 mod own_password;

@@ -96,7 +96,6 @@ pub async fn sign_in(state: &SignInState, sign_in: SignIn, client: Client) -> Re
     }
     let principal = state.principal(Some(found.operator), client.address, OPERATION);
     let mut tx = core.db.begin(&Ctx::default().with_principal(principal)).await?;
-    let now = core.clock.now();
     let operator = operators::find_locked(&mut tx, found.account, found.operator).await?;
     let is_person = |one: &Operator| one.kind == OperatorKind::Person && one.invitation.is_none();
     let operator = operator.filter(is_person).ok_or_else(failed)?;
@@ -104,22 +103,37 @@ pub async fn sign_in(state: &SignInState, sign_in: SignIn, client: Client) -> Re
     let now_stored = operator_passwords::find(&mut tx, found.account, found.operator).await?;
     now_stored.filter(|now_stored| *now_stored == found.password).ok_or_else(failed)?;
     second_factor::check(state, &mut tx, owner, sign_in.second.as_ref()).await?;
-    let ended = match &client.token {
-        Some(token) => end_of_token(state, &mut tx, token, now).await?,
-        None => false,
-    };
-    let has_ended = make_room(&mut tx, owner, now).await? || ended;
     forget(state, &mut tx, tries).await?;
     forget(state, &mut tx, codes).await?;
-    if let Some(network) = &network {
-        operator_networks::put(&mut tx, owner.0, owner.1, network, now, MAX_NETWORKS).await?;
-    }
-    let (token, session) = begin(state, &mut tx, owner, &client, now).await?;
+    let (signed_in, has_ended) = begin_session(state, &mut tx, operator, &client).await?;
     tx.commit().await?;
     if has_ended {
         core.key_lookups.revoked();
     }
-    Ok(SignedIn { operator, token, session })
+    Ok(signed_in)
+}
+
+/// Begins a session of an operator who has proven who it is, and is locked. The session of the token that the request came
+/// with ends, and the oldest one of an operator who has too many.
+///
+/// `true`: some ended. Then [`KeyLookups::revoked`](super::access::KeyLookups::revoked) is called after the commit.
+pub async fn begin_session(
+    state: &SignInState,
+    tx: &mut Tx,
+    operator: Operator,
+    client: &Client,
+) -> Result<(SignedIn, bool), ServiceError> {
+    let (owner, now) = ((operator.account, operator.id), state.core.clock.now());
+    let ended = match &client.token {
+        Some(token) => end_of_token(state, tx, token, now).await?,
+        None => false,
+    };
+    let has_ended = make_room(tx, owner, now).await? || ended;
+    if let Some(network) = client.address.map(network_of) {
+        operator_networks::put(tx, owner.0, owner.1, &network, now, MAX_NETWORKS).await?;
+    }
+    let (token, session) = begin(state, tx, owner, client, now).await?;
+    Ok((SignedIn { operator, token, session }, has_ended))
 }
 
 fn failed() -> ServiceError {

@@ -3,7 +3,7 @@
 use platform::settings::{Log, Network, with_file};
 use serde::{Deserialize, Serialize};
 
-use control::config::{LimitSettings, MailTexts};
+use control::config::{LimitSettings, MailTexts, OidcTexts};
 
 use super::ConfigError;
 
@@ -113,6 +113,11 @@ pub struct Settings {
     #[command(flatten)]
     #[serde(flatten)]
     pub mail: MailTexts,
+
+    /// The provider by which operators sign in.
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub oidc: OidcTexts,
 
     /// Most connections of the edge [default: half of the descriptor limit less 512; API and MQTT have the rest]
     #[arg(long, env = "WAYMARK_CONNECTIONS", value_name = "COUNT")]

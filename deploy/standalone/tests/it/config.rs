@@ -1,6 +1,6 @@
 //! Every bad setting is one clear line and exit code 64, before anything was made.
 
-use std::{fs, net::TcpListener, path::Path};
+use std::{fs, net::TcpListener, os::unix::fs::PermissionsExt as _, path::Path};
 
 use crate::harness::{texts, waymark};
 
@@ -32,6 +32,19 @@ fn bad_settings_are_refused_before_anything_is_made() {
     let short_key = "a".repeat(79);
     let odd_key = format!("{}-", "b".repeat(79));
     let sender = ("WAYMARK_MAIL_FROM", "noreply@example.com");
+    let issuer = ("WAYMARK_OIDC_ISSUER", "https://login.example.com");
+    let client = ("WAYMARK_OIDC_CLIENT_ID", "waymark");
+    let [kept, open, two_lines] =
+        [("kept", 0o600, "a secret"), ("open", 0o640, "a secret"), ("two", 0o600, "a\nsecret")].map(
+            |(name, mode, text)| {
+                let path = folder.path().join(name);
+                fs::write(&path, text).unwrap();
+                fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+                path.to_str().unwrap().to_owned()
+            },
+        );
+    let (kept, open, two_lines) =
+        (("WAYMARK_OIDC_CLIENT_SECRET_FILE", kept.as_str()), open.as_str(), two_lines.as_str());
     for (key, variables, says) in [
         ("WAYMARK_API_LISTEN", &[("WAYMARK_API_LISTEN", "foo")][..], "127.0.0.1:8080"),
         ("WAYMARK_API_LISTEN", &[("WAYMARK_API_LISTEN", "127.0.0.1")], "an IP and a port"),
@@ -107,6 +120,36 @@ fn bad_settings_are_refused_before_anything_is_made() {
             &[("WAYMARK_SMTP_URL", "smtps://x"), sender, ("WAYMARK_SMTP_CA", "/nonexistent.pem")],
             "give a PEM file",
         ),
+        ("WAYMARK_OIDC_CLIENT_ID", &[issuer], "needs it"),
+        ("WAYMARK_OIDC_CLIENT_ID", &[client], "without WAYMARK_OIDC_ISSUER"),
+        ("WAYMARK_OIDC_CLIENT_SECRET_FILE", &[issuer, client], "needs it"),
+        (
+            "WAYMARK_OIDC_CLIENT_SECRET_FILE",
+            &[issuer, client, ("WAYMARK_OIDC_CLIENT_SECRET_FILE", "/nonexistent")],
+            "cannot be read",
+        ),
+        (
+            "WAYMARK_OIDC_CLIENT_SECRET_FILE",
+            &[issuer, client, ("WAYMARK_OIDC_CLIENT_SECRET_FILE", open)],
+            "chmod 600",
+        ),
+        (
+            "WAYMARK_OIDC_CLIENT_SECRET_FILE",
+            &[issuer, client, ("WAYMARK_OIDC_CLIENT_SECRET_FILE", two_lines)],
+            "one line of printable ASCII",
+        ),
+        (
+            "WAYMARK_OIDC_ISSUER",
+            &[("WAYMARK_OIDC_ISSUER", "http://login.example.com"), client, kept],
+            "on this machine only",
+        ),
+        ("WAYMARK_OIDC_ISSUER", &[("WAYMARK_OIDC_ISSUER", "login"), client, kept], "no URL"),
+        (
+            "WAYMARK_OIDC_CA",
+            &[issuer, client, kept, ("WAYMARK_OIDC_CA", "/nonexistent.pem")],
+            "give a PEM file",
+        ),
+        ("WAYMARK_OIDC_CA", &[issuer, client, kept, ("WAYMARK_OIDC_CA", kept.1)], "no PEM file"),
         ("WAYMARK_EDGE_REPLICA", &[("WAYMARK_EDGE_REPLICA", "half")], "off nor full"),
         ("WAYMARK_GEOIP_DB", &[("WAYMARK_GEOIP_DB", "/nonexistent.mmdb")], ".mmdb"),
         ("WAYMARK_FILES_URL", &[("WAYMARK_FILES_URL", "s3://")], "s3://bucket/prefix"),

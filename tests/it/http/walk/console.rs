@@ -21,6 +21,8 @@ pub(super) const OPERATIONS: &[&str] = &[
     "DELETE /console/api/session",
     "GET /console/api/sessions",
     "DELETE /console/api/sessions/{id}",
+    "GET /console/api/identities",
+    "DELETE /console/api/identities/{id}",
     "POST /console/api/totp",
     "PUT /console/api/totp",
     "POST /console/api/totp/disable",

@@ -1,0 +1,3 @@
+//! Types and rules of linked identities, without I/O.
+
+pub mod identity;

@@ -1,0 +1,254 @@
+//! Begins and ends sign-ins by the provider.
+
+use shared::{id::AccountId, problem::Code, time::UnixMillis};
+use signin::service::sign_in::{Client, SignedIn, begin_session};
+use tenants::{
+    domain::{
+        app_user::Email,
+        operator::{Operator, OperatorKind},
+    },
+    store::operators,
+};
+use tracing::instrument;
+use url::Url;
+
+use super::OidcState;
+use crate::{
+    domain::identity::{LinkedIdentity, MAX_IDENTITIES},
+    error::SignInError,
+    pending::{Answer, Pending},
+    provider::{Identity, Provider},
+    return_path::ReturnPath,
+    store::{
+        Ctx,
+        identities::{self, Owner},
+        used_states,
+    },
+};
+use kernel::{
+    domain::access::ActorKind,
+    error::ServiceError,
+    store::audit::{Principal, network_of},
+};
+
+/// Where the provider sends the browser back to.
+pub const CALLBACK: &str = "/console/api/oidc/callback";
+
+/// What the audit trail calls the operation.
+const OPERATION: &str = "GET /console/api/oidc/callback";
+
+/// Why nobody is signed in.
+#[derive(Debug, thiserror::Error)]
+pub enum Failed {
+    /// The sign-in itself failed.
+    #[error(transparent)]
+    SignIn(#[from] SignInError),
+    /// An operation failed.
+    #[error(transparent)]
+    Service(#[from] ServiceError),
+}
+
+impl From<kernel::store::StoreError> for Failed {
+    fn from(error: kernel::store::StoreError) -> Self {
+        Self::Service(error.into())
+    }
+}
+
+impl Failed {
+    fn refused(text: &str) -> Self {
+        Self::Service(ServiceError::refused(Code::Forbidden, text))
+    }
+}
+
+/// A sign-in that was begun.
+#[derive(Debug)]
+pub struct Begun {
+    /// Where the browser goes.
+    pub url: Url,
+    /// The value of `Set-Cookie`.
+    pub cookie: String,
+}
+
+/// A sign-in that was ended.
+#[derive(Debug)]
+pub struct Ended {
+    /// The operator, with a session.
+    pub signed_in: SignedIn,
+    /// Where the browser goes.
+    pub return_path: ReturnPath,
+}
+
+/// Begins a sign-in from a browser that reached this server by `base`, scheme and host. Nothing is stored.
+///
+/// # Errors
+/// There is no provider (404), or it does not answer.
+#[instrument(skip_all)]
+pub async fn begin(
+    state: &OidcState,
+    base: &str,
+    return_path: ReturnPath,
+    account: Option<AccountId>,
+) -> Result<Begun, Failed> {
+    let provider = provider(state)?;
+    let redirect_uri: Url = format!("{base}{CALLBACK}")
+        .parse()
+        .map_err(|_| ServiceError::Internal("the base URL is none".to_owned()))?;
+    let (url, pending) = provider.begin(&redirect_uri, return_path, account).await?;
+    let cookie = state.cookies.set(&pending, &*state.core.random)?;
+    Ok(Begun { url, cookie })
+}
+
+/// Ends a sign-in: asks the provider who it is, and begins a session of the operator with this identity.
+///
+/// That is the one to whom the identity was linked before, or else the one whose address it is, as the provider verified;
+/// then it is linked.
+///
+/// # Errors
+/// The answer is not that of this browser's sign-in, was used before, or cannot be trusted; there is no such operator, or
+/// more than one.
+#[instrument(skip_all)]
+pub async fn finish(
+    state: &OidcState,
+    pending: Pending,
+    answer: Answer<'_>,
+    client: &Client,
+) -> Result<Ended, Failed> {
+    let (core, provider) = (&*state.core, provider(state)?);
+    let code = pending.check(answer, core.clock.now())?;
+    let mut tx = core.db.begin(&Ctx::default()).await?;
+    let is_first = used_states::claim(&mut tx, &pending.state_hash(), pending.expires_at()).await?;
+    tx.commit().await?;
+    if !is_first {
+        return Err(SignInError::Replayed.into());
+    }
+    let (account, return_path) = (pending.account(), pending.return_path().clone());
+    let identity = provider.finish(pending, code, answer.iss).await?;
+    let (owner, is_linked) = find_operator(state, &identity, account).await?;
+    let signed_in = sign_in(state, owner, &identity, is_linked, client).await?;
+    Ok(Ended { signed_in, return_path })
+}
+
+/// States that one transaction removes.
+const PURGE_STEP: u32 = 1_000;
+
+/// Removes states of sign-ins that would have expired; returns how many.
+#[instrument(skip_all)]
+pub async fn purge(state: &OidcState) -> Result<u64, ServiceError> {
+    let mut purged = 0;
+    loop {
+        let mut tx = state.core.db.begin(&Ctx::default()).await?;
+        let step = used_states::purge(&mut tx, state.core.clock.now(), PURGE_STEP).await?;
+        tx.commit().await?;
+        purged += step;
+        if step < u64::from(PURGE_STEP) {
+            return Ok(purged);
+        }
+    }
+}
+
+fn provider(state: &OidcState) -> Result<&Provider, ServiceError> {
+    let none = || ServiceError::refused(Code::NotFound, "This server has no provider of identities.");
+    state.provider.as_deref().ok_or_else(none)
+}
+
+/// Whose identity it is, and whether it is linked already.
+async fn find_operator(
+    state: &OidcState,
+    identity: &Identity,
+    account: Option<AccountId>,
+) -> Result<(Owner, bool), Failed> {
+    let mut conn = state.core.db.read().await?;
+    let linked = identities::find(&mut conn, (&identity.issuer, &identity.subject), account).await?;
+    match linked[..] {
+        [owner] => return Ok((owner, true)),
+        [] => {}
+        [..] => return Err(ambiguous()),
+    }
+    let email = identity.email.as_deref().and_then(|text| Email::parse(text).ok());
+    let email =
+        email.ok_or_else(|| Failed::refused("The provider of identities names no e-mail address."))?;
+    if !identity.email_verified {
+        return Err(Failed::refused("The provider of identities has not verified the e-mail address."));
+    }
+    let mut found = identities::find_persons(&mut conn, email.as_str(), account).await?;
+    // The database folds the case of fewer letters, or of more.
+    found.retain(|(_, theirs)| theirs.to_lowercase() == email.folded());
+    match found[..] {
+        [(owner, _)] => Ok((owner, false)),
+        [] => {
+            tracing::info!("nobody has the address that the provider of identities names");
+            Err(nobody())
+        }
+        [..] => Err(ambiguous()),
+    }
+}
+
+async fn sign_in(
+    state: &OidcState,
+    owner: Owner,
+    identity: &Identity,
+    is_linked: bool,
+    client: &Client,
+) -> Result<SignedIn, Failed> {
+    let core = &*state.core;
+    let now = core.clock.now();
+    let principal = Principal {
+        at: now,
+        kind: ActorKind::Operator.as_str(),
+        id: Some(owner.1.to_string()),
+        key: None,
+        network: client.address.map(network_of),
+        request: None,
+        operation: OPERATION.to_owned(),
+    };
+    let mut tx = core.db.begin(&Ctx::default().with_principal(principal)).await?;
+    let operator = operators::find_locked(&mut tx, owner.0, owner.1).await?;
+    let is_person = |one: &Operator| one.kind == OperatorKind::Person && one.invitation.is_none();
+    let operator = operator.filter(is_person).ok_or_else(nobody)?;
+    let of = (identity.issuer.as_str(), identity.subject.as_str());
+    if !identities::touch(&mut tx, owner, of, now).await? {
+        if is_linked {
+            // It was unlinked meanwhile.
+            return Err(nobody());
+        }
+        link(&mut tx, owner, &operator, identity, now).await?;
+    }
+    let (signed_in, has_ended) = begin_session(&state.sign_in, &mut tx, operator, client).await?;
+    tx.commit().await?;
+    if has_ended {
+        core.key_lookups.revoked();
+    }
+    Ok(signed_in)
+}
+
+/// Links an identity to an operator that is locked.
+async fn link(
+    tx: &mut kernel::store::Tx,
+    owner: Owner,
+    operator: &Operator,
+    identity: &Identity,
+    now: UnixMillis,
+) -> Result<(), Failed> {
+    if identities::list(tx, owner).await?.len() >= MAX_IDENTITIES {
+        let fault = format!("At most {MAX_IDENTITIES} identities are linked to an operator: remove some.");
+        return Err(ServiceError::refused(Code::Conflict, fault).into());
+    }
+    let new = LinkedIdentity {
+        issuer: identity.issuer.clone(),
+        subject: identity.subject.clone(),
+        email: operator.email.clone(),
+        created_at: now,
+        last_used_at: now,
+    };
+    Ok(identities::insert(tx, owner, &new).await?)
+}
+
+fn nobody() -> Failed {
+    Failed::refused("No operator has this identity: ask whoever runs the account to invite you.")
+}
+
+fn ambiguous() -> Failed {
+    Failed::refused(
+        "Several accounts have an operator with this identity: name the account when you sign in.",
+    )
+}
