@@ -32,6 +32,7 @@ use redirects::{
 };
 use shared::{
     client_address::TrustedProxies,
+    contact::Contact,
     geo::{GeoIp, NoGeoIp},
     id::{AccountId, ApplicationId, BatchId, ProductId, ThngId},
     time::{Clock, UnixMillis},
@@ -158,6 +159,8 @@ pub struct Parts {
     pub edge_keys: EdgeKeys,
     /// How mail is sent; without it there is none.
     pub mail: Option<MailSettings>,
+    /// Where the owner of a suspended account asks why.
+    pub contact: Option<Contact>,
     /// Address of the docs page without a fragment.
     pub docs_url: String,
     /// Settings for the URLs in responses.
@@ -178,8 +181,10 @@ pub async fn compose(parts: Parts) -> Result<(Arc<ApiState>, WriterTask), StoreE
     let property_groups =
         PropertyGroups::new(parts.db.with_own_pool(1), parts.clock.clone(), readers.clone());
     let outbox = Arc::new(Outbox::new(parts.mail, &parts.secrets, parts.random.clone()));
+    let mut key_lookups = KeyLookups::new(parts.db.clone());
+    key_lookups.contact = parts.contact.map(Arc::new);
     let core = Arc::new(Core {
-        key_lookups: KeyLookups::new(parts.db.clone()),
+        key_lookups,
         db: parts.db,
         clock: parts.clock,
         random: parts.random,

@@ -163,6 +163,7 @@ pub async fn serve(config: Config, shutdown: CancellationToken) -> Result<Runnin
         jobs_kept: config.jobs_kept,
         edge_keys: EdgeKeys::default(),
         mail: config.mail.clone(),
+        contact: config.contact,
         docs_url: format!("{public}/docs"),
         urls,
     })

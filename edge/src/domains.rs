@@ -1,13 +1,30 @@
-//! The short domains that this edge answers for.
+//! The short domains that this edge answers for, and what the platform withholds on them.
 
 use std::{collections::HashMap, sync::Arc};
 
 use arc_swap::{ArcSwap, Guard};
 use foldhash::quality::RandomState;
-use shared::short_url::{Scheme, ShortDomain};
+use shared::{
+    short_url::{Scheme, ShortDomain},
+    withheld::Withheld,
+};
 
-/// Short domains by host, as one version of the table.
-pub(crate) type Table = HashMap<Box<str>, Arc<ShortDomain>, RandomState>;
+use crate::withheld::WithheldLinks;
+
+/// Short domains by host, and what is withheld on them, as one version.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Table {
+    by_host: HashMap<Box<str>, Arc<ShortDomain>, RandomState>,
+    /// What the platform withholds.
+    pub(crate) withheld: WithheldLinks,
+}
+
+impl Table {
+    /// Whether no domain is known.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.by_host.is_empty()
+    }
+}
 
 /// The current table; read on every request, written when control changes it.
 #[derive(Debug, Default)]
@@ -19,21 +36,39 @@ impl Domains {
         self.0.load()
     }
 
-    /// Takes over the whole table of a `Welcome`.
-    pub(crate) fn replace(&self, domains: &[ShortDomain]) {
-        let table = domains.iter().map(|d| (d.host.as_str().into(), Arc::new(d.clone()))).collect();
-        self.0.store(Arc::new(table));
+    /// Takes over the whole table of a `Welcome`; without a list of what is withheld, the one of before stays.
+    pub(crate) fn replace(&self, domains: &[ShortDomain], withheld: Option<&[Withheld]>) {
+        let by_host = domains.iter().map(|d| (d.host.as_str().into(), Arc::new(d.clone()))).collect();
+        let withheld = match withheld {
+            Some(all) => WithheldLinks::of(all),
+            None => self.0.load().withheld.clone(),
+        };
+        self.0.store(Arc::new(Table { by_host, withheld }));
     }
 
     /// Every domain.
     pub(crate) fn all(&self) -> Vec<ShortDomain> {
-        self.0.load().values().map(|domain| ShortDomain::clone(domain)).collect()
+        self.0.load().by_host.values().map(|domain| ShortDomain::clone(domain)).collect()
+    }
+
+    /// Everything that is withheld.
+    pub(crate) fn withheld(&self) -> Vec<Withheld> {
+        self.0.load().withheld.all()
     }
 
     /// Adds or changes one domain.
     pub(crate) fn upsert(&self, domain: &ShortDomain) {
         let mut table = Table::clone(&self.0.load());
-        table.insert(domain.host.as_str().into(), Arc::new(domain.clone()));
+        table.by_host.insert(domain.host.as_str().into(), Arc::new(domain.clone()));
+        self.0.store(Arc::new(table));
+    }
+
+    /// Something is withheld from now on, or no longer.
+    ///
+    /// Only the one task that follows the stream calls this and [`Self::upsert`].
+    pub(crate) fn withhold(&self, what: &Withheld, is_withheld: bool) {
+        let mut table = Table::clone(&self.0.load());
+        table.withheld.put(what, is_withheld);
         self.0.store(Arc::new(table));
     }
 }
@@ -43,12 +78,12 @@ pub(crate) fn find<'a>(table: &'a Table, host: &str) -> Option<&'a Arc<ShortDoma
     if host.bytes().any(|b| b.is_ascii_uppercase()) {
         return find(table, &host.to_ascii_lowercase());
     }
-    table.get(host).or_else(|| {
+    table.by_host.get(host).or_else(|| {
         let (name, scheme) = match host.strip_suffix(":443") {
             Some(name) => (name, Scheme::Https),
             None => (host.strip_suffix(":80")?, Scheme::Http),
         };
-        table.get(name).filter(|domain| domain.scheme == scheme)
+        table.by_host.get(name).filter(|domain| domain.scheme == scheme)
     })
 }
 
@@ -59,10 +94,11 @@ mod tests {
     #[test]
     fn hosts_are_found_exactly() {
         let domains = Domains::default();
-        domains.replace(&[
+        let known = [
             ShortDomain::new(Scheme::Https, "tn.gg").unwrap(),
             ShortDomain::new(Scheme::Http, "127.0.0.1:8081").unwrap(),
-        ]);
+        ];
+        domains.replace(&known, None);
         domains.upsert(&ShortDomain::new(Scheme::Http, "dev.test").unwrap());
         for (host, expected, why) in [
             ("tn.gg", Some("tn.gg"), "as it is"),

@@ -20,6 +20,7 @@ mod mail;
 mod openapi;
 mod openapi_clients;
 mod ops;
+mod platform;
 mod publisher;
 mod reactions;
 mod readme;

@@ -99,6 +99,7 @@ pub(super) async fn run(args: Args) -> Result<ExitCode, Failure> {
         jobs_kept: None,
         mail: None,
         edge_keys: EdgeKeys::default(),
+        contact: None,
         docs_url: String::new(),
         urls: crate::service::base_urls::UrlSettings::default(),
     })

@@ -171,6 +171,7 @@ pub async fn up(config: Config, shutdown: CancellationToken) -> Result<Running, 
         jobs_kept: config.jobs_kept,
         edge_keys: EdgeKeys::with_own(&edge_key, "local"),
         mail: config.mail.clone(),
+        contact: config.contact.clone(),
         docs_url: docs_url.clone(),
         urls,
     })

@@ -173,6 +173,8 @@ impl Fixture {
             ("reactions", text(&reaction, "id")?),
             ("cases", text(&cases[0], "id")?),
             ("keys", text(&operator_keys[0], "id")?),
+            ("{host}", "evil.example".to_owned()),
+            ("{domain}", "tn.gg".to_owned()),
             ("{delivery}", "UKXAGyEf8SQ5eTDmVgGpHqAb".to_owned()),
             ("{action}", id.to_string()),
             ("{type}", "scans".to_owned()),

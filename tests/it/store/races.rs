@@ -106,6 +106,7 @@ async fn replica(made: &TestApp) -> Result<Arc<ApiState>> {
         jobs_kept: None,
         mail: None,
         edge_keys: EdgeKeys::default(),
+        contact: None,
         docs_url: made.app.docs_url.clone(),
         urls: UrlSettings::default(),
     })

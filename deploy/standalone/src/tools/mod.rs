@@ -9,6 +9,7 @@ pub mod jobs;
 pub mod keys;
 pub mod manual;
 pub mod patience;
+pub mod platform;
 pub mod qr;
 pub mod secrets;
 pub mod status;

@@ -1,7 +1,7 @@
 //! The reference of what a backing does: one log, one state, one cursor for each boot of an edge.
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap},
     sync::{Arc, Mutex, MutexGuard},
     time::Duration,
 };
@@ -20,6 +20,7 @@ use shared::{
             Change, Epoch, Event, Events, Fill, HEARTBEAT_MS, Hello, Rev, Start, ToControl, ToEdge, Welcome,
         },
     },
+    withheld::Withheld,
 };
 use tokio::{sync::watch, time::Interval};
 
@@ -32,6 +33,8 @@ mod scans;
 pub(crate) struct Faults {
     /// Nothing answers, streams end.
     pub(crate) is_down: bool,
+    /// Control is of a release that does not know what is withheld.
+    pub(crate) is_older: bool,
     /// Only scans are not taken.
     pub(crate) refuses_scans: bool,
     /// Scans are taken as JSON alone, as by the version before.
@@ -196,7 +199,7 @@ impl Control {
         let mut events = state.log.iter().rev().skip_while(|event| event.rev > rev);
         let last = events.find_map(|event| match &event.change {
             Change::Rules(sets) => Some((event.rev, !sets.lists.is_empty())),
-            Change::Redirect(..) | Change::Domain(_) | Change::Unreadable(_) => None,
+            Change::Redirect(..) | Change::Domain(_) | Change::Withhold(..) | Change::Unreadable(_) => None,
         });
         last.filter(|(_, has_rules)| *has_rules).map(|(rev, _)| rev)
     }
@@ -245,6 +248,16 @@ impl Control {
         (state.epoch.clone(), state.view(rev), state.domains.clone(), state.rules(rev))
     }
 
+    /// What is withheld as of a revision.
+    pub(crate) fn withheld(&self, rev: Rev) -> Vec<Withheld> {
+        self.state().withheld(rev)
+    }
+
+    /// Withholds something from now on, or no longer.
+    pub(crate) fn withhold(&self, what: Withheld, is_withheld: bool) -> Rev {
+        self.commit([Change::Withhold(what, is_withheld)])
+    }
+
     pub(crate) fn rejected(&self) -> Vec<Rev> {
         self.state().rejected.clone()
     }
@@ -289,6 +302,19 @@ impl State {
         sets.into_values().filter(|set| !set.lists.is_empty()).collect()
     }
 
+    /// What is withheld at a revision.
+    fn withheld(&self, rev: Rev) -> Vec<Withheld> {
+        let mut all = BTreeSet::new();
+        for event in self.log.iter().filter(|event| event.rev <= rev) {
+            match &event.change {
+                Change::Withhold(what, true) => drop(all.insert(what.clone())),
+                Change::Withhold(what, false) => drop(all.remove(what)),
+                Change::Redirect(..) | Change::Domain(_) | Change::Rules(_) | Change::Unreadable(_) => {}
+            }
+        }
+        all.into_iter().collect()
+    }
+
     fn view(&self, rev: Rev) -> BTreeMap<RedirectKey, (Rev, Arc<Redirect>)> {
         let mut view = BTreeMap::new();
         for event in self.log.iter().filter(|event| event.rev <= rev) {
@@ -297,7 +323,7 @@ impl State {
                     view.insert(key.clone(), (event.rev, record.clone()));
                 }
                 Change::Redirect(key, None) => drop(view.remove(key)),
-                Change::Domain(_) | Change::Rules(_) | Change::Unreadable(_) => {}
+                Change::Domain(_) | Change::Rules(_) | Change::Withhold(..) | Change::Unreadable(_) => {}
             }
         }
         view
@@ -356,6 +382,7 @@ impl Backing for Control {
             start,
             domains: state.domains.clone(),
             rules: state.rules(head),
+            withheld: (!state.faults.is_older).then(|| state.withheld(head)),
         };
         let edge = hello.edge_id.clone();
         state.hellos.push(hello);
