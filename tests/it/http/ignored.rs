@@ -19,7 +19,7 @@ impl Api {
             .method(method)
             .uri(uri)
             .header("host", "api.example:8080")
-            .header("authorization", &self.key)
+            .header("authorization", self.key_for(uri))
             .header("accept", "application/json")
             .header("content-type", "application/json")
             .header("prefer", prefer)

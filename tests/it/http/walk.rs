@@ -376,9 +376,12 @@ pub(super) async fn ids_of_another_tenant_are_404(engine: Engine) -> Result<()> 
     Ok(())
 }
 
-/// Users are made and logged in by keys of applications alone, and change their passwords by their own.
+/// Users are made and logged in by keys of applications alone, and change their passwords by their own; the platform has
+/// keys of its own.
 fn is_not_for_operators(path: &str) -> bool {
-    path.starts_with("/auth/evrythng/users") || path == "/users/{id}/password"
+    path.starts_with("/auth/evrythng/users")
+        || path == "/users/{id}/password"
+        || path.starts_with("/platform/")
 }
 
 /// A key of each kind of the second account.

@@ -1,7 +1,7 @@
 //! The reference of what a backing does: one log, one state, one cursor for each boot of an edge.
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap},
+    collections::{BTreeMap, HashMap},
     sync::{Arc, Mutex, MutexGuard},
     time::Duration,
 };
@@ -20,13 +20,13 @@ use shared::{
             Change, Epoch, Event, Events, Fill, HEARTBEAT_MS, Hello, Rev, Start, ToControl, ToEdge, Welcome,
         },
     },
-    withheld::Withheld,
 };
 use tokio::{sync::watch, time::Interval};
 
 use super::{DEADLINE, HOST, record::redirect};
 
 mod scans;
+mod withheld;
 
 /// What goes wrong between control and the edge.
 #[derive(Debug, Clone, Copy, Default)]
@@ -248,16 +248,6 @@ impl Control {
         (state.epoch.clone(), state.view(rev), state.domains.clone(), state.rules(rev))
     }
 
-    /// What is withheld as of a revision.
-    pub(crate) fn withheld(&self, rev: Rev) -> Vec<Withheld> {
-        self.state().withheld(rev)
-    }
-
-    /// Withholds something from now on, or no longer.
-    pub(crate) fn withhold(&self, what: Withheld, is_withheld: bool) -> Rev {
-        self.commit([Change::Withhold(what, is_withheld)])
-    }
-
     pub(crate) fn rejected(&self) -> Vec<Rev> {
         self.state().rejected.clone()
     }
@@ -300,19 +290,6 @@ impl State {
             }
         }
         sets.into_values().filter(|set| !set.lists.is_empty()).collect()
-    }
-
-    /// What is withheld at a revision.
-    fn withheld(&self, rev: Rev) -> Vec<Withheld> {
-        let mut all = BTreeSet::new();
-        for event in self.log.iter().filter(|event| event.rev <= rev) {
-            match &event.change {
-                Change::Withhold(what, true) => drop(all.insert(what.clone())),
-                Change::Withhold(what, false) => drop(all.remove(what)),
-                Change::Redirect(..) | Change::Domain(_) | Change::Rules(_) | Change::Unreadable(_) => {}
-            }
-        }
-        all.into_iter().collect()
     }
 
     fn view(&self, rev: Rev) -> BTreeMap<RedirectKey, (Rev, Arc<Redirect>)> {
