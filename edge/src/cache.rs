@@ -335,7 +335,7 @@ impl EdgeCache {
                     generation.pass(event.rev);
                 }
                 Change::Withhold(what, is_withheld) => {
-                    domains.withhold(what, *is_withheld);
+                    domains.withhold(event.rev, what, *is_withheld);
                     generation.pass(event.rev);
                 }
                 Change::Rules(sets) => {

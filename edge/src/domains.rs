@@ -6,6 +6,7 @@ use arc_swap::{ArcSwap, Guard};
 use foldhash::quality::RandomState;
 use shared::{
     short_url::{Scheme, ShortDomain},
+    wire::stream::Rev,
     withheld::Withheld,
 };
 
@@ -17,6 +18,8 @@ pub(crate) struct Table {
     by_host: HashMap<Box<str>, Arc<ShortDomain>, RandomState>,
     /// What the platform withholds.
     pub(crate) withheld: WithheldLinks,
+    /// Every change of it up to this revision is in it.
+    withheld_as_of: Rev,
 }
 
 impl Table {
@@ -36,14 +39,16 @@ impl Domains {
         self.0.load()
     }
 
-    /// Takes over the whole table of a `Welcome`; without a list of what is withheld, the one of before stays.
-    pub(crate) fn replace(&self, domains: &[ShortDomain], withheld: Option<&[Withheld]>) {
+    /// Takes over the whole table of a `Welcome`, with what is withheld at a revision or later; without such a list the one
+    /// of before stays.
+    pub(crate) fn replace(&self, domains: &[ShortDomain], withheld: Option<(Rev, &[Withheld])>) {
         let by_host = domains.iter().map(|d| (d.host.as_str().into(), Arc::new(d.clone()))).collect();
-        let withheld = match withheld {
-            Some(all) => WithheldLinks::of(all),
-            None => self.0.load().withheld.clone(),
+        let (withheld_as_of, withheld) = match withheld {
+            Some((as_of, all)) => (as_of, WithheldLinks::of(all)),
+            // The next change may be one of another history.
+            None => (0, self.0.load().withheld.clone()),
         };
-        self.0.store(Arc::new(Table { by_host, withheld }));
+        self.0.store(Arc::new(Table { by_host, withheld, withheld_as_of }));
     }
 
     /// Every domain.
@@ -63,11 +68,15 @@ impl Domains {
         self.0.store(Arc::new(table));
     }
 
-    /// Something is withheld from now on, or no longer.
+    /// Something is withheld from a revision on, or no longer; a change that is in the list already does nothing, so that
+    /// nothing is released for a moment while older changes are applied.
     ///
     /// Only the one task that follows the stream calls this and [`Self::upsert`].
-    pub(crate) fn withhold(&self, what: &Withheld, is_withheld: bool) {
+    pub(crate) fn withhold(&self, rev: Rev, what: &Withheld, is_withheld: bool) {
         let mut table = Table::clone(&self.0.load());
+        if rev <= table.withheld_as_of {
+            return;
+        }
         table.withheld.put(what, is_withheld);
         self.0.store(Arc::new(table));
     }
@@ -90,6 +99,22 @@ pub(crate) fn find<'a>(table: &'a Table, host: &str) -> Option<&'a Arc<ShortDoma
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn older_changes_release_nothing() {
+        let domains = Domains::default();
+        let what = Withheld::Host("evil.example".into());
+        domains.replace(&[], Some((7, std::slice::from_ref(&what))));
+        domains.withhold(5, &what, false);
+        domains.withhold(7, &what, false);
+        assert_eq!(domains.withheld(), std::slice::from_ref(&what), "released at 5, withheld again at 7");
+        domains.withhold(8, &what, false);
+        assert_eq!(domains.withheld(), []);
+        // An older control sends no list; its revisions may be of another history.
+        domains.replace(&[], None);
+        domains.withhold(1, &what, true);
+        assert_eq!(domains.withheld(), [what]);
+    }
 
     #[test]
     fn hosts_are_found_exactly() {

@@ -16,13 +16,15 @@ use shared::{
 
 use crate::cache::KeyRef;
 
+type Set<T> = HashSet<T, RandomState>;
+
 /// Accounts, links and hosts that are withheld. Cheap to clone: a change copies one of the three.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct WithheldLinks {
-    accounts: Arc<HashSet<AccountId, RandomState>>,
+    accounts: Arc<Set<AccountId>>,
     /// Folded short ids by domain, so that a look-up needs no key of its own.
-    links: Arc<HashMap<Arc<str>, HashSet<Arc<str>, RandomState>, RandomState>>,
-    hosts: Arc<HashSet<Box<str>, RandomState>>,
+    links: Arc<HashMap<Arc<str>, Set<Arc<str>>, RandomState>>,
+    hosts: Arc<Set<Box<str>>>,
 }
 
 impl WithheldLinks {
@@ -86,7 +88,7 @@ impl WithheldLinks {
     }
 }
 
-fn set<T: Clone + Eq + Hash>(all: &mut Arc<HashSet<T, RandomState>>, one: &T, is_withheld: bool) {
+fn set<T: Clone + Eq + Hash>(all: &mut Arc<Set<T>>, one: &T, is_withheld: bool) {
     let all = Arc::make_mut(all);
     if is_withheld {
         all.insert(one.clone());
