@@ -30,7 +30,8 @@ fn welcome(domains: usize, rules: usize) -> Welcome {
         rules: (0..rules)
             .map(|n| Arc::new(AccountRules { account: AccountId::new(n as i64, [0; 16]), lists: Vec::new() }))
             .collect(),
-        withheld: (rules % 2 == 0)
+        withheld: rules
+            .is_multiple_of(2)
             .then(|| (0..rules).map(|n| Withheld::Host(format!("h{n}.example").into())).collect()),
     }
 }
