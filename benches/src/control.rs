@@ -77,6 +77,14 @@ impl Control {
         self.place.run(&["edge-keys", "create", name])
     }
 
+    /// Makes a key of the platform.
+    ///
+    /// # Errors
+    /// The command fails.
+    pub(crate) fn platform_key(&self) -> Result<String> {
+        self.place.run(&["platform", "keys", "create"])
+    }
+
     /// Its schema.
     pub(crate) fn schema(&self) -> &Schema {
         &self.place.schema

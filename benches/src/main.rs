@@ -26,6 +26,7 @@ mod push;
 mod rules;
 mod scripts;
 mod stats;
+mod suspend;
 mod table;
 mod things;
 mod waymark;
@@ -62,6 +63,8 @@ enum Scenario {
     Mixed(mixed::Args),
     /// From a commit to the acknowledgement of every edge
     Push(push::Args),
+    /// From the commit of a suspension to the acknowledgement of every edge, by the links of the account
+    Suspend(suspend::Args),
     /// The CPU time of a redirect with 20 rules against none
     Rules(rules::Args),
     /// What a link takes in memory, and what a look-up takes
@@ -83,6 +86,7 @@ fn main() -> ExitCode {
         Scenario::Ingest(args) => ingest::run(args, smoke),
         Scenario::Mixed(args) => mixed::run(args, smoke),
         Scenario::Push(args) => push::run(args, smoke),
+        Scenario::Suspend(args) => suspend::run(args, smoke),
         Scenario::Rules(args) => rules::run(args, smoke),
         Scenario::Table(args) => table::run(&args, smoke),
         Scenario::Things(args) => things::run(args, smoke),

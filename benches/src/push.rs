@@ -1,6 +1,6 @@
 //! How long a change takes from its commit to the acknowledgement of every edge.
 
-mod edges;
+pub(crate) mod edges;
 
 use std::{
     io::{Write, stdout},

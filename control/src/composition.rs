@@ -34,6 +34,7 @@ use redirects::{
 };
 use shared::{
     client_address::TrustedProxies,
+    contact::Contact,
     geo::{GeoIp, NoGeoIp},
     id::{AccountId, ApplicationId, BatchId, ProductId, ThngId},
     time::{Clock, UnixMillis},
@@ -163,6 +164,8 @@ pub struct Parts {
     pub mail: Option<MailSettings>,
     /// The provider by which operators sign in, if there is one.
     pub oidc: Option<Arc<Provider>>,
+    /// Where the owner of a suspended account asks why.
+    pub contact: Option<Contact>,
     /// Address of the docs page without a fragment.
     pub docs_url: String,
     /// Settings for the URLs in responses.
@@ -183,8 +186,10 @@ pub async fn compose(parts: Parts) -> Result<(Arc<ApiState>, WriterTask), StoreE
     let property_groups =
         PropertyGroups::new(parts.db.with_own_pool(1), parts.clock.clone(), readers.clone());
     let outbox = Arc::new(Outbox::new(parts.mail, &parts.secrets, parts.random.clone()));
+    let mut key_lookups = KeyLookups::new(parts.db.clone());
+    key_lookups.contact = parts.contact.map(Arc::new);
     let core = Arc::new(Core {
-        key_lookups: KeyLookups::new(parts.db.clone()),
+        key_lookups,
         db: parts.db,
         clock: parts.clock,
         random: parts.random,

@@ -165,6 +165,7 @@ pub async fn serve(config: Config, shutdown: CancellationToken) -> Result<Runnin
         edge_keys: EdgeKeys::default(),
         mail: config.mail.clone(),
         oidc: provider(config.oidc.clone())?,
+        contact: config.contact,
         docs_url: format!("{public}/docs"),
         urls,
     })

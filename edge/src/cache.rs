@@ -334,6 +334,10 @@ impl EdgeCache {
                     domains.upsert(domain);
                     generation.pass(event.rev);
                 }
+                Change::Withhold(what, is_withheld) => {
+                    domains.withhold(event.rev, what, *is_withheld);
+                    generation.pass(event.rev);
+                }
                 Change::Rules(sets) => {
                     if let Err(reason) = generation.change_rules(event.rev, sets) {
                         rejected.push(Rejected { rev: event.rev, reason });

@@ -4,6 +4,7 @@ use std::{net::TcpListener, path::PathBuf, sync::Arc, time::Duration};
 
 use shared::{
     client_address::TrustedProxies,
+    contact::Contact,
     geo::{GeoIp, NoGeoIp},
 };
 
@@ -41,6 +42,8 @@ pub struct EdgeConfig {
     pub trusted_proxies: TrustedProxies,
     /// A TLS proxy stands before every listener, so that clients speak https; default not.
     pub behind_tls_proxy: bool,
+    /// Where people report abuse.
+    pub contact: Option<Contact>,
     /// The answers over TLS bind browsers to https (`Strict-Transport-Security`); default so, but not with
     /// development certificates, which would bind `localhost`.
     pub strict_transport: bool,
@@ -94,6 +97,7 @@ impl EdgeConfig {
             key: None,
             trusted_proxies: TrustedProxies::default(),
             behind_tls_proxy: false,
+            contact: None,
             strict_transport: true,
             geo: Arc::new(NoGeoIp),
             disk: None,

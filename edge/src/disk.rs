@@ -1,7 +1,7 @@
 //! Saves what the edge holds to its own disk, so that it can start without control and Redis.
 //!
 //! The file is `held` in the data folder: a magic number, then frames `length | crc32c | JSON` — a head (epoch,
-//! applied, domains), the rules of each account, the entries, and an end with their count. It is written to a temporary
+//! applied, domains, what is withheld), the rules of each account, the entries, and an end with their count. It is written to a temporary
 //! file, synced and renamed. A damaged, truncated or unknown file is skipped with a line in the log.
 //!
 //! Consistency: `applied` is read before rules and entries are walked, so each entry is at least as new as `applied`,
@@ -25,6 +25,7 @@ use shared::{
     rules::AccountRules,
     short_url::ShortDomain,
     wire::stream::{Epoch, Rev},
+    withheld::Withheld,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -49,6 +50,9 @@ enum Frame {
         applied: Rev,
         rules_as_of: Rev,
         domains: Vec<ShortDomain>,
+        /// Nothing in a file of an older release.
+        #[serde(default)]
+        withheld: Vec<Withheld>,
     },
     Rules(Arc<AccountRules>),
     /// Key, revision, as of, value.
@@ -95,9 +99,10 @@ fn read(
     if &magic != MAGIC {
         return Err(wrong("another form"));
     }
-    let Frame::Head { epoch, applied, rules_as_of, domains: known } = read_frame(&mut file)? else {
+    let Frame::Head { epoch, applied, rules_as_of, domains: known, withheld } = read_frame(&mut file)? else {
         return Err(wrong("no head"));
     };
+    let withheld_as_of = applied;
     let mut rules = Sources { as_of: rules_as_of, ..Sources::default() };
     let mut frame = read_frame(&mut file)?;
     while let Frame::Rules(set) = frame {
@@ -120,7 +125,7 @@ fn read(
     if entries != count || file.read(&mut [0])? != 0 {
         return Err(wrong("another number of entries"));
     }
-    domains.replace(&known);
+    domains.replace(&known, Some((withheld_as_of, &withheld)));
     cache.boot(booting);
     Ok((applied, entries))
 }
@@ -155,7 +160,8 @@ pub(crate) async fn keep(
         let write = move || {
             let Some(holding) = cache.holding() else { return Ok(None) };
             let throttle = Throttle { bytes_per_second, begun: Instant::now(), stop };
-            write_all(&folder, limits.bytes, &holding, &domains.all(), &throttle).map(Some)
+            // After the position was read: everything up to it is in them.
+            write_all(&folder, limits.bytes, &holding, &domains, &throttle).map(Some)
         };
         match tokio::task::spawn_blocking(write).await {
             Ok(Ok(Some(Written { entries, left_out, bytes }))) => {
@@ -218,7 +224,7 @@ fn write_all(
     folder: &Path,
     most: u64,
     holding: &Holding,
-    domains: &[ShortDomain],
+    domains: &Domains,
     throttle: &Throttle,
 ) -> io::Result<Written> {
     let (path, unfinished) = (folder.join("held"), folder.join("held.new"));
@@ -229,7 +235,8 @@ fn write_all(
         epoch: holding.epoch.clone(),
         applied: holding.applied,
         rules_as_of: rules.as_of,
-        domains: domains.to_vec(),
+        domains: domains.all(),
+        withheld: domains.withheld(),
     })?;
     for set in rules.sets.into_values() {
         out.put(&Frame::Rules(set))?;

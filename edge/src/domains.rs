@@ -1,13 +1,33 @@
-//! The short domains that this edge answers for.
+//! The short domains that this edge answers for, and what the platform withholds on them.
 
 use std::{collections::HashMap, sync::Arc};
 
 use arc_swap::{ArcSwap, Guard};
 use foldhash::quality::RandomState;
-use shared::short_url::{Scheme, ShortDomain};
+use shared::{
+    short_url::{Scheme, ShortDomain},
+    wire::stream::Rev,
+    withheld::Withheld,
+};
 
-/// Short domains by host, as one version of the table.
-pub(crate) type Table = HashMap<Box<str>, Arc<ShortDomain>, RandomState>;
+use crate::withheld::WithheldLinks;
+
+/// Short domains by host, and what is withheld on them, as one version.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Table {
+    by_host: HashMap<Box<str>, Arc<ShortDomain>, RandomState>,
+    /// What the platform withholds.
+    pub(crate) withheld: WithheldLinks,
+    /// Every change of it up to this revision is in it.
+    withheld_as_of: Rev,
+}
+
+impl Table {
+    /// Whether no domain is known.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.by_host.is_empty()
+    }
+}
 
 /// The current table; read on every request, written when control changes it.
 #[derive(Debug, Default)]
@@ -19,21 +39,45 @@ impl Domains {
         self.0.load()
     }
 
-    /// Takes over the whole table of a `Welcome`.
-    pub(crate) fn replace(&self, domains: &[ShortDomain]) {
-        let table = domains.iter().map(|d| (d.host.as_str().into(), Arc::new(d.clone()))).collect();
-        self.0.store(Arc::new(table));
+    /// Takes over the whole table of a `Welcome`, with what is withheld at a revision or later; without such a list the one
+    /// of before stays.
+    pub(crate) fn replace(&self, domains: &[ShortDomain], withheld: Option<(Rev, &[Withheld])>) {
+        let by_host = domains.iter().map(|d| (d.host.as_str().into(), Arc::new(d.clone()))).collect();
+        let (withheld_as_of, withheld) = match withheld {
+            Some((as_of, all)) => (as_of, WithheldLinks::of(all)),
+            // The next change may be one of another history.
+            None => (0, self.0.load().withheld.clone()),
+        };
+        self.0.store(Arc::new(Table { by_host, withheld, withheld_as_of }));
     }
 
     /// Every domain.
     pub(crate) fn all(&self) -> Vec<ShortDomain> {
-        self.0.load().values().map(|domain| ShortDomain::clone(domain)).collect()
+        self.0.load().by_host.values().map(|domain| ShortDomain::clone(domain)).collect()
+    }
+
+    /// Everything that is withheld.
+    pub(crate) fn withheld(&self) -> Vec<Withheld> {
+        self.0.load().withheld.all()
     }
 
     /// Adds or changes one domain.
     pub(crate) fn upsert(&self, domain: &ShortDomain) {
         let mut table = Table::clone(&self.0.load());
-        table.insert(domain.host.as_str().into(), Arc::new(domain.clone()));
+        table.by_host.insert(domain.host.as_str().into(), Arc::new(domain.clone()));
+        self.0.store(Arc::new(table));
+    }
+
+    /// Something is withheld from a revision on, or no longer; a change that is in the list already does nothing, so that
+    /// nothing is released for a moment while older changes are applied.
+    ///
+    /// Only the one task that follows the stream calls this and [`Self::upsert`].
+    pub(crate) fn withhold(&self, rev: Rev, what: &Withheld, is_withheld: bool) {
+        let mut table = Table::clone(&self.0.load());
+        if rev <= table.withheld_as_of {
+            return;
+        }
+        table.withheld.put(what, is_withheld);
         self.0.store(Arc::new(table));
     }
 }
@@ -43,12 +87,12 @@ pub(crate) fn find<'a>(table: &'a Table, host: &str) -> Option<&'a Arc<ShortDoma
     if host.bytes().any(|b| b.is_ascii_uppercase()) {
         return find(table, &host.to_ascii_lowercase());
     }
-    table.get(host).or_else(|| {
+    table.by_host.get(host).or_else(|| {
         let (name, scheme) = match host.strip_suffix(":443") {
             Some(name) => (name, Scheme::Https),
             None => (host.strip_suffix(":80")?, Scheme::Http),
         };
-        table.get(name).filter(|domain| domain.scheme == scheme)
+        table.by_host.get(name).filter(|domain| domain.scheme == scheme)
     })
 }
 
@@ -57,12 +101,29 @@ mod tests {
     use super::*;
 
     #[test]
+    fn older_changes_release_nothing() {
+        let domains = Domains::default();
+        let what = Withheld::Host("evil.example".into());
+        domains.replace(&[], Some((7, std::slice::from_ref(&what))));
+        domains.withhold(5, &what, false);
+        domains.withhold(7, &what, false);
+        assert_eq!(domains.withheld(), std::slice::from_ref(&what), "released at 5, withheld again at 7");
+        domains.withhold(8, &what, false);
+        assert_eq!(domains.withheld(), []);
+        // An older control sends no list; its revisions may be of another history.
+        domains.replace(&[], None);
+        domains.withhold(1, &what, true);
+        assert_eq!(domains.withheld(), [what]);
+    }
+
+    #[test]
     fn hosts_are_found_exactly() {
         let domains = Domains::default();
-        domains.replace(&[
+        let known = [
             ShortDomain::new(Scheme::Https, "tn.gg").unwrap(),
             ShortDomain::new(Scheme::Http, "127.0.0.1:8081").unwrap(),
-        ]);
+        ];
+        domains.replace(&known, None);
         domains.upsert(&ShortDomain::new(Scheme::Http, "dev.test").unwrap());
         for (host, expected, why) in [
             ("tn.gg", Some("tn.gg"), "as it is"),

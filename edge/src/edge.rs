@@ -93,7 +93,7 @@ impl<B: Backing> Edge<B> {
             clock,
             agents: Agents::new(),
             ids: RequestIds::new(),
-            unknown: Unknown::new(&config.docs_url),
+            unknown: Unknown::new(&config.docs_url, config.contact.as_ref()),
             config,
         });
         Ok(Self { app, scans, handle, tls })

@@ -1,5 +1,6 @@
 //! Handles a request: route, cache, response. A cache hit never waits.
 
+mod lead;
 mod record;
 mod request_ids;
 
@@ -10,17 +11,14 @@ use http::{
     header::{ACCEPT, CONNECTION, IF_NONE_MATCH},
 };
 use hyper::body::Incoming;
-use scans::{Asked, Fired, Recorder, RuleName};
+use scans::Recorder;
 use shared::{
-    client_address::PROXY_HEADERS,
-    negotiate::Representation,
-    problem::Code,
-    redirect::RedirectKey,
-    short_url::ShortDomain,
-    time::{Clock, UnixMillis},
+    client_address::PROXY_HEADERS, negotiate::Representation, problem::Code, redirect::RedirectKey,
+    short_url::ShortDomain, time::Clock,
 };
 use tokio::task::yield_now;
 
+use self::lead::Led;
 pub(crate) use self::request_ids::RequestIds;
 use crate::{
     agents::Agents,
@@ -36,7 +34,6 @@ use crate::{
     proxy::Proxy,
     response::{self, Body, Errors, Unknown},
     route::{self, Ask, Route},
-    rules::{RequestFacts, Sources},
     sync::SyncStatus,
 };
 
@@ -78,17 +75,6 @@ enum Next {
     Render(ImageKey),
     /// Control answers; with another path, or unchanged.
     Proxy(Option<String>),
-}
-
-/// Facts about a redirect once its target is known.
-struct Led<'a> {
-    /// The folded short id.
-    folded: &'a str,
-    forward_query: bool,
-    /// The rule that decided.
-    rule: Option<Arc<RuleName>>,
-    /// When, if that was asked for.
-    at: Option<UnixMillis>,
 }
 
 impl<B: Backing> App<B> {
@@ -185,6 +171,12 @@ impl<B: Backing> App<B> {
             }
             Route::Robots => return Next::Answer(response::text(ROBOTS)),
             Route::Favicon => return Next::Answer(response::no_icon()),
+            Route::Security => {
+                let Some(contact) = &self.config.contact else {
+                    return Next::Answer(errors.plain(Code::NoSuchPath));
+                };
+                return Next::Answer(response::text(contact.security_txt(self.clock.now().0)));
+            }
             Route::Root | Route::NoSuchPath => return Next::Answer(errors.plain(Code::NoSuchPath)),
             Route::MethodNotAllowed => return Next::Answer(errors.plain(Code::MethodNotAllowed)),
             // Before the first contact no host is known; to say that it is not ours would be a guess.
@@ -193,6 +185,9 @@ impl<B: Backing> App<B> {
             }
             Route::Misdirected => return Next::Answer(errors.plain(Code::MisdirectedHost)),
         };
+        if let Some(code) = domains.withheld.link(link.domain.account.as_ref(), link.key()) {
+            return Next::Answer(errors.withheld(code));
+        }
         let is_redirect = link.representation == Representation::Redirect;
         // Rules that come from now on are later than this request.
         let held = if is_redirect && !self.has_rules(link.domain) {
@@ -209,7 +204,7 @@ impl<B: Backing> App<B> {
                 self.metrics.looked_up(CacheStatus::Hit);
                 let led =
                     Led { folded: &link.folded, forward_query: lead.forward_query, rule: None, at: None };
-                Next::Redirect(self.lead(client, request, sent, link.domain, led, lead.location))
+                self.lead(client, request, sent, link.domain, led, lead.location)
             }
             Held::Absent => {
                 self.metrics.looked_up(CacheStatus::Negative);
@@ -250,11 +245,10 @@ impl<B: Backing> App<B> {
                 }
             }
             Next::Proxy(path) => {
-                let docs_url = self.config.docs_url.clone();
                 let accept = request.headers().get(ACCEPT).cloned();
                 match self.proxy.pass(request, path, client, id, in_flight).await {
                     Ok(response) => response,
-                    Err(code) => Errors { docs_url: &docs_url, accept: accept.as_ref() }.plain(code),
+                    Err(code) => self.errors(accept.as_ref()).plain(code),
                 }
             }
             // A fetch is over by now; a second one is never asked for.
@@ -304,8 +298,14 @@ impl<B: Backing> App<B> {
         let query = request.uri().query();
         let Some(format) = images::format_of(representation) else {
             return match representation {
-                Representation::Json => Next::Answer(response::record(record::json(domain, served))),
-                _ => Next::Redirect(self.redirect(client, request, sent, domain, served)),
+                Representation::Json => {
+                    let withheld = self.domains.load().withheld.target(served.location.as_bytes());
+                    Next::Answer(match withheld {
+                        Some(code) => self.errors(sent.accept).withheld(code),
+                        None => response::record(record::json(domain, served)),
+                    })
+                }
+                _ => self.redirect(client, request, sent, domain, served),
             };
         };
         let image = match images::parse(format, query) {
@@ -328,64 +328,6 @@ impl<B: Backing> App<B> {
         }
     }
 
-    fn redirect(
-        &self,
-        client: Client,
-        request: &Request<Incoming>,
-        sent: &Sent<'_>,
-        domain: &ShortDomain,
-        served: &Served,
-    ) -> HeaderValue {
-        let mut at = None;
-        let decided = domain.account.as_ref().and_then(|account| {
-            self.cache.with_rules(account, |rules| {
-                let now = *at.insert(self.clock.now());
-                let sources = Sources { agents: &self.agents, geo: &*self.config.geo };
-                rules.decide(&RequestFacts::new(served, request.headers(), client.ip, now, sources))
-            })
-        });
-        let (rule, target) = match decided.flatten() {
-            None => (None, served.location.clone()),
-            Some((rule, target)) => (Some(rule), target),
-        };
-        let led = Led { folded: &served.key.folded, forward_query: served.record.forward_query, rule, at };
-        self.lead(client, request, sent, domain, led, target)
-    }
-
-    /// Whether an account's rules may decide.
-    fn has_rules(&self, domain: &ShortDomain) -> bool {
-        domain.account.as_ref().is_some_and(|account| self.cache.with_rules(account, |_| ()).is_some())
-    }
-
-    /// The `Location` of a redirect, which is recorded.
-    fn lead(
-        &self,
-        client: Client,
-        request: &Request<Incoming>,
-        sent: &Sent<'_>,
-        domain: &ShortDomain,
-        led: Led<'_>,
-        target: HeaderValue,
-    ) -> HeaderValue {
-        let location = match request.uri().query().filter(|_| led.forward_query) {
-            None => target,
-            Some(query) => {
-                // Both parts are printable ASCII, so neither conversion fails; the target alone would do.
-                let location = route::forward_query(target.to_str().unwrap_or_default(), query);
-                HeaderValue::try_from(location).unwrap_or(target)
-            }
-        };
-        if *request.method() == Method::GET {
-            let fired = led.rule.map(|rule| Box::new(Fired { rule, location: location.clone() }));
-            let at = led.at.unwrap_or_else(|| self.clock.now());
-            let (uri, folded) = (request.uri(), led.folded);
-            let Sent { agent, referer, language, .. } = *sent;
-            let asked = Asked { ip: client.ip, uri, domain, folded, agent, referer, language };
-            self.recorder.record(asked.scan(at, fired));
-        }
-        location
-    }
-
     fn unknown(&self, request: &mut Request<Incoming>) -> Response<Body> {
         let headers = take(request.headers_mut());
         let accept = headers.get(ACCEPT).cloned();
@@ -393,6 +335,6 @@ impl<B: Backing> App<B> {
     }
 
     fn errors<'a>(&'a self, accept: Option<&'a HeaderValue>) -> Errors<'a> {
-        Errors { docs_url: &self.config.docs_url, accept }
+        Errors { docs_url: &self.config.docs_url, accept, contact: self.config.contact.as_ref() }
     }
 }

@@ -31,6 +31,7 @@ mod server;
 mod sync;
 mod tls;
 mod trust;
+mod withheld;
 mod workers;
 
 pub use self::{

@@ -15,6 +15,7 @@ use http::{
 };
 use hyper::body::{Frame, Incoming, SizeHint};
 use shared::{
+    contact::Contact,
     negotiate::Representation,
     problem::{Code, Problem},
 };
@@ -127,12 +128,12 @@ pub(crate) fn record(json: Vec<u8>) -> Response<Body> {
     response(StatusCode::OK, headers, Body::of(json.into()))
 }
 
-/// A fixed text that may be kept for a day.
-pub(crate) fn text(content: &'static str) -> Response<Body> {
+/// A text that may be kept for a day.
+pub(crate) fn text(content: impl Into<Bytes>) -> Response<Body> {
     let mut headers = headers();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("public, max-age=86400"));
-    response(StatusCode::OK, headers, Body::of(Bytes::from_static(content.as_bytes())))
+    response(StatusCode::OK, headers, Body::of(content.into()))
 }
 
 /// 404 without words, kept for a day: there is no icon.
@@ -161,6 +162,8 @@ pub(crate) struct Errors<'a> {
     pub(crate) docs_url: &'a str,
     /// `Accept` of the request.
     pub(crate) accept: Option<&'a HeaderValue>,
+    /// Where abuse is reported.
+    pub(crate) contact: Option<&'a Contact>,
 }
 
 impl Errors<'_> {
@@ -173,7 +176,15 @@ impl Errors<'_> {
     pub(crate) fn with(&self, code: Code, faults: Vec<String>) -> Response<Body> {
         let problem = Problem::new(code, faults, self.docs_url);
         let is_html = self.wants_html();
-        refusal(headers(), code, is_html, if is_html { page_of(&problem) } else { json_of(&problem) })
+        let body = if is_html { page_of(&problem, self.contact) } else { json_of(&problem) };
+        refusal(headers(), code, is_html, body)
+    }
+
+    /// The answer for a link that is withheld.
+    pub(crate) fn withheld(&self, code: Code) -> Response<Body> {
+        let contact = self.contact.filter(|_| !self.wants_html());
+        let text = contact.map(|contact| format!("{} Contact: {contact}", code.text()));
+        self.with(code, text.into_iter().collect())
     }
 
     /// The answer for an id that leads nowhere; `headers` are those of the request.
@@ -202,9 +213,9 @@ pub(crate) struct Unknown {
 
 impl Unknown {
     /// Prepares them.
-    pub(crate) fn new(docs_url: &str) -> Self {
+    pub(crate) fn new(docs_url: &str, contact: Option<&Contact>) -> Self {
         let problem = Problem::new(Code::ShortIdUnknown, Vec::new(), docs_url);
-        Self { json: json_of(&problem), page: page_of(&problem) }
+        Self { json: json_of(&problem), page: page_of(&problem, contact) }
     }
 }
 
@@ -213,8 +224,8 @@ fn json_of(problem: &Problem) -> Bytes {
     serde_json::to_vec(problem).unwrap_or_else(|_| b"{}".to_vec()).into()
 }
 
-fn page_of(problem: &Problem) -> Bytes {
-    page(problem).into_bytes().into()
+fn page_of(problem: &Problem, contact: Option<&Contact>) -> Bytes {
+    page(problem, contact).into_bytes().into()
 }
 
 fn refusal(mut headers: HeaderMap, code: Code, is_html: bool, body: Bytes) -> Response<Body> {
@@ -237,8 +248,10 @@ fn refusal(mut headers: HeaderMap, code: Code, is_html: bool, body: Bytes) -> Re
 }
 
 /// A page that needs nothing else: no script, no image, no other host.
-fn page(problem: &Problem) -> String {
+fn page(problem: &Problem, contact: Option<&Contact>) -> String {
     let title = match problem.status {
+        _ if problem.code == Code::Suspended as u32 => "This code is out of service",
+        451 => "This code was taken down",
         404 => "This code leads nowhere",
         421 => "This address is not served here",
         429 => "Too many requests",
@@ -246,6 +259,10 @@ fn page(problem: &Problem) -> String {
         _ => "This did not work",
     };
     let faults: String = problem.errors.iter().map(|fault| format!("<p>{}</p>", escape(fault))).collect();
+    let contact = contact.map_or_else(String::new, |contact| {
+        let (uri, text) = (escape(&contact.uri()), escape(&contact.to_string()));
+        format!("<p><small>Report abuse: <a href=\"{uri}\">{text}</a></small></p>")
+    });
     format!(
         "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\">\
          <meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\
@@ -254,7 +271,7 @@ fn page(problem: &Problem) -> String {
          body{{font:1rem/1.5 system-ui,sans-serif;margin:0;min-height:100vh;display:grid;place-items:center}}\
          main{{max-width:32rem;padding:2rem}}h1{{font-size:1.5rem;font-weight:600}}\
          p{{margin:.5rem 0}}small{{opacity:.6}}</style></head>\
-         <body><main><h1>{title}</h1>{faults}<p><small>{} · {}</small></p></main></body></html>",
+         <body><main><h1>{title}</h1>{faults}<p><small>{} · {}</small></p>{contact}</main></body></html>",
         problem.status, problem.code
     )
 }
@@ -314,8 +331,10 @@ mod tests {
             (Some("text/html;q=0, */*"), false),
         ] {
             let accept = accept.map(HeaderValue::from_static);
-            let errors = Errors { docs_url: "https://x/docs", accept: accept.as_ref() };
-            let unknown = Unknown::new("https://x/docs");
+            let contact = "abuse@example.com".parse().unwrap();
+            let errors =
+                Errors { docs_url: "https://x/docs", accept: accept.as_ref(), contact: Some(&contact) };
+            let unknown = Unknown::new("https://x/docs", Some(&contact));
             let answers = [errors.plain(Code::ShortIdUnknown), errors.unknown(headers(), &unknown)];
             for answer in &answers {
                 assert_eq!(answer.status(), 404);
@@ -324,6 +343,26 @@ mod tests {
             }
             let [made, prepared] = answers.map(|answer| format!("{answer:?}"));
             assert_eq!(made, prepared, "the same whether it is made or prepared");
+        }
+    }
+
+    #[test]
+    fn a_withheld_link_names_whom_to_write_to() {
+        let contact = "abuse@example.com".parse().unwrap();
+        let html = HeaderValue::from_static("text/html,*/*;q=0.8");
+        for (code, title) in
+            [(Code::Suspended, "This code is out of service"), (Code::TakenDown, "This code was taken down")]
+        {
+            let of = |accept| Errors { docs_url: "https://x/docs", accept, contact: Some(&contact) };
+            for (answer, texts) in [
+                (of(Some(&html)).withheld(code), [title, "href=\\\"mailto:abuse@example.com\\\""]),
+                (of(None).withheld(code), [code.text(), "Contact: abuse@example.com"]),
+            ] {
+                assert_eq!(answer.status().as_u16(), code.status());
+                assert_eq!(answer.headers()[CACHE_CONTROL], "no-store");
+                let shown = format!("{answer:?}");
+                assert!(texts.iter().all(|text| shown.contains(text)), "{shown}");
+            }
         }
     }
 
@@ -345,7 +384,7 @@ mod tests {
     #[test]
     fn a_page_shows_faults_as_text() {
         let problem = Problem::new(Code::Invalid, vec!["<script>&\"".into()], "d");
-        let html = page(&problem);
+        let html = page(&problem, None);
         assert!(html.contains("&lt;script&gt;&amp;&quot;") && !html.contains("<script"));
     }
 }

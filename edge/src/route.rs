@@ -63,6 +63,8 @@ pub(crate) enum Route<'a> {
     Robots,
     /// `/favicon.ico`.
     Favicon,
+    /// `/.well-known/security.txt`.
+    Security,
     /// `/`.
     Root,
     /// A path that no short id can have.
@@ -87,6 +89,7 @@ pub(crate) fn route<'a>(table: &'a Table, ask: &Ask<'a>) -> Route<'a> {
         "" => return Route::Root,
         "robots.txt" => return Route::Robots,
         "favicon.ico" => return Route::Favicon,
+        ".well-known/security.txt" => return Route::Security,
         _ => {}
     }
     let (short_id, suffix) = Representation::split_suffix(path);
@@ -179,7 +182,7 @@ mod tests {
         let domains = Domains::default();
         let exact =
             ShortDomain { case_sensitive: true, ..ShortDomain::new(Scheme::Https, "exact.gg").unwrap() };
-        domains.replace(&[ShortDomain::new(Scheme::Https, "tn.gg").unwrap(), exact]);
+        domains.replace(&[ShortDomain::new(Scheme::Https, "tn.gg").unwrap(), exact], None);
         let (path, query) = match target.split_once('?') {
             Some((path, query)) => (path, Some(query)),
             None => (target, None),

@@ -95,7 +95,7 @@ impl<B: Backing> Follower<B> {
         };
         let sets = view.rules.into_iter().map(|set| (set.account, set)).collect();
         let rules = Sources { as_of: view.watermark, sets };
-        self.domains.replace(&view.domains);
+        self.domains.replace(&view.domains, Some((view.watermark, &view.withheld)));
         self.cache.boot(self.cache.prepare(&view.epoch, view.watermark, &rules));
         tracing::warn!(applied = view.watermark, "control is unreachable: the edge starts from the view");
         self.status.begin(Boot::View, &*self.clock);
@@ -261,7 +261,8 @@ impl<'a, B: Backing> Link<'a, B> {
     fn welcome(&mut self, welcome: &Welcome) -> Result<(), Ended> {
         let (epoch, applied) = self.follower.cache.position();
         // Domains first: a task that loads the full replica from here on knows each domain that no later event adds.
-        self.follower.domains.replace(&welcome.domains);
+        let withheld = welcome.withheld.as_deref().map(|all| (welcome.head, all));
+        self.follower.domains.replace(&welcome.domains, withheld);
         match welcome.start {
             Start::Snapshot { at_rev } => self.begin_anew(welcome, at_rev),
             Start::Resume if epoch.as_ref() == Some(&welcome.epoch) => {}

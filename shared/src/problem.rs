@@ -55,6 +55,8 @@ codes! {
     Forbidden = 40301, 403, "The API key may not do this.";
     /// The key is bound to networks, and the client is in none of them.
     ForeignNetwork = 40302, 403, "The API key may not be used from this network.";
+    /// The account is suspended by whoever runs the service.
+    Suspended = 40303, 403, "The account is suspended.";
     /// The resource does not exist in this account.
     NotFound = 40401, 404, "The resource was not found.";
     /// No operation has this path.
@@ -81,6 +83,8 @@ codes! {
     CannotRender = 42201, 422, "The code cannot be rendered as asked.";
     /// Too many requests.
     TooManyRequests = 42901, 429, "Too many requests.";
+    /// Whoever runs the service took the link down.
+    TakenDown = 45101, 451, "The link was taken down by whoever runs this service.";
     /// The service failed.
     Internal = 50001, 500, "The service failed; the request id names the entry in its log.";
     /// The service cannot answer now.

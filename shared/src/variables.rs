@@ -2,6 +2,7 @@
 
 /// Every variable of every binary, because a shared file of settings may contain variables of another binary.
 pub const NAMES: &[&str] = &[
+    "WAYMARK_ABUSE_CONTACT",
     "WAYMARK_ADMIN_LISTEN",
     "WAYMARK_API_CONNECTIONS",
     "WAYMARK_API_CONNECTIONS_PER_ADDRESS",

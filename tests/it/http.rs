@@ -38,6 +38,7 @@ mod operator_keys;
 mod operators;
 mod paging;
 mod places;
+mod platform;
 mod properties;
 mod properties_model;
 mod properties_refused;
@@ -65,6 +66,7 @@ use axum::{
     http::{HeaderMap, HeaderValue, Method, Request, StatusCode, header},
 };
 use control::{http::router, state::ApiState};
+use hosting::{domain::platform_key::PlatformKey, store::platform_keys};
 use kernel::{
     domain::access::ActorKind,
     store::{Ctx, keys},
@@ -120,6 +122,8 @@ struct Api {
     router: Router,
     key: String,
     other_key: String,
+    /// A key of the platform.
+    platform_key: String,
     other_account: AccountId,
     other_operator: OperatorId,
     /// The cookie of a session of the first account's operator.
@@ -178,10 +182,20 @@ impl Api {
             let hash: [u8; 32] = Sha256::digest(key.as_bytes()).into();
             keys::insert(&mut tx, &hash, account, ActorKind::Operator, operator.as_str(), now).await?;
         }
+        let platform_key = "P".repeat(80);
+        let hash: [u8; 32] = Sha256::digest(platform_key.as_bytes()).into();
+        let (label, created_at) = ("of the tests".to_owned(), UnixMillis(now));
+        let of_platform = PlatformKey { hash, label, created_at, expires_at: None, revoked_at: None };
+        platform_keys::insert(&mut tx, &of_platform).await?;
         tx.commit().await?;
         let cookie = begin_session(&made.app, made.account, made.operator).await?;
         let router = router(made.app.clone());
-        Ok(Self { made, router, key, other_key, other_account, other_operator, cookie })
+        Ok(Self { made, router, key, other_key, platform_key, other_account, other_operator, cookie })
+    }
+
+    /// The key that is for a path.
+    fn key_for(&self, uri: &str) -> &str {
+        if uri.starts_with("/platform/") { &self.platform_key } else { &self.key }
     }
 
     /// Sends a request as it is. Below `/console/api/` it comes from the same origin, and the first account's key stands

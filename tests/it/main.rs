@@ -21,6 +21,7 @@ mod oidc;
 mod openapi;
 mod openapi_clients;
 mod ops;
+mod platform;
 mod publisher;
 mod reactions;
 mod readme;

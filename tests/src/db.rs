@@ -243,6 +243,7 @@ impl TestApp {
             mail: Some(MailSettings::parse("smtps://mail.invalid", "noreply@example.com")?),
             oidc: None,
             edge_keys: EdgeKeys::with_own("edge-token", "e1"),
+            contact: "abuse@example.com".parse().ok(),
             docs_url: "https://api.example/docs".to_owned(),
             urls: UrlSettings::default(),
         };

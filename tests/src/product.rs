@@ -379,6 +379,7 @@ fn spawn(
     command.arg("up").env("WAYMARK_DATA_DIR", data).env("WAYMARK_OPERATOR_KEY", key).env("RUST_LOG", "warn");
     // Receivers of tests are on this machine.
     command.env("WAYMARK_WEBHOOKS_LOOPBACK", "true");
+    command.env("WAYMARK_ABUSE_CONTACT", "abuse@example.com");
     // Whoever comes through the edge is no program of this machine, and tests send wrong keys by the hundred.
     command.env("WAYMARK_REFUSALS_PER_ADDRESS", "0");
     if !options.domains.is_empty() {

@@ -85,6 +85,7 @@ impl Backing for Control {
             start: Start::Snapshot { at_rev: HEAD },
             domains: self.domain.iter().cloned().collect(),
             rules: Vec::new(),
+            withheld: Some(Vec::new()),
         };
         Ok(Stream { welcome: Some(welcome), beat: interval(Duration::from_millis(HEARTBEAT_MS)), seq: 0 })
     }

@@ -347,6 +347,7 @@ impl Control {
             start: if resumes { Start::Resume } else { Start::Snapshot { at_rev: head } },
             domains: self.domains.clone(),
             rules: Vec::new(),
+            withheld: Some(Vec::new()),
         };
         (welcome, receiver)
     }

@@ -28,7 +28,7 @@ pub use super::{
     session::{EdgeSession, Outgoing},
 };
 use crate::metrics::StreamMetrics;
-use crate::store::{Ctx, Db, StoreError, Tx, accounts, dialect, log, rules};
+use crate::store::{Ctx, Db, StoreError, Tx, accounts, dialect, log, rules, withheld};
 
 /// The reader asks at least so often, should a wake-up be lost.
 const POLL: Duration = Duration::from_millis(25);
@@ -275,13 +275,14 @@ impl Hub {
         };
         // After the start was chosen: a domain of before is among them, one of after comes as an event.
         let domains = accounts::list_all_domains(&mut conn).await?;
+        let withheld = Some(withheld::list_all(&mut conn).await?);
         if head.epoch != self.0.epoch {
             // The ring is of the history before: a new start follows this one.
             return Err(StoreError::Stopped);
         }
         let session = self.0.members.insert(hello, resumes.then_some(hello.applied), opened);
-        let welcome =
-            Welcome { epoch: head.epoch, head: head.head, compacted: head.compacted, start, domains, rules };
+        let (epoch, compacted) = (head.epoch, head.compacted);
+        let welcome = Welcome { epoch, head: head.head, compacted, start, domains, rules, withheld };
         Ok(EdgeSession::new(self.clone(), hello.edge_id.clone(), session, welcome, cursor))
     }
 

@@ -54,7 +54,7 @@ impl Batch {
 fn guess_bytes(change: &Change) -> usize {
     const KEY: usize = 200;
     KEY + match change {
-        Change::Redirect(_, None) | Change::Domain(_) | Change::Unreadable(_) => 0,
+        Change::Redirect(_, None) | Change::Domain(_) | Change::Withhold(..) | Change::Unreadable(_) => 0,
         Change::Redirect(_, Some(value)) => 400 + 2 * value.target.len(),
         // Rare, and up to a frame long.
         Change::Rules(rules) => serde_json::to_vec(rules).map_or(0, |text| 3 * text.len()),

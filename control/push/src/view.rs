@@ -1,6 +1,9 @@
 //! The Redis view as its publisher knows it: each shard's metadata, and one atomic update for all of them.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use futures_util::future::{join_all, try_join_all};
 use redis::{RedisError, RedisResult, Script};
@@ -13,6 +16,7 @@ use shared::{
         stream::{Change, Epoch, Event, Rev},
         view::{Meta, Record, Setup, meta_key, record_key, setup_key, shard_of},
     },
+    withheld::Withheld,
 };
 
 use super::{link::Link, scripts};
@@ -65,11 +69,12 @@ impl Write {
     }
 }
 
-/// Domains and rules as of a revision.
+/// Domains, rules and what is withheld, as of a revision.
 #[derive(Debug, Default)]
 pub(super) struct SetupBook {
     domains: BTreeMap<String, ShortDomain>,
     rules: BTreeMap<AccountId, Arc<AccountRules>>,
+    withheld: BTreeSet<Withheld>,
 }
 
 impl From<Setup> for SetupBook {
@@ -77,6 +82,7 @@ impl From<Setup> for SetupBook {
         Self {
             domains: setup.domains.into_iter().map(|d| (d.host.as_str().to_owned(), d)).collect(),
             rules: setup.rules.into_iter().map(|rules| (rules.account, rules)).collect(),
+            withheld: setup.withheld.into_iter().collect(),
         }
     }
 }
@@ -86,6 +92,7 @@ impl SetupBook {
         serde_json::to_vec(&Setup {
             domains: self.domains.values().cloned().collect(),
             rules: self.rules.values().cloned().collect(),
+            withheld: self.withheld.iter().cloned().collect(),
         })
     }
 }
@@ -125,7 +132,7 @@ impl Batch {
                     batch.writes.push(write);
                 }
                 // The shard of domains and rules may be ahead of other shards, never behind them.
-                Change::Domain(_) | Change::Rules(_) if rev <= book_rev => {}
+                Change::Domain(_) | Change::Rules(_) | Change::Withhold(..) if rev <= book_rev => {}
                 Change::Domain(domain) => {
                     book.domains.insert(domain.host.as_str().to_owned(), domain.clone());
                     setup_rev = Some(rev);
@@ -135,6 +142,14 @@ impl Batch {
                         book.rules.remove(&rules.account);
                     } else {
                         book.rules.insert(rules.account, rules.clone());
+                    }
+                    setup_rev = Some(rev);
+                }
+                Change::Withhold(what, is_withheld) => {
+                    if *is_withheld {
+                        book.withheld.insert(what.clone());
+                    } else {
+                        book.withheld.remove(what);
                     }
                     setup_rev = Some(rev);
                 }

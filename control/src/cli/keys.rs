@@ -230,7 +230,7 @@ fn named(argument: String) -> Result<Named, Failure> {
 }
 
 /// A whole number of days, hours, minutes or seconds.
-fn duration(name: &'static str, text: &str) -> Result<Duration, ConfigError> {
+pub(super) fn duration(name: &'static str, text: &str) -> Result<Duration, ConfigError> {
     let wrong = || ConfigError::new(name, format!("{text:?} is no time such as 90d, 12h, 30m or 45s"));
     let unit = match text.chars().last() {
         Some('d') => 86_400,
@@ -243,7 +243,7 @@ fn duration(name: &'static str, text: &str) -> Result<Duration, ConfigError> {
     Ok(Duration::from_secs(u64::from(count) * unit))
 }
 
-fn after(now: UnixMillis, life: Duration) -> UnixMillis {
+pub(super) fn after(now: UnixMillis, life: Duration) -> UnixMillis {
     UnixMillis(now.0.saturating_add(i64::try_from(life.as_millis()).unwrap_or(i64::MAX)))
 }
 

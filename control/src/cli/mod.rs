@@ -23,6 +23,7 @@ mod edge_keys;
 mod export;
 pub mod keys;
 pub mod operators;
+pub mod platform;
 pub mod secrets;
 mod worker;
 
@@ -62,6 +63,8 @@ enum Command {
     Accounts(accounts::Args),
     /// Make, list and revoke the keys of edges.
     EdgeKeys(edge_keys::Args),
+    /// Suspend accounts, take links and hosts down, make keys of the platform.
+    Platform(platform::Args),
     /// Make keys that encrypt the secrets in the database, and change over to them.
     Secrets(secrets::Args),
     /// Check the audit trail.
@@ -106,6 +109,7 @@ pub fn main() -> ExitCode {
             Command::Audit(args) => audit::run(args).await,
             Command::Export(args) => export::run(args).await,
             Command::EdgeKeys(args) => edge_keys::run(args).await,
+            Command::Platform(args) => platform::run(args).await,
             Command::Secrets(args) => secrets::run(args).await,
             Command::RebuildEdges { region, place } => rebuild_edges(region, place).await,
         };

@@ -9,7 +9,7 @@ use shared::{
     time::{Clock as _, UnixMillis},
 };
 use signin::service::commands::{self, Listed};
-use tenants::domain::{app_user::Email, operator::OperatorKind};
+use tenants::domain::{email::Email, operator::OperatorKind};
 
 use super::{
     connect,

@@ -100,6 +100,7 @@ pub(super) async fn run(args: Args) -> Result<ExitCode, Failure> {
         mail: None,
         oidc: None,
         edge_keys: EdgeKeys::default(),
+        contact: None,
         docs_url: String::new(),
         urls: crate::service::base_urls::UrlSettings::default(),
     })

@@ -8,6 +8,7 @@ use kernel::service::capacity::CapacityLimits;
 use platform::settings::{check_plain, listen, listen_or_off, loopback, name, number, public_url, truth};
 use shared::{
     client_address::TrustedProxies,
+    contact::Contact,
     short_url::Scheme,
     wire::{
         redis_url::{InvalidRedisUrl, RedisUrl},
@@ -79,6 +80,8 @@ pub struct Config {
     pub tls_dir: Option<PathBuf>,
     /// Whether there is a TLS proxy in front.
     pub behind_tls_proxy: bool,
+    /// Where people report abuse.
+    pub contact: Option<Contact>,
     /// Whether webhooks may lead to loopback.
     pub webhooks_loopback: bool,
     /// Proxies that may name the client.
@@ -146,6 +149,7 @@ impl Config {
             public_url: public_url(settings.public_url)?,
             tls_dir: settings.network.tls_dir.as_deref().map(PathBuf::from),
             behind_tls_proxy,
+            contact: settings.network.contact()?,
             webhooks_loopback: truth("WAYMARK_WEBHOOKS_LOOPBACK", settings.webhooks_loopback.as_deref())?,
             trusted_proxies: settings.network.proxies()?,
             limits: limits(&settings.limits)?,

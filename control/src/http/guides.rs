@@ -32,6 +32,7 @@ guides![
     "keys",
     "operations",
     "operators-tool",
+    "platform",
     "reactions",
     "roles",
     "settings",

@@ -179,6 +179,7 @@ fn body_of(operation: &str) -> Option<Value> {
         assessment::http::bodies::of,
         jobs::http::bodies::of,
         events::http::bodies::of,
+        hosting::http::bodies::of,
     ];
     subjects.into_iter().find_map(|of| of(operation))
 }

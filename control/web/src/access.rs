@@ -54,7 +54,7 @@ where
         };
         let client = parts.extensions.get::<RequestInfo>().and_then(|info| info.client);
         match access::identify_key(&core, &key, client).await {
-            Ok(KnownKey { actor, bounds }) => {
+            Ok(KnownKey { actor, bounds, .. }) => {
                 let hash = hash_key(&key);
                 rate_limit::count(&limiter, parts, &actor, &hash)?;
                 permits::prove(parts, &actor, hash)?;

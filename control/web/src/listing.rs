@@ -64,6 +64,17 @@ impl Listing {
         query: &Query,
         kind: &ListType,
     ) -> Result<Self, ApiError> {
+        Self::parse_of(core, actor.account.as_str(), info, query, kind)
+    }
+
+    /// The same of a list whose pages belong to `owner`, where that is no account.
+    pub fn parse_of(
+        core: &Core,
+        owner: &str,
+        info: RequestInfo,
+        query: &Query,
+        kind: &ListType,
+    ) -> Result<Self, ApiError> {
         let mut faults = Vec::new();
         let per_page = number(query, "perPage", MAX_PER_PAGE, page::DEFAULT_PER_PAGE, &mut faults);
         let sort = match query.find("sortOrder") {
@@ -97,7 +108,7 @@ impl Listing {
             },
             with_scopes,
             with_context,
-            account: actor.account.to_string(),
+            account: owner.to_owned(),
             query: query.all.iter().filter(|(name, _)| !is_position(kind, name)).cloned().collect(),
             info,
         };

@@ -29,7 +29,16 @@ pub fn hold(parts: &Parts, actor: &Actor, key: [u8; 32], client: Option<IpAddr>)
 
 /// Gives the connection to an edge.
 pub fn prove_edge(parts: &Parts, edge: &str, key: [u8; 32]) -> Result<(), ServiceError> {
+    prove_trusted(parts, edge, key)
+}
+
+/// Gives the connection to whoever runs the platform.
+pub fn prove_platform(parts: &Parts, key: [u8; 32]) -> Result<(), ServiceError> {
+    prove_trusted(parts, "platform", key)
+}
+
+fn prove_trusted(parts: &Parts, account: &str, key: [u8; 32]) -> Result<(), ServiceError> {
     let Some(permit) = permit(parts) else { return Ok(()) };
-    let holder = Holder { rank: Rank::Trusted, key, account: edge.to_owned(), is_operator: true };
+    let holder = Holder { rank: Rank::Trusted, key, account: account.to_owned(), is_operator: true };
     permit.prove(&holder).map_err(refusal)
 }

@@ -59,6 +59,11 @@ pub fn count(limiter: &Limiter, parts: &Parts, actor: &Actor, key: &[u8; 32]) ->
     check(verdict, parts.extensions.get(), "with public keys of this account")
 }
 
+/// Counts a request with a key of the platform, which is of no account.
+pub fn count_platform(limiter: &Limiter, parts: &Parts, key: &[u8; 32]) -> Result<(), ServiceError> {
+    check(limiter.request(key), parts.extensions.get(), "with this key")
+}
+
 /// Counts a request that is refused because of its key; returns the refusal to send.
 pub fn count_refusal(limiter: &Limiter, parts: &Parts, refusal: ServiceError) -> ServiceError {
     let client = parts.extensions.get::<RequestInfo>().and_then(|info| info.limited_as);

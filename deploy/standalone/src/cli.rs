@@ -41,6 +41,8 @@ enum Command {
     Operators(tools::operators::Args),
     /// Make keys that encrypt the secrets in the database, and change over to them.
     Secrets(tools::secrets::Args),
+    /// Suspend accounts, take links and hosts down, make keys of the platform.
+    Platform(tools::platform::Args),
     /// Check the audit trail.
     Audit(tools::audit::Args),
     /// Write a backup of the SQLite database to a file, while the service runs, and check it.
@@ -78,6 +80,7 @@ pub fn main() -> ExitCode {
         Command::Keys(args) => runtime.block_on(tools::keys::run(args)),
         Command::Operators(args) => runtime.block_on(tools::operators::run(args)),
         Command::Secrets(args) => runtime.block_on(tools::secrets::run(args)),
+        Command::Platform(args) => runtime.block_on(tools::platform::run(args)),
         Command::Audit(args) => runtime.block_on(tools::audit::run(args)),
         Command::Backup(args) => runtime.block_on(tools::backup::run_backup(args)),
         Command::Restore(args) => runtime.block_on(tools::backup::run_restore(args)),

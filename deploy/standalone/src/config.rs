@@ -14,7 +14,7 @@ use control::config::parse::{
 };
 use kernel::service::capacity::CapacityLimits;
 use platform::settings::{check_plain, listen, listen_or_off, loopback, number, public_url, truth};
-use shared::{client_address::TrustedProxies, short_url::Scheme};
+use shared::{client_address::TrustedProxies, contact::Contact, short_url::Scheme};
 use web::limiter::Limits;
 
 mod lan;
@@ -73,6 +73,8 @@ pub struct Config {
     pub tls: Tls,
     /// Whether a TLS proxy stands in front.
     pub behind_tls_proxy: bool,
+    /// Where people report abuse.
+    pub contact: Option<Contact>,
     /// Whether targets of the first account may lead to private addresses; `None` leaves it as it is.
     pub private_targets: Option<bool>,
     /// This machine's address in its network, at which short URLs are served for development.
@@ -133,6 +135,7 @@ impl Config {
             operator_key: None,
             tls: Tls::Off,
             behind_tls_proxy: false,
+            contact: None,
             private_targets: None,
             lan: None,
             webhooks_loopback: false,
@@ -211,6 +214,7 @@ impl Config {
             operator_key: operator_key(settings.operator_key)?,
             tls: tls(settings.network.tls_dir.clone(), dev_tls)?,
             behind_tls_proxy,
+            contact: settings.network.contact()?,
             private_targets: settings
                 .private_targets
                 .as_deref()

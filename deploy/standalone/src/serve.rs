@@ -110,6 +110,7 @@ pub(crate) fn edge(
     settings.limits.connections = Some(config.edge_connections.unwrap_or(half));
     settings.limits.connections_per_address = config.edge_connections_per_address;
     settings.behind_tls_proxy = config.behind_tls_proxy;
+    settings.contact = config.contact.clone();
     settings.strict_transport = config.tls != Tls::Dev;
     settings.control_token = Some(upstream.key.into());
     let edge = Edge::open(settings, InProcess::new(app.clone()), certificates.cloned(), SystemClock)

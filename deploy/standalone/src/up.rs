@@ -172,6 +172,7 @@ pub async fn up(config: Config, shutdown: CancellationToken) -> Result<Running, 
         edge_keys: EdgeKeys::with_own(&edge_key, "local"),
         mail: config.mail.clone(),
         oidc: control::serve::provider(config.oidc.clone())?,
+        contact: config.contact.clone(),
         docs_url: docs_url.clone(),
         urls,
     })

@@ -22,22 +22,25 @@ use shared::{
         spooled::SpooledScans,
         stream::{Epoch, Fill, Hello, Rev, ToControl, ToEdge},
     },
+    withheld::Withheld,
 };
 
 pub(crate) use self::internal::connector;
 pub use self::network::{Network, NetworkConfig};
 
-/// Domains and rules from a view, so that an edge can start while control is down.
+/// Domains, rules and what is withheld from a view, so that an edge can start while control is down.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SetupView {
     /// The epoch of the view.
     pub epoch: Epoch,
-    /// The revision that domains and rules are as of.
+    /// The revision that all of it is as of.
     pub watermark: Rev,
     /// Every short domain.
     pub domains: Vec<ShortDomain>,
     /// The rules of every account that has some.
     pub rules: Vec<Arc<AccountRules>>,
+    /// Everything that is withheld.
+    pub withheld: Vec<Withheld>,
 }
 
 /// How a backing stands, for `/ready` and metrics.

@@ -133,8 +133,9 @@ impl RedisView {
         let Some(meta) = self.meta(meta.as_deref()).filter(|meta| meta.complete) else { return Ok(None) };
         match setup.as_deref().map(serde_json::from_slice::<Setup>) {
             None => Ok(None),
-            Some(Ok(Setup { domains, rules })) => {
-                Ok(Some(SetupView { epoch: meta.epoch, watermark: meta.watermark, domains, rules }))
+            Some(Ok(Setup { domains, rules, withheld })) => {
+                let (epoch, watermark) = (meta.epoch, meta.watermark);
+                Ok(Some(SetupView { epoch, watermark, domains, rules, withheld }))
             }
             Some(Err(error)) => {
                 tracing::error!(%error, "the setup in the view is invalid");

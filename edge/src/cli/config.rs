@@ -86,6 +86,7 @@ impl Config {
         edge.workers = number("WAYMARK_EDGE_WORKERS", settings.workers.as_deref(), cores, 1..=MAX_WORKERS)?;
         edge.trusted_proxies = settings.network.proxies()?;
         edge.behind_tls_proxy = behind_tls_proxy;
+        edge.contact = settings.network.contact()?;
         if let Some(geo) = &geo {
             edge.geo = Arc::new(geo.clone());
         }

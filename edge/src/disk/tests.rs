@@ -50,13 +50,13 @@ fn target(cache: &EdgeCache, n: u64) -> String {
 
 fn write(folder: &Path, cache: &EdgeCache, domains: &Domains) {
     let throttle = Throttle { bytes_per_second: None, begun: Instant::now(), stop: CancellationToken::new() };
-    write_all(folder, u64::MAX, &cache.holding().unwrap(), &domains.all(), &throttle).unwrap();
+    write_all(folder, u64::MAX, &cache.holding().unwrap(), domains, &throttle).unwrap();
 }
 
 /// A cache at revision 10 that holds keys 1 to 3 as of then, and key 4 as absent.
 fn filled() -> (EdgeCache, Domains) {
     let (cache, domains) = (EdgeCache::new(1 << 20), Domains::default());
-    domains.replace(&[ShortDomain::new(Scheme::Https, "tn.gg").unwrap()]);
+    domains.replace(&[ShortDomain::new(Scheme::Https, "tn.gg").unwrap()], None);
     cache.snapshot(&"E".into(), 10, &[]);
     for n in 1..=4 {
         let value = (n < 4).then(|| (n, record(n, n)));

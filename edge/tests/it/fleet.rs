@@ -12,6 +12,7 @@ use shared::{
         internal::STREAM_UPGRADE,
         stream::{Hello, Start, ToEdge},
     },
+    withheld::Withheld,
 };
 
 use crate::support::{Control, Files, HOST, Internal, Redis, Running, eventually, network, request};
@@ -231,12 +232,15 @@ async fn boot_from_the_view_alone() {
     let fleet = Fleet::new().await;
     let folder = tempfile::tempdir().unwrap();
     fleet.control.put("ABC", "https://example.com/abc");
+    fleet.control.put("GONE", "https://example.com/gone");
+    fleet.control.withhold(Withheld::Link(key("GONE")), true);
     fleet.publish().await;
     let (backing, _) = network(&[NOBODY.to_owned()], &fleet.files, &fleet.redis.url(), 16);
     let edge = Running::launch(backing, folder.path(), None, |_| {});
     eventually("it begins from the view", || edge.handle.status().boot == Some("view")).await;
     edge.assert_leads("ABC", "https://example.com/abc").await;
     assert_eq!(edge.get("/NONE", &[]).await.status, 404);
+    assert_eq!(edge.get("/GONE", &[]).await.status, 451);
     edge.stop().await;
 }
 

@@ -16,3 +16,4 @@ mod scans;
 mod stream;
 mod support;
 mod tls;
+mod withheld;

@@ -20,7 +20,10 @@ use serde::{
     de::{self, DeserializeOwned},
 };
 use serde_json::Value;
-use shared::client_address::{ForwardedHeader, TrustedProxies};
+use shared::{
+    client_address::{ForwardedHeader, TrustedProxies},
+    contact::{Contact, NotAContact},
+};
 
 /// An unusable setting: which one, and the allowed values.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -319,6 +322,11 @@ pub struct Network {
     /// not looked at [default: X-Forwarded-For]
     #[arg(long, env = "WAYMARK_FORWARDED_HEADER", value_name = "NAME")]
     pub forwarded_header: Option<String>,
+
+    /// Where people report abuse, a mail address or an https URL: on pages, in refusals and in
+    /// /.well-known/security.txt [default: none]
+    #[arg(long, env = "WAYMARK_ABUSE_CONTACT", value_name = "MAIL|URL")]
+    pub abuse_contact: Option<String>,
 }
 
 impl Network {
@@ -328,6 +336,19 @@ impl Network {
     /// The text is no truth value.
     pub fn is_behind_tls_proxy(&self) -> Result<bool, ConfigError> {
         truth("WAYMARK_BEHIND_TLS_PROXY", self.behind_tls_proxy.as_deref())
+    }
+
+    /// Where people report abuse.
+    ///
+    /// # Errors
+    /// The text is neither a mail address nor an `https` URL.
+    pub fn contact(&self) -> Result<Option<Contact>, ConfigError> {
+        let text = self.abuse_contact.as_deref().filter(|text| !text.trim().is_empty());
+        text.map(|text| {
+            text.parse()
+                .map_err(|error: NotAContact| ConfigError::new("WAYMARK_ABUSE_CONTACT", error.to_string()))
+        })
+        .transpose()
     }
 
     /// The proxies that may name the client, and how they do it.

@@ -11,7 +11,7 @@ use bytes::{Buf, BufMut, Bytes, BytesMut};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use super::stream::{Epoch, Event, Hello, Rejected, Rev, Start, ToControl, ToEdge, Welcome};
-use crate::{rules::AccountRules, short_url::ShortDomain};
+use crate::{rules::AccountRules, short_url::ShortDomain, withheld::Withheld};
 
 /// Most bytes of a body: with its head a frame has at most 256 KiB.
 pub const MAX_BODY: usize = (256 << 10) - HEAD;
@@ -65,6 +65,9 @@ struct WelcomeHead {
     head: Rev,
     compacted: Rev,
     start: Start,
+    /// Whether what is withheld is among the items.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    withheld: bool,
 }
 
 /// One of its members; empty if a newer release sent an unknown one.
@@ -75,6 +78,8 @@ struct Item {
     domain: Option<ShortDomain>,
     #[serde(skip_serializing_if = "Option::is_none")]
     rules: Option<Arc<AccountRules>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    withheld: Option<Withheld>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -179,6 +184,7 @@ pub struct Unfinished {
     head: Option<WelcomeHead>,
     domains: Vec<ShortDomain>,
     rules: Vec<Arc<AccountRules>>,
+    withheld: Vec<Withheld>,
     count: u64,
     bytes: usize,
     hash: blake3::Hasher,
@@ -235,25 +241,31 @@ impl Unfinished {
         for item in items {
             self.domains.extend(item.domain);
             self.rules.extend(item.rules);
+            self.withheld.extend(item.withheld);
         }
         Ok(())
     }
 
     fn end(self, end: End) -> Result<Welcome, FrameError> {
         let fits = end.count == self.count && end.hash == self.hash.finalize().to_hex().as_str();
-        let WelcomeHead { epoch, head, compacted, start } =
+        let WelcomeHead { epoch, head, compacted, start, withheld } =
             self.head.filter(|_| fits).ok_or(FrameError::Unfitting)?;
-        Ok(Welcome { epoch, head, compacted, start, domains: self.domains, rules: self.rules })
+        let withheld = withheld.then_some(self.withheld);
+        Ok(Welcome { epoch, head, compacted, start, domains: self.domains, rules: self.rules, withheld })
     }
 }
 
 fn put_welcome(out: &mut BytesMut, welcome: &Welcome) -> Result<(), FrameError> {
-    let Welcome { epoch, head, compacted, start, domains, rules } = welcome;
+    let Welcome { epoch, head, compacted, start, domains, rules, withheld } = welcome;
+    let (epoch, start) = (epoch.clone(), start.clone());
     let (head, compacted) = (*head, *compacted);
-    put(out, kind::WELCOME, &WelcomeHead { epoch: epoch.clone(), head, compacted, start: start.clone() })?;
+    let is_withheld = withheld.is_some();
+    put(out, kind::WELCOME, &WelcomeHead { epoch, head, compacted, start, withheld: is_withheld })?;
     let domains = domains.iter().map(|domain| Item { domain: Some(domain.clone()), ..Item::default() });
     let rules = rules.iter().map(|rules| Item { rules: Some(rules.clone()), ..Item::default() });
-    let items: Vec<Item> = domains.chain(rules).collect();
+    let withheld = withheld.iter().flatten();
+    let withheld = withheld.map(|what| Item { withheld: Some(what.clone()), ..Item::default() });
+    let items: Vec<Item> = domains.chain(rules).chain(withheld).collect();
     let mut hash = blake3::Hasher::new();
     put_cut(out, &items, &mut |out, items| {
         let at = out.len();

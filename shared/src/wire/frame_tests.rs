@@ -30,6 +30,9 @@ fn welcome(domains: usize, rules: usize) -> Welcome {
         rules: (0..rules)
             .map(|n| Arc::new(AccountRules { account: AccountId::new(n as i64, [0; 16]), lists: Vec::new() }))
             .collect(),
+        withheld: rules
+            .is_multiple_of(2)
+            .then(|| (0..rules).map(|n| Withheld::Host(format!("h{n}.example").into())).collect()),
     }
 }
 

@@ -9,6 +9,7 @@ use crate::{
     redirect::{Redirect, RedirectKey},
     rules::AccountRules,
     short_url::ShortDomain,
+    withheld::Withheld,
 };
 
 /// A revision: gapless, in commit order, 0 before the first change.
@@ -49,6 +50,8 @@ pub enum Change {
     Domain(ShortDomain),
     /// The rules of an account were changed; without a list they are gone.
     Rules(Arc<AccountRules>),
+    /// Something is withheld from now on (`true`), or no longer.
+    Withhold(Withheld, bool),
     /// Something that this release cannot read, with the reason; it is never written.
     #[serde(skip)]
     Unreadable(String),
@@ -62,12 +65,14 @@ impl<'de> Deserialize<'de> for Change {
             Redirect(RedirectKey, Option<Arc<Redirect>>),
             Domain(ShortDomain),
             Rules(Arc<AccountRules>),
+            Withhold(Withheld, bool),
         }
         let text = Box::<RawValue>::deserialize(deserializer)?;
         Ok(match serde_json::from_str(text.get()) {
             Ok(Readable::Redirect(key, value)) => Self::Redirect(key, value),
             Ok(Readable::Domain(domain)) => Self::Domain(domain),
             Ok(Readable::Rules(rules)) => Self::Rules(rules),
+            Ok(Readable::Withhold(what, is_withheld)) => Self::Withhold(what, is_withheld),
             Err(error) => Self::Unreadable(error.to_string()),
         })
     }
@@ -123,6 +128,10 @@ pub struct Welcome {
     /// where the edge has those of `applied` and the events bring the rest.
     #[serde(default)]
     pub rules: Vec<Arc<AccountRules>>,
+    /// Everything that is withheld, as of some revision at or after the start; `None` from an older control, of which
+    /// the edge learns nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub withheld: Option<Vec<Withheld>>,
 }
 
 /// Messages from control to an edge.

@@ -12,6 +12,7 @@ use crate::{
     redirect::{Redirect, RedirectKey},
     rules::AccountRules,
     short_url::ShortDomain,
+    withheld::Withheld,
 };
 
 /// Most shards of a view.
@@ -87,6 +88,9 @@ pub struct Setup {
     pub domains: Vec<ShortDomain>,
     /// The rules of every account that has some.
     pub rules: Vec<Arc<AccountRules>>,
+    /// Everything that is withheld; nothing from an older publisher.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub withheld: Vec<Withheld>,
 }
 
 /// The shard of a key among `shards`, which is not 0.

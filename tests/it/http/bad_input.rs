@@ -70,7 +70,7 @@ pub(super) async fn every_operation_refuses_common_faults(engine: Engine) -> Res
                 assert_eq!(asks_for_key, !is_for_console, "{what}");
             }
         }
-        let key = Some(api.key.as_str());
+        let key = Some(api.key_for(&uri));
         if operation["requestBody"]["content"].get("application/json").is_some() {
             for (media_type, body, status, code) in [
                 ("text/plain", "{}", 415, 41501),
@@ -106,7 +106,8 @@ pub(super) async fn every_operation_refuses_common_faults(engine: Engine) -> Res
                 continue;
             }
             for value in values {
-                let answer = api.get(&format!("{uri}?{name}={value}")).await?;
+                let with = format!("{uri}?{name}={value}");
+                let answer = api.call_as(api.key_for(&uri), Method::GET, &with, None).await?;
                 let code = if name == "nextPageToken" { 40004 } else { 40003 };
                 let errors = answer.problem(400, code);
                 assert!(

@@ -185,6 +185,8 @@ impl Fixture {
             ("reactions", text(&reaction, "id")?),
             ("cases", text(&cases[0], "id")?),
             ("keys", text(&operator_keys[0], "id")?),
+            ("{host}", "evil.example".to_owned()),
+            ("{domain}", "tn.gg".to_owned()),
             ("{delivery}", "UKXAGyEf8SQ5eTDmVgGpHqAb".to_owned()),
             ("{action}", id.to_string()),
             ("{type}", "scans".to_owned()),
@@ -386,9 +388,12 @@ pub(super) async fn ids_of_another_tenant_are_404(engine: Engine) -> Result<()> 
     Ok(())
 }
 
-/// Users are made and logged in by keys of applications alone, and change their passwords by their own.
+/// Users are made and logged in by keys of applications alone, and change their passwords by their own; the platform has
+/// keys of its own.
 fn is_not_for_operators(path: &str) -> bool {
-    path.starts_with("/auth/evrythng/users") || path == "/users/{id}/password"
+    path.starts_with("/auth/evrythng/users")
+        || path == "/users/{id}/password"
+        || path.starts_with("/platform/")
 }
 
 /// A key of each kind of the second account.

@@ -200,6 +200,7 @@ impl State {
             start,
             domains: vec![domain],
             rules: Vec::new(),
+            withheld: Some(Vec::new()),
         };
         (welcome, cursor)
     }
@@ -290,7 +291,7 @@ fn as_of(log: &[Event], rev: Rev) -> BTreeMap<RedirectKey, (Rev, Arc<Redirect>)>
         match &event.change {
             Change::Redirect(key, Some(value)) => drop(state.insert(key.clone(), (event.rev, value.clone()))),
             Change::Redirect(key, None) => drop(state.remove(key)),
-            Change::Domain(_) | Change::Rules(_) | Change::Unreadable(_) => {}
+            Change::Domain(_) | Change::Rules(_) | Change::Withhold(..) | Change::Unreadable(_) => {}
         }
     }
     state

@@ -108,6 +108,7 @@ async fn replica(made: &TestApp) -> Result<Arc<ApiState>> {
         mail: None,
         oidc: None,
         edge_keys: EdgeKeys::default(),
+        contact: None,
         docs_url: made.app.docs_url.clone(),
         urls: UrlSettings::default(),
     })

@@ -34,12 +34,20 @@ const SQLITE_INSERT: &str = "INSERT INTO reaction_tasks (account_id, reaction, e
 const COUNT: &str = "SELECT COUNT(*) FROM (SELECT seq FROM reaction_tasks WHERE account_id = $1 LIMIT $2) t";
 const OPEN: &str = "INSERT INTO reaction_turns (account_id) VALUES ($1) ON CONFLICT (account_id) DO NOTHING";
 
+// Tasks of a suspended account wait.
+macro_rules! is_served {
+    () => {
+        " AND NOT EXISTS (SELECT 1 FROM accounts a WHERE a.id = t.account_id AND a.suspended_at IS NOT NULL)"
+    };
+}
 macro_rules! due {
     ($now:expr) => {
         concat!(
             "SELECT COUNT(*) FROM (SELECT t.account_id FROM reaction_turns t WHERE t.resume_at <= ",
             $now,
-            " AND EXISTS (SELECT 1 FROM reaction_tasks k WHERE k.account_id = t.account_id) LIMIT 1) d"
+            " AND EXISTS (SELECT 1 FROM reaction_tasks k WHERE k.account_id = t.account_id)",
+            is_served!(),
+            " LIMIT 1) d"
         )
     };
 }
@@ -50,8 +58,9 @@ macro_rules! turn {
             $now,
             " WHERE account_id IN (SELECT t.account_id FROM reaction_turns t WHERE t.resume_at <= ",
             $now,
-            " AND EXISTS (SELECT 1 FROM reaction_tasks k WHERE k.account_id = t.account_id) \
-             ORDER BY t.served_at, t.account_id LIMIT 1",
+            " AND EXISTS (SELECT 1 FROM reaction_tasks k WHERE k.account_id = t.account_id)",
+            is_served!(),
+            " ORDER BY t.served_at, t.account_id LIMIT 1",
             $lock,
             ") RETURNING account_id"
         )

@@ -53,6 +53,12 @@ const LIST: Table = Table {
 const FOLLOWS: Follows = follows!("webhooks", "webhook_messages", "webhook");
 const RESUME: &str = "UPDATE webhooks SET failures = 0, failing_since = NULL, next_at = 0 WHERE seq = $1";
 
+// Messages of a suspended account wait.
+macro_rules! is_served {
+    () => {
+        " AND NOT EXISTS (SELECT 1 FROM accounts a WHERE a.id = w.account_id AND a.suspended_at IS NOT NULL)"
+    };
+}
 macro_rules! claim {
     ($now:expr, $full:expr, $lock:expr) => {
         concat!(
@@ -68,6 +74,7 @@ macro_rules! claim {
             $now,
             ") AND ",
             $full,
+            is_served!(),
             " ORDER BY w.next_at, w.seq LIMIT $1",
             $lock,
             ") RETURNING seq, account_id, id, fence, failures, failing_since, ",
@@ -102,6 +109,7 @@ macro_rules! due {
             $now,
             ") AND ",
             $full,
+            is_served!(),
             " LIMIT 1) t"
         )
     };

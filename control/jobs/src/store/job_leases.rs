@@ -41,12 +41,20 @@ pub struct Claimed {
     pub failures: u64,
 }
 
+// Jobs of a suspended account wait.
+macro_rules! is_served {
+    () => {
+        " AND NOT EXISTS (SELECT 1 FROM accounts s WHERE s.id = j.account_id AND s.suspended_at IS NOT NULL)"
+    };
+}
 macro_rules! ready {
     ($now:expr) => {
         concat!(
             "SELECT COUNT(*) FROM (SELECT 1 AS one FROM jobs j WHERE j.completed_at IS NULL AND j.lease_until <= ",
             $now,
-            " AND (j.status IN ('ENQUEUED', 'STARTING')) = $1 LIMIT 1) t"
+            " AND (j.status IN ('ENQUEUED', 'STARTING')) = $1",
+            is_served!(),
+            " LIMIT 1) t"
         )
     };
 }
@@ -62,8 +70,9 @@ macro_rules! claim {
             " + $2 WHERE seq = (SELECT j.seq FROM jobs j LEFT JOIN job_turns a ON a.account_id = j.account_id \
              WHERE j.completed_at IS NULL AND j.lease_until <= ",
             $now,
-            " AND (j.status IN ('ENQUEUED', 'STARTING')) = $1 \
-             ORDER BY COALESCE(a.served_at, 0), j.served_at, j.seq LIMIT 1",
+            " AND (j.status IN ('ENQUEUED', 'STARTING')) = $1",
+            is_served!(),
+            " ORDER BY COALESCE(a.served_at, 0), j.served_at, j.seq LIMIT 1",
             $lock,
             ") RETURNING account_id, id, fence, failures"
         )
@@ -88,7 +97,9 @@ macro_rules! standing {
             $now,
             " - j.served_at ELSE ",
             $now,
-            " - j.created_at END), 0) FROM jobs j WHERE j.completed_at IS NULL GROUP BY j.status"
+            " - j.created_at END), 0) FROM jobs j WHERE j.completed_at IS NULL",
+            is_served!(),
+            " GROUP BY j.status"
         )
     };
 }

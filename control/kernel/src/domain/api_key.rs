@@ -83,13 +83,15 @@ pub struct KnownKey {
     pub actor: Actor,
     /// How long it is valid, and from where.
     pub bounds: Bounds,
+    /// Whether its account is suspended.
+    pub is_suspended: bool,
 }
 
 impl KnownKey {
     /// Whether it may be used from an address now; `now` is asked only of a key that expires.
     ///
     /// # Errors
-    /// [`Code::KeyExpired`] or [`Code::ForeignNetwork`]. A key with networks may not be used from an unknown address.
+    /// [`Code::KeyExpired`], [`Code::ForeignNetwork`] or [`Code::Suspended`]. A key with networks may not be used from an unknown address.
     pub fn check(&self, now: impl FnOnce() -> UnixMillis, client: Option<IpAddr>) -> Result<(), Code> {
         if self.bounds.expires_at.is_some_and(|at| at <= now()) {
             return Err(Code::KeyExpired);
@@ -97,7 +99,7 @@ impl KnownKey {
         if !admits(&self.bounds.networks, client) {
             return Err(Code::ForeignNetwork);
         }
-        Ok(())
+        if self.is_suspended { Err(Code::Suspended) } else { Ok(()) }
     }
 
     /// Whether its last use is kept: that of users and Things would be a write for each of them.
@@ -119,7 +121,10 @@ pub fn admits(networks: &Networks, client: Option<IpAddr>) -> bool {
 /// Whether a code says that a key was refused, and not what it may do.
 #[must_use]
 pub const fn is_of_key(code: Code) -> bool {
-    matches!(code, Code::KeyMissing | Code::KeyUnknown | Code::KeyExpired | Code::ForeignNetwork)
+    matches!(
+        code,
+        Code::KeyMissing | Code::KeyUnknown | Code::KeyExpired | Code::ForeignNetwork | Code::Suspended
+    )
 }
 
 #[cfg(test)]
@@ -198,13 +203,17 @@ mod tests {
             (None, "10.0.0.0/8", Some("192.0.2.1"), Err(Code::ForeignNetwork)),
             (None, "10.0.0.0/8", None, Err(Code::ForeignNetwork)),
         ] {
-            let key = KnownKey { actor: actor.clone(), bounds: bounds(expires_at, networks) };
+            let mut key =
+                KnownKey { actor: actor.clone(), bounds: bounds(expires_at, networks), is_suspended: false };
             let client = client.map(|ip: &str| ip.parse().unwrap());
             assert_eq!(
                 key.check(|| UnixMillis(10), client),
                 expected,
                 "{expires_at:?} {networks} {client:?}"
             );
+            key.is_suspended = true;
+            let suspended = key.check(|| UnixMillis(10), client);
+            assert_eq!(suspended, expected.and(Err(Code::Suspended)), "of a suspended account");
         }
     }
 }

@@ -9,7 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use shared::{problem::Code, time::UnixMillis};
+use shared::{contact::Contact, problem::Code, time::UnixMillis};
 use tokio::sync::Notify;
 
 use super::{
@@ -63,7 +63,7 @@ impl Deref for Caller {
 /// Keys are looked up by SHA-256, so timing reveals nothing about a stored key.
 ///
 /// # Errors
-/// [`Code::KeyUnknown`], [`Code::KeyExpired`] or [`Code::ForeignNetwork`].
+/// [`Code::KeyUnknown`], [`Code::KeyExpired`], [`Code::ForeignNetwork`] or [`Code::Suspended`].
 pub async fn identify(core: &Core, key: &str, client: Option<IpAddr>) -> Result<Actor, ServiceError> {
     Ok(identify_key(core, key, client).await?.actor)
 }
@@ -79,7 +79,7 @@ pub async fn identify_key(core: &Core, key: &str, client: Option<IpAddr>) -> Res
     }
     let hash = hash_key(key);
     let known = core.key_lookups.find(hash).await?.ok_or_else(|| refused(Code::KeyUnknown))?;
-    known.check(|| core.clock.now(), client).map_err(refused)?;
+    known.check(|| core.clock.now(), client).map_err(|code| core.key_lookups.refusal(code))?;
     if known.notes_use() {
         core.key_lookups.uses.note(hash);
     }
@@ -105,6 +105,8 @@ pub struct KeyLookups {
     pub changed: Arc<Notify>,
     /// Which keys were used.
     pub uses: Arc<KeyUses>,
+    /// Where the owner of a suspended account asks why.
+    pub contact: Option<Arc<Contact>>,
 }
 
 /// Keys that were looked up a moment ago.
@@ -165,6 +167,7 @@ impl KeyLookups {
             known: Arc::default(),
             changed: Arc::default(),
             uses: Arc::default(),
+            contact: None,
         }
     }
 
@@ -185,6 +188,13 @@ impl KeyLookups {
             }
         }
         Ok(found)
+    }
+
+    /// The refusal of a key that is known.
+    fn refusal(&self, code: Code) -> ServiceError {
+        let contact = self.contact.as_ref().filter(|_| code == Code::Suspended);
+        let text = contact.map(|contact| format!("{} Contact: {contact}", code.text()));
+        ServiceError::refused(code, text.unwrap_or_else(|| code.text().to_owned()))
     }
 
     /// Clears the cache after keys were revoked or changed; called after the commit.
@@ -299,7 +309,7 @@ mod tests {
             confined_to: Vec::new(),
         };
         let (now, before) = (Instant::now(), Instant::now().checked_sub(KNOWN_FOR).unwrap());
-        let actor = KnownKey { actor, bounds: Bounds::default() };
+        let actor = KnownKey { actor, bounds: Bounds::default(), is_suspended: false };
         let mut known = Known::default();
         known.insert(key(0), before, actor.clone());
         assert_eq!(known.find(&key(0)), None, "too long ago");

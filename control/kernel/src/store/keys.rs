@@ -27,7 +27,7 @@ macro_rules! find {
     ($which:literal) => {
         concat!(
             "SELECT k.hash, k.account_id, k.kind, k.actor_id, k.project_id, k.app_id, a.enterprise, \
-             a.user_rights, k.expires_at, k.networks, o.roles, o.projects, p.user_role FROM api_keys k \
+             a.user_rights, a.suspended_at, k.expires_at, k.networks, o.roles, o.projects, p.user_role FROM api_keys k \
              JOIN accounts a ON a.id = k.account_id LEFT JOIN applications p ON p.id = k.app_id \
              LEFT JOIN operators o ON o.id = k.actor_id AND o.account_id = k.account_id WHERE ",
             $which,
@@ -77,6 +77,7 @@ struct Row {
     app_id: Option<String>,
     enterprise: bool,
     user_rights: String,
+    suspended_at: Option<i64>,
     expires_at: Option<i64>,
     networks: Option<String>,
     /// Ids of an operator's roles.
@@ -252,7 +253,11 @@ fn read(row: Row, roles: &Roles) -> Result<Option<([u8; 32], KnownKey)>, StoreEr
     let networks = parse("networks", row.networks.as_deref().unwrap_or_default())?;
     Ok(Some((
         hash,
-        KnownKey { actor, bounds: Bounds { expires_at: row.expires_at.map(UnixMillis), networks } },
+        KnownKey {
+            actor,
+            bounds: Bounds { expires_at: row.expires_at.map(UnixMillis), networks },
+            is_suspended: row.suspended_at.is_some(),
+        },
     )))
 }
 

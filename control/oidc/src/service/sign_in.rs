@@ -4,7 +4,7 @@ use shared::{id::AccountId, problem::Code, time::UnixMillis};
 use signin::service::sign_in::{Client, SignedIn, begin_session};
 use tenants::{
     domain::{
-        app_user::Email,
+        email::Email,
         operator::{Operator, OperatorKind},
     },
     store::operators,

@@ -11,7 +11,7 @@ use shared::{
     },
 };
 
-use super::{Conn, Db, StoreError, accounts, log, redirections, rules};
+use super::{Conn, Db, StoreError, accounts, log, redirections, rules, withheld};
 
 /// One moment of the database; dropped, it is over.
 pub struct Snapshot {
@@ -40,11 +40,12 @@ impl Snapshot {
         Ok(Self { conn, epoch: head.epoch, at_rev: head.head, after: RedirectKey::new("", "") })
     }
 
-    /// Domains and rules.
+    /// Domains, rules, and what is withheld.
     pub async fn setup(&mut self) -> Result<Setup, StoreError> {
         let domains = accounts::list_all_domains(&mut self.conn).await?;
         let (_, rules) = rules::list_with_head(&mut self.conn).await?;
-        Ok(Setup { domains, rules })
+        let withheld = withheld::list_all(&mut self.conn).await?;
+        Ok(Setup { domains, rules, withheld })
     }
 
     /// The next up to `limit` redirections by key, with their revisions; empty after the last.

@@ -5,3 +5,4 @@ pub use ::catalog::domain::*;
 pub mod redirection;
 pub mod rules;
 pub mod task;
+pub mod withheld;

@@ -13,6 +13,7 @@ use shared::{
 
 use super::members::Members;
 use super::scopes::{Scopes, read_scopes};
+use super::withheld::TakeDown;
 
 // Spec gap: targets that lead back to their own short URL are not mentioned; they are refused.
 /// Most short URLs that may lead to each other before a real target.
@@ -38,6 +39,9 @@ pub struct Redirection {
     pub rev: Rev,
     /// Order of insertion, for paging.
     pub seq: i64,
+    /// Why nobody is redirected; what stores and changes redirections leaves it out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub taken_down: Option<TakeDown>,
 }
 
 impl Redirection {

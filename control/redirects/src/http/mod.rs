@@ -12,6 +12,7 @@ use axum::extract::FromRef;
 use utoipa_axum::{router::OpenApiRouter, routes};
 use web::access::Access;
 
+pub use self::redirection_answers::{Wait, written};
 use crate::service::Redirects;
 
 /// The routes: each line is one path with its operations.

@@ -10,12 +10,12 @@ use axum::{
 use qr::{Ecl, Format, QrRequest};
 use serde::Serialize;
 use serde_json::{Value, json};
-use shared::{negotiate::Representation, problem::Code, wire::stream::Rev};
+use shared::{negotiate::Representation, problem::Code, wire::stream::Rev, withheld::Withheld};
 use utoipa::ToSchema;
 use web::{api_error::ApiError, extract::Query, request_info::RequestInfo};
 
 use crate::{
-    domain::redirection::Redirection,
+    domain::{redirection::Redirection, withheld::TakeDown},
     edges::WaitReport,
     service::{Redirects, redirections::Written},
 };
@@ -58,7 +58,41 @@ pub(super) struct RedirectionDocument {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     #[schema(required = false, read_only)]
     development: bool,
+    /// Why whoever scans the code gets a page and is not redirected: whoever runs the service took the link down, or
+    /// every link that leads to the host of its target.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(read_only)]
+    taken_down: Option<TakenDownDocument>,
     qr: QrDocument,
+}
+
+/// Why a link was taken down.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct TakenDownDocument {
+    /// The reason.
+    #[schema(example = "Reported as phishing")]
+    reason: String,
+    /// The host that no link leads to, where it is not the link alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = "evil.example")]
+    host: Option<String>,
+    /// Since when, in milliseconds since 1970.
+    #[schema(example = 1_767_225_600_000_i64)]
+    since: i64,
+    /// When it ends by itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    until: Option<i64>,
+}
+
+impl From<&TakeDown> for TakenDownDocument {
+    fn from(take_down: &TakeDown) -> Self {
+        let host = match &take_down.what {
+            Withheld::Host(host) => Some(host.to_string()),
+            Withheld::Link(_) | Withheld::Account(_) => None,
+        };
+        let (since, until) = (take_down.since.0, take_down.until.map(|at| at.0));
+        Self { reason: take_down.reason.clone(), host, since, until }
+    }
 }
 
 /// What the QR code of a short URL is like at the default level.
@@ -95,6 +129,7 @@ impl From<&Redirection> for RedirectionDocument {
             short_url: item.short_url(),
             scopes: json!({"users": item.scopes.users, "projects": item.scopes.projects}),
             development: item.domain.is_development(),
+            taken_down: item.taken_down.as_ref().map(TakenDownDocument::from),
             qr: QrDocument {
                 payload,
                 version: facts.map(|facts| facts.version),
@@ -107,11 +142,14 @@ impl From<&Redirection> for RedirectionDocument {
 
 /// How long a write shall wait for the edges, if at all: `?wait=edges[&timeout=2s]`.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Wait(Option<Duration>);
+pub struct Wait(Option<Duration>);
 
 impl Wait {
     /// Reads `wait` and `timeout`.
-    pub(super) fn parse(query: &Query) -> Result<Self, ApiError> {
+    ///
+    /// # Errors
+    /// One of them is neither.
+    pub fn parse(query: &Query) -> Result<Self, ApiError> {
         let refuse = |text: &str| Err(ApiError::refused(Code::InvalidParameter, text));
         let waits = match query.find("wait") {
             None => false,
@@ -139,7 +177,7 @@ impl Wait {
 }
 
 /// Answers a write with a body and the edges' state merged into it; 202 when an edge lags at the deadline.
-pub(super) async fn written<T>(
+pub async fn written<T>(
     redirects: &Redirects,
     wait: Wait,
     done: &Written<T>,

@@ -17,7 +17,7 @@ use super::{
     Redirects,
     access::{Caller, require},
     applications::ids,
-    redirections::Written,
+    redirections::{Written, blocked_hosts},
 };
 use crate::{
     domain::{
@@ -62,7 +62,7 @@ pub async fn read(state: &Redirects, actor: &Actor, whose: Whose<'_>) -> Result<
 /// acknowledge.
 ///
 /// # Errors
-/// The key lacks the permission, the application does not exist, a rule leads to a short URL, or the account's
+/// The key lacks the permission, the application does not exist, a rule leads to a short URL or to a blocked host, or the account's
 /// rules are too large.
 #[instrument(skip_all)]
 pub async fn replace(
@@ -165,6 +165,8 @@ async fn put(
     let domains = accounts::list_all_domains(tx).await?;
     let mut faults = leading_back(&rules, |host| domains.iter().any(|domain| domain.host.as_str() == host));
     faults.extend(leading_elsewhere(&rules, &tenants::find_target_hosts(tx, account).await?));
+    let targets = rules.iter().filter_map(|rule| rule.redirect_url.as_deref());
+    faults.extend(blocked_hosts(tx, targets).await?.rule_faults(&rules));
     if !faults.is_empty() {
         return Err(ServiceError::Refused { code: Code::Invalid, errors: faults });
     }

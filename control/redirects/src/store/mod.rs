@@ -7,3 +7,4 @@ pub mod redirection_writes;
 pub mod redirections;
 pub mod rules;
 pub mod tasks;
+pub mod withheld;

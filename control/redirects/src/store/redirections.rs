@@ -194,6 +194,7 @@ impl TryFrom<Row> for Redirection {
             hits: row.hits,
             rev: unsigned(row.rev),
             seq: row.seq,
+            taken_down: None,
         })
     }
 }

@@ -49,10 +49,11 @@ pub(super) struct AuditEntryDocument {
     /// When the request came, in milliseconds since 1970.
     #[schema(example = 1_767_225_600_000_i64)]
     created_at: i64,
-    /// The kind of key: `operator`, `projectOperator` or `trustedApp`; or `commandLine`.
+    /// The kind of key: `operator`, `projectOperator` or `trustedApp`; or `commandLine`, or `platform` for whoever runs
+    /// the service.
     #[schema(example = "operator")]
     actor_type: String,
-    /// Id of the operator or application; a command has none.
+    /// Id of the operator or application; a command and a key of the platform have none.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = "UKXAGyEf8SQ5eTDmVgGpHqAa")]
     actor: Option<String>,

@@ -10,6 +10,7 @@ pub mod keys;
 pub mod manual;
 pub mod operators;
 pub mod patience;
+pub mod platform;
 pub mod qr;
 pub mod secrets;
 pub mod status;

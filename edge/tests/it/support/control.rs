@@ -26,12 +26,15 @@ use tokio::{sync::watch, time::Interval};
 use super::{DEADLINE, HOST, record::redirect};
 
 mod scans;
+mod withheld;
 
 /// What goes wrong between control and the edge.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Faults {
     /// Nothing answers, streams end.
     pub(crate) is_down: bool,
+    /// Control is of a release that does not know what is withheld.
+    pub(crate) is_older: bool,
     /// Only scans are not taken.
     pub(crate) refuses_scans: bool,
     /// Scans are taken as JSON alone, as by the version before.
@@ -196,7 +199,7 @@ impl Control {
         let mut events = state.log.iter().rev().skip_while(|event| event.rev > rev);
         let last = events.find_map(|event| match &event.change {
             Change::Rules(sets) => Some((event.rev, !sets.lists.is_empty())),
-            Change::Redirect(..) | Change::Domain(_) | Change::Unreadable(_) => None,
+            Change::Redirect(..) | Change::Domain(_) | Change::Withhold(..) | Change::Unreadable(_) => None,
         });
         last.filter(|(_, has_rules)| *has_rules).map(|(rev, _)| rev)
     }
@@ -297,7 +300,7 @@ impl State {
                     view.insert(key.clone(), (event.rev, record.clone()));
                 }
                 Change::Redirect(key, None) => drop(view.remove(key)),
-                Change::Domain(_) | Change::Rules(_) | Change::Unreadable(_) => {}
+                Change::Domain(_) | Change::Rules(_) | Change::Withhold(..) | Change::Unreadable(_) => {}
             }
         }
         view
@@ -356,6 +359,7 @@ impl Backing for Control {
             start,
             domains: state.domains.clone(),
             rules: state.rules(head),
+            withheld: (!state.faults.is_older).then(|| state.withheld(head)),
         };
         let edge = hello.edge_id.clone();
         state.hellos.push(hello);

@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 pub(crate) use self::{
     client::{Answer, build, exchange, h2_prior_knowledge, over_tls, raw, request},
-    control::Control,
+    control::{Control, account},
     fleet::{Files, Internal, Redis, network},
     record::redirect,
 };

@@ -30,6 +30,9 @@ const READS: &[&str] = &[
 /// Operations of public keys alone: what these do is data.
 const PUBLIC: &[&str] = &["POST /auth/all/logout", "PUT /users/{id}/password"];
 
+/// Operations of whoever runs the platform; what they leave, `http::platform` checks.
+const PLATFORM: &str = "/platform/";
+
 /// Operations whose entries say what came or went: what was before stands in a history, or is personal data.
 const WITHOUT_BEFORE: &[&str] = &[
     "/properties",
@@ -62,7 +65,8 @@ pub(in super::super) async fn every_write_of_the_route_table_is_noted(engine: En
     let mut writes = operations()?;
     writes.retain(|(method, path)| {
         let name = format!("{method} {path}");
-        method != Method::GET && !READS.contains(&&*name) && !PUBLIC.contains(&&*name)
+        let is_of_account = !PUBLIC.contains(&&*name) && !path.starts_with(PLATFORM);
+        method != Method::GET && !READS.contains(&&*name) && is_of_account
     });
     // What is made first and removed last is there for most of the others.
     let rank =

@@ -45,6 +45,18 @@ pub(super) const TABLE: &[(&str, &str, &str)] = &[
     ("GET /audit", "y----", "audit:list"),
     ("GET /audit/export", "y----", "audit:list"),
     ("GET /status", "y----", "status:read"),
+    // For keys of the platform alone: `http::platform`.
+    ("GET /platform/accounts", "-----", "x"),
+    ("GET /platform/accounts/{id}", "-----", "x"),
+    ("PUT /platform/accounts/{id}/suspension", "-----", "x"),
+    ("DELETE /platform/accounts/{id}/suspension", "-----", "x"),
+    ("GET /platform/takedowns", "-----", "x"),
+    ("GET /platform/takedowns/links/{domain}/{shortId}", "-----", "x"),
+    ("PUT /platform/takedowns/links/{domain}/{shortId}", "-----", "x"),
+    ("DELETE /platform/takedowns/links/{domain}/{shortId}", "-----", "x"),
+    ("GET /platform/takedowns/hosts/{host}", "-----", "x"),
+    ("PUT /platform/takedowns/hosts/{host}", "-----", "x"),
+    ("DELETE /platform/takedowns/hosts/{host}", "-----", "x"),
     // Projects, applications and keys.
     ("GET /projects", "y----", "projects:read"),
     ("POST /projects", "y----", "projects:create"),

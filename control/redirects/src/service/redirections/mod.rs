@@ -3,9 +3,10 @@
 mod by_resource;
 mod follow;
 mod import;
+mod load;
 mod plan;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use futures_util::FutureExt;
 use serde_json::{Value, json};
@@ -13,7 +14,6 @@ use shared::{
     id::{AccountId, ResourceId},
     problem::Code,
     redirect::{Redirect, RedirectKey},
-    short_id::ShortId,
     short_url::ShortDomain,
     time::UnixMillis,
     wire::stream::{Change, Event, Rev},
@@ -23,6 +23,8 @@ pub use self::by_resource::{newest, owner};
 pub use self::follow::follow_thng;
 pub use self::import::create_in;
 pub use self::import::{ItemResult, create_many};
+pub(in crate::service) use self::load::blocked_hosts;
+use self::load::{check_take_downs, is_seen, load, load_many, mark_taken_down};
 use self::plan::{Ready, check_chain, key_of, next_of, owners, plan, target_fault};
 use super::{
     Core, Redirects,
@@ -37,7 +39,6 @@ use crate::{
     domain::{
         access::Actor,
         event::{Event as Happened, RedirectionChange, RedirectionEvent},
-        grant::Grant,
         page::{Page, PageRequest, Position},
         permission::{Subject::Redirections, Verb},
         redirection::{Draft, Redirection, Writable},
@@ -136,7 +137,9 @@ pub async fn find(
     let grant = require(actor, Verb::Read, Redirections)?;
     let mut conn = state.db.read().await?;
     let domain = resolve_domain(&mut conn, actor.account, &choice, None).await?;
-    load(&mut conn, actor.account, &grant, &domain, short_id).await
+    let mut found = load(&mut conn, actor.account, &grant, &domain, short_id).await?;
+    mark_taken_down(&mut conn, std::slice::from_mut(&mut found)).await?;
+    Ok(found)
 }
 
 /// Which redirections to list.
@@ -180,13 +183,14 @@ pub async fn list(
     let position = |row: &Redirection| Position { at: row.redirect.created_at, seq: row.seq };
     let mut page = Page::cut(rows, listing.page, position);
     page.items.retain(|item| is_seen(&grant, item));
+    mark_taken_down(&mut conn, &mut page.items).await?;
     Ok(page)
 }
 
 /// Replaces what redirections lead to; all of them or none.
 ///
 /// # Errors
-/// 404 that names every absent one, 400 for loops.
+/// 404 that names every absent one, 409 for one that was taken down, 400 for loops and blocked hosts.
 pub async fn replace(
     state: &Redirects,
     caller: &Caller,
@@ -205,6 +209,7 @@ pub async fn replace(
                 if let Some(rules) = UserRules::load(tx, &actor).await? {
                     user_links::check_target(&rules, &writable)?;
                 }
+                check_take_downs(tx, &found, &writable.target).await?;
                 let hosts = tenants::find_target_hosts(tx, account).await?;
                 let domains = accounts::list_all_domains(tx).await?;
                 let ids: Vec<String> = found.iter().map(|r| r.redirect.platform_id.to_string()).collect();
@@ -329,60 +334,6 @@ async fn resolve_domain(
         .first()
         .cloned()
         .ok_or_else(|| ServiceError::refused(Code::Conflict, "The account has no short domain."))
-}
-
-async fn load(
-    conn: &mut Conn,
-    account: AccountId,
-    grant: &Grant,
-    domain: &ShortDomain,
-    short_id: &str,
-) -> Result<Redirection, ServiceError> {
-    let absent = || ServiceError::not_found("redirection", short_id);
-    let parsed: ShortId = short_id.parse().map_err(|_| absent())?;
-    let found = table::find(conn, domain.host.as_str(), &domain.fold(&parsed), account).await?;
-    found.filter(|item| is_seen(grant, item)).ok_or_else(absent)
-}
-
-/// Whether a redirection is visible to a caller. A short id may be any text, so it never counts as the caller's own
-/// id.
-fn is_seen(grant: &Grant, item: &Redirection) -> bool {
-    grant.admits("", Some(&item.scopes))
-}
-
-/// Loads each of some redirections once; every absent one is named.
-async fn load_many(
-    conn: &mut Conn,
-    account: AccountId,
-    grant: &Grant,
-    choice: &DomainChoice,
-    short_ids: &[String],
-) -> Result<(ShortDomain, Vec<Redirection>), ServiceError> {
-    let domain = resolve_domain(conn, account, choice, None).await?;
-    let fold = |text: &String| text.parse::<ShortId>().ok().map(|id| domain.fold(&id).into_string());
-    let wanted: Vec<Option<String>> = short_ids.iter().map(fold).collect();
-    let folded: Vec<String> = wanted.iter().flatten().cloned().collect();
-    let stored = table::find_many(conn, domain.host.as_str(), &folded, account).await?;
-    let mut stored: HashMap<Box<str>, Redirection> = stored
-        .into_iter()
-        .filter(|item| is_seen(grant, item))
-        .map(|item| (domain.fold(&item.redirect.short_id), item))
-        .collect();
-    let (mut found, mut absent, mut seen) = (Vec::with_capacity(stored.len()), Vec::new(), HashSet::new());
-    for (short_id, folded) in short_ids.iter().zip(wanted) {
-        match folded.as_deref().and_then(|folded| stored.remove(folded)) {
-            Some(item) => found.push(item),
-            None if folded.as_ref().is_some_and(|folded| seen.contains(folded)) => continue,
-            None => absent.push(short_id),
-        }
-        seen.extend(folded);
-    }
-    if absent.is_empty() {
-        Ok((domain, found))
-    } else {
-        let fault = |short_id: &&String| format!("The redirection {short_id} was not found.");
-        Err(ServiceError::Refused { code: Code::NotFound, errors: absent.iter().map(fault).collect() })
-    }
 }
 
 /// Writes new rows and their log entries; returns the newest revision.

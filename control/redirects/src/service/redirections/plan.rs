@@ -12,6 +12,7 @@ use shared::{
     time::UnixMillis,
 };
 
+use super::load::blocked_hosts;
 use crate::{
     domain::{
         grant::{Grant, Limit},
@@ -82,6 +83,8 @@ pub(super) async fn plan(
     }
     let domains = accounts::list_all_domains(tx).await?;
     let hosts = tenants::find_target_hosts(tx, account).await?;
+    let targets = items.iter().flatten().map(|draft| draft.writable.target.as_str());
+    let blocked = blocked_hosts(tx, targets).await?;
     let next = |draft: &Draft, id: &ShortId| {
         let owner = owners.get(draft.platform_id.as_str());
         let (thng, product) = owner.map_or((None, None), |owner| (owner.thng, owner.product));
@@ -133,6 +136,8 @@ pub(super) async fn plan(
         }
         let next = next(&draft, &id);
         faults.extend(target_fault(&hosts, &domains, &draft.writable.target, &next));
+        let blocked = blocked.target_fault(draft.writable.target.as_str());
+        faults.extend(blocked.map(|fault| format!("defaultRedirectUrl {fault}.")));
         let key = RedirectKey::new(domain.host.as_str(), &folded);
         match check_chain(tx, &domains, &overlay, &key, next).await {
             Ok(()) => {}

@@ -1,0 +1,38 @@
+//! HTTP: what whoever runs the platform does, below `/platform/`, with a key of the platform.
+//!
+//! Each handler extracts, calls one service function and answers. Spec gap: the platform API shows none of it.
+
+mod access;
+mod accounts;
+pub mod bodies;
+mod take_downs;
+
+use axum::extract::FromRef;
+use utoipa_axum::{router::OpenApiRouter, routes};
+use web::access::Access;
+
+use crate::service::Redirects;
+
+/// The routes: each line is one path with its operations.
+pub fn routes<S>() -> OpenApiRouter<S>
+where
+    S: Clone + Send + Sync + 'static,
+    Access: FromRef<S>,
+    Redirects: FromRef<S>,
+{
+    OpenApiRouter::new()
+        .routes(routes!(accounts::list))
+        .routes(routes!(accounts::read))
+        .routes(routes!(accounts::suspend, accounts::resume))
+        .routes(routes!(take_downs::list))
+        .routes(routes!(
+            take_downs::of_link::read,
+            take_downs::of_link::take_down,
+            take_downs::of_link::release
+        ))
+        .routes(routes!(
+            take_downs::of_host::read,
+            take_downs::of_host::take_down,
+            take_downs::of_host::release
+        ))
+}

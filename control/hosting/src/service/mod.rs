@@ -1,0 +1,72 @@
+//! Operations: one function each, called by HTTP handlers and commands alike.
+//!
+//! They take the database and not the state of a server, because commands work beside it. Functions fail when the database
+//! does; their docs list other errors only.
+
+pub use ::redirects::service::*;
+
+pub mod accounts;
+pub mod keys;
+pub mod take_downs;
+
+use serde_json::Value;
+use shared::{
+    id::AccountId,
+    time::UnixMillis,
+    wire::stream::{Change, Event, Rev},
+    withheld::Withheld,
+};
+
+use crate::{
+    error::ServiceError,
+    store::{Ctx, StoreError, Tx, accounts as account_rows, log},
+};
+
+/// Who does something to the platform, and when.
+#[derive(Debug, Clone)]
+pub struct By {
+    /// What the audit trail knows of it.
+    pub ctx: Ctx,
+    /// The author as lists show it.
+    pub author: String,
+    /// The time.
+    pub now: UnixMillis,
+}
+
+impl By {
+    /// A command, named as the audit trail has it.
+    #[must_use]
+    pub fn command(operation: &str, now: UnixMillis) -> Self {
+        Self { ctx: Ctx::of_command(operation, now), author: "command line".to_owned(), now }
+    }
+}
+
+/// Tells every edge that something is withheld, or no longer; returns the revision.
+async fn publish(
+    tx: &mut Tx,
+    what: &Withheld,
+    is_withheld: bool,
+    now: UnixMillis,
+) -> Result<Rev, StoreError> {
+    let rev = log::take_revs(tx, 1).await?;
+    let change = Change::Withhold(what.clone(), is_withheld);
+    log::append(tx, now.0, &[Event { rev, change }]).await?;
+    Ok(rev)
+}
+
+/// Notes a change in the trail of an account; of what concerns none, in that of the first account.
+async fn note(
+    tx: &mut Tx,
+    account: Option<AccountId>,
+    of: (&'static str, &str),
+    states: (Option<Value>, Option<Value>),
+) -> Result<(), ServiceError> {
+    let account = match account {
+        Some(account) => Some(account),
+        None => account_rows::find_first(tx).await?,
+    };
+    if let Some(account) = account {
+        tx.note(account, of, || states);
+    }
+    Ok(())
+}

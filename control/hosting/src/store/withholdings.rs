@@ -1,0 +1,123 @@
+//! The table of what is withheld, as whoever runs the platform writes it.
+
+use shared::{id::AccountId, time::UnixMillis, withheld::Withheld};
+
+use super::{
+    Conn, StoreError, Tx, on_db, parse,
+    withheld::{columns, of_columns},
+};
+use crate::domain::{page::PageRequest, platform_take_down::PlatformTakeDown};
+
+macro_rules! select {
+    ($rest:literal) => {
+        concat!(
+            "SELECT seq, kind, subject, account_id, reason, author, created_at, ends_at FROM withheld WHERE ",
+            $rest
+        )
+    };
+}
+
+const PUT: &str = "INSERT INTO withheld (kind, subject, account_id, reason, author, created_at, ends_at) \
+    VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (kind, subject) DO UPDATE SET reason = excluded.reason, \
+    author = excluded.author, ends_at = excluded.ends_at";
+const FIND: &str = select!("kind = $1 AND subject = $2");
+const DELETE: &str = "DELETE FROM withheld WHERE kind = $1 AND subject = $2";
+const ASCENDING: &str =
+    select!("kind <> 'account' AND (created_at, seq) > ($1, $2) ORDER BY created_at, seq LIMIT $3");
+const DESCENDING: &str =
+    select!("kind <> 'account' AND (created_at, seq) < ($1, $2) ORDER BY created_at DESC, seq DESC LIMIT $3");
+const OVER: &str = select!("ends_at <= $1 ORDER BY ends_at, seq LIMIT 100");
+
+#[derive(sqlx::FromRow)]
+struct Row {
+    seq: i64,
+    kind: String,
+    subject: String,
+    account_id: Option<String>,
+    reason: String,
+    author: String,
+    created_at: i64,
+    ends_at: Option<i64>,
+}
+
+impl TryFrom<Row> for PlatformTakeDown {
+    type Error = StoreError;
+
+    fn try_from(row: Row) -> Result<Self, StoreError> {
+        Ok(Self {
+            what: of_columns(&row.kind, &row.subject)?,
+            account: row.account_id.as_deref().map(|id| parse("account_id", id)).transpose()?,
+            reason: row.reason,
+            author: row.author,
+            created_at: UnixMillis(row.created_at),
+            until: row.ends_at.map(UnixMillis),
+            seq: row.seq,
+        })
+    }
+}
+
+/// What is to be withheld.
+#[derive(Debug)]
+pub struct NewRow<'a> {
+    /// The account, the link or the host.
+    pub what: &'a Withheld,
+    /// Whose it is, where it is one account's.
+    pub account: Option<AccountId>,
+    /// Why.
+    pub reason: &'a str,
+    /// Who does it.
+    pub author: &'a str,
+    /// When it ends by itself.
+    pub until: Option<UnixMillis>,
+}
+
+/// Adds something, or replaces why and until when it is withheld.
+pub async fn put(tx: &mut Tx, row: &NewRow<'_>, now: UnixMillis) -> Result<(), StoreError> {
+    let (kind, subject) = columns(row.what);
+    on_db!(&mut **tx, |c| sqlx::query(PUT)
+        .bind(kind)
+        .bind(subject)
+        .bind(row.account.map(|id| id.to_string()))
+        .bind(row.reason)
+        .bind(row.author)
+        .bind(now.0)
+        .bind(row.until.map(|at| at.0))
+        .execute(c)
+        .await
+        .map(|_| ()))?;
+    Ok(())
+}
+
+/// Something that is withheld.
+pub async fn find(conn: &mut Conn, what: &Withheld) -> Result<Option<PlatformTakeDown>, StoreError> {
+    let (kind, subject) = columns(what);
+    let row: Option<Row> =
+        on_db!(conn, |c| sqlx::query_as(FIND).bind(kind).bind(subject).fetch_optional(c).await)?;
+    row.map(PlatformTakeDown::try_from).transpose()
+}
+
+/// Removes something.
+pub async fn delete(tx: &mut Tx, what: &Withheld) -> Result<(), StoreError> {
+    let (kind, subject) = columns(what);
+    on_db!(&mut **tx, |c| sqlx::query(DELETE).bind(kind).bind(subject).execute(c).await.map(|_| ()))?;
+    Ok(())
+}
+
+/// A page of all take-downs, with one more to know whether another follows.
+pub async fn list(conn: &mut Conn, page: PageRequest) -> Result<Vec<PlatformTakeDown>, StoreError> {
+    let sql = if page.is_ascending() { ASCENDING } else { DESCENDING };
+    let (at, seq) = page.start();
+    let rows: Vec<Row> = on_db!(conn, |c| sqlx::query_as(sql)
+        .bind(at)
+        .bind(seq)
+        .bind(i64::from(page.limit()))
+        .fetch_all(c)
+        .await)?;
+    rows.into_iter().map(PlatformTakeDown::try_from).collect()
+}
+
+/// Up to 100 whose time is over.
+pub async fn list_over(conn: &mut Conn, now: UnixMillis) -> Result<Vec<PlatformTakeDown>, StoreError> {
+    let rows: Vec<Row> = on_db!(conn, |c| sqlx::query_as(OVER).bind(now.0).fetch_all(c).await)?;
+    rows.into_iter().map(PlatformTakeDown::try_from).collect()
+}

@@ -1,0 +1,128 @@
+//! Reads redirections for the caller, and what was taken down of them.
+
+use std::collections::{HashMap, HashSet};
+
+use shared::{
+    id::AccountId,
+    problem::Code,
+    redirect::RedirectKey,
+    short_id::ShortId,
+    short_url::ShortDomain,
+    target::Target,
+    withheld::{and_parents, host_of},
+};
+
+use super::{DomainChoice, plan::key_of, resolve_domain};
+use crate::{
+    domain::{grant::Grant, redirection::Redirection, withheld::TakeDowns},
+    error::ServiceError,
+    store::{Conn, StoreError, redirections as table, withheld},
+};
+
+/// A redirection of the account that the caller sees.
+pub(super) async fn load(
+    conn: &mut Conn,
+    account: AccountId,
+    grant: &Grant,
+    domain: &ShortDomain,
+    short_id: &str,
+) -> Result<Redirection, ServiceError> {
+    let absent = || ServiceError::not_found("redirection", short_id);
+    let parsed: ShortId = short_id.parse().map_err(|_| absent())?;
+    let found = table::find(conn, domain.host.as_str(), &domain.fold(&parsed), account).await?;
+    found.filter(|item| is_seen(grant, item)).ok_or_else(absent)
+}
+
+/// Whether a redirection is visible to a caller. A short id may be any text, so it never counts as the caller's own
+/// id.
+pub(super) fn is_seen(grant: &Grant, item: &Redirection) -> bool {
+    grant.admits("", Some(&item.scopes))
+}
+
+/// Loads each of some redirections once; every absent one is named.
+pub(super) async fn load_many(
+    conn: &mut Conn,
+    account: AccountId,
+    grant: &Grant,
+    choice: &DomainChoice,
+    short_ids: &[String],
+) -> Result<(ShortDomain, Vec<Redirection>), ServiceError> {
+    let domain = resolve_domain(conn, account, choice, None).await?;
+    let fold = |text: &String| text.parse::<ShortId>().ok().map(|id| domain.fold(&id).into_string());
+    let wanted: Vec<Option<String>> = short_ids.iter().map(fold).collect();
+    let folded: Vec<String> = wanted.iter().flatten().cloned().collect();
+    let stored = table::find_many(conn, domain.host.as_str(), &folded, account).await?;
+    let mut stored: HashMap<Box<str>, Redirection> = stored
+        .into_iter()
+        .filter(|item| is_seen(grant, item))
+        .map(|item| (domain.fold(&item.redirect.short_id), item))
+        .collect();
+    let (mut found, mut absent, mut seen) = (Vec::with_capacity(stored.len()), Vec::new(), HashSet::new());
+    for (short_id, folded) in short_ids.iter().zip(wanted) {
+        match folded.as_deref().and_then(|folded| stored.remove(folded)) {
+            Some(item) => found.push(item),
+            None if folded.as_ref().is_some_and(|folded| seen.contains(folded)) => continue,
+            None => absent.push(short_id),
+        }
+        seen.extend(folded);
+    }
+    if absent.is_empty() {
+        Ok((domain, found))
+    } else {
+        let fault = |short_id: &&String| format!("The redirection {short_id} was not found.");
+        Err(ServiceError::Refused { code: Code::NotFound, errors: absent.iter().map(fault).collect() })
+    }
+}
+
+/// The take-downs of the hosts that some targets lead to.
+pub(in crate::service) async fn blocked_hosts<'a>(
+    conn: &mut Conn,
+    targets: impl Iterator<Item = &'a str>,
+) -> Result<TakeDowns, StoreError> {
+    withheld::take_downs(conn, &[], &hosts_of(targets)).await
+}
+
+fn hosts_of<'a>(targets: impl Iterator<Item = &'a str>) -> Vec<String> {
+    let hosts: HashSet<_> = targets.filter_map(host_of).collect();
+    let all: HashSet<&str> = hosts.iter().flat_map(|host| and_parents(host)).collect();
+    all.into_iter().map(str::to_owned).collect()
+}
+
+/// Adds to redirections why nobody is redirected by them.
+pub(super) async fn mark_taken_down(conn: &mut Conn, items: &mut [Redirection]) -> Result<(), StoreError> {
+    let keys: Vec<RedirectKey> =
+        items.iter().map(|item| key_of(&item.domain, &item.redirect.short_id)).collect();
+    let hosts = hosts_of(items.iter().map(|item| &*item.redirect.target));
+    let found = withheld::take_downs(conn, &keys.iter().collect::<Vec<_>>(), &hosts).await?;
+    for (item, key) in items.iter_mut().zip(&keys) {
+        item.taken_down = found.of_link(key).or_else(|| found.of_target(&item.redirect.target)).cloned();
+    }
+    Ok(())
+}
+
+/// Refuses a change of links that were taken down, and a target whose host was.
+///
+/// # Errors
+/// 409 that names every such link, 400 for the target.
+pub(super) async fn check_take_downs(
+    conn: &mut Conn,
+    links: &[Redirection],
+    target: &Target,
+) -> Result<(), ServiceError> {
+    let keys: Vec<RedirectKey> =
+        links.iter().map(|item| key_of(&item.domain, &item.redirect.short_id)).collect();
+    let hosts = hosts_of(std::iter::once(target.as_str()));
+    let found = withheld::take_downs(conn, &keys.iter().collect::<Vec<_>>(), &hosts).await?;
+    let fault = |(item, key): (&Redirection, &RedirectKey)| {
+        let why = &found.of_link(key)?.reason;
+        Some(format!("The redirection {} was taken down: {why}", item.redirect.short_id))
+    };
+    let errors: Vec<String> = links.iter().zip(&keys).filter_map(fault).collect();
+    if !errors.is_empty() {
+        return Err(ServiceError::Refused { code: Code::Conflict, errors });
+    }
+    match found.target_fault(target.as_str()) {
+        None => Ok(()),
+        Some(fault) => Err(ServiceError::refused(Code::Invalid, format!("defaultRedirectUrl {fault}."))),
+    }
+}

@@ -1,0 +1,25 @@
+//! `waymark platform`: what whoever runs the platform does, directly in the database, beside `waymark up`.
+
+use std::process::ExitCode;
+
+use control::{cli::platform::Command, failure::Failure};
+
+use super::keys::{Place, open};
+
+/// Arguments of `waymark platform`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    #[command(subcommand)]
+    command: Command<Place>,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// There is no database, an argument is wrong, or what it names is not there.
+pub async fn run(args: Args) -> Result<ExitCode, Failure> {
+    let db = open(&args.command.place().config()?).await?;
+    let code = args.command.run(&db).await?;
+    db.close().await;
+    Ok(code)
+}

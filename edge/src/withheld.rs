@@ -1,0 +1,135 @@
+//! What the platform withholds, as a request asks for it: empty lists cost three comparisons.
+
+use std::{
+    collections::{HashMap, HashSet},
+    hash::Hash,
+    sync::Arc,
+};
+
+use foldhash::quality::RandomState;
+use shared::{
+    id::AccountId,
+    problem::Code,
+    redirect::RedirectKey,
+    withheld::{Withheld, and_parents, host_of},
+};
+
+use crate::cache::KeyRef;
+
+type Set<T> = HashSet<T, RandomState>;
+
+/// Accounts, links and hosts that are withheld. Cheap to clone: a change copies one of the three.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct WithheldLinks {
+    accounts: Arc<Set<AccountId>>,
+    /// Folded short ids by domain, so that a look-up needs no key of its own.
+    links: Arc<HashMap<Arc<str>, Set<Arc<str>>, RandomState>>,
+    hosts: Arc<Set<Box<str>>>,
+}
+
+impl WithheldLinks {
+    /// Exactly these.
+    pub(crate) fn of(all: &[Withheld]) -> Self {
+        let mut withheld = Self::default();
+        all.iter().for_each(|what| withheld.put(what, true));
+        withheld
+    }
+
+    /// Everything that is withheld, in no order.
+    pub(crate) fn all(&self) -> Vec<Withheld> {
+        let accounts = self.accounts.iter().copied().map(Withheld::Account);
+        let links = self.links.iter().flat_map(|(domain, all)| {
+            let key = |folded: &Arc<str>| RedirectKey { domain: domain.clone(), folded: folded.clone() };
+            all.iter().map(move |folded| Withheld::Link(key(folded)))
+        });
+        let hosts = self.hosts.iter().cloned().map(Withheld::Host);
+        accounts.chain(links).chain(hosts).collect()
+    }
+
+    /// Adds or removes one.
+    pub(crate) fn put(&mut self, what: &Withheld, is_withheld: bool) {
+        match what {
+            Withheld::Account(account) => set(&mut self.accounts, account, is_withheld),
+            Withheld::Link(key) => self.put_link(key, is_withheld),
+            Withheld::Host(host) => set(&mut self.hosts, host, is_withheld),
+        }
+    }
+
+    fn put_link(&mut self, key: &RedirectKey, is_withheld: bool) {
+        let all = Arc::make_mut(&mut self.links);
+        let links = all.entry(key.domain.clone()).or_default();
+        if is_withheld {
+            links.insert(key.folded.clone());
+        } else {
+            links.remove(&key.folded);
+        }
+        if links.is_empty() {
+            all.remove(&key.domain);
+        }
+    }
+
+    /// Why a link is not served, whatever it leads to.
+    pub(crate) fn link(&self, account: Option<&AccountId>, key: KeyRef<'_>) -> Option<Code> {
+        if !self.accounts.is_empty() && account.is_some_and(|account| self.accounts.contains(account)) {
+            return Some(Code::Suspended);
+        }
+        let is_taken_down = !self.links.is_empty()
+            && self.links.get(key.domain).is_some_and(|links| links.contains(key.folded));
+        is_taken_down.then_some(Code::TakenDown)
+    }
+
+    /// Why nobody is led to a URL.
+    pub(crate) fn target(&self, location: &[u8]) -> Option<Code> {
+        if self.hosts.is_empty() {
+            return None;
+        }
+        let host = host_of(std::str::from_utf8(location).ok()?)?;
+        and_parents(&host).any(|host| self.hosts.contains(host)).then_some(Code::TakenDown)
+    }
+}
+
+fn set<T: Clone + Eq + Hash>(all: &mut Arc<Set<T>>, one: &T, is_withheld: bool) {
+    let all = Arc::make_mut(all);
+    if is_withheld {
+        all.insert(one.clone());
+    } else {
+        all.remove(one);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn accounts_links_and_hosts_are_withheld_until_they_are_released() {
+        let account = AccountId::new(1, [1; 16]);
+        let (key, other) = (RedirectKey::new("tn.gg", "ONE"), RedirectKey::new("tn.gg", "TWO"));
+        let host = Withheld::Host("evil.example".into());
+        let all = [Withheld::Account(account), Withheld::Link(key.clone()), host.clone()];
+        let mut withheld = WithheldLinks::of(&all);
+        assert_eq!(withheld.link(Some(&account), KeyRef::of(&other)), Some(Code::Suspended));
+        assert_eq!(withheld.link(None, KeyRef::of(&key)), Some(Code::TakenDown));
+        assert_eq!(withheld.link(Some(&AccountId::new(2, [2; 16])), KeyRef::of(&other)), None);
+        for (location, expected) in [
+            ("https://evil.example/a", Some(Code::TakenDown)),
+            ("https://www.EVIL.example./a", Some(Code::TakenDown)),
+            ("https://notevil.example/", None),
+            ("https://evil.example.good.example/", None),
+            ("https://good.example/?evil.example", None),
+        ] {
+            assert_eq!(withheld.target(location.as_bytes()), expected, "{location}");
+        }
+        let mut kept = withheld.all();
+        kept.sort();
+        assert_eq!(kept, {
+            let mut all = all.to_vec();
+            all.sort();
+            all
+        });
+        all.iter().for_each(|what| withheld.put(what, false));
+        assert_eq!(withheld.link(Some(&account), KeyRef::of(&key)), None);
+        assert_eq!(withheld.target(b"https://evil.example/a"), None);
+        assert_eq!(withheld.all(), []);
+    }
+}
