@@ -293,7 +293,7 @@ mod tests {
     #[test]
     fn every_operation_is_described() {
         let document = document();
-        assert_eq!(serde_json::to_value(&document).unwrap()["openapi"], "3.1.0");
+        assert_eq!(serde_json::to_value(document).unwrap()["openapi"], "3.1.0");
         let mut ids = std::collections::BTreeSet::new();
         for (path, item) in &document.paths.paths {
             for (method, operation) in operations(item) {
