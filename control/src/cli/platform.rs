@@ -133,7 +133,7 @@ pub enum Keys<P: clap::Args + Debug> {
 /// A link or a host.
 #[derive(Debug, clap::Args)]
 pub struct What {
-    /// The short URL, as https://tn.gg/K7Q2M4XA9R or tn.gg/K7Q2M4XA9R
+    /// The short URL, as tn.gg/K7Q2M4XA9R, with or without its scheme
     #[arg(value_name = "LINK", required_unless_present = "host", conflicts_with = "host")]
     link: Option<String>,
     /// The host that targets must not lead to, as evil.example

@@ -97,8 +97,8 @@ impl std::fmt::Debug for MailTexts {
 /// The provider by which operators sign in, of every program that serves the API.
 #[derive(Debug, Default, Clone, clap::Args, Serialize, Deserialize)]
 pub struct OidcTexts {
-    /// Issuer of the provider of OpenID Connect by which operators sign in, as its metadata have it, such as
-    /// https://login.example.com [default: none]
+    /// Issuer of the provider of OpenID Connect by which operators sign in: its URL, as its metadata have it
+    /// [default: none]
     #[arg(long, env = "WAYMARK_OIDC_ISSUER", value_name = "URL")]
     pub oidc_issuer: Option<String>,
 
