@@ -97,6 +97,8 @@ impl Filled {
             ("delivery", "UKXAGyEf8SQ5eTDmVgGpHqAa".to_owned()),
             ("access", text(&invited["id"])?),
             ("thng", thng.clone()),
+            ("host", "blocked.example".to_owned()),
+            ("domain", "tn.gg".to_owned()),
         ];
         let job = json!({"payload": {"type": "scans"}, "target": "THNGS",
             "input": {"type": "LIST", "contentType": "PLATFORM_IDS", "payload": [thng]}});
