@@ -34,9 +34,9 @@ use super::{
 use crate::{
     domain::{
         access::{Actor, ActorKind},
-        action::{Action, ActionType, BUILT_IN, WRITTEN_BY_OPERATIONS},
+        action::{Action, ActionType},
         action_draft::ActionDraft,
-        action_names::{TriggerType, is_custom},
+        action_names::{BUILT_IN, TriggerType, WRITTEN_BY_OPERATIONS, is_custom},
         collection::Collection,
         context::{self, Origin},
         grant::{Grant, Limit},

@@ -8,7 +8,7 @@ use super::{ActionState, access::require};
 use crate::{
     domain::{
         access::Actor,
-        action::BUILT_IN,
+        action_names::BUILT_IN,
         action_names::is_custom,
         action_type::{CustomType, NewType},
         common::Common,

@@ -9,7 +9,8 @@ use super::{ActionState, Observers, access::require, action_types, lists, named}
 use crate::{
     domain::{
         access::{Actor, ActorKind, UserRights},
-        action::{Action, ActionType, BUILT_IN},
+        action::{Action, ActionType},
+        action_names::BUILT_IN,
         action_names::RESULTS,
         collection::Collection,
         grant::Grant,

@@ -11,7 +11,7 @@ use url::{Host, Url};
 
 use super::{
     access::ActorKind,
-    action::{BUILT_IN, RESERVED},
+    action_names::{BUILT_IN, RESERVED},
     action_names::{TriggerType, is_custom},
     body::{Purpose, common, name, text, texts},
     common::{Common, Stamp},

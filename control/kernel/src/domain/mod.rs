@@ -1,9 +1,8 @@
 //! Rules as plain functions from data to data: no I/O, no clock, no randomness.
 
-pub mod access;
+pub use permissions::{access, action_names, api_key, permission, role, subject};
+
 pub mod action;
-pub mod action_names;
-pub mod api_key;
 pub mod authority;
 pub mod body;
 pub mod common;
@@ -19,10 +18,7 @@ pub mod location;
 pub mod members;
 pub mod named;
 pub mod page;
-pub mod permission;
 pub mod property;
 pub mod reference;
-pub mod role;
 pub mod scan_source;
 pub mod scopes;
-pub mod subject;

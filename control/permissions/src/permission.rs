@@ -1,12 +1,11 @@
 //! The permission table: what each kind of key may do (`control/README.md`, "Permissions").
 
-use super::{
+use crate::{
     access::{
         ActorKind::{self, App, Operator, ProjectOperator, Thng, TrustedApp, User},
         UserRights,
     },
-    action::{CREATED_BY_USERS, RESERVED},
-    action_names::is_custom,
+    action_names::{CREATED_BY_USERS, RESERVED, is_custom},
     subject::Subject::{
         Access, Accounts, ActionTypes, Actions, Applications, AssessmentSettings, Assessments, Audit,
         Batches, Cases, Collections, Commissioning, Encodings, Events, Exports, Files, InspectorScans, Jobs,
@@ -15,7 +14,7 @@ use super::{
     },
 };
 
-pub use super::subject::{Subject, Verb};
+pub use crate::subject::{Subject, Verb};
 
 /// The reach of a permission; resources outside of it do not exist for the caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

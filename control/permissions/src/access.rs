@@ -5,7 +5,7 @@ use std::str::FromStr;
 use sha2::{Digest, Sha256};
 use shared::id::{AccountId, ApplicationId, ProjectId};
 
-use super::subject::Permissions;
+use crate::subject::Permissions;
 
 /// Length of an API key in characters of `[A-Za-z0-9]`.
 pub const KEY_LEN: usize = 80;

@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use super::{
+use crate::{
     access::{ActorKind, UserRights},
     permission::reach,
     subject::Permissions,

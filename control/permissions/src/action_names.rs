@@ -4,6 +4,41 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+/// The built-in types, which every account has.
+pub const BUILT_IN: [&str; 12] = [
+    "scans",
+    "implicitScans",
+    "checkins",
+    "shares",
+    "encodings",
+    "commissions",
+    "decommissions",
+    "invalidScans",
+    "inspectorScans",
+    "supplyChainScans",
+    "authenticationConfirmations",
+    "authenticationResults",
+];
+
+/// Types that only their own operations write: commissioning and the assessment of items.
+pub const WRITTEN_BY_OPERATIONS: [&str; 3] = ["commissions", "decommissions", "authenticationResults"];
+
+/// Types that holders of public keys never write: they are written by edges, factories, inspectors and the
+/// assessment, and verdicts depend on them.
+pub const RESERVED: [&str; 8] = [
+    "implicitScans",
+    "encodings",
+    "commissions",
+    "decommissions",
+    "inspectorScans",
+    "supplyChainScans",
+    "authenticationConfirmations",
+    "authenticationResults",
+];
+
+/// The built-in types that users of an application create when it lists none.
+pub const CREATED_BY_USERS: [&str; 3] = ["scans", "checkins", "shares"];
+
 /// Type of the action that holds a result.
 pub const RESULTS: &str = "authenticationResults";
 

@@ -4,7 +4,7 @@ use std::{fmt, net::IpAddr, str::FromStr};
 
 use shared::{networks::Networks, problem::Code, time::UnixMillis};
 
-use super::access::{Actor, ActorKind};
+use crate::access::{Actor, ActorKind};
 
 /// Bytes of the hash that an id shows.
 const ID_BYTES: usize = 12;
@@ -132,7 +132,7 @@ mod tests {
     use shared::id::AccountId;
 
     use super::*;
-    use crate::domain::{
+    use crate::{
         access::{UserRights, hash_key},
         subject::Permissions,
     };
