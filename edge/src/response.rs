@@ -161,7 +161,7 @@ pub(crate) struct Errors<'a> {
     /// The docs page that `moreInfo` points to.
     pub(crate) docs_url: &'a str,
     /// `Accept` of the request.
-    pub(crate) accept: Option<&'a HeaderValue>,
+    pub(crate) accept: Option<&'a [u8]>,
     /// Where abuse is reported.
     pub(crate) contact: Option<&'a Contact>,
 }
@@ -196,7 +196,7 @@ impl Errors<'_> {
 
     /// Whether HTML is named and not outweighed; `*/*` alone is a program.
     fn wants_html(&self) -> bool {
-        let Some(accept) = self.accept.map(HeaderValue::as_bytes) else { return false };
+        let Some(accept) = self.accept else { return false };
         let is_named = |word: &[u8]| word.eq_ignore_ascii_case(b"text/html");
         accept.starts_with(b"text/html,")
             || (accept.windows(b"text/html".len()).any(is_named)
@@ -330,10 +330,9 @@ mod tests {
             (Some("application/json, text/html;q=0.5"), false),
             (Some("text/html;q=0, */*"), false),
         ] {
-            let accept = accept.map(HeaderValue::from_static);
+            let accept = accept.map(str::as_bytes);
             let contact = "abuse@example.com".parse().unwrap();
-            let errors =
-                Errors { docs_url: "https://x/docs", accept: accept.as_ref(), contact: Some(&contact) };
+            let errors = Errors { docs_url: "https://x/docs", accept, contact: Some(&contact) };
             let unknown = Unknown::new("https://x/docs", Some(&contact));
             let answers = [errors.plain(Code::ShortIdUnknown), errors.unknown(headers(), &unknown)];
             for answer in &answers {
@@ -349,13 +348,13 @@ mod tests {
     #[test]
     fn a_withheld_link_names_whom_to_write_to() {
         let contact = "abuse@example.com".parse().unwrap();
-        let html = HeaderValue::from_static("text/html,*/*;q=0.8");
+        let html: &[u8] = b"text/html,*/*;q=0.8";
         for (code, title) in
             [(Code::Suspended, "This code is out of service"), (Code::TakenDown, "This code was taken down")]
         {
             let of = |accept| Errors { docs_url: "https://x/docs", accept, contact: Some(&contact) };
             for (answer, texts) in [
-                (of(Some(&html)).withheld(code), [title, "href=\\\"mailto:abuse@example.com\\\""]),
+                (of(Some(html)).withheld(code), [title, "href=\\\"mailto:abuse@example.com\\\""]),
                 (of(None).withheld(code), [code.text(), "Contact: abuse@example.com"]),
             ] {
                 assert_eq!(answer.status().as_u16(), code.status());

@@ -2,7 +2,6 @@
 
 use std::{borrow::Cow, net::IpAddr};
 
-use http::{HeaderValue, Uri};
 use shared::{
     access_token::{url_without_access_token, without_access_token},
     short_url::ShortDomain,
@@ -17,34 +16,36 @@ use super::{Fired, Scan};
 pub struct Asked<'a> {
     /// The client's address.
     pub ip: IpAddr,
-    /// The target of the request; its `access_token` is left out of the scan.
-    pub uri: &'a Uri,
+    /// The path of the request.
+    pub path: &'a str,
+    /// Its query, of which `access_token` is left out of the scan.
+    pub query: Option<&'a str>,
     /// The domain of the link.
     pub domain: &'a ShortDomain,
     /// The folded short id of the link.
     pub folded: &'a str,
     /// `User-Agent`.
-    pub agent: Option<&'a HeaderValue>,
+    pub agent: Option<&'a [u8]>,
     /// `Referer`.
-    pub referer: Option<&'a HeaderValue>,
+    pub referer: Option<&'a [u8]>,
     /// `Accept-Language`.
-    pub language: Option<&'a HeaderValue>,
+    pub language: Option<&'a [u8]>,
 }
 
 impl Asked<'_> {
     /// The scan of it, answered at `at`; texts are cut to the maxima of `shared::wire::scan`.
     #[must_use]
     pub fn scan(self, at: UnixMillis, fired: Option<Box<Fired>>) -> Scan {
-        let Self { ip, uri, domain, folded, agent, referer, language } = self;
+        let Self { ip, path, query, domain, folded, agent, referer, language } = self;
         let host = domain.host.as_str();
-        let query = uri.query().map(without_access_token).filter(|query| !query.is_empty());
+        let query = query.map(without_access_token).filter(|query| !query.is_empty());
         let (agent, referer) = (text(agent), text(referer));
         let referer = url_without_access_token(&referer);
         let (agent, referer) = (cut(&agent, MAX_USER_AGENT), cut(&referer, MAX_REFERER));
         // Other bytes than those of ASCII are no language tag.
-        let accepted = language.and_then(|value| str::from_utf8(value.as_bytes()).ok());
+        let accepted = language.and_then(|value| str::from_utf8(value).ok());
         let language = accepted.and_then(preferred_language).unwrap_or_default();
-        let parts = [domain.scheme.as_str(), "://", host, uri.path()];
+        let parts = [domain.scheme.as_str(), "://", host, path];
         let length: usize = parts.iter().map(|part| part.len()).sum();
         let query_length = query.as_ref().map_or(0, |query| query.len() + 1);
         let url_length = (length + query_length).min(MAX_ENTRY_URL);
@@ -71,8 +72,8 @@ impl Asked<'_> {
 }
 
 /// A header as text; invalid bytes are replaced.
-fn text(value: Option<&HeaderValue>) -> Cow<'_, str> {
-    let bytes = value.map(HeaderValue::as_bytes).unwrap_or_default();
+fn text(value: Option<&[u8]>) -> Cow<'_, str> {
+    let bytes = value.unwrap_or_default();
     // Several times as fast as the lossy conversion for valid text.
     str::from_utf8(bytes).map_or_else(|_| String::from_utf8_lossy(bytes), Cow::Borrowed)
 }
