@@ -2,10 +2,13 @@
 
 use std::{net::SocketAddr, sync::Arc};
 
-use hyper::rt::{Read, Write};
 use scans::{Scans, SpoolLimits};
 use shared::time::Clock;
-use tokio::{net::TcpListener, task::JoinSet};
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    net::TcpListener,
+    task::JoinSet,
+};
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 
@@ -19,7 +22,7 @@ use crate::{
     disk,
     domains::Domains,
     error::EdgeError,
-    handler::{App, RequestIds},
+    handler::{App, request_ids::RequestIds},
     images::Renderer,
     limiter::{self, Limiter},
     metrics::Metrics,
@@ -198,7 +201,7 @@ impl<B> std::fmt::Debug for Connector<B> {
 
 impl<B: Backing> Connector<B> {
     /// Serves one connection of HTTP/1.1 until its end.
-    pub async fn serve<I: Read + Write + Unpin + Send + 'static>(&self, io: I, peer: SocketAddr) {
+    pub async fn serve<I: AsyncRead + AsyncWrite + Unpin + Send + 'static>(&self, io: I, peer: SocketAddr) {
         self.0.serve(io, Client::of(peer, false), false).await;
     }
 }

@@ -10,7 +10,8 @@ use crate::config::Limits;
 /// The headers that decide anything, found in one pass over all.
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct Sent<'a> {
-    host: Option<&'a [u8]>,
+    /// `Host`.
+    pub(crate) host: Option<&'a [u8]>,
     hosts: usize,
     coding: Option<&'a [u8]>,
     codings: usize,

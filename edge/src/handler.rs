@@ -1,8 +1,9 @@
 //! Handles a request: route, cache, response. A cache hit never waits.
 
 mod lead;
+mod plain;
 mod record;
-mod request_ids;
+pub(crate) mod request_ids;
 
 use std::{mem::take, sync::Arc, time::Instant};
 
@@ -19,7 +20,7 @@ use shared::{
 use tokio::task::yield_now;
 
 use self::lead::Led;
-pub(crate) use self::request_ids::RequestIds;
+use self::request_ids::RequestIds;
 use crate::{
     agents::Agents,
     backing::Backing,

@@ -22,6 +22,7 @@ mod limiter;
 mod metrics;
 mod origins;
 mod pages;
+mod plain;
 mod proxy;
 mod read_budget;
 mod response;

@@ -114,9 +114,13 @@ pub(crate) fn protect(headers: &mut HeaderMap, strict: Option<bool>) {
     // The target of a redirect still learns which site links to it, but no path of that site.
     headers.insert(REFERRER_POLICY, HeaderValue::from_static("strict-origin-when-cross-origin"));
     if let Some(strict) = strict {
-        let policy = if strict { "max-age=31536000" } else { "max-age=0" };
-        headers.insert(STRICT_TRANSPORT_SECURITY, HeaderValue::from_static(policy));
+        headers.insert(STRICT_TRANSPORT_SECURITY, HeaderValue::from_static(strict_transport(strict)));
     }
+}
+
+/// The value of `Strict-Transport-Security`.
+pub(crate) const fn strict_transport(strict: bool) -> &'static str {
+    if strict { "max-age=31536000" } else { "max-age=0" }
 }
 
 /// 200 with the JSON of a record.

@@ -3,7 +3,7 @@
 use std::{net::SocketAddr, num::NonZeroU32, path::PathBuf, sync::Arc, time::Duration};
 
 use platform::settings::{
-    ConfigError, LogFormat, check_plain, listen_or_off, loopback, name, number, public_url,
+    ConfigError, LogFormat, check_plain, listen_or_off, loopback, name, number, public_url, truth,
 };
 use shared::wire::view::MAX_SHARDS;
 
@@ -82,6 +82,7 @@ impl Config {
         edge.key = Some(key.clone());
         edge.cache_bytes = mib("WAYMARK_CACHE_MIB", settings.cache_mib.as_deref(), edge.cache_bytes)?;
         edge.is_replica = replica(settings.edge_replica.as_deref())?;
+        edge.fast_redirects = fast_redirects(settings.fast_redirects.as_deref())?;
         let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         edge.workers = number("WAYMARK_EDGE_WORKERS", settings.workers.as_deref(), cores, 1..=MAX_WORKERS)?;
         edge.trusted_proxies = settings.network.proxies()?;
@@ -193,6 +194,14 @@ pub fn replica(text: Option<&str>) -> Result<bool, ConfigError> {
             Err(ConfigError::new("WAYMARK_EDGE_REPLICA", format!("{other:?} is neither off nor full")))
         }
     }
+}
+
+/// Whether the fast reader answers plain redirects: `on`, or unset, and `off`.
+///
+/// # Errors
+/// It is neither.
+pub fn fast_redirects(text: Option<&str>) -> Result<bool, ConfigError> {
+    truth("WAYMARK_FAST_REDIRECTS", Some(text.unwrap_or("on")))
 }
 
 /// Names the variable behind an error of the library's settings.

@@ -15,7 +15,7 @@ use platform::settings::{ConfigError, LogFormat};
 use tracing_subscriber::{EnvFilter, fmt};
 
 pub use self::{
-    config::{Config, replica},
+    config::{Config, fast_redirects, replica},
     settings::Settings,
 };
 

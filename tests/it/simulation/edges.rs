@@ -20,7 +20,6 @@ use edge::{
     },
 };
 use hyper::upgrade::Upgraded;
-use hyper_util::rt::TokioIo;
 use shared::{
     redirect::RedirectKey,
     time::{ManualClock, UnixMillis},
@@ -148,17 +147,16 @@ async fn one(connector: &Connector<Net>, truth: &Truth, edge: u16, key: u32) -> 
 async fn ask(connector: &Connector<Net>, key: u32) -> Result<Answer> {
     let (mut near, far) = duplex(16 << 10);
     let peer: SocketAddr = ([127, 0, 0, 1], 9).into();
-    let exchange = async {
-        let request = format!(
-            "GET /{} HTTP/1.1\r\nHost: {HOST}\r\nUser-Agent: {PHONE}\r\nConnection: close\r\n\r\n",
-            short_id(key)
-        );
+    let exchange = async move {
+        let request =
+            format!("GET /{} HTTP/1.1\r\nHost: {HOST}\r\nUser-Agent: {PHONE}\r\n\r\n", short_id(key));
         near.write_all(request.as_bytes()).await?;
         let mut answer = Vec::new();
-        near.read_to_end(&mut answer).await?;
+        while !answer.windows(4).any(|end| end == b"\r\n\r\n") && near.read_buf(&mut answer).await? > 0 {}
+        // The connection ends as its client leaves.
         Ok::<_, std::io::Error>(answer)
     };
-    let ((), answer) = tokio::join!(connector.serve(TokioIo::new(far), peer), exchange);
+    let ((), answer) = tokio::join!(connector.serve(far, peer), exchange);
     let answer = answer?;
     let text = std::str::from_utf8(&answer)?;
     let status = text.split(' ').nth(1).context("no status")?;
