@@ -1,7 +1,7 @@
 //! Handles a request: route, cache, response. A cache hit never waits.
 
 mod lead;
-mod plain;
+pub(crate) mod plain;
 mod record;
 pub(crate) mod request_ids;
 

@@ -221,6 +221,12 @@ impl Unknown {
         let problem = Problem::new(Code::ShortIdUnknown, Vec::new(), docs_url);
         Self { json: json_of(&problem), page: page_of(&problem, contact) }
     }
+
+    /// The type and the body for the client of these errors.
+    pub(crate) fn of(&self, errors: Errors<'_>) -> (&'static str, &[u8]) {
+        let is_html = errors.wants_html();
+        (kind_of(is_html), if is_html { &self.page } else { &self.json })
+    }
 }
 
 fn json_of(problem: &Problem) -> Bytes {
@@ -232,15 +238,20 @@ fn page_of(problem: &Problem, contact: Option<&Contact>) -> Bytes {
     page(problem, contact).into_bytes().into()
 }
 
+/// What a page of ours may load.
+pub(crate) const PAGE_POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'";
+
+const fn kind_of(is_html: bool) -> &'static str {
+    if is_html { "text/html; charset=utf-8" } else { "application/json" }
+}
+
 fn refusal(mut headers: HeaderMap, code: Code, is_html: bool, body: Bytes) -> Response<Body> {
     headers.clear();
-    let kind = if is_html { "text/html; charset=utf-8" } else { "application/json" };
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind_of(is_html)));
     headers.insert(CACHE_CONTROL, NO_STORE);
     headers.insert(VARY, HeaderValue::from_static("Accept"));
     if is_html {
-        let policy = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'";
-        headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(policy));
+        headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(PAGE_POLICY));
     }
     match code.status() {
         405 => drop(headers.insert(ALLOW, HeaderValue::from_static("GET, HEAD"))),

@@ -33,9 +33,18 @@ pub(crate) struct Region {
 
 enum Kind {
     /// Asks for these paths, and each answer has this status.
-    Ask { links: Links, status: &'static str, path: fn(usize) -> String },
+    Ask { links: Links, by: By, status: &'static str, path: fn(usize) -> String },
     /// Renders.
     Qr(Format),
+}
+
+/// What reads and answers the requests.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum By {
+    /// The fast reader, as far as it goes.
+    Fast,
+    /// hyper alone.
+    Hyper,
 }
 
 /// What the edge holds of the links.
@@ -48,36 +57,56 @@ enum Links {
 }
 
 /// Everything that is counted.
-pub(crate) const ALL: [Region; 7] = [
+pub(crate) const ALL: [Region; 9] = [
     Region {
         name: "redirect",
         times: 4_000,
-        kind: Kind::Ask { links: Links::Cached, status: "307", path: |n| known(n % IDS) },
+        kind: Kind::Ask { links: Links::Cached, by: By::Fast, status: "307", path: |n| known(n % IDS) },
     },
     Region {
         name: "unknown id, remembered",
         times: 4_000,
-        kind: Kind::Ask { links: Links::Cached, status: "404", path: |n| format!("X{}", n % IDS) },
+        kind: Kind::Ask {
+            links: Links::Cached,
+            by: By::Fast,
+            status: "404",
+            path: |n| format!("X{}", n % IDS),
+        },
     },
     Region {
         name: "unknown id, asked for the first time",
         times: 1_000,
-        kind: Kind::Ask { links: Links::Cached, status: "404", path: |n| format!("X{n}") },
+        kind: Kind::Ask { links: Links::Cached, by: By::Fast, status: "404", path: |n| format!("X{n}") },
     },
     Region {
         name: "redirect, every link held",
         times: 4_000,
-        kind: Kind::Ask { links: Links::Full, status: "307", path: |n| known(n % IDS) },
+        kind: Kind::Ask { links: Links::Full, by: By::Fast, status: "307", path: |n| known(n % IDS) },
     },
     Region {
         name: "unknown id, every link held",
         times: 4_000,
-        kind: Kind::Ask { links: Links::Full, status: "404", path: |n| format!("X{n}") },
+        kind: Kind::Ask { links: Links::Full, by: By::Fast, status: "404", path: |n| format!("X{n}") },
+    },
+    Region {
+        name: "redirect, by hyper",
+        times: 4_000,
+        kind: Kind::Ask { links: Links::Cached, by: By::Hyper, status: "307", path: |n| known(n % IDS) },
+    },
+    Region {
+        name: "redirect, every link held, by hyper",
+        times: 4_000,
+        kind: Kind::Ask { links: Links::Full, by: By::Hyper, status: "307", path: |n| known(n % IDS) },
     },
     Region {
         name: "QR PNG from memory",
         times: 2_000,
-        kind: Kind::Ask { links: Links::Cached, status: "200", path: |n| format!("{}.png", known(n % 10)) },
+        kind: Kind::Ask {
+            links: Links::Cached,
+            by: By::Fast,
+            status: "200",
+            path: |n| format!("{}.png", known(n % 10)),
+        },
     },
     Region { name: "QR PNG rendered", times: 20, kind: Kind::Qr(Format::Png) },
 ];
@@ -89,7 +118,7 @@ pub(crate) const ALL: [Region; 7] = [
 pub(crate) fn run(name: &str) -> Result<()> {
     let region = ALL.iter().find(|region| region.name == name).context("there is no such region")?;
     match &region.kind {
-        Kind::Ask { links, status, path } => ask(*links, region.times, status, *path),
+        Kind::Ask { links, by, status, path } => ask((*links, *by), region.times, status, *path),
         Kind::Qr(format) => {
             let request =
                 QrRequest::parse(*format, [("w", "300")]).map_err(|faults| anyhow!("{faults:?}"))?;
@@ -109,8 +138,13 @@ fn counted_region(work: &mut dyn FnMut()) {
     black_box(());
 }
 
-fn ask(links: Links, times: usize, status: &'static str, path: fn(usize) -> String) -> Result<()> {
-    let running = Running::start(links)?;
+fn ask(
+    (links, by): (Links, By),
+    times: usize,
+    status: &'static str,
+    path: fn(usize) -> String,
+) -> Result<()> {
+    let running = Running::start(links, by)?;
     // A connection that was idle for long would end: each batch has its own.
     let request = |n: usize| {
         format!(
@@ -157,13 +191,14 @@ struct Running {
 }
 
 impl Running {
-    fn start(links: Links) -> Result<Self> {
+    fn start(links: Links, by: By) -> Result<Self> {
         let folder = tempfile::tempdir()?;
         let mut config =
             EdgeConfig::new("count", folder.path().to_owned(), "http://127.0.0.1:9", "https://docs/");
         // Nothing is thrown out while it is counted.
         config.cache_bytes = 1 << 30;
         config.is_replica = links == Links::Full;
+        config.fast_redirects = by == By::Fast;
         // One address misses as often as it likes.
         (config.limits.misses_per_address, config.limits.misses_per_second) = (1_000_000, 1_000_000);
         let edge = Edge::open(config, Control::new(IDS), None, FixedClock)?;

@@ -14,17 +14,25 @@ use crate::{
     route::{self, Ask, Route},
 };
 
+/// The answer to a plain request.
+pub(crate) enum Plainly<'a> {
+    /// 307 to there.
+    To(HeaderValue),
+    /// 404 with this type and body.
+    Unknown((&'static str, &'a [u8])),
+}
+
 impl<B: Backing> App<B> {
-    /// Where a request without a query leads, which is recorded then; `None` when the answer needs anything else, and
-    /// nothing is counted or recorded.
-    pub(crate) fn lead_plainly(
+    /// The answer to a request without a query, which is recorded then; `None` when it needs anything else, and nothing
+    /// is counted or recorded.
+    pub(crate) fn answer_plainly(
         &self,
         client: Client,
         is_head: bool,
         path: &str,
         sent: &Sent<'_>,
         now: UnixMillis,
-    ) -> Option<HeaderValue> {
+    ) -> Option<Plainly<'_>> {
         if path.len() > self.config.limits.uri_bytes {
             return None;
         }
@@ -43,7 +51,11 @@ impl<B: Backing> App<B> {
         let location = match self.cache.leads(link.key()) {
             Held::Present(Leads::To(lead)) => lead.location,
             Held::Present(Leads::Served(served)) => served.location.clone(),
-            Held::Absent | Held::Stale | Held::Nothing => return None,
+            Held::Absent => {
+                self.metrics.looked_up(CacheStatus::Negative);
+                return Some(Plainly::Unknown(self.unknown.of(self.errors(accept))));
+            }
+            Held::Stale | Held::Nothing => return None,
         };
         if withheld.target(location.as_bytes()).is_some() {
             return None;
@@ -55,7 +67,7 @@ impl<B: Backing> App<B> {
             let asked = Asked { ip, path, query: None, domain, folded, agent, referer, language };
             self.recorder.record(asked.scan(now, None));
         }
-        Some(location)
+        Some(Plainly::To(location))
     }
 
     /// Whether an address is that of a proxy, so that the client is another.

@@ -14,14 +14,14 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::io::poll_read_buf;
 
 use super::{
-    head,
+    head::{self, Common},
     replay::Replay,
     request::{self, Begun},
 };
 use crate::{
     backing::Backing,
     connection::{Activity, Client},
-    handler::{App, request_ids},
+    handler::{App, plain::Plainly, request_ids},
     metrics::Kind,
 };
 
@@ -185,14 +185,24 @@ impl<B: Backing, I: AsyncRead + AsyncWrite + Unpin> Reading<B, I> {
                 Begun::Request(_) | Begun::Part | Begun::Other => break Pause::ForHyper,
             };
             let now = app.clock.now();
-            let Some(location) = app.lead_plainly(*client, plain.is_head, plain.path, &plain.sent, now)
-            else {
+            let is_head = plain.is_head;
+            let Some(answer) = app.answer_plainly(*client, is_head, plain.path, &plain.sent, now) else {
                 break Pause::ForHyper;
             };
             let id = request_ids::digits(activity.count());
-            head::write(answers, plain.is_head, &location, &id, self.strict, now);
+            let common = Common { is_head, id, strict: self.strict, now };
+            let (kind, status) = match answer {
+                Plainly::To(location) => {
+                    head::redirect(answers, &common, &location);
+                    (Kind::Redirect, StatusCode::TEMPORARY_REDIRECT)
+                }
+                Plainly::Unknown(body) => {
+                    head::unknown(answers, &common, body);
+                    (Kind::Other, StatusCode::NOT_FOUND)
+                }
+            };
             at += plain.length;
-            app.metrics.answered(Kind::Redirect, StatusCode::TEMPORARY_REDIRECT, begun.elapsed());
+            app.metrics.answered(kind, status, begun.elapsed());
         };
         read.drain(..at);
         pause

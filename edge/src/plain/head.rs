@@ -1,4 +1,4 @@
-//! Writes the answer of a plain redirect, byte for byte as hyper does.
+//! Writes answers to plain requests, byte for byte as hyper does.
 
 use std::{
     cell::Cell,
@@ -8,6 +8,8 @@ use std::{
 use http::HeaderValue;
 use shared::time::UnixMillis;
 
+use crate::response::PAGE_POLICY;
+
 /// Bytes of a date, as in `Thu, 26 Nov 2026 10:00:00 GMT`.
 const DATE_BYTES: usize = 29;
 
@@ -16,37 +18,70 @@ thread_local! {
     static DATE: Cell<(i64, [u8; DATE_BYTES])> = const { Cell::new((i64::MIN, [0; DATE_BYTES])) };
 }
 
-/// Appends 307 to `location`, answered at `now` to the request with this id; `strict` is the value of
-/// `Strict-Transport-Security`.
-pub(super) fn write(
-    out: &mut Vec<u8>,
-    is_head: bool,
-    location: &HeaderValue,
-    id: &[u8; 16],
-    strict: Option<&'static str>,
-    now: UnixMillis,
-) {
-    let mut put = |part: &[u8]| out.extend_from_slice(part);
-    put(b"HTTP/1.1 307 Temporary Redirect\r\nlocation: ");
-    put(location.as_bytes());
-    put(b"\r\ncache-control: no-store\r\nvary: Accept\r\n");
-    if is_head {
-        put(b"content-length: 0\r\n");
+/// What all answers to a request have in common.
+pub(super) struct Common {
+    /// The answer has no body, whatever its length says.
+    pub(super) is_head: bool,
+    /// The value of `X-Request-Id`.
+    pub(super) id: [u8; 16],
+    /// The value of `Strict-Transport-Security`.
+    pub(super) strict: Option<&'static str>,
+    pub(super) now: UnixMillis,
+}
+
+/// Appends 307 to `location`.
+pub(super) fn redirect(out: &mut Vec<u8>, common: &Common, location: &HeaderValue) {
+    out.extend_from_slice(b"HTTP/1.1 307 Temporary Redirect\r\nlocation: ");
+    out.extend_from_slice(location.as_bytes());
+    end(out, common, &[]);
+}
+
+/// Appends 404 with a body of this type.
+pub(super) fn unknown(out: &mut Vec<u8>, common: &Common, (kind, body): (&str, &[u8])) {
+    out.extend_from_slice(b"HTTP/1.1 404 Not Found\r\ncontent-type: ");
+    out.extend_from_slice(kind.as_bytes());
+    end(out, common, body);
+}
+
+/// Appends the headers that every answer has, and the body.
+fn end(out: &mut Vec<u8>, common: &Common, body: &[u8]) {
+    let length = |out: &mut Vec<u8>| {
+        out.extend_from_slice(b"content-length: ");
+        if body.is_empty() {
+            out.push(b'0');
+        } else {
+            out.extend_from_slice(body.len().to_string().as_bytes());
+        }
+        out.extend_from_slice(b"\r\n");
+    };
+    out.extend_from_slice(b"\r\ncache-control: no-store\r\nvary: Accept\r\n");
+    if body.starts_with(b"<") {
+        out.extend_from_slice(b"content-security-policy: ");
+        out.extend_from_slice(PAGE_POLICY.as_bytes());
+        out.extend_from_slice(b"\r\n");
     }
-    put(b"x-request-id: ");
-    put(id);
-    put(b"\r\nx-content-type-options: nosniff\r\nreferrer-policy: strict-origin-when-cross-origin\r\n");
-    if let Some(strict) = strict {
-        put(b"strict-transport-security: ");
-        put(strict.as_bytes());
-        put(b"\r\n");
+    if common.is_head {
+        length(out);
     }
-    if !is_head {
-        put(b"content-length: 0\r\n");
+    out.extend_from_slice(b"x-request-id: ");
+    out.extend_from_slice(&common.id);
+    out.extend_from_slice(
+        b"\r\nx-content-type-options: nosniff\r\nreferrer-policy: strict-origin-when-cross-origin\r\n",
+    );
+    if let Some(strict) = common.strict {
+        out.extend_from_slice(b"strict-transport-security: ");
+        out.extend_from_slice(strict.as_bytes());
+        out.extend_from_slice(b"\r\n");
     }
-    put(b"date: ");
-    put(&date(now));
-    put(b"\r\n\r\n");
+    if !common.is_head {
+        length(out);
+    }
+    out.extend_from_slice(b"date: ");
+    out.extend_from_slice(&date(common.now));
+    out.extend_from_slice(b"\r\n\r\n");
+    if !common.is_head {
+        out.extend_from_slice(body);
+    }
 }
 
 fn date(now: UnixMillis) -> [u8; DATE_BYTES] {

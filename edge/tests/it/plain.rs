@@ -24,7 +24,7 @@ use crate::support::{Control, HOST, SharedClock, eventually, exchange_bytes, nor
 const CASES: u64 = 3_000;
 
 /// Requests, and what else a connection may begin with. `{H}` is the host line.
-const REQUESTS: [&str; 42] = [
+const REQUESTS: [&str; 44] = [
     "GET /ABC HTTP/1.1\r\n{H}\r\n",
     "HEAD /ABC HTTP/1.1\r\n{H}\r\n",
     "GET /abc HTTP/1.1\r\nhost: TN.GG\r\n\r\n",
@@ -40,6 +40,8 @@ const REQUESTS: [&str; 42] = [
     "GET /ABC?access_token=k HTTP/1.1\r\n{H}\r\n",
     "GET /WITHHELD HTTP/1.1\r\n{H}\r\n",
     "GET /NONE HTTP/1.1\r\n{H}\r\n",
+    "GET /NONE HTTP/1.1\r\n{H}Accept: text/html,*/*\r\n\r\n",
+    "HEAD /NONE HTTP/1.1\r\n{H}\r\n",
     "HEAD /NONE HTTP/1.1\r\n{H}Accept: text/html\r\n\r\n",
     "GET /ABC.png?w=60 HTTP/1.1\r\n{H}\r\n",
     "GET /ABC.gif HTTP/1.1\r\n{H}\r\n",
