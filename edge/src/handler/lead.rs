@@ -81,13 +81,13 @@ impl<B: Backing> App<B> {
             }
         };
         if *request.method() == Method::GET {
-            let fired = led.rule.map(|rule| Box::new(Fired { rule, location: location.clone() }));
+            let fired = led.rule.map(|rule| Fired { rule, location: location.clone() });
             let at = led.at.unwrap_or_else(|| self.clock.now());
             let (uri, folded, domain) = (request.uri(), led.folded, site.domain);
             let Sent { agent, referer, language, .. } = *sent;
             let (path, query) = (uri.path(), uri.query());
             let asked = Asked { ip: client.ip, path, query, domain, folded, agent, referer, language };
-            self.recorder.record(asked.scan(at, fired));
+            self.recorder.record(&asked, at, fired.as_ref());
         }
         Next::Redirect(location)
     }

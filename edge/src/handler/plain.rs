@@ -65,7 +65,7 @@ impl<B: Backing> App<B> {
             let Sent { agent, referer, language, .. } = *sent;
             let (ip, domain, folded) = (client.ip, link.domain, &link.folded);
             let asked = Asked { ip, path, query: None, domain, folded, agent, referer, language };
-            self.recorder.record(asked.scan(now, None));
+            self.recorder.record(&asked, now, None);
         }
         Some(Plainly::To(location))
     }
