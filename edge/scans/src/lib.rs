@@ -9,6 +9,7 @@
 //!
 //! - The request path encodes a scan into a buffer of its core: no await, no task, no wake-up, no allocation. The writer
 //!   takes a buffer by exchanging it for an empty one. A redirect never waits for the disk.
+//! - Scans of one thread are numbered in order; those of two threads within 5 ms may change places.
 //! - A scan has a boot number and a sequence number, and control stores each pair once. The boot number is on disk
 //!   before it is first used. Lost scans have numbers too, so that control sees the gap.
 //! - Batches of up to 1,000 are shipped in order, one at a time, until they are acknowledged.
