@@ -28,7 +28,7 @@ use crate::{
     metrics::Metrics,
     pages,
     proxy::Proxy,
-    response::Unknown,
+    response::Prepared,
     server::Server,
     sync::{Boot, Follower, SyncStatus},
     tls::TlsCerts,
@@ -96,7 +96,7 @@ impl<B: Backing> Edge<B> {
             clock,
             agents: Agents::new(),
             ids: RequestIds::new(),
-            unknown: Unknown::new(&config.docs_url, config.contact.as_ref()),
+            prepared: Prepared::new(&config.docs_url, config.contact.as_ref()),
             config,
         });
         Ok(Self { app, scans, handle, tls })

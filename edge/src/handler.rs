@@ -33,7 +33,7 @@ use crate::{
     limiter::Limiter,
     metrics::{Kind, Metrics},
     proxy::Proxy,
-    response::{self, Body, Errors, Unknown},
+    response::{self, Body, Errors, Prepared},
     route::{self, Ask, Route},
     sync::SyncStatus,
     withheld::WithheldLinks,
@@ -57,7 +57,7 @@ pub(crate) struct App<B> {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) agents: Agents,
     pub(crate) ids: RequestIds,
-    pub(crate) unknown: Unknown,
+    pub(crate) prepared: Prepared,
 }
 
 /// The domain of a link, and what is withheld as of the same state.
@@ -352,10 +352,11 @@ impl<B: Backing> App<B> {
     fn unknown(&self, request: &mut Request<Incoming>) -> Response<Body> {
         let headers = take(request.headers_mut());
         let accept = headers.get(ACCEPT).cloned();
-        self.errors(accept.as_ref().map(HeaderValue::as_bytes)).unknown(headers, &self.unknown)
+        self.errors(accept.as_ref().map(HeaderValue::as_bytes)).unknown(headers)
     }
 
     fn errors<'a>(&'a self, accept: Option<&'a [u8]>) -> Errors<'a> {
-        Errors { docs_url: &self.config.docs_url, accept, contact: self.config.contact.as_ref() }
+        let (docs_url, contact) = (&self.config.docs_url, self.config.contact.as_ref());
+        Errors { docs_url, accept, contact, prepared: &self.prepared }
     }
 }

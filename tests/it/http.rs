@@ -52,6 +52,8 @@ mod series;
 mod serve;
 mod short_domains;
 mod standings;
+mod suspension;
+mod take_downs;
 mod user_rights;
 mod users;
 mod walk;
@@ -66,7 +68,10 @@ use axum::{
     http::{HeaderMap, HeaderValue, Method, Request, StatusCode, header},
 };
 use control::{http::router, state::ApiState};
-use hosting::{domain::platform_key::PlatformKey, store::platform_keys};
+use hosting::{
+    domain::platform_key::{PLATFORM_KEY_PREFIX, PlatformKey},
+    store::platform_keys,
+};
 use kernel::{
     domain::access::ActorKind,
     store::{Ctx, keys},
@@ -182,7 +187,7 @@ impl Api {
             let hash: [u8; 32] = Sha256::digest(key.as_bytes()).into();
             keys::insert(&mut tx, &hash, account, ActorKind::Operator, operator.as_str(), now).await?;
         }
-        let platform_key = "P".repeat(80);
+        let platform_key = format!("{PLATFORM_KEY_PREFIX}{}", "P".repeat(76));
         let hash: [u8; 32] = Sha256::digest(platform_key.as_bytes()).into();
         let (label, created_at) = ("of the tests".to_owned(), UnixMillis(now));
         let of_platform = PlatformKey { hash, label, created_at, expires_at: None, revoked_at: None };

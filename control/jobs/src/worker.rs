@@ -145,7 +145,7 @@ async fn run_once(
             Duration::ZERO
         }
         Ok(End::Paused) => Duration::ZERO,
-        // The new holder decides; if the job is only cancelled, it is free at once.
+        // The new holder decides; if the job is only cancelled, or its account suspended, it is free at once.
         Ok(End::Lost) => Duration::ZERO,
         Err(error) => {
             if execute::is_slow(&error) {

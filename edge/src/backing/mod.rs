@@ -39,8 +39,8 @@ pub struct SetupView {
     pub domains: Vec<ShortDomain>,
     /// The rules of every account that has some.
     pub rules: Vec<Arc<AccountRules>>,
-    /// Everything that is withheld.
-    pub withheld: Vec<Withheld>,
+    /// Everything that is withheld; `None` if an older release wrote the view.
+    pub withheld: Option<Vec<Withheld>>,
 }
 
 /// How a backing stands, for `/ready` and metrics.

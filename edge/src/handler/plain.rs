@@ -25,14 +25,14 @@ pub(crate) enum Plainly<'a> {
 impl<B: Backing> App<B> {
     /// The answer to a request without a query, which is recorded then; `None` when it needs anything else, and nothing
     /// is counted or recorded.
-    pub(crate) fn answer_plainly(
-        &self,
+    pub(crate) fn answer_plainly<'a>(
+        &'a self,
         client: Client,
         is_head: bool,
         path: &str,
-        sent: &Sent<'_>,
+        sent: &Sent<'a>,
         now: UnixMillis,
-    ) -> Option<Plainly<'_>> {
+    ) -> Option<Plainly<'a>> {
         if path.len() > self.config.limits.uri_bytes {
             return None;
         }
@@ -52,8 +52,9 @@ impl<B: Backing> App<B> {
             Held::Present(Leads::To(lead)) => lead.location,
             Held::Present(Leads::Served(served)) => served.location.clone(),
             Held::Absent => {
+                let body = self.errors(accept).body_of_unknown()?;
                 self.metrics.looked_up(CacheStatus::Negative);
-                return Some(Plainly::Unknown(self.unknown.of(self.errors(accept))));
+                return Some(Plainly::Unknown(body));
             }
             Held::Stale | Held::Nothing => return None,
         };

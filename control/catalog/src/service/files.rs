@@ -32,7 +32,7 @@ use crate::{
     },
     error::ServiceError,
     store::{
-        Conn, Ctx, Tx,
+        Conn, Ctx, Tx, accounts,
         blobs::{Rate, WriteError, Written},
         documents, files,
     },
@@ -211,8 +211,8 @@ pub fn may_upload(actor: &Actor) -> bool {
 /// Writes the content of a file: completely, or the previous content stays.
 ///
 /// # Errors
-/// [`Code::TooLarge`], [`Code::Invalid`] when the body broke off, 404 when the file does not exist, 429 or 503 when
-/// there are too many uploads, or a store failed.
+/// [`Code::TooLarge`], [`Code::Invalid`] when the body broke off, [`Code::Suspended`], 404 when the file does not exist,
+/// 429 or 503 when there are too many uploads, or a store failed.
 #[instrument(skip_all)]
 pub async fn upload<E: Send + 'static>(
     catalog: &Catalog,
@@ -248,7 +248,7 @@ async fn writable_account(
 ) -> Result<AccountId, ServiceError> {
     let mut conn = catalog.db.read().await?;
     match visitor {
-        Visitor::Signed => files::find_account(&mut conn, id).await?.ok_or_else(|| not_found(id)),
+        Visitor::Signed => signed_account(catalog, &mut conn, id).await,
         Visitor::Actor(actor) => {
             let grant = require(actor, Verb::Update, Files)?;
             find(&mut conn, actor.account, &grant, id).await?;
@@ -307,6 +307,10 @@ async fn settle(
     written: Written,
 ) -> Result<Option<String>, ServiceError> {
     let mut tx = catalog.db.begin(ctx).await?;
+    // An upload takes long; the account may have been suspended meanwhile.
+    if accounts::is_suspended(&mut tx, account).await? {
+        return Err(catalog.key_lookups.suspended());
+    }
     let mut file: File = documents::find_locked(&mut tx, account, id).await?.ok_or_else(|| not_found(id))?;
     let now = catalog.clock.now();
     let content = Content { blob: blob.to_owned(), size_bytes: written.size_bytes, etag: written.etag };
@@ -328,7 +332,8 @@ async fn settle(
 /// Opens the content of a file.
 ///
 /// # Errors
-/// 401 without a key where one is needed, 404 when the file or its content does not exist, or a store failed.
+/// 401 without a key where one is needed, 403 when the account of the file is suspended, 404 when the file or its content
+/// does not exist, or a store failed.
 #[instrument(skip_all)]
 pub async fn download(catalog: &Catalog, visitor: Visitor, id: &str) -> Result<Download, ServiceError> {
     let mut conn = catalog.db.read().await?;
@@ -336,7 +341,7 @@ pub async fn download(catalog: &Catalog, visitor: Visitor, id: &str) -> Result<D
         Visitor::Actor(actor) => {
             // A public file is everybody's, be the key of another account or without the right.
             let id = parse(id)?;
-            match find_public(&mut conn, id).await? {
+            match find_public(catalog, &mut conn, id).await? {
                 Some(file) => file,
                 None => {
                     let grant = require(actor, Verb::Read, Files)?;
@@ -346,12 +351,12 @@ pub async fn download(catalog: &Catalog, visitor: Visitor, id: &str) -> Result<D
         }
         Visitor::Signed => {
             let id = parse(id)?;
-            let account = files::find_account(&mut conn, id).await?.ok_or_else(|| not_found(id))?;
+            let account = signed_account(catalog, &mut conn, id).await?;
             documents::find(&mut conn, account, id).await?.ok_or_else(|| not_found(id))?
         }
         // A private file must be indistinguishable from an absent one.
         Visitor::Nobody => match parse(id) {
-            Ok(id) => find_public(&mut conn, id).await?.ok_or_else(key_missing)?,
+            Ok(id) => find_public(catalog, &mut conn, id).await?.ok_or_else(key_missing)?,
             Err(_) => return Err(key_missing()),
         },
     };
@@ -420,10 +425,20 @@ fn refusal(error: WriteError) -> ServiceError {
     }
 }
 
-async fn find_public(conn: &mut Conn, id: FileId) -> Result<Option<File>, ServiceError> {
-    let Some(account) = files::find_account(conn, id).await? else { return Ok(None) };
-    let found: Option<File> = documents::find(conn, account, id).await?;
-    Ok(found.filter(|file| !file.is_private()))
+/// The account of a file of which somebody has a signed URL; what a suspended account gave out opens nothing.
+async fn signed_account(catalog: &Catalog, conn: &mut Conn, id: FileId) -> Result<AccountId, ServiceError> {
+    let owner = files::find_owner(conn, id).await?.ok_or_else(|| not_found(id))?;
+    if owner.is_suspended { Err(catalog.key_lookups.suspended()) } else { Ok(owner.account) }
+}
+
+/// A public file, unless its account is suspended.
+async fn find_public(catalog: &Catalog, conn: &mut Conn, id: FileId) -> Result<Option<File>, ServiceError> {
+    let Some(owner) = files::find_owner(conn, id).await? else { return Ok(None) };
+    let found: Option<File> = documents::find(conn, owner.account, id).await?;
+    match found.filter(|file| !file.is_private()) {
+        Some(_) if owner.is_suspended => Err(catalog.key_lookups.suspended()),
+        found => Ok(found),
+    }
 }
 
 async fn find(conn: &mut Conn, account: AccountId, grant: &Grant, id: FileId) -> Result<File, ServiceError> {

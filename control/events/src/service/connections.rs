@@ -352,6 +352,16 @@ pub async fn check_keys(state: &EventState) -> Result<(), ServiceError> {
     Ok(())
 }
 
+/// Whether a key is valid at this moment for who comes from an address.
+pub async fn is_valid(
+    state: &EventState,
+    key: &[u8; 32],
+    address: Option<IpAddr>,
+) -> Result<bool, StoreError> {
+    let known = keys::find_many(&mut state.db.read().await?, &[*key]).await?;
+    Ok(known.get(key).is_some_and(|key| key.check(|| state.clock.now(), address).is_ok()))
+}
+
 /// Gives up this replica at shutdown: what it still holds is closed by the others, or by the next start.
 ///
 /// # Errors

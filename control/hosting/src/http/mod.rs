@@ -4,6 +4,7 @@
 
 mod access;
 mod accounts;
+mod audit;
 pub mod bodies;
 mod take_downs;
 
@@ -24,6 +25,7 @@ where
         .routes(routes!(accounts::list))
         .routes(routes!(accounts::read))
         .routes(routes!(accounts::suspend, accounts::resume))
+        .routes(routes!(audit::list))
         .routes(routes!(take_downs::list))
         .routes(routes!(
             take_downs::of_link::read,

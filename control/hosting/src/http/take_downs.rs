@@ -148,7 +148,7 @@ pub(super) mod of_link {
     }
 
     /// Takes a link down, or changes why and until when it is: whoever scans its code gets a page (451), and its owner
-    /// cannot change it.
+    /// cannot change it. 409 when 100,000 links and hosts are taken down.
     #[utoipa::path(put, path = "/platform/takedowns/links/{domain}/{shortId}", tag = "Platform", security(("key" = [])),
         operation_id = "takeLinkDown",
         params(("domain" = String, Path, description = "Host of the short domain"),
@@ -176,7 +176,8 @@ pub(super) mod of_link {
             ("shortId" = String, Path, description = "Short id"),
             ("wait" = Option<String>, Query, description = "`edges`: answer when every edge has the change"),
             ("timeout" = Option<String>, Query, description = "Longest wait, default `2s`")),
-        responses((status = 200, description = "Released; the body is empty without `wait`")),
+        responses((status = 200, description = "Released; the body is empty without `wait`"),
+            (status = 202, description = "Released; an edge had not confirmed it at the deadline")),
         extensions(("x-maturity" = json!("Beta"))))]
     pub(in super::super) async fn release(
         State(redirects): State<Redirects>,
@@ -213,7 +214,7 @@ pub(super) mod of_host {
     }
 
     /// Takes down every link and every rule that leads to a host or to one below it, or changes why and until when they
-    /// are. New links and rules must not lead there.
+    /// are. New links and rules must not lead there. 409 when 100,000 links and hosts are taken down.
     #[utoipa::path(put, path = "/platform/takedowns/hosts/{host}", tag = "Platform", security(("key" = [])),
         operation_id = "takeHostDown",
         params(("host" = String, Path, description = "The host, such as `evil.example`"),
@@ -239,7 +240,8 @@ pub(super) mod of_host {
         params(("host" = String, Path, description = "The host"),
             ("wait" = Option<String>, Query, description = "`edges`: answer when every edge has the change"),
             ("timeout" = Option<String>, Query, description = "Longest wait, default `2s`")),
-        responses((status = 200, description = "Released; the body is empty without `wait`")),
+        responses((status = 200, description = "Released; the body is empty without `wait`"),
+            (status = 202, description = "Released; an edge had not confirmed it at the deadline")),
         extensions(("x-maturity" = json!("Beta"))))]
     pub(in super::super) async fn release(
         State(redirects): State<Redirects>,

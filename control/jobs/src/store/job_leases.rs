@@ -41,7 +41,7 @@ pub struct Claimed {
     pub failures: u64,
 }
 
-// Jobs of a suspended account wait.
+// Jobs of a suspended account wait; one that is being worked on stops after its step.
 macro_rules! is_served {
     () => {
         " AND NOT EXISTS (SELECT 1 FROM accounts s WHERE s.id = j.account_id AND s.suspended_at IS NOT NULL)"
@@ -106,9 +106,11 @@ macro_rules! standing {
 macro_rules! renew {
     ($now:expr) => {
         concat!(
-            "UPDATE jobs SET lease_until = ",
+            "UPDATE jobs AS j SET lease_until = ",
             $now,
-            " + $4 WHERE seq = $1 AND fence = $2 AND status = $3 RETURNING done"
+            " + $4 WHERE j.seq = $1 AND j.fence = $2 AND j.status = $3",
+            is_served!(),
+            " RETURNING done"
         )
     };
 }
@@ -173,7 +175,7 @@ pub async fn claim(tx: &mut Tx, phase: Phase) -> Result<Option<Claimed>, StoreEr
 }
 
 /// Holds a job for another [`LEASE`], and its row until the transaction ends; returns how many of its operations
-/// are carried out. `None` when somebody else has taken it, or its state is another.
+/// are carried out. `None` when somebody else has taken it, its state is another, or its account is suspended.
 pub async fn hold(tx: &mut Tx, claimed: &Claimed) -> Result<Option<u64>, StoreError> {
     if let Conn::PgTx(c) = &mut **tx {
         sqlx::query(PG_IDLE).execute(&mut **c).await?;

@@ -7,7 +7,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use kernel::error::ServiceError;
-use shared::{id::AccountId, problem::Code};
+use shared::{contact::Contact, id::AccountId, problem::Code};
 use signin::http::{extract::Visitor, gate::OtherCookies};
 use web::{api_error::Refusal, extract::Query, request_info::RequestInfo};
 
@@ -52,7 +52,7 @@ pub(super) async fn begin(
             let to = [(header::LOCATION, url.to_string()), (header::CACHE_CONTROL, "no-store".to_owned())];
             (StatusCode::SEE_OTHER, to, [(header::SET_COOKIE, cookie)]).into_response()
         }
-        Err(refusal) => answer(refusal, &headers),
+        Err(refusal) => answer(&state, refusal, &headers),
     }
 }
 
@@ -92,12 +92,12 @@ pub(super) async fn finish(
     };
     match ended.await {
         Ok(Ended { signed_in, return_path }) => {
-            let mut response = page::leads_to(&return_path);
+            let mut response = page::leads_to(&return_path, contact(&state));
             set_cookie(&mut response, &signed_in.token.set_cookie());
             set_cookie(&mut response, &PendingCookies::clear());
             response
         }
-        Err(refusal) => answer(refusal, &headers),
+        Err(refusal) => answer(&state, refusal, &headers),
     }
 }
 
@@ -137,8 +137,12 @@ fn refusal(failed: Failed) -> Refusal {
     }
 }
 
-fn answer(refusal: Refusal, headers: &HeaderMap) -> Response {
-    if page::wants_page(headers) { page::refused(refusal) } else { refusal.into_response() }
+fn answer(state: &OidcState, refusal: Refusal, headers: &HeaderMap) -> Response {
+    if page::wants_page(headers) { page::refused(refusal, contact(state)) } else { refusal.into_response() }
+}
+
+fn contact(state: &OidcState) -> Option<&Contact> {
+    state.core.key_lookups.contact.as_deref()
 }
 
 fn set_cookie(response: &mut Response, cookie: &str) {

@@ -44,7 +44,7 @@ impl Snapshot {
     pub async fn setup(&mut self) -> Result<Setup, StoreError> {
         let domains = accounts::list_all_domains(&mut self.conn).await?;
         let (_, rules) = rules::list_with_head(&mut self.conn).await?;
-        let withheld = withheld::list_all(&mut self.conn).await?;
+        let withheld = Some(withheld::list_all(&mut self.conn).await?);
         Ok(Setup { domains, rules, withheld })
     }
 

@@ -140,7 +140,7 @@ pub async fn read(state: &Redirects, actor: &Actor, batch: &str, id: &str) -> Re
     found.filter(|task| task.batch == batch).ok_or_else(not_there)
 }
 
-/// Carries a task out to its end.
+/// Carries a task out to its end, or until its account is suspended.
 pub async fn run(state: Redirects, account: AccountId, id: TaskId) {
     loop {
         let stepped = state
@@ -183,6 +183,10 @@ pub async fn resume(state: &Redirects) -> Result<usize, ServiceError> {
 async fn step(state: &Redirects, tx: &mut Tx, account: AccountId, id: TaskId) -> Result<bool, ServiceError> {
     let found: Option<Task> = documents::find_locked(tx, account, id).await?;
     let Some(task) = found.filter(|task| task.status == TaskStatus::Executing) else { return Ok(false) };
+    if accounts::is_suspended(tx, account).await? {
+        // It waits until `resume` finds it after the suspension.
+        return Ok(false);
+    }
     let input = Value::Object(task.details.input_parameters.clone());
     let population =
         Population::parse(&input).map_err(|errors| ServiceError::Refused { code: Code::Invalid, errors })?;

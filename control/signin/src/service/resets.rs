@@ -24,8 +24,8 @@ use crate::{
     },
     error::ServiceError,
     store::{
-        Ctx, Tx, audit::network_of, keys, operator_networks, operator_passwords, operator_resets, operators,
-        tenants,
+        Ctx, Tx, accounts, audit::network_of, keys, operator_networks, operator_passwords, operator_resets,
+        operators, tenants,
     },
 };
 
@@ -38,7 +38,8 @@ const MAX_ACCOUNTS: i64 = 5;
 const REQUEST: &str = "POST /console/api/passwordReset";
 const RESET: &str = "PUT /console/api/passwordReset";
 
-/// Sends a code for another password to an operator who has one; answers alike for an address that nobody has.
+/// Sends a code for another password to an operator who has one; answers alike for an address that nobody has, and where
+/// the account is suspended.
 ///
 /// # Errors
 /// This server sends no mail, or [`SignInError::Mails`].
@@ -62,6 +63,9 @@ pub async fn request(
     }
     let found = operator_passwords::find_by_email(&mut tx, &email, None, asked.account, MAX_ACCOUNTS).await?;
     for one in &found {
+        if accounts::is_suspended(&mut tx, one.account).await? {
+            continue;
+        }
         let operator = operators::find_locked(&mut tx, one.account, one.operator).await?;
         if let Some(operator) = operator.filter(is_person) {
             send(state, &mut tx, &operator).await?;
@@ -92,7 +96,7 @@ async fn send(state: &SignInState, tx: &mut Tx, operator: &Operator) -> Result<(
 /// passwords. A second factor stays on.
 ///
 /// # Errors
-/// The code is wrong, was used or has expired, or the password is common.
+/// The code is wrong, was used or has expired, the account is suspended, or the password is common.
 #[instrument(skip_all)]
 pub async fn reset(state: &SignInState, reset: Reset, client: Option<IpAddr>) -> Result<(), ServiceError> {
     let core = &*state.core;
@@ -107,6 +111,9 @@ pub async fn reset(state: &SignInState, reset: Reset, client: Option<IpAddr>) ->
         }
     };
     let known = known.filter(is_person).ok_or_else(wrong)?;
+    if accounts::is_suspended(&mut core.db.read().await?, known.account).await? {
+        return Err(core.key_lookups.suspended());
+    }
     let place = state.password_place(client)?;
     let password = state.passwords.hash_new(place, "password", reset.password, state.salt()?, about(&known));
     let password = password.await?;

@@ -22,7 +22,7 @@ use crate::{
     },
     error::ServiceError,
     store::{
-        Ctx, Tx, audit::network_of, operator_authenticators, operator_networks, operator_passwords,
+        Ctx, Tx, accounts, audit::network_of, operator_authenticators, operator_networks, operator_passwords,
         operator_passwords::Found, operator_sessions, operators,
     },
 };
@@ -58,8 +58,8 @@ pub struct SignedIn {
 /// hash of a password, and are slowed down alike.
 ///
 /// # Errors
-/// [`Code::LoginFailed`]; with the right password [`Code::SecondFactor`]; [`SignInError::Passwords`] whatever the
-/// password is, and [`SignInError::Codes`] with the right one.
+/// [`Code::LoginFailed`]; with the right password [`Code::SecondFactor`]; [`Code::Suspended`] once everything is proven;
+/// [`SignInError::Passwords`] whatever the password is, and [`SignInError::Codes`] with the right one.
 #[instrument(skip_all)]
 pub async fn sign_in(state: &SignInState, sign_in: SignIn, client: Client) -> Result<SignedIn, SignInError> {
     let core = &*state.core;
@@ -117,6 +117,9 @@ pub async fn sign_in(state: &SignInState, sign_in: SignIn, client: Client) -> Re
 /// with ends, and the oldest one of an operator who has too many.
 ///
 /// `true`: some ended. Then [`KeyLookups::revoked`](super::access::KeyLookups::revoked) is called after the commit.
+///
+/// # Errors
+/// [`Code::Suspended`]: the account is.
 pub async fn begin_session(
     state: &SignInState,
     tx: &mut Tx,
@@ -124,6 +127,9 @@ pub async fn begin_session(
     client: &Client,
 ) -> Result<(SignedIn, bool), ServiceError> {
     let (owner, now) = ((operator.account, operator.id), state.core.clock.now());
+    if accounts::is_suspended(tx, owner.0).await? {
+        return Err(state.core.key_lookups.suspended());
+    }
     let ended = match &client.token {
         Some(token) => end_of_token(state, tx, token, now).await?,
         None => false,

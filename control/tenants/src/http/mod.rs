@@ -4,7 +4,7 @@
 
 mod access;
 mod accesses;
-mod audit;
+pub mod audit;
 pub mod bodies;
 mod keys;
 pub mod operators;

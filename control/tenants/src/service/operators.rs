@@ -27,7 +27,7 @@ use crate::{
     },
     error::ServiceError,
     store::{
-        Conn, Ctx, Tx,
+        Conn, Ctx, Tx, accounts,
         audit::{Principal, network_of},
         keys, operator_keys, operators as store, projects,
     },
@@ -181,11 +181,16 @@ pub async fn invite_again(
 /// Who is invited with a code.
 ///
 /// # Errors
-/// No invitation has the code, or it has ended (401, without telling which).
+/// No invitation has the code, or it has ended (401, without telling which); the account is suspended.
 #[instrument(skip_all)]
 pub async fn find_invited(core: &Core, code: &str) -> Result<Operator, ServiceError> {
-    let found = store::find_invited(&mut core.db.read().await?, &hash_key(code)).await?;
-    found.filter(|found| can_accept(found, core.clock.now())).ok_or_else(no_invitation)
+    let mut conn = core.db.read().await?;
+    let found = store::find_invited(&mut conn, &hash_key(code)).await?;
+    let found = found.filter(|found| can_accept(found, core.clock.now())).ok_or_else(no_invitation)?;
+    if accounts::is_suspended(&mut conn, found.account).await? {
+        return Err(core.key_lookups.suspended());
+    }
+    Ok(found)
 }
 
 /// Begins to accept an invitation; nobody else accepts it until the transaction ends.

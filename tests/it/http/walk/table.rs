@@ -50,6 +50,7 @@ pub(super) const TABLE: &[(&str, &str, &str)] = &[
     ("GET /platform/accounts/{id}", "-----", "x"),
     ("PUT /platform/accounts/{id}/suspension", "-----", "x"),
     ("DELETE /platform/accounts/{id}/suspension", "-----", "x"),
+    ("GET /platform/audit", "-----", "x"),
     ("GET /platform/takedowns", "-----", "x"),
     ("GET /platform/takedowns/links/{domain}/{shortId}", "-----", "x"),
     ("PUT /platform/takedowns/links/{domain}/{shortId}", "-----", "x"),
