@@ -113,7 +113,7 @@ async fn jobs_and_webhooks_of_a_suspended_account_wait(engine: Engine) -> Result
     }
     let mut conn = api.made.app.core.db.read().await?;
     assert!(!webhooks::is_due(&mut conn, Fit::Any, &[]).await?);
-    assert!(!job_leases::is_ready(&mut conn, Phase::Load).await?);
+    assert!(!job_leases::is_ready(&mut conn, Phase::Load, &[]).await?);
     drop(conn);
     assert_eq!(receiver.asked(), 0);
     assert_eq!(count(&api, "SELECT COUNT(*) FROM jobs WHERE status = 'ENQUEUED'").await?, 1);
