@@ -138,10 +138,18 @@ pub(crate) fn run(mut args: Args, is_smoke: bool) -> Result<bool> {
 fn show(args: &Args, [alone, beside]: &[Vec<[f64; 3]>; 2], done: &[f64]) -> Result<()> {
     let mut out = stdout().lock();
     let noise = Spread::of(done).text(0);
-    writeln!(out, "{} noisy accounts, {} webhooks each, {noise} requests/s of them\n", args.noisy, args.webhooks)?;
-    writeln!(out, "| p99 of the quiet account | alone, ms | beside them, ms | times |\n|---|---:|---:|---:|")?;
+    writeln!(
+        out,
+        "{} noisy accounts, {} webhooks each, {noise} requests/s of them\n",
+        args.noisy, args.webhooks
+    )?;
+    writeln!(
+        out,
+        "| p99 of the quiet account | alone, ms | beside them, ms | times |\n|---|---:|---:|---:|"
+    )?;
     for (index, name) in ["a redirect", "POST /redirections", "action to webhook"].into_iter().enumerate() {
-        let of = |rounds: &[[f64; 3]]| Spread::of(&rounds.iter().map(|round| round[index]).collect::<Vec<_>>());
+        let of =
+            |rounds: &[[f64; 3]]| Spread::of(&rounds.iter().map(|round| round[index]).collect::<Vec<_>>());
         let (alone, beside) = (of(alone), of(beside));
         let times = beside.median / alone.median;
         writeln!(out, "| {name} | {} | {} | {times:.1} |", alone.text(1), beside.text(1))?;
@@ -198,7 +206,11 @@ impl<'a> Quiet<'a> {
         let answer = api.ask("POST", "/redirections?wait=edges", Some(&link.to_string()))?;
         ensure!(matches!(answer.status, 201 | 202), "the link: {} {:?}", answer.status, answer.json());
         let short_id = answer.json()?["shortId"].as_str().context("no short id")?.to_owned();
-        id(&mut api, "/webhooks", &json!({"name": "w", "url": receiver.quick(), "types": ["action.checkins"]}))?;
+        id(
+            &mut api,
+            "/webhooks",
+            &json!({"name": "w", "url": receiver.quick(), "types": ["action.checkins"]}),
+        )?;
         Ok(Self { waymark, key, product, short_id })
     }
 
@@ -229,7 +241,8 @@ impl<'a> Quiet<'a> {
 
     fn writes(&self, length: Duration) -> Result<Hist> {
         let mut api = Client::connect(self.waymark.api, Some(&self.key))?;
-        let body = json!({"platformId": self.product, "defaultRedirectUrl": "https://example.com/"}).to_string();
+        let body =
+            json!({"platformId": self.product, "defaultRedirectUrl": "https://example.com/"}).to_string();
         paced(length, WRITES_PER_SECOND, || {
             let answer = api.ask("POST", "/redirections", Some(&body))?;
             ensure!(answer.status == 201, "a write: {} {:?}", answer.status, answer.json());

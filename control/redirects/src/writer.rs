@@ -62,6 +62,13 @@ pub struct Writer {
 
 /// The other end of a [`Writer`], to be run once.
 pub struct WriterTask {
+    urgent: mpsc::Receiver<(AccountId, Work)>,
+    bulk: mpsc::Receiver<(AccountId, Work)>,
+    metrics: WriterMetrics,
+}
+
+/// The task at work.
+struct Lanes {
     urgent: FairQueue<Work>,
     bulk: FairQueue<Work>,
     metrics: WriterMetrics,
@@ -73,8 +80,6 @@ pub fn writer() -> (Writer, WriterTask) {
     let (urgent, urgent_in) = mpsc::channel(WAITING_CHANGES.0);
     let (bulk, bulk_in) = mpsc::channel(WAITING_CHANGES.1);
     let metrics = WriterMetrics::default();
-    let urgent_in = FairQueue::new(urgent_in, WAITING_CHANGES.0);
-    let bulk_in = FairQueue::new(bulk_in, WAITING_CHANGES.1);
     let task = WriterTask { urgent: urgent_in, bulk: bulk_in, metrics: metrics.clone() };
     (Writer { urgent, bulk, metrics, batch_size: Arc::default() }, task)
 }
@@ -163,7 +168,16 @@ impl Writer {
 
 impl WriterTask {
     /// Writes until `shutdown` and the queues are empty.
-    pub async fn run(mut self, db: Db, readers: Arc<dyn Readers>, shutdown: CancellationToken) {
+    pub async fn run(self, db: Db, readers: Arc<dyn Readers>, shutdown: CancellationToken) {
+        let Self { urgent, bulk, metrics } = self;
+        let urgent = FairQueue::new(urgent, WAITING_CHANGES.0);
+        let bulk = FairQueue::new(bulk, WAITING_CHANGES.1);
+        Lanes { urgent, bulk, metrics }.run(db, readers, shutdown).await;
+    }
+}
+
+impl Lanes {
+    async fn run(mut self, db: Db, readers: Arc<dyn Readers>, shutdown: CancellationToken) {
         loop {
             let first = tokio::select! {
                 biased;

@@ -73,6 +73,7 @@ pub struct Use {
     pub is_counted: bool,
     /// Grows with each count.
     pub fence: i64,
+    day: i64,
     stored: i64,
 }
 
@@ -91,8 +92,10 @@ impl Use {
 type Row = (i64, i64, i64, i64, i64, bool);
 
 fn read((most, day, used, over, fence, is_counted): Row, today: i64) -> Use {
-    let (stored, over) = if day == today { (used, over) } else { (0, 0) };
-    Use { limit: unsigned(most), used: unsigned(stored), over: unsigned(over), is_counted, fence, stored }
+    // Another replica's clock may be ahead: a day that has begun stays begun.
+    let (stored, over) = if day >= today { (used, over) } else { (0, 0) };
+    let (limit, used, over, day) = (unsigned(most), unsigned(stored), unsigned(over), day.max(today));
+    Use { limit, used, over, is_counted, fence, day, stored }
 }
 
 /// The use of an account, if it has a limit.
@@ -152,13 +155,13 @@ async fn write(
     tx: &mut Tx,
     account: AccountId,
     quota: Quota,
-    now: UnixMillis,
+    day: i64,
     (used, over): (i64, u64),
 ) -> Result<(), StoreError> {
     on_db!(&mut **tx, |c| sqlx::query(WRITE)
         .bind(account.as_str())
         .bind(quota.as_str())
-        .bind(quota.day(now))
+        .bind(day)
         .bind(used)
         .bind(signed(over))
         .execute(c)
@@ -186,7 +189,7 @@ pub async fn charge(
         let (limit, used) = (found.limit, found.used);
         return Err(StoreError::Exceeded(Exceeded { quota, limit, used, wanted: amount }));
     }
-    write(tx, account, quota, now, (found.stored.saturating_add(signed(amount)), found.over)).await
+    write(tx, account, quota, found.day, (found.stored.saturating_add(signed(amount)), found.over)).await
 }
 
 /// Counts as much as fits of what a transaction is about to add; returns how much that is, and why not all of it.
@@ -203,7 +206,8 @@ pub async fn charge_some(
     let Some(found) = lock(tx, account, quota, now).await? else { return Ok((amount, None)) };
     let granted = amount.min(found.room());
     if granted > 0 {
-        write(tx, account, quota, now, (found.stored.saturating_add(signed(granted)), found.over)).await?;
+        write(tx, account, quota, found.day, (found.stored.saturating_add(signed(granted)), found.over))
+            .await?;
     }
     let (limit, used, wanted) = (found.limit, found.used + granted, amount - granted);
     Ok((granted, (wanted > 0).then_some(Exceeded { quota, limit, used, wanted })))
@@ -218,7 +222,7 @@ pub async fn count_over(
     now: UnixMillis,
 ) -> Result<(), StoreError> {
     let Some(found) = lock(tx, account, quota, now).await? else { return Ok(()) };
-    write(tx, account, quota, now, (found.stored, found.over.saturating_add(amount))).await
+    write(tx, account, quota, found.day, (found.stored, found.over.saturating_add(amount))).await
 }
 
 /// Counts what a transaction removed from an account, when it commits.
@@ -242,7 +246,7 @@ pub(super) async fn settle(tx: &mut Tx) -> Result<(), StoreError> {
         let now = UnixMillis::default();
         if let Some(found) = lock(tx, account, quota, now).await? {
             let left = found.stored.saturating_sub(signed(amount));
-            write(tx, account, quota, now, (left, found.over)).await?;
+            write(tx, account, quota, found.day, (left, found.over)).await?;
         }
     }
     Ok(())
@@ -272,4 +276,22 @@ pub async fn list_with_events(conn: &mut Conn, accounts: &[AccountId]) -> Result
     let ids: Vec<&str> = accounts.iter().map(AccountId::as_str).collect();
     let rows = dialect::fetch_in_list!(conn, (String,), PG_WITH_EVENTS, SQLITE_WITH_EVENTS, [], &ids)?;
     rows.iter().map(|(id,)| parse("account_id", id)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_day_begins_once() {
+        let at = |day, today| {
+            let Use { used, over, day, .. } = read((10, day, 7, 2, 1, true), today);
+            (used, over, day)
+        };
+        assert_eq!(at(5, 5), (7, 2, 5));
+        assert_eq!(at(5, 6), (0, 0, 6), "a new day");
+        assert_eq!(at(6, 5), (7, 2, 6), "a replica whose clock is behind");
+        assert_eq!(read((10, 0, -3, 0, 1, false), 0).room(), u64::MAX, "nothing is counted yet");
+        assert_eq!(read((10, 0, 12, 0, 1, true), 0).room(), 0, "more than the limit");
+    }
 }
