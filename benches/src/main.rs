@@ -19,6 +19,7 @@ mod links;
 mod load;
 mod metrics;
 mod mixed;
+mod neighbours;
 mod other;
 mod postgres;
 mod process;
@@ -61,6 +62,8 @@ enum Scenario {
     Ingest(ingest::Args),
     /// Redirects at a steady rate with and without images that nobody asked for before
     Mixed(mixed::Args),
+    /// What a quiet account has of noisy ones beside it
+    Neighbours(neighbours::Args),
     /// From a commit to the acknowledgement of every edge
     Push(push::Args),
     /// From the commit of a suspension to the acknowledgement of every edge, by the links of the account
@@ -85,6 +88,7 @@ fn main() -> ExitCode {
         Scenario::Load(args) => load::run(*args, smoke),
         Scenario::Ingest(args) => ingest::run(args, smoke),
         Scenario::Mixed(args) => mixed::run(args, smoke),
+        Scenario::Neighbours(args) => neighbours::run(args, smoke),
         Scenario::Push(args) => push::run(args, smoke),
         Scenario::Suspend(args) => suspend::run(args, smoke),
         Scenario::Rules(args) => rules::run(args, smoke),

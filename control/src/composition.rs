@@ -21,6 +21,7 @@ use kernel::{
     error::ServiceError,
     service::{
         ChangedThng, Core, Dependents, Random, Readers, Secrets, access::KeyLookups, capacity::Capacity,
+        open_quotas::OpenQuotas,
     },
     store::{Conn, Db, StoreError, Tx},
 };
@@ -36,7 +37,7 @@ use shared::{
     client_address::TrustedProxies,
     contact::Contact,
     geo::{GeoIp, NoGeoIp},
-    id::{AccountId, ApplicationId, BatchId, ProductId, ThngId},
+    id::{AccountId, ActionId, ApplicationId, BatchId, ProductId, ThngId},
     time::{Clock, UnixMillis},
 };
 use signin::service::SignInState;
@@ -188,6 +189,9 @@ pub async fn compose(parts: Parts) -> Result<(Arc<ApiState>, WriterTask), StoreE
     let outbox = Arc::new(Outbox::new(parts.mail, &parts.secrets, parts.random.clone()));
     let mut key_lookups = KeyLookups::new(parts.db.clone());
     key_lookups.contact = parts.contact.map(Arc::new);
+    let mut bits = [0; 16];
+    parts.random.fill(&mut bits).map_err(|error| StoreError::Row(error.to_string()))?;
+    let holder = ActionId::new(parts.clock.now().0, bits).to_string();
     let core = Arc::new(Core {
         key_lookups,
         db: parts.db,
@@ -195,6 +199,7 @@ pub async fn compose(parts: Parts) -> Result<(Arc<ApiState>, WriterTask), StoreE
         random: parts.random,
         secrets: parts.secrets,
         capacity: parts.capacity,
+        open_quotas: OpenQuotas::new(holder),
         readers,
         dependents: Arc::new(LaterSubjects),
     });

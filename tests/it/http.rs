@@ -42,6 +42,7 @@ mod platform;
 mod properties;
 mod properties_model;
 mod properties_refused;
+mod quotas;
 mod reactions;
 mod recount;
 mod resources;

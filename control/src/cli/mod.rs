@@ -24,6 +24,7 @@ mod export;
 pub mod keys;
 pub mod operators;
 pub mod platform;
+mod quotas;
 pub mod secrets;
 mod worker;
 

@@ -26,6 +26,7 @@ use shared::{
 use super::{
     connect,
     keys::{after, date, duration, refused},
+    quotas::Quotas,
     say,
 };
 use crate::{
@@ -95,6 +96,12 @@ pub enum Command<P: clap::Args + Debug> {
     Takedowns {
         #[command(flatten)]
         place: P,
+    },
+    /// Show and set how much accounts may have: Things, links, bytes of files, users, scans and events a day, open streams
+    /// and uploads.
+    Quotas {
+        #[command(subcommand)]
+        command: Quotas<P>,
     },
     /// Make, list and revoke keys of the platform, for the API below /platform/.
     Keys {
@@ -179,6 +186,7 @@ impl<P: clap::Args + Debug> Command<P> {
             | Self::Keys {
                 command: Keys::Create { place, .. } | Keys::List { place } | Keys::Revoke { place, .. },
             } => place,
+            Self::Quotas { command } => command.place(),
         }
     }
 
@@ -218,6 +226,7 @@ impl<P: clap::Args + Debug> Command<P> {
                 say("It is released.");
             }
             Self::Takedowns { .. } => list_take_downs(db).await?,
+            Self::Quotas { command } => command.run(db, now).await?,
             Self::Keys { command } => run_keys(command, db, now).await?,
         }
         Ok(ExitCode::SUCCESS)

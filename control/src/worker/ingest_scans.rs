@@ -1,7 +1,7 @@
 //! Scan intake: turns batches from edges into actions and hits, each scan once (`control/README.md`, "Scan intake").
 
 use std::{
-    collections::{BTreeSet, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap},
     sync::atomic::Ordering,
 };
 
@@ -17,13 +17,15 @@ use ::actions::{
 };
 use assessment::service::assessment::observe;
 use kernel::{
+    domain::quota::Quota,
     error::ServiceError,
-    store::{Ctx, Db, Tx},
+    store::{Ctx, Db, Tx, quotas},
 };
 use redirects::{domain::redirection::Redirection, store::redirections};
 use shared::{
     id::AccountId,
     problem::Code,
+    time::UnixMillis,
     wire::scan::{MAX_BATCH, ScanBatch, ScanReceipt, ScanRecord},
 };
 
@@ -83,7 +85,8 @@ async fn ingest_part(app: &ApiState, part: Part<'_>) -> Result<ScanReceipt, Serv
     let skip = next.saturating_sub(part.first_seq);
     let missing = part.first_seq.saturating_sub(next);
     let fresh: Vec<Scan<'_>> = scans.into_iter().skip(usize::try_from(skip).unwrap_or(usize::MAX)).collect();
-    let (count, stored) = (fresh.len() as u64, store(app, &mut tx, fresh).await?);
+    let count = fresh.len() as u64;
+    let (known, over) = store(app, &mut tx, fresh).await?;
     scans::move_cursor(&mut tx, part.edge, part.boot, next, end).await?;
     tx.commit().await?;
     app.core.readers.wake_events();
@@ -92,8 +95,9 @@ async fn ingest_part(app: &ApiState, part: Part<'_>) -> Result<ScanReceipt, Serv
     }
     app.intake.missing.fetch_add(missing, Ordering::Relaxed);
     app.intake.repeated.fetch_add(skip, Ordering::Relaxed);
-    app.intake.stored.fetch_add(stored, Ordering::Relaxed);
-    app.intake.unknown.fetch_add(count - stored, Ordering::Relaxed);
+    app.intake.stored.fetch_add(known - over, Ordering::Relaxed);
+    app.intake.over_quota.fetch_add(over, Ordering::Relaxed);
+    app.intake.unknown.fetch_add(count - known, Ordering::Relaxed);
     Ok(ScanReceipt { next_seq: end })
 }
 
@@ -155,8 +159,9 @@ async fn list_known(
     Ok(known)
 }
 
-/// Stores scans as actions and counts hits; returns how many had a known short id.
-async fn store(app: &ApiState, tx: &mut Tx, scans: Vec<Scan<'_>>) -> Result<u64, ServiceError> {
+/// Stores scans as actions and counts hits; returns how many had a known short id, and of how many the action was not
+/// stored, because the account has used up its scans of the day.
+async fn store(app: &ApiState, tx: &mut Tx, scans: Vec<Scan<'_>>) -> Result<(u64, u64), ServiceError> {
     let mut hits: HashMap<&str, HashMap<&str, i64>> = HashMap::new();
     let mut new = Vec::with_capacity(scans.len());
     let mut known = 0;
@@ -170,9 +175,10 @@ async fn store(app: &ApiState, tx: &mut Tx, scans: Vec<Scan<'_>>) -> Result<u64,
         }
         new.extend(action);
     }
+    let now = app.core.clock.now();
+    let over = drop_above_quota(tx, &mut new, now).await?;
     if !new.is_empty() {
-        let now = app.core.clock.now();
-        actions::insert(tx, now, &new).await?;
+        actions::insert_counted(tx, now, &new).await?;
         let accounts: BTreeSet<AccountId> = new.iter().map(|action| action.account).collect();
         for account in accounts {
             observe::record(tx, account, now, &new).await?;
@@ -186,5 +192,36 @@ async fn store(app: &ApiState, tx: &mut Tx, scans: Vec<Scan<'_>>) -> Result<u64,
         counts.sort_unstable();
         redirections::add_hits(tx, domain, &counts).await?;
     }
-    Ok(known)
+    Ok((known, over))
+}
+
+/// Drops what accounts may not store today any more, and counts it: whoever scanned was redirected, and `hits` have it.
+async fn drop_above_quota(
+    tx: &mut Tx,
+    new: &mut Vec<NewAction>,
+    now: UnixMillis,
+) -> Result<u64, ServiceError> {
+    let mut room: BTreeMap<AccountId, u64> = BTreeMap::new();
+    for action in new.iter() {
+        *room.entry(action.account).or_default() += 1;
+    }
+    let mut over = 0;
+    for (account, wanted) in &mut room {
+        let (granted, exceeded) = quotas::charge_some(tx, *account, Quota::ScansPerDay, *wanted, now).await?;
+        if exceeded.is_some() {
+            quotas::count_over(tx, *account, Quota::ScansPerDay, *wanted - granted, now).await?;
+        }
+        over += *wanted - granted;
+        *wanted = granted;
+    }
+    if over > 0 {
+        new.retain(|action| match room.get_mut(&action.account) {
+            Some(0) | None => false,
+            Some(left) => {
+                *left -= 1;
+                true
+            }
+        });
+    }
+    Ok(over)
 }

@@ -126,7 +126,7 @@ async fn jobs_and_webhooks_of_a_suspended_account_wait(engine: Engine) -> Result
     }
     let mut conn = api.made.app.core.db.read().await?;
     assert!(!webhooks::is_due(&mut conn, Fit::Any, &[]).await?);
-    assert!(!job_leases::is_ready(&mut conn, Phase::Load).await?);
+    assert!(!job_leases::is_ready(&mut conn, Phase::Load, &[]).await?);
     drop(conn);
     // What the next round of the worker would take.
     let mut tx = api.made.app.core.db.begin(&Ctx::default()).await?;

@@ -280,7 +280,7 @@ pub(crate) async fn remove(
 ) -> Result<bool, ServiceError> {
     documents::delete::<Application>(tx, account, id).await?;
     password_resets::delete_of_app(tx, id).await?;
-    app_users::delete_of_app(tx, id).await?;
+    app_users::delete_of_app(tx, account, id).await?;
     keys::delete_of_app(tx, id).await?;
     dependents.application_removed(tx, account, id, now).await
 }

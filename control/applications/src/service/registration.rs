@@ -19,11 +19,12 @@ use crate::{
         app_user::{AppUser, NewUser, UserDetails, UserStatus},
         attempts::AttemptKind,
         password::SALT_LEN,
+        quota::Quota,
         user_codes::ACTIVATION_MS,
         user_registration::UserRegistration,
     },
     error::ServiceError,
-    store::{StoreError, Tx, app_users, password_resets, tenants},
+    store::{StoreError, Tx, app_users, password_resets, quotas, tenants},
 };
 
 /// What a registration gives; by mail it is the same whether the address was known or not.
@@ -145,6 +146,8 @@ async fn register_by_mail(
     let email = row.details.email.clone().unwrap_or_default();
     let folded = row.folded.clone().unwrap_or_default();
     let mut tx = begin(core, caller, row.app).await?;
+    // Also of an address that is known: the answer would tell which are.
+    quotas::require_room(&mut tx, caller.account, Quota::Users, core.clock.now()).await?;
     count_mail(core, &users.outbox, &mut tx, caller.account, (AttemptKind::Registration, &folded), client)
         .await?;
     let account = tenants::find_account(&mut tx, caller.account).await?;

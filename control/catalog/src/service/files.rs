@@ -29,12 +29,13 @@ use crate::{
         listing::ListRequest,
         page::Page,
         permission::{Subject::Files, Verb},
+        quota::{Exceeded, Quota},
     },
     error::ServiceError,
     store::{
         Conn, Ctx, Tx, accounts,
         blobs::{Rate, WriteError, Written},
-        documents, files,
+        documents, files, quotas,
     },
 };
 
@@ -185,6 +186,8 @@ impl Bulk<Catalog> for File {
         let found: Option<Self> = documents::find_locked(tx, actor.account, id).await?;
         let file = admitted(found, grant, id.as_str())?;
         documents::delete::<Self>(tx, actor.account, id).await?;
+        let size_bytes = file.content.as_ref().map_or(0, |content| content.size_bytes);
+        quotas::release(tx, actor.account, Quota::StorageBytes, size_bytes);
         let blobs: Vec<String> = file.content.into_iter().map(|content| content.blob).collect();
         for blob in &blobs {
             files::note_garbage(tx, blob, catalog.clock.now()).await?;
@@ -212,7 +215,7 @@ pub fn may_upload(actor: &Actor) -> bool {
 ///
 /// # Errors
 /// [`Code::TooLarge`], [`Code::Invalid`] when the body broke off, [`Code::Suspended`], 404 when the file does not exist,
-/// 429 or 503 when there are too many uploads, or a store failed.
+/// 429 or 503 when there are too many uploads, 403 when the account has no room, or a store failed.
 #[instrument(skip_all)]
 pub async fn upload<E: Send + 'static>(
     catalog: &Catalog,
@@ -223,6 +226,10 @@ pub async fn upload<E: Send + 'static>(
 ) -> Result<(), ServiceError> {
     let id = parse(id)?;
     let account = writable_account(catalog, &visitor, id).await?;
+    if let Err(error) = check_room(catalog, (account, id), head.size_bytes).await {
+        drain(&mut body).await;
+        return Err(error);
+    }
     if head.size_bytes.is_some_and(|size| size > catalog.blobs.max_bytes()) {
         drain(&mut body).await;
         return Err(refusal(WriteError::TooLarge(catalog.blobs.max_bytes())));
@@ -232,13 +239,34 @@ pub async fn upload<E: Send + 'static>(
         Visitor::Signed | Visitor::Nobody => (None, Ctx::default()),
     };
     let place = catalog.capacity.upload(account, actor, id, head.client)?;
+    let open = catalog.open_quotas.take(&catalog.db, account, Quota::Uploads, catalog.clock.now()).await?;
     let catalog = catalog.clone();
     // A separate task, because a partial file must be deleted even if the client disconnects.
     let task = tokio::spawn(async move {
-        let _place = place;
+        let _places = (place, open);
         write(&catalog, &ctx, (account, id), head.media_type, body).await
     });
     task.await.unwrap_or_else(|error| Err(ServiceError::Internal(error.to_string())))
+}
+
+/// Refuses a body that cannot be kept before it comes. It is counted when it has come: another may come first.
+async fn check_room(
+    catalog: &Catalog,
+    (account, id): (AccountId, FileId),
+    size_bytes: Option<u64>,
+) -> Result<(), ServiceError> {
+    let mut conn = catalog.db.read().await?;
+    let quota = Quota::StorageBytes;
+    let found = quotas::find(&mut conn, account, quota, catalog.clock.now()).await?;
+    let Some(found) = found.filter(|found| found.is_counted) else { return Ok(()) };
+    let file: Option<File> = documents::find(&mut conn, account, id).await?;
+    let size_before = file.and_then(|file| file.content).map_or(0, |content| content.size_bytes);
+    let wanted = size_bytes.unwrap_or(1).saturating_sub(size_before);
+    if wanted <= found.limit.saturating_sub(found.used) {
+        return Ok(());
+    }
+    let exceeded = Exceeded { quota, limit: found.limit, used: found.used, wanted };
+    Err(ServiceError::refused(exceeded.code(), exceeded.to_string()))
 }
 
 async fn writable_account(
@@ -317,11 +345,17 @@ async fn settle(
     let state = |content: &Content| json!({"sizeBytes": content.size_bytes, "etag": content.etag});
     let states = (file.content.as_ref().map(state), Some(state(&content)));
     tx.note(account, ("fileContent", id.as_str()), || states);
-    let before = file.content.replace(content).map(|content| content.blob);
+    let size_bytes = content.size_bytes;
+    let before = file.content.replace(content);
     file.details.kind = file.details.kind.or(media_type);
     file.stamp = file.stamp.touch(now);
     documents::update(&mut tx, account, &file).await?;
+    let size_before = before.as_ref().map_or(0, |before| before.size_bytes);
+    quotas::charge(&mut tx, account, Quota::StorageBytes, size_bytes.saturating_sub(size_before), now)
+        .await?;
+    quotas::release(&mut tx, account, Quota::StorageBytes, size_before.saturating_sub(size_bytes));
     files::forget_garbage(&mut tx, blob).await?;
+    let before = before.map(|content| content.blob);
     if let Some(before) = &before {
         files::note_garbage(&mut tx, before, now).await?;
     }

@@ -174,7 +174,8 @@ pub(super) fn problem(error: &ServiceError, topic: &str, docs_url: &str) -> Valu
     problem
 }
 
-fn reason_text(error: &ServiceError) -> String {
+/// The reason as MQTT tells it.
+pub(super) fn reason_text(error: &ServiceError) -> String {
     let text = match error {
         ServiceError::Refused { errors, .. } if !errors.is_empty() => errors.join(" "),
         _ => error.code().text().to_owned(),

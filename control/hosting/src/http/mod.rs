@@ -6,6 +6,7 @@ mod access;
 mod accounts;
 mod audit;
 pub mod bodies;
+mod quotas;
 mod take_downs;
 
 use axum::extract::FromRef;
@@ -26,6 +27,8 @@ where
         .routes(routes!(accounts::read))
         .routes(routes!(accounts::suspend, accounts::resume))
         .routes(routes!(audit::list))
+        .routes(routes!(quotas::read, quotas::set))
+        .routes(routes!(quotas::read_defaults, quotas::set_defaults))
         .routes(routes!(take_downs::list))
         .routes(routes!(
             take_downs::of_link::read,

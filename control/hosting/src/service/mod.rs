@@ -4,10 +4,12 @@
 //! does; their docs list other errors only.
 
 pub use ::redirects::service::*;
+pub use ::tenants::service::quotas as quotas_of_accounts;
 
 pub mod accounts;
 pub mod audit;
 pub mod keys;
+pub mod quotas;
 pub mod take_downs;
 
 use serde_json::Value;

@@ -9,7 +9,7 @@ use shared::{
     time::{Clock, UnixMillis},
 };
 
-use super::{access::KeyLookups, capacity::Capacity};
+use super::{access::KeyLookups, capacity::Capacity, open_quotas::OpenQuotas};
 use crate::{
     error::ServiceError,
     store::{Conn, Db, Tx},
@@ -143,6 +143,8 @@ pub struct Core {
     pub secrets: Secrets,
     /// Places that all share.
     pub capacity: Capacity,
+    /// What accounts have open, over all processes.
+    pub open_quotas: OpenQuotas,
     /// Look-ups of keys.
     pub key_lookups: KeyLookups,
     /// Who reads what is committed.

@@ -145,7 +145,7 @@ pub async fn run(state: Redirects, account: AccountId, id: TaskId) {
     loop {
         let stepped = state
             .writer
-            .submit(&Ctx::default(), Lane::Bulk, {
+            .submit(&Ctx::default(), (account, Lane::Bulk), {
                 let state = state.clone();
                 move |tx| async move { step(&state, tx, account, id).await }.boxed()
             })

@@ -1,4 +1,4 @@
-//! HTTP: accounts, operators, roles, keys and the audit trail.
+//! HTTP: accounts, quotas, operators, roles, keys and the audit trail.
 //!
 //! Each handler extracts, calls one service function and answers.
 
@@ -9,6 +9,7 @@ pub mod bodies;
 mod keys;
 pub mod operators;
 mod policies;
+pub mod quotas;
 mod roles;
 mod tenants;
 mod throttled;
@@ -35,6 +36,7 @@ where
         .routes(routes!(tenants::read_account, tenants::update_account))
         .routes(routes!(tenants::list_short_domains))
         .routes(routes!(tenants::list_domains))
+        .routes(routes!(quotas::read))
         .routes(routes!(operators::read, operators::update))
         .routes(routes!(operators::read_me))
         .routes(routes!(accesses::by_older_name::list))

@@ -10,6 +10,7 @@ pub mod first_keys;
 pub mod keys;
 pub mod operators;
 pub mod passwords;
+pub mod quotas;
 pub mod roles;
 pub mod scopes;
 pub mod tenants;

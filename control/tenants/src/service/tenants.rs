@@ -4,12 +4,13 @@ use crate::service::access::Caller;
 use shared::{id::AccountId, short_url::ShortDomain};
 use tracing::instrument;
 
-use super::{Core, access::require};
+use super::{Core, access::require, quotas};
 use crate::{
     domain::{
         access::Actor,
         limits::shorten,
         permission::{Subject::Accounts, Verb},
+        quota::Usage,
         tenant::{Account, AccountChange},
     },
     error::ServiceError,
@@ -76,6 +77,16 @@ pub async fn list_short_domains(
     let id = own_account(actor, id)?;
     let mut conn = core.db.read().await?;
     Ok(accounts::list_domains(&mut conn, id).await?)
+}
+
+/// How an account stands with its quotas.
+///
+/// # Errors
+/// It is another account.
+#[instrument(skip_all)]
+pub async fn list_quotas(core: &Core, actor: &Actor, id: &str) -> Result<Vec<Usage>, ServiceError> {
+    let _ = require(actor, Verb::Read, Accounts)?;
+    quotas::list(core, own_account(actor, id)?).await
 }
 
 /// The account that a path names, which must be the caller's.

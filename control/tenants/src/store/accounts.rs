@@ -3,9 +3,10 @@
 use shared::{
     id::{AccountId, OperatorId},
     short_url::ShortDomain,
+    time::UnixMillis,
 };
 
-use super::{Conn, StoreError, Tx, dialect, on_db, parse};
+use super::{Conn, StoreError, Tx, dialect, on_db, parse, quota_limits};
 use crate::domain::access::UserRights;
 
 const INSERT: &str =
@@ -52,7 +53,7 @@ pub async fn insert(
         .execute(c)
         .await
         .map(|_| ()))?;
-    Ok(())
+    quota_limits::begin_account(tx, id, UnixMillis(at_ms)).await
 }
 
 /// Sets what users of an account's applications may do.
