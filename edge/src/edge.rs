@@ -29,6 +29,7 @@ use crate::{
     server::Server,
     sync::{Boot, Follower, SyncStatus},
     tls::TlsCerts,
+    unknown,
     workers::{self, Socket},
 };
 
@@ -93,6 +94,7 @@ impl<B: Backing> Edge<B> {
             clock,
             agents: Agents::new(),
             ids: RequestIds::new(),
+            unknown_ids: Arc::default(),
             unknown: Unknown::new(&config.docs_url, config.contact.as_ref()),
             config,
         });
@@ -144,6 +146,13 @@ impl<B: Backing> Edge<B> {
             clock: app.clock.clone(),
         };
         helpers.spawn(follower.run(stop.clone()));
+        helpers.spawn(unknown::report(
+            app.backing.clone(),
+            app.unknown_ids.clone(),
+            app.config.edge_id.clone(),
+            app.clock.now().0,
+            stop.clone(),
+        ));
         helpers.spawn(watch_misses(app.limiter.clone(), app.metrics.clone(), stop.clone()));
         if app.config.is_replica {
             let (backing, domains) = (app.backing.clone(), app.domains.clone());

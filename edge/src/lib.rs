@@ -31,6 +31,7 @@ mod server;
 mod sync;
 mod tls;
 mod trust;
+mod unknown;
 mod withheld;
 mod workers;
 
