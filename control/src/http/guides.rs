@@ -38,6 +38,7 @@ guides![
     "settings",
     "sign-in",
     "single-sign-on",
+    "statistics",
     "users",
     "webhooks",
 ];

@@ -26,6 +26,7 @@ use shared::{
     problem::Code,
     wire::scan::{MAX_BATCH, ScanBatch, ScanReceipt, ScanRecord},
 };
+use statistics::{domain::counted_scan::CountedScan, service::roll_ups};
 
 use crate::state::ApiState;
 
@@ -103,6 +104,7 @@ struct Scan<'a> {
     action: Option<NewAction>,
     hits: i64,
     is_known: bool,
+    counted: Option<CountedScan>,
 }
 
 /// Prepares the actions of a part's scans.
@@ -111,6 +113,9 @@ async fn read<'a>(app: &ApiState, part: Part<'a>) -> Result<Vec<Scan<'a>>, Servi
     let scan = |(seq, record): (u64, &'a ScanRecord)| {
         let agent = read_agent(&app.actions.agents, record.user_agent.as_deref());
         let found = known.get(&(record.domain.to_string(), record.folded.to_string()));
+        let locality = app.actions.geo_ip.find(record.ip);
+        let counted =
+            found.map(|item| CountedScan::of_record(&app.statistics.devices, record, item, agent, &locality));
         // A sum of scans is counted in `hits` but creates no action, because its clients are unknown.
         let action = found.filter(|_| record.count.is_none()).map(|item| NewAction {
             id: scan::action_id(&app.core.secrets.scan_id, part.edge, part.boot, seq, record),
@@ -119,16 +124,10 @@ async fn read<'a>(app: &ApiState, part: Part<'a>) -> Result<Vec<Scan<'a>>, Servi
             thng: item.redirect.thng_id,
             product: item.redirect.product_id,
             timestamp: record.at,
-            doc: scan::document(
-                record,
-                item.redirect.short_id.as_str(),
-                &item.scopes,
-                agent,
-                &app.actions.geo_ip.find(record.ip),
-            ),
+            doc: scan::document(record, item.redirect.short_id.as_str(), &item.scopes, agent, &locality),
         });
         let hits = record.count.map_or(i64::from(!agent.bot), |count| i64::from(count.get()));
-        Scan { record, action, hits, is_known: found.is_some() }
+        Scan { record, action, hits, is_known: found.is_some(), counted }
     };
     Ok((part.first_seq..).zip(part.records).map(scan).collect())
 }
@@ -159,8 +158,9 @@ async fn list_known(
 async fn store(app: &ApiState, tx: &mut Tx, scans: Vec<Scan<'_>>) -> Result<u64, ServiceError> {
     let mut hits: HashMap<&str, HashMap<&str, i64>> = HashMap::new();
     let mut new = Vec::with_capacity(scans.len());
+    let mut counted = Vec::with_capacity(scans.len());
     let mut known = 0;
-    for Scan { record, action, hits: count, is_known } in scans {
+    for Scan { record, action, hits: count, is_known, counted: scan } in scans {
         if !is_known {
             continue;
         }
@@ -169,6 +169,7 @@ async fn store(app: &ApiState, tx: &mut Tx, scans: Vec<Scan<'_>>) -> Result<u64,
             *hits.entry(&record.domain).or_default().entry(&record.folded).or_default() += count;
         }
         new.extend(action);
+        counted.extend(scan);
     }
     if !new.is_empty() {
         let now = app.core.clock.now();
@@ -186,5 +187,7 @@ async fn store(app: &ApiState, tx: &mut Tx, scans: Vec<Scan<'_>>) -> Result<u64,
         counts.sort_unstable();
         redirections::add_hits(tx, domain, &counts).await?;
     }
+    // Last, because batches wait for each other here until the commit: they add to the same rows.
+    roll_ups::record(tx, app.core.clock.now(), &counted).await?;
     Ok(known)
 }
