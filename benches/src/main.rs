@@ -25,6 +25,7 @@ mod postgres;
 mod process;
 mod push;
 mod rules;
+mod scan_stats;
 mod scripts;
 mod stats;
 mod suspend;
@@ -78,6 +79,8 @@ enum Scenario {
     Assess(assess::Args),
     /// What the audit trail costs a change of a redirection
     Audit(audit::Args),
+    /// Questions to the statistics of a hundred million scans, and what the roll-ups cost the intake
+    Stats(scan_stats::Args),
     /// From the commit of an action to the receiver of a webhook, and what the log of events costs
     Deliver(deliver::Args),
 }
@@ -96,6 +99,7 @@ fn main() -> ExitCode {
         Scenario::Things(args) => things::run(args, smoke),
         Scenario::Assess(args) => assess::run(&args, smoke),
         Scenario::Audit(args) => audit::run(args, smoke),
+        Scenario::Stats(args) => scan_stats::run(args, smoke),
         Scenario::Deliver(args) => deliver::run(&args, smoke),
     };
     match result {

@@ -41,6 +41,7 @@ use shared::{
     time::{Clock, UnixMillis},
 };
 use signin::service::SignInState;
+use statistics::service::StatisticsState;
 use tenants::service::passwords::Passwords;
 use web::limiter::{Limiter, Limits, Ticks};
 
@@ -224,6 +225,7 @@ pub async fn compose(parts: Parts) -> Result<(Arc<ApiState>, WriterTask), StoreE
     let sign_in = SignInState::new(core.clone(), passwords.clone(), outbox.clone());
     let app = ApiState {
         assessment: AssessmentState::new(actions.clone()),
+        statistics: StatisticsState::new(core.clone(), events.clone()),
         events,
         broker,
         jobs: JobState::new(actions.clone(), catalog.blobs.clone(), parts.jobs_kept),

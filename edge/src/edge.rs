@@ -32,6 +32,7 @@ use crate::{
     server::Server,
     sync::{Boot, Follower, SyncStatus},
     tls::TlsCerts,
+    unknown,
     workers::{self, Socket},
 };
 
@@ -97,6 +98,7 @@ impl<B: Backing> Edge<B> {
             agents: Agents::new(),
             ids: RequestIds::new(),
             prepared: Prepared::new(&config.docs_url, config.contact.as_ref()),
+            unknown_ids: Arc::default(),
             config,
         });
         Ok(Self { app, scans, handle, tls })
@@ -147,6 +149,13 @@ impl<B: Backing> Edge<B> {
             clock: app.clock.clone(),
         };
         helpers.spawn(follower.run(stop.clone()));
+        helpers.spawn(unknown::report(
+            app.backing.clone(),
+            app.unknown_ids.clone(),
+            app.config.edge_id.clone(),
+            app.clock.now().0,
+            stop.clone(),
+        ));
         helpers.spawn(watch_misses(app.limiter.clone(), app.metrics.clone(), stop.clone()));
         if app.config.is_replica {
             let (backing, domains) = (app.backing.clone(), app.domains.clone());

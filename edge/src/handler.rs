@@ -36,6 +36,7 @@ use crate::{
     response::{self, Body, Errors, Prepared},
     route::{self, Ask, Route},
     sync::SyncStatus,
+    unknown::UnknownIds,
     withheld::WithheldLinks,
 };
 
@@ -57,6 +58,8 @@ pub(crate) struct App<B> {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) agents: Agents,
     pub(crate) ids: RequestIds,
+    /// How often ids were asked for that do not exist.
+    pub(crate) unknown_ids: Arc<UnknownIds>,
     pub(crate) prepared: Prepared,
 }
 
@@ -218,6 +221,7 @@ impl<B: Backing> App<B> {
             }
             Held::Absent => {
                 self.metrics.looked_up(CacheStatus::Negative);
+                self.unknown_ids.add(self.clock.now().0, link.key().domain, client.ip);
                 Next::Unknown
             }
             Held::Stale | Held::Nothing => Next::Fetch {
@@ -298,6 +302,7 @@ impl<B: Backing> App<B> {
             }
             Ok((None, status)) => {
                 self.metrics.looked_up(status);
+                self.unknown_ids.add(self.clock.now().0, &key.domain, client.ip);
                 Next::Unknown
             }
             Err(_) => {

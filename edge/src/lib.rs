@@ -32,6 +32,7 @@ mod server;
 mod sync;
 mod tls;
 mod trust;
+mod unknown;
 mod withheld;
 mod workers;
 

@@ -48,6 +48,7 @@ mod recount;
 mod resources;
 mod scan_profile;
 mod scan_sources;
+mod scan_stats;
 mod scoping;
 mod series;
 mod serve;
@@ -171,7 +172,11 @@ impl Answer {
 
 impl Api {
     async fn new(engine: Engine) -> Result<Self> {
-        let made = TestApp::new(engine).await?;
+        Self::over(TestApp::new(engine).await?).await
+    }
+
+    /// The API over a service that was made with other parts.
+    async fn over(made: TestApp) -> Result<Self> {
         let now = made.app.core.clock.now().0;
         let (key, other_key) = ("A".repeat(80), "B".repeat(80));
         let other_account = AccountId::new(now, random16()?);

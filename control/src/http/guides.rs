@@ -39,6 +39,7 @@ guides![
     "settings",
     "sign-in",
     "single-sign-on",
+    "statistics",
     "users",
     "webhooks",
 ];

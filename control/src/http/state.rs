@@ -13,6 +13,7 @@ use kernel::service::Core;
 use oidc::service::OidcState;
 use redirects::service::Redirects;
 use signin::service::SignInState;
+use statistics::service::StatisticsState;
 use web::access::Access;
 
 use crate::state::ApiState;
@@ -84,5 +85,11 @@ impl FromRef<RouterState> for Arc<JobState> {
 impl FromRef<RouterState> for Arc<EventState> {
     fn from_ref(RouterState(app): &RouterState) -> Self {
         app.events.clone()
+    }
+}
+
+impl FromRef<RouterState> for StatisticsState {
+    fn from_ref(RouterState(app): &RouterState) -> Self {
+        app.statistics.clone()
     }
 }

@@ -28,6 +28,7 @@ use shared::{
     time::UnixMillis,
     wire::scan::{MAX_BATCH, ScanBatch, ScanReceipt, ScanRecord},
 };
+use statistics::{domain::counted_scan::CountedScan, service::roll_ups};
 
 use crate::state::ApiState;
 
@@ -107,6 +108,7 @@ struct Scan<'a> {
     action: Option<NewAction>,
     hits: i64,
     is_known: bool,
+    counted: Option<CountedScan>,
 }
 
 /// Prepares the actions of a part's scans.
@@ -115,6 +117,9 @@ async fn read<'a>(app: &ApiState, part: Part<'a>) -> Result<Vec<Scan<'a>>, Servi
     let scan = |(seq, record): (u64, &'a ScanRecord)| {
         let agent = read_agent(&app.actions.agents, record.user_agent.as_deref());
         let found = known.get(&(record.domain.to_string(), record.folded.to_string()));
+        let locality = app.actions.geo_ip.find(record.ip);
+        let counted =
+            found.map(|item| CountedScan::of_record(&app.statistics.devices, record, item, agent, &locality));
         // A sum of scans is counted in `hits` but creates no action, because its clients are unknown.
         let action = found.filter(|_| record.count.is_none()).map(|item| NewAction {
             id: scan::action_id(&app.core.secrets.scan_id, part.edge, part.boot, seq, record),
@@ -123,16 +128,10 @@ async fn read<'a>(app: &ApiState, part: Part<'a>) -> Result<Vec<Scan<'a>>, Servi
             thng: item.redirect.thng_id,
             product: item.redirect.product_id,
             timestamp: record.at,
-            doc: scan::document(
-                record,
-                item.redirect.short_id.as_str(),
-                &item.scopes,
-                agent,
-                &app.actions.geo_ip.find(record.ip),
-            ),
+            doc: scan::document(record, item.redirect.short_id.as_str(), &item.scopes, agent, &locality),
         });
         let hits = record.count.map_or(i64::from(!agent.bot), |count| i64::from(count.get()));
-        Scan { record, action, hits, is_known: found.is_some() }
+        Scan { record, action, hits, is_known: found.is_some(), counted }
     };
     Ok((part.first_seq..).zip(part.records).map(scan).collect())
 }
@@ -161,11 +160,14 @@ async fn list_known(
 
 /// Stores scans as actions and counts hits; returns how many had a known short id, and of how many the action was not
 /// stored, because the account has used up its scans of the day.
-async fn store(app: &ApiState, tx: &mut Tx, scans: Vec<Scan<'_>>) -> Result<(u64, u64), ServiceError> {
+async fn store(app: &ApiState, tx: &mut Tx, mut scans: Vec<Scan<'_>>) -> Result<(u64, u64), ServiceError> {
+    let now = app.core.clock.now();
+    let over = drop_above_quota(tx, &mut scans, now).await?;
     let mut hits: HashMap<&str, HashMap<&str, i64>> = HashMap::new();
     let mut new = Vec::with_capacity(scans.len());
+    let mut counted = Vec::with_capacity(scans.len());
     let mut known = 0;
-    for Scan { record, action, hits: count, is_known } in scans {
+    for Scan { record, action, hits: count, is_known, counted: scan } in scans {
         if !is_known {
             continue;
         }
@@ -174,9 +176,8 @@ async fn store(app: &ApiState, tx: &mut Tx, scans: Vec<Scan<'_>>) -> Result<(u64
             *hits.entry(&record.domain).or_default().entry(&record.folded).or_default() += count;
         }
         new.extend(action);
+        counted.extend(scan);
     }
-    let now = app.core.clock.now();
-    let over = drop_above_quota(tx, &mut new, now).await?;
     if !new.is_empty() {
         actions::insert_counted(tx, now, &new).await?;
         let accounts: BTreeSet<AccountId> = new.iter().map(|action| action.account).collect();
@@ -192,17 +193,19 @@ async fn store(app: &ApiState, tx: &mut Tx, scans: Vec<Scan<'_>>) -> Result<(u64
         counts.sort_unstable();
         redirections::add_hits(tx, domain, &counts).await?;
     }
+    // Last, because batches wait for each other here until the commit: they add to the same rows.
+    roll_ups::record(tx, now, &counted).await?;
     Ok((known, over))
 }
 
 /// Drops what accounts may not store today any more, and counts it: whoever scanned was redirected, and `hits` have it.
 async fn drop_above_quota(
     tx: &mut Tx,
-    new: &mut Vec<NewAction>,
+    scans: &mut [Scan<'_>],
     now: UnixMillis,
 ) -> Result<u64, ServiceError> {
     let mut room: BTreeMap<AccountId, u64> = BTreeMap::new();
-    for action in new.iter() {
+    for action in scans.iter().filter_map(|scan| scan.action.as_ref()) {
         *room.entry(action.account).or_default() += 1;
     }
     let mut over = 0;
@@ -214,14 +217,12 @@ async fn drop_above_quota(
         over += *wanted - granted;
         *wanted = granted;
     }
-    if over > 0 {
-        new.retain(|action| match room.get_mut(&action.account) {
-            Some(0) | None => false,
-            Some(left) => {
-                *left -= 1;
-                true
-            }
-        });
+    for scan in scans {
+        let Some(action) = &scan.action else { continue };
+        match room.get_mut(&action.account) {
+            Some(0) | None => (scan.action, scan.counted) = (None, None),
+            Some(left) => *left -= 1,
+        }
     }
     Ok(over)
 }

@@ -24,15 +24,16 @@ use hyper_util::{
     rt::{TokioExecutor, TokioTimer},
 };
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, IgnoredAny};
 use shared::{
     redirect::RedirectKey,
     wire::{
-        internal::{LINKS_PATH, LOOKUP_PATH, SCANS_PATH},
+        internal::{LINKS_PATH, LOOKUP_PATH, SCANS_PATH, UNKNOWN_PATH},
         links::LinksPage,
         scan::{ScanAnswer, ScanBatch, ScanReceipt},
         spooled::{SPOOLED, SpooledScans},
         stream::Fill,
+        unknown::UnknownReport,
     },
 };
 use tokio::{sync::Semaphore, time::timeout};
@@ -198,6 +199,17 @@ impl ControlClient {
             self.ask(Method::POST, SCANS_PATH, (JSON, body.into()), SCANS_TIMEOUT).await?;
         self.takes_spooled.store(answer.takes_spooled, Relaxed);
         Ok(answer.receipt)
+    }
+
+    /// Delivers a report about unknown ids.
+    ///
+    /// # Errors
+    /// Nothing answered, or control knows no such reports.
+    pub(super) async fn record_unknown(&self, report: &UnknownReport) -> Result<(), BackingError> {
+        let body = serde_json::to_vec(report).map_err(|error| BackingError::Refused(error.to_string()))?;
+        let answered =
+            self.ask::<IgnoredAny>(Method::POST, UNKNOWN_PATH, (JSON, body.into()), SCANS_TIMEOUT).await;
+        answered.map(|_| ())
     }
 
     async fn ask<T: DeserializeOwned>(

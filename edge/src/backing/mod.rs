@@ -21,6 +21,7 @@ use shared::{
         scan::ScanReceipt,
         spooled::SpooledScans,
         stream::{Epoch, Fill, Hello, Rev, ToControl, ToEdge},
+        unknown::UnknownReport,
     },
     withheld::Withheld,
 };
@@ -115,6 +116,18 @@ pub trait Backing: Send + Sync + 'static {
         &self,
         scans: &SpooledScans,
     ) -> impl Future<Output = Result<ScanReceipt, BackingError>> + Send;
+
+    /// Hands over how often ids were asked for that do not exist; a report that comes again is not counted again. What
+    /// has no place for it takes it and forgets it.
+    ///
+    /// # Errors
+    /// Nothing answered in time, or control is of a version that takes no such reports.
+    fn record_unknown(
+        &self,
+        _report: &UnknownReport,
+    ) -> impl Future<Output = Result<(), BackingError>> + Send {
+        ready(Ok(()))
+    }
 
     /// Domains and rules from the view, if there is one and it is complete.
     ///

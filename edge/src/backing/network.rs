@@ -17,6 +17,7 @@ use shared::{
         scan::ScanReceipt,
         spooled::SpooledScans,
         stream::{Fill, Hello},
+        unknown::UnknownReport,
     },
 };
 use tokio::{net::TcpStream, time::timeout};
@@ -166,6 +167,10 @@ impl Backing for Network {
 
     async fn record_scans(&self, scans: &SpooledScans) -> Result<ScanReceipt, BackingError> {
         self.control.record_scans(scans).await
+    }
+
+    async fn record_unknown(&self, report: &UnknownReport) -> Result<(), BackingError> {
+        self.control.record_unknown(report).await
     }
 
     async fn page(&self, domain: &str, after: &str) -> Result<LinksPage, BackingError> {

@@ -47,11 +47,13 @@ pub struct NewAction {
     pub doc: Value,
 }
 
+// Scans of edges are counted in the transaction that stores them (`statistics::service::roll_ups`); without the mark the
+// backfill would count them again.
 macro_rules! pg_insert {
     () => {
-        "INSERT INTO actions (id, account_id, type, thng_id, product_id, timestamp, created_at, doc, facets) \
+        "INSERT INTO actions (id, account_id, type, thng_id, product_id, timestamp, created_at, doc, facets, counted) \
          SELECT id, account_id, type, thng_id, product_id, ts, $1, doc, \
-         ARRAY(SELECT jsonb_array_elements_text(facets)) FROM UNNEST($2::text[], $3::text[], $4::text[], \
+         ARRAY(SELECT jsonb_array_elements_text(facets)), CASE WHEN type = 'implicitScans' THEN 1 END FROM UNNEST($2::text[], $3::text[], $4::text[], \
          $5::text[], $6::text[], $7::bigint[], $8::jsonb[], $9::jsonb[]) \
          AS t (id, account_id, type, thng_id, product_id, ts, doc, facets)"
     };
@@ -67,8 +69,9 @@ const PG_INSERT_RECORDED: &str = concat!(
      WITH ORDINALITY AS e (account_id, kind, body, n) WHERE (SELECT COUNT(*) FROM made) > 0 ORDER BY n"
 );
 const SQLITE_INSERT: &str = "INSERT INTO actions (id, account_id, type, thng_id, product_id, timestamp, created_at, \
-    doc, facets) SELECT value ->> '$[0]', value ->> '$[1]', value ->> '$[2]', value ->> '$[3]', value ->> '$[4]', \
-    value ->> '$[5]', $1, value -> '$[6]', value -> '$[7]' FROM json_each($2)";
+    doc, facets, counted) SELECT value ->> '$[0]', value ->> '$[1]', value ->> '$[2]', value ->> '$[3]', \
+    value ->> '$[4]', value ->> '$[5]', $1, value -> '$[6]', value -> '$[7]', \
+    CASE WHEN value ->> '$[2]' = 'implicitScans' THEN 1 END FROM json_each($2)";
 
 // Documents travel once, however many actions have the same one, and their facets are read once: without
 // MATERIALIZED for every action. The join would give the rows in any order.

@@ -45,6 +45,9 @@ pub(super) const TABLE: &[(&str, &str, &str)] = &[
     ("PUT /me/password", "y----", "own"),
     ("GET /audit", "y----", "audit:list"),
     ("GET /audit/export", "y----", "audit:list"),
+    ("GET /scans/stats", "yy---", "statistics:list"),
+    ("GET /scans/live", "yy---", "statistics:list"),
+    ("GET /scans/unknown", "y----", "statistics:list"),
     ("GET /status", "y----", "status:read"),
     // For keys of the platform alone: `http::platform`.
     ("GET /platform/accounts", "-----", "x"),
