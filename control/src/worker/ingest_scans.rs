@@ -199,11 +199,7 @@ async fn store(app: &ApiState, tx: &mut Tx, mut scans: Vec<Scan<'_>>) -> Result<
 }
 
 /// Drops what accounts may not store today any more, and counts it: whoever scanned was redirected, and `hits` have it.
-async fn drop_above_quota(
-    tx: &mut Tx,
-    scans: &mut [Scan<'_>],
-    now: UnixMillis,
-) -> Result<u64, ServiceError> {
+async fn drop_above_quota(tx: &mut Tx, scans: &mut [Scan<'_>], now: UnixMillis) -> Result<u64, ServiceError> {
     let mut room: BTreeMap<AccountId, u64> = BTreeMap::new();
     for action in scans.iter().filter_map(|scan| scan.action.as_ref()) {
         *room.entry(action.account).or_default() += 1;

@@ -36,7 +36,7 @@ const THNGS: &str = "SELECT COUNT(*) FROM thngs";
 
 async fn claim(api: &Api, phase: Phase) -> Result<Claimed> {
     let mut tx = api.made.app.core.db.begin(&Ctx::default()).await?;
-    let claimed = job_leases::claim(&mut tx, phase).await?.context("no job is ready")?;
+    let claimed = job_leases::claim(&mut tx, phase, &[]).await?.context("no job is ready")?;
     tx.commit().await?;
     Ok(claimed)
 }
@@ -74,7 +74,7 @@ async fn a_job_that_is_being_worked_on_stops_after_its_step(engine: Engine) -> R
     assert!(release(&api, execution.claimed()).await? && release(&api, &loading).await?);
     let mut conn = api.made.app.core.db.read().await?;
     for phase in [Phase::Load, Phase::Execute] {
-        assert!(!job_leases::is_ready(&mut conn, phase).await?, "{phase:?}");
+        assert!(!job_leases::is_ready(&mut conn, phase, &[]).await?, "{phase:?}");
     }
     drop(conn);
 

@@ -56,7 +56,7 @@ pub async fn set(
         quota_limits::set_own(&mut tx, account, *quota, *setting, by.now).await?;
     }
     let after = state(&quota_limits::list_own(&mut tx, account).await?);
-    note(&mut tx, Some(account), (KIND, account.as_str()), (Some(before), Some(after))).await?;
+    note(&mut tx, Some(account), (KIND, account.as_str()), (Some(before), Some(after)));
     tx.commit().await?;
     if let Err(error) = counts::count_pending(db, Some(account), by.now, FIRST_COUNT).await {
         tracing::warn!(%error, %account, "what an account holds is counted later");
@@ -98,7 +98,7 @@ pub async fn set_defaults(db: &Db, by: &By, changes: &[(Quota, Setting)]) -> Res
     }
     quota_limits::apply_defaults(&mut tx, by.now).await?;
     let after = all(quota_limits::list_defaults(&mut tx).await?);
-    note(&mut tx, None, (KIND, ALL), (Some(before), Some(after))).await?;
+    note(&mut tx, None, (KIND, ALL), (Some(before), Some(after)));
     Ok(tx.commit().await?)
 }
 
