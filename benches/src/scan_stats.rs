@@ -130,7 +130,7 @@ fn ask(control: &Control, args: &Args) -> Result<()> {
         ),
         ("a year by product, one country", format!("{}&groupBy=product&filter=country=C1", span(365))),
         (
-            "a year by country, one product",
+            "a year by product and country, two countries",
             format!("{}&groupBy=country,product&filter=country=C1|C2", span(365)),
         ),
         ("a year in all by month", format!("{}&interval=month", span(365))),

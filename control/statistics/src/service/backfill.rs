@@ -20,14 +20,14 @@ const SETTLED_MS: i64 = 10 * 60 * 1_000;
 /// What a step did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
-    /// It passed this many actions, and there are more.
+    /// It passed some actions; there may be more.
     Passed {
-        /// How many scans it counted.
+        /// How many of them it counted.
         counted: u64,
     },
     /// There is nothing to pass now.
     AtEnd {
-        /// Whether everything that was stored before this time is counted.
+        /// Everything that was stored before this time is counted.
         until: UnixMillis,
     },
 }
