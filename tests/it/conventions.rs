@@ -96,6 +96,7 @@ impl Filled {
             ("name", "global_read".to_owned()),
             ("delivery", "UKXAGyEf8SQ5eTDmVgGpHqAa".to_owned()),
             ("access", text(&invited["id"])?),
+            ("identity", "9F86D081884C7D659A2FEAA0".to_owned()),
             ("thng", thng.clone()),
             ("host", "blocked.example".to_owned()),
             ("domain", "tn.gg".to_owned()),

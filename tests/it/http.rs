@@ -56,6 +56,7 @@ mod short_domains;
 mod standings;
 mod suspension;
 mod take_downs;
+mod user_keys;
 mod user_rights;
 mod users;
 mod walk;
@@ -87,7 +88,7 @@ use shared::{
 };
 use signin::{
     domain::{
-        session::{IDLE_MS, Session},
+        session::{IDLE_MS, Proof, Session},
         token::Token,
     },
     store::operator_sessions,
@@ -115,6 +116,7 @@ pub(crate) async fn begin_session(
         expires_at: UnixMillis(now.0 + IDLE_MS),
         network: None,
         agent: None,
+        proof: Proof::Password,
     };
     let mut tx = app.core.db.begin(&Ctx::default()).await?;
     operator_sessions::insert(&mut tx, (account, operator), &session).await?;

@@ -112,7 +112,7 @@ pub(super) async fn finish(State(app): State<Arc<ApiState>>, mut request: Reques
     let method = request.method().clone();
     let is_preflight = method == Method::OPTIONS && !is_gated;
     let run = async {
-        if is_gated && let Err(refusal) = gate::pass(&app.sign_in, &mut request, client).await {
+        if is_gated && let Err(refusal) = gate::pass(&app.sign_in, &mut request, &path, client).await {
             return refusal.into_response();
         }
         next.run(request).await

@@ -10,6 +10,7 @@ use catalog::service::Catalog;
 use events::service::EventState;
 use jobs::service::JobState;
 use kernel::service::Core;
+use mail::Outbox;
 use oidc::service::OidcState;
 use redirects::service::Redirects;
 use signin::service::SignInState;
@@ -31,6 +32,12 @@ impl FromRef<RouterState> for Access {
 impl FromRef<RouterState> for Arc<Core> {
     fn from_ref(RouterState(app): &RouterState) -> Self {
         app.core.clone()
+    }
+}
+
+impl FromRef<RouterState> for Arc<Outbox> {
+    fn from_ref(RouterState(app): &RouterState) -> Self {
+        app.users.outbox.clone()
     }
 }
 

@@ -37,7 +37,12 @@ pub(super) fn refused(refusal: Refusal, contact: Option<&Contact>) -> Response {
         h1 { "You are not signed in" }
         @for error in &refusal.errors { p { (error) } }
     };
-    answer(status, "Not signed in", &html! {}, &body, contact)
+    tracing::info!(error.code = refusal.code as u32, "a sign-in failed");
+    let mut response = answer(status, "Not signed in", &html! {}, &body, contact);
+    if status == StatusCode::SERVICE_UNAVAILABLE {
+        response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+    }
+    response
 }
 
 fn answer(

@@ -117,7 +117,7 @@ pub async fn list(
     batch: &str,
     request: &ListRequest,
 ) -> Result<Page<Task>, ServiceError> {
-    let grant = require(actor, Verb::Read, Batches)?;
+    let grant = require(actor, Verb::List, Batches)?;
     let mut conn = state.db.read().await?;
     let batch = named::find::<Batch>(&mut conn, actor, &grant, batch).await?.id;
     let within = [("batch", batch.as_str())];

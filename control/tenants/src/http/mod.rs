@@ -17,6 +17,7 @@ mod throttled;
 use std::sync::Arc;
 
 use axum::extract::FromRef;
+use mail::Outbox;
 use utoipa_axum::{router::OpenApiRouter, routes};
 use web::access::Access;
 
@@ -29,6 +30,7 @@ where
     S: Clone + Send + Sync + 'static,
     Access: FromRef<S>,
     Arc<Core>: FromRef<S>,
+    Arc<Outbox>: FromRef<S>,
 {
     OpenApiRouter::new()
         .routes(routes!(access::read))

@@ -7,6 +7,7 @@ pub use ::kernel::service::*;
 pub mod attempts;
 pub mod audit;
 pub mod first_keys;
+pub mod invitations;
 pub mod keys;
 pub mod operators;
 pub mod passwords;

@@ -150,6 +150,16 @@ fn bad_settings_are_refused_before_anything_is_made() {
             "give a PEM file",
         ),
         ("WAYMARK_OIDC_CA", &[issuer, client, kept, ("WAYMARK_OIDC_CA", kept.1)], "no PEM file"),
+        (
+            "WAYMARK_OIDC_REQUIRED_CLAIM",
+            &[("WAYMARK_OIDC_REQUIRED_CLAIM", "hd=x")],
+            "without WAYMARK_OIDC_ISSUER",
+        ),
+        (
+            "WAYMARK_OIDC_REQUIRED_CLAIM",
+            &[issuer, client, kept, ("WAYMARK_OIDC_REQUIRED_CLAIM", "hd")],
+            "a name and its value",
+        ),
         ("WAYMARK_EDGE_REPLICA", &[("WAYMARK_EDGE_REPLICA", "half")], "off nor full"),
         ("WAYMARK_FAST_REDIRECTS", &[("WAYMARK_FAST_REDIRECTS", "fast")], "neither 1 (true) nor 0 (false)"),
         ("WAYMARK_GEOIP_DB", &[("WAYMARK_GEOIP_DB", "/nonexistent.mmdb")], ".mmdb"),

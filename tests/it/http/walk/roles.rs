@@ -5,7 +5,10 @@
 
 use anyhow::{Context, Result};
 use axum::http::Method;
-use kernel::domain::subject::Permissions;
+use kernel::domain::{
+    permission::{Subject, Verb},
+    subject::Permissions,
+};
 use serde_json::{Value, json};
 use tests::db::Engine;
 
@@ -33,6 +36,20 @@ async fn cast(api: &Api, project: Option<&str>) -> Result<Vec<Played>> {
         cast.push(Played { name, allowed, key: text(&made, "apiKey")? });
     }
     assert_eq!(cast.len(), 9);
+    // Reading is not listing: a role that has the one lacks the other.
+    for verb in [Verb::Read, Verb::List] {
+        let texts: Vec<String> = Subject::ALL
+            .iter()
+            .filter(|subject| cast.iter().any(|role| role.allowed.allow(verb, **subject)))
+            .map(|subject| format!("{}:{}", subject.as_str(), verb.as_str()))
+            .collect();
+        let name = format!("{} {}", verb.as_str(), project.unwrap_or("everywhere"));
+        let policy = api.create("/accessPolicies", json!({"name": name, "permissions": texts})).await?;
+        let body = json!({"name": name, "policies": [policy["id"]], "conditions": conditions});
+        let made = api.create("/accessTokens", body).await?;
+        let allowed = Permissions::parse(&texts.join(" "))?;
+        cast.push(Played { name, allowed, key: text(&made, "apiKey")? });
+    }
     Ok(cast)
 }
 
