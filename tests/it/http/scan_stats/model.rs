@@ -151,7 +151,7 @@ async fn run(api: &Api, drawn: &[Drawn], sizes: &[usize], boot: u64) -> Result<(
     let record = |&(link, address, agent, language, minutes): &Drawn| {
         let record = scan(LINKS[link], LATEST - minutes * 60_000, ADDRESSES[address], AGENTS[agent]);
         ScanRecord {
-            language: Some(LANGUAGES[language].into()).filter(|tag: &Box<str>| !tag.is_empty()),
+            language: Some(LANGUAGES[language]).filter(|tag| !tag.is_empty()).map(Into::into),
             ..record
         }
     };
