@@ -17,6 +17,8 @@ use shared::{
 use crate::cache::KeyRef;
 
 type Set<T> = HashSet<T, RandomState>;
+/// Folded short ids by domain.
+type Links = HashMap<Arc<str>, Arc<Set<Arc<str>>>, RandomState>;
 
 /// Accounts, links and hosts that are withheld. Cheap to clone: a change copies the accounts, the hosts, or the links of one
 /// domain.
@@ -24,7 +26,7 @@ type Set<T> = HashSet<T, RandomState>;
 pub(crate) struct WithheldLinks {
     accounts: Arc<Set<AccountId>>,
     /// Folded short ids by domain, so that a look-up needs no key of its own.
-    links: Arc<HashMap<Arc<str>, Arc<Set<Arc<str>>>, RandomState>>,
+    links: Arc<Links>,
     hosts: Arc<Set<Box<str>>>,
 }
 

@@ -44,7 +44,10 @@ impl RequiredClaim {
     fn is_value(&self, value: &Value) -> bool {
         match value {
             Value::String(text) => *text == self.value,
-            Value::Number(_) | Value::Bool(_) => value.to_string() == self.value,
+            Value::Number(_) | Value::Bool(_) => {
+                let text = value.to_string();
+                text == self.value
+            }
             Value::Null | Value::Array(_) | Value::Object(_) => false,
         }
     }
