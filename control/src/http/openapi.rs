@@ -351,6 +351,7 @@ fn describe_parameter(operation: &str, parameter: &mut Value) {
             "listActionJobLogs" => Some("type=ERROR"),
             "listWebhookDeliveries" => Some("status=dead"),
             "listAuditEntries" => Some("resource=redirection"),
+            "listPlatformAuditEntries" => Some("resource=takeDown"),
             "listCases" => Some("status=open"),
             _ => None,
         };

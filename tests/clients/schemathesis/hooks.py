@@ -122,6 +122,7 @@ schemathesis.openapi.format("role-name", st.text("abcXYZ0189-_ ", min_size=1, ma
 schemathesis.openapi.format("role-path", st.sampled_from(["/thngs", "/products", "/access", "/actions"]))
 schemathesis.openapi.format("permission", st.sampled_from(["thngs:create,read", "jobs:list", "purchaseOrders:read"]))
 schemathesis.openapi.format("filter-listAuditEntries", st.just("resource=redirection"))
+schemathesis.openapi.format("filter-listPlatformAuditEntries", st.just("resource=takeDown"))
 for name in ["Roles", "AccessPolicies"]:
     schemathesis.openapi.format(f"filter-list{name}", word.map("name={}".format))
 schemathesis.openapi.format("rule-match", st.integers(0, 23).map("hour={}".format))

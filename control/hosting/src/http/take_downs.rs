@@ -176,8 +176,7 @@ pub(super) mod of_link {
             ("shortId" = String, Path, description = "Short id"),
             ("wait" = Option<String>, Query, description = "`edges`: answer when every edge has the change"),
             ("timeout" = Option<String>, Query, description = "Longest wait, default `2s`")),
-        responses((status = 200, description = "Released; the body is empty without `wait`"),
-            (status = 202, description = "Released; an edge had not confirmed it at the deadline")),
+        responses((status = 200, description = "Released; the body is empty without `wait`")),
         extensions(("x-maturity" = json!("Beta"))))]
     pub(in super::super) async fn release(
         State(redirects): State<Redirects>,
@@ -240,8 +239,7 @@ pub(super) mod of_host {
         params(("host" = String, Path, description = "The host"),
             ("wait" = Option<String>, Query, description = "`edges`: answer when every edge has the change"),
             ("timeout" = Option<String>, Query, description = "Longest wait, default `2s`")),
-        responses((status = 200, description = "Released; the body is empty without `wait`"),
-            (status = 202, description = "Released; an edge had not confirmed it at the deadline")),
+        responses((status = 200, description = "Released; the body is empty without `wait`")),
         extensions(("x-maturity" = json!("Beta"))))]
     pub(in super::super) async fn release(
         State(redirects): State<Redirects>,
