@@ -14,6 +14,10 @@ pub const fn admits(count: usize, most: usize, total: usize, free: usize) -> boo
     if count == 0 || most >= total {
         return true;
     }
+    if free <= 1 {
+        // The last place is for one that has none.
+        return false;
+    }
     let multiple = most / (total - most);
     count < free.saturating_mul(if multiple == 0 { 1 } else { multiple })
 }

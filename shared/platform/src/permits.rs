@@ -341,8 +341,13 @@ impl Permits {
         }
         let is_new = is_counted && held.owners.is_empty();
         let owners = if is_new { holder.owners(&self.bounds) } else { Vec::new() };
-        // This connection is one of those that are taken.
-        let (total, free) = (self.bounds.most, (self.bounds.most + 1).saturating_sub(state.all));
+        // Newcomers make room when it is needed. Where they are not known apart, this connection is one of all.
+        let others = if self.bounds.newcomers.is_some() {
+            state.all.saturating_sub(state.newcomers.len())
+        } else {
+            state.all.saturating_sub(1)
+        };
+        let (total, free) = (self.bounds.most, self.bounds.most.saturating_sub(others));
         let is_full = |(owner, most, _): &&(Owner, usize, Refused)| {
             !fair::admits(state.count(owner), *most, total, free)
         };

@@ -132,10 +132,17 @@ fn public_keys_of_one_account_leave_room_to_those_of_others() {
     };
     let first: Vec<_> = (0..2).map(|key| prove(Rank::Public, key, "a").unwrap()).collect();
     assert_eq!(prove(Rank::Public, 2, "a").map(drop), Err(Refused::Public));
-    let _others: Vec<_> = (3..5).map(|key| prove(Rank::Public, key, "b").unwrap()).collect();
-    assert_eq!(prove(Rank::Public, 5, "c").map(drop), Err(Refused::Public), "all together");
+    let _other = prove(Rank::Public, 3, "b").unwrap();
+    assert_eq!(
+        prove(Rank::Public, 4, "b").map(drop),
+        Err(Refused::Public),
+        "the last is for one that has none"
+    );
+    let last = prove(Rank::Public, 5, "c").unwrap();
+    assert_eq!(prove(Rank::Public, 6, "d").map(drop), Err(Refused::Public), "all together");
     // Who shows a secret key later no longer counts among them.
     first[0].handle().prove(&holder(Rank::Trusted, 9, "a")).unwrap();
+    drop(last);
     let _again = prove(Rank::Public, 6, "a").unwrap();
 }
 
