@@ -68,11 +68,7 @@ fn headers_of<'a>(headers: &[httparse::Header<'a>]) -> Option<Sent<'a>> {
         // By length first: a name of another length is none of these.
         match name.len() {
             2 if is("te") => return None,
-            4 if is("host") => {
-                if sent.host.replace(value).is_some() {
-                    return None;
-                }
-            }
+            4 if is("host") && sent.host.replace(value).is_some() => return None,
             6 if is("accept") => drop(sent.accept.get_or_insert(value)),
             6 if is("expect") => return None,
             7 if is("referer") => drop(sent.referer.get_or_insert(value)),

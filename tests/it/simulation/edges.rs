@@ -20,6 +20,7 @@ use edge::{
     },
 };
 use hyper::upgrade::Upgraded;
+use hyper_util::rt::TokioIo;
 use shared::{
     redirect::RedirectKey,
     time::{ManualClock, UnixMillis},
