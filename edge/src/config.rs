@@ -8,7 +8,7 @@ use shared::{
     geo::{GeoIp, NoGeoIp},
 };
 
-use crate::edge_key::EdgeKey;
+use crate::EdgeKey;
 
 /// Settings of one edge; only the first four have no default.
 #[derive(Debug, Clone)]

@@ -13,6 +13,7 @@ use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
+    EdgeError,
     admin::{self, EdgeHandle},
     agents::Agents,
     backing::{Backing, Delivery},
@@ -21,7 +22,6 @@ use crate::{
     connection::Client,
     disk,
     domains::Domains,
-    error::EdgeError,
     handler::{App, request_ids::RequestIds},
     images::Renderer,
     limiter::{self, Limiter},
@@ -110,10 +110,10 @@ impl<B: Backing> Edge<B> {
         self.handle.clone()
     }
 
-    /// Serves connections that the caller accepted itself, besides those of the listeners.
+    /// Serves connections that the caller accepted itself, besides those of the listeners, until `shutdown`.
     #[must_use]
-    pub fn connector(&self) -> Connector<B> {
-        Connector(Server::new(self.app.clone(), CancellationToken::new()))
+    pub fn connector(&self, shutdown: CancellationToken) -> Connector<B> {
+        Connector(Server::new(self.app.clone(), shutdown))
     }
 
     /// Serves until `shutdown`; then ends requests under way, writes down all scans, tries to ship them.

@@ -58,58 +58,30 @@ enum Links {
 
 /// Everything that is counted.
 pub(crate) const ALL: [Region; 9] = [
-    Region {
-        name: "redirect",
-        times: 4_000,
-        kind: Kind::Ask { links: Links::Cached, by: By::Fast, status: "307", path: |n| known(n % IDS) },
-    },
-    Region {
-        name: "unknown id, remembered",
-        times: 4_000,
-        kind: Kind::Ask {
-            links: Links::Cached,
-            by: By::Fast,
-            status: "404",
-            path: |n| format!("X{}", n % IDS),
-        },
-    },
-    Region {
-        name: "unknown id, asked for the first time",
-        times: 1_000,
-        kind: Kind::Ask { links: Links::Cached, by: By::Fast, status: "404", path: |n| format!("X{n}") },
-    },
-    Region {
-        name: "redirect, every link held",
-        times: 4_000,
-        kind: Kind::Ask { links: Links::Full, by: By::Fast, status: "307", path: |n| known(n % IDS) },
-    },
-    Region {
-        name: "unknown id, every link held",
-        times: 4_000,
-        kind: Kind::Ask { links: Links::Full, by: By::Fast, status: "404", path: |n| format!("X{n}") },
-    },
-    Region {
-        name: "redirect, by hyper",
-        times: 4_000,
-        kind: Kind::Ask { links: Links::Cached, by: By::Hyper, status: "307", path: |n| known(n % IDS) },
-    },
-    Region {
-        name: "redirect, every link held, by hyper",
-        times: 4_000,
-        kind: Kind::Ask { links: Links::Full, by: By::Hyper, status: "307", path: |n| known(n % IDS) },
-    },
-    Region {
-        name: "QR PNG from memory",
-        times: 2_000,
-        kind: Kind::Ask {
-            links: Links::Cached,
-            by: By::Fast,
-            status: "200",
-            path: |n| format!("{}.png", known(n % 10)),
-        },
-    },
+    asked("redirect", 4_000, (Links::Cached, By::Fast), "307", |n| known(n % IDS)),
+    asked("redirect, by hyper", 4_000, (Links::Cached, By::Hyper), "307", |n| known(n % IDS)),
+    asked("unknown id, remembered", 4_000, (Links::Cached, By::Fast), "404", |n| format!("X{}", n % IDS)),
+    asked("unknown id, asked for the first time", 1_000, (Links::Cached, By::Fast), "404", |n| {
+        format!("X{n}")
+    }),
+    asked("redirect, every link held", 4_000, (Links::Full, By::Fast), "307", |n| known(n % IDS)),
+    asked("redirect, every link held, by hyper", 4_000, (Links::Full, By::Hyper), "307", |n| known(n % IDS)),
+    asked("unknown id, every link held", 4_000, (Links::Full, By::Fast), "404", |n| format!("X{n}")),
+    asked("QR PNG from memory", 2_000, (Links::Cached, By::Fast), "200", |n| {
+        format!("{}.png", known(n % 10))
+    }),
     Region { name: "QR PNG rendered", times: 20, kind: Kind::Qr(Format::Png) },
 ];
+
+const fn asked(
+    name: &'static str,
+    times: usize,
+    (links, by): (Links, By),
+    status: &'static str,
+    path: fn(usize) -> String,
+) -> Region {
+    Region { name, times, kind: Kind::Ask { links, by, status, path } }
+}
 
 /// Runs one region; what callgrind counts is what happens in [`counted_region`].
 ///
@@ -202,7 +174,8 @@ impl Running {
         // One address misses as often as it likes.
         (config.limits.misses_per_address, config.limits.misses_per_second) = (1_000_000, 1_000_000);
         let edge = Edge::open(config, Control::new(IDS), None, FixedClock)?;
-        let (handle, connector, stop) = (edge.handle(), edge.connector(), CancellationToken::new());
+        let (handle, stop) = (edge.handle(), CancellationToken::new());
+        let connector = edge.connector(stop.clone());
         let listener = std::net::TcpListener::bind("127.0.0.1:0")?;
         let listeners = Listeners { plain: vec![listener], ..Listeners::default() };
         let shutdown = stop.clone();

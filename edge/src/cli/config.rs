@@ -9,10 +9,9 @@ use shared::wire::view::MAX_SHARDS;
 
 use super::Settings;
 use crate::{
+    EdgeError, EdgeKey,
     backing::NetworkConfig,
     config::{DiskLimits, EdgeConfig},
-    edge_key::EdgeKey,
-    error::EdgeError,
     geo::GeoDatabase,
     tls::TlsCerts,
 };
@@ -170,8 +169,8 @@ impl Config {
             let reason = "a TLS listener needs certificates: set WAYMARK_TLS_DIR";
             return Err(ConfigError::new("WAYMARK_EDGE_TLS_LISTEN", reason));
         }
-        crate::origins::Origins::new("api_urls", &self.edge.api_urls, true)
-            .and(crate::origins::Origins::new("control_urls", &self.network.control_urls, true))
+        backing::origins::Origins::new("api_urls", &self.edge.api_urls, true)
+            .and(backing::origins::Origins::new("control_urls", &self.network.control_urls, true))
             .map(drop)
             .map_err(|error| named(&error).unwrap_or(ConfigError::new("WAYMARK_API_URLS", error.to_string())))
     }

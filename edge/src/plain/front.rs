@@ -33,6 +33,8 @@ const WRITE_BYTES: usize = 4 << 10;
 /// A connection of HTTP/1.1: plain requests are answered here, and with the first other one it becomes hyper's.
 pub(crate) struct Front<B, I, F, C> {
     state: State<B, I, F, C>,
+    /// The connection ends after what is under way.
+    is_ending: bool,
 }
 
 enum State<B, I, F, C> {
@@ -61,11 +63,12 @@ where
             is_open,
             io,
             read: Vec::new(),
+            part: 0,
             answers: Vec::new(),
             written: 0,
             must_flush: false,
         };
-        Self { state: State::Reading(reading, make) }
+        Self { state: State::Reading(reading, make), is_ending: false }
     }
 
     /// Serves the connection until its end.
@@ -82,19 +85,25 @@ where
         }
     }
 
-    /// Ends the connection after the request under way, as hyper does.
+    /// Ends the connection after the answers under way; the next poll does so.
     pub(crate) fn graceful_shutdown(&mut self) {
-        self.hand_over();
-        if let State::Hyper(connection) = &mut self.state {
-            Pin::new(connection).graceful_shutdown();
+        self.is_ending = true;
+        match &mut self.state {
+            // Answers that are half written are finished first.
+            State::Reading(reading, _) => reading.is_open = false,
+            State::Hyper(connection) => Pin::new(connection).graceful_shutdown(),
+            State::Ended => {}
         }
     }
 
     fn hand_over(&mut self) {
-        self.state = match mem::replace(&mut self.state, State::Ended) {
-            State::Reading(reading, make) => State::Hyper(make(Replay::new(reading.read, reading.io))),
-            other => other,
-        };
+        if let State::Reading(reading, make) = mem::replace(&mut self.state, State::Ended) {
+            let mut connection = make(Replay::new(reading.read, reading.io));
+            if self.is_ending {
+                Pin::new(&mut connection).graceful_shutdown();
+            }
+            self.state = State::Hyper(connection);
+        }
     }
 }
 
@@ -115,6 +124,8 @@ struct Reading<B, I> {
     io: I,
     /// What was read and is not answered.
     read: Vec<u8>,
+    /// Bytes at the start of `read` that are no whole request.
+    part: usize,
     answers: Vec<u8>,
     /// Bytes of `answers` that are written.
     written: usize,
@@ -133,11 +144,8 @@ enum Pause {
 
 impl<B: Backing, I: AsyncRead + AsyncWrite + Unpin> Reading<B, I> {
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<Outcome> {
-        if !self.is_open {
-            return Poll::Ready(Outcome::ForHyper);
-        }
         loop {
-            let pause = self.answer();
+            let pause = if self.is_open { self.answer() } else { Pause::ForHyper };
             if ready!(self.poll_write(context)).is_err() {
                 return Poll::Ready(Outcome::Ended);
             }
@@ -164,6 +172,11 @@ impl<B: Backing, I: AsyncRead + AsyncWrite + Unpin> Reading<B, I> {
     /// Answers what was read, as far as it is plain requests.
     fn answer(&mut self) -> Pause {
         let Self { app, activity, client, read, answers, .. } = self;
+        // Every head ends with a line: without a new line there is no new one. Whoever sends single bytes is not parsed
+        // for each.
+        if self.part > 0 && read.len() < READ_BYTES && !read[self.part..].contains(&b'\n') {
+            return Pause::Part;
+        }
         let limits = &app.config.limits;
         let mut at = 0;
         let pause = loop {
@@ -205,6 +218,7 @@ impl<B: Backing, I: AsyncRead + AsyncWrite + Unpin> Reading<B, I> {
             app.metrics.answered(kind, status, begun.elapsed());
         };
         read.drain(..at);
+        self.part = if matches!(pause, Pause::Part) { read.len() } else { 0 };
         pause
     }
 

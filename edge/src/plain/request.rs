@@ -61,14 +61,17 @@ fn is_plain(target: &str) -> bool {
 
 /// The headers that decide anything; `None` when one asks for more than an answer.
 fn headers_of<'a>(headers: &[httparse::Header<'a>]) -> Option<Sent<'a>> {
-    let mut sent = Sent::default();
+    let (mut sent, mut hosts) = (Sent::default(), 0);
     for header in headers {
         let (name, value) = (header.name, header.value);
         let is = |known: &str| name.eq_ignore_ascii_case(known);
         // By length first: a name of another length is none of these.
         match name.len() {
             2 if is("te") => return None,
-            4 if is("host") && sent.host.replace(value).is_some() => return None,
+            4 if is("host") => {
+                hosts += 1;
+                sent.host = Some(value);
+            }
             6 if is("accept") => drop(sent.accept.get_or_insert(value)),
             6 if is("expect") => return None,
             7 if is("referer") => drop(sent.referer.get_or_insert(value)),
@@ -83,7 +86,7 @@ fn headers_of<'a>(headers: &[httparse::Header<'a>]) -> Option<Sent<'a>> {
             _ => {}
         }
     }
-    sent.host.is_some().then_some(sent)
+    (hosts == 1).then_some(sent)
 }
 
 #[cfg(test)]

@@ -1,6 +1,10 @@
 //! The fast path gives the answers of hyper, to the byte, and records the same scans.
 
-use std::{net::SocketAddr, sync::Arc};
+use std::{
+    net::{IpAddr, Ipv4Addr, SocketAddr},
+    sync::Arc,
+    time::Duration,
+};
 
 use edge::{Connector, Edge, EdgeConfig, EdgeError, Listeners};
 use proptest::{
@@ -15,13 +19,19 @@ use shared::{
     withheld::Withheld,
 };
 use tempfile::TempDir;
-use tokio::task::JoinHandle;
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    task::JoinHandle,
+};
 use tokio_util::sync::CancellationToken;
 
 use crate::support::{Control, HOST, SharedClock, eventually, exchange_bytes, normal, redirect};
 
 /// Changed requests that are compared; `WAYMARK_PLAIN_CASES` says another number.
 const CASES: u64 = 3_000;
+
+/// Who asks.
+const CLIENT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(192, 0, 2, 7)), 50_000);
 
 /// Requests, and what else a connection may begin with. `{H}` is the host line.
 const REQUESTS: [&str; 44] = [
@@ -95,7 +105,8 @@ impl Twin {
         (config.limits.misses_per_address, config.limits.misses_per_second) = (1_000_000, 1_000_000);
         let clock = SharedClock(Arc::new(ManualClock::new(UnixMillis(1_790_000_000_000))));
         let edge = Edge::open(config, control.clone(), None, clock).unwrap();
-        let (handle, connector, shutdown) = (edge.handle(), edge.connector(), CancellationToken::new());
+        let (handle, shutdown) = (edge.handle(), CancellationToken::new());
+        let connector = edge.connector(shutdown.clone());
         // Nobody connects to it; an edge without any socket would be done.
         let plain = vec![std::net::TcpListener::bind("127.0.0.1:0").unwrap()];
         let listeners = Listeners { plain, ..Listeners::default() };
@@ -135,9 +146,8 @@ impl Twins {
     /// Sends the same parts to both and asserts that the answers are the same.
     async fn compare(&self, parts: &[&[u8]]) {
         let ask = async |twin: &Twin, parts: &[&[u8]]| {
-            let peer = SocketAddr::from(([192, 0, 2, 7], 50_000));
             let parts = parts.iter().map(|part| part.to_vec()).collect();
-            normal(&exchange_bytes(&twin.connector, peer, parts).await)
+            normal(&exchange_bytes(&twin.connector, CLIENT, parts).await)
         };
         let (fast, hyper) = (ask(&self.fast, parts).await, ask(&self.hyper, parts).await);
         if fast != hyper {
@@ -209,6 +219,37 @@ async fn both_record_the_same_scans() {
     let [fast, hyper] = [twins.fast.scans().await, twins.hyper.scans().await];
     assert!(fast.len() >= 12, "{fast:?}");
     assert_eq!(fast, hyper);
+}
+
+/// The client reads nothing until the edge has begun to stop, and then all: the answer that was half written then is
+/// finished, whoever answers the connection.
+#[tokio::test]
+async fn an_answer_that_is_half_written_is_finished_when_the_edge_stops() {
+    let twins = Twins::start().await;
+    for twin in [twins.fast, twins.hyper] {
+        // Less room than an answer needs.
+        let (mut near, far) = tokio::io::duplex(64);
+        let stop = async {
+            near.write_all(&bytes(REQUESTS[0])).await.unwrap();
+            near.write_all(&bytes(REQUESTS[0])).await.unwrap();
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            twin.shutdown.cancel();
+            // Longer than connections without a request are left alone.
+            tokio::time::sleep(Duration::from_millis(600)).await;
+            let mut answers = Vec::new();
+            near.read_to_end(&mut answers).await.unwrap();
+            normal(&answers)
+        };
+        let ((), answers) = tokio::join!(twin.connector.serve(far, CLIENT), stop);
+        for answer in answers.split_inclusive("\r\n\r\n") {
+            let is_whole = answer.starts_with("HTTP/1.1 307 ")
+                && answer.contains("\r\nlocation: https://example.com/a?b=c\r\n")
+                && answer.ends_with("\r\n\r\n");
+            assert!(is_whole, "{answer:?} of {answers:?}");
+        }
+        assert!(!answers.is_empty());
+        twin.task.await.unwrap().unwrap();
+    }
 }
 
 #[tokio::test]

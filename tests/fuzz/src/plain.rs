@@ -62,7 +62,7 @@ fn twin(is_fast: bool) -> Connector<Links> {
     config.is_replica = true;
     (config.limits.misses_per_address, config.limits.misses_per_second) = (u32::MAX, u32::MAX);
     let edge = Edge::open(config, Links, None, FixedClock).unwrap();
-    let (handle, connector) = (edge.handle(), edge.connector());
+    let (handle, connector) = (edge.handle(), edge.connector(CancellationToken::new()));
     thread::spawn(move || {
         let plain = vec![TcpListener::bind("127.0.0.1:0").unwrap()];
         let listeners = Listeners { plain, ..Listeners::default() };

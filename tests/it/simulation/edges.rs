@@ -93,7 +93,7 @@ pub(super) async fn run(plan: Plan) -> turmoil::Result {
         }
         std::thread::sleep(Duration::from_millis(1));
     };
-    let (connector, handle) = (Arc::new(edge.connector()), edge.handle());
+    let (connector, handle) = (Arc::new(edge.connector(CancellationToken::new())), edge.handle());
     // Nobody connects to it: an edge serves as long as it listens.
     let listeners =
         Listeners { plain: vec![std::net::TcpListener::bind("127.0.0.1:0")?], ..Listeners::default() };

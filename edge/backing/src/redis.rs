@@ -31,8 +31,8 @@ use tokio::{
     time::{Instant, timeout},
 };
 
-use super::{BackingError, BackingStatus, SetupView};
 use crate::error::EdgeError;
+use crate::{BackingError, BackingStatus, SetupView};
 
 /// How long one read may take: a hundred times what a busy server needs.
 const RESPONSE_TIMEOUT: Duration = Duration::from_millis(250);
@@ -245,7 +245,7 @@ async fn keep(mut client: RedisClient, link: watch::Sender<Link>, mut losses: wa
                 let since = *away.get_or_insert_with(Instant::now);
                 tracing::warn!(%reason, "the view in Redis is unreachable");
                 link.send_replace(Link::Down(since));
-                tokio::time::sleep(super::jittered(backoff)).await;
+                tokio::time::sleep(crate::jittered(backoff)).await;
                 backoff = (backoff * 2).min(BACKOFF.1);
             }
         }

@@ -11,7 +11,7 @@ use crate::error::EdgeError;
 ///
 /// # Errors
 /// The CA file cannot be read or holds no certificate; or the system has no roots.
-pub(crate) fn client_config(ca: Option<&Path>, is_needed: bool) -> Result<ClientConfig, EdgeError> {
+pub fn client_config(ca: Option<&Path>, is_needed: bool) -> Result<ClientConfig, EdgeError> {
     let mut roots = RootCertStore::empty();
     match ca {
         Some(path) => {

@@ -1,9 +1,13 @@
 //! The interface of an edge to what is behind it: reads of keys it does not hold, changes, and the delivery of scans.
 
+mod edge_key;
+mod error;
 mod internal;
 mod network;
+pub mod origins;
 mod redis;
 pub mod stream;
+pub mod trust;
 
 use std::{
     future::{Future, ready},
@@ -26,8 +30,12 @@ use shared::{
     withheld::Withheld,
 };
 
-pub(crate) use self::internal::connector;
-pub use self::network::{Network, NetworkConfig};
+pub use self::{
+    edge_key::EdgeKey,
+    error::EdgeError,
+    internal::connector,
+    network::{Network, NetworkConfig},
+};
 
 /// Domains, rules and what is withheld from a view, so that an edge can start while control is down.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -167,7 +175,7 @@ pub trait Changes: Send + 'static {
 }
 
 /// The backing as the place where scans go.
-pub(crate) struct Delivery<B>(pub(crate) Arc<B>);
+pub struct Delivery<B>(pub Arc<B>);
 
 impl<B: Backing> Intake for Delivery<B> {
     async fn take(&self, scans: &SpooledScans) -> Result<ScanReceipt, NotTaken> {
@@ -179,7 +187,7 @@ impl<B: Backing> Intake for Delivery<B> {
 }
 
 /// Between half of `wait` and the whole, at random, so that a fleet does not come back in step.
-pub(crate) fn jittered(wait: Duration) -> Duration {
+pub fn jittered(wait: Duration) -> Duration {
     let random = getrandom::u32().unwrap_or(u32::MAX);
     wait / 2 + (wait / 2).mul_f64(f64::from(random) / f64::from(u32::MAX))
 }

@@ -21,33 +21,33 @@ const AVOIDED: Duration = Duration::from_secs(60);
 
 /// One replica.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Origin {
+pub struct Origin {
     /// `http` or `https`.
-    pub(crate) scheme: Scheme,
+    pub scheme: Scheme,
     /// Host and port.
-    pub(crate) authority: Authority,
+    pub authority: Authority,
 }
 
 impl Origin {
     /// Whether connections are TLS.
-    pub(crate) fn is_tls(&self) -> bool {
+    pub fn is_tls(&self) -> bool {
         self.scheme == Scheme::HTTPS
     }
 
     /// The port, also where the URL names none.
-    pub(crate) fn port(&self) -> u16 {
+    pub fn port(&self) -> u16 {
         self.authority.port_u16().unwrap_or(if self.is_tls() { 443 } else { 80 })
     }
 
     /// The host without the brackets of an address.
-    pub(crate) fn host(&self) -> &str {
+    pub fn host(&self) -> &str {
         self.authority.host().trim_start_matches('[').trim_end_matches(']')
     }
 }
 
 /// The replicas, of which one is in use.
 #[derive(Debug)]
-pub(crate) struct Origins {
+pub struct Origins {
     all: Arc<[Origin]>,
     /// Until when each is last in line; of all that ask the same replicas.
     avoided: Arc<Mutex<Vec<Option<Instant>>>>,
@@ -59,7 +59,7 @@ impl Origins {
     ///
     /// # Errors
     /// The list is empty, a URL is not an origin, or one is plain HTTP beyond this machine and `secret` is set.
-    pub(crate) fn new(key: &'static str, urls: &[String], secret: bool) -> Result<Self, EdgeError> {
+    pub fn new(key: &'static str, urls: &[String], secret: bool) -> Result<Self, EdgeError> {
         let all: Arc<[Origin]> = urls.iter().map(|url| origin(key, url, secret)).collect::<Result<_, _>>()?;
         if all.is_empty() {
             return Err(EdgeError::Config { key, reason: "must name at least one URL".to_owned() });
@@ -69,18 +69,18 @@ impl Origins {
     }
 
     /// The same replicas for another purpose, with a different one first; they share which replicas are silent.
-    pub(crate) fn beside(&self) -> Self {
+    pub fn beside(&self) -> Self {
         let at = AtomicUsize::new(somewhere(&self.all));
         Self { all: self.all.clone(), avoided: self.avoided.clone(), at }
     }
 
     /// Whether any of them speaks TLS.
-    pub(crate) fn need_tls(&self) -> bool {
+    pub fn need_tls(&self) -> bool {
         self.all.iter().any(Origin::is_tls)
     }
 
     /// Every replica, beginning with the one in use; those that were silent a moment ago come last.
-    pub(crate) fn in_turn(&self) -> Vec<Origin> {
+    pub fn in_turn(&self) -> Vec<Origin> {
         let (at, now) = (self.at.load(SeqCst) % self.all.len(), Instant::now());
         let avoided = self.avoided();
         let (silent, others): (Vec<_>, Vec<_>) = (at..at + self.all.len())
@@ -90,12 +90,12 @@ impl Origins {
     }
 
     /// The one to ask next.
-    pub(crate) fn current(&self) -> Origin {
+    pub fn current(&self) -> Origin {
         self.in_turn().swap_remove(0)
     }
 
     /// Leaves a replica that failed, unless somebody else has left it already.
-    pub(crate) fn leave(&self, failed: &Origin) {
+    pub fn leave(&self, failed: &Origin) {
         let at = self.at.load(SeqCst);
         if self.all.get(at % self.all.len()) == Some(failed) {
             let next = (at + 1) % self.all.len();
@@ -105,7 +105,7 @@ impl Origins {
     }
 
     /// Leaves a replica that did not answer in time, and asks it last for a while.
-    pub(crate) fn avoid(&self, silent: &Origin) {
+    pub fn avoid(&self, silent: &Origin) {
         self.leave(silent);
         let mut avoided = self.avoided();
         if let Some(index) = self.all.iter().position(|origin| origin == silent)
@@ -119,13 +119,13 @@ impl Origins {
     }
 
     /// Whether every one of them was silent a moment ago.
-    pub(crate) fn are_all_avoided(&self) -> bool {
+    pub fn are_all_avoided(&self) -> bool {
         let now = Instant::now();
         self.avoided().iter().all(|until| until.is_some_and(|until| until > now))
     }
 
     /// Whether another replica than this one may well answer.
-    pub(crate) fn has_other(&self, than: &Origin) -> bool {
+    pub fn has_other(&self, than: &Origin) -> bool {
         let (avoided, now) = (self.avoided(), Instant::now());
         let is_well = |until: &Option<Instant>| until.is_none_or(|until| until <= now);
         self.all.iter().zip(avoided.iter()).any(|(origin, until)| origin != than && is_well(until))
@@ -133,7 +133,7 @@ impl Origins {
 
     /// A replica sent the edge away, which it only does if another one is live. If all others were silent a moment
     /// ago, the first of them is tried again.
-    pub(crate) fn sent_away(&self, from: &Origin) {
+    pub fn sent_away(&self, from: &Origin) {
         if self.has_other(from) {
             return;
         }

@@ -22,7 +22,7 @@ use tokio::{
     time::timeout,
 };
 
-use super::{BackingError, Changes};
+use crate::{BackingError, Changes};
 
 /// Bytes asked of the connection at a time.
 const READ_BYTES: usize = 64 << 10;

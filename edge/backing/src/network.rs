@@ -23,7 +23,7 @@ use shared::{
 use tokio::{net::TcpStream, time::timeout};
 use tokio_rustls::TlsConnector;
 
-use super::{
+use crate::{
     Backing, BackingError, BackingStatus, SetupView, StreamEnd,
     internal::{CONNECT_TIMEOUT, ControlClient},
     redis::RedisView,

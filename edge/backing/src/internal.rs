@@ -38,7 +38,7 @@ use shared::{
 };
 use tokio::{sync::Semaphore, time::timeout};
 
-use super::BackingError;
+use crate::BackingError;
 use crate::{
     edge_key::EdgeKey,
     error::EdgeError,
@@ -306,10 +306,7 @@ impl ControlClient {
 ///
 /// # Errors
 /// The CA file cannot be used, or the system has no roots.
-pub(crate) fn connector(
-    ca: Option<&Path>,
-    needs_tls: bool,
-) -> Result<HttpsConnector<HttpConnector>, EdgeError> {
+pub fn connector(ca: Option<&Path>, needs_tls: bool) -> Result<HttpsConnector<HttpConnector>, EdgeError> {
     let mut tcp = HttpConnector::new();
     tcp.set_connect_timeout(Some(CONNECT_TIMEOUT));
     tcp.set_nodelay(true);
