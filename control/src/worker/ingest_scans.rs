@@ -200,24 +200,21 @@ async fn store(app: &ApiState, tx: &mut Tx, mut scans: Vec<Scan<'_>>) -> Result<
 
 /// Drops what accounts may not store today any more, and counts it: whoever scanned was redirected, and `hits` have it.
 async fn drop_above_quota(tx: &mut Tx, scans: &mut [Scan<'_>], now: UnixMillis) -> Result<u64, ServiceError> {
-    let mut room: BTreeMap<AccountId, u64> = BTreeMap::new();
+    let mut wanted: BTreeMap<AccountId, u64> = BTreeMap::new();
     for action in scans.iter().filter_map(|scan| scan.action.as_ref()) {
-        *room.entry(action.account).or_default() += 1;
+        *wanted.entry(action.account).or_default() += 1;
     }
+    let mut room = quotas::charge_many(tx, Quota::ScansPerDay, &wanted, now).await?;
     let mut over = 0;
-    for (account, wanted) in &mut room {
-        let (granted, exceeded) = quotas::charge_some(tx, *account, Quota::ScansPerDay, *wanted, now).await?;
-        if exceeded.is_some() {
-            quotas::count_over(tx, *account, Quota::ScansPerDay, *wanted - granted, now).await?;
-        }
-        over += *wanted - granted;
-        *wanted = granted;
-    }
     for scan in scans {
         let Some(action) = &scan.action else { continue };
         match room.get_mut(&action.account) {
-            Some(0) | None => (scan.action, scan.counted) = (None, None),
+            Some(0) => {
+                (scan.action, scan.counted) = (None, None);
+                over += 1;
+            }
             Some(left) => *left -= 1,
+            None => {}
         }
     }
     Ok(over)

@@ -2,6 +2,7 @@
 
 mod counts;
 mod daily;
+mod neighbours;
 mod open;
 
 use anyhow::{Context, Result, ensure};

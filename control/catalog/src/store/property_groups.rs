@@ -24,6 +24,7 @@ use crate::domain::{
     event::Event,
     grant::Limit,
     property::{Owner, Point},
+    quota::Quota,
     scopes::Scopes,
 };
 
@@ -204,7 +205,7 @@ async fn write_in_steps(
     now: UnixMillis,
 ) -> Result<Vec<Outcome>, StoreError> {
     let accounts: Vec<AccountId> = writes.iter().map(|write| write.account).collect();
-    let counted = quotas::list_with_events(tx, &accounts).await?;
+    let counted = quotas::list_limited(tx, Quota::EventsPerDay, &accounts).await?;
     let mut scopes = HashMap::new();
     for (owner, sql) in [(Owner::Thng, SQLITE_FIND_THNGS), (Owner::Product, SQLITE_FIND_PRODUCTS)] {
         let of_owner = writes.iter().filter(|write| write.owner == owner);
