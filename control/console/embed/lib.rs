@@ -20,6 +20,7 @@ use axum::{
 };
 use encoding::Encoding;
 use shared::problem::Code;
+use signin::domain::token::COOKIE_START;
 use web::api_error::Refusal;
 
 /// A file of the console, and its packed forms.
@@ -59,7 +60,7 @@ pub fn routes<S: Clone + Send + Sync + 'static>() -> Router<S> {
     Router::new()
         // Relative, so that it holds behind a proxy with a prefix.
         .route("/console", get(|| async { Redirect::permanent("console/") }))
-        .route("/console/", get(|| async { page_at("") }))
+        .route("/console/", get(|headers: HeaderMap| async move { page_at("", &headers) }))
         .route("/console/{*path}", get(answer))
         // Those that the API has are routes of their own.
         .route("/console/api/{*path}", any(|| async { no_such_path() }))
@@ -73,7 +74,7 @@ async fn answer(Path(path): Path<String>, headers: HeaderMap) -> Response {
         Some(file) => serve(file, &headers),
         // A file of another build: the page in its place would be taken for a script.
         None if path.starts_with(HASHED) => no_such_path(),
-        None => page_at(&path),
+        None => page_at(&path, &headers),
     }
 }
 
@@ -107,15 +108,20 @@ fn serve(file: &File, headers: &HeaderMap) -> Response {
 }
 
 /// The page as it is opened at a path below `/console/`.
-fn page_at(path: &str) -> Response {
+///
+/// It says whether the browser sent a session, so that a page without one asks for none, and is refused nothing.
+fn page_at(path: &str, headers: &HeaderMap) -> Response {
+    let cookies = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
+    let has_session =
+        cookies.flat_map(|value| value.split(';')).any(|pair| pair.trim().starts_with(COOKIE_START));
     let index = FILES.iter().find(|file| file.name == INDEX);
     let (policy, html) = match index.and_then(|file| std::str::from_utf8(file.plain).ok()) {
-        Some(html) => (POLICY, page::with_base(html, path)),
+        Some(html) => (POLICY, page::with_base(html, path, has_session)),
         None => (BARE_POLICY, page::NOT_BUILT.to_owned()),
     };
     let headers: [(HeaderName, &str); 3] = [
         (header::CONTENT_TYPE, "text/html; charset=utf-8"),
-        (header::CACHE_CONTROL, "no-cache"),
+        (header::CACHE_CONTROL, "private, no-cache"),
         (header::CONTENT_SECURITY_POLICY, policy),
     ];
     (headers, html).into_response()

@@ -10,11 +10,11 @@ async fn paths_that_no_page_has_are_not_found() {
 
 #[test]
 fn every_page_has_a_policy_and_is_asked_for_again() {
-    let response = page_at("links/tn.gg/K7Q2");
+    let response = page_at("links/tn.gg/K7Q2", &HeaderMap::new());
     let of = |name: HeaderName| response.headers().get(name).and_then(|value| value.to_str().ok());
     let expected = if is_built() { POLICY } else { BARE_POLICY };
     assert_eq!(of(header::CONTENT_SECURITY_POLICY), Some(expected));
-    assert_eq!(of(header::CACHE_CONTROL), Some("no-cache"));
+    assert_eq!(of(header::CACHE_CONTROL), Some("private, no-cache"));
     for allowed in ["unsafe-eval", "script-src 'unsafe-inline'", "*", "http:"] {
         assert!(!expected.contains(allowed), "{allowed}");
     }
@@ -34,5 +34,16 @@ fn files_with_a_hash_are_kept_for_ever_and_come_packed() {
         if file.plain.len() > 1_024 {
             assert_eq!(of(header::CONTENT_ENCODING), Some("br"), "{}", file.name);
         }
+    }
+}
+
+#[tokio::test]
+async fn the_page_knows_whether_the_browser_sent_a_session() {
+    for (cookie, expected) in [("a=b; __Host-waymark=x", is_built()), ("a=b; waymark=x", false), ("", false)]
+    {
+        let headers = HeaderMap::from_iter([(header::COOKIE, cookie.parse().unwrap())]);
+        let response = page_at("", &headers);
+        let html = axum::body::to_bytes(response.into_body(), 1 << 20).await.unwrap();
+        assert_eq!(String::from_utf8_lossy(&html).contains("data-session"), expected, "{cookie}");
     }
 }

@@ -18,8 +18,13 @@ const loaders: Record<Exclude<Language, 'en'>, () => Promise<Catalogue>> = {
 
 let language = $state<Language>('en')
 let catalogue = $state.raw<Catalogue>(en)
+/** The language with the region of the viewer, which decides how dates and numbers are written. */
+const locale = $derived(navigator.languages.find((one) => one.split('-')[0] === language) ?? language)
 
-export const i18n = { get language () { return language } }
+export const i18n = {
+  get language () { return language },
+  get locale () { return locale }
+}
 
 const known = (text: string | null | undefined): Language | undefined =>
   text?.startsWith('de') ? 'de' : text?.startsWith('en') ? 'en' : undefined
@@ -52,7 +57,7 @@ export function t<Of extends Key> (key: Of, ...rest: Rest<Of>): string {
 
 /** A number as the language writes it. */
 export function number (value: number, options?: Intl.NumberFormatOptions): string {
-  return new Intl.NumberFormat(language, options).format(value)
+  return new Intl.NumberFormat(locale, options).format(value)
 }
 
 export function percent (share: number): string {
@@ -66,15 +71,15 @@ export function change (now: number, before: number): string | undefined {
 }
 
 export function dateTime (ms: number): string {
-  return new Intl.DateTimeFormat(language, { dateStyle: 'medium', timeStyle: 'short' }).format(ms)
+  return new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeStyle: 'short' }).format(ms)
 }
 
 export function date (ms: number): string {
-  return new Intl.DateTimeFormat(language, { dateStyle: 'medium' }).format(ms)
+  return new Intl.DateTimeFormat(locale, { dateStyle: 'medium' }).format(ms)
 }
 
 export function time (ms: number): string {
-  return new Intl.DateTimeFormat(language, { timeStyle: 'medium' }).format(ms)
+  return new Intl.DateTimeFormat(locale, { timeStyle: 'medium' }).format(ms)
 }
 
 const STEPS: [Intl.RelativeTimeFormatUnit, number][] =
@@ -85,7 +90,7 @@ export function ago (ms: number, now = Date.now()): string {
   const passed = now - ms
   if (Math.abs(passed) > 14 * 86_400_000) return date(ms)
   const [unit, step] = STEPS.find(([, step]) => Math.abs(passed) >= step) ?? ['second', 1_000]
-  return new Intl.RelativeTimeFormat(language, { numeric: 'auto' }).format(-Math.round(passed / step), unit)
+  return new Intl.RelativeTimeFormat(locale, { numeric: 'auto' }).format(-Math.round(passed / step), unit)
 }
 
 /** The name of a country by its code. */

@@ -5,6 +5,8 @@ import { ApiError, body, hooks, own, type Schemas } from '../api/client'
 export type Who = Schemas['WhoDocument']
 type Verb = 'create' | 'read' | 'list' | 'update' | 'delete'
 
+/** Where the browser notes that somebody was signed in. */
+const REMEMBERED = 'waymark.session'
 /** `undefined`: not known yet; `null`: nobody. */
 let who = $state.raw<Who | null | undefined>(undefined)
 /** The session ended while somebody works: the page stays, and a dialog asks for the password. */
@@ -49,7 +51,11 @@ export async function begin (): Promise<void> {
       linkFault = error as ApiError
     }
   }
-  await refresh()
+  // A browser without a session is refused nothing. On the way from another site it keeps the cookie back for the page
+  // itself, so a session of before is remembered.
+  const mayBe = import.meta.env.DEV || code || document.querySelector('base[data-session]') || localStorage.getItem(REMEMBERED)
+  if (mayBe) await refresh()
+  else who = null
 }
 
 /** Asks who is signed in. */
@@ -58,14 +64,17 @@ export async function refresh (): Promise<void> {
     const found = await body(own.GET('/console/api/session'))
     const isOther = who != null && who.operator.id !== found.operator.id
     who = found
+    localStorage.setItem(REMEMBERED, 'yes')
     isOver = false
     failure = undefined
     turn += 1
     // What another person left on the page is not for this one.
     if (isOther) location.reload()
   } catch (error) {
-    if (error instanceof ApiError && error.status === 401) who = null
-    else failure = error as ApiError
+    if (error instanceof ApiError && error.status === 401) {
+      localStorage.removeItem(REMEMBERED)
+      who = null
+    } else failure = error as ApiError
   }
 }
 
@@ -83,6 +92,7 @@ export async function signOut (): Promise<void> {
   } catch (error) {
     if (!(error instanceof ApiError && error.status === 401)) throw error
   }
+  localStorage.removeItem(REMEMBERED)
   // Nothing of the person stays in the memory of the page.
   location.reload()
 }
