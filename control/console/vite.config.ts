@@ -15,7 +15,8 @@ export default defineConfig({
     // Everything comes by files of our own origin: the policy of the page allows no `data:`.
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
-    reportCompressedSize: false
+    reportCompressedSize: false,
+    rolldownOptions: { checks: { pluginTimings: false } }
   },
   server: {
     host: '127.0.0.1',

@@ -4,6 +4,7 @@
 
 import assert from 'node:assert/strict'
 import { mkdirSync, readFileSync } from 'node:fs'
+import http from 'node:http'
 import { createRequire } from 'node:module'
 import { chromium } from 'playwright-core'
 import { Steps, eventually, required } from './steps.mjs'
@@ -53,6 +54,7 @@ console.log(`# chromium ${browser.version()}`)
 
 // What must not be: a request to another host, a word in the log of the page, a refusal that nobody asked for.
 const foreign = []
+const home = new Set([new URL(root).origin])
 const logged = []
 const refused = []
 /** Refusals that a step brings about on purpose. */
@@ -64,7 +66,7 @@ async function visitor ({ width = 1440, height = 900, scheme = 'light', locale =
   const page = await context.newPage()
   page.setDefaultTimeout(10_000)
   page.on('request', (request) => {
-    if (!request.url().startsWith(new URL(root).origin) && !request.url().startsWith('blob:')) foreign.push(request.url())
+    if (!home.has(new URL(request.url()).origin)) foreign.push(request.url())
   })
   page.on('response', (response) => {
     if (response.status() >= 400 && !expected(response.status(), response.url())) refused.push(`${response.status()} ${response.url()}`)
@@ -337,6 +339,39 @@ await step('every page opens by its address, and an unknown one says so', async 
   assert.ok(await page.getByRole('navigation').isVisible())
 })
 
+await step('it works behind a proxy that takes a prefix away', async () => {
+  const prefix = '/brand/waymark'
+  const proxy = http.createServer((request, response) => {
+    if (!request.url.startsWith(`${prefix}/`)) return response.writeHead(404).end()
+    const { method, headers } = request
+    const up = http.request(apiUrl + request.url.slice(prefix.length), { method, headers }, (answer) => {
+      response.writeHead(answer.statusCode, answer.headers)
+      answer.pipe(response)
+    })
+    up.on('error', () => response.destroy())
+    response.on('close', () => up.destroy())
+    request.pipe(up)
+  })
+  await new Promise((resolve) => proxy.listen(0, '127.0.0.1', resolve))
+  const site = `http://127.0.0.1:${proxy.address().port}`
+  home.add(site)
+  // Cookies know no port: the session is that of before.
+  await page.goto(`${site}${prefix}/console`)
+  await settled(page)
+  assert.equal(new URL(page.url()).pathname, `${prefix}/console/`)
+  await page.getByRole('link', { name: 'Links' }).first().click()
+  await page.locator('[data-test=links] tbody a').first().click()
+  await page.locator('[data-test=target]').waitFor()
+  assert.ok(new URL(page.url()).pathname.startsWith(`${prefix}/console/links/`), page.url())
+  await page.reload()
+  await settled(page)
+  assert.ok(await page.locator('.code img').evaluate(async (image) => { await image.decode(); return image.naturalWidth }))
+  await page.goto(root)
+  await settled(page)
+  proxy.close()
+  proxy.closeAllConnections()
+})
+
 const editor = await person('ada@example.com', 'editor')
 await step('somebody signs in and edits by keyboard alone', async () => {
   const { context, page } = await visitor()
@@ -400,7 +435,7 @@ await step('an invitation is accepted, and a second factor turned on and asked f
   await page.getByLabel('E-mail address').fill('new@example.com')
   await page.getByLabel('Password').fill(PASSWORD)
   await page.getByRole('button', { name: 'Sign in' }).click()
-  await settled(page)
+  await page.getByRole('navigation').waitFor()
   await open(page, 'team')
   await page.locator('#on-password').fill(PASSWORD)
   await page.getByRole('button', { name: 'Set up' }).click()
@@ -421,7 +456,7 @@ await step('an invitation is accepted, and a second factor turned on and asked f
     await page.getByRole('button', { name: 'Use a recovery code' }).click()
     await page.getByLabel('Recovery code').fill(recovery[0])
     await page.getByRole('button', { name: 'Sign in' }).click()
-    await settled(page)
+    await page.getByRole('navigation').waitFor()
   })
   await open(page, 'team')
   await page.getByText('9 recovery codes are left').waitFor()

@@ -3,7 +3,6 @@
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, ensure};
-
 use tests::product::{binary, root};
 
 use crate::walk::Up;
@@ -30,7 +29,7 @@ fn start(home: &std::path::Path, settings: &[(&str, &str)]) -> Result<Up> {
 #[test]
 fn every_screen_shows_what_the_api_says() -> Result<()> {
     ensure!(
-        console::is_built(),
+        webconsole::is_built(),
         "the console is not built: run control/console/build, then build the tests again"
     );
     let home = tempfile::tempdir()?;
@@ -46,5 +45,22 @@ fn every_screen_shows_what_the_api_says() -> Result<()> {
     let said = String::from_utf8_lossy(&output.stdout);
     let passed = said.lines().last().is_some_and(|line| line.ends_with(" passed, 0 failed"));
     ensure!(output.status.success() && passed, "{said}\n{}", String::from_utf8_lossy(&output.stderr));
+    Ok(())
+}
+
+#[test]
+fn no_link_is_printed_where_others_reach_the_api() -> Result<()> {
+    for settings in
+        [[("WAYMARK_PUBLIC_URL", "https://api.example.com")], [("WAYMARK_BEHIND_TLS_PROXY", "true")]]
+    {
+        let home = tempfile::tempdir()?;
+        let up = start(home.path(), &settings)?;
+        let console = up.line("Console")?;
+        ensure!(console.ends_with("/console/") && !console.contains('#'), "{settings:?}: {console}");
+    }
+    let home = tempfile::tempdir()?;
+    let up = start(home.path(), &[])?;
+    let (page, code) = up.line("Console")?.split_once("#sign-in=").context("no link")?;
+    ensure!(page == format!("{}/console/", up.line("API")?) && code.len() == 80, "{page} {code}");
     Ok(())
 }

@@ -23,8 +23,8 @@ export class ApiError extends Error {
 /** What is done when the session is over: set by the session, which needs the API itself. */
 export const hooks: { expired?: () => void } = {}
 
-/** A key that is missing or does not work any more. */
-const OVER = [40101, 40102, 40104]
+/** A session that is over: its key is missing or does not work any more. */
+export const OVER = [40101, 40102, 40104]
 
 async function send (request: Request): Promise<Response> {
   try {

@@ -71,7 +71,8 @@ export const de: Catalogue = {
   verdict: 'Urteil', authenticity: 'Echtheit', points: 'Punkte', noVerdict: 'Noch wurde kein Scan dieses Stücks beurteilt.', reasons: 'Gründe, nach dem Scan vom {at}',
   verdictPositive: 'Positiv', verdictNegative: 'Negativ', verdictUnverified: 'Nicht geprüft', statusNone: 'Kein Verdacht', statusSuspected: 'Verdacht', statusConfirmed: 'Bestätigt', statusDuplicate: 'Duplikat',
   caseOf: 'Fall: {kind}', caseOpen: 'Offen', caseDismissed: 'Verworfen', caseConfirmed: 'Bestätigt', evidence: 'Punkte {points} · Zeichen {signs} · Länder {countries}', decidedBecause: 'Entschieden, weil:',
-  happened: 'Was damit geschah', when: 'Wann', what: 'Was', where: 'Wo', device: 'Gerät',
+  happened: 'Was damit geschah', assessed: 'Beurteilung', encoded: 'Codierung', wasCommissioned: 'Inbetriebnahme', wasDecommissioned: 'Außerbetriebnahme',
+  inspectorScan: 'Scan einer Prüfperson', supplyChainScan: 'Scan in der Lieferkette', checkin: 'Check-in', when: 'Wann', what: 'Was', where: 'Wo', device: 'Gerät',
   // Access
   people: 'Personen', role: 'Rolle', state: 'Zustand', invited: 'Eingeladen', active: 'Aktiv', keys: 'Schlüssel', key: 'Schlüssel', keyLabel: 'Wofür der Schlüssel ist', makeKey: 'Schlüssel machen',
   keysHint: 'Ein Schlüssel handelt wie Sie. Er wird einmal gezeigt.', keysHintSession: 'Ein Schlüssel handelt wie Sie, wird einmal gezeigt und endet mit dieser Sitzung am {at}.',

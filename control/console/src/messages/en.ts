@@ -69,7 +69,8 @@ export const en = {
   verdict: 'Verdict', authenticity: 'Authenticity', points: 'Points', noVerdict: 'No scan of this item was assessed yet.', reasons: 'Reasons, by the scan of {at}',
   verdictPositive: 'Positive', verdictNegative: 'Negative', verdictUnverified: 'Not verified', statusNone: 'No suspicion', statusSuspected: 'Suspected', statusConfirmed: 'Confirmed', statusDuplicate: 'Duplicate',
   caseOf: 'Case: {kind}', caseOpen: 'Open', caseDismissed: 'Dismissed', caseConfirmed: 'Confirmed', evidence: 'Points {points} · signs {signs} · countries {countries}', decidedBecause: 'Decided because:',
-  happened: 'What happened to it', when: 'When', what: 'What', where: 'Where', device: 'Device',
+  happened: 'What happened to it', assessed: 'Assessment', encoded: 'Encoding', wasCommissioned: 'Commissioning', wasDecommissioned: 'Decommissioning',
+  inspectorScan: 'Scan of an inspector', supplyChainScan: 'Scan in the supply chain', checkin: 'Check-in', when: 'When', what: 'What', where: 'Where', device: 'Device',
   // Access
   people: 'People', role: 'Role', state: 'State', invited: 'Invited', active: 'Active', keys: 'Keys', key: 'Key', keyLabel: 'What the key is for', makeKey: 'Make a key',
   keysHint: 'A key acts as you do. It is shown once.', keysHintSession: 'A key acts as you do, is shown once, and ends with this session at {at}.',
