@@ -37,6 +37,19 @@ fn files_with_a_hash_are_kept_for_ever_and_come_packed() {
     }
 }
 
+#[test]
+fn the_licences_of_what_is_bundled_are_there() {
+    let file = FILES.iter().find(|file| file.name == "licences.txt");
+    assert_eq!(file.is_some(), is_built());
+    if let Some(file) = file {
+        let text = String::from_utf8_lossy(file.plain);
+        for package in ["svelte", "uplot", "openapi-fetch"] {
+            assert!(text.contains(&format!("{package} ")), "{package}");
+        }
+        assert!(text.contains("MIT"), "{text}");
+    }
+}
+
 #[tokio::test]
 async fn the_page_knows_whether_the_browser_sent_a_session() {
     for (cookie, expected) in [("a=b; __Host-waymark=x", is_built()), ("a=b; waymark=x", false), ("", false)]
