@@ -43,7 +43,7 @@ pub struct CountedScan {
     pub system: String,
     /// Language.
     pub language: String,
-    /// Authenticity of the Thng by its last assessment before the scan.
+    /// Authenticity of the Thng by its last assessment when the scan is counted.
     pub verdict: &'static str,
     /// Whether a robot scanned.
     pub is_robot: bool,

@@ -65,7 +65,7 @@ pub async fn step(state: &StatisticsState) -> Result<Step, ServiceError> {
             CountedScan::of_action(&state.devices, scan.account, scan.product, scan.at, &scan.document)
         })
         .collect();
-    roll_ups::record_old(&mut tx, &scans).await?;
+    roll_ups::record_old(&mut tx, state.clock.now(), &scans).await?;
     backfill::save(&mut tx, backfill::Progress { after: last, ..progress }).await?;
     tx.commit().await?;
     Ok(Step::Passed { counted: scans.len() as u64 })
