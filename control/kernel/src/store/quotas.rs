@@ -316,8 +316,7 @@ pub async fn list_limited(
     accounts: &[AccountId],
 ) -> Result<Vec<AccountId>, StoreError> {
     let ids: Vec<&str> = accounts.iter().map(AccountId::as_str).collect();
-    let rows =
-        dialect::fetch_in_list!(conn, (String,), PG_LIMITED, SQLITE_LIMITED, [quota.as_str()], &ids)?;
+    let rows = dialect::fetch_in_list!(conn, (String,), PG_LIMITED, SQLITE_LIMITED, [quota.as_str()], &ids)?;
     rows.iter().map(|(id,)| parse("account_id", id)).collect()
 }
 
