@@ -8,6 +8,7 @@ export type Span = '24h' | '7d' | '30d' | '90d' | '365d'
 
 export const SPANS: Span[] = ['24h', '7d', '30d', '90d', '365d']
 const HOUR = 3_600_000
+const DAY = 24 * HOUR
 const DAYS: Record<Span, number> = { '24h': 1, '7d': 7, '30d': 30, '90d': 90, '365d': 365 }
 
 export interface Range {
@@ -36,8 +37,10 @@ function day (now: number, days: number, timeZone: string): number {
   return new Date(at.getFullYear(), at.getMonth(), at.getDate() - days).getTime()
 }
 
-export function rangeOf (span: Span, now: number, timeZone = zone(now)): Range {
-  const to = Math.ceil(now / HOUR) * HOUR
+/** A year and the one before are counted by the day of UTC: counts by the hour are kept for 400 days. */
+export function rangeOf (span: Span, now: number, timeZone = span === '365d' ? 'UTC' : zone(now)): Range {
+  const unit = timeZone === 'UTC' && span !== '24h' ? DAY : HOUR
+  const to = Math.ceil(now / unit) * unit
   const days = DAYS[span]
   if (span === '24h') {
     const from = to - 24 * HOUR
@@ -49,7 +52,6 @@ export function rangeOf (span: Span, now: number, timeZone = zone(now)): Range {
   return { span, interval: span === '365d' ? 'week' : 'day', from, to, before: { from: start, to: start + passed }, timeZone }
 }
 
-const DAY = 24 * HOUR
 /** Most days of a question by link that names none. */
 const LINK_DAYS = 31
 
@@ -92,14 +94,17 @@ export interface Row {
 
 export interface Question { from: number, to: number, interval?: Interval, groupBy?: string, filter?: string, top?: number, timeZone?: string }
 
-export function ask (question: Question, signal?: AbortSignal): Promise<Statistics> {
-  const query = { ...question, from: String(question.from), to: String(question.to) }
+/** UTC is what the statistics take when nobody names a zone; links take no name. */
+const zoneOf = (timeZone?: string) => timeZone === 'UTC' ? {} : { timeZone }
+
+export function ask ({ timeZone, ...question }: Question, signal?: AbortSignal): Promise<Statistics> {
+  const query = { ...question, ...zoneOf(timeZone), from: String(question.from), to: String(question.to) }
   return body(api.GET('/scans/stats', { params: { query }, signal })) as Promise<Statistics>
 }
 
 /** The same question as a URL, which answers a table. */
 export function path (question: Question): string {
   const query = new URLSearchParams()
-  for (const [name, value] of Object.entries(question)) if (value !== undefined) query.set(name, String(value))
+  for (const [name, value] of Object.entries({ ...question, timeZone: undefined, ...zoneOf(question.timeZone) })) if (value !== undefined) query.set(name, String(value))
   return `/scans/stats?${query}`
 }
