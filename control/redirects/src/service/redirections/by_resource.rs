@@ -2,7 +2,7 @@
 
 use shared::{id::ResourceId, problem::Code, redirect::ResourceType};
 
-use super::{DomainChoice, Listing, list};
+use super::{DomainChoice, Listing, list_as};
 use crate::{
     domain::{
         access::Actor,
@@ -70,7 +70,7 @@ pub async fn newest(
 ) -> Result<Redirection, ServiceError> {
     let page = PageRequest { per_page: 1, ..PageRequest::default() };
     let listing = Listing { platform_id: Some(id), domain: choice.named.clone(), page };
-    let found = list(state, actor, &listing).await?;
+    let found = list_as(state, actor, Verb::Read, &listing).await?;
     found.items.into_iter().next().ok_or_else(|| {
         ServiceError::refused(Code::NotFound, format!("The resource {id} has no redirection."))
     })

@@ -164,7 +164,16 @@ pub async fn list(
     actor: &Actor,
     listing: &Listing,
 ) -> Result<Page<Redirection>, ServiceError> {
-    let grant = require(actor, Verb::List, Redirections)?;
+    list_as(state, actor, Verb::List, listing).await
+}
+
+async fn list_as(
+    state: &Redirects,
+    actor: &Actor,
+    verb: Verb,
+    listing: &Listing,
+) -> Result<Page<Redirection>, ServiceError> {
+    let grant = require(actor, verb, Redirections)?;
     let mut conn = state.db.read().await?;
     let domain = match &listing.domain {
         None => None,
