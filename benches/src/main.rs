@@ -63,7 +63,7 @@ enum Scenario {
     Ingest(ingest::Args),
     /// Redirects at a steady rate with and without images that nobody asked for before
     Mixed(mixed::Args),
-    /// What a quiet account has of noisy ones beside it
+    /// The effect of noisy accounts on a quiet one
     Neighbours(neighbours::Args),
     /// From a commit to the acknowledgement of every edge
     Push(push::Args),

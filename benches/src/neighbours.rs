@@ -1,4 +1,4 @@
-//! What a quiet account has of noisy ones beside it: its redirects, its writes and its webhooks, with and without them.
+//! The effect of noisy accounts on a quiet one: its redirects, writes and webhooks, with and without them.
 //!
 //! One `waymark up` over Postgres. Each noisy account changes links, makes Things and actions over several connections as
 //! fast as it is answered, and has more webhooks than it gets lanes, whose receivers take their time. A refusal for lack of

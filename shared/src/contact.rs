@@ -1,4 +1,4 @@
-//! Where people report abuse to whoever runs the platform.
+//! Where people report abuse to the platform operator.
 
 use std::{fmt, str::FromStr};
 

@@ -1,4 +1,4 @@
-//! What whoever runs the platform withholds: accounts, single links, and hosts that targets must not lead to.
+//! What the platform operator withholds: accounts, single links, and hosts that targets must not lead to.
 //!
 //! The list is short and held whole by every edge, so that one change of the log reaches all links that it concerns.
 

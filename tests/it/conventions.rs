@@ -239,7 +239,7 @@ async fn every_path_answers_with_and_without_the_prefix(engine: Engine) -> Resul
             let same = if varies { status == &answers[1].0 } else { answers[0] == answers[1] };
             ensure!(same, "{method} {path}: {answers:?}");
             if path.starts_with("/platform/") {
-                // Whoever runs the platform has keys of its own.
+                // The platform operator has keys of its own.
                 ensure!(*status == StatusCode::FORBIDDEN, "{method} {target}: {status} {body}");
             } else if method == Method::PUT && path.ends_with("/content") {
                 // Any bytes are content, none as well.

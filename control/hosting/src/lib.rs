@@ -1,4 +1,4 @@
-//! What whoever runs the platform does, above all accounts: suspensions, take-downs, keys of the platform.
+//! What the platform operator does, above all accounts: suspensions, take-downs, keys of the platform.
 //!
 //! Invariants: What is withheld is a short list that every edge holds whole: one change of the log reaches every link
 //! that it concerns. The list and the log change in one transaction. A key of the platform is for `/platform/` alone, and

@@ -1,6 +1,6 @@
 //! The client that asks the provider.
 //!
-//! The issuer is a setting of whoever runs the server, who may have it in a private network: so addresses are not
+//! The issuer is a setting of the platform operator, who may have it in a private network: so addresses are not
 //! restricted as those of webhooks are. Redirects are not followed, no proxy of the environment is used, every URL must
 //! be allowed by the settings, and answers are read up to a limit.
 

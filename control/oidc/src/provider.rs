@@ -171,7 +171,7 @@ impl Provider {
         Ok((url, pending))
     }
 
-    /// Takes one of the slots, and finds what the provider says of itself: all that a sign-in needs before its code is sent.
+    /// Takes one of the slots, and fetches the provider's metadata: all that a sign-in needs before its code is sent.
     /// `client` is the address by which the browser is limited.
     ///
     /// # Errors

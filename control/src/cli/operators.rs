@@ -1,4 +1,4 @@
-//! `control operators`, and what `waymark operators` has of it: the people and programs of an account, directly in the database, which needs no key.
+//! `control operators`, and the part that `waymark operators` shares: the people and programs of an account, directly in the database, which needs no key.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! `control platform`: what whoever runs the platform does, directly in the database; running replicas and edges see it
+//! `control platform`: what the platform operator does, directly in the database; running replicas and edges see it
 //! within a second.
 
 use std::{fmt::Debug, process::ExitCode};

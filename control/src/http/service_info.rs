@@ -1,4 +1,4 @@
-//! What the service says of itself: the root, the OpenAPI document, the docs page, the guides, and where abuse is reported.
+//! What the service publishes about itself: the root, the OpenAPI document, the docs page, the guides, and where abuse is reported.
 
 use std::sync::{Arc, LazyLock};
 

@@ -32,7 +32,7 @@ pub fn prove_edge(parts: &Parts, edge: &str, key: [u8; 32]) -> Result<(), Servic
     prove_trusted(parts, edge, key)
 }
 
-/// Gives the connection to whoever runs the platform.
+/// Gives the connection to the platform operator.
 pub fn prove_platform(parts: &Parts, key: [u8; 32]) -> Result<(), ServiceError> {
     prove_trusted(parts, "platform", key)
 }

@@ -67,7 +67,7 @@ async fn a_session_ends_everywhere_within_a_second() -> Result<()> {
     let listed = fleet.control_ok(&["operators", "list"])?;
     ensure!(listed.contains("with password\twithout second factor"), "{listed}");
 
-    // Whoever runs the server prints a code for another password.
+    // The platform operator prints a code for another password.
     let code = fleet.control_ok(&["operators", "reset-password", "ada@example.com"])?;
     let body = json!({"code": code, "password": "a longer sentence is better"});
     let set = ask(&fleet, 1, (Method::PUT, "/passwordReset"), "", Some(body)).await?;

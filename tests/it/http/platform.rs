@@ -1,4 +1,4 @@
-//! What whoever runs the platform does: suspensions, take-downs and keys of the platform, on both engines.
+//! What the platform operator does: suspensions, take-downs and keys of the platform, on both engines.
 
 use std::time::{Duration, Instant};
 

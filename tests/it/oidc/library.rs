@@ -429,7 +429,7 @@ async fn a_provider_that_was_down_is_used_once_it_is_up() -> Result<()> {
     let provider = Running::start(port, None)?;
     provider.set(json!({"redirect": BACK})).await?;
     ensure!(sign_in(&provider, &party, "ada").await?.is_ok());
-    // A secret that the provider does not know is the fault of whoever runs the server, not of who signs in.
+    // A secret that the provider does not know is the fault of the platform operator, not of who signs in.
     let party = Party::new(OidcSettings::parse(&provider.issuer(), "waymark", "another")?)?;
     assert_eq!(sign_in(&provider, &party, "ada").await?, Err(SignInError::Unavailable));
     Ok(())

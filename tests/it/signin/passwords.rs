@@ -71,7 +71,7 @@ async fn a_key_that_leaked_leaves_no_password(engine: Engine) -> Result<()> {
     let answer = site.try_sign_in(json!({"email": OWNER, "password": ANOTHER}), HOME).await?;
     ensure!(answer.code() == (401, 40103), "{answer:?}");
 
-    // Whoever runs the server gives the code for the first password, without a mail server.
+    // The platform operator gives the code for the first password, without a mail server.
     let code = site.password_code(site.made.account, OWNER).await?;
     let rows = tests::fingerprint::fingerprint(&site.made.db.location).await?;
     ensure!(!format!("{rows:?}").contains(&code), "it is stored as a hash");

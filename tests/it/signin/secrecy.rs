@@ -112,7 +112,7 @@ async fn every_write_of_the_console_is_noted(engine: Engine) -> Result<()> {
     let mut tx = core.db.begin(&kernel::store::Ctx::default()).await?;
     let until = shared::time::UnixMillis(i64::MAX);
     let made = &app_with_mail.made;
-    signin::store::operator_resets::insert(&mut tx, &hash, made.account, made.operator, until).await?;
+    signin::store::operator_codes::RESETS.insert(&mut tx, &hash, made.account, made.operator, until).await?;
     tx.commit().await?;
     let body = json!({"code": "C", "password": ANOTHER});
     app_with_mail.ask(None, (Method::PUT, "/passwordReset"), body, HOME).await?.done(200)?;

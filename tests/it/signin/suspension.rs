@@ -8,7 +8,7 @@ use kernel::store::Ctx;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use shared::time::{Clock, UnixMillis};
-use signin::store::operator_resets;
+use signin::store::operator_codes::RESETS;
 use tenants::{
     domain::operator::{Invitation, Operator},
     store::operators,
@@ -38,7 +38,7 @@ async fn no_way_in_works_while_an_account_is_suspended(engine: Engine) -> Result
     let ada = operators::find_locked(&mut tx, account, text(&invited, "id")?.parse()?).await?;
     let invited = Some(Invitation { code: hash(&invitation), until });
     operators::update(&mut tx, &Operator { invitation: invited, ..ada.context("the invited")? }).await?;
-    operator_resets::insert(&mut tx, &hash(&code), account, site.made.operator, until).await?;
+    RESETS.insert(&mut tx, &hash(&code), account, site.made.operator, until).await?;
     tx.commit().await?;
 
     let sign_in =

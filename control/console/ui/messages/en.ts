@@ -26,7 +26,7 @@ export const en = {
   code: 'Code of the authenticator', codeNeeded: 'Enter the code that your authenticator app shows.', codeWrong: 'The code is wrong or was used. Wait for the next one.',
   recoveryCode: 'Recovery code', useRecoveryCode: 'Use a recovery code', useCode: 'Use the authenticator',
   haveCode: 'I have a code from an invitation or to reset my password', noAccess: 'How do I get access?',
-  noAccessHint: 'Whoever runs the server invites you, or makes a code for a new password. These commands print the code:',
+  noAccessHint: 'The platform operator invites you, or makes a code for a new password. These commands print the code:',
   linkOver: 'The link to sign in was used or has expired. Starting Waymark again prints another.',
   codeLead: 'Choose a password by the code that you were given.', kindOfCode: 'Kind of code', invitation: 'Invitation', passwordReset: 'Password reset',
   codeGiven: 'Code', firstName: 'First name', newPassword: 'New password', newPasswordHint: 'At least 12 characters. A sentence is best.',

@@ -383,7 +383,7 @@ pub async fn check_keys(state: &EventState) -> Result<(), ServiceError> {
     Ok(())
 }
 
-/// Whether a key is valid at this moment for who comes from an address.
+/// Whether a key is valid at this moment for a client with this address.
 pub async fn is_valid(
     state: &EventState,
     key: &[u8; 32],

@@ -1,4 +1,4 @@
-//! An account as whoever runs the platform sees it, and the body of a suspension.
+//! An account as the platform operator sees it, and the body of a suspension.
 
 use serde_json::Value;
 use shared::{id::AccountId, time::UnixMillis};

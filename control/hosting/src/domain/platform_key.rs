@@ -1,4 +1,4 @@
-//! Keys of whoever runs the platform.
+//! Keys of the platform operator.
 
 use shared::time::UnixMillis;
 

@@ -1,4 +1,4 @@
-//! HTTP: what whoever runs the platform does, below `/platform/`, with a key of the platform.
+//! HTTP: what the platform operator does, below `/platform/`, with a key of the platform.
 //!
 //! Each handler extracts, calls one service function and answers. Spec gap: the platform API shows none of it.
 

@@ -1,4 +1,4 @@
-//! HTTP: quotas of accounts, set by whoever runs the platform.
+//! HTTP: quotas of accounts, set by the platform operator.
 
 use std::collections::HashMap;
 

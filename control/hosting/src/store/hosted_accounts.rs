@@ -1,4 +1,4 @@
-//! Accounts as whoever runs the platform sees them.
+//! Accounts as the platform operator sees them.
 
 use shared::{id::AccountId, time::UnixMillis};
 

@@ -1,4 +1,4 @@
-//! The table of what is withheld, as whoever runs the platform writes it.
+//! The table of what is withheld, as the platform operator writes it.
 
 use shared::{id::AccountId, time::UnixMillis, withheld::Withheld};
 

@@ -1,4 +1,4 @@
--- Quotas that whoever runs the platform sets: those of all accounts, and those of one account, where `most` is NULL if it
+-- Quotas that the platform operator sets: those of all accounts, and those of one account, where `most` is NULL if it
 -- has no limit whatever the others have.
 CREATE TABLE quota_defaults (
     kind  TEXT   NOT NULL PRIMARY KEY,

@@ -4,7 +4,7 @@ use std::{fmt, str::FromStr};
 
 use shared::{problem::Code, time::UnixMillis};
 
-/// Milliseconds of a day.
+/// Milliseconds in a day.
 const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
 
 /// Greatest limit: what every client reads as a whole number.
@@ -38,7 +38,7 @@ pub enum Nature {
     Held,
     /// What came since midnight in UTC.
     Daily,
-    /// What is going on.
+    /// What is open at this moment.
     Open,
 }
 
@@ -171,7 +171,7 @@ impl fmt::Display for Exceeded {
     }
 }
 
-/// What whoever runs the platform says of a quota.
+/// What a quota is set to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Setting {
     /// What holds for all accounts.
@@ -182,7 +182,7 @@ pub enum Setting {
     Most(u64),
 }
 
-/// How an account stands with a quota.
+/// The limit of an account for a quota, and its use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Usage {
     /// Which.

@@ -1,4 +1,4 @@
-//! HTTP: the identities of the operator who is signed in, and those of other operators for who manages them.
+//! HTTP: the identities of the operator who is signed in, and of others for those who manage operators.
 
 use axum::{Json, extract::State};
 use serde::Serialize;

@@ -1,4 +1,4 @@
-//! The identities of whoever is signed in, and those of other operators for who manages them.
+//! The identities of the operator who is signed in, and of others for those who manage operators.
 
 use ::tenants::{
     domain::{

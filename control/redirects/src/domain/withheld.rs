@@ -8,7 +8,7 @@ use shared::{
     withheld::{Withheld, and_parents, host_of},
 };
 
-/// A link, or a host that links lead to, which whoever runs the platform took down.
+/// A link, or a host that links lead to, which the platform operator took down.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TakeDown {
     /// The link or the host.

@@ -58,7 +58,7 @@ pub(super) struct RedirectionDocument {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     #[schema(required = false, read_only)]
     development: bool,
-    /// Why whoever scans the code gets a page and is not redirected: whoever runs the service took the link down, or
+    /// Why whoever scans the code gets a page and is not redirected: the platform operator took the link down, or
     /// every link that leads to the host of its target.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(read_only)]

@@ -1,4 +1,4 @@
-//! What whoever runs the platform withholds, as edges hold it and as links are checked against.
+//! What the platform operator withholds, as edges hold it and as links are checked against.
 
 use shared::{redirect::RedirectKey, time::UnixMillis, withheld::Withheld};
 

@@ -29,7 +29,7 @@ pub(super) struct OwnPasswordDocument {
 }
 
 /// Changes the password with which the operator whose key it is signs in. Its sessions end, but for that by which the request
-/// comes. The first password comes with an invitation, or by a code from whoever runs the server: no key sets one.
+/// comes. The first password comes with an invitation, or by a code from the platform operator: no key sets one.
 #[utoipa::path(put, path = "/me/password", tag = "Accounts", operation_id = "setMyPassword",
     request_body = OwnPasswordDocument,
     responses((status = 200, description = "Changed; the body is empty"),

@@ -22,8 +22,8 @@ use crate::{
     },
     error::ServiceError,
     store::{
-        Conn, Ctx, Db, StoreError, Tx, accounts, keys, operator_authenticators, operator_passwords,
-        operator_resets, operators as store, recovery_codes,
+        Conn, Ctx, Db, StoreError, Tx, accounts, keys, operator_authenticators, operator_codes::RESETS,
+        operator_passwords, operators as store, recovery_codes,
     },
 };
 
@@ -181,7 +181,7 @@ pub async fn reset_password(
         return Err(ServiceError::refused(Code::Conflict, fault));
     }
     let until = UnixMillis(now.0.saturating_add(RESET_MS));
-    operator_resets::insert(&mut tx, &hash_key(&code), account, found.id, until).await?;
+    RESETS.insert(&mut tx, &hash_key(&code), account, found.id, until).await?;
     let what = || (None, Some(json!({"passwordReset": "requested"})));
     tx.note(account, (OPERATOR, found.id.as_str()), what);
     tx.commit().await?;

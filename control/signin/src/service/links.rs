@@ -19,7 +19,7 @@ use crate::{
         session::Proof,
     },
     error::ServiceError,
-    store::{Ctx, Db, accounts, operator_authenticators, operators, sign_in_links},
+    store::{Ctx, Db, accounts, operator_authenticators, operator_codes::SIGN_IN_LINKS, operators},
 };
 
 /// How long a link signs in: 15 minutes.
@@ -45,9 +45,9 @@ pub async fn make(
     if !found.as_ref().is_some_and(is_person) || authenticator.is_some_and(|found| found.is_confirmed) {
         return Ok(None);
     }
-    sign_in_links::delete_of(&mut tx, account, operator).await?;
+    SIGN_IN_LINKS.delete_of(&mut tx, account, operator).await?;
     let until = UnixMillis(now.0.saturating_add(LINK_MS));
-    sign_in_links::insert(&mut tx, &hash_key(&code), account, operator, until).await?;
+    SIGN_IN_LINKS.insert(&mut tx, &hash_key(&code), account, operator, until).await?;
     tx.note(account, (OPERATOR, operator.as_str()), || (None, Some(json!({"signInLink": "made"}))));
     tx.commit().await?;
     Ok(Some(code))
@@ -64,14 +64,14 @@ pub async fn sign_in(state: &SignInState, code: &str, client: &Client) -> Result
     let wrong =
         || ServiceError::refused(Code::LoginFailed, "The link was used or has expired: start Waymark again.");
     let (code, now) = (hash_key(code), core.clock.now());
-    let known = sign_in_links::find(&mut core.db.read().await?, &code, now).await?;
+    let known = SIGN_IN_LINKS.find(&mut core.db.read().await?, &code, now).await?;
     let owner = known.ok_or_else(wrong)?;
     let principal = state.principal(Some(owner.1), client, OPERATION);
     let mut tx = core.db.begin(&Ctx::default().with_principal(principal)).await?;
     // Lock order: the operator, then its links.
     let operator = operators::find_locked(&mut tx, owner.0, owner.1).await?;
     let operator = operator.filter(is_person).ok_or_else(wrong)?;
-    if !sign_in_links::take(&mut tx, &code, owner.0, owner.1, now).await? {
+    if !SIGN_IN_LINKS.take(&mut tx, &code, owner.0, owner.1, now).await? {
         return Err(wrong());
     }
     let authenticator = operator_authenticators::find(&mut tx, owner.0, owner.1).await?;

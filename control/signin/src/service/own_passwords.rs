@@ -21,7 +21,11 @@ use crate::{
         throttle::Throttle,
     },
     error::ServiceError,
-    store::{Ctx, Tx, keys, operator_passwords, operator_resets, operators, sign_in_links},
+    store::{
+        Ctx, Tx, keys,
+        operator_codes::{RESETS, SIGN_IN_LINKS},
+        operator_passwords, operators,
+    },
 };
 
 /// Changes the password of the caller, and ends its sessions but that by which the request came.
@@ -80,8 +84,8 @@ pub(super) async fn put(
     })?;
     let owner = (operator.account, operator.id);
     operator_passwords::put(tx, owner, &email.folded(), password, now).await?;
-    operator_resets::delete_of(tx, owner.0, owner.1).await?;
-    sign_in_links::delete_of(tx, owner.0, owner.1).await?;
+    RESETS.delete_of(tx, owner.0, owner.1).await?;
+    SIGN_IN_LINKS.delete_of(tx, owner.0, owner.1).await?;
     tx.note(owner.0, (OPERATOR, owner.1.as_str()), || (None, Some(json!({"changed": ["password"]}))));
     Ok(())
 }

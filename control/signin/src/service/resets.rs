@@ -25,8 +25,8 @@ use crate::{
     },
     error::ServiceError,
     store::{
-        Ctx, Tx, accounts, audit::network_of, keys, operator_networks, operator_passwords, operator_resets,
-        operators, tenants,
+        Ctx, Tx, accounts, audit::network_of, keys, operator_codes::RESETS, operator_networks,
+        operator_passwords, operators, tenants,
     },
 };
 
@@ -110,7 +110,7 @@ async fn send(state: &SignInState, tx: &mut Tx, operator: &Operator) -> Result<(
     let Ok(mail) = Mail::new(&operator.email, mail.subject, mail.text) else { return Ok(()) };
     let mail = mail.expires_after(Duration::from_millis(RESET_MS.unsigned_abs()));
     let until = UnixMillis(state.core.clock.now().0.saturating_add(RESET_MS));
-    operator_resets::insert(tx, &hash_key(&code), operator.account, operator.id, until).await?;
+    RESETS.insert(tx, &hash_key(&code), operator.account, operator.id, until).await?;
     state.outbox.enqueue(tx, Some(operator.account), &mail).await?;
     let what = || (None, Some(json!({"passwordReset": "requested"})));
     tx.note(operator.account, (OPERATOR, operator.id.as_str()), what);
@@ -130,7 +130,7 @@ pub async fn reset(state: &SignInState, reset: Reset, client: &Client) -> Result
     // Hashing a password costs much: not without a code that is right so far.
     let known = {
         let mut conn = core.db.read().await?;
-        match operator_resets::find(&mut conn, &code, core.clock.now()).await? {
+        match RESETS.find(&mut conn, &code, core.clock.now()).await? {
             Some((account, operator)) => operators::find(&mut conn, account, operator).await?,
             None => None,
         }
@@ -149,7 +149,7 @@ pub async fn reset(state: &SignInState, reset: Reset, client: &Client) -> Result
     let operator = operators::find_locked(&mut tx, known.account, known.id).await?;
     let operator = operator.filter(is_person).ok_or_else(wrong)?;
     let owner = (operator.account, operator.id);
-    if !operator_resets::take(&mut tx, &code, owner.0, owner.1, now).await? {
+    if !RESETS.take(&mut tx, &code, owner.0, owner.1, now).await? {
         return Err(wrong());
     }
     put(&mut tx, &operator, &password, now).await?;

@@ -7,7 +7,11 @@ use crate::{
         throttle::Throttle,
     },
     error::ServiceError,
-    store::{Ctx, Tx, operator_resets, operator_sessions, sign_in_attempts, sign_in_links},
+    store::{
+        Ctx, Tx,
+        operator_codes::{RESETS, SIGN_IN_LINKS},
+        operator_sessions, sign_in_attempts,
+    },
 };
 use shared::time::UnixMillis;
 
@@ -86,8 +90,8 @@ pub async fn purge(state: &SignInState) -> Result<u64, ServiceError> {
         step += sign_in_attempts::purge(&mut tx, before(FORGET_MS), PURGE_STEP).await?;
         tx.commit().await?;
         let mut tx = state.core.db.begin(&Ctx::default()).await?;
-        step += operator_resets::purge(&mut tx, now, PURGE_STEP).await?;
-        step += sign_in_links::purge(&mut tx, now, PURGE_STEP).await?;
+        step += RESETS.purge(&mut tx, now, PURGE_STEP).await?;
+        step += SIGN_IN_LINKS.purge(&mut tx, now, PURGE_STEP).await?;
         tx.commit().await?;
         let mut tx = state.core.db.begin(&Ctx::default()).await?;
         step += operator_sessions::purge(&mut tx, before(2 * IDLE_MS), PURGE_STEP).await?;

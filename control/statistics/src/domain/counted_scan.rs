@@ -13,7 +13,7 @@ use shared::{
 
 use super::{context::Agent, labels, scan_source::Source};
 
-/// Milliseconds of a day of UTC.
+/// Milliseconds in a day of UTC.
 const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
 
 /// Most projects for which a scan is counted. A scan changes up to 14 rows by the hour and by the day in the view of the

@@ -21,7 +21,7 @@ pub fn hour(at_ms: i64) -> i32 {
     i32::try_from(hour).unwrap_or(if hour < 0 { i32::MIN } else { i32::MAX })
 }
 
-/// Hours of a day of UTC.
+/// Hours in a day of UTC.
 pub const DAY_HOURS: i32 = 24;
 
 /// What a row is about. Rows are written in this order.

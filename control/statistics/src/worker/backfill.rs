@@ -1,4 +1,4 @@
-//! Counts scans of before there were statistics, after each start, and then keeps its place near the end.
+//! Counts, after each start, scans that are older than the statistics, and then keeps its place near the end.
 
 use std::time::Duration;
 

@@ -13,7 +13,7 @@ use crate::{
     service::{Core, tenants},
 };
 
-/// How an account stands with a quota.
+/// The limit of an account for a quota, and its use.
 #[derive(Debug, Default, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct QuotaDocument {
@@ -103,7 +103,7 @@ impl QuotasDocument {
 // Spec gap: the platform API shows no quotas.
 /// Says how much an account may have, and how much it has.
 ///
-/// Limits are set by whoever runs the platform. What would exceed one is refused by an error that names the quota, its
+/// Limits are set by the platform operator. What would exceed one is refused by an error that names the quota, its
 /// limit and its use: 403 for what an account holds, 429 with `Retry-After` for what it writes in a day or has open.
 #[utoipa::path(get, path = "/accounts/{id}/quotas", tag = "Accounts", operation_id = "readAccountQuotas",
     params(("id" = String, Path, description = "Id of the account")),

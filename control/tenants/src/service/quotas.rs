@@ -1,4 +1,4 @@
-//! How accounts stand with their quotas, and the counts behind that.
+//! Limits and use of quotas, and the counts behind them.
 
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ const COUNT_AGE_MS: i64 = 24 * 60 * 60 * 1_000;
 const PENDING_STEP: u32 = 1_000;
 const STALE_STEP: u32 = 10;
 
-/// How an account stands with each quota.
+/// Limit and use of each quota of an account.
 ///
 /// # Errors
 /// The database failed.

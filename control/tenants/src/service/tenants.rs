@@ -94,7 +94,7 @@ pub async fn list_short_domains(
     Ok(accounts::list_domains(&mut conn, id).await?)
 }
 
-/// How an account stands with its quotas.
+/// Limits and use of the quotas of an account.
 ///
 /// # Errors
 /// It is another account.

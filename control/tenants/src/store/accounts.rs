@@ -95,7 +95,7 @@ pub async fn exists(conn: &mut Conn, id: AccountId) -> Result<bool, StoreError> 
     Ok(row.is_some())
 }
 
-/// Whether an account is suspended by whoever runs the platform.
+/// Whether an account is suspended by the platform operator.
 pub async fn is_suspended(conn: &mut Conn, id: AccountId) -> Result<bool, StoreError> {
     let row: Option<(i32,)> =
         on_db!(conn, |c| sqlx::query_as(IS_SUSPENDED).bind(id.as_str()).fetch_optional(c).await)?;

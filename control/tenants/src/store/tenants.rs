@@ -142,13 +142,7 @@ pub async fn update_account(tx: &mut Tx, account: &Account) -> Result<(), StoreE
 
 /// Ends the sessions of an account that the provider of identities began.
 pub async fn end_provider_sessions(tx: &mut Tx, id: AccountId, now: UnixMillis) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(END_PROVIDER_SESSIONS)
-        .bind(id.as_str())
-        .bind(now.0)
-        .execute(c)
-        .await
-        .map(|_| ()))?;
-    Ok(())
+    end(tx, END_PROVIDER_SESSIONS, id, now).await
 }
 
 /// Ends the sessions of an account that a password alone began.
@@ -157,23 +151,16 @@ pub async fn end_single_factor_sessions(
     id: AccountId,
     now: UnixMillis,
 ) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(END_SINGLE_FACTOR_SESSIONS)
-        .bind(id.as_str())
-        .bind(now.0)
-        .execute(c)
-        .await
-        .map(|_| ()))?;
-    Ok(())
+    end(tx, END_SINGLE_FACTOR_SESSIONS, id, now).await
 }
 
 /// Ends the codes of all users of an account who were not activated yet; they are removed some time after `now`.
 pub async fn end_activations(tx: &mut Tx, id: AccountId, now: UnixMillis) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(END_ACTIVATIONS)
-        .bind(id.as_str())
-        .bind(now.0)
-        .execute(c)
-        .await
-        .map(|_| ()))?;
+    end(tx, END_ACTIVATIONS, id, now).await
+}
+
+async fn end(tx: &mut Tx, sql: &'static str, id: AccountId, now: UnixMillis) -> Result<(), StoreError> {
+    on_db!(&mut **tx, |c| sqlx::query(sql).bind(id.as_str()).bind(now.0).execute(c).await.map(|_| ()))?;
     Ok(())
 }
 

@@ -1,4 +1,4 @@
-//! `waymark platform`: what whoever runs the platform does, directly in the database, beside `waymark up`.
+//! `waymark platform`: what the platform operator does, directly in the database, beside `waymark up`.
 
 use std::process::ExitCode;
 

@@ -34,7 +34,7 @@ const READS: &[&str] = &[
 /// Operations of public keys alone: what these do is data.
 const PUBLIC: &[&str] = &["POST /auth/all/logout", "PUT /users/{id}/password"];
 
-/// Operations of whoever runs the platform; what they leave, `http::platform` checks.
+/// Operations of the platform operator; what they leave, `http::platform` checks.
 const PLATFORM: &str = "/platform/";
 
 /// Operations whose entries say what came or went: what was before stands in a history, or is personal data.
