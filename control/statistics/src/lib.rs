@@ -27,7 +27,8 @@
 //! - Rows are written in the order of their keys, so that two replicas do not lock each other out.
 //! - No row names a person or a client; rows stay when scans, links or products are removed. Hours, and days of links, are
 //!   removed after 400 days, when no question can ask for them any more.
-//! - The backfill counts each scan once that was stored by a release without statistics, also during an upgrade.
+//! - The backfill counts each scan once that was stored by a release without statistics, also by a replica that runs beside
+//!   this release for up to an hour after the last start of this one.
 
 pub mod domain;
 pub mod http;

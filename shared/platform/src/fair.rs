@@ -4,8 +4,8 @@
 /// owner alone may have at most `most`.
 ///
 /// An owner gets another place while it has less than a multiple of what is free. So owners that take all that they get
-/// leave a part of the pool, however many they are, and one that comes late finds a place. The multiple is the smallest that
-/// lets one owner alone have `most`.
+/// leave a part of the pool, however many they are, and one that comes late finds a place. The multiple lets one
+/// owner alone have `most`.
 #[must_use]
 pub const fn admits(count: usize, most: usize, total: usize, free: usize) -> bool {
     if count >= most {

@@ -34,7 +34,7 @@ use crate::{
         resource::{Product, Thng, ThngChange},
     },
     error::ServiceError,
-    store::{self, Tx, collection_members, documents, keys, tenants, thng_locations},
+    store::{self, Tx, collection_members, documents, keys, quotas, tenants, thng_locations},
 };
 
 /// Makes a Thng; `project` is what `?project=` names.
@@ -212,6 +212,9 @@ impl Bulk<Core> for Thng {
         thng_locations::delete(tx, actor.account, id, None).await?;
         let now = core.clock.now();
         keys::revoke_all(tx, actor.account, id.as_str(), now.0).await?;
+        // What follows takes the order of changes, for which all accounts wait. It must not wait then for a request that
+        // makes Things and holds the use of the account to its end.
+        quotas::settle(tx).await?;
         let followed = core.dependents.thng_removed(tx, actor.account, id, stored.product, now).await?;
         Ok(properties::sweep_after(core, AfterCommit::default().wake_edges(followed).revoke_keys()))
     }

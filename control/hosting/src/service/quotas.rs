@@ -4,7 +4,7 @@ use std::{collections::HashMap, time::Duration};
 
 use serde_json::{Map, Value, json};
 use shared::{id::AccountId, problem::Code, time::UnixMillis};
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 use tracing::instrument;
 
 use super::{
@@ -17,7 +17,7 @@ use crate::{
         quota_change::UNLIMITED,
     },
     error::ServiceError,
-    store::{Db, quota_counts::Recount, quota_limits},
+    store::{Db, StoreError, quota_counts::Recount, quota_limits},
 };
 
 /// What the audit trail calls them.
@@ -28,6 +28,20 @@ const ALL: &str = "default";
 
 /// How long a change waits for the count, so that the answer has the use.
 const FIRST_COUNT: Duration = Duration::from_secs(5);
+
+/// How often a change is tried again while writes of the accounts hold what it needs, and the pause before.
+const MAX_TRIES: u32 = 20;
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// Whether a change that did not get its locks in time is to be tried again; waits before it says so.
+async fn is_again(result: &Result<(), ServiceError>, tries: &mut u32) -> bool {
+    *tries += 1;
+    let is = *tries <= MAX_TRIES && matches!(result, Err(ServiceError::Store(StoreError::Unavailable(_))));
+    if is {
+        sleep(PAUSE).await;
+    }
+    is
+}
 
 /// The account that a path or a command names.
 ///
@@ -50,6 +64,25 @@ pub async fn set(
     changes: &[(Quota, Setting)],
 ) -> Result<AccountId, ServiceError> {
     let account = find_account(db, id).await?;
+    let (mut result, mut tries) = (try_set(db, by, account, changes).await, 0);
+    while is_again(&result, &mut tries).await {
+        result = try_set(db, by, account, changes).await;
+    }
+    result?;
+    match timeout(FIRST_COUNT, counts::count_pending(db, Some(account), by.now, FIRST_COUNT)).await {
+        Ok(Ok(_)) => {}
+        Ok(Err(error)) => tracing::warn!(%error, %account, "what an account holds is counted later"),
+        Err(_) => tracing::info!(%account, "what an account holds takes long to count: it is counted later"),
+    }
+    Ok(account)
+}
+
+async fn try_set(
+    db: &Db,
+    by: &By,
+    account: AccountId,
+    changes: &[(Quota, Setting)],
+) -> Result<(), ServiceError> {
     let mut tx = db.begin(&by.ctx).await?;
     quota_limits::lock(&mut tx).await?;
     let before = state(&quota_limits::list_own(&mut tx, account).await?);
@@ -58,13 +91,7 @@ pub async fn set(
     }
     let after = state(&quota_limits::list_own(&mut tx, account).await?);
     note(&mut tx, Some(account), (KIND, account.as_str()), (Some(before), Some(after)));
-    tx.commit().await?;
-    match timeout(FIRST_COUNT, counts::count_pending(db, Some(account), by.now, FIRST_COUNT)).await {
-        Ok(Ok(_)) => {}
-        Ok(Err(error)) => tracing::warn!(%error, %account, "what an account holds is counted later"),
-        Err(_) => tracing::info!(%account, "what an account holds takes long to count: it is counted later"),
-    }
-    Ok(account)
+    Ok(tx.commit().await?)
 }
 
 /// The quotas of all accounts.
@@ -79,25 +106,36 @@ pub async fn list_defaults(db: &Db) -> Result<HashMap<Quota, u64>, ServiceError>
 /// 400 for a quota that is set to its default.
 #[instrument(skip_all)]
 pub async fn set_defaults(db: &Db, by: &By, changes: &[(Quota, Setting)]) -> Result<(), ServiceError> {
-    let most = |(quota, setting): &(Quota, Setting)| match setting {
-        Setting::Most(most) => Ok((*quota, Some(*most))),
-        Setting::Unlimited => Ok((*quota, None)),
-        Setting::Default => {
-            Err(format!("{quota} must be an integer or {UNLIMITED}: it is the default itself."))
+    let mut limits = Vec::with_capacity(changes.len());
+    let mut faults = Vec::new();
+    for (quota, setting) in changes {
+        match setting {
+            Setting::Most(most) => limits.push((*quota, Some(*most))),
+            Setting::Unlimited => limits.push((*quota, None)),
+            Setting::Default => {
+                faults.push(format!("{quota} must be an integer or {UNLIMITED}: it is the default itself."));
+            }
         }
-    };
-    let faults: Vec<String> = changes.iter().filter_map(|change| most(change).err()).collect();
+    }
     if !faults.is_empty() {
         return Err(ServiceError::Refused { code: Code::Invalid, errors: faults });
     }
+    let (mut result, mut tries) = (try_set_defaults(db, by, &limits).await, 0);
+    while is_again(&result, &mut tries).await {
+        result = try_set_defaults(db, by, &limits).await;
+    }
+    result
+}
+
+async fn try_set_defaults(db: &Db, by: &By, limits: &[(Quota, Option<u64>)]) -> Result<(), ServiceError> {
     let mut tx = db.begin(&by.ctx).await?;
     quota_limits::lock(&mut tx).await?;
     let all = |limits: HashMap<Quota, u64>| {
         state(&limits.into_iter().map(|(quota, most)| (quota, Some(most))).collect())
     };
     let before = all(quota_limits::list_defaults(&mut tx).await?);
-    for (quota, most) in changes.iter().filter_map(|change| most(change).ok()) {
-        quota_limits::set_default(&mut tx, quota, most).await?;
+    for (quota, most) in limits {
+        quota_limits::set_default(&mut tx, *quota, *most).await?;
     }
     quota_limits::apply_defaults(&mut tx, by.now).await?;
     let after = all(quota_limits::list_defaults(&mut tx).await?);

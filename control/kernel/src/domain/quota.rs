@@ -123,6 +123,12 @@ impl FromStr for Quota {
     }
 }
 
+/// When the present day began.
+#[must_use]
+pub const fn begin_of_day(now: UnixMillis) -> UnixMillis {
+    UnixMillis(now.0.div_euclid(DAY_MS).saturating_mul(DAY_MS))
+}
+
 /// When the present day is over.
 #[must_use]
 pub const fn next_day(now: UnixMillis) -> UnixMillis {

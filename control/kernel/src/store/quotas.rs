@@ -2,8 +2,9 @@
 //!
 //! A write counts in its own transaction and holds the row of the account from then on until the commit. So of two writes
 //! that want the last place one gets it, and accounts without a limit wait for nobody. To avoid deadlocks, a transaction
-//! locks these rows after those of Thngs, products and users, and a transaction that holds the order of changes does not
-//! wait for them ([`lock_now`]).
+//! locks these rows after those of Thngs, products and users. A transaction that is to hold the order of changes locks them
+//! before ([`settle`]) or waits for a moment only ([`lock_soon`]), because everybody waits with it. Scan intake and writes
+//! that accounts share wait for the rows of all their accounts.
 //!
 //! A transaction looks once for the quotas of an account, after its first write. So a first count has to wait only for
 //! transactions that had begun to write before: they may not have seen the new quota.
@@ -33,8 +34,10 @@ const PG_LOCK_MANY: &str = "SELECT account_id, most, day, used, over, fence, cou
     WHERE kind = $1 AND account_id = ANY($2) ORDER BY account_id FOR UPDATE";
 const SQLITE_MANY: &str = "SELECT account_id, most, day, used, over, fence, counted_at IS NOT NULL FROM quota_uses \
     WHERE kind = $1 AND account_id IN (SELECT value FROM json_each($2)) ORDER BY account_id";
-const PG_LOCK_NOW: &str =
-    "SELECT kind FROM quota_uses WHERE account_id = $1 AND kind = ANY($2) ORDER BY kind FOR UPDATE NOWAIT";
+const PG_LOCK_SOON: &str =
+    "SELECT kind FROM quota_uses WHERE account_id = $1 AND kind = ANY($2) ORDER BY kind FOR UPDATE";
+const PG_SHORT_WAIT: &str = "SELECT set_config('lock_timeout', '20ms', true)";
+const PG_USUAL_WAIT: &str = "SELECT set_config('lock_timeout', '0', true)";
 
 /// What a transaction knows of quotas.
 #[derive(Debug, Default)]
@@ -250,15 +253,18 @@ pub async fn charge_many(
     Ok(granted)
 }
 
-/// Locks the rows of some quotas of an account without waiting, for a transaction that holds the order of changes: all
-/// accounts would wait with it.
+/// Locks the rows of some quotas of an account, for a transaction that holds the order of changes: all accounts wait with
+/// it, so it waits for at most 20 ms a row.
 ///
 /// # Errors
-/// [`StoreError::Unavailable`] when another transaction holds one of them.
-pub async fn lock_now(tx: &mut Tx, account: AccountId, quotas: &[Quota]) -> Result<(), StoreError> {
+/// [`StoreError::Unavailable`] when another transaction holds one of them for longer.
+pub async fn lock_soon(tx: &mut Tx, account: AccountId, quotas: &[Quota]) -> Result<(), StoreError> {
     let Conn::PgTx(c) = &mut **tx else { return Ok(()) };
     let kinds: Vec<&str> = quotas.iter().map(|quota| quota.as_str()).collect();
-    sqlx::query(PG_LOCK_NOW).bind(account.as_str()).bind(kinds).execute(&mut **c).await?;
+    // After an error the caller gives up its savepoint, and with it this setting.
+    sqlx::query(PG_SHORT_WAIT).execute(&mut **c).await?;
+    sqlx::query(PG_LOCK_SOON).bind(account.as_str()).bind(kinds).execute(&mut **c).await?;
+    sqlx::query(PG_USUAL_WAIT).execute(&mut **c).await?;
     Ok(())
 }
 
@@ -269,8 +275,13 @@ pub fn release(tx: &mut Tx, account: AccountId, quota: Quota, amount: u64) {
     }
 }
 
-/// Counts what was removed, account by account in one order, so that two transactions never wait for each other.
-pub(super) async fn settle(tx: &mut Tx) -> Result<(), StoreError> {
+/// Counts what was removed, account by account in one order, so that two transactions never wait for each other. The commit
+/// does so; who takes the order of changes afterwards does so before. Within a savepoint it is left to the commit, because
+/// the savepoint may be given up.
+pub async fn settle(tx: &mut Tx) -> Result<(), StoreError> {
+    if !tx.quotas.marks.is_empty() {
+        return Ok(());
+    }
     let mut released: BTreeMap<(AccountId, Quota), u64> = BTreeMap::new();
     for (account, quota, amount) in std::mem::take(&mut tx.quotas.released) {
         *released.entry((account, quota)).or_default() += amount;

@@ -170,7 +170,9 @@ pub async fn run(state: Redirects, account: AccountId, id: TaskId) {
             }
             Err(ServiceError::Store(StoreError::Unavailable(_))) if tries < MAX_TRIES => {
                 tries += 1;
-                sleep(PAUSE).await;
+                // Tasks that wait for the same request do not come back at the same moment.
+                let jitter = state.random16().map_or(0, |bytes| u64::from(bytes[0]));
+                sleep(PAUSE + Duration::from_millis(jitter)).await;
             }
             Err(error) => {
                 tracing::warn!(%error, "a task stopped; retried later");
@@ -215,9 +217,12 @@ async fn step(state: &Redirects, tx: &mut Tx, account: AccountId, id: TaskId) ->
         permissions: Permissions::ALL,
         confined_to: Vec::new(),
     };
-    // This transaction holds the order of changes, and with it the writes of all accounts. It does not wait for another
-    // request of this account, such as a long array of Thngs; `run` tries again.
-    quotas::lock_now(tx, account, &[Quota::Things, Quota::Links, Quota::EventsPerDay]).await?;
+    // This transaction holds the order of changes, and with it the writes of all accounts. It does not wait for long for
+    // another request of this account, such as a long array of Thngs; `run` tries again.
+    let mut needed = vec![Quota::Things];
+    needed.extend(population.short_urls.is_some().then_some(Quota::Links));
+    needed.extend((!population.template.properties.is_empty()).then_some(Quota::EventsPerDay));
+    quotas::lock_soon(tx, account, &needed).await?;
     let count = task.details.quantity.saturating_sub(task.details.done).min(STEP);
     let mut drafts = Vec::new();
     for _ in 0..count {

@@ -177,6 +177,7 @@ mod tests {
     #[test]
     fn numbers_are_used_once_and_names_are_read_back() {
         let mut numbers: Vec<i16> = SERIES.iter().map(|series| series.number).collect();
+        numbers.sort_unstable();
         numbers.dedup();
         assert_eq!(numbers.len(), SERIES.len());
         for dimension in Dimension::ALL {

@@ -62,8 +62,8 @@ pub(super) struct LiveScanDocument {
 
 /// Streams scans as they happen, for a map (`text/event-stream`).
 ///
-/// It begins now and cannot be resumed. Of more than 50 scans a second some are shown, and an event `sampled` says how
-/// many there were: `{"scans":812,"shown":50}`. A comment comes every 15 s where nothing else does. Without
+/// It begins now and cannot be resumed. Of more than 50 scans a second some are shown, and an event `sampled` says at
+/// least how many there were: `{"scans":812,"shown":50}`. A comment comes every 15 s where nothing else does. Without
 /// `Accept: text/event-stream` the stream ends at once.
 #[utoipa::path(get, path = "/scans/live", tag = "Scans", operation_id = "streamScans",
     responses((status = 200, description = "The stream", content_type = "text/event-stream", body = LiveScanDocument)),

@@ -22,7 +22,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 
 use crate::domain::counted_scan::DeviceHasher;
 
-/// Questions that are answered at the same moment; each may read some 100,000 rows.
+/// Questions that are answered at the same moment; each may read up to 1,000,000 rows.
 const ANSWERS: usize = 4;
 
 /// What the operations on statistics need.

@@ -48,7 +48,7 @@ async fn add(
     if scans.is_empty() {
         return Ok(());
     }
-    scan_statistics::wait_in_line(tx).await?;
+    scan_statistics::bound_wait(tx).await?;
     let met: BTreeSet<Device> = scans.iter().filter_map(|scan| scan.device).filter(is_known).collect();
     let mut new = devices::add(tx, &met).await?;
     // Of several scans by a new device the first one is by a new device.

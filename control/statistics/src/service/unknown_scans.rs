@@ -29,7 +29,8 @@ use crate::{
 };
 
 /// Rows of one hour of an account, beyond which networks are not told apart: somebody with many addresses must not fill
-/// the disk, nor make a question to 30 days, 720,000 rows at most, last longer than a statement may.
+/// the disk, nor make a question to 30 days, some 720,000 rows, last longer than a statement
+/// may. It is looked at once for each report, so that reports of one moment may pass it.
 const MAX_ROWS: i64 = 1_000;
 
 /// How long counts are kept: 30 days.

@@ -223,8 +223,8 @@ pub struct Groups {
     pub is_cut: bool,
 }
 
-/// Lets the transaction wait for others that add to the same rows: each takes milliseconds, but many may be in line.
-pub async fn wait_in_line(tx: &mut Tx) -> Result<(), StoreError> {
+/// Bounds how long the transaction waits for each other one that adds to the same rows.
+pub async fn bound_wait(tx: &mut Tx) -> Result<(), StoreError> {
     if let Conn::PgTx(c) = &mut **tx {
         sqlx::query(PG_WAIT).execute(&mut **c).await?;
     }

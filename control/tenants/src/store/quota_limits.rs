@@ -16,6 +16,8 @@ const DEFAULTS: &str = "SELECT kind, most FROM quota_defaults";
 const OWN: &str = "SELECT kind, most FROM quota_limits WHERE account_id = $1";
 // Reads go on, and so do writes that only look for limits.
 const PG_LOCK: &str = "LOCK TABLE quota_defaults IN SHARE ROW EXCLUSIVE MODE";
+// Rows of use are locked in another order than by those who count, and some by who holds the order of changes.
+const PG_SHORT_WAIT: &str = "SELECT set_config('lock_timeout', '250ms', true)";
 const PUT_DEFAULT: &str = "INSERT INTO quota_defaults (kind, most) VALUES ($1, $2) \
     ON CONFLICT (kind) DO UPDATE SET most = excluded.most";
 const DELETE_DEFAULT: &str = "DELETE FROM quota_defaults WHERE kind = $1";
@@ -110,10 +112,11 @@ pub async fn list_own(
     Ok(limits(rows))
 }
 
-/// Lets nobody else set limits until the transaction ends.
+/// Lets nobody else set limits until the transaction ends, and bounds how long it waits for rows of use.
 pub async fn lock(tx: &mut Tx) -> Result<(), StoreError> {
     if let Conn::PgTx(c) = &mut **tx {
         sqlx::query(PG_LOCK).execute(&mut **c).await?;
+        sqlx::query(PG_SHORT_WAIT).execute(&mut **c).await?;
     }
     Ok(())
 }

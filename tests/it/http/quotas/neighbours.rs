@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result};
 use axum::http::Method;
-use futures_util::future::{join, join_all};
+use futures_util::future::{join, join_all, join3};
 use kernel::{
     domain::quota::Quota,
     store::{Ctx, StoreError, quotas},
@@ -19,12 +19,13 @@ use super::{
     refused,
 };
 
-/// A request that writes many Thngs holds the use of its account until it ends. A population of the account waits for it,
-/// but not while it holds the order of changes, which everybody needs.
+/// A request that writes many Thngs holds the use of its account until it ends. A population and a deletion of the account
+/// wait for it, but not while they hold the order of changes, which everybody needs.
 async fn a_population_waits_for_its_account_without_holding_up_others(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     let batch = api.create("/batches", json!({"name": "b"})).await?["id"].clone();
     let tasks = format!("/batches/{}/tasks", batch.as_str().context("id")?);
+    let gone = api.create("/thngs", json!({"name": "t"})).await?["id"].as_str().context("id")?.to_owned();
     api.set_quotas(json!({"things": 5})).await?;
     let product = api.call_as(&api.other_key, Method::POST, "/products", Some(json!({"name": "p"}))).await?;
     let link = json!({"platformId": product.json()["id"], "defaultRedirectUrl": "https://example.com/"});
@@ -41,9 +42,12 @@ async fn a_population_waits_for_its_account_without_holding_up_others(engine: En
     };
     if held.is_some() {
         let mut tx = core.db.begin(&Ctx::default()).await?;
-        let locked = quotas::lock_now(&mut tx, api.made.account, &[Quota::Links, Quota::Things]).await;
+        let locked = quotas::lock_soon(&mut tx, api.made.account, &[Quota::Links, Quota::Things]).await;
         assert!(matches!(locked, Err(StoreError::Unavailable(_))), "{locked:?}");
     }
+    // A deletion locks the use before it takes the order of changes.
+    let path = format!("/thngs/{gone}");
+    let gone = api.call(Method::DELETE, &path, None);
     let populated = finished(&api, &tasks, populate(3, &json!({})));
     let others = async {
         for _ in 0..5 {
@@ -54,8 +58,9 @@ async fn a_population_waits_for_its_account_without_holding_up_others(engine: En
         drop(held);
         Ok::<_, anyhow::Error>(())
     };
-    let (populated, others) = join(populated, others).await;
+    let (populated, gone, others) = join3(populated, gone, others).await;
     others?;
+    assert_eq!(gone?.status, 200);
     assert_eq!(populated?["status"], "COMPLETED");
     assert_eq!(api.quotas().await?["things"]["used"], 3);
     Ok(())

@@ -72,6 +72,8 @@ type Answer = Result<Action, ServiceError>;
 #[derive(Clone)]
 pub struct AssessmentGroups {
     batcher: Batcher<Waiting, Answer>,
+    /// Of accounts with a quota of events: their batches may wait for the use of the account, those of others do not.
+    limited: Batcher<Waiting, Answer>,
     groups: Arc<Groups>,
 }
 
@@ -85,6 +87,8 @@ struct Groups {
     core: Arc<Core>,
     /// Contexts that are stored; they never go.
     known: Mutex<HashSet<(AccountId, String)>>,
+    /// Accounts that had a quota of events when they were last written for. It only says with whom they share a batch.
+    limited: Mutex<HashSet<AccountId>>,
 }
 
 impl AssessmentGroups {
@@ -95,20 +99,22 @@ impl AssessmentGroups {
             Db::Pg(_) => PG_MOST_LANES,
             Db::Sqlite { .. } => LANES,
         };
-        let groups = Arc::new(Groups { core, known: Mutex::default() });
+        let groups = Arc::new(Groups { core, known: Mutex::default(), limited: Mutex::default() });
         // One assessment per item and batch: the second one uses the result of the first.
         let item = |waiting: &Waiting| waiting.gathered.thng.as_ref().map(|thng| thng.id.to_string());
-        let work = groups.clone();
-        let batcher = Batcher::in_turn(
-            (LANES, most_lanes),
-            |waiting| waiting.caller.account,
-            item,
-            Box::new(move |all| {
-                let groups = work.clone();
-                Box::pin(async move { groups.write(all).await })
-            }),
-        );
-        Self { batcher, groups }
+        let batcher = || {
+            let work = groups.clone();
+            Batcher::in_turn(
+                (LANES, most_lanes),
+                |waiting: &Waiting| waiting.caller.account,
+                item,
+                Box::new(move |all| {
+                    let groups = work.clone();
+                    Box::pin(async move { groups.write(all).await })
+                }),
+            )
+        };
+        Self { batcher: batcher(), limited: batcher(), groups }
     }
 
     /// Assesses and stores, batched with concurrent requests; returns after the commit.
@@ -120,7 +126,9 @@ impl AssessmentGroups {
             let mut answers = self.groups.write(vec![waiting]).await;
             return answers.pop().unwrap_or_else(|| Err(unanswered()));
         }
-        self.batcher.submit(waiting).await?
+        let is_limited = self.groups.limited().contains(&waiting.caller.account);
+        let batcher = if is_limited { &self.limited } else { &self.batcher };
+        batcher.submit(waiting).await?
     }
 }
 
@@ -146,6 +154,11 @@ impl Groups {
             Ok(limited) => limited,
             Err(error) => return fail(all.len(), &error.into()),
         };
+        {
+            let mut known = self.limited();
+            known.retain(|account| !accounts.contains(account));
+            known.extend(&limited);
+        }
         // Accounts with a quota are written one by one: neither what is refused nor the lock on their use concerns others.
         let mut groups: BTreeMap<Option<AccountId>, Vec<(usize, Waiting)>> = BTreeMap::new();
         for (place, waiting) in all.into_iter().enumerate() {
@@ -212,6 +225,10 @@ impl Groups {
         let now = self.core.clock.now();
         let found = quotas::find(&mut conn, first.caller.account, Quota::EventsPerDay, now).await?;
         Ok(found.map_or(u64::MAX, |found| found.limit.saturating_sub(found.used)))
+    }
+
+    fn limited(&self) -> MutexGuard<'_, HashSet<AccountId>> {
+        self.limited.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn known(&self) -> MutexGuard<'_, HashSet<(AccountId, String)>> {

@@ -49,8 +49,8 @@ pub async fn run_batch(state: &EventState) -> Result<bool, ServiceError> {
     let next = tasks::list_next(&mut tx, account, BATCH).await?;
     // A task that failed before runs alone, so that its failure does not affect others.
     let alone = next.iter().position(|task| task.attempts > 0);
-    // An action locks the quota of events, a property locks its Thng: in one transaction the two could come in an order that
-    // waits for a commissioning, which locks the Thng first.
+    // Two tasks in one transaction could lock the use of the quota and then a Thng; a commissioning locks the Thng and then
+    // the use: a deadlock.
     let is_limited = !quotas::list_limited(&mut tx, Quota::EventsPerDay, &[account]).await?.is_empty();
     let count = match alone {
         _ if is_limited => 1,
