@@ -13,8 +13,7 @@ mod page;
 
 use axum::{
     Router,
-    extract::Path,
-    http::{HeaderMap, HeaderName, header},
+    http::{HeaderMap, HeaderName, Uri, header},
     response::{IntoResponse, Redirect, Response},
     routing::{any, get},
 };
@@ -66,15 +65,17 @@ pub fn routes<S: Clone + Send + Sync + 'static>() -> Router<S> {
         .route("/console/api/{*path}", any(|| async { no_such_path() }))
 }
 
-async fn answer(Path(path): Path<String>, headers: HeaderMap) -> Response {
-    if path == "api" {
+async fn answer(uri: Uri, headers: HeaderMap) -> Response {
+    // As it was sent: a browser resolves `..` by the slashes that it sees, not by those that are escaped.
+    let path = uri.path().strip_prefix("/console/").unwrap_or_default();
+    if matches!(path, "api" | "api/") {
         return no_such_path();
     }
     match FILES.iter().find(|file| file.name == path && file.name != INDEX) {
         Some(file) => serve(file, &headers),
         // A file of another build: the page in its place would be taken for a script.
         None if path.starts_with(HASHED) => no_such_path(),
-        None => page_at(&path, &headers),
+        None => page_at(path, &headers),
     }
 }
 

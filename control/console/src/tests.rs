@@ -2,8 +2,10 @@ use super::*;
 
 #[tokio::test]
 async fn paths_that_no_page_has_are_not_found() {
-    for (path, status) in [("api", 404), ("assets/old.js", 404), ("links", 200), ("index.html", 200)] {
-        let response = answer(Path(path.to_owned()), HeaderMap::new()).await;
+    for (path, status) in
+        [("api", 404), ("api/", 404), ("assets/old.js", 404), ("links", 200), ("index.html", 200)]
+    {
+        let response = answer(format!("/console/{path}").parse().unwrap(), HeaderMap::new()).await;
         assert_eq!(response.status().as_u16(), status, "{path}");
     }
 }
@@ -18,6 +20,13 @@ fn every_page_has_a_policy_and_is_asked_for_again() {
     for allowed in ["unsafe-eval", "script-src 'unsafe-inline'", "*", "http:"] {
         assert!(!expected.contains(allowed), "{allowed}");
     }
+}
+
+#[tokio::test]
+async fn an_escaped_slash_is_no_folder() {
+    let response = answer("/console/links%2Ftn.gg/K7Q2".parse().unwrap(), HeaderMap::new()).await;
+    let html = axum::body::to_bytes(response.into_body(), 1 << 20).await.unwrap();
+    assert_eq!(String::from_utf8_lossy(&html).contains("<base href=\"../\">"), is_built());
 }
 
 #[test]

@@ -152,12 +152,9 @@ pub async fn up(config: Config, shutdown: CancellationToken) -> Result<Running, 
     let urls = url_settings(&config, &addresses, files.certificates.as_ref());
     let own_base = urls.own_base(addresses.api, None);
     let (docs_url, console_url) = (format!("{own_base}/docs"), format!("{own_base}/console/"));
-    let sign_in_code = match is_at_home(&config) {
-        true => links::make(&db, (&clock, &random))
-            .await
-            .map_err(|error| Failure::failed("no link to sign in can be made", error))?,
-        false => None,
-    };
+    let sign_in_code = links::make(&db, (&clock, &random), webconsole::is_built() && is_at_home(&config))
+        .await
+        .map_err(|error| Failure::failed("no link to sign in can be made", error))?;
     let warnings = [proxy_warning(config.behind_tls_proxy, &config.trusted_proxies), urls.warning()];
     for warning in warnings.into_iter().flatten() {
         tracing::warn!("{warning}");
@@ -460,6 +457,25 @@ fn warn_of_schemes(asked: &[ShortDomain], stored: &[ShortDomain]) {
                 scheme = kept.scheme.as_str(),
                 "the short domain keeps the scheme it was added with, since its codes are printed"
             );
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_link_is_printed_only_where_nobody_else_reaches_the_api() {
+        let home = || Config::on_free_ports(PathBuf::from("data"));
+        assert!(is_at_home(&home()));
+        for away in [
+            Config { api_listen: SocketAddr::from(([0, 0, 0, 0], 8080)), ..home() },
+            Config { api_tls_listen: Some(SocketAddr::from(([192, 0, 2, 1], 8443))), ..home() },
+            Config { behind_tls_proxy: true, ..home() },
+            Config { public_url: "https://api.example.com".parse().ok(), ..home() },
+        ] {
+            assert!(!is_at_home(&away), "{away:?}");
         }
     }
 }

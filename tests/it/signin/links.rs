@@ -16,14 +16,17 @@ use super::{
     site::{Answer, HOME, KEY, Site},
 };
 
+/// A program of the machine that the product runs on.
+const MACHINE: &str = "127.0.0.1";
+
 /// What a start prints behind the `#`.
 pub(super) async fn made(site: &Site) -> Result<Option<String>> {
     let with = (&*site.clock as &dyn Clock, &SystemRandom as &dyn Random);
-    Ok(links::make(&site.made.app.core.db, with).await?)
+    Ok(links::make(&site.made.app.core.db, with, true).await?)
 }
 
 pub(super) async fn follow(site: &Site, code: &str) -> Result<Answer> {
-    site.ask(None, (Method::POST, "/session/link"), json!({"code": code}), HOME).await
+    site.ask(None, (Method::POST, "/session/link"), json!({"code": code}), MACHINE).await
 }
 
 async fn a_link_signs_in_once(engine: Engine) -> Result<()> {
@@ -90,8 +93,20 @@ async fn a_link_is_for_pages_of_the_same_origin(engine: Engine) -> Result<()> {
     follow(&site, &code).await?.done(200).map(|_| ())
 }
 
+async fn a_link_is_for_programs_of_this_machine(engine: Engine) -> Result<()> {
+    let site = Site::new(engine, None).await?;
+    let code = made(&site).await?.context("a link")?;
+    let elsewhere = site.ask(None, (Method::POST, "/session/link"), json!({"code": code}), HOME).await?;
+    ensure!(elsewhere.code() == (401, 40103), "{elsewhere:?}");
+    let with = (&*site.clock as &dyn Clock, &SystemRandom as &dyn Random);
+    ensure!(links::make(&site.made.app.core.db, with, false).await?.is_none());
+    ensure!(follow(&site, &code).await?.code() == (401, 40103), "a start that prints none ends it, too");
+    Ok(())
+}
+
 crate::on_both_engines!(
     a_link_signs_in_once,
+    a_link_is_for_programs_of_this_machine,
     a_link_ends_by_time_by_another_start_and_by_a_password,
     a_link_goes_round_no_second_factor,
     a_link_is_for_pages_of_the_same_origin,
