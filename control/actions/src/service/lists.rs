@@ -1,4 +1,4 @@
-//! Actions as the API returns them: whole.
+//! Actions as the API returns them: whole, and with the scans by edges.
 //!
 //! Functions fail when the database does.
 
@@ -7,7 +7,7 @@ use shared::id::{AccountId, ActionId};
 use super::Observers;
 use crate::{
     domain::{action::Action, page::Page},
-    store::{Conn, StoreError, action_lists, listing::Selection},
+    store::{Conn, StoreError, listing::Selection, merged_lists},
 };
 
 /// An action of an account.
@@ -17,7 +17,8 @@ pub async fn find(
     account: AccountId,
     id: ActionId,
 ) -> Result<Option<Action>, StoreError> {
-    let mut found: Vec<Action> = action_lists::find(conn, account, id).await?.into_iter().collect();
+    let mut found: Vec<Action> =
+        merged_lists::find(observers.scans(), conn, account, id).await?.into_iter().collect();
     observers.complete(conn, account, &mut found).await?;
     Ok(found.pop())
 }
@@ -29,7 +30,7 @@ pub async fn find_many(
     account: AccountId,
     ids: &[ActionId],
 ) -> Result<Vec<Action>, StoreError> {
-    let mut found = action_lists::find_many(conn, account, ids).await?;
+    let mut found = merged_lists::find_many(observers.scans(), conn, account, ids).await?;
     observers.complete(conn, account, &mut found).await?;
     Ok(found)
 }
@@ -40,7 +41,7 @@ pub async fn list(
     conn: &mut Conn,
     selection: &Selection<'_>,
 ) -> Result<Page<Action>, StoreError> {
-    let mut page = action_lists::list(conn, selection).await?;
+    let mut page = merged_lists::list(observers.scans(), conn, selection).await?;
     observers.complete(conn, selection.account, &mut page.items).await?;
     Ok(page)
 }

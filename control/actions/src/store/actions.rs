@@ -202,6 +202,13 @@ pub async fn insert(tx: &mut Tx, created_at: UnixMillis, actions: &[NewAction]) 
     Ok(())
 }
 
+/// Records actions that are stored elsewhere for subscribers.
+pub async fn record(tx: &mut Tx, created_at: UnixMillis, actions: &[NewAction]) -> Result<(), StoreError> {
+    let happened: Vec<(AccountId, Event)> =
+        actions.iter().map(|action| (action.account, event(action))).collect();
+    events::record(tx, created_at, &happened).await
+}
+
 /// What the audit trail shows of an action: what it is about. It says nothing of the person behind it.
 #[must_use]
 pub fn state_of(action: &NewAction) -> Value {
