@@ -2,7 +2,7 @@
 //! crate says what each scenario measures and how; `benches/results` has the figures that are kept.
 //!
 //! Invariants: every answer of every run is checked; a wrong one fails the run, a slow one never does, but where a
-//! scenario says so; `assess` and `deliver` call the service in this process, all others drive the product from
+//! scenario says so; `assess`, `deliver` and `scans` call the service in this process, all others drive the product from
 //! outside, through its public interfaces alone.
 
 mod answer;
@@ -24,6 +24,7 @@ mod postgres;
 mod process;
 mod push;
 mod rules;
+mod scans;
 mod scripts;
 mod stats;
 mod suspend;
@@ -61,6 +62,8 @@ enum Scenario {
     Ingest(ingest::Args),
     /// Redirects at a steady rate with and without images that nobody asked for before
     Mixed(mixed::Args),
+    /// Scans that the store takes, the room of one, and changes of redirections meanwhile
+    Scans(scans::Args),
     /// From a commit to the acknowledgement of every edge
     Push(push::Args),
     /// From the commit of a suspension to the acknowledgement of every edge, by the links of the account
@@ -85,6 +88,7 @@ fn main() -> ExitCode {
         Scenario::Load(args) => load::run(*args, smoke),
         Scenario::Ingest(args) => ingest::run(args, smoke),
         Scenario::Mixed(args) => mixed::run(args, smoke),
+        Scenario::Scans(scans::Args {}) => scans::run(smoke),
         Scenario::Push(args) => push::run(args, smoke),
         Scenario::Suspend(args) => suspend::run(args, smoke),
         Scenario::Rules(args) => rules::run(args, smoke),
