@@ -19,11 +19,13 @@ mod links;
 mod load;
 mod metrics;
 mod mixed;
+mod neighbours;
 mod other;
 mod postgres;
 mod process;
 mod push;
 mod rules;
+mod scan_stats;
 mod scans;
 mod scripts;
 mod stats;
@@ -64,6 +66,8 @@ enum Scenario {
     Mixed(mixed::Args),
     /// Scans that the store takes, the room of one, and changes of redirections meanwhile
     Scans(scans::Args),
+    /// What a quiet account has of noisy ones beside it
+    Neighbours(neighbours::Args),
     /// From a commit to the acknowledgement of every edge
     Push(push::Args),
     /// From the commit of a suspension to the acknowledgement of every edge, by the links of the account
@@ -78,6 +82,8 @@ enum Scenario {
     Assess(assess::Args),
     /// What the audit trail costs a change of a redirection
     Audit(audit::Args),
+    /// Questions to the statistics of a hundred million scans, and what the roll-ups cost the intake
+    Stats(scan_stats::Args),
     /// From the commit of an action to the receiver of a webhook, and what the log of events costs
     Deliver(deliver::Args),
 }
@@ -89,6 +95,7 @@ fn main() -> ExitCode {
         Scenario::Ingest(args) => ingest::run(args, smoke),
         Scenario::Mixed(args) => mixed::run(args, smoke),
         Scenario::Scans(scans::Args {}) => scans::run(smoke),
+        Scenario::Neighbours(args) => neighbours::run(args, smoke),
         Scenario::Push(args) => push::run(args, smoke),
         Scenario::Suspend(args) => suspend::run(args, smoke),
         Scenario::Rules(args) => rules::run(args, smoke),
@@ -96,6 +103,7 @@ fn main() -> ExitCode {
         Scenario::Things(args) => things::run(args, smoke),
         Scenario::Assess(args) => assess::run(&args, smoke),
         Scenario::Audit(args) => audit::run(args, smoke),
+        Scenario::Stats(args) => scan_stats::run(args, smoke),
         Scenario::Deliver(args) => deliver::run(&args, smoke),
     };
     match result {

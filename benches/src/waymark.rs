@@ -42,6 +42,8 @@ pub(crate) struct Waymark {
     pub(crate) database: Option<String>,
     /// MQTT, if it shall be spoken.
     pub(crate) mqtt: Option<SocketAddr>,
+    /// Whether webhooks may lead to this machine.
+    pub(crate) has_local_webhooks: bool,
 }
 
 impl Waymark {
@@ -64,6 +66,7 @@ impl Waymark {
             geoip: None,
             database: None,
             mqtt: None,
+            has_local_webhooks: false,
         })
     }
 
@@ -93,6 +96,9 @@ impl Waymark {
         }
         if let Some(mqtt) = self.mqtt {
             command.env("WAYMARK_MQTT_LISTEN", mqtt.to_string());
+        }
+        if self.has_local_webhooks {
+            command.env("WAYMARK_WEBHOOKS_LOOPBACK", "true");
         }
         Server::spawn(&mut command)
     }

@@ -21,6 +21,7 @@ use kernel::{
     error::ServiceError,
     service::{
         ChangedThng, Core, Dependents, Random, Readers, Secrets, access::KeyLookups, capacity::Capacity,
+        open_quotas::OpenQuotas,
     },
     store::{Conn, Db, StoreError, Tx},
 };
@@ -32,15 +33,16 @@ use redirects::{
     store::tasks,
     writer::{self, WriterTask},
 };
-use scan_store::ScanStore;
+use scan_store::Scans;
 use shared::{
     client_address::TrustedProxies,
     contact::Contact,
     geo::{GeoIp, NoGeoIp},
-    id::{AccountId, ApplicationId, BatchId, ProductId, ThngId},
+    id::{AccountId, ActionId, ApplicationId, BatchId, ProductId, ThngId},
     time::{Clock, UnixMillis},
 };
 use signin::service::SignInState;
+use statistics::service::StatisticsState;
 use tenants::service::passwords::Passwords;
 use web::limiter::{Limiter, Limits, Ticks};
 
@@ -73,7 +75,7 @@ impl Readers for ProcessReaders {
 
 /// What redirections, rules, tasks, jobs and assessments do when something changes.
 struct LaterSubjects {
-    scans: Arc<dyn ScanStore>,
+    scans: Scans,
 }
 
 impl Dependents for LaterSubjects {
@@ -96,6 +98,15 @@ impl Dependents for LaterSubjects {
         Box::pin(async move { Ok(tasks::delete_of_batch(tx, account, batch).await?) })
     }
 
+    fn count_scans(
+        &self,
+        account: AccountId,
+        since: UnixMillis,
+        most: u64,
+    ) -> BoxFuture<'_, Result<u64, StoreError>> {
+        self.scans.alone.count_since(account, since, most)
+    }
+
     fn reads_blob<'a>(
         &'a self,
         conn: &'a mut Conn,
@@ -113,7 +124,7 @@ impl Dependents for LaterSubjects {
     ) -> BoxFuture<'a, Result<bool, ServiceError>> {
         Box::pin(async move {
             let has_new_verdict =
-                thng.is_marked && standing::marked(&*self.scans, tx, account, thng.id, now).await?;
+                thng.is_marked && standing::marked(&*self.scans.nested, tx, account, thng.id, now).await?;
             let is_visible = thng.is_renamed || has_new_verdict;
             Ok((is_visible || thng.is_moved)
                 && follow_thng(tx, account, thng.id, thng.product, is_visible, now).await?)
@@ -193,6 +204,9 @@ pub async fn compose(parts: Parts) -> Result<(Arc<ApiState>, WriterTask), StoreE
     let outbox = Arc::new(Outbox::new(parts.mail, &parts.secrets, parts.random.clone()));
     let mut key_lookups = KeyLookups::new(parts.db.clone());
     key_lookups.contact = parts.contact.map(Arc::new);
+    let mut bits = [0; 16];
+    parts.random.fill(&mut bits).map_err(|error| StoreError::Row(error.to_string()))?;
+    let holder = ActionId::new(parts.clock.now().0, bits).to_string();
     let core = Arc::new(Core {
         key_lookups,
         db: parts.db,
@@ -200,6 +214,7 @@ pub async fn compose(parts: Parts) -> Result<(Arc<ApiState>, WriterTask), StoreE
         random: parts.random,
         secrets: parts.secrets,
         capacity: parts.capacity,
+        open_quotas: OpenQuotas::new(holder),
         readers,
         dependents: Arc::new(LaterSubjects { scans: scans.clone() }),
     });
@@ -225,6 +240,7 @@ pub async fn compose(parts: Parts) -> Result<(Arc<ApiState>, WriterTask), StoreE
     let sign_in = SignInState::new(core.clone(), passwords.clone(), outbox.clone());
     let app = ApiState {
         assessment: AssessmentState::new(actions.clone()),
+        statistics: StatisticsState::new(core.clone(), events.clone()),
         events,
         broker,
         jobs: JobState::new(actions.clone(), catalog.blobs.clone(), parts.jobs_kept),

@@ -19,7 +19,8 @@ pub struct Tasks {
 
 impl Tasks {
     /// Starts the writer, the change stream, the feed of subscribers, the lease of connections, the last use of keys, the
-    /// upkeep, the move of older scans, the workers of jobs, webhooks, mails and reactions, the end of take-downs, and the probe of writes.
+    /// upkeep, the move of older scans, the workers of jobs, webhooks, mails and reactions, the backfill of statistics, the
+    /// end of take-downs, and the probe of writes.
     #[must_use]
     pub fn start(app: &Arc<ApiState>, writer_task: WriterTask) -> Self {
         let [stop_writer, stop_background] = [CancellationToken::new(), CancellationToken::new()];
@@ -57,6 +58,7 @@ impl Tasks {
             stop_background.clone(),
         ));
         tasks.spawn(worker::reactions::run(app.events.clone(), stop_background.clone()));
+        tasks.spawn(statistics::worker::backfill::run(app.statistics.clone(), stop_background.clone()));
         tasks.spawn(hosting::worker::run(app.core.clone(), stop_background.clone()));
         tasks.spawn(worker::write_probe::run(app.clone(), stop_background));
         tasks

@@ -14,6 +14,7 @@ use push::{edge_keys::EdgeKeys, hub::Hub};
 use redirects::service::Redirects;
 use shared::client_address::TrustedProxies;
 use signin::service::SignInState;
+use statistics::service::StatisticsState;
 use web::limiter::Limiter;
 
 use crate::{
@@ -37,6 +38,8 @@ pub struct ApiState {
     pub assessment: AssessmentState,
     /// What operations and workers of events need.
     pub events: Arc<EventState>,
+    /// What statistics of scans need.
+    pub statistics: StatisticsState,
     /// What connections need.
     pub broker: Arc<Broker>,
     /// What the operations on actions need.

@@ -8,7 +8,7 @@ use shared::{
     geo::{GeoIp, NoGeoIp},
 };
 
-use crate::edge_key::EdgeKey;
+use crate::EdgeKey;
 
 /// Settings of one edge; only the first four have no default.
 #[derive(Debug, Clone)]
@@ -52,6 +52,8 @@ pub struct EdgeConfig {
     /// Saves the cache to the data folder, so that a start needs no peer. Off by default, because a single process
     /// contains its control.
     pub disk: Option<DiskLimits>,
+    /// Plain redirects over HTTP/1.1 are answered before hyper sees them; default so. The answers are the same.
+    pub fast_redirects: bool,
     /// Every link of every domain is held, up to 90 bytes each, beside those that are asked for; default not.
     ///
     /// Then neither a known nor an unknown id needs the backing, once all links were read from it.
@@ -101,6 +103,7 @@ impl EdgeConfig {
             strict_transport: true,
             geo: Arc::new(NoGeoIp),
             disk: None,
+            fast_redirects: true,
             is_replica: false,
             workers: 0,
             limits: Limits::default(),

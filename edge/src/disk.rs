@@ -25,7 +25,7 @@ use shared::{
     rules::AccountRules,
     short_url::ShortDomain,
     wire::stream::{Epoch, Rev},
-    withheld::Withheld,
+    withheld::{Withheld, read_all_known},
 };
 use tokio_util::sync::CancellationToken;
 
@@ -51,7 +51,7 @@ enum Frame {
         rules_as_of: Rev,
         domains: Vec<ShortDomain>,
         /// Nothing in a file of an older release.
-        #[serde(default)]
+        #[serde(default, deserialize_with = "read_all_known")]
         withheld: Vec<Withheld>,
     },
     Rules(Arc<AccountRules>),

@@ -2,14 +2,18 @@
 
 use std::{net::SocketAddr, sync::Arc};
 
-use hyper::rt::{Read, Write};
 use scans::{Scans, SpoolLimits};
 use shared::time::Clock;
-use tokio::{net::TcpListener, task::JoinSet};
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    net::TcpListener,
+    task::JoinSet,
+};
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
+    EdgeError,
     admin::{self, EdgeHandle},
     agents::Agents,
     backing::{Backing, Delivery},
@@ -18,17 +22,17 @@ use crate::{
     connection::Client,
     disk,
     domains::Domains,
-    error::EdgeError,
-    handler::{App, RequestIds},
+    handler::{App, request_ids::RequestIds},
     images::Renderer,
     limiter::{self, Limiter},
     metrics::Metrics,
     pages,
     proxy::Proxy,
-    response::Unknown,
+    response::Prepared,
     server::Server,
     sync::{Boot, Follower, SyncStatus},
     tls::TlsCerts,
+    unknown,
     workers::{self, Socket},
 };
 
@@ -93,7 +97,8 @@ impl<B: Backing> Edge<B> {
             clock,
             agents: Agents::new(),
             ids: RequestIds::new(),
-            unknown: Unknown::new(&config.docs_url, config.contact.as_ref()),
+            prepared: Prepared::new(&config.docs_url, config.contact.as_ref()),
+            unknown_ids: Arc::default(),
             config,
         });
         Ok(Self { app, scans, handle, tls })
@@ -105,10 +110,10 @@ impl<B: Backing> Edge<B> {
         self.handle.clone()
     }
 
-    /// Serves connections that the caller accepted itself, besides those of the listeners.
+    /// Serves connections that the caller accepted itself, besides those of the listeners, until `shutdown`.
     #[must_use]
-    pub fn connector(&self) -> Connector<B> {
-        Connector(Server::new(self.app.clone(), CancellationToken::new()))
+    pub fn connector(&self, shutdown: CancellationToken) -> Connector<B> {
+        Connector(Server::new(self.app.clone(), shutdown))
     }
 
     /// Serves until `shutdown`; then ends requests under way, writes down all scans, tries to ship them.
@@ -144,6 +149,13 @@ impl<B: Backing> Edge<B> {
             clock: app.clock.clone(),
         };
         helpers.spawn(follower.run(stop.clone()));
+        helpers.spawn(unknown::report(
+            app.backing.clone(),
+            app.unknown_ids.clone(),
+            app.config.edge_id.clone(),
+            app.clock.now().0,
+            stop.clone(),
+        ));
         helpers.spawn(watch_misses(app.limiter.clone(), app.metrics.clone(), stop.clone()));
         if app.config.is_replica {
             let (backing, domains) = (app.backing.clone(), app.domains.clone());
@@ -198,7 +210,7 @@ impl<B> std::fmt::Debug for Connector<B> {
 
 impl<B: Backing> Connector<B> {
     /// Serves one connection of HTTP/1.1 until its end.
-    pub async fn serve<I: Read + Write + Unpin + Send + 'static>(&self, io: I, peer: SocketAddr) {
+    pub async fn serve<I: AsyncRead + AsyncWrite + Unpin + Send + 'static>(&self, io: I, peer: SocketAddr) {
         self.0.serve(io, Client::of(peer, false), false).await;
     }
 }

@@ -1,7 +1,7 @@
 //! Checks of a request before it is routed: exactly one host, unambiguous framing, a bounded number of headers.
 
 use http::{
-    HeaderMap, HeaderValue, Request, Version,
+    HeaderMap, Request, Version,
     header::{ACCEPT, ACCEPT_LANGUAGE, AUTHORIZATION, HOST, REFERER, TRANSFER_ENCODING, USER_AGENT},
 };
 
@@ -10,19 +10,20 @@ use crate::config::Limits;
 /// The headers that decide anything, found in one pass over all.
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct Sent<'a> {
-    host: Option<&'a HeaderValue>,
+    /// `Host`.
+    pub(crate) host: Option<&'a [u8]>,
     hosts: usize,
-    coding: Option<&'a HeaderValue>,
+    coding: Option<&'a [u8]>,
     codings: usize,
     lines: usize,
     /// `Accept`.
-    pub(crate) accept: Option<&'a HeaderValue>,
+    pub(crate) accept: Option<&'a [u8]>,
     /// `User-Agent`.
-    pub(crate) agent: Option<&'a HeaderValue>,
+    pub(crate) agent: Option<&'a [u8]>,
     /// `Referer`.
-    pub(crate) referer: Option<&'a HeaderValue>,
+    pub(crate) referer: Option<&'a [u8]>,
     /// `Accept-Language`.
-    pub(crate) language: Option<&'a HeaderValue>,
+    pub(crate) language: Option<&'a [u8]>,
     /// Whether there is `Authorization`.
     pub(crate) has_authorization: bool,
     has_two_keys: bool,
@@ -33,6 +34,7 @@ impl<'a> Sent<'a> {
     pub(crate) fn read(headers: &'a HeaderMap) -> Self {
         let mut sent = Self { lines: headers.len(), ..Self::default() };
         for (name, value) in headers {
+            let value = value.as_bytes();
             if *name == HOST {
                 sent.host.get_or_insert(value);
                 sent.hosts += 1;
@@ -55,6 +57,11 @@ impl<'a> Sent<'a> {
         sent
     }
 
+    /// The value of `Host`; empty when there is none, or one that is no text.
+    pub(crate) fn host(&self) -> &'a str {
+        self.host.and_then(|host| str::from_utf8(host).ok()).unwrap_or_default()
+    }
+
     /// Whether there is a coding of the body.
     pub(crate) fn has_coding(&self) -> bool {
         self.codings > 0
@@ -62,8 +69,7 @@ impl<'a> Sent<'a> {
 
     /// Whether the body has one unambiguous framing; hyper only checks the last coding.
     fn has_one_coding(&self) -> bool {
-        let is_chunked =
-            |coding: &HeaderValue| coding.as_bytes().trim_ascii().eq_ignore_ascii_case(b"chunked");
+        let is_chunked = |coding: &[u8]| coding.trim_ascii().eq_ignore_ascii_case(b"chunked");
         self.codings == 0 || (self.codings == 1 && self.coding.is_some_and(is_chunked))
     }
 }
@@ -87,7 +93,7 @@ pub(crate) fn fault<B>(request: &Request<B>, sent: &Sent<'_>, limits: &Limits) -
     }
     let authority = request.uri().authority().filter(|_| request.version() == Version::HTTP_2);
     if let (Some(host), Some(authority)) = (sent.host, authority)
-        && !host.as_bytes().eq_ignore_ascii_case(authority.as_str().as_bytes())
+        && !host.eq_ignore_ascii_case(authority.as_str().as_bytes())
     {
         return Some("host: must not differ from :authority".to_owned());
     }
@@ -100,12 +106,14 @@ pub(crate) fn fault<B>(request: &Request<B>, sent: &Sent<'_>, limits: &Limits) -
 pub(crate) fn host<'a, B>(request: &'a Request<B>, sent: &Sent<'a>) -> &'a str {
     match request.uri().authority() {
         Some(authority) => authority.as_str(),
-        None => sent.host.and_then(|host| host.to_str().ok()).unwrap_or_default(),
+        None => sent.host(),
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use http::HeaderValue;
+
     use super::*;
 
     fn check(version: Version, uri: &str, headers: &[(&str, &str)]) -> Option<String> {

@@ -7,7 +7,7 @@ use platform::FileWatch;
 use shared::geo::{CityDatabase, GeoIp, Locality};
 use tokio_util::sync::CancellationToken;
 
-use crate::error::EdgeError;
+use crate::EdgeError;
 
 /// A city database that follows its file; clones share it.
 #[derive(Debug, Clone)]

@@ -1,8 +1,9 @@
 //! Handles a request: route, cache, response. A cache hit never waits.
 
 mod lead;
+pub(crate) mod plain;
 mod record;
-mod request_ids;
+pub(crate) mod request_ids;
 
 use std::{mem::take, sync::Arc, time::Instant};
 
@@ -19,11 +20,11 @@ use shared::{
 use tokio::task::yield_now;
 
 use self::lead::Led;
-pub(crate) use self::request_ids::RequestIds;
+use self::request_ids::RequestIds;
 use crate::{
     agents::Agents,
     backing::Backing,
-    cache::{CacheStatus, EdgeCache, Held, Leads, Served},
+    cache::{CacheStatus, EdgeCache, Held, KeyRef, Leads, Served},
     config::EdgeConfig,
     connection::{Client, InFlight},
     domains::Domains,
@@ -32,9 +33,11 @@ use crate::{
     limiter::Limiter,
     metrics::{Kind, Metrics},
     proxy::Proxy,
-    response::{self, Body, Errors, Unknown},
+    response::{self, Body, Errors, Prepared},
     route::{self, Ask, Route},
     sync::SyncStatus,
+    unknown::UnknownIds,
+    withheld::WithheldLinks,
 };
 
 const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -55,7 +58,16 @@ pub(crate) struct App<B> {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) agents: Agents,
     pub(crate) ids: RequestIds,
-    pub(crate) unknown: Unknown,
+    /// How often ids were asked for that do not exist.
+    pub(crate) unknown_ids: Arc<UnknownIds>,
+    pub(crate) prepared: Prepared,
+}
+
+/// The domain of a link, and what is withheld as of the same state.
+#[derive(Clone, Copy)]
+struct Site<'a> {
+    domain: &'a ShortDomain,
+    withheld: &'a WithheldLinks,
 }
 
 /// What is left to do after routing.
@@ -158,7 +170,7 @@ impl<B: Backing> App<B> {
             host: framing::host(request, sent),
             path: uri.path(),
             query: uri.query(),
-            accept: sent.accept.map(HeaderValue::as_bytes),
+            accept: sent.accept,
             has_authorization: sent.has_authorization,
         };
         let domains = self.domains.load();
@@ -188,6 +200,7 @@ impl<B: Backing> App<B> {
         if let Some(code) = domains.withheld.link(link.domain.account.as_ref(), link.key()) {
             return Next::Answer(errors.withheld(code));
         }
+        let site = Site { domain: link.domain, withheld: &domains.withheld };
         let is_redirect = link.representation == Representation::Redirect;
         // Rules that come from now on are later than this request.
         let held = if is_redirect && !self.has_rules(link.domain) {
@@ -198,16 +211,17 @@ impl<B: Backing> App<B> {
         match held {
             Held::Present(Leads::Served(served)) => {
                 self.metrics.looked_up(CacheStatus::Hit);
-                self.deliver(client, request, sent, link.domain, &served, link.representation)
+                self.deliver(client, request, sent, site, &served, link.representation)
             }
             Held::Present(Leads::To(lead)) => {
                 self.metrics.looked_up(CacheStatus::Hit);
                 let led =
                     Led { folded: &link.folded, forward_query: lead.forward_query, rule: None, at: None };
-                self.lead(client, request, sent, link.domain, led, lead.location)
+                self.lead(client, request, sent, site, led, lead.location)
             }
             Held::Absent => {
                 self.metrics.looked_up(CacheStatus::Negative);
+                self.unknown_ids.add(self.clock.now().0, link.key().domain, client.ip);
                 Next::Unknown
             }
             Held::Stale | Held::Nothing => Next::Fetch {
@@ -241,18 +255,23 @@ impl<B: Backing> App<B> {
                 let development = key.development;
                 match self.renderer.render(key, client.limited(), &self.metrics).await {
                     Ok(image) => images::answer(&image, development, request.headers().get(IF_NONE_MATCH)),
-                    Err(reason) => images::refusal(reason, self.errors(request.headers().get(ACCEPT))),
+                    Err(reason) => images::refusal(
+                        reason,
+                        self.errors(request.headers().get(ACCEPT).map(HeaderValue::as_bytes)),
+                    ),
                 }
             }
             Next::Proxy(path) => {
                 let accept = request.headers().get(ACCEPT).cloned();
                 match self.proxy.pass(request, path, client, id, in_flight).await {
                     Ok(response) => response,
-                    Err(code) => self.errors(accept.as_ref()).plain(code),
+                    Err(code) => self.errors(accept.as_ref().map(HeaderValue::as_bytes)).plain(code),
                 }
             }
             // A fetch is over by now; a second one is never asked for.
-            Next::Fetch { .. } => self.errors(request.headers().get(ACCEPT)).plain(Code::Internal),
+            Next::Fetch { .. } => {
+                self.errors(request.headers().get(ACCEPT).map(HeaderValue::as_bytes)).plain(Code::Internal)
+            }
         }
     }
 
@@ -273,10 +292,17 @@ impl<B: Backing> App<B> {
         match self.cache.fetch(&self.backing, &self.metrics, key).await {
             Ok((Some(served), status)) => {
                 self.metrics.looked_up(status);
-                self.deliver(client, request, &sent, domain, &served, representation)
+                // As of now: it may have been withheld while it was fetched.
+                let domains = self.domains.load();
+                let site = Site { domain, withheld: &domains.withheld };
+                if let Some(code) = site.withheld.link(domain.account.as_ref(), KeyRef::of(key)) {
+                    return Next::Answer(errors.withheld(code));
+                }
+                self.deliver(client, request, &sent, site, &served, representation)
             }
             Ok((None, status)) => {
                 self.metrics.looked_up(status);
+                self.unknown_ids.add(self.clock.now().0, &key.domain, client.ip);
                 Next::Unknown
             }
             Err(_) => {
@@ -291,7 +317,7 @@ impl<B: Backing> App<B> {
         client: Client,
         request: &Request<Incoming>,
         sent: &Sent<'_>,
-        domain: &ShortDomain,
+        site: Site<'_>,
         served: &Served,
         representation: Representation,
     ) -> Next {
@@ -299,13 +325,13 @@ impl<B: Backing> App<B> {
         let Some(format) = images::format_of(representation) else {
             return match representation {
                 Representation::Json => {
-                    let withheld = self.domains.load().withheld.target(served.location.as_bytes());
+                    let withheld = site.withheld.target(served.location.as_bytes());
                     Next::Answer(match withheld {
                         Some(code) => self.errors(sent.accept).withheld(code),
-                        None => response::record(record::json(domain, served)),
+                        None => response::record(record::json(site.domain, served)),
                     })
                 }
-                _ => self.redirect(client, request, sent, domain, served),
+                _ => self.redirect(client, request, sent, site, served),
             };
         };
         let image = match images::parse(format, query) {
@@ -316,10 +342,10 @@ impl<B: Backing> App<B> {
         };
         let short_id = &served.record.short_id;
         let key = ImageKey {
-            payload: domain.qr_payload(short_id).into(),
+            payload: site.domain.qr_payload(short_id).into(),
             caption: short_id.as_str().into(),
             request: image,
-            development: domain.is_development(),
+            development: site.domain.is_development(),
         };
         let if_none_match = request.headers().get(IF_NONE_MATCH);
         match self.renderer.held(&key) {
@@ -331,10 +357,11 @@ impl<B: Backing> App<B> {
     fn unknown(&self, request: &mut Request<Incoming>) -> Response<Body> {
         let headers = take(request.headers_mut());
         let accept = headers.get(ACCEPT).cloned();
-        self.errors(accept.as_ref()).unknown(headers, &self.unknown)
+        self.errors(accept.as_ref().map(HeaderValue::as_bytes)).unknown(headers)
     }
 
-    fn errors<'a>(&'a self, accept: Option<&'a HeaderValue>) -> Errors<'a> {
-        Errors { docs_url: &self.config.docs_url, accept, contact: self.config.contact.as_ref() }
+    fn errors<'a>(&'a self, accept: Option<&'a [u8]>) -> Errors<'a> {
+        let (docs_url, contact) = (&self.config.docs_url, self.config.contact.as_ref());
+        Errors { docs_url, accept, contact, prepared: &self.prepared }
     }
 }

@@ -2,7 +2,6 @@
 
 mod admin;
 mod agents;
-pub mod backing;
 #[doc(hidden)]
 pub mod bench;
 mod cache;
@@ -12,16 +11,14 @@ mod connection;
 mod disk;
 mod domains;
 mod edge;
-mod edge_key;
-mod error;
 mod framing;
 mod geo;
 mod handler;
 mod images;
 mod limiter;
 mod metrics;
-mod origins;
 mod pages;
+mod plain;
 mod proxy;
 mod read_budget;
 mod response;
@@ -30,16 +27,16 @@ mod rules;
 mod server;
 mod sync;
 mod tls;
-mod trust;
+mod unknown;
 mod withheld;
 mod workers;
+
+pub use backing::{self, EdgeError, EdgeKey};
 
 pub use self::{
     admin::{EdgeHandle, EdgeStatus, ScanCounts},
     config::{DiskLimits, EdgeConfig, Limits, Listeners},
     edge::{Connector, Edge, run},
-    edge_key::EdgeKey,
-    error::EdgeError,
     geo::GeoDatabase,
     sync::State,
     tls::TlsCerts,

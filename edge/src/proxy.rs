@@ -26,12 +26,10 @@ use hyper_util::{
 use shared::{client_address::EDGE_TOKEN, problem::Code};
 
 use crate::{
-    backing::connector,
+    EdgeError, EdgeKey,
+    backing::{connector, origins::Origins},
     config::EdgeConfig,
     connection::{Client, InFlight},
-    edge_key::EdgeKey,
-    error::EdgeError,
-    origins::Origins,
     response::Body,
 };
 

@@ -114,9 +114,13 @@ pub(crate) fn protect(headers: &mut HeaderMap, strict: Option<bool>) {
     // The target of a redirect still learns which site links to it, but no path of that site.
     headers.insert(REFERRER_POLICY, HeaderValue::from_static("strict-origin-when-cross-origin"));
     if let Some(strict) = strict {
-        let policy = if strict { "max-age=31536000" } else { "max-age=0" };
-        headers.insert(STRICT_TRANSPORT_SECURITY, HeaderValue::from_static(policy));
+        headers.insert(STRICT_TRANSPORT_SECURITY, HeaderValue::from_static(strict_transport(strict)));
     }
+}
+
+/// The value of `Strict-Transport-Security`.
+pub(crate) const fn strict_transport(strict: bool) -> &'static str {
+    if strict { "max-age=31536000" } else { "max-age=0" }
 }
 
 /// 200 with the JSON of a record.
@@ -161,12 +165,14 @@ pub(crate) struct Errors<'a> {
     /// The docs page that `moreInfo` points to.
     pub(crate) docs_url: &'a str,
     /// `Accept` of the request.
-    pub(crate) accept: Option<&'a HeaderValue>,
+    pub(crate) accept: Option<&'a [u8]>,
     /// Where abuse is reported.
     pub(crate) contact: Option<&'a Contact>,
+    /// Bodies that are at hand.
+    pub(crate) prepared: &'a Prepared,
 }
 
-impl Errors<'_> {
+impl<'a> Errors<'a> {
     /// The answer for `code` with its own sentence.
     pub(crate) fn plain(&self, code: Code) -> Response<Body> {
         self.with(code, Vec::new())
@@ -182,21 +188,35 @@ impl Errors<'_> {
 
     /// The answer for a link that is withheld.
     pub(crate) fn withheld(&self, code: Code) -> Response<Body> {
-        let contact = self.contact.filter(|_| !self.wants_html());
-        let text = contact.map(|contact| format!("{} Contact: {contact}", code.text()));
-        self.with(code, text.into_iter().collect())
+        self.prepared(headers(), code)
     }
 
     /// The answer for an id that leads nowhere; `headers` are those of the request.
-    pub(crate) fn unknown(&self, headers: HeaderMap, unknown: &Unknown) -> Response<Body> {
+    pub(crate) fn unknown(&self, headers: HeaderMap) -> Response<Body> {
+        self.prepared(headers, Code::ShortIdUnknown)
+    }
+
+    fn prepared(&self, headers: HeaderMap, code: Code) -> Response<Body> {
+        let Some((is_html, body)) = self.body_of(code) else { return self.plain(code) };
+        refusal(headers, code, is_html, body.clone())
+    }
+
+    /// Whether a body that is at hand is HTML, and its bytes.
+    fn body_of(&self, code: Code) -> Option<(bool, &'a Bytes)> {
+        let (_, bodies) = self.prepared.0.iter().find(|(of, _)| *of == code)?;
         let is_html = self.wants_html();
-        let body = if is_html { &unknown.page } else { &unknown.json };
-        refusal(headers, Code::ShortIdUnknown, is_html, body.clone())
+        Some((is_html, if is_html { &bodies.page } else { &bodies.json }))
+    }
+
+    /// Type and body of the answer for an id that leads nowhere.
+    pub(crate) fn body_of_unknown(&self) -> Option<(&'static str, &'a [u8])> {
+        let (is_html, body) = self.body_of(Code::ShortIdUnknown)?;
+        Some((kind_of(is_html), body))
     }
 
     /// Whether HTML is named and not outweighed; `*/*` alone is a program.
     fn wants_html(&self) -> bool {
-        let Some(accept) = self.accept.map(HeaderValue::as_bytes) else { return false };
+        let Some(accept) = self.accept else { return false };
         let is_named = |word: &[u8]| word.eq_ignore_ascii_case(b"text/html");
         accept.starts_with(b"text/html,")
             || (accept.windows(b"text/html".len()).any(is_named)
@@ -204,18 +224,32 @@ impl Errors<'_> {
     }
 }
 
-/// The bodies of 404 responses, built once: guessing must not cost more than finding.
+/// The bodies of 404 responses and of links that are withheld, built once: guessing, and scans of what is withheld, must not
+/// cost more than finding.
 #[derive(Debug)]
-pub(crate) struct Unknown {
+pub(crate) struct Prepared([(Code, Bodies); 3]);
+
+/// An answer for programs, and one for people.
+#[derive(Debug)]
+struct Bodies {
     json: Bytes,
     page: Bytes,
 }
 
-impl Unknown {
+impl Prepared {
     /// Prepares them.
     pub(crate) fn new(docs_url: &str, contact: Option<&Contact>) -> Self {
-        let problem = Problem::new(Code::ShortIdUnknown, Vec::new(), docs_url);
-        Self { json: json_of(&problem), page: page_of(&problem, contact) }
+        let of = |code, faults| {
+            let (plain, problem) =
+                (Problem::new(code, Vec::new(), docs_url), Problem::new(code, faults, docs_url));
+            (code, Bodies { json: json_of(&problem), page: page_of(&plain, contact) })
+        };
+        // A page has the contact below its text.
+        let withheld = |code: Code| {
+            let text = contact.map(|contact| format!("{} Contact: {contact}", code.text()));
+            of(code, text.into_iter().collect())
+        };
+        Self([of(Code::ShortIdUnknown, Vec::new()), withheld(Code::Suspended), withheld(Code::TakenDown)])
     }
 }
 
@@ -228,15 +262,20 @@ fn page_of(problem: &Problem, contact: Option<&Contact>) -> Bytes {
     page(problem, contact).into_bytes().into()
 }
 
+/// What a page of ours may load.
+pub(crate) const PAGE_POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'";
+
+const fn kind_of(is_html: bool) -> &'static str {
+    if is_html { "text/html; charset=utf-8" } else { "application/json" }
+}
+
 fn refusal(mut headers: HeaderMap, code: Code, is_html: bool, body: Bytes) -> Response<Body> {
     headers.clear();
-    let kind = if is_html { "text/html; charset=utf-8" } else { "application/json" };
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind_of(is_html)));
     headers.insert(CACHE_CONTROL, NO_STORE);
     headers.insert(VARY, HeaderValue::from_static("Accept"));
     if is_html {
-        let policy = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'";
-        headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(policy));
+        headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(PAGE_POLICY));
     }
     match code.status() {
         405 => drop(headers.insert(ALLOW, HeaderValue::from_static("GET, HEAD"))),
@@ -259,10 +298,7 @@ fn page(problem: &Problem, contact: Option<&Contact>) -> String {
         _ => "This did not work",
     };
     let faults: String = problem.errors.iter().map(|fault| format!("<p>{}</p>", escape(fault))).collect();
-    let contact = contact.map_or_else(String::new, |contact| {
-        let (uri, text) = (escape(&contact.uri()), escape(&contact.to_string()));
-        format!("<p><small>Report abuse: <a href=\"{uri}\">{text}</a></small></p>")
-    });
+    let contact = contact.map(Contact::html).unwrap_or_default();
     format!(
         "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\">\
          <meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\
@@ -330,12 +366,11 @@ mod tests {
             (Some("application/json, text/html;q=0.5"), false),
             (Some("text/html;q=0, */*"), false),
         ] {
-            let accept = accept.map(HeaderValue::from_static);
+            let accept = accept.map(str::as_bytes);
             let contact = "abuse@example.com".parse().unwrap();
-            let errors =
-                Errors { docs_url: "https://x/docs", accept: accept.as_ref(), contact: Some(&contact) };
-            let unknown = Unknown::new("https://x/docs", Some(&contact));
-            let answers = [errors.plain(Code::ShortIdUnknown), errors.unknown(headers(), &unknown)];
+            let prepared = &Prepared::new("https://x/docs", Some(&contact));
+            let errors = Errors { docs_url: "https://x/docs", accept, contact: Some(&contact), prepared };
+            let answers = [errors.plain(Code::ShortIdUnknown), errors.unknown(headers())];
             for answer in &answers {
                 assert_eq!(answer.status(), 404);
                 let kind = answer.headers()[CONTENT_TYPE].to_str().unwrap();
@@ -349,19 +384,25 @@ mod tests {
     #[test]
     fn a_withheld_link_names_whom_to_write_to() {
         let contact = "abuse@example.com".parse().unwrap();
-        let html = HeaderValue::from_static("text/html,*/*;q=0.8");
+        let html: &[u8] = b"text/html,*/*;q=0.8";
         for (code, title) in
             [(Code::Suspended, "This code is out of service"), (Code::TakenDown, "This code was taken down")]
         {
-            let of = |accept| Errors { docs_url: "https://x/docs", accept, contact: Some(&contact) };
+            let prepared = &Prepared::new("https://x/docs", Some(&contact));
+            let of =
+                |accept| Errors { docs_url: "https://x/docs", accept, contact: Some(&contact), prepared };
             for (answer, texts) in [
-                (of(Some(&html)).withheld(code), [title, "href=\\\"mailto:abuse@example.com\\\""]),
+                (of(Some(html)).withheld(code), [title, "href=\\\"mailto:abuse@example.com\\\""]),
                 (of(None).withheld(code), [code.text(), "Contact: abuse@example.com"]),
             ] {
                 assert_eq!(answer.status().as_u16(), code.status());
                 assert_eq!(answer.headers()[CACHE_CONTROL], "no-store");
                 let shown = format!("{answer:?}");
                 assert!(texts.iter().all(|text| shown.contains(text)), "{shown}");
+                assert_eq!(
+                    shown.matches("abuse@example.com").count(),
+                    if shown.contains("<a ") { 2 } else { 1 }
+                );
             }
         }
     }

@@ -2,10 +2,11 @@
 
 use std::{
     convert::Infallible,
+    future::Future,
     future::poll_fn,
     io,
     net::SocketAddr,
-    pin::pin,
+    pin::{Pin, pin},
     sync::Arc,
     task::{Context, Poll, Waker},
     time::Duration,
@@ -13,7 +14,6 @@ use std::{
 
 use http::{HeaderValue, header::CONNECTION};
 use hyper::{
-    rt::{Read, Write},
     server::conn::{http1, http2},
     service::service_fn,
 };
@@ -23,6 +23,7 @@ use hyper_util::{
 };
 use platform::{Bounds, Permit, Permits, Refused};
 use tokio::{
+    io::{AsyncRead, AsyncWrite},
     net::{TcpListener, TcpStream},
     time::{Instant, sleep, timeout},
 };
@@ -35,6 +36,7 @@ use crate::{
     connection::{Activity, Client, ColdPathWaker, InFlight},
     handler::App,
     metrics::Metrics,
+    plain::{Front, Replay},
     read_budget::ReadBudget,
 };
 
@@ -156,15 +158,13 @@ impl<B: Backing> Server<B> {
                 let handshake = timeout(limits.handshake_timeout, acceptor.accept(stream));
                 let Some(Ok(Ok(stream))) = self.hurry(handshake).await else { return };
                 let is_h2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
-                self.serve(TokioIo::new(ReadBudget::new(stream, self.read_budget(is_h2))), client, is_h2)
-                    .await;
+                self.serve(ReadBudget::new(stream, self.read_budget(is_h2)), client, is_h2).await;
             }
             None => {
                 // A silent client must not delay the drain.
                 let sniff = timeout(limits.header_timeout, begins_h2(&stream));
                 let Some(Ok(Ok(is_h2))) = self.hurry(sniff).await else { return };
-                self.serve(TokioIo::new(ReadBudget::new(stream, self.read_budget(is_h2))), client, is_h2)
-                    .await;
+                self.serve(ReadBudget::new(stream, self.read_budget(is_h2)), client, is_h2).await;
             }
         }
     }
@@ -189,7 +189,7 @@ impl<B: Backing> Server<B> {
     }
 
     /// Serves one connection until its end.
-    pub(crate) async fn serve<I: Read + Write + Unpin + Send + 'static>(
+    pub(crate) async fn serve<I: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
         &self,
         io: I,
         client: Client,
@@ -217,26 +217,68 @@ impl<B: Backing> Server<B> {
                 .max_header_list_size(u32::try_from(limits.header_bytes).unwrap_or(u32::MAX))
                 .keep_alive_interval(H2_PING)
                 .keep_alive_timeout(H2_PONG)
-                .serve_connection(io, service);
-            watch(connection, &activity, limits, &self.shutdown, Duration::ZERO).await;
+                .serve_connection(TokioIo::new(io), service);
+            watch(ByHyper(connection), &activity, limits, &self.shutdown, Duration::ZERO).await;
         } else {
             // hyper's own header timeout runs while a connection is idle too, and costs a timer for each
             // request; `watch` bounds both with one timer for the connection. No `pipeline_flush`: with bytes
             // left to read it holds the last answer back, and a connection that then closes never sends it.
-            let connection = http1::Builder::new()
-                .timer(TokioTimer::new())
-                .header_read_timeout(None)
-                .max_headers(limits.headers)
-                .max_header_size(limits.header_bytes)
-                // Extra buffer beyond the limit, so that a slightly oversized header is read completely and answered.
-                .max_buf_size(limits.header_bytes + READ_BYTES)
-                // Nearly every answer is a head alone: one plain write is cheaper than a vector of one.
-                .writev(false)
-                .serve_connection(io, service);
+            let (header_bytes, headers) = (limits.header_bytes, limits.headers);
+            let by_hyper = move |io| {
+                http1::Builder::new()
+                    .timer(TokioTimer::new())
+                    .header_read_timeout(None)
+                    .max_headers(headers)
+                    .max_header_size(header_bytes)
+                    // Extra buffer beyond the limit, so that a slightly oversized header is read completely and
+                    // answered.
+                    .max_buf_size(header_bytes + READ_BYTES)
+                    // Nearly every answer is a head alone: one plain write is cheaper than a vector of one.
+                    .writev(false)
+                    .serve_connection(TokioIo::new(io), service)
+            };
+            let connection = Front::new(self.app.clone(), activity.clone(), client, io, by_hyper);
             // A request may be on its way on an idle connection: it is answered, and the response closes the
             // connection.
             watch(connection, &activity, limits, &self.shutdown, DRAIN_GRACE).await;
         }
+    }
+}
+
+/// A connection that is driven to its end.
+trait Connection {
+    /// Serves it; ready at its end.
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<()>;
+    /// Ends it after what is under way.
+    fn graceful_shutdown(&mut self);
+}
+
+/// A connection that hyper serves from its first byte.
+struct ByHyper<C>(C);
+
+impl<C: GracefulConnection + Unpin> Connection for ByHyper<C> {
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        Pin::new(&mut self.0).poll(context).map(drop)
+    }
+
+    fn graceful_shutdown(&mut self) {
+        Pin::new(&mut self.0).graceful_shutdown();
+    }
+}
+
+impl<B, I, F, C> Connection for Front<B, I, F, C>
+where
+    B: Backing,
+    I: AsyncRead + AsyncWrite + Unpin,
+    F: FnOnce(Replay<I>) -> C + Unpin,
+    C: GracefulConnection + Unpin,
+{
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        self.poll(context)
+    }
+
+    fn graceful_shutdown(&mut self) {
+        self.graceful_shutdown();
     }
 }
 
@@ -248,14 +290,13 @@ enum Turn {
 }
 
 /// Drives a connection to its end: its own, that of its idle time, or that of the edge.
-async fn watch<C: GracefulConnection>(
-    connection: C,
+async fn watch(
+    mut connection: impl Connection,
     activity: &Activity,
     limits: &Limits,
     shutdown: &CancellationToken,
     drain_grace: Duration,
 ) {
-    let mut connection = pin!(connection);
     let mut cancelled = pin!(shutdown.cancelled());
     let mut look = pin!(sleep(limits.header_timeout));
     let (cold_path, mut known) = (ColdPathWaker::new(), None);
@@ -272,7 +313,7 @@ async fn watch<C: GracefulConnection>(
                     return Poll::Ready(Turn::Look);
                 }
             }
-            connection.as_mut().poll(context).map(|_| Turn::Ended)
+            connection.poll(context).map(|()| Turn::Ended)
         });
         match read_budget.await {
             Turn::Ended => return,
@@ -296,12 +337,13 @@ async fn watch<C: GracefulConnection>(
             }
         }
     };
-    if shutdown.is_cancelled() && timeout(drain_grace, connection.as_mut()).await.is_ok() {
+    let until_end = poll_fn(|context| connection.poll(context));
+    if shutdown.is_cancelled() && timeout(drain_grace, until_end).await.is_ok() {
         return;
     }
-    connection.as_mut().graceful_shutdown();
+    connection.graceful_shutdown();
     // Without this bound a dead peer would hold the drain (hyper#4170).
-    let _ = timeout(patience, connection).await;
+    let _ = timeout(patience, poll_fn(|context| connection.poll(context))).await;
 }
 
 /// Whether the client speaks HTTP/2 with prior knowledge: its preface begins with a method no one else has.

@@ -95,7 +95,8 @@ impl<B: Backing> Follower<B> {
         };
         let sets = view.rules.into_iter().map(|set| (set.account, set)).collect();
         let rules = Sources { as_of: view.watermark, sets };
-        self.domains.replace(&view.domains, Some((view.watermark, &view.withheld)));
+        let withheld = view.withheld.as_deref().map(|all| (view.watermark, all));
+        self.domains.replace(&view.domains, withheld);
         self.cache.boot(self.cache.prepare(&view.epoch, view.watermark, &rules));
         tracing::warn!(applied = view.watermark, "control is unreachable: the edge starts from the view");
         self.status.begin(Boot::View, &*self.clock);

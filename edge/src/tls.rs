@@ -14,7 +14,7 @@ use rustls_pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject};
 use shared::certificate;
 use tokio_util::sync::CancellationToken;
 
-use crate::error::EdgeError;
+use crate::EdgeError;
 
 /// The name whose certificate serves clients that send no SNI (addresses have none).
 const DEFAULT: &str = "default";

@@ -17,13 +17,16 @@ use shared::{
 use crate::cache::KeyRef;
 
 type Set<T> = HashSet<T, RandomState>;
+/// Folded short ids by domain.
+type Links = HashMap<Arc<str>, Arc<Set<Arc<str>>>, RandomState>;
 
-/// Accounts, links and hosts that are withheld. Cheap to clone: a change copies one of the three.
+/// Accounts, links and hosts that are withheld. Cheap to clone: a change copies the accounts, the hosts, or the links of one
+/// domain.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct WithheldLinks {
     accounts: Arc<Set<AccountId>>,
     /// Folded short ids by domain, so that a look-up needs no key of its own.
-    links: Arc<HashMap<Arc<str>, Set<Arc<str>>, RandomState>>,
+    links: Arc<Links>,
     hosts: Arc<Set<Box<str>>>,
 }
 
@@ -57,7 +60,7 @@ impl WithheldLinks {
 
     fn put_link(&mut self, key: &RedirectKey, is_withheld: bool) {
         let all = Arc::make_mut(&mut self.links);
-        let links = all.entry(key.domain.clone()).or_default();
+        let links = Arc::make_mut(all.entry(key.domain.clone()).or_default());
         if is_withheld {
             links.insert(key.folded.clone());
         } else {
@@ -102,11 +105,28 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_change_copies_the_links_of_one_domain() {
+        let of = |domain: &str| Withheld::Link(RedirectKey::new(domain, "ONE"));
+        let published = WithheldLinks::of(&[of("a.gg"), of("b.gg")]);
+        let mut next = published.clone();
+        next.put(&Withheld::Link(RedirectKey::new("a.gg", "TWO")), true);
+        let is_shared = |domain: &str| Arc::ptr_eq(&published.links[domain], &next.links[domain]);
+        assert!(!is_shared("a.gg") && is_shared("b.gg"));
+        assert!(Arc::ptr_eq(&published.hosts, &next.hosts));
+        assert_eq!((published.all().len(), next.all().len()), (2, 3));
+    }
+
+    #[test]
     fn accounts_links_and_hosts_are_withheld_until_they_are_released() {
         let account = AccountId::new(1, [1; 16]);
         let (key, other) = (RedirectKey::new("tn.gg", "ONE"), RedirectKey::new("tn.gg", "TWO"));
-        let host = Withheld::Host("evil.example".into());
-        let all = [Withheld::Account(account), Withheld::Link(key.clone()), host.clone()];
+        let host = |host: &str| Withheld::Host(host.into());
+        let all = [
+            Withheld::Account(account),
+            Withheld::Link(key.clone()),
+            host("evil.example"),
+            host("192.0.2.1"),
+        ];
         let mut withheld = WithheldLinks::of(&all);
         assert_eq!(withheld.link(Some(&account), KeyRef::of(&other)), Some(Code::Suspended));
         assert_eq!(withheld.link(None, KeyRef::of(&key)), Some(Code::TakenDown));
@@ -117,6 +137,11 @@ mod tests {
             ("https://notevil.example/", None),
             ("https://evil.example.good.example/", None),
             ("https://good.example/?evil.example", None),
+            ("http://192.0.2.1:8080/a", Some(Code::TakenDown)),
+            ("http://[::ffff:192.0.2.1]/", Some(Code::TakenDown)),
+            ("http://[64:ff9b::c000:201]/", Some(Code::TakenDown)),
+            ("http://3221225985/", Some(Code::TakenDown)),
+            ("http://192.0.2.2/", None),
         ] {
             assert_eq!(withheld.target(location.as_bytes()), expected, "{location}");
         }

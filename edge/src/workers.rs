@@ -8,7 +8,7 @@ use std::{collections::BTreeMap, io, net::TcpListener, sync::Arc, thread};
 use tokio::{runtime::Builder, task::JoinSet};
 use tokio_rustls::TlsAcceptor;
 
-use crate::{backing::Backing, error::EdgeError, server::Server};
+use crate::{EdgeError, backing::Backing, server::Server};
 
 /// A bound socket, and the TLS acceptor of its connections.
 pub(crate) type Socket = (TcpListener, Option<TlsAcceptor>);

@@ -48,6 +48,12 @@ impl Contact {
         if self.0.starts_with("https://") { self.0.to_string() } else { format!("mailto:{}", self.0) }
     }
 
+    /// A paragraph of HTML that names it. A contact has no character that HTML would read as something else.
+    #[must_use]
+    pub fn html(&self) -> String {
+        format!("<p><small>Report abuse: <a href=\"{}\">{self}</a></small></p>", self.uri())
+    }
+
     /// The text of `/.well-known/security.txt` (RFC 9116).
     ///
     /// It is valid for half a year from `now_ms` (milliseconds since 1970), and made anew for each request.

@@ -1,6 +1,10 @@
 //! Lists of networks, such as those from which a key may be used.
 
-use std::{fmt, net::IpAddr, str::FromStr};
+use std::{
+    fmt,
+    net::{IpAddr, Ipv4Addr, Ipv6Addr},
+    str::FromStr,
+};
 
 use ipnet::IpNet;
 
@@ -12,6 +16,25 @@ pub struct Networks(Vec<IpNet>);
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is neither an address nor a network such as 10.0.0.0/8")]
 pub struct NotANetwork(String);
+
+/// The IPv4 address that an IPv6 one stands for: whoever connects to it reaches that address.
+///
+/// These are `::a.b.c.d`, `::ffff:a.b.c.d`, `::ffff:0:a.b.c.d` and `64:ff9b::a.b.c.d`.
+#[must_use]
+pub fn embedded_v4(address: Ipv6Addr) -> Option<Ipv4Addr> {
+    let is_own = address.is_loopback() || address.is_unspecified();
+    match address.segments() {
+        [0, 0, 0, 0, 0, 0 | 0xffff, high, low]
+        | [0, 0, 0, 0, 0xffff, 0, high, low]
+        | [0x64, 0xff9b, 0, 0, 0, 0, high, low]
+            if !is_own =>
+        {
+            let ([a, b], [c, d]) = (high.to_be_bytes(), low.to_be_bytes());
+            Some(Ipv4Addr::new(a, b, c, d))
+        }
+        _ => None,
+    }
+}
 
 impl Networks {
     /// The networks of some texts.

@@ -57,6 +57,8 @@ codes! {
     ForeignNetwork = 40302, 403, "The API key may not be used from this network.";
     /// The account is suspended by whoever runs the service.
     Suspended = 40303, 403, "The account is suspended.";
+    /// The account holds as much as whoever runs the service lets it.
+    QuotaUsedUp = 40304, 403, "A quota of the account is used up.";
     /// The resource does not exist in this account.
     NotFound = 40401, 404, "The resource was not found.";
     /// No operation has this path.
@@ -83,6 +85,10 @@ codes! {
     CannotRender = 42201, 422, "The code cannot be rendered as asked.";
     /// Too many requests.
     TooManyRequests = 42901, 429, "Too many requests.";
+    /// The account did as much today as whoever runs the service lets it.
+    DailyQuotaUsedUp = 42902, 429, "A quota of the account for the day is used up.";
+    /// The account has as much open as whoever runs the service lets it.
+    OpenQuotaUsedUp = 42903, 429, "The account has as much open at once as its quota allows.";
     /// Whoever runs the service took the link down.
     TakenDown = 45101, 451, "The link was taken down by whoever runs this service.";
     /// The service failed.

@@ -50,12 +50,13 @@ def main():
     parser.add_argument("--waymark", required=True, help="the binary")
     parser.add_argument("--long", action="store_true", help="with nginx and HAProxy, and what takes minutes")
     parser.add_argument("--suites", default="http1,http2,slow,tls", help="which suites, by commas")
+    parser.add_argument("--fast-redirects", default="on", choices=("on", "off"), help="off: hyper reads every request")
     options = parser.parse_args()
     report = Report()
     with tempfile.TemporaryDirectory(prefix="waymark-attacks-") as folder:
         targets = []
         try:
-            targets.append(servers.Waymark(folder, options.waymark))
+            targets.append(servers.Waymark(folder, options.waymark, options.fast_redirects))
             if options.long:
                 targets[0].warm()
                 targets += [servers.Nginx(folder), servers.HAProxy(folder)]

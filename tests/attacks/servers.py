@@ -100,7 +100,7 @@ class Waymark(Server):
 
     name = "waymark"
 
-    def __init__(self, folder, binary):
+    def __init__(self, folder, binary, fast_redirects):
         super().__init__(folder)
         alphabet = string.ascii_letters + string.digits
         self.key = "".join(secrets.choice(alphabet) for _ in range(80))
@@ -110,6 +110,7 @@ class Waymark(Server):
             "WAYMARK_OPERATOR_KEY": self.key,
             "WAYMARK_SHORT_DOMAINS": HOST,
             "WAYMARK_DEV_TLS": "1",
+            "WAYMARK_FAST_REDIRECTS": fast_redirects,
             "RUST_LOG": "warn",
         }
         environment = {name: value for name, value in os.environ.items() if not name.startswith("WAYMARK_")}

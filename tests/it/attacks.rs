@@ -7,32 +7,37 @@ use tests::product::{binary, root};
 
 #[test]
 fn malformed_and_smuggling_requests() {
-    attack("http1", 200).unwrap();
+    attack("http1", 200, "on").unwrap();
+}
+
+#[test]
+fn malformed_and_smuggling_requests_that_hyper_reads() {
+    attack("http1", 200, "off").unwrap();
 }
 
 #[test]
 fn malformed_frames_and_floods_of_http2() {
-    attack("http2", 120).unwrap();
+    attack("http2", 120, "on").unwrap();
 }
 
 #[test]
 fn slow_and_greedy_clients() {
-    attack("slow", 11).unwrap();
+    attack("slow", 11, "on").unwrap();
 }
 
 #[test]
 fn weak_tls() {
-    attack("tls", 15).unwrap();
+    attack("tls", 15, "on").unwrap();
 }
 
 /// Runs one suite in its short form; it must have given as many verdicts at least, all of them as expected.
 ///
 /// The figures of another client are not asserted here, only its failures: this machine may be busy.
-fn attack(suite: &str, verdicts: u32) -> Result<()> {
+fn attack(suite: &str, verdicts: u32, fast_redirects: &str) -> Result<()> {
     let output = Command::new(root().join("tests/attacks/run"))
         .arg("--waymark")
         .arg(binary()?)
-        .args(["--suites", suite])
+        .args(["--suites", suite, "--fast-redirects", fast_redirects])
         .output()
         .context("tests/attacks/run")?;
     let said = String::from_utf8_lossy(&output.stdout);

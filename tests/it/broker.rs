@@ -5,6 +5,7 @@ mod connected;
 mod flaps;
 mod isolation;
 mod limits;
+mod quotas;
 mod sockets;
 mod topics;
 

@@ -42,16 +42,21 @@ mod platform;
 mod properties;
 mod properties_model;
 mod properties_refused;
+mod quotas;
 mod reactions;
 mod recount;
 mod resources;
 mod scan_profile;
 mod scan_sources;
+mod scan_stats;
 mod scoping;
 mod series;
 mod serve;
 mod short_domains;
 mod standings;
+mod suspension;
+mod take_downs;
+mod user_keys;
 mod user_rights;
 mod users;
 mod walk;
@@ -66,7 +71,10 @@ use axum::{
     http::{HeaderMap, HeaderValue, Method, Request, StatusCode, header},
 };
 use control::{http::router, state::ApiState};
-use hosting::{domain::platform_key::PlatformKey, store::platform_keys};
+use hosting::{
+    domain::platform_key::{PLATFORM_KEY_PREFIX, PlatformKey},
+    store::platform_keys,
+};
 use kernel::{
     domain::access::ActorKind,
     store::{Ctx, keys},
@@ -80,7 +88,7 @@ use shared::{
 };
 use signin::{
     domain::{
-        session::{IDLE_MS, Session},
+        session::{IDLE_MS, Proof, Session},
         token::Token,
     },
     store::operator_sessions,
@@ -108,6 +116,7 @@ pub(crate) async fn begin_session(
         expires_at: UnixMillis(now.0 + IDLE_MS),
         network: None,
         agent: None,
+        proof: Proof::Password,
     };
     let mut tx = app.core.db.begin(&Ctx::default()).await?;
     operator_sessions::insert(&mut tx, (account, operator), &session).await?;
@@ -165,7 +174,11 @@ impl Answer {
 
 impl Api {
     async fn new(engine: Engine) -> Result<Self> {
-        let made = TestApp::new(engine).await?;
+        Self::over(TestApp::new(engine).await?).await
+    }
+
+    /// The API over a service that was made with other parts.
+    async fn over(made: TestApp) -> Result<Self> {
         let now = made.app.core.clock.now().0;
         let (key, other_key) = ("A".repeat(80), "B".repeat(80));
         let other_account = AccountId::new(now, random16()?);
@@ -182,7 +195,7 @@ impl Api {
             let hash: [u8; 32] = Sha256::digest(key.as_bytes()).into();
             keys::insert(&mut tx, &hash, account, ActorKind::Operator, operator.as_str(), now).await?;
         }
-        let platform_key = "P".repeat(80);
+        let platform_key = format!("{PLATFORM_KEY_PREFIX}{}", "P".repeat(76));
         let hash: [u8; 32] = Sha256::digest(platform_key.as_bytes()).into();
         let (label, created_at) = ("of the tests".to_owned(), UnixMillis(now));
         let of_platform = PlatformKey { hash, label, created_at, expires_at: None, revoked_at: None };

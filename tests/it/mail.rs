@@ -62,7 +62,7 @@ async fn codes_work_once_and_expire(engine: Engine) -> Result<()> {
     for (id, code) in [(&old, &code), (&id, &"x".repeat(80))] {
         ensure!(site.activate(id, code).await?.status == 404, "{id}");
     }
-    site.activate(&id, &code).await?.done(201)?;
+    site.activate_with(&id, &code, PASSWORD).await?.done(201)?;
     ensure!(site.activate(&id, &code).await?.status == 404, "it was used");
     let first = text(&site.log_in(ADA, PASSWORD).await?.done(200)?, "evrythngApiKey")?;
 
@@ -115,6 +115,84 @@ async fn whoever_activates_may_choose_the_password(engine: Engine) -> Result<()>
     ensure!(site.log_in(ADA, PASSWORD).await?.status == 401, "the password of the registration");
     site.log_in(ADA, ANOTHER).await?.done(200)?;
     ensure!(site.activate_with(&id, &code, PASSWORD).await?.status == 404, "the code was used");
+    Ok(())
+}
+
+/// A stranger registers an address again before its owner has activated it: neither password counts.
+async fn a_repeated_registration_has_no_password(engine: Engine) -> Result<()> {
+    let (_program, server, site) = with_server(engine, Mode::Plain).await?;
+    site.register(ADA, PASSWORD).await?.done(201)?;
+    ensure!(!text(&server.mail(0).await?, "text")?.contains("registered before"), "once only");
+    let stranger = site.register(ADA, ANOTHER).await?.done(201)?;
+    let mail = server.mail(1).await?;
+    ensure!(text(&mail, "text")?.contains("registered before"), "{mail}");
+    // As a client does that knows the code alone.
+    let user = site.activate(&text(&stranger, "evrythngUser")?, &code_of(&mail)?).await?.done(201)?;
+    for password in [ANOTHER, PASSWORD] {
+        ensure!(site.log_in(ADA, password).await?.status == 401, "{password}");
+    }
+    let key = text(&user, "evrythngApiKey")?;
+    let uri = format!("/users/{}/password", text(&user, "evrythngUser")?);
+    let change = json!({"password": ANOTHER, "newPassword": PASSWORD});
+    ensure!(site.call(&key, Method::PUT, &uri, change).await?.status == 400);
+    // The owner of the mailbox sets one.
+    site.request_reset(ADA).await?.done(200)?;
+    site.reset(&code_of(&server.mail(2).await?)?, PASSWORD).await?.done(200)?;
+    site.log_in(ADA, PASSWORD).await?.done(200)?;
+    Ok(())
+}
+
+/// Strangers who ask for other forms of an address keep nobody from a reset, and its mailbox gets three mails an hour.
+async fn strangers_keep_nobody_from_a_reset(engine: Engine) -> Result<()> {
+    let (_program, server, site) = with_server(engine, Mode::Plain).await?;
+    active(&site, &server).await?;
+    for n in 0..5 {
+        site.request_reset(&format!("ada+{n}@example.com")).await?.done(200)?;
+    }
+    site.request_reset(ADA).await?.done(200)?;
+    site.reset(&code_of(&server.mail(1).await?)?, ANOTHER).await?.done(200)?;
+    // Users of one mailbox: their mails are counted together, and nobody is told.
+    for n in 0..3 {
+        let new = site.register(&format!("bob+{n}@example.com"), PASSWORD).await?.done(201)?;
+        let code = code_of(&server.mail(2 + n).await?)?;
+        site.activate(&text(&new, "evrythngUser")?, &code).await?.done(201)?;
+    }
+    site.pass(HOUR_MS);
+    for n in [0, 0, 1, 1, 2] {
+        site.request_reset(&format!("bob+{n}@example.com")).await?.done(200)?;
+    }
+    site.request_reset(ADA).await?.done(200)?;
+    server.mail(8).await?;
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    let to_bob = |mail: &Value| {
+        mail["to"].to_string().contains("bob+") && mail["subject"].to_string().contains("Reset")
+    };
+    let mails = server.mails();
+    ensure!(mails.iter().filter(|mail| to_bob(mail)).count() == 3 && mails.len() == 9, "{mails:?}");
+    Ok(())
+}
+
+/// Codes that callers got end when the account switches to codes by mail.
+async fn codes_of_callers_end_with_the_switch_to_mail(engine: Engine) -> Result<()> {
+    let site = Site::new(engine, None).await?;
+    let account = format!("/accounts/{}", site.made.account);
+    let switch = async |kind: &str| {
+        site.operate(Method::PUT, &account, json!({"userRegistration": kind})).await?.done(200)
+    };
+    switch("caller").await?;
+    let new = site.register(ADA, PASSWORD).await?.done(201)?;
+    let (id, code) = (text(&new, "evrythngUser")?, text(&new, "activationCode")?);
+    switch("caller").await?;
+    let other = site.register("bob@example.com", PASSWORD).await?.done(201)?;
+    let (bob, of_bob) = (text(&other, "evrythngUser")?, text(&other, "activationCode")?);
+    site.activate(&bob, &of_bob).await?.done(201)?;
+    switch("mail").await?;
+    ensure!(site.activate(&id, &code).await?.status == 404);
+    site.log_in("bob@example.com", PASSWORD).await?.done(200)?;
+    // It is removed as others are that nobody confirmed.
+    site.pass(38 * 24 * HOUR_MS);
+    applications::service::users::purge(&site.made.app.core).await?;
+    ensure!(site.operate(Method::GET, &format!("/users/{id}"), json!({})).await?.status == 404);
     Ok(())
 }
 
@@ -388,6 +466,9 @@ async fn nobody_adds_headers_or_recipients(engine: Engine) -> Result<()> {
 
 crate::on_both_engines!(
     whoever_activates_may_choose_the_password,
+    a_repeated_registration_has_no_password,
+    strangers_keep_nobody_from_a_reset,
+    codes_of_callers_end_with_the_switch_to_mail,
     codes_work_once_and_expire,
     answers_do_not_tell_whether_an_address_is_known,
     without_mail_users_are_anonymous,

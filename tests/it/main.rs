@@ -36,6 +36,7 @@ mod statements;
 mod store;
 mod tidy;
 mod tour;
+mod unknown_ids;
 mod update;
 mod walk;
 mod webhooks;

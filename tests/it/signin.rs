@@ -8,6 +8,7 @@ mod second_factor;
 mod secrecy;
 mod sessions;
 mod site;
+mod suspension;
 mod throttles;
 
 /// The operator of a test's account, as it is made without a password.

@@ -33,9 +33,18 @@ pub(crate) struct Region {
 
 enum Kind {
     /// Asks for these paths, and each answer has this status.
-    Ask { links: Links, status: &'static str, path: fn(usize) -> String },
+    Ask { links: Links, by: By, status: &'static str, path: fn(usize) -> String },
     /// Renders.
     Qr(Format),
+}
+
+/// What reads and answers the requests.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum By {
+    /// The fast reader, as far as it goes.
+    Fast,
+    /// hyper alone.
+    Hyper,
 }
 
 /// What the edge holds of the links.
@@ -48,39 +57,31 @@ enum Links {
 }
 
 /// Everything that is counted.
-pub(crate) const ALL: [Region; 7] = [
-    Region {
-        name: "redirect",
-        times: 4_000,
-        kind: Kind::Ask { links: Links::Cached, status: "307", path: |n| known(n % IDS) },
-    },
-    Region {
-        name: "unknown id, remembered",
-        times: 4_000,
-        kind: Kind::Ask { links: Links::Cached, status: "404", path: |n| format!("X{}", n % IDS) },
-    },
-    Region {
-        name: "unknown id, asked for the first time",
-        times: 1_000,
-        kind: Kind::Ask { links: Links::Cached, status: "404", path: |n| format!("X{n}") },
-    },
-    Region {
-        name: "redirect, every link held",
-        times: 4_000,
-        kind: Kind::Ask { links: Links::Full, status: "307", path: |n| known(n % IDS) },
-    },
-    Region {
-        name: "unknown id, every link held",
-        times: 4_000,
-        kind: Kind::Ask { links: Links::Full, status: "404", path: |n| format!("X{n}") },
-    },
-    Region {
-        name: "QR PNG from memory",
-        times: 2_000,
-        kind: Kind::Ask { links: Links::Cached, status: "200", path: |n| format!("{}.png", known(n % 10)) },
-    },
+pub(crate) const ALL: [Region; 9] = [
+    asked("redirect", 4_000, (Links::Cached, By::Fast), "307", |n| known(n % IDS)),
+    asked("redirect, by hyper", 4_000, (Links::Cached, By::Hyper), "307", |n| known(n % IDS)),
+    asked("unknown id, remembered", 4_000, (Links::Cached, By::Fast), "404", |n| format!("X{}", n % IDS)),
+    asked("unknown id, asked for the first time", 1_000, (Links::Cached, By::Fast), "404", |n| {
+        format!("X{n}")
+    }),
+    asked("redirect, every link held", 4_000, (Links::Full, By::Fast), "307", |n| known(n % IDS)),
+    asked("redirect, every link held, by hyper", 4_000, (Links::Full, By::Hyper), "307", |n| known(n % IDS)),
+    asked("unknown id, every link held", 4_000, (Links::Full, By::Fast), "404", |n| format!("X{n}")),
+    asked("QR PNG from memory", 2_000, (Links::Cached, By::Fast), "200", |n| {
+        format!("{}.png", known(n % 10))
+    }),
     Region { name: "QR PNG rendered", times: 20, kind: Kind::Qr(Format::Png) },
 ];
+
+const fn asked(
+    name: &'static str,
+    times: usize,
+    (links, by): (Links, By),
+    status: &'static str,
+    path: fn(usize) -> String,
+) -> Region {
+    Region { name, times, kind: Kind::Ask { links, by, status, path } }
+}
 
 /// Runs one region; what callgrind counts is what happens in [`counted_region`].
 ///
@@ -89,7 +90,7 @@ pub(crate) const ALL: [Region; 7] = [
 pub(crate) fn run(name: &str) -> Result<()> {
     let region = ALL.iter().find(|region| region.name == name).context("there is no such region")?;
     match &region.kind {
-        Kind::Ask { links, status, path } => ask(*links, region.times, status, *path),
+        Kind::Ask { links, by, status, path } => ask((*links, *by), region.times, status, *path),
         Kind::Qr(format) => {
             let request =
                 QrRequest::parse(*format, [("w", "300")]).map_err(|faults| anyhow!("{faults:?}"))?;
@@ -109,8 +110,13 @@ fn counted_region(work: &mut dyn FnMut()) {
     black_box(());
 }
 
-fn ask(links: Links, times: usize, status: &'static str, path: fn(usize) -> String) -> Result<()> {
-    let running = Running::start(links)?;
+fn ask(
+    (links, by): (Links, By),
+    times: usize,
+    status: &'static str,
+    path: fn(usize) -> String,
+) -> Result<()> {
+    let running = Running::start(links, by)?;
     // A connection that was idle for long would end: each batch has its own.
     let request = |n: usize| {
         format!(
@@ -157,17 +163,19 @@ struct Running {
 }
 
 impl Running {
-    fn start(links: Links) -> Result<Self> {
+    fn start(links: Links, by: By) -> Result<Self> {
         let folder = tempfile::tempdir()?;
         let mut config =
             EdgeConfig::new("count", folder.path().to_owned(), "http://127.0.0.1:9", "https://docs/");
         // Nothing is thrown out while it is counted.
         config.cache_bytes = 1 << 30;
         config.is_replica = links == Links::Full;
+        config.fast_redirects = by == By::Fast;
         // One address misses as often as it likes.
         (config.limits.misses_per_address, config.limits.misses_per_second) = (1_000_000, 1_000_000);
         let edge = Edge::open(config, Control::new(IDS), None, FixedClock)?;
-        let (handle, connector, stop) = (edge.handle(), edge.connector(), CancellationToken::new());
+        let (handle, stop) = (edge.handle(), CancellationToken::new());
+        let connector = edge.connector(stop.clone());
         let listener = std::net::TcpListener::bind("127.0.0.1:0")?;
         let listeners = Listeners { plain: vec![listener], ..Listeners::default() };
         let shutdown = stop.clone();

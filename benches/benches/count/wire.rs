@@ -11,7 +11,7 @@ use std::{
     vec::IntoIter,
 };
 
-use hyper::rt::{Read, ReadBufCursor, Write};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 /// The server's end.
 pub(crate) struct Wire {
@@ -79,11 +79,11 @@ impl Wire {
     }
 }
 
-impl Read for Wire {
+impl AsyncRead for Wire {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
-        mut to: ReadBufCursor<'_>,
+        to: &mut ReadBuf<'_>,
     ) -> Poll<Result<()>> {
         match self.turn {
             Turn::Asks => {
@@ -107,7 +107,7 @@ impl Read for Wire {
     }
 }
 
-impl Write for Wire {
+impl AsyncWrite for Wire {
     fn poll_write(mut self: Pin<&mut Self>, _: &mut Context<'_>, bytes: &[u8]) -> Poll<Result<usize>> {
         self.take(bytes);
         Poll::Ready(Ok(bytes.len()))

@@ -49,7 +49,7 @@ pub(crate) fn publish(redis: &RedisServer, links: &Links, epoch: &Epoch, rev: Re
             .collect::<Result<Vec<_>>>()?;
         set(&pairs)?;
     }
-    let setup = Setup { domains: domains()?, rules: Vec::new(), withheld: Vec::new() };
+    let setup = Setup { domains: domains()?, rules: Vec::new(), withheld: Some(Vec::new()) };
     let meta = Meta { epoch: epoch.clone(), term: 1, watermark: rev, complete: true, shards: 1 };
     set(&[(setup_key(), serde_json::to_vec(&setup)?), (meta_key(0), meta.to_string().into_bytes())])
 }

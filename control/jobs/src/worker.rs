@@ -9,6 +9,8 @@ use std::{
     time::{Duration, Instant},
 };
 
+use platform::{Share, Shares};
+use shared::id::AccountId;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
@@ -33,6 +35,9 @@ const EXECUTORS: usize = 2;
 
 /// Lanes that read inputs: this many large files may be read before a small one has to wait.
 const LOADERS: usize = 4;
+
+/// Of these, lanes that read inputs of one account.
+const ACCOUNT_LOADERS: usize = LOADERS / 2;
 
 /// How long a lane works on a job while others wait.
 const TURN: Duration = Duration::from_millis(250);
@@ -63,8 +68,9 @@ pub async fn run(state: Arc<JobState>, stop: CancellationToken) {
         tracing::warn!(%error, "jobs of the previous process stay claimed until their leases expire");
     }
     let mut lanes = JoinSet::new();
+    let loading = Shares::new(LOADERS);
     for phase in [[Phase::Execute].repeat(EXECUTORS), [Phase::Load].repeat(LOADERS)].concat() {
-        lanes.spawn(lane(state.clone(), phase, stop.clone()));
+        lanes.spawn(lane(state.clone(), phase, loading.clone(), stop.clone()));
     }
     lanes.spawn(watch(state, stop));
     while let Some(ended) = lanes.join_next().await {
@@ -92,13 +98,13 @@ async fn watch(state: Arc<JobState>, stop: CancellationToken) {
     }
 }
 
-async fn lane(state: Arc<JobState>, phase: Phase, stop: CancellationToken) {
+async fn lane(state: Arc<JobState>, phase: Phase, loading: Shares<AccountId>, stop: CancellationToken) {
     let mut step_size = StepSize::new(&state.db);
     let mut failures = 0_u64;
     while !stop.is_cancelled() {
         // Registered before the query, so that a job that arrives in between is noticed.
         let woken = state.wake.notified();
-        let wait = match run_once(&state, phase, &mut step_size, &stop).await {
+        let wait = match run_once(&state, (phase, &loading), &mut step_size, &stop).await {
             Ok(true) => {
                 failures = 0;
                 continue;
@@ -124,11 +130,11 @@ async fn lane(state: Arc<JobState>, phase: Phase, stop: CancellationToken) {
 /// Claims a job and works on it for a time slice; returns whether there was one.
 async fn run_once(
     state: &JobState,
-    phase: Phase,
+    (phase, loading): (Phase, &Shares<AccountId>),
     step_size: &mut StepSize,
     stop: &CancellationToken,
 ) -> Result<bool, StoreError> {
-    let Some(mut claimed) = claim(state, phase).await? else { return Ok(false) };
+    let Some((mut claimed, _place)) = claim(state, phase, loading).await? else { return Ok(false) };
     let ended = if claimed.failures > MAX_FAILURES {
         execute::give_up(state, &mut claimed).await
     } else {
@@ -145,7 +151,7 @@ async fn run_once(
             Duration::ZERO
         }
         Ok(End::Paused) => Duration::ZERO,
-        // The new holder decides; if the job is only cancelled, it is free at once.
+        // The new holder decides; if the job is only cancelled, or its account suspended, it is free at once.
         Ok(End::Lost) => Duration::ZERO,
         Err(error) => {
             if execute::is_slow(&error) {
@@ -189,17 +195,34 @@ async fn let_go(
     }
 }
 
-async fn claim(state: &JobState, phase: Phase) -> Result<Option<Claimed>, StoreError> {
+/// Claims a job. Reading an input lasts as long as it is large, so that an account may not take all lanes for it.
+async fn claim(
+    state: &JobState,
+    phase: Phase,
+    loading: &Shares<AccountId>,
+) -> Result<Option<(Claimed, Option<Share<AccountId>>)>, StoreError> {
+    let full: Vec<String> = match phase {
+        Phase::Load => loading.list_full(ACCOUNT_LOADERS).iter().map(AccountId::to_string).collect(),
+        Phase::Execute => Vec::new(),
+    };
     let mut conn = state.db.read().await?;
-    let is_ready = job_leases::is_ready(&mut conn, phase).await?;
+    let is_ready = job_leases::is_ready(&mut conn, phase, &full).await?;
     drop(conn);
     if !is_ready {
         return Ok(None);
     }
     let mut tx = state.db.begin(&Ctx::default()).await?;
-    let claimed = job_leases::claim(&mut tx, phase).await?;
+    let Some(claimed) = job_leases::claim(&mut tx, phase, &full).await? else { return Ok(None) };
+    let place = match phase {
+        Phase::Execute => None,
+        Phase::Load => match loading.take([(claimed.job.account, ACCOUNT_LOADERS)]) {
+            Ok(place) => Some(place),
+            // Another lane was faster: the claim is rolled back.
+            Err(_) => return Ok(None),
+        },
+    };
     tx.commit().await?;
-    Ok(claimed)
+    Ok(Some((claimed, place)))
 }
 
 /// Executes operations until the job ends, the time slice is over and another job waits, or `stop`.
@@ -222,7 +245,7 @@ async fn work(
             Err(error) => break Err(error),
         }
         if begun.elapsed() >= TURN {
-            if job_leases::is_ready(&mut state.db.read().await?, Phase::Execute).await? {
+            if job_leases::is_ready(&mut state.db.read().await?, Phase::Execute, &[]).await? {
                 break Ok(End::Paused);
             }
             begun = Instant::now();

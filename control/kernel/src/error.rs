@@ -30,6 +30,7 @@ impl From<StoreError> for ServiceError {
     fn from(error: StoreError) -> Self {
         match error {
             StoreError::Taken(fault) => Self::refused(Code::Conflict, fault),
+            StoreError::Exceeded(exceeded) => Self::refused(exceeded.code(), exceeded.to_string()),
             error => Self::Store(error),
         }
     }
@@ -53,6 +54,7 @@ impl ServiceError {
         match self {
             Self::Refused { code, .. } => *code,
             Self::Store(StoreError::Taken(_)) => Code::Conflict,
+            Self::Store(StoreError::Exceeded(exceeded)) => exceeded.code(),
             Self::Store(StoreError::Timeout) => Code::Timeout,
             Self::Full(_)
             | Self::Store(

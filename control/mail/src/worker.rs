@@ -1,4 +1,4 @@
-//! Sends what is in the outbox. Any number of processes may run it.
+//! Sends what is in the outbox, account by account. Any number of processes may run it.
 
 use std::{sync::Arc, time::Duration};
 

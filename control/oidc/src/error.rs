@@ -33,6 +33,9 @@ pub enum SignInError {
     /// The ID token is missing, of somebody else, expired, or not signed by the provider.
     #[error("The identity that was sent cannot be trusted: begin again.")]
     Untrusted,
+    /// The ID token lacks the claim that whoever runs the server requires.
+    #[error("The provider of identities does not say that you belong here: ask whoever runs this server.")]
+    ClaimMissing,
     /// The system's own fault, for the log.
     #[error("the sign-in failed: {0}")]
     Internal(String),

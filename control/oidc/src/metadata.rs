@@ -94,6 +94,11 @@ impl MetadataCache {
         }
     }
 
+    /// The metadata, if they were read within the last hour.
+    pub(crate) fn fresh(&self, now: UnixMillis) -> Option<Arc<Known>> {
+        self.known.load_full().filter(|known| known.is_fresh(now))
+    }
+
     /// The metadata.
     ///
     /// # Errors
@@ -103,12 +108,11 @@ impl MetadataCache {
         client: &ProviderClient,
         now: UnixMillis,
     ) -> Result<Arc<Known>, SignInError> {
-        let fresh = || self.known.load_full().filter(|known| known.is_fresh(now));
-        if let Some(known) = fresh() {
+        if let Some(known) = self.fresh(now) {
             return Ok(known);
         }
         let _reading = self.reading.lock().await;
-        if let Some(known) = fresh() {
+        if let Some(known) = self.fresh(now) {
             return Ok(known);
         }
         let metadata = Metadata::discover_async(self.issuer.clone(), client).await.map_err(unavailable)?;

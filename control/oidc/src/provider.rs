@@ -1,6 +1,6 @@
 //! The provider: begins a sign-in, and asks who signed in.
 
-use std::{fmt, sync::Arc};
+use std::{fmt, net::IpAddr, sync::Arc};
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use chrono::{DateTime, Utc};
@@ -15,14 +15,13 @@ use openidconnect::{
         CoreIdTokenClaims, CoreJsonWebKey, CoreJwsSigningAlgorithm, CoreTokenResponse, CoreUserInfoClaims,
     },
 };
+use platform::{Share, Shares};
 use shared::{
+    client_address::network,
     id::AccountId,
     time::{Clock, UnixMillis},
 };
-use tokio::{
-    sync::{Semaphore, SemaphorePermit},
-    time::timeout,
-};
+use tokio::time::{Instant, timeout_at};
 use url::Url;
 
 use crate::{
@@ -36,6 +35,9 @@ use crate::{
 
 /// Sign-ins that may wait for the provider at once: a provider that takes a second lets 16 people in each second.
 pub const SLOTS: usize = 16;
+
+/// Those of one address (IPv6: one /64): the others stay free for the rest of the world.
+pub const SLOTS_PER_ADDRESS: usize = 4;
 
 /// Longest subject: section 2 of OpenID Connect Core.
 const MAX_SUBJECT: usize = 255;
@@ -81,7 +83,7 @@ pub struct Provider {
     clock: Arc<dyn Clock>,
     random: Arc<dyn Random>,
     cache: MetadataCache,
-    slots: Semaphore,
+    slots: Shares<IpAddr>,
 }
 
 impl fmt::Debug for Provider {
@@ -116,7 +118,7 @@ impl Provider {
             settings,
             clock,
             random,
-            slots: Semaphore::new(SLOTS),
+            slots: Shares::new(SLOTS),
         })
     }
 
@@ -126,7 +128,8 @@ impl Provider {
         &self.settings
     }
 
-    /// Begins a sign-in: the URL to which the browser goes, and what it keeps until it comes back to `redirect_uri`.
+    /// Begins a sign-in: the URL to which the browser goes, and what it keeps until it comes back to `redirect_uri`. `client`
+    /// is the address by which the browser is limited.
     ///
     /// # Errors
     /// The provider does not answer within 10 s, or too many wait for it.
@@ -135,10 +138,13 @@ impl Provider {
         redirect_uri: &Url,
         return_path: ReturnPath,
         account: Option<AccountId>,
+        client: Option<IpAddr>,
     ) -> Result<(Url, Pending), SignInError> {
-        let _slot = self.slot()?;
         let now = self.clock.now();
-        let known = limited(self.cache.find(&self.client, now)).await?;
+        let known = match self.cache.fresh(now) {
+            Some(known) => known,
+            None => self.enter(client).await?.known,
+        };
         let (state, nonce, verifier) = (self.token()?, self.token()?, self.token()?);
         let challenge =
             PkceCodeChallenge::from_code_verifier_sha256(&PkceCodeVerifier::new(verifier.clone()));
@@ -165,29 +171,26 @@ impl Provider {
         Ok((url, pending))
     }
 
-    /// Exchanges the code that [`Pending::check`] gave, and reads who signed in. `iss` is the parameter of this name in
-    /// the answer.
+    /// Takes one of the slots, and finds what the provider says of itself: all that a sign-in needs before its code is sent.
+    /// `client` is the address by which the browser is limited.
     ///
     /// # Errors
-    /// The answer is of another provider, the code or the token is not accepted, or the provider does not answer within
-    /// 10 s.
-    pub async fn finish(
-        &self,
-        pending: Pending,
-        code: &str,
-        iss: Option<&str>,
-    ) -> Result<Identity, SignInError> {
-        let _slot = self.slot()?;
-        limited(self.identify(pending, code, iss)).await
+    /// The provider does not answer within 10 s, or too many wait for it.
+    pub async fn enter(&self, client: Option<IpAddr>) -> Result<Entered<'_>, SignInError> {
+        let share = client.map(|ip| (network(ip.to_canonical()), SLOTS_PER_ADDRESS));
+        let slot = self.slots.take(share).map_err(|_| SignInError::Busy)?;
+        let until = Instant::now() + TIMEOUT;
+        let known = limited(until, self.cache.find(&self.client, self.clock.now())).await?;
+        Ok(Entered { provider: self, known, until, _slot: slot })
     }
 
     async fn identify(
         &self,
+        known: Arc<Known>,
         pending: Pending,
         code: &str,
         iss: Option<&str>,
     ) -> Result<Identity, SignInError> {
-        let known = self.cache.find(&self.client, self.clock.now()).await?;
         let is_missing = iss.is_none() && known.names_issuer();
         if is_missing || iss.is_some_and(|iss| iss != self.settings.issuer()) {
             return Err(SignInError::OtherIssuer);
@@ -218,10 +221,12 @@ impl Provider {
         let nonce = Nonce::new(nonce);
         let mut known = known;
         let claims = match id_token.claims(&self.verifier(&known), &nonce) {
+            // The provider may have a new key. Where keys have no names, the old ones are tried and do not fit.
             Err(ClaimsVerificationError::SignatureVerification(
-                SignatureVerificationError::NoMatchingKey,
+                SignatureVerificationError::NoMatchingKey
+                | SignatureVerificationError::CryptoError(_)
+                | SignatureVerificationError::AmbiguousKeyId(_),
             )) => {
-                // The provider may have a new key.
                 let newer = self.cache.find_newer_keys(&self.client, &known, self.clock.now()).await?;
                 known = newer.unwrap_or(known);
                 id_token.claims(&self.verifier(&known), &nonce)
@@ -229,16 +234,28 @@ impl Provider {
             checked => checked,
         };
         let claims = claims.map_err(|error| untrusted(&error.to_string()))?;
+        if claims.authorized_party().is_some_and(|party| party.as_str() != self.settings.client_id()) {
+            return Err(untrusted("it is for another client"));
+        }
         check_access_token(claims, id_token, tokens.access_token(), &self.verifier(&known))?;
         let mut identity = identity(claims)?;
-        if identity.email.is_none() {
+        if let Some(required) = self.settings.required_claim()
+            && !required.is_in(&id_token.to_string())
+        {
+            tracing::warn!(
+                claim = required.name(),
+                "an ID token lacks the claim that is required, or has another value"
+            );
+            return Err(SignInError::ClaimMissing);
+        }
+        if identity.email.is_none() || claims.email_verified().is_none() {
             self.ask_address(&client, &tokens, claims, &mut identity).await?;
         }
         Ok(identity)
     }
 
-    /// Asks for what is missing in the ID token: some providers name the address and the name only where they are asked
-    /// for with the access token.
+    /// Asks for what is missing in the ID token: some providers name the address, that they verified it, and the name only
+    /// where they are asked for with the access token.
     async fn ask_address(
         &self,
         client: &Client,
@@ -256,8 +273,11 @@ impl Provider {
             .request_async(&self.client)
             .await
             .map_err(|_| unexpected("it does not say more of whoever signed in"))?;
-        identity.email = info.email().and_then(|email| text_of(email));
-        identity.email_verified = info.email_verified() == Some(true);
+        // What is verified is the address beside it.
+        if let Some(email) = info.email().and_then(|email| text_of(email)) {
+            identity.email = Some(email);
+            identity.email_verified = info.email_verified() == Some(true);
+        }
         let name = info.name().and_then(|names| names.get(None)).and_then(|name| text_of(name));
         identity.name = name.or(identity.name.take());
         Ok(())
@@ -294,15 +314,40 @@ impl Provider {
         self.random.fill(&mut bytes).map_err(|error| SignInError::Internal(error.to_string()))?;
         Ok(URL_SAFE_NO_PAD.encode(bytes))
     }
+}
 
-    fn slot(&self) -> Result<SemaphorePermit<'_>, SignInError> {
-        self.slots.try_acquire().map_err(|_| SignInError::Busy)
+/// A sign-in that has a slot.
+pub struct Entered<'a> {
+    provider: &'a Provider,
+    known: Arc<Known>,
+    until: Instant,
+    _slot: Share<IpAddr>,
+}
+
+impl Entered<'_> {
+    /// Exchanges the code that [`Pending::check`] gave, and reads who signed in. `iss` is the parameter of this name in
+    /// the answer.
+    ///
+    /// # Errors
+    /// The answer is of another provider, the code or the token is not accepted, or the provider does not answer within
+    /// 10 s from [`Provider::enter`].
+    pub async fn finish(
+        self,
+        pending: Pending,
+        code: &str,
+        iss: Option<&str>,
+    ) -> Result<Identity, SignInError> {
+        let Self { provider, known, until, _slot } = self;
+        limited(until, provider.identify(known, pending, code, iss)).await
     }
 }
 
 /// Waits for the provider, but not for ever.
-async fn limited<T>(step: impl Future<Output = Result<T, SignInError>>) -> Result<T, SignInError> {
-    timeout(TIMEOUT, step).await.unwrap_or_else(|_| Err(unexpected("no answer in time")))
+async fn limited<T>(
+    until: Instant,
+    step: impl Future<Output = Result<T, SignInError>>,
+) -> Result<T, SignInError> {
+    timeout_at(until, step).await.unwrap_or_else(|_| Err(unexpected("no answer in time")))
 }
 
 fn unexpected(reason: &str) -> SignInError {

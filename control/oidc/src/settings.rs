@@ -6,6 +6,8 @@ use rustls::RootCertStore;
 use rustls_pki_types::{CertificateDer, pem::PemObject as _};
 use url::{Host, Url};
 
+use crate::claim::RequiredClaim;
+
 /// Most characters of the client's id and secret: four times what providers give.
 const MAX_CHARS: usize = 1_024;
 
@@ -20,6 +22,7 @@ pub struct OidcSettings {
     client_id: String,
     client_secret: String,
     ca: Option<Vec<u8>>,
+    required_claim: Option<RequiredClaim>,
 }
 
 // The secret is not shown.
@@ -46,6 +49,9 @@ pub enum InvalidSetting {
     /// The secret of the client.
     #[error("the file does not hold one line of printable ASCII, of at most 1024 characters")]
     ClientSecret,
+    /// The claim that each ID token must have.
+    #[error("give a name and its value, such as hd=example.com, of at most 1024 characters")]
+    RequiredClaim,
     /// The certificate of the authority.
     #[error("it is no PEM file with a certificate")]
     Ca,
@@ -94,6 +100,7 @@ impl OidcSettings {
             client_id: client_id.to_owned(),
             client_secret: secret.to_owned(),
             ca: None,
+            required_claim: None,
         })
     }
 
@@ -111,6 +118,15 @@ impl OidcSettings {
         Ok(Self { ca: Some(pem), ..self })
     }
 
+    /// With a claim that each ID token must have, as `name=value`.
+    ///
+    /// # Errors
+    /// The text is none.
+    pub fn with_required_claim(self, text: &str) -> Result<Self, InvalidSetting> {
+        let required = RequiredClaim::parse(text).ok_or(InvalidSetting::RequiredClaim)?;
+        Ok(Self { required_claim: Some(required), ..self })
+    }
+
     /// The issuer, as it was given.
     #[must_use]
     pub fn issuer(&self) -> &str {
@@ -125,6 +141,10 @@ impl OidcSettings {
 
     pub(crate) fn client_secret(&self) -> &str {
         &self.client_secret
+    }
+
+    pub(crate) const fn required_claim(&self) -> Option<&RequiredClaim> {
+        self.required_claim.as_ref()
     }
 
     pub(crate) fn ca(&self) -> Option<&[u8]> {

@@ -10,7 +10,7 @@ use crate::{
         Access, Accounts, ActionTypes, Actions, Applications, AssessmentSettings, Assessments, Audit,
         Batches, Cases, Collections, Commissioning, Encodings, Events, Exports, Files, InspectorScans, Jobs,
         Keys, Locations, OperatorKeys, Operators, Owners, PersonalData, Places, Products, Projects,
-        Properties, Reactions, Redirections, Roles, Rules, Status, Thngs, Users, Webhooks,
+        Properties, Reactions, Redirections, Roles, Rules, Statistics, Status, Thngs, Users, Webhooks,
     },
 };
 
@@ -67,6 +67,7 @@ const TABLE: &[(ActorKind, Subject, &[u8; 4])] = &[
     (Operator, Events, b"-a--"),
     (Operator, Webhooks, b"aaaa"),
     (Operator, Reactions, b"aaaa"),
+    (Operator, Statistics, b"-a--"),
     (Operator, Audit, b"-a--"),
     (Operator, Status, b"-a--"),
     // For all else it is a trusted application: see `reach`.
@@ -84,6 +85,7 @@ const TABLE: &[(ActorKind, Subject, &[u8; 4])] = &[
     (TrustedApp, Encodings, b"p---"),
     (TrustedApp, InspectorScans, b"p---"),
     (TrustedApp, Exports, b"-p--"),
+    (TrustedApp, Statistics, b"-p--"),
     (TrustedApp, ActionTypes, b"-a--"),
     (TrustedApp, Redirections, b"pppp"),
     // What no project is named in stays out.

@@ -28,7 +28,7 @@ pub const GROUPS: &[Group] = &[
             locations:read,list places:read,list collections:read,list actions:read,list actionTypes:read,list \
             redirections:read,list rules:read,list files:read,list assessmentSettings:read,list cases:read,list \
             commissioning:read,list batches:read,list jobs:read,list events:read,list reactions:read,list \
-            status:read,list",
+            statistics:read,list status:read,list",
     },
     Group {
         name: "personal_data_read",

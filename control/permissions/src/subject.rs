@@ -105,6 +105,8 @@ named! {
         Webhooks = "webhooks",
         /// Reactions to events.
         Reactions = "reactions",
+        /// Statistics of scans.
+        Statistics = "statistics",
         /// The audit trail.
         Audit = "audit",
         /// The state of the service.

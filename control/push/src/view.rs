@@ -82,7 +82,7 @@ impl From<Setup> for SetupBook {
         Self {
             domains: setup.domains.into_iter().map(|d| (d.host.as_str().to_owned(), d)).collect(),
             rules: setup.rules.into_iter().map(|rules| (rules.account, rules)).collect(),
-            withheld: setup.withheld.into_iter().collect(),
+            withheld: setup.withheld.into_iter().flatten().collect(),
         }
     }
 }
@@ -92,7 +92,7 @@ impl SetupBook {
         serde_json::to_vec(&Setup {
             domains: self.domains.values().cloned().collect(),
             rules: self.rules.values().cloned().collect(),
-            withheld: self.withheld.iter().cloned().collect(),
+            withheld: Some(self.withheld.iter().cloned().collect()),
         })
     }
 }
@@ -280,7 +280,8 @@ impl View {
         None
     }
 
-    /// Domains and rules as of shard 0; `None` when they are missing or cannot be read.
+    /// Domains, rules and what is withheld as of shard 0; `None` when they are missing, cannot be read, or are of an older
+    /// release, which did not write what is withheld.
     pub(super) async fn load_setup(&self) -> RedisResult<Option<(Rev, SetupBook)>> {
         let mut get = redis::cmd("MGET");
         get.arg(meta_key(0)).arg(setup_key());
@@ -289,7 +290,8 @@ impl View {
         let (Some(Ok(meta)), Some(setup)) = (meta.map(|text| text.parse::<Meta>()), setup) else {
             return Ok(None);
         };
-        Ok(serde_json::from_slice::<Setup>(&setup).ok().map(|setup| (meta.watermark, setup.into())))
+        let setup = serde_json::from_slice::<Setup>(&setup).ok().filter(|setup| setup.withheld.is_some());
+        Ok(setup.map(|setup| (meta.watermark, setup.into())))
     }
 
     /// Writes a batch under `term`: every shard moves on to its last revision.

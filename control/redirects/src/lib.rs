@@ -6,6 +6,7 @@
 pub mod batch_size;
 pub mod domain;
 pub mod edges;
+mod fair_queue;
 pub mod http;
 pub mod metrics;
 pub mod service;

@@ -1,8 +1,8 @@
 //! The single task that writes redirections: many requests share a transaction and its fsync.
 //!
 //! Commits are serial, because each holds the row lock of the log's head to its end (`control/README.md`, "Change
-//! log"). A group takes urgent single changes first, then steps of imports, until its time is used up. Each request has
-//! its own savepoint, so a refused one does not affect the others.
+//! log"). A group takes urgent single changes first, then steps of imports, until its time is used up; in each lane accounts
+//! take turns. Each request has its own savepoint, so a refused one does not affect the others.
 
 use std::{
     panic::AssertUnwindSafe,
@@ -11,12 +11,14 @@ use std::{
 };
 
 use futures_util::{FutureExt, future::BoxFuture};
+use shared::id::AccountId;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     batch_size::AdaptiveBatchSize,
     error::ServiceError,
+    fair_queue::FairQueue,
     metrics::WriterMetrics,
     service::{Readers, capacity::WAITING_CHANGES},
     store::{Ctx, Db, StoreError, Tx, log},
@@ -52,16 +54,23 @@ struct Finish {
 /// Handle of the writer task.
 #[derive(Debug, Clone)]
 pub struct Writer {
-    urgent: mpsc::Sender<Work>,
-    bulk: mpsc::Sender<Work>,
+    urgent: mpsc::Sender<(AccountId, Work)>,
+    bulk: mpsc::Sender<(AccountId, Work)>,
     metrics: WriterMetrics,
     batch_size: Arc<AdaptiveBatchSize>,
 }
 
 /// The other end of a [`Writer`], to be run once.
 pub struct WriterTask {
-    urgent: mpsc::Receiver<Work>,
-    bulk: mpsc::Receiver<Work>,
+    urgent: mpsc::Receiver<(AccountId, Work)>,
+    bulk: mpsc::Receiver<(AccountId, Work)>,
+    metrics: WriterMetrics,
+}
+
+/// The task at work.
+struct Lanes {
+    urgent: FairQueue<Work>,
+    bulk: FairQueue<Work>,
     metrics: WriterMetrics,
 }
 
@@ -88,7 +97,7 @@ impl Writer {
         &self.batch_size
     }
 
-    /// Runs `work` inside a shared transaction; returns after its commit.
+    /// Runs `work` of an account inside a shared transaction; returns after its commit.
     ///
     /// The transaction holds the order of changes from before `work`: what it reads of redirections does not change
     /// until the commit, whatever other replicas do. A request whose caller has left before it starts is skipped, so
@@ -96,7 +105,12 @@ impl Writer {
     ///
     /// # Errors
     /// The error of `work` (then nothing of it stays), or that the commit failed or the lane is full.
-    pub async fn submit<T, F>(&self, ctx: &Ctx, lane: Lane, work: F) -> Result<T, ServiceError>
+    pub async fn submit<T, F>(
+        &self,
+        ctx: &Ctx,
+        (account, lane): (AccountId, Lane),
+        work: F,
+    ) -> Result<T, ServiceError>
     where
         T: Send + 'static,
         F: for<'a> FnOnce(&'a mut Tx) -> BoxFuture<'a, Result<T, ServiceError>> + Send + 'static,
@@ -138,9 +152,9 @@ impl Writer {
             Lane::Bulk | Lane::Begun => &self.bulk,
         };
         if lane == Lane::Begun {
-            queue.send(work).await.map_err(|_| StoreError::Stopped)?;
+            queue.send((account, work)).await.map_err(|_| StoreError::Stopped)?;
         } else {
-            queue.try_send(work).map_err(|error| match error {
+            queue.try_send((account, work)).map_err(|error| match error {
                 mpsc::error::TrySendError::Full(_) => {
                     self.metrics.refused.inc();
                     StoreError::Busy
@@ -154,18 +168,27 @@ impl Writer {
 
 impl WriterTask {
     /// Writes until `shutdown` and the queues are empty.
-    pub async fn run(mut self, db: Db, readers: Arc<dyn Readers>, shutdown: CancellationToken) {
+    pub async fn run(self, db: Db, readers: Arc<dyn Readers>, shutdown: CancellationToken) {
+        let Self { urgent, bulk, metrics } = self;
+        let urgent = FairQueue::new(urgent, WAITING_CHANGES.0);
+        let bulk = FairQueue::new(bulk, WAITING_CHANGES.1);
+        Lanes { urgent, bulk, metrics }.run(db, readers, shutdown).await;
+    }
+}
+
+impl Lanes {
+    async fn run(mut self, db: Db, readers: Arc<dyn Readers>, shutdown: CancellationToken) {
         loop {
             let first = tokio::select! {
                 biased;
-                Some(work) = self.urgent.recv() => work,
-                Some(work) = self.bulk.recv() => work,
+                Some(work) = self.urgent.next() => work,
+                Some(work) = self.bulk.next() => work,
                 () = shutdown.cancelled() => {
                     self.urgent.close();
                     self.bulk.close();
-                    match self.urgent.recv().await {
+                    match self.urgent.next().await {
                         Some(work) => work,
-                        None => match self.bulk.recv().await {
+                        None => match self.bulk.next().await {
                             Some(work) => work,
                             None => return,
                         },
@@ -204,7 +227,7 @@ impl WriterTask {
                 }
             }
             if finished.len() < GROUP_SIZE && begun.elapsed() < GROUP_TIME {
-                next = self.urgent.try_recv().or_else(|_| self.bulk.try_recv()).ok();
+                next = self.urgent.try_next().or_else(|| self.bulk.try_next());
             }
         }
         let committed = match broken {

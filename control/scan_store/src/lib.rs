@@ -32,4 +32,4 @@ pub mod domain;
 mod seam;
 pub mod store;
 
-pub use self::seam::{Appended, Batch, Boot, Count, Description, FIRST_SEQ, NewScan, ScanStore};
+pub use self::seam::{Appended, Batch, Boot, Count, Description, FIRST_SEQ, NewScan, ScanStore, Scans};

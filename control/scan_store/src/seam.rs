@@ -1,6 +1,6 @@
 //! The seam between scans and what keeps them.
 
-use std::fmt;
+use std::{fmt, sync::Arc};
 
 use futures_util::future::BoxFuture;
 use kernel::{
@@ -59,6 +59,14 @@ pub trait ScanStore: fmt::Debug + Send + Sync + 'static {
     /// How many scans were created in each piece of a time; pieces without one are left out.
     fn count<'a>(&'a self, count: &'a Count) -> BoxFuture<'a, Result<Vec<(UnixMillis, u64)>, StoreError>>;
 
+    /// How many scans were created at or after a time, by looking at no more than `most`.
+    fn count_since(
+        &self,
+        account: AccountId,
+        since: UnixMillis,
+        most: u64,
+    ) -> BoxFuture<'_, Result<u64, StoreError>>;
+
     /// Removes scans; returns how many there were.
     fn delete<'a>(
         &'a self,
@@ -82,6 +90,26 @@ pub trait ScanStore: fmt::Debug + Send + Sync + 'static {
 
     /// Waits for what runs, and closes every connection.
     fn close(&self) -> BoxFuture<'_, ()>;
+}
+
+/// The store of scans, for two kinds of callers.
+///
+/// Whoever holds a connection to the database, as in a transaction, and waits for another one of the same pool can wait
+/// for ever: all may be held by others who do the same. So there are a few connections for these alone.
+#[derive(Debug, Clone)]
+pub struct Scans {
+    /// For callers that hold no connection to the database.
+    pub alone: Arc<dyn ScanStore>,
+    /// For callers that hold one. They read little.
+    pub nested: Arc<dyn ScanStore>,
+}
+
+impl Scans {
+    /// Waits for what runs, and closes every connection; on Postgres those of the database, too.
+    pub async fn close(&self) {
+        self.nested.close().await;
+        self.alone.close().await;
+    }
 }
 
 /// A boot of an edge, in which it numbers its scans.

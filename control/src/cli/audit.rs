@@ -3,7 +3,7 @@
 use std::{path::Path, process::ExitCode};
 
 use clap::Subcommand;
-use kernel::store::Db;
+use kernel::store::{Db, audit::platform_trail};
 use shared::id::AccountId;
 use tenants::{service::audit, store::accounts};
 
@@ -39,7 +39,7 @@ enum Command {
 /// Whose trail is checked.
 #[derive(Debug, clap::Args)]
 pub struct Which {
-    /// Id of the account [default: every account]
+    /// Id of the account [default: every account, and the platform itself]
     #[arg(long, value_name = "ID")]
     account: Option<String>,
 }
@@ -54,7 +54,7 @@ pub(super) async fn run(args: Args) -> Result<ExitCode, Failure> {
     Ok(code)
 }
 
-/// Checks trails and says for each account what was found.
+/// Checks trails and says for each one what was found.
 ///
 /// # Errors
 /// There is no such account, or the key file cannot be used.
@@ -66,7 +66,11 @@ pub async fn verify(db: &Db, path: &Path, which: Which) -> Result<ExitCode, Fail
     let accounts = match account {
         Some(account) if accounts::exists(&mut conn, account).await.map_err(failed)? => vec![account],
         Some(_) => return Err(ConfigError::new("--account", "there is no such account").into()),
-        None => accounts::list_ids(&mut conn).await.map_err(failed)?,
+        None => {
+            let mut all = accounts::list_ids(&mut conn).await.map_err(failed)?;
+            all.push(platform_trail());
+            all
+        }
     };
     let key = ::secrets::find(&mut conn, &keys, "audit").await;
     drop(conn);
@@ -76,10 +80,11 @@ pub async fn verify(db: &Db, path: &Path, which: Which) -> Result<ExitCode, Fail
     };
     let mut code = ExitCode::SUCCESS;
     for account in accounts {
+        let whose = if account == platform_trail() { "platform".to_owned() } else { account.to_string() };
         match audit::verify(db, &key, account).await.map_err(failed)? {
-            Ok(entries) => say(&format!("{account}  {entries} entries, none changed or missing")),
+            Ok(entries) => say(&format!("{whose}  {entries} entries, none changed or missing")),
             Err(broken) => {
-                say(&format!("{account}  {broken}"));
+                say(&format!("{whose}  {broken}"));
                 code = ExitCode::from(1);
             }
         }

@@ -138,7 +138,7 @@ async fn export(
     days: Days,
     again: bool,
 ) -> Result<u64, Failure> {
-    let scans = &*observers.scans;
+    let scans = &*observers.scans.nested;
     let (mut from, mut files) = (start_of(days.first)?, 0);
     loop {
         let mut conn = db.read().await.map_err(failed)?;

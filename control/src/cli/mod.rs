@@ -24,6 +24,7 @@ mod export;
 pub mod keys;
 pub mod operators;
 pub mod platform;
+mod quotas;
 pub mod secrets;
 mod worker;
 
@@ -57,8 +58,8 @@ enum Command {
     },
     /// Make, list, rotate and revoke operator keys.
     Keys(keys::Args),
-    /// List, invite and remove operators; turn off a second factor that is lost.
-    Operators(operators::Args),
+    /// List, invite and remove operators; set a password, turn off a second factor that is lost.
+    Operators(operators::Args<Place>),
     /// Make accounts and give them short domains.
     Accounts(accounts::Args),
     /// Make, list and revoke the keys of edges.

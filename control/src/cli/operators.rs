@@ -1,4 +1,4 @@
-//! `control operators`: the people and programs of an account, directly in the database, which needs no key.
+//! `control operators`, and what `waymark operators` has of it: the people and programs of an account, directly in the database, which needs no key.
 
 use std::process::ExitCode;
 
@@ -22,15 +22,15 @@ use crate::{
     system::{SystemClock, SystemRandom},
 };
 
-/// Arguments of `control operators`.
+/// Arguments of the commands; `P` says where the database is.
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {
+pub struct Args<P: clap::Args> {
     #[command(subcommand)]
-    command: Command,
+    command: Command<P>,
 }
 
 #[derive(Debug, Subcommand)]
-enum Command {
+enum Command<P: clap::Args> {
     /// List the operators of an account.
     ///
     /// A line has id, address or name, roles, when it was made, and whether it is invited, has a password and a second
@@ -39,34 +39,41 @@ enum Command {
         #[command(flatten)]
         of: Of,
         #[command(flatten)]
-        place: Place,
+        place: P,
     },
     /// Invite somebody and print the code of the invitation; it is shown this once and works for seven days.
     Invite {
         #[command(flatten)]
         who: Invited,
         #[command(flatten)]
-        place: Place,
+        place: P,
     },
     /// Remove an operator with its keys and sessions.
     Remove {
         #[command(flatten)]
         who: Who,
         #[command(flatten)]
-        place: Place,
+        place: P,
+    },
+    /// Print a code by which an operator sets a password, the first one or another; it works once, within an hour.
+    ResetPassword {
+        #[command(flatten)]
+        who: Who,
+        #[command(flatten)]
+        place: P,
     },
     /// Turn off the second factor of an operator who lost it, and end its sessions.
     ResetSecondFactor {
         #[command(flatten)]
         who: Who,
         #[command(flatten)]
-        place: Place,
+        place: P,
     },
 }
 
 /// Whose operators.
 #[derive(Debug, clap::Args)]
-pub struct Of {
+struct Of {
     /// Id of the account [default: the first one]
     #[arg(long, value_name = "ID")]
     account: Option<String>,
@@ -74,7 +81,7 @@ pub struct Of {
 
 /// Which operator.
 #[derive(Debug, clap::Args)]
-pub struct Who {
+struct Who {
     /// Its e-mail address
     #[arg(value_name = "EMAIL")]
     email: String,
@@ -84,7 +91,7 @@ pub struct Who {
 
 /// Who is invited.
 #[derive(Debug, clap::Args)]
-pub struct Invited {
+struct Invited {
     #[command(flatten)]
     who: Who,
     /// What it may do: a role that every account has, such as owner, editor or viewer
@@ -92,27 +99,42 @@ pub struct Invited {
     role: String,
 }
 
-pub(super) async fn run(args: Args) -> Result<ExitCode, Failure> {
-    let (Command::List { place, .. }
-    | Command::Invite { place, .. }
-    | Command::Remove { place, .. }
-    | Command::ResetSecondFactor { place, .. }) = &args.command;
-    let db = connect(place.clone()).await?;
-    let code = match args.command {
-        Command::List { of, .. } => list(&db, of).await?,
-        Command::Invite { who, .. } => invite(&db, who).await?,
-        Command::Remove { who, .. } => remove(&db, who).await?,
-        Command::ResetSecondFactor { who, .. } => reset_second_factor(&db, who).await?,
-    };
-    db.close().await;
-    Ok(code)
+impl<P: clap::Args> Args<P> {
+    /// Where the database is.
+    pub const fn place(&self) -> &P {
+        match &self.command {
+            Command::List { place, .. }
+            | Command::Invite { place, .. }
+            | Command::Remove { place, .. }
+            | Command::ResetPassword { place, .. }
+            | Command::ResetSecondFactor { place, .. } => place,
+        }
+    }
+
+    /// Runs the command, and closes the database.
+    ///
+    /// # Errors
+    /// An argument is wrong, or the command is refused.
+    pub async fn run(self, db: Db) -> Result<ExitCode, Failure> {
+        let code = match self.command {
+            Command::List { of, .. } => list(&db, of).await?,
+            Command::Invite { who, .. } => invite(&db, who).await?,
+            Command::Remove { who, .. } => remove(&db, who).await?,
+            Command::ResetPassword { who, .. } => reset_password(&db, who).await?,
+            Command::ResetSecondFactor { who, .. } => reset_second_factor(&db, who).await?,
+        };
+        db.close().await;
+        Ok(code)
+    }
+}
+
+pub(super) async fn run(args: Args<Place>) -> Result<ExitCode, Failure> {
+    let db = connect(args.place().clone()).await?;
+    args.run(db).await
 }
 
 /// Prints a line for each operator.
-///
-/// # Errors
-/// The id of the account is none.
-pub async fn list(db: &Db, of: Of) -> Result<ExitCode, Failure> {
+async fn list(db: &Db, of: Of) -> Result<ExitCode, Failure> {
     let now = SystemClock.now();
     for listed in commands::list(db, of.read()?).await.map_err(refused)? {
         say(&line(&listed, now));
@@ -139,10 +161,7 @@ fn line(Listed { operator, has_password, has_second_factor }: &Listed, now: Unix
 }
 
 /// Invites somebody and prints the code.
-///
-/// # Errors
-/// An argument is wrong, there is no such role, or the address has access.
-pub async fn invite(db: &Db, Invited { who, role }: Invited) -> Result<ExitCode, Failure> {
+async fn invite(db: &Db, Invited { who, role }: Invited) -> Result<ExitCode, Failure> {
     let (email, account) = who.read()?;
     let invited = commands::invite(db, (&SystemClock, &SystemRandom), account, &email, &role).await;
     say(&invited.map_err(refused)?);
@@ -150,21 +169,23 @@ pub async fn invite(db: &Db, Invited { who, role }: Invited) -> Result<ExitCode,
 }
 
 /// Removes an operator and says so.
-///
-/// # Errors
-/// An argument is wrong, nobody has the address, or nobody else would be owner.
-pub async fn remove(db: &Db, who: Who) -> Result<ExitCode, Failure> {
+async fn remove(db: &Db, who: Who) -> Result<ExitCode, Failure> {
     let (email, account) = who.read()?;
     commands::remove(db, &SystemClock, account, &email).await.map_err(refused)?;
     say("The operator was removed, with its keys and sessions.");
     Ok(ExitCode::SUCCESS)
 }
 
+/// Prints a code by which an operator sets a password.
+async fn reset_password(db: &Db, who: Who) -> Result<ExitCode, Failure> {
+    let (email, account) = who.read()?;
+    let code = commands::reset_password(db, (&SystemClock, &SystemRandom), account, &email).await;
+    say(&code.map_err(refused)?);
+    Ok(ExitCode::SUCCESS)
+}
+
 /// Turns a second factor off and says so.
-///
-/// # Errors
-/// An argument is wrong, or nobody has the address.
-pub async fn reset_second_factor(db: &Db, who: Who) -> Result<ExitCode, Failure> {
+async fn reset_second_factor(db: &Db, who: Who) -> Result<ExitCode, Failure> {
     let (email, account) = who.read()?;
     if commands::reset_second_factor(db, &SystemClock, account, &email).await.map_err(refused)? {
         say("The second factor is off, and the sessions of the operator have ended.");

@@ -18,6 +18,7 @@ use hosting::{
 };
 use kernel::{domain::api_key::KeyId, service::access::KNOWN_FOR, store::Db};
 use shared::{
+    negotiate::Representation,
     time::{Clock as _, UnixMillis},
     withheld::Withheld,
 };
@@ -25,6 +26,7 @@ use shared::{
 use super::{
     connect,
     keys::{after, date, duration, refused},
+    quotas::Quotas,
     say,
 };
 use crate::{
@@ -44,7 +46,8 @@ pub(super) struct Args {
 #[derive(Debug, Subcommand)]
 #[expect(missing_docs, reason = "a comment of a group of arguments would be help of none")]
 pub enum Command<P: clap::Args + Debug> {
-    /// Take an account out of service: its keys are refused, its links show a page, its webhooks, reactions and jobs wait.
+    /// Take an account out of service: its keys are refused, its links show a page, its webhooks, reactions, jobs and tasks
+    /// wait, its files are closed.
     Suspend {
         /// Id of the account
         account: String,
@@ -94,6 +97,12 @@ pub enum Command<P: clap::Args + Debug> {
         #[command(flatten)]
         place: P,
     },
+    /// Show and set how much accounts may have: Things, links, bytes of files, users, scans and events a day, open streams
+    /// and uploads.
+    Quotas {
+        #[command(subcommand)]
+        command: Quotas<P>,
+    },
     /// Make, list and revoke keys of the platform, for the API below /platform/.
     Keys {
         #[command(subcommand)]
@@ -133,7 +142,7 @@ pub enum Keys<P: clap::Args + Debug> {
 /// A link or a host.
 #[derive(Debug, clap::Args)]
 pub struct What {
-    /// The short URL, as tn.gg/K7Q2M4XA9R, with or without its scheme
+    /// The short URL, as tn.gg/K7Q2M4XA9R or as somebody scanned it: scheme, query, fragment and .png are left out
     #[arg(value_name = "LINK", required_unless_present = "host", conflicts_with = "host")]
     link: Option<String>,
     /// The host that targets must not lead to, as evil.example
@@ -147,12 +156,16 @@ impl What {
         match (self.link, self.host) {
             (_, Some(host)) => Ok(Named::Host(host)),
             (Some(link), None) => {
-                let bare = link.split_once("://").map_or(link.as_str(), |(_, rest)| rest);
+                let link = link.trim();
+                let bare = link.split_once("://").map_or(link, |(_, rest)| rest);
+                let bare = bare.split(['?', '#']).next().unwrap_or_default();
+                let bare = bare.strip_suffix('/').unwrap_or(bare);
                 match bare.split_once('/') {
-                    Some((domain, short_id)) if !domain.is_empty() && !short_id.contains('/') => {
+                    Some((domain, path)) if !domain.is_empty() && !path.contains('/') => {
+                        let (short_id, _) = Representation::split_suffix(path);
                         Ok(Named::Link { domain: domain.to_owned(), short_id: short_id.to_owned() })
                     }
-                    Some(_) | None => Err(wrong(&link)),
+                    Some(_) | None => Err(wrong(link)),
                 }
             }
             (None, None) => Err(wrong("")),
@@ -173,6 +186,7 @@ impl<P: clap::Args + Debug> Command<P> {
             | Self::Keys {
                 command: Keys::Create { place, .. } | Keys::List { place } | Keys::Revoke { place, .. },
             } => place,
+            Self::Quotas { command } => command.place(),
         }
     }
 
@@ -200,6 +214,9 @@ impl<P: clap::Args + Debug> Command<P> {
             Self::TakeDown { what, reason, lasts, .. } => {
                 let reason = reason_of(reason)?;
                 let life = lasts.map(|text| duration("--lasts", &text)).transpose()?;
+                if life.is_some_and(|life| life.is_zero()) {
+                    return Err(ConfigError::new("--lasts", "a take-down must last for some time").into());
+                }
                 let new = NewTakeDown { reason, until: life.map(|life| after(now, life)) };
                 let done = take_downs::take_down(db, &by("platform take-down"), &what.named()?, new).await;
                 say(&take_down_line(&done.map_err(refused)?.value));
@@ -209,6 +226,7 @@ impl<P: clap::Args + Debug> Command<P> {
                 say("It is released.");
             }
             Self::Takedowns { .. } => list_take_downs(db).await?,
+            Self::Quotas { command } => command.run(db, now).await?,
             Self::Keys { command } => run_keys(command, db, now).await?,
         }
         Ok(ExitCode::SUCCESS)
@@ -334,7 +352,18 @@ mod tests {
         };
         assert_eq!(named("https://tn.gg/K7Q2"), link("tn.gg", "K7Q2"));
         assert_eq!(named("127.0.0.1:8081/K7Q2"), link("127.0.0.1:8081", "K7Q2"));
-        for wrong in ["", "tn.gg", "/K7Q2", "https://tn.gg/a/b"] {
+        for seen in [
+            "https://tn.gg/K7Q2?utm_source=x",
+            "https://tn.gg/K7Q2/",
+            "https://tn.gg/K7Q2/?a=/b#c",
+            "https://tn.gg/K7Q2#a/b",
+            "https://tn.gg/K7Q2.png",
+            "https://tn.gg/K7Q2.svg?w=300",
+            " tn.gg/K7Q2 ",
+        ] {
+            assert_eq!(named(seen), link("tn.gg", "K7Q2"), "{seen}");
+        }
+        for wrong in ["", "tn.gg", "tn.gg/", "/K7Q2", "https://tn.gg/a/b", "?tn.gg/K7Q2"] {
             assert_eq!(named(wrong), None, "{wrong}");
         }
     }

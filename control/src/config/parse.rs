@@ -222,8 +222,13 @@ pub fn oidc(texts: &OidcTexts) -> Result<Option<OidcSettings>, ConfigError> {
     const ID: &str = "WAYMARK_OIDC_CLIENT_ID";
     const SECRET: &str = "WAYMARK_OIDC_CLIENT_SECRET_FILE";
     const CA: &str = "WAYMARK_OIDC_CA";
-    let others =
-        [(ID, &texts.oidc_client_id), (SECRET, &texts.oidc_client_secret_file), (CA, &texts.oidc_ca)];
+    const CLAIM: &str = "WAYMARK_OIDC_REQUIRED_CLAIM";
+    let others = [
+        (ID, &texts.oidc_client_id),
+        (SECRET, &texts.oidc_client_secret_file),
+        (CA, &texts.oidc_ca),
+        (CLAIM, &texts.oidc_required_claim),
+    ];
     let Some(issuer) = &texts.oidc_issuer else {
         return match others.into_iter().find(|(_, text)| text.is_some()) {
             Some((key, _)) => {
@@ -244,10 +249,14 @@ pub fn oidc(texts: &OidcTexts) -> Result<Option<OidcSettings>, ConfigError> {
             InvalidOidc::ClientId => ID,
             InvalidOidc::ClientSecret => SECRET,
             InvalidOidc::Ca => CA,
+            InvalidOidc::RequiredClaim => CLAIM,
         };
         ConfigError::new(key, error.to_string())
     };
-    let settings = OidcSettings::parse(issuer, &id, &secret).map_err(wrong)?;
+    let mut settings = OidcSettings::parse(issuer, &id, &secret).map_err(wrong)?;
+    if let Some(claim) = &texts.oidc_required_claim {
+        settings = settings.with_required_claim(claim).map_err(wrong)?;
+    }
     let Some(path) = &texts.oidc_ca else { return Ok(Some(settings)) };
     let unread = |error| ConfigError::new(CA, format!("{path} cannot be read: {error}; give a PEM file"));
     Ok(Some(settings.with_ca(fs::read(path).map_err(unread)?).map_err(wrong)?))

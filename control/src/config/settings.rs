@@ -114,6 +114,10 @@ pub struct OidcTexts {
     /// Authority that signed the certificate of the provider, as a PEM file [default: those of the system]
     #[arg(long, env = "WAYMARK_OIDC_CA", value_name = "FILE")]
     pub oidc_ca: Option<String>,
+
+    /// Claim that the ID token of whoever signs in must have, such as hd=example.com [default: none]
+    #[arg(long, env = "WAYMARK_OIDC_REQUIRED_CLAIM", value_name = "NAME=VALUE")]
+    pub oidc_required_claim: Option<String>,
 }
 
 /// Every setting of `control serve`; flags win over variables, and both over the TOML file.

@@ -5,11 +5,12 @@
 
 use std::sync::{Arc, LazyLock};
 
-use axum::{Router, response::Redirect, routing::get};
+use axum::{Router, extract::State, response::Redirect, routing::get};
+use kernel::service::Core;
 use maud::{DOCTYPE, PreEscaped, html};
 use pulldown_cmark::{CowStr, Event, Options, Parser, Tag, TagEnd};
 
-use super::{docs::STYLE, service_info::text};
+use super::{docs::STYLE, service_info, state::RouterState};
 
 macro_rules! guides {
     ($($name:literal),* $(,)?) => {
@@ -38,6 +39,7 @@ guides![
     "settings",
     "sign-in",
     "single-sign-on",
+    "statistics",
     "users",
     "webhooks",
 ];
@@ -55,13 +57,15 @@ static PAGES: LazyLock<Vec<Arc<str>>> = LazyLock::new(|| {
 });
 
 /// One route for each guide, so that an unknown name is an unknown path. They need no key.
-pub(super) fn routes<S: Clone + Send + Sync + 'static>() -> Router<S> {
+pub(super) fn routes() -> Router<RouterState> {
     let list = ROOT.trim_end_matches('/');
     let router = Router::new().route(list, get(|| async { Redirect::permanent(ROOT) }));
     let names = std::iter::once("").chain(GUIDES.iter().map(|(name, _)| *name));
     names.enumerate().fold(router, |router, (at, name)| {
-        let page = move || PAGES.get(at).cloned().unwrap_or_default();
-        router.route(&format!("{ROOT}{name}"), get(move || text("text/html; charset=utf-8", page())))
+        let page = move |State(core): State<Arc<Core>>| async move {
+            service_info::page(&core, PAGES.get(at).map(|page| &**page).unwrap_or_default())
+        };
+        router.route(&format!("{ROOT}{name}"), get(page))
     })
 }
 

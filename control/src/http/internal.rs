@@ -13,14 +13,17 @@ use axum::{
     routing::post,
 };
 use push::http::{Edge, EdgeApi, part};
+use serde_json::{Value, json};
 use shared::{
     problem::Code,
     wire::{
-        internal::SCANS_PATH,
+        internal::{SCANS_PATH, UNKNOWN_PATH},
         scan::{MAX_BATCH, ScanAnswer, ScanBatch},
         spooled::{SPOOLED, read_all},
+        unknown::UnknownReport,
     },
 };
+use statistics::service::unknown_scans;
 use tokio_util::sync::CancellationToken;
 use web::{access::Access, api_error::ApiError, extract::Query};
 
@@ -56,6 +59,7 @@ pub async fn run(listeners: ApiListeners, app: Arc<ApiState>, shutdown: Cancella
     let streams = edges.streams.clone();
     let routes = push::http::routes()
         .route(SCANS_PATH, post(take_scans))
+        .route(UNKNOWN_PATH, post(take_unknown))
         .fallback(middleware::no_such_path)
         .layer(DefaultBodyLimit::max(MAX_BODY_BYTES))
         .with_state(Internal { edges, app: app.clone() });
@@ -79,15 +83,35 @@ async fn take_scans(
     headers: HeaderMap,
     body: Result<Bytes, BytesRejection>,
 ) -> Result<Json<ScanAnswer>, ApiError> {
-    let body = body.map_err(|_| {
-        ApiError::refused(Code::TooLarge, format!("The body must have at most {MAX_BODY_BYTES} bytes."))
-    })?;
+    let body = read_whole(body)?;
     let is_spooled = headers.get(CONTENT_TYPE).is_some_and(|kind| kind == SPOOLED);
     let batch = if is_spooled { read_spooled(&query, &body)? } else { read_json(&body)? };
     if batch.edge != edge.name {
         return Err(ApiError::refused(Code::Forbidden, "The batch is not of the edge whose key was sent."));
     }
     Ok(Json(ScanAnswer { receipt: ingest(&internal.app, &batch).await?, takes_spooled: true }))
+}
+
+/// Takes a report of the caller's own about requests for ids that do not exist.
+async fn take_unknown(
+    State(internal): State<Internal>,
+    edge: Edge,
+    body: Result<Bytes, BytesRejection>,
+) -> Result<Json<Value>, ApiError> {
+    let report: UnknownReport = serde_json::from_slice(&read_whole(body)?).map_err(|error| {
+        ApiError::refused(Code::Invalid, format!("The body is no report about unknown ids: {error}."))
+    })?;
+    if *report.edge != *edge.name {
+        return Err(ApiError::refused(Code::Forbidden, "The report is not of the edge whose key was sent."));
+    }
+    unknown_scans::record(&internal.app.core, &report).await?;
+    Ok(Json(json!({})))
+}
+
+fn read_whole(body: Result<Bytes, BytesRejection>) -> Result<Bytes, ApiError> {
+    body.map_err(|_| {
+        ApiError::refused(Code::TooLarge, format!("The body must have at most {MAX_BODY_BYTES} bytes."))
+    })
 }
 
 fn read_json(body: &[u8]) -> Result<ScanBatch, ApiError> {

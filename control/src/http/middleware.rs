@@ -16,8 +16,9 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use futures_util::FutureExt;
+use kernel::domain::quota::seconds_to_next_day;
 use opentelemetry::trace::TraceContextExt as _;
-use shared::{client_address::ClientAddress, id::ActionId, problem::Code};
+use shared::{client_address::ClientAddress, id::ActionId, problem::Code, time::UnixMillis};
 use signin::http::gate::{self, Side};
 use tracing::{Instrument, field::Empty};
 use tracing_opentelemetry::OpenTelemetrySpanExt as _;
@@ -111,7 +112,7 @@ pub(super) async fn finish(State(app): State<Arc<ApiState>>, mut request: Reques
     let method = request.method().clone();
     let is_preflight = method == Method::OPTIONS && !is_gated;
     let run = async {
-        if is_gated && let Err(refusal) = gate::pass(&app.sign_in, &mut request, client).await {
+        if is_gated && let Err(refusal) = gate::pass(&app.sign_in, &mut request, &path, client).await {
             return refusal.into_response();
         }
         next.run(request).await
@@ -121,7 +122,8 @@ pub(super) async fn finish(State(app): State<Arc<ApiState>>, mut request: Reques
         None => guard(run, limit).instrument(span.clone()).await,
     };
     let response = if is_preflight { cors::preflight(response) } else { response };
-    let mut response = span.in_scope(|| complete(response, &app.docs_url, &app.metrics));
+    let mut response =
+        span.in_scope(|| complete(response, &app.docs_url, &app.metrics, app.core.clock.now()));
     ledger.write(&mut response);
     protect(response.headers_mut(), is_tls.then_some(app.base_urls.is_development()));
     // The console's own pages alone read what a cookie gives.
@@ -162,7 +164,7 @@ fn failure(code: Code, kind: Failure, detail: &str) -> Refusal {
 }
 
 /// Adds the error body to every error, also to those of the router.
-fn complete(mut response: Response, docs_url: &str, metrics: &Metrics) -> Response {
+fn complete(mut response: Response, docs_url: &str, metrics: &Metrics, now: UnixMillis) -> Response {
     let status = response.status();
     let refusal = match response.extensions_mut().remove::<Refusal>() {
         Some(refusal) => refusal,
@@ -175,6 +177,9 @@ fn complete(mut response: Response, docs_url: &str, metrics: &Metrics) -> Respon
     if let Some((kind, detail)) = &refusal.detail {
         metrics.failed(*kind);
         tracing::error!(error.code = refusal.code as u32, error.detail = %detail, "failed");
+    }
+    if refusal.code == Code::DailyQuotaUsedUp {
+        response.headers_mut().insert(header::RETRY_AFTER, seconds_to_next_day(now).into());
     }
     refusal.render(response, docs_url)
 }
@@ -294,12 +299,27 @@ mod tests {
             (guard(broken(), REQUEST_TIMEOUT).await, 500, Code::Internal),
             (guard(std::future::pending(), limit).await, 503, Code::Timeout),
         ] {
-            let response = complete(response, "https://x/docs", &Metrics::default());
+            let response = complete(response, "https://x/docs", &Metrics::default(), UnixMillis(0));
             assert_eq!(response.status().as_u16(), status);
             assert_eq!(response.headers().contains_key(header::RETRY_AFTER), status == 503);
             let bytes = axum::body::to_bytes(response.into_body(), 4_096).await.unwrap();
             let problem: shared::problem::Problem = serde_json::from_slice(&bytes).unwrap();
             assert_eq!((problem.code, problem.errors), (code as u32, vec![code.text().to_owned()]));
+        }
+    }
+
+    #[test]
+    fn a_quota_of_the_day_says_when_the_day_is_over() {
+        for (code, now, expected) in [
+            (Code::DailyQuotaUsedUp, 1_000, Some("86399")),
+            (Code::TooManyRequests, 1_000, Some("1")),
+            (Code::QuotaUsedUp, 1_000, None),
+        ] {
+            let refusal = Refusal { code, errors: Vec::new(), detail: None };
+            let response = refusal.into_response();
+            let response = complete(response, "https://x/docs", &Metrics::default(), UnixMillis(now));
+            let found = response.headers().get(header::RETRY_AFTER);
+            assert_eq!(found.and_then(|value| value.to_str().ok()), expected, "{code:?}");
         }
     }
 

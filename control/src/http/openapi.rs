@@ -330,6 +330,13 @@ fn describe_parameter(operation: &str, parameter: &mut Value) {
         "lastEventId" => {
             json!({"type": "string", "pattern": "^((0|[1-9][0-9]{0,17})-(0|[1-9][0-9]{0,17}))?$"})
         }
+        // Milliseconds, a date, or a date and time: one of the forms is enough for whoever generates values.
+        "from" | "to" if matches!(operation, "readScanStatistics" | "readUnknownScans") => {
+            json!({"type": "string", "format": if name == "from" { "range-begin" } else { "range-end" }})
+        }
+        "interval" => json!({"type": "string", "enum": ["hour", "day", "week", "month"]}),
+        "timeZone" => json!({"type": "string", "format": "time-zone"}),
+        "groupBy" => json!({"type": "string", "format": "dimensions"}),
         // Each bound may need the time beside it.
         "from" | "to" => web::bodies::time(),
         // A wrong signature is as good as none: the key decides then.
@@ -351,7 +358,9 @@ fn describe_parameter(operation: &str, parameter: &mut Value) {
             "listActionJobLogs" => Some("type=ERROR"),
             "listWebhookDeliveries" => Some("status=dead"),
             "listAuditEntries" => Some("resource=redirection"),
+            "listPlatformAuditEntries" => Some("resource=takeDown"),
             "listCases" => Some("status=open"),
+            "readScanStatistics" => Some("country=DE"),
             _ => None,
         };
         if let Some(example) = example {

@@ -31,6 +31,7 @@ fn table() -> OpenApiRouter<RouterState> {
         .merge(assessment::http::routes())
         .merge(jobs::http::routes())
         .merge(events::http::routes())
+        .merge(statistics::http::routes())
         .merge(hosting::http::routes())
         .routes(routes!(time::read))
         .routes(routes!(status::read))

@@ -10,9 +10,11 @@ use catalog::service::Catalog;
 use events::service::EventState;
 use jobs::service::JobState;
 use kernel::service::Core;
+use mail::Outbox;
 use oidc::service::OidcState;
 use redirects::service::Redirects;
 use signin::service::SignInState;
+use statistics::service::StatisticsState;
 use web::access::Access;
 
 use crate::state::ApiState;
@@ -30,6 +32,12 @@ impl FromRef<RouterState> for Access {
 impl FromRef<RouterState> for Arc<Core> {
     fn from_ref(RouterState(app): &RouterState) -> Self {
         app.core.clone()
+    }
+}
+
+impl FromRef<RouterState> for Arc<Outbox> {
+    fn from_ref(RouterState(app): &RouterState) -> Self {
+        app.users.outbox.clone()
     }
 }
 
@@ -84,5 +92,11 @@ impl FromRef<RouterState> for Arc<JobState> {
 impl FromRef<RouterState> for Arc<EventState> {
     fn from_ref(RouterState(app): &RouterState) -> Self {
         app.events.clone()
+    }
+}
+
+impl FromRef<RouterState> for StatisticsState {
+    fn from_ref(RouterState(app): &RouterState) -> Self {
+        app.statistics.clone()
     }
 }

@@ -30,6 +30,7 @@ pub(super) struct StatusDocument {
 
 /// What the intake of scans counted since the start.
 #[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
 pub(super) struct ScansDocument {
     /// Scans that became actions.
     recorded: u64,
@@ -37,6 +38,8 @@ pub(super) struct ScansDocument {
     repeated: u64,
     /// Scans of short ids that are not known.
     unknown: u64,
+    /// Scans that were not stored, because their accounts had used up the quota of the day.
+    over_quota: u64,
     /// Scans that edges lost.
     missing: u64,
 }
@@ -60,6 +63,7 @@ pub(super) async fn read(
             recorded: count(&app.intake.stored),
             repeated: count(&app.intake.repeated),
             unknown: count(&app.intake.unknown),
+            over_quota: count(&app.intake.over_quota),
             missing: count(&app.intake.missing),
         },
     }))

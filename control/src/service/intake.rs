@@ -11,6 +11,8 @@ pub struct Counters {
     pub repeated: AtomicU64,
     /// Scans of short ids that control does not know; they are only counted.
     pub unknown: AtomicU64,
+    /// Scans that were not stored, because their accounts had used up those of the day; they are in `hits`.
+    pub over_quota: AtomicU64,
     /// Sequence numbers that never came: scans that an edge lost.
     pub missing: AtomicU64,
 }

@@ -27,7 +27,7 @@ pub struct Removed {
 /// # Errors
 /// A store failed; what was removed stays removed.
 pub async fn run(app: &ApiState) -> Result<Removed, StoreError> {
-    let (now, scans) = (app.core.clock.now(), &app.actions.scans);
+    let (now, scans) = (app.core.clock.now(), &app.actions.scans.alone);
     let kept = tenants::list_scan_retention(&mut app.core.db.read().await?).await?;
     let kept: BTreeMap<AccountId, u16> = kept.into_iter().collect();
     let before = |days: u16| UnixMillis(now.0 - i64::from(days) * DAY_MS);

@@ -12,6 +12,7 @@ use oidc::service::sign_in;
 use redirects::service::tasks;
 use shared::time::UnixMillis;
 use signin::service::throttles;
+use statistics::service::{roll_ups, unknown_scans};
 use tenants::service::{attempts, audit};
 use tokio_util::sync::CancellationToken;
 
@@ -91,6 +92,18 @@ pub async fn run(app: Arc<ApiState>, shutdown: CancellationToken) {
             Ok(0) => {}
             Ok(rows) => tracing::info!(rows, "deleted states of sign-ins that are over"),
             Err(error) => tracing::warn!(%error, "deleting states of sign-ins is left for later"),
+        }
+        match roll_ups::purge_devices(&app.core).await {
+            Ok(0) => {}
+            Ok(rows) => tracing::info!(rows, "deleted hashes of devices of days that are over"),
+            Err(error) => tracing::warn!(%error, "deleting hashes of devices is left for later"),
+        }
+        match unknown_scans::purge(&app.core).await {
+            Ok(0) => {}
+            Ok(rows) => tracing::info!(rows, "deleted old counts of requests for unknown ids"),
+            Err(error) => {
+                tracing::warn!(%error, "deleting counts of requests for unknown ids is left for later")
+            }
         }
         app.limiter.forget();
         match jobs::sweep(&app.jobs).await {

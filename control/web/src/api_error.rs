@@ -82,7 +82,11 @@ fn failure(error: &ServiceError) -> Failure {
         ServiceError::Store(StoreError::Blob(_)) => Failure::Blobs,
         ServiceError::Full(_) => Failure::Full,
         ServiceError::Store(
-            StoreError::Unique(_) | StoreError::Taken(_) | StoreError::Row(_) | StoreError::Sql(_),
+            StoreError::Unique(_)
+            | StoreError::Taken(_)
+            | StoreError::Exceeded(_)
+            | StoreError::Row(_)
+            | StoreError::Sql(_),
         )
         | ServiceError::Refused { .. }
         | ServiceError::Internal(_) => Failure::Internal,

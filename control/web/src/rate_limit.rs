@@ -88,10 +88,11 @@ pub fn count_login(
     check(limiter.login(client), Some(ledger), "to log in").err().map(Refusal::from)
 }
 
-/// Whether a path makes us ask the provider of identities. Pages, so with a `GET`.
+/// Whether a path begins a sign-in by the provider of identities. A page, so with a `GET`. How it ends is not counted: that
+/// needs a beginning, and a browser must not be refused there after the provider let it in.
 fn is_provider_sign_in(path: &str) -> bool {
     let path = percent_encoding::percent_decode_str(path).decode_utf8_lossy();
-    ["/console/api/oidc/begin", "/console/api/oidc/callback"].contains(&path.trim_end_matches('/'))
+    path.trim_end_matches('/') == "/console/api/oidc/begin"
 }
 
 /// Whether a path, without the version prefix, accepts passwords or codes, or creates users.
@@ -154,6 +155,18 @@ mod tests {
             ("/auth/evrythng/usersx", false),
         ] {
             assert_eq!(is_login(path), expected, "{path}");
+        }
+    }
+
+    #[test]
+    fn a_sign_in_by_the_provider_counts_where_it_begins() {
+        for (path, expected) in [
+            ("/console/api/oidc/begin", true),
+            ("/console/api/oidc/%62egin/", true),
+            ("/console/api/oidc/callback", false),
+            ("/console/api/oidc", false),
+        ] {
+            assert_eq!(is_provider_sign_in(path), expected, "{path}");
         }
     }
 

@@ -14,8 +14,10 @@ use shared::{
         scan::ScanReceipt,
         spooled::SpooledScans,
         stream::{Fill, Hello, ToControl, ToEdge},
+        unknown::UnknownReport,
     },
 };
+use statistics::service::unknown_scans;
 
 /// Control in the same process.
 #[derive(Clone)]
@@ -55,14 +57,11 @@ impl Backing for InProcess {
     async fn record_scans(&self, scans: &SpooledScans) -> Result<ScanReceipt, BackingError> {
         let batch = scans.read();
         let unread = || BackingError::Unreachable("the next scan is of another version".to_owned());
-        control::worker::ingest_scans::ingest(&self.app, &batch.ok_or_else(unread)?).await.map_err(|error| {
-            match error {
-                ServiceError::Refused { errors, .. } => BackingError::Refused(errors.join(" ")),
-                ServiceError::Store(_) | ServiceError::Full(_) | ServiceError::Internal(_) => {
-                    BackingError::Unreachable(error.to_string())
-                }
-            }
-        })
+        control::worker::ingest_scans::ingest(&self.app, &batch.ok_or_else(unread)?).await.map_err(failed)
+    }
+
+    async fn record_unknown(&self, report: &UnknownReport) -> Result<(), BackingError> {
+        unknown_scans::record(&self.app.core, report).await.map_err(failed)
     }
 }
 
@@ -77,6 +76,15 @@ impl Changes for Stream {
     async fn send(&mut self, message: ToControl) -> Result<(), BackingError> {
         self.0.receive(message);
         Ok(())
+    }
+}
+
+fn failed(error: ServiceError) -> BackingError {
+    match error {
+        ServiceError::Refused { errors, .. } => BackingError::Refused(errors.join(" ")),
+        ServiceError::Store(_) | ServiceError::Full(_) | ServiceError::Internal(_) => {
+            BackingError::Unreachable(error.to_string())
+        }
     }
 }
 

@@ -37,7 +37,7 @@ enum Command {
     Jobs(tools::jobs::Args),
     /// Make, list and revoke operator keys, directly in the database.
     Keys(tools::keys::Args),
-    /// List, invite and remove operators, directly in the database; turn off a second factor that is lost.
+    /// List, invite and remove operators, directly in the database; set a password, turn off a second factor that is lost.
     Operators(tools::operators::Args),
     /// Make keys that encrypt the secrets in the database, and change over to them.
     Secrets(tools::secrets::Args),

@@ -95,6 +95,8 @@ pub struct Config {
     pub edge_connections_per_address: u32,
     /// Whether the edge holds every link.
     pub is_replica: bool,
+    /// Whether the edge answers plain redirects before hyper sees them.
+    pub fast_redirects: bool,
     /// How mail is sent; `None` is not at all.
     pub mail: Option<MailSettings>,
     /// The provider by which operators sign in; `None` is none.
@@ -146,6 +148,7 @@ impl Config {
             edge_connections: None,
             edge_connections_per_address: edge::Limits::default().connections_per_address,
             is_replica: false,
+            fast_redirects: true,
             mail: None,
             oidc: None,
             geoip_db: None,
@@ -238,6 +241,7 @@ impl Config {
             )?,
             jobs_kept: jobs_kept(settings.limits.jobs_kept_days.as_deref())?,
             is_replica: edge::cli::replica(settings.edge_replica.as_deref())?,
+            fast_redirects: edge::cli::fast_redirects(settings.fast_redirects.as_deref())?,
             mail: mail(&settings.mail)?,
             oidc: oidc(&settings.oidc)?,
             geoip_db: settings.geoip_db.map(PathBuf::from),

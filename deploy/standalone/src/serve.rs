@@ -105,6 +105,7 @@ pub(crate) fn edge(
     settings.geo = app.actions.geo_ip.clone();
     settings.trusted_proxies = app.trusted_proxies.clone();
     settings.is_replica = config.is_replica;
+    settings.fast_redirects = config.fast_redirects;
     // Sockets of all listeners come out of one limit: API and MQTT have a quarter each.
     let half = (platform::descriptors() / 2).max(64);
     settings.limits.connections = Some(config.edge_connections.unwrap_or(half));

@@ -1,17 +1,19 @@
-//! Recording of the scans of an edge: a bounded ring, a spool on disk, and shipping to control in batches.
+//! Recording of the scans of an edge: bounded buffers, a spool on disk, and shipping to control in batches.
 //!
 //! ```text
-//! Recorder -> ring -> writer (thread) -> segment files -> shipper -> Intake (control)
-//!                        +-> sums -> reserve              (when the disk budget is used up)
+//! Recorder -> buffers -> writer (thread) -> segment files -> shipper -> Intake (control)
+//!                            +-> sums -> reserve              (when the disk budget is used up)
 //! ```
 //!
 //! # Invariants
 //!
-//! - The request path only pushes into the ring: no await, no task, no wake-up. A redirect never waits for the disk.
+//! - The request path encodes a scan into a buffer of its core: no await, no task, no wake-up, no allocation. The writer
+//!   takes a buffer by exchanging it for an empty one. A redirect never waits for the disk.
+//! - Scans of one thread are numbered in order; those of two threads within 5 ms may change places.
 //! - A scan has a boot number and a sequence number, and control stores each pair once. The boot number is on disk
 //!   before it is first used. Lost scans have numbers too, so that control sees the gap.
 //! - Batches of up to 1,000 are shipped in order, one at a time, until they are acknowledged.
-//! - A kill loses what was not yet written: the writer empties the ring every 5 ms or 256 KiB. A power loss also loses
+//! - A kill loses what was not yet written: the writer empties the buffers every 5 ms. A power loss also loses
 //!   what was not yet synced; syncs are 200 ms apart.
 //! - Bytes on disk stay within [`SpoolLimits`]. Beyond it, scans are added up per link and minute. Sums go to the spool
 //!   too, for which a part of the budget is reserved, and a preallocated file keeps them across a kill.
@@ -22,6 +24,7 @@
 
 mod asked;
 mod boot;
+mod buffers;
 mod degrade;
 mod metrics;
 mod record;
@@ -30,42 +33,21 @@ mod ship;
 mod spool;
 mod writer;
 
-use std::{
-    io,
-    net::IpAddr,
-    path::Path,
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering::SeqCst},
-    },
-};
+use std::{io, num::NonZero, path::Path, sync::Arc, thread};
 
-use crossbeam_queue::ArrayQueue;
 use http::HeaderValue;
 use shared::{id::ApplicationId, time::UnixMillis};
 use tokio_util::sync::CancellationToken;
 
+use self::buffers::Buffers;
 pub use self::{
     asked::Asked,
     metrics::Metrics,
     ship::{Intake, NotTaken},
 };
 
-/// Scans that may wait for the writer: at 100,000 redirects a second, 0.65 s of a stalled disk.
-const RING: usize = 65_536;
-
-/// A redirect as the request path hands it over: one allocation for its texts.
-#[derive(Debug)]
-pub struct Scan {
-    at: UnixMillis,
-    ip: IpAddr,
-    /// Host, folded short id, entry URL, user agent, referer and language, one behind the other.
-    texts: Box<str>,
-    /// Where each but the first begins in `texts`; absent ones are empty.
-    cuts: [u16; 5],
-    /// The rule by which it went, if one fired.
-    fired: Option<Box<Fired>>,
-}
+/// Bytes of scans that may wait for the writer: some 65,000, 0.65 s of a stalled disk at 100,000 redirects a second.
+const MAX_BYTES: usize = 14 << 20;
 
 /// A rule that decided a redirect, as the request path hands it over.
 #[derive(Debug)]
@@ -96,34 +78,25 @@ pub struct SpoolLimits {
     pub segment_bytes: u64,
 }
 
-/// Scans between the request path and the writer.
-#[derive(Debug)]
-struct Ring {
-    scans: ArrayQueue<Scan>,
-    /// Lost since a segment was begun; their numbers are left out, so that control sees the gap.
-    lost: AtomicU64,
-}
-
-/// The request path's end of the ring.
+/// The request path's end of the buffers.
 #[derive(Debug)]
 pub struct Recorder {
-    ring: Arc<Ring>,
+    buffers: Arc<Buffers>,
     metrics: Arc<Metrics>,
 }
 
 impl Recorder {
-    /// Records one redirect; a full ring drops it and counts the loss.
-    pub fn record(&self, scan: Scan) {
-        if self.ring.scans.push(scan).is_ok() {
+    /// Records one redirect, answered at `at` by this rule; without room it is dropped, and counted as lost.
+    pub fn record(&self, asked: &Asked<'_>, at: UnixMillis, fired: Option<&Fired>) {
+        if self.buffers.push(|url, out| asked.write(at, fired, url, out)) {
             self.metrics.recorded.inc();
         } else {
-            self.ring.lost.fetch_add(1, SeqCst);
             self.metrics.lost.inc();
         }
     }
 }
 
-/// The tasks behind the ring. Dropped without [`Self::run`], they release the folder.
+/// The tasks behind the buffers. Dropped without [`Self::run`], they release the folder.
 #[derive(Debug)]
 pub struct Scans {
     writer: writer::Writer,
@@ -143,14 +116,15 @@ pub fn open(
     metrics: &Arc<Metrics>,
     now: UnixMillis,
 ) -> io::Result<(Recorder, Scans)> {
-    let ring = Arc::new(Ring { scans: ArrayQueue::new(RING), lost: AtomicU64::new(0) });
+    let cores = thread::available_parallelism().map_or(1, NonZero::get);
+    let buffers = Arc::new(Buffers::new(cores, MAX_BYTES));
     let spool = Arc::new(spool::Spool::open(folder, limits, metrics.clone(), now)?);
-    let writer = writer::Writer::start(spool.clone(), ring.clone(), metrics.clone())?;
-    Ok((Recorder { ring, metrics: metrics.clone() }, Scans { writer, spool, metrics: metrics.clone() }))
+    let writer = writer::Writer::start(spool.clone(), buffers.clone(), metrics.clone())?;
+    Ok((Recorder { buffers, metrics: metrics.clone() }, Scans { writer, spool, metrics: metrics.clone() }))
 }
 
 impl Scans {
-    /// Ships until `shutdown`, then empties the ring onto the disk and tries to ship that too, for 5 s.
+    /// Ships until `shutdown`, then empties the buffers onto the disk and tries to ship that too, for 5 s.
     ///
     /// `edge` is the name of the edge, which with boot and sequence number identifies a scan. `shutdown` comes after
     /// the last request was answered.

@@ -1,4 +1,4 @@
-//! Counters of scans, in the order of a scan's way from the ring to control.
+//! Counters of scans, in the order of a scan's way from the buffers to control.
 
 use std::sync::atomic::AtomicU64;
 
@@ -10,13 +10,13 @@ use prometheus_client::{
 /// Counters of the scans of one edge since its start.
 #[derive(Debug, Default)]
 pub struct Metrics {
-    /// Put into the ring.
+    /// Put into a buffer.
     pub recorded: Counter,
     /// On disk.
     pub written: Counter,
     /// Acknowledged by control; may hold some of earlier boots.
     pub shipped: Counter,
-    /// Lost because the ring was full, the disk budget spent or the disk failing.
+    /// Lost because the buffers were full, the disk budget spent or the disk failing.
     pub lost: Counter,
     /// Only counted by link and minute, as the disk budget is spent.
     pub degraded: Counter,

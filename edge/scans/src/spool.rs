@@ -1,6 +1,6 @@
 //! The spool: segment files of checksummed records, appended by the writer and read by the shipper.
 //!
-//! A kill loses what is still in the ring; data in a segment survives it. Data that was synced (every 200 ms) survives
+//! A kill loses what is still in the buffers; data in a segment survives it. Data that was synced (every 200 ms) survives
 //! a power loss. A torn end is truncated when the spool is opened.
 
 use std::{

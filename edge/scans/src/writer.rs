@@ -1,4 +1,4 @@
-//! The thread that drains the ring to disk and measures its own lag.
+//! The thread that writes records to disk and measures its own lag.
 
 use std::{
     fs::{self, File},
@@ -16,25 +16,25 @@ use std::{
 use shared::wire::spooled::{decode, split_frame};
 
 use super::{
-    Metrics, Ring,
+    Metrics,
+    buffers::{Buffer, Buffers},
     degrade::Sums,
-    record,
     reserve::Reserve,
     spool::{Segment, Spool, sync_folder},
 };
 
 mod sums;
 
-/// Interval of draining the ring: what a kill may lose.
+/// Interval of emptying the buffers: what a kill may lose.
 const WRITE_INTERVAL: Duration = Duration::from_millis(5);
-/// Bytes after which a write does not wait for more.
+/// Bytes of a round after which the next one begins at once.
 const WRITE_BYTES: usize = 256 << 10;
 /// The part of the disk budget that is kept back for sums: a sixteenth.
 const SUMS: u64 = 16;
 /// Interval of syncs: what a power loss may lose in addition.
 const SYNC_INTERVAL: Duration = Duration::from_millis(200);
 
-/// The thread that empties the ring onto the disk.
+/// The thread that empties the buffers onto the disk.
 #[derive(Debug)]
 pub(super) struct Writer {
     /// `None` once it was waited for.
@@ -44,14 +44,14 @@ pub(super) struct Writer {
 
 impl Writer {
     /// Starts the thread.
-    pub(super) fn start(spool: Arc<Spool>, ring: Arc<Ring>, metrics: Arc<Metrics>) -> io::Result<Self> {
+    pub(super) fn start(spool: Arc<Spool>, buffers: Arc<Buffers>, metrics: Arc<Metrics>) -> io::Result<Self> {
         let stop = Arc::new(AtomicBool::new(false));
-        let work = Work::new(spool, ring, metrics, stop.clone());
+        let work = Work::new(spool, buffers, metrics, stop.clone());
         let thread = thread::Builder::new().name("scan-writer".into()).spawn(move || work.run())?;
         Ok(Self { thread: Some(thread), stop })
     }
 
-    /// Writes and syncs what is left in the ring; blocks until then.
+    /// Writes and syncs what is left in the buffers; blocks until then.
     pub(super) fn stop(mut self) {
         self.tell();
         if self.thread.take().is_some_and(|thread| thread.join().is_err()) {
@@ -76,7 +76,7 @@ impl Drop for Writer {
 
 struct Work {
     spool: Arc<Spool>,
-    ring: Arc<Ring>,
+    buffers: Arc<Buffers>,
     metrics: Arc<Metrics>,
     stop: Arc<AtomicBool>,
     file: Option<File>,
@@ -93,10 +93,10 @@ struct Work {
 }
 
 impl Work {
-    fn new(spool: Arc<Spool>, ring: Arc<Ring>, metrics: Arc<Metrics>, stop: Arc<AtomicBool>) -> Self {
+    fn new(spool: Arc<Spool>, buffers: Arc<Buffers>, metrics: Arc<Metrics>, stop: Arc<AtomicBool>) -> Self {
         let mut work = Self {
             spool,
-            ring,
+            buffers,
             metrics,
             stop,
             file: None,
@@ -127,44 +127,40 @@ impl Work {
 
     fn run(mut self) {
         self.start_syncer();
-        let mut buffer = Vec::with_capacity(WRITE_BYTES + 4_096);
-        let mut ends = Vec::new();
+        let mut taken = Buffer::default();
         let (mut looked, mut synced) = (Instant::now(), Instant::now());
         loop {
-            // Read before the ring is emptied: what came before the stop is then written for certain.
+            // Read before the buffers are emptied: what came before the stop is then written for certain.
             let is_stopping = self.stop.load(SeqCst);
-            while buffer.len() < WRITE_BYTES
-                && let Some(scan) = self.ring.scans.pop()
-            {
-                record::write(&scan, &mut buffer);
-                ends.push(buffer.len());
-            }
-            let emptied = Instant::now();
-            if !ends.is_empty() {
-                self.write(&buffer, &ends);
-                buffer.clear();
-                ends.clear();
-                // Nothing in this write was pushed before the previous drain.
-                let lag = looked.elapsed().as_secs_f64();
-                self.metrics.writer_lag_last.set(lag);
-                if lag > self.metrics.writer_lag_max.get() {
-                    self.metrics.writer_lag_max.set(lag);
+            let begun = Instant::now();
+            let mut bytes = 0;
+            for index in 0..self.buffers.count() {
+                self.buffers.exchange(index, &mut taken);
+                if !taken.ends.is_empty() {
+                    bytes += taken.bytes.len();
+                    self.write(&taken.bytes, &taken.ends);
+                    taken.clear();
+                    // Nothing in this write was recorded before the previous round.
+                    let lag = looked.elapsed().as_secs_f64();
+                    self.metrics.writer_lag_last.set(lag);
+                    if lag > self.metrics.writer_lag_max.get() {
+                        self.metrics.writer_lag_max.set(lag);
+                    }
                 }
             }
-            let is_empty = self.ring.scans.is_empty();
-            if is_empty {
-                looked = emptied;
-            }
-            if synced.elapsed() >= SYNC_INTERVAL || (is_stopping && is_empty) {
-                self.write_sums(is_stopping && is_empty);
+            looked = begun;
+            let is_done = is_stopping && bytes == 0;
+            if synced.elapsed() >= SYNC_INTERVAL || is_done {
+                self.write_sums(is_done);
                 self.keep_sums();
                 self.sync();
                 synced = Instant::now();
             }
-            match (is_stopping, is_empty) {
-                (true, true) => break,
-                (false, true) => thread::park_timeout(WRITE_INTERVAL),
-                (_, false) => {}
+            if is_done {
+                break;
+            }
+            if !is_stopping && bytes < WRITE_BYTES {
+                thread::park_timeout(WRITE_INTERVAL);
             }
         }
         if let Some((files, thread)) = self.syncer.take() {
@@ -225,7 +221,7 @@ impl Work {
     fn lose(&mut self, count: u64) {
         if count > 0 {
             self.metrics.lost.inc_by(count);
-            self.ring.lost.fetch_add(count, SeqCst);
+            self.buffers.lost.fetch_add(count, SeqCst);
             // Those that are lost have numbers too, which fall between two segments.
             self.seal();
         }
@@ -280,7 +276,7 @@ impl Work {
 
     fn begin_segment(&mut self) -> io::Result<File> {
         // Records of a segment have consecutive numbers; those that were lost fall between two segments.
-        self.next_seq += self.ring.lost.swap(0, SeqCst);
+        self.next_seq += self.buffers.lost.swap(0, SeqCst);
         let (boot, first_seq) = (self.spool.boot, self.next_seq);
         let path = self.spool.folder.join(format!("{boot:020}-{first_seq:020}.seg"));
         let file = File::create(&path)?;

@@ -3,16 +3,15 @@
 use std::{net::SocketAddr, num::NonZeroU32, path::PathBuf, sync::Arc, time::Duration};
 
 use platform::settings::{
-    ConfigError, LogFormat, check_plain, listen_or_off, loopback, name, number, public_url,
+    ConfigError, LogFormat, check_plain, listen_or_off, loopback, name, number, public_url, truth,
 };
 use shared::wire::view::MAX_SHARDS;
 
 use super::Settings;
 use crate::{
+    EdgeError, EdgeKey,
     backing::NetworkConfig,
     config::{DiskLimits, EdgeConfig},
-    edge_key::EdgeKey,
-    error::EdgeError,
     geo::GeoDatabase,
     tls::TlsCerts,
 };
@@ -82,6 +81,7 @@ impl Config {
         edge.key = Some(key.clone());
         edge.cache_bytes = mib("WAYMARK_CACHE_MIB", settings.cache_mib.as_deref(), edge.cache_bytes)?;
         edge.is_replica = replica(settings.edge_replica.as_deref())?;
+        edge.fast_redirects = fast_redirects(settings.fast_redirects.as_deref())?;
         let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         edge.workers = number("WAYMARK_EDGE_WORKERS", settings.workers.as_deref(), cores, 1..=MAX_WORKERS)?;
         edge.trusted_proxies = settings.network.proxies()?;
@@ -169,8 +169,8 @@ impl Config {
             let reason = "a TLS listener needs certificates: set WAYMARK_TLS_DIR";
             return Err(ConfigError::new("WAYMARK_EDGE_TLS_LISTEN", reason));
         }
-        crate::origins::Origins::new("api_urls", &self.edge.api_urls, true)
-            .and(crate::origins::Origins::new("control_urls", &self.network.control_urls, true))
+        backing::origins::Origins::new("api_urls", &self.edge.api_urls, true)
+            .and(backing::origins::Origins::new("control_urls", &self.network.control_urls, true))
             .map(drop)
             .map_err(|error| named(&error).unwrap_or(ConfigError::new("WAYMARK_API_URLS", error.to_string())))
     }
@@ -193,6 +193,14 @@ pub fn replica(text: Option<&str>) -> Result<bool, ConfigError> {
             Err(ConfigError::new("WAYMARK_EDGE_REPLICA", format!("{other:?} is neither off nor full")))
         }
     }
+}
+
+/// Whether the fast reader answers plain redirects: `on`, or unset, and `off`.
+///
+/// # Errors
+/// It is neither.
+pub fn fast_redirects(text: Option<&str>) -> Result<bool, ConfigError> {
+    truth("WAYMARK_FAST_REDIRECTS", Some(text.unwrap_or("on")))
 }
 
 /// Names the variable behind an error of the library's settings.

@@ -13,8 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Config, Failure, config::named, say, sockets};
 use crate::{
-    admin::EdgeHandle, backing::Network, config::Listeners, edge::Edge, edge_key::EdgeKey, error::EdgeError,
-    tls::TlsCerts,
+    EdgeError, EdgeKey, admin::EdgeHandle, backing::Network, config::Listeners, edge::Edge, tls::TlsCerts,
 };
 
 /// How long the start may wait for control or the view; after that the edge reports itself as started, answers 503,

@@ -101,6 +101,11 @@ pub struct Settings {
     #[arg(long, env = "WAYMARK_EDGE_REPLICA", value_name = "off|full")]
     pub edge_replica: Option<String>,
 
+    /// Whether plain redirects are answered by the fast reader, before the HTTP library sees them; the answers are the
+    /// same either way [default: on]
+    #[arg(long, env = "WAYMARK_FAST_REDIRECTS", value_name = "on|off")]
+    pub fast_redirects: Option<String>,
+
     /// Time between two times that what is held is written to disk; 0 is never [default: 60]
     #[arg(long, env = "WAYMARK_SNAPSHOT_SECONDS", value_name = "SECONDS")]
     pub snapshot_seconds: Option<String>,

@@ -7,7 +7,7 @@ use hyper::body::Incoming;
 use scans::{Asked, Fired, RuleName};
 use shared::{short_url::ShortDomain, time::UnixMillis};
 
-use super::{App, Next};
+use super::{App, Next, Site};
 use crate::{
     backing::Backing,
     cache::Served,
@@ -35,11 +35,11 @@ impl<B: Backing> App<B> {
         client: Client,
         request: &Request<Incoming>,
         sent: &Sent<'_>,
-        domain: &ShortDomain,
+        site: Site<'_>,
         served: &Served,
     ) -> Next {
         let mut at = None;
-        let decided = domain.account.as_ref().and_then(|account| {
+        let decided = site.domain.account.as_ref().and_then(|account| {
             self.cache.with_rules(account, |rules| {
                 let now = *at.insert(self.clock.now());
                 let sources = Sources { agents: &self.agents, geo: &*self.config.geo };
@@ -51,7 +51,7 @@ impl<B: Backing> App<B> {
             Some((rule, target)) => (Some(rule), target),
         };
         let led = Led { folded: &served.key.folded, forward_query: served.record.forward_query, rule, at };
-        self.lead(client, request, sent, domain, led, target)
+        self.lead(client, request, sent, site, led, target)
     }
 
     /// Whether an account's rules may decide.
@@ -65,11 +65,11 @@ impl<B: Backing> App<B> {
         client: Client,
         request: &Request<Incoming>,
         sent: &Sent<'_>,
-        domain: &ShortDomain,
+        site: Site<'_>,
         led: Led<'_>,
         target: HeaderValue,
     ) -> Next {
-        if let Some(code) = self.domains.load().withheld.target(target.as_bytes()) {
+        if let Some(code) = site.withheld.target(target.as_bytes()) {
             return Next::Answer(self.errors(sent.accept).withheld(code));
         }
         let location = match request.uri().query().filter(|_| led.forward_query) {
@@ -81,12 +81,13 @@ impl<B: Backing> App<B> {
             }
         };
         if *request.method() == Method::GET {
-            let fired = led.rule.map(|rule| Box::new(Fired { rule, location: location.clone() }));
+            let fired = led.rule.map(|rule| Fired { rule, location: location.clone() });
             let at = led.at.unwrap_or_else(|| self.clock.now());
-            let (uri, folded) = (request.uri(), led.folded);
+            let (uri, folded, domain) = (request.uri(), led.folded, site.domain);
             let Sent { agent, referer, language, .. } = *sent;
-            let asked = Asked { ip: client.ip, uri, domain, folded, agent, referer, language };
-            self.recorder.record(asked.scan(at, fired));
+            let (path, query) = (uri.path(), uri.query());
+            let asked = Asked { ip: client.ip, path, query, domain, folded, agent, referer, language };
+            self.recorder.record(&asked, at, fired.as_ref());
         }
         Next::Redirect(location)
     }

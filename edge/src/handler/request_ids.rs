@@ -24,8 +24,12 @@ impl RequestIds {
 
 /// The value of `X-Request-Id`: 16 hexadecimal digits that do not look like a sequence.
 pub(super) fn header_value(number: u64) -> HeaderValue {
+    HeaderValue::from_bytes(&digits(number)).unwrap_or(HeaderValue::from_static("0"))
+}
+
+/// The digits of that value.
+pub(crate) fn digits(number: u64) -> [u8; 16] {
     // An odd factor maps numbers one to one onto such that look random.
     let id = number.wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    let digits: [u8; 16] = std::array::from_fn(|i| b"0123456789abcdef"[(id >> (60 - 4 * i) & 15) as usize]);
-    HeaderValue::from_bytes(&digits).unwrap_or(HeaderValue::from_static("0"))
+    std::array::from_fn(|i| b"0123456789abcdef"[(id >> (60 - 4 * i) & 15) as usize])
 }

@@ -7,6 +7,7 @@ mod headers;
 mod history;
 mod limits;
 mod management;
+mod plain;
 mod process;
 mod proxies;
 mod replica;

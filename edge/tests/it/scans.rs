@@ -183,3 +183,29 @@ async fn two_edges_cannot_share_a_folder_and_boots_never_repeat() {
     // An edge that never served releases the folder.
     eventually("the folder is free", || Edge::open(config(), control.clone(), None, clock()).is_ok()).await;
 }
+
+/// A report whose answer was lost comes again as it was; what happened since comes in the next one.
+#[tokio::test]
+async fn requests_for_unknown_ids_are_reported_until_they_are_taken() {
+    let (control, edge, _folder) = edge().await;
+    control.faults(|faults| faults.lost_reports = 1);
+    control.acked(control.put("ABC", "https://example.com/")).await;
+    redirects(&edge, 1).await;
+    for path in ["/NONE", "/NONE", "/OTHER.png"] {
+        assert_eq!(edge.get(path, &[]).await.status, 404);
+    }
+    eventually("the report comes", || !control.reports().is_empty()).await;
+    assert_eq!(edge.get("/LATER", &[]).await.status, 404);
+    edge.stop().await;
+    let reports = control.reports();
+    assert_eq!(reports.len(), 3, "{reports:?}");
+    assert_eq!(reports[0], reports[1], "the same under the same number");
+    assert_eq!(
+        (reports[2].number, reports[2].counts[0].requests),
+        (2, 1),
+        "what followed waited for its answer"
+    );
+    let [count] = &reports[0].counts[..] else { panic!("{reports:?}") };
+    assert_eq!((&*count.key.domain, count.requests), ("tn.gg", 3));
+    assert_eq!((count.key.network.to_string().as_str(), count.key.hour), ("127.0.0.0/24", 497_222));
+}

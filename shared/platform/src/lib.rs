@@ -6,6 +6,7 @@
 
 mod bounded;
 mod descriptors;
+pub mod fair;
 mod permits;
 pub mod settings;
 mod shares;

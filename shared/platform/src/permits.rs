@@ -2,7 +2,8 @@
 //!
 //! A connection starts as a newcomer. There are few permits for newcomers; when they are used up, a newcomer of the
 //! address that holds the most is closed for the next one. A connection that presents a key is no longer a newcomer.
-//! Holders of public keys are bounded, and so are each address, key and account; the rest is for trusted clients.
+//! Holders of public keys are bounded, and so are each address, key and account; the rest is for trusted clients. Accounts
+//! that take all that they get leave room for others ([`fair::admits`]).
 
 use std::{
     collections::{HashMap, hash_map::RandomState},
@@ -25,6 +26,7 @@ mod tests;
 
 use self::handle::Shared;
 pub use self::handle::{Busy, Handle, Permit};
+use crate::fair;
 
 /// The class of a connection's holder, as far as it is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -339,12 +341,24 @@ impl Permits {
         }
         let is_new = is_counted && held.owners.is_empty();
         let owners = if is_new { holder.owners(&self.bounds) } else { Vec::new() };
-        let full = owners.iter().find(|(owner, most, _)| state.count(owner) >= *most);
+        // Newcomers make room when it is needed. Where they are not known apart, this connection is one of all.
+        let others = if self.bounds.newcomers.is_some() {
+            state.all.saturating_sub(state.newcomers.len())
+        } else {
+            state.all.saturating_sub(1)
+        };
+        let (total, free) = (self.bounds.most, self.bounds.most.saturating_sub(others));
+        let is_full = |(owner, most, _): &&(Owner, usize, Refused)| {
+            !fair::admits(state.count(owner), *most, total, free)
+        };
+        let full = owners.iter().find(is_full);
         let address = client.map(|ip| network(ip.to_canonical())).filter(|_| held.address.is_none());
         let rises = holder.rank > held.rank;
         let public = (rises && holder.rank == Rank::Public).then(|| Owner::Public(holder.account.clone()));
         let is_public_full = public.as_ref().is_some_and(|public| {
-            state.public >= self.bounds.public || state.count(public) >= self.bounds.per_account_public
+            let (total, most) = (self.bounds.public, self.bounds.per_account_public);
+            let free = total.saturating_sub(state.public);
+            free == 0 || !fair::admits(state.count(public), most, total, free)
         });
         let refused = if let Some((_, _, reason)) = full {
             Some(*reason)

@@ -6,6 +6,8 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
+use crate::fair;
+
 /// Why there is no place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Full<K> {
@@ -65,15 +67,27 @@ impl<K: Hash + Eq + Clone> Shares<K> {
         self.inner.lock().all
     }
 
-    /// Takes a place in the name of all these owners, each with the most places that it may have.
+    /// Owners that would get no further place, if one alone may have at most `most`.
+    #[must_use]
+    pub fn list_full(&self, most: usize) -> Vec<K> {
+        let taken = self.inner.lock();
+        let (total, free) = (self.inner.most, self.inner.most.saturating_sub(taken.all));
+        let full = taken.by_owner.iter().filter(|(_, count)| !fair::admits(**count, most, total, free));
+        full.map(|(owner, _)| owner.clone()).collect()
+    }
+
+    /// Takes a place in the name of all these owners, each with the most places that it may have alone; where others have
+    /// places, too, it may have less ([`fair::admits`]).
     ///
     /// # Errors
     /// The pool, or the share of an owner, is used up; nothing was taken then.
     pub fn take(&self, owners: impl IntoIterator<Item = (K, usize)>) -> Result<Share<K>, Full<K>> {
         let mut taken = self.inner.lock();
         let mut names = Vec::new();
+        let (total, free) = (self.inner.most, self.inner.most.saturating_sub(taken.all));
         for (owner, most) in owners {
-            if taken.by_owner.get(&owner).copied().unwrap_or_default() >= most {
+            let count = taken.by_owner.get(&owner).copied().unwrap_or_default();
+            if !fair::admits(count, most, total, free) {
                 return Err(Full::Owner(owner));
             }
             names.push(owner);
@@ -115,6 +129,25 @@ impl<K: Hash + Eq> Drop for Share<K> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn owners_that_take_all_leave_room_for_one_that_comes_late() {
+        let pool = Shares::new(32);
+        let mut held = Vec::new();
+        loop {
+            let more: Vec<_> = (0..10).filter_map(|noisy| pool.take([(noisy, 16)]).ok()).collect();
+            if more.is_empty() {
+                break;
+            }
+            held.extend(more);
+        }
+        assert!(pool.taken() < 32, "{} of 32", pool.taken());
+        assert_eq!(pool.take([(0, 16)]).unwrap_err(), Full::Owner(0));
+        assert!(pool.take([(99, 16)]).is_ok());
+        // Those that were first get more once the others have gone.
+        held.retain(|share| share.owners == [0]);
+        assert!(pool.take([(0, 16)]).is_ok());
+    }
 
     #[test]
     fn an_owner_is_bounded_by_its_share_and_returns_it() {

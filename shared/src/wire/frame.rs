@@ -11,7 +11,11 @@ use bytes::{Buf, BufMut, Bytes, BytesMut};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use super::stream::{Epoch, Event, Hello, Rejected, Rev, Start, ToControl, ToEdge, Welcome};
-use crate::{rules::AccountRules, short_url::ShortDomain, withheld::Withheld};
+use crate::{
+    rules::AccountRules,
+    short_url::ShortDomain,
+    withheld::{Withheld, read_known},
+};
 
 /// Most bytes of a body: with its head a frame has at most 256 KiB.
 pub const MAX_BODY: usize = (256 << 10) - HEAD;
@@ -78,7 +82,7 @@ struct Item {
     domain: Option<ShortDomain>,
     #[serde(skip_serializing_if = "Option::is_none")]
     rules: Option<Arc<AccountRules>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "read_known")]
     withheld: Option<Withheld>,
 }
 

@@ -131,6 +131,21 @@ fn an_incomplete_welcome_is_refused() {
 }
 
 #[test]
+fn a_welcome_of_a_newer_release_is_read_without_what_it_alone_withholds() {
+    let bytes = encode(&ToEdge::Welcome(welcome(1, 2))).unwrap();
+    let [(_, head), _, _] = &frames(bytes)[..] else { panic!("three frames") };
+    let chunk = r#"[{"withheld":{"path":"/a"}},{"withheld":{"host":"h.example"}},{"colour":"red"}]"#;
+    let chunk: Box<serde_json::value::RawValue> = serde_json::from_str(chunk).unwrap();
+    let mut newer = BytesMut::from(&head[..]);
+    put(&mut newer, kind::CHUNK, &chunk).unwrap();
+    let hash = blake3::hash(chunk.get().as_bytes()).to_hex().to_string();
+    put(&mut newer, kind::END, &End { count: 3, hash }).unwrap();
+    let read = decode::<ToEdge>(&newer, 100).unwrap();
+    let [ToEdge::Welcome(read)] = &read[..] else { panic!("{read:?}") };
+    assert_eq!(read.withheld.as_deref(), Some(&[Withheld::Host("h.example".into())][..]));
+}
+
+#[test]
 fn invalid_frames_are_refused_and_unknown_kinds_skipped() {
     let beat = encode(&ToEdge::Heartbeat { seq: 1, head: 7 }).unwrap();
     for at in 4..beat.len() {

@@ -16,6 +16,10 @@ pub const STREAM_UPGRADE: &str = "waymark-stream";
 /// [`SPOOLED`](super::spooled::SPOOLED) and `?edge=NAME&boot=N&firstSeq=N`.
 pub const SCANS_PATH: &str = "/internal/v1/scans";
 
+/// `POST` of an [`UnknownReport`](super::unknown::UnknownReport) as JSON; the answer is an empty object. A control of the
+/// previous version has no such path: the edge keeps the report and sends it again.
+pub const UNKNOWN_PATH: &str = "/internal/v1/unknown";
+
 /// `GET ?domain=HOST&shortId=FOLDED`: a [`Fill`](super::stream::Fill) as JSON, from the database itself.
 pub const LOOKUP_PATH: &str = "/internal/v1/lookup";
 

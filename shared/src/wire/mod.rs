@@ -10,6 +10,7 @@ pub mod redis_url;
 pub mod scan;
 pub mod spooled;
 pub mod stream;
+pub mod unknown;
 pub mod view;
 
 /// Version of the protocol; an edge and a control one apart work together.

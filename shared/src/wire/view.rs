@@ -5,14 +5,14 @@
 
 use std::{fmt, str::FromStr, sync::Arc};
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::stream::{Epoch, Rev};
 use crate::{
     redirect::{Redirect, RedirectKey},
     rules::AccountRules,
     short_url::ShortDomain,
-    withheld::Withheld,
+    withheld::{Withheld, read_all_known},
 };
 
 /// Most shards of a view.
@@ -88,9 +88,13 @@ pub struct Setup {
     pub domains: Vec<ShortDomain>,
     /// The rules of every account that has some.
     pub rules: Vec<Arc<AccountRules>>,
-    /// Everything that is withheld; nothing from an older publisher.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub withheld: Vec<Withheld>,
+    /// Everything that is withheld; `None` from an older publisher, which does not know it.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "read_withheld")]
+    pub withheld: Option<Vec<Withheld>>,
+}
+
+fn read_withheld<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<Withheld>>, D::Error> {
+    read_all_known(deserializer).map(Some)
 }
 
 /// The shard of a key among `shards`, which is not 0.
@@ -149,6 +153,18 @@ mod tests {
         ] {
             assert_eq!(text.parse::<Meta>(), Err(InvalidMeta), "{text:?}");
         }
+    }
+
+    #[test]
+    fn a_setup_says_whether_its_publisher_knew_what_is_withheld() {
+        let host = Withheld::Host("evil.example".into());
+        for withheld in [None, Some(Vec::new()), Some(vec![host.clone()])] {
+            let setup = Setup { withheld, ..Setup::default() };
+            let json = serde_json::to_string(&setup).unwrap();
+            assert_eq!(serde_json::from_str::<Setup>(&json).unwrap(), setup, "{json}");
+        }
+        let newer = r#"{"domains":[],"rules":[],"withheld":[{"path":"/a"},{"host":"evil.example"}]}"#;
+        assert_eq!(serde_json::from_str::<Setup>(newer).unwrap().withheld, Some(vec![host]));
     }
 
     #[test]

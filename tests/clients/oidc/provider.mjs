@@ -8,6 +8,10 @@
 //   spoil      what is wrong from here on; see SPOILERS
 //   rotate     true: signs with another key, under another id
 //   inIdToken  true: the ID token has the address, not only the answer to the access token
+//   at         the path whose answers are endless or lead elsewhere, or that fails; the token endpoint unless told
+//   metadata   members that replace those of its metadata; a null removes one
+//   nameless   true: keys are published without ids
+//   user       members that replace those of the answer to the access token
 //
 // and answers how often each path was asked for. Whoever signs in as NAME has the address NAME@example.com; it is not
 // verified for NAME.unverified, and there is none for NAME.silent.
@@ -29,7 +33,15 @@ const newKey = (kid) => {
 };
 
 const [port, certificate, keyFile] = process.argv.slice(2);
-const state = { redirect: 'https://unused.example.com/', spoil: null, inIdToken: false };
+const state = {
+  redirect: 'https://unused.example.com/',
+  spoil: null,
+  inIdToken: false,
+  at: '/token',
+  metadata: {},
+  nameless: false,
+  user: {},
+};
 const counts = {};
 let [number, key] = [1, newKey('key-1')];
 let issuer;
@@ -73,6 +85,11 @@ const SPOILERS = {
   nothing: sign,
   audience: (claims) => sign({ ...claims, aud: 'somebody-else' }),
   'more-audiences': (claims) => sign({ ...claims, aud: [CLIENT, 'somebody-else'] }),
+  'foreign-party': (claims) => sign({ ...claims, azp: 'somebody-else' }),
+  // The address, but not that it is verified.
+  'not-said': ({ email_verified, ...claims }) => sign(claims),
+  // By a key that is not named.
+  nameless: async (claims) => new SignJWT(claims).setProtectedHeader({ alg: 'RS256' }).sign(await importJWK(key, 'RS256')),
   nonce: (claims) => sign({ ...claims, nonce: 'of another sign-in' }),
   'no-nonce': ({ nonce, ...claims }) => sign(claims),
   issuer: (claims) => sign({ ...claims, iss: 'https://login.example.com' }),
@@ -85,16 +102,24 @@ const SPOILERS = {
   'no-token': () => undefined,
 };
 
-const spoilToken = (response) => {
+// Changes an answer on its way out.
+const change = (response, how) => {
   const end = response.end.bind(response);
   response.end = async (body) => {
-    const answer = JSON.parse(body);
-    if (answer.id_token) answer.id_token = await SPOILERS[state.spoil](decodeJwt(answer.id_token));
-    const spoiled = JSON.stringify(answer);
-    response.setHeader('content-length', Buffer.byteLength(spoiled));
-    end(spoiled);
+    const changed = JSON.stringify(await how(JSON.parse(body)));
+    response.setHeader('content-length', Buffer.byteLength(changed));
+    end(changed);
   };
 };
+
+const spoilToken = async (answer) => {
+  if (answer.id_token) answer.id_token = await SPOILERS[state.spoil](decodeJwt(answer.id_token));
+  return answer;
+};
+
+// With other members; those that are null are left out.
+const merged = (answer, members) =>
+  Object.fromEntries(Object.entries({ ...answer, ...members }).filter(([, value]) => value !== null));
 
 const configure = async (request, response) => {
   const chunks = [];
@@ -112,9 +137,10 @@ const handle = (request, response) => {
   if (path === '/test') return configure(request, response);
   counts[path] = (counts[path] ?? 0) + 1;
   const isOfToken = path === '/token';
+  const isSpoiled = path === state.at;
   // Nobody answers: to anything, or to the code alone.
   if (state.spoil === 'silent' || (state.spoil === 'silent-token' && isOfToken)) return undefined;
-  if (isOfToken && state.spoil === 'endless') {
+  if (isSpoiled && state.spoil === 'endless') {
     response.setHeader('content-type', 'application/json');
     const fill = () => {
       while (response.write(' '.repeat(65_536)));
@@ -122,12 +148,22 @@ const handle = (request, response) => {
     response.on('drain', fill);
     return fill();
   }
-  if (isOfToken && state.spoil === 'redirect') {
+  if (isSpoiled && state.spoil === 'redirect') {
     response.writeHead(307, { location: `${issuer}/elsewhere` });
     return response.end();
   }
-  if (isOfToken && state.spoil in SPOILERS) spoilToken(response);
-  const isPublic = path === PATH_OF_KEYS || path.startsWith('/.well-known/');
+  if (isSpoiled && state.spoil === 'broken') {
+    response.writeHead(500);
+    return response.end();
+  }
+  if (isOfToken && state.spoil in SPOILERS) change(response, spoilToken);
+  if (path === '/me') change(response, (answer) => merged(answer, state.user));
+  const isOfMetadata = path.startsWith('/.well-known/');
+  if (isOfMetadata) change(response, (answer) => merged(answer, state.metadata));
+  if (path === PATH_OF_KEYS && state.nameless) {
+    change(response, ({ keys }) => ({ keys: keys.map(({ kid, ...jwk }) => jwk) }));
+  }
+  const isPublic = path === PATH_OF_KEYS || isOfMetadata;
   return providers[!isPublic && state.spoil in providers ? state.spoil : 'true'](request, response);
 };
 

@@ -5,6 +5,7 @@ there, short domains of the account, filters of a list, page tokens. The documen
 names their `format`; here is how to make them. Nothing here weakens a check.
 """
 
+import datetime
 import hashlib
 import json
 import os
@@ -121,7 +122,16 @@ schemathesis.openapi.format("project-condition", st.just(f"project={FIXTURES['pr
 schemathesis.openapi.format("role-name", st.text("abcXYZ0189-_ ", min_size=1, max_size=20))
 schemathesis.openapi.format("role-path", st.sampled_from(["/thngs", "/products", "/access", "/actions"]))
 schemathesis.openapi.format("permission", st.sampled_from(["thngs:create,read", "jobs:list", "purchaseOrders:read"]))
+# A range of statistics is at most some weeks by the hour, and not in the future.
+DAY = datetime.timedelta(days=1)
+TODAY = datetime.datetime.now(datetime.timezone.utc).date()
+schemathesis.openapi.format("range-begin", st.integers(2, 6).map(lambda days: str(TODAY - days * DAY)))
+schemathesis.openapi.format("range-end", st.integers(0, 1).map(lambda days: str(TODAY - days * DAY)))
+schemathesis.openapi.format("time-zone", st.sampled_from(["UTC", "Europe/Berlin", "America/New_York"]))
+schemathesis.openapi.format("dimensions", st.sampled_from(["country", "product,country", "link", "device"]))
+schemathesis.openapi.format("filter-readScanStatistics", st.sampled_from(["country=DE", "country=DE|AT&device=phone"]))
 schemathesis.openapi.format("filter-listAuditEntries", st.just("resource=redirection"))
+schemathesis.openapi.format("filter-listPlatformAuditEntries", st.just("resource=takeDown"))
 for name in ["Roles", "AccessPolicies"]:
     schemathesis.openapi.format(f"filter-list{name}", word.map("name={}".format))
 schemathesis.openapi.format("rule-match", st.integers(0, 23).map("hour={}".format))

@@ -1,6 +1,7 @@
 //! `~connected` matches reality.
 
 use anyhow::{Context, Result, ensure};
+use hosting::service::{By, accounts};
 use mqtt5::QoS;
 use reqwest::Method;
 use serde_json::json;
@@ -76,6 +77,35 @@ async fn a_will_is_published_only_after_an_abnormal_disconnect(engine: Engine) -
     Ok(())
 }
 
+/// The end of its key is what ends the connection, so it writes nothing more.
+async fn a_client_whose_key_is_refused_leaves_no_will(engine: Engine) -> Result<()> {
+    for is_suspended in [true, false] {
+        let broker = Broker::new(engine).await?;
+        let core = &broker.made.app.core;
+        let thng = broker.thng().await?;
+        let key = broker.key_of(&thng).await?;
+        let topic = format!("/thngs/{thng}/properties/state");
+        let hello = Hello { will: Some((&topic, "\"lost\"")), ..Hello::new("w", &key) };
+        let client = Client::enter(&broker.mqtt, &hello).await?;
+        let by = By::command("platform", core.clock.now());
+        if is_suspended {
+            accounts::suspend(&core.db, &by, broker.made.account.as_str(), "unpaid").await?;
+        } else {
+            broker.ok(Method::DELETE, &format!("/auth/evrythng/thngs/{thng}"), None).await?;
+        }
+        assert_eq!(client.ended().await?, Some(0x87));
+        if is_suspended {
+            accounts::resume(&core.db, &by, broker.made.account.as_str()).await?;
+            core.key_lookups.revoked();
+        }
+        // The will would have been written before this.
+        broker.until_connected(&thng, &[true, false]).await?;
+        let all = broker.ok(Method::GET, &topic, None).await?;
+        ensure!(all == json!([]), "{all}");
+    }
+    Ok(())
+}
+
 async fn a_kill_of_the_process_is_noticed_by_the_next(engine: Engine) -> Result<()> {
     let mut product = Product::start(Options { engine, ..Options::default() }).await?;
     let (_, made) = product.call(Method::POST, "/thngs", Some(json!({"name": "t"}))).await?;
@@ -134,5 +164,6 @@ async fn replicas_share_topics_and_connections() {
 crate::on_both_engines!(
     the_connected_property_follows_connections,
     a_will_is_published_only_after_an_abnormal_disconnect,
+    a_client_whose_key_is_refused_leaves_no_will,
     a_kill_of_the_process_is_noticed_by_the_next,
 );

@@ -7,12 +7,14 @@ use edge::{
     EdgeKey,
     backing::{Backing, Changes, Network, NetworkConfig},
 };
+use kernel::store::Db;
 use shared::{
     redirect::RedirectKey,
     time::UnixMillis,
     wire::{
         spooled::{NewRecord, SpooledScans},
         stream::{Events, Rev, Start, ToControl, ToEdge},
+        unknown::{UnknownCounts, UnknownReport},
     },
 };
 use standalone::backing::InProcess;
@@ -97,6 +99,13 @@ async fn conforms(backing: &impl Backing, mut create: impl AsyncFnMut(&str) -> R
     let scans = SpooledScans { first_seq: 2, ..scans };
     ensure!(backing.record_scans(&scans).await?.next_seq == 4, "and what follows");
 
+    let mut counts = UnknownCounts::default();
+    counts.add(1_760_000_000_000, "tn.gg", [192, 0, 2, 7].into());
+    let report = UnknownReport { edge: "e1".into(), boot: 1, number: 1, counts: counts.take() };
+    for _ in 0..2 {
+        backing.record_unknown(&report).await?;
+    }
+
     drop(stream);
     let mut stream = backing.changes(hello("e1", Some(welcome.epoch.clone()), one)).await?;
     let ToEdge::Welcome(again) = stream.next().await? else { anyhow::bail!("no welcome") };
@@ -115,7 +124,22 @@ async fn in_process_conforms(engine: Engine) -> Result<()> {
     conforms(&backing, async |short_id| {
         Ok(create(&made, product, "https://example.com/", Some(short_id)).await?.rev)
     })
-    .await
+    .await?;
+    counts_once(&made.app.core.db).await
+}
+
+/// Requests for unknown ids of a report that came twice are counted once.
+async fn counts_once(db: &Db) -> Result<()> {
+    let total: Option<i64> = match db {
+        Db::Pg(pool) => {
+            sqlx::query_scalar("SELECT SUM(requests)::bigint FROM unknown_scans").fetch_one(pool).await?
+        }
+        Db::Sqlite { read, .. } => {
+            sqlx::query_scalar("SELECT SUM(requests) FROM unknown_scans").fetch_one(read).await?
+        }
+    };
+    ensure!(total == Some(1), "{total:?}");
+    Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -138,7 +162,8 @@ async fn the_network_conforms() -> Result<()> {
         ensure!(body["shortId"] == short_id, "{body}");
         Ok(redirects::store::log::load_head(&mut fleet.db().read().await?).await?.head)
     })
-    .await
+    .await?;
+    counts_once(fleet.db()).await
 }
 
 crate::on_both_engines!(in_process_conforms);

@@ -67,6 +67,16 @@ async fn a_session_ends_everywhere_within_a_second() -> Result<()> {
     let listed = fleet.control_ok(&["operators", "list"])?;
     ensure!(listed.contains("with password\twithout second factor"), "{listed}");
 
+    // Whoever runs the server prints a code for another password.
+    let code = fleet.control_ok(&["operators", "reset-password", "ada@example.com"])?;
+    let body = json!({"code": code, "password": "a longer sentence is better"});
+    let set = ask(&fleet, 1, (Method::PUT, "/passwordReset"), "", Some(body)).await?;
+    ensure!(set.status() == 200, "{set:?}");
+    let code = fleet.control_ok(&["operators", "reset-password", "ada@example.com"])?;
+    let body = json!({"code": code, "password": PASSWORD});
+    let set = ask(&fleet, 0, (Method::PUT, "/passwordReset"), "", Some(body)).await?;
+    ensure!(set.status() == 200, "{set:?}");
+
     // By a sign-out on the other replica.
     let cookie = sign_in(&fleet).await?;
     ensure!((status(&fleet, 0, &cookie).await?, status(&fleet, 1, &cookie).await?) == (200, 200));
@@ -109,6 +119,8 @@ async fn a_session_ends_everywhere_within_a_second() -> Result<()> {
         (vec!["operators", "remove", "ada@example.com"], 1, "was not found"),
         (vec!["operators", "remove", "ada@example.com", "--account", "x"], 64, "--account"),
         (vec!["operators", "reset-second-factor", "ada@example.com"], 1, "was not found"),
+        (vec!["operators", "reset-password", "ada@example.com"], 1, "was not found"),
+        (vec!["operators", "list", "--account", "UKXAGyEf8SQ5eTDmVgGpHqAa"], 1, "was not found"),
     ] {
         let output = fleet.control(&args)?;
         let error = String::from_utf8_lossy(&output.stderr);

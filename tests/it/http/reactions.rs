@@ -18,14 +18,14 @@ use super::{
 };
 
 /// Runs the workers of one process: what shares out, and what does.
-fn react(api: &Api) -> (DropGuard, DropGuard) {
+pub(super) fn react(api: &Api) -> (DropGuard, DropGuard) {
     let stop = CancellationToken::new();
     tokio::spawn(reactions::run(api.made.app.events.clone(), stop.clone()));
     (deliver(api), stop.drop_guard())
 }
 
 /// Makes a reaction; gives its path.
-async fn reaction(api: &Api, more: Value) -> Result<String> {
+pub(super) async fn reaction(api: &Api, more: Value) -> Result<String> {
     let mut body = json!({"name": "r"});
     for (name, value) in more.as_object().cloned().unwrap_or_default() {
         body[name] = value;
@@ -59,7 +59,7 @@ where
 }
 
 /// Waits until a reaction was carried out, and could not be, so many times.
-async fn until_done(api: &Api, path: &str, done: i64, failed: i64) -> Result<Value> {
+pub(super) async fn until_done(api: &Api, path: &str, done: i64, failed: i64) -> Result<Value> {
     let is_there = |read: &Value| read["outcome"]["done"] == done && read["outcome"]["failed"] == failed;
     until(path, is_there, || async { Ok(api.get(path).await?.json()) }).await
 }

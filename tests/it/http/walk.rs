@@ -15,6 +15,7 @@ use ::actions::store::actions::{self, NewAction};
 use anyhow::{Context, Result};
 use axum::http::Method;
 use kernel::{domain::access::UserRights, store::Ctx};
+use oidc::{domain::identity::LinkedIdentity, store::identities};
 use serde_json::{Value, json};
 use shared::{id::ActionId, time::UnixMillis};
 use tests::db::{Engine, random16};
@@ -155,6 +156,16 @@ impl Fixture {
         let accesses = format!("/accounts/{}/operatorAccess", api.made.account);
         let colleague = json!({"email": "colleague@example.com", "role": "viewer"});
         let colleague = text(&api.create(&accesses, colleague).await?, "id")?;
+        let identity = LinkedIdentity {
+            issuer: "https://login.example.com".to_owned(),
+            subject: "colleague".to_owned(),
+            email: "colleague@example.com".to_owned(),
+            created_at: UnixMillis(1),
+            last_used_at: UnixMillis(1),
+        };
+        let mut tx = api.made.app.core.db.begin(&Ctx::default()).await?;
+        identities::insert(&mut tx, (api.made.account, colleague.parse()?), &identity).await?;
+        tx.commit().await?;
         let id = ActionId::new(1, random16()?);
         let action = NewAction {
             id,
@@ -173,6 +184,7 @@ impl Fixture {
             ("operators", api.made.operator.to_string()),
             ("accesses", colleague.clone()),
             ("operatorAccess", colleague),
+            ("identities", identity.id()),
             ("roles", role.clone()),
             ("accessPolicies", role),
             ("{name}", "global_read".to_owned()),

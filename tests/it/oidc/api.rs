@@ -4,11 +4,9 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use axum::http::{Method, header};
-use kernel::store::Ctx;
 use oidc::COOKIE;
 use serde_json::json;
 use shared::{id::AccountId, time::Clock};
-use tenants::store::accounts;
 use tests::db::{Engine, random16};
 
 use super::site::{Answer, Site};
@@ -86,6 +84,7 @@ async fn a_sign_in_that_cannot_be_trusted_begins_no_session(engine: Engine) -> R
         ensure!(answer.status == status && answer.text.contains(says), "{what}: {answer:?}");
         ensure!(answer.header(header::CONTENT_TYPE)?.starts_with("text/html"), "{what}: {answer:?}");
         ensure!(answer.cookie(SESSION).is_none(), "{what}: {answer:?}");
+        ensure!((status == 503) == answer.headers.contains_key(header::RETRY_AFTER), "{what}: {answer:?}");
         ensure!(site.count("operator_sessions").await? == 0, "{what}");
         ensure!(site.count("operator_identities").await? == 0, "{what}");
         Ok(())
@@ -155,10 +154,7 @@ async fn a_sign_in_that_cannot_be_trusted_begins_no_session(engine: Engine) -> R
 
 async fn whoever_is_in_several_accounts_names_one(engine: Engine) -> Result<()> {
     let (provider, site) = Site::with_provider(engine).await?;
-    let other = AccountId::new(site.clock.now().0, random16()?);
-    let mut tx = site.made.app.core.db.begin(&Ctx::default()).await?;
-    accounts::insert(&mut tx, other, "Other", true, site.clock.now().0).await?;
-    tx.commit().await?;
+    let other = site.add_account().await?;
     // An address differs in case.
     site.add_operator(other, "Ada@Example.com").await?;
     let refused = site.sign_in(&provider, "", "ada").await?;
@@ -177,6 +173,161 @@ async fn whoever_is_in_several_accounts_names_one(engine: Engine) -> Result<()> 
     let third = AccountId::new(site.clock.now().0, random16()?);
     let refused = site.sign_in(&provider, &format!("?account={third}"), "ada").await?;
     ensure!(refused.status == 403 && refused.text.contains("No operator"), "{refused:?}");
+    Ok(())
+}
+
+/// Somebody else invited the address into an account first: the link there decides nothing once another account has it.
+async fn a_link_does_not_decide_between_accounts(engine: Engine) -> Result<()> {
+    let (provider, site) = Site::with_provider(engine).await?;
+    session(&site.sign_in(&provider, "", "ada").await?)?;
+    let other = site.add_account().await?;
+    site.add_operator(other, "ADA@example.com").await?;
+    let refused = site.sign_in(&provider, "", "ada").await?;
+    ensure!(refused.status == 403 && refused.text.contains("name the account"), "{refused:?}");
+    ensure!(site.count("operator_identities").await? == 1);
+    for account in [other, site.made.account] {
+        let cookie = session(&site.sign_in(&provider, &format!("?account={account}"), "ada").await?)?;
+        let who = site.console(Method::GET, "/console/api/session", &cookie).await?.json()?;
+        ensure!(who["operator"]["account"] == account.to_string(), "{who}");
+    }
+    // Another operator of the same account may have the address by now.
+    site.add_operator(site.made.account, "eve@example.com").await?;
+    session(&site.sign_in(&provider, "", "eve").await?)?;
+    execute(&site.made, "UPDATE operators SET email = 'old@example.com' WHERE email = 'eve@example.com'")
+        .await?;
+    site.add_operator(site.made.account, "eve@example.com").await?;
+    let cookie = session(&site.sign_in(&provider, "", "eve").await?)?;
+    let who = site.console(Method::GET, "/console/api/session", &cookie).await?.json()?;
+    ensure!(who["operator"]["email"] == "old@example.com", "{who}");
+    // Who is known by the link needs no address.
+    execute(&site.made, "UPDATE operator_identities SET subject = 'eve.silent' WHERE subject = 'eve'")
+        .await?;
+    session(&site.sign_in(&provider, "", "eve.silent").await?)?;
+    Ok(())
+}
+
+/// An account that lets nobody in by the provider.
+async fn an_account_may_refuse_the_provider(engine: Engine) -> Result<()> {
+    let (provider, site) = Site::with_provider(engine).await?;
+    let cookie = session(&site.sign_in(&provider, "", "ada").await?)?;
+    let account = format!("/accounts/{}", site.made.account);
+    let set = async |value: bool| {
+        let body = json!({"providerSignIn": value});
+        site.own_with(Method::PUT, &account, body).await
+    };
+    ensure!(site.own(Method::GET, &account).await?.json()?["providerSignIn"] == true);
+    let changed = set(false).await?;
+    ensure!(changed.status == 200 && changed.json()?["providerSignIn"] == false, "{changed:?}");
+    ensure!(site.console(Method::GET, "/console/api/session", &cookie).await?.status == 401, "it has ended");
+    site.add_operator(site.made.account, "eve@example.com").await?;
+    for (query, name) in [("", "ada"), ("", "eve"), (&*format!("?account={}", site.made.account), "ada")] {
+        let refused = site.sign_in(&provider, query, name).await?;
+        ensure!(refused.status == 403 && refused.text.contains("lets nobody sign in so"), "{refused:?}");
+    }
+    ensure!(site.count("operator_identities").await? == 1, "nothing is linked");
+    // Another account with the address is the only one then.
+    let other = site.add_account().await?;
+    site.add_operator(other, "ada@example.com").await?;
+    session(&site.sign_in(&provider, "", "ada").await?)?;
+    set(true).await?;
+    session(&site.sign_in(&provider, "", "eve").await?)?;
+    // An account that requires a second factor leaves it to the provider.
+    let body = json!({"secondFactorRequired": true});
+    ensure!(site.own_with(Method::PUT, &account, body).await?.status == 200);
+    let cookie = session(&site.sign_in(&provider, "", "eve").await?)?;
+    ensure!(site.console(Method::GET, "/console/api/products", &cookie).await?.status == 200);
+    Ok(())
+}
+
+/// Who has to wait loads the page again.
+async fn a_busy_server_does_not_burn_a_sign_in(engine: Engine) -> Result<()> {
+    let (provider, site) = Site::with_provider(engine).await?;
+    let begun = site.begin("").await?;
+    let back = site.visit(&provider, &begun, "ada").await?;
+    let asked = site.made.app.oidc.provider.clone().context("no provider")?;
+    let mut held = Vec::new();
+    for _ in 0..oidc::SLOTS {
+        held.push(asked.enter(None).await?);
+    }
+    let answer = site.open_callback(&back, Some(&begun.cookie)).await?;
+    ensure!(answer.status == 503 && answer.text.contains("try again"), "{answer:?}");
+    ensure!(answer.header(header::RETRY_AFTER)? == "1", "{answer:?}");
+    held.clear();
+    // Twice at once: one of them is let in.
+    let (one, two) = tokio::join!(
+        site.open_callback(&back, Some(&begun.cookie)),
+        site.open_callback(&back, Some(&begun.cookie))
+    );
+    let mut statuses = [one?.status, two?.status];
+    statuses.sort_unstable();
+    ensure!(statuses == [200, 403], "{statuses:?}");
+    ensure!(site.count("operator_sessions").await? == 1);
+    Ok(())
+}
+
+/// With one identity more than there may be, the one goes that was not used for the longest time.
+async fn an_operator_keeps_its_newest_identities(engine: Engine) -> Result<()> {
+    let (provider, site) = Site::with_provider(engine).await?;
+    let ada = site.add_operator(site.made.account, "countess@example.com").await?;
+    for n in 0..20 {
+        let sql = format!(
+            "INSERT INTO operator_identities (account_id, operator_id, issuer, subject, email, created_at, \
+             last_used_at) VALUES ('{}', '{ada}', 'https://old.example.com', 's{n}', 'x', {n}, {})",
+            site.made.account,
+            1_000 - (n * 7) % 20
+        );
+        execute(&site.made, &sql).await?;
+    }
+    session(&site.sign_in(&provider, "", "countess").await?)?;
+    let rows = tests::fingerprint::fingerprint(&site.made.db.location).await?;
+    let linked = &rows["operator_identities"];
+    ensure!(linked.len() == 20 && linked.iter().any(|row| row.contains("countess")), "{linked:?}");
+    // 17 * 7 % 20 = 19.
+    ensure!(!linked.iter().any(|row| row.contains("s17")), "{linked:?}");
+    Ok(())
+}
+
+/// Who manages operators sees what is linked to them, and unlinks it; their sessions end.
+async fn whoever_manages_operators_unlinks_their_identities(engine: Engine) -> Result<()> {
+    let (provider, site) = Site::with_provider(engine).await?;
+    let cookie = session(&site.sign_in(&provider, "", "ada").await?)?;
+    let who = site.console(Method::GET, "/console/api/session", &cookie).await?.json()?;
+    let id = who["operator"]["id"].as_str().context("id")?;
+    let uri = format!("/accounts/{}/operatorAccess/{id}/identities", site.made.account);
+    let linked = site.own(Method::GET, &uri).await?.json()?;
+    ensure!(linked[0]["subject"] == "ada" && linked.as_array().is_some_and(|all| all.len() == 1), "{linked}");
+    let one = format!("{uri}/{}", linked[0]["id"].as_str().context("id")?);
+    // Nobody without the permission, no other operator's, and nobody of another account.
+    let of_other = one.replace(id, site.made.operator.as_str());
+    for path in [&of_other, &format!("{uri}/x"), &one.replace(id, "UKXAGyEf8SQ5eTDmVgGpHqAa")] {
+        ensure!(site.own(Method::DELETE, path).await?.status == 404, "{path}");
+    }
+    site.add_operator(site.made.account, "eve@example.com").await?;
+    let sql = "UPDATE operators SET roles = 'printer' WHERE email = 'eve@example.com'";
+    execute(&site.made, sql).await?;
+    let eve = session(&site.sign_in(&provider, "", "eve").await?)?;
+    for (method, path) in [(Method::GET, &uri), (Method::DELETE, &one)] {
+        let refused = site.console(method, &format!("/console/api{path}"), &eve).await?;
+        ensure!(refused.status == 403, "{path}: {refused:?}");
+    }
+    ensure!(site.console(Method::GET, "/console/api/session", &cookie).await?.status == 200);
+    let gone = site.own(Method::DELETE, &one).await?;
+    ensure!(gone.status == 200, "{gone:?}");
+    ensure!(site.own(Method::GET, &uri).await?.json()? == json!([]));
+    ensure!(site.console(Method::GET, "/console/api/session", &cookie).await?.status == 401);
+    ensure!(site.console(Method::GET, "/console/api/session", &eve).await?.status == 200);
+    ensure!(site.own(Method::DELETE, &one).await?.status == 404, "once");
+    Ok(())
+}
+
+/// Letters that fold to others are other mailboxes, on both databases.
+async fn an_address_with_an_odd_letter_is_another(engine: Engine) -> Result<()> {
+    let (provider, site) = Site::with_provider(engine).await?;
+    site.add_operator(site.made.account, "mark@example.com").await?;
+    // The sign of the unit kelvin, which is a small k in lower case.
+    let refused = site.sign_in(&provider, "", "mar%E2%84%AA").await?;
+    ensure!(refused.status == 403 && refused.text.contains("No operator has this identity"), "{refused:?}");
+    session(&site.sign_in(&provider, "", "MARK").await?)?;
     Ok(())
 }
 
@@ -241,6 +392,12 @@ crate::on_both_engines!(
     an_operator_signs_in_and_stays_linked,
     a_sign_in_that_cannot_be_trusted_begins_no_session,
     whoever_is_in_several_accounts_names_one,
+    a_link_does_not_decide_between_accounts,
+    an_account_may_refuse_the_provider,
+    a_busy_server_does_not_burn_a_sign_in,
+    an_operator_keeps_its_newest_identities,
+    whoever_manages_operators_unlinks_their_identities,
+    an_address_with_an_odd_letter_is_another,
     an_operator_that_is_removed_takes_its_identities_along,
     the_beginning_is_a_page_of_this_site,
 );

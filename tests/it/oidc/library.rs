@@ -9,7 +9,8 @@ use std::{
 use anyhow::{Context, Result, ensure};
 use kernel::store::Ctx;
 use oidc::{
-    Answer, Identity, OidcSettings, Pending, Provider, ReturnPath, SLOTS, SignInError, store::used_states,
+    Answer, Identity, OidcSettings, Pending, Provider, ReturnPath, SLOTS, SLOTS_PER_ADDRESS, SignInError,
+    store::used_states,
 };
 use serde_json::json;
 use shared::time::{Clock, ManualClock, UnixMillis};
@@ -45,7 +46,7 @@ impl Party {
 
     async fn begin(&self) -> Result<(Url, Pending), SignInError> {
         let path = ReturnPath::parse("/console/").expect("a path");
-        self.provider.begin(&BACK.parse().expect("a URL"), path, None).await
+        self.provider.begin(&BACK.parse().expect("a URL"), path, None, None).await
     }
 
     async fn finish(&self, pending: &Pending, back: &Url) -> Result<Identity, SignInError> {
@@ -57,7 +58,7 @@ impl Party {
             error: error.as_deref(),
         };
         let code = pending.check(answer, self.clock.now())?;
-        self.provider.finish(pending.clone(), code, iss.as_deref()).await
+        self.provider.enter(None).await?.finish(pending.clone(), code, iss.as_deref()).await
     }
 }
 
@@ -171,6 +172,7 @@ async fn a_token_that_cannot_be_trusted_is_refused() -> Result<()> {
     for how in [
         "audience",
         "more-audiences",
+        "foreign-party",
         "nonce",
         "no-nonce",
         "issuer",
@@ -195,7 +197,7 @@ async fn a_token_that_cannot_be_trusted_is_refused() -> Result<()> {
     let back = provider.sign_in(&url, "ada", BACK).await?;
     let (code, iss) = (parameter(&back, "code").context("code")?, parameter(&back, "iss"));
     party.pass(Duration::from_secs(86_500))?;
-    let found = party.provider.finish(pending, &code, iss.as_deref()).await;
+    let found = party.provider.enter(None).await?.finish(pending, &code, iss.as_deref()).await;
     assert_eq!(found, Err(SignInError::Untrusted), "expired");
     Ok(())
 }
@@ -222,11 +224,134 @@ async fn a_new_key_of_the_provider_is_found_once_a_minute() -> Result<()> {
         assert_eq!(sign_in(&provider, &party, "ada").await?, Err(SignInError::Untrusted));
     }
     ensure!(reads().await? == 3);
+    // A look that fails counts, too.
+    party.pass(Duration::from_secs(61))?;
+    provider.set(json!({"rotate": true, "spoil": "broken", "at": "/jwks"})).await?;
+    for error in [SignInError::Unavailable, SignInError::Untrusted] {
+        assert_eq!(sign_in(&provider, &party, "ada").await?, Err(error));
+    }
+    ensure!(reads().await? == 4);
+    provider.set(json!({"spoil": "", "at": "/token"})).await?;
     // A key that was withdrawn is forgotten after an hour.
     provider.set(json!({"rotate": true, "spoil": ""})).await?;
     party.pass(Duration::from_secs(3_600))?;
     ensure!(sign_in(&provider, &party, "ada").await?.is_ok());
-    ensure!(reads().await? == 4, "with the metadata");
+    ensure!(reads().await? == 5, "with the metadata");
+    Ok(())
+}
+
+/// A provider whose keys have no ids, with one key and with two.
+#[tokio::test]
+async fn a_new_key_without_an_id_is_found() -> Result<()> {
+    let (provider, party) = start(None).await?;
+    provider.set(json!({"nameless": true, "spoil": "nameless"})).await?;
+    ensure!(sign_in(&provider, &party, "ada").await?.is_ok());
+    provider.set(json!({"rotate": true})).await?;
+    ensure!(sign_in(&provider, &party, "ada").await?.is_ok(), "the new key is read");
+    // One that fits no key makes us look once a minute as well.
+    provider.spoil("foreign-key").await?;
+    for _ in 0..2 {
+        assert_eq!(sign_in(&provider, &party, "ada").await?, Err(SignInError::Untrusted));
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_required_claim_is_in_the_id_token() -> Result<()> {
+    let (provider, _) = start(None).await?;
+    for (claim, ada, eve) in
+        [("sub=ada", true, false), ("hd=example.com", false, false), ("aud=waymark", true, true)]
+    {
+        let party = Party::new(provider.settings()?.with_required_claim(claim)?)?;
+        for (name, fits) in [("ada", ada), ("eve", eve)] {
+            let found = sign_in(&provider, &party, name).await?;
+            let expected = if fits { found.is_ok() } else { found == Err(SignInError::ClaimMissing) };
+            ensure!(expected, "{claim} {name}: {found:?}");
+        }
+    }
+    // The answer to the access token does not count: nobody signed it.
+    let party = Party::new(provider.settings()?.with_required_claim("hd=example.com")?)?;
+    provider.set(json!({"user": {"hd": "example.com"}})).await?;
+    assert_eq!(sign_in(&provider, &party, "ada").await?, Err(SignInError::ClaimMissing));
+    Ok(())
+}
+
+/// The ID token may leave out what the answer to the access token says.
+#[tokio::test]
+async fn a_verified_address_is_asked_for() -> Result<()> {
+    let (provider, party) = start(None).await?;
+    provider.set(json!({"inIdToken": true, "spoil": "not-said"})).await?;
+    for (user, email, is_verified) in [
+        (json!({}), "ada@example.com", true),
+        (json!({"email_verified": false}), "ada@example.com", false),
+        (json!({"email_verified": null}), "ada@example.com", false),
+        (json!({"email": "other@example.com"}), "other@example.com", true),
+        // Of which address?
+        (json!({"email": null}), "ada@example.com", false),
+    ] {
+        provider.set(json!({"user": user})).await?;
+        let found = sign_in(&provider, &party, "ada").await??;
+        let as_told = found.email.as_deref() == Some(email) && found.email_verified == is_verified;
+        ensure!(as_told, "{user}: {found:?}");
+    }
+    // Somebody else's answer is not used, and without one nobody signs in.
+    provider.set(json!({"user": {"sub": "eve"}})).await?;
+    assert_eq!(sign_in(&provider, &party, "ada").await?, Err(SignInError::Unavailable));
+    provider.set(json!({"user": {}, "inIdToken": false, "spoil": "broken", "at": "/me"})).await?;
+    assert_eq!(sign_in(&provider, &party, "ada").await?, Err(SignInError::Unavailable));
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_address_has_a_share_of_the_slots() -> Result<()> {
+    let (provider, party) = start(None).await?;
+    let [one, same, other] = ["2001:db8::1", "2001:db8::2", "192.0.2.1"].map(|ip| ip.parse().ok());
+    let mut held = Vec::new();
+    for _ in 0..SLOTS_PER_ADDRESS {
+        held.push(party.provider.enter(one).await?);
+    }
+    for client in [one, same] {
+        assert_eq!(party.provider.enter(client).await.err(), Some(SignInError::Busy));
+    }
+    held.push(party.provider.enter(other).await?);
+    // A sign-in begins without a slot: the metadata are known.
+    let (url, pending) = {
+        let path = ReturnPath::parse("/").expect("a path");
+        party.provider.begin(&BACK.parse()?, path, None, one).await?
+    };
+    held.clear();
+    let back = provider.sign_in(&url, "ada", BACK).await?;
+    ensure!(party.finish(&pending, &back).await.is_ok());
+    Ok(())
+}
+
+#[tokio::test]
+async fn metadata_that_cannot_be_trusted_are_not_used() -> Result<()> {
+    // Over TLS, so that endpoints without it are refused.
+    let (provider, _) = start(Some(Tls::new()?)).await?;
+    for (path, how) in [("/jwks", "endless"), ("/jwks", "redirect"), ("/jwks", "broken")] {
+        provider.set(json!({"spoil": how, "at": path})).await?;
+        let begun = Party::new(provider.settings()?)?.begin().await;
+        assert_eq!(begun.err(), Some(SignInError::Unavailable), "{path} {how}");
+    }
+    provider.set(json!({"spoil": "", "at": "/token"})).await?;
+    let plain = format!("http://127.0.0.1:{}/x", provider.port);
+    for metadata in [
+        json!({"authorization_endpoint": plain}),
+        json!({"jwks_uri": plain}),
+        json!({"token_endpoint": null}),
+        json!({"issuer": "https://login.example.com"}),
+    ] {
+        provider.set(json!({"metadata": metadata})).await?;
+        let begun = Party::new(provider.settings()?)?.begin().await;
+        assert_eq!(begun.err(), Some(SignInError::Unavailable), "{metadata}");
+    }
+    // A secret is sent to none without TLS.
+    for metadata in [json!({"token_endpoint": plain}), json!({"userinfo_endpoint": plain})] {
+        provider.set(json!({"metadata": metadata})).await?;
+        let party = Party::new(provider.settings()?)?;
+        assert_eq!(sign_in(&provider, &party, "ada").await?, Err(SignInError::Unavailable), "{metadata}");
+    }
     Ok(())
 }
 
@@ -261,7 +386,9 @@ async fn a_silent_provider_costs_ten_seconds_and_a_slot() -> Result<()> {
         .map(|_| {
             let (provider, path) = (party.provider.clone(), ReturnPath::parse("/").expect("a path"));
             let back = BACK.parse().expect("a URL");
-            tokio::spawn(async move { (provider.begin(&back, path, None).await.err(), begun.elapsed()) })
+            tokio::spawn(
+                async move { (provider.begin(&back, path, None, None).await.err(), begun.elapsed()) },
+            )
         })
         .collect();
     let mut refused = Vec::new();
@@ -283,7 +410,7 @@ async fn a_silent_provider_costs_ten_seconds_and_a_slot() -> Result<()> {
     provider.spoil("silent-token").await?;
     let begun = Instant::now();
     let code = parameter(&back, "code").context("code")?;
-    let found = party.provider.finish(pending, &code, Some(&provider.issuer())).await;
+    let found = party.provider.enter(None).await?.finish(pending, &code, Some(&provider.issuer())).await;
     assert_eq!(found, Err(SignInError::Unavailable));
     ensure!(begun.elapsed() < Duration::from_secs(12), "{:?}", begun.elapsed());
     Ok(())

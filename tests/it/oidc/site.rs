@@ -118,17 +118,36 @@ impl Site {
         Ok(id)
     }
 
+    pub(super) async fn add_account(&self) -> Result<AccountId> {
+        let now = self.clock.now().0;
+        let id = AccountId::new(now, random16()?);
+        let mut tx = self.made.app.core.db.begin(&Ctx::default()).await?;
+        accounts::insert(&mut tx, id, "Other", true, now).await?;
+        tx.commit().await?;
+        Ok(id)
+    }
+
     pub(super) fn pass(&self, time: Duration) -> Result<()> {
         self.clock.set(UnixMillis(self.clock.now().0 + i64::try_from(time.as_millis())?));
         Ok(())
     }
 
     pub(super) async fn send(&self, method: Method, uri: &str, headers: &[(&str, &str)]) -> Result<Answer> {
+        self.send_with(method, uri, headers, Body::empty()).await
+    }
+
+    async fn send_with(
+        &self,
+        method: Method,
+        uri: &str,
+        headers: &[(&str, &str)],
+        body: Body,
+    ) -> Result<Answer> {
         let mut request = Request::builder().method(method).uri(uri).header(header::HOST, "api.example");
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
-        let response = self.router.clone().oneshot(request.body(Body::empty())?).await?;
+        let response = self.router.clone().oneshot(request.body(body)?).await?;
         let (status, headers) = (response.status().as_u16(), response.headers().clone());
         let bytes = axum::body::to_bytes(response.into_body(), 1 << 20).await?;
         Ok(Answer { status, headers, text: String::from_utf8(bytes.into())? })
@@ -137,6 +156,12 @@ impl Site {
     /// Sends something with the owner's key.
     pub(super) async fn own(&self, method: Method, uri: &str) -> Result<Answer> {
         self.send(method, uri, &[("authorization", OWNER)]).await
+    }
+
+    /// Sends a body with the owner's key.
+    pub(super) async fn own_with(&self, method: Method, uri: &str, body: Value) -> Result<Answer> {
+        let headers = [("authorization", OWNER), ("content-type", "application/json")];
+        self.send_with(method, uri, &headers, Body::from(body.to_string())).await
     }
 
     /// Sends something from a page of the console, with the cookie of a session.

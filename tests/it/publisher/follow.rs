@@ -1,6 +1,13 @@
 //! A view without disturbances.
 
 use anyhow::ensure;
+use hosting::{
+    domain::platform_take_down::NewTakeDown,
+    service::{
+        By,
+        take_downs::{self, Named},
+    },
+};
 use kernel::store::Ctx;
 use push::store::publishers;
 use redirects::{
@@ -103,6 +110,29 @@ async fn an_existing_view_is_continued() {
     let after = settled(&made, &[&redis], 1).await.unwrap();
     assert_eq!(second.stats.rebuilds.get(), 0);
     assert!(after[0].term > before[0].term, "{} after {}", after[0], before[0]);
+    second.stop().await.unwrap();
+}
+
+/// One that was written by an older release lacks what is withheld: it is written anew.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_view_without_what_is_withheld_is_rebuilt() {
+    let redis = RedisServer::start().await.unwrap();
+    let (made, _) = service(3).await.unwrap();
+    let by = By::command("tests", made.app.core.clock.now());
+    let new = NewTakeDown { reason: "x".to_owned(), until: None };
+    let host = Named::Host("evil.example".to_owned());
+    take_downs::take_down(&made.app.core.db, &by, &host, new).await.unwrap();
+    let first = publish(&made, "a", &redis.url(), 1).unwrap();
+    settled(&made, &[&redis], 1).await.unwrap();
+    first.stop().await.unwrap();
+    let setup: String = redis.command(&["GET", &setup_key()]).await.unwrap();
+    let mut setup: serde_json::Value = serde_json::from_str(&setup).unwrap();
+    let withheld = setup.as_object_mut().unwrap().remove("withheld");
+    assert_eq!(withheld, Some(json!([{"host": "evil.example"}])));
+    redis.command::<()>(&["SET", &setup_key(), &setup.to_string()]).await.unwrap();
+    let second = publish(&made, "b", &redis.url(), 1).unwrap();
+    settled(&made, &[&redis], 1).await.unwrap();
+    assert_eq!(second.stats.rebuilds.get(), 1);
     second.stop().await.unwrap();
 }
 

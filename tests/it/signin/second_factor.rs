@@ -4,12 +4,14 @@ use anyhow::{Context, Result, ensure};
 use axum::http::Method;
 use serde_json::{Value, json};
 use shared::time::Clock as _;
+use signin::service::commands;
+use tenants::domain::email::Email;
 use tests::db::Engine;
 
 use super::{
     ANOTHER, HOUR_MS, OWNER, PASSWORD,
     authenticator::Authenticator,
-    site::{Answer, HOME, Site, text},
+    site::{Answer, HOME, KEY, Site, text},
 };
 
 const STEP_MS: i64 = 30_000;
@@ -137,6 +139,101 @@ async fn recovery_codes_work_once_and_are_renewed(engine: Engine) -> Result<()> 
     Ok(())
 }
 
+/// By the command line, for somebody who lost the phone and the recovery codes.
+async fn whoever_runs_the_server_turns_it_off(engine: Engine) -> Result<()> {
+    let mut owner = Enrolled::new(engine).await?;
+    let email = Email::parse(OWNER).map_err(anyhow::Error::msg)?;
+    let reset = async |site: &Site| {
+        let db = &site.made.app.core.db;
+        commands::reset_second_factor(db, &*site.clock, Some(site.made.account), &email).await
+    };
+    ensure!(reset(&owner.site).await?);
+    ensure!(owner.site.status(&owner.cookie).await? == 401, "its sessions have ended");
+    let signed_in = owner.sign_in(json!({})).await?;
+    ensure!(signed_in.status == 200, "{signed_in:?}");
+    owner.cookie = signed_in.cookie()?;
+    // One that was begun is not on: nothing ends, and it can still be confirmed.
+    let (site, cookie) = (&owner.site, &owner.cookie);
+    let begun = site.with(cookie, Method::POST, "/totp", json!({"password": PASSWORD})).await?.done(200)?;
+    ensure!(!reset(site).await?);
+    ensure!(site.status(cookie).await? == 200);
+    // Confirming it ends the other sessions.
+    let other = site.sign_in().await?;
+    let code = owner.app.code(&text(&begun, "otpauthUrl")?, site.clock.now().0)?;
+    site.with(cookie, Method::PUT, "/totp", json!({"code": code})).await?.done(200)?;
+    ensure!((site.status(cookie).await?, site.status(&other).await?) == (200, 401));
+    Ok(())
+}
+
+/// The owner of an account requires a second factor of everybody.
+async fn an_account_requires_a_second_factor(engine: Engine) -> Result<()> {
+    let (site, mut app) = (Site::with_password(engine).await?, Authenticator::install()?);
+    let account = format!("/accounts/{}", site.made.account);
+    let cookie = site.sign_in().await?;
+    ensure!(site.with(&cookie, Method::GET, "/products", Value::Null).await?.status == 200);
+    let require = json!({"secondFactorRequired": true});
+    let set = site.by_key(KEY, Method::PUT, &account, require).await?.done(200)?;
+    ensure!(set["secondFactorRequired"] == true, "{set}");
+    ensure!(site.status(&cookie).await? == 401, "a session without one has ended");
+
+    // Without one an operator turns one on, and does nothing else.
+    let cookie = site.sign_in().await?;
+    let who = site.with(&cookie, Method::GET, "/session", Value::Null).await?.done(200)?;
+    ensure!(who["secondFactorRequired"] == true && who["secondFactor"] == false, "{who}");
+    ensure!(site.with(&cookie, Method::GET, "/sessions", Value::Null).await?.status == 200);
+    let password = json!({"password": PASSWORD, "newPassword": ANOTHER});
+    for (method, path, body) in [
+        (Method::GET, "/products", Value::Null),
+        (Method::POST, "/products", json!({"name": "p"})),
+        (Method::GET, "/me", Value::Null),
+        (Method::PUT, "/me/password", password),
+        (Method::POST, "/keys", json!({"label": "k"})),
+        (Method::GET, "/identities", Value::Null),
+        (Method::GET, "/sessionx", Value::Null),
+        (Method::PUT, &*account, json!({"secondFactorRequired": false})),
+    ] {
+        let refused = site.with(&cookie, method.clone(), path, body).await?;
+        ensure!(refused.code() == (403, 40301), "{method} {path}: {refused:?}");
+        ensure!(refused.body.to_string().contains("requires a second factor"), "{refused:?}");
+    }
+    let begun = site.with(&cookie, Method::POST, "/totp", json!({"password": PASSWORD})).await?.done(200)?;
+    ensure!(
+        site.with(&cookie, Method::GET, "/products", Value::Null).await?.status == 403,
+        "begun is not on"
+    );
+    let code = app.code(&text(&begun, "otpauthUrl")?, site.clock.now().0)?;
+    site.with(&cookie, Method::PUT, "/totp", json!({"code": code})).await?.done(200)?;
+    ensure!(site.with(&cookie, Method::GET, "/products", Value::Null).await?.status == 200);
+    let who = site.with(&cookie, Method::GET, "/session", Value::Null).await?.done(200)?;
+    ensure!(who["secondFactorRequired"] == false, "{who}");
+    // Keys need none.
+    ensure!(site.by_key(KEY, Method::GET, "/products", Value::Null).await?.status == 200);
+    // Another account does not ask for it.
+    let (other, _) = site.other_account("x@example.com").await?;
+    site.set_password_in(other, "x@example.com", PASSWORD).await?;
+    let body = json!({"email": "x@example.com", "password": PASSWORD});
+    let elsewhere = site.try_sign_in(body, HOME).await?.cookie()?;
+    ensure!(site.with(&elsewhere, Method::GET, "/products", Value::Null).await?.status == 200);
+    // Switched off, a password is enough again.
+    site.by_key(KEY, Method::PUT, &account, json!({"secondFactorRequired": false})).await?.done(200)?;
+    site.colleague("ada@example.com", "editor").await?;
+    let body = json!({"email": "ada@example.com", "password": PASSWORD});
+    let ada = site.try_sign_in(body, HOME).await?.cookie()?;
+    ensure!(site.with(&ada, Method::GET, "/products", Value::Null).await?.status == 200);
+    Ok(())
+}
+
+/// A recovery code that is sent twice at once lets one in.
+async fn a_recovery_code_works_once_at_the_same_time(engine: Engine) -> Result<()> {
+    let owner = Enrolled::new(engine).await?;
+    let body = json!({"recoveryCode": owner.codes[0]});
+    let (one, two) = tokio::join!(owner.sign_in(body.clone()), owner.sign_in(body));
+    let mut statuses = [one?.status, two?.status];
+    statuses.sort_unstable();
+    ensure!(statuses == [200, 401], "{statuses:?}");
+    Ok(())
+}
+
 async fn wrong_codes_are_slowed_down(engine: Engine) -> Result<()> {
     let mut owner = Enrolled::new(engine).await?;
     owner.site.pass(24 * HOUR_MS);
@@ -158,5 +255,8 @@ async fn wrong_codes_are_slowed_down(engine: Engine) -> Result<()> {
 crate::on_both_engines!(
     a_code_is_asked_for_and_works_once,
     recovery_codes_work_once_and_are_renewed,
+    whoever_runs_the_server_turns_it_off,
+    an_account_requires_a_second_factor,
+    a_recovery_code_works_once_at_the_same_time,
     wrong_codes_are_slowed_down,
 );

@@ -13,12 +13,21 @@ use axum::{
 use control::http::Connection;
 use kernel::{
     domain::access::ActorKind,
+    service::Random,
     store::{Ctx, keys},
 };
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
-use shared::time::{Clock, ManualClock, UnixMillis};
-use tests::db::{Engine, TestApp};
+use shared::{
+    id::{AccountId, OperatorId},
+    time::{Clock, ManualClock, UnixMillis},
+};
+use signin::service::commands;
+use tenants::{domain::email::Email, store::accounts};
+use tests::{
+    db::{Engine, SystemRandom, TestApp, random16},
+    fingerprint::fingerprint,
+};
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tower::ServiceExt;
 use web::limiter::Limits;
@@ -85,8 +94,39 @@ impl Site {
     }
 
     pub(super) async fn set_password(&self) -> Result<()> {
-        let body = json!({"newPassword": PASSWORD});
-        self.by_key(KEY, Method::PUT, "/me/password", body).await?.done(200).map(|_| ())
+        self.set_password_in(self.made.account, OWNER, PASSWORD).await
+    }
+
+    /// Sets the password of an operator by a code of the command line.
+    pub(super) async fn set_password_in(&self, account: AccountId, email: &str, new: &str) -> Result<()> {
+        let body = json!({"code": self.password_code(account, email).await?, "password": new});
+        self.ask(None, (Method::PUT, "/passwordReset"), body, HOME).await?.done(200).map(|_| ())
+    }
+
+    /// What `operators reset-password` prints.
+    pub(super) async fn password_code(&self, account: AccountId, email: &str) -> Result<String> {
+        let email = Email::parse(email).map_err(anyhow::Error::msg)?;
+        let (db, with) = (&self.made.app.core.db, (&*self.clock as &dyn Clock, &SystemRandom as &dyn Random));
+        Ok(commands::reset_password(db, with, Some(account), &email).await?)
+    }
+
+    /// Another account with an operator of this address, who has no password; gives the account and a key.
+    pub(super) async fn other_account(&self, email: &str) -> Result<(AccountId, String)> {
+        let core = &self.made.app.core;
+        let (account, operator) = (AccountId::new(1, random16()?), OperatorId::new(1, random16()?));
+        let key: String = operator.as_str().chars().cycle().take(80).collect();
+        let mut tx = core.db.begin(&Ctx::default()).await?;
+        accounts::insert(&mut tx, account, "Other", true, 1).await?;
+        accounts::insert_operator(&mut tx, operator, account, email, ("X", "Y"), 1).await?;
+        let hash: [u8; 32] = Sha256::digest(key.as_bytes()).into();
+        keys::insert(&mut tx, &hash, account, ActorKind::Operator, operator.as_str(), 1).await?;
+        tx.commit().await?;
+        Ok((account, key))
+    }
+
+    /// How many rows of a table there are.
+    pub(super) async fn count(&self, table: &str) -> Result<usize> {
+        Ok(fingerprint(&self.made.db.location).await?[table].len())
     }
 
     pub(super) fn pass(&self, ms: i64) {

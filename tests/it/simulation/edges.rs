@@ -93,7 +93,7 @@ pub(super) async fn run(plan: Plan) -> turmoil::Result {
         }
         std::thread::sleep(Duration::from_millis(1));
     };
-    let (connector, handle) = (Arc::new(edge.connector()), edge.handle());
+    let (connector, handle) = (Arc::new(edge.connector(CancellationToken::new())), edge.handle());
     // Nobody connects to it: an edge serves as long as it listens.
     let listeners =
         Listeners { plain: vec![std::net::TcpListener::bind("127.0.0.1:0")?], ..Listeners::default() };
@@ -148,17 +148,16 @@ async fn one(connector: &Connector<Net>, truth: &Truth, edge: u16, key: u32) -> 
 async fn ask(connector: &Connector<Net>, key: u32) -> Result<Answer> {
     let (mut near, far) = duplex(16 << 10);
     let peer: SocketAddr = ([127, 0, 0, 1], 9).into();
-    let exchange = async {
-        let request = format!(
-            "GET /{} HTTP/1.1\r\nHost: {HOST}\r\nUser-Agent: {PHONE}\r\nConnection: close\r\n\r\n",
-            short_id(key)
-        );
+    let exchange = async move {
+        let request =
+            format!("GET /{} HTTP/1.1\r\nHost: {HOST}\r\nUser-Agent: {PHONE}\r\n\r\n", short_id(key));
         near.write_all(request.as_bytes()).await?;
         let mut answer = Vec::new();
-        near.read_to_end(&mut answer).await?;
+        while !answer.windows(4).any(|end| end == b"\r\n\r\n") && near.read_buf(&mut answer).await? > 0 {}
+        // The connection ends as its client leaves.
         Ok::<_, std::io::Error>(answer)
     };
-    let ((), answer) = tokio::join!(connector.serve(TokioIo::new(far), peer), exchange);
+    let ((), answer) = tokio::join!(connector.serve(far, peer), exchange);
     let answer = answer?;
     let text = std::str::from_utf8(&answer)?;
     let status = text.split(' ').nth(1).context("no status")?;

@@ -41,7 +41,7 @@ async fn claim(db: &TestDb) -> Result<Option<Claimed>> {
     // Leases are ordered by the database's clock, in milliseconds.
     tokio::time::sleep(Duration::from_millis(3)).await;
     let mut tx = db.db.begin(&Ctx::default()).await?;
-    let claimed = job_leases::claim(&mut tx, Phase::Load).await?;
+    let claimed = job_leases::claim(&mut tx, Phase::Load, &[]).await?;
     tx.commit().await?;
     Ok(claimed)
 }
@@ -81,6 +81,16 @@ async fn accounts_take_turns_and_so_do_their_jobs(engine: Engine) -> Result<()> 
     let standing = job_leases::standing(&mut db.db.read().await?).await?;
     ensure!(standing.open == [(JobStatus::Enqueued, 4)], "{standing:?}");
     ensure!(standing.waiting_seconds < 60.0, "each was served: {standing:?}");
+    // An account whose inputs take all lanes that it gets is passed over.
+    let full = [many.to_string()];
+    for _ in 0..2 {
+        let mut tx = db.db.begin(&Ctx::default()).await?;
+        let claimed = job_leases::claim(&mut tx, Phase::Load, &full).await?.context("a job")?;
+        tx.commit().await?;
+        ensure!(claimed.job.id == of_few && release(&db, &claimed).await?);
+    }
+    let full = [many.to_string(), few.to_string()];
+    ensure!(!job_leases::is_ready(&mut db.db.read().await?, Phase::Load, &full).await?);
     // One that nobody was served from waits since it was made, in 1970.
     job(&db, few).await?;
     let standing = job_leases::standing(&mut db.db.read().await?).await?;

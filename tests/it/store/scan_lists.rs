@@ -118,7 +118,7 @@ pub(super) async fn copy(made: &TestApp) -> Result<()> {
         let about = (row.thng, row.product);
         let new =
             NewScan::of(row.account, row.id, row.timestamp, about, &row.doc).context("it does not fit")?;
-        made.app.actions.scans.adopt(row.account, &[(row.seq, row.created_at, new)]).await?;
+        made.app.actions.scans.alone.adopt(row.account, &[(row.seq, row.created_at, new)]).await?;
     }
     Ok(())
 }
@@ -215,7 +215,7 @@ async fn same(
             let selection = Selection { account: made.account, limit, request: &request, within };
             let mut conn = made.app.core.db.read().await?;
             let expected = action_lists::list(&mut conn, &selection).await?;
-            let found = Page::cut(made.app.actions.scans.page(&selection).await?, page, Action::position);
+            let found = Page::cut(made.app.actions.scans.alone.page(&selection).await?, page, Action::position);
             let all = |page: &Page<Action>| page.items.iter().map(shown).collect::<Vec<_>>();
             ensure!(all(&found) == all(&expected), "{:#?}\nnot\n{:#?}", all(&found), all(&expected));
             ensure!(found.next == expected.next, "{:?} {:?}", found.next, expected.next);
@@ -233,7 +233,7 @@ async fn scans_are_found_by_their_ids(engine: Engine) -> Result<()> {
     let made = TestApp::new(engine).await?;
     let mut ids = insert(&made, made.account).await?;
     copy(&made).await?;
-    let scans = &made.app.actions.scans;
+    let scans = &made.app.actions.scans.alone;
     let unknown = ActionId::new(BEGIN, random16()?);
     ids.push(unknown);
     let mut conn = made.app.core.db.read().await?;
@@ -257,12 +257,12 @@ async fn scans_are_counted_by_time(engine: Engine) -> Result<()> {
     copy(&made).await?;
     let (from, to) = (UnixMillis(BEGIN), UnixMillis(BEGIN + 10 * 86_400_000));
     let count = Count { account: made.account, from, to, piece_ms: 86_400_000 };
-    let days = made.app.actions.scans.count(&count).await?;
+    let days = made.app.actions.scans.alone.count(&count).await?;
     ensure!(days == [(from, 24), (UnixMillis(BEGIN + 86_400_000), 24)], "{days:?}");
     // One piece over two months.
-    let one = made.app.actions.scans.count(&Count { piece_ms: 100 * 86_400_000, ..count }).await?;
+    let one = made.app.actions.scans.alone.count(&Count { piece_ms: 100 * 86_400_000, ..count }).await?;
     ensure!(one == [(from, 48)], "{one:?}");
-    let first = made.app.actions.scans.find_first_since(made.account, UnixMillis(BEGIN + 1)).await?;
+    let first = made.app.actions.scans.alone.find_first_since(made.account, UnixMillis(BEGIN + 1)).await?;
     ensure!(first == Some(UnixMillis(BEGIN + 10_800_000)), "{first:?}");
     Ok(())
 }
@@ -275,7 +275,7 @@ async fn an_account_sees_its_own_scans(engine: Engine) -> Result<()> {
     tx.commit().await?;
     let (own, others) = (insert(&made, made.account).await?, insert(&made, other).await?);
     copy(&made).await?;
-    let scans: &dyn ScanStore = &*made.app.actions.scans;
+    let scans: &dyn ScanStore = &*made.app.actions.scans.alone;
     let request = ListRequest {
         page: PageRequest { per_page: 100, ..PageRequest::default() },
         ..ListRequest::default()

@@ -29,7 +29,7 @@ async fn old_scans_are_removed_by_account_and_month(engine: Engine) -> Result<()
     let others = insert(&made, other).await?;
     copy(&made).await?;
     delete_actions(&made).await?;
-    let scans = &made.app.actions.scans;
+    let scans = &made.app.actions.scans.alone;
     let shown = |made: &TestApp| {
         let metrics = control::http::Admin::new(made.app.clone(), None, None).metrics_text();
         move |name: &str| -> i64 {

@@ -39,7 +39,7 @@ async fn take_half(made: &TestApp, batch: &shared::wire::scan::ScanBatch) -> Res
         tokio::select! {
             taken = &mut taking => anyhow::bail!("it was not held up: {taken:?}"),
             _ = looks.tick() => {
-                if made.app.actions.scans.find_next_seq(boot).await? == Some(end) {
+                if made.app.actions.scans.alone.find_next_seq(boot).await? == Some(end) {
                     break;
                 }
             }

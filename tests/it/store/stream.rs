@@ -266,7 +266,7 @@ async fn a_panicking_write_does_not_affect_others(engine: Engine) -> Result<()> 
     let made = TestApp::new(engine).await?;
     let product = product(&made).await?;
     let ctx = Ctx::default();
-    let poison = made.app.redirects.writer.submit::<(), _>(&ctx, Lane::Urgent, |tx| {
+    let poison = made.app.redirects.writer.submit::<(), _>(&ctx, (made.account, Lane::Urgent), |tx| {
         Box::pin(async move {
             log::take_revs(tx, 3).await?;
             panic!("poison")

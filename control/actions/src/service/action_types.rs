@@ -55,8 +55,8 @@ pub async fn list(
     actor: &Actor,
     request: &ListRequest,
 ) -> Result<Page<KnownType>, ServiceError> {
-    // Action types are visible to every caller of the account that may read them.
-    let _ = require(actor, Verb::Read, ActionTypes)?;
+    // Action types are visible to every caller of the account that may list them.
+    let _ = require(actor, Verb::List, ActionTypes)?;
     let mut conn = state.db.read().await?;
     let custom = action_types::list(&mut conn, actor.account).await?;
     let built_in = (0..)

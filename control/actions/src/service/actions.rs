@@ -67,7 +67,8 @@ pub async fn list(
     }
     within.extend(kind.name().map(|name| ("type", name)));
     let selection = Selection { account: actor.account, limit: grant.limit(), request, within: &within };
-    let mut page = lists::list(&*state.observers, &mut conn, &selection).await?;
+    drop(conn);
+    let mut page = lists::list(&*state.observers, &state.db, &selection).await?;
     page.items.iter_mut().for_each(|action| hide_context(actor, action));
     Ok(page)
 }
@@ -119,7 +120,7 @@ pub async fn delete(
     tx.commit().await?;
     // A kill before this leaves a scan whose removal is in the trail; whoever asked heard nothing, and asks again. While
     // scans are moved it may be in both places.
-    let is_there = is_scan && state.scans.delete(caller.account, &[action.id]).await? > 0;
+    let is_there = is_scan && state.scans.alone.delete(caller.account, &[action.id]).await? > 0;
     if is_here || is_there { Ok(()) } else { Err(not_found(&id)) }
 }
 

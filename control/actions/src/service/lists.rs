@@ -7,7 +7,7 @@ use shared::id::{AccountId, ActionId};
 use super::Observers;
 use crate::{
     domain::{action::Action, page::Page},
-    store::{Conn, StoreError, listing::Selection, merged_lists},
+    store::{Conn, Db, StoreError, listing::Selection, merged_lists},
 };
 
 /// An action of an account.
@@ -18,7 +18,7 @@ pub async fn find(
     id: ActionId,
 ) -> Result<Option<Action>, StoreError> {
     let mut found: Vec<Action> =
-        merged_lists::find(observers.scans(), conn, account, id).await?.into_iter().collect();
+        merged_lists::find(&*observers.scans().nested, conn, account, id).await?.into_iter().collect();
     observers.complete(conn, account, &mut found).await?;
     Ok(found.pop())
 }
@@ -30,18 +30,18 @@ pub async fn find_many(
     account: AccountId,
     ids: &[ActionId],
 ) -> Result<Vec<Action>, StoreError> {
-    let mut found = merged_lists::find_many(observers.scans(), conn, account, ids).await?;
+    let mut found = merged_lists::find_many(&*observers.scans().nested, conn, account, ids).await?;
     observers.complete(conn, account, &mut found).await?;
     Ok(found)
 }
 
-/// A page of actions.
+/// A page of actions, for a caller that holds no connection.
 pub async fn list(
     observers: &dyn Observers,
-    conn: &mut Conn,
+    db: &Db,
     selection: &Selection<'_>,
 ) -> Result<Page<Action>, StoreError> {
-    let mut page = merged_lists::list(observers.scans(), conn, selection).await?;
-    observers.complete(conn, selection.account, &mut page.items).await?;
+    let mut page = merged_lists::list_alone(&*observers.scans().alone, db, selection).await?;
+    observers.complete(&mut db.read().await?, selection.account, &mut page.items).await?;
     Ok(page)
 }

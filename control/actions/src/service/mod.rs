@@ -12,7 +12,7 @@ pub mod lists;
 use std::{fmt, ops::Deref, sync::Arc};
 
 use futures_util::future::BoxFuture;
-use scan_store::ScanStore;
+use scan_store::Scans;
 use shared::{
     geo::GeoIp,
     id::{AccountId, ProductId, ThngId},
@@ -28,7 +28,7 @@ use crate::{
 /// What later subjects do with actions. The composition names them.
 pub trait Observers: Send + Sync + 'static {
     /// The scans by edges, which actions are read with.
-    fn scans(&self) -> &dyn ScanStore;
+    fn scans(&self) -> &Scans;
 
     /// Actions were stored, in this transaction.
     fn recorded<'a>(
@@ -75,7 +75,7 @@ pub struct ActionState {
     /// Reads user agents.
     pub agents: Arc<woothee::parser::Parser>,
     /// The scans by edges.
-    pub scans: Arc<dyn ScanStore>,
+    pub scans: Scans,
     /// What later subjects do with actions.
     pub observers: Arc<dyn Observers>,
 }

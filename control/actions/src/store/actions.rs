@@ -1,5 +1,7 @@
 //! The table of actions: inserts and single reads.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
 use shared::{
     id::{AccountId, ActionId, ProductId, ThngId},
@@ -10,11 +12,12 @@ use sqlx::{Postgres, postgres::PgArguments, query::Query, types::Json};
 use super::{
     Conn, StoreError, Tx, dialect, events,
     facets::{ACTIONS, RESULTS},
-    on_db,
+    on_db, quotas,
 };
 use crate::domain::{
     event::{ActionEvent, Event, Quiet},
     facets,
+    quota::Quota,
 };
 
 /// What the audit trail calls them.
@@ -44,11 +47,13 @@ pub struct NewAction {
     pub doc: Value,
 }
 
+// Scans of edges are counted in the transaction that stores them (`statistics::service::roll_ups`); without the mark the
+// backfill would count them again.
 macro_rules! pg_insert {
     () => {
-        "INSERT INTO actions (id, account_id, type, thng_id, product_id, timestamp, created_at, doc, facets) \
+        "INSERT INTO actions (id, account_id, type, thng_id, product_id, timestamp, created_at, doc, facets, counted) \
          SELECT id, account_id, type, thng_id, product_id, ts, $1, doc, \
-         ARRAY(SELECT jsonb_array_elements_text(facets)) FROM UNNEST($2::text[], $3::text[], $4::text[], \
+         ARRAY(SELECT jsonb_array_elements_text(facets)), CASE WHEN type = 'implicitScans' THEN 1 END FROM UNNEST($2::text[], $3::text[], $4::text[], \
          $5::text[], $6::text[], $7::bigint[], $8::jsonb[], $9::jsonb[]) \
          AS t (id, account_id, type, thng_id, product_id, ts, doc, facets)"
     };
@@ -64,8 +69,9 @@ const PG_INSERT_RECORDED: &str = concat!(
      WITH ORDINALITY AS e (account_id, kind, body, n) WHERE (SELECT COUNT(*) FROM made) > 0 ORDER BY n"
 );
 const SQLITE_INSERT: &str = "INSERT INTO actions (id, account_id, type, thng_id, product_id, timestamp, created_at, \
-    doc, facets) SELECT value ->> '$[0]', value ->> '$[1]', value ->> '$[2]', value ->> '$[3]', value ->> '$[4]', \
-    value ->> '$[5]', $1, value -> '$[6]', value -> '$[7]' FROM json_each($2)";
+    doc, facets, counted) SELECT value ->> '$[0]', value ->> '$[1]', value ->> '$[2]', value ->> '$[3]', \
+    value ->> '$[4]', value ->> '$[5]', $1, value -> '$[6]', value -> '$[7]', \
+    CASE WHEN value ->> '$[2]' = 'implicitScans' THEN 1 END FROM json_each($2)";
 
 // Documents travel once, however many actions have the same one, and their facets are read once: without
 // MATERIALIZED for every action. The join would give the rows in any order.
@@ -108,7 +114,7 @@ pub struct AlikeAction {
     pub doc: usize,
 }
 
-/// Adds actions that are alike, and records them in one row of the log.
+/// Adds actions that are alike, and were counted for the quotas of their account, and records them in one row of the log.
 ///
 /// # Errors
 /// [`StoreError::Unique`] when an id exists; then none is added.
@@ -193,8 +199,39 @@ async fn insert_shared(
 /// Adds actions, all created at one moment, and records them for subscribers.
 ///
 /// # Errors
-/// [`StoreError::Unique`] when an id exists; then none is added.
+/// [`StoreError::Unique`] when an id exists, [`StoreError::Exceeded`] when they are more than an account may write today;
+/// then none is added.
 pub async fn insert(tx: &mut Tx, created_at: UnixMillis, actions: &[NewAction]) -> Result<(), StoreError> {
+    insert_counted(tx, created_at, actions).await?;
+    charge(tx, created_at, actions).await
+}
+
+/// Counts actions for the quotas of their accounts.
+async fn charge<'a>(
+    tx: &mut Tx,
+    now: UnixMillis,
+    actions: impl IntoIterator<Item = &'a NewAction>,
+) -> Result<(), StoreError> {
+    // In one order, so that two transactions never wait for each other.
+    let mut counts: BTreeMap<(AccountId, Quota), u64> = BTreeMap::new();
+    for action in actions {
+        *counts.entry((action.account, Quota::of_action(&action.kind))).or_default() += 1;
+    }
+    for ((account, quota), count) in counts {
+        quotas::charge(tx, account, quota, count, now).await?;
+    }
+    Ok(())
+}
+
+/// Like [`insert`], of actions that were counted for the quotas of their accounts.
+///
+/// # Errors
+/// [`StoreError::Unique`] when an id exists; then none is added.
+pub async fn insert_counted(
+    tx: &mut Tx,
+    created_at: UnixMillis,
+    actions: &[NewAction],
+) -> Result<(), StoreError> {
     insert_rows(tx, created_at, &rows(actions)).await?;
     for action in actions {
         tx.note(action.account, (KIND, &action.id.to_string()), || (None, Some(state_of(action))));
@@ -230,7 +267,8 @@ pub async fn insert_results(
         let facets = facets::of(&action.doc, RESULTS);
         rows.push(Row { action, doc: short.as_ref().unwrap_or(&action.doc), facets });
     }
-    insert_rows(tx, created_at, &rows).await
+    insert_rows(tx, created_at, &rows).await?;
+    charge(tx, created_at, results.iter().map(|(action, _)| action)).await
 }
 
 /// An action with its stored document and its facets.

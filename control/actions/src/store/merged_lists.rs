@@ -9,7 +9,7 @@ use shared::{
     time::UnixMillis,
 };
 
-use super::{Conn, StoreError, action_lists, listing::Selection};
+use super::{Conn, Db, StoreError, action_lists, listing::Selection};
 use crate::domain::{action::Action, page::Page, scan::IMPLICIT_SCANS};
 
 /// An action of an account.
@@ -64,6 +64,27 @@ pub async fn list(
     selection: &Selection<'_>,
 ) -> Result<Page<Action>, StoreError> {
     let page = action_lists::list(conn, selection).await?;
+    add_scans(page, scans, selection).await
+}
+
+/// A page of actions, for a caller that holds no connection: none is held while scans are read.
+///
+/// # Errors
+/// As [`list`].
+pub async fn list_alone(
+    scans: &dyn ScanStore,
+    db: &Db,
+    selection: &Selection<'_>,
+) -> Result<Page<Action>, StoreError> {
+    let page = action_lists::list(&mut db.read().await?, selection).await?;
+    add_scans(page, scans, selection).await
+}
+
+async fn add_scans(
+    page: Page<Action>,
+    scans: &dyn ScanStore,
+    selection: &Selection<'_>,
+) -> Result<Page<Action>, StoreError> {
     let is_of_another_type =
         selection.within.iter().any(|(field, value)| *field == "type" && *value != IMPLICIT_SCANS);
     if is_of_another_type {

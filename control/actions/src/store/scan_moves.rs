@@ -16,7 +16,8 @@ const SET: &str = "UPDATE scan_move SET after = $1, done = $2 WHERE id = 1";
 macro_rules! rows {
     ($rest:literal) => {
         concat!(
-            "SELECT seq, id, account_id, thng_id, product_id, timestamp, created_at, doc FROM actions \
+            "SELECT seq, id, account_id, thng_id, product_id, timestamp, created_at, doc, counted IS NOT NULL \
+             OR seq <= (SELECT after_seq FROM scan_backfill WHERE id = 1) AS is_counted FROM actions \
              WHERE type = 'implicitScans' AND seq > $1 ORDER BY seq LIMIT $2",
             $rest
         )
@@ -47,6 +48,8 @@ pub struct Standing {
     pub created_at: UnixMillis,
     /// Its document.
     pub doc: Value,
+    /// Whether statistics have counted it: when it was stored, or by their backfill.
+    pub is_counted: bool,
 }
 
 #[derive(sqlx::FromRow)]
@@ -59,6 +62,7 @@ struct Row {
     timestamp: i64,
     created_at: i64,
     doc: Json<Map<String, Value>>,
+    is_counted: bool,
 }
 
 impl TryFrom<Row> for Standing {
@@ -74,6 +78,7 @@ impl TryFrom<Row> for Standing {
             timestamp: UnixMillis(row.timestamp),
             created_at: UnixMillis(row.created_at),
             doc: Value::Object(row.doc.0),
+            is_counted: row.is_counted,
         })
     }
 }

@@ -175,7 +175,7 @@ pub(super) async fn create(
         let kind = registration::kind(&users, &caller).await?;
         let body = body.ok_or_else(no_body)?;
         let new = NewUser::parse(&body, kind).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
-        let made = registration::register(&users, &caller, new, kind, info.client).await;
+        let made = registration::register(&users, &caller, new, kind, info.limited_as).await;
         let made = made.map_err(|error| throttled(error, &ledger))?;
         UserAccessDocument {
             evrythng_user: made.id.to_string(),

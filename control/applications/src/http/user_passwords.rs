@@ -76,7 +76,7 @@ pub(super) async fn request_reset(
     JsonBody(body): JsonBody,
 ) -> Result<Json<ResetRequestedDocument>, ApiError> {
     let email = parse_reset_request(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
-    let asked = user_passwords::request_reset(&users, &caller, &email, info.client).await;
+    let asked = user_passwords::request_reset(&users, &caller, &email, info.limited_as).await;
     asked.map_err(|error| throttled(error, &ledger))?;
     Ok(Json(ResetRequestedDocument { password_reset: "requested" }))
 }

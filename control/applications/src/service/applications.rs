@@ -141,7 +141,7 @@ pub async fn list(
     project: &str,
     request: &ListRequest,
 ) -> Result<Page<Application>, ServiceError> {
-    let grant = require(actor, Verb::Read, Applications)?;
+    let grant = require(actor, Verb::List, Applications)?;
     let parsed = project_id(project)?;
     let mut conn = core.db.read().await?;
     if documents::find::<Project>(&mut conn, actor.account, parsed).await?.is_none() {
@@ -196,7 +196,8 @@ pub async fn update_many(
             absent.extend(bulk::absence(error)?);
         }
     }
-    bulk::finish(core, tx, absent, AfterCommit::default()).await
+    // What users may do stands with their keys.
+    bulk::finish(core, tx, absent, AfterCommit::default().revoke_keys()).await
 }
 
 async fn update_in(
@@ -280,7 +281,7 @@ pub(crate) async fn remove(
 ) -> Result<bool, ServiceError> {
     documents::delete::<Application>(tx, account, id).await?;
     password_resets::delete_of_app(tx, id).await?;
-    app_users::delete_of_app(tx, id).await?;
+    app_users::delete_of_app(tx, account, id).await?;
     keys::delete_of_app(tx, id).await?;
     dependents.application_removed(tx, account, id, now).await
 }

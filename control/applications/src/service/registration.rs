@@ -10,7 +10,7 @@ use tracing::instrument;
 use super::{
     Core,
     access::{Caller, new_key},
-    attempts::{AttemptError, count_mail},
+    attempts::{AttemptError, count_mail, count_mailbox},
     users::{KIND, LoggedIn, Users, add_key, application, begin, note_new, page},
 };
 use crate::{
@@ -19,11 +19,12 @@ use crate::{
         app_user::{AppUser, NewUser, UserDetails, UserStatus},
         attempts::AttemptKind,
         password::SALT_LEN,
+        quota::Quota,
         user_codes::ACTIVATION_MS,
         user_registration::UserRegistration,
     },
     error::ServiceError,
-    store::{StoreError, Tx, app_users, password_resets, tenants},
+    store::{StoreError, Tx, app_users, password_resets, quotas, tenants},
 };
 
 /// What a registration gives; by mail it is the same whether the address was known or not.
@@ -47,7 +48,8 @@ pub async fn kind(users: &Users, caller: &Caller) -> Result<UserRegistration, Se
 }
 
 // Spec gap: whether one address may register twice is not shown: once per project, ignoring letter case.
-/// Registers a user by e-mail and password; it may log in once it was activated.
+/// Registers a user by e-mail and password; it may log in once it was activated. Registered again before that, with codes by
+/// mail, it has no password: it is set at the activation, or by a reset.
 ///
 /// # Errors
 /// The key is not an application's. With codes by mail: no mail is sent by this server, [`AttemptError::Mails`],
@@ -137,7 +139,7 @@ pub(super) fn no_mail(so: &str) -> ServiceError {
 async fn register_by_mail(
     users: &Users,
     caller: &Caller,
-    row: app_users::NewRow<'_>,
+    mut row: app_users::NewRow<'_>,
     code: &str,
     client: Option<IpAddr>,
 ) -> Result<(), AttemptError> {
@@ -145,8 +147,10 @@ async fn register_by_mail(
     let email = row.details.email.clone().unwrap_or_default();
     let folded = row.folded.clone().unwrap_or_default();
     let mut tx = begin(core, caller, row.app).await?;
-    count_mail(core, &users.outbox, &mut tx, caller.account, (AttemptKind::Registration, &folded), client)
-        .await?;
+    // Also of an address that is known: the answer would tell which are.
+    quotas::require_room(&mut tx, caller.account, Quota::Users, core.clock.now()).await?;
+    count_mailbox(core, &mut tx, caller.account, (AttemptKind::Registration, &folded)).await?;
+    count_mail(core, &users.outbox, &mut tx, caller.account, AttemptKind::Registration, client).await?;
     let account = tenants::find_account(&mut tx, caller.account).await?;
     let name = account.map(|account| account.name).unwrap_or_default();
     let found = app_users::find_by_address_locked(&mut tx, row.project, &folded).await?;
@@ -158,9 +162,12 @@ async fn register_by_mail(
             templates::known(&name)
         }
         found => {
+            let is_repeated = found.is_some();
             if let Some(old) = found {
-                // Of several registrations that nobody activated the last one counts.
+                // Of several registrations that nobody activated the last one counts. It may be a stranger's: whoever reads
+                // the mail sets the password, by the code or by a reset.
                 remove(&mut tx, caller, &old).await?;
+                row.password = None;
             }
             let (id, of) = (row.id, (row.project, row.app));
             let user = match app_users::insert(&mut tx, row, core.clock.now()).await {
@@ -171,8 +178,10 @@ async fn register_by_mail(
             };
             note_new(&mut tx, caller, &user);
             let page = page(&mut tx, caller.account, of).await?;
-            let link = templates::link(page.as_ref(), &[("user", id.as_str()), ("activationCode", code)]);
-            templates::activation(&name, code, link.as_deref())
+            let mut members = vec![("user", id.as_str()), ("activationCode", code)];
+            members.extend(is_repeated.then_some(("choosePassword", "true")));
+            let link = templates::link(page.as_ref(), &members);
+            templates::activation(&name, code, link.as_deref(), is_repeated)
         }
     };
     let mail = Mail::new(&to, mail.subject, mail.text)

@@ -4,12 +4,16 @@ use std::{net::IpAddr, time::Duration};
 
 use mail::{Mail, templates};
 use serde_json::json;
-use shared::{id::UserId, problem::Code, time::UnixMillis};
-use tracing::instrument;
+use shared::{
+    id::{ApplicationId, ProjectId, UserId},
+    problem::Code,
+    time::UnixMillis,
+};
+use tracing::{Instrument as _, instrument};
 
 use super::{
     access::{Caller, new_key, require},
-    attempts::{AttemptError, Subject, count_mail, count_password_attempt},
+    attempts::{AttemptError, Subject, count_mail, count_mailbox, count_password_attempt},
     capacity::Place,
     registration::no_mail,
     users::{KIND, LoggedIn, Users, add_key, application, begin, not_found, page},
@@ -28,12 +32,14 @@ use crate::{
     store::{Ctx, Tx, app_users, keys, password_resets, tenants},
 };
 
-/// Sends a code by which a user sets another password; does the same for an address that nobody has.
+/// Sends a code by which a user sets another password; answers alike for an address that nobody has.
 ///
-/// Also of a user who was not activated yet: whoever has the code reads its mail.
+/// Also of a user who was not activated yet: whoever has the code reads its mail. What depends on the address happens after the
+/// answer, so that its time tells nothing. A process that ends meanwhile sends no mail: it is asked for again.
 ///
 /// # Errors
-/// The key is not an application's, this server sends no mail, [`AttemptError::Mails`] or [`AttemptError::Mailbox`].
+/// The key is not an application's, this server sends no mail, [`AttemptError::Mails`] or [`AttemptError::Mailbox`] by what
+/// was asked, whether the address is known or not.
 #[instrument(skip_all)]
 pub async fn request_reset(
     users: &Users,
@@ -46,28 +52,55 @@ pub async fn request_reset(
     if !users.outbox.is_on() {
         return Err(no_mail("nobody resets a password").into());
     }
-    let code = new_key(&*core.random, "")?;
-    let _place = core.capacity.write(caller)?;
+    let place = core.capacity.write(caller)?;
+    let folded = email.folded();
     let mut tx = begin(core, caller, application).await?;
-    count_mail(core, &users.outbox, &mut tx, caller.account, (AttemptKind::Reset, &email.folded()), client)
-        .await?;
+    // By the address exactly as it is asked for: whoever asks for another form of it leaves this one alone.
+    let subject = Subject::new(core, AttemptKind::Reset, (caller.account, project), &folded);
+    subject.count(core, &mut tx).await?.map_err(AttemptError::Mailbox)?;
+    count_mail(core, &users.outbox, &mut tx, caller.account, AttemptKind::Reset, client).await?;
+    tx.commit().await?;
+    let (users, caller) = (users.clone(), caller.clone());
+    let sent = async move {
+        let _place = place;
+        if let Err(error) = send_code(&users, &caller, (project, application), &folded).await {
+            tracing::warn!(%error, "a mail to reset a password was not sent");
+        }
+    };
+    tokio::spawn(sent.in_current_span());
+    Ok(())
+}
+
+/// Sends a code to the user with an address, if there is one and the mailbox is not full.
+async fn send_code(
+    users: &Users,
+    caller: &Caller,
+    (project, application): (ProjectId, ApplicationId),
+    folded: &str,
+) -> Result<(), ServiceError> {
+    let core = &*users.core;
+    let code = new_key(&*core.random, "")?;
+    let mut tx = begin(core, caller, application).await?;
+    let Some(user) = app_users::find_by_address_locked(&mut tx, project, folded).await? else {
+        return Ok(());
+    };
+    match count_mailbox(core, &mut tx, caller.account, (AttemptKind::Reset, folded)).await {
+        Ok(()) => {}
+        Err(AttemptError::Mailbox(_) | AttemptError::Mails(_) | AttemptError::Passwords(_)) => return Ok(()),
+        Err(AttemptError::Other(error)) => return Err(error),
+    }
     let account = tenants::find_account(&mut tx, caller.account).await?;
-    let user = app_users::find_by_address_locked(&mut tx, project, &email.folded()).await?;
-    let address = user.as_ref().and_then(|user| user.details.email.as_deref());
     let name = account.map(|account| account.name).unwrap_or_default();
     let page = page(&mut tx, caller.account, (project, application)).await?;
     let link = templates::link(page.as_ref(), &[("resetCode", &code)]);
     let mail = templates::reset(&name, &code, link.as_deref());
-    let mail = address.and_then(|to| Mail::new(to, mail.subject, mail.text).ok());
-    if let Some((user, mail)) = user.as_ref().zip(mail) {
-        let until = UnixMillis(core.clock.now().0.saturating_add(RESET_MS));
-        let mail = mail.expires_after(Duration::from_millis(RESET_MS.unsigned_abs()));
-        password_resets::insert(&mut tx, &hash_key(&code), caller.account, user.id, until).await?;
-        users.outbox.enqueue(&mut tx, Some(caller.account), &mail).await?;
-        tx.note(caller.account, (KIND, user.id.as_str()), || {
-            (None, Some(json!({"passwordReset": "requested"})))
-        });
-    }
+    let address = user.details.email.as_deref().unwrap_or_default();
+    let Ok(mail) = Mail::new(address, mail.subject, mail.text) else { return Ok(()) };
+    let until = UnixMillis(core.clock.now().0.saturating_add(RESET_MS));
+    let mail = mail.expires_after(Duration::from_millis(RESET_MS.unsigned_abs()));
+    password_resets::insert(&mut tx, &hash_key(&code), caller.account, user.id, until).await?;
+    users.outbox.enqueue(&mut tx, Some(caller.account), &mail).await?;
+    tx.note(caller.account, (KIND, user.id.as_str()), || (None, Some(json!({"passwordReset": "requested"}))));
     tx.commit().await?;
     users.outbox.wake();
     Ok(())

@@ -30,13 +30,25 @@ use crate::{
     },
     error::ServiceError,
     store::{
-        Ctx, StoreError, Tx, app_users, applications, audit::state_of, keys, listing::Selection,
-        password_resets,
+        Ctx, StoreError, Tx, app_users, applications, audit::state_of, idle_users, keys, listing::Selection,
+        password_resets, user_keys,
     },
 };
 
 /// Rows that one transaction removes.
 const PURGE_STEP: u32 = 1_000;
+
+/// Most keys of a user that work: with another login the oldest ends.
+const MAX_KEYS: i64 = 50;
+
+/// How long a key of a user is kept after it was revoked: a day.
+const REVOKED_MS: i64 = 24 * 3_600 * 1_000;
+
+/// How long an anonymous user is kept whose key nobody uses: 365 days.
+const IDLE_MS: i64 = 365 * 24 * 3_600 * 1_000;
+
+/// Users that one transaction looks at.
+const IDLE_STEP: u32 = 200;
 
 /// How long an unconfirmed registration is kept after its code expired: 30 days, so that operators can look at it.
 const UNCONFIRMED_MS: i64 = 30 * 24 * 3_600 * 1_000;
@@ -82,7 +94,7 @@ pub async fn read(core: &Core, actor: &Actor, id: &str) -> Result<AppUser, Servi
 /// The key lacks the permission.
 #[instrument(skip_all)]
 pub async fn list(core: &Core, actor: &Actor, request: &ListRequest) -> Result<Page<AppUser>, ServiceError> {
-    let grant = require(actor, Verb::Read, UserRecords)?;
+    let grant = require(actor, Verb::List, UserRecords)?;
     let mut conn = core.db.read().await?;
     let selection = Selection { account: actor.account, limit: grant.limit(), request, within: &[] };
     Ok(app_users::list(&mut conn, &selection).await?)
@@ -138,7 +150,8 @@ pub async fn delete(core: &Core, caller: &Caller, id: &str) -> Result<(), Servic
     Ok(())
 }
 
-/// Removes expired codes and registrations that nobody confirmed; returns how many.
+/// Removes expired codes, registrations that nobody confirmed, keys that were revoked and anonymous users whom nobody has
+/// seen for a year; returns how many.
 ///
 /// # Errors
 /// The database failed; what was removed stays removed.
@@ -153,8 +166,33 @@ pub async fn purge(core: &Core) -> Result<u64, ServiceError> {
         let mut tx = core.db.begin(&Ctx::default()).await?;
         let users = app_users::purge(&mut tx, UnixMillis(now.0 - UNCONFIRMED_MS), PURGE_STEP).await?;
         tx.commit().await?;
-        removed += codes + users;
-        if codes + users == 0 {
+        let mut tx = core.db.begin(&Ctx::default()).await?;
+        let keys = user_keys::purge(&mut tx, UnixMillis(now.0 - REVOKED_MS), PURGE_STEP).await?;
+        tx.commit().await?;
+        removed += codes + users + keys;
+        if codes + users + keys == 0 {
+            return Ok(removed + purge_idle(core, now).await?);
+        }
+    }
+}
+
+/// Removes anonymous users whom nobody has seen for a year, with their keys; what they made stays.
+async fn purge_idle(core: &Core, now: UnixMillis) -> Result<u64, ServiceError> {
+    let (before, mut removed) = (UnixMillis(now.0 - IDLE_MS), 0);
+    loop {
+        let mut tx = core.db.begin(&Ctx::default()).await?;
+        let listed = idle_users::list(&mut tx, before, IDLE_STEP).await?;
+        for user in &listed {
+            if user.seen_at > before {
+                idle_users::see(&mut tx, *user).await?;
+            } else {
+                app_users::delete(&mut tx, user.account, user.id).await?;
+                user_keys::delete_of(&mut tx, user.account, user.id).await?;
+                removed += 1;
+            }
+        }
+        tx.commit().await?;
+        if listed.is_empty() {
             return Ok(removed);
         }
     }
@@ -208,7 +246,7 @@ pub(super) async fn page(
     Ok(application.and_then(|found| Url::parse(&found.details.user_page?).ok()))
 }
 
-/// Adds a key of a user.
+/// Adds a key of a user; the oldest ends if there are too many. The user is locked, or new.
 pub(super) async fn add_key(
     core: &Core,
     tx: &mut Tx,
@@ -229,7 +267,9 @@ pub(super) async fn add_key(
         permissions: Permissions::ALL,
         confined_to: Vec::new(),
     };
-    keys::insert_of(tx, &hash_key(&key), &owner, None, core.clock.now().0).await?;
+    let now = core.clock.now();
+    user_keys::keep_newest(tx, actor.account, user.id, MAX_KEYS - 1, now).await?;
+    keys::insert_of(tx, &hash_key(&key), &owner, None, now.0).await?;
     let of = ("userKey", KeyId::of(&hash_key(&key)).to_string());
     tx.note(actor.account, (of.0, &of.1), || (None, Some(json!({"user": user.id}))));
     Ok(key)

@@ -1,5 +1,7 @@
 //! The table of users of applications.
 
+use std::collections::BTreeMap;
+
 use shared::{
     id::{AccountId, ApplicationId, ProjectId, UserId},
     time::UnixMillis,
@@ -9,12 +11,13 @@ use sqlx::types::Json;
 use super::{
     Conn, StoreError, Tx, dialect,
     listing::{self, Column, Selection, Table},
-    on_db, parse,
+    on_db, parse, quotas,
 };
 use crate::domain::{
     app_user::{AppUser, UserDetails, UserStatus},
     common::Stamp,
     page::Page,
+    quota::Quota,
 };
 
 macro_rules! columns {
@@ -44,8 +47,9 @@ const REVOKE_OTHERS: &str = "UPDATE api_keys SET revoked_at = $4 WHERE account_i
 const UPDATE: &str = "UPDATE app_users SET doc = $2, updated_at = $3 WHERE id = $1";
 const DELETE: &str = "DELETE FROM app_users WHERE account_id = $1 AND id = $2";
 const PURGE: &str = "DELETE FROM app_users WHERE status = 'inactive' AND id IN \
-    (SELECT id FROM app_users WHERE activation_until <= $1 ORDER BY activation_until, id LIMIT $2)";
-const DELETE_OF_APP: &str = "DELETE FROM app_users WHERE app_id = $1";
+    (SELECT id FROM app_users WHERE activation_until <= $1 ORDER BY activation_until, id LIMIT $2) \
+    RETURNING account_id";
+const DELETE_OF_APP: &str = "DELETE FROM app_users WHERE account_id = $1 AND app_id = $2";
 const LIST: Table = Table {
     select: concat!(columns!(), " FROM app_users t"),
     order: ("t.created_at", "t.seq"),
@@ -112,7 +116,8 @@ pub struct NewRow<'a> {
 /// Adds a user.
 ///
 /// # Errors
-/// [`StoreError::Unique`] when the project has the address.
+/// [`StoreError::Unique`] when the project has the address, [`StoreError::Exceeded`] when the account has as many users
+/// as it may have.
 pub async fn insert(tx: &mut Tx, row: NewRow<'_>, now: UnixMillis) -> Result<AppUser, StoreError> {
     let (seq,): (i64,) = on_db!(&mut **tx, |c| sqlx::query_as(INSERT)
         .bind(row.id.as_str())
@@ -128,6 +133,7 @@ pub async fn insert(tx: &mut Tx, row: NewRow<'_>, now: UnixMillis) -> Result<App
         .bind(now.0)
         .fetch_one(c)
         .await)?;
+    quotas::charge(tx, row.account, Quota::Users, 1, now).await?;
     Ok(AppUser {
         id: row.id,
         project: row.project,
@@ -292,22 +298,42 @@ pub async fn update(tx: &mut Tx, user: &AppUser) -> Result<(), StoreError> {
 
 /// Removes a user; returns whether it was there.
 pub async fn delete(tx: &mut Tx, account: AccountId, id: UserId) -> Result<bool, StoreError> {
-    Ok(on_db!(&mut **tx, |c| sqlx::query(DELETE)
+    let gone = on_db!(&mut **tx, |c| sqlx::query(DELETE)
         .bind(account.as_str())
         .bind(id.as_str())
         .execute(c)
         .await
-        .map(|done| done.rows_affected()))?
-        == 1)
+        .map(|done| done.rows_affected()))?;
+    quotas::release(tx, account, Quota::Users, gone);
+    Ok(gone == 1)
 }
 
 /// Removes some users who never confirmed their address, and whose code expired before; returns how many.
 pub async fn purge(tx: &mut Tx, before: UnixMillis, limit: u32) -> Result<u64, StoreError> {
-    tx.purge(PURGE, before, limit).await
+    let rows: Vec<(String,)> = on_db!(&mut **tx, |c| sqlx::query_as(PURGE)
+        .bind(before.0)
+        .bind(i64::from(limit))
+        .fetch_all(c)
+        .await)?;
+    // In one order, so that two of these never wait for each other.
+    let mut gone: BTreeMap<AccountId, u64> = BTreeMap::new();
+    for (account,) in &rows {
+        *gone.entry(parse("account_id", account)?).or_default() += 1;
+    }
+    for (account, count) in gone {
+        quotas::release(tx, account, Quota::Users, count);
+    }
+    Ok(rows.len() as u64)
 }
 
 /// Removes the users of an application.
-pub async fn delete_of_app(tx: &mut Tx, app: ApplicationId) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(DELETE_OF_APP).bind(app.as_str()).execute(c).await.map(|_| ()))?;
+pub async fn delete_of_app(tx: &mut Tx, account: AccountId, app: ApplicationId) -> Result<(), StoreError> {
+    let gone = on_db!(&mut **tx, |c| sqlx::query(DELETE_OF_APP)
+        .bind(account.as_str())
+        .bind(app.as_str())
+        .execute(c)
+        .await
+        .map(|done| done.rows_affected()))?;
+    quotas::release(tx, account, Quota::Users, gone);
     Ok(())
 }

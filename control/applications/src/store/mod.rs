@@ -4,5 +4,7 @@ pub use ::tenants::store::*;
 
 pub mod app_users;
 pub mod applications;
+pub mod idle_users;
 pub mod password_resets;
 pub mod projects;
+pub mod user_keys;

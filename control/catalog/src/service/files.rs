@@ -29,12 +29,13 @@ use crate::{
         listing::ListRequest,
         page::Page,
         permission::{Subject::Files, Verb},
+        quota::{Exceeded, Quota},
     },
     error::ServiceError,
     store::{
-        Conn, Ctx, Tx,
+        Conn, Ctx, Tx, accounts,
         blobs::{Rate, WriteError, Written},
-        documents, files,
+        documents, files, quotas,
     },
 };
 
@@ -185,6 +186,8 @@ impl Bulk<Catalog> for File {
         let found: Option<Self> = documents::find_locked(tx, actor.account, id).await?;
         let file = admitted(found, grant, id.as_str())?;
         documents::delete::<Self>(tx, actor.account, id).await?;
+        let size_bytes = file.content.as_ref().map_or(0, |content| content.size_bytes);
+        quotas::release(tx, actor.account, Quota::StorageBytes, size_bytes);
         let blobs: Vec<String> = file.content.into_iter().map(|content| content.blob).collect();
         for blob in &blobs {
             files::note_garbage(tx, blob, catalog.clock.now()).await?;
@@ -211,8 +214,8 @@ pub fn may_upload(actor: &Actor) -> bool {
 /// Writes the content of a file: completely, or the previous content stays.
 ///
 /// # Errors
-/// [`Code::TooLarge`], [`Code::Invalid`] when the body broke off, 404 when the file does not exist, 429 or 503 when
-/// there are too many uploads, or a store failed.
+/// [`Code::TooLarge`], [`Code::Invalid`] when the body broke off, [`Code::Suspended`], 404 when the file does not exist,
+/// 429 or 503 when there are too many uploads, 403 when the account has no room, or a store failed.
 #[instrument(skip_all)]
 pub async fn upload<E: Send + 'static>(
     catalog: &Catalog,
@@ -223,6 +226,10 @@ pub async fn upload<E: Send + 'static>(
 ) -> Result<(), ServiceError> {
     let id = parse(id)?;
     let account = writable_account(catalog, &visitor, id).await?;
+    if let Err(error) = check_room(catalog, (account, id), head.size_bytes).await {
+        drain(&mut body).await;
+        return Err(error);
+    }
     if head.size_bytes.is_some_and(|size| size > catalog.blobs.max_bytes()) {
         drain(&mut body).await;
         return Err(refusal(WriteError::TooLarge(catalog.blobs.max_bytes())));
@@ -232,13 +239,34 @@ pub async fn upload<E: Send + 'static>(
         Visitor::Signed | Visitor::Nobody => (None, Ctx::default()),
     };
     let place = catalog.capacity.upload(account, actor, id, head.client)?;
+    let open = catalog.open_quotas.take(&catalog.db, account, Quota::Uploads, catalog.clock.now()).await?;
     let catalog = catalog.clone();
     // A separate task, because a partial file must be deleted even if the client disconnects.
     let task = tokio::spawn(async move {
-        let _place = place;
+        let _places = (place, open);
         write(&catalog, &ctx, (account, id), head.media_type, body).await
     });
     task.await.unwrap_or_else(|error| Err(ServiceError::Internal(error.to_string())))
+}
+
+/// Refuses a body that cannot be kept before it comes. It is counted when it has come: another may come first.
+async fn check_room(
+    catalog: &Catalog,
+    (account, id): (AccountId, FileId),
+    size_bytes: Option<u64>,
+) -> Result<(), ServiceError> {
+    let mut conn = catalog.db.read().await?;
+    let quota = Quota::StorageBytes;
+    let found = quotas::find(&mut conn, account, quota, catalog.clock.now()).await?;
+    let Some(found) = found.filter(|found| found.is_counted) else { return Ok(()) };
+    let file: Option<File> = documents::find(&mut conn, account, id).await?;
+    let size_before = file.and_then(|file| file.content).map_or(0, |content| content.size_bytes);
+    let wanted = size_bytes.unwrap_or(1).saturating_sub(size_before);
+    if wanted <= found.limit.saturating_sub(found.used) {
+        return Ok(());
+    }
+    let exceeded = Exceeded { quota, limit: found.limit, used: found.used, wanted };
+    Err(ServiceError::refused(exceeded.code(), exceeded.to_string()))
 }
 
 async fn writable_account(
@@ -248,7 +276,7 @@ async fn writable_account(
 ) -> Result<AccountId, ServiceError> {
     let mut conn = catalog.db.read().await?;
     match visitor {
-        Visitor::Signed => files::find_account(&mut conn, id).await?.ok_or_else(|| not_found(id)),
+        Visitor::Signed => signed_account(catalog, &mut conn, id).await,
         Visitor::Actor(actor) => {
             let grant = require(actor, Verb::Update, Files)?;
             find(&mut conn, actor.account, &grant, id).await?;
@@ -307,17 +335,27 @@ async fn settle(
     written: Written,
 ) -> Result<Option<String>, ServiceError> {
     let mut tx = catalog.db.begin(ctx).await?;
+    // An upload takes long; the account may have been suspended meanwhile.
+    if accounts::is_suspended(&mut tx, account).await? {
+        return Err(catalog.key_lookups.suspended());
+    }
     let mut file: File = documents::find_locked(&mut tx, account, id).await?.ok_or_else(|| not_found(id))?;
     let now = catalog.clock.now();
     let content = Content { blob: blob.to_owned(), size_bytes: written.size_bytes, etag: written.etag };
     let state = |content: &Content| json!({"sizeBytes": content.size_bytes, "etag": content.etag});
     let states = (file.content.as_ref().map(state), Some(state(&content)));
     tx.note(account, ("fileContent", id.as_str()), || states);
-    let before = file.content.replace(content).map(|content| content.blob);
+    let size_bytes = content.size_bytes;
+    let before = file.content.replace(content);
     file.details.kind = file.details.kind.or(media_type);
     file.stamp = file.stamp.touch(now);
     documents::update(&mut tx, account, &file).await?;
+    let size_before = before.as_ref().map_or(0, |before| before.size_bytes);
+    quotas::charge(&mut tx, account, Quota::StorageBytes, size_bytes.saturating_sub(size_before), now)
+        .await?;
+    quotas::release(&mut tx, account, Quota::StorageBytes, size_before.saturating_sub(size_bytes));
     files::forget_garbage(&mut tx, blob).await?;
+    let before = before.map(|content| content.blob);
     if let Some(before) = &before {
         files::note_garbage(&mut tx, before, now).await?;
     }
@@ -328,7 +366,8 @@ async fn settle(
 /// Opens the content of a file.
 ///
 /// # Errors
-/// 401 without a key where one is needed, 404 when the file or its content does not exist, or a store failed.
+/// 401 without a key where one is needed, 403 when the account of the file is suspended, 404 when the file or its content
+/// does not exist, or a store failed.
 #[instrument(skip_all)]
 pub async fn download(catalog: &Catalog, visitor: Visitor, id: &str) -> Result<Download, ServiceError> {
     let mut conn = catalog.db.read().await?;
@@ -336,7 +375,7 @@ pub async fn download(catalog: &Catalog, visitor: Visitor, id: &str) -> Result<D
         Visitor::Actor(actor) => {
             // A public file is everybody's, be the key of another account or without the right.
             let id = parse(id)?;
-            match find_public(&mut conn, id).await? {
+            match find_public(catalog, &mut conn, id).await? {
                 Some(file) => file,
                 None => {
                     let grant = require(actor, Verb::Read, Files)?;
@@ -346,12 +385,12 @@ pub async fn download(catalog: &Catalog, visitor: Visitor, id: &str) -> Result<D
         }
         Visitor::Signed => {
             let id = parse(id)?;
-            let account = files::find_account(&mut conn, id).await?.ok_or_else(|| not_found(id))?;
+            let account = signed_account(catalog, &mut conn, id).await?;
             documents::find(&mut conn, account, id).await?.ok_or_else(|| not_found(id))?
         }
         // A private file must be indistinguishable from an absent one.
         Visitor::Nobody => match parse(id) {
-            Ok(id) => find_public(&mut conn, id).await?.ok_or_else(key_missing)?,
+            Ok(id) => find_public(catalog, &mut conn, id).await?.ok_or_else(key_missing)?,
             Err(_) => return Err(key_missing()),
         },
     };
@@ -420,10 +459,20 @@ fn refusal(error: WriteError) -> ServiceError {
     }
 }
 
-async fn find_public(conn: &mut Conn, id: FileId) -> Result<Option<File>, ServiceError> {
-    let Some(account) = files::find_account(conn, id).await? else { return Ok(None) };
-    let found: Option<File> = documents::find(conn, account, id).await?;
-    Ok(found.filter(|file| !file.is_private()))
+/// The account of a file of which somebody has a signed URL; what a suspended account gave out opens nothing.
+async fn signed_account(catalog: &Catalog, conn: &mut Conn, id: FileId) -> Result<AccountId, ServiceError> {
+    let owner = files::find_owner(conn, id).await?.ok_or_else(|| not_found(id))?;
+    if owner.is_suspended { Err(catalog.key_lookups.suspended()) } else { Ok(owner.account) }
+}
+
+/// A public file, unless its account is suspended.
+async fn find_public(catalog: &Catalog, conn: &mut Conn, id: FileId) -> Result<Option<File>, ServiceError> {
+    let Some(owner) = files::find_owner(conn, id).await? else { return Ok(None) };
+    let found: Option<File> = documents::find(conn, owner.account, id).await?;
+    match found.filter(|file| !file.is_private()) {
+        Some(_) if owner.is_suspended => Err(catalog.key_lookups.suspended()),
+        found => Ok(found),
+    }
 }
 
 async fn find(conn: &mut Conn, account: AccountId, grant: &Grant, id: FileId) -> Result<File, ServiceError> {

@@ -14,7 +14,7 @@ use super::{
     Catalog, Core,
     access::{Caller, require},
     bulk::AfterCommit,
-    property_group::{self, Request},
+    property_group::{self, Request, Submitted},
     references::{resolve_product, resolve_thng},
 };
 use crate::{
@@ -27,6 +27,7 @@ use crate::{
         page::{Page, PageRequest},
         permission::{Subject::Properties, Verb, reach},
         property::{NewPoint, Owner, Point, PropertyKey, settle},
+        quota::Quota,
         series::{Series, Span},
     },
     error::ServiceError,
@@ -36,6 +37,7 @@ use crate::{
         events,
         properties::{self, Removal, Values},
         property_owners::{self, Hold},
+        quotas,
     },
 };
 
@@ -67,6 +69,7 @@ pub async fn write(
 ) -> Result<Vec<Point>, ServiceError> {
     let grant = require(caller, verb, Properties)?;
     refuse_system(points.iter().map(|point| &point.key))?;
+    let mut points = points;
     if points.len() <= property_group::MAX_POINTS && is_valid(owner.1) {
         let _place = catalog.capacity.property_write(caller)?;
         let (account, resource, origin) =
@@ -74,8 +77,12 @@ pub async fn write(
         let audit = caller.ctx.principal().map(|principal| {
             Entry::new(principal, account, (KIND, &resource), (None, Some(state_of(&points))))
         });
-        let request = Request { account, grant, owner: owner.0, resource, points, origin, audit };
-        return catalog.property_groups.submit(request).await;
+        let of_group = grant.clone();
+        let request = Request { account, grant: of_group, owner: owner.0, resource, points, origin, audit };
+        match catalog.property_groups.submit(request).await? {
+            Submitted::Written(points) => return Ok(points),
+            Submitted::Counted(given_back) => points = given_back,
+        }
     }
     // Boxed, so that the future of the many small writes stays small.
     Box::pin(write_many(catalog, caller, &grant, owner, points)).await
@@ -174,6 +181,7 @@ async fn record(
     let Some(now) = points.first().map(|point| point.created_at) else { return Ok(points) };
     let event = Event::Properties { owner, resource, points: points.clone() };
     events::record(tx, now, &[(account, event)]).await?;
+    quotas::charge(tx, account, Quota::EventsPerDay, points.len() as u64, now).await?;
     Ok(points)
 }
 

@@ -20,7 +20,7 @@ use crate::{
     store::{
         Db, StoreError,
         audit::Entry,
-        property_groups::{self, Write},
+        property_groups::{self, Outcome, Write},
         session::Session,
     },
 };
@@ -53,7 +53,16 @@ pub(crate) struct Request {
     pub audit: Option<Entry>,
 }
 
-type Answer = Result<Vec<Point>, ServiceError>;
+/// What became of a write.
+#[derive(Debug)]
+pub(crate) enum Submitted {
+    /// It is committed.
+    Written(Vec<Point>),
+    /// Its account has a quota of events: it needs a transaction of its own. These are the values.
+    Counted(Vec<NewPoint>),
+}
+
+type Answer = Result<Submitted, ServiceError>;
 
 /// Handle of the writes that wait; cheap to clone.
 #[derive(Debug, Clone)]
@@ -78,9 +87,9 @@ impl PropertyGroups {
         let groups = Arc::new(Groups { db, sessions: Mutex::default(), clock, readers });
         // One write of each owner: of two, the later has the later time.
         let owner = |request: &Request| Some(format!("{}/{}", request.account, request.resource));
-        Self(Batcher::new(
-            LANES,
-            most_lanes,
+        Self(Batcher::in_turn(
+            (LANES, most_lanes),
+            |request| request.account,
             owner,
             Box::new(move |requests| {
                 let groups = groups.clone();
@@ -150,8 +159,10 @@ impl Groups {
         let written = property_groups::write(&mut session, &writes, now).await;
         self.sessions().push(session);
         let written = written?;
-        let answer = |((request, points), is_written): ((&Request, Vec<Point>), bool)| {
-            if is_written { Ok(points) } else { Err(not_found(request.owner, &request.resource)) }
+        let answer = |((request, points), outcome): ((&Request, Vec<Point>), Outcome)| match outcome {
+            Outcome::Written => Ok(Submitted::Written(points)),
+            Outcome::Absent => Err(not_found(request.owner, &request.resource)),
+            Outcome::Counted => Ok(Submitted::Counted(request.points.clone())),
         };
         Ok(requests.iter().zip(settled).zip(written).map(answer).collect())
     }

@@ -40,7 +40,8 @@ const LIST: Table = Table {
 };
 
 // Signed URLs and content URLs name no account: the id alone leads to the file.
-const FIND_ANY: &str = "SELECT t.account_id FROM files t WHERE id = $1";
+const FIND_ANY: &str = "SELECT t.account_id, a.suspended_at FROM files t JOIN accounts a ON a.id = t.account_id \
+    WHERE t.id = $1";
 const NOTE_GARBAGE: &str = "INSERT INTO blob_garbage (blob, due_at) VALUES ($1, $2) \
     ON CONFLICT (blob) DO UPDATE SET due_at = $2";
 const FORGET_GARBAGE: &str = "DELETE FROM blob_garbage WHERE blob = $1";
@@ -81,11 +82,23 @@ impl Document for File {
     }
 }
 
-/// The account of a file.
-pub async fn find_account(conn: &mut Conn, id: FileId) -> Result<Option<AccountId>, StoreError> {
-    let row: Option<(String,)> =
+/// Whose a file is.
+#[derive(Debug, Clone, Copy)]
+pub struct Owner {
+    /// The account.
+    pub account: AccountId,
+    /// Whether it is suspended.
+    pub is_suspended: bool,
+}
+
+/// Whose a file is.
+pub async fn find_owner(conn: &mut Conn, id: FileId) -> Result<Option<Owner>, StoreError> {
+    let row: Option<(String, Option<i64>)> =
         on_db!(conn, |c| sqlx::query_as(FIND_ANY).bind(id.as_str()).fetch_optional(c).await)?;
-    row.map(|(account,)| parse("account_id", &account)).transpose()
+    let owner = |(account, suspended_at): (String, Option<i64>)| {
+        Ok(Owner { account: parse("account_id", &account)?, is_suspended: suspended_at.is_some() })
+    };
+    row.map(owner).transpose()
 }
 
 /// Notes a blob that no file has, or will not have by `due_at` unless [`forget_garbage`] is called.

@@ -17,12 +17,14 @@ use super::{
     audit::Entry,
     dialect, events,
     properties::{self, Values},
+    quotas,
     session::Session,
 };
 use crate::domain::{
     event::Event,
     grant::Limit,
     property::{Owner, Point},
+    quota::Quota,
     scopes::Scopes,
 };
 
@@ -73,8 +75,11 @@ const PG_WRITE: &str = concat!(
     held!("thng", "thngs"),
     "), product AS MATERIALIZED (",
     held!("product", "products"),
-    "), held AS MATERIALIZED (SELECT a.* FROM asked a \
-        WHERE a.n IN (SELECT n FROM thng UNION ALL SELECT n FROM product)), \
+    "), counted AS MATERIALIZED (SELECT account_id FROM quota_uses WHERE kind = 'eventsPerDay' \
+        AND account_id IN (SELECT account_id FROM asked)), \
+     held AS MATERIALIZED (SELECT a.* FROM asked a \
+        WHERE a.n IN (SELECT n FROM thng UNION ALL SELECT n FROM product) \
+        AND a.account_id NOT IN (SELECT account_id FROM counted)), \
      given AS MATERIALIZED (SELECT h.account_id, h.id, p.key, p.value, p.ts \
         FROM UNNEST($10::bigint[], $11::text[], $12::text[], $13::bigint[]) AS p (n, key, value, ts) \
         JOIN held h ON h.n = p.n), \
@@ -95,7 +100,8 @@ const PG_WRITE: &str = concat!(
         operation, resource, resource_id, before, after) \
         SELECT e ->> 0, (e ->> 1)::bigint, e ->> 2, e ->> 3, e ->> 4, e ->> 5, e ->> 6, e ->> 7, e ->> 8, e ->> 9, \
         e ->> 10, e ->> 11 FROM (SELECT n, entry::jsonb AS e FROM held WHERE entry IS NOT NULL) h ORDER BY n) \
-     SELECT n FROM held"
+     SELECT n, true FROM held UNION ALL \
+     SELECT n, false FROM asked WHERE account_id IN (SELECT account_id FROM counted)"
 );
 
 macro_rules! find {
@@ -111,8 +117,19 @@ macro_rules! find {
 const SQLITE_FIND_THNGS: &str = find!("thngs");
 const SQLITE_FIND_PRODUCTS: &str = find!("products");
 
-/// Writes values of Thngs and products, each at most once, and records them: all or nothing, except those whose owner
-/// does not exist or is invisible to the caller. Returns for each whether it was written.
+/// What became of a write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// It was written.
+    Written,
+    /// Its owner does not exist or is invisible to the caller.
+    Absent,
+    /// Its account has a quota of events: it must be counted, in a transaction of its own.
+    Counted,
+}
+
+/// Writes values of Thngs and products, each at most once, and records them: all or nothing, except those that
+/// [`Outcome`] tells of.
 ///
 /// # Errors
 /// The database failed; nothing was written.
@@ -120,7 +137,7 @@ pub async fn write(
     session: &mut Session,
     writes: &[Write<'_>],
     now: UnixMillis,
-) -> Result<Vec<bool>, StoreError> {
+) -> Result<Vec<Outcome>, StoreError> {
     if matches!(session.db(), Db::Sqlite { .. }) {
         let mut tx = session.db().begin(&Ctx::default()).await?;
         let written = write_in_steps(&mut tx, writes, now).await?;
@@ -131,7 +148,7 @@ pub async fn write(
     let points =
         || writes.iter().zip(0_i64..).flat_map(|(w, n)| w.points.iter().map(move |point| (n, point)));
     let body = |w: &Write<'_>| (!w.points.is_empty()).then(|| event(w).to_body());
-    let statement = sqlx::query_scalar(PG_WRITE)
+    let statement = sqlx::query_as(PG_WRITE)
         .bind(now.0)
         .bind((0..).take(writes.len()).collect::<Vec<i64>>())
         .bind(writes.iter().map(|w| w.account.as_str()).collect::<Vec<_>>())
@@ -148,17 +165,17 @@ pub async fn write(
         .bind(writes.iter().map(|w| w.audit.map(|entry| entry.row().to_string())).collect::<Vec<_>>())
         .fetch_all(&mut c);
     // The server ends it before; this is for one that is unreachable.
-    let held: Result<Vec<i64>, sqlx::Error> =
+    let held: Result<Vec<(i64, bool)>, sqlx::Error> =
         timeout(2 * STATEMENT_TIMEOUT, statement).await.map_err(|_| StoreError::Timeout)?;
     session.keep(c, &held);
     let held = held?;
-    let mut written = vec![false; writes.len()];
-    for n in held {
-        if let Some(one) = usize::try_from(n).ok().and_then(|n| written.get_mut(n)) {
-            *one = true;
+    let mut outcomes = vec![Outcome::Absent; writes.len()];
+    for (n, is_written) in held {
+        if let Some(one) = usize::try_from(n).ok().and_then(|n| outcomes.get_mut(n)) {
+            *one = if is_written { Outcome::Written } else { Outcome::Counted };
         }
     }
-    Ok(written)
+    Ok(outcomes)
 }
 
 fn event(write: &Write<'_>) -> Event {
@@ -182,7 +199,13 @@ fn reach(limit: &Limit) -> (&'static str, Option<Cow<'_, str>>) {
     }
 }
 
-async fn write_in_steps(tx: &mut Tx, writes: &[Write<'_>], now: UnixMillis) -> Result<Vec<bool>, StoreError> {
+async fn write_in_steps(
+    tx: &mut Tx,
+    writes: &[Write<'_>],
+    now: UnixMillis,
+) -> Result<Vec<Outcome>, StoreError> {
+    let accounts: Vec<AccountId> = writes.iter().map(|write| write.account).collect();
+    let counted = quotas::list_limited(tx, Quota::EventsPerDay, &accounts).await?;
     let mut scopes = HashMap::new();
     for (owner, sql) in [(Owner::Thng, SQLITE_FIND_THNGS), (Owner::Product, SQLITE_FIND_PRODUCTS)] {
         let of_owner = writes.iter().filter(|write| write.owner == owner);
@@ -200,9 +223,14 @@ async fn write_in_steps(tx: &mut Tx, writes: &[Write<'_>], now: UnixMillis) -> R
         let found = scopes.get(&place);
         found.is_some_and(|found| write.limit.admits(write.resource, found.as_ref().map(|found| &found.0)))
     };
-    let written: Vec<bool> = writes.iter().map(is_held).collect();
-    let held: Vec<&Write<'_>> =
-        writes.iter().zip(&written).filter_map(|(write, is_held)| is_held.then_some(write)).collect();
+    let outcome = |write: &Write<'_>| match is_held(write) {
+        _ if counted.contains(&write.account) => Outcome::Counted,
+        true => Outcome::Written,
+        false => Outcome::Absent,
+    };
+    let outcomes: Vec<Outcome> = writes.iter().map(outcome).collect();
+    let held = writes.iter().zip(&outcomes).filter(|(_, outcome)| **outcome == Outcome::Written);
+    let held: Vec<&Write<'_>> = held.map(|(write, _)| write).collect();
     let values: Vec<Values<'_>> = held
         .iter()
         .map(|write| Values { account: write.account, resource: write.resource, points: write.points })
@@ -219,5 +247,5 @@ async fn write_in_steps(tx: &mut Tx, writes: &[Write<'_>], now: UnixMillis) -> R
         events::record(tx, now, &happened).await?;
         tx.set_ctx(shared);
     }
-    Ok(written)
+    Ok(outcomes)
 }

@@ -12,7 +12,7 @@ use super::{
     parse,
     unique_identifiers::Unique,
 };
-use crate::domain::{common::Stamp, page::Page, resource::Thng, scopes::Scopes};
+use crate::domain::{common::Stamp, page::Page, quota::Quota, resource::Thng, scopes::Scopes};
 
 macro_rules! columns {
     () => {
@@ -82,6 +82,7 @@ impl Document for Thng {
 
     const TABLE: &'static Statements = &STATEMENTS;
     const HAS_UNIQUE: bool = true;
+    const QUOTA: Option<Quota> = Some(Quota::Things);
 
     fn unique(&self) -> Option<Unique> {
         let serial = self.details.common.identifiers.as_ref()?.get("gs1:21")?.clone();

@@ -21,6 +21,7 @@ use crate::{
         access::hash_key,
         limits::MAX_BODY_BYTES,
         permission::{Subject, Verb},
+        quota::Quota,
         topic::Topic,
     },
     live::{self, Broker, FromWebSocket, Limits},
@@ -86,6 +87,9 @@ async fn upgrade(sockets: &Sockets, parts: &mut Parts) -> Result<Option<Response
             return Err(error.into());
         }
     }
+    // Once the socket is open, the reason could not be told.
+    let (account, now) = (caller.account, broker.events.clock.now());
+    broker.events.open_quotas.require_room(&broker.events.db, account, Quota::Streams, now).await?;
     let socket = take(parts).await?;
     let key = hash_key(&key.unwrap_or_default());
     permits::hold(parts, &caller, key, client)?;

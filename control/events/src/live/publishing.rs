@@ -15,7 +15,11 @@ use super::{
 };
 use web::known_members::Unknown;
 
-use crate::{domain::topic::Topic, error::ServiceError, service::live};
+use crate::{
+    domain::topic::Topic,
+    error::ServiceError,
+    service::{connections, live},
+};
 
 /// Longest reason, in characters.
 const MAX_REASON: usize = 1_000;
@@ -95,8 +99,17 @@ impl<L: Link> Session<L> {
         }
     }
 
-    /// Publishes the will of a client that went without a good-bye.
+    /// Publishes the will of a client that went without a good-bye, unless its key is not valid any more: its end may be
+    /// the reason that the connection ended.
     pub(super) async fn publish_will(&mut self, will: &WillMessage) {
+        match connections::is_valid(&self.broker, &self.key, self.ip).await {
+            Ok(true) => {}
+            Ok(false) => return,
+            Err(error) => {
+                tracing::debug!(%error, "a will was not written");
+                return;
+            }
+        }
         if let Err((error, _)) = self.write_message(&will.topic, &will.payload).await {
             tracing::debug!(%error, "a will was not written");
         }
@@ -161,7 +174,8 @@ pub(super) fn problem(error: &ServiceError, topic: &str, docs_url: &str) -> Valu
     problem
 }
 
-fn reason_text(error: &ServiceError) -> String {
+/// The reason as MQTT tells it.
+pub(super) fn reason_text(error: &ServiceError) -> String {
     let text = match error {
         ServiceError::Refused { errors, .. } if !errors.is_empty() => errors.join(" "),
         _ => error.code().text().to_owned(),

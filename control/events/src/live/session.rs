@@ -32,6 +32,7 @@ use super::{
     link::Link,
     outbox::InFlight,
     packets::{self, Broken, MAX_CONNECT, MAX_PACKET},
+    publishing,
     subscribing::Subscribed,
 };
 use crate::{
@@ -250,6 +251,7 @@ async fn admit(
     let opened = connections::open(broker, &actor, key, limits.ip, Some(client)).await;
     let connection = opened.map_err(|error| match error.code() {
         Code::NotFound => (ReasonCode::NotAuthorized, "The Thng is not there.".to_owned()),
+        Code::OpenQuotaUsedUp => (ReasonCode::QuotaExceeded, publishing::reason_text(&error)),
         _ => unavailable(&error),
     })?;
     Ok(Admitted { actor, key, connection, assigned })

@@ -25,9 +25,11 @@ use crate::{
         access::{Actor, ActorKind},
         event::Event,
         property::{Owner, Point, PropertyKey},
+        quota::Quota,
     },
     error::ServiceError,
     metrics::BrokerMetrics,
+    service::open_quotas::OpenPlace,
     store::{
         Ctx, StoreError, Tx, connections as store, events, keys,
         properties::{self, Values},
@@ -79,6 +81,8 @@ struct Held {
     client: Option<(AccountId, String, String)>,
     /// Who came with the key, with what it could do then.
     actor: Actor,
+    /// Its place among the streams that the account may have.
+    place: Option<OpenPlace>,
 }
 
 #[derive(Debug, Default)]
@@ -87,6 +91,14 @@ struct Table {
     replica: Option<String>,
     held: HashMap<String, Held>,
     by_client: HashMap<(AccountId, String, String), String>,
+}
+
+impl Table {
+    /// The place of the connection that a client has.
+    fn inherit(&mut self, client: &(AccountId, String, String)) -> Option<OpenPlace> {
+        let id = self.by_client.get(client)?;
+        self.held.get_mut(id)?.place.take()
+    }
 }
 
 /// The connections of this process.
@@ -132,7 +144,7 @@ impl Connections {
 /// Takes a new connection in; one of the same caller with the same client id ends.
 ///
 /// # Errors
-/// The Thng does not exist or the replica is not registered.
+/// The Thng does not exist, the replica is not registered, or the account has as many streams as it may have.
 #[instrument(skip_all)]
 pub async fn open(
     state: &EventState,
@@ -145,7 +157,14 @@ pub async fn open(
     let connection = Connection { id: id.clone(), ends: CancellationToken::new() };
     let client = client.map(|client| (actor.account, actor.own_name(), client.to_owned()));
     let (ends, actor_then) = (connection.ends.clone(), actor.clone());
-    let held = Held { ends, why: None, key, address, client: client.clone(), actor: actor_then };
+    // A client that comes back takes the place of its connection of before, which may not have ended yet.
+    let inherited = client.as_ref().and_then(|client| state.connections.lock().inherit(client));
+    let place = match inherited {
+        Some(place) => place,
+        None => state.open_quotas.take(&state.db, actor.account, Quota::Streams, state.clock.now()).await?,
+    };
+    let place = Some(place);
+    let held = Held { ends, why: None, key, address, client: client.clone(), actor: actor_then, place };
     state.connections.lock().held.insert(id.clone(), held);
     if actor.kind == ActorKind::Thng {
         let replica = state.connections.lock().replica.clone();
@@ -350,6 +369,16 @@ pub async fn check_keys(state: &EventState) -> Result<(), ServiceError> {
         state.connections.end(std::iter::once(one.id), why);
     }
     Ok(())
+}
+
+/// Whether a key is valid at this moment for who comes from an address.
+pub async fn is_valid(
+    state: &EventState,
+    key: &[u8; 32],
+    address: Option<IpAddr>,
+) -> Result<bool, StoreError> {
+    let known = keys::find_many(&mut state.db.read().await?, &[*key]).await?;
+    Ok(known.get(key).is_some_and(|key| key.check(|| state.clock.now(), address).is_ok()))
 }
 
 /// Gives up this replica at shutdown: what it still holds is closed by the others, or by the next start.

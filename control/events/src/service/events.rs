@@ -46,7 +46,7 @@ const BATCH: u32 = 200;
 const HEARTBEAT: Duration = Duration::from_secs(15);
 
 /// How long a client may take to read what was sent; then the stream ends, and the client may resume.
-pub(super) const PATIENCE: Duration = Duration::from_secs(10);
+pub const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Pieces that wait for the client.
 const WAITING: usize = 64;
@@ -108,11 +108,17 @@ pub(super) struct ReadPermit<'a> {
 }
 
 /// The slot of one stream, returned on drop.
-pub(super) struct Place {
+pub struct Place {
     pub(super) state: Arc<EventState>,
     account: AccountId,
     pub(super) connection: Connection,
     _share: capacity::Place,
+}
+
+impl std::fmt::Debug for Place {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Place").field("account", &self.account).finish_non_exhaustive()
+    }
 }
 
 impl Place {
@@ -120,7 +126,7 @@ impl Place {
     ///
     /// # Errors
     /// Too many streams are open.
-    pub(super) async fn take(
+    pub async fn take(
         state: &Arc<EventState>,
         actor: &Actor,
         key: [u8; 32],
@@ -129,6 +135,14 @@ impl Place {
         let share = state.capacity.stream(actor, client)?;
         let connection = connections::open(state, actor, key, client, None).await?;
         Ok(Self { state: state.clone(), account: actor.account, connection, _share: share })
+    }
+
+    /// Returns when the stream must end: its key is revoked, or the process stops.
+    pub async fn ended(&self) {
+        tokio::select! {
+            () = self.connection.ends.cancelled() => {}
+            () = self.state.connections.stopping.cancelled() => {}
+        }
     }
 }
 

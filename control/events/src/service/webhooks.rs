@@ -6,7 +6,11 @@ pub mod queue;
 use std::sync::Arc;
 
 use serde_json::json;
-use shared::{id::WebhookId, problem::Code, time::UnixMillis};
+use shared::{
+    id::{AccountId, WebhookId},
+    problem::Code,
+    time::UnixMillis,
+};
 use tokio::sync::Notify;
 use tracing::instrument;
 
@@ -152,6 +156,22 @@ impl Bulk<EventState> for Webhook {
     ) -> Result<AfterCommit, ServiceError> {
         followers::delete_in::<Self>(state, tx, actor, grant, reference).await
     }
+}
+
+/// Lets the webhooks of an account begin anew: their receivers count as healthy, and what waits is due now, with a full day
+/// of retries. For an account that is about to be put into service again.
+///
+/// # Errors
+/// The database failed; some have begun anew.
+#[instrument(skip_all)]
+pub async fn begin_anew(db: &Db, account: AccountId) -> Result<(), ServiceError> {
+    let mut tx = db.begin(&Ctx::default()).await?;
+    let webhooks = table::resume_all(&mut tx, account).await?;
+    tx.commit().await?;
+    for webhook in webhooks {
+        renew_messages(db, webhook).await?;
+    }
+    Ok(())
 }
 
 /// Makes the waiting messages of an activated webhook due again, in steps.

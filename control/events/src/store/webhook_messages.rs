@@ -83,15 +83,29 @@ const SQLITE_SETTLE: &str = concat!(
 );
 const WAITING: &str = "SELECT COUNT(*) FROM (SELECT seq FROM webhook_messages \
     WHERE webhook = $1 AND status = 'pending' LIMIT $2) t";
-const RENEW: &str = "UPDATE webhook_messages SET next_at = 0, first_at = NULL WHERE seq IN (SELECT seq FROM \
-    webhook_messages WHERE webhook = $1 AND status = 'pending' AND seq > $2 ORDER BY seq LIMIT $3) RETURNING seq";
+macro_rules! renew {
+    ($now:expr) => {
+        concat!(
+            "UPDATE webhook_messages SET next_at = ",
+            $now,
+            ", first_at = NULL WHERE seq IN (SELECT seq FROM webhook_messages WHERE webhook = $1 \
+             AND status = 'pending' AND seq > $2 ORDER BY seq LIMIT $3) RETURNING seq"
+        )
+    };
+}
+const PG_RENEW: &str = renew!(pg_now!());
+const SQLITE_RENEW: &str = renew!(sqlite_now!());
 const AGAIN: &str = "UPDATE webhook_messages SET status = 'pending', next_at = 0, first_at = NULL \
     WHERE webhook = $1 AND message_id = $2";
 const RANGE: &str = "UPDATE webhook_messages SET status = 'pending', next_at = 0, first_at = NULL WHERE seq IN \
     (SELECT seq FROM webhook_messages WHERE webhook = $1 AND created_at >= $2 AND created_at <= $3 \
     AND status <> 'pending' AND ($4 = '' OR status = $4) AND seq > $5 ORDER BY seq LIMIT $6) RETURNING seq";
+// Of what waits it leaves what was due later, such as messages that were renewed, and those of suspended accounts. Newer
+// ones count among the `LIMIT`, so that no more than the oldest are read.
 const PURGE: &str = "DELETE FROM webhook_messages WHERE seq IN (SELECT seq FROM \
-    (SELECT seq, created_at FROM webhook_messages ORDER BY seq LIMIT $2) t WHERE created_at < $1) RETURNING status";
+    (SELECT m.seq, m.created_at FROM webhook_messages m WHERE m.created_at >= $1 OR m.status <> 'pending' \
+    OR (m.next_at < $1 AND NOT EXISTS (SELECT 1 FROM accounts a WHERE a.id = m.account_id \
+    AND a.suspended_at IS NOT NULL)) ORDER BY m.seq LIMIT $2) t WHERE created_at < $1) RETURNING status";
 const LIST: Table = Table {
     select: "SELECT t.seq, t.message_id, t.type, t.body, t.created_at, t.status, t.attempts, t.next_at, t.last_at, \
         t.http_status, t.excerpt, t.error FROM webhook_messages t",
@@ -261,7 +275,8 @@ pub async fn settle(tx: &mut Tx, tried: &[Tried]) -> Result<(), StoreError> {
 /// Makes up to `limit` waiting messages after a number due now, with a full day of retries; returns the number of the
 /// last, or `None` when there were fewer.
 pub async fn renew(tx: &mut Tx, webhook: i64, after: i64, limit: u32) -> Result<Option<i64>, StoreError> {
-    let seqs: Vec<(i64,)> = on_db!(&mut **tx, |c| sqlx::query_as(RENEW)
+    let sql = dialect::pick(tx, PG_RENEW, SQLITE_RENEW);
+    let seqs: Vec<(i64,)> = on_db!(&mut **tx, |c| sqlx::query_as(sql)
         .bind(webhook)
         .bind(after)
         .bind(i64::from(limit))
@@ -314,7 +329,7 @@ pub async fn send_range_again(
 }
 
 /// Removes the oldest of up to `limit` messages, as far as they are from before a time; returns how many, and how
-/// many of them were still to be sent.
+/// many of them were still to be sent. What waits for a suspended account stays.
 pub async fn purge(tx: &mut Tx, before: UnixMillis, limit: u32) -> Result<(u64, u64), StoreError> {
     let gone: Vec<(String,)> = on_db!(&mut **tx, |c| sqlx::query_as(PURGE)
         .bind(before.0)

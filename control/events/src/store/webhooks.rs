@@ -52,6 +52,8 @@ const LIST: Table = Table {
 
 const FOLLOWS: Follows = follows!("webhooks", "webhook_messages", "webhook");
 const RESUME: &str = "UPDATE webhooks SET failures = 0, failing_since = NULL, next_at = 0 WHERE seq = $1";
+const RESUME_ALL: &str = "UPDATE webhooks SET failures = 0, failing_since = NULL, next_at = 0 WHERE account_id = $1 \
+    RETURNING seq";
 
 // Messages of a suspended account wait.
 macro_rules! is_served {
@@ -173,6 +175,13 @@ impl Follower for Webhook {
 pub async fn resume(tx: &mut Tx, seq: i64) -> Result<(), StoreError> {
     on_db!(&mut **tx, |c| sqlx::query(RESUME).bind(seq).execute(c).await.map(|_| ()))?;
     Ok(())
+}
+
+/// [`resume`] for every webhook of an account; returns their numbers.
+pub async fn resume_all(tx: &mut Tx, account: AccountId) -> Result<Vec<i64>, StoreError> {
+    let rows: Vec<(i64,)> =
+        on_db!(&mut **tx, |c| sqlx::query_as(RESUME_ALL).bind(account.as_str()).fetch_all(c).await)?;
+    Ok(rows.into_iter().map(|(seq,)| seq).collect())
 }
 
 /// Releases what an earlier process held, where there is one process only: on SQLite.

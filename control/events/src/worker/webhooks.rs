@@ -1,8 +1,9 @@
 //! Workers of webhooks: one task fills the queues, also those of reactions, and many deliver. Any number of processes
 //! may run them.
 
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
+use platform::{Share, Shares};
 use shared::id::AccountId;
 use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore},
@@ -29,7 +30,8 @@ const LANES: usize = 256;
 /// Of these, places of webhooks whose receivers failed last: however many hang, the others have the rest.
 const SICK_LANES: usize = LANES / 2;
 
-/// Of these, places of webhooks of one account: eight whose receivers are slow, all of them, take what there is.
+/// Of these, places of webhooks of one account alone. Where the receivers of many accounts are slow, each has fewer, and
+/// some are left for others.
 const ACCOUNT_LANES: usize = 32;
 
 /// Webhooks per claim.
@@ -59,27 +61,9 @@ pub async fn run(state: Arc<EventState>, stop: CancellationToken) {
     }
 }
 
-/// The places that accounts have taken.
-#[derive(Debug, Default)]
-struct Accounts(HashMap<AccountId, Arc<Semaphore>>);
-
-impl Accounts {
-    /// Those that have taken all of theirs; of those that have taken none nothing is kept.
-    fn full(&mut self) -> Vec<String> {
-        self.0.retain(|_, places| places.available_permits() < ACCOUNT_LANES);
-        let full = self.0.iter().filter(|(_, places)| places.available_permits() == 0);
-        full.map(|(account, _)| account.to_string()).collect()
-    }
-
-    fn enter(&mut self, account: AccountId) -> Option<OwnedSemaphorePermit> {
-        let places = self.0.entry(account).or_insert_with(|| Arc::new(Semaphore::new(ACCOUNT_LANES)));
-        places.clone().try_acquire_owned().ok()
-    }
-}
-
 async fn send(state: &Arc<EventState>, lanes: &mut JoinSet<()>, stop: &CancellationToken) {
     let sick = Arc::new(Semaphore::new(SICK_LANES));
-    let mut accounts = Accounts::default();
+    let accounts = Shares::new(LANES);
     loop {
         while lanes.try_join_next().is_some() {}
         if lanes.len() >= LANES {
@@ -92,7 +76,7 @@ async fn send(state: &Arc<EventState>, lanes: &mut JoinSet<()>, stop: &Cancellat
             0 => (room, Fit::Healthy),
             places => (room.min(places), Fit::Any),
         };
-        let claimed = match claim(state, room, fit, &mut accounts).await {
+        let claimed = match claim(state, room, fit, &accounts).await {
             Ok(claimed) => claimed,
             Err(error) => {
                 tracing::warn!(%error, "webhooks cannot be claimed");
@@ -112,7 +96,7 @@ async fn send(state: &Arc<EventState>, lanes: &mut JoinSet<()>, stop: &Cancellat
 }
 
 /// A place of the account's, and one of those for webhooks whose receivers failed.
-type Places = (OwnedSemaphorePermit, Option<OwnedSemaphorePermit>);
+type Places = (Share<AccountId>, Option<OwnedSemaphorePermit>);
 
 async fn lane(state: Arc<EventState>, claimed: Claimed, places: Places, stop: CancellationToken) {
     if let Err(error) = deliver::work(&state, claimed, &stop).await {
@@ -126,9 +110,9 @@ async fn claim(
     state: &EventState,
     room: usize,
     fit: Fit,
-    accounts: &mut Accounts,
-) -> Result<Vec<(Claimed, OwnedSemaphorePermit)>, ServiceError> {
-    let full = accounts.full();
+    accounts: &Shares<AccountId>,
+) -> Result<Vec<(Claimed, Share<AccountId>)>, ServiceError> {
+    let full: Vec<String> = accounts.list_full(ACCOUNT_LANES).iter().map(AccountId::to_string).collect();
     let mut conn = state.db.read().await?;
     let is_due = webhooks::is_due(&mut conn, fit, &full).await?;
     drop(conn);
@@ -140,9 +124,9 @@ async fn claim(
     let claimed = webhooks::claim(&mut tx, limit, LEASE, fit, &full).await?;
     let mut entered = Vec::with_capacity(claimed.len());
     for claimed in claimed {
-        match accounts.enter(claimed.account) {
-            Some(place) => entered.push((claimed, place)),
-            None => webhooks::release(&mut tx, &claimed).await?,
+        match accounts.take([(claimed.account, ACCOUNT_LANES)]) {
+            Ok(place) => entered.push((claimed, place)),
+            Err(_) => webhooks::release(&mut tx, &claimed).await?,
         }
     }
     tx.commit().await?;
@@ -154,16 +138,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_account_is_bounded_and_its_lanes_are_returned() {
-        let (one, other) = (AccountId::new(1, [1; 16]), AccountId::new(1, [2; 16]));
-        let mut accounts = Accounts::default();
-        let mut taken: Vec<_> = (0..ACCOUNT_LANES).map(|_| accounts.enter(one).unwrap()).collect();
-        let theirs = accounts.enter(other);
-        assert!(accounts.enter(one).is_none() && theirs.is_some());
-        assert_eq!(accounts.full(), [one.to_string()]);
-        taken.pop();
-        assert!(accounts.full().is_empty() && accounts.enter(one).is_some());
-        drop((taken, theirs));
-        assert!(accounts.full().is_empty() && accounts.0.is_empty(), "nothing is kept");
+    fn accounts_with_slow_receivers_leave_lanes_to_others() {
+        let account = |n: u8| AccountId::new(1, [n; 16]);
+        for noisy in [1, 8, 10, 100] {
+            let accounts = Shares::new(LANES);
+            let mut taken = Vec::new();
+            loop {
+                let take = |n| accounts.take([(account(n), ACCOUNT_LANES)]).ok();
+                let more: Vec<_> = (0..noisy).filter_map(take).collect();
+                if more.is_empty() {
+                    break;
+                }
+                taken.extend(more);
+            }
+            assert_eq!(accounts.list_full(ACCOUNT_LANES).len(), usize::from(noisy), "all have what they get");
+            assert!(accounts.taken() < LANES, "{noisy} accounts: {} of {LANES}", accounts.taken());
+            assert!(accounts.take([(account(200), ACCOUNT_LANES)]).is_ok(), "{noisy} accounts");
+        }
     }
 }

@@ -5,3 +5,4 @@ pub use ::redirects::domain::*;
 pub mod hosted_account;
 pub mod platform_key;
 pub mod platform_take_down;
+pub mod quota_change;

@@ -13,7 +13,11 @@ use web::{
 };
 
 use crate::{
-    domain::access::{hash_key, is_key},
+    domain::{
+        access::{hash_key, is_key},
+        api_key::is_of_key,
+        platform_key::PLATFORM_KEY_PREFIX,
+    },
     error::ServiceError,
     service::{By, access},
     store::{Ctx, audit::Principal, platform_keys},
@@ -30,17 +34,18 @@ where
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
         let Access { core, limiter } = Access::from_ref(state);
-        let refused = |refusal: ServiceError| rate_limit::count_refusal(&limiter, parts, refusal).into();
+        let refused =
+            |refusal: ServiceError| ApiError::from(rate_limit::count_refusal(&limiter, parts, refusal));
         // Keys in the query are not accepted, because URLs are logged.
         let Some(key) = find_key(&parts.headers, None) else {
             return Err(refused(ServiceError::refused(Code::KeyMissing, "No key of the platform was sent.")));
         };
         let hash = hash_key(&key);
-        let found = match is_key(&key) {
-            true => {
-                platform_keys::find(&mut core.db.read().await?, &hash).await.map_err(ServiceError::from)?
-            }
-            false => None,
+        // Others cost what they cost elsewhere: a look-up in batches.
+        let found = if is_key(&key) && key.starts_with(PLATFORM_KEY_PREFIX) {
+            platform_keys::find(&mut core.db.read().await?, &hash).await.map_err(ServiceError::from)?
+        } else {
+            None
         };
         let info = parts.extensions.get::<RequestInfo>();
         let client = info.and_then(|info| info.client);
@@ -51,7 +56,8 @@ where
                     rate_limit::count(&limiter, parts, &actor, &hash)?;
                     ApiError::refused(Code::Forbidden, "Only a key of the platform may do this.")
                 }
-                Err(error) => refused(error),
+                Err(error) if is_of_key(error.code()) => refused(error),
+                Err(error) => error.into(),
             });
         };
         if found.is_expired(now) {

@@ -109,8 +109,9 @@ pub(super) async fn read(
 
 /// Takes an account out of service, or changes why it is.
 ///
-/// Its keys are refused (403, code 40303) and its open connections end; its links show a page on every edge; its
-/// webhooks, reactions and jobs wait. All of it comes back with `DELETE`.
+/// Within a second its keys are refused (403, code 40303) and its open connections end: other replicas may know a key for
+/// 0.8 s, which `?wait=edges` does not wait for. Its links show a page on every edge; its webhooks, reactions, jobs and tasks
+/// of batches wait. All of it comes back with `DELETE`.
 #[utoipa::path(put, path = "/platform/accounts/{id}/suspension", tag = "Platform", security(("key" = [])), operation_id = "suspendAccount",
     params(("id" = String, Path, description = "Id of the account"),
         ("wait" = Option<String>, Query, description = "`edges`: answer when every edge has the change"),

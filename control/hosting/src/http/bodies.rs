@@ -1,9 +1,13 @@
-//! Request bodies of suspensions and take-downs.
+//! Request bodies of suspensions, take-downs and quotas.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use web::bodies::{Body, millis, text};
 
-use crate::domain::hosted_account::MAX_REASON;
+use crate::domain::{
+    hosted_account::MAX_REASON,
+    quota::{MAX_LIMIT, Quota},
+    quota_change::{DEFAULT, UNLIMITED},
+};
 
 /// The body of an operation, if it is one of these.
 #[must_use]
@@ -18,6 +22,18 @@ pub fn of(operation: &str) -> Option<Value> {
             .may("until", millis())
             .like("reason", "Reported as phishing")
             .done(),
+        "setAccountQuotas" => quotas(&[UNLIMITED, DEFAULT]),
+        "setDefaultQuotas" => quotas(&[UNLIMITED]),
         _ => return None,
     })
+}
+
+fn quotas(words: &[&str]) -> Value {
+    let limit = json!({"anyOf": [
+        {"type": "integer", "format": "int64", "minimum": 0, "maximum": MAX_LIMIT},
+        {"type": "string", "enum": words},
+    ]});
+    let body = Body::new("The quotas to change; the others stay");
+    let body = Quota::ALL.into_iter().fold(body, |body, quota| body.may(quota.as_str(), limit.clone()));
+    body.like("things", 1_000_000).like("links", UNLIMITED).done()
 }

@@ -4,7 +4,9 @@
 
 mod access;
 mod accounts;
+mod audit;
 pub mod bodies;
+mod quotas;
 mod take_downs;
 
 use axum::extract::FromRef;
@@ -24,6 +26,9 @@ where
         .routes(routes!(accounts::list))
         .routes(routes!(accounts::read))
         .routes(routes!(accounts::suspend, accounts::resume))
+        .routes(routes!(audit::list))
+        .routes(routes!(quotas::read, quotas::set))
+        .routes(routes!(quotas::read_defaults, quotas::set_defaults))
         .routes(routes!(take_downs::list))
         .routes(routes!(
             take_downs::of_link::read,

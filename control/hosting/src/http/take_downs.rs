@@ -148,7 +148,7 @@ pub(super) mod of_link {
     }
 
     /// Takes a link down, or changes why and until when it is: whoever scans its code gets a page (451), and its owner
-    /// cannot change it.
+    /// cannot change it. 409 when 100,000 links and hosts are taken down.
     #[utoipa::path(put, path = "/platform/takedowns/links/{domain}/{shortId}", tag = "Platform", security(("key" = [])),
         operation_id = "takeLinkDown",
         params(("domain" = String, Path, description = "Host of the short domain"),
@@ -213,7 +213,7 @@ pub(super) mod of_host {
     }
 
     /// Takes down every link and every rule that leads to a host or to one below it, or changes why and until when they
-    /// are. New links and rules must not lead there.
+    /// are. New links and rules must not lead there. 409 when 100,000 links and hosts are taken down.
     #[utoipa::path(put, path = "/platform/takedowns/hosts/{host}", tag = "Platform", security(("key" = [])),
         operation_id = "takeHostDown",
         params(("host" = String, Path, description = "The host, such as `evil.example`"),

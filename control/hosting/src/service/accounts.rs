@@ -1,5 +1,6 @@
 //! Suspends accounts and puts them into service again.
 
+use events::service::webhooks;
 use serde_json::json;
 use shared::{id::AccountId, withheld::Withheld};
 use tracing::instrument;
@@ -34,7 +35,7 @@ pub async fn read(db: &Db, id: &str) -> Result<HostedAccount, ServiceError> {
 }
 
 /// Takes an account out of service, or changes why it is: its keys are refused, its links show a page, its webhooks,
-/// reactions and jobs wait.
+/// reactions, jobs and tasks wait, its files are closed.
 ///
 /// # Errors
 /// 404 when there is no such account.
@@ -61,19 +62,25 @@ pub async fn suspend(
         }
     };
     let state = before.suspension.as_ref().map(|suspension| json!({"reason": suspension.reason}));
-    note(&mut tx, Some(account), (KIND, account.as_str()), (state, Some(json!({"reason": reason})))).await?;
+    note(&mut tx, Some(account), (KIND, account.as_str()), (state, Some(json!({"reason": reason}))));
     let since = before.suspension.as_ref().map_or(by.now, |suspension| suspension.since);
     let suspension = Suspension { reason: reason.to_owned(), author: by.author.clone(), since };
     tx.commit().await?;
     Ok(Written { value: HostedAccount { suspension: Some(suspension), ..before }, rev })
 }
 
-/// Puts a suspended account into service again; one that is in service stays so.
+/// Puts a suspended account into service again; one that is in service stays so. No time of the suspension counts for the
+/// messages of its webhooks.
 ///
 /// # Errors
 /// 404 when there is no such account.
 #[instrument(skip_all)]
 pub async fn resume(db: &Db, by: &By, id: &str) -> Result<Written<HostedAccount>, ServiceError> {
+    let found = read(db, id).await?;
+    if found.suspension.is_some() {
+        // Before it is in service, so that nothing is tried by its old age.
+        webhooks::begin_anew(db, found.id).await?;
+    }
     let mut tx = db.begin(&by.ctx).await?;
     log::lock(&mut tx).await?;
     let before = find(&mut tx, id).await?;
@@ -87,7 +94,7 @@ pub async fn resume(db: &Db, by: &By, id: &str) -> Result<Written<HostedAccount>
     store::set_suspended(&mut tx, account, None).await?;
     let rev = publish(&mut tx, &what, false, by.now).await?;
     let state = Some(json!({"reason": suspension.reason}));
-    note(&mut tx, Some(account), (KIND, account.as_str()), (state, None)).await?;
+    note(&mut tx, Some(account), (KIND, account.as_str()), (state, None));
     tx.commit().await?;
     Ok(Written { value: HostedAccount { suspension: None, ..before }, rev })
 }

@@ -34,7 +34,7 @@ pub async fn create(
     let mut tx = db.begin(&by.ctx).await?;
     store::insert(&mut tx, &key).await?;
     let state = json!({"label": key.label, "expiresAt": key.expires_at.map(|at| at.0)});
-    note(&mut tx, None, (KIND, &key.id().to_string()), (None, Some(state))).await?;
+    note(&mut tx, None, (KIND, &key.id().to_string()), (None, Some(state)));
     tx.commit().await?;
     Ok(secret)
 }
@@ -53,7 +53,7 @@ pub async fn revoke(db: &Db, by: &By, id: KeyId) -> Result<(), ServiceError> {
     if !store::revoke(&mut tx, id, by.now).await? {
         return Err(ServiceError::refused(Code::NotFound, "There is no such key that is valid."));
     }
-    note(&mut tx, None, (KIND, &id.to_string()), (Some(json!({"status": "active"})), None)).await?;
+    note(&mut tx, None, (KIND, &id.to_string()), (Some(json!({"status": "active"})), None));
     tx.commit().await?;
     Ok(())
 }

@@ -4,9 +4,12 @@
 //! does; their docs list other errors only.
 
 pub use ::redirects::service::*;
+pub use ::tenants::service::quotas as quotas_of_accounts;
 
 pub mod accounts;
+pub mod audit;
 pub mod keys;
+pub mod quotas;
 pub mod take_downs;
 
 use serde_json::Value;
@@ -17,9 +20,10 @@ use shared::{
     withheld::Withheld,
 };
 
-use crate::{
-    error::ServiceError,
-    store::{Ctx, StoreError, Tx, accounts as account_rows, log},
+use crate::store::{
+    Ctx, StoreError, Tx,
+    audit::{Principal, platform_trail},
+    log,
 };
 
 /// Who does something to the platform, and when.
@@ -39,6 +43,21 @@ impl By {
     pub fn command(operation: &str, now: UnixMillis) -> Self {
         Self { ctx: Ctx::of_command(operation, now), author: "command line".to_owned(), now }
     }
+
+    /// The platform by itself: nobody asked for it at this moment.
+    #[must_use]
+    pub fn platform(operation: &str, now: UnixMillis) -> Self {
+        let principal = Principal {
+            at: now,
+            kind: "platform",
+            id: None,
+            key: None,
+            network: None,
+            request: None,
+            operation: operation.to_owned(),
+        };
+        Self { ctx: Ctx::default().with_principal(principal), author: "platform".to_owned(), now }
+    }
 }
 
 /// Tells every edge that something is withheld, or no longer; returns the revision.
@@ -54,19 +73,12 @@ async fn publish(
     Ok(rev)
 }
 
-/// Notes a change in the trail of an account; of what concerns none, in that of the first account.
-async fn note(
+/// Notes a change in the trail of an account; of what concerns none, in that of the platform.
+fn note(
     tx: &mut Tx,
     account: Option<AccountId>,
     of: (&'static str, &str),
     states: (Option<Value>, Option<Value>),
-) -> Result<(), ServiceError> {
-    let account = match account {
-        Some(account) => Some(account),
-        None => account_rows::find_first(tx).await?,
-    };
-    if let Some(account) = account {
-        tx.note(account, of, || states);
-    }
-    Ok(())
+) {
+    tx.note(account.unwrap_or_else(platform_trail), of, || states);
 }

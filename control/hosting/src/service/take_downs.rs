@@ -44,6 +44,12 @@ pub enum Named {
     Host(String),
 }
 
+/// Most take-downs. Every edge holds all of them, and gets them whole when it connects: 100,000 have some 6 MB.
+pub const MAX_TAKE_DOWNS: u64 = 100_000;
+
+/// Take-downs that are read at once to be ended.
+const OVER: u32 = 100;
+
 /// Lists the take-downs of the platform.
 #[instrument(skip_all)]
 pub async fn list(db: &Db, page: PageRequest) -> Result<Page<PlatformTakeDown>, ServiceError> {
@@ -65,7 +71,8 @@ pub async fn read(db: &Db, named: &Named) -> Result<PlatformTakeDown, ServiceErr
 /// Takes a link or a host down, or changes why and until when it is.
 ///
 /// # Errors
-/// 404 when there is no such link, 400 for what is no host, or a host of the platform itself.
+/// 404 when there is no such link, 400 for what is no host, a host of the platform itself or an end that is over, 409 when
+/// there are [`MAX_TAKE_DOWNS`].
 #[instrument(skip_all)]
 pub async fn take_down(
     db: &Db,
@@ -73,6 +80,9 @@ pub async fn take_down(
     named: &Named,
     new: NewTakeDown,
 ) -> Result<Written<PlatformTakeDown>, ServiceError> {
+    if new.until.is_some_and(|until| until <= by.now) {
+        return Err(ServiceError::refused(Code::Invalid, "until must be later than now."));
+    }
     let mut tx = db.begin(&by.ctx).await?;
     log::lock(&mut tx).await?;
     let (what, account) = resolve(&mut tx, named).await?;
@@ -80,6 +90,12 @@ pub async fn take_down(
         refuse_short_domains(&mut tx, host).await?;
     }
     let before = store::find(&mut tx, &what).await?;
+    if before.is_none() && store::count(&mut tx).await? >= MAX_TAKE_DOWNS {
+        let fault = format!(
+            "{MAX_TAKE_DOWNS} links and hosts are taken down, and no more can be: suspend the account, or take down the host."
+        );
+        return Err(ServiceError::refused(Code::Conflict, fault));
+    }
     let NewTakeDown { reason, until } = new;
     let row = NewRow { what: &what, account, reason: &reason, author: &by.author, until };
     store::put(&mut tx, &row, by.now).await?;
@@ -89,7 +105,7 @@ pub async fn take_down(
     };
     let value = store::find(&mut tx, &what).await?.ok_or_else(|| absent(&what))?;
     let states = (before.as_ref().map(state), Some(state(&value)));
-    note(&mut tx, account, (KIND, &columns(&what).1), states).await?;
+    note(&mut tx, account, (KIND, &columns(&what).1), states);
     tx.commit().await?;
     Ok(Written { value, rev })
 }
@@ -109,28 +125,41 @@ pub async fn release(db: &Db, by: &By, named: &Named) -> Result<Rev, ServiceErro
     Ok(rev)
 }
 
-/// Releases take-downs whose time is over; returns how many.
+/// Releases take-downs whose time is over by the clock of the database; returns how many. One that cannot be released now
+/// holds no other up.
 pub async fn release_over(db: &Db, by: &By) -> Result<usize, ServiceError> {
-    let over = store::list_over(&mut db.read().await?, by.now).await?;
     let mut released = 0;
-    for one in over {
-        let mut tx = db.begin(&by.ctx).await?;
-        log::lock(&mut tx).await?;
-        // Another replica may have released it, or somebody prolonged it.
-        let now = store::find(&mut tx, &one.what).await?;
-        if let Some(one) = now.filter(|one| one.until.is_some_and(|until| until <= by.now)) {
-            release_in(&mut tx, &one, by.now).await?;
-            released += 1;
+    loop {
+        let over = store::list_over(&mut db.read().await?, OVER).await?;
+        let before = released;
+        for one in &over {
+            match release_one_over(db, by, &one.what).await {
+                Ok(is_released) => released += usize::from(is_released),
+                Err(error) => {
+                    tracing::warn!(%error, what = ?one.what, "a take-down that is over stays for now")
+                }
+            }
         }
-        tx.commit().await?;
+        if over.len() < OVER as usize || released == before {
+            return Ok(released);
+        }
     }
-    Ok(released)
+}
+
+async fn release_one_over(db: &Db, by: &By, what: &Withheld) -> Result<bool, ServiceError> {
+    let mut tx = db.begin(&by.ctx).await?;
+    log::lock(&mut tx).await?;
+    // Another replica may have released it, or somebody prolonged it.
+    let Some(one) = store::find_over(&mut tx, what).await? else { return Ok(false) };
+    release_in(&mut tx, &one, by.now).await?;
+    tx.commit().await?;
+    Ok(true)
 }
 
 async fn release_in(tx: &mut Tx, one: &PlatformTakeDown, now: UnixMillis) -> Result<Rev, ServiceError> {
     store::delete(tx, &one.what).await?;
     let rev = publish(tx, &one.what, false, now).await?;
-    note(tx, one.account, (KIND, &columns(&one.what).1), (Some(state(one)), None)).await?;
+    note(tx, one.account, (KIND, &columns(&one.what).1), (Some(state(one)), None));
     Ok(rev)
 }
 

@@ -3,17 +3,32 @@
 use shared::{id::AccountId, time::UnixMillis, withheld::Withheld};
 
 use super::{
-    Conn, StoreError, Tx, on_db, parse,
+    Conn, StoreError, Tx,
+    dialect::{self, unsigned},
+    lease::{pg_now, sqlite_now},
+    on_db, parse,
     withheld::{columns, of_columns},
 };
 use crate::domain::{page::PageRequest, platform_take_down::PlatformTakeDown};
 
 macro_rules! select {
-    ($rest:literal) => {
+    ($($rest:expr),+) => {
         concat!(
             "SELECT seq, kind, subject, account_id, reason, author, created_at, ends_at FROM withheld WHERE ",
-            $rest
+            $($rest),+
         )
+    };
+}
+// By the clock of the database: one replica whose clock is ahead must not end anything early. Kinds of a newer release are
+// left to it.
+macro_rules! over {
+    ($now:expr) => {
+        select!("kind IN ('link', 'host') AND ends_at <= ", $now, " ORDER BY ends_at, seq LIMIT $1")
+    };
+}
+macro_rules! find_over {
+    ($now:expr) => {
+        select!("kind = $1 AND subject = $2 AND ends_at <= ", $now)
     };
 }
 
@@ -23,10 +38,15 @@ const PUT: &str = "INSERT INTO withheld (kind, subject, account_id, reason, auth
 const FIND: &str = select!("kind = $1 AND subject = $2");
 const DELETE: &str = "DELETE FROM withheld WHERE kind = $1 AND subject = $2";
 const ASCENDING: &str =
-    select!("kind <> 'account' AND (created_at, seq) > ($1, $2) ORDER BY created_at, seq LIMIT $3");
-const DESCENDING: &str =
-    select!("kind <> 'account' AND (created_at, seq) < ($1, $2) ORDER BY created_at DESC, seq DESC LIMIT $3");
-const OVER: &str = select!("ends_at <= $1 ORDER BY ends_at, seq LIMIT 100");
+    select!("kind IN ('link', 'host') AND (created_at, seq) > ($1, $2) ORDER BY created_at, seq LIMIT $3");
+const DESCENDING: &str = select!(
+    "kind IN ('link', 'host') AND (created_at, seq) < ($1, $2) ORDER BY created_at DESC, seq DESC LIMIT $3"
+);
+const PG_OVER: &str = over!(pg_now!());
+const SQLITE_OVER: &str = over!(sqlite_now!());
+const PG_FIND_OVER: &str = find_over!(pg_now!());
+const SQLITE_FIND_OVER: &str = find_over!(sqlite_now!());
+const COUNT: &str = "SELECT COUNT(*) FROM withheld WHERE kind <> 'account'";
 
 #[derive(sqlx::FromRow)]
 struct Row {
@@ -116,8 +136,24 @@ pub async fn list(conn: &mut Conn, page: PageRequest) -> Result<Vec<PlatformTake
     rows.into_iter().map(PlatformTakeDown::try_from).collect()
 }
 
-/// Up to 100 whose time is over.
-pub async fn list_over(conn: &mut Conn, now: UnixMillis) -> Result<Vec<PlatformTakeDown>, StoreError> {
-    let rows: Vec<Row> = on_db!(conn, |c| sqlx::query_as(OVER).bind(now.0).fetch_all(c).await)?;
+/// Those whose time is over by the clock of the database, at most `limit`.
+pub async fn list_over(conn: &mut Conn, limit: u32) -> Result<Vec<PlatformTakeDown>, StoreError> {
+    let sql = dialect::pick(conn, PG_OVER, SQLITE_OVER);
+    let rows: Vec<Row> = on_db!(conn, |c| sqlx::query_as(sql).bind(i64::from(limit)).fetch_all(c).await)?;
     rows.into_iter().map(PlatformTakeDown::try_from).collect()
+}
+
+/// Something that is withheld and whose time is over by the clock of the database.
+pub async fn find_over(conn: &mut Conn, what: &Withheld) -> Result<Option<PlatformTakeDown>, StoreError> {
+    let (kind, subject) = columns(what);
+    let sql = dialect::pick(conn, PG_FIND_OVER, SQLITE_FIND_OVER);
+    let row: Option<Row> =
+        on_db!(conn, |c| sqlx::query_as(sql).bind(kind).bind(subject).fetch_optional(c).await)?;
+    row.map(PlatformTakeDown::try_from).transpose()
+}
+
+/// How many take-downs there are.
+pub async fn count(conn: &mut Conn) -> Result<u64, StoreError> {
+    let (count,): (i64,) = on_db!(conn, |c| sqlx::query_as(COUNT).fetch_one(c).await)?;
+    Ok(unsigned(count))
 }

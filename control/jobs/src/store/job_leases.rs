@@ -8,7 +8,7 @@ use sqlx::types::Json;
 
 use super::{
     Conn, Db, StoreError, Tx, dialect,
-    dialect::{signed, unsigned},
+    dialect::{fetch_in_list, signed, unsigned},
     events, jobs,
     lease::{pg_now, sqlite_now},
     on_db,
@@ -41,18 +41,19 @@ pub struct Claimed {
     pub failures: u64,
 }
 
-// Jobs of a suspended account wait.
+// Jobs of a suspended account wait; one that is being worked on stops after its step.
 macro_rules! is_served {
     () => {
         " AND NOT EXISTS (SELECT 1 FROM accounts s WHERE s.id = j.account_id AND s.suspended_at IS NOT NULL)"
     };
 }
 macro_rules! ready {
-    ($now:expr) => {
+    ($now:expr, $full:expr) => {
         concat!(
             "SELECT COUNT(*) FROM (SELECT 1 AS one FROM jobs j WHERE j.completed_at IS NULL AND j.lease_until <= ",
             $now,
-            " AND (j.status IN ('ENQUEUED', 'STARTING')) = $1",
+            " AND (j.status IN ('ENQUEUED', 'STARTING')) = $1 AND ",
+            $full,
             is_served!(),
             " LIMIT 1) t"
         )
@@ -61,7 +62,7 @@ macro_rules! ready {
 // The account that was served longest ago, and of its jobs the one that was: a job of millions alternates with one of
 // ten, of any account.
 macro_rules! claim {
-    ($now:expr, $lock:expr) => {
+    ($now:expr, $full:expr, $lock:expr) => {
         concat!(
             "UPDATE jobs SET fence = fence + 1, failures = failures + 1, served_at = ",
             $now,
@@ -70,7 +71,8 @@ macro_rules! claim {
             " + $2 WHERE seq = (SELECT j.seq FROM jobs j LEFT JOIN job_turns a ON a.account_id = j.account_id \
              WHERE j.completed_at IS NULL AND j.lease_until <= ",
             $now,
-            " AND (j.status IN ('ENQUEUED', 'STARTING')) = $1",
+            " AND (j.status IN ('ENQUEUED', 'STARTING')) = $1 AND ",
+            $full,
             is_served!(),
             " ORDER BY COALESCE(a.served_at, 0), j.served_at, j.seq LIMIT 1",
             $lock,
@@ -106,9 +108,11 @@ macro_rules! standing {
 macro_rules! renew {
     ($now:expr) => {
         concat!(
-            "UPDATE jobs SET lease_until = ",
+            "UPDATE jobs AS j SET lease_until = ",
             $now,
-            " + $4 WHERE seq = $1 AND fence = $2 AND status = $3 RETURNING done"
+            " + $4 WHERE j.seq = $1 AND j.fence = $2 AND j.status = $3",
+            is_served!(),
+            " RETURNING done"
         )
     };
 }
@@ -118,10 +122,10 @@ macro_rules! release {
     };
 }
 
-const PG_READY: &str = ready!(pg_now!());
-const SQLITE_READY: &str = ready!(sqlite_now!());
-const PG_CLAIM: &str = claim!(pg_now!(), " FOR UPDATE OF j SKIP LOCKED");
-const SQLITE_CLAIM: &str = claim!(sqlite_now!(), "");
+const PG_READY: &str = ready!(pg_now!(), "j.account_id <> ALL($2)");
+const SQLITE_READY: &str = ready!(sqlite_now!(), "j.account_id NOT IN (SELECT value FROM json_each($2))");
+const PG_CLAIM: &str = claim!(pg_now!(), "j.account_id <> ALL($3)", " FOR UPDATE OF j SKIP LOCKED");
+const SQLITE_CLAIM: &str = claim!(sqlite_now!(), "j.account_id NOT IN (SELECT value FROM json_each($3))", "");
 const PG_TURN: &str = turn!(pg_now!());
 const SQLITE_TURN: &str = turn!(sqlite_now!());
 const PG_STANDING: &str = standing!(pg_now!());
@@ -147,23 +151,21 @@ pub async fn free_all(db: &Db) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Whether there is a job to claim; cheap, and claims nothing.
-pub async fn is_ready(conn: &mut Conn, phase: Phase) -> Result<bool, StoreError> {
-    let sql = dialect::pick(conn, PG_READY, SQLITE_READY);
-    let (count,): (i64,) =
-        on_db!(conn, |c| sqlx::query_as(sql).bind(phase == Phase::Load).fetch_one(c).await)?;
+/// Whether there is a job to claim, but of the accounts `full`; cheap, and claims nothing.
+pub async fn is_ready(conn: &mut Conn, phase: Phase, full: &[String]) -> Result<bool, StoreError> {
+    let is_load = phase == Phase::Load;
+    let (count,): (i64,) = fetch_in_list!(conn, (i64,), PG_READY, SQLITE_READY, [is_load], full)?
+        .pop()
+        .ok_or_else(|| StoreError::Row("no count".to_owned()))?;
     Ok(count > 0)
 }
 
-/// Claims the next job.
-pub async fn claim(tx: &mut Tx, phase: Phase) -> Result<Option<Claimed>, StoreError> {
-    let sql = dialect::pick(tx, PG_CLAIM, SQLITE_CLAIM);
-    let row: Option<(String, String, i64, i64)> = on_db!(&mut **tx, |c| sqlx::query_as(sql)
-        .bind(phase == Phase::Load)
-        .bind(milliseconds(LEASE))
-        .fetch_optional(c)
-        .await)?;
-    let Some((account, id, fence, failures)) = row else { return Ok(None) };
+/// Claims the next job, except those of the accounts `full`.
+pub async fn claim(tx: &mut Tx, phase: Phase, full: &[String]) -> Result<Option<Claimed>, StoreError> {
+    type Row = (String, String, i64, i64);
+    let (is_load, lease) = (phase == Phase::Load, milliseconds(LEASE));
+    let mut rows = fetch_in_list!(tx, Row, PG_CLAIM, SQLITE_CLAIM, [is_load, lease], full)?;
+    let Some((account, id, fence, failures)) = rows.pop() else { return Ok(None) };
     let account: AccountId = super::parse("account_id", &account)?;
     let sql = dialect::pick(tx, PG_TURN, SQLITE_TURN);
     on_db!(&mut **tx, |c| sqlx::query(sql).bind(account.as_str()).execute(c).await.map(|_| ()))?;
@@ -173,7 +175,7 @@ pub async fn claim(tx: &mut Tx, phase: Phase) -> Result<Option<Claimed>, StoreEr
 }
 
 /// Holds a job for another [`LEASE`], and its row until the transaction ends; returns how many of its operations
-/// are carried out. `None` when somebody else has taken it, or its state is another.
+/// are carried out. `None` when somebody else has taken it, its state is another, or its account is suspended.
 pub async fn hold(tx: &mut Tx, claimed: &Claimed) -> Result<Option<u64>, StoreError> {
     if let Conn::PgTx(c) = &mut **tx {
         sqlx::query(PG_IDLE).execute(&mut **c).await?;

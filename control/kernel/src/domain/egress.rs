@@ -5,6 +5,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use shared::networks::embedded_v4;
 use url::{Host, Url};
 
 use super::limits::MAX_URL;
@@ -53,17 +54,13 @@ fn is_open_v6(address: Ipv6Addr, loopback: bool) -> bool {
 }
 
 fn inner_v4(address: Ipv6Addr) -> Option<Ipv4Addr> {
-    let [a, b, c, d, e, f, g, h] = address.segments();
-    let of = |high: u16, low: u16| {
-        let ([a, b], [c, d]) = (high.to_be_bytes(), low.to_be_bytes());
-        Ipv4Addr::new(a, b, c, d)
-    };
-    match (a, b, c, d, e, f) {
-        // ::a.b.c.d, ::ffff:a.b.c.d, ::ffff:0:a.b.c.d and 64:ff9b::a.b.c.d
-        (0, 0, 0, 0, 0, 0 | 0xffff) | (0, 0, 0, 0, 0xffff, 0) | (0x64, 0xff9b, 0, 0, 0, 0) => Some(of(g, h)),
+    match address.segments() {
         // 6to4
-        (0x2002, high, low, _, _, _) => Some(of(high, low)),
-        _ => None,
+        [0x2002, high, low, ..] => {
+            let ([a, b], [c, d]) = (high.to_be_bytes(), low.to_be_bytes());
+            Some(Ipv4Addr::new(a, b, c, d))
+        }
+        _ => embedded_v4(address),
     }
 }
 

@@ -19,6 +19,7 @@ pub mod members;
 pub mod named;
 pub mod page;
 pub mod property;
+pub mod quota;
 pub mod reference;
 pub mod scan_source;
 pub mod scopes;

@@ -197,6 +197,12 @@ impl KeyLookups {
         ServiceError::refused(code, text.unwrap_or_else(|| code.text().to_owned()))
     }
 
+    /// The refusal of what a suspended account gave out or holds.
+    #[must_use]
+    pub fn suspended(&self) -> ServiceError {
+        self.refusal(Code::Suspended)
+    }
+
     /// Clears the cache after keys were revoked or changed; called after the commit.
     pub fn revoked(&self) {
         {

@@ -4,7 +4,7 @@
 //! is always sent after its request arrived: nothing is cached between batches.
 
 use std::{
-    collections::{HashSet, VecDeque},
+    collections::{HashMap, HashSet, VecDeque},
     fmt,
     panic::AssertUnwindSafe,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -12,6 +12,7 @@ use std::{
 };
 
 use futures_util::{FutureExt, future::BoxFuture};
+use shared::id::AccountId;
 use tokio::sync::oneshot;
 
 use crate::store::StoreError;
@@ -37,6 +38,8 @@ struct Inner<Q, A> {
     most_lanes: usize,
     /// A batch contains at most one of the requests with the same value here.
     alone: fn(&Q) -> Option<String>,
+    /// Whose a request is, if accounts take turns when there are more requests than a batch takes.
+    whose: Option<fn(&Q) -> AccountId>,
     work: Work<Q, A>,
 }
 
@@ -63,7 +66,18 @@ impl<Q: Send + 'static, A: Send + 'static> Batcher<Q, A> {
     /// request, in their order.
     pub fn new(lanes: usize, most_lanes: usize, alone: fn(&Q) -> Option<String>, work: Work<Q, A>) -> Self {
         let queue = Mutex::new(Queue { waiting: VecDeque::new(), lanes: 0 });
-        Self(Arc::new(Inner { queue, lanes, most_lanes, alone, work }))
+        Self(Arc::new(Inner { queue, lanes, most_lanes, alone, whose: None, work }))
+    }
+
+    /// The same for requests of accounts: of one with many no more are in a batch than of the others, while others wait.
+    pub fn in_turn(
+        (lanes, most_lanes): (usize, usize),
+        whose: fn(&Q) -> AccountId,
+        alone: fn(&Q) -> Option<String>,
+        work: Work<Q, A>,
+    ) -> Self {
+        let queue = Mutex::new(Queue { waiting: VecDeque::new(), lanes: 0 });
+        Self(Arc::new(Inner { queue, lanes, most_lanes, alone, whose: Some(whose), work }))
     }
 
     /// The result of the batch that contains the request; requests whose caller left are skipped.
@@ -112,6 +126,9 @@ impl<Q, A> Inner<Q, A> {
     /// The next batch; if there is none, ends the lane.
     fn take(&self) -> Option<(Vec<Q>, Vec<oneshot::Sender<A>>)> {
         let mut queue = self.queue();
+        if let Some(whose) = self.whose.filter(|_| queue.waiting.len() > MAX_BATCH_ITEMS) {
+            put_in_turn(&mut queue.waiting, |(request, _)| whose(request));
+        }
         let mut names = HashSet::new();
         let (mut round, mut answers, mut others) = (Vec::new(), Vec::new(), VecDeque::new());
         while let Some((request, answer)) = queue.waiting.pop_front() {
@@ -138,6 +155,19 @@ impl<Q, A> Inner<Q, A> {
     }
 }
 
+/// Orders what waits: the first of each account, then the second of each, and so on; those of one account keep their order.
+fn put_in_turn<W>(waiting: &mut VecDeque<W>, whose: impl Fn(&W) -> AccountId) {
+    let mut counts: HashMap<AccountId, usize> = HashMap::new();
+    let turn = |work: W| {
+        let count = counts.entry(whose(&work)).or_default();
+        *count += 1;
+        (*count, work)
+    };
+    let mut turns: Vec<(usize, W)> = waiting.drain(..).map(turn).collect();
+    turns.sort_by_key(|(turn, _)| *turn);
+    waiting.extend(turns.into_iter().map(|(_, work)| work));
+}
+
 /// A lane: executes batches until none is left.
 async fn run<Q: Send + 'static, A: Send + 'static>(rounds: Arc<Inner<Q, A>>) {
     while let Some((round, answers)) = rounds.take() {
@@ -156,6 +186,7 @@ pub fn of_all(error: &StoreError) -> StoreError {
         StoreError::Timeout => StoreError::Timeout,
         StoreError::Stopped => StoreError::Stopped,
         StoreError::Row(text) => StoreError::Row(text.clone()),
+        StoreError::Exceeded(exceeded) => StoreError::Exceeded(*exceeded),
         StoreError::Unique(_)
         | StoreError::Taken(_)
         | StoreError::Busy
@@ -186,6 +217,18 @@ mod tests {
             })
         });
         Batcher::new(lanes, most_lanes, |request| (*request >= 100).then(|| request.to_string()), work)
+    }
+
+    #[test]
+    fn accounts_take_turns_and_keep_their_order() {
+        let account = |n: u8| AccountId::new(1, [n; 16]);
+        let noisy = (0..1_000).map(|n| (1, n));
+        let mut waiting: VecDeque<(u8, u32)> = noisy.chain([(2, 0), (3, 0), (2, 1)]).collect();
+        put_in_turn(&mut waiting, |(of, _)| account(*of));
+        let first: Vec<_> = waiting.iter().take(6).copied().collect();
+        assert_eq!(first, [(1, 0), (2, 0), (3, 0), (1, 1), (2, 1), (1, 2)]);
+        assert_eq!(waiting.len(), 1_003);
+        assert!(waiting.iter().filter(|(of, _)| *of == 1).map(|(_, n)| *n).eq(0..1_000));
     }
 
     #[tokio::test]

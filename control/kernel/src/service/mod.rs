@@ -9,6 +9,7 @@ pub mod capacity;
 pub mod idempotency;
 pub mod key_uses;
 pub mod named;
+pub mod open_quotas;
 pub mod references;
 pub mod remaining_capacity;
 pub mod state;

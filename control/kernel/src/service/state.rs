@@ -9,10 +9,10 @@ use shared::{
     time::{Clock, UnixMillis},
 };
 
-use super::{access::KeyLookups, capacity::Capacity};
+use super::{access::KeyLookups, capacity::Capacity, open_quotas::OpenQuotas};
 use crate::{
     error::ServiceError,
-    store::{Conn, Db, Tx},
+    store::{Conn, Db, StoreError, Tx},
 };
 
 /// Where random bits come from; the system's source lives in the binaries.
@@ -103,6 +103,14 @@ pub trait Dependents: Send + Sync + 'static {
         batch: BatchId,
     ) -> BoxFuture<'a, Result<(), ServiceError>>;
 
+    /// How many scans by edges an account has since a time, by looking at no more than `most`. Asked without a connection.
+    fn count_scans(
+        &self,
+        account: AccountId,
+        since: UnixMillis,
+        most: u64,
+    ) -> BoxFuture<'_, Result<u64, StoreError>>;
+
     /// Whether work that was accepted still reads the bytes of a file that was removed or replaced: then they stay.
     /// Asked after the commit.
     fn reads_blob<'a>(
@@ -143,6 +151,8 @@ pub struct Core {
     pub secrets: Secrets,
     /// Places that all share.
     pub capacity: Capacity,
+    /// What accounts have open, over all processes.
+    pub open_quotas: OpenQuotas,
     /// Look-ups of keys.
     pub key_lookups: KeyLookups,
     /// Who reads what is committed.

@@ -83,6 +83,13 @@ pub fn network_of(client: IpAddr) -> String {
     }
 }
 
+/// Whose trail holds what concerns no single account: that of the platform. No account has this id, whose time is before
+/// that of all others.
+#[must_use]
+pub fn platform_trail() -> AccountId {
+    AccountId::new(0, [0; 16])
+}
+
 /// A change that is noted and not stored yet.
 #[derive(Debug, Clone)]
 pub struct Entry {

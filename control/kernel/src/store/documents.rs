@@ -9,11 +9,11 @@ use sqlx::{FromRow, postgres::PgRow, sqlite::SqliteRow, types::Json};
 use super::{
     Conn, StoreError, Tx, audit, dialect, facets, identifiers,
     listing::{self, Selection, Table},
-    on_db, parse,
+    on_db, parse, quotas,
     texts::Texts,
     unique_identifiers::{self, Unique},
 };
-use crate::domain::{common::Stamp, named::Named, page::Page};
+use crate::domain::{common::Stamp, named::Named, page::Page, quota::Quota};
 
 /// A named resource with a table of its own.
 pub trait Document: Named {
@@ -31,6 +31,9 @@ pub trait Document: Named {
 
     /// Whether resources of this kind may have an identifier that no other may have.
     const HAS_UNIQUE: bool = false;
+
+    /// The quota that each counts for.
+    const QUOTA: Option<Quota> = None;
 
     /// The identifier that only one may have, if it has such.
     fn unique(&self) -> Option<Unique> {
@@ -188,7 +191,8 @@ macro_rules! bind_row {
 /// Adds a resource; it comes back with its place in lists.
 ///
 /// # Errors
-/// [`StoreError::Unique`] when the id exists, [`StoreError::Taken`] when another has its identifier.
+/// [`StoreError::Unique`] when the id exists, [`StoreError::Taken`] when another has its identifier,
+/// [`StoreError::Exceeded`] when the account has as many as it may have.
 pub async fn insert<D: Document>(tx: &mut Tx, account: AccountId, mut new: D) -> Result<D, StoreError> {
     let (facets, at) = (facets_of(&new)?, new.stamp().created_at);
     let (seq,): (i64,) = on_db!(&mut **tx, |c| {
@@ -201,6 +205,9 @@ pub async fn insert<D: Document>(tx: &mut Tx, account: AccountId, mut new: D) ->
     }
     if let Some(unique) = new.unique() {
         unique_identifiers::claim(tx, account, &new.id().to_string(), &unique).await?;
+    }
+    if let Some(quota) = D::QUOTA {
+        quotas::charge(tx, account, quota, 1, at).await?;
     }
     tx.note(account, (D::KIND, &new.id().to_string()), || (None, Some(state_of(&new))));
     Ok(new)
@@ -312,6 +319,9 @@ pub async fn delete<D: Document>(tx: &mut Tx, account: AccountId, id: D::Id) -> 
     }
     if gone && D::HAS_UNIQUE {
         unique_identifiers::release(tx, &id).await?;
+    }
+    if gone && let Some(quota) = D::QUOTA {
+        quotas::release(tx, account, quota, 1);
     }
     if gone {
         let before = tx.remembered(D::KIND, &id);

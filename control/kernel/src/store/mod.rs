@@ -32,9 +32,13 @@ pub mod identifiers;
 pub mod keys;
 pub mod lease;
 pub mod listing;
+mod passing;
 pub mod pool;
+pub mod quota_holders;
+pub mod quotas;
 pub mod schema;
 pub mod session;
+mod snapshot;
 mod sqlite_file;
 pub mod standing;
 pub mod texts;
@@ -42,6 +46,7 @@ pub mod unique_identifiers;
 pub mod watch;
 pub mod write_probe;
 
+use self::passing::is_passing;
 pub use self::{ctx::Ctx, pool::PoolState, schema::SchemaError};
 
 /// Longest run of a statement.
@@ -68,6 +73,9 @@ pub enum StoreError {
     /// Another resource has an identifier that only one may have; a sentence for whoever asked.
     #[error("taken: {0}")]
     Taken(String),
+    /// The write would exceed a quota of its account.
+    #[error("quota: {0}")]
+    Exceeded(crate::domain::quota::Exceeded),
     /// A statement ran longer than allowed.
     #[error("statement timeout")]
     Timeout,
@@ -116,29 +124,6 @@ impl StoreError {
     /// The error of a blob store.
     pub fn blob(error: impl std::error::Error + Send + Sync + 'static) -> Self {
         Self::Blob(Box::new(error))
-    }
-}
-
-/// Tells codes of both engines that pass by themselves from those of faults.
-///
-/// SQLSTATE has five characters; SQLite's codes are smaller numbers, whose lowest byte is the kind.
-fn is_passing(code: &str) -> bool {
-    match code.parse::<u32>() {
-        Ok(number) if code.len() < 5 => {
-            const BUSY: u32 = 5;
-            const LOCKED: u32 = 6;
-            const IO: u32 = 10;
-            const FULL: u32 = 13;
-            const CANNOT_OPEN: u32 = 14;
-            matches!(number & 0xff, BUSY | LOCKED | IO | FULL | CANNOT_OPEN)
-        }
-        // Connection failures, a lack of room, memory or connections, faults of the disk; serialisation failure,
-        // deadlock, lock timeout, shutdown and start; a server that is read-only after a failover, which the next
-        // connection may not reach any more.
-        Ok(_) | Err(_) => {
-            ["08", "53", "58"].iter().any(|class| code.starts_with(class))
-                || matches!(code, "25006" | "40001" | "40P01" | "55P03" | "57P01" | "57P02" | "57P03")
-        }
     }
 }
 
@@ -213,6 +198,7 @@ pub struct Tx {
     conn: Conn,
     ctx: Ctx,
     notes: audit::Notes,
+    quotas: quotas::Seen,
 }
 
 impl Tx {
@@ -232,6 +218,7 @@ impl Tx {
     /// # Errors
     /// The database refused, or the claim is lost; nothing was written.
     pub async fn commit(mut self) -> Result<(), StoreError> {
+        quotas::settle(&mut self).await?;
         let entries = self.notes.take();
         if !entries.is_empty() {
             audit::insert(&mut self, &entries).await?;
@@ -253,6 +240,7 @@ impl Tx {
     /// The database refused.
     pub async fn savepoint(&mut self) -> Result<(), StoreError> {
         self.notes.mark();
+        self.quotas.mark();
         self.execute("SAVEPOINT item").await
     }
 
@@ -262,6 +250,7 @@ impl Tx {
     /// The database refused.
     pub async fn release_savepoint(&mut self) -> Result<(), StoreError> {
         self.notes.release();
+        self.quotas.release();
         self.execute("RELEASE SAVEPOINT item").await
     }
 
@@ -271,6 +260,7 @@ impl Tx {
     /// The database refused.
     pub async fn rollback_to_savepoint(&mut self) -> Result<(), StoreError> {
         self.notes.rewind();
+        self.quotas.rewind();
         self.execute("ROLLBACK TO SAVEPOINT item").await?;
         self.release_savepoint().await
     }
@@ -398,7 +388,8 @@ impl Db {
             Self::Pg(pool) => Conn::PgTx(pool.begin().await?),
             Self::Sqlite { write, .. } => Conn::SqliteTx(write.begin_with("BEGIN IMMEDIATE").await?),
         };
-        Ok(Tx { conn, ctx: ctx.clone(), notes: audit::Notes::default() })
+        let (notes, quotas) = (audit::Notes::default(), quotas::Seen::default());
+        Ok(Tx { conn, ctx: ctx.clone(), notes, quotas })
     }
 
     /// Waits for running statements and closes every connection.
@@ -409,40 +400,6 @@ impl Db {
                 read.close().await;
                 write.close().await;
             }
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_passes_by_itself_is_told_from_faults() {
-        for (code, expected, why) in [
-            ("5", true, "SQLite: another process writes"),
-            ("261", true, "SQLite: another process recovers the log"),
-            ("517", true, "SQLite: a reader would have to write on an old snapshot"),
-            ("6", true, "SQLite: a table is locked"),
-            ("13", true, "SQLite: the disk is full"),
-            ("778", true, "SQLite: a write to the disk failed"),
-            ("14", true, "SQLite: a file cannot be opened"),
-            ("2067", false, "SQLite: a unique constraint"),
-            ("1", false, "SQLite: the statement is wrong"),
-            ("25006", true, "Postgres: read-only, as the old server is after a failover"),
-            ("40001", true, "Postgres: serialisation failure"),
-            ("40P01", true, "Postgres: deadlock"),
-            ("55P03", true, "Postgres: lock timeout"),
-            ("57P01", true, "Postgres: it shuts down"),
-            ("08006", true, "Postgres: the connection failed"),
-            ("53100", true, "Postgres: the disk is full"),
-            ("53200", true, "Postgres: there is no memory"),
-            ("53300", true, "Postgres: too many connections"),
-            ("58030", true, "Postgres: a read or write of a file failed"),
-            ("42601", false, "Postgres: the statement is wrong"),
-            ("22P05", false, "Postgres: a character that it cannot store"),
-        ] {
-            assert_eq!(is_passing(code), expected, "{code}: {why}");
         }
     }
 }

@@ -32,20 +32,47 @@ macro_rules! is_due {
         )
     };
 }
+// Of the accounts whose mails are due, the one that was served longest ago.
+macro_rules! turn {
+    ($now:expr, $lock:expr) => {
+        concat!(
+            "UPDATE mail_turns SET turn = (SELECT MAX(turn) + 1 FROM mail_turns) WHERE account_id = \
+             (SELECT t.account_id FROM mail_turns t WHERE EXISTS (SELECT 1 FROM mails m \
+             WHERE COALESCE(m.account_id, '') = t.account_id AND m.due_at <= ",
+            $now,
+            " AND m.created_at <= ",
+            $now,
+            " - $1) ORDER BY t.turn, t.account_id LIMIT 1",
+            $lock,
+            ") RETURNING account_id"
+        )
+    };
+}
 macro_rules! claim {
     ($now:expr, $lock:expr) => {
         concat!(
             "UPDATE mails SET tries = tries + 1, due_at = ",
             $now,
-            " + $2 WHERE seq IN (SELECT m.seq FROM mails m WHERE m.due_at <= ",
+            " + $2 WHERE seq = (SELECT m.seq FROM mails m WHERE COALESCE(m.account_id, '') = $1 AND m.due_at <= ",
             $now,
             " AND m.created_at <= ",
             $now,
-            " - $3 ORDER BY m.due_at, m.seq LIMIT $1",
+            " - $3 ORDER BY m.due_at, m.seq LIMIT 1",
             $lock,
             ") RETURNING id, sealed, tries, ",
             $now,
             " - created_at"
+        )
+    };
+}
+// A release before this one gives no turns.
+macro_rules! open_missing {
+    ($now:expr) => {
+        concat!(
+            "INSERT INTO mail_turns (account_id, turn) SELECT DISTINCT COALESCE(m.account_id, ''), 0 FROM mails m \
+             WHERE m.due_at <= ",
+            $now,
+            " ON CONFLICT (account_id) DO NOTHING"
         )
     };
 }
@@ -59,6 +86,12 @@ const PG_INSERT: &str = insert!(pg_now!());
 const SQLITE_INSERT: &str = insert!(sqlite_now!());
 const PG_IS_DUE: &str = is_due!(pg_now!());
 const SQLITE_IS_DUE: &str = is_due!(sqlite_now!());
+const OPEN: &str =
+    "INSERT INTO mail_turns (account_id, turn) VALUES ($1, 0) ON CONFLICT (account_id) DO NOTHING";
+const PG_OPEN_MISSING: &str = open_missing!(pg_now!());
+const SQLITE_OPEN_MISSING: &str = open_missing!(sqlite_now!());
+const PG_TURN: &str = turn!(pg_now!(), " FOR UPDATE SKIP LOCKED");
+const SQLITE_TURN: &str = turn!(sqlite_now!(), "");
 const PG_CLAIM: &str = claim!(pg_now!(), " FOR UPDATE SKIP LOCKED");
 const SQLITE_CLAIM: &str = claim!(sqlite_now!(), "");
 const PG_POSTPONE: &str = postpone!(pg_now!());
@@ -93,6 +126,8 @@ pub async fn insert(
         .execute(c)
         .await
         .map(|_| ()))?;
+    let whose = account.as_ref().map_or("", AccountId::as_str);
+    on_db!(&mut **tx, |c| sqlx::query(OPEN).bind(whose).execute(c).await.map(|_| ()))?;
     Ok(())
 }
 
@@ -104,25 +139,51 @@ pub async fn is_due(conn: &mut Conn, least_age: Duration) -> Result<bool, StoreE
     Ok(found > 0)
 }
 
-/// Claims mails of some age for the length of a lease, those first that wait longest.
+/// Claims mails of some age for the length of a lease, one of each account in turn, of each those first that wait longest:
+/// an account with many mails does not delay those of others.
 pub async fn claim(
     tx: &mut Tx,
     limit: u32,
     lease: Duration,
     least_age: Duration,
 ) -> Result<Vec<Claimed>, StoreError> {
+    let mut claimed = Vec::new();
+    for _ in 0..limit {
+        let Some(account) = take_turn(tx, least_age).await? else { break };
+        claimed.extend(claim_of(tx, &account, lease, least_age).await?);
+    }
+    if claimed.is_empty() {
+        let sql = dialect::pick(tx, PG_OPEN_MISSING, SQLITE_OPEN_MISSING);
+        on_db!(&mut **tx, |c| sqlx::query(sql).execute(c).await.map(|_| ()))?;
+    }
+    Ok(claimed)
+}
+
+async fn take_turn(tx: &mut Tx, least_age: Duration) -> Result<Option<String>, StoreError> {
+    let sql = dialect::pick(tx, PG_TURN, SQLITE_TURN);
+    let row: Option<(String,)> =
+        on_db!(&mut **tx, |c| sqlx::query_as(sql).bind(milliseconds(least_age)).fetch_optional(c).await)?;
+    Ok(row.map(|(account,)| account))
+}
+
+/// The next mail of an account; another worker may have been faster.
+async fn claim_of(
+    tx: &mut Tx,
+    account: &str,
+    lease: Duration,
+    least_age: Duration,
+) -> Result<Option<Claimed>, StoreError> {
     let sql = dialect::pick(tx, PG_CLAIM, SQLITE_CLAIM);
-    let rows: Vec<(String, Vec<u8>, i64, i64)> = on_db!(&mut **tx, |c| sqlx::query_as(sql)
-        .bind(i64::from(limit))
+    let row: Option<(String, Vec<u8>, i64, i64)> = on_db!(&mut **tx, |c| sqlx::query_as(sql)
+        .bind(account)
         .bind(milliseconds(lease))
         .bind(milliseconds(least_age))
-        .fetch_all(c)
+        .fetch_optional(c)
         .await)?;
-    let claimed = rows.into_iter().map(|(id, sealed, tries, age_ms)| {
+    Ok(row.map(|(id, sealed, tries, age_ms)| {
         let age = Duration::from_millis(u64::try_from(age_ms).unwrap_or_default());
         Claimed { id, sealed, tries, age }
-    });
-    Ok(claimed.collect())
+    }))
 }
 
 /// Lets a claimed mail be claimed again after a pause; returns whether it was still held.

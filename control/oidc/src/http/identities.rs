@@ -1,10 +1,10 @@
-//! HTTP: the identities of the operator who is signed in.
+//! HTTP: the identities of the operator who is signed in, and those of other operators for who manages them.
 
 use axum::{Json, extract::State};
 use serde::Serialize;
 use signin::http::extract::SignedIn;
 use utoipa::ToSchema;
-use web::{api_error::ApiError, extract::Path};
+use web::{access::Authenticated, api_error::ApiError, extract::Path};
 
 use crate::{
     domain::identity::LinkedIdentity,
@@ -73,4 +73,37 @@ pub(super) async fn unlink(
     Path(id): Path<String>,
 ) -> Result<(), ApiError> {
     Ok(identities::unlink(&state, &caller, &id).await?)
+}
+
+/// The identities that are linked to an operator, oldest first; at most 20.
+#[utoipa::path(get, path = "/accounts/{id}/operatorAccess/{access}/identities", tag = "Accounts",
+    operation_id = "readOperatorIdentities",
+    params(("id" = String, Path, description = "Id of the account"),
+        ("access" = String, Path, description = "Id of the access")),
+    responses((status = 200, description = "The identities", body = [IdentityDocument])),
+    extensions(("x-maturity" = json!("Beta"))))]
+pub(super) async fn read_of(
+    State(state): State<OidcState>,
+    Authenticated(caller): Authenticated,
+    Path((id, access)): Path<(String, String)>,
+) -> Result<Json<Vec<IdentityDocument>>, ApiError> {
+    let listed = identities::list_of(&state, &caller, &id, &access).await?;
+    Ok(Json(listed.into_iter().map(Into::into).collect()))
+}
+
+/// Unlinks an identity from an operator, whose sessions end. The next sign-in links it again if the provider still names the
+/// operator's verified address: remove the identity there, or the operator here.
+#[utoipa::path(delete, path = "/accounts/{id}/operatorAccess/{access}/identities/{identity}", tag = "Accounts",
+    operation_id = "unlinkOperatorIdentity",
+    params(("id" = String, Path, description = "Id of the account"),
+        ("access" = String, Path, description = "Id of the access"),
+        ("identity" = String, Path, description = "Id of the identity")),
+    responses((status = 200, description = "Unlinked; the body is empty")),
+    extensions(("x-maturity" = json!("Beta"))))]
+pub(super) async fn unlink_of(
+    State(state): State<OidcState>,
+    Authenticated(caller): Authenticated,
+    Path((id, access, identity)): Path<(String, String, String)>,
+) -> Result<(), ApiError> {
+    Ok(identities::unlink_of(&state, &caller, (&id, &access), &identity).await?)
 }

@@ -1,6 +1,7 @@
 //! HTTP: sign-in by the provider, for browsers, and linked identities.
 //!
-//! Begin and callback are opened as pages: a failure is a page for a browser, and the common error for other clients.
+//! Begin and callback are opened as pages: a failure is a page for a browser, and the common error for other clients. What is
+//! refused before it gets here, by the gate and by limits, is the common error for all.
 
 mod identities;
 mod page;
@@ -24,4 +25,6 @@ where
         .routes(routes!(sign_in::finish))
         .routes(routes!(identities::read_all))
         .routes(routes!(identities::unlink))
+        .routes(routes!(identities::read_of))
+        .routes(routes!(identities::unlink_of))
 }

@@ -4,7 +4,8 @@ use axum::{
     http::{HeaderMap, HeaderValue, StatusCode, header},
     response::{Html, IntoResponse, Response},
 };
-use maud::{DOCTYPE, Markup, html};
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+use shared::contact::Contact;
 use web::api_error::Refusal;
 
 use crate::return_path::ReturnPath;
@@ -19,15 +20,15 @@ pub(super) fn wants_page(headers: &HeaderMap) -> bool {
 ///
 /// No redirect: its request would still count as one of another site, without the cookie of the session. What a page of
 /// ours opens is a request of the same site.
-pub(super) fn leads_to(path: &ReturnPath) -> Response {
+pub(super) fn leads_to(path: &ReturnPath, contact: Option<&Contact>) -> Response {
     let refresh = format!("0;url={path}");
     let head = html! { meta http-equiv="refresh" content=(refresh); };
     let body = html! { p { "You are signed in. " a href=(path) { "Go on" } } };
-    answer(StatusCode::OK, "Signed in", &head, &body)
+    answer(StatusCode::OK, "Signed in", &head, &body, contact)
 }
 
 /// Says why nobody is signed in. What failed inside stays an error for the log.
-pub(super) fn refused(refusal: Refusal) -> Response {
+pub(super) fn refused(refusal: Refusal, contact: Option<&Contact>) -> Response {
     if refusal.detail.is_some() {
         return refusal.into_response();
     }
@@ -36,10 +37,21 @@ pub(super) fn refused(refusal: Refusal) -> Response {
         h1 { "You are not signed in" }
         @for error in &refusal.errors { p { (error) } }
     };
-    answer(status, "Not signed in", &html! {}, &body)
+    tracing::info!(error.code = refusal.code as u32, "a sign-in failed");
+    let mut response = answer(status, "Not signed in", &html! {}, &body, contact);
+    if status == StatusCode::SERVICE_UNAVAILABLE {
+        response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+    }
+    response
 }
 
-fn answer(status: StatusCode, title: &str, head: &Markup, body: &Markup) -> Response {
+fn answer(
+    status: StatusCode,
+    title: &str,
+    head: &Markup,
+    body: &Markup,
+    contact: Option<&Contact>,
+) -> Response {
     let page = html! {
         (DOCTYPE)
         html lang="en" {
@@ -49,7 +61,10 @@ fn answer(status: StatusCode, title: &str, head: &Markup, body: &Markup) -> Resp
                 title { (title) " - Waymark" }
                 (head)
             }
-            body { (body) }
+            body {
+                (body)
+                @if let Some(contact) = contact { (PreEscaped(contact.html())) }
+            }
         }
     };
     let headers = [

@@ -7,7 +7,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use kernel::error::ServiceError;
-use shared::{id::AccountId, problem::Code};
+use shared::{contact::Contact, id::AccountId, problem::Code};
 use signin::http::{extract::Visitor, gate::OtherCookies};
 use web::{api_error::Refusal, extract::Query, request_info::RequestInfo};
 
@@ -35,7 +35,7 @@ const HOME: &str = "/console/";
             `/console/` if there is none", example = "/console/")),
     responses((status = 303, description = "To the provider; `Set-Cookie` binds the sign-in to this browser, for 10 minutes"),
         (status = 404, description = "This server has no provider of identities"),
-        (status = 503, description = "The provider does not answer")),
+        (status = 503, description = "The provider does not answer, or too many wait for it")),
     extensions(("x-maturity" = json!("Beta"))))]
 pub(super) async fn begin(
     State(state): State<OidcState>,
@@ -45,14 +45,14 @@ pub(super) async fn begin(
 ) -> Response {
     let begun = async {
         let (account, return_path) = parse_begin(&query)?;
-        sign_in::begin(&state, &info.base, return_path, account).await.map_err(refusal)
+        sign_in::begin(&state, (&info.base, info.limited_as), return_path, account).await.map_err(refusal)
     };
     match begun.await {
         Ok(Begun { url, cookie }) => {
             let to = [(header::LOCATION, url.to_string()), (header::CACHE_CONTROL, "no-store".to_owned())];
             (StatusCode::SEE_OTHER, to, [(header::SET_COOKIE, cookie)]).into_response()
         }
-        Err(refusal) => answer(refusal, &headers),
+        Err(refusal) => answer(&state, refusal, &headers),
     }
 }
 
@@ -68,9 +68,9 @@ pub(super) async fn begin(
         ("session_state" = Option<String>, Query, description = "Not used")),
     responses((status = 200, description = "A page that leads on; `Set-Cookie` has the session",
             body = String, content_type = "text/html"),
-        (status = 403, description = "The answer is not of a sign-in of this browser, was used, or cannot be trusted; or no \
-            operator has this identity"),
-        (status = 503, description = "The provider does not answer")),
+        (status = 403, description = "The answer is not of a sign-in of this browser, was used, or cannot be trusted; no \
+            operator has this identity, several have it and none is named, or the account lets nobody in so"),
+        (status = 503, description = "The provider does not answer, or too many wait for it: load the page again")),
     extensions(("x-maturity" = json!("Beta"))))]
 pub(super) async fn finish(
     State(state): State<OidcState>,
@@ -92,12 +92,12 @@ pub(super) async fn finish(
     };
     match ended.await {
         Ok(Ended { signed_in, return_path }) => {
-            let mut response = page::leads_to(&return_path);
+            let mut response = page::leads_to(&return_path, contact(&state));
             set_cookie(&mut response, &signed_in.token.set_cookie());
             set_cookie(&mut response, &PendingCookies::clear());
             response
         }
-        Err(refusal) => answer(refusal, &headers),
+        Err(refusal) => answer(&state, refusal, &headers),
     }
 }
 
@@ -132,13 +132,18 @@ fn refusal(failed: Failed) -> Refusal {
             | SignInError::OtherIssuer
             | SignInError::Refused(_)
             | SignInError::CodeRefused
-            | SignInError::Untrusted),
+            | SignInError::Untrusted
+            | SignInError::ClaimMissing),
         ) => refused(Code::Forbidden, error),
     }
 }
 
-fn answer(refusal: Refusal, headers: &HeaderMap) -> Response {
-    if page::wants_page(headers) { page::refused(refusal) } else { refusal.into_response() }
+fn answer(state: &OidcState, refusal: Refusal, headers: &HeaderMap) -> Response {
+    if page::wants_page(headers) { page::refused(refusal, contact(state)) } else { refusal.into_response() }
+}
+
+fn contact(state: &OidcState) -> Option<&Contact> {
+    state.core.key_lookups.contact.as_deref()
 }
 
 fn set_cookie(response: &mut Response, cookie: &str) {

@@ -1,13 +1,18 @@
 //! Begins and ends sign-ins by the provider.
 
+use std::net::IpAddr;
+
 use shared::{id::AccountId, problem::Code, time::UnixMillis};
-use signin::service::sign_in::{Client, SignedIn, begin_session};
+use signin::{
+    domain::session::Proof,
+    service::sign_in::{Client, SignedIn, begin_session},
+};
 use tenants::{
     domain::{
         email::Email,
         operator::{Operator, OperatorKind},
     },
-    store::operators,
+    store::{operators, tenants as accounts},
 };
 use tracing::instrument;
 use url::Url;
@@ -20,7 +25,7 @@ use crate::{
     provider::{Identity, Provider},
     return_path::ReturnPath,
     store::{
-        Ctx,
+        Conn, Ctx,
         identities::{self, Owner},
         used_states,
     },
@@ -78,14 +83,15 @@ pub struct Ended {
     pub return_path: ReturnPath,
 }
 
-/// Begins a sign-in from a browser that reached this server by `base`, scheme and host. Nothing is stored.
+/// Begins a sign-in from a browser that reached this server by `base`, scheme and host, and is limited by the address
+/// `client`. Nothing is stored.
 ///
 /// # Errors
 /// There is no provider (404), or it does not answer.
 #[instrument(skip_all)]
 pub async fn begin(
     state: &OidcState,
-    base: &str,
+    (base, client): (&str, Option<IpAddr>),
     return_path: ReturnPath,
     account: Option<AccountId>,
 ) -> Result<Begun, Failed> {
@@ -93,7 +99,7 @@ pub async fn begin(
     let redirect_uri: Url = format!("{base}{CALLBACK}")
         .parse()
         .map_err(|_| ServiceError::Internal("the base URL is none".to_owned()))?;
-    let (url, pending) = provider.begin(&redirect_uri, return_path, account).await?;
+    let (url, pending) = provider.begin(&redirect_uri, return_path, account, client).await?;
     let cookie = state.cookies.set(&pending, &*state.core.random)?;
     Ok(Begun { url, cookie })
 }
@@ -101,7 +107,7 @@ pub async fn begin(
 /// Ends a sign-in: asks the provider who it is, and begins a session of the operator with this identity.
 ///
 /// That is the one to whom the identity was linked before, or else the one whose address it is, as the provider verified;
-/// then it is linked.
+/// then it is linked. Unless an account is named, both together must lead to one account.
 ///
 /// # Errors
 /// The answer is not that of this browser's sign-in, was used before, or cannot be trusted; there is no such operator, or
@@ -115,6 +121,8 @@ pub async fn finish(
 ) -> Result<Ended, Failed> {
     let (core, provider) = (&*state.core, provider(state)?);
     let code = pending.check(answer, core.clock.now())?;
+    // First: who has to wait tries again with the same answer.
+    let entered = provider.enter(client.limited_as).await?;
     let mut tx = core.db.begin(&Ctx::default()).await?;
     let is_first = used_states::claim(&mut tx, &pending.state_hash(), pending.expires_at()).await?;
     tx.commit().await?;
@@ -122,7 +130,7 @@ pub async fn finish(
         return Err(SignInError::Replayed.into());
     }
     let (account, return_path) = (pending.account(), pending.return_path().clone());
-    let identity = provider.finish(pending, code, answer.iss).await?;
+    let identity = entered.finish(pending, code, answer.iss).await?;
     let (owner, is_linked) = find_operator(state, &identity, account).await?;
     let signed_in = sign_in(state, owner, &identity, is_linked, client).await?;
     Ok(Ended { signed_in, return_path })
@@ -159,28 +167,52 @@ async fn find_operator(
 ) -> Result<(Owner, bool), Failed> {
     let mut conn = state.core.db.read().await?;
     let linked = identities::find(&mut conn, (&identity.issuer, &identity.subject), account).await?;
-    match linked[..] {
-        [owner] => return Ok((owner, true)),
-        [] => {}
-        [..] => return Err(ambiguous()),
+    let owner = match (&linked[..], account) {
+        ([], _) => None,
+        // The account decides.
+        ([owner], Some(_)) => return Ok((*owner, true)),
+        ([owner], None) => Some(*owner),
+        ([..], _) => return Err(ambiguous()),
+    };
+    let persons = match verified_address(identity) {
+        Ok(email) => find_persons(&mut conn, &email, account).await?,
+        // Known by the link: the address may be missing.
+        Err(_) if owner.is_some() => Vec::new(),
+        Err(refusal) => return Err(refusal),
+    };
+    match (owner, &persons[..]) {
+        // Another account may have the same person by the address: the link must not decide between them, because whoever
+        // invited the address first would have got the link.
+        (Some(owner), others) if others.iter().all(|other| other.0 == owner.0) => Ok((owner, true)),
+        (None, [owner]) => Ok((*owner, false)),
+        (None, []) => {
+            tracing::info!("nobody has the address that the provider of identities names");
+            Err(nobody())
+        }
+        (Some(_) | None, _) => Err(ambiguous()),
     }
+}
+
+/// The address that the provider has verified.
+fn verified_address(identity: &Identity) -> Result<Email, Failed> {
     let email = identity.email.as_deref().and_then(|text| Email::parse(text).ok());
     let email =
         email.ok_or_else(|| Failed::refused("The provider of identities names no e-mail address."))?;
     if !identity.email_verified {
         return Err(Failed::refused("The provider of identities has not verified the e-mail address."));
     }
-    let mut found = identities::find_persons(&mut conn, email.as_str(), account).await?;
-    // The database folds the case of fewer letters, or of more.
-    found.retain(|(_, theirs)| theirs.to_lowercase() == email.folded());
-    match found[..] {
-        [(owner, _)] => Ok((owner, false)),
-        [] => {
-            tracing::info!("nobody has the address that the provider of identities names");
-            Err(nobody())
-        }
-        [..] => Err(ambiguous()),
-    }
+    Ok(email)
+}
+
+async fn find_persons(
+    conn: &mut Conn,
+    email: &Email,
+    account: Option<AccountId>,
+) -> Result<Vec<Owner>, Failed> {
+    let mut found = identities::find_persons(conn, email.as_str(), account).await?;
+    // The databases fold other letters differently, and letters that fold to one may be two mailboxes.
+    found.retain(|(_, theirs)| theirs.eq_ignore_ascii_case(email.as_str()));
+    Ok(found.into_iter().map(|(owner, _)| owner).collect())
 }
 
 async fn sign_in(
@@ -198,13 +230,16 @@ async fn sign_in(
         id: Some(owner.1.to_string()),
         key: None,
         network: client.address.map(network_of),
-        request: None,
+        request: client.request.clone(),
         operation: OPERATION.to_owned(),
     };
     let mut tx = core.db.begin(&Ctx::default().with_principal(principal)).await?;
     let operator = operators::find_locked(&mut tx, owner.0, owner.1).await?;
     let is_person = |one: &Operator| one.kind == OperatorKind::Person && one.invitation.is_none();
     let operator = operator.filter(is_person).ok_or_else(nobody)?;
+    // It may have been changed since the operator was found.
+    let account = accounts::find_account(&mut tx, owner.0).await?;
+    account.filter(|account| account.provider_sign_in).ok_or_else(nobody)?;
     let of = (identity.issuer.as_str(), identity.subject.as_str());
     if !identities::touch(&mut tx, owner, of, now).await? {
         if is_linked {
@@ -213,7 +248,8 @@ async fn sign_in(
         }
         link(&mut tx, owner, &operator, identity, now).await?;
     }
-    let (signed_in, has_ended) = begin_session(&state.sign_in, &mut tx, operator, client).await?;
+    let (signed_in, has_ended) =
+        begin_session(&state.sign_in, &mut tx, operator, client, Proof::Provider).await?;
     tx.commit().await?;
     if has_ended {
         core.key_lookups.revoked();
@@ -221,7 +257,7 @@ async fn sign_in(
     Ok(signed_in)
 }
 
-/// Links an identity to an operator that is locked.
+/// Links an identity to an operator that is locked. Of too many the one goes that was not used for the longest time.
 async fn link(
     tx: &mut kernel::store::Tx,
     owner: Owner,
@@ -229,9 +265,11 @@ async fn link(
     identity: &Identity,
     now: UnixMillis,
 ) -> Result<(), Failed> {
-    if identities::list(tx, owner).await?.len() >= MAX_IDENTITIES {
-        let fault = format!("At most {MAX_IDENTITIES} identities are linked to an operator: remove some.");
-        return Err(ServiceError::refused(Code::Conflict, fault).into());
+    let linked = identities::list(tx, owner).await?;
+    if linked.len() >= MAX_IDENTITIES
+        && let Some(oldest) = linked.iter().min_by_key(|one| one.last_used_at)
+    {
+        identities::delete(tx, owner, oldest).await?;
     }
     let new = LinkedIdentity {
         issuer: identity.issuer.clone(),
@@ -244,7 +282,9 @@ async fn link(
 }
 
 fn nobody() -> Failed {
-    Failed::refused("No operator has this identity: ask whoever runs the account to invite you.")
+    Failed::refused(
+        "No operator has this identity, or its account lets nobody sign in so: ask whoever runs the account.",
+    )
 }
 
 fn ambiguous() -> Failed {

@@ -13,13 +13,18 @@ use crate::domain::identity::LinkedIdentity;
 const KIND: &str = "identity";
 
 // Who signs in names no account, or is asked for one.
-const FIND: &str = "SELECT account_id, operator_id FROM operator_identities WHERE issuer = $1 AND subject = $2 \
-    ORDER BY account_id LIMIT 2";
-const FIND_IN_ACCOUNT: &str = "SELECT account_id, operator_id FROM operator_identities WHERE account_id = $3 AND issuer = $1 AND subject = $2";
-const FIND_PERSONS: &str = "SELECT account_id, id, email FROM operators WHERE lower(email) = lower($1) \
-    AND kind = 'person' AND invitation IS NULL ORDER BY account_id, seq LIMIT 10";
-const FIND_PERSONS_IN_ACCOUNT: &str = "SELECT account_id, id, email FROM operators WHERE lower(email) = lower($1) \
-    AND kind = 'person' AND invitation IS NULL AND account_id = $2 ORDER BY account_id, seq LIMIT 10";
+const FIND: &str = "SELECT i.account_id, i.operator_id FROM operator_identities i \
+    JOIN accounts a ON a.id = i.account_id AND a.provider_sign_in WHERE i.issuer = $1 AND i.subject = $2 \
+    ORDER BY i.account_id LIMIT 2";
+const FIND_IN_ACCOUNT: &str = "SELECT i.account_id, i.operator_id FROM operator_identities i \
+    JOIN accounts a ON a.id = i.account_id AND a.provider_sign_in \
+    WHERE i.account_id = $3 AND i.issuer = $1 AND i.subject = $2";
+const FIND_PERSONS: &str = "SELECT o.account_id, o.id, o.email FROM operators o \
+    JOIN accounts a ON a.id = o.account_id AND a.provider_sign_in WHERE lower(o.email) = lower($1) \
+    AND o.kind = 'person' AND o.invitation IS NULL ORDER BY o.account_id, o.seq LIMIT 10";
+const FIND_PERSONS_IN_ACCOUNT: &str = "SELECT o.account_id, o.id, o.email FROM operators o \
+    JOIN accounts a ON a.id = o.account_id AND a.provider_sign_in WHERE lower(o.email) = lower($1) \
+    AND o.kind = 'person' AND o.invitation IS NULL AND o.account_id = $2 ORDER BY o.account_id, o.seq LIMIT 10";
 const LIST: &str = "SELECT issuer, subject, email, created_at, last_used_at FROM operator_identities \
     WHERE account_id = $1 AND operator_id = $2 ORDER BY created_at, issuer, subject LIMIT 20";
 const TOUCH: &str = "UPDATE operator_identities SET last_used_at = $5 WHERE account_id = $1 AND operator_id = $2 \
@@ -32,7 +37,7 @@ const DELETE: &str = "DELETE FROM operator_identities WHERE account_id = $1 AND 
 /// An operator, in its account.
 pub type Owner = (AccountId, OperatorId);
 
-/// The operators to whom an identity is linked, in an account or in any; at most two.
+/// The operators to whom an identity is linked, in an account or in any that lets the provider sign in; at most two.
 pub async fn find(
     conn: &mut Conn,
     (issuer, subject): (&str, &str),
@@ -50,8 +55,8 @@ pub async fn find(
     rows.iter().map(|(account, id)| owner(account, id)).collect()
 }
 
-/// The people whose address is this but for its case, in an account or in any; at most ten. Those who are invited only are
-/// left out.
+/// The people whose address is this but for its case, in an account or in any that lets the provider sign in; at most ten.
+/// Those who are invited only are left out.
 pub async fn find_persons(
     conn: &mut Conn,
     email: &str,

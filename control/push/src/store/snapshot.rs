@@ -29,13 +29,7 @@ impl Snapshot {
     /// # Errors
     /// The log was never set up.
     pub async fn begin(db: &Db) -> Result<Self, StoreError> {
-        let mut conn = match db {
-            Db::Pg(pool) => {
-                Conn::PgTx(pool.begin_with("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").await?)
-            }
-            // In WAL mode a transaction sees the state at its first read.
-            Db::Sqlite { read, .. } => Conn::SqliteTx(read.begin().await?),
-        };
+        let mut conn = db.snapshot().await?;
         let head = log::load_head(&mut conn).await?;
         Ok(Self { conn, epoch: head.epoch, at_rev: head.head, after: RedirectKey::new("", "") })
     }
@@ -44,7 +38,7 @@ impl Snapshot {
     pub async fn setup(&mut self) -> Result<Setup, StoreError> {
         let domains = accounts::list_all_domains(&mut self.conn).await?;
         let (_, rules) = rules::list_with_head(&mut self.conn).await?;
-        let withheld = withheld::list_all(&mut self.conn).await?;
+        let withheld = Some(withheld::list_all(&mut self.conn).await?);
         Ok(Setup { domains, rules, withheld })
     }
 

@@ -69,13 +69,15 @@ mod tests {
     #[test]
     fn links_and_targets_are_compared_with_what_was_taken_down() {
         let key = RedirectKey::new("tn.gg", "ONE");
-        let host = Withheld::Host("evil.example".into());
-        let all = TakeDowns(vec![take_down(Withheld::Link(key.clone())), take_down(host)]);
+        let host = |host: &str| take_down(Withheld::Host(host.into()));
+        let all =
+            TakeDowns(vec![take_down(Withheld::Link(key.clone())), host("evil.example"), host("192.0.2.1")]);
         assert!(all.of_link(&key).is_some());
         assert!(all.of_link(&RedirectKey::new("tn.gg", "TWO")).is_none());
         let is_blocked = |target: &str| all.target_fault(target).is_some();
         assert!(is_blocked("https://evil.example/{shortId}"));
         assert!(is_blocked("https://WWW.evil.example:8443/"));
+        assert!(is_blocked("http://[::ffff:192.0.2.1]/") && !is_blocked("http://[::ffff:192.0.2.2]/"));
         assert!(!is_blocked("https://good.example/?u=https://evil.example/"));
         assert!(!is_blocked("https://evil.example.good.example/"));
         let rule = |url: Option<&str>| Rule {

@@ -76,7 +76,7 @@ pub async fn replace(
     let (account, now) = (caller.account, state.clock.now());
     state
         .writer
-        .submit(&caller.ctx, Lane::Urgent, move |tx| put(tx, account, owner, rules, now).boxed())
+        .submit(&caller.ctx, (account, Lane::Urgent), move |tx| put(tx, account, owner, rules, now).boxed())
         .await
 }
 
@@ -93,7 +93,10 @@ pub async fn delete(
     let owner = admit(caller, Verb::Delete, whose)?;
     let _place = state.capacity.change(caller)?;
     let (account, now) = (caller.account, state.clock.now());
-    state.writer.submit(&caller.ctx, Lane::Urgent, move |tx| remove(tx, account, owner, now).boxed()).await
+    state
+        .writer
+        .submit(&caller.ctx, (account, Lane::Urgent), move |tx| remove(tx, account, owner, now).boxed())
+        .await
 }
 
 /// Deletes the rules of an application that is being deleted; `true` when edges must learn of it.

@@ -117,7 +117,7 @@ pub async fn list(
     batch: &str,
     request: &ListRequest,
 ) -> Result<Page<Task>, ServiceError> {
-    let grant = require(actor, Verb::Read, Batches)?;
+    let grant = require(actor, Verb::List, Batches)?;
     let mut conn = state.db.read().await?;
     let batch = named::find::<Batch>(&mut conn, actor, &grant, batch).await?.id;
     let within = [("batch", batch.as_str())];
@@ -140,12 +140,12 @@ pub async fn read(state: &Redirects, actor: &Actor, batch: &str, id: &str) -> Re
     found.filter(|task| task.batch == batch).ok_or_else(not_there)
 }
 
-/// Carries a task out to its end.
+/// Carries a task out to its end, or until its account is suspended.
 pub async fn run(state: Redirects, account: AccountId, id: TaskId) {
     loop {
         let stepped = state
             .writer
-            .submit(&Ctx::default(), Lane::Bulk, {
+            .submit(&Ctx::default(), (account, Lane::Bulk), {
                 let state = state.clone();
                 move |tx| async move { step(&state, tx, account, id).await }.boxed()
             })
@@ -183,6 +183,10 @@ pub async fn resume(state: &Redirects) -> Result<usize, ServiceError> {
 async fn step(state: &Redirects, tx: &mut Tx, account: AccountId, id: TaskId) -> Result<bool, ServiceError> {
     let found: Option<Task> = documents::find_locked(tx, account, id).await?;
     let Some(task) = found.filter(|task| task.status == TaskStatus::Executing) else { return Ok(false) };
+    if accounts::is_suspended(tx, account).await? {
+        // It waits until `resume` finds it after the suspension.
+        return Ok(false);
+    }
     let input = Value::Object(task.details.input_parameters.clone());
     let population =
         Population::parse(&input).map_err(|errors| ServiceError::Refused { code: Code::Invalid, errors })?;

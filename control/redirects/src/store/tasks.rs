@@ -36,7 +36,9 @@ const LIST: Table = Table {
     itself: "t.id",
 };
 const COUNT_OPEN: &str = "SELECT COUNT(*) FROM tasks WHERE account_id = $1 AND status = 'EXECUTING'";
-const LIST_STALE: &str = "SELECT account_id, id FROM tasks WHERE status = 'EXECUTING' AND updated_at < $1 \
+// Those of suspended accounts wait, and hide no others.
+const LIST_STALE: &str = "SELECT account_id, id FROM tasks t WHERE status = 'EXECUTING' AND updated_at < $1 \
+    AND NOT EXISTS (SELECT 1 FROM accounts a WHERE a.id = t.account_id AND a.suspended_at IS NOT NULL) \
     ORDER BY updated_at LIMIT 100";
 const DELETE_OF_BATCH: &str = "DELETE FROM tasks WHERE account_id = $1 AND batch_id = $2";
 
@@ -70,7 +72,7 @@ pub async fn count_open(conn: &mut Conn, account: AccountId) -> Result<u64, Stor
     Ok(count.unsigned_abs())
 }
 
-/// Tasks of all accounts that have not ended and did not move since a time, at most 100.
+/// Tasks of all accounts in service that have not ended and did not move since a time, at most 100.
 pub async fn list_stale(conn: &mut Conn, before: UnixMillis) -> Result<Vec<(AccountId, TaskId)>, StoreError> {
     let rows: Vec<(String, String)> =
         on_db!(conn, |c| sqlx::query_as(LIST_STALE).bind(before.0).fetch_all(c).await)?;

@@ -2,9 +2,12 @@
 
 use kernel::{
     on_db,
-    store::{Conn, StoreError, database},
+    store::{
+        Conn, StoreError, database,
+        dialect::{signed, unsigned},
+    },
 };
-use shared::time::UnixMillis;
+use shared::{id::AccountId, time::UnixMillis};
 use sqlx::AssertSqlSafe;
 
 use super::{
@@ -15,6 +18,8 @@ use crate::{Count, Description, domain::month::Month};
 
 const COUNT: &str = "SELECT (t.created_at - $2) / $4, COUNT(*) FROM scans t \
     WHERE t.account = $1 AND t.created_at >= $2 AND t.created_at < $3 GROUP BY 1 ORDER BY 1";
+const SOME: &str = "SELECT COUNT(*) FROM (SELECT 1 FROM scans t \
+    WHERE t.account = $1 AND t.created_at >= $2 LIMIT $3) AS found";
 // By the index of each account.
 const OLDEST: &str = "SELECT MIN(first) FROM (SELECT (SELECT MIN(t.created_at) FROM scans t \
     WHERE t.account = a.id) AS first FROM scan_accounts a) AS found";
@@ -50,6 +55,34 @@ impl SqlScans {
                     Some((_, sum)) => *sum += scans,
                     None => found.push((at, scans)),
                 }
+            }
+        }
+        Ok(found)
+    }
+
+    pub(super) async fn count_some(
+        &self,
+        account: AccountId,
+        since: UnixMillis,
+        most: u64,
+    ) -> Result<u64, StoreError> {
+        let Some(account) = self.find_account(account).await? else { return Ok(0) };
+        let mut conn = self.db.read().await?;
+        let mut found = 0;
+        for month in months::list(&mut conn).await?.into_iter().filter(|month| month.end() > since) {
+            let sql = AssertSqlSafe(of_month(SOME, month));
+            let some: Result<i64, sqlx::Error> = on_db!(&mut conn, |c| sqlx::query_scalar(sql)
+                .bind(account)
+                .bind(since.0)
+                .bind(signed(most - found))
+                .fetch_one(c)
+                .await);
+            found += match some.map_err(StoreError::from) {
+                Err(error) if is_gone(&error) => 0,
+                some => unsigned(some?),
+            };
+            if found >= most {
+                break;
             }
         }
         Ok(found)

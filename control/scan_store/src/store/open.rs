@@ -16,11 +16,10 @@ use kernel::{
 };
 
 use super::sql_scans::SqlScans;
-use crate::ScanStore;
+use crate::Scans;
 
-/// Connections to Postgres beside those of the database: a transaction there may wait for a scan that is read here, so
-/// they must not share a pool.
-const CONNECTIONS: u32 = 8;
+/// Connections to Postgres beside those of the database, for [`Scans::nested`]: one to read while the other waits.
+const CONNECTIONS: u32 = 2;
 
 const MONTHS: &str = "SELECT COUNT(*) FROM scan_months";
 
@@ -55,12 +54,15 @@ pub fn file_of(database: &Path) -> PathBuf {
 ///
 /// # Errors
 /// The file cannot be used.
-pub async fn open(db: &Db) -> Result<Arc<dyn ScanStore>, StoreError> {
-    let scans = match db {
-        Db::Pg(_) => db.with_own_pool(CONNECTIONS),
-        Db::Sqlite { write, .. } => open_file(&file_of(write.connect_options().get_filename())).await?,
+pub async fn open(db: &Db) -> Result<Scans, StoreError> {
+    let [alone, nested] = match db {
+        Db::Pg(_) => [db.clone(), db.with_own_pool(CONNECTIONS)].map(SqlScans::new),
+        Db::Sqlite { write, .. } => {
+            let file = open_file(&file_of(write.connect_options().get_filename())).await?;
+            [file.clone(), file].map(SqlScans::new)
+        }
     };
-    Ok(Arc::new(SqlScans::new(scans)))
+    Ok(Scans { alone: Arc::new(alone), nested: Arc::new(nested) })
 }
 
 /// Verifies every page and index of a copy of the file; gives its size.

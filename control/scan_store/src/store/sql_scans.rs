@@ -141,6 +141,15 @@ impl ScanStore for SqlScans {
         Box::pin(self.count_pieces(count))
     }
 
+    fn count_since(
+        &self,
+        account: AccountId,
+        since: UnixMillis,
+        most: u64,
+    ) -> BoxFuture<'_, Result<u64, StoreError>> {
+        Box::pin(self.count_some(account, since, most))
+    }
+
     fn delete<'a>(
         &'a self,
         account: AccountId,

@@ -33,6 +33,17 @@ pub struct Session {
     pub network: Option<String>,
     /// The family of the browser, and the system that it runs on.
     pub agent: Option<String>,
+    /// Who said who it is.
+    pub proof: Proof,
+}
+
+/// By what an operator signed in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Proof {
+    /// By a password, and the second factor if there is one.
+    Password,
+    /// By the provider of identities.
+    Provider,
 }
 
 /// The family of a user agent and its system, such as `Firefox, Linux`. What a client writes is not kept.

@@ -99,8 +99,8 @@ impl Reset {
 /// A change of the own password.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PasswordChange {
-    /// The password until now; absent if there was none.
-    pub old: Option<Password>,
+    /// The password until now.
+    pub old: Password,
     /// The new one.
     pub new: Password,
 }
@@ -112,10 +112,10 @@ impl PasswordChange {
     /// Every fault found, each naming its member.
     pub fn parse(body: &Value) -> Result<Self, Vec<String>> {
         let mut members = Members::of(body)?;
-        let old = read_password(&mut members, "password");
+        let old = password(&mut members, "password");
         let new =
             required(&mut members, "newPassword").and_then(|()| new_password(&mut members, "newPassword"));
-        members.finish(new.map(|new| Self { old, new }))
+        members.finish(old.zip(new).map(|(old, new)| Self { old, new }))
     }
 }
 
@@ -206,10 +206,6 @@ fn email(members: &mut Members<'_>) -> Option<Email> {
 
 fn password(members: &mut Members<'_>, member: &str) -> Option<Password> {
     required(members, member)?;
-    read_password(members, member)
-}
-
-fn read_password(members: &mut Members<'_>, member: &str) -> Option<Password> {
     let text = members.text(member)?;
     Password::parse(text).map_err(|fault| members.fault(format!("{member} {fault}."))).ok()
 }
@@ -268,12 +264,11 @@ mod tests {
         check(ResetRequest::parse(&json!({"account": 1})).err(), &["email is required", "account must"]);
         check(Reset::parse(&json!({})).err(), &["code is required", "password is required"]);
         check(Reset::parse(&json!({"code": "x", "password": "short"})).err(), &["password must have 12"]);
-        assert_eq!(PasswordChange::parse(&json!({"newPassword": long})).unwrap().old, None);
         check(
             PasswordChange::parse(&json!({"password": 1, "newPassword": "short"})).err(),
             &["password must", "newPassword must have 12"],
         );
-        check(PasswordChange::parse(&json!({})).err(), &["newPassword is required"]);
+        check(PasswordChange::parse(&json!({})).err(), &["password is required", "newPassword is required"]);
         check(Confirmation::of_both(&json!({})).err(), &["password is required", "code or recoveryCode"]);
         check(Confirmation::of_password(&json!({})).err(), &["password is required"]);
         check(parse_code(&json!({})).err(), &["code is required"]);

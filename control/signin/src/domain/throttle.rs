@@ -18,7 +18,10 @@ pub enum Throttle<'a> {
         email: &'a str,
     },
     /// The password of an operator, from a network from which it signed in before. Strangers elsewhere do not slow it down.
+    /// With the account or without it, as [`Self::Password`].
     PasswordFrom {
+        /// The account, if it was named.
+        account: Option<&'a str>,
         /// The operator.
         operator: &'a str,
         /// The network.
@@ -33,7 +36,15 @@ pub enum Throttle<'a> {
     },
     /// Passwords and codes that somebody gives who is signed in.
     Own(&'a str),
-    /// Mails to an address. Addresses that differ only behind a `+` are one mailbox.
+    /// Resets that are asked for an address as it was named: with the account or without it, and with what is behind a
+    /// `+`. Whoever asks for another form of it leaves this one alone.
+    Reset {
+        /// The account, if it was named.
+        account: Option<&'a str>,
+        /// The address in the form in which it is compared.
+        email: &'a str,
+    },
+    /// Mails that an address gets. Addresses that differ only behind a `+` are one mailbox.
     Mailbox(&'a str),
     /// Mails that a network asks for.
     MailsOf(&'a str),
@@ -47,7 +58,7 @@ impl Throttle<'_> {
             Self::Password { .. } | Self::PasswordFrom { .. } | Self::Code { .. } | Self::Own(_) => {
                 AttemptKind::Password
             }
-            Self::Mailbox(_) => AttemptKind::Reset,
+            Self::Reset { .. } | Self::Mailbox(_) => AttemptKind::Reset,
             Self::MailsOf(_) => AttemptKind::NetworkMail(MAILS_OF_NETWORK),
         }
     }
@@ -57,16 +68,19 @@ impl Throttle<'_> {
     pub fn subject(&self, secret: &[u8; 32]) -> [u8; 32] {
         let key = blake3::derive_key("waymark 2026-11 tries to sign in", secret);
         let mailbox;
-        let parts = match *self {
-            Self::Password { account, email } => ["password", account.unwrap_or_default(), email],
-            Self::PasswordFrom { operator, network } => ["passwordFrom", operator, network],
-            Self::Code { operator, network } => ["code", operator, network.unwrap_or_default()],
-            Self::Own(operator) => ["own", operator, ""],
+        let parts: &[&str] = match *self {
+            Self::Password { account, email } => &["password", account.unwrap_or_default(), email],
+            Self::PasswordFrom { account, operator, network } => {
+                &["passwordFrom", account.unwrap_or_default(), operator, network]
+            }
+            Self::Code { operator, network } => &["code", operator, network.unwrap_or_default()],
+            Self::Own(operator) => &["own", operator],
+            Self::Reset { account, email } => &["reset", account.unwrap_or_default(), email],
             Self::Mailbox(email) => {
                 mailbox = without_tag(email);
-                ["mailbox", &mailbox, ""]
+                &["mailbox", &mailbox]
             }
-            Self::MailsOf(network) => ["mailsOf", network, ""],
+            Self::MailsOf(network) => &["mailsOf", network],
         };
         let mut hasher = blake3::Hasher::new_keyed(&key);
         for part in parts {
@@ -95,11 +109,15 @@ mod tests {
         let all = [
             Throttle::Password { account: None, email },
             Throttle::Password { account: Some("o"), email },
-            Throttle::PasswordFrom { operator, network },
-            Throttle::PasswordFrom { operator, network: "198.51.100.0/24" },
+            Throttle::PasswordFrom { account: None, operator, network },
+            Throttle::PasswordFrom { account: Some("o"), operator, network },
+            Throttle::PasswordFrom { account: None, operator, network: "198.51.100.0/24" },
             Throttle::Code { operator, network: None },
             Throttle::Code { operator, network: Some(network) },
             Throttle::Own(operator),
+            Throttle::Reset { account: None, email },
+            Throttle::Reset { account: Some("o"), email },
+            Throttle::Reset { account: None, email: "a+x@b" },
             Throttle::Mailbox(email),
             Throttle::MailsOf(network),
         ];

@@ -15,6 +15,9 @@ pub const COOKIE_START: &str = "__Host-waymark=";
 /// What `Set-Cookie` says beside the value. The cookie ends with the browser; how long the session lasts is up to the server.
 const ATTRIBUTES: &str = "Path=/; Secure; HttpOnly; SameSite=Strict";
 
+/// The value of `Set-Cookie` that takes the token from a browser.
+pub const CLEARED_COOKIE: &str = "__Host-waymark=; Path=/; Secure; HttpOnly; SameSite=Strict; Max-Age=0";
+
 /// Length of a token in bytes.
 pub const TOKEN_LEN: usize = 32;
 
@@ -65,12 +68,6 @@ impl fmt::Debug for Token {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Token(…)")
     }
-}
-
-/// The value of `Set-Cookie` that takes the token from a browser.
-#[must_use]
-pub fn cleared_cookie() -> String {
-    format!("{COOKIE}=; {ATTRIBUTES}; Max-Age=0")
 }
 
 #[cfg(test)]

@@ -21,10 +21,11 @@ pub fn of(operation: &str) -> Option<Value> {
             .like("code", "3fa0c9e2")
             .like("firstName", "Ada")
             .done(),
-        "setMyPassword" => Body::new("The password until now, if there is one, and the new one")
-            .may("password", password())
+        "setMyPassword" => Body::new("The password until now, and the new one")
+            .must("password", password())
             .must("newPassword", new_password())
-            .like("newPassword", "a long sentence is best")
+            .like("password", "a long sentence is best")
+            .like("newPassword", "a longer sentence is better")
             .done(),
         "signIn" => {
             Body::new("Who signs in, and with what; `code` or `recoveryCode` if a second factor is on")

@@ -23,9 +23,12 @@ impl<S: Send + Sync> FromRequestParts<S> for Visitor {
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
         let Passed(token) = token_of(parts)?.clone();
+        let info = parts.extensions.get::<RequestInfo>();
         let user_agent = parts.headers.get(header::USER_AGENT).and_then(|value| value.to_str().ok());
         Ok(Self(Client {
-            address: parts.extensions.get::<RequestInfo>().and_then(|info| info.client),
+            address: info.and_then(|info| info.client),
+            limited_as: info.and_then(|info| info.limited_as),
+            request: info.map(|info| info.id.to_string()),
             user_agent: user_agent.map(str::to_owned),
             token,
         }))

@@ -4,7 +4,7 @@
 //! `Sec-Fetch-Site` where a request comes from, and pages cannot change that. Requests for the public API pass on without
 //! the prefix and with the key of the session.
 
-use std::net::IpAddr;
+use std::{borrow::Cow, net::IpAddr};
 
 use axum::{
     extract::Request,
@@ -25,6 +25,9 @@ pub const PREFIX: &str = "/console/api/";
 /// Paths below [`PREFIX`] that have operations of their own; and all that lies below them.
 const OWN: [&str; 7] =
     ["session", "sessions", "passwordReset", "totp", "recoveryCodes", "oidc", "identities"];
+
+/// What a session reaches whose operator must turn a second factor on before anything else.
+const ENROLMENT: [&str; 3] = ["session", "sessions", "totp"];
 
 /// Operations that a browser opens as pages, with a `GET`, and the sites from which it may come; `none` is an address that
 /// was typed. Another site begins no sign-in, and the provider of identities sends the browser back from wherever it is:
@@ -51,8 +54,12 @@ pub enum Side<'a> {
 #[must_use]
 pub fn side(path: &str) -> Side<'_> {
     let Some(rest) = path.strip_prefix(PREFIX) else { return Side::Outside };
-    let first = rest.split('/').next().unwrap_or_default();
+    let first = first_of(rest);
     if OWN.contains(&first) { Side::Console } else { Side::Api(&path[PREFIX.len() - 1..]) }
+}
+
+fn first_of(rest: &str) -> &str {
+    rest.split('/').next().unwrap_or_default()
 }
 
 /// A request that passed the gate, with the token that it came with.
@@ -114,20 +121,27 @@ fn is_of_same_origin(headers: &HeaderMap, base: &str) -> bool {
     own.is_some_and(|own| own.ascii_serialization() == origin)
 }
 
-/// Lets a request pass that [`check`] does not refuse: its session is opened, and the key behind it stands for it.
+/// Lets a request for a path pass that [`check`] does not refuse: its session is opened, and the key behind it stands for it.
 ///
 /// # Errors
-/// The system's own fault.
-pub async fn pass(state: &SignInState, request: &mut Request, client: Option<IpAddr>) -> Result<(), Refusal> {
-    let cookies = request.headers().get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
-    let cookies: Vec<&str> = cookies.collect();
-    let token = Token::find(cookies.iter().copied());
+/// The operator must turn a second factor on first; or the system's own fault.
+pub async fn pass(
+    state: &SignInState,
+    request: &mut Request,
+    path: &str,
+    client: Option<IpAddr>,
+) -> Result<(), Refusal> {
+    // One of another application may hold any bytes, and browsers send all of them in one line.
+    let cookies = request.headers().get_all(header::COOKIE).iter();
+    let cookies: Vec<Cow<'_, str>> = cookies.map(|value| String::from_utf8_lossy(value.as_bytes())).collect();
+    let token = Token::find(cookies.iter().map(|header| &**header));
     let pairs = cookies.iter().flat_map(|header| header.split(';')).map(str::trim);
     let others = pairs.filter(|pair| !pair.starts_with(COOKIE_START)).map(str::to_owned).collect();
     request.headers_mut().remove(header::COOKIE);
     request.extensions_mut().insert(OtherCookies(others));
     if let Some(token) = &token {
-        let key = gate::open(state, token, client).await.map_err(Refusal::from)?;
+        let enrols = path.strip_prefix(PREFIX).is_some_and(|rest| ENROLMENT.contains(&first_of(rest)));
+        let key = gate::open(state, token, client, enrols).await.map_err(Refusal::from)?;
         if let Ok(mut value) = HeaderValue::try_from(key) {
             value.set_sensitive(true);
             request.headers_mut().insert(header::AUTHORIZATION, value);

@@ -49,6 +49,6 @@ pub(super) async fn accept(
     JsonBody(body): JsonBody,
 ) -> Result<Json<AcceptedDocument>, ApiError> {
     let acceptance = Acceptance::parse(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
-    let shown = invitations::accept(&state, acceptance, info.client).await?;
+    let shown = invitations::accept(&state, acceptance, info.client, Some(info.id.to_string())).await?;
     Ok(Json(AcceptedDocument { operator: shown.operator.into(), api_key: shown.secret }))
 }

@@ -22,17 +22,18 @@ use crate::{
 #[serde(rename_all = "camelCase")]
 #[expect(dead_code, reason = "the fields describe the body, which the domain reads")]
 pub(super) struct OwnPasswordDocument {
-    /// The password until now; left out if there is none.
-    password: Option<String>,
+    /// The password until now.
+    password: String,
     /// The new password: 12 to 256 characters, and none that many people have.
     new_password: String,
 }
 
-/// Sets or changes the password with which the operator whose key it is signs in. Its sessions end, but for that by which
-/// the request comes.
+/// Changes the password with which the operator whose key it is signs in. Its sessions end, but for that by which the request
+/// comes. The first password comes with an invitation, or by a code from whoever runs the server: no key sets one.
 #[utoipa::path(put, path = "/me/password", tag = "Accounts", operation_id = "setMyPassword",
     request_body = OwnPasswordDocument,
-    responses((status = 200, description = "Set; the body is empty")),
+    responses((status = 200, description = "Changed; the body is empty"),
+        (status = 409, description = "The operator has no password to change, or is a program")),
     extensions(("x-maturity" = json!("Beta"))))]
 pub(super) async fn change(
     State(state): State<SignInState>,

@@ -55,7 +55,7 @@ pub(super) async fn request(
     JsonBody(body): JsonBody,
 ) -> Result<Json<OperatorResetStateDocument>, ApiError> {
     let asked = ResetRequest::parse(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
-    let done = resets::request(&state, asked, client.address).await;
+    let done = resets::request(&state, asked, &client).await;
     done.map_err(|error| throttled(error, &ledger))?;
     Ok(Json(OperatorResetStateDocument { password_reset: "requested" }))
 }
@@ -72,6 +72,6 @@ pub(super) async fn reset(
     JsonBody(body): JsonBody,
 ) -> Result<Json<OperatorResetStateDocument>, ApiError> {
     let reset = Reset::parse(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
-    resets::reset(&state, reset, client.address).await?;
+    resets::reset(&state, reset, &client).await?;
     Ok(Json(OperatorResetStateDocument { password_reset: "done" }))
 }

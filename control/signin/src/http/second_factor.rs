@@ -91,19 +91,20 @@ pub(super) async fn begin(
     Ok(Json(EnrolmentDocument { secret: begun.secret, otpauth_url: begun.url }))
 }
 
-/// Turns the second factor on by a code of the authenticator. For the console; takes the cookie of a session.
+/// Turns the second factor on by a code of the authenticator, and ends the other sessions of the operator. For the console;
+/// takes the cookie of a session.
 #[utoipa::path(put, path = "/console/api/totp", tag = "Console", operation_id = "confirmSecondFactor",
     security(("session" = [])), request_body = CodeDocument,
     responses((status = 200, description = "Recovery codes, which are shown this once", body = RecoveryCodesDocument)),
     extensions(("x-maturity" = json!("Beta"))))]
 pub(super) async fn confirm(
     State(state): State<SignInState>,
-    SignedIn { caller, .. }: SignedIn,
+    SignedIn { caller, hash }: SignedIn,
     Extension(ledger): Extension<Ledger>,
     JsonBody(body): JsonBody,
 ) -> Result<Json<RecoveryCodesDocument>, ApiError> {
     let code = parse_code(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
-    let codes = second_factor::confirm(&state, &caller, &code).await;
+    let codes = second_factor::confirm(&state, &caller, &hash, &code).await;
     let recovery_codes = codes.map_err(|error| throttled(error, &ledger))?;
     Ok(Json(RecoveryCodesDocument { recovery_codes }))
 }

@@ -3,7 +3,8 @@
 use axum::{
     Extension, Json,
     extract::State,
-    http::{HeaderName, header},
+    http::{HeaderName, HeaderValue, StatusCode, header},
+    response::{IntoResponse, Response},
 };
 use kernel::domain::api_key::KeyId;
 use serde::{Deserialize, Serialize};
@@ -17,7 +18,7 @@ use super::{
     throttled::throttled,
 };
 use crate::{
-    domain::{session::Session, sign_in_body::SignIn, token::cleared_cookie},
+    domain::{session::Session, sign_in_body::SignIn, token::CLEARED_COOKIE},
     service::{
         SignInState, sessions,
         sessions::Who,
@@ -74,6 +75,8 @@ pub(super) struct WhoDocument {
     session: SessionDatesDocument,
     /// Whether a second factor is on.
     second_factor: bool,
+    /// Whether the account requires one and the operator must turn it on: until then the session serves for nothing else.
+    second_factor_required: bool,
     /// How many recovery codes are left.
     recovery_codes: i64,
 }
@@ -103,6 +106,7 @@ impl From<Who> for WhoDocument {
             permissions: who.permissions,
             session: (&who.session).into(),
             second_factor: who.has_second_factor,
+            second_factor_required: who.must_enrol,
             recovery_codes: who.recovery_codes,
         }
     }
@@ -140,7 +144,8 @@ pub(super) async fn read(
     Ok(Json(sessions::read(&state, &caller, &hash).await?.into()))
 }
 
-/// Signs out, for the console: the session of the cookie ends everywhere within a second.
+/// Signs out, for the console: the session of the cookie ends everywhere within a second. If it is over already the answer
+/// is 401, and removes the cookie, too.
 #[utoipa::path(delete, path = "/console/api/session", tag = "Console", operation_id = "signOut",
     security(("session" = [])),
     responses((status = 200, description = "The session has ended; `Set-Cookie` removes the cookie",
@@ -148,8 +153,17 @@ pub(super) async fn read(
     extensions(("x-maturity" = json!("Beta"))))]
 pub(super) async fn sign_out(
     State(state): State<SignInState>,
-    SignedIn { caller, hash }: SignedIn,
-) -> Result<([(HeaderName, String); 1], Json<SignOutDocument>), ApiError> {
-    sessions::end_with(&state, &caller, &hash).await?;
-    Ok(([(header::SET_COOKIE, cleared_cookie())], Json(SignOutDocument { session: "ended" })))
+    signed_in: Result<SignedIn, ApiError>,
+) -> Response {
+    let ended = async {
+        let SignedIn { caller, hash } = signed_in?;
+        sessions::end_with(&state, &caller, &hash).await?;
+        Ok::<_, ApiError>(Json(SignOutDocument { session: "ended" }))
+    };
+    let mut response = ended.await.into_response();
+    // Not where the database failed: the session would go on without a cookie to end it.
+    if response.status().is_success() || response.status() == StatusCode::UNAUTHORIZED {
+        response.headers_mut().insert(header::SET_COOKIE, HeaderValue::from_static(CLEARED_COOKIE));
+    }
+    response
 }

@@ -4,13 +4,14 @@ use serde_json::json;
 use shared::{
     id::{AccountId, OperatorId},
     problem::Code,
-    time::Clock,
+    time::{Clock, UnixMillis},
 };
 
 use super::{
     OPERATOR, Random,
     access::{KNOWN_FOR, new_key},
     operators::keep_owner,
+    resets::RESET_MS,
 };
 use crate::{
     domain::{
@@ -21,8 +22,8 @@ use crate::{
     },
     error::ServiceError,
     store::{
-        Ctx, Db, StoreError, Tx, accounts, keys, operator_authenticators, operator_passwords,
-        operators as store, recovery_codes,
+        Conn, Ctx, Db, StoreError, Tx, accounts, keys, operator_authenticators, operator_passwords,
+        operator_resets, operators as store, recovery_codes,
     },
 };
 
@@ -43,14 +44,13 @@ pub struct Listed {
 /// The operators of an account, oldest first; of the first owner's if none is given.
 ///
 /// # Errors
-/// There is no owner yet.
+/// There is no such account, or no owner yet.
 pub async fn list(db: &Db, account: Option<AccountId>) -> Result<Vec<Listed>, ServiceError> {
-    let mut tx = db.begin(&Ctx::default()).await?;
-    let account = account_or_first(&mut tx, account).await?;
-    let listed = store::list(&mut tx, account).await?;
-    let passwords = operator_passwords::list(&mut tx, account).await?;
-    let authenticators = operator_authenticators::list(&mut tx, account).await?;
-    tx.commit().await?;
+    let mut conn = db.read().await?;
+    let account = account_or_first(&mut conn, account).await?;
+    let listed = store::list(&mut conn, account).await?;
+    let passwords = operator_passwords::list(&mut conn, account).await?;
+    let authenticators = operator_authenticators::list(&mut conn, account).await?;
     let listed = listed.into_iter().map(|operator| Listed {
         has_password: passwords.contains(&operator.id),
         has_second_factor: authenticators.contains(&operator.id),
@@ -88,7 +88,7 @@ pub async fn invite(
         let fault = format!("An account has at most {MAX_OPERATORS} operators: remove some.");
         return Err(ServiceError::refused(Code::Conflict, fault));
     }
-    let until = shared::time::UnixMillis(now.0.saturating_add(INVITATION_MS));
+    let until = UnixMillis(now.0.saturating_add(INVITATION_MS));
     let operator = Operator {
         id: OperatorId::new(now.0, id),
         account,
@@ -147,8 +147,11 @@ pub async fn reset_second_factor(
     let mut tx = db.begin(&Ctx::of_command("operators reset-second-factor", now)).await?;
     let account = account_or_first(&mut tx, account).await?;
     let found = find_locked(&mut tx, account, email).await?;
-    let was_on = operator_authenticators::delete(&mut tx, account, found.id).await?;
+    let authenticator = operator_authenticators::find_locked(&mut tx, account, found.id).await?;
+    // One that was begun only is not on.
+    let was_on = authenticator.is_some_and(|found| found.is_confirmed);
     if was_on {
+        operator_authenticators::delete(&mut tx, account, found.id).await?;
         recovery_codes::delete(&mut tx, account, found.id).await?;
         keys::end_sessions(&mut tx, account, found.id.as_str(), &[], now.0).await?;
         let what = || (None, Some(json!({"secondFactor": "off"})));
@@ -159,6 +162,32 @@ pub async fn reset_second_factor(
     Ok(was_on)
 }
 
+/// Makes a code by which an operator sets a password, be it the first one; it works once, within an hour.
+///
+/// # Errors
+/// Nobody has the address, or whoever has it was invited only (409).
+pub async fn reset_password(
+    db: &Db,
+    (clock, random): (&dyn Clock, &dyn Random),
+    account: Option<AccountId>,
+    email: &Email,
+) -> Result<String, ServiceError> {
+    let (code, now) = (new_key(random, "")?, clock.now());
+    let mut tx = db.begin(&Ctx::of_command("operators reset-password", now)).await?;
+    let account = account_or_first(&mut tx, account).await?;
+    let found = find_locked(&mut tx, account, email).await?;
+    if found.invitation.is_some() {
+        let fault = "This operator has not accepted the invitation yet: a password may come with that.";
+        return Err(ServiceError::refused(Code::Conflict, fault));
+    }
+    let until = UnixMillis(now.0.saturating_add(RESET_MS));
+    operator_resets::insert(&mut tx, &hash_key(&code), account, found.id, until).await?;
+    let what = || (None, Some(json!({"passwordReset": "requested"})));
+    tx.note(account, (OPERATOR, found.id.as_str()), what);
+    tx.commit().await?;
+    Ok(code)
+}
+
 async fn find_locked(tx: &mut Tx, account: AccountId, email: &Email) -> Result<Operator, ServiceError> {
     let none = || ServiceError::not_found("operator", email.as_str());
     let listed = store::list(tx, account).await?;
@@ -166,11 +195,16 @@ async fn find_locked(tx: &mut Tx, account: AccountId, email: &Email) -> Result<O
     store::find_locked(tx, account, id.ok_or_else(none)?).await?.ok_or_else(none)
 }
 
-async fn account_or_first(tx: &mut Tx, account: Option<AccountId>) -> Result<AccountId, ServiceError> {
+/// The account that is named, or the first one.
+///
+/// # Errors
+/// There is no such account, or no owner yet.
+async fn account_or_first(conn: &mut Conn, account: Option<AccountId>) -> Result<AccountId, ServiceError> {
     if let Some(account) = account {
-        return Ok(account);
+        let is_there = accounts::exists(conn, account).await?;
+        return if is_there { Ok(account) } else { Err(ServiceError::not_found("account", account)) };
     }
-    let first = accounts::find_first_owner(tx).await?;
+    let first = accounts::find_first_owner(conn).await?;
     let none = || ServiceError::Store(StoreError::Row("there is no owner yet".to_owned()));
     first.map(|(_, account)| account).ok_or_else(none)
 }

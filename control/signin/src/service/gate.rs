@@ -6,7 +6,7 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-use shared::time::UnixMillis;
+use shared::{problem::Code, time::UnixMillis};
 
 use super::{SignInState, access::identify_key};
 use crate::{
@@ -44,18 +44,32 @@ impl Touched {
     }
 }
 
-/// The key of a session, be it known or not; a use of one that works is noted now and then.
+/// The key of a session, be it known or not; a use of one that works is noted now and then. `enrols`: the request may come by
+/// a session whose operator must turn a second factor on before anything else.
 ///
 /// # Errors
-/// One case in 10^30.
+/// The operator must do that (403); or one case in 10^30.
 pub async fn open(
     state: &SignInState,
     token: &Token,
     client: Option<IpAddr>,
+    enrols: bool,
 ) -> Result<String, ServiceError> {
     let key = key_of(state, token)?;
-    // Whether it works is decided where keys are; what fails there fails again.
-    let Ok(known) = identify_key(&state.core, &key, client).await else { return Ok(key) };
+    let known = match identify_key(&state.core, &key, client).await {
+        Ok(known) => known,
+        // Whether it works is decided where keys are.
+        Err(ServiceError::Refused { .. }) => return Ok(key),
+        // What is not known now may work a moment later, and must not pass unseen.
+        Err(error) => return Err(error),
+    };
+    if !enrols {
+        let mut conn = state.core.db.read().await?;
+        if operator_sessions::must_enrol(&mut conn, known.actor.account, &hash_key(&key)).await? {
+            let text = "The account requires a second factor: turn one on first (POST /console/api/totp).";
+            return Err(ServiceError::refused(Code::Forbidden, text));
+        }
+    }
     let now = state.core.clock.now();
     let until = UnixMillis(now.0.saturating_add(IDLE_MS));
     let is_fresh = known.bounds.expires_at.is_some_and(|at| at.0 > until.0 - TOUCH_MS);

@@ -6,6 +6,7 @@ use std::{net::IpAddr, sync::Arc};
 
 use mail::Outbox;
 use shared::{id::OperatorId, problem::Code};
+use tokio::sync::Semaphore;
 
 pub use ::tenants::service::*;
 
@@ -24,6 +25,7 @@ use self::{
     capacity::{Owner, Place},
     gate::Touched,
     passwords::Passwords,
+    sign_in::Client,
 };
 use crate::{
     domain::{
@@ -37,6 +39,9 @@ use crate::{
 
 /// What the audit trail calls operators.
 const OPERATOR: &str = "operator";
+
+/// Resets that may be worked on at once after their answer: each takes some milliseconds of the database.
+const RESETS: usize = 64;
 
 /// Hashes of passwords that one address (IPv6: one /64) may wait for.
 const PASSWORDS_PER_ADDRESS: usize = 10;
@@ -52,13 +57,16 @@ pub struct SignInState {
     pub outbox: Arc<Outbox>,
     /// When sessions were last noted as used.
     touched: Arc<Touched>,
+    /// Resets that are worked on after their answer.
+    resets: Arc<Semaphore>,
 }
 
 impl SignInState {
     /// A state.
     #[must_use]
     pub fn new(core: Arc<Core>, passwords: Passwords, outbox: Arc<Outbox>) -> Self {
-        Self { core, passwords, outbox, touched: Arc::default() }
+        let resets = Arc::new(Semaphore::new(RESETS));
+        Self { core, passwords, outbox, touched: Arc::default(), resets }
     }
 
     /// The secret from which keys of sessions and hashes of this crate come.
@@ -80,14 +88,14 @@ impl SignInState {
     }
 
     /// Who does something without a key, for the audit trail; nobody is named until it is proven who it is.
-    fn principal(&self, operator: Option<OperatorId>, client: Option<IpAddr>, operation: &str) -> Principal {
+    fn principal(&self, operator: Option<OperatorId>, client: &Client, operation: &str) -> Principal {
         Principal {
             at: self.core.clock.now(),
             kind: ActorKind::Operator.as_str(),
             id: operator.map(|id| id.to_string()),
             key: None,
-            network: client.map(network_of),
-            request: None,
+            network: client.address.map(network_of),
+            request: client.request.clone(),
             operation: operation.to_owned(),
         }
     }

@@ -1,4 +1,4 @@
-//! Operators set and change their own passwords.
+//! Operators change their own passwords.
 
 use serde_json::json;
 use shared::problem::Code;
@@ -24,12 +24,13 @@ use crate::{
     store::{Ctx, Tx, keys, operator_passwords, operator_resets, operators},
 };
 
-/// Sets or changes the password of the caller, and ends its sessions but that by which the request came.
+/// Changes the password of the caller, and ends its sessions but that by which the request came.
+///
+/// No key sets the first one: a password that came from a key that leaked would work on when the key is revoked.
 ///
 /// # Errors
-/// The key is a program's; the password until now is missing or wrong; [`SignInError::Passwords`]; the new password is
-/// common; or a key that works for a while, from some networks or in one project would set the first password, which could
-/// do more than that.
+/// The key is a program's; there is no password until now (409); it is wrong; [`SignInError::Passwords`]; or the new
+/// password is common.
 #[instrument(skip_all)]
 pub async fn change(
     state: &SignInState,
@@ -41,18 +42,12 @@ pub async fn change(
     let core = &*state.core;
     let operator = person(core, caller).await?;
     let stored = operator_passwords::find(&mut core.db.read().await?, operator.account, operator.id).await?;
-    match (&stored, change.old) {
-        (Some(stored), Some(old)) => check(state, caller, &operator, old, stored.clone()).await?,
-        (Some(_), None) => {
-            let text = "password is required: the one until now.";
-            return Err(ServiceError::refused(Code::Invalid, text).into());
-        }
-        (None, Some(_)) => {
-            let text = "password must be left out: you have none until now.";
-            return Err(ServiceError::refused(Code::Invalid, text).into());
-        }
-        (None, None) => refuse_bounded_key(caller)?,
-    }
+    let Some(stored) = stored else {
+        let text = "You have no password yet. The first one comes with an invitation, or by a code that whoever runs the \
+                    server gets from `operators reset-password`.";
+        return Err(ServiceError::refused(Code::Conflict, text).into());
+    };
+    check(state, caller, &operator, change.old, stored.clone()).await?;
     let place = core.capacity.password(caller)?;
     let new = state.passwords.hash_new(place, "newPassword", change.new, state.salt()?, about(&operator));
     let new = new.await?;
@@ -63,7 +58,7 @@ pub async fn change(
     let operator = operator.ok_or_else(wrong)?;
     // A concurrent reset wins: it proved access to the mailbox.
     let now_stored = operator_passwords::find(&mut tx, operator.account, operator.id).await?;
-    if now_stored != stored {
+    if now_stored != Some(stored) {
         return Err(wrong().into());
     }
     put(&mut tx, &operator, &new, now).await?;
@@ -125,16 +120,6 @@ async fn check(
     forget(state, &mut tx, tries).await?;
     tx.commit().await?;
     Ok(())
-}
-
-fn refuse_bounded_key(caller: &Caller) -> Result<(), ServiceError> {
-    let is_of_project = caller.project.is_some() && caller.confined_to.is_empty();
-    if !is_of_project && caller.bounds.expires_at.is_none() && caller.bounds.networks.is_empty() {
-        return Ok(());
-    }
-    let text = "This key ends, or works from some networks or in one project only: a password would allow more. Set it \
-                with a key that has no such bound.";
-    Err(ServiceError::refused(Code::Forbidden, text))
 }
 
 fn wrong() -> ServiceError {

@@ -1,16 +1,17 @@
 //! Another password by a code from the mailbox.
 
-use std::{net::IpAddr, time::Duration};
+use std::time::Duration;
 
 use mail::{Mail, templates};
 use serde_json::json;
-use shared::{problem::Code, time::UnixMillis};
-use tracing::instrument;
+use shared::{id::AccountId, problem::Code, time::UnixMillis};
+use tracing::{Instrument as _, instrument};
 
 use super::{
     OPERATOR, SignInState, about,
     access::new_key,
     own_passwords::put,
+    sign_in::Client,
     throttles::{SignInError, count_in, forget},
 };
 use crate::{
@@ -24,8 +25,8 @@ use crate::{
     },
     error::ServiceError,
     store::{
-        Ctx, Tx, audit::network_of, keys, operator_networks, operator_passwords, operator_resets, operators,
-        tenants,
+        Ctx, Tx, accounts, audit::network_of, keys, operator_networks, operator_passwords, operator_resets,
+        operators, tenants,
     },
 };
 
@@ -38,33 +39,61 @@ const MAX_ACCOUNTS: i64 = 5;
 const REQUEST: &str = "POST /console/api/passwordReset";
 const RESET: &str = "PUT /console/api/passwordReset";
 
-/// Sends a code for another password to an operator who has one; answers alike for an address that nobody has.
+/// Sends a code for another password to an operator who has one; answers alike for an address that nobody has, and where
+/// the account is suspended.
+///
+/// What depends on the address happens after the answer, so that its time tells nothing. A process that ends meanwhile
+/// sends no mail: it is asked for again.
 ///
 /// # Errors
-/// This server sends no mail, or [`SignInError::Mails`].
+/// This server sends no mail, or [`SignInError::Mails`] by what was asked, whether the address is known or not.
 #[instrument(skip_all)]
-pub async fn request(
-    state: &SignInState,
-    asked: ResetRequest,
-    client: Option<IpAddr>,
-) -> Result<(), SignInError> {
+pub async fn request(state: &SignInState, asked: ResetRequest, client: &Client) -> Result<(), SignInError> {
     let core = &*state.core;
     if !state.outbox.is_on() {
-        let text = "This server sends no mail, so nobody resets a password: whoever operates it can.";
+        let text = "This server sends no mail: whoever runs it gets a code from `operators reset-password`.";
         return Err(ServiceError::refused(Code::NoMail, text).into());
     }
+    let place = state.resets.clone().try_acquire_owned();
+    let place = place.map_err(|_| ServiceError::Full("password resets"))?;
     let email = asked.email.folded();
-    let mut tx =
-        core.db.begin(&Ctx::default().with_principal(state.principal(None, client, REQUEST))).await?;
-    count_in(state, &mut tx, Throttle::Mailbox(&email)).await?;
-    if let Some(network) = client.filter(|client| !client.is_loopback()).map(network_of) {
+    let named = asked.account.as_ref().map(|id| id.as_str());
+    let mut tx = core.db.begin(&Ctx::default()).await?;
+    count_in(state, &mut tx, Throttle::Reset { account: named, email: &email }).await?;
+    if let Some(network) = client.limited_as.map(network_of) {
         count_in(state, &mut tx, Throttle::MailsOf(&network)).await?;
     }
-    let found = operator_passwords::find_by_email(&mut tx, &email, None, asked.account, MAX_ACCOUNTS).await?;
-    for one in &found {
+    tx.commit().await?;
+    let (state, ctx) = (state.clone(), Ctx::default().with_principal(state.principal(None, client, REQUEST)));
+    let sent = async move {
+        let _place = place;
+        if let Err(error) = send_all(&state, &ctx, &email, asked.account).await {
+            tracing::warn!(%error, "a mail to reset a password was not sent");
+        }
+    };
+    tokio::spawn(sent.in_current_span());
+    Ok(())
+}
+
+/// Sends a code to each operator with an address.
+async fn send_all(
+    state: &SignInState,
+    ctx: &Ctx,
+    email: &str,
+    account: Option<AccountId>,
+) -> Result<(), ServiceError> {
+    let mut tx = state.core.db.begin(ctx).await?;
+    for one in operator_passwords::find_by_email(&mut tx, email, None, account, MAX_ACCOUNTS).await? {
+        if accounts::is_suspended(&mut tx, one.account).await? {
+            continue;
+        }
         let operator = operators::find_locked(&mut tx, one.account, one.operator).await?;
-        if let Some(operator) = operator.filter(is_person) {
-            send(state, &mut tx, &operator).await?;
+        let Some(operator) = operator.filter(is_person) else { continue };
+        match count_in(state, &mut tx, Throttle::Mailbox(email)).await {
+            Ok(()) => send(state, &mut tx, &operator).await?,
+            // A full mailbox gets no more, and nobody is told.
+            Err(SignInError::Mails(_) | SignInError::Passwords(_) | SignInError::Codes(_)) => break,
+            Err(SignInError::Other(error)) => return Err(error),
         }
     }
     tx.commit().await?;
@@ -92,9 +121,9 @@ async fn send(state: &SignInState, tx: &mut Tx, operator: &Operator) -> Result<(
 /// passwords. A second factor stays on.
 ///
 /// # Errors
-/// The code is wrong, was used or has expired, or the password is common.
+/// The code is wrong, was used or has expired, the account is suspended, or the password is common.
 #[instrument(skip_all)]
-pub async fn reset(state: &SignInState, reset: Reset, client: Option<IpAddr>) -> Result<(), ServiceError> {
+pub async fn reset(state: &SignInState, reset: Reset, client: &Client) -> Result<(), ServiceError> {
     let core = &*state.core;
     let wrong = || ServiceError::refused(Code::Invalid, "code is wrong, was used or has expired.");
     let code = hash_key(&reset.code);
@@ -107,7 +136,10 @@ pub async fn reset(state: &SignInState, reset: Reset, client: Option<IpAddr>) ->
         }
     };
     let known = known.filter(is_person).ok_or_else(wrong)?;
-    let place = state.password_place(client)?;
+    if accounts::is_suspended(&mut core.db.read().await?, known.account).await? {
+        return Err(core.key_lookups.suspended());
+    }
+    let place = state.password_place(client.address)?;
     let password = state.passwords.hash_new(place, "password", reset.password, state.salt()?, about(&known));
     let password = password.await?;
     let principal = state.principal(Some(known.id), client, RESET);
@@ -128,7 +160,8 @@ pub async fn reset(state: &SignInState, reset: Reset, client: Option<IpAddr>) ->
     Ok(())
 }
 
-/// Ends pauses after wrong passwords. Those after wrong codes stay: a mail proves nothing of the second factor.
+/// Ends pauses after wrong passwords. Those after wrong codes stay: a mail proves nothing of the second factor. Networks are
+/// forgotten: whoever had the password before is no better known than strangers.
 async fn end_pauses(state: &SignInState, tx: &mut Tx, operator: &Operator) -> Result<(), ServiceError> {
     let email = Email::parse(&operator.email).map(|email| email.folded()).unwrap_or_default();
     for account in [None, Some(operator.account.as_str())] {
@@ -136,8 +169,12 @@ async fn end_pauses(state: &SignInState, tx: &mut Tx, operator: &Operator) -> Re
     }
     let networks = operator_networks::list(tx, operator.account, operator.id, MAX_NETWORKS).await?;
     for network in &networks {
-        forget(state, tx, Throttle::PasswordFrom { operator: operator.id.as_str(), network }).await?;
+        for account in [None, Some(operator.account.as_str())] {
+            let operator = operator.id.as_str();
+            forget(state, tx, Throttle::PasswordFrom { account, operator, network }).await?;
+        }
     }
+    operator_networks::delete_of(tx, operator.account, operator.id).await?;
     Ok(())
 }
 

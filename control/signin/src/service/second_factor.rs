@@ -25,7 +25,7 @@ use crate::{
     },
     error::ServiceError,
     store::{
-        Tx, operator_authenticators as store, operator_authenticators::Authenticator, operators,
+        Tx, keys, operator_authenticators as store, operator_authenticators::Authenticator, operators,
         recovery_codes, tenants,
     },
 };
@@ -58,7 +58,7 @@ pub async fn enrol(
     let sealed = seal(state, operator.id, &secret)?;
     let _place = core.capacity.write(caller)?;
     let mut tx = core.db.begin(&caller.ctx).await?;
-    let _ = operators::find_locked(&mut tx, operator.account, operator.id).await?;
+    lock(&mut tx, (operator.account, operator.id)).await?;
     if is_on(store::find_locked(&mut tx, operator.account, operator.id).await?.as_ref()) {
         let text = "An authenticator is on: turn it off before you begin another.";
         return Err(ServiceError::refused(Code::Conflict, text).into());
@@ -73,12 +73,18 @@ pub async fn enrol(
     Ok(Enrolment { secret, url })
 }
 
-/// Turns an authenticator on by a code of it; gives ten recovery codes, which are shown this once.
+/// Turns an authenticator on by a code of it, and ends the sessions of the operator but the one whose key has the hash
+/// `session`; gives ten recovery codes, which are shown this once.
 ///
 /// # Errors
 /// None was begun, or one is on (409); the code is wrong (400).
 #[instrument(skip_all)]
-pub async fn confirm(state: &SignInState, caller: &Caller, code: &str) -> Result<Vec<String>, SignInError> {
+pub async fn confirm(
+    state: &SignInState,
+    caller: &Caller,
+    session: &[u8; 32],
+    code: &str,
+) -> Result<Vec<String>, SignInError> {
     let _ = require(caller, Verb::Update, Operators)?;
     let operator = person(&state.core, caller).await?;
     let core = &*state.core;
@@ -87,7 +93,7 @@ pub async fn confirm(state: &SignInState, caller: &Caller, code: &str) -> Result
     let _place = core.capacity.write(caller)?;
     let mut tx = core.db.begin(&caller.ctx).await?;
     let owner = (operator.account, operator.id);
-    let _ = operators::find_locked(&mut tx, owner.0, owner.1).await?;
+    lock(&mut tx, owner).await?;
     let found = store::find_locked(&mut tx, owner.0, owner.1).await?;
     let Some(found) = found.filter(|found| !found.is_confirmed) else {
         let text = "There is no authenticator to confirm: begin one first.";
@@ -98,8 +104,11 @@ pub async fn confirm(state: &SignInState, caller: &Caller, code: &str) -> Result
     }
     let codes = new_codes(state, &mut tx, owner).await?;
     forget(state, &mut tx, tries).await?;
+    // The others began without it, and one of them may be the reason for it.
+    keys::end_sessions(&mut tx, owner.0, owner.1.as_str(), session, core.clock.now().0).await?;
     note(&mut tx, owner, "on");
     tx.commit().await?;
+    core.key_lookups.revoked();
     Ok(codes)
 }
 
@@ -153,7 +162,7 @@ async fn begin_change(
     count(state, codes).await?;
     let place = core.capacity.write(caller)?;
     let mut tx = core.db.begin(&caller.ctx).await?;
-    let _ = operators::find_locked(&mut tx, owner.0, owner.1).await?;
+    lock(&mut tx, owner).await?;
     if !is_on(store::find_locked(&mut tx, owner.0, owner.1).await?.as_ref()) {
         return Err(ServiceError::refused(Code::Conflict, "No second factor is on.").into());
     }
@@ -198,6 +207,12 @@ pub(super) async fn check(
         None => Code::SecondFactor.text(),
     };
     Err(ServiceError::refused(Code::SecondFactor, text))
+}
+
+/// Locks an operator, who may have been removed meanwhile.
+async fn lock(tx: &mut Tx, owner: (AccountId, OperatorId)) -> Result<(), ServiceError> {
+    let found = operators::find_locked(tx, owner.0, owner.1).await?;
+    found.map(|_| ()).ok_or_else(|| ServiceError::refused(Code::Forbidden, "The operator was removed."))
 }
 
 async fn use_code(

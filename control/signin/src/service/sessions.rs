@@ -31,6 +31,8 @@ pub struct Who {
     pub session: Session,
     /// Whether a second factor is on.
     pub has_second_factor: bool,
+    /// Whether one must be turned on before anything else.
+    pub must_enrol: bool,
     /// How many recovery codes are left.
     pub recovery_codes: i64,
 }
@@ -53,6 +55,7 @@ pub async fn read(state: &SignInState, caller: &Caller, hash: &[u8; 32]) -> Resu
         permissions: caller.permissions.texts(),
         session,
         has_second_factor,
+        must_enrol: operator_sessions::must_enrol(&mut conn, owner.0, hash).await?,
         recovery_codes: recovery_codes::count(&mut conn, owner.0, owner.1).await?,
         operator,
     })

@@ -15,15 +15,15 @@ use crate::{
     domain::{
         access::hash_key,
         operator::{Operator, OperatorKind},
-        session::{IDLE_MS, MAX_NETWORKS, MAX_SESSIONS, Session, agent_family},
+        session::{IDLE_MS, MAX_NETWORKS, MAX_SESSIONS, Proof, Session, agent_family},
         sign_in_body::SignIn,
         throttle::Throttle,
         token::{TOKEN_LEN, Token},
     },
     error::ServiceError,
     store::{
-        Ctx, Tx, audit::network_of, operator_authenticators, operator_networks, operator_passwords,
-        operator_passwords::Found, operator_sessions, operators,
+        Ctx, Tx, accounts, audit::network_of, operator_authenticators, operator_networks, operator_passwords,
+        operator_passwords::Found, operator_sessions, operators, projects,
     },
 };
 
@@ -35,6 +35,10 @@ const OPERATION: &str = "POST /console/api/session";
 pub struct Client {
     /// The address, if it is known.
     pub address: Option<IpAddr>,
+    /// The address by which the client is limited; `None` for a program of this machine.
+    pub limited_as: Option<IpAddr>,
+    /// Id of the request.
+    pub request: Option<String>,
     /// What the client calls itself.
     pub user_agent: Option<String>,
     /// The token that the request came with: its session ends.
@@ -58,8 +62,8 @@ pub struct SignedIn {
 /// hash of a password, and are slowed down alike.
 ///
 /// # Errors
-/// [`Code::LoginFailed`]; with the right password [`Code::SecondFactor`]; [`SignInError::Passwords`] whatever the
-/// password is, and [`SignInError::Codes`] with the right one.
+/// [`Code::LoginFailed`]; with the right password [`Code::SecondFactor`]; [`Code::Suspended`] once everything is proven;
+/// [`SignInError::Passwords`] whatever the password is, and [`SignInError::Codes`] with the right one.
 #[instrument(skip_all)]
 pub async fn sign_in(state: &SignInState, sign_in: SignIn, client: Client) -> Result<SignedIn, SignInError> {
     let core = &*state.core;
@@ -70,12 +74,14 @@ pub async fn sign_in(state: &SignInState, sign_in: SignIn, client: Client) -> Re
         let mut conn = core.db.read().await?;
         operator_passwords::find_by_email(&mut conn, &email, network.as_deref(), sign_in.account, 2).await?
     };
-    // Of two it would be anybody's guess which one is meant.
-    let found = <[Found; 1]>::try_from(found).ok().map(|[one]| one);
+    let found = only_one(found);
     let known_network = network.as_deref().filter(|_| found.as_ref().is_some_and(|one| one.is_known_network));
+    let named = sign_in.account.as_ref().map(|id| id.as_str());
     let tries = match (&found, known_network) {
-        (Some(one), Some(network)) => Throttle::PasswordFrom { operator: one.operator.as_str(), network },
-        _ => Throttle::Password { account: sign_in.account.as_ref().map(|id| id.as_str()), email: &email },
+        (Some(one), Some(network)) => {
+            Throttle::PasswordFrom { account: named, operator: one.operator.as_str(), network }
+        }
+        _ => Throttle::Password { account: named, email: &email },
     };
     count(state, tries).await?;
     let stored = found.as_ref().map(|one| one.password.clone());
@@ -94,7 +100,7 @@ pub async fn sign_in(state: &SignInState, sign_in: SignIn, client: Client) -> Re
         }
         count(state, codes).await?;
     }
-    let principal = state.principal(Some(found.operator), client.address, OPERATION);
+    let principal = state.principal(Some(found.operator), &client, OPERATION);
     let mut tx = core.db.begin(&Ctx::default().with_principal(principal)).await?;
     let operator = operators::find_locked(&mut tx, found.account, found.operator).await?;
     let is_person = |one: &Operator| one.kind == OperatorKind::Person && one.invitation.is_none();
@@ -105,7 +111,7 @@ pub async fn sign_in(state: &SignInState, sign_in: SignIn, client: Client) -> Re
     second_factor::check(state, &mut tx, owner, sign_in.second.as_ref()).await?;
     forget(state, &mut tx, tries).await?;
     forget(state, &mut tx, codes).await?;
-    let (signed_in, has_ended) = begin_session(state, &mut tx, operator, &client).await?;
+    let (signed_in, has_ended) = begin_session(state, &mut tx, operator, &client, Proof::Password).await?;
     tx.commit().await?;
     if has_ended {
         core.key_lookups.revoked();
@@ -117,13 +123,21 @@ pub async fn sign_in(state: &SignInState, sign_in: SignIn, client: Client) -> Re
 /// with ends, and the oldest one of an operator who has too many.
 ///
 /// `true`: some ended. Then [`KeyLookups::revoked`](super::access::KeyLookups::revoked) is called after the commit.
+///
+/// # Errors
+/// [`Code::Suspended`]: the account is. The operator is confined to projects that are gone (403).
 pub async fn begin_session(
     state: &SignInState,
     tx: &mut Tx,
     operator: Operator,
     client: &Client,
+    proof: Proof,
 ) -> Result<(SignedIn, bool), ServiceError> {
     let (owner, now) = ((operator.account, operator.id), state.core.clock.now());
+    if accounts::is_suspended(tx, owner.0).await? {
+        return Err(state.core.key_lookups.suspended());
+    }
+    refuse_without_project(tx, &operator).await?;
     let ended = match &client.token {
         Some(token) => end_of_token(state, tx, token, now).await?,
         None => false,
@@ -132,8 +146,31 @@ pub async fn begin_session(
     if let Some(network) = client.address.map(network_of) {
         operator_networks::put(tx, owner.0, owner.1, &network, now, MAX_NETWORKS).await?;
     }
-    let (token, session) = begin(state, tx, owner, client, now).await?;
+    let (token, session) = begin(state, tx, owner, (client, proof), now).await?;
     Ok((SignedIn { operator, token, session }, has_ended))
+}
+
+/// Of two operators it would be anybody's guess which one is meant, unless one alone signed in from here before. So whoever
+/// invites the address of somebody else into another account does not shut them out where they are at home.
+fn only_one(mut found: Vec<Found>) -> Option<Found> {
+    let is_clear = match &found[..] {
+        [_] => true,
+        [one, other, ..] => one.is_known_network && !other.is_known_network,
+        [] => false,
+    };
+    is_clear.then(|| found.swap_remove(0))
+}
+
+/// Refuses an operator whose projects were all deleted: without any it must not work on.
+async fn refuse_without_project(tx: &mut Tx, operator: &Operator) -> Result<(), ServiceError> {
+    let Some(projects) = &operator.projects else { return Ok(()) };
+    for project in projects {
+        if projects::hold(tx, operator.account, *project).await? {
+            return Ok(());
+        }
+    }
+    let text = "The projects of this operator were deleted: ask whoever runs the account for others.";
+    Err(ServiceError::refused(Code::Forbidden, text))
 }
 
 fn failed() -> ServiceError {
@@ -147,7 +184,7 @@ async fn begin(
     state: &SignInState,
     tx: &mut Tx,
     owner: operator_sessions::Owner,
-    client: &Client,
+    (client, proof): (&Client, Proof),
     now: UnixMillis,
 ) -> Result<(Token, Session), ServiceError> {
     let mut random = [0; TOKEN_LEN];
@@ -160,6 +197,7 @@ async fn begin(
         expires_at: UnixMillis(now.0.saturating_add(IDLE_MS)),
         network: client.address.map(network_of),
         agent: client.user_agent.as_deref().and_then(agent_family),
+        proof,
     };
     operator_sessions::insert(tx, owner, &session).await?;
     Ok((token, session))

@@ -23,7 +23,7 @@ pub enum SignInError {
     Passwords(RetryAfter),
     /// There were too many wrong codes.
     Codes(RetryAfter),
-    /// The mailbox has got too many mails, or the network has asked for too many.
+    /// Too many resets were asked for the address, or by the network; or the mailbox has got too many mails.
     Mails(RetryAfter),
     /// Another reason.
     Other(ServiceError),
@@ -57,7 +57,7 @@ pub(super) async fn count_in(
                 SignInError::Passwords(wait)
             }
             Throttle::Code { .. } => SignInError::Codes(wait),
-            Throttle::Mailbox(_) | Throttle::MailsOf(_) => SignInError::Mails(wait),
+            Throttle::Reset { .. } | Throttle::Mailbox(_) | Throttle::MailsOf(_) => SignInError::Mails(wait),
         }),
     }
 }

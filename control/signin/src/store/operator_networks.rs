@@ -12,6 +12,7 @@ const PUT: &str = "INSERT INTO operator_networks (operator_id, account_id, netwo
 const KEEP_NEWEST: &str = "DELETE FROM operator_networks WHERE account_id = $1 AND operator_id = $2 AND network NOT IN \
     (SELECT n.network FROM operator_networks n WHERE n.account_id = $1 AND n.operator_id = $2 \
      ORDER BY n.last_at DESC, n.network LIMIT $3)";
+const DELETE_OF: &str = "DELETE FROM operator_networks WHERE account_id = $1 AND operator_id = $2";
 const LIST: &str = "SELECT network FROM operator_networks WHERE account_id = $1 AND operator_id = $2 \
     ORDER BY last_at DESC, network LIMIT $3";
 
@@ -56,4 +57,15 @@ pub async fn list(
         .fetch_all(c)
         .await)?;
     Ok(rows.into_iter().map(|(network,)| network).collect())
+}
+
+/// Forgets the networks of an operator.
+pub async fn delete_of(tx: &mut Tx, account: AccountId, operator: OperatorId) -> Result<(), StoreError> {
+    on_db!(&mut **tx, |c| sqlx::query(DELETE_OF)
+        .bind(account.as_str())
+        .bind(operator.as_str())
+        .execute(c)
+        .await
+        .map(|_| ()))?;
+    Ok(())
 }

@@ -11,7 +11,7 @@ use super::{Conn, StoreError, Tx, on_db, parse};
 // everything that a sign-in asks before it compares, so that its time says nothing of the address.
 const FIND_BY_EMAIL: &str = "SELECT p.operator_id, p.account_id, p.password, EXISTS (SELECT 1 FROM operator_networks n \
     WHERE n.operator_id = p.operator_id AND n.network = $2) FROM operator_passwords p \
-    WHERE p.email = $1 AND (CAST($3 AS TEXT) IS NULL OR p.account_id = $3) ORDER BY p.operator_id LIMIT $4";
+    WHERE p.email = $1 AND (CAST($3 AS TEXT) IS NULL OR p.account_id = $3) ORDER BY 4 DESC, p.operator_id LIMIT $4";
 const FIND: &str = "SELECT password FROM operator_passwords WHERE account_id = $1 AND operator_id = $2";
 const PUT: &str = "INSERT INTO operator_passwords (operator_id, account_id, email, password, changed_at) \
     VALUES ($1, $2, $3, $4, $5) ON CONFLICT (operator_id) DO UPDATE SET password = excluded.password, \
@@ -32,7 +32,8 @@ pub struct Found {
     pub is_known_network: bool,
 }
 
-/// Operators with an address, in the form in which it is compared; of one account if it is given. At most `limit`.
+/// Operators with an address, in the form in which it is compared; of one account if it is given. At most `limit`, first
+/// those who signed in from the network before.
 pub async fn find_by_email(
     conn: &mut Conn,
     email: &str,

@@ -9,7 +9,7 @@ use shared::{
 use super::{Conn, StoreError, Tx, on_db};
 use crate::domain::{
     api_key::KeyId,
-    session::{LONGEST_MS, Session},
+    session::{LONGEST_MS, Proof, Session},
 };
 
 /// What the audit trail calls them.
@@ -18,12 +18,16 @@ const KIND: &str = "session";
 const INSERT_KEY: &str = "INSERT INTO api_keys (hash, account_id, kind, actor_id, created_by, created_at, updated_at, \
     expires_at) VALUES ($1, $2, 'session', $3, $3, $4, $4, $5)";
 const INSERT: &str = "INSERT INTO operator_sessions (hash, account_id, operator_id, created_at, last_used_at, network, \
-    agent) VALUES ($1, $2, $3, $4, $4, $5, $6)";
-const LIST_VALID: &str = "SELECT s.hash, s.created_at, s.last_used_at, k.expires_at, s.network, s.agent \
+    agent, by_provider) VALUES ($1, $2, $3, $4, $4, $5, $6, $7)";
+const LIST_VALID: &str = "SELECT s.hash, s.created_at, s.last_used_at, k.expires_at, s.network, s.agent, \
+    s.by_provider \
     FROM operator_sessions s JOIN api_keys k ON k.hash = s.hash WHERE s.account_id = $1 AND s.operator_id = $2 \
     AND k.revoked_at IS NULL AND k.expires_at > $3 ORDER BY s.created_at, s.hash LIMIT 1000";
 const END: &str = "UPDATE api_keys SET revoked_at = $4 WHERE account_id = $1 AND actor_id = $2 AND hash = $3 \
     AND kind = 'session' AND revoked_at IS NULL AND expires_at > $4";
+const MUST_ENROL: &str = "SELECT EXISTS (SELECT 1 FROM operator_sessions s JOIN accounts a ON a.id = s.account_id \
+    WHERE s.account_id = $1 AND s.hash = $2 AND a.second_factor_required AND NOT s.by_provider AND NOT EXISTS \
+    (SELECT 1 FROM operator_authenticators t WHERE t.operator_id = s.operator_id AND t.confirmed_at IS NOT NULL))";
 const FIND_OWNER: &str = "SELECT account_id, operator_id FROM operator_sessions WHERE hash = $1";
 // A session that has ended stays ended.
 const EXTEND: &str = "UPDATE api_keys SET expires_at = CASE WHEN created_at + $4 < $3 THEN created_at + $4 ELSE $3 END \
@@ -45,6 +49,7 @@ struct Row {
     expires_at: i64,
     network: Option<String>,
     agent: Option<String>,
+    by_provider: bool,
 }
 
 impl TryFrom<Row> for Session {
@@ -58,6 +63,7 @@ impl TryFrom<Row> for Session {
             expires_at: UnixMillis(row.expires_at),
             network: row.network,
             agent: row.agent,
+            proof: if row.by_provider { Proof::Provider } else { Proof::Password },
         })
     }
 }
@@ -80,6 +86,7 @@ pub async fn insert(tx: &mut Tx, (account, operator): Owner, session: &Session) 
         .bind(session.created_at.0)
         .bind(&session.network)
         .bind(&session.agent)
+        .bind(session.proof == Proof::Provider)
         .execute(c)
         .await
         .map(|_| ()))?;
@@ -123,6 +130,17 @@ pub async fn end(
         tx.note(account, (KIND, &id), || (Some(json!({"operator": operator})), None));
     }
     Ok(done == 1)
+}
+
+/// Whether a session serves to turn a second factor on and for nothing else: its account requires one, its operator has none,
+/// and no provider of identities let it in.
+pub async fn must_enrol(conn: &mut Conn, account: AccountId, hash: &[u8; 32]) -> Result<bool, StoreError> {
+    let (must,): (bool,) = on_db!(conn, |c| sqlx::query_as(MUST_ENROL)
+        .bind(account.as_str())
+        .bind(&hash[..])
+        .fetch_one(c)
+        .await)?;
+    Ok(must)
 }
 
 /// Whose session it is, be it over or not.

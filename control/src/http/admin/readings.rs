@@ -143,6 +143,7 @@ impl Collector for Readings {
             ("stored", &intake.stored),
             ("repeated", &intake.repeated),
             ("unknown", &intake.unknown),
+            ("over_quota", &intake.over_quota),
             ("missing", &intake.missing),
         ];
         let scans = scans.map(|(result, count)| one("result", result, count.load(Relaxed)));

@@ -14,6 +14,8 @@ pub enum AttemptKind {
     Registration,
     /// A password reset, which sends a mail.
     Reset,
+    /// An invitation, which sends a mail.
+    Invitation,
     /// Any mail of an account, with the most per hour.
     Mail(u32),
     /// Any mail of an account that one network requested, with the most per hour.
@@ -43,6 +45,7 @@ impl AttemptKind {
             Self::Change => "change",
             Self::Registration => "registration",
             Self::Reset => "reset",
+            Self::Invitation => "invitation",
             Self::Mail(_) => "mail",
             Self::NetworkMail(_) => "networkMail",
         }
@@ -83,7 +86,9 @@ impl Attempts {
                 let count = if is_forgotten { 1 } else { self.count.saturating_add(1) };
                 Ok(Self { count, until: UnixMillis(now.0.saturating_add(pause_ms(count))), last_at: now })
             }
-            AttemptKind::Registration | AttemptKind::Reset => self.within_the_hour(MAILS, now).ok_or(wait),
+            AttemptKind::Registration | AttemptKind::Reset | AttemptKind::Invitation => {
+                self.within_the_hour(MAILS, now).ok_or(wait)
+            }
             AttemptKind::Mail(most) | AttemptKind::NetworkMail(most) => {
                 self.within_the_hour(most, now).ok_or(wait)
             }

@@ -20,6 +20,10 @@ pub struct Account {
     pub user_rights: UserRights,
     /// How users of its applications register.
     pub user_registration: UserRegistration,
+    /// Whether operators sign in by the provider of identities.
+    pub provider_sign_in: bool,
+    /// Whether an operator who signs in by a password needs a second factor.
+    pub second_factor_required: bool,
     /// The custom fields that a Thing may write with its own key.
     pub thng_writable_custom_fields: Vec<String>,
     /// Which hosts targets may have.
@@ -43,6 +47,10 @@ pub struct AccountChange {
     pub user_rights: Option<UserRights>,
     /// How users of its applications register.
     pub user_registration: Option<UserRegistration>,
+    /// Whether operators sign in by the provider of identities.
+    pub provider_sign_in: Option<bool>,
+    /// Whether an operator who signs in by a password needs a second factor.
+    pub second_factor_required: Option<bool>,
     /// The custom fields that a Thing may write with its own key, replaced as a whole.
     pub thng_writable_custom_fields: Option<Vec<String>>,
     /// Whether targets may lead to private addresses.
@@ -63,6 +71,8 @@ impl Account {
             name: change.name.unwrap_or(self.name),
             user_rights: change.user_rights.unwrap_or(self.user_rights),
             user_registration: change.user_registration.unwrap_or(self.user_registration),
+            provider_sign_in: change.provider_sign_in.unwrap_or(self.provider_sign_in),
+            second_factor_required: change.second_factor_required.unwrap_or(self.second_factor_required),
             thng_writable_custom_fields: change
                 .thng_writable_custom_fields
                 .unwrap_or(self.thng_writable_custom_fields),

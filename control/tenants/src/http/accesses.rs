@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use axum::{Json, extract::State, response::Response};
+use axum::{Extension, Json, extract::State, response::Response};
+use mail::Outbox;
 use serde::Serialize;
 use shared::problem::Code;
 use utoipa::ToSchema;
@@ -12,9 +13,12 @@ use web::{
     extract::{JsonBody, Path, Query},
     listing::Listing,
     openapi::PageParams,
+    rate_limit::Ledger,
     request_info::RequestInfo,
     wire::{CommonDocument, created, created_at},
 };
+
+use super::throttled;
 
 use crate::{
     domain::{
@@ -25,6 +29,7 @@ use crate::{
     },
     service::{
         Core,
+        invitations::{self, Invited},
         operators::{self, Shown},
     },
 };
@@ -113,20 +118,22 @@ impl OperatorAccessDocument {
     }
 }
 
-/// An invitation, whose code is shown this once.
+/// An invitation.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct InvitationDocument {
     #[serde(flatten)]
     access: OperatorAccessDocument,
-    /// The code with which `POST /invitations` accepts it. It is not stored and cannot be read again.
+    /// The code with which `POST /invitations` accepts it. It is not stored and cannot be read again. Where this server
+    /// sends mail it is absent: it goes to the mailbox, and to nobody else.
+    #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(read_only)]
-    invitation_code: String,
+    invitation_code: Option<String>,
 }
 
-fn invited(shown: Shown) -> InvitationDocument {
-    let access = OperatorAccessDocument::new(shown.operator);
-    InvitationDocument { access, invitation_code: shown.secret }
+fn invited(invited: Invited) -> InvitationDocument {
+    let access = OperatorAccessDocument::new(invited.operator);
+    InvitationDocument { access, invitation_code: invited.code }
 }
 
 /// The operations below one name of the accesses.
@@ -203,22 +210,25 @@ accesses!(
     "OperatorAccesses"
 );
 
-/// Invites somebody to an account. The answer is the only one that holds the code.
+/// Invites somebody to an account. The code goes to the mailbox; where this server sends no mail, this answer alone holds it.
 #[utoipa::path(post, path = "/accounts/{id}/operatorAccess", tag = "Accounts", operation_id = "inviteOperator",
     params(("id" = String, Path, description = "Id of the account")),
     request_body = OperatorAccessDocument,
-    responses((status = 201, description = "The access, with the code of the invitation", body = InvitationDocument)),
+    responses((status = 201, description = "The access, with the code of the invitation where no mail is sent", body = InvitationDocument)),
     extensions(("x-maturity" = json!("Beta"))))]
 pub(super) async fn invite(
     State(core): State<Arc<Core>>,
+    State(outbox): State<Arc<Outbox>>,
     Authenticated(caller): Authenticated,
     Path(id): Path<String>,
     info: RequestInfo,
+    Extension(ledger): Extension<Ledger>,
     JsonBody(body): JsonBody,
 ) -> Result<Response, ApiError> {
     let change = AccessChange::parse(&body, Purpose::Create)
         .map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
-    let document = invited(operators::invite(&core, &caller, &id, change).await?);
+    let made = invitations::invite(&core, &outbox, &caller, &id, change).await;
+    let document = invited(made.map_err(|error| throttled(error, &ledger))?);
     let id = document.access.id.clone();
     Ok(created(&info, &id, document))
 }
@@ -228,15 +238,18 @@ pub(super) async fn invite(
     operation_id = "inviteOperatorAgain",
     params(("id" = String, Path, description = "Id of the account"),
         ("access" = String, Path, description = "Id of the access")),
-    responses((status = 201, description = "The access, with the code of the invitation", body = InvitationDocument)),
+    responses((status = 201, description = "The access, with the code of the invitation where no mail is sent", body = InvitationDocument)),
     extensions(("x-maturity" = json!("Beta"))))]
 pub(super) async fn invite_again(
     State(core): State<Arc<Core>>,
+    State(outbox): State<Arc<Outbox>>,
     Authenticated(caller): Authenticated,
     Path((id, access)): Path<(String, String)>,
     info: RequestInfo,
+    Extension(ledger): Extension<Ledger>,
 ) -> Result<Response, ApiError> {
-    let document = invited(operators::invite_again(&core, &caller, &id, &access).await?);
+    let made = invitations::invite_again(&core, &outbox, &caller, &id, &access).await;
+    let document = invited(made.map_err(|error| throttled(error, &ledger))?);
     Ok(created_at(&info, &format!("/accounts/{id}/operatorAccess/{access}"), document))
 }
 

@@ -41,7 +41,7 @@ const LINES: u32 = 100;
 /// An entry of the audit trail: one change, and who made it.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct AuditEntryDocument {
+pub struct AuditEntryDocument {
     /// Its place in the chain of the account, from 1. It gets one within seconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = 4711)]

@@ -51,6 +51,8 @@ fn account() -> Value {
         .named(false, "Acme")
         .may("userRights", json!({"type": "string", "enum": ["own", "open"]}))
         .may("userRegistration", json!({"type": "string", "enum": ["mail", "caller"]}))
+        .may("providerSignIn", boolean())
+        .may("secondFactorRequired", boolean())
         .may("thngWritableCustomFields", texts(MAX_KEY))
         .may("customFields", open_object("The caller's own members."))
         .like("customFields", json!({"env": "test"}))

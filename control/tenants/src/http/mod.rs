@@ -1,14 +1,15 @@
-//! HTTP: accounts, operators, roles, keys and the audit trail.
+//! HTTP: accounts, quotas, operators, roles, keys and the audit trail.
 //!
 //! Each handler extracts, calls one service function and answers.
 
 mod access;
 mod accesses;
-mod audit;
+pub mod audit;
 pub mod bodies;
 mod keys;
 pub mod operators;
 mod policies;
+pub mod quotas;
 mod roles;
 mod tenants;
 mod throttled;
@@ -16,6 +17,7 @@ mod throttled;
 use std::sync::Arc;
 
 use axum::extract::FromRef;
+use mail::Outbox;
 use utoipa_axum::{router::OpenApiRouter, routes};
 use web::access::Access;
 
@@ -28,6 +30,7 @@ where
     S: Clone + Send + Sync + 'static,
     Access: FromRef<S>,
     Arc<Core>: FromRef<S>,
+    Arc<Outbox>: FromRef<S>,
 {
     OpenApiRouter::new()
         .routes(routes!(access::read))
@@ -35,6 +38,7 @@ where
         .routes(routes!(tenants::read_account, tenants::update_account))
         .routes(routes!(tenants::list_short_domains))
         .routes(routes!(tenants::list_domains))
+        .routes(routes!(quotas::read))
         .routes(routes!(operators::read, operators::update))
         .routes(routes!(operators::read_me))
         .routes(routes!(accesses::by_older_name::list))

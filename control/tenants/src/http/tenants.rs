@@ -50,6 +50,12 @@ pub(super) struct AccountDocument {
     /// proves nothing, and passwords have at least 8.
     #[schema(value_type = String, example = "mail")]
     user_registration: &'static str,
+    /// Whether operators sign in by the provider of identities, if the server has one. With `false` sessions that it began
+    /// end, and no others begin.
+    provider_sign_in: bool,
+    /// Whether operators who sign in by a password need a second factor. Who has none may only turn one on after the sign-in;
+    /// sessions that a password alone began end. For a sign-in by the provider of identities that is up to the provider.
+    second_factor_required: bool,
     /// Names of the `customFields` that a Thing may write with its own key, at most 100; none by default. Never
     /// `permittedCountries`, `expectedWatermark`, `expectedMarkings` and `factory`.
     thng_writable_custom_fields: Vec<String>,
@@ -84,6 +90,8 @@ impl From<Account> for AccountDocument {
             name: account.name,
             user_rights: account.user_rights.as_str(),
             user_registration: account.user_registration.as_str(),
+            provider_sign_in: account.provider_sign_in,
+            second_factor_required: account.second_factor_required,
             thng_writable_custom_fields: account.thng_writable_custom_fields,
             private_targets: account.targets.private,
             target_hosts: account.targets.only,

@@ -106,20 +106,30 @@ pub async fn count_password_attempt(core: &Core, subject: &Subject) -> Result<()
     counted.map_err(AttemptError::Passwords)
 }
 
-/// Counts a requested mail against the limits of the mailbox, of the requesting network and of the account. A request
-/// counts even if no mail follows: otherwise the limit would reveal whether the address has a user.
+/// Counts a mail against the limits of its mailbox.
+pub async fn count_mailbox(
+    core: &Core,
+    tx: &mut Tx,
+    account: AccountId,
+    (kind, folded): (AttemptKind, &str),
+) -> Result<(), AttemptError> {
+    Subject::mailbox(core, kind, account, folded).count(core, tx).await?.map_err(AttemptError::Mailbox)
+}
+
+/// Counts a requested mail against the limits of the requesting network and of the account. A request counts even if no
+/// mail follows: otherwise the limit would reveal whether the address has a user. `client` is the address by which a
+/// stranger is limited.
 pub async fn count_mail(
     core: &Core,
     outbox: &Outbox,
     tx: &mut Tx,
     account: AccountId,
-    (kind, folded): (AttemptKind, &str),
+    kind: AttemptKind,
     client: Option<IpAddr>,
 ) -> Result<(), AttemptError> {
-    Subject::mailbox(core, kind, account, folded).count(core, tx).await?.map_err(AttemptError::Mailbox)?;
     let Some(most) = outbox.per_account() else { return Ok(()) };
     let of_account = |tried, whose: &str| Subject::of(core, tried, account, kind.as_str(), whose);
-    if let Some(client) = client.filter(|client| !client.is_loopback()) {
+    if let Some(client) = client {
         let share = AttemptKind::NetworkMail(most.div_ceil(NETWORK_SHARE));
         let whose = format!("{account} {}", network_of(client));
         of_account(share, &whose).count(core, tx).await?.map_err(AttemptError::Mails)?;

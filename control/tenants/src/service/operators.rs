@@ -1,7 +1,5 @@
 //! Operators of an account: who they are, and what they may do.
 
-use std::net::IpAddr;
-
 use shared::{
     id::{AccountId, OperatorId, ProjectId},
     problem::Code,
@@ -11,26 +9,22 @@ use tracing::instrument;
 
 use super::{
     Core,
-    access::{Caller, new_key, require},
+    access::{Caller, require},
     first_keys::{self, NewFirstKey},
     roles::{check_roles, lock_with_rights, permissions_of, refuse_keys_of_others, refuse_more},
     tenants::own_account,
 };
 use crate::{
     domain::{
-        access::{Actor, ActorKind, hash_key},
+        access::Actor,
         grant::Limit,
         limits::shorten,
-        operator::{AccessChange, INVITATION_MS, Invitation, Operator, OperatorChange, OperatorKind},
+        operator::{AccessChange, Operator, OperatorChange, OperatorKind},
         page::{Page, PageRequest},
         permission::{Subject::Operators, Verb},
     },
     error::ServiceError,
-    store::{
-        Conn, Ctx, Tx,
-        audit::{Principal, network_of},
-        keys, operator_keys, operators as store, projects,
-    },
+    store::{Conn, Tx, keys, operator_keys, operators as store, projects},
 };
 
 /// Most operators of an account.
@@ -111,131 +105,13 @@ pub async fn read_access(
     found.ok_or_else(|| no_access(access))
 }
 
-/// An operator with a secret that is shown this once.
+/// An operator with its first key, which is shown this once.
 #[derive(Debug)]
 pub struct Shown {
     /// The operator.
     pub operator: Operator,
-    /// The code of an invitation, or a key.
+    /// A key.
     pub secret: String,
-}
-
-/// Invites somebody by mail address. The code is shown to whoever invites; only its hash is stored.
-///
-/// # Errors
-/// The caller may not, or would give more than it has; there is no such role or project (400); the address has access
-/// already (409).
-#[instrument(skip_all)]
-pub async fn invite(
-    core: &Core,
-    caller: &Caller,
-    account: &str,
-    change: AccessChange,
-) -> Result<Shown, ServiceError> {
-    let _ = require(caller, Verb::Create, Operators)?;
-    own_account(caller, account)?;
-    let email = change.email.clone();
-    let email = email.ok_or_else(|| ServiceError::refused(Code::Invalid, "email is required."))?;
-    let (code, now) = (new_key(&*core.random, "")?, core.clock.now());
-    let mut tx = core.db.begin(&caller.ctx).await?;
-    let mut operator = new(core, &mut tx, caller, OperatorKind::Person, change).await?;
-    operator.email = email.as_str().to_owned();
-    operator.invitation = Some(invitation(&code, now));
-    let others = room(&mut tx, caller.account).await?;
-    if others.iter().any(|other| other.email.to_lowercase() == email.folded()) {
-        let fault = "email: this address has access to the account, or is invited.";
-        return Err(ServiceError::refused(Code::Conflict, fault));
-    }
-    store::insert(&mut tx, &operator).await?;
-    tx.commit().await?;
-    Ok(Shown { operator, secret: code })
-}
-
-/// Invites somebody again who has not accepted: the code of before ends.
-///
-/// # Errors
-/// There is no such access, or it was accepted (409).
-#[instrument(skip_all)]
-pub async fn invite_again(
-    core: &Core,
-    caller: &Caller,
-    account: &str,
-    access: &str,
-) -> Result<Shown, ServiceError> {
-    let _ = require(caller, Verb::Create, Operators)?;
-    let (account, id) = (own_account(caller, account)?, access_id(access)?);
-    let (code, now) = (new_key(&*core.random, "")?, core.clock.now());
-    let mut tx = core.db.begin(&caller.ctx).await?;
-    lock_with_rights(&mut tx, caller).await?;
-    let mut operator = store::find_locked(&mut tx, account, id).await?.ok_or_else(|| no_access(access))?;
-    refuse_superior(&mut tx, caller, &operator).await?;
-    if operator.invitation.is_none() {
-        return Err(ServiceError::refused(Code::Conflict, "The invitation was accepted."));
-    }
-    operator.invitation = Some(invitation(&code, now));
-    store::update(&mut tx, &operator).await?;
-    tx.commit().await?;
-    Ok(Shown { operator, secret: code })
-}
-
-/// Who is invited with a code.
-///
-/// # Errors
-/// No invitation has the code, or it has ended (401, without telling which).
-#[instrument(skip_all)]
-pub async fn find_invited(core: &Core, code: &str) -> Result<Operator, ServiceError> {
-    let found = store::find_invited(&mut core.db.read().await?, &hash_key(code)).await?;
-    found.filter(|found| can_accept(found, core.clock.now())).ok_or_else(no_invitation)
-}
-
-/// Begins to accept an invitation; nobody else accepts it until the transaction ends.
-///
-/// # Errors
-/// As [`find_invited`].
-#[instrument(skip_all)]
-pub async fn begin_acceptance(
-    core: &Core,
-    code: &str,
-    client: Option<IpAddr>,
-) -> Result<(Tx, Operator), ServiceError> {
-    let invited = find_invited(core, code).await?;
-    let principal = Principal {
-        at: core.clock.now(),
-        kind: ActorKind::Operator.as_str(),
-        id: Some(invited.id.to_string()),
-        key: None,
-        network: client.map(network_of),
-        request: None,
-        operation: "POST /invitations".to_owned(),
-    };
-    let mut tx = core.db.begin(&Ctx::default().with_principal(principal)).await?;
-    let found = store::find_invited_locked(&mut tx, &hash_key(code)).await?;
-    let found = found.filter(|found| can_accept(found, core.clock.now())).ok_or_else(no_invitation)?;
-    Ok((tx, found))
-}
-
-/// Accepts an invitation that [`begin_acceptance`] gave: the operator gets its first key, which is shown this once.
-#[instrument(skip_all)]
-pub async fn accept(
-    core: &Core,
-    mut tx: Tx,
-    invited: Operator,
-    change: OperatorChange,
-) -> Result<Shown, ServiceError> {
-    let now = core.clock.now();
-    let operator = Operator { invitation: None, ..invited.apply(change, now) };
-    store::update(&mut tx, &operator).await?;
-    let secret = first_key(core, &mut tx, &operator, operator.id.as_str(), now).await?;
-    tx.commit().await?;
-    Ok(Shown { operator, secret })
-}
-
-fn can_accept(invited: &Operator, now: UnixMillis) -> bool {
-    invited.invitation.is_some_and(|invitation| invitation.until > now)
-}
-
-fn no_invitation() -> ServiceError {
-    ServiceError::refused(Code::LoginFailed, "No invitation that can be accepted has this code.")
 }
 
 /// Creates a program that works in the account, with its first key.
@@ -367,7 +243,7 @@ fn reaches_more(before: Option<&[ProjectId]>, after: Option<&[ProjectId]>) -> bo
 }
 
 /// A new operator with what a body says; nothing is stored yet.
-async fn new(
+pub(super) async fn new(
     core: &Core,
     tx: &mut Tx,
     caller: &Caller,
@@ -395,12 +271,8 @@ async fn new(
     Ok(Operator { updated_at: now, ..blank.apply_access(change, now) })
 }
 
-fn invitation(code: &str, now: UnixMillis) -> Invitation {
-    Invitation { code: hash_key(code), until: UnixMillis(now.0.saturating_add(INVITATION_MS)) }
-}
-
 /// The first key of an operator; it has no project of its own and follows the operator's roles.
-async fn first_key(
+pub(super) async fn first_key(
     core: &Core,
     tx: &mut Tx,
     operator: &Operator,
@@ -414,7 +286,7 @@ async fn first_key(
 }
 
 /// The operators of a locked account; 409 when it has the most that are allowed.
-async fn room(tx: &mut Tx, account: AccountId) -> Result<Vec<Operator>, ServiceError> {
+pub(super) async fn room(tx: &mut Tx, account: AccountId) -> Result<Vec<Operator>, ServiceError> {
     let others = store::list(tx, account).await?;
     if others.len() < MAX_OPERATORS {
         return Ok(others);
@@ -468,10 +340,16 @@ pub async fn keep_owner(tx: &mut Tx, account: AccountId, now: UnixMillis) -> Res
     Err(ServiceError::refused(Code::Conflict, fault))
 }
 
-fn access_id(text: &str) -> Result<OperatorId, ServiceError> {
+/// The operator that a path names by its access.
+///
+/// # Errors
+/// The text is no id.
+pub fn access_id(text: &str) -> Result<OperatorId, ServiceError> {
     text.parse().map_err(|_| no_access(text))
 }
 
-fn no_access(id: &str) -> ServiceError {
+/// 404: there is no such access.
+#[must_use]
+pub fn no_access(id: &str) -> ServiceError {
     ServiceError::not_found("access", shorten(id))
 }

@@ -317,7 +317,7 @@ async fn find_permissions(
 ///
 /// # Errors
 /// 403 if its roles allow less now, or it was removed.
-pub(crate) async fn lock_with_rights(tx: &mut Tx, caller: &Actor) -> Result<(), ServiceError> {
+pub async fn lock_with_rights(tx: &mut Tx, caller: &Actor) -> Result<(), ServiceError> {
     accounts::lock(tx, caller.account).await?;
     let own = match caller.id.parse() {
         Ok(id) => operators::find(tx, caller.account, id).await?,

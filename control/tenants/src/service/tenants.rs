@@ -4,13 +4,15 @@ use crate::service::access::Caller;
 use shared::{id::AccountId, short_url::ShortDomain};
 use tracing::instrument;
 
-use super::{Core, access::require};
+use super::{Core, access::require, quotas};
 use crate::{
     domain::{
         access::Actor,
         limits::shorten,
         permission::{Subject::Accounts, Verb},
+        quota::Usage,
         tenant::{Account, AccountChange},
+        user_registration::UserRegistration,
     },
     error::ServiceError,
     store::{accounts, tenants},
@@ -37,7 +39,8 @@ pub async fn read_account(core: &Core, actor: &Actor, id: &str) -> Result<Accoun
     tenants::find_account(&mut conn, id).await?.ok_or_else(|| ServiceError::not_found("account", id))
 }
 
-/// Merges the members given into an account.
+/// Merges the members given into an account. Sessions end that could not begin any more, and so do codes of users that were
+/// given to callers, where codes go to the mailbox from now on.
 ///
 /// # Errors
 /// It is another one.
@@ -51,13 +54,26 @@ pub async fn update_account(
     let _ = require(caller, Verb::Update, Accounts)?;
     let id = own_account(caller, id)?;
     let mut tx = core.db.begin(&caller.ctx).await?;
-    let account = tenants::find_account_locked(&mut tx, id)
+    let now = core.clock.now();
+    let before = tenants::find_account_locked(&mut tx, id)
         .await?
-        .ok_or_else(|| ServiceError::not_found("account", id))?
-        .apply(change, core.clock.now());
+        .ok_or_else(|| ServiceError::not_found("account", id))?;
+    let account = before.clone().apply(change, now);
     tenants::update_account(&mut tx, &account).await?;
+    if before.user_registration == UserRegistration::Caller
+        && account.user_registration == UserRegistration::Mail
+    {
+        // Whoever holds such a code need not read the mail of the address.
+        tenants::end_activations(&mut tx, id, now).await?;
+    }
+    if before.provider_sign_in && !account.provider_sign_in {
+        tenants::end_provider_sessions(&mut tx, id, now).await?;
+    }
+    if !before.second_factor_required && account.second_factor_required {
+        tenants::end_single_factor_sessions(&mut tx, id, now).await?;
+    }
     tx.commit().await?;
-    // What users may do stands with their keys.
+    // What users may do stands with their keys, and sessions may have ended.
     core.key_lookups.revoked();
     Ok(account)
 }
@@ -78,8 +94,21 @@ pub async fn list_short_domains(
     Ok(accounts::list_domains(&mut conn, id).await?)
 }
 
+/// How an account stands with its quotas.
+///
+/// # Errors
+/// It is another account.
+#[instrument(skip_all)]
+pub async fn list_quotas(core: &Core, actor: &Actor, id: &str) -> Result<Vec<Usage>, ServiceError> {
+    let _ = require(actor, Verb::Read, Accounts)?;
+    quotas::list(core, own_account(actor, id)?).await
+}
+
 /// The account that a path names, which must be the caller's.
-pub(crate) fn own_account(actor: &Actor, id: &str) -> Result<AccountId, ServiceError> {
+///
+/// # Errors
+/// It is another one, or none.
+pub fn own_account(actor: &Actor, id: &str) -> Result<AccountId, ServiceError> {
     match id.parse::<AccountId>() {
         Ok(id) if id == actor.account => Ok(id),
         Ok(_) | Err(_) => Err(ServiceError::not_found("account", shorten(id))),

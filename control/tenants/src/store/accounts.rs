@@ -3,9 +3,10 @@
 use shared::{
     id::{AccountId, OperatorId},
     short_url::ShortDomain,
+    time::UnixMillis,
 };
 
-use super::{Conn, StoreError, Tx, dialect, on_db, parse};
+use super::{Conn, StoreError, Tx, dialect, on_db, parse, quota_limits};
 use crate::domain::access::UserRights;
 
 const INSERT: &str =
@@ -17,6 +18,7 @@ const IDS: &str = "SELECT id FROM accounts ORDER BY created_at, id";
 const PG_LOCK: &str = "SELECT id FROM accounts WHERE id = $1 FOR NO KEY UPDATE";
 const LOCK: &str = "SELECT id FROM accounts WHERE id = $1";
 const EXISTS: &str = "SELECT 1 FROM accounts WHERE id = $1";
+const IS_SUSPENDED: &str = "SELECT 1 FROM accounts WHERE id = $1 AND suspended_at IS NOT NULL";
 const INSERT_OPERATOR: &str = "INSERT INTO operators (id, account_id, email, first_name, last_name, created_at, \
     updated_at) VALUES ($1, $2, $3, $4, $5, $6, $6)";
 const FIRST_OWNER: &str = "SELECT id, account_id FROM operators WHERE ',' || roles || ',' LIKE '%,owner,%' \
@@ -51,7 +53,7 @@ pub async fn insert(
         .execute(c)
         .await
         .map(|_| ()))?;
-    Ok(())
+    quota_limits::begin_account(tx, id, UnixMillis(at_ms)).await
 }
 
 /// Sets what users of an account's applications may do.
@@ -90,6 +92,13 @@ pub async fn list_ids(conn: &mut Conn) -> Result<Vec<AccountId>, StoreError> {
 pub async fn exists(conn: &mut Conn, id: AccountId) -> Result<bool, StoreError> {
     let row: Option<(i32,)> =
         on_db!(conn, |c| sqlx::query_as(EXISTS).bind(id.as_str()).fetch_optional(c).await)?;
+    Ok(row.is_some())
+}
+
+/// Whether an account is suspended by whoever runs the platform.
+pub async fn is_suspended(conn: &mut Conn, id: AccountId) -> Result<bool, StoreError> {
+    let row: Option<(i32,)> =
+        on_db!(conn, |c| sqlx::query_as(IS_SUSPENDED).bind(id.as_str()).fetch_optional(c).await)?;
     Ok(row.is_some())
 }
 

@@ -7,6 +7,8 @@ pub mod audit_trail;
 pub mod operator_keys;
 pub mod operators;
 pub mod projects;
+pub mod quota_counts;
+pub mod quota_limits;
 pub mod roles;
 pub mod tenants;
 pub mod user_attempts;

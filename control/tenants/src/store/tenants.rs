@@ -17,7 +17,8 @@ const ACCOUNT: &str = "account";
 macro_rules! select_account {
     ($rest:literal) => {
         concat!(
-            "SELECT id, name, enterprise, user_rights, doc, created_at, updated_at FROM accounts WHERE id = $1",
+            "SELECT id, name, enterprise, user_rights, provider_sign_in, second_factor_required, doc, created_at, \
+             updated_at FROM accounts WHERE id = $1",
             $rest
         )
     };
@@ -26,8 +27,17 @@ macro_rules! select_account {
 const FIND_ACCOUNT: &str = select_account!("");
 const PG_FIND_ACCOUNT_LOCKED: &str = select_account!(" FOR UPDATE");
 const RETENTION: &str = "SELECT id, CAST(doc ->> 'scanRetentionDays' AS BIGINT) FROM accounts ORDER BY id";
-const UPDATE_ACCOUNT: &str =
-    "UPDATE accounts SET name = $2, doc = $3, updated_at = $4, user_rights = $5 WHERE id = $1";
+const UPDATE_ACCOUNT: &str = "UPDATE accounts SET name = $2, doc = $3, updated_at = $4, user_rights = $5, \
+    provider_sign_in = $6, second_factor_required = $7 WHERE id = $1";
+
+const END_PROVIDER_SESSIONS: &str = "UPDATE api_keys SET revoked_at = $2 WHERE account_id = $1 AND kind = 'session' \
+    AND revoked_at IS NULL AND hash IN (SELECT s.hash FROM operator_sessions s WHERE s.account_id = $1 AND s.by_provider)";
+const END_SINGLE_FACTOR_SESSIONS: &str = "UPDATE api_keys SET revoked_at = $2 WHERE account_id = $1 \
+    AND kind = 'session' AND revoked_at IS NULL AND hash IN (SELECT s.hash FROM operator_sessions s \
+    WHERE s.account_id = $1 AND NOT s.by_provider AND NOT EXISTS (SELECT 1 FROM operator_authenticators t \
+    WHERE t.operator_id = s.operator_id AND t.confirmed_at IS NOT NULL))";
+const END_ACTIVATIONS: &str = "UPDATE app_users SET activation = NULL, activation_until = COALESCE(activation_until, $2) \
+    WHERE account_id = $1 AND status = 'inactive'";
 
 /// The members that are not queried.
 #[derive(Default, Serialize, Deserialize)]
@@ -53,6 +63,8 @@ struct AccountRow {
     name: String,
     enterprise: bool,
     user_rights: String,
+    provider_sign_in: bool,
+    second_factor_required: bool,
     doc: Json<Doc>,
     created_at: i64,
     updated_at: i64,
@@ -68,6 +80,8 @@ impl TryFrom<AccountRow> for Account {
             enterprise: row.enterprise,
             user_rights: parse("user_rights", &row.user_rights)?,
             user_registration: row.doc.0.user_registration,
+            provider_sign_in: row.provider_sign_in,
+            second_factor_required: row.second_factor_required,
             thng_writable_custom_fields: row.doc.0.thng_writable_custom_fields,
             targets: TargetHosts { private: row.doc.0.private_targets, only: row.doc.0.target_hosts },
             scan_retention_days: row.doc.0.scan_retention_days.unwrap_or(DEFAULT_DAYS),
@@ -134,6 +148,45 @@ pub async fn update_account(tx: &mut Tx, account: &Account) -> Result<(), StoreE
         .bind(doc)
         .bind(account.updated_at.0)
         .bind(account.user_rights.as_str())
+        .bind(account.provider_sign_in)
+        .bind(account.second_factor_required)
+        .execute(c)
+        .await
+        .map(|_| ()))?;
+    Ok(())
+}
+
+/// Ends the sessions of an account that the provider of identities began.
+pub async fn end_provider_sessions(tx: &mut Tx, id: AccountId, now: UnixMillis) -> Result<(), StoreError> {
+    on_db!(&mut **tx, |c| sqlx::query(END_PROVIDER_SESSIONS)
+        .bind(id.as_str())
+        .bind(now.0)
+        .execute(c)
+        .await
+        .map(|_| ()))?;
+    Ok(())
+}
+
+/// Ends the sessions of an account that a password alone began.
+pub async fn end_single_factor_sessions(
+    tx: &mut Tx,
+    id: AccountId,
+    now: UnixMillis,
+) -> Result<(), StoreError> {
+    on_db!(&mut **tx, |c| sqlx::query(END_SINGLE_FACTOR_SESSIONS)
+        .bind(id.as_str())
+        .bind(now.0)
+        .execute(c)
+        .await
+        .map(|_| ()))?;
+    Ok(())
+}
+
+/// Ends the codes of all users of an account who were not activated yet; they are removed some time after `now`.
+pub async fn end_activations(tx: &mut Tx, id: AccountId, now: UnixMillis) -> Result<(), StoreError> {
+    on_db!(&mut **tx, |c| sqlx::query(END_ACTIVATIONS)
+        .bind(id.as_str())
+        .bind(now.0)
         .execute(c)
         .await
         .map(|_| ()))?;
@@ -145,6 +198,8 @@ fn account_state(account: &Account) -> Value {
         "name": account.name,
         "userRights": account.user_rights.as_str(),
         "userRegistration": account.user_registration.as_str(),
+        "providerSignIn": account.provider_sign_in,
+        "secondFactorRequired": account.second_factor_required,
         "thngWritableCustomFields": account.thng_writable_custom_fields,
         "privateTargets": account.targets.private,
         "targetHosts": account.targets.only,

@@ -132,6 +132,11 @@ pub struct Settings {
     #[arg(long, env = "WAYMARK_EDGE_REPLICA", value_name = "off|full")]
     pub edge_replica: Option<String>,
 
+    /// Whether plain redirects are answered by the fast reader, before the HTTP library sees them; the answers are the
+    /// same either way [default: on]
+    #[arg(long, env = "WAYMARK_FAST_REDIRECTS", value_name = "on|off")]
+    pub fast_redirects: Option<String>,
+
     /// City database in MaxMind's form (.mmdb) that tells where scans happen; a replaced file is taken
     /// within seconds [default: none]
     #[arg(long, env = "WAYMARK_GEOIP_DB", value_name = "FILE")]

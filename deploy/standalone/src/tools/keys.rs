@@ -61,7 +61,7 @@ enum Command {
 
 /// Where the database is, as for `waymark up`.
 #[derive(Debug, clap::Args)]
-pub(super) struct Place {
+pub struct Place {
     /// TOML file of `waymark up` [default: none]
     #[arg(long, env = "WAYMARK_CONFIG", value_name = "FILE")]
     config: Option<String>,

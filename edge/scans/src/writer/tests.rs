@@ -1,4 +1,4 @@
-use shared::time::UnixMillis;
+use shared::{time::UnixMillis, wire::spooled::NewRecord};
 
 use super::{
     super::{SpoolLimits, degrade::Sum, reserve::Reserve},
@@ -10,6 +10,12 @@ const LIMITS: SpoolLimits = SpoolLimits { spool_bytes: 2 << 30, segment_bytes: 6
 const PHONE: &str =
     "Mozilla/5.0 (iPhone; CPU iPhone OS 17_0 like Mac OS X) AppleWebKit/605.1.15 Safari/604.1";
 
+/// Appends the record of a scan.
+fn put_scan(out: &mut Vec<u8>) {
+    let texts = ["tn.gg", "ABC", "https://tn.gg/ABC", PHONE, ""];
+    NewRecord { at: UnixMillis(1), ip: [127, 0, 0, 1].into(), texts, language: "", rule: None }.write(out);
+}
+
 #[test]
 fn records_within_the_budget_of_one_large_write_are_kept() {
     const RECORD: usize = 60;
@@ -17,9 +23,9 @@ fn records_within_the_budget_of_one_large_write_are_kept() {
     let limits = SpoolLimits { spool_bytes: 2_000, segment_bytes: 500 };
     let metrics = Arc::new(Metrics::default());
     let spool = Arc::new(Spool::open(folder.path(), limits, metrics.clone(), UnixMillis(1)).unwrap());
-    let ring = Arc::new(Ring { scans: crossbeam_queue::ArrayQueue::new(1), lost: 0.into() });
+    let buffers = Arc::new(Buffers::new(1, 0));
     let stop = Arc::new(AtomicBool::new(false));
-    let mut work = Work::new(spool, ring, metrics, stop);
+    let mut work = Work::new(spool, buffers, metrics, stop);
     let write = |work: &mut Work, count: usize| {
         let ends: Vec<usize> = (1..=count).map(|record| record * RECORD).collect();
         work.write(&vec![7; count * RECORD], &ends);
@@ -43,13 +49,12 @@ fn a_full_disk_ends_a_segment() {
     let folder = tempfile::tempdir().unwrap();
     let metrics = Arc::new(Metrics::default());
     let spool = Arc::new(Spool::open(folder.path(), LIMITS, metrics.clone(), UnixMillis(1)).unwrap());
-    let ring = Arc::new(Ring { scans: crossbeam_queue::ArrayQueue::new(1), lost: 0.into() });
-    let mut work = Work::new(spool, ring, metrics, Arc::new(AtomicBool::new(false)));
+    let buffers = Arc::new(Buffers::new(1, 0));
+    let mut work = Work::new(spool, buffers, metrics, Arc::new(AtomicBool::new(false)));
     let write = |work: &mut Work, count: usize| {
-        let scan = record::tests::scan(1, "https://tn.gg/ABC", PHONE, "");
         let (mut bytes, mut ends) = (Vec::new(), Vec::new());
         for _ in 0..count {
-            record::write(&scan, &mut bytes);
+            put_scan(&mut bytes);
             ends.push(bytes.len());
         }
         work.write(&bytes, &ends);
@@ -72,14 +77,14 @@ fn sums_waiting_for_a_full_disk_survive_a_kill() {
     let start = || {
         let metrics = Arc::new(Metrics::default());
         let spool = Spool::open(folder.path(), full, metrics.clone(), UnixMillis(1)).unwrap();
-        let ring = Arc::new(Ring { scans: crossbeam_queue::ArrayQueue::new(1), lost: 0.into() });
-        Work::new(Arc::new(spool), ring, metrics, Arc::new(AtomicBool::new(false)))
+        let buffers = Arc::new(Buffers::new(1, 0));
+        Work::new(Arc::new(spool), buffers, metrics, Arc::new(AtomicBool::new(false)))
     };
     let counts = |work: &Work| work.sums.iter().map(|sum| sum.count.get()).sum::<u32>();
     let mut work = start();
     for _ in 0..7 {
         let mut bytes = Vec::new();
-        record::write(&record::tests::scan(1, "https://tn.gg/ABC", PHONE, ""), &mut bytes);
+        put_scan(&mut bytes);
         let end = bytes.len();
         work.write(&bytes, &[end]);
     }
@@ -97,8 +102,8 @@ fn sums_waiting_for_a_full_disk_survive_a_kill() {
         let limits = SpoolLimits { spool_bytes: 1 << 20, ..full };
         let metrics = Arc::new(Metrics::default());
         let spool = Spool::open(folder.path(), limits, metrics.clone(), UnixMillis(1)).unwrap();
-        let ring = Arc::new(Ring { scans: crossbeam_queue::ArrayQueue::new(1), lost: 0.into() });
-        Work::new(Arc::new(spool), ring, metrics, Arc::new(AtomicBool::new(false)))
+        let buffers = Arc::new(Buffers::new(1, 0));
+        Work::new(Arc::new(spool), buffers, metrics, Arc::new(AtomicBool::new(false)))
     };
     work.write_sums(true);
     assert_eq!((work.metrics.written.get(), counts(&work)), (1, 0), "with room they are written");
@@ -114,8 +119,8 @@ fn sums_already_in_the_spool_are_not_restored_from_the_reserve() {
     let start = || {
         let metrics = Arc::new(Metrics::default());
         let spool = Spool::open(folder.path(), LIMITS, metrics.clone(), UnixMillis(1)).unwrap();
-        let ring = Arc::new(Ring { scans: crossbeam_queue::ArrayQueue::new(1), lost: 0.into() });
-        Work::new(Arc::new(spool), ring, metrics, Arc::new(AtomicBool::new(false)))
+        let buffers = Arc::new(Buffers::new(1, 0));
+        Work::new(Arc::new(spool), buffers, metrics, Arc::new(AtomicBool::new(false)))
     };
     let sums: Vec<Sum> = (0..3)
         .map(|n: i64| Sum {
@@ -155,10 +160,10 @@ fn the_reserve_is_created_once_there_is_space() {
     let folder = tempfile::tempdir().unwrap();
     let metrics = Arc::new(Metrics::default());
     let spool = Arc::new(Spool::open(folder.path(), LIMITS, metrics.clone(), UnixMillis(1)).unwrap());
-    let ring = Arc::new(Ring { scans: crossbeam_queue::ArrayQueue::new(1), lost: 0.into() });
+    let buffers = Arc::new(Buffers::new(1, 0));
     // A folder in place of the file, which cannot be opened, stands for a disk without space.
     std::fs::create_dir(folder.path().join("sums")).unwrap();
-    let mut work = Work::new(spool, ring, metrics, Arc::new(AtomicBool::new(false)));
+    let mut work = Work::new(spool, buffers, metrics, Arc::new(AtomicBool::new(false)));
     assert_eq!(work.metrics.sums_reserved.get(), 0);
     let (domain, folded) = ("tn.gg".into(), "ABC".into());
     work.sums.put_back(&[Sum { at: UnixMillis(0), domain, folded, count: std::num::NonZeroU32::MIN }]);

@@ -19,6 +19,7 @@ use shared::{
         stream::{
             Change, Epoch, Event, Events, Fill, HEARTBEAT_MS, Hello, Rev, Start, ToControl, ToEdge, Welcome,
         },
+        unknown::UnknownReport,
     },
 };
 use tokio::{sync::watch, time::Interval};
@@ -41,6 +42,8 @@ pub(crate) struct Faults {
     pub(crate) takes_only_json: bool,
     /// Scans are stored, but the answer is lost; counts down.
     pub(crate) lost_receipts: u32,
+    /// Reports of unknown ids are taken, but the answer is lost; counts down.
+    pub(crate) lost_reports: u32,
     /// So many messages with events are swallowed.
     pub(crate) lost_events: u32,
     /// No heartbeat is sent.
@@ -70,6 +73,7 @@ struct State {
     cursors: HashMap<u64, u64>,
     scans: Vec<(u64, u64, ScanRecord)>,
     spooled: Vec<bool>,
+    reports: Vec<UnknownReport>,
     faults: Faults,
     breaks: u32,
 }
@@ -104,6 +108,7 @@ impl Control {
             cursors: HashMap::new(),
             scans: Vec::new(),
             spooled: Vec::new(),
+            reports: Vec::new(),
             faults: Faults::default(),
             breaks: 0,
         };
@@ -397,6 +402,10 @@ impl Backing for Control {
 
     async fn record_scans(&self, scans: &SpooledScans) -> Result<ScanReceipt, BackingError> {
         self.take_scans(&scans.read().expect("a scan that can be read"))
+    }
+
+    async fn record_unknown(&self, report: &UnknownReport) -> Result<(), BackingError> {
+        self.take_report(report)
     }
 }
 

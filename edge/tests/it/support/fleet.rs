@@ -104,7 +104,7 @@ impl Redis {
             let meta = Meta { epoch: epoch.clone(), term: 1, watermark: rev, complete: true, shards };
             command.arg(view::meta_key(shard)).arg(meta.to_string());
         }
-        let setup = Setup { domains, rules, withheld: control.withheld(rev) };
+        let setup = Setup { domains, rules, withheld: Some(control.withheld(rev)) };
         command.arg(view::setup_key()).arg(serde_json::to_vec(&setup).unwrap());
         self.run(&["FLUSHALL"]).await;
         self.ask(&command).await.unwrap();

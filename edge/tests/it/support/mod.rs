@@ -2,6 +2,7 @@
 
 mod client;
 mod control;
+mod exchange;
 mod fleet;
 mod record;
 
@@ -16,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 pub(crate) use self::{
     client::{Answer, build, exchange, h2_prior_knowledge, over_tls, raw, request},
     control::{Control, account},
+    exchange::{exchange as exchange_bytes, normal},
     fleet::{Files, Internal, Redis, network},
     record::redirect,
 };

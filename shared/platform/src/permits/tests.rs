@@ -132,10 +132,17 @@ fn public_keys_of_one_account_leave_room_to_those_of_others() {
     };
     let first: Vec<_> = (0..2).map(|key| prove(Rank::Public, key, "a").unwrap()).collect();
     assert_eq!(prove(Rank::Public, 2, "a").map(drop), Err(Refused::Public));
-    let _others: Vec<_> = (3..5).map(|key| prove(Rank::Public, key, "b").unwrap()).collect();
-    assert_eq!(prove(Rank::Public, 5, "c").map(drop), Err(Refused::Public), "all together");
+    let _other = prove(Rank::Public, 3, "b").unwrap();
+    assert_eq!(
+        prove(Rank::Public, 4, "b").map(drop),
+        Err(Refused::Public),
+        "the last is for one that has none"
+    );
+    let last = prove(Rank::Public, 5, "c").unwrap();
+    assert_eq!(prove(Rank::Public, 6, "d").map(drop), Err(Refused::Public), "all together");
     // Who shows a secret key later no longer counts among them.
     first[0].handle().prove(&holder(Rank::Trusted, 9, "a")).unwrap();
+    drop(last);
     let _again = prove(Rank::Public, 6, "a").unwrap();
 }
 
@@ -157,4 +164,27 @@ fn behind_a_proxy_only_long_lived_connections_are_counted() {
     assert_eq!(relay().handle().hold(&holder(Rank::Public, 2, "a"), client), Err(Refused::Address));
     drop(socket);
     relay().handle().hold(&holder(Rank::Public, 2, "a"), client).unwrap();
+}
+
+#[test]
+fn accounts_that_take_all_leave_room_for_one_that_comes_late() {
+    const MOST: usize = 64;
+    let accounts: Vec<String> = (0..10).map(|n| n.to_string()).collect();
+    let (per_account, per_account_public) = (48, 16);
+    let bounds = Bounds { public: 32, per_account, per_account_public, ..Bounds::plain(MOST, MOST) };
+    for rank in [Rank::Trusted, Rank::Public] {
+        let permits = Permits::new(bounds);
+        let enter = |account: &str, key: u8| {
+            let permit = permits.enter(ip("127.0.0.1"), true)?;
+            permit.handle().hold(&Holder { rank, ..holder(rank, key, account) }, None)?;
+            Ok::<_, Refused>(permit)
+        };
+        let mut held = Vec::new();
+        for key in 0..40 {
+            held.extend(accounts.iter().filter_map(|account| enter(account, key).ok()));
+        }
+        assert!(permits.taken() < MOST, "{rank:?}: {} of {MOST}", permits.taken());
+        assert!(enter("0", 100).is_err(), "{rank:?}: the first has what it gets");
+        assert!(enter("late", 100).is_ok(), "{rank:?}: one that comes late");
+    }
 }

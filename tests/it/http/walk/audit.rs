@@ -1,5 +1,7 @@
 //! Every write of the route table leaves an entry in the audit trail.
 
+use std::time::{Duration, Instant};
+
 use anyhow::{Context, Result};
 use applications::store::password_resets;
 use axum::http::Method;
@@ -8,7 +10,9 @@ use kernel::store::{Ctx, documents};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use shared::time::UnixMillis;
-use tests::db::Engine;
+use signin::service::commands;
+use tenants::domain::email::Email;
+use tests::db::{Engine, SystemRandom};
 
 use super::{
     super::{
@@ -91,8 +95,16 @@ pub(in super::super) async fn every_write_of_the_route_table_is_noted(engine: En
             continue;
         }
         let request = answer.header("x-request-id").context("X-Request-Id")?.to_owned();
-        let entries = api.get(&format!("/audit?filter=requestId={request}")).await?;
-        let entries = entries.json();
+        let begun = Instant::now();
+        let entries = loop {
+            let entries = api.get(&format!("/audit?filter=requestId={request}")).await?.json();
+            // What a request for a reset does with the address comes after its answer.
+            let is_late = name == "POST /users/passwordReset" && entries == json!([]);
+            if !is_late || begun.elapsed() > Duration::from_secs(10) {
+                break entries;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        };
         let entries = entries.as_array().with_context(|| format!("{name}: {entries}"))?;
         if entries.is_empty() {
             wrong.push(format!("{name}: no entry"));
@@ -174,6 +186,14 @@ async fn prepare(
                 tx.commit().await?;
                 *body = Some(json!({"code": code, "password": "a long sentence is best"}));
             }
+        }
+        "PUT /me/password" => {
+            let (clock, db) = (&*api.made.clock, &api.made.app.core.db);
+            let email = Email::parse("o@example.com").map_err(anyhow::Error::msg)?;
+            let code = commands::reset_password(db, (clock, &SystemRandom), Some(api.made.account), &email);
+            let set = json!({"code": code.await?, "password": "a long sentence is best"});
+            let answer = api.call(Method::PUT, "/console/api/passwordReset", Some(set)).await?;
+            anyhow::ensure!(answer.status == 200, "{answer:?}");
         }
         "POST /auth/evrythng/thngs" => {
             *body = Some(json!({"thngId": create("/thngs", json!({"name": "with a key"})).await?}));

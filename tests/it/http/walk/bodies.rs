@@ -21,7 +21,10 @@ pub(super) const BODIES: &[(&str, &str)] = &[
     ("POST /batches/{id}/tasks", TASK),
     ("PUT /users/passwordReset", r#"{"code": "walk", "password": "a long sentence is best"}"#),
     ("PUT /users/{id}/password", r#"{"password": "password", "newPassword": "a long sentence is best"}"#),
-    ("PUT /me/password", r#"{"newPassword": "a long sentence is best"}"#),
+    (
+        "PUT /me/password",
+        r#"{"password": "a long sentence is best", "newPassword": "a longer sentence is better"}"#,
+    ),
     ("POST /actions", r#"{"name": "_walk"}"#),
     ("POST /keys", r#"{"label": "walk"}"#),
     ("POST /accessPolicies", r#"{"name": "walk", "permissions": ["thngs:read"]}"#),

@@ -3,6 +3,8 @@
 //! What a role allows is what the API says of it (`GET /accessPolicies`); which permissions an operation needs stands in
 //! [`TABLE`].
 
+use std::collections::BTreeSet;
+
 use anyhow::{Context, Result};
 use axum::http::Method;
 use kernel::domain::subject::Permissions;
@@ -33,6 +35,27 @@ async fn cast(api: &Api, project: Option<&str>) -> Result<Vec<Played>> {
         cast.push(Played { name, allowed, key: text(&made, "apiKey")? });
     }
     assert_eq!(cast.len(), 9);
+    // Reading is not listing: a role that has the one lacks the other.
+    let policies = policies.as_array().into_iter().flatten();
+    let permissions: Vec<&str> = policies
+        .flat_map(|policy| policy["permissions"].as_array().into_iter().flatten())
+        .filter_map(Value::as_str)
+        .collect();
+    for verb in ["read", "list"] {
+        let texts: BTreeSet<String> = permissions
+            .iter()
+            .filter_map(|text| text.split_once(':'))
+            .filter(|(_, verbs)| verbs.split(',').any(|one| one == verb))
+            .map(|(subject, _)| format!("{subject}:{verb}"))
+            .collect();
+        assert!(texts.len() > 10, "{texts:?}");
+        let name = format!("{verb} {}", project.unwrap_or("everywhere"));
+        let policy = api.create("/accessPolicies", json!({"name": name, "permissions": texts})).await?;
+        let body = json!({"name": name, "policies": [policy["id"]], "conditions": conditions});
+        let made = api.create("/accessTokens", body).await?;
+        let allowed = Permissions::parse(&texts.into_iter().collect::<Vec<_>>().join(" "))?;
+        cast.push(Played { name, allowed, key: text(&made, "apiKey")? });
+    }
     Ok(cast)
 }
 

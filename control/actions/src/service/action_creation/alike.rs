@@ -11,12 +11,14 @@ use crate::{
         action_draft::ActionDraft,
         event::Quiet,
         permission::{Subject::Actions, Verb},
+        quota::{Exceeded, Quota},
     },
     error::ServiceError,
     service::{ActionState, access::require},
     store::{
         Tx,
         actions::{self, AlikeAction, AlikeActions},
+        quotas,
         thngs::Target as Thng,
     },
 };
@@ -28,7 +30,8 @@ struct Named {
     collection: Option<CollectionId>,
 }
 
-/// Creates one action for each Thng from a template; returns those that were refused, by index, with the reason.
+/// Creates one action for each Thng from a template; returns those that were refused, by index, with the reason. The
+/// transaction must have begun to write.
 ///
 /// `quiet` excludes kinds of subscribers.
 ///
@@ -48,6 +51,7 @@ pub async fn create(
     let template = making.template(tx, None, draft).await?;
     let named = named(&making, tx, draft).await?;
     let (mut refused, mut rows, mut docs) = (Vec::new(), Vec::with_capacity(thngs.len()), Vec::new());
+    let mut places = Vec::with_capacity(thngs.len());
     let mut known: HashMap<Vec<String>, usize> = HashMap::new();
     for (place, (id, thng)) in thngs.iter().enumerate() {
         if !grant.admits(thng.thng.as_str(), thng.scopes.as_ref()) {
@@ -70,7 +74,15 @@ pub async fn create(
             docs.push(template.doc_about(&target));
             docs.len() - 1
         });
+        places.push(place);
         rows.push(AlikeAction { id: *id, thng: thng.thng, product, doc });
+    }
+    let (quota, wanted) = (Quota::of_action(&template.kind), rows.len() as u64);
+    let (granted, exceeded) = quotas::charge_some(tx, actor.account, quota, wanted, making.now).await?;
+    if let Some(exceeded) = exceeded.map(|exceeded| Exceeded { wanted: 1, ..exceeded }) {
+        let granted = usize::try_from(granted).unwrap_or(usize::MAX);
+        rows.truncate(granted);
+        refused.extend(places.into_iter().skip(granted).map(|place| (place, exceeded.to_string())));
     }
     let alike = AlikeActions {
         account: actor.account,

@@ -94,9 +94,9 @@ impl AssessmentGroups {
         // One assessment per item and batch: the second one uses the result of the first.
         let item = |waiting: &Waiting| waiting.gathered.thng.as_ref().map(|thng| thng.id.to_string());
         let work = groups.clone();
-        let batcher = Batcher::new(
-            LANES,
-            most_lanes,
+        let batcher = Batcher::in_turn(
+            (LANES, most_lanes),
+            |waiting| waiting.caller.account,
             item,
             Box::new(move |all| {
                 let groups = work.clone();
@@ -129,7 +129,10 @@ impl Groups {
             Ok(actions) => actions.into_iter().map(Ok).collect(),
             Err(error) if all.len() == 1 => vec![Err(error)],
             // What one of them cannot be written with is no fault of the others.
-            Err(ServiceError::Store(StoreError::Sql(_) | StoreError::Row(_) | StoreError::Unique(_))) => {
+            Err(
+                ServiceError::Store(StoreError::Sql(_) | StoreError::Row(_) | StoreError::Unique(_))
+                | ServiceError::Refused { .. },
+            ) => {
                 let mut answers = Vec::with_capacity(all.len());
                 for waiting in &all {
                     let alone = self.write_once(std::slice::from_ref(waiting)).await;

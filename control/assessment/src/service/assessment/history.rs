@@ -132,7 +132,7 @@ const OUTDATED_STEP: u32 = 500;
 /// # Errors
 /// The database failed; what was rebuilt stays, and `after` is where to continue.
 pub async fn rebuild_outdated(state: &AssessmentState, after: &mut String) -> Result<u64, ServiceError> {
-    let (scans, mut made) = (&*state.actions.scans, 0);
+    let (scans, mut made) = (&*state.actions.scans.nested, 0);
     loop {
         let mut conn = state.db.read().await?;
         let found = scan_profiles::list_outdated(&mut conn, after, OUTDATED_STEP).await?;

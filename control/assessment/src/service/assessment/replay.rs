@@ -231,7 +231,7 @@ pub async fn replay(
     let mut thngs = Vec::with_capacity(found.len());
     for thng in &found {
         thngs.push(
-            of_one(&*state.actions.scans, &mut conn, caller, &grant, thng, &asked.settings, bounds).await?,
+            of_one(&*state.actions.scans.nested, &mut conn, caller, &grant, thng, &asked.settings, bounds).await?,
         );
     }
     Ok(match thngs.pop_if(|_| is_one) {
@@ -279,7 +279,7 @@ async fn find(
 
 /// Rebuilds the profile of a Thng, counts its greatest points again, and judges it by the scan that set its verdict.
 async fn apply(state: &AssessmentState, caller: &Caller, thng: ThngId) -> Result<(), ServiceError> {
-    let (scans, account) = (&*state.actions.scans, caller.account);
+    let (scans, account) = (&*state.actions.scans.nested, caller.account);
     let _place = state.capacity.write(caller)?;
     let mut tx = state.db.begin(&caller.ctx).await?;
     let found: Option<Thng> = documents::find_locked(&mut tx, account, thng).await?;

@@ -54,7 +54,7 @@ pub enum End {
     Done,
     /// The worker was asked to stop, or its time is over; another one continues.
     Paused,
-    /// Somebody else has the job now, or it is cancelled.
+    /// Somebody else has the job now, it is cancelled, or its account is suspended.
     Lost,
 }
 

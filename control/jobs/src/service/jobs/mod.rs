@@ -196,7 +196,7 @@ async fn find_blob(
 /// The key lacks the permission.
 #[instrument(skip_all)]
 pub async fn list(state: &JobState, actor: &Actor, request: &ListRequest) -> Result<Page<Job>, ServiceError> {
-    let grant = require(actor, Verb::Read, Jobs)?;
+    let grant = require(actor, Verb::List, Jobs)?;
     let mut conn = state.db.read().await?;
     let selection = Selection { account: actor.account, limit: grant.limit(), request, within: &[] };
     Ok(jobs::list(&mut conn, &selection).await?)

@@ -4,15 +4,20 @@ use std::{sync::Arc, time::Instant};
 
 use futures_util::FutureExt;
 use serde::{Deserialize, Serialize};
-use shared::{problem::Code, short_id::ShortId, wire::stream::Rev};
+use shared::{id::AccountId, problem::Code, short_id::ShortId, wire::stream::Rev};
 
-use super::{DomainChoice, Written, insert, plan::plan, resolve_domain};
+use super::{
+    DomainChoice, Written, insert,
+    plan::{Planned, plan},
+    resolve_domain,
+};
 use crate::{
     batch_size::AdaptiveBatchSize,
     domain::{
         access::Actor,
         grant::Grant,
         permission::{Subject::Redirections, Verb},
+        quota::{Exceeded, Quota},
         redirection::{Draft, MAX_BULK},
     },
     error::ServiceError,
@@ -25,7 +30,7 @@ use crate::{
         user_links,
         user_rules::UserRules,
     },
-    store::Tx,
+    store::{Tx, quotas},
     writer::Lane,
 };
 use shared::time::UnixMillis;
@@ -46,7 +51,7 @@ pub enum ItemResult {
     },
     /// The item was refused; the others are not touched by it.
     Refused {
-        /// 400 or 409.
+        /// 400, 403 or 409.
         status: u16,
         /// Every fault found.
         errors: Vec<String>,
@@ -108,7 +113,9 @@ pub async fn create_many(
         let lane = if done.results.is_empty() { Lane::Bulk } else { Lane::Begun };
         done = state
             .writer
-            .submit(&caller.ctx, lane, move |tx| async move { import.step(tx, done).await }.boxed())
+            .submit(&caller.ctx, (caller.account, lane), move |tx| {
+                async move { import.step(tx, done).await }.boxed()
+            })
             .await?;
     }
     Ok(Written { rev: done.rev, value: done.results })
@@ -135,7 +142,25 @@ pub async fn create_in(
         .into_iter()
         .map(|item| item.map_err(|(code, errors)| ServiceError::Refused { code, errors }))
         .collect::<Result<Vec<_>, _>>()?;
+    quotas::charge(tx, actor.account, Quota::Links, ready.len() as u64, at).await?;
     insert(tx, actor.account, &domain, &ready.iter().collect::<Vec<_>>(), at).await?;
+    Ok(())
+}
+
+/// Refuses the last of those that are ready, where the account may not have all of them, and counts the others.
+async fn refuse_above_quota(
+    tx: &mut Tx,
+    account: AccountId,
+    planned: &mut Planned,
+    at: UnixMillis,
+) -> Result<(), ServiceError> {
+    let wanted = planned.iter().filter(|item| item.is_ok()).count() as u64;
+    let (granted, exceeded) = quotas::charge_some(tx, account, Quota::Links, wanted, at).await?;
+    let Some(exceeded) = exceeded.map(|exceeded| Exceeded { wanted: 1, ..exceeded }) else { return Ok(()) };
+    let granted = usize::try_from(granted).unwrap_or(usize::MAX);
+    for item in planned.iter_mut().filter(|item| item.is_ok()).skip(granted) {
+        *item = Err((exceeded.code(), vec![exceeded.to_string()]));
+    }
     Ok(())
 }
 
@@ -191,7 +216,8 @@ impl Import {
             }
         }
         let candidates = self.candidates[from..to].to_vec();
-        let planned = plan(tx, account, &self.grant, &domain, items, candidates, at).await?;
+        let mut planned = plan(tx, account, &self.grant, &domain, items, candidates, at).await?;
+        refuse_above_quota(tx, account, &mut planned, at).await?;
         let ready: Vec<_> = planned.iter().filter_map(|item| item.as_ref().ok()).collect();
         done.rev = insert(tx, account, &domain, &ready, at).await?;
         done.results.extend(planned.into_iter().map(|item| match item {

@@ -41,11 +41,12 @@ use crate::{
         event::{Event as Happened, RedirectionChange, RedirectionEvent},
         page::{Page, PageRequest, Position},
         permission::{Subject::Redirections, Verb},
+        quota::Quota,
         redirection::{Draft, Redirection, Writable},
         scopes::Scopes,
     },
     error::ServiceError,
-    store::{Conn, Tx, accounts, events, log, redirections as table, tenants},
+    store::{Conn, Tx, accounts, events, log, quotas, redirections as table, tenants},
     writer::Lane,
 };
 
@@ -95,7 +96,7 @@ pub async fn create(
     let idempotency = idempotency.map(|key| key.of(&actor));
     state
         .writer
-        .submit(&caller.ctx, Lane::Urgent, move |tx| {
+        .submit(&caller.ctx, (account, Lane::Urgent), move |tx| {
             async move {
                 if let Some(kept) = replay::<Redirection>(tx, account, idempotency.as_ref(), at).await? {
                     return Ok(Written { rev: kept.rev, value: kept });
@@ -112,6 +113,7 @@ pub async fn create(
                 let mut planned = plan(tx, account, &grant, &domain, items, candidates, at).await?;
                 let ready = planned.pop().unwrap_or_else(|| Err((Code::Internal, Vec::new())));
                 let ready = ready.map_err(|(code, errors)| ServiceError::Refused { code, errors })?;
+                quotas::charge(tx, account, Quota::Links, 1, at).await?;
                 let rev = insert(tx, account, &domain, &[&ready], at).await?;
                 let value = table::find(tx, domain.host.as_str(), &ready.folded, account)
                     .await?
@@ -203,7 +205,7 @@ pub async fn replace(
     let (account, at, actor) = (caller.account, state.clock.now(), caller.actor.clone());
     state
         .writer
-        .submit(&caller.ctx, lane(&short_ids), move |tx| {
+        .submit(&caller.ctx, (account, lane(&short_ids)), move |tx| {
             async move {
                 let (domain, found) = load_many(tx, account, &grant, &choice, &short_ids).await?;
                 if let Some(rules) = UserRules::load(tx, &actor).await? {
@@ -263,7 +265,7 @@ pub async fn delete(
     let (account, at) = (caller.account, state.clock.now());
     state
         .writer
-        .submit(&caller.ctx, lane(&short_ids), move |tx| {
+        .submit(&caller.ctx, (account, lane(&short_ids)), move |tx| {
             async move {
                 let (domain, found) = load_many(tx, account, &grant, &choice, &short_ids).await?;
                 let first = log::take_revs(tx, found.len() as u64).await?;
@@ -273,6 +275,7 @@ pub async fn delete(
                 if table::delete(tx, domain.host.as_str(), &tombstones, at).await? != found.len() as u64 {
                     return Err(gone());
                 }
+                quotas::release(tx, account, Quota::Links, found.len() as u64);
                 let changes: Vec<Event> = (first..)
                     .zip(keys)
                     .map(|(rev, key)| Event { rev, change: Change::Redirect(key, None) })

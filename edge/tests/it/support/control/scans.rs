@@ -1,7 +1,10 @@
 //! What control takes of scans.
 
 use edge::backing::BackingError;
-use shared::wire::scan::{ScanBatch, ScanReceipt};
+use shared::wire::{
+    scan::{ScanBatch, ScanReceipt},
+    unknown::UnknownReport,
+};
 
 use super::{Control, down};
 
@@ -38,5 +41,23 @@ impl Control {
             return Err(down());
         }
         Ok(ScanReceipt { next_seq })
+    }
+
+    /// Every report of unknown ids that came, repeats too.
+    pub(crate) fn reports(&self) -> Vec<UnknownReport> {
+        self.state().reports.clone()
+    }
+
+    pub(super) fn take_report(&self, report: &UnknownReport) -> Result<(), BackingError> {
+        let mut state = self.state();
+        if state.faults.is_down {
+            return Err(down());
+        }
+        state.reports.push(report.clone());
+        if state.faults.lost_reports > 0 {
+            state.faults.lost_reports -= 1;
+            return Err(down());
+        }
+        Ok(())
     }
 }

@@ -1,0 +1,236 @@
+//! Statistics of scans: questions to the roll-ups of a hundred million scans, and what the roll-ups cost the intake.
+
+use std::{
+    io::{Write, stdout},
+    path::PathBuf,
+    time::{Duration, Instant, SystemTime},
+};
+
+use anyhow::{Context, Result, ensure};
+use serde_json::json;
+use shared::{
+    time::UnixMillis,
+    wire::{
+        internal::SCANS_PATH,
+        scan::MAX_BATCH,
+        spooled::{NewRecord, SPOOLED},
+    },
+};
+
+use crate::{
+    control::{Control, ControlArgs},
+    hist::Hist,
+    http::Client,
+    stats::Spread,
+};
+
+/// Phones and a desktop that scan.
+const AGENTS: [&str; 3] = [
+    "Mozilla/5.0 (iPhone; CPU iPhone OS 18_1 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.1 \
+     Mobile/15E148 Safari/604.1",
+    "Mozilla/5.0 (Linux; Android 14; SM-S918B) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0.0.0 Mobile \
+     Safari/537.36",
+    "Mozilla/5.0 (Windows NT 10.0; Win64; x64; rv:128.0) Gecko/20100101 Firefox/128.0",
+];
+
+/// The goal for an answer by country and hour, in milliseconds.
+const GOAL_MS: f64 = 100.0;
+
+/// Measures questions to the statistics, and the intake of scans with and without roll-ups, on Postgres.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct Args {
+    /// Days of which there are roll-ups
+    #[arg(long, default_value_t = 365)]
+    days: u32,
+    /// Scans that the roll-ups stand for
+    #[arg(long, default_value_t = 100_000_000)]
+    scans: u64,
+    /// Requests of each question
+    #[arg(long, default_value_t = 200)]
+    requests: usize,
+    /// A control of a release without roll-ups, to compare the intake with
+    #[arg(long, value_name = "PATH")]
+    before: Option<PathBuf>,
+    /// Batches of 1,000 scans in each round of the intake
+    #[arg(long, default_value_t = 20)]
+    batches: usize,
+    /// Rounds of the intake, by turns
+    #[arg(long, default_value_t = 5)]
+    rounds: usize,
+    #[command(flatten)]
+    control: ControlArgs,
+}
+
+/// Runs the benchmark and prints its rows.
+///
+/// # Errors
+/// A server does not start, or an answer is wrong.
+pub(crate) fn run(mut args: Args, is_smoke: bool) -> Result<bool> {
+    if is_smoke {
+        (args.days, args.scans, args.requests, args.batches, args.rounds) = (3, 100_000, 3, 1, 1);
+    }
+    ensure!(args.days >= 1 && args.requests >= 1 && args.rounds >= 1, "sizes are out of range");
+    let control = Control::start(&args.control)?;
+    ask(&control, &args)?;
+    if let Some(before) = &args.before {
+        let without = Control::start(&args.control.with_binary(before))?;
+        compare(&without, &control, &args)?;
+    }
+    Ok(true)
+}
+
+/// Writes roll-ups by SQL, as the intake would have left them, and asks.
+fn ask(control: &Control, args: &Args) -> Result<()> {
+    let account = control.schema().sql("SELECT id FROM accounts")?.trim().to_owned();
+    let now = i64::try_from(SystemTime::now().duration_since(SystemTime::UNIX_EPOCH)?.as_secs())?;
+    let (end, days) = (now / 3_600, i64::from(args.days));
+    let each = args.scans / u64::from(args.days * 24);
+    // A few countries have most scans. Links, of which there are as many as items, have no rows here.
+    let rows = format!(
+        "INSERT INTO scan_statistics (account_id, project_id, dimension, hour, value, second, scans, new_devices, robots) \
+         SELECT '{account}', '', d, h, v, s, GREATEST(1, ({each} * w)::bigint), ({each} * w / 2)::bigint, 1 FROM \
+         generate_series({begin}, {end} - 1) h, LATERAL ( \
+         SELECT 1 d, '' v, '' s, 1.0 w \
+         UNION ALL SELECT 2, 'C' || n, '', 1.0 / (n * 4.7) FROM generate_series(1, 60) n \
+         UNION ALL SELECT 3, 'C' || n % 60, 'R' || n, 0.005 FROM generate_series(1, 200) n \
+         UNION ALL SELECT 4, 'C' || n % 60, 'T' || n, 0.0033 FROM generate_series(1, 300) n \
+         UNION ALL SELECT 5, 'S' || n, '', 0.125 FROM generate_series(1, 8) n \
+         UNION ALL SELECT 6, 'D' || n, '', 0.333 FROM generate_series(1, 3) n \
+         UNION ALL SELECT 7, 'l' || n, '', 0.05 FROM generate_series(1, 20) n \
+         UNION ALL SELECT 20, 'P' || n, '', 0.02 FROM generate_series(1, 50) n \
+         UNION ALL SELECT 21, 'P' || n % 50, 'C' || n % 60, 0.003 FROM generate_series(1, 300) n) t ORDER BY h",
+        begin = end - days * 24,
+    );
+    let begun = Instant::now();
+    control.schema().sql(&rows)?;
+    control.schema().sql("VACUUM ANALYZE scan_statistics")?;
+    let told = control.schema().sql(
+        "SELECT COUNT(*), SUM(scans) FILTER (WHERE dimension = 1), pg_total_relation_size('scan_statistics') / 1048576 \
+         FROM scan_statistics",
+    )?;
+    let mut out = stdout().lock();
+    writeln!(
+        out,
+        "roll-ups of {days} days written by SQL in {:.0} s: rows | scans | MiB = {}",
+        begun.elapsed().as_secs_f64(),
+        told.trim()
+    )?;
+    writeln!(out, "| question | rows | p50 ms | p99 ms |\n|---|---:|---:|---:|")?;
+    let mut client = Client::connect(control.api, Some(&control.key))?;
+    let span = |days: i64| {
+        let days = days.min(i64::from(args.days));
+        format!("from={}&to={}", (end - days * 24) * 3_600_000, end * 3_600_000)
+    };
+    for (name, query) in [
+        ("a week by country and hour", format!("{}&interval=hour&groupBy=country", span(7))),
+        ("31 days by country and hour", format!("{}&interval=hour&groupBy=country", span(31))),
+        (
+            "a year by country and day",
+            format!("{}&interval=day&groupBy=country&timeZone=Europe/Berlin", span(365)),
+        ),
+        ("a year by product, one country", format!("{}&groupBy=product&filter=country=C1", span(365))),
+        (
+            "a year by product and country, two countries",
+            format!("{}&groupBy=country,product&filter=country=C1|C2", span(365)),
+        ),
+        ("a year in all by month", format!("{}&interval=month", span(365))),
+    ] {
+        let mut times = Hist::default();
+        let mut shown = 0;
+        for _ in 0..args.requests {
+            let begun = Instant::now();
+            let answer = client.ask("GET", &format!("/scans/stats?{query}"), None)?;
+            times.add(begun.elapsed());
+            ensure!(answer.status == 200, "{query}: {} {:?}", answer.status, answer.json());
+            let body = answer.json()?;
+            shown = body["rows"].as_array().context("rows")?.len();
+            let rows: i64 =
+                body["rows"].as_array().into_iter().flatten().filter_map(|row| row["scans"].as_i64()).sum();
+            let all = rows + body["other"]["scans"].as_i64().unwrap_or_default();
+            ensure!(
+                shown > 0 && Some(all) == body["totals"]["scans"].as_i64(),
+                "{query}: {all} are not the totals"
+            );
+        }
+        let p99 = times.quantile_us(0.99) / 1e3;
+        writeln!(out, "| {name} | {shown} | {:.1} | {p99:.1} |", times.quantile_us(0.5) / 1e3)?;
+    }
+    writeln!(out, "The goal for country and hour is a p99 of {GOAL_MS} ms.")?;
+    Ok(())
+}
+
+/// Hands over the same scans to both, by turns.
+fn compare(without: &Control, with: &Control, args: &Args) -> Result<()> {
+    let mut both = [Intake::new(without)?, Intake::new(with)?];
+    let mut rates = [Vec::new(), Vec::new()];
+    for round in 0..=args.rounds {
+        // Which one comes first changes each round; the first round warms up.
+        for which in [round % 2, (round + 1) % 2] {
+            let took = both[which].scans(args.batches)?;
+            if round > 0 {
+                rates[which].push((args.batches * MAX_BATCH) as f64 / took.as_secs_f64());
+            }
+        }
+    }
+    let ratios: Vec<f64> = rates[1].iter().zip(&rates[0]).map(|(with, without)| with / without).collect();
+    let [without, with] = rates.map(|rates| Spread::of(&rates));
+    writeln!(
+        stdout(),
+        "scans a second without roll-ups {}, with {}; ratio {}",
+        without.text(0),
+        with.text(0),
+        Spread::of(&ratios).text(2)
+    )?;
+    Ok(())
+}
+
+struct Intake {
+    edge: Client,
+    links: Vec<String>,
+    seq: usize,
+}
+
+impl Intake {
+    /// Links of ten products, a thousand each.
+    fn new(control: &Control) -> Result<Self> {
+        let mut api = Client::connect(control.api, Some(&control.key))?;
+        let mut links = Vec::new();
+        for product in 0..10 {
+            let answer = api.ask("POST", "/products", Some(&json!({"name": "Bag"}).to_string()))?;
+            ensure!(answer.status == 201, "POST /products: {}", answer.status);
+            let id = answer.json()?["id"].as_str().context("no id")?.to_owned();
+            let item = |n: usize| json!({"platformId": id, "defaultRedirectUrl": "https://example.com/", "shortId": format!("L{product}-{n}")});
+            let items: Vec<_> = (0..1_000).map(item).collect();
+            let answer = api.ask("POST", "/redirections", Some(&json!(items).to_string()))?;
+            ensure!(answer.status == 200, "the import: {} {:?}", answer.status, answer.json());
+            links.extend((0..1_000).map(|n| format!("L{product}-{n}")));
+        }
+        let key = format!("Bearer {}", control.edge_key("bench")?);
+        Ok(Self { edge: Client::connect(control.internal, Some(&key))?, links, seq: 0 })
+    }
+
+    fn scans(&mut self, batches: usize) -> Result<Duration> {
+        let now = i64::try_from(SystemTime::now().duration_since(SystemTime::UNIX_EPOCH)?.as_millis())?;
+        let mut took = Duration::ZERO;
+        for _ in 0..batches {
+            let mut frames = Vec::new();
+            for n in self.seq..self.seq + MAX_BATCH {
+                // All over the links, in an order unlike theirs.
+                let link = &self.links[(n * 7_919) % self.links.len()];
+                let url = format!("https://tn.gg/{link}");
+                let texts = ["tn.gg", &link.to_uppercase(), &url, AGENTS[n % AGENTS.len()], ""];
+                let ip = [198, 18, (n / 250 % 250) as u8, (n % 250) as u8];
+                let language = ["de-CH", "en", "fr", ""][n % 4];
+                NewRecord { at: UnixMillis(now), ip: ip.into(), texts, language, rule: None }
+                    .write(&mut frames);
+            }
+            let path = format!("{SCANS_PATH}?edge=bench&boot=1&firstSeq={}", self.seq);
+            let begun = Instant::now();
+            let answer = self.edge.send("POST", &path, Some((SPOOLED, &frames)))?;
+            took += begun.elapsed();
+            self.seq += MAX_BATCH;
+            ensure!(answer.status == 200 && answer.json()?["nextSeq"] == self.seq, "{:?}", answer.json());
+        }
+        Ok(took)
+    }
+}

@@ -1,0 +1,137 @@
+//! HTTP: quotas of accounts, set by whoever runs the platform.
+
+use std::collections::HashMap;
+
+use axum::{Json, extract::State};
+use serde::Serialize;
+use serde_json::Value;
+use shared::problem::Code;
+use tenants::http::quotas::QuotasDocument;
+use utoipa::ToSchema;
+use web::{
+    api_error::ApiError,
+    extract::{JsonBody, Path},
+};
+
+use super::access::PlatformCaller;
+use crate::{
+    domain::{
+        quota::{Quota, Setting},
+        quota_change::parse_quotas,
+    },
+    service::{Redirects, quotas as service, quotas_of_accounts},
+};
+
+/// What all accounts may have for which nothing else was set; what is absent has no limit.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct DefaultQuotasDocument {
+    /// Things.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = 1_000_000)]
+    things: Option<u64>,
+    /// Redirections.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    links: Option<u64>,
+    /// Bytes of files.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    storage_bytes: Option<u64>,
+    /// Users of applications.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    users: Option<u64>,
+    /// Scans that are stored in a day.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    scans_per_day: Option<u64>,
+    /// Values of properties, and actions other than scans, in a day.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    events_per_day: Option<u64>,
+    /// Open event streams, exports, WebSockets and MQTT connections.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    streams: Option<u64>,
+    /// Uploads of files at one time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    uploads: Option<u64>,
+}
+
+impl From<HashMap<Quota, u64>> for DefaultQuotasDocument {
+    fn from(limits: HashMap<Quota, u64>) -> Self {
+        let limit = |quota: Quota| limits.get(&quota).copied();
+        Self {
+            things: limit(Quota::Things),
+            links: limit(Quota::Links),
+            storage_bytes: limit(Quota::StorageBytes),
+            users: limit(Quota::Users),
+            scans_per_day: limit(Quota::ScansPerDay),
+            events_per_day: limit(Quota::EventsPerDay),
+            streams: limit(Quota::Streams),
+            uploads: limit(Quota::Uploads),
+        }
+    }
+}
+
+/// Reads the quotas of an account, with their use.
+#[utoipa::path(get, path = "/platform/accounts/{id}/quotas", tag = "Platform", security(("key" = [])), operation_id = "readHostedAccountQuotas",
+    params(("id" = String, Path, description = "Id of the account")),
+    responses((status = 200, description = "Each quota, with its use", body = QuotasDocument)),
+    extensions(("x-maturity" = json!("Beta"))))]
+pub(super) async fn read(
+    State(redirects): State<Redirects>,
+    _by: PlatformCaller,
+    Path(id): Path<String>,
+) -> Result<Json<QuotasDocument>, ApiError> {
+    let account = service::find_account(&redirects.db, &id).await?;
+    let usages = quotas_of_accounts::list(&redirects, account).await?;
+    Ok(Json(QuotasDocument::new(usages, redirects.clock.now())))
+}
+
+/// Sets quotas of an account; those that are not named stay.
+///
+/// A limit below the use forbids what is new and removes nothing. `unlimited` lifts a limit, whatever all accounts have, and
+/// `default` gives the account what all accounts have.
+#[utoipa::path(put, path = "/platform/accounts/{id}/quotas", tag = "Platform", security(("key" = [])), operation_id = "setAccountQuotas",
+    params(("id" = String, Path, description = "Id of the account")),
+    request_body(content = Object, description = "The quotas to change"),
+    responses((status = 200, description = "Each quota, with its use", body = QuotasDocument)),
+    extensions(("x-maturity" = json!("Beta"))))]
+pub(super) async fn set(
+    State(redirects): State<Redirects>,
+    PlatformCaller(by): PlatformCaller,
+    Path(id): Path<String>,
+    JsonBody(body): JsonBody,
+) -> Result<Json<QuotasDocument>, ApiError> {
+    let changes = parse(&body)?;
+    let account = service::set(&redirects.db, &by, &id, &changes).await?;
+    let usages = quotas_of_accounts::list(&redirects, account).await?;
+    Ok(Json(QuotasDocument::new(usages, redirects.clock.now())))
+}
+
+/// Reads the quotas of all accounts for which nothing else was set.
+#[utoipa::path(get, path = "/platform/quotas", tag = "Platform", security(("key" = [])), operation_id = "readDefaultQuotas",
+    responses((status = 200, description = "The limits", body = DefaultQuotasDocument)),
+    extensions(("x-maturity" = json!("Beta"))))]
+pub(super) async fn read_defaults(
+    State(redirects): State<Redirects>,
+    _by: PlatformCaller,
+) -> Result<Json<DefaultQuotasDocument>, ApiError> {
+    Ok(Json(service::list_defaults(&redirects.db).await?.into()))
+}
+
+/// Sets quotas of all accounts for which nothing else was set; those that are not named stay.
+///
+/// What the accounts hold is counted in the background, and nothing is refused until then.
+#[utoipa::path(put, path = "/platform/quotas", tag = "Platform", security(("key" = [])), operation_id = "setDefaultQuotas",
+    request_body(content = Object, description = "The quotas to change"),
+    responses((status = 200, description = "The limits", body = DefaultQuotasDocument)),
+    extensions(("x-maturity" = json!("Beta"))))]
+pub(super) async fn set_defaults(
+    State(redirects): State<Redirects>,
+    PlatformCaller(by): PlatformCaller,
+    JsonBody(body): JsonBody,
+) -> Result<Json<DefaultQuotasDocument>, ApiError> {
+    service::set_defaults(&redirects.db, &by, &parse(&body)?).await?;
+    Ok(Json(service::list_defaults(&redirects.db).await?.into()))
+}
+
+fn parse(body: &Value) -> Result<Vec<(Quota, Setting)>, ApiError> {
+    parse_quotas(body).map_err(|faults| ApiError::faults(Code::Invalid, faults))
+}

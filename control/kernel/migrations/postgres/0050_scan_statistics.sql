@@ -1,0 +1,55 @@
+-- Roll-ups of scans: for each hour how many there were, by few dimensions. `project_id` is empty for the account as a whole;
+-- `dimension` is the number of a set of dimensions, `value` and `second` are the values of its members. The hours are
+-- counted from 1970. Ids are no foreign keys: the counts stay when what they name is removed.
+CREATE TABLE scan_statistics (
+    account_id   TEXT COLLATE "C" NOT NULL,
+    project_id   TEXT COLLATE "C" NOT NULL,
+    dimension    SMALLINT NOT NULL,
+    hour         INTEGER  NOT NULL,
+    value        TEXT COLLATE "C" NOT NULL,
+    second       TEXT COLLATE "C" NOT NULL,
+    scans        BIGINT   NOT NULL,
+    new_devices  BIGINT   NOT NULL,
+    robots       BIGINT   NOT NULL,
+    PRIMARY KEY (account_id, project_id, dimension, hour, value, second)
+-- Counts are raised again and again: with free space in a page its indexes stay untouched.
+) WITH (fillfactor = 85);
+-- Dimensions from 20 on have so many values that one of them must be found without reading the others.
+CREATE INDEX scan_statistics_value ON scan_statistics (account_id, project_id, dimension, value, hour)
+    WHERE dimension >= 20;
+
+-- Devices that scanned on a day: a keyed hash that is another one the next day. Removed after some days.
+CREATE TABLE scan_devices (
+    day     INTEGER NOT NULL,
+    device  BIGINT  NOT NULL,
+    PRIMARY KEY (day, device)
+);
+
+-- 1 where a scan was counted when it was stored; NULL where the backfill has to count it.
+ALTER TABLE actions ADD COLUMN counted SMALLINT;
+
+-- How far the backfill is in the table of actions.
+CREATE TABLE scan_backfill (
+    id         INTEGER PRIMARY KEY CHECK (id = 1),
+    after_seq  BIGINT  NOT NULL,
+    is_done    BOOLEAN NOT NULL
+);
+INSERT INTO scan_backfill (id, after_seq, is_done) VALUES (1, 0, FALSE);
+
+-- Requests for short ids that do not exist, by hour, domain and network (/24 or /48).
+CREATE TABLE unknown_scans (
+    account_id  TEXT COLLATE "C" NOT NULL,
+    hour        INTEGER NOT NULL,
+    domain      TEXT COLLATE "C" NOT NULL,
+    network     TEXT COLLATE "C" NOT NULL,
+    requests    BIGINT  NOT NULL,
+    PRIMARY KEY (account_id, hour, domain, network)
+);
+CREATE INDEX unknown_scans_hour ON unknown_scans (hour);
+
+-- The last report of each edge about such requests that was counted.
+CREATE TABLE unknown_scan_reports (
+    edge_id  TEXT   PRIMARY KEY,
+    boot     BIGINT NOT NULL,
+    number   BIGINT NOT NULL
+);

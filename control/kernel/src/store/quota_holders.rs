@@ -1,0 +1,120 @@
+//! What accounts have open, by the process that holds it, each under a lease on the database's clock.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use shared::id::AccountId;
+use sqlx::types::Json;
+
+use super::{
+    Conn, Db, StoreError, Tx, dialect,
+    dialect::{signed, unsigned},
+    lease::{pg_now, sqlite_now},
+    on_db,
+};
+use crate::{domain::quota::Quota, store::Ctx};
+
+/// How long a process counts as alive after it last said what it holds.
+pub const LEASE: Duration = Duration::from_secs(30);
+
+macro_rules! others {
+    ($now:expr) => {
+        concat!(
+            "SELECT CAST(COALESCE(SUM(used), 0) AS BIGINT) FROM quota_holders WHERE account_id = $1 AND kind = $2 \
+             AND holder <> $3 AND lease_until > ",
+            $now
+        )
+    };
+}
+macro_rules! delete_dead {
+    ($now:expr) => {
+        concat!("DELETE FROM quota_holders WHERE lease_until <= ", $now)
+    };
+}
+const PG_OTHERS: &str = others!(pg_now!());
+const SQLITE_OTHERS: &str = others!(sqlite_now!());
+const PG_PUT: &str = concat!(
+    "INSERT INTO quota_holders (account_id, kind, holder, used, lease_until) \
+     SELECT t.account_id, t.kind, $1, t.used, $2 + ",
+    pg_now!(),
+    " FROM UNNEST($3::text[], $4::text[], $5::bigint[]) AS t (account_id, kind, used) \
+     ON CONFLICT (account_id, kind, holder) DO UPDATE SET used = excluded.used, lease_until = excluded.lease_until"
+);
+// The condition tells `ON CONFLICT` from one of a join.
+const SQLITE_PUT: &str = concat!(
+    "INSERT INTO quota_holders (account_id, kind, holder, used, lease_until) \
+     SELECT value ->> '$[0]', value ->> '$[1]', $1, value ->> '$[2]', $2 + ",
+    sqlite_now!(),
+    " FROM json_each($3) WHERE true \
+     ON CONFLICT (account_id, kind, holder) DO UPDATE SET used = excluded.used, lease_until = excluded.lease_until"
+);
+const DELETE_ENDED: &str = "DELETE FROM quota_holders WHERE holder = $1 AND used = 0";
+const PG_DELETE_DEAD: &str = delete_dead!(pg_now!());
+const SQLITE_DELETE_DEAD: &str = delete_dead!(sqlite_now!());
+const LEAVE: &str = "DELETE FROM quota_holders WHERE holder = $1";
+const FREE: &str = "DELETE FROM quota_holders";
+
+/// How much other processes hold for an account; all of them with an empty name.
+pub async fn count_others(
+    conn: &mut Conn,
+    account: AccountId,
+    quota: Quota,
+    holder: &str,
+) -> Result<u64, StoreError> {
+    let sql = dialect::pick(conn, PG_OTHERS, SQLITE_OTHERS);
+    let (used,): (i64,) = on_db!(conn, |c| sqlx::query_as(sql)
+        .bind(account.as_str())
+        .bind(quota.as_str())
+        .bind(holder)
+        .fetch_one(c)
+        .await)?;
+    Ok(unsigned(used))
+}
+
+/// Writes how much a process holds, and renews its leases.
+pub async fn put(tx: &mut Tx, holder: &str, held: &[(AccountId, Quota, u64)]) -> Result<(), StoreError> {
+    let lease = i64::try_from(LEASE.as_millis()).unwrap_or(i64::MAX);
+    match &mut **tx {
+        Conn::PgTx(c) => {
+            sqlx::query(PG_PUT)
+                .bind(holder)
+                .bind(lease)
+                .bind(held.iter().map(|(account, ..)| account.to_string()).collect::<Vec<_>>())
+                .bind(held.iter().map(|(_, quota, _)| quota.as_str()).collect::<Vec<_>>())
+                .bind(held.iter().map(|(.., used)| signed(*used)).collect::<Vec<_>>())
+                .execute(&mut **c)
+                .await?;
+        }
+        Conn::SqliteTx(c) => {
+            let rows: Vec<Value> =
+                held.iter().map(|(account, quota, used)| json!([account, quota.as_str(), used])).collect();
+            sqlx::query(SQLITE_PUT).bind(holder).bind(lease).bind(Json(rows)).execute(&mut **c).await?;
+        }
+        Conn::Pg(_) | Conn::Sqlite(_) => return Err(dialect::outside_transaction()),
+    }
+    on_db!(&mut **tx, |c| sqlx::query(DELETE_ENDED).bind(holder).execute(c).await.map(|_| ()))?;
+    Ok(())
+}
+
+/// Removes what processes held that are gone.
+pub async fn delete_dead(tx: &mut Tx) -> Result<(), StoreError> {
+    let sql = dialect::pick(tx, PG_DELETE_DEAD, SQLITE_DELETE_DEAD);
+    on_db!(&mut **tx, |c| sqlx::query(sql).execute(c).await.map(|_| ()))?;
+    Ok(())
+}
+
+/// Removes what a process holds, at its end.
+pub async fn leave(tx: &mut Tx, holder: &str) -> Result<(), StoreError> {
+    on_db!(&mut **tx, |c| sqlx::query(LEAVE).bind(holder).execute(c).await.map(|_| ()))?;
+    Ok(())
+}
+
+/// Removes what an earlier process held, where there is one process only: on SQLite.
+pub async fn free_all(db: &Db) -> Result<(), StoreError> {
+    if let Db::Sqlite { .. } = db {
+        let mut tx = db.begin(&Ctx::default()).await?;
+        on_db!(&mut *tx, |c| sqlx::query(FREE).execute(c).await.map(|_| ()))?;
+        tx.commit().await?;
+    }
+    Ok(())
+}

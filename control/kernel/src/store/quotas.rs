@@ -1,0 +1,300 @@
+//! Quotas: limits, and the use of accounts that have one.
+//!
+//! Whoever writes counts in its own transaction, and behind the row of the account until the commit: so of two that want
+//! the last place one gets it, and accounts without a limit wait for nobody. A transaction looks once for the quotas of an
+//! account, after its first write. So who may not have seen a new quota are transactions that had begun to write: a first count
+//! waits for them.
+
+use std::collections::{BTreeMap, HashMap};
+
+use shared::{id::AccountId, time::UnixMillis};
+
+use super::{
+    Conn, StoreError, Tx,
+    dialect::{self, signed, unsigned},
+    on_db, parse,
+};
+use crate::domain::quota::{Exceeded, Quota};
+
+const KINDS: &str = "SELECT kind FROM quota_uses WHERE account_id = $1";
+const FIND: &str = "SELECT most, day, used, over, fence, counted_at IS NOT NULL FROM quota_uses \
+    WHERE account_id = $1 AND kind = $2";
+const PG_LOCK: &str = "SELECT most, day, used, over, fence, counted_at IS NOT NULL FROM quota_uses \
+    WHERE account_id = $1 AND kind = $2 FOR UPDATE";
+const WRITE: &str =
+    "UPDATE quota_uses SET day = $3, used = $4, over = $5 WHERE account_id = $1 AND kind = $2";
+const PG_LIMITED: &str = "SELECT account_id FROM quota_uses WHERE kind = $1 AND account_id = ANY($2)";
+const SQLITE_LIMITED: &str = "SELECT account_id FROM quota_uses WHERE kind = $1 \
+    AND account_id IN (SELECT value FROM json_each($2))";
+
+/// What a transaction knows of quotas.
+#[derive(Debug, Default)]
+pub(super) struct Seen {
+    /// The quotas of the accounts that it has written for, each as a bit.
+    limits: HashMap<AccountId, u8>,
+    /// What it removed. It is counted by the commit: a row of use that is locked last is in nobody's way.
+    released: Vec<(AccountId, Quota, u64)>,
+    /// How many there were at each open savepoint.
+    marks: Vec<usize>,
+}
+
+impl Seen {
+    /// A savepoint is set.
+    pub(super) fn mark(&mut self) {
+        self.marks.push(self.released.len());
+    }
+
+    /// The last savepoint is released.
+    pub(super) fn release(&mut self) {
+        self.marks.pop();
+    }
+
+    /// What was removed since the last savepoint is there again. The savepoint stays.
+    pub(super) fn rewind(&mut self) {
+        self.released.truncate(self.marks.last().copied().unwrap_or(0));
+    }
+}
+
+const fn bit(quota: Quota) -> u8 {
+    1 << quota as u8
+}
+
+/// The use of an account, as its row has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Use {
+    /// How much the account may have.
+    pub limit: u64,
+    /// How much it has, today if the quota is one of a day.
+    pub used: u64,
+    /// How much came above it and was not stored.
+    pub over: u64,
+    /// Whether it was counted: before that, nothing is refused.
+    pub is_counted: bool,
+    /// Grows with each count.
+    pub fence: i64,
+    day: i64,
+    stored: i64,
+}
+
+impl Use {
+    /// The value of the column, which may be below 0 until a first count.
+    #[must_use]
+    pub const fn stored(&self) -> i64 {
+        self.stored
+    }
+
+    const fn room(&self) -> u64 {
+        if self.is_counted { self.limit.saturating_sub(self.used) } else { u64::MAX }
+    }
+}
+
+type Row = (i64, i64, i64, i64, i64, bool);
+
+fn read((most, day, used, over, fence, is_counted): Row, today: i64) -> Use {
+    // Another replica's clock may be ahead: a day that has begun stays begun.
+    let (stored, over) = if day >= today { (used, over) } else { (0, 0) };
+    let (limit, used, over, day) = (unsigned(most), unsigned(stored), unsigned(over), day.max(today));
+    Use { limit, used, over, is_counted, fence, day, stored }
+}
+
+/// The use of an account, if it has a limit.
+pub async fn find(
+    conn: &mut Conn,
+    account: AccountId,
+    quota: Quota,
+    now: UnixMillis,
+) -> Result<Option<Use>, StoreError> {
+    fetch(conn, FIND, account, quota, now).await
+}
+
+/// The same, locked until the transaction ends.
+pub async fn lock(
+    tx: &mut Tx,
+    account: AccountId,
+    quota: Quota,
+    now: UnixMillis,
+) -> Result<Option<Use>, StoreError> {
+    let sql = dialect::lock_row(tx, PG_LOCK, FIND);
+    fetch(tx, sql, account, quota, now).await
+}
+
+async fn fetch(
+    conn: &mut Conn,
+    sql: &'static str,
+    account: AccountId,
+    quota: Quota,
+    now: UnixMillis,
+) -> Result<Option<Use>, StoreError> {
+    let row: Option<Row> = on_db!(conn, |c| sqlx::query_as(sql)
+        .bind(account.as_str())
+        .bind(quota.as_str())
+        .fetch_optional(c)
+        .await)?;
+    Ok(row.map(|row| read(row, quota.day(now))))
+}
+
+/// Whether an account has a limit of a kind, as the transaction saw it first.
+async fn has_limit(tx: &mut Tx, account: AccountId, quota: Quota) -> Result<bool, StoreError> {
+    let bits = match tx.quotas.limits.get(&account) {
+        Some(bits) => *bits,
+        None => {
+            let rows: Vec<(String,)> =
+                on_db!(&mut **tx, |c| sqlx::query_as(KINDS).bind(account.as_str()).fetch_all(c).await)?;
+            // A kind of a newer release is counted by that release alone.
+            let known = rows.iter().filter_map(|(kind,)| kind.parse().ok());
+            let bits = known.fold(0, |bits, quota| bits | bit(quota));
+            tx.quotas.limits.insert(account, bits);
+            bits
+        }
+    };
+    Ok(bits & bit(quota) != 0)
+}
+
+async fn write(
+    tx: &mut Tx,
+    account: AccountId,
+    quota: Quota,
+    day: i64,
+    (used, over): (i64, u64),
+) -> Result<(), StoreError> {
+    on_db!(&mut **tx, |c| sqlx::query(WRITE)
+        .bind(account.as_str())
+        .bind(quota.as_str())
+        .bind(day)
+        .bind(used)
+        .bind(signed(over))
+        .execute(c)
+        .await
+        .map(|_| ()))?;
+    Ok(())
+}
+
+/// Counts what a transaction adds to an account. It must have begun to write: see the top of this file.
+///
+/// # Errors
+/// [`StoreError::Exceeded`] when it is too much: then what was written must be given up.
+pub async fn charge(
+    tx: &mut Tx,
+    account: AccountId,
+    quota: Quota,
+    amount: u64,
+    now: UnixMillis,
+) -> Result<(), StoreError> {
+    if amount == 0 || !has_limit(tx, account, quota).await? {
+        return Ok(());
+    }
+    let Some(found) = lock(tx, account, quota, now).await? else { return Ok(()) };
+    if amount > found.room() {
+        let (limit, used) = (found.limit, found.used);
+        return Err(StoreError::Exceeded(Exceeded { quota, limit, used, wanted: amount }));
+    }
+    write(tx, account, quota, found.day, (found.stored.saturating_add(signed(amount)), found.over)).await
+}
+
+/// Counts as much as fits of what a transaction is about to add; returns how much that is, and why not all of it.
+pub async fn charge_some(
+    tx: &mut Tx,
+    account: AccountId,
+    quota: Quota,
+    amount: u64,
+    now: UnixMillis,
+) -> Result<(u64, Option<Exceeded>), StoreError> {
+    if amount == 0 || !has_limit(tx, account, quota).await? {
+        return Ok((amount, None));
+    }
+    let Some(found) = lock(tx, account, quota, now).await? else { return Ok((amount, None)) };
+    let granted = amount.min(found.room());
+    if granted > 0 {
+        write(tx, account, quota, found.day, (found.stored.saturating_add(signed(granted)), found.over))
+            .await?;
+    }
+    let (limit, used, wanted) = (found.limit, found.used + granted, amount - granted);
+    Ok((granted, (wanted > 0).then_some(Exceeded { quota, limit, used, wanted })))
+}
+
+/// Counts what came above a quota and is not stored.
+pub async fn count_over(
+    tx: &mut Tx,
+    account: AccountId,
+    quota: Quota,
+    amount: u64,
+    now: UnixMillis,
+) -> Result<(), StoreError> {
+    let Some(found) = lock(tx, account, quota, now).await? else { return Ok(()) };
+    write(tx, account, quota, found.day, (found.stored, found.over.saturating_add(amount))).await
+}
+
+/// Counts what a transaction removed from an account, when it commits.
+pub fn release(tx: &mut Tx, account: AccountId, quota: Quota, amount: u64) {
+    if amount > 0 {
+        tx.quotas.released.push((account, quota, amount));
+    }
+}
+
+/// Counts what was removed, account by account in one order, so that two transactions never wait for each other.
+pub(super) async fn settle(tx: &mut Tx) -> Result<(), StoreError> {
+    let mut released: BTreeMap<(AccountId, Quota), u64> = BTreeMap::new();
+    for (account, quota, amount) in std::mem::take(&mut tx.quotas.released) {
+        *released.entry((account, quota)).or_default() += amount;
+    }
+    for ((account, quota), amount) in released {
+        if !has_limit(tx, account, quota).await? {
+            continue;
+        }
+        // Nothing that is of a day is given back, so that any time will do.
+        let now = UnixMillis::default();
+        if let Some(found) = lock(tx, account, quota, now).await? {
+            let left = found.stored.saturating_sub(signed(amount));
+            write(tx, account, quota, found.day, (left, found.over)).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Refuses what would add something to an account that is full, before anything else is looked at.
+///
+/// # Errors
+/// [`StoreError::Exceeded`].
+pub async fn require_room(
+    tx: &mut Tx,
+    account: AccountId,
+    quota: Quota,
+    now: UnixMillis,
+) -> Result<(), StoreError> {
+    match lock(tx, account, quota, now).await? {
+        Some(found) if found.room() == 0 => {
+            let (limit, used) = (found.limit, found.used);
+            Err(StoreError::Exceeded(Exceeded { quota, limit, used, wanted: 1 }))
+        }
+        Some(_) | None => Ok(()),
+    }
+}
+
+/// Those of some accounts that have a limit of a kind.
+pub async fn list_limited(
+    conn: &mut Conn,
+    quota: Quota,
+    accounts: &[AccountId],
+) -> Result<Vec<AccountId>, StoreError> {
+    let ids: Vec<&str> = accounts.iter().map(AccountId::as_str).collect();
+    let rows = dialect::fetch_in_list!(conn, (String,), PG_LIMITED, SQLITE_LIMITED, [quota.as_str()], &ids)?;
+    rows.iter().map(|(id,)| parse("account_id", id)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_day_begins_once() {
+        let at = |day, today| {
+            let Use { used, over, day, .. } = read((10, day, 7, 2, 1, true), today);
+            (used, over, day)
+        };
+        assert_eq!(at(5, 5), (7, 2, 5));
+        assert_eq!(at(5, 6), (0, 0, 6), "a new day");
+        assert_eq!(at(6, 5), (7, 2, 6), "a replica whose clock is behind");
+        assert_eq!(read((10, 0, -3, 0, 1, false), 0).room(), u64::MAX, "nothing is counted yet");
+        assert_eq!(read((10, 0, 12, 0, 1, true), 0).room(), 0, "more than the limit");
+    }
+}

@@ -1,0 +1,180 @@
+//! Dimensions of scans, and the sets of them that are counted.
+
+use std::{fmt::Write, str::FromStr};
+
+/// What scans can be grouped and filtered by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Dimension {
+    /// ISO 3166-1 alpha-2, from the client's address.
+    Country,
+    /// The first subdivision of the country.
+    Region,
+    /// The city: personal data, as in actions.
+    City,
+    /// The operating system.
+    System,
+    /// `phone`, `tablet`, `desktop` or `other`.
+    Device,
+    /// The preferred language, without its region.
+    Language,
+    /// `authenticationStatus` of the Thng when it was scanned.
+    Verdict,
+    /// Projects that the link is scoped to.
+    Project,
+    /// The product.
+    Product,
+    /// The short URL without its scheme.
+    Link,
+}
+
+impl Dimension {
+    /// Every one.
+    pub const ALL: &'static [Self] = &[
+        Self::Country,
+        Self::Region,
+        Self::City,
+        Self::System,
+        Self::Device,
+        Self::Language,
+        Self::Verdict,
+        Self::Project,
+        Self::Product,
+        Self::Link,
+    ];
+
+    /// Its name in queries and answers.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Country => "country",
+            Self::Region => "region",
+            Self::City => "city",
+            Self::System => "system",
+            Self::Device => "device",
+            Self::Language => "language",
+            Self::Verdict => "verdict",
+            Self::Project => "project",
+            Self::Product => "product",
+            Self::Link => "link",
+        }
+    }
+}
+
+impl FromStr for Dimension {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        Self::ALL.iter().copied().find(|dimension| dimension.as_str() == text).ok_or(())
+    }
+}
+
+/// A set of dimensions by which scans are counted.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Series {
+    /// Its number in the table; from 20 on, one of its first values can be found without reading the others.
+    pub number: i16,
+    /// The dimension in the column `value`.
+    pub first: Option<Dimension>,
+    /// The dimension in the column `second`.
+    pub second: Option<Dimension>,
+}
+
+/// The first number of series with an index by their first value.
+pub const INDEXED: i16 = 20;
+
+const fn series(number: i16, first: Option<Dimension>, second: Option<Dimension>) -> Series {
+    Series { number, first, second }
+}
+
+/// The sets that are counted. A number is never used for another set.
+pub const SERIES: &[Series] = &[
+    series(1, None, None),
+    series(2, Some(Dimension::Country), None),
+    series(3, Some(Dimension::Country), Some(Dimension::Region)),
+    series(4, Some(Dimension::Country), Some(Dimension::City)),
+    series(5, Some(Dimension::System), None),
+    series(6, Some(Dimension::Device), None),
+    series(7, Some(Dimension::Language), None),
+    series(8, Some(Dimension::Verdict), None),
+    series(9, Some(Dimension::Project), None),
+    series(20, Some(Dimension::Product), None),
+    series(21, Some(Dimension::Product), Some(Dimension::Country)),
+    series(22, Some(Dimension::Product), Some(Dimension::Device)),
+    series(23, Some(Dimension::Product), Some(Dimension::Verdict)),
+    series(24, Some(Dimension::Link), None),
+];
+
+impl Series {
+    /// The set that has exactly these dimensions; regions and cities are counted within their country.
+    #[must_use]
+    pub fn find(mut wanted: Vec<Dimension>) -> Option<&'static Self> {
+        if wanted.iter().any(|one| matches!(one, Dimension::Region | Dimension::City)) {
+            wanted.push(Dimension::Country);
+        }
+        wanted.sort_unstable();
+        wanted.dedup();
+        SERIES.iter().find(|series| {
+            let mut own: Vec<Dimension> = series.first.into_iter().chain(series.second).collect();
+            own.sort_unstable();
+            own == wanted
+        })
+    }
+
+    /// The sets as a text, for whoever asked for another one.
+    #[must_use]
+    pub fn list() -> String {
+        let mut text = String::new();
+        for Self { first, second, .. } in SERIES {
+            let Some(first) = first else { continue };
+            let separator = if text.is_empty() { "" } else { "; " };
+            // Writing to a string cannot fail.
+            let _ = match second {
+                None => write!(text, "{separator}{}", first.as_str()),
+                Some(second) => write!(text, "{separator}{}, {}", first.as_str(), second.as_str()),
+            };
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Dimension::*, *};
+
+    #[test]
+    fn a_set_is_found_in_any_order_and_no_other_one() {
+        for (wanted, expected) in [
+            (vec![], Some(1)),
+            (vec![Country], Some(2)),
+            (vec![Region], Some(3)),
+            (vec![Region, Country], Some(3)),
+            (vec![City, Country, Country], Some(4)),
+            (vec![Country, Product], Some(21)),
+            (vec![Product, Country], Some(21)),
+            (vec![Link], Some(24)),
+            (vec![Country, Language], None),
+            (vec![Region, City], None),
+            (vec![Product, Region], None),
+            (vec![Link, Country], None),
+            (vec![Product, Country, Device], None),
+        ] {
+            let found = Series::find(wanted.clone()).map(|series| series.number);
+            assert_eq!(found, expected, "{wanted:?}");
+        }
+        assert!(Series::list().contains("; product, country; "), "{}", Series::list());
+    }
+
+    #[test]
+    fn numbers_are_used_once_and_names_are_read_back() {
+        let mut numbers: Vec<i16> = SERIES.iter().map(|series| series.number).collect();
+        numbers.dedup();
+        assert_eq!(numbers.len(), SERIES.len());
+        for dimension in Dimension::ALL {
+            assert_eq!(dimension.as_str().parse(), Ok(*dimension));
+        }
+        // What many values have is indexed by them.
+        let is_indexed = |series: &Series| series.number >= INDEXED;
+        let has_many = |series: &Series| matches!(series.first, Some(Product | Link));
+        assert!(SERIES.iter().all(|series| is_indexed(series) == has_many(series)));
+    }
+}

@@ -1,0 +1,12 @@
+//! Rules as plain functions from data to data: no I/O, no clock, no randomness.
+
+pub use ::events::domain::*;
+
+pub mod counted_scan;
+pub mod dimension;
+pub mod labels;
+pub mod moment;
+pub mod periods;
+pub mod roll_ups;
+pub mod stats_query;
+pub mod unknown_query;

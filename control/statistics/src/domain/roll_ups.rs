@@ -1,0 +1,178 @@
+//! Adds scans up into rows: for each hour how many there were, by each set of dimensions.
+
+use std::collections::BTreeMap;
+
+use shared::id::AccountId;
+
+use super::{
+    counted_scan::CountedScan,
+    dimension::{Dimension, SERIES},
+    labels,
+};
+
+/// Milliseconds of an hour, which roll-ups are kept by.
+pub const HOUR_MS: i64 = 60 * 60 * 1_000;
+
+/// The hour of a time, counted from 1970.
+#[must_use]
+pub fn hour(at_ms: i64) -> i32 {
+    let hour = at_ms.div_euclid(HOUR_MS);
+    i32::try_from(hour).unwrap_or(if hour < 0 { i32::MIN } else { i32::MAX })
+}
+
+/// What a row is about. Rows are written in this order.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Key<'a> {
+    /// The account.
+    pub account: AccountId,
+    /// The project; empty for the account as a whole.
+    pub project: &'a str,
+    /// The number of the set of dimensions.
+    pub series: i16,
+    /// The hour, counted from 1970.
+    pub hour: i32,
+    /// The value of the first dimension; empty where it is unknown or there is none.
+    pub value: &'a str,
+    /// The value of the second dimension, in the same way.
+    pub second: &'a str,
+}
+
+/// How many scans there were.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Scans of people.
+    pub scans: i64,
+    /// Those of them by a device that was new on its day.
+    pub new_devices: i64,
+    /// Scans of robots.
+    pub robots: i64,
+}
+
+impl Counts {
+    /// Both together.
+    #[must_use]
+    pub const fn plus(self, other: Self) -> Self {
+        Self {
+            scans: self.scans.saturating_add(other.scans),
+            new_devices: self.new_devices.saturating_add(other.new_devices),
+            robots: self.robots.saturating_add(other.robots),
+        }
+    }
+}
+
+/// The rows that scans add to, in the order of their keys; with each scan, whether its device is new.
+#[must_use]
+pub fn add_up<'a>(scans: &[(&'a CountedScan, bool)]) -> BTreeMap<Key<'a>, Counts> {
+    let mut rows: BTreeMap<Key<'a>, Counts> = BTreeMap::new();
+    for &(scan, is_new) in scans {
+        let count = i64::from(scan.count);
+        let counts = if scan.is_robot {
+            Counts { robots: count, ..Counts::default() }
+        } else {
+            Counts { scans: count, new_devices: i64::from(is_new), robots: 0 }
+        };
+        let views = std::iter::once("").chain(scan.projects.iter().map(|id| id.as_str()));
+        for project in views {
+            for series in SERIES {
+                let key = |value, second| Key {
+                    account: scan.account,
+                    project,
+                    series: series.number,
+                    hour: hour(scan.at.0),
+                    value,
+                    second,
+                };
+                let mut add = |key| {
+                    let row = rows.entry(key).or_default();
+                    *row = row.plus(counts);
+                };
+                match series.first {
+                    // A scan may be of several projects; a project sees none but itself.
+                    Some(Dimension::Project) if project.is_empty() => {
+                        scan.projects.iter().for_each(|own| add(key(own.as_str(), "")));
+                    }
+                    Some(Dimension::Project) => {}
+                    first => {
+                        let value = |of: Option<Dimension>| of.map_or("", |dimension| value(scan, dimension));
+                        add(key(value(first), value(series.second)));
+                    }
+                }
+            }
+        }
+    }
+    rows
+}
+
+fn value(scan: &CountedScan, dimension: Dimension) -> &str {
+    match dimension {
+        Dimension::Country => &scan.country,
+        Dimension::Region => &scan.region,
+        Dimension::City => &scan.city,
+        Dimension::System => &scan.system,
+        Dimension::Device => labels::device(&scan.system),
+        Dimension::Language => &scan.language,
+        Dimension::Verdict => scan.verdict,
+        Dimension::Product => scan.product.as_ref().map_or("", |id| id.as_str()),
+        Dimension::Link => &scan.link,
+        // It has several values: see above.
+        Dimension::Project => "",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use shared::{id::ProjectId, time::UnixMillis};
+
+    use super::*;
+
+    fn scan() -> CountedScan {
+        CountedScan {
+            account: AccountId::new(1, [1; 16]),
+            at: UnixMillis(3 * HOUR_MS + 1),
+            projects: Vec::new(),
+            product: None,
+            link: "tn.gg/A".to_owned(),
+            country: "DE".to_owned(),
+            region: "Berlin".to_owned(),
+            city: String::new(),
+            system: "iPad".to_owned(),
+            language: "de".to_owned(),
+            verdict: "",
+            is_robot: false,
+            count: 1,
+            device: None,
+        }
+    }
+
+    #[test]
+    fn each_set_of_dimensions_adds_up_to_all_scans() {
+        let project: ProjectId = "UKXAGyEf8SQ5eTDmVgGpHqAa".parse().unwrap();
+        let scoped = CountedScan { projects: vec![project], ..scan() };
+        let robot = CountedScan { is_robot: true, country: "FR".to_owned(), ..scan() };
+        let sum = CountedScan { count: 7, ..scan() };
+        let rows = add_up(&[(&scoped, true), (&robot, false), (&sum, false)]);
+        for series in SERIES.iter().filter(|series| series.first != Some(Dimension::Project)) {
+            let of = |project: &str| {
+                let own =
+                    rows.iter().filter(|(key, _)| key.series == series.number && key.project == project);
+                own.fold(Counts::default(), |all, (_, counts)| all.plus(*counts))
+            };
+            assert_eq!(of(""), Counts { scans: 8, new_devices: 1, robots: 1 }, "{series:?}");
+            assert_eq!(of(project.as_str()), Counts { scans: 1, new_devices: 1, robots: 0 }, "{series:?}");
+        }
+        let by_project: Vec<_> = rows.iter().filter(|(key, _)| key.series == 9).collect();
+        assert_eq!(by_project.len(), 1, "the project sees no projects: {by_project:?}");
+        assert!(rows.keys().all(|key| key.hour == 3));
+        let device = rows.keys().find(|key| key.series == 6).unwrap();
+        assert_eq!(device.value, "tablet");
+    }
+
+    #[test]
+    fn hours_are_rounded_down_and_bounded() {
+        for (at, expected) in
+            [(0, 0), (-1, -1), (HOUR_MS, 1), (HOUR_MS - 1, 0), (i64::MAX, i32::MAX), (i64::MIN, i32::MIN)]
+        {
+            assert_eq!(hour(at), expected, "{at}");
+        }
+    }
+}

@@ -1,0 +1,33 @@
+//! Statistics of scans: roll-ups by the hour, questions to them, a live view, and requests for unknown short ids.
+//!
+//! # What is counted
+//!
+//! A scan is a redirect that an edge recorded. `scans` are those of people, as in `hits`; `robots` are counted apart.
+//! `newDevices` are scans by a device that had not scanned in the account on that day of UTC. A device is a keyed hash of
+//! the client's address and user agent, which is another one the next day, so it says nothing of two days. Scans of which
+//! only a sum came, because the disk of an edge was full, count as scans of people whose country, system, device,
+//! language and verdict are unknown.
+//!
+//! # Which groupings there are
+//!
+//! A row for each combination of all dimensions would be as large as the scans themselves. So there is a row for each
+//! hour and value of one set of dimensions: nothing; the country; country and region; country and city; the system; the
+//! kind of device; the language; the verdict; the project; the product; product and country; product and kind of device;
+//! product and verdict; the link. Each exists for the account, and again for each project that the link is scoped to.
+//! Every one of them is exact. Any other combination, such as country and language, is refused: it cannot be had from
+//! the others. Cities of one name in one country are one.
+//!
+//! # Invariants
+//!
+//! - Roll-ups change in the transaction that stores the scans: a batch that comes again is skipped as a whole.
+//! - Rows are written in the order of their keys, so that two replicas do not lock each other out.
+//! - No row names a person or a client; rows stay when scans, links or products are removed.
+//! - The backfill counts each scan once that was stored by a release without statistics, also during an upgrade.
+
+pub mod domain;
+pub mod http;
+pub mod service;
+pub mod store;
+pub mod worker;
+
+pub use ::kernel::error;

@@ -1,0 +1,130 @@
+//! Answers questions to the roll-ups.
+
+use shared::{id::ProjectId, problem::Code};
+use tracing::instrument;
+
+use super::{StatisticsState, access::require};
+use crate::{
+    domain::{
+        access::Actor,
+        dimension::{Dimension, INDEXED},
+        grant::Limit,
+        permission::{
+            Subject::{PersonalData, Statistics},
+            Verb,
+        },
+        roll_ups::Counts,
+        stats_query::StatsQuery,
+    },
+    error::ServiceError,
+    store::scan_statistics::{self, Choice, Group, Groups},
+};
+
+/// An answer.
+#[derive(Debug, Default)]
+pub struct Answer {
+    /// The counts of a group in a period: its place, the values of the group, and how many.
+    pub rows: Vec<Row>,
+    /// The groups that are in no row, and what they have together.
+    pub others: (u64, Counts),
+    /// All scans of the range that the filter admits.
+    pub totals: Counts,
+}
+
+/// A row of an answer.
+#[derive(Debug)]
+pub struct Row {
+    /// The place of its period.
+    pub period: usize,
+    /// The values of the dimensions that are grouped by, in their order; empty where unknown.
+    pub values: Vec<String>,
+    /// How many.
+    pub counts: Counts,
+}
+
+/// Answers a question.
+///
+/// # Errors
+/// The role does not allow statistics, or not those of cities; a key of several projects names none of them.
+#[instrument(skip_all)]
+pub async fn read(
+    state: &StatisticsState,
+    actor: &Actor,
+    query: &StatsQuery,
+) -> Result<Answer, ServiceError> {
+    let grant = require(actor, Verb::List, Statistics)?;
+    if query.is_personal() {
+        let _ = require(actor, Verb::Read, PersonalData)?;
+    }
+    let Some(project) = view(grant.limit(), query)? else { return Ok(Answer::default()) };
+    let series = query.series;
+    let by = |dimension: Option<Dimension>| dimension.is_some_and(|one| query.group_by.contains(&one));
+    let choice = Choice {
+        account: actor.account,
+        project,
+        series: series.number,
+        is_indexed: series.number >= INDEXED && query.first.is_some(),
+        first: query.first.as_deref(),
+        second: query.second.as_deref(),
+        by: (by(series.first), by(series.second)),
+    };
+    let _permit = state.read_permit(actor.account).await;
+    let mut conn = state.db.read().await?;
+    let groups = scan_statistics::list_groups(&mut conn, &choice, query.range, query.top).await?;
+    // A scan may be of several projects, or of none: their sum is not the number of scans.
+    let totals = if series.first == Some(Dimension::Project) {
+        let all = Choice { series: 1, by: (false, false), ..choice };
+        scan_statistics::list_groups(&mut conn, &all, query.range, 1).await?.totals
+    } else {
+        groups.totals
+    };
+    let others = others(&groups);
+    let cells = match query.periods.len() {
+        _ if groups.top.is_empty() => Vec::new(),
+        1 => groups.top.into_iter().map(|(group, counts)| (0, group, counts)).collect(),
+        _ => scan_statistics::list_periods(&mut conn, &choice, &query.periods, &groups.top).await?,
+    };
+    let row = |(period, group, counts)| Row { period, values: values(query, group), counts };
+    let rows = cells.into_iter().map(row).filter(|row| row.period < query.periods.len()).collect();
+    Ok(Answer { rows, others, totals })
+}
+
+/// The project whose scans are counted, or all; `None` where the caller sees nothing of what it asked for.
+fn view(limit: &Limit, query: &StatsQuery) -> Result<Option<Option<ProjectId>>, ServiceError> {
+    match (limit, query.project) {
+        (Limit::Account, project) => Ok(Some(project)),
+        (Limit::Projects(_), _) if query.group_by.contains(&Dimension::Project) => {
+            let fault = "groupBy: a key of projects cannot group by project; filter by one of them.";
+            Err(ServiceError::refused(Code::InvalidParameter, fault))
+        }
+        (Limit::Projects(own), Some(project)) => Ok(own.contains(&project).then_some(Some(project))),
+        (Limit::Projects(own), None) => match own.as_slice() {
+            [project] => Ok(Some(Some(*project))),
+            // A scan may be of several of them, and must not be counted twice.
+            _ => {
+                let fault = "filter: your key is of several projects; name one of them by filter=project=ID.";
+                Err(ServiceError::refused(Code::InvalidParameter, fault))
+            }
+        },
+        (Limit::User(_) | Limit::Itself(_), _) => Ok(None),
+    }
+}
+
+fn others(groups: &Groups) -> (u64, Counts) {
+    let shown = groups.top.iter().fold(Counts::default(), |all, (_, counts)| all.plus(*counts));
+    let all = groups.totals;
+    let counts = Counts {
+        scans: all.scans - shown.scans,
+        new_devices: all.new_devices - shown.new_devices,
+        robots: all.robots - shown.robots,
+    };
+    (groups.count.saturating_sub(groups.top.len() as u64), counts)
+}
+
+/// The values of a group in the order of the question.
+fn values(query: &StatsQuery, (first, second): Group) -> Vec<String> {
+    let of = |dimension: &Dimension| {
+        if query.series.first == Some(*dimension) { first.clone() } else { second.clone() }
+    };
+    query.group_by.iter().map(of).collect()
+}

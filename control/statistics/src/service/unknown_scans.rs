@@ -1,0 +1,122 @@
+//! Requests for short ids that do not exist: what edges report, and where most come from.
+
+use std::collections::{BTreeMap, HashMap};
+
+use shared::{
+    id::AccountId,
+    problem::Code,
+    wire::unknown::{MAX_COUNTS, UnknownReport, anywhere},
+};
+use tracing::instrument;
+
+use super::{Core, StatisticsState, access::require};
+use crate::{
+    domain::{
+        access::Actor,
+        grant::Limit,
+        permission::{
+            Subject::{PersonalData, Statistics},
+            Verb,
+        },
+        roll_ups::hour,
+        unknown_query::UnknownQuery,
+    },
+    error::ServiceError,
+    store::{
+        Ctx,
+        unknown_scans::{self, Key, Top},
+    },
+};
+
+/// Rows of one hour of an account, beyond which networks are not told apart: somebody with many addresses must not fill
+/// the disk. About a megabyte an hour.
+const MAX_ROWS: i64 = 10_000;
+
+/// How long counts are kept: 30 days.
+pub const KEPT_HOURS: i32 = 30 * 24;
+
+/// Rows that one transaction removes.
+const PURGE_STEP: u32 = 5_000;
+
+/// Counts what an edge reported; a report that comes again is not counted again.
+///
+/// # Errors
+/// 400 for a report that is too large.
+#[instrument(skip_all)]
+pub async fn record(core: &Core, report: &UnknownReport) -> Result<(), ServiceError> {
+    if report.counts.len() > MAX_COUNTS {
+        let text = format!("A report holds at most {MAX_COUNTS} counts, not {}.", report.counts.len());
+        return Err(ServiceError::refused(Code::Invalid, text));
+    }
+    let mut domains: Vec<&str> = report.counts.iter().map(|count| &*count.key.domain).collect();
+    domains.sort_unstable();
+    domains.dedup();
+    let owners: HashMap<String, AccountId> =
+        unknown_scans::find_owners(&mut core.db.read().await?, &domains).await?.into_iter().collect();
+    let now = hour(core.clock.now().0);
+    let mut tx = core.db.begin(&Ctx::default()).await?;
+    if !unknown_scans::begin_report(&mut tx, &report.edge, report.boot, report.number).await? {
+        return Ok(());
+    }
+    let mut rows: BTreeMap<Key, i64> = BTreeMap::new();
+    let mut full: HashMap<(AccountId, i32), bool> = HashMap::new();
+    for count in &report.counts {
+        let Some(account) = owners.get(&*count.key.domain).copied() else { continue };
+        // An edge whose clock is wrong has requests, too: they are of now.
+        let hour =
+            i32::try_from(count.key.hour).ok().filter(|hour| (now - KEPT_HOURS..=now + 1).contains(hour));
+        let hour = hour.unwrap_or(now);
+        let is_full = match full.get(&(account, hour)) {
+            Some(is_full) => *is_full,
+            None => {
+                let is_full = unknown_scans::count(&mut tx, account, hour, MAX_ROWS).await? >= MAX_ROWS;
+                full.insert((account, hour), is_full);
+                is_full
+            }
+        };
+        let network = if is_full { anywhere() } else { count.key.network };
+        let key = Key { account, hour, domain: count.key.domain.to_string(), network: network.to_string() };
+        *rows.entry(key).or_default() += i64::from(count.requests);
+    }
+    unknown_scans::add(&mut tx, &rows).await?;
+    Ok(tx.commit().await?)
+}
+
+/// Where most requests for unknown ids came from; networks are shown to whoever sees personal data.
+///
+/// # Errors
+/// The role does not allow statistics, or the key is not of the whole account, to which domains belong.
+#[instrument(skip_all)]
+pub async fn list_top(
+    state: &StatisticsState,
+    actor: &Actor,
+    query: &UnknownQuery,
+) -> Result<Top, ServiceError> {
+    if require(actor, Verb::List, Statistics)?.limit() != &Limit::Account {
+        let fault =
+            "Short domains belong to the account: a key of projects does not see who asks for unknown ids.";
+        return Err(ServiceError::refused(Code::Forbidden, fault));
+    }
+    let with_networks = require(actor, Verb::Read, PersonalData).is_ok();
+    let _permit = state.read_permit(actor.account).await;
+    let mut conn = state.db.read().await?;
+    let domain = query.domain.as_deref().unwrap_or_default();
+    Ok(unknown_scans::list_top(&mut conn, actor.account, query.range, domain, query.top, with_networks)
+        .await?)
+}
+
+/// Removes counts of long ago; returns how many rows.
+#[instrument(skip_all)]
+pub async fn purge(core: &Core) -> Result<u64, ServiceError> {
+    let before = hour(core.clock.now().0) - KEPT_HOURS;
+    let mut gone = 0;
+    loop {
+        let mut tx = core.db.begin(&Ctx::default()).await?;
+        let step = unknown_scans::purge(&mut tx, before, PURGE_STEP).await?;
+        tx.commit().await?;
+        gone += step;
+        if step < u64::from(PURGE_STEP) {
+            return Ok(gone);
+        }
+    }
+}

@@ -1,0 +1,8 @@
+//! Statements and rows, for SQLite and Postgres.
+
+pub use ::events::store::*;
+
+pub mod backfill;
+pub mod devices;
+pub mod scan_statistics;
+pub mod unknown_scans;

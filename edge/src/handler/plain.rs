@@ -1,0 +1,84 @@
+//! Redirects of plain requests, which [`crate::plain`] reads and answers itself.
+
+use http::{HeaderValue, Method};
+use scans::Asked;
+use shared::{negotiate::Representation, time::UnixMillis};
+
+use super::App;
+use crate::{
+    backing::Backing,
+    cache::{CacheStatus, Held, Leads},
+    connection::Client,
+    framing::Sent,
+    response,
+    route::{self, Ask, Route},
+};
+
+/// The answer to a plain request.
+pub(crate) enum Plainly<'a> {
+    /// 307 to there.
+    To(HeaderValue),
+    /// 404 with this type and body.
+    Unknown((&'static str, &'a [u8])),
+}
+
+impl<B: Backing> App<B> {
+    /// The answer to a request without a query, which is recorded then; `None` when it needs anything else, and nothing
+    /// is counted or recorded.
+    pub(crate) fn answer_plainly<'a>(
+        &'a self,
+        client: Client,
+        is_head: bool,
+        path: &str,
+        sent: &Sent<'a>,
+        now: UnixMillis,
+    ) -> Option<Plainly<'a>> {
+        if path.len() > self.config.limits.uri_bytes {
+            return None;
+        }
+        let method = if is_head { &Method::HEAD } else { &Method::GET };
+        let accept = sent.accept;
+        let ask = Ask { method, host: sent.host(), path, query: None, accept, has_authorization: false };
+        let domains = self.domains.load();
+        let Route::Link(link) = route::route(&domains, &ask) else { return None };
+        let withheld = &domains.withheld;
+        if link.representation != Representation::Redirect
+            || withheld.link(link.domain.account.as_ref(), link.key()).is_some()
+            || self.has_rules(link.domain)
+        {
+            return None;
+        }
+        let location = match self.cache.leads(link.key()) {
+            Held::Present(Leads::To(lead)) => lead.location,
+            Held::Present(Leads::Served(served)) => served.location.clone(),
+            Held::Absent => {
+                let body = self.errors(accept).body_of_unknown()?;
+                self.metrics.looked_up(CacheStatus::Negative);
+                self.unknown_ids.add(now.0, link.key().domain, client.ip);
+                return Some(Plainly::Unknown(body));
+            }
+            Held::Stale | Held::Nothing => return None,
+        };
+        if withheld.target(location.as_bytes()).is_some() {
+            return None;
+        }
+        self.metrics.looked_up(CacheStatus::Hit);
+        if !is_head {
+            let Sent { agent, referer, language, .. } = *sent;
+            let (ip, domain, folded) = (client.ip, link.domain, &link.folded);
+            let asked = Asked { ip, path, query: None, domain, folded, agent, referer, language };
+            self.recorder.record(&asked, now, None);
+        }
+        Some(Plainly::To(location))
+    }
+
+    /// Whether an address is that of a proxy, so that the client is another.
+    pub(crate) fn is_proxy(&self, ip: std::net::IpAddr) -> bool {
+        self.config.trusted_proxies.trust(ip)
+    }
+
+    /// What a connection says in `Strict-Transport-Security`.
+    pub(crate) fn strict_transport(&self, is_tls: bool) -> Option<&'static str> {
+        is_tls.then_some(response::strict_transport(self.config.strict_transport))
+    }
+}

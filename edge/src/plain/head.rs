@@ -1,0 +1,116 @@
+//! Writes answers to plain requests, byte for byte as hyper does.
+
+use std::{
+    cell::Cell,
+    time::{Duration, SystemTime},
+};
+
+use http::HeaderValue;
+use shared::time::UnixMillis;
+
+use crate::response::PAGE_POLICY;
+
+/// Bytes of a date, as in `Thu, 26 Nov 2026 10:00:00 GMT`.
+const DATE_BYTES: usize = 29;
+
+thread_local! {
+    /// The second that was written last, and its text.
+    static DATE: Cell<(i64, [u8; DATE_BYTES])> = const { Cell::new((i64::MIN, [0; DATE_BYTES])) };
+}
+
+/// What all answers to a request have in common.
+pub(super) struct Common {
+    /// The answer has no body, whatever its length says.
+    pub(super) is_head: bool,
+    /// The value of `X-Request-Id`.
+    pub(super) id: [u8; 16],
+    /// The value of `Strict-Transport-Security`.
+    pub(super) strict: Option<&'static str>,
+    pub(super) now: UnixMillis,
+}
+
+/// Appends 307 to `location`.
+pub(super) fn redirect(out: &mut Vec<u8>, common: &Common, location: &HeaderValue) {
+    out.extend_from_slice(b"HTTP/1.1 307 Temporary Redirect\r\nlocation: ");
+    out.extend_from_slice(location.as_bytes());
+    end(out, common, &[]);
+}
+
+/// Appends 404 with a body of this type.
+pub(super) fn unknown(out: &mut Vec<u8>, common: &Common, (kind, body): (&str, &[u8])) {
+    out.extend_from_slice(b"HTTP/1.1 404 Not Found\r\ncontent-type: ");
+    out.extend_from_slice(kind.as_bytes());
+    end(out, common, body);
+}
+
+/// Appends the headers that every answer has, and the body.
+fn end(out: &mut Vec<u8>, common: &Common, body: &[u8]) {
+    let length = |out: &mut Vec<u8>| {
+        out.extend_from_slice(b"content-length: ");
+        if body.is_empty() {
+            out.push(b'0');
+        } else {
+            out.extend_from_slice(body.len().to_string().as_bytes());
+        }
+        out.extend_from_slice(b"\r\n");
+    };
+    out.extend_from_slice(b"\r\ncache-control: no-store\r\nvary: Accept\r\n");
+    if body.starts_with(b"<") {
+        out.extend_from_slice(b"content-security-policy: ");
+        out.extend_from_slice(PAGE_POLICY.as_bytes());
+        out.extend_from_slice(b"\r\n");
+    }
+    if common.is_head {
+        length(out);
+    }
+    out.extend_from_slice(b"x-request-id: ");
+    out.extend_from_slice(&common.id);
+    out.extend_from_slice(
+        b"\r\nx-content-type-options: nosniff\r\nreferrer-policy: strict-origin-when-cross-origin\r\n",
+    );
+    if let Some(strict) = common.strict {
+        out.extend_from_slice(b"strict-transport-security: ");
+        out.extend_from_slice(strict.as_bytes());
+        out.extend_from_slice(b"\r\n");
+    }
+    if !common.is_head {
+        length(out);
+    }
+    out.extend_from_slice(b"date: ");
+    out.extend_from_slice(&date(common.now));
+    out.extend_from_slice(b"\r\n\r\n");
+    if !common.is_head {
+        out.extend_from_slice(body);
+    }
+}
+
+fn date(now: UnixMillis) -> [u8; DATE_BYTES] {
+    let second = now.0.div_euclid(1_000);
+    let (known, text) = DATE.get();
+    if known == second {
+        return text;
+    }
+    let since = Duration::from_secs(u64::try_from(second).unwrap_or_default());
+    let text = httpdate::fmt_http_date(SystemTime::UNIX_EPOCH + since);
+    let text = text.as_bytes().try_into().unwrap_or([b' '; DATE_BYTES]);
+    DATE.set((second, text));
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_date_follows_its_second() {
+        for (millis, expected) in [
+            (0, "Thu, 01 Jan 1970 00:00:00 GMT"),
+            (999, "Thu, 01 Jan 1970 00:00:00 GMT"),
+            // date -u -d @1793786400 '+%a, %d %b %Y %T GMT'
+            (1_793_786_400_001, "Wed, 04 Nov 2026 10:00:00 GMT"),
+            (1_793_786_401_000, "Wed, 04 Nov 2026 10:00:01 GMT"),
+        ] {
+            assert_eq!(str::from_utf8(&date(UnixMillis(millis))).unwrap(), expected);
+        }
+    }
+}

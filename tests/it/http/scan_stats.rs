@@ -1,0 +1,322 @@
+//! Statistics of scans: what they count, who sees them, and what they cannot answer.
+
+mod access;
+mod backfill;
+mod live;
+mod model;
+mod unknown;
+
+use anyhow::{Context, Result, ensure};
+use axum::{
+    body::Body,
+    http::{Method, Request, header},
+};
+use control::worker::ingest_scans::ingest;
+use serde_json::{Value, json};
+use shared::{
+    time::UnixMillis,
+    wire::scan::{ScanBatch, ScanRecord},
+};
+use tests::{
+    db::{Engine, TestApp},
+    mmdb,
+    product::PHONE,
+};
+
+use super::{Answer, Api, operators::text};
+
+const ANDROID: &str = "Mozilla/5.0 (Linux; Android 14; SM-S918B) AppleWebKit/537.36 (KHTML, like Gecko) \
+    Chrome/126.0.0.0 Mobile Safari/537.36";
+const DESKTOP: &str = "Mozilla/5.0 (Windows NT 10.0; Win64; x64; rv:128.0) Gecko/20100101 Firefox/128.0";
+const ROBOT: &str = "Googlebot/2.1 (+http://www.google.com/bot.html)";
+
+/// An hour of UTC: 2025-10-09 08:00, in which the clock of the tests begins.
+const HOUR: i64 = 60 * 60 * 1_000;
+const NOW: i64 = 1_760_000_000_000 / HOUR * HOUR;
+
+/// An API whose geography knows Switzerland, Germany and the United States (RFC 5737).
+async fn api(engine: Engine) -> Result<Api> {
+    let place = |city: &str, region: &str, country: &str| json!({"city": city, "state1": region, "country_code": country, "latitude": 46.5, "longitude": 7.5});
+    let networks = [
+        ("203.0.113.0/25", place("Bern", "Bern", "CH")),
+        ("203.0.113.128/25", place("Munich", "Bavaria", "DE")),
+        ("198.51.100.0/24", place("Austin", "Texas", "US")),
+    ];
+    let geo = shared::geo::CityDatabase::parse(mmdb::database(6, &networks))?;
+    let made = TestApp::with(engine, |parts| parts.geo_ip = Some(std::sync::Arc::new(geo))).await?;
+    Api::over(made).await
+}
+
+/// A product with a link to it; gives the id of the product.
+async fn linked(api: &Api, short_id: &str, projects: &[&str]) -> Result<String> {
+    let scopes = json!({"users": [], "projects": projects});
+    let product = text(&api.create("/products", json!({"name": short_id, "scopes": scopes})).await?, "id")?;
+    let link = json!({"platformId": product, "shortDomain": "tn.gg", "shortId": short_id,
+        "defaultRedirectUrl": "https://example.com/", "scopes": scopes});
+    let request = Request::post("/redirections")
+        .header(header::HOST, "api.example:8080")
+        .header(header::AUTHORIZATION, &api.key)
+        .header(header::ACCEPT, "application/json")
+        .header(header::CONTENT_TYPE, "application/json")
+        .body(Body::from(link.to_string()))?;
+    let made = api.send(request).await?;
+    ensure!(made.status == 201, "{made:?}");
+    Ok(product)
+}
+
+/// A scan of a link.
+fn scan(short_id: &str, at: i64, ip: &str, agent: &str) -> ScanRecord {
+    ScanRecord {
+        at: UnixMillis(at),
+        domain: "tn.gg".into(),
+        folded: short_id.into(),
+        ip: ip.parse().unwrap(),
+        user_agent: Some(agent.into()),
+        referer: None,
+        language: None,
+        entry_url: format!("https://tn.gg/{short_id}").into(),
+        rule: None,
+        count: None,
+    }
+}
+
+/// Hands over scans as one batch of an edge.
+async fn take(api: &Api, first_seq: u64, records: &[ScanRecord]) -> Result<()> {
+    let batch = ScanBatch { edge: "e1".into(), boot: 1, first_seq, records: records.to_vec() };
+    ingest(&api.made.app, &batch).await?;
+    Ok(())
+}
+
+/// The answer to a question.
+async fn ask(api: &Api, query: &str) -> Result<Value> {
+    ask_as(api, &api.key, query).await
+}
+
+async fn ask_as(api: &Api, key: &str, query: &str) -> Result<Value> {
+    let answer = api.call_as(key, Method::GET, &format!("/scans/stats?{query}"), None).await?;
+    ensure!(answer.status == 200, "{query}: {answer:?}");
+    Ok(answer.json())
+}
+
+/// The rows as texts: the values of these members, one behind the other.
+fn rows(answer: &Value, members: &[&str]) -> Vec<String> {
+    let one = |row: &Value| members.iter().map(|name| row[*name].to_string()).collect::<Vec<_>>().join(" ");
+    answer["rows"].as_array().unwrap().iter().map(one).collect()
+}
+
+async fn scans_are_counted_by_each_dimension(engine: Engine) -> Result<()> {
+    let api = api(engine).await?;
+    let (one, two) = (linked(&api, "ONE", &[]).await?, linked(&api, "TWO", &[]).await?);
+    let german = ScanRecord { language: Some("de-CH".into()), ..scan("ONE", NOW, "203.0.113.1", PHONE) };
+    let sum =
+        ScanRecord { count: 5.try_into().ok(), ip: [0, 0, 0, 0].into(), ..scan("TWO", NOW, "0.0.0.0", "") };
+    take(
+        &api,
+        0,
+        &[
+            german.clone(),
+            german,
+            scan("ONE", NOW, "203.0.113.200", ANDROID),
+            scan("TWO", NOW, "198.51.100.1", DESKTOP),
+            scan("TWO", NOW, "192.0.2.1", ROBOT),
+            sum,
+            scan("NOWHERE", NOW, "203.0.113.1", PHONE),
+        ],
+    )
+    .await?;
+    let counts = ["scans", "newDevices", "robots"];
+    let cases: [(&str, &[&str], Vec<String>); 12] = [
+        ("", &[], vec!["9 3 1".to_owned()]),
+        (
+            "groupBy=country",
+            &["country"],
+            vec![r#""CH" 2 1 0"#.into(), r#""DE" 1 1 0"#.into(), r#""US" 1 1 0"#.into(), "null 5 0 1".into()],
+        ),
+        ("groupBy=region&filter=country=DE", &["country", "region"], vec![r#""DE" "Bavaria" 1 1 0"#.into()]),
+        (
+            "groupBy=city&filter=country=CH|DE",
+            &["city"],
+            vec![r#""Bern" 2 1 0"#.into(), r#""Munich" 1 1 0"#.into()],
+        ),
+        (
+            "groupBy=device",
+            &["device"],
+            vec![r#"null 5 0 1"#.into(), r#""phone" 3 2 0"#.into(), r#""desktop" 1 1 0"#.into()],
+        ),
+        ("groupBy=system&filter=system=Android", &["system"], vec![r#""Android" 1 1 0"#.into()]),
+        ("groupBy=language", &["language"], vec!["null 7 2 1".into(), r#""de" 2 1 0"#.into()]),
+        ("groupBy=verdict", &["verdict"], vec!["null 9 3 1".into()]),
+        ("groupBy=product", &["product"], vec![format!("{:?} 6 1 1", two), format!("{:?} 3 2 0", one)]),
+        ("groupBy=link", &["link"], vec![r#""tn.gg/TWO" 6 1 1"#.into(), r#""tn.gg/ONE" 3 2 0"#.into()]),
+        ("filter=link=tn.gg/ONE", &[], vec!["3 2 0".into()]),
+        (
+            "groupBy=product,country&filter=country=DE|US",
+            &["product", "country"],
+            vec![format!("{one:?} \"DE\" 1 1 0"), format!("{two:?} \"US\" 1 1 0")],
+        ),
+    ];
+    for (query, members, expected) in cases {
+        let members: Vec<&str> = members.iter().copied().chain(counts).collect();
+        let mut found = rows(&ask(&api, query).await?, &members);
+        let mut expected: Vec<String> = expected;
+        found.sort();
+        expected.sort();
+        assert_eq!(found, expected, "{query}");
+    }
+    // `null` means unknown; a dimension that was not asked for is no member.
+    let bare = ask(&api, "").await?;
+    assert_eq!(bare["rows"][0].as_object().map(serde_json::Map::len), Some(5), "{bare}");
+    let of_product = ask(&api, &format!("groupBy=country&filter=product={one}")).await?;
+    assert_eq!(rows(&of_product, &["country", "scans"]), [r#""CH" 2"#, r#""DE" 1"#]);
+    Ok(())
+}
+
+/// Those that are in no row are added up, so that rows and others together are the totals.
+async fn groups_beyond_the_top_are_added_up(engine: Engine) -> Result<()> {
+    let api = api(engine).await?;
+    let mut records = Vec::new();
+    for (place, scans) in [("A", 3), ("B", 2), ("C", 1), ("D", 1)] {
+        linked(&api, place, &[]).await?;
+        records.extend((0..scans).map(|n| scan(place, NOW - n * HOUR, "203.0.113.1", PHONE)));
+    }
+    take(&api, 0, &records).await?;
+    let answer = ask(&api, "groupBy=link&top=2&interval=hour").await?;
+    let expected = [r#""tn.gg/A" 1"#, r#""tn.gg/A" 1"#, r#""tn.gg/B" 1"#, r#""tn.gg/A" 1"#, r#""tn.gg/B" 1"#];
+    assert_eq!(rows(&answer, &["link", "scans"]), expected);
+    assert_eq!(answer["other"], json!({"groups": 2, "scans": 2, "newDevices": 0, "robots": 0}));
+    assert_eq!(answer["totals"]["scans"], 7);
+    assert_eq!(answer["rows"][4]["from"], NOW);
+    assert_eq!((&answer["groupBy"], &answer["interval"]), (&json!(["link"]), &json!("hour")));
+    Ok(())
+}
+
+async fn answers_come_as_csv(engine: Engine) -> Result<()> {
+    let api = api(engine).await?;
+    linked(&api, "ONE", &[]).await?;
+    let records = [
+        scan("ONE", NOW, "203.0.113.1", PHONE),
+        scan("ONE", NOW, "203.0.113.200", PHONE),
+        scan("ONE", NOW, "203.0.113.200", PHONE),
+        scan("ONE", NOW, "192.0.2.1", ROBOT),
+    ];
+    take(&api, 0, &records).await?;
+    let get = async |query: &str, accept: &str| -> Result<Answer> {
+        let request = Request::get(format!("/scans/stats?{query}"))
+            .header(header::AUTHORIZATION, &api.key)
+            .header(header::ACCEPT, accept)
+            .body(Body::empty())?;
+        api.send(request).await
+    };
+    let query = "from=2025-10-09&to=2025-10-10&interval=day&timeZone=Europe/Berlin&groupBy=country&top=2";
+    let answer = get(query, "text/csv").await?;
+    assert_eq!(answer.header("content-type"), Some("text/csv; charset=utf-8"), "{answer:?}");
+    assert!(answer.header("vary").is_some_and(|vary| vary.contains("Accept")), "{answer:?}");
+    let day = "2025-10-09T00:00:00+02:00,2025-10-10T00:00:00+02:00";
+    let expected = format!(
+        "from,to,country,scans,newDevices,robots\n{day},DE,2,1,0\n{day},CH,1,1,0\n{day},(other),0,0,1\n"
+    );
+    assert_eq!(String::from_utf8(answer.bytes)?, expected);
+    let json = get(query, "application/json, text/csv;q=0.9").await?;
+    assert_eq!(json.header("content-type"), Some("application/json"));
+    let refused = get("groupBy=x", "text/csv").await?;
+    refused.problem(400, 40003);
+    Ok(())
+}
+
+async fn what_cannot_be_answered_is_refused(engine: Engine) -> Result<()> {
+    let api = api(engine).await?;
+    for (query, fault) in [
+        ("groupBy=country,language", "scans are not counted by these together"),
+        ("groupBy=thng", "groupBy: \"thng\" is none of"),
+        ("filter=country", "filter: "),
+        ("filter=country%3EA", "filter: only conditions"),
+        ("filter=tags=x", "filter: \"tags\" cannot be filtered by"),
+        ("interval=minute", "interval must be"),
+        ("timeZone=Mars/Olympus", "timeZone: "),
+        ("timeZone=Asia/Kolkata&interval=day", "whole hours from UTC"),
+        ("from=tomorrow", "from must be"),
+        ("from=2025-10-10&to=2025-10-09", "from must be before to"),
+        ("from=2020-01-01&interval=hour", "at most 31 days by the hour"),
+        ("top=0", "top must be a whole number from 1 to 1000"),
+        ("top=1000&interval=hour&groupBy=country", "top: "),
+    ] {
+        let faults = api.get(&format!("/scans/stats?{query}")).await?.problem(400, 40003);
+        assert!(faults.iter().any(|said| said.contains(fault)), "{query}: {faults:?}");
+    }
+    let both = api.get("/scans/stats?top=0&interval=x").await?.problem(400, 40003);
+    assert_eq!(both.len(), 2, "every fault at once: {both:?}");
+    let ignored = api.get("/scans/stats?group=country").await?;
+    assert_eq!((ignored.status.as_u16(), ignored.header("x-ignored")), (200, Some("group")), "{ignored:?}");
+    Ok(())
+}
+
+/// Counts name nobody, and stay: a report of last year must not change because a link was removed.
+async fn counts_stay_when_what_they_name_is_removed(engine: Engine) -> Result<()> {
+    let api = api(engine).await?;
+    let project = super::operators::project(&api).await?;
+    let product = linked(&api, "ONE", &[&project]).await?;
+    take(&api, 0, &[scan("ONE", NOW, "203.0.113.1", PHONE), scan("ONE", NOW, "203.0.113.2", PHONE)]).await?;
+    let questions =
+        ["groupBy=product", "groupBy=link", "groupBy=project", "groupBy=country"].map(str::to_owned);
+    let of_project = format!("filter=project={project}");
+    let mut before = Vec::new();
+    for question in questions.iter().chain([&of_project]) {
+        let answer = ask(&api, question).await?;
+        assert_eq!(answer["totals"]["scans"], 2, "{question}: {answer}");
+        before.push(answer["rows"].clone());
+    }
+    let listed = api.get("/actions/implicitScans").await?.json();
+    let action = text(&listed[0], "id")?;
+    for uri in [
+        format!("/actions/implicitScans/{action}"),
+        "/redirections/ONE".to_owned(),
+        format!("/products/{product}"),
+        format!("/projects/{project}"),
+    ] {
+        let gone = api.call(Method::DELETE, &uri, None).await?;
+        assert!(gone.status.is_success(), "{uri}: {gone:?}");
+    }
+    for (question, rows) in questions.iter().chain([&of_project]).zip(before) {
+        let after = ask(&api, question).await.with_context(|| question.clone())?;
+        // The range ends now: the counts are what is compared.
+        let strip = |rows: &Value| {
+            let mut rows = rows.clone();
+            for row in rows.as_array_mut().into_iter().flatten() {
+                row["from"] = Value::Null;
+                row["to"] = Value::Null;
+            }
+            rows
+        };
+        assert_eq!(strip(&after["rows"]), strip(&rows), "{question}");
+    }
+    Ok(())
+}
+
+/// Days for which devices are known are few: a scan that comes later counts, but its device does not.
+async fn hashes_of_devices_are_removed_after_days(engine: Engine) -> Result<()> {
+    let api = api(engine).await?;
+    linked(&api, "ONE", &[]).await?;
+    take(&api, 0, &[scan("ONE", NOW, "203.0.113.1", PHONE), scan("ONE", NOW, "203.0.113.1", PHONE)]).await?;
+    backfill::finish(&api).await?;
+    assert_eq!(backfill::count(&api, "scan_devices").await?, 1);
+    let purge = async || statistics::service::roll_ups::purge_devices(&api.made.app.core).await;
+    assert_eq!(purge().await?, 0, "of today");
+    api.made.clock.advance(4 * 24 * HOUR);
+    assert_eq!(purge().await?, 1);
+    assert_eq!(backfill::count(&api, "scan_devices").await?, 0);
+    let late = NOW - 24 * HOUR;
+    take(&api, 2, &[scan("ONE", late, "203.0.113.1", PHONE)]).await?;
+    let answer = ask(&api, "interval=day").await?;
+    assert_eq!(rows(&answer, &["scans", "newDevices"]), ["1 0", "2 1"], "{answer}");
+    assert_eq!(backfill::count(&api, "scan_devices").await?, 0);
+    Ok(())
+}
+
+crate::on_both_engines!(
+    scans_are_counted_by_each_dimension,
+    groups_beyond_the_top_are_added_up,
+    answers_come_as_csv,
+    what_cannot_be_answered_is_refused,
+    counts_stay_when_what_they_name_is_removed,
+    hashes_of_devices_are_removed_after_days,
+);

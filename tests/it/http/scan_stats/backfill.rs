@@ -1,0 +1,109 @@
+//! Scans that were stored before there were statistics are counted once, beside those that come in meanwhile.
+
+use std::collections::BTreeMap;
+
+use anyhow::Result;
+use kernel::store::Db;
+use sqlx::AssertSqlSafe;
+use statistics::service::backfill::{Step, step};
+use tests::{db::Engine, product::PHONE};
+
+use super::*;
+
+/// Works until the backfill is at its end; gives how many scans it counted.
+pub(super) async fn finish(api: &Api) -> Result<u64> {
+    let mut counted = 0;
+    while let Step::Passed { counted: scans } = step(&api.made.app.statistics).await? {
+        counted += scans;
+    }
+    Ok(counted)
+}
+
+/// How many rows a table has.
+pub(super) async fn count(api: &Api, table: &str) -> Result<usize> {
+    Ok(api.fingerprint().await?.get(table).map_or(0, Vec::len))
+}
+
+async fn execute(api: &Api, sql: &str) -> Result<()> {
+    let sql = AssertSqlSafe(sql.to_owned());
+    match &api.made.app.core.db {
+        Db::Pg(pool) => sqlx::query(sql).execute(pool).await.map(|_| ())?,
+        Db::Sqlite { write, .. } => sqlx::query(sql).execute(write).await.map(|_| ())?,
+    }
+    Ok(())
+}
+
+/// What is counted; the state of the backfill is no part of it.
+async fn counts(api: &Api) -> Result<BTreeMap<String, Vec<String>>> {
+    let mut all = api.fingerprint().await?;
+    all.retain(|table, _| ["scan_statistics", "scan_devices"].contains(&table.as_str()));
+    Ok(all)
+}
+
+fn some(first: i64, count: i64) -> Vec<ScanRecord> {
+    (first..first + count)
+        .map(|n| {
+            let ip = format!("203.0.113.{}", n % 9 * 25);
+            let agent = [PHONE, ANDROID, ROBOT, DESKTOP][n as usize % 4];
+            let language = ["de-CH", "en", "xx"][n as usize % 3];
+            let record = scan(["ONE", "TWO"][n as usize % 2], NOW - n % 50 * HOUR / 2, &ip, agent);
+            ScanRecord { language: Some(language.into()), ..record }
+        })
+        .collect()
+}
+
+async fn old_scans_are_counted_once_beside_new_ones(engine: Engine) -> Result<()> {
+    let api = api(engine).await?;
+    let project = super::super::operators::project(&api).await?;
+    linked(&api, "ONE", &[&project]).await?;
+    linked(&api, "TWO", &[]).await?;
+    // Reported by a server: no scan of an edge, and in no statistics.
+    let thng = text(&api.create("/thngs", json!({"name": "t"})).await?, "id")?;
+    api.create("/actions/implicitScans", json!({"thng": thng})).await?;
+    let all = some(0, 700);
+    take(&api, 0, &all).await?;
+    let expected = counts(&api).await?;
+    assert!(expected["scan_statistics"].len() > 100);
+    // As an older release leaves the first 500: not counted, and not marked.
+    execute(&api, "DELETE FROM scan_statistics").await?;
+    execute(&api, "DELETE FROM scan_devices").await?;
+    execute(&api, "UPDATE actions SET counted = NULL WHERE type = 'implicitScans'").await?;
+    api.made.clock.advance(5 * 60 * 1_000);
+    assert_eq!(finish(&api).await?, 0, "they may not be complete yet");
+    api.made.clock.advance(6 * 60 * 1_000);
+    let first = step(&api.made.app.statistics).await?;
+    assert!(matches!(first, Step::Passed { counted } if counted > 0), "{first:?}");
+    // The rest, and new scans meanwhile, by both at once.
+    let more = some(700, 300);
+    let (counted, taken) = tokio::join!(finish(&api), take(&api, 700, &more));
+    taken?;
+    let Step::Passed { counted: first } = first else { unreachable!() };
+    assert_eq!(first + counted?, 700);
+    api.made.clock.advance(11 * 60 * 1_000);
+    assert_eq!(finish(&api).await?, 0, "new scans were counted when they came");
+    let found = counts(&api).await?;
+    // The same as counting all of them when they come.
+    let fresh = super::api(engine).await?;
+    let again = super::super::operators::project(&fresh).await?;
+    linked(&fresh, "ONE", &[&again]).await?;
+    linked(&fresh, "TWO", &[]).await?;
+    take(&fresh, 0, &all).await?;
+    take(&fresh, 700, &more).await?;
+    for (query, members) in [
+        ("groupBy=city", &["country", "city"][..]),
+        ("groupBy=link", &["link"][..]),
+        ("groupBy=system", &["system"][..]),
+        ("groupBy=language", &["language"][..]),
+        ("groupBy=device&interval=hour", &["from", "device"][..]),
+    ] {
+        let members: Vec<&str> = members.iter().copied().chain(["scans", "robots"]).collect();
+        let range = format!("from={}&to={}&{query}", NOW - 48 * HOUR, NOW + HOUR);
+        let (one, other) = (ask(&api, &range).await?, ask(&fresh, &range).await?);
+        assert_eq!(rows(&one, &members), rows(&other, &members), "{query}");
+        assert_eq!(one["totals"], other["totals"], "{query}");
+    }
+    assert_eq!(found["scan_devices"].len(), counts(&fresh).await?["scan_devices"].len());
+    Ok(())
+}
+
+crate::on_both_engines!(old_scans_are_counted_once_beside_new_ones);
