@@ -13,7 +13,7 @@ pub(crate) mod redirections;
 mod scan_lists;
 mod scan_moves;
 mod scan_retention;
-mod scan_steps;
+pub(crate) mod scan_steps;
 mod scans;
 pub(crate) mod schema;
 mod stream;

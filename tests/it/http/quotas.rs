@@ -2,6 +2,7 @@
 
 mod counts;
 mod daily;
+mod killed;
 mod open;
 
 use anyhow::{Context, Result, ensure};

@@ -11,6 +11,7 @@ use kernel::{
 };
 use redirects::service::redirections::{self, DomainChoice};
 use scan_store::Boot;
+use shared::wire::scan::ScanBatch;
 use tests::db::{Engine, TestApp};
 
 use super::{
@@ -27,7 +28,7 @@ super::super::on_both_engines!(
 );
 
 /// Takes a batch as far as its scans are stored, and not what follows from them: the process is killed there.
-async fn take_half(made: &TestApp, batch: &shared::wire::scan::ScanBatch) -> Result<()> {
+pub(crate) async fn take_half(made: &TestApp, batch: &ScanBatch) -> Result<()> {
     let mut tx = made.app.core.db.begin(&Ctx::default()).await?;
     lock_cursor(&mut tx, &batch.edge, batch.boot).await?;
     let end = batch.first_seq + batch.records.len() as u64;

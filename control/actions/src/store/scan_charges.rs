@@ -23,24 +23,15 @@ pub async fn find(conn: &mut Conn, edge: &str, boot: u64) -> Result<Charges, Sto
 
 /// The same; the row is made, and stays locked until the transaction ends.
 pub async fn lock(tx: &mut Tx, edge: &str, boot: u64) -> Result<Charges, StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(CREATE)
-        .bind(edge)
-        .bind(signed(boot))
-        .execute(c)
-        .await
-        .map(|_| ()))?;
+    on_db!(&mut **tx, |c| sqlx::query(CREATE).bind(edge).bind(signed(boot)).execute(c).await.map(|_| ()))?;
     let sql = dialect::lock_row(tx, PG_LOCK, FIND);
     fetch(tx, sql, edge, boot).await
 }
 
 async fn fetch(conn: &mut Conn, sql: &'static str, edge: &str, boot: u64) -> Result<Charges, StoreError> {
-    let row: Option<(i64, Json<NotStored>)> = on_db!(conn, |c| sqlx::query_as(sql)
-        .bind(edge)
-        .bind(signed(boot))
-        .fetch_optional(c)
-        .await)?;
-    let charges =
-        row.map(|(next, Json(not_stored))| Charges { next_seq: unsigned(next), not_stored });
+    let row: Option<(i64, Json<NotStored>)> =
+        on_db!(conn, |c| sqlx::query_as(sql).bind(edge).bind(signed(boot)).fetch_optional(c).await)?;
+    let charges = row.map(|(next, Json(not_stored))| Charges { next_seq: unsigned(next), not_stored });
     Ok(charges.unwrap_or_default())
 }
 
