@@ -215,7 +215,8 @@ async fn same(
             let selection = Selection { account: made.account, limit, request: &request, within };
             let mut conn = made.app.core.db.read().await?;
             let expected = action_lists::list(&mut conn, &selection).await?;
-            let found = Page::cut(made.app.actions.scans.alone.page(&selection).await?, page, Action::position);
+            let found =
+                Page::cut(made.app.actions.scans.alone.page(&selection).await?, page, Action::position);
             let all = |page: &Page<Action>| page.items.iter().map(shown).collect::<Vec<_>>();
             ensure!(all(&found) == all(&expected), "{:#?}\nnot\n{:#?}", all(&found), all(&expected));
             ensure!(found.next == expected.next, "{:?} {:?}", found.next, expected.next);

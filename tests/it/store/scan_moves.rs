@@ -97,10 +97,10 @@ async fn a_move_that_was_killed_is_done_again(engine: Engine) -> Result<()> {
     copy(&made).await?;
     ensure!(ids(&made, SortOrder::Descending, async || Ok(())).await? == before);
     let step = move_scans::step(&made.app).await?;
-    ensure!(step == Moved { moved: expected.len(), is_done: true }, "{step:?}");
+    ensure!(step == Moved { moved: expected.len(), is_done: true, waits: false }, "{step:?}");
     ensure!(ids(&made, SortOrder::Descending, async || Ok(())).await? == before);
     let step = move_scans::step(&made.app).await?;
-    ensure!(step == Moved { moved: 0, is_done: true }, "{step:?}");
+    ensure!(step == Moved { moved: 0, is_done: true, waits: false }, "{step:?}");
     let all: BTreeSet<ActionId> = expected.into_iter().collect();
     let all: Vec<ActionId> = all.into_iter().collect();
     ensure!(made.app.actions.scans.alone.find_many(made.account, &all).await?.len() == all.len());
@@ -142,7 +142,7 @@ async fn what_requests_recorded_stays(engine: Engine) -> Result<()> {
         actions::service::action_creation::Circumstances::default(),
     )
     .await?;
-    ensure!(move_scans::step(&made.app).await? == Moved { moved: 0, is_done: true });
+    ensure!(move_scans::step(&made.app).await? == Moved { moved: 0, is_done: true, waits: false });
     ensure!(count(&made, "SELECT COUNT(*) FROM actions").await? == 1);
     ensure!(ids(&made, SortOrder::Ascending, async || Ok(())).await? == [created[0].id]);
     Ok(())

@@ -47,8 +47,8 @@ pub struct NewAction {
     pub doc: Value,
 }
 
-// Scans of edges are counted in the transaction that stores them (`statistics::service::roll_ups`); without the mark the
-// backfill would count them again.
+// Scans of edges that are stored here are counted in the same transaction (`statistics::service::roll_ups`); without the
+// mark the backfill would count them again.
 macro_rules! pg_insert {
     () => {
         "INSERT INTO actions (id, account_id, type, thng_id, product_id, timestamp, created_at, doc, facets, counted) \

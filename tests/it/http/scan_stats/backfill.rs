@@ -2,8 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use ::actions::store::actions::{self, NewAction};
 use anyhow::Result;
-use kernel::store::Db;
+use control::worker::move_scans;
+use kernel::{
+    domain::{grant::Limit, listing::ListRequest},
+    store::{Ctx, Db, listing::Selection},
+};
+use shared::id::ActionId;
 use sqlx::AssertSqlSafe;
 use statistics::service::backfill::{Step, step};
 use tests::{db::Engine, product::PHONE};
@@ -31,6 +37,47 @@ async fn execute(api: &Api, sql: &str) -> Result<()> {
         Db::Sqlite { write, .. } => sqlx::query(sql).execute(write).await.map(|_| ())?,
     }
     Ok(())
+}
+
+/// Puts scans back among actions, as a release without a store of scans leaves them.
+async fn store_as_before(api: &Api) -> Result<()> {
+    let scans = &api.made.app.actions.scans.alone;
+    let request = ListRequest::default();
+    let account = api.made.account;
+    let selection = Selection { account, limit: &Limit::Account, request: &request, within: &[] };
+    loop {
+        let page = scans.page(&selection).await?;
+        let ids: Vec<ActionId> = page.iter().map(|scan| scan.id).collect();
+        let mut tx = api.made.app.core.db.begin(&Ctx::default()).await?;
+        for scan in page {
+            let new = NewAction {
+                id: scan.id,
+                account,
+                kind: scan.kind,
+                thng: scan.thng,
+                product: scan.product,
+                timestamp: scan.timestamp,
+                doc: Value::Object(scan.members),
+            };
+            actions::insert_counted(&mut tx, scan.created_at, &[new]).await?;
+        }
+        tx.commit().await?;
+        if scans.delete(account, &ids).await? == 0 {
+            return Ok(());
+        }
+    }
+}
+
+/// Moves scans into their store until none may be moved now; gives how many, and whether none are left.
+async fn move_some(api: &Api) -> Result<(usize, bool)> {
+    let mut moved = 0;
+    loop {
+        let step = move_scans::step(&api.made.app).await?;
+        moved += step.moved;
+        if step.waits || step.is_done {
+            return Ok((moved, step.is_done));
+        }
+    }
 }
 
 /// What is counted; the state of the backfill is no part of it.
@@ -64,21 +111,31 @@ async fn old_scans_are_counted_once_beside_new_ones(engine: Engine) -> Result<()
     take(&api, 0, &all).await?;
     let expected = counts(&api).await?;
     assert!(expected["scan_statistics"].len() > 100);
-    // As an older release leaves the first 500: not counted, and not marked.
+    // As an older release leaves them: among actions, not counted, and not marked.
+    store_as_before(&api).await?;
     execute(&api, "DELETE FROM scan_statistics").await?;
     execute(&api, "DELETE FROM scan_devices").await?;
     execute(&api, "UPDATE actions SET counted = NULL WHERE type = 'implicitScans'").await?;
     api.made.clock.advance(5 * 60 * 1_000);
     assert_eq!(finish(&api).await?, 0, "they may not be complete yet");
+    assert_eq!(move_some(&api).await?, (0, false), "nothing is moved that is not counted");
     api.made.clock.advance(6 * 60 * 1_000);
     let first = step(&api.made.app.statistics).await?;
     assert!(matches!(first, Step::Passed { counted } if counted > 0), "{first:?}");
-    // The rest, and new scans meanwhile, by both at once.
-    let more = some(700, 300);
-    let (counted, taken) = tokio::join!(finish(&api), take(&api, 700, &more));
-    taken?;
     let Step::Passed { counted: first } = first else { unreachable!() };
+    // Postgres counts all of them in one step.
+    assert_eq!(move_some(&api).await?, (first as usize, first == 700), "just what is counted is moved");
+    // The rest, and new scans meanwhile, by all at once.
+    let more = some(700, 300);
+    let (counted, taken, moved) = tokio::join!(finish(&api), take(&api, 700, &more), move_some(&api));
+    taken?;
     assert_eq!(first + counted?, 700);
+    let (last, is_done) = move_some(&api).await?;
+    assert_eq!((first as usize + moved?.0 + last, is_done), (700, true));
+    assert_eq!(
+        api.made.app.actions.scans.alone.count_since(api.made.account, UnixMillis(0), 2_000).await?,
+        1_000
+    );
     api.made.clock.advance(11 * 60 * 1_000);
     assert_eq!(finish(&api).await?, 0, "new scans were counted when they came");
     let found = counts(&api).await?;

@@ -231,7 +231,8 @@ pub async fn replay(
     let mut thngs = Vec::with_capacity(found.len());
     for thng in &found {
         thngs.push(
-            of_one(&*state.actions.scans.nested, &mut conn, caller, &grant, thng, &asked.settings, bounds).await?,
+            of_one(&*state.actions.scans.nested, &mut conn, caller, &grant, thng, &asked.settings, bounds)
+                .await?,
         );
     }
     Ok(match thngs.pop_if(|_| is_one) {
