@@ -19,10 +19,12 @@
 //!
 //! # Invariants
 //!
-//! - Roll-ups change in the transaction that stores the scans: a batch that comes again is skipped as a whole.
+//! - Roll-ups change in the transaction that writes `hits` and moves the cursor of their edge, after the scans are stored: a
+//!   scan that comes again is skipped. The crate `scan_store` says why they are not in its file.
 //! - Rows are written in the order of their keys, so that two replicas do not lock each other out.
 //! - No row names a person or a client; rows stay when scans, links or products are removed.
-//! - The backfill counts each scan once that was stored by a release without statistics, also during an upgrade.
+//! - The backfill counts each scan once that was stored by a release without statistics, also during an upgrade. It counts
+//!   where they stand, among actions: only then are they moved into the store of scans.
 
 pub mod domain;
 pub mod http;

@@ -2,6 +2,7 @@
 
 mod access;
 mod backfill;
+mod killed;
 mod live;
 mod model;
 mod unknown;
@@ -51,7 +52,14 @@ async fn api(engine: Engine) -> Result<Api> {
 async fn linked(api: &Api, short_id: &str, projects: &[&str]) -> Result<String> {
     let scopes = json!({"users": [], "projects": projects});
     let product = text(&api.create("/products", json!({"name": short_id, "scopes": scopes})).await?, "id")?;
-    let link = json!({"platformId": product, "shortDomain": "tn.gg", "shortId": short_id,
+    link(api, short_id, &product, projects).await?;
+    Ok(product)
+}
+
+/// A link to a product or a Thng.
+async fn link(api: &Api, short_id: &str, platform_id: &str, projects: &[&str]) -> Result<()> {
+    let scopes = json!({"users": [], "projects": projects});
+    let link = json!({"platformId": platform_id, "shortDomain": "tn.gg", "shortId": short_id,
         "defaultRedirectUrl": "https://example.com/", "scopes": scopes});
     let request = Request::post("/redirections")
         .header(header::HOST, "api.example:8080")
@@ -61,7 +69,7 @@ async fn linked(api: &Api, short_id: &str, projects: &[&str]) -> Result<String> 
         .body(Body::from(link.to_string()))?;
     let made = api.send(request).await?;
     ensure!(made.status == 201, "{made:?}");
-    Ok(product)
+    Ok(())
 }
 
 /// A scan of a link.
