@@ -110,6 +110,7 @@ async fn show(db: &Db, account: &str, now: UnixMillis) -> Result<(), Failure> {
     let count_scans = |since, most| scans.nested.count_since(account, since, most);
     let usages =
         quotas_of_accounts::list_of_database(db, account, now, count_scans).await.map_err(refused)?;
+    scans.nested.close().await;
     usages.iter().for_each(|usage| say(&usage_line(usage)));
     Ok(())
 }

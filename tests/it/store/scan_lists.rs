@@ -30,6 +30,7 @@ super::super::on_both_engines!(
     scans_are_found_by_their_ids,
     scans_are_counted_by_time,
     an_account_sees_its_own_scans,
+    whoever_holds_a_connection_reads_scans,
 );
 
 const P: &str = "UKXAGyEf8SQ5eTDmVgGpHqAP";
@@ -291,5 +292,24 @@ async fn an_account_sees_its_own_scans(engine: Engine) -> Result<()> {
     ensure!(scans.delete(made.account, &others).await? == 0);
     ensure!(scans.delete_before(made.account, UnixMillis(i64::MAX), 1_000).await? == 24);
     ensure!(scans.find_many(other, &others).await?.len() == others.len());
+    Ok(())
+}
+
+/// All connections of the database are taken by callers that read scans: none of them waits for another one.
+async fn whoever_holds_a_connection_reads_scans(engine: Engine) -> Result<()> {
+    let made = TestApp::new(engine).await?;
+    insert(&made, made.account).await?;
+    copy(&made).await?;
+    let db = &made.app.core.db;
+    let most = db.pools().last().context("a pool")?.most as usize;
+    let all_hold_one = tokio::sync::Barrier::new(most);
+    let read = async || {
+        let _held = db.read().await?;
+        all_hold_one.wait().await;
+        made.app.actions.scans.nested.find_first_since(made.account, UnixMillis(BEGIN)).await
+    };
+    for found in futures_util::future::join_all((0..most).map(|_| read())).await {
+        ensure!(found? == Some(UnixMillis(BEGIN)));
+    }
     Ok(())
 }
