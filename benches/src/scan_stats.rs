@@ -33,6 +33,9 @@ const AGENTS: [&str; 3] = [
     "Mozilla/5.0 (Windows NT 10.0; Win64; x64; rv:128.0) Gecko/20100101 Firefox/128.0",
 ];
 
+/// Links that are scanned on a day.
+const LINKS: u32 = 2_000;
+
 /// The goal for an answer by country and hour, in milliseconds.
 const GOAL_MS: f64 = 100.0;
 
@@ -85,7 +88,7 @@ fn ask(control: &Control, args: &Args) -> Result<()> {
     let now = i64::try_from(SystemTime::now().duration_since(SystemTime::UNIX_EPOCH)?.as_secs())?;
     let (end, days) = (now / 3_600, i64::from(args.days));
     let each = args.scans / u64::from(args.days * 24);
-    // A few countries have most scans. Links, of which there are as many as items, have no rows here.
+    // A few countries have most scans.
     let rows = format!(
         "INSERT INTO scan_statistics (account_id, project_id, dimension, hour, value, second, scans, new_devices, robots) \
          SELECT '{account}', '', d, h, v, s, GREATEST(1, ({each} * w)::bigint), ({each} * w / 2)::bigint, 1 FROM \
@@ -101,17 +104,32 @@ fn ask(control: &Control, args: &Args) -> Result<()> {
          UNION ALL SELECT 21, 'P' || n % 50, 'C' || n % 60, 0.003 FROM generate_series(1, 300) n) t ORDER BY h",
         begin = end - days * 24,
     );
+    let sums = "INSERT INTO scan_statistics_days (account_id, project_id, dimension, day, value, second, scans, \
+        new_devices, robots) SELECT account_id, project_id, dimension, hour / 24, value, second, SUM(scans), \
+        SUM(new_devices), SUM(robots) FROM scan_statistics GROUP BY 1, 2, 3, 4, 5, 6 ORDER BY 4";
+    // As many links as items: most are scanned once or twice, a few of them each day.
+    let links = format!(
+        "INSERT INTO scan_statistics_days (account_id, project_id, dimension, day, value, second, scans, new_devices, robots) \
+         SELECT '{account}', '', 24, d, 'tn.gg/L' || (CASE WHEN n < 50 THEN n ELSE d * {LINKS} + n END), '', 1 + n % 2, 1, 0 \
+         FROM generate_series({begin}, {end}) d, generate_series(1, {LINKS}) n ORDER BY d",
+        begin = (end - days * 24) / 24,
+        end = (end - 1) / 24,
+    );
     let begun = Instant::now();
-    control.schema().sql(&rows)?;
+    for text in [rows.as_str(), sums, &links] {
+        control.schema().sql(text)?;
+    }
     control.schema().sql("VACUUM ANALYZE scan_statistics")?;
+    control.schema().sql("VACUUM ANALYZE scan_statistics_days")?;
     let told = control.schema().sql(
-        "SELECT COUNT(*), SUM(scans) FILTER (WHERE dimension = 1), pg_total_relation_size('scan_statistics') / 1048576 \
+        "SELECT COUNT(*), SUM(scans) FILTER (WHERE dimension = 1), pg_total_relation_size('scan_statistics') / 1048576, \
+         (SELECT COUNT(*) FROM scan_statistics_days), pg_total_relation_size('scan_statistics_days') / 1048576 \
          FROM scan_statistics",
     )?;
     let mut out = stdout().lock();
     writeln!(
         out,
-        "roll-ups of {days} days written by SQL in {:.0} s: rows | scans | MiB = {}",
+        "roll-ups of {days} days written by SQL in {:.0} s: rows by the hour | scans | MiB | rows by the day | MiB = {}",
         begun.elapsed().as_secs_f64(),
         told.trim()
     )?;
@@ -134,6 +152,8 @@ fn ask(control: &Control, args: &Args) -> Result<()> {
             format!("{}&groupBy=country,product&filter=country=C1|C2", span(365)),
         ),
         ("a year in all by month", format!("{}&interval=month", span(365))),
+        ("31 days by link", format!("{}&groupBy=link", span(30))),
+        ("a year of a link by day", format!("{}&interval=day&filter=link=tn.gg/L7", span(365))),
     ] {
         let mut times = Hist::default();
         let mut shown = 0;

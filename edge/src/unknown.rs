@@ -9,7 +9,7 @@ use std::{
 use shared::wire::unknown::{UnknownCounts, UnknownReport};
 use tokio_util::sync::CancellationToken;
 
-use crate::backing::{Backing, jittered};
+use crate::backing::{Backing, BackingError, jittered};
 
 /// Time between two reports.
 const PERIOD: Duration = Duration::from_secs(5);
@@ -61,6 +61,11 @@ pub(crate) async fn report<B: Backing>(
             let Some(report) = &pending else { break };
             match tokio::time::timeout(limit, backing.record_unknown(report)).await {
                 Ok(Ok(())) => pending = None,
+                // Sent again it would be refused again, and those behind it would never be sent.
+                Ok(Err(error @ BackingError::Refused(_))) => {
+                    tracing::warn!(%error, "a report of requests for unknown ids is dropped");
+                    pending = None;
+                }
                 Ok(Err(error)) => {
                     tracing::debug!(%error, "requests for unknown ids are reported later");
                     break;

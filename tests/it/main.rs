@@ -6,6 +6,7 @@ mod attacks;
 mod bad_input;
 mod broker;
 mod clients;
+mod console;
 mod conventions;
 mod countries;
 mod decode;

@@ -2,6 +2,7 @@
 
 mod authenticator;
 mod invitations;
+mod links;
 mod mailbox;
 mod passwords;
 mod second_factor;

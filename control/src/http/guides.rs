@@ -27,6 +27,7 @@ guides![
     "cases",
     "compatibility",
     "connected-things",
+    "console",
     "events",
     "export",
     "fleet",

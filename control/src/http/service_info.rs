@@ -34,6 +34,7 @@ pub(super) fn routes() -> Router<RouterState> {
         .route("/docs", get(|State(core): State<Arc<Core>>| async move { page(&core, &PAGE) }))
         .route("/.well-known/security.txt", get(security))
         .merge(guides::routes())
+        .merge(webconsole::routes())
 }
 
 /// Where abuse is reported (RFC 9116), if that is set.

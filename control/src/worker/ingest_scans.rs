@@ -149,6 +149,9 @@ async fn write(app: &ApiState, tx: &mut Tx, scans: Vec<Scan<'_>>) -> Result<(), 
     for account in accounts {
         observe::record(&*app.actions.scans.nested, tx, account, now, &stored).await?;
     }
+    // Batches wait for each other here until the commit, because they add to the same rows. Hits come behind: redirections
+    // are held from there to the commit, and whoever changes one waits no longer than that.
+    roll_ups::record(tx, now, &counted).await?;
     // One order for all batches: two that touch the same rows do not lock each other out.
     let mut hits: Vec<(&str, HashMap<&str, i64>)> = hits.into_iter().collect();
     hits.sort_unstable_by_key(|(domain, _)| *domain);
@@ -157,6 +160,5 @@ async fn write(app: &ApiState, tx: &mut Tx, scans: Vec<Scan<'_>>) -> Result<(), 
         counts.sort_unstable();
         redirections::add_hits(tx, domain, &counts).await?;
     }
-    // Last, because batches wait for each other here until the commit: they add to the same rows.
-    roll_ups::record(tx, now, &counted).await
+    Ok(())
 }

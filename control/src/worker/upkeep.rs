@@ -98,6 +98,11 @@ pub async fn run(app: Arc<ApiState>, shutdown: CancellationToken) {
             Ok(rows) => tracing::info!(rows, "deleted hashes of devices of days that are over"),
             Err(error) => tracing::warn!(%error, "deleting hashes of devices is left for later"),
         }
+        match roll_ups::purge(&app.core).await {
+            Ok(0) => {}
+            Ok(rows) => tracing::info!(rows, "deleted old roll-ups of scans by the hour and by link"),
+            Err(error) => tracing::warn!(%error, "deleting old roll-ups of scans is left for later"),
+        }
         match unknown_scans::purge(&app.core).await {
             Ok(0) => {}
             Ok(rows) => tracing::info!(rows, "deleted old counts of requests for unknown ids"),

@@ -108,6 +108,7 @@ fn is_login(path: &str) -> bool {
         "/invitations",
         "/me/password",
         "/console/api/session",
+        "/console/api/session/link",
         "/console/api/passwordReset",
         "/console/api/recoveryCodes",
     ]

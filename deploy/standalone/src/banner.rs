@@ -32,6 +32,9 @@ pub fn print(out: &mut impl Write, running: &Running, config: &Config, colours: 
     if let Some(address) = addresses.mqtt_tls {
         line(out, "MQTT, TLS", &format!("mqtts://{}", reachable(address)))?;
     }
+    let (console, code) = (&running.console_url, &running.sign_in_code);
+    let link = code.as_ref().map(|code| format!("{console}#sign-in={code}"));
+    line(out, "Console", link.as_ref().unwrap_or(console))?;
     line(out, "Docs", &running.docs_url)?;
     for domain in &running.seeded.domains {
         line(out, "Short URLs", &format!("{}://{}", domain.scheme.as_str(), domain.host))?;
@@ -71,6 +74,13 @@ pub fn print(out: &mut impl Write, running: &Running, config: &Config, colours: 
         (None, None) => {
             writeln!(out, "The operator key is not shown again; `waymark keys create` makes a new one.")?;
         }
+    }
+    match running.sign_in_code {
+        Some(_) => writeln!(out, "The console's link signs you in once, within 15 minutes.")?,
+        None => writeln!(
+            out,
+            "The console takes a mail address and a password; `waymark operators invite MAIL --role owner` makes both."
+        )?,
     }
     writeln!(out, "Ctrl-C stops it.")?;
     out.flush()

@@ -29,6 +29,7 @@ use shared::{
     geo::GeoIp,
     short_url::{Scheme, ShortDomain},
 };
+use signin::service::links;
 use tenants::domain::tenant::AccountChange;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -83,6 +84,10 @@ pub struct Running {
     pub seeded: Seeded,
     /// The development CA, if there is one.
     pub dev_ca: Option<PathBuf>,
+    /// Page of the console.
+    pub console_url: String,
+    /// The code that signs the first owner in once, for people at this machine.
+    pub sign_in_code: Option<String>,
     app: Arc<ApiState>,
     supervisor: JoinHandle<Result<(), Failure>>,
 }
@@ -145,7 +150,14 @@ pub async fn up(config: Config, shutdown: CancellationToken) -> Result<Running, 
     warn_of_schemes(&domains, &seeded.domains);
     let api_url = format!("http://{}", reachable(addresses.api));
     let urls = url_settings(&config, &addresses, files.certificates.as_ref());
-    let docs_url = format!("{}/docs", urls.own_base(addresses.api, None));
+    let own_base = urls.own_base(addresses.api, None);
+    let (docs_url, console_url) = (format!("{own_base}/docs"), format!("{own_base}/console/"));
+    let sign_in_code = match is_at_home(&config) {
+        true => links::make(&db, (&clock, &random))
+            .await
+            .map_err(|error| Failure::failed("no link to sign in can be made", error))?,
+        false => None,
+    };
     let warnings = [proxy_warning(config.behind_tls_proxy, &config.trusted_proxies), urls.warning()];
     for warning in warnings.into_iter().flatten() {
         tracing::warn!("{warning}");
@@ -182,7 +194,15 @@ pub async fn up(config: Config, shutdown: CancellationToken) -> Result<Running, 
     let parts = Parts::start(&config, &data_dir, &app, tasks, &edge_key, sockets, &addresses, files).await?;
     let supervisor = tokio::spawn(parts.supervise(data_dir, shutdown));
     let dev_ca = (config.tls == Tls::Dev).then(|| tls.map(|tls| tls.ca)).flatten();
-    Ok(Running { addresses, api_url, docs_url, seeded, dev_ca, app, supervisor })
+    Ok(Running { addresses, api_url, docs_url, seeded, dev_ca, console_url, sign_in_code, app, supervisor })
+}
+
+/// Whether only programs of this machine reach the API, so that what is printed is for whoever sits at it.
+fn is_at_home(config: &Config) -> bool {
+    let listeners = std::iter::once(config.api_listen).chain(config.api_tls_listen);
+    listeners.into_iter().all(|address| address.ip().is_loopback())
+        && !config.behind_tls_proxy
+        && config.public_url.is_none()
 }
 
 /// What is read from files that may be exchanged while the process runs.

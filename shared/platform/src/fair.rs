@@ -4,8 +4,8 @@
 /// owner alone may have at most `most`.
 ///
 /// An owner gets another place while it has less than a multiple of what is free. So owners that take all that they get
-/// leave a part of the pool, however many they are, and one that comes late finds a place. The multiple is as great as lets
-/// one owner alone have `most`.
+/// leave a part of the pool, however many they are, and one that comes late finds a place. The multiple is the smallest that
+/// lets one owner alone have `most`.
 #[must_use]
 pub const fn admits(count: usize, most: usize, total: usize, free: usize) -> bool {
     if count >= most {
@@ -18,8 +18,8 @@ pub const fn admits(count: usize, most: usize, total: usize, free: usize) -> boo
         // The last place is for one that has none.
         return false;
     }
-    let multiple = most / (total - most);
-    count < free.saturating_mul(if multiple == 0 { 1 } else { multiple })
+    let multiple = most.div_ceil(total - most);
+    count < free.saturating_mul(multiple)
 }
 
 #[cfg(test)]
@@ -45,7 +45,7 @@ mod tests {
     #[test]
     fn one_owner_has_its_bound_and_many_leave_room() {
         for (most, total) in
-            [(16, 32), (768, 1_024), (48, 64), (50, 1_000), (32, 256), (8, 16), (2, 4), (6, 8)]
+            [(16, 32), (768, 1_024), (700, 1_000), (700, 1_024), (48, 64), (50, 1_000), (32, 256), (8, 16), (2, 4), (6, 8)]
         {
             assert_eq!(fill(1, most, total).0, [most], "{most} of {total}");
             for owners in [2, 3, 10] {

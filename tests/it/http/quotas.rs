@@ -3,6 +3,7 @@
 mod counts;
 mod daily;
 mod killed;
+mod neighbours;
 mod open;
 
 use anyhow::{Context, Result, ensure};

@@ -50,20 +50,33 @@ async fn api(engine: Engine) -> Result<Api> {
 
 /// A product with a link to it; gives the id of the product.
 async fn linked(api: &Api, short_id: &str, projects: &[&str]) -> Result<String> {
+    linked_as(api, &api.key, "tn.gg", short_id, projects).await
+}
+
+async fn linked_as(api: &Api, key: &str, domain: &str, short_id: &str, projects: &[&str]) -> Result<String> {
     let scopes = json!({"users": [], "projects": projects});
-    let product = text(&api.create("/products", json!({"name": short_id, "scopes": scopes})).await?, "id")?;
-    link(api, short_id, &product, projects).await?;
+    let product = json!({"name": short_id, "scopes": scopes});
+    let made = api.call_as(key, Method::POST, "/products", Some(product)).await?;
+    ensure!(made.status == 201, "{made:?}");
+    let product = text(&made.json(), "id")?;
+    link_as(api, key, (domain, short_id), &product, projects).await?;
     Ok(product)
 }
 
 /// A link to a product or a Thng.
-async fn link(api: &Api, short_id: &str, platform_id: &str, projects: &[&str]) -> Result<()> {
+async fn link_as(
+    api: &Api,
+    key: &str,
+    (domain, short_id): (&str, &str),
+    platform_id: &str,
+    projects: &[&str],
+) -> Result<()> {
     let scopes = json!({"users": [], "projects": projects});
-    let link = json!({"platformId": platform_id, "shortDomain": "tn.gg", "shortId": short_id,
+    let link = json!({"platformId": platform_id, "shortDomain": domain, "shortId": short_id,
         "defaultRedirectUrl": "https://example.com/", "scopes": scopes});
     let request = Request::post("/redirections")
         .header(header::HOST, "api.example:8080")
-        .header(header::AUTHORIZATION, &api.key)
+        .header(header::AUTHORIZATION, key)
         .header(header::ACCEPT, "application/json")
         .header(header::CONTENT_TYPE, "application/json")
         .body(Body::from(link.to_string()))?;
@@ -182,19 +195,27 @@ async fn scans_are_counted_by_each_dimension(engine: Engine) -> Result<()> {
 /// Those that are in no row are added up, so that rows and others together are the totals.
 async fn groups_beyond_the_top_are_added_up(engine: Engine) -> Result<()> {
     let api = api(engine).await?;
-    let mut records = Vec::new();
+    let (mut records, mut products) = (Vec::new(), Vec::new());
     for (place, scans) in [("A", 3), ("B", 2), ("C", 1), ("D", 1)] {
-        linked(&api, place, &[]).await?;
+        products.push(linked(&api, place, &[]).await?);
         records.extend((0..scans).map(|n| scan(place, NOW - n * HOUR, "203.0.113.1", PHONE)));
     }
     take(&api, 0, &records).await?;
-    let answer = ask(&api, "groupBy=link&top=2&interval=hour").await?;
-    let expected = [r#""tn.gg/A" 1"#, r#""tn.gg/A" 1"#, r#""tn.gg/B" 1"#, r#""tn.gg/A" 1"#, r#""tn.gg/B" 1"#];
-    assert_eq!(rows(&answer, &["link", "scans"]), expected);
+    let answer = ask(&api, "groupBy=product&top=2&interval=hour").await?;
+    let (a, b) = (&products[0], &products[1]);
+    let expected = [a, a, b, a, b].map(|product| format!("{product:?} 1"));
+    assert_eq!(rows(&answer, &["product", "scans"]), expected);
     assert_eq!(answer["other"], json!({"groups": 2, "scans": 2, "newDevices": 0, "robots": 0}));
     assert_eq!(answer["totals"]["scans"], 7);
     assert_eq!(answer["rows"][4]["from"], NOW);
-    assert_eq!((&answer["groupBy"], &answer["interval"]), (&json!(["link"]), &json!("hour")));
+    assert_eq!((&answer["groupBy"], &answer["interval"]), (&json!(["product"]), &json!("hour")));
+    // Links are counted by the day: the range is whole days.
+    let query = format!("groupBy=link&top=2&interval=day&from={}&to={}", NOW - HOUR, NOW + HOUR);
+    let answer = ask(&api, &query).await?;
+    assert_eq!(rows(&answer, &["link", "scans"]), [r#""tn.gg/A" 3"#, r#""tn.gg/B" 2"#]);
+    let day = NOW / (24 * HOUR) * 24 * HOUR;
+    assert_eq!((&answer["from"], &answer["to"]), (&json!(day), &json!(day + 24 * HOUR)));
+    assert_eq!(answer["other"]["groups"], 2);
     Ok(())
 }
 
@@ -247,6 +268,14 @@ async fn what_cannot_be_answered_is_refused(engine: Engine) -> Result<()> {
         ("from=2020-01-01&interval=hour", "at most 31 days by the hour"),
         ("top=0", "top must be a whole number from 1 to 1000"),
         ("top=1000&interval=hour&groupBy=country", "top: "),
+        ("groupBy=link&interval=hour", "interval: links are counted by the day"),
+        ("groupBy=link&interval=day&timeZone=Europe/Berlin", "timeZone: links are counted by the day of UTC"),
+        ("filter=link=tn.gg/A&from=2024-01-01&to=2024-02-01", "from: counts of links are kept for 400 days"),
+        (
+            "from=2024-01-01&to=2024-02-01&interval=day&timeZone=Europe/Berlin",
+            "from: counts by the hour are kept",
+        ),
+        ("groupBy=project&filter=project=UKXAGyEf8SQ5eTDmVgGpHqAa", "groupBy: the filter names one project"),
     ] {
         let faults = api.get(&format!("/scans/stats?{query}")).await?.problem(400, 40003);
         assert!(faults.iter().any(|said| said.contains(fault)), "{query}: {faults:?}");
@@ -320,7 +349,69 @@ async fn hashes_of_devices_are_removed_after_days(engine: Engine) -> Result<()> 
     Ok(())
 }
 
+/// Hours, and days of links, are removed after 400 days; days of anything else stay, and answers with them.
+async fn hours_are_removed_after_a_time_and_days_stay(engine: Engine) -> Result<()> {
+    let api = api(engine).await?;
+    linked(&api, "ONE", &[]).await?;
+    let records: Vec<_> = (0..60).map(|n| scan("ONE", NOW - n * 5 * HOUR, "203.0.113.1", PHONE)).collect();
+    take(&api, 0, &records).await?;
+    let purge = async || statistics::service::roll_ups::purge(&api.made.app.core).await;
+    let (day, of_links) = (24 * HOUR, "filter=link=tn.gg/ONE");
+    let range = format!(
+        "from={}&to={}&interval=day&groupBy=country",
+        NOW / day * day - 13 * day,
+        NOW / day * day + day
+    );
+    let before = ask(&api, &range).await?;
+    assert_eq!((before["totals"]["scans"].as_i64(), purge().await?), (Some(60), 0));
+    let hours = backfill::count(&api, "scan_statistics").await?;
+    let days = backfill::count(&api, "scan_statistics_days").await?;
+    api.made.clock.advance(389 * day);
+    assert_eq!(purge().await?, 0);
+    let answer = ask(&api, &format!("{of_links}&from={}&to={}", NOW, NOW + HOUR)).await?;
+    assert!(answer["totals"]["scans"].as_i64() > Some(0), "{answer}");
+    // Some of 13 days are too old now, and then all of them.
+    api.made.clock.advance(8 * day);
+    let gone = purge().await?;
+    assert!(gone > 0 && gone < (hours + days) as u64, "{gone} of {hours} and {days}");
+    api.made.clock.advance(8 * day);
+    purge().await?;
+    assert_eq!(backfill::count(&api, "scan_statistics").await?, 0);
+    assert_eq!(backfill::count(&api, "scan_statistics_days").await?, days - 13, "without those of the link");
+    assert_eq!(ask(&api, &range).await?["rows"], before["rows"]);
+    // What comes so late is counted by the day, and has no row that would be removed at once.
+    take(&api, 60, &[scan("ONE", NOW, "203.0.113.1", PHONE)]).await?;
+    assert_eq!(ask(&api, &range).await?["totals"]["scans"], 61);
+    assert_eq!(purge().await?, 0);
+    let faults = api.get(&format!("/scans/stats?from={}&to={}", NOW, NOW + HOUR)).await?.problem(400, 40003);
+    assert!(faults[0].starts_with("from: counts by the hour are kept for 400 days"), "{faults:?}");
+    Ok(())
+}
+
+/// A scan of a link that names 100 projects, some of them twice, counts once in each view, and in few of them.
+async fn projects_of_a_scan_are_bounded(engine: Engine) -> Result<()> {
+    let api = api(engine).await?;
+    let own = super::operators::project(&api).await?;
+    linked(&api, "TWICE", &[&own, &own]).await?;
+    let ids: Vec<String> = (0..100_u8)
+        .map(|n| shared::id::ProjectId::new(1_760_000_000_000 + i64::from(n), [n; 16]).to_string())
+        .collect();
+    linked(&api, "MANY", &ids.iter().map(String::as_str).collect::<Vec<_>>()).await?;
+    take(&api, 0, &[scan("TWICE", NOW, "203.0.113.1", PHONE)]).await?;
+    for query in [format!("filter=project={own}"), "groupBy=project".to_owned()] {
+        assert_eq!(rows(&ask(&api, &query).await?, &["scans"]), ["1"], "{query}");
+    }
+    take(&api, 1, &[scan("MANY", NOW, "203.0.113.1", PHONE)]).await?;
+    let answer = ask(&api, "groupBy=project&top=100").await?;
+    assert_eq!((rows(&answer, &["scans"]).len(), &answer["totals"]["scans"]), (1 + 8, &json!(2)));
+    // 14 rows in the view of the account and 13 in that of each project; nine of the table of projects.
+    assert!(backfill::count(&api, "scan_statistics_days").await? <= 2 * 14 + 9 * 14 + 9);
+    Ok(())
+}
+
 crate::on_both_engines!(
+    hours_are_removed_after_a_time_and_days_stay,
+    projects_of_a_scan_are_bounded,
     scans_are_counted_by_each_dimension,
     groups_beyond_the_top_are_added_up,
     answers_come_as_csv,

@@ -29,9 +29,10 @@ use super::{Answer, Api};
 const UNKNOWN: &str = "UKXAGyEf8SQ5eTDmVgGpHqAa";
 
 /// Operations that need no key, with tests of their own: `http::operators`, `signin` and `oidc`.
-const WITHOUT_KEY: [&str; 5] = [
+const WITHOUT_KEY: [&str; 6] = [
     "/invitations",
     "/console/api/session",
+    "/console/api/session/link",
     "/console/api/passwordReset",
     "/console/api/oidc/begin",
     "/console/api/oidc/callback",

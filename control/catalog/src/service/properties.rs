@@ -168,7 +168,7 @@ pub(crate) async fn write_initial(
     refuse_system(points.iter().map(|point| &point.key))?;
     let points = settle(points, now);
     properties::write(tx, &[Values { account: actor.account, resource, points: &points }], now).await?;
-    Ok(())
+    Ok(quotas::charge(tx, actor.account, Quota::EventsPerDay, points.len() as u64, now).await?)
 }
 
 /// Records the written values as an event, and returns them.

@@ -99,6 +99,15 @@ impl Table {
         let id = self.by_client.get(client)?;
         self.held.get_mut(id)?.place.take()
     }
+
+    /// Gives the place back that a connection inherited, when it fails and the one of before stays.
+    fn give_back(&mut self, client: &(AccountId, String, String), id: &str) {
+        let place = self.held.get_mut(id).and_then(|held| held.place.take());
+        let before = self.by_client.get(client).and_then(|before| self.held.get_mut(before));
+        if let Some(before) = before.filter(|before| before.place.is_none()) {
+            before.place = place;
+        }
+    }
 }
 
 /// The connections of this process.
@@ -173,6 +182,9 @@ pub async fn open(
             None => Err(StoreError::Busy.into()),
         };
         if let Err(error) = added {
+            if let Some(client) = &client {
+                state.connections.lock().give_back(client, &id);
+            }
             forget(state, &id);
             return Err(error);
         }

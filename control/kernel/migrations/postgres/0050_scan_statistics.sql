@@ -14,9 +14,24 @@ CREATE TABLE scan_statistics (
     PRIMARY KEY (account_id, project_id, dimension, hour, value, second)
 -- Counts are raised again and again: with free space in a page its indexes stay untouched.
 ) WITH (fillfactor = 85);
--- Dimensions from 20 on have so many values that one of them must be found without reading the others.
-CREATE INDEX scan_statistics_value ON scan_statistics (account_id, project_id, dimension, value, hour)
-    WHERE dimension >= 20;
+-- Old hours are removed.
+CREATE INDEX scan_statistics_hour ON scan_statistics (hour);
+
+-- The same by the day of UTC, written with the hours: whole days of a range are read here. Dimension 24, links, is only here.
+CREATE TABLE scan_statistics_days (
+    account_id   TEXT COLLATE "C" NOT NULL,
+    project_id   TEXT COLLATE "C" NOT NULL,
+    dimension    SMALLINT NOT NULL,
+    day          INTEGER  NOT NULL,
+    value        TEXT COLLATE "C" NOT NULL,
+    second       TEXT COLLATE "C" NOT NULL,
+    scans        BIGINT   NOT NULL,
+    new_devices  BIGINT   NOT NULL,
+    robots       BIGINT   NOT NULL,
+    PRIMARY KEY (account_id, project_id, dimension, day, value, second)
+) WITH (fillfactor = 85);
+-- Old days of links are removed.
+CREATE INDEX scan_statistics_days_links ON scan_statistics_days (day) WHERE dimension = 24;
 
 -- Devices that scanned on a day: a keyed hash that is another one the next day. Removed after some days.
 CREATE TABLE scan_devices (

@@ -26,6 +26,8 @@ CREATE TABLE quota_uses (
     counted_at  BIGINT,
     PRIMARY KEY (account_id, kind)
 );
+-- First counts that are due, and the oldest counts.
+CREATE INDEX quota_uses_counted ON quota_uses (counted_at, account_id, kind);
 
 -- What is open, such as streams, by the process that holds it. A process that died is left out once its lease is over.
 CREATE TABLE quota_holders (

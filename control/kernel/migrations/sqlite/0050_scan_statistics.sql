@@ -13,9 +13,24 @@ CREATE TABLE scan_statistics (
     robots       INTEGER NOT NULL,
     PRIMARY KEY (account_id, project_id, dimension, hour, value, second)
 ) WITHOUT ROWID;
--- Dimensions from 20 on have so many values that one of them must be found without reading the others.
-CREATE INDEX scan_statistics_value ON scan_statistics (account_id, project_id, dimension, value, hour)
-    WHERE dimension >= 20;
+-- Old hours are removed.
+CREATE INDEX scan_statistics_hour ON scan_statistics (hour);
+
+-- The same by the day of UTC, written with the hours: whole days of a range are read here. Dimension 24, links, is only here.
+CREATE TABLE scan_statistics_days (
+    account_id   TEXT    NOT NULL,
+    project_id   TEXT    NOT NULL,
+    dimension    INTEGER NOT NULL,
+    day          INTEGER NOT NULL,
+    value        TEXT    NOT NULL,
+    second       TEXT    NOT NULL,
+    scans        INTEGER NOT NULL,
+    new_devices  INTEGER NOT NULL,
+    robots       INTEGER NOT NULL,
+    PRIMARY KEY (account_id, project_id, dimension, day, value, second)
+) WITHOUT ROWID;
+-- Old days of links are removed.
+CREATE INDEX scan_statistics_days_links ON scan_statistics_days (day) WHERE dimension = 24;
 
 -- Devices that scanned on a day: a keyed hash that is another one the next day. Removed after some days.
 CREATE TABLE scan_devices (

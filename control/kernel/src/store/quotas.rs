@@ -1,9 +1,12 @@
 //! Quotas: limits, and the use of accounts that have one.
 //!
-//! Whoever writes counts in its own transaction, and behind the row of the account until the commit: so of two that want
-//! the last place one gets it, and accounts without a limit wait for nobody. A transaction looks once for the quotas of an
-//! account, after its first write. So who may not have seen a new quota are transactions that had begun to write: a first count
-//! waits for them.
+//! A write counts in its own transaction and holds the row of the account from then on until the commit. So of two writes
+//! that want the last place one gets it, and accounts without a limit wait for nobody. To avoid deadlocks, a transaction
+//! locks these rows after those of Thngs, products and users, and a transaction that holds the order of changes does not
+//! wait for them ([`lock_now`]).
+//!
+//! A transaction looks once for the quotas of an account, after its first write. So a first count has to wait only for
+//! transactions that had begun to write before: they may not have seen the new quota.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -26,6 +29,12 @@ const WRITE: &str =
 const PG_LIMITED: &str = "SELECT account_id FROM quota_uses WHERE kind = $1 AND account_id = ANY($2)";
 const SQLITE_LIMITED: &str = "SELECT account_id FROM quota_uses WHERE kind = $1 \
     AND account_id IN (SELECT value FROM json_each($2))";
+const PG_LOCK_MANY: &str = "SELECT account_id, most, day, used, over, fence, counted_at IS NOT NULL FROM quota_uses \
+    WHERE kind = $1 AND account_id = ANY($2) ORDER BY account_id FOR UPDATE";
+const SQLITE_MANY: &str = "SELECT account_id, most, day, used, over, fence, counted_at IS NOT NULL FROM quota_uses \
+    WHERE kind = $1 AND account_id IN (SELECT value FROM json_each($2)) ORDER BY account_id";
+const PG_LOCK_NOW: &str =
+    "SELECT kind FROM quota_uses WHERE account_id = $1 AND kind = ANY($2) ORDER BY kind FOR UPDATE NOWAIT";
 
 /// What a transaction knows of quotas.
 #[derive(Debug, Default)]
@@ -89,11 +98,14 @@ impl Use {
 }
 
 type Row = (i64, i64, i64, i64, i64, bool);
+type ManyRow = (String, i64, i64, i64, i64, i64, bool);
 
 fn read((most, day, used, over, fence, is_counted): Row, today: i64) -> Use {
-    // Another replica's clock may be ahead: a day that has begun stays begun.
-    let (stored, over) = if day >= today { (used, over) } else { (0, 0) };
-    let (limit, used, over, day) = (unsigned(most), unsigned(stored), unsigned(over), day.max(today));
+    // Another replica's clock may be a little ahead: a day that has begun stays begun. A day further ahead comes from a
+    // wrong clock, and would never end.
+    let has_begun = day == today || day == today.saturating_add(1);
+    let (day, stored, over) = if has_begun { (day, used, over) } else { (today, 0, 0) };
+    let (limit, used, over) = (unsigned(most), unsigned(stored), unsigned(over));
     Use { limit, used, over, is_counted, fence, day, stored }
 }
 
@@ -212,16 +224,42 @@ pub async fn charge_some(
     Ok((granted, (wanted > 0).then_some(Exceeded { quota, limit, used, wanted })))
 }
 
-/// Counts what came above a quota and is not stored.
-pub async fn count_over(
+/// Counts as much as fits of what a transaction is about to add to several accounts, and what came above; returns how
+/// much of each account fits where that is not all of it.
+pub async fn charge_many(
     tx: &mut Tx,
-    account: AccountId,
     quota: Quota,
-    amount: u64,
+    amounts: &BTreeMap<AccountId, u64>,
     now: UnixMillis,
-) -> Result<(), StoreError> {
-    let Some(found) = lock(tx, account, quota, now).await? else { return Ok(()) };
-    write(tx, account, quota, found.day, (found.stored, found.over.saturating_add(amount))).await
+) -> Result<HashMap<AccountId, u64>, StoreError> {
+    let ids: Vec<&str> = amounts.keys().map(AccountId::as_str).collect();
+    // One statement locks them all, in one order: two batches do not lock each other out.
+    let rows = dialect::fetch_in_list!(tx, ManyRow, PG_LOCK_MANY, SQLITE_MANY, [quota.as_str()], &ids)?;
+    let mut granted = HashMap::new();
+    for (id, most, day, used, over, fence, is_counted) in rows {
+        let account = parse("account_id", &id)?;
+        let Some(amount) = amounts.get(&account).copied() else { continue };
+        let found = read((most, day, used, over, fence, is_counted), quota.day(now));
+        let fits = amount.min(found.room());
+        let after = (found.stored.saturating_add(signed(fits)), found.over.saturating_add(amount - fits));
+        write(tx, account, quota, found.day, after).await?;
+        if fits < amount {
+            granted.insert(account, fits);
+        }
+    }
+    Ok(granted)
+}
+
+/// Locks the rows of some quotas of an account without waiting, for a transaction that holds the order of changes: all
+/// accounts would wait with it.
+///
+/// # Errors
+/// [`StoreError::Unavailable`] when another transaction holds one of them.
+pub async fn lock_now(tx: &mut Tx, account: AccountId, quotas: &[Quota]) -> Result<(), StoreError> {
+    let Conn::PgTx(c) = &mut **tx else { return Ok(()) };
+    let kinds: Vec<&str> = quotas.iter().map(|quota| quota.as_str()).collect();
+    sqlx::query(PG_LOCK_NOW).bind(account.as_str()).bind(kinds).execute(&mut **c).await?;
+    Ok(())
 }
 
 /// Counts what a transaction removed from an account, when it commits.
@@ -251,17 +289,18 @@ pub(super) async fn settle(tx: &mut Tx) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Refuses what would add something to an account that is full, before anything else is looked at.
+/// Refuses what would add something to an account that is full, before anything else is looked at. It locks nothing:
+/// [`charge`] decides between two that want the last place.
 ///
 /// # Errors
 /// [`StoreError::Exceeded`].
 pub async fn require_room(
-    tx: &mut Tx,
+    conn: &mut Conn,
     account: AccountId,
     quota: Quota,
     now: UnixMillis,
 ) -> Result<(), StoreError> {
-    match lock(tx, account, quota, now).await? {
+    match find(conn, account, quota, now).await? {
         Some(found) if found.room() == 0 => {
             let (limit, used) = (found.limit, found.used);
             Err(StoreError::Exceeded(Exceeded { quota, limit, used, wanted: 1 }))
@@ -294,6 +333,7 @@ mod tests {
         assert_eq!(at(5, 5), (7, 2, 5));
         assert_eq!(at(5, 6), (0, 0, 6), "a new day");
         assert_eq!(at(6, 5), (7, 2, 6), "a replica whose clock is behind");
+        assert_eq!(at(7, 5), (0, 0, 5), "a clock that was wrong by days");
         assert_eq!(read((10, 0, -3, 0, 1, false), 0).room(), u64::MAX, "nothing is counted yet");
         assert_eq!(read((10, 0, 12, 0, 1, true), 0).room(), 0, "more than the limit");
     }

@@ -235,6 +235,9 @@ fn edges_header(report: &WaitReport) -> Option<HeaderValue> {
 /// The response to a create: JSON if `Accept` names it, else the code as an image.
 pub(super) fn image_request(headers: &HeaderMap, query: &Query) -> Result<Option<QrRequest>, ApiError> {
     let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok());
+    if accept.is_some_and(is_postscript) {
+        return parse_image(Format::Eps, query).map(Some);
+    }
     let format = match Representation::negotiate(accept) {
         Representation::Json => return check_image(query).map(|()| None),
         // For `*/*` the default is a PNG.
@@ -244,6 +247,12 @@ pub(super) fn image_request(headers: &HeaderMap, query: &Query) -> Result<Option
         Representation::Eps => Format::Eps,
     };
     parse_image(format, query).map(Some)
+}
+
+/// Whether `Accept` names PostScript and nothing else. Edges give it by the suffix `.eps`, which paths of the API have not.
+fn is_postscript(accept: &str) -> bool {
+    let media_type = accept.split(';').next().unwrap_or_default();
+    media_type.trim().eq_ignore_ascii_case("application/postscript")
 }
 
 /// Refuses wrong parameters of a code where the answer has none.
@@ -315,6 +324,18 @@ pub(super) fn locate(mut response: Response, info: &RequestInfo, item: &Redirect
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn postscript_is_given_to_who_asks_for_nothing_else() {
+        for (accept, expected) in [
+            ("application/postscript", true),
+            (" Application/PostScript; q=0.5", true),
+            ("image/png, application/postscript", false),
+            ("*/*", false),
+        ] {
+            assert_eq!(is_postscript(accept), expected, "{accept}");
+        }
+    }
 
     #[test]
     fn the_header_names_every_edge_that_the_body_names() {

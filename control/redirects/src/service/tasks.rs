@@ -3,6 +3,8 @@
 //! A task runs in steps. Each is one transaction that creates Thngs and their short URLs and records the progress, or
 //! nothing. After a restart it continues where the last step ended, and two workers on one task create nothing twice.
 
+use std::time::Duration;
+
 use crate::service::access::Caller;
 use futures_util::FutureExt;
 use serde_json::{Map, Value};
@@ -12,6 +14,7 @@ use shared::{
     redirect::ResourceType,
     time::UnixMillis,
 };
+use tokio::time::sleep;
 use tracing::instrument;
 
 use super::{Redirects, access::require, named, redirections, thngs};
@@ -27,13 +30,14 @@ use crate::{
             Subject::{self, Batches},
             Verb,
         },
+        quota::Quota,
         redirection::{Draft, Writable},
         scopes::Scopes,
         subject::Permissions,
         task::{POPULATING, Population, ShortUrls, Task, TaskDetails, TaskStatus},
     },
     error::ServiceError,
-    store::{Ctx, Tx, accounts, documents, listing::Selection, tasks},
+    store::{Ctx, StoreError, Tx, accounts, documents, listing::Selection, quotas, tasks},
     writer::Lane,
 };
 
@@ -42,6 +46,10 @@ const MAX_OPEN: u64 = 10;
 
 /// Thngs of one step: some 50 ms of the only writer on SQLite.
 const STEP: u32 = 25;
+
+/// How often a step is tried again, and the pause before, when another transaction holds what it needs.
+const MAX_TRIES: u32 = 100;
+const PAUSE: Duration = Duration::from_millis(100);
 
 /// A task that did not move for so long was left by a process that ended.
 const STALE_MS: i64 = 60_000;
@@ -142,6 +150,7 @@ pub async fn read(state: &Redirects, actor: &Actor, batch: &str, id: &str) -> Re
 
 /// Carries a task out to its end, or until its account is suspended.
 pub async fn run(state: Redirects, account: AccountId, id: TaskId) {
+    let mut tries = 0;
     loop {
         let stepped = state
             .writer
@@ -151,13 +160,17 @@ pub async fn run(state: Redirects, account: AccountId, id: TaskId) {
             })
             .await;
         match stepped {
-            Ok(true) => {}
+            Ok(true) => tries = 0,
             Ok(false) => return,
             Err(ServiceError::Refused { code, errors }) if code.status() < 429 => {
                 if let Err(error) = fail(&state, account, id, errors.join(" ")).await {
                     tracing::warn!(%error, "a task could not be ended; retried later");
                 }
                 return;
+            }
+            Err(ServiceError::Store(StoreError::Unavailable(_))) if tries < MAX_TRIES => {
+                tries += 1;
+                sleep(PAUSE).await;
             }
             Err(error) => {
                 tracing::warn!(%error, "a task stopped; retried later");
@@ -202,6 +215,9 @@ async fn step(state: &Redirects, tx: &mut Tx, account: AccountId, id: TaskId) ->
         permissions: Permissions::ALL,
         confined_to: Vec::new(),
     };
+    // This transaction holds the order of changes, and with it the writes of all accounts. It does not wait for another
+    // request of this account, such as a long array of Thngs; `run` tries again.
+    quotas::lock_now(tx, account, &[Quota::Things, Quota::Links, Quota::EventsPerDay]).await?;
     let count = task.details.quantity.saturating_sub(task.details.done).min(STEP);
     let mut drafts = Vec::new();
     for _ in 0..count {

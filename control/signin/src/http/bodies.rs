@@ -38,6 +38,9 @@ pub fn of(operation: &str) -> Option<Value> {
                 .like("password", "a long sentence is best")
                 .done()
         }
+        "signInByLink" => {
+            Body::new("The code of the link").must("code", code()).like("code", "3fa0c9e2").done()
+        }
         "requestOperatorPasswordReset" => Body::new("Whose password shall be reset")
             .must("email", email())
             .may("account", account())

@@ -7,6 +7,7 @@ pub mod bodies;
 pub mod extract;
 pub mod gate;
 mod invitations;
+mod links;
 mod own_password;
 mod resets;
 mod second_factor;
@@ -31,6 +32,7 @@ where
         .routes(routes!(invitations::accept))
         .routes(routes!(own_password::change))
         .routes(routes!(session::sign_in, session::read, session::sign_out))
+        .routes(routes!(links::sign_in))
         .routes(routes!(sessions::read_all))
         .routes(routes!(sessions::end))
         .routes(routes!(resets::request, resets::reset))

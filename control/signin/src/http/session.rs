@@ -99,6 +99,12 @@ impl From<&Session> for SessionDatesDocument {
     }
 }
 
+impl From<Begun> for BegunDocument {
+    fn from(begun: Begun) -> Self {
+        Self { session: (&begun.session).into(), operator: begun.operator.into() }
+    }
+}
+
 impl From<Who> for WhoDocument {
     fn from(who: Who) -> Self {
         Self {
@@ -127,9 +133,8 @@ pub(super) async fn sign_in(
 ) -> Result<([(HeaderName, String); 1], Json<BegunDocument>), ApiError> {
     let read = SignIn::parse(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
     let begun = sign_in::sign_in(&state, read, client).await;
-    let Begun { operator, token, session } = begun.map_err(|error| throttled(error, &ledger))?;
-    let document = BegunDocument { operator: operator.into(), session: (&session).into() };
-    Ok(([(header::SET_COOKIE, token.set_cookie())], Json(document)))
+    let begun = begun.map_err(|error| throttled(error, &ledger))?;
+    Ok(([(header::SET_COOKIE, begun.token.set_cookie())], Json(begun.into())))
 }
 
 /// Says who is signed in, for the console. Takes the cookie of a session.

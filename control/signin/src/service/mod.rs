@@ -13,6 +13,7 @@ pub use ::tenants::service::*;
 pub mod commands;
 pub mod gate;
 pub mod invitations;
+pub mod links;
 pub mod own_passwords;
 pub mod resets;
 pub mod second_factor;

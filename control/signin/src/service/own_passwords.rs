@@ -21,7 +21,7 @@ use crate::{
         throttle::Throttle,
     },
     error::ServiceError,
-    store::{Ctx, Tx, keys, operator_passwords, operator_resets, operators},
+    store::{Ctx, Tx, keys, operator_passwords, operator_resets, operators, sign_in_links},
 };
 
 /// Changes the password of the caller, and ends its sessions but that by which the request came.
@@ -68,7 +68,7 @@ pub async fn change(
     Ok(())
 }
 
-/// Stores a password, and notes that it was set. Codes of resets end.
+/// Stores a password, and notes that it was set. Codes of resets and links that sign in end.
 pub(super) async fn put(
     tx: &mut Tx,
     operator: &Operator,
@@ -81,6 +81,7 @@ pub(super) async fn put(
     let owner = (operator.account, operator.id);
     operator_passwords::put(tx, owner, &email.folded(), password, now).await?;
     operator_resets::delete_of(tx, owner.0, owner.1).await?;
+    sign_in_links::delete_of(tx, owner.0, owner.1).await?;
     tx.note(owner.0, (OPERATOR, owner.1.as_str()), || (None, Some(json!({"changed": ["password"]}))));
     Ok(())
 }

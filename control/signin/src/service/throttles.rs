@@ -7,7 +7,7 @@ use crate::{
         throttle::Throttle,
     },
     error::ServiceError,
-    store::{Ctx, Tx, operator_resets, operator_sessions, sign_in_attempts},
+    store::{Ctx, Tx, operator_resets, operator_sessions, sign_in_attempts, sign_in_links},
 };
 use shared::time::UnixMillis;
 
@@ -87,6 +87,7 @@ pub async fn purge(state: &SignInState) -> Result<u64, ServiceError> {
         tx.commit().await?;
         let mut tx = state.core.db.begin(&Ctx::default()).await?;
         step += operator_resets::purge(&mut tx, now, PURGE_STEP).await?;
+        step += sign_in_links::purge(&mut tx, now, PURGE_STEP).await?;
         tx.commit().await?;
         let mut tx = state.core.db.begin(&Ctx::default()).await?;
         step += operator_sessions::purge(&mut tx, before(2 * IDLE_MS), PURGE_STEP).await?;

@@ -9,3 +9,4 @@ pub mod operator_resets;
 pub mod operator_sessions;
 pub mod recovery_codes;
 pub mod sign_in_attempts;
+pub mod sign_in_links;

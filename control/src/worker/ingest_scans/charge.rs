@@ -68,22 +68,17 @@ async fn decide<'a>(
     charges: &mut Charges,
 ) -> Result<(), ServiceError> {
     let now = app.core.clock.now();
-    // In one order, so that two transactions never wait for each other.
-    let mut room: BTreeMap<AccountId, u64> = BTreeMap::new();
+    let mut wanted: BTreeMap<AccountId, u64> = BTreeMap::new();
     for action in scans.clone().filter_map(|scan| scan.action.as_ref()) {
-        *room.entry(action.account).or_default() += 1;
+        *wanted.entry(action.account).or_default() += 1;
     }
-    for (account, wanted) in &mut room {
-        let (granted, exceeded) = quotas::charge_some(tx, *account, Quota::ScansPerDay, *wanted, now).await?;
-        if exceeded.is_some() {
-            quotas::count_over(tx, *account, Quota::ScansPerDay, *wanted - granted, now).await?;
-        }
-        *wanted = granted;
-    }
+    let mut room = quotas::charge_many(tx, Quota::ScansPerDay, &wanted, now).await?;
     for scan in scans {
         match scan.action.as_ref().map(|action| room.get_mut(&action.account)) {
-            Some(Some(left)) if *left > 0 => *left -= 1,
-            Some(_) => charges.not_stored.above.push(scan.seq),
+            Some(Some(0)) => charges.not_stored.above.push(scan.seq),
+            Some(Some(left)) => *left -= 1,
+            // All of this account fit.
+            Some(None) => {}
             None if !scan.is_known => charges.not_stored.unknown.push(scan.seq),
             // A sum, of which no action is stored.
             None => {}

@@ -16,6 +16,10 @@ use super::{context::Agent, labels, scan_source::Source};
 /// Milliseconds of a day of UTC.
 const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
 
+/// Most projects for which a scan is counted. A scan changes up to 14 rows by the hour and by the day in the view of the
+/// account and again of each project: with 100 projects, as many as scopes may hold, it would be some 2,800.
+pub const MAX_PROJECTS: usize = 8;
+
 /// What is counted of a scan, or of a sum of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CountedScan {
@@ -23,7 +27,7 @@ pub struct CountedScan {
     pub account: AccountId,
     /// When it was, by the edge's clock.
     pub at: UnixMillis,
-    /// The projects that the link is scoped to.
+    /// The projects that the link is scoped to: each once, and at most [`MAX_PROJECTS`], the first by their ids.
     pub projects: Vec<ProjectId>,
     /// The product.
     pub product: Option<ProductId>,
@@ -39,7 +43,7 @@ pub struct CountedScan {
     pub system: String,
     /// Language.
     pub language: String,
-    /// Authenticity of the Thng by its last assessment before the scan.
+    /// Authenticity of the Thng by its last assessment when the scan is counted.
     pub verdict: &'static str,
     /// Whether a robot scanned.
     pub is_robot: bool,
@@ -109,7 +113,7 @@ impl CountedScan {
         let bare = Self {
             account: item.account,
             at: record.at,
-            projects: item.scopes.project_ids().into_vec(),
+            projects: bounded(item.scopes.project_ids().into_vec()),
             product: item.redirect.product_id,
             link: format!("{}/{}", record.domain, item.redirect.short_id.as_str()),
             country: String::new(),
@@ -163,7 +167,7 @@ impl CountedScan {
         Some(Self {
             account,
             at,
-            projects: projects.filter_map(|id| id.as_str()?.parse().ok()).collect(),
+            projects: bounded(projects.filter_map(|id| id.as_str()?.parse().ok()).collect()),
             product,
             link,
             country: labels::country(of_context("countryCode")),
@@ -177,6 +181,14 @@ impl CountedScan {
             device: ip.map(|ip| devices.device(account, at, ip, agent)),
         })
     }
+}
+
+/// Scopes may name a project twice, and more of them than are counted.
+fn bounded(mut projects: Vec<ProjectId>) -> Vec<ProjectId> {
+    projects.sort_unstable();
+    projects.dedup();
+    projects.truncate(MAX_PROJECTS);
+    projects
 }
 
 #[cfg(test)]
@@ -220,5 +232,21 @@ mod tests {
             serde_json::json!({"customFields": fields, "context": context, "scanSource": "server"});
         assert_eq!(read(by_server), None);
         assert_eq!(read(serde_json::json!({"scanSource": "edge"})), None, "no link");
+    }
+
+    #[test]
+    fn projects_count_once_and_no_more_than_some() {
+        let devices = DeviceHasher::new(&[7; 32]);
+        let id = |n: u8| ProjectId::new(i64::from(n), [n; 16]);
+        let read = |projects: Vec<ProjectId>| {
+            let document = serde_json::json!({"customFields": {"shortDomain": "tn.gg", "shortId": "A"},
+                "context": {"entryUrl": "https://tn.gg/A"}, "scopes": {"projects": projects}});
+            let account = AccountId::new(1, [1; 16]);
+            CountedScan::of_action(&devices, account, None, UnixMillis(5), &document).unwrap().projects
+        };
+        let mut all: Vec<ProjectId> = (0..100).map(id).collect();
+        all.sort_unstable();
+        assert_eq!(read(vec![all[1], all[0], all[1]]), all[..2]);
+        assert_eq!(read(all.iter().rev().copied().collect()), all[..MAX_PROJECTS]);
     }
 }

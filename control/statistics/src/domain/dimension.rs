@@ -17,7 +17,7 @@ pub enum Dimension {
     Device,
     /// The preferred language, without its region.
     Language,
-    /// `authenticationStatus` of the Thng when it was scanned.
+    /// `authenticationStatus` of the Thng when the scan was counted.
     Verdict,
     /// Projects that the link is scoped to.
     Project,
@@ -71,16 +71,13 @@ impl FromStr for Dimension {
 /// A set of dimensions by which scans are counted.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Series {
-    /// Its number in the table; from 20 on, one of its first values can be found without reading the others.
+    /// Its number in the tables.
     pub number: i16,
     /// The dimension in the column `value`.
     pub first: Option<Dimension>,
     /// The dimension in the column `second`.
     pub second: Option<Dimension>,
 }
-
-/// The first number of series with an index by their first value.
-pub const INDEXED: i16 = 20;
 
 const fn series(number: i16, first: Option<Dimension>, second: Option<Dimension>) -> Series {
     Series { number, first, second }
@@ -105,6 +102,19 @@ pub const SERIES: &[Series] = &[
 ];
 
 impl Series {
+    /// Whether there are as many values as the account has products or links.
+    #[must_use]
+    pub fn has_many(&self) -> bool {
+        matches!(self.first, Some(Dimension::Product | Dimension::Link))
+    }
+
+    /// Whether it is counted by the day of UTC only. Most links are scanned once or twice: rows by the hour would be as
+    /// many as the scans.
+    #[must_use]
+    pub fn is_daily(&self) -> bool {
+        self.first == Some(Dimension::Link)
+    }
+
     /// The set that has exactly these dimensions; regions and cities are counted within their country.
     #[must_use]
     pub fn find(mut wanted: Vec<Dimension>) -> Option<&'static Self> {
@@ -172,9 +182,8 @@ mod tests {
         for dimension in Dimension::ALL {
             assert_eq!(dimension.as_str().parse(), Ok(*dimension));
         }
-        // What many values have is indexed by them.
-        let is_indexed = |series: &Series| series.number >= INDEXED;
-        let has_many = |series: &Series| matches!(series.first, Some(Product | Link));
-        assert!(SERIES.iter().all(|series| is_indexed(series) == has_many(series)));
+        // Links are removed after a time by their number (`store/scan_statistics.rs`).
+        let daily: Vec<i16> = SERIES.iter().filter(|one| one.is_daily()).map(|one| one.number).collect();
+        assert_eq!(daily, [24]);
     }
 }

@@ -1,4 +1,4 @@
-//! Adds scans up into rows: for each hour how many there were, by each set of dimensions.
+//! Adds scans up into rows: for each hour and for each day of UTC how many there were, by each set of dimensions.
 
 use std::collections::BTreeMap;
 
@@ -6,8 +6,9 @@ use shared::id::AccountId;
 
 use super::{
     counted_scan::CountedScan,
-    dimension::{Dimension, SERIES},
+    dimension::{Dimension, SERIES, Series},
     labels,
+    retention::Kept,
 };
 
 /// Milliseconds of an hour, which roll-ups are kept by.
@@ -20,6 +21,9 @@ pub fn hour(at_ms: i64) -> i32 {
     i32::try_from(hour).unwrap_or(if hour < 0 { i32::MIN } else { i32::MAX })
 }
 
+/// Hours of a day of UTC.
+pub const DAY_HOURS: i32 = 24;
+
 /// What a row is about. Rows are written in this order.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Key<'a> {
@@ -29,8 +33,8 @@ pub struct Key<'a> {
     pub project: &'a str,
     /// The number of the set of dimensions.
     pub series: i16,
-    /// The hour, counted from 1970.
-    pub hour: i32,
+    /// The hour or the day, counted from 1970.
+    pub bucket: i32,
     /// The value of the first dimension; empty where it is unknown or there is none.
     pub value: &'a str,
     /// The value of the second dimension, in the same way.
@@ -60,10 +64,33 @@ impl Counts {
     }
 }
 
-/// The rows that scans add to, in the order of their keys; with each scan, whether its device is new.
+/// The rows that scans add to, in the order of their keys.
+#[derive(Debug, Default)]
+pub struct Rows<'a> {
+    /// By the hour.
+    pub hours: BTreeMap<Key<'a>, Counts>,
+    /// By the day of UTC: the same counts, and those that are kept by the day only.
+    pub days: BTreeMap<Key<'a>, Counts>,
+}
+
+impl<'a> Rows<'a> {
+    fn add(&mut self, series: &Series, kept: Kept, key: Key<'a>, counts: Counts) {
+        let day = key.bucket.div_euclid(DAY_HOURS);
+        if !series.is_daily() && key.bucket >= kept.from_hour {
+            let row = self.hours.entry(key.clone()).or_default();
+            *row = row.plus(counts);
+        }
+        if !series.is_daily() || day >= kept.links_from_day {
+            let row = self.days.entry(Key { bucket: day, ..key }).or_default();
+            *row = row.plus(counts);
+        }
+    }
+}
+
+/// The rows that scans add to; with each scan, whether its device is new. Rows that would be removed at once are left out.
 #[must_use]
-pub fn add_up<'a>(scans: &[(&'a CountedScan, bool)]) -> BTreeMap<Key<'a>, Counts> {
-    let mut rows: BTreeMap<Key<'a>, Counts> = BTreeMap::new();
+pub fn add_up<'a>(scans: &[(&'a CountedScan, bool)], kept: Kept) -> Rows<'a> {
+    let mut rows = Rows::default();
     for &(scan, is_new) in scans {
         let count = i64::from(scan.count);
         let counts = if scan.is_robot {
@@ -78,23 +105,21 @@ pub fn add_up<'a>(scans: &[(&'a CountedScan, bool)]) -> BTreeMap<Key<'a>, Counts
                     account: scan.account,
                     project,
                     series: series.number,
-                    hour: hour(scan.at.0),
+                    bucket: hour(scan.at.0),
                     value,
                     second,
-                };
-                let mut add = |key| {
-                    let row = rows.entry(key).or_default();
-                    *row = row.plus(counts);
                 };
                 match series.first {
                     // A scan may be of several projects; a project sees none but itself.
                     Some(Dimension::Project) if project.is_empty() => {
-                        scan.projects.iter().for_each(|own| add(key(own.as_str(), "")));
+                        for own in &scan.projects {
+                            rows.add(series, kept, key(own.as_str(), ""), counts);
+                        }
                     }
                     Some(Dimension::Project) => {}
                     first => {
                         let value = |of: Option<Dimension>| of.map_or("", |dimension| value(scan, dimension));
-                        add(key(value(first), value(series.second)));
+                        rows.add(series, kept, key(value(first), value(series.second)), counts);
                     }
                 }
             }
@@ -125,10 +150,12 @@ mod tests {
 
     use super::*;
 
+    const ALL: Kept = Kept { from_hour: i32::MIN, links_from_day: i32::MIN };
+
     fn scan() -> CountedScan {
         CountedScan {
             account: AccountId::new(1, [1; 16]),
-            at: UnixMillis(3 * HOUR_MS + 1),
+            at: UnixMillis(27 * HOUR_MS + 1),
             projects: Vec::new(),
             product: None,
             link: "tn.gg/A".to_owned(),
@@ -150,21 +177,40 @@ mod tests {
         let scoped = CountedScan { projects: vec![project], ..scan() };
         let robot = CountedScan { is_robot: true, country: "FR".to_owned(), ..scan() };
         let sum = CountedScan { count: 7, ..scan() };
-        let rows = add_up(&[(&scoped, true), (&robot, false), (&sum, false)]);
+        let rows = add_up(&[(&scoped, true), (&robot, false), (&sum, false)], ALL);
         for series in SERIES.iter().filter(|series| series.first != Some(Dimension::Project)) {
-            let of = |project: &str| {
-                let own =
-                    rows.iter().filter(|(key, _)| key.series == series.number && key.project == project);
-                own.fold(Counts::default(), |all, (_, counts)| all.plus(*counts))
-            };
-            assert_eq!(of(""), Counts { scans: 8, new_devices: 1, robots: 1 }, "{series:?}");
-            assert_eq!(of(project.as_str()), Counts { scans: 1, new_devices: 1, robots: 0 }, "{series:?}");
+            for (rows, is_kept) in [(&rows.hours, !series.is_daily()), (&rows.days, true)] {
+                let of = |project: &str| {
+                    let own =
+                        rows.iter().filter(|(key, _)| key.series == series.number && key.project == project);
+                    own.fold(Counts::default(), |all, (_, counts)| all.plus(*counts))
+                };
+                let expected = |counts| if is_kept { counts } else { Counts::default() };
+                let (all, one) = (
+                    Counts { scans: 8, new_devices: 1, robots: 1 },
+                    Counts { scans: 1, new_devices: 1, robots: 0 },
+                );
+                assert_eq!(of(""), expected(all), "{series:?}");
+                assert_eq!(of(project.as_str()), expected(one), "{series:?}");
+            }
         }
-        let by_project: Vec<_> = rows.iter().filter(|(key, _)| key.series == 9).collect();
-        assert_eq!(by_project.len(), 1, "the project sees no projects: {by_project:?}");
-        assert!(rows.keys().all(|key| key.hour == 3));
-        let device = rows.keys().find(|key| key.series == 6).unwrap();
-        assert_eq!(device.value, "tablet");
+        for (rows, bucket) in [(&rows.hours, 27), (&rows.days, 1)] {
+            let by_project: Vec<_> = rows.iter().filter(|(key, _)| key.series == 9).collect();
+            assert_eq!(by_project.len(), 1, "the project sees no projects: {by_project:?}");
+            assert!(rows.keys().all(|key| key.bucket == bucket));
+            let device = rows.keys().find(|key| key.series == 6).unwrap();
+            assert_eq!(device.value, "tablet");
+        }
+    }
+
+    #[test]
+    fn rows_that_would_be_removed_are_not_written() {
+        let scan = scan();
+        let rows = |from_hour, links_from_day| add_up(&[(&scan, true)], Kept { from_hour, links_from_day });
+        let all = rows(27, 1);
+        assert_eq!((all.hours.len(), all.days.len()), (SERIES.len() - 2, SERIES.len() - 1));
+        assert_eq!(rows(28, 1).hours.len(), 0);
+        assert_eq!(rows(28, 2).days.len(), SERIES.len() - 2, "days of anything but links stay");
     }
 
     #[test]

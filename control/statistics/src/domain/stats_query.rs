@@ -11,8 +11,10 @@ use super::{
     dimension::{Dimension, Series},
     limits::shorten,
     moment,
+    parts::Parts,
     periods::{self, Interval, NoPeriods, Period},
-    roll_ups::{HOUR_MS, hour},
+    retention::{KEPT_DAYS, oldest_hour},
+    roll_ups::{DAY_HOURS, HOUR_MS, hour},
 };
 
 /// Groups of an answer without `top`, and at most.
@@ -30,7 +32,7 @@ const MAX_VALUE: usize = 320;
 /// The range without `from`: a week.
 const DEFAULT_HOURS: i32 = 7 * 24;
 
-/// Longest range by the hour, and of links, of which there are as many as items.
+/// Longest range by the hour, and by link, of which there are as many as items.
 const MAX_HOURS: i32 = 31 * 24 + 1;
 
 /// Longest range by the day.
@@ -63,9 +65,11 @@ pub struct Asked<'a> {
 pub struct StatsQuery {
     /// The range in whole hours.
     pub range: Period,
-    /// Its parts; one without an interval.
+    /// The periods of the answer; one without an interval.
     pub periods: Vec<Period>,
-    /// How long the parts are.
+    /// The rows that the periods are added up from.
+    pub parts: Parts,
+    /// How long the periods are.
     pub interval: Option<Interval>,
     /// The time zone of days, weeks and months.
     pub zone: TimeZone,
@@ -99,6 +103,11 @@ impl StatsQuery {
         let group_by = group_by(asked.group_by, &mut faults);
         let mut filters = filters(asked.filter, &mut faults);
         let project = take_project(&mut filters, &mut faults);
+        if project.is_some() && group_by.contains(&Dimension::Project) {
+            faults.push(
+                "groupBy: the filter names one project already; leave project out of groupBy.".to_owned(),
+            );
+        }
         let wanted =
             group_by.iter().copied().chain(filters.iter().map(|(dimension, _)| *dimension)).collect();
         let series = Series::find(wanted);
@@ -112,6 +121,7 @@ impl StatsQuery {
             return Err(faults);
         };
         check_length(range, interval, series, &filters, &mut faults);
+        let range = if series.is_daily() { whole_days(range) } else { range };
         let top = if group_by.is_empty() { 1 } else { asked.top };
         let periods = if faults.is_empty() {
             periods::cut(range, interval, &zone).unwrap_or_else(|fault| {
@@ -135,6 +145,8 @@ impl StatsQuery {
                 periods.len()
             ));
         }
+        let parts = Parts::of(&periods);
+        check_age(range, &parts, interval, series, oldest_hour(now), &mut faults);
         if !faults.is_empty() {
             return Err(faults);
         }
@@ -146,6 +158,7 @@ impl StatsQuery {
         Ok(Self {
             range,
             periods,
+            parts,
             interval,
             zone,
             group_by: complete(group_by),
@@ -287,7 +300,10 @@ fn values_of(factor: &Expr) -> Result<(Dimension, Vec<String>), String> {
         if values.len() >= MAX_VALUES {
             return Err(format!("{name} has more than {MAX_VALUES} values"));
         }
-        values.push(value.to_owned());
+        // Named twice it counts once.
+        if !values.iter().any(|known| known == value) {
+            values.push(value.to_owned());
+        }
     }
     found.ok_or_else(|| "there is no condition".to_owned())
 }
@@ -335,6 +351,44 @@ fn check_length(
     };
     if range.hours() > most {
         faults.push(format!("from and to: the range may have at most {} days {of}.", most / 24));
+    }
+}
+
+/// Days of UTC that a range is in.
+fn whole_days(range: Period) -> Period {
+    let start = |hour: i32| hour.div_euclid(DAY_HOURS).saturating_mul(DAY_HOURS);
+    Period { from: start(range.from), to: start(range.to.saturating_add(DAY_HOURS - 1)) }
+}
+
+/// Whether the rows that a question needs are kept.
+fn check_age(
+    range: Period,
+    parts: &Parts,
+    interval: Option<Interval>,
+    series: &Series,
+    oldest: i32,
+    faults: &mut Vec<String>,
+) {
+    let first = parts.first_hour();
+    if series.is_daily() {
+        if first.is_some() {
+            faults.push(
+                if interval == Some(Interval::Hour) {
+                    "interval: links are counted by the day; take day, week or month."
+                } else {
+                    "timeZone: links are counted by the day of UTC; leave timeZone out."
+                }
+                .to_owned(),
+            );
+        }
+        if range.from < oldest.saturating_sub(DAY_HOURS) {
+            faults.push(format!("from: counts of links are kept for {KEPT_DAYS} days."));
+        }
+    } else if first.is_some_and(|first| first < oldest) {
+        faults.push(format!(
+            "from: counts by the hour are kept for {KEPT_DAYS} days, and by the day of UTC for longer; for a range that \
+             begins before, take dates, an interval of day, week or month, and leave timeZone out."
+        ));
     }
 }
 

@@ -88,7 +88,7 @@ struct StatisticsRowDocument {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, example = "de")]
     language: Option<Option<String>>,
-    /// `authenticationStatus` of the item when it was scanned.
+    /// `authenticationStatus` of the item when the scan was counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, example = "positive")]
     verdict: Option<Option<String>>,
@@ -152,7 +152,7 @@ pub(super) struct StatisticsDocument {
 /// Without parameters it is the number of scans of the last seven days. Which dimensions can be combined is in the guide;
 /// other combinations are 400. With `Accept: text/csv` the rows come as CSV.
 #[utoipa::path(get, path = "/scans/stats", tag = "Scans", operation_id = "readScanStatistics",
-    params(("from" = Option<String>, Query, description = "Begin: milliseconds since 1970, a date, or a date and time with an offset. It is rounded down to a whole hour. Default: seven days before `to`"),
+    params(("from" = Option<String>, Query, description = "Begin: milliseconds since 1970, a date, or a date and time with an offset. It is rounded down to a whole hour; with links, to a day of UTC. Default: seven days before `to`"),
         ("to" = Option<String>, Query, description = "End, which is not in the range, in the same forms; rounded up. Default: now"),
         ("interval" = Option<String>, Query, description = "`hour`, `day`, `week` or `month`; without it the range is one period"),
         ("timeZone" = Option<String>, Query, description = "Name of the IANA time zone in which days begin, such as `Europe/Berlin`. Default: UTC"),
@@ -251,7 +251,7 @@ fn times(query: &StatsQuery, row: &Row) -> (i64, i64) {
     (i64::from(period.from) * HOUR_MS, i64::from(period.to) * HOUR_MS)
 }
 
-/// The rows as CSV (RFC 4180), with times in the time zone; what `top` left out is the last row.
+/// The rows as CSV, quoted as in RFC 4180 and with lines that end in a line feed, with times in the time zone; what `top` left out is the last row.
 fn csv(query: &StatsQuery, answer: &Answer) -> Vec<u8> {
     let mut writer = csv::Writer::from_writer(Vec::new());
     let mut put = |from: &str, to: &str, values: &[&str], counts: Counts| {

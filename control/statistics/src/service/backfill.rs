@@ -65,8 +65,23 @@ pub async fn step(state: &StatisticsState) -> Result<Step, ServiceError> {
             CountedScan::of_action(&state.devices, scan.account, scan.product, scan.at, &scan.document)
         })
         .collect();
-    roll_ups::record_old(&mut tx, &scans).await?;
+    roll_ups::record_old(&mut tx, state.clock.now(), &scans).await?;
     backfill::save(&mut tx, backfill::Progress { after: last, ..progress }).await?;
     tx.commit().await?;
     Ok(Step::Passed { counted: scans.len() as u64 })
+}
+
+/// The number of the last action, for [`follow`].
+#[instrument(skip_all)]
+pub async fn head(state: &StatisticsState) -> Result<i64, ServiceError> {
+    Ok(backfill::head(&mut state.db.read().await?).await?)
+}
+
+/// Moves the backfill to a number, when everything up to it is counted: the next start begins there, and does not read
+/// all that was stored since the one before.
+#[instrument(skip_all)]
+pub async fn follow(state: &StatisticsState, after: i64) -> Result<(), ServiceError> {
+    let mut tx = state.db.begin(&Ctx::default()).await?;
+    backfill::follow(&mut tx, after).await?;
+    Ok(tx.commit().await?)
 }

@@ -1,4 +1,4 @@
-//! Scans as they happen, for a map: no more than somebody can look at.
+//! Scans as they happen, for a map: a sample where there are many.
 
 use std::{net::IpAddr, sync::Arc, time::Duration};
 
@@ -36,13 +36,17 @@ use crate::{
 /// Scans that are shown of a second.
 const SHOWN: usize = 50;
 
-/// How often it is said how many were left out, and how many are shown anew.
+/// Time between two events `sampled`.
 const WINDOW: Duration = Duration::from_secs(1);
 
 /// Rows of the log per read.
 const BATCH: u32 = 1_000;
 
-/// Longest time without a sign of life.
+/// Reads in a row that are full. Behind them the stream goes on at the end of the log: the log is of all accounts, and who
+/// reads it slower than it grows would never get there.
+const READS: usize = 10;
+
+/// Longest time without a message.
 const HEARTBEAT: Duration = Duration::from_secs(15);
 
 /// Pieces that wait for the client.
@@ -148,8 +152,11 @@ impl Stream {
             return Ok(());
         }
         let mut sent_at = Instant::now();
+        let mut reads = 0;
         loop {
-            if self.step().await? {
+            // Between two reads, so that it is sent also while there is always more to read.
+            let (has_sent, is_full) = self.step().await?;
+            if has_sent {
                 sent_at = Instant::now();
             }
             if let Some((scans, shown)) = self.window.turn(Instant::now()) {
@@ -157,6 +164,19 @@ impl Stream {
                 self.send(format!("event: sampled\ndata: {body}\n\n")).await?;
                 sent_at = Instant::now();
             }
+            if sent_at.elapsed() >= HEARTBEAT {
+                self.send(": alive\n\n".to_owned()).await?;
+                sent_at = Instant::now();
+            }
+            if is_full {
+                reads += 1;
+                if reads >= READS {
+                    reads = 0;
+                    self.skip().await?;
+                }
+                continue;
+            }
+            reads = 0;
             let quiet = async {
                 // What was left out is said also when nothing follows.
                 let is_owing = self.window.all > self.window.shown;
@@ -170,50 +190,42 @@ impl Stream {
             tokio::select! {
                 // The feed lives as long as the process.
                 _ = settled.changed() => {}
-                () = quiet => {
-                    if sent_at.elapsed() >= HEARTBEAT {
-                        self.send(": alive\n\n".to_owned()).await?;
-                        sent_at = Instant::now();
-                    }
-                }
+                () = quiet => {}
             }
         }
     }
 
-    /// Reads the log to its end, and sends some of the scans; returns whether it sent any.
-    async fn step(&mut self) -> Result<bool, Ended> {
-        let mut has_sent = false;
-        loop {
-            let read = async {
-                let mut conn = self.events.db.read().await?;
-                let rows = event_log::list_after(&mut conn, self.after, Some(self.account), BATCH).await?;
-                let is_full = rows.len() >= BATCH as usize;
-                let last = rows.last().map(|(position, _)| *position);
-                let scans: Vec<ActionId> =
-                    rows.iter().filter_map(|(_, recorded)| self.scan(&recorded.as_ref()?.event)).collect();
-                let picked = self.window.pick(&scans);
-                let found = if picked.is_empty() {
-                    Vec::new()
-                } else {
-                    let observers = &*self.events.actions.observers;
-                    lists::find_many(observers, &mut conn, self.account, &picked).await?
-                };
-                Ok::<_, StoreError>((is_full, last, found))
+    /// Reads the log once, and sends some of the scans; returns whether it sent any, and whether there may be more.
+    async fn step(&mut self) -> Result<(bool, bool), Ended> {
+        let read = async {
+            let mut conn = self.events.db.read().await?;
+            let rows = event_log::list_after(&mut conn, self.after, Some(self.account), BATCH).await?;
+            let is_full = rows.len() >= BATCH as usize;
+            let last = rows.last().map(|(position, _)| *position);
+            let scans: Vec<ActionId> =
+                rows.iter().filter_map(|(_, recorded)| self.scan(&recorded.as_ref()?.event)).collect();
+            let picked = self.window.pick(&scans);
+            let found = if picked.is_empty() {
+                Vec::new()
+            } else {
+                let observers = &*self.events.actions.observers;
+                lists::find_many(observers, &mut conn, self.account, &picked).await?
             };
-            let (is_full, last, found) = read.await.map_err(|error| {
-                // The client comes back by itself.
-                tracing::warn!(%error, "a stream of scans ends");
-                Ended
-            })?;
-            self.after = last.unwrap_or(self.after);
-            for action in &found {
-                self.send(format!("data: {}\n\n", shown(action, self.with_places))).await?;
-                has_sent = true;
-            }
-            if !is_full {
-                return Ok(has_sent);
-            }
+            Ok::<_, StoreError>((is_full, last, found))
+        };
+        let (is_full, last, found) = read.await.map_err(|error| failed(&error))?;
+        self.after = last.unwrap_or(self.after);
+        for action in &found {
+            self.send(format!("data: {}\n\n", shown(action, self.with_places))).await?;
         }
+        Ok((!found.is_empty(), is_full))
+    }
+
+    /// Goes on at the end of the log.
+    async fn skip(&mut self) -> Result<(), Ended> {
+        let head = async { event_log::find_head(&mut self.events.db.read().await?).await };
+        self.after = head.await.map_err(|error| failed(&error))?.max(self.after);
+        Ok(())
     }
 
     /// The scan of an event, if it is one that the caller sees.
@@ -236,6 +248,12 @@ impl Stream {
             Ok(Err(_)) | Err(_) => Err(Ended),
         }
     }
+}
+
+/// The client connects again by itself.
+fn failed(error: &StoreError) -> Ended {
+    tracing::warn!(%error, "a stream of scans ends");
+    Ended
 }
 
 /// What is shown of a scan. The city and a rough position are personal data.

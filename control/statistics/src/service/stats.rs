@@ -1,5 +1,7 @@
 //! Answers questions to the roll-ups.
 
+use std::collections::BTreeSet;
+
 use shared::{id::ProjectId, problem::Code};
 use tracing::instrument;
 
@@ -7,7 +9,7 @@ use super::{StatisticsState, access::require};
 use crate::{
     domain::{
         access::Actor,
-        dimension::{Dimension, INDEXED},
+        dimension::Dimension,
         grant::Limit,
         permission::{
             Subject::{PersonalData, Statistics},
@@ -17,8 +19,11 @@ use crate::{
         stats_query::StatsQuery,
     },
     error::ServiceError,
-    store::scan_statistics::{self, Choice, Group, Groups},
+    store::scan_statistics::{self, Choice, Group, Groups, MAX_READ},
 };
+
+/// The number of the set of no dimension: all scans.
+const ALL: i16 = 1;
 
 /// An answer.
 #[derive(Debug, Default)]
@@ -63,29 +68,35 @@ pub async fn read(
         account: actor.account,
         project,
         series: series.number,
-        is_indexed: series.number >= INDEXED && query.first.is_some(),
         first: query.first.as_deref(),
         second: query.second.as_deref(),
         by: (by(series.first), by(series.second)),
+        is_whole: [series.first, series.second].into_iter().flatten().all(|one| by(Some(one))),
     };
     let _permit = state.read_permit(actor.account).await;
-    let mut conn = state.db.read().await?;
-    let groups = scan_statistics::list_groups(&mut conn, &choice, query.range, query.top).await?;
-    // A scan may be of several projects, or of none: their sum is not the number of scans.
-    let totals = if series.first == Some(Dimension::Project) {
-        let all = Choice { series: 1, by: (false, false), ..choice };
-        scan_statistics::list_groups(&mut conn, &all, query.range, 1).await?.totals
+    // A scan may be of several projects, or of none: their sum is not the number of scans, which is read of the same moment.
+    let (groups, totals) = if series.first == Some(Dimension::Project) {
+        let mut conn = state.db.snapshot().await?;
+        let groups = scan_statistics::list_groups(&mut conn, &choice, &query.parts, query.top).await?;
+        let all = Choice { series: ALL, first: None, by: (false, false), is_whole: true, ..choice };
+        let totals = scan_statistics::list_groups(&mut conn, &all, &query.parts, 1).await?.totals;
+        (groups, totals)
     } else {
-        groups.totals
+        let mut conn = state.db.read().await?;
+        let groups = scan_statistics::list_groups(&mut conn, &choice, &query.parts, query.top).await?;
+        let totals = groups.totals;
+        (groups, totals)
     };
+    if groups.is_cut {
+        let fault = format!(
+            "from and to: the range has more than {MAX_READ} counts of {}; ask for a shorter range, or filter.",
+            series.first.map_or("all scans", Dimension::as_str)
+        );
+        return Err(ServiceError::refused(Code::InvalidParameter, fault));
+    }
     let others = others(&groups);
-    let cells = match query.periods.len() {
-        _ if groups.top.is_empty() => Vec::new(),
-        1 => groups.top.into_iter().map(|(group, counts)| (0, group, counts)).collect(),
-        _ => scan_statistics::list_periods(&mut conn, &choice, &query.periods, &groups.top).await?,
-    };
     let row = |(period, group, counts)| Row { period, values: values(query, group), counts };
-    let rows = cells.into_iter().map(row).filter(|row| row.period < query.periods.len()).collect();
+    let rows = groups.cells.into_iter().map(row).filter(|row| row.period < query.periods.len()).collect();
     Ok(Answer { rows, others, totals })
 }
 
@@ -110,15 +121,17 @@ fn view(limit: &Limit, query: &StatsQuery) -> Result<Option<Option<ProjectId>>, 
     }
 }
 
+/// The groups that are in no row, and what they have together.
 fn others(groups: &Groups) -> (u64, Counts) {
-    let shown = groups.top.iter().fold(Counts::default(), |all, (_, counts)| all.plus(*counts));
+    let shown: BTreeSet<&Group> = groups.cells.iter().map(|(_, group, _)| group).collect();
+    let of_shown = groups.cells.iter().fold(Counts::default(), |all, (_, _, counts)| all.plus(*counts));
     let all = groups.totals;
     let counts = Counts {
-        scans: all.scans - shown.scans,
-        new_devices: all.new_devices - shown.new_devices,
-        robots: all.robots - shown.robots,
+        scans: all.scans - of_shown.scans,
+        new_devices: all.new_devices - of_shown.new_devices,
+        robots: all.robots - of_shown.robots,
     };
-    (groups.count.saturating_sub(groups.top.len() as u64), counts)
+    (groups.number.saturating_sub(shown.len() as u64), counts)
 }
 
 /// The values of a group in the order of the question.

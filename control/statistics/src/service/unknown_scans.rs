@@ -29,8 +29,8 @@ use crate::{
 };
 
 /// Rows of one hour of an account, beyond which networks are not told apart: somebody with many addresses must not fill
-/// the disk. About a megabyte an hour.
-const MAX_ROWS: i64 = 10_000;
+/// the disk, nor make a question to 30 days, 720,000 rows at most, last longer than a statement may.
+const MAX_ROWS: i64 = 1_000;
 
 /// How long counts are kept: 30 days.
 pub const KEPT_HOURS: i32 = 30 * 24;

@@ -14,6 +14,8 @@ const LOCK_PG: &str = "SELECT after_seq, is_done FROM scan_backfill WHERE id = 1
 const LOCK_SQLITE: &str = "SELECT after_seq, is_done FROM scan_backfill WHERE id = 1";
 const READ: &str = "SELECT after_seq, is_done FROM scan_backfill WHERE id = 1";
 const MOVE: &str = "UPDATE scan_backfill SET after_seq = $1, is_done = is_done OR $2 WHERE id = 1";
+const FOLLOW: &str = "UPDATE scan_backfill SET after_seq = $1 WHERE id = 1 AND is_done AND after_seq < $1";
+const HEAD: &str = "SELECT COALESCE(MAX(seq), 0) FROM actions";
 const NEXT: &str = "SELECT seq, created_at FROM actions WHERE seq > $1 ORDER BY seq LIMIT $2";
 const SCANS: &str = "SELECT account_id, product_id, timestamp, doc FROM actions WHERE seq > $1 AND seq <= $2 \
     AND type = 'implicitScans' AND counted IS NULL ORDER BY seq";
@@ -61,6 +63,18 @@ pub async fn save(tx: &mut Tx, progress: Progress) -> Result<(), StoreError> {
         .execute(c)
         .await
         .map(|_| ()))?;
+    Ok(())
+}
+
+/// The number of the last action that can be seen.
+pub async fn head(conn: &mut Conn) -> Result<i64, StoreError> {
+    let (seq,): (i64,) = on_db!(conn, |c| sqlx::query_as(HEAD).fetch_one(c).await)?;
+    Ok(seq)
+}
+
+/// Notes that everything up to a number is counted, if the backfill was at its end once; it never goes back.
+pub async fn follow(tx: &mut Tx, after: i64) -> Result<(), StoreError> {
+    on_db!(&mut **tx, |c| sqlx::query(FOLLOW).bind(after).execute(c).await.map(|_| ()))?;
     Ok(())
 }
 

@@ -3,110 +3,188 @@
 use std::collections::BTreeMap;
 
 use serde_json::json;
-use shared::id::{AccountId, ProjectId};
+use shared::{
+    id::{AccountId, ProjectId},
+    time::UnixMillis,
+};
 use sqlx::types::Json;
 
 use super::{Conn, Raw, StoreError, Tx, dialect};
 use crate::domain::{
-    periods::Period,
-    roll_ups::{Counts, Key},
+    parts::{Part, Parts, each},
+    roll_ups::{Counts, Key, Rows},
 };
 
+/// Rows that one statement writes: some 100 ms, of the 5 s that it may take.
+const ADD_STEP: usize = 5_000;
+
+/// Rows that an answer is added up from at most: some second.
+pub const MAX_READ: i64 = 1_000_000;
+
 const PG_WAIT: &str = "SELECT set_config('lock_timeout', '2s', true)";
-const PG_ADD: &str = "INSERT INTO scan_statistics (account_id, project_id, dimension, hour, value, second, scans, \
-    new_devices, robots) SELECT account_id, project_id, dimension, hour, value, second, scans, new_devices, robots FROM \
-    UNNEST($1::text[], $2::text[], $3::smallint[], $4::int[], $5::text[], $6::text[], $7::bigint[], $8::bigint[], \
-    $9::bigint[]) AS t (account_id, project_id, dimension, hour, value, second, scans, new_devices, robots) \
-    ON CONFLICT (account_id, project_id, dimension, hour, value, second) DO UPDATE SET \
-    scans = scan_statistics.scans + EXCLUDED.scans, new_devices = scan_statistics.new_devices + EXCLUDED.new_devices, \
-    robots = scan_statistics.robots + EXCLUDED.robots";
-const SQLITE_ADD: &str = "INSERT INTO scan_statistics (account_id, project_id, dimension, hour, value, second, scans, \
-    new_devices, robots) SELECT value ->> '$[0]', value ->> '$[1]', value ->> '$[2]', value ->> '$[3]', \
-    value ->> '$[4]', value ->> '$[5]', value ->> '$[6]', value ->> '$[7]', value ->> '$[8]' FROM json_each($1) \
-    WHERE TRUE ON CONFLICT (account_id, project_id, dimension, hour, value, second) DO UPDATE SET \
-    scans = scans + excluded.scans, new_devices = new_devices + excluded.new_devices, robots = robots + excluded.robots";
 
-/// Columns of a group and its counts; `$8` and `$9` say by which columns it is grouped.
-macro_rules! counted {
+macro_rules! pg_add {
+    ($table:literal, $bucket:literal) => {
+        concat!(
+            "INSERT INTO ",
+            $table,
+            " AS s (account_id, project_id, dimension, ",
+            $bucket,
+            ", value, second, scans, new_devices, robots) SELECT account_id, project_id, dimension, bucket, value, second, \
+             scans, new_devices, robots FROM UNNEST($1::text[], $2::text[], $3::smallint[], $4::int[], $5::text[], \
+             $6::text[], $7::bigint[], $8::bigint[], $9::bigint[]) AS t (account_id, project_id, dimension, bucket, value, \
+             second, scans, new_devices, robots) ON CONFLICT (account_id, project_id, dimension, ",
+            $bucket,
+            ", value, second) DO UPDATE SET scans = s.scans + EXCLUDED.scans, \
+             new_devices = s.new_devices + EXCLUDED.new_devices, robots = s.robots + EXCLUDED.robots"
+        )
+    };
+}
+macro_rules! sqlite_add {
+    ($table:literal, $bucket:literal) => {
+        concat!(
+            "INSERT INTO ",
+            $table,
+            " (account_id, project_id, dimension, ",
+            $bucket,
+            ", value, second, scans, new_devices, robots) SELECT value ->> '$[0]', value ->> '$[1]', value ->> '$[2]', \
+             value ->> '$[3]', value ->> '$[4]', value ->> '$[5]', value ->> '$[6]', value ->> '$[7]', value ->> '$[8]' \
+             FROM json_each($1) WHERE TRUE ON CONFLICT (account_id, project_id, dimension, ",
+            $bucket,
+            ", value, second) DO UPDATE SET scans = scans + excluded.scans, \
+             new_devices = new_devices + excluded.new_devices, robots = robots + excluded.robots"
+        )
+    };
+}
+const PG_ADD_HOURS: &str = pg_add!("scan_statistics", "hour");
+const PG_ADD_DAYS: &str = pg_add!("scan_statistics_days", "day");
+const SQLITE_ADD_HOURS: &str = sqlite_add!("scan_statistics", "hour");
+const SQLITE_ADD_DAYS: &str = sqlite_add!("scan_statistics_days", "day");
+
+const PURGE_HOURS: &str = "DELETE FROM scan_statistics WHERE (account_id, project_id, dimension, hour, value, second) IN \
+    (SELECT account_id, project_id, dimension, hour, value, second FROM scan_statistics WHERE hour < $1 LIMIT $2)";
+// `dimension = 24` are links, and the condition of the index.
+const PURGE_LINKS: &str = "DELETE FROM scan_statistics_days WHERE (account_id, project_id, dimension, day, value, second) \
+    IN (SELECT account_id, project_id, dimension, day, value, second FROM scan_statistics_days \
+    WHERE dimension = 24 AND day < $1 LIMIT $2)";
+
+/// Adds up rows by period and group, and gives those of the groups with most scans, with what all groups have.
+///
+/// `p` are days and `q` hours of periods; rows of hours may be taken away (`sign`). `$4` and `$5` say by which columns it
+/// is grouped, `$6` is the number of groups, `$7` are values of the second column. `1000000` is [`MAX_READ`].
+///
+/// Sums are of floating point: they are exact up to 2^53 and cost half as much as those of `bigint`, which Postgres adds up
+/// with any number of digits.
+macro_rules! counts {
+    ($lists:expr, $days:expr, $hours:expr, $cells:expr, $end:expr) => {
+        concat!(
+            "WITH ",
+            $lists,
+            "cells AS MATERIALIZED (SELECT n, a, b, ",
+            $cells,
+            " FROM (SELECT p.n AS n, CASE WHEN $4 THEN s.value ELSE '' END AS a, CASE WHEN $5 THEN s.second ELSE '' END AS b, \
+             s.scans AS scans, s.new_devices AS new_devices, s.robots AS robots FROM ",
+            $days,
+            " UNION ALL SELECT q.n, CASE WHEN $4 THEN s.value ELSE '' END, CASE WHEN $5 THEN s.second ELSE '' END, \
+             q.sign * s.scans, q.sign * s.new_devices, q.sign * s.robots FROM ",
+            $hours,
+            " LIMIT 1000000) AS t",
+            $end,
+            "), best AS (SELECT a, b, CAST(SUM(CAST(scans AS DOUBLE PRECISION)) AS BIGINT) AS scans, \
+             CAST(SUM(CAST(robots AS DOUBLE PRECISION)) AS BIGINT) AS robots, COUNT(*) OVER () AS number, \
+             CAST(SUM(SUM(CAST(scans AS DOUBLE PRECISION))) OVER () AS BIGINT) AS all_scans, \
+             CAST(SUM(SUM(CAST(new_devices AS DOUBLE PRECISION))) OVER () AS BIGINT) AS all_new_devices, \
+             CAST(SUM(SUM(CAST(robots AS DOUBLE PRECISION))) OVER () AS BIGINT) AS all_robots FROM cells WHERE scans <> 0 OR robots <> 0 \
+             GROUP BY a, b ORDER BY 3 DESC, 4 DESC, 1, 2 LIMIT $6) \
+             SELECT CAST(c.n AS BIGINT) AS period, c.a, c.b, c.scans, c.new_devices, c.robots, g.number, g.all_scans, \
+             g.all_new_devices, g.all_robots, (SELECT CAST(SUM(read) AS BIGINT) FROM cells) AS read \
+             FROM best AS g JOIN cells AS c ON c.a = g.a AND c.b = g.b WHERE c.scans <> 0 OR c.robots <> 0 \
+             ORDER BY c.n, c.scans DESC, c.robots DESC, c.a, c.b"
+        )
+    };
+}
+
+/// The counts of a cell that several rows add up to.
+macro_rules! sums {
     () => {
-        "CASE WHEN $8 THEN s.value ELSE '' END AS a, CASE WHEN $9 THEN s.second ELSE '' END AS b, \
-         CAST(SUM(s.scans) AS BIGINT) AS scans, CAST(SUM(s.new_devices) AS BIGINT) AS new_devices, \
-         CAST(SUM(s.robots) AS BIGINT) AS robots"
+        "CAST(SUM(CAST(scans AS DOUBLE PRECISION)) AS BIGINT) AS scans, \
+         CAST(SUM(CAST(new_devices AS DOUBLE PRECISION)) AS BIGINT) AS new_devices, \
+         CAST(SUM(CAST(robots AS DOUBLE PRECISION)) AS BIGINT) AS robots, COUNT(*) AS read"
+    };
+}
+/// The counts of a cell that is one row.
+macro_rules! single {
+    () => {
+        "scans, new_devices, robots, 1 AS read"
     };
 }
 
-/// The groups of a range with most scans, and what all groups have together.
-macro_rules! groups {
-    ($where:literal) => {
-        concat!(
-            "SELECT ",
-            counted!(),
-            ", COUNT(*) OVER () AS count, CAST(SUM(SUM(s.scans)) OVER () AS BIGINT) AS all_scans, \
-             CAST(SUM(SUM(s.new_devices)) OVER () AS BIGINT) AS all_new_devices, \
-             CAST(SUM(SUM(s.robots)) OVER () AS BIGINT) AS all_robots FROM scan_statistics s \
-             WHERE s.account_id = $1 AND s.project_id = $2 AND s.dimension = $3 AND s.hour >= $4 AND s.hour < $5 AND ",
-            $where,
-            " GROUP BY 1, 2 ORDER BY 3 DESC, 5 DESC, 1, 2 LIMIT $10"
-        )
+// `OFFSET 0` keeps the ranges of the index that the subselects are: joined, the table might be read as a whole.
+macro_rules! pg_days {
+    () => {
+        "UNNEST($8::int[], $9::int[], $10::int[]) AS p (n, low, high) CROSS JOIN LATERAL (SELECT d.value, d.second, d.scans, \
+         d.new_devices, d.robots FROM scan_statistics_days d WHERE d.account_id = $1 AND d.project_id = $2 \
+         AND d.dimension = $3 AND d.day >= p.low AND d.day < p.high AND ($7::text[] IS NULL OR d.second = ANY($7)) \
+         OFFSET 0) AS s"
     };
 }
-const PG_GROUPS: &str =
-    groups!("($6::text[] IS NULL OR s.value = ANY($6)) AND ($7::text[] IS NULL OR s.second = ANY($7))");
-const SQLITE_GROUPS: &str = groups!(
-    "($6 IS NULL OR s.value IN (SELECT k.value FROM json_each($6) k)) AND \
-     ($7 IS NULL OR s.second IN (SELECT k.value FROM json_each($7) k))"
-);
-// By the index of values: `dimension >= 20` is the condition that the index has.
-const PG_GROUPS_OF: &str =
-    groups!("s.dimension >= 20 AND s.value = ANY($6::text[]) AND ($7::text[] IS NULL OR s.second = ANY($7))");
-const SQLITE_GROUPS_OF: &str = groups!(
-    "s.dimension >= 20 AND s.value IN (SELECT k.value FROM json_each($6) k) AND \
-     ($7 IS NULL OR s.second IN (SELECT k.value FROM json_each($7) k))"
-);
-
-/// The counts of groups in each of some periods.
-macro_rules! pg_periods {
-    ($where:literal) => {
-        concat!(
-            "SELECT p.n - 1, c.a, c.b, c.scans, c.new_devices, c.robots FROM UNNEST($4::int[], $5::int[]) \
-             WITH ORDINALITY AS p (low, high, n) CROSS JOIN LATERAL (SELECT ",
-            counted!(),
-            " FROM scan_statistics s WHERE s.account_id = $1 AND s.project_id = $2 AND s.dimension = $3 \
-             AND s.hour >= p.low AND s.hour < p.high AND ",
-            $where,
-            " GROUP BY 1, 2) c WHERE (c.a, c.b) IN (SELECT a, b FROM UNNEST($10::text[], $11::text[]) AS g (a, b)) \
-             ORDER BY p.n, c.scans DESC, c.robots DESC, c.a, c.b"
-        )
+macro_rules! pg_hours {
+    () => {
+        "UNNEST($11::int[], $12::int[], $13::int[], $14::int[]) AS q (n, low, high, sign) CROSS JOIN LATERAL (SELECT h.value, \
+         h.second, h.scans, h.new_devices, h.robots FROM scan_statistics h WHERE h.account_id = $1 AND h.project_id = $2 \
+         AND h.dimension = $3 AND h.hour >= q.low AND h.hour < q.high AND ($7::text[] IS NULL OR h.second = ANY($7)) \
+         OFFSET 0) AS s"
     };
 }
-const PG_PERIODS: &str =
-    pg_periods!("($6::text[] IS NULL OR s.value = ANY($6)) AND ($7::text[] IS NULL OR s.second = ANY($7))");
-const PG_PERIODS_OF: &str = pg_periods!(
-    "s.dimension >= 20 AND s.value = ANY($6::text[]) AND ($7::text[] IS NULL OR s.second = ANY($7))"
+const PG_COUNTS: &str = counts!("", pg_days!(), pg_hours!(), sums!(), " GROUP BY n, a, b");
+const PG_COUNTS_SINGLE: &str = counts!("", pg_days!(), pg_hours!(), single!(), "");
+// Each day or hour and each value is one place of the index.
+const PG_COUNTS_OF: &str = counts!(
+    "",
+    "UNNEST($8::int[], $9::int[], $10::int[]) AS p (n, low, high) CROSS JOIN UNNEST($15::text[]) AS v (value) \
+     CROSS JOIN LATERAL (SELECT d.value, d.second, d.scans, d.new_devices, d.robots FROM scan_statistics_days d \
+     WHERE d.account_id = $1 AND d.project_id = $2 AND d.dimension = $3 AND d.day = p.low AND d.value = v.value \
+     AND ($7::text[] IS NULL OR d.second = ANY($7)) OFFSET 0) AS s",
+    "UNNEST($11::int[], $12::int[], $13::int[], $14::int[]) AS q (n, low, high, sign) CROSS JOIN UNNEST($15::text[]) \
+     AS v (value) CROSS JOIN LATERAL (SELECT h.value, h.second, h.scans, h.new_devices, h.robots FROM scan_statistics h \
+     WHERE h.account_id = $1 AND h.project_id = $2 AND h.dimension = $3 AND h.hour = q.low AND h.value = v.value \
+     AND ($7::text[] IS NULL OR h.second = ANY($7)) OFFSET 0) AS s",
+    sums!(),
+    " GROUP BY n, a, b"
 );
-
-// The periods come first in the join, so that each is one range of the index.
-macro_rules! sqlite_periods {
-    ($where:literal) => {
-        concat!(
-            "WITH p (n, low, high) AS MATERIALIZED (SELECT key, value ->> '$[0]', value ->> '$[1]' FROM json_each($4)), \
-             g (a, b) AS MATERIALIZED (SELECT value ->> '$[0]', value ->> '$[1]' FROM json_each($5)) SELECT p.n, ",
-            counted!(),
-            " FROM p CROSS JOIN scan_statistics s ON s.account_id = $1 AND s.project_id = $2 AND s.dimension = $3 \
-             AND s.hour >= p.low AND s.hour < p.high AND ",
-            $where,
-            " WHERE (CASE WHEN $8 THEN s.value ELSE '' END, CASE WHEN $9 THEN s.second ELSE '' END) \
-             IN (SELECT a, b FROM g) GROUP BY 1, 2, 3 ORDER BY 1, 4 DESC, 6 DESC, 2, 3"
-        )
+// The lists come first in the joins, so that each of their rows is one range of the key.
+macro_rules! sqlite_lists {
+    () => {
+        "p (n, low, high) AS MATERIALIZED (SELECT value ->> '$[0]', value ->> '$[1]', value ->> '$[2]' FROM json_each($8)), \
+         q (n, low, high, sign) AS MATERIALIZED (SELECT value ->> '$[0]', value ->> '$[1]', value ->> '$[2]', \
+         value ->> '$[3]' FROM json_each($9)), "
     };
 }
-const SQLITE_PERIODS: &str = sqlite_periods!(
-    "($6 IS NULL OR s.value IN (SELECT k.value FROM json_each($6) k)) AND \
-     ($7 IS NULL OR s.second IN (SELECT k.value FROM json_each($7) k))"
-);
-const SQLITE_PERIODS_OF: &str = sqlite_periods!(
-    "s.dimension >= 20 AND s.value IN (SELECT k.value FROM json_each($6) k) AND \
-     ($7 IS NULL OR s.second IN (SELECT k.value FROM json_each($7) k))"
+macro_rules! sqlite_days {
+    () => {
+        "p CROSS JOIN scan_statistics_days s ON s.account_id = $1 AND s.project_id = $2 AND s.dimension = $3 \
+         AND s.day >= p.low AND s.day < p.high AND ($7 IS NULL OR s.second IN (SELECT k.value FROM json_each($7) k))"
+    };
+}
+macro_rules! sqlite_hours {
+    () => {
+        "q CROSS JOIN scan_statistics s ON s.account_id = $1 AND s.project_id = $2 AND s.dimension = $3 \
+         AND s.hour >= q.low AND s.hour < q.high AND ($7 IS NULL OR s.second IN (SELECT k.value FROM json_each($7) k))"
+    };
+}
+const SQLITE_COUNTS: &str =
+    counts!(sqlite_lists!(), sqlite_days!(), sqlite_hours!(), sums!(), " GROUP BY n, a, b");
+const SQLITE_COUNTS_SINGLE: &str = counts!(sqlite_lists!(), sqlite_days!(), sqlite_hours!(), single!(), "");
+const SQLITE_COUNTS_OF: &str = counts!(
+    "p (n, low, high) AS MATERIALIZED (SELECT value ->> '$[0]', value ->> '$[1]', value ->> '$[2]' FROM json_each($8)), \
+     q (n, low, high, sign) AS MATERIALIZED (SELECT value ->> '$[0]', value ->> '$[1]', value ->> '$[2]', \
+     value ->> '$[3]' FROM json_each($9)), v (value) AS MATERIALIZED (SELECT value FROM json_each($10)), ",
+    "p CROSS JOIN v CROSS JOIN scan_statistics_days s ON s.account_id = $1 AND s.project_id = $2 AND s.dimension = $3 \
+     AND s.day = p.low AND s.value = v.value AND ($7 IS NULL OR s.second IN (SELECT k.value FROM json_each($7) k))",
+    "q CROSS JOIN v CROSS JOIN scan_statistics s ON s.account_id = $1 AND s.project_id = $2 AND s.dimension = $3 \
+     AND s.hour = q.low AND s.value = v.value AND ($7 IS NULL OR s.second IN (SELECT k.value FROM json_each($7) k))",
+    sums!(),
+    " GROUP BY n, a, b"
 );
 
 /// Which rows are read.
@@ -118,14 +196,14 @@ pub struct Choice<'a> {
     pub project: Option<ProjectId>,
     /// The number of the set of dimensions.
     pub series: i16,
-    /// Whether rows are found by the index of first values, which `first` must name then.
-    pub is_indexed: bool,
-    /// Values of the first dimension; `None` for all.
+    /// Values of the first dimension, each once; `None` for all.
     pub first: Option<&'a [String]>,
     /// Values of the second dimension; `None` for all.
     pub second: Option<&'a [String]>,
     /// Whether it is grouped by the first and by the second dimension.
     pub by: (bool, bool),
+    /// Whether these are all dimensions of the set, so that no two rows of a day or hour are of one group.
+    pub is_whole: bool,
 }
 
 /// The values of a group: of the first and of the second dimension, empty where it is not grouped by it.
@@ -134,12 +212,15 @@ pub type Group = (String, String);
 /// The groups with most scans.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Groups {
-    /// They and their counts, most scans first.
-    pub top: Vec<(Group, Counts)>,
-    /// How many groups there are.
-    pub count: u64,
+    /// The index of a period, a group of them, and its counts there: in the order of periods, most scans first. Periods
+    /// without a scan of a group are left out.
+    pub cells: Vec<(usize, Group, Counts)>,
+    /// How many groups there are, beside those, too.
+    pub number: u64,
     /// What all of them have together.
     pub totals: Counts,
+    /// Whether there were more than [`MAX_READ`] rows, so that the counts say nothing.
+    pub is_cut: bool,
 }
 
 /// Lets the transaction wait for others that add to the same rows: each takes milliseconds, but many may be in line.
@@ -150,164 +231,164 @@ pub async fn wait_in_line(tx: &mut Tx) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Adds to the rows of some keys, in one statement and in their order.
-pub async fn add(tx: &mut Tx, rows: &BTreeMap<Key<'_>, Counts>) -> Result<(), StoreError> {
-    if rows.is_empty() {
-        return Ok(());
-    }
-    match &mut **tx {
-        Conn::PgTx(c) => {
-            sqlx::query(PG_ADD)
-                .bind(rows.keys().map(|key| key.account.to_string()).collect::<Vec<_>>())
-                .bind(rows.keys().map(|key| key.project).collect::<Vec<_>>())
-                .bind(rows.keys().map(|key| key.series).collect::<Vec<_>>())
-                .bind(rows.keys().map(|key| key.hour).collect::<Vec<_>>())
-                .bind(rows.keys().map(|key| key.value).collect::<Vec<_>>())
-                .bind(rows.keys().map(|key| key.second).collect::<Vec<_>>())
-                .bind(rows.values().map(|counts| counts.scans).collect::<Vec<_>>())
-                .bind(rows.values().map(|counts| counts.new_devices).collect::<Vec<_>>())
-                .bind(rows.values().map(|counts| counts.robots).collect::<Vec<_>>())
-                .execute(&mut **c)
-                .await?;
+/// Adds to rows, in the order of their keys: hours first, then days.
+pub async fn add(tx: &mut Tx, rows: &Rows<'_>) -> Result<(), StoreError> {
+    add_to(tx, PG_ADD_HOURS, SQLITE_ADD_HOURS, &rows.hours).await?;
+    add_to(tx, PG_ADD_DAYS, SQLITE_ADD_DAYS, &rows.days).await
+}
+
+async fn add_to(
+    tx: &mut Tx,
+    pg: &'static str,
+    sqlite: &'static str,
+    rows: &BTreeMap<Key<'_>, Counts>,
+) -> Result<(), StoreError> {
+    let rows: Vec<(&Key<'_>, &Counts)> = rows.iter().collect();
+    for rows in rows.chunks(ADD_STEP) {
+        match &mut **tx {
+            Conn::PgTx(c) => {
+                sqlx::query(pg)
+                    .bind(rows.iter().map(|(key, _)| key.account.to_string()).collect::<Vec<_>>())
+                    .bind(rows.iter().map(|(key, _)| key.project).collect::<Vec<_>>())
+                    .bind(rows.iter().map(|(key, _)| key.series).collect::<Vec<_>>())
+                    .bind(rows.iter().map(|(key, _)| key.bucket).collect::<Vec<_>>())
+                    .bind(rows.iter().map(|(key, _)| key.value).collect::<Vec<_>>())
+                    .bind(rows.iter().map(|(key, _)| key.second).collect::<Vec<_>>())
+                    .bind(rows.iter().map(|(_, counts)| counts.scans).collect::<Vec<_>>())
+                    .bind(rows.iter().map(|(_, counts)| counts.new_devices).collect::<Vec<_>>())
+                    .bind(rows.iter().map(|(_, counts)| counts.robots).collect::<Vec<_>>())
+                    .execute(&mut **c)
+                    .await?;
+            }
+            Conn::SqliteTx(c) => {
+                let row = |(key, counts): &(&Key<'_>, &Counts)| {
+                    let Key { account, project, series, bucket, value, second } = key;
+                    let Counts { scans, new_devices, robots } = counts;
+                    json!([account, project, series, bucket, value, second, scans, new_devices, robots])
+                };
+                sqlx::query(sqlite)
+                    .bind(Json(rows.iter().map(row).collect::<Vec<_>>()))
+                    .execute(&mut **c)
+                    .await?;
+            }
+            Conn::Pg(_) | Conn::Sqlite(_) => return Err(dialect::outside_transaction()),
         }
-        Conn::SqliteTx(c) => {
-            let row = |(key, counts): (&Key<'_>, &Counts)| {
-                let Key { account, project, series, hour, value, second } = key;
-                let Counts { scans, new_devices, robots } = counts;
-                json!([account, project, series, hour, value, second, scans, new_devices, robots])
-            };
-            sqlx::query(SQLITE_ADD)
-                .bind(Json(rows.iter().map(row).collect::<Vec<_>>()))
-                .execute(&mut **c)
-                .await?;
-        }
-        Conn::Pg(_) | Conn::Sqlite(_) => return Err(dialect::outside_transaction()),
     }
     Ok(())
 }
 
+/// Removes up to `limit` rows of hours before one; returns how many.
+pub async fn purge_hours(tx: &mut Tx, before: i32, limit: u32) -> Result<u64, StoreError> {
+    tx.purge(PURGE_HOURS, UnixMillis(i64::from(before)), limit).await
+}
+
+/// Removes up to `limit` rows of links of days before one; returns how many.
+pub async fn purge_links(tx: &mut Tx, before_day: i32, limit: u32) -> Result<u64, StoreError> {
+    tx.purge(PURGE_LINKS, UnixMillis(i64::from(before_day)), limit).await
+}
+
 #[derive(sqlx::FromRow)]
-struct GroupRow {
+struct CellRow {
+    period: i64,
     a: String,
     b: String,
     scans: i64,
     new_devices: i64,
     robots: i64,
-    count: i64,
+    number: i64,
     all_scans: i64,
     all_new_devices: i64,
     all_robots: i64,
+    read: i64,
 }
 
-/// The groups of a range with most scans, at most `limit`.
+/// The counts of the groups with most scans, at most `limit`, in each period: in one statement, so that they are of one
+/// moment.
 pub async fn list_groups(
     conn: &mut Conn,
     choice: &Choice<'_>,
-    range: Period,
+    parts: &Parts,
     limit: u32,
 ) -> Result<Groups, StoreError> {
     let project = choice.project.map(|id| id.to_string()).unwrap_or_default();
     let account = choice.account.to_string();
-    let rows: Vec<GroupRow> = match conn.raw() {
+    let (days, hours) = if choice.first.is_some() {
+        (one_by_one(&parts.days), one_by_one(&parts.hours))
+    } else {
+        (parts.days.clone(), parts.hours.clone())
+    };
+    let is_single = choice.is_whole && parts.are_single();
+    let rows: Vec<CellRow> = match conn.raw() {
         Raw::Pg(c) => {
-            let sql = if choice.is_indexed { PG_GROUPS_OF } else { PG_GROUPS };
+            let sql = match choice.first {
+                Some(_) => PG_COUNTS_OF,
+                None if is_single => PG_COUNTS_SINGLE,
+                None => PG_COUNTS,
+            };
             // Planned each time: how many rows it reads depends on the values.
-            sqlx::query_as(sql)
+            let query = sqlx::query_as(sql)
                 .persistent(false)
                 .bind(account)
                 .bind(project)
                 .bind(choice.series)
-                .bind(range.from)
-                .bind(range.to)
-                .bind(choice.first)
-                .bind(choice.second)
                 .bind(choice.by.0)
                 .bind(choice.by.1)
                 .bind(i64::from(limit))
-                .fetch_all(c)
-                .await?
+                .bind(choice.second)
+                .bind(days.iter().map(|part| part.period).collect::<Vec<_>>())
+                .bind(days.iter().map(|part| part.from).collect::<Vec<_>>())
+                .bind(days.iter().map(|part| part.to).collect::<Vec<_>>())
+                .bind(hours.iter().map(|part| part.period).collect::<Vec<_>>())
+                .bind(hours.iter().map(|part| part.from).collect::<Vec<_>>())
+                .bind(hours.iter().map(|part| part.to).collect::<Vec<_>>())
+                .bind(hours.iter().map(|part| part.sign).collect::<Vec<_>>());
+            match choice.first {
+                Some(first) => query.bind(first).fetch_all(c).await?,
+                None => query.fetch_all(c).await?,
+            }
         }
         Raw::Sqlite(c) => {
-            let sql = if choice.is_indexed { SQLITE_GROUPS_OF } else { SQLITE_GROUPS };
-            sqlx::query_as(sql)
+            let sql = match choice.first {
+                Some(_) => SQLITE_COUNTS_OF,
+                None if is_single => SQLITE_COUNTS_SINGLE,
+                None => SQLITE_COUNTS,
+            };
+            let list = |parts: &[Part]| {
+                Json(
+                    parts.iter().map(|part| (part.period, part.from, part.to, part.sign)).collect::<Vec<_>>(),
+                )
+            };
+            let query = sqlx::query_as(sql)
                 .bind(account)
                 .bind(project)
                 .bind(choice.series)
-                .bind(range.from)
-                .bind(range.to)
-                .bind(choice.first.map(Json))
-                .bind(choice.second.map(Json))
                 .bind(choice.by.0)
                 .bind(choice.by.1)
                 .bind(i64::from(limit))
-                .fetch_all(c)
-                .await?
+                .bind(choice.second.map(Json))
+                .bind(list(&days))
+                .bind(list(&hours));
+            match choice.first {
+                Some(first) => query.bind(Json(first)).fetch_all(c).await?,
+                None => query.fetch_all(c).await?,
+            }
         }
     };
     let mut groups = Groups::default();
     for row in rows {
+        let period =
+            usize::try_from(row.period).map_err(|_| StoreError::Row(format!("a period {}", row.period)))?;
         let counts = Counts { scans: row.scans, new_devices: row.new_devices, robots: row.robots };
-        groups.count = row.count.max(0).unsigned_abs();
+        groups.cells.push((period, (row.a, row.b), counts));
+        groups.number = row.number.max(0).unsigned_abs();
         groups.totals =
             Counts { scans: row.all_scans, new_devices: row.all_new_devices, robots: row.all_robots };
-        groups.top.push(((row.a, row.b), counts));
+        groups.is_cut = row.read >= MAX_READ;
     }
     Ok(groups)
 }
 
-/// The counts of a group in a period, which is named by its place.
-pub type Cell = (usize, Group, Counts);
-
-/// What some groups have in each of some periods, in the order of periods; without groups and periods that have none.
-pub async fn list_periods(
-    conn: &mut Conn,
-    choice: &Choice<'_>,
-    periods: &[Period],
-    groups: &[(Group, Counts)],
-) -> Result<Vec<Cell>, StoreError> {
-    let project = choice.project.map(|id| id.to_string()).unwrap_or_default();
-    let account = choice.account.to_string();
-    let rows: Vec<(i64, String, String, i64, i64, i64)> = match conn.raw() {
-        Raw::Pg(c) => {
-            let sql = if choice.is_indexed { PG_PERIODS_OF } else { PG_PERIODS };
-            sqlx::query_as(sql)
-                .persistent(false)
-                .bind(account)
-                .bind(project)
-                .bind(choice.series)
-                .bind(periods.iter().map(|period| period.from).collect::<Vec<_>>())
-                .bind(periods.iter().map(|period| period.to).collect::<Vec<_>>())
-                .bind(choice.first)
-                .bind(choice.second)
-                .bind(choice.by.0)
-                .bind(choice.by.1)
-                .bind(groups.iter().map(|((a, _), _)| a.as_str()).collect::<Vec<_>>())
-                .bind(groups.iter().map(|((_, b), _)| b.as_str()).collect::<Vec<_>>())
-                .fetch_all(c)
-                .await?
-        }
-        Raw::Sqlite(c) => {
-            let sql = if choice.is_indexed { SQLITE_PERIODS_OF } else { SQLITE_PERIODS };
-            let periods: Vec<(i32, i32)> = periods.iter().map(|period| (period.from, period.to)).collect();
-            let groups: Vec<&Group> = groups.iter().map(|(group, _)| group).collect();
-            sqlx::query_as(sql)
-                .bind(account)
-                .bind(project)
-                .bind(choice.series)
-                .bind(Json(periods))
-                .bind(Json(groups))
-                .bind(choice.first.map(Json))
-                .bind(choice.second.map(Json))
-                .bind(choice.by.0)
-                .bind(choice.by.1)
-                .fetch_all(c)
-                .await?
-        }
-    };
-    rows.into_iter()
-        .map(|(place, a, b, scans, new_devices, robots)| {
-            let place = usize::try_from(place).map_err(|_| StoreError::Row(format!("a period {place}")))?;
-            Ok((place, (a, b), Counts { scans, new_devices, robots }))
-        })
-        .collect()
+/// Each day or hour as a part of its own.
+fn one_by_one(parts: &[Part]) -> Vec<Part> {
+    each(parts).map(|(period, from, sign)| Part { period, from, to: from + 1, sign }).collect()
 }

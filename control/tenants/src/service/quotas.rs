@@ -139,17 +139,26 @@ pub async fn recount(
     Ok(found)
 }
 
-/// One run in the background: first counts, accounts that were made while a limit was set, and the oldest counts again.
+/// Gives limits to accounts that have none though one is set for all, and takes those that are set no more. Both happen
+/// when an account is made while a limit for all changes, or by an older release.
 ///
 /// # Errors
-/// The database failed; the rest is done later.
-pub async fn maintain(db: &Db, now: UnixMillis) -> Result<(), ServiceError> {
-    if !quota_limits::list_defaults(&mut db.read().await?).await?.is_empty() {
+/// The database failed.
+pub async fn apply_defaults(db: &Db, now: UnixMillis) -> Result<(), ServiceError> {
+    if quota_limits::differ(&mut db.read().await?).await? {
         let mut tx = db.begin(&Ctx::default()).await?;
         quota_limits::lock(&mut tx).await?;
         quota_limits::apply_defaults(&mut tx, now).await?;
         tx.commit().await?;
     }
+    Ok(())
+}
+
+/// Counts what has not been counted yet, and the oldest counts again.
+///
+/// # Errors
+/// The database failed; the rest is counted later.
+pub async fn count(db: &Db, now: UnixMillis) -> Result<(), ServiceError> {
     while count_pending(db, None, now, WRITERS).await? > 0 {}
     let before = UnixMillis(now.0.saturating_sub(COUNT_AGE_MS));
     for (account, quota) in quota_counts::list_stale(&mut db.read().await?, before, STALE_STEP).await? {

@@ -36,7 +36,7 @@ const SOME_BYTES: &str = "SELECT CAST(COALESCE(SUM(size_bytes), 0) AS BIGINT), C
 const REPAIR: &str = "UPDATE quota_uses SET used = used + $3, counted_at = $4, fence = fence + 1 \
     WHERE account_id = $1 AND kind = $2 AND fence = $5";
 const PENDING: &str = "SELECT account_id, kind FROM quota_uses WHERE counted_at IS NULL \
-    AND ($2 = '' OR account_id = $2) ORDER BY account_id, kind LIMIT $1";
+    AND kind IN ('things', 'links', 'storageBytes', 'users') AND ($2 = '' OR account_id = $2) ORDER BY account_id, kind LIMIT $1";
 const STALE: &str = "SELECT account_id, kind FROM quota_uses WHERE counted_at <= $1 \
     AND kind IN ('things', 'links', 'storageBytes', 'users') ORDER BY counted_at, account_id, kind LIMIT $2";
 

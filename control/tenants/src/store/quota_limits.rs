@@ -39,24 +39,53 @@ macro_rules! has_own {
         )
     };
 }
-const REMOVE: &str = concat!(
-    "DELETE FROM quota_uses WHERE NOT ",
-    has_own!("quota_uses.account_id", "quota_uses.kind"),
-    " AND NOT EXISTS (SELECT 1 FROM quota_defaults d WHERE d.kind = quota_uses.kind)"
-);
+macro_rules! removed {
+    () => {
+        concat!(
+            "FROM quota_uses WHERE NOT ",
+            has_own!("quota_uses.account_id", "quota_uses.kind"),
+            " AND NOT EXISTS (SELECT 1 FROM quota_defaults d WHERE d.kind = quota_uses.kind)"
+        )
+    };
+}
+macro_rules! changed {
+    () => {
+        concat!(
+            "WHERE NOT ",
+            has_own!("quota_uses.account_id", "quota_uses.kind"),
+            " AND EXISTS (SELECT 1 FROM quota_defaults d WHERE d.kind = quota_uses.kind AND d.most <> quota_uses.most)"
+        )
+    };
+}
+macro_rules! missing {
+    () => {
+        concat!(
+            "FROM quota_defaults d CROSS JOIN accounts a WHERE NOT ",
+            has_own!("a.id", "d.kind"),
+            " AND NOT EXISTS (SELECT 1 FROM quota_uses u WHERE u.account_id = a.id AND u.kind = d.kind)"
+        )
+    };
+}
+const REMOVE: &str = concat!("DELETE ", removed!());
 const CHANGE: &str = concat!(
-    "UPDATE quota_uses SET most = (SELECT d.most FROM quota_defaults d WHERE d.kind = quota_uses.kind) WHERE NOT ",
-    has_own!("quota_uses.account_id", "quota_uses.kind"),
-    " AND EXISTS (SELECT 1 FROM quota_defaults d WHERE d.kind = quota_uses.kind AND d.most <> quota_uses.most)"
+    "UPDATE quota_uses SET most = (SELECT d.most FROM quota_defaults d WHERE d.kind = quota_uses.kind) ",
+    changed!()
 );
 const ADD: &str = concat!(
     "INSERT INTO quota_uses (account_id, kind, most, day, used, over, fence, counted_at) \
      SELECT a.id, d.kind, d.most, 0, 0, 0, $1, \
-     CASE WHEN d.kind IN ('things', 'links', 'storageBytes', 'users') THEN NULL ELSE CAST($1 AS BIGINT) END \
-     FROM quota_defaults d CROSS JOIN accounts a WHERE NOT ",
-    has_own!("a.id", "d.kind"),
-    " AND NOT EXISTS (SELECT 1 FROM quota_uses u WHERE u.account_id = a.id AND u.kind = d.kind) \
-     ON CONFLICT (account_id, kind) DO NOTHING"
+     CASE WHEN d.kind IN ('things', 'links', 'storageBytes', 'users') THEN NULL ELSE CAST($1 AS BIGINT) END ",
+    missing!(),
+    " ON CONFLICT (account_id, kind) DO NOTHING"
+);
+const DIFFER: &str = concat!(
+    "SELECT EXISTS (SELECT 1 ",
+    removed!(),
+    ") OR EXISTS (SELECT 1 FROM quota_uses ",
+    changed!(),
+    ") OR EXISTS (SELECT 1 ",
+    missing!(),
+    ")"
 );
 
 fn limits(rows: Vec<(String, Option<i64>)>) -> HashMap<Quota, Option<u64>> {
@@ -104,6 +133,12 @@ pub async fn set_default(tx: &mut Tx, quota: Quota, most: Option<u64>) -> Result
         }
     }
     Ok(())
+}
+
+/// Whether [`apply_defaults`] would change anything. It reads the rows of all accounts.
+pub async fn differ(conn: &mut Conn) -> Result<bool, StoreError> {
+    let (differ,): (bool,) = on_db!(conn, |c| sqlx::query_as(DIFFER).fetch_one(c).await)?;
+    Ok(differ)
 }
 
 /// Makes the rows of use of all accounts what the limits say; returns how many changed. What a new row holds is counted

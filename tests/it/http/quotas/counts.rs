@@ -60,10 +60,10 @@ async fn a_recount_corrects_what_drifted(engine: Engine) -> Result<()> {
     refused(&post().await?, HELD, "things", "7 of 2");
     // In the background once a day; a command does the same at once.
     let now = api.made.app.core.clock.now();
-    quotas_of_accounts::maintain(db, now).await?;
+    quotas_of_accounts::count(db, now).await?;
     assert_eq!(api.quotas().await?["things"]["used"], 7, "it was counted today");
     api.made.clock.advance(25 * 60 * 60 * 1_000);
-    quotas_of_accounts::maintain(db, api.made.app.core.clock.now()).await?;
+    quotas_of_accounts::count(db, api.made.app.core.clock.now()).await?;
     assert_eq!(api.quotas().await?["things"]["used"], 1);
     assert_eq!(post().await?.status, 201);
     let counted = quotas::recount(db, api.made.account.as_str(), now).await?;
@@ -94,7 +94,7 @@ async fn a_limit_of_all_accounts_holds_for_each_that_has_no_own(engine: Engine) 
     assert_eq!(set(json!({"things": 1, "streams": 5})).await?, json!({"things": 1, "streams": 5}));
     let before = api.quotas().await?;
     assert_eq!(before["things"], json!({"limit": 1, "own": false}), "not counted yet");
-    quotas_of_accounts::maintain(&core.db, core.clock.now()).await?;
+    quotas_of_accounts::count(&core.db, core.clock.now()).await?;
     assert_eq!(api.quotas().await?["things"], json!({"limit": 1, "own": false, "used": 1}));
     for key in [&api.key, &api.other_key] {
         refused(&make(key).await?, HELD, "things", "1 of 1");
@@ -120,6 +120,21 @@ async fn a_limit_of_all_accounts_holds_for_each_that_has_no_own(engine: Engine) 
     for key in [&api.key, &api.other_key] {
         assert_eq!(make(key).await?.status, 201);
     }
+    // What an older release left: an account without the limit, and one with a limit that is set no more.
+    set(json!({"links": 7})).await?;
+    let mut tx = core.db.begin(&Ctx::default()).await?;
+    for sql in ["DELETE FROM quota_uses WHERE kind = 'links'", "UPDATE quota_uses SET kind = 'uploads'"] {
+        on_db!(&mut *tx, |c| sqlx::query(sql).execute(c).await.map(|_| ()))?;
+    }
+    tx.commit().await?;
+    let limits = async || {
+        let quotas = api.quotas().await?;
+        Ok::<_, anyhow::Error>(["links", "uploads"].map(|name| quotas[name].get("limit").cloned()))
+    };
+    assert_eq!(limits().await?, [None, Some(json!(5))]);
+    quotas_of_accounts::apply_defaults(&core.db, core.clock.now()).await?;
+    assert_eq!(limits().await?, [Some(json!(7)), None]);
+    set(json!({"links": "unlimited"})).await?;
     let by = By::command("platform quotas set", core.clock.now());
     quotas::set_defaults(&core.db, &by, &[]).await?;
     assert_eq!(set(json!({})).await?, json!({"streams": 5}));

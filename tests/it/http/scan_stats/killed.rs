@@ -46,7 +46,7 @@ fn records() -> Vec<ScanRecord> {
 async fn links(api: &Api) -> Result<[String; 3]> {
     let (one, two) = (linked(api, "ONE", &[]).await?, linked(api, "TWO", &[]).await?);
     let thng = text(&api.create("/thngs", json!({"name": "t", "product": one})).await?, "id")?;
-    link(api, "THREE", &thng, &[]).await?;
+    link_as(api, &api.key, ("tn.gg", "THREE"), &thng, &[]).await?;
     Ok([one, two, thng])
 }
 

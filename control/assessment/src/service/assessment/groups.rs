@@ -5,13 +5,16 @@
 
 use crate::service::access::Caller;
 use std::{
-    collections::HashSet,
-    fmt,
+    collections::{BTreeMap, BTreeSet, HashSet},
+    fmt, iter,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use serde_json::Value;
-use shared::id::{AccountId, ActionId, CaseId, ThngId};
+use shared::{
+    id::{AccountId, ActionId, CaseId, ThngId},
+    problem::Code,
+};
 
 use super::{facts::Gathered, result, standing};
 use crate::{
@@ -23,6 +26,7 @@ use crate::{
             packed::{self, JudgedBy},
             trigger::Request,
         },
+        quota::Quota,
     },
     error::ServiceError,
     service::{
@@ -37,6 +41,7 @@ use crate::{
         assessment_contexts,
         audit::Entry,
         item_standings::{self, Kept},
+        quotas,
     },
 };
 
@@ -123,18 +128,71 @@ fn unanswered() -> ServiceError {
     ServiceError::Internal("an assessment without an answer".to_owned())
 }
 
+/// The answers of a group on which the database failed.
+fn fail(count: usize, error: &ServiceError) -> Vec<Answer> {
+    let each = || match error {
+        ServiceError::Store(error) => Err(of_all(error).into()),
+        _ => Err(ServiceError::Internal("a group of assessments was not written".to_owned())),
+    };
+    iter::repeat_with(each).take(count).collect()
+}
+
 impl Groups {
+    /// Writes assessments of any accounts; the answers are in the order of the requests.
     async fn write(&self, all: Vec<Waiting>) -> Vec<Answer> {
-        match self.write_once(&all).await {
+        let accounts: BTreeSet<AccountId> = all.iter().map(|waiting| waiting.caller.account).collect();
+        let accounts: Vec<AccountId> = accounts.into_iter().collect();
+        let limited = match self.list_limited(&accounts).await {
+            Ok(limited) => limited,
+            Err(error) => return fail(all.len(), &error.into()),
+        };
+        // Accounts with a quota are written one by one: neither what is refused nor the lock on their use concerns others.
+        let mut groups: BTreeMap<Option<AccountId>, Vec<(usize, Waiting)>> = BTreeMap::new();
+        for (place, waiting) in all.into_iter().enumerate() {
+            let account = Some(waiting.caller.account).filter(|account| limited.contains(account));
+            groups.entry(account).or_default().push((place, waiting));
+        }
+        let mut answers = Vec::new();
+        for group in groups.into_values() {
+            let (places, waiting): (Vec<usize>, Vec<Waiting>) = group.into_iter().unzip();
+            answers.extend(places.into_iter().zip(self.write_group(&waiting).await));
+        }
+        answers.sort_unstable_by_key(|(place, _)| *place);
+        answers.into_iter().map(|(_, answer)| answer).collect()
+    }
+
+    async fn list_limited(&self, accounts: &[AccountId]) -> Result<Vec<AccountId>, StoreError> {
+        quotas::list_limited(&mut self.core.db.read().await?, Quota::EventsPerDay, accounts).await
+    }
+
+    async fn write_group(&self, all: &[Waiting]) -> Vec<Answer> {
+        match self.write_once(all).await {
             Ok(actions) => actions.into_iter().map(Ok).collect(),
             Err(error) if all.len() == 1 => vec![Err(error)],
+            // Only an account with a quota is refused so, and it is alone in its group.
+            Err(ServiceError::Refused { code: Code::DailyQuotaUsedUp, errors }) => {
+                let refused = |_: &Waiting| {
+                    Err(ServiceError::Refused { code: Code::DailyQuotaUsedUp, errors: errors.clone() })
+                };
+                let fits = match self.count_room(all).await {
+                    Ok(room) => usize::try_from(room).unwrap_or(usize::MAX).min(all.len() - 1),
+                    Err(error) => return fail(all.len(), &error.into()),
+                };
+                let (first, rest) = all.split_at(fits);
+                let mut answers = Vec::new();
+                if !first.is_empty() {
+                    answers = Box::pin(self.write_group(first)).await;
+                }
+                answers.extend(rest.iter().map(refused));
+                answers
+            }
             // What one of them cannot be written with is no fault of the others.
             Err(
                 ServiceError::Store(StoreError::Sql(_) | StoreError::Row(_) | StoreError::Unique(_))
                 | ServiceError::Refused { .. },
             ) => {
                 let mut answers = Vec::with_capacity(all.len());
-                for waiting in &all {
+                for waiting in all {
                     let alone = self.write_once(std::slice::from_ref(waiting)).await;
                     answers.push(alone.and_then(|mut actions| actions.pop().ok_or_else(unanswered)));
                 }
@@ -142,13 +200,18 @@ impl Groups {
             }
             Err(error) => {
                 tracing::error!(%error, assessments = all.len(), "a group of assessments was not written");
-                let each = |_: &Waiting| match &error {
-                    ServiceError::Store(error) => Err(of_all(error).into()),
-                    _ => Err(ServiceError::Internal("a group of assessments was not written".to_owned())),
-                };
-                all.iter().map(each).collect()
+                fail(all.len(), &error)
             }
         }
+    }
+
+    /// How many more events the account of a group may have today.
+    async fn count_room(&self, all: &[Waiting]) -> Result<u64, StoreError> {
+        let Some(first) = all.first() else { return Ok(0) };
+        let mut conn = self.core.db.read().await?;
+        let now = self.core.clock.now();
+        let found = quotas::find(&mut conn, first.caller.account, Quota::EventsPerDay, now).await?;
+        Ok(found.map_or(u64::MAX, |found| found.limit.saturating_sub(found.used)))
     }
 
     fn known(&self) -> MutexGuard<'_, HashSet<(AccountId, String)>> {

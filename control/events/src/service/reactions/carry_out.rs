@@ -12,13 +12,14 @@ use crate::{
     domain::{
         access::Actor,
         property::{NewPoint, Owner, PropertyKey},
+        quota::Quota,
         reaction::ResolvedEffect,
         webhook::{Status, Webhook},
     },
     error::ServiceError,
     service::{EventState, action_creation::alone, properties, webhooks::queue},
     store::{
-        Ctx, Tx, documents,
+        Ctx, Tx, documents, quotas,
         reaction_tasks::{self as tasks, Task},
         reactions::{self as table, CameOf},
         webhook_messages::New,
@@ -48,7 +49,11 @@ pub async fn run_batch(state: &EventState) -> Result<bool, ServiceError> {
     let next = tasks::list_next(&mut tx, account, BATCH).await?;
     // A task that failed before runs alone, so that its failure does not affect others.
     let alone = next.iter().position(|task| task.attempts > 0);
+    // An action locks the quota of events, a property locks its Thng: in one transaction the two could come in an order that
+    // waits for a commissioning, which locks the Thng first.
+    let is_limited = !quotas::list_limited(&mut tx, Quota::EventsPerDay, &[account]).await?.is_empty();
     let count = match alone {
+        _ if is_limited => 1,
         Some(0) => 1,
         Some(before) => before,
         None => next.len(),

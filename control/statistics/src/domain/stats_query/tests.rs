@@ -54,9 +54,27 @@ fn groups_and_filters_choose_the_roll_ups() {
 }
 
 #[test]
+fn old_ranges_are_answered_from_days() {
+    let asked = Asked { from: Some("2023-01-01"), to: Some("2024-01-01"), ..Asked::default() };
+    for interval in [None, Some("day"), Some("week"), Some("month")] {
+        let query = parse(Asked { interval, ..asked }).unwrap();
+        assert_eq!(query.parts.hours, [], "{interval:?}");
+        assert_eq!(query.parts.days.iter().map(|part| part.to - part.from).sum::<i32>(), 365, "{interval:?}");
+    }
+    // Links are asked for by whole days.
+    let query = parse(Asked { group_by: Some("link"), ..Asked::default() }).unwrap();
+    assert_eq!((query.range.from % 24, query.range.hours(), query.parts.hours.len()), (0, 8 * 24, 0));
+    // A value that is named twice counts once.
+    let query = parse(Asked { filter: Some("country=DE|DE|AT"), ..Asked::default() }).unwrap();
+    assert_eq!(query.first.unwrap(), ["DE", "AT"]);
+}
+
+#[test]
 fn each_fault_names_its_parameter() {
+    let one = format!("project={ID}");
     let two = format!("project={ID}|UKXAGyEf8SQ5eTDmVgGpHqAb");
-    let many = vec!["country=DE"; 60].join("|");
+    let many: Vec<String> = (0..60).map(|n| format!("country=C{n}")).collect();
+    let many = many.join("|");
     for (asked, expected) in [
         (Asked { from: Some("x"), ..Asked::default() }, "from must be milliseconds"),
         (Asked { to: Some("2026-01-01T00:00:00"), ..Asked::default() }, "to must be milliseconds"),
@@ -96,6 +114,31 @@ fn each_fault_names_its_parameter() {
         (Asked { filter: Some("country"), ..Asked::default() }, "filter: "),
         (Asked { filter: Some(&many), ..Asked::default() }, "filter: country has more than 50"),
         (Asked { filter: Some(&two), ..Asked::default() }, "filter: only one project"),
+        (
+            Asked { group_by: Some("project"), filter: Some(&one), ..Asked::default() },
+            "groupBy: the filter names one project already",
+        ),
+        (
+            Asked { group_by: Some("link"), interval: Some("hour"), ..Asked::default() },
+            "interval: links are counted by the day",
+        ),
+        (
+            Asked {
+                filter: Some("link=tn.gg/A"),
+                interval: Some("day"),
+                time_zone: Some("Asia/Tokyo"),
+                ..Asked::default()
+            },
+            "timeZone: links are counted by the day of UTC",
+        ),
+        (
+            Asked { filter: Some("link=tn.gg/A"), from: Some("2024-11-20"), ..Asked::default() },
+            "from: counts of links are kept for 400 days",
+        ),
+        (
+            Asked { from: Some("2024-11-20"), time_zone: Some("Europe/Berlin"), ..Asked::default() },
+            "from: counts by the hour are kept for 400 days",
+        ),
         (
             Asked { from: Some("2025-01-01"), interval: Some("hour"), ..Asked::default() },
             "from and to: the range may have at most 31 days by the hour",

@@ -1,0 +1,27 @@
+// Light, dark, or as the system has it.
+
+export type Theme = 'system' | 'light' | 'dark'
+
+const stored = localStorage.getItem('waymark.theme')
+let theme = $state<Theme>(stored === 'light' || stored === 'dark' ? stored : 'system')
+const system = matchMedia('(prefers-color-scheme: dark)')
+/** Grows when colours change: what is drawn on a canvas is drawn again. */
+let turn = $state(0)
+system.addEventListener('change', () => { turn += 1 })
+
+export const look = {
+  get theme () { return theme },
+  get turn () { return turn }
+}
+
+export function applyTheme (): void {
+  if (theme === 'system') delete document.documentElement.dataset.theme
+  else document.documentElement.dataset.theme = theme
+}
+
+export function setTheme (to: Theme): void {
+  theme = to
+  localStorage.setItem('waymark.theme', to)
+  applyTheme()
+  turn += 1
+}

@@ -1,0 +1,46 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { svelte } from '@sveltejs/vite-plugin-svelte'
+import { defineConfig, type Plugin } from 'vite'
+
+// Where `npm run dev` finds a running Waymark.
+const server = process.env.WAYMARK_URL ?? 'http://127.0.0.1:8080'
+
+/** Whatever is bundled must be one of these: `licences.txt` says so with the text of each. */
+const LICENCES = ['MIT', 'ISC', 'BSD-3-Clause', 'Apache-2.0', '0BSD']
+
+/** Writes the licences of the packages whose code is in the bundle. */
+const licences = (): Plugin => ({
+  name: 'licences',
+  apply: 'build',
+  generateBundle () {
+    const ids = [...this.getModuleIds()].map((id) => id.match(/.*\/node_modules\/((?:@[^/]+\/)?[^/]+)\//))
+    const packages = new Map(ids.flatMap((match) => match?.[1] ? [[match[1], match[0]] as const] : []))
+    const texts = [...packages].sort(([a], [b]) => a.localeCompare(b)).map(([name, folder]) => {
+      const { version, license } = JSON.parse(readFileSync(`${folder}package.json`, 'utf8')) as { version: string, license: string }
+      if (!LICENCES.includes(license)) this.error(`${name} has the licence ${license}`)
+      const file = readdirSync(folder).find((one) => /^licen[cs]e/i.test(one))
+      return `${name} ${version} (${license})\n\n${file ? readFileSync(`${folder}${file}`, 'utf8').trim() : ''}`
+    })
+    this.emitFile({ type: 'asset', fileName: 'licences.txt', source: `${texts.join('\n\n---\n\n')}\n` })
+  }
+})
+
+export default defineConfig({
+  // Relative: a proxy may put any prefix before the console.
+  base: './',
+  plugins: [svelte(), licences()],
+  build: {
+    outDir: 'dist/site',
+    emptyOutDir: true,
+    target: 'es2022',
+    // Everything comes by files of our own origin: the policy of the page allows no `data:`.
+    assetsInlineLimit: 0,
+    modulePreload: { polyfill: false },
+    reportCompressedSize: false,
+    rolldownOptions: { checks: { pluginTimings: false } }
+  },
+  server: {
+    host: '127.0.0.1',
+    proxy: { '/console/api': { target: server } }
+  }
+})

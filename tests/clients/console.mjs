@@ -1,0 +1,542 @@
+// The console in headless Chromium against a running Waymark: what each screen shows is what the API says.
+//
+//   node console.mjs        (environment: see README.md)
+
+import assert from 'node:assert/strict'
+import { mkdirSync, readFileSync } from 'node:fs'
+import http from 'node:http'
+import { createRequire } from 'node:module'
+import { chromium } from 'playwright-core'
+import { Steps, eventually, required } from './steps.mjs'
+
+const link = required('WAYMARK_CONSOLE_LINK')
+const apiUrl = required('WAYMARK_API_URL').replace(/\/+$/, '')
+const operatorKey = required('WAYMARK_OPERATOR_KEY')
+/** Where pictures are kept, if somebody wants to look at them. */
+const pictures = process.env.WAYMARK_PICTURES
+if (pictures) mkdirSync(pictures, { recursive: true })
+const root = link.split('#')[0]
+const PASSWORD = 'a long sentence is best'
+const PHONE = 'Mozilla/5.0 (iPhone; CPU iPhone OS 17_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/17.5 Mobile/15E148 Safari/604.1'
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+
+const steps = new Steps()
+const step = (name, body) => steps.step(`console: ${name}`, body)
+
+async function api (method, path, body, expected = (status) => status < 300) {
+  const response = await fetch(`${apiUrl}${path}`, {
+    method,
+    headers: { authorization: operatorKey, accept: 'application/json', ...(body ? { 'content-type': 'application/json' } : {}) },
+    body: body && JSON.stringify(body)
+  })
+  const text = await response.text()
+  assert.ok(expected(response.status), `${method} ${path}: ${response.status} ${text}`)
+  return text ? JSON.parse(text) : undefined
+}
+
+/** Somebody with a role, who signs in by a password. */
+async function person (email, role) {
+  const { account } = await api('GET', '/access')
+  const { invitationCode } = await api('POST', `/accounts/${account}/operatorAccess`, { email, role })
+  await api('POST', '/invitations', { code: invitationCode, password: PASSWORD, firstName: email.split('@')[0] })
+  return email
+}
+
+const scan = (shortUrl, from, agent = PHONE) => fetch(shortUrl, {
+  redirect: 'manual', headers: { 'user-agent': agent, 'x-forwarded-for': from }
+})
+
+const browser = await chromium.launch({
+  executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
+  args: ['--headless', '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync']
+})
+console.log(`# chromium ${browser.version()}`)
+
+// What must not be: a request to another host, a word in the log of the page, a refusal that nobody asked for.
+const foreign = []
+const home = new Set([new URL(root).origin])
+const logged = []
+const refused = []
+/** Refusals that a step brings about on purpose. */
+let expected = () => false
+
+async function visitor ({ width = 1440, height = 900, scheme = 'light', locale = 'en-GB' } = {}) {
+  const context = await browser.newContext({ viewport: { width, height }, colorScheme: scheme, locale, timezoneId: 'Europe/Berlin', acceptDownloads: true })
+  await context.grantPermissions(['clipboard-read', 'clipboard-write'])
+  const page = await context.newPage()
+  page.setDefaultTimeout(10_000)
+  page.on('request', (request) => {
+    if (!home.has(new URL(request.url()).origin)) foreign.push(request.url())
+  })
+  page.on('response', (response) => {
+    if (response.status() >= 400 && !expected(response.status(), response.url())) refused.push(`${response.status()} ${response.url()}`)
+  })
+  page.on('console', (message) => {
+    if (!['error', 'warning'].includes(message.type())) return
+    const status = Number(message.text().match(/status of (\d+)/)?.[1] ?? (message.text().includes('net::ERR') ? 0 : NaN))
+    if (!expected(status, message.location().url)) logged.push(message.text())
+  })
+  page.on('pageerror', (error) => logged.push(String(error)))
+  return { context, page }
+}
+
+/** Runs a step in which refusals of some kind are meant. */
+async function allowing (which, body) {
+  expected = which
+  try { await body() } finally { expected = () => false }
+}
+
+async function settled (page) {
+  await page.waitForFunction(() => document.querySelector('main h1') && !document.querySelector('.skeleton') && !document.querySelector('[aria-busy=true]'))
+  // A chart is drawn by a module of its own.
+  await page.waitForFunction(() => [...document.querySelectorAll('.plot')].every((plot) => plot.querySelector('canvas')))
+}
+
+async function open (page, path) {
+  await page.goto(new URL(path, root).href)
+  await settled(page)
+}
+
+const accessible = async (page, what) => {
+  await page.evaluate(axe)
+  const { violations } = await page.evaluate(() => globalThis.axe.run(document, { resultTypes: ['violations'] }))
+  const said = violations.map((one) => `${one.id}: ${one.nodes.map((node) => `${node.target} ${node.failureSummary}`).join('; ')}`)
+  assert.deepEqual(said, [], what)
+}
+
+/** Nothing is wider than the window. */
+const fits = async (page, what) => {
+  const [inner, outer] = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth])
+  assert.ok(inner <= outer, `${what}: ${inner} px in ${outer} px`)
+}
+
+const shot = async (page, name) => {
+  if (pictures) await page.screenshot({ path: `${pictures}/${name}.png`, fullPage: true })
+}
+
+let product, item, code, itemCode
+const owner = await visitor()
+const { page } = owner
+
+await step('the link of the start signs in once, and an empty account says what to do next', async () => {
+  await page.goto(link)
+  await settled(page)
+  assert.ok(!page.url().includes('sign-in'), 'the code stays in no address')
+  await page.getByRole('heading', { name: 'No scans yet' }).or(page.getByText('No scans yet')).first().waitFor()
+  assert.match(await page.locator('pre').first().textContent(), /curl .*\/redirections/)
+  await shot(page, 'empty-overview')
+  const again = await visitor()
+  await allowing((status) => status === 401, async () => {
+    await again.page.goto(link)
+    await again.page.getByText('was used or has expired').waitFor()
+    await shot(again.page, 'sign-in')
+    await accessible(again.page, 'sign-in')
+  })
+  await again.context.close()
+})
+
+await step('there are products, items, links and scans from several countries', async () => {
+  product = await api('POST', '/products', { name: 'Canvas bag', brand: 'Example', tags: ['bags', 'summer'], customFields: { permittedCountries: ['CH'] }, identifiers: { 'gs1:01': '09506000134352' } })
+  for (const name of ['Leather wallet', 'Wool scarf']) await api('POST', '/products', { name })
+  item = await api('POST', '/thngs', { name: 'Canvas bag 0001', product: product.id, identifiers: { 'gs1:21': 'A1B2' } })
+  for (let at = 2; at < 8; at++) await api('POST', '/thngs', { name: `Canvas bag 000${at}`, product: product.id })
+  const make = (platformId, url) => api('POST', '/redirections?wait=edges', { platformId, defaultRedirectUrl: url })
+  code = await make(product.id, 'https://example.com/bags')
+  itemCode = await make(item.id, 'https://example.com/bags/{shortId}')
+  // deploy/tour --database puts these networks into eight cities.
+  const from = ['203.0.113.8', '203.0.113.8', '203.0.113.20', '198.51.100.4', '198.51.100.70', '192.0.2.9', '203.0.113.140']
+  for (let turn = 0; turn < 3; turn++) for (const address of from) await scan(code.shortUrl, address)
+  for (const model of ['A', 'B']) {
+    await scan(itemCode.shortUrl, '203.0.113.8', `Mozilla/5.0 (Linux; Android 14; Model${model}) AppleWebKit/537.36 Chrome/126.0.0.0 Mobile Safari/537.36`)
+  }
+  await eventually(async () => {
+    const { totals } = await api('GET', '/scans/stats')
+    assert.equal(totals.scans, 23)
+  }, 20_000)
+  const scans = await eventually(async () => {
+    const found = await api('GET', `/thngs/${item.id}/actions/implicitScans`)
+    assert.equal(found.length, 2)
+    return found
+  }, 20_000)
+  await api('POST', '/authentication', { id: scans[0].id })
+})
+
+await step('the overview shows what the statistics say', async () => {
+  await open(page, './?range=24h')
+  const { totals } = await api('GET', '/scans/stats')
+  await eventually(async () => assert.equal(await page.locator('[data-test=scans]').textContent(), String(totals.scans)))
+  for (const [group, dimension] of [['countries', 'country'], ['products', 'product'], ['links', 'link'], ['devices', 'device'], ['verdicts', 'verdict']]) {
+    const { rows } = await api('GET', `/scans/stats?groupBy=${dimension}&top=8`)
+    const shown = await page.locator(`[data-test=${group}] tbody tr`).evaluateAll((rows) => rows.map((row) => row.cells[1].textContent.trim()))
+    assert.deepEqual(shown, rows.map((row) => String(row.scans)), group)
+  }
+  assert.match(await page.locator('[data-test=products]').textContent(), /Canvas bag/)
+  assert.match(await page.locator('[data-test=countries]').textContent(), /Germany|Switzerland/)
+})
+
+await step('a time range is in the address and survives a reload', async () => {
+  await page.getByRole('button', { name: '30 days' }).click()
+  await settled(page)
+  assert.match(page.url(), /range=30d/)
+  await page.reload()
+  await settled(page)
+  assert.equal(await page.getByRole('button', { name: '30 days' }).getAttribute('aria-pressed'), 'true')
+  await page.getByRole('button', { name: 'Table' }).click()
+  const counts = await page.locator('figure tbody td:nth-child(2)').allTextContents()
+  assert.equal(counts.length, 30)
+  assert.equal(counts.reduce((sum, count) => sum + Number(count), 0), 23)
+})
+
+await step('the CSV of a chart is that of the API', async () => {
+  const [download] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'CSV' }).click()])
+  const text = readFileSync(await download.path(), 'utf8')
+  assert.match(text, /^from,to,scans,newDevices,robots/)
+})
+
+await step('a scan appears while one looks, without a reload', async () => {
+  await open(page, './?range=24h')
+  await page.getByText('live', { exact: true }).waitFor()
+  await eventually(async () => {
+    await scan(code.shortUrl, '203.0.113.8')
+    assert.match(await page.locator('[data-test=live] li').first().textContent({ timeout: 2_000 }), /Canvas bag/)
+  }, 15_000)
+})
+
+await step('links, products and items are the lists of the API', async () => {
+  const rows = (name) => page.locator(`[data-test=${name}] tbody tr td:first-child a`).allTextContents()
+  await open(page, 'links')
+  const links = await api('GET', '/redirections')
+  assert.deepEqual(await rows('links'), links.map((one) => `${one.shortDomain}/${one.shortId}`))
+  await open(page, 'products')
+  assert.deepEqual(await rows('products'), (await api('GET', '/products')).map((one) => one.name))
+  await open(page, 'items')
+  assert.deepEqual(await rows('items'), (await api('GET', '/thngs')).map((one) => one.name))
+  await page.getByLabel('Name begins with').fill('Canvas bag 0001')
+  await page.getByLabel('Name begins with').press('Enter')
+  await eventually(async () => assert.deepEqual(await rows('items'), ['Canvas bag 0001']))
+  assert.match(page.url(), /name=Canvas/)
+})
+
+await step('an item shows its scans, its verdict and the reasons', async () => {
+  await open(page, `items/${item.id}`)
+  const actions = await api('GET', `/thngs/${item.id}/actions/all`)
+  assert.equal(await page.locator('[data-test=actions] tbody tr').count(), actions.length)
+  const { stored, results } = await api('POST', '/authentication/replay', { thng: item.id })
+  const shown = await page.locator('[data-test=verdict]').textContent()
+  const reason = results.find((one) => one.reasons.length > 0).reasons[0]
+  assert.ok(shown.includes(reason), `${reason} in ${shown}`)
+  assert.equal(stored.grayMarketStatus, 'confirmed')
+  assert.match(shown, /Diverted/)
+  await shot(page, 'item')
+})
+
+await step('a target is changed, edges have it, and the change is undone', async () => {
+  await open(page, `links/${code.shortDomain}/${code.shortId}`)
+  const field = page.locator('[data-test=target]')
+  assert.equal(await field.inputValue(), code.defaultRedirectUrl)
+  await field.fill('https://example.com/recall')
+  await page.locator('[data-test=save]').click()
+  await page.getByText(/every edge has had it after \d+ ms/).waitFor()
+  assert.equal((await scan(code.shortUrl, '203.0.113.8')).headers.get('location'), 'https://example.com/recall')
+  await page.locator('[data-test=history]').getByText('https://example.com/recall').first().waitFor()
+  await shot(page, 'link')
+  await page.locator('[data-test=undo]').click()
+  await eventually(async () => assert.equal((await api('GET', `/redirections/${code.shortId}`)).defaultRedirectUrl, code.defaultRedirectUrl))
+})
+
+await step('what is refused is said, and nothing that was typed is lost', async () => {
+  await allowing((status) => status === 400, async () => {
+    await page.locator('[data-test=target]').fill('https://user:secret@example.com/')
+    await page.locator('[data-test=save]').click()
+    const alert = page.getByRole('alert')
+    await alert.waitFor()
+    assert.match(await alert.textContent(), /This was refused.*Id of the request/s)
+    assert.equal(await page.locator('[data-test=target]').inputValue(), 'https://user:secret@example.com/')
+    await page.getByRole('button', { name: 'Discard' }).click()
+  })
+})
+
+await step('of two who edit one link the second is told', async () => {
+  const field = page.locator('[data-test=target]')
+  await field.fill('https://example.com/mine')
+  await api('PUT', `/redirections/${code.shortId}?wait=edges`, { defaultRedirectUrl: 'https://example.com/theirs' })
+  await page.locator('[data-test=save]').click()
+  const told = page.locator('[data-test=conflict]')
+  await told.waitFor()
+  assert.match(await told.textContent(), /https:\/\/example.com\/theirs/)
+  assert.equal((await api('GET', `/redirections/${code.shortId}`)).defaultRedirectUrl, 'https://example.com/theirs')
+  await told.getByRole('button', { name: 'Save mine' }).click()
+  await page.getByText(/every edge has had it/).waitFor()
+  assert.equal((await api('GET', `/redirections/${code.shortId}`)).defaultRedirectUrl, 'https://example.com/mine')
+})
+
+await step('the code is shown, and comes in every format', async () => {
+  const width = await page.locator('.code img').evaluate(async (image) => { await image.decode(); return image.naturalWidth })
+  assert.equal(width, 320)
+  for (const [format, begin] of [['png', '\x89PNG'], ['svg', '<svg'], ['pdf', '%PDF'], ['eps', '%!PS']]) {
+    const [download] = await Promise.all([page.waitForEvent('download'), page.locator(`[data-test=${format}]`).click()])
+    const text = readFileSync(await download.path(), 'latin1')
+    assert.ok(text.startsWith(begin) || text.includes(begin), `${format}: ${text.slice(0, 20)}`)
+  }
+})
+
+await step('while the server is away the page says so, keeps what was typed, and goes on by itself', async () => {
+  await open(page, `links/${code.shortDomain}/${code.shortId}`)
+  await allowing((status) => status === 0, async () => {
+    await page.locator('[data-test=target]').fill('https://example.com/kept')
+    await owner.context.setOffline(true)
+    await page.locator('[data-test=save]').click()
+    await page.getByText('Waymark does not answer. What you typed').waitFor()
+    await owner.context.setOffline(false)
+    await page.getByText('Waymark does not answer. What you typed').waitFor({ state: 'detached' })
+    await settled(page)
+  })
+  assert.equal(await page.locator('[data-test=target]').inputValue(), 'https://example.com/kept')
+  await page.locator('[data-test=save]').click()
+  await page.getByText(/every edge has had it/).waitFor()
+})
+
+await step('a key is shown once and is revoked by two clicks', async () => {
+  await open(page, 'team')
+  await page.getByPlaceholder('What the key is for').fill('from the console')
+  await page.getByRole('button', { name: 'Make a key' }).click()
+  const key = await page.locator('[data-test=made] .mono').textContent()
+  assert.equal(key.length, 80)
+  const works = async () => (await fetch(`${apiUrl}/access`, { headers: { authorization: key } })).status
+  assert.equal(await works(), 200)
+  await shot(page, 'access')
+  await page.getByRole('button', { name: 'I have kept it' }).click()
+  const row = page.locator('[data-test=keys] tbody tr').filter({ hasText: 'from the console' })
+  await row.getByRole('button', { name: 'Revoke' }).click()
+  assert.equal(await works(), 200, 'one click revokes nothing')
+  await row.getByRole('button', { name: /Revoke “from the console” now/ }).click()
+  await row.getByText('Revoked').waitFor()
+  await eventually(async () => assert.equal(await works(), 401))
+  assert.match(await page.locator('[data-test=sessions]').textContent(), /Chrom.*this one/)
+})
+
+await step('the search finds a link, a product and an item, from anywhere and by keyboard alone', async () => {
+  await open(page, 'products')
+  await page.keyboard.press('/')
+  await page.keyboard.type('Canvas')
+  const hits = page.locator('#hits [role=option]')
+  await eventually(async () => assert.ok((await hits.count()) >= 5))
+  await shot(page, 'search')
+  await page.keyboard.press('ArrowDown')
+  await page.keyboard.press('Enter')
+  await page.waitForURL(/\/items\//)
+  await settled(page)
+  await page.keyboard.press('/')
+  await page.keyboard.type(code.shortUrl)
+  await eventually(async () => assert.match(await hits.first().textContent(), new RegExp(code.shortId)))
+  await page.keyboard.press('Enter')
+  await page.waitForURL(/\/links\//)
+})
+
+await step('every page opens by its address, and an unknown one says so', async () => {
+  await open(page, 'nothing/here')
+  await page.getByText('This page does not exist').waitFor()
+  assert.ok(await page.getByRole('navigation').isVisible())
+})
+
+await step('it works behind a proxy that takes a prefix away', async () => {
+  const prefix = '/brand/waymark'
+  const proxy = http.createServer((request, response) => {
+    if (!request.url.startsWith(`${prefix}/`)) return response.writeHead(404).end()
+    const { method, headers } = request
+    const up = http.request(apiUrl + request.url.slice(prefix.length), { method, headers }, (answer) => {
+      response.writeHead(answer.statusCode, answer.headers)
+      answer.pipe(response)
+    })
+    up.on('error', () => response.destroy())
+    response.on('close', () => up.destroy())
+    request.pipe(up)
+  })
+  await new Promise((resolve) => proxy.listen(0, '127.0.0.1', resolve))
+  const site = `http://127.0.0.1:${proxy.address().port}`
+  home.add(site)
+  // Cookies know no port: the session is that of before.
+  await page.goto(`${site}${prefix}/console`)
+  await settled(page)
+  assert.equal(new URL(page.url()).pathname, `${prefix}/console/`)
+  await page.getByRole('link', { name: 'Links' }).first().click()
+  await page.locator('[data-test=links] tbody a').first().click()
+  await page.locator('[data-test=target]').waitFor()
+  assert.ok(new URL(page.url()).pathname.startsWith(`${prefix}/console/links/`), page.url())
+  await page.reload()
+  await settled(page)
+  assert.ok(await page.locator('.code img').evaluate(async (image) => { await image.decode(); return image.naturalWidth }))
+  await page.goto(root)
+  await settled(page)
+  proxy.close()
+  proxy.closeAllConnections()
+})
+
+const editor = await person('ada@example.com', 'editor')
+await step('somebody signs in and edits by keyboard alone', async () => {
+  const { context, page } = await visitor()
+  await page.goto(new URL(`links/${code.shortDomain}/${code.shortId}`, root).href)
+  await page.getByLabel('E-mail address').waitFor()
+  await page.keyboard.press('Tab')
+  await page.keyboard.type(editor)
+  await page.keyboard.press('Tab')
+  await page.keyboard.type(PASSWORD)
+  await page.keyboard.press('Enter')
+  await page.locator('[data-test=target]').waitFor()
+  assert.match(page.url(), /\/links\//, 'the address is kept over the sign-in')
+  const within = (selector) => page.evaluate((selector) => document.activeElement?.matches(selector), selector)
+  for (let at = 0; at < 40 && !(await within('[data-test=target]')); at++) await page.keyboard.press('Tab')
+  await page.keyboard.press('Control+A')
+  await page.keyboard.type('https://example.com/by-keyboard')
+  await page.keyboard.press('Enter')
+  await page.getByText(/every edge has had it/).waitFor()
+  assert.equal((await api('GET', `/redirections/${code.shortId}`)).defaultRedirectUrl, 'https://example.com/by-keyboard')
+
+  // The session ends elsewhere: the page keeps what was typed, and goes on after the password.
+  await allowing((status) => status === 401, async () => {
+    await page.locator('[data-test=target]').fill('https://example.com/after-all')
+    await page.evaluate((root) => fetch(new URL('api/session', root), { method: 'DELETE' }), root)
+    await page.locator('[data-test=save]').click()
+    await page.getByRole('dialog').waitFor()
+    await shot(page, 'session-over')
+    await page.getByRole('dialog').getByLabel('Password').fill(PASSWORD)
+    await page.keyboard.press('Enter')
+    await page.getByRole('dialog').waitFor({ state: 'hidden' })
+  })
+  assert.equal(await page.locator('[data-test=target]').inputValue(), 'https://example.com/after-all')
+  await settled(page)
+  await page.locator('[data-test=save]').click()
+  await page.getByText(/every edge has had it/).waitFor()
+  await context.close()
+})
+
+await step('a wrong password is refused in words', async () => {
+  const { context, page } = await visitor()
+  await allowing((status) => status === 401, async () => {
+    await page.goto(root)
+    await page.getByLabel('E-mail address').fill(editor)
+    await page.getByLabel('Password').fill('not the password at all')
+    await page.getByRole('button', { name: 'Sign in' }).click()
+    assert.match(await page.getByRole('alert').textContent(), /address or the password is wrong/)
+  })
+  await context.close()
+})
+
+await step('an invitation is accepted, and a second factor turned on and asked for', async () => {
+  const { account } = await api('GET', '/access')
+  const { invitationCode } = await api('POST', `/accounts/${account}/operatorAccess`, { email: 'new@example.com', role: 'analyst' })
+  const { context, page } = await visitor()
+  await page.goto(root)
+  await page.getByRole('button', { name: 'I have a code' }).click()
+  await page.getByLabel('Code', { exact: true }).fill(invitationCode)
+  await page.getByLabel('New password').fill(PASSWORD)
+  await page.getByRole('button', { name: 'Set the password' }).click()
+  await page.getByText('The password is set').waitFor()
+  await page.getByLabel('E-mail address').fill('new@example.com')
+  await page.getByLabel('Password').fill(PASSWORD)
+  await page.getByRole('button', { name: 'Sign in' }).click()
+  await page.getByRole('navigation').waitFor()
+  await open(page, 'team')
+  await page.locator('#on-password').fill(PASSWORD)
+  await page.getByRole('button', { name: 'Set up' }).click()
+  const secret = await page.locator('.narrow .mono').first().textContent()
+  await page.locator('#totp-code').fill(await totp(secret, 0))
+  await page.getByRole('button', { name: 'Turn on' }).click()
+  const recovery = (await page.locator('.narrow pre').textContent()).trim().split('\n')
+  assert.equal(recovery.length, 10)
+  await page.getByRole('button', { name: 'I have kept them' }).click()
+  await page.getByText('10 recovery codes are left').waitFor()
+  await page.locator('details.menu summary').click()
+  await page.getByRole('button', { name: 'Sign out' }).click()
+  await allowing((status) => status === 401, async () => {
+    await page.getByLabel('E-mail address').fill('new@example.com')
+    await page.getByLabel('Password').fill(PASSWORD)
+    await page.getByRole('button', { name: 'Sign in' }).click()
+    await page.getByText('Enter the code that your authenticator app shows').waitFor()
+    await page.getByRole('button', { name: 'Use a recovery code' }).click()
+    await page.getByLabel('Recovery code').fill(recovery[0])
+    await page.getByRole('button', { name: 'Sign in' }).click()
+    await page.getByRole('navigation').waitFor()
+  })
+  await open(page, 'team')
+  await page.getByText('9 recovery codes are left').waitFor()
+  await context.close()
+})
+
+/** A code of an authenticator (RFC 6238). */
+async function totp (secret, shift) {
+  const bits = [...secret.replace(/=+$/, '')].map((sign) => 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'.indexOf(sign).toString(2).padStart(5, '0')).join('')
+  const bytes = Uint8Array.from(bits.match(/.{8}/g), (byte) => parseInt(byte, 2))
+  const key = await crypto.subtle.importKey('raw', bytes, { name: 'HMAC', hash: 'SHA-1' }, false, ['sign'])
+  const counter = new DataView(new ArrayBuffer(8))
+  counter.setBigUint64(0, BigInt(Math.floor(Date.now() / 30_000) + shift))
+  const mac = new DataView(await crypto.subtle.sign('HMAC', key, counter.buffer))
+  return String((mac.getUint32(mac.getUint8(19) & 15) & 0x7fffffff) % 1_000_000).padStart(6, '0')
+}
+
+const SCREENS = ['./?range=24h', 'links', `links/${code.shortDomain}/${code.shortId}`, 'products', `products/${product.id}`, 'items', `items/${item.id}`, 'team', 'nothing']
+const viewer = await person('vic@example.com', 'viewer')
+
+async function signedIn (email, options) {
+  const visit = await visitor(options)
+  await visit.page.goto(root)
+  await visit.page.getByLabel(/E-[Mm]ail/).fill(email)
+  await visit.page.getByLabel(/^Passwor[dt]$/).fill(PASSWORD)
+  await visit.page.keyboard.press('Enter')
+  await visit.page.getByRole('navigation').waitFor()
+  return visit
+}
+
+await step('a viewer sees every screen, no button that would be refused, and nothing is refused', async () => {
+  const { context, page } = await signedIn(viewer)
+  for (const screen of SCREENS) {
+    await open(page, screen)
+    for (const button of ['Save', 'Undo']) assert.equal(await page.getByRole('button', { name: button, exact: true }).count(), 0, `${button} on ${screen}`)
+    if (screen.startsWith('links/')) {
+      assert.equal(await page.locator('[data-test=target]').count(), 0)
+      assert.equal(await page.locator('[data-test=history]').count(), 0)
+      assert.match(await page.locator('main').textContent(), /https:\/\/example.com\/after-all/)
+    }
+    if (screen === 'team') {
+      assert.equal(await page.locator('[data-test=keys] tbody tr').count(), 1, 'keys of others are not shown')
+      await page.getByText('ends with this session').waitFor()
+    }
+    if (screen.startsWith('items/')) assert.doesNotMatch(await page.locator('[data-test=actions]').textContent(), /Berlin/, 'a city is personal data')
+  }
+  await shot(page, 'viewer')
+  await context.close()
+})
+
+for (const [width, scheme, locale] of [[1440, 'light', 'en-GB'], [1440, 'dark', 'de-DE'], [390, 'light', 'de-DE'], [390, 'dark', 'en-GB']]) {
+  await step(`every screen at ${width} px, ${scheme}, ${locale}: it fits, and axe finds nothing`, async () => {
+    const { context, page } = await signedIn(editor, { width, height: width === 390 ? 844 : 900, scheme, locale })
+    for (const [at, screen] of SCREENS.entries()) {
+      await open(page, screen)
+      assert.equal(await page.evaluate(() => document.documentElement.lang), locale.slice(0, 2))
+      await shot(page, `${width}-${scheme}-${at}-${screen.split('/')[0].replace(/\W/g, '') || 'overview'}`)
+      await fits(page, screen)
+      await accessible(page, `${screen} at ${width} px, ${scheme}`)
+    }
+    await context.close()
+  })
+}
+
+await step('sign-out ends the session', async () => {
+  await open(page, 'links')
+  await page.locator('details.menu summary').click()
+  await accessible(page, 'the menu')
+  await page.getByRole('button', { name: 'Sign out' }).click()
+  await allowing((status) => status === 401, async () => {
+    await page.getByLabel('E-mail address').waitFor()
+    assert.equal(await page.evaluate((root) => fetch(new URL('api/session', root)).then((answer) => answer.status), root), 401)
+  })
+})
+
+await step('no request went to another host, nothing was refused by surprise, and no page logged an error', async () => {
+  assert.deepEqual(foreign, [])
+  assert.deepEqual(refused, [])
+  assert.deepEqual(logged, [])
+})
+
+await browser.close()
+process.exit(steps.finish())
