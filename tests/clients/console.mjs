@@ -187,6 +187,17 @@ await step('a time range is in the address and survives a reload', async () => {
   assert.equal(counts.reduce((sum, count) => sum + Number(count), 0), 23)
 })
 
+await step('every time range has its links, by days of UTC', async () => {
+  for (const range of ['7d', '30d', '90d', '365d']) {
+    await open(page, `./?range=${range}`)
+    await settled(page)
+    assert.equal(await page.locator('[data-test=links] tbody tr').count(), 2, range)
+    assert.match(await page.locator('#g-links + span').textContent(), /^\d+ days \(UTC\)$/)
+  }
+  await open(page, './?range=30d')
+  await settled(page)
+})
+
 await step('the CSV of a chart is that of the API', async () => {
   const [download] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'CSV' }).click()])
   const text = readFileSync(await download.path(), 'utf8')

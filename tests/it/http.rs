@@ -177,6 +177,11 @@ impl Api {
         Self::over(TestApp::new(engine).await?).await
     }
 
+    /// A server that sends no mail: it shows the code of an invitation to whoever invites.
+    async fn without_mail(engine: Engine) -> Result<Self> {
+        Self::over(TestApp::with(engine, |parts| parts.mail = None).await?).await
+    }
+
     /// The API over a service that was made with other parts.
     async fn over(made: TestApp) -> Result<Self> {
         let now = made.app.core.clock.now().0;

@@ -199,10 +199,9 @@ pub async fn up(config: Config, shutdown: CancellationToken) -> Result<Running, 
 
 /// Whether only programs of this machine reach the API, so that what is printed is for whoever sits at it.
 fn is_at_home(config: &Config) -> bool {
-    let listeners = std::iter::once(config.api_listen).chain(config.api_tls_listen);
-    listeners.into_iter().all(|address| address.ip().is_loopback())
-        && !config.behind_tls_proxy
-        && config.public_url.is_none()
+    let mut listeners = std::iter::once(config.api_listen).chain(config.api_tls_listen);
+    let is_local = listeners.all(|address| address.ip().is_loopback());
+    is_local && !config.behind_tls_proxy && config.public_url.is_none()
 }
 
 /// What is read from files that may be exchanged while the process runs.

@@ -39,7 +39,7 @@ pub(super) async fn accept(api: &Api, body: Value) -> Result<Answer> {
 }
 
 async fn an_invitation_is_accepted_once_and_in_time(engine: Engine) -> Result<()> {
-    let api = Api::new(engine).await?;
+    let api = Api::without_mail(engine).await?;
     let accesses = accesses(&api);
     let body = json!({"email": "Ada@example.com", "role": "editor", "firstName": "Ada"});
     let invited = api.create(&accesses, body).await?;

@@ -249,7 +249,11 @@ async fn wrong_limits_are_refused_and_change_nothing(engine: Engine) -> Result<(
     assert_eq!(ignored.header("x-ignored"), Some("thngs"));
     let mut after = api.fingerprint().await?;
     // The change of nothing was noted.
-    after.insert("audit_entries".to_owned(), before["audit_entries"].clone());
+    for table in ["audit_entries", "sqlite_sequence"] {
+        if let Some(rows) = before.get(table) {
+            after.insert(table.to_owned(), rows.clone());
+        }
+    }
     assert_eq!(before, after);
     api.get(&format!("/accounts/{}/quotas", api.other_account)).await?.problem(404, 40401);
     Ok(())

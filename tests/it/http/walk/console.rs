@@ -76,7 +76,7 @@ pub(in super::super) async fn operations_of_the_console_take_a_session_alone(eng
 
 /// A viewer reads by a session what it reads by a key, and is refused the same.
 pub(in super::super) async fn a_session_does_what_its_role_allows(engine: Engine) -> Result<()> {
-    let api = Api::new(engine).await?;
+    let api = Api::without_mail(engine).await?;
     let fixture = Fixture::new(&api).await?;
     let accesses = format!("/accounts/{}/operatorAccess", api.made.account);
     let invited = api.create(&accesses, json!({"email": "viewer@example.com", "role": "viewer"})).await?;

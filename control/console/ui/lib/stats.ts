@@ -36,8 +36,7 @@ function day (now: number, days: number, timeZone: string): number {
   return new Date(at.getFullYear(), at.getMonth(), at.getDate() - days).getTime()
 }
 
-export function rangeOf (span: Span, now: number): Range {
-  const timeZone = zone(now)
+export function rangeOf (span: Span, now: number, timeZone = zone(now)): Range {
   const to = Math.ceil(now / HOUR) * HOUR
   const days = DAYS[span]
   if (span === '24h') {
@@ -48,6 +47,17 @@ export function rangeOf (span: Span, now: number): Range {
   const passed = to - from
   const start = day(now, 2 * days - 1, timeZone)
   return { span, interval: span === '365d' ? 'week' : 'day', from, to, before: { from: start, to: start + passed }, timeZone }
+}
+
+const DAY = 24 * HOUR
+/** Most days of a question by link that names none. */
+const LINK_DAYS = 31
+
+/** The days of UTC that a range is in, the last ones if there are too many: links are counted by these. */
+export function daysOf ({ from, to }: { from: number, to: number }): { from: number, to: number, days: number } {
+  const end = Math.ceil(to / DAY) * DAY
+  const days = Math.min(LINK_DAYS, end / DAY - Math.floor(from / DAY))
+  return { from: end - days * DAY, to: end, days }
 }
 
 /** The beginnings of all periods of a range: the answer leaves those without a scan out. */

@@ -40,6 +40,7 @@ export const en = {
   recoveryKept: 'I have kept them', secondFactorRequired: 'Your account requires a second factor',
   secondFactorRequiredHint: 'Turn one on to go on. If you have no password yet, set one first: “waymark operators reset-password” prints a code.',
   // Overview
+  daysOfUtc: 'Days are those of UTC.', utcDays: '{count} days (UTC)',
   timeRange: 'Time range', range24h: '24 hours', range7d: '7 days', range30d: '30 days', range90d: '90 days', range365d: '1 year',
   before24h: 'to the 24 hours before', before7d: 'to the 7 days before', before30d: 'to the 30 days before', before90d: 'to the 90 days before', before365d: 'to the year before',
   scans: 'Scans', scan: 'Scan', scansOver: 'Scans, {range}', newDevices: 'New devices', newDevicesHint: 'first scan of the day', robots: 'Robots', robotsHint: 'not among the scans',

@@ -42,6 +42,7 @@ export const de: Catalogue = {
   recoveryKept: 'Ich habe sie aufgehoben', secondFactorRequired: 'Ihr Konto verlangt einen zweiten Faktor',
   secondFactorRequiredHint: 'Richten Sie einen ein, um weiterzumachen. Wenn Sie noch kein Passwort haben, setzen Sie zuerst eines: „waymark operators reset-password“ druckt einen Code.',
   // Overview
+  daysOfUtc: 'Tage sind die von UTC.', utcDays: '{count} Tage (UTC)',
   timeRange: 'Zeitraum', range24h: '24 Stunden', range7d: '7 Tage', range30d: '30 Tage', range90d: '90 Tage', range365d: '1 Jahr',
   before24h: 'zu den 24 Stunden davor', before7d: 'zu den 7 Tagen davor', before30d: 'zu den 30 Tagen davor', before90d: 'zu den 90 Tagen davor', before365d: 'zum Jahr davor',
   scans: 'Scans', scan: 'Scan', scansOver: 'Scans, {range}', newDevices: 'Neue Geräte', newDevicesHint: 'erster Scan des Tages', robots: 'Roboter', robotsHint: 'nicht unter den Scans',
