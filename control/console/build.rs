@@ -1,7 +1,5 @@
 //! Embeds what `control/console/build` made of the console, in each of its encodings; without it, nothing.
 
-#![expect(clippy::print_stdout, reason = "so a build script speaks to cargo")]
-
 use std::{
     env,
     fmt::Write as _,

@@ -44,9 +44,18 @@ mod tests {
 
     #[test]
     fn one_owner_has_its_bound_and_many_leave_room() {
-        for (most, total) in
-            [(16, 32), (768, 1_024), (700, 1_000), (700, 1_024), (48, 64), (50, 1_000), (32, 256), (8, 16), (2, 4), (6, 8)]
-        {
+        for (most, total) in [
+            (16, 32),
+            (768, 1_024),
+            (700, 1_000),
+            (700, 1_024),
+            (48, 64),
+            (50, 1_000),
+            (32, 256),
+            (8, 16),
+            (2, 4),
+            (6, 8),
+        ] {
             assert_eq!(fill(1, most, total).0, [most], "{most} of {total}");
             for owners in [2, 3, 10] {
                 let (counts, free) = fill(owners, most, total);

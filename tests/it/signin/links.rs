@@ -17,12 +17,12 @@ use super::{
 };
 
 /// What a start prints behind the `#`.
-async fn made(site: &Site) -> Result<Option<String>> {
+pub(super) async fn made(site: &Site) -> Result<Option<String>> {
     let with = (&*site.clock as &dyn Clock, &SystemRandom as &dyn Random);
     Ok(links::make(&site.made.app.core.db, with).await?)
 }
 
-async fn follow(site: &Site, code: &str) -> Result<Answer> {
+pub(super) async fn follow(site: &Site, code: &str) -> Result<Answer> {
     site.ask(None, (Method::POST, "/session/link"), json!({"code": code}), HOME).await
 }
 

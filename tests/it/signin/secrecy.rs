@@ -16,6 +16,7 @@ use tests::{db::Engine, fingerprint::fingerprint};
 use super::{
     ANOTHER, OWNER, PASSWORD,
     authenticator::Authenticator,
+    links,
     site::{HOME, KEY, Site, text},
 };
 
@@ -94,6 +95,8 @@ async fn every_write_of_the_console_is_noted(engine: Engine) -> Result<()> {
     site.with(&cookie, Method::DELETE, "/session", Value::Null).await?.done(200)?;
     let change = json!({"password": PASSWORD, "newPassword": ANOTHER});
     site.by_key(KEY, Method::PUT, "/me/password", change).await?.done(200)?;
+    let link = links::made(&site).await?.context("a link")?;
+    links::follow(&site, &link).await?.done(200)?;
     // The mail waits: the server is not there. Its code is made after the answer.
     let app_with_mail = Site::new(engine, Some(unreachable_mail()?)).await?;
     app_with_mail.set_password().await?;

@@ -12,10 +12,10 @@ use super::{
 use crate::domain::{page::PageRequest, platform_take_down::PlatformTakeDown};
 
 macro_rules! select {
-    ($($rest:expr),+) => {
+    ($rest:expr) => {
         concat!(
             "SELECT seq, kind, subject, account_id, reason, author, created_at, ends_at FROM withheld WHERE ",
-            $($rest),+
+            $rest
         )
     };
 }
@@ -23,12 +23,12 @@ macro_rules! select {
 // left to it.
 macro_rules! over {
     ($now:expr) => {
-        select!("kind IN ('link', 'host') AND ends_at <= ", $now, " ORDER BY ends_at, seq LIMIT $1")
+        select!(concat!("kind IN ('link', 'host') AND ends_at <= ", $now, " ORDER BY ends_at, seq LIMIT $1"))
     };
 }
 macro_rules! find_over {
     ($now:expr) => {
-        select!("kind = $1 AND subject = $2 AND ends_at <= ", $now)
+        select!(concat!("kind = $1 AND subject = $2 AND ends_at <= ", $now))
     };
 }
 

@@ -1,9 +1,6 @@
 //! Random scans, late, doubled, erased and out of order, and sums of them, against a count over the stored actions.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Mutex,
-};
+use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context, Result, ensure};
 use jiff::{Timestamp, ToSpan, tz::TimeZone};
@@ -12,7 +9,7 @@ use proptest::{
     test_runner::{Config, TestCaseError, TestRunner},
 };
 use tests::{db::Engine, product::PHONE};
-use tokio::{runtime::Handle, task::block_in_place};
+use tokio::{runtime::Handle, sync::Mutex, task::block_in_place};
 
 use super::{super::paging::next, *};
 
@@ -262,7 +259,7 @@ async fn check_one(world: &World, model: &Model, (interval, zone, members, proje
 
 /// Hands the scans over in batches that overlap and come twice, of two boots that come in turns, and erases some.
 async fn run(world: &World, model: &Mutex<Model>, drawn: &[Drawn], sizes: &[usize]) -> Result<()> {
-    let mut model = model.lock().map_err(|_| anyhow::anyhow!("a case failed before"))?;
+    let mut model = model.lock().await;
     let boot = model.boot;
     model.boot += 2;
     let record = |&(link, address, agent, language, minutes, count): &Drawn| {
@@ -331,7 +328,7 @@ async fn statistics_equal_a_count_over_the_stored_scans(engine: Engine) -> Resul
     result.map_err(|error| anyhow::anyhow!("{error}"))?;
 
     // Of what is above the quota no action is stored, and nothing is counted.
-    let mut model = model.into_inner()?;
+    let mut model = model.into_inner();
     let uri = format!("/platform/accounts/{}/quotas", world.api.made.account);
     let stored = model.scans.len();
     let used = world.api.get(&format!("/accounts/{}/quotas", world.api.made.account)).await?.json();
