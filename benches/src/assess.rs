@@ -299,7 +299,8 @@ impl Bench {
         for step in made.chunks(1_000) {
             let mut tx = self.made.app.core.db.begin(&Ctx::default()).await?;
             actions::insert(&mut tx, UnixMillis(1), step).await?;
-            assessment::observe::record(&mut tx, self.made.account, UnixMillis(1), step).await?;
+            let scans = &*self.made.app.actions.scans.nested;
+            assessment::observe::record(scans, &mut tx, self.made.account, UnixMillis(1), step).await?;
             tx.commit().await?;
         }
         Ok((thng, 1_000 + count as i64 * 3_600_000))

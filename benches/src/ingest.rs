@@ -58,7 +58,14 @@ pub(crate) fn run(mut args: Args, is_smoke: bool) -> Result<bool> {
     writeln!(out, "| rows | a second | `COPY` | ratio |\n|---|---:|---:|---:|")?;
     for kind in [Kind::Redirections, Kind::Scans] {
         let table = kind.table();
-        control.schema().sql(&format!("CREATE TABLE raw_{table} (LIKE {table} INCLUDING ALL)"))?;
+        // Scans go into a partition there, too.
+        let parts = match kind {
+            Kind::Redirections => "",
+            Kind::Scans => {
+                " PARTITION BY RANGE (created_at); CREATE TABLE raw_scans_all PARTITION OF raw_scans DEFAULT"
+            }
+        };
+        control.schema().sql(&format!("CREATE TABLE raw_{table} (LIKE {table} INCLUDING ALL){parts}"))?;
         let told = control.schema().sql("SELECT short_id FROM redirections ORDER BY folded")?;
         run.links = told.lines().map(ToOwned::to_owned).collect();
         let (mut ours, mut raw) = (Vec::new(), Vec::new());
@@ -96,7 +103,7 @@ impl Kind {
     fn table(self) -> &'static str {
         match self {
             Self::Redirections => "redirections",
-            Self::Scans => "actions",
+            Self::Scans => "scans",
         }
     }
 }

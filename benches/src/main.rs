@@ -2,7 +2,7 @@
 //! crate says what each scenario measures and how; `benches/results` has the figures that are kept.
 //!
 //! Invariants: every answer of every run is checked; a wrong one fails the run, a slow one never does, but where a
-//! scenario says so; `assess` and `deliver` call the service in this process, all others drive the product from
+//! scenario says so; `assess`, `deliver` and `scans` call the service in this process, all others drive the product from
 //! outside, through its public interfaces alone.
 
 mod answer;
@@ -26,6 +26,7 @@ mod process;
 mod push;
 mod rules;
 mod scan_stats;
+mod scans;
 mod scripts;
 mod stats;
 mod suspend;
@@ -63,6 +64,8 @@ enum Scenario {
     Ingest(ingest::Args),
     /// Redirects at a steady rate with and without images that nobody asked for before
     Mixed(mixed::Args),
+    /// Scans that the store takes, the room of one, and changes of redirections meanwhile
+    Scans(scans::Args),
     /// The effect of noisy accounts on a quiet one
     Neighbours(neighbours::Args),
     /// From a commit to the acknowledgement of every edge
@@ -91,6 +94,7 @@ fn main() -> ExitCode {
         Scenario::Load(args) => load::run(*args, smoke),
         Scenario::Ingest(args) => ingest::run(args, smoke),
         Scenario::Mixed(args) => mixed::run(args, smoke),
+        Scenario::Scans(scans::Args {}) => scans::run(smoke),
         Scenario::Neighbours(args) => neighbours::run(args, smoke),
         Scenario::Push(args) => push::run(args, smoke),
         Scenario::Suspend(args) => suspend::run(args, smoke),

@@ -33,6 +33,7 @@ use redirects::{
     store::tasks,
     writer::{self, WriterTask},
 };
+use scan_store::Scans;
 use shared::{
     client_address::TrustedProxies,
     contact::Contact,
@@ -73,7 +74,9 @@ impl Readers for ProcessReaders {
 }
 
 /// What redirections, rules, tasks, jobs and assessments do when something changes.
-struct LaterSubjects;
+struct LaterSubjects {
+    scans: Scans,
+}
 
 impl Dependents for LaterSubjects {
     fn application_removed<'a>(
@@ -95,6 +98,15 @@ impl Dependents for LaterSubjects {
         Box::pin(async move { Ok(tasks::delete_of_batch(tx, account, batch).await?) })
     }
 
+    fn count_scans(
+        &self,
+        account: AccountId,
+        since: UnixMillis,
+        most: u64,
+    ) -> BoxFuture<'_, Result<u64, StoreError>> {
+        self.scans.alone.count_since(account, since, most)
+    }
+
     fn reads_blob<'a>(
         &'a self,
         conn: &'a mut Conn,
@@ -111,7 +123,8 @@ impl Dependents for LaterSubjects {
         now: UnixMillis,
     ) -> BoxFuture<'a, Result<bool, ServiceError>> {
         Box::pin(async move {
-            let has_new_verdict = thng.is_marked && standing::marked(tx, account, thng.id, now).await?;
+            let has_new_verdict =
+                thng.is_marked && standing::marked(&*self.scans.nested, tx, account, thng.id, now).await?;
             let is_visible = thng.is_renamed || has_new_verdict;
             Ok((is_visible || thng.is_moved)
                 && follow_thng(tx, account, thng.id, thng.product, is_visible, now).await?)
@@ -181,7 +194,8 @@ pub struct Parts {
 pub async fn compose(parts: Parts) -> Result<(Arc<ApiState>, WriterTask), StoreError> {
     let hub = Hub::open(parts.db.clone()).await?;
     let (writer, writer_task) = writer::writer();
-    let observers: Arc<dyn Observers> = Arc::new(Assessments);
+    let scans = scan_store::store::open(&parts.db).await?;
+    let observers: Arc<dyn Observers> = Arc::new(Assessments { scans: scans.clone() });
     // A pool of its own: a session that always does the same thing has its statements in its caches.
     let feed = Feed::new(parts.db.with_own_pool(feed::CONNECTIONS), parts.clock.clone(), observers.clone());
     let readers = Arc::new(ProcessReaders { feed: feed.clone(), hub: hub.clone() });
@@ -202,7 +216,7 @@ pub async fn compose(parts: Parts) -> Result<(Arc<ApiState>, WriterTask), StoreE
         capacity: parts.capacity,
         open_quotas: OpenQuotas::new(holder),
         readers,
-        dependents: Arc::new(LaterSubjects),
+        dependents: Arc::new(LaterSubjects { scans: scans.clone() }),
     });
     let catalog = Catalog { core: core.clone(), blobs: parts.blobs, property_groups };
     let redirects = Redirects { core: core.clone(), writer, edges: Arc::new(hub.clone()) };
@@ -210,6 +224,7 @@ pub async fn compose(parts: Parts) -> Result<(Arc<ApiState>, WriterTask), StoreE
         core: core.clone(),
         geo_ip: parts.geo_ip.unwrap_or_else(|| Arc::new(NoGeoIp)),
         agents: Arc::new(woothee::parser::Parser::new()),
+        scans,
         observers,
     };
     let events = EventState::new(catalog.clone(), actions.clone(), feed, parts.egress);

@@ -8,6 +8,7 @@ use prometheus_client::{
     metrics::{counter::Counter, family::Family, gauge::Gauge, histogram::Histogram},
     registry::Registry,
 };
+use shared::time::UnixMillis;
 use web::api_error::Failure;
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -35,6 +36,9 @@ pub struct Metrics {
     request_seconds: Family<Asked, Histogram>,
     failures: Family<Failed, Counter>,
     database_size: Gauge,
+    scans_size: Gauge,
+    oldest_scan: Gauge,
+    next_drop: Gauge,
 }
 
 impl Default for Metrics {
@@ -44,6 +48,9 @@ impl Default for Metrics {
             request_seconds: Family::new_with_constructor(|| Histogram::new(REQUEST_SECONDS)),
             failures: Family::default(),
             database_size: Gauge::default(),
+            scans_size: Gauge::default(),
+            oldest_scan: Gauge::default(),
+            next_drop: Gauge::default(),
         }
     }
 }
@@ -62,6 +69,14 @@ impl Metrics {
     /// Notes how large the database is.
     pub fn database_is(&self, bytes: i64) {
         self.database_size.set(bytes);
+    }
+
+    /// Notes how large the store of scans is, when its oldest scan was created, and when its oldest month is removed.
+    pub fn scans_are(&self, bytes: i64, oldest: Option<UnixMillis>, next_drop: Option<UnixMillis>) {
+        let seconds = |at: Option<UnixMillis>| at.map_or(0, |at| at.0 / 1_000);
+        self.scans_size.set(bytes);
+        self.oldest_scan.set(seconds(oldest));
+        self.next_drop.set(seconds(next_drop));
     }
 
     /// Counts a 5xx failure.
@@ -85,6 +100,12 @@ impl Metrics {
         }
         let help = "Size of the database, looked at every 15 minutes";
         registry.register("database_size_bytes", help, self.database_size.clone());
+        let help = "Size of the store of scans, looked at every 15 minutes";
+        registry.register("scans_size_bytes", help, self.scans_size.clone());
+        let help = "When the oldest scan was created, in seconds since 1970; 0 without one";
+        registry.register("scans_oldest_timestamp_seconds", help, self.oldest_scan.clone());
+        let help = "When the oldest month of scans is removed, in seconds since 1970; 0 without one";
+        registry.register("scans_next_drop_timestamp_seconds", help, self.next_drop.clone());
         registry.register("requests", "Requests of the API by route", self.requests.clone());
         registry.register("request_seconds", "Time to an answer by route", self.request_seconds.clone());
         registry.register("failures", "Requests that failed for reasons of ours", self.failures.clone());

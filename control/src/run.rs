@@ -19,8 +19,8 @@ pub struct Tasks {
 
 impl Tasks {
     /// Starts the writer, the change stream, the feed of subscribers, the lease of connections, the last use of keys, the
-    /// upkeep, the workers of jobs, webhooks, mails and reactions, the backfill of statistics, the end of take-downs, and the
-    /// probe of writes.
+    /// upkeep, the move of older scans, the workers of jobs, webhooks, mails and reactions, the backfill of statistics, the
+    /// end of take-downs, and the probe of writes.
     #[must_use]
     pub fn start(app: &Arc<ApiState>, writer_task: WriterTask) -> Self {
         let [stop_writer, stop_background] = [CancellationToken::new(), CancellationToken::new()];
@@ -49,6 +49,7 @@ impl Tasks {
         tasks.spawn(worker::audit::run(app.core.clone(), stop_background.clone()));
         tasks.spawn(worker::upkeep::run(app.clone(), stop_background.clone()));
         tasks.spawn(worker::rebuild_profiles::run(app.clone(), stop_background.clone()));
+        tasks.spawn(worker::move_scans::run(app.clone(), stop_background.clone()));
         tasks.spawn(worker::run_jobs::run(app.jobs.clone(), stop_background.clone()));
         tasks.spawn(worker::webhooks::run(app.events.clone(), stop_background.clone()));
         tasks.spawn(worker::mails::run(
@@ -119,6 +120,7 @@ impl Tasks {
             let ended = ended.unwrap_or_else(|error| Err(Failure::failed("a background task", error)));
             result = result.and(ended);
         }
+        self.app.actions.scans.close().await;
         self.app.core.db.close().await;
         result
     }

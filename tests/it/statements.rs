@@ -41,6 +41,11 @@ async fn each_statement_can_be_prepared(engine: Engine) -> Result<()> {
     match &db.location {
         Location::Sqlite(path) => {
             let mut conn = sqlx::SqliteConnection::connect(&format!("sqlite://{}", path.display())).await?;
+            // Scans are in a file of their own; no table is in both.
+            scan_store::store::open(&db.db).await?.close().await;
+            let attach =
+                AssertSqlSafe(format!("ATTACH '{}' AS scans", scan_store::store::file_of(path).display()));
+            sqlx::raw_sql(attach).execute(&mut conn).await?;
             for statement in mine {
                 let sql = AssertSqlSafe(format!("EXPLAIN {}", statement.sql));
                 count += 1;

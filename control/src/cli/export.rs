@@ -2,7 +2,7 @@
 
 use std::{io::Write as _, path::Path, process::ExitCode};
 
-use actions::store::action_lists;
+use actions::store::merged_lists;
 use assessment::service::observer::Assessments;
 use bytes::Bytes;
 use catalog::store::blobs::{Blobs, WriteError};
@@ -62,6 +62,7 @@ pub(super) async fn run(args: Args) -> Result<ExitCode, Failure> {
         Database::Sqlite(path) => Db::open_sqlite(&path).await.map_err(failed)?,
     };
     serve::check_schema(&db).await?;
+    let observers = Assessments { scans: scan_store::store::open(&db).await.map_err(failed)? };
     let mut conn = db.read().await.map_err(failed)?;
     let accounts = match account {
         Some(account) if accounts::exists(&mut conn, account).await.map_err(failed)? => vec![account],
@@ -73,8 +74,9 @@ pub(super) async fn run(args: Args) -> Result<ExitCode, Failure> {
     drop(conn);
     let mut files = 0_u64;
     for account in accounts {
-        files += export(&db, &blobs, account, days, args.again).await?;
+        files += export(&db, &observers, &blobs, account, days, args.again).await?;
     }
+    observers.scans.close().await;
     db.close().await;
     say(&format!("{files} files written."));
     Ok(ExitCode::SUCCESS)
@@ -128,12 +130,20 @@ fn start_of(day: Date) -> Result<i64, ConfigError> {
 }
 
 /// Writes the files of an account; gives how many.
-async fn export(db: &Db, blobs: &Blobs, account: AccountId, days: Days, again: bool) -> Result<u64, Failure> {
+async fn export(
+    db: &Db,
+    observers: &Assessments,
+    blobs: &Blobs,
+    account: AccountId,
+    days: Days,
+    again: bool,
+) -> Result<u64, Failure> {
+    let scans = &*observers.scans.nested;
     let (mut from, mut files) = (start_of(days.first)?, 0);
     loop {
         let mut conn = db.read().await.map_err(failed)?;
         // Days without actions are passed over at once.
-        let next = action_lists::find_first_since(&mut conn, account, UnixMillis(from)).await;
+        let next = merged_lists::find_first_since(scans, &mut conn, account, UnixMillis(from)).await;
         drop(conn);
         let Some(at) = next.map_err(failed)? else { return Ok(files) };
         let day = day_of(at.0)?;
@@ -144,7 +154,7 @@ async fn export(db: &Db, blobs: &Blobs, account: AccountId, days: Days, again: b
         let key = format!("account={account}/{day}.ndjson.gz");
         if again || !blobs.contains(&key).await.map_err(failed)? {
             let reader = Reader::of_account(account, start_of(day)?, end);
-            let mut lines = Box::pin(packed(db.clone(), reader));
+            let mut lines = Box::pin(packed(db.clone(), observers.clone(), reader));
             let written = blobs.write(&key, &mut lines).await.map_err(|error| match error {
                 WriteError::BrokenOff | WriteError::TooSlow => {
                     Failure::failed(&key, "the database failed in the middle")
@@ -161,17 +171,18 @@ async fn export(db: &Db, blobs: &Blobs, account: AccountId, days: Days, again: b
 /// What is packed, or the end of it.
 struct Packing {
     db: Db,
+    observers: Assessments,
     reader: Reader,
     encoder: Option<GzEncoder<Vec<u8>>>,
 }
 
 /// The lines of a reader, packed piece by piece.
-fn packed(db: Db, reader: Reader) -> impl Stream<Item = Result<Bytes, StoreError>> {
+fn packed(db: Db, observers: Assessments, reader: Reader) -> impl Stream<Item = Result<Bytes, StoreError>> {
     let encoder = Some(GzEncoder::new(Vec::new(), Compression::default()));
-    stream::try_unfold(Packing { db, reader, encoder }, async |mut packing| {
+    stream::try_unfold(Packing { db, observers, reader, encoder }, async |mut packing| {
         let Some(mut encoder) = packing.encoder.take() else { return Ok(None) };
         let fault = |error: std::io::Error| StoreError::Row(format!("packing: {error}"));
-        Ok(match packing.reader.next(&Assessments, &packing.db).await? {
+        Ok(match packing.reader.next(&packing.observers, &packing.db).await? {
             Some(lines) => {
                 encoder.write_all(&lines).map_err(fault)?;
                 let piece = std::mem::take(encoder.get_mut());

@@ -129,6 +129,7 @@ pub(super) async fn run(args: Args) -> Result<ExitCode, Failure> {
             Err(error) => tracing::error!(%error, "the admin listener ended"),
         }
     }
+    app.actions.scans.close().await;
     app.core.db.close().await;
     telemetry.finish().await;
     Ok(ExitCode::SUCCESS)

@@ -1,53 +1,41 @@
-//! Scan intake: turns batches from edges into actions and hits, each scan once (`control/README.md`, "Scan intake").
+//! Scan intake: stores batches from edges and writes what follows from them, each scan once (`control/README.md`, "Scan
+//! intake").
+
+mod charge;
+mod prepared;
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap},
+    collections::{BTreeSet, HashMap},
     sync::atomic::Ordering,
 };
 
-use ::actions::{
-    domain::{
-        context::read_agent,
-        scan::{self, IMPLICIT_SCANS},
-    },
-    store::{
-        actions::{self, NewAction},
-        scans,
-    },
-};
+use ::actions::store::{actions, scans};
 use assessment::service::assessment::observe;
 use kernel::{
-    domain::quota::Quota,
     error::ServiceError,
-    store::{Ctx, Db, Tx, quotas},
+    store::{Ctx, Db, Tx},
 };
-use redirects::{domain::redirection::Redirection, store::redirections};
+use redirects::store::redirections;
+use scan_store::{Batch, Boot};
 use shared::{
     id::AccountId,
     problem::Code,
-    time::UnixMillis,
-    wire::scan::{MAX_BATCH, ScanBatch, ScanReceipt, ScanRecord},
+    wire::scan::{MAX_BATCH, ScanBatch, ScanReceipt},
 };
-use statistics::{domain::counted_scan::CountedScan, service::roll_ups};
+use statistics::service::roll_ups;
 
+use self::prepared::Scan;
 use crate::state::ApiState;
 
-/// Scans per transaction on SQLite, where there is one writer and changes of users wait for it.
+/// Scans whose effects are written in one transaction on SQLite, where there is one writer and changes of users wait for
+/// it.
 const SQLITE_STEP: usize = 100;
 
-/// A part of a batch, which is stored whole.
-#[derive(Clone, Copy)]
-struct Part<'a> {
-    edge: &'a str,
-    boot: u64,
-    first_seq: u64,
-    records: &'a [ScanRecord],
-}
-
-/// Stores a batch, in parts: new scans become actions and hits, and the cursor moves, in one transaction each.
+/// Takes a batch: charges its scans to the quotas of their accounts, stores them, and then writes what follows from them.
+/// The crate `scan_store` says why each happens once.
 ///
 /// # Errors
-/// 400 for a batch that is too large; the store's errors (repeat the batch: parts that were stored are recognised).
+/// 400 for a batch that is too large; the store's errors (repeat the batch: what was done is recognised).
 pub async fn ingest(app: &ApiState, batch: &ScanBatch) -> Result<ScanReceipt, ServiceError> {
     if batch.records.len() > MAX_BATCH {
         let text = format!("A batch holds at most {MAX_BATCH} scans, not {}.", batch.records.len());
@@ -56,43 +44,81 @@ pub async fn ingest(app: &ApiState, batch: &ScanBatch) -> Result<ScanReceipt, Se
     if batch.first_seq.checked_add(batch.records.len() as u64).is_none() {
         return Err(ServiceError::refused(Code::Invalid, "firstSeq is too large."));
     }
+    // All that takes time happens before the transactions: they may hold the only writer.
+    let mut scans = prepared::read(app, batch).await?;
+    let written = scans::find_cursor(&mut app.core.db.read().await?, &batch.edge, batch.boot).await?;
+    let not_stored = charge::charge(app, batch, &scans, written).await?;
+    scans.iter_mut().for_each(|scan| scan.obey(&not_stored));
+    store(app, batch, &mut scans, written).await?;
     let step = match &app.core.db {
         Db::Sqlite { .. } => SQLITE_STEP,
         Db::Pg(_) => MAX_BATCH,
     };
-    let mut part = Part { edge: &batch.edge, boot: batch.boot, first_seq: batch.first_seq, records: &[] };
-    let mut left = batch.records.as_slice();
+    let (mut first_seq, mut left) = (batch.first_seq, scans);
     loop {
-        (part.records, left) = left.split_at(left.len().min(step));
-        let receipt = ingest_part(app, part).await?;
-        if left.is_empty() {
+        let rest = left.split_off(left.len().min(step));
+        let end = first_seq + left.len() as u64;
+        let receipt = write_effects(app, batch, first_seq, left).await?;
+        if rest.is_empty() {
             return Ok(receipt);
         }
-        part.first_seq += part.records.len() as u64;
+        (first_seq, left) = (end, rest);
     }
 }
 
-async fn ingest_part(app: &ApiState, part: Part<'_>) -> Result<ScanReceipt, ServiceError> {
-    let end = part.first_seq + part.records.len() as u64;
-    // All that takes time happens before the transaction: it may hold the only writer.
-    let scans = read(app, part).await?;
+/// Stores the scans of a batch that were not stored before, in one transaction of their own store. `written` says how far
+/// the effects of the boot are written.
+async fn store(
+    app: &ApiState,
+    batch: &ScanBatch,
+    scans: &mut [Scan<'_>],
+    written: u64,
+) -> Result<(), ServiceError> {
+    let rows = scans.iter_mut().filter_map(|scan| Some((scan.seq, scan.row.take()?))).collect();
+    let new = Batch {
+        boot: Boot { edge: &batch.edge, boot: batch.boot },
+        stored_elsewhere: written,
+        end: batch.first_seq + batch.records.len() as u64,
+        created_at: app.core.clock.now(),
+        scans: rows,
+    };
+    let appended = app.actions.scans.alone.append(&new).await?;
+    // Stored by a try that did not come to the effects.
+    let unfinished = scans
+        .iter_mut()
+        .filter(|scan| (written..appended.expected).contains(&scan.seq) && scan.is_scan)
+        .collect();
+    prepared::recall(app, unfinished).await
+}
+
+/// Writes what follows from scans that are stored: events, profiles, hits and roll-ups, in the transaction that moves
+/// their cursor.
+async fn write_effects(
+    app: &ApiState,
+    batch: &ScanBatch,
+    first_seq: u64,
+    scans: Vec<Scan<'_>>,
+) -> Result<ScanReceipt, ServiceError> {
+    let (all, end) = (scans.len() as u64, first_seq + scans.len() as u64);
     let mut tx = app.core.db.begin(&Ctx::default()).await?;
-    let next = scans::lock_cursor(&mut tx, part.edge, part.boot).await?;
+    let next = scans::lock_cursor(&mut tx, &batch.edge, batch.boot).await?;
     if end <= next {
-        app.intake.repeated.fetch_add(part.records.len() as u64, Ordering::Relaxed);
+        app.intake.repeated.fetch_add(all, Ordering::Relaxed);
         return Ok(ScanReceipt { next_seq: next });
     }
-    // An overlap was stored before; a gap was lost on the edge and stays visible in the counter.
-    let skip = next.saturating_sub(part.first_seq);
-    let missing = part.first_seq.saturating_sub(next);
+    // An overlap was written before; a gap was lost on the edge and stays visible in the counter.
+    let skip = next.saturating_sub(first_seq);
+    let missing = first_seq.saturating_sub(next);
     let fresh: Vec<Scan<'_>> = scans.into_iter().skip(usize::try_from(skip).unwrap_or(usize::MAX)).collect();
     let count = fresh.len() as u64;
-    let (known, over) = store(app, &mut tx, fresh).await?;
-    scans::move_cursor(&mut tx, part.edge, part.boot, next, end).await?;
+    let known = fresh.iter().filter(|scan| scan.is_known).count() as u64;
+    let over = fresh.iter().filter(|scan| scan.is_known && scan.is_above).count() as u64;
+    write(app, &mut tx, fresh).await?;
+    scans::move_cursor(&mut tx, &batch.edge, batch.boot, next, end).await?;
     tx.commit().await?;
     app.core.readers.wake_events();
     if missing > 0 {
-        tracing::error!(edge = %part.edge, boot = part.boot, missing, "scans are missing before a batch");
+        tracing::error!(edge = %batch.edge, boot = batch.boot, missing, "scans are missing before a batch");
     }
     app.intake.missing.fetch_add(missing, Ordering::Relaxed);
     app.intake.repeated.fetch_add(skip, Ordering::Relaxed);
@@ -102,88 +128,26 @@ async fn ingest_part(app: &ApiState, part: Part<'_>) -> Result<ScanReceipt, Serv
     Ok(ScanReceipt { next_seq: end })
 }
 
-/// A scan prepared for storing; without an action if its short id is unknown.
-struct Scan<'a> {
-    record: &'a ScanRecord,
-    action: Option<NewAction>,
-    hits: i64,
-    is_known: bool,
-    counted: Option<CountedScan>,
-}
-
-/// Prepares the actions of a part's scans.
-async fn read<'a>(app: &ApiState, part: Part<'a>) -> Result<Vec<Scan<'a>>, ServiceError> {
-    let known = list_known(app, part.records).await?;
-    let scan = |(seq, record): (u64, &'a ScanRecord)| {
-        let agent = read_agent(&app.actions.agents, record.user_agent.as_deref());
-        let found = known.get(&(record.domain.to_string(), record.folded.to_string()));
-        let locality = app.actions.geo_ip.find(record.ip);
-        let counted =
-            found.map(|item| CountedScan::of_record(&app.statistics.devices, record, item, agent, &locality));
-        // A sum of scans is counted in `hits` but creates no action, because its clients are unknown.
-        let action = found.filter(|_| record.count.is_none()).map(|item| NewAction {
-            id: scan::action_id(&app.core.secrets.scan_id, part.edge, part.boot, seq, record),
-            account: item.account,
-            kind: IMPLICIT_SCANS.to_owned(),
-            thng: item.redirect.thng_id,
-            product: item.redirect.product_id,
-            timestamp: record.at,
-            doc: scan::document(record, item.redirect.short_id.as_str(), &item.scopes, agent, &locality),
-        });
-        let hits = record.count.map_or(i64::from(!agent.bot), |count| i64::from(count.get()));
-        Scan { record, action, hits, is_known: found.is_some(), counted }
-    };
-    Ok((part.first_seq..).zip(part.records).map(scan).collect())
-}
-
-/// The redirections behind scans, deleted ones too, by domain and folded short id.
-async fn list_known(
-    app: &ApiState,
-    records: &[ScanRecord],
-) -> Result<HashMap<(String, String), Redirection>, ServiceError> {
-    let mut keys: HashMap<&str, Vec<String>> = HashMap::new();
-    for record in records {
-        keys.entry(&record.domain).or_default().push(record.folded.to_string());
-    }
-    let mut conn = app.core.db.read().await?;
-    let mut known = HashMap::new();
-    for (domain, mut folded) in keys {
-        folded.sort_unstable();
-        folded.dedup();
-        for item in redirections::list_many(&mut conn, domain, &folded).await? {
-            let key = item.domain.fold(&item.redirect.short_id).into();
-            known.insert((domain.to_owned(), key), item);
-        }
-    }
-    Ok(known)
-}
-
-/// Stores scans as actions and counts hits; returns how many had a known short id, and of how many the action was not
-/// stored, because the account has used up its scans of the day.
-async fn store(app: &ApiState, tx: &mut Tx, mut scans: Vec<Scan<'_>>) -> Result<(u64, u64), ServiceError> {
-    let now = app.core.clock.now();
-    let over = drop_above_quota(tx, &mut scans, now).await?;
+/// Records scans for subscribers and profiles, counts hits, and adds to the roll-ups.
+async fn write(app: &ApiState, tx: &mut Tx, scans: Vec<Scan<'_>>) -> Result<(), ServiceError> {
     let mut hits: HashMap<&str, HashMap<&str, i64>> = HashMap::new();
-    let mut new = Vec::with_capacity(scans.len());
+    let (mut stored, mut others) = (Vec::with_capacity(scans.len()), Vec::new());
     let mut counted = Vec::with_capacity(scans.len());
-    let mut known = 0;
-    for Scan { record, action, hits: count, is_known, counted: scan } in scans {
-        if !is_known {
-            continue;
+    for scan in scans.into_iter().filter(|scan| scan.is_known) {
+        if scan.hits > 0 {
+            let domain = hits.entry(&scan.record.domain).or_default();
+            *domain.entry(&scan.record.folded).or_default() += scan.hits;
         }
-        known += 1;
-        if count > 0 {
-            *hits.entry(&record.domain).or_default().entry(&record.folded).or_default() += count;
-        }
-        new.extend(action);
-        counted.extend(scan);
+        if scan.is_scan { &mut stored } else { &mut others }.extend(scan.action);
+        counted.extend(scan.counted);
     }
-    if !new.is_empty() {
-        actions::insert_counted(tx, now, &new).await?;
-        let accounts: BTreeSet<AccountId> = new.iter().map(|action| action.account).collect();
-        for account in accounts {
-            observe::record(tx, account, now, &new).await?;
-        }
+    let now = app.core.clock.now();
+    actions::record(tx, now, &stored).await?;
+    actions::insert_counted(tx, now, &others).await?;
+    stored.extend(others);
+    let accounts: BTreeSet<AccountId> = stored.iter().map(|action| action.account).collect();
+    for account in accounts {
+        observe::record(&*app.actions.scans.nested, tx, account, now, &stored).await?;
     }
     // Batches wait for each other here until the commit, because they add to the same rows. Hits come behind: redirections
     // are held from there to the commit, and whoever changes one waits no longer than that.
@@ -196,27 +160,5 @@ async fn store(app: &ApiState, tx: &mut Tx, mut scans: Vec<Scan<'_>>) -> Result<
         counts.sort_unstable();
         redirections::add_hits(tx, domain, &counts).await?;
     }
-    Ok((known, over))
-}
-
-/// Drops what accounts may not store today any more, and counts it: whoever scanned was redirected, and `hits` have it.
-async fn drop_above_quota(tx: &mut Tx, scans: &mut [Scan<'_>], now: UnixMillis) -> Result<u64, ServiceError> {
-    let mut wanted: BTreeMap<AccountId, u64> = BTreeMap::new();
-    for action in scans.iter().filter_map(|scan| scan.action.as_ref()) {
-        *wanted.entry(action.account).or_default() += 1;
-    }
-    let mut room = quotas::charge_many(tx, Quota::ScansPerDay, &wanted, now).await?;
-    let mut over = 0;
-    for scan in scans {
-        let Some(action) = &scan.action else { continue };
-        match room.get_mut(&action.account) {
-            Some(0) => {
-                (scan.action, scan.counted) = (None, None);
-                over += 1;
-            }
-            Some(left) => *left -= 1,
-            None => {}
-        }
-    }
-    Ok(over)
+    Ok(())
 }

@@ -3,7 +3,9 @@
 pub mod audit;
 pub mod ingest_scans;
 pub mod key_uses;
+pub mod move_scans;
 pub mod rebuild_profiles;
+pub mod scan_retention;
 pub mod upkeep;
 pub mod write_probe;
 

@@ -16,6 +16,7 @@ use statistics::service::{roll_ups, unknown_scans};
 use tenants::service::{attempts, audit};
 use tokio_util::sync::CancellationToken;
 
+use super::scan_retention::{self, Removed};
 use crate::state::ApiState;
 
 /// Time between two runs.
@@ -42,6 +43,11 @@ pub async fn run(app: Arc<ApiState>, shutdown: CancellationToken) {
         match size(&app).await {
             Ok(bytes) => app.metrics.database_is(bytes),
             Err(error) => tracing::warn!(%error, "the size of the database is not known"),
+        }
+        match scan_retention::run(&app).await {
+            Ok(Removed { scans: 0, months: 0 }) => {}
+            Ok(Removed { scans, months }) => tracing::info!(scans, months, "deleted old scans"),
+            Err(error) => tracing::warn!(%error, "deleting old scans is left for later"),
         }
         match files::purge(&app.catalog).await {
             Ok(blobs) if blobs > 0 => tracing::info!(blobs, "deleted blobs without a file"),

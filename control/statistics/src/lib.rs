@@ -21,14 +21,16 @@
 //!
 //! # Invariants
 //!
-//! - Roll-ups change in the transaction that stores the scans: a batch that comes again is skipped as a whole.
+//! - Roll-ups change in the transaction that writes `hits` and moves the cursor of their edge, after the scans are stored: a
+//!   scan that comes again is skipped. The crate `scan_store` says why they are not in its file.
 //! - A row by the day is the sum of those by the hour of that day, as long as these are kept: what changes one changes the
 //!   other in the same transaction. Answers add days and hours, and take hours away, so they rely on it.
 //! - Rows are written in the order of their keys, so that two replicas do not lock each other out.
 //! - No row names a person or a client; rows stay when scans, links or products are removed. Hours, and days of links, are
 //!   removed after 400 days, when no question can ask for them any more.
 //! - The backfill counts each scan once that was stored by a release without statistics, also by a replica that runs beside
-//!   this release for up to an hour after the last start of this one.
+//!   this release for up to an hour after the last start of this one. It counts
+//!   where they stand, among actions: only then are they moved into the store of scans.
 
 pub mod domain;
 pub mod http;

@@ -370,6 +370,7 @@ pub(super) async fn recorded(api: &Api, thng: &str, hour: i64, doc: Value) -> Re
     let new = [new];
     actions::insert(&mut tx, UnixMillis(hour * HOUR), &new).await?;
     assessment::service::assessment::observe::record(
+        &*api.made.app.actions.scans.nested,
         &mut tx,
         api.made.account,
         UnixMillis(hour * HOUR),

@@ -2,6 +2,7 @@
 
 mod counts;
 mod daily;
+mod killed;
 mod neighbours;
 mod open;
 

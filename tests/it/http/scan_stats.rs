@@ -2,6 +2,7 @@
 
 mod access;
 mod backfill;
+mod killed;
 mod live;
 mod model;
 mod unknown;
@@ -58,7 +59,20 @@ async fn linked_as(api: &Api, key: &str, domain: &str, short_id: &str, projects:
     let made = api.call_as(key, Method::POST, "/products", Some(product)).await?;
     ensure!(made.status == 201, "{made:?}");
     let product = text(&made.json(), "id")?;
-    let link = json!({"platformId": product, "shortDomain": domain, "shortId": short_id,
+    link_as(api, key, (domain, short_id), &product, projects).await?;
+    Ok(product)
+}
+
+/// A link to a product or a Thng.
+async fn link_as(
+    api: &Api,
+    key: &str,
+    (domain, short_id): (&str, &str),
+    platform_id: &str,
+    projects: &[&str],
+) -> Result<()> {
+    let scopes = json!({"users": [], "projects": projects});
+    let link = json!({"platformId": platform_id, "shortDomain": domain, "shortId": short_id,
         "defaultRedirectUrl": "https://example.com/", "scopes": scopes});
     let request = Request::post("/redirections")
         .header(header::HOST, "api.example:8080")
@@ -68,7 +82,7 @@ async fn linked_as(api: &Api, key: &str, domain: &str, short_id: &str, projects:
         .body(Body::from(link.to_string()))?;
     let made = api.send(request).await?;
     ensure!(made.status == 201, "{made:?}");
-    Ok(product)
+    Ok(())
 }
 
 /// A scan of a link.

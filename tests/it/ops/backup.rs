@@ -61,7 +61,9 @@ async fn a_sqlite_backup_is_made_while_it_is_written_and_restored() -> Result<()
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     ensure!(said.contains("1 links") && said.contains("checked") && said.contains("files"), "{said}");
     ensure!(fs::metadata(&file)?.permissions().mode() & 0o777 == 0o600);
-    ensure!(fs::read_dir(folder.path())?.count() == 1, "nothing else is left");
+    let scans = folder.path().join("waymark.backup.scans");
+    ensure!(fs::metadata(&scans)?.permissions().mode() & 0o777 == 0o600);
+    ensure!(fs::read_dir(folder.path())?.count() == 2, "nothing else is left");
     writing.await??;
     refused(&waymark(&product, &["backup", path])?, "is there already")?;
 

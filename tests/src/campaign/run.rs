@@ -253,9 +253,7 @@ async fn count_scans(world: &World, sent: u64) -> Result<(u64, u64)> {
     let pool = sqlx::PgPool::connect(&world.postgres.url()).await?;
     let (mut counted, mut still) = (0, Instant::now());
     while counted < sent && still.elapsed() < Duration::from_secs(10) {
-        let now: i64 = sqlx::query_scalar("SELECT COUNT(*) FROM actions WHERE type = 'implicitScans'")
-            .fetch_one(&pool)
-            .await?;
+        let now: i64 = sqlx::query_scalar("SELECT COUNT(*) FROM scans").fetch_one(&pool).await?;
         if now.unsigned_abs() != counted {
             (counted, still) = (now.unsigned_abs(), Instant::now());
         }

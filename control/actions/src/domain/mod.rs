@@ -6,3 +6,4 @@ pub mod action_draft;
 pub mod action_type;
 pub mod context;
 pub mod scan;
+pub mod scan_charges;

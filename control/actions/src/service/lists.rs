@@ -1,4 +1,4 @@
-//! Actions as the API returns them: whole.
+//! Actions as the API returns them: whole, and with the scans by edges.
 //!
 //! Functions fail when the database does.
 
@@ -7,7 +7,7 @@ use shared::id::{AccountId, ActionId};
 use super::Observers;
 use crate::{
     domain::{action::Action, page::Page},
-    store::{Conn, StoreError, action_lists, listing::Selection},
+    store::{Conn, Db, StoreError, listing::Selection, merged_lists},
 };
 
 /// An action of an account.
@@ -17,7 +17,8 @@ pub async fn find(
     account: AccountId,
     id: ActionId,
 ) -> Result<Option<Action>, StoreError> {
-    let mut found: Vec<Action> = action_lists::find(conn, account, id).await?.into_iter().collect();
+    let mut found: Vec<Action> =
+        merged_lists::find(&*observers.scans().nested, conn, account, id).await?.into_iter().collect();
     observers.complete(conn, account, &mut found).await?;
     Ok(found.pop())
 }
@@ -29,18 +30,18 @@ pub async fn find_many(
     account: AccountId,
     ids: &[ActionId],
 ) -> Result<Vec<Action>, StoreError> {
-    let mut found = action_lists::find_many(conn, account, ids).await?;
+    let mut found = merged_lists::find_many(&*observers.scans().nested, conn, account, ids).await?;
     observers.complete(conn, account, &mut found).await?;
     Ok(found)
 }
 
-/// A page of actions.
+/// A page of actions, for a caller that holds no connection.
 pub async fn list(
     observers: &dyn Observers,
-    conn: &mut Conn,
+    db: &Db,
     selection: &Selection<'_>,
 ) -> Result<Page<Action>, StoreError> {
-    let mut page = action_lists::list(conn, selection).await?;
-    observers.complete(conn, selection.account, &mut page.items).await?;
+    let mut page = merged_lists::list_alone(&*observers.scans().alone, db, selection).await?;
+    observers.complete(&mut db.read().await?, selection.account, &mut page.items).await?;
     Ok(page)
 }

@@ -12,6 +12,7 @@ pub mod lists;
 use std::{fmt, ops::Deref, sync::Arc};
 
 use futures_util::future::BoxFuture;
+use scan_store::Scans;
 use shared::{
     geo::GeoIp,
     id::{AccountId, ProductId, ThngId},
@@ -26,6 +27,9 @@ use crate::{
 
 /// What later subjects do with actions. The composition names them.
 pub trait Observers: Send + Sync + 'static {
+    /// The scans by edges, which actions are read with.
+    fn scans(&self) -> &Scans;
+
     /// Actions were stored, in this transaction.
     fn recorded<'a>(
         &'a self,
@@ -70,6 +74,8 @@ pub struct ActionState {
     pub geo_ip: Arc<dyn GeoIp>,
     /// Reads user agents.
     pub agents: Arc<woothee::parser::Parser>,
+    /// The scans by edges.
+    pub scans: Scans,
     /// What later subjects do with actions.
     pub observers: Arc<dyn Observers>,
 }

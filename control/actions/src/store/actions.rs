@@ -47,8 +47,8 @@ pub struct NewAction {
     pub doc: Value,
 }
 
-// Scans of edges are counted in the transaction that stores them (`statistics::service::roll_ups`); without the mark the
-// backfill would count them again.
+// Scans of edges that are stored here are counted in the same transaction (`statistics::service::roll_ups`); without the
+// mark the backfill would count them again.
 macro_rules! pg_insert {
     () => {
         "INSERT INTO actions (id, account_id, type, thng_id, product_id, timestamp, created_at, doc, facets, counted) \
@@ -237,6 +237,13 @@ pub async fn insert_counted(
         tx.note(action.account, (KIND, &action.id.to_string()), || (None, Some(state_of(action))));
     }
     Ok(())
+}
+
+/// Records actions that are stored elsewhere for subscribers.
+pub async fn record(tx: &mut Tx, created_at: UnixMillis, actions: &[NewAction]) -> Result<(), StoreError> {
+    let happened: Vec<(AccountId, Event)> =
+        actions.iter().map(|action| (action.account, event(action))).collect();
+    events::record(tx, created_at, &happened).await
 }
 
 /// What the audit trail shows of an action: what it is about. It says nothing of the person behind it.

@@ -5,4 +5,7 @@ pub use ::catalog::store::*;
 pub mod action_lists;
 pub mod action_types;
 pub mod actions;
+pub mod merged_lists;
+pub mod scan_charges;
+pub mod scan_moves;
 pub mod scans;

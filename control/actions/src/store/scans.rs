@@ -1,21 +1,31 @@
-//! Scan cursors: how far the scans of each boot of each edge are stored.
+//! Scan cursors: how far the effects of the scans of each boot of each edge are written.
+//!
+//! The scans themselves have a cursor in their own store (crate `scan_store`).
 
 use super::{
-    StoreError, Tx, dialect,
+    Conn, StoreError, Tx, dialect,
     dialect::{signed, unsigned},
     on_db,
 };
 
 const CREATE: &str = "INSERT INTO scan_cursors (edge_id, boot, next_seq) VALUES ($1, $2, 0) ON CONFLICT (edge_id, boot) DO NOTHING";
 const LOAD_PG: &str = "SELECT next_seq FROM scan_cursors WHERE edge_id = $1 AND boot = $2 FOR UPDATE";
-const LOAD_SQLITE: &str = "SELECT next_seq FROM scan_cursors WHERE edge_id = $1 AND boot = $2";
+const LOAD: &str = "SELECT next_seq FROM scan_cursors WHERE edge_id = $1 AND boot = $2";
 const MOVE: &str = "UPDATE scan_cursors SET next_seq = $4 WHERE edge_id = $1 AND boot = $2 AND next_seq = $3";
+
+/// The sequence number expected next of a boot.
+pub async fn find_cursor(conn: &mut Conn, edge: &str, boot: u64) -> Result<u64, StoreError> {
+    let boot = signed(boot);
+    let next: Option<i64> =
+        on_db!(conn, |c| sqlx::query_scalar(LOAD).bind(edge).bind(boot).fetch_optional(c).await)?;
+    Ok(next.map_or(0, unsigned))
+}
 
 /// The sequence number expected next of a boot; the row stays locked until the transaction ends.
 pub async fn lock_cursor(tx: &mut Tx, edge: &str, boot: u64) -> Result<u64, StoreError> {
     let boot = signed(boot);
     on_db!(&mut **tx, |c| sqlx::query(CREATE).bind(edge).bind(boot).execute(c).await.map(|_| ()))?;
-    let sql = dialect::lock_row(tx, LOAD_PG, LOAD_SQLITE);
+    let sql = dialect::lock_row(tx, LOAD_PG, LOAD);
     let (next,): (i64,) =
         on_db!(&mut **tx, |c| sqlx::query_as(sql).bind(edge).bind(boot).fetch_one(c).await)?;
     Ok(unsigned(next))

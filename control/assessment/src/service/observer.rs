@@ -1,6 +1,7 @@
 //! What assessments do with actions that are stored, removed and read.
 
 use futures_util::future::BoxFuture;
+use scan_store::Scans;
 use shared::{
     id::{AccountId, ProductId, ThngId},
     time::UnixMillis,
@@ -17,10 +18,17 @@ use crate::{
 };
 
 /// What assessments do with actions.
-#[derive(Debug, Clone, Copy)]
-pub struct Assessments;
+#[derive(Debug, Clone)]
+pub struct Assessments {
+    /// The scans by edges.
+    pub scans: Scans,
+}
 
 impl Observers for Assessments {
+    fn scans(&self) -> &Scans {
+        &self.scans
+    }
+
     fn recorded<'a>(
         &'a self,
         tx: &'a mut Tx,
@@ -28,7 +36,7 @@ impl Observers for Assessments {
         created_at: UnixMillis,
         actions: &'a [NewAction],
     ) -> BoxFuture<'a, Result<(), ServiceError>> {
-        Box::pin(observe::record(tx, account, created_at, actions))
+        Box::pin(observe::record(&*self.scans.nested, tx, account, created_at, actions))
     }
 
     fn removed<'a>(
@@ -37,7 +45,7 @@ impl Observers for Assessments {
         account: AccountId,
         action: &'a Action,
     ) -> BoxFuture<'a, Result<(), ServiceError>> {
-        Box::pin(history::forget(tx, account, action))
+        Box::pin(history::forget(&*self.scans.nested, tx, account, action))
     }
 
     fn complete<'a>(
@@ -46,7 +54,7 @@ impl Observers for Assessments {
         account: AccountId,
         actions: &'a mut [Action],
     ) -> BoxFuture<'a, Result<(), StoreError>> {
-        Box::pin(assessment_contexts::complete(conn, account, actions))
+        Box::pin(assessment_contexts::complete(&*self.scans.nested, conn, account, actions))
     }
 
     fn find_of_product<'a>(

@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use scan_store::ScanStore;
 use serde_json::{Map, Value};
-use shared::id::AccountId;
+use shared::id::{AccountId, ActionId};
 use sqlx::types::Json;
 
 use super::{Conn, StoreError, Tx, dialect::fetch_in_list, on_db};
@@ -36,27 +37,29 @@ pub async fn keep(tx: &mut Tx, account: AccountId, judged_by: &JudgedBy) -> Resu
     Ok(())
 }
 
-/// Completes those of some actions that are packed results; at most two statements for all of them.
+/// Completes those of some actions that are packed results; at most two statements and a look into the scans for all of them.
 ///
 /// # Errors
 /// The database failed, or has not what a result refers to.
-pub async fn complete(conn: &mut Conn, account: AccountId, actions: &mut [Action]) -> Result<(), StoreError> {
+pub async fn complete(
+    store: &dyn ScanStore,
+    conn: &mut Conn,
+    account: AccountId,
+    actions: &mut [Action],
+) -> Result<(), StoreError> {
     let is_result = |action: &&Action| action.kind == RESULTS;
     let (mut contexts, mut scans) = (BTreeSet::new(), BTreeSet::new());
     for references in
         actions.iter().filter(is_result).filter_map(|action| packed::references(&action.members))
     {
         contexts.insert(references.judged_by);
-        scans.extend(references.scan.map(|id| id.to_string()));
+        scans.extend(references.scan);
     }
     if contexts.is_empty() {
         return Ok(());
     }
     let contexts = list(conn, account, [PG_LIST, SQLITE_LIST], contexts).await?;
-    let scans = match scans.is_empty() {
-        true => BTreeMap::new(),
-        false => list(conn, account, [PG_SCANS, SQLITE_SCANS], scans).await?,
-    };
+    let scans = list_scans(store, conn, account, scans).await?;
     for action in actions.iter_mut().filter(|action| action.kind == RESULTS) {
         let Some(references) = packed::references(&action.members) else { continue };
         let Some(judged_by) = contexts.get(&references.judged_by) else {
@@ -67,6 +70,24 @@ pub async fn complete(conn: &mut Conn, account: AccountId, actions: &mut [Action
         packed::unpack(&mut action.members, judged_by, scan);
     }
     Ok(())
+}
+
+/// The documents of the scans that were assessed, wherever they are stored.
+async fn list_scans(
+    store: &dyn ScanStore,
+    conn: &mut Conn,
+    account: AccountId,
+    ids: BTreeSet<ActionId>,
+) -> Result<BTreeMap<String, Map<String, Value>>, StoreError> {
+    if ids.is_empty() {
+        return Ok(BTreeMap::new());
+    }
+    let texts = ids.iter().map(ToString::to_string).collect();
+    let mut found = list(conn, account, [PG_SCANS, SQLITE_SCANS], texts).await?;
+    let missing: Vec<ActionId> = ids.into_iter().filter(|id| !found.contains_key(id.as_str())).collect();
+    let scans = store.find_many(account, &missing).await?;
+    found.extend(scans.into_iter().map(|scan| (scan.id.to_string(), scan.members)));
+    Ok(found)
 }
 
 type Row = (String, Json<Map<String, Value>>);

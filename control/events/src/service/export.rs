@@ -119,7 +119,7 @@ impl Reader {
         // Reads the whole account: with a condition on scopes one page might read millions of rows without result.
         let selection =
             Selection { account: self.account, limit: &Limit::Account, request: &request, within: &within };
-        let page = lists::list(observers, &mut db.read().await?, &selection).await?;
+        let page = lists::list(observers, db, &selection).await?;
         self.is_done = page.next.is_none();
         let mut lines = Vec::new();
         for action in page.items {

@@ -12,7 +12,7 @@ use shared::{
 use super::{access::KeyLookups, capacity::Capacity, open_quotas::OpenQuotas};
 use crate::{
     error::ServiceError,
-    store::{Conn, Db, Tx},
+    store::{Conn, Db, StoreError, Tx},
 };
 
 /// Where random bits come from; the system's source lives in the binaries.
@@ -102,6 +102,14 @@ pub trait Dependents: Send + Sync + 'static {
         account: AccountId,
         batch: BatchId,
     ) -> BoxFuture<'a, Result<(), ServiceError>>;
+
+    /// How many scans by edges an account has since a time, by looking at no more than `most`. Asked without a connection.
+    fn count_scans(
+        &self,
+        account: AccountId,
+        since: UnixMillis,
+        most: u64,
+    ) -> BoxFuture<'_, Result<u64, StoreError>>;
 
     /// Whether work that was accepted still reads the bytes of a file that was removed or replaced: then they stay.
     /// Asked after the commit.

@@ -81,6 +81,18 @@ async fn copy_into(source: &Path, target: &Path) -> Result<(), BackupError> {
 /// # Errors
 /// [`BackupError::Damaged`] when it is not a database of this product, or not complete.
 pub async fn check(file: &Path) -> Result<Held, BackupError> {
+    let (bytes, [links, thngs]) = check_file(file, [LINKS, THNGS]).await?;
+    Ok(Held { links, thngs, bytes })
+}
+
+/// Verifies every page and index of a file, and counts what it holds; gives its size, too.
+///
+/// # Errors
+/// [`BackupError::Damaged`] when it is not complete, or has not the tables that are counted.
+pub async fn check_file<const N: usize>(
+    file: &Path,
+    counts: [&'static str; N],
+) -> Result<(u64, [u64; N]), BackupError> {
     let bytes = File::open(file)?.metadata()?.len();
     let mut conn = SqliteConnectOptions::new()
         .filename(file)
@@ -90,14 +102,16 @@ pub async fn check(file: &Path) -> Result<Held, BackupError> {
         .connect()
         .await
         .map_err(|error| damaged(&error))?;
-    let held = look_through(&mut conn).await;
+    let held = look_through(&mut conn, counts).await;
     // The result is known, whether or not closing succeeds.
     let _ = conn.close().await;
-    let (links, thngs) = held?;
-    Ok(Held { links, thngs, bytes })
+    Ok((bytes, held?))
 }
 
-async fn look_through(conn: &mut SqliteConnection) -> Result<(u64, u64), BackupError> {
+async fn look_through<const N: usize>(
+    conn: &mut SqliteConnection,
+    statements: [&'static str; N],
+) -> Result<[u64; N], BackupError> {
     let found: Vec<String> = sqlx::query_scalar("PRAGMA integrity_check")
         .fetch_all(&mut *conn)
         .await
@@ -109,15 +123,15 @@ async fn look_through(conn: &mut SqliteConnection) -> Result<(u64, u64), BackupE
     if orphans.is_some() {
         return Err(BackupError::Damaged("it is damaged: rows refer to rows that are not there".to_owned()));
     }
-    let mut counts = [0; 2];
-    for (count, sql) in counts.iter_mut().zip([LINKS, THNGS]) {
+    let mut counts = [0; N];
+    for (count, sql) in counts.iter_mut().zip(statements) {
         let found: i64 = sqlx::query_scalar(sql)
             .fetch_one(&mut *conn)
             .await
             .map_err(|_| BackupError::Damaged("it is no database of Waymark".to_owned()))?;
         *count = u64::try_from(found).unwrap_or_default();
     }
-    Ok((counts[0], counts[1]))
+    Ok(counts)
 }
 
 fn damaged(error: &sqlx::Error) -> BackupError {

@@ -5,7 +5,6 @@
 
 use std::{
     ops::{Deref, DerefMut},
-    path::Path,
     str::FromStr,
     time::Duration,
 };
@@ -15,7 +14,6 @@ use sqlx::{
     PgConnection, PgPool, Postgres, Sqlite, SqliteConnection, SqlitePool,
     pool::PoolConnection,
     postgres::{PgConnectOptions, PgPoolOptions},
-    sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous},
 };
 
 pub mod audit;
@@ -41,6 +39,7 @@ pub mod quotas;
 pub mod schema;
 pub mod session;
 mod snapshot;
+mod sqlite_file;
 pub mod standing;
 pub mod texts;
 pub mod unique_identifiers;
@@ -321,48 +320,7 @@ fn pool_options(connections: u32) -> PgPoolOptions {
         .acquire_timeout(ACQUIRE_TIMEOUT)
 }
 
-/// A connection to SQLite is used again only if no transaction is left open on it.
-///
-/// After some errors (a full disk, a failed write) SQLite ends a transaction by itself, while the client library still
-/// counts one: its rollback then fails, and so would every later `BEGIN` on that connection.
-fn sqlite_pool_options(connections: u32) -> SqlitePoolOptions {
-    SqlitePoolOptions::new()
-        .max_connections(connections)
-        .acquire_timeout(ACQUIRE_TIMEOUT)
-        .test_before_acquire(false)
-        .before_acquire(|conn, _| {
-            Box::pin(async move {
-                // It is answered after the rollback of a dropped transaction, which was queued before.
-                sqlx::Connection::ping(conn).await?;
-                let is_sound = !sqlx::Connection::is_in_transaction(conn);
-                if !is_sound {
-                    tracing::warn!("a connection to SQLite was left in a transaction and is closed");
-                }
-                Ok(is_sound)
-            })
-        })
-}
-
 impl Db {
-    /// Opens (and creates) a SQLite database file; what is committed is on disk.
-    ///
-    /// # Errors
-    /// The file cannot be opened.
-    pub async fn open_sqlite(path: &Path) -> Result<Self, StoreError> {
-        let options = SqliteConnectOptions::new()
-            .filename(path)
-            .create_if_missing(true)
-            .journal_mode(SqliteJournalMode::Wal)
-            .synchronous(SqliteSynchronous::Full)
-            .foreign_keys(true)
-            .busy_timeout(STATEMENT_TIMEOUT)
-            .pragma("cache_size", "-65536")
-            .pragma("temp_store", "MEMORY");
-        let write = sqlite_pool_options(1).connect_with(options.clone()).await?;
-        let read = sqlite_pool_options(8).connect_with(options.pragma("query_only", "ON")).await?;
-        Ok(Self::Sqlite { write, read })
-    }
-
     /// Connects to Postgres; `schema` moves every table into a schema of its own, for tests.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! Adds scans to the roll-ups, in the transaction that stores them.
+//! Adds scans to the roll-ups, in the transaction that writes what follows from them.
 
 use std::collections::BTreeSet;
 
@@ -22,7 +22,7 @@ const DEVICE_DAYS: i32 = 3;
 /// Rows that one transaction removes.
 const PURGE_STEP: u32 = 5_000;
 
-/// Adds scans that were just stored in this transaction, and that nobody counted before.
+/// Adds scans that are stored and that nobody counted before.
 #[instrument(skip_all, fields(scans = scans.len()))]
 pub async fn record(tx: &mut Tx, now: UnixMillis, scans: &[CountedScan]) -> Result<(), ServiceError> {
     let today = day(now.0);

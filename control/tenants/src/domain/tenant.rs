@@ -28,6 +28,8 @@ pub struct Account {
     pub thng_writable_custom_fields: Vec<String>,
     /// Which hosts targets may have.
     pub targets: TargetHosts,
+    /// Days that its scans by edges are kept.
+    pub scan_retention_days: u16,
     /// The caller's own members.
     pub custom_fields: Option<Map<String, Value>>,
     /// When it was created.
@@ -55,6 +57,8 @@ pub struct AccountChange {
     pub private_targets: Option<bool>,
     /// The only hosts that targets may have, replaced as a whole; empty is any.
     pub target_hosts: Option<Vec<String>>,
+    /// Days that its scans by edges are kept.
+    pub scan_retention_days: Option<u16>,
     /// The caller's own members, replaced as a whole.
     pub custom_fields: Option<Map<String, Value>>,
 }
@@ -76,6 +80,7 @@ impl Account {
                 private: change.private_targets.unwrap_or(self.targets.private),
                 only: change.target_hosts.unwrap_or(self.targets.only),
             },
+            scan_retention_days: change.scan_retention_days.unwrap_or(self.scan_retention_days),
             custom_fields: change.custom_fields.or(self.custom_fields),
             updated_at: updated_at(now, self.created_at, self.updated_at),
             ..self

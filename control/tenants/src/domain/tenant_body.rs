@@ -7,7 +7,7 @@ use super::{
     body::{Purpose, custom_fields, name, texts},
     limits,
     members::Members,
-    target_hosts,
+    scan_retention, target_hosts,
     tenant::AccountChange,
 };
 
@@ -27,6 +27,7 @@ impl AccountChange {
             thng_writable_custom_fields: thng_writable(&mut members),
             private_targets: members.boolean("privateTargets"),
             target_hosts: target_hosts::read(&mut members),
+            scan_retention_days: scan_retention::read(&mut members),
             custom_fields: custom_fields(&mut members),
         };
         members.finish(Some(change))
@@ -78,6 +79,15 @@ mod tests {
                 json!({"thngWritableCustomFields": ["a", "factory"]}),
                 vec!["thngWritableCustomFields[1]: factory is never"],
             ),
+            (json!({"scanRetentionDays": 1}), vec![]),
+            (json!({"scanRetentionDays": 3650}), vec![]),
+            (
+                json!({"scanRetentionDays": 0}),
+                vec!["scanRetentionDays must be a whole number of days from 1 to 3650"],
+            ),
+            (json!({"scanRetentionDays": 3651}), vec!["scanRetentionDays"]),
+            (json!({"scanRetentionDays": 1.5}), vec!["scanRetentionDays"]),
+            (json!({"scanRetentionDays": "30"}), vec!["scanRetentionDays"]),
             (json!({"thngWritableCustomFields": "a"}), vec!["thngWritableCustomFields must be an array"]),
         ] {
             check(&body, &faults, &AccountChange::parse(&body).err().unwrap_or_default());

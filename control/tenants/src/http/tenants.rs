@@ -68,6 +68,9 @@ pub(super) struct AccountDocument {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schema(required = false, example = json!(["example.com", "*.example.com"]))]
     target_hosts: Vec<String>,
+    /// Days that scans by edges are kept, 1 to 3650; older ones are removed.
+    #[schema(minimum = 1, maximum = 3650, example = 400)]
+    scan_retention_days: u16,
     /// The caller's own members; replaced as a whole.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
@@ -92,6 +95,7 @@ impl From<Account> for AccountDocument {
             thng_writable_custom_fields: account.thng_writable_custom_fields,
             private_targets: account.targets.private,
             target_hosts: account.targets.only,
+            scan_retention_days: account.scan_retention_days,
             custom_fields: account.custom_fields,
             created_at: account.created_at.0,
             updated_at: account.updated_at.0,

@@ -33,33 +33,38 @@ const STALE_STEP: u32 = 10;
 /// # Errors
 /// The database failed.
 pub async fn list(core: &Core, account: AccountId) -> Result<Vec<Usage>, ServiceError> {
-    list_with(&core.db, account, core.clock.now(), |quota| {
-        core.open_quotas.count_all(&core.db, account, quota)
-    })
-    .await
+    let count_open = |quota| core.open_quotas.count_all(&core.db, account, quota);
+    let count_scans = |since, most| core.dependents.count_scans(account, since, most);
+    list_with(&core.db, account, core.clock.now(), count_open, count_scans).await
 }
 
-/// The same for a command beside the processes that serve.
+/// The same for a command beside the processes that serve. `count_scans` counts scans by edges since a time, by looking at
+/// no more than so many.
 ///
 /// # Errors
 /// The database failed.
-pub async fn list_of_database(
+pub async fn list_of_database<S: Future<Output = Result<u64, StoreError>>>(
     db: &Db,
     account: AccountId,
     now: UnixMillis,
+    count_scans: impl Fn(UnixMillis, u64) -> S,
 ) -> Result<Vec<Usage>, ServiceError> {
-    list_with(db, account, now, |quota| async move {
-        quota_holders::count_others(&mut db.read().await?, account, quota, "").await
-    })
-    .await
+    let count_open =
+        |quota| async move { quota_holders::count_others(&mut db.read().await?, account, quota, "").await };
+    list_with(db, account, now, count_open, count_scans).await
 }
 
-async fn list_with<F: Future<Output = Result<u64, StoreError>>>(
+async fn list_with<F, S>(
     db: &Db,
     account: AccountId,
     now: UnixMillis,
     count_open: impl Fn(Quota) -> F,
-) -> Result<Vec<Usage>, ServiceError> {
+    count_scans: impl Fn(UnixMillis, u64) -> S,
+) -> Result<Vec<Usage>, ServiceError>
+where
+    F: Future<Output = Result<u64, StoreError>>,
+    S: Future<Output = Result<u64, StoreError>>,
+{
     let today = begin_of_day(now);
     let own = quota_limits::list_own(&mut db.read().await?, account).await?;
     let mut usages = Vec::with_capacity(Quota::ALL.len());
@@ -69,9 +74,19 @@ async fn list_with<F: Future<Output = Result<u64, StoreError>>>(
             _ if quota.nature() == Nature::Open => (Some(count_open(quota).await?), false),
             Some(found) => (found.is_counted.then_some(found.used), false),
             None => {
+                let most = u64::from(MOST_READ);
                 let mut conn = db.read().await?;
                 let some = quota_counts::count_some(&mut conn, account, quota, MOST_READ, today).await?;
-                (some.map(|(used, _)| used), some.is_some_and(|(_, is_more)| is_more))
+                drop(conn);
+                match some {
+                    // Those of edges have a store of their own.
+                    Some((used, is_more)) if quota == Quota::ScansPerDay => {
+                        let all = used + count_scans(today, most + 1).await?;
+                        (Some(all.min(most)), is_more || all > most)
+                    }
+                    Some((used, is_more)) => (Some(used), is_more),
+                    None => (None, false),
+                }
             }
         };
         usages.push(Usage {

@@ -6,7 +6,10 @@ use shared::{id::AccountId, time::UnixMillis};
 use sqlx::types::Json;
 
 use super::{Conn, StoreError, Tx, dialect, on_db, parse};
-use crate::domain::{target_hosts::TargetHosts, tenant::Account, user_registration::UserRegistration};
+use crate::domain::{
+    scan_retention::DEFAULT_DAYS, target_hosts::TargetHosts, tenant::Account,
+    user_registration::UserRegistration,
+};
 
 /// What the audit trail calls it.
 const ACCOUNT: &str = "account";
@@ -23,6 +26,7 @@ macro_rules! select_account {
 
 const FIND_ACCOUNT: &str = select_account!("");
 const PG_FIND_ACCOUNT_LOCKED: &str = select_account!(" FOR UPDATE");
+const RETENTION: &str = "SELECT id, CAST(doc ->> 'scanRetentionDays' AS BIGINT) FROM accounts ORDER BY id";
 const UPDATE_ACCOUNT: &str = "UPDATE accounts SET name = $2, doc = $3, updated_at = $4, user_rights = $5, \
     provider_sign_in = $6, second_factor_required = $7 WHERE id = $1";
 
@@ -47,6 +51,8 @@ struct Doc {
     private_targets: bool,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     target_hosts: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    scan_retention_days: Option<u16>,
     #[serde(skip_serializing_if = "UserRegistration::is_default")]
     user_registration: UserRegistration,
 }
@@ -78,6 +84,7 @@ impl TryFrom<AccountRow> for Account {
             second_factor_required: row.second_factor_required,
             thng_writable_custom_fields: row.doc.0.thng_writable_custom_fields,
             targets: TargetHosts { private: row.doc.0.private_targets, only: row.doc.0.target_hosts },
+            scan_retention_days: row.doc.0.scan_retention_days.unwrap_or(DEFAULT_DAYS),
             custom_fields: row.doc.0.custom_fields,
             created_at: UnixMillis(row.created_at),
             updated_at: UnixMillis(row.updated_at),
@@ -93,6 +100,13 @@ pub async fn find_account(conn: &mut Conn, id: AccountId) -> Result<Option<Accou
 /// Which hosts the targets of an account may have; of one that is gone the default.
 pub async fn find_target_hosts(conn: &mut Conn, id: AccountId) -> Result<TargetHosts, StoreError> {
     Ok(find_account(conn, id).await?.map(|account| account.targets).unwrap_or_default())
+}
+
+/// How many days each account keeps scans by edges.
+pub async fn list_scan_retention(conn: &mut Conn) -> Result<Vec<(AccountId, u16)>, StoreError> {
+    let rows: Vec<(String, Option<i64>)> = on_db!(conn, |c| sqlx::query_as(RETENTION).fetch_all(c).await)?;
+    let days = |days: Option<i64>| days.and_then(|days| u16::try_from(days).ok()).unwrap_or(DEFAULT_DAYS);
+    rows.into_iter().map(|(id, kept)| Ok((parse("id", &id)?, days(kept)))).collect()
 }
 
 /// An account, locked until the transaction ends.
@@ -124,6 +138,8 @@ pub async fn update_account(tx: &mut Tx, account: &Account) -> Result<(), StoreE
         thng_writable_custom_fields: account.thng_writable_custom_fields.clone(),
         private_targets: account.targets.private,
         target_hosts: account.targets.only.clone(),
+        // The default of a later release holds for those who did not choose.
+        scan_retention_days: Some(account.scan_retention_days).filter(|days| *days != DEFAULT_DAYS),
         user_registration: account.user_registration,
     });
     on_db!(&mut **tx, |c| sqlx::query(UPDATE_ACCOUNT)
@@ -174,6 +190,7 @@ fn account_state(account: &Account) -> Value {
         "thngWritableCustomFields": account.thng_writable_custom_fields,
         "privateTargets": account.targets.private,
         "targetHosts": account.targets.only,
+        "scanRetentionDays": account.scan_retention_days,
         "customFields": account.custom_fields,
     })
 }

@@ -14,6 +14,7 @@ use kernel::store::{
     Db, StoreError,
     backup::{self, BackupError, Held},
 };
+use scan_store::store::{check as check_scans, file_of};
 use secrets::keys::KeyId;
 
 use super::keys::Place;
@@ -60,13 +61,37 @@ pub async fn run_backup(args: BackupArgs) -> Result<ExitCode, Failure> {
         let reason = format!("{} is there already: give a new name", args.file.display());
         return Err(ConfigError::new("FILE", reason).into());
     }
+    if file_of(&args.file).exists() {
+        let reason = format!("{} is there already: give a new name", file_of(&args.file).display());
+        return Err(ConfigError::new("FILE", reason).into());
+    }
     let partial = with_suffix(&args.file, ".partial");
     let held =
         copy_checked(database, &partial).await.map_err(|error| Failure::failed("the backup", error))?;
-    // Never over a file that came meanwhile.
-    let moved = fs::hard_link(&partial, &args.file).and_then(|()| fs::remove_file(&partial));
-    moved.and_then(|()| sync_folder_of(&args.file)).map_err(|error| Failure::failed("the backup", error))?;
+    // The scans second: one that is moved out of the database meanwhile is in both, and never in neither.
+    let scans = file_of(&partial);
+    let stored = copy_scans(&file_of(database), &scans).await;
+    if stored.is_err() {
+        // A copy without its scans is none.
+        let _ = fs::remove_file(&partial);
+    }
+    let stored = stored.map_err(|error| Failure::failed("the backup", error))?;
+    // Never over a file that came meanwhile. The database comes last: where it is, its scans are.
+    let mut moved = Ok(());
+    if stored.is_some() {
+        moved = place(&scans, &file_of(&args.file));
+    }
+    moved
+        .and_then(|()| place(&partial, &args.file))
+        .and_then(|()| sync_folder_of(&args.file))
+        .map_err(|error| Failure::failed("the backup", error))?;
     say(&format!("{}: {}, checked.", args.file.display(), described(&held)));
+    if let Some(bytes) = stored {
+        say(&format!(
+            "{}: its scans in {bytes} bytes, checked; it belongs to it.",
+            file_of(&args.file).display()
+        ));
+    }
     if let FileStore::Folder(folder) = &config.files {
         say(&format!("The content of files is not in it: copy {} too.", folder.display()));
     }
@@ -87,6 +112,10 @@ pub async fn run_restore(args: RestoreArgs) -> Result<ExitCode, Failure> {
     let config = args.place.config()?;
     let database = sqlite(&config, "restore it by pg_restore")?;
     backup::check(&args.file).await.map_err(|error| unfit(&args.file, &error))?;
+    let scans = file_of(&args.file);
+    if scans.exists() {
+        check_scans(&scans).await.map_err(|error| unfit(&scans, &error))?;
+    }
     // Nobody else uses the database as long as this is held.
     let mut data_dir = DataDir::open(&config.data_dir)?;
     data_dir.hold_database(database)?;
@@ -99,13 +128,17 @@ pub async fn run_restore(args: RestoreArgs) -> Result<ExitCode, Failure> {
     // Of an attempt that was broken off.
     remove_if_there(&fresh).map_err(|error| failed(&error))?;
     let held = copy_checked(&args.file, &fresh).await.map_err(|error| failed(&error))?;
+    remove_if_there(&file_of(&fresh)).map_err(|error| failed(&error))?;
+    let stored = copy_scans(&scans, &file_of(&fresh)).await.map_err(|error| failed(&error))?;
     if is_there {
         let seconds = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
         let kept = with_suffix(database, &format!(".replaced-{seconds}"));
-        for suffix in ["", "-wal", "-shm"] {
-            let from = with_suffix(database, suffix);
-            if from.exists() {
-                fs::rename(&from, with_suffix(&kept, suffix)).map_err(|error| failed(&error))?;
+        for (from, to) in [(database.to_owned(), kept.clone()), (file_of(database), file_of(&kept))] {
+            for suffix in ["", "-wal", "-shm"] {
+                let from = with_suffix(&from, suffix);
+                if from.exists() {
+                    fs::rename(&from, with_suffix(&to, suffix)).map_err(|error| failed(&error))?;
+                }
             }
         }
         say(&format!("What was there is in {}.", kept.display()));
@@ -114,8 +147,17 @@ pub async fn run_restore(args: RestoreArgs) -> Result<ExitCode, Failure> {
     for suffix in ["-wal", "-shm", ".history"] {
         remove_if_there(&with_suffix(database, suffix)).map_err(|error| failed(&error))?;
     }
+    for suffix in ["", "-wal", "-shm"] {
+        remove_if_there(&with_suffix(&file_of(database), suffix)).map_err(|error| failed(&error))?;
+    }
+    if stored.is_some() {
+        fs::rename(file_of(&fresh), file_of(database)).map_err(|error| failed(&error))?;
+    }
     fs::rename(&fresh, database).and_then(|()| sync_folder_of(database)).map_err(|error| failed(&error))?;
     say(&format!("{}: {}, restored. Start `waymark up`.", database.display(), described(&held)));
+    if stored.is_none() {
+        say(&format!("There is no {}: scans that stood in it are not restored.", scans.display()));
+    }
     if let FileStore::Folder(folder) = &config.files {
         say(&format!("The content of files is not in it: {} must be of the same time.", folder.display()));
     }
@@ -152,6 +194,24 @@ async fn copy_checked(source: &Path, target: &Path) -> Result<Held, BackupError>
         let _ = fs::remove_file(target);
     }
     checked
+}
+
+/// Copies the scans of a database and looks the copy through; gives its size, or nothing where there are none.
+async fn copy_scans(source: &Path, target: &Path) -> Result<Option<u64>, BackupError> {
+    if !source.exists() {
+        return Ok(None);
+    }
+    backup::copy(source, target).await?;
+    let checked = check_scans(target).await;
+    if checked.is_err() {
+        let _ = fs::remove_file(target);
+    }
+    checked.map(Some)
+}
+
+/// Gives a file its name, where there is none yet.
+fn place(partial: &Path, file: &Path) -> io::Result<()> {
+    fs::hard_link(partial, file).and_then(|()| fs::remove_file(partial))
 }
 
 fn sqlite<'c>(config: &'c Config, instead: &str) -> Result<&'c Path, ConfigError> {

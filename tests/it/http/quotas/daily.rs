@@ -98,7 +98,7 @@ async fn jobs_and_reactions_obey_the_quota(engine: Engine) -> Result<()> {
     Ok(())
 }
 
-fn record(short_id: &str, at: i64) -> ScanRecord {
+pub(super) fn record(short_id: &str, at: i64) -> ScanRecord {
     ScanRecord {
         at: UnixMillis(at),
         domain: "tn.gg".into(),

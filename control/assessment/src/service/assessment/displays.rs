@@ -1,5 +1,6 @@
 //! What tagged display pieces teach: where such items are, so that others that look like them there are named.
 
+use scan_store::ScanStore;
 use shared::id::{AccountId, ThngId};
 
 use super::history;
@@ -33,12 +34,17 @@ const STEPS: usize = 4;
 ///
 /// # Errors
 /// The database failed.
-pub(crate) async fn learn(tx: &mut Tx, account: AccountId, thng: &Thng) -> Result<(), ServiceError> {
+pub(crate) async fn learn(
+    scans: &dyn ScanStore,
+    tx: &mut Tx,
+    account: AccountId,
+    thng: &Thng,
+) -> Result<(), ServiceError> {
     let tags = thng.details.common.tags.as_deref().unwrap_or_default();
     if !is_display(tags) {
         return Ok(display_places::delete(tx, account, thng.id).await?);
     }
-    let region = region(&history::load(tx, account, thng.id).await?);
+    let region = region(&history::load(scans, tx, account, thng.id).await?);
     Ok(display_places::put(tx, account, thng.id, &region.unwrap_or_default()).await?)
 }
 
@@ -54,7 +60,7 @@ fn region(profile: &Profile) -> Option<String> {
 /// # Errors
 /// The database failed; what was found stays.
 pub async fn learn_unknown(state: &AssessmentState, after: &mut String) -> Result<u64, ServiceError> {
-    let mut learned = 0;
+    let (scans, mut learned) = (&*state.actions.scans.nested, 0);
     for _ in 0..STEPS {
         let mut conn = state.db.read().await?;
         let found = display_places::list_unknown(&mut conn, after, STEP).await?;
@@ -64,7 +70,7 @@ pub async fn learn_unknown(state: &AssessmentState, after: &mut String) -> Resul
         }
         let mut known = Vec::new();
         for (account, thng) in found {
-            if region(&history::load(&mut conn, account, thng).await?).is_some() {
+            if region(&history::load(scans, &mut conn, account, thng).await?).is_some() {
                 known.push((account, thng));
             }
         }
@@ -73,7 +79,7 @@ pub async fn learn_unknown(state: &AssessmentState, after: &mut String) -> Resul
             let mut tx = state.db.begin(&Ctx::default()).await?;
             let found: Option<Thng> = documents::find_locked(&mut tx, account, thng).await?;
             if let Some(thng) = found {
-                learn(&mut tx, account, &thng).await?;
+                learn(scans, &mut tx, account, &thng).await?;
                 learned += 1;
             }
             tx.commit().await?;

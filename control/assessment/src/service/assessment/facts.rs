@@ -1,6 +1,7 @@
 //! Loads the facts for an assessment from the store.
 
 use countries::CountryCode;
+use scan_store::ScanStore;
 use serde_json::{Map, Value};
 use shared::{
     id::{AccountId, ThngId},
@@ -163,12 +164,13 @@ pub(super) async fn gather(
             let settings = effective(conn, actor.account, &[], None).await?;
             Ok(Gathered { item, settings, ..gathered })
         }
-        Ok(thng) => of_thng(conn, actor.account, &thng, gathered).await,
+        Ok(thng) => of_thng(&*state.actions.scans.nested, conn, actor.account, &thng, gathered).await,
     }
 }
 
 /// The facts with everything that depends on the Thng.
 pub(super) async fn of_thng(
+    scans: &dyn ScanStore,
     conn: &mut Conn,
     account: AccountId,
     thng: &Thng,
@@ -189,7 +191,7 @@ pub(super) async fn of_thng(
     let markets = markets(permitted(own), order.as_deref(), of_product.and_then(permitted), &settings);
     let text = |common: &Common, name: &str| field(common, name).and_then(Value::as_str).map(str::to_owned);
     let expected = |common: &Common| texts(field(common, "expectedMarkings"));
-    let profile = history::load(conn, account, thng.id).await?;
+    let profile = history::load(scans, conn, account, thng.id).await?;
     let known = Known {
         displays: displays::nearby(conn, account, thng.id, &profile).await?,
         tags: own.tags.clone().unwrap_or_default(),

@@ -1,5 +1,6 @@
 //! The scans of a Thng from its stored actions, from which its profile is rebuilt.
 
+use scan_store::ScanStore;
 use shared::id::{AccountId, ThngId};
 
 use super::{
@@ -23,8 +24,9 @@ use crate::{
     error::ServiceError,
     service::AssessmentState,
     store::{
-        Conn, Ctx, Tx, action_lists, item_standings,
+        Conn, Ctx, Tx, item_standings,
         listing::Selection,
+        merged_lists,
         scan_profiles::{self, Outdated},
     },
 };
@@ -47,6 +49,7 @@ pub(super) struct History {
 impl History {
     /// Reads the last scans of a Thng: of each type this many and at most one page more.
     pub(super) async fn read(
+        scans: &dyn ScanStore,
         conn: &mut Conn,
         account: AccountId,
         limit: &Limit,
@@ -61,7 +64,7 @@ impl History {
                 let within = [("thng", id.as_str()), ("type", kind.as_str())];
                 let request = ListRequest { page, ..ListRequest::default() };
                 let selection = Selection { account, limit, request: &request, within: &within };
-                let found = action_lists::list(conn, &selection).await?;
+                let found = merged_lists::list(scans, conn, &selection).await?;
                 count += found.items.len();
                 history.scans.extend(found.items);
                 page.after = found.next;
@@ -91,23 +94,29 @@ pub(super) fn observed(scan: &Action, settings: &Settings) -> Option<Observation
 
 /// Rebuilds the profile of a Thng from its scans, in a transaction that has locked it.
 pub(super) async fn rebuild(
+    scans: &dyn ScanStore,
     tx: &mut Tx,
     account: AccountId,
     thng: ThngId,
     settings: &Settings,
 ) -> Result<(), ServiceError> {
-    let history = History::read(tx, account, &Limit::Account, thng, MAX_REBUILT).await?;
+    let history = History::read(scans, tx, account, &Limit::Account, thng, MAX_REBUILT).await?;
     Ok(scan_profiles::put(tx, thng, &history.profile(settings)).await?)
 }
 
 /// The profile of a Thng; one that an older release made is rebuilt from its scans.
-pub(super) async fn load(conn: &mut Conn, account: AccountId, thng: ThngId) -> Result<Profile, ServiceError> {
+pub(super) async fn load(
+    scans: &dyn ScanStore,
+    conn: &mut Conn,
+    account: AccountId,
+    thng: ThngId,
+) -> Result<Profile, ServiceError> {
     let stored = scan_profiles::load(conn, account, thng).await?;
     if !stored.is_outdated {
         return Ok(stored.profile);
     }
     let settings = effective(conn, account, &[], None).await?;
-    let history = History::read(conn, account, &Limit::Account, thng, MAX_REBUILT).await?;
+    let history = History::read(scans, conn, account, &Limit::Account, thng, MAX_REBUILT).await?;
     Ok(history.profile(&settings))
 }
 
@@ -123,7 +132,7 @@ const OUTDATED_STEP: u32 = 500;
 /// # Errors
 /// The database failed; what was rebuilt stays, and `after` is where to continue.
 pub async fn rebuild_outdated(state: &AssessmentState, after: &mut String) -> Result<u64, ServiceError> {
-    let mut made = 0;
+    let (scans, mut made) = (&*state.actions.scans.nested, 0);
     loop {
         let mut conn = state.db.read().await?;
         let found = scan_profiles::list_outdated(&mut conn, after, OUTDATED_STEP).await?;
@@ -139,10 +148,11 @@ pub async fn rebuild_outdated(state: &AssessmentState, after: &mut String) -> Re
             }
             if scan_profiles::lock(&mut tx, thng).await?.is_some_and(|stored| stored.is_outdated) {
                 let settings = effective(&mut tx, account, &[], None).await?;
-                let history = History::read(&mut tx, account, &Limit::Account, thng, MAX_REBUILT).await?;
+                let history =
+                    History::read(scans, &mut tx, account, &Limit::Account, thng, MAX_REBUILT).await?;
                 scan_profiles::put(&mut tx, thng, &history.profile(&settings)).await?;
                 if is_counted_again {
-                    recount::peak(&mut tx, account, thng, kept, history).await?;
+                    recount::peak(scans, &mut tx, account, thng, kept, history).await?;
                 }
                 made += 1;
             }
@@ -156,7 +166,12 @@ pub async fn rebuild_outdated(state: &AssessmentState, after: &mut String) -> Re
 ///
 /// The profile is rebuilt, because a scan alone shows neither when its session began nor which session takes its
 /// place if it was the only one of its own. For a Thng with more scans than are read, only that session is rebuilt.
-pub(crate) async fn forget(tx: &mut Tx, account: AccountId, gone: &Action) -> Result<(), ServiceError> {
+pub(crate) async fn forget(
+    scans: &dyn ScanStore,
+    tx: &mut Tx,
+    account: AccountId,
+    gone: &Action,
+) -> Result<(), ServiceError> {
     let is_scan = gone.kind.parse().is_ok_and(TriggerType::is_profiled);
     let Some(thng) = gone.thng.filter(|_| is_scan) else { return Ok(()) };
     let source = Source::of_members(&gone.members);
@@ -168,7 +183,9 @@ pub(crate) async fn forget(tx: &mut Tx, account: AccountId, gone: &Action) -> Re
         return Ok(());
     };
     let settings = effective(tx, account, &[], None).await?;
-    let history = History::read(tx, account, &Limit::Account, thng, MAX_REBUILT).await?;
+    let mut history = History::read(scans, tx, account, &Limit::Account, thng, MAX_REBUILT).await?;
+    // A scan by an edge is removed after this transaction.
+    history.scans.retain(|scan| scan.id != gone.id);
     let rebuilt = history.profile(&settings);
     let is_new = history.is_whole || stored.is_outdated;
     let after = if is_new { rebuilt } else { stored.profile.corrected(source, key, &rebuilt) };

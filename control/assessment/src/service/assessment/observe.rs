@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 
+use scan_store::ScanStore;
 use serde_json::{Map, Value};
 use shared::{
     id::{AccountId, ThngId},
@@ -31,6 +32,7 @@ use crate::{
 
 /// Takes new actions into the profiles of their Thngs, in the transaction that stores them.
 pub async fn record(
+    scans: &dyn ScanStore,
     tx: &mut Tx,
     account: AccountId,
     created_at: UnixMillis,
@@ -47,7 +49,7 @@ pub async fn record(
         .collect();
     for thng in scan_profiles::add(tx, &seen).await? {
         // An older release made it; the stored actions, including the new ones, are complete.
-        history::rebuild(tx, account, thng, &settings).await?;
+        history::rebuild(scans, tx, account, thng, &settings).await?;
     }
     Ok(())
 }

@@ -1,5 +1,6 @@
 //! Counts the greatest points of an item again, from its stored scans and by the rules of now.
 
+use scan_store::ScanStore;
 use shared::id::{AccountId, ThngId};
 
 use super::{
@@ -31,6 +32,7 @@ use crate::{
 ///
 /// Nothing changes for an item that was never assessed, or none of whose scans is stored.
 pub(super) async fn peak(
+    scans: &dyn ScanStore,
     tx: &mut Tx,
     account: AccountId,
     thng: ThngId,
@@ -43,7 +45,7 @@ pub(super) async fn peak(
     }
     let of_account = effective(tx, account, &[], None).await?;
     // What people decided stays as it is; the points are counted without it.
-    let mut item = of_thng(tx, account, &item, nothing()).await?;
+    let mut item = of_thng(scans, tx, account, &item, nothing()).await?;
     (item.peak, item.profile) = (None, Profile::default());
     history.scans.sort_by_key(|scan| (scan.timestamp, scan.id));
     let mut greatest = None;

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use scan_store::ScanStore;
 use serde_json::{Map, Value, json};
 use shared::{
     id::{ActionId, ProductId, ThngId},
@@ -229,7 +230,10 @@ pub async fn replay(
     let bounds = if is_one { (MAX_SCANS, MAX_JUDGED) } else { OF_MANY };
     let mut thngs = Vec::with_capacity(found.len());
     for thng in &found {
-        thngs.push(of_one(&mut conn, caller, &grant, thng, &asked.settings, bounds).await?);
+        thngs.push(
+            of_one(&*state.actions.scans.nested, &mut conn, caller, &grant, thng, &asked.settings, bounds)
+                .await?,
+        );
     }
     Ok(match thngs.pop_if(|_| is_one) {
         Some(one) => Answer::One(Box::new(one)),
@@ -276,22 +280,22 @@ async fn find(
 
 /// Rebuilds the profile of a Thng, counts its greatest points again, and judges it by the scan that set its verdict.
 async fn apply(state: &AssessmentState, caller: &Caller, thng: ThngId) -> Result<(), ServiceError> {
-    let account = caller.account;
+    let (scans, account) = (&*state.actions.scans.nested, caller.account);
     let _place = state.capacity.write(caller)?;
     let mut tx = state.db.begin(&caller.ctx).await?;
     let found: Option<Thng> = documents::find_locked(&mut tx, account, thng).await?;
     let Some(thng) = found else { return Ok(()) };
     let kept = item_standings::lock_one(&mut tx, account, thng.id).await?;
     if scan_profiles::lock(&mut tx, thng.id).await?.is_some() {
-        let history = History::read(&mut tx, account, &Limit::Account, thng.id, MAX_SCANS).await?;
+        let history = History::read(scans, &mut tx, account, &Limit::Account, thng.id, MAX_SCANS).await?;
         if history.is_whole {
             let settings = effective(&mut tx, account, &[], None).await?;
             scan_profiles::put(&mut tx, thng.id, &history.profile(&settings)).await?;
         }
-        recount::peak(&mut tx, account, thng.id, kept, history).await?;
+        recount::peak(scans, &mut tx, account, thng.id, kept, history).await?;
     }
     let now = state.clock.now();
-    let is_new = standing::judge_again(&mut tx, account, &thng, now).await?;
+    let is_new = standing::judge_again(scans, &mut tx, account, &thng, now).await?;
     let is_followed = is_new && follow_thng(&mut tx, account, thng.id, thng.product, true, now).await?;
     tx.note(account, ("verdict", thng.id.as_str()), || (None, Some(json!({"isNew": is_new}))));
     tx.commit().await?;
@@ -302,6 +306,7 @@ async fn apply(state: &AssessmentState, caller: &Caller, thng: ThngId) -> Result
 }
 
 async fn of_one(
+    scans: &dyn ScanStore,
     conn: &mut Conn,
     actor: &Actor,
     grant: &Grant,
@@ -310,12 +315,12 @@ async fn of_one(
     (most_scans, most_judged): (usize, usize),
 ) -> Result<Replayed, ServiceError> {
     let account = actor.account;
-    let mut history = History::read(conn, account, grant.limit(), thng.id, most_scans).await?;
+    let mut history = History::read(scans, conn, account, grant.limit(), thng.id, most_scans).await?;
     history.scans.sort_by_key(|action| std::cmp::Reverse((action.timestamp, action.id)));
     let stored = scan_profiles::load(conn, account, thng.id).await?;
     let kept = item_standings::load(conn, account, thng.id).await?;
     // Peaks from earlier assessments are not part of a replay.
-    let gathered = Gathered { peak: None, ..of_thng(conn, account, thng, nothing()).await? };
+    let gathered = Gathered { peak: None, ..of_thng(scans, conn, account, thng, nothing()).await? };
     let proposed = gathered.settings.clone().with(overrides);
     // Which scans are in the profile depends on the account's lists, not on the product.
     let of_account = effective(conn, account, &[], None).await?;

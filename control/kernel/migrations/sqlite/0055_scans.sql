@@ -1,0 +1,17 @@
+-- Scans by edges leave `actions` for a file of their own. How far those of before were moved there.
+CREATE TABLE scan_move (
+    id     INTEGER PRIMARY KEY CHECK (id = 1),
+    after  BIGINT  NOT NULL,
+    done   BOOLEAN NOT NULL
+);
+INSERT INTO scan_move (id, after, done) VALUES (1, 0, false);
+CREATE INDEX actions_scans ON actions (seq) WHERE type = 'implicitScans';
+
+-- How far the scans of each boot of each edge are charged to quotas, and which of those that are under way are not stored.
+CREATE TABLE scan_charges (
+    edge_id     TEXT   NOT NULL,
+    boot        BIGINT NOT NULL,
+    next_seq    BIGINT NOT NULL,
+    not_stored  TEXT   NOT NULL,
+    PRIMARY KEY (edge_id, boot)
+);

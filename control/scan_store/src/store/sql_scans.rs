@@ -1,0 +1,181 @@
+//! The store in SQL: Postgres or SQLite.
+
+use std::{
+    collections::{BTreeSet, HashMap},
+    fmt,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+use futures_util::future::BoxFuture;
+use kernel::{
+    domain::action::Action,
+    on_db,
+    store::{Conn, Ctx, Db, StoreError, listing::Selection},
+};
+use shared::{
+    id::{AccountId, ActionId},
+    time::UnixMillis,
+};
+
+use super::{months, texts::TextIds};
+use crate::{Appended, Batch, Boot, Count, Description, NewScan, ScanStore, domain::month::Month};
+
+const FIND_ACCOUNT: &str = "SELECT id FROM scan_accounts WHERE account_id = $1";
+const ADD_ACCOUNT: &str =
+    "INSERT INTO scan_accounts (account_id) VALUES ($1) ON CONFLICT (account_id) DO NOTHING";
+
+/// Scans in a SQL database.
+pub struct SqlScans {
+    pub(super) db: Db,
+    /// Numbers of texts that are committed.
+    pub(super) texts: Mutex<TextIds>,
+    /// Numbers of accounts, which never change.
+    accounts: Mutex<HashMap<AccountId, i32>>,
+    /// Months that have tables.
+    made: Mutex<BTreeSet<Month>>,
+}
+
+impl SqlScans {
+    /// The store in a database that has its tables.
+    #[must_use]
+    pub fn new(db: Db) -> Self {
+        Self { db, texts: Mutex::default(), accounts: Mutex::default(), made: Mutex::default() }
+    }
+
+    /// The number of an account; `None` when it never had a scan.
+    pub(super) async fn find_account(&self, account: AccountId) -> Result<Option<i32>, StoreError> {
+        if let Some(known) = lock(&self.accounts).get(&account) {
+            return Ok(Some(*known));
+        }
+        let found = find_account(&mut self.db.read().await?, account).await?;
+        if let Some(number) = found {
+            lock(&self.accounts).insert(account, number);
+        }
+        Ok(found)
+    }
+
+    /// The number of an account, which is given one if it has none.
+    pub(super) async fn account(&self, account: AccountId) -> Result<i32, StoreError> {
+        if let Some(known) = self.find_account(account).await? {
+            return Ok(known);
+        }
+        let mut tx = self.db.begin(&Ctx::default()).await?;
+        let id = account.as_str();
+        on_db!(&mut *tx, |c| sqlx::query(ADD_ACCOUNT).bind(id).execute(c).await.map(|_| ()))?;
+        tx.commit().await?;
+        let found = self.find_account(account).await?;
+        found.ok_or_else(|| StoreError::Row(format!("account {account} has no number")))
+    }
+
+    /// Makes the tables of a month, unless this process saw them.
+    pub(super) async fn make_known(&self, month: Month) -> Result<(), StoreError> {
+        if lock(&self.made).contains(&month) {
+            return Ok(());
+        }
+        months::make(&self.db, month).await?;
+        lock(&self.made).insert(month);
+        Ok(())
+    }
+
+    /// Forgets what is known of a month that was dropped.
+    pub(super) fn forget(&self, month: Month) {
+        lock(&self.made).remove(&month);
+        lock(&self.texts).forget(month);
+    }
+}
+
+/// What a lock guards is whole at each moment, also where a thread panicked.
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+async fn find_account(conn: &mut Conn, account: AccountId) -> Result<Option<i32>, StoreError> {
+    let id = account.as_str();
+    Ok(on_db!(conn, |c| sqlx::query_scalar(FIND_ACCOUNT).bind(id).fetch_optional(c).await)?)
+}
+
+impl fmt::Debug for SqlScans {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SqlScans")
+    }
+}
+
+impl ScanStore for SqlScans {
+    fn find_next_seq<'a>(&'a self, boot: Boot<'a>) -> BoxFuture<'a, Result<Option<u64>, StoreError>> {
+        Box::pin(self.next_seq(boot))
+    }
+
+    fn append<'a>(&'a self, batch: &'a Batch<'a>) -> BoxFuture<'a, Result<Appended, StoreError>> {
+        Box::pin(self.append_batch(batch))
+    }
+
+    fn adopt<'a>(
+        &'a self,
+        account: AccountId,
+        scans: &'a [(i64, UnixMillis, NewScan)],
+    ) -> BoxFuture<'a, Result<(), StoreError>> {
+        Box::pin(self.adopt_all(account, scans))
+    }
+
+    fn page<'a>(&'a self, selection: &'a Selection<'a>) -> BoxFuture<'a, Result<Vec<Action>, StoreError>> {
+        Box::pin(self.list(selection))
+    }
+
+    fn find_many<'a>(
+        &'a self,
+        account: AccountId,
+        ids: &'a [ActionId],
+    ) -> BoxFuture<'a, Result<Vec<Action>, StoreError>> {
+        Box::pin(self.find_all(account, ids))
+    }
+
+    fn find_first_since(
+        &self,
+        account: AccountId,
+        since: UnixMillis,
+    ) -> BoxFuture<'_, Result<Option<UnixMillis>, StoreError>> {
+        Box::pin(self.first_since(account, since))
+    }
+
+    fn count<'a>(&'a self, count: &'a Count) -> BoxFuture<'a, Result<Vec<(UnixMillis, u64)>, StoreError>> {
+        Box::pin(self.count_pieces(count))
+    }
+
+    fn count_since(
+        &self,
+        account: AccountId,
+        since: UnixMillis,
+        most: u64,
+    ) -> BoxFuture<'_, Result<u64, StoreError>> {
+        Box::pin(self.count_some(account, since, most))
+    }
+
+    fn delete<'a>(
+        &'a self,
+        account: AccountId,
+        ids: &'a [ActionId],
+    ) -> BoxFuture<'a, Result<u64, StoreError>> {
+        Box::pin(self.delete_all(account, ids))
+    }
+
+    fn delete_before(
+        &self,
+        account: AccountId,
+        before: UnixMillis,
+        limit: u32,
+    ) -> BoxFuture<'_, Result<u64, StoreError>> {
+        Box::pin(self.delete_older(account, before, limit))
+    }
+
+    fn drop_before(&self, before: UnixMillis) -> BoxFuture<'_, Result<Vec<Month>, StoreError>> {
+        Box::pin(self.drop_months(before))
+    }
+
+    fn describe(&self) -> BoxFuture<'_, Result<Description, StoreError>> {
+        Box::pin(self.description())
+    }
+
+    fn close(&self) -> BoxFuture<'_, ()> {
+        Box::pin(self.db.close())
+    }
+}

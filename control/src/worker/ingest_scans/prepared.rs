@@ -1,0 +1,140 @@
+//! Scans of a batch with what follows from them.
+
+use std::collections::{BTreeMap, HashMap};
+
+use ::actions::{
+    domain::{
+        context::read_agent,
+        scan::{self, IMPLICIT_SCANS},
+        scan_charges::NotStored,
+    },
+    store::actions::NewAction,
+};
+use kernel::error::ServiceError;
+use redirects::{domain::redirection::Redirection, store::redirections};
+use scan_store::NewScan;
+use serde_json::Value;
+use shared::{
+    id::{AccountId, ActionId},
+    wire::scan::{ScanBatch, ScanRecord},
+};
+use statistics::domain::counted_scan::CountedScan;
+
+use crate::state::ApiState;
+
+/// A scan and what follows from it.
+pub(super) struct Scan<'a> {
+    /// Its number in the boot of its edge.
+    pub(super) seq: u64,
+    pub(super) record: &'a ScanRecord,
+    /// What subscribers and profiles see; none if its short id is unknown, if it is a sum, or if it is above a quota.
+    pub(super) action: Option<NewAction>,
+    /// The same for the store of scans; taken when it is stored.
+    pub(super) row: Option<NewScan>,
+    /// Whether the store of scans holds it; what does not fit there is stored as other actions are.
+    pub(super) is_scan: bool,
+    pub(super) hits: i64,
+    pub(super) is_known: bool,
+    /// Whether its account may not store it.
+    pub(super) is_above: bool,
+    /// What statistics count of it.
+    pub(super) counted: Option<CountedScan>,
+}
+
+impl Scan<'_> {
+    /// Leaves out what is not to be stored.
+    pub(super) fn obey(&mut self, not_stored: &NotStored) {
+        self.is_above = not_stored.above.contains(self.seq);
+        let is_unknown = not_stored.unknown.contains(self.seq);
+        if self.is_above || is_unknown {
+            (self.action, self.row, self.counted, self.is_scan) = (None, None, None, false);
+            self.is_known &= !is_unknown;
+        }
+    }
+}
+
+/// Prepares the scans of a batch.
+pub(super) async fn read<'a>(app: &ApiState, batch: &'a ScanBatch) -> Result<Vec<Scan<'a>>, ServiceError> {
+    let known = list_known(app, &batch.records).await?;
+    let scan = |(seq, record): (u64, &'a ScanRecord)| {
+        let agent = read_agent(&app.actions.agents, record.user_agent.as_deref());
+        let found = known.get(&(record.domain.to_string(), record.folded.to_string()));
+        let locality = app.actions.geo_ip.find(record.ip);
+        let counted =
+            found.map(|item| CountedScan::of_record(&app.statistics.devices, record, item, agent, &locality));
+        // A sum of scans is counted in `hits` but creates no action, because its clients are unknown.
+        let action = found.filter(|_| record.count.is_none()).map(|item| NewAction {
+            id: scan::action_id(&app.core.secrets.scan_id, &batch.edge, batch.boot, seq, record),
+            account: item.account,
+            kind: IMPLICIT_SCANS.to_owned(),
+            thng: item.redirect.thng_id,
+            product: item.redirect.product_id,
+            timestamp: record.at,
+            doc: scan::document(record, item.redirect.short_id.as_str(), &item.scopes, agent, &locality),
+        });
+        let row = action.as_ref().and_then(|action| {
+            let about = (action.thng, action.product);
+            NewScan::of(action.account, action.id, action.timestamp, about, &action.doc)
+        });
+        let hits = record.count.map_or(i64::from(!agent.bot), |count| i64::from(count.get()));
+        let (is_scan, is_known) = (row.is_some(), found.is_some());
+        Scan { seq, record, action, row, is_scan, hits, is_known, is_above: false, counted }
+    };
+    Ok((batch.first_seq..).zip(&batch.records).map(scan).collect())
+}
+
+/// The redirections behind scans, deleted ones too, by domain and folded short id.
+async fn list_known(
+    app: &ApiState,
+    records: &[ScanRecord],
+) -> Result<HashMap<(String, String), Redirection>, ServiceError> {
+    let mut keys: HashMap<&str, Vec<String>> = HashMap::new();
+    for record in records {
+        keys.entry(&record.domain).or_default().push(record.folded.to_string());
+    }
+    let mut conn = app.core.db.read().await?;
+    let mut known = HashMap::new();
+    for (domain, mut folded) in keys {
+        folded.sort_unstable();
+        folded.dedup();
+        for item in redirections::list_many(&mut conn, domain, &folded).await? {
+            let key = item.domain.fold(&item.redirect.short_id).into();
+            known.insert((domain.to_owned(), key), item);
+        }
+    }
+    Ok(known)
+}
+
+/// Makes scans what they were when they were stored: their links may have changed since. One that was not stored then was
+/// of an unknown short id.
+pub(super) async fn recall(app: &ApiState, scans: Vec<&mut Scan<'_>>) -> Result<(), ServiceError> {
+    let mut ids: BTreeMap<AccountId, Vec<ActionId>> = BTreeMap::new();
+    for action in scans.iter().filter_map(|scan| scan.action.as_ref()) {
+        ids.entry(action.account).or_default().push(action.id);
+    }
+    let mut stored = HashMap::new();
+    for (account, ids) in ids {
+        let found = app.actions.scans.alone.find_many(account, &ids).await?;
+        stored.extend(found.into_iter().map(|action| ((account, action.id), action)));
+    }
+    for scan in scans {
+        let Some(new) = scan.action.take() else { continue };
+        let then = stored.remove(&(new.account, new.id));
+        scan.is_known = then.is_some();
+        scan.action = then.map(|then| NewAction {
+            thng: then.thng,
+            product: then.product,
+            doc: Value::Object(then.members),
+            ..new
+        });
+        scan.counted = scan.action.as_ref().and_then(|then| count_again(app, then, scan.counted.as_ref()));
+    }
+    Ok(())
+}
+
+/// What statistics count of a scan that is stored; the verdict, which is not stored, is that of its link now.
+fn count_again(app: &ApiState, then: &NewAction, now: Option<&CountedScan>) -> Option<CountedScan> {
+    let devices = &app.statistics.devices;
+    let then = CountedScan::of_action(devices, then.account, then.product, then.timestamp, &then.doc)?;
+    Some(CountedScan { verdict: now.map_or("", |now| now.verdict), ..then })
+}
