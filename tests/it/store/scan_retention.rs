@@ -94,8 +94,10 @@ async fn old_scans_are_removed_by_account_and_month(engine: Engine) -> Result<()
 
 async fn delete_actions(made: &TestApp) -> Result<()> {
     match &made.app.core.db {
-        Db::Pg(pool) => drop(sqlx::query("DELETE FROM actions").execute(pool).await?),
-        Db::Sqlite { write, .. } => drop(sqlx::query("DELETE FROM actions").execute(write).await?),
+        Db::Pg(pool) => sqlx::query("DELETE FROM actions").execute(pool).await.map(|_| ())?,
+        Db::Sqlite { write, .. } => {
+            sqlx::query("DELETE FROM actions").execute(write).await.map(|_| ())?;
+        }
     }
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! Stores scans: new ones by batches of edges, and those that stood elsewhere.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet, hash_map::Entry};
 
 use kernel::{
     on_db,
@@ -108,8 +108,8 @@ impl SqlScans {
     ) -> Result<Vec<Numbered<'a>>, StoreError> {
         let mut accounts = HashMap::new();
         for scan in scans {
-            if !accounts.contains_key(&scan.account) {
-                accounts.insert(scan.account, self.account(scan.account).await?);
+            if let Entry::Vacant(place) = accounts.entry(scan.account) {
+                place.insert(self.account(scan.account).await?);
             }
         }
         let account_of = |scan: &NewScan| accounts.get(&scan.account).copied().unwrap_or_default();
