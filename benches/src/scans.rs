@@ -81,13 +81,13 @@ async fn measure(engine: Engine, form: &Form) -> Result<()> {
         }
         taken.push((form.batches * MAX_BATCH) as f64 / begun.elapsed().as_secs_f64());
     }
-    let found = made.app.actions.scans.alone.describe().await?;
+    let found = made.app.actions.scans.pool.describe().await?;
     let bytes = found.bytes as f64 / seq as f64;
     let request = ListRequest::default();
     let limit = kernel::domain::grant::Limit::Account;
     let selection = Selection { account: made.account, limit: &limit, request: &request, within: &[] };
     let begun = Instant::now();
-    ensure!(made.app.actions.scans.alone.page(&selection).await?.len() == 31, "a page is missing");
+    ensure!(made.app.actions.scans.pool.page(&selection).await?.len() == 31, "a page is missing");
     let page = begun.elapsed();
     let quiet = changes(&made, &links, form.drain / 4).await?;
     let draining = tokio::spawn(drain(made.app.clone(), links.clone(), seq, form.rate, form.drain));

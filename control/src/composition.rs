@@ -104,7 +104,7 @@ impl Dependents for LaterSubjects {
         since: UnixMillis,
         most: u64,
     ) -> BoxFuture<'_, Result<u64, StoreError>> {
-        self.scans.alone.count_since(account, since, most)
+        self.scans.pool.count_since(account, since, most)
     }
 
     fn reads_blob<'a>(
@@ -124,7 +124,7 @@ impl Dependents for LaterSubjects {
     ) -> BoxFuture<'a, Result<bool, ServiceError>> {
         Box::pin(async move {
             let has_new_verdict =
-                thng.is_marked && standing::marked(&*self.scans.nested, tx, account, thng.id, now).await?;
+                thng.is_marked && standing::marked(&*self.scans.reserved, tx, account, thng.id, now).await?;
             let is_visible = thng.is_renamed || has_new_verdict;
             Ok((is_visible || thng.is_moved)
                 && follow_thng(tx, account, thng.id, thng.product, is_visible, now).await?)

@@ -12,6 +12,7 @@ mod races;
 pub(crate) mod redirections;
 mod scan_lists;
 mod scan_moves;
+mod scan_plans;
 mod scan_retention;
 pub(crate) mod scan_steps;
 mod scans;

@@ -21,7 +21,9 @@
 //! two of them, the batch comes again: each transaction whose cursor is ahead does nothing, and each one whose cursor is
 //! behind does what is missing. No step is done twice, because its cursor moves with it; and none is lost, because the
 //! edge forgets a scan only after the third. A batch may come again in other pieces: each transaction looks at every scan
-//! by its number. What was decided in the first one holds, also where a quota has changed since. What the third writes of
+//! by its number. What was decided in the first one holds, also where a quota has changed since; only two tries of one batch at
+//! the same moment, of which one began before its account had a quota, may store scans that the other one counts as above
+//! it. What the third writes of
 //! a scan that was stored before is read from the store, not from the repeat: the link may have changed in between.
 //!
 //! A cursor that is missing here begins at the one of the database: older releases stored scans there.
@@ -41,14 +43,14 @@
 //!
 //! # Connections
 //!
-//! On Postgres callers that hold no connection use the pool of the database ([`Scans::alone`]); two connections more are
-//! for those that hold one ([`Scans::nested`]), which could otherwise wait for each other.
+//! On Postgres callers that hold no connection use the pool of the database ([`Scans::pool`]); two connections more are
+//! for those that hold one ([`Scans::reserved`]), which could otherwise wait for each other.
 //!
 //! # Invariants
 //!
-//! The document of an action is the same before and after ([`domain::columns`]); one that is not is never taken. Places in
+//! The document of an action is the same before and after ([`domain::columns`]); one that is not is never taken. Positions in
 //! lists of scans that were moved here stay; those of new ones are above [`FIRST_SEQ`], so that no two actions have one
-//! place.
+//! position.
 
 pub mod domain;
 mod seam;

@@ -1,21 +1,21 @@
 //! The seam between scans and what keeps them.
 
-use std::{fmt, sync::Arc};
+use std::{collections::BTreeMap, fmt, sync::Arc};
 
 use futures_util::future::BoxFuture;
 use kernel::{
     domain::action::Action,
-    store::{StoreError, listing::Selection},
+    store::{StoreError, Tx, listing::Selection},
 };
 use serde_json::Value;
 use shared::{
     id::{AccountId, ActionId, ProductId, ThngId},
-    time::UnixMillis,
+    time::{Clock, UnixMillis},
 };
 
 use crate::domain::{columns::Columns, ids, month::Month};
 
-/// The place of the first scan that is stored here: no database of actions counts so far.
+/// The position of the first scan that is stored here: no database of actions counts so far.
 pub const FIRST_SEQ: i64 = 1 << 48;
 
 /// Keeps scans by edges.
@@ -29,10 +29,12 @@ pub trait ScanStore: fmt::Debug + Send + Sync + 'static {
     /// batch, both or neither.
     fn append<'a>(&'a self, batch: &'a Batch<'a>) -> BoxFuture<'a, Result<Appended, StoreError>>;
 
-    /// Stores scans of one account that stood elsewhere, in their places; those that are there already are passed over.
+    /// Stores scans that stood elsewhere, in their positions; those that are there already are passed over. On Postgres
+    /// within the transaction that removes them there, so that nobody else does the same; on SQLite that is another file.
     fn adopt<'a>(
         &'a self,
-        account: AccountId,
+        within: Option<&'a mut Tx>,
+        now: UnixMillis,
         scans: &'a [(i64, UnixMillis, NewScan)],
     ) -> BoxFuture<'a, Result<(), StoreError>>;
 
@@ -42,7 +44,7 @@ pub trait ScanStore: fmt::Debug + Send + Sync + 'static {
     /// [`StoreError::Timeout`] when too many scans had to be looked at.
     fn page<'a>(&'a self, selection: &'a Selection<'a>) -> BoxFuture<'a, Result<Vec<Action>, StoreError>>;
 
-    /// The existing ones of some scans, in order of their places.
+    /// The existing ones of some scans, in order of their positions.
     fn find_many<'a>(
         &'a self,
         account: AccountId,
@@ -74,18 +76,26 @@ pub trait ScanStore: fmt::Debug + Send + Sync + 'static {
         ids: &'a [ActionId],
     ) -> BoxFuture<'a, Result<u64, StoreError>>;
 
-    /// Removes up to so many scans of an account that were created before a time; returns how many.
-    fn delete_before(
-        &self,
-        account: AccountId,
-        before: UnixMillis,
-        limit: u32,
-    ) -> BoxFuture<'_, Result<u64, StoreError>>;
+    /// Makes the tables of the month of a time, so that intake does not have to.
+    fn make_month(&self, at: UnixMillis) -> BoxFuture<'_, Result<(), StoreError>>;
 
-    /// Removes months that are over by a time, with the scans of all accounts, and gives their space back.
-    fn drop_before(&self, before: UnixMillis) -> BoxFuture<'_, Result<Vec<Month>, StoreError>>;
+    /// The day, as its begin, that retention takes as today, and whether the caller is the first one to hear of it. It
+    /// follows the clock by one day at a time: a wrong clock removes few scans before somebody sees it.
+    fn begin_day(&self, now: UnixMillis) -> BoxFuture<'_, Result<(UnixMillis, bool), StoreError>>;
 
-    /// What there is.
+    /// Removes the scans of accounts that were created before a time, which is another one for each, and on `day` what is
+    /// left of single ones that were deleted before; returns how many.
+    fn delete_before<'a>(
+        &'a self,
+        kept: &'a BTreeMap<AccountId, UnixMillis>,
+        day: UnixMillis,
+    ) -> BoxFuture<'a, Result<u64, StoreError>>;
+
+    /// Removes the oldest month with the scans of all accounts, if it is over by a time and nobody reads it, and gives
+    /// space back. One a call, so that somebody may stop it.
+    fn drop_before(&self, before: UnixMillis) -> BoxFuture<'_, Result<Option<Month>, StoreError>>;
+
+    /// How much is stored.
     fn describe(&self) -> BoxFuture<'_, Result<Description, StoreError>>;
 
     /// Waits for what runs, and closes every connection.
@@ -99,16 +109,16 @@ pub trait ScanStore: fmt::Debug + Send + Sync + 'static {
 #[derive(Debug, Clone)]
 pub struct Scans {
     /// For callers that hold no connection to the database.
-    pub alone: Arc<dyn ScanStore>,
+    pub pool: Arc<dyn ScanStore>,
     /// For callers that hold one. They read little.
-    pub nested: Arc<dyn ScanStore>,
+    pub reserved: Arc<dyn ScanStore>,
 }
 
 impl Scans {
     /// Waits for what runs, and closes every connection; on Postgres those of the database, too.
     pub async fn close(&self) {
-        self.nested.close().await;
-        self.alone.close().await;
+        self.reserved.close().await;
+        self.pool.close().await;
     }
 }
 
@@ -122,7 +132,6 @@ pub struct Boot<'a> {
 }
 
 /// Scans of one boot of an edge, in order.
-#[derive(Debug)]
 pub struct Batch<'a> {
     /// Whose they are.
     pub boot: Boot<'a>,
@@ -130,19 +139,21 @@ pub struct Batch<'a> {
     pub stored_elsewhere: u64,
     /// The number after the last of the batch.
     pub end: u64,
-    /// When they are created.
-    pub created_at: UnixMillis,
+    /// What says when they are created, once nobody else stores scans of the boot.
+    pub clock: &'a dyn Clock,
     /// The scans with their numbers; one that is not to be stored is left out.
     pub scans: Vec<(u64, NewScan)>,
 }
 
 /// What became of a batch.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Appended {
     /// The number that was expected next before it: scans below it had been stored.
     pub expected: u64,
-    /// How many scans were stored.
-    pub stored: u64,
+    /// When its scans were created.
+    pub created_at: UnixMillis,
+    /// The numbers of the scans that were stored, with their positions in lists.
+    pub positions: Vec<(u64, i64)>,
 }
 
 /// A scan to be stored.

@@ -62,7 +62,7 @@ pub(super) async fn run(args: Args) -> Result<ExitCode, Failure> {
         Database::Sqlite(path) => Db::open_sqlite(&path).await.map_err(failed)?,
     };
     serve::check_schema(&db).await?;
-    let observers = Assessments { scans: scan_store::store::open(&db).await.map_err(failed)? };
+    let observers = Assessments { scans: scan_store::store::open_existing(&db).await.map_err(failed)? };
     let mut conn = db.read().await.map_err(failed)?;
     let accounts = match account {
         Some(account) if accounts::exists(&mut conn, account).await.map_err(failed)? => vec![account],
@@ -138,7 +138,7 @@ async fn export(
     days: Days,
     again: bool,
 ) -> Result<u64, Failure> {
-    let scans = &*observers.scans.nested;
+    let scans = &*observers.scans.reserved;
     let (mut from, mut files) = (start_of(days.first)?, 0);
     loop {
         let mut conn = db.read().await.map_err(failed)?;

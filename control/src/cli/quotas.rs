@@ -106,11 +106,11 @@ async fn show_defaults(db: &Db) -> Result<(), Failure> {
 
 async fn show(db: &Db, account: &str, now: UnixMillis) -> Result<(), Failure> {
     let account = quotas::find_account(db, account).await.map_err(refused)?;
-    let scans = scan_store::store::open(db).await.map_err(|error| refused(error.into()))?;
-    let count_scans = |since, most| scans.nested.count_since(account, since, most);
+    let scans = scan_store::store::open_existing(db).await.map_err(|error| refused(error.into()))?;
+    let count_scans = |since, most| scans.reserved.count_since(account, since, most);
     let usages =
         quotas_of_accounts::list_of_database(db, account, now, count_scans).await.map_err(refused)?;
-    scans.nested.close().await;
+    scans.reserved.close().await;
     usages.iter().for_each(|usage| say(&usage_line(usage)));
     Ok(())
 }

@@ -48,7 +48,7 @@ pub async fn ingest(app: &ApiState, batch: &ScanBatch) -> Result<ScanReceipt, Se
     let mut scans = prepared::read(app, batch).await?;
     let written = scans::find_cursor(&mut app.core.db.read().await?, &batch.edge, batch.boot).await?;
     let not_stored = charge::charge(app, batch, &scans, written).await?;
-    scans.iter_mut().for_each(|scan| scan.obey(&not_stored));
+    scans.iter_mut().for_each(|scan| scan.apply_decision(&not_stored));
     store(app, batch, &mut scans, written).await?;
     let step = match &app.core.db {
         Db::Sqlite { .. } => SQLITE_STEP,
@@ -79,16 +79,18 @@ async fn store(
         boot: Boot { edge: &batch.edge, boot: batch.boot },
         stored_elsewhere: written,
         end: batch.first_seq + batch.records.len() as u64,
-        created_at: app.core.clock.now(),
+        clock: &*app.core.clock,
         scans: rows,
     };
-    let appended = app.actions.scans.alone.append(&new).await?;
+    let appended = app.actions.scans.pool.append(&new).await?;
+    let positions: HashMap<u64, i64> = appended.positions.into_iter().collect();
+    scans.iter_mut().for_each(|scan| scan.position = positions.get(&scan.seq).copied());
     // Stored by a try that did not come to the effects.
     let unfinished = scans
         .iter_mut()
         .filter(|scan| (written..appended.expected).contains(&scan.seq) && scan.is_scan)
         .collect();
-    prepared::recall(app, unfinished).await
+    prepared::load_stored(app, unfinished).await
 }
 
 /// Writes what follows from scans that are stored: events, profiles, hits and roll-ups, in the transaction that moves
@@ -133,11 +135,13 @@ async fn write(app: &ApiState, tx: &mut Tx, scans: Vec<Scan<'_>>) -> Result<(), 
     let mut hits: HashMap<&str, HashMap<&str, i64>> = HashMap::new();
     let (mut stored, mut others) = (Vec::with_capacity(scans.len()), Vec::new());
     let mut counted = Vec::with_capacity(scans.len());
+    let mut positions = HashMap::new();
     for scan in scans.into_iter().filter(|scan| scan.is_known) {
         if scan.hits > 0 {
             let domain = hits.entry(&scan.record.domain).or_default();
             *domain.entry(&scan.record.folded).or_default() += scan.hits;
         }
+        positions.extend(scan.action.as_ref().map(|action| action.id).zip(scan.position));
         if scan.is_scan { &mut stored } else { &mut others }.extend(scan.action);
         counted.extend(scan.counted);
     }
@@ -147,7 +151,7 @@ async fn write(app: &ApiState, tx: &mut Tx, scans: Vec<Scan<'_>>) -> Result<(), 
     stored.extend(others);
     let accounts: BTreeSet<AccountId> = stored.iter().map(|action| action.account).collect();
     for account in accounts {
-        observe::record(&*app.actions.scans.nested, tx, account, now, &stored).await?;
+        observe::record(&*app.actions.scans.reserved, tx, (account, now), &stored, &positions).await?;
     }
     // Batches wait for each other here until the commit, because they add to the same rows. Hits come behind: redirections
     // are held from there to the commit, and whoever changes one waits no longer than that.

@@ -1,8 +1,12 @@
 //! Removes scans by edges whose time is over: whole months where every account's is, single ones elsewhere.
+//!
+//! It goes by whole days, and by one day a run at most, whatever the clock says: a clock that leaps ahead for an hour removes
+//! what is four days early, and not everything. One replica does a day.
 
 use std::collections::BTreeMap;
 
-use kernel::store::StoreError;
+use ::actions::store::{scan_charges, scans as legacy_scans};
+use kernel::store::{Ctx, StoreError};
 use shared::{id::AccountId, time::UnixMillis};
 use tenants::store::tenants;
 
@@ -10,7 +14,13 @@ use crate::state::ApiState;
 
 const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
 
-/// Scans that one transaction removes: some ten milliseconds.
+/// How long before it begins the tables of a month are made.
+const AHEAD_MS: i64 = 3 * DAY_MS;
+
+/// How much older a boot of an edge is than its last one when its charges are forgotten.
+const BOOT_MS: i64 = 90 * DAY_MS;
+
+/// Scans among actions that one transaction removes: some ten milliseconds.
 const STEP: u32 = 1_000;
 
 /// What one run removed.
@@ -25,28 +35,46 @@ pub struct Removed {
 /// Removes what is over, and notes how much there is.
 ///
 /// # Errors
-/// A store failed; what was removed stays removed.
+/// A store failed; what was removed stays removed, and the rest is removed on the next day.
 pub async fn run(app: &ApiState) -> Result<Removed, StoreError> {
-    let (now, scans) = (app.core.clock.now(), &app.actions.scans.alone);
-    let kept = tenants::list_scan_retention(&mut app.core.db.read().await?).await?;
-    let kept: BTreeMap<AccountId, u16> = kept.into_iter().collect();
-    let before = |days: u16| UnixMillis(now.0 - i64::from(days) * DAY_MS);
+    let (now, scans) = (app.core.clock.now(), &app.actions.scans.pool);
+    scans.make_month(UnixMillis(now.0 + AHEAD_MS)).await?;
+    let (day, is_new) = scans.begin_day(now).await?;
+    let days = tenants::list_scan_retention(&mut app.core.db.read().await?).await?;
+    let before = |days: u16| UnixMillis(day.0 - i64::from(days) * DAY_MS);
+    let longest = days.iter().map(|(_, days)| *days).max();
     let mut removed = Removed::default();
-    for (account, days) in &kept {
-        loop {
-            match scans.delete_before(*account, before(*days), STEP).await? {
-                0 => break,
-                gone => removed.scans += gone,
-            }
+    if is_new {
+        let kept: BTreeMap<AccountId, UnixMillis> =
+            days.into_iter().map(|(account, days)| (account, before(days))).collect();
+        removed.scans = scans.delete_before(&kept, day).await?;
+        for (account, before) in kept {
+            removed.scans += delete_legacy(app, account, before).await?;
         }
+        let mut tx = app.core.db.begin(&Ctx::default()).await?;
+        scan_charges::delete_old(&mut tx, BOOT_MS).await?;
+        tx.commit().await?;
     }
-    let longest = kept.values().max().copied();
     if let Some(longest) = longest {
-        removed.months = scans.drop_before(before(longest)).await?.len();
+        removed.months = usize::from(scans.drop_before(before(longest)).await?.is_some());
     }
     let found = scans.describe().await?;
     let next = found.months.first().zip(longest);
     let next = next.map(|(month, days)| UnixMillis(month.end().0 + i64::from(days) * DAY_MS));
     app.metrics.scans_are(found.bytes, found.oldest, next);
     Ok(removed)
+}
+
+/// Removes scans that stand among actions: those that are still to be moved, and those that do not fit elsewhere.
+async fn delete_legacy(app: &ApiState, account: AccountId, before: UnixMillis) -> Result<u64, StoreError> {
+    let mut gone = 0;
+    loop {
+        let mut tx = app.core.db.begin(&Ctx::default()).await?;
+        let step = legacy_scans::delete_before(&mut tx, account, before, STEP).await?;
+        tx.commit().await?;
+        gone += step;
+        if step < STEP.into() {
+            return Ok(gone);
+        }
+    }
 }

@@ -370,11 +370,11 @@ pub(super) async fn recorded(api: &Api, thng: &str, hour: i64, doc: Value) -> Re
     let new = [new];
     actions::insert(&mut tx, UnixMillis(hour * HOUR), &new).await?;
     assessment::service::assessment::observe::record(
-        &*api.made.app.actions.scans.nested,
+        &*api.made.app.actions.scans.reserved,
         &mut tx,
-        api.made.account,
-        UnixMillis(hour * HOUR),
+        (api.made.account, UnixMillis(hour * HOUR)),
         &new,
+        &std::collections::HashMap::new(),
     )
     .await?;
     tx.commit().await?;

@@ -88,6 +88,32 @@ async fn a_sqlite_backup_is_made_while_it_is_written_and_restored() -> Result<()
     product.create_redirection(&bag, "https://example.com/", Some("NEW")).await?;
     ensure!(leads(&product, "NEW").await?);
 
+    // The database was moved away by hand, and its scans are still there: they are kept.
+    ensure!(product.stop()?.success());
+    let database = product.data.join("waymark.db");
+    for suffix in ["", "-wal", "-shm"] {
+        let _ = fs::remove_file(format!("{}{suffix}", database.display()));
+    }
+    let scans = fs::read(product.data.join("waymark.db.scans"))?;
+    refused(&waymark(&product, &["restore", path])?, "--replace")?;
+    let output = waymark(&product, &["restore", path, "--replace"])?;
+    ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let mut kept = Vec::new();
+    for entry in fs::read_dir(&product.data)? {
+        let name = entry?.file_name().into_string().unwrap_or_default();
+        if name.starts_with("waymark.db.replaced-") && name.ends_with(".scans") {
+            kept.push(fs::read(product.data.join(name))?);
+        }
+    }
+    ensure!(kept.contains(&scans), "{} files", kept.len());
+    // An attempt that was broken off is not in the way.
+    let second = folder.path().join("second.backup");
+    for suffix in [".partial", ".partial.scans"] {
+        fs::write(format!("{}{suffix}", second.display()), b"half")?;
+    }
+    let output = waymark(&product, &["backup", second.to_str().context("path")?])?;
+    ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+
     // Into an empty folder, and of Postgres there are tools.
     let empty = folder.path().join("data");
     let output = Command::new(binary()?).args(["restore", path]).env("WAYMARK_DATA_DIR", &empty).output()?;

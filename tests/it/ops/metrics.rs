@@ -60,6 +60,7 @@ async fn both_sides_count_what_they_did() -> Result<()> {
         ("waymark_control_database_connections_max{pool=\"write\"}", 1.0),
         ("waymark_control_failures_total{reason=\"StatementTimeout\"}", 0.0),
         ("waymark_control_database_size_bytes", 100_000.0),
+        ("waymark_control_scans_size_bytes", 4_096.0),
         ("waymark_edge_disk_free_bytes", 1.0),
         ("waymark_edge_disk_size_bytes", 1.0),
         ("waymark_control_jobs{status=\"EXECUTING\"}", 0.0),

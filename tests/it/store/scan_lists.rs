@@ -15,7 +15,7 @@ use kernel::{
         listing::{ACTIONS, ListRequest},
         page::{Page, PageRequest, SortOrder},
     },
-    store::{Ctx, listing::Selection},
+    store::{Ctx, Db, listing::Selection},
 };
 use scan_store::{Count, NewScan, ScanStore};
 use serde_json::{Value, json};
@@ -33,13 +33,13 @@ super::super::on_both_engines!(
     whoever_holds_a_connection_reads_scans,
 );
 
-const P: &str = "UKXAGyEf8SQ5eTDmVgGpHqAP";
-const Q: &str = "UKXAGyEf8SQ5eTDmVgGpHqAQ";
-const U: &str = "UKXAGyEf8SQ5eTDmVgGpHqAU";
-const T: &str = "UKXAGyEf8SQ5eTDmVgGpHqAT";
+pub(super) const P: &str = "UKXAGyEf8SQ5eTDmVgGpHqAP";
+pub(super) const Q: &str = "UKXAGyEf8SQ5eTDmVgGpHqAQ";
+pub(super) const U: &str = "UKXAGyEf8SQ5eTDmVgGpHqAU";
+pub(super) const T: &str = "UKXAGyEf8SQ5eTDmVgGpHqAT";
 
 /// 2025-12-31T00:00:00Z: the scans below are of two months.
-const BEGIN: i64 = 1_767_139_200_000;
+pub(super) const BEGIN: i64 = 1_767_139_200_000;
 
 /// Scans of a list.
 pub(super) const SCANS: i64 = 48;
@@ -114,17 +114,23 @@ pub(super) async fn insert(made: &TestApp, account: AccountId) -> Result<Vec<Act
 
 /// Copies the scans that are among actions, and leaves them there.
 pub(super) async fn copy(made: &TestApp) -> Result<()> {
+    let mut rows = Vec::new();
     let mut tx = made.app.core.db.begin(&Ctx::default()).await?;
-    for row in scan_moves::list(&mut tx, 0, 1_000).await? {
+    for (_, row) in scan_moves::list(&mut tx, 0, 1_000).await?.scans {
+        let row = row.context("it cannot be read")?;
         let about = (row.thng, row.product);
         let new =
             NewScan::of(row.account, row.id, row.timestamp, about, &row.doc).context("it does not fit")?;
-        made.app.actions.scans.alone.adopt(row.account, &[(row.seq, row.created_at, new)]).await?;
+        rows.push((row.seq, row.created_at, new));
     }
-    Ok(())
+    drop(tx);
+    let mut tx = made.app.core.db.begin(&Ctx::default()).await?;
+    let within = matches!(made.app.core.db, Db::Pg(_)).then_some(&mut tx);
+    made.app.actions.scans.pool.adopt(within, made.app.core.clock.now(), &rows).await?;
+    Ok(tx.commit().await?)
 }
 
-/// Every member of an action, and its place.
+/// Every member of an action, and its position.
 fn shown(action: &Action) -> (i64, i64, Value) {
     let mut whole = action_message(action);
     whole["members"] = Value::Object(action.members.clone());
@@ -217,7 +223,7 @@ async fn same(
             let mut conn = made.app.core.db.read().await?;
             let expected = action_lists::list(&mut conn, &selection).await?;
             let found =
-                Page::cut(made.app.actions.scans.alone.page(&selection).await?, page, Action::position);
+                Page::cut(made.app.actions.scans.pool.page(&selection).await?, page, Action::position);
             let all = |page: &Page<Action>| page.items.iter().map(shown).collect::<Vec<_>>();
             ensure!(all(&found) == all(&expected), "{:#?}\nnot\n{:#?}", all(&found), all(&expected));
             ensure!(found.next == expected.next, "{:?} {:?}", found.next, expected.next);
@@ -235,7 +241,7 @@ async fn scans_are_found_by_their_ids(engine: Engine) -> Result<()> {
     let made = TestApp::new(engine).await?;
     let mut ids = insert(&made, made.account).await?;
     copy(&made).await?;
-    let scans = &made.app.actions.scans.alone;
+    let scans = &made.app.actions.scans.pool;
     let unknown = ActionId::new(BEGIN, random16()?);
     ids.push(unknown);
     let mut conn = made.app.core.db.read().await?;
@@ -259,12 +265,12 @@ async fn scans_are_counted_by_time(engine: Engine) -> Result<()> {
     copy(&made).await?;
     let (from, to) = (UnixMillis(BEGIN), UnixMillis(BEGIN + 10 * 86_400_000));
     let count = Count { account: made.account, from, to, piece_ms: 86_400_000 };
-    let days = made.app.actions.scans.alone.count(&count).await?;
+    let days = made.app.actions.scans.pool.count(&count).await?;
     ensure!(days == [(from, 24), (UnixMillis(BEGIN + 86_400_000), 24)], "{days:?}");
     // One piece over two months.
-    let one = made.app.actions.scans.alone.count(&Count { piece_ms: 100 * 86_400_000, ..count }).await?;
+    let one = made.app.actions.scans.pool.count(&Count { piece_ms: 100 * 86_400_000, ..count }).await?;
     ensure!(one == [(from, 48)], "{one:?}");
-    let first = made.app.actions.scans.alone.find_first_since(made.account, UnixMillis(BEGIN + 1)).await?;
+    let first = made.app.actions.scans.pool.find_first_since(made.account, UnixMillis(BEGIN + 1)).await?;
     ensure!(first == Some(UnixMillis(BEGIN + 10_800_000)), "{first:?}");
     Ok(())
 }
@@ -277,7 +283,7 @@ async fn an_account_sees_its_own_scans(engine: Engine) -> Result<()> {
     tx.commit().await?;
     let (own, others) = (insert(&made, made.account).await?, insert(&made, other).await?);
     copy(&made).await?;
-    let scans: &dyn ScanStore = &*made.app.actions.scans.alone;
+    let scans: &dyn ScanStore = &*made.app.actions.scans.pool;
     let request = ListRequest {
         page: PageRequest { per_page: 100, ..PageRequest::default() },
         ..ListRequest::default()
@@ -290,7 +296,8 @@ async fn an_account_sees_its_own_scans(engine: Engine) -> Result<()> {
     }
     ensure!(scans.find_many(made.account, &others).await?.is_empty());
     ensure!(scans.delete(made.account, &others).await? == 0);
-    ensure!(scans.delete_before(made.account, UnixMillis(i64::MAX), 1_000).await? == 24);
+    let kept = [(made.account, UnixMillis(i64::MAX))].into_iter().collect();
+    ensure!(scans.delete_before(&kept, UnixMillis(0)).await? == SCANS as u64);
     ensure!(scans.find_many(other, &others).await?.len() == others.len());
     Ok(())
 }
@@ -306,7 +313,7 @@ async fn whoever_holds_a_connection_reads_scans(engine: Engine) -> Result<()> {
     let read = async || {
         let _held = db.read().await?;
         all_hold_one.wait().await;
-        made.app.actions.scans.nested.find_first_since(made.account, UnixMillis(BEGIN)).await
+        made.app.actions.scans.reserved.find_first_since(made.account, UnixMillis(BEGIN)).await
     };
     for found in futures_util::future::join_all((0..most).map(|_| read())).await {
         ensure!(found? == Some(UnixMillis(BEGIN)));

@@ -103,7 +103,7 @@ async fn a_move_that_was_killed_is_done_again(engine: Engine) -> Result<()> {
     ensure!(step == Moved { moved: 0, is_done: true, waits: false }, "{step:?}");
     let all: BTreeSet<ActionId> = expected.into_iter().collect();
     let all: Vec<ActionId> = all.into_iter().collect();
-    ensure!(made.app.actions.scans.alone.find_many(made.account, &all).await?.len() == all.len());
+    ensure!(made.app.actions.scans.pool.find_many(made.account, &all).await?.len() == all.len());
     Ok(())
 }
 

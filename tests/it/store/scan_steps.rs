@@ -40,7 +40,7 @@ pub(crate) async fn take_half(made: &TestApp, batch: &ScanBatch) -> Result<()> {
         tokio::select! {
             taken = &mut taking => anyhow::bail!("it was not held up: {taken:?}"),
             _ = looks.tick() => {
-                if made.app.actions.scans.alone.find_next_seq(boot).await? == Some(end) {
+                if made.app.actions.scans.pool.find_next_seq(boot).await? == Some(end) {
                     break;
                 }
             }

@@ -120,7 +120,7 @@ pub async fn delete(
     tx.commit().await?;
     // A kill before this leaves a scan whose removal is in the trail; whoever asked heard nothing, and asks again. While
     // scans are moved it may be in both places.
-    let is_there = is_scan && state.scans.alone.delete(caller.account, &[action.id]).await? > 0;
+    let is_there = is_scan && state.scans.pool.delete(caller.account, &[action.id]).await? > 0;
     if is_here || is_there { Ok(()) } else { Err(not_found(&id)) }
 }
 

@@ -6,7 +6,7 @@ use shared::id::{AccountId, ActionId};
 
 use super::Observers;
 use crate::{
-    domain::{action::Action, page::Page},
+    domain::{action::Action, action_names::RESULTS, page::Page},
     store::{Conn, Db, StoreError, listing::Selection, merged_lists},
 };
 
@@ -18,7 +18,7 @@ pub async fn find(
     id: ActionId,
 ) -> Result<Option<Action>, StoreError> {
     let mut found: Vec<Action> =
-        merged_lists::find(&*observers.scans().nested, conn, account, id).await?.into_iter().collect();
+        merged_lists::find(&*observers.scans().reserved, conn, account, id).await?.into_iter().collect();
     observers.complete(conn, account, &mut found).await?;
     Ok(found.pop())
 }
@@ -30,7 +30,7 @@ pub async fn find_many(
     account: AccountId,
     ids: &[ActionId],
 ) -> Result<Vec<Action>, StoreError> {
-    let mut found = merged_lists::find_many(&*observers.scans().nested, conn, account, ids).await?;
+    let mut found = merged_lists::find_many(&*observers.scans().reserved, conn, account, ids).await?;
     observers.complete(conn, account, &mut found).await?;
     Ok(found)
 }
@@ -41,7 +41,10 @@ pub async fn list(
     db: &Db,
     selection: &Selection<'_>,
 ) -> Result<Page<Action>, StoreError> {
-    let mut page = merged_lists::list_alone(&*observers.scans().alone, db, selection).await?;
-    observers.complete(&mut db.read().await?, selection.account, &mut page.items).await?;
+    let mut page = merged_lists::list_alone(&*observers.scans().pool, db, selection).await?;
+    // Only these lack something.
+    if page.items.iter().any(|action| action.kind == RESULTS) {
+        observers.complete(&mut db.read().await?, selection.account, &mut page.items).await?;
+    }
     Ok(page)
 }

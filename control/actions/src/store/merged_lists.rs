@@ -102,7 +102,7 @@ fn merge(page: Page<Action>, scans: Vec<Action>, selection: &Selection<'_>) -> P
     let request = selection.request.page;
     let mut all = page.items;
     // The row after the page was cut off, and is not needed: there is a scan or another row in its place.
-    let is_more = page.next.is_some();
+    let is_more = page.next.is_some() || scans.len() > request.per_page as usize;
     all.extend(scans);
     all.sort_by_key(Action::position);
     // A scan that is in both.
@@ -112,7 +112,7 @@ fn merge(page: Page<Action>, scans: Vec<Action>, selection: &Selection<'_>) -> P
     }
     let mut merged = Page::cut(all, request, Action::position);
     if is_more && merged.next.is_none() {
-        // Every scan was in both: what follows are actions.
+        // Some were in both, or twice in one.
         merged.next = merged.items.last().map(Action::position);
     }
     merged

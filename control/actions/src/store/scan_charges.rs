@@ -15,6 +15,15 @@ const FIND: &str = "SELECT next_seq, not_stored FROM scan_charges WHERE edge_id 
 const PG_LOCK: &str =
     "SELECT next_seq, not_stored FROM scan_charges WHERE edge_id = $1 AND boot = $2 FOR UPDATE";
 const WRITE: &str = "UPDATE scan_charges SET next_seq = $3, not_stored = $4 WHERE edge_id = $1 AND boot = $2";
+// The number of a boot is at least the time of its start.
+const DELETE_OLD: &str = "DELETE FROM scan_charges WHERE boot < \
+    (SELECT MAX(n.boot) FROM scan_charges n WHERE n.edge_id = scan_charges.edge_id) - $1";
+
+/// Forgets boots that are over for long; their effects have a cursor of their own, which stays.
+pub async fn delete_old(tx: &mut Tx, age_ms: i64) -> Result<(), StoreError> {
+    on_db!(&mut **tx, |c| sqlx::query(DELETE_OLD).bind(age_ms).execute(c).await.map(|_| ()))?;
+    Ok(())
+}
 
 /// How far the scans of a boot are charged; nothing of most, because few accounts have a quota.
 pub async fn find(conn: &mut Conn, edge: &str, boot: u64) -> Result<Charges, StoreError> {

@@ -13,12 +13,16 @@ use super::{Conn, StoreError, Tx, dialect, dialect::fetch_in_list, on_db, parse}
 const FIND: &str = "SELECT after FROM scan_move WHERE id = 1 AND NOT done";
 const PG_LOCK: &str = "SELECT after FROM scan_move WHERE id = 1 AND NOT done FOR UPDATE";
 const SET: &str = "UPDATE scan_move SET after = $1, done = $2 WHERE id = 1";
+// A replica of an older release may have stored some since, or a transaction with a lower number may have committed later.
+const OPEN: &str = "UPDATE scan_move SET done = false, after = CASE WHEN after > $1 THEN after - $1 ELSE 0 END \
+    WHERE id = 1 AND done";
+const NEXT: &str = "SELECT MIN(seq) FROM actions WHERE seq > $1";
 macro_rules! rows {
     ($rest:literal) => {
         concat!(
             "SELECT seq, id, account_id, thng_id, product_id, timestamp, created_at, doc, counted IS NOT NULL \
              OR seq <= (SELECT after_seq FROM scan_backfill WHERE id = 1) AS is_counted FROM actions \
-             WHERE type = 'implicitScans' AND seq > $1 ORDER BY seq LIMIT $2",
+             WHERE type = 'implicitScans' AND seq >= $1 AND seq < $2 ORDER BY seq LIMIT $3",
             $rest
         )
     };
@@ -29,10 +33,16 @@ const PG_DELETE: &str = "DELETE FROM actions WHERE type = $1 AND seq = ANY($2) R
 const SQLITE_DELETE: &str = "DELETE FROM actions WHERE type = $1 \
     AND seq IN (SELECT value FROM json_each($2)) RETURNING seq";
 
+/// Numbers of actions that one step looks at: most of a database that grew are scans.
+const WINDOW: i64 = 5_000;
+
+/// Numbers of actions that are looked at again at each start.
+const OVERLAP: i64 = 10_000;
+
 /// A scan as it stands among actions.
 #[derive(Debug)]
-pub struct Standing {
-    /// Its place.
+pub struct LegacyScan {
+    /// Its position.
     pub seq: i64,
     /// Its id.
     pub id: ActionId,
@@ -65,7 +75,7 @@ struct Row {
     is_counted: bool,
 }
 
-impl TryFrom<Row> for Standing {
+impl TryFrom<Row> for LegacyScan {
     type Error = StoreError;
 
     fn try_from(row: Row) -> Result<Self, StoreError> {
@@ -83,31 +93,65 @@ impl TryFrom<Row> for Standing {
     }
 }
 
-/// Whether there may be scans to move.
-pub async fn is_open(conn: &mut Conn) -> Result<bool, StoreError> {
-    let found: Option<i64> = on_db!(conn, |c| sqlx::query_scalar(FIND).fetch_optional(c).await)?;
-    Ok(found.is_some())
+/// The next scans, and how far they reach.
+#[derive(Debug)]
+pub struct Found {
+    /// The scans; `None` for one that cannot be read, which stays.
+    pub scans: Vec<(i64, Option<LegacyScan>)>,
+    /// The last number that was looked at.
+    pub last: i64,
+    /// Whether there are later actions.
+    pub is_more: bool,
 }
 
-/// The place after which scans are still to be moved, locked until the transaction ends; `None` when none are.
+/// Looks at the last actions again, because a process of an older release may have stored scans.
+pub async fn open(tx: &mut Tx) -> Result<(), StoreError> {
+    on_db!(&mut **tx, |c| sqlx::query(OPEN).bind(OVERLAP).execute(c).await.map(|_| ()))?;
+    Ok(())
+}
+
+/// The position after which scans are still to be moved; `None` when none are.
+pub async fn find(conn: &mut Conn) -> Result<Option<i64>, StoreError> {
+    Ok(on_db!(conn, |c| sqlx::query_scalar(FIND).fetch_optional(c).await)?)
+}
+
+/// The same, locked until the transaction ends.
 pub async fn lock(tx: &mut Tx) -> Result<Option<i64>, StoreError> {
     let sql = dialect::lock_row(tx, PG_LOCK, FIND);
     Ok(on_db!(&mut **tx, |c| sqlx::query_scalar(sql).fetch_optional(c).await)?)
 }
 
-/// The next scans after a place, locked until the transaction ends.
-pub async fn list(tx: &mut Tx, after: i64, limit: u32) -> Result<Vec<Standing>, StoreError> {
-    let sql = dialect::pick(tx, PG_ROWS, SQLITE_ROWS);
+/// The next scans after a position; in a transaction of Postgres they are locked until it ends.
+pub async fn list(conn: &mut Conn, after: i64, limit: u32) -> Result<Found, StoreError> {
+    let Some(next) = next(conn, after).await? else {
+        return Ok(Found { scans: Vec::new(), last: after, is_more: false });
+    };
+    // By the primary key, in windows: nobody knows where the next scan is.
+    let end = next.saturating_add(WINDOW);
+    let sql = dialect::pick(conn, PG_ROWS, SQLITE_ROWS);
     let rows: Vec<Row> =
-        on_db!(&mut **tx, |c| sqlx::query_as(sql).bind(after).bind(i64::from(limit)).fetch_all(c).await)?;
-    rows.into_iter().map(Standing::try_from).collect()
+        on_db!(conn, |c| sqlx::query_as(sql).bind(next).bind(end).bind(i64::from(limit)).fetch_all(c).await)?;
+    let is_full = rows.len() == limit as usize;
+    let last = rows.last().map_or(end - 1, |row| if is_full { row.seq } else { end - 1 });
+    let read = |row: Row| {
+        let seq = row.seq;
+        let scan = LegacyScan::try_from(row);
+        let scan = scan.inspect_err(|error| tracing::warn!(%error, seq, "a scan stays where it is"));
+        (seq, scan.ok())
+    };
+    let scans = rows.into_iter().map(read).collect();
+    Ok(Found { scans, last, is_more: self::next(conn, last).await?.is_some() })
 }
 
-/// Removes scans that are stored elsewhere; returns how many there were.
-pub async fn delete(tx: &mut Tx, seqs: &[i64]) -> Result<usize, StoreError> {
+async fn next(conn: &mut Conn, after: i64) -> Result<Option<i64>, StoreError> {
+    Ok(on_db!(conn, |c| sqlx::query_scalar(NEXT).bind(after).fetch_one(c).await)?)
+}
+
+/// Removes scans that are stored elsewhere; returns those that were there.
+pub async fn delete(tx: &mut Tx, seqs: &[i64]) -> Result<Vec<i64>, StoreError> {
     let gone: Vec<(i64,)> =
         fetch_in_list!(&mut **tx, (i64,), PG_DELETE, SQLITE_DELETE, ["implicitScans"], seqs)?;
-    Ok(gone.len())
+    Ok(gone.into_iter().map(|(seq,)| seq).collect())
 }
 
 /// Notes how far scans are moved, and whether none are left.

@@ -2,6 +2,8 @@
 //!
 //! The scans themselves have a cursor in their own store (crate `scan_store`).
 
+use shared::{id::AccountId, time::UnixMillis};
+
 use super::{
     Conn, StoreError, Tx, dialect,
     dialect::{signed, unsigned},
@@ -12,6 +14,28 @@ const CREATE: &str = "INSERT INTO scan_cursors (edge_id, boot, next_seq) VALUES 
 const LOAD_PG: &str = "SELECT next_seq FROM scan_cursors WHERE edge_id = $1 AND boot = $2 FOR UPDATE";
 const LOAD: &str = "SELECT next_seq FROM scan_cursors WHERE edge_id = $1 AND boot = $2";
 const MOVE: &str = "UPDATE scan_cursors SET next_seq = $4 WHERE edge_id = $1 AND boot = $2 AND next_seq = $3";
+
+// Those that are not counted yet wait for statistics.
+const DELETE_OLD: &str = "DELETE FROM actions WHERE seq IN (SELECT a.seq FROM actions a WHERE a.account_id = $1 \
+         AND a.type = 'implicitScans' AND a.created_at < $2 AND a.doc ->> 'scanSource' = 'edge' \
+         AND (a.counted IS NOT NULL OR a.seq <= (SELECT after_seq FROM scan_backfill WHERE id = 1)) \
+         ORDER BY a.created_at LIMIT $3)";
+
+/// Removes up to so many scans by edges of an account that stand here and were created before a time; returns how many.
+pub async fn delete_before(
+    tx: &mut Tx,
+    account: AccountId,
+    before: UnixMillis,
+    limit: u32,
+) -> Result<u64, StoreError> {
+    Ok(on_db!(&mut **tx, |c| sqlx::query(DELETE_OLD)
+        .bind(account.as_str())
+        .bind(before.0)
+        .bind(i64::from(limit))
+        .execute(c)
+        .await
+        .map(|done| done.rows_affected()))?)
+}
 
 /// The sequence number expected next of a boot.
 pub async fn find_cursor(conn: &mut Conn, edge: &str, boot: u64) -> Result<u64, StoreError> {

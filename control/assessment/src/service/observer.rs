@@ -1,5 +1,7 @@
 //! What assessments do with actions that are stored, removed and read.
 
+use std::collections::HashMap;
+
 use futures_util::future::BoxFuture;
 use scan_store::Scans;
 use shared::{
@@ -36,7 +38,10 @@ impl Observers for Assessments {
         created_at: UnixMillis,
         actions: &'a [NewAction],
     ) -> BoxFuture<'a, Result<(), ServiceError>> {
-        Box::pin(observe::record(&*self.scans.nested, tx, account, created_at, actions))
+        Box::pin(async move {
+            let none = HashMap::new();
+            observe::record(&*self.scans.reserved, tx, (account, created_at), actions, &none).await
+        })
     }
 
     fn removed<'a>(
@@ -45,7 +50,7 @@ impl Observers for Assessments {
         account: AccountId,
         action: &'a Action,
     ) -> BoxFuture<'a, Result<(), ServiceError>> {
-        Box::pin(history::forget(&*self.scans.nested, tx, account, action))
+        Box::pin(history::forget(&*self.scans.reserved, tx, account, action))
     }
 
     fn complete<'a>(
@@ -54,7 +59,7 @@ impl Observers for Assessments {
         account: AccountId,
         actions: &'a mut [Action],
     ) -> BoxFuture<'a, Result<(), StoreError>> {
-        Box::pin(assessment_contexts::complete(&*self.scans.nested, conn, account, actions))
+        Box::pin(assessment_contexts::complete(&*self.scans.reserved, conn, account, actions))
     }
 
     fn find_of_product<'a>(

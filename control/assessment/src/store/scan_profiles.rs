@@ -19,8 +19,8 @@ const PG_BEGIN: &str = "INSERT INTO scan_profiles (thng_id, account_id, profile,
 const SQLITE_BEGIN: &str = "INSERT INTO scan_profiles (thng_id, account_id, profile, unverified, rules_version) \
     SELECT t.id, t.account_id, x'', x'', $2 FROM thngs t WHERE t.id IN (SELECT value FROM json_each($1)) \
     ON CONFLICT (thng_id) DO NOTHING";
-const PG_LOCK: &str = "SELECT thng_id, profile, unverified, clients, rules_version FROM scan_profiles WHERE thng_id = ANY($1) ORDER BY thng_id FOR UPDATE";
-const SQLITE_LOCK: &str = "SELECT thng_id, profile, unverified, clients, rules_version FROM scan_profiles WHERE thng_id IN (SELECT value FROM json_each($1))";
+const PG_LOCK: &str = "SELECT thng_id, profile, unverified, clients, rules_version, read_to FROM scan_profiles WHERE thng_id = ANY($1) ORDER BY thng_id FOR UPDATE";
+const SQLITE_LOCK: &str = "SELECT thng_id, profile, unverified, clients, rules_version, read_to FROM scan_profiles WHERE thng_id IN (SELECT value FROM json_each($1))";
 const PG_LOCK_ONE: &str =
     "SELECT profile, unverified, clients, rules_version FROM scan_profiles WHERE thng_id = $1 FOR UPDATE";
 // A transaction that writes is the only one.
@@ -37,6 +37,7 @@ const PG_LIST: &str = "SELECT thng_id, account_id FROM scan_profiles \
 // Without statistics SQLite would walk all of them in order of ids; the sign takes that index from it.
 const SQLITE_LIST: &str = "SELECT thng_id, account_id FROM scan_profiles \
     WHERE (rules_version IS NULL OR rules_version < $2) AND +thng_id > $1 ORDER BY thng_id LIMIT $3";
+const READ_TO: &str = "UPDATE scan_profiles SET read_to = $2 WHERE thng_id = $1 AND read_to < $2";
 const DELETE: &str = "DELETE FROM scan_profiles WHERE thng_id = $1";
 
 /// A profile as it is stored.
@@ -51,8 +52,19 @@ pub struct Stored {
 /// Sessions, those of public keys, networks and languages, and the version of the rules that made them.
 type Row = (Vec<u8>, Option<Vec<u8>>, Option<Vec<u8>>, Option<i32>);
 
-/// A [`Row`] after the id of its Thng.
-type Named = (String, Vec<u8>, Option<Vec<u8>>, Option<Vec<u8>>, Option<i32>);
+/// A [`Row`] after the id of its Thng, and how far a rebuild has read.
+type Named = (String, Vec<u8>, Option<Vec<u8>>, Option<Vec<u8>>, Option<i32>, i64);
+
+/// A new scan of a Thng.
+#[derive(Debug, Clone)]
+pub struct Seen {
+    /// The Thng.
+    pub thng: ThngId,
+    /// The scan.
+    pub observation: Observation,
+    /// Its position in the store of scans by edges, where a rebuild may have found it before.
+    pub position: Option<i64>,
+}
 
 fn read((bytes, unverified, clients, _): &Row, thng: &str) -> Result<Profile, StoreError> {
     let optional = |bytes: &Option<Vec<u8>>| bytes.clone().unwrap_or_default();
@@ -122,10 +134,10 @@ pub async fn lock(tx: &mut Tx, thng: ThngId) -> Result<Option<Stored>, StoreErro
 /// Adds scans to the profiles of their Thngs; those of deleted Thngs are skipped.
 ///
 /// Returns the Thngs whose profiles are outdated: they are locked, and nothing was added to them.
-pub async fn add(tx: &mut Tx, scans: &[(ThngId, Observation)]) -> Result<Vec<ThngId>, StoreError> {
-    let mut of_thngs: BTreeMap<String, Vec<&Observation>> = BTreeMap::new();
-    for (thng, seen) in scans {
-        of_thngs.entry(thng.to_string()).or_default().push(seen);
+pub async fn add(tx: &mut Tx, scans: &[Seen]) -> Result<Vec<ThngId>, StoreError> {
+    let mut of_thngs: BTreeMap<String, Vec<&Seen>> = BTreeMap::new();
+    for seen in scans {
+        of_thngs.entry(seen.thng.to_string()).or_default().push(seen);
     }
     if of_thngs.is_empty() {
         return Ok(Vec::new());
@@ -144,15 +156,16 @@ pub async fn add(tx: &mut Tx, scans: &[(ThngId, Observation)]) -> Result<Vec<Thn
         }
     };
     let (mut changed, mut outdated) = (Vec::new(), Vec::new());
-    for (thng, bytes, unverified, clients, version) in rows {
+    for (thng, bytes, unverified, clients, version, read_to) in rows {
         if is_outdated(version) {
             outdated.push(parse("thng_id", &thng)?);
             continue;
         }
         let before = (bytes, unverified, clients, version);
         let mut profile = read(&before, &thng)?;
-        for seen in of_thngs.get(&thng).into_iter().flatten() {
-            profile.add(seen);
+        let new = of_thngs.get(&thng).into_iter().flatten();
+        for seen in new.filter(|seen| seen.position.is_none_or(|position| position > read_to)) {
+            profile.add(&seen.observation);
         }
         let after = bytes_of(&profile);
         if (&after.0, Some(&after.1), Some(&after.2)) != (&before.0, before.1.as_ref(), before.2.as_ref()) {
@@ -163,9 +176,16 @@ pub async fn add(tx: &mut Tx, scans: &[(ThngId, Observation)]) -> Result<Vec<Thn
     Ok(outdated)
 }
 
-/// Replaces the profile of a Thng with one that was rebuilt from its scans.
-pub async fn put(tx: &mut Tx, thng: ThngId, profile: &Profile) -> Result<(), StoreError> {
-    write(tx, vec![(thng.to_string(), bytes_of(profile))]).await
+/// Replaces the profile of a Thng with one that was rebuilt from its scans, those of edges up to a position. Effects of
+/// some of these may still be to come: they are stored first.
+///
+/// On Postgres a scan with a lower position may be committed later, by another batch at the same moment; it is missing in
+/// the profile until that is rebuilt again.
+pub async fn put(tx: &mut Tx, thng: ThngId, profile: &Profile, read_to: i64) -> Result<(), StoreError> {
+    write(tx, vec![(thng.to_string(), bytes_of(profile))]).await?;
+    let thng = thng.as_str();
+    on_db!(&mut **tx, |c| sqlx::query(READ_TO).bind(thng).bind(read_to).execute(c).await.map(|_| ()))?;
+    Ok(())
 }
 
 /// Sessions, those of public keys, networks and languages.

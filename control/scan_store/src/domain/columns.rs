@@ -55,6 +55,20 @@ impl Kind {
         }
     }
 
+    /// What is kept of a text where its account has too many of its kind in a month.
+    #[must_use]
+    pub fn reduced(self, text: &str) -> Option<String> {
+        match self {
+            Self::Agent => {
+                let mut agent = object(text)?;
+                agent.remove("userAgent");
+                text_of(agent)
+            }
+            Self::Referer | Self::Language => None,
+            Self::Shape | Self::Place | Self::Rule => Some(text.to_owned()),
+        }
+    }
+
     /// The facets by which scans with a text are found.
     #[must_use]
     pub fn facets(self, text: &str) -> Vec<String> {

@@ -1,4 +1,4 @@
-//! Months in UTC, by which scans are kept.
+//! Months and days in UTC, by which scans are kept.
 
 use jiff::{Timestamp, ToSpan as _, civil::Date, tz::TimeZone};
 use shared::time::UnixMillis;
@@ -39,6 +39,15 @@ impl Month {
     pub fn end(self) -> UnixMillis {
         millis(first_day(self.0).map(|day| day.saturating_add(1.month())))
     }
+}
+
+/// Milliseconds of a day.
+pub const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
+
+/// The day of a time in UTC, since 1970.
+#[must_use]
+pub fn day_of(at: UnixMillis) -> i32 {
+    i32::try_from(at.0.div_euclid(DAY_MS)).unwrap_or_default()
 }
 
 fn first_day(number: i32) -> Option<Date> {

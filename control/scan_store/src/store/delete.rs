@@ -1,14 +1,13 @@
-//! Removes scans: single ones, those of an account that are old, and whole months.
+//! Removes single scans.
+
+use std::collections::BTreeSet;
 
 use kernel::{
     on_db,
-    store::{Conn, Ctx, Db, StoreError, dialect},
+    store::{Conn, Ctx, Raw, StoreError, dialect},
 };
-use shared::{
-    id::{AccountId, ActionId},
-    time::UnixMillis,
-};
-use sqlx::AssertSqlSafe;
+use shared::id::{AccountId, ActionId};
+use sqlx::{AssertSqlSafe, types::Json};
 
 use super::{
     months::{self, is_gone, of_month},
@@ -16,15 +15,15 @@ use super::{
 };
 use crate::domain::{ids, month::Month};
 
-const DELETE: &str = "DELETE FROM scans WHERE account = $1 AND timestamp = $2 AND key = $3";
-const PG_DELETE_OLDER: &str = "DELETE FROM scans WHERE ctid IN (SELECT t.ctid FROM scans t \
-    WHERE t.account = $1 AND t.created_at < $2 ORDER BY t.created_at LIMIT $3)";
-const SQLITE_DELETE_OLDER: &str = "DELETE FROM scans WHERE seq IN (SELECT t.seq FROM scans t \
-    WHERE t.account = $1 AND t.created_at < $2 ORDER BY t.created_at LIMIT $3)";
+const DELETE: &str = "DELETE FROM scans WHERE account = $1 AND timestamp = $2 AND key = $3 \
+    RETURNING agent, place, referer, language";
+const PG_LOOSEN: &str = "UPDATE scan_texts SET is_loose = true WHERE id IN (SELECT t.id FROM scan_texts t \
+    WHERE t.id = ANY($1) ORDER BY t.id FOR UPDATE)";
+const SQLITE_LOOSEN: &str =
+    "UPDATE scan_texts SET is_loose = true WHERE id IN (SELECT value FROM json_each($1))";
 
-/// Pages that SQLite gives back at a time, 4 KiB each: writers wait some milliseconds.
-const SQLITE_SHRINK: &str = "PRAGMA incremental_vacuum(500)";
-const SQLITE_FREE: &str = "PRAGMA freelist_count";
+/// Texts of a scan that may be those of a person.
+type Texts = (Option<i32>, Option<i32>, Option<i32>, Option<i32>);
 
 impl SqlScans {
     pub(super) async fn delete_all(&self, account: AccountId, ids: &[ActionId]) -> Result<u64, StoreError> {
@@ -43,73 +42,32 @@ impl SqlScans {
         }
         Ok(gone)
     }
-
-    pub(super) async fn delete_older(
-        &self,
-        account: AccountId,
-        before: UnixMillis,
-        limit: u32,
-    ) -> Result<u64, StoreError> {
-        let Some(account) = self.find_account(account).await? else { return Ok(0) };
-        let all = months::list(&mut self.db.read().await?).await?;
-        for month in all.into_iter().filter(|month| month.start() < before) {
-            let mut tx = self.db.begin(&Ctx::default()).await?;
-            let sql = of_month(dialect::pick(&tx, PG_DELETE_OLDER, SQLITE_DELETE_OLDER), month);
-            let done = on_db!(&mut *tx, |c| sqlx::query(AssertSqlSafe(sql))
-                .bind(account)
-                .bind(before.0)
-                .bind(i64::from(limit))
-                .execute(c)
-                .await
-                .map(|done| done.rows_affected()));
-            match done.map_err(StoreError::from) {
-                Ok(0) => {}
-                Ok(gone) => {
-                    tx.commit().await?;
-                    return Ok(gone);
-                }
-                Err(error) if is_gone(&error) => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(0)
-    }
-
-    pub(super) async fn drop_months(&self, before: UnixMillis) -> Result<Vec<Month>, StoreError> {
-        let all = months::list(&mut self.db.read().await?).await?;
-        let mut dropped = Vec::new();
-        for month in all.into_iter().filter(|month| month.end() <= before) {
-            months::remove(&self.db, month).await?;
-            self.forget(month);
-            dropped.push(month);
-        }
-        if let Db::Sqlite { write, .. } = &self.db {
-            loop {
-                let mut conn = write.acquire().await?;
-                let free: i64 = sqlx::query_scalar(SQLITE_FREE).fetch_one(&mut *conn).await?;
-                if free == 0 {
-                    break;
-                }
-                // It works while its rows are read, and has none to give.
-                sqlx::query(SQLITE_SHRINK).fetch_all(&mut *conn).await?;
-            }
-        }
-        Ok(dropped)
-    }
 }
 
 async fn delete(conn: &mut Conn, month: Month, account: i32, ids: &[ActionId]) -> Result<u64, StoreError> {
-    let mut gone = 0;
+    let (mut gone, mut loose) = (0, BTreeSet::new());
     for id in ids {
         let (at, key) = ids::split(id);
         let sql = AssertSqlSafe(of_month(DELETE, month));
-        gone += on_db!(conn, |c| sqlx::query(sql)
+        let rows: Vec<Texts> = on_db!(conn, |c| sqlx::query_as(sql)
             .bind(account)
             .bind(at.0)
             .bind(key.as_slice())
-            .execute(c)
-            .await
-            .map(|done| done.rows_affected()))?;
+            .fetch_all(c)
+            .await)?;
+        for (agent, place, referer, language) in rows {
+            gone += 1;
+            loose.extend([agent, place, referer, language].into_iter().flatten());
+        }
+    }
+    let loose: Vec<i32> = loose.into_iter().collect();
+    if !loose.is_empty() {
+        // What no other scan has goes when the day is over: until then batches under way may name it.
+        let sql = AssertSqlSafe(of_month(dialect::pick(conn, PG_LOOSEN, SQLITE_LOOSEN), month));
+        match conn.raw() {
+            Raw::Pg(c) => drop(sqlx::query(sql).bind(loose).execute(c).await?),
+            Raw::Sqlite(c) => drop(sqlx::query(sql).bind(Json(loose)).execute(c).await?),
+        }
     }
     Ok(gone)
 }

@@ -101,7 +101,7 @@ impl SqlScans {
         let bytes = match &mut conn {
             Conn::Pg(c) => {
                 let tables =
-                    |month: &Month| ["scans_", "scan_texts_"].map(|name| format!("{name}{}", month.number()));
+                    |month: &Month| months::TABLES.map(|table| format!("{table}_{}", month.number()));
                 let names: Vec<String> = all.iter().flat_map(tables).collect();
                 sqlx::query_scalar(PG_SIZE).bind(names).fetch_one(&mut **c).await?
             }

@@ -3,7 +3,7 @@
 //! A scan has what the column or the facets of a text hold; a field that it never has meets no condition.
 
 use kernel::{
-    domain::{facets, grant::Limit},
+    domain::grant::Limit,
     store::{StoreError, conditions::Engine, listing::Selection},
 };
 use shared::{
@@ -11,8 +11,12 @@ use shared::{
     id::{ActionId, ThngId},
 };
 
-use super::rows::KIND;
-use crate::domain::{columns::Kind, ids};
+use super::{
+    look_up::{Asked, Texts},
+    plan::By,
+    rows::KIND,
+};
+use crate::domain::ids;
 
 /// A bound value.
 #[derive(Debug, Clone, PartialEq)]
@@ -23,18 +27,21 @@ pub(super) enum Bind {
 }
 
 /// Conditions that grow, with the values of their placeholders.
-#[derive(Debug, Clone)]
-pub(super) struct Conditions {
+#[derive(Debug)]
+pub(super) struct Conditions<'t> {
     pub(super) text: String,
     pub(super) binds: Vec<Bind>,
     engine: Engine,
     account: i32,
+    texts: &'t Texts,
+    /// Whether another index than that of shapes is to be taken.
+    hides_shape: bool,
 }
 
-impl Conditions {
-    /// None but the account, which follows as the first condition.
-    pub(super) fn new(engine: Engine, account: i32) -> Self {
-        Self { text: String::new(), binds: Vec::new(), engine, account }
+impl<'t> Conditions<'t> {
+    /// None yet; filters are met by these texts.
+    pub(super) fn new(engine: Engine, account: i32, texts: &'t Texts) -> Self {
+        Self { text: String::new(), binds: Vec::new(), engine, account, texts, hides_shape: false }
     }
 
     pub(super) fn push(&mut self, fragment: &'static str) -> &mut Self {
@@ -49,44 +56,11 @@ impl Conditions {
         self
     }
 
-    /// The scans of a selection.
-    pub(super) fn select(&mut self, selection: &Selection<'_>) -> Result<(), StoreError> {
-        let request = selection.request;
-        let is_few = request.ids.is_some()
-            || selection.within.iter().any(|(field, _)| *field == "thng")
-            || matches!(selection.limit, Limit::Itself(_))
-            || request.filter.as_ref().is_some_and(|filter| names_thng(filter.expr()));
-        self.account(is_few);
-        if let Some(ids) = &request.ids {
-            let ids: Vec<ActionId> = ids.iter().filter_map(|id| id.parse().ok()).collect();
-            self.push(" AND ").ids(&ids);
-        }
-        for (field, value) in selection.within {
-            self.and(&equal(field, value))?;
-        }
-        if let Some(project) = &request.project {
-            self.and(&equal("scopes.projects", project.as_str()))?;
-        }
-        match selection.limit {
-            Limit::Account => {}
-            Limit::Projects(projects) => {
-                let of = |project: &_| equal("scopes.projects", ToString::to_string(project).as_str());
-                self.and(&Expr::Or(projects.iter().map(of).collect()))?;
-            }
-            Limit::User(user) => self.and(&equal("scopes.users", user))?,
-            Limit::Itself(id) => self.and(&equal("thng", id))?,
-        }
-        if let Some(filter) = &request.filter {
-            self.and(filter.expr())?;
-        }
-        Ok(())
-    }
-
-    /// The account. Where few rows are named otherwise, its index must not be taken: there may be no statistics that say
-    /// so.
-    pub(super) fn account(&mut self, is_few: bool) {
+    /// The account, found by an index. One that must not be taken is hidden: there may be no statistics that say so.
+    pub(super) fn account(&mut self, by: &By) -> &mut Self {
         let account = Bind::Whole(i64::from(self.account));
-        self.push(if is_few { "t.account + 0 = " } else { "t.account = " }).bind(account);
+        self.hides_shape = !matches!(by, By::Shapes(_) | By::AllShapes);
+        self.push(if *by == By::Account { "t.account = " } else { "t.account + 0 = " }).bind(account)
     }
 
     /// The scans with these ids, by the time that each holds; the key tells those of one time apart.
@@ -107,12 +81,7 @@ impl Conditions {
         self.push(")")
     }
 
-    fn and(&mut self, expr: &Expr) -> Result<(), StoreError> {
-        self.push(" AND ");
-        self.condition(expr)
-    }
-
-    fn condition(&mut self, expr: &Expr) -> Result<(), StoreError> {
+    pub(super) fn condition(&mut self, expr: &Expr) -> Result<(), StoreError> {
         match expr {
             Expr::And(branches) => self.join(branches, " AND ", "TRUE"),
             Expr::Or(branches) => self.join(branches, " OR ", "FALSE"),
@@ -159,9 +128,8 @@ impl Conditions {
                 Err(_) => drop(self.push("FALSE")),
             },
             ("customFields.shortId", Operator::Equal) => {
-                self.push("(t.short_id = ").bind(Bind::Text(value.to_owned())).push(" OR ");
-                self.facet(term);
-                self.push(")");
+                self.push("(t.short_id = ").bind(Bind::Text(value.to_owned()));
+                self.or_facet(term);
             }
             ("customFields.shortId", Operator::Prefix) => {
                 match self.engine {
@@ -169,9 +137,8 @@ impl Conditions {
                     Engine::Sqlite => self.push("(instr(t.short_id, "),
                 };
                 self.bind(Bind::Text(value.to_owned()));
-                self.push(if self.engine == Engine::Postgres { ") OR " } else { ") = 1 OR " });
-                self.facet(term);
-                self.push(")");
+                self.push(if self.engine == Engine::Postgres { ")" } else { ") = 1" });
+                self.or_facet(term);
             }
             (_, Operator::Equal | Operator::Prefix) => self.facet(term),
             // The order of custom fields is that of numbers, and no scan has one.
@@ -184,53 +151,73 @@ impl Conditions {
 
     /// Scans with a text that has a facet, or one that begins so.
     fn facet(&mut self, term: &Term) {
-        let (column, kind) = if term.field.starts_with("context.") {
-            ("(t.place IN (SELECT x.id FROM scan_texts x WHERE x.account = ", Kind::Place)
-        } else {
-            ("(t.shape IN (SELECT x.id FROM scan_texts x WHERE x.account = ", Kind::Shape)
+        let texts = self.texts;
+        let asked = Asked::of(term).filter(|asked| !texts.is_none(asked));
+        let Some(asked) = asked else {
+            self.push("FALSE");
+            return;
         };
-        let account = Bind::Whole(i64::from(self.account));
-        self.push(column).bind(account).push(" AND x.kind = ").bind(Bind::Whole(kind.number().into()));
-        let value = term.value.as_str();
-        let (facet, [before, after]) = match (term.operator, self.engine) {
-            (Operator::Equal, Engine::Postgres) => {
-                (facets::facet(&term.field, value), [" AND jsonb_exists(x.facets, ", ")"])
+        self.push(match (asked.is_of_place, self.hides_shape) {
+            (true, _) => "(t.place IN (",
+            (false, true) => "(t.shape + 0 IN (",
+            (false, false) => "(t.shape IN (",
+        });
+        match texts.find(&asked) {
+            // Numbers of this store, which are no input.
+            Some(ids) => self.text.push_str(&ids.iter().map(i32::to_string).collect::<Vec<_>>().join(", ")),
+            None => {
+                self.push("SELECT x.id FROM scan_facets x WHERE x.account = ");
+                let account = Bind::Whole(i64::from(self.account));
+                self.bind(account).push(" AND x.facet ");
+                match asked.end {
+                    None => {
+                        self.push("= ").bind(Bind::Text(asked.facet));
+                    }
+                    Some(end) => {
+                        self.push(">= ").bind(Bind::Text(asked.facet.clone()));
+                        self.push(" AND x.facet < ").bind(Bind::Text(end));
+                        self.push(" AND substr(x.facet, 1, length(").bind(Bind::Text(asked.facet.clone()));
+                        self.push(")) = ").bind(Bind::Text(asked.facet));
+                    }
+                }
             }
-            (Operator::Equal, Engine::Sqlite) => (
-                facets::facet(&term.field, value),
-                [" AND EXISTS (SELECT 1 FROM json_each(x.facets) f WHERE f.value = ", ")"],
-            ),
-            (_, Engine::Postgres) => (
-                format!("{}={value}", term.field),
-                [
-                    " AND EXISTS (SELECT 1 FROM jsonb_array_elements_text(x.facets) f (value) \
-                     WHERE starts_with(f.value, ",
-                    "))",
-                ],
-            ),
-            (_, Engine::Sqlite) => (
-                format!("{}={value}", term.field),
-                [" AND EXISTS (SELECT 1 FROM json_each(x.facets) f WHERE instr(f.value, ", ") = 1)"],
-            ),
-        };
-        self.push(before).bind(Bind::Text(facet)).push(after).push("))");
+        }
+        self.push("))");
     }
+
+    /// The end of a condition on the short id, which is among the facets where it is no text.
+    fn or_facet(&mut self, term: &Term) {
+        if !Asked::of(term).is_some_and(|asked| self.texts.is_none(&asked)) {
+            self.push(" OR ");
+            self.facet(term);
+        }
+        self.push(")");
+    }
+}
+
+/// All conditions of a selection but its ids and its page.
+pub(super) fn whole(selection: &Selection<'_>) -> Expr {
+    let mut all: Vec<Expr> = selection.within.iter().map(|(field, value)| equal(field, value)).collect();
+    let request = selection.request;
+    all.extend(request.project.as_ref().map(|project| equal("scopes.projects", project.as_str())));
+    match selection.limit {
+        Limit::Account => {}
+        Limit::Projects(projects) => {
+            let of = |project: &_| equal("scopes.projects", ToString::to_string(project).as_str());
+            all.push(Expr::Or(projects.iter().map(of).collect()));
+        }
+        Limit::User(user) => all.push(equal("scopes.users", user)),
+        Limit::Itself(id) => all.push(equal("thng", id)),
+    }
+    all.extend(request.filter.as_ref().map(|filter| filter.expr().clone()));
+    Expr::And(all)
 }
 
 fn equal(field: &str, value: &str) -> Expr {
     Expr::Term(Term { field: field.to_owned(), operator: Operator::Equal, value: Value::new(value) })
 }
 
-/// Whether every scan that meets a filter is about one Thng that it names.
-fn names_thng(expr: &Expr) -> bool {
-    match expr {
-        Expr::And(branches) => branches.iter().any(names_thng),
-        Expr::Term(term) => term.field == "thng" && term.operator == Operator::Equal,
-        Expr::Or(_) | Expr::Not(_) => false,
-    }
-}
-
-fn is_of_type(operator: Operator, value: &str) -> bool {
+pub(super) fn is_of_type(operator: Operator, value: &str) -> bool {
     match operator {
         Operator::Equal => KIND == value,
         Operator::Prefix => KIND.starts_with(value),

@@ -13,9 +13,10 @@ use shared::{
 
 use super::{
     filter::Conditions,
-    list::{engine, fetch},
+    list::{Statement, engine, read},
+    look_up::Texts,
     months::{self, is_gone},
-    rows,
+    plan::By,
     sql_scans::SqlScans,
 };
 use crate::domain::{ids, month::Month};
@@ -32,25 +33,34 @@ impl SqlScans {
             return Ok(Vec::new());
         };
         let mut conn = self.db.read().await?;
-        let mut found = Vec::new();
-        for month in by_nearness(months::list(&mut conn).await?, oldest) {
-            if missing.is_empty() {
+        let (mut found, texts) = (Vec::new(), Texts::default());
+        // Most scans are created in the month in which they happened: that is known without a list of months.
+        let first = Month::of(oldest);
+        let mut months = vec![first];
+        let mut is_listed = false;
+        while !missing.is_empty() {
+            for month in std::mem::take(&mut months) {
+                let wanted: Vec<ActionId> = missing.iter().copied().collect();
+                let mut sql = Conditions::new(engine(&conn), number, &texts);
+                sql.account(&By::Few).push(" AND ").ids(&wanted);
+                match read(&mut conn, month, &Statement::of(sql), STATEMENT_TIMEOUT).await {
+                    // A key may fit to the time of another id.
+                    Ok(actions) => {
+                        found.extend(actions.into_iter().filter(|action| missing.remove(&action.id)))
+                    }
+                    Err(error) if is_gone(&error) => {}
+                    Err(error) => return Err(error),
+                }
+                if missing.is_empty() {
+                    break;
+                }
+            }
+            if is_listed {
                 break;
             }
-            let wanted: Vec<ActionId> = missing.iter().copied().collect();
-            let mut sql = Conditions::new(engine(&conn), number);
-            sql.account(true);
-            sql.push(" AND ").ids(&wanted);
-            let actions = match fetch(&mut conn, month, sql, STATEMENT_TIMEOUT).await {
-                Ok(rows) => rows::actions(&mut conn, month, rows).await,
-                Err(error) => Err(error),
-            };
-            match actions {
-                // A key may fit to the time of another id.
-                Ok(actions) => found.extend(actions.into_iter().filter(|action| missing.remove(&action.id))),
-                Err(error) if is_gone(&error) => {}
-                Err(error) => return Err(error),
-            }
+            is_listed = true;
+            months = by_nearness(months::list(&mut conn).await?, oldest);
+            months.retain(|month| *month != first);
         }
         found.sort_unstable_by_key(Action::position);
         Ok(found)

@@ -1,7 +1,7 @@
 //! Statements and rows, for SQLite and Postgres.
 //!
-//! Statements name the tables `scans` and `scan_texts`, which stay empty; [`months::of_month`] puts those of a month in
-//! their place.
+//! Statements name the tables `scans`, `scan_texts` and `scan_facets`, which stay empty; [`months::of_month`] puts those of
+//! a month in their place.
 
 mod append;
 mod delete;
@@ -9,15 +9,19 @@ mod describe;
 mod filter;
 mod find;
 mod list;
+mod look_up;
 mod months;
 mod open;
+mod plan;
+mod retention;
 mod rows;
 mod sql_scans;
+mod text_cache;
 mod texts;
 mod write_postgres;
 mod write_sqlite;
 
 pub use self::{
-    open::{check, file_of, open},
+    open::{check, file_of, open, open_existing},
     sql_scans::SqlScans,
 };

@@ -15,10 +15,10 @@ use kernel::{
     },
 };
 
-use super::sql_scans::SqlScans;
+use super::{months::is_gone, sql_scans::SqlScans};
 use crate::Scans;
 
-/// Connections to Postgres beside those of the database, for [`Scans::nested`]: one to read while the other waits.
+/// Connections to Postgres beside those of the database, for [`Scans::reserved`]: one to read while the other waits.
 const CONNECTIONS: u32 = 2;
 
 const MONTHS: &str = "SELECT COUNT(*) FROM scan_months";
@@ -26,12 +26,18 @@ const MONTHS: &str = "SELECT COUNT(*) FROM scan_months";
 /// The version of the file's schema, in its header.
 const VERSION: i64 = 1;
 
-/// The place of the first scan: [`crate::FIRST_SEQ`].
+const USER_VERSION: &str = "PRAGMA user_version";
+const AUTO_VACUUM: &str = "PRAGMA auto_vacuum";
+
+/// What gives the space of dropped months back.
+const INCREMENTAL: i64 = 2;
+
+/// The position of the first scan: [`crate::FIRST_SEQ`].
 const SQLITE_COUNTER: &str = "INSERT INTO scan_counter (id, next_seq) VALUES (1, 281474976710656)";
 
-// On Postgres these are in the migrations of the database. `scans` and `scan_texts` stay empty: they are the pattern of
-// the tables of each month.
-const SQLITE_SCHEMA: [&str; 7] = [
+// On Postgres these are in the migrations of the database. `scans`, `scan_texts` and `scan_facets` stay empty: they
+// are the pattern of the tables of each month.
+const SQLITE_SCHEMA: [&str; 9] = [
     "CREATE TABLE scan_accounts (id INTEGER PRIMARY KEY AUTOINCREMENT, account_id TEXT NOT NULL UNIQUE)",
     "CREATE TABLE scan_intake (edge_id TEXT NOT NULL, boot BIGINT NOT NULL, next_seq BIGINT NOT NULL, \
      PRIMARY KEY (edge_id, boot)) WITHOUT ROWID",
@@ -40,6 +46,8 @@ const SQLITE_SCHEMA: [&str; 7] = [
     SQLITE_COUNTER,
     super::months::SQLITE_SCANS,
     super::months::SQLITE_TEXTS,
+    super::months::SQLITE_FACETS,
+    "CREATE TABLE scan_retention (id INTEGER PRIMARY KEY CHECK (id = 1), day INTEGER NOT NULL)",
 ];
 
 /// The file beside a SQLite database.
@@ -55,14 +63,49 @@ pub fn file_of(database: &Path) -> PathBuf {
 /// # Errors
 /// The file cannot be used.
 pub async fn open(db: &Db) -> Result<Scans, StoreError> {
-    let [alone, nested] = match db {
-        Db::Pg(_) => [db.clone(), db.with_own_pool(CONNECTIONS)].map(SqlScans::new),
+    let file = match db {
+        Db::Pg(_) => None,
+        Db::Sqlite { write, .. } => Some(open_file(&file_of(write.connect_options().get_filename())).await?),
+    };
+    Ok(scans_in(db, file))
+}
+
+/// The store of a database, for commands that read it: they make no file, which would be that of another user.
+///
+/// # Errors
+/// The store is not there, because this release has not started on the database.
+pub async fn open_existing(db: &Db) -> Result<Scans, StoreError> {
+    let file = match db {
+        Db::Pg(_) => None,
         Db::Sqlite { write, .. } => {
-            let file = open_file(&file_of(write.connect_options().get_filename())).await?;
-            [file.clone(), file].map(SqlScans::new)
+            let path = file_of(write.connect_options().get_filename());
+            if !path.is_file() {
+                return Err(StoreError::Row(format!(
+                    "{} is not there: start this release first",
+                    path.display()
+                )));
+            }
+            Some(Db::open_sqlite_shrinking(&path).await?)
         }
     };
-    Ok(Scans { alone: Arc::new(alone), nested: Arc::new(nested) })
+    let mut conn = file.as_ref().unwrap_or(db).read().await?;
+    let months: Result<i64, sqlx::Error> =
+        on_db!(&mut conn, |c| sqlx::query_scalar(MONTHS).fetch_one(c).await);
+    match months.map_err(StoreError::from) {
+        Err(error) if is_gone(&error) => {
+            Err(StoreError::Row("it has no store of scans: start this release first".to_owned()))
+        }
+        Err(error) => Err(error),
+        Ok(_) => Ok(scans_in(db, file)),
+    }
+}
+
+fn scans_in(db: &Db, file: Option<Db>) -> Scans {
+    let [pool, reserved] = match file {
+        None => [db.clone(), db.with_own_pool(CONNECTIONS)].map(SqlScans::new),
+        Some(file) => [file.clone(), file].map(SqlScans::new),
+    };
+    Scans { pool: Arc::new(pool), reserved: Arc::new(reserved) }
 }
 
 /// Verifies every page and index of a copy of the file; gives its size.
@@ -83,11 +126,14 @@ async fn open_file(path: &Path) -> Result<Db, StoreError> {
         .open(path)
         .map_err(|error| StoreError::Unavailable(error.into()))?;
     let db = Db::open_sqlite_shrinking(path).await?;
-    if version(&mut db.read().await?).await? == VERSION {
+    if number(&mut db.read().await?, AUTO_VACUUM).await? != INCREMENTAL {
+        tracing::warn!(path = %path.display(), "the file does not shrink: it was copied without auto_vacuum");
+    }
+    if number(&mut db.read().await?, USER_VERSION).await? == VERSION {
         return Ok(db);
     }
     let mut tx = db.begin(&Ctx::default()).await?;
-    let version = version(&mut tx).await?;
+    let version = number(&mut tx, USER_VERSION).await?;
     if version > VERSION {
         let fault = format!("{} is of a newer release: it has the version {version}", path.display());
         return Err(StoreError::Row(fault));
@@ -102,8 +148,8 @@ async fn open_file(path: &Path) -> Result<Db, StoreError> {
     Ok(db)
 }
 
-async fn version(conn: &mut Conn) -> Result<i64, StoreError> {
-    Ok(on_db!(conn, |c| sqlx::query_scalar("PRAGMA user_version").fetch_one(c).await)?)
+async fn number(conn: &mut Conn, pragma: &'static str) -> Result<i64, StoreError> {
+    Ok(on_db!(conn, |c| sqlx::query_scalar(pragma).fetch_one(c).await)?)
 }
 
 async fn execute(conn: &mut Conn, sql: &'static str) -> Result<(), StoreError> {

@@ -1,24 +1,30 @@
 //! The store in SQL: Postgres or SQLite.
 
 use std::{
-    collections::{BTreeSet, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap},
     fmt,
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{
+        Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicI64, Ordering},
+    },
 };
 
 use futures_util::future::BoxFuture;
 use kernel::{
     domain::action::Action,
     on_db,
-    store::{Conn, Ctx, Db, StoreError, listing::Selection},
+    store::{Conn, Ctx, Db, StoreError, Tx, listing::Selection},
 };
 use shared::{
     id::{AccountId, ActionId},
     time::UnixMillis,
 };
 
-use super::{months, texts::TextIds};
-use crate::{Appended, Batch, Boot, Count, Description, NewScan, ScanStore, domain::month::Month};
+use super::{months, text_cache::TextCache};
+use crate::{
+    Appended, Batch, Boot, Count, Description, NewScan, ScanStore,
+    domain::month::{DAY_MS, Month, day_of},
+};
 
 const FIND_ACCOUNT: &str = "SELECT id FROM scan_accounts WHERE account_id = $1";
 const ADD_ACCOUNT: &str =
@@ -27,19 +33,45 @@ const ADD_ACCOUNT: &str =
 /// Scans in a SQL database.
 pub struct SqlScans {
     pub(super) db: Db,
-    /// Numbers of texts that are committed.
-    pub(super) texts: Mutex<TextIds>,
+    /// Numbers of texts.
+    pub(super) texts: Mutex<TextCache>,
     /// Numbers of accounts, which never change.
     accounts: Mutex<HashMap<AccountId, i32>>,
     /// Months that have tables.
     made: Mutex<BTreeSet<Month>>,
+    pub(super) last_created: LastCreated,
 }
+
+/// When the last scan of this process was created.
+#[derive(Debug, Default)]
+pub(super) struct LastCreated(AtomicI64);
+
+impl LastCreated {
+    /// The same time, or that of the last scan where a clock went back a little. One that goes back further was wrong.
+    pub(super) fn next(&self, now: UnixMillis) -> UnixMillis {
+        let last = self.0.swap(now.0, Ordering::Relaxed);
+        if !(0..BACK_MS).contains(&(last - now.0)) {
+            return now;
+        }
+        self.0.fetch_max(last, Ordering::Relaxed);
+        UnixMillis(last)
+    }
+}
+
+/// How far a clock is evened out.
+const BACK_MS: i64 = 60_000;
 
 impl SqlScans {
     /// The store in a database that has its tables.
     #[must_use]
     pub fn new(db: Db) -> Self {
-        Self { db, texts: Mutex::default(), accounts: Mutex::default(), made: Mutex::default() }
+        Self {
+            db,
+            texts: Mutex::default(),
+            accounts: Mutex::default(),
+            made: Mutex::default(),
+            last_created: LastCreated::default(),
+        }
     }
 
     /// The number of an account; `None` when it never had a scan.
@@ -80,7 +112,7 @@ impl SqlScans {
     /// Forgets what is known of a month that was dropped.
     pub(super) fn forget(&self, month: Month) {
         lock(&self.made).remove(&month);
-        lock(&self.texts).forget(month);
+        lock(&self.texts).forget();
     }
 }
 
@@ -111,10 +143,11 @@ impl ScanStore for SqlScans {
 
     fn adopt<'a>(
         &'a self,
-        account: AccountId,
+        within: Option<&'a mut Tx>,
+        now: UnixMillis,
         scans: &'a [(i64, UnixMillis, NewScan)],
     ) -> BoxFuture<'a, Result<(), StoreError>> {
-        Box::pin(self.adopt_all(account, scans))
+        Box::pin(self.adopt_all(within, now, scans))
     }
 
     fn page<'a>(&'a self, selection: &'a Selection<'a>) -> BoxFuture<'a, Result<Vec<Action>, StoreError>> {
@@ -158,17 +191,33 @@ impl ScanStore for SqlScans {
         Box::pin(self.delete_all(account, ids))
     }
 
-    fn delete_before(
-        &self,
-        account: AccountId,
-        before: UnixMillis,
-        limit: u32,
-    ) -> BoxFuture<'_, Result<u64, StoreError>> {
-        Box::pin(self.delete_older(account, before, limit))
+    fn make_month(&self, at: UnixMillis) -> BoxFuture<'_, Result<(), StoreError>> {
+        Box::pin(self.make_known(Month::of(at)))
     }
 
-    fn drop_before(&self, before: UnixMillis) -> BoxFuture<'_, Result<Vec<Month>, StoreError>> {
-        Box::pin(self.drop_months(before))
+    fn begin_day(&self, now: UnixMillis) -> BoxFuture<'_, Result<(UnixMillis, bool), StoreError>> {
+        Box::pin(async move {
+            let (day, is_mine) = self.day_of_retention(day_of(now)).await?;
+            Ok((UnixMillis(i64::from(day) * DAY_MS), is_mine))
+        })
+    }
+
+    fn delete_before<'a>(
+        &'a self,
+        kept: &'a BTreeMap<AccountId, UnixMillis>,
+        day: UnixMillis,
+    ) -> BoxFuture<'a, Result<u64, StoreError>> {
+        Box::pin(async move {
+            let gone = self.delete_older(kept).await?;
+            // Batches of yesterday may be under way.
+            self.delete_loose(day_of(day) - 1).await?;
+            self.delete_boots().await?;
+            Ok(gone)
+        })
+    }
+
+    fn drop_before(&self, before: UnixMillis) -> BoxFuture<'_, Result<Option<Month>, StoreError>> {
+        Box::pin(self.drop_oldest(before))
     }
 
     fn describe(&self) -> BoxFuture<'_, Result<Description, StoreError>> {

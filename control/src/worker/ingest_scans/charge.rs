@@ -44,7 +44,7 @@ pub(super) async fn charge(
     }
     // What was stored before there was a quota is not charged.
     let boot = Boot { edge: &batch.edge, boot: batch.boot };
-    let stored = app.actions.scans.alone.find_next_seq(boot).await?.unwrap_or_default();
+    let stored = app.actions.scans.pool.find_next_seq(boot).await?.unwrap_or_default();
     let mut tx = app.core.db.begin(&Ctx::default()).await?;
     let mut charges = scan_charges::lock(&mut tx, &batch.edge, batch.boot).await?;
     let first = charges.next_seq.max(stored).max(written);

@@ -33,6 +33,8 @@ pub(super) struct Scan<'a> {
     pub(super) row: Option<NewScan>,
     /// Whether the store of scans holds it; what does not fit there is stored as other actions are.
     pub(super) is_scan: bool,
+    /// Its position there.
+    pub(super) position: Option<i64>,
     pub(super) hits: i64,
     pub(super) is_known: bool,
     /// Whether its account may not store it.
@@ -43,7 +45,7 @@ pub(super) struct Scan<'a> {
 
 impl Scan<'_> {
     /// Leaves out what is not to be stored.
-    pub(super) fn obey(&mut self, not_stored: &NotStored) {
+    pub(super) fn apply_decision(&mut self, not_stored: &NotStored) {
         self.is_above = not_stored.above.contains(self.seq);
         let is_unknown = not_stored.unknown.contains(self.seq);
         if self.is_above || is_unknown {
@@ -78,7 +80,7 @@ pub(super) async fn read<'a>(app: &ApiState, batch: &'a ScanBatch) -> Result<Vec
         });
         let hits = record.count.map_or(i64::from(!agent.bot), |count| i64::from(count.get()));
         let (is_scan, is_known) = (row.is_some(), found.is_some());
-        Scan { seq, record, action, row, is_scan, hits, is_known, is_above: false, counted }
+        Scan { seq, record, action, row, is_scan, position: None, hits, is_known, is_above: false, counted }
     };
     Ok((batch.first_seq..).zip(&batch.records).map(scan).collect())
 }
@@ -107,20 +109,21 @@ async fn list_known(
 
 /// Makes scans what they were when they were stored: their links may have changed since. One that was not stored then was
 /// of an unknown short id.
-pub(super) async fn recall(app: &ApiState, scans: Vec<&mut Scan<'_>>) -> Result<(), ServiceError> {
+pub(super) async fn load_stored(app: &ApiState, scans: Vec<&mut Scan<'_>>) -> Result<(), ServiceError> {
     let mut ids: BTreeMap<AccountId, Vec<ActionId>> = BTreeMap::new();
     for action in scans.iter().filter_map(|scan| scan.action.as_ref()) {
         ids.entry(action.account).or_default().push(action.id);
     }
     let mut stored = HashMap::new();
     for (account, ids) in ids {
-        let found = app.actions.scans.alone.find_many(account, &ids).await?;
+        let found = app.actions.scans.pool.find_many(account, &ids).await?;
         stored.extend(found.into_iter().map(|action| ((account, action.id), action)));
     }
     for scan in scans {
         let Some(new) = scan.action.take() else { continue };
         let then = stored.remove(&(new.account, new.id));
         scan.is_known = then.is_some();
+        scan.position = then.as_ref().map(|then| then.seq);
         scan.action = then.map(|then| NewAction {
             thng: then.thng,
             product: then.product,

@@ -66,6 +66,10 @@ pub async fn run_backup(args: BackupArgs) -> Result<ExitCode, Failure> {
         return Err(ConfigError::new("FILE", reason).into());
     }
     let partial = with_suffix(&args.file, ".partial");
+    // Of an attempt that was broken off.
+    remove_if_there(&partial)
+        .and_then(|()| remove_if_there(&file_of(&partial)))
+        .map_err(|error| Failure::failed("the backup", error))?;
     let held =
         copy_checked(database, &partial).await.map_err(|error| Failure::failed("the backup", error))?;
     // The scans second: one that is moved out of the database meanwhile is in both, and never in neither.
@@ -81,10 +85,15 @@ pub async fn run_backup(args: BackupArgs) -> Result<ExitCode, Failure> {
     if stored.is_some() {
         moved = place(&scans, &file_of(&args.file));
     }
-    moved
-        .and_then(|()| place(&partial, &args.file))
-        .and_then(|()| sync_folder_of(&args.file))
-        .map_err(|error| Failure::failed("the backup", error))?;
+    moved = moved.and_then(|()| {
+        place(&partial, &args.file).inspect_err(|_| {
+            // Scans without their database would be in the way of the next attempt.
+            if stored.is_some() {
+                let _ = fs::remove_file(file_of(&args.file));
+            }
+        })
+    });
+    moved.and_then(|()| sync_folder_of(&args.file)).map_err(|error| Failure::failed("the backup", error))?;
     say(&format!("{}: {}, checked.", args.file.display(), described(&held)));
     if let Some(bytes) = stored {
         say(&format!(
@@ -119,9 +128,11 @@ pub async fn run_restore(args: RestoreArgs) -> Result<ExitCode, Failure> {
     // Nobody else uses the database as long as this is held.
     let mut data_dir = DataDir::open(&config.data_dir)?;
     data_dir.hold_database(database)?;
-    let is_there = fs::metadata(database).is_ok_and(|found| found.len() > 0);
-    if is_there && !args.replace {
-        let reason = format!("{} holds a database: say --replace to rename it", database.display());
+    // Scans may be there alone: their database was moved away by hand.
+    let there = [file_of(database), database.to_owned()];
+    let there = there.into_iter().find(|file| fs::metadata(file).is_ok_and(|found| found.len() > 0));
+    if let Some(file) = there.as_ref().filter(|_| !args.replace) {
+        let reason = format!("{} holds a database: say --replace to rename it", file.display());
         return Err(ConfigError::new("WAYMARK_DATA_DIR", reason).into());
     }
     let fresh = with_suffix(database, ".restored");
@@ -130,11 +141,12 @@ pub async fn run_restore(args: RestoreArgs) -> Result<ExitCode, Failure> {
     let held = copy_checked(&args.file, &fresh).await.map_err(|error| failed(&error))?;
     remove_if_there(&file_of(&fresh)).map_err(|error| failed(&error))?;
     let stored = copy_scans(&scans, &file_of(&fresh)).await.map_err(|error| failed(&error))?;
-    if is_there {
+    if there.is_some() {
         let seconds = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
         let kept = with_suffix(database, &format!(".replaced-{seconds}"));
-        for (from, to) in [(database.to_owned(), kept.clone()), (file_of(database), file_of(&kept))] {
-            for suffix in ["", "-wal", "-shm"] {
+        // The database last: where it is, its scans are.
+        for (from, to) in [(file_of(database), file_of(&kept)), (database.to_owned(), kept.clone())] {
+            for suffix in ["-wal", "-shm", ""] {
                 let from = with_suffix(&from, suffix);
                 if from.exists() {
                     fs::rename(&from, with_suffix(&to, suffix)).map_err(|error| failed(&error))?;
@@ -147,7 +159,7 @@ pub async fn run_restore(args: RestoreArgs) -> Result<ExitCode, Failure> {
     for suffix in ["-wal", "-shm", ".history"] {
         remove_if_there(&with_suffix(database, suffix)).map_err(|error| failed(&error))?;
     }
-    for suffix in ["", "-wal", "-shm"] {
+    for suffix in ["-wal", "-shm"] {
         remove_if_there(&with_suffix(&file_of(database), suffix)).map_err(|error| failed(&error))?;
     }
     if stored.is_some() {

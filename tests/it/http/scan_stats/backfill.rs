@@ -44,7 +44,7 @@ async fn execute(api: &Api, sql: &str) -> Result<()> {
 
 /// Puts scans back among actions, as a release without a store of scans leaves them.
 async fn store_as_before(api: &Api) -> Result<()> {
-    let scans = &api.made.app.actions.scans.alone;
+    let scans = &api.made.app.actions.scans.pool;
     let request = ListRequest::default();
     let account = api.made.account;
     let selection = Selection { account, limit: &Limit::Account, request: &request, within: &[] };
@@ -146,7 +146,7 @@ async fn old_scans_are_counted_once_beside_new_ones(engine: Engine) -> Result<()
     let (last, is_done) = move_some(&api).await?;
     assert_eq!((first as usize + moved?.0 + last, is_done), (700, true));
     assert_eq!(
-        api.made.app.actions.scans.alone.count_since(api.made.account, UnixMillis(0), 2_000).await?,
+        api.made.app.actions.scans.pool.count_since(api.made.account, UnixMillis(0), 2_000).await?,
         1_000
     );
     api.made.clock.advance(11 * 60 * 1_000);

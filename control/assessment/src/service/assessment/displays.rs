@@ -60,7 +60,7 @@ fn region(profile: &Profile) -> Option<String> {
 /// # Errors
 /// The database failed; what was found stays.
 pub async fn learn_unknown(state: &AssessmentState, after: &mut String) -> Result<u64, ServiceError> {
-    let (scans, mut learned) = (&*state.actions.scans.nested, 0);
+    let (scans, mut learned) = (&*state.actions.scans.reserved, 0);
     for _ in 0..STEPS {
         let mut conn = state.db.read().await?;
         let found = display_places::list_unknown(&mut conn, after, STEP).await?;

@@ -164,7 +164,7 @@ pub(super) async fn gather(
             let settings = effective(conn, actor.account, &[], None).await?;
             Ok(Gathered { item, settings, ..gathered })
         }
-        Ok(thng) => of_thng(&*state.actions.scans.nested, conn, actor.account, &thng, gathered).await,
+        Ok(thng) => of_thng(&*state.actions.scans.reserved, conn, actor.account, &thng, gathered).await,
     }
 }
 

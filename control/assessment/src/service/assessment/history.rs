@@ -1,6 +1,6 @@
 //! The scans of a Thng from its stored actions, from which its profile is rebuilt.
 
-use scan_store::ScanStore;
+use scan_store::{FIRST_SEQ, ScanStore};
 use shared::id::{AccountId, ThngId};
 
 use super::{
@@ -80,6 +80,12 @@ impl History {
         Ok(history)
     }
 
+    /// The position of the last scan by an edge.
+    pub(super) fn read_to(&self) -> i64 {
+        let by_edges = self.scans.iter().map(|scan| scan.seq).filter(|seq| *seq >= FIRST_SEQ);
+        by_edges.max().unwrap_or_default()
+    }
+
     /// The profile of these scans under some settings.
     pub(super) fn profile(&self, settings: &Settings) -> Profile {
         Profile::of(&self.scans.iter().filter_map(|scan| observed(scan, settings)).collect::<Vec<_>>())
@@ -101,7 +107,7 @@ pub(super) async fn rebuild(
     settings: &Settings,
 ) -> Result<(), ServiceError> {
     let history = History::read(scans, tx, account, &Limit::Account, thng, MAX_REBUILT).await?;
-    Ok(scan_profiles::put(tx, thng, &history.profile(settings)).await?)
+    Ok(scan_profiles::put(tx, thng, &history.profile(settings), history.read_to()).await?)
 }
 
 /// The profile of a Thng; one that an older release made is rebuilt from its scans.
@@ -132,7 +138,7 @@ const OUTDATED_STEP: u32 = 500;
 /// # Errors
 /// The database failed; what was rebuilt stays, and `after` is where to continue.
 pub async fn rebuild_outdated(state: &AssessmentState, after: &mut String) -> Result<u64, ServiceError> {
-    let (scans, mut made) = (&*state.actions.scans.nested, 0);
+    let (scans, mut made) = (&*state.actions.scans.reserved, 0);
     loop {
         let mut conn = state.db.read().await?;
         let found = scan_profiles::list_outdated(&mut conn, after, OUTDATED_STEP).await?;
@@ -150,7 +156,7 @@ pub async fn rebuild_outdated(state: &AssessmentState, after: &mut String) -> Re
                 let settings = effective(&mut tx, account, &[], None).await?;
                 let history =
                     History::read(scans, &mut tx, account, &Limit::Account, thng, MAX_REBUILT).await?;
-                scan_profiles::put(&mut tx, thng, &history.profile(&settings)).await?;
+                scan_profiles::put(&mut tx, thng, &history.profile(&settings), history.read_to()).await?;
                 if is_counted_again {
                     recount::peak(scans, &mut tx, account, thng, kept, history).await?;
                 }
@@ -177,17 +183,19 @@ pub(crate) async fn forget(
     let source = Source::of_members(&gone.members);
     let (at, agent) = device_of(&gone.members, (gone.timestamp, gone.created_at));
     let key = SessionKey::of(at, agent);
-    // The lock comes first: a scan that is stored concurrently is then read below, or waits and adds itself.
+    // The lock comes first: a scan that is recorded concurrently is then read below, or waits and adds itself.
     let stored = scan_profiles::lock(tx, thng).await?;
     let Some(stored) = stored.filter(|stored| stored.is_outdated || stored.profile.holds(source, key)) else {
         return Ok(());
     };
     let settings = effective(tx, account, &[], None).await?;
     let mut history = History::read(scans, tx, account, &Limit::Account, thng, MAX_REBUILT).await?;
+    let read_to = history.read_to();
     // A scan by an edge is removed after this transaction.
     history.scans.retain(|scan| scan.id != gone.id);
     let rebuilt = history.profile(&settings);
     let is_new = history.is_whole || stored.is_outdated;
     let after = if is_new { rebuilt } else { stored.profile.corrected(source, key, &rebuilt) };
-    Ok(scan_profiles::put(tx, thng, &after).await?)
+    // Of a profile that is kept but for one session, other sessions lack the scans whose effects are still to come.
+    Ok(scan_profiles::put(tx, thng, &after, if is_new { read_to } else { 0 }).await?)
 }

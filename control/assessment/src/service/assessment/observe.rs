@@ -1,11 +1,11 @@
 //! Converts stored actions into scans for the profile.
 
-use std::net::IpAddr;
+use std::{collections::HashMap, net::IpAddr};
 
 use scan_store::ScanStore;
 use serde_json::{Map, Value};
 use shared::{
-    id::{AccountId, ThngId},
+    id::{AccountId, ActionId, ThngId},
     time::UnixMillis,
 };
 
@@ -27,25 +27,33 @@ use crate::{
         scan_source::Source,
     },
     error::ServiceError,
-    store::{Tx, actions::NewAction, scan_profiles},
+    store::{
+        Tx,
+        actions::NewAction,
+        scan_profiles::{self, Seen},
+    },
 };
 
-/// Takes new actions into the profiles of their Thngs, in the transaction that stores them.
+/// Takes new actions into the profiles of their Thngs, in the transaction that stores them. Scans by edges were stored
+/// before, at these positions: a profile that was rebuilt since has them already.
 pub async fn record(
     scans: &dyn ScanStore,
     tx: &mut Tx,
-    account: AccountId,
-    created_at: UnixMillis,
+    (account, created_at): (AccountId, UnixMillis),
     actions: &[NewAction],
+    positions: &HashMap<ActionId, i64>,
 ) -> Result<(), ServiceError> {
     if !actions.iter().any(is_scan) {
         return Ok(());
     }
     let settings = effective(tx, account, &[], None).await?;
-    let seen: Vec<(ThngId, Observation)> = actions
+    let seen: Vec<Seen> = actions
         .iter()
         .filter(|action| action.account == account)
-        .filter_map(|one| observation(one, created_at, &settings))
+        .filter_map(|one| {
+            let (thng, observation) = observation(one, created_at, &settings)?;
+            Some(Seen { thng, observation, position: positions.get(&one.id).copied() })
+        })
         .collect();
     for thng in scan_profiles::add(tx, &seen).await? {
         // An older release made it; the stored actions, including the new ones, are complete.

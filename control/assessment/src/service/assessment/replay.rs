@@ -231,7 +231,7 @@ pub async fn replay(
     let mut thngs = Vec::with_capacity(found.len());
     for thng in &found {
         thngs.push(
-            of_one(&*state.actions.scans.nested, &mut conn, caller, &grant, thng, &asked.settings, bounds)
+            of_one(&*state.actions.scans.reserved, &mut conn, caller, &grant, thng, &asked.settings, bounds)
                 .await?,
         );
     }
@@ -280,7 +280,7 @@ async fn find(
 
 /// Rebuilds the profile of a Thng, counts its greatest points again, and judges it by the scan that set its verdict.
 async fn apply(state: &AssessmentState, caller: &Caller, thng: ThngId) -> Result<(), ServiceError> {
-    let (scans, account) = (&*state.actions.scans.nested, caller.account);
+    let (scans, account) = (&*state.actions.scans.reserved, caller.account);
     let _place = state.capacity.write(caller)?;
     let mut tx = state.db.begin(&caller.ctx).await?;
     let found: Option<Thng> = documents::find_locked(&mut tx, account, thng).await?;
@@ -290,7 +290,7 @@ async fn apply(state: &AssessmentState, caller: &Caller, thng: ThngId) -> Result
         let history = History::read(scans, &mut tx, account, &Limit::Account, thng.id, MAX_SCANS).await?;
         if history.is_whole {
             let settings = effective(&mut tx, account, &[], None).await?;
-            scan_profiles::put(&mut tx, thng.id, &history.profile(&settings)).await?;
+            scan_profiles::put(&mut tx, thng.id, &history.profile(&settings), history.read_to()).await?;
         }
         recount::peak(scans, &mut tx, account, thng.id, kept, history).await?;
     }
