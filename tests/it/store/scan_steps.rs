@@ -3,7 +3,7 @@
 use std::{sync::atomic::Ordering, time::Duration};
 
 use actions::store::scans::lock_cursor;
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use control::worker::ingest_scans::ingest;
 use kernel::{
     domain::{action::Action, listing::ListRequest, page::PageRequest},
@@ -11,11 +11,11 @@ use kernel::{
 };
 use redirects::service::redirections::{self, DomainChoice};
 use scan_store::Boot;
-use shared::wire::scan::ScanBatch;
-use tests::db::{Engine, TestApp};
+use shared::{id::ThngId, wire::scan::ScanBatch};
+use tests::db::{Engine, TestApp, random16};
 
 use super::{
-    redirections::{create, product},
+    redirections::{create, execute, product},
     scans::{PHONE, batch, record},
 };
 
@@ -25,6 +25,7 @@ super::super::on_both_engines!(
     two_tries_at_once_store_a_batch_once,
     a_scan_stays_what_it_was_when_it_was_stored,
     a_scan_of_a_strange_clock_is_an_action,
+    a_profile_that_is_rebuilt_meanwhile_counts_each_scan_once,
 );
 
 /// Takes a batch as far as its scans are stored, and not what follows from them: the process is killed there.
@@ -163,5 +164,38 @@ async fn a_scan_of_a_strange_clock_is_an_action(engine: Engine) -> Result<()> {
         }
     }
     ensure!((hits(&made, "A").await?, events(&made).await?) == (2, 2));
+    Ok(())
+}
+
+/// A scan is deleted while others of its Thng are stored, and not yet in the profile.
+async fn a_profile_that_is_rebuilt_meanwhile_counts_each_scan_once(engine: Engine) -> Result<()> {
+    let made = TestApp::new(engine).await?;
+    let thng = ThngId::new(made.app.core.clock.now().0, random16()?);
+    let sql = format!(
+        "INSERT INTO thngs (id, account_id, name, doc, created_at, updated_at) \
+         VALUES ('{thng}', '{}', 'Bag', '{{}}', 1, 1)",
+        made.account
+    );
+    execute(&made, &sql).await?;
+    create(&made, thng.into(), "https://example.com/", Some("A")).await?;
+    let records: Vec<_> = (0..5).map(|n| record("A", PHONE, 1_000 + n)).collect();
+    ingest(&made.app, &batch(1, 0, &records[..2])).await?;
+    let first = actions(&made).await?.pop().context("a scan")?;
+    take_half(&made, &batch(1, 2, &records[2..])).await?;
+    let scope = actions::service::actions::Scope::Account;
+    let (state, caller) = (&made.app.actions, made.caller());
+    actions::service::actions::delete(state, &caller, scope, "all", first.id.as_str()).await?;
+    for expected in [4, 4] {
+        ingest(&made.app, &batch(1, 2, &records[2..])).await?;
+        let mut conn = made.app.core.db.read().await?;
+        let stored = assessment::store::scan_profiles::load(&mut conn, made.account, thng).await?;
+        let count: u32 = stored.profile.sessions().map(|(_, session)| session.implicit).sum();
+        ensure!(count == expected, "{count}");
+    }
+    // The next one is added as always.
+    ingest(&made.app, &batch(1, 5, &[record("A", PHONE, 1_005)])).await?;
+    let mut conn = made.app.core.db.read().await?;
+    let stored = assessment::store::scan_profiles::load(&mut conn, made.account, thng).await?;
+    ensure!(stored.profile.sessions().map(|(_, session)| session.implicit).sum::<u32>() == 5);
     Ok(())
 }

@@ -101,8 +101,16 @@ async fn add_scans(
 fn merge(page: Page<Action>, scans: Vec<Action>, selection: &Selection<'_>) -> Page<Action> {
     let request = selection.request.page;
     let mut all = page.items;
+    let is_full = scans.len() > request.per_page as usize;
     // The row after the page was cut off, and is not needed: there is a scan or another row in its place.
-    let is_more = page.next.is_some() || scans.len() > request.per_page as usize;
+    let is_more = page.next.is_some() || is_full;
+    if let Some(last) = scans.last().filter(|_| is_full).map(Action::position) {
+        // If some are double, there may be scans before the rows that follow the last one.
+        let is_up_to = |row: &Action| {
+            if request.is_ascending() { row.position() <= last } else { row.position() >= last }
+        };
+        all.retain(is_up_to);
+    }
     all.extend(scans);
     all.sort_by_key(Action::position);
     // A scan that is in both.
@@ -160,12 +168,16 @@ mod tests {
         fn pages_of_two_stores_hold_each_action_once(
             actions in proptest::collection::btree_set((0..4_i64, 0..12_i64), 0..20),
             scans in proptest::collection::btree_set((0..4_i64, 0..12_i64), 0..20),
+            twice in proptest::collection::vec(0..20_usize, 0..4),
             per_page in 1_u32..7,
             ascending: bool,
         ) {
             let sort = if ascending { SortOrder::Ascending } else { SortOrder::Descending };
             let mut page = PageRequest { per_page, sort, ..PageRequest::default() };
             let (here, there): (Vec<_>, Vec<_>) = (actions.iter().copied().collect(), scans.iter().copied().collect());
+            // A scan may be stored twice, by two movers at once.
+            let doubles: Vec<(i64, i64)> = twice.iter().filter_map(|at| there.get(*at).copied()).collect();
+            let there: Vec<(i64, i64)> = there.into_iter().chain(doubles).collect();
             let mut seen = Vec::new();
             loop {
                 let request = ListRequest { page, ..ListRequest::default() };

@@ -59,7 +59,8 @@ impl<'t> Conditions<'t> {
     /// The account, found by an index. One that must not be taken is hidden: there may be no statistics that say so.
     pub(super) fn account(&mut self, by: &By) -> &mut Self {
         let account = Bind::Whole(i64::from(self.account));
-        self.hides_shape = !matches!(by, By::Shapes(_) | By::AllShapes);
+        // Postgres knows how many scans a shape has.
+        self.hides_shape = self.engine == Engine::Sqlite && *by != By::AllShapes;
         self.push(if *by == By::Account { "t.account = " } else { "t.account + 0 = " }).bind(account)
     }
 
@@ -158,15 +159,18 @@ impl<'t> Conditions<'t> {
             return;
         };
         self.push(match (asked.is_of_place, self.hides_shape) {
-            (true, _) => "(t.place IN (",
-            (false, true) => "(t.shape + 0 IN (",
-            (false, false) => "(t.shape IN (",
+            (true, _) => "(t.place IN ",
+            (false, true) => "(t.shape + 0 IN ",
+            (false, false) => "(t.shape IN ",
         });
         match texts.find(&asked) {
             // Numbers of this store, which are no input.
-            Some(ids) => self.text.push_str(&ids.iter().map(i32::to_string).collect::<Vec<_>>().join(", ")),
+            Some(ids) => {
+                let ids: Vec<String> = ids.iter().map(i32::to_string).collect();
+                self.text.push_str(&format!("({}", ids.join(", ")));
+            }
             None => {
-                self.push("SELECT x.id FROM scan_facets x WHERE x.account = ");
+                self.push("(SELECT x.id FROM scan_facets x WHERE x.account = ");
                 let account = Bind::Whole(i64::from(self.account));
                 self.bind(account).push(" AND x.facet ");
                 match asked.end {

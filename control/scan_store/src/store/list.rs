@@ -35,6 +35,7 @@ macro_rules! bound {
 
 const LIST: &str = "SELECT t.seq, t.created_at, t.timestamp, t.shape, t.agent, t.place, t.referer, t.language, t.rule, \
     t.key, t.thng, t.ip, t.short_id, t.entry, t.redirect_url FROM scans t";
+const SELECT: &str = "SELECT";
 const FIRST_SINCE: &str = "SELECT MIN(created_at) FROM scans WHERE account = $1 AND created_at >= $2";
 
 impl SqlScans {
@@ -150,7 +151,11 @@ async fn statement(
         let ids: Vec<ActionId> = ids.iter().filter_map(|id| id.parse().ok()).collect();
         sql.push(" AND ").ids(&ids);
     }
-    sql.push(" AND ").condition(&expr)?;
+    let left = match &by {
+        By::Shapes(_) => plan::without_shapes(&expr, &texts),
+        By::Account | By::Few | By::AllShapes => expr,
+    };
+    sql.push(" AND ").condition(&left)?;
     if let Some(after) = page.after {
         // The first one is what the index holds.
         let [first, both] = if page.is_ascending() { [" >= ", " > "] } else { [" <= ", " < "] };
@@ -165,7 +170,7 @@ async fn statement(
     let text = match by {
         By::Shapes(shapes) => {
             let one = |shape: &i32| {
-                format!("SELECT * FROM ({LIST} WHERE t.shape = {shape} AND {conditions}{end}) AS s{shape}")
+                format!("{SELECT} * FROM ({LIST} WHERE t.shape = {shape} AND {conditions}{end}) AS s{shape}")
             };
             shapes.iter().map(one).collect::<Vec<_>>().join(" UNION ALL ") + &end
         }

@@ -61,6 +61,9 @@ pub(super) async fn list(conn: &mut Conn) -> Result<Vec<Month>, StoreError> {
 
 /// Makes the tables of a month where they are missing.
 pub(super) async fn make(db: &Db, month: Month) -> Result<(), StoreError> {
+    if list(&mut db.read().await?).await?.contains(&month) {
+        return Ok(());
+    }
     let mut tx = db.begin(&Ctx::default()).await?;
     lock(&mut tx).await?;
     if list(&mut tx).await?.contains(&month) {

@@ -26,7 +26,7 @@ use crate::domain::{
 
 // In one order for all, so that two batches with the same texts do not lock each other out.
 const PG_ADD: &str = "INSERT INTO scan_texts (account, kind, hash, text, last_day) \
-    SELECT a, k, h, t, $5 FROM UNNEST($1::int[], $2::smallint[], $3::bytea[], $4::text[]) \
+    SELECT a, k, h, t, $5::int FROM UNNEST($1::int[], $2::smallint[], $3::bytea[], $4::text[]) \
     AS n (a, k, h, t) ORDER BY a, k, h ON CONFLICT (account, kind, hash) DO NOTHING";
 const SQLITE_ADD: &str = "INSERT INTO scan_texts (account, kind, hash, text, last_day) \
     SELECT value ->> '$[0]', value ->> '$[1]', unhex(value ->> '$[2]'), value ->> '$[3]', $2 \
