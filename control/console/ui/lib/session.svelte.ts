@@ -1,6 +1,7 @@
 // Who is signed in, and what the roles of the operator allow.
 
 import { ApiError, body, hooks, own, type Schemas } from '../api/client'
+import { drafts } from './drafts'
 
 export type Who = Schemas['WhoDocument']
 type Verb = 'create' | 'read' | 'list' | 'update' | 'delete'
@@ -69,7 +70,10 @@ export async function refresh (): Promise<void> {
     failure = undefined
     turn += 1
     // What another person left on the page is not for this one.
-    if (isOther) location.reload()
+    if (isOther) {
+      drafts.clear()
+      location.reload()
+    }
   } catch (error) {
     if (error instanceof ApiError && error.status === 401) {
       localStorage.removeItem(REMEMBERED)
@@ -94,5 +98,6 @@ export async function signOut (): Promise<void> {
   }
   localStorage.removeItem(REMEMBERED)
   // Nothing of the person stays in the memory of the page.
+  drafts.clear()
   location.reload()
 }

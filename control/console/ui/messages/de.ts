@@ -21,7 +21,8 @@ export const de: Catalogue = {
   // Faults
   faultNoAnswer: 'Waymark antwortet nicht.', faultForbidden: 'Ihre Rolle erlaubt das nicht.', faultNotFound: 'Das gibt es hier nicht.',
   faultTooMany: 'Zu viele Anfragen.', faultServer: 'Waymark hat einen Fehler.', faultRefused: 'Das wurde abgelehnt.',
-  faultRetryAfter: 'In {seconds} Sekunden geht es wieder.', faultKept: 'Nichts wurde geändert, und was Sie geschrieben haben, ist noch da.', requestId: 'Id der Anfrage',
+  faultRetryAfter: 'In {seconds} Sekunden geht es wieder.', faultKept: 'Nichts wurde geändert, und was Sie geschrieben haben, ist noch da.',
+  faultUnsure: 'Ob es geändert wurde, ist nicht bekannt. Was Sie geschrieben haben, ist noch da; noch einmal Speichern zeigt es.', requestId: 'Id der Anfrage',
   // Sign-in
   signIn: 'Anmelden', signInLead: 'Melden Sie sich an der Konsole an.', signingIn: 'Sie werden angemeldet …', email: 'E-Mail-Adresse', password: 'Passwort',
   accountId: 'Id des Kontos', accountHint: 'Nur nötig, wenn Ihre Adresse zu mehreren Konten gehört.',
@@ -61,7 +62,7 @@ export const de: Catalogue = {
   shortUrl: 'Kurz-URL', leadsTo: 'Führt nach', belongsTo: 'Gehört zu', shortDomain: 'Kurz-Domain', allDomains: 'Alle Domains', idOfTarget: 'Id eines Produkts oder Stücks',
   takenDown: 'Gesperrt', noLinks: 'Noch keine Links', noLinksHint: 'Ein Link gehört zu einem Produkt oder Stück und führt, wohin Sie wollen. Sein Code bleibt, wenn Sie das ändern.',
   mayNotLinks: 'Ihre Rolle zeigt keine Links.', development: 'Für die Entwicklung', targetHint: 'In Pfad und Query stehen {marks} für das, was gescannt wird.',
-  save: 'Speichern', saving: 'Wird gespeichert …', discard: 'Verwerfen', undo: 'Rückgängig', savedEverywhere: 'Gespeichert; nach {ms} ms hatte es jede Edge', saved: 'Gespeichert', savedSomewhere: 'Gespeichert; eine Edge hat es noch nicht bestätigt',
+  save: 'Speichern', saving: 'Wird gespeichert …', discard: 'Verwerfen', undo: 'Rückgängig', savedEverywhere: 'Gespeichert; nach {ms} ms hatte es jede Edge', savedSomewhere: 'Gespeichert; nicht jede Edge hat es bestätigt', savedExcept: 'Gespeichert; nicht bestätigt von {edges}',
   conflict: 'Jemand anderes hat diesen Link inzwischen geändert.', conflictNow: 'Er führt jetzt nach', conflictMine: 'Meines darüber speichern', conflictTheirs: 'Das andere übernehmen',
   scansEver: 'Scans insgesamt', queryForwarded: 'Query wird weitergegeben', qrCode: 'QR-Code', qrOf: 'QR-Code von {what}', qrSays: 'Enthält {payload}: Version {version}, Stufe {ecl}.',
   history: 'Verlauf', noHistory: 'Es sind keine Änderungen verzeichnet.', commandLine: 'Kommandozeile', noLinksOf: 'Von hier führt noch kein Link.',

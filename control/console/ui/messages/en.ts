@@ -19,7 +19,8 @@ export const en = {
   // Faults
   faultNoAnswer: 'Waymark does not answer.', faultForbidden: 'Your role does not allow this.', faultNotFound: 'There is no such thing here.',
   faultTooMany: 'Too many requests.', faultServer: 'Waymark has a fault.', faultRefused: 'This was refused.',
-  faultRetryAfter: 'It works again in {seconds} seconds.', faultKept: 'Nothing was changed, and what you typed is still here.', requestId: 'Id of the request',
+  faultRetryAfter: 'It works again in {seconds} seconds.', faultKept: 'Nothing was changed, and what you typed is still here.',
+  faultUnsure: 'Whether it was changed is not known. What you typed is still here; saving it again tells.', requestId: 'Id of the request',
   // Sign-in
   signIn: 'Sign in', signInLead: 'Sign in to the console.', signingIn: 'Signing in …', email: 'E-mail address', password: 'Password',
   accountId: 'Id of the account', accountHint: 'Needed only if your address belongs to several accounts.',
@@ -59,7 +60,7 @@ export const en = {
   shortUrl: 'Short URL', leadsTo: 'Leads to', belongsTo: 'Belongs to', shortDomain: 'Short domain', allDomains: 'All domains', idOfTarget: 'Id of a product or item',
   takenDown: 'Taken down', noLinks: 'No links yet', noLinksHint: 'A link belongs to a product or an item, and leads wherever you say. Its code stays the same when you change that.',
   mayNotLinks: 'Your role does not show links.', development: 'For development', targetHint: 'In path and query {marks} stand for what is scanned.',
-  save: 'Save', saving: 'Saving …', discard: 'Discard', undo: 'Undo', savedEverywhere: 'Saved; every edge has had it after {ms} ms', saved: 'Saved', savedSomewhere: 'Saved; an edge has not confirmed it yet',
+  save: 'Save', saving: 'Saving …', discard: 'Discard', undo: 'Undo', savedEverywhere: 'Saved; every edge has had it after {ms} ms', savedSomewhere: 'Saved; not every edge has confirmed it', savedExcept: 'Saved; not confirmed by {edges}',
   conflict: 'Somebody else changed this link meanwhile.', conflictNow: 'It leads now to', conflictMine: 'Save mine over it', conflictTheirs: 'Take theirs',
   scansEver: 'Scans, ever', queryForwarded: 'Query is passed on', qrCode: 'QR code', qrOf: 'QR code of {what}', qrSays: 'Holds {payload}: version {version}, level {ecl}.',
   history: 'History', noHistory: 'No changes are on record.', commandLine: 'Command line', noLinksOf: 'No link leads from here yet.',
