@@ -65,6 +65,8 @@ addEventListener('click', (event) => {
   if (!link || link.target || link.hasAttribute('download') || link.getAttribute('href')?.startsWith('#')) return
   const url = new URL(link.href)
   if (url.origin !== root.origin || !url.pathname.startsWith(root.pathname)) return
+  // What lies below `api/` is no page of ours.
+  if (url.pathname.startsWith(`${root.pathname}api/`)) return
   event.preventDefault()
   go(url.href)
 })

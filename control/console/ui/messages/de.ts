@@ -24,7 +24,8 @@ export const de: Catalogue = {
   faultRetryAfter: 'In {seconds} Sekunden geht es wieder.', faultKept: 'Nichts wurde geändert, und was Sie geschrieben haben, ist noch da.',
   faultUnsure: 'Ob es geändert wurde, ist nicht bekannt. Was Sie geschrieben haben, ist noch da; noch einmal Speichern zeigt es.', requestId: 'Id der Anfrage',
   // Sign-in
-  signIn: 'Anmelden', signInLead: 'Melden Sie sich an der Konsole an.', signingIn: 'Sie werden angemeldet …', email: 'E-Mail-Adresse', password: 'Passwort',
+  signIn: 'Anmelden', signInLead: 'Melden Sie sich an der Konsole an.', signingIn: 'Sie werden angemeldet …', email: 'E-Mail-Adresse', password: 'Passwort', signInProvider: 'Über Ihr Unternehmen anmelden',
+  cookieNotKept: 'Der Browser hat das Cookie der Sitzung nicht behalten. Es braucht HTTPS, oder http://127.0.0.1 in einem Browser, dem das sicher genug ist; Safari ist es das nicht.',
   accountId: 'Id des Kontos', accountHint: 'Nur nötig, wenn Ihre Adresse zu mehreren Konten gehört.',
   code: 'Code der Authenticator-App', codeNeeded: 'Geben Sie den Code ein, den Ihre Authenticator-App zeigt.', codeWrong: 'Der Code ist falsch oder verbraucht. Warten Sie auf den nächsten.',
   recoveryCode: 'Ersatzcode', useRecoveryCode: 'Einen Ersatzcode verwenden', useCode: 'Die App verwenden',
@@ -34,7 +35,7 @@ export const de: Catalogue = {
   codeLead: 'Wählen Sie ein Passwort mit dem Code, den Sie bekommen haben.', kindOfCode: 'Art des Codes', invitation: 'Einladung', passwordReset: 'Neues Passwort',
   codeGiven: 'Code', firstName: 'Vorname', newPassword: 'Neues Passwort', newPasswordHint: 'Mindestens 12 Zeichen. Am besten ein Satz.',
   setPassword: 'Passwort setzen', passwordSet: 'Das Passwort ist gesetzt: Melden Sie sich damit an.', backToSignIn: 'Zurück zur Anmeldung',
-  sessionOver: 'Ihre Sitzung ist zu Ende', sessionOverHint: 'Melden Sie sich wieder an, um weiterzumachen. Was Sie geschrieben haben, ist noch da.', otherPerson: 'Als jemand anderes anmelden',
+  sessionOver: 'Ihre Sitzung ist zu Ende', sessionOverHint: 'Melden Sie sich wieder an, um weiterzumachen. Was Sie geschrieben haben, ist noch da.', signedInElsewhere: 'Ich habe mich anderswo angemeldet', otherPerson: 'Als jemand anderes anmelden',
   // Second factor
   secondFactor: 'Zweiter Faktor', secondFactorLead: 'Eine Authenticator-App zeigt einen Code, nach dem neben dem Passwort gefragt wird.', setUp: 'Einrichten',
   totpLead: 'Geben Sie dieses Geheimnis in Ihre Authenticator-App ein, dann den Code, den sie zeigt.', secret: 'Geheimnis', openInApp: 'In einer App auf diesem Gerät öffnen',

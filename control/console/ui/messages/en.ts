@@ -22,7 +22,8 @@ export const en = {
   faultRetryAfter: 'It works again in {seconds} seconds.', faultKept: 'Nothing was changed, and what you typed is still here.',
   faultUnsure: 'Whether it was changed is not known. What you typed is still here; saving it again tells.', requestId: 'Id of the request',
   // Sign-in
-  signIn: 'Sign in', signInLead: 'Sign in to the console.', signingIn: 'Signing in …', email: 'E-mail address', password: 'Password',
+  signIn: 'Sign in', signInLead: 'Sign in to the console.', signingIn: 'Signing in …', email: 'E-mail address', password: 'Password', signInProvider: 'Sign in by your company',
+  cookieNotKept: 'The browser did not keep the cookie of the session. It needs HTTPS, or http://127.0.0.1 in a browser that takes it for safe; Safari does not.',
   accountId: 'Id of the account', accountHint: 'Needed only if your address belongs to several accounts.',
   code: 'Code of the authenticator', codeNeeded: 'Enter the code that your authenticator app shows.', codeWrong: 'The code is wrong or was used. Wait for the next one.',
   recoveryCode: 'Recovery code', useRecoveryCode: 'Use a recovery code', useCode: 'Use the authenticator',
@@ -32,7 +33,7 @@ export const en = {
   codeLead: 'Choose a password by the code that you were given.', kindOfCode: 'Kind of code', invitation: 'Invitation', passwordReset: 'Password reset',
   codeGiven: 'Code', firstName: 'First name', newPassword: 'New password', newPasswordHint: 'At least 12 characters. A sentence is best.',
   setPassword: 'Set the password', passwordSet: 'The password is set: sign in with it.', backToSignIn: 'Back to the sign-in',
-  sessionOver: 'Your session has ended', sessionOverHint: 'Sign in again to go on. What you typed is still here.', otherPerson: 'Sign in as somebody else',
+  sessionOver: 'Your session has ended', sessionOverHint: 'Sign in again to go on. What you typed is still here.', signedInElsewhere: 'I have signed in elsewhere', otherPerson: 'Sign in as somebody else',
   // Second factor
   secondFactor: 'Second factor', secondFactorLead: 'An authenticator app shows a code that is asked for beside the password.', setUp: 'Set up',
   totpLead: 'Enter this secret in your authenticator app, then the code that it shows.', secret: 'Secret', openInApp: 'Open in an app on this device',
