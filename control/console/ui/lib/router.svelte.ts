@@ -33,23 +33,24 @@ export function href (parts: string[], query: Record<string, string | undefined>
   return `${path === '' ? './' : path}${text === '' ? '' : `?${text}`}`
 }
 
-export function go (to: string, replace = false): void {
+/** Moves to an address; `state` stays with the entry of the history. */
+export function go (to: string, state: object | null = null): void {
   const url = new URL(to, root)
   const isOther = url.pathname !== location.pathname
-  if (url.href !== location.href) history[replace ? 'replaceState' : 'pushState'](null, '', url)
+  if (url.href !== location.href) history.pushState(state, '', url)
   now = read()
   if (isOther) moves += 1
 }
 
 /** Changes parameters of the query and keeps the others. */
-export function ask (changes: Record<string, string | undefined>, replace = false): void {
+export function setQuery (changes: Record<string, string | undefined>, state: object | null = null): void {
   const query = new URLSearchParams(now.query)
   for (const [name, value] of Object.entries(changes)) {
     if (value) query.set(name, value)
     else query.delete(name)
   }
   const text = query.toString()
-  go(`${root.pathname}${now.path}${text === '' ? '' : `?${text}`}`, replace)
+  go(`${root.pathname}${now.path}${text === '' ? '' : `?${text}`}`, state)
 }
 
 addEventListener('popstate', () => {

@@ -25,11 +25,13 @@ export interface Range {
 
 export const spanOf = (text: string | null): Span => SPANS.find((span) => span === text) ?? '7d'
 
-/** The zone of the viewer, if its days begin at whole hours of UTC, in summer and in winter; counts are kept by these. */
-export function zone (now: number): string {
+/** Whether days of the viewer begin within an hour of UTC, in summer or in winter: counts are kept by hours. */
+export function hasUtcDays (now: number): boolean {
   const year = new Date(now).getFullYear()
-  return [0, 6].every((month) => new Date(year, month).getTimezoneOffset() % 60 === 0) ? Intl.DateTimeFormat().resolvedOptions().timeZone : 'UTC'
+  return [0, 6].some((month) => new Date(year, month).getTimezoneOffset() % 60 !== 0)
 }
+
+const zone = (now: number) => hasUtcDays(now) ? 'UTC' : Intl.DateTimeFormat().resolvedOptions().timeZone
 
 /** The beginning of the day `days` days ago, in a zone. */
 function day (now: number, days: number, timeZone: string): number {
@@ -102,7 +104,7 @@ export interface Question { from: number, to: number, interval?: Interval, group
 /** UTC is what the statistics take when nobody names a zone; links take no name. */
 const zoneOf = (timeZone?: string) => timeZone === 'UTC' ? {} : { timeZone }
 
-export function ask ({ timeZone, ...question }: Question, signal?: AbortSignal): Promise<Statistics> {
+export function askStatistics ({ timeZone, ...question }: Question, signal?: AbortSignal): Promise<Statistics> {
   const query = { ...question, ...zoneOf(timeZone), from: String(question.from), to: String(question.to) }
   return body(api.GET('/scans/stats', { params: { query }, signal })) as Promise<Statistics>
 }
@@ -111,7 +113,7 @@ export function ask ({ timeZone, ...question }: Question, signal?: AbortSignal):
 export async function compare (range: Range, filter: string | undefined, signal: AbortSignal) {
   const { span, from, to, before, interval, timeZone } = range
   const more = { interval, timeZone, ...(filter && { filter }) }
-  const [now, earlier] = await Promise.all([ask({ from, to, ...more }, signal), ask({ ...before, ...more }, signal)])
+  const [now, earlier] = await Promise.all([askStatistics({ from, to, ...more }, signal), askStatistics({ ...before, ...more }, signal)])
   const at = periods(from, to, interval, timeZone)
   const counts = series(now, at)
   const then = series(earlier, periods(before.from, before.to, interval, timeZone))
@@ -125,7 +127,7 @@ export async function compare (range: Range, filter: string | undefined, signal:
 }
 
 /** The same question as a URL, which answers a table. */
-export function path (question: Question): string {
+export function statisticsPath (question: Question): string {
   const query = new URLSearchParams()
   for (const [name, value] of Object.entries({ ...question, timeZone: undefined, ...zoneOf(question.timeZone) })) if (value !== undefined) query.set(name, String(value))
   return `/scans/stats?${query}`
