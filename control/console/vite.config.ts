@@ -30,7 +30,8 @@ export default defineConfig({
   base: './',
   plugins: [svelte(), licences()],
   build: {
-    outDir: 'dist/site',
+    // `pack.mjs` puts it in the place of what was built before, once it is whole.
+    outDir: 'dist/new',
     emptyOutDir: true,
     target: 'es2022',
     // Everything comes by files of our own origin: the policy of the page allows no `data:`.

@@ -1,6 +1,7 @@
 // Languages: a catalogue of messages each, typed by the English one. Others than English are loaded when somebody reads them.
 
 import { en } from '../messages/en'
+import { store, stored } from './stored'
 
 export type Key = keyof typeof en
 export type Catalogue = Record<Key, string>
@@ -31,12 +32,12 @@ const known = (text: string | null | undefined): Language | undefined =>
 
 /** Takes the language that was chosen, or the first of the browser's that there is. */
 export async function begin (): Promise<void> {
-  const wanted = known(localStorage.getItem('waymark.language')) ?? navigator.languages.map(known).find(Boolean) ?? 'en'
+  const wanted = known(stored('language')) ?? navigator.languages.map(known).find(Boolean) ?? 'en'
   await use(wanted)
 }
 
 export async function setLanguage (to: Language): Promise<void> {
-  localStorage.setItem('waymark.language', to)
+  store('language', to)
   await use(to)
 }
 
