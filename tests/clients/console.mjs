@@ -440,6 +440,23 @@ await step('of two who edit one link the second is told', async () => {
   assert.equal((await api('GET', `/redirections/${code.shortId}`)).defaultRedirectUrl, 'https://example.com/mine')
 })
 
+await step('of two who save in the same moment the second is told', async () => {
+  await allowing((status) => status === 412, async () => {
+    await page.route(/wait=edges/, async (route) => {
+      await api('PUT', `/redirections/${code.shortId}?wait=edges`, { defaultRedirectUrl: 'https://example.com/faster' })
+      await route.continue()
+    }, { times: 1 })
+    await page.locator('[data-test=target]').fill('https://example.com/slower')
+    await page.locator('[data-test=save]').click()
+    const told = page.locator('[data-test=conflict]')
+    await told.waitFor()
+    assert.match(await told.textContent(), /https:\/\/example.com\/faster/)
+    await targetIs('https://example.com/faster')
+    await told.getByRole('button', { name: 'Save mine' }).click()
+    await page.getByText(/live on every edge/).waitFor()
+  })
+})
+
 await step('the code is shown, and comes in every format', async () => {
   const width = await page.locator('.code img').evaluate(async (image) => { await image.decode(); return image.naturalWidth })
   assert.equal(width, 320)

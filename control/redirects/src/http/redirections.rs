@@ -3,12 +3,12 @@
 use axum::{
     Json,
     extract::{RawQuery, State},
-    http::{HeaderMap, StatusCode, header},
+    http::{HeaderMap, HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
-use shared::{id::ResourceId, problem::Code, redirect::ResourceType};
+use shared::{id::ResourceId, problem::Code, redirect::ResourceType, wire::stream::Rev};
 use web::{
     access::Authenticated,
     api_error::ApiError,
@@ -31,7 +31,7 @@ use crate::{
         Redirects,
         idempotency::IdempotencyKey,
         redirections as service,
-        redirections::{DomainChoice, Written},
+        redirections::{DomainChoice, Expected, Written},
     },
 };
 
@@ -138,7 +138,7 @@ pub(super) async fn list(
 #[utoipa::path(get, path = "/redirections/{shortId}", tag = "Redirections", operation_id = "readRedirection",
     params(("shortId" = String, Path, description = "Short id; `.qr` behind it asks for the code"),
         ("domain" = Option<String>, Query, description = "Short domain")),
-    responses((status = 200, description = "The redirection", body = RedirectionDocument)),
+    responses((status = 200, description = "The redirection; `ETag` names its state, for `If-Match`", body = RedirectionDocument)),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn read(
     State(redirects): State<Redirects>,
@@ -160,20 +160,22 @@ pub(super) async fn read(
     let found = service::find(&redirects, &caller, choice(&query, &headers), short_id).await?;
     match request {
         Some(request) => image(&found, &request),
-        None => Ok(Json(RedirectionDocument::from(&found)).into_response()),
+        None => Ok(tagged(Json(RedirectionDocument::from(&found)).into_response(), found.rev)),
     }
 }
 
 /// Replaces what a redirection leads to.
 #[utoipa::path(put, path = "/redirections/{shortId}", tag = "Redirections", operation_id = "replaceRedirection",
     params(("shortId" = String, Path, description = "Short id"),
+        ("If-Match" = Option<String>, Header, description = "The `ETag` of the redirection as it was read: 412 when it was changed since"),
         ("domain" = Option<String>, Query, description = "Short domain"),
         ("wait" = Option<String>, Query, description = "`edges`: answer when every edge has the change"),
         ("timeout" = Option<String>, Query, description = "Longest wait, default `2s`")),
     request_body(content = Object, description = "`defaultRedirectUrl`, and what else is to be kept",
         example = json!({"defaultRedirectUrl": "https://example.com/recall"})),
-    responses((status = 200, description = "The redirection", body = RedirectionDocument),
-        (status = 202, description = "Changed; an edge had not confirmed it at the deadline", body = RedirectionDocument)),
+    responses((status = 200, description = "The redirection; `ETag` names its state", body = RedirectionDocument),
+        (status = 202, description = "Changed; an edge had not confirmed it at the deadline", body = RedirectionDocument),
+        (status = 412, description = "It was changed since (41201)")),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn replace(
     State(redirects): State<Redirects>,
@@ -185,19 +187,21 @@ pub(super) async fn replace(
 ) -> Result<Response, ApiError> {
     let wait = Wait::parse(&query)?;
     let writable = writable(&body)?;
-    let done =
-        service::replace(&redirects, &caller, choice(&query, &headers), vec![short_id], writable).await?;
+    let (choice, expected) = (choice(&query, &headers), expected(&headers)?);
+    let done = service::replace(&redirects, &caller, choice, vec![short_id], expected, writable).await?;
     let record = done.value.first().map(document);
-    Ok(written(&redirects, wait, &done, StatusCode::OK, record).await)
+    Ok(tagged(written(&redirects, wait, &done, StatusCode::OK, record).await, done.rev))
 }
 
 /// Deletes a redirection; its short id is never given out again.
 #[utoipa::path(delete, path = "/redirections/{shortId}", tag = "Redirections", operation_id = "deleteRedirection",
     params(("shortId" = String, Path, description = "Short id"),
+        ("If-Match" = Option<String>, Header, description = "The `ETag` of the redirection as it was read: 412 when it was changed since"),
         ("domain" = Option<String>, Query, description = "Short domain"),
         ("wait" = Option<String>, Query, description = "`edges`: answer when every edge has the change"),
         ("timeout" = Option<String>, Query, description = "Longest wait, default `2s`")),
-    responses((status = 200, description = "Deleted; the body is empty without `wait`")),
+    responses((status = 200, description = "Deleted; the body is empty without `wait`"),
+        (status = 412, description = "It was changed since (41201)")),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn delete(
     State(redirects): State<Redirects>,
@@ -206,8 +210,9 @@ pub(super) async fn delete(
     query: Query,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    let wait = Wait::parse(&query)?;
-    let done = service::delete(&redirects, &caller, choice(&query, &headers), vec![short_id]).await?;
+    let (wait, expected) = (Wait::parse(&query)?, expected(&headers)?);
+    let done =
+        service::delete(&redirects, &caller, choice(&query, &headers), vec![short_id], expected).await?;
     Ok(written(&redirects, wait, &done, StatusCode::OK, None).await)
 }
 
@@ -227,7 +232,8 @@ pub(super) async fn replace_many(
     JsonBody(body): JsonBody,
 ) -> Result<Response, ApiError> {
     let (wait, ids) = (Wait::parse(&query)?, ids(&query)?);
-    let done = service::replace(&redirects, &caller, choice(&query, &headers), ids, writable(&body)?).await?;
+    let (choice, any) = (choice(&query, &headers), of_many(&headers)?);
+    let done = service::replace(&redirects, &caller, choice, ids, any, writable(&body)?).await?;
     let count = [(RESULT_COUNT, done.value.len())];
     Ok((count, written(&redirects, wait, &done, StatusCode::NO_CONTENT, None).await).into_response())
 }
@@ -247,7 +253,8 @@ pub(super) async fn delete_many(
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
     let (wait, ids) = (Wait::parse(&query)?, ids(&query)?);
-    let done = service::delete(&redirects, &caller, choice(&query, &headers), ids).await?;
+    let (choice, any) = (choice(&query, &headers), of_many(&headers)?);
+    let done = service::delete(&redirects, &caller, choice, ids, any).await?;
     let count = [(RESULT_COUNT, done.value)];
     Ok((count, written(&redirects, wait, &done, StatusCode::OK, None).await).into_response())
 }
@@ -271,7 +278,7 @@ macro_rules! redirector {
             ) -> Result<Response, ApiError> {
                 let owner = service::owner(&redirects, &caller, Verb::Read, $kind, &id).await?;
                 let found = service::newest(&redirects, &caller, owner, &named(&query)).await?;
-                Ok(Json(RedirectionDocument::from(&found)).into_response())
+                Ok(tagged(Json(RedirectionDocument::from(&found)).into_response(), found.rev))
             }
 
             #[doc = concat!("The code of the newest redirection of a ", $name, ".")]
@@ -331,14 +338,15 @@ macro_rules! redirector {
                 Authenticated(caller): Authenticated,
                 Path(id): Path<String>,
                 query: Query,
+                headers: HeaderMap,
                 JsonBody(body): JsonBody,
             ) -> Result<Response, ApiError> {
-                let (wait, writable) = (Wait::parse(&query)?, writable(&body)?);
+                let (wait, expected, writable) = (Wait::parse(&query)?, expected(&headers)?, writable(&body)?);
                 let owner = service::owner(&redirects, &caller, Verb::Update, $kind, &id).await?;
                 let (choice, ids) = target_of(&service::newest(&redirects, &caller, owner, &named(&query)).await?);
-                let done = service::replace(&redirects, &caller, choice, ids, writable).await?;
+                let done = service::replace(&redirects, &caller, choice, ids, expected, writable).await?;
                 let record = done.value.first().map(document);
-                Ok(written(&redirects, wait, &done, StatusCode::OK, record).await)
+                Ok(tagged(written(&redirects, wait, &done, StatusCode::OK, record).await, done.rev))
             }
 
             #[doc = concat!("Deletes the newest redirection of a ", $name, ".")]
@@ -354,11 +362,12 @@ macro_rules! redirector {
                 Authenticated(caller): Authenticated,
                 Path(id): Path<String>,
                 query: Query,
+                headers: HeaderMap,
             ) -> Result<Response, ApiError> {
-                let wait = Wait::parse(&query)?;
+                let (wait, expected) = (Wait::parse(&query)?, expected(&headers)?);
                 let owner = service::owner(&redirects, &caller, Verb::Delete, $kind, &id).await?;
                 let (choice, ids) = target_of(&service::newest(&redirects, &caller, owner, &named(&query)).await?);
-                let done = service::delete(&redirects, &caller, choice, ids).await?;
+                let done = service::delete(&redirects, &caller, choice, ids, expected).await?;
                 Ok(written(&redirects, wait, &done, StatusCode::OK, None).await)
             }
         }
@@ -380,6 +389,49 @@ fn document(item: &Redirection) -> Value {
 
 fn writable(body: &Value) -> Result<Writable, ApiError> {
     Writable::parse(body).map_err(|faults| ApiError::faults(Code::Invalid, faults))
+}
+
+/// An answer with the `ETag` of a redirection: its revision. Counting a scan does not change it.
+fn tagged(mut response: Response, rev: Rev) -> Response {
+    if response.status().is_success()
+        && let Ok(tag) = HeaderValue::from_str(&format!("\"{rev}\""))
+    {
+        response.headers_mut().insert(header::ETAG, tag);
+    }
+    response
+}
+
+/// The revisions that `If-Match` names (RFC 9110, 13.1.1); a tag that is none of ours matches nothing.
+fn expected(headers: &HeaderMap) -> Result<Expected, ApiError> {
+    if !headers.contains_key(header::IF_MATCH) {
+        return Ok(Expected::default());
+    }
+    let fault =
+        || ApiError::refused(Code::Invalid, "If-Match must be * or the ETag of a redirection, in quotes.");
+    let mut revs = Vec::new();
+    for line in headers.get_all(header::IF_MATCH) {
+        for tag in line.to_str().map_err(|_| fault())?.split(',').map(str::trim) {
+            if tag == "*" {
+                return Ok(Expected::default());
+            }
+            let text = tag.strip_prefix("W/").unwrap_or(tag);
+            let text = text.strip_prefix('"').and_then(|text| text.strip_suffix('"')).ok_or_else(fault)?;
+            // By the strong comparison a weak tag matches nothing.
+            revs.extend(text.parse::<Rev>().ok().filter(|_| !tag.starts_with("W/")));
+        }
+    }
+    Ok(Expected(Some(revs)))
+}
+
+/// `If-Match` says nothing of several redirections.
+fn of_many(headers: &HeaderMap) -> Result<Expected, ApiError> {
+    if headers.contains_key(header::IF_MATCH) {
+        return Err(ApiError::refused(
+            Code::Invalid,
+            "If-Match is for one redirection, and not for several.",
+        ));
+    }
+    Ok(Expected::default())
 }
 
 fn named(query: &Query) -> DomainChoice {

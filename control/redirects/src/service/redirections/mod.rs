@@ -198,15 +198,34 @@ async fn list_as(
     Ok(page)
 }
 
+/// The revisions of which a redirection must have one, so that nothing is written over what the caller has not seen; `None`
+/// where any will do.
+#[derive(Debug, Clone, Default)]
+pub struct Expected(pub Option<Vec<Rev>>);
+
+impl Expected {
+    fn check(&self, found: &[Redirection]) -> Result<(), ServiceError> {
+        match &self.0 {
+            Some(revs) if found.iter().any(|item| !revs.contains(&item.rev)) => Err(ServiceError::refused(
+                Code::ChangedMeanwhile,
+                "It was changed since it was read: read it again.",
+            )),
+            Some(_) | None => Ok(()),
+        }
+    }
+}
+
 /// Replaces what redirections lead to; all of them or none.
 ///
 /// # Errors
-/// 404 that names every absent one, 409 for one that was taken down, 400 for loops and blocked hosts.
+/// 404 that names every absent one, 412 for one that is not as `expected`, 409 for one that was taken down, 400 for loops
+/// and blocked hosts.
 pub async fn replace(
     state: &Redirects,
     caller: &Caller,
     choice: DomainChoice,
     short_ids: Vec<String>,
+    expected: Expected,
     writable: Writable,
 ) -> Result<Written<Vec<Redirection>>, ServiceError> {
     let grant = require(caller, Verb::Update, Redirections)?;
@@ -217,6 +236,7 @@ pub async fn replace(
         .submit(&caller.ctx, (account, lane(&short_ids)), move |tx| {
             async move {
                 let (domain, found) = load_many(tx, account, &grant, &choice, &short_ids).await?;
+                expected.check(&found)?;
                 if let Some(rules) = UserRules::load(tx, &actor).await? {
                     user_links::check_target(&rules, &writable)?;
                 }
@@ -262,12 +282,13 @@ pub async fn replace(
 /// Deletes redirections, all of them or none; their short ids are never given out again.
 ///
 /// # Errors
-/// 404 that names every absent one.
+/// 404 that names every absent one, 412 for one that is not as `expected`.
 pub async fn delete(
     state: &Redirects,
     caller: &Caller,
     choice: DomainChoice,
     short_ids: Vec<String>,
+    expected: Expected,
 ) -> Result<Written<usize>, ServiceError> {
     let grant = require(caller, Verb::Delete, Redirections)?;
     let _place = place(state, caller, &short_ids)?;
@@ -277,6 +298,7 @@ pub async fn delete(
         .submit(&caller.ctx, (account, lane(&short_ids)), move |tx| {
             async move {
                 let (domain, found) = load_many(tx, account, &grant, &choice, &short_ids).await?;
+                expected.check(&found)?;
                 let first = log::take_revs(tx, found.len() as u64).await?;
                 let keys: Vec<RedirectKey> =
                     found.iter().map(|item| key_of(&domain, &item.redirect.short_id)).collect();
