@@ -76,8 +76,14 @@ async fn service(redirections: usize) -> Result<(TestApp, ResourceId)> {
 
 async fn delete(made: &TestApp, short_id: &str) -> Result<Rev> {
     let choice = DomainChoice::default();
-    let done =
-        redirections::delete(&made.app.redirects, &made.caller(), choice, vec![short_id.to_owned()]).await;
+    let done = redirections::delete(
+        &made.app.redirects,
+        &made.caller(),
+        choice,
+        vec![short_id.to_owned()],
+        redirections::Expected::default(),
+    )
+    .await;
     Ok(done.map_err(|error| anyhow::anyhow!("{error}"))?.rev)
 }
 

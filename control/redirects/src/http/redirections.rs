@@ -138,7 +138,7 @@ pub(super) async fn list(
 #[utoipa::path(get, path = "/redirections/{shortId}", tag = "Redirections", operation_id = "readRedirection",
     params(("shortId" = String, Path, description = "Short id; `.qr` behind it asks for the code"),
         ("domain" = Option<String>, Query, description = "Short domain")),
-    responses((status = 200, description = "The redirection; `ETag` names its state, for `If-Match`", body = RedirectionDocument)),
+    responses((status = 200, description = "The redirection", body = RedirectionDocument)),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn read(
     State(redirects): State<Redirects>,
@@ -167,15 +167,13 @@ pub(super) async fn read(
 /// Replaces what a redirection leads to.
 #[utoipa::path(put, path = "/redirections/{shortId}", tag = "Redirections", operation_id = "replaceRedirection",
     params(("shortId" = String, Path, description = "Short id"),
-        ("If-Match" = Option<String>, Header, description = "The `ETag` of the redirection as it was read: 412 when it was changed since"),
         ("domain" = Option<String>, Query, description = "Short domain"),
         ("wait" = Option<String>, Query, description = "`edges`: answer when every edge has the change"),
         ("timeout" = Option<String>, Query, description = "Longest wait, default `2s`")),
     request_body(content = Object, description = "`defaultRedirectUrl`, and what else is to be kept",
         example = json!({"defaultRedirectUrl": "https://example.com/recall"})),
-    responses((status = 200, description = "The redirection; `ETag` names its state", body = RedirectionDocument),
-        (status = 202, description = "Changed; an edge had not confirmed it at the deadline", body = RedirectionDocument),
-        (status = 412, description = "It was changed since (41201)")),
+    responses((status = 200, description = "The redirection", body = RedirectionDocument),
+        (status = 202, description = "Changed; an edge had not confirmed it at the deadline", body = RedirectionDocument)),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn replace(
     State(redirects): State<Redirects>,
@@ -196,12 +194,10 @@ pub(super) async fn replace(
 /// Deletes a redirection; its short id is never given out again.
 #[utoipa::path(delete, path = "/redirections/{shortId}", tag = "Redirections", operation_id = "deleteRedirection",
     params(("shortId" = String, Path, description = "Short id"),
-        ("If-Match" = Option<String>, Header, description = "The `ETag` of the redirection as it was read: 412 when it was changed since"),
         ("domain" = Option<String>, Query, description = "Short domain"),
         ("wait" = Option<String>, Query, description = "`edges`: answer when every edge has the change"),
         ("timeout" = Option<String>, Query, description = "Longest wait, default `2s`")),
-    responses((status = 200, description = "Deleted; the body is empty without `wait`"),
-        (status = 412, description = "It was changed since (41201)")),
+    responses((status = 200, description = "Deleted; the body is empty without `wait`")),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn delete(
     State(redirects): State<Redirects>,
