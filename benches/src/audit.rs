@@ -118,15 +118,7 @@ async fn one_round(made: &TestApp, short_ids: &[String], is_noted: bool, seconds
             let choice = DomainChoice::default();
             let caller = caller(made, is_noted);
             let ids = vec![short_id.clone()];
-            redirections::replace(
-                &made.app.redirects,
-                &caller,
-                choice,
-                ids,
-                redirections::Expected::default(),
-                writable,
-            )
-            .await?;
+            redirections::replace(&made.app.redirects, &caller, choice, ids, writable).await?;
         }
         anyhow::Ok(count)
     });

@@ -76,14 +76,8 @@ async fn service(redirections: usize) -> Result<(TestApp, ResourceId)> {
 
 async fn delete(made: &TestApp, short_id: &str) -> Result<Rev> {
     let choice = DomainChoice::default();
-    let done = redirections::delete(
-        &made.app.redirects,
-        &made.caller(),
-        choice,
-        vec![short_id.to_owned()],
-        redirections::Expected::default(),
-    )
-    .await;
+    let done =
+        redirections::delete(&made.app.redirects, &made.caller(), choice, vec![short_id.to_owned()]).await;
     Ok(done.map_err(|error| anyhow::anyhow!("{error}"))?.rev)
 }
 

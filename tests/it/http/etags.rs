@@ -10,6 +10,19 @@ use tests::db::Engine;
 
 use super::{Answer, Api};
 
+/// Makes a link of a new product; gives the ids of both.
+async fn link(api: &Api) -> Result<(String, String)> {
+    let product = api.create("/products", json!({"name": "p"})).await?["id"].clone();
+    let link = json!({"platformId": product, "defaultRedirectUrl": "https://example.com/"});
+    let request = Request::post("/redirections")
+        .header(header::AUTHORIZATION, &api.key)
+        .header(header::ACCEPT, "application/json")
+        .header(header::CONTENT_TYPE, "application/json");
+    let made = api.send(request.body(Body::from(link.to_string()))?).await?.json();
+    let id = |value: &Value| value.as_str().map(str::to_owned).context("id");
+    Ok((id(&product)?, id(&made["shortId"])?))
+}
+
 /// Sends a request on condition of a tag.
 async fn ask_if(api: &Api, method: Method, uri: &str, tag: &str, body: Value) -> Result<Answer> {
     let request = Request::builder()
@@ -28,12 +41,9 @@ fn tag_of(answer: &Answer) -> Result<String> {
 
 async fn a_change_is_refused_that_has_not_seen_the_last_one(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
-    let product = api.create("/products", json!({"name": "p"})).await?["id"].clone();
-    let link =
-        json!({"platformId": product, "defaultRedirectUrl": "https://example.com/", "shortId": "K7Q2M4XA9R"});
-    api.create("/redirections", link).await?;
-    let product = product.as_str().context("id")?;
-    for path in ["/redirections/K7Q2M4XA9R".to_owned(), format!("/products/{product}/redirector")] {
+    let (product, short_id) = link(&api).await?;
+    let path = format!("/redirections/{short_id}");
+    for path in [path.clone(), format!("/products/{product}/redirector")] {
         let to = |target: &str| json!({"defaultRedirectUrl": format!("https://example.com/{target}")});
         let seen = tag_of(&api.get(&path).await?)?;
         let first = ask_if(&api, Method::PUT, &path, &seen, to("first")).await?;
@@ -59,19 +69,15 @@ async fn a_change_is_refused_that_has_not_seen_the_last_one(engine: Engine) -> R
         ensure!(api.call(Method::PUT, &path, Some(to("fifth"))).await?.status == 200, "none is needed");
         ensure!(api.get(&path).await?.json()["defaultRedirectUrl"] == "https://example.com/fifth");
     }
-    let path = "/redirections/K7Q2M4XA9R";
-    let seen = tag_of(&api.get(path).await?)?;
-    ensure!(ask_if(&api, Method::DELETE, path, &seen, Value::Null).await?.status == 200);
-    ensure!(ask_if(&api, Method::DELETE, path, &seen, Value::Null).await?.status == 404);
+    let seen = tag_of(&api.get(&path).await?)?;
+    ensure!(ask_if(&api, Method::DELETE, &path, &seen, Value::Null).await?.status == 200);
+    ensure!(ask_if(&api, Method::DELETE, &path, &seen, Value::Null).await?.status == 404);
     Ok(())
 }
 
 async fn several_redirections_take_no_condition(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
-    let product = api.create("/products", json!({"name": "p"})).await?["id"].clone();
-    let link = json!({"platformId": product, "defaultRedirectUrl": "https://example.com/"});
-    let id = api.create("/redirections", link).await?["shortId"].clone();
-    let path = format!("/redirections?ids={}", id.as_str().context("short id")?);
+    let path = format!("/redirections?ids={}", link(&api).await?.1);
     let body = json!({"defaultRedirectUrl": "https://example.com/b"});
     for (method, body) in [(Method::PUT, body), (Method::DELETE, Value::Null)] {
         let refused = ask_if(&api, method, &path, "\"1\"", body).await?;

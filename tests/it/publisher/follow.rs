@@ -44,16 +44,9 @@ async fn the_view_follows_every_change() {
     )
     .unwrap();
     let ids = vec![first.redirect.short_id.to_string()];
-    redirections::replace(
-        &made.app.redirects,
-        &made.caller(),
-        DomainChoice::default(),
-        ids,
-        redirections::Expected::default(),
-        writable,
-    )
-    .await
-    .unwrap();
+    redirections::replace(&made.app.redirects, &made.caller(), DomainChoice::default(), ids, writable)
+        .await
+        .unwrap();
     settled(&made, &[&redis], 1).await.unwrap();
     delete(&made, "AAAAAAAAAA").await.unwrap();
     settled(&made, &[&redis], 1).await.unwrap();

@@ -107,15 +107,7 @@ async fn long_lists_are_updated_atomically(engine: Engine) -> Result<()> {
     let writable = super::redirections::writable("https://example.com/new");
     // Named twice and in small letters, it is one all the same.
     let twice: Vec<String> = ids.iter().cloned().chain(["link3".to_owned()]).collect();
-    let done = redirections::replace(
-        &app.redirects,
-        &actor,
-        any(),
-        twice.clone(),
-        redirections::Expected::default(),
-        writable.clone(),
-    )
-    .await?;
+    let done = redirections::replace(&app.redirects, &actor, any(), twice.clone(), writable.clone()).await?;
     assert_eq!((done.value.len(), done.rev), (500, 1_000));
     for (at, item) in done.value.iter().enumerate() {
         assert_eq!(
@@ -127,15 +119,11 @@ async fn long_lists_are_updated_atomically(engine: Engine) -> Result<()> {
     let mut absent = twice.clone();
     absent.push("NONE1".to_owned());
     absent.insert(0, "no id!".to_owned());
-    let refused =
-        redirections::delete(&app.redirects, &actor, any(), absent, redirections::Expected::default())
-            .await
-            .unwrap_err();
+    let refused = redirections::delete(&app.redirects, &actor, any(), absent).await.unwrap_err();
     let kernel::error::ServiceError::Refused { errors, .. } = refused else { panic!("{refused:?}") };
     assert_eq!(errors, ["no id!", "NONE1"].map(|id| format!("The redirection {id} was not found.")));
     assert_eq!(head(&made).await?, 1_000, "none was deleted");
-    let done =
-        redirections::delete(&app.redirects, &actor, any(), twice, redirections::Expected::default()).await?;
+    let done = redirections::delete(&app.redirects, &actor, any(), twice).await?;
     assert_eq!(done.rev, 1_500);
     for id in ["LINK0", "LINK499"] {
         assert!(redirections::find(&app.redirects, &actor, any(), id).await.is_err());

@@ -124,7 +124,6 @@ async fn a_redirection_is_created_replaced_and_deleted(engine: Engine) -> Result
         &actor,
         DomainChoice::default(),
         vec![id.to_lowercase()],
-        redirections::Expected::default(),
         writable("https://example.com/b"),
     )
     .await?;
@@ -134,27 +133,14 @@ async fn a_redirection_is_created_replaced_and_deleted(engine: Engine) -> Result
     assert!(found.redirect.updated_at > found.redirect.created_at);
     assert_eq!(found, changed.value[0]);
 
-    let gone = redirections::delete(
-        &app.redirects,
-        &actor,
-        DomainChoice::default(),
-        vec![id.clone()],
-        redirections::Expected::default(),
-    )
-    .await?;
+    let gone =
+        redirections::delete(&app.redirects, &actor, DomainChoice::default(), vec![id.clone()]).await?;
     assert_eq!(gone.rev, 3);
     assert_eq!(
         refusal(redirections::find(&app.redirects, &actor, DomainChoice::default(), &id).await).0,
         Code::NotFound
     );
-    let again = redirections::delete(
-        &app.redirects,
-        &actor,
-        DomainChoice::default(),
-        vec![id.clone()],
-        redirections::Expected::default(),
-    )
-    .await;
+    let again = redirections::delete(&app.redirects, &actor, DomainChoice::default(), vec![id.clone()]).await;
     assert_eq!(refusal(again).0, Code::NotFound);
 
     let events = log::list_after(&mut app.core.db.read().await?, app.hub.epoch(), 0, 10).await?;
@@ -178,14 +164,7 @@ async fn short_ids_are_unique_ignoring_case_and_never_reused(engine: Engine) -> 
     let twin = create(&made, product, "https://example.com/", Some("SUMMER")).await;
     assert_eq!(refusal(twin).0, Code::ShortIdTaken);
     let id = vec!["summer".to_owned()];
-    redirections::delete(
-        &made.app.redirects,
-        &made.caller(),
-        DomainChoice::default(),
-        id,
-        redirections::Expected::default(),
-    )
-    .await?;
+    redirections::delete(&made.app.redirects, &made.caller(), DomainChoice::default(), id).await?;
     let reborn = create(&made, product, "https://example.com/", Some("summer")).await;
     assert_eq!(refusal(reborn).0, Code::ShortIdTaken, "a tombstone holds its short id");
     Ok(())
@@ -225,15 +204,9 @@ async fn loops_and_long_chains_are_refused(engine: Engine) -> Result<()> {
     assert!(refusal(by_tag).1.contains("leads back"), "what counts is the target with its tags expanded");
     create(&made, product, "https://example.com/", Some("fine")).await?;
     let (ids, target) = (vec!["fine".to_owned()], writable("https://tn.gg/{shortId}"));
-    let by_tag = redirections::replace(
-        &made.app.redirects,
-        &made.caller(),
-        DomainChoice::default(),
-        ids,
-        redirections::Expected::default(),
-        target,
-    )
-    .await;
+    let by_tag =
+        redirections::replace(&made.app.redirects, &made.caller(), DomainChoice::default(), ids, target)
+            .await;
     assert!(refusal(by_tag).1.contains("leads back"));
     // A link to a short id that is not there yet is no loop, until somebody closes it.
     create(&made, product, "https://tn.gg/b", Some("a")).await?;
@@ -384,22 +357,11 @@ async fn redirections_are_isolated_between_accounts(engine: Engine) -> Result<()
         &stranger,
         hosted.clone(),
         ids.clone(),
-        redirections::Expected::default(),
         writable("https://evil.example"),
     );
     assert_eq!(refusal(replaced.await).0, Code::NotFound);
     assert_eq!(
-        refusal(
-            redirections::delete(
-                &made.app.redirects,
-                &stranger,
-                hosted,
-                ids,
-                redirections::Expected::default()
-            )
-            .await
-        )
-        .0,
+        refusal(redirections::delete(&made.app.redirects, &stranger, hosted, ids).await).0,
         Code::NotFound
     );
     let made_on_ours = redirections::create(

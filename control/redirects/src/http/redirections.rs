@@ -186,7 +186,7 @@ pub(super) async fn replace(
     let wait = Wait::parse(&query)?;
     let writable = writable(&body)?;
     let (choice, expected) = (choice(&query, &headers), expected(&headers)?);
-    let done = service::replace(&redirects, &caller, choice, vec![short_id], expected, writable).await?;
+    let done = service::replace_if(&redirects, &caller, (choice, vec![short_id]), expected, writable).await?;
     let record = done.value.first().map(document);
     Ok(tagged(written(&redirects, wait, &done, StatusCode::OK, record).await, done.rev))
 }
@@ -207,8 +207,8 @@ pub(super) async fn delete(
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
     let (wait, expected) = (Wait::parse(&query)?, expected(&headers)?);
-    let done =
-        service::delete(&redirects, &caller, choice(&query, &headers), vec![short_id], expected).await?;
+    let which = (choice(&query, &headers), vec![short_id]);
+    let done = service::delete_if(&redirects, &caller, which, expected).await?;
     Ok(written(&redirects, wait, &done, StatusCode::OK, None).await)
 }
 
@@ -228,8 +228,8 @@ pub(super) async fn replace_many(
     JsonBody(body): JsonBody,
 ) -> Result<Response, ApiError> {
     let (wait, ids) = (Wait::parse(&query)?, ids(&query)?);
-    let (choice, any) = (choice(&query, &headers), of_many(&headers)?);
-    let done = service::replace(&redirects, &caller, choice, ids, any, writable(&body)?).await?;
+    no_condition(&headers)?;
+    let done = service::replace(&redirects, &caller, choice(&query, &headers), ids, writable(&body)?).await?;
     let count = [(RESULT_COUNT, done.value.len())];
     Ok((count, written(&redirects, wait, &done, StatusCode::NO_CONTENT, None).await).into_response())
 }
@@ -249,8 +249,8 @@ pub(super) async fn delete_many(
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
     let (wait, ids) = (Wait::parse(&query)?, ids(&query)?);
-    let (choice, any) = (choice(&query, &headers), of_many(&headers)?);
-    let done = service::delete(&redirects, &caller, choice, ids, any).await?;
+    no_condition(&headers)?;
+    let done = service::delete(&redirects, &caller, choice(&query, &headers), ids).await?;
     let count = [(RESULT_COUNT, done.value)];
     Ok((count, written(&redirects, wait, &done, StatusCode::OK, None).await).into_response())
 }
@@ -339,8 +339,8 @@ macro_rules! redirector {
             ) -> Result<Response, ApiError> {
                 let (wait, expected, writable) = (Wait::parse(&query)?, expected(&headers)?, writable(&body)?);
                 let owner = service::owner(&redirects, &caller, Verb::Update, $kind, &id).await?;
-                let (choice, ids) = target_of(&service::newest(&redirects, &caller, owner, &named(&query)).await?);
-                let done = service::replace(&redirects, &caller, choice, ids, expected, writable).await?;
+                let which = target_of(&service::newest(&redirects, &caller, owner, &named(&query)).await?);
+                let done = service::replace_if(&redirects, &caller, which, expected, writable).await?;
                 let record = done.value.first().map(document);
                 Ok(tagged(written(&redirects, wait, &done, StatusCode::OK, record).await, done.rev))
             }
@@ -362,8 +362,8 @@ macro_rules! redirector {
             ) -> Result<Response, ApiError> {
                 let (wait, expected) = (Wait::parse(&query)?, expected(&headers)?);
                 let owner = service::owner(&redirects, &caller, Verb::Delete, $kind, &id).await?;
-                let (choice, ids) = target_of(&service::newest(&redirects, &caller, owner, &named(&query)).await?);
-                let done = service::delete(&redirects, &caller, choice, ids, expected).await?;
+                let which = target_of(&service::newest(&redirects, &caller, owner, &named(&query)).await?);
+                let done = service::delete_if(&redirects, &caller, which, expected).await?;
                 Ok(written(&redirects, wait, &done, StatusCode::OK, None).await)
             }
         }
@@ -419,15 +419,13 @@ fn expected(headers: &HeaderMap) -> Result<Expected, ApiError> {
     Ok(Expected(Some(revs)))
 }
 
-/// `If-Match` says nothing of several redirections.
-fn of_many(headers: &HeaderMap) -> Result<Expected, ApiError> {
+/// Refuses `If-Match`, which says nothing of several redirections.
+fn no_condition(headers: &HeaderMap) -> Result<(), ApiError> {
     if headers.contains_key(header::IF_MATCH) {
-        return Err(ApiError::refused(
-            Code::Invalid,
-            "If-Match is for one redirection, and not for several.",
-        ));
+        let fault = "If-Match is for one redirection, and not for several.";
+        return Err(ApiError::refused(Code::Invalid, fault));
     }
-    Ok(Expected::default())
+    Ok(())
 }
 
 fn named(query: &Query) -> DomainChoice {

@@ -1,6 +1,7 @@
 //! Redirections: create, read, list, replace, delete, one or many.
 
 mod by_resource;
+mod expected;
 mod follow;
 mod import;
 mod load;
@@ -20,6 +21,7 @@ use shared::{
 };
 
 pub use self::by_resource::{newest, owner};
+pub use self::expected::Expected;
 pub use self::follow::follow_thng;
 pub use self::import::create_in;
 pub use self::import::{ItemResult, create_many};
@@ -198,21 +200,18 @@ async fn list_as(
     Ok(page)
 }
 
-/// The revisions of which a redirection must have one, so that nothing is written over what the caller has not seen; `None`
-/// where any will do.
-#[derive(Debug, Clone, Default)]
-pub struct Expected(pub Option<Vec<Rev>>);
-
-impl Expected {
-    fn check(&self, found: &[Redirection]) -> Result<(), ServiceError> {
-        match &self.0 {
-            Some(revs) if found.iter().any(|item| !revs.contains(&item.rev)) => Err(ServiceError::refused(
-                Code::ChangedMeanwhile,
-                "It was changed since it was read: read it again.",
-            )),
-            Some(_) | None => Ok(()),
-        }
-    }
+/// Replaces what redirections lead to, whatever state they are in; all of them or none.
+///
+/// # Errors
+/// As [`replace_if`], without 412.
+pub async fn replace(
+    state: &Redirects,
+    caller: &Caller,
+    choice: DomainChoice,
+    short_ids: Vec<String>,
+    writable: Writable,
+) -> Result<Written<Vec<Redirection>>, ServiceError> {
+    replace_if(state, caller, (choice, short_ids), Expected::default(), writable).await
 }
 
 /// Replaces what redirections lead to; all of them or none.
@@ -220,11 +219,10 @@ impl Expected {
 /// # Errors
 /// 404 that names every absent one, 412 for one that is not as `expected`, 409 for one that was taken down, 400 for loops
 /// and blocked hosts.
-pub async fn replace(
+pub async fn replace_if(
     state: &Redirects,
     caller: &Caller,
-    choice: DomainChoice,
-    short_ids: Vec<String>,
+    (choice, short_ids): (DomainChoice, Vec<String>),
     expected: Expected,
     writable: Writable,
 ) -> Result<Written<Vec<Redirection>>, ServiceError> {
@@ -279,15 +277,27 @@ pub async fn replace(
 }
 
 // Spec gap: what a deleted short id answers, and whether it comes back, is not shown: 404, and never.
-/// Deletes redirections, all of them or none; their short ids are never given out again.
+/// Deletes redirections, whatever state they are in, all of them or none; their short ids are never given out again.
 ///
 /// # Errors
-/// 404 that names every absent one, 412 for one that is not as `expected`.
+/// As [`delete_if`], without 412.
 pub async fn delete(
     state: &Redirects,
     caller: &Caller,
     choice: DomainChoice,
     short_ids: Vec<String>,
+) -> Result<Written<usize>, ServiceError> {
+    delete_if(state, caller, (choice, short_ids), Expected::default()).await
+}
+
+/// Deletes redirections, all of them or none; their short ids are never given out again.
+///
+/// # Errors
+/// 404 that names every absent one, 412 for one that is not as `expected`.
+pub async fn delete_if(
+    state: &Redirects,
+    caller: &Caller,
+    (choice, short_ids): (DomainChoice, Vec<String>),
     expected: Expected,
 ) -> Result<Written<usize>, ServiceError> {
     let grant = require(caller, Verb::Delete, Redirections)?;
