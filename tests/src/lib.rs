@@ -9,5 +9,6 @@ pub mod mmdb;
 pub mod mqtt;
 pub mod product;
 pub mod promtool;
+pub mod python;
 pub mod raw_edge;
 pub mod redis;
