@@ -27,31 +27,52 @@ pub fn programs(name: &str) -> Result<PathBuf> {
 /// # Errors
 /// They cannot be installed.
 pub fn installed(name: &str, requirements: &[PathBuf]) -> Result<PathBuf> {
+    let version = run("python3", ["--version"])?;
+    let mut wanted = version.clone();
+    for file in requirements {
+        wanted.push_str(&fs::read_to_string(file).with_context(|| file.display().to_string())?);
+    }
+    environment(name, &wanted, |folder| {
+        // One pip installs for all: it takes longer to make than most of what it installs.
+        let pip = environment("pip", &version, |folder| make(folder, &[]))?.join("python");
+        make(folder, &["--without-pip"])?;
+        let python = folder.join("bin/python");
+        let mut arguments: Vec<&OsStr> =
+            vec!["-m".as_ref(), "pip".as_ref(), "--python".as_ref(), python.as_ref()];
+        // What is never imported need not be compiled.
+        let how = ["install", "--quiet", "--no-compile", "--disable-pip-version-check"];
+        arguments.extend(how.map(OsStr::new));
+        for file in requirements {
+            arguments.extend([OsStr::new("-r"), file.as_os_str()]);
+        }
+        run(pip, arguments).map(drop)
+    })
+}
+
+/// Folder of the programs of an environment, which is made unless it is there already, of just this.
+fn environment(name: &str, wanted: &str, fill: impl FnOnce(&Path) -> Result<()>) -> Result<PathBuf> {
     let own = std::env::current_exe()?;
     // Tests lie in `deps`, one folder deeper than programs.
     let folder = own.ancestors().nth(2).context("no folder of the build")?.join("python").join(name);
     fs::create_dir_all(&folder)?;
-    // Each test is a process: the first one installs, the others wait for it.
+    // Each test is a process: the first one makes it, the others wait.
     let lock = File::create(folder.join("lock"))?;
     lock.lock()?;
-    let mut wanted = run("python3", ["--version"])?;
-    for file in requirements {
-        wanted.push_str(&fs::read_to_string(file).with_context(|| file.display().to_string())?);
+    let (environment, record) = (folder.join("environment"), folder.join("made-of"));
+    if !fs::read_to_string(&record).is_ok_and(|known| known == wanted) {
+        fill(&environment)?;
+        // Last: what was interrupted leaves no record.
+        fs::write(&record, wanted)?;
     }
-    let (environment, record) = (folder.join("environment"), folder.join("installed"));
-    if fs::read_to_string(&record).is_ok_and(|known| known == wanted) {
-        return Ok(environment.join("bin"));
-    }
-    run("python3", [OsStr::new("-m"), OsStr::new("venv"), OsStr::new("--clear"), environment.as_os_str()])?;
-    let mut arguments: Vec<&OsStr> =
-        ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"].map(OsStr::new).to_vec();
-    for file in requirements {
-        arguments.extend([OsStr::new("-r"), file.as_os_str()]);
-    }
-    run(environment.join("bin/python"), arguments)?;
-    // Last: an installation that was interrupted leaves no record.
-    fs::write(&record, wanted)?;
     Ok(environment.join("bin"))
+}
+
+/// Makes an empty environment.
+fn make(folder: &Path, options: &[&str]) -> Result<()> {
+    let mut arguments: Vec<&OsStr> = vec!["-m".as_ref(), "venv".as_ref(), "--clear".as_ref()];
+    arguments.extend(options.iter().map(OsStr::new));
+    arguments.push(folder.as_ref());
+    run("python3", arguments).map(drop)
 }
 
 fn run(program: impl AsRef<Path>, arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Result<String> {
