@@ -56,13 +56,16 @@ async fn fill(product: &Product) -> Result<Vec<Value>> {
     ensure!(status == 202, "{status}: {said}");
     let begun = std::time::Instant::now();
     loop {
-        let actions = product.list("/actions/all?perPage=100").await?;
-        if actions.len() == COUNT + 2 {
-            return Ok(actions);
+        let (_, jobs) = product.call(Method::GET, "/jobs/actions", None).await?;
+        if jobs[0].get("completedAt").is_some() {
+            break;
         }
-        ensure!(begun.elapsed() < DEADLINE, "{} actions", actions.len());
+        ensure!(begun.elapsed() < DEADLINE, "{jobs}");
         tokio::time::sleep(std::time::Duration::from_millis(50)).await;
     }
+    let actions = product.list("/actions/all?perPage=100").await?;
+    ensure!(actions.len() == COUNT + 2, "{} actions", actions.len());
+    Ok(actions)
 }
 
 /// Makes two days of the actions that are over, and leaves a few that are of today; gives the first.
