@@ -141,8 +141,8 @@ fn queries() -> impl Iterator<Item = String> {
 /// The same, each with whether its image is decoded here: what is served is what the renderer draws, and that the tests of
 /// the renderer decode, all of it. So every seventh is enough, which has each size, template and level among them.
 fn decoded() -> impl Iterator<Item = (String, bool)> {
-    let step = repetitions(7, 1);
-    queries().enumerate().map(move |(nth, query)| (query, nth % step == 0))
+    let step: usize = repetitions(7, 1);
+    queries().enumerate().map(move |(nth, query)| (query, nth.is_multiple_of(step)))
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -6,8 +6,9 @@ use std::{path::Path, process::Command};
 use anyhow::{Context, Result, ensure};
 use tests::{
     db::Engine,
+    is_long,
     product::{Options, Product, root},
-    python, repetitions,
+    python,
 };
 
 /// How long it may look on each engine, in seconds, unless `WAYMARK_TEST_FUZZ_SECONDS` says otherwise.
@@ -23,7 +24,8 @@ const SEED: &str = "20261121";
 async fn schemathesis_finds_nothing() {
     let scratch = tempfile::tempdir().unwrap();
     let tool = python::programs("schemathesis").unwrap().join("schemathesis");
-    let engines = repetitions(&[Engine::Postgres][..], &[Engine::Sqlite, Engine::Postgres][..]);
+    let engines: &[Engine] =
+        if is_long() { &[Engine::Sqlite, Engine::Postgres] } else { &[Engine::Postgres] };
     for engine in engines.iter().copied() {
         look(&tool, scratch.path(), engine).await.unwrap();
     }
