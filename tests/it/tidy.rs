@@ -181,11 +181,13 @@ fn no_unfinished_code_is_marked() {
         ["#[ig", "nore"].concat(),
         ["unimpl", "emented!"].concat(),
     ];
+    // What the long form of the tests runs.
+    let long = ["#[ig", "nore = \"tests/run --long\"]"].concat();
     for folder in ["shared", "edge", "control", "deploy", "tests", "benches"] {
         for (path, text) in sources(folder) {
             for (number, line) in text.lines().enumerate() {
                 assert!(
-                    !words.iter().any(|word| line.contains(word.as_str())),
+                    line.trim() == long || !words.iter().any(|word| line.contains(word.as_str())),
                     "{path}:{}: {line}",
                     number + 1
                 );
