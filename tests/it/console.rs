@@ -20,6 +20,7 @@ fn start(home: &std::path::Path, settings: &[(&str, &str)]) -> Result<Up> {
         ("WAYMARK_ADMIN_LISTEN", "127.0.0.1:0"),
         ("WAYMARK_GEOIP_DB", "cities.mmdb"),
         ("WAYMARK_TRUSTED_PROXIES", "127.0.0.1"),
+        ("WAYMARK_WEBHOOKS_LOOPBACK", "true"),
         ("RUST_LOG", "warn"),
     ]);
     command.envs(settings.iter().copied());
