@@ -42,8 +42,10 @@ async function person (email, role) {
   return email
 }
 
-const scan = (shortUrl, from, agent = PHONE) => fetch(shortUrl, {
-  redirect: 'manual', headers: { 'user-agent': agent, 'x-forwarded-for': from }
+/** A scan from somewhere, as the proxy passes it on that the product trusts. */
+const scan = (shortUrl, from, agent = PHONE) => new Promise((resolve, reject) => {
+  const headers = { 'user-agent': agent, 'x-forwarded-for': from }
+  http.get(shortUrl, { headers, localAddress: '127.0.0.2' }, (response) => response.resume().on('end', () => resolve(response))).on('error', reject)
 })
 
 const browser = await chromium.launch({
@@ -349,7 +351,7 @@ await step('a target is changed, edges have it, and the change is undone', async
   await field.fill('https://example.com/recall')
   await page.locator('[data-test=save]').click()
   await page.getByText(/live on every edge after \d+ ms/).waitFor()
-  assert.equal((await scan(code.shortUrl, '203.0.113.8')).headers.get('location'), 'https://example.com/recall')
+  assert.equal((await scan(code.shortUrl, '203.0.113.8')).headers.location, 'https://example.com/recall')
   await page.locator('[data-test=history]').getByText('https://example.com/recall').first().waitFor()
   await shot(page, 'link')
   await page.locator('[data-test=undo]').click()
@@ -438,6 +440,23 @@ await step('of two who edit one link the second is told', async () => {
   await told.getByRole('button', { name: 'Save mine' }).click()
   await page.getByText(/live on every edge/).waitFor()
   assert.equal((await api('GET', `/redirections/${code.shortId}`)).defaultRedirectUrl, 'https://example.com/mine')
+})
+
+await step('of two who save in the same moment the second is told', async () => {
+  await allowing((status) => status === 412, async () => {
+    await page.route(/wait=edges/, async (route) => {
+      await api('PUT', `/redirections/${code.shortId}?wait=edges`, { defaultRedirectUrl: 'https://example.com/faster' })
+      await route.continue()
+    }, { times: 1 })
+    await page.locator('[data-test=target]').fill('https://example.com/slower')
+    await page.locator('[data-test=save]').click()
+    const told = page.locator('[data-test=conflict]')
+    await told.waitFor()
+    assert.match(await told.textContent(), /https:\/\/example.com\/faster/)
+    await targetIs('https://example.com/faster')
+    await told.getByRole('button', { name: 'Save mine' }).click()
+    await page.getByText(/live on every edge/).waitFor()
+  })
 })
 
 await step('the code is shown, and comes in every format', async () => {
@@ -674,7 +693,7 @@ await step('a file becomes items with links, line by line, and the same file aga
     assert.equal(head, 'name,product,gs1:21,colour,target,id,shortUrl')
     const made = await api('GET', `/thngs/${first.split(',')[5]}`)
     assert.deepEqual([made.name, made.product, made.identifiers['gs1:21'], made.customFields.colour], ['New bag 1', product.id, 'N1', 'red'])
-    assert.equal((await scan(first.split(',')[6], '203.0.113.8', 'curl/8')).headers.get('location'), 'https://example.com/n1')
+    assert.equal((await scan(first.split(',')[6], '203.0.113.8', 'curl/8')).headers.location, 'https://example.com/n1')
     assert.equal((await api('GET', `/redirections?platformId=${made.id}`)).length, 1, turn)
     const rejects = await downloaded(page.locator('[data-test=rejects]'))
     assert.equal(rejects.length, 4)

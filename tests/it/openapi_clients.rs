@@ -10,9 +10,8 @@ use anyhow::{Context, Result, ensure};
 use tests::{
     db::Engine,
     product::{Options, Product, root},
+    python,
 };
-
-use crate::schemathesis::install;
 
 fn folder() -> PathBuf {
     root().join("tests/clients/openapi")
@@ -61,7 +60,7 @@ fn linters_find_no_error_in_the_document() {
     run(npm("redocly", folder).unwrap().args(["lint", "openapi.json"])).unwrap();
 }
 
-crate::on_both_engines!(
+crate::on_both_engines!(;
     clients_of_openapi_typescript_and_hey_api_walk,
     the_client_of_openapi_python_client_walks
 );
@@ -97,7 +96,7 @@ async fn the_client_of_openapi_python_client_walks(engine: Engine) -> Result<()>
     let product = start(engine).await?;
     let scratch = scratch()?;
     let path = scratch.path();
-    let programs = install(&path.join("python"), "openapi")?;
+    let programs = python::programs("openapi")?;
     let paths = std::env::var("PATH").unwrap_or_default();
     let said = run(Command::new(programs.join("openapi-python-client"))
         .args(["generate", "--path", "openapi.json", "--output-path", "waymark", "--meta", "none"])
