@@ -15,7 +15,7 @@ export const de: Block = {
   deleteWebhook: '„{name}“ löschen, samt dem, was noch zu schicken war', deleteReaction: '„{name}“ löschen',
   webhookName: 'Name', url: 'URL', urlHint: 'https und eine öffentliche Adresse.', types: 'Arten von Ereignissen', typesHint: 'Durch Kommas getrennt, etwa action.implicitScans, properties, redirection, job. Leer: alle.',
   match: 'Nur Ereignisse, auf die das passt', matchHint: 'Ein Filter, etwa context.countryCode=DE. Leer: alle.', ordered: 'Eines nach dem anderen', orderedHint: 'jedes Ereignis wartet, bis das davor angenommen ist',
-  createWebhook: 'Webhook anlegen', createReaction: 'Reaktion anlegen', dropped: 'Verloren, weil zu viele warteten', droppedCount: '{count} verloren',
+  createWebhook: 'Webhook anlegen', createReaction: 'Reaktion anlegen', dropped: 'Verloren', droppedCount: '{count} verloren',
   ping: 'Probe-Ereignis schicken', pinged: 'Der Empfänger nahm es an: {status}, nach {ms} ms.', notPinged: 'Der Empfänger nahm es nicht an: {why}.', status: 'Status {status}',
   secrets: 'Geheimnisse', secretsHint: 'Daran prüft ein Empfänger, dass eine Anfrage von Waymark kommt.', showSecrets: 'Geheimnisse zeigen', signsUntil: 'signiert bis {at}', signsNewest: 'neuestes',
   newSecret: 'Neues Geheimnis', newSecretReally: 'Ein Geheimnis dazunehmen; die anderen signieren noch einen Tag',

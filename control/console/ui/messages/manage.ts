@@ -15,7 +15,7 @@ const en = {
   deleteWebhook: 'Delete “{name}” and what it was still to send', deleteReaction: 'Delete “{name}”',
   webhookName: 'Name', url: 'URL', urlHint: 'https, and a public address.', types: 'Types of events', typesHint: 'Separated by commas, such as action.implicitScans, properties, redirection, job. Empty: all.',
   match: 'Only events that match', matchHint: 'A filter, such as context.countryCode=DE. Empty: all.', ordered: 'One after the other', orderedHint: 'each event waits until the one before it was taken',
-  createWebhook: 'Create the webhook', createReaction: 'Create the reaction', dropped: 'Lost, as too many waited', droppedCount: '{count} lost',
+  createWebhook: 'Create the webhook', createReaction: 'Create the reaction', dropped: 'Lost in the queue', droppedCount: '{count} lost',
   ping: 'Send a test event', pinged: 'The receiver took it: {status}, after {ms} ms.', notPinged: 'The receiver did not take it: {why}.', status: 'status {status}',
   secrets: 'Secrets', secretsHint: 'A receiver checks by them that a request comes from Waymark.', showSecrets: 'Show the secrets', signsUntil: 'signs until {at}', signsNewest: 'newest',
   newSecret: 'New secret', newSecretReally: 'Add a secret; the others sign for another day',
