@@ -545,6 +545,313 @@ await step('the search finds a link, a product and an item, from anywhere and by
   await page.getByRole('heading', { name: 'Canvas bag 0007' }).waitFor()
 })
 
+// Cases, jobs and imports, webhooks and reactions.
+let aCase, job, hook
+const rowsOf = (name) => page.locator(`[data-test=${name}] tbody tr`)
+/** Says it twice: the second button names what it touches. */
+async function twice (first, second) {
+  await page.getByRole('button', { name: first, exact: true }).click()
+  await page.getByRole('button', { name: second }).click()
+}
+/** Chooses a file as somebody does who drags it there. */
+async function dropFile (name, text) {
+  const data = await page.evaluateHandle(([name, text]) => {
+    const transfer = new DataTransfer()
+    transfer.items.add(new File([text], name, { type: 'text/csv' }))
+    return transfer
+  }, [name, text])
+  await page.locator('[data-test=drop]').dispatchEvent('drop', { dataTransfer: data })
+}
+const downloaded = async (button) => {
+  const [download] = await Promise.all([page.waitForEvent('download'), button.click()])
+  return readFileSync(await download.path(), 'utf8').trim().split('\r\n')
+}
+
+await step('cases are those of the API, and a filter is in the address', async () => {
+  await open(page, './')
+  await page.locator('[data-test=attention]').getByRole('link', { name: 'Open cases: 2' }).click()
+  await page.waitForURL(/\/cases$/)
+  await settled(page)
+  const cases = await api('GET', '/authentication/cases?filter=status%3Dopen')
+  const words = { grayMarket: 'Diverted', counterfeit: 'Copy' }
+  aCase = cases.find((one) => one.kind === 'grayMarket')
+  assert.deepEqual(await rowsOf('cases').locator('td:nth-child(-n+2)').allTextContents(), cases.flatMap((one) => ['Canvas bag 0001', words[one.kind]]))
+  await page.getByLabel('Kind').selectOption('grayMarket')
+  await eventually(async () => assert.equal(await rowsOf('cases').count(), 1))
+  assert.match(await rowsOf('cases').first().textContent(), /Diverted.*Open.*Canvas bag.*Germany/)
+  await page.getByLabel('State').selectOption('dismissed')
+  await page.getByText('Nothing matches the filter').waitFor()
+  assert.match(page.url(), /status=dismissed/)
+  await page.reload()
+  await settled(page)
+  await page.getByText('Nothing matches the filter').waitFor()
+  await page.getByRole('button', { name: 'Clear' }).first().click()
+  await rowsOf('cases').filter({ hasText: 'Diverted' }).locator('a').first().click()
+  await page.waitForURL(/\/cases\/\w{24}$/)
+  await page.locator('[data-test=evidence]').getByText(aCase.evidence.reason).waitFor()
+  await shot(page, 'case')
+})
+
+await step('a case is decided with a reason, and not over the decision of somebody else', async () => {
+  const now = () => api('GET', `/authentication/cases/${aCase.id}`)
+  await open(page, `cases/${aCase.id}`)
+  const reason = page.getByLabel('Reason')
+  await twice('Dismiss', /^Dismiss “Diverted” of Canvas bag 0001$/)
+  await page.getByText('Say why.').waitFor()
+  assert.equal((await now()).status, 'open')
+  await reason.fill('A gift to a friend.')
+  await api('PUT', `/authentication/cases/${aCase.id}`, { status: 'confirmed', reason: 'Seen in a shop.' })
+  await allowing((status) => status === 409, async () => {
+    await twice('Dismiss', /^Dismiss “Diverted”/)
+    await page.getByText('Somebody else decided on this case').waitFor()
+  })
+  assert.equal(await reason.inputValue(), 'A gift to a friend.')
+  await page.getByText('Seen in a shop.').first().waitFor()
+  await twice('Dismiss', /^Dismiss “Diverted”/)
+  await eventually(async () => assert.equal(await page.locator('[data-test=state]').textContent(), 'Dismissed'))
+  const { status, decision, history } = await now()
+  assert.deepEqual([status, decision.reason], ['dismissed', 'A gift to a friend.'])
+  assert.equal(await page.locator('[data-test=changes] li').count(), history.length)
+  await twice('Open again', /^Open “Diverted” of Canvas bag 0001 again$/)
+  await eventually(async () => assert.equal((await now()).status, 'open'))
+})
+
+await step('an account without jobs is told how to begin', async () => {
+  await open(page, 'jobs')
+  await page.getByText('No jobs yet').waitFor()
+  assert.match(await page.locator('pre').textContent(), /curl .*\/jobs\/actions/)
+})
+
+await step('a dropped file becomes a job, which is followed until it is done; what failed is shown and downloaded', async () => {
+  await api('POST', '/actions', { name: '_stocktaking' })
+  await open(page, 'jobs')
+  await page.getByRole('link', { name: 'Import a file' }).click()
+  await page.getByRole('button', { name: 'An action on each item' }).click()
+  await dropFile('stock.csv', `code;note\r\n${item.id};"a; ""quoted"" note"\r\nnope;\r\n;nothing\r\n`)
+  assert.match(page.url(), /kind=actions/)
+  assert.deepEqual(await rowsOf('first').first().locator('td').allTextContents(), [item.id, 'a; "quoted" note'])
+  await page.getByText('Choose a column for: Item.').waitFor()
+  await page.getByLabel('Becomes: code').selectOption('item')
+  await page.locator('[data-test=check]').click()
+  await page.getByText('2 of 3 lines can be imported.').waitFor()
+  await page.getByText('Line 4: Item is empty').waitFor()
+  await page.getByLabel('Type of action').fill('_stocktaking')
+  await page.getByRole('button', { name: 'Create 2 actions' }).click()
+  await page.waitForURL(/\/jobs\/\w{24}$/)
+  await eventually(async () => assert.equal(await page.locator('[data-test=state]').textContent(), 'Done, with failures'), 20_000)
+  job = await api('GET', `/jobs/actions/${new URL(page.url()).pathname.split('/').at(-1)}`)
+  assert.equal(job.failedOperationsAmount, 1)
+  assert.match(await page.locator('[data-test=progress]').textContent(), /2 of 2/)
+  const [entry] = await api('GET', `/jobs/actions/${job.id}/logs`)
+  await eventually(async () => assert.deepEqual(await rowsOf('failures').locator('td').allTextContents(), ['nope', entry.message]))
+  const lines = await downloaded(page.getByRole('button', { name: 'All as CSV' }))
+  assert.deepEqual([lines.length, lines[1].split(',')[0]], [2, 'nope'])
+  assert.equal((await api('GET', `/thngs/${item.id}/actions/_stocktaking`)).length, 1)
+  assert.deepEqual(await api('GET', '/files'), [], 'what the job has read is removed')
+  await shot(page, 'job')
+  await open(page, 'jobs')
+  await eventually(async () => assert.deepEqual(await rowsOf('jobs').locator('td:nth-child(2)').allTextContents(), ['Done, with failures']))
+})
+
+await step('a job that runs is cancelled by two clicks', async () => {
+  const file = await api('POST', '/files', { name: 'many.csv', type: 'text/csv', privateAccess: true })
+  const put = await fetch(file.uploadUrl, { method: 'PUT', body: `id\n${'nope\n'.repeat(400_000)}` })
+  assert.equal(put.status, 200)
+  await api('POST', '/jobs/actions', {
+    target: 'THNGS', payload: { type: '_stocktaking' }, input: { type: 'FILE', format: 'CSV', contentType: 'PLATFORM_IDS', location: file.contentUrl }
+  })
+  const [{ id }] = await api('GET', '/jobs/actions')
+  await open(page, `jobs/${id}`)
+  await page.getByRole('button', { name: 'Cancel the job' }).click()
+  assert.notEqual((await api('GET', `/jobs/actions/${id}`)).status, 'CANCELLING', 'one click cancels nothing')
+  await page.getByRole('button', { name: /^Stop after [\d,]+ of [\d,]+; what it created stays$/ }).click()
+  await eventually(async () => assert.equal(await page.locator('[data-test=state]').textContent(), 'Cancelled'), 20_000)
+  assert.equal((await api('GET', `/jobs/actions/${id}`)).status, 'CANCELLED')
+  await api('DELETE', `/files/${file.id}`)
+})
+
+await step('a file becomes items with links, line by line, and the same file again creates nothing twice', async () => {
+  const text = 'name,product,gs1:21,colour,target\nNew bag 1,gs1:01:09506000134352,N1,red,https://example.com/n1\n' +
+    'New bag 2,09506000134352,N2,,https://example.com/n2\nNew bag 3,gs1:01:00000000000000,N3,,\nNew bag 4,,,,ftp://example.com/\nNew bag 5,gs1:01:09506000134352,A1B2,,\n'
+  const count = async () => (await api('GET', `/thngs?filter=${encodeURIComponent('name~New bag')}`)).length
+  const counts = () => page.locator('[data-test=counts] dd').allTextContents()
+  for (const turn of ['first', 'again']) {
+    await open(page, 'import?kind=items')
+    await page.locator('#file').setInputFiles({ name: 'bags.csv', mimeType: 'text/csv', buffer: Buffer.from(text) })
+    await page.getByLabel('Becomes: colour').selectOption('customFields')
+    await page.locator('[data-test=check]').click()
+    await page.getByText('3 of 5 lines can be imported.').waitFor()
+    const told = await page.locator('[data-test=checked]').textContent()
+    assert.match(told, /Line 4: no product gs1:01:00000000000000.*Line 5: ftp:\/\/example.com\/ is no http or https URL/)
+    if (turn === 'first') await shot(page, 'import')
+    assert.equal(await count(), turn === 'first' ? 0 : 2, 'a look creates nothing')
+    await page.getByRole('button', { name: 'Create 3 items' }).click()
+    await page.getByText('The import is finished').waitFor()
+    assert.deepEqual(await counts(), ['2', '1', '0', '2'], turn)
+    assert.equal(await count(), 2, turn)
+    const [head, first] = await downloaded(page.locator('[data-test=results]'))
+    assert.equal(head, 'name,product,gs1:21,colour,target,id,shortUrl')
+    const made = await api('GET', `/thngs/${first.split(',')[5]}`)
+    assert.deepEqual([made.name, made.product, made.identifiers['gs1:21'], made.customFields.colour], ['New bag 1', product.id, 'N1', 'red'])
+    assert.equal((await scan(first.split(',')[6], '203.0.113.8', 'curl/8')).headers.location, 'https://example.com/n1')
+    assert.equal((await api('GET', `/redirections?platformId=${made.id}`)).length, 1, turn)
+    const rejects = await downloaded(page.locator('[data-test=rejects]'))
+    assert.equal(rejects.length, 4)
+    assert.match(rejects[3], /^New bag 5,.*belongs to the thng/)
+    await page.getByRole('button', { name: 'Another import' }).click()
+    await page.locator('[data-test=drop]').waitFor()
+  }
+})
+
+await step('an import goes on over a lost answer and another screen', async () => {
+  const lines = Array.from({ length: 1200 }, (_, at) => `Crate ${at}`)
+  await open(page, 'import?kind=products')
+  await page.locator('#file').setInputFiles({ name: 'crates.csv', mimeType: 'text/csv', buffer: Buffer.from(`name\n${lines.join('\n')}\n`) })
+  await page.locator('[data-test=check]').click()
+  await allowing((status) => status === 0, async () => {
+    await page.route(/console\/api\/products$/, async (route) => { await route.fetch(); await route.abort() }, { times: 1 })
+    await page.getByRole('button', { name: 'Create 1,200 products' }).click()
+    await page.getByText('Waiting: Waymark does not answer.').waitFor()
+    await page.getByRole('link', { name: 'Jobs' }).first().click()
+    await page.locator('[data-test=running]').getByRole('link', { name: 'Show it' }).click()
+    await page.getByText('The import is finished').waitFor({ timeout: 30_000 })
+  })
+  assert.deepEqual(await page.locator('[data-test=counts] dd').allTextContents(), ['1,200', '0', '0', '0'])
+  const ids = []
+  for (let after = ''; after !== undefined;) {
+    const response = await fetch(`${apiUrl}/products?perPage=100&filter=${encodeURIComponent('name~Crate')}${after}`, { headers: { authorization: operatorKey } })
+    ids.push(...(await response.json()).map((one) => one.id))
+    const next = decodeURIComponent(response.headers.get('link') ?? '').match(/nextPageToken=([^&>]+)/)?.[1]
+    after = next && `&nextPageToken=${encodeURIComponent(decodeURIComponent(next))}`
+  }
+  assert.equal(new Set(ids).size, 1200, 'none twice, none lost')
+  for (let at = 0; at < ids.length; at += 100) await api('DELETE', `/products?ids=${ids.slice(at, at + 100).join(',')}`)
+  await page.getByRole('button', { name: 'Another import' }).click()
+})
+
+/** Receives what webhooks send; answers as it is told. */
+const received = []
+let answers = 204
+const receiver = http.createServer((request, response) => {
+  const parts = []
+  request.on('data', (part) => parts.push(part))
+  request.on('end', () => {
+    received.push(JSON.parse(Buffer.concat(parts).toString()))
+    response.writeHead(answers).end(answers === 204 ? '' : 'The shelf is full.')
+  })
+})
+await new Promise((resolve) => receiver.listen(0, '127.0.0.1', resolve))
+
+await step('a webhook is made on the page, tried, and shows what it was sent', async () => {
+  await open(page, 'webhooks')
+  await page.getByText('No webhooks yet').waitFor()
+  assert.match(await page.locator('pre').first().textContent(), /curl .*\/webhooks/)
+  await page.getByRole('button', { name: 'New webhook' }).click()
+  assert.match(page.url(), /new=webhook/)
+  await page.getByLabel('Name', { exact: true }).fill('Warehouse')
+  await page.getByLabel('URL', { exact: true }).fill(`http://127.0.0.1:${receiver.address().port}/`)
+  await page.getByLabel('Types of events').fill('properties, redirection')
+  await page.getByRole('button', { name: 'Create the webhook' }).click()
+  await page.waitForURL(/\/webhooks\/\w{24}$/)
+  await settled(page)
+  hook = (await api('GET', '/webhooks'))[0]
+  assert.deepEqual([hook.name, hook.types], ['Warehouse', ['properties', 'redirection']])
+  await page.locator('[data-test=ping]').click()
+  await page.getByText(/The receiver took it: status 204, after \d+ ms/).waitFor()
+  assert.equal(received.at(-1).type, 'ping')
+  await api('PUT', `/thngs/${item.id}/properties/shelf`, [{ value: 'A7' }])
+  await eventually(() => assert.ok(received.some((one) => one.type.startsWith('properties'))), 15_000)
+  await eventually(async () => {
+    await open(page, `webhooks/${hook.id}`)
+    const deliveries = await api('GET', `/webhooks/${hook.id}/deliveries`)
+    assert.ok(deliveries.length > 0 && deliveries.every((one) => one.status === 'delivered'))
+    assert.deepEqual(await rowsOf('deliveries').locator('td:nth-child(2)').allTextContents(), deliveries.map((one) => one.type))
+  }, 20_000)
+  await page.getByRole('button', { name: 'Details' }).first().click()
+  assert.match(await page.locator('[data-test=delivery]').textContent(), /"A7"/)
+  assert.match(page.url(), /delivery=/)
+  await page.getByRole('button', { name: 'Show the secrets' }).click()
+  const [{ secret }] = await api('GET', `/webhooks/${hook.id}/secrets`)
+  assert.match(await page.locator('[data-test=secrets]').textContent(), new RegExp(secret.replace(/[+/=]/g, '.')))
+  await shot(page, 'webhook')
+})
+
+await step('a receiver that takes nothing is called failing, with its answer; what failed is sent again', async () => {
+  answers = 503
+  await api('PUT', `/thngs/${item.id}/properties/shelf`, [{ value: 'B2' }])
+  await eventually(async () => assert.ok((await api('GET', `/webhooks/${hook.id}/deliveries?filter=status%3Dpending`)).some((one) => one.attempts > 0)), 20_000)
+  await open(page, 'webhooks')
+  await eventually(async () => assert.match(await rowsOf('webhooks').first().textContent(), /Failing/))
+  await rowsOf('webhooks').first().locator('a').click()
+  await page.locator('[data-test=state]').getByText('Failing').waitFor()
+  await page.getByLabel('State').selectOption('pending')
+  await eventually(async () => assert.match(await rowsOf('deliveries').first().textContent(), /Waiting.*status 503/))
+  await page.getByRole('button', { name: 'Details' }).first().click()
+  await page.locator('[data-test=delivery]').getByText('The shelf is full.').waitFor()
+  await shot(page, 'webhook-failing')
+  await accessible(page, 'a delivery that is open')
+  await page.getByRole('button', { name: 'Pause' }).click()
+  await page.locator('[data-test=state]').getByText('Paused').waitFor()
+  assert.equal((await api('GET', `/webhooks/${hook.id}`)).status, 'paused')
+  answers = 204
+  await page.getByRole('button', { name: 'Resume' }).click()
+  await eventually(async () => assert.equal((await api('GET', `/webhooks/${hook.id}/deliveries?filter=status%3Dpending`)).length, 0), 20_000)
+  // The list of those that wait is empty without a reload.
+  await page.getByText('Nothing matches the filter').waitFor()
+  await page.getByLabel('State').selectOption('delivered')
+  // The one that was opened is open still: the address names it.
+  await page.locator('[data-test=delivery]').getByText('"B2"').waitFor()
+  const before = received.length
+  await page.locator('[data-test=delivery]').getByRole('button', { name: 'Send again' }).click()
+  await page.getByText('It is sent again.').waitFor()
+  await eventually(() => assert.ok(received.length > before && JSON.stringify(received.at(-1)).includes('"B2"')), 15_000)
+  await page.reload()
+  await page.locator('[data-test=state]').getByText('Active').waitFor()
+})
+
+await step('a reaction is made, shows what came of it, is turned off and deleted', async () => {
+  await open(page, 'webhooks?new=reaction')
+  await page.getByLabel('Name', { exact: true }).fill('Note the check-in')
+  await page.getByLabel('Types of events').fill('action.checkins')
+  await page.getByLabel('Property').fill('last_type')
+  await page.getByRole('button', { name: 'Create the reaction' }).click()
+  await page.getByText('Name a member of the event or a fixed value.').waitFor()
+  await page.getByLabel('Or a fixed value').fill('checked in')
+  await page.getByRole('button', { name: 'Create the reaction' }).click()
+  await rowsOf('reactions').getByText('Sets last_type to "checked in"').waitFor()
+  await api('POST', `/thngs/${item.id}/actions/checkins`, { type: 'checkins' })
+  await eventually(async () => assert.equal((await api('GET', '/reactions'))[0].outcome.done, 1), 15_000)
+  await open(page, 'webhooks')
+  await eventually(async () => assert.match(await rowsOf('reactions').first().locator('td').nth(4).textContent(), /^1 · 0$/))
+  await shot(page, 'webhooks')
+  await rowsOf('reactions').getByRole('button', { name: 'Turn off' }).click()
+  await rowsOf('reactions').getByText('Off', { exact: true }).waitFor()
+  assert.equal((await api('GET', '/reactions'))[0].status, 'disabled')
+  await rowsOf('reactions').getByRole('button', { name: 'Delete', exact: true }).click()
+  assert.equal((await api('GET', '/reactions')).length, 1, 'one click deletes nothing')
+  await page.getByRole('button', { name: 'Not now' }).click()
+  assert.equal(await page.getByRole('button', { name: 'Delete “Note the check-in”' }).count(), 0)
+  await rowsOf('reactions').getByRole('button', { name: 'Delete', exact: true }).click()
+  await page.getByRole('button', { name: 'Delete “Note the check-in”' }).click()
+  await page.getByText('No reactions yet').waitFor()
+  await api('POST', '/reactions', { name: 'Note the city', types: ['action.implicitScans'], effect: { type: 'property', key: 'last_city', from: 'context.city' } })
+})
+
+await step('a webhook is changed, and deleted by two clicks that name it', async () => {
+  const other = await api('POST', '/webhooks', { name: 'Old', url: `http://127.0.0.1:${receiver.address().port}/old`, types: ['job'] })
+  await open(page, `webhooks/${other.id}`)
+  await page.getByRole('button', { name: 'Change' }).click()
+  await page.getByLabel('Name', { exact: true }).fill('Older')
+  await page.getByLabel('One after the other').check()
+  await page.getByRole('button', { name: 'Save' }).click()
+  await page.getByRole('heading', { name: 'Older', level: 1 }).waitFor()
+  const now = await api('GET', `/webhooks/${other.id}`)
+  assert.deepEqual([now.name, now.ordered, now.types], ['Older', true, ['job']])
+  await twice('Delete', 'Delete “Older” and what it was still to send')
+  await page.waitForURL(/\/webhooks$/)
+  await eventually(async () => assert.deepEqual((await api('GET', '/webhooks')).map((one) => one.name), ['Warehouse']))
+})
+
 await step('every page opens by its address, and an unknown one says so', async () => {
   await open(page, 'nothing/here')
   await page.getByText('This page does not exist').waitFor()
@@ -732,7 +1039,8 @@ async function totp (secret, shift) {
   return String((mac.getUint32(mac.getUint8(19) & 15) & 0x7fffffff) % 1_000_000).padStart(6, '0')
 }
 
-const SCREENS = ['./?range=24h', 'links', `links/${code.shortDomain}/${code.shortId}`, 'products', `products/${product.id}`, 'items', `items/${item.id}`, 'team', 'nothing']
+const SCREENS = ['./?range=24h', 'links', `links/${code.shortDomain}/${code.shortId}`, 'products', `products/${product.id}`, 'items', `items/${item.id}`, 'team', 'nothing',
+  'cases', `cases/${aCase.id}`, 'jobs', `jobs/${job.id}`, 'import', 'webhooks', `webhooks/${hook.id}`]
 const viewer = await person('vic@example.com', 'viewer')
 
 async function signedIn (email, options) {
@@ -743,7 +1051,7 @@ async function signedIn (email, options) {
 }
 
 /** What somebody may do who changes nothing of the account: look, copy, narrow a list, download, and keys and a second factor of one's own. */
-const VIEWERS = /^(24 hours|7 days|30 days|90 days|52 weeks|Table|CSV|Copy .*|Filter|Next page|PNG|SVG|PDF|EPS|Make a key|Revoke|Set up|End)$/
+const VIEWERS = /^(24 hours|7 days|30 days|90 days|52 weeks|Table|CSV|Copy .*|Filter|Next page|PNG|SVG|PDF|EPS|Make a key|Revoke|Set up|End|All as CSV)$/
 await step('a viewer sees every screen, no button that would be refused, and nothing is refused', async () => {
   const { context, page } = await signedIn(viewer)
   for (const screen of SCREENS) {
@@ -762,6 +1070,9 @@ await step('a viewer sees every screen, no button that would be refused, and not
       await page.getByRole('button', { name: /^Revoke .* now$/ }).click()
       await page.locator('[data-test=keys]').getByText('Revoked').waitFor()
     }
+    if (screen === 'import') await page.getByText('Your role creates nothing').waitFor()
+    if (screen.startsWith('webhooks')) await page.getByText('Your role does not show webhooks').waitFor()
+    if (screen.startsWith('cases/')) await page.getByText('Your role decides no cases').waitFor()
     if (screen.startsWith('items/')) assert.doesNotMatch(await page.locator('[data-test=actions]').textContent(), /Berlin/, 'a city is personal data')
   }
   await shot(page, 'viewer')
@@ -799,5 +1110,7 @@ await step('no request went to another host, nothing was refused by surprise, an
   assert.deepEqual(logged, [])
 })
 
+receiver.close()
+receiver.closeAllConnections()
 await browser.close()
 process.exit(steps.finish())

@@ -21,6 +21,8 @@ fn start(home: &std::path::Path, settings: &[(&str, &str)]) -> Result<Up> {
         ("WAYMARK_GEOIP_DB", "cities.mmdb"),
         // From where the test scans. A proxy at 127.0.0.1 would pass on what the browser asks, too.
         ("WAYMARK_TRUSTED_PROXIES", "127.0.0.2"),
+        // The receiver of its webhooks.
+        ("WAYMARK_WEBHOOKS_LOOPBACK", "true"),
         ("RUST_LOG", "warn"),
     ]);
     command.envs(settings.iter().copied());

@@ -43,17 +43,39 @@ export async function setLanguage (to: Language): Promise<void> {
 
 async function use (to: Language): Promise<void> {
   catalogue = to === 'en' ? en : await loaders[to]()
+  await Promise.all(blocks.map((load) => load(to)))
   language = to
   document.documentElement.lang = to
 }
 
 /** The message of a key, with its values in their places. */
 export function t<Of extends Key> (key: Of, ...rest: Rest<Of>): string {
-  const values = rest[0] as Record<string, string | number> | undefined
-  return catalogue[key].replace(/\{(\w+)\}/g, (whole, name: string) => {
+  return filled(catalogue[key], rest[0])
+}
+
+function filled (message: string, values: Record<string, string | number> | undefined): string {
+  return message.replace(/\{(\w+)\}/g, (whole, name: string) => {
     const value = values?.[name]
     return value === undefined ? whole : typeof value === 'number' ? number(value) : value
   })
+}
+
+type Words = Record<string, string>
+/** Keys of a block without a value in their messages. */
+export type PlainOf<Block extends Words> = { [Of in keyof Block]: Names<Block[Of]> extends never ? Of : never }[keyof Block]
+/** Loads a block in a language: those of screens that were opened. */
+const blocks: ((to: Language) => Promise<void>)[] = []
+
+/** A block of messages that comes with the screens that need it, and the function that reads it as `t` does. */
+export async function block<const Block extends Words> (english: Block, others: Record<Exclude<Language, 'en'>, () => Promise<Record<keyof Block, string>>>) {
+  type Needed<Of extends keyof Block> = Names<Block[Of]>
+  let mine = $state.raw<Record<keyof Block, string>>(english)
+  const load = async (to: Language) => { mine = to === 'en' ? english : await others[to]() }
+  blocks.push(load)
+  // Without the messages of another language English stays.
+  await load(language).catch(() => {})
+  return <Of extends keyof Block>(key: Of, ...rest: Needed<Of> extends never ? [] : [Record<Needed<Of>, string | number>]): string =>
+    filled(mine[key], rest[0])
 }
 
 /** A number as the language writes it. */

@@ -82,5 +82,7 @@ export const de: Catalogue = {
   keyMade: 'Der Schlüssel „{label}“ ist gemacht.', keyOnce: 'Er wird nur jetzt gezeigt: Kopieren Sie ihn.', keyKept: 'Ich habe ihn aufgehoben', noKeys: 'Es gibt keine Schlüssel.',
   keyActive: 'Aktiv', keyExpired: 'Abgelaufen', keyRevoked: 'Widerrufen', keyOwner: 'Von', lastUsed: 'Zuletzt benutzt', neverUsed: 'Nie', expires: 'Läuft ab', never: 'Nie',
   inDays1: 'In 1 Tag', inDays30: 'In 30 Tagen', inDays90: 'In 90 Tagen', inDays365: 'In 1 Jahr',
-  revoke: 'Widerrufen', revokeReally: '„{label}“ jetzt widerrufen', sessions: 'Ihre Sitzungen', browser: 'Browser', network: 'Netz', begun: 'Begonnen', thisOne: 'diese', end: 'Beenden', endReally: 'Jetzt beenden'
+  revoke: 'Widerrufen', revokeReally: '„{label}“ jetzt widerrufen', sessions: 'Ihre Sitzungen', browser: 'Browser', network: 'Netz', begun: 'Begonnen', thisOne: 'diese', end: 'Beenden', endReally: 'Jetzt beenden',
+  // Cases, jobs, webhooks: the rest of their messages comes with their screens
+  cases: 'Fälle', jobs: 'Jobs', webhooks: 'Webhooks'
 }

@@ -80,5 +80,7 @@ export const en = {
   keyMade: 'The key “{label}” is made.', keyOnce: 'It is shown this once: copy it now.', keyKept: 'I have kept it', noKeys: 'There are no keys.',
   keyActive: 'Active', keyExpired: 'Expired', keyRevoked: 'Revoked', keyOwner: 'Owner', lastUsed: 'Last used', neverUsed: 'Never', expires: 'Expires', never: 'Never',
   inDays1: 'In 1 day', inDays30: 'In 30 days', inDays90: 'In 90 days', inDays365: 'In 1 year',
-  revoke: 'Revoke', revokeReally: 'Revoke “{label}” now', sessions: 'Your sessions', browser: 'Browser', network: 'Network', begun: 'Begun', thisOne: 'this one', end: 'End', endReally: 'End it now'
+  revoke: 'Revoke', revokeReally: 'Revoke “{label}” now', sessions: 'Your sessions', browser: 'Browser', network: 'Network', begun: 'Begun', thisOne: 'this one', end: 'End', endReally: 'End it now',
+  // Cases, jobs, webhooks: the rest of their messages comes with their screens
+  cases: 'Cases', jobs: 'Jobs', webhooks: 'Webhooks'
 } as const
