@@ -235,6 +235,63 @@ await step('a time range is in the address and survives a reload', async () => {
   assert.equal(counts.reduce((sum, count) => sum + Number(count), 0), 23)
 })
 
+await step('the map shows the scans of each country, and a country narrows what is counted by country', async () => {
+  await open(page, './?range=24h')
+  const { rows, totals } = await api('GET', '/scans/stats?groupBy=country&top=300')
+  const marks = page.locator('[data-test=map] [data-country]')
+  const known = rows.filter((row) => row.country && row.scans > 0)
+  assert.ok(known.length >= 4, JSON.stringify(rows))
+  await eventually(async () => assert.deepEqual((await marks.evaluateAll((all) => all.map((one) => one.dataset.country))).sort(), known.map((row) => row.country).sort()))
+  const english = new Intl.DisplayNames(['en'], { type: 'region' })
+  for (const { country, scans } of known) {
+    const says = await page.locator(`[data-country=${country}]`).getAttribute('aria-label')
+    assert.ok(says.startsWith(`${english.of(country)}, scans: ${scans} (`), `${country} ${scans}: ${says}`)
+  }
+  // The more scans, the darker; what has as many has the same shade.
+  const shades = new Map(await marks.evaluateAll((all) => all.map((one) => [one.dataset.country, Number(one.dataset.shade)])))
+  for (const [at, row] of known.entries()) for (const other of known.slice(at + 1)) assert.ok(shades.get(row.country) >= shades.get(other.country), `${row.country} ${other.country}`)
+  assert.equal(shades.get(known[0].country), 4)
+  await shot(page, 'map')
+
+  await page.locator('[data-country=DE]').click()
+  await settled(page)
+  assert.match(page.url(), /country=DE/)
+  assert.match(page.url(), /range=24h/)
+  const german = await api('GET', '/scans/stats?filter=country%3DDE')
+  await eventually(async () => assert.equal(await page.locator('[data-test=scans]').textContent(), String(german.totals.scans)))
+  assert.ok(german.totals.scans > 0 && german.totals.scans < totals.scans)
+  const { rows: products } = await api('GET', '/scans/stats?groupBy=product&filter=country%3DDE')
+  const shown = (group) => page.locator(`[data-test=${group}] tbody tr`).evaluateAll((rows) => rows.map((row) => row.cells[1].textContent.trim()))
+  await eventually(async () => assert.deepEqual(await shown('products'), products.map((row) => String(row.scans))))
+  assert.match(await page.locator('[data-test=regions]').textContent(), /Berlin/)
+  assert.equal(await page.locator('[data-test=devices]').count(), 0, 'devices are not counted by country')
+  assert.equal(await page.locator('[data-country=DE]').getAttribute('aria-pressed'), 'true')
+  assert.equal(await page.locator('[data-test=countries] a[aria-current]').textContent(), 'Germany')
+  const [download] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'CSV' }).click()])
+  const [head, ...lines] = readFileSync(await download.path(), 'utf8').trim().split(/\r?\n/)
+  assert.equal(lines.reduce((sum, line) => sum + Number(line.split(',')[head.split(',').indexOf('scans')]), 0), german.totals.scans)
+  await page.reload()
+  await settled(page)
+  await page.locator('[data-test=only]').getByText('Only Germany').waitFor()
+  await page.getByRole('button', { name: 'All countries' }).click()
+  await eventually(async () => assert.equal(await page.locator('[data-test=scans]').textContent(), String(totals.scans)))
+  assert.doesNotMatch(page.url(), /country/)
+
+  // By keyboard: one stop of Tab, arrows by rank, Enter chooses.
+  assert.equal(await page.locator('[data-country][tabindex="0"]').count(), 1)
+  await page.locator('[data-country][tabindex="0"]').focus()
+  await page.keyboard.press('Home')
+  await page.keyboard.press('ArrowRight')
+  const second = await page.evaluate(() => document.activeElement.dataset.country)
+  assert.equal(second, await page.locator('[data-test=countries] tbody tr').nth(1).locator('a').evaluate((link) => new URL(link.href).searchParams.get('country')))
+  await page.keyboard.press('Enter')
+  await page.waitForURL(new RegExp(`country=${second}`))
+  await open(page, './?country=LI')
+  await page.getByText('No scans from here: Liechtenstein').waitFor()
+  // Whose outlines these are is said.
+  assert.match(await (await page.request.get(new URL('licences.txt', root).href)).text(), /^world-atlas 2.*\(ISC\)/m)
+})
+
 await step('every time range has its links, by days of UTC', async () => {
   for (const range of ['7d', '30d', '90d', '365d']) {
     await open(page, `./?range=${range}`)
@@ -713,7 +770,7 @@ async function totp (secret, shift) {
   return String((mac.getUint32(mac.getUint8(19) & 15) & 0x7fffffff) % 1_000_000).padStart(6, '0')
 }
 
-const SCREENS = ['./?range=24h', 'links', `links/${code.shortDomain}/${code.shortId}`, 'products', `products/${product.id}`, 'items', `items/${item.id}`, 'team', 'nothing']
+const SCREENS = ['./?range=24h', './?range=24h&country=DE', 'links', `links/${code.shortDomain}/${code.shortId}`, 'products', `products/${product.id}`, 'items', `items/${item.id}`, 'team', 'nothing']
 const viewer = await person('vic@example.com', 'viewer')
 
 async function signedIn (email, options) {
@@ -724,7 +781,7 @@ async function signedIn (email, options) {
 }
 
 /** What somebody may do who changes nothing of the account: look, copy, narrow a list, download, and keys and a second factor of one's own. */
-const VIEWERS = /^(24 hours|7 days|30 days|90 days|52 weeks|Table|CSV|Copy .*|Filter|Next page|PNG|SVG|PDF|EPS|Make a key|Revoke|Set up|End)$/
+const VIEWERS = /^(24 hours|7 days|30 days|90 days|52 weeks|Table|CSV|All countries|Copy .*|Filter|Next page|PNG|SVG|PDF|EPS|Make a key|Revoke|Set up|End)$/
 await step('a viewer sees every screen, no button that would be refused, and nothing is refused', async () => {
   const { context, page } = await signedIn(viewer)
   for (const screen of SCREENS) {

@@ -82,5 +82,9 @@ export const de: Catalogue = {
   keyMade: 'Der Schlüssel „{label}“ ist gemacht.', keyOnce: 'Er wird nur jetzt gezeigt: Kopieren Sie ihn.', keyKept: 'Ich habe ihn aufgehoben', noKeys: 'Es gibt keine Schlüssel.',
   keyActive: 'Aktiv', keyExpired: 'Abgelaufen', keyRevoked: 'Widerrufen', keyOwner: 'Von', lastUsed: 'Zuletzt benutzt', neverUsed: 'Nie', expires: 'Läuft ab', never: 'Nie',
   inDays1: 'In 1 Tag', inDays30: 'In 30 Tagen', inDays90: 'In 90 Tagen', inDays365: 'In 1 Jahr',
-  revoke: 'Widerrufen', revokeReally: '„{label}“ jetzt widerrufen', sessions: 'Ihre Sitzungen', browser: 'Browser', network: 'Netz', begun: 'Begonnen', thisOne: 'diese', end: 'Beenden', endReally: 'Jetzt beenden'
+  revoke: 'Widerrufen', revokeReally: '„{label}“ jetzt widerrufen', sessions: 'Ihre Sitzungen', browser: 'Browser', network: 'Netz', begun: 'Begonnen', thisOne: 'diese', end: 'Beenden', endReally: 'Jetzt beenden',
+  // Map of scans
+  mapOf: 'Karte: {what}', mapCountry: '{country}, Scans: {count} ({share})', mapFrom: 'ab {count}', mapHint: 'Wählen Sie ein Land, um nur seine Scans zu sehen.', mapHintChosen: 'Wählen Sie das Land noch einmal, um wieder alle zu sehen.',
+  mapMissing: 'Nicht auf der Karte: {count}. Ihr Land ist nicht bekannt oder zu klein dafür; sie stehen in der Liste.', mapAway: 'Die Karte ließ sich nicht laden: In der Liste steht, was sie zeigt.',
+  onlyCountry: 'Nur {country}', allCountries: 'Alle Länder', regions: 'Regionen', fewer: 'Weniger zeigen', noScansFrom: 'Von hier gab es keine Scans: {country}.', notByCountry: 'Links, Geräte und Urteile werden nicht nach Ländern gezählt.'
 }

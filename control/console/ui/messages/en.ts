@@ -80,5 +80,9 @@ export const en = {
   keyMade: 'The key “{label}” is made.', keyOnce: 'It is shown this once: copy it now.', keyKept: 'I have kept it', noKeys: 'There are no keys.',
   keyActive: 'Active', keyExpired: 'Expired', keyRevoked: 'Revoked', keyOwner: 'Owner', lastUsed: 'Last used', neverUsed: 'Never', expires: 'Expires', never: 'Never',
   inDays1: 'In 1 day', inDays30: 'In 30 days', inDays90: 'In 90 days', inDays365: 'In 1 year',
-  revoke: 'Revoke', revokeReally: 'Revoke “{label}” now', sessions: 'Your sessions', browser: 'Browser', network: 'Network', begun: 'Begun', thisOne: 'this one', end: 'End', endReally: 'End it now'
+  revoke: 'Revoke', revokeReally: 'Revoke “{label}” now', sessions: 'Your sessions', browser: 'Browser', network: 'Network', begun: 'Begun', thisOne: 'this one', end: 'End', endReally: 'End it now',
+  // Map of scans
+  mapOf: 'Map: {what}', mapCountry: '{country}, scans: {count} ({share})', mapFrom: 'from {count}', mapHint: 'Choose a country to see its scans alone.', mapHintChosen: 'Choose the country again to see all of them.',
+  mapMissing: 'Not on the map: {count}. Their country is not known, or too small for it; the list has them.', mapAway: 'The map could not be loaded: the list has what it shows.',
+  onlyCountry: 'Only {country}', allCountries: 'All countries', regions: 'Regions', fewer: 'Show fewer', noScansFrom: 'No scans from here: {country}.', notByCountry: 'Links, devices and verdicts are not counted by country.'
 } as const
