@@ -237,6 +237,63 @@ await step('a time range is in the address and survives a reload', async () => {
   assert.equal(counts.reduce((sum, count) => sum + Number(count), 0), 23)
 })
 
+await step('the map shows the scans of each country, and a country narrows what is counted by country', async () => {
+  await open(page, './?range=24h')
+  const { rows, totals } = await api('GET', '/scans/stats?groupBy=country&top=300')
+  const marks = page.locator('[data-test=map] [data-country]')
+  const known = rows.filter((row) => row.country && row.scans > 0)
+  assert.ok(known.length >= 4, JSON.stringify(rows))
+  await eventually(async () => assert.deepEqual((await marks.evaluateAll((all) => all.map((one) => one.dataset.country))).sort(), known.map((row) => row.country).sort()))
+  const english = new Intl.DisplayNames(['en'], { type: 'region' })
+  for (const { country, scans } of known) {
+    const says = await page.locator(`[data-country=${country}]`).getAttribute('aria-label')
+    assert.ok(says.startsWith(`${english.of(country)}, scans: ${scans} (`), `${country} ${scans}: ${says}`)
+  }
+  // The more scans, the darker; what has as many has the same shade.
+  const shades = new Map(await marks.evaluateAll((all) => all.map((one) => [one.dataset.country, Number(one.dataset.shade)])))
+  for (const [at, row] of known.entries()) for (const other of known.slice(at + 1)) assert.ok(shades.get(row.country) >= shades.get(other.country), `${row.country} ${other.country}`)
+  assert.equal(shades.get(known[0].country), 4)
+  await shot(page, 'map')
+
+  await page.locator('[data-country=DE]').click()
+  await settled(page)
+  assert.match(page.url(), /country=DE/)
+  assert.match(page.url(), /range=24h/)
+  const german = await api('GET', '/scans/stats?filter=country%3DDE')
+  await eventually(async () => assert.equal(await page.locator('[data-test=scans]').textContent(), String(german.totals.scans)))
+  assert.ok(german.totals.scans > 0 && german.totals.scans < totals.scans)
+  const { rows: products } = await api('GET', '/scans/stats?groupBy=product&filter=country%3DDE')
+  const shown = (group) => page.locator(`[data-test=${group}] tbody tr`).evaluateAll((rows) => rows.map((row) => row.cells[1].textContent.trim()))
+  await eventually(async () => assert.deepEqual(await shown('products'), products.map((row) => String(row.scans))))
+  assert.match(await page.locator('[data-test=regions]').textContent(), /Berlin/)
+  assert.equal(await page.locator('[data-test=devices]').count(), 0, 'devices are not counted by country')
+  assert.equal(await page.locator('[data-country=DE]').getAttribute('aria-pressed'), 'true')
+  assert.equal(await page.locator('[data-test=countries] a[aria-current]').textContent(), 'Germany')
+  const [download] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'CSV' }).click()])
+  const [head, ...lines] = readFileSync(await download.path(), 'utf8').trim().split(/\r?\n/)
+  assert.equal(lines.reduce((sum, line) => sum + Number(line.split(',')[head.split(',').indexOf('scans')]), 0), german.totals.scans)
+  await page.reload()
+  await settled(page)
+  await page.locator('[data-test=only]').getByText('Only Germany').waitFor()
+  await page.getByRole('button', { name: 'All countries' }).click()
+  await eventually(async () => assert.equal(await page.locator('[data-test=scans]').textContent(), String(totals.scans)))
+  assert.doesNotMatch(page.url(), /country/)
+
+  // By keyboard: one stop of Tab, arrows by rank, Enter chooses.
+  assert.equal(await page.locator('[data-country][tabindex="0"]').count(), 1)
+  await page.locator('[data-country][tabindex="0"]').focus()
+  await page.keyboard.press('Home')
+  await page.keyboard.press('ArrowRight')
+  const second = await page.evaluate(() => document.activeElement.dataset.country)
+  assert.equal(second, await page.locator('[data-test=countries] tbody tr').nth(1).locator('a').evaluate((link) => new URL(link.href).searchParams.get('country')))
+  await page.keyboard.press('Enter')
+  await page.waitForURL(new RegExp(`country=${second}`))
+  await open(page, './?country=LI')
+  await page.getByText('No scans from here: Liechtenstein').waitFor()
+  // Whose outlines these are is said.
+  assert.match(await (await page.request.get(new URL('licences.txt', root).href)).text(), /^world-atlas 2.*\(ISC\)/m)
+})
+
 await step('every time range has its links, by days of UTC', async () => {
   for (const range of ['7d', '30d', '90d', '365d']) {
     await open(page, `./?range=${range}`)
@@ -496,7 +553,7 @@ await step('while the server is away the page says so, keeps what was typed, and
 })
 
 await step('a key is shown once and is revoked by two clicks', async () => {
-  await open(page, 'team')
+  await open(page, 'settings')
   await page.getByPlaceholder('What the key is for').fill('from the console')
   await page.getByRole('button', { name: 'Make a key' }).click()
   const key = await page.locator('[data-test=made] .mono').textContent()
@@ -511,7 +568,240 @@ await step('a key is shown once and is revoked by two clicks', async () => {
   await row.getByRole('button', { name: /Revoke “from the console” now/ }).click()
   await row.getByText('Revoked').waitFor()
   await eventually(async () => assert.equal(await works(), 401))
+  await open(page, 'team')
   assert.match(await page.locator('[data-test=sessions]').textContent(), /Chrom.*this one/)
+})
+
+const ofStatus = /console\/api\/status$/
+await step('the fleet shows each edge as the state of the service has it, and is loaded again by itself', async () => {
+  const status = await api('GET', '/status')
+  await open(page, 'fleet')
+  const rows = page.locator('[data-test=edges] tbody tr')
+  const cells = () => rows.evaluateAll((all) => all.map((row) => [...row.cells].map((cell) => cell.textContent.trim())))
+  assert.equal(status.edges.length, 1)
+  const [edge] = status.edges
+  const [[id, state, lag, region, build, heard]] = await cells()
+  assert.deepEqual([id, state, lag, region, build, heard], [edge.edgeId, 'Up to date', '0', edge.region, edge.build, 'just now'])
+  const { scans } = await api('GET', '/status')
+  const counts = () => page.locator('[data-test=intake] dd').allTextContents()
+  assert.deepEqual(await counts(), [scans.recorded, scans.repeated, scans.unknown, scans.overQuota, scans.missing].map((count) => count.toLocaleString('en-GB')))
+  assert.match(await page.locator('[data-test=summary]').textContent(), /Edges that answer: 1 of 1/)
+  await shot(page, 'fleet')
+
+  // Another edge falls behind while one looks.
+  const others = [
+    { ...edge, edgeId: 'edge-far', region: 'us', build: '0.0.9', lag: 5_000, applied: 1, rejected: [7, 9], replica: 'control-2' },
+    { ...edge, edgeId: 'edge-away', region: 'us', reachable: false, silentMs: 125_000 }
+  ]
+  await page.route(ofStatus, (route) => route.fulfill({ json: { ...status, edges: [edge, ...others], scans: { ...scans, missing: 3 } } }))
+  await eventually(async () => assert.equal(await rows.count(), 3), 10_000)
+  const shown = new Map((await cells()).map((row) => [row[0], row]))
+  assert.deepEqual(shown.get('edge-far').slice(1, 5), ['Far behindrefused 2', '5,000', 'us', '0.0.9'])
+  assert.deepEqual([shown.get('edge-away')[1], shown.get('edge-away')[5]], ['Away', '2 minutes ago'])
+  assert.match(await page.locator('[data-test=summary]').textContent(), /2 of 3.*2 versions/s)
+  assert.equal((await counts()).at(-1), '3')
+  await page.getByRole('button', { name: 'Only what needs attention' }).click()
+  await eventually(async () => assert.equal(await rows.count(), 2))
+  await page.getByLabel('Region').selectOption(edge.region)
+  await page.getByText('Nothing matches the filter').waitFor()
+  assert.match(page.url(), /only=attention/)
+  assert.match(page.url(), /region=/)
+  await page.reload()
+  await page.getByText('Nothing matches the filter').waitFor()
+  await page.getByRole('button', { name: 'Clear' }).click()
+  await eventually(async () => assert.equal(await rows.count(), 3))
+  await shot(page, 'fleet-behind')
+  await accessible(page, 'a fleet with faults')
+  await page.unrouteAll()
+})
+
+await step('the fleet asks for nothing while nobody looks, and says what is empty or failed', async () => {
+  const status = await api('GET', '/status')
+  await page.evaluate(() => { Object.defineProperty(document, 'hidden', { configurable: true, get: () => true }) })
+  let asked = 0
+  page.on('request', (request) => { if (request.url().endsWith('/console/api/status')) asked += 1 })
+  await new Promise((done) => setTimeout(done, 3_500))
+  assert.equal(asked, 0)
+  await page.evaluate(() => { delete document.hidden; document.dispatchEvent(new Event('visibilitychange')) })
+  await eventually(async () => assert.ok(asked > 0), 2_000)
+
+  await page.unrouteAll()
+  await page.route(ofStatus, (route) => route.fulfill({ json: { ...status, edges: [] } }))
+  await page.getByText('No edge has connected yet').waitFor()
+  await page.unrouteAll()
+  await allowing((status) => status === 503, async () => {
+    await page.route(ofStatus, (route) => route.fulfill({ status: 503, json: { status: 503, code: 50301, errors: ['Try later.'] } }), { times: 1 })
+    await page.getByRole('alert').first().waitFor()
+    await page.locator('[data-test=edges]').waitFor()
+  })
+})
+
+await step('the audit trail shows who changed what, with what was before, and its filters are in the address', async () => {
+  const entries = await api('GET', '/audit?perPage=50')
+  await open(page, 'audit')
+  const rows = page.locator('[data-test=audit] > tbody > tr:first-child')
+  const cells = () => rows.evaluateAll((all) => all.map((row) => [...row.cells].slice(1, 4).map((cell) => cell.textContent.trim().replace(/\s+/g, ' '))))
+  const expected = (list) => list.map((one) => [one.actor ? 'You' : 'Command line', one.operation, `${one.resource} ${one.resourceId}`])
+  const change = await api('PUT', `/products/${product.id}`, { brand: 'Example & Sons' }).then(() => eventually(async () => {
+    const [found] = await api('GET', `/audit?filter=${encodeURIComponent(`resource=product&resourceId=${product.id}`)}&perPage=1`)
+    assert.equal(found.operation, 'PUT /products/{id}')
+    return found
+  }))
+  await page.reload()
+  await settled(page)
+  const now = await api('GET', '/audit?perPage=50')
+  assert.deepEqual(await cells(), expected(now))
+  assert.equal(now.length, Math.min(50, entries.length + 1))
+
+  await page.getByLabel('Kind').fill('product')
+  await page.getByLabel('Id', { exact: true }).fill(product.id)
+  await page.getByLabel('Operation begins with').fill('PUT /products')
+  await page.getByRole('button', { name: 'Filter' }).click()
+  await eventually(async () => assert.deepEqual(await cells(), expected([change])))
+  assert.match(page.url(), /operation=PUT/)
+  // The only entry is open.
+  const members = await page.locator('[data-test=differences] tbody tr').evaluateAll((all) => all.map((row) => [...row.cells].map((cell) => cell.textContent.trim())))
+  assert.deepEqual(members.find(([name]) => name === 'brand'), ['brand', change.before.brand, change.after.brand])
+  assert.deepEqual(members.map(([name]) => name).sort(), [...new Set([...Object.keys(change.before), ...Object.keys(change.after)])].sort())
+  await page.getByRole('button', { name: 'All of this request' }).click()
+  await settled(page)
+  assert.equal(new URL(page.url()).searchParams.get('request'), change.requestId)
+  await accessible(page, 'an entry that is open')
+  await shot(page, 'audit')
+  await page.reload()
+  await settled(page)
+  await eventually(async () => assert.deepEqual(await cells(), expected([change])))
+  await page.getByRole('button', { name: 'Clear' }).click()
+  await settled(page)
+  await eventually(async () => assert.ok((await rows.count()) > 1))
+  await page.getByLabel('From', { exact: true }).fill('2020-01-01')
+  await page.getByLabel('Until', { exact: true }).fill('2020-01-31')
+  await page.getByRole('button', { name: 'Filter' }).click()
+  await page.getByText('Nothing matches the filter').waitFor()
+  assert.match(await page.locator('[data-test=export]').getAttribute('href'), /from=1577833200000&to=1580511599999$/, 'days of Berlin')
+})
+
+await step('the audit trail has pages, and its export is that of the API', async () => {
+  for (let turn = 0; turn < 50; turn++) await api('PUT', `/products/${product.id}`, { brand: `Example ${turn}` })
+  await open(page, 'audit')
+  const rows = page.locator('[data-test=audit] > tbody')
+  const all = []
+  for (let next = '/audit?perPage=100'; next;) {
+    const response = await fetch(`${apiUrl}${next}`, { headers: { authorization: operatorKey } })
+    all.push(...await response.json())
+    const url = response.headers.get('link')?.match(/<([^>]+)>;\s*rel="?next/)?.[1]
+    next = url && `/audit?perPage=100&nextPageToken=${encodeURIComponent(new URL(decodeURIComponent(url), apiUrl).searchParams.get('nextPageToken'))}`
+  }
+  assert.ok(all.length > 50, `${all.length}`)
+  assert.equal(await rows.count(), 50)
+  await page.getByRole('button', { name: 'Next page' }).click()
+  await settled(page)
+  await eventually(async () => assert.equal(await rows.count(), Math.min(50, all.length - 50)))
+  assert.match(page.url(), /after=/)
+  const [download] = await Promise.all([page.waitForEvent('download'), page.locator('[data-test=export]').click()])
+  const lines = readFileSync(await download.path(), 'utf8').trim().split('\n').map((line) => JSON.parse(line))
+  assert.deepEqual(lines.map((one) => one.requestId).sort(), all.map((one) => one.requestId).sort())
+})
+
+await step('the settings show quotas, domains and the account as the API has them', async () => {
+  const { account } = await api('GET', '/access')
+  const quotas = await api('GET', `/accounts/${account}/quotas`)
+  await open(page, 'settings')
+  const cells = (name) => page.locator(`[data-quota=${name}] td`).allTextContents()
+  for (const name of ['things', 'links', 'users']) {
+    assert.equal((await cells(name))[1], `${quotas[name].more ? 'more than ' : ''}${quotas[name].used.toLocaleString('en-GB')}`, name)
+    assert.equal((await cells(name))[2], 'none', name)
+  }
+  assert.equal(await page.locator('[data-test=quotas] tbody tr').count(), Object.keys(quotas).length)
+  assert.equal(await page.getByRole('meter').count(), 0, 'without a limit there is no share')
+  const hosts = await api('GET', `/accounts/${account}/shortDomains`)
+  assert.deepEqual(await page.locator('[data-test=domains] .mono').allTextContents(), hosts)
+  const { name } = await api('GET', `/accounts/${account}`)
+  assert.match(await page.locator('[data-test=account]').textContent(), new RegExp(`${name}.*${account}`, 's'))
+  await shot(page, 'settings')
+  // Limits as a platform operator sets them.
+  const day = Date.now() + 3_600_000
+  await page.route(/\/quotas$/, (route) => route.fulfill({ json: {
+    ...quotas, things: { own: true, used: 95, limit: 100 }, links: { own: false, used: 10, limit: 1000 }, storageBytes: { own: false, used: 2_500_000, limit: 5_000_000_000 },
+    scansPerDay: { own: false, used: 20, limit: 20, notStored: 7, resetsAt: day }, uploads: { own: false, used: 0, limit: 0 }
+  } }))
+  await page.reload()
+  await settled(page)
+  const meter = (name) => page.locator(`[data-quota=${name}] [role=meter]`).getAttribute('aria-valuenow')
+  assert.deepEqual(await Promise.all(['things', 'links', 'scansPerDay', 'uploads'].map(meter)), ['95', '1', '100', '100'])
+  assert.match((await cells('things')).join(), /95.*100 · set for this account.*nearly used up/)
+  assert.match((await cells('scansPerDay')).join(), /begins again at.*not stored today: 7.*used up/s)
+  assert.match((await cells('storageBytes')).join(), /2\.5 MB.*5 GB/)
+  await accessible(page, 'quotas with limits')
+  await shot(page, 'settings-limits')
+  await page.unrouteAll()
+})
+
+await step('a key is made with bounds, and a wrong network is said', async () => {
+  const project = await api('POST', '/projects', { name: 'Shop' })
+  await open(page, 'settings')
+  await page.getByPlaceholder('What the key is for').fill('of the shop')
+  await page.getByLabel('Only from networks').fill('no network')
+  await allowing((status) => status === 400, async () => {
+    await page.getByRole('button', { name: 'Make a key' }).click()
+    await page.getByRole('alert').waitFor()
+    assert.equal(await page.getByPlaceholder('What the key is for').inputValue(), 'of the shop')
+  })
+  await page.getByLabel('Only from networks').fill('127.0.0.0/8, 192.0.2.0/24')
+  await page.getByLabel('Project').selectOption('Shop')
+  await page.getByRole('button', { name: 'Make a key' }).click()
+  const secret = await page.locator('[data-test=made] .mono').textContent()
+  const [made] = await api('GET', '/keys?perPage=1')
+  assert.deepEqual([made.label, made.project, made.networks], ['of the shop', project.id, ['127.0.0.0/8', '192.0.2.0/24']])
+  assert.ok(made.expiresAt > Date.now() + 89 * 86_400_000 && made.expiresAt < Date.now() + 91 * 86_400_000)
+  const row = page.locator('[data-test=keys] tbody tr').filter({ hasText: 'of the shop' })
+  assert.match(await row.textContent(), /Shop, 127\.0\.0\.0\/8, 192\.0\.2\.0\/24/)
+  assert.equal((await fetch(`${apiUrl}/access`, { headers: { authorization: secret } })).status, 200)
+  assert.equal((await fetch(`${apiUrl}/audit`, { headers: { authorization: secret } })).status, 403, 'it is confined to its project')
+})
+
+await step('the palette goes to every screen and finds what the search finds, by keyboard alone', async () => {
+  await open(page, 'links')
+  const palette = page.locator('[data-test=palette]')
+  const options = palette.getByRole('option')
+  await page.keyboard.press('Control+K')
+  await palette.waitFor()
+  const menu = await page.getByRole('navigation').getByRole('listitem').allTextContents()
+  assert.deepEqual(await options.locator('.name').allTextContents(), menu.map((one) => one.trim()))
+  assert.ok(menu.length >= 8, menu.join())
+  await accessible(page, 'the palette')
+  await shot(page, 'palette')
+  for (const [index, name] of menu.entries()) {
+    if (!(await palette.isVisible())) await page.keyboard.press('Control+K')
+    await palette.waitFor()
+    for (let at = 0; at < index; at++) await page.keyboard.press('ArrowDown')
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { name: name.trim(), level: 1 }).waitFor()
+    await palette.waitFor({ state: 'detached' })
+  }
+  // From within a field, too; as on a Mac.
+  await page.keyboard.press('/')
+  await page.keyboard.press('Meta+K')
+  await palette.waitFor()
+  await page.keyboard.type('fleet')
+  await page.keyboard.press('Enter')
+  await page.waitForURL(/\/fleet$/)
+  await page.keyboard.press('Control+K')
+  await page.keyboard.type('nothing that there is')
+  await palette.getByText('Nothing found').waitFor()
+  await page.keyboard.press('Escape')
+  await palette.waitFor({ state: 'detached' })
+  // As a reader of codes types: Enter before an answer can be there.
+  await page.keyboard.press('Control+K')
+  await palette.waitFor()
+  await page.keyboard.insertText(code.shortUrl)
+  await page.keyboard.press('Enter')
+  await page.waitForURL((url) => url.pathname.endsWith(`/${code.shortId}`))
+  await page.getByRole('button', { name: 'Go to' }).click()
+  await page.keyboard.type('Canvas bag')
+  await eventually(async () => assert.ok((await options.count()) >= 5))
+  await options.first().click()
+  await page.getByRole('heading', { name: /Canvas bag/, level: 1 }).waitFor()
 })
 
 await step('the search finds a link, a product and an item, from anywhere and by keyboard alone', async () => {
@@ -1039,7 +1329,7 @@ async function totp (secret, shift) {
   return String((mac.getUint32(mac.getUint8(19) & 15) & 0x7fffffff) % 1_000_000).padStart(6, '0')
 }
 
-const SCREENS = ['./?range=24h', 'links', `links/${code.shortDomain}/${code.shortId}`, 'products', `products/${product.id}`, 'items', `items/${item.id}`, 'team', 'nothing',
+const SCREENS = ['./?range=24h', './?range=24h&country=DE', 'links', `links/${code.shortDomain}/${code.shortId}`, 'products', `products/${product.id}`, 'items', `items/${item.id}`, 'fleet', 'audit', 'team', 'settings', 'nothing',
   'cases', `cases/${aCase.id}`, 'jobs', `jobs/${job.id}`, 'import', 'webhooks', `webhooks/${hook.id}`]
 const viewer = await person('vic@example.com', 'viewer')
 
@@ -1051,7 +1341,7 @@ async function signedIn (email, options) {
 }
 
 /** What somebody may do who changes nothing of the account: look, copy, narrow a list, download, and keys and a second factor of one's own. */
-const VIEWERS = /^(24 hours|7 days|30 days|90 days|52 weeks|Table|CSV|Copy .*|Filter|Next page|PNG|SVG|PDF|EPS|Make a key|Revoke|Set up|End|All as CSV)$/
+const VIEWERS = /^(24 hours|7 days|30 days|90 days|52 weeks|Table|CSV|All countries|Only what needs attention|Copy .*|Filter|Next page|PNG|SVG|PDF|EPS|Make a key|Revoke|Set up|End|All as CSV)$/
 await step('a viewer sees every screen, no button that would be refused, and nothing is refused', async () => {
   const { context, page } = await signedIn(viewer)
   for (const screen of SCREENS) {
@@ -1063,7 +1353,8 @@ await step('a viewer sees every screen, no button that would be refused, and not
       assert.equal(await page.locator('[data-test=history]').count(), 0)
       assert.match(await page.locator('main').textContent(), /https:\/\/example.com\/after-all/)
     }
-    if (screen === 'team') {
+    if (screen === 'audit') await page.getByText('Your role does not show the audit trail').waitFor()
+    if (screen === 'settings') {
       assert.equal(await page.locator('[data-test=keys] tbody tr').count(), 1, 'keys of others are not shown')
       await page.getByText('ends with this session').waitFor()
       await page.getByRole('button', { name: 'Revoke' }).click()
@@ -1076,6 +1367,36 @@ await step('a viewer sees every screen, no button that would be refused, and not
     if (screen.startsWith('items/')) assert.doesNotMatch(await page.locator('[data-test=actions]').textContent(), /Berlin/, 'a city is personal data')
   }
   await shot(page, 'viewer')
+  await context.close()
+})
+
+await step('a printer is offered what it may see, and the other screens say why they are empty', async () => {
+  const { context, page } = await signedIn(await person('pat@example.com', 'printer'))
+  const offered = (await page.getByRole('navigation').getByRole('listitem').allTextContents()).map((one) => one.trim())
+  assert.deepEqual(offered, ['Links', 'Access', 'Settings'])
+  await page.keyboard.press('Control+K')
+  assert.deepEqual(await page.locator('[data-test=palette] [role=option] .name').allTextContents(), offered)
+  await page.keyboard.press('Escape')
+  for (const [screen, says] of [['fleet', 'does not show the state of the service'], ['audit', 'does not show the audit trail'], ['./', 'does not show statistics']]) {
+    await open(page, screen)
+    await page.getByText(says).waitFor()
+  }
+  await open(page, 'settings')
+  assert.equal(await page.locator('[data-test=quotas]').count(), 0)
+  assert.equal(await page.getByLabel('Project').count(), 0)
+  await context.close()
+})
+
+await step('an auditor sees the audit trail, and people by their addresses', async () => {
+  const { context, page } = await signedIn(await person('una@example.com', 'auditor'))
+  await open(page, 'audit')
+  const mine = (await api('GET', '/audit?perPage=100')).find((one) => one.resource === 'product')
+  const everybody = await api('GET', `/accounts/${(await api('GET', '/access')).account}/operatorAccess?perPage=100`)
+  const { email } = everybody.find((one) => one.operator === mine.actor)
+  await page.getByLabel('Who').selectOption({ label: email || mine.actor })
+  await page.getByRole('button', { name: 'Filter' }).click()
+  await eventually(async () => assert.equal(await page.locator('[data-test=audit] > tbody > tr:first-child > td:nth-child(2)').first().textContent(), email || mine.actor))
+  assert.equal(new URL(page.url()).searchParams.get('actor'), mine.actor)
   await context.close()
 })
 

@@ -4,5 +4,5 @@ const ID = /^[abcdefghkmnpqrstwxyABCDEFGHKMNPQRSTUVWXY0-9]{24}$/
 
 export const isId = (text: string): boolean => ID.test(text)
 
-/** What is asked about a thing whose id is not known yet. */
+/** What is asked about a thing whose id is not known yet, or by who may not. */
 export const pending = new Promise<never>(() => {})

@@ -96,7 +96,7 @@ export function series (answer: Statistics, at: number[]): number[] {
 
 export interface Row {
   from: number, to: number, scans: number, newDevices: number, robots: number
-  country?: string | null, product?: string | null, link?: string | null, device?: string | null, verdict?: string | null
+  country?: string | null, region?: string | null, product?: string | null, link?: string | null, device?: string | null, verdict?: string | null
 }
 
 export interface Question { from: number, to: number, interval?: Interval, groupBy?: string, filter?: string, top?: number, timeZone?: string }

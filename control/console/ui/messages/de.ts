@@ -14,7 +14,7 @@ export const de: Catalogue = {
   themeSystem: 'Wie das System', themeLight: 'Hell', themeDark: 'Dunkel', guides: 'Anleitungen', licences: 'Lizenzen', signOut: 'Abmelden',
   search: 'Suche', searchHint: 'Kurz-URL, Id oder Anfang eines Namens', searching: 'Wird gesucht …',
   searchNone: 'Nichts gefunden. Namen findet man an ihrem Anfang.',
-  curlKey: 'KEY ist ein API-Schlüssel von Ihnen: Der Start von Waymark druckt den ersten, die Ansicht „Zugang“ macht weitere.',
+  curlKey: 'KEY ist ein API-Schlüssel von Ihnen: Der Start von Waymark druckt den ersten, die Ansicht „Einstellungen“ macht weitere.',
   newest: 'Neueste', nextPage: 'Nächste Seite', rowsShown: '{count} Zeilen auf dieser Seite', noneWithFilter: 'Nichts passt zum Filter.',
   nameBegins: 'Name beginnt mit', noSuchPage: 'Diese Seite gibt es nicht.', screenMissing: 'Die Ansicht ließ sich nicht laden. Vielleicht wurde Waymark erneuert.',
   loadAgain: 'Seite neu laden', serverAway: 'Waymark antwortet nicht. Was Sie geschrieben haben, bleibt hier; die Seite macht von selbst weiter.',
@@ -84,5 +84,30 @@ export const de: Catalogue = {
   inDays1: 'In 1 Tag', inDays30: 'In 30 Tagen', inDays90: 'In 90 Tagen', inDays365: 'In 1 Jahr',
   revoke: 'Widerrufen', revokeReally: '„{label}“ jetzt widerrufen', sessions: 'Ihre Sitzungen', browser: 'Browser', network: 'Netz', begun: 'Begonnen', thisOne: 'diese', end: 'Beenden', endReally: 'Jetzt beenden',
   // Cases, jobs, webhooks: the rest of their messages comes with their screens
-  cases: 'Fälle', jobs: 'Jobs', webhooks: 'Webhooks'
+  cases: 'Fälle', jobs: 'Jobs', webhooks: 'Webhooks',
+  // Map of scans
+  mapOf: 'Karte: {what}', mapCountry: '{country}, Scans: {count} ({share})', mapFrom: 'ab {count}', mapHint: 'Wählen Sie ein Land, um nur seine Scans zu sehen.', mapHintChosen: 'Wählen Sie das Land noch einmal, um wieder alle zu sehen.',
+  mapMissing: 'Nicht auf der Karte: {count}. Ihr Land ist nicht bekannt oder zu klein dafür; sie stehen in der Liste.', mapAway: 'Die Karte ließ sich nicht laden: In der Liste steht, was sie zeigt.',
+  onlyCountry: 'Nur {country}', allCountries: 'Alle Länder', regions: 'Regionen', fewer: 'Weniger zeigen', noScansFrom: 'Von hier gab es keine Scans: {country}.', notByCountry: 'Links, Geräte und Urteile werden nicht nach Ländern gezählt.',
+  // Fleet
+  fleet: 'Flotte', edges: 'Edges', edge: 'Edge', region: 'Region', allRegions: 'Alle Regionen', version: 'Version', lastHeard: 'Zuletzt gehört', follows: 'Folgt', thisProcess: 'diesem Prozess', justNow: 'gerade eben',
+  fleetAt: 'Stand {time}', mayNotFleet: 'Ihre Rolle zeigt den Zustand des Dienstes nicht.', noEdges: 'Noch keine Edge hat sich verbunden', noEdgesHint: 'Eine Edge erscheint hier eine Sekunde, nachdem sie sich verbunden hat. Die Anleitung „A fleet“ sagt, wie man eine startet.',
+  fleetSummary: 'Edges, die antworten: {up} von {all}. Neueste Änderung: {revision}.', fleetVersions: '{count} Versionen', fleetOnly: 'Nur was zu beachten ist', fleetAllGood: 'Bei keiner Edge ist etwas zu beachten.',
+  fleetAway: 'Antwortet nicht', fleetBehind: 'Weit zurück', fleetCatching: 'Holt auf', fleetCurrent: 'Aktuell', fleetRejected: '{count} abgelehnt', fleetLag: 'Änderungen zurück', fleetApplied: 'Hat Änderung {revision}',
+  fleetScans: 'Scans seit dem Start', fleetRecorded: 'Gespeichert', fleetRepeated: 'Wiederholt, übergangen', fleetUnknown: 'Von unbekannten Codes', fleetOverQuota: 'Über der Quote', fleetMissing: 'Von Edges verloren',
+  fleetElsewhere: 'Puffer und das Ende von Zertifikaten gehören nicht zu dieser Antwort: Sie sind Metriken, für die es Alarme gibt.',
+  // Audit
+  audit: 'Protokoll', auditExport: 'Alles exportieren', auditExportDays: 'Diese Tage exportieren', mayNotAudit: 'Ihre Rolle zeigt das Protokoll nicht: Inhaber, Admins und Auditoren sehen es.', fromDay: 'Von', toDay: 'Bis', who: 'Wer', everybody: 'Alle',
+  operation: 'Operation', operationBegins: 'Operation beginnt mit', resource: 'Art', idOfResource: 'Id', onlyRequest: 'Nur die Anfrage', onlyKey: 'Nur der Schlüssel', noAuditHint: 'Hier erscheint jede Änderung des Kontos, und was vorher war.',
+  beforeAfter: 'Vorher und nachher', open: 'Öffnen', close: 'Schließen', member: 'Feld', before: 'Vorher', noDifferences: 'Der Eintrag hält keine Werte fest.', numberInTrail: 'Nummer', allOfKey: 'Alles von diesem Schlüssel', allOfRequest: 'Alles dieser Anfrage',
+  platformOperator: 'Betreiber der Plattform', auditKept: 'Einträge bleiben 400 Tage. Der Export hat alle Einträge der Tage, die ältesten zuerst, was auch sonst gefiltert ist.',
+  // Settings
+  settings: 'Einstellungen', account: 'Konto', quotas: 'Quoten und Verbrauch', quotaOf: 'Quote', used: 'Verbraucht', limit: 'Grenze', noLimit: 'keine', ownLimit: 'für dieses Konto gesetzt', notCounted: 'nicht gezählt', moreThan: 'mehr als {count}', resetsAt: 'beginnt neu um {time}',
+  quotaThings: 'Stücke', quotaLinks: 'Links', quotaScans: 'Heute gespeicherte Scans', quotaEvents: 'Ereignisse heute', quotaBytes: 'Dateien', quotaUsers: 'Nutzer von Anwendungen', quotaStreams: 'Offene Verbindungen', quotaUploads: 'Gleichzeitige Uploads',
+  usedUp: 'verbraucht', nearlyUsedUp: 'fast verbraucht', notStoredToday: 'heute nicht gespeichert: {count}', quotasHint: 'Grenzen setzt der Betreiber der Plattform. Ein Scan über der Grenze wird trotzdem weitergeleitet, aber nicht gespeichert.',
+  shortDomains: 'Kurz-Domains', firstDomain: 'für neue Links', noDomains: 'Es gibt keine Kurz-Domains', domainsHint: 'Wer den Server betreibt, fügt eine Domain hinzu: „waymark accounts domains add“.',
+  targetHosts: 'Links dürfen führen nach', anyHost: 'jedem Host', privateTargets: 'Private Adressen als Ziele', secondFactorNeeded: 'Zweiter Faktor verlangt', providerSignIn: 'Anmeldung über das Unternehmen', accountHow: 'Die API ändert das: „PUT /accounts/ID“.',
+  keyNetworks: 'Nur aus Netzen', everywhere: 'überall', project: 'Projekt', wholeAccount: 'Das ganze Konto', bounds: 'Schranken', noBounds: 'keine', keyRights: 'Netze und ein Projekt schränken ihn weiter ein.',
+  // Palette
+  goTo: 'Gehe zu', goToHint: 'Ansicht, Kurz-URL, Id oder Anfang eines Namens', screen: 'Ansicht'
 }

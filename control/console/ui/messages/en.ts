@@ -12,7 +12,7 @@ export const en = {
   themeSystem: 'As the system', themeLight: 'Light', themeDark: 'Dark', guides: 'Guides', licences: 'Licences', signOut: 'Sign out',
   search: 'Search', searchHint: 'Short URL, id or beginning of a name', searching: 'Searching …',
   searchNone: 'Nothing found. Names are found by how they begin.',
-  curlKey: 'KEY is an API key of yours: the start of Waymark prints the first one, and the screen “Access” makes more.',
+  curlKey: 'KEY is an API key of yours: the start of Waymark prints the first one, and the screen “Settings” makes more.',
   newest: 'Newest', nextPage: 'Next page', rowsShown: '{count} rows on this page', noneWithFilter: 'Nothing matches the filter.',
   nameBegins: 'Name begins with', noSuchPage: 'This page does not exist.', screenMissing: 'This screen could not be loaded. Waymark may have been upgraded.',
   loadAgain: 'Load the page again', serverAway: 'Waymark does not answer. What you typed stays here; the page goes on by itself.',
@@ -82,5 +82,30 @@ export const en = {
   inDays1: 'In 1 day', inDays30: 'In 30 days', inDays90: 'In 90 days', inDays365: 'In 1 year',
   revoke: 'Revoke', revokeReally: 'Revoke “{label}” now', sessions: 'Your sessions', browser: 'Browser', network: 'Network', begun: 'Begun', thisOne: 'this one', end: 'End', endReally: 'End it now',
   // Cases, jobs, webhooks: the rest of their messages comes with their screens
-  cases: 'Cases', jobs: 'Jobs', webhooks: 'Webhooks'
+  cases: 'Cases', jobs: 'Jobs', webhooks: 'Webhooks',
+  // Map of scans
+  mapOf: 'Map: {what}', mapCountry: '{country}, scans: {count} ({share})', mapFrom: 'from {count}', mapHint: 'Choose a country to see its scans alone.', mapHintChosen: 'Choose the country again to see all of them.',
+  mapMissing: 'Not on the map: {count}. Their country is not known, or too small for it; the list has them.', mapAway: 'The map could not be loaded: the list has what it shows.',
+  onlyCountry: 'Only {country}', allCountries: 'All countries', regions: 'Regions', fewer: 'Show fewer', noScansFrom: 'No scans from here: {country}.', notByCountry: 'Links, devices and verdicts are not counted by country.',
+  // Fleet
+  fleet: 'Fleet', edges: 'Edges', edge: 'Edge', region: 'Region', allRegions: 'All regions', version: 'Version', lastHeard: 'Last heard', follows: 'Follows', thisProcess: 'this process', justNow: 'just now',
+  fleetAt: 'As of {time}', mayNotFleet: 'Your role does not show the state of the service.', noEdges: 'No edge has connected yet', noEdgesHint: 'An edge appears here a second after it has connected. The guide “A fleet” says how one is started.',
+  fleetSummary: 'Edges that answer: {up} of {all}. Newest change: {revision}.', fleetVersions: '{count} versions', fleetOnly: 'Only what needs attention', fleetAllGood: 'No edge needs attention.',
+  fleetAway: 'Away', fleetBehind: 'Far behind', fleetCatching: 'Catching up', fleetCurrent: 'Up to date', fleetRejected: 'refused {count}', fleetLag: 'Changes behind', fleetApplied: 'Has change {revision}',
+  fleetScans: 'Scans since the start', fleetRecorded: 'Stored', fleetRepeated: 'Came again, skipped', fleetUnknown: 'Of unknown codes', fleetOverQuota: 'Above the quota', fleetMissing: 'Lost by edges',
+  fleetElsewhere: 'Spools and the ends of certificates are not part of this answer: they are metrics, for which there are alerts.',
+  // Audit
+  audit: 'Audit', auditExport: 'Export all', auditExportDays: 'Export these days', mayNotAudit: 'Your role does not show the audit trail: owners, admins and auditors see it.', fromDay: 'From', toDay: 'Until', who: 'Who', everybody: 'Everybody',
+  operation: 'Operation', operationBegins: 'Operation begins with', resource: 'Kind', idOfResource: 'Id', onlyRequest: 'Only the request', onlyKey: 'Only the key', noAuditHint: 'Every change of the account appears here, with what was before.',
+  beforeAfter: 'Before and after', open: 'Open', close: 'Close', member: 'Member', before: 'Before', noDifferences: 'The entry keeps no values.', numberInTrail: 'Number', allOfKey: 'All of this key', allOfRequest: 'All of this request',
+  platformOperator: 'Platform operator', auditKept: 'Entries are kept for 400 days. The export has all entries of the days, oldest first, whatever else is filtered.',
+  // Settings
+  settings: 'Settings', account: 'Account', quotas: 'Quotas and use', quotaOf: 'Quota', used: 'Used', limit: 'Limit', noLimit: 'none', ownLimit: 'set for this account', notCounted: 'not counted', moreThan: 'more than {count}', resetsAt: 'begins again at {time}',
+  quotaThings: 'Items', quotaLinks: 'Links', quotaScans: 'Scans stored today', quotaEvents: 'Events today', quotaBytes: 'Files', quotaUsers: 'Users of applications', quotaStreams: 'Open streams', quotaUploads: 'Uploads at one time',
+  usedUp: 'used up', nearlyUsedUp: 'nearly used up', notStoredToday: 'not stored today: {count}', quotasHint: 'Limits are set by the platform operator. A scan above the limit is redirected all the same, and is not stored.',
+  shortDomains: 'Short domains', firstDomain: 'of new links', noDomains: 'There are no short domains', domainsHint: 'Whoever runs the server adds a domain: “waymark accounts domains add”.',
+  targetHosts: 'Links may lead to', anyHost: 'any host', privateTargets: 'Private addresses as targets', secondFactorNeeded: 'Second factor required', providerSignIn: 'Sign-in by the company', accountHow: 'The API changes these: “PUT /accounts/ID”.',
+  keyNetworks: 'Only from networks', everywhere: 'everywhere', project: 'Project', wholeAccount: 'The whole account', bounds: 'Bounds', noBounds: 'none', keyRights: 'Networks and a project bound it further.',
+  // Palette
+  goTo: 'Go to', goToHint: 'Screen, short URL, id or beginning of a name', screen: 'Screen'
 } as const
