@@ -20,7 +20,8 @@ const PASSWORD = 'a long sentence is best'
 const PHONE = 'Mozilla/5.0 (iPhone; CPU iPhone OS 17_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/17.5 Mobile/15E148 Safari/604.1'
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
-const steps = new Steps()
+// A step that opens every screen takes a while on a machine that does other work.
+const steps = new Steps(180_000)
 const step = (name, body) => steps.step(`console: ${name}`, body)
 
 async function api (method, path, body, expected = (status) => status < 300) {
@@ -66,7 +67,7 @@ async function visitor ({ width = 1440, height = 900, scheme = 'light', locale =
   const context = await browser.newContext({ viewport: { width, height }, colorScheme: scheme, locale, timezoneId: 'Europe/Berlin', acceptDownloads: true })
   await context.grantPermissions(['clipboard-read', 'clipboard-write'])
   const page = await context.newPage()
-  page.setDefaultTimeout(10_000)
+  page.setDefaultTimeout(20_000)
   page.on('request', (request) => {
     if (!home.has(new URL(request.url()).origin)) foreign.push(request.url())
   })
@@ -799,7 +800,7 @@ await step('the palette goes to every screen and finds what the search finds, by
   await page.waitForURL((url) => url.pathname.endsWith(`/${code.shortId}`))
   await page.getByRole('button', { name: 'Go to' }).click()
   await page.keyboard.type('Canvas bag')
-  await eventually(async () => assert.ok((await options.count()) >= 5))
+  await eventually(async () => assert.ok((await options.count()) >= 5, await palette.textContent()), 20_000)
   await options.first().click()
   await page.getByRole('heading', { name: /Canvas bag/, level: 1 }).waitFor()
 })
@@ -1400,15 +1401,17 @@ await step('an auditor sees the audit trail, and people by their addresses', asy
   await context.close()
 })
 
-for (const [width, scheme, locale] of [[1440, 'light', 'en-GB'], [1440, 'dark', 'de-DE'], [390, 'light', 'de-DE'], [390, 'dark', 'en-GB']]) {
-  await step(`every screen at ${width} px, ${scheme}, ${locale}: it fits, and axe finds nothing`, async () => {
+// In the gate axe looks at each width and each scheme once; at all four in the long form.
+for (const [width, scheme, locale, isLooked] of [[1440, 'light', 'en-GB', true], [1440, 'dark', 'de-DE'], [390, 'light', 'de-DE'], [390, 'dark', 'en-GB', true]]) {
+  const isAccessible = isLooked || process.env.WAYMARK_TEST_LONG
+  await step(`every screen at ${width} px, ${scheme}, ${locale}: it fits${isAccessible ? ', and axe finds nothing' : ''}`, async () => {
     const { context, page } = await signedIn(editor, { width, height: width === 390 ? 844 : 900, scheme, locale })
     for (const [at, screen] of SCREENS.entries()) {
       await open(page, screen)
       assert.equal(await page.evaluate(() => document.documentElement.lang), locale.slice(0, 2))
       await shot(page, `${width}-${scheme}-${at}-${screen.split('/')[0].replace(/\W/g, '') || 'overview'}`)
       await fits(page, screen)
-      await accessible(page, `${screen} at ${width} px, ${scheme}`)
+      if (isAccessible) await accessible(page, `${screen} at ${width} px, ${scheme}`)
     }
     await context.close()
   })
