@@ -606,13 +606,18 @@ await step('the fleet asks for nothing while nobody looks, and says what is empt
   await page.evaluate(() => { delete document.hidden; document.dispatchEvent(new Event('visibilitychange')) })
   await eventually(async () => assert.ok(asked > 0), 2_000)
 
+  // An answer that takes longer than the interval is waited for.
   await page.unrouteAll()
-  await page.route(ofStatus, (route) => route.fulfill({ json: { ...status, edges: [] } }))
+  await page.route(ofStatus, async (route) => {
+    await new Promise((done) => setTimeout(done, 4_500))
+    await route.fulfill({ json: { ...status, edges: [] } }).catch(() => {})
+  })
   await page.getByText('No edge has connected yet').waitFor()
   await page.unrouteAll()
   await allowing((status) => status === 503, async () => {
-    await page.route(ofStatus, (route) => route.fulfill({ status: 503, json: { status: 503, code: 50301, errors: ['Try later.'] } }), { times: 1 })
+    await page.route(ofStatus, (route) => route.fulfill({ status: 503, json: { status: 503, code: 50301, errors: ['Try later.'] } }))
     await page.getByRole('alert').first().waitFor()
+    await page.unrouteAll()
     await page.locator('[data-test=edges]').waitFor()
   })
 })
