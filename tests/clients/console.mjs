@@ -618,6 +618,7 @@ await step('the fleet shows each edge as the state of the service has it, and is
 
 await step('the fleet asks for nothing while nobody looks, and says what is empty or failed', async () => {
   const status = await api('GET', '/status')
+  await open(page, 'fleet')
   await page.evaluate(() => { Object.defineProperty(document, 'hidden', { configurable: true, get: () => true }) })
   let asked = 0
   page.on('request', (request) => { if (request.url().endsWith('/console/api/status')) asked += 1 })
@@ -626,13 +627,18 @@ await step('the fleet asks for nothing while nobody looks, and says what is empt
   await page.evaluate(() => { delete document.hidden; document.dispatchEvent(new Event('visibilitychange')) })
   await eventually(async () => assert.ok(asked > 0), 2_000)
 
+  // An answer that takes longer than the interval is waited for.
   await page.unrouteAll()
-  await page.route(ofStatus, (route) => route.fulfill({ json: { ...status, edges: [] } }))
+  await page.route(ofStatus, async (route) => {
+    await new Promise((done) => setTimeout(done, 4_500))
+    await route.fulfill({ json: { ...status, edges: [] } }).catch(() => {})
+  })
   await page.getByText('No edge has connected yet').waitFor()
   await page.unrouteAll()
   await allowing((status) => status === 503, async () => {
-    await page.route(ofStatus, (route) => route.fulfill({ status: 503, json: { status: 503, code: 50301, errors: ['Try later.'] } }), { times: 1 })
+    await page.route(ofStatus, (route) => route.fulfill({ status: 503, json: { status: 503, code: 50301, errors: ['Try later.'] } }))
     await page.getByRole('alert').first().waitFor()
+    await page.unrouteAll()
     await page.locator('[data-test=edges]').waitFor()
   })
 })
@@ -683,7 +689,8 @@ await step('the audit trail shows who changed what, with what was before, and it
 })
 
 await step('the audit trail has pages, and its export is that of the API', async () => {
-  for (let turn = 0; turn < 50; turn++) await api('PUT', `/products/${product.id}`, { brand: `Example ${turn}` })
+  const { length } = await api('GET', '/audit?perPage=100')
+  for (let turn = length; turn < 55; turn++) await api('PUT', `/products/${product.id}`, { brand: `Example ${turn}` })
   await open(page, 'audit')
   const rows = page.locator('[data-test=audit] > tbody')
   const all = []
@@ -761,10 +768,10 @@ await step('a key is made with bounds, and a wrong network is said', async () =>
   assert.equal((await fetch(`${apiUrl}/audit`, { headers: { authorization: secret } })).status, 403, 'it is confined to its project')
 })
 
-await step('the palette goes to every screen and finds what the search finds, by keyboard alone', async () => {
+const palette = page.locator('[data-test=palette]')
+const options = palette.getByRole('option')
+await step('the palette goes to every screen by keyboard alone', async () => {
   await open(page, 'links')
-  const palette = page.locator('[data-test=palette]')
-  const options = palette.getByRole('option')
   await page.keyboard.press('Control+K')
   await palette.waitFor()
   const menu = await page.getByRole('navigation').getByRole('listitem').allTextContents()
@@ -780,6 +787,10 @@ await step('the palette goes to every screen and finds what the search finds, by
     await page.getByRole('heading', { name: name.trim(), level: 1 }).waitFor()
     await palette.waitFor({ state: 'detached' })
   }
+})
+
+await step('the palette finds what the search finds', async () => {
+  await open(page, 'links')
   // From within a field, too; as on a Mac.
   await page.keyboard.press('/')
   await page.keyboard.press('Meta+K')
