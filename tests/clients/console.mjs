@@ -1387,7 +1387,8 @@ await step('a printer is offered what it may see, and the other screens say why 
   const offered = (await page.getByRole('navigation').getByRole('listitem').allTextContents()).map((one) => one.trim())
   assert.deepEqual(offered, ['Links', 'Access', 'Settings'])
   await page.keyboard.press('Control+K')
-  assert.deepEqual(await page.locator('[data-test=palette] [role=option] .name').allTextContents(), offered)
+  await page.locator('[data-test=palette]').waitFor()
+  await eventually(async () => assert.deepEqual(await page.locator('[data-test=palette] [role=option] .name').allTextContents(), offered))
   await page.keyboard.press('Escape')
   for (const [screen, says] of [['fleet', 'does not show the state of the service'], ['audit', 'does not show the audit trail'], ['./', 'does not show statistics']]) {
     await open(page, screen)
