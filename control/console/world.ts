@@ -26,7 +26,7 @@ function read (scale: string): Country[] {
 
 /** The code of two letters, by the number of ISO 3166: that is how Unicode writes a region. */
 function codeOf (country: Country): string | undefined {
-  // Kosovo has a code that ISO has left to whoever uses it, and no number.
+  // Kosovo has a user-assigned code (XK), and no ISO number.
   if (country.id === undefined) return country.properties?.name === 'Kosovo' ? 'XK' : undefined
   const region = new Intl.Locale(`und-${String(country.id).padStart(3, '0')}`).region
   return region?.length === 2 ? region : undefined

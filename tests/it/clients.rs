@@ -10,7 +10,7 @@ use tests::{
     python,
 };
 
-crate::on_both_engines!(the_vendors_suite; sdk_5, sdk_6, the_suites_of_other_versions, python_evrythng);
+crate::on_both_engines!(sdk_5, sdk_6, the_vendors_suite, the_suites_of_other_versions, python_evrythng);
 
 /// The client for Python from PyPI, unmodified; it knows no TLS settings.
 async fn python_evrythng(engine: Engine) -> Result<()> {

@@ -42,32 +42,19 @@ mod update;
 mod walk;
 mod webhooks;
 
-/// Mounts each test of a module on both engines. Those behind a `;` run on Postgres in `tests/run --long` only: they look
-/// at what is the same on every engine.
+/// Mounts each test of a module on both engines.
 macro_rules! on_both_engines {
     ($($test:ident),* $(,)?) => {
-        crate::on_both_engines!($($test),*;);
-    };
-    ($($test:ident),*; $($on_sqlite:ident),* $(,)?) => {
         mod sqlite {
             $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
             async fn $test() {
                 super::$test(tests::db::Engine::Sqlite).await.unwrap();
-            })*
-            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-            async fn $on_sqlite() {
-                super::$on_sqlite(tests::db::Engine::Sqlite).await.unwrap();
             })*
         }
         mod postgres {
             $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
             async fn $test() {
                 super::$test(tests::db::Engine::Postgres).await.unwrap();
-            })*
-            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-            #[ignore = "tests/run --long"]
-            async fn $on_sqlite() {
-                super::$on_sqlite(tests::db::Engine::Postgres).await.unwrap();
             })*
         }
     };

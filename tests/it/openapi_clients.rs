@@ -60,7 +60,7 @@ fn linters_find_no_error_in_the_document() {
     run(npm("redocly", folder).unwrap().args(["lint", "openapi.json"])).unwrap();
 }
 
-crate::on_both_engines!(;
+crate::on_both_engines!(
     clients_of_openapi_typescript_and_hey_api_walk,
     the_client_of_openapi_python_client_walks
 );

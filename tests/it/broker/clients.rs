@@ -133,4 +133,4 @@ async fn drive(mut command: Command, subject: &Subject) -> Result<()> {
     Ok(())
 }
 
-crate::on_both_engines!(; mosquitto, paho, npm);
+crate::on_both_engines!(mosquitto, paho, npm);

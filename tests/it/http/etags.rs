@@ -54,7 +54,7 @@ async fn a_change_is_refused_that_has_not_seen_the_last_one(engine: Engine) -> R
             ensure!(refused.status == 412 && refused.json()["code"] == 41201, "{refused:?}");
             ensure!(!refused.headers.contains_key(header::ETAG), "{refused:?}");
         }
-        // A weak tag is the same state only by and large, and a tag of somebody else none.
+        // A weak tag never matches (strong comparison), and neither does one that is no revision.
         for tag in [format!("W/{}", tag_of(&first)?), "\"abc\"".to_owned(), "\"\"".to_owned()] {
             ensure!(ask_if(&api, Method::PUT, &path, &tag, to("second")).await?.status == 412, "{tag}");
         }

@@ -1,5 +1,7 @@
 // CSV as spreadsheets write it: any of three separators, quotes, UTF-8 or UTF-16.
 
+import Papa from 'papaparse'
+
 export interface Table {
   header: string[]
   rows: string[][]
@@ -15,7 +17,7 @@ export function decode (bytes: ArrayBuffer): string | undefined {
   return text.includes('\0') ? undefined : text
 }
 
-/** The separator that the first line has most of, outside of quotes. */
+/** The separator that the first line has most of, outside of quotes. The library's guess takes empty lines for records. */
 function separatorOf (text: string): string {
   const end = text.search(/[\r\n]/)
   const line = (end < 0 ? text : text.slice(0, end)).replace(/"[^"]*"/g, '')
@@ -25,48 +27,25 @@ function separatorOf (text: string): string {
 
 /** Reads all records. Lines that are empty are left out; quoted cells may hold separators and line breaks. */
 export function parse (text: string): Table {
-  const separator = separatorOf(text)
   const records: string[][] = []
   const lines: number[] = []
   let line = 1
-  let at = 0
-  while (at < text.length) {
-    const begun = line
-    const record: string[] = []
-    for (;;) {
-      let cell = ''
-      if (text[at] === '"') {
-        // Until a quote that no other follows.
-        for (at += 1; ;) {
-          const end = text.indexOf('"', at)
-          cell += text.slice(at, end < 0 ? text.length : end)
-          at = end < 0 ? text.length : end + 1
-          if (text[at] !== '"') break
-          cell += '"'
-          at += 1
-        }
-        for (const sign of cell) if (sign === '\n') line += 1
+  let from = 0
+  Papa.parse<string[]>(text, {
+    delimiter: separatorOf(text),
+    step: ({ data, meta }) => {
+      if (data.length > 1 || data[0]?.trim()) {
+        records.push(data)
+        lines.push(line)
       }
-      const from = at
-      while (at < text.length && text[at] !== separator && text[at] !== '\n' && text[at] !== '\r') at += 1
-      record.push(cell + text.slice(from, at))
-      if (text[at] !== separator) break
-      at += 1
+      line += text.slice(from, meta.cursor).split(/\r\n|\r|\n/).length - 1
+      from = meta.cursor
     }
-    if (text[at] === '\r') at += 1
-    if (text[at] === '\n') at += 1
-    line += 1
-    if (record.length === 1 && record[0]?.trim() === '') continue
-    records.push(record)
-    lines.push(begun)
-  }
+  })
   const [header = [], ...rows] = records
   return { header: header.map((name) => name.trim()), rows, lines: lines.slice(1) }
 }
 
-/** Records as CSV (RFC 4180). */
-export const toCsv = (records: (string | number | null | undefined)[][]): string =>
-  records.map((record) => record.map((cell) => {
-    const text = String(cell ?? '')
-    return /[",;\t\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
-  }).join(',') + '\r\n').join('')
+/** Records as CSV (RFC 4180). Where others have written the cells, no spreadsheet may take one for a formula. */
+export const toCsv = (records: (string | number | null | undefined)[][], isOfOthers = false): string =>
+  Papa.unparse(records, { escapeFormulae: isOfOthers }) + '\r\n'

@@ -121,7 +121,7 @@ async function run (): Promise<void> {
       done += next.length
     }
   } catch (error) {
-    // Whoever stopped it is told nothing else.
+    // After a stop no failure is shown.
     if (!isStopping) fault = error instanceof ApiError ? error : new ApiError(-1, 0, [String(error)])
   }
   waits = ''

@@ -7,9 +7,9 @@ import { can } from './session.svelte'
 export type Webhook = Schemas['WebhookDocument']
 export type Delivery = Schemas['WebhookDeliveryDocument']
 
-/** They hold exact places. */
+/** Payloads contain exact places. */
 export const mayReadDeliveries = (): boolean => can('webhooks', 'read', 'list') && can('personalData', 'read')
-/** Whoever makes one hears of all that happens. */
+/** A webhook or reaction receives every event of the account, so it needs the right to personal data. */
 export const mayWrite = (subject: 'webhooks' | 'reactions'): boolean => can(subject, 'create', 'update', 'delete') && can('personalData', 'read')
 
 const STATES: Record<string, [ManageKey, string]> = { active: ['active', 'good'], paused: ['paused', 'warn'], disabled: ['disabled', ''] }

@@ -20,7 +20,7 @@ export const en = {
   faultNoAnswer: 'Waymark does not answer.', faultForbidden: 'Your role does not allow this.', faultNotFound: 'There is no such thing here.',
   faultTooMany: 'Too many requests.', faultServer: 'Waymark has a fault.', faultRefused: 'This was refused.',
   faultRetryAfter: 'Try again in {seconds} seconds.', faultKept: 'Nothing was changed, and what you typed is still here.',
-  faultUnsure: 'Whether it was changed is not known. What you typed is still here; saving it again tells.', requestId: 'Id of the request',
+  faultUnsure: 'Whether it was changed is not known. What you typed is still here; save again to find out.', requestId: 'Id of the request',
   // Sign-in
   signIn: 'Sign in', signInLead: 'Sign in to the console.', signingIn: 'Signing in …', email: 'E-mail address', password: 'Password', signInProvider: 'Sign in by your company',
   cookieNotKept: 'The browser did not keep the cookie of the session. It needs HTTPS, or http://127.0.0.1 in a browser that takes it for safe; Safari does not.',
@@ -103,7 +103,7 @@ export const en = {
   settings: 'Settings', account: 'Account', quotas: 'Quotas and use', quotaOf: 'Quota', used: 'Used', limit: 'Limit', noLimit: 'none', ownLimit: 'set for this account', notCounted: 'not counted', moreThan: 'more than {count}', resetsAt: 'begins again at {time}',
   quotaThings: 'Items', quotaLinks: 'Links', quotaScans: 'Scans stored today', quotaEvents: 'Events today', quotaBytes: 'Files', quotaUsers: 'Users of applications', quotaStreams: 'Open streams', quotaUploads: 'Uploads at one time',
   usedUp: 'used up', nearlyUsedUp: 'nearly used up', notStoredToday: 'not stored today: {count}', quotasHint: 'Limits are set by the platform operator. A scan above the limit is redirected all the same, and is not stored.',
-  shortDomains: 'Short domains', firstDomain: 'of new links', noDomains: 'There are no short domains', domainsHint: 'Whoever runs the server adds a domain: “waymark accounts domains add”.',
+  shortDomains: 'Short domains', firstDomain: 'of new links', noDomains: 'There are no short domains', domainsHint: 'The platform operator adds a domain: “waymark accounts domains add”.',
   targetHosts: 'Links may lead to', anyHost: 'any host', privateTargets: 'Private addresses as targets', secondFactorNeeded: 'Second factor required', providerSignIn: 'Sign-in by the company', accountHow: 'The API changes these: “PUT /accounts/ID”.',
   keyNetworks: 'Only from networks', everywhere: 'everywhere', project: 'Project', wholeAccount: 'The whole account', bounds: 'Bounds', noBounds: 'none', keyRights: 'Networks and a project bound it further.',
   // Palette

@@ -48,7 +48,7 @@ const en = {
   memberName: 'Name', memberProduct: 'Product (id or identifier)', memberDescription: 'Description', memberTags: 'Tags (separated by ; or |)', memberBrand: 'Brand', memberUrl: 'URL', memberIdentifier: 'Identifier', memberField: 'Custom field', memberProperty: 'Property',
   memberTarget: 'Target', memberLinkTarget: 'Target of its link', memberOf: 'Product or item (id)', memberShortId: 'Short id', memberDomain: 'Short domain', memberItem: 'Item',
   needs: 'Choose a column for: {members}.', twice: 'Two columns become: {members}.', keyMissing: 'A column needs a key.',
-  check: 'Check the file', checking: 'Checking line {line} …', checkHint: 'Nothing is created. Names, lengths and products are looked at; whether something is there already only the import tells.',
+  check: 'Check the file', checking: 'Checking line {line} …', checkHint: 'Nothing is created. Names, lengths and products are looked at; whether something exists already is found out by the import.',
   checkedGood: '{good} of {rows} lines can be imported.', checkedBad: '{count} lines have faults and will be left out:', line: 'Line {line}', more: 'and {count} more',
   faultMissing: '{member} is empty', faultLong: '{member} is longer than {most} characters', faultProduct: 'no product {value}', faultSeveral: 'several products are {value}', faultUrl: '{value} is no http or https URL', faultId: '{value} is no id',
   start_items: 'Create {count} items', start_products: 'Create {count} products', start_links: 'Create {count} links', start_actions: 'Create {count} actions',
