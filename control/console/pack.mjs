@@ -1,10 +1,10 @@
-// Packs what Vite wrote by brotli and gzip, and refuses a first screen that has grown too large.
+// Packs what Vite wrote by brotli and gzip, refuses a first screen that has grown too large, and puts the rest into place.
 
-import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
 
-const site = 'dist/site'
+const site = 'dist/new'
 /** Most bytes of script, packed by gzip, until somebody sees the first screen. */
 const MOST_FIRST = 60 * 1024
 
@@ -39,3 +39,5 @@ if (sum === 0 || sum > MOST_FIRST) {
   console.error(`the first screen must have between 1 and ${MOST_FIRST} bytes of script (gzip), not ${sum}`)
   process.exit(1)
 }
+rmSync('dist/site', { recursive: true, force: true })
+renameSync(site, 'dist/site')

@@ -1,6 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
 import { svelte } from '@sveltejs/vite-plugin-svelte'
 import { defineConfig, type Plugin } from 'vite'
+import { SOURCE as MAP, world } from './world.ts'
 
 // Where `npm run dev` finds a running Waymark.
 const server = process.env.WAYMARK_URL ?? 'http://127.0.0.1:8080'
@@ -15,6 +17,8 @@ const licences = (): Plugin => ({
   generateBundle () {
     const ids = [...this.getModuleIds()].map((id) => id.match(/.*\/node_modules\/((?:@[^/]+\/)?[^/]+)\//))
     const packages = new Map(ids.flatMap((match) => match?.[1] ? [[match[1], match[0]] as const] : []))
+    // Its outlines are in the bundle, and none of its files.
+    packages.set(MAP, fileURLToPath(new URL(`./node_modules/${MAP}/`, import.meta.url)))
     const texts = [...packages].sort(([a], [b]) => a.localeCompare(b)).map(([name, folder]) => {
       const { version, license } = JSON.parse(readFileSync(`${folder}package.json`, 'utf8')) as { version: string, license: string }
       if (!LICENCES.includes(license)) this.error(`${name} has the licence ${license}`)
@@ -28,9 +32,10 @@ const licences = (): Plugin => ({
 export default defineConfig({
   // Relative: a proxy may put any prefix before the console.
   base: './',
-  plugins: [svelte(), licences()],
+  plugins: [svelte(), world(), licences()],
   build: {
-    outDir: 'dist/site',
+    // `pack.mjs` puts it in the place of what was built before, once it is whole.
+    outDir: 'dist/new',
     emptyOutDir: true,
     target: 'es2022',
     // Everything comes by files of our own origin: the policy of the page allows no `data:`.

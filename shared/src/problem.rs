@@ -75,6 +75,8 @@ codes! {
     IdempotencyMismatch = 40903, 409, "The Idempotency-Key was used for another request.";
     /// Users cannot be named, because no mail is sent.
     NoMail = 40904, 409, "This server sends no mail.";
+    /// `If-Match` names another state than the one that is stored.
+    ChangedMeanwhile = 41201, 412, "It was changed since it was read.";
     /// The body is larger than allowed.
     TooLarge = 41301, 413, "The body is larger than allowed.";
     /// The body is not of a type the operation takes.

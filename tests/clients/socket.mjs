@@ -8,6 +8,9 @@ const base = `/thngs/${thng}/properties`;
 // Node before 22 has it behind a flag; the package `ws` comes with `mqtt`.
 const Socket = globalThis.WebSocket ?? (await import("ws")).WebSocket;
 
+/** After which a message is missing. */
+const LIMIT_MS = 30_000;
+
 function open(path, token) {
   const socket = new Socket(`${ws}${path}?access_token=${token}`);
   const heard = [];
@@ -16,8 +19,21 @@ function open(path, token) {
     heard.push(JSON.parse(data));
     wake();
   });
+  let ended = "";
+  socket.addEventListener("close", ({ code, reason }) => {
+    ended = `${path} was closed: ${code} ${reason}`;
+    wake();
+  });
   const next = async () => {
-    while (heard.length === 0) await new Promise((resolve) => (wake = resolve));
+    const late = setTimeout(() => {
+      ended ||= `${path}: nothing came in ${LIMIT_MS} ms`;
+      wake();
+    }, LIMIT_MS);
+    while (heard.length === 0) {
+      if (ended) throw new Error(ended);
+      await new Promise((resolve) => (wake = resolve));
+    }
+    clearTimeout(late);
     return heard.shift();
   };
   return new Promise((resolve, reject) => {

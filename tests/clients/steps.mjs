@@ -3,18 +3,21 @@
 
 import { setTimeout as delay } from 'node:timers/promises'
 
-const STEP_LIMIT_MS = 30_000
-
-/** Collects named steps; `finish` prints the totals and sets the exit code. */
+/** Collects named steps; `finish` prints the totals and sets the exit code. A step that takes longer than the limit hangs. */
 export class Steps {
   #passed = 0
   #failed = 0
+  #limitMs
+
+  constructor (limitMs = 30_000) {
+    this.#limitMs = limitMs
+  }
 
   /** Runs one step; a failure is counted and the next step still runs. */
   async step (name, body) {
     const abort = new AbortController()
-    const limit = delay(STEP_LIMIT_MS, undefined, { signal: abort.signal }).then(() => {
-      throw new Error(`no end after ${STEP_LIMIT_MS} ms`)
+    const limit = delay(this.#limitMs, undefined, { signal: abort.signal }).then(() => {
+      throw new Error(`no end after ${this.#limitMs} ms`)
     })
     // The timer is cancelled below; its rejection then belongs to nobody.
     limit.catch(() => {})

@@ -3,7 +3,10 @@
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
-use tests::product::{binary, root};
+use tests::{
+    product::{binary, root},
+    python,
+};
 
 #[test]
 fn malformed_and_smuggling_requests() {
@@ -34,7 +37,17 @@ fn weak_tls() {
 ///
 /// The figures of another client are not asserted here, only its failures: this machine may be busy.
 fn attack(suite: &str, verdicts: u32, fast_redirects: &str) -> Result<()> {
-    let output = Command::new(root().join("tests/attacks/run"))
+    let folder = root().join("tests/attacks");
+    let mut requirements = vec![folder.join("requirements.txt")];
+    let environment = if suite == "tls" {
+        requirements.push(folder.join("requirements-tls.txt"));
+        "attacks-tls"
+    } else {
+        "attacks"
+    };
+    let output = Command::new(folder.join("run"))
+        .arg("--python")
+        .arg(python::installed(environment, &requirements)?.join("python"))
         .arg("--waymark")
         .arg(binary()?)
         .args(["--suites", suite, "--fast-redirects", fast_redirects])

@@ -7,14 +7,14 @@ use serde_json::Value;
 use tests::{
     db::Engine,
     product::{Options, Product, root},
+    python,
 };
 
 crate::on_both_engines!(sdk_5, sdk_6, the_vendors_suite, the_suites_of_other_versions, python_evrythng);
 
 /// The client for Python from PyPI, unmodified; it knows no TLS settings.
 async fn python_evrythng(engine: Engine) -> Result<()> {
-    let scratch = tempfile::tempdir()?;
-    let python = crate::schemathesis::install(scratch.path(), "python_evrythng")?.join("python");
+    let python = python::programs("python_evrythng")?.join("python");
     let product = Product::start(Options { engine, ..Options::default() }).await?;
     let mut command = Command::new(python);
     command

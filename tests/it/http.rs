@@ -18,6 +18,7 @@ mod commissioning;
 mod conventions;
 mod crowd;
 mod displays;
+mod etags;
 mod event_log;
 mod events;
 mod export;

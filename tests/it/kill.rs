@@ -76,7 +76,7 @@ fn say(text: &str) {
 }
 
 async fn a_kill_loses_no_acknowledged_link_and_only_the_newest_scans(engine: Engine) -> Result<()> {
-    let default = if engine == Engine::Sqlite { 50 } else { 15 };
+    let default = if engine == Engine::Sqlite { 15 } else { 8 };
     let kills = setting("WAYMARK_TEST_KILLS")?.unwrap_or(default);
     let seed = match setting("WAYMARK_TEST_SEED")? {
         Some(seed) => seed,

@@ -10,9 +10,8 @@ use anyhow::{Context, Result, ensure};
 use tests::{
     db::Engine,
     product::{Options, Product, root},
+    python,
 };
-
-use crate::schemathesis::install;
 
 fn folder() -> PathBuf {
     root().join("tests/clients/openapi")
@@ -97,7 +96,7 @@ async fn the_client_of_openapi_python_client_walks(engine: Engine) -> Result<()>
     let product = start(engine).await?;
     let scratch = scratch()?;
     let path = scratch.path();
-    let programs = install(&path.join("python"), "openapi")?;
+    let programs = python::programs("openapi")?;
     let paths = std::env::var("PATH").unwrap_or_default();
     let said = run(Command::new(programs.join("openapi-python-client"))
         .args(["generate", "--path", "openapi.json", "--output-path", "waymark", "--meta", "none"])

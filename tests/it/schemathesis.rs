@@ -1,11 +1,14 @@
-//! Schemathesis over the OpenAPI document: every check, on both engines (`tests/clients/schemathesis`).
+//! Schemathesis over the OpenAPI document: every check (`tests/clients/schemathesis`). On Postgres, which takes fewer
+//! texts and numbers than SQLite; in `tests/run --long` on both engines.
 
 use std::{path::Path, process::Command};
 
 use anyhow::{Context, Result, ensure};
 use tests::{
     db::Engine,
+    is_long,
     product::{Options, Product, root},
+    python,
 };
 
 /// How long it may look on each engine, in seconds, unless `WAYMARK_TEST_FUZZ_SECONDS` says otherwise.
@@ -20,24 +23,12 @@ const SEED: &str = "20261121";
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn schemathesis_finds_nothing() {
     let scratch = tempfile::tempdir().unwrap();
-    let tool = install(scratch.path(), "schemathesis").unwrap().join("schemathesis");
-    for engine in [Engine::Sqlite, Engine::Postgres] {
+    let tool = python::programs("schemathesis").unwrap().join("schemathesis");
+    let engines: &[Engine] =
+        if is_long() { &[Engine::Sqlite, Engine::Postgres] } else { &[Engine::Postgres] };
+    for engine in engines.iter().copied() {
         look(&tool, scratch.path(), engine).await.unwrap();
     }
-}
-
-/// Installs the pinned versions of `tests/clients/<name>` into a folder; gives the folder of programs.
-pub(crate) fn install(folder: &Path, name: &str) -> Result<std::path::PathBuf> {
-    let requirements = root().join("tests/clients").join(name).join("requirements.txt");
-    let run = |command: &mut Command| -> Result<()> {
-        let output = command.output().with_context(|| format!("{command:?}"))?;
-        ensure!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
-        Ok(())
-    };
-    run(Command::new("python3").args(["-m", "venv"]).arg(folder))?;
-    let pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r"];
-    run(Command::new(folder.join("bin/python")).args(pip).arg(requirements))?;
-    Ok(folder.join("bin"))
 }
 
 async fn look(tool: &Path, scratch: &Path, engine: Engine) -> Result<()> {

@@ -14,11 +14,13 @@ use serde_json::{Value, json};
 use tests::{
     db::Engine,
     product::{Options, Product},
+    repetitions,
 };
 use tokio::task::JoinSet;
 
-const CHANGES: u64 = 1_000;
-const ROUNDS: u64 = 50;
+/// Changes of a target, and links that come and go: in the gate, and in the long form.
+const CHANGES: [u64; 2] = [200, 1_000];
+const ROUNDS: [u64; 2] = [20, 50];
 const READERS: usize = 4;
 /// Least time between two scans of a reader: in all 1,000 a second, of which none is lost on two cores.
 const PACE: Duration = Duration::from_millis(4);
@@ -86,7 +88,8 @@ async fn an_old_target_is_never_served_after_the_acknowledgement(engine: Engine)
         readers.spawn(read(product.clone(), "MOVES".to_owned(), seen.clone()));
     }
     let mut ms = Vec::new();
-    for counter in 1..=CHANGES {
+    let changes = repetitions(CHANGES[0], CHANGES[1]);
+    for counter in 1..=changes {
         let target = format!("{BASE}{counter}");
         let body = json!({"defaultRedirectUrl": target});
         let (status, body) =
@@ -109,8 +112,8 @@ async fn an_old_target_is_never_served_after_the_acknowledgement(engine: Engine)
         ended??;
     }
     let scans = seen.scans.load(SeqCst);
-    ensure!(scans > CHANGES, "only {scans} scans: no load");
-    ensure!(seen.newest.load(SeqCst) <= CHANGES, "a target that nobody wrote");
+    ensure!(scans > changes, "only {scans} scans: no load");
+    ensure!(seen.newest.load(SeqCst) <= changes, "a target that nobody wrote");
     report(&format!("changes under {scans} scans"), engine, ms);
     Ok(())
 }
@@ -146,7 +149,8 @@ async fn created_links_are_served_and_deleted_ones_are_404(engine: Engine) -> Re
     let product = Arc::new(Product::start(Options { engine, ..Options::default() }).await?);
     let id = product.create_product().await?;
     let (mut created, mut deleted) = (Vec::new(), Vec::new());
-    for round in 0..ROUNDS {
+    let rounds = repetitions(ROUNDS[0], ROUNDS[1]);
+    for round in 0..rounds {
         let short_id = format!("COMES-{round}");
         let phase = Arc::new(AtomicU64::new(0));
         for _ in 0..2 {
@@ -177,7 +181,7 @@ async fn created_links_are_served_and_deleted_ones_are_404(engine: Engine) -> Re
         watcher.await??;
     }
     // Long after, in any case of letters, and for whoever wants the short id again.
-    for round in 0..ROUNDS {
+    for round in 0..rounds {
         let (status, _) = product.scan(&format!("comes-{round}")).await?;
         ensure!(status == StatusCode::NOT_FOUND, "{status} long after the delete");
         let body = json!({"platformId": id, "defaultRedirectUrl": "https://example.com/",

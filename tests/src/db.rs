@@ -1,11 +1,13 @@
 //! A fresh database for each test, on SQLite and on Postgres.
 
 use std::{
+    fs,
+    path::PathBuf,
     sync::{
         Arc,
         atomic::{AtomicI64, Ordering},
     },
-    time::Duration,
+    time::{Duration, SystemTime},
 };
 
 use anyhow::Context;
@@ -64,7 +66,7 @@ pub struct TestDb {
 impl TestDb {
     /// The folder of the blobs of a test's API.
     #[must_use]
-    pub fn files(&self) -> std::path::PathBuf {
+    pub fn files(&self) -> PathBuf {
         self.dir.path().join("files")
     }
 }
@@ -73,7 +75,7 @@ impl TestDb {
 #[derive(Debug, Clone)]
 pub enum Location {
     /// A file.
-    Sqlite(std::path::PathBuf),
+    Sqlite(PathBuf),
     /// A URL and a schema.
     Postgres(String, String),
 }
@@ -100,7 +102,9 @@ impl TestDb {
         match engine {
             Engine::Sqlite => {
                 let dir = tempfile::tempdir()?;
-                Self::open(Location::Sqlite(dir.path().join("test.db")), dir).await
+                let path = dir.path().join("test.db");
+                fs::copy(migrated().await?, &path)?;
+                Self::open(Location::Sqlite(path), dir).await
             }
             Engine::Postgres => {
                 let url = std::env::var(POSTGRES_URL)
@@ -127,6 +131,35 @@ impl TestDb {
         db.migrate().await?;
         Ok(Self { db, location, dir })
     }
+}
+
+/// An empty database of SQLite with the schema of this build, beside the binary. The first test of a binary makes it: fifty
+/// migrations take longer than most tests, which find nothing left to migrate in their copies.
+async fn migrated() -> anyhow::Result<PathBuf> {
+    let own = std::env::current_exe()?;
+    let built = own.metadata()?.modified()?.duration_since(SystemTime::UNIX_EPOCH)?.as_nanos();
+    let folder = own.with_extension("schema");
+    fs::create_dir_all(&folder)?;
+    let lock = fs::File::create(folder.join("lock"))?;
+    // Each test is a process: the others wait.
+    lock.lock()?;
+    let done = folder.join(format!("{built}.db"));
+    if !done.exists() {
+        // What is there is of an earlier build, or was interrupted.
+        for entry in fs::read_dir(&folder)? {
+            let path = entry?.path();
+            if !path.ends_with("lock") {
+                fs::remove_file(path)?;
+            }
+        }
+        let making = folder.join("making.db");
+        let db = Db::open_sqlite(&making).await?;
+        db.migrate().await?;
+        // The last connection leaves everything in the one file.
+        db.close().await;
+        fs::rename(making, &done)?;
+    }
+    Ok(done)
 }
 
 /// Random bits of the system.

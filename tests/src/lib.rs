@@ -9,5 +9,18 @@ pub mod mmdb;
 pub mod mqtt;
 pub mod product;
 pub mod promtool;
+pub mod python;
 pub mod raw_edge;
 pub mod redis;
+
+/// Whether tests repeat what they do as often as they can: `WAYMARK_TEST_LONG`, which `tests/run --long` sets.
+#[must_use]
+pub fn is_long() -> bool {
+    std::env::var_os("WAYMARK_TEST_LONG").is_some()
+}
+
+/// A number of repetitions: in the gate, and in the long form.
+#[must_use]
+pub fn repetitions<T>(gate: T, long: T) -> T {
+    if is_long() { long } else { gate }
+}

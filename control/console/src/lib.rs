@@ -13,6 +13,7 @@ mod page;
 
 use axum::{
     Router,
+    extract::{FromRef, State},
     http::{HeaderMap, HeaderName, Uri, header},
     response::{IntoResponse, Redirect, Response},
     routing::{any, get},
@@ -54,18 +55,30 @@ pub fn is_built() -> bool {
     !FILES.is_empty()
 }
 
+/// Whether this server has a provider of identities: the page then offers to sign in by it.
+#[derive(Debug, Clone, Copy)]
+pub struct HasProvider(pub bool);
+
 /// The routes; what lies below `/console/api/` is not among them.
-pub fn routes<S: Clone + Send + Sync + 'static>() -> Router<S> {
+pub fn routes<S>() -> Router<S>
+where
+    S: Clone + Send + Sync + 'static,
+    HasProvider: FromRef<S>,
+{
     Router::new()
         // Relative, so that it holds behind a proxy with a prefix.
         .route("/console", get(|| async { Redirect::permanent("console/") }))
-        .route("/console/", get(|headers: HeaderMap| async move { page_at("", &headers) }))
+        .route("/console/", get(root))
         .route("/console/{*path}", get(answer))
         // Those that the API has are routes of their own.
         .route("/console/api/{*path}", any(|| async { no_such_path() }))
 }
 
-async fn answer(uri: Uri, headers: HeaderMap) -> Response {
+async fn root(State(provider): State<HasProvider>, headers: HeaderMap) -> Response {
+    page_at("", &headers, provider)
+}
+
+async fn answer(State(provider): State<HasProvider>, uri: Uri, headers: HeaderMap) -> Response {
     // As it was sent: a browser resolves `..` by the slashes that it sees, not by those that are escaped.
     let path = uri.path().strip_prefix("/console/").unwrap_or_default();
     if matches!(path, "api" | "api/") {
@@ -75,7 +88,7 @@ async fn answer(uri: Uri, headers: HeaderMap) -> Response {
         Some(file) => serve(file, &headers),
         // A file of another build: the page in its place would be taken for a script.
         None if path.starts_with(HASHED) => no_such_path(),
-        None => page_at(path, &headers),
+        None => page_at(path, &headers, provider),
     }
 }
 
@@ -111,13 +124,13 @@ fn serve(file: &File, headers: &HeaderMap) -> Response {
 /// The page as it is opened at a path below `/console/`.
 ///
 /// It says whether the browser sent a session, so that a page without one asks for none, and is refused nothing.
-fn page_at(path: &str, headers: &HeaderMap) -> Response {
+fn page_at(path: &str, headers: &HeaderMap, HasProvider(has_provider): HasProvider) -> Response {
     let cookies = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
     let has_session =
         cookies.flat_map(|value| value.split(';')).any(|pair| pair.trim().starts_with(COOKIE_START));
     let index = FILES.iter().find(|file| file.name == INDEX);
     let (policy, html) = match index.and_then(|file| std::str::from_utf8(file.plain).ok()) {
-        Some(html) => (POLICY, page::with_base(html, path, has_session)),
+        Some(html) => (POLICY, page::with_base(html, path, has_session, has_provider)),
         None => (BARE_POLICY, page::NOT_BUILT.to_owned()),
     };
     let headers: [(HeaderName, &str); 3] = [

@@ -6,12 +6,14 @@ pub(crate) const NOT_BUILT: &str = include_str!("not_built.html");
 /// A page with a `<base>` that leads from `path`, below `/console/`, to `/console/`.
 ///
 /// It must stand before everything that names a file. It is relative: only the browser knows which prefix a proxy took away.
-/// Its mark `data-session` says that the browser sent a session.
-pub(crate) fn with_base(html: &str, path: &str, has_session: bool) -> String {
+/// Its mark `data-session` says that the browser sent a session, and `data-provider` that the server has a provider of
+/// identities.
+pub(crate) fn with_base(html: &str, path: &str, has_session: bool, has_provider: bool) -> String {
     let depth = path.matches('/').count();
     let base = if depth == 0 { "./".to_owned() } else { "../".repeat(depth) };
-    let mark = if has_session { " data-session" } else { "" };
-    html.replacen("<head>", &format!("<head><base href=\"{base}\"{mark}>"), 1)
+    let session = if has_session { " data-session" } else { "" };
+    let provider = if has_provider { " data-provider" } else { "" };
+    html.replacen("<head>", &format!("<head><base href=\"{base}\"{session}{provider}>"), 1)
 }
 
 #[cfg(test)]
@@ -27,9 +29,10 @@ mod tests {
             ("links/tn.gg/K7Q2", "../../"),
             ("items/\"><script>", "../"),
         ] {
-            let page = with_base("<html><head><title>x</title></head></html>", path, false);
+            let page = with_base("<html><head><title>x</title></head></html>", path, false, false);
             assert_eq!(page, format!("<html><head><base href=\"{base}\"><title>x</title></head></html>"));
         }
-        assert_eq!(with_base("<head>", "", true), "<head><base href=\"./\" data-session>");
+        assert_eq!(with_base("<head>", "", true, false), "<head><base href=\"./\" data-session>");
+        assert_eq!(with_base("<head>", "", false, true), "<head><base href=\"./\" data-provider>");
     }
 }

@@ -5,14 +5,15 @@ async fn paths_that_no_page_has_are_not_found() {
     for (path, status) in
         [("api", 404), ("api/", 404), ("assets/old.js", 404), ("links", 200), ("index.html", 200)]
     {
-        let response = answer(format!("/console/{path}").parse().unwrap(), HeaderMap::new()).await;
+        let uri = format!("/console/{path}").parse().unwrap();
+        let response = answer(State(HasProvider(false)), uri, HeaderMap::new()).await;
         assert_eq!(response.status().as_u16(), status, "{path}");
     }
 }
 
 #[test]
 fn every_page_has_a_policy_and_is_asked_for_again() {
-    let response = page_at("links/tn.gg/K7Q2", &HeaderMap::new());
+    let response = page_at("links/tn.gg/K7Q2", &HeaderMap::new(), HasProvider(false));
     let of = |name: HeaderName| response.headers().get(name).and_then(|value| value.to_str().ok());
     let expected = if is_built() { POLICY } else { BARE_POLICY };
     assert_eq!(of(header::CONTENT_SECURITY_POLICY), Some(expected));
@@ -24,7 +25,8 @@ fn every_page_has_a_policy_and_is_asked_for_again() {
 
 #[tokio::test]
 async fn an_escaped_slash_is_no_folder() {
-    let response = answer("/console/links%2Ftn.gg/K7Q2".parse().unwrap(), HeaderMap::new()).await;
+    let uri = "/console/links%2Ftn.gg/K7Q2".parse().unwrap();
+    let response = answer(State(HasProvider(false)), uri, HeaderMap::new()).await;
     let html = axum::body::to_bytes(response.into_body(), 1 << 20).await.unwrap();
     assert_eq!(String::from_utf8_lossy(&html).contains("<base href=\"../\">"), is_built());
 }
@@ -64,7 +66,7 @@ async fn the_page_knows_whether_the_browser_sent_a_session() {
     for (cookie, expected) in [("a=b; __Host-waymark=x", is_built()), ("a=b; waymark=x", false), ("", false)]
     {
         let headers = HeaderMap::from_iter([(header::COOKIE, cookie.parse().unwrap())]);
-        let response = page_at("", &headers);
+        let response = page_at("", &headers, HasProvider(false));
         let html = axum::body::to_bytes(response.into_body(), 1 << 20).await.unwrap();
         assert_eq!(String::from_utf8_lossy(&html).contains("data-session"), expected, "{cookie}");
     }

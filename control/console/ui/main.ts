@@ -5,6 +5,7 @@ import { begin } from './lib/i18n.svelte'
 import { applyTheme } from './lib/theme.svelte'
 
 applyTheme()
-await begin()
+// Without the messages of another language English stays.
+await begin().catch(() => {})
 const target = document.getElementById('app')
 if (target) mount(App, { target })

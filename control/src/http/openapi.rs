@@ -104,6 +104,7 @@ const ERRORS: &[Code] = &[
     Code::Forbidden,
     Code::NotFound,
     Code::Conflict,
+    Code::ChangedMeanwhile,
     Code::TooLarge,
     Code::UnsupportedMediaType,
     Code::CannotRender,
@@ -115,10 +116,12 @@ const ERRORS: &[Code] = &[
 fn add_errors(method: &HttpMethod, operation: &mut Operation) {
     let takes_body = matches!(method, HttpMethod::Post | HttpMethod::Put);
     let draws = operation.operation_id.as_ref().is_some_and(|id| id.to_lowercase().contains("redirect"));
+    let takes_tag = operation.operation_id.as_ref().is_some_and(|id| parameters::takes_tag(id));
     for code in ERRORS {
         let of_bodies = matches!(code, Code::TooLarge | Code::UnsupportedMediaType);
         let of_images = matches!(code, Code::CannotRender);
-        if (takes_body || !of_bodies) && (draws || !of_images) {
+        let of_tags = matches!(code, Code::ChangedMeanwhile);
+        if (takes_body || !of_bodies) && (draws || !of_images) && (takes_tag || !of_tags) {
             // An operation's own description of an error takes precedence.
             let response = ResponseBuilder::new().description(code.text()).build();
             let responses = &mut operation.responses.responses;
@@ -276,6 +279,7 @@ fn add_headers(response: &mut Value, operation: &str, status: &str) {
         "202" if ["createActionJob", "createTask"].contains(&operation) => &["X-Request-Id", "Location"],
         "201" => &["X-Request-Id", "Location"],
         "200" if operation.starts_with("list") => &["X-Request-Id", "Link"],
+        "200" | "202" if parameters::has_tag(operation) => &["X-Request-Id", "ETag"],
         "429" | "503" => &["X-Request-Id", "Retry-After"],
         _ => &["X-Request-Id"],
     };
@@ -342,6 +346,7 @@ fn describe_parameter(operation: &str, parameter: &mut Value) {
         // A wrong signature is as good as none: the key decides then.
         "expires" | "signature" => json!({"type": "string"}),
         "after" | "platformId" => json!({"type": "string", "pattern": web::bodies::ID}),
+        "If-Match" => json!({"type": "string", "pattern": "^(\\*|\"[0-9]{1,18}\")$"}),
         "Idempotency-Key" => {
             json!({"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!-~]([ -~]*[!-~])?$"})
         }
@@ -377,6 +382,7 @@ fn headers() -> Value {
     json!({
         "X-Request-Id": text(true, "Names the request in the log; the caller's own if it sent a harmless one."),
         "Location": text(false, "Where what was made can be read."),
+        "ETag": text(false, "The state of the redirection, for `If-Match`; a counted scan does not change it."),
         "Link": text(false, "The next page, percent-encoded, if there is one; `rel` is `next`."),
         "X-Ignored": text(false, "Query parameters and members of the body that the operation does not know, with \
             commas, percent-encoded, at most 20; then `...+` and how many more. They had no effect."),

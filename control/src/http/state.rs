@@ -16,6 +16,7 @@ use redirects::service::Redirects;
 use signin::service::SignInState;
 use statistics::service::StatisticsState;
 use web::access::Access;
+use webconsole::HasProvider;
 
 use crate::state::ApiState;
 
@@ -56,6 +57,12 @@ impl FromRef<RouterState> for SignInState {
 impl FromRef<RouterState> for OidcState {
     fn from_ref(RouterState(app): &RouterState) -> Self {
         app.oidc.clone()
+    }
+}
+
+impl FromRef<RouterState> for HasProvider {
+    fn from_ref(RouterState(app): &RouterState) -> Self {
+        Self(app.oidc.provider.is_some())
     }
 }
 

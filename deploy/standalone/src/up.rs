@@ -1,7 +1,7 @@
 //! The composition: control and one edge in one process, started and stopped in order.
 
 use std::{
-    net::{SocketAddr, TcpListener},
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener},
     path::PathBuf,
     sync::Arc,
 };
@@ -198,7 +198,11 @@ pub async fn up(config: Config, shutdown: CancellationToken) -> Result<Running, 
 fn is_at_home(config: &Config) -> bool {
     let mut listeners = std::iter::once(config.api_listen).chain(config.api_tls_listen);
     let is_local = listeners.all(|address| address.ip().is_loopback());
-    is_local && !config.behind_tls_proxy && config.public_url.is_none()
+    // Requests that a trusted proxy of this machine passes on are those of others.
+    let has_proxy = [IpAddr::from(Ipv4Addr::LOCALHOST), Ipv6Addr::LOCALHOST.into()]
+        .into_iter()
+        .any(|address| config.trusted_proxies.trust(address));
+    is_local && !has_proxy && !config.behind_tls_proxy && config.public_url.is_none()
 }
 
 /// What is read from files that may be exchanged while the process runs.
@@ -473,6 +477,7 @@ mod tests {
             Config { api_listen: SocketAddr::from(([0, 0, 0, 0], 8080)), ..home() },
             Config { api_tls_listen: Some(SocketAddr::from(([192, 0, 2, 1], 8443))), ..home() },
             Config { behind_tls_proxy: true, ..home() },
+            Config { trusted_proxies: "127.0.0.0/8".parse().unwrap(), ..home() },
             Config { public_url: "https://api.example.com".parse().ok(), ..home() },
         ] {
             assert!(!is_at_home(&away), "{away:?}");

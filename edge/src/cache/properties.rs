@@ -21,8 +21,13 @@ use self::world::{KEYS, RULES, Step, World, key, record, rev_of, rules, steps};
 use super::{EdgeCache, Held, KeyRef};
 use crate::domains::Domains;
 
+/// Cases in the gate, and in `tests/run --long`.
+fn cases() -> u32 {
+    if std::env::var_os("WAYMARK_TEST_LONG").is_some() { 3_000 } else { 250 }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 600, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases(), ..ProptestConfig::default() })]
 
     #[test]
     fn no_stale_value_is_ever_served(steps in steps(), is_full: bool) {

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 pub const MAX_COUNTS: usize = 1_000;
 
 /// Most counts that an edge holds until the next report, and so most memory that somebody who guesses can take: some
-/// 500 KiB. Of networks that are not told apart it holds as many again, one for each domain and hour.
+/// 500 KiB. Counts without a network take as many entries again, one for each domain and hour.
 pub const MAX_HELD: usize = 4_096;
 
 /// Milliseconds of an hour.

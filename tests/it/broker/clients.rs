@@ -2,7 +2,7 @@
 
 use std::{
     io::{BufRead, BufReader},
-    path::{Path, PathBuf},
+    path::PathBuf,
     process::{Child, Command, Stdio},
 };
 
@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use tests::{
     db::Engine,
     product::{Options, Product, root},
+    python,
 };
 
 /// A product over TLS with a Thng.
@@ -96,8 +97,7 @@ async fn mosquitto(engine: Engine) -> Result<()> {
 }
 
 async fn paho(engine: Engine) -> Result<()> {
-    let scratch = tempfile::tempdir()?;
-    let python = install(scratch.path())?;
+    let python = python::programs("paho")?.join("python");
     let subject = Subject::new(engine).await?;
     let mut command = Command::new(python);
     command.arg("paho_client.py");
@@ -131,20 +131,6 @@ async fn drive(mut command: Command, subject: &Subject) -> Result<()> {
         String::from_utf8_lossy(&output.stderr)
     );
     Ok(())
-}
-
-/// Installs the pinned version into a folder; gives its Python.
-fn install(folder: &Path) -> Result<PathBuf> {
-    let run = |command: &mut Command| -> Result<()> {
-        let output = command.output().with_context(|| format!("{command:?}"))?;
-        ensure!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
-        Ok(())
-    };
-    run(Command::new("python3").args(["-m", "venv"]).arg(folder))?;
-    let python = folder.join("bin/python");
-    let pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "paho-mqtt==2.2.0"];
-    run(Command::new(&python).args(pip))?;
-    Ok(python)
 }
 
 crate::on_both_engines!(mosquitto, paho, npm);

@@ -9,7 +9,7 @@ use proptest::{
     test_runner::{Config, TestCaseError, TestRunner},
 };
 use serde_json::{Value, json};
-use tests::db::Engine;
+use tests::{db::Engine, repetitions};
 use tokio::{runtime::Handle, task::block_in_place};
 
 use super::{Api, paging::next};
@@ -189,7 +189,11 @@ async fn run(api: &Api, steps: &[Step]) -> Result<()> {
 
 pub(super) async fn the_service_and_the_model_agree(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
-    let mut runner = TestRunner::new(Config { cases: 40, failure_persistence: None, ..Config::default() });
+    let mut runner = TestRunner::new(Config {
+        cases: repetitions(20, 40),
+        failure_persistence: None,
+        ..Config::default()
+    });
     let result = block_in_place(|| {
         runner.run(&proptest::collection::vec(step(), 1..25), |steps| {
             let done = Handle::current().block_on(run(&api, &steps));

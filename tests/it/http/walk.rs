@@ -178,7 +178,8 @@ impl Fixture {
             doc: json!({"scopes": scopes, "collection": ids["collections"]}),
         };
         let mut tx = api.made.app.core.db.begin(&Ctx::default()).await?;
-        actions::insert(&mut tx, UnixMillis(1), &[action]).await?;
+        // Made now: the event of an older one would be purged in the middle of a test that takes long.
+        actions::insert(&mut tx, api.made.app.core.clock.now(), &[action]).await?;
         tx.commit().await?;
         ids.extend([
             ("accounts", api.made.account.to_string()),

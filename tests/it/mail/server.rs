@@ -10,9 +10,10 @@ use std::{
 
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
-use tests::product::{DEADLINE, root};
-
-use crate::schemathesis;
+use tests::{
+    product::{DEADLINE, root},
+    python,
+};
 
 /// What the user of the server is called in a URL.
 pub(super) const LOGIN: &str = "waymark:a%20p%40ssword%2Fof%20mail";
@@ -34,7 +35,7 @@ pub(crate) struct Program {
 impl Program {
     pub(crate) fn install() -> Result<Self> {
         let dir = tempfile::tempdir()?;
-        let python = schemathesis::install(&dir.path().join("venv"), "aiosmtpd")?.join("python");
+        let python = python::programs("aiosmtpd")?.join("python");
         let key = rcgen::generate_simple_self_signed(vec!["127.0.0.1".to_owned()])?;
         std::fs::write(dir.path().join("cert.pem"), key.cert.pem())?;
         std::fs::write(dir.path().join("key.pem"), key.signing_key.serialize_pem())?;

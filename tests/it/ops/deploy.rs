@@ -94,7 +94,10 @@ fn every_alert_fires() -> Result<()> {
     };
     run(promtool().args(["check", "config", "prometheus.yml"]))?;
     run(promtool().args(["check", "rules", "alerts.yml"]))?;
-    run(promtool().args(["test", "rules", "alerts_test.yml"]))?;
+    // Three minutes of work of a core: `tests/run --long` does it.
+    if std::env::var_os("WAYMARK_TEST_ALERTS").is_some() {
+        run(promtool().args(["test", "rules", "alerts_test.yml"]))?;
+    }
     let (rules, cases) =
         (fs::read_to_string(folder.join("alerts.yml"))?, fs::read_to_string(folder.join("alerts_test.yml"))?);
     let scrape = fs::read_to_string(folder.join("prometheus.yml"))?;

@@ -6,29 +6,25 @@ use std::{
 };
 
 use anyhow::{Context, Result, ensure};
-use tests::product::root;
-
-use crate::schemathesis;
+use tests::{product::root, python};
 
 /// An app that has scanned the code of an enrolment.
 pub(super) struct Authenticator {
     child: Child,
     ask: ChildStdin,
     told: BufReader<ChildStdout>,
-    _folder: tempfile::TempDir,
 }
 
 impl Authenticator {
     pub(super) fn install() -> Result<Self> {
-        let folder = tempfile::tempdir()?;
-        let python = schemathesis::install(&folder.path().join("venv"), "pyotp")?.join("python");
+        let python = python::programs("pyotp")?.join("python");
         let mut child = Command::new(python)
             .arg(root().join("tests/clients/pyotp/authenticator.py"))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()?;
         let (ask, told) = (child.stdin.take().context("stdin")?, child.stdout.take().context("stdout")?);
-        Ok(Self { child, ask, told: BufReader::new(told), _folder: folder })
+        Ok(Self { child, ask, told: BufReader::new(told) })
     }
 
     /// The code of a time, by the URL of the enrolment.

@@ -18,8 +18,9 @@ use super::{
     truth::{EDGES, Form, Truth},
 };
 
-/// Milliseconds during which faults happen.
+/// Milliseconds during which faults happen; a broken form shows sooner, or with another seed.
 const STEPS: u64 = 25_000;
+const BROKEN_STEPS: u64 = 8_000;
 
 /// Longest time for everything to come to rest, in milliseconds.
 const REST: u64 = 60_000;
@@ -91,7 +92,7 @@ pub(super) fn simulate(seed: u64, form: Form) -> Report {
         sim.host(format!("writer-{writer}"), move || control::write(truth.clone(), seed));
     }
     let mut driver = Driver { sim, truth, choices, down: BTreeSet::new(), heals: BTreeMap::new() };
-    let faults = driver.run();
+    let faults = driver.run(if form == Form::Right { STEPS } else { BROKEN_STEPS });
     drop(driver.sim);
     let mut state = driver.truth.state();
     let history = std::mem::take(&mut state.history);
@@ -121,10 +122,10 @@ struct Driver<'a> {
 }
 
 impl Driver<'_> {
-    fn run(&mut self) -> BTreeMap<&'static str, u32> {
+    fn run(&mut self, steps: u64) -> BTreeMap<&'static str, u32> {
         let mut done = BTreeMap::new();
         let mut next = 500;
-        for step in 0..STEPS {
+        for step in 0..steps {
             for heal in self.heals.remove(&step).unwrap_or_default() {
                 self.heal(heal);
             }

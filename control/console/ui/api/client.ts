@@ -103,3 +103,9 @@ export async function file (path: string, accept: string): Promise<Blob> {
   if (!response.ok) return await refused({ response, error: await response.json().catch(() => undefined) })
   return await response.blob()
 }
+
+/** Puts the content of a file. */
+export async function upload (path: string, content: Blob): Promise<void> {
+  const response = await send(new Request(`${apiRoot}${path}`, { method: 'PUT', body: content, headers }))
+  if (!response.ok) await refused({ response, error: await response.json().catch(() => undefined) })
+}

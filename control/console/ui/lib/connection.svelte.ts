@@ -23,14 +23,20 @@ export const connection = {
     if (isLost) return
     isLost = true
     retry()
+  },
+  /** Whether the server is away, after something that was no request of ours failed. */
+  async check () {
+    if (!await answers()) connection.lost()
+    return isLost
   }
 }
 
+/** Any answer will do, be it a refusal. */
+const answers = () => fetch(`${apiRoot}/time`).then((response) => response.status < 502, () => false)
+
 function retry (): void {
   timer = setTimeout(async () => {
-    // Any answer will do, be it a refusal.
-    const answered = await fetch(`${apiRoot}/time`).then((response) => response.status < 502, () => false)
-    if (answered) connection.answered()
+    if (await answers()) connection.answered()
     else if (isLost) retry()
   }, RETRY_MS)
 }

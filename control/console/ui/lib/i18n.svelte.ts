@@ -1,6 +1,7 @@
 // Languages: a catalogue of messages each, typed by the English one. Others than English are loaded when somebody reads them.
 
 import { en } from '../messages/en'
+import { store, stored } from './stored'
 
 export type Key = keyof typeof en
 export type Catalogue = Record<Key, string>
@@ -31,28 +32,50 @@ const known = (text: string | null | undefined): Language | undefined =>
 
 /** Takes the language that was chosen, or the first of the browser's that there is. */
 export async function begin (): Promise<void> {
-  const wanted = known(localStorage.getItem('waymark.language')) ?? navigator.languages.map(known).find(Boolean) ?? 'en'
+  const wanted = known(stored('language')) ?? navigator.languages.map(known).find(Boolean) ?? 'en'
   await use(wanted)
 }
 
 export async function setLanguage (to: Language): Promise<void> {
-  localStorage.setItem('waymark.language', to)
+  store('language', to)
   await use(to)
 }
 
 async function use (to: Language): Promise<void> {
   catalogue = to === 'en' ? en : await loaders[to]()
+  await Promise.all(blocks.map((load) => load(to)))
   language = to
   document.documentElement.lang = to
 }
 
 /** The message of a key, with its values in their places. */
 export function t<Of extends Key> (key: Of, ...rest: Rest<Of>): string {
-  const values = rest[0] as Record<string, string | number> | undefined
-  return catalogue[key].replace(/\{(\w+)\}/g, (whole, name: string) => {
+  return filled(catalogue[key], rest[0])
+}
+
+function filled (message: string, values: Record<string, string | number> | undefined): string {
+  return message.replace(/\{(\w+)\}/g, (whole, name: string) => {
     const value = values?.[name]
     return value === undefined ? whole : typeof value === 'number' ? number(value) : value
   })
+}
+
+type Words = Record<string, string>
+/** Keys of a block without a value in their messages. */
+export type PlainOf<Block extends Words> = { [Of in keyof Block]: Names<Block[Of]> extends never ? Of : never }[keyof Block]
+/** Loads a block in a language: those of screens that were opened. */
+const blocks: ((to: Language) => Promise<void>)[] = []
+
+/** A block of messages that comes with the screens that need it, and the function that reads it as `t` does. */
+export async function block<const Block extends Words> (english: Block, others: Record<Exclude<Language, 'en'>, () => Promise<Record<keyof Block, string>>>) {
+  type Needed<Of extends keyof Block> = Names<Block[Of]>
+  let mine = $state.raw<Record<keyof Block, string>>(english)
+  const load = async (to: Language) => { mine = to === 'en' ? english : await others[to]() }
+  blocks.push(load)
+  // Without the messages of another language English stays.
+  await load(language).catch(() => {})
+  return <Of extends keyof Block>(key: Of, ...rest: Needed<Of> extends never ? [] : [Record<Needed<Of>, string | number>]): string =>
+    filled(mine[key], rest[0])
 }
 
 /** A number as the language writes it. */

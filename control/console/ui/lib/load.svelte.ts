@@ -12,14 +12,18 @@ export interface Loaded<T> {
   put: (data: T) => void
 }
 
-/** Loads by a function; what it reads before its first `await` is what it depends on. */
-export function load<T> (run: (signal: AbortSignal) => Promise<T>): Loaded<T> {
+/** Loads by a function; what it reads before its first `await` is what it depends on. Where `may` says no, nothing is asked for. */
+export function load<T> (run: (signal: AbortSignal) => Promise<T>, may: () => boolean = () => true): Loaded<T> {
   let data = $state.raw<T>()
   let error = $state.raw<ApiError>()
   let isLoading = $state(true)
   let turn = $state(0)
   $effect(() => {
     void [turn, connection.turn, session.turn]
+    if (!may()) {
+      isLoading = false
+      return
+    }
     const abort = new AbortController()
     isLoading = true
     run(abort.signal).then(

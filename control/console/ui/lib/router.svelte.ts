@@ -33,23 +33,24 @@ export function href (parts: string[], query: Record<string, string | undefined>
   return `${path === '' ? './' : path}${text === '' ? '' : `?${text}`}`
 }
 
-export function go (to: string, replace = false): void {
+/** Moves to an address; `state` stays with the entry of the history. */
+export function go (to: string, state: object | null = null): void {
   const url = new URL(to, root)
   const isOther = url.pathname !== location.pathname
-  if (url.href !== location.href) history[replace ? 'replaceState' : 'pushState'](null, '', url)
+  if (url.href !== location.href) history.pushState(state, '', url)
   now = read()
   if (isOther) moves += 1
 }
 
 /** Changes parameters of the query and keeps the others. */
-export function ask (changes: Record<string, string | undefined>, replace = false): void {
+export function setQuery (changes: Record<string, string | undefined>, state: object | null = null): void {
   const query = new URLSearchParams(now.query)
   for (const [name, value] of Object.entries(changes)) {
     if (value) query.set(name, value)
     else query.delete(name)
   }
   const text = query.toString()
-  go(`${root.pathname}${now.path}${text === '' ? '' : `?${text}`}`, replace)
+  go(`${root.pathname}${now.path}${text === '' ? '' : `?${text}`}`, state)
 }
 
 addEventListener('popstate', () => {
@@ -65,6 +66,8 @@ addEventListener('click', (event) => {
   if (!link || link.target || link.hasAttribute('download') || link.getAttribute('href')?.startsWith('#')) return
   const url = new URL(link.href)
   if (url.origin !== root.origin || !url.pathname.startsWith(root.pathname)) return
+  // What lies below `api/` is no page of ours.
+  if (url.pathname.startsWith(`${root.pathname}api/`)) return
   event.preventDefault()
   go(url.href)
 })

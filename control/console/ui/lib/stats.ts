@@ -9,7 +9,8 @@ export type Span = '24h' | '7d' | '30d' | '90d' | '365d'
 export const SPANS: Span[] = ['24h', '7d', '30d', '90d', '365d']
 const HOUR = 3_600_000
 const DAY = 24 * HOUR
-const DAYS: Record<Span, number> = { '24h': 1, '7d': 7, '30d': 30, '90d': 90, '365d': 365 }
+/** 52 weeks, so that the weeks of the year before begin on the same days. */
+const DAYS: Record<Span, number> = { '24h': 1, '7d': 7, '30d': 30, '90d': 90, '365d': 364 }
 
 export interface Range {
   span: Span
@@ -17,18 +18,20 @@ export interface Range {
   /** Whole hours, as the statistics round them. */
   from: number
   to: number
-  /** The same time before: as long, and as far into its last period. */
+  /** The same time before. Its last period is over where that of the range has only begun. */
   before: { from: number, to: number }
   timeZone: string
 }
 
 export const spanOf = (text: string | null): Span => SPANS.find((span) => span === text) ?? '7d'
 
-/** The zone of the viewer, if its days begin at whole hours of UTC; counts are kept by these. */
-export function zone (now: number): string {
-  const offset = new Date(now).getTimezoneOffset()
-  return offset % 60 === 0 ? Intl.DateTimeFormat().resolvedOptions().timeZone : 'UTC'
+/** Whether days of the viewer begin within an hour of UTC, in summer or in winter: counts are kept by hours. */
+export function hasUtcDays (now: number): boolean {
+  const year = new Date(now).getFullYear()
+  return [0, 6].some((month) => new Date(year, month).getTimezoneOffset() % 60 !== 0)
 }
+
+const zone = (now: number) => hasUtcDays(now) ? 'UTC' : Intl.DateTimeFormat().resolvedOptions().timeZone
 
 /** The beginning of the day `days` days ago, in a zone. */
 function day (now: number, days: number, timeZone: string): number {
@@ -82,14 +85,18 @@ export function periods (from: number, to: number, interval: Interval, timeZone:
 
 /** The counts of each period, with zero where there was none. */
 export function series (answer: Statistics, at: number[]): number[] {
-  const counts = new Map<number, number>()
-  for (const row of answer.rows as Row[]) counts.set(row.from, (counts.get(row.from) ?? 0) + row.scans)
-  return at.map((begin) => counts.get(begin) ?? 0)
+  const counts = at.map(() => 0)
+  for (const row of answer.rows as Row[]) {
+    // The time zones of the browser may be older than those of the server.
+    const index = Math.max(0, at.findLastIndex((begin) => begin <= row.from))
+    if (index in counts) counts[index] = (counts[index] ?? 0) + row.scans
+  }
+  return counts
 }
 
 export interface Row {
   from: number, to: number, scans: number, newDevices: number, robots: number
-  country?: string | null, product?: string | null, link?: string | null, device?: string | null, verdict?: string | null
+  country?: string | null, region?: string | null, product?: string | null, link?: string | null, device?: string | null, verdict?: string | null
 }
 
 export interface Question { from: number, to: number, interval?: Interval, groupBy?: string, filter?: string, top?: number, timeZone?: string }
@@ -97,13 +104,30 @@ export interface Question { from: number, to: number, interval?: Interval, group
 /** UTC is what the statistics take when nobody names a zone; links take no name. */
 const zoneOf = (timeZone?: string) => timeZone === 'UTC' ? {} : { timeZone }
 
-export function ask ({ timeZone, ...question }: Question, signal?: AbortSignal): Promise<Statistics> {
+export function askStatistics ({ timeZone, ...question }: Question, signal?: AbortSignal): Promise<Statistics> {
   const query = { ...question, ...zoneOf(timeZone), from: String(question.from), to: String(question.to) }
   return body(api.GET('/scans/stats', { params: { query }, signal })) as Promise<Statistics>
 }
 
+/** The counts of a range and of the time before. */
+export async function compare (range: Range, filter: string | undefined, signal: AbortSignal) {
+  const { span, from, to, before, interval, timeZone } = range
+  const more = { interval, timeZone, ...(filter && { filter }) }
+  const [now, earlier] = await Promise.all([askStatistics({ from, to, ...more }, signal), askStatistics({ ...before, ...more }, signal)])
+  const at = periods(from, to, interval, timeZone)
+  const counts = series(now, at)
+  const then = series(earlier, periods(before.from, before.to, interval, timeZone))
+  // A period that has only begun is not compared with one that is over.
+  const isCut = span === '24h' || timeZone === 'UTC'
+  const sum = (total: number, counts: number[]) => total - (isCut ? counts.at(-1) ?? 0 : 0)
+  return {
+    at, now: counts, before: at.map((_, index) => then[index] ?? 0), totals: now.totals, earlier: earlier.totals,
+    compared: [sum(now.totals.scans, counts), sum(earlier.totals.scans, then)] as const, interval, timeZone
+  }
+}
+
 /** The same question as a URL, which answers a table. */
-export function path (question: Question): string {
+export function statisticsPath (question: Question): string {
   const query = new URLSearchParams()
   for (const [name, value] of Object.entries({ ...question, timeZone: undefined, ...zoneOf(question.timeZone) })) if (value !== undefined) query.set(name, String(value))
   return `/scans/stats?${query}`

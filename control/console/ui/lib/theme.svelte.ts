@@ -1,9 +1,11 @@
 // Light, dark, or as the system has it.
 
+import { store, stored } from './stored'
+
 export type Theme = 'system' | 'light' | 'dark'
 
-const stored = localStorage.getItem('waymark.theme')
-let theme = $state<Theme>(stored === 'light' || stored === 'dark' ? stored : 'system')
+const chosen = stored('theme')
+let theme = $state<Theme>(chosen === 'light' || chosen === 'dark' ? chosen : 'system')
 const system = matchMedia('(prefers-color-scheme: dark)')
 /** Grows when colours change: what is drawn on a canvas is drawn again. */
 let turn = $state(0)
@@ -21,7 +23,7 @@ export function applyTheme (): void {
 
 export function setTheme (to: Theme): void {
   theme = to
-  localStorage.setItem('waymark.theme', to)
+  store('theme', to)
   applyTheme()
   turn += 1
 }

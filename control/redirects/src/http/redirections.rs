@@ -3,12 +3,12 @@
 use axum::{
     Json,
     extract::{RawQuery, State},
-    http::{HeaderMap, StatusCode, header},
+    http::{HeaderMap, HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
-use shared::{id::ResourceId, problem::Code, redirect::ResourceType};
+use shared::{id::ResourceId, problem::Code, redirect::ResourceType, wire::stream::Rev};
 use web::{
     access::Authenticated,
     api_error::ApiError,
@@ -31,7 +31,7 @@ use crate::{
         Redirects,
         idempotency::IdempotencyKey,
         redirections as service,
-        redirections::{DomainChoice, Written},
+        redirections::{DomainChoice, Expected, Written},
     },
 };
 
@@ -160,7 +160,7 @@ pub(super) async fn read(
     let found = service::find(&redirects, &caller, choice(&query, &headers), short_id).await?;
     match request {
         Some(request) => image(&found, &request),
-        None => Ok(Json(RedirectionDocument::from(&found)).into_response()),
+        None => Ok(tagged(Json(RedirectionDocument::from(&found)).into_response(), found.rev)),
     }
 }
 
@@ -185,10 +185,10 @@ pub(super) async fn replace(
 ) -> Result<Response, ApiError> {
     let wait = Wait::parse(&query)?;
     let writable = writable(&body)?;
-    let done =
-        service::replace(&redirects, &caller, choice(&query, &headers), vec![short_id], writable).await?;
+    let (choice, expected) = (choice(&query, &headers), expected(&headers)?);
+    let done = service::replace_if(&redirects, &caller, (choice, vec![short_id]), expected, writable).await?;
     let record = done.value.first().map(document);
-    Ok(written(&redirects, wait, &done, StatusCode::OK, record).await)
+    Ok(tagged(written(&redirects, wait, &done, StatusCode::OK, record).await, done.rev))
 }
 
 /// Deletes a redirection; its short id is never given out again.
@@ -206,8 +206,9 @@ pub(super) async fn delete(
     query: Query,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    let wait = Wait::parse(&query)?;
-    let done = service::delete(&redirects, &caller, choice(&query, &headers), vec![short_id]).await?;
+    let (wait, expected) = (Wait::parse(&query)?, expected(&headers)?);
+    let which = (choice(&query, &headers), vec![short_id]);
+    let done = service::delete_if(&redirects, &caller, which, expected).await?;
     Ok(written(&redirects, wait, &done, StatusCode::OK, None).await)
 }
 
@@ -227,6 +228,7 @@ pub(super) async fn replace_many(
     JsonBody(body): JsonBody,
 ) -> Result<Response, ApiError> {
     let (wait, ids) = (Wait::parse(&query)?, ids(&query)?);
+    no_condition(&headers)?;
     let done = service::replace(&redirects, &caller, choice(&query, &headers), ids, writable(&body)?).await?;
     let count = [(RESULT_COUNT, done.value.len())];
     Ok((count, written(&redirects, wait, &done, StatusCode::NO_CONTENT, None).await).into_response())
@@ -247,6 +249,7 @@ pub(super) async fn delete_many(
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
     let (wait, ids) = (Wait::parse(&query)?, ids(&query)?);
+    no_condition(&headers)?;
     let done = service::delete(&redirects, &caller, choice(&query, &headers), ids).await?;
     let count = [(RESULT_COUNT, done.value)];
     Ok((count, written(&redirects, wait, &done, StatusCode::OK, None).await).into_response())
@@ -271,7 +274,7 @@ macro_rules! redirector {
             ) -> Result<Response, ApiError> {
                 let owner = service::owner(&redirects, &caller, Verb::Read, $kind, &id).await?;
                 let found = service::newest(&redirects, &caller, owner, &named(&query)).await?;
-                Ok(Json(RedirectionDocument::from(&found)).into_response())
+                Ok(tagged(Json(RedirectionDocument::from(&found)).into_response(), found.rev))
             }
 
             #[doc = concat!("The code of the newest redirection of a ", $name, ".")]
@@ -331,14 +334,15 @@ macro_rules! redirector {
                 Authenticated(caller): Authenticated,
                 Path(id): Path<String>,
                 query: Query,
+                headers: HeaderMap,
                 JsonBody(body): JsonBody,
             ) -> Result<Response, ApiError> {
-                let (wait, writable) = (Wait::parse(&query)?, writable(&body)?);
+                let (wait, expected, writable) = (Wait::parse(&query)?, expected(&headers)?, writable(&body)?);
                 let owner = service::owner(&redirects, &caller, Verb::Update, $kind, &id).await?;
-                let (choice, ids) = target_of(&service::newest(&redirects, &caller, owner, &named(&query)).await?);
-                let done = service::replace(&redirects, &caller, choice, ids, writable).await?;
+                let which = target_of(&service::newest(&redirects, &caller, owner, &named(&query)).await?);
+                let done = service::replace_if(&redirects, &caller, which, expected, writable).await?;
                 let record = done.value.first().map(document);
-                Ok(written(&redirects, wait, &done, StatusCode::OK, record).await)
+                Ok(tagged(written(&redirects, wait, &done, StatusCode::OK, record).await, done.rev))
             }
 
             #[doc = concat!("Deletes the newest redirection of a ", $name, ".")]
@@ -354,11 +358,12 @@ macro_rules! redirector {
                 Authenticated(caller): Authenticated,
                 Path(id): Path<String>,
                 query: Query,
+                headers: HeaderMap,
             ) -> Result<Response, ApiError> {
-                let wait = Wait::parse(&query)?;
+                let (wait, expected) = (Wait::parse(&query)?, expected(&headers)?);
                 let owner = service::owner(&redirects, &caller, Verb::Delete, $kind, &id).await?;
-                let (choice, ids) = target_of(&service::newest(&redirects, &caller, owner, &named(&query)).await?);
-                let done = service::delete(&redirects, &caller, choice, ids).await?;
+                let which = target_of(&service::newest(&redirects, &caller, owner, &named(&query)).await?);
+                let done = service::delete_if(&redirects, &caller, which, expected).await?;
                 Ok(written(&redirects, wait, &done, StatusCode::OK, None).await)
             }
         }
@@ -380,6 +385,47 @@ fn document(item: &Redirection) -> Value {
 
 fn writable(body: &Value) -> Result<Writable, ApiError> {
     Writable::parse(body).map_err(|faults| ApiError::faults(Code::Invalid, faults))
+}
+
+/// An answer with the `ETag` of a redirection: its revision. Counting a scan does not change it.
+fn tagged(mut response: Response, rev: Rev) -> Response {
+    if response.status().is_success()
+        && let Ok(tag) = HeaderValue::from_str(&format!("\"{rev}\""))
+    {
+        response.headers_mut().insert(header::ETAG, tag);
+    }
+    response
+}
+
+/// The revisions that `If-Match` names (RFC 9110, 13.1.1); a tag that is none of ours matches nothing.
+fn expected(headers: &HeaderMap) -> Result<Expected, ApiError> {
+    if !headers.contains_key(header::IF_MATCH) {
+        return Ok(Expected::default());
+    }
+    let fault =
+        || ApiError::refused(Code::Invalid, "If-Match must be * or the ETag of a redirection, in quotes.");
+    let mut revs = Vec::new();
+    for line in headers.get_all(header::IF_MATCH) {
+        for tag in line.to_str().map_err(|_| fault())?.split(',').map(str::trim) {
+            if tag == "*" {
+                return Ok(Expected::default());
+            }
+            let text = tag.strip_prefix("W/").unwrap_or(tag);
+            let text = text.strip_prefix('"').and_then(|text| text.strip_suffix('"')).ok_or_else(fault)?;
+            // By the strong comparison a weak tag matches nothing.
+            revs.extend(text.parse::<Rev>().ok().filter(|_| !tag.starts_with("W/")));
+        }
+    }
+    Ok(Expected(Some(revs)))
+}
+
+/// Refuses `If-Match`, which says nothing of several redirections.
+fn no_condition(headers: &HeaderMap) -> Result<(), ApiError> {
+    if headers.contains_key(header::IF_MATCH) {
+        let fault = "If-Match is for one redirection, and not for several.";
+        return Err(ApiError::refused(Code::Invalid, fault));
+    }
+    Ok(())
 }
 
 fn named(query: &Query) -> DomainChoice {

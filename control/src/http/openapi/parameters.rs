@@ -22,6 +22,12 @@ pub(super) fn more(operation: &str, own: &[Value]) -> Vec<Value> {
             found.push(query("project", "Scope what is made to this project", json!({})));
         }
     }
+    if takes_tag(operation) {
+        let text = "The `ETag` of the redirection as it was read, or `*`: 412 if it was changed since";
+        found.push(
+            json!({"name": "If-Match", "in": "header", "required": false, "description": text, "schema": {}}),
+        );
+    }
     found.retain(|parameter| parameter["name"].as_str().is_none_or(|name| !has(name)));
     let waits = has("wait") || found.iter().any(|parameter| parameter["name"] == "wait");
     if waits && !has("timeout") {
@@ -33,6 +39,22 @@ pub(super) fn more(operation: &str, own: &[Value]) -> Vec<Value> {
         found.push(query("evrythngId", "The same as `platformId`, under its older name", schema));
     }
     found
+}
+
+/// Whether an operation changes one redirection, on the condition of its `ETag` if one is sent.
+pub(super) fn takes_tag(operation: &str) -> bool {
+    match operation.strip_suffix("-redirector") {
+        Some(verb) => verb.starts_with("replace-") || verb.starts_with("delete-"),
+        None => ["replaceRedirection", "deleteRedirection"].contains(&operation),
+    }
+}
+
+/// Whether an operation answers a redirection with its `ETag`.
+pub(super) fn has_tag(operation: &str) -> bool {
+    match operation.strip_suffix("-redirector") {
+        Some(verb) => verb.starts_with("read-") || verb.starts_with("replace-"),
+        None => ["readRedirection", "replaceRedirection"].contains(&operation),
+    }
 }
 
 /// Whether an operation answers a code as an image, at least where `Accept` names none but images.

@@ -1,6 +1,7 @@
 //! Redirections: create, read, list, replace, delete, one or many.
 
 mod by_resource;
+mod expected;
 mod follow;
 mod import;
 mod load;
@@ -20,6 +21,7 @@ use shared::{
 };
 
 pub use self::by_resource::{newest, owner};
+pub use self::expected::Expected;
 pub use self::follow::follow_thng;
 pub use self::import::create_in;
 pub use self::import::{ItemResult, create_many};
@@ -198,15 +200,30 @@ async fn list_as(
     Ok(page)
 }
 
-/// Replaces what redirections lead to; all of them or none.
+/// Replaces what redirections lead to, whatever state they are in; all of them or none.
 ///
 /// # Errors
-/// 404 that names every absent one, 409 for one that was taken down, 400 for loops and blocked hosts.
+/// As [`replace_if`], without 412.
 pub async fn replace(
     state: &Redirects,
     caller: &Caller,
     choice: DomainChoice,
     short_ids: Vec<String>,
+    writable: Writable,
+) -> Result<Written<Vec<Redirection>>, ServiceError> {
+    replace_if(state, caller, (choice, short_ids), Expected::default(), writable).await
+}
+
+/// Replaces what redirections lead to; all of them or none.
+///
+/// # Errors
+/// 404 that names every absent one, 412 for one that is not as `expected`, 409 for one that was taken down, 400 for loops
+/// and blocked hosts.
+pub async fn replace_if(
+    state: &Redirects,
+    caller: &Caller,
+    (choice, short_ids): (DomainChoice, Vec<String>),
+    expected: Expected,
     writable: Writable,
 ) -> Result<Written<Vec<Redirection>>, ServiceError> {
     let grant = require(caller, Verb::Update, Redirections)?;
@@ -217,6 +234,7 @@ pub async fn replace(
         .submit(&caller.ctx, (account, lane(&short_ids)), move |tx| {
             async move {
                 let (domain, found) = load_many(tx, account, &grant, &choice, &short_ids).await?;
+                expected.check(&found)?;
                 if let Some(rules) = UserRules::load(tx, &actor).await? {
                     user_links::check_target(&rules, &writable)?;
                 }
@@ -259,15 +277,28 @@ pub async fn replace(
 }
 
 // Spec gap: what a deleted short id answers, and whether it comes back, is not shown: 404, and never.
-/// Deletes redirections, all of them or none; their short ids are never given out again.
+/// Deletes redirections, whatever state they are in, all of them or none; their short ids are never given out again.
 ///
 /// # Errors
-/// 404 that names every absent one.
+/// As [`delete_if`], without 412.
 pub async fn delete(
     state: &Redirects,
     caller: &Caller,
     choice: DomainChoice,
     short_ids: Vec<String>,
+) -> Result<Written<usize>, ServiceError> {
+    delete_if(state, caller, (choice, short_ids), Expected::default()).await
+}
+
+/// Deletes redirections, all of them or none; their short ids are never given out again.
+///
+/// # Errors
+/// 404 that names every absent one, 412 for one that is not as `expected`.
+pub async fn delete_if(
+    state: &Redirects,
+    caller: &Caller,
+    (choice, short_ids): (DomainChoice, Vec<String>),
+    expected: Expected,
 ) -> Result<Written<usize>, ServiceError> {
     let grant = require(caller, Verb::Delete, Redirections)?;
     let _place = place(state, caller, &short_ids)?;
@@ -277,6 +308,7 @@ pub async fn delete(
         .submit(&caller.ctx, (account, lane(&short_ids)), move |tx| {
             async move {
                 let (domain, found) = load_many(tx, account, &grant, &choice, &short_ids).await?;
+                expected.check(&found)?;
                 let first = log::take_revs(tx, found.len() as u64).await?;
                 let keys: Vec<RedirectKey> =
                     found.iter().map(|item| key_of(&domain, &item.redirect.short_id)).collect();

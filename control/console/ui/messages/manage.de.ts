@@ -1,0 +1,66 @@
+// Messages of cases, jobs, imports, webhooks and reactions in German.
+
+import type { Block } from './manage'
+
+export const de: Block = {
+  notNow: 'Doch nicht', state: 'Zustand', remove: 'Löschen', save: 'Speichern', edit: 'Ändern',
+  // Webhooks
+  webhooksLead: 'Ein Webhook schickt Ereignisse an eine URL von Ihnen. Eine Reaktion tut bei jedem Ereignis etwas hier, ohne einen Server von Ihnen.',
+  mayNotWebhooks: 'Ihre Rolle zeigt keine Webhooks: Sie sehen alles, was geschieht, mit genauen Orten.', mayNotReactions: 'Ihre Rolle zeigt keine Reaktionen.',
+  noWebhooks: 'Noch keine Webhooks', noWebhooksHint: 'Waymark ruft dann bei jedem Ereignis, das Sie wählen, eine URL von Ihnen auf und signiert, was es schickt.',
+  newWebhook: 'Neuer Webhook', newReaction: 'Neue Reaktion', webhook: 'Webhook', reactions: 'Reaktionen', sendsTo: 'Schickt an', events: 'Ereignisse', allEvents: 'alle',
+  active: 'Aktiv', paused: 'Angehalten', disabled: 'Aus', failing: 'Gestört', failingSince: 'Ein Ereignis vom {at} wurde {count}-mal versucht.', waits: 'Dahinter können weitere Ereignisse warten.',
+  pausedHint: 'Nichts wird geschickt; was geschieht, wird drei Tage lang aufgehoben.', disabledHint: 'Nichts wird geschickt und nichts aufgehoben.',
+  pause: 'Anhalten', resume: 'Fortsetzen', turnOn: 'Einschalten', turnOff: 'Ausschalten', turnOffReally: '„{name}“ ausschalten und verwerfen, was wartet',
+  deleteWebhook: '„{name}“ löschen, samt dem, was noch zu schicken war', deleteReaction: '„{name}“ löschen',
+  webhookName: 'Name', url: 'URL', urlHint: 'https und eine öffentliche Adresse.', types: 'Arten von Ereignissen', typesHint: 'Durch Kommas getrennt, etwa action.implicitScans, properties, redirection, job. Leer: alle.',
+  match: 'Nur Ereignisse, auf die das passt', matchHint: 'Ein Filter, etwa context.countryCode=DE. Leer: alle.', ordered: 'Eines nach dem anderen', orderedHint: 'jedes Ereignis wartet, bis das davor angenommen ist',
+  createWebhook: 'Webhook anlegen', createReaction: 'Reaktion anlegen', dropped: 'Verloren', droppedCount: '{count} verloren',
+  ping: 'Probe-Ereignis schicken', pinged: 'Der Empfänger nahm es an: {status}, nach {ms} ms.', notPinged: 'Der Empfänger nahm es nicht an: {why}.', status: 'Status {status}',
+  secrets: 'Geheimnisse', secretsHint: 'Daran prüft ein Empfänger, dass eine Anfrage von Waymark kommt.', showSecrets: 'Geheimnisse zeigen', signsUntil: 'signiert bis {at}', signsNewest: 'neuestes',
+  newSecret: 'Neues Geheimnis', newSecretReally: 'Ein Geheimnis dazunehmen; die anderen signieren noch einen Tag',
+  deliveries: 'Zustellungen', mayNotDeliveries: 'Ihre Rolle zeigt keine Zustellungen: Sie enthalten personenbezogene Daten.', noDeliveries: 'In den letzten drei Tagen wurde nichts geschickt.',
+  anyState: 'Jeder Zustand', pending: 'Wartet', delivered: 'Zugestellt', dead: 'Aufgegeben', event: 'Ereignis', attempts: 'Versuche', answer: 'Antwort', noAnswerYet: 'noch nicht versucht', nextTry: 'nächster Versuch {at}',
+  details: 'Einzelheiten', hide: 'Ausblenden', payload: 'Was geschickt wird', answerText: 'Was der Empfänger antwortete', sendAgain: 'Noch einmal schicken', sentAgain: 'Es wird noch einmal geschickt.', lastTried: 'Letzter Versuch', queued: 'Eingereiht',
+  sendDead: 'Alle aufgegebenen noch einmal schicken', sendDeadReally: 'Jedes aufgegebene Ereignis der drei Tage noch einmal an „{name}“ schicken', sentDead: '{count} Ereignisse werden noch einmal geschickt.',
+  // Reactions
+  noReactions: 'Noch keine Reaktionen', noReactionsHint: 'Eine Reaktion setzt bei jedem Ereignis, das Sie wählen, eine Eigenschaft, legt eine Aktion an oder ruft einen Webhook auf.',
+  does: 'Tut', sets: 'Setzt {key} auf {value}', setsFrom: 'Setzt {key} auf {from} des Ereignisses', creates: 'Legt {type} an', calls: 'Ruft {webhook} auf',
+  outcome: 'Getan · gescheitert', lastFailure: 'Gescheitert {at}: {reason}',
+  effect: 'Was sie tut', effectProperty: 'Eine Eigenschaft setzen', effectAction: 'Eine Aktion anlegen', effectWebhook: 'Einen Webhook aufrufen', propertyKey: 'Eigenschaft', valueFrom: 'Aus diesem Teil des Ereignisses',
+  fixedValue: 'Oder ein fester Wert', eitherValue: 'Nennen Sie einen Teil des Ereignisses oder einen festen Wert.', actionType: 'Art der Aktion', actionTypeHint: 'Eine eigene oder eingebaute, etwa scans.', tagsCommas: 'Tags, durch Kommas getrennt',
+  noReactionWebhooks: 'Es gibt keinen Webhook, dessen einzige Art „reaction“ ist. Legen Sie erst einen an.',
+  // Jobs
+  jobsLead: 'Ein Job legt für jedes Stück einer Datei eine Aktion an, im Hintergrund. Ein Import legt Stücke, Produkte oder Links an, solange diese Seite offen ist.',
+  mayNotJobs: 'Ihre Rolle zeigt keine Jobs.', noJobs: 'Noch keine Jobs', noJobsHint: 'Ein Job legt für viele Stücke je eine Aktion an.', startImport: 'Datei importieren', started: 'Begonnen', ended: 'Beendet', progress: 'Fortschritt', failed: 'Gescheitert',
+  job: 'Job', jobOf: 'Job vom {at}', counts: '{done} von {of}', countsOpen: '{done}; die Datei wird gelesen',
+  ENQUEUED: 'Wartet', STARTING: 'Beginnt', EXECUTING: 'Läuft', CANCELLING: 'Wird abgebrochen', COMPLETED: 'Fertig', COMPLETED_WITH_FAILURES: 'Fertig, mit Fehlern', CANCELLED: 'Abgebrochen', FAILED: 'Gescheitert',
+  cancelJob: 'Job abbrechen', cancelReally: 'Nach {done} von {of} aufhören; was angelegt ist, bleibt', runs: 'Wie es lief', asked: 'Was verlangt war', template: 'Aktion', namedBy: 'Stücke sind genannt durch', fromFile: 'eine Datei', fromList: '{count} Ids',
+  failures: 'Gescheiterte Vorgänge', noFailures: 'Kein Vorgang ist gescheitert.', why: 'Warum', itemNamed: 'Stück', failuresCsv: 'Alle als CSV', failuresCut: 'Die ersten {count} stehen in der Datei.',
+  PLATFORM_IDS: 'Id', EXTERNAL_IDS: 'Kennung', SHORT_IDS: 'Kurz-Id',
+  // Imports
+  importFile: 'Import', importLead: 'Wählen Sie, was angelegt werden soll, dann eine CSV-Datei, deren erste Zeile die Spalten nennt.', mayNotImport: 'Ihre Rolle legt nichts an. Bitten Sie, wer Ihr Konto verwaltet, um die Rolle „editor“.',
+  whatToCreate: 'Was angelegt wird', kindItems: 'Stücke', kindProducts: 'Produkte', kindLinks: 'Links', kindActions: 'Eine Aktion je Stück',
+  hintItems: 'Jede Zeile ist ein Stück; mit einem Ziel bekommt es auch seinen Link.', hintProducts: 'Jede Zeile ist ein Produkt.', hintLinks: 'Jede Zeile ist ein Link zu einem Produkt oder Stück, das es gibt.', hintActions: 'Jede Zeile nennt ein Stück. Der Server macht die Arbeit, und diese Seite darf geschlossen werden.',
+  dropHere: 'Legen Sie eine CSV-Datei hier ab, oder wählen Sie eine', chooseFile: 'CSV-Datei', otherFile: 'Andere Datei', fileSays: '{name}: {rows} Zeilen, {columns} Spalten', fileEmpty: 'Die Datei hat keine Zeile unter ihrer ersten.', fileLarge: 'Die Datei ist größer als {mb} MB. „waymark import“ liest Dateien jeder Größe.',
+  fileNoText: 'Das ist keine CSV-Datei: Sie enthält Bytes, die kein Text sind.', fileUneven: '{count} Zeilen haben mehr oder weniger Spalten als die erste.',
+  firstLines: 'Erste Zeilen', columns: 'Spalten', column: 'Spalte', becomes: 'Wird zu', ignored: 'Weggelassen', keyOf: 'Schlüssel', example: 'Beispiel',
+  memberName: 'Name', memberProduct: 'Produkt (Id oder Kennung)', memberDescription: 'Beschreibung', memberTags: 'Tags (getrennt durch ; oder |)', memberBrand: 'Marke', memberUrl: 'URL', memberIdentifier: 'Kennung', memberField: 'Eigenes Feld', memberProperty: 'Eigenschaft',
+  memberTarget: 'Ziel', memberLinkTarget: 'Ziel seines Links', memberOf: 'Produkt oder Stück (Id)', memberShortId: 'Kurz-Id', memberDomain: 'Kurz-Domain', memberItem: 'Stück',
+  needs: 'Wählen Sie eine Spalte für: {members}.', twice: 'Zwei Spalten werden zu: {members}.', keyMissing: 'Einer Spalte fehlt der Schlüssel.',
+  check: 'Datei prüfen', checking: 'Zeile {line} wird geprüft …', checkHint: 'Angelegt wird dabei nichts. Namen, Längen und Produkte werden angesehen; ob etwas schon da ist, zeigt erst der Import.',
+  checkedGood: '{good} von {rows} Zeilen lassen sich importieren.', checkedBad: '{count} Zeilen haben Fehler und werden weggelassen:', line: 'Zeile {line}', more: 'und {count} weitere',
+  faultMissing: '{member} ist leer', faultLong: '{member} ist länger als {most} Zeichen', faultProduct: 'kein Produkt {value}', faultSeveral: 'mehrere Produkte sind {value}', faultUrl: '{value} ist keine http- oder https-URL', faultId: '{value} ist keine Id',
+  start_items: '{count} Stücke anlegen', start_products: '{count} Produkte anlegen', start_links: '{count} Links anlegen', start_actions: '{count} Aktionen anlegen',
+  running: '{name} wird importiert', runningHint: 'Lassen Sie diese Seite offen; andere Ansichten darauf dürfen Sie ansehen. Innerhalb eines Tages wiederholt, legt dieselbe Datei nichts doppelt an.', stop: 'Anhalten', stopReally: 'Nach {done} von {of} Zeilen anhalten; was angelegt ist, bleibt', goOn: 'Weiter',
+  stopped: 'Angehalten', finished: 'Der Import ist fertig', waitsFor: 'Wartet: {why}', created: 'angelegt', already: 'schon da', rejected: 'abgelehnt', leftOut: 'bei der Prüfung weggelassen',
+  rejectsCsv: 'Abgelehnte Zeilen', resultsCsv: 'Ergebnisse', anotherImport: 'Neuer Import', importRuns: 'Ein Import läuft.', importOver: 'Ein Import ist fertig.', showIt: 'Zeigen',
+  rejectsHint: 'Berichtigen Sie die abgelehnten Zeilen in ihrer eigenen Datei, und importieren Sie nur diese: Was angelegt ist, bleibt.', forgetReally: 'Bei {done} von {of} Zeilen belassen; was angelegt ist, bleibt',
+  itemButNoLink: 'das Stück {id} wurde angelegt, sein Link nicht', idsBy: 'Die Spalte enthält', key: 'Schlüssel der Kennung', keyHint: 'Etwa gs1:21. Ohne ihn nennt ihn jede Zeile, als Schlüssel:Wert.', uploading: 'Die Datei wird geschickt …',
+  // Cases
+  casesLead: 'Stücke, die eine Beurteilung verdächtigt. Eine Entscheidung ändert das Urteil des Stücks sofort.', mayNotCases: 'Ihre Rolle zeigt keine Fälle.', noCases: 'Keine Fälle', noCasesHint: 'Ein Fall entsteht, wenn die Beurteilung eines Scans eine Kopie oder eine Umleitung vermutet.',
+  case: 'Fall', everyState: 'Jeder Zustand', everyKind: 'Kopien und umgeleitete Stücke', kindOf: 'Art', suspicion: 'Verdacht', points: 'Punkte', signs: 'Zeichen', countriesOutside: 'Länder außerhalb', opened: 'Eröffnet',
+  level: 'Grad', LEVEL_none: 'Keiner', LEVEL_suspected: 'Verdacht', LEVEL_duplicate: 'Duplikat', evidenceOf: 'Was dafür spricht', byScan: 'Nach dem Scan vom {at}', decide: 'Entscheiden', decided: 'Entschieden', mayNotDecide: 'Ihre Rolle entscheidet keine Fälle. „inspector“ und „editor“ tun es.',
+  reason: 'Begründung', reasonHint: 'Wer den Fall liest, sieht sie. Ergebnisse von Beurteilungen nennen sie nicht.', isDisplay: 'Es ist ein Ausstellungsstück', displayHint: 'gibt dem Stück den Tag „display“: Seine Scans zählen nicht mehr', confirm: 'Bestätigen', dismiss: 'Verwerfen', reopen: 'Wieder öffnen',
+  confirmReally: '„{kind}“ von {item} bestätigen', dismissReally: '„{kind}“ von {item} verwerfen', reopenReally: '„{kind}“ von {item} wieder öffnen', reasonNeeded: 'Sagen Sie, warum.', caseConflict: 'Jemand anderes hat inzwischen über diesen Fall entschieden. Was Sie geschrieben haben, steht noch hier; sehen Sie ihn noch einmal an.', historyOf: 'Änderungen', byScanOf: 'ein Scan', wasOpen: 'Eröffnet', wasConfirmed: 'Bestätigt', wasDismissed: 'Verworfen'
+}

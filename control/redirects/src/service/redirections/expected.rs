@@ -1,0 +1,26 @@
+//! The condition of a change: the state that its caller has seen.
+
+use shared::{problem::Code, wire::stream::Rev};
+
+use crate::{domain::redirection::Redirection, error::ServiceError};
+
+/// The revisions of which a redirection must have one, so that nothing is written over what the caller has not seen; `None`
+/// where any will do.
+#[derive(Debug, Clone, Default)]
+pub struct Expected(pub Option<Vec<Rev>>);
+
+impl Expected {
+    /// Checks what a change is about.
+    ///
+    /// # Errors
+    /// 412 for a redirection of another revision.
+    pub(super) fn check(&self, found: &[Redirection]) -> Result<(), ServiceError> {
+        match &self.0 {
+            Some(revs) if found.iter().any(|item| !revs.contains(&item.rev)) => Err(ServiceError::refused(
+                Code::ChangedMeanwhile,
+                "It was changed since it was read: read it again.",
+            )),
+            Some(_) | None => Ok(()),
+        }
+    }
+}
