@@ -65,8 +65,12 @@ async fn delete(conn: &mut Conn, month: Month, account: i32, ids: &[ActionId]) -
         // What no other scan has goes when the day is over: until then batches under way may name it.
         let sql = AssertSqlSafe(of_month(dialect::pick(conn, PG_LOOSEN, SQLITE_LOOSEN), month));
         match conn.raw() {
-            Raw::Pg(c) => drop(sqlx::query(sql).bind(loose).execute(c).await?),
-            Raw::Sqlite(c) => drop(sqlx::query(sql).bind(Json(loose)).execute(c).await?),
+            Raw::Pg(c) => {
+                sqlx::query(sql).bind(loose).execute(c).await?;
+            }
+            Raw::Sqlite(c) => {
+                sqlx::query(sql).bind(Json(loose)).execute(c).await?;
+            }
         }
     }
     Ok(gone)

@@ -205,8 +205,12 @@ impl SqlScans {
             let mut tx = self.db.begin(&Ctx::default()).await?;
             let sql = AssertSqlSafe(of_month(dialect::pick(&tx, PG_TIGHTEN, SQLITE_TIGHTEN), month));
             match tx.raw() {
-                Raw::Pg(c) => drop(sqlx::query(sql).bind(used).execute(c).await?),
-                Raw::Sqlite(c) => drop(sqlx::query(sql).bind(Json(used)).execute(c).await?),
+                Raw::Pg(c) => {
+                    sqlx::query(sql).bind(used).execute(c).await?;
+                }
+                Raw::Sqlite(c) => {
+                    sqlx::query(sql).bind(Json(used)).execute(c).await?;
+                }
             }
             tx.commit().await?;
         }

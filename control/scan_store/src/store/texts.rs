@@ -228,8 +228,12 @@ async fn touch(conn: &mut Conn, month: Month, day: i32, ids: &[i32]) -> Result<(
     }
     let sql = AssertSqlSafe(of_month(dialect::pick(conn, PG_TOUCH, SQLITE_TOUCH), month));
     match conn.raw() {
-        Raw::Pg(c) => drop(sqlx::query(sql).bind(ids).bind(day).execute(c).await?),
-        Raw::Sqlite(c) => drop(sqlx::query(sql).bind(Json(ids)).bind(day).execute(c).await?),
+        Raw::Pg(c) => {
+            sqlx::query(sql).bind(ids).bind(day).execute(c).await?;
+        }
+        Raw::Sqlite(c) => {
+            sqlx::query(sql).bind(Json(ids)).bind(day).execute(c).await?;
+        }
     }
     Ok(())
 }
@@ -258,7 +262,9 @@ async fn add_facets(
                 .execute(c)
                 .await?;
         }
-        Raw::Sqlite(c) => drop(sqlx::query(sql).bind(Json(rows)).execute(c).await?),
+        Raw::Sqlite(c) => {
+            sqlx::query(sql).bind(Json(rows)).execute(c).await?;
+        }
     }
     Ok(())
 }
