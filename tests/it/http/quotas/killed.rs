@@ -79,7 +79,7 @@ async fn link(api: &Api, short_id: &str) -> Result<()> {
     let body =
         json!({"platformId": product, "defaultRedirectUrl": "https://example.com/", "shortId": short_id});
     let answer = api.call(Method::POST, "/redirections", Some(body)).await?;
-    ensure!(answer.status == 201, "{answer:?}");
+    ensure!(answer.status == 200, "{answer:?}");
     Ok(())
 }
 

@@ -174,7 +174,8 @@ async fn check_one(world: &World, model: &Model, (interval, zone, members, proje
     let by_link = members.contains(&"link");
     // By link a range has at most 31 days.
     let hours = match interval {
-        Some("hour") => 80,
+        // From midnight in UTC: who came before the range on its first day is not new in it.
+        Some("hour") => 83,
         _ if by_link => 29 * 24,
         _ => DAYS * 24,
     };
