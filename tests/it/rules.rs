@@ -106,8 +106,9 @@ async fn rules_choose_the_target(engine: Engine) -> Result<()> {
         reaction(json!({"index": 2}), OWN),
         reaction(json!({"index": 3}), "https://example.com/shoe"),
     ];
-    for (told, expected) in told.iter().zip(&expected) {
-        ensure!(told == expected, "{told}, not {expected}");
+    // Scans that two threads of an edge recorded within some milliseconds may change places.
+    for one in &expected {
+        ensure!(told.contains(one), "{one} is not in {told:?}");
     }
 
     // The name travels with the redirection, and follows the Thng.
