@@ -116,9 +116,14 @@ impl Bench {
                 })?;
             }
         }
+        self.is_unchanged(&before).await
+    }
+
+    async fn is_unchanged(&self, before: &BTreeMap<String, Vec<String>>) -> Result<()> {
         let after = self.fingerprint().await?;
-        for (table, rows) in &before {
-            ensure!(after.get(table) == Some(rows), "{table} changed: {rows:?} to {:?}", after.get(table));
+        for table in before.keys().chain(after.keys()) {
+            let (old, new) = (before.get(table), after.get(table));
+            ensure!(old == new, "{table} changed: {old:?} to {new:?}");
         }
         Ok(())
     }
