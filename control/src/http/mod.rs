@@ -24,5 +24,5 @@ mod time;
 pub(crate) use known::remove_unknown;
 
 pub use admin::{Admin, AdminAnswer, Readiness, WorkerAdmin, run_admin};
-pub use router::{document, policies, router};
+pub use router::{behind_layers, document, policies, router};
 pub use serve::{ApiListeners, Connection, run};

@@ -63,7 +63,7 @@ pub fn router(app: Arc<ApiState>) -> Router {
 }
 
 /// Routes behind the layers that all listeners have. `own`: what the console has below its prefix, where there is one.
-pub(super) fn behind_layers(
+pub fn behind_layers(
     routes: Router,
     app: Arc<ApiState>,
     policies: &'static Policies,

@@ -263,7 +263,6 @@ impl<S: Clone + Send + Sync + 'static> Routes<S> {
     }
 
     /// Handlers, documentation and policies.
-    #[must_use]
     pub fn split(self) -> (Router<S>, OpenApi, Policies) {
         let (router, document) = self.router.split_for_parts();
         (router, document, self.policies)
