@@ -38,6 +38,7 @@ pub use self::{
     config::{DiskLimits, EdgeConfig, Limits, Listeners},
     edge::{Connector, Edge, run},
     geo::GeoDatabase,
+    route::is_management,
     sync::State,
     tls::TlsCerts,
 };

@@ -124,8 +124,11 @@ pub(crate) fn negotiate(accept: Option<&[u8]>) -> Representation {
     }
 }
 
-/// Paths under the short domain that control serves: `/redirections…`, and `…/redirector` of a resource.
-fn is_management(path: &str) -> bool {
+/// Whether control serves a path under the short domain: `/redirections…`, and `…/redirector` of a resource.
+///
+/// The path comes without its first slash. These are the rows that control's route table gives to edges.
+#[must_use]
+pub fn is_management(path: &str) -> bool {
     // Most short ids differ from these paths in their first character.
     if !matches!(path.as_bytes().first(), Some(b'v' | b'r' | b't' | b'p')) {
         return false;

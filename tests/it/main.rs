@@ -26,6 +26,7 @@ mod platform;
 mod publisher;
 mod reactions;
 mod readme;
+mod route_table;
 mod rules;
 mod schemathesis;
 mod secrets;

@@ -5,11 +5,10 @@
 use std::{io, sync::Arc};
 
 use axum::{
-    Json, Router,
+    Json,
     body::Bytes,
     extract::{DefaultBodyLimit, FromRef, State, rejection::BytesRejection},
     http::{HeaderMap, header::CONTENT_TYPE},
-    middleware::from_fn_with_state,
     routing::post,
 };
 use push::http::{Edge, EdgeApi, part};
@@ -25,16 +24,20 @@ use shared::{
 };
 use statistics::service::unknown_scans;
 use tokio_util::sync::CancellationToken;
-use web::{access::Access, api_error::ApiError, extract::Query};
+use web::{access::Access, api_error::ApiError, extract::Query, routes::Policies};
 
 use super::{
     middleware,
+    router::behind_layers,
     serve::{ApiListeners, Clients, run_router},
 };
 use crate::{state::ApiState, worker::ingest_scans::ingest};
 
 /// Largest body: a batch of 1,000 scans of up to 6 KiB each.
 const MAX_BODY_BYTES: usize = 8 << 20;
+
+/// What edges ask has no rows of its own.
+static POLICIES: Policies = Policies::none();
 
 /// The state of the listener: what handlers for edges work with, and what takes scans.
 #[derive(Clone)]
@@ -68,7 +71,7 @@ pub async fn run(listeners: ApiListeners, app: Arc<ApiState>, shutdown: Cancella
         times: app.core.capacity.limits.times,
         proxies: app.trusted_proxies.clone(),
     };
-    let routes = Router::new().fallback_service(routes).layer(from_fn_with_state(app, middleware::finish));
+    let routes = behind_layers(routes, app, &POLICIES, None);
     run_router(listeners, routes, clients, shutdown).await?;
     streams.close();
     streams.wait().await;

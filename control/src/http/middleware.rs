@@ -1,10 +1,6 @@
-//! Middleware of every request, outermost first: request id, `/v2` prefix, time limit, panics, the error body.
+//! The outermost layer of every request, before the router: request id, `/v2` prefix, the error body, headers of all answers.
 
-use std::{
-    panic::AssertUnwindSafe,
-    sync::{Arc, OnceLock},
-    time::{Duration, Instant},
-};
+use std::{sync::Arc, time::Instant};
 
 use axum::{
     extract::{ConnectInfo, MatchedPath, Request, State},
@@ -13,63 +9,44 @@ use axum::{
         uri::{Authority, PathAndQuery},
     },
     middleware::Next,
-    response::{IntoResponse, Response},
+    response::Response,
 };
-use futures_util::FutureExt;
 use kernel::domain::quota::seconds_to_next_day;
-use opentelemetry::trace::TraceContextExt as _;
 use shared::{client_address::ClientAddress, id::ActionId, problem::Code, time::UnixMillis};
-use signin::http::gate::{self, Side};
+use signin::http::gate::{OwnSegments, Side};
 use tracing::{Instrument, field::Empty};
-use tracing_opentelemetry::OpenTelemetrySpanExt as _;
-use web::{
-    api_error::{Failure, Refusal},
-    rate_limit::{self, Ledger},
-    request_info::RequestInfo,
-};
+use web::{api_error::Refusal, rate_limit::Ledger, request_info::RequestInfo};
 
-use super::{client, cors, serve::Connection};
+use super::{admission::Arrival, client, cors, serve::Connection};
 use crate::{
     metrics::Metrics,
     service::base_urls::{Reached, base_url},
     state::ApiState,
 };
 
-/// Longest handling of a request: above the store's own limits, below what proxies wait for.
-const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
-
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
-
-/// Longest upload of a file: a gigabyte in it is 0.3 MB/s.
-const UPLOAD_TIMEOUT: Duration = Duration::from_secs(60 * 60);
 
 /// The version prefix that every path may have.
 const PREFIX: &str = "/v2";
 
-/// Which route took a request: the router fills it in, the outermost layer reads it.
-#[derive(Debug, Clone, Default)]
-struct Taken(Arc<OnceLock<MatchedPath>>);
-
-/// The layer of the routes themselves: notes the template of the path, for metrics and spans.
-pub(super) async fn note_route(request: Request, next: Next) -> Response {
-    let extensions = request.extensions();
-    if let (Some(taken), Some(path)) = (extensions.get::<Taken>(), extensions.get::<MatchedPath>()) {
-        let span = tracing::Span::current();
-        span.record("http.route", path.as_str());
-        // A span that has begun takes another name by this way alone.
-        span.context().span().update_name(format!("{} {}", request.method(), path.as_str()));
-        let _ = taken.0.set(path.clone());
-    }
-    next.run(request).await
+/// What the layer needs.
+#[derive(Clone)]
+pub(super) struct Outermost {
+    pub(super) app: Arc<ApiState>,
+    pub(super) own: Option<&'static OwnSegments>,
 }
 
 /// The outermost layer.
-pub(super) async fn finish(State(app): State<Arc<ApiState>>, mut request: Request, next: Next) -> Response {
+pub(super) async fn finish(
+    State(Outermost { app, own }): State<Outermost>,
+    mut request: Request,
+    next: Next,
+) -> Response {
     let started = Instant::now();
     let id = request_id(request.headers(), &app);
     let (client, is_tls) = (client::address(&app, &request), is_tls(&request));
     let path: Arc<str> = without_prefix(request.uri().path()).into();
-    let side = gate::side(&path);
+    let side = own.map_or(Side::Outside, |own| own.side(&path));
     let info = RequestInfo {
         id: id.as_str().into(),
         base: base_url(&app, reached(&app, &request)).await.into(),
@@ -90,37 +67,17 @@ pub(super) async fn finish(State(app): State<Arc<ApiState>>, mut request: Reques
     if info.path != info.original_path {
         *request.uri_mut() = with_path(request.uri(), &info.path);
     }
-    let limit = if is_upload(request.method(), &info.path) { UPLOAD_TIMEOUT } else { REQUEST_TIMEOUT };
     // The query is left out: it may hold a key.
     let span = tracing::info_span!("http", request.id = %id, http.method = %request.method(), http.path = %info.original_path, http.client = info.client.map(tracing::field::display), http.route = Empty, http.status = Empty, otel.kind = "server");
     let ledger = Ledger::default();
     let is_gated = side != Side::Outside;
-    let refused = two_keys(request.headers()).or_else(|| {
-        let check = || {
-            let query = request.uri().query();
-            gate::check(request.method(), &info.path, request.headers(), query, &info.base)
-        };
-        is_gated.then(check).flatten()
-    });
-    let limited =
-        rate_limit::count_login(&app.limiter, request.method(), &info.path, info.limited_as, &ledger);
-    let client = info.client;
     request.extensions_mut().insert(info);
     request.extensions_mut().insert(ledger.clone());
-    let taken = Taken::default();
-    request.extensions_mut().insert(taken.clone());
+    let arrival = Arrival { is_gated, route: Arc::default() };
+    request.extensions_mut().insert(arrival.clone());
     let method = request.method().clone();
     let is_preflight = method == Method::OPTIONS && !is_gated;
-    let run = async {
-        if is_gated && let Err(refusal) = gate::pass(&app.sign_in, &mut request, &path, client).await {
-            return refusal.into_response();
-        }
-        next.run(request).await
-    };
-    let response = match refused.or(limited) {
-        Some(refusal) => refusal.into_response(),
-        None => guard(run, limit).instrument(span.clone()).await,
-    };
+    let response = next.run(request).instrument(span.clone()).await;
     let response = if is_preflight { cors::preflight(response) } else { response };
     let mut response =
         span.in_scope(|| complete(response, &app.docs_url, &app.metrics, app.core.clock.now()));
@@ -134,15 +91,10 @@ pub(super) async fn finish(State(app): State<Arc<ApiState>>, mut request: Reques
         response.headers_mut().insert(REQUEST_ID, value);
     }
     let (status, elapsed) = (response.status(), started.elapsed());
-    app.metrics.answered(taken.0.get().map_or("none", MatchedPath::as_str), &method, status, elapsed);
+    app.metrics.answered(arrival.route.get().map_or("none", MatchedPath::as_str), &method, status, elapsed);
     span.record("http.status", status.as_u16());
     span.in_scope(|| tracing::info!(elapsed_us = elapsed.as_micros(), "answered"));
     response
-}
-
-/// Whether the content of a file is coming in: it lasts as long as the client's line needs.
-fn is_upload(method: &Method, path: &str) -> bool {
-    *method == Method::PUT && path.starts_with("/files/") && path.ends_with("/content")
 }
 
 /// The answer to a path that no route has.
@@ -150,21 +102,13 @@ pub(super) async fn no_such_path() -> Refusal {
     Refusal { code: Code::NoSuchPath, errors: Vec::new(), detail: None }
 }
 
-/// Runs a request for at most `limit`; a panic stays its own.
-async fn guard(run: impl Future<Output = Response>, limit: Duration) -> Response {
-    match tokio::time::timeout(limit, AssertUnwindSafe(run).catch_unwind()).await {
-        Ok(Ok(response)) => response,
-        Ok(Err(_)) => failure(Code::Internal, Failure::Panic, "panic").into_response(),
-        Err(_) => failure(Code::Timeout, Failure::RequestTimeout, "request timeout").into_response(),
-    }
-}
-
-fn failure(code: Code, kind: Failure, detail: &str) -> Refusal {
-    Refusal { code, errors: Vec::new(), detail: Some((kind, detail.to_owned())) }
-}
-
 /// Adds the error body to every error, also to those of the router.
-fn complete(mut response: Response, docs_url: &str, metrics: &Metrics, now: UnixMillis) -> Response {
+pub(super) fn complete(
+    mut response: Response,
+    docs_url: &str,
+    metrics: &Metrics,
+    now: UnixMillis,
+) -> Response {
     let status = response.status();
     let refusal = match response.extensions_mut().remove::<Refusal>() {
         Some(refusal) => refusal,
@@ -243,13 +187,6 @@ fn reached<'a>(app: &ApiState, request: &'a Request) -> Reached<'a> {
     }
 }
 
-/// The refusal of a request with two keys: which of them counts would be anybody's guess.
-fn two_keys(headers: &HeaderMap) -> Option<Refusal> {
-    let count = headers.get_all(header::AUTHORIZATION).iter().count();
-    let errors = vec!["Authorization must be given at most once.".to_owned()];
-    (count > 1).then_some(Refusal { code: Code::Invalid, errors, detail: None })
-}
-
 /// A year, over TLS alone; development certificates must not bind `localhost` to https.
 const STRICT: HeaderValue = HeaderValue::from_static("max-age=31536000");
 const NOT_STRICT: HeaderValue = HeaderValue::from_static("max-age=0");
@@ -270,6 +207,8 @@ pub(super) fn protect(headers: &mut HeaderMap, over_tls: Option<bool>) {
 
 #[cfg(test)]
 mod tests {
+    use axum::response::IntoResponse;
+
     use super::*;
 
     #[test]
@@ -286,25 +225,6 @@ mod tests {
             assert_eq!(without_prefix(path), expected, "{path}");
             let uri: Uri = format!("{path}?a=%2F").parse().unwrap();
             assert_eq!(with_path(&uri, expected).to_string(), format!("{expected}?a=%2F"));
-        }
-    }
-
-    #[tokio::test]
-    async fn panics_and_timeouts_become_error_responses() {
-        async fn broken() -> Response {
-            panic!("secret")
-        }
-        let limit = Duration::from_millis(1);
-        for (response, status, code) in [
-            (guard(broken(), REQUEST_TIMEOUT).await, 500, Code::Internal),
-            (guard(std::future::pending(), limit).await, 503, Code::Timeout),
-        ] {
-            let response = complete(response, "https://x/docs", &Metrics::default(), UnixMillis(0));
-            assert_eq!(response.status().as_u16(), status);
-            assert_eq!(response.headers().contains_key(header::RETRY_AFTER), status == 503);
-            let bytes = axum::body::to_bytes(response.into_body(), 4_096).await.unwrap();
-            let problem: shared::problem::Problem = serde_json::from_slice(&bytes).unwrap();
-            assert_eq!((problem.code, problem.errors), (code as u32, vec![code.text().to_owned()]));
         }
     }
 
@@ -334,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn responses_have_security_headers_and_one_key_suffices() {
+    fn responses_have_security_headers() {
         for (over_tls, kind, expected) in [
             (None, "application/json", [None, Some("no-store")]),
             (Some(false), "application/json", [Some("max-age=31536000"), Some("no-store")]),
@@ -349,10 +269,5 @@ mod tests {
             assert_eq!(found(header::X_CONTENT_TYPE_OPTIONS), Some("nosniff"));
             assert_eq!(found(header::REFERRER_POLICY), Some("no-referrer"));
         }
-        let mut headers = HeaderMap::new();
-        headers.append(header::AUTHORIZATION, HeaderValue::from_static("ONE"));
-        assert!(two_keys(&headers).is_none());
-        headers.append(header::AUTHORIZATION, HeaderValue::from_static("ONE"));
-        assert_eq!(two_keys(&headers).map(|refusal| refusal.code), Some(Code::Invalid));
     }
 }

@@ -1,9 +1,10 @@
 //! The HTTP API as a whole: listeners, layers, and the pages about it.
 //!
-//! `router` merges the routes of the subjects; what all requests share (ids, the `/v2` prefix, limits, panics) is in
-//! `middleware`; what edges ask for is in `internal`.
+//! `router` merges the routes of the subjects; what all requests share (ids, the `/v2` prefix, errors) is in `middleware`, what
+//! the row of each says (limits, times, the gate of the console) in `admission`; what edges ask for is in `internal`.
 
 mod admin;
+mod admission;
 mod busy;
 mod client;
 mod cors;
@@ -23,5 +24,5 @@ mod time;
 pub(crate) use known::remove_unknown;
 
 pub use admin::{Admin, AdminAnswer, Readiness, WorkerAdmin, run_admin};
-pub use router::{document, router};
+pub use router::{behind_layers, document, policies, router};
 pub use serve::{ApiListeners, Connection, run};

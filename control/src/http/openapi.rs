@@ -4,6 +4,7 @@ mod parameters;
 
 use std::collections::BTreeSet;
 
+use axum::http::Method;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use shared::problem::{Code, Problem};
@@ -12,10 +13,12 @@ use utoipa::{
     OpenApi, ToSchema,
     openapi::{
         OpenApi as Document, RefOr, ResponseBuilder,
-        path::{HttpMethod, Operation, PathItem},
+        path::{Operation, PathItem},
         security::{ApiKey, ApiKeyValue, SecurityRequirement, SecurityScheme},
     },
 };
+
+use web::routes::{Idempotency, Policies, Policy};
 
 /// Where the docs are, in examples.
 const EXAMPLE_DOCS: &str = "https://api.example.com/docs";
@@ -55,7 +58,7 @@ pub(super) fn base() -> Document {
 }
 
 /// Adds to every operation what all have in common: keys and errors.
-pub(super) fn completed(mut document: Document) -> Document {
+pub(super) fn completed(mut document: Document, policies: &Policies) -> Document {
     let components = document.components.get_or_insert_default();
     let header =
         ApiKeyValue::with_description("Authorization", "The API key; `Token KEY` and `Bearer KEY` too.");
@@ -72,9 +75,9 @@ pub(super) fn completed(mut document: Document) -> Document {
         SecurityRequirement::new("key", Vec::<String>::new()),
         SecurityRequirement::new("accessToken", Vec::<String>::new()),
     ]);
-    for item in document.paths.paths.values_mut() {
+    for (path, item) in &mut document.paths.paths {
         for (method, operation) in operations_mut(item) {
-            add_errors(&method, operation);
+            add_errors(&method, operation, policies.find(&method, path));
         }
     }
     document
@@ -87,12 +90,12 @@ pub(super) fn operations(item: &PathItem) -> Vec<(&'static str, &Operation)> {
     all.into_iter().filter_map(|(name, operation)| operation.as_ref().map(|o| (name, o))).collect()
 }
 
-fn operations_mut(item: &mut PathItem) -> Vec<(HttpMethod, &mut Operation)> {
+fn operations_mut(item: &mut PathItem) -> Vec<(Method, &mut Operation)> {
     let all = [
-        (HttpMethod::Get, &mut item.get),
-        (HttpMethod::Post, &mut item.post),
-        (HttpMethod::Put, &mut item.put),
-        (HttpMethod::Delete, &mut item.delete),
+        (Method::GET, &mut item.get),
+        (Method::POST, &mut item.post),
+        (Method::PUT, &mut item.put),
+        (Method::DELETE, &mut item.delete),
     ];
     all.into_iter().filter_map(|(method, operation)| operation.as_mut().map(|o| (method, o))).collect()
 }
@@ -113,15 +116,14 @@ const ERRORS: &[Code] = &[
     Code::Unavailable,
 ];
 
-fn add_errors(method: &HttpMethod, operation: &mut Operation) {
-    let takes_body = matches!(method, HttpMethod::Post | HttpMethod::Put);
+fn add_errors(method: &Method, operation: &mut Operation, policy: Policy) {
+    let takes_body = *method == Method::POST || *method == Method::PUT;
     let draws = operation.operation_id.as_ref().is_some_and(|id| id.to_lowercase().contains("redirect"));
-    let takes_tag = operation.operation_id.as_ref().is_some_and(|id| parameters::takes_tag(id));
     for code in ERRORS {
         let of_bodies = matches!(code, Code::TooLarge | Code::UnsupportedMediaType);
         let of_images = matches!(code, Code::CannotRender);
         let of_tags = matches!(code, Code::ChangedMeanwhile);
-        if (takes_body || !of_bodies) && (draws || !of_images) && (takes_tag || !of_tags) {
+        if (takes_body || !of_bodies) && (draws || !of_images) && (policy.takes_tag || !of_tags) {
             // An operation's own description of an error takes precedence.
             let response = ResponseBuilder::new().description(code.text()).build();
             let responses = &mut operation.responses.responses;
@@ -136,14 +138,14 @@ fn errors() -> Value {
         let example = Problem::new(*code, Vec::new(), EXAMPLE_DOCS);
         let content = json!({"schema": {"$ref": "#/components/schemas/Problem"}, "example": example});
         let mut response = json!({"description": code.text(), "content": {"application/json": content}});
-        add_headers(&mut response, "", &code.status().to_string());
+        add_headers(&mut response, "", Policy::default(), &code.status().to_string());
         (format!("{code:?}"), response)
     });
     Value::Object(all.collect())
 }
 
 /// The document as it is served: adds what the macros cannot express.
-pub(super) fn render(document: &Document) -> Value {
+pub(super) fn render(document: &Document, policies: &Policies) -> Value {
     let mut whole = serde_json::to_value(document).unwrap_or_default();
     whole["components"]["schemas"]["JsonValue"] = web::bodies::json_value();
     whole["components"]["schemas"]["SomeJsonValue"] = web::bodies::some_json_value();
@@ -153,10 +155,11 @@ pub(super) fn render(document: &Document) -> Value {
         loosen(schema);
     }
     let items = whole["paths"].as_object_mut().into_iter().flatten();
-    for (_, item) in items {
+    for (path, item) in items {
         for (method, operation) in item.as_object_mut().into_iter().flatten() {
-            if let Some(operation) = operation.as_object_mut() {
-                describe(method, operation);
+            let name = method.to_ascii_uppercase();
+            if let (Some(operation), Ok(method)) = (operation.as_object_mut(), name.parse()) {
+                describe(&method, operation, policies.find(&method, path));
             }
         }
     }
@@ -187,7 +190,7 @@ fn body_of(operation: &str) -> Option<Value> {
     subjects.into_iter().find_map(|of| of(operation))
 }
 
-fn describe(method: &str, operation: &mut Map<String, Value>) {
+fn describe(method: &Method, operation: &mut Map<String, Value>, policy: Policy) {
     let id = operation.get("operationId").and_then(Value::as_str).unwrap_or_default().to_owned();
     if operation.contains_key("requestBody")
         && let Some(body) = body_of(&id)
@@ -195,15 +198,18 @@ fn describe(method: &str, operation: &mut Map<String, Value>) {
         operation.insert("requestBody".to_owned(), body);
     }
     let answers = |status: &str| operation["responses"].get(status).is_some();
-    let creates = method == "post" && answers("201");
-    let begins = method == "post" && (id.ends_with("ActionJob") || id == "createTask") && answers("202");
+    let creates = *method == Method::POST && answers("201");
+    let is_idempotent = match policy.idempotency {
+        Idempotency::Kept | Idempotency::InTransaction => true,
+        Idempotency::Ignored | Idempotency::KeptUndocumented => false,
+    };
     let listed = operation.entry("parameters").or_insert_with(|| json!([]));
     if let Some(all) = listed.as_array_mut() {
-        if (creates || begins) && !all.iter().any(|one| one["name"] == "Idempotency-Key") {
+        if is_idempotent && !all.iter().any(|one| one["name"] == "Idempotency-Key") {
             all.push(json!({"name": "Idempotency-Key", "in": "header", "required": false,
                 "description": "A repeat within a day gets the first answer", "schema": {}}));
         }
-        for parameter in parameters::more(&id, all) {
+        for parameter in parameters::more(&id, policy, all) {
             all.push(parameter);
         }
         for parameter in all {
@@ -224,8 +230,7 @@ fn describe(method: &str, operation: &mut Map<String, Value>) {
         // The signed URL, or a public file, needs no key.
         operation.insert("security".to_owned(), json!([{}, {"key": []}, {"accessToken": []}]));
     }
-    let draws = parameters::draws(&id);
-    for status in ["200", "202"].into_iter().filter(|_| draws || id == "downloadFile") {
+    for status in ["200", "202"].into_iter().filter(|_| policy.draws || id == "downloadFile") {
         if let Some(response) = operation["responses"].get_mut(status) {
             let types: &[&str] = match id.as_str() {
                 "downloadFile" => &["*/*"],
@@ -242,7 +247,7 @@ fn describe(method: &str, operation: &mut Map<String, Value>) {
     for (status, response) in operation["responses"].as_object_mut().into_iter().flatten() {
         match ERRORS.iter().find(|code| code.status().to_string() == *status) {
             Some(code) => refer(response, *code),
-            None => add_headers(response, &id, status),
+            None => add_headers(response, &id, policy, status),
         }
     }
 }
@@ -268,7 +273,7 @@ fn refer(response: &mut Value, code: Code) {
     *response = reference;
 }
 
-fn add_headers(response: &mut Value, operation: &str, status: &str) {
+fn add_headers(response: &mut Value, operation: &str, policy: Policy, status: &str) {
     // Successful responses also list what was ignored.
     if status.starts_with('2') {
         for name in ["X-Ignored", "Preference-Applied"] {
@@ -279,7 +284,7 @@ fn add_headers(response: &mut Value, operation: &str, status: &str) {
         "202" if ["createActionJob", "createTask"].contains(&operation) => &["X-Request-Id", "Location"],
         "201" => &["X-Request-Id", "Location"],
         "200" if operation.starts_with("list") => &["X-Request-Id", "Link"],
-        "200" | "202" if parameters::has_tag(operation) => &["X-Request-Id", "ETag"],
+        "200" | "202" if policy.answers_tag => &["X-Request-Id", "ETag"],
         "429" | "503" => &["X-Request-Id", "Retry-After"],
         _ => &["X-Request-Id"],
     };

@@ -2,24 +2,32 @@
 
 use std::sync::{Arc, LazyLock, OnceLock};
 
-use axum::{
-    Router,
-    extract::DefaultBodyLimit,
-    middleware::{from_fn, from_fn_with_state},
-};
+use axum::{Router, extract::DefaultBodyLimit, middleware::from_fn_with_state};
 use events::http::sockets::{self, Sockets};
 use kernel::domain::limits::MAX_BODY_BYTES;
 use serde_json::Value;
+use signin::http::gate::OwnSegments;
 use utoipa::openapi::OpenApi;
-use utoipa_axum::{router::OpenApiRouter, routes};
-use web::{known::name_unknown, once};
+use utoipa_axum::routes;
+use web::{
+    known::name_unknown,
+    once,
+    routes::{Policies, Routes},
+};
 
-use super::{known::OPERATIONS, middleware, openapi, service_info, state::RouterState, status, time};
+use super::{
+    admission::{Admission, admit},
+    known::OPERATIONS,
+    middleware::{self, Outermost, finish},
+    openapi, service_info,
+    state::RouterState,
+    status, time,
+};
 use crate::state::ApiState;
 
 /// The table: the routes of each subject, and those of no subject.
-fn table() -> OpenApiRouter<RouterState> {
-    OpenApiRouter::with_openapi(openapi::base())
+fn table() -> Routes<RouterState> {
+    Routes::with_openapi(openapi::base())
         .merge(tenants::http::routes())
         .merge(applications::http::routes())
         .merge(signin::http::routes())
@@ -39,34 +47,126 @@ fn table() -> OpenApiRouter<RouterState> {
 
 /// The API as a service: the table with everything that all requests share around it.
 pub fn router(app: Arc<ApiState>) -> Router {
-    let (routes, document) = table().split_for_parts();
-    let operations = DESCRIBED.get_or_init(|| openapi::completed(document));
+    let (routes, document, policies) = table().split();
+    let described = DESCRIBED.get_or_init(|| Described::new(document, policies));
     let state = RouterState(app.clone());
-    let creates = once::Creates::new(app.core.clone(), operations);
     let inner = routes
         .merge(service_info::routes())
-        .route_layer(from_fn(middleware::note_route))
         .fallback(middleware::no_such_path)
         // Inside the next layer, so that a stored response keeps its `X-Ignored`.
         .layer(from_fn_with_state(&*OPERATIONS, name_unknown))
-        .layer(from_fn_with_state(creates, once::once))
+        .layer(from_fn_with_state(app.core.clone(), once::once))
         .layer(from_fn_with_state(Sockets(app.broker.clone()), sockets::open))
         .layer(DefaultBodyLimit::max(MAX_BODY_BYTES))
         .with_state(state);
+    behind_layers(inner, app, &described.policies, Some(&described.own))
+}
+
+/// Routes behind the layers that all listeners have. `own`: what the console has below its prefix, where there is one.
+pub fn behind_layers(
+    routes: Router,
+    app: Arc<ApiState>,
+    policies: &'static Policies,
+    own: Option<&'static OwnSegments>,
+) -> Router {
+    let admission = Admission { app: app.clone(), policies };
+    let routes = routes.layer(from_fn_with_state(admission, admit));
     // The prefix is cut before routing: the outer router has no routes, only the layer.
-    Router::new().fallback_service(inner).layer(from_fn_with_state(app, middleware::finish))
+    Router::new().fallback_service(routes).layer(from_fn_with_state(Outermost { app, own }, finish))
 }
 
 /// The OpenAPI document of the API, as it is served: it depends on the code alone, and is made once.
 #[must_use]
 pub fn document() -> Arc<Value> {
-    static RENDERED: LazyLock<Arc<Value>> = LazyLock::new(|| Arc::new(openapi::render(operations())));
+    static RENDERED: LazyLock<Arc<Value>> = LazyLock::new(|| {
+        let described = described();
+        Arc::new(openapi::render(&described.document, &described.policies))
+    });
     RENDERED.clone()
 }
 
-/// Every operation, without what only JSON can say.
-pub(super) fn operations() -> &'static OpenApi {
-    DESCRIBED.get_or_init(|| openapi::completed(table().split_for_parts().1))
+/// The policy of every operation of the table.
+#[must_use]
+pub fn policies() -> &'static Policies {
+    &described().policies
 }
 
-static DESCRIBED: OnceLock<OpenApi> = OnceLock::new();
+/// Every operation, without what only JSON can say.
+#[cfg(test)]
+pub(super) fn operations() -> &'static OpenApi {
+    &described().document
+}
+
+/// What the table says beside the handlers; it depends on the code alone.
+struct Described {
+    document: OpenApi,
+    policies: Policies,
+    own: OwnSegments,
+}
+
+impl Described {
+    fn new(document: OpenApi, policies: Policies) -> Self {
+        let own = OwnSegments::of(policies.iter().map(|(_, path, _)| path));
+        Self { document: openapi::completed(document, &policies), policies, own }
+    }
+}
+
+fn described() -> &'static Described {
+    DESCRIBED.get_or_init(|| {
+        let (_, document, policies) = table().split();
+        Described::new(document, policies)
+    })
+}
+
+static DESCRIBED: OnceLock<Described> = OnceLock::new();
+
+#[cfg(test)]
+mod tests {
+    use std::{collections::BTreeSet, time::Duration};
+
+    use axum::http::Method;
+    use web::routes::{Idempotency, Policy};
+
+    use super::*;
+
+    /// The operations whose row has something.
+    fn with(has: impl Fn(&Policy) -> bool) -> BTreeSet<String> {
+        let rows = policies().iter().filter(|(.., policy)| has(policy));
+        rows.map(|(method, path, _)| format!("{method} {path}")).collect()
+    }
+
+    #[test]
+    fn every_operation_of_the_document_is_a_row() {
+        let described = operations().paths.paths.iter().flat_map(|(path, item)| {
+            openapi::operations(item).into_iter().map(move |(method, _)| format!("{method} {path}"))
+        });
+        assert_eq!(with(|_| true), described.collect());
+        assert_eq!(policies().iter().count(), with(|_| true).len(), "an operation has two policies");
+    }
+
+    #[test]
+    fn columns_stand_where_they_mean_something() {
+        for (method, path, policy) in policies().iter() {
+            assert!(policy.idempotency == Idempotency::Ignored || *method == Method::POST, "{method} {path}");
+            assert!(policy.page_from.is_empty() || *method == Method::GET, "{method} {path}");
+            let is_gated = path.starts_with(signin::http::gate::PREFIX);
+            assert!(is_gated || policy.page_from.is_empty() && !policy.enrols, "{method} {path}");
+        }
+        let long = with(|policy| policy.time_limit > Duration::from_secs(30));
+        assert_eq!(long, BTreeSet::from(["PUT /files/{id}/content".to_owned()]));
+        // What an operator does who must turn a second factor on: that, sign in and out, and end sessions.
+        let enrolling = with(|policy| policy.enrols);
+        let expected = [
+            "POST /console/api/session",
+            "GET /console/api/session",
+            "DELETE /console/api/session",
+            "POST /console/api/session/link",
+            "GET /console/api/sessions",
+            "DELETE /console/api/sessions/{id}",
+            "POST /console/api/totp",
+            "PUT /console/api/totp",
+            "POST /console/api/totp/disable",
+        ];
+        assert_eq!(enrolling, expected.map(str::to_owned).into());
+    }
+}

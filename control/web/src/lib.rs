@@ -15,4 +15,5 @@ pub mod openapi;
 pub mod permits;
 pub mod rate_limit;
 pub mod request_info;
+pub mod routes;
 pub mod wire;

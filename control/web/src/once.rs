@@ -1,18 +1,17 @@
-//! `Idempotency-Key` on every POST that creates: a repeat gets the first response and has no further effect.
+//! `Idempotency-Key` on every operation whose row says so: a repeat gets the first response and has no further effect.
 //!
 //! The key is stored by the transaction that carries out the request ([`Claim`]), the response right after it.
 //! Redirections store both in the transaction itself and are not handled here.
 
 use std::{
-    collections::HashSet,
     sync::Arc,
     time::{Duration, Instant},
 };
 
 use axum::{
     body::Body,
-    extract::{MatchedPath, Request, State},
-    http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header},
+    extract::{Extension, Request, State},
+    http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header},
     middleware::Next,
     response::{IntoResponse, Response},
 };
@@ -29,7 +28,6 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use shared::problem::Code;
 use tracing::Instrument;
-use utoipa::openapi::OpenApi;
 
 use crate::{
     access::{TOKEN_PARAMETER, find_key},
@@ -37,6 +35,7 @@ use crate::{
     extract::{pairs, read_body},
     known::{APPLIED, IGNORED},
     request_info::RequestInfo,
+    routes::{Idempotency, Policy},
 };
 
 /// The header.
@@ -53,30 +52,6 @@ const MAX_ANSWER_BYTES: usize = 4 << 20;
 /// Parameters that are not part of a request's identity.
 const NO_PART: [&str; 3] = [TOKEN_PARAMETER, "wait", "timeout"];
 
-/// What the layer needs.
-#[derive(Clone)]
-pub struct Creates {
-    core: Arc<Core>,
-    /// Paths, as the table writes them, whose POST creates or begins something.
-    paths: Arc<HashSet<String>>,
-}
-
-impl Creates {
-    /// For the operations of a document.
-    #[must_use]
-    pub fn new(core: Arc<Core>, document: &OpenApi) -> Self {
-        let creates = document.paths.paths.iter().filter(|(path, item)| {
-            let post = item.post.as_ref();
-            let answers =
-                |status: &str| post.is_some_and(|post| post.responses.responses.contains_key(status));
-            // An operation that is accepted and executed later creates something, too.
-            let is_create = answers("201") || answers("202");
-            is_create && !path.contains("/redirections") && !path.ends_with("/redirector")
-        });
-        Self { core, paths: Arc::new(creates.map(|(path, _)| path.clone()).collect()) }
-    }
-}
-
 /// An answer as it is kept.
 #[derive(Debug, Serialize, Deserialize)]
 struct Kept {
@@ -92,23 +67,28 @@ struct Kept {
 }
 
 /// The layer around every route.
-pub async fn once(State(creates): State<Creates>, request: Request, next: Next) -> Response {
-    let path = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str);
-    let is_meant = *request.method() == Method::POST
-        && request.headers().contains_key(IDEMPOTENCY_KEY)
-        && path.is_some_and(|path| creates.paths.contains(path));
-    if !is_meant {
+pub async fn once(
+    State(core): State<Arc<Core>>,
+    policy: Option<Extension<Policy>>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let is_kept = match policy.map(|Extension(policy)| policy.idempotency) {
+        Some(Idempotency::Kept | Idempotency::KeptUndocumented) => true,
+        Some(Idempotency::Ignored | Idempotency::InTransaction) | None => false,
+    };
+    if !is_kept || !request.headers().contains_key(IDEMPOTENCY_KEY) {
         return next.run(request).await;
     }
     let Some(api_key) = find_key(request.headers(), request.uri().query()) else {
         return next.run(request).await;
     };
     let client = request.extensions().get::<RequestInfo>().and_then(|info| info.client);
-    match access::identify(&creates.core, &api_key, client).await {
+    match access::identify(&core, &api_key, client).await {
         // It runs to its end also when the client leaves, so that the repeat finds an answer.
         Ok(actor) => {
             let run = async move {
-                let made = carry_out(&creates.core, &actor, &api_key, request, next).await;
+                let made = carry_out(&core, &actor, &api_key, request, next).await;
                 made.unwrap_or_else(IntoResponse::into_response)
             };
             match tokio::spawn(run.in_current_span()).await {

@@ -6,7 +6,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use axum::http::{HeaderName, HeaderValue, Method, header, request::Parts, response::Response};
+use axum::http::{HeaderName, HeaderValue, header, request::Parts, response::Response};
 use kernel::{domain::access::Actor, error::ServiceError};
 use shared::problem::Code;
 
@@ -14,6 +14,7 @@ use crate::{
     api_error::Refusal,
     limiter::{Limiter, Verdict},
     request_info::RequestInfo,
+    routes::RateLimit,
 };
 
 /// What the limits said of a request, from wherever they are asked to the layer that answers.
@@ -73,49 +74,18 @@ pub fn count_refusal(limiter: &Limiter, parts: &Parts, refusal: ServiceError) ->
     }
 }
 
-/// Counts a request by which passwords and codes could be guessed; gives the refusal when there were too many.
-pub fn count_login(
+/// Counts a request as its row of the route table says, before anything is done for it; gives the refusal when there were
+/// too many.
+pub fn count_by_row(
     limiter: &Limiter,
-    method: &Method,
-    path: &str,
+    limit: RateLimit,
     client: Option<IpAddr>,
     ledger: &Ledger,
 ) -> Option<Refusal> {
-    let is_tried = *method == Method::POST || *method == Method::PUT;
-    if !(is_tried && is_login(path) || is_provider_sign_in(path)) {
-        return None;
+    match limit {
+        RateLimit::OfKey => None,
+        RateLimit::Login => check(limiter.login(client), Some(ledger), "to log in").err().map(Refusal::from),
     }
-    check(limiter.login(client), Some(ledger), "to log in").err().map(Refusal::from)
-}
-
-/// Whether a path begins a sign-in by the provider of identities. A page, so with a `GET`. How it ends is not counted: that
-/// needs a beginning, and a browser must not be refused there after the provider let it in.
-fn is_provider_sign_in(path: &str) -> bool {
-    let path = percent_encoding::percent_decode_str(path).decode_utf8_lossy();
-    path.trim_end_matches('/') == "/console/api/oidc/begin"
-}
-
-/// Whether a path, without the version prefix, accepts passwords or codes, or creates users.
-fn is_login(path: &str) -> bool {
-    // Decoded as the router will, because encoded paths reach the same operation.
-    let path = percent_encoding::percent_decode_str(path).decode_utf8_lossy();
-    let path = path.trim_end_matches('/');
-    [
-        "/users/login",
-        "/users/passwordReset",
-        "/auth/evrythng",
-        "/auth/evrythng/users",
-        "/invitations",
-        "/me/password",
-        "/console/api/session",
-        "/console/api/session/link",
-        "/console/api/passwordReset",
-        "/console/api/recoveryCodes",
-    ]
-    .contains(&path)
-        || path.starts_with("/console/api/totp")
-        || path.starts_with("/auth/evrythng/users/")
-        || path.starts_with("/users/") && path.ends_with("/password")
 }
 
 fn check(verdict: Option<Verdict>, ledger: Option<&Ledger>, what: &str) -> Result<(), ServiceError> {
@@ -134,42 +104,6 @@ fn check(verdict: Option<Verdict>, ledger: Option<&Ledger>, what: &str) -> Resul
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn login_paths_are_recognised() {
-        for (path, expected) in [
-            ("/users/login", true),
-            ("/users/login/", true),
-            ("/users/%6Cogin", true),
-            ("/auth/evrythng/users", true),
-            ("/auth/evrythng/users/UKXAGyEf8SQ5eTDmVgGpHqAa/validate", true),
-            ("/auth/evrythng", true),
-            ("/auth/evrythng/thngs", false),
-            ("/auth/all/logout", false),
-            ("/users/passwordReset", true),
-            ("/users/UKXAGyEf8SQ5eTDmVgGpHqAa/password", true),
-            ("/users/loginx", false),
-            ("/console/api/session", true),
-            ("/console/api/sessions", false),
-            ("/console/api/totp/disable", true),
-            ("/users", false),
-            ("/auth/evrythng/usersx", false),
-        ] {
-            assert_eq!(is_login(path), expected, "{path}");
-        }
-    }
-
-    #[test]
-    fn a_sign_in_by_the_provider_counts_where_it_begins() {
-        for (path, expected) in [
-            ("/console/api/oidc/begin", true),
-            ("/console/api/oidc/%62egin/", true),
-            ("/console/api/oidc/callback", false),
-            ("/console/api/oidc", false),
-        ] {
-            assert_eq!(is_provider_sign_in(path), expected, "{path}");
-        }
-    }
 
     #[test]
     fn the_tightest_limit_is_reported() {

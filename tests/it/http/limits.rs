@@ -1,5 +1,7 @@
 //! Rate limits over real sockets: responses, which clients are limited, and recovery.
 
+mod logins;
+
 use std::{net::TcpListener, sync::Arc, time::Duration};
 
 use anyhow::{Context, Result, ensure};
@@ -275,39 +277,10 @@ async fn waiting_writes_are_bounded(engine: Engine) -> Result<()> {
     Ok(())
 }
 
-async fn logins_are_limited_by_address(engine: Engine) -> Result<()> {
-    let api = Limited::new(engine).await?;
-    for path in ["/users/login", "/v2/auth/evrythng/users"] {
-        let response = api.send(Method::POST, path, Some(&api.keys[0]), "198.51.100.1").await?;
-        ensure!(response.status() != 429, "{path}: {response:?}");
-    }
-    for (path, key) in [
-        ("/users/login", Some(&api.keys[0])),
-        ("/users/%6Cogin", Some(&api.keys[1])),
-        ("/auth/evrythng/users/UKXAGyEf8SQ5eTDmVgGpHqAa/validate", None),
-        ("/auth/evrythng/users?anonymous=true", None),
-    ] {
-        check_limited(api.send(Method::POST, path, key.map(String::as_str), "198.51.100.1").await?, 60)
-            .await?;
-    }
-    // Everything else goes on, and so do others.
-    for (method, path, client) in
-        [(Method::GET, "/access", "198.51.100.1"), (Method::POST, "/users/login", "198.51.100.2")]
-    {
-        let response = api.send(method, path, Some(&api.keys[1]), client).await?;
-        ensure!(response.status() != 429, "{path}: {response:?}");
-    }
-    api.clock.set(UnixMillis(30_000));
-    let response = api.send(Method::POST, "/users/login", Some(&api.keys[1]), "198.51.100.1").await?;
-    ensure!(response.status() != 429, "{response:?}");
-    check_limited(api.send(Method::POST, "/users/login", Some(&api.keys[1]), "198.51.100.1").await?, 60).await
-}
-
 crate::on_both_engines!(
     a_key_is_limited_and_another_is_not,
     guesses_are_limited_by_address,
     guesses_of_an_edges_key_are_limited_by_address,
-    logins_are_limited_by_address,
     requests_through_a_local_proxy_are_limited,
     waiting_writes_are_bounded,
 );

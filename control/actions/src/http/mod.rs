@@ -8,8 +8,11 @@ pub mod bodies;
 mod new_actions;
 
 use axum::extract::FromRef;
-use utoipa_axum::{router::OpenApiRouter, routes};
-use web::access::Access;
+use utoipa_axum::routes;
+use web::{
+    access::Access,
+    routes::{Columns, Routes},
+};
 
 pub use self::{
     actions::{ActionDocument, Shown, list_in},
@@ -18,20 +21,25 @@ pub use self::{
 use crate::service::ActionState;
 
 /// The routes: each line is one path with its operations.
-pub fn routes<S>() -> OpenApiRouter<S>
+pub fn routes<S>() -> Routes<S>
 where
     S: Clone + Send + Sync + 'static,
     Access: FromRef<S>,
     ActionState: FromRef<S>,
 {
-    OpenApiRouter::new()
-        .routes(routes!(actions::list_of_product, new_actions::create_of_product))
+    Routes::new()
+        .routes(routes!(actions::list_of_product))
+        .routes(routes!(new_actions::create_of_product).idempotent())
         .routes(routes!(actions::read_of_product, new_actions::delete_of_product))
-        .routes(routes!(actions::list_of_collection, new_actions::create_of_collection))
+        .routes(routes!(actions::list_of_collection))
+        .routes(routes!(new_actions::create_of_collection).idempotent())
         .routes(routes!(actions::read_of_collection, new_actions::delete_of_collection))
-        .routes(routes!(actions::list_of_thng, new_actions::create_of_thng))
+        .routes(routes!(actions::list_of_thng))
+        .routes(routes!(new_actions::create_of_thng).idempotent())
         .routes(routes!(actions::read_of_thng, new_actions::delete_of_thng))
-        .routes(routes!(action_types::list, action_types::create))
-        .routes(routes!(actions::list, new_actions::create, action_types::update, action_types::delete))
+        .routes(routes!(action_types::list))
+        .routes(routes!(action_types::create).idempotent())
+        .routes(routes!(actions::list, action_types::update, action_types::delete))
+        .routes(routes!(new_actions::create).idempotent())
         .routes(routes!(actions::read, new_actions::delete))
 }

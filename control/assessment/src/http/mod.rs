@@ -8,19 +8,19 @@ pub mod bodies;
 mod cases;
 
 use axum::extract::FromRef;
-use utoipa_axum::{router::OpenApiRouter, routes};
-use web::access::Access;
+use utoipa_axum::routes;
+use web::{access::Access, routes::Routes};
 
 use crate::service::AssessmentState;
 
 /// The routes: each line is one path with its operations.
-pub fn routes<S>() -> OpenApiRouter<S>
+pub fn routes<S>() -> Routes<S>
 where
     S: Clone + Send + Sync + 'static,
     Access: FromRef<S>,
     AssessmentState: FromRef<S>,
 {
-    OpenApiRouter::new()
+    Routes::new()
         .routes(routes!(authentication::authenticate))
         .routes(routes!(authentication::read_settings, authentication::replace_settings))
         .routes(routes!(authentication::replay))

@@ -1,5 +1,7 @@
 //! HTTP: upload and download of file content, streamed and never whole in memory.
 
+use std::time::Duration;
+
 use axum::{
     body::Body,
     extract::{FromRequestParts, Request, State},
@@ -28,6 +30,9 @@ use crate::{
         files::{self, Download, UploadHead, Visitor},
     },
 };
+
+/// Longest upload: a gigabyte in it is 0.3 MB/s.
+pub(super) const UPLOAD_TIME_LIMIT: Duration = Duration::from_secs(60 * 60);
 
 /// Uploads the content of a file; a second upload replaces it once it is there whole.
 #[utoipa::path(put, path = "/files/{id}/content", tag = "Files", operation_id = "uploadFile",

@@ -17,33 +17,34 @@ mod thng_locations;
 mod thngs;
 
 use axum::extract::FromRef;
-use utoipa_axum::{router::OpenApiRouter, routes};
-use web::access::Access;
+use utoipa_axum::routes;
+use web::{
+    access::Access,
+    routes::{Columns, Routes},
+};
 
 use crate::service::Catalog;
 
 /// The routes: each line is one path with its operations.
-pub fn routes<S>() -> OpenApiRouter<S>
+pub fn routes<S>() -> Routes<S>
 where
     S: Clone + Send + Sync + 'static,
     Access: FromRef<S>,
     Catalog: FromRef<S>,
 {
-    OpenApiRouter::new()
-        .routes(routes!(thng_keys::create))
+    Routes::new()
+        .routes(routes!(thng_keys::create).idempotent())
         .routes(routes!(thng_keys::read, thng_keys::revoke))
-        .routes(routes!(thng_keys::rotate))
-        .routes(routes!(products::list, products::create, bulk::products::update, bulk::products::delete))
+        .routes(routes!(thng_keys::rotate).idempotent())
+        .routes(routes!(products::list, bulk::products::update, bulk::products::delete))
+        .routes(routes!(products::create).idempotent())
         .routes(routes!(products::read, products::update, products::delete))
-        .routes(routes!(thngs::list, thngs::create, bulk::thngs::update, bulk::thngs::delete))
+        .routes(routes!(thngs::list, bulk::thngs::update, bulk::thngs::delete))
+        .routes(routes!(thngs::create).idempotent())
         .routes(routes!(thngs::read, thngs::update, thngs::delete))
         .routes(routes!(thng_locations::list, thng_locations::add, thng_locations::delete))
-        .routes(routes!(
-            collections::list,
-            collections::create,
-            bulk::collections::update,
-            bulk::collections::delete
-        ))
+        .routes(routes!(collections::list, bulk::collections::update, bulk::collections::delete))
+        .routes(routes!(collections::create).idempotent())
         .routes(routes!(collections::read, collections::update, collections::delete))
         .routes(routes!(
             collection_members::list_thngs,
@@ -58,10 +59,13 @@ where
             collection_members::remove_collections
         ))
         .routes(routes!(collection_members::remove_collection))
-        .routes(routes!(files::list, files::create, bulk::files::update, bulk::files::delete))
+        .routes(routes!(files::list, bulk::files::update, bulk::files::delete))
+        .routes(routes!(files::create).idempotent())
         .routes(routes!(files::read, files::update, files::delete))
-        .routes(routes!(file_content::download, file_content::upload))
-        .routes(routes!(places::list, places::create, bulk::places::update, bulk::places::delete))
+        .routes(routes!(file_content::download))
+        .routes(routes!(file_content::upload).time_limit(file_content::UPLOAD_TIME_LIMIT))
+        .routes(routes!(places::list, bulk::places::update, bulk::places::delete))
+        .routes(routes!(places::create).idempotent())
         .routes(routes!(places::read, places::update, places::delete))
         .routes(routes!(
             properties::of_thng::list,
@@ -87,6 +91,7 @@ where
             properties::of_product::update_one,
             properties::of_product::delete_one
         ))
-        .routes(routes!(batches::list, batches::create, bulk::batches::update, bulk::batches::delete))
+        .routes(routes!(batches::list, bulk::batches::update, bulk::batches::delete))
+        .routes(routes!(batches::create).idempotent())
         .routes(routes!(batches::read, batches::update, batches::delete))
 }

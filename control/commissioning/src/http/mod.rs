@@ -6,20 +6,24 @@ pub mod bodies;
 mod commissioning;
 
 use axum::extract::FromRef;
-use utoipa_axum::{router::OpenApiRouter, routes};
-use web::access::Access;
+use utoipa_axum::routes;
+use web::{
+    access::Access,
+    routes::{Columns, Routes},
+};
 
 use crate::service::ActionState;
 
 /// The routes: each line is one path with its operations.
-pub fn routes<S>() -> OpenApiRouter<S>
+pub fn routes<S>() -> Routes<S>
 where
     S: Clone + Send + Sync + 'static,
     Access: FromRef<S>,
     ActionState: FromRef<S>,
 {
-    OpenApiRouter::new()
-        .routes(routes!(commissioning::list_commissions, commissioning::commission))
+    Routes::new()
+        .routes(routes!(commissioning::list_commissions))
+        .routes(routes!(commissioning::commission).idempotent())
         .routes(routes!(commissioning::list_decommissions, commissioning::decommission))
         .routes(routes!(commissioning::read_state))
         .routes(routes!(commissioning::list_states))

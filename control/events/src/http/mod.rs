@@ -13,28 +13,34 @@ mod webhooks;
 use std::sync::Arc;
 
 use axum::extract::FromRef;
-use utoipa_axum::{router::OpenApiRouter, routes};
-use web::access::Access;
+use utoipa_axum::routes;
+use web::{
+    access::Access,
+    routes::{Columns, Idempotency, Routes},
+};
 
 use crate::service::EventState;
 
 /// The routes: each line is one path with its operations.
-pub fn routes<S>() -> OpenApiRouter<S>
+pub fn routes<S>() -> Routes<S>
 where
     S: Clone + Send + Sync + 'static,
     Access: FromRef<S>,
     Arc<EventState>: FromRef<S>,
 {
-    OpenApiRouter::new()
+    Routes::new()
         .routes(routes!(events::stream))
         .routes(routes!(events::export))
-        .routes(routes!(webhooks::list, webhooks::create, bulk::webhooks::update, bulk::webhooks::delete))
+        .routes(routes!(webhooks::list, bulk::webhooks::update, bulk::webhooks::delete))
+        .routes(routes!(webhooks::create).idempotent())
         .routes(routes!(webhooks::read, webhooks::update, webhooks::delete))
-        .routes(routes!(webhooks::list_secrets, webhooks::rotate))
+        .routes(routes!(webhooks::list_secrets))
+        .routes(routes!(webhooks::rotate).idempotent())
         .routes(routes!(webhooks::ping))
         .routes(routes!(webhooks::deliveries))
-        .routes(routes!(webhooks::send_again))
-        .routes(routes!(webhooks::send_range_again))
-        .routes(routes!(reactions::list, reactions::create, bulk::reactions::update, bulk::reactions::delete))
+        .routes(routes!(webhooks::send_again).idempotency(Idempotency::KeptUndocumented))
+        .routes(routes!(webhooks::send_range_again).idempotency(Idempotency::KeptUndocumented))
+        .routes(routes!(reactions::list, bulk::reactions::update, bulk::reactions::delete))
+        .routes(routes!(reactions::create).idempotent())
         .routes(routes!(reactions::read, reactions::update, reactions::delete))
 }

@@ -10,19 +10,19 @@ mod quotas;
 mod take_downs;
 
 use axum::extract::FromRef;
-use utoipa_axum::{router::OpenApiRouter, routes};
-use web::access::Access;
+use utoipa_axum::routes;
+use web::{access::Access, routes::Routes};
 
 use crate::service::Redirects;
 
 /// The routes: each line is one path with its operations.
-pub fn routes<S>() -> OpenApiRouter<S>
+pub fn routes<S>() -> Routes<S>
 where
     S: Clone + Send + Sync + 'static,
     Access: FromRef<S>,
     Redirects: FromRef<S>,
 {
-    OpenApiRouter::new()
+    Routes::new()
         .routes(routes!(accounts::list))
         .routes(routes!(accounts::read))
         .routes(routes!(accounts::suspend, accounts::resume))

@@ -8,21 +8,25 @@ mod jobs;
 use std::sync::Arc;
 
 use axum::extract::FromRef;
-use utoipa_axum::{router::OpenApiRouter, routes};
-use web::access::Access;
+use utoipa_axum::routes;
+use web::{
+    access::Access,
+    routes::{Columns, Routes},
+};
 
 use crate::service::JobState;
 
 /// The routes: each line is one path with its operations.
-pub fn routes<S>() -> OpenApiRouter<S>
+pub fn routes<S>() -> Routes<S>
 where
     S: Clone + Send + Sync + 'static,
     Access: FromRef<S>,
     Arc<JobState>: FromRef<S>,
 {
-    OpenApiRouter::new()
-        .routes(routes!(jobs::list, jobs::create))
+    Routes::new()
+        .routes(routes!(jobs::list))
+        .routes(routes!(jobs::create).idempotent())
         .routes(routes!(jobs::read))
         .routes(routes!(jobs::logs))
-        .routes(routes!(jobs::cancel))
+        .routes(routes!(jobs::cancel).idempotent())
 }

@@ -8,21 +8,25 @@ mod page;
 mod sign_in;
 
 use axum::extract::FromRef;
-use utoipa_axum::{router::OpenApiRouter, routes};
-use web::access::Access;
+use utoipa_axum::routes;
+use web::{
+    access::Access,
+    routes::{Columns, RateLimit, Routes},
+};
 
 use crate::service::OidcState;
 
 /// The routes: each line is one path with its operations.
-pub fn routes<S>() -> OpenApiRouter<S>
+pub fn routes<S>() -> Routes<S>
 where
     S: Clone + Send + Sync + 'static,
     Access: FromRef<S>,
     OidcState: FromRef<S>,
 {
-    OpenApiRouter::new()
-        .routes(routes!(sign_in::begin))
-        .routes(routes!(sign_in::finish))
+    Routes::new()
+        // How it ends is not counted: that needs a beginning, and a browser must not be refused after the provider let it in.
+        .routes(routes!(sign_in::begin).rate_limit(RateLimit::Login).page_from(sign_in::BEGIN_FROM))
+        .routes(routes!(sign_in::finish).page_from(sign_in::FINISH_FROM))
         .routes(routes!(identities::read_all))
         .routes(routes!(identities::unlink))
         .routes(routes!(identities::read_of))

@@ -26,6 +26,13 @@ use crate::{
 /// Where the browser goes when nobody says.
 const HOME: &str = "/console/";
 
+/// From which sites a sign-in is begun; `none` is an address that was typed. Another site begins none.
+pub(super) const BEGIN_FROM: &[&str] = &["none", "same-origin", "same-site"];
+
+/// From which sites it is ended: the provider sends the browser back from wherever it is, and a cookie and a secret in the
+/// URL prove that this browser began.
+pub(super) const FINISH_FROM: &[&str] = &["none", "same-origin", "same-site", "cross-site"];
+
 /// Begins a sign-in by the provider of identities: sends the browser there. Opened as a page, also by a link of this site.
 #[utoipa::path(get, path = "/console/api/oidc/begin", tag = "Console", operation_id = "beginProviderSignIn",
     security(()),

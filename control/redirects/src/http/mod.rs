@@ -9,48 +9,53 @@ mod rules;
 mod tasks;
 
 use axum::extract::FromRef;
-use utoipa_axum::{router::OpenApiRouter, routes};
-use web::access::Access;
+use utoipa_axum::routes;
+use web::{
+    access::Access,
+    routes::{Columns, Idempotency, Routes},
+};
 
 pub use self::redirection_answers::{Wait, written};
 use crate::service::Redirects;
 
 /// The routes: each line is one path with its operations.
-pub fn routes<S>() -> OpenApiRouter<S>
+pub fn routes<S>() -> Routes<S>
 where
     S: Clone + Send + Sync + 'static,
     Access: FromRef<S>,
     Redirects: FromRef<S>,
 {
-    OpenApiRouter::new()
-        .routes(routes!(
-            redirections::list,
-            redirections::create,
-            redirections::replace_many,
-            redirections::delete_many
-        ))
-        .routes(routes!(redirections::read, redirections::replace, redirections::delete))
-        .routes(routes!(
-            redirections::of_thng::read,
-            redirections::of_thng::create,
-            redirections::of_thng::replace,
-            redirections::of_thng::delete
-        ))
-        .routes(routes!(redirections::of_thng::read_qr))
-        .routes(routes!(
-            redirections::of_product::read,
-            redirections::of_product::create,
-            redirections::of_product::replace,
-            redirections::of_product::delete
-        ))
-        .routes(routes!(redirections::of_product::read_qr))
+    Routes::new()
+        .routes(routes!(redirections::list, redirections::replace_many, redirections::delete_many).by_edges())
+        .routes(routes!(redirections::create).by_edges().idempotency(Idempotency::InTransaction).draws())
+        .routes(routes!(redirections::read).by_edges().answers_tag().draws())
+        .routes(routes!(redirections::replace).by_edges().answers_tag().takes_tag())
+        .routes(routes!(redirections::delete).by_edges().takes_tag())
+        .routes(routes!(redirections::of_thng::read).by_edges().answers_tag())
+        .routes(
+            routes!(redirections::of_thng::create).by_edges().idempotency(Idempotency::InTransaction).draws(),
+        )
+        .routes(routes!(redirections::of_thng::replace).by_edges().answers_tag().takes_tag())
+        .routes(routes!(redirections::of_thng::delete).by_edges().takes_tag())
+        .routes(routes!(redirections::of_thng::read_qr).by_edges().draws())
+        .routes(routes!(redirections::of_product::read).by_edges().answers_tag())
+        .routes(
+            routes!(redirections::of_product::create)
+                .by_edges()
+                .idempotency(Idempotency::InTransaction)
+                .draws(),
+        )
+        .routes(routes!(redirections::of_product::replace).by_edges().answers_tag().takes_tag())
+        .routes(routes!(redirections::of_product::delete).by_edges().takes_tag())
+        .routes(routes!(redirections::of_product::read_qr).by_edges().draws())
         .routes(routes!(rules::of_account::read, rules::of_account::replace, rules::of_account::delete))
         .routes(routes!(
             rules::of_application::read,
             rules::of_application::replace,
             rules::of_application::delete
         ))
-        .routes(routes!(tasks::list, tasks::create))
+        .routes(routes!(tasks::list))
+        .routes(routes!(tasks::create).idempotent())
         .routes(routes!(tasks::read))
         .routes(routes!(tasks::list_logs))
 }

@@ -4,7 +4,7 @@
 //! `Sec-Fetch-Site` where a request comes from, and pages cannot change that. Requests for the public API pass on without
 //! the prefix and with the key of the session.
 
-use std::{borrow::Cow, net::IpAddr};
+use std::{borrow::Cow, collections::BTreeSet, net::IpAddr};
 
 use axum::{
     extract::Request,
@@ -22,21 +22,6 @@ use crate::{
 /// Where the cookie counts.
 pub const PREFIX: &str = "/console/api/";
 
-/// Paths below [`PREFIX`] that have operations of their own; and all that lies below them.
-const OWN: [&str; 7] =
-    ["session", "sessions", "passwordReset", "totp", "recoveryCodes", "oidc", "identities"];
-
-/// What a session reaches whose operator must turn a second factor on before anything else.
-const ENROLMENT: [&str; 3] = ["session", "sessions", "totp"];
-
-/// Operations that a browser opens as pages, with a `GET`, and the sites from which it may come; `none` is an address that
-/// was typed. Another site begins no sign-in, and the provider of identities sends the browser back from wherever it is:
-/// there a cookie and a secret in the URL prove that this browser began.
-const PAGES: [(&str, &[&str]); 2] = [
-    ("/console/api/oidc/begin", &["none", "same-origin", "same-site"]),
-    ("/console/api/oidc/callback", &["none", "same-origin", "same-site", "cross-site"]),
-];
-
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
 /// On which side of the gate the path of a request lies.
@@ -50,12 +35,27 @@ pub enum Side<'a> {
     Api(&'a str),
 }
 
-/// The side of a path, without the version prefix and not decoded.
-#[must_use]
-pub fn side(path: &str) -> Side<'_> {
-    let Some(rest) = path.strip_prefix(PREFIX) else { return Side::Outside };
-    let first = first_of(rest);
-    if OWN.contains(&first) { Side::Console } else { Side::Api(&path[PREFIX.len() - 1..]) }
+/// What lies below [`PREFIX`] that is not of the public API: the first segments of the console's own operations.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OwnSegments(BTreeSet<String>);
+
+impl OwnSegments {
+    /// Those of the operations with these paths; such as are not below the prefix do not count.
+    pub fn of<'a>(paths: impl Iterator<Item = &'a str>) -> Self {
+        Self(
+            paths
+                .filter_map(|path| path.strip_prefix(PREFIX))
+                .map(|rest| first_of(rest).to_owned())
+                .collect(),
+        )
+    }
+
+    /// The side of a path, without the version prefix and not decoded.
+    #[must_use]
+    pub fn side<'a>(&self, path: &'a str) -> Side<'a> {
+        let Some(rest) = path.strip_prefix(PREFIX) else { return Side::Outside };
+        if self.0.contains(first_of(rest)) { Side::Console } else { Side::Api(&path[PREFIX.len() - 1..]) }
+    }
 }
 
 fn first_of(rest: &str) -> &str {
@@ -70,22 +70,19 @@ pub struct Passed(pub Option<Token>);
 #[derive(Debug, Clone)]
 pub struct OtherCookies(pub Vec<String>);
 
-/// The refusal of a request that does not come from a page of ours, or has a key. `base` is scheme and host by which the
-/// client reached us.
+/// The refusal of a request that does not come from a page of ours, or has a key. `page_from` are the sites from which the
+/// operation may be opened as a page, if it may; `base` is scheme and host by which the client reached us.
 #[must_use]
 pub fn check(
     method: &Method,
-    path: &str,
+    page_from: &[&str],
     headers: &HeaderMap,
     query: Option<&str>,
     base: &str,
 ) -> Option<Refusal> {
-    let page = PAGES.iter().find(|(page, _)| *page == path && *method == Method::GET);
-    let is_welcome = match page {
-        Some((_, sites)) => comes_from(headers, sites),
-        None => is_of_same_origin(headers, base),
-    };
-    let fault = if !is_welcome && page.is_some() {
+    let is_page = *method == Method::GET && !page_from.is_empty();
+    let is_welcome = if is_page { comes_from(headers, page_from) } else { is_of_same_origin(headers, base) };
+    let fault = if !is_welcome && is_page {
         "This page is opened from this site (Sec-Fetch-Site)."
     } else if !is_welcome {
         "Requests below /console/api/ must come from a page of the same origin (Sec-Fetch-Site or Origin)."
@@ -121,14 +118,15 @@ fn is_of_same_origin(headers: &HeaderMap, base: &str) -> bool {
     own.is_some_and(|own| own.ascii_serialization() == origin)
 }
 
-/// Lets a request for a path pass that [`check`] does not refuse: its session is opened, and the key behind it stands for it.
+/// Lets a request pass that [`check`] does not refuse: its session is opened, and the key behind it stands for it. `enrols`:
+/// the operation is reached by a session whose operator must turn a second factor on before anything else.
 ///
 /// # Errors
 /// The operator must turn a second factor on first; or the system's own fault.
 pub async fn pass(
     state: &SignInState,
     request: &mut Request,
-    path: &str,
+    enrols: bool,
     client: Option<IpAddr>,
 ) -> Result<(), Refusal> {
     // One of another application may hold any bytes, and browsers send all of them in one line.
@@ -140,7 +138,6 @@ pub async fn pass(
     request.headers_mut().remove(header::COOKIE);
     request.extensions_mut().insert(OtherCookies(others));
     if let Some(token) = &token {
-        let enrols = path.strip_prefix(PREFIX).is_some_and(|rest| ENROLMENT.contains(&first_of(rest)));
         let key = gate::open(state, token, client, enrols).await.map_err(Refusal::from)?;
         if let Ok(mut value) = HeaderValue::try_from(key) {
             value.set_sensitive(true);
@@ -157,6 +154,9 @@ mod tests {
 
     #[test]
     fn paths_lie_on_one_side() {
+        let rows =
+            ["/thngs", "/console/api/session", "/console/api/sessions/{id}", "/console/api/oidc/begin"];
+        let own = OwnSegments::of(rows.into_iter());
         for (path, expected) in [
             ("/thngs", Side::Outside),
             ("/console/api", Side::Outside),
@@ -168,31 +168,32 @@ mod tests {
             ("/console/api/sessionx", Side::Api("/sessionx")),
             ("/console/api/session", Side::Console),
             ("/console/api/sessions/A", Side::Console),
-            ("/console/api/totp/disable", Side::Console),
+            ("/console/api/session/link", Side::Console),
             ("/console/api/oidc/begin", Side::Console),
-            ("/console/api/identities", Side::Console),
+            ("/console/api/identities", Side::Api("/identities")),
         ] {
-            assert_eq!(side(path), expected, "{path}");
+            assert_eq!(own.side(path), expected, "{path}");
         }
     }
 
     const BASE: &str = "https://waymark.example";
 
     fn check_of(headers: &HeaderMap, query: Option<&str>) -> Option<Refusal> {
-        check(&Method::GET, "/console/api/session", headers, query, BASE)
+        check(&Method::GET, &[], headers, query, BASE)
     }
 
     #[test]
-    fn the_pages_of_a_sign_in_are_opened_from_elsewhere() {
-        let check = |method: &Method, path: &str, site: Option<&'static str>| {
+    fn a_page_is_opened_from_its_sites() {
+        let check = |method: &Method, page_from: &[&str], site: Option<&'static str>| {
             let mut headers = HeaderMap::new();
             if let Some(site) = site {
                 headers.insert(FETCH_SITE, HeaderValue::from_static(site));
             }
-            check(method, path, &headers, None, BASE).is_none()
+            check(method, page_from, &headers, None, BASE).is_none()
         };
-        let (begin, callback) = ("/console/api/oidc/begin", "/console/api/oidc/callback");
-        for (path, site, expected) in [
+        let begin: &[&str] = &["none", "same-origin", "same-site"];
+        let callback: &[&str] = &["none", "same-origin", "same-site", "cross-site"];
+        for (page_from, site, expected) in [
             (begin, None, true),
             (begin, Some("none"), true),
             (begin, Some("same-origin"), true),
@@ -203,12 +204,12 @@ mod tests {
             (callback, Some("none"), true),
             (callback, Some("cross-site"), true),
             (callback, Some("odd"), false),
-            ("/console/api/oidc/callback/", Some("cross-site"), false),
-            ("/console/api/identities", Some("none"), false),
+            (&[], Some("cross-site"), false),
+            (&[], Some("none"), false),
         ] {
-            assert_eq!(check(&Method::GET, path, site), expected, "{path} {site:?}");
+            assert_eq!(check(&Method::GET, page_from, site), expected, "{page_from:?} {site:?}");
             let is_own = site == Some("same-origin");
-            assert_eq!(check(&Method::POST, path, site), is_own, "POST {path} {site:?}");
+            assert_eq!(check(&Method::POST, page_from, site), is_own, "POST {page_from:?} {site:?}");
         }
     }
 

@@ -16,27 +16,31 @@ mod sessions;
 mod throttled;
 
 use axum::extract::FromRef;
-use utoipa_axum::{router::OpenApiRouter, routes};
-use web::access::Access;
+use utoipa_axum::routes;
+use web::{
+    access::Access,
+    routes::{Columns, RateLimit, Routes},
+};
 
 use crate::service::SignInState;
 
 /// The routes: each line is one path with its operations.
-pub fn routes<S>() -> OpenApiRouter<S>
+pub fn routes<S>() -> Routes<S>
 where
     S: Clone + Send + Sync + 'static,
     Access: FromRef<S>,
     SignInState: FromRef<S>,
 {
-    OpenApiRouter::new()
-        .routes(routes!(invitations::accept))
-        .routes(routes!(own_password::change))
-        .routes(routes!(session::sign_in, session::read, session::sign_out))
-        .routes(routes!(links::sign_in))
-        .routes(routes!(sessions::read_all))
-        .routes(routes!(sessions::end))
-        .routes(routes!(resets::request, resets::reset))
-        .routes(routes!(second_factor::begin, second_factor::confirm))
-        .routes(routes!(second_factor::disable))
-        .routes(routes!(second_factor::renew))
+    Routes::new()
+        .routes(routes!(invitations::accept).rate_limit(RateLimit::Login))
+        .routes(routes!(own_password::change).rate_limit(RateLimit::Login))
+        .routes(routes!(session::sign_in).rate_limit(RateLimit::Login).enrols())
+        .routes(routes!(session::read, session::sign_out).enrols())
+        .routes(routes!(links::sign_in).rate_limit(RateLimit::Login).enrols())
+        .routes(routes!(sessions::read_all).enrols())
+        .routes(routes!(sessions::end).enrols())
+        .routes(routes!(resets::request, resets::reset).rate_limit(RateLimit::Login))
+        .routes(routes!(second_factor::begin, second_factor::confirm).rate_limit(RateLimit::Login).enrols())
+        .routes(routes!(second_factor::disable).rate_limit(RateLimit::Login).enrols())
+        .routes(routes!(second_factor::renew).rate_limit(RateLimit::Login))
 }

@@ -2,13 +2,13 @@
 
 use qr::{DPI_RANGE, Ecl, QUIET_ZONE_RANGE, SIDE_RANGE, SIZE_RANGE_NM, X_RANGE_NM};
 use serde_json::{Value, json};
-use web::bodies::ID;
+use web::{bodies::ID, routes::Policy};
 
 /// Parameters of an operation besides its own.
-pub(super) fn more(operation: &str, own: &[Value]) -> Vec<Value> {
+pub(super) fn more(operation: &str, policy: Policy, own: &[Value]) -> Vec<Value> {
     let has = |name: &str| own.iter().any(|parameter| parameter["name"] == name);
     let mut found = Vec::new();
-    if draws(operation) {
+    if policy.draws {
         found.extend(qr());
     }
     // The first generation: what `/redirections` takes, too.
@@ -22,7 +22,7 @@ pub(super) fn more(operation: &str, own: &[Value]) -> Vec<Value> {
             found.push(query("project", "Scope what is made to this project", json!({})));
         }
     }
-    if takes_tag(operation) {
+    if policy.takes_tag {
         let text = "The `ETag` of the redirection as it was read, or `*`: 412 if it was changed since";
         found.push(
             json!({"name": "If-Match", "in": "header", "required": false, "description": text, "schema": {}}),
@@ -39,30 +39,6 @@ pub(super) fn more(operation: &str, own: &[Value]) -> Vec<Value> {
         found.push(query("evrythngId", "The same as `platformId`, under its older name", schema));
     }
     found
-}
-
-/// Whether an operation changes one redirection, on the condition of its `ETag` if one is sent.
-pub(super) fn takes_tag(operation: &str) -> bool {
-    match operation.strip_suffix("-redirector") {
-        Some(verb) => verb.starts_with("replace-") || verb.starts_with("delete-"),
-        None => ["replaceRedirection", "deleteRedirection"].contains(&operation),
-    }
-}
-
-/// Whether an operation answers a redirection with its `ETag`.
-pub(super) fn has_tag(operation: &str) -> bool {
-    match operation.strip_suffix("-redirector") {
-        Some(verb) => verb.starts_with("read-") || verb.starts_with("replace-"),
-        None => ["readRedirection", "replaceRedirection"].contains(&operation),
-    }
-}
-
-/// Whether an operation answers a code as an image, at least where `Accept` names none but images.
-pub(super) fn draws(operation: &str) -> bool {
-    let is_old_create = operation.starts_with("create-") && operation.ends_with("-redirector");
-    ["createRedirection", "readRedirection"].contains(&operation)
-        || is_old_create
-        || operation.ends_with("-redirector-qr")
 }
 
 /// The parameters of a QR code image.

@@ -7,20 +7,17 @@ mod stats;
 mod unknown;
 
 use axum::extract::FromRef;
-use utoipa_axum::{router::OpenApiRouter, routes};
-use web::access::Access;
+use utoipa_axum::routes;
+use web::{access::Access, routes::Routes};
 
 use crate::service::StatisticsState;
 
 /// The routes: each line is one path with its operations.
-pub fn routes<S>() -> OpenApiRouter<S>
+pub fn routes<S>() -> Routes<S>
 where
     S: Clone + Send + Sync + 'static,
     Access: FromRef<S>,
     StatisticsState: FromRef<S>,
 {
-    OpenApiRouter::new()
-        .routes(routes!(stats::read))
-        .routes(routes!(live::stream))
-        .routes(routes!(unknown::read))
+    Routes::new().routes(routes!(stats::read)).routes(routes!(live::stream)).routes(routes!(unknown::read))
 }

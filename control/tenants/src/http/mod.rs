@@ -18,21 +18,24 @@ use std::sync::Arc;
 
 use axum::extract::FromRef;
 use mail::Outbox;
-use utoipa_axum::{router::OpenApiRouter, routes};
-use web::access::Access;
+use utoipa_axum::routes;
+use web::{
+    access::Access,
+    routes::{Columns, Routes},
+};
 
 pub use self::{keys::overlap, throttled::throttled};
 use crate::service::Core;
 
 /// The routes: each line is one path with its operations.
-pub fn routes<S>() -> OpenApiRouter<S>
+pub fn routes<S>() -> Routes<S>
 where
     S: Clone + Send + Sync + 'static,
     Access: FromRef<S>,
     Arc<Core>: FromRef<S>,
     Arc<Outbox>: FromRef<S>,
 {
-    OpenApiRouter::new()
+    Routes::new()
         .routes(routes!(access::read))
         .routes(routes!(tenants::list_accounts))
         .routes(routes!(tenants::read_account, tenants::update_account))
@@ -43,19 +46,24 @@ where
         .routes(routes!(operators::read_me))
         .routes(routes!(accesses::by_older_name::list))
         .routes(routes!(accesses::by_older_name::read, accesses::by_older_name::update))
-        .routes(routes!(accesses::by_newer_name::list, accesses::invite))
+        .routes(routes!(accesses::by_newer_name::list))
+        .routes(routes!(accesses::invite).idempotent())
         .routes(routes!(accesses::by_newer_name::read, accesses::by_newer_name::update, accesses::remove))
-        .routes(routes!(accesses::invite_again))
-        .routes(routes!(accesses::list_tokens, accesses::create_token))
-        .routes(routes!(roles::list, roles::create))
+        .routes(routes!(accesses::invite_again).idempotent())
+        .routes(routes!(accesses::list_tokens))
+        .routes(routes!(accesses::create_token).idempotent())
+        .routes(routes!(roles::list))
+        .routes(routes!(roles::create).idempotent())
         .routes(routes!(roles::read, roles::update, roles::delete))
         .routes(routes!(roles::list_permissions, roles::update_permissions))
         .routes(routes!(roles::read_permission, roles::update_permission))
-        .routes(routes!(policies::list, policies::create))
+        .routes(routes!(policies::list))
+        .routes(routes!(policies::create).idempotent())
         .routes(routes!(policies::read, policies::update, policies::delete))
-        .routes(routes!(keys::list, keys::create))
+        .routes(routes!(keys::list))
+        .routes(routes!(keys::create).idempotent())
         .routes(routes!(keys::read, keys::update, keys::revoke))
-        .routes(routes!(keys::rotate))
+        .routes(routes!(keys::rotate).idempotent())
         .routes(routes!(audit::list))
         .routes(routes!(audit::export))
 }
