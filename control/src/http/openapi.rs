@@ -199,10 +199,7 @@ fn describe(method: &Method, operation: &mut Map<String, Value>, policy: Policy)
     }
     let answers = |status: &str| operation["responses"].get(status).is_some();
     let creates = *method == Method::POST && answers("201");
-    let is_idempotent = match policy.idempotency {
-        Idempotency::Kept | Idempotency::InTransaction => true,
-        Idempotency::Ignored | Idempotency::KeptUndocumented => false,
-    };
+    let is_idempotent = policy.idempotency != Idempotency::Ignored;
     let listed = operation.entry("parameters").or_insert_with(|| json!([]));
     if let Some(all) = listed.as_array_mut() {
         if is_idempotent && !all.iter().any(|one| one["name"] == "Idempotency-Key") {

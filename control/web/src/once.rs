@@ -73,10 +73,7 @@ pub async fn once(
     request: Request,
     next: Next,
 ) -> Response {
-    let is_kept = match policy.map(|Extension(policy)| policy.idempotency) {
-        Some(Idempotency::Kept | Idempotency::KeptUndocumented) => true,
-        Some(Idempotency::Ignored | Idempotency::InTransaction) | None => false,
-    };
+    let is_kept = policy.is_some_and(|Extension(policy)| policy.idempotency == Idempotency::Kept);
     if !is_kept || !request.headers().contains_key(IDEMPOTENCY_KEY) {
         return next.run(request).await;
     }

@@ -37,8 +37,6 @@ pub enum Idempotency {
     Ignored,
     /// The layer [`once`](crate::once) keeps the answer.
     Kept,
-    /// The layer keeps the answer, but the OpenAPI document does not tell.
-    KeptUndocumented,
     /// The operation keeps it in its own transaction.
     InTransaction,
 }

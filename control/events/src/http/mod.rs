@@ -16,7 +16,7 @@ use axum::extract::FromRef;
 use utoipa_axum::routes;
 use web::{
     access::Access,
-    routes::{Columns, Idempotency, Routes},
+    routes::{Columns, Routes},
 };
 
 use crate::service::EventState;
@@ -38,8 +38,8 @@ where
         .routes(routes!(webhooks::rotate).idempotent())
         .routes(routes!(webhooks::ping))
         .routes(routes!(webhooks::deliveries))
-        .routes(routes!(webhooks::send_again).idempotency(Idempotency::KeptUndocumented))
-        .routes(routes!(webhooks::send_range_again).idempotency(Idempotency::KeptUndocumented))
+        .routes(routes!(webhooks::send_again).idempotent())
+        .routes(routes!(webhooks::send_range_again).idempotent())
         .routes(routes!(reactions::list, bulk::reactions::update, bulk::reactions::delete))
         .routes(routes!(reactions::create).idempotent())
         .routes(routes!(reactions::read, reactions::update, reactions::delete))
