@@ -37,7 +37,9 @@ impl Db {
             .pragma("cache_size", "-65536")
             .pragma("temp_store", "MEMORY");
         let write = sqlite_pool_options(1).connect_with(options.clone()).await?;
-        let read = sqlite_pool_options(8).connect_with(options.pragma("query_only", "ON")).await?;
+        // To ask for `auto_vacuum` is a write: a connection that reads would wait for the writer when it is opened.
+        let options = options.auto_vacuum(SqliteAutoVacuum::None).pragma("query_only", "ON");
+        let read = sqlite_pool_options(8).connect_with(options).await?;
         Ok(Self::Sqlite { write, read })
     }
 }
@@ -62,4 +64,37 @@ fn sqlite_pool_options(connections: u32) -> SqlitePoolOptions {
                 Ok(is_sound)
             })
         })
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::future::try_join_all;
+
+    use super::*;
+    use crate::{on_db, store::Ctx};
+
+    #[tokio::test]
+    async fn readers_are_opened_while_somebody_writes() {
+        let folder = tempfile::tempdir().unwrap();
+        let db = Db::open_sqlite_shrinking(&folder.path().join("a.db")).await.unwrap();
+        let run = async |tx: &mut crate::store::Tx, sql: &'static str| {
+            on_db!(&mut **tx, |c| sqlx::query(sql).execute(c).await.map(|_| ())).unwrap();
+        };
+        let mut tx = db.begin(&Ctx::default()).await.unwrap();
+        run(&mut tx, "CREATE TABLE t (n INTEGER)").await;
+        tx.commit().await.unwrap();
+        let mut tx = db.begin(&Ctx::default()).await.unwrap();
+        run(&mut tx, "INSERT INTO t VALUES (1)").await;
+        // All of them at once, so that each is a connection of its own.
+        let mut readers = try_join_all((0..8).map(|_| db.read())).await.unwrap();
+        for conn in &mut readers {
+            let count: i64 =
+                on_db!(conn, |c| sqlx::query_scalar("SELECT COUNT(*) FROM t").fetch_one(c).await).unwrap();
+            assert_eq!(count, 0);
+        }
+        tx.commit().await.unwrap();
+        let mode: i64 =
+            on_db!(&mut readers[0], |c| sqlx::query_scalar("PRAGMA auto_vacuum").fetch_one(c).await).unwrap();
+        assert_eq!(mode, 2);
+    }
 }
