@@ -57,15 +57,8 @@ pub(crate) fn run(mut args: Args, is_smoke: bool) -> Result<bool> {
     let mut out = stdout().lock();
     writeln!(out, "| rows | a second | `COPY` | ratio |\n|---|---:|---:|---:|")?;
     for kind in [Kind::Redirections, Kind::Scans] {
-        let table = kind.table();
-        // Scans go into a partition there, too.
-        let parts = match kind {
-            Kind::Redirections => "",
-            Kind::Scans => {
-                " PARTITION BY RANGE (created_at); CREATE TABLE raw_scans_all PARTITION OF raw_scans DEFAULT"
-            }
-        };
-        control.schema().sql(&format!("CREATE TABLE raw_{table} (LIKE {table} INCLUDING ALL){parts}"))?;
+        let table = &kind.table(&control)?;
+        control.schema().sql(&format!("CREATE TABLE raw_{table} (LIKE {table} INCLUDING ALL)"))?;
         let told = control.schema().sql("SELECT short_id FROM redirections ORDER BY folded")?;
         run.links = told.lines().map(ToOwned::to_owned).collect();
         let (mut ours, mut raw) = (Vec::new(), Vec::new());
@@ -100,10 +93,14 @@ enum Kind {
 }
 
 impl Kind {
-    fn table(self) -> &'static str {
+    /// Scans go into the table of this month.
+    fn table(self, control: &Control) -> Result<String> {
         match self {
-            Self::Redirections => "redirections",
-            Self::Scans => "scans",
+            Self::Redirections => Ok("redirections".to_owned()),
+            Self::Scans => {
+                let name = "SELECT to_char(now() AT TIME ZONE 'UTC', '\"scans_\"YYYYMM')";
+                Ok(control.schema().sql(name)?.trim().to_owned())
+            }
         }
     }
 }
