@@ -28,12 +28,12 @@ super::super::on_both_engines!(
     a_profile_that_is_rebuilt_meanwhile_counts_each_scan_once,
 );
 
-/// Takes a batch as far as its scans are stored, and not what follows from them: the process is killed there.
-pub(crate) async fn take_half(made: &TestApp, batch: &ScanBatch) -> Result<()> {
-    let mut tx = made.app.core.db.begin(&Ctx::default()).await?;
-    lock_cursor(&mut tx, &batch.edge, batch.boot).await?;
-    let end = batch.first_seq + batch.records.len() as u64;
-    let boot = Boot { edge: &batch.edge, boot: batch.boot };
+/// Takes a batch until it has come so far; there the process is killed.
+pub(crate) async fn take_until(
+    made: &TestApp,
+    batch: &ScanBatch,
+    is_so_far: impl AsyncFn() -> Result<bool>,
+) -> Result<()> {
     let taking = ingest(&made.app, batch);
     tokio::pin!(taking);
     let mut looks = tokio::time::interval(Duration::from_millis(5));
@@ -41,13 +41,22 @@ pub(crate) async fn take_half(made: &TestApp, batch: &ScanBatch) -> Result<()> {
         tokio::select! {
             taken = &mut taking => anyhow::bail!("it was not held up: {taken:?}"),
             _ = looks.tick() => {
-                if made.app.actions.scans.pool.find_next_seq(boot).await? == Some(end) {
-                    break;
+                if is_so_far().await? {
+                    return Ok(());
                 }
             }
         }
     }
-    Ok(())
+}
+
+/// Takes a batch as far as its scans are stored, and not what follows from them.
+pub(crate) async fn take_half(made: &TestApp, batch: &ScanBatch) -> Result<()> {
+    let mut held = made.app.core.db.begin(&Ctx::default()).await?;
+    lock_cursor(&mut held, &batch.edge, batch.boot).await?;
+    let end = batch.first_seq + batch.records.len() as u64;
+    let boot = Boot { edge: &batch.edge, boot: batch.boot };
+    let scans = &made.app.actions.scans.pool;
+    take_until(made, batch, async || Ok(scans.find_next_seq(boot).await? == Some(end))).await
 }
 
 async fn actions(made: &TestApp) -> Result<Vec<Action>> {

@@ -1,7 +1,5 @@
 //! Scans of an account with a quota, whose intake is killed between its transactions, and which are sent again.
 
-use std::time::Duration;
-
 use actions::store::scan_charges;
 use anyhow::{Context, Result, ensure};
 use axum::http::Method;
@@ -18,7 +16,7 @@ use shared::{
 use tests::db::{Engine, Location, TestApp};
 
 use super::{super::Api, daily::record};
-use crate::store::scan_steps::take_half;
+use crate::store::scan_steps::{take_half, take_until};
 
 const EDGE: &str = "e1";
 
@@ -42,20 +40,11 @@ async fn hold_store(made: &TestApp) -> Result<Tx> {
 async fn charge_only(made: &TestApp, batch: &ScanBatch) -> Result<()> {
     let _held = hold_store(made).await?;
     let end = batch.first_seq + batch.records.len() as u64;
-    let taking = ingest(&made.app, batch);
-    tokio::pin!(taking);
-    let mut looks = tokio::time::interval(Duration::from_millis(5));
-    loop {
-        tokio::select! {
-            taken = &mut taking => anyhow::bail!("it was not held up: {taken:?}"),
-            _ = looks.tick() => {
-                let mut conn = made.app.core.db.read().await?;
-                if scan_charges::find(&mut conn, EDGE, 1).await?.next_seq == end {
-                    return Ok(());
-                }
-            }
-        }
-    }
+    take_until(made, batch, async || {
+        let mut conn = made.app.core.db.read().await?;
+        Ok(scan_charges::find(&mut conn, EDGE, 1).await?.next_seq == end)
+    })
+    .await
 }
 
 /// How many scans are listed, the hits of both links, and what statistics have counted.
