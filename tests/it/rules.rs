@@ -107,6 +107,7 @@ async fn rules_choose_the_target(engine: Engine) -> Result<()> {
         reaction(json!({"index": 3}), "https://example.com/shoe"),
     ];
     // Scans that two threads of an edge recorded within some milliseconds may change places.
+    ensure!(told.len() == expected.len(), "{told:?}");
     for one in &expected {
         ensure!(told.contains(one), "{one} is not in {told:?}");
     }
