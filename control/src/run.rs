@@ -50,6 +50,7 @@ impl Tasks {
         tasks.spawn(worker::upkeep::run(app.clone(), stop_background.clone()));
         tasks.spawn(worker::rebuild_profiles::run(app.clone(), stop_background.clone()));
         tasks.spawn(worker::move_scans::run(app.clone(), stop_background.clone()));
+        tasks.spawn(redirects::fill_words::run(app.core.db.clone(), stop_background.clone()));
         tasks.spawn(worker::run_jobs::run(app.jobs.clone(), stop_background.clone()));
         tasks.spawn(worker::webhooks::run(app.events.clone(), stop_background.clone()));
         tasks.spawn(worker::mails::run(

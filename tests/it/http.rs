@@ -32,6 +32,7 @@ mod jobs;
 mod key_flows;
 mod key_rotation;
 mod limits;
+mod links;
 mod locations;
 mod new_actions;
 mod operator_bounds;

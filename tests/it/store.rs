@@ -6,6 +6,7 @@ mod full_disk;
 mod imports;
 mod job_turns;
 mod keys;
+mod links;
 mod mail_turns;
 mod paging;
 mod races;

@@ -7,6 +7,7 @@ pub mod batch_size;
 pub mod domain;
 pub mod edges;
 mod fair_queue;
+pub mod fill_words;
 pub mod http;
 pub mod metrics;
 pub mod service;

@@ -6,6 +6,7 @@ use kernel::{
     domain::{
         access::Actor,
         body::Purpose,
+        listing::ListRequest,
         page::{PageRequest, SortOrder},
     },
     error::ServiceError,
@@ -33,7 +34,7 @@ pub(crate) async fn product(made: &TestApp) -> Result<ResourceId> {
     resource_of(made, made.account).await
 }
 
-async fn resource_of(made: &TestApp, account: AccountId) -> Result<ResourceId> {
+pub(crate) async fn resource_of(made: &TestApp, account: AccountId) -> Result<ResourceId> {
     let id = shared::id::ProductId::new(made.app.core.clock.now().0, random16()?);
     execute(
         made,
@@ -421,7 +422,8 @@ async fn lists_page_in_order_of_creation(engine: Engine) -> Result<()> {
         let mut seen = Vec::new();
         let mut page = PageRequest { per_page: 3, sort, ..PageRequest::default() };
         loop {
-            let listing = Listing { page, ..Listing::default() };
+            let request = ListRequest { page, ..ListRequest::default() };
+            let listing = Listing { request, ..Listing::default() };
             let rows = redirections::list(&made.app.redirects, &made.caller(), &listing).await?;
             assert!(rows.items.len() <= 3);
             seen.extend(names(&rows.items));

@@ -90,6 +90,12 @@ pub struct RedirectionEvent {
     pub platform_id: String,
     /// Where it leads; nowhere when it is gone.
     pub target: Option<String>,
+    /// What people call it. Its notes and custom fields, which may be long, are read where they are wanted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// Its labels.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tags: Option<Vec<String>>,
     /// Who may see it besides operators.
     pub scopes: Scopes,
 }
@@ -368,7 +374,9 @@ pub fn redirection_message(item: &RedirectionEvent) -> Map<String, Value> {
         ("evrythngId", json!(item.platform_id)),
         ("defaultRedirectUrl", json!(item.target)),
     ];
-    members.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+    let title = item.title.as_ref().map(|title| ("title", json!(title)));
+    let tags = item.tags.as_ref().map(|tags| ("tags", json!(tags)));
+    members.into_iter().chain(title).chain(tags).map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
 /// The end of a job as a message holds it.
@@ -486,6 +494,8 @@ mod tests {
                     short_id: "A".to_owned(),
                     platform_id: "U".to_owned(),
                     target: None,
+                    title: Some("Summer".to_owned()),
+                    tags: None,
                     scopes: Scopes::default(),
                 }],
             },

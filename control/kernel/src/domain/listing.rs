@@ -77,7 +77,20 @@ pub const AUDIT: ListType = by(&[
     field("requestId", Text),
 ]);
 /// Redirections.
-pub const REDIRECTIONS: ListType = PLAIN;
+pub const REDIRECTIONS: ListType = by(&[
+    field("createdAt", Millis),
+    field("updatedAt", Millis),
+    field("title", Text),
+    field("tags", Labels),
+    field("customFields.*", Scalars),
+    field("shortId", Text),
+    field("shortDomain", Text),
+    field("type", Text),
+    field("platformId", Id),
+    field("product", Id),
+    field("thng", Id),
+    field("defaultRedirectUrl", Text),
+]);
 /// Places.
 pub const PLACES: ListType = numbered(PRODUCTS.fields);
 /// Files.

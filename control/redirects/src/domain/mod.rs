@@ -2,7 +2,9 @@
 
 pub use ::catalog::domain::*;
 
+pub mod link_details;
 pub mod redirection;
 pub mod rules;
 pub mod task;
 pub mod withheld;
+pub mod words;

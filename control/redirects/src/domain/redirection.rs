@@ -11,6 +11,7 @@ use shared::{
     wire::stream::Rev,
 };
 
+use super::link_details::{Described, LinkDetails};
 use super::members::Members;
 use super::scopes::{Scopes, read_scopes};
 use super::withheld::TakeDown;
@@ -39,6 +40,9 @@ pub struct Redirection {
     pub rev: Rev,
     /// Order of insertion, for paging.
     pub seq: i64,
+    /// What people say about it, which no edge knows.
+    #[serde(default)]
+    pub details: LinkDetails,
     /// Why nobody is redirected; what stores and changes redirections leaves it out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub taken_down: Option<TakeDown>,
@@ -62,6 +66,8 @@ pub struct Writable {
     pub forward_query: bool,
     /// Access besides operators.
     pub scopes: Scopes,
+    /// What people say about it; what is left out stays.
+    pub described: Described,
 }
 
 impl Writable {
@@ -88,7 +94,8 @@ impl Writable {
         };
         let forward_query = members.boolean("forwardQuery").unwrap_or_default();
         let scopes = read_scopes(members);
-        Some(Self { target: target?, forward_query, scopes })
+        let described = Described::read(members);
+        Some(Self { target: target?, forward_query, scopes, described })
     }
 }
 
@@ -207,6 +214,10 @@ mod tests {
             (
                 json!({"platformId": ID, "defaultRedirectUrl": url, "scopes": {"users": ["all", "x"]}}),
                 vec!["scopes must hold ids"],
+            ),
+            (
+                json!({"platformId": ID, "defaultRedirectUrl": url, "title": 1, "tags": [1]}),
+                vec!["title must be a string", "tags must be an array of strings"],
             ),
             (json!([]), vec!["The body must be a JSON object"]),
         ] {

@@ -6,6 +6,7 @@ use web::bodies::{AN_ID, Body, boolean, formatted, id_of, open_object, request, 
 
 use crate::domain::{
     limits::{MAX_DESCRIPTION, MAX_NAME, MAX_TAG},
+    link_details::{MAX_NOTES, MAX_TITLE},
     task::MAX_QUANTITY,
 };
 
@@ -52,7 +53,10 @@ fn redirection(kind: Kind) -> Body {
     let text_of = match kind {
         Kind::Whole => "The redirection",
         Kind::OfPath => "The redirection of the resource in the path",
-        Kind::Replace => "What it leads to from now on; members left out go back to their default",
+        Kind::Replace => {
+            "What it leads to from now on; members left out go back to their default, but for `title`, `tags`, `notes` and \
+                `customFields`, which stay"
+        }
     };
     let target = "An absolute `http` or `https` URL of at most 2,048 bytes, percent-encoded, without user and \
         password; the tags `{shortId}`, `{platformId}`, `{thngId}` and `{productId}` may stand in path and query.";
@@ -60,6 +64,10 @@ fn redirection(kind: Kind) -> Body {
         .must("defaultRedirectUrl", formatted("target-url", target))
         .may("forwardQuery", boolean())
         .may("scopes", scopes())
+        .may("title", text(0, MAX_TITLE))
+        .may("tags", texts(MAX_TAG))
+        .may("notes", text(0, MAX_NOTES))
+        .may("customFields", open_object("The caller's own members: at most 64 KiB, 16 levels deep."))
         .like("defaultRedirectUrl", "https://example.com/?item={shortId}");
     if kind == Kind::Whole {
         let text = "Id of the resource; `evrythngId` is the same. `type` is known from it.";

@@ -9,13 +9,13 @@ use axum::{
 };
 use qr::{Ecl, Format, QrRequest};
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use shared::{negotiate::Representation, problem::Code, wire::stream::Rev, withheld::Withheld};
 use utoipa::ToSchema;
 use web::{api_error::ApiError, extract::Query, request_info::RequestInfo};
 
 use crate::{
-    domain::{redirection::Redirection, withheld::TakeDown},
+    domain::{link_details::Author, redirection::Redirection, withheld::TakeDown},
     edges::WaitReport,
     service::{Redirects, redirections::Written},
 };
@@ -54,6 +54,29 @@ pub(super) struct RedirectionDocument {
     short_url: String,
     #[schema(value_type = Object)]
     scopes: Value,
+    /// What people call it, at most 200 characters.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = "Summer campaign, posters")]
+    title: Option<String>,
+    /// At most 100, each of at most 128 characters.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tags: Option<Vec<String>>,
+    /// At most 4,096 characters.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    notes: Option<String>,
+    /// The caller's own members, at most 64 KiB of JSON.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    custom_fields: Option<Map<String, Value>>,
+    /// Who created it. Only callers see it whose permission reaches the whole account; nothing is known of links from before
+    /// this member.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(read_only)]
+    created_by: Option<AuthorDocument>,
+    /// Who changed it last by a request about it, for the same callers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(read_only)]
+    updated_by: Option<AuthorDocument>,
     /// Only for development, not for print: the short URL leads to an address of this machine or of a local network.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     #[schema(required = false, read_only)]
@@ -64,6 +87,24 @@ pub(super) struct RedirectionDocument {
     #[schema(read_only)]
     taken_down: Option<TakenDownDocument>,
     qr: QrDocument,
+}
+
+/// Who wrote a link, as the audit trail names them.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct AuthorDocument {
+    /// The kind of key: `operator`, `projectOperator`, `trustedApp`, `app`, `user` or `thng`.
+    #[schema(example = "operator")]
+    actor_type: String,
+    /// Id of the operator, application, user or Thng.
+    #[schema(example = "UKXAGyEf8SQ5eTDmVgGpHqAa")]
+    actor: String,
+}
+
+impl From<&Author> for AuthorDocument {
+    fn from(author: &Author) -> Self {
+        Self { actor_type: author.actor_type.clone(), actor: author.actor.clone() }
+    }
 }
 
 /// Why a link was taken down.
@@ -112,7 +153,7 @@ pub(super) struct QrDocument {
 
 impl From<&Redirection> for RedirectionDocument {
     fn from(item: &Redirection) -> Self {
-        let redirect = &item.redirect;
+        let (redirect, described) = (&item.redirect, &item.details.described);
         let payload = item.domain.qr_payload(&redirect.short_id);
         let facts = qr::describe(&payload, Ecl::default()).ok();
         Self {
@@ -128,6 +169,12 @@ impl From<&Redirection> for RedirectionDocument {
             hits: item.hits,
             short_url: item.short_url(),
             scopes: json!({"users": item.scopes.users, "projects": item.scopes.projects}),
+            title: described.title.clone(),
+            tags: described.tags.clone(),
+            notes: described.notes.clone(),
+            custom_fields: described.custom_fields.clone(),
+            created_by: item.details.created_by.as_ref().map(AuthorDocument::from),
+            updated_by: item.details.updated_by.as_ref().map(AuthorDocument::from),
             development: item.domain.is_development(),
             taken_down: item.taken_down.as_ref().map(TakenDownDocument::from),
             qr: QrDocument {

@@ -8,7 +8,12 @@ use axum::{
 };
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
-use shared::{id::ResourceId, problem::Code, redirect::ResourceType, wire::stream::Rev};
+use shared::{
+    id::{ProductId, ResourceId},
+    problem::Code,
+    redirect::ResourceType,
+    wire::stream::Rev,
+};
 use web::{
     access::Authenticated,
     api_error::ApiError,
@@ -26,6 +31,7 @@ use crate::{
         listing::REDIRECTIONS,
         permission::Verb,
         redirection::{Draft, MAX_BULK, Redirection, Writable},
+        words::WordQuery,
     },
     service::{
         Redirects,
@@ -44,7 +50,7 @@ use crate::{
         ("timeout" = Option<String>, Query, description = "Longest wait, such as `500ms` or `2s` (default), at most `20s`"),
         ("Idempotency-Key" = Option<String>, Header, description = "A repeat within a day gets the first answer"),
     ),
-    request_body(content = Object, description = "`platformId` and `defaultRedirectUrl`; optionally `shortId`, `type`, `forwardQuery`, `scopes`, `shortDomain`",
+    request_body(content = Object, description = "`platformId` and `defaultRedirectUrl`; optionally `shortId`, `type`, `forwardQuery`, `scopes`, `shortDomain`, `title`, `tags`, `notes`, `customFields`",
         example = json!({"platformId": "UKXAGyEf8SQ5eTDmVgGpHqAa", "defaultRedirectUrl": "https://example.com/?item={shortId}"})),
     responses(
         (status = 201, description = "Created; when `Accept` names JSON", body = RedirectionDocument),
@@ -103,6 +109,10 @@ async fn created(
     params(
         ("platformId" = Option<String>, Query, description = "The resource; `evrythngId` is the same"),
         ("domain" = Option<String>, Query, description = "Only those of this short domain"),
+        ("product" = Option<String>, Query, description = "Only those of this product and of its Thngs"),
+        ("project" = Option<String>, Query, description = "Only those scoped to this project"),
+        ("q" = Option<String>, Query, min_length = 1, max_length = 200, description = "Words, of which each must begin a word of the short id, title, tags, target or Thng's name, or an id of resource, Thng or product; without regard to accents and case"),
+        ("filter" = Option<String>, Query, description = "By `createdAt`, `updatedAt`, `title`, `tags`, `customFields.*`, `shortId`, `shortDomain`, `type`, `platformId`, `product`, `thng` and `defaultRedirectUrl`"),
         ("perPage" = Option<u32>, Query, minimum = 1, maximum = 100, description = "Rows of a page, default 30"),
         ("sortOrder" = Option<String>, Query, description = "`DESCENDING` (default) or `ASCENDING`"),
         ("nextPageToken" = Option<String>, Query, description = "From the `Link` of the page before"),
@@ -129,7 +139,16 @@ pub(super) async fn list(
         })
         .transpose()?;
     let domain = query.find("domain").map(str::to_owned);
-    let request = service::Listing { platform_id, domain, page: listing.request.page };
+    let product = query
+        .find("product")
+        .map(|text| {
+            let refuse = |error| ApiError::refused(Code::InvalidParameter, format!("product: {error}."));
+            text.parse::<ProductId>().map_err(refuse)
+        })
+        .transpose()?;
+    let words = query.find("q").map(WordQuery::parse).transpose();
+    let words = words.map_err(|fault| ApiError::refused(Code::InvalidParameter, fault))?.unwrap_or_default();
+    let request = service::Listing { platform_id, domain, product, words, request: listing.request.clone() };
     let page = service::list(&redirects, &caller, &request).await?;
     Ok(listing.answer(&redirects, page, |item| RedirectionDocument::from(&item)))
 }
@@ -170,7 +189,7 @@ pub(super) async fn read(
         ("domain" = Option<String>, Query, description = "Short domain"),
         ("wait" = Option<String>, Query, description = "`edges`: answer when every edge has the change"),
         ("timeout" = Option<String>, Query, description = "Longest wait, default `2s`")),
-    request_body(content = Object, description = "`defaultRedirectUrl`, and what else is to be kept",
+    request_body(content = Object, description = "`defaultRedirectUrl`, and what else is to be kept; `title`, `tags`, `notes` and `customFields` stay when they are left out",
         example = json!({"defaultRedirectUrl": "https://example.com/recall"})),
     responses((status = 200, description = "The redirection", body = RedirectionDocument),
         (status = 202, description = "Changed; an edge had not confirmed it at the deadline", body = RedirectionDocument)),

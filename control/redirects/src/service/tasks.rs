@@ -24,6 +24,7 @@ use crate::{
         batch::Batch,
         common::Stamp,
         limits::shorten,
+        link_details::Described,
         listing::ListRequest,
         page::Page,
         permission::{
@@ -248,7 +249,12 @@ fn draft(short_urls: &ShortUrls, thng: ResourceId, scopes: Scopes) -> Result<Dra
         resource_type: Some(ResourceType::Thng),
         short_id: short_id.map_err(|_| ServiceError::Internal("an id is no short id".to_owned()))?,
         short_domain: short_urls.domain.clone(),
-        writable: Writable { target: short_urls.target.clone(), forward_query: false, scopes },
+        writable: Writable {
+            target: short_urls.target.clone(),
+            forward_query: false,
+            scopes,
+            described: Described::default(),
+        },
     })
 }
 

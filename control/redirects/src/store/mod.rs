@@ -3,6 +3,9 @@
 pub use ::catalog::store::*;
 
 pub mod log;
+pub mod redirection_details;
+pub mod redirection_fill;
+pub mod redirection_lists;
 pub mod redirection_writes;
 pub mod redirections;
 pub mod rules;

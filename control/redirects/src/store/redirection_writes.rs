@@ -16,25 +16,25 @@ const PG_REDIRECTIONS: &str = "INSERT INTO redirections (domain, folded, short_i
     SELECT $1, folded, short_id, $2, type, platform_id, thng_id, product_id, target, forward_query, scopes, 0, $3, \
     $3, rev FROM UNNEST($4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[], \
     $11::boolean[], $12::jsonb[], $13::bigint[]) AS t (folded, short_id, type, platform_id, thng_id, product_id, \
-    target, forward_query, scopes, rev)";
+    target, forward_query, scopes, rev) RETURNING folded, seq";
 
 const SQLITE_REDIRECTIONS: &str = "INSERT INTO redirections (domain, folded, short_id, account_id, type, \
     platform_id, thng_id, product_id, target, forward_query, scopes, hits, created_at, updated_at, rev) \
     SELECT $1, value ->> '$[0]', value ->> '$[1]', $2, value ->> '$[2]', value ->> '$[3]', value ->> '$[4]', \
     value ->> '$[5]', value ->> '$[6]', value ->> '$[7]', value -> '$[8]', 0, $3, $3, value ->> '$[9]' \
-    FROM json_each($4)";
+    FROM json_each($4) RETURNING folded, seq";
 
-/// Adds redirections of one domain and account.
+/// Adds redirections of one domain and account; returns their folded short ids and positions, in no order.
 pub async fn insert_redirections(
     tx: &mut Tx,
     domain: &str,
     account: &str,
     at_ms: i64,
     rows: &[NewRow<'_>],
-) -> Result<(), StoreError> {
-    match &mut **tx {
+) -> Result<Vec<(String, i64)>, StoreError> {
+    Ok(match &mut **tx {
         Conn::PgTx(c) => {
-            sqlx::query(PG_REDIRECTIONS)
+            sqlx::query_as(PG_REDIRECTIONS)
                 .bind(domain)
                 .bind(account)
                 .bind(at_ms)
@@ -48,8 +48,8 @@ pub async fn insert_redirections(
                 .bind(rows.iter().map(|r| r.redirect.forward_query).collect::<Vec<_>>())
                 .bind(rows.iter().map(|r| Json(r.scopes.clone())).collect::<Vec<_>>())
                 .bind(rows.iter().map(|r| signed(r.rev)).collect::<Vec<_>>())
-                .execute(&mut **c)
-                .await?;
+                .fetch_all(&mut **c)
+                .await?
         }
         Conn::SqliteTx(c) => {
             let rows: Vec<Value> = rows
@@ -69,17 +69,16 @@ pub async fn insert_redirections(
                     ])
                 })
                 .collect();
-            sqlx::query(SQLITE_REDIRECTIONS)
+            sqlx::query_as(SQLITE_REDIRECTIONS)
                 .bind(domain)
                 .bind(account)
                 .bind(at_ms)
                 .bind(Json(rows))
-                .execute(&mut **c)
-                .await?;
+                .fetch_all(&mut **c)
+                .await?
         }
         Conn::Pg(_) | Conn::Sqlite(_) => return Err(outside_transaction()),
-    }
-    Ok(())
+    })
 }
 
 const PG_REDIRECTED: &str = "UPDATE redirections r SET target = t.target, forward_query = t.forward_query, \

@@ -1,6 +1,6 @@
 //! The table of redirections, which edges replicate.
 
-use std::sync::Arc;
+use std::{collections::HashMap, sync::Arc};
 
 use shared::{
     id::AccountId,
@@ -14,28 +14,44 @@ use sqlx::types::Json;
 use super::{
     Conn, StoreError, Tx,
     dialect::{self, unsigned},
-    on_db, parse, redirection_writes,
+    on_db, parse, redirection_details, redirection_writes,
     standing::standing,
 };
-use crate::domain::{grant::Limit, page::PageRequest, redirection::Redirection, scopes::Scopes};
+use crate::domain::{link_details::LinkDetails, page::Position, redirection::Redirection, scopes::Scopes};
 
 /// Columns of a redirection with its domain; the statements below differ in what follows.
 macro_rules! select {
     ($rest:literal) => {
-        select_from!("redirections", "", $rest)
+        select_from!("", "redirections", "", "", $rest)
     };
 }
 
-/// The same from another source than the whole table, in two parts.
+/// The same with what people say about it, as whoever shows or changes it needs it.
+macro_rules! select_whole {
+    ($rest:literal) => {
+        select_from!(
+            ", x.doc",
+            "redirections",
+            "",
+            "LEFT JOIN redirection_details x ON x.seq = r.seq ",
+            $rest
+        )
+    };
+}
+
+/// The same from another source than the whole table, in two parts, and with another table beside it.
 macro_rules! select_from {
-    ($from:literal, $joined:literal, $rest:literal) => {
+    ($columns:literal, $from:literal, $joined:literal, $beside:literal, $rest:literal) => {
         concat!(
             "SELECT r.seq, r.domain, d.scheme, d.case_sensitive, r.folded, r.short_id, r.account_id, r.type, \
              r.platform_id, r.thng_id, r.product_id, r.target, r.forward_query, r.scopes, r.hits, r.created_at, \
-             r.updated_at, r.rev, t.name AS thng_name, t.commission_state, t.verdict FROM ",
+             r.updated_at, r.rev, t.name AS thng_name, t.commission_state, t.verdict",
+            $columns,
+            " FROM ",
             $from,
             $joined,
             " r JOIN short_domains d ON d.host = r.domain LEFT JOIN thngs t ON t.id = r.thng_id ",
+            $beside,
             $rest
         )
     };
@@ -46,25 +62,27 @@ macro_rules! select_from {
 /// A comparison with the list as a whole is planned by the table's statistics. While an import fills the table there
 /// are none, and the whole domain was read for each chunk (5 s at 200,000 links).
 macro_rules! select_each {
-    ($list:literal, $rest:literal) => {
+    ($columns:literal, $list:literal, $beside:literal, $rest:literal) => {
         select_from!(
+            $columns,
             $list,
             " AS k (folded) CROSS JOIN LATERAL (SELECT seq, domain, folded, short_id, account_id, type, platform_id, \
              thng_id, product_id, target, forward_query, scopes, hits, created_at, updated_at, rev, deleted_rev \
              FROM redirections WHERE domain = $1 AND folded = k.folded LIMIT 1)",
+            $beside,
             $rest
         )
     };
 }
 
 const FIND: &str =
-    select!("WHERE r.domain = $1 AND r.folded = $2 AND r.account_id = $3 AND r.deleted_rev IS NULL");
+    select_whole!("WHERE r.domain = $1 AND r.folded = $2 AND r.account_id = $3 AND r.deleted_rev IS NULL");
 const FIND_ANY: &str = select!("WHERE r.domain = $1 AND r.folded = $2 AND r.deleted_rev IS NULL");
 const PG_TAKEN: &str = "SELECT r.folded FROM UNNEST($2::text[]) AS k (folded) CROSS JOIN LATERAL \
     (SELECT folded FROM redirections WHERE domain = $1 AND folded = k.folded LIMIT 1) r";
 const SQLITE_TAKEN: &str =
     "SELECT folded FROM redirections WHERE domain = $1 AND folded IN (SELECT value FROM json_each($2))";
-const PG_FIND_MANY: &str = select_each!("UNNEST($2::text[])", "");
+const PG_FIND_MANY: &str = select_each!("", "UNNEST($2::text[])", "", "");
 const SQLITE_FIND_MANY: &str =
     select!("WHERE r.domain = $1 AND r.folded IN (SELECT value FROM json_each($2))");
 const PG_THNGS: &str = "SELECT r.folded, r.type, r.platform_id FROM redirections r \
@@ -72,61 +90,24 @@ const PG_THNGS: &str = "SELECT r.folded, r.type, r.platform_id FROM redirections
 const SQLITE_THNGS: &str = "SELECT r.folded, r.type, r.platform_id FROM redirections r \
     WHERE r.domain = $1 AND r.account_id = $2 AND r.deleted_rev IS NULL \
     AND r.folded IN (SELECT value FROM json_each($3))";
-const PG_FIND_LIVE: &str =
-    select_each!("UNNEST($3::text[])", "WHERE r.account_id = $2 AND r.deleted_rev IS NULL");
-const SQLITE_FIND_LIVE: &str = select!(
+const PG_FIND_LIVE: &str = select_each!(
+    ", x.doc",
+    "UNNEST($3::text[])",
+    "LEFT JOIN redirection_details x ON x.seq = r.seq ",
+    "WHERE r.account_id = $2 AND r.deleted_rev IS NULL"
+);
+const SQLITE_FIND_LIVE: &str = select_whole!(
     "WHERE r.domain = $1 AND r.folded IN (SELECT value FROM json_each($3)) AND r.account_id = $2 \
      AND r.deleted_rev IS NULL"
 );
-/// One page of redirections after a position, all or only those whose scopes match.
-macro_rules! list {
-    ($resource:literal, $named:literal, $after:literal, $order:literal) => {
-        concat!(
-            select!("WHERE r.account_id = $1 AND r.deleted_rev IS NULL AND "),
-            $resource,
-            " AND ($3 = '' OR r.domain = $3) AND (r.created_at, r.seq) ",
-            $after,
-            " ($4, $5) AND ",
-            $named,
-            $order,
-            " LIMIT $6"
-        )
-    };
-}
-
-/// The list statements of one engine. `$7` is a list of `LIKE` patterns; scopes must match one of them, if there are any.
-struct Lists {
-    ascending: &'static str,
-    descending: &'static str,
-    // These use the index on the resource.
-    ascending_of_resource: &'static str,
-    descending_of_resource: &'static str,
-}
-
-macro_rules! lists {
-    ($named:literal) => {
-        Lists {
-            ascending: list!("($2 = '' OR r.platform_id = $2)", $named, ">", " ORDER BY r.created_at, r.seq"),
-            descending: list!(
-                "($2 = '' OR r.platform_id = $2)",
-                $named,
-                "<",
-                " ORDER BY r.created_at DESC, r.seq DESC"
-            ),
-            ascending_of_resource: list!("r.platform_id = $2", $named, ">", " ORDER BY r.created_at, r.seq"),
-            descending_of_resource: list!(
-                "r.platform_id = $2",
-                $named,
-                "<",
-                " ORDER BY r.created_at DESC, r.seq DESC"
-            ),
-        }
-    };
-}
-
-const PG_LISTS: Lists = lists!("($7::text[] = '{}' OR CAST(r.scopes AS TEXT) LIKE ANY($7::text[]))");
-const SQLITE_LISTS: Lists =
-    lists!("($7 = '[]' OR EXISTS (SELECT 1 FROM json_each($7) k WHERE CAST(r.scopes AS TEXT) LIKE k.value))");
+const OF_RESOURCE: &str = select_whole!(
+    "WHERE r.account_id = $1 AND r.platform_id = $2 AND r.deleted_rev IS NULL AND (r.created_at, r.seq) > ($3, $4) \
+     ORDER BY r.created_at, r.seq LIMIT $5"
+);
+const WITHOUT_DETAILS: &str = select!(
+    "WHERE r.seq >= $1 AND r.seq < $2 AND r.deleted_rev IS NULL AND NOT EXISTS \
+     (SELECT 1 FROM redirection_details x WHERE x.seq = r.seq) ORDER BY r.seq LIMIT $3"
+);
 const AFTER_KEY: &str = select!(
     "WHERE (r.domain, r.folded) > ($1, $2) AND r.deleted_rev IS NULL ORDER BY r.domain, r.folded LIMIT $3"
 );
@@ -137,8 +118,9 @@ const FILL: &str = "SELECT h.epoch, h.head, r.rev, r.short_id, r.type, r.platfor
     LEFT JOIN redirections r ON r.domain = $1 AND r.folded = $2 AND r.deleted_rev IS NULL \
     LEFT JOIN thngs t ON t.id = r.thng_id WHERE h.id = 1";
 
+/// A redirection as statements give it.
 #[derive(sqlx::FromRow)]
-struct Row {
+pub(super) struct Row {
     seq: i64,
     domain: String,
     scheme: String,
@@ -160,6 +142,8 @@ struct Row {
     created_at: i64,
     updated_at: i64,
     rev: i64,
+    #[sqlx(default)]
+    doc: Option<Json<LinkDetails>>,
 }
 
 impl TryFrom<Row> for Redirection {
@@ -194,6 +178,7 @@ impl TryFrom<Row> for Redirection {
             hits: row.hits,
             rev: unsigned(row.rev),
             seq: row.seq,
+            details: row.doc.map(|doc| doc.0).unwrap_or_default(),
             taken_down: None,
         })
     }
@@ -208,6 +193,8 @@ pub struct NewRow<'a> {
     pub redirect: &'a Redirect,
     /// Access besides operators.
     pub scopes: &'a Scopes,
+    /// What people say about it.
+    pub details: &'a LinkDetails,
     /// The revision that writes it.
     pub rev: Rev,
 }
@@ -218,12 +205,31 @@ pub struct NewRow<'a> {
 /// [`StoreError::Unique`] when a short id is taken, by a tombstone too; then none is added.
 pub async fn insert(
     tx: &mut Tx,
-    domain: &Host,
+    domain: &ShortDomain,
     account: AccountId,
     at: UnixMillis,
     rows: &[NewRow<'_>],
 ) -> Result<(), StoreError> {
-    redirection_writes::insert_redirections(tx, domain.as_str(), account.as_str(), at.0, rows).await
+    let host = domain.host.as_str();
+    let made = redirection_writes::insert_redirections(tx, host, account.as_str(), at.0, rows).await?;
+    let made: HashMap<String, i64> = made.into_iter().collect();
+    let links: Vec<Redirection> = rows
+        .iter()
+        .filter_map(|row| {
+            Some(Redirection {
+                account,
+                domain: domain.clone(),
+                redirect: row.redirect.clone(),
+                scopes: row.scopes.clone(),
+                hits: 0,
+                rev: row.rev,
+                seq: *made.get(row.folded)?,
+                details: row.details.clone(),
+                taken_down: None,
+            })
+        })
+        .collect();
+    redirection_details::insert(tx, links.iter()).await
 }
 
 /// A redirection of an account.
@@ -300,51 +306,39 @@ pub async fn list_taken(conn: &mut Conn, domain: &str, folded: &[String]) -> Res
     Ok(rows.into_iter().map(|(folded,)| folded).collect())
 }
 
-/// Which redirections to list.
-#[derive(Debug, Clone, Copy)]
-pub struct Selection<'a> {
-    /// The account.
-    pub account: AccountId,
-    /// Only those of a resource.
-    pub platform_id: Option<&'a str>,
-    /// Only those of a domain.
-    pub domain: Option<&'a str>,
-    /// Only what names this project or user in its scopes.
-    pub limit: &'a Limit,
-    /// Which part of the list; one row more than the page is given.
-    pub page: PageRequest,
+/// Up to `limit` redirections of a resource after a position, in order of creation.
+pub async fn list_of_resource(
+    conn: &mut Conn,
+    account: AccountId,
+    platform_id: &str,
+    after: Option<Position>,
+    limit: u32,
+) -> Result<Vec<Redirection>, StoreError> {
+    let (at, seq) = after.map_or((i64::MIN, i64::MIN), |after| (after.at.0, after.seq));
+    let rows: Vec<Row> = on_db!(conn, |c| sqlx::query_as(OF_RESOURCE)
+        .bind(account.as_str())
+        .bind(platform_id)
+        .bind(at)
+        .bind(seq)
+        .bind(i64::from(limit))
+        .fetch_all(c)
+        .await)?;
+    rows.into_iter().map(Redirection::try_from).collect()
 }
 
-/// Redirections in order of creation.
-pub async fn list(conn: &mut Conn, selection: Selection<'_>) -> Result<Vec<Redirection>, StoreError> {
-    let choose = |lists: &Lists| match (selection.platform_id.is_some(), selection.page.is_ascending()) {
-        (true, true) => lists.ascending_of_resource,
-        (true, false) => lists.descending_of_resource,
-        (false, true) => lists.ascending,
-        (false, false) => lists.descending,
-    };
-    let after = selection.page.start();
-    // An id contains no wildcards; the caller drops false positives.
-    let named: Vec<String> = match selection.limit {
-        Limit::Account => Vec::new(),
-        Limit::Projects(ids) => ids.iter().map(|id| format!("%\"{id}\"%")).collect(),
-        Limit::User(id) | Limit::Itself(id) => vec![format!("%\"{id}\"%")],
-    };
-    let rows = dialect::fetch_in_list!(
-        conn,
-        Row,
-        choose(&PG_LISTS),
-        choose(&SQLITE_LISTS),
-        [
-            selection.account.as_str(),
-            selection.platform_id.unwrap_or_default(),
-            selection.domain.unwrap_or_default(),
-            after.0,
-            after.1,
-            i64::from(selection.page.limit())
-        ],
-        &named
-    )?;
+/// Up to `limit` redirections of all accounts with positions from `from` to below `to` that have no words yet.
+pub async fn list_without_details(
+    conn: &mut Conn,
+    from: i64,
+    to: i64,
+    limit: u32,
+) -> Result<Vec<Redirection>, StoreError> {
+    let rows: Vec<Row> = on_db!(conn, |c| sqlx::query_as(WITHOUT_DETAILS)
+        .bind(from)
+        .bind(to)
+        .bind(i64::from(limit))
+        .fetch_all(c)
+        .await)?;
     rows.into_iter().map(Redirection::try_from).collect()
 }
 
@@ -387,16 +381,21 @@ fn by_key(row: Row) -> Result<(RedirectKey, Rev, Arc<Redirect>), StoreError> {
 
 /// Replaces what redirections lead to, each at its new revision; returns how many there are.
 pub async fn update(tx: &mut Tx, changed: &[(RedirectKey, Redirection)]) -> Result<u64, StoreError> {
-    redirection_writes::update_redirections(tx, changed).await
+    let count = redirection_writes::update_redirections(tx, changed).await?;
+    redirection_details::replace(tx, changed.iter().map(|(_, item)| item)).await?;
+    Ok(count)
 }
 
-/// Replaces redirections of one domain by tombstones, each at its revision; returns how many there were.
+/// Replaces redirections of one domain by tombstones, each at its revision, and removes what people said about them; returns
+/// how many there were. `seqs` are their positions.
 pub async fn delete(
     tx: &mut Tx,
     domain: &str,
     keys: &[(&str, Rev)],
+    seqs: &[i64],
     at: UnixMillis,
 ) -> Result<u64, StoreError> {
+    redirection_details::delete(tx, seqs).await?;
     redirection_writes::delete_redirections(tx, domain, keys, at.0).await
 }
 

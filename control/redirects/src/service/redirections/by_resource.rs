@@ -7,6 +7,7 @@ use crate::{
     domain::{
         access::Actor,
         grant::Limit,
+        listing::ListRequest,
         page::PageRequest,
         permission::{Subject, Verb},
         redirection::Redirection,
@@ -69,7 +70,9 @@ pub async fn newest(
     choice: &DomainChoice,
 ) -> Result<Redirection, ServiceError> {
     let page = PageRequest { per_page: 1, ..PageRequest::default() };
-    let listing = Listing { platform_id: Some(id), domain: choice.named.clone(), page };
+    let request = ListRequest { page, ..ListRequest::default() };
+    let listing =
+        Listing { platform_id: Some(id), domain: choice.named.clone(), request, ..Listing::default() };
     let found = list_as(state, actor, Verb::Read, &listing).await?;
     found.items.into_iter().next().ok_or_else(|| {
         ServiceError::refused(Code::NotFound, format!("The resource {id} has no redirection."))

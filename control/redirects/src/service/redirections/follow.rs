@@ -7,10 +7,7 @@ use shared::{
 
 use super::{key_of, write_changed};
 use crate::{
-    domain::{
-        grant::Limit,
-        page::{Page, PageRequest, Position},
-    },
+    domain::page::Position,
     error::ServiceError,
     store::{Tx, log, redirections as table},
 };
@@ -18,7 +15,7 @@ use crate::{
 /// Redirections read at a time.
 const STEP: u32 = 100;
 
-/// Writes a Thng's product and name into its redirections; returns whether one changed.
+/// Writes a Thng's product and name into its redirections, and into the words by which they are found; returns whether one changed.
 ///
 /// Runs in the transaction that changes the Thng, after the change, so edges see both together. A name is read with
 /// the redirection, so here it is only recorded that it changed.
@@ -33,26 +30,18 @@ pub async fn follow_thng(
     // Locked before reading: whole rows are written back, and a target could change until then.
     log::lock(tx).await?;
     let platform_id = thng.to_string();
-    let mut page = PageRequest { per_page: STEP, ..PageRequest::default() };
-    let mut changed = Vec::new();
+    let (mut after, mut changed) = (None, Vec::new());
     loop {
-        let selection = table::Selection {
-            account,
-            platform_id: Some(&platform_id),
-            domain: None,
-            limit: &Limit::Account,
-            page,
-        };
-        let rows = table::list(tx, selection).await?;
-        let found = Page::cut(rows, page, |row| Position { at: row.redirect.created_at, seq: row.seq });
-        for mut item in found.items {
+        let found = table::list_of_resource(tx, account, &platform_id, after, STEP).await?;
+        let is_last = found.len() < STEP as usize;
+        after = found.last().map(|row| Position { at: row.redirect.created_at, seq: row.seq });
+        for mut item in found {
             if was_renamed || item.redirect.product_id != product {
                 item.redirect.product_id = product;
                 changed.push((key_of(&item.domain, &item.redirect.short_id), item));
             }
         }
-        page.after = found.next;
-        if page.after.is_none() {
+        if is_last {
             break;
         }
     }

@@ -137,7 +137,7 @@ pub async fn create_in(
         DomainChoice { named: drafts.first().and_then(|draft| draft.short_domain.clone()), host: None };
     let domain = resolve_domain(tx, actor.account, &choice, None).await?;
     let items = drafts.into_iter().map(Ok).collect();
-    let planned = plan(tx, actor.account, &grant, &domain, items, candidates, at).await?;
+    let planned = plan(tx, actor, &grant, &domain, items, candidates, at).await?;
     let ready = planned
         .into_iter()
         .map(|item| item.map_err(|(code, errors)| ServiceError::Refused { code, errors }))
@@ -216,7 +216,7 @@ impl Import {
             }
         }
         let candidates = self.candidates[from..to].to_vec();
-        let mut planned = plan(tx, account, &self.grant, &domain, items, candidates, at).await?;
+        let mut planned = plan(tx, &self.actor, &self.grant, &domain, items, candidates, at).await?;
         refuse_above_quota(tx, account, &mut planned, at).await?;
         let ready: Vec<_> = planned.iter().filter_map(|item| item.as_ref().ok()).collect();
         done.rev = insert(tx, account, &domain, &ready, at).await?;

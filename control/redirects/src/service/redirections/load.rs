@@ -14,7 +14,11 @@ use shared::{
 
 use super::{DomainChoice, plan::key_of, resolve_domain};
 use crate::{
-    domain::{grant::Grant, redirection::Redirection, withheld::TakeDowns},
+    domain::{
+        grant::{Grant, Limit},
+        redirection::Redirection,
+        withheld::TakeDowns,
+    },
     error::ServiceError,
     store::{Conn, StoreError, redirections as table, withheld},
 };
@@ -37,6 +41,17 @@ pub(super) async fn load(
 /// id.
 pub(super) fn is_seen(grant: &Grant, item: &Redirection) -> bool {
     grant.admits("", Some(&item.scopes))
+}
+
+/// Leaves out who wrote a redirection, unless the caller reads the whole account: others need not know its operators.
+pub(super) fn hide_authors(grant: &Grant, item: &mut Redirection) {
+    match grant.limit() {
+        Limit::Account => {}
+        Limit::Projects(_) | Limit::User(_) | Limit::Itself(_) => {
+            item.details.created_by = None;
+            item.details.updated_by = None;
+        }
+    }
 }
 
 /// Loads each of some redirections once; every absent one is named.

@@ -12,7 +12,7 @@ use std::collections::HashMap;
 use futures_util::FutureExt;
 use serde_json::{Value, json};
 use shared::{
-    id::{AccountId, ResourceId},
+    id::{AccountId, ProductId, ResourceId},
     problem::Code,
     redirect::{Redirect, RedirectKey},
     short_url::ShortDomain,
@@ -26,7 +26,7 @@ pub use self::follow::follow_thng;
 pub use self::import::create_in;
 pub use self::import::{ItemResult, create_many};
 pub(in crate::service) use self::load::blocked_hosts;
-use self::load::{check_take_downs, is_seen, load, load_many, mark_taken_down};
+use self::load::{check_take_downs, hide_authors, is_seen, load, load_many, mark_taken_down};
 use self::plan::{Ready, check_chain, key_of, next_of, owners, plan, target_fault};
 use super::{
     Core, Redirects,
@@ -41,14 +41,20 @@ use crate::{
     domain::{
         access::Actor,
         event::{Event as Happened, RedirectionChange, RedirectionEvent},
-        page::{Page, PageRequest, Position},
+        link_details::LinkDetails,
+        listing::ListRequest,
+        page::Page,
         permission::{Subject::Redirections, Verb},
         quota::Quota,
         redirection::{Draft, Redirection, Writable},
         scopes::Scopes,
+        words::WordQuery,
     },
     error::ServiceError,
-    store::{Conn, Tx, accounts, events, log, quotas, redirections as table, tenants},
+    store::{
+        Conn, Tx, accounts, events, listing::Selection, log, quotas, redirection_lists as lists,
+        redirections as table, tenants,
+    },
     writer::Lane,
 };
 
@@ -100,7 +106,8 @@ pub async fn create(
         .writer
         .submit(&caller.ctx, (account, Lane::Urgent), move |tx| {
             async move {
-                if let Some(kept) = replay::<Redirection>(tx, account, idempotency.as_ref(), at).await? {
+                if let Some(mut kept) = replay::<Redirection>(tx, account, idempotency.as_ref(), at).await? {
+                    hide_authors(&grant, &mut kept);
                     return Ok(Written { rev: kept.rev, value: kept });
                 }
                 if let Some(rules) = UserRules::load(tx, &actor).await? {
@@ -112,15 +119,16 @@ pub async fn create(
                     draft.writable.scopes.add_project(project);
                 }
                 let items = vec![Ok(draft)];
-                let mut planned = plan(tx, account, &grant, &domain, items, candidates, at).await?;
+                let mut planned = plan(tx, &actor, &grant, &domain, items, candidates, at).await?;
                 let ready = planned.pop().unwrap_or_else(|| Err((Code::Internal, Vec::new())));
                 let ready = ready.map_err(|(code, errors)| ServiceError::Refused { code, errors })?;
                 quotas::charge(tx, account, Quota::Links, 1, at).await?;
                 let rev = insert(tx, account, &domain, &[&ready], at).await?;
-                let value = table::find(tx, domain.host.as_str(), &ready.folded, account)
+                let mut value = table::find(tx, domain.host.as_str(), &ready.folded, account)
                     .await?
                     .ok_or_else(|| ServiceError::Internal("a created redirection is gone".to_owned()))?;
                 keep(tx, account, idempotency.as_ref(), &value, at).await?;
+                hide_authors(&grant, &mut value);
                 Ok(Written { value, rev })
             }
             .boxed()
@@ -143,6 +151,7 @@ pub async fn find(
     let domain = resolve_domain(&mut conn, actor.account, &choice, None).await?;
     let mut found = load(&mut conn, actor.account, &grant, &domain, short_id).await?;
     mark_taken_down(&mut conn, std::slice::from_mut(&mut found)).await?;
+    hide_authors(&grant, &mut found);
     Ok(found)
 }
 
@@ -153,8 +162,12 @@ pub struct Listing {
     pub platform_id: Option<ResourceId>,
     /// Only those of a short domain of the account.
     pub domain: Option<String>,
-    /// Which part of the list.
-    pub page: PageRequest,
+    /// Only those of a product and its Thngs.
+    pub product: Option<ProductId>,
+    /// Only those with these words.
+    pub words: WordQuery,
+    /// Which part of the list, and what else a redirection must meet.
+    pub request: ListRequest,
 }
 
 /// Redirections of the account in order of creation.
@@ -184,19 +197,24 @@ async fn list_as(
             Some(resolve_domain(&mut conn, actor.account, &choice, None).await?)
         }
     };
-    let platform_id = listing.platform_id.map(|id| id.to_string());
-    let selection = table::Selection {
+    let within: Vec<(&'static str, &str)> = [
+        listing.platform_id.as_ref().map(|id| ("platformId", id.as_str())),
+        listing.product.as_ref().map(|id| ("product", id.as_str())),
+        domain.as_ref().map(|domain| ("shortDomain", domain.host.as_str())),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    let selection = Selection {
         account: actor.account,
-        platform_id: platform_id.as_deref(),
-        domain: domain.as_ref().map(|domain| domain.host.as_str()),
         limit: grant.limit(),
-        page: listing.page,
+        request: &listing.request,
+        within: &within,
     };
-    let rows = table::list(&mut conn, selection).await?;
-    let position = |row: &Redirection| Position { at: row.redirect.created_at, seq: row.seq };
-    let mut page = Page::cut(rows, listing.page, position);
+    let mut page = lists::list(&mut conn, listing.words.clone(), &selection).await?;
     page.items.retain(|item| is_seen(&grant, item));
     mark_taken_down(&mut conn, &mut page.items).await?;
+    page.items.iter_mut().for_each(|item| hide_authors(&grant, item));
     Ok(page)
 }
 
@@ -254,6 +272,7 @@ pub async fn replace_if(
                     }
                     item.redirect.projects = item.scopes.project_ids();
                     item.redirect.updated_at = at;
+                    item.details = item.details.change(writable.described.clone(), &actor);
                     if let Some(owner) = owners.get(item.redirect.platform_id.as_str()) {
                         item.redirect.product_id = owner.product;
                     }
@@ -263,13 +282,16 @@ pub async fn replace_if(
                     }
                     check_chain(tx, &domains, &HashMap::new(), &key, next).await?;
                     tx.note(account, (KIND, &id), || {
-                        let state = |item: &Redirection| state_of(&item.redirect, &item.scopes);
+                        let state =
+                            |item: &Redirection| state_of(&item.redirect, &item.scopes, &item.details);
                         (before.as_ref().map(state), Some(state(&item)))
                     });
                     changed.push((key, item));
                 }
                 let rev = write_changed(tx, &mut changed, at).await?;
-                Ok(Written { rev, value: changed.into_iter().map(|(_, item)| item).collect() })
+                let mut value: Vec<_> = changed.into_iter().map(|(_, item)| item).collect();
+                value.iter_mut().for_each(|item| hide_authors(&grant, item));
+                Ok(Written { rev, value })
             }
             .boxed()
         })
@@ -313,7 +335,10 @@ pub async fn delete_if(
                 let keys: Vec<RedirectKey> =
                     found.iter().map(|item| key_of(&domain, &item.redirect.short_id)).collect();
                 let tombstones: Vec<(&str, Rev)> = keys.iter().map(|key| &*key.folded).zip(first..).collect();
-                if table::delete(tx, domain.host.as_str(), &tombstones, at).await? != found.len() as u64 {
+                let seqs: Vec<i64> = found.iter().map(|item| item.seq).collect();
+                if table::delete(tx, domain.host.as_str(), &tombstones, &seqs, at).await?
+                    != found.len() as u64
+                {
                     return Err(gone());
                 }
                 quotas::release(tx, account, Quota::Links, found.len() as u64);
@@ -323,7 +348,7 @@ pub async fn delete_if(
                     .collect();
                 log::append(tx, at.0, &changes).await?;
                 for item in &found {
-                    let before = || state_of(&item.redirect, &item.scopes);
+                    let before = || state_of(&item.redirect, &item.scopes, &item.details);
                     tx.note(account, (KIND, &audit_id(&item.redirect)), || (Some(before()), None));
                 }
                 record(tx, account, RedirectionChange::Deleted, found.iter().map(event_of), at).await?;
@@ -398,13 +423,14 @@ async fn insert(
             folded: &item.folded,
             redirect: &item.redirect,
             scopes: &item.scopes,
+            details: &item.details,
             rev,
         })
         .collect();
-    table::insert(tx, &domain.host, account, at, &rows).await?;
+    table::insert(tx, domain, account, at, &rows).await?;
     for item in ready {
         let id = audit_id(&item.redirect);
-        tx.note(account, (KIND, &id), || (None, Some(state_of(&item.redirect, &item.scopes))));
+        tx.note(account, (KIND, &id), || (None, Some(state_of(&item.redirect, &item.scopes, &item.details))));
     }
     let events: Vec<Event> = (first..)
         .zip(ready)
@@ -419,6 +445,8 @@ async fn insert(
         short_id: item.redirect.short_id.to_string(),
         platform_id: item.redirect.platform_id.to_string(),
         target: Some(item.redirect.target.to_string()),
+        title: item.details.described.title.clone(),
+        tags: item.details.described.tags.clone(),
         scopes: item.scopes.clone(),
     });
     record(tx, account, RedirectionChange::Created, created, at).await?;
@@ -431,14 +459,21 @@ fn audit_id(redirect: &Redirect) -> String {
 }
 
 /// What the audit trail shows of a redirection.
-fn state_of(redirect: &Redirect, scopes: &Scopes) -> Value {
-    json!({
+fn state_of(redirect: &Redirect, scopes: &Scopes, details: &LinkDetails) -> Value {
+    let mut state = json!({
         "type": redirect.resource_type.as_str(),
         "platformId": redirect.platform_id,
         "defaultRedirectUrl": redirect.target,
         "forwardQuery": redirect.forward_query,
         "scopes": scopes,
-    })
+    });
+    // Members that nobody gave are in no entry, as in those of before.
+    if let (Value::Object(state), Ok(Value::Object(described))) =
+        (&mut state, serde_json::to_value(&details.described))
+    {
+        state.extend(described);
+    }
+    state
 }
 
 /// Records the changes as an event.
@@ -459,6 +494,8 @@ fn event_of(item: &Redirection) -> RedirectionEvent {
         short_id: item.redirect.short_id.to_string(),
         platform_id: item.redirect.platform_id.to_string(),
         target: Some(item.redirect.target.to_string()),
+        title: item.details.described.title.clone(),
+        tags: item.details.described.tags.clone(),
         scopes: item.scopes.clone(),
     }
 }

@@ -15,7 +15,9 @@ use shared::{
 use super::load::blocked_hosts;
 use crate::{
     domain::{
+        access::Actor,
         grant::{Grant, Limit},
+        link_details::LinkDetails,
         redirection::{Draft, MAX_CHAIN},
         scopes::Scopes,
         target_hosts::TargetHosts,
@@ -50,6 +52,7 @@ pub(super) struct Ready {
     pub folded: Box<str>,
     pub redirect: Redirect,
     pub scopes: Scopes,
+    pub details: LinkDetails,
 }
 
 pub(super) type Planned = Vec<Result<Ready, (Code, Vec<String>)>>;
@@ -57,13 +60,14 @@ pub(super) type Planned = Vec<Result<Ready, (Code, Vec<String>)>>;
 /// Checks drafts against the store and against each other, and gives out short ids.
 pub(super) async fn plan(
     tx: &mut Tx,
-    account: AccountId,
+    actor: &Actor,
     grant: &Grant,
     domain: &ShortDomain,
     items: Vec<Result<Draft, Vec<String>>>,
     candidates: Vec<[u8; 16]>,
     at: UnixMillis,
 ) -> Result<Planned, ServiceError> {
+    let account = actor.account;
     let mut generated = candidates.into_iter().map(ShortId::generate);
     let wanted: Vec<Option<ShortId>> = items
         .iter()
@@ -155,7 +159,8 @@ pub(super) async fn plan(
         }
         let scopes = grant.scopes_of_new(Some(draft.writable.scopes.clone())).unwrap_or_default();
         let redirect = redirect(domain, id, owner, &draft, scopes.project_ids(), at);
-        planned.push(Ok(Ready { folded, redirect, scopes }));
+        let details = LinkDetails::new(draft.writable.described, actor);
+        planned.push(Ok(Ready { folded, redirect, scopes, details }));
     }
     Ok(planned)
 }
