@@ -60,7 +60,7 @@ export const de: Catalogue = {
   scansMissing: 'Edges haben seit dem Start {count} Scans verloren', scansOverQuota: '{count} Scans wurden seit dem Start nicht gespeichert: Die Quote ihres Tages war verbraucht',
   now: 'Jetzt', liveOn: 'live', liveOff: 'wird verbunden', scansLastMinute: 'Scans in der letzten Minute', liveWaiting: 'Wartet auf den nächsten Scan.',
   // Links
-  shortUrl: 'Kurz-URL', leadsTo: 'Führt nach', belongsTo: 'Gehört zu', shortDomain: 'Kurz-Domain', allDomains: 'Alle Domains', idOfTarget: 'Id eines Produkts oder Stücks',
+  shortUrl: 'Kurz-URL', leadsTo: 'Führt nach', belongsTo: 'Gehört zu', shortDomain: 'Kurz-Domain', allDomains: 'Alle Domains', idOfTarget: 'Id eines Produkts oder Stücks', findLinks: 'Titel, Tag, Ziel oder Kurz-Id',
   takenDown: 'Gesperrt', noLinks: 'Noch keine Links', noLinksHint: 'Ein Link gehört zu einem Produkt oder Stück und führt, wohin Sie wollen. Sein Code bleibt, wenn Sie das ändern.',
   mayNotLinks: 'Ihre Rolle zeigt keine Links.', development: 'Für die Entwicklung', targetHint: 'In Pfad und Query stehen {marks} für das, was gescannt wird.',
   save: 'Speichern', saving: 'Wird gespeichert …', discard: 'Verwerfen', undo: 'Rückgängig', savedEverywhere: 'Gespeichert; nach {ms} ms auf jeder Edge', savedSomewhere: 'Gespeichert; nicht jede Edge hat es bestätigt', savedExcept: 'Gespeichert; nicht bestätigt von {edges}',

@@ -58,7 +58,7 @@ export const en = {
   scansMissing: 'Edges lost {count} scans since the start', scansOverQuota: '{count} scans since the start were not stored: the quota of their day was used up',
   now: 'Now', liveOn: 'live', liveOff: 'connecting', scansLastMinute: 'scans in the last minute', liveWaiting: 'Waiting for the next scan.',
   // Links
-  shortUrl: 'Short URL', leadsTo: 'Leads to', belongsTo: 'Belongs to', shortDomain: 'Short domain', allDomains: 'All domains', idOfTarget: 'Id of a product or item',
+  shortUrl: 'Short URL', leadsTo: 'Leads to', belongsTo: 'Belongs to', shortDomain: 'Short domain', allDomains: 'All domains', idOfTarget: 'Id of a product or item', findLinks: 'Title, tag, target or short id',
   takenDown: 'Taken down', noLinks: 'No links yet', noLinksHint: 'A link belongs to a product or an item, and leads wherever you say. Its code stays the same when you change that.',
   mayNotLinks: 'Your role does not show links.', development: 'For development', targetHint: 'In path and query {marks} stand for what is scanned.',
   save: 'Save', saving: 'Saving …', discard: 'Discard', undo: 'Undo', savedEverywhere: 'Saved; live on every edge after {ms} ms', savedSomewhere: 'Saved; not every edge has confirmed it', savedExcept: 'Saved; not confirmed by {edges}',
