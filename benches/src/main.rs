@@ -2,7 +2,7 @@
 //! crate says what each scenario measures and how; `benches/results` has the figures that are kept.
 //!
 //! Invariants: every answer of every run is checked; a wrong one fails the run, a slow one never does, but where a
-//! scenario says so; `assess`, `deliver` and `scans` call the service in this process, all others drive the product from
+//! scenario says so; `assess`, `audit`, `deliver`, `find` and `scans` call the service in this process, all others drive the product from
 //! outside, through its public interfaces alone.
 
 mod answer;
@@ -12,6 +12,7 @@ mod audit;
 mod control;
 mod deliver;
 mod drive;
+mod find;
 mod hist;
 mod http;
 mod ingest;
@@ -82,6 +83,8 @@ enum Scenario {
     Assess(assess::Args),
     /// What the audit trail costs a change of a redirection
     Audit(audit::Args),
+    /// Lists of links by words and conditions, and what the words cost a write
+    Find(find::Args),
     /// Questions to the statistics of a hundred million scans, and what the roll-ups cost the intake
     Stats(scan_stats::Args),
     /// From the commit of an action to the receiver of a webhook, and what the log of events costs
@@ -103,6 +106,7 @@ fn main() -> ExitCode {
         Scenario::Things(args) => things::run(args, smoke),
         Scenario::Assess(args) => assess::run(&args, smoke),
         Scenario::Audit(args) => audit::run(args, smoke),
+        Scenario::Find(args) => find::run(args, smoke),
         Scenario::Stats(args) => scan_stats::run(args, smoke),
         Scenario::Deliver(args) => deliver::run(&args, smoke),
     };
