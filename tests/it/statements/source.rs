@@ -142,6 +142,10 @@ impl Sources {
                 let begin = tokens.iter().position(|token| *token == Token::Mark('{')).context("{")?;
                 let mut parts = Vec::new();
                 for field in split(&tokens[begin + 1..tokens.len() - 1]) {
+                    // The rest of another constant, which is evaluated by itself.
+                    if let [Token::Mark('.'), Token::Mark('.'), Token::Word(_)] = field {
+                        continue;
+                    }
                     let [Token::Word(name), Token::Mark(':'), rest @ ..] = field else {
                         bail!("a field {field:?}")
                     };

@@ -3,6 +3,7 @@
 //! Each handler extracts, calls one service function and answers.
 
 pub mod bodies;
+mod conditions;
 mod redirection_answers;
 mod redirections;
 mod rules;

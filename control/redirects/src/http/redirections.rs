@@ -3,7 +3,7 @@
 use axum::{
     Json,
     extract::{RawQuery, State},
-    http::{HeaderMap, HeaderValue, StatusCode, header},
+    http::{HeaderMap, StatusCode, header},
     response::{IntoResponse, Response},
 };
 use serde_json::{Value, json};
@@ -12,7 +12,6 @@ use shared::{
     id::{ProductId, ResourceId},
     problem::Code,
     redirect::ResourceType,
-    wire::stream::Rev,
 };
 use web::{
     access::Authenticated,
@@ -23,8 +22,11 @@ use web::{
     request_info::RequestInfo,
 };
 
-use super::redirection_answers::{
-    RedirectionDocument, Wait, check_image, image, image_request, locate, named_image_request, written,
+use super::{
+    conditions::{expected, no_condition, tagged},
+    redirection_answers::{
+        RedirectionDocument, Wait, check_image, image, image_request, locate, named_image_request, written,
+    },
 };
 use crate::{
     domain::{
@@ -37,7 +39,7 @@ use crate::{
         Redirects,
         idempotency::IdempotencyKey,
         redirections as service,
-        redirections::{DomainChoice, Expected, Written},
+        redirections::{DomainChoice, Written},
     },
 };
 
@@ -404,47 +406,6 @@ fn document(item: &Redirection) -> Value {
 
 fn writable(body: &Value) -> Result<Writable, ApiError> {
     Writable::parse(body).map_err(|faults| ApiError::faults(Code::Invalid, faults))
-}
-
-/// An answer with the `ETag` of a redirection: its revision. Counting a scan does not change it.
-fn tagged(mut response: Response, rev: Rev) -> Response {
-    if response.status().is_success()
-        && let Ok(tag) = HeaderValue::from_str(&format!("\"{rev}\""))
-    {
-        response.headers_mut().insert(header::ETAG, tag);
-    }
-    response
-}
-
-/// The revisions that `If-Match` names (RFC 9110, 13.1.1); a tag that is none of ours matches nothing.
-fn expected(headers: &HeaderMap) -> Result<Expected, ApiError> {
-    if !headers.contains_key(header::IF_MATCH) {
-        return Ok(Expected::default());
-    }
-    let fault =
-        || ApiError::refused(Code::Invalid, "If-Match must be * or the ETag of a redirection, in quotes.");
-    let mut revs = Vec::new();
-    for line in headers.get_all(header::IF_MATCH) {
-        for tag in line.to_str().map_err(|_| fault())?.split(',').map(str::trim) {
-            if tag == "*" {
-                return Ok(Expected::default());
-            }
-            let text = tag.strip_prefix("W/").unwrap_or(tag);
-            let text = text.strip_prefix('"').and_then(|text| text.strip_suffix('"')).ok_or_else(fault)?;
-            // By the strong comparison a weak tag matches nothing.
-            revs.extend(text.parse::<Rev>().ok().filter(|_| !tag.starts_with("W/")));
-        }
-    }
-    Ok(Expected(Some(revs)))
-}
-
-/// Refuses `If-Match`, which says nothing of several redirections.
-fn no_condition(headers: &HeaderMap) -> Result<(), ApiError> {
-    if headers.contains_key(header::IF_MATCH) {
-        let fault = "If-Match is for one redirection, and not for several.";
-        return Err(ApiError::refused(Code::Invalid, fault));
-    }
-    Ok(())
 }
 
 fn named(query: &Query) -> DomainChoice {

@@ -67,7 +67,10 @@ const COLUMNS: &[(&str, Column)] = &[
     ),
     (
         WORDS,
-        Column::Clause { pg: "(t.words @@ CAST({} AS tsquery))", sqlite: "w.redirection_words MATCH {}" },
+        Column::Clause {
+            pg: "(t.words @@ CAST({} AS tsquery))",
+            sqlite: "(w.rowid = t.seq AND w.redirection_words MATCH {})",
+        },
     ),
 ];
 
@@ -86,13 +89,13 @@ const LIST: Table = Table {
 };
 
 /// The same by words. Where the next links have enough of them, Postgres walks the account.
-const BY_WORDS: Table = Table { select: select!("", ", x.words"), ..LIST };
+const PG_BY_WORDS: Table = Table { select: select!("", ", x.words"), ..LIST };
 
 /// By words that are rare among the next links: the index of words finds all that have them, and they are sorted.
 ///
 /// Postgres knows no word that is not among the most frequent, and takes it for so frequent that it walks the account: 5 s
 /// among a million links for a word that none has, against 13 ms so. It cannot walk by this order.
-const PG_BY_INDEX: Table = Table { order: ("(t.created_at + 0)", "t.seq"), ..BY_WORDS };
+const PG_BY_INDEX: Table = Table { order: ("(t.created_at + 0)", "t.seq"), ..PG_BY_WORDS };
 const SQLITE_BY_INDEX: Table = Table { select: select!("redirection_words w CROSS JOIN ", ""), ..LIST };
 
 // Positions of the list's own order, so that the next page follows whichever way this one was found.
@@ -175,12 +178,12 @@ pub async fn list(
         let within = with_words(&query, selection);
         let selection = Selection { within: &within, ..*selection };
         let Some(bound) = bound(conn, selection.account, request.page).await? else {
-            return page(conn, &BY_WORDS, &selection).await;
+            return page(conn, &PG_BY_WORDS, &selection).await;
         };
         let (from, to) = if request.page.is_ascending() { (None, Some(bound)) } else { (Some(bound), None) };
         let filter = request.filter.clone().into_iter().chain(Filter::between("createdAt", from, to));
         let next = ListRequest { filter: filter.reduce(Filter::and), ..request.clone() };
-        let found = page(conn, &BY_WORDS, &Selection { request: &next, ..selection }).await?;
+        let found = page(conn, &PG_BY_WORDS, &Selection { request: &next, ..selection }).await?;
         if found.next.is_some() {
             return Ok(found);
         }

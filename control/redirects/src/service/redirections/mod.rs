@@ -4,6 +4,7 @@ mod by_resource;
 mod expected;
 mod follow;
 mod import;
+mod lists;
 mod load;
 mod plan;
 
@@ -12,7 +13,7 @@ use std::collections::HashMap;
 use futures_util::FutureExt;
 use serde_json::{Value, json};
 use shared::{
-    id::{AccountId, ProductId, ResourceId},
+    id::AccountId,
     problem::Code,
     redirect::{Redirect, RedirectKey},
     short_url::ShortDomain,
@@ -25,8 +26,10 @@ pub use self::expected::Expected;
 pub use self::follow::follow_thng;
 pub use self::import::create_in;
 pub use self::import::{ItemResult, create_many};
+use self::lists::list_as;
+pub use self::lists::{Listing, find, list};
 pub(in crate::service) use self::load::blocked_hosts;
-use self::load::{check_take_downs, hide_authors, is_seen, load, load_many, mark_taken_down};
+use self::load::{check_take_downs, hide_authors, load_many};
 use self::plan::{Ready, check_chain, key_of, next_of, owners, plan, target_fault};
 use super::{
     Core, Redirects,
@@ -42,19 +45,13 @@ use crate::{
         access::Actor,
         event::{Event as Happened, RedirectionChange, RedirectionEvent},
         link_details::LinkDetails,
-        listing::ListRequest,
-        page::Page,
         permission::{Subject::Redirections, Verb},
         quota::Quota,
         redirection::{Draft, Redirection, Writable},
         scopes::Scopes,
-        words::WordQuery,
     },
     error::ServiceError,
-    store::{
-        Conn, Tx, accounts, events, listing::Selection, log, quotas, redirection_lists as lists,
-        redirections as table, tenants,
-    },
+    store::{Conn, Tx, accounts, events, log, quotas, redirections as table, tenants},
     writer::Lane,
 };
 
@@ -134,88 +131,6 @@ pub async fn create(
             .boxed()
         })
         .await
-}
-
-/// A redirection of the account.
-///
-/// # Errors
-/// 404 when it is absent, deleted, or another account's.
-pub async fn find(
-    state: &Redirects,
-    actor: &Actor,
-    choice: DomainChoice,
-    short_id: &str,
-) -> Result<Redirection, ServiceError> {
-    let grant = require(actor, Verb::Read, Redirections)?;
-    let mut conn = state.db.read().await?;
-    let domain = resolve_domain(&mut conn, actor.account, &choice, None).await?;
-    let mut found = load(&mut conn, actor.account, &grant, &domain, short_id).await?;
-    mark_taken_down(&mut conn, std::slice::from_mut(&mut found)).await?;
-    hide_authors(&grant, &mut found);
-    Ok(found)
-}
-
-/// Which redirections to list.
-#[derive(Debug, Clone, Default)]
-pub struct Listing {
-    /// Only those of a resource.
-    pub platform_id: Option<ResourceId>,
-    /// Only those of a short domain of the account.
-    pub domain: Option<String>,
-    /// Only those of a product and its Thngs.
-    pub product: Option<ProductId>,
-    /// Only those with these words.
-    pub words: WordQuery,
-    /// Which part of the list, and what else a redirection must meet.
-    pub request: ListRequest,
-}
-
-/// Redirections of the account in order of creation.
-///
-/// # Errors
-/// 400 for a domain that is not the account's.
-pub async fn list(
-    state: &Redirects,
-    actor: &Actor,
-    listing: &Listing,
-) -> Result<Page<Redirection>, ServiceError> {
-    list_as(state, actor, Verb::List, listing).await
-}
-
-async fn list_as(
-    state: &Redirects,
-    actor: &Actor,
-    verb: Verb,
-    listing: &Listing,
-) -> Result<Page<Redirection>, ServiceError> {
-    let grant = require(actor, verb, Redirections)?;
-    let mut conn = state.db.read().await?;
-    let domain = match &listing.domain {
-        None => None,
-        Some(named) => {
-            let choice = DomainChoice { named: Some(named.clone()), host: None };
-            Some(resolve_domain(&mut conn, actor.account, &choice, None).await?)
-        }
-    };
-    let within: Vec<(&'static str, &str)> = [
-        listing.platform_id.as_ref().map(|id| ("platformId", id.as_str())),
-        listing.product.as_ref().map(|id| ("product", id.as_str())),
-        domain.as_ref().map(|domain| ("shortDomain", domain.host.as_str())),
-    ]
-    .into_iter()
-    .flatten()
-    .collect();
-    let selection = Selection {
-        account: actor.account,
-        limit: grant.limit(),
-        request: &listing.request,
-        within: &within,
-    };
-    let mut page = lists::list(&mut conn, listing.words.clone(), &selection).await?;
-    page.items.retain(|item| is_seen(&grant, item));
-    mark_taken_down(&mut conn, &mut page.items).await?;
-    page.items.iter_mut().for_each(|item| hide_authors(&grant, item));
-    Ok(page)
 }
 
 /// Replaces what redirections lead to, whatever state they are in; all of them or none.

@@ -1,0 +1,104 @@
+//! Redirections that are read: one, or a list by conditions and words.
+
+use shared::id::{ProductId, ResourceId};
+
+use super::{
+    DomainChoice,
+    load::{hide_authors, is_seen, load, mark_taken_down},
+    resolve_domain,
+};
+use crate::{
+    domain::{
+        access::Actor,
+        listing::ListRequest,
+        page::Page,
+        permission::{Subject::Redirections, Verb},
+        redirection::Redirection,
+        words::WordQuery,
+    },
+    error::ServiceError,
+    service::{Redirects, access::require},
+    store::{listing::Selection, redirection_lists as lists},
+};
+
+/// A redirection of the account.
+///
+/// # Errors
+/// 404 when it is absent, deleted, or another account's.
+pub async fn find(
+    state: &Redirects,
+    actor: &Actor,
+    choice: DomainChoice,
+    short_id: &str,
+) -> Result<Redirection, ServiceError> {
+    let grant = require(actor, Verb::Read, Redirections)?;
+    let mut conn = state.db.read().await?;
+    let domain = resolve_domain(&mut conn, actor.account, &choice, None).await?;
+    let mut found = load(&mut conn, actor.account, &grant, &domain, short_id).await?;
+    mark_taken_down(&mut conn, std::slice::from_mut(&mut found)).await?;
+    hide_authors(&grant, &mut found);
+    Ok(found)
+}
+
+/// Which redirections to list.
+#[derive(Debug, Clone, Default)]
+pub struct Listing {
+    /// Only those of a resource.
+    pub platform_id: Option<ResourceId>,
+    /// Only those of a short domain of the account.
+    pub domain: Option<String>,
+    /// Only those of a product and its Thngs.
+    pub product: Option<ProductId>,
+    /// Only those with these words.
+    pub words: WordQuery,
+    /// Which part of the list, and what else a redirection must meet.
+    pub request: ListRequest,
+}
+
+/// Redirections of the account in order of creation.
+///
+/// # Errors
+/// 400 for a domain that is not the account's.
+pub async fn list(
+    state: &Redirects,
+    actor: &Actor,
+    listing: &Listing,
+) -> Result<Page<Redirection>, ServiceError> {
+    list_as(state, actor, Verb::List, listing).await
+}
+
+pub(super) async fn list_as(
+    state: &Redirects,
+    actor: &Actor,
+    verb: Verb,
+    listing: &Listing,
+) -> Result<Page<Redirection>, ServiceError> {
+    let grant = require(actor, verb, Redirections)?;
+    let mut conn = state.db.read().await?;
+    let domain = match &listing.domain {
+        None => None,
+        Some(named) => {
+            let choice = DomainChoice { named: Some(named.clone()), host: None };
+            Some(resolve_domain(&mut conn, actor.account, &choice, None).await?)
+        }
+    };
+    let within: Vec<(&'static str, &str)> = [
+        listing.platform_id.as_ref().map(|id| ("platformId", id.as_str())),
+        listing.product.as_ref().map(|id| ("product", id.as_str())),
+        domain.as_ref().map(|domain| ("shortDomain", domain.host.as_str())),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    let selection = Selection {
+        account: actor.account,
+        limit: grant.limit(),
+        request: &listing.request,
+        within: &within,
+    };
+    let mut page = lists::list(&mut conn, listing.words.clone(), &selection).await?;
+    page.items.retain(|item| is_seen(&grant, item));
+    mark_taken_down(&mut conn, &mut page.items).await?;
+    page.items.iter_mut().for_each(|item| hide_authors(&grant, item));
+    Ok(page)
+}
