@@ -42,7 +42,7 @@ export class Steps {
 }
 
 /** Repeats `probe` until it no longer throws, at most until the deadline. */
-export async function eventually (probe, limitMs = 5_000) {
+export async function eventually (probe, limitMs = 20_000) {
   const end = Date.now() + limitMs
   for (;;) {
     try {
