@@ -254,7 +254,10 @@ impl Hub {
         // Before the head is read: a caller that waits for a revision either counts this edge, or the edge is
         // welcomed with a head that includes the revision.
         let opened = match self.replica() {
-            Some(replica) => Some(replica.open(&self.0.db, hello).await?),
+            Some(replica) => {
+                self.0.members.arrives(&hello.edge_id);
+                Some(replica.open(&self.0.db, hello).await?)
+            }
             None => None,
         };
         let mut conn = self.0.db.read().await?;

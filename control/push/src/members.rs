@@ -133,11 +133,19 @@ pub(super) struct Members {
 struct Known {
     here: HashMap<Arc<str>, Member>,
     elsewhere: HashMap<Arc<str>, Remote>,
+    /// Edges that are connecting to this replica, and since when. The database has them as its own from the start of their
+    /// session, and [`Members::insert`] comes later: until then they are what they were elsewhere.
+    arriving: HashMap<Arc<str>, Instant>,
     /// Edges that were asked to leave, and when.
     sent_away: HashMap<Arc<str>, Instant>,
 }
 
 impl Members {
+    /// Announces an edge whose session the database is about to assign to this replica.
+    pub(super) fn arrives(&self, edge_id: &Arc<str>) {
+        self.known().arriving.insert(edge_id.clone(), Instant::now());
+    }
+
     /// Registers an edge that connects; returns the number of its session.
     ///
     /// `opened` is the session that the database assigned, in a fleet. Rejections of the previous session still count
@@ -169,10 +177,13 @@ impl Members {
             is_sent_away: false,
             acked,
         };
+        known.arriving.remove(&hello.edge_id);
         known.elsewhere.remove(&hello.edge_id);
         known.here.insert(hello.edge_id.clone(), member);
         drop(known);
         self.changed.notify_one();
+        // Whoever waits for it waits for its acknowledgements here from now on.
+        self.news.notify_waiters();
         session
     }
 
@@ -271,11 +282,16 @@ impl Members {
             // It has no key any more: it is no longer of the fleet.
             None => member.is_valid(),
         });
-        let here: Vec<Arc<str>> = known.here.keys().cloned().collect();
-        known.elsewhere = rows;
-        for edge_id in here {
-            known.elsewhere.remove(&edge_id);
+        // A session that was opened and came to nothing is listed again when its lease has run out.
+        known.arriving.retain(|_, since| since.elapsed() <= LEASE);
+        let before = std::mem::replace(&mut known.elsewhere, rows);
+        let Known { here, elsewhere, arriving, .. } = &mut *known;
+        for (edge_id, remote) in before {
+            if arriving.contains_key(&edge_id) {
+                elsewhere.entry(edge_id).or_insert(remote);
+            }
         }
+        elsewhere.retain(|edge_id, _| !here.contains_key(edge_id));
         known.sent_away.retain(|_, at| at.elapsed() < LEFT_ALONE);
         drop(known);
         self.news.notify_waiters();
@@ -411,3 +427,6 @@ impl Members {
 fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
+
+#[cfg(test)]
+mod tests;
