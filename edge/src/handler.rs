@@ -325,7 +325,9 @@ impl<B: Backing> App<B> {
         let Some(format) = images::format_of(representation) else {
             return match representation {
                 Representation::Json => {
-                    let withheld = site.withheld.target(served.location.as_bytes());
+                    let ended = served.ended_location().ok().flatten();
+                    let mut targets = std::iter::once(&served.location).chain(&ended);
+                    let withheld = targets.find_map(|target| site.withheld.target(target.as_bytes()));
                     Next::Answer(match withheld {
                         Some(code) => self.errors(sent.accept).known(code),
                         None => response::record(record::json(site.domain, served, self.clock.now())),
