@@ -69,6 +69,7 @@ fn link(n: usize, version: usize) -> Option<Redirect> {
         projects: Box::default(),
         target: format!("https://shop.example.com/products/view?item={version:08}{n:08}").into(),
         forward_query: false,
+        availability: None,
         created_at: UnixMillis(0),
         updated_at: UnixMillis(0),
     })

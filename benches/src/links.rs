@@ -144,6 +144,7 @@ impl Links {
             projects: Box::default(),
             target: target.into(),
             forward_query: false,
+            availability: None,
             created_at: MADE_AT,
             updated_at: MADE_AT,
         })

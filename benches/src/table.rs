@@ -95,6 +95,7 @@ fn link(n: u64) -> Result<(RedirectKey, Redirect)> {
         projects: Box::default(),
         target: format!("https://shop{}.example.com/products/view?item=47110{n:010}", n % 10).into(),
         forward_query: false,
+        availability: None,
         created_at: UnixMillis(1_790_000_000_000),
         updated_at: UnixMillis(1_790_000_000_000),
     };

@@ -198,7 +198,7 @@ impl<B: Backing> App<B> {
             Route::Misdirected => return Next::Answer(errors.plain(Code::MisdirectedHost)),
         };
         if let Some(code) = domains.withheld.link(link.domain.account.as_ref(), link.key()) {
-            return Next::Answer(errors.withheld(code));
+            return Next::Answer(errors.known(code));
         }
         let site = Site { domain: link.domain, withheld: &domains.withheld };
         let is_redirect = link.representation == Representation::Redirect;
@@ -296,7 +296,7 @@ impl<B: Backing> App<B> {
                 let domains = self.domains.load();
                 let site = Site { domain, withheld: &domains.withheld };
                 if let Some(code) = site.withheld.link(domain.account.as_ref(), KeyRef::of(key)) {
-                    return Next::Answer(errors.withheld(code));
+                    return Next::Answer(errors.known(code));
                 }
                 self.deliver(client, request, &sent, site, &served, representation)
             }
@@ -325,10 +325,12 @@ impl<B: Backing> App<B> {
         let Some(format) = images::format_of(representation) else {
             return match representation {
                 Representation::Json => {
-                    let withheld = site.withheld.target(served.location.as_bytes());
+                    let ended = served.ended_location().ok().flatten();
+                    let mut targets = std::iter::once(&served.location).chain(&ended);
+                    let withheld = targets.find_map(|target| site.withheld.target(target.as_bytes()));
                     Next::Answer(match withheld {
-                        Some(code) => self.errors(sent.accept).withheld(code),
-                        None => response::record(record::json(site.domain, served)),
+                        Some(code) => self.errors(sent.accept).known(code),
+                        None => response::record(record::json(site.domain, served, self.clock.now())),
                     })
                 }
                 _ => self.redirect(client, request, sent, site, served),

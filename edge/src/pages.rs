@@ -164,6 +164,7 @@ mod tests {
                 projects: Box::default(),
                 target: "https://example.com/".into(),
                 forward_query: false,
+                availability: None,
                 created_at: UnixMillis(0),
                 updated_at: UnixMillis(0),
             };

@@ -186,8 +186,8 @@ impl<'a> Errors<'a> {
         refusal(headers(), code, is_html, body)
     }
 
-    /// The answer for a link that is withheld.
-    pub(crate) fn withheld(&self, code: Code) -> Response<Body> {
+    /// The answer for a link that is known and leads nowhere: it is withheld or closed.
+    pub(crate) fn known(&self, code: Code) -> Response<Body> {
         self.prepared(headers(), code)
     }
 
@@ -224,10 +224,10 @@ impl<'a> Errors<'a> {
     }
 }
 
-/// The bodies of 404 responses and of links that are withheld, built once: guessing, and scans of what is withheld, must not
-/// cost more than finding.
+/// The bodies of 404 responses and of links that are withheld or closed, built once: guessing, and scans of what leads nowhere,
+/// must not cost more than finding.
 #[derive(Debug)]
-pub(crate) struct Prepared([(Code, Bodies); 3]);
+pub(crate) struct Prepared([(Code, Bodies); 6]);
 
 /// An answer for programs, and one for people.
 #[derive(Debug)]
@@ -249,7 +249,15 @@ impl Prepared {
             let text = contact.map(|contact| format!("{} Contact: {contact}", code.text()));
             of(code, text.into_iter().collect())
         };
-        Self([of(Code::ShortIdUnknown, Vec::new()), withheld(Code::Suspended), withheld(Code::TakenDown)])
+        let plain = |code| of(code, Vec::new());
+        Self([
+            plain(Code::ShortIdUnknown),
+            withheld(Code::Suspended),
+            withheld(Code::TakenDown),
+            plain(Code::LinkScheduled),
+            plain(Code::LinkPaused),
+            plain(Code::LinkEnded),
+        ])
     }
 }
 
@@ -290,6 +298,9 @@ fn refusal(mut headers: HeaderMap, code: Code, is_html: bool, body: Bytes) -> Re
 fn page(problem: &Problem, contact: Option<&Contact>) -> String {
     let title = match problem.status {
         _ if problem.code == Code::Suspended as u32 => "This code is out of service",
+        _ if problem.code == Code::LinkScheduled as u32 => "This code is not active yet",
+        _ if problem.code == Code::LinkPaused as u32 => "This code is paused",
+        410 => "This code is no longer active",
         451 => "This code was taken down",
         404 => "This code leads nowhere",
         421 => "This address is not served here",
@@ -392,8 +403,8 @@ mod tests {
             let of =
                 |accept| Errors { docs_url: "https://x/docs", accept, contact: Some(&contact), prepared };
             for (answer, texts) in [
-                (of(Some(html)).withheld(code), [title, "href=\\\"mailto:abuse@example.com\\\""]),
-                (of(None).withheld(code), [code.text(), "Contact: abuse@example.com"]),
+                (of(Some(html)).known(code), [title, "href=\\\"mailto:abuse@example.com\\\""]),
+                (of(None).known(code), [code.text(), "Contact: abuse@example.com"]),
             ] {
                 assert_eq!(answer.status().as_u16(), code.status());
                 assert_eq!(answer.headers()[CACHE_CONTROL], "no-store");

@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 pub mod access_token;
+pub mod availability;
 pub mod certificate;
 pub mod client_address;
 pub mod commission;

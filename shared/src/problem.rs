@@ -65,6 +65,10 @@ codes! {
     NoSuchPath = 40402, 404, "No operation has this path.";
     /// The short id is not known.
     ShortIdUnknown = 40403, 404, "The short id was not found.";
+    /// The time window of the link is still to come.
+    LinkScheduled = 40404, 404, "The link does not lead anywhere yet.";
+    /// The link is paused.
+    LinkPaused = 40405, 404, "The link is paused.";
     /// The path exists, the method does not.
     MethodNotAllowed = 40501, 405, "The method is not allowed here.";
     /// The request conflicts with what is stored.
@@ -75,6 +79,8 @@ codes! {
     IdempotencyMismatch = 40903, 409, "The Idempotency-Key was used for another request.";
     /// Users cannot be named, because no mail is sent.
     NoMail = 40904, 409, "This server sends no mail.";
+    /// The time window of the link is over.
+    LinkEnded = 41001, 410, "The link has ended.";
     /// `If-Match` names another state than the one that is stored.
     ChangedMeanwhile = 41201, 412, "It was changed since it was read.";
     /// The body is larger than allowed.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    availability::Availability,
     id::{ProductId, ProjectId, ResourceId, ThngId},
     short_id::ShortId,
     short_url::Host,
@@ -103,6 +104,9 @@ pub struct Redirect {
     /// Whether the request's query is appended to the target.
     #[serde(default)]
     pub forward_query: bool,
+    /// When it leads to its target; boxed, because most always do. Edges of releases before this member do not see it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub availability: Option<Box<Availability>>,
     /// When it was created.
     pub created_at: UnixMillis,
     /// When it was last changed.

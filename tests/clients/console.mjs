@@ -416,6 +416,36 @@ await step('a target is changed, edges have it, and the change is undone', async
   await targetIs(code.defaultRedirectUrl)
 })
 
+await step('a link is paused, ends by its time with a page of its own, and is open again', async () => {
+  const times = async (expected) => {
+    await page.locator('[data-test=save-times]').click()
+    await page.locator('[data-test=saved-times]').getByText('Saved').waitFor()
+    assert.equal(await page.locator('[data-test=state]').textContent(), expected)
+  }
+  await page.locator('[data-test=paused]').check()
+  await times('Paused')
+  assert.equal((await scan(code.shortUrl, '203.0.113.8')).statusCode, 404)
+  await page.locator('[data-test=paused]').uncheck()
+  await page.locator('[data-test=valid-until]').fill('2020-01-01T00:00:00')
+  await page.locator('[data-test=ended-url]').fill('https://example.com/over')
+  await times('Ended')
+  await shot(page, 'link-ended')
+  assert.equal((await scan(code.shortUrl, '203.0.113.8')).headers.location, 'https://example.com/over')
+  // An end before the start is refused in words, and what was typed stays.
+  await page.locator('[data-test=valid-from]').fill('2021-01-01T00:00:00')
+  await allowing((status) => status === 400, async () => {
+    await page.locator('[data-test=save-times]').click()
+    await page.getByText('validUntil must be after validFrom').waitFor()
+  })
+  await open(page, 'links')
+  await page.locator('[data-test=closed]').getByText('Ended').first().waitFor()
+  await open(page, `links/${code.shortDomain}/${code.shortId}`)
+  await page.locator('[data-test=valid-until]').fill('')
+  await page.locator('[data-test=ended-url]').fill('')
+  await times('Active')
+  assert.equal((await scan(code.shortUrl, '203.0.113.8')).headers.location, code.defaultRedirectUrl)
+})
+
 /** Waits until the link leads somewhere. */
 function targetIs (url) {
   return eventually(async () => assert.equal((await api('GET', `/redirections/${code.shortId}`)).defaultRedirectUrl, url))

@@ -19,6 +19,7 @@ use tests::{
     raw_edge::{RawEdge, hello},
 };
 
+mod availability;
 mod conformance;
 mod full_disk;
 mod keys;

@@ -7,6 +7,7 @@ mod assessment_input;
 mod assessment_settings;
 mod audit;
 mod authentication;
+mod availability;
 mod bad_input;
 mod batches;
 mod bulk;

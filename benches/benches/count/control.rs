@@ -60,6 +60,7 @@ fn record(n: usize) -> Option<Arc<Redirect>> {
         projects: Box::default(),
         target: format!("https://shop.example.com/products/view?item=47110000{n:08}").into(),
         forward_query: false,
+        availability: None,
         created_at: UnixMillis(0),
         updated_at: UnixMillis(0),
     }))

@@ -55,7 +55,11 @@ fn guess_bytes(change: &Change) -> usize {
     const KEY: usize = 200;
     KEY + match change {
         Change::Redirect(_, None) | Change::Domain(_) | Change::Withhold(..) | Change::Unreadable(_) => 0,
-        Change::Redirect(_, Some(value)) => 400 + 2 * value.target.len(),
+        Change::Redirect(_, Some(value)) => {
+            let availability = value.availability.as_ref();
+            let ended = availability.map_or(0, |of| 80 + of.ended_url.as_ref().map_or(0, |url| url.len()));
+            400 + 2 * (value.target.len() + ended)
+        }
         // Rare, and up to a frame long.
         Change::Rules(rules) => serde_json::to_vec(rules).map_or(0, |text| 3 * text.len()),
     }

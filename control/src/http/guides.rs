@@ -32,6 +32,7 @@ guides![
     "export",
     "fleet",
     "keys",
+    "links",
     "operations",
     "operators-tool",
     "platform",

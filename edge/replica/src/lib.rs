@@ -5,6 +5,7 @@
 //! 8,192 or more shards, each with its own lock. An insert, a growth or a compaction blocks the readers of one shard,
 //! for as long as it takes to copy at most a few hundred kilobytes.
 
+mod availability;
 mod bytes;
 mod file;
 mod full;

@@ -1,7 +1,7 @@
 //! One link as bytes: packed ids, shared texts by number, the target as a template with its parameters.
 //!
-//! `length | domain | key | revision | flags | ids | standing | times | extras | template | rest`. Every number is a
-//! varint; the length counts all that follows it. Bytes that this module did not write give no link, never a panic.
+//! `length | domain | key | revision | flags | ids | standing | times | extras | template | rest`, and behind it the
+//! availability of the few links that have one. Every number is a varint; the length counts all that follows it. Bytes that this module did not write give no link, never a panic.
 
 use http::HeaderValue;
 use shared::{
@@ -13,6 +13,7 @@ use shared::{
 };
 
 use super::{
+    availability,
     bytes::{byte, number, put_number, put_signed, put_text, signed, take, text},
     ids::{PACKED_ID, pack, parse, pass_id, put_id, take_id, unpack},
     names::Names,
@@ -144,17 +145,9 @@ pub(super) fn encode(
             put_id(&dictionary.ids, &mut out, project.as_str())?;
         }
     }
-    let (before, rest, behind) = split(&link.target);
-    match dictionary.templates.number(&format!("{before}\n{behind}")) {
-        // No target has a line feed; one that had would be read back in another way.
-        Some(template) if !link.target.contains('\n') => {
-            put_number(&mut out, u64::from(template) + 1);
-            put_text(&mut out, rest.as_bytes());
-        }
-        Some(_) | None => {
-            put_number(&mut out, NO_TEMPLATE);
-            put_text(&mut out, link.target.as_bytes());
-        }
+    put_target(dictionary, &mut out, &link.target);
+    if let Some(of_link) = &link.availability {
+        availability::put(dictionary, &mut out, of_link);
     }
     let mut record = Vec::with_capacity(out.len() + 2);
     put_number(&mut record, out.len() as u64);
@@ -194,6 +187,8 @@ pub(super) fn decode(dictionary: &Dictionary, record: &[u8]) -> Option<(Rev, Red
             projects.push(parse(&take_id(&dictionary.ids, input)?)?);
         }
     }
+    let target = String::from_utf8(target(dictionary, input)?).ok()?.into();
+    let availability = availability::take(dictionary, input)?;
     Some((
         rev,
         Redirect {
@@ -206,15 +201,17 @@ pub(super) fn decode(dictionary: &Dictionary, record: &[u8]) -> Option<(Rev, Red
             thng_name,
             standing,
             projects: projects.into(),
-            target: String::from_utf8(target(dictionary, input)?).ok()?.into(),
+            target,
             forward_query: flags & FORWARDS_QUERY != 0,
+            availability,
             created_at: UnixMillis(created_at),
             updated_at: UnixMillis(updated_at),
         },
     ))
 }
 
-/// Reads where a link leads; no lead when its target has tags, which the rest of the link fills in.
+/// Reads where a link leads; no lead when its target has tags, which the rest of the link fills in, nor when it does not always
+/// lead there.
 pub(super) fn lead(dictionary: &Dictionary, record: &[u8]) -> Option<(Rev, Option<Lead>)> {
     let input = &mut record.get(..length(record))?;
     number(input)?;
@@ -244,7 +241,7 @@ pub(super) fn lead(dictionary: &Dictionary, record: &[u8]) -> Option<(Rev, Optio
         }
     }
     let target = target(dictionary, input)?;
-    if target.contains(&b'{') {
+    if !input.is_empty() || target.contains(&b'{') {
         return Some((rev, None));
     }
     // It was validated by the same rules when it was inserted.
@@ -252,7 +249,24 @@ pub(super) fn lead(dictionary: &Dictionary, record: &[u8]) -> Option<(Rev, Optio
     Some((rev, Some(Lead { location, forward_query: flags & FORWARDS_QUERY != 0 })))
 }
 
-fn target(dictionary: &Dictionary, input: &mut &[u8]) -> Option<Vec<u8>> {
+/// Appends a target.
+pub(super) fn put_target(dictionary: &Dictionary, out: &mut Vec<u8>, target: &str) {
+    let (before, rest, behind) = split(target);
+    match dictionary.templates.number(&format!("{before}\n{behind}")) {
+        // No target has a line feed; one that had would be read back in another way.
+        Some(template) if !target.contains('\n') => {
+            put_number(out, u64::from(template) + 1);
+            put_text(out, rest.as_bytes());
+        }
+        Some(_) | None => {
+            put_number(out, NO_TEMPLATE);
+            put_text(out, target.as_bytes());
+        }
+    }
+}
+
+/// Takes a target.
+pub(super) fn target(dictionary: &Dictionary, input: &mut &[u8]) -> Option<Vec<u8>> {
     let template = number(input)?;
     let rest = text(input)?;
     if template == NO_TEMPLATE {
@@ -332,6 +346,7 @@ fn unpack_standing(commission: u8, verdict: u8) -> Option<Standing> {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+    use shared::availability::Availability;
 
     use super::*;
 
@@ -358,9 +373,18 @@ mod tests {
             projects: (0..i64::from(thng)).map(|n| text(n).parse().unwrap()).collect(),
             target: texts.0.into(),
             forward_query: fold,
+            availability: None,
             created_at: UnixMillis(times.0),
             updated_at: UnixMillis(times.1),
         }
+    }
+
+    fn availability() -> impl Strategy<Value = Availability> {
+        let at = || prop::option::of(any::<i64>().prop_map(UnixMillis));
+        let url = prop::option::of("https://[a-z]{1,9}\\.example/[ -~é]{0,60}".prop_map(Into::into));
+        (at(), at(), any::<bool>(), url).prop_map(|(valid_from, valid_until, is_paused, ended_url)| {
+            Availability { valid_from, valid_until, is_paused, ended_url }
+        })
     }
 
     proptest! {
@@ -368,17 +392,22 @@ mod tests {
         fn records_round_trip(
             fold: bool, kind in 0..4_usize, thng in 0..3_u8, target in "https://[a-z]{1,9}\\.example/[ -~é]{0,60}",
             name in prop::option::of(".{0,30}"), created in 0..2_000_000_000_000_i64, updated: i64, rev: u64, room: bool,
+            availability in prop::option::of(availability()),
         ) {
             let dictionary = if room { Dictionary::new() } else {
                 Dictionary { domains: Names::new(5), templates: Names::new(0), ids: Names::new(0) }
             };
-            let link = link(fold, kind, thng, (&target, name.as_deref()), (created, updated));
+            let link = Redirect {
+                availability: availability.map(Box::new),
+                ..link(fold, kind, thng, (&target, name.as_deref()), (created, updated))
+            };
             let record = encode(&dictionary, &RedirectKey::new("tn.gg", "K7Q2"), rev, &link).unwrap();
             prop_assert_eq!(length(&record), record.len());
             prop_assert_eq!(key(&record), Some((0, &b"K7Q2"[..])));
             prop_assert_eq!(super::rev(&record), Some(rev));
             let location = HeaderValue::from_bytes(target.as_bytes()).unwrap();
-            let expected = (!target.contains('{')).then_some(Lead { location, forward_query: fold });
+            let is_lead = !target.contains('{') && link.availability.is_none();
+            let expected = is_lead.then_some(Lead { location, forward_query: fold });
             prop_assert_eq!(lead(&dictionary, &record), Some((rev, expected)));
             prop_assert_eq!(decode(&dictionary, &record), Some((rev, link)));
             for cut in 0..record.len() {
@@ -423,5 +452,26 @@ mod tests {
         let key = RedirectKey::new("tn.gg", "K7Q2M4XA9R");
         let record = encode(&dictionary, &key, 10_000_000, &link).unwrap();
         assert!((60..=72).contains(&record.len()), "{} bytes", record.len());
+        let availability = Availability {
+            valid_from: Some(UnixMillis(1_790_000_000_000)),
+            valid_until: Some(UnixMillis(1_800_000_000_000)),
+            is_paused: false,
+            ended_url: Some("https://shop.example.com/over?from=47110000".into()),
+        };
+        let link = Redirect { availability: Some(Box::new(availability)), ..link };
+        let more = encode(&dictionary, &key, 10_000_000, &link).unwrap().len() - record.len();
+        assert!((13..=24).contains(&more), "{more} bytes for a window and an ended page");
+    }
+
+    #[test]
+    fn a_release_before_availability_reads_up_to_the_target() {
+        let dictionary = Dictionary::new();
+        let plain = link(true, 0, 1, ("https://e.com/a1b2c3", None), (5, 5));
+        let availability = Availability { is_paused: true, ..Availability::default() };
+        let with = Redirect { availability: Some(Box::new(availability)), ..plain.clone() };
+        let key = RedirectKey::new("tn.gg", "K7Q2");
+        let [plain, with] = [&plain, &with].map(|link| encode(&dictionary, &key, 9, link).unwrap());
+        // Both lengths take one byte, and nothing but the end differs.
+        assert_eq!((with.len() - plain.len(), &with[1..plain.len()]), (1, &plain[1..]));
     }
 }

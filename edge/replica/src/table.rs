@@ -231,6 +231,7 @@ pub(super) mod tests {
             target: format!("https://shop{}.example.com/products/view?item=47110000{target:08}", n % 3)
                 .into(),
             forward_query: false,
+            availability: None,
             created_at: UnixMillis(1_790_000_000_000),
             updated_at: UnixMillis(1_790_000_000_000),
         }

@@ -17,6 +17,7 @@ use foldhash::quality::RandomState;
 use moka::{ops::compute::Op, sync::Cache};
 use replica::Full;
 use shared::{
+    availability::Availability,
     redirect::{Redirect, RedirectKey},
     wire::stream::{Epoch, Rev},
 };
@@ -360,7 +361,11 @@ fn weigh(entry: &Entry) -> u32 {
         Some(served) => {
             let record = &served.record;
             let scope = record.thng_name.as_ref().map_or(0, |name| name.len()) + 24 * record.projects.len();
-            PRESENT_BYTES + served.location.len() + record.target.len() + scope
+            let availability = record.availability.as_deref();
+            let window = availability.map_or(0, |of_link| {
+                size_of::<Availability>() + of_link.ended_url.as_ref().map_or(0, |url| url.len())
+            });
+            PRESENT_BYTES + served.location.len() + record.target.len() + scope + window
         }
     };
     u32::try_from(bytes).unwrap_or(u32::MAX)

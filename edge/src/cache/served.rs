@@ -4,8 +4,10 @@ use std::sync::Arc;
 
 use http::HeaderValue;
 use shared::{
+    availability::Closed,
     redirect::{Redirect, RedirectKey},
     target::{TagValues, Target, Template},
+    time::UnixMillis,
 };
 
 /// A redirection prepared for serving: the bytes of `Location` are built when the record arrives.
@@ -30,7 +32,26 @@ impl Served {
         let target = Target::parse(&record.target).map_err(|fault| format!("the target {fault}"))?;
         let location = target.expand(&tag_values(&record));
         let location = HeaderValue::try_from(location).map_err(|_| "the target is no header value")?;
-        Ok(Self { key: key.clone(), record, location })
+        let served = Self { key: key.clone(), record, location };
+        served.ended_location()?;
+        Ok(served)
+    }
+
+    /// Where it leads while it is closed, if anywhere. It is built for each request, so that links without it have no room for
+    /// it.
+    pub(crate) fn ended_location(&self) -> Result<Option<HeaderValue>, String> {
+        let availability = self.record.availability.as_deref();
+        let Some(url) = availability.and_then(|of_link| of_link.ended_url.as_deref()) else {
+            return Ok(None);
+        };
+        let target = Target::parse(url).map_err(|fault| format!("the ended URL {fault}"))?;
+        let location = HeaderValue::try_from(target.expand(&tag_values(&self.record)));
+        location.map(Some).map_err(|_| "the ended URL is no header value".to_owned())
+    }
+
+    /// Why it does not lead to its target at a moment.
+    pub(crate) fn closed(&self, now: UnixMillis) -> Option<Closed> {
+        self.record.availability.as_ref()?.closed(now)
     }
 
     /// Where a target of a rule leads for this redirection.

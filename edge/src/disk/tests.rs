@@ -25,6 +25,7 @@ fn record(n: u64, target: u64) -> Arc<Redirect> {
         projects: Box::default(),
         target: format!("https://example.com/{target}").into(),
         forward_query: false,
+        availability: None,
         created_at: UnixMillis(0),
         updated_at: UnixMillis(0),
     })

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use http::{HeaderValue, Method, Request};
 use hyper::body::Incoming;
 use scans::{Asked, Fired, RuleName};
-use shared::{short_url::ShortDomain, time::UnixMillis};
+use shared::{availability::Closed, problem::Code, short_url::ShortDomain, time::UnixMillis};
 
 use super::{App, Next, Site};
 use crate::{
@@ -29,7 +29,7 @@ pub(super) struct Led<'a> {
 }
 
 impl<B: Backing> App<B> {
-    /// Redirects as rules decide, else to the link's own target.
+    /// Redirects as rules decide, else to the link's own target; while the link is closed to its ended page, if it has one.
     pub(super) fn redirect(
         &self,
         client: Client,
@@ -39,9 +39,15 @@ impl<B: Backing> App<B> {
         served: &Served,
     ) -> Next {
         let mut at = None;
+        if served.record.availability.is_some() {
+            let now = *at.insert(self.clock.now());
+            if let Some(why) = served.closed(now) {
+                return self.closed(client, request, sent, site, served, (why, now));
+            }
+        }
         let decided = site.domain.account.as_ref().and_then(|account| {
             self.cache.with_rules(account, |rules| {
-                let now = *at.insert(self.clock.now());
+                let now = *at.get_or_insert_with(|| self.clock.now());
                 let sources = Sources { agents: &self.agents, geo: &*self.config.geo };
                 rules.decide(&RequestFacts::new(served, request.headers(), client.ip, now, sources))
             })
@@ -52,6 +58,31 @@ impl<B: Backing> App<B> {
         };
         let led = Led { folded: &served.key.folded, forward_query: served.record.forward_query, rule, at };
         self.lead(client, request, sent, site, led, target)
+    }
+
+    /// Answers for a link that is closed. That is a scan as well: people count who come too early or too late.
+    fn closed(
+        &self,
+        client: Client,
+        request: &Request<Incoming>,
+        sent: &Sent<'_>,
+        site: Site<'_>,
+        served: &Served,
+        (why, now): (Closed, UnixMillis),
+    ) -> Next {
+        let (folded, forward_query) = (&*served.key.folded, served.record.forward_query);
+        // It was validated by the same conversion when it was inserted.
+        if let Ok(Some(location)) = served.ended_location() {
+            let led = Led { folded, forward_query, rule: None, at: Some(now) };
+            return self.lead(client, request, sent, site, led, location);
+        }
+        self.record(client, request, sent, site, (folded, Some(now)), None);
+        let code = match why {
+            Closed::Ended => Code::LinkEnded,
+            Closed::Paused => Code::LinkPaused,
+            Closed::Scheduled => Code::LinkScheduled,
+        };
+        Next::Answer(self.errors(sent.accept).known(code))
     }
 
     /// Whether an account's rules may decide.
@@ -70,7 +101,7 @@ impl<B: Backing> App<B> {
         target: HeaderValue,
     ) -> Next {
         if let Some(code) = site.withheld.target(target.as_bytes()) {
-            return Next::Answer(self.errors(sent.accept).withheld(code));
+            return Next::Answer(self.errors(sent.accept).known(code));
         }
         let location = match request.uri().query().filter(|_| led.forward_query) {
             None => target,
@@ -80,15 +111,29 @@ impl<B: Backing> App<B> {
                 HeaderValue::try_from(location).unwrap_or(target)
             }
         };
-        if *request.method() == Method::GET {
-            let fired = led.rule.map(|rule| Fired { rule, location: location.clone() });
-            let at = led.at.unwrap_or_else(|| self.clock.now());
-            let (uri, folded, domain) = (request.uri(), led.folded, site.domain);
-            let Sent { agent, referer, language, .. } = *sent;
-            let (path, query) = (uri.path(), uri.query());
-            let asked = Asked { ip: client.ip, path, query, domain, folded, agent, referer, language };
-            self.recorder.record(&asked, at, fired.as_ref());
-        }
+        let fired = led.rule.map(|rule| Fired { rule, location: location.clone() });
+        self.record(client, request, sent, site, (led.folded, led.at), fired.as_ref());
         Next::Redirect(location)
+    }
+
+    /// Records a GET of a folded short id, as of now unless the time is known already.
+    fn record(
+        &self,
+        client: Client,
+        request: &Request<Incoming>,
+        sent: &Sent<'_>,
+        site: Site<'_>,
+        (folded, at): (&str, Option<UnixMillis>),
+        fired: Option<&Fired>,
+    ) {
+        if *request.method() != Method::GET {
+            return;
+        }
+        let (uri, domain) = (request.uri(), site.domain);
+        let Sent { agent, referer, language, .. } = *sent;
+        let (path, query) = (uri.path(), uri.query());
+        let at = at.unwrap_or_else(|| self.clock.now());
+        let asked = Asked { ip: client.ip, path, query, domain, folded, agent, referer, language };
+        self.recorder.record(&asked, at, fired);
     }
 }

@@ -50,6 +50,8 @@ impl<B: Backing> App<B> {
         }
         let location = match self.cache.leads(link.key()) {
             Held::Present(Leads::To(lead)) => lead.location,
+            // Its target may depend on the time.
+            Held::Present(Leads::Served(served)) if served.record.availability.is_some() => return None,
             Held::Present(Leads::Served(served)) => served.location.clone(),
             Held::Absent => {
                 let body = self.errors(accept).body_of_unknown()?;

@@ -24,6 +24,7 @@ fn served(project: &str) -> Served {
         standing: shared::standing::Standing::default(),
         projects: [project.parse().unwrap()].into(),
         forward_query: false,
+        availability: None,
         created_at: UnixMillis(0),
         updated_at: UnixMillis(0),
     };

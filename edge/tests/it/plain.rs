@@ -13,6 +13,7 @@ use proptest::{
 };
 use replica::ReplicaState;
 use shared::{
+    availability::Availability,
     redirect::{Redirect, RedirectKey},
     time::{ManualClock, UnixMillis},
     wire::scan::ScanRecord,
@@ -34,7 +35,7 @@ const CASES: u64 = 3_000;
 const CLIENT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(192, 0, 2, 7)), 50_000);
 
 /// Requests, and what else a connection may begin with. `{H}` is the host line.
-const REQUESTS: [&str; 44] = [
+const REQUESTS: [&str; 49] = [
     "GET /ABC HTTP/1.1\r\n{H}\r\n",
     "HEAD /ABC HTTP/1.1\r\n{H}\r\n",
     "GET /abc HTTP/1.1\r\nhost: TN.GG\r\n\r\n",
@@ -49,6 +50,11 @@ const REQUESTS: [&str; 44] = [
     "GET /QUERY?a=1 HTTP/1.1\r\n{H}\r\n",
     "GET /ABC?access_token=k HTTP/1.1\r\n{H}\r\n",
     "GET /WITHHELD HTTP/1.1\r\n{H}\r\n",
+    "GET /OPEN HTTP/1.1\r\n{H}\r\n",
+    "GET /SOON HTTP/1.1\r\n{H}\r\n",
+    "HEAD /SOON HTTP/1.1\r\n{H}Accept: text/html\r\n\r\n",
+    "GET /OVER HTTP/1.1\r\n{H}\r\n",
+    "GET /SOON.png?w=60 HTTP/1.1\r\n{H}\r\n",
     "GET /NONE HTTP/1.1\r\n{H}\r\n",
     "GET /NONE HTTP/1.1\r\n{H}Accept: text/html,*/*\r\n\r\n",
     "HEAD /NONE HTTP/1.1\r\n{H}\r\n",
@@ -115,6 +121,15 @@ impl Twin {
             control.put(short_id, "https://example.com/a?b=c");
         }
         control.withhold(Withheld::Link(RedirectKey::new(HOST, "WITHHELD")), true);
+        let (past, future) = (Some(UnixMillis(1)), Some(UnixMillis(i64::MAX)));
+        for (short_id, valid_from, valid_until) in
+            [("OPEN", past, future), ("SOON", future, None), ("OVER", None, past)]
+        {
+            let ended_url = (short_id == "OVER").then(|| "https://example.com/over".into());
+            let availability = Availability { valid_from, valid_until, ended_url, is_paused: false };
+            let availability = Some(Box::new(availability));
+            control.put_record(Redirect { availability, ..redirect(short_id, "https://example.com/") });
+        }
         let query = Redirect { forward_query: true, ..redirect("QUERY", "https://example.com/q") };
         control.acked(control.put_record(query)).await;
         eventually("all links are held", || {

@@ -93,6 +93,7 @@ fn links() -> Vec<Redirect> {
             projects: Box::default(),
             target: "https://example.com/a?b=c".into(),
             forward_query,
+            availability: None,
             created_at: UnixMillis(0),
             updated_at: UnixMillis(0),
         })

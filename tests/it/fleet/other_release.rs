@@ -127,9 +127,14 @@ async fn serve(listener: TcpListener) -> Result<(u64, Vec<u64>, TcpStream)> {
         "signature": "none"});
     let welcome = json!({"epoch": "of-the-next", "head": 5, "compacted": 0, "start": {"snapshot": {"at_rev": 5}},
         "regions": 3});
-    let events = json!({"prev": 5, "last": 7, "part": 1, "items": [
+    let key = json!({"domain": "next.example", "folded": "OVER"});
+    let link = json!({"domain": "next.example", "shortId": "OVER", "type": "product",
+        "platformId": "U5Gq8sKVBfgRtKRaagBefgwk", "target": "https://example.com/", "createdAt": 1, "updatedAt": 1,
+        "availability": {"validUntil": 2, "moon": "full"}, "hologram": true});
+    let events = json!({"prev": 5, "last": 8, "part": 1, "items": [
         {"rev": 6, "change": {"tenant": ["any", "thing"]}},
         {"rev": 7, "change": {"domain": domain("later.example")}, "cause": "any"},
+        {"rev": 8, "change": {"redirect": [key, link]}},
     ]});
     for (kind, body) in [
         (kind::WELCOME, &welcome),
@@ -138,7 +143,7 @@ async fn serve(listener: TcpListener) -> Result<(u64, Vec<u64>, TcpStream)> {
         (kind::END, &end),
         (kind::NEWER, &json!(null)),
         (kind::EVENTS, &events),
-        (kind::HEARTBEAT, &json!({"seq": 1, "head": 7, "load": 0.5})),
+        (kind::HEARTBEAT, &json!({"seq": 1, "head": 8, "load": 0.5})),
     ] {
         io.write_all(&frame(kind, body)).await?;
     }
@@ -147,7 +152,7 @@ async fn serve(listener: TcpListener) -> Result<(u64, Vec<u64>, TcpStream)> {
         match next(&mut io, &mut decoder).await? {
             ToControl::Ack { applied, rejected } => {
                 refused.extend(rejected.into_iter().map(|item| item.rev));
-                if applied == 7 {
+                if applied == 8 {
                     return Ok((applied, refused, io));
                 }
             }
@@ -166,7 +171,7 @@ async fn a_control_of_the_next_release_leads_this_edge() -> Result<()> {
     settings.extend([("WAYMARK_CONTROL_URLS", url.clone()), ("WAYMARK_API_URLS", url)]);
     let edge = fleet.add_edge_with("e1", settings)?;
     let (applied, refused, _stream) = served.await???;
-    assert_eq!((applied, refused), (7, vec![6]), "what is not known is refused by itself");
+    assert_eq!((applied, refused), (8, vec![6]), "what is not known is refused by itself");
     for host in ["next.example", "later.example"] {
         let asked = fleet.http.get(format!("{}/ABC", edge.url)).header("host", host).send().await?;
         ensure!(asked.status() != StatusCode::MISDIRECTED_REQUEST, "{host} is not served");

@@ -343,6 +343,7 @@ fn redirect(short_id: &str, target: &str) -> Redirect {
         standing: shared::standing::Standing::default(),
         projects: Box::default(),
         forward_query: false,
+        availability: None,
         created_at: UnixMillis(1_700_000_000_000),
         updated_at: UnixMillis(1_700_000_000_001),
     }

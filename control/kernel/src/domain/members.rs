@@ -56,6 +56,12 @@ impl<'a> Members<'a> {
         self.object.get(name).filter(|value| !value.is_null())
     }
 
+    /// Whether a member is there and `null`: a change removes it then, where leaving it out keeps it.
+    #[must_use]
+    pub fn is_null(&self, name: &str) -> bool {
+        self.object.get(name).is_some_and(Value::is_null)
+    }
+
     /// A text.
     pub fn text(&mut self, name: &str) -> Option<&'a str> {
         self.typed(name, "a string", Value::as_str)
@@ -120,6 +126,7 @@ mod tests {
         assert_eq!(members.text("a"), None);
         assert_eq!(members.boolean("b"), None);
         assert_eq!(members.text("c"), None);
+        assert!(members.is_null("c") && !members.is_null("a") && !members.is_null("e"));
         assert_eq!(members.texts("d"), None);
         assert_eq!(members.text("e"), None);
         let faults = members.finish(Some(())).unwrap_err();

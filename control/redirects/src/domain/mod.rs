@@ -2,6 +2,7 @@
 
 pub use ::catalog::domain::*;
 
+pub mod availability;
 pub mod link_details;
 pub mod redirection;
 pub mod rules;

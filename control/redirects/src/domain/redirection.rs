@@ -11,6 +11,7 @@ use shared::{
     wire::stream::Rev,
 };
 
+use super::availability::AvailabilityChange;
 use super::link_details::{Described, LinkDetails};
 use super::members::Members;
 use super::scopes::{Scopes, read_scopes};
@@ -64,6 +65,8 @@ pub struct Writable {
     pub target: Target,
     /// Whether the request's query is appended to the target.
     pub forward_query: bool,
+    /// When it leads there; what is left out stays.
+    pub availability: AvailabilityChange,
     /// Access besides operators.
     pub scopes: Scopes,
     /// What people say about it; what is left out stays.
@@ -81,6 +84,12 @@ impl Writable {
         members.finish(writable)
     }
 
+    /// Every URL of it that people may be led to, with its member.
+    pub fn targets(&self) -> impl Iterator<Item = (&'static str, &Target)> {
+        let ended = self.availability.ended_url.value().map(|target| ("endedUrl", target));
+        std::iter::once(("defaultRedirectUrl", &self.target)).chain(ended)
+    }
+
     fn read(members: &mut Members<'_>) -> Option<Self> {
         let target = match (members.raw("defaultRedirectUrl").is_some(), members.text("defaultRedirectUrl")) {
             (false, _) => {
@@ -93,9 +102,10 @@ impl Writable {
                 .ok(),
         };
         let forward_query = members.boolean("forwardQuery").unwrap_or_default();
+        let availability = AvailabilityChange::read(members);
         let scopes = read_scopes(members);
         let described = Described::read(members);
-        Some(Self { target: target?, forward_query, scopes, described })
+        Some(Self { target: target?, forward_query, availability, scopes, described })
     }
 }
 
@@ -218,6 +228,15 @@ mod tests {
             (
                 json!({"platformId": ID, "defaultRedirectUrl": url, "title": 1, "tags": [1]}),
                 vec!["title must be a string", "tags must be an array of strings"],
+            ),
+            (
+                json!({"platformId": ID, "validFrom": "now", "status": "off", "endedUrl": "javascript:alert(1)"}),
+                vec![
+                    "defaultRedirectUrl is required",
+                    "validFrom must be an integer",
+                    "status must be active or paused",
+                    "endedUrl must be an absolute",
+                ],
             ),
             (json!([]), vec!["The body must be a JSON object"]),
         ] {

@@ -2,7 +2,9 @@
 
 use serde_json::{Map, Value, json};
 use shared::rules::{MAX_NAME as MAX_RULE_NAME, MAX_RULES};
-use web::bodies::{AN_ID, Body, boolean, formatted, id_of, open_object, request, scopes, text, texts};
+use web::bodies::{
+    AN_ID, Body, boolean, formatted, id_of, millis, open_object, request, scopes, text, texts,
+};
 
 use crate::domain::{
     limits::{MAX_DESCRIPTION, MAX_NAME, MAX_TAG},
@@ -54,8 +56,8 @@ fn redirection(kind: Kind) -> Body {
         Kind::Whole => "The redirection",
         Kind::OfPath => "The redirection of the resource in the path",
         Kind::Replace => {
-            "What it leads to from now on; members left out go back to their default, but for `title`, `tags`, `notes` and \
-                `customFields`, which stay"
+            "What it leads to from now on; members left out go back to their default, but for `title`, `tags`, `notes`, \
+                `customFields`, `validFrom`, `validUntil`, `status` and `endedUrl`, which stay; `null` removes these last four"
         }
     };
     let target = "An absolute `http` or `https` URL of at most 2,048 bytes, percent-encoded, without user and \
@@ -63,6 +65,13 @@ fn redirection(kind: Kind) -> Body {
     let mut body = Body::new(text_of)
         .must("defaultRedirectUrl", formatted("target-url", target))
         .may("forwardQuery", boolean())
+        .may("validFrom", millis())
+        .may("validUntil", millis())
+        .may("status", json!({"type": "string", "enum": ["active", "paused", null]}))
+        .may(
+            "endedUrl",
+            formatted("target-url", "Where it leads outside of this time, and while it is paused."),
+        )
         .may("scopes", scopes())
         .may("title", text(0, MAX_TITLE))
         .may("tags", texts(MAX_TAG))

@@ -48,7 +48,20 @@ pub(super) struct RedirectionDocument {
     default_redirect_url: String,
     /// Whether the request's query is appended to the target.
     forward_query: bool,
-    /// Redirects counted, without robots.
+    /// When it begins to lead to the target, in milliseconds since 1970.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = 1_767_225_600_000_i64)]
+    valid_from: Option<i64>,
+    /// When it no longer does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    valid_until: Option<i64>,
+    /// `paused`: it does not lead to the target, whatever the time. Else `active`.
+    status: &'static str,
+    /// Where it leads before `validFrom`, from `validUntil` on, and while it is paused; else these scans get a page.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = "https://example.com/ended")]
+    ended_url: Option<String>,
+    /// Redirects counted, without robots; scans while it is closed are among them.
     hits: i64,
     #[schema(example = "https://tn.gg/K7Q2M4XA9R")]
     short_url: String,
@@ -156,6 +169,7 @@ impl From<&Redirection> for RedirectionDocument {
         let (redirect, described) = (&item.redirect, &item.details.described);
         let payload = item.domain.qr_payload(&redirect.short_id);
         let facts = qr::describe(&payload, Ecl::default()).ok();
+        let availability = redirect.availability.as_deref().cloned().unwrap_or_default();
         Self {
             created_at: redirect.created_at.0,
             updated_at: redirect.updated_at.0,
@@ -166,6 +180,10 @@ impl From<&Redirection> for RedirectionDocument {
             evrythng_id: redirect.platform_id.to_string(),
             default_redirect_url: redirect.target.to_string(),
             forward_query: redirect.forward_query,
+            valid_from: availability.valid_from.map(|at| at.0),
+            valid_until: availability.valid_until.map(|at| at.0),
+            status: if availability.is_paused { "paused" } else { "active" },
+            ended_url: availability.ended_url.map(Into::into),
             hits: item.hits,
             short_url: item.short_url(),
             scopes: json!({"users": item.scopes.users, "projects": item.scopes.projects}),

@@ -17,7 +17,7 @@ pub(super) fn check_drafts<'a>(
         if draft.short_id.is_some() {
             faults.push(format!("{prefix}shortId: the application's users may not choose it."));
         }
-        faults.extend(target_fault(rules, &draft.writable).map(|fault| format!("{prefix}{fault}")));
+        faults.extend(target_faults(rules, &draft.writable).map(|fault| format!("{prefix}{fault}")));
     }
     forbid(faults)
 }
@@ -25,14 +25,16 @@ pub(super) fn check_drafts<'a>(
 /// Refuses a target that the application does not allow.
 pub(super) fn check_target(rules: &UserRules, writable: &Writable) -> Result<(), ServiceError> {
     check_links(rules)?;
-    forbid(target_fault(rules, writable).into_iter().collect())
+    forbid(target_faults(rules, writable).collect())
 }
 
-/// The fault of a redirection's target.
-fn target_fault(rules: &UserRules, writable: &Writable) -> Option<String> {
-    let host = writable.target.host().unwrap_or_default();
-    (!rules.redirect_hosts().contains(&host))
-        .then(|| format!("defaultRedirectUrl: the application's users may not link to the host {host}."))
+/// The faults of a redirection's targets.
+fn target_faults(rules: &UserRules, writable: &Writable) -> impl Iterator<Item = String> {
+    writable.targets().filter_map(|(member, target)| {
+        let host = target.host().unwrap_or_default();
+        (!rules.redirect_hosts().contains(&host))
+            .then(|| format!("{member}: the application's users may not link to the host {host}."))
+    })
 }
 
 fn check_links(rules: &UserRules) -> Result<(), ServiceError> {

@@ -27,12 +27,12 @@ macro_rules! select {
     ($source:literal, $words:literal) => {
         concat!(
             "SELECT t.seq, t.domain, d.scheme, d.case_sensitive, t.folded, t.short_id, t.account_id, t.type, \
-             t.platform_id, t.thng_id, t.product_id, t.target, t.forward_query, t.scopes, t.hits, t.created_at, \
-             t.updated_at, t.rev, h.name AS thng_name, h.commission_state, h.verdict, t.doc FROM ",
+             t.platform_id, t.thng_id, t.product_id, t.target, t.forward_query, t.availability, t.scopes, t.hits, \
+             t.created_at, t.updated_at, t.rev, h.name AS thng_name, h.commission_state, h.verdict, t.doc FROM ",
             $source,
             "(SELECT r.seq, r.domain, r.folded, r.short_id, r.account_id, r.type, r.platform_id, r.thng_id, \
-             r.product_id, r.target, r.forward_query, r.scopes, r.hits, r.created_at, r.updated_at, r.rev, x.doc, \
-             x.facets",
+             r.product_id, r.target, r.forward_query, r.availability, r.scopes, r.hits, r.created_at, r.updated_at, \
+             r.rev, x.doc, x.facets",
             $words,
             " FROM redirections r LEFT JOIN redirection_details x ON x.seq = r.seq WHERE r.deleted_rev IS NULL) t ",
             "JOIN short_domains d ON d.host = t.domain LEFT JOIN thngs h ON h.id = t.thng_id"

@@ -12,16 +12,17 @@ use super::{
 use crate::domain::redirection::Redirection;
 
 const PG_REDIRECTIONS: &str = "INSERT INTO redirections (domain, folded, short_id, account_id, type, platform_id, \
-    thng_id, product_id, target, forward_query, scopes, hits, created_at, updated_at, rev) \
-    SELECT $1, folded, short_id, $2, type, platform_id, thng_id, product_id, target, forward_query, scopes, 0, $3, \
-    $3, rev FROM UNNEST($4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[], \
-    $11::boolean[], $12::jsonb[], $13::bigint[]) AS t (folded, short_id, type, platform_id, thng_id, product_id, \
-    target, forward_query, scopes, rev) RETURNING folded, seq";
+    thng_id, product_id, target, forward_query, availability, scopes, hits, created_at, updated_at, rev) \
+    SELECT $1, folded, short_id, $2, type, platform_id, thng_id, product_id, target, forward_query, availability, \
+    scopes, 0, $3, $3, rev FROM UNNEST($4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], \
+    $10::text[], $11::boolean[], $12::jsonb[], $13::jsonb[], $14::bigint[]) AS t (folded, short_id, type, \
+    platform_id, thng_id, product_id, target, forward_query, availability, scopes, rev) RETURNING folded, seq";
 
 const SQLITE_REDIRECTIONS: &str = "INSERT INTO redirections (domain, folded, short_id, account_id, type, \
-    platform_id, thng_id, product_id, target, forward_query, scopes, hits, created_at, updated_at, rev) \
+    platform_id, thng_id, product_id, target, forward_query, availability, scopes, hits, created_at, updated_at, rev) \
     SELECT $1, value ->> '$[0]', value ->> '$[1]', $2, value ->> '$[2]', value ->> '$[3]', value ->> '$[4]', \
-    value ->> '$[5]', value ->> '$[6]', value ->> '$[7]', value -> '$[8]', 0, $3, $3, value ->> '$[9]' \
+    value ->> '$[5]', value ->> '$[6]', value ->> '$[7]', value ->> '$[10]', value -> '$[8]', 0, $3, $3, \
+    value ->> '$[9]' \
     FROM json_each($4) RETURNING folded, seq";
 
 /// Adds redirections of one domain and account; returns their folded short ids and positions, in no order.
@@ -46,6 +47,7 @@ pub async fn insert_redirections(
                 .bind(rows.iter().map(|r| r.redirect.product_id.map(|id| id.to_string())).collect::<Vec<_>>())
                 .bind(rows.iter().map(|r| r.redirect.target.to_string()).collect::<Vec<_>>())
                 .bind(rows.iter().map(|r| r.redirect.forward_query).collect::<Vec<_>>())
+                .bind(rows.iter().map(|r| r.redirect.availability.as_deref().map(Json)).collect::<Vec<_>>())
                 .bind(rows.iter().map(|r| Json(r.scopes.clone())).collect::<Vec<_>>())
                 .bind(rows.iter().map(|r| signed(r.rev)).collect::<Vec<_>>())
                 .fetch_all(&mut **c)
@@ -65,7 +67,8 @@ pub async fn insert_redirections(
                         r.redirect.target,
                         r.redirect.forward_query,
                         r.scopes,
-                        r.rev
+                        r.rev,
+                        r.redirect.availability
                     ])
                 })
                 .collect();
@@ -82,15 +85,16 @@ pub async fn insert_redirections(
 }
 
 const PG_REDIRECTED: &str = "UPDATE redirections r SET target = t.target, forward_query = t.forward_query, \
-    scopes = t.scopes, thng_id = t.thng_id, product_id = t.product_id, updated_at = t.updated_at, rev = t.rev \
-    FROM UNNEST($1::text[], $2::text[], $3::text[], $4::boolean[], $5::jsonb[], $6::text[], $7::text[], \
-    $8::bigint[], $9::bigint[]) AS t (domain, folded, target, forward_query, scopes, thng_id, product_id, \
-    updated_at, rev) WHERE r.domain = t.domain AND r.folded = t.folded AND r.deleted_rev IS NULL";
+    availability = t.availability, scopes = t.scopes, thng_id = t.thng_id, product_id = t.product_id, \
+    updated_at = t.updated_at, rev = t.rev \
+    FROM UNNEST($1::text[], $2::text[], $3::text[], $4::boolean[], $5::jsonb[], $6::jsonb[], $7::text[], $8::text[], \
+    $9::bigint[], $10::bigint[]) AS t (domain, folded, target, forward_query, availability, scopes, thng_id, \
+    product_id, updated_at, rev) WHERE r.domain = t.domain AND r.folded = t.folded AND r.deleted_rev IS NULL";
 
 // Why `LIMIT -1`: see SQLITE_HITS.
 const SQLITE_REDIRECTED: &str = "UPDATE redirections SET target = t.v ->> '$[2]', forward_query = t.v ->> '$[3]', \
     scopes = t.v -> '$[4]', thng_id = t.v ->> '$[5]', product_id = t.v ->> '$[6]', updated_at = t.v ->> '$[7]', \
-    rev = t.v ->> '$[8]' FROM (SELECT value ->> '$[0]' AS domain, value ->> '$[1]' AS folded, value AS v \
+    rev = t.v ->> '$[8]', availability = t.v ->> '$[9]' FROM (SELECT value ->> '$[0]' AS domain, value ->> '$[1]' AS folded, value AS v \
     FROM json_each($1) LIMIT -1) AS t \
     WHERE redirections.domain = t.domain AND redirections.folded = t.folded AND deleted_rev IS NULL";
 
@@ -109,6 +113,12 @@ pub async fn update_redirections(
                 .bind(each(|(key, _)| key.folded.to_string()))
                 .bind(each(|(_, item)| item.redirect.target.to_string()))
                 .bind(changed.iter().map(|(_, item)| item.redirect.forward_query).collect::<Vec<_>>())
+                .bind(
+                    changed
+                        .iter()
+                        .map(|(_, i)| i.redirect.availability.as_deref().map(Json))
+                        .collect::<Vec<_>>(),
+                )
                 .bind(changed.iter().map(|(_, item)| Json(item.scopes.clone())).collect::<Vec<_>>())
                 .bind(
                     changed
@@ -141,7 +151,8 @@ pub async fn update_redirections(
                         r.thng_id,
                         r.product_id,
                         r.updated_at,
-                        rev
+                        rev,
+                        r.availability
                     ])
                 })
                 .collect();

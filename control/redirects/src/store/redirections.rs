@@ -3,6 +3,7 @@
 use std::{collections::HashMap, sync::Arc};
 
 use shared::{
+    availability::Availability,
     id::AccountId,
     redirect::{Redirect, RedirectKey, ResourceType},
     short_url::{Host, ShortDomain},
@@ -44,8 +45,8 @@ macro_rules! select_from {
     ($columns:literal, $from:literal, $joined:literal, $beside:literal, $rest:literal) => {
         concat!(
             "SELECT r.seq, r.domain, d.scheme, d.case_sensitive, r.folded, r.short_id, r.account_id, r.type, \
-             r.platform_id, r.thng_id, r.product_id, r.target, r.forward_query, r.scopes, r.hits, r.created_at, \
-             r.updated_at, r.rev, t.name AS thng_name, t.commission_state, t.verdict",
+             r.platform_id, r.thng_id, r.product_id, r.target, r.forward_query, r.availability, r.scopes, r.hits, \
+             r.created_at, r.updated_at, r.rev, t.name AS thng_name, t.commission_state, t.verdict",
             $columns,
             " FROM ",
             $from,
@@ -67,7 +68,8 @@ macro_rules! select_each {
             $columns,
             $list,
             " AS k (folded) CROSS JOIN LATERAL (SELECT seq, domain, folded, short_id, account_id, type, platform_id, \
-             thng_id, product_id, target, forward_query, scopes, hits, created_at, updated_at, rev, deleted_rev \
+             thng_id, product_id, target, forward_query, availability, scopes, hits, created_at, updated_at, rev, \
+             deleted_rev \
              FROM redirections WHERE domain = $1 AND folded = k.folded LIMIT 1)",
             $beside,
             $rest
@@ -114,7 +116,8 @@ const AFTER_KEY: &str = select!(
 const OF_DOMAIN: &str =
     select!("WHERE r.domain = $1 AND r.folded > $2 AND r.deleted_rev IS NULL ORDER BY r.folded LIMIT $3");
 const FILL: &str = "SELECT h.epoch, h.head, r.rev, r.short_id, r.type, r.platform_id, r.thng_id, r.product_id, \
-    r.target, r.forward_query, r.scopes, r.created_at, r.updated_at, t.name AS thng_name, t.commission_state, t.verdict FROM log_head h \
+    r.target, r.forward_query, r.availability, r.scopes, r.created_at, r.updated_at, t.name AS thng_name, \
+    t.commission_state, t.verdict FROM log_head h \
     LEFT JOIN redirections r ON r.domain = $1 AND r.folded = $2 AND r.deleted_rev IS NULL \
     LEFT JOIN thngs t ON t.id = r.thng_id WHERE h.id = 1";
 
@@ -137,6 +140,7 @@ pub(super) struct Row {
     product_id: Option<String>,
     target: String,
     forward_query: bool,
+    availability: Option<Json<Box<Availability>>>,
     scopes: Json<Scopes>,
     hits: i64,
     created_at: i64,
@@ -171,6 +175,7 @@ impl TryFrom<Row> for Redirection {
                 projects: row.scopes.0.project_ids(),
                 target: row.target.into(),
                 forward_query: row.forward_query,
+                availability: row.availability.map(|of_link| of_link.0),
                 created_at: UnixMillis(row.created_at),
                 updated_at: UnixMillis(row.updated_at),
             },
@@ -422,6 +427,7 @@ struct FillRow {
     product_id: Option<String>,
     target: Option<String>,
     forward_query: Option<bool>,
+    availability: Option<Json<Box<Availability>>>,
     scopes: Option<Json<Scopes>>,
     thng_name: Option<String>,
     commission_state: Option<String>,
@@ -450,6 +456,7 @@ pub async fn load_fill(conn: &mut Conn, key: &RedirectKey) -> Result<Fill, Store
                 projects: row.scopes.ok_or_else(missing)?.0.project_ids(),
                 target: row.target.ok_or_else(missing)?.into(),
                 forward_query: row.forward_query.ok_or_else(missing)?,
+                availability: row.availability.map(|of_link| of_link.0),
                 created_at: UnixMillis(row.created_at.ok_or_else(missing)?),
                 updated_at: UnixMillis(row.updated_at.ok_or_else(missing)?),
             };

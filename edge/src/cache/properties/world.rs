@@ -7,6 +7,7 @@ use std::{
 
 use proptest::prelude::*;
 use shared::{
+    availability::Availability,
     geo::NoGeoIp,
     id::AccountId,
     redirect::{Redirect, RedirectKey, ResourceType},
@@ -24,6 +25,8 @@ use crate::{
 };
 
 pub(super) const KEYS: u8 = 3;
+/// Times that the clock shows.
+const CLOCK: i64 = 8;
 
 #[derive(Debug, Clone)]
 pub(super) enum Step {
@@ -47,6 +50,8 @@ pub(super) enum Step {
     Epoch { back: u8 },
     /// Memory pressure.
     Evict { key: u8 },
+    /// The wall clock jumps.
+    Clock { to: i64 },
     /// What happens to the links of all, where they are held.
     Replica(replica::Step),
 }
@@ -65,6 +70,7 @@ pub(super) fn steps() -> impl Strategy<Value = Vec<Step>> {
         1 => (0..4u8).prop_map(|back| Step::Snapshot { back: back.saturating_sub(1) }),
         1 => (0..4u8).prop_map(|back| Step::Epoch { back }),
         5 => key.prop_map(|key| Step::Evict { key }),
+        4 => (0..CLOCK).prop_map(|to| Step::Clock { to }),
         8 => replica::steps().prop_map(Step::Replica),
     ];
     prop::collection::vec(step, 1..120)
@@ -90,10 +96,35 @@ pub(super) struct World {
     pub(super) flights: Vec<(u8, Fill)>,
     pub(super) agents: Agents,
     pub(super) replica: replica::World,
+    /// What the edge's clock shows.
+    now: UnixMillis,
 }
 
 pub(super) fn key(n: u8) -> RedirectKey {
     RedirectKey::new("tn.gg", &format!("K{n}"))
+}
+
+/// The window that revision `rev` wrote: most have one, some are paused, and some have an ended page.
+fn availability(rev: Rev) -> Option<Box<Availability>> {
+    let at = |n: Rev| (n > 0).then(|| UnixMillis((n % CLOCK as u64) as i64));
+    let availability = Availability {
+        valid_from: at(rev % 5),
+        valid_until: at(rev % 3 * (rev % 5 + 1)),
+        is_paused: rev % 7 == 6,
+        ended_url: (rev % 4 == 3).then(|| format!("https://example.com/ended/{rev}").into()),
+    };
+    (!availability.is_empty()).then(|| Box::new(availability))
+}
+
+/// Where whoever scans at a moment what revision `rev` wrote is led, by the rule in words: before its start, from its end on, and
+/// while it is paused to its ended page, if it has one.
+fn expected(rev: Rev, now: UnixMillis) -> Option<String> {
+    let Availability { valid_from, valid_until, is_paused, ended_url } =
+        availability(rev).map(|of_link| *of_link).unwrap_or_default();
+    let is_open = !is_paused
+        && valid_from.unwrap_or(UnixMillis(i64::MIN)) <= now
+        && now < valid_until.unwrap_or(UnixMillis(i64::MAX));
+    if is_open { Some(format!("https://example.com/{rev}")) } else { ended_url.map(Into::into) }
 }
 
 /// The record that revision `rev` wrote; its target contains the revision.
@@ -110,6 +141,7 @@ pub(super) fn record(n: u8, rev: Rev) -> Arc<Redirect> {
         standing: shared::standing::Standing::default(),
         projects: Box::default(),
         forward_query: false,
+        availability: availability(rev),
         created_at: UnixMillis(0),
         updated_at: UnixMillis(0),
     })
@@ -154,6 +186,7 @@ impl World {
             flights: Vec::new(),
             agents: Agents::new(),
             replica: replica::World::default(),
+            now: UnixMillis(0),
         }
     }
 
@@ -215,6 +248,15 @@ impl World {
         // The lower bound that this implies: later reads may not see anything older.
         let promise = self.promised.entry(n).or_default();
         *promise = (*promise).max(first.unwrap());
+        if let (Some(served), Some(rev)) = (found, shown) {
+            // The edge holds bounds, so the answer is that of this moment, however the record came and whenever.
+            let led = match served.closed(self.now) {
+                None => Some(served.location.clone()),
+                Some(_) => served.ended_location().unwrap(),
+            };
+            let led = led.as_ref().map(|location| location.to_str().unwrap());
+            assert_eq!(led, expected(rev, self.now).as_deref(), "key {n} of {rev} at {:?}", self.now);
+        }
     }
 
     pub(super) fn step(&mut self, step: Step) {
@@ -289,6 +331,7 @@ impl World {
                 self.ack(head);
             }
             Step::Evict { key: n } => self.cache.evict(&key(n)),
+            Step::Clock { to } => self.now = UnixMillis(to),
             Step::Replica(step) => self.replica_step(step),
         }
     }

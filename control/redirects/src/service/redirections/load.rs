@@ -8,7 +8,6 @@ use shared::{
     redirect::RedirectKey,
     short_id::ShortId,
     short_url::ShortDomain,
-    target::Target,
     withheld::{and_parents, host_of},
 };
 
@@ -16,7 +15,7 @@ use super::{DomainChoice, plan::key_of, resolve_domain};
 use crate::{
     domain::{
         grant::{Grant, Limit},
-        redirection::Redirection,
+        redirection::{Redirection, Writable},
         withheld::TakeDowns,
     },
     error::ServiceError,
@@ -122,11 +121,11 @@ pub(super) async fn mark_taken_down(conn: &mut Conn, items: &mut [Redirection]) 
 pub(super) async fn check_take_downs(
     conn: &mut Conn,
     links: &[Redirection],
-    target: &Target,
+    writable: &Writable,
 ) -> Result<(), ServiceError> {
     let keys: Vec<RedirectKey> =
         links.iter().map(|item| key_of(&item.domain, &item.redirect.short_id)).collect();
-    let hosts = hosts_of(std::iter::once(target.as_str()));
+    let hosts = hosts_of(writable.targets().map(|(_, target)| target.as_str()));
     let found = withheld::take_downs(conn, &keys.iter().collect::<Vec<_>>(), &hosts).await?;
     let fault = |(item, key): (&Redirection, &RedirectKey)| {
         let why = &found.of_link(key)?.reason;
@@ -136,8 +135,9 @@ pub(super) async fn check_take_downs(
     if !errors.is_empty() {
         return Err(ServiceError::Refused { code: Code::Conflict, errors });
     }
-    match found.target_fault(target.as_str()) {
-        None => Ok(()),
-        Some(fault) => Err(ServiceError::refused(Code::Invalid, format!("defaultRedirectUrl {fault}."))),
-    }
+    let faults = writable
+        .targets()
+        .filter_map(|(member, target)| Some(format!("{member} {}.", found.target_fault(target.as_str())?)));
+    let errors: Vec<String> = faults.collect();
+    if errors.is_empty() { Ok(()) } else { Err(ServiceError::Refused { code: Code::Invalid, errors }) }
 }

@@ -8,8 +8,6 @@ mod lists;
 mod load;
 mod plan;
 
-use std::collections::HashMap;
-
 use futures_util::FutureExt;
 use serde_json::{Value, json};
 use shared::{
@@ -30,7 +28,7 @@ use self::lists::list_as;
 pub use self::lists::{Listing, find, list};
 pub(in crate::service) use self::load::blocked_hosts;
 use self::load::{check_take_downs, hide_authors, load_many};
-use self::plan::{Ready, check_chain, key_of, next_of, owners, plan, target_fault};
+use self::plan::{Overlay, Ready, check_chain, key_of, next_of, owners, plan, target_fault};
 use super::{
     Core, Redirects,
     access::{Caller, require},
@@ -43,6 +41,7 @@ use super::{
 use crate::{
     domain::{
         access::Actor,
+        availability::members_of,
         event::{Event as Happened, RedirectionChange, RedirectionEvent},
         link_details::LinkDetails,
         permission::{Subject::Redirections, Verb},
@@ -171,7 +170,7 @@ pub async fn replace_if(
                 if let Some(rules) = UserRules::load(tx, &actor).await? {
                     user_links::check_target(&rules, &writable)?;
                 }
-                check_take_downs(tx, &found, &writable.target).await?;
+                check_take_downs(tx, &found, &writable).await?;
                 let hosts = tenants::find_target_hosts(tx, account).await?;
                 let domains = accounts::list_all_domains(tx).await?;
                 let ids: Vec<String> = found.iter().map(|r| r.redirect.platform_id.to_string()).collect();
@@ -182,6 +181,11 @@ pub async fn replace_if(
                     let (id, before) = (audit_id(&item.redirect), tx.is_audited().then(|| item.clone()));
                     item.redirect.target = writable.target.as_str().into();
                     item.redirect.forward_query = writable.forward_query;
+                    let availability = writable.availability.apply(item.redirect.availability.as_deref());
+                    item.redirect.availability = availability.map_err(|fault| {
+                        let text = format!("{fault} of {}.", item.redirect.short_id);
+                        ServiceError::refused(Code::Invalid, text)
+                    })?;
                     if let Some(scopes) = grant.scopes_of_change(Some(writable.scopes.clone())) {
                         item.scopes = scopes;
                     }
@@ -191,11 +195,13 @@ pub async fn replace_if(
                     if let Some(owner) = owners.get(item.redirect.platform_id.as_str()) {
                         item.redirect.product_id = owner.product;
                     }
-                    let next = next_of(&item.redirect);
-                    if let Some(fault) = target_fault(&hosts, &domains, &writable.target, &next) {
-                        return Err(ServiceError::refused(Code::Invalid, fault));
+                    for (member, target) in writable.targets() {
+                        let next = next_of(&item.redirect, target);
+                        if let Some(fault) = target_fault(&hosts, &domains, (member, target), next.as_ref()) {
+                            return Err(ServiceError::refused(Code::Invalid, fault));
+                        }
+                        check_chain(tx, &domains, &Overlay::new(), &key, (member, next)).await?;
                     }
-                    check_chain(tx, &domains, &HashMap::new(), &key, next).await?;
                     tx.note(account, (KIND, &id), || {
                         let state =
                             |item: &Redirection| state_of(&item.redirect, &item.scopes, &item.details);
@@ -387,6 +393,7 @@ fn state_of(redirect: &Redirect, scopes: &Scopes, details: &LinkDetails) -> Valu
         (&mut state, serde_json::to_value(&details.described))
     {
         state.extend(described);
+        state.extend(redirect.availability.iter().flat_map(|of_link| members_of(of_link)));
     }
     state
 }

@@ -87,24 +87,26 @@ pub(super) async fn plan(
     }
     let domains = accounts::list_all_domains(tx).await?;
     let hosts = tenants::find_target_hosts(tx, account).await?;
-    let targets = items.iter().flatten().map(|draft| draft.writable.target.as_str());
+    let targets = items.iter().flatten().flat_map(|draft| draft.writable.targets());
+    let targets = targets.map(|(_, target)| target.as_str());
     let blocked = blocked_hosts(tx, targets).await?;
-    let next = |draft: &Draft, id: &ShortId| {
+    let next = |draft: &Draft, id: &ShortId, target: &Target| {
         let owner = owners.get(draft.platform_id.as_str());
         let (thng, product) = owner.map_or((None, None), |owner| (owner.thng, owner.product));
-        draft.writable.target.as_short_url(&TagValues {
+        target.as_short_url(&TagValues {
             short_id: id.as_str(),
             platform_id: draft.platform_id.as_str(),
             thng_id: thng.as_ref().map(ThngId::as_str),
             product_id: product.as_ref().map(ProductId::as_str),
         })
     };
-    let overlay: HashMap<RedirectKey, Next> = items
+    let overlay: Overlay = items
         .iter()
         .zip(&wanted)
         .filter_map(|(item, id)| {
             let (draft, id) = (item.as_ref().ok()?, id.as_ref()?);
-            Some((key_of(domain, id), next(draft, id)))
+            let all = draft.writable.targets().filter_map(|(_, target)| next(draft, id, target));
+            Some((key_of(domain, id), all.collect()))
         })
         .collect();
     let mut spare = spare.into_iter();
@@ -138,16 +140,25 @@ pub(super) async fn plan(
         if draft.short_domain.as_deref().is_some_and(|named| !is_same(named)) {
             faults.push(format!("shortDomain must be {} in this request.", domain.host));
         }
-        let next = next(&draft, &id);
-        faults.extend(target_fault(&hosts, &domains, &draft.writable.target, &next));
-        let blocked = blocked.target_fault(draft.writable.target.as_str());
-        faults.extend(blocked.map(|fault| format!("defaultRedirectUrl {fault}.")));
         let key = RedirectKey::new(domain.host.as_str(), &folded);
-        match check_chain(tx, &domains, &overlay, &key, next).await {
-            Ok(()) => {}
-            Err(ServiceError::Refused { errors, .. }) => faults.extend(errors),
-            Err(error) => return Err(error),
+        for (member, target) in draft.writable.targets() {
+            let next = next(&draft, &id, target);
+            faults.extend(target_fault(&hosts, &domains, (member, target), next.as_ref()));
+            let blocked = blocked.target_fault(target.as_str());
+            faults.extend(blocked.map(|fault| format!("{member} {fault}.")));
+            match check_chain(tx, &domains, &overlay, &key, (member, next)).await {
+                Ok(()) => {}
+                Err(ServiceError::Refused { errors, .. }) => faults.extend(errors),
+                Err(error) => return Err(error),
+            }
         }
+        let availability = match draft.writable.availability.apply(None) {
+            Ok(availability) => availability,
+            Err(fault) => {
+                faults.push(format!("{fault}."));
+                None
+            }
+        };
         let Some(owner) = owner.filter(|_| faults.is_empty()) else {
             planned.push(Err((Code::Invalid, faults)));
             continue;
@@ -158,7 +169,8 @@ pub(super) async fn plan(
             continue;
         }
         let scopes = grant.scopes_of_new(Some(draft.writable.scopes.clone())).unwrap_or_default();
-        let redirect = redirect(domain, id, owner, &draft, scopes.project_ids(), at);
+        let mut redirect = redirect(domain, id, owner, &draft, scopes.project_ids(), at);
+        redirect.availability = availability;
         let details = LinkDetails::new(draft.writable.described, actor);
         planned.push(Ok(Ready { folded, redirect, scopes, details }));
     }
@@ -172,13 +184,12 @@ pub(super) async fn plan(
 pub(super) fn target_fault(
     hosts: &TargetHosts,
     domains: &[ShortDomain],
-    target: &Target,
-    next: &Next,
+    (member, target): (&str, &Target),
+    next: Option<&Next>,
 ) -> Option<String> {
-    let is_ours =
-        next.as_ref().is_some_and(|(host, _)| domains.iter().any(|domain| domain.host.as_str() == host));
+    let is_ours = next.is_some_and(|(host, _)| domains.iter().any(|domain| domain.host.as_str() == host));
     let hosts = TargetHosts { private: hosts.private || is_ours, only: hosts.only.clone() };
-    hosts.fault(target).map(|fault| format!("defaultRedirectUrl {fault}."))
+    hosts.fault(target).map(|fault| format!("{member} {fault}."))
 }
 
 fn redirect(
@@ -201,17 +212,21 @@ fn redirect(
         projects,
         target: draft.writable.target.as_str().into(),
         forward_query: draft.writable.forward_query,
+        availability: None,
         created_at: at,
         updated_at: at,
     }
 }
 
-/// Host and first segment of a target with its tags expanded, if it may be a short URL.
-pub(super) type Next = Option<(String, String)>;
+/// Host and first segment of a target with its tags expanded, which may be a short URL.
+pub(super) type Next = (String, String);
 
-/// Where a stored redirection leads.
-pub(super) fn next_of(redirect: &Redirect) -> Next {
-    Target::parse(&redirect.target).ok()?.as_short_url(&TagValues {
+/// Where redirections lead that the same request is about to write.
+pub(super) type Overlay = HashMap<RedirectKey, Vec<Next>>;
+
+/// Where a target of a redirection leads.
+pub(super) fn next_of(redirect: &Redirect, target: &Target) -> Option<Next> {
+    target.as_short_url(&TagValues {
         short_id: redirect.short_id.as_str(),
         platform_id: redirect.platform_id.as_str(),
         thng_id: redirect.thng_id.as_ref().map(ThngId::as_str),
@@ -219,32 +234,46 @@ pub(super) fn next_of(redirect: &Redirect) -> Next {
     })
 }
 
-/// Follows a target through our own short URLs: the chain must not return, nor exceed a few steps.
-///
-/// `overlay` holds what the same request is about to write.
+/// Where a stored redirection leads, at whatever time.
+fn nexts_of(redirect: &Redirect) -> impl Iterator<Item = Next> {
+    let ended = redirect.availability.as_ref().and_then(|of_link| of_link.ended_url.as_deref());
+    let targets = std::iter::once(&*redirect.target).chain(ended);
+    targets.filter_map(|text| next_of(redirect, &Target::parse(text).ok()?))
+}
+
+/// Follows a target of a member through our own short URLs: no chain may return, nor exceed a few steps.
 pub(super) async fn check_chain(
     conn: &mut Conn,
     domains: &[ShortDomain],
-    overlay: &HashMap<RedirectKey, Next>,
+    overlay: &Overlay,
     start: &RedirectKey,
-    mut next: Next,
+    (member, next): (&str, Option<Next>),
 ) -> Result<(), ServiceError> {
-    let refuse =
-        |text: &str| Err(ServiceError::refused(Code::Invalid, format!("defaultRedirectUrl {text}.")));
+    let refuse = |text: &str| Err(ServiceError::refused(Code::Invalid, format!("{member} {text}.")));
+    let ours = |(host, segment): Next| {
+        let domain = domains.iter().find(|domain| domain.host.as_str() == host)?;
+        Some(key_of(domain, &segment.parse::<ShortId>().ok()?))
+    };
+    // Links with an ended page lead to two; each is looked at once a step.
+    let mut step: HashSet<RedirectKey> = next.into_iter().filter_map(ours).collect();
     for _ in 0..MAX_CHAIN {
-        let Some((host, segment)) = next else { return Ok(()) };
-        let Some(domain) = domains.iter().find(|domain| domain.host.as_str() == host) else { return Ok(()) };
-        let Ok(short_id) = segment.parse::<ShortId>() else { return Ok(()) };
-        let key = key_of(domain, &short_id);
-        if key == *start {
+        if step.is_empty() {
+            return Ok(());
+        }
+        if step.contains(start) {
             return refuse("leads back to the short URL itself");
         }
-        next = match overlay.get(&key) {
-            Some(next) => next.clone(),
-            None => table::find_any(conn, &key.domain, &key.folded)
-                .await?
-                .and_then(|item| next_of(&item.redirect)),
-        };
+        let mut further = HashSet::new();
+        for key in &step {
+            match overlay.get(key) {
+                Some(nexts) => further.extend(nexts.iter().cloned().filter_map(ours)),
+                None => {
+                    let found = table::find_any(conn, &key.domain, &key.folded).await?;
+                    further.extend(found.iter().flat_map(|item| nexts_of(&item.redirect)).filter_map(ours));
+                }
+            }
+        }
+        step = further;
     }
     refuse("leads through more than 5 short URLs")
 }

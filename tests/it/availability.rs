@@ -1,0 +1,126 @@
+//! Time windows, pauses and ended pages over the real product, on both engines, by the real clock.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use anyhow::{Context, Result, ensure};
+use reqwest::{Method, StatusCode};
+use serde_json::{Value, json};
+use tests::{
+    db::Engine,
+    product::{DEADLINE, Options, Product},
+};
+
+crate::on_both_engines!(a_window_opens_and_ends_while_the_edge_runs, a_pause_holds_from_its_acknowledgement);
+
+const TARGET: &str = "https://example.com/own";
+const OVER: &str = "https://example.com/over?id={shortId}";
+
+/// The time now.
+pub(crate) fn now() -> Result<i64> {
+    Ok(i64::try_from(SystemTime::now().duration_since(UNIX_EPOCH)?.as_millis())?)
+}
+
+async fn make(product: &Product, more: Value) -> Result<String> {
+    let owner = product.create_product().await?;
+    let mut body = json!({"platformId": owner, "defaultRedirectUrl": TARGET});
+    for (name, value) in more.as_object().context("members")? {
+        body[name] = value.clone();
+    }
+    let (status, made) =
+        product.call(Method::POST, "/redirections?wait=edges&timeout=20s", Some(body)).await?;
+    ensure!(status == StatusCode::CREATED && made["acked"] == made["members"], "{status}: {made}");
+    Ok(owner)
+}
+
+/// Scans until the answer is another one; what that is, and when it was there at the latest.
+async fn changes(
+    product: &Product,
+    short_id: &str,
+    from: &Option<String>,
+) -> Result<(StatusCode, Option<String>, i64)> {
+    let begun = std::time::Instant::now();
+    loop {
+        let (status, location) = product.scan(short_id).await?;
+        if location != *from {
+            return Ok((status, location, now()?));
+        }
+        ensure!(begun.elapsed() < DEADLINE, "{short_id} still answers {location:?}");
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+}
+
+async fn a_window_opens_and_ends_while_the_edge_runs(engine: Engine) -> Result<()> {
+    let product = Product::start(Options { engine, ..Options::default() }).await?;
+    let (from, until) = (now()? + 1_500, now()? + 3_000);
+    let owner = make(&product, json!({"shortId": "WINDOW", "validFrom": from, "validUntil": until})).await?;
+    let (status, location) = product.scan("WINDOW").await?;
+    ensure!(status == StatusCode::NOT_FOUND && location.is_none(), "{status}");
+    // A press prints before the start.
+    let image = product.http.get(format!("{}/WINDOW.png", product.edge)).send().await?;
+    ensure!(image.status() == StatusCode::OK && now()? < from, "{}", image.status());
+    let (status, opened, at) = changes(&product, "WINDOW", &None).await?;
+    ensure!(
+        status == StatusCode::TEMPORARY_REDIRECT && opened.as_deref() == Some(TARGET),
+        "{status} {opened:?}"
+    );
+    ensure!(at >= from, "{} ms too early", from - at);
+    let (status, ended, at) = changes(&product, "WINDOW", &opened).await?;
+    ensure!(status == StatusCode::GONE && ended.is_none() && at >= until, "{status} {ended:?}");
+    let page =
+        product.http.get(format!("{}/WINDOW", product.edge)).header("accept", "text/html").send().await?;
+    ensure!(page.status() == StatusCode::GONE, "{}", page.status());
+    let text = page.text().await?;
+    ensure!(text.contains("This code is no longer active"), "{text}");
+
+    // Whoever came too early or too late was counted as well: more than while it was open can only be all.
+    let statistics = async || {
+        let (status, found) = product.call(Method::GET, "/redirections/WINDOW", None).await?;
+        ensure!(status == StatusCode::OK, "{status}: {found}");
+        Ok(found["hits"].as_u64().unwrap_or_default())
+    };
+    let begun = std::time::Instant::now();
+    while statistics().await? < 4 || product.count_scans(&owner).await? < 4 {
+        ensure!(begun.elapsed() < DEADLINE, "{} hits", statistics().await?);
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    Ok(())
+}
+
+async fn a_pause_holds_from_its_acknowledgement(engine: Engine) -> Result<()> {
+    let product = Product::start(Options { engine, ..Options::default() }).await?;
+    let owner = make(&product, json!({"shortId": "PAUSE"})).await?;
+    make(&product, json!({"shortId": "OVER", "validUntil": now()? - 1, "endedUrl": OVER})).await?;
+    let (status, location) = product.scan("OVER").await?;
+    ensure!(status == StatusCode::TEMPORARY_REDIRECT, "{status}");
+    ensure!(location.as_deref() == Some("https://example.com/over?id=OVER"), "{location:?}");
+    let path = "/redirections/PAUSE?wait=edges&timeout=20s";
+    let mut scans = 0;
+    for (more, expected) in [
+        (json!({}), Some(TARGET)),
+        (json!({"status": "paused"}), None),
+        // What says nothing of it leaves it.
+        (json!({}), None),
+        (json!({"endedUrl": OVER}), Some("https://example.com/over?id=PAUSE")),
+        (json!({"status": "active"}), Some(TARGET)),
+        (json!({"status": "paused", "endedUrl": null}), None),
+        (json!({"status": null}), Some(TARGET)),
+    ] {
+        let mut body = json!({"defaultRedirectUrl": TARGET});
+        for (name, value) in more.as_object().context("members")? {
+            body[name] = value.clone();
+        }
+        let (status, put) = product.call(Method::PUT, path, Some(body)).await?;
+        ensure!(status == StatusCode::OK && put["acked"] == put["members"], "{status}: {put}");
+        let (status, location) = product.scan("PAUSE").await?;
+        scans += 1;
+        ensure!(location.as_deref() == expected, "{more}: {status} {location:?}");
+        ensure!(expected.is_some() || status == StatusCode::NOT_FOUND, "{more}: {status}");
+    }
+    let begun = std::time::Instant::now();
+    while product.count_scans(&owner).await? < scans {
+        ensure!(begun.elapsed() < DEADLINE, "{} scans", product.count_scans(&owner).await?);
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    ensure!(product.count_scans(&owner).await? == scans);
+    Ok(())
+}
