@@ -231,7 +231,10 @@ mod tests {
         assert_eq!((client.city.as_deref(), client.country_code.as_deref()), (Some("Bern"), Some("CH")));
         assert_eq!((client.locality().position, client.bot), (None, false));
         assert_eq!(found[0].referer.as_deref(), Some("https://shop.example/"));
-        assert_eq!((found[0].language.as_deref(), &*found[0].entry_url), (Some("de-CH"), "https://tn.gg/abc"));
+        assert_eq!(
+            (found[0].language.as_deref(), &*found[0].entry_url),
+            (Some("de-CH"), "https://tn.gg/abc")
+        );
         let fired = found[2].rule.as_deref().unwrap();
         assert_eq!((fired.index, fired.name.as_deref()), (3, Some("Germany")));
         assert_eq!((found[0].client.as_ref(), &found[0].rule), (found[2].client.as_ref(), &None));

@@ -41,12 +41,12 @@ use http::HeaderValue;
 use shared::{geo::GeoIp, id::ApplicationId, time::UnixMillis};
 use tokio_util::sync::CancellationToken;
 
-use self::{buffers::Buffers, coarse::Coarsener};
 pub use self::{
     asked::Asked,
     metrics::Metrics,
     ship::{Intake, NotTaken},
 };
+use self::{buffers::Buffers, coarse::Coarsener};
 
 /// Bytes of scans that may wait for the writer: some 65,000, 0.65 s of a stalled disk at 100,000 redirects a second.
 const MAX_BYTES: usize = 14 << 20;

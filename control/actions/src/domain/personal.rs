@@ -57,11 +57,7 @@ pub fn cut_point(at: Coordinates, kept: PersonalData) -> Option<Coordinates> {
 }
 
 /// Cuts all of a document.
-pub fn cut_document(
-    members: &mut Map<String, Value>,
-    kept: PersonalData,
-    agents: &woothee::parser::Parser,
-) {
+pub fn cut_document(members: &mut Map<String, Value>, kept: PersonalData, agents: &woothee::parser::Parser) {
     if let Some(Value::Object(context)) = members.get_mut("context") {
         cut_context(context, kept, agents);
     }
@@ -112,8 +108,13 @@ mod tests {
         at["place"] = json!("UKXAGyEf8SQ5eTDmVgGpHqAa");
         let of_place = json!({"locationSource": "place", "location": at});
         check(of_place.clone(), PersonalData::None, of_place);
-        let only_place = json!({"locationSource": "place", "location": {"place": "UKXAGyEf8SQ5eTDmVgGpHqAa"}});
+        let only_place =
+            json!({"locationSource": "place", "location": {"place": "UKXAGyEf8SQ5eTDmVgGpHqAa"}});
         check(json!({"locationSource": "sensor", "location": at}), PersonalData::None, only_place);
-        check(json!({"context": "x", "location": 7}), PersonalData::None, json!({"context": "x", "location": 7}));
+        check(
+            json!({"context": "x", "location": 7}),
+            PersonalData::None,
+            json!({"context": "x", "location": 7}),
+        );
     }
 }

@@ -15,9 +15,7 @@ pub async fn publish(tx: &mut Tx, account: AccountId, now: UnixMillis) -> Result
         return Ok(());
     }
     let first = log::take_revs(tx, domains.len() as u64).await?;
-    let events: Vec<Event> = (first..)
-        .zip(domains)
-        .map(|(rev, domain)| Event { rev, change: Change::Domain(domain) })
-        .collect();
+    let events: Vec<Event> =
+        (first..).zip(domains).map(|(rev, domain)| Event { rev, change: Change::Domain(domain) }).collect();
     log::append(tx, now.0, &events).await
 }

@@ -189,7 +189,9 @@ pub async fn list_all_domains(conn: &mut Conn) -> Result<Vec<ShortDomain>, Store
     rows.into_iter().map(domain).collect()
 }
 
-fn domain((host, scheme, case_sensitive, account, personal_data): DomainRow) -> Result<ShortDomain, StoreError> {
+fn domain(
+    (host, scheme, case_sensitive, account, personal_data): DomainRow,
+) -> Result<ShortDomain, StoreError> {
     Ok(ShortDomain {
         host: parse("host", &host)?,
         scheme: parse("scheme", &scheme)?,

@@ -127,8 +127,7 @@ pub async fn list_personal_data(
     ids: &[AccountId],
 ) -> Result<BTreeMap<AccountId, PersonalData>, StoreError> {
     let ids: Vec<&str> = ids.iter().map(AccountId::as_str).collect();
-    let rows =
-        fetch_in_list!(conn, (String, String), PG_PERSONAL_DATA_OF, SQLITE_PERSONAL_DATA_OF, [], ids)?;
+    let rows = fetch_in_list!(conn, (String, String), PG_PERSONAL_DATA_OF, SQLITE_PERSONAL_DATA_OF, [], ids)?;
     rows.into_iter().map(|(id, kept)| Ok((parse("id", &id)?, parse("personal_data", &kept)?))).collect()
 }
 

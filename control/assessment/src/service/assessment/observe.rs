@@ -108,9 +108,7 @@ pub(super) fn device_of(
     (happened, arrived): (UnixMillis, UnixMillis),
 ) -> (UnixMillis, Option<AgentHash>) {
     match Source::of_members(members) {
-        Source::Edge | Source::Server => {
-            (happened, members.get("context").and_then(agent_of))
-        }
+        Source::Edge | Source::Server => (happened, members.get("context").and_then(agent_of)),
         Source::Public => (arrived, network_of_scan(members).0),
     }
 }
