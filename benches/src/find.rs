@@ -142,9 +142,9 @@ fn draft(product: ProductId, at: usize, rng: &mut Rng) -> Result<Draft> {
         "platformId": product,
         "defaultRedirectUrl": format!("https://shop.example.com/campaign{campaign}/item?serial={:x}", rng.next()),
         "title": format!("Word{one} and word{two}"),
-        "tags": [format!("campaign{campaign}"), if at % 2 == 0 { "even" } else { "odd" }],
+        "tags": [format!("campaign{campaign}"), if at.is_multiple_of(2) { "even" } else { "odd" }],
     });
-    if at % 1_000 == 0 {
+    if at.is_multiple_of(1_000) {
         body["customFields"] = json!({"batch": at / 1_000});
     }
     Draft::parse(&body, None).map_err(|faults| anyhow!("{faults:?}"))
