@@ -35,6 +35,7 @@ guides![
     "operations",
     "operators-tool",
     "platform",
+    "privacy",
     "reactions",
     "roles",
     "settings",
