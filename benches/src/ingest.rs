@@ -152,8 +152,15 @@ impl Run {
                 let url = format!("https://tn.gg/{link}");
                 let (texts, ip) =
                     (["tn.gg", &link.to_uppercase(), &url, AGENT, ""], [192, 0, 2, (n % 250) as u8]);
-                NewRecord { at: UnixMillis(now), ip: ip.into(), texts, language: "", rule: None }
-                    .write(&mut frames);
+                NewRecord {
+                    at: UnixMillis(now),
+                    ip: ip.into(),
+                    texts,
+                    language: "",
+                    rule: None,
+                    in_memory: false,
+                }
+                .write(&mut frames);
             }
             let path = format!("{SCANS_PATH}?edge=bench&boot=1&firstSeq={}", self.seq);
             let answer = self.edge.send("POST", &path, Some((SPOOLED, &frames)))?;

@@ -241,8 +241,15 @@ impl Intake {
                 let texts = ["tn.gg", &link.to_uppercase(), &url, AGENTS[n % AGENTS.len()], ""];
                 let ip = [198, 18, (n / 250 % 250) as u8, (n % 250) as u8];
                 let language = ["de-CH", "en", "fr", ""][n % 4];
-                NewRecord { at: UnixMillis(now), ip: ip.into(), texts, language, rule: None }
-                    .write(&mut frames);
+                NewRecord {
+                    at: UnixMillis(now),
+                    ip: ip.into(),
+                    texts,
+                    language,
+                    rule: None,
+                    in_memory: false,
+                }
+                .write(&mut frames);
             }
             let path = format!("{SCANS_PATH}?edge=bench&boot=1&firstSeq={}", self.seq);
             let begun = Instant::now();

@@ -188,6 +188,7 @@ fn batch(links: &[String], first_seq: u64) -> ScanBatch {
             entry_url: format!("https://tn.gg/{link}").into(),
             rule: None,
             count: None,
+            client: None,
         }
     };
     let records = (first_seq..first_seq + MAX_BATCH as u64).map(record).collect();

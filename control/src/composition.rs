@@ -30,7 +30,7 @@ use oidc::{Provider, service::OidcState};
 use push::{edge_keys::EdgeKeys, hub::Hub};
 use redirects::{
     service::{Redirects, redirections::follow_thng, rules},
-    store::tasks,
+    store::{domains, log, tasks},
     writer::{self, WriterTask},
 };
 use scan_store::Scans;
@@ -96,6 +96,19 @@ impl Dependents for LaterSubjects {
         batch: BatchId,
     ) -> BoxFuture<'a, Result<(), ServiceError>> {
         Box::pin(async move { Ok(tasks::delete_of_batch(tx, account, batch).await?) })
+    }
+
+    fn lock_changes<'a>(&'a self, tx: &'a mut Tx) -> BoxFuture<'a, Result<(), ServiceError>> {
+        Box::pin(async move { Ok(log::lock(tx).await?) })
+    }
+
+    fn domains_changed<'a>(
+        &'a self,
+        tx: &'a mut Tx,
+        account: AccountId,
+        now: UnixMillis,
+    ) -> BoxFuture<'a, Result<(), ServiceError>> {
+        Box::pin(async move { Ok(domains::publish(tx, account, now).await?) })
     }
 
     fn count_scans(

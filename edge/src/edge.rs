@@ -68,8 +68,9 @@ impl<B: Backing> Edge<B> {
         let proxy = Proxy::new(&config)?;
         let Limits { spool_bytes, segment_bytes, .. } = config.limits;
         let limits = SpoolLimits { spool_bytes, segment_bytes };
-        let (recorder, scans) = scans::open(&config.data_dir, limits, &metrics.scans, clock.now())
-            .map_err(|source| EdgeError::Storage { path: config.data_dir.clone(), source })?;
+        let (recorder, scans) =
+            scans::open(&config.data_dir, limits, config.geo.clone(), &metrics.scans, clock.now())
+                .map_err(|source| EdgeError::Storage { path: config.data_dir.clone(), source })?;
         let open = if config.is_replica { EdgeCache::full } else { EdgeCache::new };
         let (cache, status) = (Arc::new(open(config.cache_bytes)), Arc::new(SyncStatus::default()));
         let (domains, backing) = (Arc::new(Domains::default()), Arc::new(backing));

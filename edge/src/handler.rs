@@ -221,7 +221,7 @@ impl<B: Backing> App<B> {
             }
             Held::Absent => {
                 self.metrics.looked_up(CacheStatus::Negative);
-                self.unknown_ids.add(self.clock.now().0, link.key().domain, client.ip);
+                self.unknown_ids.add(self.clock.now().0, link.domain, client.ip);
                 Next::Unknown
             }
             Held::Stale | Held::Nothing => Next::Fetch {
@@ -302,7 +302,7 @@ impl<B: Backing> App<B> {
             }
             Ok((None, status)) => {
                 self.metrics.looked_up(status);
-                self.unknown_ids.add(self.clock.now().0, &key.domain, client.ip);
+                self.unknown_ids.add(self.clock.now().0, domain, client.ip);
                 Next::Unknown
             }
             Err(_) => {

@@ -6,7 +6,10 @@ use std::{
     time::Duration,
 };
 
-use shared::wire::unknown::{UnknownCounts, UnknownReport};
+use shared::{
+    short_url::ShortDomain,
+    wire::unknown::{UnknownCounts, UnknownReport, anywhere, network},
+};
 use tokio_util::sync::CancellationToken;
 
 use crate::backing::{Backing, BackingError, jittered};
@@ -23,8 +26,10 @@ pub(crate) struct UnknownIds(Mutex<UnknownCounts>);
 
 impl UnknownIds {
     /// Counts a request. An answer from the cache does so too: whoever guesses asks for other ids each time.
-    pub(crate) fn add(&self, at_ms: i64, domain: &str, ip: IpAddr) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).add(at_ms, domain, ip);
+    /// The network is left out where the account of the domain keeps nobody.
+    pub(crate) fn add(&self, at_ms: i64, domain: &ShortDomain, ip: IpAddr) {
+        let network = if domain.keeps_nobody() { anywhere() } else { network(ip) };
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).add(at_ms, domain.host.as_str(), network);
     }
 
     fn take(&self) -> UnknownCounts {

@@ -13,6 +13,7 @@ pub mod id;
 pub mod identifier;
 pub mod negotiate;
 pub mod networks;
+pub mod personal_data;
 pub mod problem;
 pub mod redirect;
 pub mod rules;

@@ -4,7 +4,7 @@ use std::{fmt, net::IpAddr, str::FromStr};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{id::AccountId, short_id::ShortId};
+use crate::{id::AccountId, personal_data::PersonalData, short_id::ShortId};
 
 /// Scheme of the short URLs of a domain: `http` only for a development domain without TLS.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -131,6 +131,9 @@ pub struct ShortDomain {
     /// The account it belongs to, whose rules of redirection hold on it; `None` from an older control.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub account: Option<AccountId>,
+    /// How much that account keeps of the people behind scans; `None` where it was not told, as by an older control.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub personal_data: Option<PersonalData>,
 }
 
 impl ShortDomain {
@@ -140,7 +143,13 @@ impl ShortDomain {
     /// The text is not a host.
     pub fn new(scheme: Scheme, host: &str) -> Result<Self, InvalidHost> {
         let host = host.strip_suffix(scheme.default_port()).unwrap_or(host).parse()?;
-        Ok(Self { host, scheme, case_sensitive: false, account: None })
+        Ok(Self { host, scheme, case_sensitive: false, account: None, personal_data: None })
+    }
+
+    /// Whether an edge must not write down who scans its codes.
+    #[must_use]
+    pub fn keeps_nobody(&self) -> bool {
+        self.personal_data == Some(PersonalData::None)
     }
 
     /// Whether its codes are for development only: they lead to this machine or into a local network.

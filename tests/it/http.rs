@@ -40,6 +40,7 @@ mod operator_bounds;
 mod operator_keys;
 mod operators;
 mod paging;
+mod personal_data;
 mod places;
 mod platform;
 mod properties;

@@ -9,6 +9,7 @@ mod keys;
 mod links;
 mod mail_turns;
 mod paging;
+mod personal_data;
 mod races;
 pub(crate) mod redirections;
 mod scan_lists;

@@ -258,6 +258,7 @@ impl TestApp {
             .await?;
         accounts::insert_domain(&mut tx, account, &ShortDomain::new(Scheme::Https, "tn.gg")?).await?;
         tx.commit().await?;
+        keep_everything(&db.db, account).await?;
         let mut parts = Parts {
             db: db.db.clone(),
             secrets: prepared.secrets,
@@ -300,6 +301,18 @@ impl TestApp {
             confined_to: Vec::new(),
         })
     }
+}
+
+/// Most tests look at what came; those of personal data set what is kept.
+async fn keep_everything(db: &Db, account: AccountId) -> anyhow::Result<()> {
+    const SQL: &str = "UPDATE accounts SET personal_data = 'full' WHERE id = $1";
+    match db {
+        Db::Pg(pool) => sqlx::query(SQL).bind(account.as_str()).execute(pool).await.map(|_| ())?,
+        Db::Sqlite { write, .. } => {
+            sqlx::query(SQL).bind(account.as_str()).execute(write).await.map(|_| ())?;
+        }
+    }
+    Ok(())
 }
 
 /// The keys that encrypt the secrets in the database of a test's API.

@@ -36,6 +36,7 @@ guides![
     "operations",
     "operators-tool",
     "platform",
+    "privacy",
     "reactions",
     "roles",
     "settings",

@@ -203,7 +203,8 @@ async fn give_domains(
         tx.note(account, ("shortDomain", domain.host.as_str()), || (None, Some(domain_state(domain))));
         let rev = log::take_revs(tx, 1).await?;
         // As the welcome of an edge that starts now has it.
-        let domain = ShortDomain { account: Some(account), ..domain.clone() };
+        let personal_data = Some(tenants::find_personal_data(tx, account).await?);
+        let domain = ShortDomain { account: Some(account), personal_data, ..domain.clone() };
         log::append(tx, now, &[Event { rev, change: Change::Domain(domain) }]).await?;
         count += 1;
     }
@@ -252,7 +253,8 @@ async fn change_in(
     }
     tx.note(account, ("shortDomain", domain.host.as_str()), || (None, Some(domain_state(&domain))));
     let rev = log::take_revs(tx, 1).await?;
-    let domain = ShortDomain { account: Some(account), ..domain };
+    let personal_data = Some(tenants::find_personal_data(tx, account).await?);
+    let domain = ShortDomain { account: Some(account), personal_data, ..domain };
     log::append(tx, now, &[Event { rev, change: Change::Domain(domain) }]).await?;
     Ok(true)
 }

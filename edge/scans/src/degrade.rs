@@ -72,7 +72,8 @@ impl Sums {
         let parser = self.parser.get_or_insert_with(woothee::parser::Parser::new);
         let agent = record.user_agent.as_deref();
         let is_crawler = |agent: &str| parser.parse(agent).is_some_and(|found| found.category == "crawler");
-        if agent.is_none_or(|agent| is_bot(agent) || is_crawler(agent)) {
+        let by_agent = || agent.is_none_or(|agent| is_bot(agent) || is_crawler(agent));
+        if record.client.as_deref().map_or_else(by_agent, |client| client.bot) {
             return false;
         }
         let place = (record.domain.clone(), record.folded.clone(), minute);
@@ -161,6 +162,7 @@ mod tests {
             entry_url: "https://tn.gg/ABC".into(),
             rule: None,
             count: None,
+            client: None,
         };
         assert!(sums.add(&scan(1)) && sums.add(&scan(2)) && sums.add(&scan(MINUTE)));
         for agent in [None, Some("Googlebot/2.1 (+http://www.google.com/bot.html)")] {

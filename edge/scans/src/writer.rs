@@ -18,6 +18,7 @@ use shared::wire::spooled::{decode, split_frame};
 use super::{
     Metrics,
     buffers::{Buffer, Buffers},
+    coarse::Coarsener,
     degrade::Sums,
     reserve::Reserve,
     spool::{Segment, Spool, sync_folder},
@@ -44,10 +45,15 @@ pub(super) struct Writer {
 
 impl Writer {
     /// Starts the thread.
-    pub(super) fn start(spool: Arc<Spool>, buffers: Arc<Buffers>, metrics: Arc<Metrics>) -> io::Result<Self> {
+    pub(super) fn start(
+        spool: Arc<Spool>,
+        buffers: Arc<Buffers>,
+        metrics: Arc<Metrics>,
+        coarsener: Coarsener,
+    ) -> io::Result<Self> {
         let stop = Arc::new(AtomicBool::new(false));
         let work = Work::new(spool, buffers, metrics, stop.clone());
-        let thread = thread::Builder::new().name("scan-writer".into()).spawn(move || work.run())?;
+        let thread = thread::Builder::new().name("scan-writer".into()).spawn(move || work.run(coarsener))?;
         Ok(Self { thread: Some(thread), stop })
     }
 
@@ -125,7 +131,7 @@ impl Work {
         }
     }
 
-    fn run(mut self) {
+    fn run(mut self, mut coarsener: Coarsener) {
         self.start_syncer();
         let mut taken = Buffer::default();
         let (mut looked, mut synced) = (Instant::now(), Instant::now());
@@ -138,6 +144,8 @@ impl Work {
                 self.buffers.exchange(index, &mut taken);
                 if !taken.ends.is_empty() {
                     bytes += taken.bytes.len();
+                    let lost = coarsener.apply(&mut taken.bytes, &mut taken.ends);
+                    self.lose(lost);
                     self.write(&taken.bytes, &taken.ends);
                     taken.clear();
                     // Nothing in this write was recorded before the previous round.

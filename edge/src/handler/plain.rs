@@ -56,7 +56,7 @@ impl<B: Backing> App<B> {
             Held::Absent => {
                 let body = self.errors(accept).body_of_unknown()?;
                 self.metrics.looked_up(CacheStatus::Negative);
-                self.unknown_ids.add(now.0, link.key().domain, client.ip);
+                self.unknown_ids.add(now.0, link.domain, client.ip);
                 return Some(Plainly::Unknown(body));
             }
             Held::Stale | Held::Nothing => return None,

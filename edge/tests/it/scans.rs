@@ -8,9 +8,14 @@ use std::{
 };
 
 use edge::Edge;
-use shared::time::{ManualClock, UnixMillis};
+use shared::{
+    personal_data::PersonalData,
+    short_url::{Scheme, ShortDomain},
+    time::{ManualClock, UnixMillis},
+    wire::stream::Change,
+};
 
-use crate::support::{Control, Running, edge, eventually, request};
+use crate::support::{Control, HOST, Running, account, edge, eventually, request};
 
 fn segments(folder: &Path) -> Vec<PathBuf> {
     let files = fs::read_dir(folder).unwrap().map(|file| file.unwrap().path());
@@ -53,6 +58,57 @@ async fn a_scan_records_request_and_client() {
     let record = second.2;
     assert_eq!((record.entry_url.len(), record.user_agent.unwrap().len(), record.referer), (256, 256, None));
     assert_eq!(record.language, None);
+    edge.stop().await;
+}
+
+/// Neither the spool nor control has anything of a client whose account keeps nobody.
+#[tokio::test]
+async fn a_domain_that_keeps_nobody_spools_no_client() {
+    let (control, edge, folder) = edge().await;
+    let of = |kept: PersonalData| {
+        let domain = ShortDomain::new(Scheme::Https, HOST).unwrap();
+        Change::Domain(ShortDomain { account: Some(account()), personal_data: Some(kept), ..domain })
+    };
+    control.put("ABC", "https://example.com/");
+    control.acked(control.commit([of(PersonalData::None)])).await;
+    control.faults(|faults| faults.refuses_scans = true);
+    let agent = "Mozilla/5.0 (iPhone; CPU iPhone OS 17_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) \
+        Version/17.5 Mobile/15E148 Safari/604.1 Marked4711/7";
+    let headers = [("user-agent", agent), ("accept-language", "de-CH")];
+    for _ in 0..20 {
+        edge.get("/ABC?utm=1", &headers).await;
+    }
+    edge.get("/UNKNOWN", &headers).await;
+    eventually("they are written", || edge.handle.status().scans.recorded == 20).await;
+    edge.stop().await;
+    let mut looked_at = 0;
+    for file in fs::read_dir(folder.path()).unwrap() {
+        let bytes = fs::read(file.unwrap().path()).unwrap_or_default();
+        looked_at += bytes.len();
+        for mark in [&b"Marked4711"[..], b"Mozilla", b"127.0.0.1", &[127, 0, 0, 1]] {
+            assert!(!bytes.windows(mark.len()).any(|part| part == mark), "{mark:?} is on the disk");
+        }
+    }
+    assert!(looked_at > 1_000, "there is a spool");
+    control.faults(|faults| faults.refuses_scans = false);
+    let edge = Running::start(&control, folder.path(), None, |_| {}).await;
+    eventually("the scans arrive", || control.scans().len() == 20).await;
+    for (_, _, record) in control.scans() {
+        let client = record.client.unwrap();
+        assert_eq!((record.ip.to_string().as_str(), record.user_agent), ("0.0.0.0", None));
+        assert_eq!((client.name.as_deref(), client.system.as_deref()), (Some("Safari"), Some("iPhone")));
+        assert!(client.device.is_some() && !client.bot);
+        assert_eq!(
+            (record.language.as_deref(), &*record.entry_url),
+            (Some("de-CH"), "https://tn.gg/ABC?utm=1")
+        );
+    }
+    // Told otherwise, it records as it did.
+    control.acked(control.commit([of(PersonalData::Truncated)])).await;
+    edge.get("/ABC", &headers).await;
+    eventually("the scan arrives", || control.scans().len() == 21).await;
+    let last = control.scans().pop().unwrap().2;
+    assert_eq!((last.ip.to_string().as_str(), last.user_agent.as_deref()), ("127.0.0.1", Some(agent)));
     edge.stop().await;
 }
 

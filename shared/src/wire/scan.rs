@@ -4,7 +4,7 @@ use std::{net::IpAddr, num::NonZeroU32, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{id::ApplicationId, time::UnixMillis};
+use crate::{geo::Locality, id::ApplicationId, time::UnixMillis};
 
 /// Longest user agent kept, in bytes; phones send 110 to 180.
 pub const MAX_USER_AGENT: usize = 256;
@@ -28,7 +28,7 @@ pub struct ScanRecord {
     pub domain: Arc<str>,
     /// The folded short id.
     pub folded: Arc<str>,
-    /// The client's address.
+    /// The client's address; unspecified where `client` says what is left of it.
     pub ip: IpAddr,
     /// `User-Agent`, if sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -48,6 +48,53 @@ pub struct ScanRecord {
     /// count in hits and create no action. The address of the record is then unspecified.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub count: Option<NonZeroU32>,
+    /// What the edge knew of the client, where the account keeps neither addresses nor user agents.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client: Option<Box<CoarseClient>>,
+}
+
+/// What is left of a client whose address and user agent may not be written down.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct CoarseClient {
+    /// Whether it is a robot.
+    pub bot: bool,
+    /// The device on the day of the scan: a hash under a key that the edge never writes down.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub device: Option<i64>,
+    /// Name of the browser or program.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<Box<str>>,
+    /// Name of the operating system.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub system: Option<Box<str>>,
+    /// City of the address.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub city: Option<Box<str>>,
+    /// Region of the address.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub region: Option<Box<str>>,
+    /// Country of the address, ISO 3166-1 alpha-2.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub country_code: Option<Box<str>>,
+    /// Time zone of the address, by its IANA name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub time_zone: Option<Box<str>>,
+}
+
+impl CoarseClient {
+    /// The place, without coordinates.
+    #[must_use]
+    pub fn locality(&self) -> Locality {
+        let text = |text: &Option<Box<str>>| text.as_deref().map(str::to_owned);
+        Locality {
+            city: text(&self.city),
+            region: text(&self.region),
+            country_code: text(&self.country_code),
+            time_zone: text(&self.time_zone),
+            position: None,
+        }
+    }
 }
 
 /// The rule that decided a redirect.

@@ -3,7 +3,8 @@
 //! A record is `version | time i64 | 4 or 6 | address | domain | short id | entry URL | user agent | referer`. Each
 //! text has a 16-bit length before it; numbers are little-endian. If the client sent a language, it follows as a text.
 //! If a rule matched, `application | index u16 | name | location` follows, where an empty text means none. A sum of scans is `version | time i64 | count u32 | domain |
-//! short id`. Each record is preceded by its length and CRC-32C, 32 bits each.
+//! short id`. Of a client that may not be written down, `version | time i64 | flags | device i64 | domain | short id | entry URL
+//! | referer | language | browser | system | city | region | country | time zone` is left, and the rule behind it. Each record is preceded by its length and CRC-32C, 32 bits each.
 
 use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr},
@@ -13,7 +14,7 @@ use std::{
 
 use bytes::Bytes;
 
-use super::scan::{FiredRule, MAX_BATCH, ScanBatch, ScanRecord, cut};
+use super::scan::{CoarseClient, FiredRule, MAX_BATCH, ScanBatch, ScanRecord, cut};
 use crate::time::UnixMillis;
 
 /// First byte of a record without a rule.
@@ -27,8 +28,21 @@ const WITH_LANGUAGE: u8 = 4;
 /// First byte of a record with a language and a rule.
 const WITH_LANGUAGE_AND_RULE: u8 = 5;
 
+/// First byte of a record without address and user agent.
+const COARSE: u8 = 6;
+/// First byte of a record without address and user agent, and with a rule.
+const COARSE_WITH_RULE: u8 = 7;
+/// Marks the first byte of a record whose client may not be written down. Such a record exists in memory only: nobody reads it
+/// as it is, so that one which came to a disk or a wire would be refused.
+const IN_MEMORY: u8 = 0x80;
+
+/// Flag of a robot.
+const BOT: u8 = 1;
+/// Flag of a client with a device.
+const DEVICE: u8 = 2;
+
 /// Bytes before each record: its length and its checksum.
-const FRAME_HEAD: usize = 8;
+pub const FRAME_HEAD: usize = 8;
 
 /// `Content-Type` of records in spool format.
 pub const SPOOLED: &str = "application/vnd.waymark.spooled-scans";
@@ -46,6 +60,8 @@ pub struct NewRecord<'a> {
     pub language: &'a str,
     /// The rule by which the redirect went, if one fired.
     pub rule: Option<NewRule<'a>>,
+    /// Whether it must be made coarse before it is written anywhere.
+    pub in_memory: bool,
 }
 
 /// The rule that decided a redirect.
@@ -65,12 +81,13 @@ impl NewRecord<'_> {
     /// Appends the record, behind its length and checksum.
     pub fn write(&self, out: &mut Vec<u8>) {
         frame(out, |out| {
-            out.push(match (self.language, self.rule) {
+            let version = match (self.language, self.rule) {
                 ("", None) => PLAIN,
                 ("", Some(_)) => WITH_RULE,
                 (_, None) => WITH_LANGUAGE,
                 (_, Some(_)) => WITH_LANGUAGE_AND_RULE,
-            });
+            };
+            out.push(if self.in_memory { version | IN_MEMORY } else { version });
             out.extend(self.at.0.to_le_bytes());
             match self.ip {
                 IpAddr::V4(ip) => {
@@ -89,13 +106,65 @@ impl NewRecord<'_> {
                 put(self.language, out);
             }
             if let Some(rule) = &self.rule {
-                put(rule.application, out);
-                out.extend(rule.index.to_le_bytes());
-                put(rule.name, out);
-                put(rule.location, out);
+                rule.put(out);
             }
         });
     }
+}
+
+impl NewRule<'_> {
+    fn put(&self, out: &mut Vec<u8>) {
+        put(self.application, out);
+        out.extend(self.index.to_le_bytes());
+        put(self.name, out);
+        put(self.location, out);
+    }
+}
+
+/// Whether a record, behind its length and checksum, must be made coarse before it is written anywhere.
+#[must_use]
+pub fn is_in_memory(payload: &[u8]) -> bool {
+    payload.first().is_some_and(|version| version & IN_MEMORY != 0)
+}
+
+/// Reads a record that must be made coarse; `None` when it is none.
+#[must_use]
+pub fn decode_in_memory(payload: &[u8]) -> Option<ScanRecord> {
+    let (version, rest) = payload.split_first()?;
+    (version & IN_MEMORY != 0).then(|| read(version & !IN_MEMORY, rest)).flatten()
+}
+
+/// Appends a record without address and user agent, behind its length and checksum.
+pub fn write_coarse(record: &ScanRecord, client: &CoarseClient, out: &mut Vec<u8>) {
+    frame(out, |out| {
+        out.push(if record.rule.is_some() { COARSE_WITH_RULE } else { COARSE });
+        out.extend(record.at.0.to_le_bytes());
+        let device = if client.device.is_some() { DEVICE } else { 0 };
+        out.push(device | if client.bot { BOT } else { 0 });
+        out.extend(client.device.unwrap_or_default().to_le_bytes());
+        for text in [&*record.domain, &*record.folded, &*record.entry_url] {
+            put(text, out);
+        }
+        let known = [
+            &record.referer,
+            &record.language,
+            &client.name,
+            &client.system,
+            &client.city,
+            &client.region,
+            &client.country_code,
+            &client.time_zone,
+        ];
+        for text in known {
+            put(text.as_deref().unwrap_or_default(), out);
+        }
+        if let Some(rule) = record.rule.as_deref() {
+            let application = rule.application.as_ref().map_or("", |id| id.as_str());
+            let (index, name, location) =
+                (rule.index, rule.name.as_deref().unwrap_or_default(), &*rule.redirect_url);
+            NewRule { application, index, name, location }.put(out);
+        }
+    });
 }
 
 /// Appends a sum of the scans of a link in the minute that begins at `at`, behind its length and checksum.
@@ -114,7 +183,7 @@ fn frame(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
     out.extend([0; FRAME_HEAD]);
     write(out);
     let payload = start + FRAME_HEAD;
-    // Nine texts of 64 KiB at most, so its length fits.
+    // Some texts of 64 KiB at most, so its length fits.
     let length = u32::try_from(out.len() - payload).unwrap_or_default();
     let sum = crc32c::crc32c(&out[payload..]);
     out[start..start + 4].copy_from_slice(&length.to_le_bytes());
@@ -185,14 +254,21 @@ pub fn split_frame(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
 
 /// Reads a record; `None` when it is not one.
 #[must_use]
-pub fn decode(mut bytes: &[u8]) -> Option<ScanRecord> {
+pub fn decode(bytes: &[u8]) -> Option<ScanRecord> {
+    let (version, rest) = bytes.split_first()?;
+    read(*version, rest)
+}
+
+fn read(version: u8, mut bytes: &[u8]) -> Option<ScanRecord> {
     let input = &mut bytes;
-    let (has_language, has_rule) = match take::<1>(input)? {
-        [PLAIN] => (false, false),
-        [WITH_RULE] => (false, true),
-        [WITH_LANGUAGE] => (true, false),
-        [WITH_LANGUAGE_AND_RULE] => (true, true),
-        [SUM] => return decode_sum(input),
+    let (has_language, has_rule) = match version {
+        PLAIN => (false, false),
+        WITH_RULE => (false, true),
+        WITH_LANGUAGE => (true, false),
+        WITH_LANGUAGE_AND_RULE => (true, true),
+        SUM => return decode_sum(input),
+        COARSE => return decode_coarse(input, false),
+        COARSE_WITH_RULE => return decode_coarse(input, true),
         _ => return None,
     };
     let at = UnixMillis(i64::from_le_bytes(take(input)?));
@@ -221,6 +297,41 @@ pub fn decode(mut bytes: &[u8]) -> Option<ScanRecord> {
         entry_url,
         rule,
         count,
+        client: None,
+    })
+}
+
+fn decode_coarse(mut bytes: &[u8], has_rule: bool) -> Option<ScanRecord> {
+    let input = &mut bytes;
+    let at = UnixMillis(i64::from_le_bytes(take(input)?));
+    let [flags] = take::<1>(input)?;
+    let device = i64::from_le_bytes(take(input)?);
+    let (domain, folded, entry_url) = (text(input)?.into(), text(input)?.into(), text(input)?.into());
+    let mut optional = || Some(Some(text(input)?).filter(|text| !text.is_empty()).map(Box::<str>::from));
+    let (referer, language) = (optional()?, optional()?);
+    let client = CoarseClient {
+        bot: flags & BOT != 0,
+        device: (flags & DEVICE != 0).then_some(device),
+        name: optional()?,
+        system: optional()?,
+        city: optional()?,
+        region: optional()?,
+        country_code: optional()?,
+        time_zone: optional()?,
+    };
+    let rule = if has_rule { Some(Box::new(rule(input)?)) } else { None };
+    input.is_empty().then(|| ScanRecord {
+        at,
+        domain,
+        folded,
+        ip: Ipv4Addr::UNSPECIFIED.into(),
+        user_agent: None,
+        referer,
+        language,
+        entry_url,
+        rule,
+        count: None,
+        client: Some(Box::new(client)),
     })
 }
 
@@ -264,5 +375,6 @@ fn decode_sum(mut bytes: &[u8]) -> Option<ScanRecord> {
         entry_url: Box::default(),
         rule: None,
         count: Some(count),
+        client: None,
     })
 }

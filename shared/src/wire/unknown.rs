@@ -54,10 +54,10 @@ pub struct UnknownReport {
 pub struct UnknownCounts(BTreeMap<UnknownKey, u32>);
 
 impl UnknownCounts {
-    /// Counts one request.
-    pub fn add(&mut self, at_ms: i64, domain: &str, ip: IpAddr) {
+    /// Counts one request from a network.
+    pub fn add(&mut self, at_ms: i64, domain: &str, network: IpNet) {
         let hour = at_ms.div_euclid(HOUR_MS);
-        self.put(UnknownKey { hour, domain: domain.into(), network: network(ip) }, 1, MAX_HELD);
+        self.put(UnknownKey { hour, domain: domain.into(), network }, 1, MAX_HELD);
     }
 
     /// Whether there are none.
@@ -129,10 +129,10 @@ mod tests {
     fn counts_are_bounded_and_none_is_lost() {
         let mut counts = UnknownCounts::default();
         for n in 0..10_000_u32 {
-            counts.add(5 * HOUR_MS, "tn.gg", Ipv4Addr::from_bits(n << 8).into());
+            counts.add(5 * HOUR_MS, "tn.gg", network(Ipv4Addr::from_bits(n << 8).into()));
         }
         for _ in 0..7 {
-            counts.add(5 * HOUR_MS, "tn.gg", Ipv4Addr::from_bits(9_999 << 8).into());
+            counts.add(5 * HOUR_MS, "tn.gg", network(Ipv4Addr::from_bits(9_999 << 8).into()));
         }
         assert!(counts.0.len() <= MAX_HELD + 1, "{}", counts.0.len());
         let report = counts.take();
@@ -146,9 +146,9 @@ mod tests {
     fn the_most_frequent_networks_keep_their_own_count() {
         let mut counts = UnknownCounts::default();
         for n in 0..2_000_u32 {
-            counts.add(0, "tn.gg", Ipv4Addr::from_bits(n << 8).into());
+            counts.add(0, "tn.gg", network(Ipv4Addr::from_bits(n << 8).into()));
         }
-        (0..3).for_each(|_| counts.add(0, "tn.gg", [0, 0, 5, 1].into()));
+        (0..3).for_each(|_| counts.add(0, "tn.gg", network([0, 0, 5, 1].into())));
         let report = counts.take();
         let own = report.iter().find(|count| count.key.network.to_string() == "0.0.5.0/24").unwrap();
         assert_eq!((own.requests, own.key.hour), (4, 0));
@@ -157,7 +157,7 @@ mod tests {
     #[test]
     fn a_report_is_read_back() {
         let mut counts = UnknownCounts::default();
-        counts.add(HOUR_MS, "tn.gg", [192, 0, 2, 7].into());
+        counts.add(HOUR_MS, "tn.gg", network([192, 0, 2, 7].into()));
         let report = UnknownReport { edge: "e1".into(), boot: 3, number: 4, counts: counts.take() };
         let text = serde_json::to_string(&report).unwrap();
         assert_eq!(

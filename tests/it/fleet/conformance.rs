@@ -14,7 +14,7 @@ use shared::{
     wire::{
         spooled::{NewRecord, SpooledScans},
         stream::{Events, Rev, Start, ToControl, ToEdge},
-        unknown::{UnknownCounts, UnknownReport},
+        unknown::{UnknownCounts, UnknownReport, network},
     },
 };
 use standalone::backing::InProcess;
@@ -88,6 +88,7 @@ async fn conforms(backing: &impl Backing, mut create: impl AsyncFnMut(&str) -> R
         texts,
         language: "",
         rule: None,
+        in_memory: false,
     };
     let mut frames = Vec::new();
     record.write(&mut frames);
@@ -100,7 +101,7 @@ async fn conforms(backing: &impl Backing, mut create: impl AsyncFnMut(&str) -> R
     ensure!(backing.record_scans(&scans).await?.next_seq == 4, "and what follows");
 
     let mut counts = UnknownCounts::default();
-    counts.add(1_760_000_000_000, "tn.gg", [192, 0, 2, 7].into());
+    counts.add(1_760_000_000_000, "tn.gg", network([192, 0, 2, 7].into()));
     let report = UnknownReport { edge: "e1".into(), boot: 1, number: 1, counts: counts.take() };
     for _ in 0..2 {
         backing.record_unknown(&report).await?;

@@ -98,6 +98,7 @@ fn scan(short_id: &str, at: i64, ip: &str, agent: &str) -> ScanRecord {
         entry_url: format!("https://tn.gg/{short_id}").into(),
         rule: None,
         count: None,
+        client: None,
     }
 }
 

@@ -299,6 +299,7 @@ async fn scan_intake_yields_to_changes(engine: Engine) -> Result<()> {
         entry_url: "https://tn.gg/ONE".into(),
         rule: None,
         count: None,
+        client: None,
     };
     let batch = ScanBatch { edge: "e1".into(), boot: 1, first_seq: 0, records: vec![record] };
     let (mut tx, _) = hold(&made).await?;

@@ -27,6 +27,7 @@ pub(super) fn record(folded: &str, user_agent: &str, at: i64) -> ScanRecord {
         entry_url: format!("https://tn.gg/{folded}").into(),
         rule: None,
         count: None,
+        client: None,
     }
 }
 

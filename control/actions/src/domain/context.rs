@@ -104,6 +104,28 @@ pub fn read_agent<'a>(parser: &'a woothee::parser::Parser, user_agent: Option<&'
     }
 }
 
+/// Most digits of a major version: more are no version.
+const MAJOR_DIGITS: usize = 4;
+
+/// A user agent reduced to names and major versions, such as `Safari/17 (iPhone/17)`; `None` when nothing is known from it.
+#[must_use]
+pub fn reduced_agent(parser: &woothee::parser::Parser, user_agent: &str) -> Option<String> {
+    let found = parser.parse(user_agent)?;
+    let part = |name: &str, version: &str| {
+        let end = version.find(|digit: char| !digit.is_ascii_digit()).unwrap_or(version.len());
+        let major = version.get(..end).filter(|digits| (1..=MAJOR_DIGITS).contains(&digits.len()));
+        match major {
+            _ if name == "UNKNOWN" => None,
+            Some(major) => Some(format!("{name}/{major}")),
+            None => Some(name.to_owned()),
+        }
+    };
+    match (part(found.name, found.version), part(found.os, &found.os_version)) {
+        (Some(agent), Some(system)) => Some(format!("{agent} ({system})")),
+        (agent, system) => agent.or_else(|| Some(format!("({})", system?))),
+    }
+}
+
 /// The member `context` of an action.
 #[must_use]
 pub fn context(origin: Origin<'_>, agent: Agent<'_>, locality: &Locality) -> Map<String, Value> {
@@ -166,6 +188,33 @@ mod tests {
         let phone = "Mozilla/5.0 (iPhone; CPU iPhone OS 17_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/17.5 Mobile/15E148 Safari/604.1";
         let agent = read_agent(&parser, Some(phone));
         assert_eq!((agent.name, agent.system), (Some("Safari"), Some("iPhone")));
+    }
+
+    #[test]
+    fn names_and_major_versions_are_left_of_a_user_agent() {
+        let parser = woothee::parser::Parser::new();
+        for (agent, reduced) in [
+            (
+                "Mozilla/5.0 (iPhone; CPU iPhone OS 17_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/17.5 Mobile/15E148 Safari/604.1",
+                Some("Safari/17 (iPhone/17)"),
+            ),
+            (
+                "Mozilla/5.0 (Linux; Android 14; SM-S918B Build/UP1A.231005.007) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0.6478.122 Mobile Safari/537.36",
+                Some("Chrome/126 (Android/14)"),
+            ),
+            (
+                "Mozilla/5.0 (Windows NT 10.0; Win64; x64; rv:128.0) Gecko/20100101 Firefox/128.0",
+                Some("Firefox/128 (Windows 10)"),
+            ),
+            (
+                "Mozilla/5.0 (Windows NT 10.0) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/1234567890.1 Safari/537.36",
+                Some("Chrome (Windows 10)"),
+            ),
+            ("warehouse-scanner-of-Jane/7.1", None),
+            ("", None),
+        ] {
+            assert_eq!(reduced_agent(&parser, agent).as_deref(), reduced, "{agent}");
+        }
     }
 
     #[test]

@@ -5,5 +5,6 @@ pub use ::catalog::domain::*;
 pub mod action_draft;
 pub mod action_type;
 pub mod context;
+pub mod personal;
 pub mod scan;
 pub mod scan_charges;

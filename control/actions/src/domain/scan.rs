@@ -36,7 +36,8 @@ pub fn document(
     locality: &Locality,
 ) -> Value {
     let origin = Origin {
-        ip: Some(record.ip),
+        // The edge kept the address of such a client to itself.
+        ip: Some(record.ip).filter(|_| record.client.is_none()),
         user_agent: record.user_agent.as_deref(),
         referer: record.referer.as_deref(),
         language: record.language.as_deref().filter(|tag| tag.len() <= MAX_LANGUAGE && is_language(tag)),
@@ -99,6 +100,7 @@ mod tests {
             entry_url: "https://tn.gg/abc".into(),
             rule: None,
             count: None,
+            client: None,
         }
     }
 

@@ -12,6 +12,7 @@ use serde_json::{Map, Value, json};
 use shared::{
     id::{ActionId, CollectionId, PlaceId, ProductId, ThngId},
     identifier::Identifier,
+    personal_data::PersonalData,
     problem::Code,
     time::UnixMillis,
 };
@@ -46,6 +47,7 @@ use crate::{
             Subject::{Actions, Encodings, InspectorScans, Places},
             Verb, may_create_action,
         },
+        personal,
         place::Place,
         reference::Reference,
         resource::{Product, Thng},
@@ -58,6 +60,7 @@ use crate::{
         actions::{self, NewAction},
         documents,
         identifiers::{self, Match},
+        tenants,
     },
 };
 
@@ -165,6 +168,8 @@ struct Making<'a> {
     /// The scopes of an action that asks for none.
     scopes: Option<Scopes>,
     seen: Seen,
+    /// How much the account keeps of the people behind actions.
+    kept: PersonalData,
     /// Whether drafts may give the customer in `context`; cached once it was looked up.
     reports_context: Option<bool>,
     now: UnixMillis,
@@ -187,7 +192,9 @@ impl<'a> Making<'a> {
         let now = state.clock.now();
         let scopes = scopes_for(tx, actor, grant, None, around.project).await?;
         let rules = UserRules::load(tx, actor).await?;
+        let kept = tenants::find_personal_data(tx, actor.account).await?;
         Ok(Self {
+            kept,
             actor,
             grant,
             project: around.project,
@@ -260,6 +267,12 @@ impl<'a> Making<'a> {
         put("user", (self.actor.kind == ActorKind::User).then(|| json!(self.actor.id)));
         let created_by = self.actor.project.map(|project| json!(project));
         put("createdByProject", created_by.or_else(|| self.project.map(Value::from)));
+        personal::cut_document(&mut doc, self.kept, &self.state.agents);
+        let mut put = |name: &str, value: Option<Value>| {
+            if let Some(value) = value {
+                doc.insert(name.to_owned(), value);
+            }
+        };
         put("createdByApp", self.actor.app.map(|app| json!(app)));
         put("reactions", Some(json!([])));
         if kind.parse::<TriggerType>().is_ok() {

@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 use shared::{
     commission::CommissionState,
     id::{ActionId, PlaceId, ProductId, ThngId},
+    personal_data::PersonalData,
     problem::Code,
 };
 use tracing::instrument;
@@ -25,6 +26,7 @@ use crate::{
         grant::Grant,
         location::Location,
         permission::{Subject::Commissioning, Verb},
+        personal,
         place::Place,
         reference::Reference,
         resource::{Product, Thng},
@@ -35,7 +37,7 @@ use crate::{
         actions::{self, NewAction},
         audit::state_of,
         commissions::{self, Found},
-        documents,
+        documents, tenants,
     },
 };
 
@@ -199,6 +201,7 @@ impl Making<'_> {
     ) -> Result<Action, ServiceError> {
         let Self { state, actor, draft, .. } = *self;
         // A concurrent second request waits here, and then sees what the first one did.
+        let kept = tenants::find_personal_data(&mut tx, actor.account).await?;
         let found = documents::find_locked(&mut tx, actor.account, id).await?;
         let thng: Thng = named::admitted(found, self.grant, reference)?;
         let known = commissions::find(&mut tx, actor.account, id).await?;
@@ -224,7 +227,7 @@ impl Making<'_> {
         let thng = Thng { product, stamp: thng.stamp.touch(now), ..thng };
         documents::update(&mut tx, actor.account, &thng).await?;
         let location = self.located(place.as_ref());
-        let action = self.action(&thng, &location, factory, order)?;
+        let action = self.action(&thng, &location, factory, order, kept)?;
         actions::insert(&mut tx, now, std::slice::from_ref(&action)).await?;
         // Edges learn of the state as of a change of the name: it is read with the redirection.
         let followed = follow_thng(&mut tx, actor.account, id, product, true, now).await?;
@@ -301,6 +304,7 @@ impl Making<'_> {
         location: &Location,
         factory: Option<String>,
         order: Option<&str>,
+        kept: PersonalData,
     ) -> Result<NewAction, ServiceError> {
         let Self { state, actor, draft, step, origin, .. } = *self;
         let metadata = draft.factory_metadata.as_ref();
@@ -320,11 +324,14 @@ impl Making<'_> {
         let source = if draft.location.coordinates.is_some() { "sensor" } else { "place" };
         let locality = origin.ip.map(|ip| state.geo_ip.find(ip)).unwrap_or_default();
         let agent = context::read_agent(&state.agents, origin.user_agent);
+        // The location is that of the step, not of whoever reports it.
+        let mut context = context::context(origin, agent, &locality);
+        personal::cut_context(&mut context, kept, &state.agents);
         let mut doc = json!({
             "customFields": custom,
             "locationSource": source,
             "location": location.members(),
-            "context": context::context(origin, agent, &locality),
+            "context": context,
             "tags": [],
             "reactions": [],
         });

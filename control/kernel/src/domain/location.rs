@@ -82,6 +82,13 @@ impl Coordinates {
         position.or(pair)
     }
 
+    /// The point of a stored location, by its `latitude` and `longitude`.
+    #[must_use]
+    pub fn of_members(members: &Map<String, Value>) -> Option<Self> {
+        let degrees = |name: &str| members.get(name).and_then(Value::as_f64);
+        Self::new(degrees("latitude")?, degrees("longitude")?)
+    }
+
     /// North of the equator is positive; -90 to 90.
     #[must_use]
     pub const fn latitude(self) -> f64 {

@@ -103,6 +103,17 @@ pub trait Dependents: Send + Sync + 'static {
         batch: BatchId,
     ) -> BoxFuture<'a, Result<(), ServiceError>>;
 
+    /// Locks the order of the changes that edges hear of, until the transaction ends: before rows that such changes lock.
+    fn lock_changes<'a>(&'a self, tx: &'a mut Tx) -> BoxFuture<'a, Result<(), ServiceError>>;
+
+    /// What edges know of the short domains of an account was changed, in this transaction; edges learn of it.
+    fn domains_changed<'a>(
+        &'a self,
+        tx: &'a mut Tx,
+        account: AccountId,
+        now: UnixMillis,
+    ) -> BoxFuture<'a, Result<(), ServiceError>>;
+
     /// How many scans by edges an account has since a time, by looking at no more than `most`. Asked without a connection.
     fn count_scans(
         &self,

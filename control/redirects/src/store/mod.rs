@@ -2,6 +2,7 @@
 
 pub use ::catalog::store::*;
 
+pub mod domains;
 pub mod log;
 pub mod redirection_details;
 pub mod redirection_fill;

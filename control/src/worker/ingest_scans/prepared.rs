@@ -1,10 +1,11 @@
 //! Scans of a batch with what follows from them.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use ::actions::{
     domain::{
-        context::read_agent,
+        context::{Agent, read_agent},
+        personal,
         scan::{self, IMPLICIT_SCANS},
         scan_charges::NotStored,
     },
@@ -16,9 +17,11 @@ use scan_store::NewScan;
 use serde_json::Value;
 use shared::{
     id::{AccountId, ActionId},
+    personal_data::PersonalData,
     wire::scan::{ScanBatch, ScanRecord},
 };
 use statistics::domain::counted_scan::CountedScan;
+use tenants::store::tenants;
 
 use crate::state::ApiState;
 
@@ -58,10 +61,21 @@ impl Scan<'_> {
 /// Prepares the scans of a batch.
 pub(super) async fn read<'a>(app: &ApiState, batch: &'a ScanBatch) -> Result<Vec<Scan<'a>>, ServiceError> {
     let known = list_known(app, &batch.records).await?;
+    let accounts: BTreeSet<AccountId> = known.values().map(|item| item.account).collect();
+    let accounts: Vec<AccountId> = accounts.into_iter().collect();
+    let kept = tenants::list_personal_data(&mut app.core.db.read().await?, &accounts).await?;
     let scan = |(seq, record): (u64, &'a ScanRecord)| {
-        let agent = read_agent(&app.actions.agents, record.user_agent.as_deref());
+        let (agent, locality) = match record.client.as_deref() {
+            None => (
+                read_agent(&app.actions.agents, record.user_agent.as_deref()),
+                app.actions.geo_ip.find(record.ip),
+            ),
+            Some(client) => {
+                let (name, system) = (client.name.as_deref(), client.system.as_deref());
+                (Agent { name, system, bot: client.bot }, client.locality())
+            }
+        };
         let found = known.get(&(record.domain.to_string(), record.folded.to_string()));
-        let locality = app.actions.geo_ip.find(record.ip);
         let counted =
             found.map(|item| CountedScan::of_record(&app.statistics.devices, record, item, agent, &locality));
         // A sum of scans is counted in `hits` but creates no action, because its clients are unknown.
@@ -72,7 +86,16 @@ pub(super) async fn read<'a>(app: &ApiState, batch: &'a ScanBatch) -> Result<Vec
             thng: item.redirect.thng_id,
             product: item.redirect.product_id,
             timestamp: record.at,
-            doc: scan::document(record, item.redirect.short_id.as_str(), &item.scopes, agent, &locality),
+            doc: {
+                let mut doc =
+                    scan::document(record, item.redirect.short_id.as_str(), &item.scopes, agent, &locality);
+                // Statistics count the scan as it came. An account that is gone keeps nothing.
+                let kept = kept.get(&item.account).copied().unwrap_or(PersonalData::None);
+                if let Value::Object(members) = &mut doc {
+                    personal::cut_document(members, kept, &app.actions.agents);
+                }
+                doc
+            },
         });
         let row = action.as_ref().and_then(|action| {
             let about = (action.thng, action.product);
@@ -139,5 +162,7 @@ pub(super) async fn load_stored(app: &ApiState, scans: Vec<&mut Scan<'_>>) -> Re
 fn count_again(app: &ApiState, then: &NewAction, now: Option<&CountedScan>) -> Option<CountedScan> {
     let devices = &app.statistics.devices;
     let then = CountedScan::of_action(devices, then.account, then.product, then.timestamp, &then.doc)?;
-    Some(CountedScan { verdict: now.map_or("", |now| now.verdict), ..then })
+    // What is stored of the client may be less than what came.
+    let device = now.and_then(|now| now.device).or(then.device);
+    Some(CountedScan { verdict: now.map_or("", |now| now.verdict), device, ..then })
 }

@@ -131,6 +131,11 @@ impl CountedScan {
             return Self { count: count.get(), ..bare };
         }
         let user_agent = record.user_agent.as_deref().unwrap_or_default();
+        let device = match record.client.as_deref() {
+            None => Some(devices.device(item.account, record.at, record.ip, user_agent)),
+            // By a key of the edge: it keeps the address to itself.
+            Some(client) => client.device.map(|hash| Device { day: day(record.at.0), hash }),
+        };
         Self {
             country: labels::country(locality.country_code.as_deref()),
             region: labels::name(locality.region.as_deref()),
@@ -139,7 +144,7 @@ impl CountedScan {
             language: labels::language(record.language.as_deref()),
             verdict,
             is_robot: agent.bot,
-            device: (!agent.bot).then(|| devices.device(item.account, record.at, record.ip, user_agent)),
+            device: device.filter(|_| !agent.bot),
             ..bare
         }
     }

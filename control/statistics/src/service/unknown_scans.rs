@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use shared::{
     id::AccountId,
+    personal_data,
     problem::Code,
     wire::unknown::{MAX_COUNTS, UnknownReport, anywhere},
 };
@@ -52,7 +53,7 @@ pub async fn record(core: &Core, report: &UnknownReport) -> Result<(), ServiceEr
     let mut domains: Vec<&str> = report.counts.iter().map(|count| &*count.key.domain).collect();
     domains.sort_unstable();
     domains.dedup();
-    let owners: HashMap<String, AccountId> =
+    let owners: HashMap<String, (AccountId, personal_data::PersonalData)> =
         unknown_scans::find_owners(&mut core.db.read().await?, &domains).await?.into_iter().collect();
     let now = hour(core.clock.now().0);
     let mut tx = core.db.begin(&Ctx::default()).await?;
@@ -62,7 +63,7 @@ pub async fn record(core: &Core, report: &UnknownReport) -> Result<(), ServiceEr
     let mut rows: BTreeMap<Key, i64> = BTreeMap::new();
     let mut full: HashMap<(AccountId, i32), bool> = HashMap::new();
     for count in &report.counts {
-        let Some(account) = owners.get(&*count.key.domain).copied() else { continue };
+        let Some((account, kept)) = owners.get(&*count.key.domain).copied() else { continue };
         // An edge whose clock is wrong has requests, too: they are of now.
         let hour =
             i32::try_from(count.key.hour).ok().filter(|hour| (now - KEPT_HOURS..=now + 1).contains(hour));
@@ -75,7 +76,9 @@ pub async fn record(core: &Core, report: &UnknownReport) -> Result<(), ServiceEr
                 is_full
             }
         };
-        let network = if is_full { anywhere() } else { count.key.network };
+        // An edge that is one release older reports networks of every account.
+        let is_hidden = is_full || kept == personal_data::PersonalData::None;
+        let network = if is_hidden { anywhere() } else { count.key.network };
         let key = Key { account, hour, domain: count.key.domain.to_string(), network: network.to_string() };
         *rows.entry(key).or_default() += i64::from(count.requests);
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::json;
-use shared::{id::AccountId, time::UnixMillis};
+use shared::{id::AccountId, personal_data::PersonalData, time::UnixMillis};
 use sqlx::types::Json;
 
 use super::{
@@ -13,9 +13,10 @@ use super::{
 };
 use crate::domain::periods::Period;
 
-const DOMAINS_PG: &str = "SELECT host, account_id FROM short_domains WHERE host = ANY($1)";
-const DOMAINS_SQLITE: &str =
-    "SELECT host, account_id FROM short_domains WHERE host IN (SELECT value FROM json_each($1))";
+const DOMAINS_PG: &str = "SELECT d.host, d.account_id, a.personal_data FROM short_domains d \
+    JOIN accounts a ON a.id = d.account_id WHERE d.host = ANY($1)";
+const DOMAINS_SQLITE: &str = "SELECT d.host, d.account_id, a.personal_data FROM short_domains d \
+    JOIN accounts a ON a.id = d.account_id WHERE d.host IN (SELECT value FROM json_each($1))";
 const CREATE_REPORT: &str = "INSERT INTO unknown_scan_reports (edge_id, boot, number) VALUES ($1, 0, 0) \
     ON CONFLICT (edge_id) DO NOTHING";
 // Locked until the transaction ends: the same report may come to two replicas at once.
@@ -75,10 +76,16 @@ pub struct Top {
     pub total: i64,
 }
 
-/// Whose some domains are; those of nobody are left out.
-pub async fn find_owners(conn: &mut Conn, domains: &[&str]) -> Result<Vec<(String, AccountId)>, StoreError> {
-    let rows = fetch_in_list!(conn, (String, String), DOMAINS_PG, DOMAINS_SQLITE, [], domains)?;
-    rows.into_iter().map(|(host, account)| Ok((host, parse("account_id", &account)?))).collect()
+/// Whose some domains are, and how much those keep of people; domains of nobody are left out.
+pub async fn find_owners(
+    conn: &mut Conn,
+    domains: &[&str],
+) -> Result<Vec<(String, (AccountId, PersonalData))>, StoreError> {
+    let rows = fetch_in_list!(conn, (String, String, String), DOMAINS_PG, DOMAINS_SQLITE, [], domains)?;
+    let owner = |(host, account, kept): (String, String, String)| {
+        Ok((host, (parse("account_id", &account)?, parse("personal_data", &kept)?)))
+    };
+    rows.into_iter().map(owner).collect()
 }
 
 /// Notes that a report of an edge is counted in this transaction; `false` if it was before, or a later one of the same

@@ -1,7 +1,7 @@
 //! Accounts.
 
 use serde_json::{Map, Value};
-use shared::{id::AccountId, time::UnixMillis};
+use shared::{id::AccountId, personal_data::PersonalData, time::UnixMillis};
 
 use super::{
     access::UserRights, common::updated_at, target_hosts::TargetHosts, user_registration::UserRegistration,
@@ -30,6 +30,8 @@ pub struct Account {
     pub targets: TargetHosts,
     /// Days that its scans by edges are kept.
     pub scan_retention_days: u16,
+    /// How much it keeps of the people behind scans and other actions.
+    pub personal_data: PersonalData,
     /// The caller's own members.
     pub custom_fields: Option<Map<String, Value>>,
     /// When it was created.
@@ -59,6 +61,8 @@ pub struct AccountChange {
     pub target_hosts: Option<Vec<String>>,
     /// Days that its scans by edges are kept.
     pub scan_retention_days: Option<u16>,
+    /// How much it keeps of the people behind scans and other actions.
+    pub personal_data: Option<PersonalData>,
     /// The caller's own members, replaced as a whole.
     pub custom_fields: Option<Map<String, Value>>,
 }
@@ -81,6 +85,7 @@ impl Account {
                 only: change.target_hosts.unwrap_or(self.targets.only),
             },
             scan_retention_days: change.scan_retention_days.unwrap_or(self.scan_retention_days),
+            personal_data: change.personal_data.unwrap_or(self.personal_data),
             custom_fields: change.custom_fields.or(self.custom_fields),
             updated_at: updated_at(now, self.created_at, self.updated_at),
             ..self

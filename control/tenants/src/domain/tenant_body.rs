@@ -28,6 +28,7 @@ impl AccountChange {
             private_targets: members.boolean("privateTargets"),
             target_hosts: target_hosts::read(&mut members),
             scan_retention_days: scan_retention::read(&mut members),
+            personal_data: members.parsed("personalData"),
             custom_fields: custom_fields(&mut members),
         };
         members.finish(Some(change))
@@ -88,6 +89,12 @@ mod tests {
             (json!({"scanRetentionDays": 3651}), vec!["scanRetentionDays"]),
             (json!({"scanRetentionDays": 1.5}), vec!["scanRetentionDays"]),
             (json!({"scanRetentionDays": "30"}), vec!["scanRetentionDays"]),
+            (json!({"personalData": "full"}), vec![]),
+            (json!({"personalData": "none"}), vec![]),
+            (json!({"personalData": "all"}), vec!["personalData: must be full, truncated or none"]),
+            (json!({"personalData": "None"}), vec!["personalData: must be"]),
+            (json!({"personalData": null}), vec![]),
+            (json!({"personalData": true}), vec!["personalData must be a string"]),
             (json!({"thngWritableCustomFields": "a"}), vec!["thngWritableCustomFields must be an array"]),
         ] {
             check(&body, &faults, &AccountChange::parse(&body).err().unwrap_or_default());

@@ -71,6 +71,12 @@ pub(super) struct AccountDocument {
     /// Days that scans by edges are kept, 1 to 3650; older ones are removed.
     #[schema(minimum = 1, maximum = 3650, example = 400)]
     scan_retention_days: u16,
+    /// How much it keeps of the people behind scans and other actions: with `full` everything; with `truncated`, as new
+    /// accounts have it, the network of an address (the first 24 bits of IPv4, 48 of IPv6), names and major versions of the
+    /// user agent, and coordinates to 0.01°; with `none` no address, no user agent and no coordinates. It holds for what is
+    /// recorded from now on.
+    #[schema(value_type = String, example = "truncated")]
+    personal_data: &'static str,
     /// The caller's own members; replaced as a whole.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
@@ -96,6 +102,7 @@ impl From<Account> for AccountDocument {
             private_targets: account.targets.private,
             target_hosts: account.targets.only,
             scan_retention_days: account.scan_retention_days,
+            personal_data: account.personal_data.as_str(),
             custom_fields: account.custom_fields,
             created_at: account.created_at.0,
             updated_at: account.updated_at.0,

@@ -55,6 +55,10 @@ pub async fn update_account(
     let id = own_account(caller, id)?;
     let mut tx = core.db.begin(&caller.ctx).await?;
     let now = core.clock.now();
+    if change.personal_data.is_some() {
+        // Before the row of the account, in the order in which changes of redirections lock both.
+        core.dependents.lock_changes(&mut tx).await?;
+    }
     let before = tenants::find_account_locked(&mut tx, id)
         .await?
         .ok_or_else(|| ServiceError::not_found("account", id))?;
@@ -72,7 +76,14 @@ pub async fn update_account(
     if !before.second_factor_required && account.second_factor_required {
         tenants::end_single_factor_sessions(&mut tx, id, now).await?;
     }
+    let is_published = before.personal_data != account.personal_data;
+    if is_published {
+        core.dependents.domains_changed(&mut tx, id, now).await?;
+    }
     tx.commit().await?;
+    if is_published {
+        core.readers.wake_edges();
+    }
     // What users may do stands with their keys, and sessions may have ended.
     core.key_lookups.revoked();
     Ok(account)

@@ -25,17 +25,18 @@ const FIRST_OWNER: &str = "SELECT id, account_id FROM operators WHERE ',' || rol
     AND projects IS NULL AND invitation IS NULL ORDER BY seq LIMIT 1";
 const INSERT_DOMAIN: &str = "INSERT INTO short_domains (host, account_id, position, scheme, case_sensitive) \
     VALUES ($1, $2, (SELECT COUNT(*) FROM short_domains WHERE account_id = $2), $3, $4)";
-const DOMAINS_OF: &str = "SELECT host, scheme, case_sensitive, account_id FROM short_domains WHERE account_id = $1 \
-    ORDER BY position";
+const DOMAINS_OF: &str = "SELECT d.host, d.scheme, d.case_sensitive, d.account_id, a.personal_data FROM short_domains d \
+    JOIN accounts a ON a.id = d.account_id WHERE d.account_id = $1 ORDER BY d.position";
 const PUT_FIRST: &str = "UPDATE short_domains SET position = (SELECT MIN(position) - 1 FROM short_domains \
     WHERE account_id = $1) WHERE account_id = $1 AND host = $2";
-const ALL_DOMAINS: &str = "SELECT host, scheme, case_sensitive, account_id FROM short_domains ORDER BY host";
+const ALL_DOMAINS: &str = "SELECT d.host, d.scheme, d.case_sensitive, d.account_id, a.personal_data \
+    FROM short_domains d JOIN accounts a ON a.id = d.account_id ORDER BY d.host";
 
 // Only without codes, because printed codes must stay valid: a deleted short id keeps its row.
 const CHANGE_DOMAIN: &str = "UPDATE short_domains SET scheme = $3, case_sensitive = $4 WHERE host = $1 \
     AND account_id = $2 AND NOT EXISTS (SELECT 1 FROM redirections WHERE domain = $1)";
 
-type DomainRow = (String, String, bool, String);
+type DomainRow = (String, String, bool, String, String);
 
 /// Adds an account.
 pub async fn insert(
@@ -188,11 +189,14 @@ pub async fn list_all_domains(conn: &mut Conn) -> Result<Vec<ShortDomain>, Store
     rows.into_iter().map(domain).collect()
 }
 
-fn domain((host, scheme, case_sensitive, account): DomainRow) -> Result<ShortDomain, StoreError> {
+fn domain(
+    (host, scheme, case_sensitive, account, personal_data): DomainRow,
+) -> Result<ShortDomain, StoreError> {
     Ok(ShortDomain {
         host: parse("host", &host)?,
         scheme: parse("scheme", &scheme)?,
         case_sensitive,
         account: Some(parse("account_id", &account)?),
+        personal_data: Some(parse("personal_data", &personal_data)?),
     })
 }

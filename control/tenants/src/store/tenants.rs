@@ -1,11 +1,17 @@
 //! Accounts as the API reads and changes them.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
-use shared::{id::AccountId, time::UnixMillis};
+use shared::{id::AccountId, personal_data::PersonalData, time::UnixMillis};
 use sqlx::types::Json;
 
-use super::{Conn, StoreError, Tx, dialect, on_db, parse};
+use super::{
+    Conn, StoreError, Tx,
+    dialect::{self, fetch_in_list},
+    on_db, parse,
+};
 use crate::domain::{
     scan_retention::DEFAULT_DAYS, target_hosts::TargetHosts, tenant::Account,
     user_registration::UserRegistration,
@@ -17,7 +23,7 @@ const ACCOUNT: &str = "account";
 macro_rules! select_account {
     ($rest:literal) => {
         concat!(
-            "SELECT id, name, enterprise, user_rights, provider_sign_in, second_factor_required, doc, created_at, \
+            "SELECT id, name, enterprise, user_rights, provider_sign_in, second_factor_required, personal_data, doc, created_at, \
              updated_at FROM accounts WHERE id = $1",
             $rest
         )
@@ -27,8 +33,12 @@ macro_rules! select_account {
 const FIND_ACCOUNT: &str = select_account!("");
 const PG_FIND_ACCOUNT_LOCKED: &str = select_account!(" FOR UPDATE");
 const RETENTION: &str = "SELECT id, CAST(doc ->> 'scanRetentionDays' AS BIGINT) FROM accounts ORDER BY id";
+const PERSONAL_DATA: &str = "SELECT personal_data FROM accounts WHERE id = $1";
+const PG_PERSONAL_DATA_OF: &str = "SELECT id, personal_data FROM accounts WHERE id = ANY($1)";
+const SQLITE_PERSONAL_DATA_OF: &str =
+    "SELECT id, personal_data FROM accounts WHERE id IN (SELECT value FROM json_each($1))";
 const UPDATE_ACCOUNT: &str = "UPDATE accounts SET name = $2, doc = $3, updated_at = $4, user_rights = $5, \
-    provider_sign_in = $6, second_factor_required = $7 WHERE id = $1";
+    provider_sign_in = $6, second_factor_required = $7, personal_data = $8 WHERE id = $1";
 
 const END_PROVIDER_SESSIONS: &str = "UPDATE api_keys SET revoked_at = $2 WHERE account_id = $1 AND kind = 'session' \
     AND revoked_at IS NULL AND hash IN (SELECT s.hash FROM operator_sessions s WHERE s.account_id = $1 AND s.by_provider)";
@@ -65,6 +75,7 @@ struct AccountRow {
     user_rights: String,
     provider_sign_in: bool,
     second_factor_required: bool,
+    personal_data: String,
     doc: Json<Doc>,
     created_at: i64,
     updated_at: i64,
@@ -85,6 +96,7 @@ impl TryFrom<AccountRow> for Account {
             thng_writable_custom_fields: row.doc.0.thng_writable_custom_fields,
             targets: TargetHosts { private: row.doc.0.private_targets, only: row.doc.0.target_hosts },
             scan_retention_days: row.doc.0.scan_retention_days.unwrap_or(DEFAULT_DAYS),
+            personal_data: parse("personal_data", &row.personal_data)?,
             custom_fields: row.doc.0.custom_fields,
             created_at: UnixMillis(row.created_at),
             updated_at: UnixMillis(row.updated_at),
@@ -100,6 +112,23 @@ pub async fn find_account(conn: &mut Conn, id: AccountId) -> Result<Option<Accou
 /// Which hosts the targets of an account may have; of one that is gone the default.
 pub async fn find_target_hosts(conn: &mut Conn, id: AccountId) -> Result<TargetHosts, StoreError> {
     Ok(find_account(conn, id).await?.map(|account| account.targets).unwrap_or_default())
+}
+
+/// How much an account keeps of people; of one that is gone nothing.
+pub async fn find_personal_data(conn: &mut Conn, id: AccountId) -> Result<PersonalData, StoreError> {
+    let found: Option<String> =
+        on_db!(conn, |c| sqlx::query_scalar(PERSONAL_DATA).bind(id.as_str()).fetch_optional(c).await)?;
+    found.map_or(Ok(PersonalData::None), |kept| parse("personal_data", &kept))
+}
+
+/// How much some accounts keep of people.
+pub async fn list_personal_data(
+    conn: &mut Conn,
+    ids: &[AccountId],
+) -> Result<BTreeMap<AccountId, PersonalData>, StoreError> {
+    let ids: Vec<&str> = ids.iter().map(AccountId::as_str).collect();
+    let rows = fetch_in_list!(conn, (String, String), PG_PERSONAL_DATA_OF, SQLITE_PERSONAL_DATA_OF, [], ids)?;
+    rows.into_iter().map(|(id, kept)| Ok((parse("id", &id)?, parse("personal_data", &kept)?))).collect()
 }
 
 /// How many days each account keeps scans by edges.
@@ -150,6 +179,7 @@ pub async fn update_account(tx: &mut Tx, account: &Account) -> Result<(), StoreE
         .bind(account.user_rights.as_str())
         .bind(account.provider_sign_in)
         .bind(account.second_factor_required)
+        .bind(account.personal_data.as_str())
         .execute(c)
         .await
         .map(|_| ()))?;
@@ -191,6 +221,7 @@ fn account_state(account: &Account) -> Value {
         "privateTargets": account.targets.private,
         "targetHosts": account.targets.only,
         "scanRetentionDays": account.scan_retention_days,
+        "personalData": account.personal_data,
         "customFields": account.custom_fields,
     })
 }

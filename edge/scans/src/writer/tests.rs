@@ -13,7 +13,15 @@ const PHONE: &str =
 /// Appends the record of a scan.
 fn put_scan(out: &mut Vec<u8>) {
     let texts = ["tn.gg", "ABC", "https://tn.gg/ABC", PHONE, ""];
-    NewRecord { at: UnixMillis(1), ip: [127, 0, 0, 1].into(), texts, language: "", rule: None }.write(out);
+    NewRecord {
+        at: UnixMillis(1),
+        ip: [127, 0, 0, 1].into(),
+        texts,
+        language: "",
+        rule: None,
+        in_memory: false,
+    }
+    .write(out);
 }
 
 #[test]

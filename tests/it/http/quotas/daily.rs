@@ -110,6 +110,7 @@ pub(super) fn record(short_id: &str, at: i64) -> ScanRecord {
         entry_url: format!("https://tn.gg/{short_id}").into(),
         rule: None,
         count: None,
+        client: None,
     }
 }
 

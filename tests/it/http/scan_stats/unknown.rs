@@ -17,7 +17,7 @@ fn report(number: i64, counts: Vec<UnknownCount>) -> UnknownReport {
 fn counts(at: i64, requests: &[(&str, &str, usize)]) -> Vec<UnknownCount> {
     let mut counts = UnknownCounts::default();
     for (domain, ip, many) in requests {
-        (0..*many).for_each(|_| counts.add(at, domain, ip.parse().unwrap()));
+        (0..*many).for_each(|_| counts.add(at, domain, network(ip.parse().unwrap())));
     }
     counts.take()
 }

@@ -10,9 +10,12 @@ pub mod replay;
 pub mod settings;
 pub mod standing;
 
+use std::net::IpAddr;
+
 use serde_json::{Value, json};
 use shared::{
     id::{ActionId, CaseId, ThngId},
+    personal_data,
     problem::Code,
     time::UnixMillis,
 };
@@ -37,14 +40,15 @@ use crate::{
             recorded,
             trigger::Asked,
         },
-        context::Origin,
+        context::{Origin, reduced_agent},
         permission::{
             Subject::{Assessments, PersonalData},
             Verb,
         },
+        personal::cut_point,
     },
     error::ServiceError,
-    store::{Conn, actions::NewAction, applications},
+    store::{Conn, actions::NewAction, applications, tenants},
 };
 
 /// Assesses a scan; returns the action that holds the result.
@@ -71,8 +75,16 @@ pub async fn authenticate(
     let request = &request;
     let of_another = stored.as_ref().is_some_and(|scan| is_of_another(caller, scan, origin));
     check_type(&mut conn, caller, request.kind).await?;
-    let gathered = gather(state, &mut conn, caller, &grant, request, stored, origin, now).await?;
+    let mut gathered = gather(state, &mut conn, caller, &grant, request, stored, origin, now).await?;
+    // It is judged by all that is known, and stored with what the account keeps. A result of a scan repeats what the scan has.
+    let kept = tenants::find_personal_data(&mut conn, caller.account).await?;
     drop(conn);
+    if gathered.scan.is_none() && kept != personal_data::PersonalData::Full {
+        let agent = gathered.context.user_agent.take();
+        let agent = agent.filter(|_| kept == personal_data::PersonalData::Truncated);
+        gathered.context.user_agent = agent.and_then(|agent| reduced_agent(&state.actions.agents, &agent));
+    }
+    let request = &request.clone().within(|at| cut_point(at, kept));
     let id = ActionId::new(now.0, state.random16()?);
     let cases = [CaseId::new(now.0, state.random16()?), CaseId::new(now.0, state.random16()?)];
     let waiting = Waiting { caller: caller.clone(), request: request.clone(), gathered, id, cases };
@@ -107,7 +119,12 @@ fn is_of_another(actor: &Actor, scan: &Action, origin: Origin<'_>) -> bool {
     let address = observe::address_of(&scan.members);
     actor.kind.is_public()
         && (actor.kind != ActorKind::User || user != Some(actor.id.as_str()))
-        && (address.is_none() || address != origin.ip)
+        && !address.zip(origin.ip).is_some_and(|(address, ip)| is_address_of(address, ip))
+}
+
+/// Whether a stored address is the one of a client, or what an account with less personal data keeps of it.
+fn is_address_of(stored: IpAddr, ip: IpAddr) -> bool {
+    stored == ip || personal_data::PersonalData::Truncated.address(ip) == Some(stored)
 }
 
 /// An application may only submit the trigger types that it lists, so that nobody claims an inspector's evidence.

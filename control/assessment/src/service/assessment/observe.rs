@@ -108,12 +108,21 @@ pub(super) fn device_of(
     (happened, arrived): (UnixMillis, UnixMillis),
 ) -> (UnixMillis, Option<AgentHash>) {
     match Source::of_members(members) {
-        Source::Edge | Source::Server => {
-            let agent = members.get("context").and_then(|context| context.get("userAgent")?.as_str());
-            (happened, agent.and_then(AgentHash::of))
-        }
+        Source::Edge | Source::Server => (happened, members.get("context").and_then(agent_of)),
         Source::Public => (arrived, network_of_scan(members).0),
     }
+}
+
+/// The device of a context: by its user agent, or by the names that are left of one.
+fn agent_of(context: &Value) -> Option<AgentHash> {
+    let text = |name: &str| context.get(name).and_then(Value::as_str);
+    text("userAgent").map_or_else(
+        || {
+            let names = [text("userAgentName"), text("operatingSystemName")];
+            AgentHash::of(&names.into_iter().flatten().collect::<Vec<_>>().join(" "))
+        },
+        AgentHash::of,
+    )
 }
 
 /// What counts of the place of a scan by a public key: its network, and the network's country.

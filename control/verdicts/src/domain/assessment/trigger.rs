@@ -221,6 +221,18 @@ impl Request {
         matches!(self.named, Named::Value(_))
     }
 
+    /// The same with its point changed by `kept`; without one that is left, it came from nowhere.
+    #[must_use]
+    pub fn within(mut self, kept: impl Fn(Coordinates) -> Option<Coordinates>) -> Self {
+        if let Some(at) = self.at {
+            self.at = kept(at);
+            if self.at.is_none() {
+                self.source = LocationSource::Unknown;
+            }
+        }
+        self
+    }
+
     /// A member of `customFields` that is a text.
     #[must_use]
     pub fn text(&self, name: &str) -> Option<&str> {

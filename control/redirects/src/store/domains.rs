@@ -1,0 +1,21 @@
+//! What edges hear of short domains.
+
+use shared::{
+    id::AccountId,
+    time::UnixMillis,
+    wire::stream::{Change, Event},
+};
+
+use super::{StoreError, Tx, accounts, log};
+
+/// Publishes every short domain of an account as it is now. The transaction holds the lock of the log.
+pub async fn publish(tx: &mut Tx, account: AccountId, now: UnixMillis) -> Result<(), StoreError> {
+    let domains = accounts::list_domains(tx, account).await?;
+    if domains.is_empty() {
+        return Ok(());
+    }
+    let first = log::take_revs(tx, domains.len() as u64).await?;
+    let events: Vec<Event> =
+        (first..).zip(domains).map(|(rev, domain)| Event { rev, change: Change::Domain(domain) }).collect();
+    log::append(tx, now.0, &events).await
+}
