@@ -98,7 +98,7 @@ async fn actions_are_cut_to_what_the_account_keeps(engine: Engine) -> Result<()>
         let reported = api.call_as(secret, Method::POST, "/actions/scans", Some(customer)).await?.json();
         ensure!(has_client(&reported), "{kept}: {reported}");
 
-        let step = json!({"location": {"position": {"type": "Point", "coordinates": [POINT.1, POINT.0]}},
+        let step = json!({"location": {"place": brand.place, "position": {"type": "Point", "coordinates": [POINT.1, POINT.0]}},
             "occurredAt": "2025-10-09T08:00:00Z", "factoryMetadata": {"factory": "F1"}});
         let uri = format!("/thngs/{thng}/actions/decommissions");
         let step = post(&api, &api.key, &uri, &step).await?;
