@@ -43,6 +43,13 @@ async function person (email, role) {
   return email
 }
 
+/** Something that a step brings about later, for a route that waits for it. */
+function later () {
+  let resolve
+  const promise = new Promise((done) => { resolve = done })
+  return { promise, resolve }
+}
+
 /** A scan from somewhere, as the proxy passes it on that the product trusts. */
 const scan = (shortUrl, from, agent = PHONE) => new Promise((resolve, reject) => {
   const headers = { 'user-agent': agent, 'x-forwarded-for': from }
@@ -183,6 +190,8 @@ await step('where the server has a provider of identities, one signs in by it', 
 })
 
 await step('there are products, items, links and scans from several countries', async () => {
+  // Two phones differ by their models, of which a new account keeps nothing.
+  await api('PUT', `/accounts/${(await api('GET', '/access')).account}`, { personalData: 'full' })
   product = await api('POST', '/products', { name: 'Canvas bag', brand: 'Example', tags: ['bags', 'summer'], customFields: { permittedCountries: ['CH'] }, identifiers: { 'gs1:01': '09506000134352' } })
   for (const name of ['Leather wallet', 'Wool scarf']) await api('POST', '/products', { name })
   item = await api('POST', '/thngs', { name: 'Canvas bag 0001', product: product.id, identifiers: { 'gs1:21': 'A1B2' } })
@@ -216,11 +225,15 @@ await step('the overview shows what the statistics say', async () => {
   await open(page, './?range=24h')
   const { totals } = await api('GET', '/scans/stats')
   await eventually(async () => assert.equal(await page.locator('[data-test=scans]').textContent(), String(totals.scans)))
-  for (const [group, dimension] of [['countries', 'country'], ['products', 'product'], ['links', 'link'], ['devices', 'device'], ['verdicts', 'verdict']]) {
-    const { rows } = await api('GET', `/scans/stats?groupBy=${dimension}&top=8`)
-    const shown = await page.locator(`[data-test=${group}] tbody tr`).evaluateAll((rows) => rows.map((row) => row.cells[1].textContent.trim()))
-    assert.deepEqual(shown, rows.map((row) => String(row.scans)), group)
-  }
+  // The page loads these once a minute: what it shows is compared with what was counted when it was opened.
+  await eventually(async () => {
+    await open(page, './?range=24h')
+    for (const [group, dimension] of [['countries', 'country'], ['products', 'product'], ['links', 'link'], ['devices', 'device'], ['verdicts', 'verdict']]) {
+      const { rows } = await api('GET', `/scans/stats?groupBy=${dimension}&top=8`)
+      const shown = await page.locator(`[data-test=${group}] tbody tr`).evaluateAll((rows) => rows.map((row) => row.cells[1].textContent.trim()))
+      assert.deepEqual(shown, rows.map((row) => String(row.scans)), group)
+    }
+  })
   assert.match(await page.locator('[data-test=products]').textContent(), /Canvas bag/)
   assert.match(await page.locator('[data-test=countries]').textContent(), /Germany|Switzerland/)
 })
@@ -279,6 +292,8 @@ await step('the map shows the scans of each country, and a country narrows what 
   await page.getByRole('button', { name: 'All countries' }).click()
   await eventually(async () => assert.equal(await page.locator('[data-test=scans]').textContent(), String(totals.scans)))
   assert.doesNotMatch(page.url(), /country/)
+  // The countries are loaded apart from the total.
+  await settled(page)
 
   // By keyboard: one stop of Tab, arrows by rank, Enter chooses.
   assert.equal(await page.locator('[data-country][tabindex="0"]').count(), 1)
@@ -326,10 +341,20 @@ await step('a scan appears while one looks, without a reload', async () => {
 
 await step('the live view begins again after the server refused it', async () => {
   await allowing((status) => status === 503, async () => {
-    await page.route(/scans\/live/, (route) => route.fulfill({ status: 503 }), { times: 1 })
+    let asked = 0
+    const seen = later()
+    await page.route(/scans\/live/, async (route) => {
+      asked += 1
+      if (asked === 1) return await route.fulfill({ status: 503 })
+      await seen.promise
+      await route.continue()
+    }, { times: 2 })
     await open(page, './?range=24h')
     await page.getByText('connecting', { exact: true }).waitFor()
+    await eventually(() => assert.ok(asked > 0))
+    seen.resolve()
     await page.getByText('live', { exact: true }).waitFor()
+    assert.equal(asked, 2)
   })
 })
 
@@ -340,9 +365,13 @@ await step('links, products and items are the lists of the API', async () => {
   assert.deepEqual(await rows('links'), links.map((one) => `${one.shortDomain}/${one.shortId}`))
   await open(page, 'products')
   assert.deepEqual(await rows('products'), (await api('GET', '/products')).map((one) => one.name))
-  const counts = new Map((await api('GET', '/scans/stats?groupBy=product')).rows.map((row) => [row.product, row.scans]))
-  const expectedCounts = (await api('GET', '/products')).map((one) => String(counts.get(one.id) ?? 0))
-  await eventually(async () => assert.deepEqual(await page.locator('[data-test=products] td.number').allTextContents(), expectedCounts))
+  // The scans of the live view are counted a moment after they came, and the page asks for the counts once.
+  await eventually(async () => {
+    await open(page, 'products')
+    const counts = new Map((await api('GET', '/scans/stats?groupBy=product')).rows.map((row) => [row.product, row.scans]))
+    const expectedCounts = (await api('GET', '/products')).map((one) => String(counts.get(one.id) ?? 0))
+    await eventually(async () => assert.deepEqual(await page.locator('[data-test=products] td.number').allTextContents(), expectedCounts), 2_000)
+  })
   await open(page, `items?product=${product.id}`)
   assert.match(await page.locator('[data-test=of-product]').textContent(), /Canvas bag/)
   await page.getByRole('button', { name: 'Show all' }).click()
@@ -559,6 +588,12 @@ await step('the code is shown, and comes in every format', async () => {
 
 await step('while the server is away the page says so, keeps what was typed, and goes on by itself', async () => {
   await open(page, `links/${code.shortDomain}/${code.shortId}`)
+  // The other screens are loaded ahead, 3 s after the first: each with all that it is made of, before nothing answers.
+  await page.waitForFunction(() => {
+    const loaded = new Set(performance.getEntriesByType('resource').map((entry) => entry.name))
+    const parts = [...document.querySelectorAll('link[rel=modulepreload], link[rel=stylesheet]')].map((part) => part.href)
+    return [/\/Items-/, /\/Settings-/, /\/Palette-/].every((name) => parts.some((part) => name.test(part))) && parts.every((part) => loaded.has(part))
+  })
   await allowing((status) => status === 0, async () => {
     await page.locator('[data-test=target]').fill('https://example.com/kept')
     await owner.context.setOffline(true)
@@ -571,8 +606,6 @@ await step('while the server is away the page says so, keeps what was typed, and
   assert.equal(await page.locator('[data-test=target]').inputValue(), 'https://example.com/kept')
   await page.locator('[data-test=save]').click()
   await page.getByText(/live on every edge/).waitFor()
-  // The other screens were loaded ahead.
-  await page.waitForFunction(() => performance.getEntriesByType('resource').some((entry) => entry.name.includes('/Items-')))
   await allowing((status) => status === 0, async () => {
     await owner.context.setOffline(true)
     await page.getByRole('link', { name: 'Items' }).first().click()
@@ -605,17 +638,22 @@ await step('a key is shown once and is revoked by two clicks', async () => {
 
 const ofStatus = /console\/api\/status$/
 await step('the fleet shows each edge as the state of the service has it, and is loaded again by itself', async () => {
-  const status = await api('GET', '/status')
   await open(page, 'fleet')
   const rows = page.locator('[data-test=edges] tbody tr')
   const cells = () => rows.evaluateAll((all) => all.map((row) => [...row.cells].map((cell) => cell.textContent.trim())))
-  assert.equal(status.edges.length, 1)
-  const [edge] = status.edges
-  const [[id, state, lag, region, build, heard]] = await cells()
-  assert.deepEqual([id, state, lag, region, build, heard], [edge.edgeId, 'Up to date', '0', edge.region, edge.build, 'just now'])
-  const { scans } = await api('GET', '/status')
   const counts = () => page.locator('[data-test=intake] dd').allTextContents()
-  assert.deepEqual(await counts(), [scans.recorded, scans.repeated, scans.unknown, scans.overQuota, scans.missing].map((count) => count.toLocaleString('en-GB')))
+  // An edge that has just applied a change says so with its next report, and the page asks every 3 s.
+  const status = await eventually(async () => {
+    const status = await api('GET', '/status')
+    assert.equal(status.edges.length, 1)
+    const [edge] = status.edges
+    const [[id, state, lag, region, build, heard]] = await cells()
+    assert.deepEqual([id, state, lag, region, build, heard], [edge.edgeId, 'Up to date', '0', edge.region, edge.build, 'just now'])
+    const { scans } = status
+    assert.deepEqual(await counts(), [scans.recorded, scans.repeated, scans.unknown, scans.overQuota, scans.missing].map((count) => count.toLocaleString('en-GB')))
+    return status
+  })
+  const { edges: [edge], scans } = status
   assert.match(await page.locator('[data-test=summary]').textContent(), /Edges that answer: 1 of 1/)
   await shot(page, 'fleet')
 
@@ -684,11 +722,13 @@ await step('the audit trail shows who changed what, with what was before, and it
     assert.equal(found.operation, 'PUT /products/{id}')
     return found
   }))
-  await page.reload()
-  await settled(page)
-  const now = await api('GET', '/audit?perPage=50')
-  assert.deepEqual(await cells(), expected(now))
-  assert.equal(now.length, Math.min(50, entries.length + 1))
+  await eventually(async () => {
+    await page.reload()
+    await settled(page)
+    const now = await api('GET', '/audit?perPage=50')
+    assert.deepEqual(await cells(), expected(now))
+    assert.equal(now.length, Math.min(50, entries.length + 1))
+  })
 
   await page.getByLabel('Kind').fill('product')
   await page.getByLabel('Id', { exact: true }).fill(product.id)
@@ -805,7 +845,7 @@ await step('the palette goes to every screen by keyboard alone', async () => {
   await page.keyboard.press('Control+K')
   await palette.waitFor()
   const menu = await page.getByRole('navigation').getByRole('listitem').allTextContents()
-  assert.deepEqual(await options.locator('.name').allTextContents(), menu.map((one) => one.trim()))
+  await eventually(async () => assert.deepEqual(await options.locator('.name').allTextContents(), menu.map((one) => one.trim())))
   assert.ok(menu.length >= 8, menu.join())
   await accessible(page, 'the palette')
   await shot(page, 'palette')
@@ -828,6 +868,8 @@ await step('the palette finds what the search finds', async () => {
   await page.keyboard.type('fleet')
   await page.keyboard.press('Enter')
   await page.waitForURL(/\/fleet$/)
+  // It is opened again once it is closed, which is a moment after the address has changed.
+  await palette.waitFor({ state: 'detached' })
   await page.keyboard.press('Control+K')
   await palette.waitFor()
   await page.keyboard.type('nothing that there is')
@@ -840,6 +882,7 @@ await step('the palette finds what the search finds', async () => {
   await page.keyboard.insertText(code.shortUrl)
   await page.keyboard.press('Enter')
   await page.waitForURL((url) => url.pathname.endsWith(`/${code.shortId}`))
+  await palette.waitFor({ state: 'detached' })
   await page.getByRole('button', { name: 'Go to' }).click()
   await palette.waitFor()
   await page.keyboard.type('Canvas bag')
@@ -851,7 +894,8 @@ await step('the palette finds what the search finds', async () => {
 await step('the search finds a link, a product and an item, from anywhere and by keyboard alone', async () => {
   await open(page, 'products')
   await page.keyboard.press('/')
-  await page.keyboard.type('Canvas')
+  // At once: hits of the first letters alone would be replaced under the arrow.
+  await page.keyboard.insertText('Canvas')
   const hits = page.locator('#hits [role=option]')
   await eventually(async () => assert.ok((await hits.count()) >= 5))
   await shot(page, 'search')
@@ -909,7 +953,8 @@ await step('cases are those of the API, and a filter is in the address', async (
   const cases = await api('GET', '/authentication/cases?filter=status%3Dopen')
   const words = { grayMarket: 'Diverted', counterfeit: 'Copy' }
   aCase = cases.find((one) => one.kind === 'grayMarket')
-  assert.deepEqual(await rowsOf('cases').locator('td:nth-child(-n+2)').allTextContents(), cases.flatMap((one) => ['Canvas bag 0001', words[one.kind]]))
+  // The screen before stays until this one is loaded.
+  await eventually(async () => assert.deepEqual(await rowsOf('cases').locator('td:nth-child(-n+2)').allTextContents(), cases.flatMap((one) => ['Canvas bag 0001', words[one.kind]])))
   await page.getByLabel('Kind').selectOption('grayMarket')
   await eventually(async () => assert.equal(await rowsOf('cases').count(), 1))
   assert.match(await rowsOf('cases').first().textContent(), /Diverted.*Open.*Canvas bag.*Germany/)
@@ -963,7 +1008,8 @@ await step('a dropped file becomes a job, which is followed until it is done; wh
   await page.getByRole('button', { name: 'An action on each item' }).click()
   await dropFile('stock.csv', `code;note\r\n${item.id};"a; ""quoted"" note"\r\nnope;\r\n;nothing\r\n`)
   assert.match(page.url(), /kind=actions/)
-  assert.deepEqual(await rowsOf('first').first().locator('td').allTextContents(), [item.id, 'a; "quoted" note'])
+  // The page reads the file after the drop.
+  await eventually(async () => assert.deepEqual(await rowsOf('first').first().locator('td').allTextContents(), [item.id, 'a; "quoted" note']))
   await page.getByText('Choose a column for: Item.').waitFor()
   await page.getByLabel('Becomes: code').selectOption('item')
   await page.locator('[data-test=check]').click()
@@ -1027,7 +1073,8 @@ await step('a file becomes items with links, line by line, and the same file aga
     assert.equal(head, 'name,product,gs1:21,colour,target,id,shortUrl')
     const made = await api('GET', `/thngs/${first.split(',')[5]}`)
     assert.deepEqual([made.name, made.product, made.identifiers['gs1:21'], made.customFields.colour], ['New bag 1', product.id, 'N1', 'red'])
-    assert.equal((await scan(first.split(',')[6], '203.0.113.8', 'curl/8')).headers.location, 'https://example.com/n1')
+    // The import waits for no edge.
+    await eventually(async () => assert.equal((await scan(first.split(',')[6], '203.0.113.8', 'curl/8')).headers.location, 'https://example.com/n1'))
     assert.equal((await api('GET', `/redirections?platformId=${made.id}`)).length, 1, turn)
     const rejects = await downloaded(page.locator('[data-test=rejects]'))
     assert.equal(rejects.length, 4)
@@ -1043,11 +1090,23 @@ await step('an import goes on over a lost answer and another screen', async () =
   await page.locator('#file').setInputFiles({ name: 'crates.csv', mimeType: 'text/csv', buffer: Buffer.from(`name\n${lines.join('\n')}\n`) })
   await page.locator('[data-test=check]').click()
   await allowing((status) => status === 0, async () => {
-    await page.route(/console\/api\/products$/, async (route) => { await route.fetch(); await route.abort() }, { times: 1 })
+    // The answer to the first of three parts is lost; the second waits until somebody comes back to look.
+    const shown = later()
+    let parts = 0
+    await page.route(/console\/api\/products$/, async (route) => {
+      parts += 1
+      if (parts === 1) {
+        await route.fetch()
+        return await route.abort()
+      }
+      if (parts === 3) await shown.promise
+      await route.continue()
+    }, { times: 4 })
     await page.getByRole('button', { name: 'Create 1,200 products' }).click()
     await page.getByText('Waiting: Waymark does not answer.').waitFor()
     await page.getByRole('link', { name: 'Jobs' }).first().click()
     await page.locator('[data-test=running]').getByRole('link', { name: 'Show it' }).click()
+    shown.resolve()
     await page.getByText('The import is finished').waitFor({ timeout: 30_000 })
   })
   assert.deepEqual(await page.locator('[data-test=counts] dd').allTextContents(), ['1,200', '0', '0', '0'])
@@ -1092,7 +1151,7 @@ await step('a webhook is made on the page, tried, and shows what it was sent', a
   assert.deepEqual([hook.name, hook.types], ['Warehouse', ['properties', 'redirection']])
   await page.locator('[data-test=ping]').click()
   await page.getByText(/The receiver took it: status 204, after \d+ ms/).waitFor()
-  assert.equal(received.at(-1).type, 'ping')
+  assert.ok(received.some((one) => one.type === 'ping'), JSON.stringify(received))
   await api('PUT', `/thngs/${item.id}/properties/shelf`, [{ value: 'A7' }])
   await eventually(() => assert.ok(received.some((one) => one.type.startsWith('properties'))), 15_000)
   await eventually(async () => {
@@ -1416,8 +1475,8 @@ await step('a viewer sees every screen, no button that would be refused, and not
 
 await step('a printer is offered what it may see, and the other screens say why they are empty', async () => {
   const { context, page } = await signedIn(await person('pat@example.com', 'printer'))
-  const offered = (await page.getByRole('navigation').getByRole('listitem').allTextContents()).map((one) => one.trim())
-  assert.deepEqual(offered, ['Links', 'Access', 'Settings'])
+  const offered = ['Links', 'Access', 'Settings']
+  await eventually(async () => assert.deepEqual((await page.getByRole('navigation').getByRole('listitem').allTextContents()).map((one) => one.trim()), offered))
   await page.keyboard.press('Control+K')
   await page.locator('[data-test=palette]').waitFor()
   await eventually(async () => assert.deepEqual(await page.locator('[data-test=palette] [role=option] .name').allTextContents(), offered))
@@ -1438,6 +1497,8 @@ await step('an auditor sees the audit trail, and people by their addresses', asy
   const mine = (await api('GET', '/audit?perPage=100')).find((one) => one.resource === 'product')
   const everybody = await api('GET', `/accounts/${(await api('GET', '/access')).account}/operatorAccess?perPage=100`)
   const { email } = everybody.find((one) => one.operator === mine.actor)
+  // A field for an id until the names are loaded.
+  await page.locator('select#audit-actor').waitFor()
   await page.getByLabel('Who').selectOption({ label: email || mine.actor })
   await page.getByRole('button', { name: 'Filter' }).click()
   await eventually(async () => assert.equal(await page.locator('[data-test=audit] > tbody > tr:first-child > td:nth-child(2)').first().textContent(), email || mine.actor))

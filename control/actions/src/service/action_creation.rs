@@ -2,6 +2,7 @@
 
 pub mod alike;
 pub mod alone;
+mod faults;
 mod seen;
 mod template;
 
@@ -18,6 +19,7 @@ use shared::{
 };
 use tracing::instrument;
 
+use self::faults::{in_body, invalid};
 use self::{
     seen::Seen,
     template::{Template, is_empty},
@@ -489,20 +491,4 @@ impl<'a> Making<'a> {
 
 fn projects(scopes: Option<Scopes>) -> Vec<String> {
     scopes.map(|scopes| scopes.projects).unwrap_or_default()
-}
-
-fn invalid(member: &str, fault: String) -> ServiceError {
-    ServiceError::refused(Code::Invalid, format!("{member}: {fault}."))
-}
-
-/// An absent resource named in the body is a fault of the body.
-// Spec gap: 400 or 404 is not shown; 404 is only for resources in the path.
-fn in_body(member: &str, error: ServiceError) -> ServiceError {
-    match error {
-        ServiceError::Refused { code: Code::NotFound, errors } => {
-            let errors = errors.into_iter().map(|error| format!("{member}: {error}")).collect();
-            ServiceError::Refused { code: Code::Invalid, errors }
-        }
-        error => error,
-    }
 }
