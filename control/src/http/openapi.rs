@@ -368,6 +368,7 @@ fn describe_parameter(operation: &str, parameter: &mut Value) {
             "listPlatformAuditEntries" => Some("resource=takeDown"),
             "listCases" => Some("status=open"),
             "readScanStatistics" => Some("country=DE"),
+            "listRedirections" => Some("tags=summer"),
             _ => None,
         };
         if let Some(example) = example {

@@ -16,6 +16,7 @@ use redirects::{
 };
 use serde_json::json;
 use shared::{
+    personal_data::PersonalData,
     short_url::{Scheme, ShortDomain},
     wire::{
         stream::{Change, Event},
@@ -59,7 +60,8 @@ async fn the_view_follows_every_change() {
     let mut tx = made.app.core.db.begin(&Ctx::default()).await.unwrap();
     let domain = accounts::insert_domain(&mut tx, made.account, &domain).await.map(|()| domain).unwrap();
     let rev = log::take_revs(&mut tx, 1).await.unwrap();
-    let domain = ShortDomain { account: Some(made.account), ..domain };
+    let domain =
+        ShortDomain { account: Some(made.account), personal_data: Some(PersonalData::Full), ..domain };
     log::append(&mut tx, 1, &[Event { rev, change: Change::Domain(domain) }]).await.unwrap();
     tx.commit().await.unwrap();
     made.app.hub.wake();
