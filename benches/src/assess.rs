@@ -299,9 +299,9 @@ impl Bench {
         for step in made.chunks(1_000) {
             let mut tx = self.made.app.core.db.begin(&Ctx::default()).await?;
             actions::insert(&mut tx, UnixMillis(1), step).await?;
-            let scans = &*self.made.app.actions.scans.reserved;
+            let sources = self.made.app.assessment.sources();
             let (of, none) = ((self.made.account, UnixMillis(1)), std::collections::HashMap::new());
-            assessment::observe::record(scans, &mut tx, of, step, &none).await?;
+            assessment::observe::record(sources, &mut tx, of, step, &none).await?;
             tx.commit().await?;
         }
         Ok((thng, 1_000 + count as i64 * 3_600_000))

@@ -6,23 +6,21 @@ use std::{
 };
 
 use anyhow::{Result, anyhow, ensure};
-use catalog::domain::resource::{Product, ProductDetails};
 use futures_util::future::try_join_all;
 use kernel::{
-    domain::common::Stamp,
     service::access::Caller,
-    store::{Ctx, audit::Principal, documents},
+    store::{Ctx, audit::Principal},
 };
 use redirects::{
     domain::redirection::{Draft, Writable},
     service::redirections::{self, DomainChoice},
 };
 use serde_json::json;
-use shared::{id::ProductId, time::UnixMillis};
+use shared::time::UnixMillis;
 use tenants::service::audit::chain_new;
-use tests::db::{Engine, POSTGRES_URL, TestApp, random16};
+use tests::db::{Engine, POSTGRES_URL, TestApp};
 
-use crate::{args::Length, stats::Spread};
+use crate::{args::Length, product, stats::Spread};
 
 /// The bound of the ratio of times.
 const MOST: f64 = 1.05;
@@ -83,16 +81,7 @@ async fn compare(args: &Args) -> Result<f64> {
 }
 
 async fn create(made: &TestApp, count: usize) -> Result<Vec<String>> {
-    let product = Product {
-        id: ProductId::new(1, random16()?),
-        stamp: Stamp::new(UnixMillis(1)),
-        name: "Bag".to_owned(),
-        details: ProductDetails::default(),
-        properties: std::collections::BTreeMap::new(),
-    };
-    let mut tx = made.app.core.db.begin(&Ctx::default()).await?;
-    let product = documents::insert(&mut tx, made.account, product).await?.id;
-    tx.commit().await?;
+    let product = product::insert(made).await?;
     let mut short_ids = Vec::with_capacity(count);
     for _ in 0..count {
         let body = json!({"platformId": product, "defaultRedirectUrl": "https://example.com/0"});

@@ -24,6 +24,7 @@ mod neighbours;
 mod other;
 mod postgres;
 mod process;
+mod product;
 mod push;
 mod rules;
 mod scan_stats;

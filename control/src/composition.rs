@@ -5,7 +5,11 @@ use std::{sync::Arc, time::Duration};
 use ::jobs::{service::JobState, store::jobs};
 use actions::service::{ActionState, Observers};
 use applications::service::users::Users;
-use assessment::service::{AssessmentState, assessment::standing, observer::Assessments};
+use assessment::service::{
+    AssessmentState,
+    assessment::{observe::ScanSources, standing},
+    observer::Assessments,
+};
 use catalog::{
     service::{Catalog, property_group::PropertyGroups},
     store::blobs::Blobs,
@@ -18,6 +22,7 @@ use events::{
 };
 use futures_util::future::BoxFuture;
 use kernel::{
+    domain::device::DeviceKey,
     error::ServiceError,
     service::{
         ChangedThng, Core, Dependents, Random, Readers, Secrets, access::KeyLookups, capacity::Capacity,
@@ -76,6 +81,13 @@ impl Readers for ProcessReaders {
 /// What redirections, rules, tasks, jobs and assessments do when something changes.
 struct LaterSubjects {
     scans: Scans,
+    devices: DeviceKey,
+}
+
+impl LaterSubjects {
+    fn sources(&self) -> ScanSources<'_> {
+        ScanSources { scans: &*self.scans.reserved, devices: &self.devices }
+    }
 }
 
 impl Dependents for LaterSubjects {
@@ -137,7 +149,7 @@ impl Dependents for LaterSubjects {
     ) -> BoxFuture<'a, Result<bool, ServiceError>> {
         Box::pin(async move {
             let has_new_verdict =
-                thng.is_marked && standing::marked(&*self.scans.reserved, tx, account, thng.id, now).await?;
+                thng.is_marked && standing::marked(self.sources(), tx, account, thng.id, now).await?;
             let is_visible = thng.is_renamed || has_new_verdict;
             Ok((is_visible || thng.is_moved)
                 && follow_thng(tx, account, thng.id, thng.product, is_visible, now).await?)
@@ -208,7 +220,9 @@ pub async fn compose(parts: Parts) -> Result<(Arc<ApiState>, WriterTask), StoreE
     let hub = Hub::open(parts.db.clone()).await?;
     let (writer, writer_task) = writer::writer();
     let scans = scan_store::store::open(&parts.db).await?;
-    let observers: Arc<dyn Observers> = Arc::new(Assessments { scans: scans.clone() });
+    let devices = parts.secrets.device_key();
+    let observers: Arc<dyn Observers> =
+        Arc::new(Assessments { scans: scans.clone(), devices: Some(devices.clone()) });
     // A pool of its own: a session that always does the same thing has its statements in its caches.
     let feed = Feed::new(parts.db.with_own_pool(feed::CONNECTIONS), parts.clock.clone(), observers.clone());
     let readers = Arc::new(ProcessReaders { feed: feed.clone(), hub: hub.clone() });
@@ -229,7 +243,7 @@ pub async fn compose(parts: Parts) -> Result<(Arc<ApiState>, WriterTask), StoreE
         capacity: parts.capacity,
         open_quotas: OpenQuotas::new(holder),
         readers,
-        dependents: Arc::new(LaterSubjects { scans: scans.clone() }),
+        dependents: Arc::new(LaterSubjects { scans: scans.clone(), devices }),
     });
     let catalog = Catalog { core: core.clone(), blobs: parts.blobs, property_groups };
     let redirects = Redirects { core: core.clone(), writer, edges: Arc::new(hub.clone()) };

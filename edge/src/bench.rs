@@ -44,7 +44,7 @@ impl Hot {
     pub fn new(domain: ShortDomain, links: Vec<Redirect>, is_replica: bool) -> Self {
         let host = domain.host.as_str().to_owned();
         let domains = Domains::default();
-        domains.replace(&[domain], None);
+        domains.replace(0, &[domain], None);
         let cache = if is_replica { EdgeCache::full(CACHE_BYTES) } else { EdgeCache::new(CACHE_BYTES) };
         let epoch = "bench".into();
         cache.snapshot(&epoch, BASE, &[]);

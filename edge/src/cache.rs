@@ -331,7 +331,7 @@ impl EdgeCache {
         for event in &events.items {
             match &event.change {
                 Change::Domain(domain) => {
-                    domains.upsert(domain);
+                    domains.upsert(event.rev, domain);
                     generation.pass(event.rev);
                 }
                 Change::Withhold(what, is_withheld) => {

@@ -102,7 +102,7 @@ fn read(
     let Frame::Head { epoch, applied, rules_as_of, domains: known, withheld } = read_frame(&mut file)? else {
         return Err(wrong("no head"));
     };
-    let withheld_as_of = applied;
+    let as_of = applied;
     let mut rules = Sources { as_of: rules_as_of, ..Sources::default() };
     let mut frame = read_frame(&mut file)?;
     while let Frame::Rules(set) = frame {
@@ -125,7 +125,7 @@ fn read(
     if entries != count || file.read(&mut [0])? != 0 {
         return Err(wrong("another number of entries"));
     }
-    domains.replace(&known, Some((withheld_as_of, &withheld)));
+    domains.replace(as_of, &known, Some(&withheld));
     cache.boot(booting);
     Ok((applied, entries))
 }

@@ -16,6 +16,8 @@ use crate::withheld::WithheldLinks;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Table {
     by_host: HashMap<Box<str>, Arc<ShortDomain>, RandomState>,
+    /// Every change of a domain up to this revision is in it.
+    domains_as_of: Rev,
     /// What the platform withholds.
     pub(crate) withheld: WithheldLinks,
     /// Every change of it up to this revision is in it.
@@ -39,16 +41,16 @@ impl Domains {
         self.0.load()
     }
 
-    /// Takes over the whole table of a `Welcome`, with what is withheld at a revision or later; without such a list the one
-    /// of before stays.
-    pub(crate) fn replace(&self, domains: &[ShortDomain], withheld: Option<(Rev, &[Withheld])>) {
+    /// Takes over the whole table of a `Welcome` as of a revision or later, with what is withheld then; without such a list
+    /// the one of before stays.
+    pub(crate) fn replace(&self, as_of: Rev, domains: &[ShortDomain], withheld: Option<&[Withheld]>) {
         let by_host = domains.iter().map(|d| (d.host.as_str().into(), Arc::new(d.clone()))).collect();
         let (withheld_as_of, withheld) = match withheld {
-            Some((as_of, all)) => (as_of, WithheldLinks::of(all)),
+            Some(all) => (as_of, WithheldLinks::of(all)),
             // The next change may be one of another history.
             None => (0, self.0.load().withheld.clone()),
         };
-        self.0.store(Arc::new(Table { by_host, withheld, withheld_as_of }));
+        self.0.store(Arc::new(Table { by_host, domains_as_of: as_of, withheld, withheld_as_of }));
     }
 
     /// Every domain.
@@ -56,14 +58,23 @@ impl Domains {
         self.0.load().by_host.values().map(|domain| ShortDomain::clone(domain)).collect()
     }
 
+    /// Whether the account of a domain omits personal data.
+    pub(crate) fn omit_personal_data(&self) -> bool {
+        self.0.load().by_host.values().any(|domain| domain.omits_personal_data())
+    }
+
     /// Everything that is withheld.
     pub(crate) fn withheld(&self) -> Vec<Withheld> {
         self.0.load().withheld.all()
     }
 
-    /// Adds or changes one domain.
-    pub(crate) fn upsert(&self, domain: &ShortDomain) {
+    /// Adds or changes one domain; a change that is in the table already does nothing, so that an older setting for personal
+    /// data does not come back while older changes are applied.
+    pub(crate) fn upsert(&self, rev: Rev, domain: &ShortDomain) {
         let mut table = Table::clone(&self.0.load());
+        if rev <= table.domains_as_of {
+            return;
+        }
         table.by_host.insert(domain.host.as_str().into(), Arc::new(domain.clone()));
         self.0.store(Arc::new(table));
     }
@@ -98,22 +109,41 @@ pub(crate) fn find<'a>(table: &'a Table, host: &str) -> Option<&'a Arc<ShortDoma
 
 #[cfg(test)]
 mod tests {
+    use shared::personal_data::PersonalData;
+
     use super::*;
 
     #[test]
     fn older_changes_release_nothing() {
         let domains = Domains::default();
         let what = Withheld::Host("evil.example".into());
-        domains.replace(&[], Some((7, std::slice::from_ref(&what))));
+        domains.replace(7, &[], Some(std::slice::from_ref(&what)));
         domains.withhold(5, &what, false);
         domains.withhold(7, &what, false);
         assert_eq!(domains.withheld(), std::slice::from_ref(&what), "released at 5, withheld again at 7");
         domains.withhold(8, &what, false);
         assert_eq!(domains.withheld(), []);
         // An older control sends no list; its revisions may be of another history.
-        domains.replace(&[], None);
+        domains.replace(0, &[], None);
         domains.withhold(1, &what, true);
         assert_eq!(domains.withheld(), [what]);
+    }
+
+    #[test]
+    fn older_changes_bring_no_older_domain_back() {
+        let domains = Domains::default();
+        let of = |kept: PersonalData| {
+            let domain = ShortDomain::new(Scheme::Https, "tn.gg").unwrap();
+            ShortDomain { personal_data: Some(kept), ..domain }
+        };
+        let kept = || domains.all()[0].personal_data;
+        domains.replace(7, &[of(PersonalData::None)], None);
+        for rev in [5, 7] {
+            domains.upsert(rev, &of(PersonalData::Full));
+            assert_eq!(kept(), Some(PersonalData::None), "full at {rev}, none again at 7");
+        }
+        domains.upsert(8, &of(PersonalData::Full));
+        assert_eq!(kept(), Some(PersonalData::Full));
     }
 
     #[test]
@@ -123,8 +153,8 @@ mod tests {
             ShortDomain::new(Scheme::Https, "tn.gg").unwrap(),
             ShortDomain::new(Scheme::Http, "127.0.0.1:8081").unwrap(),
         ];
-        domains.replace(&known, None);
-        domains.upsert(&ShortDomain::new(Scheme::Http, "dev.test").unwrap());
+        domains.replace(0, &known, None);
+        domains.upsert(1, &ShortDomain::new(Scheme::Http, "dev.test").unwrap());
         for (host, expected, why) in [
             ("tn.gg", Some("tn.gg"), "as it is"),
             ("TN.gg", Some("tn.gg"), "without case"),

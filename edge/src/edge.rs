@@ -1,6 +1,9 @@
 //! Builds an edge from its parts and runs it until shutdown.
 
-use std::{net::SocketAddr, sync::Arc};
+use std::{
+    net::SocketAddr,
+    sync::{Arc, atomic::AtomicBool},
+};
 
 use scans::{Scans, SpoolLimits};
 use shared::time::Clock;
@@ -148,6 +151,7 @@ impl<B: Backing> Edge<B> {
             status: app.status.clone(),
             metrics: app.metrics.clone(),
             clock: app.clock.clone(),
+            has_warned: AtomicBool::new(false),
         };
         helpers.spawn(follower.run(stop.clone()));
         helpers.spawn(unknown::report(

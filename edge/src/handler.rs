@@ -70,6 +70,15 @@ struct Site<'a> {
     withheld: &'a WithheldLinks,
 }
 
+/// A request for a link.
+#[derive(Clone, Copy)]
+struct Asking<'a> {
+    client: Client,
+    request: &'a Request<Incoming>,
+    sent: &'a Sent<'a>,
+    site: Site<'a>,
+}
+
 /// What is left to do after routing.
 enum Next {
     Answer(Response<Body>),
@@ -198,9 +207,10 @@ impl<B: Backing> App<B> {
             Route::Misdirected => return Next::Answer(errors.plain(Code::MisdirectedHost)),
         };
         if let Some(code) = domains.withheld.link(link.domain.account.as_ref(), link.key()) {
-            return Next::Answer(errors.known(code));
+            return Next::Answer(errors.closed_or_withheld(code));
         }
         let site = Site { domain: link.domain, withheld: &domains.withheld };
+        let asking = Asking { client, request, sent, site };
         let is_redirect = link.representation == Representation::Redirect;
         // Rules that come from now on are later than this request.
         let held = if is_redirect && !self.has_rules(link.domain) {
@@ -211,13 +221,13 @@ impl<B: Backing> App<B> {
         match held {
             Held::Present(Leads::Served(served)) => {
                 self.metrics.looked_up(CacheStatus::Hit);
-                self.deliver(client, request, sent, site, &served, link.representation)
+                self.deliver(&asking, &served, link.representation)
             }
             Held::Present(Leads::To(lead)) => {
                 self.metrics.looked_up(CacheStatus::Hit);
                 let led =
                     Led { folded: &link.folded, forward_query: lead.forward_query, rule: None, at: None };
-                self.lead(client, request, sent, site, led, lead.location)
+                self.lead(&asking, led, lead.location)
             }
             Held::Absent => {
                 self.metrics.looked_up(CacheStatus::Negative);
@@ -296,9 +306,9 @@ impl<B: Backing> App<B> {
                 let domains = self.domains.load();
                 let site = Site { domain, withheld: &domains.withheld };
                 if let Some(code) = site.withheld.link(domain.account.as_ref(), KeyRef::of(key)) {
-                    return Next::Answer(errors.known(code));
+                    return Next::Answer(errors.closed_or_withheld(code));
                 }
-                self.deliver(client, request, &sent, site, &served, representation)
+                self.deliver(&Asking { client, request, sent: &sent, site }, &served, representation)
             }
             Ok((None, status)) => {
                 self.metrics.looked_up(status);
@@ -312,30 +322,15 @@ impl<B: Backing> App<B> {
         }
     }
 
-    fn deliver(
-        &self,
-        client: Client,
-        request: &Request<Incoming>,
-        sent: &Sent<'_>,
-        site: Site<'_>,
-        served: &Served,
-        representation: Representation,
-    ) -> Next {
-        let query = request.uri().query();
+    fn deliver(&self, asking: &Asking<'_>, served: &Served, representation: Representation) -> Next {
         let Some(format) = images::format_of(representation) else {
             return match representation {
-                Representation::Json => {
-                    let ended = served.ended_location().ok().flatten();
-                    let mut targets = std::iter::once(&served.location).chain(&ended);
-                    let withheld = targets.find_map(|target| site.withheld.target(target.as_bytes()));
-                    Next::Answer(match withheld {
-                        Some(code) => self.errors(sent.accept).known(code),
-                        None => response::record(record::json(site.domain, served, self.clock.now())),
-                    })
-                }
-                _ => self.redirect(client, request, sent, site, served),
+                Representation::Json => self.json(asking, served),
+                _ => self.redirect(asking, served),
             };
         };
+        let Asking { request, sent, site, .. } = *asking;
+        let query = request.uri().query();
         let image = match images::parse(format, query) {
             Ok(image) => image,
             Err(faults) => {

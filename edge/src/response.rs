@@ -182,12 +182,12 @@ impl<'a> Errors<'a> {
     pub(crate) fn with(&self, code: Code, faults: Vec<String>) -> Response<Body> {
         let problem = Problem::new(code, faults, self.docs_url);
         let is_html = self.wants_html();
-        let body = if is_html { page_of(&problem, self.contact) } else { json_of(&problem) };
+        let body = if is_html { page_of(code, &problem, self.contact) } else { json_of(&problem) };
         refusal(headers(), code, is_html, body)
     }
 
-    /// The answer for a link that is known and leads nowhere: it is withheld or closed.
-    pub(crate) fn known(&self, code: Code) -> Response<Body> {
+    /// The answer for a link that exists and does not lead anywhere now.
+    pub(crate) fn closed_or_withheld(&self, code: Code) -> Response<Body> {
         self.prepared(headers(), code)
     }
 
@@ -242,7 +242,7 @@ impl Prepared {
         let of = |code, faults| {
             let (plain, problem) =
                 (Problem::new(code, Vec::new(), docs_url), Problem::new(code, faults, docs_url));
-            (code, Bodies { json: json_of(&problem), page: page_of(&plain, contact) })
+            (code, Bodies { json: json_of(&problem), page: page_of(code, &plain, contact) })
         };
         // A page has the contact below its text.
         let withheld = |code: Code| {
@@ -266,8 +266,8 @@ fn json_of(problem: &Problem) -> Bytes {
     serde_json::to_vec(problem).unwrap_or_else(|_| b"{}".to_vec()).into()
 }
 
-fn page_of(problem: &Problem, contact: Option<&Contact>) -> Bytes {
-    page(problem, contact).into_bytes().into()
+fn page_of(code: Code, problem: &Problem, contact: Option<&Contact>) -> Bytes {
+    page(code, problem, contact).into_bytes().into()
 }
 
 /// What a page of ours may load.
@@ -295,18 +295,21 @@ fn refusal(mut headers: HeaderMap, code: Code, is_html: bool, body: Bytes) -> Re
 }
 
 /// A page that needs nothing else: no script, no image, no other host.
-fn page(problem: &Problem, contact: Option<&Contact>) -> String {
-    let title = match problem.status {
-        _ if problem.code == Code::Suspended as u32 => "This code is out of service",
-        _ if problem.code == Code::LinkScheduled as u32 => "This code is not active yet",
-        _ if problem.code == Code::LinkPaused as u32 => "This code is paused",
-        410 => "This code is no longer active",
-        451 => "This code was taken down",
-        404 => "This code leads nowhere",
-        421 => "This address is not served here",
-        429 => "Too many requests",
-        503 => "One moment, please",
-        _ => "This did not work",
+fn page(code: Code, problem: &Problem, contact: Option<&Contact>) -> String {
+    let title = match code {
+        Code::ShortIdUnknown => "This code leads nowhere",
+        Code::LinkScheduled => "This code is not active yet",
+        Code::LinkPaused => "This code is paused",
+        Code::LinkEnded => "This code is no longer active",
+        Code::Suspended => "This code is out of service",
+        Code::TakenDown => "This code was taken down",
+        _ => match code.status() {
+            404 => "This code leads nowhere",
+            421 => "This address is not served here",
+            429 => "Too many requests",
+            503 => "One moment, please",
+            _ => "This did not work",
+        },
     };
     let faults: String = problem.errors.iter().map(|fault| format!("<p>{}</p>", escape(fault))).collect();
     let contact = contact.map(Contact::html).unwrap_or_default();
@@ -403,8 +406,8 @@ mod tests {
             let of =
                 |accept| Errors { docs_url: "https://x/docs", accept, contact: Some(&contact), prepared };
             for (answer, texts) in [
-                (of(Some(html)).known(code), [title, "href=\\\"mailto:abuse@example.com\\\""]),
-                (of(None).known(code), [code.text(), "Contact: abuse@example.com"]),
+                (of(Some(html)).closed_or_withheld(code), [title, "href=\\\"mailto:abuse@example.com\\\""]),
+                (of(None).closed_or_withheld(code), [code.text(), "Contact: abuse@example.com"]),
             ] {
                 assert_eq!(answer.status().as_u16(), code.status());
                 assert_eq!(answer.headers()[CACHE_CONTROL], "no-store");
@@ -436,7 +439,7 @@ mod tests {
     #[test]
     fn a_page_shows_faults_as_text() {
         let problem = Problem::new(Code::Invalid, vec!["<script>&\"".into()], "d");
-        let html = page(&problem, None);
+        let html = page(Code::Invalid, &problem, None);
         assert!(html.contains("&lt;script&gt;&amp;&quot;") && !html.contains("<script"));
     }
 }

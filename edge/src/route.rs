@@ -185,7 +185,7 @@ mod tests {
         let domains = Domains::default();
         let exact =
             ShortDomain { case_sensitive: true, ..ShortDomain::new(Scheme::Https, "exact.gg").unwrap() };
-        domains.replace(&[ShortDomain::new(Scheme::Https, "tn.gg").unwrap(), exact], None);
+        domains.replace(0, &[ShortDomain::new(Scheme::Https, "tn.gg").unwrap(), exact], None);
         let (path, query) = match target.split_once('?') {
             Some((path, query)) => (path, Some(query)),
             None => (target, None),

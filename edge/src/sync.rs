@@ -3,7 +3,10 @@
 mod status;
 
 use std::{
-    sync::{Arc, atomic::Ordering::SeqCst},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::SeqCst},
+    },
     time::Duration,
 };
 
@@ -12,7 +15,7 @@ use shared::{
     wire::{
         PROTOCOL,
         ack_limiter::AckLimiter,
-        stream::{Hello, Rejected, Start, ToControl, ToEdge, Welcome},
+        stream::{Change, Hello, Rejected, Start, ToControl, ToEdge, Welcome},
     },
 };
 use tokio::time::{Instant, sleep_until, timeout};
@@ -46,6 +49,8 @@ pub(crate) struct Follower<B> {
     pub(crate) status: Arc<SyncStatus>,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) clock: Arc<dyn Clock>,
+    /// Whether it was said that places are missing.
+    pub(crate) has_warned: AtomicBool,
 }
 
 impl<B: Backing> Follower<B> {
@@ -95,11 +100,25 @@ impl<B: Backing> Follower<B> {
         };
         let sets = view.rules.into_iter().map(|set| (set.account, set)).collect();
         let rules = Sources { as_of: view.watermark, sets };
-        let withheld = view.withheld.as_deref().map(|all| (view.watermark, all));
-        self.domains.replace(&view.domains, withheld);
+        self.domains.replace(view.watermark, &view.domains, view.withheld.as_deref());
         self.cache.boot(self.cache.prepare(&view.epoch, view.watermark, &rules));
         tracing::warn!(applied = view.watermark, "control is unreachable: the edge starts from the view");
         self.status.begin(Boot::View, &*self.clock);
+    }
+
+    /// Without addresses only the edge can look up places: says once that it cannot.
+    fn warn_without_places(&self) {
+        if self.config.geo.knows_places()
+            || self.has_warned.load(SeqCst)
+            || !self.domains.omit_personal_data()
+        {
+            return;
+        }
+        self.has_warned.store(true, SeqCst);
+        tracing::warn!(
+            "an account keeps no personal data and this edge has no city database: its scans have no country and no \
+             city (WAYMARK_GEOIP_DB)"
+        );
     }
 
     fn stand(&self, state: State) {
@@ -219,6 +238,9 @@ impl<'a, B: Backing> Link<'a, B> {
                 match self.follower.cache.apply(&events, &self.follower.domains) {
                     Ok(rejected) => {
                         self.reject(rejected);
+                        if events.items.iter().any(|event| matches!(event.change, Change::Domain(_))) {
+                            self.follower.warn_without_places();
+                        }
                         self.resyncing = None;
                         self.see_head(events.last);
                     }
@@ -262,8 +284,8 @@ impl<'a, B: Backing> Link<'a, B> {
     fn welcome(&mut self, welcome: &Welcome) -> Result<(), Ended> {
         let (epoch, applied) = self.follower.cache.position();
         // Domains first: a task that loads the full replica from here on knows each domain that no later event adds.
-        let withheld = welcome.withheld.as_deref().map(|all| (welcome.head, all));
-        self.follower.domains.replace(&welcome.domains, withheld);
+        self.follower.domains.replace(welcome.head, &welcome.domains, welcome.withheld.as_deref());
+        self.follower.warn_without_places();
         match welcome.start {
             Start::Snapshot { at_rev } => self.begin_anew(welcome, at_rev),
             Start::Resume if epoch.as_ref() == Some(&welcome.epoch) => {}

@@ -7,8 +7,9 @@ use std::{
 };
 
 use shared::{
+    networks::network_of,
     short_url::ShortDomain,
-    wire::unknown::{UnknownCounts, UnknownReport, anywhere, network},
+    wire::unknown::{UnknownCounts, UnknownReport, anywhere},
 };
 use tokio_util::sync::CancellationToken;
 
@@ -26,9 +27,9 @@ pub(crate) struct UnknownIds(Mutex<UnknownCounts>);
 
 impl UnknownIds {
     /// Counts a request. An answer from the cache does so too: whoever guesses asks for other ids each time.
-    /// The network is left out where the account of the domain keeps nobody.
+    /// The network is left out where the account of the domain omits personal data.
     pub(crate) fn add(&self, at_ms: i64, domain: &ShortDomain, ip: IpAddr) {
-        let network = if domain.keeps_nobody() { anywhere() } else { network(ip) };
+        let network = if domain.omits_personal_data() { anywhere() } else { network_of(ip) };
         self.0.lock().unwrap_or_else(PoisonError::into_inner).add(at_ms, domain.host.as_str(), network);
     }
 

@@ -1,8 +1,14 @@
 //! When a link leads to its target, and where it leads at other times.
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::time::UnixMillis;
+
+/// `status` of a link that is not paused.
+pub const ACTIVE: &str = "active";
+/// `status` of a paused link.
+pub const PAUSED: &str = "paused";
 
 /// The time window of a link, whether it is paused, and where it leads while it is closed.
 ///
@@ -37,13 +43,13 @@ pub enum Closed {
 }
 
 impl Availability {
-    /// Whether nothing of it was ever said.
+    /// Whether no member is set.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Why a link is closed at a moment; the one that lasts longest, where several hold.
+    /// Why a link is closed at a moment. If several reasons hold, the first of: ended, paused, scheduled.
     #[must_use]
     pub fn closed(&self, now: UnixMillis) -> Option<Closed> {
         if self.valid_until.is_some_and(|until| now >= until) {
@@ -56,45 +62,84 @@ impl Availability {
             None
         }
     }
+
+    /// `status` in requests and answers.
+    #[must_use]
+    pub const fn status(&self) -> &'static str {
+        if self.is_paused { PAUSED } else { ACTIVE }
+    }
+
+    /// The members of requests, answers and events: those that are set, and `status` only of a paused link.
+    pub fn members(&self) -> impl Iterator<Item = (&'static str, Value)> {
+        let Self { valid_from, valid_until, is_paused, ended_url } = self;
+        let members = [
+            ("validFrom", valid_from.map(|at| at.0.into())),
+            ("validUntil", valid_until.map(|at| at.0.into())),
+            ("status", is_paused.then(|| self.status().into())),
+            ("endedUrl", ended_url.as_deref().map(Value::from)),
+        ];
+        members.into_iter().filter_map(|(name, value)| Some((name, value?)))
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
     fn a_link_is_open_from_its_start_to_just_before_its_end() {
         use Closed::{Ended, Paused, Scheduled};
-        let of = |from: Option<i64>, until: Option<i64>, is_paused| Availability {
+        let availability = |from: Option<i64>, until: Option<i64>, is_paused| Availability {
             valid_from: from.map(UnixMillis),
             valid_until: until.map(UnixMillis),
             is_paused,
             ended_url: None,
         };
-        for (availability, now, expected) in [
-            (of(None, None, false), 0, None),
-            (of(None, None, true), 0, Some(Paused)),
-            (of(Some(5), None, false), 4, Some(Scheduled)),
-            (of(Some(5), None, false), 5, None),
-            (of(None, Some(5), false), 4, None),
-            (of(None, Some(5), false), 5, Some(Ended)),
-            (of(Some(3), Some(5), false), 2, Some(Scheduled)),
-            (of(Some(3), Some(5), false), 4, None),
-            (of(Some(3), Some(5), false), i64::MAX, Some(Ended)),
-            (of(Some(3), Some(5), true), 2, Some(Paused)),
-            (of(Some(3), Some(5), true), 4, Some(Paused)),
-            (of(Some(3), Some(5), true), 5, Some(Ended)),
+        for (link, now, expected) in [
+            (availability(None, None, false), 0, None),
+            (availability(None, None, true), 0, Some(Paused)),
+            (availability(Some(5), None, false), 4, Some(Scheduled)),
+            (availability(Some(5), None, false), 5, None),
+            (availability(None, Some(5), false), 4, None),
+            (availability(None, Some(5), false), 5, Some(Ended)),
+            (availability(Some(3), Some(5), false), 2, Some(Scheduled)),
+            (availability(Some(3), Some(5), false), 4, None),
+            (availability(Some(3), Some(5), false), i64::MAX, Some(Ended)),
+            (availability(Some(3), Some(5), true), 2, Some(Paused)),
+            (availability(Some(3), Some(5), true), 4, Some(Paused)),
+            (availability(Some(3), Some(5), true), 5, Some(Ended)),
         ] {
-            assert_eq!(availability.closed(UnixMillis(now)), expected, "{availability:?} at {now}");
+            assert_eq!(link.closed(UnixMillis(now)), expected, "{link:?} at {now}");
         }
     }
 
     #[test]
-    fn only_what_was_said_is_written() {
+    fn only_members_that_are_set_are_written() {
         assert_eq!(serde_json::to_string(&Availability::default()).unwrap(), "{}");
         let paused = Availability { is_paused: true, ..Availability::default() };
         assert_eq!(serde_json::to_string(&paused).unwrap(), r#"{"isPaused":true}"#);
         let newer: Availability = serde_json::from_str(r#"{"validUntil":7,"moon":"full"}"#).unwrap();
         assert_eq!(newer.valid_until, Some(UnixMillis(7)));
+    }
+
+    #[test]
+    fn answers_have_the_members_that_are_set() {
+        let members = |availability: &Availability| {
+            let members = availability.members().map(|(name, value)| (name.to_owned(), value));
+            Value::Object(members.collect())
+        };
+        let none = Availability::default();
+        assert_eq!((members(&none), none.status()), (json!({}), "active"));
+        let all = Availability {
+            valid_from: Some(UnixMillis(5)),
+            valid_until: Some(UnixMillis(9)),
+            is_paused: true,
+            ended_url: Some("https://e.com/".into()),
+        };
+        let shown =
+            json!({"validFrom": 5, "validUntil": 9, "status": "paused", "endedUrl": "https://e.com/"});
+        assert_eq!((members(&all), all.status()), (shown, "paused"));
     }
 }

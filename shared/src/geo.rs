@@ -38,6 +38,11 @@ pub trait GeoIp: std::fmt::Debug + Send + Sync + 'static {
     fn find_shared(&self, ip: IpAddr) -> Arc<Locality> {
         Arc::new(self.find(ip))
     }
+
+    /// Whether any address has a place.
+    fn knows_places(&self) -> bool {
+        true
+    }
 }
 
 /// No geography: for a service without a database.
@@ -47,6 +52,10 @@ pub struct NoGeoIp;
 impl GeoIp for NoGeoIp {
     fn find(&self, _ip: IpAddr) -> Locality {
         Locality::default()
+    }
+
+    fn knows_places(&self) -> bool {
+        false
     }
 }
 

@@ -22,6 +22,7 @@ pub mod short_url;
 pub mod standing;
 pub mod target;
 pub mod time;
+pub mod user_agent;
 pub mod variables;
 pub mod wire;
 pub mod withheld;

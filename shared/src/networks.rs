@@ -36,6 +36,21 @@ pub fn embedded_v4(address: Ipv6Addr) -> Option<Ipv4Addr> {
     }
 }
 
+/// The network of a client's address: the first 24 bits of IPv4, the first 48 of IPv6.
+///
+/// An address of 6to4 (`2002::/16`, RFC 3056) has an IPv4 address after its first 16 bits: of it, too, 24 bits are left.
+#[must_use]
+pub fn network_of(client: IpAddr) -> IpNet {
+    let client = client.to_canonical();
+    let bits = match client {
+        IpAddr::V4(_) => 24,
+        IpAddr::V6(v6) if v6.segments()[0] == 0x2002 => 16 + 24,
+        IpAddr::V6(_) => 48,
+    };
+    // Each length fits its family.
+    IpNet::new(client, bits).map_or_else(|_| client.into(), |network| network.trunc())
+}
+
 impl Networks {
     /// The networks of some texts.
     ///
@@ -97,6 +112,22 @@ impl fmt::Display for Networks {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_network_of_an_address_is_a_24_or_a_48() {
+        for (client, expected) in [
+            ("192.0.2.77", "192.0.2.0/24"),
+            ("::ffff:192.0.2.77", "192.0.2.0/24"),
+            ("2001:db8:1:2::7", "2001:db8:1::/48"),
+            // 192.0.2.77 in 6to4.
+            ("2002:c000:24d:1::7", "2002:c000:200::/40"),
+            ("2003:c000:24d:1::7", "2003:c000:24d::/48"),
+        ] {
+            let network = network_of(client.parse().unwrap());
+            assert_eq!(network.to_string(), expected, "{client}");
+            assert_eq!(network_of(network.addr()), network, "the network of a network is itself: {client}");
+        }
+    }
 
     #[test]
     fn lists_are_parsed_and_written() {

@@ -1,12 +1,10 @@
 //! How much of the person behind a scan an account keeps.
 
-use std::{
-    fmt,
-    net::{IpAddr, Ipv4Addr, Ipv6Addr},
-    str::FromStr,
-};
+use std::{fmt, net::IpAddr, str::FromStr};
 
 use serde::{Deserialize, Serialize};
+
+use crate::networks::network_of;
 
 /// How much of the person behind a scan, or another action, an account keeps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -42,15 +40,12 @@ impl PersonalData {
         }
     }
 
-    /// What is kept of an address: of an IPv4 one the first 24 bits, of IPv6 the first 48.
+    /// What is kept of an address: see [`network_of`].
     #[must_use]
     pub fn address(self, ip: IpAddr) -> Option<IpAddr> {
         match self {
             Self::Full => Some(ip),
-            Self::Truncated => Some(match ip.to_canonical() {
-                IpAddr::V4(v4) => Ipv4Addr::from_bits(v4.to_bits() & (u32::MAX << 8)).into(),
-                IpAddr::V6(v6) => Ipv6Addr::from_bits(v6.to_bits() & (u128::MAX << 80)).into(),
-            }),
+            Self::Truncated => Some(network_of(ip).addr()),
             Self::None => None,
         }
     }
@@ -92,6 +87,7 @@ mod tests {
             (PersonalData::Truncated, "203.0.113.77", Some("203.0.113.0")),
             (PersonalData::Truncated, "::ffff:203.0.113.77", Some("203.0.113.0")),
             (PersonalData::Truncated, "2001:db8:1:2:3:4:5:6", Some("2001:db8:1::")),
+            (PersonalData::Truncated, "2002:cb00:714d::1", Some("2002:cb00:7100::")),
             (PersonalData::None, "203.0.113.77", None),
             (PersonalData::None, "2001:db8::1", None),
         ] {

@@ -112,3 +112,11 @@ pub struct Redirect {
     /// When it was last changed.
     pub updated_at: UnixMillis,
 }
+
+impl Redirect {
+    /// The URLs that it leads to, tags not expanded: its target, and its ended page if it has one.
+    pub fn urls(&self) -> impl Iterator<Item = &str> {
+        let ended = self.availability.as_ref().and_then(|availability| availability.ended_url.as_deref());
+        std::iter::once(&*self.target).chain(ended)
+    }
+}

@@ -146,9 +146,9 @@ impl ShortDomain {
         Ok(Self { host, scheme, case_sensitive: false, account: None, personal_data: None })
     }
 
-    /// Whether an edge must not write down who scans its codes.
+    /// Whether edges must not record addresses and user agents.
     #[must_use]
-    pub fn keeps_nobody(&self) -> bool {
+    pub fn omits_personal_data(&self) -> bool {
         self.personal_data == Some(PersonalData::None)
     }
 

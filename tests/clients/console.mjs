@@ -190,8 +190,6 @@ await step('where the server has a provider of identities, one signs in by it', 
 })
 
 await step('there are products, items, links and scans from several countries', async () => {
-  // Two phones differ by their models, of which a new account keeps nothing.
-  await api('PUT', `/accounts/${(await api('GET', '/access')).account}`, { personalData: 'full' })
   product = await api('POST', '/products', { name: 'Canvas bag', brand: 'Example', tags: ['bags', 'summer'], customFields: { permittedCountries: ['CH'] }, identifiers: { 'gs1:01': '09506000134352' } })
   for (const name of ['Leather wallet', 'Wool scarf']) await api('POST', '/products', { name })
   item = await api('POST', '/thngs', { name: 'Canvas bag 0001', product: product.id, identifiers: { 'gs1:21': 'A1B2' } })
@@ -513,7 +511,7 @@ await step('an undo that meets the change of somebody else saves what was undone
   const field = page.locator('[data-test=target]')
   await field.fill('https://example.com/second')
   await page.locator('[data-test=save]').click()
-  await page.getByText(/live on every edge/).waitFor()
+  await saved.getByText(/live on every edge/).waitFor()
   await api('PUT', `/redirections/${code.shortId}?wait=edges`, { defaultRedirectUrl: 'https://example.com/theirs' })
   await page.locator('[data-test=undo]').click()
   const told = page.locator('[data-test=conflict]')
@@ -521,7 +519,7 @@ await step('an undo that meets the change of somebody else saves what was undone
   assert.equal(await field.inputValue(), 'https://example.com/lost')
   await told.getByRole('button', { name: 'Save mine' }).click()
   await targetIs('https://example.com/lost')
-  await page.getByText(/live on every edge/).waitFor()
+  await saved.getByText(/live on every edge/).waitFor()
 })
 
 await step('what is typed outlasts another screen', async () => {
@@ -557,7 +555,7 @@ await step('of two who edit one link the second is told', async () => {
   assert.match(await told.textContent(), /https:\/\/example.com\/theirs/)
   assert.equal((await api('GET', `/redirections/${code.shortId}`)).defaultRedirectUrl, 'https://example.com/theirs')
   await told.getByRole('button', { name: 'Save mine' }).click()
-  await page.getByText(/live on every edge/).waitFor()
+  await saved.getByText(/live on every edge/).waitFor()
   assert.equal((await api('GET', `/redirections/${code.shortId}`)).defaultRedirectUrl, 'https://example.com/mine')
 })
 
@@ -574,8 +572,48 @@ await step('of two who save in the same moment the second is told', async () => 
     assert.match(await told.textContent(), /https:\/\/example.com\/faster/)
     await targetIs('https://example.com/faster')
     await told.getByRole('button', { name: 'Save mine' }).click()
-    await page.getByText(/live on every edge/).waitFor()
+    await saved.getByText(/live on every edge/).waitFor()
   })
+})
+
+await step('times that are saved hide nothing that somebody else changed, and name an edge that has not confirmed them', async () => {
+  const path = `/redirections/${code.shortId}`
+  const times = page.locator('[data-test=saved-times]')
+  const [paused, endedUrl, saveTimes] = ['paused', 'ended-url', 'save-times'].map((name) => page.locator(`[data-test=${name}]`))
+  await page.locator('[data-test=target]').fill('https://example.com/typed')
+  await api('PUT', `${path}?wait=edges`, { defaultRedirectUrl: 'https://example.com/between', endedUrl: 'https://example.com/theirs' })
+  await paused.check()
+  await saveTimes.click()
+  await page.getByRole('alert').getByText('Somebody else changed this link meanwhile').waitFor()
+  // The field that nobody touched has what is new; the other one what was typed.
+  assert.equal(await endedUrl.inputValue(), 'https://example.com/theirs')
+  assert.equal(await paused.isChecked(), true)
+  await page.route(/wait=edges/, async (route) => {
+    const response = await route.fetch()
+    const edges = `${response.headers()['x-waymark-edges']}; unreachable=edge-3`
+    await route.fulfill({ response, headers: { ...response.headers(), 'x-waymark-edges': edges } })
+  }, { times: 1 })
+  await saveTimes.click()
+  await times.getByText('Saved; not confirmed by edge-3').waitFor()
+  const { status, endedUrl: ended } = await api('GET', path)
+  assert.deepEqual([status, ended], ['paused', 'https://example.com/theirs'])
+  // The target was typed over an older one: that is a conflict still.
+  assert.equal(await page.locator('[data-test=target]').inputValue(), 'https://example.com/typed')
+  await page.locator('[data-test=save]').click()
+  const told = page.locator('[data-test=conflict]')
+  await told.waitFor()
+  assert.match(await told.textContent(), /https:\/\/example.com\/between/)
+  await targetIs('https://example.com/between')
+  await told.getByRole('button', { name: 'Take theirs' }).click()
+  // A target that is typed over the shown one is saved over the times that this page saved since.
+  await page.locator('[data-test=target]').fill('https://example.com/mine')
+  await paused.uncheck()
+  await endedUrl.fill('')
+  await saveTimes.click()
+  await times.getByText(/live on every edge/).waitFor()
+  await page.locator('[data-test=save]').click()
+  await saved.getByText(/live on every edge/).waitFor()
+  await targetIs('https://example.com/mine')
 })
 
 await step('the code is shown, and comes in every format', async () => {

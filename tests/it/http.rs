@@ -41,6 +41,7 @@ mod operator_keys;
 mod operators;
 mod paging;
 mod personal_data;
+mod personal_verdicts;
 mod places;
 mod platform;
 mod properties;

@@ -42,11 +42,13 @@ pub struct Options {
     pub domains: &'static str,
     /// A key may make as many requests as it can.
     pub unlimited: bool,
+    /// Its log is kept, at the level at which it runs elsewhere: see [`Product::log`].
+    pub logged: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { engine: Engine::Sqlite, dev_tls: false, domains: "", unlimited: false }
+        Self { engine: Engine::Sqlite, dev_tls: false, domains: "", unlimited: false, logged: false }
     }
 }
 
@@ -230,6 +232,14 @@ impl Product {
         bail!("waymark did not stop")
     }
 
+    /// What it logged so far, with [`Options::logged`].
+    ///
+    /// # Errors
+    /// There is no log.
+    pub fn log(&self) -> std::io::Result<String> {
+        std::fs::read_to_string(log_beside(&self.data))
+    }
+
     /// The process id.
     #[must_use]
     pub fn pid(&self) -> u32 {
@@ -368,6 +378,11 @@ pub async fn metrics_of(http: &reqwest::Client, admin: &str) -> Result<HashMap<S
     Ok(pairs.filter_map(|(name, value)| Some((name.to_owned(), value.parse().ok()?))).collect())
 }
 
+/// The log of a product, outside of its data.
+fn log_beside(data: &Path) -> PathBuf {
+    data.with_file_name("log")
+}
+
 /// Starts the process and waits until it says that it is up; gives what it said, without indents.
 fn spawn(
     mut command: Command,
@@ -390,6 +405,10 @@ fn spawn(
     }
     if options.unlimited {
         command.env("WAYMARK_REQUESTS_PER_KEY", "0");
+    }
+    if options.logged {
+        let log = std::fs::File::options().create(true).append(true).open(log_beside(data))?;
+        command.env("RUST_LOG", "info").stderr(log);
     }
     if let Some(Location::Postgres(url, schema)) = db.map(|db| &db.location) {
         command.env("DATABASE_URL", format!("{url}?options[search_path]={schema}"));

@@ -11,6 +11,7 @@ use shared::{
 use crate::{
     domain::{
         action::Action,
+        device,
         event::{Event, Position, Recorded, action_message, job_message, point_message, redirection_message},
         grant::Limit,
         property::Owner,
@@ -170,7 +171,9 @@ fn reach(action: &Action) -> Reach {
 fn facts(action: &Action) -> Value {
     let mut facts = action_message(action);
     if let (Value::Object(members), Some(context)) = (&mut facts, action.members.get("context")) {
-        members.insert("context".to_owned(), context.clone());
+        let mut context = context.clone();
+        device::hide(&mut context);
+        members.insert("context".to_owned(), context);
     }
     facts
 }

@@ -133,8 +133,8 @@ pub(super) struct Members {
 struct Known {
     here: HashMap<Arc<str>, Member>,
     elsewhere: HashMap<Arc<str>, Remote>,
-    /// Edges that are connecting to this replica, and since when. The database has them as its own from the start of their
-    /// session, and [`Members::insert`] comes later: until then they are what they were elsewhere.
+    /// Edges that are connecting to this replica, and since when. The lease query stops listing an edge at another replica
+    /// as soon as its session here opens. Until `insert` registers it, its last remote lease still counts.
     arriving: HashMap<Arc<str>, Instant>,
     /// Edges that were asked to leave, and when.
     sent_away: HashMap<Arc<str>, Instant>,

@@ -62,7 +62,8 @@ pub(super) async fn run(args: Args) -> Result<ExitCode, Failure> {
         Database::Sqlite(path) => Db::open_sqlite(&path).await.map_err(failed)?,
     };
     serve::check_schema(&db).await?;
-    let observers = Assessments { scans: scan_store::store::open_existing(&db).await.map_err(failed)? };
+    let scans = scan_store::store::open_existing(&db).await.map_err(failed)?;
+    let observers = Assessments { scans, devices: None };
     let mut conn = db.read().await.map_err(failed)?;
     let accounts = match account {
         Some(account) if accounts::exists(&mut conn, account).await.map_err(failed)? => vec![account],

@@ -12,7 +12,9 @@ use axum::{
     response::Response,
 };
 use kernel::domain::quota::seconds_to_next_day;
-use shared::{client_address::ClientAddress, id::ActionId, problem::Code, time::UnixMillis};
+use shared::{
+    client_address::ClientAddress, id::ActionId, networks::network_of, problem::Code, time::UnixMillis,
+};
 use signin::http::gate::{OwnSegments, Side};
 use tracing::{Instrument, field::Empty};
 use web::{api_error::Refusal, rate_limit::Ledger, request_info::RequestInfo};
@@ -67,8 +69,10 @@ pub(super) async fn finish(
     if info.path != info.original_path {
         *request.uri_mut() = with_path(request.uri(), &info.path);
     }
-    // The query is left out: it may hold a key.
-    let span = tracing::info_span!("http", request.id = %id, http.method = %request.method(), http.path = %info.original_path, http.client = info.client.map(tracing::field::display), http.route = Empty, http.status = Empty, otel.kind = "server");
+    // The query is left out: it may hold a key. Logs live outside of every setting for personal data, so they have the
+    // network of a client and never its address.
+    let network = info.client.map(network_of);
+    let span = tracing::info_span!("http", request.id = %id, http.method = %request.method(), http.path = %info.original_path, http.client = network.map(tracing::field::display), http.route = Empty, http.status = Empty, otel.kind = "server");
     let ledger = Ledger::default();
     let is_gated = side != Side::Outside;
     request.extensions_mut().insert(info);

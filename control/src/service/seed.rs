@@ -11,14 +11,13 @@ use kernel::{
     service::{Random, RandomUnavailable},
     store::{Ctx, Db, StoreError, Tx, keys},
 };
-use redirects::store::log;
+use redirects::store::{domains, log};
 use serde_json::{Value, json};
 use shared::{
     id::{AccountId, OperatorId},
     problem::Code,
     short_url::ShortDomain,
     time::{Clock, UnixMillis},
-    wire::stream::{Change, Event},
 };
 
 /// Name of the first account; an operator may rename it.
@@ -201,11 +200,7 @@ async fn give_domains(
     for domain in domains.iter().filter(|domain| !known.iter().any(|known| known.host == domain.host)) {
         accounts::insert_domain(tx, account, domain).await?;
         tx.note(account, ("shortDomain", domain.host.as_str()), || (None, Some(domain_state(domain))));
-        let rev = log::take_revs(tx, 1).await?;
-        // As the welcome of an edge that starts now has it.
-        let personal_data = Some(tenants::find_personal_data(tx, account).await?);
-        let domain = ShortDomain { account: Some(account), personal_data, ..domain.clone() };
-        log::append(tx, now, &[Event { rev, change: Change::Domain(domain) }]).await?;
+        domains::publish_one(tx, account, &domain.host, UnixMillis(now)).await?;
         count += 1;
     }
     Ok(count)
@@ -252,14 +247,12 @@ async fn change_in(
         return Ok(false);
     }
     tx.note(account, ("shortDomain", domain.host.as_str()), || (None, Some(domain_state(&domain))));
-    let rev = log::take_revs(tx, 1).await?;
-    let personal_data = Some(tenants::find_personal_data(tx, account).await?);
-    let domain = ShortDomain { account: Some(account), personal_data, ..domain };
-    log::append(tx, now, &[Event { rev, change: Change::Domain(domain) }]).await?;
+    domains::publish_one(tx, account, &domain.host, UnixMillis(now)).await?;
     Ok(true)
 }
 
-/// Changes an account (the first one, unless another is named) as its operator could.
+/// Changes an account (the first one, unless another is named) as its operator could. For a change of `personal_data`,
+/// which is published to edges, the log must be set up.
 ///
 /// # Errors
 /// There is no such account.
@@ -270,12 +263,19 @@ pub async fn change_account(
     change: AccountChange,
 ) -> Result<(), ServiceError> {
     let mut tx = db.begin(&Ctx::of_command("accounts update", clock.now())).await?;
+    let is_published = change.personal_data.is_some();
+    if is_published {
+        log::lock(&mut tx).await?;
+    }
     let id = find_account(&mut tx, account).await?;
     let account = tenants::find_account_locked(&mut tx, id)
         .await?
         .ok_or_else(|| ServiceError::not_found("account", id))?
         .apply(change, clock.now());
     tenants::update_account(&mut tx, &account).await?;
+    if is_published {
+        domains::publish(&mut tx, id, clock.now()).await?;
+    }
     tx.commit().await?;
     Ok(())
 }

@@ -151,7 +151,7 @@ async fn write(app: &ApiState, tx: &mut Tx, scans: Vec<Scan<'_>>) -> Result<(), 
     stored.extend(others);
     let accounts: BTreeSet<AccountId> = stored.iter().map(|action| action.account).collect();
     for account in accounts {
-        observe::record(&*app.actions.scans.reserved, tx, (account, now), &stored, &positions).await?;
+        observe::record(app.assessment.sources(), tx, (account, now), &stored, &positions).await?;
     }
     // Batches wait for each other here until the commit, because they add to the same rows. Hits come behind: redirections
     // are held from there to the commit, and whoever changes one waits no longer than that.

@@ -12,12 +12,12 @@
 use std::{
     collections::{BTreeMap, HashSet},
     sync::Arc,
-    time::{Duration, Instant},
 };
 
 use ::actions::store::scan_moves::{self, Found, LegacyScan};
 use kernel::{
     domain::scan_source::Source,
+    service::backfill::{self, Next},
     store::{Ctx, Db, StoreError, Tx},
 };
 use scan_store::NewScan;
@@ -32,12 +32,6 @@ use crate::state::ApiState;
 /// Scans of one step.
 const STEP: u32 = 100;
 
-/// Shortest time between two steps, in which others write; it is at least as long as the step.
-const PAUSE: Duration = Duration::from_millis(10);
-
-/// Time until the next try after a failure, or where statistics have to count first.
-const WAIT: Duration = Duration::from_secs(60);
-
 /// What one step did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Moved {
@@ -51,35 +45,17 @@ pub struct Moved {
 
 /// Moves scans until none are left, and then waits for `shutdown`.
 pub async fn run(app: Arc<ApiState>, shutdown: CancellationToken) {
-    let (mut all, mut is_open) = (0, false);
-    while !shutdown.is_cancelled() {
-        let begun = Instant::now();
-        let stepped = async {
-            if !is_open {
-                open(&app).await?;
-                is_open = true;
-            }
-            step(&app).await
+    let app = &*app;
+    let stepped = || async {
+        let moved = step(app).await?;
+        let next = match moved {
+            Moved { is_done: true, .. } => Next::Done,
+            Moved { waits: true, .. } => Next::Wait,
+            Moved { .. } => Next::Step,
         };
-        let pause = match stepped.await {
-            Ok(moved) => {
-                all += moved.moved;
-                if moved.is_done {
-                    break;
-                }
-                if moved.waits { WAIT } else { begun.elapsed().max(PAUSE) }
-            }
-            Err(error) => {
-                tracing::warn!(%error, "moving scans into their own store is left for later");
-                WAIT
-            }
-        };
-        shutdown.run_until_cancelled(tokio::time::sleep(pause)).await;
-    }
-    if all > 0 {
-        tracing::info!(scans = all, "moved scans into their own store");
-    }
-    shutdown.cancelled().await;
+        Ok::<_, StoreError>(backfill::Step { rows: moved.moved, next })
+    };
+    backfill::run("scans in their own store", || open(app), stepped, shutdown).await;
 }
 
 async fn open(app: &ApiState) -> Result<(), StoreError> {

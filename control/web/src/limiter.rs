@@ -7,7 +7,7 @@ use std::{
     collections::hash_map::RandomState,
     fmt,
     hash::{BuildHasher, Hash},
-    net::{IpAddr, Ipv4Addr, Ipv6Addr},
+    net::IpAddr,
     num::NonZeroU32,
     sync::Arc,
     time::Duration,
@@ -16,7 +16,7 @@ use std::{
 use governor::{
     Quota, RateLimiter, clock::Clock, middleware::StateInformationMiddleware, state::keyed::DashMapStateStore,
 };
-use shared::{client_address::network, id::AccountId};
+use shared::{client_address::network, id::AccountId, networks::network_of};
 
 /// Buckets that addresses share, as at the edge: two clients of 65,536 rarely meet.
 const BUCKETS: u64 = 65_536;
@@ -168,10 +168,7 @@ impl Limiter {
 
 /// The /24 of an address, or its /48 of IPv6: what one customer of a provider may have.
 fn wide_network(ip: IpAddr) -> IpAddr {
-    match ip.to_canonical() {
-        IpAddr::V4(v4) => Ipv4Addr::from_bits(v4.to_bits() & !0xff).into(),
-        IpAddr::V6(v6) => Ipv6Addr::from_bits(v6.to_bits() >> 80 << 80).into(),
-    }
+    network_of(ip).addr()
 }
 
 type Keyed<K> = RateLimiter<K, DashMapStateStore<K>, Ticks, StateInformationMiddleware>;

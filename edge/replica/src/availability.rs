@@ -1,7 +1,7 @@
 //! The availability of a link, behind the target of its record.
 //!
-//! A record ends with its target unless its link has one, so other links take no byte for it. Releases before it read up to the
-//! target, and so their files and ours are read by both.
+//! A record ends with its target unless its link has an availability, so other links take no byte for it. Older releases stop
+//! reading after the target, so each release can read the other's files; an older one ignores the window.
 
 use shared::{availability::Availability, time::UnixMillis};
 
@@ -37,7 +37,7 @@ pub(super) fn put(dictionary: &Dictionary, out: &mut Vec<u8>, availability: &Ava
     }
 }
 
-/// Takes it, where bytes are left; `None` when these are none.
+/// Reads it if bytes are left. The outer `None` means that the bytes are malformed.
 pub(super) fn take(dictionary: &Dictionary, input: &mut &[u8]) -> Option<Option<Box<Availability>>> {
     if input.is_empty() {
         return Some(None);

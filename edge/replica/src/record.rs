@@ -1,7 +1,8 @@
 //! One link as bytes: packed ids, shared texts by number, the target as a template with its parameters.
 //!
 //! `length | domain | key | revision | flags | ids | standing | times | extras | template | rest`, and behind it the
-//! availability of the few links that have one. Every number is a varint; the length counts all that follows it. Bytes that this module did not write give no link, never a panic.
+//! availability of the few links that have one. Every number is a varint; the length counts all that follows it. Bytes that this
+//! module did not write give no link, never a panic.
 
 use http::HeaderValue;
 use shared::{
@@ -146,8 +147,8 @@ pub(super) fn encode(
         }
     }
     put_target(dictionary, &mut out, &link.target);
-    if let Some(of_link) = &link.availability {
-        availability::put(dictionary, &mut out, of_link);
+    if let Some(availability) = &link.availability {
+        availability::put(dictionary, &mut out, availability);
     }
     let mut record = Vec::with_capacity(out.len() + 2);
     put_number(&mut record, out.len() as u64);

@@ -13,8 +13,9 @@ use std::{
 
 use shared::{
     time::UnixMillis,
+    user_agent::read_agent,
     wire::{
-        scan::{ScanRecord, is_bot},
+        scan::ScanRecord,
         spooled::{decode, split_frame},
     },
 };
@@ -70,9 +71,7 @@ impl Sums {
         let minute = record.at.0.div_euclid(MINUTE);
         // Robots cannot be separated from a sum later, and they do not count in hits.
         let parser = self.parser.get_or_insert_with(woothee::parser::Parser::new);
-        let agent = record.user_agent.as_deref();
-        let is_crawler = |agent: &str| parser.parse(agent).is_some_and(|found| found.category == "crawler");
-        let by_agent = || agent.is_none_or(|agent| is_bot(agent) || is_crawler(agent));
+        let by_agent = || read_agent(parser, record.user_agent.as_deref()).bot;
         if record.client.as_deref().map_or_else(by_agent, |client| client.bot) {
             return false;
         }

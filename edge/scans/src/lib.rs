@@ -9,7 +9,7 @@
 //!
 //! - The request path encodes a scan into a buffer of its core: no await, no task, no wake-up, no allocation. The writer
 //!   takes a buffer by exchanging it for an empty one. A redirect never waits for the disk.
-//! - A scan of a domain whose account keeps nobody comes to no disk and no wire as it is: the writer makes it coarse first.
+//! - Records of accounts with `none` are redacted before they are written or sent.
 //! - Scans of one thread are numbered in order; those of two threads within 5 ms may change places.
 //! - A scan has a boot number and a sequence number, and control stores each pair once. The boot number is on disk
 //!   before it is first used. Lost scans have numbers too, so that control sees the gap.
@@ -21,15 +21,16 @@
 //!
 //! The format of records is that of `shared::wire::spooled`, on disk as well as on the wire. A record has the link and
 //! the URL as asked for, the client's address, user agent and referer, the language that `Accept-Language` prefers, and
-//! the rule that fired; where the account keeps nobody, categories stand in place of address and user agent. Records without a language have the form of the release before.
+//! the rule that fired; a redacted one has names of browser and system, the place and a hash of the device in place of address
+//! and user agent. Records without a language have the form of the release before.
 
 mod asked;
 mod boot;
 mod buffers;
-mod coarse;
 mod degrade;
 mod metrics;
 mod record;
+mod redact;
 mod reserve;
 mod ship;
 mod spool;
@@ -46,7 +47,7 @@ pub use self::{
     metrics::Metrics,
     ship::{Intake, NotTaken},
 };
-use self::{buffers::Buffers, coarse::Coarsener};
+use self::{buffers::Buffers, redact::Redactor};
 
 /// Bytes of scans that may wait for the writer: some 65,000, 0.65 s of a stalled disk at 100,000 redirects a second.
 const MAX_BYTES: usize = 14 << 20;
@@ -108,8 +109,8 @@ pub struct Scans {
 
 /// Opens the spool: takes a new boot number, finds what earlier boots left, starts the writer's thread.
 ///
-/// Creates `folder` if it is missing, and reads all spool files in it; blocks meanwhile. `geo` tells the places of clients that
-/// may not be written down.
+/// Creates `folder` if it is missing, and reads all spool files in it; blocks meanwhile. `geo` tells the places of
+/// clients whose address must not be stored.
 ///
 /// # Errors
 /// The folder cannot be created, read or written, or another process uses it; or the system has no random bits.
@@ -123,8 +124,8 @@ pub fn open(
     let cores = thread::available_parallelism().map_or(1, NonZero::get);
     let buffers = Arc::new(Buffers::new(cores, MAX_BYTES));
     let spool = Arc::new(spool::Spool::open(folder, limits, metrics.clone(), now)?);
-    let coarsener = Coarsener::new(geo)?;
-    let writer = writer::Writer::start(spool.clone(), buffers.clone(), metrics.clone(), coarsener)?;
+    let redactor = Redactor::new(geo)?;
+    let writer = writer::Writer::start(spool.clone(), buffers.clone(), metrics.clone(), redactor)?;
     Ok((Recorder { buffers, metrics: metrics.clone() }, Scans { writer, spool, metrics: metrics.clone() }))
 }
 

@@ -18,8 +18,8 @@ use shared::wire::spooled::{decode, split_frame};
 use super::{
     Metrics,
     buffers::{Buffer, Buffers},
-    coarse::Coarsener,
     degrade::Sums,
+    redact::Redactor,
     reserve::Reserve,
     spool::{Segment, Spool, sync_folder},
 };
@@ -49,11 +49,11 @@ impl Writer {
         spool: Arc<Spool>,
         buffers: Arc<Buffers>,
         metrics: Arc<Metrics>,
-        coarsener: Coarsener,
+        redactor: Redactor,
     ) -> io::Result<Self> {
         let stop = Arc::new(AtomicBool::new(false));
         let work = Work::new(spool, buffers, metrics, stop.clone());
-        let thread = thread::Builder::new().name("scan-writer".into()).spawn(move || work.run(coarsener))?;
+        let thread = thread::Builder::new().name("scan-writer".into()).spawn(move || work.run(redactor))?;
         Ok(Self { thread: Some(thread), stop })
     }
 
@@ -131,7 +131,7 @@ impl Work {
         }
     }
 
-    fn run(mut self, mut coarsener: Coarsener) {
+    fn run(mut self, mut redactor: Redactor) {
         self.start_syncer();
         let mut taken = Buffer::default();
         let (mut looked, mut synced) = (Instant::now(), Instant::now());
@@ -144,7 +144,7 @@ impl Work {
                 self.buffers.exchange(index, &mut taken);
                 if !taken.ends.is_empty() {
                     bytes += taken.bytes.len();
-                    let lost = coarsener.apply(&mut taken.bytes, &mut taken.ends);
+                    let lost = redactor.apply(&mut taken.bytes, &mut taken.ends);
                     self.lose(lost);
                     self.write(&taken.bytes, &taken.ends);
                     taken.clear();

@@ -37,11 +37,11 @@ impl Served {
         Ok(served)
     }
 
-    /// Where it leads while it is closed, if anywhere. It is built for each request, so that links without it have no room for
-    /// it.
+    /// Where it leads while it is closed, if anywhere. It is built for each request, so that links without one need no memory
+    /// for it.
     pub(crate) fn ended_location(&self) -> Result<Option<HeaderValue>, String> {
         let availability = self.record.availability.as_deref();
-        let Some(url) = availability.and_then(|of_link| of_link.ended_url.as_deref()) else {
+        let Some(url) = availability.and_then(|availability| availability.ended_url.as_deref()) else {
             return Ok(None);
         };
         let target = Target::parse(url).map_err(|fault| format!("the ended URL {fault}"))?;

@@ -57,7 +57,7 @@ fn write(folder: &Path, cache: &EdgeCache, domains: &Domains) {
 /// A cache at revision 10 that holds keys 1 to 3 as of then, and key 4 as absent.
 fn filled() -> (EdgeCache, Domains) {
     let (cache, domains) = (EdgeCache::new(1 << 20), Domains::default());
-    domains.replace(&[ShortDomain::new(Scheme::Https, "tn.gg").unwrap()], None);
+    domains.replace(0, &[ShortDomain::new(Scheme::Https, "tn.gg").unwrap()], None);
     cache.snapshot(&"E".into(), 10, &[]);
     for n in 1..=4 {
         let value = (n < 4).then(|| (n, record(n, n)));

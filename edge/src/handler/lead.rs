@@ -2,16 +2,14 @@
 
 use std::sync::Arc;
 
-use http::{HeaderValue, Method, Request};
-use hyper::body::Incoming;
+use http::{HeaderValue, Method};
 use scans::{Asked, Fired, RuleName};
 use shared::{availability::Closed, problem::Code, short_url::ShortDomain, time::UnixMillis};
 
-use super::{App, Next, Site};
+use super::{App, Asking, Next};
 use crate::{
     backing::Backing,
     cache::Served,
-    connection::Client,
     framing::Sent,
     route,
     rules::{RequestFacts, Sources},
@@ -30,19 +28,13 @@ pub(super) struct Led<'a> {
 
 impl<B: Backing> App<B> {
     /// Redirects as rules decide, else to the link's own target; while the link is closed to its ended page, if it has one.
-    pub(super) fn redirect(
-        &self,
-        client: Client,
-        request: &Request<Incoming>,
-        sent: &Sent<'_>,
-        site: Site<'_>,
-        served: &Served,
-    ) -> Next {
+    pub(super) fn redirect(&self, asking: &Asking<'_>, served: &Served) -> Next {
+        let Asking { client, request, site, .. } = *asking;
         let mut at = None;
         if served.record.availability.is_some() {
             let now = *at.insert(self.clock.now());
             if let Some(why) = served.closed(now) {
-                return self.closed(client, request, sent, site, served, (why, now));
+                return self.closed(asking, served, why, now);
             }
         }
         let decided = site.domain.account.as_ref().and_then(|account| {
@@ -57,32 +49,24 @@ impl<B: Backing> App<B> {
             Some((rule, target)) => (Some(rule), target),
         };
         let led = Led { folded: &served.key.folded, forward_query: served.record.forward_query, rule, at };
-        self.lead(client, request, sent, site, led, target)
+        self.lead(asking, led, target)
     }
 
-    /// Answers for a link that is closed. That is a scan as well: people count who come too early or too late.
-    fn closed(
-        &self,
-        client: Client,
-        request: &Request<Incoming>,
-        sent: &Sent<'_>,
-        site: Site<'_>,
-        served: &Served,
-        (why, now): (Closed, UnixMillis),
-    ) -> Next {
+    /// Answers for a link that is closed. A request for a closed link is recorded as a scan.
+    fn closed(&self, asking: &Asking<'_>, served: &Served, why: Closed, now: UnixMillis) -> Next {
         let (folded, forward_query) = (&*served.key.folded, served.record.forward_query);
         // It was validated by the same conversion when it was inserted.
         if let Ok(Some(location)) = served.ended_location() {
             let led = Led { folded, forward_query, rule: None, at: Some(now) };
-            return self.lead(client, request, sent, site, led, location);
+            return self.lead(asking, led, location);
         }
-        self.record(client, request, sent, site, (folded, Some(now)), None);
+        self.record(asking, folded, Some(now), None);
         let code = match why {
             Closed::Ended => Code::LinkEnded,
             Closed::Paused => Code::LinkPaused,
             Closed::Scheduled => Code::LinkScheduled,
         };
-        Next::Answer(self.errors(sent.accept).known(code))
+        Next::Answer(self.errors(asking.sent.accept).closed_or_withheld(code))
     }
 
     /// Whether an account's rules may decide.
@@ -91,19 +75,11 @@ impl<B: Backing> App<B> {
     }
 
     /// Redirects to a target, and records it; not to one whose host is withheld.
-    pub(super) fn lead(
-        &self,
-        client: Client,
-        request: &Request<Incoming>,
-        sent: &Sent<'_>,
-        site: Site<'_>,
-        led: Led<'_>,
-        target: HeaderValue,
-    ) -> Next {
-        if let Some(code) = site.withheld.target(target.as_bytes()) {
-            return Next::Answer(self.errors(sent.accept).known(code));
+    pub(super) fn lead(&self, asking: &Asking<'_>, led: Led<'_>, target: HeaderValue) -> Next {
+        if let Some(code) = asking.site.withheld.target(target.as_bytes()) {
+            return Next::Answer(self.errors(asking.sent.accept).closed_or_withheld(code));
         }
-        let location = match request.uri().query().filter(|_| led.forward_query) {
+        let location = match asking.request.uri().query().filter(|_| led.forward_query) {
             None => target,
             Some(query) => {
                 // Both parts are printable ASCII, so neither conversion fails; the target alone would do.
@@ -112,20 +88,13 @@ impl<B: Backing> App<B> {
             }
         };
         let fired = led.rule.map(|rule| Fired { rule, location: location.clone() });
-        self.record(client, request, sent, site, (led.folded, led.at), fired.as_ref());
+        self.record(asking, led.folded, led.at, fired.as_ref());
         Next::Redirect(location)
     }
 
     /// Records a GET of a folded short id, as of now unless the time is known already.
-    fn record(
-        &self,
-        client: Client,
-        request: &Request<Incoming>,
-        sent: &Sent<'_>,
-        site: Site<'_>,
-        (folded, at): (&str, Option<UnixMillis>),
-        fired: Option<&Fired>,
-    ) {
+    fn record(&self, asking: &Asking<'_>, folded: &str, at: Option<UnixMillis>, fired: Option<&Fired>) {
+        let Asking { client, request, sent, site } = *asking;
         if *request.method() != Method::GET {
             return;
         }

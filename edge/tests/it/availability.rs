@@ -34,13 +34,16 @@ fn full(config: &mut EdgeConfig) {
     on_disk(config);
 }
 
-/// Asserts that an answer leads nowhere, is kept by nobody, and has this code.
+/// Asserts that an answer to GET leads nowhere, is kept by nobody, and has this code.
 fn assert_closed(answer: &Answer, status: u16, code: u32) {
+    assert_nowhere(answer, status);
+    answer.problem(code);
+}
+
+/// The same without a body, as HEAD has it.
+fn assert_nowhere(answer: &Answer, status: u16) {
     assert_eq!(answer.status, status, "{answer:?}");
     assert_eq!((answer.header("location"), answer.header("cache-control")), ("", "no-store"));
-    if !answer.body.is_empty() {
-        answer.problem(code);
-    }
 }
 
 #[tokio::test]
@@ -68,8 +71,11 @@ async fn a_window_opens_and_ends_at_its_millisecond_without_control() {
                 if open {
                     let shown = (answer.status, answer.header("location"), answer.header("cache-control"));
                     assert_eq!(shown, (307, OWN, "no-store"), "{method} at {at}");
-                } else {
+                } else if method == "GET" {
                     assert_closed(&answer, (code / 100) as u16, code);
+                } else {
+                    assert_nowhere(&answer, (code / 100) as u16);
+                    assert!(answer.body.is_empty(), "{answer:?}");
                 }
             }
             // A press prints before the start, and a museum shows codes after the end.
@@ -131,10 +137,32 @@ async fn while_it_is_closed_it_leads_to_its_ended_page() {
     edge.assert_leads("ABC", OWN).await;
     edge.assert_leads("DEF?a=1", "https://example.com/own?a=1").await;
     edge.assert_leads("EVIL", OWN).await;
+    // As JSON, too: it leads to its target now, and the withheld page is not shown.
+    let json = edge.get("/EVIL", &JSON).await.json();
+    let shown = (json["defaultRedirectUrl"].as_str(), json.get("endedUrl"), &json["validUntil"]);
+    assert_eq!(shown, (Some(OWN), None, &UNTIL.0.into()));
     edge.stop().await;
     let scans = control.scans();
     assert_eq!(scans.len(), 7, "nobody was led to the withheld host: {scans:?}");
     assert!(scans.iter().all(|(_, _, scan)| scan.rule.is_none()));
+}
+
+#[tokio::test]
+async fn a_withheld_target_is_no_reason_while_the_ended_page_is_fine() {
+    let (control, edge, _folder) = edge().await;
+    let over = Availability { ended_url: Some("https://example.com/over".into()), ..window() };
+    let link = Redirect { target: "https://evil.example/".into(), ..with("ABC", over) };
+    control.acked(control.put_record(link)).await;
+    control.acked(control.withhold(Withheld::Host("evil.example".into()), true)).await;
+    edge.assert_leads("ABC", "https://example.com/over").await;
+    let json = edge.get("/ABC", &JSON).await.json();
+    let shown = (json.get("defaultRedirectUrl"), json["endedUrl"].as_str());
+    assert_eq!(shown, (None, Some("https://example.com/over")));
+    edge.clock.0.set(FROM);
+    edge.get("/ABC", &[]).await.problem(45101);
+    edge.get("/ABC", &JSON).await.problem(45101);
+    edge.stop().await;
+    assert_eq!(control.scans().len(), 1);
 }
 
 #[tokio::test]

@@ -48,15 +48,15 @@ pub struct ScanRecord {
     /// count in hits and create no action. The address of the record is then unspecified.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub count: Option<NonZeroU32>,
-    /// What the edge knew of the client, where the account keeps neither addresses nor user agents.
+    /// The redacted client, where the account keeps neither addresses nor user agents.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub client: Option<Box<CoarseClient>>,
+    pub client: Option<Box<RedactedClient>>,
 }
 
-/// What is left of a client whose address and user agent may not be written down.
+/// A client whose address and user agent were redacted.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct CoarseClient {
+pub struct RedactedClient {
     /// Whether it is a robot.
     pub bot: bool,
     /// The device on the day of the scan: a hash under a key that the edge never writes down.
@@ -82,7 +82,7 @@ pub struct CoarseClient {
     pub time_zone: Option<Box<str>>,
 }
 
-impl CoarseClient {
+impl RedactedClient {
     /// The place, without coordinates.
     #[must_use]
     pub fn locality(&self) -> Locality {
@@ -148,58 +148,6 @@ pub struct ScanAnswer {
     /// Whether it also accepts records in spool format; the previous version does not.
     #[serde(default)]
     pub takes_spooled: bool,
-}
-
-/// Words in the user agents of robots, previews and health checks that the parser does not know.
-const BOT_WORDS: &[&str] = &[
-    "bot",
-    "crawl",
-    "spider",
-    "slurp",
-    "preview",
-    "facebookexternalhit",
-    "facebookcatalog",
-    "whatsapp",
-    "telegram",
-    "skypeuripreview",
-    "embedly",
-    "quora link",
-    "pinterest/",
-    "vkshare",
-    "w3c_validator",
-    "headlesschrome",
-    "lighthouse",
-    "pingdom",
-    "uptime",
-    "monitor",
-    "statuscake",
-    "site24x7",
-    "datadog",
-    "curl/",
-    "wget/",
-    "python-requests",
-    "python-urllib",
-    "python-httpx",
-    "aiohttp",
-    "go-http-client",
-    "java/",
-    "okhttp-monitor",
-    "libwww-perl",
-    "apache-httpclient",
-    "scrapy",
-    "nmap",
-    "masscan",
-    "zgrab",
-    "censys",
-    "nuclei",
-    "nikto",
-];
-
-/// Whether a word in a user agent identifies a robot; other robots are known by their whole name.
-#[must_use]
-pub fn is_bot(user_agent: &str) -> bool {
-    let lower = user_agent.to_ascii_lowercase();
-    BOT_WORDS.iter().any(|word| lower.contains(word))
 }
 
 /// The language that an `Accept-Language` prefers: the tag with the highest weight, of several the first one.

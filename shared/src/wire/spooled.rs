@@ -3,8 +3,9 @@
 //! A record is `version | time i64 | 4 or 6 | address | domain | short id | entry URL | user agent | referer`. Each
 //! text has a 16-bit length before it; numbers are little-endian. If the client sent a language, it follows as a text.
 //! If a rule matched, `application | index u16 | name | location` follows, where an empty text means none. A sum of scans is `version | time i64 | count u32 | domain |
-//! short id`. Of a client that may not be written down, `version | time i64 | flags | device i64 | domain | short id | entry URL
-//! | referer | language | browser | system | city | region | country | time zone` is left, and the rule behind it. Each record is preceded by its length and CRC-32C, 32 bits each.
+//! short id`. A redacted record is `version | time i64 | flags | device i64 | domain | short id | entry URL | referer |
+//! language | browser | system | city | region | country | time zone`, and the rule behind it. Each record is preceded by its
+//! length and CRC-32C, 32 bits each.
 
 use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr},
@@ -14,7 +15,7 @@ use std::{
 
 use bytes::Bytes;
 
-use super::scan::{CoarseClient, FiredRule, MAX_BATCH, ScanBatch, ScanRecord, cut};
+use super::scan::{FiredRule, MAX_BATCH, RedactedClient, ScanBatch, ScanRecord, cut};
 use crate::time::UnixMillis;
 
 /// First byte of a record without a rule.
@@ -28,12 +29,12 @@ const WITH_LANGUAGE: u8 = 4;
 /// First byte of a record with a language and a rule.
 const WITH_LANGUAGE_AND_RULE: u8 = 5;
 
-/// First byte of a record without address and user agent.
-const COARSE: u8 = 6;
-/// First byte of a record without address and user agent, and with a rule.
-const COARSE_WITH_RULE: u8 = 7;
-/// Marks the first byte of a record whose client may not be written down. Such a record exists in memory only: nobody reads it
-/// as it is, so that one which came to a disk or a wire would be refused.
+/// First byte of a redacted record.
+const REDACTED: u8 = 6;
+/// First byte of a redacted record with a rule.
+const REDACTED_WITH_RULE: u8 = 7;
+/// Marks the first byte of a record that must be redacted before it is written or sent. [`decode`] rejects this bit, so a
+/// record that skips redaction is refused.
 const IN_MEMORY: u8 = 0x80;
 
 /// Flag of a robot.
@@ -60,7 +61,7 @@ pub struct NewRecord<'a> {
     pub language: &'a str,
     /// The rule by which the redirect went, if one fired.
     pub rule: Option<NewRule<'a>>,
-    /// Whether it must be made coarse before it is written anywhere.
+    /// Whether it must be redacted before it is written or sent.
     pub in_memory: bool,
 }
 
@@ -121,23 +122,23 @@ impl NewRule<'_> {
     }
 }
 
-/// Whether a record, behind its length and checksum, must be made coarse before it is written anywhere.
+/// Whether a record, behind its length and checksum, must be redacted before it is written or sent.
 #[must_use]
 pub fn is_in_memory(payload: &[u8]) -> bool {
     payload.first().is_some_and(|version| version & IN_MEMORY != 0)
 }
 
-/// Reads a record that must be made coarse; `None` when it is none.
+/// Reads a record that must be redacted; `None` when it is none.
 #[must_use]
 pub fn decode_in_memory(payload: &[u8]) -> Option<ScanRecord> {
     let (version, rest) = payload.split_first()?;
     (version & IN_MEMORY != 0).then(|| read(version & !IN_MEMORY, rest)).flatten()
 }
 
-/// Appends a record without address and user agent, behind its length and checksum.
-pub fn write_coarse(record: &ScanRecord, client: &CoarseClient, out: &mut Vec<u8>) {
+/// Appends a redacted record, behind its length and checksum.
+pub fn write_redacted(record: &ScanRecord, client: &RedactedClient, out: &mut Vec<u8>) {
     frame(out, |out| {
-        out.push(if record.rule.is_some() { COARSE_WITH_RULE } else { COARSE });
+        out.push(if record.rule.is_some() { REDACTED_WITH_RULE } else { REDACTED });
         out.extend(record.at.0.to_le_bytes());
         let device = if client.device.is_some() { DEVICE } else { 0 };
         out.push(device | if client.bot { BOT } else { 0 });
@@ -267,8 +268,8 @@ fn read(version: u8, mut bytes: &[u8]) -> Option<ScanRecord> {
         WITH_LANGUAGE => (true, false),
         WITH_LANGUAGE_AND_RULE => (true, true),
         SUM => return decode_sum(input),
-        COARSE => return decode_coarse(input, false),
-        COARSE_WITH_RULE => return decode_coarse(input, true),
+        REDACTED => return decode_redacted(input, false),
+        REDACTED_WITH_RULE => return decode_redacted(input, true),
         _ => return None,
     };
     let at = UnixMillis(i64::from_le_bytes(take(input)?));
@@ -285,23 +286,11 @@ fn read(version: u8, mut bytes: &[u8]) -> Option<ScanRecord> {
     let language = if has_language { Some(text(input)?) } else { None };
     let language = language.filter(|text| !text.is_empty()).map(Into::into);
     let rule = if has_rule { Some(Box::new(rule(input)?)) } else { None };
-    let count = None;
-    input.is_empty().then_some(ScanRecord {
-        at,
-        domain,
-        folded,
-        ip,
-        user_agent,
-        referer,
-        language,
-        entry_url,
-        rule,
-        count,
-        client: None,
-    })
+    let record = bare(at, domain, folded);
+    input.is_empty().then_some(ScanRecord { ip, user_agent, referer, language, entry_url, rule, ..record })
 }
 
-fn decode_coarse(mut bytes: &[u8], has_rule: bool) -> Option<ScanRecord> {
+fn decode_redacted(mut bytes: &[u8], has_rule: bool) -> Option<ScanRecord> {
     let input = &mut bytes;
     let at = UnixMillis(i64::from_le_bytes(take(input)?));
     let [flags] = take::<1>(input)?;
@@ -309,7 +298,7 @@ fn decode_coarse(mut bytes: &[u8], has_rule: bool) -> Option<ScanRecord> {
     let (domain, folded, entry_url) = (text(input)?.into(), text(input)?.into(), text(input)?.into());
     let mut optional = || Some(Some(text(input)?).filter(|text| !text.is_empty()).map(Box::<str>::from));
     let (referer, language) = (optional()?, optional()?);
-    let client = CoarseClient {
+    let client = RedactedClient {
         bot: flags & BOT != 0,
         device: (flags & DEVICE != 0).then_some(device),
         name: optional()?,
@@ -320,19 +309,26 @@ fn decode_coarse(mut bytes: &[u8], has_rule: bool) -> Option<ScanRecord> {
         time_zone: optional()?,
     };
     let rule = if has_rule { Some(Box::new(rule(input)?)) } else { None };
-    input.is_empty().then(|| ScanRecord {
+    let client = Some(Box::new(client));
+    let record = bare(at, domain, folded);
+    input.is_empty().then_some(ScanRecord { entry_url, referer, language, rule, client, ..record })
+}
+
+/// A record of which nothing but time and link is known.
+fn bare(at: UnixMillis, domain: Arc<str>, folded: Arc<str>) -> ScanRecord {
+    ScanRecord {
         at,
         domain,
         folded,
         ip: Ipv4Addr::UNSPECIFIED.into(),
         user_agent: None,
-        referer,
-        language,
-        entry_url,
-        rule,
+        referer: None,
+        language: None,
+        entry_url: Box::default(),
+        rule: None,
         count: None,
-        client: Some(Box::new(client)),
-    })
+        client: None,
+    }
 }
 
 fn rule(input: &mut &[u8]) -> Option<FiredRule> {
@@ -364,17 +360,5 @@ fn decode_sum(mut bytes: &[u8]) -> Option<ScanRecord> {
     let at = UnixMillis(i64::from_le_bytes(take(input)?));
     let count = NonZeroU32::new(u32::from_le_bytes(take(input)?))?;
     let (domain, folded) = (text(input)?.into(), text(input)?.into());
-    input.is_empty().then(|| ScanRecord {
-        at,
-        domain,
-        folded,
-        ip: Ipv4Addr::UNSPECIFIED.into(),
-        user_agent: None,
-        referer: None,
-        language: None,
-        entry_url: Box::default(),
-        rule: None,
-        count: Some(count),
-        client: None,
-    })
+    input.is_empty().then(|| ScanRecord { count: Some(count), ..bare(at, domain, folded) })
 }

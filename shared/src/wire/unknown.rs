@@ -1,6 +1,6 @@
 //! Requests for short ids that do not exist, added up by an edge: who guesses ids, or prints some that nobody issued.
 
-use std::{collections::BTreeMap, net::IpAddr};
+use std::collections::BTreeMap;
 
 use ipnet::{IpNet, Ipv4Net};
 use serde::{Deserialize, Serialize};
@@ -22,7 +22,7 @@ pub struct UnknownKey {
     pub hour: i64,
     /// Host of the short domain.
     pub domain: Box<str>,
-    /// The first 24 bits of an IPv4 address, the first 48 of IPv6; `0.0.0.0/0` stands for any others.
+    /// See [`network_of`](crate::networks::network_of); `0.0.0.0/0` stands for any others.
     pub network: IpNet,
 }
 
@@ -93,14 +93,6 @@ impl UnknownCounts {
     }
 }
 
-/// The network of an address that is counted.
-#[must_use]
-pub fn network(ip: IpAddr) -> IpNet {
-    let ip = ip.to_canonical();
-    let bits = if ip.is_ipv4() { 24 } else { 48 };
-    IpNet::new(ip, bits).map_or_else(|_| anywhere(), |network| network.trunc())
-}
-
 /// Stands for all networks that are not counted apart.
 #[must_use]
 pub fn anywhere() -> IpNet {
@@ -112,16 +104,10 @@ mod tests {
     use std::net::Ipv4Addr;
 
     use super::*;
+    use crate::networks::network_of;
 
     #[test]
-    fn networks_are_cut() {
-        for (ip, expected) in [
-            ("192.0.2.77", "192.0.2.0/24"),
-            ("::ffff:192.0.2.77", "192.0.2.0/24"),
-            ("2001:db8:1:2::7", "2001:db8:1::/48"),
-        ] {
-            assert_eq!(network(ip.parse().unwrap()).to_string(), expected, "{ip}");
-        }
+    fn any_network_is_written_as_zeros() {
         assert_eq!(anywhere().to_string(), "0.0.0.0/0");
     }
 
@@ -129,10 +115,10 @@ mod tests {
     fn counts_are_bounded_and_none_is_lost() {
         let mut counts = UnknownCounts::default();
         for n in 0..10_000_u32 {
-            counts.add(5 * HOUR_MS, "tn.gg", network(Ipv4Addr::from_bits(n << 8).into()));
+            counts.add(5 * HOUR_MS, "tn.gg", network_of(Ipv4Addr::from_bits(n << 8).into()));
         }
         for _ in 0..7 {
-            counts.add(5 * HOUR_MS, "tn.gg", network(Ipv4Addr::from_bits(9_999 << 8).into()));
+            counts.add(5 * HOUR_MS, "tn.gg", network_of(Ipv4Addr::from_bits(9_999 << 8).into()));
         }
         assert!(counts.0.len() <= MAX_HELD + 1, "{}", counts.0.len());
         let report = counts.take();
@@ -146,9 +132,9 @@ mod tests {
     fn the_most_frequent_networks_keep_their_own_count() {
         let mut counts = UnknownCounts::default();
         for n in 0..2_000_u32 {
-            counts.add(0, "tn.gg", network(Ipv4Addr::from_bits(n << 8).into()));
+            counts.add(0, "tn.gg", network_of(Ipv4Addr::from_bits(n << 8).into()));
         }
-        (0..3).for_each(|_| counts.add(0, "tn.gg", network([0, 0, 5, 1].into())));
+        (0..3).for_each(|_| counts.add(0, "tn.gg", network_of([0, 0, 5, 1].into())));
         let report = counts.take();
         let own = report.iter().find(|count| count.key.network.to_string() == "0.0.5.0/24").unwrap();
         assert_eq!((own.requests, own.key.hour), (4, 0));
@@ -157,7 +143,7 @@ mod tests {
     #[test]
     fn a_report_is_read_back() {
         let mut counts = UnknownCounts::default();
-        counts.add(HOUR_MS, "tn.gg", network([192, 0, 2, 7].into()));
+        counts.add(HOUR_MS, "tn.gg", network_of([192, 0, 2, 7].into()));
         let report = UnknownReport { edge: "e1".into(), boot: 3, number: 4, counts: counts.take() };
         let text = serde_json::to_string(&report).unwrap();
         assert_eq!(

@@ -138,20 +138,25 @@ async fn events_of_redirections_and_jobs_are_delivered(engine: Engine) -> Result
     let heard = client.hear().await?;
     assert_eq!((heard.topic.as_str(), &heard.body["shortId"]), ("/redirections", &json!("OTHER")));
     assert_eq!(create("ONE-1").await?.status(), 201);
-    broker.put("/redirections/ONE-1", json!({"defaultRedirectUrl": target(2)})).await?;
+    broker.put("/redirections/ONE-1", json!({"defaultRedirectUrl": target(2), "validUntil": 5})).await?;
     broker.ok(Method::DELETE, "/redirections/ONE-1", None).await?;
     let (mut of_all, mut of_one) = (Vec::new(), Vec::new());
     for _ in 0..6 {
         let heard = client.hear().await?;
         assert_eq!(heard.body["platformId"], json!(thng), "{}", heard.body);
-        let said = (heard.body["change"].clone(), heard.body["defaultRedirectUrl"].clone());
+        assert!(
+            heard.body.get("validFrom").is_none() && heard.body.get("status").is_none(),
+            "{}",
+            heard.body
+        );
+        let said = ["change", "defaultRedirectUrl", "validUntil"].map(|name| heard.body[name].clone());
         if heard.topic == "/redirections" { of_all.push(said) } else { of_one.push(said) }
     }
     let expected = [
-        (json!("created"), json!(target(1))),
-        (json!("updated"), json!(target(2))),
+        [json!("created"), json!(target(1)), json!(null)],
+        [json!("updated"), json!(target(2)), json!(5)],
         // What is gone says where it led.
-        (json!("deleted"), json!(target(2))),
+        [json!("deleted"), json!(target(2)), json!(5)],
     ];
     assert_eq!((of_all.as_slice(), of_one.as_slice()), (expected.as_slice(), expected.as_slice()));
 

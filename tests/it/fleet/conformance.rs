@@ -9,12 +9,13 @@ use edge::{
 };
 use kernel::store::Db;
 use shared::{
+    networks::network_of,
     redirect::RedirectKey,
     time::UnixMillis,
     wire::{
         spooled::{NewRecord, SpooledScans},
         stream::{Events, Rev, Start, ToControl, ToEdge},
-        unknown::{UnknownCounts, UnknownReport, network},
+        unknown::{UnknownCounts, UnknownReport},
     },
 };
 use standalone::backing::InProcess;
@@ -101,7 +102,7 @@ async fn conforms(backing: &impl Backing, mut create: impl AsyncFnMut(&str) -> R
     ensure!(backing.record_scans(&scans).await?.next_seq == 4, "and what follows");
 
     let mut counts = UnknownCounts::default();
-    counts.add(1_760_000_000_000, "tn.gg", network([192, 0, 2, 7].into()));
+    counts.add(1_760_000_000_000, "tn.gg", network_of([192, 0, 2, 7].into()));
     let report = UnknownReport { edge: "e1".into(), boot: 1, number: 1, counts: counts.take() };
     for _ in 0..2 {
         backing.record_unknown(&report).await?;

@@ -123,7 +123,7 @@ pub(super) async fn a_result_has_every_member_and_is_an_action(engine: Engine) -
         ("requestUser", json!("u")),
         ("requestUserName", json!("n")),
         ("triggerAction", json!(UNKNOWN)),
-        ("rulesVersion", json!(8)),
+        ("rulesVersion", json!(9)),
     ] {
         assert_eq!(fields[name], expected, "{name}");
     }
@@ -370,7 +370,7 @@ pub(super) async fn recorded(api: &Api, thng: &str, hour: i64, doc: Value) -> Re
     let new = [new];
     actions::insert(&mut tx, UnixMillis(hour * HOUR), &new).await?;
     assessment::service::assessment::observe::record(
-        &*api.made.app.actions.scans.reserved,
+        api.made.app.assessment.sources(),
         &mut tx,
         (api.made.account, UnixMillis(hour * HOUR)),
         &new,

@@ -12,6 +12,9 @@ use super::{
 
 crate::on_both_engines!(
     members_come_back_and_stay_until_they_are_removed,
+    lists_are_filtered_by_them,
+    links_that_are_changed_together_do_not_lead_to_each_other,
+    a_list_of_links_follows_a_chain_of_ended_pages,
     every_bad_value_is_refused_and_changes_nothing,
     an_ended_page_is_checked_as_a_target_is,
     several_are_changed_together_or_not_at_all,
@@ -52,7 +55,7 @@ async fn make(api: &Api, product: &str, more: &Value) -> Result<String> {
     Ok(format!("/redirections/{id}"))
 }
 
-/// Its members of before its time window, pause and ended page.
+/// The members of a document that say when the link leads to its target.
 fn said(document: &Value) -> Value {
     let names = ["validFrom", "validUntil", "status", "endedUrl"];
     let members = names.into_iter().filter_map(|name| Some((name.to_owned(), document.get(name)?.clone())));
@@ -96,11 +99,102 @@ async fn members_come_back_and_stay_until_they_are_removed(engine: Engine) -> Re
         ensure!(said(&put(change.clone()).await?.json()) == left, "{change}");
         ensure!(said(&api.get(&path).await?.json()) == left, "{change}");
     }
-    // The trail says what it was and what it became.
-    let trail = api.get("/audit?perPage=100").await?.json();
-    let entries: Vec<&Value> = trail.as_array().context("entries")?.iter().collect();
-    let created = entries.iter().find(|entry| said(&entry["after"]) == all());
-    ensure!(created.is_some(), "{trail}");
+    // The trail says what it was and what it became; the newest entry is first.
+    let trail = api.get("/audit?filter=resource=redirection&perPage=100").await?.json();
+    let entries = trail.as_array().context("entries")?;
+    ensure!(entries[0]["before"] == json!({"validUntil": 1_900_000_000_000_i64}), "{trail}");
+    ensure!(entries[0]["after"]["validUntil"].is_null(), "{trail}");
+    let moved = json!({"validFrom": 1_700_000_000_000_i64});
+    let moved: Vec<&Value> = entries.iter().filter(|entry| entry["after"] == moved).collect();
+    ensure!(moved.len() == 1, "{trail}");
+    ensure!(moved[0]["before"] == json!({"validFrom": 1_800_000_000_000_i64}), "{trail}");
+    ensure!(
+        entries.iter().any(|entry| entry["before"].is_null() && said(&entry["after"]) == all()),
+        "{trail}"
+    );
+    Ok(())
+}
+
+async fn lists_are_filtered_by_them(engine: Engine) -> Result<()> {
+    let api = Api::new(engine).await?;
+    let product = product(&api).await?;
+    for more in [
+        json!({"shortId": "ALWAYS"}),
+        json!({"shortId": "PAUSED", "status": "paused"}),
+        json!({"shortId": "WINDOW", "validFrom": 100, "validUntil": 200}),
+        json!({"shortId": "LATER", "validUntil": 1_900_000_000_000_i64, "status": "paused"}),
+    ] {
+        make(&api, &product, &more).await?;
+    }
+    for (filter, expected) in [
+        ("status%3Dpaused", &["LATER", "PAUSED"][..]),
+        ("status%3Dactive", &["ALWAYS", "WINDOW"]),
+        ("status~pa", &["LATER", "PAUSED"]),
+        ("validUntil%3C201", &["WINDOW"]),
+        ("validUntil%3E%3D200", &["LATER", "WINDOW"]),
+        ("validUntil%3D1900000000000", &["LATER"]),
+        ("validFrom%3E99", &["WINDOW"]),
+        ("validFrom%3E100", &[]),
+        ("status%3Dpaused%26validUntil%3E0", &["LATER"]),
+    ] {
+        let listed = api.get(&format!("/redirections?filter={filter}")).await?.json();
+        let items = listed.as_array().with_context(|| listed.to_string())?;
+        let mut ids: Vec<&str> = items.iter().filter_map(|item| item["shortId"].as_str()).collect();
+        ids.sort_unstable();
+        ensure!(ids == expected, "{filter}: {ids:?}");
+    }
+    api.get("/redirections?filter=validUntil%3Dnever").await?.problem(400, 40003);
+    Ok(())
+}
+
+/// Each leads to the other after the change, and to neither before it.
+async fn links_that_are_changed_together_do_not_lead_to_each_other(engine: Engine) -> Result<()> {
+    let api = Api::new(engine).await?;
+    let mut ids = Vec::new();
+    for name in ["one", "two"] {
+        let made = api.create("/thngs", json!({"name": name})).await?;
+        ids.push(made["id"].as_str().context("id")?.to_owned());
+    }
+    for (thng, short_id) in [(&ids[0], &ids[1]), (&ids[1], &ids[0])] {
+        make(&api, thng, &json!({"shortId": short_id})).await?;
+    }
+    let before = api.fingerprint().await?;
+    let path = format!("/redirections?ids={},{}", ids[0], ids[1]);
+    for (member, other) in [("defaultRedirectUrl", "endedUrl"), ("endedUrl", "defaultRedirectUrl")] {
+        let more = json!({member: "https://tn.gg/{thngId}", other: TARGET});
+        let answer = api.call(Method::PUT, &path, Some(body(None, &more))).await?;
+        let fault = format!("{member} leads back to the short URL itself.");
+        ensure!(answer.problem(400, 40001) == [fault.as_str()], "{answer:?}");
+    }
+    ensure!(api.fingerprint().await? == before);
+    // One alone may.
+    let more = json!({"endedUrl": "https://tn.gg/{thngId}"});
+    let one = format!("/redirections/{}", ids[0]);
+    ensure!(api.call(Method::PUT, &one, Some(body(None, &more))).await?.status == 200);
+    Ok(())
+}
+
+async fn a_list_of_links_follows_a_chain_of_ended_pages(engine: Engine) -> Result<()> {
+    let api = Api::new(engine).await?;
+    let product = product(&api).await?;
+    // Each leads to two others: the deepest of a tree to none.
+    for at in (1..8_u32).rev() {
+        let to = |at: u32| if at < 8 { format!("https://tn.gg/N{at}") } else { TARGET.to_owned() };
+        let more = json!({"shortId": format!("N{at}"), "defaultRedirectUrl": to(2 * at), "endedUrl": to(2 * at + 1)});
+        make(&api, &product, &more).await?;
+    }
+    let ids: Vec<String> = (0..30).map(|at| format!("C{at}")).collect();
+    for id in &ids {
+        make(&api, &product, &json!({"shortId": id})).await?;
+    }
+    let path = format!("/redirections?ids={}", ids.join(","));
+    let more = json!({"defaultRedirectUrl": "https://tn.gg/N1", "endedUrl": "https://tn.gg/N2"});
+    let answer = api.call(Method::PUT, &path, Some(body(None, &more))).await?;
+    ensure!(answer.status == 204, "{answer:?}");
+    let answer = api
+        .call(Method::PUT, "/redirections/N7", Some(body(None, &json!({"endedUrl": "https://tn.gg/C29"}))))
+        .await?;
+    ensure!(answer.problem(400, 40001) == ["endedUrl leads back to the short URL itself."], "{answer:?}");
     Ok(())
 }
 
@@ -132,7 +226,7 @@ async fn every_bad_value_is_refused_and_changes_nothing(engine: Engine) -> Resul
         let errors = many.json()[0]["errors"].to_string();
         ensure!(errors.contains(fault), "{more}: {errors}");
     }
-    // An end that goes with nothing in the request may not go with what stays.
+    // One bound alone is compared with the stored other one.
     for more in [json!({"validFrom": 900}), json!({"validUntil": 500}), json!({"validUntil": 0})] {
         let faults = api.call(Method::PUT, &path, Some(body(None, &more))).await?.problem(400, 40001);
         ensure!(faults[0].starts_with("validUntil must be after validFrom of "), "{more}: {faults:?}");
@@ -151,7 +245,7 @@ async fn an_ended_page_is_checked_as_a_target_is(engine: Engine) -> Result<()> {
     for (more, fault) in [
         (json!({"endedUrl": "http://127.0.0.1/"}), "endedUrl "),
         (json!({"endedUrl": "https://tn.gg/AAA"}), "endedUrl leads back to the short URL itself"),
-        // By another link's target.
+        // Its own short URL by a tag, and by the target of another link.
         (json!({"endedUrl": "https://tn.gg/{shortId}"}), "endedUrl leads back to the short URL itself"),
         (json!({"endedUrl": "https://tn.gg/BBB"}), "endedUrl leads back to the short URL itself"),
     ] {

@@ -321,7 +321,7 @@ pub(super) async fn a_replay_shows_what_would_change(engine: Engine) -> Result<(
         replay(json!({"thng": thng, "settings": {"duplicatePoints": 100, "suspectedPoints": 100}})).await?;
     let one = one.json();
     let stored = json!({"authenticationStatus": "suspicious", "counterfeitStatus": "suspected",
-        "grayMarketStatus": "none", "points": result["customFields"]["duplicatePoints"], "rulesVersion": 8,
+        "grayMarketStatus": "none", "points": result["customFields"]["duplicatePoints"], "rulesVersion": 9,
         "timestamp": 99 * HOUR});
     assert_eq!(one["stored"], stored, "{one}");
     let newest = &one["results"][0];

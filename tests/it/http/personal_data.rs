@@ -102,7 +102,11 @@ async fn actions_are_cut_to_what_the_account_keeps(engine: Engine) -> Result<()>
             "occurredAt": "2025-10-09T08:00:00Z", "factoryMetadata": {"factory": "F1"}});
         let uri = format!("/thngs/{thng}/actions/decommissions");
         let step = post(&api, &api.key, &uri, &step).await?;
-        ensure!(has_client(&step) && at(&step) == Some(POINT), "a step is where it is: {kept}: {step}");
+        ensure!(has_client(&step) && at(&step) == expected.map(|one| one.2), "{kept}: {step}");
+        ensure!(
+            step["location"]["place"] == brand.place.as_str(),
+            "the place of a step stays: {kept}: {step}"
+        );
 
         // A result of what a user asks for is stored with what is kept of the user.
         let asked = post(&api, user, "/authentication", &trigger(Some(&thng), POINT)).await?;

@@ -217,7 +217,35 @@ async fn what_concerns_no_account_is_in_the_trail_of_the_platform(engine: Engine
     Ok(())
 }
 
+async fn the_owner_sees_which_url_leads_to_a_host_that_was_taken_down(engine: Engine) -> Result<()> {
+    let api = Api::new(engine).await?;
+    let platform = platform_key(&api).await?;
+    let product = api.create("/products", json!({"name": "p"})).await?;
+    let new = json!({"platformId": product["id"], "shortId": "ABC", "defaultRedirectUrl": "https://example.com/",
+        "endedUrl": "https://shop.evil.example/over"});
+    let made = api.call(Method::POST, "/redirections", Some(json!([new]))).await?.json();
+    assert_eq!(made[0]["status"], 201, "{made}");
+    for (host, member) in [("evil.example", "endedUrl"), ("example.com", "defaultRedirectUrl")] {
+        take_host_down(&api, &platform, host, None).await?;
+        let listed = api.get("/redirections").await?.json()[0].clone();
+        for shown in [api.get("/redirections/ABC").await?.json(), listed] {
+            let taken_down = &shown["takenDown"];
+            assert_eq!(
+                (&taken_down["host"], &taken_down["member"]),
+                (&json!(host), &json!(member)),
+                "{shown}"
+            );
+        }
+    }
+    ask(&api, &platform, Method::PUT, "/platform/takedowns/links/tn.gg/ABC", Some(json!({"reason": "x"})))
+        .await?;
+    let taken_down = &api.get("/redirections/ABC").await?.json()["takenDown"];
+    assert!(taken_down.is_object() && taken_down.get("host").is_none() && taken_down.get("member").is_none());
+    Ok(())
+}
+
 crate::on_both_engines!(
+    the_owner_sees_which_url_leads_to_a_host_that_was_taken_down,
     one_ends_by_the_clock_of_the_database,
     as_many_as_are_over_end_and_none_holds_the_others_up,
     there_are_at_most_so_many,

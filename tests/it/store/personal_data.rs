@@ -13,7 +13,7 @@ use shared::{
     personal_data::PersonalData,
     short_url::{Scheme, ShortDomain},
     wire::{
-        scan::{CoarseClient, ScanRecord},
+        scan::{RedactedClient, ScanRecord},
         stream::Change,
     },
 };
@@ -36,7 +36,7 @@ use super::{
 
 super::super::on_both_engines!(
     a_scan_is_cut_to_what_its_account_keeps,
-    a_scan_of_an_edge_that_keeps_nobody_is_counted,
+    a_redacted_scan_of_an_edge_is_counted,
     a_batch_that_was_half_taken_counts_its_devices_once,
     edges_hear_of_the_setting_with_the_domains,
     accounts_that_were_there_keep_everything,
@@ -145,12 +145,12 @@ async fn a_scan_is_cut_to_what_its_account_keeps(engine: Engine) -> Result<()> {
     Ok(())
 }
 
-async fn a_scan_of_an_edge_that_keeps_nobody_is_counted(engine: Engine) -> Result<()> {
+async fn a_redacted_scan_of_an_edge_is_counted(engine: Engine) -> Result<()> {
     let made = app(engine).await?;
     let product = product(&made).await?;
     create(&made, product, "https://example.com/", Some("A")).await?;
-    let coarse = |device: Option<i64>, bot: bool| -> Result<ScanRecord> {
-        let client = CoarseClient {
+    let redacted = |device: Option<i64>, bot: bool| -> Result<ScanRecord> {
+        let client = RedactedClient {
             bot,
             device,
             name: Some("Safari".into()),
@@ -162,8 +162,12 @@ async fn a_scan_of_an_edge_that_keeps_nobody_is_counted(engine: Engine) -> Resul
         };
         Ok(ScanRecord { user_agent: None, client: Some(Box::new(client)), ..scan("0.0.0.0", 1_000)? })
     };
-    let records =
-        [coarse(Some(1), false)?, coarse(Some(1), false)?, coarse(Some(2), false)?, coarse(None, true)?];
+    let records = [
+        redacted(Some(1), false)?,
+        redacted(Some(1), false)?,
+        redacted(Some(2), false)?,
+        redacted(None, true)?,
+    ];
     // Also where the account has changed its setting since.
     for kept in [PersonalData::None, PersonalData::Full] {
         keep(&made, kept).await?;
@@ -227,9 +231,15 @@ async fn edges_hear_of_the_setting_with_the_domains(engine: Engine) -> Result<()
     let rename = AccountChange { name: Some("New".to_owned()), ..AccountChange::default() };
     service::update_account(&made.app.core, &made.caller(), made.account.as_str(), rename).await?;
     ensure!(log().await?.len() == before + 2);
-    let mut conn = made.app.core.db.read().await?;
-    let all = accounts::list_all_domains(&mut conn).await?;
+    let core = &made.app.core;
+    let all = accounts::list_all_domains(&mut core.db.read().await?).await?;
     ensure!(all.iter().all(|domain| domain.personal_data == none), "as a welcome has them: {all:?}");
+    // A command publishes it, too.
+    let full = Some(PersonalData::Full);
+    let change = AccountChange { personal_data: full, ..AccountChange::default() };
+    control::service::seed::change_account(&core.db, &*core.clock, Some(made.account), change).await?;
+    let expected = [("tn.gg".to_owned(), full), ("two.gg".to_owned(), full)];
+    ensure!(log().await?[before + 2..] == expected, "{:?}", log().await?);
     Ok(())
 }
 

@@ -15,7 +15,7 @@ use super::redirections::{create, product};
 
 pub(super) const PHONE: &str = "Mozilla/5.0 (iPhone; CPU iPhone OS 17_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/17.5 Mobile/15E148 Safari/604.1";
 
-pub(super) fn record(folded: &str, user_agent: &str, at: i64) -> ScanRecord {
+pub(crate) fn record(folded: &str, user_agent: &str, at: i64) -> ScanRecord {
     ScanRecord {
         at: UnixMillis(at),
         domain: "tn.gg".into(),
@@ -31,7 +31,7 @@ pub(super) fn record(folded: &str, user_agent: &str, at: i64) -> ScanRecord {
     }
 }
 
-pub(super) fn batch(boot: u64, first_seq: u64, records: &[ScanRecord]) -> ScanBatch {
+pub(crate) fn batch(boot: u64, first_seq: u64, records: &[ScanRecord]) -> ScanBatch {
     ScanBatch { edge: "e1".into(), boot, first_seq, records: records.to_vec() }
 }
 

@@ -5,8 +5,10 @@ use std::net::IpAddr;
 use serde_json::{Map, Value};
 use shared::{
     geo::Locality,
-    wire::scan::{MAX_LANGUAGE, MAX_USER_AGENT, cut, is_bot, is_language},
+    wire::scan::{MAX_LANGUAGE, MAX_USER_AGENT, cut, is_language},
 };
+
+pub use shared::user_agent::{Agent, read_agent};
 
 use super::{limits, location::Coordinates, members::Members};
 
@@ -74,36 +76,6 @@ impl Reported {
     }
 }
 
-/// What is known from a user agent.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Agent<'a> {
-    /// Name of the browser or program.
-    pub name: Option<&'a str>,
-    /// Name of the operating system.
-    pub system: Option<&'a str>,
-    /// Whether it is a robot: recorded and flagged, never counted in `hits`.
-    pub bot: bool,
-}
-
-// Spec gap: what counts as a robot is not shown.
-/// Reads a user agent; without one it is a program that hides, and counts as a bot.
-#[must_use]
-pub fn read_agent<'a>(parser: &'a woothee::parser::Parser, user_agent: Option<&'a str>) -> Agent<'a> {
-    let Some(user_agent) = user_agent else { return Agent { bot: true, ..Agent::default() } };
-    let by_word = is_bot(user_agent);
-    match parser.parse(user_agent) {
-        None => Agent { bot: by_word, ..Agent::default() },
-        Some(found) => {
-            let known = |text: &'a str| Some(text).filter(|text| *text != "UNKNOWN");
-            Agent {
-                name: known(found.name),
-                system: known(found.os),
-                bot: by_word || found.category == "crawler",
-            }
-        }
-    }
-}
-
 /// Most digits of a major version: more are no version.
 const MAJOR_DIGITS: usize = 4;
 
@@ -157,38 +129,6 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-
-    #[test]
-    fn robots_are_distinguished_from_people() {
-        let parser = woothee::parser::Parser::new();
-        for (agent, bot) in [
-            (
-                "Mozilla/5.0 (iPhone; CPU iPhone OS 17_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/17.5 Mobile/15E148 Safari/604.1",
-                false,
-            ),
-            (
-                "Mozilla/5.0 (Linux; Android 14; SM-S918B) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0.0.0 Mobile Safari/537.36",
-                false,
-            ),
-            ("Mozilla/5.0 (Windows NT 10.0; Win64; x64; rv:128.0) Gecko/20100101 Firefox/128.0", false),
-            ("Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)", true),
-            ("facebookexternalhit/1.1 (+http://www.facebook.com/externalhit_uatext.php)", true),
-            ("WhatsApp/2.23.20.0", true),
-            ("Slackbot-LinkExpanding 1.0 (+https://api.slack.com/robots)", true),
-            (
-                "Mozilla/5.0 (Macintosh) AppleWebKit/601.2.4 (KHTML, like Gecko) Version/9.0.1 Safari/601.2.4 facebookexternalhit/1.1 Facebot Twitterbot/1.0",
-                true,
-            ),
-            ("curl/8.5.0", true),
-            ("python-requests/2.32.0", true),
-        ] {
-            assert_eq!(read_agent(&parser, Some(agent)).bot, bot, "{agent}");
-        }
-        assert!(read_agent(&parser, None).bot);
-        let phone = "Mozilla/5.0 (iPhone; CPU iPhone OS 17_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/17.5 Mobile/15E148 Safari/604.1";
-        let agent = read_agent(&parser, Some(phone));
-        assert_eq!((agent.name, agent.system), (Some("Safari"), Some("iPhone")));
-    }
 
     #[test]
     fn names_and_major_versions_are_left_of_a_user_agent() {

@@ -1,38 +1,77 @@
-//! Cuts the personal data of an action to what its account keeps.
+//! Redacts the personal data of an action to what its account keeps.
 //!
 //! Everything that follows from an address or a user agent, such as the country and whether it is a robot, was derived
 //! before.
 
+use std::fmt;
+
 use serde_json::{Map, Value};
 use shared::personal_data::PersonalData;
 
-use super::{context::reduced_agent, location::Coordinates};
+use super::{
+    context::reduced_agent,
+    device::{self, AccountDevices},
+    location::Coordinates,
+};
 
-/// Cuts the context of an action: the address and the user agent.
-pub fn cut_context(context: &mut Map<String, Value>, kept: PersonalData, agents: &woothee::parser::Parser) {
-    if kept == PersonalData::Full {
-        return;
-    }
-    let ip = context.remove("ipAddress");
-    let ip = ip.and_then(|ip| kept.address(ip.as_str()?.parse().ok()?));
-    if let Some(ip) = ip {
-        context.insert("ipAddress".to_owned(), ip.to_string().into());
-    }
-    let agent = context.remove("userAgent").filter(|_| kept == PersonalData::Truncated);
-    if let Some(agent) = agent.and_then(|agent| reduced_agent(agents, agent.as_str()?)) {
-        context.insert("userAgent".to_owned(), agent.into());
+/// How the actions of an account are redacted.
+#[derive(Clone, Copy)]
+pub struct Redaction<'a> {
+    /// How much the account keeps of people.
+    pub kept: PersonalData,
+    /// Reads user agents.
+    pub agents: &'a woothee::parser::Parser,
+    /// What tells its devices apart; `None` for actions that no assessment looks at.
+    pub devices: Option<AccountDevices>,
+}
+
+impl fmt::Debug for Redaction<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Redaction").field("kept", &self.kept).finish_non_exhaustive()
     }
 }
 
-/// Cuts where a person was: `sensor` is the position of its device, `geoIp` the city of its address. A place stays.
-pub fn cut_location(members: &mut Map<String, Value>, kept: PersonalData) {
+impl Redaction<'_> {
+    /// Redacts all of a document.
+    pub fn document(&self, members: &mut Map<String, Value>) {
+        if let Some(Value::Object(context)) = members.get_mut("context") {
+            self.context(context);
+        }
+        redact_location(members, self.kept);
+    }
+
+    /// Redacts the context of an action: the address and the user agent. Of a user agent that is reduced, the device is
+    /// added first, so that assessments tell as many devices apart as with `full`.
+    pub fn context(&self, context: &mut Map<String, Value>) {
+        if self.kept == PersonalData::Full {
+            return;
+        }
+        context.remove(device::MEMBER);
+        let ip = context.remove("ipAddress");
+        let ip = ip.and_then(|ip| self.kept.address(ip.as_str()?.parse().ok()?));
+        if let Some(ip) = ip {
+            context.insert("ipAddress".to_owned(), ip.to_string().into());
+        }
+        let agent = context.remove("userAgent").filter(|_| self.kept == PersonalData::Truncated);
+        let Some(agent) = agent.as_ref().and_then(Value::as_str) else { return };
+        if let Some(device) = self.devices.and_then(|devices| devices.device(agent)) {
+            context.insert(device::MEMBER.to_owned(), device.hex().into());
+        }
+        if let Some(reduced) = reduced_agent(self.agents, agent) {
+            context.insert("userAgent".to_owned(), reduced.into());
+        }
+    }
+}
+
+/// Redacts where a person was: `sensor` is the position of its device, `geoIp` the city of its address. A place stays.
+pub fn redact_location(members: &mut Map<String, Value>, kept: PersonalData) {
     let is_of_person =
         matches!(members.get("locationSource").and_then(Value::as_str), Some("sensor" | "geoIp"));
     if kept == PersonalData::Full || !is_of_person {
         return;
     }
     let Some(Value::Object(location)) = members.get_mut("location") else { return };
-    let rounded = Coordinates::of_members(location).and_then(|at| cut_point(at, kept));
+    let rounded = Coordinates::of_members(location).and_then(|at| redact_point(at, kept));
     for name in ["latitude", "longitude", "position"] {
         location.remove(name);
     }
@@ -51,31 +90,25 @@ pub fn cut_location(members: &mut Map<String, Value>, kept: PersonalData) {
 
 /// What is kept of a point.
 #[must_use]
-pub fn cut_point(at: Coordinates, kept: PersonalData) -> Option<Coordinates> {
+pub fn redact_point(at: Coordinates, kept: PersonalData) -> Option<Coordinates> {
     let (latitude, longitude) = kept.degrees(at.latitude()).zip(kept.degrees(at.longitude()))?;
     Coordinates::new(latitude, longitude)
-}
-
-/// Cuts all of a document.
-pub fn cut_document(members: &mut Map<String, Value>, kept: PersonalData, agents: &woothee::parser::Parser) {
-    if let Some(Value::Object(context)) = members.get_mut("context") {
-        cut_context(context, kept, agents);
-    }
-    cut_location(members, kept);
 }
 
 #[cfg(test)]
 mod tests {
     use serde_json::json;
+    use shared::id::AccountId;
 
     use super::*;
+    use crate::domain::device::{AgentHash, DeviceKey};
 
     const PHONE: &str = "Mozilla/5.0 (iPhone; CPU iPhone OS 17_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) \
         Version/17.5 Mobile/15E148 Safari/604.1";
 
     fn check(document: Value, kept: PersonalData, expected: Value) {
         let Value::Object(mut members) = document else { panic!("no object") };
-        cut_document(&mut members, kept, &woothee::parser::Parser::new());
+        Redaction { kept, agents: &woothee::parser::Parser::new(), devices: None }.document(&mut members);
         assert_eq!(Value::Object(members), expected, "{kept}");
     }
 
@@ -116,5 +149,31 @@ mod tests {
             PersonalData::None,
             json!({"context": "x", "location": 7}),
         );
+    }
+
+    #[test]
+    fn a_reduced_user_agent_leaves_its_device() {
+        let devices = DeviceKey::new(&[7; 32]).of(AccountId::new(1, [1; 16]));
+        let agents = woothee::parser::Parser::new();
+        let redacted = |kept: PersonalData, agent: &str| {
+            let Value::Object(mut context) = json!({"userAgent": agent}) else { panic!("no object") };
+            Redaction { kept, agents: &agents, devices: Some(devices) }.context(&mut context);
+            context
+        };
+        let whole = devices.device(PHONE);
+        for (kept, device) in [
+            (PersonalData::Full, None),
+            (PersonalData::Truncated, whole.map(AgentHash::hex)),
+            (PersonalData::None, None),
+        ] {
+            let context = redacted(kept, PHONE);
+            assert_eq!(context.get("device").and_then(Value::as_str), device.as_deref(), "{kept}");
+            let found = devices.of_context(&context);
+            assert_eq!(found == whole, kept != PersonalData::None, "{kept}: {context:?}");
+        }
+        let again = Redaction { kept: PersonalData::None, agents: &agents, devices: Some(devices) };
+        let mut context = redacted(PersonalData::Truncated, PHONE);
+        again.context(&mut context);
+        assert!(context.is_empty(), "{context:?}");
     }
 }

@@ -16,7 +16,7 @@ use web::{
 };
 
 use crate::{
-    domain::{access::Actor, action::Action, action_names::RESULTS, listing::ACTIONS},
+    domain::{access::Actor, action::Action, action_names::RESULTS, device, listing::ACTIONS},
     service::{
         ActionState,
         actions::{self, Scope},
@@ -80,6 +80,7 @@ impl ActionDocument {
         if !shown.context {
             members.remove("context");
         }
+        members.get_mut("context").map(device::hide);
         // For an unknown item, a result repeats what was requested.
         let asked = members.get("thng").and_then(Value::as_str).map(str::to_owned);
         let asked = asked.filter(|_| action.kind == RESULTS);

@@ -42,6 +42,7 @@ use crate::{
         action_names::{BUILT_IN, TriggerType, WRITTEN_BY_OPERATIONS, is_custom},
         collection::Collection,
         context::{self, Origin},
+        device::DeviceKey,
         grant::{Grant, Limit},
         limits::shorten,
         location::{Coordinates, Location},
@@ -49,7 +50,6 @@ use crate::{
             Subject::{Actions, Encodings, InspectorScans, Places},
             Verb, may_create_action,
         },
-        personal,
         place::Place,
         reference::Reference,
         resource::{Product, Thng},
@@ -172,6 +172,8 @@ struct Making<'a> {
     seen: Seen,
     /// How much the account keeps of the people behind actions.
     kept: PersonalData,
+    /// What tells devices apart.
+    devices: DeviceKey,
     /// Whether drafts may give the customer in `context`; cached once it was looked up.
     reports_context: Option<bool>,
     now: UnixMillis,
@@ -197,6 +199,7 @@ impl<'a> Making<'a> {
         let kept = tenants::find_personal_data(tx, actor.account).await?;
         Ok(Self {
             kept,
+            devices: state.secrets.device_key(),
             actor,
             grant,
             project: around.project,
@@ -269,17 +272,12 @@ impl<'a> Making<'a> {
         put("user", (self.actor.kind == ActorKind::User).then(|| json!(self.actor.id)));
         let created_by = self.actor.project.map(|project| json!(project));
         put("createdByProject", created_by.or_else(|| self.project.map(Value::from)));
-        personal::cut_document(&mut doc, self.kept, &self.state.agents);
-        let mut put = |name: &str, value: Option<Value>| {
-            if let Some(value) = value {
-                doc.insert(name.to_owned(), value);
-            }
-        };
         put("createdByApp", self.actor.app.map(|app| json!(app)));
         put("reactions", Some(json!([])));
         if kind.parse::<TriggerType>().is_ok() {
             put(scan_source::MEMBER, Some(Source::of_actor(self.actor.kind).as_str().into()));
         }
+        self.redaction(kind).document(&mut doc);
         // With a Thng's key the scopes are always those of the Thng.
         let asked = draft.scopes.as_ref().filter(|_| !matches!(self.grant.limit(), Limit::Itself(_)));
         let scopes = match asked.cloned() {

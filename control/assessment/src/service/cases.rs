@@ -104,7 +104,7 @@ pub async fn decide(
         thng = tagged;
         after.join(left);
     }
-    if standing::judge_again(&*state.actions.scans.reserved, &mut tx, caller.account, &thng, now).await? {
+    if standing::judge_again(state.sources(), &mut tx, caller.account, &thng, now).await? {
         let followed = follow_thng(&mut tx, caller.account, thng.id, thng.product, true, now).await?;
         after = after.wake_edges(followed);
     }

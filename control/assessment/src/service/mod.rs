@@ -10,7 +10,8 @@ pub mod observer;
 
 use std::ops::Deref;
 
-use self::assessment::groups::AssessmentGroups;
+use self::assessment::{groups::AssessmentGroups, observe::ScanSources};
+use crate::domain::device::DeviceKey;
 
 /// What the operations of assessment need.
 #[derive(Debug, Clone)]
@@ -19,6 +20,8 @@ pub struct AssessmentState {
     pub actions: ActionState,
     /// Results, written with those that come at the same time.
     pub groups: AssessmentGroups,
+    /// What tells the devices of scans apart.
+    pub devices: DeviceKey,
 }
 
 impl AssessmentState {
@@ -26,7 +29,14 @@ impl AssessmentState {
     #[must_use]
     pub fn new(actions: ActionState) -> Self {
         let groups = AssessmentGroups::new(actions.core.clone());
-        Self { actions, groups }
+        let devices = actions.core.secrets.device_key();
+        Self { actions, groups, devices }
+    }
+
+    /// Where the scans of items come from, for callers that hold a connection.
+    #[must_use]
+    pub fn sources(&self) -> ScanSources<'_> {
+        ScanSources { scans: &*self.actions.scans.reserved, devices: &self.devices }
     }
 }
 

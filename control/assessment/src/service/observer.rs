@@ -11,10 +11,13 @@ use shared::{
 
 use super::{
     Observers,
-    assessment::{history, observe},
+    assessment::{
+        history,
+        observe::{self, ScanSources},
+    },
 };
 use crate::{
-    domain::action::Action,
+    domain::{action::Action, device::DeviceKey},
     error::ServiceError,
     store::{Conn, StoreError, Tx, actions::NewAction, assessment_contexts, commissions},
 };
@@ -24,6 +27,16 @@ use crate::{
 pub struct Assessments {
     /// The scans by edges.
     pub scans: Scans,
+    /// What tells the devices of scans apart; `None` in a command that reads actions and changes none.
+    pub devices: Option<DeviceKey>,
+}
+
+impl Assessments {
+    fn sources(&self) -> Result<ScanSources<'_>, ServiceError> {
+        let unchanged = || ServiceError::Internal("a command that reads actions changed one".to_owned());
+        let devices = self.devices.as_ref().ok_or_else(unchanged)?;
+        Ok(ScanSources { scans: &*self.scans.reserved, devices })
+    }
 }
 
 impl Observers for Assessments {
@@ -40,7 +53,7 @@ impl Observers for Assessments {
     ) -> BoxFuture<'a, Result<(), ServiceError>> {
         Box::pin(async move {
             let none = HashMap::new();
-            observe::record(&*self.scans.reserved, tx, (account, created_at), actions, &none).await
+            observe::record(self.sources()?, tx, (account, created_at), actions, &none).await
         })
     }
 
@@ -50,7 +63,7 @@ impl Observers for Assessments {
         account: AccountId,
         action: &'a Action,
     ) -> BoxFuture<'a, Result<(), ServiceError>> {
-        Box::pin(history::forget(&*self.scans.reserved, tx, account, action))
+        Box::pin(async move { history::forget(self.sources()?, tx, account, action).await })
     }
 
     fn complete<'a>(

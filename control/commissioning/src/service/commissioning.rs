@@ -26,7 +26,7 @@ use crate::{
         grant::Grant,
         location::Location,
         permission::{Subject::Commissioning, Verb},
-        personal,
+        personal::Redaction,
         place::Place,
         reference::Reference,
         resource::{Product, Thng},
@@ -324,17 +324,18 @@ impl Making<'_> {
         let source = if draft.location.coordinates.is_some() { "sensor" } else { "place" };
         let locality = origin.ip.map(|ip| state.geo_ip.find(ip)).unwrap_or_default();
         let agent = context::read_agent(&state.agents, origin.user_agent);
-        // The location is that of the step, not of whoever reports it.
-        let mut context = context::context(origin, agent, &locality);
-        personal::cut_context(&mut context, kept, &state.agents);
         let mut doc = json!({
             "customFields": custom,
             "locationSource": source,
             "location": location.members(),
-            "context": context,
+            "context": context::context(origin, agent, &locality),
             "tags": [],
             "reactions": [],
         });
+        if let Value::Object(members) = &mut doc {
+            // No rule looks at the point of a step; no assessment takes a step for a scan.
+            Redaction { kept, agents: &state.agents, devices: None }.document(members);
+        }
         let projects = thng.details.common.scopes.as_ref().map(|scopes| scopes.projects.clone());
         if let Some(projects) = projects.filter(|projects| !projects.is_empty()) {
             doc["scopes"] = json!({"users": [], "projects": projects});

@@ -28,3 +28,14 @@ export const isBad = (edge: Edge): boolean => !edge.reachable || isLate(edge) ||
 
 export const askStatus = async (signal?: AbortSignal): Promise<Status> =>
   await body(api.GET('/status', { signal })) as unknown as Status
+
+/** Which edges have a change. `away` names those that are known not to have it. */
+export interface Confirmed { ms?: number, isEverywhere: boolean, away: string }
+
+/** Reads what the API says of a change: `rev=812; acked=3; members=3; ms=4; unreachable=b`. */
+export function confirmedBy (response: Response): Confirmed {
+  const text = response.headers.get('x-waymark-edges') ?? ''
+  const count = (name: string) => Number(text.match(new RegExp(`\\b${name}=(\\d+)`))?.[1] ?? 0)
+  const away = [...text.matchAll(/(?:lagging|unreachable)=([^;]+)/g)].map((match) => match[1]?.trim()).join(', ')
+  return { ms: count('ms'), isEverywhere: response.status === 200 && count('members') > 0 && away === '', away }
+}

@@ -3,7 +3,7 @@
 export type Closed = 'ended' | 'paused' | 'scheduled'
 interface Times { validFrom?: number | null, validUntil?: number | null, status: string }
 
-/** Why a link does not lead to its target; of several reasons the one that lasts longest, as edges answer. */
+/** Why a link does not lead to its target, as edges answer. If several reasons hold, the first of: ended, paused, scheduled. */
 export function closed (link: Times, now = Date.now()): Closed | undefined {
   if (typeof link.validUntil === 'number' && now >= link.validUntil) return 'ended'
   if (link.status === 'paused') return 'paused'

@@ -2,9 +2,9 @@
 import { block } from '../lib/i18n.svelte'
 
 export const en = {
-  times: 'When it leads there', validFrom: 'From', validUntil: 'Until', pausedNow: 'Paused: it leads nowhere for now', endedUrl: 'Where it leads before, after, and while it is paused',
+  times: 'When it leads there', validFrom: 'From', validUntil: 'Until', pausedNow: 'Paused: it does not lead to its target for now', endedUrl: 'Where it leads before, after, and while it is paused',
   endedHint: 'Without an address whoever scans it gets a short page.', always: 'Always', untilEver: 'without an end', localTime: 'In the time zone of this browser.',
-  active: 'Active', scheduled: 'Scheduled', ended: 'Ended', paused: 'Paused', savedTimes: 'Saved'
+  active: 'Active', scheduled: 'Scheduled', ended: 'Ended', paused: 'Paused'
 } as const
 
 export const times = await block(en, { de: async () => (await import('./times.de')).de })

@@ -25,6 +25,7 @@ use super::{
 use crate::{
     domain::{
         action::Action,
+        device,
         event::action_message,
         grant::Limit,
         listing::ListRequest,
@@ -153,7 +154,8 @@ fn line(action: &Action, with_personal_data: bool) -> serde_json::Value {
         actions::coarsen_action(&mut action);
     }
     let mut line = action_message(&action);
-    if let (Some(members), Some(context)) = (line.as_object_mut(), action.members.remove("context")) {
+    if let (Some(members), Some(mut context)) = (line.as_object_mut(), action.members.remove("context")) {
+        device::hide(&mut context);
         members.insert("context".to_owned(), context);
     }
     line

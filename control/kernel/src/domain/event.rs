@@ -5,6 +5,7 @@ mod position;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use shared::{
+    availability::Availability,
     id::{AccountId, ActionId, JobId, ReactionId},
     time::UnixMillis,
 };
@@ -97,6 +98,9 @@ pub struct RedirectionEvent {
     /// Its labels.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tags: Option<Vec<String>>,
+    /// When it leads to its target, and where it leads at other times.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub availability: Option<Box<Availability>>,
     /// Who may see it besides operators.
     pub scopes: Scopes,
 }
@@ -315,7 +319,9 @@ pub fn redirection_message(item: &RedirectionEvent) -> Map<String, Value> {
     ];
     let title = item.title.as_ref().map(|title| ("title", json!(title)));
     let tags = item.tags.as_ref().map(|tags| ("tags", json!(tags)));
-    members.into_iter().chain(title).chain(tags).map(|(name, value)| (name.to_owned(), value)).collect()
+    let availability = item.availability.iter().flat_map(|availability| availability.members());
+    let members = members.into_iter().chain(title).chain(tags).chain(availability);
+    members.map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
 /// The end of a job as a message holds it.
@@ -409,6 +415,10 @@ mod tests {
                     target: None,
                     title: Some("Summer".to_owned()),
                     tags: None,
+                    availability: Some(Box::new(Availability {
+                        valid_until: Some(UnixMillis(9)),
+                        ..Availability::default()
+                    })),
                     scopes: Scopes::default(),
                 }],
             },
@@ -419,5 +429,23 @@ mod tests {
         for (kind, body) in [("properties", "{}"), ("action", "[]"), ("later", "{}"), ("action", "")] {
             assert_eq!(Event::read(kind, body), None, "{kind} {body}");
         }
+    }
+
+    #[test]
+    fn messages_of_redirections_have_the_members_that_are_set() {
+        // As a release before these members stored it.
+        let body =
+            r#"{"domain":"tn.gg","short_id":"A","platform_id":"U","target":"https://e.com/","scopes":{}}"#;
+        let mut item: RedirectionEvent = serde_json::from_str(body).unwrap();
+        let plain = redirection_message(&item);
+        assert!(plain.len() == 5 && plain["defaultRedirectUrl"] == "https://e.com/", "{plain:?}");
+        item.availability = Some(Box::new(Availability {
+            valid_from: Some(UnixMillis(5)),
+            is_paused: true,
+            ..Availability::default()
+        }));
+        let mut expected = plain;
+        expected.extend([("validFrom".to_owned(), json!(5)), ("status".to_owned(), json!("paused"))]);
+        assert_eq!(redirection_message(&item), expected);
     }
 }

@@ -27,6 +27,17 @@ pub fn of(doc: &Value, paths: &[&str]) -> Vec<String> {
     found
 }
 
+/// How many scalars a value holds; each becomes at most one facet.
+#[must_use]
+pub fn count(value: &Value) -> usize {
+    match value {
+        Value::Null => 0,
+        Value::Bool(_) | Value::Number(_) | Value::String(_) => 1,
+        Value::Array(items) => items.iter().map(count).sum(),
+        Value::Object(members) => members.values().map(count).sum(),
+    }
+}
+
 /// The facet of one value of a field.
 #[must_use]
 pub fn facet(path: &str, value: &str) -> String {
@@ -94,6 +105,7 @@ mod tests {
             ]
         );
         assert!(of(&json!("x"), &["tags"]).is_empty());
+        assert_eq!([count(&doc["customFields"]), count(&doc["tags"]), count(&json!(null))], [5, 3, 0]);
     }
 
     #[test]

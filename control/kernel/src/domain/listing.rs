@@ -90,6 +90,9 @@ pub const REDIRECTIONS: ListType = by(&[
     field("product", Id),
     field("thng", Id),
     field("defaultRedirectUrl", Text),
+    field("status", Text),
+    field("validFrom", Millis),
+    field("validUntil", Millis),
 ]);
 /// Places.
 pub const PLACES: ListType = numbered(PRODUCTS.fields);

@@ -6,6 +6,7 @@ pub mod action;
 pub mod authority;
 pub mod body;
 pub mod common;
+pub mod device;
 pub mod egress;
 pub mod event;
 pub mod facets;

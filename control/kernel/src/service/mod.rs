@@ -3,6 +3,7 @@
 //! Functions fail when the database does; their docs list other errors only.
 
 pub mod access;
+pub mod backfill;
 pub mod batcher;
 pub mod bulk;
 pub mod capacity;

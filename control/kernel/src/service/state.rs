@@ -11,6 +11,7 @@ use shared::{
 
 use super::{access::KeyLookups, capacity::Capacity, open_quotas::OpenQuotas};
 use crate::{
+    domain::device::DeviceKey,
     error::ServiceError,
     store::{Conn, Db, StoreError, Tx},
 };
@@ -40,7 +41,8 @@ impl From<RandomUnavailable> for ServiceError {
 pub struct Secrets {
     /// Authenticates page tokens.
     pub page_token: [u8; 32],
-    /// Key for the ids of scan actions, which must be unguessable and the same on a repeat.
+    /// Key for the ids of scan actions, which must be unguessable and the same on a repeat. What tells devices apart is
+    /// derived from it.
     pub scan_id: [u8; 32],
     /// Signs the URLs of files.
     pub file_url: [u8; 32],
@@ -56,6 +58,14 @@ pub struct Secrets {
     pub mail: [u8; 32],
     /// Keys of sessions, and what protects second factors and tries to sign in, are derived from it.
     pub sign_in: [u8; 32],
+}
+
+impl Secrets {
+    /// The key of the hashes by which assessments tell devices apart.
+    #[must_use]
+    pub fn device_key(&self) -> DeviceKey {
+        DeviceKey::new(&self.scan_id)
+    }
 }
 
 /// Tells the readers of this process, after a commit, that there is something to read. A reader that is not told
@@ -103,7 +113,7 @@ pub trait Dependents: Send + Sync + 'static {
         batch: BatchId,
     ) -> BoxFuture<'a, Result<(), ServiceError>>;
 
-    /// Locks the order of the changes that edges hear of, until the transaction ends: before rows that such changes lock.
+    /// Locks the change log. Take it before any row lock.
     fn lock_changes<'a>(&'a self, tx: &'a mut Tx) -> BoxFuture<'a, Result<(), ServiceError>>;
 
     /// What edges know of the short domains of an account was changed, in this transaction; edges learn of it.

@@ -1,14 +1,10 @@
 //! Entries of the audit trail: noted by what writes, stored by the commit of its transaction.
 
-use std::{
-    collections::HashMap,
-    net::{IpAddr, Ipv6Addr},
-    sync::Arc,
-};
+use std::{collections::HashMap, net::IpAddr, sync::Arc};
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
-use shared::{id::AccountId, time::UnixMillis};
+use shared::{id::AccountId, networks, time::UnixMillis};
 use sqlx::types::Json;
 
 use super::{StoreError, Tx, dialect, on_db};
@@ -68,19 +64,10 @@ impl Principal {
     }
 }
 
-/// The network of a client, which is kept and not the address: the first 24 bits of IPv4, the first 48 of IPv6.
+/// The network of a client as a text, which is kept and not the address.
 #[must_use]
 pub fn network_of(client: IpAddr) -> String {
-    match client.to_canonical() {
-        IpAddr::V4(v4) => {
-            let [a, b, c, _] = v4.octets();
-            format!("{a}.{b}.{c}.0/24")
-        }
-        IpAddr::V6(v6) => {
-            let [a, b, c, ..] = v6.segments();
-            format!("{}/48", Ipv6Addr::new(a, b, c, 0, 0, 0, 0, 0))
-        }
-    }
+    networks::network_of(client).to_string()
 }
 
 /// Whose trail holds what concerns no single account: that of the platform. No account has this id, whose time is before

@@ -1,52 +1,55 @@
 //! What requests say about when a link leads to its target.
 
-use serde_json::{Map, Value};
-use shared::{availability::Availability, target::Target, time::UnixMillis};
+use shared::{
+    availability::{ACTIVE, Availability, PAUSED},
+    target::Target,
+    time::UnixMillis,
+};
 
 use super::{body, members::Members};
 
-/// What a request says about a member.
+/// The change of a member.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub enum Said<T> {
-    /// Nothing: it stays.
+pub enum Patch<T> {
+    /// Not in the request: keep the stored value.
     #[default]
-    Nothing,
-    /// `null`: it goes.
-    Removed,
-    /// This is it from now on.
-    Value(T),
+    Keep,
+    /// `null` in the request: remove the stored value.
+    Remove,
+    /// Replace it by this value.
+    Set(T),
 }
 
-impl<T> Said<T> {
-    /// The value that is given.
+impl<T> Patch<T> {
+    /// The new value, if the request has one.
     pub const fn value(&self) -> Option<&T> {
         match self {
-            Self::Value(value) => Some(value),
-            Self::Nothing | Self::Removed => None,
+            Self::Set(value) => Some(value),
+            Self::Keep | Self::Remove => None,
         }
     }
 
-    fn after(&self, before: Option<T>) -> Option<T>
+    fn apply(&self, before: Option<T>) -> Option<T>
     where
         T: Clone,
     {
         match self {
-            Self::Nothing => before,
-            Self::Removed => None,
-            Self::Value(value) => Some(value.clone()),
+            Self::Keep => before,
+            Self::Remove => None,
+            Self::Set(value) => Some(value.clone()),
         }
     }
 }
 
-/// The change of a link's availability. What a `PUT` leaves out stays, because clients from before these members do not know
-/// them.
+/// The change of a link's availability. A `PUT` keeps the members that it leaves out, because clients of the contract do not
+/// know them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AvailabilityChange {
-    valid_from: Said<UnixMillis>,
-    valid_until: Said<UnixMillis>,
-    is_paused: Said<bool>,
+    valid_from: Patch<UnixMillis>,
+    valid_until: Patch<UnixMillis>,
+    is_paused: Patch<bool>,
     /// Where it leads while it is closed.
-    pub ended_url: Said<Target>,
+    pub ended_url: Patch<Target>,
 }
 
 /// A link would end before it begins.
@@ -57,16 +60,16 @@ pub struct EndsTooEarly;
 impl AvailabilityChange {
     /// Reads the members of a body.
     pub fn read(members: &mut Members<'_>) -> Self {
-        let valid_from = said(members, "validFrom", |members| body::millis(members, "validFrom"));
-        let valid_until = said(members, "validUntil", |members| body::millis(members, "validUntil"));
-        let is_paused = said(members, "status", |members| {
+        let valid_from = patch(members, "validFrom", |members| body::millis(members, "validFrom"));
+        let valid_until = patch(members, "validUntil", |members| body::millis(members, "validUntil"));
+        let is_paused = patch(members, "status", |members| {
             members.typed("status", "active or paused", |value| match value.as_str()? {
-                "active" => Some(false),
-                "paused" => Some(true),
+                ACTIVE => Some(false),
+                PAUSED => Some(true),
                 _ => None,
             })
         });
-        let ended_url = said(members, "endedUrl", |members| {
+        let ended_url = patch(members, "endedUrl", |members| {
             let parsed = Target::parse(members.text("endedUrl")?);
             parsed.map_err(|fault| members.fault(format!("endedUrl {fault}."))).ok()
         });
@@ -78,21 +81,21 @@ impl AvailabilityChange {
         Self { valid_from, valid_until, is_paused, ended_url }
     }
 
-    /// The availability after it; `None` where nothing is left of it.
+    /// The stored availability with this change applied; `None` if no member remains.
     ///
     /// # Errors
-    /// The end that stays, or the start, does not go with what is given.
+    /// The link would end before it begins.
     pub fn apply(&self, before: Option<&Availability>) -> Result<Option<Box<Availability>>, EndsTooEarly> {
         let before = before.cloned().unwrap_or_default();
         let ended_url = match &self.ended_url {
-            Said::Nothing => before.ended_url,
-            Said::Removed => None,
-            Said::Value(target) => Some(target.as_str().into()),
+            Patch::Keep => before.ended_url,
+            Patch::Remove => None,
+            Patch::Set(target) => Some(target.as_str().into()),
         };
         let after = Availability {
-            valid_from: self.valid_from.after(before.valid_from),
-            valid_until: self.valid_until.after(before.valid_until),
-            is_paused: self.is_paused.after(Some(before.is_paused)).unwrap_or_default(),
+            valid_from: self.valid_from.apply(before.valid_from),
+            valid_until: self.valid_until.apply(before.valid_until),
+            is_paused: self.is_paused.apply(Some(before.is_paused)).unwrap_or_default(),
             ended_url,
         };
         match (after.valid_from, after.valid_until) {
@@ -102,36 +105,27 @@ impl AvailabilityChange {
     }
 }
 
-fn said<'a, T>(
+fn patch<'a, T>(
     members: &mut Members<'a>,
     name: &str,
     read: impl FnOnce(&mut Members<'a>) -> Option<T>,
-) -> Said<T> {
+) -> Patch<T> {
     match read(members) {
-        Some(value) => Said::Value(value),
-        None if members.is_null(name) => Said::Removed,
-        None => Said::Nothing,
+        Some(value) => Patch::Set(value),
+        None if members.is_null(name) => Patch::Remove,
+        None => Patch::Keep,
     }
-}
-
-/// The members as requests give them.
-#[must_use]
-pub fn members_of(availability: &Availability) -> Map<String, Value> {
-    let Availability { valid_from, valid_until, is_paused, ended_url } = availability;
-    let members = [
-        ("validFrom", valid_from.map(|at| at.0.into())),
-        ("validUntil", valid_until.map(|at| at.0.into())),
-        ("status", is_paused.then(|| "paused".into())),
-        ("endedUrl", ended_url.as_deref().map(Into::into)),
-    ];
-    members.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
+
+    fn members_of(availability: &Availability) -> Value {
+        Value::Object(availability.members().map(|(name, value)| (name.to_owned(), value)).collect())
+    }
 
     fn read(body: &Value) -> Result<AvailabilityChange, Vec<String>> {
         let mut members = Members::of(body)?;
@@ -183,7 +177,7 @@ mod tests {
         assert_eq!(change(json!({}), None), Ok(None));
         let all = json!({"validFrom": 5, "validUntil": 9, "status": "paused", "endedUrl": "https://e.com/"});
         let before = change(all.clone(), None).unwrap().unwrap();
-        assert_eq!(Value::Object(members_of(&before)), all);
+        assert_eq!(members_of(&before), all);
         assert_eq!(change(json!({}), Some(&before)), Ok(Some(before.clone())));
         for (body, after) in [
             (json!({"status": null}), json!({"validFrom": 5, "validUntil": 9, "endedUrl": "https://e.com/"})),
@@ -194,7 +188,7 @@ mod tests {
             ),
         ] {
             let made = change(body.clone(), Some(&before)).unwrap().unwrap();
-            assert_eq!(Value::Object(members_of(&made)), after, "{body}");
+            assert_eq!(members_of(&made), after, "{body}");
         }
         for body in [json!({"validFrom": 9}), json!({"validUntil": 5}), json!({"validUntil": 0})] {
             assert_eq!(change(body.clone(), Some(&before)), Err(EndsTooEarly), "{body}");

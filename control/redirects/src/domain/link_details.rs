@@ -1,11 +1,12 @@
-//! What people say about a link, beside where it leads: control alone knows it, and no edge.
+//! Descriptive fields of a link (title, tags, notes, custom fields, authors). Only control stores them; edges never receive
+//! them.
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::{
     access::Actor,
-    body,
+    body, facets,
     limits::{MAX_DESCRIPTION, MAX_TAG},
     members::Members,
 };
@@ -16,10 +17,16 @@ pub const MAX_TITLE: usize = 200;
 /// Longest notes, in characters; as long as a description.
 pub const MAX_NOTES: usize = MAX_DESCRIPTION;
 
-/// The members that a request may give, under the rules of those of Thngs: what a change leaves out stays.
+/// Most values in `customFields`, at all depths. Each is a facet and a token of its own, and one request changes 1,000 links
+/// while it holds the lock of the change log: with this and 100 tags, that is at most 350,000 hashes.
+pub const MAX_FIELD_VALUES: usize = 250;
+
+/// Largest size of the facets of `customFields`, in bytes: at most 32 MiB for 1,000 links.
+pub const MAX_FIELD_FACETS_BYTES: usize = 32 * 1024;
+
+/// The members that a request may give.
 ///
-/// A `PUT` sets back whatever else it leaves out. These it keeps, because programs from before they existed change targets,
-/// and would remove what people wrote.
+/// `PUT` keeps these when absent: older clients do not know them and would erase them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Described {
@@ -40,12 +47,14 @@ pub struct Described {
 impl Described {
     /// Reads the members of a body.
     pub fn read(members: &mut Members<'_>) -> Self {
-        Self {
-            title: body::text(members, "title", 0, MAX_TITLE),
-            tags: body::texts(members, "tags", MAX_TAG),
-            notes: body::text(members, "notes", 0, MAX_NOTES),
-            custom_fields: body::custom_fields(members),
+        let title = body::text(members, "title", 0, MAX_TITLE);
+        let tags = body::texts(members, "tags", MAX_TAG);
+        let notes = body::text(members, "notes", 0, MAX_NOTES);
+        let custom_fields = body::custom_fields(members);
+        if let Some(Err(fault)) = custom_fields.as_ref().map(check_facets) {
+            members.fault(format!("{} {fault}.", members.path("customFields")));
         }
+        Self { title, tags, notes, custom_fields }
     }
 
     /// The members after a change.
@@ -58,6 +67,22 @@ impl Described {
             custom_fields: change.custom_fields.or(self.custom_fields),
         }
     }
+}
+
+/// Checks how much `customFields` adds to the index; the fault is a sentence without its subject.
+fn check_facets(fields: &Map<String, Value>) -> Result<(), String> {
+    let values: usize = fields.values().map(facets::count).sum();
+    if values > MAX_FIELD_VALUES {
+        return Err(format!("must have at most {MAX_FIELD_VALUES} values, not {values}"));
+    }
+    let found = facets::of(&json!({ "customFields": fields }), &["customFields"]);
+    let bytes: usize = found.iter().map(String::len).sum();
+    if bytes > MAX_FIELD_FACETS_BYTES {
+        return Err(format!(
+            "must have at most {MAX_FIELD_FACETS_BYTES} bytes of values with their paths, not {bytes}"
+        ));
+    }
+    Ok(())
 }
 
 /// Who wrote something, as the audit trail names them.
@@ -108,14 +133,17 @@ impl LinkDetails {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     fn read(body: &Value) -> Result<Described, Vec<String>> {
         let mut members = Members::of(body)?;
         let read = Described::read(&mut members);
         members.finish(Some(read))
+    }
+
+    /// Texts of which each is a facet of the greatest length.
+    fn long_texts(count: usize) -> Value {
+        (0..count).map(|n| (n.to_string(), json!("x".repeat(300)))).collect::<Map<_, _>>().into()
     }
 
     #[test]
@@ -135,6 +163,17 @@ mod tests {
             (json!({"notes": "x".repeat(4_097)}), Some("notes must have at most 4096 characters, not 4097.")),
             (json!({"customFields": []}), Some("customFields must be an object.")),
             (json!({"customFields": {"": 1}}), Some("customFields has a key that must not be empty.")),
+            (json!({"customFields": {"a": vec![1; 249], "b": [{"c": true, "d": null}]}}), None),
+            (
+                json!({"customFields": {"a": vec![1; 249], "b": {"c": ["x", true]}}}),
+                Some("customFields must have at most 250 values, not 251."),
+            ),
+            // As few as 100 long texts fit.
+            (json!({"customFields": long_texts(100)}), None),
+            (
+                json!({"customFields": long_texts(150)}),
+                Some("customFields must have at most 32768 bytes of values with their paths, not 39750."),
+            ),
         ] {
             let faults = read(&body).err().unwrap_or_default();
             assert_eq!(

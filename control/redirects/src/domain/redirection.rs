@@ -41,10 +41,10 @@ pub struct Redirection {
     pub rev: Rev,
     /// Order of insertion, for paging.
     pub seq: i64,
-    /// What people say about it, which no edge knows.
+    /// Its descriptive fields, which edges never receive.
     #[serde(default)]
     pub details: LinkDetails,
-    /// Why nobody is redirected; what stores and changes redirections leaves it out.
+    /// Why nobody is led to its target, or else to its ended page; what stores and changes redirections leaves it out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub taken_down: Option<TakeDown>,
 }
@@ -69,7 +69,7 @@ pub struct Writable {
     pub availability: AvailabilityChange,
     /// Access besides operators.
     pub scopes: Scopes,
-    /// What people say about it; what is left out stays.
+    /// Its descriptive fields; what is left out stays.
     pub described: Described,
 }
 

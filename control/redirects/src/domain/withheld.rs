@@ -21,6 +21,19 @@ pub struct TakeDown {
     pub until: Option<UnixMillis>,
 }
 
+impl TakeDown {
+    /// Whether this is the take-down of the host that a target leads to.
+    #[must_use]
+    pub fn is_of_target(&self, target: &str) -> bool {
+        match &self.what {
+            Withheld::Host(host) => {
+                host_of(target).is_some_and(|of| and_parents(&of).any(|of| *of == **host))
+            }
+            Withheld::Link(_) | Withheld::Account(_) => false,
+        }
+    }
+}
+
 /// The take-downs that may concern some links.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TakeDowns(pub Vec<TakeDown>);
@@ -35,9 +48,7 @@ impl TakeDowns {
     /// The take-down of the host that a target leads to.
     #[must_use]
     pub fn of_target(&self, target: &str) -> Option<&TakeDown> {
-        let host = host_of(target)?;
-        let is_covered = |listed: &str| and_parents(&host).any(|host| host == listed);
-        self.0.iter().find(|one| matches!(&one.what, Withheld::Host(listed) if is_covered(listed)))
+        self.0.iter().find(|one| one.is_of_target(target))
     }
 
     /// The fault of a target, as a sentence without the name of the member.

@@ -1,12 +1,13 @@
-//! The words by which links are found: made here, so that both databases find the same.
+//! Search terms of links. Tokenised in Rust, not by the database, so that Postgres and SQLite return the same links.
 //!
 //! A text is decomposed (NFKD), without accents and in lower case, and split where neither a letter nor a digit stands. A link
 //! has the words of its short id, title, tags, target and Thng's name, and the ids of its resource, Thng and product. A query
 //! finds the links of which, for each word of it, some word begins so.
 //!
-//! Beside words, a link has one token for each tag, custom field, scope and product, so that `filter=tags=a` is found by the
-//! same index; it holds a hash, so what it finds is checked once more. Every token begins with the mark of its account: a word
-//! that is frequent elsewhere costs nothing here, and both databases estimate by account how many there are.
+//! Besides words, a link has one token for each tag, custom field, project and product, so that `filter=tags=a` is found by
+//! the same index. The token is a 40-bit hash, so the SQL filter is applied as well. Every token begins with a prefix of its
+//! account: a word that is frequent in another account costs nothing here, and both databases estimate by account how many
+//! there are.
 
 use std::collections::BTreeSet;
 
@@ -26,7 +27,7 @@ pub const MAX_QUERY: usize = 200;
 /// Most words of a query.
 pub const MAX_QUERY_WORDS: usize = 16;
 
-/// Letters and digits of the mark of an account.
+/// Characters of the prefix of an account.
 const MARK: usize = 4;
 
 /// What stands before the hash of a facet. No letter, so that no query finds it; not ASCII, so that SQLite takes it for
@@ -39,26 +40,26 @@ pub const FACETS: &[&str] = &["tags", "customFields"];
 /// The tokens of a link, separated by blanks.
 #[must_use]
 pub fn of(link: &Redirection, facets: &[String]) -> String {
+    let mut tokens = words_of(link);
+    let product = link.redirect.product_id.iter().map(|id| facet_word("product", id.as_str()));
+    let projects = link.scopes.projects.iter().map(|id| facet_word("scopes.projects", id));
+    tokens.extend(product.chain(projects));
+    tokens.extend(facets.iter().map(|facet| hashed(facet)));
+    let mark = mark(link.account);
+    tokens.iter().map(|token| format!("{mark}{token}")).collect::<Vec<_>>().join(" ")
+}
+
+fn words_of(link: &Redirection) -> BTreeSet<String> {
     let (redirect, described) = (&link.redirect, &link.details.described);
-    let mut words = BTreeSet::new();
     let target = percent_decode_str(&redirect.target).decode_utf8_lossy();
     // The scheme is in all of them.
     let target = target.split_once("://").map_or(&*target, |(_, rest)| rest);
-    let texts = [Some(redirect.short_id.as_str()), described.title.as_deref(), Some(target)]
-        .into_iter()
-        .flatten()
-        .chain(redirect.thng_name.as_deref())
-        .chain(described.tags.iter().flatten().map(String::as_str));
-    texts.for_each(|text| words.extend(split(text)));
-    words.extend(split(redirect.platform_id.as_str()));
-    words.extend(redirect.thng_id.iter().flat_map(|id| split(id.as_str())));
-    words.extend(redirect.product_id.iter().flat_map(|id| split(id.as_str())));
-    let mark = mark(link.account);
-    let product = redirect.product_id.iter().map(|id| facet_word("product", id.as_str()));
-    let projects = link.scopes.projects.iter().map(|id| facet_word("scopes.projects", id));
-    words.extend(product.chain(projects));
-    words.extend(facets.iter().map(|facet| hashed(facet)));
-    words.iter().map(|word| format!("{mark}{word}")).collect::<Vec<_>>().join(" ")
+    let texts = [redirect.short_id.as_str(), target, redirect.platform_id.as_str()];
+    let texts = texts.into_iter().chain(described.title.as_deref()).chain(redirect.thng_name.as_deref());
+    let texts = texts.chain(described.tags.iter().flatten().map(String::as_str));
+    let ids = redirect.thng_id.iter().map(|id| id.as_str());
+    let ids = ids.chain(redirect.product_id.iter().map(|id| id.as_str()));
+    texts.chain(ids).flat_map(split).collect()
 }
 
 /// A query: the words that a link must have, and facets.
@@ -98,14 +99,17 @@ impl WordQuery {
         self.beginnings.is_empty() && self.tokens.is_empty()
     }
 
-    /// Whether a link has what it asks for.
+    /// Whether some word of a link begins with each word of the query.
+    ///
+    /// Tokens are not compared: the SQL filter has selected by them. It costs some 5 µs a link, so a few milliseconds for the
+    /// 1,000 that a list reads, and up to 0.3 ms for a link with the longest texts.
     #[must_use]
     pub fn admits(&self, link: &Redirection) -> bool {
-        let described = serde_json::to_value(&link.details.described).unwrap_or_default();
-        let all = of(link, &facets::of(&described, FACETS));
-        let words: Vec<&str> = all.split(' ').filter_map(|word| word.get(MARK..)).collect();
-        self.tokens.iter().all(|token| words.contains(&token.as_str()))
-            && self.beginnings.iter().all(|begin| words.iter().any(|word| word.starts_with(begin.as_str())))
+        if self.beginnings.is_empty() {
+            return true;
+        }
+        let words = words_of(link);
+        self.beginnings.iter().all(|begin| words.iter().any(|word| word.starts_with(begin.as_str())))
     }
 
     /// As Postgres reads it, a `tsquery`. Tokens hold no character that means something in it.
@@ -143,8 +147,7 @@ fn split(text: &str) -> impl Iterator<Item = String> {
     words.into_iter()
 }
 
-/// Four letters or digits that are mostly those of this account alone; where they are not, the statement tells the accounts
-/// apart.
+/// A 4-character prefix derived from the account. It may collide; the query also compares `account_id`.
 fn mark(account: AccountId) -> String {
     const DIGITS: &[u8; 36] = b"0123456789abcdefghijklmnopqrstuvwxyz";
     let hash = Sha256::digest(account.as_str().as_bytes());

@@ -1,7 +1,10 @@
 //! Request bodies of redirections, rules and tasks.
 
 use serde_json::{Map, Value, json};
-use shared::rules::{MAX_NAME as MAX_RULE_NAME, MAX_RULES};
+use shared::{
+    availability::{ACTIVE, PAUSED},
+    rules::{MAX_NAME as MAX_RULE_NAME, MAX_RULES},
+};
 use web::bodies::{
     AN_ID, Body, boolean, formatted, id_of, millis, open_object, request, scopes, text, texts,
 };
@@ -67,7 +70,7 @@ fn redirection(kind: Kind) -> Body {
         .may("forwardQuery", boolean())
         .may("validFrom", millis())
         .may("validUntil", millis())
-        .may("status", json!({"type": "string", "enum": ["active", "paused", null]}))
+        .may("status", json!({"type": "string", "enum": [ACTIVE, PAUSED, null]}))
         .may(
             "endedUrl",
             formatted("target-url", "Where it leads outside of this time, and while it is paused."),
@@ -76,7 +79,10 @@ fn redirection(kind: Kind) -> Body {
         .may("title", text(0, MAX_TITLE))
         .may("tags", texts(MAX_TAG))
         .may("notes", text(0, MAX_NOTES))
-        .may("customFields", open_object("The caller's own members: at most 64 KiB, 16 levels deep."))
+        .may(
+            "customFields",
+            open_object("The caller's own members: at most 64 KiB, 250 values, 16 levels deep."),
+        )
         .like("defaultRedirectUrl", "https://example.com/?item={shortId}");
     if kind == Kind::Whole {
         let text = "Id of the resource; `evrythngId` is the same. `type` is known from it.";

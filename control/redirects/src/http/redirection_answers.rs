@@ -10,8 +10,18 @@ use axum::{
 use qr::{Ecl, Format, QrRequest};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
-use shared::{negotiate::Representation, problem::Code, wire::stream::Rev, withheld::Withheld};
-use utoipa::ToSchema;
+use shared::{
+    availability::{ACTIVE, PAUSED},
+    negotiate::Representation,
+    problem::Code,
+    redirect::Redirect,
+    wire::stream::Rev,
+    withheld::Withheld,
+};
+use utoipa::{
+    ToSchema,
+    openapi::schema::{Object, ObjectBuilder, Type},
+};
 use web::{api_error::ApiError, extract::Query, request_info::RequestInfo};
 
 use crate::{
@@ -55,13 +65,13 @@ pub(super) struct RedirectionDocument {
     /// When it no longer does.
     #[serde(skip_serializing_if = "Option::is_none")]
     valid_until: Option<i64>,
-    /// `paused`: it does not lead to the target, whatever the time. Else `active`.
+    #[schema(schema_with = status)]
     status: &'static str,
     /// Where it leads before `validFrom`, from `validUntil` on, and while it is paused; else these scans get a page.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = "https://example.com/ended")]
     ended_url: Option<String>,
-    /// Redirects counted, without robots; scans while it is closed are among them.
+    /// Scans of people that were redirected, or found the link closed.
     hits: i64,
     #[schema(example = "https://tn.gg/K7Q2M4XA9R")]
     short_url: String,
@@ -94,12 +104,21 @@ pub(super) struct RedirectionDocument {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     #[schema(required = false, read_only)]
     development: bool,
-    /// Why whoever scans the code gets a page and is not redirected: the platform operator took the link down, or
-    /// every link that leads to the host of its target.
+    /// The platform operator took down the link, or every link that leads to a host of it. Whoever would be redirected there
+    /// gets a page (451).
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(read_only)]
     taken_down: Option<TakenDownDocument>,
     qr: QrDocument,
+}
+
+fn status() -> Object {
+    let text = "`paused`: it does not lead to the target, whatever the time. Else `active`.";
+    ObjectBuilder::new()
+        .schema_type(Type::String)
+        .enum_values(Some([ACTIVE, PAUSED]))
+        .description(Some(text))
+        .build()
 }
 
 /// Who wrote a link, as the audit trail names them.
@@ -130,6 +149,11 @@ pub(super) struct TakenDownDocument {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = "evil.example")]
     host: Option<String>,
+    /// The member of the link that leads to this host: `defaultRedirectUrl`, or `endedUrl` if that alone does. Then the link
+    /// leads to its target while it is open.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = "defaultRedirectUrl")]
+    member: Option<&'static str>,
     /// Since when, in milliseconds since 1970.
     #[schema(example = 1_767_225_600_000_i64)]
     since: i64,
@@ -138,14 +162,17 @@ pub(super) struct TakenDownDocument {
     until: Option<i64>,
 }
 
-impl From<&TakeDown> for TakenDownDocument {
-    fn from(take_down: &TakeDown) -> Self {
+impl TakenDownDocument {
+    fn of(take_down: &TakeDown, redirect: &Redirect) -> Self {
         let host = match &take_down.what {
             Withheld::Host(host) => Some(host.to_string()),
             Withheld::Link(_) | Withheld::Account(_) => None,
         };
         let (since, until) = (take_down.since.0, take_down.until.map(|at| at.0));
-        Self { reason: take_down.reason.clone(), host, since, until }
+        let member = host.is_some().then(|| {
+            if take_down.is_of_target(&redirect.target) { "defaultRedirectUrl" } else { "endedUrl" }
+        });
+        Self { reason: take_down.reason.clone(), host, member, since, until }
     }
 }
 
@@ -182,7 +209,7 @@ impl From<&Redirection> for RedirectionDocument {
             forward_query: redirect.forward_query,
             valid_from: availability.valid_from.map(|at| at.0),
             valid_until: availability.valid_until.map(|at| at.0),
-            status: if availability.is_paused { "paused" } else { "active" },
+            status: availability.status(),
             ended_url: availability.ended_url.map(Into::into),
             hits: item.hits,
             short_url: item.short_url(),
@@ -194,7 +221,7 @@ impl From<&Redirection> for RedirectionDocument {
             created_by: item.details.created_by.as_ref().map(AuthorDocument::from),
             updated_by: item.details.updated_by.as_ref().map(AuthorDocument::from),
             development: item.domain.is_development(),
-            taken_down: item.taken_down.as_ref().map(TakenDownDocument::from),
+            taken_down: item.taken_down.as_ref().map(|one| TakenDownDocument::of(one, redirect)),
             qr: QrDocument {
                 payload,
                 version: facts.map(|facts| facts.version),

@@ -1,7 +1,8 @@
-//! What edges hear of short domains.
+//! Publishes short domains to edges.
 
 use shared::{
     id::AccountId,
+    short_url::{Host, ShortDomain},
     time::UnixMillis,
     wire::stream::{Change, Event},
 };
@@ -11,6 +12,23 @@ use super::{StoreError, Tx, accounts, log};
 /// Publishes every short domain of an account as it is now. The transaction holds the lock of the log.
 pub async fn publish(tx: &mut Tx, account: AccountId, now: UnixMillis) -> Result<(), StoreError> {
     let domains = accounts::list_domains(tx, account).await?;
+    append(tx, domains, now).await
+}
+
+/// Publishes one short domain of an account as it is now. The transaction holds the lock of the log.
+pub async fn publish_one(
+    tx: &mut Tx,
+    account: AccountId,
+    host: &Host,
+    now: UnixMillis,
+) -> Result<(), StoreError> {
+    let mut domains = accounts::list_domains(tx, account).await?;
+    domains.retain(|domain| domain.host == *host);
+    append(tx, domains, now).await
+}
+
+/// Same form as in `Welcome`.
+async fn append(tx: &mut Tx, domains: Vec<ShortDomain>, now: UnixMillis) -> Result<(), StoreError> {
     if domains.is_empty() {
         return Ok(());
     }

@@ -4,6 +4,7 @@ pub use ::catalog::store::*;
 
 pub mod domains;
 pub mod log;
+mod redirection_columns;
 pub mod redirection_details;
 pub mod redirection_fill;
 pub mod redirection_lists;

@@ -1,9 +1,10 @@
-//! How far the links that older releases made have their words.
+//! How far the links that older releases made have their search terms.
 
-use super::{StoreError, Tx, dialect, on_db};
+use super::{Conn, StoreError, Tx, dialect, on_db};
 
+const IS_DONE: &str = "SELECT done FROM redirection_fill WHERE id = 1";
 const FIND: &str = "SELECT after FROM redirection_fill WHERE id = 1 AND NOT done";
-const PG_LOCK: &str = "SELECT after FROM redirection_fill WHERE id = 1 AND NOT done FOR UPDATE";
+const PG_LOCK: &str = "SELECT after FROM redirection_fill WHERE id = 1 AND NOT done FOR UPDATE SKIP LOCKED";
 const SET: &str = "UPDATE redirection_fill SET after = $1, done = $2 WHERE id = 1";
 // A replica of an older release may have made some since. Positions are taken in the order of commits.
 const OPEN: &str = "UPDATE redirection_fill SET done = false WHERE id = 1 AND done \
@@ -11,16 +12,36 @@ const OPEN: &str = "UPDATE redirection_fill SET done = false WHERE id = 1 AND do
 const NEXT: &str = "SELECT MIN(seq) FROM redirections WHERE seq > $1";
 const LAST: &str = "SELECT MAX(seq) FROM redirections WHERE seq < $1";
 
+/// The state of the fill, for a process that wants to do a step of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Progress {
+    /// Links behind this position may have no terms. It is locked until the transaction ends.
+    After(i64),
+    /// Another process does a step right now.
+    Locked,
+    /// Every link has its terms.
+    Done,
+}
+
 /// Looks at the links that are newer than the last look, because a process of an older release may have made some.
 pub async fn open(tx: &mut Tx) -> Result<(), StoreError> {
     on_db!(&mut **tx, |c| sqlx::query(OPEN).execute(c).await.map(|_| ()))?;
     Ok(())
 }
 
-/// The position behind which links may have no words, locked until the transaction ends; `None` when all have some.
-pub async fn lock(tx: &mut Tx) -> Result<Option<i64>, StoreError> {
+/// Whether every link has its terms.
+pub async fn is_done(conn: &mut Conn) -> Result<bool, StoreError> {
+    Ok(on_db!(conn, |c| sqlx::query_scalar(IS_DONE).fetch_one(c).await)?)
+}
+
+/// Locks the position until the transaction ends, unless another process has locked it: it does not wait.
+pub async fn lock(tx: &mut Tx) -> Result<Progress, StoreError> {
     let sql = dialect::lock_row(tx, PG_LOCK, FIND);
-    Ok(on_db!(&mut **tx, |c| sqlx::query_scalar(sql).fetch_optional(c).await)?)
+    let after: Option<i64> = on_db!(&mut **tx, |c| sqlx::query_scalar(sql).fetch_optional(c).await)?;
+    if let Some(after) = after {
+        return Ok(Progress::After(after));
+    }
+    Ok(if is_done(tx).await? { Progress::Done } else { Progress::Locked })
 }
 
 /// The position of the next link behind one, of any account.

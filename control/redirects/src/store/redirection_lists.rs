@@ -1,7 +1,7 @@
 //! Lists of redirections: by conditions, and by the words of `q`.
 
 use shared::{
-    filter::{Expr, Operator},
+    filter::{Expr, Operator, Term},
     id::AccountId,
     time::UnixMillis,
 };
@@ -10,32 +10,38 @@ use super::{
     Conn, StoreError,
     listing::{self, Column, Explained, Selection, Table},
     on_db,
+    redirection_columns::redirection_columns,
+    redirection_fill,
     redirections::Row,
 };
 use crate::domain::{
     filter::Filter,
     listing::ListRequest,
-    page::{Page, PageRequest, Position},
+    page::{Page, Position},
     redirection::Redirection,
     words::WordQuery,
 };
 
-const IS_FILLED: &str = "SELECT done FROM redirection_fill WHERE id = 1";
+/// Links that the first attempt scans. Reading the index for a word that most links have takes longer than that.
+const PG_FIRST: u32 = 10_000;
 
-/// Columns of a list. `t` is a redirection with what people say about it; tombstones are none.
+/// SQLite returns them all, and their words are compared here: see [`WordQuery::admits`].
+const SQLITE_FIRST: u32 = 1_000;
+
+/// Columns of a list. `t` is a redirection with its details; tombstones are none.
 macro_rules! select {
     ($source:literal, $words:literal) => {
         concat!(
-            "SELECT t.seq, t.domain, d.scheme, d.case_sensitive, t.folded, t.short_id, t.account_id, t.type, \
-             t.platform_id, t.thng_id, t.product_id, t.target, t.forward_query, t.availability, t.scopes, t.hits, \
-             t.created_at, t.updated_at, t.rev, h.name AS thng_name, h.commission_state, h.verdict, t.doc FROM ",
+            "SELECT ",
+            redirection_columns!("t."),
+            ", d.scheme, d.case_sensitive, h.name AS thng_name, h.commission_state, h.verdict, t.doc FROM ",
             $source,
-            "(SELECT r.seq, r.domain, r.folded, r.short_id, r.account_id, r.type, r.platform_id, r.thng_id, \
-             r.product_id, r.target, r.forward_query, r.availability, r.scopes, r.hits, r.created_at, r.updated_at, \
-             r.rev, x.doc, x.facets",
+            "(SELECT ",
+            redirection_columns!("r."),
+            ", x.doc, x.facets",
             $words,
-            " FROM redirections r LEFT JOIN redirection_details x ON x.seq = r.seq WHERE r.deleted_rev IS NULL) t ",
-            "JOIN short_domains d ON d.host = t.domain LEFT JOIN thngs h ON h.id = t.thng_id"
+            " FROM redirections r LEFT JOIN redirection_details x ON x.seq = r.seq WHERE r.deleted_rev IS NULL) t \
+             JOIN short_domains d ON d.host = t.domain LEFT JOIN thngs h ON h.id = t.thng_id"
         )
     };
 }
@@ -51,6 +57,12 @@ const COLUMNS: &[(&str, Column)] = &[
     ("thng", Column::Text("t.thng_id")),
     ("defaultRedirectUrl", Column::Text("t.target")),
     ("title", Column::Text("(t.doc ->> 'title')")),
+    (
+        "status",
+        Column::Text("(CASE WHEN (t.availability -> 'isPaused') IS NULL THEN 'active' ELSE 'paused' END)"),
+    ),
+    ("validFrom", Column::Whole("CAST(t.availability ->> 'validFrom' AS BIGINT)")),
+    ("validUntil", Column::Whole("CAST(t.availability ->> 'validUntil' AS BIGINT)")),
     (
         "scopes.projects",
         Column::Clause {
@@ -88,27 +100,78 @@ const LIST: Table = Table {
     itself: "t.short_id",
 };
 
-/// The same by words. Where the next links have enough of them, Postgres walks the account.
+/// First attempt: scan the next 10,000 links in list order.
 const PG_BY_WORDS: Table = Table { select: select!("", ", x.words"), ..LIST };
 
-/// By words that are rare among the next links: the index of words finds all that have them, and they are sorted.
-///
-/// Postgres knows no word that is not among the most frequent, and takes it for so frequent that it walks the account: 5 s
-/// among a million links for a word that none has, against 13 ms so. It cannot walk by this order.
+/// Second attempt: use the GIN index. The `+ 0` stops the planner from walking the order index, which it prefers because it
+/// overestimates rare words.
 const PG_BY_INDEX: Table = Table { order: ("(t.created_at + 0)", "t.seq"), ..PG_BY_WORDS };
 const SQLITE_BY_INDEX: Table = Table { select: select!("redirection_words w CROSS JOIN ", ""), ..LIST };
 
-// Positions of the list's own order, so that the next page follows whichever way this one was found.
+// Positions of the list's own order, so that a page follows on another one that the other attempt found.
 const BOUND: &str = "SELECT created_at FROM redirections WHERE account_id = $1 AND deleted_rev IS NULL \
-    AND (created_at, seq) < ($2, $3) ORDER BY created_at DESC, seq DESC LIMIT 1 OFFSET 10000";
+    AND (created_at, seq) < ($2, $3) ORDER BY created_at DESC, seq DESC LIMIT 1 OFFSET $4";
 const BOUND_ASCENDING: &str = "SELECT created_at FROM redirections WHERE account_id = $1 AND deleted_rev IS NULL \
-    AND (created_at, seq) > ($2, $3) ORDER BY created_at, seq LIMIT 1 OFFSET 10000";
+    AND (created_at, seq) > ($2, $3) ORDER BY created_at, seq LIMIT 1 OFFSET $4";
 
-/// The next links in which SQLite looks for words without their index: to read the index for a word that most links have
-/// takes longer than they do.
-const SQLITE_NEXT: u32 = 1_000;
+/// Redirections in order of creation.
+///
+/// # Errors
+/// As [`listing::page`].
+pub async fn list(
+    conn: &mut Conn,
+    words: WordQuery,
+    selection: &Selection<'_>,
+) -> Result<Page<Redirection>, StoreError> {
+    let first = match conn {
+        Conn::Pg(_) | Conn::PgTx(_) => PG_FIRST,
+        Conn::Sqlite(_) | Conn::SqliteTx(_) => SQLITE_FIRST,
+    };
+    list_with(conn, words, selection, first).await
+}
 
-/// Adds to the words of `q` what else the index of words finds.
+/// The same, with another number of links for the first attempt: for tests.
+///
+/// # Errors
+/// As [`listing::page`].
+pub async fn list_with(
+    conn: &mut Conn,
+    words: WordQuery,
+    selection: &Selection<'_>,
+    first: u32,
+) -> Result<Page<Redirection>, StoreError> {
+    let words = narrow(conn, words, selection).await?;
+    if words.is_empty() {
+        return page(conn, &LIST, selection).await;
+    }
+    let bound = bound(conn, selection, first).await?;
+    if let Some(found) = scan(conn, &words, selection, (first, bound)).await? {
+        return Ok(found);
+    }
+    let (table, query) = by_index(conn, &words, selection.account);
+    let within = with_words(&query, selection);
+    page(conn, table, &Selection { within: &within, ..*selection }).await
+}
+
+/// What [`list`] runs as its second attempt, for tests and benchmarks.
+///
+/// # Errors
+/// The database failed.
+pub async fn explain(
+    conn: &mut Conn,
+    words: WordQuery,
+    selection: &Selection<'_>,
+) -> Result<Explained, StoreError> {
+    let words = narrow(conn, words, selection).await?;
+    if words.is_empty() {
+        return listing::explain(conn, &LIST, selection).await;
+    }
+    let (table, query) = by_index(conn, &words, selection.account);
+    let within = with_words(&query, selection);
+    listing::explain(conn, table, &Selection { within: &within, ..*selection }).await
+}
+
+/// Adds to the words of `q` the tokens of what else must be equal.
 async fn narrow(
     conn: &mut Conn,
     mut words: WordQuery,
@@ -120,30 +183,7 @@ async fn narrow(
         by_column.push((*field, *value));
     }
     by_column.extend(request.project.iter().map(|id| ("scopes.projects", id.as_str())));
-    require_equal(request, &mut words, &mut by_column);
-    // These are right for every link; its tokens are there when it has some.
-    if !by_column.is_empty() && is_filled(conn).await? {
-        by_column.into_iter().for_each(|(field, value)| words.require(field, value));
-    }
-    Ok(words)
-}
-
-/// Asks the index of words for what a filter says must be equal. It is checked once more, by the filter itself.
-fn require_equal<'r>(
-    request: &'r ListRequest,
-    words: &mut WordQuery,
-    by_column: &mut Vec<(&'static str, &'r str)>,
-) {
-    let Some(filter) = &request.filter else { return };
-    let branches = match filter.expr() {
-        Expr::And(branches) => branches.as_slice(),
-        Expr::Or(_) | Expr::Not(_) | Expr::Term(_) => std::slice::from_ref(filter.expr()),
-    };
-    for branch in branches {
-        let Expr::Term(term) = branch else { continue };
-        if term.operator != Operator::Equal {
-            continue;
-        }
+    for term in required(request).into_iter().filter(|term| term.operator == Operator::Equal) {
         match term.field.as_str() {
             "product" => by_column.push(("product", term.value.as_str())),
             field if field == "tags" || field.starts_with("customFields.") => {
@@ -152,53 +192,102 @@ fn require_equal<'r>(
             _ => {}
         }
     }
-}
-
-/// Whether every link has its words.
-async fn is_filled(conn: &mut Conn) -> Result<bool, StoreError> {
-    Ok(on_db!(conn, |c| sqlx::query_scalar(IS_FILLED).fetch_one(c).await)?)
-}
-
-/// Redirections in order of creation.
-///
-/// # Errors
-/// As [`listing::page`].
-pub async fn list(
-    conn: &mut Conn,
-    words: WordQuery,
-    selection: &Selection<'_>,
-) -> Result<Page<Redirection>, StoreError> {
-    let words = narrow(conn, words, selection).await?;
-    if words.is_empty() {
-        return page(conn, &LIST, selection).await;
+    // Columns are set on every link, tokens only on filled ones; use the tokens only when the fill is done.
+    if !by_column.is_empty() && redirection_fill::is_done(conn).await? {
+        by_column.into_iter().for_each(|(field, value)| words.require(field, value));
     }
-    let request = selection.request;
-    if matches!(conn, Conn::Pg(_) | Conn::PgTx(_)) {
-        let query = words.for_postgres(selection.account);
-        let within = with_words(&query, selection);
-        let selection = Selection { within: &within, ..*selection };
-        let Some(bound) = bound(conn, selection.account, request.page).await? else {
-            return page(conn, &PG_BY_WORDS, &selection).await;
-        };
-        let (from, to) = if request.page.is_ascending() { (None, Some(bound)) } else { (Some(bound), None) };
-        let filter = request.filter.clone().into_iter().chain(Filter::between("createdAt", from, to));
-        let next = ListRequest { filter: filter.reduce(Filter::and), ..request.clone() };
-        let found = page(conn, &PG_BY_WORDS, &Selection { request: &next, ..selection }).await?;
-        if found.next.is_some() {
-            return Ok(found);
+    Ok(words)
+}
+
+/// The conditions of a filter that must all be met.
+fn required(request: &ListRequest) -> Vec<&Term> {
+    fn collect<'r>(expr: &'r Expr, found: &mut Vec<&'r Term>) {
+        match expr {
+            Expr::And(branches) => branches.iter().for_each(|branch| collect(branch, found)),
+            Expr::Term(term) => found.push(term),
+            Expr::Or(_) | Expr::Not(_) => {}
         }
-        return page(conn, &PG_BY_INDEX, &selection).await;
     }
-    let next = ListRequest { page: PageRequest { per_page: SQLITE_NEXT, ..request.page }, ..request.clone() };
-    let found = page(conn, &LIST, &Selection { request: &next, ..*selection }).await?;
-    let with: Vec<_> = found.items.into_iter().filter(|link| words.admits(link)).collect();
-    let with = Page::cut(with, request.page, position);
-    if with.next.is_some() {
-        return Ok(with);
+    let mut found = Vec::new();
+    if let Some(filter) = &request.filter {
+        collect(filter.expr(), &mut found);
     }
-    let query = words.for_sqlite(selection.account);
-    let within = with_words(&query, selection);
-    page(conn, &SQLITE_BY_INDEX, &Selection { within: &within, ..*selection }).await
+    found
+}
+
+/// The first and the last millisecond in which a link may have been created, by the filter.
+fn created(request: &ListRequest) -> (i64, i64) {
+    let (mut from, mut to) = (i64::MIN, i64::MAX);
+    for term in required(request).into_iter().filter(|term| term.field == "createdAt") {
+        let Ok(at) = term.value.as_str().parse::<i64>() else { continue };
+        match term.operator {
+            Operator::Equal => (from, to) = (from.max(at), to.min(at)),
+            Operator::AtLeast => from = from.max(at),
+            Operator::Greater => from = from.max(at.saturating_add(1)),
+            Operator::AtMost => to = to.min(at),
+            Operator::Less => to = to.min(at.saturating_sub(1)),
+            Operator::Prefix => {}
+        }
+    }
+    (from, to)
+}
+
+/// When the link was created that follows the next `first` ones; `None` if no link follows that the filter may admit.
+///
+/// It counts from the first link that the filter may admit by its time, so that the scan reaches old links, too.
+async fn bound(
+    conn: &mut Conn,
+    selection: &Selection<'_>,
+    first: u32,
+) -> Result<Option<UnixMillis>, StoreError> {
+    let (page, (from, to)) = (selection.request.page, created(selection.request));
+    let (sql, (at, seq)) = if page.is_ascending() {
+        (BOUND_ASCENDING, page.start().max((from, i64::MIN)))
+    } else {
+        (BOUND, page.start().min((to, i64::MAX)))
+    };
+    // Not prepared: a plan for any offset would read the whole account.
+    let found: Option<i64> = on_db!(conn, |c| sqlx::query_scalar(sql)
+        .persistent(false)
+        .bind(selection.account.as_str())
+        .bind(at)
+        .bind(seq)
+        .bind(i64::from(first))
+        .fetch_optional(c)
+        .await)?;
+    Ok(found.filter(|at| (from..=to).contains(at)).map(UnixMillis))
+}
+
+/// The page by the links up to `bound`; `None` if they do not fill it and others follow.
+async fn scan(
+    conn: &mut Conn,
+    words: &WordQuery,
+    selection: &Selection<'_>,
+    (first, bound): (u32, Option<UnixMillis>),
+) -> Result<Option<Page<Redirection>>, StoreError> {
+    let request = selection.request;
+    let (from, to) = if request.page.is_ascending() { (None, bound) } else { (bound, None) };
+    let filter = request.filter.clone().into_iter().chain(Filter::between("createdAt", from, to));
+    let mut next = ListRequest { filter: filter.reduce(Filter::and), ..request.clone() };
+    match conn {
+        Conn::Pg(_) | Conn::PgTx(_) => {
+            let query = words.for_postgres(selection.account);
+            let within = with_words(&query, selection);
+            let selection = Selection { request: &next, within: &within, ..*selection };
+            let found = page(conn, &PG_BY_WORDS, &selection).await?;
+            Ok(Some(found).filter(|found| found.next.is_some() || bound.is_none()))
+        }
+        Conn::Sqlite(_) | Conn::SqliteTx(_) => {
+            next.page.per_page = first;
+            let found = page(conn, &LIST, &Selection { request: &next, ..*selection }).await?;
+            // A link may have been created since the bound was read.
+            let is_all = bound.is_none() && found.next.is_none();
+            let limit = request.page.limit() as usize;
+            let with = found.items.into_iter().filter(|link| words.admits(link)).take(limit).collect();
+            let with = Page::cut(with, request.page, position);
+            Ok(Some(with).filter(|with| with.next.is_some() || is_all))
+        }
+    }
 }
 
 async fn page(
@@ -213,42 +302,14 @@ const fn position(row: &Redirection) -> Position {
     Position { at: row.redirect.created_at, seq: row.seq }
 }
 
+/// The table of the second attempt, and the query for its index.
+fn by_index(conn: &Conn, words: &WordQuery, account: AccountId) -> (&'static Table, String) {
+    match conn {
+        Conn::Pg(_) | Conn::PgTx(_) => (&PG_BY_INDEX, words.for_postgres(account)),
+        Conn::Sqlite(_) | Conn::SqliteTx(_) => (&SQLITE_BY_INDEX, words.for_sqlite(account)),
+    }
+}
+
 fn with_words<'a>(query: &'a str, selection: &Selection<'a>) -> Vec<(&'static str, &'a str)> {
     std::iter::once((WORDS, query)).chain(selection.within.iter().copied()).collect()
-}
-
-/// When the ten-thousandth of the next links was created; `None` where there are fewer.
-async fn bound(
-    conn: &mut Conn,
-    account: AccountId,
-    page: PageRequest,
-) -> Result<Option<UnixMillis>, StoreError> {
-    let sql = if page.is_ascending() { BOUND_ASCENDING } else { BOUND };
-    let (at, seq) = page.start();
-    let found: Option<i64> = on_db!(conn, |c| sqlx::query_scalar(sql)
-        .bind(account.as_str())
-        .bind(at)
-        .bind(seq)
-        .fetch_optional(c)
-        .await)?;
-    Ok(found.map(UnixMillis))
-}
-
-/// What [`list`] would run where the next links do not have the words, for tests and benchmarks.
-///
-/// # Errors
-/// The database failed.
-pub async fn explain(
-    conn: &mut Conn,
-    words: WordQuery,
-    selection: &Selection<'_>,
-) -> Result<Explained, StoreError> {
-    let words = narrow(conn, words, selection).await?;
-    let (table, query) = match conn {
-        _ if words.is_empty() => return listing::explain(conn, &LIST, selection).await,
-        Conn::Pg(_) | Conn::PgTx(_) => (&PG_BY_INDEX, words.for_postgres(selection.account)),
-        Conn::Sqlite(_) | Conn::SqliteTx(_) => (&SQLITE_BY_INDEX, words.for_sqlite(selection.account)),
-    };
-    let within = with_words(&query, selection);
-    listing::explain(conn, table, &Selection { within: &within, ..*selection }).await
 }

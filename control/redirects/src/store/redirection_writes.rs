@@ -94,8 +94,8 @@ const PG_REDIRECTED: &str = "UPDATE redirections r SET target = t.target, forwar
 // Why `LIMIT -1`: see SQLITE_HITS.
 const SQLITE_REDIRECTED: &str = "UPDATE redirections SET target = t.v ->> '$[2]', forward_query = t.v ->> '$[3]', \
     scopes = t.v -> '$[4]', thng_id = t.v ->> '$[5]', product_id = t.v ->> '$[6]', updated_at = t.v ->> '$[7]', \
-    rev = t.v ->> '$[8]', availability = t.v ->> '$[9]' FROM (SELECT value ->> '$[0]' AS domain, value ->> '$[1]' AS folded, value AS v \
-    FROM json_each($1) LIMIT -1) AS t \
+    rev = t.v ->> '$[8]', availability = t.v ->> '$[9]' \
+    FROM (SELECT value ->> '$[0]' AS domain, value ->> '$[1]' AS folded, value AS v FROM json_each($1) LIMIT -1) AS t \
     WHERE redirections.domain = t.domain AND redirections.folded = t.folded AND deleted_rev IS NULL";
 
 /// Writes what redirections lead to; gives how many there are.

@@ -10,12 +10,14 @@ use shared::{
     time::UnixMillis,
     wire::stream::{Fill, Rev},
 };
-use sqlx::types::Json;
+use sqlx::{FromRow, Row as _, types::Json};
 
 use super::{
     Conn, StoreError, Tx,
     dialect::{self, unsigned},
-    on_db, parse, redirection_details, redirection_writes,
+    on_db, parse,
+    redirection_columns::redirection_columns,
+    redirection_details, redirection_writes,
     standing::standing,
 };
 use crate::domain::{link_details::LinkDetails, page::Position, redirection::Redirection, scopes::Scopes};
@@ -27,7 +29,7 @@ macro_rules! select {
     };
 }
 
-/// The same with what people say about it, as whoever shows or changes it needs it.
+/// The same with its descriptive fields, which are needed to show or to change it.
 macro_rules! select_whole {
     ($rest:literal) => {
         select_from!(
@@ -42,11 +44,11 @@ macro_rules! select_whole {
 
 /// The same from another source than the whole table, in two parts, and with another table beside it.
 macro_rules! select_from {
-    ($columns:literal, $from:literal, $joined:literal, $beside:literal, $rest:literal) => {
+    ($columns:literal, $from:literal, $joined:expr, $beside:literal, $rest:literal) => {
         concat!(
-            "SELECT r.seq, r.domain, d.scheme, d.case_sensitive, r.folded, r.short_id, r.account_id, r.type, \
-             r.platform_id, r.thng_id, r.product_id, r.target, r.forward_query, r.availability, r.scopes, r.hits, \
-             r.created_at, r.updated_at, r.rev, t.name AS thng_name, t.commission_state, t.verdict",
+            "SELECT ",
+            redirection_columns!("r."),
+            ", d.scheme, d.case_sensitive, t.name AS thng_name, t.commission_state, t.verdict",
             $columns,
             " FROM ",
             $from,
@@ -67,10 +69,11 @@ macro_rules! select_each {
         select_from!(
             $columns,
             $list,
-            " AS k (folded) CROSS JOIN LATERAL (SELECT seq, domain, folded, short_id, account_id, type, platform_id, \
-             thng_id, product_id, target, forward_query, availability, scopes, hits, created_at, updated_at, rev, \
-             deleted_rev \
-             FROM redirections WHERE domain = $1 AND folded = k.folded LIMIT 1)",
+            concat!(
+                " AS k (folded) CROSS JOIN LATERAL (SELECT ",
+                redirection_columns!(""),
+                ", deleted_rev FROM redirections WHERE domain = $1 AND folded = k.folded LIMIT 1)"
+            ),
             $beside,
             $rest
         )
@@ -80,6 +83,10 @@ macro_rules! select_each {
 const FIND: &str =
     select_whole!("WHERE r.domain = $1 AND r.folded = $2 AND r.account_id = $3 AND r.deleted_rev IS NULL");
 const FIND_ANY: &str = select!("WHERE r.domain = $1 AND r.folded = $2 AND r.deleted_rev IS NULL");
+const PG_FIND_ANY_MANY: &str = select_each!("", "UNNEST($2::text[])", "", "WHERE r.deleted_rev IS NULL");
+const SQLITE_FIND_ANY_MANY: &str = select!(
+    "WHERE r.domain = $1 AND r.folded IN (SELECT value FROM json_each($2)) AND r.deleted_rev IS NULL"
+);
 const PG_TAKEN: &str = "SELECT r.folded FROM UNNEST($2::text[]) AS k (folded) CROSS JOIN LATERAL \
     (SELECT folded FROM redirections WHERE domain = $1 AND folded = k.folded LIMIT 1) r";
 const SQLITE_TAKEN: &str =
@@ -177,7 +184,7 @@ impl TryFrom<Row> for Redirection {
                 projects: row.scopes.0.project_ids(),
                 target: row.target.into(),
                 forward_query: row.forward_query,
-                availability: row.availability.map(|of_link| of_link.0),
+                availability: row.availability.map(|availability| availability.0),
                 created_at: UnixMillis(row.created_at),
                 updated_at: UnixMillis(row.updated_at),
             },
@@ -200,7 +207,7 @@ pub struct NewRow<'a> {
     pub redirect: &'a Redirect,
     /// Access besides operators.
     pub scopes: &'a Scopes,
-    /// What people say about it.
+    /// Its descriptive fields.
     pub details: &'a LinkDetails,
     /// The revision that writes it.
     pub rev: Rev,
@@ -255,7 +262,7 @@ pub async fn find(
     row.map(Redirection::try_from).transpose()
 }
 
-/// A redirection of any account: for following chains of short URLs.
+/// A redirection of any account.
 pub async fn find_any(
     conn: &mut Conn,
     domain: &str,
@@ -264,6 +271,16 @@ pub async fn find_any(
     let row: Option<Row> =
         on_db!(conn, |c| sqlx::query_as(FIND_ANY).bind(domain).bind(folded).fetch_optional(c).await)?;
     row.map(Redirection::try_from).transpose()
+}
+
+/// Redirections of one domain and any account by folded short id: for following chains of short URLs.
+pub async fn list_any(
+    conn: &mut Conn,
+    domain: &str,
+    folded: &[String],
+) -> Result<Vec<Redirection>, StoreError> {
+    let rows = dialect::fetch_in_list!(conn, Row, PG_FIND_ANY_MANY, SQLITE_FIND_ANY_MANY, [domain], folded)?;
+    rows.into_iter().map(Redirection::try_from).collect()
 }
 
 /// Redirections of one domain by folded short id, deleted ones too: for the intake of scans.
@@ -333,20 +350,23 @@ pub async fn list_of_resource(
     rows.into_iter().map(Redirection::try_from).collect()
 }
 
-/// Up to `limit` redirections of all accounts with positions from `from` to below `to` that have no words yet.
+/// Up to `limit` redirections of all accounts with positions from `from` to below `to` that have no details yet, each with
+/// its position. One that cannot be read does not hide the others.
 pub async fn list_without_details(
     conn: &mut Conn,
     from: i64,
     to: i64,
     limit: u32,
-) -> Result<Vec<Redirection>, StoreError> {
-    let rows: Vec<Row> = on_db!(conn, |c| sqlx::query_as(WITHOUT_DETAILS)
-        .bind(from)
-        .bind(to)
-        .bind(i64::from(limit))
-        .fetch_all(c)
-        .await)?;
-    rows.into_iter().map(Redirection::try_from).collect()
+) -> Result<Vec<(i64, Result<Redirection, StoreError>)>, StoreError> {
+    let rows = on_db!(conn, |c| {
+        let query = sqlx::query(WITHOUT_DETAILS).bind(from).bind(to).bind(i64::from(limit));
+        let rows = query.fetch_all(c).await?;
+        rows.iter()
+            .map(|row| Ok((row.try_get("seq")?, Row::from_row(row))))
+            .collect::<Result<Vec<(i64, Result<Row, sqlx::Error>)>, sqlx::Error>>()
+    })?;
+    let read = |row: Result<Row, sqlx::Error>| Redirection::try_from(row?);
+    Ok(rows.into_iter().map(|(seq, row)| (seq, read(row))).collect())
 }
 
 /// Up to `limit` redirections of all accounts whose key follows `after`, in the database's order of keys.
@@ -393,7 +413,7 @@ pub async fn update(tx: &mut Tx, changed: &[(RedirectKey, Redirection)]) -> Resu
     Ok(count)
 }
 
-/// Replaces redirections of one domain by tombstones, each at its revision, and removes what people said about them; returns
+/// Replaces redirections of one domain by tombstones, each at its revision, and removes their descriptive fields; returns
 /// how many there were. `seqs` are their positions.
 pub async fn delete(
     tx: &mut Tx,
@@ -458,7 +478,7 @@ pub async fn load_fill(conn: &mut Conn, key: &RedirectKey) -> Result<Fill, Store
                 projects: row.scopes.ok_or_else(missing)?.0.project_ids(),
                 target: row.target.ok_or_else(missing)?.into(),
                 forward_query: row.forward_query.ok_or_else(missing)?,
-                availability: row.availability.map(|of_link| of_link.0),
+                availability: row.availability.map(|availability| availability.0),
                 created_at: UnixMillis(row.created_at.ok_or_else(missing)?),
                 updated_at: UnixMillis(row.updated_at.ok_or_else(missing)?),
             };

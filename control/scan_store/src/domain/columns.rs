@@ -5,7 +5,10 @@
 
 use std::net::IpAddr;
 
-use kernel::{domain::facets, store::facets::ACTIONS};
+use kernel::{
+    domain::{device, facets},
+    store::facets::ACTIONS,
+};
 use serde_json::{Map, Value, json};
 use shared::id::ProductId;
 
@@ -18,7 +21,7 @@ const REACTIONS: &str = "reactions";
 const REDIRECT_URL: &str = "redirectUrl";
 
 /// Members of the context that follow from the browser.
-const AGENT: [&str; 3] = ["userAgent", "userAgentName", "operatingSystemName"];
+const AGENT: [&str; 4] = ["userAgent", device::MEMBER, "userAgentName", "operatingSystemName"];
 /// Members of the context that follow from the address.
 const PLACE: [&str; 4] = ["city", "region", "countryCode", "timeZone"];
 /// Members of the document that follow from the address.
@@ -62,6 +65,7 @@ impl Kind {
             Self::Agent => {
                 let mut agent = object(text)?;
                 agent.remove("userAgent");
+                agent.remove(device::MEMBER);
                 text_of(agent)
             }
             Self::Referer | Self::Language => None,

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use ::actions::{
     domain::{
         context::{Agent, read_agent},
-        personal,
+        personal::Redaction,
         scan::{self, IMPLICIT_SCANS},
         scan_charges::NotStored,
     },
@@ -91,8 +91,10 @@ pub(super) async fn read<'a>(app: &ApiState, batch: &'a ScanBatch) -> Result<Vec
                     scan::document(record, item.redirect.short_id.as_str(), &item.scopes, agent, &locality);
                 // Statistics count the scan as it came. An account that is gone keeps nothing.
                 let kept = kept.get(&item.account).copied().unwrap_or(PersonalData::None);
+                let devices = Some(app.assessment.devices.of(item.account));
+                let redaction = Redaction { kept, agents: &app.actions.agents, devices };
                 if let Value::Object(members) = &mut doc {
-                    personal::cut_document(members, kept, &app.actions.agents);
+                    redaction.document(members);
                 }
                 doc
             },

@@ -57,6 +57,11 @@ struct Row {
     updated_at: i64,
     #[serde(default)]
     short_url: String,
+    // Behind the columns of older releases. Empty where the link has none.
+    valid_from: Option<i64>,
+    valid_until: Option<i64>,
+    status: Option<String>,
+    ended_url: Option<String>,
 }
 
 enum Writer<W: Write> {

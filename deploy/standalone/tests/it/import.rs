@@ -88,8 +88,11 @@ async fn an_export_is_an_import() {
     let service = Waymark::start().await;
     let thng = service.thng().await;
     let mut text = String::new();
+    let closed = r#","validFrom":5,"validUntil":1577836800000,"status":"paused","endedUrl":"https://example.com/over""#;
     for at in 0..250 {
-        writeln!(text, r#"{{"shortId":"N{at}","defaultRedirectUrl":"https://example.com/{at}"}}"#).unwrap();
+        let more = if at == 7 { closed } else { "" };
+        writeln!(text, r#"{{"shortId":"N{at}","defaultRedirectUrl":"https://example.com/{at}"{more}}}"#)
+            .unwrap();
     }
     text.push_str("[1]\n{\"shortId\":\n");
     let file = write(&service.folder.path().join("links.ndjson"), &text);
@@ -107,12 +110,33 @@ async fn an_export_is_an_import() {
     assert!(code == 0 && out.starts_with("250 redirections"), "{out}{error}");
     let csv = fs::read_to_string(exported).unwrap();
     assert_eq!(csv.lines().count(), 251);
-    assert!(csv.lines().nth(1).unwrap().starts_with("tn.test,N0,thng,"), "oldest first");
+    let line = csv.lines().nth(1).unwrap();
+    assert!(line.starts_with("tn.test,N0,thng,") && line.ends_with(",,,active,"), "oldest first: {line}");
+    let line = csv.lines().nth(8).unwrap();
+    assert!(line.ends_with(",5,1577836800000,paused,https://example.com/over"), "{line}");
     let moved = csv.replace(",N", ",M");
     let moved = write(&service.folder.path().join("moved.csv"), &moved);
     let (code, out, error) = service.run_tool(&["import", &moved, "--domain", DOMAIN]).await;
     assert!(code == 0 && out.starts_with("250 created, 0 rejected"), "{out}{error}");
     assert!(!Path::new(&format!("{moved}.rejects.csv")).exists(), "no file without rejects");
+    let (_, found) = service.call("GET", "/redirections/M7", None).await;
+    let times = [&found["validFrom"], &found["validUntil"]].map(|at| at.as_i64().unwrap());
+    assert_eq!((times, found["status"].as_str()), ([5, 1_577_836_800_000], Some("paused")));
+    assert_eq!(service.scan(DOMAIN, "M7").await, (307, "https://example.com/over".to_owned()));
+
+    let (code, out, error) = service.run_tool(&["import", exported]).await;
+    assert!(code == 0 && out.starts_with("0 created, 250 already there"), "{out}{error}");
+    // With another end it is another link; its short id is taken.
+    let changed =
+        format!("{}\n{line}\n", csv.lines().next().unwrap()).replace("1577836800000", "1577836900000");
+    for (name, text, expected) in [
+        ("taken.csv", changed.clone(), "0 created, 1 rejected"),
+        ("changed.csv", changed.replace(",N7,", ",,"), "1 created, 0 rejected"),
+    ] {
+        let file = write(&service.folder.path().join(name), &text);
+        let (_, out, error) = service.run_tool(&["import", &file]).await;
+        assert!(out.starts_with(expected), "{name}: {out}{error}");
+    }
     service.stop().await;
 }
 

@@ -120,7 +120,7 @@ fn availability(rev: Rev) -> Option<Box<Availability>> {
 /// while it is paused to its ended page, if it has one.
 fn expected(rev: Rev, now: UnixMillis) -> Option<String> {
     let Availability { valid_from, valid_until, is_paused, ended_url } =
-        availability(rev).map(|of_link| *of_link).unwrap_or_default();
+        availability(rev).map(|availability| *availability).unwrap_or_default();
     let is_open = !is_paused
         && valid_from.unwrap_or(UnixMillis(i64::MIN)) <= now
         && now < valid_until.unwrap_or(UnixMillis(i64::MAX));

@@ -3,7 +3,10 @@
 use anyhow::Result;
 use axum::http::Method;
 use serde_json::json;
-use shared::wire::unknown::{MAX_COUNTS, UnknownCount, UnknownCounts, UnknownKey, UnknownReport, network};
+use shared::{
+    networks::network_of,
+    wire::unknown::{MAX_COUNTS, UnknownCount, UnknownCounts, UnknownKey, UnknownReport},
+};
 use statistics::service::unknown_scans::{purge, record};
 use tests::db::Engine;
 
@@ -17,7 +20,7 @@ fn report(number: i64, counts: Vec<UnknownCount>) -> UnknownReport {
 fn counts(at: i64, requests: &[(&str, &str, usize)]) -> Vec<UnknownCount> {
     let mut counts = UnknownCounts::default();
     for (domain, ip, many) in requests {
-        (0..*many).for_each(|_| counts.add(at, domain, network(ip.parse().unwrap())));
+        (0..*many).for_each(|_| counts.add(at, domain, network_of(ip.parse().unwrap())));
     }
     counts.take()
 }
@@ -98,7 +101,7 @@ async fn an_hour_has_a_bounded_number_of_networks(engine: Engine) -> Result<()> 
         let key = |n: u32| UnknownKey {
             hour: NOW / HOUR,
             domain: "tn.gg".into(),
-            network: network(std::net::Ipv4Addr::from_bits((from + n) << 8).into()),
+            network: network_of(std::net::Ipv4Addr::from_bits((from + n) << 8).into()),
         };
         (0..MAX_COUNTS as u32).map(|n| UnknownCount { key: key(n), requests: 1 }).collect()
     };
@@ -117,7 +120,7 @@ async fn an_hour_has_a_bounded_number_of_networks(engine: Engine) -> Result<()> 
         key: UnknownKey {
             hour: i64::MAX,
             domain: "other.gg".into(),
-            network: network([192, 0, 2, 1].into()),
+            network: network_of([192, 0, 2, 1].into()),
         },
         requests: 1,
     };

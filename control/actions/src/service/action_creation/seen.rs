@@ -8,7 +8,9 @@ use crate::{
     domain::{
         access::{Actor, ActorKind},
         action_draft::ActionDraft,
+        action_names::TriggerType,
         context::{self, Origin, Reported},
+        personal::Redaction,
     },
     error::ServiceError,
     service::ActionState,
@@ -32,6 +34,12 @@ impl Seen {
 }
 
 impl Making<'_> {
+    /// How an action of a type is redacted.
+    pub(super) fn redaction(&self, kind: &str) -> Redaction<'_> {
+        let devices = kind.parse::<TriggerType>().is_ok().then(|| self.devices.of(self.actor.account));
+        Redaction { kept: self.kept, agents: &self.state.agents, devices }
+    }
+
     /// The customer of a draft that names one, if the caller may say so. Others send back the `context` that they
     /// read; theirs is ignored.
     pub(super) async fn reported(

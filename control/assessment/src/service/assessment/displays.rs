@@ -1,9 +1,8 @@
 //! What tagged display pieces teach: where such items are, so that others that look like them there are named.
 
-use scan_store::ScanStore;
 use shared::id::{AccountId, ThngId};
 
-use super::history;
+use super::{history, observe::ScanSources};
 use crate::{
     domain::{
         assessment::{
@@ -35,7 +34,7 @@ const STEPS: usize = 4;
 /// # Errors
 /// The database failed.
 pub(crate) async fn learn(
-    scans: &dyn ScanStore,
+    sources: ScanSources<'_>,
     tx: &mut Tx,
     account: AccountId,
     thng: &Thng,
@@ -44,7 +43,7 @@ pub(crate) async fn learn(
     if !is_display(tags) {
         return Ok(display_places::delete(tx, account, thng.id).await?);
     }
-    let region = region(&history::load(scans, tx, account, thng.id).await?);
+    let region = region(&history::load(sources, tx, account, thng.id).await?);
     Ok(display_places::put(tx, account, thng.id, &region.unwrap_or_default()).await?)
 }
 
@@ -60,7 +59,7 @@ fn region(profile: &Profile) -> Option<String> {
 /// # Errors
 /// The database failed; what was found stays.
 pub async fn learn_unknown(state: &AssessmentState, after: &mut String) -> Result<u64, ServiceError> {
-    let (scans, mut learned) = (&*state.actions.scans.reserved, 0);
+    let (sources, mut learned) = (state.sources(), 0);
     for _ in 0..STEPS {
         let mut conn = state.db.read().await?;
         let found = display_places::list_unknown(&mut conn, after, STEP).await?;
@@ -70,7 +69,7 @@ pub async fn learn_unknown(state: &AssessmentState, after: &mut String) -> Resul
         }
         let mut known = Vec::new();
         for (account, thng) in found {
-            if region(&history::load(scans, &mut conn, account, thng).await?).is_some() {
+            if region(&history::load(sources, &mut conn, account, thng).await?).is_some() {
                 known.push((account, thng));
             }
         }
@@ -79,7 +78,7 @@ pub async fn learn_unknown(state: &AssessmentState, after: &mut String) -> Resul
             let mut tx = state.db.begin(&Ctx::default()).await?;
             let found: Option<Thng> = documents::find_locked(&mut tx, account, thng).await?;
             if let Some(thng) = found {
-                learn(scans, &mut tx, account, &thng).await?;
+                learn(sources, &mut tx, account, &thng).await?;
                 learned += 1;
             }
             tx.commit().await?;

@@ -1,11 +1,11 @@
 //! Loads the facts for an assessment from the store.
 
 use countries::CountryCode;
-use scan_store::ScanStore;
 use serde_json::{Map, Value};
 use shared::{
     id::{AccountId, ThngId},
     identifier::Identifier,
+    personal_data::PersonalData,
     time::UnixMillis,
 };
 
@@ -17,7 +17,6 @@ use crate::{
         action_names::TriggerType,
         assessment::{
             Facts,
-            agent::AgentHash,
             decided::Decided,
             document::Context,
             locate, markets,
@@ -41,7 +40,10 @@ use crate::{
     error::ServiceError,
     service::{
         AssessmentState,
-        assessment::{displays, history, observe},
+        assessment::{
+            displays, history,
+            observe::{self, ScanSources},
+        },
         named,
     },
     store::{
@@ -98,6 +100,7 @@ pub(super) async fn gather(
     // The stored scan is authoritative for its location; a caller could claim anything.
     stored: Option<Action>,
     origin: Origin<'_>,
+    kept: PersonalData,
     now: UnixMillis,
 ) -> Result<Gathered, ServiceError> {
     let stored = stored.filter(|action| action.kind == request.kind.as_str());
@@ -117,6 +120,7 @@ pub(super) async fn gather(
     let source = stored.as_ref().map_or(by_actor, |action| Source::of_members(&action.members));
     let is_believed = by_actor != Source::Public && source != Source::Public;
     let sensor = request.at.filter(|_| is_believed && request.source == LocationSource::Sensor);
+    let devices = state.devices.of(actor.account);
     let claimed = request.timestamp.filter(|_| is_believed);
     let (at, agent, by_address) = match (source, &stored) {
         (Source::Public, Some(action)) => {
@@ -130,10 +134,16 @@ pub(super) async fn gather(
         }
         (Source::Edge | Source::Server, stored) => {
             let at = claimed.or_else(|| stored.as_ref().map(|action| action.timestamp)).unwrap_or(now);
-            (at, context.user_agent.as_deref().and_then(AgentHash::of), by_address)
+            // As the profile and a replay take it.
+            let agent = stored.as_ref().and_then(|action| observe::agent_of(&action.members, devices));
+            (at, agent, by_address)
         }
     };
-    let (spot, countries) = locate(sensor, by_address);
+    let (mut spot, countries) = locate(sensor, by_address);
+    if kept == PersonalData::None {
+        // The country is known by now; distances from the point would tell it.
+        spot.point = None;
+    }
     let (network, language) =
         stored.as_ref().map(|action| observe::client_of(&action.members)).unwrap_or_default();
     let trigger = Trigger {
@@ -164,13 +174,13 @@ pub(super) async fn gather(
             let settings = effective(conn, actor.account, &[], None).await?;
             Ok(Gathered { item, settings, ..gathered })
         }
-        Ok(thng) => of_thng(&*state.actions.scans.reserved, conn, actor.account, &thng, gathered).await,
+        Ok(thng) => of_thng(state.sources(), conn, actor.account, &thng, gathered).await,
     }
 }
 
 /// The facts with everything that depends on the Thng.
 pub(super) async fn of_thng(
-    scans: &dyn ScanStore,
+    sources: ScanSources<'_>,
     conn: &mut Conn,
     account: AccountId,
     thng: &Thng,
@@ -191,7 +201,7 @@ pub(super) async fn of_thng(
     let markets = markets(permitted(own), order.as_deref(), of_product.and_then(permitted), &settings);
     let text = |common: &Common, name: &str| field(common, name).and_then(Value::as_str).map(str::to_owned);
     let expected = |common: &Common| texts(field(common, "expectedMarkings"));
-    let profile = history::load(scans, conn, account, thng.id).await?;
+    let profile = history::load(sources, conn, account, thng.id).await?;
     let known = Known {
         displays: displays::nearby(conn, account, thng.id, &profile).await?,
         tags: own.tags.clone().unwrap_or_default(),

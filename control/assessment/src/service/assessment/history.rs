@@ -1,10 +1,10 @@
 //! The scans of a Thng from its stored actions, from which its profile is rebuilt.
 
-use scan_store::{FIRST_SEQ, ScanStore};
+use scan_store::FIRST_SEQ;
 use shared::id::{AccountId, ThngId};
 
 use super::{
-    observe::{device_of, seen},
+    observe::{ScanSources, device_of, seen},
     recount,
     settings::effective,
 };
@@ -16,6 +16,7 @@ use crate::{
             profile::{Observation, Profile, SessionKey},
             settings::Settings,
         },
+        device::AccountDevices,
         grant::Limit,
         listing::ListRequest,
         page::PageRequest,
@@ -44,19 +45,22 @@ pub(super) struct History {
     pub(super) scans: Vec<Action>,
     /// Whether there are no more.
     pub(super) is_whole: bool,
+    /// What tells their devices apart.
+    pub(super) devices: AccountDevices,
 }
 
 impl History {
     /// Reads the last scans of a Thng: of each type this many and at most one page more.
     pub(super) async fn read(
-        scans: &dyn ScanStore,
+        sources: ScanSources<'_>,
         conn: &mut Conn,
         account: AccountId,
         limit: &Limit,
         thng: ThngId,
         most: usize,
     ) -> Result<Self, ServiceError> {
-        let mut history = Self { scans: Vec::new(), is_whole: true };
+        let devices = sources.devices.of(account);
+        let mut history = Self { scans: Vec::new(), is_whole: true, devices };
         let id = thng.to_string();
         for kind in TriggerType::ALL.into_iter().filter(|kind| kind.is_profiled()) {
             let (mut page, mut count) = (PageRequest { per_page: STEP, ..PageRequest::default() }, 0);
@@ -64,7 +68,7 @@ impl History {
                 let within = [("thng", id.as_str()), ("type", kind.as_str())];
                 let request = ListRequest { page, ..ListRequest::default() };
                 let selection = Selection { account, limit, request: &request, within: &within };
-                let found = merged_lists::list(scans, conn, &selection).await?;
+                let found = merged_lists::list(sources.scans, conn, &selection).await?;
                 count += found.items.len();
                 history.scans.extend(found.items);
                 page.after = found.next;
@@ -88,31 +92,32 @@ impl History {
 
     /// The profile of these scans under some settings.
     pub(super) fn profile(&self, settings: &Settings) -> Profile {
-        Profile::of(&self.scans.iter().filter_map(|scan| observed(scan, settings)).collect::<Vec<_>>())
+        let observed = self.scans.iter().filter_map(|scan| observed(scan, settings, self.devices));
+        Profile::of(&observed.collect::<Vec<_>>())
     }
 }
 
 /// A stored scan as the profile takes it; `None` for one that it leaves out.
-pub(super) fn observed(scan: &Action, settings: &Settings) -> Option<Observation> {
+pub(super) fn observed(scan: &Action, settings: &Settings, devices: AccountDevices) -> Option<Observation> {
     let is_implicit = scan.kind == TriggerType::ImplicitScans.as_str();
-    seen(&scan.members, (scan.timestamp, scan.created_at), is_implicit, settings)
+    seen(&scan.members, (scan.timestamp, scan.created_at), is_implicit, settings, devices)
 }
 
 /// Rebuilds the profile of a Thng from its scans, in a transaction that has locked it.
 pub(super) async fn rebuild(
-    scans: &dyn ScanStore,
+    sources: ScanSources<'_>,
     tx: &mut Tx,
     account: AccountId,
     thng: ThngId,
     settings: &Settings,
 ) -> Result<(), ServiceError> {
-    let history = History::read(scans, tx, account, &Limit::Account, thng, MAX_REBUILT).await?;
+    let history = History::read(sources, tx, account, &Limit::Account, thng, MAX_REBUILT).await?;
     Ok(scan_profiles::put(tx, thng, &history.profile(settings), history.read_to()).await?)
 }
 
 /// The profile of a Thng; one that an older release made is rebuilt from its scans.
 pub(super) async fn load(
-    scans: &dyn ScanStore,
+    sources: ScanSources<'_>,
     conn: &mut Conn,
     account: AccountId,
     thng: ThngId,
@@ -122,7 +127,7 @@ pub(super) async fn load(
         return Ok(stored.profile);
     }
     let settings = effective(conn, account, &[], None).await?;
-    let history = History::read(scans, conn, account, &Limit::Account, thng, MAX_REBUILT).await?;
+    let history = History::read(sources, conn, account, &Limit::Account, thng, MAX_REBUILT).await?;
     Ok(history.profile(&settings))
 }
 
@@ -138,7 +143,7 @@ const OUTDATED_STEP: u32 = 500;
 /// # Errors
 /// The database failed; what was rebuilt stays, and `after` is where to continue.
 pub async fn rebuild_outdated(state: &AssessmentState, after: &mut String) -> Result<u64, ServiceError> {
-    let (scans, mut made) = (&*state.actions.scans.reserved, 0);
+    let (sources, mut made) = (state.sources(), 0);
     loop {
         let mut conn = state.db.read().await?;
         let found = scan_profiles::list_outdated(&mut conn, after, OUTDATED_STEP).await?;
@@ -155,10 +160,10 @@ pub async fn rebuild_outdated(state: &AssessmentState, after: &mut String) -> Re
             if scan_profiles::lock(&mut tx, thng).await?.is_some_and(|stored| stored.is_outdated) {
                 let settings = effective(&mut tx, account, &[], None).await?;
                 let history =
-                    History::read(scans, &mut tx, account, &Limit::Account, thng, MAX_REBUILT).await?;
+                    History::read(sources, &mut tx, account, &Limit::Account, thng, MAX_REBUILT).await?;
                 scan_profiles::put(&mut tx, thng, &history.profile(&settings), history.read_to()).await?;
                 if is_counted_again {
-                    recount::peak(scans, &mut tx, account, thng, kept, history).await?;
+                    recount::peak(sources, &mut tx, account, thng, kept, history).await?;
                 }
                 made += 1;
             }
@@ -173,7 +178,7 @@ pub async fn rebuild_outdated(state: &AssessmentState, after: &mut String) -> Re
 /// The profile is rebuilt, because a scan alone shows neither when its session began nor which session takes its
 /// place if it was the only one of its own. For a Thng with more scans than are read, only that session is rebuilt.
 pub(crate) async fn forget(
-    scans: &dyn ScanStore,
+    sources: ScanSources<'_>,
     tx: &mut Tx,
     account: AccountId,
     gone: &Action,
@@ -181,7 +186,8 @@ pub(crate) async fn forget(
     let is_scan = gone.kind.parse().is_ok_and(TriggerType::is_profiled);
     let Some(thng) = gone.thng.filter(|_| is_scan) else { return Ok(()) };
     let source = Source::of_members(&gone.members);
-    let (at, agent) = device_of(&gone.members, (gone.timestamp, gone.created_at));
+    let (at, agent) =
+        device_of(&gone.members, (gone.timestamp, gone.created_at), sources.devices.of(account));
     let key = SessionKey::of(at, agent);
     // The lock comes first: a scan that is recorded concurrently is then read below, or waits and adds itself.
     let stored = scan_profiles::lock(tx, thng).await?;
@@ -189,7 +195,7 @@ pub(crate) async fn forget(
         return Ok(());
     };
     let settings = effective(tx, account, &[], None).await?;
-    let mut history = History::read(scans, tx, account, &Limit::Account, thng, MAX_REBUILT).await?;
+    let mut history = History::read(sources, tx, account, &Limit::Account, thng, MAX_REBUILT).await?;
     let read_to = history.read_to();
     // A scan by an edge is removed after this transaction.
     history.scans.retain(|scan| scan.id != gone.id);

@@ -12,16 +12,19 @@ pub mod standing;
 
 use std::net::IpAddr;
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use shared::{
     id::{ActionId, CaseId, ThngId},
-    personal_data,
+    personal_data::PersonalData as Kept,
     problem::Code,
     time::UnixMillis,
 };
 use tracing::instrument;
 
-use self::{facts::gather, groups::Waiting};
+use self::{
+    facts::{Gathered, gather},
+    groups::Waiting,
+};
 use super::{
     AssessmentState,
     access::{Caller, require, require_enterprise},
@@ -41,11 +44,12 @@ use crate::{
             trigger::Asked,
         },
         context::{Origin, reduced_agent},
+        device::{self, AccountDevices},
         permission::{
             Subject::{Assessments, PersonalData},
             Verb,
         },
-        personal::cut_point,
+        personal::redact_point,
     },
     error::ServiceError,
     store::{Conn, actions::NewAction, applications, tenants},
@@ -71,23 +75,23 @@ pub async fn authenticate(
     let mut conn = state.db.read().await?;
     let stored = lists::find(&*state.actions.observers, &mut conn, caller.account, asked.id).await?;
     let request = asked.clone().complete(stored.as_ref());
-    let request = request.map_err(|errors| ServiceError::Refused { code: Code::Invalid, errors })?;
-    let request = &request;
-    let of_another = stored.as_ref().is_some_and(|scan| is_of_another(caller, scan, origin));
+    let mut request = request.map_err(|errors| ServiceError::Refused { code: Code::Invalid, errors })?;
     check_type(&mut conn, caller, request.kind).await?;
-    let mut gathered = gather(state, &mut conn, caller, &grant, request, stored, origin, now).await?;
-    // It is judged by all that is known, and stored with what the account keeps. A result of a scan repeats what the scan has.
     let kept = tenants::find_personal_data(&mut conn, caller.account).await?;
-    drop(conn);
-    if gathered.scan.is_none() && kept != personal_data::PersonalData::Full {
-        let agent = gathered.context.user_agent.take();
-        let agent = agent.filter(|_| kept == personal_data::PersonalData::Truncated);
-        gathered.context.user_agent = agent.and_then(|agent| reduced_agent(&state.actions.agents, &agent));
+    let devices = state.devices.of(caller.account);
+    let of_another = stored.as_ref().is_some_and(|scan| is_of_another(caller, scan, origin, kept, devices));
+    if kept == Kept::Truncated {
+        // Before it is judged: distances in a result would tell the exact point.
+        request = request.with_point(|at| redact_point(at, kept));
     }
-    let request = &request.clone().within(|at| cut_point(at, kept));
+    let mut gathered = gather(state, &mut conn, caller, &grant, &request, stored, origin, kept, now).await?;
+    drop(conn);
+    // Judge with full data; store what the account's setting allows.
+    redact_agent(state, &mut gathered, kept);
+    let request = request.with_point(|at| redact_point(at, kept));
     let id = ActionId::new(now.0, state.random16()?);
     let cases = [CaseId::new(now.0, state.random16()?), CaseId::new(now.0, state.random16()?)];
-    let waiting = Waiting { caller: caller.clone(), request: request.clone(), gathered, id, cases };
+    let waiting = Waiting { caller: caller.clone(), request, gathered, id, cases };
     let mut answer = state.groups.submit(waiting).await?;
     if of_another {
         document::withhold_scan(asked, &mut answer.members);
@@ -113,18 +117,48 @@ pub async fn as_recorded(state: &AssessmentState, actor: &Actor, body: Value) ->
     Ok(stored.and_then(|stored| recorded::without_location(&body, &stored)).unwrap_or(body))
 }
 
-/// Whether the holder of a public key names a scan of somebody else: neither its user nor its address matches.
-fn is_of_another(actor: &Actor, scan: &Action, origin: Origin<'_>) -> bool {
-    let user = scan.members.get("user").and_then(Value::as_str);
-    let address = observe::address_of(&scan.members);
-    actor.kind.is_public()
-        && (actor.kind != ActorKind::User || user != Some(actor.id.as_str()))
-        && !address.zip(origin.ip).is_some_and(|(address, ip)| is_address_of(address, ip))
+/// Redacts the user agent that a result repeats, also of a scan that was stored when the account kept more.
+fn redact_agent(state: &AssessmentState, gathered: &mut Gathered, kept: Kept) {
+    let Some(agent) = gathered.context.user_agent.take() else { return };
+    let is_reduced = gathered.scan.as_ref().is_some_and(|scan| stored_device(scan).is_some());
+    gathered.context.user_agent = match kept {
+        Kept::Full => Some(agent),
+        Kept::Truncated if is_reduced => Some(agent),
+        Kept::Truncated => reduced_agent(&state.actions.agents, &agent),
+        Kept::None => None,
+    };
 }
 
-/// Whether a stored address is the one of a client, or what an account with less personal data keeps of it.
-fn is_address_of(stored: IpAddr, ip: IpAddr) -> bool {
-    stored == ip || personal_data::PersonalData::Truncated.address(ip) == Some(stored)
+/// The device that was stored with a scan, in place of its whole user agent.
+fn stored_device(scan: &Map<String, Value>) -> Option<&str> {
+    scan.get("context")?.get(device::MEMBER)?.as_str()
+}
+
+/// Whether the holder of a public key names a scan of somebody else: neither its user nor its address matches.
+///
+/// Of a scan whose address and user agent were truncated, network and device must be those of the caller: many others are
+/// in its network.
+fn is_of_another(
+    actor: &Actor,
+    scan: &Action,
+    origin: Origin<'_>,
+    kept: Kept,
+    devices: AccountDevices,
+) -> bool {
+    let user = scan.members.get("user").and_then(Value::as_str);
+    let address = observe::address_of(&scan.members);
+    let is_own = |address: IpAddr, ip: IpAddr| match stored_device(&scan.members) {
+        None => address == ip,
+        Some(stored) => {
+            let own = origin.user_agent.and_then(|agent| devices.device(agent));
+            kept == Kept::Truncated
+                && kept.address(ip) == Some(address)
+                && own.is_some_and(|own| own.hex() == stored)
+        }
+    };
+    actor.kind.is_public()
+        && (actor.kind != ActorKind::User || user != Some(actor.id.as_str()))
+        && !address.zip(origin.ip).is_some_and(|(address, ip)| is_own(address, ip))
 }
 
 /// An application may only submit the trigger types that it lists, so that nobody claims an inspector's evidence.

@@ -14,7 +14,6 @@ use crate::{
     domain::{
         action_names::TriggerType,
         assessment::{
-            agent::AgentHash,
             client::{Language, NetworkHash},
             document::Context,
             locate,
@@ -23,6 +22,7 @@ use crate::{
             source::network_of,
             spot::Spot,
         },
+        device::{AccountDevices, AgentHash, DeviceKey},
         location::Coordinates,
         scan_source::Source,
     },
@@ -34,10 +34,19 @@ use crate::{
     },
 };
 
+/// The scans by edges, and the key that tells the devices of scans apart.
+#[derive(Debug, Clone, Copy)]
+pub struct ScanSources<'a> {
+    /// The scans by edges.
+    pub scans: &'a dyn ScanStore,
+    /// The key.
+    pub devices: &'a DeviceKey,
+}
+
 /// Takes new actions into the profiles of their Thngs, in the transaction that stores them. Scans by edges were stored
 /// before, at these positions: a profile that was rebuilt since has them already.
 pub async fn record(
-    scans: &dyn ScanStore,
+    sources: ScanSources<'_>,
     tx: &mut Tx,
     (account, created_at): (AccountId, UnixMillis),
     actions: &[NewAction],
@@ -47,17 +56,18 @@ pub async fn record(
         return Ok(());
     }
     let settings = effective(tx, account, &[], None).await?;
+    let devices = sources.devices.of(account);
     let seen: Vec<Seen> = actions
         .iter()
         .filter(|action| action.account == account)
         .filter_map(|one| {
-            let (thng, observation) = observation(one, created_at, &settings)?;
+            let (thng, observation) = observation(one, created_at, &settings, devices)?;
             Some(Seen { thng, observation, position: positions.get(&one.id).copied() })
         })
         .collect();
     for thng in scan_profiles::add(tx, &seen).await? {
         // An older release made it; the stored actions, including the new ones, are complete.
-        history::rebuild(scans, tx, account, thng, &settings).await?;
+        history::rebuild(sources, tx, account, thng, &settings).await?;
     }
     Ok(())
 }
@@ -70,10 +80,11 @@ fn observation(
     action: &NewAction,
     created_at: UnixMillis,
     settings: &Settings,
+    devices: AccountDevices,
 ) -> Option<(ThngId, Observation)> {
     let members = action.doc.as_object().filter(|_| is_scan(action))?;
     let is_implicit = action.kind == TriggerType::ImplicitScans.as_str();
-    Some((action.thng?, seen(members, (action.timestamp, created_at), is_implicit, settings)?))
+    Some((action.thng?, seen(members, (action.timestamp, created_at), is_implicit, settings, devices)?))
 }
 
 /// A stored action as a scan of the profile; `None` for robots, for allow-listed networks and places, and for scans
@@ -85,6 +96,7 @@ pub(super) fn seen(
     happened: (UnixMillis, UnixMillis),
     is_implicit: bool,
     settings: &Settings,
+    devices: AccountDevices,
 ) -> Option<Observation> {
     let is_bot = members.get("customFields").and_then(|fields| fields.get("bot")) == Some(&Value::Bool(true));
     let source = Source::of_members(members);
@@ -97,7 +109,7 @@ pub(super) fn seen(
     if is_bot || !is_by_customer(members) || settings.allows(ip, point) {
         return None;
     }
-    let (at, agent) = device_of(members, happened);
+    let (at, agent) = device_of(members, happened, devices);
     let (network, language) = client_of(members);
     Some(Observation { at, agent, spot, is_implicit, source, network, language })
 }
@@ -106,23 +118,17 @@ pub(super) fn seen(
 pub(super) fn device_of(
     members: &Map<String, Value>,
     (happened, arrived): (UnixMillis, UnixMillis),
+    devices: AccountDevices,
 ) -> (UnixMillis, Option<AgentHash>) {
     match Source::of_members(members) {
-        Source::Edge | Source::Server => (happened, members.get("context").and_then(agent_of)),
+        Source::Edge | Source::Server => (happened, agent_of(members, devices)),
         Source::Public => (arrived, network_of_scan(members).0),
     }
 }
 
-/// The device of a context: by its user agent, or by the names that are left of one.
-fn agent_of(context: &Value) -> Option<AgentHash> {
-    let text = |name: &str| context.get(name).and_then(Value::as_str);
-    text("userAgent").map_or_else(
-        || {
-            let names = [text("userAgentName"), text("operatingSystemName")];
-            AgentHash::of(&names.into_iter().flatten().collect::<Vec<_>>().join(" "))
-        },
-        AgentHash::of,
-    )
+/// The device of a stored action: by its user agent or, without it, browser and system name.
+pub(super) fn agent_of(members: &Map<String, Value>, devices: AccountDevices) -> Option<AgentHash> {
+    devices.of_context(members.get("context")?.as_object()?)
 }
 
 /// What counts of the place of a scan by a public key: its network, and the network's country.

@@ -1,11 +1,11 @@
 //! Counts the greatest points of an item again, from its stored scans and by the rules of now.
 
-use scan_store::ScanStore;
 use shared::id::{AccountId, ThngId};
 
 use super::{
     facts::{Gathered, of_thng},
     history::{History, observed},
+    observe::ScanSources,
     replay::{nothing, trigger_of},
     settings::effective,
 };
@@ -32,7 +32,7 @@ use crate::{
 ///
 /// Nothing changes for an item that was never assessed, or none of whose scans is stored.
 pub(super) async fn peak(
-    scans: &dyn ScanStore,
+    sources: ScanSources<'_>,
     tx: &mut Tx,
     account: AccountId,
     thng: ThngId,
@@ -45,7 +45,7 @@ pub(super) async fn peak(
     }
     let of_account = effective(tx, account, &[], None).await?;
     // What people decided stays as it is; the points are counted without it.
-    let mut item = of_thng(scans, tx, account, &item, nothing()).await?;
+    let mut item = of_thng(sources, tx, account, &item, nothing()).await?;
     (item.peak, item.profile) = (None, Profile::default());
     history.scans.sort_by_key(|scan| (scan.timestamp, scan.id));
     let mut greatest = None;
@@ -54,13 +54,13 @@ pub(super) async fn peak(
         if number % 64 == 63 {
             tokio::task::yield_now().await;
         }
-        let Some(seen) = observed(scan, &of_account) else { continue };
+        let Some(seen) = observed(scan, &of_account, history.devices) else { continue };
         item.profile.add(&seen);
         let Ok(kind) = scan.kind.parse::<TriggerType>() else { continue };
         if seen.source == Source::Public {
             continue;
         }
-        let (trigger, countries) = trigger_of(scan);
+        let (trigger, countries) = trigger_of(scan, history.devices);
         let by = ByScan { scan: scan.id, at: trigger.at };
         item = Gathered { trigger, countries, source: seen.source, ..item };
         let found = assess(&item.facts(kind));

@@ -2,8 +2,7 @@
 
 use std::collections::HashSet;
 
-use scan_store::ScanStore;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use shared::{
     id::{ActionId, ProductId, ThngId},
     standing::Verdict,
@@ -14,7 +13,8 @@ use tracing::instrument;
 use super::{
     facts::{Gathered, of_thng},
     history::History,
-    observe, recount,
+    observe::{self, ScanSources},
+    recount,
     settings::effective,
     standing,
 };
@@ -29,10 +29,12 @@ use crate::{
             document::Context,
             locate,
             profile::Profile,
-            rules::{Evidence, Item},
+            rules::Item,
             settings::{Overrides, Settings},
             spread::Trigger,
+            standing::JudgedScan,
         },
+        device::AccountDevices,
         grant::{Grant, Limit},
         listing::ListRequest,
         members::Members,
@@ -230,10 +232,7 @@ pub async fn replay(
     let bounds = if is_one { (MAX_SCANS, MAX_JUDGED) } else { OF_MANY };
     let mut thngs = Vec::with_capacity(found.len());
     for thng in &found {
-        thngs.push(
-            of_one(&*state.actions.scans.reserved, &mut conn, caller, &grant, thng, &asked.settings, bounds)
-                .await?,
-        );
+        thngs.push(of_one(state.sources(), &mut conn, caller, &grant, thng, &asked.settings, bounds).await?);
     }
     Ok(match thngs.pop_if(|_| is_one) {
         Some(one) => Answer::One(Box::new(one)),
@@ -280,22 +279,22 @@ async fn find(
 
 /// Rebuilds the profile of a Thng, counts its greatest points again, and judges it by the scan that set its verdict.
 async fn apply(state: &AssessmentState, caller: &Caller, thng: ThngId) -> Result<(), ServiceError> {
-    let (scans, account) = (&*state.actions.scans.reserved, caller.account);
+    let (sources, account) = (state.sources(), caller.account);
     let _place = state.capacity.write(caller)?;
     let mut tx = state.db.begin(&caller.ctx).await?;
     let found: Option<Thng> = documents::find_locked(&mut tx, account, thng).await?;
     let Some(thng) = found else { return Ok(()) };
     let kept = item_standings::lock_one(&mut tx, account, thng.id).await?;
     if scan_profiles::lock(&mut tx, thng.id).await?.is_some() {
-        let history = History::read(scans, &mut tx, account, &Limit::Account, thng.id, MAX_SCANS).await?;
+        let history = History::read(sources, &mut tx, account, &Limit::Account, thng.id, MAX_SCANS).await?;
         if history.is_whole {
             let settings = effective(&mut tx, account, &[], None).await?;
             scan_profiles::put(&mut tx, thng.id, &history.profile(&settings), history.read_to()).await?;
         }
-        recount::peak(scans, &mut tx, account, thng.id, kept, history).await?;
+        recount::peak(sources, &mut tx, account, thng.id, kept, history).await?;
     }
     let now = state.clock.now();
-    let is_new = standing::judge_again(scans, &mut tx, account, &thng, now).await?;
+    let is_new = standing::judge_again(sources, &mut tx, account, &thng, now).await?;
     let is_followed = is_new && follow_thng(&mut tx, account, thng.id, thng.product, true, now).await?;
     tx.note(account, ("verdict", thng.id.as_str()), || (None, Some(json!({"isNew": is_new}))));
     tx.commit().await?;
@@ -306,7 +305,7 @@ async fn apply(state: &AssessmentState, caller: &Caller, thng: ThngId) -> Result
 }
 
 async fn of_one(
-    scans: &dyn ScanStore,
+    sources: ScanSources<'_>,
     conn: &mut Conn,
     actor: &Actor,
     grant: &Grant,
@@ -315,12 +314,12 @@ async fn of_one(
     (most_scans, most_judged): (usize, usize),
 ) -> Result<Replayed, ServiceError> {
     let account = actor.account;
-    let mut history = History::read(scans, conn, account, grant.limit(), thng.id, most_scans).await?;
+    let mut history = History::read(sources, conn, account, grant.limit(), thng.id, most_scans).await?;
     history.scans.sort_by_key(|action| std::cmp::Reverse((action.timestamp, action.id)));
     let stored = scan_profiles::load(conn, account, thng.id).await?;
     let kept = item_standings::load(conn, account, thng.id).await?;
     // Peaks from earlier assessments are not part of a replay.
-    let gathered = Gathered { peak: None, ..of_thng(scans, conn, account, thng, nothing()).await? };
+    let gathered = Gathered { peak: None, ..of_thng(sources, conn, account, thng, nothing()).await? };
     let proposed = gathered.settings.clone().with(overrides);
     // Which scans are in the profile depends on the account's lists, not on the product.
     let of_account = effective(conn, account, &[], None).await?;
@@ -329,7 +328,7 @@ async fn of_one(
     let judged = history.scans.iter().take(most_judged).filter_map(|scan| {
         let kind: TriggerType = scan.kind.parse().ok()?;
         let by = |profile: &Profile, settings: &Settings| {
-            let (trigger, countries) = trigger_of(scan);
+            let (trigger, countries) = trigger_of(scan, history.devices);
             let again = Gathered {
                 trigger,
                 countries,
@@ -368,12 +367,12 @@ async fn of_one(
     })
 }
 
-pub(super) fn trigger_of(scan: &Action) -> (Trigger, Vec<countries::CountryCode>) {
+pub(super) fn trigger_of(scan: &Action, devices: AccountDevices) -> (Trigger, Vec<countries::CountryCode>) {
     let spot = match Source::of_members(&scan.members) {
         Source::Edge | Source::Server => observe::place_of(&scan.members).1,
         Source::Public => observe::network_of_scan(&scan.members).1,
     };
-    let (at, agent) = observe::device_of(&scan.members, (scan.timestamp, scan.created_at));
+    let (at, agent) = observe::device_of(&scan.members, (scan.timestamp, scan.created_at), devices);
     let sensor = spot.located().filter(|(_, radius_km)| *radius_km < 2.0).map(|(at, _)| at);
     let (spot, countries) = locate(sensor, spot);
     let (network, language) = observe::client_of(&scan.members);
@@ -383,23 +382,13 @@ pub(super) fn trigger_of(scan: &Action) -> (Trigger, Vec<countries::CountryCode>
 }
 
 pub(super) fn nothing() -> Gathered {
-    let empty = Action {
-        id: ActionId::new(0, [0; 16]),
-        seq: 0,
-        created_at: UnixMillis(0),
-        timestamp: UnixMillis(0),
-        kind: String::new(),
-        thng: None,
-        product: None,
-        members: Map::new(),
-    };
-    let (trigger, countries) = trigger_of(&empty);
+    let JudgedScan { trigger, countries, evidence, .. } = JudgedScan::at(UnixMillis(0));
     Gathered {
         thng: None,
         item: Item::NotGiven,
         trigger,
         countries,
-        evidence: Evidence::default(),
+        evidence,
         profile: Profile::default(),
         settings: Settings::default(),
         context: Context::default(),

@@ -1,6 +1,5 @@
 //! The item status that edges use. It follows the newest scan, and people's decisions and tags.
 
-use scan_store::ScanStore;
 use shared::{
     id::{AccountId, ThngId},
     standing::Risk,
@@ -11,6 +10,7 @@ use super::{
     Subject, displays,
     facts::{Gathered, of_thng},
     groups::Waiting,
+    observe::ScanSources,
     replay::nothing,
 };
 use crate::{
@@ -164,7 +164,7 @@ fn reason(kind: CaseKind, found: &Assessment) -> String {
 /// # Errors
 /// The database failed.
 pub async fn marked(
-    scans: &dyn ScanStore,
+    sources: ScanSources<'_>,
     tx: &mut Tx,
     account: AccountId,
     thng: ThngId,
@@ -172,8 +172,8 @@ pub async fn marked(
 ) -> Result<bool, ServiceError> {
     let found: Option<Thng> = documents::find(tx, account, thng).await?;
     let Some(thng) = found else { return Ok(false) };
-    displays::learn(scans, tx, account, &thng).await?;
-    judge_again(scans, tx, account, &thng, now).await
+    displays::learn(sources, tx, account, &thng).await?;
+    judge_again(sources, tx, account, &thng, now).await
 }
 
 /// Deletes what is kept of a Thng that is deleted.
@@ -190,13 +190,14 @@ pub async fn forget(tx: &mut Tx, account: AccountId, thng: ThngId) -> Result<(),
 /// Assesses an item again by the scan that set its status, with its present members and cases; returns whether the
 /// verdict changed, so that edges must learn of it. An item that was never assessed stays so.
 pub(crate) async fn judge_again(
-    scans: &dyn ScanStore,
+    sources: ScanSources<'_>,
     tx: &mut Tx,
     account: AccountId,
     thng: &Thng,
     now: UnixMillis,
 ) -> Result<bool, ServiceError> {
-    let kept = item_standings::lock_one(tx, account, thng.id).await?;
+    let mut kept = item_standings::lock_one(tx, account, thng.id).await?;
+    kept.judged = kept.judged.map(|scan| scan.with_device(sources.devices.of(account)));
     let Some(mut stood) = kept.stood else { return Ok(false) };
     let at = stood.at.unwrap_or(now);
     // An older release did not keep the scan: without it the country stays as it was.
@@ -207,7 +208,7 @@ pub(crate) async fn judge_again(
         evidence: scan.evidence.clone(),
         ..nothing()
     };
-    let gathered = of_thng(scans, tx, account, thng, own).await?;
+    let gathered = of_thng(sources, tx, account, thng, own).await?;
     let found = assess(&gathered.facts(scan.kind));
     if gathered.decided.is_market_dismissed() && stood.verdict.gray_market > Risk::Unknown {
         // The newest scan may have no country: what stands comes of an earlier one, which was dismissed.

@@ -102,14 +102,15 @@ fn hosts_of<'a>(targets: impl Iterator<Item = &'a str>) -> Vec<String> {
     all.into_iter().map(str::to_owned).collect()
 }
 
-/// Adds to redirections why nobody is redirected by them.
+/// Adds to redirections why nobody is led to their target, or else to their ended page.
 pub(super) async fn mark_taken_down(conn: &mut Conn, items: &mut [Redirection]) -> Result<(), StoreError> {
     let keys: Vec<RedirectKey> =
         items.iter().map(|item| key_of(&item.domain, &item.redirect.short_id)).collect();
-    let hosts = hosts_of(items.iter().map(|item| &*item.redirect.target));
+    let hosts = hosts_of(items.iter().flat_map(|item| item.redirect.urls()));
     let found = withheld::take_downs(conn, &keys.iter().collect::<Vec<_>>(), &hosts).await?;
     for (item, key) in items.iter_mut().zip(&keys) {
-        item.taken_down = found.of_link(key).or_else(|| found.of_target(&item.redirect.target)).cloned();
+        let of_url = || item.redirect.urls().find_map(|url| found.of_target(url));
+        item.taken_down = found.of_link(key).or_else(of_url).cloned();
     }
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! Redirections: create, read, list, replace, delete, one or many.
 
 mod by_resource;
+mod chains;
 mod expected;
 mod follow;
 mod import;
@@ -20,6 +21,7 @@ use shared::{
 };
 
 pub use self::by_resource::{newest, owner};
+use self::chains::{check_changed, next_of};
 pub use self::expected::Expected;
 pub use self::follow::follow_thng;
 pub use self::import::create_in;
@@ -28,7 +30,7 @@ use self::lists::list_as;
 pub use self::lists::{Listing, find, list};
 pub(in crate::service) use self::load::blocked_hosts;
 use self::load::{check_take_downs, hide_authors, load_many};
-use self::plan::{Overlay, Ready, check_chain, key_of, next_of, owners, plan, target_fault};
+use self::plan::{Ready, key_of, owners, plan, target_fault};
 use super::{
     Core, Redirects,
     access::{Caller, require},
@@ -41,7 +43,6 @@ use super::{
 use crate::{
     domain::{
         access::Actor,
-        availability::members_of,
         event::{Event as Happened, RedirectionChange, RedirectionEvent},
         link_details::LinkDetails,
         permission::{Subject::Redirections, Verb},
@@ -200,7 +201,6 @@ pub async fn replace_if(
                         if let Some(fault) = target_fault(&hosts, &domains, (member, target), next.as_ref()) {
                             return Err(ServiceError::refused(Code::Invalid, fault));
                         }
-                        check_chain(tx, &domains, &Overlay::new(), &key, (member, next)).await?;
                     }
                     tx.note(account, (KIND, &id), || {
                         let state =
@@ -209,6 +209,7 @@ pub async fn replace_if(
                     });
                     changed.push((key, item));
                 }
+                check_changed(tx, &domains, &changed, &writable).await?;
                 let rev = write_changed(tx, &mut changed, at).await?;
                 let mut value: Vec<_> = changed.into_iter().map(|(_, item)| item).collect();
                 value.iter_mut().for_each(|item| hide_authors(&grant, item));
@@ -272,7 +273,8 @@ pub async fn delete_if(
                     let before = || state_of(&item.redirect, &item.scopes, &item.details);
                     tx.note(account, (KIND, &audit_id(&item.redirect)), || (Some(before()), None));
                 }
-                record(tx, account, RedirectionChange::Deleted, found.iter().map(event_of), at).await?;
+                let items = found.iter().map(|item| event_of(&item.redirect, &item.details, &item.scopes));
+                record(tx, account, RedirectionChange::Deleted, items, at).await?;
                 Ok(Written { value: found.len(), rev: first + found.len() as u64 - 1 })
             }
             .boxed()
@@ -361,15 +363,7 @@ async fn insert(
         })
         .collect();
     log::append(tx, at.0, &events).await?;
-    let created = ready.iter().map(|item| RedirectionEvent {
-        domain: domain.host.to_string(),
-        short_id: item.redirect.short_id.to_string(),
-        platform_id: item.redirect.platform_id.to_string(),
-        target: Some(item.redirect.target.to_string()),
-        title: item.details.described.title.clone(),
-        tags: item.details.described.tags.clone(),
-        scopes: item.scopes.clone(),
-    });
+    let created = ready.iter().map(|item| event_of(&item.redirect, &item.details, &item.scopes));
     record(tx, account, RedirectionChange::Created, created, at).await?;
     Ok(first + ready.len() as u64 - 1)
 }
@@ -393,7 +387,8 @@ fn state_of(redirect: &Redirect, scopes: &Scopes, details: &LinkDetails) -> Valu
         (&mut state, serde_json::to_value(&details.described))
     {
         state.extend(described);
-        state.extend(redirect.availability.iter().flat_map(|of_link| members_of(of_link)));
+        let availability = redirect.availability.iter().flat_map(|availability| availability.members());
+        state.extend(availability.map(|(name, value)| (name.to_owned(), value)));
     }
     state
 }
@@ -410,15 +405,16 @@ async fn record(
     Ok(events::record(tx, at, &[(account, event)]).await?)
 }
 
-fn event_of(item: &Redirection) -> RedirectionEvent {
+fn event_of(redirect: &Redirect, details: &LinkDetails, scopes: &Scopes) -> RedirectionEvent {
     RedirectionEvent {
-        domain: item.domain.host.to_string(),
-        short_id: item.redirect.short_id.to_string(),
-        platform_id: item.redirect.platform_id.to_string(),
-        target: Some(item.redirect.target.to_string()),
-        title: item.details.described.title.clone(),
-        tags: item.details.described.tags.clone(),
-        scopes: item.scopes.clone(),
+        domain: redirect.domain.to_string(),
+        short_id: redirect.short_id.to_string(),
+        platform_id: redirect.platform_id.to_string(),
+        target: Some(redirect.target.to_string()),
+        title: details.described.title.clone(),
+        tags: details.described.tags.clone(),
+        availability: redirect.availability.clone(),
+        scopes: scopes.clone(),
     }
 }
 
@@ -440,7 +436,7 @@ async fn write_changed(
     }
     log::append(tx, at.0, &events).await?;
     if let Some((_, first)) = changed.first() {
-        let items = changed.iter().map(|(_, item)| event_of(item));
+        let items = changed.iter().map(|(_, item)| event_of(&item.redirect, &item.details, &item.scopes));
         record(tx, first.account, RedirectionChange::Updated, items, at).await?;
     }
     Ok(first + changed.len() as u64 - 1)

@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use shared::{
+    availability::Availability,
     id::{AccountId, ProductId, ProjectId, ThngId},
     problem::Code,
     redirect::{Redirect, RedirectKey},
@@ -12,13 +13,16 @@ use shared::{
     time::UnixMillis,
 };
 
-use super::load::blocked_hosts;
+use super::{
+    chains::{Chains, Next},
+    load::blocked_hosts,
+};
 use crate::{
     domain::{
         access::Actor,
         grant::{Grant, Limit},
         link_details::LinkDetails,
-        redirection::{Draft, MAX_CHAIN},
+        redirection::Draft,
         scopes::Scopes,
         target_hosts::TargetHosts,
     },
@@ -100,15 +104,17 @@ pub(super) async fn plan(
             product_id: product.as_ref().map(ProductId::as_str),
         })
     };
-    let overlay: Overlay = items
-        .iter()
-        .zip(&wanted)
-        .filter_map(|(item, id)| {
-            let (draft, id) = (item.as_ref().ok()?, id.as_ref()?);
-            let all = draft.writable.targets().filter_map(|(_, target)| next(draft, id, target));
-            Some((key_of(domain, id), all.collect()))
-        })
-        .collect();
+    let nexts = |draft: &Draft, id: &ShortId| -> Vec<Next> {
+        draft.writable.targets().filter_map(|(_, target)| next(draft, id, target)).collect()
+    };
+    let written = items.iter().zip(&wanted).filter_map(|(item, id)| {
+        let (draft, id) = (item.as_ref().ok()?, id.as_ref()?);
+        Some((key_of(domain, id), nexts(draft, id)))
+    });
+    let written: Vec<(RedirectKey, Vec<Next>)> = written.collect();
+    let starts = written.iter().flat_map(|(_, nexts)| nexts.iter().cloned()).collect();
+    let mut chains = Chains::new(&domains, written.into_iter());
+    chains.load(tx, starts).await?;
     let mut spare = spare.into_iter();
     let mut planned = Vec::with_capacity(items.len());
     for (item, id) in items.into_iter().zip(wanted) {
@@ -123,6 +129,7 @@ pub(super) async fn plan(
         if draft.short_id.is_none() && taken.contains(&*domain.fold(&id)) {
             // One in 10^6 at 10^9 links: another candidate, else the caller repeats.
             id = spare.find(|other| !taken.contains(&*domain.fold(other))).unwrap_or(id);
+            chains.load(tx, nexts(&draft, &id)).await?;
         }
         let folded = domain.fold(&id);
         let mut faults = Vec::new();
@@ -146,11 +153,7 @@ pub(super) async fn plan(
             faults.extend(target_fault(&hosts, &domains, (member, target), next.as_ref()));
             let blocked = blocked.target_fault(target.as_str());
             faults.extend(blocked.map(|fault| format!("{member} {fault}.")));
-            match check_chain(tx, &domains, &overlay, &key, (member, next)).await {
-                Ok(()) => {}
-                Err(ServiceError::Refused { errors, .. }) => faults.extend(errors),
-                Err(error) => return Err(error),
-            }
+            faults.extend(chains.check(&key, (member, next)).err());
         }
         let availability = match draft.writable.availability.apply(None) {
             Ok(availability) => availability,
@@ -169,8 +172,7 @@ pub(super) async fn plan(
             continue;
         }
         let scopes = grant.scopes_of_new(Some(draft.writable.scopes.clone())).unwrap_or_default();
-        let mut redirect = redirect(domain, id, owner, &draft, scopes.project_ids(), at);
-        redirect.availability = availability;
+        let redirect = redirect((domain, id), owner, &draft, availability, scopes.project_ids(), at);
         let details = LinkDetails::new(draft.writable.described, actor);
         planned.push(Ok(Ready { folded, redirect, scopes, details }));
     }
@@ -193,10 +195,10 @@ pub(super) fn target_fault(
 }
 
 fn redirect(
-    domain: &ShortDomain,
-    short_id: ShortId,
+    (domain, short_id): (&ShortDomain, ShortId),
     owner: &Resource,
     draft: &Draft,
+    availability: Option<Box<Availability>>,
     projects: Box<[ProjectId]>,
     at: UnixMillis,
 ) -> Redirect {
@@ -212,68 +214,8 @@ fn redirect(
         projects,
         target: draft.writable.target.as_str().into(),
         forward_query: draft.writable.forward_query,
-        availability: None,
+        availability,
         created_at: at,
         updated_at: at,
     }
-}
-
-/// Host and first segment of a target with its tags expanded, which may be a short URL.
-pub(super) type Next = (String, String);
-
-/// Where redirections lead that the same request is about to write.
-pub(super) type Overlay = HashMap<RedirectKey, Vec<Next>>;
-
-/// Where a target of a redirection leads.
-pub(super) fn next_of(redirect: &Redirect, target: &Target) -> Option<Next> {
-    target.as_short_url(&TagValues {
-        short_id: redirect.short_id.as_str(),
-        platform_id: redirect.platform_id.as_str(),
-        thng_id: redirect.thng_id.as_ref().map(ThngId::as_str),
-        product_id: redirect.product_id.as_ref().map(ProductId::as_str),
-    })
-}
-
-/// Where a stored redirection leads, at whatever time.
-fn nexts_of(redirect: &Redirect) -> impl Iterator<Item = Next> {
-    let ended = redirect.availability.as_ref().and_then(|of_link| of_link.ended_url.as_deref());
-    let targets = std::iter::once(&*redirect.target).chain(ended);
-    targets.filter_map(|text| next_of(redirect, &Target::parse(text).ok()?))
-}
-
-/// Follows a target of a member through our own short URLs: no chain may return, nor exceed a few steps.
-pub(super) async fn check_chain(
-    conn: &mut Conn,
-    domains: &[ShortDomain],
-    overlay: &Overlay,
-    start: &RedirectKey,
-    (member, next): (&str, Option<Next>),
-) -> Result<(), ServiceError> {
-    let refuse = |text: &str| Err(ServiceError::refused(Code::Invalid, format!("{member} {text}.")));
-    let ours = |(host, segment): Next| {
-        let domain = domains.iter().find(|domain| domain.host.as_str() == host)?;
-        Some(key_of(domain, &segment.parse::<ShortId>().ok()?))
-    };
-    // Links with an ended page lead to two; each is looked at once a step.
-    let mut step: HashSet<RedirectKey> = next.into_iter().filter_map(ours).collect();
-    for _ in 0..MAX_CHAIN {
-        if step.is_empty() {
-            return Ok(());
-        }
-        if step.contains(start) {
-            return refuse("leads back to the short URL itself");
-        }
-        let mut further = HashSet::new();
-        for key in &step {
-            match overlay.get(key) {
-                Some(nexts) => further.extend(nexts.iter().cloned().filter_map(ours)),
-                None => {
-                    let found = table::find_any(conn, &key.domain, &key.folded).await?;
-                    further.extend(found.iter().flat_map(|item| nexts_of(&item.redirect)).filter_map(ours));
-                }
-            }
-        }
-        step = further;
-    }
-    refuse("leads through more than 5 short URLs")
 }

@@ -3,7 +3,6 @@
 //! Everything here is a plain function from facts to findings (`control/README.md`, "Assessment"). The scans are
 //! represented by a profile of the last sessions, so an assessment takes the same time however many there were.
 
-pub mod agent;
 pub mod client;
 pub mod decided;
 pub mod document;
@@ -20,6 +19,8 @@ pub mod spread;
 pub mod standing;
 pub mod trigger;
 pub mod verdict;
+
+pub use crate::domain::device as agent;
 
 use std::collections::BTreeSet;
 
@@ -67,7 +68,12 @@ use crate::domain::{action_names::TriggerType, scan_source::Source};
 /// 8: sessions have the network and the language of their scans. Where most languages are known, points for languages,
 /// for people whom device, language and network tell apart, and for the days on which they scan, with bars that are half
 /// again as high.
-pub const RULES_VERSION: u32 = 8;
+///
+/// 9: devices are told apart by hashes under a key of the account, also where user agents are stored reduced.
+pub const RULES_VERSION: u32 = 9;
+
+/// The rules version since which the hashes of devices have a key.
+pub const DEVICES_SINCE: u32 = 9;
 
 /// All facts of an assessment.
 #[derive(Debug, Clone, Copy)]

@@ -26,7 +26,7 @@ pub const MAX_SESSIONS: usize = 64;
 pub const MAX_UNVERIFIED: usize = 32;
 
 /// The rules version since which sessions are made of scans as now; an older profile is rebuilt.
-pub const SESSIONS_SINCE: u32 = 8;
+pub const SESSIONS_SINCE: u32 = 9;
 
 /// The half hours that sessions are cut by, in milliseconds.
 pub const SESSION_MS: i64 = 30 * 60 * 1_000;

@@ -3,14 +3,15 @@
 use std::net::IpAddr;
 
 use sha2::{Digest, Sha256};
+use shared::networks;
 
 use super::agent::AgentHash;
 
-/// The network of an address as a device: all users within one /24 or /48 are one.
+/// The network of an address as a device: all users within one are one.
 #[must_use]
 pub fn network_of(ip: IpAddr) -> AgentHash {
     let mut hasher = Sha256::new();
-    match ip.to_canonical() {
+    match networks::network_of(ip).addr() {
         IpAddr::V4(v4) => hasher.update([&b"v4"[..], &v4.octets()[..3]].concat()),
         IpAddr::V6(v6) => hasher.update([&b"v6"[..], &v6.octets()[..6]].concat()),
     }

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use shared::time::UnixMillis;
 
 use super::{
-    RULES_VERSION,
-    agent::AgentHash,
+    DEVICES_SINCE, RULES_VERSION,
+    agent::{AccountDevices, AgentHash},
     client::{Language, NetworkHash},
     rules::Evidence,
     spot::{Point, Precision, Spot},
@@ -33,6 +33,16 @@ pub struct JudgedScan {
 }
 
 impl JudgedScan {
+    /// The same with the device as the rules of now tell devices apart: until version 8 its hash had no key.
+    #[must_use]
+    pub fn with_device(mut self, devices: AccountDevices) -> Self {
+        if self.rules_version < DEVICES_SINCE {
+            self.trigger.agent = self.trigger.agent.map(|hash| devices.keyed(hash));
+            self.rules_version = DEVICES_SINCE;
+        }
+        self
+    }
+
     /// A scan of which nothing but the time is known.
     #[must_use]
     pub fn at(at: UnixMillis) -> Self {
@@ -160,7 +170,10 @@ impl From<StoredScan> for JudgedScan {
 
 #[cfg(test)]
 mod tests {
+    use shared::id::AccountId;
+
     use super::*;
+    use crate::domain::device::DeviceKey;
 
     #[test]
     fn stored_scans_round_trip() {
@@ -195,6 +208,16 @@ mod tests {
             assert_eq!(JudgedScan::from(read), scan, "{text}");
         }
         let least = serde_json::to_string(&StoredScan::from(&JudgedScan::at(UnixMillis(7)))).unwrap();
-        assert_eq!(least, r#"{"kind":"scans","at":7,"rulesVersion":8,"points":0}"#);
+        assert_eq!(least, r#"{"kind":"scans","at":7,"rulesVersion":9,"points":0}"#);
+    }
+
+    #[test]
+    fn the_device_of_an_older_scan_gets_its_key_once() {
+        let devices = DeviceKey::new(&[7; 32]).of(AccountId::new(1, [1; 16]));
+        let mut old = JudgedScan::at(UnixMillis(7));
+        (old.rules_version, old.trigger.agent) = (8, AgentHash::of("Phone/1"));
+        let read = old.with_device(devices);
+        assert_eq!(read.trigger.agent, devices.device("Phone/1"));
+        assert_eq!(read.clone().with_device(devices), read);
     }
 }

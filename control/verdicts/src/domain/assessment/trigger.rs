@@ -221,11 +221,11 @@ impl Request {
         matches!(self.named, Named::Value(_))
     }
 
-    /// The same with its point changed by `kept`; without one that is left, it came from nowhere.
+    /// The same with its point changed. If the point is removed, the source becomes `unknown`.
     #[must_use]
-    pub fn within(mut self, kept: impl Fn(Coordinates) -> Option<Coordinates>) -> Self {
+    pub fn with_point(mut self, change: impl Fn(Coordinates) -> Option<Coordinates>) -> Self {
         if let Some(at) = self.at {
-            self.at = kept(at);
+            self.at = change(at);
             if self.at.is_none() {
                 self.source = LocationSource::Unknown;
             }

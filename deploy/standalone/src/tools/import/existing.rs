@@ -1,7 +1,7 @@
 //! What was there before an import began: rows whose redirection exists are not created a second time.
 //!
 //! A row is there when its resource has a redirection to the same target, under the same short id where the
-//! row names one. Each such redirection stands for one row: a file with three equal rows makes three codes,
+//! row names one, and with the times and the ended page that the row names. Each such redirection stands for one row: a file with three equal rows makes three codes,
 //! and makes the third one where two are there. Only what is older than the import counts, so that an
 //! import that goes on after a stop decides as it did before. Memory: some 16 bytes for each resource, and
 //! the redirections that are there.
@@ -15,6 +15,10 @@ use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use redirects::domain::redirection::Draft;
 use reqwest::StatusCode;
 use serde::Deserialize;
+use shared::{
+    availability::{Availability, PAUSED},
+    time::UnixMillis,
+};
 
 use crate::tools::client::{Client, RequestError};
 
@@ -39,9 +43,42 @@ struct Found {
     default_redirect_url: String,
     #[serde(default)]
     platform_id: String,
+    valid_from: Option<UnixMillis>,
+    valid_until: Option<UnixMillis>,
+    #[serde(default)]
+    status: String,
+    ended_url: Option<Box<str>>,
     #[serde(flatten)]
     code: Code,
 }
+
+impl Found {
+    /// When it leads to its target; `None` if always.
+    fn availability(&self) -> Option<Box<Availability>> {
+        let availability = Availability {
+            valid_from: self.valid_from,
+            valid_until: self.valid_until,
+            is_paused: self.status == PAUSED,
+            ended_url: self.ended_url.clone(),
+        };
+        (!availability.is_empty()).then(|| Box::new(availability))
+    }
+}
+
+/// Whether the times and the ended page that a row names are those of a redirection. What it leaves out may be anything.
+fn is_met(draft: &Draft, availability: Option<&Availability>) -> bool {
+    draft.writable.availability.apply(availability).is_ok_and(|after| after.as_deref() == availability)
+}
+
+/// A redirection of a resource.
+#[derive(Debug)]
+struct There {
+    code: Code,
+    availability: Option<Box<Availability>>,
+}
+
+/// The redirections of a resource by target.
+type ByTarget = HashMap<String, VecDeque<There>>;
 
 /// Redirections from before the import, read as its rows need them.
 pub(super) struct Existing {
@@ -49,8 +86,8 @@ pub(super) struct Existing {
     domain: Option<String>,
     /// Creation time of the newest redirection from before the import; `None` when there is nothing to look for.
     until: Option<i64>,
-    /// Of each resource that has redirections, its short ids by target.
-    found: HashMap<String, HashMap<String, VecDeque<Code>>>,
+    /// Of each resource that has redirections, these by target.
+    found: HashMap<String, ByTarget>,
     /// Hashes of the resources that have none.
     empty: HashSet<u64>,
     hasher: RandomState,
@@ -101,19 +138,21 @@ impl Existing {
     /// The redirection that a row asks for, if it is there; it then stands for no other row.
     pub(super) fn take(&mut self, draft: &Draft) -> Option<Code> {
         let key = key(self.domain_of(draft), draft.platform_id.as_str());
-        let codes = self.found.get_mut(&key)?.get_mut(draft.writable.target.as_str())?;
-        let at = match &draft.short_id {
-            None => 0,
-            Some(id) => codes.iter().position(|code| code.short_id.eq_ignore_ascii_case(id.as_str()))?,
+        let found = self.found.get_mut(&key)?.get_mut(draft.writable.target.as_str())?;
+        let is_named = |code: &Code| {
+            draft.short_id.as_ref().is_none_or(|id| code.short_id.eq_ignore_ascii_case(id.as_str()))
         };
-        codes.remove(at)
+        let at = found
+            .iter()
+            .position(|there| is_named(&there.code) && is_met(draft, there.availability.as_deref()))?;
+        found.remove(at).map(|there| there.code)
     }
 
     /// Notes that a code stands for a row of its resource.
     pub(super) fn remove(&mut self, draft: &Draft, code: &Code) {
         let key = key(self.domain_of(draft), draft.platform_id.as_str());
         for codes in self.found.get_mut(&key).into_iter().flat_map(HashMap::values_mut) {
-            codes.retain(|found| found != code);
+            codes.retain(|found| found.code != *code);
         }
     }
 
@@ -123,7 +162,7 @@ impl Existing {
     }
 }
 
-/// The redirection under the short id that a row names, if it has the row's resource and target.
+/// The redirection under the short id that a row names, if it has the row's resource, target, times and ended page.
 ///
 /// For rows that are refused because the short id is taken: by another import at the same time, maybe.
 pub(super) async fn same(
@@ -136,6 +175,7 @@ pub(super) async fn same(
     let is_same = |found: &Found| {
         found.platform_id == draft.platform_id.as_str()
             && found.default_redirect_url == draft.writable.target.as_str()
+            && is_met(draft, found.availability().as_deref())
     };
     match client.read::<Found>(&client.url(&["redirections", id.as_str()], domain)).await {
         Ok(found) => Ok(Some(found).filter(is_same).map(|found| found.code)),
@@ -172,11 +212,11 @@ async fn read(
     domain: Option<&str>,
     platform_id: &str,
     until: i64,
-) -> Result<HashMap<String, VecDeque<Code>>, RequestError> {
+) -> Result<ByTarget, RequestError> {
     let fixed = [("platformId", platform_id), ("perPage", "100"), ("sortOrder", "ASCENDING")];
     let query = fixed.into_iter().chain(domain.map(|domain| ("domain", domain)));
     let mut next = Some(client.url(&["redirections"], query));
-    let mut codes: HashMap<String, VecDeque<Code>> = HashMap::new();
+    let mut codes = ByTarget::new();
     while let Some(url) = next {
         let (page, following) = match client.read_page::<Vec<Found>>(&url).await {
             Ok(page) => page,
@@ -191,7 +231,9 @@ async fn read(
             if found.created_at > until {
                 return Ok(codes);
             }
-            codes.entry(found.default_redirect_url).or_default().push_back(found.code);
+            let availability = found.availability();
+            let there = There { code: found.code, availability };
+            codes.entry(found.default_redirect_url).or_default().push_back(there);
         }
     }
     Ok(codes)

@@ -14,6 +14,7 @@ use std::{
 };
 
 use redirects::domain::redirection::Draft;
+use serde_json::json;
 
 use super::{
     chunks::{Outcome, Settled},
@@ -40,8 +41,11 @@ impl RowKey {
             if draft.writable.forward_query { "query" } else { "" },
             &ordinal.to_string(),
         ];
+        // Nothing for rows without it, whose keys are those of older releases. A draft's own window is never refused.
+        let availability = draft.writable.availability.apply(None).ok().flatten();
+        let availability = availability.map(|availability| json!(availability).to_string());
         let mut hasher = blake3::Hasher::new();
-        for part in parts {
+        for part in parts.into_iter().chain(availability.as_deref()) {
             hasher.update(&(part.len() as u64).to_le_bytes()).update(part.as_bytes());
         }
         let mut key = [0; 16];
@@ -161,12 +165,14 @@ impl RowLog {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::Value;
 
     use super::*;
 
+    const ID: &str = "UKXAGyEf8SQ5eTDmVgGpHqAa";
+
     fn draft(target: &str) -> Draft {
-        let body = json!({"platformId": "UKXAGyEf8SQ5eTDmVgGpHqAa", "defaultRedirectUrl": target});
+        let body = json!({"platformId": ID, "defaultRedirectUrl": target});
         Draft::parse(&body, None).unwrap()
     }
 
@@ -185,6 +191,16 @@ mod tests {
         assert!(a != b && a != again && b != again);
         assert_eq!(keys(), [a, b, again]);
         assert_ne!(a, KnownRows::default().key(&draft("https://a.test/"), Some("e")), "another domain");
+        let with = |more: Value| {
+            let mut body = json!({"platformId": ID, "defaultRedirectUrl": "https://a.test/"});
+            body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            KnownRows::default().key(&Draft::parse(&body, None).unwrap(), Some("d"))
+        };
+        assert_eq!(a, with(json!({"status": "active"})), "as an export says it");
+        let ends = with(json!({"validUntil": 5}));
+        assert!(
+            ends != a && ends != with(json!({"validUntil": 6})) && ends == with(json!({"validUntil": 5}))
+        );
     }
 
     #[test]

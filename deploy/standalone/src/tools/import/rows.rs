@@ -10,13 +10,17 @@ use super::records::{Layout, Record};
 pub(super) const SERIAL: &str = "gs1:21";
 
 /// Columns that an import reads; others are ignored.
-const COLUMNS: [&str; 11] = [
+const COLUMNS: [&str; 15] = [
     "shortId",
     "platformId",
     "evrythngId",
     "defaultRedirectUrl",
     "target",
     "forwardQuery",
+    "validFrom",
+    "validUntil",
+    "status",
+    "endedUrl",
     "shortDomain",
     "type",
     // Of a Thing that is to be made; nothing where no column has serials.
@@ -150,7 +154,11 @@ impl Rows {
         let mut body = Map::new();
         for (column, text) in self.columns.iter().zip(&values) {
             let Some(column) = column.filter(|_| !text.is_empty()) else { continue };
-            let value = if column == "forwardQuery" { truth(text)?.into() } else { text.as_str().into() };
+            let value = match column {
+                "forwardQuery" => truth(text)?.into(),
+                "validFrom" | "validUntil" => millis(column, text)?.into(),
+                _ => text.as_str().into(),
+            };
             body.insert(column.to_owned(), value);
         }
         self.item(body)
@@ -235,6 +243,10 @@ fn truth(text: &str) -> Result<bool, String> {
     }
 }
 
+fn millis(column: &str, text: &str) -> Result<i64, String> {
+    text.parse().map_err(|_| format!("{column} is no whole number of milliseconds since 1970"))
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -265,6 +277,23 @@ mod tests {
             (b"A1,\xff,https://a,,", Err("the line is not UTF-8"), "Latin-1"),
         ] {
             assert_eq!(body(&rows, line), expected.map_err(str::to_owned), "{why}");
+        }
+    }
+
+    #[test]
+    fn times_are_numbers() {
+        let rows =
+            header("platformId,defaultRedirectUrl,validFrom,validUntil,status,endedUrl", None).unwrap();
+        let whole = json!({"platformId": "U", "defaultRedirectUrl": "https://a", "validFrom": 5, "validUntil": 9,
+            "status": "paused", "endedUrl": "https://b"});
+        let always = json!({"platformId": "U", "defaultRedirectUrl": "https://a", "status": "active"});
+        let fault = "validUntil is no whole number of milliseconds since 1970";
+        for (line, expected) in [
+            ("U,https://a,5,9,paused,https://b", Ok(whole)),
+            ("U,https://a,,,active,", Ok(always)),
+            ("U,https://a,,2026-11-27,,", Err(fault.to_owned())),
+        ] {
+            assert_eq!(body(&rows, line.as_bytes()), expected, "{line}");
         }
     }
 

@@ -1,53 +1,56 @@
-//! Makes records coarse whose clients may not be written down: of address and user agent categories are left, the place that
-//! a database names, and a hash of the device.
+//! Redacts records of clients whose address must not be stored: names of browser and system, the place that a database
+//! names, and a hash of the device stand in place of address and user agent.
 //!
 //! It happens in the writer, between memory and disk, so that redirects pay nothing for it.
 
-use std::{collections::HashMap, fmt, io, net::IpAddr, sync::Arc};
+use std::{fmt, io, net::IpAddr, sync::Arc};
 
 use shared::{
     geo::GeoIp,
     time::UnixMillis,
+    user_agent::read_agent,
     wire::{
-        scan::{CoarseClient, is_bot},
-        spooled::{decode_in_memory, is_in_memory, split_frame, write_coarse},
+        scan::RedactedClient,
+        spooled::{decode_in_memory, is_in_memory, split_frame, write_redacted},
     },
 };
 
 /// Milliseconds of a day.
 const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
 
-/// User agents remembered, some 400 bytes each. They are in memory, as the records are that come here.
-const REMEMBERED: usize = 4_096;
+/// User agents remembered, some 100 bytes each; browsers of one country send a few hundred kinds.
+const SLOTS: usize = 1_024;
 
-/// Makes records coarse.
-pub(super) struct Coarsener {
+/// Redacts records.
+pub(super) struct Redactor {
     geo: Arc<dyn GeoIp>,
     parser: woothee::parser::Parser,
-    agents: HashMap<Box<str>, Known>,
-    /// Key of the hashes of devices: of this process alone, and never written down. So a hash tells nothing to anybody who
-    /// tries addresses, and a device that scans at two edges, or before and after a restart, is two.
+    /// Each user agent has one slot, and pushes another out of it. It is known by its hash under the key alone.
+    slots: Box<[Option<Known>]>,
+    /// Key of the hashes of devices and user agents: of this process alone, and never written down. So a hash tells nothing
+    /// to anybody who tries addresses, and a device that scans at two edges, or before and after a restart, is two.
     key: [u8; 32],
     // Kept, so that they keep their memory.
     bytes: Vec<u8>,
     ends: Vec<usize>,
 }
 
-impl fmt::Debug for Coarsener {
+impl fmt::Debug for Redactor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Coarsener")
+        f.write_str("Redactor")
     }
 }
 
 /// What is known of a user agent.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 struct Known {
+    hash: [u8; 32],
     is_bot: bool,
     name: Option<Box<str>>,
     system: Option<Box<str>>,
 }
 
-impl Coarsener {
+impl Redactor {
     /// With the geography of addresses.
     ///
     /// # Errors
@@ -55,15 +58,16 @@ impl Coarsener {
     pub(super) fn new(geo: Arc<dyn GeoIp>) -> io::Result<Self> {
         let mut key = [0; 32];
         getrandom::fill(&mut key).map_err(|error| io::Error::other(error.to_string()))?;
-        let (parser, agents) = (woothee::parser::Parser::new(), HashMap::new());
-        Ok(Self { geo, parser, agents, key, bytes: Vec::new(), ends: Vec::new() })
+        let (parser, slots) = (woothee::parser::Parser::new(), vec![None; SLOTS].into());
+        Ok(Self { geo, parser, slots, key, bytes: Vec::new(), ends: Vec::new() })
     }
 
-    /// Makes those records of a buffer coarse that must be; one that cannot be read is left out. Returns how many those were.
+    /// Redacts those records of a buffer that must be; one that cannot be read is left out. Returns how many those were.
+    /// Unmarked records pass unchanged, even unreadable ones.
     pub(super) fn apply(&mut self, bytes: &mut Vec<u8>, ends: &mut Vec<usize>) -> u64 {
         let starts = std::iter::once(0).chain(ends.iter().copied());
-        let is_private = |start| payload(bytes, start).is_some_and(is_in_memory);
-        if !starts.zip(&*ends).any(|(start, _)| is_private(start)) {
+        let is_marked = |start| payload(bytes, start).is_some_and(is_in_memory);
+        if !starts.zip(&*ends).any(|(start, _)| is_marked(start)) {
             return 0;
         }
         let (mut out, mut out_ends) = (std::mem::take(&mut self.bytes), std::mem::take(&mut self.ends));
@@ -73,21 +77,11 @@ impl Coarsener {
         for end in ends.iter().copied() {
             let frame = bytes.get(start..end).unwrap_or_default();
             start = end;
-            match split_frame(frame) {
-                Some((payload, _)) if is_in_memory(payload) => {
-                    if !self.write(payload, &mut out) {
-                        left_out += 1;
-                        continue;
-                    }
-                }
-                // What has no such mark is written as it is, also what nobody can read.
-                Some(_) | None if !payload(frame, 0).is_some_and(is_in_memory) => {
-                    out.extend_from_slice(frame);
-                }
-                Some(_) | None => {
-                    left_out += 1;
-                    continue;
-                }
+            if !payload(frame, 0).is_some_and(is_in_memory) {
+                out.extend_from_slice(frame);
+            } else if !split_frame(frame).is_some_and(|(payload, _)| self.write(payload, &mut out)) {
+                left_out += 1;
+                continue;
             }
             out_ends.push(out.len());
         }
@@ -100,24 +94,25 @@ impl Coarsener {
         left_out
     }
 
-    /// Appends a record in its coarse form; `false` when it cannot be read.
+    /// Appends a record in its redacted form; `false` when it cannot be read.
     fn write(&mut self, payload: &[u8], out: &mut Vec<u8>) -> bool {
         let Some(record) = decode_in_memory(payload) else { return false };
         let agent = record.user_agent.as_deref();
-        let Known { is_bot, name, system } = self.agent(agent);
+        let device = self.device(record.at, &record.domain, record.ip, agent);
         let place = self.geo.find_shared(record.ip);
+        let Known { is_bot, name, system, .. } = self.agent(agent);
         let text = |text: &Option<String>| text.as_deref().map(Box::<str>::from);
-        let client = CoarseClient {
-            bot: is_bot,
-            device: (!is_bot).then(|| self.device(record.at, &record.domain, record.ip, agent)),
-            name,
-            system,
+        let client = RedactedClient {
+            bot: *is_bot,
+            device: (!is_bot).then_some(device),
+            name: name.clone(),
+            system: system.clone(),
             city: text(&place.city),
             region: text(&place.region),
             country_code: text(&place.country_code),
             time_zone: text(&place.time_zone),
         };
-        write_coarse(&record, &client, out);
+        write_redacted(&record, &client, out);
         true
     }
 
@@ -130,24 +125,23 @@ impl Coarsener {
         hasher.finalize().as_bytes().first_chunk().map_or(0, |first| i64::from_be_bytes(*first))
     }
 
-    fn agent(&mut self, sent: Option<&str>) -> Known {
-        // Without one it is a program that hides, and counts as a robot.
-        let Some(sent) = sent else { return Known { is_bot: true, ..Known::default() } };
-        if let Some(known) = self.agents.get(sent) {
-            return known.clone();
-        }
-        let found = self.parser.parse(sent);
-        let known = |text: &str| Some(text).filter(|text| *text != "UNKNOWN").map(Box::<str>::from);
-        let read = Known {
-            is_bot: is_bot(sent) || found.as_ref().is_some_and(|found| found.category == "crawler"),
-            name: found.as_ref().and_then(|found| known(found.name)),
-            system: found.as_ref().and_then(|found| known(found.os)),
+    fn agent(&mut self, sent: Option<&str>) -> &Known {
+        // No user agent has the hash of an absent one: its bytes begin with another.
+        let tagged = [&[u8::from(sent.is_some())], sent.unwrap_or_default().as_bytes()].concat();
+        let hash = *blake3::keyed_hash(&self.key, &tagged).as_bytes();
+        let [first, second, ..] = hash;
+        // The remainder is below the number of slots.
+        let slot = &mut self.slots[usize::from(u16::from_be_bytes([first, second])) % SLOTS];
+        let parser = &self.parser;
+        let read = || {
+            let agent = read_agent(parser, sent);
+            let text = |text: Option<&str>| text.map(Box::<str>::from);
+            Known { hash, is_bot: agent.bot, name: text(agent.name), system: text(agent.system) }
         };
-        if self.agents.len() >= REMEMBERED {
-            self.agents.clear();
+        if slot.as_ref().is_some_and(|known| known.hash != hash) {
+            *slot = None;
         }
-        self.agents.insert(sent.into(), read.clone());
-        read
+        slot.get_or_insert_with(read)
     }
 }
 
@@ -209,7 +203,7 @@ mod tests {
 
     #[test]
     fn only_marked_records_lose_their_client() {
-        let mut coarsener = Coarsener::new(Arc::new(Bern)).unwrap();
+        let mut redactor = Redactor::new(Arc::new(Bern)).unwrap();
         let (mut bytes, mut ends) = (Vec::new(), Vec::new());
         let rule = NewRule { application: "", index: 3, name: "Germany", location: "https://example.com/de" };
         for (in_memory, rule) in [(true, None), (false, None), (true, Some(rule))] {
@@ -218,11 +212,11 @@ mod tests {
         }
         let (marked, plain) = (bytes[..ends[0]].to_vec(), bytes[ends[0]..ends[1]].to_vec());
         assert!(decode(split_frame(&marked).unwrap().0).is_none(), "nobody reads it as it is");
-        assert_eq!(coarsener.apply(&mut bytes, &mut ends), 0);
+        assert_eq!(redactor.apply(&mut bytes, &mut ends), 0);
         assert_eq!((ends.len(), ends[2]), (3, bytes.len()));
         assert_eq!(&bytes[ends[0]..ends[1]], plain, "the one that is not marked stays as it is");
-        for coarse in [&bytes[..ends[0]], &bytes[ends[1]..]] {
-            assert!(!has(coarse, b"Marked") && !has(coarse, b"Mozilla") && !has(coarse, &IP));
+        for redacted in [&bytes[..ends[0]], &bytes[ends[1]..]] {
+            assert!(!has(redacted, b"Marked") && !has(redacted, b"Mozilla") && !has(redacted, &IP));
         }
         let found = read(&bytes);
         let client = found[0].client.as_deref().unwrap();
@@ -242,18 +236,18 @@ mod tests {
 
     #[test]
     fn a_device_lasts_for_a_day_and_a_process() {
-        let device = |coarsener: &mut Coarsener, agent: &str, at: i64| {
+        let device = |redactor: &mut Redactor, agent: &str, at: i64| {
             let (mut bytes, mut ends) = (Vec::new(), Vec::new());
             write(agent, at, true, None, &mut bytes);
             ends.push(bytes.len());
-            assert_eq!(coarsener.apply(&mut bytes, &mut ends), 0);
+            assert_eq!(redactor.apply(&mut bytes, &mut ends), 0);
             read(&bytes)[0].client.as_ref().unwrap().device
         };
-        let mut one = Coarsener::new(Arc::new(NoGeoIp)).unwrap();
+        let mut one = Redactor::new(Arc::new(NoGeoIp)).unwrap();
         let first = device(&mut one, AGENT, 0);
         assert!(first.is_some());
         assert_eq!(first, device(&mut one, AGENT, DAY_MS - 1));
-        let mut other = Coarsener::new(Arc::new(NoGeoIp)).unwrap();
+        let mut other = Redactor::new(Arc::new(NoGeoIp)).unwrap();
         for another in [
             device(&mut one, AGENT, DAY_MS),
             device(&mut one, "Mozilla/5.0 (Windows NT 10.0; rv:128.0) Gecko/20100101 Firefox/128.0", 0),
@@ -266,8 +260,40 @@ mod tests {
     }
 
     #[test]
+    fn user_agents_are_remembered_as_hashes_within_bounds() {
+        let mut redactor = Redactor::new(Arc::new(NoGeoIp)).unwrap();
+        for round in 0..2 {
+            for n in 0..2 * SLOTS {
+                let Known { is_bot, name, .. } = redactor.agent(Some(&format!("unheard-of/{n}")));
+                assert!(!is_bot && name.is_none(), "{round} {n}");
+            }
+            let known = redactor.agent(Some(AGENT));
+            assert_eq!((known.is_bot, known.name.as_deref()), (false, Some("Safari")));
+            assert!(redactor.agent(Some("curl/8.5.0")).is_bot && redactor.agent(None).is_bot);
+        }
+        assert_eq!(redactor.slots.len(), SLOTS);
+        let held = format!("{:?}", redactor.slots);
+        assert!(!held.contains("unheard-of") && !held.contains("Marked"));
+    }
+
+    #[test]
+    fn unmarked_records_pass_unchanged_even_damaged_ones() {
+        let mut redactor = Redactor::new(Arc::new(NoGeoIp)).unwrap();
+        let (mut bytes, mut ends) = (Vec::new(), Vec::new());
+        for in_memory in [false, true] {
+            write(AGENT, 0, in_memory, None, &mut bytes);
+            ends.push(bytes.len());
+        }
+        let last = ends[0] - 1;
+        bytes[last] ^= 1;
+        let damaged = bytes[..ends[0]].to_vec();
+        assert_eq!(redactor.apply(&mut bytes, &mut ends), 0);
+        assert_eq!((&bytes[..ends[0]], ends.len()), (&*damaged, 2));
+    }
+
+    #[test]
     fn what_is_marked_and_damaged_is_left_out() {
-        let mut coarsener = Coarsener::new(Arc::new(NoGeoIp)).unwrap();
+        let mut redactor = Redactor::new(Arc::new(NoGeoIp)).unwrap();
         let (mut bytes, mut ends) = (Vec::new(), Vec::new());
         for agent in [AGENT, "x/1"] {
             write(agent, 0, true, None, &mut bytes);
@@ -275,7 +301,7 @@ mod tests {
         }
         let last = ends[0] - 1;
         bytes[last] ^= 1;
-        assert_eq!(coarsener.apply(&mut bytes, &mut ends), 1);
+        assert_eq!(redactor.apply(&mut bytes, &mut ends), 1);
         assert_eq!((ends.len(), read(&bytes).len()), (1, 1));
     }
 }
