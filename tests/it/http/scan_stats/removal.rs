@@ -5,13 +5,16 @@ use axum::http::Method;
 use serde_json::Value;
 use tests::{db::Engine, product::PHONE};
 
-use super::{super::operators::text, HOUR, NOW, api, ask, backfill, linked, rows, scan, take};
+use super::{
+    super::operators::{self, text},
+    HOUR, NOW, api, ask, backfill, linked, rows, scan, take,
+};
 use crate::on_both_engines;
 
 /// Counts name nobody, and stay: a report of last year must not change because a link was removed.
 async fn counts_stay_when_what_they_name_is_removed(engine: Engine) -> Result<()> {
     let api = api(engine).await?;
-    let project = super::operators::project(&api).await?;
+    let project = operators::project(&api).await?;
     let product = linked(&api, "ONE", &[&project]).await?;
     take(&api, 0, &[scan("ONE", NOW, "203.0.113.1", PHONE), scan("ONE", NOW, "203.0.113.2", PHONE)]).await?;
     let questions =

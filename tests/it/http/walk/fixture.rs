@@ -12,7 +12,7 @@ use shared::{id::ActionId, time::UnixMillis};
 use tests::db::random16;
 
 use super::{
-    super::{Answer, Api},
+    super::{Answer, Api, batches},
     BULK, UNKNOWN,
     bodies::{BODIES, JOB, REACTION, TASK, TRIGGER, WEBHOOK},
     text, without_body,
@@ -66,7 +66,7 @@ impl Fixture {
         let job = api.call(Method::POST, "/jobs/actions", Some(serde_json::from_str(JOB)?)).await?;
         let job = job.header("location").context("location")?.rsplit('/').next().context("id")?.to_owned();
         let tasks = format!("/batches/{}/tasks", ids["batches"]);
-        let task = super::batches::finished(api, &tasks, serde_json::from_str(TASK)?).await?;
+        let task = batches::finished(api, &tasks, serde_json::from_str(TASK)?).await?;
         // What it made belongs to nobody else of the fixture.
         let made = api.get("/thngs?filter=name=x&perPage=1").await?.json();
         api.call(Method::DELETE, &format!("/thngs/{}", text(&made[0], "id")?), None).await?;
