@@ -1,11 +1,11 @@
 //! `control serve`: one replica of the control plane, with ordered startup and shutdown.
 
+mod database;
+
 use std::{
     io::{self, Write},
     net::{SocketAddr, TcpListener},
-    path::Path,
     sync::Arc,
-    time::{Duration, Instant},
 };
 
 use catalog::{domain::file::MAX_FILE_BYTES, store::blobs::Blobs};
@@ -13,10 +13,7 @@ use events::{
     egress::{EgressClient, SystemLookup},
     live::{self, BrokerListeners},
 };
-use kernel::{
-    service::capacity,
-    store::{Db, SchemaError, StoreError},
-};
+use kernel::service::capacity;
 use oidc::{OidcSettings, Provider};
 use platform::settings::proxy_warning;
 use push::{
@@ -25,11 +22,12 @@ use push::{
     publisher_stats::PublisherStats,
     replica::Replica,
 };
-use secrets::SecretsError;
 use shared::geo::GeoIp;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
+pub(crate) use self::database::refused_secrets;
+pub use self::database::{check_schema, connect, connect_patiently, migrate, prepare};
 use crate::{
     composition::{Parts, compose},
     config::{Config, ConfigError, FileStore},
@@ -37,21 +35,11 @@ use crate::{
     geo::GeoDatabase,
     http::{self, ApiListeners, internal},
     run::Tasks,
-    secret_key_file,
-    service::{
-        self, Prepared,
-        base_urls::{IsCertified, UrlSettings},
-    },
+    service::base_urls::{IsCertified, UrlSettings},
     state::ApiState,
     system::{SystemClock, SystemRandom, random_name, system_ticks},
     tls::Certificates,
 };
-
-/// Time between two tries to reach a Postgres that does not answer at the start.
-const PROBE_INTERVAL: Duration = Duration::from_millis(500);
-
-/// Time between two lines in the log that say so.
-const SAY_AGAIN: Duration = Duration::from_secs(10);
 
 /// The addresses that are really bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -383,104 +371,6 @@ pub fn bind(key: &'static str, address: SocketAddr) -> Result<(TcpListener, Sock
         };
         ConfigError::new(key, reason).into()
     })
-}
-
-/// Opens Postgres without migrating.
-///
-/// # Errors
-/// Nothing answers; the URL is not repeated, because it may hold a password.
-pub async fn connect(url: &str) -> Result<Db, Failure> {
-    Db::connect_postgres(url, None)
-        .await
-        .map_err(|error| Failure::failed("DATABASE_URL: Postgres does not answer", error))
-}
-
-/// Opens Postgres without migrating, once it answers: it may be started at the same time as this process, or after
-/// it.
-///
-/// # Errors
-/// It refuses for a permanent reason, or `shutdown` came first.
-pub async fn connect_patiently(url: &str, shutdown: &CancellationToken) -> Result<Db, Failure> {
-    let mut said = None::<Instant>;
-    loop {
-        let probe = shutdown.run_until_cancelled(Db::probe_postgres(url));
-        match probe.await {
-            None => return Err(Failure::Failed("stopped before Postgres answered".to_owned())),
-            Some(Ok(())) => return connect(url).await,
-            Some(Err(error @ (StoreError::Busy | StoreError::Unavailable(_)))) => {
-                if said.is_none_or(|at| at.elapsed() >= SAY_AGAIN) {
-                    tracing::warn!(%error, "DATABASE_URL: Postgres does not answer; the start waits for it");
-                    said = Some(Instant::now());
-                }
-            }
-            Some(Err(error)) => return Err(Failure::failed("DATABASE_URL: Postgres does not answer", error)),
-        }
-        shutdown.run_until_cancelled(tokio::time::sleep(PROBE_INTERVAL)).await;
-    }
-}
-
-/// Brings a schema up to date.
-///
-/// # Errors
-/// A migration failed, or the database is newer than what this build can use.
-pub async fn migrate(db: &Db) -> Result<(), Failure> {
-    db.migrate().await.map_err(unusable)
-}
-
-/// A schema that cannot be used: one of a newer release is a matter of which binary is started.
-fn unusable(error: SchemaError) -> Failure {
-    match error {
-        SchemaError::Newer { .. } => ConfigError::new("DATABASE_URL", error.to_string()).into(),
-        SchemaError::Migrate(_) | SchemaError::Store(_) => {
-            Failure::failed("the database cannot be brought up to date", error)
-        }
-    }
-}
-
-/// Checks whether this build can use the schema, without changing anything.
-///
-/// # Errors
-/// A newer release made it and this one cannot use it (a fault of the settings).
-pub async fn check_schema(db: &Db) -> Result<(), Failure> {
-    db.check_schema().await.map_err(unusable)
-}
-
-/// Sets up the log and the shared keys of a database; `history_file_id` is that of a SQLite file.
-///
-/// # Errors
-/// The schema does not exist, or the secrets do not decrypt with the keys of the file (a fault of the settings).
-pub async fn prepare(db: &Db, history_file_id: &str, key_file: &Path) -> Result<Prepared, Failure> {
-    check_schema(db).await?;
-    let mut keys = secret_key_file::read(key_file)?;
-    loop {
-        let prepared = service::prepare(db, &SystemClock, &SystemRandom, history_file_id, &keys).await;
-        match prepared {
-            Ok(prepared) => return Ok(prepared),
-            // The file may have been replaced, and the secrets rotated, since it was read.
-            Err(error @ SecretsError::MissingKeys { .. }) => {
-                let again = secret_key_file::read(key_file)?;
-                if again.ids().eq(keys.ids()) {
-                    return Err(refused_secrets(key_file, error));
-                }
-                keys = again;
-            }
-            Err(error) => return Err(refused_secrets(key_file, error)),
-        }
-    }
-}
-
-/// Secrets that do not decrypt: a matter of which keys are in the file.
-pub(crate) fn refused_secrets(key_file: &Path, error: SecretsError) -> Failure {
-    let advice = match &error {
-        SecretsError::MissingKeys { .. } => {
-            "put the line of the missing key back, as it was when the database was used"
-        }
-        SecretsError::Invalid(_) => "restore a backup of the database",
-        SecretsError::Store(_) | SecretsError::Random(_) => {
-            return Failure::failed("the database cannot be set up", error);
-        }
-    };
-    ConfigError::new(secret_key_file::SETTING, format!("{}: {error}; {advice}", key_file.display())).into()
 }
 
 /// The store of the content of files.

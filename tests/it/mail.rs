@@ -1,8 +1,10 @@
 //! Mail to users of applications: activation and password reset, over a real server of mail (`aiosmtpd` from PyPI).
 
+mod limits;
 mod product;
 mod server;
 mod site;
+mod waiting;
 
 use std::time::{Duration, Instant};
 
@@ -36,6 +38,11 @@ async fn with_server(engine: Engine, mode: Mode) -> Result<(Program, Server, Sit
     let server = program.start(mode, 0)?;
     let site = Site::new(engine, Some(settings(&program, &server)?)).await?;
     Ok((program, server, site))
+}
+
+/// A port on which nobody listens.
+fn closed_port() -> Result<u16> {
+    Ok(std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
 }
 
 /// A user that was activated by the first mail of a server.
@@ -273,113 +280,6 @@ async fn without_mail_users_are_anonymous(engine: Engine) -> Result<()> {
     Ok(())
 }
 
-/// A server that accepts and answers nothing, then none at all, then one that works.
-async fn mail_waits_for_its_server(engine: Engine) -> Result<()> {
-    let program = Program::install()?;
-    let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
-    let port = silent.local_addr()?.port();
-    let url = format!("smtps://{}@127.0.0.1:{port}", server::LOGIN);
-    let settings = MailSettings::parse(&url, "noreply@example.com")?;
-    let settings = settings.with_ca(std::fs::read(program.certificate())?)?;
-    let site = Site::new(engine, Some(settings)).await?;
-    let begun = Instant::now();
-    let new = site.register(ADA, PASSWORD).await?.done(201)?;
-    let (held, _) = silent.accept().await?;
-    for n in 0..20 {
-        site.register(&format!("{n}@example.com"), PASSWORD).await?.done(201)?;
-    }
-    site.register("nobody@example.com", PASSWORD).await?.done(201)?;
-    ensure!(begun.elapsed() < Duration::from_secs(20), "a silent server holds up requests");
-    let metrics = &site.made.app.users.outbox.metrics;
-    ensure!(metrics.sent.get() == 0);
-    drop((held, silent));
-    tokio::time::sleep(Duration::from_secs(1)).await;
-    ensure!(metrics.failed.get() > 0, "there is no server");
-    let server = program.start(Mode::Tls, port)?;
-    server.mail(20).await?;
-    let begun = Instant::now();
-    while metrics.refused.get() == 0 && begun.elapsed() < Duration::from_secs(30) {
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
-    ensure!(metrics.refused.get() == 1 && metrics.given_up.get() == 0, "the server refuses one for good");
-    let mails = server.mails();
-    let mut to: Vec<String> = mails.iter().map(|mail| mail["to"].to_string()).collect();
-    to.sort();
-    to.dedup();
-    ensure!(mails.len() == 21 && to.len() == 21, "each once: {mails:?}");
-    let mine = mails.iter().find(|mail| mail["to"].to_string().contains("da@"));
-    let code = code_of(mine.unwrap_or(&Value::Null))?;
-    site.activate(&text(&new, "evrythngUser")?, &code).await?.done(201)?;
-    Ok(())
-}
-
-/// A port on which nobody listens.
-fn closed_port() -> Result<u16> {
-    Ok(std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
-}
-
-async fn until(what: &str, is_so: impl Fn() -> bool) -> Result<()> {
-    let begun = Instant::now();
-    while !is_so() {
-        ensure!(begun.elapsed() < Duration::from_secs(30), "{what}");
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
-    Ok(())
-}
-
-/// Without a server a mail is retried for a day, or until the code in it expires.
-async fn mail_without_a_server_is_given_up(engine: Engine) -> Result<()> {
-    let program = Program::install()?;
-    let port = closed_port()?;
-    let settings = MailSettings::parse(&format!("smtp://127.0.0.1:{port}?tls=off"), "noreply@example.com")?;
-    let site = Site::new(engine, Some(settings)).await?;
-    let metrics = &site.made.app.users.outbox.metrics;
-    // Makes the waiting mails older.
-    let age = async |hours: i64| {
-        let sql = format!("UPDATE mails SET due_at = 0, created_at = created_at - {}", hours * HOUR_MS);
-        execute(&site.made, &sql).await
-    };
-    site.register(ADA, PASSWORD).await?.done(201)?;
-    until("a first try", || metrics.failed.get() > 0).await?;
-    ensure!(metrics.given_up.get() == 0);
-    age(24).await?;
-    until("the end of the tries", || metrics.given_up.get() == 1).await?;
-    site.request_reset(ADA).await?.done(200)?;
-    let failed = metrics.failed.get();
-    until("a try of the reset", || metrics.failed.get() > failed).await?;
-    // The server is there again, but the code has expired.
-    let server = program.start(Mode::Plain, port)?;
-    age(1).await?;
-    until("the end of the reset", || metrics.given_up.get() == 2).await?;
-    ensure!(server.mails().is_empty() && metrics.sent.get() == 0, "{:?}", server.mails());
-    Ok(())
-}
-
-async fn an_account_sends_so_many_mails_an_hour(engine: Engine) -> Result<()> {
-    let url = format!("smtp://127.0.0.1:{}?tls=off", closed_port()?);
-    let settings = MailSettings { per_account: 3, ..MailSettings::parse(&url, "noreply@example.com")? };
-    let site = Site::new(engine, Some(settings)).await?;
-    for email in [ADA, "bob@example.com", "cy@example.com"] {
-        site.register(email, PASSWORD).await?.done(201)?;
-    }
-    // Resets are counted apart.
-    for email in [ADA, "bob@example.com", "cy@example.com"] {
-        site.request_reset(email).await?.done(200)?;
-    }
-    // The limit applies to known and unknown addresses alike.
-    let (known, unknown) = (site.request_reset(ADA).await?, site.request_reset("eve@example.com").await?);
-    let seconds = known.retry_after;
-    ensure!(known.status == 429 && seconds.is_some_and(|seconds| seconds <= 3_600), "{known:?}");
-    ensure!(known == unknown, "{known:?} {unknown:?}");
-    let refused = site.register("eve@example.com", PASSWORD).await?;
-    ensure!(refused.status == 429 && refused.retry_after == seconds, "{refused:?}");
-    // Users without a name need no mail.
-    site.ask(Method::POST, "/auth/evrythng/users?anonymous=true", json!({})).await?.done(201)?;
-    site.pass(HOUR_MS);
-    site.register("eve@example.com", PASSWORD).await?.done(201)?;
-    Ok(())
-}
-
 /// Migration 0045 switches existing accounts that have users with an address to `userRegistration: caller`.
 async fn an_account_with_users_keeps_codes_for_the_caller(engine: Engine) -> Result<()> {
     let site = Site::new(engine, None).await?;
@@ -404,22 +304,6 @@ async fn an_account_with_users_keeps_codes_for_the_caller(engine: Engine) -> Res
     ensure!(kind().await? == "mail");
     migrate().await?;
     ensure!(kind().await? == "caller");
-    Ok(())
-}
-
-/// Three mails of a kind per hour and mailbox, `+` suffixes included; more are 429.
-async fn a_mailbox_gets_so_many_mails_an_hour(engine: Engine) -> Result<()> {
-    let url = format!("smtp://127.0.0.1:{}?tls=off", closed_port()?);
-    let site = Site::new(engine, Some(MailSettings::parse(&url, "noreply@example.com")?)).await?;
-    for email in ["ada@example.com", "ada+1@example.com", "ADA+2@example.com"] {
-        site.register(email, PASSWORD).await?.done(201)?;
-    }
-    for email in ["ada@example.com", "ada+3@example.com"] {
-        let refused = site.register(email, PASSWORD).await?;
-        ensure!(refused.status == 429 && refused.retry_after.is_some(), "{refused:?}");
-    }
-    site.request_reset("ada@example.com").await?.done(200)?;
-    site.register("bob@example.com", PASSWORD).await?.done(201)?;
     Ok(())
 }
 
@@ -472,11 +356,7 @@ crate::on_both_engines!(
     codes_work_once_and_expire,
     answers_do_not_tell_whether_an_address_is_known,
     without_mail_users_are_anonymous,
-    mail_waits_for_its_server,
-    mail_without_a_server_is_given_up,
-    an_account_sends_so_many_mails_an_hour,
     an_account_with_users_keeps_codes_for_the_caller,
-    a_mailbox_gets_so_many_mails_an_hour,
     unconfirmed_registrations_are_removed,
     nobody_adds_headers_or_recipients,
 );

@@ -6,7 +6,22 @@ use std::{
 };
 
 /// Most lines of a source file.
-const MAX_LINES: usize = 500;
+const MAX_LINES: usize = 400;
+
+/// Files that are longer and are still to be split.
+const LONGER: [&str; 8] = [
+    "control/kernel/src/domain/event.rs",
+    "control/redirects/src/http/redirection_answers.rs",
+    "control/redirects/src/http/redirections.rs",
+    "control/redirects/src/service/redirections/mod.rs",
+    "control/redirects/src/store/redirections.rs",
+    "edge/replica/src/record.rs",
+    "edge/src/response.rs",
+    "tests/it/store/redirections.rs",
+];
+
+/// Most lines of the sources of one crate, comments and the tests in it included.
+const MAX_CRATE_LINES: usize = 11_000;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
@@ -160,16 +175,44 @@ fn sql_is_only_in_the_store() {
     }
 }
 
+/// Every file, and no other, of [`LONGER`] has more than [`MAX_LINES`]: an entry that is no longer needed fails.
 #[test]
 fn no_file_is_too_long() {
-    let long: Vec<String> = ["shared", "edge", "control", "deploy", "tests", "benches"]
+    let found: Vec<(String, usize)> = ["shared", "edge", "control", "deploy", "tests", "benches"]
         .into_iter()
         .flat_map(sources)
         .map(|(path, text)| (path, text.lines().count()))
         .filter(|(_, lines)| *lines > MAX_LINES)
+        .collect();
+    let new: Vec<String> = found
+        .iter()
+        .filter(|(path, _)| !LONGER.contains(&path.as_str()))
         .map(|(path, lines)| format!("{path} ({lines})"))
         .collect();
-    assert!(long.is_empty(), "files over {MAX_LINES} lines: {}", long.join(", "));
+    assert!(new.is_empty(), "files over {MAX_LINES} lines: {}", new.join(", "));
+    let done: Vec<&str> =
+        LONGER.into_iter().filter(|path| found.iter().all(|(long, _)| long != path)).collect();
+    assert!(done.is_empty(), "remove from LONGER what has at most {MAX_LINES} lines: {}", done.join(", "));
+}
+
+#[test]
+fn no_crate_is_too_large() {
+    let mut crates = control();
+    for part in ["shared", "edge", "deploy", "tests", "benches"] {
+        let nested = fs::read_dir(root().join(part)).unwrap().map(|entry| entry.unwrap().path().join("src"));
+        let found = nested.chain([root().join(part).join("src")]).filter(|folder| folder.is_dir());
+        crates.extend(found.map(|folder| folder.strip_prefix(root()).unwrap().to_str().unwrap().to_owned()));
+    }
+    let large: Vec<String> = crates
+        .into_iter()
+        .map(|folder| {
+            let lines: usize = sources(&folder).iter().map(|(_, text)| text.lines().count()).sum();
+            (folder, lines)
+        })
+        .filter(|(_, lines)| *lines > MAX_CRATE_LINES)
+        .map(|(folder, lines)| format!("{folder} ({lines})"))
+        .collect();
+    assert!(large.is_empty(), "crates over {MAX_CRATE_LINES} lines: {}", large.join(", "));
 }
 
 #[test]

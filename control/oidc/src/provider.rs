@@ -1,18 +1,20 @@
 //! The provider: begins a sign-in, and asks who signed in.
 
+mod identity;
+
 use std::{fmt, net::IpAddr, sync::Arc};
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use chrono::{DateTime, Utc};
 use kernel::service::Random;
 use openidconnect::{
-    AccessToken, AccessTokenHash, AuthType, AuthorizationCode, ClaimsVerificationError, ClientId,
-    ClientSecret, CsrfToken, EndpointMaybeSet, EndpointNotSet, EndpointSet, IdTokenVerifier, IssuerUrl,
-    Nonce, OAuth2TokenResponse as _, PkceCodeChallenge, PkceCodeVerifier, RedirectUrl, RequestTokenError,
-    Scope, SignatureVerificationError, TokenResponse as _,
+    AuthType, AuthorizationCode, ClaimsVerificationError, ClientId, ClientSecret, CsrfToken,
+    EndpointMaybeSet, EndpointNotSet, EndpointSet, IdTokenVerifier, IssuerUrl, Nonce,
+    OAuth2TokenResponse as _, PkceCodeChallenge, PkceCodeVerifier, RedirectUrl, RequestTokenError, Scope,
+    SignatureVerificationError, TokenResponse as _,
     core::{
-        CoreAuthenticationFlow, CoreClient, CoreClientAuthMethod, CoreErrorResponseType, CoreIdToken,
-        CoreIdTokenClaims, CoreJsonWebKey, CoreJwsSigningAlgorithm, CoreTokenResponse, CoreUserInfoClaims,
+        CoreAuthenticationFlow, CoreClient, CoreClientAuthMethod, CoreErrorResponseType, CoreIdTokenClaims,
+        CoreJsonWebKey, CoreJwsSigningAlgorithm, CoreTokenResponse, CoreUserInfoClaims,
     },
 };
 use platform::{Share, Shares};
@@ -24,6 +26,8 @@ use shared::{
 use tokio::time::{Instant, timeout_at};
 use url::Url;
 
+pub use self::identity::Identity;
+use self::identity::{check_access_token, identity, text_of};
 use crate::{
     client::{ProviderClient, TIMEOUT},
     error::SignInError,
@@ -38,12 +42,6 @@ pub const SLOTS: usize = 16;
 
 /// Those of one address (IPv6: one /64): the others stay free for the rest of the world.
 pub const SLOTS_PER_ADDRESS: usize = 4;
-
-/// Longest subject: section 2 of OpenID Connect Core.
-const MAX_SUBJECT: usize = 255;
-
-/// Longest address and longest name that are used.
-const MAX_TEXT: usize = 255;
 
 /// Longest access token that is sent on.
 const MAX_TOKEN_BYTES: usize = 16_384;
@@ -60,21 +58,6 @@ const SIGNED_BY: [CoreJwsSigningAlgorithm; 9] = [
     CoreJwsSigningAlgorithm::EcdsaP384Sha384,
     CoreJwsSigningAlgorithm::EdDsa,
 ];
-
-/// Who signed in, as the provider says.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Identity {
-    /// The provider.
-    pub issuer: String,
-    /// Who it is there: at most 255 characters, without control characters.
-    pub subject: String,
-    /// The address.
-    pub email: Option<String>,
-    /// Whether the provider knows that the address is theirs.
-    pub email_verified: bool,
-    /// The name.
-    pub name: Option<String>,
-}
 
 /// A provider of identities; one for each process.
 pub struct Provider {
@@ -376,37 +359,4 @@ fn auth_type(known: &Known) -> AuthType {
         }
         Some(_) | None => AuthType::BasicAuth,
     }
-}
-
-/// Checks that the access token came with the ID token, where the latter says which it is.
-fn check_access_token(
-    claims: &CoreIdTokenClaims,
-    id_token: &CoreIdToken,
-    token: &AccessToken,
-    verifier: &IdTokenVerifier<'_, CoreJsonWebKey>,
-) -> Result<(), SignInError> {
-    let Some(expected) = claims.access_token_hash() else { return Ok(()) };
-    let found = id_token.signing_alg().ok().and_then(|algorithm| {
-        AccessTokenHash::from_token(token, algorithm, id_token.signing_key(verifier).ok()?).ok()
-    });
-    if found.as_ref() == Some(expected) { Ok(()) } else { Err(untrusted("the access token is another")) }
-}
-
-fn identity(claims: &CoreIdTokenClaims) -> Result<Identity, SignInError> {
-    let subject = claims.subject().as_str();
-    if subject.is_empty() || subject.chars().count() > MAX_SUBJECT || subject.contains(char::is_control) {
-        return Err(untrusted("the subject is empty, too long, or has control characters"));
-    }
-    Ok(Identity {
-        issuer: claims.issuer().as_str().to_owned(),
-        subject: subject.to_owned(),
-        email: claims.email().and_then(|email| text_of(email)),
-        email_verified: claims.email_verified() == Some(true),
-        name: claims.name().and_then(|names| names.get(None)).and_then(|name| text_of(name)),
-    })
-}
-
-fn text_of(text: &str) -> Option<String> {
-    let fits = !text.is_empty() && text.chars().count() <= MAX_TEXT && !text.contains(char::is_control);
-    fits.then(|| text.to_owned())
 }

@@ -3,13 +3,15 @@
 //! Every replica runs one. A lease in the database makes one of them active, and its term makes Redis reject a former
 //! holder that does not know yet. Redis may be down for any time: writes and the change stream do not depend on it.
 
+mod fault;
+mod rebuilding;
+
 use std::{
     collections::VecDeque,
     sync::Arc,
     time::{Duration, Instant},
 };
 
-use redis::RedisError;
 use shared::wire::{
     redis_url::RedisUrl,
     stream::{Epoch, Event, Events, Rev},
@@ -17,17 +19,16 @@ use shared::wire::{
 use tokio::sync::broadcast;
 use tokio_util::sync::CancellationToken;
 
+use self::fault::Fault;
 use super::{
     hub::Hub,
     link::{Link, Policy, until_answers},
     publisher_stats::PublisherStats,
-    rebuild::Rebuild,
-    view::{Batch, SetupBook, View, ViewError, Write},
+    view::{Batch, SetupBook, View, ViewError},
 };
 use crate::store::{
     Ctx, Db, StoreError, log,
     publishers::{self, Lease},
-    snapshot::Snapshot,
 };
 
 /// How long a lease holds without being renewed: so long the view stands still when its publisher dies.
@@ -52,9 +53,6 @@ const BATCH: u32 = 500;
 /// Size at which a script is closed: Redis serves no other client while one runs, which takes some milliseconds.
 const SCRIPT_BYTES: usize = 1 << 20;
 
-/// Rows of one page of a rebuild.
-const PAGE: u32 = 1_000;
-
 /// Attempts to bring a view up to date before it is retried later.
 const ROUNDS: u32 = 5;
 
@@ -71,33 +69,6 @@ pub struct PublisherConfig {
     pub ca: Option<Vec<u8>>,
     /// Into how many shards the view is cut: 1, or 16 on a cluster; 1 to [`shared::wire::view::MAX_SHARDS`].
     pub shards: u16,
-}
-
-/// Why a publisher stopped leading.
-#[derive(Debug, thiserror::Error)]
-enum Fault {
-    #[error("another publisher has the lease")]
-    Deposed,
-    #[error(transparent)]
-    View(#[from] ViewError),
-    #[error("database: {0}")]
-    Store(#[from] StoreError),
-    #[error("Redis would throw keys away ({0}): set maxmemory-policy to noeviction")]
-    Evicts(String),
-    #[error("the view does not settle")]
-    Unsettled,
-}
-
-impl From<RedisError> for Fault {
-    fn from(error: RedisError) -> Self {
-        Self::View(error.into())
-    }
-}
-
-impl From<serde_json::Error> for Fault {
-    fn from(error: serde_json::Error) -> Self {
-        Self::View(error.into())
-    }
 }
 
 /// The publisher of one region in this process.
@@ -381,80 +352,6 @@ impl Publisher {
         Ok(())
     }
 
-    /// Rebuilds the view from one snapshot of the database.
-    async fn rebuild(&mut self, lead: &mut Lead, reason: &str) -> Result<(), Fault> {
-        for _ in 0..ROUNDS {
-            let begun = Instant::now();
-            self.renew(lead).await?;
-            let asked = lead.asked;
-            // A term of its own: no step of another rebuild is taken for one of this.
-            self.raise(lead).await?;
-            let term = lead.lease.term;
-            tracing::info!(region = self.config.region, term, reason, "the view is rebuilt");
-            self.stats.rebuilds.inc();
-            match self.rebuild_once(lead).await {
-                Ok(()) => {}
-                Err(Fault::View(ViewError::Refused)) => {
-                    lead.view.reload().await?;
-                    continue;
-                }
-                Err(fault) => return Err(fault),
-            }
-            if let Some(asked) = asked {
-                let mut tx = self.db.begin(&Ctx::default()).await?;
-                publishers::rebuilt(&mut tx, &lead.lease, asked).await?;
-                tx.commit().await?;
-                lead.asked = None;
-            }
-            self.note(lead);
-            let ms = begun.elapsed().as_millis();
-            tracing::info!(region = self.config.region, term, ms, "the view is complete");
-            return Ok(());
-        }
-        Err(Fault::Unsettled)
-    }
-
-    async fn rebuild_once(&self, lead: &mut Lead) -> Result<(), Fault> {
-        let mut snapshot = Snapshot::begin(&self.db).await?;
-        let setup = snapshot.setup().await?;
-        let (epoch, at_rev, shards) = (snapshot.epoch.clone(), snapshot.at_rev, self.config.shards);
-        let (view, term) = (&lead.view, lead.lease.term);
-        let mut holding = Holding { publisher: self, lease: lead.lease.clone(), renewed: Instant::now() };
-        let mut rebuild = Rebuild::claim(view, term, &epoch, at_rev).await?;
-        while rebuild.clear_some().await? {
-            holding.keep().await?;
-        }
-        let mut page = snapshot.next_page(PAGE).await?;
-        while !page.is_empty() {
-            let (mut parts, mut size) = (vec![Vec::new()], 0);
-            for (key, rev, redirect) in &page {
-                let write = Write::of(shards, *rev, key, Some(redirect))?;
-                size += write.size_bytes();
-                if size > SCRIPT_BYTES {
-                    parts.push(Vec::new());
-                    size = write.size_bytes();
-                }
-                if let Some(part) = parts.last_mut() {
-                    part.push(write);
-                }
-            }
-            let filled = async {
-                for part in parts {
-                    rebuild.fill(part).await?;
-                }
-                Ok::<_, Fault>(())
-            };
-            let read = async { Ok::<_, Fault>(snapshot.next_page(PAGE).await?) };
-            ((), page) = tokio::try_join!(filled, read)?;
-            holding.keep().await?;
-        }
-        let meta = rebuild.finish(&setup).await?;
-        lead.renewed = holding.renewed;
-        lead.view.set_rebuilt(&meta);
-        (lead.epoch, lead.book, lead.book_rev) = (epoch, setup.into(), at_rev);
-        Ok(())
-    }
-
     async fn check_policy(&mut self, link: &Link) -> Result<(), Fault> {
         match link.eviction_policy().await? {
             Policy::NoEviction => Ok(()),
@@ -470,26 +367,6 @@ impl Publisher {
                 Ok(())
             }
         }
-    }
-}
-
-/// Holds the lease during a long rebuild.
-struct Holding<'p> {
-    publisher: &'p Publisher,
-    lease: Lease,
-    renewed: Instant,
-}
-
-impl Holding<'_> {
-    async fn keep(&mut self) -> Result<(), Fault> {
-        if self.renewed.elapsed() < RENEW {
-            return Ok(());
-        }
-        let mut tx = self.publisher.db.begin(&Ctx::default()).await?;
-        let renewed = publishers::renew(&mut tx, &self.lease, LEASE).await?;
-        tx.commit().await?;
-        self.renewed = Instant::now();
-        renewed.map(|_| ()).ok_or(Fault::Deposed)
     }
 }
 

@@ -3,6 +3,9 @@
 //! Leases are written in batches: once a second, and within milliseconds while somebody waits at any replica. A call
 //! between replicas is only a wake-up: the receiver reads the table.
 
+mod call;
+mod telling;
+
 use std::{
     convert::Infallible,
     sync::{
@@ -16,6 +19,7 @@ use shared::wire::stream::Hello;
 use tokio::sync::{Notify, mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
+use self::call::Call;
 use super::{
     hub::Hub,
     members::{LEASE, Members},
@@ -37,21 +41,11 @@ const HELD: Duration = Duration::from_secs(5);
 /// writing and reading. A frozen replica holds no edges any more and would otherwise be the first to get some.
 const ALIVE_WITHIN: Duration = Duration::from_millis(1_500);
 
-/// How long acknowledgements are published immediately after a call of a replica that waits.
-const TELL_AT_ONCE: Duration = Duration::from_secs(3);
-
 /// While somebody waits here, the others are asked so often.
 const ASK: Duration = Duration::from_secs(1);
 
-/// Least time between two batches while somebody waits: 500 small transactions a second at most.
-const GAP: Duration = Duration::from_millis(2);
-
 /// Intervals for which a replica must hold too many edges before it sends some away.
 const PATIENCE: u32 = 3;
-
-/// Intervals between two clean-ups of old leases, and the age at which they are deleted.
-const FORGET_EVERY: u64 = 600;
-const FORGET_AFTER: Duration = Duration::from_secs(3_600);
 
 /// Longest pause after a failure.
 const MAX_PAUSE: Duration = Duration::from_secs(2);
@@ -64,37 +58,6 @@ const HEARD: usize = 64;
 
 /// Attempts to open a session while the same edge opens others.
 const ATTEMPTS: u32 = 3;
-
-/// What replicas call to each other.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Call {
-    /// Somebody waits: publish acknowledgements immediately.
-    Wait,
-    /// Leases were written that somebody may wait for.
-    Told,
-    /// An edge connected: it may have been elsewhere.
-    Edge,
-    /// Something was committed.
-    Log,
-    /// Calls may have been missed.
-    Gap,
-}
-
-impl Call {
-    const fn as_str(self) -> &'static str {
-        match self {
-            Self::Wait => "wait",
-            Self::Told => "told",
-            Self::Edge => "edge",
-            Self::Log => "log",
-            Self::Gap => "gap",
-        }
-    }
-
-    fn parse(text: &str) -> Option<Self> {
-        [Self::Wait, Self::Told, Self::Edge, Self::Log].into_iter().find(|call| call.as_str() == text)
-    }
-}
 
 /// This replica among the others.
 #[derive(Debug)]
@@ -285,31 +248,6 @@ impl Replica {
         }
     }
 
-    /// Publishes to the other replicas: each second, and immediately while somebody waits there.
-    async fn keep_telling(&self, hub: &Hub, mut asked: mpsc::Receiver<()>) -> Result<Infallible, StoreError> {
-        let mut rounds = rounds();
-        let (mut count, mut tell_until) = (0_u64, None::<Instant>);
-        loop {
-            let tells_at_once = tell_until.is_some_and(|until| until > Instant::now());
-            // Random order, so that a frequently ready branch does not starve the others.
-            tokio::select! {
-                _ = rounds.tick() => {
-                    self.hold(hub, count).await?;
-                    count += 1;
-                }
-                Some(()) = asked.recv() => {
-                    tell_until = Some(Instant::now() + TELL_AT_ONCE);
-                    self.tell(hub, true).await?;
-                }
-                () = self.committed.notified(), if self.replicas() > 1 => self.call(hub, Call::Log).await?,
-                () = hub.0.members.changed.notified(), if tells_at_once => {
-                    tokio::time::sleep(GAP).await;
-                    self.tell(hub, true).await?;
-                }
-            }
-        }
-    }
-
     /// Reads what the others publish: each second, when they call, and when somebody here waits.
     async fn keep_reading(
         &self,
@@ -350,35 +288,6 @@ impl Replica {
                 }
             }
         }
-    }
-
-    /// Renews the lease of this replica and publishes what is due.
-    async fn hold(&self, hub: &Hub, count: u64) -> Result<(), StoreError> {
-        let mut tx = self.db(hub).begin(&Ctx::default()).await?;
-        edge_leases::relax(&mut tx).await?;
-        edge_leases::hold(&mut tx, &self.id, HELD).await?;
-        if count.is_multiple_of(FORGET_EVERY) {
-            edge_leases::forget(&mut tx, FORGET_AFTER).await?;
-        }
-        tx.commit().await?;
-        self.tell(hub, false).await
-    }
-
-    /// Publishes leases that the others do not have yet; `calls` notifies those that wait for them.
-    async fn tell(&self, hub: &Hub, calls: bool) -> Result<(), StoreError> {
-        let leases = hub.0.members.take_untold(calls || self.replicas() > 1);
-        if leases.is_empty() && !calls {
-            return Ok(());
-        }
-        let mut tx = self.db(hub).begin(&Ctx::default()).await?;
-        edge_leases::relax(&mut tx).await?;
-        if !leases.is_empty() {
-            edge_leases::renew(&mut tx, &self.id, &leases).await?;
-        }
-        if calls {
-            call(&mut tx, &self.text(Call::Told)).await?;
-        }
-        tx.commit().await
     }
 
     /// Reads what others hold.

@@ -20,10 +20,12 @@ use std::{
 
 use shared::client_address::network;
 
+mod bounds;
 mod handle;
 #[cfg(test)]
 mod tests;
 
+pub use self::bounds::{Bounds, Refused};
 use self::handle::Shared;
 pub use self::handle::{Busy, Handle, Permit};
 use crate::fair;
@@ -37,98 +39,6 @@ pub enum Rank {
     Public,
     /// A key that is kept secret.
     Trusted,
-}
-
-/// Why a connection is refused or ended; a closed set, for metrics.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Refused {
-    /// All permits are taken.
-    Full,
-    /// The address has as many as it may.
-    Address,
-    /// The key has as many as it may.
-    Key,
-    /// The account has as many as it may.
-    Account,
-    /// Holders of public keys have as many as they may.
-    Public,
-    /// Had presented no key and was closed to make room.
-    Displaced,
-    /// The headers of a request did not come in time.
-    HeadersLate,
-    /// There was no request for too long.
-    Idle,
-    /// The client does not read, or too slowly.
-    SlowReader,
-}
-
-impl Refused {
-    /// Every reason.
-    pub const ALL: [Self; 9] = [
-        Self::Full,
-        Self::Address,
-        Self::Key,
-        Self::Account,
-        Self::Public,
-        Self::Displaced,
-        Self::HeadersLate,
-        Self::Idle,
-        Self::SlowReader,
-    ];
-
-    /// The reason as a label.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Full => "full",
-            Self::Address => "address",
-            Self::Key => "key",
-            Self::Account => "account",
-            Self::Public => "public",
-            Self::Displaced => "displaced",
-            Self::HeadersLate => "headers_late",
-            Self::Idle => "idle",
-            Self::SlowReader => "slow_reader",
-        }
-    }
-}
-
-/// Bounds of concurrent connections.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Bounds {
-    /// In all.
-    pub most: usize,
-    /// Most connections without a key; beyond it one of them is closed for the next. `None`: none is ever closed.
-    pub newcomers: Option<usize>,
-    /// Of holders of public keys.
-    pub public: usize,
-    /// Of one address (IPv6: one /64) whose connections showed no secret key.
-    pub per_address: usize,
-    /// Of one key.
-    pub per_key: usize,
-    /// Of one account.
-    pub per_account: usize,
-    /// Most connections of one account without its operators, for whom there is always room.
-    pub per_applications: usize,
-    /// Most connections with public keys of one account, so that other accounts have room.
-    pub per_account_public: usize,
-}
-
-impl Bounds {
-    /// Bounds without keys: in total and per address; no connection is closed for another.
-    #[must_use]
-    pub const fn plain(most: usize, per_address: usize) -> Self {
-        Self {
-            most,
-            newcomers: None,
-            public: most,
-            per_address,
-            per_key: most,
-            per_account: most,
-            per_applications: most,
-            per_account_public: most,
-        }
-    }
 }
 
 /// Whose key a connection showed.

@@ -1,5 +1,7 @@
 //! The writers and readers of a campaign, and what they record.
 
+mod reader;
+
 use std::{
     collections::{BTreeMap, VecDeque},
     sync::{
@@ -13,11 +15,11 @@ use anyhow::{Result, ensure};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
+pub use self::reader::Reader;
 use super::{
-    history::{Answer, DELETED, History, Micros, Outcome, Read, Version, Write},
+    history::{DELETED, History, Micros, Outcome, Version, Write},
     world::call,
 };
-use crate::product::PHONE;
 
 /// Keys that one writer has at a time, all of them there before the first fault.
 pub const KEYS_PER_WRITER: u32 = 400;
@@ -348,80 +350,6 @@ impl Writer {
 /// Whether there was no connection that a request could have gone through.
 fn is_refused(error: &anyhow::Error) -> bool {
     error.downcast_ref::<reqwest::Error>().is_some_and(reqwest::Error::is_connect)
-}
-
-/// A reader of one edge.
-pub struct Reader {
-    /// What is shared.
-    pub shared: Arc<Shared>,
-    /// A client of its own.
-    pub http: reqwest::Client,
-    /// Number of the edge.
-    pub edge: u16,
-    /// Base of the edge.
-    pub url: String,
-    /// Seed of its choices.
-    pub seed: u64,
-}
-
-impl Reader {
-    /// Reads keys at random until `stop`, with a pause after each read.
-    pub async fn run(mut self, pause: Duration, stop: CancellationToken) {
-        while !stop.is_cancelled() {
-            if let Some(key) = self.shared.pick(&mut self.seed) {
-                let read = self.read(key).await;
-                self.shared.history().reads.push(read);
-            }
-            tokio::time::sleep(pause).await;
-        }
-    }
-
-    /// One read.
-    pub async fn read(&self, key: u32) -> Read {
-        let start = self.shared.now();
-        let request = self
-            .http
-            .get(format!("{}/{}", self.url, short_id(key)))
-            .header("host", "tn.gg")
-            .header("user-agent", PHONE)
-            .timeout(Duration::from_secs(3));
-        let answered = request.send().await;
-        let end = self.shared.now();
-        self.shared.requests.fetch_add(1, Ordering::SeqCst);
-        let answer = match answered {
-            Ok(response) => {
-                let status = response.status().as_u16();
-                self.shared.count_status(status.to_string());
-                let location = response.headers().get("location").and_then(|value| value.to_str().ok());
-                match (status, location.and_then(|text| version_in(text, key))) {
-                    (307, Some(version)) => {
-                        self.shared.sent.fetch_add(1, Ordering::SeqCst);
-                        Answer::Version(version)
-                    }
-                    (404, _) => Answer::NotFound,
-                    _ => Answer::Failed,
-                }
-            }
-            Err(error) => {
-                self.shared.count_status(if error.is_timeout() { "timeout" } else { "no answer" }.to_owned());
-                self.shared.unseen.fetch_add(1, Ordering::SeqCst);
-                Answer::Failed
-            }
-        };
-        if answer == Answer::Failed {
-            self.shared.errors.fetch_add(1, Ordering::SeqCst);
-        }
-        Read { edge: self.edge, key, start, end, answer }
-    }
-}
-
-/// The version in a target; of another key, it is none that anybody wrote.
-fn version_in(target: &str, key: u32) -> Option<Version> {
-    let (of, version) = target.strip_prefix("https://example.com/")?.split_once('/')?;
-    if of != key.to_string() {
-        return Some(DELETED - 1);
-    }
-    version.parse().ok()
 }
 
 /// A small generator of random numbers (splitmix64): a campaign can be repeated by its seed.

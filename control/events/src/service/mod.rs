@@ -11,6 +11,7 @@ pub mod fan_out;
 pub mod followers;
 pub mod live;
 pub mod reactions;
+pub mod remaining_capacity;
 pub mod webhooks;
 
 use std::{fmt, ops::Deref, sync::Arc};

@@ -12,7 +12,6 @@ pub mod key_uses;
 pub mod named;
 pub mod open_quotas;
 pub mod references;
-pub mod remaining_capacity;
 pub mod state;
 
 pub use self::state::{

@@ -12,7 +12,9 @@ use tests::db::Engine;
 
 use super::{
     super::{Answer, Api, begin_session, operators::accept},
-    BODIES, Fixture, KINDS, TABLE, operations, text,
+    Fixture, KINDS, TABLE,
+    bodies::BODIES,
+    operations, text,
 };
 
 /// Each operation whose security is a session.

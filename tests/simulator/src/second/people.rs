@@ -1,6 +1,8 @@
 //! People: where they are at a time, by which network they reach the service, and what an address shows of
 //! them.
 
+mod places;
+
 use std::net::{IpAddr, Ipv4Addr};
 
 use verdicts::domain::{
@@ -8,11 +10,13 @@ use verdicts::domain::{
         agent::AgentHash,
         client::{Language, NetworkHash},
         source::network_of,
-        spot::{Precision, Spot},
+        spot::Spot,
     },
     location::Coordinates,
 };
 
+pub(super) use self::places::city;
+use self::places::{fixed, mobile};
 use super::super::{
     Rng,
     atlas::Country,
@@ -377,55 +381,4 @@ fn exit(rng: &mut Rng, mix: Mix, home: &'static Country) -> Town {
 fn network(rng: &mut Rng) -> AgentHash {
     let mut byte = || (rng.unit() * 256.0) as u8;
     network_of(IpAddr::V4(Ipv4Addr::new(byte(), byte(), byte(), byte())))
-}
-
-/// A place that a database gives as a city; its points are those of districts.
-pub(super) fn city(rng: &mut Rng, town: Town) -> Spot {
-    let mut off = || (rng.unit() - 0.5) * 0.24;
-    let at = Coordinates::new(town.city.latitude + off(), town.city.longitude + off());
-    let spot = Spot::of_address(true, at, Some(town.country.code), Some(town.city.region));
-    debug_assert_eq!(spot.precision, Precision::GeoIpCity);
-    spot
-}
-
-fn fixed(rng: &mut Rng, mix: Mix, town: Town) -> Spot {
-    if rng.chance(facts::NO_PLACE.of(mix)) {
-        return Spot::NOWHERE;
-    }
-    if rng.chance(facts::FIXED_WRONG_COUNTRY.of(mix)) {
-        let wrong = world::destination(rng, town.country);
-        return city(rng, wrong);
-    }
-    let drawn = rng.unit();
-    let right = facts::FIXED_RIGHT_CITY.of(mix);
-    if drawn < right {
-        city(rng, town)
-    } else if drawn < right + facts::FIXED_COUNTRY_ONLY.of(mix) {
-        Spot::of_address(false, None, Some(town.country.code), None)
-    } else {
-        let other = world::other_town(rng, town);
-        city(rng, other)
-    }
-}
-
-fn mobile(rng: &mut Rng, mix: Mix, town: Town) -> Spot {
-    if rng.chance(facts::NO_PLACE.of(mix)) {
-        return Spot::NOWHERE;
-    }
-    if rng.chance(facts::MOBILE_WRONG_COUNTRY.of(mix)) {
-        let wrong = world::destination(rng, town.country);
-        return city(rng, wrong);
-    }
-    let drawn = rng.unit();
-    let right = facts::MOBILE_RIGHT_CITY.of(mix);
-    if drawn < right {
-        city(rng, town)
-    } else if drawn < right + facts::MOBILE_COUNTRY_ONLY.of(mix) {
-        Spot::of_address(false, None, Some(town.country.code), None)
-    } else if rng.chance(facts::AT_GATEWAY) {
-        city(rng, Town { country: town.country, city: &town.country.cities[0] })
-    } else {
-        let other = world::other_town(rng, town);
-        city(rng, other)
-    }
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use shared::id::{ActionId, CollectionId, ProductId};
 
-use super::{Circumstances, Making, Target, in_body, projects};
+use super::{Circumstances, Making, Target, faults::in_body, target::projects};
 use crate::{
     domain::{
         access::Actor,

@@ -8,6 +8,8 @@ use std::{
 use countries::CountryCode;
 use shared::time::UnixMillis;
 
+pub use self::boxes::{bounding_box, box_diagonal_km, largest_km};
+use self::visits::{Visit, country_halves};
 use super::{
     agent::AgentHash,
     client::{Language, NetworkHash},
@@ -19,7 +21,9 @@ use countries::distance::distance_km;
 
 use crate::domain::location::Coordinates;
 
+mod boxes;
 mod people;
+mod visits;
 
 pub use people::People;
 
@@ -34,9 +38,6 @@ const LONGEST_JOURNEY_H: f64 = 20_016.0 / MAX_SPEED_KM_H;
 
 /// Journeys that are shorter say nothing about speed.
 const MIN_JOURNEY_KM: f64 = 100.0;
-
-/// A device that was in two countries within this time had a VPN or made a journey.
-const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
 
 /// Sessions as near as this are at one place, by sensor and by address.
 const PLACE_KM: [f64; 2] = [75.0, 400.0];
@@ -232,44 +233,6 @@ impl Spread {
     }
 }
 
-/// A session whose country is known.
-#[derive(Debug, Clone, Copy)]
-struct Visit {
-    agent: AgentHash,
-    first: UnixMillis,
-    last: UnixMillis,
-    country: CountryCode,
-}
-
-impl Visit {
-    fn of(agent: AgentHash, (first, last): (UnixMillis, UnixMillis), spot: &Spot) -> Option<Self> {
-        Some(Self { agent, first, last, country: spot.country? })
-    }
-
-    /// Whether the same device was in another country within a day of it.
-    fn is_also(&self, other: &Self) -> bool {
-        let gap = (other.first.0.saturating_sub(self.last.0)).max(self.first.0.saturating_sub(other.last.0));
-        self.agent == other.agent && self.country != other.country && gap <= DAY_MS
-    }
-}
-
-/// How much the countries of some sessions count: 2 each, and 1 where every session is of one phone that was in another
-/// country within a day. It has a VPN, or its owner is on a journey.
-fn country_halves(visits: &[Visit], is_one_phone: impl Fn(AgentHash) -> bool) -> usize {
-    let mut phones: BTreeMap<AgentHash, bool> = BTreeMap::new();
-    let mut is_whole: BTreeMap<CountryCode, bool> = BTreeMap::new();
-    for visit in visits {
-        let whole = is_whole.entry(visit.country).or_default();
-        let mut is_elsewhere = || {
-            known(visit.agent).is_some()
-                && visits.iter().any(|other| visit.is_also(other))
-                && *phones.entry(visit.agent).or_insert_with(|| is_one_phone(visit.agent))
-        };
-        *whole = *whole || !is_elsewhere();
-    }
-    is_whole.values().map(|whole| 1 + usize::from(*whole)).sum()
-}
-
 /// Sessions that ended before this do not count for a trigger.
 pub fn oldest(at: UnixMillis, since: Option<UnixMillis>) -> UnixMillis {
     since.unwrap_or(UnixMillis(i64::MIN)).max(UnixMillis(at.0.saturating_sub(WINDOW_MS)))
@@ -427,47 +390,6 @@ fn outlier(previous: &[(SessionKey, &Session)], trigger: &Spot, threshold_km: f6
     }
     let apart = located.iter().map(|(other, radius)| distance_km(at, *other) - radius - radius_km);
     Some(apart.fold(f64::INFINITY, f64::min) > threshold_km)
-}
-
-/// Largest distance between two of some points, in kilometres.
-#[must_use]
-pub fn largest_km(points: &[Coordinates]) -> f64 {
-    let pairs = points.iter().enumerate().flat_map(|(at, one)| {
-        points.get(at + 1..).unwrap_or_default().iter().map(|other| distance_km(*one, *other))
-    });
-    pairs.fold(0.0, f64::max)
-}
-
-/// The smallest box around some points: south, west, north, east; `west > east` when it crosses the date line.
-///
-/// `None` without points. Its longitudes are the complement of the largest gap between two neighbours.
-#[must_use]
-pub fn bounding_box(points: &[Coordinates]) -> Option<[f64; 4]> {
-    let latitudes = || points.iter().map(|point| point.latitude());
-    let (south, north) =
-        (latitudes().fold(f64::INFINITY, f64::min), latitudes().fold(f64::NEG_INFINITY, f64::max));
-    let mut longitudes: Vec<f64> = points.iter().map(|point| point.longitude()).collect();
-    longitudes.sort_unstable_by(f64::total_cmp);
-    let (first, last) = (*longitudes.first()?, *longitudes.last()?);
-    // The gap over the date line, behind the last one.
-    let (mut gap, mut west, mut east) = (first + 360.0 - last, first, last);
-    for pair in longitudes.windows(2) {
-        if let [before, after] = pair
-            && after - before > gap
-        {
-            (gap, west, east) = (after - before, *after, *before);
-        }
-    }
-    Some([south, west, north, east])
-}
-
-/// Diagonal of the smallest box around some points, in kilometres; 0 without two of them.
-#[must_use]
-pub fn box_diagonal_km(points: &[Coordinates]) -> f64 {
-    let corners = bounding_box(points).and_then(|[south, west, north, east]| {
-        Coordinates::new(south, west).zip(Coordinates::new(north, east))
-    });
-    corners.map_or(0.0, |(from, to)| distance_km(from, to))
 }
 
 #[cfg(test)]

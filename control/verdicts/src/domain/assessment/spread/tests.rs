@@ -4,6 +4,8 @@ use proptest::prelude::*;
 use super::{super::profile::tests::scans, *};
 use crate::domain::{assessment::profile::Observation, scan_source::Source};
 
+mod boxes;
+
 const HOUR: i64 = 3_600_000;
 const BERN: (f64, f64) = (46.95, 7.45);
 const ZURICH: (f64, f64) = (47.37, 8.54);
@@ -320,44 +322,11 @@ fn the_commonest_region_is_the_home() {
     assert_eq!(told(&[Some("A"), Some("B"), None], Some("B")), Some(("CH-B".to_owned(), 2, 3)));
 }
 
-#[test]
-fn boxes_over_the_date_line_and_at_the_poles() {
-    for (points, expected, what) in [
-        (vec![(0.0, 179.0), (0.0, -179.0)], [0.0, 179.0, 0.0, -179.0], "over the date line"),
-        (vec![(0.0, -10.0), (5.0, 10.0)], [0.0, -10.0, 5.0, 10.0], "over Greenwich"),
-        (vec![(0.0, 180.0), (1.0, -180.0)], [0.0, -180.0, 1.0, 180.0], "on the date line"),
-        (vec![(-17.0, 178.0), (-18.0, -179.0), (-16.0, 177.0)], [-18.0, 177.0, -16.0, -179.0], "Fiji"),
-        (vec![(90.0, 0.0), (89.0, 120.0), (89.0, -120.0)], [89.0, -120.0, 90.0, 120.0], "around the pole"),
-        (vec![(3.0, 4.0)], [3.0, 4.0, 3.0, 4.0], "one point"),
-    ] {
-        let points: Vec<Coordinates> = points.into_iter().map(at).collect();
-        let found = bounding_box(&points).unwrap();
-        // A tie between gaps may be cut at either.
-        let width = |[_, west, _, east]: [f64; 4]| (east - west).rem_euclid(360.0);
-        assert_eq!((found[0], found[2]), (expected[0], expected[2]), "{what}: {found:?}");
-        assert!((width(found) - width(expected)).abs() < 1e-9, "{what}: {found:?}");
-    }
-    assert_eq!((bounding_box(&[]), box_diagonal_km(&[])), (None, 0.0));
-    let fiji = [at((-17.0, 179.5)), at((-17.0, -179.5))];
-    assert!(box_diagonal_km(&fiji) < 107.0, "{}", box_diagonal_km(&fiji));
-    assert!(box_diagonal_km(&[at((90.0, 10.0)), at((90.0, -170.0))]) < 1e-6, "the pole is one point");
-}
-
 fn anywhere() -> impl Strategy<Value = Coordinates> {
     let latitude = prop_oneof![4 => -90.0..=90.0, 1 => prop::sample::select(vec![-90.0, 0.0, 90.0])];
     let longitude =
         prop_oneof![4 => -180.0..=180.0, 1 => prop::sample::select(vec![-180.0, 0.0, 179.99, 180.0])];
     (latitude, longitude).prop_map(at)
-}
-
-fn is_inside([south, west, north, east]: [f64; 4], point: Coordinates) -> bool {
-    let longitude = point.longitude();
-    let between = if west <= east {
-        (west..=east).contains(&longitude)
-    } else {
-        longitude >= west || longitude <= east
-    };
-    between && (south..=north).contains(&point.latitude())
 }
 
 proptest! {
@@ -372,32 +341,6 @@ proptest! {
         prop_assert!((distance_km(a, b) - theirs).abs() <= tolerance, "{} {}", distance_km(a, b), theirs);
         let default = Haversine.distance(point(a), point(b)) / 1_000.0;
         prop_assert!((default - theirs).abs() <= theirs * 1e-6 + 1e-9);
-    }
-
-    /// Every point is in the box, and no rotation of the globe gives a narrower one.
-    #[test]
-    fn boxes_are_the_smallest(points in prop::collection::vec(anywhere(), 1..12)) {
-        let found = bounding_box(&points).unwrap();
-        prop_assert!(points.iter().all(|point| is_inside(found, *point)), "{found:?}");
-        let width = (found[3] - found[1]).rem_euclid(360.0);
-        for start in &points {
-            let turned = points.iter().map(|point| (point.longitude() - start.longitude()).rem_euclid(360.0));
-            // 180 and -180 are one meridian, which the box may have at both ends.
-            let theirs = turned.fold(0.0, f64::max);
-            prop_assert!(width <= theirs + 1e-9 || found[3] - found[1] == 360.0, "{width} {theirs}");
-        }
-    }
-
-    /// The same box by the `geo` crate where it crosses nothing.
-    #[test]
-    fn boxes_that_cross_nothing_are_those_of_the_geo_crate(
-        points in prop::collection::vec((-89.0..89.0_f64, -80.0..80.0_f64).prop_map(at), 1..12),
-    ) {
-        use geo::BoundingRect;
-        let many = geo::MultiPoint::from_iter(points.iter().map(|c| geo::Point::new(c.longitude(), c.latitude())));
-        let theirs = many.bounding_rect().unwrap();
-        let expected = [theirs.min().y, theirs.min().x, theirs.max().y, theirs.max().x];
-        prop_assert_eq!(bounding_box(&points), Some(expected));
     }
 
     #[test]
