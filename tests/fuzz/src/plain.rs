@@ -17,6 +17,7 @@ use edge::{
 };
 use shared::{
     redirect::{Redirect, RedirectKey},
+    redirect_status::RedirectStatus,
     short_url::{Scheme, ShortDomain},
     time::{Clock, UnixMillis},
     wire::{
@@ -93,6 +94,7 @@ fn links() -> Vec<Redirect> {
             projects: Box::default(),
             target: "https://example.com/a?b=c".into(),
             forward_query,
+            status_code: RedirectStatus::default(),
             availability: None,
             created_at: UnixMillis(0),
             updated_at: UnixMillis(0),

@@ -169,8 +169,9 @@ impl TryFrom<Row> for Redirection {
                 scheme: parse("scheme", &row.scheme)?,
                 case_sensitive: row.case_sensitive,
                 account: Some(parse("account_id", &row.account_id)?),
-                // Edges hear of it with the domain, not with each link.
+                // Edges hear of these with the domain, not with each link.
                 personal_data: None,
+                redirect_max_age: None,
             },
             redirect: Redirect {
                 domain: host,
