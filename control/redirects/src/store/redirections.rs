@@ -6,6 +6,7 @@ use shared::{
     availability::Availability,
     id::AccountId,
     redirect::{Redirect, RedirectKey, ResourceType},
+    redirect_status::RedirectStatus,
     short_url::{Host, ShortDomain},
     time::UnixMillis,
     wire::stream::{Fill, Rev},
@@ -123,7 +124,7 @@ const AFTER_KEY: &str = select!(
 const OF_DOMAIN: &str =
     select!("WHERE r.domain = $1 AND r.folded > $2 AND r.deleted_rev IS NULL ORDER BY r.folded LIMIT $3");
 const FILL: &str = "SELECT h.epoch, h.head, r.rev, r.short_id, r.type, r.platform_id, r.thng_id, r.product_id, \
-    r.target, r.forward_query, r.availability, r.scopes, r.created_at, r.updated_at, t.name AS thng_name, \
+    r.target, r.forward_query, r.status_code, r.availability, r.scopes, r.created_at, r.updated_at, t.name AS thng_name, \
     t.commission_state, t.verdict FROM log_head h \
     LEFT JOIN redirections r ON r.domain = $1 AND r.folded = $2 AND r.deleted_rev IS NULL \
     LEFT JOIN thngs t ON t.id = r.thng_id WHERE h.id = 1";
@@ -147,6 +148,7 @@ pub(super) struct Row {
     product_id: Option<String>,
     target: String,
     forward_query: bool,
+    status_code: Option<i64>,
     availability: Option<Json<Box<Availability>>>,
     scopes: Json<Scopes>,
     hits: i64,
@@ -185,6 +187,7 @@ impl TryFrom<Row> for Redirection {
                 projects: row.scopes.0.project_ids(),
                 target: row.target.into(),
                 forward_query: row.forward_query,
+                status_code: status_code(row.status_code)?,
                 availability: row.availability.map(|availability| availability.0),
                 created_at: UnixMillis(row.created_at),
                 updated_at: UnixMillis(row.updated_at),
@@ -197,6 +200,13 @@ impl TryFrom<Row> for Redirection {
             taken_down: None,
         })
     }
+}
+
+/// The status code of a stored number; the default of none.
+fn status_code(stored: Option<i64>) -> Result<RedirectStatus, StoreError> {
+    let Some(code) = stored else { return Ok(RedirectStatus::default()) };
+    let status = u16::try_from(code).ok().and_then(|code| RedirectStatus::try_from(code).ok());
+    status.ok_or_else(|| StoreError::Row(format!("status_code {code} is none of a redirect")))
 }
 
 /// A redirection to be added; domain, account and time are those of the whole batch.
@@ -450,6 +460,7 @@ struct FillRow {
     product_id: Option<String>,
     target: Option<String>,
     forward_query: Option<bool>,
+    status_code: Option<i64>,
     availability: Option<Json<Box<Availability>>>,
     scopes: Option<Json<Scopes>>,
     thng_name: Option<String>,
@@ -479,6 +490,7 @@ pub async fn load_fill(conn: &mut Conn, key: &RedirectKey) -> Result<Fill, Store
                 projects: row.scopes.ok_or_else(missing)?.0.project_ids(),
                 target: row.target.ok_or_else(missing)?.into(),
                 forward_query: row.forward_query.ok_or_else(missing)?,
+                status_code: status_code(row.status_code)?,
                 availability: row.availability.map(|availability| availability.0),
                 created_at: UnixMillis(row.created_at.ok_or_else(missing)?),
                 updated_at: UnixMillis(row.updated_at.ok_or_else(missing)?),
