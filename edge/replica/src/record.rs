@@ -1,8 +1,8 @@
 //! One link as bytes: packed ids, shared texts by number, the target as a template with its parameters.
 //!
 //! `length | domain | key | revision | flags | ids | standing | times | extras | template | rest`, and behind it the status
-//! code and the availability of the few links that have one. Every number is a varint; the length counts all that follows it. Bytes that this
-//! module did not write give no link, never a panic.
+//! code and the availability of the few links that have one. Every number is a varint; the length counts all that follows it.
+//! Bytes that this module did not write give no link, never a panic.
 
 use http::HeaderValue;
 use shared::{
@@ -487,7 +487,7 @@ mod tests {
         let record = |link| encode(&dictionary, &key, 9, link).unwrap();
         let plain = record(&plain);
         // All lengths take one byte, and nothing but the end differs.
-        for (link, end) in [(&paused, 0b00_0100), (&moved, 0b01_0000), (&both, 0b11_0100)] {
+        for (link, end) in [(&paused, 0b0000_0100), (&moved, 0b0001_0000), (&both, 0b0011_0100)] {
             let with = record(link);
             assert_eq!((&with[1..plain.len()], &with[plain.len()..]), (&plain[1..], &[end][..]));
         }

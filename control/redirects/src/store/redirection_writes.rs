@@ -95,7 +95,8 @@ const PG_REDIRECTED: &str = "UPDATE redirections r SET target = t.target, forwar
     updated_at = t.updated_at, rev = t.rev, status_code = t.status_code \
     FROM UNNEST($1::text[], $2::text[], $3::text[], $4::boolean[], $5::jsonb[], $6::jsonb[], $7::text[], $8::text[], \
     $9::bigint[], $10::bigint[], $11::bigint[]) AS t (domain, folded, target, forward_query, availability, scopes, \
-    thng_id, product_id, updated_at, rev, status_code) WHERE r.domain = t.domain AND r.folded = t.folded AND r.deleted_rev IS NULL";
+    thng_id, product_id, updated_at, rev, status_code) \
+    WHERE r.domain = t.domain AND r.folded = t.folded AND r.deleted_rev IS NULL";
 
 // Why `LIMIT -1`: see SQLITE_HITS.
 const SQLITE_REDIRECTED: &str = "UPDATE redirections SET target = t.v ->> '$[2]', forward_query = t.v ->> '$[3]', \

@@ -42,7 +42,8 @@ impl RowKey {
             if draft.writable.forward_query { "query" } else { "" },
             &ordinal.to_string(),
         ];
-        // Nothing for rows without it or a status code, whose keys are those of older releases. A draft's own window is never refused.
+        // Nothing for rows without it or a status code, whose keys are those of older releases. A draft's own window is never
+        // refused.
         let availability = draft.writable.availability.apply(None).ok().flatten();
         let availability = availability.map(|availability| json!(availability).to_string());
         let mut hasher = blake3::Hasher::new();
