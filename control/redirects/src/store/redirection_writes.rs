@@ -1,15 +1,13 @@
 //! Writes of many redirections by one statement: rows as arrays on Postgres, as one JSON array on SQLite.
 
 use serde_json::{Value, json};
-use shared::{
-    redirect::{Redirect, RedirectKey},
-    wire::stream::Rev,
-};
+use shared::{redirect::RedirectKey, wire::stream::Rev};
 use sqlx::types::Json;
 
 use super::{
     Conn, StoreError, Tx,
     dialect::{outside_transaction, signed},
+    redirect_status,
     redirections::NewRow,
 };
 use crate::domain::redirection::Redirection;
@@ -54,7 +52,9 @@ pub async fn insert_redirections(
                 .bind(rows.iter().map(|r| r.redirect.availability.as_deref().map(Json)).collect::<Vec<_>>())
                 .bind(rows.iter().map(|r| Json(r.scopes.clone())).collect::<Vec<_>>())
                 .bind(rows.iter().map(|r| signed(r.rev)).collect::<Vec<_>>())
-                .bind(rows.iter().map(|r| status_code(r.redirect)).collect::<Vec<_>>())
+                .bind(
+                    rows.iter().map(|r| redirect_status::stored(r.redirect.status_code)).collect::<Vec<_>>(),
+                )
                 .fetch_all(&mut **c)
                 .await?
         }
@@ -74,7 +74,7 @@ pub async fn insert_redirections(
                         r.scopes,
                         r.rev,
                         r.redirect.availability,
-                        status_code(r.redirect)
+                        redirect_status::stored(r.redirect.status_code)
                     ])
                 })
                 .collect();
@@ -141,7 +141,12 @@ pub async fn update_redirections(
                 )
                 .bind(changed.iter().map(|(_, item)| item.redirect.updated_at.0).collect::<Vec<_>>())
                 .bind(changed.iter().map(|(_, item)| signed(item.rev)).collect::<Vec<_>>())
-                .bind(changed.iter().map(|(_, item)| status_code(&item.redirect)).collect::<Vec<_>>())
+                .bind(
+                    changed
+                        .iter()
+                        .map(|(_, item)| redirect_status::stored(item.redirect.status_code))
+                        .collect::<Vec<_>>(),
+                )
                 .execute(&mut **c)
                 .await?;
             Ok(done.rows_affected())
@@ -161,7 +166,7 @@ pub async fn update_redirections(
                         r.updated_at,
                         rev,
                         r.availability,
-                        status_code(r)
+                        redirect_status::stored(r.status_code)
                     ])
                 })
                 .collect();
@@ -169,11 +174,6 @@ pub async fn update_redirections(
         }
         Conn::Pg(_) | Conn::Sqlite(_) => Err(outside_transaction()),
     }
-}
-
-/// The stored form of a status code: nothing for the default.
-fn status_code(redirect: &Redirect) -> Option<i64> {
-    redirect.status_code.member().map(|(_, code)| code.into())
 }
 
 const PG_BURIED: &str = "UPDATE redirections r SET deleted_rev = t.rev, rev = t.rev, updated_at = $2 \

@@ -6,7 +6,6 @@ use shared::{
     availability::Availability,
     id::AccountId,
     redirect::{Redirect, RedirectKey, ResourceType},
-    redirect_status::RedirectStatus,
     short_url::{Host, ShortDomain},
     time::UnixMillis,
     wire::stream::{Fill, Rev},
@@ -16,7 +15,7 @@ use sqlx::{FromRow, Row as _, types::Json};
 use super::{
     Conn, StoreError, Tx,
     dialect::{self, unsigned},
-    on_db, parse,
+    on_db, parse, redirect_status,
     redirection_columns::redirection_columns,
     redirection_details, redirection_writes,
     standing::standing,
@@ -187,7 +186,7 @@ impl TryFrom<Row> for Redirection {
                 projects: row.scopes.0.project_ids(),
                 target: row.target.into(),
                 forward_query: row.forward_query,
-                status_code: status_code(row.status_code)?,
+                status_code: redirect_status::read(row.status_code)?,
                 availability: row.availability.map(|availability| availability.0),
                 created_at: UnixMillis(row.created_at),
                 updated_at: UnixMillis(row.updated_at),
@@ -200,13 +199,6 @@ impl TryFrom<Row> for Redirection {
             taken_down: None,
         })
     }
-}
-
-/// The status code of a stored number; the default of none.
-fn status_code(stored: Option<i64>) -> Result<RedirectStatus, StoreError> {
-    let Some(code) = stored else { return Ok(RedirectStatus::default()) };
-    let status = u16::try_from(code).ok().and_then(|code| RedirectStatus::try_from(code).ok());
-    status.ok_or_else(|| StoreError::Row(format!("status_code {code} is none of a redirect")))
 }
 
 /// A redirection to be added; domain, account and time are those of the whole batch.
@@ -490,7 +482,7 @@ pub async fn load_fill(conn: &mut Conn, key: &RedirectKey) -> Result<Fill, Store
                 projects: row.scopes.ok_or_else(missing)?.0.project_ids(),
                 target: row.target.ok_or_else(missing)?.into(),
                 forward_query: row.forward_query.ok_or_else(missing)?,
-                status_code: status_code(row.status_code)?,
+                status_code: redirect_status::read(row.status_code)?,
                 availability: row.availability.map(|availability| availability.0),
                 created_at: UnixMillis(row.created_at.ok_or_else(missing)?),
                 updated_at: UnixMillis(row.updated_at.ok_or_else(missing)?),
