@@ -55,7 +55,7 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     }
 });
 
-/// An edge that holds three links.
+/// An edge that holds four links.
 fn twin(is_fast: bool) -> Connector<Links> {
     let folder = tempfile::tempdir().unwrap().keep();
     let mut config = EdgeConfig::new("fuzz", folder, "http://127.0.0.1:9", "https://docs/");
@@ -70,19 +70,25 @@ fn twin(is_fast: bool) -> Connector<Links> {
         let runtime = Builder::new_current_thread().enable_all().build().unwrap();
         let _ = runtime.block_on(edge.serve(listeners, CancellationToken::new()));
     });
-    while handle.status().state != "LIVE" || handle.status().replica.is_none_or(|replica| replica.links < 3) {
+    while handle.status().state != "LIVE" || handle.status().replica.is_none_or(|replica| replica.links < 4) {
         thread::sleep(Duration::from_millis(5));
     }
     connector
 }
 
-/// A control with three links.
+/// A control with four links.
 struct Links;
 
 fn links() -> Vec<Redirect> {
-    [("ABC", false), ("K7Q2M4XA9R", false), ("QUERY", true)]
+    use RedirectStatus::{MovedPermanently, TemporaryRedirect};
+    [
+        ("ABC", false, TemporaryRedirect),
+        ("K7Q2M4XA9R", false, TemporaryRedirect),
+        ("MOVED", false, MovedPermanently),
+        ("QUERY", true, TemporaryRedirect),
+    ]
         .into_iter()
-        .map(|(short_id, forward_query)| Redirect {
+        .map(|(short_id, forward_query, status_code)| Redirect {
             domain: HOST.parse().unwrap(),
             short_id: short_id.parse().unwrap(),
             resource_type: shared::redirect::ResourceType::Thng,
@@ -94,7 +100,7 @@ fn links() -> Vec<Redirect> {
             projects: Box::default(),
             target: "https://example.com/a?b=c".into(),
             forward_query,
-            status_code: RedirectStatus::default(),
+            status_code,
             availability: None,
             created_at: UnixMillis(0),
             updated_at: UnixMillis(0),
