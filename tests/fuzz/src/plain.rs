@@ -33,7 +33,8 @@ use tokio_util::sync::CancellationToken;
 const HOST: &str = "tn.gg";
 
 static TWINS: LazyLock<[Connector<Links>; 2]> = LazyLock::new(|| [true, false].map(twin));
-static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| Builder::new_current_thread().enable_all().build().unwrap());
+static RUNTIME: LazyLock<Runtime> =
+    LazyLock::new(|| Builder::new_current_thread().enable_all().build().unwrap());
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     // The first byte says where the client pauses.
@@ -87,25 +88,25 @@ fn links() -> Vec<Redirect> {
         ("MOVED", false, MovedPermanently),
         ("QUERY", true, TemporaryRedirect),
     ]
-        .into_iter()
-        .map(|(short_id, forward_query, status_code)| Redirect {
-            domain: HOST.parse().unwrap(),
-            short_id: short_id.parse().unwrap(),
-            resource_type: shared::redirect::ResourceType::Thng,
-            platform_id: "U5Gq8sKVBfgRtKRaagBefgwk".parse().unwrap(),
-            thng_id: None,
-            product_id: None,
-            thng_name: None,
-            standing: shared::standing::Standing::default(),
-            projects: Box::default(),
-            target: "https://example.com/a?b=c".into(),
-            forward_query,
-            status_code,
-            availability: None,
-            created_at: UnixMillis(0),
-            updated_at: UnixMillis(0),
-        })
-        .collect()
+    .into_iter()
+    .map(|(short_id, forward_query, status_code)| Redirect {
+        domain: HOST.parse().unwrap(),
+        short_id: short_id.parse().unwrap(),
+        resource_type: shared::redirect::ResourceType::Thng,
+        platform_id: "U5Gq8sKVBfgRtKRaagBefgwk".parse().unwrap(),
+        thng_id: None,
+        product_id: None,
+        thng_name: None,
+        standing: shared::standing::Standing::default(),
+        projects: Box::default(),
+        target: "https://example.com/a?b=c".into(),
+        forward_query,
+        status_code,
+        availability: None,
+        created_at: UnixMillis(0),
+        updated_at: UnixMillis(0),
+    })
+    .collect()
 }
 
 impl Backing for Links {
