@@ -191,9 +191,17 @@ mod tests {
         let metrics = Metrics::default();
         let mut registry = Registry::with_prefix("waymark_edge");
         metrics.register(&mut registry);
-        for (status, kind) in
-            [(307, "redirect"), (200, "image/png"), (404, "x"), (418, "x"), (304, "x"), (200, "text/html")]
-        {
+        for (status, kind) in [
+            (307, "redirect"),
+            (301, "redirect"),
+            (302, "redirect"),
+            (308, "redirect"),
+            (200, "image/png"),
+            (404, "x"),
+            (418, "x"),
+            (304, "x"),
+            (200, "text/html"),
+        ] {
             let response = Response::builder().status(status).header(CONTENT_TYPE, kind).body(()).unwrap();
             metrics.answered(Kind::of(&response), response.status(), Duration::from_micros(20));
         }
@@ -204,11 +212,12 @@ mod tests {
             "waymark_edge_build_info{version=\"0.1.0\"} 1",
             "waymark_edge_responses_total{status=\"200\"} 3",
             "waymark_edge_responses_total{status=\"307\"} 1",
+            "waymark_edge_responses_total{status=\"308\"} 1",
             "waymark_edge_responses_total{status=\"other\"} 1",
             "waymark_edge_responses_total{status=\"503\"} 0",
             "waymark_edge_response_seconds_count{kind=\"image\"} 2",
             "waymark_edge_response_seconds_count{kind=\"other\"} 3",
-            "waymark_edge_response_seconds_bucket{le=\"0.000025\",kind=\"redirect\"} 1",
+            "waymark_edge_response_seconds_bucket{le=\"0.000025\",kind=\"redirect\"} 4",
             "waymark_edge_response_seconds_bucket{le=\"0.025\",kind=\"proxied\"} 0",
         ] {
             assert!(shown.lines().any(|shown| shown == line), "{line} is missing in {shown}");
