@@ -12,6 +12,7 @@ use hyper::{HeaderMap, header::HeaderValue};
 use shared::{
     negotiate::Representation,
     redirect::{Redirect, RedirectKey, ResourceType},
+    redirect_status::RedirectStatus,
     short_id::ShortId,
     short_url::{Scheme, ShortDomain},
     standing::Standing,
@@ -69,6 +70,7 @@ fn link(n: usize, version: usize) -> Option<Redirect> {
         projects: Box::default(),
         target: format!("https://shop.example.com/products/view?item={version:08}{n:08}").into(),
         forward_query: false,
+        status_code: RedirectStatus::default(),
         availability: None,
         created_at: UnixMillis(0),
         updated_at: UnixMillis(0),

@@ -10,6 +10,7 @@ use anyhow::Result;
 use shared::{
     id,
     redirect::{Redirect, RedirectKey, ResourceType},
+    redirect_status::RedirectStatus,
     short_id::{GENERATED_ALPHABET, GENERATED_LEN},
     standing::Standing,
     time::UnixMillis,
@@ -144,6 +145,7 @@ impl Links {
             projects: Box::default(),
             target: target.into(),
             forward_query: false,
+            status_code: RedirectStatus::default(),
             availability: None,
             created_at: MADE_AT,
             updated_at: MADE_AT,

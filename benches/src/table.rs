@@ -18,6 +18,7 @@ use foldhash::quality::RandomState;
 use replica::Table;
 use shared::{
     redirect::{Redirect, RedirectKey, ResourceType},
+    redirect_status::RedirectStatus,
     standing::Standing,
     time::UnixMillis,
 };
@@ -95,6 +96,7 @@ fn link(n: u64) -> Result<(RedirectKey, Redirect)> {
         projects: Box::default(),
         target: format!("https://shop{}.example.com/products/view?item=47110{n:010}", n % 10).into(),
         forward_query: false,
+        status_code: RedirectStatus::default(),
         availability: None,
         created_at: UnixMillis(1_790_000_000_000),
         updated_at: UnixMillis(1_790_000_000_000),

@@ -18,6 +18,7 @@ use shared::{
 use crate::{
     cache::{EdgeCache, Held, KeyRef, Leads},
     domains::Domains,
+    redirect_head::RedirectHead,
     response,
     route::{self, Ask, Route},
 };
@@ -90,7 +91,7 @@ impl Hot {
 
     /// Builds the response of a redirect; returns how many headers it has. `headers` are used again, as hyper does.
     pub fn respond(&self, headers: &mut HeaderMap, location: HeaderValue) -> usize {
-        let mut response = response::redirect(std::mem::take(headers), location);
+        let mut response = response::redirect(std::mem::take(headers), location, RedirectHead::default());
         *headers = std::mem::take(response.headers_mut());
         headers.len()
     }

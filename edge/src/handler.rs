@@ -33,6 +33,7 @@ use crate::{
     limiter::Limiter,
     metrics::{Kind, Metrics},
     proxy::Proxy,
+    redirect_head::RedirectHead,
     response::{self, Body, Errors, Prepared},
     route::{self, Ask, Route},
     sync::SyncStatus,
@@ -82,8 +83,8 @@ struct Asking<'a> {
 /// What is left to do after routing.
 enum Next {
     Answer(Response<Body>),
-    /// 307 to there.
-    Redirect(HeaderValue),
+    /// A redirect to there.
+    Redirect(HeaderValue, RedirectHead),
     /// The key is known to be absent.
     Unknown,
     /// The key is not held.
@@ -124,7 +125,7 @@ impl<B: Backing> App<B> {
         };
         let mut response = match begun_as {
             Next::Answer(response) => response,
-            Next::Redirect(location) => response::redirect(take(request.headers_mut()), location),
+            Next::Redirect(location, head) => response::redirect(take(request.headers_mut()), location, head),
             Next::Unknown => self.unknown(&mut request),
             // Boxed, so that the future of a hit stays small.
             next => {
@@ -225,8 +226,9 @@ impl<B: Backing> App<B> {
             }
             Held::Present(Leads::To(lead)) => {
                 self.metrics.looked_up(CacheStatus::Hit);
-                let led =
-                    Led { folded: &link.folded, forward_query: lead.forward_query, rule: None, at: None };
+                let head = RedirectHead { status: lead.status_code, max_age: link.domain.redirect_max_age };
+                let (folded, forward_query) = (&*link.folded, lead.forward_query);
+                let led = Led { folded, forward_query, rule: None, at: None, head };
                 self.lead(&asking, led, lead.location)
             }
             Held::Absent => {
@@ -259,7 +261,7 @@ impl<B: Backing> App<B> {
         }
         match next {
             Next::Answer(response) => response,
-            Next::Redirect(location) => response::redirect(take(request.headers_mut()), location),
+            Next::Redirect(location, head) => response::redirect(take(request.headers_mut()), location, head),
             Next::Unknown => self.unknown(&mut request),
             Next::Render(key) => {
                 let development = key.development;

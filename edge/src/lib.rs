@@ -21,6 +21,7 @@ mod pages;
 mod plain;
 mod proxy;
 mod read_budget;
+mod redirect_head;
 mod response;
 mod route;
 mod rules;

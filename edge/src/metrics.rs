@@ -16,13 +16,13 @@ mod forms;
 pub(crate) use self::forms::{Counters, Latencies, Reading, Readings};
 
 /// Statuses of responses of the edge, or of control through it, in order; the last text stands for any other.
-const STATUSES: [u16; 22] = [
-    200, 201, 202, 204, 206, 304, 307, 400, 401, 403, 404, 405, 409, 413, 421, 422, 429, 431, 500, 502, 503,
-    504,
+const STATUSES: [u16; 25] = [
+    200, 201, 202, 204, 206, 301, 302, 304, 307, 308, 400, 401, 403, 404, 405, 409, 413, 421, 422, 429, 431,
+    500, 502, 503, 504,
 ];
-const STATUS_TEXTS: [&str; 23] = [
-    "200", "201", "202", "204", "206", "304", "307", "400", "401", "403", "404", "405", "409", "413", "421",
-    "422", "429", "431", "500", "502", "503", "504", "other",
+const STATUS_TEXTS: [&str; 26] = [
+    "200", "201", "202", "204", "206", "301", "302", "304", "307", "308", "400", "401", "403", "404", "405",
+    "409", "413", "421", "422", "429", "431", "500", "502", "503", "504", "other",
 ];
 
 /// What an answer was, for the latency: they differ by orders of magnitude.
@@ -47,7 +47,10 @@ impl Kind {
     /// The kind of an answer that did not come from control.
     pub(crate) fn of<B>(response: &Response<B>) -> Self {
         match response.status() {
-            StatusCode::TEMPORARY_REDIRECT => Self::Redirect,
+            StatusCode::TEMPORARY_REDIRECT
+            | StatusCode::MOVED_PERMANENTLY
+            | StatusCode::FOUND
+            | StatusCode::PERMANENT_REDIRECT => Self::Redirect,
             StatusCode::NOT_MODIFIED => Self::Image,
             StatusCode::OK => match response.headers().get(CONTENT_TYPE).map(|kind| kind.as_bytes()) {
                 Some(kind) if kind.starts_with(b"image/") => Self::Image,
@@ -188,9 +191,17 @@ mod tests {
         let metrics = Metrics::default();
         let mut registry = Registry::with_prefix("waymark_edge");
         metrics.register(&mut registry);
-        for (status, kind) in
-            [(307, "redirect"), (200, "image/png"), (404, "x"), (418, "x"), (304, "x"), (200, "text/html")]
-        {
+        for (status, kind) in [
+            (307, "redirect"),
+            (301, "redirect"),
+            (302, "redirect"),
+            (308, "redirect"),
+            (200, "image/png"),
+            (404, "x"),
+            (418, "x"),
+            (304, "x"),
+            (200, "text/html"),
+        ] {
             let response = Response::builder().status(status).header(CONTENT_TYPE, kind).body(()).unwrap();
             metrics.answered(Kind::of(&response), response.status(), Duration::from_micros(20));
         }
@@ -201,11 +212,12 @@ mod tests {
             "waymark_edge_build_info{version=\"0.1.0\"} 1",
             "waymark_edge_responses_total{status=\"200\"} 3",
             "waymark_edge_responses_total{status=\"307\"} 1",
+            "waymark_edge_responses_total{status=\"308\"} 1",
             "waymark_edge_responses_total{status=\"other\"} 1",
             "waymark_edge_responses_total{status=\"503\"} 0",
             "waymark_edge_response_seconds_count{kind=\"image\"} 2",
             "waymark_edge_response_seconds_count{kind=\"other\"} 3",
-            "waymark_edge_response_seconds_bucket{le=\"0.000025\",kind=\"redirect\"} 1",
+            "waymark_edge_response_seconds_bucket{le=\"0.000025\",kind=\"redirect\"} 4",
             "waymark_edge_response_seconds_bucket{le=\"0.025\",kind=\"proxied\"} 0",
         ] {
             assert!(shown.lines().any(|shown| shown == line), "{line} is missing in {shown}");

@@ -140,6 +140,7 @@ pub(crate) async fn keep(
 mod tests {
     use shared::{
         redirect::{Redirect, RedirectKey, ResourceType},
+        redirect_status::RedirectStatus,
         time::UnixMillis,
         wire::links::LinksPage,
     };
@@ -164,6 +165,7 @@ mod tests {
                 projects: Box::default(),
                 target: "https://example.com/".into(),
                 forward_query: false,
+                status_code: RedirectStatus::default(),
                 availability: None,
                 created_at: UnixMillis(0),
                 updated_at: UnixMillis(0),

@@ -20,7 +20,7 @@ use shared::{
     problem::{Code, Problem},
 };
 
-use crate::{connection::InFlight, route};
+use crate::{connection::InFlight, redirect_head::RedirectHead, route};
 
 /// Initial capacity: headers that most responses have, plus those of the server.
 const HEADERS: usize = 8;
@@ -92,17 +92,18 @@ fn response(status: StatusCode, headers: HeaderMap, body: Body) -> Response<Body
 
 const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
 
-// Spec gap: the platform API does not show the status of the redirect; 307 keeps the method and is not cached.
-/// 307 to `location`; never stored, so that a change of the target reaches the next scan.
+// Spec gap: the platform API does not show the status of the redirect. Without a choice it is 307, which keeps the method, and
+// is not stored, so that a change of the target reaches the next scan.
+/// A redirect to `location`.
 ///
 /// `headers` is the request's map, which is no longer needed: hyper reuses the response's map for the next request,
 /// so that no table is allocated or freed.
-pub(crate) fn redirect(mut headers: HeaderMap, location: HeaderValue) -> Response<Body> {
+pub(crate) fn redirect(mut headers: HeaderMap, location: HeaderValue, head: RedirectHead) -> Response<Body> {
     headers.clear();
     headers.insert(LOCATION, location);
-    headers.insert(CACHE_CONTROL, NO_STORE);
+    headers.insert(CACHE_CONTROL, head.cache_control());
     headers.insert(VARY, HeaderValue::from_static("Accept"));
-    response(StatusCode::TEMPORARY_REDIRECT, headers, Body::empty())
+    response(head.status_code(), headers, Body::empty())
 }
 
 /// Adds the security headers of every response; `strict` says for one over TLS whether it gets

@@ -16,6 +16,7 @@ pub mod networks;
 pub mod personal_data;
 pub mod problem;
 pub mod redirect;
+pub mod redirect_status;
 pub mod rules;
 pub mod short_id;
 pub mod short_url;

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     availability::Availability,
     id::{ProductId, ProjectId, ResourceId, ThngId},
+    redirect_status::RedirectStatus,
     short_id::ShortId,
     short_url::Host,
     standing::Standing,
@@ -104,6 +105,9 @@ pub struct Redirect {
     /// Whether the request's query is appended to the target.
     #[serde(default)]
     pub forward_query: bool,
+    /// The status code with which it leads to its target. Edges of releases before this member answer with the default.
+    #[serde(default, skip_serializing_if = "RedirectStatus::is_default")]
+    pub status_code: RedirectStatus,
     /// When it leads to its target; boxed, because most always do. Edges of releases before this member do not see it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub availability: Option<Box<Availability>>,

@@ -134,7 +134,14 @@ pub struct ShortDomain {
     /// How much that account keeps of the people behind scans; `None` where it was not told, as by an older control.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub personal_data: Option<PersonalData>,
+    /// Seconds for which browsers and shared caches may keep its redirects; `None`: they must not. Edges of releases before this
+    /// member let nobody keep them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub redirect_max_age: Option<u32>,
 }
+
+/// Most seconds that [`ShortDomain::redirect_max_age`] may be: a day, after which a changed target is seen everywhere.
+pub const MAX_REDIRECT_AGE: u32 = 86_400;
 
 impl ShortDomain {
     /// A domain without an account that ignores case; a default port in `host` is removed.
@@ -143,7 +150,14 @@ impl ShortDomain {
     /// The text is not a host.
     pub fn new(scheme: Scheme, host: &str) -> Result<Self, InvalidHost> {
         let host = host.strip_suffix(scheme.default_port()).unwrap_or(host).parse()?;
-        Ok(Self { host, scheme, case_sensitive: false, account: None, personal_data: None })
+        Ok(Self {
+            host,
+            scheme,
+            case_sensitive: false,
+            account: None,
+            personal_data: None,
+            redirect_max_age: None,
+        })
     }
 
     /// Whether edges must not record addresses and user agents.

@@ -616,6 +616,20 @@ await step('times that are saved hide nothing that somebody else changed, and na
   await targetIs('https://example.com/mine')
 })
 
+await step('the status code of a link is chosen beside what it means', async () => {
+  const path = `/redirections/${code.shortId}`
+  const [status, saveTimes, told] = ['status-code', 'save-times', 'saved-times'].map((name) => page.locator(`[data-test=${name}]`))
+  assert.equal(await status.inputValue(), '307')
+  await page.locator('#status-code-hint').getByText(/may remember the target/).waitFor()
+  for (const chosen of [301, 307]) {
+    await status.selectOption(String(chosen))
+    await saveTimes.click()
+    await told.getByText(/live on every edge/).waitFor()
+    const { statusCode, status: state, defaultRedirectUrl } = await api('GET', path)
+    assert.deepEqual([statusCode, state, defaultRedirectUrl], [chosen, 'active', 'https://example.com/mine'])
+  }
+})
+
 await step('the code is shown, and comes in every format', async () => {
   const width = await page.locator('.code img').evaluate(async (image) => { await image.decode(); return image.naturalWidth })
   assert.equal(width, 320)

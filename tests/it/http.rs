@@ -50,6 +50,7 @@ mod properties_refused;
 mod quotas;
 mod reactions;
 mod recount;
+mod redirect_status;
 mod resources;
 mod scan_profile;
 mod scan_sources;

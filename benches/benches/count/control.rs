@@ -5,6 +5,7 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 use edge::backing::{Backing, BackingError, Changes};
 use shared::{
     redirect::{Redirect, RedirectKey, ResourceType},
+    redirect_status::RedirectStatus,
     short_url::{Scheme, ShortDomain},
     standing::Standing,
     time::UnixMillis,
@@ -60,6 +61,7 @@ fn record(n: usize) -> Option<Arc<Redirect>> {
         projects: Box::default(),
         target: format!("https://shop.example.com/products/view?item=47110000{n:08}").into(),
         forward_query: false,
+        status_code: RedirectStatus::default(),
         availability: None,
         created_at: UnixMillis(0),
         updated_at: UnixMillis(0),

@@ -1,9 +1,10 @@
-//! The availability of a link, behind the target of its record.
+//! The status code and the availability of a link, behind the target of its record.
 //!
-//! A record ends with its target unless its link has an availability, so other links take no byte for it. Older releases stop
-//! reading after the target, so each release can read the other's files; an older one ignores the window.
+//! A record ends with its target unless its link has one of them, so other links take no byte for it; a status code alone takes
+//! one. Older releases stop reading after the target, or ignore the bits of the status code, so each release can read the other's
+//! files; an older one ignores the window, or answers with the default status code.
 
-use shared::{availability::Availability, time::UnixMillis};
+use shared::{availability::Availability, redirect_status::RedirectStatus, time::UnixMillis};
 
 use super::{
     bytes::{byte, put_signed, signed},
@@ -14,11 +15,24 @@ const HAS_FROM: u8 = 1;
 const HAS_UNTIL: u8 = 1 << 1;
 const IS_PAUSED: u8 = 1 << 2;
 const HAS_ENDED_URL: u8 = 1 << 3;
+/// Any of them: the link has an availability.
+const AVAILABILITY: u8 = HAS_FROM | HAS_UNTIL | IS_PAUSED | HAS_ENDED_URL;
+/// Two bits: the place of the status code in [`RedirectStatus::ALL`], in which the default is the first.
+const STATUS: u8 = 0b11 << STATUS_SHIFT;
+const STATUS_SHIFT: u32 = 4;
 
-/// Appends it.
-pub(super) fn put(dictionary: &Dictionary, out: &mut Vec<u8>, availability: &Availability) {
-    let Availability { valid_from, valid_until, is_paused, ended_url } = availability;
-    let mut flags = 0;
+/// Appends them.
+pub(super) fn put(
+    dictionary: &Dictionary,
+    out: &mut Vec<u8>,
+    status: RedirectStatus,
+    availability: Option<&Availability>,
+) {
+    let always = Availability::default();
+    let Availability { valid_from, valid_until, is_paused, ended_url } = availability.unwrap_or(&always);
+    // At most three.
+    let place = RedirectStatus::ALL.iter().position(|each| *each == status).unwrap_or_default() as u8;
+    let mut flags = place << STATUS_SHIFT;
     for (bit, holds) in [
         (HAS_FROM, valid_from.is_some()),
         (HAS_UNTIL, valid_until.is_some()),
@@ -26,6 +40,9 @@ pub(super) fn put(dictionary: &Dictionary, out: &mut Vec<u8>, availability: &Ava
         (HAS_ENDED_URL, ended_url.is_some()),
     ] {
         flags |= if holds { bit } else { 0 };
+    }
+    if flags == 0 {
+        return;
     }
     out.push(flags);
     for at in [valid_from, valid_until].into_iter().flatten() {
@@ -37,10 +54,13 @@ pub(super) fn put(dictionary: &Dictionary, out: &mut Vec<u8>, availability: &Ava
     }
 }
 
-/// Reads it if bytes are left. The outer `None` means that the bytes are malformed.
-pub(super) fn take(dictionary: &Dictionary, input: &mut &[u8]) -> Option<Option<Box<Availability>>> {
+/// Reads them if bytes are left. `None` means that the bytes are malformed.
+pub(super) fn take(
+    dictionary: &Dictionary,
+    input: &mut &[u8],
+) -> Option<(RedirectStatus, Option<Box<Availability>>)> {
     if input.is_empty() {
-        return Some(None);
+        return Some((RedirectStatus::default(), None));
     }
     let flags = byte(input)?;
     let mut at = |bit| Some(if flags & bit != 0 { Some(UnixMillis(signed(input)?)) } else { None });
@@ -51,5 +71,20 @@ pub(super) fn take(dictionary: &Dictionary, input: &mut &[u8]) -> Option<Option<
         None
     };
     let is_paused = flags & IS_PAUSED != 0;
-    Some(Some(Box::new(Availability { valid_from, valid_until, is_paused, ended_url })))
+    let availability = Availability { valid_from, valid_until, is_paused, ended_url };
+    Some((status(flags), (flags & AVAILABILITY != 0).then(|| Box::new(availability))))
+}
+
+/// The status code if nothing else is left, so that the link always leads to its target.
+#[inline]
+pub(super) fn status_alone(input: &[u8]) -> Option<RedirectStatus> {
+    match *input {
+        [] => Some(RedirectStatus::default()),
+        [flags] if flags & !STATUS == 0 => Some(status(flags)),
+        _ => None,
+    }
+}
+
+fn status(flags: u8) -> RedirectStatus {
+    RedirectStatus::ALL.get(usize::from((flags & STATUS) >> STATUS_SHIFT)).copied().unwrap_or_default()
 }

@@ -1,13 +1,14 @@
 //! One link as bytes: packed ids, shared texts by number, the target as a template with its parameters.
 //!
-//! `length | domain | key | revision | flags | ids | standing | times | extras | template | rest`, and behind it the
-//! availability of the few links that have one. Every number is a varint; the length counts all that follows it. Bytes that this
-//! module did not write give no link, never a panic.
+//! `length | domain | key | revision | flags | ids | standing | times | extras | template | rest`, and behind it the status
+//! code and the availability of the few links that have one. Every number is a varint; the length counts all that follows it.
+//! Bytes that this module did not write give no link, never a panic.
 
 use http::HeaderValue;
 use shared::{
     commission::CommissionState,
     redirect::{Redirect, RedirectKey, ResourceType},
+    redirect_status::RedirectStatus,
     standing::{Authenticity, Risk, Standing, Verdict},
     time::UnixMillis,
     wire::stream::Rev,
@@ -43,6 +44,8 @@ pub struct Lead {
     pub location: HeaderValue,
     /// Whether the query of the request goes with it.
     pub forward_query: bool,
+    /// With which status code.
+    pub status_code: RedirectStatus,
 }
 
 /// Texts that records name by number.
@@ -147,9 +150,7 @@ pub(super) fn encode(
         }
     }
     put_target(dictionary, &mut out, &link.target);
-    if let Some(availability) = &link.availability {
-        availability::put(dictionary, &mut out, availability);
-    }
+    availability::put(dictionary, &mut out, link.status_code, link.availability.as_deref());
     let mut record = Vec::with_capacity(out.len() + 2);
     put_number(&mut record, out.len() as u64);
     record.extend(out);
@@ -189,7 +190,7 @@ pub(super) fn decode(dictionary: &Dictionary, record: &[u8]) -> Option<(Rev, Red
         }
     }
     let target = String::from_utf8(target(dictionary, input)?).ok()?.into();
-    let availability = availability::take(dictionary, input)?;
+    let (status_code, availability) = availability::take(dictionary, input)?;
     Some((
         rev,
         Redirect {
@@ -204,6 +205,7 @@ pub(super) fn decode(dictionary: &Dictionary, record: &[u8]) -> Option<(Rev, Red
             projects: projects.into(),
             target,
             forward_query: flags & FORWARDS_QUERY != 0,
+            status_code,
             availability,
             created_at: UnixMillis(created_at),
             updated_at: UnixMillis(updated_at),
@@ -242,12 +244,12 @@ pub(super) fn lead(dictionary: &Dictionary, record: &[u8]) -> Option<(Rev, Optio
         }
     }
     let target = target(dictionary, input)?;
-    if !input.is_empty() || target.contains(&b'{') {
+    let Some(status_code) = availability::status_alone(input).filter(|_| !target.contains(&b'{')) else {
         return Some((rev, None));
-    }
+    };
     // It was validated by the same rules when it was inserted.
     let location = HeaderValue::from_maybe_shared(bytes::Bytes::from(target)).ok()?;
-    Some((rev, Some(Lead { location, forward_query: flags & FORWARDS_QUERY != 0 })))
+    Some((rev, Some(Lead { location, forward_query: flags & FORWARDS_QUERY != 0, status_code })))
 }
 
 /// Appends a target.
@@ -374,6 +376,7 @@ mod tests {
             projects: (0..i64::from(thng)).map(|n| text(n).parse().unwrap()).collect(),
             target: texts.0.into(),
             forward_query: fold,
+            status_code: RedirectStatus::default(),
             availability: None,
             created_at: UnixMillis(times.0),
             updated_at: UnixMillis(times.1),
@@ -383,9 +386,15 @@ mod tests {
     fn availability() -> impl Strategy<Value = Availability> {
         let at = || prop::option::of(any::<i64>().prop_map(UnixMillis));
         let url = prop::option::of("https://[a-z]{1,9}\\.example/[ -~é]{0,60}".prop_map(Into::into));
-        (at(), at(), any::<bool>(), url).prop_map(|(valid_from, valid_until, is_paused, ended_url)| {
-            Availability { valid_from, valid_until, is_paused, ended_url }
-        })
+        (at(), at(), any::<bool>(), url)
+            .prop_map(|(valid_from, valid_until, is_paused, ended_url)| Availability {
+                valid_from,
+                valid_until,
+                is_paused,
+                ended_url,
+            })
+            // Control gives a link none that is empty, and a record has no form for it.
+            .prop_filter("some member is set", |availability| !availability.is_empty())
     }
 
     proptest! {
@@ -393,12 +402,14 @@ mod tests {
         fn records_round_trip(
             fold: bool, kind in 0..4_usize, thng in 0..3_u8, target in "https://[a-z]{1,9}\\.example/[ -~é]{0,60}",
             name in prop::option::of(".{0,30}"), created in 0..2_000_000_000_000_i64, updated: i64, rev: u64, room: bool,
-            availability in prop::option::of(availability()),
+            availability in prop::option::of(availability()), status in 0..RedirectStatus::ALL.len(),
         ) {
             let dictionary = if room { Dictionary::new() } else {
                 Dictionary { domains: Names::new(5), templates: Names::new(0), ids: Names::new(0) }
             };
+            let status_code = RedirectStatus::ALL[status];
             let link = Redirect {
+                status_code,
                 availability: availability.map(Box::new),
                 ..link(fold, kind, thng, (&target, name.as_deref()), (created, updated))
             };
@@ -408,7 +419,7 @@ mod tests {
             prop_assert_eq!(super::rev(&record), Some(rev));
             let location = HeaderValue::from_bytes(target.as_bytes()).unwrap();
             let is_lead = !target.contains('{') && link.availability.is_none();
-            let expected = is_lead.then_some(Lead { location, forward_query: fold });
+            let expected = is_lead.then_some(Lead { location, forward_query: fold, status_code });
             prop_assert_eq!(lead(&dictionary, &record), Some((rev, expected)));
             prop_assert_eq!(decode(&dictionary, &record), Some((rev, link)));
             for cut in 0..record.len() {
@@ -465,14 +476,20 @@ mod tests {
     }
 
     #[test]
-    fn a_release_before_availability_reads_up_to_the_target() {
+    fn older_releases_read_up_to_the_target() {
         let dictionary = Dictionary::new();
         let plain = link(true, 0, 1, ("https://e.com/a1b2c3", None), (5, 5));
         let availability = Availability { is_paused: true, ..Availability::default() };
-        let with = Redirect { availability: Some(Box::new(availability)), ..plain.clone() };
+        let paused = Redirect { availability: Some(Box::new(availability)), ..plain.clone() };
+        let moved = Redirect { status_code: RedirectStatus::MovedPermanently, ..plain.clone() };
+        let both = Redirect { status_code: RedirectStatus::PermanentRedirect, ..paused.clone() };
         let key = RedirectKey::new("tn.gg", "K7Q2");
-        let [plain, with] = [&plain, &with].map(|link| encode(&dictionary, &key, 9, link).unwrap());
-        // Both lengths take one byte, and nothing but the end differs.
-        assert_eq!((with.len() - plain.len(), &with[1..plain.len()]), (1, &plain[1..]));
+        let record = |link| encode(&dictionary, &key, 9, link).unwrap();
+        let plain = record(&plain);
+        // All lengths take one byte, and nothing but the end differs.
+        for (link, end) in [(&paused, 0b0000_0100), (&moved, 0b0001_0000), (&both, 0b0011_0100)] {
+            let with = record(link);
+            assert_eq!((&with[1..plain.len()], &with[plain.len()..]), (&plain[1..], &[end][..]));
+        }
     }
 }

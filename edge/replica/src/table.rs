@@ -208,7 +208,7 @@ pub(super) mod tests {
     use std::collections::BTreeMap;
 
     use proptest::prelude::*;
-    use shared::{redirect::ResourceType, time::UnixMillis};
+    use shared::{redirect::ResourceType, redirect_status::RedirectStatus, time::UnixMillis};
 
     use super::*;
 
@@ -231,6 +231,7 @@ pub(super) mod tests {
             target: format!("https://shop{}.example.com/products/view?item=47110000{target:08}", n % 3)
                 .into(),
             forward_query: false,
+            status_code: RedirectStatus::default(),
             availability: None,
             created_at: UnixMillis(1_790_000_000_000),
             updated_at: UnixMillis(1_790_000_000_000),

@@ -1,5 +1,6 @@
 use shared::{
     redirect::ResourceType,
+    redirect_status::RedirectStatus,
     short_url::Scheme,
     time::UnixMillis,
     wire::stream::{Change, Event, Events, Fill},
@@ -25,6 +26,7 @@ fn record(n: u64, target: u64) -> Arc<Redirect> {
         projects: Box::default(),
         target: format!("https://example.com/{target}").into(),
         forward_query: false,
+        status_code: RedirectStatus::default(),
         availability: None,
         created_at: UnixMillis(0),
         updated_at: UnixMillis(0),

@@ -11,6 +11,7 @@ use crate::{
     backing::Backing,
     cache::Served,
     framing::Sent,
+    redirect_head::RedirectHead,
     route,
     rules::{RequestFacts, Sources},
 };
@@ -24,10 +25,15 @@ pub(super) struct Led<'a> {
     pub(super) rule: Option<Arc<RuleName>>,
     /// When, if that was asked for.
     pub(super) at: Option<UnixMillis>,
+    /// Status code and age of the answer.
+    pub(super) head: RedirectHead,
 }
 
 impl<B: Backing> App<B> {
     /// Redirects as rules decide, else to the link's own target; while the link is closed to its ended page, if it has one.
+    ///
+    /// Where a rule or the ended page decides, the answer holds for this request alone: it is 307, whatever the link says. Where
+    /// there are rules it is kept by nobody, because the next visitor may be led elsewhere.
     pub(super) fn redirect(&self, asking: &Asking<'_>, served: &Served) -> Next {
         let Asking { client, request, site, .. } = *asking;
         let mut at = None;
@@ -44,11 +50,18 @@ impl<B: Backing> App<B> {
                 rules.decide(&RequestFacts::new(served, request.headers(), client.ip, now, sources))
             })
         });
-        let (rule, target) = match decided.flatten() {
-            None => (None, served.location.clone()),
-            Some((rule, target)) => (Some(rule), target),
+        let record = &*served.record;
+        let max_age = site.domain.redirect_max_age.filter(|_| decided.is_none());
+        let (rule, target, head) = match decided.flatten() {
+            None => {
+                let head = RedirectHead { status: record.status_code, max_age };
+                let end = record.availability.as_ref().and_then(|availability| availability.valid_until);
+                let head = at.map_or(head, |now| head.until(end, now));
+                (None, served.location.clone(), head)
+            }
+            Some((rule, target)) => (Some(rule), target, RedirectHead::default()),
         };
-        let led = Led { folded: &served.key.folded, forward_query: served.record.forward_query, rule, at };
+        let led = Led { folded: &served.key.folded, forward_query: record.forward_query, rule, at, head };
         self.lead(asking, led, target)
     }
 
@@ -57,7 +70,8 @@ impl<B: Backing> App<B> {
         let (folded, forward_query) = (&*served.key.folded, served.record.forward_query);
         // It was validated by the same conversion when it was inserted.
         if let Ok(Some(location)) = served.ended_location() {
-            let led = Led { folded, forward_query, rule: None, at: Some(now) };
+            let head = RedirectHead::default();
+            let led = Led { folded, forward_query, rule: None, at: Some(now), head };
             return self.lead(asking, led, location);
         }
         self.record(asking, folded, Some(now), None);
@@ -89,7 +103,7 @@ impl<B: Backing> App<B> {
         };
         let fired = led.rule.map(|rule| Fired { rule, location: location.clone() });
         self.record(asking, led.folded, led.at, fired.as_ref());
-        Next::Redirect(location)
+        Next::Redirect(location, led.head)
     }
 
     /// Records a GET of a folded short id, as of now unless the time is known already.

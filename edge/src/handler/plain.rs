@@ -10,14 +10,15 @@ use crate::{
     cache::{CacheStatus, Held, Leads},
     connection::Client,
     framing::Sent,
+    redirect_head::RedirectHead,
     response,
     route::{self, Ask, Route},
 };
 
 /// The answer to a plain request.
 pub(crate) enum Plainly<'a> {
-    /// 307 to there.
-    To(HeaderValue),
+    /// A redirect to there.
+    To(HeaderValue, RedirectHead),
     /// 404 with this type and body.
     Unknown((&'static str, &'a [u8])),
 }
@@ -48,11 +49,11 @@ impl<B: Backing> App<B> {
         {
             return None;
         }
-        let location = match self.cache.leads(link.key()) {
-            Held::Present(Leads::To(lead)) => lead.location,
+        let (location, status) = match self.cache.leads(link.key()) {
+            Held::Present(Leads::To(lead)) => (lead.location, lead.status_code),
             // Its target may depend on the time.
             Held::Present(Leads::Served(served)) if served.record.availability.is_some() => return None,
-            Held::Present(Leads::Served(served)) => served.location.clone(),
+            Held::Present(Leads::Served(served)) => (served.location.clone(), served.record.status_code),
             Held::Absent => {
                 let body = self.errors(accept).body_of_unknown()?;
                 self.metrics.looked_up(CacheStatus::Negative);
@@ -71,7 +72,7 @@ impl<B: Backing> App<B> {
             let asked = Asked { ip, path, query: None, domain, folded, agent, referer, language };
             self.recorder.record(&asked, now, None);
         }
-        Some(Plainly::To(location))
+        Some(Plainly::To(location, RedirectHead { status, max_age: link.domain.redirect_max_age }))
     }
 
     /// Whether an address is that of a proxy, so that the client is another.

@@ -53,6 +53,7 @@ fn json(domain: &ShortDomain, served: &Served, shown: Shown) -> Vec<u8> {
         "platformId": record.platform_id,
         "evrythngId": record.platform_id,
         "forwardQuery": record.forward_query,
+        "statusCode": record.status_code,
         "status": availability.map_or(ACTIVE, Availability::status),
         "shortUrl": domain.short_url(&record.short_id),
     });

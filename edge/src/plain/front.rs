@@ -205,9 +205,9 @@ impl<B: Backing, I: AsyncRead + AsyncWrite + Unpin> Reading<B, I> {
             let id = request_ids::digits(activity.count());
             let common = Common { is_head, id, strict: self.strict, now };
             let (kind, status) = match answer {
-                Plainly::To(location) => {
-                    head::redirect(answers, &common, &location);
-                    (Kind::Redirect, StatusCode::TEMPORARY_REDIRECT)
+                Plainly::To(location, of) => {
+                    head::redirect(answers, &common, &location, of);
+                    (Kind::Redirect, of.status_code())
                 }
                 Plainly::Unknown(body) => {
                     head::unknown(answers, &common, body);

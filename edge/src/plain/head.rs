@@ -8,7 +8,7 @@ use std::{
 use http::HeaderValue;
 use shared::time::UnixMillis;
 
-use crate::response::PAGE_POLICY;
+use crate::{redirect_head::RedirectHead, response::PAGE_POLICY};
 
 /// Bytes of a date, as in `Thu, 26 Nov 2026 10:00:00 GMT`.
 const DATE_BYTES: usize = 29;
@@ -29,11 +29,30 @@ pub(super) struct Common {
     pub(super) now: UnixMillis,
 }
 
-/// Appends 307 to `location`.
-pub(super) fn redirect(out: &mut Vec<u8>, common: &Common, location: &HeaderValue) {
+/// Appends a redirect to `location`.
+pub(super) fn redirect(out: &mut Vec<u8>, common: &Common, location: &HeaderValue, head: RedirectHead) {
+    if head != RedirectHead::default() {
+        return chosen(out, common, location, head);
+    }
     out.extend_from_slice(b"HTTP/1.1 307 Temporary Redirect\r\nlocation: ");
     out.extend_from_slice(location.as_bytes());
     end(out, common, &[]);
+}
+
+/// A redirect with a status code or an age that somebody chose. Apart, so that the others are written as constants.
+#[cold]
+fn chosen(out: &mut Vec<u8>, common: &Common, location: &HeaderValue, head: RedirectHead) {
+    let status = head.status_code();
+    out.extend_from_slice(b"HTTP/1.1 ");
+    out.extend_from_slice(status.as_str().as_bytes());
+    out.push(b' ');
+    out.extend_from_slice(status.canonical_reason().unwrap_or_default().as_bytes());
+    out.extend_from_slice(b"\r\nlocation: ");
+    out.extend_from_slice(location.as_bytes());
+    out.extend_from_slice(b"\r\ncache-control: ");
+    out.extend_from_slice(head.cache_control().as_bytes());
+    out.extend_from_slice(b"\r\nvary: Accept\r\n");
+    rest(out, common, &[]);
 }
 
 /// Appends 404 with a body of this type.
@@ -45,6 +64,13 @@ pub(super) fn unknown(out: &mut Vec<u8>, common: &Common, (kind, body): (&str, &
 
 /// Appends the headers that every answer has, and the body.
 fn end(out: &mut Vec<u8>, common: &Common, body: &[u8]) {
+    out.extend_from_slice(b"\r\ncache-control: no-store\r\nvary: Accept\r\n");
+    rest(out, common, body);
+}
+
+/// Appends what follows on `Vary`.
+#[inline]
+fn rest(out: &mut Vec<u8>, common: &Common, body: &[u8]) {
     let length = |out: &mut Vec<u8>| {
         out.extend_from_slice(b"content-length: ");
         if body.is_empty() {
@@ -54,7 +80,6 @@ fn end(out: &mut Vec<u8>, common: &Common, body: &[u8]) {
         }
         out.extend_from_slice(b"\r\n");
     };
-    out.extend_from_slice(b"\r\ncache-control: no-store\r\nvary: Accept\r\n");
     if body.starts_with(b"<") {
         out.extend_from_slice(b"content-security-policy: ");
         out.extend_from_slice(PAGE_POLICY.as_bytes());

@@ -2,6 +2,7 @@ use proptest::prelude::*;
 use shared::{
     geo::NoGeoIp,
     redirect::{RedirectKey, ResourceType},
+    redirect_status::RedirectStatus,
     rules::{MAX_NAME, Owner, Rule, RuleList},
 };
 
@@ -24,6 +25,7 @@ fn served(project: &str) -> Served {
         standing: shared::standing::Standing::default(),
         projects: [project.parse().unwrap()].into(),
         forward_query: false,
+        status_code: RedirectStatus::default(),
         availability: None,
         created_at: UnixMillis(0),
         updated_at: UnixMillis(0),

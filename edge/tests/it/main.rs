@@ -11,6 +11,7 @@ mod management;
 mod plain;
 mod process;
 mod proxies;
+mod redirect_heads;
 mod replica;
 mod representations;
 mod rules;

@@ -15,8 +15,10 @@ use replica::ReplicaState;
 use shared::{
     availability::Availability,
     redirect::{Redirect, RedirectKey},
+    redirect_status::RedirectStatus,
+    short_url::{Scheme, ShortDomain},
     time::{ManualClock, UnixMillis},
-    wire::scan::ScanRecord,
+    wire::{scan::ScanRecord, stream::Change},
     withheld::Withheld,
 };
 use tempfile::TempDir;
@@ -26,7 +28,7 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::support::{Control, HOST, SharedClock, eventually, exchange_bytes, normal, redirect};
+use crate::support::{Control, HOST, SharedClock, account, eventually, exchange_bytes, normal, redirect};
 
 /// Changed requests that are compared; `WAYMARK_PLAIN_CASES` says another number.
 const CASES: u64 = 3_000;
@@ -35,7 +37,7 @@ const CASES: u64 = 3_000;
 const CLIENT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(192, 0, 2, 7)), 50_000);
 
 /// Requests, and what else a connection may begin with. `{H}` is the host line.
-const REQUESTS: [&str; 49] = [
+const REQUESTS: [&str; 56] = [
     "GET /ABC HTTP/1.1\r\n{H}\r\n",
     "HEAD /ABC HTTP/1.1\r\n{H}\r\n",
     "GET /abc HTTP/1.1\r\nhost: TN.GG\r\n\r\n",
@@ -50,6 +52,13 @@ const REQUESTS: [&str; 49] = [
     "GET /QUERY?a=1 HTTP/1.1\r\n{H}\r\n",
     "GET /ABC?access_token=k HTTP/1.1\r\n{H}\r\n",
     "GET /WITHHELD HTTP/1.1\r\n{H}\r\n",
+    "GET /L301 HTTP/1.1\r\n{H}\r\n",
+    "HEAD /L301 HTTP/1.1\r\n{H}\r\n",
+    "GET /L302 HTTP/1.1\r\n{H}\r\n",
+    "HEAD /L302 HTTP/1.1\r\n{H}\r\n",
+    "GET /L308 HTTP/1.1\r\n{H}Accept: text/html\r\n\r\n",
+    "HEAD /L308 HTTP/1.1\r\n{H}\r\n",
+    "GET /L301?a=1 HTTP/1.1\r\n{H}\r\n",
     "GET /OPEN HTTP/1.1\r\n{H}\r\n",
     "GET /SOON HTTP/1.1\r\n{H}\r\n",
     "HEAD /SOON HTTP/1.1\r\n{H}Accept: text/html\r\n\r\n",
@@ -97,7 +106,7 @@ struct Twin {
 }
 
 impl Twin {
-    async fn start(is_fast: bool) -> Self {
+    async fn start(is_fast: bool, redirect_max_age: Option<u32>) -> Self {
         let (control, folder) = (Control::new(), tempfile::tempdir().unwrap());
         let mut config = EdgeConfig::new(
             "edge-1",
@@ -120,6 +129,13 @@ impl Twin {
         for short_id in ["ABC", "WITHHELD"] {
             control.put(short_id, "https://example.com/a?b=c");
         }
+        for status_code in RedirectStatus::ALL {
+            let short_id = format!("L{}", status_code.as_u16());
+            control.put_record(Redirect { status_code, ..redirect(&short_id, "https://example.com/moved") });
+        }
+        let domain = ShortDomain::new(Scheme::Https, HOST).unwrap();
+        let domain = ShortDomain { account: Some(account()), redirect_max_age, ..domain };
+        control.commit([Change::Domain(domain)]);
         control.withhold(Withheld::Link(RedirectKey::new(HOST, "WITHHELD")), true);
         let (past, future) = (Some(UnixMillis(1)), Some(UnixMillis(i64::MAX)));
         for (short_id, valid_from, valid_until) in
@@ -128,7 +144,9 @@ impl Twin {
             let ended_url = (short_id == "OVER").then(|| "https://example.com/over".into());
             let availability = Availability { valid_from, valid_until, ended_url, is_paused: false };
             let availability = Some(Box::new(availability));
-            control.put_record(Redirect { availability, ..redirect(short_id, "https://example.com/") });
+            let status_code = RedirectStatus::PermanentRedirect;
+            let link = redirect(short_id, "https://example.com/");
+            control.put_record(Redirect { availability, status_code, ..link });
         }
         let query = Redirect { forward_query: true, ..redirect("QUERY", "https://example.com/q") };
         control.acked(control.put_record(query)).await;
@@ -155,7 +173,12 @@ struct Twins {
 
 impl Twins {
     async fn start() -> Self {
-        Self { fast: Twin::start(true).await, hyper: Twin::start(false).await }
+        Self::with_age(None).await
+    }
+
+    /// Twins whose domain says how long redirects may be kept.
+    async fn with_age(age: Option<u32>) -> Self {
+        Self { fast: Twin::start(true, age).await, hyper: Twin::start(false, age).await }
     }
 
     /// Sends the same parts to both and asserts that the answers are the same.
@@ -234,6 +257,29 @@ async fn both_record_the_same_scans() {
     let [fast, hyper] = [twins.fast.scans().await, twins.hyper.scans().await];
     assert!(fast.len() >= 12, "{fast:?}");
     assert_eq!(fast, hyper);
+}
+
+#[tokio::test]
+async fn the_age_of_redirects_is_that_of_hyper() {
+    for age in [0, 60, 86_400] {
+        let twins = Twins::with_age(Some(age)).await;
+        for request in REQUESTS {
+            twins.compare(&[&bytes(request)]).await;
+        }
+        for code in RedirectStatus::ALL.map(RedirectStatus::as_u16) {
+            for method in ["GET", "HEAD"] {
+                let request = bytes(&format!("{method} /L{code} HTTP/1.1\r\n{{H}}\r\n"));
+                let answer = exchange_bytes(&twins.fast.connector, CLIENT, vec![request.clone()]).await;
+                let answer = normal(&answer);
+                let age = format!("\r\ncache-control: public, max-age={age}\r\n");
+                let is_so = answer.starts_with(&format!("HTTP/1.1 {code} ")) && answer.contains(&age);
+                assert!(is_so, "{answer}");
+                twins.compare(&[&request]).await;
+            }
+        }
+        let [fast, hyper] = [twins.fast.scans().await, twins.hyper.scans().await];
+        assert_eq!(fast.len(), hyper.len() + RedirectStatus::ALL.len());
+    }
 }
 
 /// The client reads nothing until the edge has begun to stop, and then all: the answer that was half written then is

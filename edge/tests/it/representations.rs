@@ -83,6 +83,7 @@ async fn json_omits_members_that_only_control_knows() {
         "evrythngId": "U5Gq8sKVBfgRtKRaagBefgwk",
         "defaultRedirectUrl": "https://example.com/{shortId}",
         "forwardQuery": false,
+        "statusCode": 307,
         "status": "active",
         "shortUrl": "https://tn.gg/K7Q2M4XA9R",
         "qr": {"payload": "HTTPS://TN.GG/K7Q2M4XA9R", "version": 2, "modules": 25, "ecl": "Q"},

@@ -17,6 +17,7 @@ use edge::{
 };
 use shared::{
     redirect::{Redirect, RedirectKey},
+    redirect_status::RedirectStatus,
     short_url::{Scheme, ShortDomain},
     time::{Clock, UnixMillis},
     wire::{
@@ -32,7 +33,8 @@ use tokio_util::sync::CancellationToken;
 const HOST: &str = "tn.gg";
 
 static TWINS: LazyLock<[Connector<Links>; 2]> = LazyLock::new(|| [true, false].map(twin));
-static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| Builder::new_current_thread().enable_all().build().unwrap());
+static RUNTIME: LazyLock<Runtime> =
+    LazyLock::new(|| Builder::new_current_thread().enable_all().build().unwrap());
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     // The first byte says where the client pauses.
@@ -54,7 +56,7 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     }
 });
 
-/// An edge that holds three links.
+/// An edge that holds four links.
 fn twin(is_fast: bool) -> Connector<Links> {
     let folder = tempfile::tempdir().unwrap().keep();
     let mut config = EdgeConfig::new("fuzz", folder, "http://127.0.0.1:9", "https://docs/");
@@ -69,35 +71,42 @@ fn twin(is_fast: bool) -> Connector<Links> {
         let runtime = Builder::new_current_thread().enable_all().build().unwrap();
         let _ = runtime.block_on(edge.serve(listeners, CancellationToken::new()));
     });
-    while handle.status().state != "LIVE" || handle.status().replica.is_none_or(|replica| replica.links < 3) {
+    while handle.status().state != "LIVE" || handle.status().replica.is_none_or(|replica| replica.links < 4) {
         thread::sleep(Duration::from_millis(5));
     }
     connector
 }
 
-/// A control with three links.
+/// A control with four links.
 struct Links;
 
 fn links() -> Vec<Redirect> {
-    [("ABC", false), ("K7Q2M4XA9R", false), ("QUERY", true)]
-        .into_iter()
-        .map(|(short_id, forward_query)| Redirect {
-            domain: HOST.parse().unwrap(),
-            short_id: short_id.parse().unwrap(),
-            resource_type: shared::redirect::ResourceType::Thng,
-            platform_id: "U5Gq8sKVBfgRtKRaagBefgwk".parse().unwrap(),
-            thng_id: None,
-            product_id: None,
-            thng_name: None,
-            standing: shared::standing::Standing::default(),
-            projects: Box::default(),
-            target: "https://example.com/a?b=c".into(),
-            forward_query,
-            availability: None,
-            created_at: UnixMillis(0),
-            updated_at: UnixMillis(0),
-        })
-        .collect()
+    use RedirectStatus::{MovedPermanently, TemporaryRedirect};
+    [
+        ("ABC", false, TemporaryRedirect),
+        ("K7Q2M4XA9R", false, TemporaryRedirect),
+        ("MOVED", false, MovedPermanently),
+        ("QUERY", true, TemporaryRedirect),
+    ]
+    .into_iter()
+    .map(|(short_id, forward_query, status_code)| Redirect {
+        domain: HOST.parse().unwrap(),
+        short_id: short_id.parse().unwrap(),
+        resource_type: shared::redirect::ResourceType::Thng,
+        platform_id: "U5Gq8sKVBfgRtKRaagBefgwk".parse().unwrap(),
+        thng_id: None,
+        product_id: None,
+        thng_name: None,
+        standing: shared::standing::Standing::default(),
+        projects: Box::default(),
+        target: "https://example.com/a?b=c".into(),
+        forward_query,
+        status_code,
+        availability: None,
+        created_at: UnixMillis(0),
+        updated_at: UnixMillis(0),
+    })
+    .collect()
 }
 
 impl Backing for Links {

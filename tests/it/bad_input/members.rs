@@ -52,6 +52,8 @@ fn wrong_writable() -> Vec<(&'static str, Value, &'static str)> {
     vec![
         ("forwardQuery", json!("yes"), "forwardQuery must be true or false"),
         ("forwardQuery", json!(1), "forwardQuery must be true or false"),
+        ("statusCode", json!(303), "statusCode must be 301, 302, 307 or 308"),
+        ("statusCode", json!("301"), "statusCode must be 301, 302, 307 or 308"),
         ("scopes", json!([]), "scopes must be an object"),
         ("scopes", json!({"users": "all"}), "scopes must be an object"),
         ("scopes", json!({"users": ["x"]}), "scopes must hold ids"),

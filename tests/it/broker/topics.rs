@@ -138,7 +138,12 @@ async fn events_of_redirections_and_jobs_are_delivered(engine: Engine) -> Result
     let heard = client.hear().await?;
     assert_eq!((heard.topic.as_str(), &heard.body["shortId"]), ("/redirections", &json!("OTHER")));
     assert_eq!(create("ONE-1").await?.status(), 201);
-    broker.put("/redirections/ONE-1", json!({"defaultRedirectUrl": target(2), "validUntil": 5})).await?;
+    broker
+        .put(
+            "/redirections/ONE-1",
+            json!({"defaultRedirectUrl": target(2), "validUntil": 5, "statusCode": 301}),
+        )
+        .await?;
     broker.ok(Method::DELETE, "/redirections/ONE-1", None).await?;
     let (mut of_all, mut of_one) = (Vec::new(), Vec::new());
     for _ in 0..6 {
@@ -149,14 +154,15 @@ async fn events_of_redirections_and_jobs_are_delivered(engine: Engine) -> Result
             "{}",
             heard.body
         );
-        let said = ["change", "defaultRedirectUrl", "validUntil"].map(|name| heard.body[name].clone());
+        let said =
+            ["change", "defaultRedirectUrl", "validUntil", "statusCode"].map(|name| heard.body[name].clone());
         if heard.topic == "/redirections" { of_all.push(said) } else { of_one.push(said) }
     }
     let expected = [
-        [json!("created"), json!(target(1)), json!(null)],
-        [json!("updated"), json!(target(2)), json!(5)],
+        [json!("created"), json!(target(1)), json!(null), json!(null)],
+        [json!("updated"), json!(target(2)), json!(5), json!(301)],
         // What is gone says where it led.
-        [json!("deleted"), json!(target(2)), json!(5)],
+        [json!("deleted"), json!(target(2)), json!(5), json!(301)],
     ];
     assert_eq!((of_all.as_slice(), of_one.as_slice()), (expected.as_slice(), expected.as_slice()));
 

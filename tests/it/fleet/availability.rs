@@ -31,10 +31,16 @@ async fn a_window_ends_on_time_at_edges_without_control_and_redis() -> Result<()
         "status": "paused"});
     let (status, made) = fleet.call(0, Method::POST, path, Some(pause)).await?;
     ensure!(status == StatusCode::CREATED && made["acked"] == 2, "{status}: {made}");
+    let moved = json!({"platformId": product, "defaultRedirectUrl": "https://example.com/", "shortId": "MOVED",
+        "statusCode": 308});
+    let (status, made) = fleet.call(0, Method::POST, path, Some(moved)).await?;
+    ensure!(status == StatusCode::CREATED && made["statusCode"] == 308, "{status}: {made}");
+    let target = || Some("https://example.com/".to_owned());
     for edge in &edges {
         let (status, led) = edge.scan(&fleet.http, "SOON").await?;
         ensure!(led.as_deref() == Some("https://example.com/") && now()? < ends, "{status} {led:?}");
         ensure!(edge.scan(&fleet.http, "PAUSED").await? == (StatusCode::NOT_FOUND, None));
+        ensure!(edge.scan(&fleet.http, "MOVED").await? == (StatusCode::PERMANENT_REDIRECT, target()));
     }
     fleet.redis.kill();
     fleet.controls[0].kill()?;
@@ -58,6 +64,7 @@ async fn a_window_ends_on_time_at_edges_without_control_and_redis() -> Result<()
         }
         ensure!(now()? >= ends, "it ended too early");
         ensure!(edge.scan(&fleet.http, "PAUSED").await? == (StatusCode::NOT_FOUND, None));
+        ensure!(edge.scan(&fleet.http, "MOVED").await? == (StatusCode::PERMANENT_REDIRECT, target()));
     }
     Ok(())
 }

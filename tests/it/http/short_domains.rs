@@ -4,10 +4,12 @@ use anyhow::{Context, Result, ensure};
 use axum::http::Method;
 use control::service::seed;
 use kernel::{error::ServiceError, store::Ctx};
-use serde_json::json;
+use redirects::store::log;
+use serde_json::{Value, json};
 use shared::{
     problem::Code,
     short_url::{Scheme, ShortDomain},
+    wire::stream::Change,
 };
 use tenants::store::accounts;
 use tests::db::Engine;
@@ -92,7 +94,77 @@ async fn codes_are_created_on_the_first_domain(engine: Engine) -> Result<()> {
     Ok(())
 }
 
+/// What edges were told of a domain, in order: the age that its redirects may have.
+async fn told(api: &Api, host: &str) -> Result<Vec<Option<u32>>> {
+    let mut conn = api.made.app.core.db.read().await?;
+    let epoch = log::load_head(&mut conn).await?.epoch;
+    let events = log::list_after(&mut conn, &epoch, 0, 100).await?;
+    let ages = events.into_iter().filter_map(|event| match event.change {
+        Change::Domain(domain) if domain.host.as_str() == host => Some(domain.redirect_max_age),
+        _ => None,
+    });
+    Ok(ages.collect())
+}
+
+async fn an_operator_says_how_long_redirects_are_kept(engine: Engine) -> Result<()> {
+    let api = Api::new(engine).await?;
+    let list = format!("/accounts/{}/domains", api.made.account);
+    let path = format!("{list}/tn.gg");
+    let put = async |age: Value| api.call(Method::PUT, &path, Some(json!({"redirectMaxAge": age}))).await;
+    let before = told(&api, "tn.gg").await?;
+    for (age, expected) in [
+        (json!(60), json!({"domain": "tn.gg", "redirectMaxAge": 60})),
+        (json!(0), json!({"domain": "tn.gg", "redirectMaxAge": 0})),
+        (json!(86_400), json!({"domain": "tn.gg", "redirectMaxAge": 86_400})),
+        // The same once more is no change.
+        (json!(86_400), json!({"domain": "tn.gg", "redirectMaxAge": 86_400})),
+        (json!(null), json!({"domain": "tn.gg"})),
+    ] {
+        let answer = put(age.clone()).await?;
+        ensure!(answer.status == 200 && answer.json() == expected, "{age}: {answer:?}");
+        let listed = api.get(&list).await?.json();
+        let domains = listed.as_array().with_context(|| listed.to_string())?;
+        ensure!(domains.contains(&expected), "{age}: {listed}");
+    }
+    // A code may be on it already, whose payload this does not change.
+    let told_since = told(&api, "tn.gg").await?.split_off(before.len());
+    ensure!(told_since == [Some(60), Some(0), Some(86_400), None], "{told_since:?}");
+    let trail = api.get("/audit?filter=resource=shortDomain&perPage=100").await?.json();
+    let entries = trail.as_array().with_context(|| trail.to_string())?;
+    ensure!(
+        entries[0]["resourceId"] == "tn.gg" && entries[0]["before"] == json!({"redirectMaxAge": 86_400}),
+        "{trail}"
+    );
+    // What is not given stays.
+    put(json!(30)).await?;
+    let answer = api.call(Method::PUT, &path, Some(json!({}))).await?;
+    ensure!(answer.json()["redirectMaxAge"] == 30, "{answer:?}");
+    let answer = api.call(Method::PUT, &path, Some(json!({"domain": "x.gg", "scheme": "http"}))).await?;
+    // What its record has besides is read-only.
+    ensure!(answer.header("x-ignored") == Some("scheme"), "{answer:?}");
+
+    let before = api.fingerprint().await?;
+    for age in [json!(86_401), json!(-1), json!(0.5), json!("60"), json!(true), json!([60])] {
+        let faults = put(age.clone()).await?.problem(400, 40001);
+        let fault = "redirectMaxAge must be a whole number of seconds from 0 to 86400, or null.";
+        ensure!(faults == [fault], "{age}: {faults:?}");
+    }
+    // Domains of others, and accounts of others, are not there.
+    for path in [
+        format!("{list}/other.gg"),
+        format!("{list}/x.gg"),
+        format!("{list}/%00"),
+        format!("/accounts/{}/domains/other.gg", api.other_account),
+        format!("/accounts/{}/domains/tn.gg", api.other_account),
+    ] {
+        api.call(Method::PUT, &path, Some(json!({"redirectMaxAge": 9}))).await?.problem(404, 40401);
+    }
+    assert_eq!(before, api.fingerprint().await?);
+    Ok(())
+}
+
 crate::on_both_engines!(
+    an_operator_says_how_long_redirects_are_kept,
     a_domain_is_changed_until_a_code_was_created_on_it,
     codes_are_created_on_the_first_domain,
 );

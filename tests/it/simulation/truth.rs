@@ -9,6 +9,7 @@ use std::{
 use shared::{
     id::{AccountId, ProductId},
     redirect::{Redirect, RedirectKey, ResourceType},
+    redirect_status::RedirectStatus,
     short_id::ShortId,
     short_url::{Scheme, ShortDomain},
     time::UnixMillis,
@@ -343,6 +344,7 @@ fn redirect(short_id: &str, target: &str) -> Redirect {
         standing: shared::standing::Standing::default(),
         projects: Box::default(),
         forward_query: false,
+        status_code: RedirectStatus::default(),
         availability: None,
         created_at: UnixMillis(1_700_000_000_000),
         updated_at: UnixMillis(1_700_000_000_001),

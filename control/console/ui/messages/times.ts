@@ -1,9 +1,11 @@
-// Words of the times of links: when one is open, and why it is not.
+// Words of the times of links: when one is open, and why it is not; and of status codes.
 import { block } from '../lib/i18n.svelte'
 
 export const en = {
-  times: 'When it leads there', validFrom: 'From', validUntil: 'Until', pausedNow: 'Paused: it does not lead to its target for now', endedUrl: 'Where it leads before, after, and while it is paused',
+  times: 'When and how it leads there', validFrom: 'From', validUntil: 'Until', pausedNow: 'Paused: it does not lead to its target for now', endedUrl: 'Where it leads before, after, and while it is paused',
   endedHint: 'Without an address whoever scans it gets a short page.', always: 'Always', untilEver: 'without an end', localTime: 'In the time zone of this browser.',
+  statusCode: 'Status code of the redirect', code307: '307: temporary', code302: '302: temporary, for old programs', code301: '301: permanent', code308: '308: permanent, keeps the method',
+  statusCodeHint: 'Choose a permanent one only if the target stays: browsers and search engines may remember the target and not ask again. A later change, pause or end does not reach them, and their scans are not counted.',
   active: 'Active', scheduled: 'Scheduled', ended: 'Ended', paused: 'Paused'
 } as const
 

@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 use shared::{
     availability::Availability,
     id::{AccountId, ActionId, JobId, ReactionId},
+    redirect_status::RedirectStatus,
     time::UnixMillis,
 };
 
@@ -98,6 +99,9 @@ pub struct RedirectionEvent {
     /// Its labels.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tags: Option<Vec<String>>,
+    /// The status code with which it leads to its target.
+    #[serde(default, skip_serializing_if = "RedirectStatus::is_default")]
+    pub status_code: RedirectStatus,
     /// When it leads to its target, and where it leads at other times.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub availability: Option<Box<Availability>>,
@@ -320,7 +324,8 @@ pub fn redirection_message(item: &RedirectionEvent) -> Map<String, Value> {
     let title = item.title.as_ref().map(|title| ("title", json!(title)));
     let tags = item.tags.as_ref().map(|tags| ("tags", json!(tags)));
     let availability = item.availability.iter().flat_map(|availability| availability.members());
-    let members = members.into_iter().chain(title).chain(tags).chain(availability);
+    let status_code = item.status_code.member().map(|(name, code)| (name, json!(code)));
+    let members = members.into_iter().chain(title).chain(tags).chain(status_code).chain(availability);
     members.map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
@@ -415,6 +420,7 @@ mod tests {
                     target: None,
                     title: Some("Summer".to_owned()),
                     tags: None,
+                    status_code: RedirectStatus::MovedPermanently,
                     availability: Some(Box::new(Availability {
                         valid_until: Some(UnixMillis(9)),
                         ..Availability::default()
@@ -444,7 +450,9 @@ mod tests {
             is_paused: true,
             ..Availability::default()
         }));
+        item.status_code = RedirectStatus::PermanentRedirect;
         let mut expected = plain;
+        expected.insert("statusCode".to_owned(), json!(308));
         expected.extend([("validFrom".to_owned(), json!(5)), ("status".to_owned(), json!("paused"))]);
         assert_eq!(redirection_message(&item), expected);
     }

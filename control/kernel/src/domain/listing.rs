@@ -91,6 +91,7 @@ pub const REDIRECTIONS: ListType = by(&[
     field("thng", Id),
     field("defaultRedirectUrl", Text),
     field("status", Text),
+    field("statusCode", Text),
     field("validFrom", Millis),
     field("validUntil", Millis),
 ]);

@@ -29,6 +29,14 @@ impl<T> Patch<T> {
         }
     }
 
+    /// The member after the change, where removing it leaves its default.
+    pub fn or_default(&self, before: T) -> T
+    where
+        T: Copy + Default,
+    {
+        self.apply(Some(before)).unwrap_or_default()
+    }
+
     fn apply(&self, before: Option<T>) -> Option<T>
     where
         T: Clone,
@@ -95,7 +103,7 @@ impl AvailabilityChange {
         let after = Availability {
             valid_from: self.valid_from.apply(before.valid_from),
             valid_until: self.valid_until.apply(before.valid_until),
-            is_paused: self.is_paused.apply(Some(before.is_paused)).unwrap_or_default(),
+            is_paused: self.is_paused.or_default(before.is_paused),
             ended_url,
         };
         match (after.valid_from, after.valid_until) {
@@ -105,7 +113,8 @@ impl AvailabilityChange {
     }
 }
 
-fn patch<'a, T>(
+/// What a request says about a member.
+pub(super) fn patch<'a, T>(
     members: &mut Members<'a>,
     name: &str,
     read: impl FnOnce(&mut Members<'a>) -> Option<T>,

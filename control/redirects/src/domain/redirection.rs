@@ -5,13 +5,14 @@ use serde_json::Value;
 use shared::{
     id::{AccountId, ResourceId},
     redirect::{Redirect, ResourceType},
+    redirect_status::RedirectStatus,
     short_id::ShortId,
     short_url::ShortDomain,
     target::Target,
     wire::stream::Rev,
 };
 
-use super::availability::AvailabilityChange;
+use super::availability::{AvailabilityChange, Patch, patch};
 use super::link_details::{Described, LinkDetails};
 use super::members::Members;
 use super::scopes::{Scopes, read_scopes};
@@ -65,6 +66,8 @@ pub struct Writable {
     pub target: Target,
     /// Whether the request's query is appended to the target.
     pub forward_query: bool,
+    /// The status code with which it leads there; what is left out stays.
+    pub status_code: Patch<RedirectStatus>,
     /// When it leads there; what is left out stays.
     pub availability: AvailabilityChange,
     /// Access besides operators.
@@ -102,10 +105,15 @@ impl Writable {
                 .ok(),
         };
         let forward_query = members.boolean("forwardQuery").unwrap_or_default();
+        let status_code = patch(members, "statusCode", |members| {
+            members.typed("statusCode", "301, 302, 307 or 308", |value| {
+                RedirectStatus::try_from(u16::try_from(value.as_u64()?).ok()?).ok()
+            })
+        });
         let availability = AvailabilityChange::read(members);
         let scopes = read_scopes(members);
         let described = Described::read(members);
-        Some(Self { target: target?, forward_query, availability, scopes, described })
+        Some(Self { target: target?, forward_query, status_code, availability, scopes, described })
     }
 }
 
@@ -238,6 +246,21 @@ mod tests {
                     "endedUrl must be an absolute",
                 ],
             ),
+            (json!({"platformId": ID, "defaultRedirectUrl": url, "statusCode": 301}), vec![]),
+            (json!({"platformId": ID, "defaultRedirectUrl": url, "statusCode": null}), vec![]),
+            (
+                json!({"platformId": ID, "defaultRedirectUrl": url, "statusCode": 303, "status": "off"}),
+                vec!["statusCode must be 301, 302, 307 or 308", "status must be active or paused"],
+            ),
+            (
+                json!({"platformId": ID, "defaultRedirectUrl": url, "statusCode": "301"}),
+                vec!["statusCode must be 301, 302, 307 or 308"],
+            ),
+            (
+                // 301 in the last 16 bits.
+                json!({"platformId": ID, "defaultRedirectUrl": url, "statusCode": 65_837}),
+                vec!["statusCode must be 301, 302, 307 or 308"],
+            ),
             (json!([]), vec!["The body must be a JSON object"]),
         ] {
             let faults = Draft::parse(&body, None).err().unwrap_or_default();
@@ -245,6 +268,27 @@ mod tests {
             for (fault, start) in faults.iter().zip(&expected) {
                 assert!(fault.contains(start), "{body}: {fault}");
             }
+        }
+    }
+
+    #[test]
+    fn a_status_code_stays_until_it_is_changed_or_removed() {
+        use RedirectStatus::{Found, MovedPermanently, TemporaryRedirect};
+        let change = |status: Value, before| {
+            let body = match status {
+                Value::Bool(_) => json!({"defaultRedirectUrl": "https://e.com"}),
+                status => json!({"defaultRedirectUrl": "https://e.com", "statusCode": status}),
+            };
+            Writable::parse(&body).unwrap().status_code.or_default(before)
+        };
+        for (status, before, after) in [
+            (json!(false), MovedPermanently, MovedPermanently),
+            (json!(false), TemporaryRedirect, TemporaryRedirect),
+            (json!(302), MovedPermanently, Found),
+            (json!(307), MovedPermanently, TemporaryRedirect),
+            (json!(null), MovedPermanently, TemporaryRedirect),
+        ] {
+            assert_eq!(change(status.clone(), before), after, "{status} after {before:?}");
         }
     }
 

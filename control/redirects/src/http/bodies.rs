@@ -3,6 +3,7 @@
 use serde_json::{Map, Value, json};
 use shared::{
     availability::{ACTIVE, PAUSED},
+    redirect_status::RedirectStatus,
     rules::{MAX_NAME as MAX_RULE_NAME, MAX_RULES},
 };
 use web::bodies::{
@@ -60,7 +61,8 @@ fn redirection(kind: Kind) -> Body {
         Kind::OfPath => "The redirection of the resource in the path",
         Kind::Replace => {
             "What it leads to from now on; members left out go back to their default, but for `title`, `tags`, `notes`, \
-                `customFields`, `validFrom`, `validUntil`, `status` and `endedUrl`, which stay; `null` removes these last four"
+                `customFields`, `statusCode`, `validFrom`, `validUntil`, `status` and `endedUrl`, which stay; `null` removes \
+                these last five"
         }
     };
     let target = "An absolute `http` or `https` URL of at most 2,048 bytes, percent-encoded, without user and \
@@ -68,6 +70,7 @@ fn redirection(kind: Kind) -> Body {
     let mut body = Body::new(text_of)
         .must("defaultRedirectUrl", formatted("target-url", target))
         .may("forwardQuery", boolean())
+        .may("statusCode", status_code())
         .may("validFrom", millis())
         .may("validUntil", millis())
         .may("status", json!({"type": "string", "enum": [ACTIVE, PAUSED, null]}))
@@ -96,6 +99,19 @@ fn redirection(kind: Kind) -> Body {
             .may("shortDomain", formatted("short-domain", "A short domain of the account."));
     }
     body
+}
+
+/// What the status code of a link means.
+pub(super) const STATUS_CODE: &str = "Status code with which the link leads to `defaultRedirectUrl`. 307 (default) and 302: the \
+    target may change. 301 and 308: it is final. Browsers, search engines and other programs may then remember the target and not \
+    ask again, so that a later change, pause or end does not reach them, and their scans are not counted. The `Cache-Control` of \
+    the answer tells them not to (`no-store`, or the `redirectMaxAge` of the domain), but not all follow it. Targets of rules and \
+    `endedUrl` are always 307.";
+
+fn status_code() -> Value {
+    let codes: Vec<Value> = RedirectStatus::ALL.iter().map(|status| json!(status)).collect();
+    let codes: Vec<Value> = codes.into_iter().chain([Value::Null]).collect();
+    json!({"type": "integer", "enum": codes, "description": STATUS_CODE})
 }
 
 fn redirections() -> Value {

@@ -15,6 +15,7 @@ use shared::{
     negotiate::Representation,
     problem::Code,
     redirect::Redirect,
+    redirect_status::RedirectStatus,
     wire::stream::Rev,
     withheld::Withheld,
 };
@@ -24,6 +25,7 @@ use utoipa::{
 };
 use web::{api_error::ApiError, extract::Query, request_info::RequestInfo};
 
+use super::bodies::STATUS_CODE;
 use crate::{
     domain::{link_details::Author, redirection::Redirection, withheld::TakeDown},
     edges::WaitReport,
@@ -58,6 +60,8 @@ pub(super) struct RedirectionDocument {
     default_redirect_url: String,
     /// Whether the request's query is appended to the target.
     forward_query: bool,
+    #[schema(schema_with = status_code)]
+    status_code: u16,
     /// When it begins to lead to the target, in milliseconds since 1970.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = 1_767_225_600_000_i64)]
@@ -118,6 +122,14 @@ fn status() -> Object {
         .schema_type(Type::String)
         .enum_values(Some([ACTIVE, PAUSED]))
         .description(Some(text))
+        .build()
+}
+
+fn status_code() -> Object {
+    ObjectBuilder::new()
+        .schema_type(Type::Integer)
+        .enum_values(Some(RedirectStatus::ALL.map(RedirectStatus::as_u16)))
+        .description(Some(STATUS_CODE))
         .build()
 }
 
@@ -207,6 +219,7 @@ impl From<&Redirection> for RedirectionDocument {
             evrythng_id: redirect.platform_id.to_string(),
             default_redirect_url: redirect.target.to_string(),
             forward_query: redirect.forward_query,
+            status_code: redirect.status_code.as_u16(),
             valid_from: availability.valid_from.map(|at| at.0),
             valid_until: availability.valid_until.map(|at| at.0),
             status: availability.status(),

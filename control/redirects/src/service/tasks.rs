@@ -21,7 +21,7 @@ use super::{Redirects, access::require, named, redirections, thngs};
 use crate::{
     domain::{
         access::{Actor, ActorKind, UserRights},
-        availability::AvailabilityChange,
+        availability::{AvailabilityChange, Patch},
         batch::Batch,
         common::Stamp,
         limits::shorten,
@@ -253,6 +253,7 @@ fn draft(short_urls: &ShortUrls, thng: ResourceId, scopes: Scopes) -> Result<Dra
         writable: Writable {
             target: short_urls.target.clone(),
             forward_query: false,
+            status_code: Patch::Keep,
             availability: AvailabilityChange::default(),
             scopes,
             described: Described::default(),

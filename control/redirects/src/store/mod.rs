@@ -4,6 +4,7 @@ pub use ::catalog::store::*;
 
 pub mod domains;
 pub mod log;
+mod redirect_status;
 mod redirection_columns;
 pub mod redirection_details;
 pub mod redirection_fill;

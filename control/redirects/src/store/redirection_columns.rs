@@ -27,6 +27,8 @@ macro_rules! redirection_columns {
             $of,
             "forward_query, ",
             $of,
+            "status_code, ",
+            $of,
             "availability, ",
             $of,
             "scopes, ",

@@ -61,6 +61,7 @@ const COLUMNS: &[(&str, Column)] = &[
         "status",
         Column::Text("(CASE WHEN (t.availability -> 'isPaused') IS NULL THEN 'active' ELSE 'paused' END)"),
     ),
+    ("statusCode", Column::Text("CAST(COALESCE(t.status_code, 307) AS TEXT)")),
     ("validFrom", Column::Whole("CAST(t.availability ->> 'validFrom' AS BIGINT)")),
     ("validUntil", Column::Whole("CAST(t.availability ->> 'validUntil' AS BIGINT)")),
     (

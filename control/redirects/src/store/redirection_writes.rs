@@ -7,22 +7,24 @@ use sqlx::types::Json;
 use super::{
     Conn, StoreError, Tx,
     dialect::{outside_transaction, signed},
+    redirect_status,
     redirections::NewRow,
 };
 use crate::domain::redirection::Redirection;
 
 const PG_REDIRECTIONS: &str = "INSERT INTO redirections (domain, folded, short_id, account_id, type, platform_id, \
-    thng_id, product_id, target, forward_query, availability, scopes, hits, created_at, updated_at, rev) \
+    thng_id, product_id, target, forward_query, availability, scopes, hits, created_at, updated_at, rev, status_code) \
     SELECT $1, folded, short_id, $2, type, platform_id, thng_id, product_id, target, forward_query, availability, \
-    scopes, 0, $3, $3, rev FROM UNNEST($4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], \
-    $10::text[], $11::boolean[], $12::jsonb[], $13::jsonb[], $14::bigint[]) AS t (folded, short_id, type, \
-    platform_id, thng_id, product_id, target, forward_query, availability, scopes, rev) RETURNING folded, seq";
+    scopes, 0, $3, $3, rev, status_code FROM UNNEST($4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], \
+    $10::text[], $11::boolean[], $12::jsonb[], $13::jsonb[], $14::bigint[], $15::bigint[]) AS t (folded, short_id, \
+    type, platform_id, thng_id, product_id, target, forward_query, availability, scopes, rev, status_code) \
+    RETURNING folded, seq";
 
 const SQLITE_REDIRECTIONS: &str = "INSERT INTO redirections (domain, folded, short_id, account_id, type, \
-    platform_id, thng_id, product_id, target, forward_query, availability, scopes, hits, created_at, updated_at, rev) \
-    SELECT $1, value ->> '$[0]', value ->> '$[1]', $2, value ->> '$[2]', value ->> '$[3]', value ->> '$[4]', \
+    platform_id, thng_id, product_id, target, forward_query, availability, scopes, hits, created_at, updated_at, rev, \
+    status_code) SELECT $1, value ->> '$[0]', value ->> '$[1]', $2, value ->> '$[2]', value ->> '$[3]', value ->> '$[4]', \
     value ->> '$[5]', value ->> '$[6]', value ->> '$[7]', value ->> '$[10]', value -> '$[8]', 0, $3, $3, \
-    value ->> '$[9]' \
+    value ->> '$[9]', value ->> '$[11]' \
     FROM json_each($4) RETURNING folded, seq";
 
 /// Adds redirections of one domain and account; returns their folded short ids and positions, in no order.
@@ -50,6 +52,9 @@ pub async fn insert_redirections(
                 .bind(rows.iter().map(|r| r.redirect.availability.as_deref().map(Json)).collect::<Vec<_>>())
                 .bind(rows.iter().map(|r| Json(r.scopes.clone())).collect::<Vec<_>>())
                 .bind(rows.iter().map(|r| signed(r.rev)).collect::<Vec<_>>())
+                .bind(
+                    rows.iter().map(|r| redirect_status::stored(r.redirect.status_code)).collect::<Vec<_>>(),
+                )
                 .fetch_all(&mut **c)
                 .await?
         }
@@ -68,7 +73,8 @@ pub async fn insert_redirections(
                         r.redirect.forward_query,
                         r.scopes,
                         r.rev,
-                        r.redirect.availability
+                        r.redirect.availability,
+                        redirect_status::stored(r.redirect.status_code)
                     ])
                 })
                 .collect();
@@ -86,15 +92,16 @@ pub async fn insert_redirections(
 
 const PG_REDIRECTED: &str = "UPDATE redirections r SET target = t.target, forward_query = t.forward_query, \
     availability = t.availability, scopes = t.scopes, thng_id = t.thng_id, product_id = t.product_id, \
-    updated_at = t.updated_at, rev = t.rev \
+    updated_at = t.updated_at, rev = t.rev, status_code = t.status_code \
     FROM UNNEST($1::text[], $2::text[], $3::text[], $4::boolean[], $5::jsonb[], $6::jsonb[], $7::text[], $8::text[], \
-    $9::bigint[], $10::bigint[]) AS t (domain, folded, target, forward_query, availability, scopes, thng_id, \
-    product_id, updated_at, rev) WHERE r.domain = t.domain AND r.folded = t.folded AND r.deleted_rev IS NULL";
+    $9::bigint[], $10::bigint[], $11::bigint[]) AS t (domain, folded, target, forward_query, availability, scopes, \
+    thng_id, product_id, updated_at, rev, status_code) \
+    WHERE r.domain = t.domain AND r.folded = t.folded AND r.deleted_rev IS NULL";
 
 // Why `LIMIT -1`: see SQLITE_HITS.
 const SQLITE_REDIRECTED: &str = "UPDATE redirections SET target = t.v ->> '$[2]', forward_query = t.v ->> '$[3]', \
     scopes = t.v -> '$[4]', thng_id = t.v ->> '$[5]', product_id = t.v ->> '$[6]', updated_at = t.v ->> '$[7]', \
-    rev = t.v ->> '$[8]', availability = t.v ->> '$[9]' \
+    rev = t.v ->> '$[8]', availability = t.v ->> '$[9]', status_code = t.v ->> '$[10]' \
     FROM (SELECT value ->> '$[0]' AS domain, value ->> '$[1]' AS folded, value AS v FROM json_each($1) LIMIT -1) AS t \
     WHERE redirections.domain = t.domain AND redirections.folded = t.folded AND deleted_rev IS NULL";
 
@@ -134,6 +141,12 @@ pub async fn update_redirections(
                 )
                 .bind(changed.iter().map(|(_, item)| item.redirect.updated_at.0).collect::<Vec<_>>())
                 .bind(changed.iter().map(|(_, item)| signed(item.rev)).collect::<Vec<_>>())
+                .bind(
+                    changed
+                        .iter()
+                        .map(|(_, item)| redirect_status::stored(item.redirect.status_code))
+                        .collect::<Vec<_>>(),
+                )
                 .execute(&mut **c)
                 .await?;
             Ok(done.rows_affected())
@@ -152,7 +165,8 @@ pub async fn update_redirections(
                         r.product_id,
                         r.updated_at,
                         rev,
-                        r.availability
+                        r.availability,
+                        redirect_status::stored(r.status_code)
                     ])
                 })
                 .collect();

@@ -15,7 +15,7 @@ use sqlx::{FromRow, Row as _, types::Json};
 use super::{
     Conn, StoreError, Tx,
     dialect::{self, unsigned},
-    on_db, parse,
+    on_db, parse, redirect_status,
     redirection_columns::redirection_columns,
     redirection_details, redirection_writes,
     standing::standing,
@@ -123,7 +123,7 @@ const AFTER_KEY: &str = select!(
 const OF_DOMAIN: &str =
     select!("WHERE r.domain = $1 AND r.folded > $2 AND r.deleted_rev IS NULL ORDER BY r.folded LIMIT $3");
 const FILL: &str = "SELECT h.epoch, h.head, r.rev, r.short_id, r.type, r.platform_id, r.thng_id, r.product_id, \
-    r.target, r.forward_query, r.availability, r.scopes, r.created_at, r.updated_at, t.name AS thng_name, \
+    r.target, r.forward_query, r.status_code, r.availability, r.scopes, r.created_at, r.updated_at, t.name AS thng_name, \
     t.commission_state, t.verdict FROM log_head h \
     LEFT JOIN redirections r ON r.domain = $1 AND r.folded = $2 AND r.deleted_rev IS NULL \
     LEFT JOIN thngs t ON t.id = r.thng_id WHERE h.id = 1";
@@ -147,6 +147,7 @@ pub(super) struct Row {
     product_id: Option<String>,
     target: String,
     forward_query: bool,
+    status_code: Option<i64>,
     availability: Option<Json<Box<Availability>>>,
     scopes: Json<Scopes>,
     hits: i64,
@@ -169,8 +170,9 @@ impl TryFrom<Row> for Redirection {
                 scheme: parse("scheme", &row.scheme)?,
                 case_sensitive: row.case_sensitive,
                 account: Some(parse("account_id", &row.account_id)?),
-                // Edges hear of it with the domain, not with each link.
+                // Edges hear of these with the domain, not with each link.
                 personal_data: None,
+                redirect_max_age: None,
             },
             redirect: Redirect {
                 domain: host,
@@ -184,6 +186,7 @@ impl TryFrom<Row> for Redirection {
                 projects: row.scopes.0.project_ids(),
                 target: row.target.into(),
                 forward_query: row.forward_query,
+                status_code: redirect_status::read(row.status_code)?,
                 availability: row.availability.map(|availability| availability.0),
                 created_at: UnixMillis(row.created_at),
                 updated_at: UnixMillis(row.updated_at),
@@ -449,6 +452,7 @@ struct FillRow {
     product_id: Option<String>,
     target: Option<String>,
     forward_query: Option<bool>,
+    status_code: Option<i64>,
     availability: Option<Json<Box<Availability>>>,
     scopes: Option<Json<Scopes>>,
     thng_name: Option<String>,
@@ -478,6 +482,7 @@ pub async fn load_fill(conn: &mut Conn, key: &RedirectKey) -> Result<Fill, Store
                 projects: row.scopes.ok_or_else(missing)?.0.project_ids(),
                 target: row.target.ok_or_else(missing)?.into(),
                 forward_query: row.forward_query.ok_or_else(missing)?,
+                status_code: redirect_status::read(row.status_code)?,
                 availability: row.availability.map(|availability| availability.0),
                 created_at: UnixMillis(row.created_at.ok_or_else(missing)?),
                 updated_at: UnixMillis(row.updated_at.ok_or_else(missing)?),

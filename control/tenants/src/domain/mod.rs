@@ -10,6 +10,7 @@ pub mod operator;
 pub mod operator_key;
 pub mod password;
 pub mod scan_retention;
+pub mod short_domain;
 pub mod target_hosts;
 pub mod tenant;
 pub mod tenant_body;

@@ -41,6 +41,7 @@ where
         .routes(routes!(tenants::read_account, tenants::update_account))
         .routes(routes!(tenants::list_short_domains))
         .routes(routes!(tenants::list_domains))
+        .routes(routes!(tenants::update_domain))
         .routes(routes!(quotas::read))
         .routes(routes!(operators::read, operators::update))
         .routes(routes!(operators::read_me))

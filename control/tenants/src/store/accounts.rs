@@ -25,18 +25,21 @@ const FIRST_OWNER: &str = "SELECT id, account_id FROM operators WHERE ',' || rol
     AND projects IS NULL AND invitation IS NULL ORDER BY seq LIMIT 1";
 const INSERT_DOMAIN: &str = "INSERT INTO short_domains (host, account_id, position, scheme, case_sensitive) \
     VALUES ($1, $2, (SELECT COUNT(*) FROM short_domains WHERE account_id = $2), $3, $4)";
-const DOMAINS_OF: &str = "SELECT d.host, d.scheme, d.case_sensitive, d.account_id, a.personal_data FROM short_domains d \
-    JOIN accounts a ON a.id = d.account_id WHERE d.account_id = $1 ORDER BY d.position";
+const DOMAINS_OF: &str = "SELECT d.host, d.scheme, d.case_sensitive, d.account_id, a.personal_data, d.redirect_max_age \
+    FROM short_domains d JOIN accounts a ON a.id = d.account_id WHERE d.account_id = $1 ORDER BY d.position";
 const PUT_FIRST: &str = "UPDATE short_domains SET position = (SELECT MIN(position) - 1 FROM short_domains \
     WHERE account_id = $1) WHERE account_id = $1 AND host = $2";
-const ALL_DOMAINS: &str = "SELECT d.host, d.scheme, d.case_sensitive, d.account_id, a.personal_data \
+const ALL_DOMAINS: &str = "SELECT d.host, d.scheme, d.case_sensitive, d.account_id, a.personal_data, d.redirect_max_age \
     FROM short_domains d JOIN accounts a ON a.id = d.account_id ORDER BY d.host";
 
 // Only without codes, because printed codes must stay valid: a deleted short id keeps its row.
 const CHANGE_DOMAIN: &str = "UPDATE short_domains SET scheme = $3, case_sensitive = $4 WHERE host = $1 \
     AND account_id = $2 AND NOT EXISTS (SELECT 1 FROM redirections WHERE domain = $1)";
 
-type DomainRow = (String, String, bool, String, String);
+const SET_REDIRECT_AGE: &str =
+    "UPDATE short_domains SET redirect_max_age = $3 WHERE host = $1 AND account_id = $2";
+
+type DomainRow = (String, String, bool, String, String, Option<i64>);
 
 /// Adds an account.
 pub async fn insert(
@@ -176,6 +179,22 @@ pub async fn put_first(tx: &mut Tx, account: AccountId, domain: &ShortDomain) ->
     Ok(())
 }
 
+/// Sets how long redirects of a short domain of an account may be kept; whether it has the domain.
+pub async fn set_redirect_max_age(
+    tx: &mut Tx,
+    account: AccountId,
+    domain: &ShortDomain,
+) -> Result<bool, StoreError> {
+    let changed = on_db!(&mut **tx, |c| sqlx::query(SET_REDIRECT_AGE)
+        .bind(domain.host.as_str())
+        .bind(account.as_str())
+        .bind(domain.redirect_max_age.map(i64::from))
+        .execute(c)
+        .await
+        .map(|done| done.rows_affected()))?;
+    Ok(changed == 1)
+}
+
 /// The short domains of an account, its first one first.
 pub async fn list_domains(conn: &mut Conn, account: AccountId) -> Result<Vec<ShortDomain>, StoreError> {
     let rows: Vec<DomainRow> =
@@ -190,7 +209,7 @@ pub async fn list_all_domains(conn: &mut Conn) -> Result<Vec<ShortDomain>, Store
 }
 
 fn domain(
-    (host, scheme, case_sensitive, account, personal_data): DomainRow,
+    (host, scheme, case_sensitive, account, personal_data, redirect_max_age): DomainRow,
 ) -> Result<ShortDomain, StoreError> {
     Ok(ShortDomain {
         host: parse("host", &host)?,
@@ -198,5 +217,10 @@ fn domain(
         case_sensitive,
         account: Some(parse("account_id", &account)?),
         personal_data: Some(parse("personal_data", &personal_data)?),
+        redirect_max_age: redirect_max_age.map(redirect_age).transpose()?,
     })
+}
+
+fn redirect_age(seconds: i64) -> Result<u32, StoreError> {
+    u32::try_from(seconds).map_err(|_| StoreError::Row(format!("redirect_max_age: {seconds}")))
 }

@@ -62,6 +62,7 @@ struct Row {
     valid_until: Option<i64>,
     status: Option<String>,
     ended_url: Option<String>,
+    status_code: Option<u16>,
 }
 
 enum Writer<W: Write> {

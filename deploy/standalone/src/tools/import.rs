@@ -64,14 +64,14 @@ pub struct Args {
     /// CSV with a header, or NDJSON; - reads stdin (an import from stdin cannot go on after a stop).
     ///
     /// Columns or members: platformId (or evrythngId) and defaultRedirectUrl (or target); optionally shortId,
-    /// forwardQuery, validFrom, validUntil, status, endedUrl, shortDomain, type. In place of platformId a row may
-    /// name a Thing, which is made when it is not there: gs1:21 (its serial), and optionally name and product (its
-    /// id or an identifier such as gs1:01:09501101020917). Others are ignored. CSV is separated by commas,
+    /// forwardQuery, statusCode, validFrom, validUntil, status, endedUrl, shortDomain, type. In place of platformId a
+    /// row may name a Thing, which is made when it is not there: gs1:21 (its serial), and optionally name and product
+    /// (its id or an identifier such as gs1:01:09501101020917). Others are ignored. CSV is separated by commas,
     /// semicolons or tabs; text is UTF-8, or UTF-16 with a byte order mark.
     ///
-    /// A row whose resource has a redirection from before to the same target, with the times and the ended page that
-    /// the row names, is already there and makes none: a file that was put right can be imported again. So is a row
-    /// that an earlier import from the file's folder settled, whatever became of its redirection since:
+    /// A row whose resource has a redirection from before to the same target, with the status code, the times and the
+    /// ended page that the row names, is already there and makes none: a file that was put right can be imported again.
+    /// So is a row that an earlier import from the file's folder settled, whatever became of its redirection since:
     /// `waymark-import.rows` beside the file holds those.
     #[arg(value_name = "FILE")]
     file: PathBuf,

@@ -88,7 +88,7 @@ async fn an_export_is_an_import() {
     let service = Waymark::start().await;
     let thng = service.thng().await;
     let mut text = String::new();
-    let closed = r#","validFrom":5,"validUntil":1577836800000,"status":"paused","endedUrl":"https://example.com/over""#;
+    let closed = r#","validFrom":5,"validUntil":1577836800000,"status":"paused","endedUrl":"https://example.com/over","statusCode":308"#;
     for at in 0..250 {
         let more = if at == 7 { closed } else { "" };
         writeln!(text, r#"{{"shortId":"N{at}","defaultRedirectUrl":"https://example.com/{at}"{more}}}"#)
@@ -111,9 +111,9 @@ async fn an_export_is_an_import() {
     let csv = fs::read_to_string(exported).unwrap();
     assert_eq!(csv.lines().count(), 251);
     let line = csv.lines().nth(1).unwrap();
-    assert!(line.starts_with("tn.test,N0,thng,") && line.ends_with(",,,active,"), "oldest first: {line}");
+    assert!(line.starts_with("tn.test,N0,thng,") && line.ends_with(",,,active,,307"), "oldest first: {line}");
     let line = csv.lines().nth(8).unwrap();
-    assert!(line.ends_with(",5,1577836800000,paused,https://example.com/over"), "{line}");
+    assert!(line.ends_with(",5,1577836800000,paused,https://example.com/over,308"), "{line}");
     let moved = csv.replace(",N", ",M");
     let moved = write(&service.folder.path().join("moved.csv"), &moved);
     let (code, out, error) = service.run_tool(&["import", &moved, "--domain", DOMAIN]).await;
@@ -122,16 +122,18 @@ async fn an_export_is_an_import() {
     let (_, found) = service.call("GET", "/redirections/M7", None).await;
     let times = [&found["validFrom"], &found["validUntil"]].map(|at| at.as_i64().unwrap());
     assert_eq!((times, found["status"].as_str()), ([5, 1_577_836_800_000], Some("paused")));
+    assert_eq!(found["statusCode"], 308);
     assert_eq!(service.scan(DOMAIN, "M7").await, (307, "https://example.com/over".to_owned()));
 
     let (code, out, error) = service.run_tool(&["import", exported]).await;
     assert!(code == 0 && out.starts_with("0 created, 250 already there"), "{out}{error}");
-    // With another end it is another link; its short id is taken.
+    // With another end or status code it is another link; its short id is taken.
     let changed =
         format!("{}\n{line}\n", csv.lines().next().unwrap()).replace("1577836800000", "1577836900000");
     for (name, text, expected) in [
         ("taken.csv", changed.clone(), "0 created, 1 rejected"),
         ("changed.csv", changed.replace(",N7,", ",,"), "1 created, 0 rejected"),
+        ("found.csv", changed.replace(",N7,", ",,").replace(",308", ",302"), "1 created, 0 rejected"),
     ] {
         let file = write(&service.folder.path().join(name), &text);
         let (_, out, error) = service.run_tool(&["import", &file]).await;

@@ -168,9 +168,11 @@ fn assert_agree(cache: &EdgeCache, n: u8) {
             // The location alone is enough for links that always lead there.
             served.record.availability.is_none()
                 && (&served.location, served.record.forward_query) == (&lead.location, lead.forward_query)
+                && served.record.status_code == lead.status_code
         }
         (Held::Present(served), Held::Present(Leads::Served(other))) => {
-            (&served.location, &served.record.availability) == (&other.location, &other.record.availability)
+            (&served.location, &served.record.status_code, &served.record.availability)
+                == (&other.location, &other.record.status_code, &other.record.availability)
         }
         (Held::Absent, Held::Absent) | (Held::Stale, Held::Stale) | (Held::Nothing, Held::Nothing) => true,
         _ => false,

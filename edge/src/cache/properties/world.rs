@@ -11,6 +11,7 @@ use shared::{
     geo::NoGeoIp,
     id::AccountId,
     redirect::{Redirect, RedirectKey, ResourceType},
+    redirect_status::RedirectStatus,
     rules::{AccountRules, Rule, RuleList},
     time::UnixMillis,
     wire::stream::{Change, Epoch, Event, Events, Fill, Rev},
@@ -106,6 +107,9 @@ pub(super) fn key(n: u8) -> RedirectKey {
 
 /// The window that revision `rev` wrote: most have one, some are paused, and some have an ended page.
 fn availability(rev: Rev) -> Option<Box<Availability>> {
+    if rev % 4 == 1 {
+        return None;
+    }
     let at = |n: Rev| (n > 0).then(|| UnixMillis((n % CLOCK as u64) as i64));
     let availability = Availability {
         valid_from: at(rev % 5),
@@ -114,6 +118,11 @@ fn availability(rev: Rev) -> Option<Box<Availability>> {
         ended_url: (rev % 4 == 3).then(|| format!("https://example.com/ended/{rev}").into()),
     };
     (!availability.is_empty()).then(|| Box::new(availability))
+}
+
+/// The status code that revision `rev` wrote; those without a window have each of them, too.
+fn status_code(rev: Rev) -> RedirectStatus {
+    RedirectStatus::ALL[(rev % 7 % 4) as usize]
 }
 
 /// Where whoever scans at a moment what revision `rev` wrote is led, by the rule in words: before its start, from its end on, and
@@ -141,6 +150,7 @@ pub(super) fn record(n: u8, rev: Rev) -> Arc<Redirect> {
         standing: shared::standing::Standing::default(),
         projects: Box::default(),
         forward_query: false,
+        status_code: status_code(rev),
         availability: availability(rev),
         created_at: UnixMillis(0),
         updated_at: UnixMillis(0),
@@ -249,6 +259,7 @@ impl World {
         let promise = self.promised.entry(n).or_default();
         *promise = (*promise).max(first.unwrap());
         if let (Some(served), Some(rev)) = (found, shown) {
+            assert_eq!(served.record.status_code, status_code(rev), "key {n} of {rev}");
             // The edge holds bounds, so the answer is that of this moment, however the record came and whenever.
             let led = match served.closed(self.now) {
                 None => Some(served.location.clone()),

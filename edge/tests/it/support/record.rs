@@ -2,6 +2,7 @@
 
 use shared::{
     redirect::{Redirect, ResourceType},
+    redirect_status::RedirectStatus,
     short_id::ShortId,
     time::UnixMillis,
 };
@@ -22,6 +23,7 @@ pub(crate) fn redirect(short_id: &str, target: &str) -> Redirect {
         standing: shared::standing::Standing::default(),
         projects: Box::default(),
         forward_query: false,
+        status_code: RedirectStatus::default(),
         availability: None,
         created_at: UnixMillis(1_700_000_000_000),
         updated_at: UnixMillis(1_700_000_000_001),

@@ -40,6 +40,7 @@ pub(super) const TABLE: &[(&str, &str, &str)] = &[
     ("PUT /accessPolicies/{id}", "y----", "roles:update"),
     ("DELETE /accessPolicies/{id}", "y----", "roles:delete"),
     ("GET /accounts/{id}/domains", "y----", "accounts:read"),
+    ("PUT /accounts/{id}/domains/{domain}", "y----", "accounts:update"),
     ("GET /accounts/{id}/shortDomains", "y----", "accounts:read"),
     ("GET /operators/{id}", "y----", "own"),
     ("PUT /operators/{id}", "y----", "own"),

@@ -182,6 +182,7 @@ pub async fn replace_if(
                     let (id, before) = (audit_id(&item.redirect), tx.is_audited().then(|| item.clone()));
                     item.redirect.target = writable.target.as_str().into();
                     item.redirect.forward_query = writable.forward_query;
+                    item.redirect.status_code = writable.status_code.or_default(item.redirect.status_code);
                     let availability = writable.availability.apply(item.redirect.availability.as_deref());
                     item.redirect.availability = availability.map_err(|fault| {
                         let text = format!("{fault} of {}.", item.redirect.short_id);
@@ -389,6 +390,7 @@ fn state_of(redirect: &Redirect, scopes: &Scopes, details: &LinkDetails) -> Valu
         state.extend(described);
         let availability = redirect.availability.iter().flat_map(|availability| availability.members());
         state.extend(availability.map(|(name, value)| (name.to_owned(), value)));
+        state.extend(redirect.status_code.member().map(|(name, code)| (name.to_owned(), code.into())));
     }
     state
 }
@@ -413,6 +415,7 @@ fn event_of(redirect: &Redirect, details: &LinkDetails, scopes: &Scopes) -> Redi
         target: Some(redirect.target.to_string()),
         title: details.described.title.clone(),
         tags: details.described.tags.clone(),
+        status_code: redirect.status_code,
         availability: redirect.availability.clone(),
         scopes: scopes.clone(),
     }

@@ -1,7 +1,8 @@
 //! What was there before an import began: rows whose redirection exists are not created a second time.
 //!
 //! A row is there when its resource has a redirection to the same target, under the same short id where the
-//! row names one, and with the times and the ended page that the row names. Each such redirection stands for one row: a file with three equal rows makes three codes,
+//! row names one, and with the status code, the times and the ended page that the row names. Each such
+//! redirection stands for one row: a file with three equal rows makes three codes,
 //! and makes the third one where two are there. Only what is older than the import counts, so that an
 //! import that goes on after a stop decides as it did before. Memory: some 16 bytes for each resource, and
 //! the redirections that are there.
@@ -17,6 +18,7 @@ use reqwest::StatusCode;
 use serde::Deserialize;
 use shared::{
     availability::{Availability, PAUSED},
+    redirect_status::RedirectStatus,
     time::UnixMillis,
 };
 
@@ -43,6 +45,8 @@ struct Found {
     default_redirect_url: String,
     #[serde(default)]
     platform_id: String,
+    #[serde(default)]
+    status_code: RedirectStatus,
     valid_from: Option<UnixMillis>,
     valid_until: Option<UnixMillis>,
     #[serde(default)]
@@ -65,15 +69,19 @@ impl Found {
     }
 }
 
-/// Whether the times and the ended page that a row names are those of a redirection. What it leaves out may be anything.
-fn is_met(draft: &Draft, availability: Option<&Availability>) -> bool {
-    draft.writable.availability.apply(availability).is_ok_and(|after| after.as_deref() == availability)
+/// Whether the status code, the times and the ended page that a row names are those of a redirection. What it leaves out may be
+/// anything.
+fn is_met(draft: &Draft, status_code: RedirectStatus, availability: Option<&Availability>) -> bool {
+    let writable = &draft.writable;
+    writable.status_code.or_default(status_code) == status_code
+        && writable.availability.apply(availability).is_ok_and(|after| after.as_deref() == availability)
 }
 
 /// A redirection of a resource.
 #[derive(Debug)]
 struct There {
     code: Code,
+    status_code: RedirectStatus,
     availability: Option<Box<Availability>>,
 }
 
@@ -142,9 +150,9 @@ impl Existing {
         let is_named = |code: &Code| {
             draft.short_id.as_ref().is_none_or(|id| code.short_id.eq_ignore_ascii_case(id.as_str()))
         };
-        let at = found
-            .iter()
-            .position(|there| is_named(&there.code) && is_met(draft, there.availability.as_deref()))?;
+        let at = found.iter().position(|there| {
+            is_named(&there.code) && is_met(draft, there.status_code, there.availability.as_deref())
+        })?;
         found.remove(at).map(|there| there.code)
     }
 
@@ -162,7 +170,7 @@ impl Existing {
     }
 }
 
-/// The redirection under the short id that a row names, if it has the row's resource, target, times and ended page.
+/// The redirection under the short id that a row names, if it has the row's resource, target, status code, times and ended page.
 ///
 /// For rows that are refused because the short id is taken: by another import at the same time, maybe.
 pub(super) async fn same(
@@ -175,7 +183,7 @@ pub(super) async fn same(
     let is_same = |found: &Found| {
         found.platform_id == draft.platform_id.as_str()
             && found.default_redirect_url == draft.writable.target.as_str()
-            && is_met(draft, found.availability().as_deref())
+            && is_met(draft, found.status_code, found.availability().as_deref())
     };
     match client.read::<Found>(&client.url(&["redirections", id.as_str()], domain)).await {
         Ok(found) => Ok(Some(found).filter(is_same).map(|found| found.code)),
@@ -231,8 +239,8 @@ async fn read(
             if found.created_at > until {
                 return Ok(codes);
             }
-            let availability = found.availability();
-            let there = There { code: found.code, availability };
+            let (availability, status_code) = (found.availability(), found.status_code);
+            let there = There { code: found.code, status_code, availability };
             codes.entry(found.default_redirect_url).or_default().push_back(there);
         }
     }

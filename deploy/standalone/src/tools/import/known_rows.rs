@@ -15,6 +15,7 @@ use std::{
 
 use redirects::domain::redirection::Draft;
 use serde_json::json;
+use shared::redirect_status::RedirectStatus;
 
 use super::{
     chunks::{Outcome, Settled},
@@ -41,11 +42,14 @@ impl RowKey {
             if draft.writable.forward_query { "query" } else { "" },
             &ordinal.to_string(),
         ];
-        // Nothing for rows without it, whose keys are those of older releases. A draft's own window is never refused.
+        // Nothing for rows without it or a status code, whose keys are those of older releases. A draft's own window is never
+        // refused.
         let availability = draft.writable.availability.apply(None).ok().flatten();
         let availability = availability.map(|availability| json!(availability).to_string());
         let mut hasher = blake3::Hasher::new();
-        for part in parts.into_iter().chain(availability.as_deref()) {
+        let status = draft.writable.status_code.or_default(RedirectStatus::default());
+        let status = status.member().map(|(_, code)| code.to_string());
+        for part in parts.into_iter().chain(availability.as_deref()).chain(status.as_deref()) {
             hasher.update(&(part.len() as u64).to_le_bytes()).update(part.as_bytes());
         }
         let mut key = [0; 16];
@@ -201,6 +205,9 @@ mod tests {
         assert!(
             ends != a && ends != with(json!({"validUntil": 6})) && ends == with(json!({"validUntil": 5}))
         );
+        assert_eq!(a, with(json!({"statusCode": 307})), "as an export says it");
+        let moved = with(json!({"statusCode": 301}));
+        assert!(moved != a && moved != with(json!({"statusCode": 308})));
     }
 
     #[test]

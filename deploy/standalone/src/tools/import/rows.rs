@@ -10,13 +10,14 @@ use super::records::{Layout, Record};
 pub(super) const SERIAL: &str = "gs1:21";
 
 /// Columns that an import reads; others are ignored.
-const COLUMNS: [&str; 15] = [
+const COLUMNS: [&str; 16] = [
     "shortId",
     "platformId",
     "evrythngId",
     "defaultRedirectUrl",
     "target",
     "forwardQuery",
+    "statusCode",
     "validFrom",
     "validUntil",
     "status",
@@ -156,6 +157,7 @@ impl Rows {
             let Some(column) = column.filter(|_| !text.is_empty()) else { continue };
             let value = match column {
                 "forwardQuery" => truth(text)?.into(),
+                "statusCode" => status_code(text)?.into(),
                 "validFrom" | "validUntil" => millis(column, text)?.into(),
                 _ => text.as_str().into(),
             };
@@ -243,6 +245,11 @@ fn truth(text: &str) -> Result<bool, String> {
     }
 }
 
+/// Which numbers are status codes of redirects is said where the redirection is checked.
+fn status_code(text: &str) -> Result<u16, String> {
+    text.parse().map_err(|_| "statusCode is no number".to_owned())
+}
+
 fn millis(column: &str, text: &str) -> Result<i64, String> {
     text.parse().map_err(|_| format!("{column} is no whole number of milliseconds since 1970"))
 }
@@ -281,17 +288,19 @@ mod tests {
     }
 
     #[test]
-    fn times_are_numbers() {
+    fn times_and_status_codes_are_numbers() {
         let rows =
-            header("platformId,defaultRedirectUrl,validFrom,validUntil,status,endedUrl", None).unwrap();
+            header("platformId,defaultRedirectUrl,validFrom,validUntil,status,endedUrl,statusCode", None)
+                .unwrap();
         let whole = json!({"platformId": "U", "defaultRedirectUrl": "https://a", "validFrom": 5, "validUntil": 9,
-            "status": "paused", "endedUrl": "https://b"});
+            "status": "paused", "endedUrl": "https://b", "statusCode": 301});
         let always = json!({"platformId": "U", "defaultRedirectUrl": "https://a", "status": "active"});
         let fault = "validUntil is no whole number of milliseconds since 1970";
         for (line, expected) in [
-            ("U,https://a,5,9,paused,https://b", Ok(whole)),
-            ("U,https://a,,,active,", Ok(always)),
-            ("U,https://a,,2026-11-27,,", Err(fault.to_owned())),
+            ("U,https://a,5,9,paused,https://b,301", Ok(whole)),
+            ("U,https://a,,,active,,", Ok(always)),
+            ("U,https://a,,2026-11-27,,,", Err(fault.to_owned())),
+            ("U,https://a,,,,,moved", Err("statusCode is no number".to_owned())),
         ] {
             assert_eq!(body(&rows, line.as_bytes()), expected, "{line}");
         }
