@@ -63,7 +63,7 @@ const TABLE: &[(ActorKind, Subject, &[u8; 4])] = &[
     (Operator, Commissioning, b"aa--"),
     (Operator, Batches, b"aaaa"),
     // To cancel is an update.
-    (Operator, Jobs, b"aaa-"),
+    (Operator, Jobs, b"aaaa"),
     (Operator, Events, b"-a--"),
     (Operator, Webhooks, b"aaaa"),
     (Operator, Reactions, b"aaaa"),

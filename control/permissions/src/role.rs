@@ -64,7 +64,11 @@ pub const GROUPS: &[Group] = &[
         about: "Encode and commission items",
         permissions: "encodings:create commissioning:create",
     },
-    Group { name: "jobs_write", about: "Start and end jobs", permissions: "jobs:create,update" },
+    Group {
+        name: "jobs_write",
+        about: "Start and end jobs, and remove those that have ended",
+        permissions: "jobs:create,update,delete",
+    },
     Group {
         name: "webhooks_write",
         about: "Manage webhooks and reactions, which see all that happens, with exact places",

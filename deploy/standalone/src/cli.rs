@@ -31,6 +31,24 @@ enum Command {
     Import(tools::import::Args),
     /// Write all redirections as CSV or NDJSON.
     Export(tools::export::Args),
+    /// Fill the account with a brand to look at; --remove takes it away again.
+    ///
+    /// Makes products, items with a short link each, three months of scans all over the world, items that were copied,
+    /// diverted, recalled, forged or never commissioned, their verdicts, two jobs, and a webhook that is switched off. All of
+    /// it is scoped to the project "Waymark demo", and has the tag waymark-demo and the custom field waymarkDemo. Names and
+    /// places are invented. A run that was cut short goes on when it is run again; a second run changes nothing.
+    ///
+    /// The scans are actions of the type scans with times in the past, which the secret key of an application of the
+    /// demo reports. Verdicts believe them; hits and /scans/stats do not count them, because no edge saw them. Networks are
+    /// those that are kept for documentation.
+    ///
+    /// --remove deletes what is scoped to the project and marked, all actions of the demo's items, and the project with its
+    /// jobs and its application. The audit trail and the log of events keep what happened, for their time. What happens in
+    /// a demo is told to webhooks, reactions and streams of the account, like anything else.
+    ///
+    /// The key needs a role that may manage projects, such as admin. Exit codes: 0 the demo is there, or away; 1 nothing was
+    /// done; 2 it is not finished; 64 wrong arguments.
+    Demo(tools::demo::Args),
     /// Fetch QR codes to files.
     Qr(tools::qr::Args),
     /// Create actions on many Thngs from a file of ids; list, watch and cancel such jobs.
@@ -75,6 +93,7 @@ pub fn main() -> ExitCode {
         Command::Up(settings) => runtime.block_on(run_up(*settings)),
         Command::Import(args) => runtime.block_on(tools::import::run(args)),
         Command::Export(args) => runtime.block_on(tools::export::run(args)),
+        Command::Demo(args) => runtime.block_on(tools::demo::run(args)),
         Command::Qr(args) => runtime.block_on(tools::qr::run(args)),
         Command::Jobs(args) => runtime.block_on(tools::jobs::run(args)),
         Command::Keys(args) => runtime.block_on(tools::keys::run(args)),

@@ -54,6 +54,34 @@ async fn finished_jobs_and_logs_are_purged_and_actions_kept(engine: Engine) -> R
     Ok(())
 }
 
+/// `DELETE /jobs/actions/:id`: only what has ended, with its log; the actions stay.
+async fn a_job_that_has_ended_is_removed_by_request(engine: Engine) -> Result<()> {
+    let api = Api::new(engine).await?;
+    let id = thng(&api, json!({"name": "t"})).await?;
+    let path = submit(&api, list("PLATFORM_IDS", &[&id, UNKNOWN])).await?;
+    let before = api.fingerprint().await?;
+    api.call(Method::DELETE, &path, None).await?.problem(409, 40901);
+    ensure!(api.fingerprint().await? == before, "a job under way stays as it is");
+    let working = work(&api);
+    check(&api, &path, "COMPLETED_WITH_FAILURES", 2, 1).await?;
+    let kept = submit(&api, list("PLATFORM_IDS", &[&id, UNKNOWN])).await?;
+    check(&api, &kept, "COMPLETED_WITH_FAILURES", 2, 1).await?;
+    drop(working);
+
+    let answer = api.call(Method::DELETE, &path, None).await?;
+    ensure!(answer.status == 200 && answer.bytes.is_empty(), "{answer:?}");
+    for gone in [path.clone(), format!("{path}/logs")] {
+        api.get(&gone).await?.problem(404, 40401);
+    }
+    api.call(Method::DELETE, &path, None).await?.problem(404, 40401);
+    api.call(Method::DELETE, &format!("/jobs/actions/{UNKNOWN}"), None).await?.problem(404, 40401);
+    let left = all(&api, "/jobs/actions").await?;
+    ensure!(left.len() == 1 && kept.ends_with(left[0]["id"].as_str().context("id")?), "{left:?}");
+    let tables = api.fingerprint().await?;
+    ensure!(tables["job_logs"].len() == 1 && tables["actions"].len() == 2, "{tables:?}");
+    Ok(())
+}
+
 /// The input of a job that was cancelled before anybody read it goes with the job, and its file's content too.
 async fn the_input_of_a_cancelled_job_is_deleted(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
@@ -75,6 +103,7 @@ async fn the_input_of_a_cancelled_job_is_deleted(engine: Engine) -> Result<()> {
 }
 
 crate::on_both_engines!(
+    a_job_that_has_ended_is_removed_by_request,
     finished_jobs_and_logs_are_purged_and_actions_kept,
     the_input_of_a_cancelled_job_is_deleted
 );

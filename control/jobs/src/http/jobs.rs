@@ -273,6 +273,20 @@ pub(super) async fn cancel(
     Ok(StatusCode::ACCEPTED)
 }
 
+/// Removes a job that has ended, with its log; what it created stays.
+#[utoipa::path(delete, path = "/jobs/actions/{id}", tag = "Jobs", operation_id = "deleteActionJob",
+    params(("id" = String, Path, description = "Id of the job")),
+    responses((status = 200, description = "Removed; the body is empty"),
+        (status = 409, description = "The job has not ended")),
+    extensions(("x-maturity" = json!("Beta"))))]
+pub(super) async fn delete(
+    State(state): State<Arc<JobState>>,
+    Authenticated(caller): Authenticated,
+    Path(id): Path<String>,
+) -> Result<(), ApiError> {
+    Ok(jobs::delete(&state, &caller, &id).await?)
+}
+
 fn document(job: Job, with_scopes: bool) -> Result<ActionJobDocument, ApiError> {
     ActionJobDocument::new(job, with_scopes)
         .map_err(|error| crate::error::ServiceError::Internal(format!("a job: {error}")).into())

@@ -26,7 +26,7 @@ where
     Routes::new()
         .routes(routes!(jobs::list))
         .routes(routes!(jobs::create).idempotent())
-        .routes(routes!(jobs::read))
+        .routes(routes!(jobs::read, jobs::delete))
         .routes(routes!(jobs::logs))
         .routes(routes!(jobs::cancel).idempotent())
 }

@@ -167,6 +167,28 @@ impl Client {
         self.patience.send(|| self.http.post(url.clone())).await.map(|_| ())
     }
 
+    /// Puts a JSON document; what comes back is not read.
+    ///
+    /// # Errors
+    /// The service refused, or did not answer.
+    pub async fn put(&self, url: &Url, body: bytes::Bytes) -> Result<(), RequestError> {
+        let request =
+            || self.http.put(url.clone()).header(CONTENT_TYPE, "application/json").body(body.clone());
+        self.patience.send(request).await.map(|_| ())
+    }
+
+    /// Removes what a URL names; what is not there is removed.
+    ///
+    /// # Errors
+    /// The service refused, or did not answer.
+    pub async fn remove(&self, url: &Url) -> Result<(), RequestError> {
+        match self.patience.send(|| self.http.delete(url.clone())).await {
+            // Maybe by a try whose answer was lost.
+            Err(RequestError::Refused { status: StatusCode::NOT_FOUND, .. }) | Ok(_) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Puts a file to an upload URL, as it is read.
     ///
     /// # Errors

@@ -3,6 +3,7 @@
 pub mod audit;
 pub mod backup;
 pub mod client;
+pub mod demo;
 pub mod export;
 pub mod import;
 pub mod jobs;

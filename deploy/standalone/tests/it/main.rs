@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod config;
+mod demo;
 mod harness;
 mod import;
 mod import_again;

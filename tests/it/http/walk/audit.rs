@@ -18,6 +18,7 @@ use super::{
     super::{
         Answer, Api,
         commissioning::{Factory, WHEN},
+        jobs,
     },
     Fixture, operations, text,
 };
@@ -167,6 +168,11 @@ async fn prepare(
                 api.call_as(app, Method::POST, &validate, Some(code)).await?;
                 *body = Some(credentials);
             }
+        }
+        "DELETE /jobs/actions/{id}" => {
+            // Only a job that has ended can be removed.
+            let _working = jobs::work(api);
+            jobs::ended(api, uri).await?;
         }
         "PUT /roles/{id}/permissions" => {
             let role = json!({"name": "of users", "type": "userInApp"});

@@ -180,6 +180,7 @@ pub(super) const TABLE: &[(&str, &str, &str)] = &[
     ("GET /jobs/actions", "y----", "jobs:list"),
     ("POST /jobs/actions", "y----", "jobs:create"),
     ("GET /jobs/actions/{id}", "y----", "jobs:read"),
+    ("DELETE /jobs/actions/{id}", "y----", "jobs:delete"),
     ("GET /jobs/actions/{id}/logs", "y----", "jobs:read"),
     ("POST /jobs/actions/{id}/cancel", "y----", "jobs:update"),
     // Properties of a product are not a Thng's.

@@ -1,4 +1,4 @@
-//! Jobs: created, read and cancelled by operators; run by workers (`control/README.md`, "Jobs").
+//! Jobs: created, read, cancelled and removed by operators; run by workers (`control/README.md`, "Jobs").
 
 mod archive;
 pub mod execute;
@@ -6,7 +6,7 @@ pub mod load;
 mod purge;
 mod targets;
 
-pub use self::purge::{purge, purge_before};
+pub use self::purge::{delete, purge, purge_before};
 
 use crate::service::access::Caller;
 use serde_json::json;

@@ -1,11 +1,17 @@
-//! Deletes finished jobs and their logs after the retention time, in short transactions.
+//! Deletes finished jobs and their logs, by request and after the retention time, in short transactions.
 
-use shared::{id::JobId, time::UnixMillis};
+use serde_json::json;
+use shared::{id::JobId, problem::Code, time::UnixMillis};
+use tracing::instrument;
 
-use super::clear;
+use super::{KIND, admitted, clear, not_found, parse};
 use crate::{
+    domain::permission::{Subject::Jobs, Verb},
     error::ServiceError,
-    service::JobState,
+    service::{
+        JobState,
+        access::{Caller, require},
+    },
     store::{Ctx, job_logs, jobs},
 };
 
@@ -48,6 +54,34 @@ pub async fn purge_before(state: &JobState, before: UnixMillis) -> Result<u64, S
             tx.commit().await?;
         }
     }
+}
+
+/// Deletes a job that has ended, with its log and remaining input. The actions that it created stay.
+///
+/// # Errors
+/// It does not exist (404) or has not ended (409).
+#[instrument(skip_all)]
+pub async fn delete(state: &JobState, caller: &Caller, id: &str) -> Result<(), ServiceError> {
+    let grant = require(caller, Verb::Delete, Jobs)?;
+    let parsed = parse(id)?;
+    let mut conn = state.db.read().await?;
+    let job = admitted(jobs::find(&mut conn, caller.account, parsed).await?, &grant, id)?;
+    drop(conn);
+    if job.completed_at.is_none() {
+        let status = job.status.as_str();
+        let fault = format!("The job {parsed} has not ended: it is {status}. Cancel it first.");
+        return Err(ServiceError::refused(Code::Conflict, fault));
+    }
+    // In steps, because a log may be long. Who is cut off asks again, and the row is still there.
+    clear(state, job.seq).await?;
+    clear_log(state, job.id).await?;
+    let mut tx = state.db.begin(&caller.ctx).await?;
+    if !jobs::delete(&mut tx, job.seq).await? {
+        return Err(not_found(id));
+    }
+    tx.note(caller.account, (KIND, parsed.as_str()), || (Some(json!({"status": job.status.as_str()})), None));
+    tx.commit().await?;
+    Ok(())
 }
 
 async fn clear_log(state: &JobState, id: JobId) -> Result<(), ServiceError> {
