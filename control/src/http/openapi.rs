@@ -184,6 +184,7 @@ fn body_of(operation: &str) -> Option<Value> {
         commissioning::http::bodies::of,
         assessment::http::bodies::of,
         jobs::http::bodies::of,
+        privacy::http::bodies::of,
         events::http::bodies::of,
         hosting::http::bodies::of,
     ];
