@@ -241,6 +241,8 @@ def before_call(context, case, kwargs):
                     case.body[name] = value
             if case.body["locationSource"] == "sensor" and location is None:
                 case.body["locationSource"] = "unknown"
+        if case.path.endswith("/privacy/erasures") and "network" in case.body:
+            case.body["from"], case.body["to"] = 0, max(case.body["from"], case.body["to"], 1)
         of_settings = case.body.get("settings", case.body)
         if "/authentication/" in case.path and isinstance(of_settings, dict):
             of_settings.pop("suspectedPoints", None)

@@ -14,7 +14,7 @@ pub fn of(operation: &str) -> Option<Value> {
 
 fn erasure() -> Value {
     let id = |what: &str| json!({"type": "string", "pattern": ID, "description": what});
-    let network = json!({"type": "string", "maxLength": 49,
+    let network = json!({"type": "string", "format": "network", "maxLength": 49,
         "description": "An address or a network, of at least 8 bits of IPv4 or 16 of IPv6."});
     let schema = json!({"anyOf": [
         Body::new("").must("user", id("A user of an application.")).schema(),
