@@ -216,7 +216,8 @@ async fn a_network_is_erased_for_a_time(engine: Engine) -> Result<()> {
     };
     let others_before = others().await?;
     ensure!(others_before[0]["context"]["ipAddress"] == IP, "{others_before}");
-    let stats = api.get("/scans/stats?groupBy=country").await?.json();
+    let days = format!("from={BEGIN}&to={}&interval=day", BEGIN + 100 * HOUR);
+    let stats = api.get(&format!("/scans/stats?{days}&groupBy=country")).await?.json();
 
     let path = ask(api, json!({"network": "203.0.113.0/24", "from": BEGIN, "to": END})).await?;
     work_all(api).await?;
@@ -240,13 +241,20 @@ async fn a_network_is_erased_for_a_time(engine: Engine) -> Result<()> {
     ensure!(of_a[2]["context"]["ipAddress"] == "203.0.113.78" && of_a[2]["location"].is_object(), "{of_a:?}");
     ensure!(of_a[0]["context"]["ipAddress"] == "192.0.2.9", "{of_a:?}");
     ensure!(others().await? == others_before, "another account is touched");
-    ensure!(api.get("/scans/stats?groupBy=country").await?.json() == stats, "statistics are touched");
+    ensure!(
+        api.get(&format!("/scans/stats?{days}&groupBy=country")).await?.json() == stats,
+        "statistics are touched"
+    );
     scanned.profile_fits(0).await?;
     scanned.profile_fits(1).await?;
 
     // What comes later is recorded as ever, also with the texts that were erased.
     let late = ScanRecord { ip: "203.0.113.79".parse()?, ..marked("B", 4)? };
     scanned.scan(&[late]).await?;
+    // What a result and the verdict remember of the scan.
+    let of_a = scanned.scans_of(0).await?;
+    let asked = api.call(Method::POST, "/authentication", Some(json!({"id": of_a[0]["id"]}))).await?;
+    ensure!(asked.status == 200, "{asked:?}");
     let of_b = scanned.scans_of(1).await?;
     ensure!(of_b.len() == 2 && of_b[0]["context"]["ipAddress"] == "203.0.113.79", "{of_b:?}");
     Ok(())
@@ -283,8 +291,8 @@ async fn a_thng_is_erased_and_its_profile_made_again(engine: Engine) -> Result<(
     work_all(api).await?;
     let receipt = receipt(api, &path).await?;
     let rows = &receipt["rows"];
-    ensure!((&rows["scans"], &rows["actions"]) == (&json!(2), &json!(1)), "{receipt}");
-    ensure!(rows["webhookMessages"] == 1, "{receipt}");
+    ensure!((&rows["scans"], &rows["actions"]) == (&json!(2), &json!(2)), "{receipt}");
+    ensure!((&rows["webhookMessages"], &rows["standings"]) == (&json!(1), &json!(1)), "{receipt}");
     ensure!(rows["profiles"].as_u64() > Some(0) && receipt["thng"] == thng.as_str(), "{receipt}");
     let left = found(api, &MARKS).await?;
     ensure!(left.is_empty(), "{left:?}");
@@ -298,7 +306,7 @@ async fn a_thng_is_erased_and_its_profile_made_again(engine: Engine) -> Result<(
     let again = self::receipt(api, &again).await?;
     let counts: Vec<u64> =
         again["rows"].as_object().into_iter().flatten().filter_map(|(_, n)| n.as_u64()).collect();
-    ensure!(counts == [0; 6], "{again}");
+    ensure!(counts == [0; 7], "{again}");
     Ok(())
 }
 

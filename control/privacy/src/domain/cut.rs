@@ -53,6 +53,10 @@ pub fn cut(target: &Target, members: &mut Map<String, Value>) -> bool {
         cut_query(context);
     }
     redact_location(members, PersonalData::None);
+    if is_result(members) && !members.contains_key("locationSource") {
+        // Where whoever asked for the assessment was; a result does not say how that was known.
+        members.remove("location");
+    }
     match target {
         Target::Users(users) => {
             let is_one =
@@ -72,6 +76,12 @@ pub fn cut(target: &Target, members: &mut Map<String, Value>) -> bool {
         cut_result(target, fields);
     }
     *members != before
+}
+
+/// Whether a document is the result of an assessment, in one of the forms in which it is stored.
+fn is_result(members: &Map<String, Value>) -> bool {
+    members.contains_key("packed")
+        || members.get("customFields").is_some_and(|fields| fields.get("triggerContext").is_some())
 }
 
 /// The same for all actions in a value, such as the body of a message; `true` where something was.
@@ -119,10 +129,9 @@ fn cut_result(target: &Target, fields: &mut Map<String, Value>) {
     }
     match target {
         Target::Users(_) => {
-            for name in ["requestUser", "requestUserName"] {
-                if fields.contains_key("triggerContext") || fields.contains_key("triggerAction") {
-                    fields.remove(name);
-                }
+            if fields.contains_key("triggerContext") || fields.contains_key("triggerAction") {
+                fields.remove("requestUser");
+                fields.remove("requestUserName");
             }
         }
         Target::Thng(_) | Target::Network { .. } => {}
@@ -239,6 +248,7 @@ mod tests {
             "customFields": {"triggerContext": {"userAgent": "Phone/1", "city": "Bern"},
                 "duplicateProfile": {"uaHashes": ["a1", "b2"]}},
             "packed": {"profile": [["CH"], ["BE"], ["a1"], 1.0, 2.0]},
+            "location": {"latitude": 46.948_127, "longitude": 7.447_456},
         }));
         assert!(cut(&thng, &mut result));
         let expected = json!({

@@ -249,14 +249,17 @@ pub struct Counts {
     pub unknown_scans: u64,
     /// Profiles of assessments that are made again.
     pub profiles: u64,
+    /// Scans that verdicts of items remembered.
+    pub standings: u64,
 }
 
 impl Counts {
     /// All of them.
     #[must_use]
     pub const fn total(&self) -> u64 {
-        let Self { actions, scans, webhook_messages, reaction_tasks, unknown_scans, profiles } = *self;
-        actions + scans + webhook_messages + reaction_tasks + unknown_scans + profiles
+        let Self { actions, scans, webhook_messages, reaction_tasks, unknown_scans, profiles, standings } =
+            *self;
+        actions + scans + webhook_messages + reaction_tasks + unknown_scans + profiles + standings
     }
 }
 

@@ -48,12 +48,16 @@ struct ErasedRowsDocument {
     /// Profiles of items that assessments made again from what is left.
     #[schema(example = 17)]
     profiles: u64,
+    /// Items whose verdict remembered when, where and by what its last scan was; the verdict stays.
+    #[schema(example = 2)]
+    standings: u64,
 }
 
 impl From<Counts> for ErasedRowsDocument {
     fn from(counts: Counts) -> Self {
-        let Counts { actions, scans, webhook_messages, reaction_tasks, unknown_scans, profiles } = counts;
-        Self { actions, scans, webhook_messages, reaction_tasks, unknown_scans, profiles }
+        let Counts { actions, scans, webhook_messages, reaction_tasks, unknown_scans, profiles, standings } =
+            counts;
+        Self { actions, scans, webhook_messages, reaction_tasks, unknown_scans, profiles, standings }
     }
 }
 

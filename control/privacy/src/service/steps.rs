@@ -3,7 +3,10 @@
 use std::collections::BTreeSet;
 
 use actions::domain::scan::IMPLICIT_SCANS;
-use assessment::{service::assessment::history::rebuild_some, store::scan_profiles};
+use assessment::{
+    service::assessment::history::rebuild_some,
+    store::{item_standings, scan_profiles},
+};
 use ipnet::IpNet;
 use kernel::{
     domain::action::Action,
@@ -80,6 +83,15 @@ async fn finish(mut tx: Tx, claimed: &mut Claimed, erasure: Erasure) -> Result<b
     Ok(is_held)
 }
 
+/// Marks what assessments keep of the scans of Thngs: it is made again of what is left, or goes.
+async fn forget(tx: &mut Tx, erasure: &mut Erasure, thngs: &[ThngId]) -> Result<(), StoreError> {
+    let counts = &mut erasure.details.counts;
+    // The item first, as elsewhere.
+    counts.standings += item_standings::forget_scans(tx, erasure.account, thngs).await?;
+    counts.profiles += scan_profiles::outdate(tx, erasure.account, thngs).await?;
+    Ok(())
+}
+
 /// A position in a list that has no months.
 const fn position(at: i64, seq: i64) -> ScanPosition {
     ScanPosition { month: 0, at, seq }
@@ -107,7 +119,7 @@ async fn actions(state: &PrivacyState, claimed: &mut Claimed) -> Result<bool, Se
         }
     }
     let thngs: Vec<ThngId> = thngs.into_iter().collect();
-    next.details.counts.profiles += scan_profiles::outdate(&mut tx, account, &thngs).await?;
+    forget(&mut tx, &mut next, &thngs).await?;
     let last = rows.last().map(|row| position(row.created_at().0, row.seq));
     Ok(finish(tx, claimed, next.moved(last, state.clock.now())).await?)
 }
@@ -149,7 +161,7 @@ async fn scans(state: &PrivacyState, claimed: &mut Claimed) -> Result<bool, Serv
         cut_pending(state, &claimed.erasure).await?;
         let mut tx = state.db.begin(&Ctx::default()).await?;
         next.details.counts.scans += pending.scans;
-        next.details.counts.profiles += scan_profiles::outdate(&mut tx, next.account, &pending.thngs).await?;
+        forget(&mut tx, &mut next, &pending.thngs).await?;
         return Ok(finish(tx, claimed, next.moved(Some(pending.end), state.clock.now())).await?);
     }
     let (found, end) = seek(state, &next).await?;
