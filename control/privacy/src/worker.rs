@@ -77,18 +77,23 @@ pub async fn work(state: &PrivacyState, most: usize, stop: &CancellationToken) -
         tokio::time::sleep(BREATH).await;
     }
     let id = claimed.erasure.id;
-    match &ended {
-        Ok(Stepped::Lost) => tracing::warn!(erasure = %id, "another worker holds an erasure"),
+    let pause = match &ended {
+        Ok(Stepped::Lost) => {
+            tracing::warn!(erasure = %id, "another worker holds an erasure");
+            None
+        }
         Ok(Stepped::Done) => {
             state.metrics.completed.inc();
             tracing::info!(erasure = %id, rows = claimed.erasure.details.counts.total(), "an erasure has ended");
+            None
         }
-        Ok(Stepped::Moved) | Err(_) => {
-            let pause = if ended.is_err() { PAUSE } else { Duration::ZERO };
-            let mut tx = state.db.begin(&Ctx::default()).await?;
-            erasures::release(&mut tx, &claimed, pause).await?;
-            tx.commit().await?;
-        }
+        Ok(Stepped::Moved) => Some(Duration::ZERO),
+        Err(_) => Some(PAUSE),
+    };
+    if let Some(pause) = pause {
+        let mut tx = state.db.begin(&Ctx::default()).await?;
+        erasures::release(&mut tx, &claimed, pause).await?;
+        tx.commit().await?;
     }
     ended.map(|_| true)
 }
