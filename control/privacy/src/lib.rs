@@ -8,6 +8,12 @@
 //! the copies that webhooks and reactions have not finished with, then counts of requests for unknown ids, the texts that
 //! scans shared, and the profiles of assessments. `deploy/guide/privacy.md` says what it does not reach.
 //!
+//! # Age
+//!
+//! `personalDataDays` of an account is an erasure that nobody asks for ([`service::ages`]): one row for each account, which
+//! begins again each day where it ended. It takes out what an account with `personalData` `none` does not keep, and leaves
+//! profiles and standings of assessments as they are.
+//!
 //! # Invariants
 //!
 //! - A step looks at a bounded number of rows. Its effect and the new place of the erasure are one transaction, so a worker

@@ -31,7 +31,11 @@ impl ErasureMetrics {
 
     /// Adds them to what is shown.
     pub fn register(&self, registry: &mut Registry) {
-        registry.register("erasures", "Erasures of personal data that have not ended", self.open.clone());
+        registry.register(
+            "erasures",
+            "Erasures of personal data, asked for or because of age, that have not ended",
+            self.open.clone(),
+        );
         let help = "Age of the oldest erasure that has not ended";
         registry.register("erasures_oldest_seconds", help, self.oldest_seconds.clone());
         for (name, help, counter) in [

@@ -234,6 +234,13 @@ pub enum Sought {
         /// To before this one.
         to: UnixMillis,
     },
+    /// All that were created in a time.
+    Created {
+        /// From this time on.
+        from: UnixMillis,
+        /// To before this one.
+        to: UnixMillis,
+    },
 }
 
 /// Where a search is, in the order of months, times and numbers.

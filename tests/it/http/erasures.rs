@@ -1,5 +1,6 @@
 //! Erasure of personal data: what is left of people in the whole database, and what of others.
 
+mod aged;
 mod asked;
 
 use std::collections::BTreeMap;

@@ -12,6 +12,9 @@ use super::erasure::Target;
 /// Members of a context that go. What a database or a list of browsers says of them stays: country, city, name of the browser.
 const OF_PERSON: [&str; 5] = ["ipAddress", "userAgent", device::MEMBER, "referer", "language"];
 
+/// Of these, what an account that keeps nothing of people does not keep. The others stay under every setting.
+const OF_AGED: [&str; 3] = ["ipAddress", "userAgent", device::MEMBER];
+
 /// What a result of an assessment says where nothing is known.
 const UNKNOWN: &str = "unknown";
 
@@ -40,6 +43,8 @@ pub fn concerns(
             let is_there = ip.and_then(|ip| ip.parse::<IpAddr>().ok()).is_some_and(|ip| network.contains(ip));
             is_there && at.is_some_and(|at| (*from..*to).contains(&at))
         }
+        // What is too new is not looked at.
+        Target::Age { .. } => true,
     }
 }
 
@@ -47,10 +52,13 @@ pub fn concerns(
 pub fn cut(target: &Target, members: &mut Map<String, Value>) -> bool {
     let before = members.clone();
     if let Some(Value::Object(context)) = members.get_mut("context") {
-        for name in OF_PERSON {
-            context.remove(name);
+        match target {
+            Target::Age { .. } => OF_AGED.iter().for_each(|name| drop(context.remove(*name))),
+            Target::Users(_) | Target::Thng(_) | Target::Network { .. } => {
+                OF_PERSON.iter().for_each(|name| drop(context.remove(*name)));
+                cut_query(context);
+            }
         }
-        cut_query(context);
     }
     redact_location(members, PersonalData::None);
     if is_result(members) && !members.contains_key("locationSource") {
@@ -69,7 +77,7 @@ pub fn cut(target: &Target, members: &mut Map<String, Value>) -> bool {
                 scoped.retain(|id| !is_one(id));
             }
         }
-        Target::Thng(_) => cut_devices(members),
+        Target::Thng(_) | Target::Age { .. } => cut_devices(members),
         Target::Network { .. } => {}
     }
     if let Some(Value::Object(fields)) = members.get_mut("customFields") {
@@ -125,7 +133,9 @@ fn cut_result(target: &Target, fields: &mut Map<String, Value>) {
         if context.contains_key("userAgent") {
             context.insert("userAgent".to_owned(), UNKNOWN.into());
         }
-        cut_query(context);
+        if !matches!(target, Target::Age { .. }) {
+            cut_query(context);
+        }
     }
     match target {
         Target::Users(_) => {
@@ -134,7 +144,7 @@ fn cut_result(target: &Target, fields: &mut Map<String, Value>) {
                 fields.remove("requestUserName");
             }
         }
-        Target::Thng(_) | Target::Network { .. } => {}
+        Target::Thng(_) | Target::Network { .. } | Target::Age { .. } => {}
     }
 }
 
@@ -227,6 +237,21 @@ mod tests {
         ] {
             assert_eq!(concerns(target, of_thng, time, &members(scan())), expected, "{target:?} {time:?}");
         }
+    }
+
+    #[test]
+    fn what_is_old_keeps_what_stays_under_every_setting() {
+        let age = Target::Age { from: UnixMillis(0), to: UnixMillis(2_000) };
+        let mut old = members(scan());
+        assert!(concerns(&age, None, None, &old) && cut(&age, &mut old));
+        let expected = json!({
+            "user": USER, "scopes": {"users": [USER, OTHER], "projects": []}, "timestamp": 1_500,
+            "context": {"userAgentName": "Phone", "referer": "https://e.com/?me", "language": "de",
+                "entryUrl": "https://tn.gg/A?name=me#x", "city": "Bern"},
+            "locationSource": "unknown",
+        });
+        assert_eq!(Value::Object(old.clone()), expected);
+        assert!(!cut(&age, &mut old));
     }
 
     #[test]

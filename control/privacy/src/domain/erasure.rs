@@ -77,6 +77,9 @@ impl<'de> Deserialize<'de> for Network {
     }
 }
 
+/// The type of those that nobody asks for.
+pub const AGE: &str = "age";
+
 /// Whose data is erased.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -89,6 +92,13 @@ pub enum Target {
     Network {
         /// The network.
         network: Network,
+        /// From this time on.
+        from: UnixMillis,
+        /// To before this one.
+        to: UnixMillis,
+    },
+    /// Everybody, in what was created in a time: nobody asks for it, it follows from `personalDataDays` of the account.
+    Age {
         /// From this time on.
         from: UnixMillis,
         /// To before this one.
@@ -140,6 +150,7 @@ impl Target {
             Self::Users(_) => "user",
             Self::Thng(_) => "thng",
             Self::Network { .. } => "network",
+            Self::Age { .. } => AGE,
         }
     }
 
@@ -149,6 +160,7 @@ impl Target {
         match *self {
             Self::Users(_) => None,
             Self::Thng(thng) => Some(Sought::Thng(thng)),
+            Self::Age { from, to } => Some(Sought::Created { from, to }),
             Self::Network { network, from, to } => {
                 let (first, last) = network.ends();
                 Some(Sought::Network { first, last, from, to })

@@ -153,6 +153,7 @@ impl From<Erasure> for ErasureDocument {
                 document.network = Some(network.to_string());
                 (document.from, document.to) = (Some(from.0), Some(to.0));
             }
+            Target::Age { from, to } => (document.from, document.to) = (Some(from.0), Some(to.0)),
         }
         document
     }

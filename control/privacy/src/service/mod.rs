@@ -2,6 +2,7 @@
 //!
 //! Functions fail when the database does; their docs list other errors only.
 
+pub mod ages;
 pub mod erasures;
 pub mod steps;
 

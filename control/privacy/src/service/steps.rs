@@ -83,8 +83,20 @@ async fn finish(mut tx: Tx, claimed: &mut Claimed, erasure: Erasure) -> Result<b
     Ok(is_held)
 }
 
+/// Between which times the actions were created that an erasure looks at.
+const fn created(target: &Target) -> (i64, i64) {
+    match target {
+        Target::Users(_) | Target::Thng(_) | Target::Network { .. } => (i64::MIN, i64::MAX),
+        Target::Age { from, to } => (from.0, to.0),
+    }
+}
+
 /// Marks what assessments keep of the scans of Thngs: it is made again of what is left, or goes.
 async fn forget(tx: &mut Tx, erasure: &mut Erasure, thngs: &[ThngId]) -> Result<(), StoreError> {
+    if matches!(erasure.details.target, Target::Age { .. }) {
+        // What assessments have learned of the kinds of phones and the places of an item stays: its verdict rests on it.
+        return Ok(());
+    }
     let counts = &mut erasure.details.counts;
     // The item first, as elsewhere.
     counts.standings += item_standings::forget_scans(tx, erasure.account, thngs).await?;
@@ -102,11 +114,13 @@ async fn actions(state: &PrivacyState, claimed: &mut Claimed) -> Result<bool, Se
     let (account, target) = (next.account, next.details.target.clone());
     let of_thng = match &target {
         Target::Thng(thng) => Some(thng.as_str()),
-        Target::Users(_) | Target::Network { .. } => None,
+        Target::Users(_) | Target::Network { .. } | Target::Age { .. } => None,
     };
-    let after = next.details.place.after.map_or((i64::MIN, i64::MIN), |after| (after.at, after.seq));
+    let (from, to) = created(&target);
+    let after = next.details.place.after.map_or((from, i64::MIN), |after| (after.at, after.seq));
     let mut tx = state.db.begin(&Ctx::default()).await?;
-    let rows = personal_actions::list(&mut tx, account, of_thng, after, STEP).await?;
+    let mut rows = personal_actions::list(&mut tx, account, of_thng, after, STEP).await?;
+    rows.retain(|row| row.created_at().0 < to);
     let mut thngs = BTreeSet::new();
     for row in &rows {
         let mut members = row.members().clone();
@@ -207,7 +221,13 @@ async fn copied(state: &PrivacyState, claimed: &mut Claimed, of: Copies) -> Resu
     let account = next.account;
     let after = next.details.place.after.map_or(0, |after| after.seq);
     let mut tx = state.db.begin(&Ctx::default()).await?;
-    let window = copies::list(&mut tx, of, account, after).await?;
+    let window = match next.details.target {
+        // Copies of what is a day old or more are gone within days.
+        Target::Age { .. } => None,
+        Target::Users(_) | Target::Thng(_) | Target::Network { .. } => {
+            copies::list(&mut tx, of, account, after).await?
+        }
+    };
     let mut end = None;
     if let Some((rows, last)) = window {
         end = Some(position(0, last));

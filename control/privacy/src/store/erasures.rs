@@ -29,9 +29,14 @@ macro_rules! columns {
         "SELECT t.id, t.seq, t.account_id, t.status, t.doc, t.created_at, t.updated_at"
     };
 }
-const FIND: &str = concat!(columns!(), " FROM erasures t WHERE t.account_id = $1 AND t.id = $2");
+// What nobody asked for is no receipt.
+const FIND: &str =
+    concat!(columns!(), " FROM erasures t WHERE t.account_id = $1 AND t.id = $2 AND t.type <> 'age'");
+const AGE: &str = concat!(columns!(), " FROM erasures t WHERE t.account_id = $1 AND t.type = 'age'");
+const BEGIN_AGAIN: &str = "UPDATE erasures SET status = 'ENQUEUED', doc = $2, updated_at = $3, lease_until = 0 \
+    WHERE seq = $1 AND status = 'COMPLETED' AND updated_at = $4";
 const LIST: Table = Table {
-    select: concat!(columns!(), " FROM erasures t"),
+    select: concat!(columns!(), " FROM (SELECT * FROM erasures WHERE type <> 'age') t"),
     order: ("t.created_at", "t.seq"),
     columns: &[
         ("status", Column::Text("t.status")),
@@ -45,9 +50,11 @@ const LIST: Table = Table {
 };
 const INSERT: &str = "INSERT INTO erasures (id, account_id, type, status, doc, created_at, updated_at) \
     VALUES ($1, $2, $3, $4, $5, $6, $6)";
-const COUNT_OPEN: &str = "SELECT COUNT(*) FROM erasures WHERE account_id = $1 AND status <> 'COMPLETED'";
-const STANDING: &str =
-    "SELECT COUNT(*), COALESCE(MIN(created_at), 0) FROM erasures WHERE status <> 'COMPLETED'";
+const COUNT_OPEN: &str =
+    "SELECT COUNT(*) FROM erasures WHERE account_id = $1 AND status <> 'COMPLETED' AND type <> 'age'";
+// What is begun again each day is as old as its last step.
+const STANDING: &str = "SELECT COUNT(*), COALESCE(MIN(CASE WHEN type = 'age' THEN updated_at ELSE created_at END), 0) \
+    FROM erasures WHERE status <> 'COMPLETED'";
 macro_rules! claim {
     ($now:expr, $lock:expr) => {
         concat!(
@@ -152,6 +159,31 @@ pub async fn find(conn: &mut Conn, account: AccountId, id: ErasureId) -> Result<
         .fetch_optional(c)
         .await)?;
     row.map(Erasure::try_from).transpose()
+}
+
+/// What was cut of an account because of its age, and how far.
+pub async fn find_age(conn: &mut Conn, account: AccountId) -> Result<Option<Erasure>, StoreError> {
+    let row: Option<Row> =
+        on_db!(conn, |c| sqlx::query_as(AGE).bind(account.as_str()).fetch_optional(c).await)?;
+    row.map(Erasure::try_from).transpose()
+}
+
+/// Lets an erasure that has ended begin again with other details; `false` when somebody else did.
+pub async fn begin_again(
+    tx: &mut Tx,
+    ended: &Erasure,
+    details: &Details,
+    now: UnixMillis,
+) -> Result<bool, StoreError> {
+    let begun = on_db!(&mut **tx, |c| sqlx::query(BEGIN_AGAIN)
+        .bind(ended.stamp.seq)
+        .bind(Json(details))
+        .bind(now.0.max(ended.stamp.updated_at.0 + 1))
+        .bind(ended.stamp.updated_at.0)
+        .execute(c)
+        .await
+        .map(|done| done.rows_affected()))?;
+    Ok(begun == 1)
 }
 
 /// A page of erasures.

@@ -23,6 +23,9 @@ use crate::{
 const THNG: &str = "SELECT t.seq, t.created_at, t.timestamp, t.shape, t.agent, t.place, t.referer, t.language, t.rule, \
     t.key, t.thng, t.ip, t.short_id, t.entry, t.redirect_url FROM scans t WHERE t.account = $1 AND t.thng = $2 \
     AND t.created_at >= $3 AND (t.created_at, t.seq) > ($3, $4) ORDER BY t.created_at, t.seq LIMIT $5";
+const CREATED: &str = "SELECT t.seq, t.created_at, t.timestamp, t.shape, t.agent, t.place, t.referer, t.language, t.rule, \
+    t.key, t.thng, t.ip, t.short_id, t.entry, t.redirect_url FROM scans t WHERE t.account = $1 AND t.created_at >= $2 \
+    AND (t.created_at, t.seq) > ($2, $3) AND t.created_at < $4 ORDER BY t.created_at, t.seq LIMIT $5";
 const END: &str = "SELECT w.created_at, w.seq FROM (SELECT t.created_at, t.seq FROM scans t WHERE t.account = $1 \
     AND t.created_at >= $2 AND (t.created_at, t.seq) > ($2, $3) ORDER BY t.created_at, t.seq LIMIT $4) AS w \
     ORDER BY w.created_at DESC, w.seq DESC LIMIT 1";
@@ -79,6 +82,20 @@ async fn seek(
                 .bind(ids::pack(&thng))
                 .bind(after.0)
                 .bind(after.1)
+                .bind(WINDOW)
+                .fetch_all(c)
+                .await)?;
+            (rows, None)
+        }
+        Sought::Created { from, to } => {
+            let sql = AssertSqlSafe(of_month(CREATED, month));
+            let after = after.max((from.0, i64::MIN));
+            let rows: Vec<Row> = on_db!(conn, |c| sqlx::query_as(sql)
+                .persistent(false)
+                .bind(account)
+                .bind(after.0)
+                .bind(after.1)
+                .bind(to.0)
                 .bind(WINDOW)
                 .fetch_all(c)
                 .await)?;

@@ -1,7 +1,9 @@
 //! Request bodies of accounts, operators, roles and keys.
 
 use serde_json::{Value, json};
-use web::bodies::{AN_ID, Body, CHANGES, body, boolean, email, id_of, names, open_object, text, texts};
+use web::bodies::{
+    AN_ID, Body, CHANGES, body, boolean, email, id_of, names, open_object, optional, text, texts,
+};
 
 use crate::{
     domain::{
@@ -54,9 +56,16 @@ fn account() -> Value {
         .may("providerSignIn", boolean())
         .may("secondFactorRequired", boolean())
         .may("thngWritableCustomFields", texts(MAX_KEY))
+        .may("scanRetentionDays", days())
+        .may("personalData", json!({"type": "string", "enum": ["full", "truncated", "none"]}))
+        .may("personalDataDays", optional(days()))
         .may("customFields", open_object("The caller's own members."))
         .like("customFields", json!({"env": "test"}))
         .done()
+}
+
+fn days() -> Value {
+    json!({"type": "integer", "minimum": 1, "maximum": 3650})
 }
 
 fn operator() -> Value {
