@@ -36,7 +36,11 @@ const AGE: &str = concat!(columns!(), " FROM erasures t WHERE t.account_id = $1 
 const BEGIN_AGAIN: &str = "UPDATE erasures SET status = 'ENQUEUED', doc = $2, updated_at = $3, lease_until = 0 \
     WHERE seq = $1 AND status = 'COMPLETED' AND updated_at = $4";
 const LIST: Table = Table {
-    select: concat!(columns!(), " FROM (SELECT * FROM erasures WHERE type <> 'age') t"),
+    select: concat!(
+        columns!(),
+        " FROM (SELECT e.id, e.seq, e.account_id, e.type, e.status, e.doc, e.created_at, e.updated_at \
+        FROM erasures e WHERE e.type <> 'age') t"
+    ),
     order: ("t.created_at", "t.seq"),
     columns: &[
         ("status", Column::Text("t.status")),
