@@ -368,6 +368,7 @@ fn describe_parameter(operation: &str, parameter: &mut Value) {
             "listAuditEntries" => Some("resource=redirection"),
             "listPlatformAuditEntries" => Some("resource=takeDown"),
             "listCases" => Some("status=open"),
+            "listErasures" => Some("status=COMPLETED"),
             "readScanStatistics" => Some("country=DE"),
             "listRedirections" => Some("tags=summer"),
             _ => None,

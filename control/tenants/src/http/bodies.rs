@@ -1,9 +1,7 @@
 //! Request bodies of accounts, operators, roles and keys.
 
 use serde_json::{Value, json};
-use web::bodies::{
-    AN_ID, Body, CHANGES, body, boolean, email, id_of, names, open_object, optional, text, texts,
-};
+use web::bodies::{AN_ID, Body, CHANGES, body, boolean, email, id_of, names, open_object, text, texts};
 
 use crate::{
     domain::{
@@ -58,7 +56,7 @@ fn account() -> Value {
         .may("thngWritableCustomFields", texts(MAX_KEY))
         .may("scanRetentionDays", days())
         .may("personalData", json!({"type": "string", "enum": ["full", "truncated", "none"]}))
-        .may("personalDataDays", optional(days()))
+        .may("personalDataDays", days())
         .may("customFields", open_object("The caller's own members."))
         .like("customFields", json!({"env": "test"}))
         .done()
