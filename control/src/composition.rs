@@ -32,6 +32,7 @@ use kernel::{
 };
 use mail::{MailSettings, Outbox};
 use oidc::{Provider, service::OidcState};
+use privacy::service::{PrivacyState, erasures};
 use push::{edge_keys::EdgeKeys, hub::Hub};
 use redirects::{
     service::{Redirects, redirections::follow_thng, rules},
@@ -43,7 +44,7 @@ use shared::{
     client_address::TrustedProxies,
     contact::Contact,
     geo::{GeoIp, NoGeoIp},
-    id::{AccountId, ActionId, ApplicationId, BatchId, ProductId, ThngId},
+    id::{AccountId, ActionId, ApplicationId, BatchId, ProductId, ThngId, UserId},
     time::{Clock, UnixMillis},
 };
 use signin::service::SignInState;
@@ -170,6 +171,16 @@ impl Dependents for LaterSubjects {
             follow_thng(tx, account, thng, product, true, now).await
         })
     }
+
+    fn users_removed<'a>(
+        &'a self,
+        tx: &'a mut Tx,
+        account: AccountId,
+        users: Vec<UserId>,
+        at: (UnixMillis, [u8; 16]),
+    ) -> BoxFuture<'a, Result<(), ServiceError>> {
+        Box::pin(async move { Ok(erasures::users_removed(tx, account, users, at).await?) })
+    }
 }
 
 /// The parts that a process chooses; the rest is derived.
@@ -265,8 +276,10 @@ pub async fn compose(parts: Parts) -> Result<(Arc<ApiState>, WriterTask), StoreE
     });
     let passwords = Passwords::default();
     let sign_in = SignInState::new(core.clone(), passwords.clone(), outbox.clone());
+    let assessment = AssessmentState::new(actions.clone());
     let app = ApiState {
-        assessment: AssessmentState::new(actions.clone()),
+        privacy: PrivacyState::new(assessment.clone()),
+        assessment,
         statistics: StatisticsState::new(core.clone(), events.clone()),
         events,
         broker,

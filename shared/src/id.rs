@@ -129,6 +129,8 @@ id_types! {
     RoleId;
     /// A task of a batch.
     TaskId;
+    /// A request to erase personal data.
+    ErasureId;
     /// An action recorded against a Thng or product.
     ActionId;
     /// An application of a project.

@@ -835,6 +835,29 @@ await step('the audit trail has pages, and its export is that of the API', async
   assert.deepEqual(lines.map((one) => one.requestId).sort(), all.map((one) => one.requestId).sort())
 })
 
+await step('how much is kept of people, and for how long, is set on the settings', async () => {
+  const { account } = await api('GET', '/access')
+  const before = await api('GET', `/accounts/${account}`)
+  await open(page, 'settings')
+  const form = page.locator('[data-test=personal-data]')
+  const save = () => Promise.all([
+    page.waitForResponse((answer) => answer.request().method() === 'PUT' && answer.url().includes('/accounts/') && answer.ok()),
+    form.getByRole('button').click()
+  ])
+  assert.equal(await form.getByLabel('Kept of whoever scans').inputValue(), before.personalData)
+  await form.getByLabel('Kept of whoever scans').selectOption('none')
+  await form.getByLabel('Cut what is left after days').fill('90')
+  await save()
+  await form.getByRole('status').waitFor()
+  const saved = await api('GET', `/accounts/${account}`)
+  assert.deepEqual([saved.personalData, saved.personalDataDays], ['none', 90])
+  await form.getByLabel('Kept of whoever scans').selectOption(before.personalData)
+  await form.getByLabel('Cut what is left after days').fill('')
+  await save()
+  const after = await api('GET', `/accounts/${account}`)
+  assert.deepEqual([after.personalData, after.personalDataDays], [before.personalData, undefined])
+})
+
 await step('the settings show quotas, domains and the account as the API has them', async () => {
   const { account } = await api('GET', '/access')
   const quotas = await api('GET', `/accounts/${account}/quotas`)

@@ -19,6 +19,7 @@ mod commissioning;
 mod conventions;
 mod crowd;
 mod displays;
+mod erasures;
 mod etags;
 mod event_log;
 mod events;

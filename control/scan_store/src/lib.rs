@@ -41,6 +41,13 @@
 //! their backfill, which reads `actions` and notes its progress beside them, would need a second cursor; and
 //! `GET /scans/stats` would read two databases. So they stay where `hits` are.
 //!
+//! # Erasure
+//!
+//! A scan that is found for an erasure is written again in its position ([`ScanStore::rewrite`]), with other texts. The texts
+//! that it had stay as long as a scan has them. Those that none has are not removed before their day is over, because a
+//! batch under way may name them; what tells of a person is taken out of them instead ([`ScanStore::erase_texts`]), and
+//! they are no longer found by their hash.
+//!
 //! # Connections
 //!
 //! On Postgres callers that hold no connection use the pool of the database ([`Scans::pool`]); two connections more are
@@ -56,4 +63,7 @@ pub mod domain;
 mod seam;
 pub mod store;
 
-pub use self::seam::{Appended, Batch, Boot, Count, Description, FIRST_SEQ, NewScan, ScanStore, Scans};
+pub use self::seam::{
+    Appended, Batch, Boot, Count, Description, FIRST_SEQ, NewScan, ScanPosition, ScanStore, Scans, Sighted,
+    Sought,
+};

@@ -1,12 +1,13 @@
 //! The seam between scans and what keeps them.
 
-use std::{collections::BTreeMap, fmt, sync::Arc};
+use std::{collections::BTreeMap, fmt, net::IpAddr, sync::Arc};
 
 use futures_util::future::BoxFuture;
 use kernel::{
     domain::action::Action,
     store::{StoreError, Tx, listing::Selection},
 };
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use shared::{
     id::{AccountId, ActionId, ProductId, ThngId},
@@ -75,6 +76,29 @@ pub trait ScanStore: fmt::Debug + Send + Sync + 'static {
         account: AccountId,
         ids: &'a [ActionId],
     ) -> BoxFuture<'a, Result<u64, StoreError>>;
+
+    /// Looks through some scans of an account, after a position, for those that are sought.
+    fn seek<'a>(
+        &'a self,
+        account: AccountId,
+        sought: &'a Sought,
+        after: Option<ScanPosition>,
+    ) -> BoxFuture<'a, Result<Sighted, StoreError>>;
+
+    /// Replaces the documents of scans, in their positions; those that are gone are passed over.
+    fn rewrite<'a>(
+        &'a self,
+        now: UnixMillis,
+        scans: &'a [(ScanPosition, NewScan)],
+    ) -> BoxFuture<'a, Result<(), StoreError>>;
+
+    /// Takes what may tell of a person out of some shared texts that no scan has any more, after a position; gives the
+    /// position of the last one, or `None` when none are left. A scan of the same day with the same text has what is left.
+    fn erase_texts(
+        &self,
+        account: AccountId,
+        after: Option<ScanPosition>,
+    ) -> BoxFuture<'_, Result<Option<ScanPosition>, StoreError>>;
 
     /// Makes the tables of the month of a time, so that intake does not have to.
     fn make_month(&self, at: UnixMillis) -> BoxFuture<'_, Result<(), StoreError>>;
@@ -192,6 +216,51 @@ impl NewScan {
     pub fn id(&self) -> Option<ActionId> {
         ids::join(self.timestamp, &self.key)
     }
+}
+
+/// Which scans of an account are sought.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sought {
+    /// Those of a Thng.
+    Thng(ThngId),
+    /// Those from a range of addresses that happened in a time.
+    Network {
+        /// The first address.
+        first: IpAddr,
+        /// The last one, of the same family.
+        last: IpAddr,
+        /// From this time on.
+        from: UnixMillis,
+        /// To before this one.
+        to: UnixMillis,
+    },
+    /// All that were created in a time.
+    Created {
+        /// From this time on.
+        from: UnixMillis,
+        /// To before this one.
+        to: UnixMillis,
+    },
+}
+
+/// Where a search is, in the order of months, times and numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct ScanPosition {
+    /// The month of the tables, such as 202611.
+    pub month: i32,
+    /// When it was created.
+    pub at: i64,
+    /// Its number.
+    pub seq: i64,
+}
+
+/// What a step of a search saw.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Sighted {
+    /// What was found, in order.
+    pub found: Vec<(ScanPosition, Action)>,
+    /// The position up to which it looked; `None` when there was nothing left to look at.
+    pub end: Option<ScanPosition>,
 }
 
 /// What to count.

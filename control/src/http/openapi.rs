@@ -184,6 +184,7 @@ fn body_of(operation: &str) -> Option<Value> {
         commissioning::http::bodies::of,
         assessment::http::bodies::of,
         jobs::http::bodies::of,
+        privacy::http::bodies::of,
         events::http::bodies::of,
         hosting::http::bodies::of,
     ];
@@ -367,6 +368,7 @@ fn describe_parameter(operation: &str, parameter: &mut Value) {
             "listAuditEntries" => Some("resource=redirection"),
             "listPlatformAuditEntries" => Some("resource=takeDown"),
             "listCases" => Some("status=open"),
+            "listErasures" => Some("status=COMPLETED"),
             "readScanStatistics" => Some("country=DE"),
             "listRedirections" => Some("tags=summer"),
             _ => None,

@@ -40,6 +40,7 @@ fn table() -> Routes<RouterState> {
         .merge(jobs::http::routes())
         .merge(events::http::routes())
         .merge(statistics::http::routes())
+        .merge(privacy::http::routes())
         .merge(hosting::http::routes())
         .routes(routes!(time::read))
         .routes(routes!(status::read))

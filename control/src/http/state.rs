@@ -12,6 +12,7 @@ use jobs::service::JobState;
 use kernel::service::Core;
 use mail::Outbox;
 use oidc::service::OidcState;
+use privacy::service::PrivacyState;
 use redirects::service::Redirects;
 use signin::service::SignInState;
 use statistics::service::StatisticsState;
@@ -87,6 +88,12 @@ impl FromRef<RouterState> for ActionState {
 impl FromRef<RouterState> for AssessmentState {
     fn from_ref(RouterState(app): &RouterState) -> Self {
         app.assessment.clone()
+    }
+}
+
+impl FromRef<RouterState> for Arc<PrivacyState> {
+    fn from_ref(RouterState(app): &RouterState) -> Self {
+        app.privacy.clone()
     }
 }
 

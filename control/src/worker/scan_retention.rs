@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use ::actions::store::{scan_charges, scans as legacy_scans};
 use kernel::store::{Ctx, StoreError};
+use privacy::service::ages;
 use shared::{id::AccountId, time::UnixMillis};
 use tenants::store::tenants;
 
@@ -40,6 +41,11 @@ pub async fn run(app: &ApiState) -> Result<Removed, StoreError> {
     let (now, scans) = (app.core.clock.now(), &app.actions.scans.pool);
     scans.make_month(UnixMillis(now.0 + AHEAD_MS)).await?;
     let (day, is_new) = scans.begin_day(now).await?;
+    match ages::schedule(&app.privacy, day).await {
+        Ok(0) => {}
+        Ok(accounts) => tracing::info!(accounts, "cuts what is left of people in what is old enough"),
+        Err(error) => tracing::warn!(%error, "cutting what is left of people is left for later"),
+    }
     let days = tenants::list_scan_retention(&mut app.core.db.read().await?).await?;
     let before = |days: u16| UnixMillis(day.0 - i64::from(days) * DAY_MS);
     let longest = days.iter().map(|(_, days)| *days).max();

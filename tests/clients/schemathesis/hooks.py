@@ -112,6 +112,7 @@ schemathesis.openapi.format("filter-listWebhooks", st.just("status=active"))
 schemathesis.openapi.format("filter-listWebhookDeliveries", st.just("status=dead"))
 schemathesis.openapi.format("filter-listReactions", st.just("status=active"))
 schemathesis.openapi.format("filter-listCases", st.sampled_from(["status=open", "kind=counterfeit"]))
+schemathesis.openapi.format("filter-listErasures", st.sampled_from(["status=COMPLETED", "type=network"]))
 schemathesis.openapi.format("event-path", st.sampled_from(["type", "context.city", "customFields.a.b"]))
 schemathesis.openapi.format("event-type", st.sampled_from(["action", "action.scans", "job"]))
 schemathesis.openapi.format("event-types", st.sampled_from(["action", "action.scans", "job,redirection"]))
@@ -241,6 +242,8 @@ def before_call(context, case, kwargs):
                     case.body[name] = value
             if case.body["locationSource"] == "sensor" and location is None:
                 case.body["locationSource"] = "unknown"
+        if case.path.endswith("/privacy/erasures") and "network" in case.body:
+            case.body["from"], case.body["to"] = 0, max(case.body["from"], case.body["to"], 1)
         of_settings = case.body.get("settings", case.body)
         if "/authentication/" in case.path and isinstance(of_settings, dict):
             of_settings.pop("suspectedPoints", None)

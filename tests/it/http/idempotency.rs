@@ -125,6 +125,7 @@ async fn request_of(api: &Api, path: &str) -> Result<(String, Value)> {
             let user = json!({"email": "once@example.com", "password": "a word that is long"});
             (path.to_owned(), user)
         }
+        "/privacy/erasures" => (path.to_owned(), json!({"network": "203.0.113.0/24", "from": 1, "to": 2})),
         "/jobs/actions" => (path.to_owned(), a_job()),
         "/jobs/actions/{id}/cancel" => {
             let made = api.call(Method::POST, "/jobs/actions", Some(a_job())).await?;

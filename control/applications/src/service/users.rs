@@ -1,6 +1,9 @@
 //! User records of applications, and what all operations on users need.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use mail::Outbox;
 use serde_json::json;
@@ -143,6 +146,8 @@ pub async fn delete(core: &Core, caller: &Caller, id: &str) -> Result<(), Servic
     user.filter(|user| grant.admits(id, Some(&user.scopes()))).ok_or_else(|| not_found(id))?;
     password_resets::delete_of_user(&mut tx, caller.account, parsed).await?;
     app_users::delete(&mut tx, caller.account, parsed).await?;
+    let at = (core.clock.now(), core.random16()?);
+    core.dependents.users_removed(&mut tx, caller.account, vec![parsed], at).await?;
     tx.note(caller.account, (KIND, id), || (Some(json!({})), None));
     keys::revoke_all(&mut tx, caller.account, id, core.clock.now().0).await?;
     tx.commit().await?;
@@ -176,20 +181,25 @@ pub async fn purge(core: &Core) -> Result<u64, ServiceError> {
     }
 }
 
-/// Removes anonymous users whom nobody has seen for a year, with their keys; what they made stays.
+/// Removes anonymous users whom nobody has seen for a year, with their keys; what they made stays, without their data.
 async fn purge_idle(core: &Core, now: UnixMillis) -> Result<u64, ServiceError> {
     let (before, mut removed) = (UnixMillis(now.0 - IDLE_MS), 0);
     loop {
         let mut tx = core.db.begin(&Ctx::default()).await?;
         let listed = idle_users::list(&mut tx, before, IDLE_STEP).await?;
+        let mut gone: BTreeMap<AccountId, Vec<UserId>> = BTreeMap::new();
         for user in &listed {
             if user.seen_at > before {
                 idle_users::see(&mut tx, *user).await?;
             } else {
                 app_users::delete(&mut tx, user.account, user.id).await?;
                 user_keys::delete_of(&mut tx, user.account, user.id).await?;
+                gone.entry(user.account).or_default().push(user.id);
                 removed += 1;
             }
+        }
+        for (account, users) in gone {
+            core.dependents.users_removed(&mut tx, account, users, (now, core.random16()?)).await?;
         }
         tx.commit().await?;
         if listed.is_empty() {

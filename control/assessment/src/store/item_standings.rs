@@ -45,6 +45,11 @@ const SQLITE_LIST: &str = find!("t.account_id, t.id, ", "t.id IN (SELECT value F
 const PUT: &str = "INSERT INTO item_standings (thng_id, account_id, scanned_at, points, level, scan_id, points_at, \
     standing, peak) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT (thng_id) DO UPDATE SET scanned_at = $3, \
     points = $4, level = $5, scan_id = $6, points_at = $7, standing = $8, peak = $9";
+const PG_FORGET: &str = "UPDATE item_standings SET standing = NULL WHERE account_id = $1 AND thng_id IN \
+    (SELECT s.thng_id FROM item_standings s WHERE s.thng_id = ANY($2) AND s.standing IS NOT NULL ORDER BY s.thng_id \
+    FOR UPDATE) RETURNING thng_id";
+const SQLITE_FORGET: &str = "UPDATE item_standings SET standing = NULL WHERE account_id = $1 \
+    AND thng_id IN (SELECT value FROM json_each($2)) AND standing IS NOT NULL RETURNING thng_id";
 const DELETE: &str = "DELETE FROM item_standings WHERE account_id = $1 AND thng_id = $2";
 
 /// The permanent assessment state of an item.
@@ -207,6 +212,17 @@ pub async fn put(
         .await
         .map(|_| ()))?;
     Ok(())
+}
+
+/// Removes what is kept of the scans that wrote verdicts: where, when and by what they were. The verdicts and the points stay,
+/// as where an older release wrote them. Returns how many there were.
+pub async fn forget_scans(tx: &mut Tx, account: AccountId, thngs: &[ThngId]) -> Result<u64, StoreError> {
+    if thngs.is_empty() {
+        return Ok(0);
+    }
+    let ids: Vec<String> = thngs.iter().map(ToString::to_string).collect();
+    let gone = fetch_in_list!(&mut **tx, (String,), PG_FORGET, SQLITE_FORGET, [account.as_str()], &ids)?;
+    Ok(u64::try_from(gone.len()).unwrap_or(u64::MAX))
 }
 
 /// Deletes the state of a deleted Thng.

@@ -5,7 +5,11 @@ use std::collections::BTreeMap;
 use shared::id::{AccountId, ThngId};
 use sqlx::types::Json;
 
-use super::{Conn, Raw, StoreError, Tx, dialect, on_db, parse};
+use super::{
+    Conn, Raw, StoreError, Tx,
+    dialect::{self, fetch_in_list},
+    on_db, parse,
+};
 use crate::domain::assessment::{
     peak::POINTS_SINCE,
     profile::{Observation, Profile, SESSIONS_SINCE},
@@ -38,6 +42,11 @@ const PG_LIST: &str = "SELECT thng_id, account_id FROM scan_profiles \
 const SQLITE_LIST: &str = "SELECT thng_id, account_id FROM scan_profiles \
     WHERE (rules_version IS NULL OR rules_version < $2) AND +thng_id > $1 ORDER BY thng_id LIMIT $3";
 const READ_TO: &str = "UPDATE scan_profiles SET read_to = $2 WHERE thng_id = $1 AND read_to < $2";
+// In one order, so that two of these, and additions of scans, do not lock each other out.
+const PG_OUTDATE: &str = "UPDATE scan_profiles SET rules_version = NULL WHERE account_id = $1 AND thng_id IN \
+    (SELECT p.thng_id FROM scan_profiles p WHERE p.thng_id = ANY($2) ORDER BY p.thng_id FOR UPDATE) RETURNING thng_id";
+const SQLITE_OUTDATE: &str = "UPDATE scan_profiles SET rules_version = NULL WHERE account_id = $1 \
+    AND thng_id IN (SELECT value FROM json_each($2)) RETURNING thng_id";
 const DELETE: &str = "DELETE FROM scan_profiles WHERE thng_id = $1";
 
 /// A profile as it is stored.
@@ -225,6 +234,17 @@ async fn write(tx: &mut Tx, changed: Vec<(String, Bytes)>) -> Result<(), StoreEr
         }
     }
     Ok(())
+}
+
+/// Marks profiles as outdated, because their scans were changed: each is rebuilt before it is used. Returns how many there
+/// are.
+pub async fn outdate(tx: &mut Tx, account: AccountId, thngs: &[ThngId]) -> Result<u64, StoreError> {
+    if thngs.is_empty() {
+        return Ok(0);
+    }
+    let ids: Vec<String> = thngs.iter().map(ToString::to_string).collect();
+    let marked = fetch_in_list!(&mut **tx, (String,), PG_OUTDATE, SQLITE_OUTDATE, [account.as_str()], &ids)?;
+    Ok(u64::try_from(marked.len()).unwrap_or(u64::MAX))
 }
 
 /// Removes the profile of a Thng that is removed.

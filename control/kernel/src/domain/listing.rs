@@ -112,6 +112,8 @@ pub const APPLICATIONS: ListType = numbered(PROJECTS.fields);
 pub const BATCHES: ListType = numbered(PRODUCTS.fields);
 /// Tasks of a batch.
 pub const TASKS: ListType = by(&[field("status", Text), field("type", Text)]);
+/// Requests to erase personal data.
+pub const ERASURES: ListType = TASKS;
 /// Jobs.
 pub const JOBS: ListType = numbered(&[field("status", Text), field("type", Text)]);
 /// Failed operations of jobs.

@@ -4,7 +4,7 @@ use std::{fmt, sync::Arc};
 
 use futures_util::future::BoxFuture;
 use shared::{
-    id::{AccountId, ApplicationId, BatchId, ProductId, ThngId},
+    id::{AccountId, ApplicationId, BatchId, ProductId, ThngId, UserId},
     problem::Code,
     time::{Clock, UnixMillis},
 };
@@ -158,6 +158,15 @@ pub trait Dependents: Send + Sync + 'static {
         product: Option<ProductId>,
         now: UnixMillis,
     ) -> BoxFuture<'a, Result<bool, ServiceError>>;
+
+    /// Users of applications were removed, in this transaction; with the time, and 128 random bits.
+    fn users_removed<'a>(
+        &'a self,
+        tx: &'a mut Tx,
+        account: AccountId,
+        users: Vec<UserId>,
+        at: (UnixMillis, [u8; 16]),
+    ) -> BoxFuture<'a, Result<(), ServiceError>>;
 }
 
 /// What every operation needs; one for each process, shared.

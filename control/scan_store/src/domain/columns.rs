@@ -73,6 +73,30 @@ impl Kind {
         }
     }
 
+    /// Reads the stored form.
+    #[must_use]
+    pub fn stored(number: i16) -> Option<Self> {
+        let all = [Self::Shape, Self::Agent, Self::Place, Self::Referer, Self::Language, Self::Rule];
+        all.into_iter().find(|kind| kind.number() == number)
+    }
+
+    /// What is left of a text when everything is taken out of it that may tell of a person.
+    #[must_use]
+    pub fn erased(self, text: &str) -> String {
+        match self {
+            Self::Agent => self.reduced(text).unwrap_or_else(|| "{}".to_owned()),
+            Self::Place => {
+                let Some(mut place) = object(text) else { return "{}".to_owned() };
+                if place.remove("location").is_some() {
+                    place.insert("locationSource".to_owned(), "unknown".into());
+                }
+                Value::Object(place).to_string()
+            }
+            Self::Referer | Self::Language => String::new(),
+            Self::Shape | Self::Rule => text.to_owned(),
+        }
+    }
+
     /// The facets by which scans with a text are found.
     #[must_use]
     pub fn facets(self, text: &str) -> Vec<String> {
@@ -126,8 +150,8 @@ impl Columns {
                 context.remove(ADDRESS);
             }
             columns.agent = text_of(take(context, &AGENT));
-            columns.referer = take_text(context, "referer");
-            columns.language = take_text(context, "language");
+            columns.referer = take_shared(context, "referer");
+            columns.language = take_shared(context, "language");
             let found = take(context, &PLACE);
             if !found.is_empty() {
                 place.insert(CONTEXT.to_owned(), Value::Object(found));
@@ -172,7 +196,8 @@ impl Columns {
             context.extend(object(text)?);
         }
         for (name, text) in [("referer", &self.referer), ("language", &self.language)] {
-            if let Some(text) = text {
+            // An empty one is what is left of a text that was erased.
+            if let Some(text) = text.as_ref().filter(|text| !text.is_empty()) {
                 context.insert(name.to_owned(), text.as_str().into());
             }
         }
@@ -271,6 +296,12 @@ fn take_text(members: &mut Map<String, Value>, name: &str) -> Option<String> {
     }
 }
 
+/// A text that scans share; an empty one is none.
+fn take_shared(members: &mut Map<String, Value>, name: &str) -> Option<String> {
+    members.get(name)?.as_str().filter(|text| !text.is_empty())?;
+    take_text(members, name)
+}
+
 fn text_of(members: Map<String, Value>) -> Option<String> {
     (!members.is_empty()).then(|| Value::Object(members).to_string())
 }
@@ -300,84 +331,4 @@ fn address_text(bytes: &[u8]) -> Option<String> {
 }
 
 #[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    fn scan() -> Value {
-        json!({
-            "customFields": {"shortDomain": "tn.gg", "shortId": "aBc"},
-            "tags": [],
-            "context": {"ipAddress": "203.0.113.7", "userAgent": "x/1", "userAgentName": "X", "city": "Bern",
-                "countryCode": "CH", "language": "de", "entryUrl": "https://tn.gg/aBc"},
-            "locationSource": "geoIp",
-            "location": {"latitude": 46.5, "longitude": 7.5},
-            "reactions": [],
-            "scanSource": "edge",
-        })
-    }
-
-    fn members(doc: Value) -> Map<String, Value> {
-        let Value::Object(members) = doc else { panic!("no object") };
-        members
-    }
-
-    #[test]
-    fn scans_of_one_link_share_all_texts_but_those_that_differ() {
-        let one = Columns::of(None, &members(scan())).unwrap();
-        assert_eq!((one.short_id.as_deref(), one.entry.as_deref()), (Some("aBc"), None));
-        assert_eq!(one.ip.as_deref(), Some(&[203, 0, 113, 7][..]));
-        let mut other = scan();
-        other["context"]["ipAddress"] = json!("2001:db8::1");
-        other["context"]["entryUrl"] = json!("https://tn.gg/xYz?utm=1");
-        other["customFields"]["shortId"] = json!("xYz");
-        let two = Columns::of(None, &members(other)).unwrap();
-        assert_eq!(two.entry.as_deref(), Some("?utm=1"));
-        assert_eq!(one.texts().collect::<Vec<_>>(), two.texts().collect::<Vec<_>>());
-        let facets = Kind::Place.facets(one.place.as_deref().unwrap());
-        assert_eq!(facets, ["context.city=Bern", "context.countryCode=CH"]);
-        assert_eq!(Kind::Shape.facets(&one.shape), ["customFields.shortDomain=tn.gg"]);
-    }
-
-    #[test]
-    fn what_differs_from_most_comes_back_too() {
-        let product = "UKXAGyEf8SQ5eTDmVgGpHqAa".parse().ok();
-        for (path, value) in [
-            ("/context/entryUrl", json!("https://tn.gg/01/7612345?x=1")),
-            ("/context/entryUrl", json!("https://tn.gg/")),
-            ("/context/entryUrl", json!("https://tn.gg")),
-            ("/context/entryUrl", json!("https://tn.gg//aBc")),
-            ("/context/entryUrl", json!("https://tn.gg/aBcd")),
-            ("/context/entryUrl", json!(7)),
-            ("/context/ipAddress", json!("::ffff:1.2.3.4")),
-            ("/context/ipAddress", json!("nowhere")),
-            ("/context/language", json!(null)),
-            ("/context", json!({})),
-            ("/context", json!("x")),
-            ("/customFields", json!({})),
-            ("/customFields/shortId", json!(true)),
-            (
-                "/reactions",
-                json!([{"type": "redirection", "rule": {"index": 3}, "redirectUrl": "https://e.com/"}]),
-            ),
-            ("/reactions", json!([{"redirectUrl": 7}])),
-            ("/reactions", json!([{}, {}])),
-            ("/scanSource", json!({"product": 1, "prefix": "x"})),
-        ] {
-            let mut doc = scan();
-            *doc.pointer_mut(path).unwrap() = value;
-            let doc = members(doc);
-            let columns = Columns::of(product, &doc).unwrap_or_else(|| panic!("{doc:?}"));
-            assert_eq!(columns.document(), Some((product, doc)));
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn entry_urls_come_back(url in "[a-z:/?#&]{0,12}|https://a/[ab/?#&]{0,6}", short_id in proptest::option::of("[ab]{0,3}")) {
-            let (prefix, entry) = split_entry(&url, short_id.as_deref());
-            prop_assert_eq!(entry_url(prefix.as_deref(), short_id.as_deref(), entry.as_deref()), Some(url));
-        }
-    }
-}
+mod tests;

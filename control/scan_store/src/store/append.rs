@@ -162,7 +162,7 @@ impl SqlScans {
     }
 
     /// Scans with the numbers of their accounts and texts; their positions are still missing.
-    async fn number<'a>(
+    pub(super) async fn number<'a>(
         &self,
         month: Month,
         now: UnixMillis,

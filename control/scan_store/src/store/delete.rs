@@ -22,8 +22,8 @@ const PG_LOOSEN: &str = "UPDATE scan_texts SET is_loose = true WHERE id IN (SELE
 const SQLITE_LOOSEN: &str =
     "UPDATE scan_texts SET is_loose = true WHERE id IN (SELECT value FROM json_each($1))";
 
-/// Texts of a scan that may be those of a person.
-type Texts = (Option<i32>, Option<i32>, Option<i32>, Option<i32>);
+/// Texts of a scan that may be those of a person: browser, place, referer and language.
+pub(super) type Texts = (Option<i32>, Option<i32>, Option<i32>, Option<i32>);
 
 impl SqlScans {
     pub(super) async fn delete_all(&self, account: AccountId, ids: &[ActionId]) -> Result<u64, StoreError> {
@@ -60,18 +60,25 @@ async fn delete(conn: &mut Conn, month: Month, account: i32, ids: &[ActionId]) -
             loose.extend([agent, place, referer, language].into_iter().flatten());
         }
     }
-    let loose: Vec<i32> = loose.into_iter().collect();
-    if !loose.is_empty() {
-        // What no other scan has goes when the day is over: until then batches under way may name it.
-        let sql = AssertSqlSafe(of_month(dialect::pick(conn, PG_LOOSEN, SQLITE_LOOSEN), month));
-        match conn.raw() {
-            Raw::Pg(c) => {
-                sqlx::query(sql).bind(loose).execute(c).await?;
-            }
-            Raw::Sqlite(c) => {
-                sqlx::query(sql).bind(Json(loose)).execute(c).await?;
-            }
+    loosen(conn, month, loose).await?;
+    Ok(gone)
+}
+
+/// Notes that scans with these texts are gone, so that perhaps none is left.
+pub(super) async fn loosen(conn: &mut Conn, month: Month, texts: BTreeSet<i32>) -> Result<(), StoreError> {
+    let loose: Vec<i32> = texts.into_iter().collect();
+    if loose.is_empty() {
+        return Ok(());
+    }
+    // What no other scan has goes when the day is over: until then batches under way may name it.
+    let sql = AssertSqlSafe(of_month(dialect::pick(conn, PG_LOOSEN, SQLITE_LOOSEN), month));
+    match conn.raw() {
+        Raw::Pg(c) => {
+            sqlx::query(sql).bind(loose).execute(c).await?;
+        }
+        Raw::Sqlite(c) => {
+            sqlx::query(sql).bind(Json(loose)).execute(c).await?;
         }
     }
-    Ok(gone)
+    Ok(())
 }

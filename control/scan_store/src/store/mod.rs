@@ -6,6 +6,7 @@
 mod append;
 mod delete;
 mod describe;
+mod erase_texts;
 mod filter;
 mod find;
 mod list;
@@ -14,7 +15,9 @@ mod months;
 mod open;
 mod plan;
 mod retention;
+mod rewrite;
 mod rows;
+mod seek;
 mod sql_scans;
 mod text_cache;
 mod texts;

@@ -22,7 +22,7 @@ use shared::{
 
 use super::{months, text_cache::TextCache};
 use crate::{
-    Appended, Batch, Boot, Count, Description, NewScan, ScanStore,
+    Appended, Batch, Boot, Count, Description, NewScan, ScanPosition, ScanStore, Sighted, Sought,
     domain::month::{DAY_MS, Month, day_of},
 };
 
@@ -189,6 +189,31 @@ impl ScanStore for SqlScans {
         ids: &'a [ActionId],
     ) -> BoxFuture<'a, Result<u64, StoreError>> {
         Box::pin(self.delete_all(account, ids))
+    }
+
+    fn seek<'a>(
+        &'a self,
+        account: AccountId,
+        sought: &'a Sought,
+        after: Option<ScanPosition>,
+    ) -> BoxFuture<'a, Result<Sighted, StoreError>> {
+        Box::pin(self.seek_some(account, sought, after))
+    }
+
+    fn rewrite<'a>(
+        &'a self,
+        now: UnixMillis,
+        scans: &'a [(ScanPosition, NewScan)],
+    ) -> BoxFuture<'a, Result<(), StoreError>> {
+        Box::pin(self.rewrite_all(now, scans))
+    }
+
+    fn erase_texts(
+        &self,
+        account: AccountId,
+        after: Option<ScanPosition>,
+    ) -> BoxFuture<'_, Result<Option<ScanPosition>, StoreError>> {
+        Box::pin(self.erase_some_texts(account, after))
     }
 
     fn make_month(&self, at: UnixMillis) -> BoxFuture<'_, Result<(), StoreError>> {

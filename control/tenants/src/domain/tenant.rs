@@ -32,6 +32,8 @@ pub struct Account {
     pub scan_retention_days: u16,
     /// How much it keeps of the people behind scans and other actions.
     pub personal_data: PersonalData,
+    /// Days after which what is left of people is cut; `None` is never.
+    pub personal_data_days: Option<u16>,
     /// The caller's own members.
     pub custom_fields: Option<Map<String, Value>>,
     /// When it was created.
@@ -63,6 +65,8 @@ pub struct AccountChange {
     pub scan_retention_days: Option<u16>,
     /// How much it keeps of the people behind scans and other actions.
     pub personal_data: Option<PersonalData>,
+    /// Days after which what is left of people is cut; `Some(None)` is never.
+    pub personal_data_days: Option<Option<u16>>,
     /// The caller's own members, replaced as a whole.
     pub custom_fields: Option<Map<String, Value>>,
 }
@@ -86,6 +90,7 @@ impl Account {
             },
             scan_retention_days: change.scan_retention_days.unwrap_or(self.scan_retention_days),
             personal_data: change.personal_data.unwrap_or(self.personal_data),
+            personal_data_days: change.personal_data_days.unwrap_or(self.personal_data_days),
             custom_fields: change.custom_fields.or(self.custom_fields),
             updated_at: updated_at(now, self.created_at, self.updated_at),
             ..self

@@ -7,7 +7,7 @@ use super::{
     body::{Purpose, custom_fields, name, texts},
     limits,
     members::Members,
-    scan_retention, target_hosts,
+    personal_data_days, scan_retention, target_hosts,
     tenant::AccountChange,
 };
 
@@ -29,6 +29,7 @@ impl AccountChange {
             target_hosts: target_hosts::read(&mut members),
             scan_retention_days: scan_retention::read(&mut members),
             personal_data: members.parsed("personalData"),
+            personal_data_days: personal_data_days::read(&mut members),
             custom_fields: custom_fields(&mut members),
         };
         members.finish(Some(change))
@@ -89,6 +90,16 @@ mod tests {
             (json!({"scanRetentionDays": 3651}), vec!["scanRetentionDays"]),
             (json!({"scanRetentionDays": 1.5}), vec!["scanRetentionDays"]),
             (json!({"scanRetentionDays": "30"}), vec!["scanRetentionDays"]),
+            (json!({"personalDataDays": 1}), vec![]),
+            (json!({"personalDataDays": 3650}), vec![]),
+            (json!({"personalDataDays": null}), vec![]),
+            (
+                json!({"personalDataDays": 0}),
+                vec!["personalDataDays must be a whole number of days from 1 to 3650"],
+            ),
+            (json!({"personalDataDays": 3651}), vec!["personalDataDays must be"]),
+            (json!({"personalDataDays": "30"}), vec!["personalDataDays must be"]),
+            (json!({"personalDataDays": 1.5}), vec!["personalDataDays must be"]),
             (json!({"personalData": "full"}), vec![]),
             (json!({"personalData": "none"}), vec![]),
             (json!({"personalData": "all"}), vec!["personalData: must be full, truncated or none"]),
@@ -99,5 +110,13 @@ mod tests {
         ] {
             check(&body, &faults, &AccountChange::parse(&body).err().unwrap_or_default());
         }
+    }
+
+    #[test]
+    fn days_of_personal_data_are_set_kept_and_taken_away() {
+        let days = |body: Value| AccountChange::parse(&body).map(|change| change.personal_data_days);
+        assert_eq!(days(json!({"personalDataDays": 30})), Ok(Some(Some(30))));
+        assert_eq!(days(json!({"personalDataDays": null})), Ok(Some(None)));
+        assert_eq!(days(json!({"name": "x"})), Ok(None));
     }
 }

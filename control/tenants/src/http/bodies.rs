@@ -62,9 +62,16 @@ fn account() -> Value {
         .may("providerSignIn", boolean())
         .may("secondFactorRequired", boolean())
         .may("thngWritableCustomFields", texts(MAX_KEY))
+        .may("scanRetentionDays", days())
+        .may("personalData", json!({"type": "string", "enum": ["full", "truncated", "none"]}))
+        .may("personalDataDays", days())
         .may("customFields", open_object("The caller's own members."))
         .like("customFields", json!({"env": "test"}))
         .done()
+}
+
+fn days() -> Value {
+    json!({"type": "integer", "minimum": 1, "maximum": 3650})
 }
 
 fn operator() -> Value {

@@ -78,6 +78,11 @@ pub(super) struct AccountDocument {
     /// recorded from now on.
     #[schema(value_type = String, example = "truncated")]
     personal_data: &'static str,
+    /// Days after which the address, the user agent, the device and the exact point go out of scans and other actions, 1 to
+    /// 3650; absent is never, as for new accounts, and `null` in an update takes it away.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(minimum = 1, maximum = 3650, example = 90)]
+    personal_data_days: Option<u16>,
     /// The caller's own members; replaced as a whole.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
@@ -104,6 +109,7 @@ impl From<Account> for AccountDocument {
             target_hosts: account.targets.only,
             scan_retention_days: account.scan_retention_days,
             personal_data: account.personal_data.as_str(),
+            personal_data_days: account.personal_data_days,
             custom_fields: account.custom_fields,
             created_at: account.created_at.0,
             updated_at: account.updated_at.0,

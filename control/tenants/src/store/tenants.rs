@@ -23,8 +23,8 @@ const ACCOUNT: &str = "account";
 macro_rules! select_account {
     ($rest:literal) => {
         concat!(
-            "SELECT id, name, enterprise, user_rights, provider_sign_in, second_factor_required, personal_data, doc, created_at, \
-             updated_at FROM accounts WHERE id = $1",
+            "SELECT id, name, enterprise, user_rights, provider_sign_in, second_factor_required, personal_data, \
+             personal_data_days, doc, created_at, updated_at FROM accounts WHERE id = $1",
             $rest
         )
     };
@@ -33,12 +33,14 @@ macro_rules! select_account {
 const FIND_ACCOUNT: &str = select_account!("");
 const PG_FIND_ACCOUNT_LOCKED: &str = select_account!(" FOR UPDATE");
 const RETENTION: &str = "SELECT id, CAST(doc ->> 'scanRetentionDays' AS BIGINT) FROM accounts ORDER BY id";
+const PERSONAL_DATA_DAYS: &str =
+    "SELECT id, personal_data_days FROM accounts WHERE personal_data_days IS NOT NULL ORDER BY id";
 const PERSONAL_DATA: &str = "SELECT personal_data FROM accounts WHERE id = $1";
 const PG_PERSONAL_DATA_OF: &str = "SELECT id, personal_data FROM accounts WHERE id = ANY($1)";
 const SQLITE_PERSONAL_DATA_OF: &str =
     "SELECT id, personal_data FROM accounts WHERE id IN (SELECT value FROM json_each($1))";
 const UPDATE_ACCOUNT: &str = "UPDATE accounts SET name = $2, doc = $3, updated_at = $4, user_rights = $5, \
-    provider_sign_in = $6, second_factor_required = $7, personal_data = $8 WHERE id = $1";
+    provider_sign_in = $6, second_factor_required = $7, personal_data = $8, personal_data_days = $9 WHERE id = $1";
 
 const END_PROVIDER_SESSIONS: &str = "UPDATE api_keys SET revoked_at = $2 WHERE account_id = $1 AND kind = 'session' \
     AND revoked_at IS NULL AND hash IN (SELECT s.hash FROM operator_sessions s WHERE s.account_id = $1 AND s.by_provider)";
@@ -76,6 +78,7 @@ struct AccountRow {
     provider_sign_in: bool,
     second_factor_required: bool,
     personal_data: String,
+    personal_data_days: Option<i64>,
     doc: Json<Doc>,
     created_at: i64,
     updated_at: i64,
@@ -97,6 +100,7 @@ impl TryFrom<AccountRow> for Account {
             targets: TargetHosts { private: row.doc.0.private_targets, only: row.doc.0.target_hosts },
             scan_retention_days: row.doc.0.scan_retention_days.unwrap_or(DEFAULT_DAYS),
             personal_data: parse("personal_data", &row.personal_data)?,
+            personal_data_days: row.personal_data_days.and_then(|days| u16::try_from(days).ok()),
             custom_fields: row.doc.0.custom_fields,
             created_at: UnixMillis(row.created_at),
             updated_at: UnixMillis(row.updated_at),
@@ -135,6 +139,14 @@ pub async fn list_personal_data(
 pub async fn list_scan_retention(conn: &mut Conn) -> Result<Vec<(AccountId, u16)>, StoreError> {
     let rows: Vec<(String, Option<i64>)> = on_db!(conn, |c| sqlx::query_as(RETENTION).fetch_all(c).await)?;
     let days = |days: Option<i64>| days.and_then(|days| u16::try_from(days).ok()).unwrap_or(DEFAULT_DAYS);
+    rows.into_iter().map(|(id, kept)| Ok((parse("id", &id)?, days(kept)))).collect()
+}
+
+/// The accounts that cut what is left of people, each with the days after which they do.
+pub async fn list_personal_data_days(conn: &mut Conn) -> Result<Vec<(AccountId, u16)>, StoreError> {
+    let rows: Vec<(String, i64)> = on_db!(conn, |c| sqlx::query_as(PERSONAL_DATA_DAYS).fetch_all(c).await)?;
+    // More days than there are in a `u16` would be those of a later release.
+    let days = |days: i64| u16::try_from(days).unwrap_or(u16::MAX);
     rows.into_iter().map(|(id, kept)| Ok((parse("id", &id)?, days(kept)))).collect()
 }
 
@@ -180,6 +192,7 @@ pub async fn update_account(tx: &mut Tx, account: &Account) -> Result<(), StoreE
         .bind(account.provider_sign_in)
         .bind(account.second_factor_required)
         .bind(account.personal_data.as_str())
+        .bind(account.personal_data_days.map(i64::from))
         .execute(c)
         .await
         .map(|_| ()))?;
@@ -222,6 +235,7 @@ fn account_state(account: &Account) -> Value {
         "targetHosts": account.targets.only,
         "scanRetentionDays": account.scan_retention_days,
         "personalData": account.personal_data,
+        "personalDataDays": account.personal_data_days,
         "customFields": account.custom_fields,
     })
 }

@@ -32,6 +32,7 @@ pub(super) const BODIES: &[(&str, &str)] = &[
     ("PUT /roles/{id}/permissions", r#"[{"path": "/thngs", "access": "r"}]"#),
     ("PUT /roles/{id}/permissions/{name}", r#"{"enabled": false}"#),
     ("POST /jobs/actions", JOB),
+    ("POST /privacy/erasures", ERASURE),
     ("POST /webhooks", r#"{"name": "walk", "url": "https://example.com/walk"}"#),
     ("PUT /webhooks/{id}", r#"{"name": "walk"}"#),
     ("POST /reactions", REACTION),
@@ -44,6 +45,9 @@ const STEP: &str = r#"{"product": "gs1:01:1", "location": {"position": {"type": 
     "occurredAt": "2026-11-22T08:15:30+01:00"}"#;
 pub(super) const JOB: &str = r#"{"payload": {"type": "scans"}, "target": "THNGS",
     "input": {"type": "LIST", "contentType": "EXTERNAL_IDS", "payload": ["a:b"]}}"#;
+
+/// Of a network for documentation, long ago.
+pub(super) const ERASURE: &str = r#"{"network": "203.0.113.0/24", "from": 1, "to": 2}"#;
 
 pub(super) const TASK: &str = r#"{"type": "POPULATING", "inputParameters": {"type": "FIXED_AMOUNT",
     "generateThngs": true, "thngTemplate": {"name": "x"}, "quantity": 1}}"#;

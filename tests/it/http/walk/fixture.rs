@@ -14,7 +14,7 @@ use tests::db::random16;
 use super::{
     super::{Answer, Api, batches},
     BULK, UNKNOWN,
-    bodies::{BODIES, JOB, REACTION, TASK, TRIGGER, WEBHOOK},
+    bodies::{BODIES, ERASURE, JOB, REACTION, TASK, TRIGGER, WEBHOOK},
     text, without_body,
 };
 
@@ -78,6 +78,8 @@ impl Fixture {
         let asked = api.call(Method::POST, "/authentication", Some(trigger)).await?;
         anyhow::ensure!(asked.status == 200, "{asked:?}");
         let cases = api.get("/authentication/cases").await?.json();
+        let erasure: Value = serde_json::from_str(ERASURE)?;
+        let erasure = api.call(Method::POST, "/privacy/erasures", Some(erasure)).await?.json();
         let operator_keys = api.get("/keys").await?.json();
         let role = text(&api.create("/roles", json!({"name": "x"})).await?, "id")?;
         let accesses = format!("/accounts/{}/operatorAccess", api.made.account);
@@ -121,6 +123,7 @@ impl Fixture {
             ("users", text(&user, "evrythngUser")?),
             ("actions", job),
             ("tasks", text(&task, "id")?),
+            ("erasures", text(&erasure, "id")?),
             ("webhooks", text(&webhook, "id")?),
             ("reactions", text(&reaction, "id")?),
             ("cases", text(&cases[0], "id")?),

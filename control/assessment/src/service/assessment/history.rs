@@ -143,34 +143,50 @@ const OUTDATED_STEP: u32 = 500;
 /// # Errors
 /// The database failed; what was rebuilt stays, and `after` is where to continue.
 pub async fn rebuild_outdated(state: &AssessmentState, after: &mut String) -> Result<u64, ServiceError> {
-    let (sources, mut made) = (state.sources(), 0);
-    loop {
-        let mut conn = state.db.read().await?;
-        let found = scan_profiles::list_outdated(&mut conn, after, OUTDATED_STEP).await?;
-        drop(conn);
-        let Some(last) = found.last().map(|outdated| outdated.thng) else { return Ok(made) };
-        for Outdated { account, thng } in found {
-            let mut tx = state.db.begin(&Ctx::default()).await?;
-            let mut kept = item_standings::load(&mut tx, account, thng).await?;
-            let is_counted_again = kept.peak.is_some_and(|peak| !peak.is_current());
-            if is_counted_again {
-                // The item first, as elsewhere.
-                kept = item_standings::lock_one(&mut tx, account, thng).await?;
-            }
-            if scan_profiles::lock(&mut tx, thng).await?.is_some_and(|stored| stored.is_outdated) {
-                let settings = effective(&mut tx, account, &[], None).await?;
-                let history =
-                    History::read(sources, &mut tx, account, &Limit::Account, thng, MAX_REBUILT).await?;
-                scan_profiles::put(&mut tx, thng, &history.profile(&settings), history.read_to()).await?;
-                if is_counted_again {
-                    recount::peak(sources, &mut tx, account, thng, kept, history).await?;
-                }
-                made += 1;
-            }
-            tx.commit().await?;
-        }
-        *after = last.to_string();
+    let mut made = 0;
+    while let Some(some) = rebuild_some(state, after, OUTDATED_STEP).await? {
+        made += some;
     }
+    Ok(made)
+}
+
+/// Rebuilds the next `limit` outdated profiles after a Thng as [`rebuild_outdated`] does; returns how many, or `None` when
+/// there are no more.
+///
+/// # Errors
+/// The database failed; what was rebuilt stays.
+pub async fn rebuild_some(
+    state: &AssessmentState,
+    after: &mut String,
+    limit: u32,
+) -> Result<Option<u64>, ServiceError> {
+    let (sources, mut made) = (state.sources(), 0);
+    let mut conn = state.db.read().await?;
+    let found = scan_profiles::list_outdated(&mut conn, after, limit).await?;
+    drop(conn);
+    let Some(last) = found.last().map(|outdated| outdated.thng) else { return Ok(None) };
+    for Outdated { account, thng } in found {
+        let mut tx = state.db.begin(&Ctx::default()).await?;
+        let mut kept = item_standings::load(&mut tx, account, thng).await?;
+        let is_counted_again = kept.peak.is_some_and(|peak| !peak.is_current());
+        if is_counted_again {
+            // The item first, as elsewhere.
+            kept = item_standings::lock_one(&mut tx, account, thng).await?;
+        }
+        if scan_profiles::lock(&mut tx, thng).await?.is_some_and(|stored| stored.is_outdated) {
+            let settings = effective(&mut tx, account, &[], None).await?;
+            let history =
+                History::read(sources, &mut tx, account, &Limit::Account, thng, MAX_REBUILT).await?;
+            scan_profiles::put(&mut tx, thng, &history.profile(&settings), history.read_to()).await?;
+            if is_counted_again {
+                recount::peak(sources, &mut tx, account, thng, kept, history).await?;
+            }
+            made += 1;
+        }
+        tx.commit().await?;
+    }
+    *after = last.to_string();
+    Ok(Some(made))
 }
 
 /// Removes a deleted scan from the profile of its Thng, in the transaction that deleted it.

@@ -1,0 +1,265 @@
+//! The table of erasures, and the leases by which workers hold them.
+
+use std::time::Duration;
+
+use kernel::{
+    domain::{common::Stamp, page::Page},
+    on_db,
+    store::{
+        Conn, Ctx, Db, StoreError, Tx, dialect,
+        lease::{pg_now, sqlite_now},
+        listing::{self, Column, Selection, Table},
+        parse,
+    },
+};
+use shared::{
+    id::{AccountId, ErasureId},
+    time::UnixMillis,
+};
+use sqlx::types::Json;
+
+use crate::domain::erasure::{Details, Erasure};
+
+/// How long a claim holds without a step: so long an erasure stands still when its worker dies. The longest step looks at
+/// every scan of an account in a month.
+pub const LEASE: Duration = Duration::from_secs(300);
+
+macro_rules! columns {
+    () => {
+        "SELECT t.id, t.seq, t.account_id, t.status, t.doc, t.created_at, t.updated_at"
+    };
+}
+// What nobody asked for is no receipt.
+const FIND: &str =
+    concat!(columns!(), " FROM erasures t WHERE t.account_id = $1 AND t.id = $2 AND t.type <> 'age'");
+const AGE: &str = concat!(columns!(), " FROM erasures t WHERE t.account_id = $1 AND t.type = 'age'");
+const BEGIN_AGAIN: &str = "UPDATE erasures SET status = 'ENQUEUED', doc = $2, updated_at = $3, lease_until = 0 \
+    WHERE seq = $1 AND status = 'COMPLETED' AND updated_at = $4";
+const LIST: Table = Table {
+    select: concat!(
+        columns!(),
+        " FROM (SELECT e.id, e.seq, e.account_id, e.type, e.status, e.doc, e.created_at, e.updated_at \
+        FROM erasures e WHERE e.type <> 'age') t"
+    ),
+    order: ("t.created_at", "t.seq"),
+    columns: &[
+        ("status", Column::Text("t.status")),
+        ("type", Column::Text("t.type")),
+        // It is scoped to no project.
+        ("scopes.projects", Column::Text("t.id")),
+    ],
+    identifiers: None,
+    faceted: false,
+    itself: "t.id",
+};
+const INSERT: &str = "INSERT INTO erasures (id, account_id, type, status, doc, created_at, updated_at) \
+    VALUES ($1, $2, $3, $4, $5, $6, $6)";
+const COUNT_OPEN: &str =
+    "SELECT COUNT(*) FROM erasures WHERE account_id = $1 AND status <> 'COMPLETED' AND type <> 'age'";
+// What is begun again each day is as old as its last step.
+const STANDING: &str = "SELECT COUNT(*), COALESCE(MIN(CASE WHEN type = 'age' THEN updated_at ELSE created_at END), 0) \
+    FROM erasures WHERE status <> 'COMPLETED'";
+macro_rules! claim {
+    ($now:expr, $lock:expr) => {
+        concat!(
+            "UPDATE erasures SET fence = fence + 1, lease_until = ",
+            $now,
+            " + $1 WHERE seq = (SELECT e.seq FROM erasures e WHERE e.status <> 'COMPLETED' AND e.lease_until <= ",
+            $now,
+            " ORDER BY e.lease_until, e.seq LIMIT 1",
+            $lock,
+            ") RETURNING id, seq, account_id, status, doc, created_at, updated_at, fence"
+        )
+    };
+}
+const PG_CLAIM: &str = claim!(pg_now!(), " FOR UPDATE SKIP LOCKED");
+const SQLITE_CLAIM: &str = claim!(sqlite_now!(), "");
+macro_rules! save {
+    ($now:expr) => {
+        concat!(
+            "UPDATE erasures SET status = $3, doc = $4, updated_at = $5, lease_until = ",
+            $now,
+            " + $6 WHERE seq = $1 AND fence = $2 AND status <> 'COMPLETED'"
+        )
+    };
+}
+const PG_SAVE: &str = save!(pg_now!());
+const SQLITE_SAVE: &str = save!(sqlite_now!());
+macro_rules! release {
+    ($now:expr) => {
+        concat!("UPDATE erasures SET lease_until = ", $now, " + $3 WHERE seq = $1 AND fence = $2")
+    };
+}
+const PG_RELEASE: &str = release!(pg_now!());
+const SQLITE_RELEASE: &str = release!(sqlite_now!());
+const FREE: &str = "UPDATE erasures SET lease_until = 0 WHERE status <> 'COMPLETED' AND lease_until > 0";
+
+#[derive(sqlx::FromRow)]
+struct Row {
+    id: String,
+    seq: i64,
+    account_id: String,
+    status: String,
+    doc: Json<Details>,
+    created_at: i64,
+    updated_at: i64,
+}
+
+impl TryFrom<Row> for Erasure {
+    type Error = StoreError;
+
+    fn try_from(row: Row) -> Result<Self, StoreError> {
+        let stamp = Stamp {
+            seq: row.seq,
+            created_at: UnixMillis(row.created_at),
+            updated_at: UnixMillis(row.updated_at),
+        };
+        Ok(Self {
+            id: parse("id", &row.id)?,
+            account: parse("account_id", &row.account_id)?,
+            stamp,
+            status: parse("status", &row.status)?,
+            details: row.doc.0,
+        })
+    }
+}
+
+#[derive(sqlx::FromRow)]
+struct ClaimedRow {
+    #[sqlx(flatten)]
+    erasure: Row,
+    fence: i64,
+}
+
+/// An erasure in the hands of a worker.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Claimed {
+    /// It, as it is stored.
+    pub erasure: Erasure,
+    fence: i64,
+}
+
+/// Adds an erasure.
+pub async fn insert(tx: &mut Tx, erasure: &Erasure) -> Result<(), StoreError> {
+    let Erasure { id, account, stamp, status, details } = erasure;
+    on_db!(&mut **tx, |c| sqlx::query(INSERT)
+        .bind(id.as_str())
+        .bind(account.as_str())
+        .bind(details.target.kind())
+        .bind(status.as_str())
+        .bind(Json(details))
+        .bind(stamp.created_at.0)
+        .execute(c)
+        .await
+        .map(|_| ()))?;
+    Ok(())
+}
+
+/// An erasure of an account.
+pub async fn find(conn: &mut Conn, account: AccountId, id: ErasureId) -> Result<Option<Erasure>, StoreError> {
+    let row: Option<Row> = on_db!(conn, |c| sqlx::query_as(FIND)
+        .bind(account.as_str())
+        .bind(id.as_str())
+        .fetch_optional(c)
+        .await)?;
+    row.map(Erasure::try_from).transpose()
+}
+
+/// What was cut of an account because of its age, and how far.
+pub async fn find_age(conn: &mut Conn, account: AccountId) -> Result<Option<Erasure>, StoreError> {
+    let row: Option<Row> =
+        on_db!(conn, |c| sqlx::query_as(AGE).bind(account.as_str()).fetch_optional(c).await)?;
+    row.map(Erasure::try_from).transpose()
+}
+
+/// Lets an erasure that has ended begin again with other details; `false` when somebody else did.
+pub async fn begin_again(
+    tx: &mut Tx,
+    ended: &Erasure,
+    details: &Details,
+    now: UnixMillis,
+) -> Result<bool, StoreError> {
+    let begun = on_db!(&mut **tx, |c| sqlx::query(BEGIN_AGAIN)
+        .bind(ended.stamp.seq)
+        .bind(Json(details))
+        .bind(now.0.max(ended.stamp.updated_at.0 + 1))
+        .bind(ended.stamp.updated_at.0)
+        .execute(c)
+        .await
+        .map(|done| done.rows_affected()))?;
+    Ok(begun == 1)
+}
+
+/// A page of erasures.
+///
+/// # Errors
+/// [`StoreError::Timeout`] when too many rows had to be read.
+pub async fn list(conn: &mut Conn, selection: &Selection<'_>) -> Result<Page<Erasure>, StoreError> {
+    listing::page::<Row, Erasure>(conn, &LIST, selection, |erasure| erasure.stamp.position()).await
+}
+
+/// How many erasures of an account have not ended.
+pub async fn count_open(conn: &mut Conn, account: AccountId) -> Result<u64, StoreError> {
+    let count: i64 =
+        on_db!(conn, |c| sqlx::query_scalar(COUNT_OPEN).bind(account.as_str()).fetch_one(c).await)?;
+    Ok(count.unsigned_abs())
+}
+
+/// How many erasures of all accounts have not ended, and when the oldest one was asked for.
+pub async fn standing(conn: &mut Conn) -> Result<(u64, UnixMillis), StoreError> {
+    let (count, oldest): (i64, i64) = on_db!(conn, |c| sqlx::query_as(STANDING).fetch_one(c).await)?;
+    Ok((count.unsigned_abs(), UnixMillis(oldest)))
+}
+
+/// Claims the erasure that was worked on longest ago, if nobody holds it.
+pub async fn claim(tx: &mut Tx) -> Result<Option<Claimed>, StoreError> {
+    let sql = dialect::pick(tx, PG_CLAIM, SQLITE_CLAIM);
+    let row: Option<ClaimedRow> =
+        on_db!(&mut **tx, |c| sqlx::query_as(sql).bind(milliseconds(LEASE)).fetch_optional(c).await)?;
+    row.map(|row| Ok(Claimed { erasure: row.erasure.try_into()?, fence: row.fence })).transpose()
+}
+
+/// Writes an erasure after a step and holds it for another [`LEASE`]; `false` when somebody else has taken it. The row stays
+/// locked until the transaction ends.
+pub async fn save(tx: &mut Tx, claimed: &mut Claimed, erasure: Erasure) -> Result<bool, StoreError> {
+    let sql = dialect::pick(tx, PG_SAVE, SQLITE_SAVE);
+    let saved = on_db!(&mut **tx, |c| sqlx::query(sql)
+        .bind(erasure.stamp.seq)
+        .bind(claimed.fence)
+        .bind(erasure.status.as_str())
+        .bind(Json(&erasure.details))
+        .bind(erasure.stamp.updated_at.0)
+        .bind(milliseconds(LEASE))
+        .execute(c)
+        .await
+        .map(|done| done.rows_affected()))?;
+    claimed.erasure = erasure;
+    Ok(saved == 1)
+}
+
+/// Releases an erasure, so that it can be claimed again after `pause`.
+pub async fn release(tx: &mut Tx, claimed: &Claimed, pause: Duration) -> Result<(), StoreError> {
+    let sql = dialect::pick(tx, PG_RELEASE, SQLITE_RELEASE);
+    on_db!(&mut **tx, |c| sqlx::query(sql)
+        .bind(claimed.erasure.stamp.seq)
+        .bind(claimed.fence)
+        .bind(milliseconds(pause))
+        .execute(c)
+        .await
+        .map(|_| ()))?;
+    Ok(())
+}
+
+/// Releases what an earlier process held, where there is one process only: on SQLite.
+pub async fn free_all(db: &Db) -> Result<(), StoreError> {
+    if let Db::Sqlite { .. } = db {
+        let mut tx = db.begin(&Ctx::default()).await?;
+        on_db!(&mut *tx, |c| sqlx::query(FREE).execute(c).await.map(|_| ()))?;
+        tx.commit().await?;
+    }
+    Ok(())
+}
+
+fn milliseconds(length: Duration) -> i64 {
+    i64::try_from(length.as_millis()).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,101 @@
+//! Writes scans again, with less in them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use kernel::{
+    on_db,
+    store::{Conn, Ctx, StoreError},
+};
+use shared::time::UnixMillis;
+use sqlx::AssertSqlSafe;
+
+use super::{
+    append::Numbered,
+    delete::{Texts, loosen},
+    months::{is_gone, of_month},
+    sql_scans::SqlScans,
+};
+use crate::{
+    NewScan, ScanPosition,
+    domain::{columns::Kind, month::Month},
+};
+
+const FIND: &str =
+    "SELECT agent, place, referer, language FROM scans WHERE account = $1 AND created_at = $2 AND seq = $3";
+const UPDATE: &str = "UPDATE scans SET shape = $4, agent = $5, place = $6, referer = $7, language = $8, rule = $9, \
+    ip = $10, short_id = $11, entry = $12, redirect_url = $13 WHERE account = $1 AND created_at = $2 AND seq = $3";
+
+impl SqlScans {
+    pub(super) async fn rewrite_all(
+        &self,
+        now: UnixMillis,
+        scans: &[(ScanPosition, NewScan)],
+    ) -> Result<(), StoreError> {
+        let mut months: BTreeMap<i32, Vec<&(ScanPosition, NewScan)>> = BTreeMap::new();
+        for scan in scans {
+            months.entry(scan.0.month).or_default().push(scan);
+        }
+        for (number, scans) in months {
+            let Some(month) = Month::stored(number) else { continue };
+            match self.rewrite_month(month, now, &scans).await {
+                Err(error) if is_gone(&error) => {}
+                written => written?,
+            }
+        }
+        Ok(())
+    }
+
+    async fn rewrite_month(
+        &self,
+        month: Month,
+        now: UnixMillis,
+        scans: &[&(ScanPosition, NewScan)],
+    ) -> Result<(), StoreError> {
+        let new: Vec<&NewScan> = scans.iter().map(|(_, scan)| scan).collect();
+        let rows = self.number(month, now, &new).await?;
+        let mut tx = self.db.begin(&Ctx::default()).await?;
+        let mut loose = BTreeSet::new();
+        for ((position, _), row) in scans.iter().zip(&rows) {
+            let sql = AssertSqlSafe(of_month(FIND, month));
+            let before: Option<Texts> = on_db!(&mut *tx, |c| sqlx::query_as(sql)
+                .bind(row.account)
+                .bind(position.at)
+                .bind(position.seq)
+                .fetch_optional(c)
+                .await)?;
+            let Some((agent, place, referer, language)) = before else { continue };
+            loose.extend([agent, place, referer, language].into_iter().flatten());
+            update(&mut tx, month, *position, row).await?;
+        }
+        loosen(&mut tx, month, loose).await?;
+        tx.commit().await
+    }
+}
+
+async fn update(
+    conn: &mut Conn,
+    month: Month,
+    position: ScanPosition,
+    row: &Numbered<'_>,
+) -> Result<(), StoreError> {
+    let columns = &row.scan.columns;
+    let sql = AssertSqlSafe(of_month(UPDATE, month));
+    on_db!(conn, |c| sqlx::query(sql)
+        .bind(row.account)
+        .bind(position.at)
+        .bind(position.seq)
+        .bind(row.text(Kind::Shape))
+        .bind(row.text(Kind::Agent))
+        .bind(row.text(Kind::Place))
+        .bind(row.text(Kind::Referer))
+        .bind(row.text(Kind::Language))
+        .bind(row.text(Kind::Rule))
+        .bind(columns.ip.as_deref())
+        .bind(columns.short_id.as_deref())
+        .bind(columns.entry.as_deref())
+        .bind(columns.redirect_url.as_deref())
+        .execute(c)
+        .await
+        .map(|_| ()))?;
+    Ok(())
+}
