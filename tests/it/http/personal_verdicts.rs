@@ -68,7 +68,9 @@ impl Scanned {
         let api = Api::over(made).await?;
         let thng = Brand::new(&api).await?.thng("A").await?;
         let link = json!({"platformId": thng, "defaultRedirectUrl": "https://example.com/", "shortId": "A"});
-        api.create("/redirections", link).await?;
+        // Without `Accept` the answer is the image of its code.
+        let answer = api.call(Method::POST, "/redirections", Some(link)).await?;
+        ensure!(answer.status == 200, "{answer:?}");
         let new = Self { api, thng, scans: 0 };
         new.keep(kept).await?;
         Ok(new)
