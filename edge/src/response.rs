@@ -1,5 +1,7 @@
 //! Builds every response of the edge.
 
+mod errors;
+
 use std::{
     pin::Pin,
     task::{Context, Poll},
@@ -9,18 +11,14 @@ use bytes::Bytes;
 use http::{
     HeaderMap, HeaderValue, Response, StatusCode,
     header::{
-        ALLOW, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, LOCATION,
-        REFERRER_POLICY, RETRY_AFTER, STRICT_TRANSPORT_SECURITY, VARY, X_CONTENT_TYPE_OPTIONS,
+        CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, ETAG, LOCATION, REFERRER_POLICY,
+        STRICT_TRANSPORT_SECURITY, VARY, X_CONTENT_TYPE_OPTIONS,
     },
 };
 use hyper::body::{Frame, Incoming, SizeHint};
-use shared::{
-    contact::Contact,
-    negotiate::Representation,
-    problem::{Code, Problem},
-};
 
-use crate::{connection::InFlight, redirect_head::RedirectHead, route};
+pub(crate) use self::errors::{Errors, PAGE_POLICY, Prepared};
+use crate::{connection::InFlight, redirect_head::RedirectHead};
 
 /// Initial capacity: headers that most responses have, plus those of the server.
 const HEADERS: usize = 8;
@@ -160,177 +158,6 @@ pub(crate) fn without_body(response: &mut Response<Body>) {
     *response.body_mut() = Body::empty();
 }
 
-/// Words errors for the client that asked: JSON, or a page for a browser that asks for HTML.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Errors<'a> {
-    /// The docs page that `moreInfo` points to.
-    pub(crate) docs_url: &'a str,
-    /// `Accept` of the request.
-    pub(crate) accept: Option<&'a [u8]>,
-    /// Where abuse is reported.
-    pub(crate) contact: Option<&'a Contact>,
-    /// Bodies that are at hand.
-    pub(crate) prepared: &'a Prepared,
-}
-
-impl<'a> Errors<'a> {
-    /// The answer for `code` with its own sentence.
-    pub(crate) fn plain(&self, code: Code) -> Response<Body> {
-        self.with(code, Vec::new())
-    }
-
-    /// The answer for `code` with the faults found.
-    pub(crate) fn with(&self, code: Code, faults: Vec<String>) -> Response<Body> {
-        let problem = Problem::new(code, faults, self.docs_url);
-        let is_html = self.wants_html();
-        let body = if is_html { page_of(code, &problem, self.contact) } else { json_of(&problem) };
-        refusal(headers(), code, is_html, body)
-    }
-
-    /// The answer for a link that exists and does not lead anywhere now.
-    pub(crate) fn closed_or_withheld(&self, code: Code) -> Response<Body> {
-        self.prepared(headers(), code)
-    }
-
-    /// The answer for an id that leads nowhere; `headers` are those of the request.
-    pub(crate) fn unknown(&self, headers: HeaderMap) -> Response<Body> {
-        self.prepared(headers, Code::ShortIdUnknown)
-    }
-
-    fn prepared(&self, headers: HeaderMap, code: Code) -> Response<Body> {
-        let Some((is_html, body)) = self.body_of(code) else { return self.plain(code) };
-        refusal(headers, code, is_html, body.clone())
-    }
-
-    /// Whether a body that is at hand is HTML, and its bytes.
-    fn body_of(&self, code: Code) -> Option<(bool, &'a Bytes)> {
-        let (_, bodies) = self.prepared.0.iter().find(|(of, _)| *of == code)?;
-        let is_html = self.wants_html();
-        Some((is_html, if is_html { &bodies.page } else { &bodies.json }))
-    }
-
-    /// Type and body of the answer for an id that leads nowhere.
-    pub(crate) fn body_of_unknown(&self) -> Option<(&'static str, &'a [u8])> {
-        let (is_html, body) = self.body_of(Code::ShortIdUnknown)?;
-        Some((kind_of(is_html), body))
-    }
-
-    /// Whether HTML is named and not outweighed; `*/*` alone is a program.
-    fn wants_html(&self) -> bool {
-        let Some(accept) = self.accept else { return false };
-        let is_named = |word: &[u8]| word.eq_ignore_ascii_case(b"text/html");
-        accept.starts_with(b"text/html,")
-            || (accept.windows(b"text/html".len()).any(is_named)
-                && route::negotiate(Some(accept)) == Representation::Redirect)
-    }
-}
-
-/// The bodies of 404 responses and of links that are withheld or closed, built once: guessing, and scans of what leads nowhere,
-/// must not cost more than finding.
-#[derive(Debug)]
-pub(crate) struct Prepared([(Code, Bodies); 6]);
-
-/// An answer for programs, and one for people.
-#[derive(Debug)]
-struct Bodies {
-    json: Bytes,
-    page: Bytes,
-}
-
-impl Prepared {
-    /// Prepares them.
-    pub(crate) fn new(docs_url: &str, contact: Option<&Contact>) -> Self {
-        let of = |code, faults| {
-            let (plain, problem) =
-                (Problem::new(code, Vec::new(), docs_url), Problem::new(code, faults, docs_url));
-            (code, Bodies { json: json_of(&problem), page: page_of(code, &plain, contact) })
-        };
-        // A page has the contact below its text.
-        let withheld = |code: Code| {
-            let text = contact.map(|contact| format!("{} Contact: {contact}", code.text()));
-            of(code, text.into_iter().collect())
-        };
-        let plain = |code| of(code, Vec::new());
-        Self([
-            plain(Code::ShortIdUnknown),
-            withheld(Code::Suspended),
-            withheld(Code::TakenDown),
-            plain(Code::LinkScheduled),
-            plain(Code::LinkPaused),
-            plain(Code::LinkEnded),
-        ])
-    }
-}
-
-fn json_of(problem: &Problem) -> Bytes {
-    // A body of numbers and texts always serialises; an empty one would break the platform API.
-    serde_json::to_vec(problem).unwrap_or_else(|_| b"{}".to_vec()).into()
-}
-
-fn page_of(code: Code, problem: &Problem, contact: Option<&Contact>) -> Bytes {
-    page(code, problem, contact).into_bytes().into()
-}
-
-/// What a page of ours may load.
-pub(crate) const PAGE_POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'";
-
-const fn kind_of(is_html: bool) -> &'static str {
-    if is_html { "text/html; charset=utf-8" } else { "application/json" }
-}
-
-fn refusal(mut headers: HeaderMap, code: Code, is_html: bool, body: Bytes) -> Response<Body> {
-    headers.clear();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind_of(is_html)));
-    headers.insert(CACHE_CONTROL, NO_STORE);
-    headers.insert(VARY, HeaderValue::from_static("Accept"));
-    if is_html {
-        headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(PAGE_POLICY));
-    }
-    match code.status() {
-        405 => drop(headers.insert(ALLOW, HeaderValue::from_static("GET, HEAD"))),
-        429 | 503 => drop(headers.insert(RETRY_AFTER, HeaderValue::from_static("1"))),
-        _ => {}
-    }
-    let status = StatusCode::from_u16(code.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    response(status, headers, Body::of(body))
-}
-
-/// A page that needs nothing else: no script, no image, no other host.
-fn page(code: Code, problem: &Problem, contact: Option<&Contact>) -> String {
-    let title = match code {
-        Code::ShortIdUnknown => "This code leads nowhere",
-        Code::LinkScheduled => "This code is not active yet",
-        Code::LinkPaused => "This code is paused",
-        Code::LinkEnded => "This code is no longer active",
-        Code::Suspended => "This code is out of service",
-        Code::TakenDown => "This code was taken down",
-        _ => match code.status() {
-            404 => "This code leads nowhere",
-            421 => "This address is not served here",
-            429 => "Too many requests",
-            503 => "One moment, please",
-            _ => "This did not work",
-        },
-    };
-    let faults: String = problem.errors.iter().map(|fault| format!("<p>{}</p>", escape(fault))).collect();
-    let contact = contact.map(Contact::html).unwrap_or_default();
-    format!(
-        "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\">\
-         <meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\
-         <meta name=\"robots\" content=\"noindex\"><title>{title}</title><style>\
-         :root{{color-scheme:light dark}}\
-         body{{font:1rem/1.5 system-ui,sans-serif;margin:0;min-height:100vh;display:grid;place-items:center}}\
-         main{{max-width:32rem;padding:2rem}}h1{{font-size:1.5rem;font-weight:600}}\
-         p{{margin:.5rem 0}}small{{opacity:.6}}</style></head>\
-         <body><main><h1>{title}</h1>{faults}<p><small>{} · {}</small></p>{contact}</main></body></html>",
-        problem.status, problem.code
-    )
-}
-
-fn escape(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
-}
-
 /// Names an image's bytes for the client's cache; the code of a short id never changes.
 pub(crate) fn cacheable(headers: &mut HeaderMap, etag: HeaderValue) {
     headers.insert(ETAG, etag);
@@ -370,59 +197,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn browsers_get_a_page_and_programs_json() {
-        for (accept, is_page) in [
-            (None, false),
-            (Some("*/*"), false),
-            (Some("application/json"), false),
-            (Some("image/png"), false),
-            (Some("text/html,application/xhtml+xml,*/*;q=0.8"), true),
-            (Some("TEXT/HTML"), true),
-            (Some("application/json, text/html;q=0.5"), false),
-            (Some("text/html;q=0, */*"), false),
-        ] {
-            let accept = accept.map(str::as_bytes);
-            let contact = "abuse@example.com".parse().unwrap();
-            let prepared = &Prepared::new("https://x/docs", Some(&contact));
-            let errors = Errors { docs_url: "https://x/docs", accept, contact: Some(&contact), prepared };
-            let answers = [errors.plain(Code::ShortIdUnknown), errors.unknown(headers())];
-            for answer in &answers {
-                assert_eq!(answer.status(), 404);
-                let kind = answer.headers()[CONTENT_TYPE].to_str().unwrap();
-                assert_eq!(kind.starts_with("text/html"), is_page, "{accept:?}");
-            }
-            let [made, prepared] = answers.map(|answer| format!("{answer:?}"));
-            assert_eq!(made, prepared, "the same whether it is made or prepared");
-        }
-    }
-
-    #[test]
-    fn a_withheld_link_names_whom_to_write_to() {
-        let contact = "abuse@example.com".parse().unwrap();
-        let html: &[u8] = b"text/html,*/*;q=0.8";
-        for (code, title) in
-            [(Code::Suspended, "This code is out of service"), (Code::TakenDown, "This code was taken down")]
-        {
-            let prepared = &Prepared::new("https://x/docs", Some(&contact));
-            let of =
-                |accept| Errors { docs_url: "https://x/docs", accept, contact: Some(&contact), prepared };
-            for (answer, texts) in [
-                (of(Some(html)).closed_or_withheld(code), [title, "href=\\\"mailto:abuse@example.com\\\""]),
-                (of(None).closed_or_withheld(code), [code.text(), "Contact: abuse@example.com"]),
-            ] {
-                assert_eq!(answer.status().as_u16(), code.status());
-                assert_eq!(answer.headers()[CACHE_CONTROL], "no-store");
-                let shown = format!("{answer:?}");
-                assert!(texts.iter().all(|text| shown.contains(text)), "{shown}");
-                assert_eq!(
-                    shown.matches("abuse@example.com").count(),
-                    if shown.contains("<a ") { 2 } else { 1 }
-                );
-            }
-        }
-    }
-
-    #[test]
     fn etags_are_compared_weakly() {
         for (sent, expected) in [
             ("\"a\"", true),
@@ -435,12 +209,5 @@ mod tests {
         ] {
             assert_eq!(matches(sent.as_bytes(), b"\"a\""), expected, "{sent}");
         }
-    }
-
-    #[test]
-    fn a_page_shows_faults_as_text() {
-        let problem = Problem::new(Code::Invalid, vec!["<script>&\"".into()], "d");
-        let html = page(Code::Invalid, &problem, None);
-        assert!(html.contains("&lt;script&gt;&amp;&quot;") && !html.contains("<script"));
     }
 }

@@ -892,6 +892,47 @@ await step('the settings show quotas, domains and the account as the API has the
   await page.unrouteAll()
 })
 
+await step('how long redirects are kept is set for a domain, and not over what somebody else set', async () => {
+  const { account } = await api('GET', '/access')
+  const domain = code.shortDomain
+  const path = `/accounts/${account}/domains/${encodeURIComponent(domain)}`
+  const age = async () => (await api('GET', `/accounts/${account}/domains`)).find((one) => one.domain === domain).redirectMaxAge
+  await open(page, 'settings')
+  const row = page.locator(`[data-domain="${domain}"]`)
+  const [field, save] = ['redirect-age', 'save-age'].map((name) => row.locator(`[data-test=${name}]`))
+  const said = row.getByRole('status').getByText('Saved')
+  assert.deepEqual([await field.inputValue(), await save.count(), await age()], ['', 0, undefined])
+  await page.locator('#age-hint').getByText(/scans are not counted/).waitFor()
+  await field.fill('60')
+  await save.click()
+  await said.waitFor()
+  assert.equal(await age(), 60)
+  await allowing((status) => status === 400, async () => {
+    await field.fill('86401')
+    await save.click()
+    await row.getByRole('alert').getByText('redirectMaxAge must be a whole number of seconds from 0 to 86400, or null.').waitFor()
+    assert.deepEqual([await field.inputValue(), await age()], ['86401', 60])
+  })
+  await row.getByRole('button', { name: 'Discard' }).click()
+  assert.equal(await field.inputValue(), '60')
+  await field.fill('120')
+  await api('PUT', path, { redirectMaxAge: 30 })
+  await save.click()
+  await row.getByRole('alert').getByText('Somebody else changed this meanwhile; it is now: 30 s.').waitFor()
+  assert.deepEqual([await field.inputValue(), await age()], ['120', 30])
+  await accessible(page, 'an age of redirects that somebody else changed')
+  await save.click()
+  await said.waitFor()
+  assert.equal(await age(), 120)
+  await page.reload()
+  await settled(page)
+  assert.equal(await field.inputValue(), '120')
+  await field.fill('')
+  await save.click()
+  await said.waitFor()
+  assert.equal(await age(), undefined)
+})
+
 await step('a key is made with bounds, and a wrong network is said', async () => {
   const project = await api('POST', '/projects', { name: 'Shop' })
   await open(page, 'settings')

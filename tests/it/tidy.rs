@@ -8,18 +8,6 @@ use std::{
 /// Most lines of a source file.
 const MAX_LINES: usize = 400;
 
-/// Files that are longer and are still to be split.
-const LONGER: [&str; 8] = [
-    "control/kernel/src/domain/event.rs",
-    "control/redirects/src/http/redirection_answers.rs",
-    "control/redirects/src/http/redirections.rs",
-    "control/redirects/src/service/redirections/mod.rs",
-    "control/redirects/src/store/redirections.rs",
-    "edge/replica/src/record.rs",
-    "edge/src/response.rs",
-    "tests/it/store/redirections.rs",
-];
-
 /// Most lines of the sources of one crate, comments and the tests in it included.
 const MAX_CRATE_LINES: usize = 11_000;
 
@@ -175,24 +163,16 @@ fn sql_is_only_in_the_store() {
     }
 }
 
-/// Every file, and no other, of [`LONGER`] has more than [`MAX_LINES`]: an entry that is no longer needed fails.
 #[test]
 fn no_file_is_too_long() {
-    let found: Vec<(String, usize)> = ["shared", "edge", "control", "deploy", "tests", "benches"]
+    let long: Vec<String> = ["shared", "edge", "control", "deploy", "tests", "benches"]
         .into_iter()
         .flat_map(sources)
         .map(|(path, text)| (path, text.lines().count()))
         .filter(|(_, lines)| *lines > MAX_LINES)
-        .collect();
-    let new: Vec<String> = found
-        .iter()
-        .filter(|(path, _)| !LONGER.contains(&path.as_str()))
         .map(|(path, lines)| format!("{path} ({lines})"))
         .collect();
-    assert!(new.is_empty(), "files over {MAX_LINES} lines: {}", new.join(", "));
-    let done: Vec<&str> =
-        LONGER.into_iter().filter(|path| found.iter().all(|(long, _)| long != path)).collect();
-    assert!(done.is_empty(), "remove from LONGER what has at most {MAX_LINES} lines: {}", done.join(", "));
+    assert!(long.is_empty(), "files over {MAX_LINES} lines: {}", long.join(", "));
 }
 
 #[test]

@@ -14,14 +14,12 @@ use crate::channels::{About, Channel, Channels, Content};
 use crate::{
     domain::{
         action::Action,
-        event::{
-            ActionEvent, Event, Recorded, RedirectionEvent, action_message, job_message, point_message,
-            redirection_message,
-        },
+        event::{ActionEvent, Event, Recorded, RedirectionEvent},
         property::Point,
         scopes::Scopes,
         topic::fold,
     },
+    messages::{action_message, job_message, point_message, redirection_message},
     metrics::FeedMetrics,
     store::{Conn, Db, StoreError},
 };

@@ -1,5 +1,7 @@
 //! Expands rows of the event log into messages for external systems: one per event, with its data.
 
+mod data;
+
 use std::collections::HashMap;
 
 use serde_json::{Map, Value, json};
@@ -8,11 +10,12 @@ use shared::{
     time::UnixMillis,
 };
 
+pub use self::data::{action_message, job_message, point_message, redirection_message};
 use crate::{
     domain::{
         action::Action,
         device,
-        event::{Event, Position, Recorded, action_message, job_message, point_message, redirection_message},
+        event::{Event, Position, Recorded},
         grant::Limit,
         property::Owner,
         scopes::Scopes,

@@ -113,13 +113,21 @@ async fn lists_are_filtered_by_the_status_code(engine: Engine) -> Result<()> {
         ("!statusCode%3D307", &["FINAL", "FOUND", "MOVED"]),
         ("statusCode%3D302%26status%3Dpaused", &["FOUND"]),
         ("statusCode%3D302%26status%3Dactive", &[]),
-        ("statusCode%3D303", &[]),
     ] {
         let listed = api.get(&format!("/redirections?filter={filter}")).await?.json();
         let items = listed.as_array().with_context(|| listed.to_string())?;
         let mut ids: Vec<&str> = items.iter().filter_map(|item| item["shortId"].as_str()).collect();
         ids.sort_unstable();
         ensure!(ids == expected, "{filter}: {ids:?}");
+    }
+    for (filter, fault) in [
+        ("statusCode%3D303", "filter: statusCode must be 301, 302, 307 or 308."),
+        ("statusCode%3D301%7Cmoved", "filter: statusCode must be 301, 302, 307 or 308."),
+        ("!statusCode%3D0307", "filter: statusCode must be 301, 302, 307 or 308."),
+        ("statusCode%3E301", "filter: statusCode compares by = only."),
+    ] {
+        let faults = api.get(&format!("/redirections?filter={filter}")).await?.problem(400, 40003);
+        ensure!(faults == [fault], "{filter}: {faults:?}");
     }
     Ok(())
 }

@@ -1,17 +1,18 @@
-//! Redirections in the store: revisions, tombstones, repeats, chains, lists.
+//! Redirections in the store: revisions, tombstones, chains, lists.
+
+mod repeats;
+mod thngs;
 
 use anyhow::Result;
-use catalog::{domain::resource::ThngChange, service::thngs};
 use kernel::{
     domain::{
         access::Actor,
-        body::Purpose,
         listing::ListRequest,
         page::{PageRequest, SortOrder},
     },
     error::ServiceError,
-    service::{access::Caller, idempotency::IdempotencyKey},
-    store::{Ctx, idempotency},
+    service::access::Caller,
+    store::Ctx,
 };
 use redirects::{
     domain::redirection::{Draft, Redirection, Writable},
@@ -23,7 +24,7 @@ use shared::{
     id::{AccountId, ResourceId},
     problem::Code,
     short_url::{Scheme, ShortDomain},
-    wire::stream::{Change, Event},
+    wire::stream::Change,
 };
 use sqlx::AssertSqlSafe;
 use tenants::store::accounts;
@@ -101,12 +102,9 @@ super::super::on_both_engines!(
     a_case_sensitive_domain_distinguishes_letter_case,
     loops_and_long_chains_are_refused,
     a_bulk_create_keeps_valid_items_and_reports_invalid_ones,
-    a_repeat_with_the_same_key_gets_the_first_response,
-    stored_responses_are_deleted_after_a_day_in_steps,
     redirections_are_isolated_between_accounts,
     revisions_are_gapless_under_concurrency,
     lists_page_in_order_of_creation,
-    a_redirection_follows_the_product_of_its_thng,
 );
 
 async fn a_redirection_is_created_replaced_and_deleted(engine: Engine) -> Result<()> {
@@ -276,52 +274,6 @@ async fn a_bulk_create_keeps_valid_items_and_reports_invalid_ones(engine: Engine
     Ok(())
 }
 
-async fn a_repeat_with_the_same_key_gets_the_first_response(engine: Engine) -> Result<()> {
-    let made = TestApp::new(engine).await?;
-    let product = product(&made).await?;
-    let key = |request| Some(IdempotencyKey { key: "order-1".to_owned(), request: [request; 32] });
-    let run = async |request| {
-        let draft = draft(product, "https://example.com/", None);
-        redirections::create(
-            &made.app.redirects,
-            &made.caller(),
-            draft,
-            DomainChoice::default(),
-            None,
-            key(request),
-        )
-        .await
-    };
-    let first = run(1).await?;
-    let second = run(1).await?;
-    assert_eq!(first, second);
-    assert_eq!(refusal(run(2).await).0, Code::IdempotencyMismatch);
-    assert_eq!(log::load_head(&mut made.app.core.db.read().await?).await?.head, 1);
-    Ok(())
-}
-
-async fn stored_responses_are_deleted_after_a_day_in_steps(engine: Engine) -> Result<()> {
-    let made = TestApp::new(engine).await?;
-    let mut tx = made.app.core.db.begin(&Ctx::default()).await?;
-    for at in [1, 2, 3, 3, 4, 5] {
-        let key =
-            format!("order-{}", random16()?.iter().map(|byte| format!("{byte:02x}")).collect::<String>());
-        let key = idempotency::OwnedKey::new(&made.caller(), key);
-        idempotency::insert(&mut tx, made.account, &key, &[1; 32], &json!({}), at).await?;
-    }
-    let now = 4 + idempotency::KEPT_MS;
-    for (removed, why) in [
-        (2, "the two oldest"),
-        (2, "those of one moment go together"),
-        (1, "the last that is a day old"),
-        (0, "the younger one stays"),
-    ] {
-        assert_eq!(idempotency::purge(&mut tx, now, 2).await?, removed, "{why}");
-    }
-    tx.commit().await?;
-    Ok(())
-}
-
 async fn redirections_are_isolated_between_accounts(engine: Engine) -> Result<()> {
     let made = TestApp::new(engine).await?;
     let product = product(&made).await?;
@@ -443,53 +395,5 @@ async fn lists_page_in_order_of_creation(engine: Engine) -> Result<()> {
         names(&redirections::list(&made.app.redirects, &made.caller(), &listing).await?.items),
         ["id3"]
     );
-    Ok(())
-}
-
-async fn a_redirection_follows_the_product_of_its_thng(engine: Engine) -> Result<()> {
-    let made = TestApp::new(engine).await?;
-    let (app, actor) = (&made.app, made.caller());
-    let (first, second) = (product(&made).await?, product(&made).await?);
-    let change =
-        |body, purpose| ThngChange::parse(&body, purpose).map_err(|faults| anyhow::anyhow!("{faults:?}"));
-    let thng = thngs::create(
-        &app.core,
-        &actor,
-        change(json!({"name": "Bag 1", "product": first}), Purpose::Create)?,
-        None,
-    )
-    .await?;
-    let one = create(&made, thng.id.into(), "https://example.com/{productId}", Some("ONE")).await?;
-    assert_eq!(one.redirect.product_id.map(Into::into), Some(first));
-    let other = json!({"description": "red", "name": "Bag 1"});
-    thngs::update(&app.core, &actor, thng.id.as_str(), change(other, Purpose::Update)?).await?;
-    assert_eq!(
-        log::load_head(&mut app.core.db.read().await?).await?.head,
-        1,
-        "another member changes nothing"
-    );
-    thngs::update(&app.core, &actor, thng.id.as_str(), change(json!({"product": second}), Purpose::Update)?)
-        .await?;
-    let found = redirections::find(&app.redirects, &actor, DomainChoice::default(), "ONE").await?;
-    assert_eq!(found.redirect.product_id.map(Into::into), Some(second));
-    assert_eq!(log::load_head(&mut app.core.db.read().await?).await?.head, 2);
-    // The name goes along for the rules, and with the Thng; the product stays.
-    for (step, expected) in [(3, Some("Bag one")), (4, None)] {
-        match expected {
-            Some(name) => {
-                let renamed = change(json!({"name": name}), Purpose::Update)?;
-                drop(thngs::update(&app.core, &actor, thng.id.as_str(), renamed).await?);
-            }
-            None => thngs::delete(&app.core, &actor, thng.id.as_str()).await?,
-        }
-        let events = log::list_after(&mut app.core.db.read().await?, app.hub.epoch(), step - 1, 10).await?;
-        let [Event { rev, change: Change::Redirect(_, Some(told)) }] = &events[..] else {
-            panic!("one redirection is published again: {events:?}")
-        };
-        assert_eq!((*rev, told.thng_name.as_deref()), (step, expected));
-        assert_eq!(told.product_id.map(Into::into), Some(second));
-        let found = redirections::find(&app.redirects, &actor, DomainChoice::default(), "ONE").await?;
-        assert_eq!(found.redirect, **told, "what is read is what edges were told");
-    }
     Ok(())
 }

@@ -6,10 +6,10 @@ use ::actions::store::{
     scan_moves,
 };
 use anyhow::{Context, Result, ensure};
+use events::messages::action_message;
 use kernel::{
     domain::{
         action::Action,
-        event::action_message,
         filter::Filter,
         grant::Limit,
         listing::{ACTIONS, ListRequest},

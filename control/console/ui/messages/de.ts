@@ -105,7 +105,7 @@ export const de: Catalogue = {
   settings: 'Einstellungen', account: 'Konto', quotas: 'Quoten und Verbrauch', quotaOf: 'Quote', used: 'Verbraucht', limit: 'Grenze', noLimit: 'keine', ownLimit: 'für dieses Konto gesetzt', notCounted: 'nicht gezählt', moreThan: 'mehr als {count}', resetsAt: 'beginnt neu um {time}',
   quotaThings: 'Stücke', quotaLinks: 'Links', quotaScans: 'Heute gespeicherte Scans', quotaEvents: 'Ereignisse heute', quotaBytes: 'Dateien', quotaUsers: 'Nutzer von Anwendungen', quotaStreams: 'Offene Verbindungen', quotaUploads: 'Gleichzeitige Uploads',
   usedUp: 'verbraucht', nearlyUsedUp: 'fast verbraucht', notStoredToday: 'heute nicht gespeichert: {count}', quotasHint: 'Grenzen setzt der Betreiber der Plattform. Ein Scan über der Grenze wird trotzdem weitergeleitet, aber nicht gespeichert.',
-  shortDomains: 'Kurz-Domains', firstDomain: 'für neue Links', noDomains: 'Es gibt keine Kurz-Domains', domainsHint: 'Der Betreiber der Plattform fügt eine Domain hinzu: „waymark accounts domains add“.',
+  shortDomains: 'Kurz-Domains', firstDomain: 'für neue Links', noDomains: 'Es gibt keine Kurz-Domains', domainsHint: 'Der Betreiber der Plattform fügt eine Domain hinzu: „control accounts domains add“, oder WAYMARK_SHORT_DOMAINS von „waymark up“.',
   targetHosts: 'Links dürfen führen nach', anyHost: 'jedem Host', privateTargets: 'Private Adressen als Ziele', secondFactorNeeded: 'Zweiter Faktor verlangt', providerSignIn: 'Anmeldung über das Unternehmen', accountHow: 'Die API ändert das: „PUT /accounts/ID“.',
   keyNetworks: 'Nur aus Netzen', everywhere: 'überall', project: 'Projekt', wholeAccount: 'Das ganze Konto', bounds: 'Schranken', noBounds: 'keine', keyRights: 'Netze und ein Projekt schränken ihn weiter ein.',
   // Palette

@@ -103,7 +103,7 @@ export const en = {
   settings: 'Settings', account: 'Account', quotas: 'Quotas and use', quotaOf: 'Quota', used: 'Used', limit: 'Limit', noLimit: 'none', ownLimit: 'set for this account', notCounted: 'not counted', moreThan: 'more than {count}', resetsAt: 'begins again at {time}',
   quotaThings: 'Items', quotaLinks: 'Links', quotaScans: 'Scans stored today', quotaEvents: 'Events today', quotaBytes: 'Files', quotaUsers: 'Users of applications', quotaStreams: 'Open streams', quotaUploads: 'Uploads at one time',
   usedUp: 'used up', nearlyUsedUp: 'nearly used up', notStoredToday: 'not stored today: {count}', quotasHint: 'Limits are set by the platform operator. A scan above the limit is redirected all the same, and is not stored.',
-  shortDomains: 'Short domains', firstDomain: 'of new links', noDomains: 'There are no short domains', domainsHint: 'The platform operator adds a domain: “waymark accounts domains add”.',
+  shortDomains: 'Short domains', firstDomain: 'of new links', noDomains: 'There are no short domains', domainsHint: 'The platform operator adds a domain: “control accounts domains add”, or WAYMARK_SHORT_DOMAINS of “waymark up”.',
   targetHosts: 'Links may lead to', anyHost: 'any host', privateTargets: 'Private addresses as targets', secondFactorNeeded: 'Second factor required', providerSignIn: 'Sign-in by the company', accountHow: 'The API changes these: “PUT /accounts/ID”.',
   keyNetworks: 'Only from networks', everywhere: 'everywhere', project: 'Project', wholeAccount: 'The whole account', bounds: 'Bounds', noBounds: 'none', keyRights: 'Networks and a project bound it further.',
   // Palette

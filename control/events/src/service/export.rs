@@ -26,7 +26,6 @@ use crate::{
     domain::{
         action::Action,
         device,
-        event::action_message,
         grant::Limit,
         listing::ListRequest,
         page::{PageRequest, Position, SortOrder},
@@ -36,6 +35,7 @@ use crate::{
         },
     },
     error::ServiceError,
+    messages::action_message,
     store::{Db, StoreError, listing::Selection},
 };
 

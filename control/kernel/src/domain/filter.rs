@@ -7,6 +7,7 @@
 use percent_encoding::percent_decode_str;
 use shared::{
     filter::{Expr, InvalidFilter, Operator, Term, Value},
+    redirect_status::{InvalidRedirectStatus, RedirectStatus},
     time::UnixMillis,
 };
 
@@ -21,6 +22,8 @@ pub enum Holds {
     Id,
     /// Milliseconds since 1970: by `=` and by order.
     Millis,
+    /// The status code of a redirect: by `=`.
+    StatusCode,
     /// Labels: by `=` and `~`.
     Labels,
     /// The caller's own scalars: by `=` and `~`, and in the order of numbers.
@@ -163,9 +166,13 @@ fn check(term: &Term, fields: &[Field]) -> Result<(), String> {
     let is_prefix = term.operator == Operator::Prefix;
     match field.holds {
         Holds::Text => Ok(()),
-        Holds::Id if term.operator != Operator::Equal => by("="),
+        Holds::Id | Holds::StatusCode if term.operator != Operator::Equal => by("="),
         Holds::Id if !shared::id::is_valid(value) => Err(format!("filter: {shown} is compared with an id.")),
         Holds::Id => Ok(()),
+        Holds::StatusCode if !is_status_code(value) => {
+            Err(format!("filter: {shown} {InvalidRedirectStatus}."))
+        }
+        Holds::StatusCode => Ok(()),
         Holds::Millis if is_prefix => by("= < >"),
         Holds::Millis if value.parse::<i64>().is_err() => {
             Err(format!("filter: {shown} is compared with milliseconds since 1970."))
@@ -182,6 +189,11 @@ fn check(term: &Term, fields: &[Field]) -> Result<(), String> {
     }
 }
 
+/// Whether a text is a code as lists compare it: without a sign or zeros before it.
+fn is_status_code(text: &str) -> bool {
+    RedirectStatus::ALL.iter().any(|status| status.as_u16().to_string() == text)
+}
+
 fn unknown(field: &str, allowed: &[Field]) -> String {
     let names: Vec<&str> = allowed.iter().map(|field| field.name).collect();
     if names.is_empty() {
@@ -194,7 +206,7 @@ fn unknown(field: &str, allowed: &[Field]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::listing::{ACTIONS, PRODUCTS, THNGS};
+    use crate::domain::listing::{ACTIONS, PRODUCTS, REDIRECTIONS, THNGS};
 
     #[test]
     fn filters_parse() {
@@ -220,6 +232,27 @@ mod tests {
             assert_eq!(filter.expr().to_string(), expected, "{text}");
         }
         assert!(Filter::parse(&format!("user={id}&context.city~B"), ACTIONS.fields).is_ok());
+    }
+
+    #[test]
+    fn status_codes_are_those_that_links_can_have() {
+        let value = Err("filter: statusCode must be 301, 302, 307 or 308.".to_owned());
+        let operator = Err("filter: statusCode compares by = only.".to_owned());
+        for (text, expected) in [
+            ("statusCode=301", Ok("statusCode=301")),
+            ("statusCode!=307", Ok("!statusCode=307")),
+            ("statusCode=301|statusCode=308", Ok("statusCode=301|statusCode=308")),
+            ("statusCode=303", value.clone()),
+            ("statusCode=0301", value.clone()),
+            ("statusCode=+301", value.clone()),
+            ("statusCode=moved", value.clone()),
+            ("statusCode=", value),
+            ("statusCode~30", operator.clone()),
+            ("statusCode>301", operator),
+        ] {
+            let found = Filter::parse(text, REDIRECTIONS.fields).map(|filter| filter.expr().to_string());
+            assert_eq!(found, expected.map(str::to_owned), "{text}");
+        }
     }
 
     #[test]

@@ -5,7 +5,7 @@ use shared::id::ProjectId;
 use super::{
     filter::{
         Field, Filter,
-        Holds::{self, Id, Labels, Millis, Scalars, Text},
+        Holds::{self, Id, Labels, Millis, Scalars, StatusCode, Text},
     },
     page::PageRequest,
 };
@@ -91,7 +91,7 @@ pub const REDIRECTIONS: ListType = by(&[
     field("thng", Id),
     field("defaultRedirectUrl", Text),
     field("status", Text),
-    field("statusCode", Text),
+    field("statusCode", StatusCode),
     field("validFrom", Millis),
     field("validUntil", Millis),
 ]);

@@ -1,10 +1,9 @@
 //! Responses of redirections: records, QR code images, and how many edges have a change.
 
-use std::{fmt::Write, time::Duration};
+mod edges;
 
 use axum::{
-    Json,
-    http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header},
+    http::{HeaderMap, HeaderName, HeaderValue, header},
     response::{IntoResponse, Response},
 };
 use qr::{Ecl, Format, QrRequest};
@@ -16,7 +15,6 @@ use shared::{
     problem::Code,
     redirect::Redirect,
     redirect_status::RedirectStatus,
-    wire::stream::Rev,
     withheld::Withheld,
 };
 use utoipa::{
@@ -25,17 +23,9 @@ use utoipa::{
 };
 use web::{api_error::ApiError, extract::Query, request_info::RequestInfo};
 
+pub use self::edges::{Wait, written};
 use super::bodies::STATUS_CODE;
-use crate::{
-    domain::{link_details::Author, redirection::Redirection, withheld::TakeDown},
-    edges::WaitReport,
-    service::{Redirects, redirections::Written},
-};
-
-/// Longest wait that `timeout` may ask for.
-const MAX_WAIT: Duration = Duration::from_secs(20);
-/// Wait without `timeout`.
-const DEFAULT_WAIT: Duration = Duration::from_secs(2);
+use crate::domain::{link_details::Author, redirection::Redirection, withheld::TakeDown};
 
 /// A redirection.
 #[derive(Debug, Serialize, ToSchema)]
@@ -245,98 +235,6 @@ impl From<&Redirection> for RedirectionDocument {
     }
 }
 
-/// How long a write shall wait for the edges, if at all: `?wait=edges[&timeout=2s]`.
-#[derive(Debug, Clone, Copy)]
-pub struct Wait(Option<Duration>);
-
-impl Wait {
-    /// Reads `wait` and `timeout`.
-    ///
-    /// # Errors
-    /// One of them is neither.
-    pub fn parse(query: &Query) -> Result<Self, ApiError> {
-        let refuse = |text: &str| Err(ApiError::refused(Code::InvalidParameter, text));
-        let waits = match query.find("wait") {
-            None => false,
-            Some("edges") => true,
-            Some(_) => return refuse("wait must be edges."),
-        };
-        let Some(text) = query.find("timeout") else { return Ok(Self(waits.then_some(DEFAULT_WAIT))) };
-        let wait = match text.strip_suffix("ms") {
-            Some(number) => number.parse().ok().map(Duration::from_millis),
-            None => text.strip_suffix('s').and_then(|number| number.parse().ok()).map(Duration::from_secs),
-        };
-        match wait {
-            Some(wait) if wait <= MAX_WAIT => Ok(Self(waits.then_some(wait))),
-            Some(_) | None => refuse("timeout must be like 500ms or 2s, at most 20s."),
-        }
-    }
-
-    /// Waits as asked; `None` when nothing was asked.
-    pub(super) async fn run(self, redirects: &Redirects, rev: Rev) -> Option<WaitReport> {
-        match self.0 {
-            None => None,
-            Some(timeout) => Some(redirects.edges.wait(rev, timeout).await),
-        }
-    }
-}
-
-/// Answers a write with a body and the edges' state merged into it; 202 when an edge lags at the deadline.
-pub async fn written<T>(
-    redirects: &Redirects,
-    wait: Wait,
-    done: &Written<T>,
-    status: StatusCode,
-    body: Option<Value>,
-) -> Response {
-    let Some(report) = wait.run(redirects, done.rev).await else {
-        return match body {
-            Some(body) => (status, Json(body)).into_response(),
-            None => status.into_response(),
-        };
-    };
-    let status = match (report.is_done(), status) {
-        (false, _) => StatusCode::ACCEPTED,
-        (true, StatusCode::NO_CONTENT) => StatusCode::OK,
-        (true, status) => status,
-    };
-    let header = edges_header(&report);
-    let state = serde_json::to_value(report).unwrap_or_default();
-    let body = match (body, state) {
-        (Some(Value::Object(mut record)), Value::Object(state)) => {
-            record.extend(state);
-            Value::Object(record)
-        }
-        // An array has one result for each item, so the state is only in the header.
-        (Some(body), _) => body,
-        (None, state) => state,
-    };
-    let mut response = (status, Json(body)).into_response();
-    if let Some(value) = header {
-        response.headers_mut().insert(EDGES, value);
-    }
-    response
-}
-
-/// `X-Waymark-Edges: rev=812; acked=3; members=3; ms=4`.
-const EDGES: HeaderName = HeaderName::from_static("x-waymark-edges");
-
-fn edges_header(report: &WaitReport) -> Option<HeaderValue> {
-    let mut text =
-        format!("rev={}; acked={}; members={}; ms={}", report.rev, report.acked, report.members, report.ms);
-    if report.incomplete {
-        text.push_str("; incomplete");
-    }
-    for edge in &report.lagging {
-        // Writing to a string cannot fail.
-        let _ = write!(text, "; lagging={edge}");
-    }
-    for edge in &report.unreachable {
-        let _ = write!(text, "; unreachable={edge}");
-    }
-    HeaderValue::from_str(&text).ok()
-}
-
 /// The response to a create: JSON if `Accept` names it, else the code as an image.
 pub(super) fn image_request(headers: &HeaderMap, query: &Query) -> Result<Option<QrRequest>, ApiError> {
     let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok());
@@ -440,22 +338,5 @@ mod tests {
         ] {
             assert_eq!(is_postscript(accept), expected, "{accept}");
         }
-    }
-
-    #[test]
-    fn the_header_names_every_edge_that_the_body_names() {
-        let report = WaitReport {
-            rev: 812,
-            acked: 1,
-            members: 2,
-            lagging: vec!["e2".into()],
-            unreachable: vec!["e3".into(), "e4".into()],
-            incomplete: true,
-            ms: 4,
-        };
-        let header = edges_header(&report).unwrap();
-        let expected =
-            "rev=812; acked=1; members=2; ms=4; incomplete; lagging=e2; unreachable=e3; unreachable=e4";
-        assert_eq!(header, expected);
     }
 }

@@ -1,5 +1,7 @@
 //! HTTP: redirections, at `/redirections…` and at the first-generation paths `/thngs/:id/redirector`.
 
+mod by_resource;
+
 use axum::{
     Json,
     extract::{RawQuery, State},
@@ -11,7 +13,6 @@ use sha2::{Digest, Sha256};
 use shared::{
     id::{ProductId, ResourceId},
     problem::Code,
-    redirect::ResourceType,
 };
 use web::{
     access::Authenticated,
@@ -22,16 +23,14 @@ use web::{
     request_info::RequestInfo,
 };
 
+pub(super) use self::by_resource::{of_product, of_thng};
 use super::{
     conditions::{expected, no_condition, tagged},
-    redirection_answers::{
-        RedirectionDocument, Wait, check_image, image, image_request, locate, named_image_request, written,
-    },
+    redirection_answers::{RedirectionDocument, Wait, check_image, image, image_request, locate, written},
 };
 use crate::{
     domain::{
         listing::REDIRECTIONS,
-        permission::Verb,
         redirection::{Draft, MAX_BULK, Redirection, Writable},
         words::WordQuery,
     },
@@ -114,7 +113,7 @@ async fn created(
         ("product" = Option<String>, Query, description = "Only those of this product and of its Thngs"),
         ("project" = Option<String>, Query, description = "Only those scoped to this project"),
         ("q" = Option<String>, Query, min_length = 1, max_length = 200, description = "Words, of which each must begin a word of the short id, title, tags, target or Thng's name, or an id of resource, Thng or product; without regard to accents and case"),
-        ("filter" = Option<String>, Query, description = "By `createdAt`, `updatedAt`, `title`, `tags`, `customFields.*`, `shortId`, `shortDomain`, `type`, `platformId`, `product`, `thng` and `defaultRedirectUrl`"),
+        ("filter" = Option<String>, Query, description = "By `createdAt`, `updatedAt`, `title`, `tags`, `customFields.*`, `shortId`, `shortDomain`, `type`, `platformId`, `product`, `thng`, `defaultRedirectUrl`, `status`, `statusCode`, `validFrom` and `validUntil`"),
         ("perPage" = Option<u32>, Query, minimum = 1, maximum = 100, description = "Rows of a page, default 30"),
         ("sortOrder" = Option<String>, Query, description = "`DESCENDING` (default) or `ASCENDING`"),
         ("nextPageToken" = Option<String>, Query, description = "From the `Link` of the page before"),
@@ -276,130 +275,6 @@ pub(super) async fn delete_many(
     Ok((count, written(&redirects, wait, &done, StatusCode::OK, None).await).into_response())
 }
 
-/// The operations of `/thngs/{id}/redirector` and `/products/{id}/redirector`.
-macro_rules! redirector {
-    ($module:ident, $kind:expr, $path:literal, $qr:literal, $name:literal) => {
-        pub(super) mod $module {
-            use super::*;
-
-            #[doc = concat!("Reads the newest redirection of a ", $name, ".")]
-            #[utoipa::path(get, path = $path, summary = concat!("Reads the newest redirection of a ", $name, "."), tag = "Redirections", operation_id = concat!("read-", $name, "-redirector"),
-                params(("id" = String, Path, description = "Id or `<key>:<value>`")),
-                responses((status = 200, description = "The redirection", body = RedirectionDocument)),
-                extensions(("x-maturity" = json!("General Availability"))))]
-            pub(in crate::http) async fn read(
-                State(redirects): State<Redirects>,
-                Authenticated(caller): Authenticated,
-                Path(id): Path<String>,
-                query: Query,
-            ) -> Result<Response, ApiError> {
-                let owner = service::owner(&redirects, &caller, Verb::Read, $kind, &id).await?;
-                let found = service::newest(&redirects, &caller, owner, &named(&query)).await?;
-                Ok(tagged(Json(RedirectionDocument::from(&found)).into_response(), found.rev))
-            }
-
-            #[doc = concat!("The code of the newest redirection of a ", $name, ".")]
-            #[utoipa::path(get, path = $qr, summary = concat!("The code of the newest redirection of a ", $name, "."), tag = "Redirections", operation_id = concat!("read-", $name, "-redirector-qr"),
-                params(("id" = String, Path, description = "Id or `<key>:<value>`")),
-                responses((status = 200, description = "The code, by `Accept`")),
-                extensions(("x-maturity" = json!("General Availability"))))]
-            pub(in crate::http) async fn read_qr(
-                State(redirects): State<Redirects>,
-                Authenticated(caller): Authenticated,
-                Path(id): Path<String>,
-                query: Query,
-                headers: HeaderMap,
-            ) -> Result<Response, ApiError> {
-                let request = image_request(&headers, &query)?;
-                let owner = service::owner(&redirects, &caller, Verb::Read, $kind, &id).await?;
-                let found = service::newest(&redirects, &caller, owner, &named(&query)).await?;
-                match request {
-                    Some(request) => image(&found, &request),
-                    None => Ok(Json(RedirectionDocument::from(&found)).into_response()),
-                }
-            }
-
-            #[doc = concat!("Creates a redirection of a ", $name, ".")]
-            #[utoipa::path(post, path = $path, summary = concat!("Creates a redirection of a ", $name, "."), tag = "Redirections", operation_id = concat!("create-", $name, "-redirector"),
-                params(("id" = String, Path, description = "Id or `<key>:<value>`")),
-                request_body(content = Object, example = json!({"defaultRedirectUrl": "https://example.com/"})),
-                responses((status = 201, description = "Created", body = RedirectionDocument),
-                    (status = 200, description = "Created: the code, when `Accept` names an image type")),
-                extensions(("x-maturity" = json!("General Availability"))))]
-            pub(in crate::http) async fn create(
-                State(redirects): State<Redirects>,
-                Authenticated(caller): Authenticated,
-                Path(id): Path<String>,
-                info: RequestInfo,
-                query: Query,
-                headers: HeaderMap,
-                JsonBody(body): JsonBody,
-            ) -> Result<Response, ApiError> {
-                let (wait, request) = (Wait::parse(&query)?, named_image_request(&headers, &query)?);
-                let key = idempotency_key($path, &headers, &query, &json!([id, body]))?;
-                let owner = service::owner(&redirects, &caller, Verb::Create, $kind, &id).await?;
-                let draft = Draft::parse(&body, Some((owner, $kind)))
-                    .map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
-                let done = service::create(&redirects, &caller, draft, choice(&query, &headers), query.find("project"), key).await?;
-                Ok(created(&redirects, &info, wait, &done, request.as_ref()).await)
-            }
-
-            #[doc = concat!("Replaces what the newest redirection of a ", $name, " leads to.")]
-            #[utoipa::path(put, path = $path, summary = concat!("Replaces what the newest redirection of a ", $name, " leads to."), tag = "Redirections", operation_id = concat!("replace-", $name, "-redirector"),
-                params(("id" = String, Path, description = "Id or `<key>:<value>`")),
-                request_body(content = Object, example = json!({"defaultRedirectUrl": "https://example.com/"})),
-                responses((status = 200, description = "The redirection", body = RedirectionDocument)),
-                extensions(("x-maturity" = json!("General Availability"))))]
-            pub(in crate::http) async fn replace(
-                State(redirects): State<Redirects>,
-                Authenticated(caller): Authenticated,
-                Path(id): Path<String>,
-                query: Query,
-                headers: HeaderMap,
-                JsonBody(body): JsonBody,
-            ) -> Result<Response, ApiError> {
-                let (wait, expected, writable) = (Wait::parse(&query)?, expected(&headers)?, writable(&body)?);
-                let owner = service::owner(&redirects, &caller, Verb::Update, $kind, &id).await?;
-                let which = target_of(&service::newest(&redirects, &caller, owner, &named(&query)).await?);
-                let done = service::replace_if(&redirects, &caller, which, expected, writable).await?;
-                let record = done.value.first().map(document);
-                Ok(tagged(written(&redirects, wait, &done, StatusCode::OK, record).await, done.rev))
-            }
-
-            #[doc = concat!("Deletes the newest redirection of a ", $name, ".")]
-            #[utoipa::path(delete, path = $path, summary = concat!("Deletes the newest redirection of a ", $name, "."), tag = "Redirections", operation_id = concat!("delete-", $name, "-redirector"),
-                params(("id" = String, Path, description = "Id or `<key>:<value>`"),
-                    ("domain" = Option<String>, Query, description = "Short domain"),
-                    ("wait" = Option<String>, Query, description = "`edges`: answer when every edge has the change"),
-                    ("timeout" = Option<String>, Query, description = "Longest wait, default `2s`")),
-                responses((status = 200, description = "Deleted")),
-                extensions(("x-maturity" = json!("General Availability"))))]
-            pub(in crate::http) async fn delete(
-                State(redirects): State<Redirects>,
-                Authenticated(caller): Authenticated,
-                Path(id): Path<String>,
-                query: Query,
-                headers: HeaderMap,
-            ) -> Result<Response, ApiError> {
-                let (wait, expected) = (Wait::parse(&query)?, expected(&headers)?);
-                let owner = service::owner(&redirects, &caller, Verb::Delete, $kind, &id).await?;
-                let which = target_of(&service::newest(&redirects, &caller, owner, &named(&query)).await?);
-                let done = service::delete_if(&redirects, &caller, which, expected).await?;
-                Ok(written(&redirects, wait, &done, StatusCode::OK, None).await)
-            }
-        }
-    };
-}
-
-redirector!(of_thng, ResourceType::Thng, "/thngs/{id}/redirector", "/thngs/{id}/redirector/qr", "thng");
-redirector!(
-    of_product,
-    ResourceType::Product,
-    "/products/{id}/redirector",
-    "/products/{id}/redirector/qr",
-    "product"
-);
-
 fn document(item: &Redirection) -> Value {
     serde_json::to_value(RedirectionDocument::from(item)).unwrap_or_default()
 }
@@ -415,11 +290,6 @@ fn named(query: &Query) -> DomainChoice {
 fn choice(query: &Query, headers: &HeaderMap) -> DomainChoice {
     let host = headers.get(header::HOST).and_then(|value| value.to_str().ok());
     DomainChoice { host: host.map(str::to_ascii_lowercase), ..named(query) }
-}
-
-fn target_of(item: &Redirection) -> (DomainChoice, Vec<String>) {
-    let named = Some(item.redirect.domain.to_string());
-    (DomainChoice { named, host: None }, vec![item.redirect.short_id.to_string()])
 }
 
 fn ids(query: &Query) -> Result<Vec<String>, ApiError> {

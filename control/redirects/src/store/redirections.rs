@@ -1,24 +1,24 @@
 //! The table of redirections, which edges replicate.
 
+mod fill;
+mod row;
+
 use std::{collections::HashMap, sync::Arc};
 
 use shared::{
-    availability::Availability,
     id::AccountId,
     redirect::{Redirect, RedirectKey, ResourceType},
-    short_url::{Host, ShortDomain},
+    short_url::ShortDomain,
     time::UnixMillis,
-    wire::stream::{Fill, Rev},
+    wire::stream::Rev,
 };
-use sqlx::{FromRow, Row as _, types::Json};
+use sqlx::{FromRow, Row as _};
 
+pub use self::fill::load_fill;
+pub(super) use self::row::Row;
 use super::{
-    Conn, StoreError, Tx,
-    dialect::{self, unsigned},
-    on_db, parse, redirect_status,
-    redirection_columns::redirection_columns,
+    Conn, StoreError, Tx, dialect, on_db, parse, redirection_columns::redirection_columns,
     redirection_details, redirection_writes,
-    standing::standing,
 };
 use crate::domain::{link_details::LinkDetails, page::Position, redirection::Redirection, scopes::Scopes};
 
@@ -122,85 +122,6 @@ const AFTER_KEY: &str = select!(
 );
 const OF_DOMAIN: &str =
     select!("WHERE r.domain = $1 AND r.folded > $2 AND r.deleted_rev IS NULL ORDER BY r.folded LIMIT $3");
-const FILL: &str = "SELECT h.epoch, h.head, r.rev, r.short_id, r.type, r.platform_id, r.thng_id, r.product_id, \
-    r.target, r.forward_query, r.status_code, r.availability, r.scopes, r.created_at, r.updated_at, t.name AS thng_name, \
-    t.commission_state, t.verdict FROM log_head h \
-    LEFT JOIN redirections r ON r.domain = $1 AND r.folded = $2 AND r.deleted_rev IS NULL \
-    LEFT JOIN thngs t ON t.id = r.thng_id WHERE h.id = 1";
-
-/// A redirection as statements give it.
-#[derive(sqlx::FromRow)]
-pub(super) struct Row {
-    seq: i64,
-    domain: String,
-    scheme: String,
-    case_sensitive: bool,
-    folded: String,
-    short_id: String,
-    account_id: String,
-    r#type: String,
-    platform_id: String,
-    thng_id: Option<String>,
-    thng_name: Option<String>,
-    commission_state: Option<String>,
-    verdict: Option<String>,
-    product_id: Option<String>,
-    target: String,
-    forward_query: bool,
-    status_code: Option<i64>,
-    availability: Option<Json<Box<Availability>>>,
-    scopes: Json<Scopes>,
-    hits: i64,
-    created_at: i64,
-    updated_at: i64,
-    rev: i64,
-    #[sqlx(default)]
-    doc: Option<Json<LinkDetails>>,
-}
-
-impl TryFrom<Row> for Redirection {
-    type Error = StoreError;
-
-    fn try_from(row: Row) -> Result<Self, StoreError> {
-        let host: Host = parse("domain", &row.domain)?;
-        Ok(Self {
-            account: parse("account_id", &row.account_id)?,
-            domain: ShortDomain {
-                host: host.clone(),
-                scheme: parse("scheme", &row.scheme)?,
-                case_sensitive: row.case_sensitive,
-                account: Some(parse("account_id", &row.account_id)?),
-                // Edges hear of these with the domain, not with each link.
-                personal_data: None,
-                redirect_max_age: None,
-            },
-            redirect: Redirect {
-                domain: host,
-                short_id: parse("short_id", &row.short_id)?,
-                resource_type: parse("type", &row.r#type)?,
-                platform_id: parse("platform_id", &row.platform_id)?,
-                thng_id: row.thng_id.as_deref().map(|id| parse("thng_id", id)).transpose()?,
-                product_id: row.product_id.as_deref().map(|id| parse("product_id", id)).transpose()?,
-                thng_name: row.thng_name.map(Into::into),
-                standing: standing(row.commission_state.as_deref(), row.verdict.as_deref())?,
-                projects: row.scopes.0.project_ids(),
-                target: row.target.into(),
-                forward_query: row.forward_query,
-                status_code: redirect_status::read(row.status_code)?,
-                availability: row.availability.map(|availability| availability.0),
-                created_at: UnixMillis(row.created_at),
-                updated_at: UnixMillis(row.updated_at),
-            },
-            scopes: row.scopes.0,
-            hits: row.hits,
-            rev: unsigned(row.rev),
-            seq: row.seq,
-            details: row.doc.map(|doc| doc.0).unwrap_or_default(),
-            taken_down: None,
-        })
-    }
-}
-
 /// A redirection to be added; domain, account and time are those of the whole batch.
 #[derive(Debug)]
 pub struct NewRow<'a> {
@@ -438,57 +359,4 @@ pub async fn delete(
 /// [`StoreError::Unavailable`] when another transaction holds one of the rows for longer than a moment.
 pub async fn add_hits(tx: &mut Tx, domain: &str, counts: &[(&str, i64)]) -> Result<(), StoreError> {
     redirection_writes::add_hits(tx, domain, counts).await
-}
-
-#[derive(sqlx::FromRow)]
-struct FillRow {
-    epoch: String,
-    head: i64,
-    rev: Option<i64>,
-    short_id: Option<String>,
-    r#type: Option<String>,
-    platform_id: Option<String>,
-    thng_id: Option<String>,
-    product_id: Option<String>,
-    target: Option<String>,
-    forward_query: Option<bool>,
-    status_code: Option<i64>,
-    availability: Option<Json<Box<Availability>>>,
-    scopes: Option<Json<Scopes>>,
-    thng_name: Option<String>,
-    commission_state: Option<String>,
-    verdict: Option<String>,
-    created_at: Option<i64>,
-    updated_at: Option<i64>,
-}
-
-/// One key with the head of the log, in one statement: what an edge's miss reads.
-pub async fn load_fill(conn: &mut Conn, key: &RedirectKey) -> Result<Fill, StoreError> {
-    let row: FillRow =
-        on_db!(conn, |c| sqlx::query_as(FILL).bind(&*key.domain).bind(&*key.folded).fetch_one(c).await)?;
-    let value = match row.rev {
-        None => None,
-        Some(rev) => {
-            let missing = || StoreError::Row(format!("redirection {key:?} has an empty column"));
-            let redirect = Redirect {
-                domain: parse("domain", &key.domain)?,
-                short_id: parse("short_id", &row.short_id.ok_or_else(missing)?)?,
-                resource_type: parse("type", &row.r#type.ok_or_else(missing)?)?,
-                platform_id: parse("platform_id", &row.platform_id.ok_or_else(missing)?)?,
-                thng_id: row.thng_id.as_deref().map(|id| parse("thng_id", id)).transpose()?,
-                product_id: row.product_id.as_deref().map(|id| parse("product_id", id)).transpose()?,
-                thng_name: row.thng_name.map(Into::into),
-                standing: standing(row.commission_state.as_deref(), row.verdict.as_deref())?,
-                projects: row.scopes.ok_or_else(missing)?.0.project_ids(),
-                target: row.target.ok_or_else(missing)?.into(),
-                forward_query: row.forward_query.ok_or_else(missing)?,
-                status_code: redirect_status::read(row.status_code)?,
-                availability: row.availability.map(|availability| availability.0),
-                created_at: UnixMillis(row.created_at.ok_or_else(missing)?),
-                updated_at: UnixMillis(row.updated_at.ok_or_else(missing)?),
-            };
-            Some((unsigned(rev), Arc::new(redirect)))
-        }
-    };
-    Ok(Fill { epoch: row.epoch.into(), complete: true, watermark: unsigned(row.head), value })
 }
