@@ -4,14 +4,15 @@ use std::sync::Arc;
 
 use http::{HeaderValue, Method};
 use scans::{Asked, Fired, RuleName};
-use shared::{availability::Closed, problem::Code, short_url::ShortDomain, time::UnixMillis};
+use shared::{
+    availability::Closed, forwarding::forward_query, problem::Code, short_url::ShortDomain, time::UnixMillis,
+};
 
 use super::{App, Asking, Next};
 use crate::{
     backing::Backing,
     cache::Served,
     framing::Sent,
-    route,
     rules::{RequestFacts, Sources},
 };
 
@@ -61,12 +62,7 @@ impl<B: Backing> App<B> {
             return self.lead(asking, led, location);
         }
         self.record(asking, folded, Some(now), None);
-        let code = match why {
-            Closed::Ended => Code::LinkEnded,
-            Closed::Paused => Code::LinkPaused,
-            Closed::Scheduled => Code::LinkScheduled,
-        };
-        Next::Answer(self.errors(asking.sent.accept).closed_or_withheld(code))
+        Next::Answer(self.errors(asking.sent.accept).closed_or_withheld(why.code()))
     }
 
     /// Whether an account's rules may decide.
@@ -83,7 +79,7 @@ impl<B: Backing> App<B> {
             None => target,
             Some(query) => {
                 // Both parts are printable ASCII, so neither conversion fails; the target alone would do.
-                let location = route::forward_query(target.to_str().unwrap_or_default(), query);
+                let location = forward_query(target.to_str().unwrap_or_default(), query);
                 HeaderValue::try_from(location).unwrap_or(target)
             }
         };
