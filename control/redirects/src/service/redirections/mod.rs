@@ -8,6 +8,7 @@ mod import;
 mod lists;
 mod load;
 mod plan;
+mod preview;
 
 use futures_util::FutureExt;
 use serde_json::{Value, json};
@@ -31,6 +32,7 @@ pub use self::lists::{Listing, find, list};
 pub(in crate::service) use self::load::blocked_hosts;
 use self::load::{check_take_downs, hide_authors, load_many};
 use self::plan::{Ready, key_of, owners, plan, target_fault};
+pub use self::preview::{Preview, ShownRule, preview};
 use super::{
     Core, Redirects,
     access::{Caller, require},
