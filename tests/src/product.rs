@@ -42,13 +42,22 @@ pub struct Options {
     pub domains: &'static str,
     /// A key may make as many requests as it can.
     pub unlimited: bool,
+    /// It knows where some addresses are: 203.0.113.0/24 in Köln, 198.51.100.0/24 in France. `X-Forwarded-For` names the client.
+    pub cities: bool,
     /// Its log is kept, at the level at which it runs elsewhere: see [`Product::log`].
     pub logged: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { engine: Engine::Sqlite, dev_tls: false, domains: "", unlimited: false, logged: false }
+        Self {
+            engine: Engine::Sqlite,
+            dev_tls: false,
+            domains: "",
+            unlimited: false,
+            cities: false,
+            logged: false,
+        }
     }
 }
 
@@ -405,6 +414,15 @@ fn spawn(
     }
     if options.unlimited {
         command.env("WAYMARK_REQUESTS_PER_KEY", "0");
+    }
+    if options.cities {
+        let cities = data.with_file_name("cities.mmdb");
+        let networks = [
+            ("203.0.113.0/24", json!({"city": "Köln", "country_code": "DE"})),
+            ("198.51.100.0/24", json!({"country_code": "FR"})),
+        ];
+        std::fs::write(&cities, crate::mmdb::database(4, &networks))?;
+        command.env("WAYMARK_GEOIP_DB", cities).env("WAYMARK_TRUSTED_PROXIES", "127.0.0.1");
     }
     if options.logged {
         let log = std::fs::File::options().create(true).append(true).open(log_beside(data))?;
