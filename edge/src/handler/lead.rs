@@ -4,9 +4,7 @@ use std::sync::Arc;
 
 use http::{HeaderValue, Method};
 use scans::{Asked, Fired, RuleName};
-use shared::{
-    availability::Closed, forwarding::forward_query, problem::Code, short_url::ShortDomain, time::UnixMillis,
-};
+use shared::{availability::Closed, forwarding::forward_query, short_url::ShortDomain, time::UnixMillis};
 
 use super::{App, Asking, Next};
 use crate::{

@@ -34,7 +34,7 @@ use crate::{
     store::{Conn, rules, scopes, withheld},
 };
 
-/// Reads user agents. Making one takes a millisecond.
+/// Reads user agents. Its tables are built once, when the first preview is asked for.
 static AGENTS: LazyLock<Parser> = LazyLock::new(Parser::new);
 
 /// What a scan would get, and why.
