@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use arc_swap::{ArcSwapOption, Guard};
+use shared::user_agent::{Names, read_names};
 
 /// User agents remembered: each takes some 300 bytes; browsers of one country send a few hundred kinds.
 const SLOTS: usize = 1_024;
@@ -46,11 +47,8 @@ impl Agents {
 
     fn parse(&self, sent: &[u8]) -> Agent {
         let text = str::from_utf8(sent).unwrap_or_default();
-        let known = |text: &str| Some(text).filter(|text| *text != "UNKNOWN").map(Into::into);
-        match self.parser.parse(text) {
-            None => Agent { sent: sent.into(), ..Agent::default() },
-            Some(found) => Agent { sent: sent.into(), name: known(found.name), system: known(found.os) },
-        }
+        let Names { browser, system } = read_names(&self.parser, text);
+        Agent { sent: sent.into(), name: browser.map(Into::into), system: system.map(Into::into) }
     }
 }
 

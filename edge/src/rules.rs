@@ -9,11 +9,10 @@ use http::{
 };
 use scans::RuleName;
 use shared::{
-    commission::CommissionState,
     geo::{GeoIp, Locality},
     id::{AccountId, ProjectId},
     redirect::Redirect,
-    rules::{AccountRules, Compiled, Facts, Text},
+    rules::{AccountRules, Compiled, Facts, Text, first_language, text_of_link},
     target::Template,
     time::UnixMillis,
     wire::scan::{MAX_USER_AGENT, cut},
@@ -23,9 +22,6 @@ use crate::{
     agents::{Agent, Agents},
     cache::Served,
 };
-
-/// The action type of a redirect.
-const ACTION_TYPE: &str = "implicitScans";
 
 /// The rules of every account that has some.
 pub(crate) type RuleTable = HashMap<AccountId, Arc<RuleSet>>;
@@ -144,25 +140,21 @@ impl<'a> RequestFacts<'a> {
 
 impl Facts for RequestFacts<'_> {
     fn text(&self, field: Text) -> Option<&str> {
-        let record = self.record();
         match field {
-            Text::Thng => record.thng_id.as_ref().map(|id| id.as_str()),
-            Text::ThngName => record.thng_name.as_deref(),
-            Text::Product => record.product_id.as_ref().map(|id| id.as_str()),
-            // A Thng without a declaration is not commissioned; anything else has no state.
-            Text::CommissionState => record
-                .thng_id
-                .map(|_| record.standing.commission.unwrap_or(CommissionState::NotCommissioned).as_str()),
-            Text::Assessment => Some(record.standing.verdict?.authentication.as_str()),
-            Text::Counterfeit => Some(record.standing.verdict?.counterfeit.as_str()),
-            Text::GrayMarket => Some(record.standing.verdict?.gray_market.as_str()),
-            Text::ActionType => Some(ACTION_TYPE),
             Text::Country => self.place().country_code.as_deref(),
             Text::City => self.place().city.as_deref(),
             Text::AgentName => self.agent()?.name.as_deref(),
             Text::SystemName => self.agent()?.system.as_deref(),
-            Text::ShortDomain => Some(record.domain.as_str()),
-            Text::ShortId => Some(record.short_id.as_str()),
+            Text::Thng
+            | Text::ThngName
+            | Text::Product
+            | Text::CommissionState
+            | Text::Assessment
+            | Text::Counterfeit
+            | Text::GrayMarket
+            | Text::ActionType
+            | Text::ShortDomain
+            | Text::ShortId => text_of_link(self.record(), field),
         }
     }
 
@@ -171,7 +163,7 @@ impl Facts for RequestFacts<'_> {
     }
 
     fn language(&self) -> Option<&str> {
-        *self.language.get_or_init(|| first_language(self.headers))
+        *self.language.get_or_init(|| accepted_language(self.headers).and_then(first_language))
     }
 
     fn time(&self) -> UnixMillis {
@@ -179,12 +171,9 @@ impl Facts for RequestFacts<'_> {
     }
 }
 
-/// The first language that a client accepts.
-fn first_language(headers: &HeaderMap) -> Option<&str> {
-    let sent = headers.get(ACCEPT_LANGUAGE)?.to_str().ok()?;
-    // By the order of the text, as browsers write it; qualities are theirs to keep in step.
-    let first = sent.split([',', ';']).next().unwrap_or_default().trim();
-    Some(first).filter(|tag| !tag.is_empty() && *tag != "*")
+/// `Accept-Language` as it was sent.
+fn accepted_language(headers: &HeaderMap) -> Option<&str> {
+    headers.get(ACCEPT_LANGUAGE)?.to_str().ok()
 }
 
 #[cfg(test)]

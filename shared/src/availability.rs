@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::time::UnixMillis;
+use crate::{problem::Code, time::UnixMillis};
 
 /// `status` of a link that is not paused.
 pub const ACTIVE: &str = "active";
@@ -40,6 +40,28 @@ pub enum Closed {
     Paused,
     /// Its window is still to come.
     Scheduled,
+}
+
+impl Closed {
+    /// What a scan gets where the link has no ended page.
+    #[must_use]
+    pub const fn code(self) -> Code {
+        match self {
+            Self::Ended => Code::LinkEnded,
+            Self::Paused => Code::LinkPaused,
+            Self::Scheduled => Code::LinkScheduled,
+        }
+    }
+
+    /// The reason as answers name it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Ended => "ended",
+            Self::Paused => PAUSED,
+            Self::Scheduled => "scheduled",
+        }
+    }
 }
 
 impl Availability {

@@ -8,6 +8,7 @@ pub mod commission;
 pub mod contact;
 pub mod exposition;
 pub mod filter;
+pub mod forwarding;
 pub mod geo;
 pub mod id;
 pub mod identifier;

@@ -11,6 +11,7 @@ use crate::{
     short_id::ShortId,
     short_url::Host,
     standing::Standing,
+    target::TagValues,
     time::UnixMillis,
 };
 
@@ -122,5 +123,16 @@ impl Redirect {
     pub fn urls(&self) -> impl Iterator<Item = &str> {
         let ended = self.availability.as_ref().and_then(|availability| availability.ended_url.as_deref());
         std::iter::once(&*self.target).chain(ended)
+    }
+
+    /// What the tags of its targets stand for.
+    #[must_use]
+    pub fn tag_values(&self) -> TagValues<'_> {
+        TagValues {
+            short_id: self.short_id.as_str(),
+            platform_id: self.platform_id.as_str(),
+            thng_id: self.thng_id.as_ref().map(|id| id.as_str()),
+            product_id: self.product_id.as_ref().map(|id| id.as_str()),
+        }
     }
 }

@@ -9,14 +9,19 @@
 //! commissioning state of the Thng and its last assessment.
 
 mod compile;
+mod explain;
 mod field;
 mod program;
+mod request;
 
 use serde::{Deserialize, Serialize};
 
 pub use self::{
     compile::{Compiled, Hit, InvalidRule, Matcher},
+    explain::Explained,
     field::{Facts, Field, Text},
+    program::{hour, weekday},
+    request::{first_language, text_of_link},
 };
 use crate::id::{AccountId, ApplicationId, ProjectId};
 
@@ -51,6 +56,15 @@ pub struct Owner {
     pub application: ApplicationId,
     /// Its project: the list holds for redirections whose scopes name it.
     pub project: ProjectId,
+}
+
+impl Owner {
+    /// Whether its list holds for a redirection whose scopes name these projects.
+    #[must_use]
+    #[inline]
+    pub fn is_of(&self, projects: &[ProjectId]) -> bool {
+        projects.contains(&self.project)
+    }
 }
 
 /// Rules in their order, with their owner.

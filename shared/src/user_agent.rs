@@ -11,6 +11,24 @@ pub struct Agent<'a> {
     pub bot: bool,
 }
 
+/// Names of browser and system, as redirect rules test them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Names<'a> {
+    /// The browser or program.
+    pub browser: Option<&'a str>,
+    /// The operating system.
+    pub system: Option<&'a str>,
+}
+
+/// Reads the names from a user agent; an empty one has none.
+#[must_use]
+pub fn read_names<'a>(parser: &'a woothee::parser::Parser, user_agent: &'a str) -> Names<'a> {
+    let known = |text: &'a str| Some(text).filter(|text| *text != "UNKNOWN");
+    parser
+        .parse(user_agent)
+        .map_or_else(Names::default, |found| Names { browser: known(found.name), system: known(found.os) })
+}
+
 // Spec gap: what counts as a robot is not shown.
 /// Reads a user agent; without one it is a program that hides, and counts as a robot.
 #[must_use]

@@ -475,6 +475,23 @@ await step('a link is paused, ends by its time with a page of its own, and is op
   assert.equal((await scan(code.shortUrl, '203.0.113.8')).headers.location, code.defaultRedirectUrl)
 })
 
+await step('where a link leads is tried without a scan, and the page says why', async () => {
+  const rule = { name: 'German', match: 'language=de&operatingSystemName=iPhone', redirectUrl: 'https://example.com/de/{shortId}' }
+  await api('PUT', '/redirector?wait=edges', { rules: [rule] })
+  const tried = page.locator('[data-test=tried]')
+  await page.locator('[data-test=try-language]').fill('de-AT')
+  await page.locator('[data-test=try-device]').selectOption('iphone')
+  await page.locator('[data-test=try]').click()
+  await tried.getByText(`https://example.com/de/${code.shortId}`).waitFor()
+  await tried.getByText('The rule “German” decides, because of language=de, operatingSystemName=iPhone.').waitFor()
+  await page.locator('[data-test=try-device]').selectOption('windows')
+  await page.locator('[data-test=try]').click()
+  await tried.getByText('not met: operatingSystemName=iPhone').waitFor()
+  await tried.getByText(code.defaultRedirectUrl).waitFor()
+  await shot(page, 'link-tried')
+  await api('PUT', '/redirector?wait=edges', { rules: [] })
+})
+
 /** Waits until the link leads somewhere. */
 function targetIs (url) {
   return eventually(async () => assert.equal((await api('GET', `/redirections/${code.shortId}`)).defaultRedirectUrl, url))

@@ -45,6 +45,7 @@ mod personal_data;
 mod personal_verdicts;
 mod places;
 mod platform;
+mod preview;
 mod properties;
 mod properties_model;
 mod properties_refused;

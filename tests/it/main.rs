@@ -24,6 +24,7 @@ mod openapi;
 mod openapi_clients;
 mod ops;
 mod platform;
+mod preview;
 mod privacy;
 mod publisher;
 mod reactions;

@@ -44,13 +44,22 @@ pub struct Options {
     pub domains: &'static str,
     /// A key may make as many requests as it can.
     pub unlimited: bool,
+    /// It knows where some addresses are: 203.0.113.0/24 in Köln, 198.51.100.0/24 in France. `X-Forwarded-For` names the client.
+    pub cities: bool,
     /// Its log is kept, at the level at which it runs elsewhere: see [`Product::log`].
     pub logged: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { engine: Engine::Sqlite, dev_tls: false, domains: "", unlimited: false, logged: false }
+        Self {
+            engine: Engine::Sqlite,
+            dev_tls: false,
+            domains: "",
+            unlimited: false,
+            cities: false,
+            logged: false,
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use http::HeaderValue;
 use shared::{
     availability::Closed,
     redirect::{Redirect, RedirectKey},
-    target::{TagValues, Target, Template},
+    target::{Target, Template},
     time::UnixMillis,
 };
 
@@ -30,7 +30,7 @@ impl Served {
             return Err(format!("the record of {}/{} has another key", key.domain, key.folded));
         }
         let target = Target::parse(&record.target).map_err(|fault| format!("the target {fault}"))?;
-        let location = target.expand(&tag_values(&record));
+        let location = target.expand(&record.tag_values());
         let location = HeaderValue::try_from(location).map_err(|_| "the target is no header value")?;
         let served = Self { key: key.clone(), record, location };
         served.ended_location()?;
@@ -45,7 +45,7 @@ impl Served {
             return Ok(None);
         };
         let target = Target::parse(url).map_err(|fault| format!("the ended URL {fault}"))?;
-        let location = HeaderValue::try_from(target.expand(&tag_values(&self.record)));
+        let location = HeaderValue::try_from(target.expand(&self.record.tag_values()));
         location.map(Some).map_err(|_| "the ended URL is no header value".to_owned())
     }
 
@@ -56,15 +56,6 @@ impl Served {
 
     /// Where a target of a rule leads for this redirection.
     pub(crate) fn fill_in(&self, target: &Template) -> String {
-        target.expand(&tag_values(&self.record))
-    }
-}
-
-fn tag_values(record: &Redirect) -> TagValues<'_> {
-    TagValues {
-        short_id: record.short_id.as_str(),
-        platform_id: record.platform_id.as_str(),
-        thng_id: record.thng_id.as_ref().map(|id| id.as_str()),
-        product_id: record.product_id.as_ref().map(|id| id.as_str()),
+        target.expand(&self.record.tag_values())
     }
 }

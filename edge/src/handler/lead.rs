@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use http::{HeaderValue, Method};
 use scans::{Asked, Fired, RuleName};
-use shared::{availability::Closed, problem::Code, short_url::ShortDomain, time::UnixMillis};
+use shared::{availability::Closed, forwarding::forward_query, short_url::ShortDomain, time::UnixMillis};
 
 use super::{App, Asking, Next};
 use crate::{
@@ -12,7 +12,6 @@ use crate::{
     cache::Served,
     framing::Sent,
     redirect_head::RedirectHead,
-    route,
     rules::{RequestFacts, Sources},
 };
 
@@ -75,12 +74,7 @@ impl<B: Backing> App<B> {
             return self.lead(asking, led, location);
         }
         self.record(asking, folded, Some(now), None);
-        let code = match why {
-            Closed::Ended => Code::LinkEnded,
-            Closed::Paused => Code::LinkPaused,
-            Closed::Scheduled => Code::LinkScheduled,
-        };
-        Next::Answer(self.errors(asking.sent.accept).closed_or_withheld(code))
+        Next::Answer(self.errors(asking.sent.accept).closed_or_withheld(why.code()))
     }
 
     /// Whether an account's rules may decide.
@@ -97,7 +91,7 @@ impl<B: Backing> App<B> {
             None => target,
             Some(query) => {
                 // Both parts are printable ASCII, so neither conversion fails; the target alone would do.
-                let location = route::forward_query(target.to_str().unwrap_or_default(), query);
+                let location = forward_query(target.to_str().unwrap_or_default(), query);
                 HeaderValue::try_from(location).unwrap_or(target)
             }
         };

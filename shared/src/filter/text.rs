@@ -26,6 +26,25 @@ impl<F: fmt::Display> fmt::Display for Term<F> {
     }
 }
 
+/// The opposite of a term.
+struct Negated<'a, F>(&'a Term<F>);
+
+impl<F: fmt::Display> fmt::Display for Negated<'_, F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        escape(f, &self.0.field.to_string())?;
+        write!(f, "!{}", self.0.operator.as_str())?;
+        escape(f, self.0.value.as_str())
+    }
+}
+
+impl<F: fmt::Display> Term<F> {
+    /// The text of the opposite condition, which parses: `country!=DE`.
+    #[must_use]
+    pub fn negated(&self) -> String {
+        Negated(self).to_string()
+    }
+}
+
 impl Operator {
     /// The sign.
     #[must_use]

@@ -3,7 +3,7 @@
 use super::{AccountRules, Facts, Field, MAX_CONDITIONS, MAX_NAME, MAX_RULES, Owner, Rule, program::Program};
 use crate::{
     filter::{Expr, Term, Value},
-    id::{ApplicationId, ProjectId},
+    id::ApplicationId,
     target::Target,
 };
 
@@ -29,18 +29,7 @@ impl Matcher {
     pub fn parse(text: &str) -> Result<Self, InvalidRule> {
         let invalid = |what: String| InvalidRule { member: "match", what };
         let expr: Expr = text.parse().map_err(|fault| invalid(format!("{fault}")))?;
-        let compiled = expr.try_map(&mut |term: Term| {
-            let field = Field::parse(&term.field)?;
-            if !field.takes(term.operator) {
-                return Err(format!("the field {} cannot be compared in this way", term.field));
-            }
-            if field.is_number() && term.value.number().is_none() {
-                return Err(format!("the field {} is compared with a number", term.field));
-            }
-            let value = Value::new(field.fold(term.value.as_str()));
-            Ok(Term { field, operator: term.operator, value })
-        });
-        compiled.map(Self).map_err(invalid)
+        expr.try_map(&mut |term: Term| understand(&term)).map(Self).map_err(invalid)
     }
 
     /// How many conditions it has.
@@ -54,6 +43,22 @@ impl Matcher {
     pub(super) fn holds(&self, facts: &impl Facts) -> bool {
         Program::new([&self.0].into_iter()).first(facts).is_some()
     }
+}
+
+/// A term with the field that it names, and its value in the form in which facts come.
+///
+/// # Errors
+/// The field is unknown, or is not compared in this way; as the end of a sentence.
+pub(super) fn understand(term: &Term) -> Result<Term<Field>, String> {
+    let field = Field::parse(&term.field)?;
+    if !field.takes(term.operator) {
+        return Err(format!("the field {} cannot be compared in this way", term.field));
+    }
+    if field.is_number() && term.value.number().is_none() {
+        return Err(format!("the field {} is compared with a number", term.field));
+    }
+    let value = Value::new(field.fold(term.value.as_str()));
+    Ok(Term { field, operator: term.operator, value })
 }
 
 /// The compiled rules of an account; `T` is the holder's data for each rule.
@@ -115,11 +120,8 @@ impl<T> Compiled<T> {
     /// The first rule that holds for a scan of a redirection.
     #[must_use]
     pub fn first(&self, facts: &impl Facts) -> Option<Hit<'_, T>> {
-        let is_for = |owner: &Owner, projects: &[ProjectId]| projects.contains(&owner.project);
-        let lists = self
-            .0
-            .iter()
-            .filter(|list| list.owner.as_ref().is_none_or(|owner| is_for(owner, facts.projects())));
+        let is_for = |owner: &Owner| owner.is_of(facts.projects());
+        let lists = self.0.iter().filter(|list| list.owner.as_ref().is_none_or(is_for));
         for list in lists {
             if let Some(index) = list.conditions.first(facts)
                 && let Some(made) = list.made.get(index)

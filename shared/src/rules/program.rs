@@ -91,6 +91,11 @@ impl Next {
     }
 }
 
+/// Whether facts meet one condition.
+pub(super) fn holds(term: &Term<Field>, facts: &impl Facts) -> bool {
+    Check::new(term).holds(facts)
+}
+
 /// A count within the limits of a list; one beyond would lead behind the last test.
 fn narrow(count: usize) -> u16 {
     u16::try_from(count).unwrap_or(u16::MAX)
@@ -141,9 +146,7 @@ impl Check {
             }
             Self::Language(shape, literal) => facts.language().is_some_and(|tag| literal.speaks(*shape, tag)),
             Self::Timestamp(operator, value) => compare(facts.time().0, *operator, *value),
-            Self::Hour(operator, value) => {
-                compare(facts.time().0.rem_euclid(DAY_MS) / HOUR_MS, *operator, *value)
-            }
+            Self::Hour(operator, value) => compare(hour(facts.time()), *operator, *value),
             Self::Weekday(operator, value) => compare(weekday(facts.time()), *operator, *value),
         }
     }
@@ -165,8 +168,17 @@ fn compare(fact: i64, operator: Operator, value: f64) -> bool {
     }
 }
 
-/// 1 on Mondays to 7 on Sundays; the first day of 1970 was a Thursday.
-const fn weekday(at: UnixMillis) -> i64 {
+/// Hour of the day in UTC, 0 to 23.
+#[must_use]
+#[inline]
+pub const fn hour(at: UnixMillis) -> i64 {
+    at.0.rem_euclid(DAY_MS) / HOUR_MS
+}
+
+/// Day of the week in UTC: 1 on Mondays to 7 on Sundays; the first day of 1970 was a Thursday.
+#[must_use]
+#[inline]
+pub const fn weekday(at: UnixMillis) -> i64 {
     (at.0.div_euclid(DAY_MS) + 3).rem_euclid(7) + 1
 }
 

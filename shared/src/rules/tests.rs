@@ -257,6 +257,41 @@ proptest! {
         let compiled = compile(vec![RuleList { owner: None, rules }]);
         prop_assert_eq!(compiled.first(&scan()).map(|hit| hit.index), expected);
     }
+
+    /// An explanation comes to the same result as the program, from conditions that come to it as well.
+    #[test]
+    fn explanations_agree_with_compiled_rules(condition in condition()) {
+        let text = condition.to_string();
+        let explained = rule(&text, None).explain(&scan()).unwrap();
+        prop_assert_eq!(explained.holds, Matcher::parse(&text).unwrap().holds(&scan()));
+        prop_assert!(!explained.because.is_empty());
+        for one in &explained.because {
+            prop_assert_eq!(Matcher::parse(one).unwrap().holds(&scan()), explained.holds, "{} of {}", one, &text);
+        }
+    }
+}
+
+#[test]
+fn an_explanation_names_what_decides() {
+    for (condition, holds, because) in [
+        ("country=DE", true, &["country=DE"][..]),
+        ("country=de&hour=23", true, &["country=de", "hour=23"]),
+        // What follows the first condition that fails is not looked at.
+        ("hour=1&country=FR", false, &["hour=1"]),
+        ("hour=23&country=FR", false, &["country=FR"]),
+        ("country=FR|AT", false, &["country=FR", "country=AT"]),
+        ("country=FR|DE", true, &["country=DE"]),
+        ("country!=DE", false, &["country!=DE"]),
+        ("!(country=DE|hour=1)", false, &["country!=DE"]),
+        ("!(country=FR&hour=23)", true, &["country!=FR"]),
+        ("thng.name~Left&!product=x", true, &["thng.name~Left", "product!=x"]),
+        ("(country=FR|language=fr)&hour=1", false, &["country=FR", "language=fr"]),
+    ] {
+        let explained = rule(condition, None).explain(&scan()).unwrap();
+        assert_eq!(explained.holds, holds, "{condition}");
+        assert_eq!(explained.because, because, "{condition}");
+    }
+    assert!(rule("colour=red", None).explain(&scan()).is_err());
 }
 
 #[test]

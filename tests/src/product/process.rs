@@ -9,6 +9,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
+use serde_json::json;
 
 use super::{DEADLINE, Options};
 use crate::db::{Location, TestDb};
@@ -40,6 +41,15 @@ pub(super) fn spawn(
     }
     if options.unlimited {
         command.env("WAYMARK_REQUESTS_PER_KEY", "0");
+    }
+    if options.cities {
+        let cities = data.with_file_name("cities.mmdb");
+        let networks = [
+            ("203.0.113.0/24", json!({"city": "Köln", "country_code": "DE"})),
+            ("198.51.100.0/24", json!({"country_code": "FR"})),
+        ];
+        std::fs::write(&cities, crate::mmdb::database(4, &networks))?;
+        command.env("WAYMARK_GEOIP_DB", cities).env("WAYMARK_TRUSTED_PROXIES", "127.0.0.1");
     }
     if options.logged {
         let log = std::fs::File::options().create(true).append(true).open(log_beside(data))?;

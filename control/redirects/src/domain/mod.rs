@@ -2,8 +2,10 @@
 
 pub use ::catalog::domain::*;
 
+pub mod assumed_scan;
 pub mod availability;
 pub mod link_details;
+pub mod preview;
 pub mod redirection;
 pub mod rules;
 pub mod task;

@@ -11,6 +11,7 @@ use web::bodies::{
 };
 
 use crate::domain::{
+    assumed_scan::{MAX_CITY, MAX_HEADER, MAX_QUERY},
     limits::{MAX_DESCRIPTION, MAX_NAME, MAX_TAG},
     link_details::{MAX_NOTES, MAX_TITLE},
     task::MAX_QUANTITY,
@@ -23,6 +24,7 @@ pub fn of(operation: &str) -> Option<Value> {
         "createTask" => task(),
         "replaceRedirector" | "replaceApplicationRedirector" => rules(),
         "createRedirection" => redirections(),
+        "previewRedirection" => assumed_scan(),
         "create-thng-redirector" | "create-product-redirector" => redirection(Kind::OfPath).done(),
         "replaceRedirection"
         | "replaceRedirections"
@@ -53,6 +55,53 @@ fn rules() -> Value {
             json!([{"name": "evening", "match": "hour>17", "redirectUrl": "https://example.com/evening"}]),
         )
         .done()
+}
+
+fn assumed_scan() -> Value {
+    let country = json!({"type": "string", "minLength": 2, "maxLength": 2, "pattern": "^[A-Za-z]{2}$",
+        "description": "ISO 3166-1 alpha-2, as the address of the client would give it."});
+    let header = |pattern: &str, meaning: &str| json!({"type": "string", "maxLength": MAX_HEADER, "pattern": pattern, "description": meaning});
+    let query = json!({"type": "string", "maxLength": MAX_QUERY, "pattern": "^[!\"$-;=?-~]*$",
+        "description": "The query of the short URL without `?`, for links with `forwardQuery`."});
+    let optional_word = |words: &[&str]| {
+        let words: Vec<Value> = words.iter().map(|word| json!(word)).chain([Value::Null]).collect();
+        json!({"type": "string", "enum": words})
+    };
+    let risk = || optional_word(&["none", "unknown", "suspected", "confirmed"]);
+    let statuses = closed(
+        &Body::new("")
+            .may("authenticationStatus", optional_word(&["positive", "unknown", "suspicious", "negative"]))
+            .may("counterfeitStatus", risk())
+            .may("grayMarketStatus", risk()),
+        "What the last assessment of the Thng said; what is left out stays, or is `unknown` without one.",
+    );
+    let body = Body::new("")
+        .may("country", country)
+        .may("city", text(1, MAX_CITY))
+        .may("acceptLanguage", header("^[ -~]*$", "`Accept-Language`, of which the first language counts."))
+        .may(
+            "userAgent",
+            header(
+                "^[^\\u0000-\\u001f\\u007f-\\u009f]*$",
+                "`User-Agent`, of which browser and system are read.",
+            ),
+        )
+        .may("time", millis())
+        .may("query", query)
+        .may("commissionState", optional_word(&["not_commissioned", "commissioned", "decommissioned"]))
+        .may("assessment", statuses);
+    let example = json!({"country": "DE", "acceptLanguage": "de-AT,de;q=0.9", "time": 1_790_034_400_000_i64});
+    let meaning = "What is known of the scan; without `time` it comes now. `commissionState` and `assessment` are for links of \
+        Thngs, in place of what is stored. Other members are refused";
+    request(meaning, closed(&body, "What is known of the scan."), example)
+}
+
+/// The schema of a body that refuses unknown members.
+fn closed(body: &Body, meaning: &str) -> Value {
+    let mut schema = body.schema();
+    schema["additionalProperties"] = false.into();
+    schema["description"] = meaning.into();
+    schema
 }
 
 fn redirection(kind: Kind) -> Body {

@@ -287,7 +287,7 @@ fn named(query: &Query) -> DomainChoice {
     DomainChoice { named: query.find("domain").map(str::to_owned), host: None }
 }
 
-fn choice(query: &Query, headers: &HeaderMap) -> DomainChoice {
+pub(super) fn choice(query: &Query, headers: &HeaderMap) -> DomainChoice {
     let host = headers.get(header::HOST).and_then(|value| value.to_str().ok());
     DomainChoice { host: host.map(str::to_ascii_lowercase), ..named(query) }
 }

@@ -138,6 +138,18 @@ fn admit(actor: &Actor, verb: Verb, whose: Whose<'_>) -> Result<Option<Owner>, S
     }
 }
 
+/// Whether the caller reads the list of the account or of an application.
+pub(in crate::service) fn may_read(actor: &Actor, owner: Option<&Owner>) -> bool {
+    let Ok(grant) = require(actor, Verb::Read, Rules) else { return false };
+    match owner {
+        None => grant.admits(actor.account.as_str(), None),
+        Some(owner) => {
+            let scopes = Scopes { users: Vec::new(), projects: vec![owner.project.to_string()] };
+            grant.admits(owner.application.as_str(), Some(&scopes))
+        }
+    }
+}
+
 /// What the audit trail shows of rules.
 fn state(stored: &StoredRules) -> Value {
     json!({"rules": stored.rules})

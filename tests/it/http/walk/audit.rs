@@ -26,6 +26,7 @@ use super::{
 /// Operations that are no `GET` and change nothing of the account.
 const READS: &[&str] = &[
     "POST /thngs/commissionStateList",
+    "POST /redirections/{shortId}/preview",
     // It sends a message and stores nothing.
     "POST /webhooks/{id}/ping",
     // With `apply` it does write: see `a_replay_that_is_applied_is_noted`.

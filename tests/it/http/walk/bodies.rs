@@ -37,6 +37,7 @@ pub(super) const BODIES: &[(&str, &str)] = &[
     ("PUT /webhooks/{id}", r#"{"name": "walk"}"#),
     ("POST /reactions", REACTION),
     ("PUT /reactions/{id}", r#"{"name": "walk"}"#),
+    ("POST /redirections/{shortId}/preview", r#"{"country": "DE"}"#),
     ("PUT /redirector", r#"{"rules": []}"#),
     ("PUT /projects/{project}/applications/{id}/redirector", r#"{"rules": []}"#),
 ];

@@ -275,6 +275,7 @@ pub(super) const TABLE: &[(&str, &str, &str)] = &[
     ("GET /redirections/{shortId}", "yy-y-", "redirections:read"),
     ("PUT /redirections/{shortId}", "yy-y-", "redirections:update"),
     ("DELETE /redirections/{shortId}", "yy---", "redirections:delete"),
+    ("POST /redirections/{shortId}/preview", "yy-y-", "redirections:read"),
     ("GET /thngs/{id}/redirector", "yy-y-", "redirections:read"),
     ("GET /thngs/{id}/redirector/qr", "yy-y-", "redirections:read"),
     ("POST /thngs/{id}/redirector", "yy-y-", "redirections:create"),

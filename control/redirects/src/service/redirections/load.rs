@@ -96,7 +96,8 @@ pub(in crate::service) async fn blocked_hosts<'a>(
     withheld::take_downs(conn, &[], &hosts_of(targets)).await
 }
 
-fn hosts_of<'a>(targets: impl Iterator<Item = &'a str>) -> Vec<String> {
+/// Hosts of which a take-down concerns some URLs.
+pub(super) fn hosts_of<'a>(targets: impl Iterator<Item = &'a str>) -> Vec<String> {
     let hosts: HashSet<_> = targets.filter_map(host_of).collect();
     let all: HashSet<&str> = hosts.iter().flat_map(|host| and_parents(host)).collect();
     all.into_iter().map(str::to_owned).collect()

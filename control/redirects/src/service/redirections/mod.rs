@@ -8,6 +8,7 @@ mod import;
 mod lists;
 mod load;
 mod plan;
+mod preview;
 mod write;
 
 use futures_util::FutureExt;
@@ -30,6 +31,7 @@ pub use self::lists::{Listing, find, list};
 pub(in crate::service) use self::load::blocked_hosts;
 use self::load::{check_take_downs, hide_authors, load_many};
 use self::plan::{key_of, owners, plan, target_fault};
+pub use self::preview::{Preview, ShownRule, preview};
 use self::write::{audit_id, event_of, gone, insert, record, state_of, write_changed};
 use super::{
     Core, Redirects,
