@@ -38,10 +38,14 @@ async fn prepare(product: &Product) -> Result<()> {
     let over = "https://example.com/over?id={shortId}";
     let at = now()?;
     for (short_id, more) in [
-        ("SHOE", json!({"platformId": thng, "forwardQuery": true, "scopes": {"projects": [project]}})),
-        ("BAG", json!({"validFrom": at - 1, "validUntil": at + 86_400_000})),
+        (
+            "SHOE",
+            json!({"platformId": thng, "forwardQuery": true, "statusCode": 308,
+            "scopes": {"projects": [project]}}),
+        ),
+        ("BAG", json!({"validFrom": at - 1, "validUntil": at + 86_400_000, "statusCode": 301})),
         ("PAUSED", json!({"status": "paused"})),
-        ("OVER", json!({"validUntil": at - 1, "endedUrl": over, "forwardQuery": true})),
+        ("OVER", json!({"validUntil": at - 1, "endedUrl": over, "forwardQuery": true, "statusCode": 302})),
         ("ENDED", json!({"validUntil": at - 1})),
         ("LATER", json!({"validFrom": at + 86_400_000})),
     ] {
@@ -87,6 +91,7 @@ async fn a_preview_says_what_an_edge_answers(engine: Engine) -> Result<()> {
     let product = Product::start(options).await?;
     prepare(&product).await?;
     let (mut count, mut locations) = (0, std::collections::BTreeSet::new());
+    let mut statuses = std::collections::BTreeSet::new();
     for (address, place) in [
         ("203.0.113.7", json!({"country": "DE", "city": "Köln"})),
         ("198.51.100.7", json!({"country": "FR"})),
@@ -117,12 +122,14 @@ async fn a_preview_says_what_an_edge_answers(engine: Engine) -> Result<()> {
                         ensure!(said_answer == answered, "{short_id} {asked}: {answered:?}, not {said}");
                         count += 1;
                         locations.extend(answered[1].as_str().map(str::to_owned));
+                        statuses.extend(answered[0].as_u64());
                     }
                 }
             }
         }
     }
     ensure!(count == 3 * 3 * 4 * 2 * LINKS.len(), "{count} requests");
+    ensure!(statuses == [301, 307, 308, 404, 410].into(), "{statuses:?}");
     // Every rule but the first one decided, and the target of a link and an ended page.
     for part in ["/own/", "/koeln/SHOE", "/phone?p=", "/firefox", "/left", "/over?id=OVER"] {
         ensure!(locations.iter().any(|location| location.contains(part)), "{part} in {locations:?}");

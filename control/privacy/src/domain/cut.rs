@@ -106,7 +106,11 @@ pub fn cut_within(target: &Target, value: &mut Value) -> bool {
             changed
         }
         Value::Array(items) => {
-            items.iter_mut().fold(false, |changed, item| cut_within(target, item) || changed)
+            let mut changed = false;
+            for item in items {
+                changed |= cut_within(target, item);
+            }
+            changed
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
     }

@@ -24,17 +24,14 @@ use crate::{
     },
 };
 
-/// Status of an answer that leads somewhere.
-const REDIRECT: u16 = 307;
-
 /// Where a link would lead a scan, and why.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct PreviewDocument {
-    /// Status of the answer to the scan: 307, 404, 410 or 451.
+    /// Status of the answer to the scan: 301, 302, 307, 308, 404, 410 or 451.
     #[schema(example = 307)]
     status: u16,
-    /// Where it is led, tags filled in; only with 307.
+    /// Where it is led, tags filled in; only with a redirect.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = "https://example.com/de/K7Q2M4XA9R")]
     location: Option<String>,
@@ -158,7 +155,7 @@ impl From<Preview> for PreviewDocument {
         // Rules are tried until one holds.
         let rule = tried.pop_if(|last| last.holds);
         Self {
-            status: preview.code.map_or(REDIRECT, Code::status),
+            status: preview.code.map_or(preview.redirect_status.as_u16(), Code::status),
             location: preview.location,
             code: preview.code.map(|code| code as u32),
             decided_by: preview.by.as_str(),

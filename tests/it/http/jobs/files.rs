@@ -7,7 +7,7 @@ use axum::http::Method;
 use serde_json::json;
 use tests::db::Engine;
 
-use super::{super::Api, all, check, ended, file, job, of_file, submit, thng, work};
+use super::{super::Api, all, check, ended, file, of_file, submit, thng, work};
 use crate::on_both_engines;
 
 fn zip(files: &[(&str, &str)]) -> Result<Vec<u8>> {

@@ -7,6 +7,7 @@ use shared::{
     forwarding::forward_query,
     id::{ApplicationId, ThngId},
     problem::Code,
+    redirect_status::RedirectStatus,
     rules::Text,
 };
 use tracing::instrument;
@@ -42,6 +43,8 @@ static AGENTS: LazyLock<Parser> = LazyLock::new(Parser::new);
 pub struct Preview {
     /// Where it is led.
     pub location: Option<String>,
+    /// The status code of the redirect, if it is led somewhere.
+    pub redirect_status: RedirectStatus,
     /// The error that it gets where it is not led anywhere.
     pub code: Option<Code>,
     /// What decides.
@@ -95,8 +98,11 @@ pub async fn preview(
     let take_downs =
         withheld::take_downs(&mut conn, &[&key], &hosts_of(decision.target.as_deref().into_iter())).await?;
     let Decision { by, closed, target, tried } = decision;
+    // The status code of a link is for the way to its own target.
+    let redirect_status = if by == DecidedBy::Target { link.status_code } else { RedirectStatus::default() };
     let mut preview = Preview {
         location: None,
+        redirect_status,
         code: closed.filter(|_| target.is_none()).map(Closed::code),
         by,
         closed,
