@@ -1578,8 +1578,8 @@ async function signedIn (email, options) {
   return visit
 }
 
-/** What somebody may do who changes nothing of the account: look, copy, narrow a list, download, and keys and a second factor of one's own. */
-const VIEWERS = /^(24 hours|7 days|30 days|90 days|52 weeks|Table|CSV|All countries|Only what needs attention|Copy .*|Filter|Next page|PNG|SVG|PDF|EPS|Make a key|Revoke|Set up|End|All as CSV)$/
+/** What somebody may do who changes nothing of the account: look, copy, narrow a list, try a link, download, and keys and a second factor of one's own. */
+const VIEWERS = /^(24 hours|7 days|30 days|90 days|52 weeks|Table|CSV|All countries|Only what needs attention|Copy .*|Filter|Next page|PNG|SVG|PDF|EPS|Make a key|Revoke|Set up|End|All as CSV|Show)$/
 await step('a viewer sees every screen, no button that would be refused, and nothing is refused', async () => {
   const { context, page } = await signedIn(viewer)
   for (const screen of SCREENS) {

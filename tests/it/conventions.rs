@@ -119,8 +119,17 @@ impl Filled {
             tick.tick().await;
             ensure!(begun.elapsed() < tests::product::DEADLINE, "the job does not end");
         }
+        let user = text(&user["evrythngUser"])?;
+        let asked = product.call(Method::POST, "/privacy/erasures", Some(json!({"user": user}))).await?;
+        let erasure = text(&asked.1["id"])?;
+        let path = format!("/privacy/erasures/{erasure}");
+        while product.call(Method::GET, &path, None).await?.1.get("completedAt").is_none() {
+            tick.tick().await;
+            ensure!(begun.elapsed() < tests::product::DEADLINE, "the erasure does not end");
+        }
         let ids = [
             ("jobs", job),
+            ("erasures", erasure),
             ("accounts", text(&access["account"])?),
             ("operators", text(&access["actor"]["id"])?),
             ("products", product_id),

@@ -17,8 +17,10 @@ use self::source::{Sources, Statement};
 fn statements() -> Result<Vec<Statement>> {
     let mut sources = Sources::default();
     for path in source::rust_files(&root().join("control"))? {
-        if path.parent().is_some_and(|folder| folder.ends_with("src/store")) {
-            let name = path.file_stem().and_then(|name| name.to_str()).context("name")?.to_owned();
+        // A file below another is a part of its module.
+        let below = path.to_str().context("path")?.split_once("/src/store/");
+        if let Some((_, file)) = below {
+            let name = file.trim_end_matches(".rs").replace('/', "::");
             sources.read(&name, &std::fs::read_to_string(&path)?).with_context(|| name.clone())?;
         }
     }
@@ -214,7 +216,7 @@ fn every_statement_is_listed() {
         }
     }
     assert!(seen > 50, "only {seen} literals");
-    for name in ["thngs::LIST.select", "facets::ACTIONS_FILL.pg", "redirections::FILL"] {
+    for name in ["thngs::LIST.select", "facets::ACTIONS_FILL.pg", "redirections::fill::FILL"] {
         assert!(all.iter().any(|statement| statement.name == name), "{name}");
     }
 }

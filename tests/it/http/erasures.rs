@@ -99,7 +99,9 @@ impl Scanned {
         let brand_thngs = [brand.thng("A").await?, brand.thng("B").await?];
         for (thng, short_id) in brand_thngs.iter().zip(["A", "B"]) {
             let link = json!({"platformId": thng, "defaultRedirectUrl": "https://example.com/", "shortId": short_id});
-            api.create("/redirections", link).await?;
+            // Without `Accept` the answer is the image of its code.
+            let answer = api.call(Method::POST, "/redirections", Some(link)).await?;
+            ensure!(answer.status == 200, "{answer:?}");
         }
         Ok(Self { api, brand_thngs, scans: 0 })
     }

@@ -54,6 +54,7 @@ const WITHOUT_BEFORE: &[&str] = &[
 
 /// What is asked for where the walk's body changes nothing.
 const BODIES: &[(&str, &str)] = &[
+    ("PUT /accounts/{id}/domains/{domain}", r#"{"redirectMaxAge": 60}"#),
     ("PUT /thngs/{id}/location", r#"[{"position": {"type": "Point", "coordinates": [1, 2]}}]"#),
     ("PUT /redirector", r#"{"rules": [{"match": "country=DE", "redirectUrl": "https://example.com/de"}]}"#),
     (

@@ -12,7 +12,7 @@ fn each_fault_of_a_role_is_named() {
         (json!({"name": "evt:x", "permissions": []}), vec!["name: that of a role"]),
         (json!({"name": "owner", "permissions": []}), vec!["name: that of a role"]),
         (
-            json!({"name": "x", "permissions": ["a:b", "owners:update", "jobs:delete", "a:read b:read"]}),
+            json!({"name": "x", "permissions": ["a:b", "owners:update", "status:delete", "a:read b:read"]}),
             vec!["[0]: \"a:b\" is no permission", "[1]: only the role", "[2]: there is no", "[3]"],
         ),
     ] {
