@@ -16,8 +16,9 @@
 //!
 //! # Invariants
 //!
-//! - A step looks at a bounded number of rows. Its effect and the new place of the erasure are one transaction, so a worker
-//!   that is killed leaves the whole step or nothing, and counts each row once.
+//! - A step looks at a bounded number of rows, or renews its lease meanwhile: that on texts. Its effect and the new place
+//!   of the erasure are one transaction, so a worker that is killed leaves the whole step or nothing, and counts each row
+//!   once.
 //! - On SQLite scans are in another file. So a step on scans is two: the first one writes down what is to be changed, the
 //!   second one changes it and counts what the first one wrote. It may be done again, because what is cut stays as it is.
 //! - A worker holds an erasure by a lease on the clock of the database, with a fence that grows with each holder. One that

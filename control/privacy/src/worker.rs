@@ -6,6 +6,7 @@ use kernel::store::{Ctx, StoreError};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
+    domain::erasure::Stage,
     error::ServiceError,
     service::{
         PrivacyState,
@@ -70,7 +71,12 @@ pub async fn work(state: &PrivacyState, most: usize, stop: &CancellationToken) -
     let Some(mut claimed) = claimed else { return Ok(false) };
     let mut ended = Ok(Stepped::Moved);
     for _ in 0..most {
-        ended = steps::step(state, &mut claimed).await;
+        let is_long = claimed.erasure.details.place.stage == Stage::Texts;
+        ended = tokio::select! {
+            stepped = steps::step(state, &mut claimed) => stepped,
+            // It may take minutes; what it has not committed is done again.
+            () = stop.cancelled(), if is_long => Ok(Stepped::Moved),
+        };
         if !matches!(ended, Ok(Stepped::Moved)) || stop.is_cancelled() {
             break;
         }

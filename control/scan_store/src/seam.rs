@@ -92,8 +92,9 @@ pub trait ScanStore: fmt::Debug + Send + Sync + 'static {
         scans: &'a [(ScanPosition, NewScan)],
     ) -> BoxFuture<'a, Result<(), StoreError>>;
 
-    /// Takes what may tell of a person out of some shared texts that no scan has any more, after a position; gives the
-    /// position of the last one, or `None` when none are left. A scan of the same day with the same text has what is left.
+    /// Takes what may tell of a person out of the shared texts of a month that no scan has any more, after a position; gives
+    /// the position of the last one, or `None` when none are left. It looks at every scan of the account in the month. A
+    /// scan of the same day with the same text has what is left.
     fn erase_texts(
         &self,
         account: AccountId,

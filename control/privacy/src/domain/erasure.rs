@@ -2,7 +2,7 @@
 
 use std::{fmt, net::IpAddr, str::FromStr};
 
-use ipnet::IpNet;
+use ipnet::{IpNet, Ipv4Net};
 use kernel::domain::{common::Stamp, limits::integer, members::Members, property::MAX_TIME_MS};
 use scan_store::{ScanPosition, Sought};
 use serde::{Deserialize, Serialize};
@@ -50,13 +50,21 @@ impl FromStr for Network {
 
     fn from_str(text: &str) -> Result<Self, InvalidNetwork> {
         let address = text.parse::<IpAddr>().map(|ip| IpNet::from(ip.to_canonical()));
-        let network = address.or_else(|_| text.parse::<IpNet>()).map_err(|_| InvalidNetwork)?.trunc();
+        let network = address.or_else(|_| text.parse::<IpNet>()).map_err(|_| InvalidNetwork)?;
+        let network = canonical(network.trunc());
         let least = match network {
             IpNet::V4(_) => MIN_BITS_V4,
             IpNet::V6(_) => MIN_BITS_V6,
         };
         if network.prefix_len() < least { Err(InvalidNetwork) } else { Ok(Self(network)) }
     }
+}
+
+/// A network of IPv4 that is written as IPv6 as one of IPv4: addresses are compared with it as such.
+fn canonical(network: IpNet) -> IpNet {
+    let IpNet::V6(written) = network else { return network };
+    let mapped = written.addr().to_ipv4_mapped().zip(written.prefix_len().checked_sub(96));
+    mapped.and_then(|(ip, bits)| Ipv4Net::new(ip, bits).ok()).map_or(network, IpNet::V4)
 }
 
 impl fmt::Display for Network {

@@ -54,8 +54,10 @@ async fn schedule_one(
             true
         }
         Some(ended) => match (ended.status, &ended.details.target) {
-            (Status::Completed, Target::Age { to: from, .. }) if *from < to => {
-                let details = Details::new(Target::Age { from: *from, to }, None);
+            (Status::Completed, Target::Age { to: done, .. }) if *done != to => {
+                // It goes back after a clock that was ahead, and for a greater number of days: what is recorded from then on
+                // counts, too. What was cut stays as it is.
+                let details = Details::new(Target::Age { from: to.min(*done), to }, None);
                 erasures::begin_again(&mut tx, &ended, &details, now).await?
             }
             // It is under way, or everything that is old enough was cut.

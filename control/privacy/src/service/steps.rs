@@ -278,11 +278,31 @@ fn hour_after(after: ScanPosition) -> i32 {
 async fn texts(state: &PrivacyState, claimed: &mut Claimed) -> Result<bool, ServiceError> {
     let next = claimed.erasure.clone();
     let end = match next.details.target.sought() {
-        Some(_) => state.actions.scans.pool.erase_texts(next.account, next.details.place.after).await?,
+        // Both go on at once: none of them waits for a connection that the other one holds.
+        Some(_) => tokio::select! {
+            end = state.actions.scans.pool.erase_texts(next.account, next.details.place.after) => end?,
+            lost = keep(state, claimed) => {
+                lost?;
+                return Ok(false);
+            }
+        },
         None => None,
     };
     let tx = state.db.begin(&Ctx::default()).await?;
     Ok(finish(tx, claimed, next.moved(end, state.clock.now())).await?)
+}
+
+/// Holds an erasure while a step looks at every scan of an account in a month; returns when another worker has taken it.
+async fn keep(state: &PrivacyState, claimed: &Claimed) -> Result<(), StoreError> {
+    loop {
+        tokio::time::sleep(erasures::LEASE / 5).await;
+        let mut tx = state.db.begin(&Ctx::default()).await?;
+        let is_held = erasures::renew(&mut tx, claimed).await?;
+        tx.commit().await?;
+        if !is_held {
+            return Ok(());
+        }
+    }
 }
 
 /// Makes profiles again that were marked, also those of others: all are to be made again.

@@ -20,8 +20,8 @@ use sqlx::types::Json;
 
 use crate::domain::erasure::{Details, Erasure};
 
-/// How long a claim holds without a step: so long an erasure stands still when its worker dies. The longest step looks at
-/// every scan of an account in a month.
+/// How long a claim holds without a step: so long an erasure stands still when its worker dies. A step that may take longer
+/// renews it.
 pub const LEASE: Duration = Duration::from_secs(300);
 
 macro_rules! columns {
@@ -54,8 +54,9 @@ const LIST: Table = Table {
 };
 const INSERT: &str = "INSERT INTO erasures (id, account_id, type, status, doc, created_at, updated_at) \
     VALUES ($1, $2, $3, $4, $5, $6, $6)";
-const COUNT_OPEN: &str =
-    "SELECT COUNT(*) FROM erasures WHERE account_id = $1 AND status <> 'COMPLETED' AND type <> 'age'";
+// What nobody asked for, as where users were removed, does not count.
+const COUNT_OPEN: &str = "SELECT COUNT(*) FROM erasures WHERE account_id = $1 AND status <> 'COMPLETED' \
+    AND type <> 'age' AND doc ->> 'requestedBy' IS NOT NULL";
 // What is begun again each day is as old as its last step.
 const STANDING: &str = "SELECT COUNT(*), COALESCE(MIN(CASE WHEN type = 'age' THEN updated_at ELSE created_at END), 0) \
     FROM erasures WHERE status <> 'COMPLETED'";
@@ -85,13 +86,13 @@ macro_rules! save {
 }
 const PG_SAVE: &str = save!(pg_now!());
 const SQLITE_SAVE: &str = save!(sqlite_now!());
-macro_rules! release {
+macro_rules! hold {
     ($now:expr) => {
         concat!("UPDATE erasures SET lease_until = ", $now, " + $3 WHERE seq = $1 AND fence = $2")
     };
 }
-const PG_RELEASE: &str = release!(pg_now!());
-const SQLITE_RELEASE: &str = release!(sqlite_now!());
+const PG_HOLD: &str = hold!(pg_now!());
+const SQLITE_HOLD: &str = hold!(sqlite_now!());
 const FREE: &str = "UPDATE erasures SET lease_until = 0 WHERE status <> 'COMPLETED' AND lease_until > 0";
 
 #[derive(sqlx::FromRow)]
@@ -198,7 +199,7 @@ pub async fn list(conn: &mut Conn, selection: &Selection<'_>) -> Result<Page<Era
     listing::page::<Row, Erasure>(conn, &LIST, selection, |erasure| erasure.stamp.position()).await
 }
 
-/// How many erasures of an account have not ended.
+/// How many erasures of an account that somebody asked for have not ended.
 pub async fn count_open(conn: &mut Conn, account: AccountId) -> Result<u64, StoreError> {
     let count: i64 =
         on_db!(conn, |c| sqlx::query_scalar(COUNT_OPEN).bind(account.as_str()).fetch_one(c).await)?;
@@ -239,15 +240,25 @@ pub async fn save(tx: &mut Tx, claimed: &mut Claimed, erasure: Erasure) -> Resul
 
 /// Releases an erasure, so that it can be claimed again after `pause`.
 pub async fn release(tx: &mut Tx, claimed: &Claimed, pause: Duration) -> Result<(), StoreError> {
-    let sql = dialect::pick(tx, PG_RELEASE, SQLITE_RELEASE);
-    on_db!(&mut **tx, |c| sqlx::query(sql)
+    hold(tx, claimed, pause).await?;
+    Ok(())
+}
+
+/// Holds an erasure for another [`LEASE`]; `false` when somebody else has taken it.
+pub async fn renew(tx: &mut Tx, claimed: &Claimed) -> Result<bool, StoreError> {
+    hold(tx, claimed, LEASE).await
+}
+
+async fn hold(tx: &mut Tx, claimed: &Claimed, length: Duration) -> Result<bool, StoreError> {
+    let sql = dialect::pick(tx, PG_HOLD, SQLITE_HOLD);
+    let held = on_db!(&mut **tx, |c| sqlx::query(sql)
         .bind(claimed.erasure.stamp.seq)
         .bind(claimed.fence)
-        .bind(milliseconds(pause))
+        .bind(milliseconds(length))
         .execute(c)
         .await
-        .map(|_| ()))?;
-    Ok(())
+        .map(|done| done.rows_affected()))?;
+    Ok(held == 1)
 }
 
 /// Releases what an earlier process held, where there is one process only: on SQLite.

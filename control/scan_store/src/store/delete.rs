@@ -18,9 +18,9 @@ use crate::domain::{ids, month::Month};
 const DELETE: &str = "DELETE FROM scans WHERE account = $1 AND timestamp = $2 AND key = $3 \
     RETURNING agent, place, referer, language";
 const PG_LOOSEN: &str = "UPDATE scan_texts SET is_loose = true WHERE id IN (SELECT t.id FROM scan_texts t \
-    WHERE t.id = ANY($1) ORDER BY t.id FOR UPDATE)";
-const SQLITE_LOOSEN: &str =
-    "UPDATE scan_texts SET is_loose = true WHERE id IN (SELECT value FROM json_each($1))";
+    WHERE t.id = ANY($1) AND NOT t.is_loose ORDER BY t.id FOR UPDATE)";
+const SQLITE_LOOSEN: &str = "UPDATE scan_texts SET is_loose = true \
+    WHERE id IN (SELECT value FROM json_each($1)) AND NOT is_loose";
 
 /// Texts of a scan that may be those of a person: browser, place, referer and language.
 pub(super) type Texts = (Option<i32>, Option<i32>, Option<i32>, Option<i32>);

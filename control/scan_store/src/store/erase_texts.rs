@@ -29,7 +29,7 @@ const USED: &str = "SELECT t.created_at, t.seq, t.agent, t.place, t.referer, t.l
 // No text has this hash, so none is taken for it.
 const ERASE: &str = "UPDATE scan_texts SET text = $3, hash = $4 WHERE account = $1 AND id = $2";
 
-/// Texts of one step.
+/// Texts that one statement reads, or one transaction changes.
 const STEP: i64 = 500;
 
 /// Scans that one statement looks at for their texts.
@@ -63,45 +63,61 @@ impl SqlScans {
         Ok(None)
     }
 
-    /// The number of the last text that it looked at.
+    /// Takes it out of all texts of a month after one, so that the scans are looked at once; gives the number of the last.
     async fn erase_texts_of(
         &self,
         month: Month,
         account: i32,
         after: i32,
     ) -> Result<Option<i32>, StoreError> {
-        let sql = AssertSqlSafe(of_month(LIST, month));
-        let texts: Vec<(i32, i16, String)> = {
-            let mut conn = self.db.read().await?;
-            on_db!(&mut conn, |c| sqlx::query_as(sql)
-                .bind(account)
-                .bind(after)
-                .bind(STEP)
-                .fetch_all(c)
-                .await)?
-        };
-        let Some((last, ..)) = texts.last().cloned() else { return Ok(None) };
-        let ids: Vec<i32> = texts.iter().map(|(id, ..)| *id).collect();
-        let used = self.list_used_of(month, account, &ids).await?;
-        let mut tx = self.db.begin(&Ctx::default()).await?;
-        for (id, kind, text) in texts.into_iter().filter(|(id, ..)| !used.contains(id)) {
-            let Some(left) = Kind::stored(kind).map(|kind| kind.erased(&text)) else { continue };
-            if left == text {
-                continue;
-            }
-            let hash = blake3::hash(format!("erased text {id}").as_bytes());
-            let sql = AssertSqlSafe(of_month(ERASE, month));
-            on_db!(&mut *tx, |c| sqlx::query(sql)
-                .bind(account)
-                .bind(id)
-                .bind(&left)
-                .bind(&hash.as_bytes()[..16])
-                .execute(c)
-                .await
-                .map(|_| ()))?;
+        let mut last = None;
+        let mut due: Vec<(i32, String)> = Vec::new();
+        loop {
+            let texts = self.list_loose(month, account, last.unwrap_or(after)).await?;
+            let Some(id) = texts.last().map(|(id, ..)| *id) else { break };
+            last = Some(id);
+            due.extend(texts.into_iter().filter_map(|(id, kind, text)| {
+                let left = Kind::stored(kind)?.erased(&text);
+                // What was erased before stays loose until the day is over.
+                (left != text).then_some((id, left))
+            }));
         }
-        tx.commit().await?;
-        Ok(Some(last))
+        let ids: Vec<i32> = due.iter().map(|(id, _)| *id).collect();
+        let used = self.list_used_of(month, account, &ids).await?;
+        due.retain(|(id, _)| !used.contains(id));
+        for some in due.chunks(usize::try_from(STEP).unwrap_or(1)) {
+            let mut tx = self.db.begin(&Ctx::default()).await?;
+            for (id, left) in some {
+                let hash = blake3::hash(format!("erased text {id}").as_bytes());
+                let sql = AssertSqlSafe(of_month(ERASE, month));
+                on_db!(&mut *tx, |c| sqlx::query(sql)
+                    .bind(account)
+                    .bind(*id)
+                    .bind(left.as_str())
+                    .bind(&hash.as_bytes()[..16])
+                    .execute(c)
+                    .await
+                    .map(|_| ()))?;
+            }
+            tx.commit().await?;
+        }
+        Ok(last)
+    }
+
+    async fn list_loose(
+        &self,
+        month: Month,
+        account: i32,
+        after: i32,
+    ) -> Result<Vec<(i32, i16, String)>, StoreError> {
+        let sql = AssertSqlSafe(of_month(LIST, month));
+        let mut conn = self.db.read().await?;
+        Ok(on_db!(&mut conn, |c| sqlx::query_as(sql)
+            .bind(account)
+            .bind(after)
+            .bind(STEP)
+            .fetch_all(c)
+            .await)?)
     }
 
     /// Which texts a scan of the account has: every scan of the month is looked at, or as many as have them all.

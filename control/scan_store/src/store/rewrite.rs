@@ -64,7 +64,15 @@ impl SqlScans {
                 .fetch_optional(c)
                 .await)?;
             let Some((agent, place, referer, language)) = before else { continue };
-            loose.extend([agent, place, referer, language].into_iter().flatten());
+            let texts = [
+                (Kind::Agent, agent),
+                (Kind::Place, place),
+                (Kind::Referer, referer),
+                (Kind::Language, language),
+            ];
+            // What the scan keeps is not loose.
+            let left = texts.into_iter().filter(|(kind, id)| *id != row.text(*kind));
+            loose.extend(left.filter_map(|(_, id)| id));
             update(&mut tx, month, *position, row).await?;
         }
         loosen(&mut tx, month, loose).await?;

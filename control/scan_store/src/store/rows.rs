@@ -35,6 +35,11 @@ pub(super) struct Row {
 }
 
 impl Row {
+    /// When it was created, and its number.
+    pub(super) const fn position(&self) -> (i64, i64) {
+        (self.created_at, self.seq)
+    }
+
     fn texts(&self) -> impl Iterator<Item = i32> {
         let optional = [self.agent, self.place, self.referer, self.language, self.rule];
         std::iter::once(self.shape).chain(optional.into_iter().flatten())
@@ -81,8 +86,31 @@ pub(super) async fn actions(
     month: Month,
     rows: Vec<Row>,
 ) -> Result<Vec<Action>, StoreError> {
+    let texts = load_texts(conn, month, &rows).await?;
+    rows.into_iter().map(|row| row.action(&texts)).collect()
+}
+
+/// The same without those that cannot be read: they are logged.
+pub(super) async fn readable(
+    conn: &mut Conn,
+    month: Month,
+    rows: Vec<Row>,
+) -> Result<Vec<Action>, StoreError> {
+    let texts = load_texts(conn, month, &rows).await?;
+    let mut found = Vec::with_capacity(rows.len());
+    for row in rows {
+        match row.action(&texts) {
+            Ok(action) => found.push(action),
+            Err(error) => {
+                tracing::warn!(%error, month = month.number(), "a scan that cannot be read is passed over");
+            }
+        }
+    }
+    Ok(found)
+}
+
+async fn load_texts(conn: &mut Conn, month: Month, rows: &[Row]) -> Result<HashMap<i32, String>, StoreError> {
     let ids: BTreeSet<i32> = rows.iter().flat_map(Row::texts).collect();
     let ids: Vec<i32> = ids.into_iter().collect();
-    let texts = texts::load(conn, month, &ids).await?;
-    rows.into_iter().map(|row| row.action(&texts)).collect()
+    texts::load(conn, month, &ids).await
 }

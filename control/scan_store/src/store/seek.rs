@@ -134,9 +134,9 @@ async fn seek(
             (rows, Some(at(end)))
         }
     };
-    let found = rows::actions(conn, month, rows).await?;
+    let end = end.or_else(|| rows.last().map(|row| at(row.position())));
+    let found = rows::readable(conn, month, rows).await?;
     let found: Vec<_> = found.into_iter().map(|scan| (at((scan.created_at.0, scan.seq)), scan)).collect();
-    let end = end.or_else(|| found.last().map(|(position, _)| *position));
     Ok(Sighted { found, end })
 }
 

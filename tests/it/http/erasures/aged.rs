@@ -1,9 +1,11 @@
 //! `personalDataDays`: what is old enough is cut, each day, and nothing else.
 
+use ::privacy::service::ages;
 use anyhow::{Result, ensure};
 use axum::http::Method;
 use control::worker::scan_retention;
 use serde_json::{Value, json};
+use shared::time::UnixMillis;
 use tests::db::Engine;
 
 use super::{IP, Scanned, found, marked, post, work_all};
@@ -71,6 +73,17 @@ async fn what_is_old_enough_is_cut_each_day(engine: Engine) -> Result<()> {
     // Nobody asked for it.
     let listed = scanned.api.get("/privacy/erasures").await?.json();
     ensure!(listed == json!([]), "{listed}");
+
+    // A clock that was ahead for a while leaves nothing out afterwards.
+    let ahead = UnixMillis(scanned.api.made.app.core.clock.now().0 + 15 * DAY);
+    ages::schedule(&scanned.api.made.app.privacy, ahead).await?;
+    work_all(&scanned.api).await?;
+    scanned.pass(1).await?;
+    scanned.scan(&[marked("B", 2)?]).await?;
+    ensure!(!found(&scanned.api, &AGED).await?.is_empty(), "the marks can be found");
+    scanned.pass(12).await?;
+    let left = found(&scanned.api, &AGED).await?;
+    ensure!(left.is_empty(), "{left:?}");
 
     // Taken away, nothing is cut any more.
     scanned.keep_days(json!(null)).await?;

@@ -1,8 +1,11 @@
 //! Who asks for erasures, and what a deletion of a user asks for.
 
+use ::privacy::service::erasures::users_removed;
 use anyhow::{Context, Result, ensure};
 use axum::http::Method;
+use kernel::store::Ctx;
 use serde_json::json;
+use shared::{id::UserId, time::UnixMillis};
 use tests::db::Engine;
 
 use super::{IP, MARKS, Scanned, ask, found, post, receipt, work_all};
@@ -89,7 +92,11 @@ async fn erasures_are_asked_for_and_read_by_operators(engine: Engine) -> Result<
     let trail = api.get("/audit?filter=resource=erasure").await?.json();
     ensure!(trail.as_array().map(Vec::len) == Some(4), "{trail}");
     ensure!(!trail.to_string().contains("2001:db8::/32"), "{trail}");
-    // There is a bound to what waits.
+    // There is a bound to what waits; what nobody asked for does not count.
+    let mut tx = api.made.app.core.db.begin(&Ctx::default()).await?;
+    let removed = vec![UserId::new(1, [7; 16])];
+    users_removed(&mut tx, api.made.account, removed, (UnixMillis(1), [7; 16])).await?;
+    tx.commit().await?;
     for _ in 4..20 {
         ask(api, json!({"thng": thng})).await?;
     }

@@ -23,6 +23,7 @@ fn exactly_one_target_is_named() {
         (json!({"network": "203.0.113.0/24", "from": "x", "to": -1}), vec!["from must be", "to must be"]),
         (json!({"network": "0.0.0.0/0", "from": 1, "to": 2}), vec!["network: must be an address"]),
         (json!({"network": "2000::/3", "from": 1, "to": 2}), vec!["network: must be an address"]),
+        (json!({"network": "::ffff:0:0/96", "from": 1, "to": 2}), vec!["network: must be an address"]),
         (json!({"network": "here", "from": 1, "to": 2}), vec!["network: must be an address"]),
         (json!([]), vec!["The body must be"]),
     ] {
@@ -49,6 +50,7 @@ fn targets_come_back_from_their_stored_form() {
 fn a_network_has_its_host_bits_cut_and_knows_mapped_addresses() {
     let network: Network = "203.0.113.77/24".parse().unwrap();
     assert_eq!(network.to_string(), "203.0.113.0/24");
+    assert_eq!("::ffff:203.0.113.77/120".parse::<Network>(), Ok(network));
     assert_eq!(network.ends(), ("203.0.113.0".parse().unwrap(), "203.0.113.255".parse().unwrap()));
     for (ip, expected) in
         [("203.0.113.1", true), ("::ffff:203.0.113.1", true), ("203.0.114.1", false), ("2001:db8::1", false)]
