@@ -5,6 +5,9 @@
 
 use std::{process::ExitCode, time::SystemTime};
 
+use serde_json::Value;
+use shared::target::{InvalidTarget, Target};
+
 use self::{
     fill::Filling,
     mark::{Demo, Mark, State},
@@ -40,7 +43,7 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u32,
     /// Where the links lead
-    #[arg(long, value_name = "URL", default_value = "https://example.com/welcome?code={shortId}")]
+    #[arg(long, value_name = "URL", default_value = "https://example.com/welcome?code={shortId}", value_parser = valid_target)]
     target: String,
     /// Requests under way at once, 1 to 64
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u8).range(1..=64))]
@@ -62,8 +65,13 @@ pub async fn run(args: Args) -> Result<ExitCode, Failure> {
     if args.remove {
         return remove(&client, found, &shown).await;
     }
-    let demo = match found {
+    if found.len() > 1 {
+        let text = format!("{} demos are there; remove them first (--remove)", found.len());
+        return Err(Failure::failed("demo", text));
+    }
+    let demo = match found.into_iter().next() {
         None => {
+            check_account(&client).await.map_err(refused)?;
             let mark = Mark {
                 seed: args.seed,
                 items: args.items,
@@ -71,7 +79,7 @@ pub async fn run(args: Args) -> Result<ExitCode, Failure> {
                 end: now_ms() / MINUTE_MS * MINUTE_MS,
                 state: State::Filling,
             };
-            mark::create(&client, mark).await.map_err(refused)?
+            begin(&client, mark).await.map_err(refused)?
         }
         Some(demo) => {
             check(&demo, &args)?;
@@ -85,7 +93,14 @@ pub async fn run(args: Args) -> Result<ExitCode, Failure> {
     };
     // The application's client: the same API with another key.
     let unfinished = |error: RequestError| {
-        Failure::unfinished("demo", format!("{error} (run it once more to go on, or with --remove)"))
+        let is_refused =
+            matches!(&error, RequestError::Refused { status, .. } if matches!(status.as_u16(), 400 | 403));
+        let next = if is_refused {
+            "take it away with --remove"
+        } else {
+            "run it once more to go on, or with --remove"
+        };
+        Failure::unfinished("demo", format!("{error} ({next})"))
     };
     let key = brand::secret_key(&client, &demo).await.map_err(unfinished)?;
     let application = Client::new(&ApiArgs { key: Some(key), ..args.api.clone() })?;
@@ -94,6 +109,39 @@ pub async fn run(args: Args) -> Result<ExitCode, Failure> {
         say(&line);
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// A target as links may have it.
+fn valid_target(text: &str) -> Result<String, InvalidTarget> {
+    Target::parse(text).map(|target| target.as_str().to_owned())
+}
+
+/// Refuses an account whose demo could not be finished: one without enterprise features or without a short domain.
+async fn check_account(client: &Client) -> Result<(), RequestError> {
+    // It asks for nothing, and is refused without enterprise features.
+    let url = client.url(&["thngs", "commissionStateList"], []);
+    let key = format!("demo-{:016x}", mark::random()?);
+    let _: Vec<Value> = client.post_once(&url, &key, "[]".into()).await?;
+    let accounts: Vec<Value> = client.read(&client.url(&["accounts"], [])).await?;
+    for account in &accounts {
+        let path = ["accounts", mark::text(account, "id"), "shortDomains"];
+        let domains: Vec<String> = client.read(&client.url(&path, [])).await?;
+        if !domains.is_empty() {
+            return Ok(());
+        }
+    }
+    Err(RequestError::Unreachable("the account has no short domain, and a demo needs one".to_owned()))
+}
+
+/// Begins a demo, unless another run did so at the same time.
+async fn begin(client: &Client, mark: Mark) -> Result<Demo, RequestError> {
+    let demo = mark::create(client, mark).await?;
+    let oldest = mark::find(client).await?.into_iter().next();
+    if oldest.is_none_or(|oldest| oldest.project == demo.project) {
+        return Ok(demo);
+    }
+    client.remove(&client.url(&["projects", &demo.project], [])).await?;
+    Err(RequestError::Unreachable("another run has begun a demo at the same time".to_owned()))
 }
 
 /// Makes what is missing; gives what there is, in lines for people.
@@ -129,17 +177,29 @@ async fn fill(
     ])
 }
 
-async fn remove(client: &Client, found: Option<Demo>, shown: &Shown) -> Result<ExitCode, Failure> {
-    let Some(mut demo) = found else {
+async fn remove(client: &Client, found: Vec<Demo>, shown: &Shown) -> Result<ExitCode, Failure> {
+    if found.is_empty() {
         say("There is no demo; nothing was changed.");
         return Ok(ExitCode::SUCCESS);
-    };
+    }
+    for demo in &found {
+        let foreign = remove::foreign_application(client, demo).await;
+        if let Some(name) = foreign.map_err(|error| Failure::failed("demo", error))? {
+            let text = format!(
+                "the project {} has the application {name:?}, which is not the demo's and would go with it; delete it first",
+                demo.project
+            );
+            return Err(Failure::failed("demo", text));
+        }
+    }
     let unfinished = |error: RequestError| {
         Failure::unfinished("demo", format!("{error} (run `waymark demo --remove` once more to go on)"))
     };
-    // Before anything is gone: a demo of which a part is missing is not there.
-    demo.note(client, State::Removing).await.map_err(unfinished)?;
-    remove::run(client, &demo, shown).await.map_err(unfinished)?;
+    for mut demo in found {
+        // Before anything is gone: a demo of which a part is missing is not there.
+        demo.note(client, State::Removing).await.map_err(unfinished)?;
+        remove::run(client, &demo, shown).await.map_err(unfinished)?;
+    }
     say("The demo is removed. The audit trail and the log of events keep what happened, for their time.");
     Ok(ExitCode::SUCCESS)
 }

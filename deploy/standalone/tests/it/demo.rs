@@ -86,6 +86,34 @@ async fn own_item(service: &Waymark) -> Value {
     .await
 }
 
+/// An application in a project; gives its path.
+async fn own_application(service: &Waymark, project: &str) -> String {
+    let path = format!("/projects/{project}/applications");
+    let (status, made) = service.call("POST", &path, Some(json!({"name": "Own application"}))).await;
+    assert_eq!(status, 201, "{made}");
+    format!("{path}/{}", made["id"].as_str().unwrap())
+}
+
+/// A Thng and an ended job in a project, without the marks of a demo; gives their paths.
+async fn own_in_project(service: &Waymark, project: &str) -> (String, String) {
+    let path = format!("/thngs?project={project}");
+    let (status, thng) = service.call("POST", &path, Some(json!({"name": "Own case"}))).await;
+    assert_eq!(status, 201, "{thng}");
+    let jobs = format!("/jobs/actions?project={project}");
+    let known = all(service, &jobs).await;
+    let body = json!({"type": "ACTION_CREATION", "target": "THNGS", "payload": {"type": "checkins"},
+        "input": {"type": "LIST", "contentType": "PLATFORM_IDS", "payload": [thng["id"]]}});
+    assert_eq!(service.call("POST", &jobs, Some(body)).await.0, 202);
+    let job = eventually("the job has ended", async || {
+        let listed = all(service, &jobs).await;
+        let is_new = |job: &&Value| known.iter().all(|one| one["id"] != job["id"]);
+        listed.iter().find(is_new).filter(|job| !job["completedAt"].is_null()).cloned()
+    })
+    .await;
+    let path = |list: &str, one: &Value| format!("{list}/{}", one["id"].as_str().unwrap());
+    (path("/thngs", &thng), path("/jobs/actions", &job))
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_demo_shows_what_it_promises_and_leaves_nothing() {
     let service = Waymark::start().await;
@@ -166,9 +194,27 @@ async fn a_demo_shows_what_it_promises_and_leaves_nothing() {
     let (code, _, error) = service.run_tool(&["demo", "--items", "60", "--seed", "8"]).await;
     assert!(code == 1 && error.contains("another demo is there, of --seed 7 --items 60"), "{error}");
 
-    // Away, and the rest as it was.
+    // Away, and the rest as it was, also what somebody put into the project.
+    let project = filled["/projects"][0]["id"].as_str().unwrap();
+    let application = own_application(&service, project).await;
+    let (thng, job) = own_in_project(&service, project).await;
+    let with_own = everything(&service).await;
+    let (code, out, error) = service.run_tool(&["demo", "--remove"]).await;
+    assert!(code == 1 && error.contains("Own application"), "{out}{error}");
+    assert_eq!(everything(&service).await, with_own);
+    assert_eq!(service.call("DELETE", &application, None).await.0, 200);
     let (code, out, error) = service.run_tool(&["demo", "--remove"]).await;
     assert!(code == 0 && out.contains("The demo is removed"), "{out}{error}");
+    for path in [&job, &thng] {
+        assert_eq!(service.call("GET", path, None).await.0, 200, "{path}");
+    }
+    for action in all(&service, &format!("{thng}/actions/all")).await {
+        let path = format!("/actions/all/{}", action["id"].as_str().unwrap());
+        assert_eq!(service.call("DELETE", &path, None).await.0, 200, "{path}");
+    }
+    for path in [&job, &thng] {
+        assert_eq!(service.call("DELETE", path, None).await.0, 200, "{path}");
+    }
     let after = everything(&service).await;
     assert_eq!(counts(&after), old);
     assert_eq!(after, before);
@@ -223,6 +269,39 @@ async fn a_demo_that_was_cut_short_goes_on() {
     service.stop().await;
 }
 
+/// What was refused is asked for again by the next run; of two demos both are removed.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refused_demo_goes_on_and_two_are_removed() {
+    let service = Waymark::start().await;
+    let before = everything(&service).await;
+    let (_, accounts) = service.call("GET", "/accounts", None).await;
+    let account = format!("/accounts/{}", accounts[0]["id"].as_str().unwrap());
+    let lead_to = async |hosts: Value| {
+        let body = json!({"targetHosts": hosts});
+        let (status, answer) = service.call("PUT", &account, Some(body)).await;
+        assert_eq!(status, 200, "{answer}");
+    };
+    let args = ["demo", "--items", "50"];
+    lead_to(json!(["elsewhere.example"])).await;
+    let (code, out, error) = service.run_tool(&args).await;
+    assert!(code == 2 && error.contains("(take it away with --remove)"), "{out}{error}");
+    lead_to(json!([])).await;
+    let (code, out, error) = service.run_tool(&args).await;
+    assert!(code == 0 && out.contains("50 items with a link each"), "{out}{error}");
+
+    let projects = all(&service, "/projects").await;
+    let project = &projects[0];
+    let body =
+        json!({"name": "Waymark demo", "tags": project["tags"], "customFields": project["customFields"]});
+    assert_eq!(service.call("POST", "/projects", Some(body)).await.0, 201);
+    let (code, out, error) = service.run_tool(&args).await;
+    assert!(code == 1 && error.contains("2 demos are there"), "{out}{error}");
+    let (code, out, error) = service.run_tool(&["demo", "--remove"]).await;
+    assert_eq!(code, 0, "{out}{error}");
+    assert_eq!(everything(&service).await, before);
+    service.stop().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn wrong_arguments_change_nothing() {
     let service = Waymark::start().await;
@@ -231,6 +310,7 @@ async fn wrong_arguments_change_nothing() {
         (vec!["demo", "--items", "10"], 64, "--items"),
         (vec!["demo", "--seed", "x"], 64, "--seed"),
         (vec!["demo", "--remove", "--items", "60"], 64, "--remove"),
+        (vec!["demo", "--target", "ftp://example.com"], 64, "--target"),
         (vec!["demo", "--key", "short"], 64, "WAYMARK_OPERATOR_KEY"),
     ] {
         let (found, out, error) = service.run_tool(&args).await;
@@ -241,5 +321,17 @@ async fn wrong_arguments_change_nothing() {
     let (code, out, error) = texts(&tool.output().unwrap());
     assert!(code == 1 && error.contains("401"), "{out}{error}");
     assert_eq!(everything(&service).await, before);
+
+    // A project whose mark was edited is not passed over.
+    let body =
+        json!({"name": "Renamed", "tags": ["waymark-demo"], "customFields": {"waymarkDemo": {"seed": "x"}}});
+    let (status, project) = service.call("POST", "/projects", Some(body)).await;
+    assert_eq!(status, 201, "{project}");
+    let edited = everything(&service).await;
+    for args in [&["demo"][..], &["demo", "--remove"]] {
+        let (code, out, error) = service.run_tool(args).await;
+        assert!(code == 1 && error.contains("cannot be read"), "{args:?}: {out}{error}");
+    }
+    assert_eq!(everything(&service).await, edited);
     service.stop().await;
 }

@@ -107,7 +107,7 @@ impl Filling<'_> {
     pub(super) async fn commissions(&self, things: &Ids) -> Result<(), RequestError> {
         let declared = self.items.iter().filter_map(|item| Some((item, item.commissioned_at?)));
         let declared: Vec<(&Item, i64)> = declared.collect();
-        let encoded = self.actions("encodings").await?;
+        let encoded = self.actions("encodings", things).await?;
         let missing = declared.iter().filter(|(item, _)| !encoded.contains_key(&item.serial));
         let missing: Vec<Value> = missing
             .map(|(item, at)| {
@@ -156,8 +156,8 @@ impl Filling<'_> {
 
     /// Reports the scans; gives the ids of those of all items by what they are called.
     pub(super) async fn scans(&self, things: &Ids) -> Result<Ids, RequestError> {
-        let mut ids = self.actions("scans").await?;
-        ids.extend(self.actions("inspectorScans").await?);
+        let mut ids = self.actions("scans", things).await?;
+        ids.extend(self.actions("inspectorScans", things).await?);
         let (mut scans, mut inspections) = (Vec::new(), Vec::new());
         for item in self.items {
             let Some(id) = things.get(&item.serial) else { continue };
@@ -172,11 +172,13 @@ impl Filling<'_> {
         Ok(ids)
     }
 
-    /// The demo's actions of a type that are there, by what they are called.
-    async fn actions(&self, kind: &str) -> Result<Ids, RequestError> {
+    /// The demo's actions of a type that are there, by what they are called. Those of another demo are left out: they stay
+    /// when its items are deleted by hand.
+    async fn actions(&self, kind: &str, things: &Ids) -> Result<Ids, RequestError> {
+        let known: HashSet<&str> = things.values().map(String::as_str).collect();
         let filter = format!("tags={TAG}");
         let there: Vec<Value> = list(self.client, &["actions", kind], &[("filter", filter.as_str())]).await?;
-        Ok(there.iter().map(named).collect())
+        Ok(there.iter().filter(|action| known.contains(text(action, "thng"))).map(named).collect())
     }
 
     /// Creates actions; gives their ids by what they are called.

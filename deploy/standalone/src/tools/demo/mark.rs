@@ -45,6 +45,8 @@ pub(super) struct Mark {
 pub(super) struct Demo {
     /// Id of its project.
     pub(super) project: String,
+    /// Another one in each run: a refusal is not given again to a run that goes on.
+    run: u64,
     pub(super) mark: Mark,
 }
 
@@ -52,32 +54,51 @@ pub(super) struct Demo {
 #[serde(rename_all = "camelCase")]
 struct Project {
     id: String,
+    created_at: i64,
+    #[serde(default)]
+    tags: Vec<String>,
     #[serde(default)]
     custom_fields: serde_json::Map<String, Value>,
 }
 
-/// The demo of the account, if there is one.
-pub(super) async fn find(client: &Client) -> Result<Option<Demo>, RequestError> {
-    let filter = format!("name={PROJECT}");
-    let projects: Vec<Project> = list(client, &["projects"], &[("filter", filter.as_str())]).await?;
-    // A project of somebody else may have the name, and not the mark.
-    let mut demos = projects.into_iter().filter_map(|mut project| {
-        let mark = serde_json::from_value(project.custom_fields.remove(FIELD)?).ok()?;
-        Some(Demo { project: project.id, mark })
-    });
-    Ok(demos.next())
+/// The demos of the account, oldest first: more than one if two runs began at once.
+pub(super) async fn find(client: &Client) -> Result<Vec<Demo>, RequestError> {
+    // Not by the name: people change it.
+    let mut projects: Vec<Project> = list(client, &["projects"], &[]).await?;
+    projects.sort_by(|one, other| (one.created_at, &one.id).cmp(&(other.created_at, &other.id)));
+    let mut demos = Vec::new();
+    for mut project in projects {
+        let kept = project.custom_fields.remove(FIELD);
+        match kept.and_then(|kept| serde_json::from_value(kept).ok()) {
+            Some(mark) => demos.push(Demo { project: project.id, run: random()?, mark }),
+            None if project.tags.iter().any(|tag| tag == TAG) => {
+                return Err(RequestError::Unreachable(format!(
+                    "the project {} has the tag {TAG}, and its customFields.{FIELD} cannot be read; put it back, take the \
+                     tag away, or delete the project",
+                    project.id
+                )));
+            }
+            None => {}
+        }
+    }
+    Ok(demos)
 }
 
 /// Begins a demo.
 pub(super) async fn create(client: &Client, mark: Mark) -> Result<Demo, RequestError> {
     // Another key each time: after a removal, a day must not pass before there can be a demo again.
-    let key = getrandom::u64().map_err(|error| RequestError::Unreachable(error.to_string()))?;
+    let run = random()?;
     let about = "A brand to look at, made by `waymark demo`. `waymark demo --remove` takes all of it away.";
     let body = json!({"name": PROJECT, "description": about, "tags": [TAG], "customFields": {FIELD: mark}});
     let url = client.url(&["projects"], []);
     let project: Project =
-        client.post_once(&url, &format!("demo-{key:016x}"), body.to_string().into()).await?;
-    Ok(Demo { project: project.id, mark })
+        client.post_once(&url, &format!("demo-{run:016x}"), body.to_string().into()).await?;
+    Ok(Demo { project: project.id, run, mark })
+}
+
+/// A number that nobody else has.
+pub(super) fn random() -> Result<u64, RequestError> {
+    getrandom::u64().map_err(|error| RequestError::Unreachable(error.to_string()))
 }
 
 impl Demo {
@@ -89,7 +110,7 @@ impl Demo {
         client.put(&url, body.to_string().into()).await
     }
 
-    /// Posts a document of the demo. A repeat is answered as before, also by the run that goes on after a stop.
+    /// Posts a document of the demo. A repeat in the same run is answered as before.
     pub(super) async fn post<T: DeserializeOwned>(
         &self,
         client: &Client,
@@ -100,9 +121,10 @@ impl Demo {
         client.post_once(url, &self.key(url, &body), body.into()).await
     }
 
-    /// The key of a request that is carried out once: of this demo, and of what it asks for.
+    /// The key of a request that is carried out once: of this run, and of what it asks for.
     pub(super) fn key(&self, url: &Url, body: &str) -> String {
         let mut hasher = blake3::Hasher::new();
+        hasher.update(&self.run.to_be_bytes());
         hasher.update(url.as_str().as_bytes()).update(&[0]).update(body.as_bytes());
         format!("demo-{}-{}", self.project, hasher.finalize().to_hex())
     }

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::{
     background,
-    mark::{Demo, list, text},
+    mark::{Demo, is_marked, list, text},
     shown::Shown,
 };
 use crate::tools::client::{Client, RequestError};
@@ -15,6 +15,16 @@ const BULK: usize = 100;
 
 /// How often a list is looked at until nothing is left: others may be at work.
 const LOOKS: usize = 3;
+
+/// An application in the demo's project that is not the demo's: it would go with the project.
+pub(super) async fn foreign_application(
+    client: &Client,
+    demo: &Demo,
+) -> Result<Option<String>, RequestError> {
+    let path = ["projects", demo.project.as_str(), "applications"];
+    let there: Vec<Value> = list(client, &path, &[]).await?;
+    Ok(there.iter().find(|one| !is_marked(one)).map(|one| text(one, "name").to_owned()))
+}
 
 /// Removes everything of the demo.
 pub(super) async fn run(client: &Client, demo: &Demo, shown: &Shown) -> Result<(), RequestError> {
