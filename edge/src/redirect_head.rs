@@ -18,7 +18,7 @@ impl RedirectHead {
         let Some(end) = end else { return self };
         let left = end.0.saturating_sub(now.0).max(0) / 1_000;
         let left = u32::try_from(left).unwrap_or(u32::MAX);
-        Self { max_age: self.max_age.map(|max_age| max_age.min(left)), ..self }
+        Self { max_age: self.max_age.map(|max_age| max_age.min(left)).filter(|_| left > 0), ..self }
     }
 
     /// The status code.
@@ -36,8 +36,9 @@ impl RedirectHead {
         const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
         match self.max_age {
             None => NO_STORE,
-            // Digits are always a header value.
-            Some(seconds) => HeaderValue::try_from(format!("public, max-age={seconds}")).unwrap_or(NO_STORE),
+            // Without the last word a cache may serve it for longer while the edge is away. It is always a header value.
+            Some(seconds) => HeaderValue::try_from(format!("public, max-age={seconds}, must-revalidate"))
+                .unwrap_or(NO_STORE),
         }
     }
 }
@@ -49,9 +50,11 @@ mod tests {
     #[test]
     fn heads_say_status_and_age() {
         for (status, code) in RedirectStatus::ALL.into_iter().zip([307, 301, 302, 308]) {
-            for (max_age, expected) in
-                [(None, "no-store"), (Some(0), "public, max-age=0"), (Some(86_400), "public, max-age=86400")]
-            {
+            for (max_age, expected) in [
+                (None, "no-store"),
+                (Some(0), "public, max-age=0, must-revalidate"),
+                (Some(86_400), "public, max-age=86400, must-revalidate"),
+            ] {
                 let head = RedirectHead { status, max_age };
                 assert_eq!(
                     (head.status_code().as_u16(), head.cache_control()),
@@ -68,7 +71,7 @@ mod tests {
             (Some(60), None, 0, Some(60)),
             (Some(60), end(60_000), 0, Some(60)),
             (Some(60), end(59_999), 0, Some(59)),
-            (Some(60), end(1_001), 1_000, Some(0)),
+            (Some(60), end(1_001), 1_000, None),
             (Some(60), end(i64::MAX), 0, Some(60)),
             (Some(60), end(i64::MAX), i64::MIN, Some(60)),
             (None, end(60_000), 0, None),

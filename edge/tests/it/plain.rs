@@ -271,7 +271,7 @@ async fn the_age_of_redirects_is_that_of_hyper() {
                 let request = bytes(&format!("{method} /L{code} HTTP/1.1\r\n{{H}}\r\n"));
                 let answer = exchange_bytes(&twins.fast.connector, CLIENT, vec![request.clone()]).await;
                 let answer = normal(&answer);
-                let age = format!("\r\ncache-control: public, max-age={age}\r\n");
+                let age = format!("\r\ncache-control: public, max-age={age}, must-revalidate\r\n");
                 let is_so = answer.starts_with(&format!("HTTP/1.1 {code} ")) && answer.contains(&age);
                 assert!(is_so, "{answer}");
                 twins.compare(&[&request]).await;

@@ -95,9 +95,11 @@ async fn a_domain_says_how_long_its_redirects_are_kept() {
     for adapt in WAYS {
         let (control, edge, _folder) = edge_with(adapt).await;
         let links = one_of_each(&control).await;
-        for (age, expected) in
-            [(Some(60), "public, max-age=60"), (Some(0), "public, max-age=0"), (None, "no-store")]
-        {
+        for (age, expected) in [
+            (Some(60), "public, max-age=60, must-revalidate"),
+            (Some(0), "public, max-age=0, must-revalidate"),
+            (None, "no-store"),
+        ] {
             control.acked(control.commit([domain(age)])).await;
             for (path, code) in &links {
                 assert_answers(&edge, path, (*code, expected)).await;
@@ -137,8 +139,8 @@ async fn a_closed_link_is_kept_by_nobody_and_an_open_one_until_its_end() {
         with("EARLY", from);
         control.acked(control.commit([domain(Some(60))])).await;
         for (path, expected) in [
-            ("/SOON", (301, OWN, "public, max-age=10")),
-            ("/LATER", (301, OWN, "public, max-age=60")),
+            ("/SOON", (301, OWN, "public, max-age=10, must-revalidate")),
+            ("/LATER", (301, OWN, "public, max-age=60, must-revalidate")),
             ("/OVER", (410, "", "no-store")),
             // What holds for the moment is never permanent.
             ("/ELSEWHERE", (307, OVER, "no-store")),
@@ -152,7 +154,7 @@ async fn a_closed_link_is_kept_by_nobody_and_an_open_one_until_its_end() {
             }
         }
         edge.clock.0.set(UnixMillis(NOW + 9_999));
-        assert_eq!(shown(&edge.get("/SOON", &[]).await), (301, OWN, "public, max-age=0", "Accept"));
+        assert_eq!(shown(&edge.get("/SOON", &[]).await), (301, OWN, "no-store", "Accept"));
         edge.clock.0.set(UnixMillis(NOW + 10_000));
         let ended = edge.get("/SOON", &[]).await;
         assert_eq!((ended.status, ended.header("cache-control")), (410, "no-store"));
@@ -174,6 +176,6 @@ async fn what_rules_decide_is_temporary_and_kept_by_nobody() {
         }
     }
     control.acked(control.put_rules(&[])).await;
-    assert_answers(&edge, "/ABC", (308, "public, max-age=60")).await;
+    assert_answers(&edge, "/ABC", (308, "public, max-age=60, must-revalidate")).await;
     edge.stop().await;
 }

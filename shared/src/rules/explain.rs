@@ -9,8 +9,8 @@ pub struct Explained {
     /// Whether it holds.
     pub holds: bool,
     /// Conditions of the rule as they are written, or their opposites where they are negated: those that are met if it holds,
-    /// else those that are not. What was not looked at is left out.
-    pub because: Vec<String>,
+    /// else those that are not. What was not looked at is left out. Each has the field that it tests.
+    pub because: Vec<(Field, String)>,
 }
 
 /// A term, understood and as it is written.
@@ -40,11 +40,17 @@ impl Rule {
 }
 
 /// Whether a tree holds; appends the conditions from which that follows.
-fn explain(expr: &Expr<Condition>, is_negated: bool, facts: &impl Facts, because: &mut Vec<String>) -> bool {
+fn explain(
+    expr: &Expr<Condition>,
+    is_negated: bool,
+    facts: &impl Facts,
+    because: &mut Vec<(Field, String)>,
+) -> bool {
     match expr {
         Expr::Term(term) => {
             let Condition { test, written } = &term.field;
-            because.push(if is_negated { written.negated() } else { written.to_string() });
+            let condition = if is_negated { written.negated() } else { written.to_string() };
+            because.push((test.field, condition));
             program::holds(test, facts)
         }
         Expr::Not(one) => !explain(one, !is_negated, facts, because),
@@ -59,7 +65,7 @@ fn decide(
     decisive: bool,
     is_negated: bool,
     facts: &impl Facts,
-    because: &mut Vec<String>,
+    because: &mut Vec<(Field, String)>,
 ) -> bool {
     let start = because.len();
     for branch in branches {

@@ -5,7 +5,7 @@ use axum::http::Method;
 use serde_json::{Value, json};
 use tests::db::Engine;
 
-use super::{Api, platform::ask};
+use super::{Api, operators::machine, platform::ask};
 
 crate::on_both_engines!(
     the_rule_that_decides_is_named_with_those_before_it,
@@ -273,5 +273,14 @@ async fn rules_are_shown_to_who_may_read_them(engine: Engine) -> Result<()> {
     ensure!(facts["thng"].is_string(), "{asked}");
     ensure!(facts.get("thng.name").is_none() && facts.get("commissionState").is_none(), "{asked}");
     post("OTHER").await?.problem(404, 40401);
+    // Whoever reads rules and not Things sees no condition on what it may not read.
+    let policy = json!({"name": "rules", "permissions": ["redirections:read", "rules:read"]});
+    let policy = text(&api.create("/accessPolicies", policy).await?, "id")?;
+    let (_, key) = machine(&api, &policy, json!({})).await?;
+    let uri = "/redirections/SHOE/preview";
+    let asked = api.call_as(&key, Method::POST, uri, Some(json!({}))).await?.json();
+    ensure!(asked["rule"]["name"] == "b" && asked["rule"]["because"] == json!([]), "{asked}");
+    ensure!(asked["tried"][0]["because"] == json!(["country=FR"]), "{asked}");
+    ensure!(asked["facts"].get("thng.name").is_none(), "{asked}");
     Ok(())
 }

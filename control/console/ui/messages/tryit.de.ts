@@ -4,7 +4,7 @@ export const de: Record<keyof typeof en, string> = {
   tryIt: 'Ausprobieren', lead: 'Wohin ein Scan führen würde, und warum. Gezählt wird nichts. Was leer bleibt, ist von dem Scan nicht bekannt.',
   country: 'Land', countryHint: 'Zwei Buchstaben, etwa DE', language: 'Sprache', languageHint: 'Etwa de oder en-GB', device: 'Gerät', anyDevice: 'Nicht bekannt',
   iphone: 'iPhone', android: 'Android-Telefon', windows: 'Windows-Rechner', mac: 'Mac', time: 'Zeit', show: 'Zeigen', asking: 'Wird gefragt …',
-  leadsTo: 'Er führt zu', noWhere: 'Er führt nirgendwohin: wer ihn scannt, bekommt eine Seite ({status}).',
+  leadsTo: 'Er führt ({status}) zu', noWhere: 'Er führt nirgendwohin: wer ihn scannt, bekommt eine Seite ({status}).',
   byRule: 'Die Regel {rule} entscheidet, wegen {conditions}.', byHiddenRule: 'Die Regel {rule} entscheidet.', byTarget: 'Das ist sein eigenes Ziel: keine Regel trifft zu.', byEnded: 'Er ist geschlossen ({why}) und führt auf seine Seite dafür.', byClosed: 'Er ist geschlossen ({why}).', byTakeDown: 'Er wurde gesperrt: {reason}',
   ofAccount: 'Nr. {place} des Kontos', ofApplication: 'Nr. {place} der Anwendung {id}', before: 'Regeln, die davor versucht wurden', missed: 'nicht erfüllt: {conditions}',
   readAs: 'Gelesen als', hourUtc: 'Stunde {hour} des Tages in UTC'

@@ -5,7 +5,7 @@ export const en = {
   tryIt: 'Try it', lead: 'Where a scan would lead, and why. Nothing is counted. What you leave empty is not known of the scan.',
   country: 'Country', countryHint: 'Two letters, such as DE', language: 'Language', languageHint: 'Such as de or en-GB', device: 'Device', anyDevice: 'Not known',
   iphone: 'iPhone', android: 'Android phone', windows: 'Windows computer', mac: 'Mac', time: 'Time', show: 'Show', asking: 'Asking …',
-  leadsTo: 'It leads to', noWhere: 'It leads nowhere: whoever scans it gets a page ({status}).',
+  leadsTo: 'It leads ({status}) to', noWhere: 'It leads nowhere: whoever scans it gets a page ({status}).',
   byRule: 'The rule {rule} decides, because of {conditions}.', byHiddenRule: 'The rule {rule} decides.', byTarget: 'This is its own target: no rule holds.', byEnded: 'It is closed ({why}), and leads to its page for that.', byClosed: 'It is closed ({why}).', byTakeDown: 'It was taken down: {reason}',
   ofAccount: 'no. {place} of the account', ofApplication: 'no. {place} of the application {id}', before: 'Rules that were tried before', missed: 'not met: {conditions}',
   readAs: 'Read as', hourUtc: 'hour {hour} of the day in UTC'

@@ -77,7 +77,8 @@ struct TriedRuleDocument {
     /// Where it leads; absent too where it keeps the link's own target.
     #[serde(skip_serializing_if = "Option::is_none")]
     redirect_url: Option<String>,
-    /// The conditions that decide: those that are met if the rule holds, else those that are not met.
+    /// The conditions that decide: those that are met if the rule holds, else those that are not met. Conditions on facts that
+    /// the caller may not read are left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = json!(["language=de"]))]
     because: Option<Vec<String>>,
@@ -184,7 +185,7 @@ impl From<ShownRule> for TriedRuleDocument {
             name: tried.rule.name.map(Into::into),
             condition: Some(tried.rule.condition.into()),
             redirect_url: tried.rule.redirect_url.map(Into::into),
-            because: Some(tried.explained.because),
+            because: Some(tried.explained.because.into_iter().map(|(_, condition)| condition).collect()),
             ..place
         }
     }

@@ -128,7 +128,7 @@ pub(super) struct DomainDocument {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     #[schema(required = false, read_only)]
     development: bool,
-    /// Seconds for which browsers and shared caches may keep redirects of its links (`Cache-Control: public, max-age=…`), 0 to
+    /// Seconds for which browsers and shared caches may keep redirects of its links (`Cache-Control: public, max-age=…, must-revalidate`), 0 to
     /// 86400; absent: they must not (`no-store`). A redirect that is kept is not counted as a scan, and a change, a pause or a
     /// take-down of its link is seen that much later. The redirect of a link that ends is not kept beyond its `validUntil`.
     /// Answers of closed and unknown links, and redirects of accounts that have rules, are never kept.

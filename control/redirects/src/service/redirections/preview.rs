@@ -8,7 +8,7 @@ use shared::{
     id::{ApplicationId, ThngId},
     problem::Code,
     redirect_status::RedirectStatus,
-    rules::Text,
+    rules::{Field, Text},
 };
 use tracing::instrument;
 use woothee::parser::Parser;
@@ -98,6 +98,7 @@ pub async fn preview(
     let take_downs =
         withheld::take_downs(&mut conn, &[&key], &hosts_of(decision.target.as_deref().into_iter())).await?;
     let Decision { by, closed, target, tried } = decision;
+    let hidden = hidden(&mut conn, actor, link.thng_id).await?;
     // The status code of a link is for the way to its own target.
     let redirect_status = if by == DecidedBy::Target { link.status_code } else { RedirectStatus::default() };
     let mut preview = Preview {
@@ -107,10 +108,9 @@ pub async fn preview(
         by,
         closed,
         taken_down: None,
-        tried: tried.into_iter().map(|tried| shown(actor, tried)).collect(),
+        tried: tried.into_iter().map(|tried| shown(actor, tried, &hidden)).collect(),
         facts: facts.known(),
     };
-    let hidden = hidden(&mut conn, actor, link.thng_id).await?;
     preview.facts.texts.retain(|(field, _)| !hidden.contains(field));
     // A link that was taken down is not looked at further; of a host it matters where the scan would be led.
     let of_link = take_downs.of_link(&key);
@@ -131,7 +131,9 @@ pub async fn preview(
     Ok(preview)
 }
 
-fn shown(actor: &Actor, tried: Tried) -> ShownRule {
+fn shown(actor: &Actor, mut tried: Tried, hidden: &[Text]) -> ShownRule {
+    let is_hidden = |field: &Field| matches!(field, Field::Text(text) if hidden.contains(text));
+    tried.explained.because.retain(|(field, _)| !is_hidden(field));
     ShownRule {
         application: tried.owner.map(|owner| owner.application),
         index: tried.index,
