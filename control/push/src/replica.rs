@@ -3,8 +3,8 @@
 //! Leases are written in batches: once a second, and within milliseconds while somebody waits at any replica. A call
 //! between replicas is only a wake-up: the receiver reads the table.
 
+mod announce;
 mod call;
-mod telling;
 
 use std::{
     convert::Infallible,
@@ -32,7 +32,7 @@ use crate::store::{
 };
 
 /// Interval at which leases are written and read.
-const ROUND: Duration = Duration::from_secs(1);
+const TICK: Duration = Duration::from_secs(1);
 
 /// How long a replica counts as running after it renewed its lease: four renewals may fail.
 const HELD: Duration = Duration::from_secs(5);
@@ -89,10 +89,10 @@ impl Running {
     }
 }
 
-fn rounds() -> tokio::time::Interval {
-    let mut rounds = tokio::time::interval(ROUND);
-    rounds.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-    rounds
+fn ticks() -> tokio::time::Interval {
+    let mut ticks = tokio::time::interval(TICK);
+    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    ticks
 }
 
 /// Somebody who waits for edges; ends when dropped.
@@ -188,7 +188,7 @@ impl Replica {
 
     /// Takes part until `shutdown`; while the database is away, it continues trying.
     pub async fn run(self: Arc<Self>, hub: Hub, shutdown: CancellationToken) {
-        let mut pause = ROUND / 10;
+        let mut pause = TICK / 10;
         loop {
             let begun = Instant::now();
             let error = tokio::select! {
@@ -201,7 +201,7 @@ impl Replica {
             };
             hub.0.members.tell_anew();
             tracing::warn!(%error, "the edges of other replicas cannot be read");
-            pause = if begun.elapsed() > HELD { ROUND / 10 } else { (pause * 2).min(MAX_PAUSE) };
+            pause = if begun.elapsed() > HELD { TICK / 10 } else { (pause * 2).min(MAX_PAUSE) };
             tokio::select! {
                 () = shutdown.cancelled() => break,
                 () = tokio::time::sleep(pause) => {}
@@ -217,7 +217,7 @@ impl Replica {
         // what this replica has to publish.
         tokio::select! {
             ended = self.listen(hub, calls, &tell, &read) => ended,
-            ended = self.keep_telling(hub, told) => ended,
+            ended = self.keep_announcing(hub, told) => ended,
             ended = self.keep_reading(hub, heard) => ended,
         }
     }
@@ -255,14 +255,14 @@ impl Replica {
         mut heard: mpsc::Receiver<Call>,
     ) -> Result<Infallible, StoreError> {
         let members = &hub.0.members;
-        let (mut rounds, mut too_many) = (rounds(), 0);
+        let (mut ticks, mut too_many) = (ticks(), 0);
         let mut asks = self.asked.subscribe();
         // One that waited before is answered too.
         asks.mark_changed();
         let mut asked_at = None::<Instant>;
         loop {
             tokio::select! {
-                _ = rounds.tick() => {
+                _ = ticks.tick() => {
                     self.read_all(hub).await?;
                     too_many = if self.spread(hub, too_many >= PATIENCE) { too_many + 1 } else { 0 };
                 }

@@ -143,24 +143,24 @@ fn item((tag, part): (u16, u32), mut random: Random, story: Story, end: i64) -> 
     let factory = random.below(super::world::FACTORIES.len());
     let (first, last) = MADE_DAYS;
     let made = end - first * DAY_MS - (random.fraction() * ((last - first) * DAY_MS) as f64) as i64;
-    let mut telling = Telling { serial: &serial, random, end, scans: Vec::new() };
-    let inspection = telling.tell(story, &PRODUCTS[product]);
-    let scans = telling.scans;
+    let mut scans = StoryScans { serial: &serial, random, end, scans: Vec::new() };
+    let inspection = scans.add(story, &PRODUCTS[product]);
+    let scans = scans.scans;
     let commissioned_at = story.is_commissioned().then_some(made);
     Item { serial, product, factory, story, commissioned_at, scans, inspection }
 }
 
-/// The work on one item.
-struct Telling<'a> {
+/// The scans of one item, as they are made up.
+struct StoryScans<'a> {
     serial: &'a str,
     random: Random,
     end: i64,
     scans: Vec<Scan>,
 }
 
-impl Telling<'_> {
+impl StoryScans<'_> {
     /// Adds the scans of a story; gives that of an inspector, if there is one.
-    fn tell(&mut self, story: Story, product: &Product) -> Option<Scan> {
+    fn add(&mut self, story: Story, product: &Product) -> Option<Scan> {
         let inside = |city: &City| product.is_sold_in(city);
         let home = self.city(inside);
         let owner = self.person(home);

@@ -7,11 +7,11 @@ use std::{
 
 use tokio::sync::mpsc;
 
-use super::{super::hub::Hub, HELD, Replica, call::Call, rounds};
+use super::{super::hub::Hub, HELD, Replica, call::Call, ticks};
 use crate::store::{Ctx, StoreError, calls::call, edge_leases};
 
 /// How long acknowledgements are published immediately after a call of a replica that waits.
-const TELL_AT_ONCE: Duration = Duration::from_secs(3);
+const ANNOUNCE_AT_ONCE: Duration = Duration::from_secs(3);
 
 /// Least time between two batches while somebody waits: 500 small transactions a second at most.
 const GAP: Duration = Duration::from_millis(2);
@@ -22,27 +22,27 @@ const FORGET_AFTER: Duration = Duration::from_secs(3_600);
 
 impl Replica {
     /// Publishes to the other replicas: each second, and immediately while somebody waits there.
-    pub(super) async fn keep_telling(
+    pub(super) async fn keep_announcing(
         &self,
         hub: &Hub,
         mut asked: mpsc::Receiver<()>,
     ) -> Result<Infallible, StoreError> {
-        let mut rounds = rounds();
-        let (mut count, mut tell_until) = (0_u64, None::<Instant>);
+        let mut ticks = ticks();
+        let (mut count, mut announce_until) = (0_u64, None::<Instant>);
         loop {
-            let tells_at_once = tell_until.is_some_and(|until| until > Instant::now());
+            let announces_at_once = announce_until.is_some_and(|until| until > Instant::now());
             // Random order, so that a frequently ready branch does not starve the others.
             tokio::select! {
-                _ = rounds.tick() => {
+                _ = ticks.tick() => {
                     self.hold(hub, count).await?;
                     count += 1;
                 }
                 Some(()) = asked.recv() => {
-                    tell_until = Some(Instant::now() + TELL_AT_ONCE);
+                    announce_until = Some(Instant::now() + ANNOUNCE_AT_ONCE);
                     self.tell(hub, true).await?;
                 }
                 () = self.committed.notified(), if self.replicas() > 1 => self.call(hub, Call::Log).await?,
-                () = hub.0.members.changed.notified(), if tells_at_once => {
+                () = hub.0.members.changed.notified(), if announces_at_once => {
                     tokio::time::sleep(GAP).await;
                     self.tell(hub, true).await?;
                 }
