@@ -19,12 +19,15 @@ const licences = (): Plugin => ({
     const packages = new Map(ids.flatMap((match) => match?.[1] ? [[match[1], match[0]] as const] : []))
     // Its outlines are in the bundle, and none of its files.
     packages.set(MAP, fileURLToPath(new URL(`./node_modules/${MAP}/`, import.meta.url)))
+    packages.delete('.reference')
     const texts = [...packages].sort(([a], [b]) => a.localeCompare(b)).map(([name, folder]) => {
       const { version, license } = JSON.parse(readFileSync(`${folder}package.json`, 'utf8')) as { version: string, license: string }
       if (!LICENCES.includes(license)) this.error(`${name} has the licence ${license}`)
       const file = readdirSync(folder).find((one) => /^licen[cs]e/i.test(one))
       return `${name} ${version} (${license})\n\n${file ? readFileSync(`${folder}${file}`, 'utf8').trim() : ''}`
     })
+    // It comes without a text of its licence; the notices of what it holds stand in it.
+    texts.push('@scalar/api-reference (MIT)\n\nCopyright (c) 2023-present Scalar')
     this.emitFile({ type: 'asset', fileName: 'licences.txt', source: `${texts.join('\n\n---\n\n')}\n` })
   }
 })
@@ -42,7 +45,7 @@ export default defineConfig({
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     reportCompressedSize: false,
-    rolldownOptions: { checks: { pluginTimings: false } }
+    rolldownOptions: { input: ['index.html', 'reference.html'], checks: { pluginTimings: false } }
   },
   server: {
     host: '127.0.0.1',

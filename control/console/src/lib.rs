@@ -2,7 +2,7 @@
 //!
 //! `control/console/build` makes the files with Node; `build.rs` takes them if they are there. Without them the page says how
 //! to build the console, so cargo alone needs no Node. The page and its scripts are public: what they show comes by
-//! `/console/api/`, with a session.
+//! `/console/api/`, with a session. The reference of the API with its client, `/docs/reference/`, is built and served alike.
 //!
 //! Invariants: a page knows no absolute path. It begins with a `<base>` that leads to the root of the console from wherever
 //! it was opened, so that a proxy may put any prefix before it. No page allows a script, a frame or a request that is not of
@@ -38,6 +38,9 @@ const FILES: &[File] = include!(concat!(env!("OUT_DIR"), "/files.rs"));
 /// The page itself.
 const INDEX: &str = "index.html";
 
+/// The page of the API's reference.
+const REFERENCE: &str = "reference.html";
+
 /// Files below it have a hash of their content in their names, and never change.
 const HASHED: &str = "assets/";
 
@@ -45,6 +48,10 @@ const HASHED: &str = "assets/";
 /// by this, too; those in the markup are not.
 const POLICY: &str = "default-src 'self'; worker-src 'self'; base-uri 'self'; form-action 'self'; object-src 'none'; \
     frame-ancestors 'none'";
+
+/// The library of the reference writes its styles into the markup.
+const REFERENCE_POLICY: &str = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; \
+    base-uri 'self'; form-action 'none'; object-src 'none'; frame-ancestors 'none'";
 
 /// The page that says how to build the console has its style in itself, and no script.
 const BARE_POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'";
@@ -69,6 +76,8 @@ where
         // Relative, so that it holds behind a proxy with a prefix.
         .route("/console", get(|| async { Redirect::permanent("console/") }))
         .route("/console/", get(root))
+        .route("/docs/reference", get(|| async { Redirect::permanent("reference/") }))
+        .route("/docs/reference/", get(reference))
         .route("/console/{*path}", get(answer))
         // Those that the API has are routes of their own.
         .route("/console/api/{*path}", any(|| async { no_such_path() }))
@@ -84,7 +93,7 @@ async fn answer(State(provider): State<HasProvider>, uri: Uri, headers: HeaderMa
     if matches!(path, "api" | "api/") {
         return no_such_path();
     }
-    match FILES.iter().find(|file| file.name == path && file.name != INDEX) {
+    match FILES.iter().find(|file| file.name == path && file.name != INDEX && file.name != REFERENCE) {
         Some(file) => serve(file, &headers),
         // A file of another build: the page in its place would be taken for a script.
         None if path.starts_with(HASHED) => no_such_path(),
@@ -122,15 +131,28 @@ fn serve(file: &File, headers: &HeaderMap) -> Response {
 }
 
 /// The page as it is opened at a path below `/console/`.
-///
-/// It says whether the browser sent a session, so that a page without one asks for none, and is refused nothing.
 fn page_at(path: &str, headers: &HeaderMap, HasProvider(has_provider): HasProvider) -> Response {
+    let complete = |html: &str| page::with_base(html, path, has_session(headers), has_provider);
+    built_page(INDEX, POLICY, complete)
+}
+
+/// The reference of the API, which tries operations with the session if there is one.
+async fn reference(headers: HeaderMap) -> Response {
+    let complete = |html: &str| page::with_base_at(html, "../../console/", has_session(&headers), false);
+    built_page(REFERENCE, REFERENCE_POLICY, complete)
+}
+
+/// Whether the browser sent a session: a page without one asks for none, and is refused nothing.
+fn has_session(headers: &HeaderMap) -> bool {
     let cookies = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
-    let has_session =
-        cookies.flat_map(|value| value.split(';')).any(|pair| pair.trim().starts_with(COOKIE_START));
-    let index = FILES.iter().find(|file| file.name == INDEX);
-    let (policy, html) = match index.and_then(|file| std::str::from_utf8(file.plain).ok()) {
-        Some(html) => (POLICY, page::with_base(html, path, has_session, has_provider)),
+    cookies.flat_map(|value| value.split(';')).any(|pair| pair.trim().starts_with(COOKIE_START))
+}
+
+/// A page as it was built, completed; without it, the one that says how to build it.
+fn built_page(name: &str, policy: &'static str, complete: impl FnOnce(&str) -> String) -> Response {
+    let built = FILES.iter().find(|file| file.name == name);
+    let (policy, html) = match built.and_then(|file| std::str::from_utf8(file.plain).ok()) {
+        Some(html) => (policy, complete(html)),
         None => (BARE_POLICY, page::NOT_BUILT.to_owned()),
     };
     let headers: [(HeaderName, &str); 3] = [

@@ -11,6 +11,11 @@ pub(crate) const NOT_BUILT: &str = include_str!("not_built.html");
 pub(crate) fn with_base(html: &str, path: &str, has_session: bool, has_provider: bool) -> String {
     let depth = path.matches('/').count();
     let base = if depth == 0 { "./".to_owned() } else { "../".repeat(depth) };
+    with_base_at(html, &base, has_session, has_provider)
+}
+
+/// The same with a `<base>` that is known.
+pub(crate) fn with_base_at(html: &str, base: &str, has_session: bool, has_provider: bool) -> String {
     let session = if has_session { " data-session" } else { "" };
     let provider = if has_provider { " data-provider" } else { "" };
     html.replacen("<head>", &format!("<head><base href=\"{base}\"{session}{provider}>"), 1)

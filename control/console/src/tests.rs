@@ -24,6 +24,21 @@ fn every_page_has_a_policy_and_is_asked_for_again() {
 }
 
 #[tokio::test]
+async fn the_reference_allows_styles_in_its_markup_and_nothing_from_elsewhere() {
+    let mut headers = HeaderMap::new();
+    headers.insert(header::COOKIE, format!("{COOKIE_START}x").parse().unwrap());
+    let response = reference(headers).await;
+    let policy = response.headers()[header::CONTENT_SECURITY_POLICY].to_str().unwrap().to_owned();
+    assert_eq!(policy, if is_built() { REFERENCE_POLICY } else { BARE_POLICY });
+    for allowed in ["unsafe-eval", "script-src 'unsafe-inline'", "*", "http:"] {
+        assert!(!policy.contains(allowed), "{allowed}");
+    }
+    let html = axum::body::to_bytes(response.into_body(), 1 << 20).await.unwrap();
+    let html = String::from_utf8_lossy(&html);
+    assert_eq!(html.contains("<base href=\"../../console/\" data-session>"), is_built());
+}
+
+#[tokio::test]
 async fn an_escaped_slash_is_no_folder() {
     let uri = "/console/links%2Ftn.gg/K7Q2".parse().unwrap();
     let response = answer(State(HasProvider(false)), uri, HeaderMap::new()).await;

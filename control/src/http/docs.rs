@@ -61,7 +61,7 @@ fn introduction(document: &Value) -> Markup {
             " with " code { "rel=\"next\"" } " holds the percent-encoded URL of the next page, if there is one."
         }
         p {
-            "How to use it: " a href="/docs/guide/" { "guides" } ". Machine-readable: " a href="/openapi.json" { "openapi.json" } " (OpenAPI 3.1). Errors: "
+            "How to use it: " a href="/docs/guide/" { "guides" } ". To try it in the browser: " a href="/docs/reference/" { "reference" } ". Machine-readable: " a href="/openapi.json" { "openapi.json" } " (OpenAPI 3.1). Errors: "
             a href="#errors" { "table of codes" } "."
         }
     }

@@ -11,7 +11,7 @@ export const de: Catalogue = {
   name: 'Name', brand: 'Marke', tags: 'Schlagworte', id: 'Id', identifier: 'Kennung', identifiers: 'Kennungen', properties: 'Eigenschaften',
   customFields: 'Eigene Felder', description: 'Beschreibung', categories: 'Kategorien', created: 'Angelegt', changed: 'Geändert', facts: 'Angaben',
   you: 'Sie', skip: 'Zum Inhalt', navigation: 'Ansichten', menuOf: 'Menü von {who}', language: 'Sprache', theme: 'Farben',
-  themeSystem: 'Wie das System', themeLight: 'Hell', themeDark: 'Dunkel', guides: 'Anleitungen', licences: 'Lizenzen', signOut: 'Abmelden',
+  themeSystem: 'Wie das System', themeLight: 'Hell', themeDark: 'Dunkel', guides: 'Anleitungen', reference: 'API-Referenz', licences: 'Lizenzen', signOut: 'Abmelden',
   search: 'Suche', searchHint: 'Kurz-URL, Id oder Anfang eines Namens', searching: 'Wird gesucht …',
   searchNone: 'Nichts gefunden. Namen findet man an ihrem Anfang.',
   curlKey: 'KEY ist ein API-Schlüssel von Ihnen: Der Start von Waymark druckt den ersten, die Ansicht „Einstellungen“ macht weitere.',

@@ -9,7 +9,7 @@ export const en = {
   name: 'Name', brand: 'Brand', tags: 'Tags', id: 'Id', identifier: 'Identifier', identifiers: 'Identifiers', properties: 'Properties',
   customFields: 'Custom fields', description: 'Description', categories: 'Categories', created: 'Created', changed: 'Changed', facts: 'Facts',
   you: 'You', skip: 'Skip to the content', navigation: 'Screens', menuOf: 'Menu of {who}', language: 'Language', theme: 'Colours',
-  themeSystem: 'As the system', themeLight: 'Light', themeDark: 'Dark', guides: 'Guides', licences: 'Licences', signOut: 'Sign out',
+  themeSystem: 'As the system', themeLight: 'Light', themeDark: 'Dark', guides: 'Guides', reference: 'API reference', licences: 'Licences', signOut: 'Sign out',
   search: 'Search', searchHint: 'Short URL, id or beginning of a name', searching: 'Searching …',
   searchNone: 'Nothing found. Names are found by how they begin.',
   curlKey: 'KEY is an API key of yours: the start of Waymark prints the first one, and the screen “Settings” makes more.',
