@@ -10,7 +10,7 @@ use std::{
 use anyhow::{Context, Result, ensure};
 use reqwest::Method;
 use serde_json::{Value, json};
-use sqlx::{AssertSqlSafe, Connection};
+use sqlx::Connection;
 use tests::{
     db::{Engine, Location},
     product::{DEADLINE, Options, Product, built, root},
@@ -69,9 +69,8 @@ async fn fill(product: &Product) -> Result<Vec<Value>> {
 }
 
 /// Makes two days of the actions that are over, and leaves a few that are of today; gives the first.
-async fn age(product: &Product, url: &str, schema: &str) -> Result<Vec<Value>> {
+async fn age(product: &Product, url: &str) -> Result<Vec<Value>> {
     let mut conn = sqlx::PgConnection::connect(url).await?;
-    sqlx::raw_sql(AssertSqlSafe(format!("SET search_path = {schema}"))).execute(&mut conn).await?;
     // Two days of them are over, and a few are of today.
     let past = "UPDATE actions SET created_at = ((SELECT MAX(created_at) FROM actions) / 86400000 - \
         CASE WHEN seq % 5 < 3 THEN 2 ELSE 5 END) * 86400000 + seq WHERE seq % 5 > 0";
@@ -203,15 +202,14 @@ async fn duckdb_counts_what_the_api_counts() -> Result<()> {
         std::fs::write(&file, answer.bytes().await?)?;
         let found = duckdb(&programs, &file.display().to_string())?;
         ensure!(found == counted(&actions), "{found:?} and {:?}", counted(&actions));
-        if let Location::Postgres(url, schema) = product.location() {
-            let over = age(&product, &url, &schema).await?;
-            let (database, folder) =
-                (format!("{url}?options[search_path]={schema}"), scratch.path().join("exports"));
-            days(&database, &folder.display().to_string(), &[])?;
+        if let Location::Postgres(url) = product.location() {
+            let over = age(&product, &url).await?;
+            let folder = scratch.path().join("exports");
+            days(&url, &folder.display().to_string(), &[])?;
             let found = duckdb(&programs, &format!("{}/*/*.ndjson.gz", folder.display()))?;
             ensure!(found == counted(&over), "{found:?} and {:?}", counted(&over));
             guide_counts(scratch.path(), &programs, &over)?;
-            bucket(scratch.path(), &programs, &database, &over)?;
+            bucket(scratch.path(), &programs, &url, &over)?;
         }
     }
     Ok(())

@@ -35,11 +35,11 @@ struct Worker {
 impl Worker {
     /// Starts one over the database and the files of a product, with further variables.
     fn start(product: &Product, variables: &[(&str, &str)]) -> Result<Self> {
-        let Location::Postgres(url, schema) = product.location() else { bail!("a worker needs Postgres") };
+        let Location::Postgres(url) = product.location() else { bail!("a worker needs Postgres") };
         let mut command = Command::new(built("control")?);
         command
             .arg("worker")
-            .env("DATABASE_URL", format!("{url}?options[search_path]={schema}"))
+            .env("DATABASE_URL", url)
             .env("WAYMARK_FILES_URL", product.data.join("files"))
             .env("WAYMARK_SECRET_KEY_FILE", product.data.join("secret.key"))
             .env("WAYMARK_WORKER_ADMIN_LISTEN", "127.0.0.1:0")
@@ -202,17 +202,15 @@ async fn sqlite(path: &std::path::Path) -> Result<sqlx::SqliteConnection> {
     Ok(sqlx::SqliteConnection::connect(&format!("sqlite://{}", path.display())).await?)
 }
 
-async fn postgres(url: &str, schema: &str) -> Result<sqlx::PgConnection> {
-    Ok(sqlx::PgConnection::connect(&format!("{url}?options[search_path]={schema}")).await?)
+async fn postgres(url: &str) -> Result<sqlx::PgConnection> {
+    Ok(sqlx::PgConnection::connect(url).await?)
 }
 
 async fn count(location: &Location, sql: &str) -> Result<u64> {
     let sql = AssertSqlSafe(sql.to_owned());
     let count: i64 = match location {
         Location::Sqlite(path) => sqlx::query_scalar(sql).fetch_one(&mut sqlite(path).await?).await?,
-        Location::Postgres(url, schema) => {
-            sqlx::query_scalar(sql).fetch_one(&mut postgres(url, schema).await?).await?
-        }
+        Location::Postgres(url) => sqlx::query_scalar(sql).fetch_one(&mut postgres(url).await?).await?,
     };
     Ok(u64::try_from(count)?)
 }
@@ -221,9 +219,7 @@ async fn execute(location: &Location, sql: &str) -> Result<()> {
     let sql = AssertSqlSafe(sql.to_owned());
     match location {
         Location::Sqlite(path) => sqlx::raw_sql(sql).execute(&mut sqlite(path).await?).await.map(|_| ()),
-        Location::Postgres(url, schema) => {
-            sqlx::raw_sql(sql).execute(&mut postgres(url, schema).await?).await.map(|_| ())
-        }
+        Location::Postgres(url) => sqlx::raw_sql(sql).execute(&mut postgres(url).await?).await.map(|_| ()),
     }?;
     Ok(())
 }

@@ -15,8 +15,8 @@ use tests::{
 async fn platform(product: &Product, args: &[&str]) -> Result<String> {
     let mut command = Command::new(binary()?);
     command.arg("platform").args(args).env("WAYMARK_DATA_DIR", &product.data);
-    if let Location::Postgres(url, schema) = product.location() {
-        command.env("DATABASE_URL", format!("{url}?options[search_path]={schema}"));
+    if let Location::Postgres(url) = product.location() {
+        command.env("DATABASE_URL", url);
     }
     let output = tokio::task::spawn_blocking(move || command.output()).await??;
     let (said, error) = (String::from_utf8(output.stdout)?, String::from_utf8(output.stderr)?);

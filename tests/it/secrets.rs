@@ -155,8 +155,8 @@ fn waymark(data: &Path, location: &Location, args: &[&str]) -> Result<(Option<i3
     for name in ["WAYMARK_API_LISTEN", "WAYMARK_EDGE_LISTEN", "WAYMARK_ADMIN_LISTEN"] {
         command.env(name, "127.0.0.1:0");
     }
-    if let Location::Postgres(url, schema) = location {
-        command.env("DATABASE_URL", format!("{url}?options[search_path]={schema}"));
+    if let Location::Postgres(url) = location {
+        command.env("DATABASE_URL", url);
     }
     let output = command.output()?;
     let said = [output.stdout, output.stderr].concat();

@@ -56,9 +56,8 @@ async fn each_statement_can_be_prepared(engine: Engine) -> Result<()> {
                 }
             }
         }
-        Location::Postgres(url, schema) => {
+        Location::Postgres(url) => {
             let mut conn = sqlx::PgConnection::connect(url).await?;
-            sqlx::raw_sql(AssertSqlSafe(format!("SET search_path = {schema}"))).execute(&mut conn).await?;
             for statement in mine {
                 let sql = AssertSqlSafe(format!("PREPARE s{count} AS {}", statement.sql));
                 count += 1;
@@ -79,14 +78,11 @@ fn sql_of(name: &str) -> String {
     found.unwrap().sql
 }
 
-/// A connection to a migrated schema of its own.
+/// A connection to a migrated database of its own.
 async fn fresh_postgres() -> sqlx::PgConnection {
     let db = TestDb::new(Engine::Postgres).await.unwrap();
-    let Location::Postgres(url, schema) = &db.location else { panic!("not Postgres") };
-    let mut conn = sqlx::PgConnection::connect(url).await.unwrap();
-    let path = AssertSqlSafe(format!("SET search_path = {schema}"));
-    sqlx::raw_sql(path).execute(&mut conn).await.unwrap();
-    conn
+    let Location::Postgres(url) = &db.location else { panic!("not Postgres") };
+    sqlx::PgConnection::connect(url).await.unwrap()
 }
 
 /// How SQLite goes about a statement, step by step.

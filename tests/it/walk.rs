@@ -197,8 +197,8 @@ async fn the_fleet_of_the_guide_comes_up() {
     assert_eq!(blocks.len(), 2, "the fleet, and a second edge");
     let database = TestDb::new(Engine::Postgres).await.unwrap();
     let redis = RedisServer::start().await.unwrap();
-    let Location::Postgres(url, schema) = &database.location else { panic!("no Postgres") };
-    let url = format!("'{url}?options[search_path]={schema}'");
+    let Location::Postgres(url) = &database.location else { panic!("no Postgres") };
+    let url = format!("'{url}'");
     let ports = [(); 5].map(|()| TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port());
     let [api, edge, internal, second, second_admin] = ports.map(|port| port.to_string());
     let mut script = blocks.concat();

@@ -42,7 +42,9 @@ use web::limiter::{Limits, Ticks};
 
 use crate::mmdb;
 
-/// Where `tests/run` put its Postgres: a URL of a database in which schemas can be made.
+mod postgres;
+
+/// Where `tests/run` put its Postgres: a URL with the name of a database, of somebody who may make more of them.
 pub const POSTGRES_URL: &str = "WAYMARK_TEST_DATABASE_URL";
 
 /// The engines that every store test runs on.
@@ -50,7 +52,7 @@ pub const POSTGRES_URL: &str = "WAYMARK_TEST_DATABASE_URL";
 pub enum Engine {
     /// A file in a temporary folder.
     Sqlite,
-    /// A schema of its own.
+    /// A database of its own.
     Postgres,
 }
 
@@ -58,7 +60,7 @@ pub enum Engine {
 pub struct TestDb {
     /// The database.
     pub db: Db,
-    /// Path or URL and schema, to open it again.
+    /// Path or URL, to open it again.
     pub location: Location,
     dir: tempfile::TempDir,
 }
@@ -76,8 +78,8 @@ impl TestDb {
 pub enum Location {
     /// A file.
     Sqlite(PathBuf),
-    /// A URL and a schema.
-    Postgres(String, String),
+    /// A URL.
+    Postgres(String),
 }
 
 impl Location {
@@ -88,7 +90,7 @@ impl Location {
     pub async fn open(&self) -> Result<Db, StoreError> {
         match self {
             Self::Sqlite(path) => Db::open_sqlite(path).await,
-            Self::Postgres(url, schema) => Db::connect_postgres(url, Some(schema)).await,
+            Self::Postgres(url) => Db::connect_postgres(url).await,
         }
     }
 }
@@ -114,16 +116,13 @@ impl TestDb {
         }
     }
 
-    /// Makes and migrates a fresh schema in a database of a server.
+    /// Makes a fresh database in a server, with the schema of this build.
     ///
     /// # Errors
     /// The server does not answer.
     pub async fn in_server(url: String) -> anyhow::Result<Self> {
-        let schema = format!("t{}", random_hex()?);
-        let admin = sqlx::PgPool::connect(&url).await?;
-        sqlx::query(sqlx::AssertSqlSafe(format!("CREATE SCHEMA {schema}"))).execute(&admin).await?;
-        admin.close().await;
-        Self::open(Location::Postgres(url, schema), tempfile::tempdir()?).await
+        let own = postgres::copy_of_migrated(&url).await?;
+        Self::open(Location::Postgres(own), tempfile::tempdir()?).await
     }
 
     async fn open(location: Location, dir: tempfile::TempDir) -> anyhow::Result<Self> {
@@ -136,9 +135,8 @@ impl TestDb {
 /// An empty database of SQLite with the schema of this build, beside the binary. The first test of a binary makes it: fifty
 /// migrations take longer than most tests, which find nothing left to migrate in their copies.
 async fn migrated() -> anyhow::Result<PathBuf> {
-    let own = std::env::current_exe()?;
-    let built = own.metadata()?.modified()?.duration_since(SystemTime::UNIX_EPOCH)?.as_nanos();
-    let folder = own.with_extension("schema");
+    let built = built()?;
+    let folder = std::env::current_exe()?.with_extension("schema");
     fs::create_dir_all(&folder)?;
     let lock = fs::File::create(folder.join("lock"))?;
     // Each test is a process: the others wait.
@@ -160,6 +158,12 @@ async fn migrated() -> anyhow::Result<PathBuf> {
         fs::rename(making, &done)?;
     }
     Ok(done)
+}
+
+/// When this binary was built: what it makes for its tests is not for another build.
+fn built() -> anyhow::Result<u128> {
+    let own = std::env::current_exe()?;
+    Ok(own.metadata()?.modified()?.duration_since(SystemTime::UNIX_EPOCH)?.as_nanos())
 }
 
 /// Random bits of the system.
@@ -348,8 +352,4 @@ pub fn random16() -> anyhow::Result<[u8; 16]> {
     let mut out = [0; 16];
     getrandom::fill(&mut out).map_err(|error| anyhow::anyhow!("{error}"))?;
     Ok(out)
-}
-
-fn random_hex() -> anyhow::Result<String> {
-    Ok(random16()?.iter().map(|byte| format!("{byte:02x}")).collect())
 }

@@ -33,18 +33,17 @@ pub async fn fingerprint(location: &Location) -> Result<BTreeMap<String, Vec<Str
             }
             conn.close().await?;
         }
-        Location::Postgres(url, schema) => {
+        Location::Postgres(url) => {
             let mut conn = sqlx::PgConnection::connect(url).await?;
             let names: Vec<(String,)> = sqlx::query_as(
-                "SELECT table_name::text FROM information_schema.tables WHERE table_schema = $1 ORDER BY 1",
+                "SELECT table_name::text FROM information_schema.tables WHERE table_schema = 'public' ORDER BY 1",
             )
-            .bind(schema)
             .fetch_all(&mut conn)
             .await?;
             for (table,) in names {
                 let row =
                     if table == "audit_entries" { "to_jsonb(t) - '{number,hash}'::text[]" } else { "t" };
-                let sql = format!("SELECT ({row})::text FROM \"{schema}\".\"{table}\" t ORDER BY 1");
+                let sql = format!("SELECT ({row})::text FROM \"{table}\" t ORDER BY 1");
                 let rows: Vec<(String,)> = sqlx::query_as(AssertSqlSafe(sql)).fetch_all(&mut conn).await?;
                 tables.insert(table, rows.into_iter().map(|(row,)| row).collect());
             }

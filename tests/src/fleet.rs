@@ -50,14 +50,14 @@ pub struct Control {
 }
 
 impl Fleet {
-    /// Starts so many replicas over a fresh schema with one account and the short domain `tn.gg`.
+    /// Starts so many replicas over a fresh database with one account and the short domain `tn.gg`.
     ///
     /// # Errors
     /// One does not start.
     pub async fn start(controls: usize) -> Result<Self> {
         let db = TestDb::new(Engine::Postgres).await?;
-        let Location::Postgres(url, schema) = &db.location else { bail!("a fleet is on Postgres") };
-        Self::start_on(format!("{url}?options[search_path]={schema}"), db.db.clone(), controls).await
+        let Location::Postgres(url) = &db.location else { bail!("a fleet is on Postgres") };
+        Self::start_on(url.clone(), db.db.clone(), controls).await
     }
 
     /// Starts so many replicas over an empty database, with one account and the short domain `tn.gg`.

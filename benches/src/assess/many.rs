@@ -144,8 +144,8 @@ fn copy_of(model: ThngId, place: usize) -> Result<ThngId> {
 }
 
 async fn open(bench: &Bench) -> Result<PgPool> {
-    let Location::Postgres(url, schema) = &bench.made.db.location else { bail!("--many is for Postgres") };
-    Ok(PgPool::connect(&format!("{url}?options[search_path]={schema}")).await?)
+    let Location::Postgres(url) = &bench.made.db.location else { bail!("--many is for Postgres") };
+    Ok(PgPool::connect(url).await?)
 }
 
 const THNGS: &str = "INSERT INTO thngs (id, account_id, name, product_id, doc, created_at, updated_at, \
@@ -205,11 +205,11 @@ async fn counts(pool: &PgPool) -> Result<[i64; 3]> {
     Ok([thngs, scans, bytes])
 }
 
-/// Removes the schema.
+/// Removes the tables; the empty database goes with the next one that is made.
 pub(super) async fn clean_up(bench: &Bench) -> Result<()> {
-    let Location::Postgres(_, schema) = &bench.made.db.location else { return Ok(()) };
+    let Location::Postgres(_) = &bench.made.db.location else { return Ok(()) };
     let pool = open(bench).await?;
-    sqlx::query(AssertSqlSafe(format!("DROP SCHEMA {schema} CASCADE"))).execute(&pool).await?;
+    sqlx::query("DROP SCHEMA public CASCADE").execute(&pool).await?;
     pool.close().await;
     Ok(())
 }

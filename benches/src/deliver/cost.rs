@@ -16,7 +16,7 @@ use std::{
 use anyhow::{Context, Result, ensure};
 use reqwest::Method;
 use serde_json::json;
-use sqlx::{AssertSqlSafe, Connection, PgConnection};
+use sqlx::{Connection, PgConnection};
 use tests::{
     db::{Engine, Location},
     product::{Options, Product},
@@ -55,9 +55,8 @@ const COUNT: &str = "SELECT (SELECT COUNT(*) FROM actions), (SELECT COUNT(*) FRO
 pub(super) async fn measure(form: &Form) -> Result<Vec<String>> {
     let options = Options { engine: Engine::Postgres, unlimited: true, ..Options::default() };
     let product = Product::start(options).await?;
-    let Location::Postgres(url, schema) = product.location() else { anyhow::bail!("Postgres is measured") };
+    let Location::Postgres(url) = product.location() else { anyhow::bail!("Postgres is measured") };
     let mut conn = PgConnection::connect(&url).await?;
-    sqlx::raw_sql(AssertSqlSafe(format!("SET search_path = {schema}"))).execute(&mut conn).await?;
     sqlx::raw_sql(MAKE_SWITCH).execute(&mut conn).await?;
     let postgres = postmaster(&mut conn).await?;
     let (status, thng) = product.call(Method::POST, "/thngs", Some(json!({"name": "t"}))).await?;

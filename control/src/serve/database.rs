@@ -28,7 +28,7 @@ const SAY_AGAIN: Duration = Duration::from_secs(10);
 /// # Errors
 /// Nothing answers; the URL is not repeated, because it may hold a password.
 pub async fn connect(url: &str) -> Result<Db, Failure> {
-    Db::connect_postgres(url, None)
+    Db::connect_postgres(url)
         .await
         .map_err(|error| Failure::failed("DATABASE_URL: Postgres does not answer", error))
 }

@@ -86,7 +86,7 @@ const NEW: &str = "https://example.com/new";
 /// The drill: `target` is an empty database, in the same server or another one.
 async fn drill(target: &str) -> Result<()> {
     let source = create_database().await?;
-    let db = Db::connect_postgres(&source, None).await?;
+    let db = Db::connect_postgres(&source).await?;
     let mut fleet = Fleet::start_on(source.clone(), db, 2).await?;
     let product = fleet.create_product(0).await?;
     let running = [fleet.add_edge("e1")?, fleet.add_edge("e2")?];
@@ -128,7 +128,7 @@ async fn drill(target: &str) -> Result<()> {
     }
     ensure!(leads(&fleet, &running, &newer).await?, "meanwhile edges serve what they hold");
     tool("pg_restore", &["--no-owner", "-d", target, dump])?;
-    fleet.move_to(target.to_owned(), Db::connect_postgres(target, None).await?);
+    fleet.move_to(target.to_owned(), Db::connect_postgres(target).await?);
     fleet.restart_control(0)?;
 
     // A new epoch: everything is as of the dump, on every edge, though each had heard of more.

@@ -163,9 +163,8 @@ pub(super) async fn duplicates_from_older_releases_keep_working(engine: Engine) 
                 sqlx::raw_sql(AssertSqlSafe(sql)).execute(&mut conn).await?;
             }
         }
-        Location::Postgres(url, schema) => {
+        Location::Postgres(url) => {
             let mut conn = sqlx::PgConnection::connect(url).await?;
-            sqlx::raw_sql(AssertSqlSafe(format!("SET search_path = {schema}"))).execute(&mut conn).await?;
             for sql in rename("CAST(REPLACE(CAST(doc AS TEXT), 'OLD-2', 'OLD-1') AS JSONB)") {
                 sqlx::raw_sql(AssertSqlSafe(sql)).execute(&mut conn).await?;
             }

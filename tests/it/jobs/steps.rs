@@ -69,8 +69,8 @@ impl Stall {
 
     /// Takes the lock, again after a restart of the server.
     async fn lock(&mut self) -> Result<()> {
-        if let Location::Postgres(url, schema) = &self.location {
-            let mut conn = postgres(url, schema).await?;
+        if let Location::Postgres(url) = &self.location {
+            let mut conn = postgres(url).await?;
             let sql = format!("SELECT pg_advisory_lock(7021, {})", self.key);
             sqlx::query(AssertSqlSafe(sql)).execute(&mut conn).await?;
             self.holder = Some(conn);

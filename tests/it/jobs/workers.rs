@@ -43,9 +43,9 @@ async fn freeze(pids: &[u32], location: &Location, least: u64) -> Result<()> {
 
 /// The jobs that somebody holds, with their fences.
 async fn held_fences(location: &Location) -> Result<Vec<(i64, i64)>> {
-    let Location::Postgres(url, schema) = location else { return Ok(Vec::new()) };
+    let Location::Postgres(url) = location else { return Ok(Vec::new()) };
     let sql = held(location).replace("COUNT(*)", "seq, fence");
-    Ok(sqlx::query_as(AssertSqlSafe(sql)).fetch_all(&mut postgres(url, schema).await?).await?)
+    Ok(sqlx::query_as(AssertSqlSafe(sql)).fetch_all(&mut postgres(url).await?).await?)
 }
 
 /// SIGSTOP of three processes in the middle of what they do, until their leases have run out and others have their jobs;

@@ -80,8 +80,8 @@ async fn codes_are_in_the_mailbox_alone(engine: Engine) -> Result<()> {
         None => Location::Sqlite(data.join("waymark.db")),
         Some(location) => location,
     };
-    if let Location::Postgres(url, schema) = &location {
-        command.env("DATABASE_URL", format!("{url}?options[search_path]={schema}"));
+    if let Location::Postgres(url) = &location {
+        command.env("DATABASE_URL", url);
     }
     let (child, said) = spawn_up(&mut command, DEADLINE)?;
     let _running = Running(child);

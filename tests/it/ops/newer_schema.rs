@@ -47,9 +47,9 @@ async fn waymark_up_starts_on_a_newer_compatible_schema(engine: Engine) -> Resul
     }
     let mut keys = Command::new(binary()?);
     keys.args(["keys", "list"]).env("WAYMARK_DATA_DIR", &product.data);
-    if let Location::Postgres(url, schema) = product.location() {
+    if let Location::Postgres(url) = product.location() {
         for command in [&mut command, &mut keys] {
-            command.env("DATABASE_URL", format!("{url}?options[search_path]={schema}"));
+            command.env("DATABASE_URL", &url);
         }
     }
     refused(&mut keys)?;
@@ -61,9 +61,8 @@ on_both_engines!(waymark_up_starts_on_a_newer_compatible_schema);
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_older_control_starts_once_a_newer_one_has_migrated() -> Result<()> {
     let db = TestDb::new(Engine::Postgres).await?;
-    let Location::Postgres(url, schema) = &db.location else { bail!("not Postgres") };
-    let database = format!("{url}?options[search_path]={schema}");
-    let mut fleet = Fleet::start_on(database, db.db.clone(), 1).await?;
+    let Location::Postgres(url) = &db.location else { bail!("not Postgres") };
+    let mut fleet = Fleet::start_on(url.clone(), db.db.clone(), 1).await?;
     run(&db.location, &newer(9_001, Some(41), Engine::Postgres)).await?;
     fleet.add_control()?;
     fleet.create_product(1).await?;

@@ -77,7 +77,7 @@ async fn pid(tx: &mut Tx) -> Result<i32> {
 async fn until_behind(location: &Location, pid: i32, sessions: i64) -> Result<()> {
     const BEHIND: &str = "WITH RECURSIVE behind (pid) AS (SELECT $1 UNION SELECT a.pid FROM pg_stat_activity a \
         JOIN behind ON behind.pid = ANY(pg_blocking_pids(a.pid))) SELECT COUNT(*) - 1 FROM behind";
-    let Location::Postgres(url, _) = location else { return Ok(()) };
+    let Location::Postgres(url) = location else { return Ok(()) };
     let pool = PgPool::connect(url).await?;
     let waited = async {
         while sqlx::query_scalar::<_, i64>(BEHIND).bind(pid).fetch_one(&pool).await? < sessions {

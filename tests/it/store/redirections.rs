@@ -55,12 +55,9 @@ pub(crate) async fn execute(made: &TestApp, sql: &str) -> Result<()> {
             sqlx::query(AssertSqlSafe(sql.to_owned())).execute(&pool).await?;
             pool.close().await;
         }
-        Location::Postgres(url, schema) => {
+        Location::Postgres(url) => {
             let pool = sqlx::PgPool::connect(url).await?;
-            let mut conn = pool.acquire().await?;
-            sqlx::query(AssertSqlSafe(format!("SET search_path TO {schema}"))).execute(&mut *conn).await?;
-            sqlx::query(AssertSqlSafe(sql.to_owned())).execute(&mut *conn).await?;
-            drop(conn);
+            sqlx::query(AssertSqlSafe(sql.to_owned())).execute(&pool).await?;
             pool.close().await;
         }
     }

@@ -16,10 +16,9 @@ pub(crate) async fn run(location: &Location, statements: &[String]) -> Result<()
             }
             pool.close().await;
         }
-        Location::Postgres(url, schema) => {
+        Location::Postgres(url) => {
             let mut conn = <sqlx::PgConnection as sqlx::Connection>::connect(url).await?;
-            let path = format!("SET search_path = {schema}");
-            for sql in std::iter::once(&path).chain(statements) {
+            for sql in statements {
                 sqlx::raw_sql(sqlx::AssertSqlSafe(sql.clone())).execute(&mut conn).await?;
             }
         }
@@ -101,10 +100,10 @@ on_both_engines!(
 async fn a_failed_read_is_not_reported_as_a_newer_schema() -> Result<()> {
     let made = TestDb::new(Engine::Postgres).await?;
     run(&made.location, &newer(9_001, Some(41), Engine::Postgres)).await?;
-    let Location::Postgres(url, schema) = &made.location else { anyhow::bail!("not Postgres") };
+    let Location::Postgres(url) = &made.location else { anyhow::bail!("not Postgres") };
     let mut conn = <sqlx::PgConnection as sqlx::Connection>::connect(url).await?;
-    let lock = format!("BEGIN; LOCK TABLE {schema}.schema_versions IN ACCESS EXCLUSIVE MODE");
-    sqlx::raw_sql(sqlx::AssertSqlSafe(lock)).execute(&mut conn).await?;
+    let lock = "BEGIN; LOCK TABLE schema_versions IN ACCESS EXCLUSIVE MODE";
+    sqlx::raw_sql(lock).execute(&mut conn).await?;
     let found = made.db.check_schema().await;
     ensure!(matches!(found, Err(SchemaError::Store(_))), "{found:?}");
     sqlx::raw_sql("ROLLBACK").execute(&mut conn).await?;

@@ -55,8 +55,8 @@ pub(super) fn spawn(
         let log = std::fs::File::options().create(true).append(true).open(log_beside(data))?;
         command.env("RUST_LOG", "info").stderr(log);
     }
-    if let Some(Location::Postgres(url, schema)) = db.map(|db| &db.location) {
-        command.env("DATABASE_URL", format!("{url}?options[search_path]={schema}"));
+    if let Some(Location::Postgres(url)) = db.map(|db| &db.location) {
+        command.env("DATABASE_URL", url);
     }
     spawn_up(&mut command, DEADLINE)
 }

@@ -259,22 +259,19 @@ fn pool_options(connections: u32) -> PgPoolOptions {
 }
 
 impl Db {
-    /// Connects to Postgres; `schema` moves every table into a schema of its own, for tests.
+    /// Connects to Postgres.
     ///
     /// # Errors
     /// The URL is wrong or nothing answers.
-    pub async fn connect_postgres(url: &str, schema: Option<&str>) -> Result<Self, StoreError> {
+    pub async fn connect_postgres(url: &str) -> Result<Self, StoreError> {
         let [timeout_ms, idle_ms] =
             [STATEMENT_TIMEOUT, IDLE_TIMEOUT].map(|timeout| timeout.as_millis().to_string());
-        let mut options = PgConnectOptions::from_str(url)?.options([
+        let options = PgConnectOptions::from_str(url)?.options([
             ("statement_timeout", timeout_ms.as_str()),
             ("idle_in_transaction_session_timeout", idle_ms.as_str()),
             // Statements here take less time than compiling them, however badly their rows are guessed.
             ("jit", "off"),
         ]);
-        if let Some(schema) = schema {
-            options = options.options([("search_path", schema)]);
-        }
         let pool = pool_options(CONNECTIONS).connect_with(options).await?;
         Ok(Self::Pg(pool))
     }
