@@ -196,7 +196,7 @@ impl Feed {
             }
             let at = recorded.at;
             match &recorded.event {
-                Event::Properties { .. } => dispatcher.deliver_properties(&recorded),
+                Event::Properties { .. } => dispatcher.deliver_properties(&mut conn, &recorded).await?,
                 Event::Action(action) => dispatcher.deliver_action(&mut conn, &recorded, action).await?,
                 // A subscriber that is slow to take thousands of them must not delay the others.
                 Event::Actions { .. } | Event::Redirections { .. } if dispatcher.has_any(&recorded) => {
