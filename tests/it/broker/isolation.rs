@@ -1,15 +1,17 @@
 //! Isolation between accounts: no client receives, writes or ends anything of another account.
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use mqtt5::{QoS, packet::suback::SubAckReasonCode};
 use reqwest::Method;
 use serde_json::json;
+use signin::domain::token::Token;
 use tests::{
     db::Engine,
     mqtt::{Client, Hello},
 };
 
 use super::Broker;
+use crate::http::begin_session;
 
 async fn subscriptions_are_isolated_between_accounts(engine: Engine) -> Result<()> {
     let broker = Broker::new(engine).await?;
@@ -86,6 +88,12 @@ async fn a_revoked_key_receives_nothing_more(engine: Engine) -> Result<()> {
         let (_, answer) = Client::connect(&broker.mqtt, &Hello::new("c", key)).await?;
         assert_eq!(u8::from(answer.reason_code), reason, "{key}");
     }
+    // Nor is the key behind a session of the console one.
+    let cookie = begin_session(&broker.made.app, broker.made.account, broker.made.operator).await?;
+    let token = Token::find([cookie.as_str()].into_iter()).context("token")?;
+    let key = token.key(&broker.made.app.core.secrets.sign_in).context("key")?;
+    let (_, answer) = Client::connect(&broker.mqtt, &Hello::new("c", &key)).await?;
+    assert_eq!(u8::from(answer.reason_code), 0x86, "the key of a session");
     let thng = broker.thng().await?;
     let key = broker.key_of(&thng).await?;
     let client = Client::enter(&broker.mqtt, &Hello::new("t", &key)).await?;
