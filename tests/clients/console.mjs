@@ -249,6 +249,23 @@ await step('a time range is in the address and survives a reload', async () => {
   assert.equal(counts.reduce((sum, count) => sum + Number(count), 0), 23)
 })
 
+await step('a chart that cannot be loaded says so, shows its table and can be tried again', async () => {
+  const drawing = /uplot[^/]*\.js$/i
+  await page.route(drawing, (route) => route.abort())
+  await allowing((status) => status === 0, async () => {
+    await page.goto(new URL('./?range=30d', root).href)
+    await page.getByText('The chart could not be loaded').waitFor()
+    assert.equal(await page.locator('figure tbody tr').count(), 30)
+    assert.equal(await page.locator('.plot').count(), 0)
+    await shot(page, 'chart-missing')
+    await accessible(page, 'chart-missing')
+    await page.unroute(drawing)
+    await page.getByRole('button', { name: 'Try again' }).click()
+    await page.locator('.plot canvas').waitFor()
+  })
+  assert.equal(await page.getByText('The chart could not be loaded').count(), 0)
+})
+
 await step('the map shows the scans of each country, and a country narrows what is counted by country', async () => {
   await open(page, './?range=24h')
   const { rows, totals } = await api('GET', '/scans/stats?groupBy=country&top=300')

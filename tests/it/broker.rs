@@ -5,6 +5,7 @@ mod connected;
 mod flaps;
 mod isolation;
 mod limits;
+mod projects;
 mod quotas;
 mod sockets;
 mod topics;

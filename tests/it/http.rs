@@ -16,6 +16,7 @@ mod client_habits;
 mod collections;
 mod commission_states;
 mod commissioning;
+mod confined_lists;
 mod conventions;
 mod crowd;
 mod displays;

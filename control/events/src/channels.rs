@@ -169,6 +169,15 @@ impl Channels {
         channels.iter().any(|channel| table.contains_key(&(account, channel.clone())))
     }
 
+    /// Whether somebody on these channels of an account sees only what belongs to a project or names a user.
+    #[must_use]
+    pub fn has_confined(&self, account: AccountId, channels: &[Channel]) -> bool {
+        let table = self.lock();
+        let mut entries =
+            channels.iter().filter_map(|channel| table.get(&(account, channel.clone()))).flatten();
+        entries.any(|entry| matches!(entry.limit, Limit::Projects(_) | Limit::User(_)))
+    }
+
     /// Whether somebody of an account listens to anything.
     #[must_use]
     pub fn has_account(&self, account: AccountId) -> bool {

@@ -15,13 +15,13 @@ use crate::{
     domain::{
         action::Action,
         event::{ActionEvent, Event, Recorded, RedirectionEvent},
-        property::Point,
+        property::{Owner, Point},
         scopes::Scopes,
         topic::fold,
     },
     messages::{action_message, job_message, point_message, redirection_message},
     metrics::FeedMetrics,
-    store::{Conn, Db, StoreError},
+    store::{Conn, Db, StoreError, property_owners},
 };
 use ::actions::service::{Observers, lists};
 
@@ -49,24 +49,42 @@ impl Dispatcher<'_> {
         self.channels.has_account(recorded.account)
     }
 
-    pub(super) fn deliver_properties(&self, recorded: &Recorded) {
-        let Event::Properties { owner, resource, points } = &recorded.event else { return };
+    /// Delivers what was written of a resource to those who see it now: it may have left the project of a subscriber.
+    pub(super) async fn deliver_properties(
+        &self,
+        conn: &mut Conn,
+        recorded: &Recorded,
+    ) -> Result<(), StoreError> {
+        let Event::Properties { owner, resource, points } = &recorded.event else { return Ok(()) };
+        let all = Channel::Properties(*owner, resource.clone());
+        let each = Channel::EachProperty(*owner, resource.clone());
+        let one = |key: &str| Channel::Property(*owner, resource.clone(), key.to_owned());
+        let by_key = by_key(points);
+        let mut channels = vec![all.clone(), each.clone()];
+        channels.extend(by_key.keys().map(|key| one(key)));
+        let scopes = if self.channels.has_confined(recorded.account, &channels) {
+            property_owners::find_scopes(conn, recorded.account, *owner, resource).await?.flatten()
+        } else {
+            None
+        };
+        let thng = if *owner == Owner::Thng { resource.as_str() } else { "" };
+        let whose = Some((thng, scopes.as_ref()));
         let origin: Option<Arc<str>> = recorded.origin.as_deref().map(Arc::from);
-        self.deliver(recorded.account, Channel::Properties(*owner, resource.clone()), None, || Content {
+        self.deliver(recorded.account, all, whose, || Content {
             last: "properties".into(),
             payload: array(points.iter()),
             origin: origin.clone(),
         });
-        for (key, points) in by_key(points) {
+        for (key, points) in by_key {
             let content = || Content {
                 last: key.into(),
                 payload: array(points.iter().copied()),
                 origin: origin.clone(),
             };
-            let one = Channel::Property(*owner, resource.clone(), key.to_owned());
-            self.deliver(recorded.account, one, None, content);
-            self.deliver(recorded.account, Channel::EachProperty(*owner, resource.clone()), None, content);
+            self.deliver(recorded.account, one(key), whose, content);
+            self.deliver(recorded.account, each.clone(), whose, content);
         }
+        Ok(())
     }
 
     /// Delivers a single action, unless it was deleted meanwhile.

@@ -175,7 +175,8 @@ impl Feed {
     async fn step(&self, place: &mut Place, bulk: &mpsc::Sender<Recorded>) -> Result<bool, StoreError> {
         let mut conn = self.0.db.read().await?;
         if self.0.channels.is_empty() {
-            // Existing rows are not delivered: a subscriber receives only what happens after it subscribed.
+            // Existing rows are not delivered: a subscriber receives what happens after it subscribed, and what was
+            // committed just before and is not read yet.
             *place = Place { head: events::find_head(&mut conn).await?, missing: BTreeMap::new() };
             return Ok(false);
         }
@@ -195,7 +196,7 @@ impl Feed {
             }
             let at = recorded.at;
             match &recorded.event {
-                Event::Properties { .. } => dispatcher.deliver_properties(&recorded),
+                Event::Properties { .. } => dispatcher.deliver_properties(&mut conn, &recorded).await?,
                 Event::Action(action) => dispatcher.deliver_action(&mut conn, &recorded, action).await?,
                 // A subscriber that is slow to take thousands of them must not delay the others.
                 Event::Actions { .. } | Event::Redirections { .. } if dispatcher.has_any(&recorded) => {

@@ -85,6 +85,8 @@ pub struct KnownKey {
     pub bounds: Bounds,
     /// Whether its account is suspended.
     pub is_suspended: bool,
+    /// Whether it is that of a session, which counts behind the gate of the console only.
+    pub is_session: bool,
 }
 
 impl KnownKey {
@@ -203,8 +205,12 @@ mod tests {
             (None, "10.0.0.0/8", Some("192.0.2.1"), Err(Code::ForeignNetwork)),
             (None, "10.0.0.0/8", None, Err(Code::ForeignNetwork)),
         ] {
-            let mut key =
-                KnownKey { actor: actor.clone(), bounds: bounds(expires_at, networks), is_suspended: false };
+            let mut key = KnownKey {
+                actor: actor.clone(),
+                bounds: bounds(expires_at, networks),
+                is_suspended: false,
+                is_session: false,
+            };
             let client = client.map(|ip: &str| ip.parse().unwrap());
             assert_eq!(
                 key.check(|| UnixMillis(10), client),

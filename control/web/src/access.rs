@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::{
     extract::{FromRef, FromRequestParts, MatchedPath},
-    http::{HeaderMap, header, request::Parts},
+    http::{Extensions, HeaderMap, header, request::Parts},
 };
 use kernel::{
     domain::{
@@ -36,6 +36,15 @@ pub struct Access {
     pub limiter: Arc<Limiter>,
 }
 
+/// Marks a request of the console: the gate has put the key of its session in.
+#[derive(Debug, Clone, Copy)]
+pub struct OfSession;
+
+/// Whether a key may come with a request: that of a session counts only where the gate has put it in.
+pub(crate) fn is_welcome(extensions: &Extensions, known: &KnownKey) -> bool {
+    !known.is_session || extensions.get::<OfSession>().is_some()
+}
+
 /// The caller behind the key of a request.
 #[derive(Debug, Clone)]
 pub struct Authenticated(pub Caller);
@@ -54,6 +63,10 @@ where
         };
         let client = parts.extensions.get::<RequestInfo>().and_then(|info| info.client);
         match access::identify_key(&core, &key, client).await {
+            Ok(known) if !is_welcome(&parts.extensions, &known) => {
+                let refusal = ServiceError::refused(Code::KeyUnknown, Code::KeyUnknown.text());
+                Err(rate_limit::count_refusal(&limiter, parts, refusal).into())
+            }
             Ok(KnownKey { actor, bounds, .. }) => {
                 let hash = hash_key(&key);
                 rate_limit::count(&limiter, parts, &actor, &hash)?;
@@ -94,6 +107,21 @@ impl<S: Send + Sync> FromRequestParts<S> for SentKey {
         find_key(&parts.headers, parts.uri.query())
             .map(Self)
             .ok_or_else(|| ApiError::refused(Code::KeyMissing, "No API key was sent."))
+    }
+}
+
+/// The key that a request came with, as its answer may show it: `None` for a session, whose key nobody sees.
+pub struct ShownKey(pub Option<String>);
+
+impl<S: Send + Sync> FromRequestParts<S> for ShownKey {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
+        if parts.extensions.get::<OfSession>().is_some() {
+            return Ok(Self(None));
+        }
+        let SentKey(key) = SentKey::from_request_parts(parts, state).await?;
+        Ok(Self(Some(key)))
     }
 }
 

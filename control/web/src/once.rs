@@ -30,7 +30,7 @@ use shared::problem::Code;
 use tracing::Instrument;
 
 use crate::{
-    access::{TOKEN_PARAMETER, find_key},
+    access::{TOKEN_PARAMETER, find_key, is_welcome},
     api_error::ApiError,
     extract::{pairs, read_body},
     known::{APPLIED, IGNORED},
@@ -81,11 +81,11 @@ pub async fn once(
         return next.run(request).await;
     };
     let client = request.extensions().get::<RequestInfo>().and_then(|info| info.client);
-    match access::identify(&core, &api_key, client).await {
+    match access::identify_key(&core, &api_key, client).await {
         // It runs to its end also when the client leaves, so that the repeat finds an answer.
-        Ok(actor) => {
+        Ok(known) if is_welcome(request.extensions(), &known) => {
             let run = async move {
-                let made = carry_out(&core, &actor, &api_key, request, next).await;
+                let made = carry_out(&core, &known.actor, &api_key, request, next).await;
                 made.unwrap_or_else(IntoResponse::into_response)
             };
             match tokio::spawn(run.in_current_span()).await {
@@ -97,7 +97,7 @@ pub async fn once(
             }
         }
         // The operation reports the fault of the key.
-        Err(_) => next.run(request).await,
+        Ok(_) | Err(_) => next.run(request).await,
     }
 }
 

@@ -1,6 +1,6 @@
 //! Topics and payloads: a publish writes the same as HTTP, and subscribers receive what HTTP returns.
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use mqtt5::{QoS, packet::suback::SubAckReasonCode};
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -305,7 +305,32 @@ async fn unknown_members_of_a_message_are_reported_on_the_errors_topic(engine: E
     Ok(())
 }
 
+/// What an operator publishes is in the audit trail, as its requests are; what a Thng publishes is data.
+async fn publishes_of_operators_are_in_the_audit_trail(engine: Engine) -> Result<()> {
+    let broker = Broker::new(engine).await?;
+    let thng = broker.thng().await?;
+    let key = broker.key_of(&thng).await?;
+    let mut itself = Client::enter(&broker.mqtt, &Hello::new("t", &key)).await?;
+    let mut operator = broker.operator("o").await?;
+    for client in [&mut itself, &mut operator] {
+        for (path, payload) in [("properties/temp", "1"), ("actions/scans", "{}")] {
+            let topic = format!("/thngs/{thng}/{path}");
+            assert_eq!(client.publish(&topic, payload, QoS::AtLeastOnce).await?, 0, "{topic}");
+        }
+    }
+    let entries = broker.ok(Method::GET, "/audit?filter=operation%3DPUBLISH", None).await?;
+    let entries = entries.as_array().context("a list")?;
+    assert_eq!(entries.len(), 2, "{entries:?}");
+    for entry in entries {
+        assert_eq!(entry["actor"], json!(broker.made.operator.to_string()), "{entry}");
+        assert!(entry["key"].as_str().is_some_and(|id| id.len() == 24), "{entry}");
+        assert!(entry.get("after").is_some(), "{entry}");
+    }
+    Ok(())
+}
+
 crate::on_both_engines!(
+    publishes_of_operators_are_in_the_audit_trail,
     unknown_members_of_a_message_are_reported_on_the_errors_topic,
     writes_over_http_are_delivered,
     actions_are_delivered_by_type_and_by_resource,

@@ -24,6 +24,7 @@ use tower::ServiceExt;
 use super::{
     Api,
     jobs::{list, submit, thng, work},
+    operators::{machine, project},
 };
 
 /// One event as a client reads it.
@@ -266,7 +267,44 @@ pub(super) async fn streams_end_with_their_key_and_are_bounded(engine: Engine) -
     Ok(())
 }
 
+/// An operator whose role is confined to a project is told of its project alone, now, later, and in an export.
+async fn a_role_of_a_project_is_told_of_its_project(engine: Engine) -> Result<()> {
+    let api = Api::new(engine).await?;
+    let project = project(&api).await?;
+    let query = format!("?project={project}");
+    let (_, key) = machine(&api, "editor", json!({"conditions": [format!("project={project}")]})).await?;
+    let outside = thng(&api, json!({"name": "outside"})).await?;
+    let made = api.create(&format!("/thngs{query}"), json!({"name": "inside"})).await?;
+    let inside = made["id"].as_str().context("id")?;
+    let mut stream = Stream::open(&api, &key, "/events", None).await?;
+    let begun = stream.last.clone();
+    for (thng, query) in [(outside.as_str(), ""), (inside, query.as_str())] {
+        let points = json!([{"key": "temp", "value": 1}]);
+        let uri = format!("/thngs/{thng}/properties");
+        ensure!(api.call(Method::PUT, &uri, Some(points)).await?.status == 200);
+        api.create(&format!("/actions/scans{query}"), json!({"thng": thng})).await?;
+        let link = json!([{"platformId": thng, "defaultRedirectUrl": "https://example.com/"}]);
+        let answer = api.call(Method::POST, &format!("/redirections{query}"), Some(link)).await?;
+        ensure!(answer.status.is_success(), "{answer:?}");
+    }
+    let mut resumed = Stream::open(&api, &key, "/events", Some(&begun)).await?;
+    for stream in [&mut stream, &mut resumed] {
+        let mut types = Vec::new();
+        for _ in 0..3 {
+            let body = stream.next().await?.body;
+            ensure!(!body.to_string().contains(&outside), "{body}");
+            types.push(body["type"].as_str().context("type")?.to_owned());
+        }
+        ensure!(types == ["properties.updated", "action.scans", "redirection.created"], "{types:?}");
+    }
+    let export = api.call_as(&key, Method::GET, "/actions/all/export", None).await?;
+    let text = String::from_utf8(export.bytes)?;
+    ensure!(text.lines().count() == 1 && text.contains(inside), "{text}");
+    Ok(())
+}
+
 crate::on_both_engines!(
+    a_role_of_a_project_is_told_of_its_project,
     events_are_streamed,
     a_stream_resumes_where_it_was_cut,
     resuming_from_an_expired_position_is_refused,

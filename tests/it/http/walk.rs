@@ -7,6 +7,7 @@ mod audit;
 mod bodies;
 mod console;
 mod fixture;
+mod platform;
 mod roles;
 mod table;
 

@@ -20,6 +20,9 @@ const LOST: &str = "waymark_control_job_leases_lost_total";
 const DONE_HERE: &str = "waymark_control_job_entries_done_total";
 const PROGRESS: &str = "SELECT CAST(SUM(done) AS BIGINT) FROM jobs";
 
+/// Postgres still carries out what a process had sent before it was stopped: that may have been the end of a job.
+const ENDED: &str = "completed_at IS NOT NULL";
+
 /// How long processes stand still in the long form: twice a lease. In the gate until others have taken what they held.
 const STILL: Duration = Duration::from_secs(60);
 
@@ -60,9 +63,15 @@ async fn workers_suspended_beyond_their_lease_write_nothing() -> Result<()> {
     }
     ensure!(product.stop()?.success());
     let before = count(&location, PROGRESS).await?;
+    // They begin together: the first two could have done all jobs before the third one is up.
     let mut workers = Vec::new();
     for _ in 0..3 {
-        workers.push(Worker::start(&product, &[])?);
+        let worker = Worker::start(&product, &[])?;
+        worker.signal("-STOP")?;
+        workers.push(worker);
+    }
+    for worker in &workers {
+        worker.signal("-CONT")?;
     }
     until(&location, "progress", PROGRESS, before + 1).await?;
     let read = "SELECT COUNT(*) FROM jobs WHERE status <> 'ENQUEUED' AND status <> 'STARTING'";
@@ -74,7 +83,7 @@ async fn workers_suspended_beyond_their_lease_write_nothing() -> Result<()> {
     let fences = held_fences(&location).await?;
     product.start_again()?;
     let taken: Vec<String> =
-        fences.iter().map(|(seq, fence)| format!("(seq = {seq} AND fence > {fence})")).collect();
+        fences.iter().map(|(seq, fence)| format!("(seq = {seq} AND (fence > {fence} OR {ENDED}))")).collect();
     let taken = format!("SELECT COUNT(*) FROM jobs WHERE {}", taken.join(" OR "));
     until(&location, "another holder of each job", &taken, fences.len() as u64).await?;
     if is_long() {

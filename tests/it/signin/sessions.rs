@@ -6,6 +6,7 @@ use axum::{
     http::{HeaderValue, Method, Request, header},
 };
 use serde_json::{Value, json};
+use signin::domain::token::Token;
 use tests::db::Engine;
 
 use super::{
@@ -47,6 +48,57 @@ async fn a_session_serves_the_console_and_nothing_else(engine: Engine) -> Result
     ensure!(site.by_key(KEY, Method::GET, &format!("/keys/{id}"), NONE).await?.status == 404);
     let (_, other) = site.colleague("admin@example.com", "admin").await?;
     ensure!(site.by_key(&other, Method::DELETE, &format!("/keys/{id}"), NONE).await?.status == 404);
+    Ok(())
+}
+
+/// The key that follows from a cookie is shown nowhere, and counts only where the gate has put it in.
+async fn the_key_of_a_session_is_no_key_of_the_api(engine: Engine) -> Result<()> {
+    let site = Site::with_password(engine).await?;
+    let cookie = site.sign_in().await?;
+    let token = Token::find([cookie.as_str()].into_iter()).context("token")?;
+    let key = token.key(&site.made.app.core.secrets.sign_in).context("key")?;
+    let account = site.made.account.to_string();
+    let own = format!("/accounts/{account}/operatorAccess/{}", site.made.operator);
+    let lists = ["accesses", "operatorAccess"].map(|name| format!("/accounts/{account}/{name}"));
+    for path in lists.iter().map(String::as_str).chain([own.as_str(), "/accessTokens"]) {
+        let shown = site.with(&cookie, Method::GET, path, NONE).await?.done(200)?;
+        ensure!(!shown.to_string().contains(&key), "{path}: {shown}");
+        ensure!(!shown.to_string().contains("apiKey"), "{path}: {shown}");
+    }
+    let changed = site.with(&cookie, Method::PUT, &own, json!({"firstName": "Ada"})).await?.done(200)?;
+    ensure!(changed["firstName"] == "Ada" && changed.get("apiKey").is_none(), "{changed}");
+    // An operator's key is shown to who sends it, as clients expect.
+    let shown = site.by_key(KEY, Method::GET, &own, NONE).await?.done(200)?;
+    ensure!(shown["apiKey"] == KEY, "{shown}");
+
+    for (method, path) in [
+        (Method::GET, "/access".to_owned()),
+        (Method::POST, "/products".to_owned()),
+        (Method::GET, "/events".to_owned()),
+        (Method::GET, own.clone()),
+    ] {
+        let answer = site.by_key(&key, method.clone(), &path, json!({"name": "p"})).await?;
+        ensure!(answer.code() == (401, 40102), "{method} {path}: {answer:?}");
+        let path = format!("{path}?access_token={key}");
+        let answer = site.by_key("", method.clone(), &path, json!({"name": "p"})).await?;
+        ensure!(answer.code() == (401, 40102), "{method} {path}: {answer:?}");
+    }
+    // Nor does it get an answer that was kept for the session.
+    let once = async |prefix: &str, cookie: Option<&str>, key: &str| -> Result<u16> {
+        let request = Request::post(format!("{prefix}/products")).header("idempotency-key", "once");
+        let request = request.header(header::CONTENT_TYPE, "application/json");
+        let request = request.header("sec-fetch-site", "same-origin").header(header::AUTHORIZATION, key);
+        let request = match cookie {
+            Some(cookie) => request.header(header::COOKIE, cookie),
+            None => request,
+        };
+        let body = Body::from(json!({"name": "p"}).to_string());
+        Ok(site.send(request.body(body)?, HOME).await?.status)
+    };
+    ensure!(once("/console/api", Some(&cookie), "").await? == 201);
+    ensure!(once("/console/api", Some(&cookie), "").await? == 201, "a repeat");
+    ensure!(once("", None, &key).await? == 401);
+    ensure!(site.status(&cookie).await? == 200);
     Ok(())
 }
 
@@ -245,6 +297,7 @@ async fn sessions_end_with_what_their_operator_may(engine: Engine) -> Result<()>
 
 crate::on_both_engines!(
     a_session_serves_the_console_and_nothing_else,
+    the_key_of_a_session_is_no_key_of_the_api,
     only_pages_of_the_same_origin_get_through,
     a_sign_in_never_takes_over_a_session,
     sessions_are_listed_and_ended,

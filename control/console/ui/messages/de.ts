@@ -49,7 +49,7 @@ export const de: Catalogue = {
   before24h: 'zu den 24 Stunden davor', before7d: 'zu den 7 Tagen davor', before30d: 'zu den 30 Tagen davor', before90d: 'zu den 90 Tagen davor', before365d: 'zu den 52 Wochen davor',
   scans: 'Scans', scan: 'Scan', scansOver: 'Scans, {range}', newDevices: 'Neue Geräte', newDevicesHint: 'erster Scan des Tages', robots: 'Roboter', robotsHint: 'nicht unter den Scans',
   nothingBefore: 'nichts zum Vergleichen', thisPeriod: 'dieser Zeitraum', periodBefore: 'Zeitraum davor', beforeCount: 'davor {count}', period: 'Zeit', share: 'Anteil',
-  asTable: 'Tabelle', tableOf: 'Tabelle: {what}', asChart: 'Diagramm', chartSays: '{count} insgesamt', others: '{count} weitere', daysInUtc: 'Ihre Zeitzone weicht nicht um ganze Stunden von UTC ab, darum sind Tage die von UTC.',
+  asTable: 'Tabelle', tableOf: 'Tabelle: {what}', asChart: 'Diagramm', chartSays: '{count} insgesamt', chartMissing: 'Das Diagramm konnte nicht geladen werden. Die Tabelle zeigt dieselben Zahlen.', others: '{count} weitere', daysInUtc: 'Ihre Zeitzone weicht nicht um ganze Stunden von UTC ab, darum sind Tage die von UTC.',
   countries: 'Länder', topProducts: 'Meistgescannte Produkte', topLinks: 'Meistgescannte Links', devices: 'Geräte', verdicts: 'Urteile', noProduct: 'Ohne Produkt',
   devicePhone: 'Telefon', deviceTablet: 'Tablet', deviceDesktop: 'Rechner', deviceOther: 'Anderes',
   noScans: 'Noch keine Scans', noScansHint: 'Legen Sie ein Produkt und einen Link dazu an, drucken oder zeigen Sie seinen Code, und scannen Sie ihn mit einem Telefon. Scans kommen hier in Sekunden an.',

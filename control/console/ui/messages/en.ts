@@ -47,7 +47,7 @@ export const en = {
   before24h: 'to the 24 hours before', before7d: 'to the 7 days before', before30d: 'to the 30 days before', before90d: 'to the 90 days before', before365d: 'to the 52 weeks before',
   scans: 'Scans', scan: 'Scan', scansOver: 'Scans, {range}', newDevices: 'New devices', newDevicesHint: 'first scan of the day', robots: 'Robots', robotsHint: 'not among the scans',
   nothingBefore: 'nothing to compare with', thisPeriod: 'this period', periodBefore: 'period before', beforeCount: 'before {count}', period: 'Period', share: 'Share',
-  asTable: 'Table', tableOf: 'Table: {what}', asChart: 'Chart', chartSays: '{count} in all', others: '{count} others', daysInUtc: 'Your time zone is not a whole number of hours from UTC, so days are those of UTC.',
+  asTable: 'Table', tableOf: 'Table: {what}', asChart: 'Chart', chartSays: '{count} in all', chartMissing: 'The chart could not be loaded. The table has the same counts.', others: '{count} others', daysInUtc: 'Your time zone is not a whole number of hours from UTC, so days are those of UTC.',
   countries: 'Countries', topProducts: 'Top products', topLinks: 'Top links', devices: 'Devices', verdicts: 'Verdicts', noProduct: 'Without a product',
   devicePhone: 'Phone', deviceTablet: 'Tablet', deviceDesktop: 'Desktop', deviceOther: 'Other',
   noScans: 'No scans yet', noScansHint: 'Make a product and a link to it, print or show its code, and scan it with a phone. Scans arrive here within seconds.',

@@ -78,24 +78,30 @@ async fn upgrade(sockets: &Sockets, parts: &mut Parts) -> Result<Option<Response
     }
     let Ok(topic) = Topic::parse(&info.path) else { return Ok(None) };
     let Authenticated(caller) = Authenticated::from_request_parts(parts, sockets).await?;
-    if let Err(error) = service::channel(&broker.events, &caller, &topic).await {
-        // Public keys of applications may write scans and subscribe to nothing.
-        let may_write = matches!(topic, Topic::Actions(..))
-            && require(&caller, Verb::Create, Subject::Actions).is_ok()
-            && error.code() == Code::Forbidden;
-        if !may_write {
-            return Err(error.into());
+    let allowed = match service::channel(&broker.events, &caller, &topic).await {
+        Ok(allowed) => Some(allowed),
+        Err(error) => {
+            // Public keys of applications may write scans and subscribe to nothing.
+            let may_write = matches!(topic, Topic::Actions(..))
+                && require(&caller, Verb::Create, Subject::Actions).is_ok()
+                && error.code() == Code::Forbidden;
+            if !may_write {
+                return Err(error.into());
+            }
+            None
         }
-    }
+    };
     // Once the socket is open, the reason could not be told.
     let (account, now) = (caller.account, broker.events.clock.now());
     broker.events.open_quotas.require_room(&broker.events.db, account, Quota::Streams, now).await?;
     let socket = take(parts).await?;
     let key = hash_key(&key.unwrap_or_default());
     permits::hold(parts, &caller, key, client)?;
+    let reception = live::Reception::new(broker, account, allowed);
     let caller = (caller, key, client);
     let (broker, topic) = (broker.clone(), (topic, info.path.to_string()));
-    let serve = move |socket| sessions.track_future(live::serve_socket(broker, socket, caller, topic));
+    let serve =
+        move |socket| sessions.track_future(live::serve_socket(broker, socket, caller, topic, reception));
     Ok(Some(socket.on_upgrade(serve)))
 }
 

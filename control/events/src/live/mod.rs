@@ -37,7 +37,7 @@ pub use self::{
     link::{FromWebSocket, Link},
     listen::{BrokerListeners, run},
     session::{Limits, serve},
-    socket::serve as serve_socket,
+    socket::{Reception, serve as serve_socket},
 };
 
 /// What connections need; one for each process.

@@ -5,18 +5,22 @@ use crate::service::access::Caller;
 use std::{net::IpAddr, sync::Arc, time::Duration};
 
 use axum::extract::ws::{CloseFrame, Message, WebSocket, close_code};
-use shared::problem::Code;
-use tokio::time::{Instant, sleep_until, timeout};
+use shared::id::AccountId;
+use tokio::{
+    sync::mpsc,
+    time::{Instant, sleep_until, timeout},
+};
+use tokio_util::sync::CancellationToken;
 
 use super::Broker;
 use super::publishing::{ignored, problem, write};
 use crate::{
-    channels::Subscriber,
-    domain::{context::Origin, topic::Topic},
+    channels::{Channel, Delivery, Subscriber, Subscription},
+    domain::{context::Origin, grant::Limit, topic::Topic},
     error::ServiceError,
     service::{
         connections::{self, Ended},
-        live::{self, Sender},
+        live::Sender,
     },
 };
 
@@ -32,14 +36,36 @@ const SILENCE: Duration = Duration::from_secs(60);
 /// Longest time that one message may take to go out.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Serves a WebSocket of a caller until it ends.
+/// What a client receives; a client that may only write receives nothing.
 ///
-/// The first thing that goes wrong with the topic itself is answered before the upgrade: see [`live::channel`].
+/// It begins before the client is told that the socket is open: what happens from then on is not missed.
+#[derive(Debug)]
+pub struct Reception {
+    waiting: mpsc::Receiver<Delivery>,
+    overflow: CancellationToken,
+    _subscription: Option<Subscription>,
+}
+
+impl Reception {
+    /// Subscribes to what [`channel`](crate::service::live::channel) allowed.
+    #[must_use]
+    pub fn new(broker: &Broker, account: AccountId, allowed: Option<(Channel, Limit)>) -> Self {
+        let (ear, waiting) = Subscriber::new(WAITING);
+        let overflow = ear.overflow.clone();
+        let channels = broker.feed.channels();
+        let subscription =
+            allowed.map(|(channel, limit)| channels.subscribe(account, channel, limit, 0, ear));
+        Self { waiting, overflow, _subscription: subscription }
+    }
+}
+
+/// Serves a WebSocket of a caller until it ends.
 pub async fn serve(
     broker: Arc<Broker>,
     mut socket: WebSocket,
     who: (Caller, [u8; 32], Option<IpAddr>),
     (topic, name): (Topic, String),
+    mut reception: Reception,
 ) {
     let (caller, key, ip) = who;
     let connection = match connections::open(&broker, &caller, key, ip, None).await {
@@ -50,19 +76,6 @@ pub async fn serve(
         }
     };
     broker.connections.metrics.connected.inc();
-    let (ear, mut waiting) = Subscriber::new(WAITING);
-    let subscribed = live::channel(&broker, &caller, &topic).await;
-    let _subscription = match subscribed {
-        Ok((channel, limit)) => {
-            Some(broker.feed.channels().subscribe(caller.account, channel, limit, 0, ear.clone()))
-        }
-        // It may only write.
-        Err(error) if error.code() == Code::Forbidden => None,
-        Err(_) => {
-            close(&mut socket, close_code::POLICY, "there is nothing to hear").await;
-            return connections::close(&broker, &caller, &connection.id).await;
-        }
-    };
     let mut heard_at = Instant::now();
     // The first tick of `interval` would be immediate: some clients treat an early ping as an error.
     let mut ping = tokio::time::interval_at(heard_at + PING, PING);
@@ -94,7 +107,7 @@ pub async fn serve(
                     break (close_code::NORMAL, "");
                 }
             }
-            Some(delivery) = waiting.recv() => {
+            Some(delivery) = reception.waiting.recv() => {
                 // What goes out is JSON, and so text.
                 let text = String::from_utf8_lossy(&delivery.content.payload).into_owned();
                 if !send(&mut socket, Message::Text(text.into())).await {
@@ -105,7 +118,7 @@ pub async fn serve(
                 break (close_code::NORMAL, "");
             },
             () = sleep_until(heard_at + SILENCE) => break (close_code::AWAY, "no answer to a ping"),
-            () = ear.overflow.cancelled() => break (close_code::POLICY, "messages were not taken in time"),
+            () = reception.overflow.cancelled() => break (close_code::POLICY, "messages were not taken in time"),
             () = broker.connections.stopping.cancelled() => break (close_code::RESTART, "the service stops here"),
             () = connection.ends.cancelled() => break match broker.connections.why(&connection.id) {
                 Some(Ended::KeyRevoked) => (close_code::POLICY, "the key is not valid any more"),

@@ -117,16 +117,18 @@ pub async fn channel(
 ) -> Result<(Channel, Limit), ServiceError> {
     match topic {
         Topic::Properties(owner, reference) => {
+            let grant = require(actor, Verb::Read, Properties)?;
             let id = properties::find_owner(state, actor, (*owner, reference)).await?;
-            Ok((Channel::Properties(*owner, id), Limit::Account))
+            Ok((Channel::Properties(*owner, id), grant.limit().clone()))
         }
         Topic::Property(owner, reference, key) => {
+            let grant = require(actor, Verb::Read, Properties)?;
             let id = properties::find_owner(state, actor, (*owner, reference)).await?;
             let channel = match key {
                 Some(key) => Channel::Property(*owner, id, key.to_string()),
                 None => Channel::EachProperty(*owner, id),
             };
-            Ok((channel, Limit::Account))
+            Ok((channel, grant.limit().clone()))
         }
         Topic::Actions(scope, kind) => {
             let grant = require(actor, Verb::Read, Actions)?;

@@ -315,7 +315,7 @@ mod tests {
             confined_to: Vec::new(),
         };
         let (now, before) = (Instant::now(), Instant::now().checked_sub(KNOWN_FOR).unwrap());
-        let actor = KnownKey { actor, bounds: Bounds::default(), is_suspended: false };
+        let actor = KnownKey { actor, bounds: Bounds::default(), is_suspended: false, is_session: false };
         let mut known = Known::default();
         known.insert(key(0), before, actor.clone());
         assert_eq!(known.find(&key(0)), None, "too long ago");

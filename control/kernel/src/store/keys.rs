@@ -211,7 +211,8 @@ fn hex<'a>(hashes: impl Iterator<Item = &'a [u8; 32]>) -> Json<Vec<String>> {
 fn read(row: Row, roles: &Roles) -> Result<Option<([u8; 32], KnownKey)>, StoreError> {
     let hash = row.hash.try_into().map_err(|_| StoreError::Row("hash: another length".to_owned()))?;
     // The key of a session is its operator's; a kind of its own keeps it out of lists of keys.
-    let kind = if row.kind == "session" { ActorKind::Operator } else { parse("kind", &row.kind)? };
+    let is_session = row.kind == "session";
+    let kind = if is_session { ActorKind::Operator } else { parse("kind", &row.kind)? };
     let project = row.project_id.map(|id| parse::<ProjectId>("project_id", &id)).transpose()?;
     // A role that is gone allows nothing.
     let allowed = |ids: &str| {
@@ -257,6 +258,7 @@ fn read(row: Row, roles: &Roles) -> Result<Option<([u8; 32], KnownKey)>, StoreEr
             actor,
             bounds: Bounds { expires_at: row.expires_at.map(UnixMillis), networks },
             is_suspended: row.suspended_at.is_some(),
+            is_session,
         },
     )))
 }

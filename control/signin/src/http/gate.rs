@@ -12,7 +12,10 @@ use axum::{
 };
 use shared::problem::Code;
 use url::Url;
-use web::{access::has_key, api_error::Refusal};
+use web::{
+    access::{OfSession, has_key},
+    api_error::Refusal,
+};
 
 use crate::{
     domain::token::{COOKIE_START, Token},
@@ -142,6 +145,7 @@ pub async fn pass(
         if let Ok(mut value) = HeaderValue::try_from(key) {
             value.set_sensitive(true);
             request.headers_mut().insert(header::AUTHORIZATION, value);
+            request.extensions_mut().insert(OfSession);
         }
     }
     request.extensions_mut().insert(Passed(token));

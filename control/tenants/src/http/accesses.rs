@@ -8,7 +8,7 @@ use serde::Serialize;
 use shared::problem::Code;
 use utoipa::ToSchema;
 use web::{
-    access::{Authenticated, SentKey},
+    access::{Authenticated, ShownKey},
     api_error::ApiError,
     extract::{JsonBody, Path, Query},
     listing::Listing,
@@ -79,7 +79,8 @@ pub(super) struct OperatorAccessDocument {
     /// Confined, it may do in its projects what the secret key of an application may, as far as its roles allow that.
     #[schema(example = json!(["project=UKXAGyEf8SQ5eTDmVgGpHqAa"]))]
     conditions: Vec<String>,
-    /// The key of the request, in the caller's own access; keys of others are not stored.
+    /// The key of the request, in the caller's own access; keys of others are not stored, and that of a session of the
+    /// console is not shown.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(read_only)]
     api_key: Option<String>,
@@ -110,10 +111,10 @@ impl OperatorAccessDocument {
         }
     }
 
-    /// The document of an operator; `caller` is the caller's id, with the key of the request.
-    fn seen_by(operator: Operator, caller: (&str, &str)) -> Self {
+    /// The document of an operator; `caller` is the caller's id, with the key of the request if it may be shown.
+    fn seen_by(operator: Operator, caller: (&str, Option<&str>)) -> Self {
         let document = Self::new(operator);
-        let api_key = (document.id == caller.0).then(|| caller.1.to_owned());
+        let api_key = caller.1.filter(|_| document.id == caller.0).map(str::to_owned);
         Self { api_key, ..document }
     }
 }
@@ -151,14 +152,14 @@ macro_rules! accesses {
             pub(in crate::http) async fn list(
                 State(core): State<Arc<Core>>,
                 Authenticated(caller): Authenticated,
-                SentKey(key): SentKey,
+                ShownKey(key): ShownKey,
                 Path(id): Path<String>,
                 info: RequestInfo,
                 query: Query,
             ) -> Result<Response, ApiError> {
                 let listing = Listing::parse(&core, &caller, info, &query, &PLAIN)?;
                 let page = operators::list(&core, &caller, &id, None, listing.request.page).await?;
-                let caller = (caller.id.as_str(), key.as_str());
+                let caller = (caller.id.as_str(), key.as_deref());
                 Ok(listing.answer(&core, page, |operator| OperatorAccessDocument::seen_by(operator, caller)))
             }
 
@@ -171,11 +172,11 @@ macro_rules! accesses {
             pub(in crate::http) async fn read(
                 State(core): State<Arc<Core>>,
                 Authenticated(caller): Authenticated,
-                SentKey(key): SentKey,
+                ShownKey(key): ShownKey,
                 Path((id, access)): Path<(String, String)>,
             ) -> Result<Json<OperatorAccessDocument>, ApiError> {
                 let operator = operators::read_access(&core, &caller, &id, &access).await?;
-                Ok(Json(OperatorAccessDocument::seen_by(operator, (&caller.id, &key))))
+                Ok(Json(OperatorAccessDocument::seen_by(operator, (&caller.id, key.as_deref()))))
             }
 
             /// Changes an access. The keys of the operator can do what its roles allow from then on.
@@ -189,14 +190,14 @@ macro_rules! accesses {
             pub(in crate::http) async fn update(
                 State(core): State<Arc<Core>>,
                 Authenticated(caller): Authenticated,
-                SentKey(key): SentKey,
+                ShownKey(key): ShownKey,
                 Path((id, access)): Path<(String, String)>,
                 JsonBody(body): JsonBody,
             ) -> Result<Json<OperatorAccessDocument>, ApiError> {
                 let change = AccessChange::parse(&body, Purpose::Update)
                     .map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
                 let operator = operators::update_access(&core, &caller, &id, &access, change).await?;
-                Ok(Json(OperatorAccessDocument::seen_by(operator, (&caller.id, &key))))
+                Ok(Json(OperatorAccessDocument::seen_by(operator, (&caller.id, key.as_deref()))))
             }
         }
     };
@@ -276,7 +277,7 @@ pub(super) async fn remove(
 pub(super) async fn list_tokens(
     State(core): State<Arc<Core>>,
     Authenticated(caller): Authenticated,
-    SentKey(key): SentKey,
+    ShownKey(key): ShownKey,
     info: RequestInfo,
     query: Query,
 ) -> Result<Response, ApiError> {
@@ -284,7 +285,7 @@ pub(super) async fn list_tokens(
     let account = caller.account.to_string();
     let machines = Some(OperatorKind::Machine);
     let page = operators::list(&core, &caller, &account, machines, listing.request.page).await?;
-    let caller = (caller.id.as_str(), key.as_str());
+    let caller = (caller.id.as_str(), key.as_deref());
     Ok(listing.answer(&core, page, |operator| OperatorAccessDocument::seen_by(operator, caller)))
 }
 

@@ -36,8 +36,8 @@ const READS: &[&str] = &[
 /// Operations of public keys alone: what these do is data.
 const PUBLIC: &[&str] = &["POST /auth/all/logout", "PUT /users/{id}/password"];
 
-/// Operations of the platform operator; what they leave, `http::platform` checks.
-const PLATFORM: &str = "/platform/";
+/// Operations of the platform operator: `every_write_of_the_platform_is_noted` checks what they leave.
+pub(super) const PLATFORM: &str = "/platform/";
 
 /// Operations whose entries say what came or went: what was before stands in a history, or is personal data.
 const WITHOUT_BEFORE: &[&str] = &[

@@ -8,6 +8,7 @@ use axum::{
 };
 use kernel::domain::subject::Permissions;
 use serde_json::json;
+use signin::domain::token::Token;
 use tests::db::Engine;
 
 use super::{
@@ -85,6 +86,13 @@ pub(in super::super) async fn a_session_does_what_its_role_allows(engine: Engine
     let accepted = accept(&api, json!({"code": text(&invited, "invitationCode")?})).await?.json();
     let (viewer, key) = (text(&accepted, "id")?, text(&accepted, "apiKey")?);
     let cookie = begin_session(&api.made.app, api.made.account, viewer.parse()?).await?;
+    // Of the owner's session, too, whose answers below hold more.
+    let key_of = |cookie: &str| {
+        let token = Token::find([cookie].into_iter())?;
+        token.key(&api.made.app.core.secrets.sign_in)
+    };
+    let session_keys = [&cookie, &api.cookie].map(|cookie| key_of(cookie).unwrap_or_default());
+    assert!(session_keys.iter().all(|key| key.len() == 80), "no key of a session");
     let policies = api.get("/accessPolicies?filter=name~evt:viewer").await?.json();
     let texts = policies[0]["permissions"].as_array().context("permissions")?.iter();
     let texts: Vec<&str> = texts.filter_map(|text| text.as_str()).collect();
@@ -124,6 +132,17 @@ pub(in super::super) async fn a_session_does_what_its_role_allows(engine: Engine
             wrong.push(format!("{name}: {} by key, {} by session", by_key.status, by_session.status));
         }
         assert!(by_session.header("access-control-allow-origin").is_none(), "{name}");
+        let mut told = vec![by_session.bytes.clone()];
+        if *method == Method::GET {
+            // Sent with the session of the owner in place of the key.
+            told.push(api.get(&format!("/console/api{uri}")).await?.bytes);
+        }
+        for (told, key) in told.iter().flat_map(|told| session_keys.iter().map(move |key| (told, key))) {
+            assert!(
+                !String::from_utf8_lossy(told).contains(key.as_str()),
+                "{name} shows the key of a session"
+            );
+        }
         refused += usize::from(is_refused);
         reads += usize::from(!is_refused && by_session.status.is_success());
     }

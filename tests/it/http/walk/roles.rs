@@ -1,17 +1,18 @@
-//! Every operation of the route table with the key of each role: on the whole account, and confined to a project.
+//! Every operation of the route table with the key of each role: on the whole account, confined to a project, and of another
+//! account.
 //!
 //! What a role allows is what the API says of it (`GET /accessPolicies`); which permissions an operation needs stands in
 //! [`TABLE`].
 
 use std::collections::BTreeSet;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use axum::http::Method;
 use kernel::domain::subject::Permissions;
 use serde_json::{Value, json};
 use tests::db::Engine;
 
-use super::{super::Api, Fixture, TABLE, operations, text};
+use super::{super::Api, Fixture, TABLE, operations, rows_of, text};
 
 /// A role with what it allows, and the key of an operator who has it.
 struct Played {
@@ -20,15 +21,21 @@ struct Played {
     key: String,
 }
 
-/// An operator for each role of every account, confined to a project if one is given.
-async fn cast(api: &Api, project: Option<&str>) -> Result<Vec<Played>> {
-    let policies = api.get("/accessPolicies?filter=name~evt:").await?.json();
+/// An operator for each role of every account, made by an owner and confined to a project if one is given.
+async fn cast(api: &Api, owner: &str, project: Option<&str>) -> Result<Vec<Played>> {
+    let create = async |uri: &str, body: Value| {
+        let answer = api.call_as(owner, Method::POST, uri, Some(body)).await?;
+        ensure!(answer.status == 201, "{answer:?}");
+        anyhow::Ok(answer.json())
+    };
+    let uri = "/accessPolicies?filter=name~evt:";
+    let policies = api.call_as(owner, Method::GET, uri, None).await?.json();
     let conditions: Vec<String> = project.iter().map(|id| format!("project={id}")).collect();
     let mut cast = Vec::new();
     for policy in policies.as_array().context("policies")? {
         let name = text(policy, "id")?;
         let body = json!({"name": name, "policies": [name], "conditions": conditions});
-        let made = api.create("/accessTokens", body).await?;
+        let made = create("/accessTokens", body).await?;
         let texts: Vec<&str> =
             policy["permissions"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
         let allowed = Permissions::parse(&texts.join(" "))?;
@@ -50,9 +57,9 @@ async fn cast(api: &Api, project: Option<&str>) -> Result<Vec<Played>> {
             .collect();
         assert!(texts.len() > 10, "{texts:?}");
         let name = format!("{verb} {}", project.unwrap_or("everywhere"));
-        let policy = api.create("/accessPolicies", json!({"name": name, "permissions": texts})).await?;
+        let policy = create("/accessPolicies", json!({"name": name, "permissions": texts})).await?;
         let body = json!({"name": name, "policies": [policy["id"]], "conditions": conditions});
-        let made = api.create("/accessTokens", body).await?;
+        let made = create("/accessTokens", body).await?;
         let allowed = Permissions::parse(&texts.into_iter().collect::<Vec<_>>().join(" "))?;
         cast.push(Played { name, allowed, key: text(&made, "apiKey")? });
     }
@@ -73,7 +80,7 @@ fn row(operation: &(Method, String)) -> Result<(&'static str, Option<Permissions
 pub(in super::super) async fn every_role_does_what_it_allows(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     let fixture = Fixture::new(&api).await?;
-    let cast = cast(&api, None).await?;
+    let cast = cast(&api, &api.key, None).await?;
     let before = api.fingerprint().await?;
     let operations = operations()?;
     let mut wrong = Vec::new();
@@ -120,9 +127,9 @@ pub(in super::super) async fn every_role_does_what_it_allows(engine: Engine) -> 
 pub(in super::super) async fn a_role_of_a_project_stays_in_it(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     let fixture = Fixture::new(&api).await?;
-    let own = cast(&api, Some(&fixture.ids["projects"])).await?;
+    let own = cast(&api, &api.key, Some(&fixture.ids["projects"])).await?;
     let elsewhere = text(&api.create("/projects", json!({"name": "elsewhere"})).await?, "id")?;
-    let others = cast(&api, Some(&elsewhere)).await?;
+    let others = cast(&api, &api.key, Some(&elsewhere)).await?;
     let before = api.fingerprint().await?;
     let operations = operations()?;
     let mut wrong = Vec::new();
@@ -178,4 +185,33 @@ pub(in super::super) async fn a_role_of_a_project_stays_in_it(engine: Engine) ->
     Ok(())
 }
 
-crate::on_both_engines!(every_role_does_what_it_allows, a_role_of_a_project_stays_in_it);
+pub(in super::super) async fn a_role_of_another_account_reaches_nothing(engine: Engine) -> Result<()> {
+    let api = Api::new(engine).await?;
+    let fixture = Fixture::new(&api).await?;
+    let others = cast(&api, &api.other_key, None).await?;
+    let account = api.made.account.to_string();
+    let before = rows_of(&api, &account).await?;
+    let mut wrong = Vec::new();
+    for operation in &operations()? {
+        let names_one = operation.1.replace("{type}", "").replace("{key}", "").contains('{');
+        for Played { name, key, .. } in &others {
+            let answer = fixture.call(&api, key, operation, true).await?;
+            let status = answer.status.as_u16();
+            let told = String::from_utf8_lossy(&answer.bytes);
+            let leaks = answer.status.is_success()
+                && fixture.ids.values().any(|id| id.len() > 11 && told.contains(id.as_str()));
+            if names_one && status != 404 && status != 403 || leaks {
+                wrong.push(format!("{operation:?} as {name} of another account: {status} {told}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+    assert_eq!(rows_of(&api, &account).await?, before, "a role of another account changed something");
+    Ok(())
+}
+
+crate::on_both_engines!(
+    every_role_does_what_it_allows,
+    a_role_of_a_project_stays_in_it,
+    a_role_of_another_account_reaches_nothing,
+);

@@ -11,7 +11,7 @@ use super::{
 use crate::{
     domain::{
         access::{Actor, hash_key},
-        api_key::is_of_key,
+        api_key::{KnownKey, is_of_key},
     },
     error::ServiceError,
     service::{
@@ -57,7 +57,7 @@ pub(super) async fn admit(
     let Some(key) = key else {
         return refuse(ReasonCode::BadUsernameOrPassword, "No API key was sent: it is the password.");
     };
-    let actor = match access::identify(broker, key, limits.ip).await {
+    let actor = match access::identify_key(broker, key, limits.ip).await.and_then(actor_of) {
         Ok(actor) => actor,
         Err(error) if is_of_key(error.code()) => {
             if broker.limiter.refusal(limits.limited_as).is_some_and(|verdict| !verdict.is_allowed) {
@@ -100,6 +100,14 @@ pub(super) async fn admit(
         _ => unavailable(&error),
     })?;
     Ok(Admitted { actor, key, connection, assigned })
+}
+
+/// Whose a key is. That of a session is none here: it counts for requests of the console.
+fn actor_of(known: KnownKey) -> Result<Actor, ServiceError> {
+    if known.is_session {
+        return Err(ServiceError::refused(Code::KeyUnknown, Code::KeyUnknown.text()));
+    }
+    Ok(known.actor)
 }
 
 fn unavailable(error: &ServiceError) -> (ReasonCode, String) {
