@@ -120,11 +120,6 @@ impl<E: DomainError> From<E> for ServiceError {
 }
 
 impl ServiceError {
-    /// A refusal with one fault.
-    pub fn refused(code: Code, error: impl Into<String>) -> Self {
-        Self::Refused { code, errors: vec![error.into()] }
-    }
-
     /// A resource that is absent, or in another account.
     #[must_use]
     pub fn not_found(kind: &'static str, id: impl std::fmt::Display) -> Self {
