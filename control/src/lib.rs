@@ -3,6 +3,7 @@
 pub mod cli;
 pub mod composition;
 pub mod config;
+pub mod error;
 pub mod failure;
 mod follow;
 pub mod geo;

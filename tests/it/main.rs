@@ -11,6 +11,7 @@ mod console;
 mod conventions;
 mod countries;
 mod decode;
+mod errors;
 mod export;
 mod fleet;
 mod geo;

@@ -4,8 +4,7 @@
 //! scan is set by the server, never by a client.
 
 pub mod domain;
+pub mod error;
 pub mod http;
 pub mod service;
 pub mod store;
-
-pub use ::kernel::error;

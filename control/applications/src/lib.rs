@@ -4,8 +4,7 @@
 //! and never to the caller, unless the account says otherwise.
 
 pub mod domain;
+pub mod error;
 pub mod http;
 pub mod service;
 pub mod store;
-
-pub use ::kernel::error;

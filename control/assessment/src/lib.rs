@@ -5,8 +5,7 @@
 //! are kept. The order in which scans arrive changes nothing.
 
 pub mod domain;
+pub mod error;
 pub mod http;
 pub mod service;
 pub mod store;
-
-pub use ::kernel::error;

@@ -4,8 +4,7 @@
 //! with the rows of their properties locked, so that two writers of one property cannot mix.
 
 pub mod domain;
+pub mod error;
 pub mod http;
 pub mod service;
 pub mod store;
-
-pub use ::kernel::error;

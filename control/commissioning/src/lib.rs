@@ -4,8 +4,7 @@
 //! and the action that records the step are written in one transaction.
 
 pub mod domain;
+pub mod error;
 pub mod http;
 pub mod service;
 pub mod store;
-
-pub use ::kernel::error;

@@ -7,6 +7,7 @@ pub mod channels;
 mod dispatch;
 pub mod domain;
 pub mod egress;
+pub mod error;
 pub mod feed;
 pub mod http;
 pub mod live;
@@ -15,5 +16,3 @@ pub mod metrics;
 pub mod service;
 pub mod store;
 pub mod worker;
-
-pub use ::kernel::error;

@@ -6,9 +6,8 @@
 //! that concerns no single account, in the trail of the platform.
 
 pub mod domain;
+pub mod error;
 pub mod http;
 pub mod service;
 pub mod store;
 pub mod worker;
-
-pub use ::kernel::error;

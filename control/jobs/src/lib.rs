@@ -4,16 +4,9 @@
 //! that ends it.
 
 pub mod domain;
+pub mod error;
 pub mod http;
 pub mod metrics;
 pub mod service;
 pub mod store;
 pub mod worker;
-
-pub use ::kernel::error;
-
-impl From<domain::job::Unfit> for error::ServiceError {
-    fn from(error: domain::job::Unfit) -> Self {
-        Self::Internal(error.to_string())
-    }
-}

@@ -1,5 +1,8 @@
 //! Why a sign-in failed.
 
+use kernel::error::DomainError;
+use shared::problem::Code;
+
 /// Why a sign-in failed, as a sentence for whoever signs in; the log has the details.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SignInError {
@@ -36,6 +39,26 @@ pub enum SignInError {
     /// The ID token lacks the claim that the platform operator requires.
     #[error("The provider of identities does not say that you belong here: ask whoever runs this server.")]
     ClaimMissing,
+    /// The server has no provider.
+    #[error("This server has no provider of identities.")]
+    NoProvider,
+    /// The identity has no address.
+    #[error("The provider of identities names no e-mail address.")]
+    NoAddress,
+    /// The provider has not verified the address.
+    #[error("The provider of identities has not verified the e-mail address.")]
+    UnverifiedAddress,
+    /// No operator may sign in by it.
+    #[error(
+        "No operator has this identity, or its account lets nobody sign in so: ask whoever runs the account."
+    )]
+    NoOperator,
+    /// Operators of several accounts may sign in by it.
+    #[error("Several accounts have an operator with this identity: name the account when you sign in.")]
+    SeveralAccounts,
+    /// Users and programs have no identities.
+    #[error("Only an operator has identities.")]
+    NotAnOperator,
     /// The system's own fault, for the log.
     #[error("the sign-in failed: {0}")]
     Internal(String),
@@ -61,6 +84,37 @@ const CODES: [&str; 16] = [
     "unauthorized_client",
     "unsupported_response_type",
 ];
+
+impl DomainError for SignInError {
+    fn code(&self) -> Code {
+        match self {
+            Self::NoProvider => Code::NotFound,
+            Self::Busy | Self::Unavailable => Code::Unavailable,
+            Self::NotBegun
+            | Self::Expired
+            | Self::OtherState
+            | Self::Replayed
+            | Self::OtherIssuer
+            | Self::Refused(_)
+            | Self::CodeRefused
+            | Self::Untrusted
+            | Self::ClaimMissing
+            | Self::NoAddress
+            | Self::UnverifiedAddress
+            | Self::NoOperator
+            | Self::SeveralAccounts
+            | Self::NotAnOperator => Code::Forbidden,
+            Self::Internal(_) => Code::Internal,
+        }
+    }
+
+    fn faults(&self) -> Vec<String> {
+        match self {
+            Self::Internal(_) => Vec::new(),
+            one => vec![one.to_string()],
+        }
+    }
+}
 
 impl SignInError {
     /// The provider's refusal.

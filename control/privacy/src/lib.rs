@@ -27,10 +27,9 @@
 //! - Statistics are never changed: they name nobody.
 
 pub mod domain;
+pub mod error;
 pub mod http;
 pub mod metrics;
 pub mod service;
 pub mod store;
 pub mod worker;
-
-pub use ::kernel::error;

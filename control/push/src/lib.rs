@@ -3,6 +3,7 @@
 //! Invariants: Leases go by the clock of the database. A publisher that lost its lease is fenced off by its term.
 
 pub mod edge_keys;
+pub mod error;
 pub mod http;
 pub mod hub;
 mod link;
@@ -19,5 +20,3 @@ mod spread;
 pub mod store;
 mod timing;
 mod view;
-
-pub use ::kernel::error;

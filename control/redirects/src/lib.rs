@@ -6,6 +6,7 @@
 pub mod batch_size;
 pub mod domain;
 pub mod edges;
+pub mod error;
 mod fair_queue;
 pub mod fill_words;
 pub mod http;
@@ -13,5 +14,3 @@ pub mod metrics;
 pub mod service;
 pub mod store;
 pub mod writer;
-
-pub use ::kernel::error;

@@ -7,8 +7,7 @@
 //! computes one hash of a password, whether somebody has the address or not.
 
 pub mod domain;
+pub mod error;
 pub mod http;
 pub mod service;
 pub mod store;
-
-pub use ::kernel::error;

@@ -13,14 +13,11 @@ use axum::{
 };
 use push::http::{Edge, EdgeApi, part};
 use serde_json::{Value, json};
-use shared::{
-    problem::Code,
-    wire::{
-        internal::{SCANS_PATH, UNKNOWN_PATH},
-        scan::{MAX_BATCH, ScanAnswer, ScanBatch},
-        spooled::{SPOOLED, read_all},
-        unknown::UnknownReport,
-    },
+use shared::wire::{
+    internal::{SCANS_PATH, UNKNOWN_PATH},
+    scan::{MAX_BATCH, ScanAnswer, ScanBatch},
+    spooled::{SPOOLED, read_all},
+    unknown::UnknownReport,
 };
 use statistics::service::unknown_scans;
 use tokio_util::sync::CancellationToken;
@@ -31,7 +28,7 @@ use super::{
     router::behind_layers,
     serve::{ApiListeners, Clients, run_router},
 };
-use crate::{state::ApiState, worker::ingest_scans::ingest};
+use crate::{error::ControlError, state::ApiState, worker::ingest_scans::ingest};
 
 /// Largest body: a batch of 1,000 scans of up to 6 KiB each.
 const MAX_BODY_BYTES: usize = 8 << 20;
@@ -90,7 +87,7 @@ async fn take_scans(
     let is_spooled = headers.get(CONTENT_TYPE).is_some_and(|kind| kind == SPOOLED);
     let batch = if is_spooled { read_spooled(&query, &body)? } else { read_json(&body)? };
     if batch.edge != edge.name {
-        return Err(ApiError::refused(Code::Forbidden, "The batch is not of the edge whose key was sent."));
+        return Err(ControlError::ForeignBatch.into());
     }
     Ok(Json(ScanAnswer { receipt: ingest(&internal.app, &batch).await?, takes_spooled: true }))
 }
@@ -101,39 +98,28 @@ async fn take_unknown(
     edge: Edge,
     body: Result<Bytes, BytesRejection>,
 ) -> Result<Json<Value>, ApiError> {
-    let report: UnknownReport = serde_json::from_slice(&read_whole(body)?).map_err(|error| {
-        ApiError::refused(Code::Invalid, format!("The body is no report about unknown ids: {error}."))
-    })?;
+    let report: UnknownReport = serde_json::from_slice(&read_whole(body)?).map_err(ControlError::NoReport)?;
     if *report.edge != *edge.name {
-        return Err(ApiError::refused(Code::Forbidden, "The report is not of the edge whose key was sent."));
+        return Err(ControlError::ForeignReport.into());
     }
     unknown_scans::record(&internal.app.core, &report).await?;
     Ok(Json(json!({})))
 }
 
-fn read_whole(body: Result<Bytes, BytesRejection>) -> Result<Bytes, ApiError> {
-    body.map_err(|_| {
-        ApiError::refused(Code::TooLarge, format!("The body must have at most {MAX_BODY_BYTES} bytes."))
-    })
+fn read_whole(body: Result<Bytes, BytesRejection>) -> Result<Bytes, ControlError> {
+    body.map_err(|_| ControlError::BodyTooLarge { most: MAX_BODY_BYTES })
 }
 
-fn read_json(body: &[u8]) -> Result<ScanBatch, ApiError> {
-    serde_json::from_slice(body)
-        .map_err(|error| ApiError::refused(Code::Invalid, format!("The body is no batch of scans: {error}.")))
+fn read_json(body: &[u8]) -> Result<ScanBatch, ControlError> {
+    serde_json::from_slice(body).map_err(ControlError::NoBatch)
 }
 
 /// A batch as it lay on the disk of an edge.
 fn read_spooled(query: &Query, body: &[u8]) -> Result<ScanBatch, ApiError> {
-    let number = |name: &str| {
-        query.find(name).and_then(|text| text.parse().ok()).ok_or_else(|| {
-            ApiError::refused(Code::InvalidParameter, format!("{name} must be a whole number from 0."))
-        })
-    };
+    let number =
+        |name| query.find(name).and_then(|text| text.parse().ok()).ok_or(ControlError::NoNumber { name });
     let edge = part(query, "edge")?.into();
     let (boot, first_seq) = (number("boot")?, number("firstSeq")?);
-    let records = read_all(body).ok_or_else(|| {
-        let text = format!("The body must be at most {MAX_BATCH} records that this version knows.");
-        ApiError::refused(Code::Invalid, text)
-    })?;
+    let records = read_all(body).ok_or(ControlError::NoRecords { most: MAX_BATCH })?;
     Ok(ScanBatch { edge, boot, first_seq, records })
 }

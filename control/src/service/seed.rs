@@ -7,7 +7,6 @@ use ::tenants::{
 };
 use kernel::{
     domain::access::{UserRights, hash_key},
-    error::ServiceError,
     service::{Random, RandomUnavailable},
     store::{Ctx, Db, StoreError, Tx, keys},
 };
@@ -15,10 +14,11 @@ use redirects::store::{domains, log};
 use serde_json::{Value, json};
 use shared::{
     id::{AccountId, OperatorId},
-    problem::Code,
     short_url::ShortDomain,
     time::{Clock, UnixMillis},
 };
+
+use crate::error::{ControlError, ServiceError};
 
 /// Name of the first account; an operator may rename it.
 const ACCOUNT_NAME: &str = "Waymark";
@@ -228,8 +228,7 @@ pub async fn change_domain(
     }
     let host = domain.host.clone();
     if !change_in(&mut tx, account, domain, clock.now().0).await? {
-        let text = format!("Codes were created on {host}: what is printed cannot be changed.");
-        return Err(ServiceError::refused(Code::Conflict, text));
+        return Err(ControlError::DomainHasCodes(host).into());
     }
     tx.commit().await?;
     Ok(())
@@ -290,9 +289,7 @@ async fn find_account(tx: &mut Tx, account: Option<AccountId>) -> Result<Account
     match account {
         Some(account) if accounts::exists(tx, account).await? => Ok(account),
         Some(account) => Err(ServiceError::not_found("account", account)),
-        None => accounts::find_first(tx)
-            .await?
-            .ok_or_else(|| ServiceError::refused(Code::NotFound, "There is no account yet.")),
+        None => accounts::find_first(tx).await?.ok_or_else(|| ControlError::NoAccount.into()),
     }
 }
 

@@ -11,21 +11,20 @@ use std::{
 
 use ::actions::store::{actions, scans};
 use assessment::service::assessment::observe;
-use kernel::{
-    error::ServiceError,
-    store::{Ctx, Db, Tx},
-};
+use kernel::store::{Ctx, Db, Tx};
 use redirects::store::redirections;
 use scan_store::{Batch, Boot};
 use shared::{
     id::AccountId,
-    problem::Code,
     wire::scan::{MAX_BATCH, ScanBatch, ScanReceipt},
 };
 use statistics::service::roll_ups;
 
 use self::prepared::Scan;
-use crate::state::ApiState;
+use crate::{
+    error::{ControlError, ServiceError},
+    state::ApiState,
+};
 
 /// Scans whose effects are written in one transaction on SQLite, where there is one writer and changes of users wait for
 /// it.
@@ -38,11 +37,11 @@ const SQLITE_STEP: usize = 100;
 /// 400 for a batch that is too large; the store's errors (repeat the batch: what was done is recognised).
 pub async fn ingest(app: &ApiState, batch: &ScanBatch) -> Result<ScanReceipt, ServiceError> {
     if batch.records.len() > MAX_BATCH {
-        let text = format!("A batch holds at most {MAX_BATCH} scans, not {}.", batch.records.len());
-        return Err(ServiceError::refused(Code::Invalid, text));
+        let found = batch.records.len();
+        return Err(ControlError::BatchTooLarge { most: MAX_BATCH, found }.into());
     }
     if batch.first_seq.checked_add(batch.records.len() as u64).is_none() {
-        return Err(ServiceError::refused(Code::Invalid, "firstSeq is too large."));
+        return Err(ControlError::FirstSeqTooLarge.into());
     }
     // All that takes time happens before the transactions: they may hold the only writer.
     let mut scans = prepared::read(app, batch).await?;

@@ -33,9 +33,8 @@
 //!   where they stand, among actions: only then are they moved into the store of scans.
 
 pub mod domain;
+pub mod error;
 pub mod http;
 pub mod service;
 pub mod store;
 pub mod worker;
-
-pub use ::kernel::error;

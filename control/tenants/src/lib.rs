@@ -3,8 +3,7 @@
 //! Invariants: Passwords and keys are stored as hashes. Every query names the account.
 
 pub mod domain;
+pub mod error;
 pub mod http;
 pub mod service;
 pub mod store;
-
-pub use ::kernel::error;

@@ -11,7 +11,7 @@ use kernel::{
         access::{Actor, hash_key},
         api_key::{KnownKey, is_of_key},
     },
-    error::ServiceError,
+    error::CommonError,
     service::{
         Core,
         access::{self, Caller},
@@ -58,7 +58,7 @@ where
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
         let Access { core, limiter } = Access::from_ref(state);
         let Some(key) = find_key(&parts.headers, parts.uri.query()) else {
-            let refusal = ServiceError::refused(Code::KeyMissing, "No API key was sent.");
+            let refusal = CommonError::Key(Code::KeyMissing).into();
             return Err(rate_limit::count_refusal(&limiter, parts, refusal).into());
         };
         let client = parts.extensions.get::<RequestInfo>().and_then(|info| info.client);
@@ -106,7 +106,7 @@ impl<S: Send + Sync> FromRequestParts<S> for SentKey {
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
         find_key(&parts.headers, parts.uri.query())
             .map(Self)
-            .ok_or_else(|| ApiError::refused(Code::KeyMissing, "No API key was sent."))
+            .ok_or_else(|| CommonError::Key(Code::KeyMissing).into())
     }
 }
 

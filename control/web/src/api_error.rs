@@ -38,11 +38,6 @@ impl<E: Into<ServiceError>> From<E> for ApiError {
 }
 
 impl ApiError {
-    /// A refusal with one fault.
-    pub fn refused(code: Code, error: impl Into<String>) -> Self {
-        Self(ServiceError::refused(code, error))
-    }
-
     /// Members or parameters with faults, each of which names its own.
     pub fn faults(code: Code, errors: Vec<String>) -> Self {
         Self(ServiceError::Refused { code, errors })

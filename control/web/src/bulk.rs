@@ -7,15 +7,18 @@ use axum::{
     Json,
     response::{IntoResponse, Response},
 };
-use kernel::service::{
-    Core,
-    access::Caller,
-    bulk::{self as service, CreateEach},
+use kernel::{
+    error::CommonError,
+    service::{
+        Core,
+        access::Caller,
+        bulk::{self as service, CreateEach},
+    },
 };
 use serde_json::Value;
 use shared::problem::Code;
 
-use crate::{api_error::ApiError, extract::Query, listing::parse_ids};
+use crate::{api_error::ApiError, extract::Query, listing::parse_ids, request_error::RequestError};
 
 /// The bulk operations of one kind of resource: in a module, as those of another kind have the same names.
 ///
@@ -88,9 +91,8 @@ macro_rules! bulk {
 /// The ids of a bulk operation; without any it would be about everything.
 pub fn ids(query: &Query) -> Result<Vec<String>, ApiError> {
     let text = query.find("ids").filter(|text| !text.trim().is_empty());
-    let refuse = |fault: String| ApiError::refused(Code::InvalidParameter, fault);
-    let text = text.ok_or_else(|| refuse("ids must name what is meant, comma-separated.".to_owned()))?;
-    parse_ids(text).map_err(refuse)
+    parse_ids(text.ok_or(RequestError::IdsMissing)?)
+        .map_err(|fault| ApiError::faults(Code::InvalidParameter, vec![fault]))
 }
 
 /// Creates what an array holds: one result for each item, in its order.
@@ -102,8 +104,7 @@ pub async fn create_each<S: AsRef<Core> + Sync, D: CreateEach<S>>(
     parse: impl Fn(&Value) -> Result<D::Change, Vec<String>>,
 ) -> Result<Response, ApiError> {
     if items.len() > service::MAX_CREATED {
-        let fault = format!("The array must hold 1 to {} items, not {}.", service::MAX_CREATED, items.len());
-        return Err(ApiError::refused(Code::Invalid, fault));
+        return Err(CommonError::ItemCount { most: service::MAX_CREATED, found: items.len() }.into());
     }
     let items = items.iter().map(parse).collect();
     Ok(Json(service::create_each::<S, D>(state, caller, items, project).await?).into_response())

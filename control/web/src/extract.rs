@@ -8,9 +8,8 @@ use futures_util::StreamExt;
 use kernel::domain::limits::MAX_BODY_BYTES;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use shared::problem::Code;
 
-use crate::{access::TOKEN_PARAMETER, api_error::ApiError, known::Ignored};
+use crate::{access::TOKEN_PARAMETER, api_error::ApiError, known::Ignored, request_error::RequestError};
 
 /// Bytes of a body that is too large which are still read, so that the client gets to read the answer.
 const MAX_DRAIN_BYTES: usize = 8 * MAX_BODY_BYTES;
@@ -54,7 +53,7 @@ impl<S: Send + Sync> FromRequest<S> for OptionalJsonBody {
 
 /// The refusal of a request whose body is missing.
 pub fn no_body() -> ApiError {
-    ApiError::refused(Code::MalformedJson, "The body is missing.")
+    RequestError::BodyMissing.into()
 }
 
 /// A JSON body with the members that the operation knows.
@@ -66,18 +65,12 @@ fn read_known(bytes: &[u8], is_json: bool, ignored: Option<Ignored>) -> Result<V
     Ok(body)
 }
 
-fn read_json(bytes: &[u8], is_json: bool) -> Result<Value, ApiError> {
+fn read_json(bytes: &[u8], is_json: bool) -> Result<Value, RequestError> {
     if !is_json {
-        let fault = "Content-Type must be application/json.";
-        return Err(ApiError::refused(Code::UnsupportedMediaType, fault));
+        return Err(RequestError::NotJson);
     }
-    serde_json::from_slice(bytes).map_err(|error| {
-        let (line, column) = (error.line(), error.column());
-        ApiError::refused(
-            Code::MalformedJson,
-            format!("The body is not well-formed JSON at line {line}, column {column}."),
-        )
-    })
+    serde_json::from_slice(bytes)
+        .map_err(|error| RequestError::MalformedJson { line: error.line(), column: error.column() })
 }
 
 fn is_json(headers: &HeaderMap) -> bool {
@@ -94,7 +87,7 @@ pub async fn read_body(request: Request) -> Result<Vec<u8>, ApiError> {
     let mut bytes = Vec::new();
     let mut size = 0_usize;
     while let Some(chunk) = stream.next().await {
-        let chunk = chunk.map_err(|_| ApiError::refused(Code::MalformedJson, "The body broke off."))?;
+        let chunk = chunk.map_err(|_| RequestError::BodyBrokenOff)?;
         size = size.saturating_add(chunk.len());
         if size > MAX_DRAIN_BYTES {
             break;
@@ -104,8 +97,7 @@ pub async fn read_body(request: Request) -> Result<Vec<u8>, ApiError> {
         }
     }
     if size > MAX_BODY_BYTES {
-        let fault = format!("The body must have at most {MAX_BODY_BYTES} bytes.");
-        return Err(ApiError::refused(Code::TooLarge, fault));
+        return Err(RequestError::BodyTooLarge { most: MAX_BODY_BYTES }.into());
     }
     Ok(bytes)
 }
@@ -130,8 +122,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Query {
         // No column holds U+0000, and Postgres fails on a parameter that does; keys are checked separately.
         let bad = query.known().find(|(name, value)| value.contains('\0') && *name != TOKEN_PARAMETER);
         if let Some((name, _)) = bad {
-            let fault = format!("{name} in the query must not hold U+0000.");
-            return Err(ApiError::refused(Code::InvalidParameter, fault));
+            return Err(RequestError::NulInQuery(name.to_owned()).into());
         }
         Ok(query)
     }
@@ -171,7 +162,7 @@ impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Path<T>
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
         match axum::extract::Path::<T>::from_request_parts(parts, state).await {
             Ok(axum::extract::Path(value)) => Ok(Self(value)),
-            Err(_) => Err(ApiError::refused(Code::NotFound, "The path names no resource.")),
+            Err(_) => Err(RequestError::NoResource.into()),
         }
     }
 }

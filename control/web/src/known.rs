@@ -25,6 +25,7 @@ use crate::{
     access::TOKEN_PARAMETER,
     api_error::ApiError,
     extract::{pairs, read_body},
+    request_error::RequestError,
 };
 
 /// Names what of a request was ignored.
@@ -180,7 +181,7 @@ impl Ignored {
         let unknown = match Operation::read_undeclared(&bytes) {
             Undeclared::Members(unknown) => unknown,
             Undeclared::Nameless if is_refused => {
-                return Err(ApiError::refused(Code::Invalid, "This operation takes no body."));
+                return Err(RequestError::TakesNoBody.into());
             }
             Undeclared::Nothing | Undeclared::Nameless => Unknown::default(),
         };

@@ -14,6 +14,7 @@ pub mod once;
 pub mod openapi;
 pub mod permits;
 pub mod rate_limit;
+pub mod request_error;
 pub mod request_info;
 pub mod routes;
 pub mod wire;

@@ -21,7 +21,10 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Serialize;
 use shared::{filter::Fact, problem::Code, time::UnixMillis};
 
-use crate::{access::TOKEN_PARAMETER, api_error::ApiError, extract::Query, request_info::RequestInfo};
+use crate::{
+    access::TOKEN_PARAMETER, api_error::ApiError, extract::Query, request_error::RequestError,
+    request_info::RequestInfo,
+};
 
 /// Most ids in `ids=`.
 const MAX_IDS: usize = 100;
@@ -114,9 +117,7 @@ impl Listing {
         };
         if let Some(token) = query.find(PAGE_TOKEN) {
             let after = listing.bound(|binding| page::read_token(&core.secrets.page_token, binding, token));
-            let fault =
-                || ApiError::refused(Code::InvalidPageToken, "nextPageToken does not belong to this query.");
-            listing.request.page.after = Some(after.ok_or_else(fault)?);
+            listing.request.page.after = Some(after.ok_or(RequestError::ForeignPageToken)?);
         }
         Ok(listing)
     }

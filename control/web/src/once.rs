@@ -26,7 +26,6 @@ use secrets::keys::{NONCE_LEN, open_with, seal_with};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
-use shared::problem::Code;
 use tracing::Instrument;
 
 use crate::{
@@ -34,6 +33,7 @@ use crate::{
     api_error::ApiError,
     extract::{pairs, read_body},
     known::{APPLIED, IGNORED},
+    request_error::RequestError,
     request_info::RequestInfo,
     routes::{Idempotency, Policy},
 };
@@ -153,18 +153,16 @@ async fn replay(core: &Core, claim: &Claim, api_key: &str, mut found: Value) -> 
         found = idempotency::find(core, claim).await?.unwrap_or_default();
     }
     if found.is_null() {
-        let text = "The first request with this Idempotency-Key is under way, or its answer was lost.";
-        return Err(ApiError::refused(Code::Conflict, text));
+        return Err(RequestError::FirstRequestOpen.into());
     }
     let unreadable = || ServiceError::Internal("a kept answer cannot be read".to_owned());
     let kept: Kept = serde_json::from_value(found["answer"].take()).map_err(|_| unreadable())?;
     let first =
         Claim::new(claim.account, claim.key.clone(), claim.request, found["at"].as_i64().unwrap_or(0));
     let bytes = match (kept.encrypted, kept.sealed) {
-        (Some(text), _) => Some(decrypt(core, &first, api_key, &text).ok_or_else(|| {
-            let text = "The first request with this Idempotency-Key came with another API key, which alone reads its answer.";
-            ApiError::refused(Code::Conflict, text)
-        })?),
+        (Some(text), _) => {
+            Some(decrypt(core, &first, api_key, &text).ok_or(RequestError::FirstRequestOfOtherKey)?)
+        }
         (None, Some(text)) => BASE64_STANDARD.decode(text).ok().map(|bytes| unseal(&first, api_key, bytes)),
         (None, None) => None,
     };
@@ -178,12 +176,10 @@ async fn replay(core: &Core, claim: &Claim, api_key: &str, mut found: Value) -> 
 }
 
 /// The key of a request.
-pub fn parse(headers: &HeaderMap) -> Result<String, ApiError> {
+pub fn parse(headers: &HeaderMap) -> Result<String, RequestError> {
     let value = headers.get(IDEMPOTENCY_KEY).and_then(|value| value.to_str().ok());
     let is_key = |key: &&str| (1..=255).contains(&key.len()) && !key.contains('\t');
-    value.filter(is_key).map(str::to_owned).ok_or_else(|| {
-        ApiError::refused(Code::Invalid, "Idempotency-Key must have 1 to 255 printable ASCII characters.")
-    })
+    value.filter(is_key).map(str::to_owned).ok_or(RequestError::NoIdempotencyKey)
 }
 
 /// Hash of a request's identity: caller, path, parameters and body.

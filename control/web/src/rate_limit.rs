@@ -8,11 +8,11 @@ use std::{
 
 use axum::http::{HeaderName, HeaderValue, header, request::Parts, response::Response};
 use kernel::{domain::access::Actor, error::ServiceError};
-use shared::problem::Code;
 
 use crate::{
     api_error::Refusal,
     limiter::{Limiter, Verdict},
+    request_error::RequestError,
     request_info::RequestInfo,
     routes::RateLimit,
 };
@@ -88,7 +88,7 @@ pub fn count_by_row(
     }
 }
 
-fn check(verdict: Option<Verdict>, ledger: Option<&Ledger>, what: &str) -> Result<(), ServiceError> {
+fn check(verdict: Option<Verdict>, ledger: Option<&Ledger>, what: &'static str) -> Result<(), ServiceError> {
     let Some(verdict) = verdict else { return Ok(()) };
     if let Some(ledger) = ledger {
         ledger.note(verdict);
@@ -97,8 +97,7 @@ fn check(verdict: Option<Verdict>, ledger: Option<&Ledger>, what: &str) -> Resul
         return Ok(());
     }
     let seconds = verdict.reset_seconds.max(1);
-    let text = format!("Too many requests {what}; try again in {seconds} s.");
-    Err(ServiceError::refused(Code::TooManyRequests, text))
+    Err(RequestError::TooManyRequests { what, seconds }.into())
 }
 
 #[cfg(test)]

@@ -19,7 +19,7 @@ use shared::{
 };
 use tracing::instrument;
 
-use self::{faults::invalid, target::Target};
+use self::target::Target;
 use self::{
     seen::Seen,
     template::{Template, is_empty},
@@ -47,7 +47,7 @@ use crate::{
         scan_source::{self, Source},
         scopes::Scopes,
     },
-    error::ServiceError,
+    error::{ActionsError, CommonError, ServiceError},
     store::{
         Tx, action_types as types,
         actions::{self, NewAction},
@@ -101,7 +101,7 @@ pub async fn create(
         }
     }
     if !faults.is_empty() {
-        return Err(ServiceError::Refused { code: Code::Invalid, errors: faults });
+        return Err(CommonError::Faults(faults).into());
     }
     actions::insert(&mut tx, now, &new).await?;
     state.observers.recorded(&mut tx, caller.account, now, &new).await?;
@@ -227,11 +227,12 @@ impl<'a> Making<'a> {
         let kind = match (path_type, &draft.kind) {
             (Some(name), _) => name,
             (None, Some(name)) => {
-                let unknown = |name: &str| invalid("type", format!("there is no type {}", shorten(name)));
+                let unknown =
+                    |name: &str| ServiceError::from(ActionsError::NoSuchType(shorten(name).to_owned()));
                 self.check_type(tx, name, unknown).await?;
                 name
             }
-            (None, None) => return Err(ServiceError::refused(Code::Invalid, "type is required.")),
+            (None, None) => return Err(ActionsError::TypeMissing.into()),
         };
         let mut doc = Map::new();
         let mut put = |name: &str, value: Option<Value>| {
@@ -285,12 +286,10 @@ impl<'a> Making<'a> {
         let (kind, rights) = (self.actor.kind, self.actor.user_rights);
         let listed = self.rules.as_ref().and_then(UserRules::action_types);
         if !may_create_action(kind, rights, listed, name) {
-            let kind = kind.as_str();
-            let fault = format!("A key of the kind {kind} may not write actions of the type {name}.");
-            return Err(ServiceError::refused(Code::Forbidden, fault));
+            return Err(ActionsError::TypeOfOthers { kind, name: name.to_owned() }.into());
         }
         if WRITTEN_BY_OPERATIONS.contains(&name) {
-            return Err(invalid("type", format!("{name} are written by their own operations only")));
+            return Err(ActionsError::TypeOfOperations(name.to_owned()).into());
         }
         self.known_types.insert(name.to_owned());
         Ok(())
@@ -319,7 +318,6 @@ impl<'a> Making<'a> {
         let found: Option<Place> = documents::find(tx, self.actor.account, id).await?;
         let grant = require(self.actor, Verb::Read, Places);
         let found = found.filter(|place| grant.is_ok_and(|grant| is_seen(place, &grant)));
-        let unknown = || invalid("location.place", format!("the place {id} does not exist"));
-        found.map(|place| place.coordinates).ok_or_else(unknown)
+        found.map(|place| place.coordinates).ok_or_else(|| ActionsError::NoSuchPlace(id).into())
     }
 }

@@ -1,7 +1,7 @@
 //! Action types: built-in ones, and those of an account.
 
 use crate::service::access::Caller;
-use shared::{filter::Fact, problem::Code};
+use shared::filter::Fact;
 use tracing::instrument;
 
 use super::{ActionState, access::require};
@@ -18,7 +18,7 @@ use crate::{
         page::{Page, Position},
         permission::{Subject::ActionTypes, Verb},
     },
-    error::ServiceError,
+    error::{ActionsError, ServiceError},
     store::{StoreError, accounts, action_types},
 };
 
@@ -89,14 +89,11 @@ pub async fn create(
     let mut tx = state.db.begin(&caller.ctx).await?;
     accounts::lock(&mut tx, caller.account).await?;
     if action_types::count(&mut tx, caller.account).await? >= MAX_TYPES {
-        let fault = format!("An account has at most {MAX_TYPES} types of actions of its own.");
-        return Err(ServiceError::refused(Code::Conflict, fault));
+        return Err(ActionsError::TooManyTypes { most: MAX_TYPES }.into());
     }
     let made = action_types::insert(&mut tx, caller.account, new, state.clock.now()).await;
     let made = made.map_err(|error| match error {
-        StoreError::Unique(_) => {
-            ServiceError::refused(Code::Conflict, format!("The action type {name} exists already."))
-        }
+        StoreError::Unique(_) => ServiceError::from(ActionsError::TypeExists(name)),
         error => error.into(),
     })?;
     tx.commit().await?;
@@ -149,8 +146,7 @@ pub async fn delete(state: &ActionState, caller: &Caller, name: &str) -> Result<
 
 fn check_own(name: &str) -> Result<(), ServiceError> {
     if BUILT_IN.contains(&name) {
-        let fault = format!("The action type {name} is built in: it cannot be changed or removed.");
-        return Err(ServiceError::refused(Code::Forbidden, fault));
+        return Err(ActionsError::BuiltInType(name.to_owned()).into());
     }
     // A name that no type can have is not asked for: Postgres takes no U+0000.
     if is_custom(name) { Ok(()) } else { Err(not_found(name)) }

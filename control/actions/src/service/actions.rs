@@ -2,7 +2,6 @@
 
 use crate::service::access::Caller;
 use serde_json::{Map, Value, json};
-use shared::problem::Code;
 use tracing::instrument;
 
 use super::{ActionState, Observers, access::require, action_types, lists, named};
@@ -24,7 +23,7 @@ use crate::{
         resource::{Product, Thng},
         scan::IMPLICIT_SCANS,
     },
-    error::ServiceError,
+    error::{ActionsError, ServiceError},
     store::{Conn, action_lists::About, action_types as types, actions, listing::Selection},
 };
 
@@ -212,10 +211,7 @@ fn refuse_context(actor: &Actor, request: &ListRequest) -> Result<(), ServiceErr
             || is_personal(field) && require(actor, Verb::Read, PersonalData).is_err()
     };
     match terms.iter().find(|term| is_hidden(&term.field)) {
-        Some(term) => Err(ServiceError::refused(
-            Code::Forbidden,
-            format!("filter: you do not see {}, and may not filter by it.", term.field),
-        )),
+        Some(term) => Err(ActionsError::HiddenField(term.field.clone()).into()),
         None => Ok(()),
     }
 }

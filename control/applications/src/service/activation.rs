@@ -1,10 +1,7 @@
 //! Activation of users by the code of their registration.
 
 use serde_json::json;
-use shared::{
-    id::{AccountId, ApplicationId, UserId},
-    problem::Code,
-};
+use shared::id::{AccountId, ApplicationId, UserId};
 use subtle::ConstantTimeEq;
 use tracing::instrument;
 
@@ -22,7 +19,7 @@ use crate::{
         user_codes::Activation,
         user_registration::UserRegistration,
     },
-    error::ServiceError,
+    error::{ApplicationsError, ServiceError},
     store::{Conn, app_users, tenants},
 };
 
@@ -98,16 +95,11 @@ impl SentCode {
         match kind.unwrap_or_default() {
             _ if is_right => Ok(user),
             UserRegistration::Mail => Err(not_found()),
-            UserRegistration::Caller => {
-                let fault = "activationCode is wrong, was used or has expired.";
-                Err(ServiceError::refused(Code::Invalid, fault))
-            }
+            UserRegistration::Caller => Err(ApplicationsError::WrongActivationCode.into()),
         }
     }
 }
 
 fn wrong_code(id: &str) -> ServiceError {
-    let text =
-        format!("The user {} was not found, or the code is wrong, was used or has expired.", shorten(id));
-    ServiceError::refused(Code::NotFound, text)
+    ApplicationsError::WrongUserOrCode(shorten(id).to_owned()).into()
 }

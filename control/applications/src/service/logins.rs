@@ -1,6 +1,5 @@
 //! Logins and logouts of users.
 
-use shared::problem::Code;
 use tracing::instrument;
 
 use super::{
@@ -16,7 +15,7 @@ use crate::{
         attempts::AttemptKind,
         permission::{Subject::Access, Verb},
     },
-    error::ServiceError,
+    error::{ApplicationsError, ServiceError},
     store::{app_users, keys},
 };
 
@@ -25,7 +24,7 @@ use crate::{
 /// Logs a user in by e-mail and password; each login has a key of its own.
 ///
 /// # Errors
-/// [`Code::LoginFailed`], [`AttemptError::Passwords`] whatever the password is, or the key is not an application's.
+/// `Code::LoginFailed`, [`AttemptError::Passwords`] whatever the password is, or the key is not an application's.
 #[instrument(skip_all)]
 pub async fn login(
     users: &Users,
@@ -34,7 +33,7 @@ pub async fn login(
 ) -> Result<LoggedIn, AttemptError> {
     let core = &*users.core;
     let (project, application) = application(caller)?;
-    let failed = || ServiceError::refused(Code::LoginFailed, "The e-mail address or the password is wrong.");
+    let failed = || ApplicationsError::WrongLogin;
     let folded = credentials.email.folded();
     let place = core.capacity.password(caller)?;
     let subject = Subject::new(core, AttemptKind::Password, (caller.account, project), &folded);

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use mail::{Mail, templates};
 use serde_json::json;
-use shared::{id::UserId, problem::Code, time::UnixMillis};
+use shared::{id::UserId, time::UnixMillis};
 use tracing::instrument;
 
 use super::{
@@ -23,7 +23,7 @@ use crate::{
         user_codes::ACTIVATION_MS,
         user_registration::UserRegistration,
     },
-    error::ServiceError,
+    error::{ApplicationsError, ServiceError},
     store::{StoreError, Tx, app_users, password_resets, quotas, tenants},
 };
 
@@ -106,9 +106,7 @@ pub async fn register(
             let done = registered(Some(code));
             let mut tx = begin(core, caller, application).await?;
             let user = app_users::insert(&mut tx, row, now).await.map_err(|error| match error {
-                StoreError::Unique(_) => {
-                    ServiceError::refused(Code::Conflict, "email: a user of this project has this address.")
-                }
+                StoreError::Unique(_) => ServiceError::from(ApplicationsError::EmailTaken),
                 other => other.into(),
             })?;
             note_new(&mut tx, caller, &user);
@@ -119,20 +117,12 @@ pub async fn register(
 }
 
 /// Mail must be sent, and the address take some.
-fn check_mail(users: &Users, email: &str) -> Result<(), ServiceError> {
+fn check_mail(users: &Users, email: &str) -> Result<(), ApplicationsError> {
     if !users.outbox.is_on() {
-        return Err(no_mail(
-            "users can only be anonymous, unless the account sets userRegistration to caller",
-        ));
+        let so = "users can only be anonymous, unless the account sets userRegistration to caller";
+        return Err(ApplicationsError::NoMail { so });
     }
-    let fault = |error| ServiceError::refused(Code::Invalid, format!("email {error}."));
-    Mail::new(email, "", "").map(|_| ()).map_err(fault)
-}
-
-/// 409: this server sends no mail; `so` says what is impossible therefore.
-pub(super) fn no_mail(so: &str) -> ServiceError {
-    let text = format!("This server sends no mail, so {so}: whoever runs it sets WAYMARK_SMTP_URL.");
-    ServiceError::refused(Code::NoMail, text)
+    Mail::new(email, "", "").map(|_| ()).map_err(ApplicationsError::Email)
 }
 
 /// The answer does not depend on whether the address is known; the mailbox gets the code, or is told that it is known.
@@ -184,8 +174,7 @@ async fn register_by_mail(
             templates::activation(&name, code, link.as_deref(), is_repeated)
         }
     };
-    let mail = Mail::new(&to, mail.subject, mail.text)
-        .map_err(|error| ServiceError::refused(Code::Invalid, format!("email {error}.")))?;
+    let mail = Mail::new(&to, mail.subject, mail.text).map_err(ApplicationsError::Email)?;
     users.outbox.enqueue(&mut tx, Some(caller.account), &mail).await?;
     tx.commit().await?;
     users.outbox.wake();

@@ -6,7 +6,6 @@ use mail::{Mail, templates};
 use serde_json::json;
 use shared::{
     id::{ApplicationId, ProjectId, UserId},
-    problem::Code,
     time::UnixMillis,
 };
 use tracing::{Instrument as _, instrument};
@@ -15,7 +14,6 @@ use super::{
     access::{Caller, new_key, require},
     attempts::{AttemptError, Subject, count_mail, count_mailbox, count_password_attempt},
     capacity::Place,
-    registration::no_mail,
     users::{KIND, LoggedIn, Users, add_key, application, begin, not_found, page},
 };
 use crate::{
@@ -28,7 +26,7 @@ use crate::{
         permission::{Subject::Users as UserRecords, Verb},
         user_codes::{PasswordChange, RESET_MS, Reset},
     },
-    error::ServiceError,
+    error::{ApplicationsError, ServiceError},
     store::{Ctx, Tx, app_users, keys, password_resets, tenants},
 };
 
@@ -50,7 +48,7 @@ pub async fn request_reset(
     let core = &*users.core;
     let (project, application) = application(caller)?;
     if !users.outbox.is_on() {
-        return Err(no_mail("nobody resets a password").into());
+        return Err(ApplicationsError::NoMail { so: "nobody resets a password" }.into());
     }
     let place = core.capacity.write(caller)?;
     let folded = email.folded();
@@ -115,7 +113,7 @@ async fn send_code(
 pub async fn reset(users: &Users, caller: &Caller, reset: Reset) -> Result<LoggedIn, ServiceError> {
     let core = &*users.core;
     let (project, application) = application(caller)?;
-    let wrong = || ServiceError::refused(Code::Invalid, "code is wrong, was used or has expired.");
+    let wrong = || ApplicationsError::WrongResetCode;
     let code = hash_key(&reset.code);
     // Hashing a password costs much: not without a code that is right so far.
     let of = |user: AppUser| Some(user).filter(|user| user.project == project);
@@ -170,8 +168,7 @@ pub async fn change(
     let core = &*users.core;
     let _ = require(caller, Verb::Update, UserRecords)?;
     if caller.kind != ActorKind::User {
-        let text = "A user changes its password with its own key.";
-        return Err(ServiceError::refused(Code::Forbidden, text).into());
+        return Err(ApplicationsError::ForeignKey.into());
     }
     let parsed: UserId = id.parse().map_err(|_| not_found(id))?;
     let (user, found) = {
@@ -181,7 +178,7 @@ pub async fn change(
     };
     let user = user.ok_or_else(|| not_found(id))?;
     let project = caller.project.filter(|_| caller.id == id).ok_or_else(|| not_found(id))?;
-    let wrong = || ServiceError::refused(Code::Invalid, "password is wrong.");
+    let wrong = || ApplicationsError::WrongPassword;
     // An anonymous user has no password.
     let (folded, stored) = found.ok_or_else(wrong)?;
     let place = core.capacity.password(caller)?;

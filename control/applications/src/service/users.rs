@@ -31,7 +31,7 @@ use crate::{
         permission::{Subject::Users as UserRecords, Verb},
         subject::Permissions,
     },
-    error::ServiceError,
+    error::{ApplicationsError, CommonError, ServiceError},
     store::{
         Ctx, StoreError, Tx, app_users, applications, audit::state_of, idle_users, keys, listing::Selection,
         password_resets, user_keys,
@@ -227,9 +227,7 @@ pub(super) fn application(actor: &Actor) -> Result<(ProjectId, ApplicationId), S
     let _ = require(actor, Verb::Create, UserRecords)?;
     match (actor.project, actor.app) {
         (Some(project), Some(application)) => Ok((project, application)),
-        (Some(_) | None, _) => {
-            Err(ServiceError::refused(Code::Forbidden, "Users are made with the key of an application."))
-        }
+        (Some(_) | None, _) => Err(ApplicationsError::NoApplication.into()),
     }
 }
 
@@ -241,7 +239,7 @@ pub(super) async fn begin(
 ) -> Result<Tx, ServiceError> {
     let mut tx = core.db.begin(&caller.ctx).await?;
     if !applications::hold(&mut tx, caller.account, application).await? {
-        return Err(ServiceError::refused(Code::KeyUnknown, "The API key is not known."));
+        return Err(CommonError::Key(Code::KeyUnknown).into());
     }
     Ok(tx)
 }

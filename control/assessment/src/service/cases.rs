@@ -1,7 +1,7 @@
 //! Cases: listed, read and decided on by operators; opened by assessments.
 
 use serde_json::json;
-use shared::{id::CaseId, problem::Code};
+use shared::id::CaseId;
 use tracing::instrument;
 
 use super::{
@@ -26,7 +26,7 @@ use crate::{
         resource::{Thng, ThngChange},
         scopes::Scopes,
     },
-    error::ServiceError,
+    error::{AssessmentError, ServiceError},
     store::{Tx, cases, documents, listing::Selection},
 };
 
@@ -81,16 +81,12 @@ pub async fn decide(
     let mut thng = thng.ok_or_else(|| not_found(id))?;
     let case = admitted(cases::find(&mut tx, caller.account, parsed).await?, &grant, id)?;
     let before = case.state.version;
-    let conflict = || {
-        let fault = format!("version: the case is of version {before} by now.");
-        ServiceError::refused(Code::Conflict, fault)
-    };
     if request.version.is_some_and(|version| version != before) {
-        return Err(conflict());
+        return Err(AssessmentError::CaseChanged(before).into());
     }
     let decided = case.state.clone().decide(request, DecidedBy::of(caller), now);
     if !cases::update(&mut tx, caller.account, &decided, before, now).await? {
-        return Err(conflict());
+        return Err(AssessmentError::CaseChanged(before).into());
     }
     tx.note(caller.account, ("case", &parsed.to_string()), || {
         let state = |case: &CaseState| {
@@ -126,8 +122,7 @@ async fn tag_display(
         return Ok((thng.clone(), AfterCommit::default()));
     }
     if tags.len() >= MAX_LIST {
-        let fault = format!("display: the Thng has {} tags already, which is the most.", tags.len());
-        return Err(ServiceError::refused(Code::Invalid, fault));
+        return Err(AssessmentError::TooManyTags(tags.len()).into());
     }
     tags.push(DISPLAY.to_owned());
     let mut change = ThngChange::default();

@@ -15,7 +15,7 @@ use axum::{
     },
     response::{IntoResponse, Response},
 };
-use shared::{problem::Code, time::UnixMillis};
+use shared::time::UnixMillis;
 use web::{
     access::{Access, Authenticated, has_key},
     api_error::ApiError,
@@ -25,6 +25,7 @@ use web::{
 
 use crate::{
     domain::file::{Purport, disposition, is_media_type, is_signed},
+    error::CatalogError,
     service::{
         Catalog, Core,
         files::{self, Download, UploadHead, Visitor},
@@ -116,9 +117,7 @@ async fn visitor(
         let is_good = id.parse().ok().zip(expires).is_some_and(|(id, expires)| {
             is_signed(&core.secrets.file_url, id, purport, expires, signature, core.clock.now())
         });
-        let fault =
-            || ApiError::refused(Code::Forbidden, "The signature does not fit, or its time has passed.");
-        return if is_good { Ok(Visitor::Signed) } else { Err(fault()) };
+        return if is_good { Ok(Visitor::Signed) } else { Err(CatalogError::WrongSignature.into()) };
     }
     if !has_key(&parts.headers, parts.uri.query()) {
         return Ok(Visitor::Nobody);

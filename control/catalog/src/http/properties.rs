@@ -22,6 +22,7 @@ use crate::{
         property_body,
         series::{Bucket, DEFAULT_POINTS, MAX_POINTS, Series},
     },
+    error::CatalogError,
     service::{Catalog, properties as service},
 };
 
@@ -315,5 +316,5 @@ fn invalid(faults: Vec<String>) -> ApiError {
 }
 
 fn parse_key(text: &str) -> Result<PropertyKey, ApiError> {
-    PropertyKey::parse(text).map_err(|fault| ApiError::refused(Code::Invalid, format!("The key {fault}.")))
+    Ok(PropertyKey::parse(text).map_err(CatalogError::PropertyKey)?)
 }

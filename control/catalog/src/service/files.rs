@@ -30,7 +30,7 @@ use crate::{
         permission::{Subject::Files, Verb},
         quota::Quota,
     },
-    error::ServiceError,
+    error::{CatalogError, CommonError, ServiceError},
     store::{Conn, Ctx, Tx, documents, files, quotas},
 };
 
@@ -217,8 +217,7 @@ pub async fn download(catalog: &Catalog, visitor: Visitor, id: &str) -> Result<D
         },
     };
     drop(conn);
-    let empty = || ServiceError::refused(Code::NotFound, format!("The file {} has no content yet.", file.id));
-    let content = file.content.clone().ok_or_else(empty)?;
+    let content = file.content.clone().ok_or(CatalogError::NoContent(file.id))?;
     // Replaced or deleted between the two reads.
     let bytes = catalog.blobs.read(&content.blob).await?.ok_or_else(|| not_found(file.id))?;
     Ok(Download { file, content, bytes })
@@ -289,5 +288,5 @@ fn not_found(id: FileId) -> ServiceError {
 }
 
 fn key_missing() -> ServiceError {
-    ServiceError::refused(Code::KeyMissing, "No API key was sent.")
+    CommonError::Key(Code::KeyMissing).into()
 }

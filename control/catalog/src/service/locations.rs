@@ -3,7 +3,6 @@
 use serde_json::json;
 use shared::{
     id::{AccountId, PlaceId},
-    problem::Code,
     time::UnixMillis,
 };
 use tracing::instrument;
@@ -23,7 +22,7 @@ use crate::{
         place::Place,
         resource::Thng,
     },
-    error::ServiceError,
+    error::{CommonError, ServiceError},
     store::{Conn, Tx, documents, listing::Selection, thng_locations},
 };
 
@@ -141,11 +140,7 @@ pub async fn at_places(
             None => out.push(location),
         }
     }
-    if faults.is_empty() {
-        Ok(out)
-    } else {
-        Err(ServiceError::Refused { code: Code::Invalid, errors: faults })
-    }
+    if faults.is_empty() { Ok(out) } else { Err(CommonError::Faults(faults).into()) }
 }
 
 // Spec gap: whether a location changes a Thng's updatedAt is not shown; it does not, as with properties.

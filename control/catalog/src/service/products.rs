@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use shared::{id::ProductId, problem::Code};
+use shared::id::ProductId;
 use tracing::instrument;
 
 use super::{
@@ -25,7 +25,7 @@ use crate::{
         permission::{Subject::Products, Verb},
         resource::{Product, ProductChange},
     },
-    error::ServiceError,
+    error::{CatalogError, ServiceError},
     store::{self, Tx, documents},
 };
 
@@ -157,7 +157,7 @@ impl Bulk<Core> for Product {
 }
 
 /// Normalises a new `gs1:01` and refuses an invalid GTIN; a stored value stays.
-fn keep_gtin(stored: Option<&Product>, change: &mut Common) -> Result<(), ServiceError> {
+fn keep_gtin(stored: Option<&Product>, change: &mut Common) -> Result<(), CatalogError> {
     let known = stored.and_then(|stored| stored.details.common.identifiers.as_ref()?.get("gs1:01"));
     let Some(given) = change.identifiers.as_mut().and_then(|all| all.get_mut("gs1:01")) else {
         return Ok(());
@@ -165,11 +165,7 @@ fn keep_gtin(stored: Option<&Product>, change: &mut Common) -> Result<(), Servic
     if gtin::is_valid(given) {
         *given = gtin::canonical(given);
     } else if known != Some(&*given) {
-        let fault = format!(
-            "identifiers.gs1:01 must be a GTIN of 8, 12, 13 or 14 digits with its check digit, not {:?}.",
-            shorten(given)
-        );
-        return Err(ServiceError::refused(Code::Invalid, fault));
+        return Err(CatalogError::NoGtin(shorten(given).to_owned()));
     }
     Ok(())
 }

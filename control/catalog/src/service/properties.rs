@@ -7,7 +7,6 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 use shared::{
     id::{AccountId, is_valid},
-    problem::Code,
     time::UnixMillis,
 };
 use tracing::instrument;
@@ -33,7 +32,7 @@ use crate::{
         quota::Quota,
         series::{Series, Span},
     },
-    error::ServiceError,
+    error::{CatalogError, ServiceError},
     store::{
         self, Conn, StoreError, Tx,
         audit::Entry,
@@ -284,12 +283,9 @@ pub async fn series(
     Ok(Series { span: Some(span), buckets })
 }
 
-fn refuse_system<'a>(mut keys: impl Iterator<Item = &'a PropertyKey>) -> Result<(), ServiceError> {
+fn refuse_system<'a>(mut keys: impl Iterator<Item = &'a PropertyKey>) -> Result<(), CatalogError> {
     match keys.find(|key| key.is_system()) {
-        Some(key) => {
-            let key = limits::shorten(key.as_str());
-            Err(ServiceError::refused(Code::Forbidden, format!("The property {key} is read-only.")))
-        }
+        Some(key) => Err(CatalogError::ReadOnlyProperty(limits::shorten(key.as_str()).to_owned())),
         None => Ok(()),
     }
 }

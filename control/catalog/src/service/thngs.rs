@@ -1,10 +1,7 @@
 //! Thngs.
 
 use crate::service::access::Caller;
-use shared::{
-    id::{ProductId, ThngId},
-    problem::Code,
-};
+use shared::id::{ProductId, ThngId};
 use tracing::instrument;
 
 use super::{
@@ -33,7 +30,7 @@ use crate::{
         public_write::confine_thng,
         resource::{Product, Thng, ThngChange},
     },
-    error::ServiceError,
+    error::{CatalogError, ServiceError},
     store::{self, Tx, collection_members, documents, keys, quotas, tenants, thng_locations},
 };
 
@@ -244,10 +241,7 @@ async fn check_product(tx: &mut Tx, actor: &Actor, product: Option<ProductId>) -
     let found: Option<Product> = documents::find(tx, actor.account, id).await?;
     let exists = found.zip(grant).is_some_and(|(product, grant)| is_seen(&product, &grant));
     if !exists {
-        return Err(ServiceError::refused(
-            Code::Invalid,
-            format!("product: the product {id} does not exist."),
-        ));
+        return Err(CatalogError::NoSuchProduct(id).into());
     }
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! Restrictions of public keys that the permission table cannot express: what an application lets its users do, and
 //! which members they may write.
 
-use shared::{identifier::Identifier, problem::Code};
+use shared::identifier::Identifier;
 
 use crate::{
     domain::{
@@ -12,7 +12,7 @@ use crate::{
         named::Named,
         permission::Subject,
     },
-    error::ServiceError,
+    error::{CatalogError, ServiceError},
     store::{Conn, Tx, accounts, applications, identifiers},
 };
 
@@ -97,8 +97,7 @@ async fn check_free<D: Named>(
         let identifier = Identifier { key: key.clone(), value: value.clone() };
         let found = identifiers::find_other(tx, actor.account, D::KIND, &identifier, id).await?;
         if let Some(other) = found {
-            let fault = format!("identifiers: {identifier} belongs to the {} {other} already.", D::KIND);
-            return Err(ServiceError::refused(Code::Conflict, fault));
+            return Err(CatalogError::IdentifierTaken { identifier, kind: D::KIND, other }.into());
         }
     }
     Ok(())
@@ -106,9 +105,5 @@ async fn check_free<D: Named>(
 
 /// Refuses with these faults, if there are any.
 pub fn forbid(faults: Vec<String>) -> Result<(), ServiceError> {
-    if faults.is_empty() {
-        Ok(())
-    } else {
-        Err(ServiceError::Refused { code: Code::Forbidden, errors: faults })
-    }
+    if faults.is_empty() { Ok(()) } else { Err(CatalogError::NotForThisKey(faults).into()) }
 }

@@ -31,7 +31,7 @@ use crate::{
         reference::Reference,
         resource::{Product, Thng},
     },
-    error::ServiceError,
+    error::{CommissioningError, CommonError, ServiceError},
     store::{
         Conn, Tx,
         actions::{self, NewAction},
@@ -207,11 +207,11 @@ impl Making<'_> {
         let known = commissions::find(&mut tx, actor.account, id).await?;
         let place = find_place(&mut tx, actor, &draft.location).await?;
         let (product, order, place) = match (ordered, place) {
-            (Some((Err(fault), _)), Ok(_)) => return Err(ServiceError::refused(Code::Invalid, fault)),
+            (Some((Err(fault), _)), Ok(_)) => return Err(CommonError::Faults(vec![fault]).into()),
             (Some((Err(fault), _)), Err(more)) => {
-                return Err(ServiceError::Refused { code: Code::Invalid, errors: vec![fault, more] });
+                return Err(CommonError::Faults(vec![fault, more]).into());
             }
-            (_, Err(fault)) => return Err(ServiceError::refused(Code::Invalid, fault)),
+            (_, Err(fault)) => return Err(CommonError::Faults(vec![fault]).into()),
             (Some((Ok(product), order)), Ok(place)) => (Some(product), order, place),
             (None, Ok(place)) => (None, None, place),
         };
@@ -257,10 +257,8 @@ impl Making<'_> {
             is_encoded: commissions::is_encoded(tx, self.actor.account, thng.id).await?,
             factories: Factories { thng: factory, request, place },
         };
-        commissioning::take(self.step, &facts).map(|_| ()).map_err(|refusals| ServiceError::Refused {
-            code: Code::Conflict,
-            errors: refusals.iter().map(ToString::to_string).collect(),
-        })
+        commissioning::take(self.step, &facts).map_err(CommissioningError::Step)?;
+        Ok(())
     }
 
     /// The stored state after the step; a decommission keeps product, factory and order.

@@ -24,6 +24,7 @@ use crate::{
         quota::Quota,
         topic::Topic,
     },
+    error::EventsError,
     live::{self, Broker, FromWebSocket, Limits},
     service::{access::require, live as service},
 };
@@ -106,8 +107,8 @@ async fn upgrade(sockets: &Sockets, parts: &mut Parts) -> Result<Option<Response
 }
 
 async fn take(parts: &mut Parts) -> Result<WebSocketUpgrade, ApiError> {
-    let socket = WebSocketUpgrade::from_request_parts(parts, &()).await.map_err(|error| {
-        ApiError::refused(Code::Invalid, format!("No WebSocket can be opened: {}.", error.body_text()))
-    })?;
+    let socket = WebSocketUpgrade::from_request_parts(parts, &())
+        .await
+        .map_err(|error| EventsError::NoWebSocket(error.body_text()))?;
     Ok(socket.max_message_size(MAX_BODY_BYTES).max_frame_size(MAX_BODY_BYTES))
 }

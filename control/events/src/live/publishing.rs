@@ -17,7 +17,7 @@ use web::known_members::Unknown;
 
 use crate::{
     domain::topic::Topic,
-    error::ServiceError,
+    error::{EventsError, ServiceError},
     service::{connections, live},
 };
 
@@ -121,8 +121,8 @@ impl<L: Link> Session<L> {
         topic: &str,
         payload: &[u8],
     ) -> Result<Unknown, (ServiceError, ReasonCode)> {
-        let topic =
-            Topic::parse(topic).map_err(|fault| (live::refused(fault), ReasonCode::TopicNameInvalid))?;
+        let topic = Topic::parse(topic)
+            .map_err(|fault| (EventsError::Topic(fault).into(), ReasonCode::TopicNameInvalid))?;
         write(&self.broker, &self.sender(), &topic, payload).await.map_err(|error| {
             let reason = reason(error.code());
             (error, reason)

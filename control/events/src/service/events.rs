@@ -8,7 +8,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use shared::{id::AccountId, problem::Code};
+use shared::id::AccountId;
 use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit, mpsc},
     time::{Instant, timeout},
@@ -34,7 +34,7 @@ use crate::{
             Verb,
         },
     },
-    error::ServiceError,
+    error::{EventsError, ServiceError},
     messages::{Message, expand},
     store::event_log::{self, TRIMMED},
 };
@@ -170,8 +170,7 @@ pub async fn open(
     let with_personal_data = require(actor, Verb::Read, PersonalData).is_ok();
     let hidden = request.condition.iter().flat_map(Condition::fields).find(|field| is_personal(field));
     if let Some(field) = hidden.filter(|_| !with_personal_data) {
-        let fault = format!("match: you do not see {field}, and may not select by it.");
-        return Err(ServiceError::refused(Code::Forbidden, fault));
+        return Err(EventsError::HiddenField(field.to_owned()).into());
     }
     let mut conn = state.db.read().await?;
     let head = event_log::find_head(&mut conn).await?;
@@ -179,10 +178,7 @@ pub async fn open(
     drop(conn);
     let after = match request.after {
         Some(after) if after < trimmed || after > head => {
-            let fault = format!(
-                "Last-Event-ID: events behind {after} are not kept any more; leave it out to hear what happens now."
-            );
-            return Err(ServiceError::refused(Code::Conflict, fault));
+            return Err(EventsError::EventsRemoved(after).into());
         }
         Some(after) => after,
         None if request.follows => head,

@@ -9,7 +9,6 @@ use bytes::Bytes;
 use serde_json::json;
 use shared::{
     id::{AccountId, ActionId, ProjectId},
-    problem::Code,
     time::UnixMillis,
 };
 use tokio::{sync::mpsc, time::timeout};
@@ -34,7 +33,7 @@ use crate::{
             Verb,
         },
     },
-    error::ServiceError,
+    error::{EventsError, ServiceError},
     messages::action_message,
     store::{Db, StoreError, listing::Selection},
 };
@@ -180,15 +179,11 @@ pub async fn open(
     let mut after = Position { at: UnixMillis(request.from), seq: 0 };
     if let Some(id) = request.after {
         let found = lists::find(&*state.actions.observers, &mut conn, actor.account, id).await?;
-        let fault = || {
-            let fault = "after names no action (was it removed?): go on with from=, its createdAt.";
-            ServiceError::refused(Code::Conflict, fault)
-        };
         let limit = grant.limit();
         let found = found.filter(|action| {
             limit.admits(&action.thng.map(|id| id.to_string()).unwrap_or_default(), action.scopes().as_ref())
         });
-        after = after.max(found.ok_or_else(fault)?.position());
+        after = after.max(found.ok_or(EventsError::ActionRemoved)?.position());
     }
     drop(conn);
     let mut reader = Reader {

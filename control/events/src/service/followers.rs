@@ -1,15 +1,12 @@
 //! Operations that webhooks and reactions, both subscribers of the event log, share.
 
-use shared::{
-    id::{AccountId, ProjectId},
-    problem::Code,
-};
+use shared::id::{AccountId, ProjectId};
 use tracing::instrument;
 
 use super::{Core, EventState, bulk::AfterCommit, named, scopes::project_in_reach};
 use crate::{
     domain::{access::Actor, grant::Grant, listing::ListRequest, page::Page},
-    error::ServiceError,
+    error::{EventsError, ServiceError},
     store::{
         Ctx, Db, Tx, accounts, documents, event_log,
         followers::{self, Follower, Follows},
@@ -65,8 +62,7 @@ pub(super) async fn project_of_new(
 pub(super) async fn add<F: Follower>(tx: &mut Tx, account: AccountId, new: F) -> Result<F, ServiceError> {
     accounts::lock(tx, account).await?;
     if followers::count::<F>(tx, account).await? >= MOST {
-        let fault = format!("An account has at most {MOST} {}s; remove one.", F::KIND);
-        return Err(ServiceError::refused(Code::Conflict, fault));
+        return Err(EventsError::TooManyFollowers { kind: F::KIND, most: MOST }.into());
     }
     let added = documents::insert(tx, account, new).await?;
     begin::<F>(tx, &added).await?;

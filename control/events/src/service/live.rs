@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use serde_json::Value;
-use shared::{problem::Code, time::UnixMillis};
+use shared::time::UnixMillis;
 use tracing::instrument;
 
 use super::{
@@ -27,7 +27,7 @@ use crate::{
         property_body,
         topic::{ActionScope, Topic, TopicFault},
     },
-    error::ServiceError,
+    error::{CommonError, EventsError, ServiceError},
     store::audit::Principal,
 };
 
@@ -59,12 +59,9 @@ impl Sender<'_> {
 ///
 /// # Errors
 /// It is not JSON.
-pub fn read(payload: &[u8]) -> Result<Value, ServiceError> {
-    serde_json::from_slice(payload).map_err(|error| {
-        let (line, column) = (error.line(), error.column());
-        let fault = format!("The message is not well-formed JSON at line {line}, column {column}.");
-        ServiceError::refused(Code::MalformedJson, fault)
-    })
+pub fn read(payload: &[u8]) -> Result<Value, EventsError> {
+    serde_json::from_slice(payload)
+        .map_err(|error| EventsError::MalformedMessage { line: error.line(), column: error.column() })
 }
 
 /// Writes a message that was published to a topic: the same as the HTTP request to the path.
@@ -81,16 +78,16 @@ pub async fn publish(
     let caller = &*sender.audited(state.clock.now());
     match topic {
         Topic::Properties(owner, id) => {
-            let points = property_body::parse_many(body).map_err(invalid)?;
+            let points = property_body::parse_many(body).map_err(CommonError::Faults)?;
             properties::write(&state.catalog, caller, Verb::Update, (*owner, id), points).await?;
         }
         Topic::Property(owner, id, key) => {
-            let key = key.as_ref().ok_or_else(|| refused(TopicFault::Wildcard))?;
-            let points = property_body::parse_values(key, body).map_err(invalid)?;
+            let key = key.as_ref().ok_or(EventsError::Topic(TopicFault::Wildcard))?;
+            let points = property_body::parse_values(key, body).map_err(CommonError::Faults)?;
             properties::write(&state.catalog, caller, Verb::Update, (*owner, id), points).await?;
         }
         Topic::Actions(scope, kind) => {
-            let drafts = match Drafts::parse(body).map_err(invalid)? {
+            let drafts = match Drafts::parse(body).map_err(CommonError::Faults)? {
                 Drafts::One(draft) => vec![*draft],
                 Drafts::Many(drafts) => drafts,
             };
@@ -98,8 +95,7 @@ pub async fn publish(
             action_creation::create(&state.actions, caller, of(scope), kind, &drafts, around).await?;
         }
         Topic::Redirections(_) | Topic::Jobs(_) => {
-            let fault = "Nothing can be published to this topic: it can only be subscribed to.";
-            return Err(ServiceError::refused(Code::MethodNotAllowed, fault));
+            return Err(EventsError::SubscriptionOnly.into());
         }
     }
     Ok(())
@@ -157,20 +153,6 @@ pub fn may_connect(actor: &Actor) -> bool {
     require(actor, Verb::Read, Properties).is_ok()
         || require(actor, Verb::Read, Actions).is_ok()
         || require(actor, Verb::Create, Actions).is_ok()
-}
-
-/// The error for an invalid topic.
-#[must_use]
-pub fn refused(fault: TopicFault) -> ServiceError {
-    let code = match fault {
-        TopicFault::Unknown => Code::NoSuchPath,
-        TopicFault::Wildcard | TopicFault::Invalid => Code::InvalidParameter,
-    };
-    ServiceError::refused(code, fault.to_string())
-}
-
-fn invalid(faults: Vec<String>) -> ServiceError {
-    ServiceError::Refused { code: Code::Invalid, errors: faults }
 }
 
 fn of(scope: &ActionScope) -> Scope<'_> {

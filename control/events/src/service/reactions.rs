@@ -26,7 +26,7 @@ use crate::{
         subscription_filter::SubscriptionFilter,
         webhook::Webhook,
     },
-    error::ServiceError,
+    error::{CommonError, EventsError, ServiceError},
     metrics::ReactionMetrics,
     store::{Tx, documents, reaction_tasks as tasks},
 };
@@ -59,7 +59,7 @@ pub async fn create(
     let grant = require(caller, Verb::Create, Subject::Reactions)?;
     let _ = require(caller, Verb::Read, Subject::PersonalData)?;
     let (Some(name), Some(effect)) = (change.name.clone(), change.effect.clone()) else {
-        return Err(ServiceError::refused(Code::Invalid, "name and effect are required."));
+        return Err(EventsError::NameOrEffectMissing.into());
     };
     let now = state.clock.now();
     let _place = state.capacity.write(caller)?;
@@ -174,8 +174,8 @@ async fn check(
     let by = actor_of(actor.account, reaction.id, reaction.project);
     let named = |member: &str, error: ServiceError| match error {
         ServiceError::Refused { code: Code::NotFound | Code::Conflict, errors } => {
-            let errors = errors.into_iter().map(|error| format!("{member}: {error}")).collect();
-            ServiceError::Refused { code: Code::Invalid, errors }
+            let faults = errors.into_iter().map(|error| format!("{member}: {error}"));
+            CommonError::Faults(faults.collect()).into()
         }
         error => error,
     };
@@ -195,13 +195,13 @@ async fn check(
             None => Ok(()),
         },
         Effect::Action { action } => {
-            let invalid = |errors| ServiceError::Refused { code: Code::Invalid, errors };
-            let draft = ResolvedEffect::draft(action).map_err(invalid)?;
+            let draft = ResolvedEffect::draft(action).map_err(CommonError::Faults)?;
             let faults = alone::check(&state.actions, tx, &by, &draft).await?;
             if faults.is_empty() {
                 return Ok(());
             }
-            Err(invalid(faults.iter().map(|fault| format!("effect.action.{fault}")).collect()))
+            let faults = faults.iter().map(|fault| format!("effect.action.{fault}"));
+            Err(CommonError::Faults(faults.collect()).into())
         }
     }
 }

@@ -8,7 +8,6 @@ use std::sync::Arc;
 use serde_json::json;
 use shared::{
     id::{AccountId, WebhookId},
-    problem::Code,
     time::UnixMillis,
 };
 use tokio::sync::Notify;
@@ -37,7 +36,7 @@ use crate::{
         },
     },
     egress::Answer,
-    error::ServiceError,
+    error::{EventsError, ServiceError},
     metrics::WebhookMetrics,
     store::{
         Ctx, Db, Tx, documents,
@@ -220,8 +219,7 @@ pub async fn rotate(
     let grant = require(caller, Verb::Update, Subject::Webhooks)?;
     let overlap = overlap_ms.unwrap_or(OVERLAP_MS);
     if !(0..=MAX_OVERLAP_MS).contains(&overlap) {
-        let fault = format!("overlap must be between 0 and {MAX_OVERLAP_MS} milliseconds.");
-        return Err(ServiceError::refused(Code::Invalid, fault));
+        return Err(EventsError::Overlap.into());
     }
     let now = state.clock.now();
     let _place = state.capacity.write(caller)?;

@@ -18,7 +18,7 @@ use crate::{
         api_key::is_of_key,
         platform_key::PLATFORM_KEY_PREFIX,
     },
-    error::ServiceError,
+    error::{CommonError, HostingError, ServiceError},
     service::{By, access},
     store::{Ctx, audit::Principal, platform_keys},
 };
@@ -38,7 +38,7 @@ where
             |refusal: ServiceError| ApiError::from(rate_limit::count_refusal(&limiter, parts, refusal));
         // Keys in the query are not accepted, because URLs are logged.
         let Some(key) = find_key(&parts.headers, None) else {
-            return Err(refused(ServiceError::refused(Code::KeyMissing, "No key of the platform was sent.")));
+            return Err(refused(HostingError::KeyMissing.into()));
         };
         let hash = hash_key(&key);
         // Others cost what they cost elsewhere: a look-up in batches.
@@ -54,14 +54,14 @@ where
             return Err(match access::identify(&core, &key, client).await {
                 Ok(actor) => {
                     rate_limit::count(&limiter, parts, &actor, &hash)?;
-                    ApiError::refused(Code::Forbidden, "Only a key of the platform may do this.")
+                    HostingError::NoPlatformKey.into()
                 }
                 Err(error) if is_of_key(error.code()) => refused(error),
                 Err(error) => error.into(),
             });
         };
         if found.is_expired(now) {
-            return Err(refused(ServiceError::refused(Code::KeyExpired, Code::KeyExpired.text())));
+            return Err(refused(CommonError::Key(Code::KeyExpired).into()));
         }
         rate_limit::count_platform(&limiter, parts, &hash)?;
         permits::prove_platform(parts, hash)?;

@@ -1,7 +1,7 @@
 //! Keys of the platform: made, listed and revoked by commands, directly in the database.
 
 use serde_json::json;
-use shared::{problem::Code, time::UnixMillis};
+use shared::time::UnixMillis;
 
 use super::{By, Random, access::new_key, note};
 use crate::{
@@ -10,7 +10,7 @@ use crate::{
         api_key::KeyId,
         platform_key::{PLATFORM_KEY_PREFIX, PlatformKey},
     },
-    error::ServiceError,
+    error::{HostingError, ServiceError},
     store::{Db, platform_keys as store},
 };
 
@@ -51,7 +51,7 @@ pub async fn list(db: &Db) -> Result<Vec<PlatformKey>, ServiceError> {
 pub async fn revoke(db: &Db, by: &By, id: KeyId) -> Result<(), ServiceError> {
     let mut tx = db.begin(&by.ctx).await?;
     if !store::revoke(&mut tx, id, by.now).await? {
-        return Err(ServiceError::refused(Code::NotFound, "There is no such key that is valid."));
+        return Err(HostingError::NoValidKey.into());
     }
     note(&mut tx, None, (KIND, &id.to_string()), (Some(json!({"status": "active"})), None));
     tx.commit().await?;

@@ -3,7 +3,7 @@
 use std::{collections::HashMap, time::Duration};
 
 use serde_json::{Map, Value, json};
-use shared::{id::AccountId, problem::Code, time::UnixMillis};
+use shared::{id::AccountId, time::UnixMillis};
 use tokio::time::{sleep, timeout};
 use tracing::instrument;
 
@@ -16,7 +16,7 @@ use crate::{
         quota::{Quota, Setting},
         quota_change::UNLIMITED,
     },
-    error::ServiceError,
+    error::{CommonError, ServiceError},
     store::{Db, StoreError, quota_counts::Recount, quota_limits},
 };
 
@@ -118,7 +118,7 @@ pub async fn set_defaults(db: &Db, by: &By, changes: &[(Quota, Setting)]) -> Res
         }
     }
     if !faults.is_empty() {
-        return Err(ServiceError::Refused { code: Code::Invalid, errors: faults });
+        return Err(CommonError::Faults(faults).into());
     }
     let (mut result, mut tries) = (try_set_defaults(db, by, &limits).await, 0);
     while is_again(&result, &mut tries).await {

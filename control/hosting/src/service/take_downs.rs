@@ -3,7 +3,6 @@
 use serde_json::{Value, json};
 use shared::{
     id::AccountId,
-    problem::Code,
     redirect::RedirectKey,
     short_id::ShortId,
     short_url::ShortDomain,
@@ -19,7 +18,7 @@ use crate::{
         page::{Page, PageRequest, Position},
         platform_take_down::{NewTakeDown, PlatformTakeDown},
     },
-    error::ServiceError,
+    error::{HostingError, ServiceError},
     store::{
         Conn, Db, Tx, accounts, log, redirections,
         withheld::columns,
@@ -81,7 +80,7 @@ pub async fn take_down(
     new: NewTakeDown,
 ) -> Result<Written<PlatformTakeDown>, ServiceError> {
     if new.until.is_some_and(|until| until <= by.now) {
-        return Err(ServiceError::refused(Code::Invalid, "until must be later than now."));
+        return Err(HostingError::UntilPassed.into());
     }
     let mut tx = db.begin(&by.ctx).await?;
     log::lock(&mut tx).await?;
@@ -91,10 +90,7 @@ pub async fn take_down(
     }
     let before = store::find(&mut tx, &what).await?;
     if before.is_none() && store::count(&mut tx).await? >= MAX_TAKE_DOWNS {
-        let fault = format!(
-            "{MAX_TAKE_DOWNS} links and hosts are taken down, and no more can be: suspend the account, or take down the host."
-        );
-        return Err(ServiceError::refused(Code::Conflict, fault));
+        return Err(HostingError::TooManyTakeDowns { most: MAX_TAKE_DOWNS }.into());
     }
     let NewTakeDown { reason, until } = new;
     let row = NewRow { what: &what, account, reason: &reason, author: &by.author, until };
@@ -175,8 +171,7 @@ fn absent(what: &Withheld) -> ServiceError {
 async fn resolve(conn: &mut Conn, named: &Named) -> Result<(Withheld, Option<AccountId>), ServiceError> {
     let (domain, short_id) = match named {
         Named::Host(host) => {
-            let host = parse_host(host)
-                .map_err(|fault| ServiceError::refused(Code::InvalidParameter, format!("host: {fault}.")))?;
+            let host = parse_host(host).map_err(HostingError::NoHost)?;
             return Ok((Withheld::Host(host), None));
         }
         Named::Link { domain, short_id } => (domain, short_id),
@@ -203,9 +198,7 @@ async fn refuse_short_domains(conn: &mut Conn, host: &str) -> Result<(), Service
         shared::withheld::and_parents(name).any(|name| name == host)
     });
     if is_ours {
-        let text =
-            format!("host: {host} is, or is above, a short domain of this platform; suspend its account.");
-        return Err(ServiceError::refused(Code::InvalidParameter, text));
+        return Err(HostingError::OwnHost(host.to_owned()).into());
     }
     Ok(())
 }

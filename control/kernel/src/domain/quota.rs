@@ -4,6 +4,8 @@ use std::{fmt, str::FromStr};
 
 use shared::{problem::Code, time::UnixMillis};
 
+use crate::error::DomainError;
+
 /// Milliseconds in a day.
 const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
 
@@ -142,7 +144,7 @@ pub fn seconds_to_next_day(now: UnixMillis) -> u64 {
 }
 
 /// A write that would exceed a quota.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub struct Exceeded {
     /// Which.
     pub quota: Quota,
@@ -154,10 +156,8 @@ pub struct Exceeded {
     pub wanted: u64,
 }
 
-impl Exceeded {
-    /// The code of the refusal.
-    #[must_use]
-    pub const fn code(&self) -> Code {
+impl DomainError for Exceeded {
+    fn code(&self) -> Code {
         self.quota.code()
     }
 }

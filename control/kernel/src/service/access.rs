@@ -24,7 +24,7 @@ use crate::{
         grant::Grant,
         permission::{Subject, Verb, own_reach, reach},
     },
-    error::ServiceError,
+    error::{CommonError, ServiceError},
     store::{Ctx, Db, StoreError, keys},
 };
 
@@ -73,12 +73,12 @@ pub async fn identify(core: &Core, key: &str, client: Option<IpAddr>) -> Result<
 /// # Errors
 /// As [`identify`].
 pub async fn identify_key(core: &Core, key: &str, client: Option<IpAddr>) -> Result<KnownKey, ServiceError> {
-    let refused = |code: Code| ServiceError::refused(code, code.text());
+    let unknown = || CommonError::Key(Code::KeyUnknown);
     if !is_key(key) {
-        return Err(refused(Code::KeyUnknown));
+        return Err(unknown().into());
     }
     let hash = hash_key(key);
-    let known = core.key_lookups.find(hash).await?.ok_or_else(|| refused(Code::KeyUnknown))?;
+    let known = core.key_lookups.find(hash).await?.ok_or_else(unknown)?;
     known.check(|| core.clock.now(), client).map_err(|code| core.key_lookups.refusal(code))?;
     if known.notes_use() {
         core.key_lookups.uses.note(hash);
@@ -192,9 +192,8 @@ impl KeyLookups {
 
     /// The refusal of a key that is known.
     fn refusal(&self, code: Code) -> ServiceError {
-        let contact = self.contact.as_ref().filter(|_| code == Code::Suspended);
-        let text = contact.map(|contact| format!("{} Contact: {contact}", code.text()));
-        ServiceError::refused(code, text.unwrap_or_else(|| code.text().to_owned()))
+        let contact = self.contact.as_deref().filter(|_| code == Code::Suspended).cloned();
+        contact.map_or(CommonError::Key(code), CommonError::Suspended).into()
     }
 
     /// The refusal of what a suspended account gave out or holds.
@@ -251,8 +250,7 @@ pub const MAX_OVERLAP_MS: u32 = 30 * 24 * 60 * 60 * 1_000;
 /// The time that both shall work is too long.
 pub fn end_of_overlap(now: UnixMillis, overlap_ms: u32) -> Result<UnixMillis, ServiceError> {
     if overlap_ms > MAX_OVERLAP_MS {
-        let fault = format!("overlap must be a whole number of milliseconds from 0 to {MAX_OVERLAP_MS}.");
-        return Err(ServiceError::refused(Code::Invalid, fault));
+        return Err(CommonError::OverlapTooLong { most_ms: MAX_OVERLAP_MS }.into());
     }
     Ok(UnixMillis(now.0.saturating_add(i64::from(overlap_ms))))
 }
@@ -266,12 +264,9 @@ pub fn require(actor: &Actor, verb: Verb, subject: Subject) -> Result<Grant, Ser
     let is_allowed = subject == Subject::Access || actor.permissions.allow(verb, subject);
     let reach = of_kind.filter(|_| is_allowed).or_else(|| own_reach(actor.kind, verb, subject));
     reach.and_then(|reach| Grant::new(actor, reach)).ok_or_else(|| {
-        let fault = if of_kind.is_some() && !is_allowed {
-            format!("Your role does not allow {}:{}.", subject.as_str(), verb.as_str())
-        } else {
-            format!("A key of the kind {} may not do this.", actor.kind.as_str())
-        };
-        ServiceError::refused(Code::Forbidden, fault)
+        let is_of_role = of_kind.is_some() && !is_allowed;
+        if is_of_role { CommonError::RoleLacks(subject, verb) } else { CommonError::KeyKind(actor.kind) }
+            .into()
     })
 }
 
@@ -279,12 +274,11 @@ pub fn require(actor: &Actor, verb: Verb, subject: Subject) -> Result<Grant, Ser
 ///
 /// # Errors
 /// [`Code::Forbidden`].
-pub fn require_enterprise(actor: &Actor, what: &str) -> Result<(), ServiceError> {
+pub fn require_enterprise(actor: &Actor, what: &'static str) -> Result<(), ServiceError> {
     if actor.enterprise {
         return Ok(());
     }
-    let fault = format!("{what} is for enterprise accounts only.");
-    Err(ServiceError::refused(Code::Forbidden, fault))
+    Err(CommonError::EnterpriseOnly(what).into())
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     domain::{access::Actor, grant::Grant, permission::Verb},
-    error::ServiceError,
+    error::{CommonError, ServiceError},
     store::{Tx, documents::Document},
 };
 
@@ -247,7 +247,7 @@ pub async fn finish(
     after: AfterCommit,
 ) -> Result<(), ServiceError> {
     if !absent.is_empty() {
-        return Err(ServiceError::Refused { code: Code::NotFound, errors: absent });
+        return Err(CommonError::Absent(absent).into());
     }
     tx.commit().await?;
     after.run(core).await
@@ -290,8 +290,7 @@ pub async fn create_each<S: AsRef<Core> + Sync, D: CreateEach<S>>(
 ) -> Result<Vec<ItemResult>, ServiceError> {
     let _ = require(caller, Verb::Create, D::SUBJECT)?;
     if items.is_empty() || items.len() > MAX_CREATED {
-        let fault = format!("The array must hold 1 to {MAX_CREATED} items, not {}.", items.len());
-        return Err(ServiceError::refused(Code::Invalid, fault));
+        return Err(CommonError::ItemCount { most: MAX_CREATED, found: items.len() }.into());
     }
     let core = state.as_ref();
     let _place = core.capacity.write(caller)?;

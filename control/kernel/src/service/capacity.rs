@@ -7,12 +7,11 @@ use platform::{Bounds, Full, Permits, Refused, Share, Shares, TimeLimits};
 use shared::{
     client_address::network,
     id::{AccountId, FileId},
-    problem::Code,
 };
 
 use crate::{
     domain::access::{Actor, ActorKind},
-    error::ServiceError,
+    error::{CommonError, ServiceError},
     service::batcher,
 };
 
@@ -295,8 +294,7 @@ fn take(
                 Owner::File(_) => "this file",
                 Owner::Edge(_) => "this edge",
             };
-            let text = format!("Too many {what} of {whose} at once; end one of them, or try again later.");
-            ServiceError::refused(Code::TooManyRequests, text)
+            CommonError::TooManyAtOnce { what, whose }.into()
         }
     })
 }
@@ -312,8 +310,7 @@ pub fn refusal(reason: Refused) -> ServiceError {
             "without a known key"
         }
     };
-    let text = format!("Too many connections {whose} are open; close some of them, or try again later.");
-    ServiceError::refused(Code::TooManyRequests, text)
+    CommonError::TooManyConnections(whose).into()
 }
 
 /// How a connection is held by who showed a key.

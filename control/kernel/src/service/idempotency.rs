@@ -4,12 +4,12 @@ use futures_util::{FutureExt, future::BoxFuture};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
-use shared::{id::AccountId, problem::Code, time::UnixMillis};
+use shared::{id::AccountId, time::UnixMillis};
 
 use super::Core;
 use crate::{
     domain::access::Actor,
-    error::ServiceError,
+    error::{CommonError, ServiceError},
     store::{
         Ctx, StoreError, Tx,
         claim::Claim,
@@ -130,6 +130,5 @@ async fn try_settle(core: &Core, claim: &Claim, answer: &Value) -> Result<(), St
 }
 
 fn mismatch() -> ServiceError {
-    let text = "Idempotency-Key was used for another request within the last day.";
-    ServiceError::refused(Code::IdempotencyMismatch, text)
+    CommonError::IdempotencyMismatch.into()
 }

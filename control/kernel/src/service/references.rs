@@ -2,14 +2,11 @@
 
 use std::{fmt::Display, str::FromStr};
 
-use shared::{
-    id::{AccountId, ProductId, ThngId},
-    problem::Code,
-};
+use shared::id::{AccountId, ProductId, ThngId};
 
 use crate::{
     domain::reference::Reference,
-    error::ServiceError,
+    error::{CommonError, ServiceError},
     store::{
         Conn, StoreError,
         identifiers::{self, Match},
@@ -19,7 +16,7 @@ use crate::{
 /// The Thng that a path names by id or `<key>:<value>`; an id is returned without checking that the Thng exists.
 ///
 /// # Errors
-/// [`Code::NotFound`], or [`Code::Conflict`] when several Thngs have the identifier.
+/// [`CommonError::NotFound`], or [`CommonError::Ambiguous`] when several Thngs have the identifier.
 pub async fn resolve_thng(conn: &mut Conn, account: AccountId, text: &str) -> Result<ThngId, ServiceError> {
     resolve(conn, account, "thng", text).await
 }
@@ -27,7 +24,7 @@ pub async fn resolve_thng(conn: &mut Conn, account: AccountId, text: &str) -> Re
 /// The product that a path names by id or `<key>:<value>`; an id is returned without a check.
 ///
 /// # Errors
-/// [`Code::NotFound`], or [`Code::Conflict`] when several products have the identifier.
+/// [`CommonError::NotFound`], or [`CommonError::Ambiguous`] when several products have the identifier.
 pub async fn resolve_product(
     conn: &mut Conn,
     account: AccountId,
@@ -39,11 +36,11 @@ pub async fn resolve_product(
 /// The resource that a path names by id or `<key>:<value>`; an id is returned without a check.
 ///
 /// # Errors
-/// [`Code::NotFound`], or [`Code::Conflict`] when several have the identifier.
+/// [`CommonError::NotFound`], or [`CommonError::Ambiguous`] when several have the identifier.
 pub async fn resolve<Id: FromStr + Display>(
     conn: &mut Conn,
     account: AccountId,
-    kind: &str,
+    kind: &'static str,
     text: &str,
 ) -> Result<Id, ServiceError> {
     let not_found = || ServiceError::not_found(kind, crate::domain::limits::shorten(text));
@@ -55,9 +52,6 @@ pub async fn resolve<Id: FromStr + Display>(
     match identifiers::find(conn, account, kind, &identifier).await? {
         Match::None => Err(not_found()),
         Match::One(id) => Ok(id.parse().map_err(|_| StoreError::Row(format!("resource_id: {id:?}")))?),
-        Match::Many(count) => Err(ServiceError::refused(
-            Code::Conflict,
-            format!("The identifier {identifier} belongs to {count} {kind}s; use an id instead."),
-        )),
+        Match::Many(count) => Err(CommonError::Ambiguous { kind, identifier, count }.into()),
     }
 }

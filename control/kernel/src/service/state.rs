@@ -5,14 +5,13 @@ use std::{fmt, sync::Arc};
 use futures_util::future::BoxFuture;
 use shared::{
     id::{AccountId, ApplicationId, BatchId, ProductId, ThngId, UserId},
-    problem::Code,
     time::{Clock, UnixMillis},
 };
 
 use super::{access::KeyLookups, capacity::Capacity, open_quotas::OpenQuotas};
 use crate::{
     domain::device::DeviceKey,
-    error::ServiceError,
+    error::{CommonError, ServiceError},
     store::{Conn, Db, StoreError, Tx},
 };
 
@@ -218,5 +217,5 @@ impl Core {
 /// A create request without a name.
 #[must_use]
 pub fn name_required() -> ServiceError {
-    ServiceError::refused(Code::Invalid, "name is required.")
+    CommonError::NameMissing.into()
 }

@@ -124,24 +124,10 @@ fn parse_begin(query: &Query) -> Result<(Option<AccountId>, ReturnPath), Refusal
 }
 
 fn refusal(failed: Failed) -> Refusal {
-    let refused = |code, error: SignInError| Refusal { code, errors: vec![error.to_string()], detail: None };
     match failed {
         Failed::Service(error) => error.into(),
         Failed::SignIn(SignInError::Internal(text)) => ServiceError::Internal(text).into(),
-        Failed::SignIn(error @ (SignInError::Busy | SignInError::Unavailable)) => {
-            refused(Code::Unavailable, error)
-        }
-        Failed::SignIn(
-            error @ (SignInError::NotBegun
-            | SignInError::Expired
-            | SignInError::OtherState
-            | SignInError::Replayed
-            | SignInError::OtherIssuer
-            | SignInError::Refused(_)
-            | SignInError::CodeRefused
-            | SignInError::Untrusted
-            | SignInError::ClaimMissing),
-        ) => refused(Code::Forbidden, error),
+        Failed::SignIn(error) => ServiceError::from(error).into(),
     }
 }
 

@@ -10,8 +10,11 @@ use ::tenants::{
     },
     store::operators as rows,
 };
-use kernel::{domain::limits::shorten, error::ServiceError};
-use shared::{id::OperatorId, problem::Code};
+use kernel::{
+    domain::limits::shorten,
+    error::{CommonError, ServiceError},
+};
+use shared::id::OperatorId;
 use tracing::instrument;
 
 use super::{
@@ -23,6 +26,7 @@ use super::{
 };
 use crate::{
     domain::identity::LinkedIdentity,
+    error::SignInError,
     store::{
         identities::{self as store, Owner},
         keys,
@@ -82,7 +86,7 @@ pub async fn unlink_of(
     let grant = require(caller, Verb::Update, Operators)?;
     // Who reaches itself alone unlinks its own in the console.
     if *grant.limit() != Limit::Account {
-        return Err(ServiceError::refused(Code::Forbidden, "Your role does not allow operators:update."));
+        return Err(CommonError::RoleLacks(Operators, Verb::Update).into());
     }
     let (account, operator) = (own_account(caller, account)?, operators::access_id(access)?);
     let (core, not_found) = (&*state.core, || ServiceError::not_found("identity", shorten(id)));
@@ -102,10 +106,9 @@ pub async fn unlink_of(
 }
 
 fn owner(caller: &Caller) -> Result<Owner, ServiceError> {
-    let nobody = || ServiceError::refused(Code::Forbidden, "Only an operator has identities.");
     if !caller.kind.is_operator() {
-        return Err(nobody());
+        return Err(SignInError::NotAnOperator.into());
     }
-    let id: OperatorId = caller.id.parse().map_err(|_| nobody())?;
+    let id: OperatorId = caller.id.parse().map_err(|_| SignInError::NotAnOperator)?;
     Ok((caller.account, id))
 }

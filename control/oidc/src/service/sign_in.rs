@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use shared::{id::AccountId, problem::Code, time::UnixMillis};
+use shared::{id::AccountId, time::UnixMillis};
 use signin::{
     domain::session::Proof,
     service::sign_in::{Client, SignedIn, begin_session},
@@ -56,12 +56,6 @@ pub enum Failed {
 impl From<kernel::store::StoreError> for Failed {
     fn from(error: kernel::store::StoreError) -> Self {
         Self::Service(error.into())
-    }
-}
-
-impl Failed {
-    fn refused(text: &str) -> Self {
-        Self::Service(ServiceError::refused(Code::Forbidden, text))
     }
 }
 
@@ -154,9 +148,8 @@ pub async fn purge(state: &OidcState) -> Result<u64, ServiceError> {
     }
 }
 
-fn provider(state: &OidcState) -> Result<&Provider, ServiceError> {
-    let none = || ServiceError::refused(Code::NotFound, "This server has no provider of identities.");
-    state.provider.as_deref().ok_or_else(none)
+fn provider(state: &OidcState) -> Result<&Provider, SignInError> {
+    state.provider.as_deref().ok_or(SignInError::NoProvider)
 }
 
 /// Whose identity it is, and whether it is linked already.
@@ -172,7 +165,7 @@ async fn find_operator(
         // The account decides.
         ([owner], Some(_)) => return Ok((*owner, true)),
         ([owner], None) => Some(*owner),
-        ([..], _) => return Err(ambiguous()),
+        ([..], _) => return Err(SignInError::SeveralAccounts.into()),
     };
     let persons = match verified_address(identity) {
         Ok(email) => find_persons(&mut conn, &email, account).await?,
@@ -187,19 +180,18 @@ async fn find_operator(
         (None, [owner]) => Ok((*owner, false)),
         (None, []) => {
             tracing::info!("nobody has the address that the provider of identities names");
-            Err(nobody())
+            Err(SignInError::NoOperator.into())
         }
-        (Some(_) | None, _) => Err(ambiguous()),
+        (Some(_) | None, _) => Err(SignInError::SeveralAccounts.into()),
     }
 }
 
 /// The address that the provider has verified.
-fn verified_address(identity: &Identity) -> Result<Email, Failed> {
+fn verified_address(identity: &Identity) -> Result<Email, SignInError> {
     let email = identity.email.as_deref().and_then(|text| Email::parse(text).ok());
-    let email =
-        email.ok_or_else(|| Failed::refused("The provider of identities names no e-mail address."))?;
+    let email = email.ok_or(SignInError::NoAddress)?;
     if !identity.email_verified {
-        return Err(Failed::refused("The provider of identities has not verified the e-mail address."));
+        return Err(SignInError::UnverifiedAddress);
     }
     Ok(email)
 }
@@ -236,15 +228,15 @@ async fn sign_in(
     let mut tx = core.db.begin(&Ctx::default().with_principal(principal)).await?;
     let operator = operators::find_locked(&mut tx, owner.0, owner.1).await?;
     let is_person = |one: &Operator| one.kind == OperatorKind::Person && one.invitation.is_none();
-    let operator = operator.filter(is_person).ok_or_else(nobody)?;
+    let operator = operator.filter(is_person).ok_or(SignInError::NoOperator)?;
     // It may have been changed since the operator was found.
     let account = accounts::find_account(&mut tx, owner.0).await?;
-    account.filter(|account| account.provider_sign_in).ok_or_else(nobody)?;
+    account.filter(|account| account.provider_sign_in).ok_or(SignInError::NoOperator)?;
     let of = (identity.issuer.as_str(), identity.subject.as_str());
     if !identities::touch(&mut tx, owner, of, now).await? {
         if is_linked {
             // It was unlinked meanwhile.
-            return Err(nobody());
+            return Err(SignInError::NoOperator.into());
         }
         link(&mut tx, owner, &operator, identity, now).await?;
     }
@@ -279,16 +271,4 @@ async fn link(
         last_used_at: now,
     };
     Ok(identities::insert(tx, owner, &new).await?)
-}
-
-fn nobody() -> Failed {
-    Failed::refused(
-        "No operator has this identity, or its account lets nobody sign in so: ask whoever runs the account.",
-    )
-}
-
-fn ambiguous() -> Failed {
-    Failed::refused(
-        "Several accounts have an operator with this identity: name the account when you sign in.",
-    )
 }

@@ -10,14 +10,13 @@ use kernel::{
         page::Page,
         permission::{Subject::Accounts, Verb},
     },
-    error::ServiceError,
+    error::{PrivacyError, ServiceError},
     service::access::{Caller, require},
     store::{StoreError, Tx, listing::Selection},
 };
 use serde_json::json;
 use shared::{
     id::{AccountId, ErasureId, UserId},
-    problem::Code,
     time::UnixMillis,
 };
 use tenants::store::accounts;
@@ -51,8 +50,7 @@ pub async fn create(state: &PrivacyState, caller: &Caller, target: Target) -> Re
     let mut tx = state.db.begin(&caller.ctx).await?;
     accounts::lock(&mut tx, caller.account).await?;
     if erasures::count_open(&mut tx, caller.account).await? >= MAX_OPEN {
-        let fault = format!("{MAX_OPEN} erasures are under way; wait until one has ended.");
-        return Err(ServiceError::refused(Code::TooManyRequests, fault));
+        return Err(PrivacyError::TooManyErasures { most: MAX_OPEN }.into());
     }
     erasures::insert(&mut tx, &new).await?;
     // The trail stays for long: it does not say whose data it is. The receipt does.

@@ -12,7 +12,7 @@ use axum::{
 };
 use kernel::{
     domain::permission::{Subject, Verb},
-    error::ServiceError,
+    error::{EdgeError, ServiceError},
     service::access::require,
 };
 use redirects::store::redirections;
@@ -123,14 +123,14 @@ impl Edge {
     async fn find(api: &EdgeApi, parts: &Parts) -> Result<Self, ServiceError> {
         // Keys in the query are not accepted, because URLs are logged.
         let Some(key) = find_key(&parts.headers, None) else {
-            return Err(ServiceError::refused(Code::KeyMissing, "No key of an edge was sent."));
+            return Err(EdgeError::KeyMissing.into());
         };
         match api.edge_keys.find(&api.access.core.db, &key).await? {
             Some((key, name)) => {
                 permits::prove_edge(parts, &name, key)?;
                 Ok(Self { name, key })
             }
-            None => Err(ServiceError::refused(Code::KeyUnknown, "The key of the edge is not known.")),
+            None => Err(EdgeError::KeyUnknown.into()),
         }
     }
 }
@@ -148,13 +148,10 @@ async fn look_up(State(api): State<EdgeApi>, edge: Edge, query: Query) -> Result
 ///
 /// # Errors
 /// It is missing, or too long.
-pub fn part<'q>(query: &'q Query, name: &str) -> Result<&'q str, ServiceError> {
+pub fn part<'q>(query: &'q Query, name: &str) -> Result<&'q str, EdgeError> {
     match query.find(name) {
         Some(text) if (1..=MAX_KEY).contains(&text.len()) => Ok(text),
-        Some(_) | None => {
-            let text = format!("{name} must have 1 to {MAX_KEY} bytes.");
-            Err(ServiceError::refused(Code::InvalidParameter, text))
-        }
+        Some(_) | None => Err(EdgeError::PartLength { name: name.to_owned(), most: MAX_KEY }),
     }
 }
 

@@ -13,14 +13,11 @@ use axum::{
 };
 use bytes::Bytes;
 use hyper_util::rt::TokioIo;
-use shared::{
-    problem::Code,
-    wire::{
-        OLDEST_PROTOCOL, PROTOCOL,
-        frame::{self, Decoder, FrameError},
-        internal::STREAM_UPGRADE,
-        stream::{Hello, ToControl, ToEdge},
-    },
+use shared::wire::{
+    OLDEST_PROTOCOL, PROTOCOL,
+    frame::{self, Decoder, FrameError},
+    internal::STREAM_UPGRADE,
+    stream::{Hello, ToControl, ToEdge},
 };
 use tokio::{
     io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadHalf, WriteHalf},
@@ -30,6 +27,7 @@ use web::api_error::ApiError;
 
 use super::{Edge, EdgeApi};
 use crate::{
+    error::EdgeError,
     hub::{EdgeSession, LEASE},
     store::StoreError,
 };
@@ -69,8 +67,7 @@ pub(super) async fn open(
     mut request: Request,
 ) -> Result<Response, ApiError> {
     if !asks_for_stream(request.headers()) {
-        let text = format!("The stream is an upgrade of HTTP/1.1 to {STREAM_UPGRADE}.");
-        return Err(ApiError::refused(Code::Invalid, text));
+        return Err(EdgeError::NoUpgrade(STREAM_UPGRADE).into());
     }
     let upgrade = hyper::upgrade::on(&mut request);
     let streams = api.streams.clone();

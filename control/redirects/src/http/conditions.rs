@@ -4,10 +4,9 @@ use axum::{
     http::{HeaderMap, HeaderValue, header},
     response::Response,
 };
-use shared::{problem::Code, wire::stream::Rev};
-use web::api_error::ApiError;
+use shared::wire::stream::Rev;
 
-use crate::service::redirections::Expected;
+use crate::{error::RedirectsError, service::redirections::Expected};
 
 /// An answer with the `ETag` of a redirection: its revision. Counting a scan does not change it.
 pub(super) fn tagged(mut response: Response, rev: Rev) -> Response {
@@ -20,12 +19,11 @@ pub(super) fn tagged(mut response: Response, rev: Rev) -> Response {
 }
 
 /// The revisions that `If-Match` names (RFC 9110, 13.1.1); a tag that is none of ours matches nothing.
-pub(super) fn expected(headers: &HeaderMap) -> Result<Expected, ApiError> {
+pub(super) fn expected(headers: &HeaderMap) -> Result<Expected, RedirectsError> {
     if !headers.contains_key(header::IF_MATCH) {
         return Ok(Expected::default());
     }
-    let fault =
-        || ApiError::refused(Code::Invalid, "If-Match must be * or the ETag of a redirection, in quotes.");
+    let fault = || RedirectsError::IfMatch;
     let mut revs = Vec::new();
     for line in headers.get_all(header::IF_MATCH) {
         for tag in line.to_str().map_err(|_| fault())?.split(',').map(str::trim) {
@@ -42,10 +40,9 @@ pub(super) fn expected(headers: &HeaderMap) -> Result<Expected, ApiError> {
 }
 
 /// Refuses `If-Match`, which says nothing of several redirections.
-pub(super) fn no_condition(headers: &HeaderMap) -> Result<(), ApiError> {
+pub(super) fn no_condition(headers: &HeaderMap) -> Result<(), RedirectsError> {
     if headers.contains_key(header::IF_MATCH) {
-        let fault = "If-Match is for one redirection, and not for several.";
-        return Err(ApiError::refused(Code::Invalid, fault));
+        return Err(RedirectsError::IfMatchOfSeveral);
     }
     Ok(())
 }

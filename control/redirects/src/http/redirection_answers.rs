@@ -25,7 +25,10 @@ use web::{api_error::ApiError, extract::Query, request_info::RequestInfo};
 
 pub use self::edges::{Wait, written};
 use super::bodies::STATUS_CODE;
-use crate::domain::{link_details::Author, redirection::Redirection, withheld::TakeDown};
+use crate::{
+    domain::{link_details::Author, redirection::Redirection, withheld::TakeDown},
+    error::RedirectsError,
+};
 
 /// A redirection.
 #[derive(Debug, Serialize, ToSchema)]
@@ -284,7 +287,7 @@ pub(super) fn named_image_request(headers: &HeaderMap, query: &Query) -> Result<
 pub(super) fn image(item: &Redirection, request: &QrRequest) -> Result<Response, ApiError> {
     let payload = item.domain.qr_payload(&item.redirect.short_id);
     let image = qr::render(&payload, item.redirect.short_id.as_str(), request)
-        .map_err(|error| ApiError::refused(Code::CannotRender, error.to_string()))?;
+        .map_err(RedirectsError::CannotRender)?;
     let mut headers = HeaderMap::new();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(image.content_type));
     headers.insert("x-qr-version", HeaderValue::from(u16::from(image.version)));

@@ -34,6 +34,7 @@ use crate::{
         redirection::{Draft, MAX_BULK, Redirection, Writable},
         words::WordQuery,
     },
+    error::RedirectsError,
     service::{
         Redirects,
         idempotency::IdempotencyKey,
@@ -128,28 +129,29 @@ pub(super) async fn list(
     RawQuery(raw): RawQuery,
 ) -> Result<Response, ApiError> {
     if pairs(raw.as_deref().unwrap_or_default()).any(|(name, _)| name == "ids") {
-        let fault = "ids is not a parameter of this list; read a redirection by its short id.";
-        return Err(ApiError::refused(Code::InvalidParameter, fault));
+        return Err(RedirectsError::IdsOfList.into());
     }
     let listing = Listing::parse(&redirects, &caller, info, &query, &REDIRECTIONS)?;
     let wanted = ["platformId", "evrythngId"].into_iter().find_map(|name| Some((name, query.find(name)?)));
     let platform_id = wanted
-        .map(|(name, text)| {
-            let refuse = |error| ApiError::refused(Code::InvalidParameter, format!("{name}: {error}."));
-            text.parse::<ResourceId>().map_err(refuse)
-        })
+        .map(|(name, text)| text.parse::<ResourceId>().map_err(|fault| RedirectsError::NoId { name, fault }))
         .transpose()?;
     let domain = query.find("domain").map(str::to_owned);
     let product = query
         .find("product")
         .map(|text| {
-            let refuse = |error| ApiError::refused(Code::InvalidParameter, format!("product: {error}."));
-            text.parse::<ProductId>().map_err(refuse)
+            text.parse::<ProductId>().map_err(|fault| RedirectsError::NoId { name: "product", fault })
         })
         .transpose()?;
     let words = query.find("q").map(WordQuery::parse).transpose();
-    let words = words.map_err(|fault| ApiError::refused(Code::InvalidParameter, fault))?.unwrap_or_default();
-    let request = service::Listing { platform_id, domain, product, words, request: listing.request.clone() };
+    let words = words.map_err(|fault| ApiError::faults(Code::InvalidParameter, vec![fault]))?;
+    let request = service::Listing {
+        platform_id,
+        domain,
+        product,
+        words: words.unwrap_or_default(),
+        request: listing.request.clone(),
+    };
     let page = service::list(&redirects, &caller, &request).await?;
     Ok(listing.answer(&redirects, page, |item| RedirectionDocument::from(&item)))
 }
@@ -292,13 +294,12 @@ pub(super) fn choice(query: &Query, headers: &HeaderMap) -> DomainChoice {
     DomainChoice { host: host.map(str::to_ascii_lowercase), ..named(query) }
 }
 
-fn ids(query: &Query) -> Result<Vec<String>, ApiError> {
+fn ids(query: &Query) -> Result<Vec<String>, RedirectsError> {
     let text = query.find("ids").unwrap_or_default();
     let ids: Vec<String> =
         text.split(',').map(str::trim).filter(|id| !id.is_empty()).map(str::to_owned).collect();
     if ids.is_empty() || ids.len() > MAX_BULK {
-        let fault = format!("ids must name 1 to {MAX_BULK} short ids, comma-separated.");
-        return Err(ApiError::refused(Code::InvalidParameter, fault));
+        return Err(RedirectsError::IdCount { most: MAX_BULK });
     }
     Ok(ids)
 }

@@ -6,7 +6,6 @@ use futures_util::FutureExt;
 use serde_json::{Value, json};
 use shared::{
     id::{AccountId, ApplicationId},
-    problem::Code,
     rules::{AccountRules, MAX_ACCOUNT_BYTES, Owner, Rule},
     time::UnixMillis,
     wire::stream::{Change, Event, Rev},
@@ -26,7 +25,7 @@ use crate::{
         rules::{StoredRules, leading_back, leading_elsewhere},
         scopes::Scopes,
     },
-    error::ServiceError,
+    error::{CommonError, RedirectsError, ServiceError},
     store::{Conn, Tx, accounts, applications, log, rules as table, tenants},
     writer::Lane,
 };
@@ -183,7 +182,7 @@ async fn put(
     let targets = rules.iter().filter_map(|rule| rule.redirect_url.as_deref());
     faults.extend(blocked_hosts(tx, targets).await?.rule_faults(&rules));
     if !faults.is_empty() {
-        return Err(ServiceError::Refused { code: Code::Invalid, errors: faults });
+        return Err(CommonError::Faults(faults).into());
     }
     let before = table::find(tx, account, owner.as_ref().map(|owner| &owner.application)).await?;
     let (created_at, updated_at) = match &before {
@@ -223,9 +222,7 @@ async fn publish(tx: &mut Tx, account: AccountId, rev: Rev, now: UnixMillis) -> 
     let sets: AccountRules = table::load(tx, account).await?;
     let bytes = sets.bytes();
     if bytes > MAX_ACCOUNT_BYTES {
-        let text =
-            format!("rules: all rules of the account take at most {MAX_ACCOUNT_BYTES} bytes, not {bytes}.");
-        return Err(ServiceError::refused(Code::Invalid, text));
+        return Err(RedirectsError::RulesTooLarge { most: MAX_ACCOUNT_BYTES, found: bytes }.into());
     }
     Ok(log::append(tx, now.0, &[Event { rev, change: Change::Rules(Arc::new(sets)) }]).await?)
 }

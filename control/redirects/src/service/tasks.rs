@@ -10,7 +10,6 @@ use futures_util::FutureExt;
 use serde_json::{Map, Value};
 use shared::{
     id::{AccountId, ResourceId, TaskId},
-    problem::Code,
     redirect::ResourceType,
     time::UnixMillis,
 };
@@ -38,7 +37,7 @@ use crate::{
         subject::Permissions,
         task::{POPULATING, Population, ShortUrls, Task, TaskDetails, TaskStatus},
     },
-    error::ServiceError,
+    error::{CommonError, RedirectsError, ServiceError},
     store::{Ctx, StoreError, Tx, accounts, documents, listing::Selection, quotas, tasks},
     writer::Lane,
 };
@@ -83,8 +82,7 @@ pub async fn create(
     check_domain(&mut tx, caller, population.short_urls.as_ref()).await?;
     accounts::lock(&mut tx, caller.account).await?;
     if tasks::count_open(&mut tx, caller.account).await? >= MAX_OPEN {
-        let fault = format!("{MAX_OPEN} tasks are under way; wait until one has ended.");
-        return Err(ServiceError::refused(Code::TooManyRequests, fault));
+        return Err(RedirectsError::TooManyTasks { most: MAX_OPEN }.into());
     }
     let details = TaskDetails {
         input_parameters,
@@ -106,14 +104,13 @@ async fn check_domain(
 ) -> Result<(), ServiceError> {
     let Some(short_urls) = short_urls else { return Ok(()) };
     let domains = accounts::list_domains(tx, actor.account).await?;
-    let fault = match &short_urls.domain {
-        None if domains.is_empty() => "the account has no short domain.".to_owned(),
+    match &short_urls.domain {
+        None if domains.is_empty() => Err(RedirectsError::NoDomainOfTask.into()),
         Some(host) if !domains.iter().any(|domain| domain.host.as_str() == host) => {
-            format!("{} is not a short domain of this account.", shorten(host))
+            Err(RedirectsError::ForeignDomainOfTask(shorten(host).to_owned()).into())
         }
-        None | Some(_) => return Ok(()),
-    };
-    Err(ServiceError::refused(Code::Invalid, format!("inputParameters.shortDomain: {fault}")))
+        None | Some(_) => Ok(()),
+    }
 }
 
 /// Lists the tasks of a batch.
@@ -205,8 +202,7 @@ async fn step(state: &Redirects, tx: &mut Tx, account: AccountId, id: TaskId) ->
         return Ok(false);
     }
     let input = Value::Object(task.details.input_parameters.clone());
-    let population =
-        Population::parse(&input).map_err(|errors| ServiceError::Refused { code: Code::Invalid, errors })?;
+    let population = Population::parse(&input).map_err(CommonError::Faults)?;
     // It was accepted from an operator, and continues with an operator's rights.
     let actor = Actor {
         account,

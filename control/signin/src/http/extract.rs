@@ -5,7 +5,6 @@ use axum::{
     http::{header, request::Parts},
 };
 use kernel::domain::access::hash_key;
-use shared::problem::Code;
 use web::{
     access::{Access, Authenticated, SentKey},
     api_error::ApiError,
@@ -13,7 +12,10 @@ use web::{
 };
 
 use super::gate::Passed;
-use crate::service::{access::Caller, sign_in::Client};
+use crate::{
+    error::SignInFault,
+    service::{access::Caller, sign_in::Client},
+};
 
 /// A request that passed the gate, and where it comes from.
 pub struct Visitor(pub Client);
@@ -51,7 +53,7 @@ where
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
         if token_of(parts)?.0.is_none() {
-            return Err(ApiError::refused(Code::KeyMissing, "Nobody is signed in."));
+            return Err(SignInFault::NobodySignedIn.into());
         }
         let Authenticated(caller) = Authenticated::from_request_parts(parts, state).await?;
         let SentKey(key) = SentKey::from_request_parts(parts, state).await?;
@@ -60,7 +62,6 @@ where
 }
 
 /// The gate opens sessions: a path that gets here by another way has none.
-fn token_of(parts: &Parts) -> Result<&Passed, ApiError> {
-    let refused = || ApiError::refused(Code::Forbidden, "This path is reached below /console/api/ only.");
-    parts.extensions.get::<Passed>().ok_or_else(refused)
+fn token_of(parts: &Parts) -> Result<&Passed, SignInFault> {
+    parts.extensions.get::<Passed>().ok_or(SignInFault::OutsideConsole)
 }

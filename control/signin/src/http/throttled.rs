@@ -1,7 +1,6 @@
 //! HTTP: answers to tries that come too early.
 
-use shared::problem::Code;
-use web::{api_error::ApiError, rate_limit::Ledger};
+use web::{api_error::ApiError, rate_limit::Ledger, request_error::RequestError};
 
 use crate::service::throttles::SignInError;
 
@@ -15,5 +14,5 @@ pub(super) fn throttled(error: SignInError, ledger: &Ledger) -> ApiError {
     };
     let seconds = wait.seconds;
     ledger.pause(seconds);
-    ApiError::refused(Code::TooManyRequests, format!("Too many {what}; try again in {seconds} s{or}."))
+    RequestError::TooManyTries { what, seconds, or }.into()
 }

@@ -3,9 +3,9 @@
 use serde_json::json;
 use shared::{
     id::{AccountId, OperatorId},
-    problem::Code,
     time::{Clock, UnixMillis},
 };
+use tenants::error::TenantsError;
 
 use super::{
     OPERATOR, Random,
@@ -20,7 +20,7 @@ use crate::{
         operator::{INVITATION_MS, Invitation, Operator, OperatorDetails, OperatorKind},
         role,
     },
-    error::ServiceError,
+    error::{ServiceError, SignInFault},
     store::{
         Conn, Ctx, Db, StoreError, Tx, accounts, keys, operator_authenticators, operator_codes::RESETS,
         operator_passwords, operators as store, recovery_codes,
@@ -72,7 +72,7 @@ pub async fn invite(
 ) -> Result<String, ServiceError> {
     if role::permissions_of(role).is_none() {
         let known = role::BUILT_IN.iter().map(|role| role.name).collect::<Vec<_>>().join(", ");
-        return Err(ServiceError::refused(Code::Invalid, format!("There is no role {role:?}: {known}.")));
+        return Err(SignInFault::NoSuchRole { role: role.to_owned(), known }.into());
     }
     let (code, now, mut id) = (new_key(random, "")?, clock.now(), [0; 16]);
     random.fill(&mut id)?;
@@ -81,12 +81,10 @@ pub async fn invite(
     accounts::lock(&mut tx, account).await?;
     let others = store::list(&mut tx, account).await?;
     if others.iter().any(|other| other.email.to_lowercase() == email.folded()) {
-        let fault = "This address has access to the account, or is invited.";
-        return Err(ServiceError::refused(Code::Conflict, fault));
+        return Err(SignInFault::EmailTaken.into());
     }
     if others.len() >= MAX_OPERATORS {
-        let fault = format!("An account has at most {MAX_OPERATORS} operators: remove some.");
-        return Err(ServiceError::refused(Code::Conflict, fault));
+        return Err(TenantsError::TooManyOperators { most: MAX_OPERATORS }.into());
     }
     let until = UnixMillis(now.0.saturating_add(INVITATION_MS));
     let operator = Operator {
@@ -177,8 +175,7 @@ pub async fn reset_password(
     let account = account_or_first(&mut tx, account).await?;
     let found = find_locked(&mut tx, account, email).await?;
     if found.invitation.is_some() {
-        let fault = "This operator has not accepted the invitation yet: a password may come with that.";
-        return Err(ServiceError::refused(Code::Conflict, fault));
+        return Err(SignInFault::InvitationOpen.into());
     }
     let until = UnixMillis(now.0.saturating_add(RESET_MS));
     RESETS.insert(&mut tx, &hash_key(&code), account, found.id, until).await?;

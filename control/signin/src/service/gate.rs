@@ -6,7 +6,7 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-use shared::{problem::Code, time::UnixMillis};
+use shared::time::UnixMillis;
 
 use super::{SignInState, access::identify_key};
 use crate::{
@@ -15,7 +15,7 @@ use crate::{
         session::{IDLE_MS, TOUCH_MS},
         token::Token,
     },
-    error::ServiceError,
+    error::{ServiceError, SignInFault},
     store::{Ctx, operator_sessions},
 };
 
@@ -66,8 +66,7 @@ pub async fn open(
     if !enrols {
         let mut conn = state.core.db.read().await?;
         if operator_sessions::must_enrol(&mut conn, known.actor.account, &hash_key(&key)).await? {
-            let text = "The account requires a second factor: turn one on first (POST /console/api/totp).";
-            return Err(ServiceError::refused(Code::Forbidden, text));
+            return Err(SignInFault::SecondFactorRequired.into());
         }
     }
     let now = state.core.clock.now();

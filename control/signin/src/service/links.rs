@@ -1,10 +1,7 @@
 //! Links that sign the first owner in once: printed by the process that starts, for whoever sees its output.
 
 use serde_json::json;
-use shared::{
-    problem::Code,
-    time::{Clock, UnixMillis},
-};
+use shared::time::{Clock, UnixMillis};
 use tracing::instrument;
 
 use super::{
@@ -18,7 +15,7 @@ use crate::{
         operator::{Operator, OperatorKind},
         session::Proof,
     },
-    error::ServiceError,
+    error::{ServiceError, SignInFault},
     store::{Ctx, Db, accounts, operator_authenticators, operator_codes::SIGN_IN_LINKS, operators},
 };
 
@@ -60,14 +57,13 @@ pub async fn make(
 ///
 /// # Errors
 /// The code is wrong, was used or has expired, the request came from elsewhere or through a proxy, or a second factor was
-/// turned on since ([`Code::LoginFailed`]); [`Code::Suspended`].
+/// turned on since (`Code::LoginFailed`); `Code::Suspended`.
 #[instrument(skip_all)]
 pub async fn sign_in(state: &SignInState, code: &str, client: &Client) -> Result<SignedIn, ServiceError> {
     let core = &*state.core;
-    let wrong =
-        || ServiceError::refused(Code::LoginFailed, "The link was used or has expired: start Waymark again.");
+    let wrong = || SignInFault::WrongLink;
     if client.address.is_none() || client.limited_as.is_some() {
-        return Err(wrong());
+        return Err(wrong().into());
     }
     let (code, now) = (hash_key(code), core.clock.now());
     let known = SIGN_IN_LINKS.find(&mut core.db.read().await?, &code, now).await?;
@@ -78,11 +74,11 @@ pub async fn sign_in(state: &SignInState, code: &str, client: &Client) -> Result
     let operator = operators::find_locked(&mut tx, owner.0, owner.1).await?;
     let operator = operator.filter(is_person).ok_or_else(wrong)?;
     if !SIGN_IN_LINKS.take(&mut tx, &code, owner.0, owner.1, now).await? {
-        return Err(wrong());
+        return Err(wrong().into());
     }
     let authenticator = operator_authenticators::find(&mut tx, owner.0, owner.1).await?;
     if authenticator.is_some_and(|found| found.is_confirmed) {
-        return Err(wrong());
+        return Err(wrong().into());
     }
     let (signed_in, has_ended) = begin_session(state, &mut tx, operator, client, Proof::Password).await?;
     tx.commit().await?;

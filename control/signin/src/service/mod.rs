@@ -5,7 +5,7 @@
 use std::{net::IpAddr, sync::Arc};
 
 use mail::Outbox;
-use shared::{id::OperatorId, problem::Code};
+use shared::id::OperatorId;
 use tokio::sync::Semaphore;
 
 pub use ::tenants::service::*;
@@ -34,7 +34,7 @@ use crate::{
         operator::{Operator, OperatorKind},
         password::SALT_LEN,
     },
-    error::ServiceError,
+    error::{ServiceError, SignInFault},
     store::audit::{Principal, network_of},
 };
 
@@ -112,12 +112,11 @@ fn about(operator: &Operator) -> Vec<String> {
 /// # Errors
 /// The key is no operator's (403), or a program's (409).
 async fn person(core: &Core, caller: &Caller) -> Result<Operator, ServiceError> {
-    let nobody = |code| ServiceError::refused(code, "Only an operator who is a person signs in.");
     if !caller.kind.is_operator() {
-        return Err(nobody(Code::Forbidden));
+        return Err(SignInFault::NoOperator.into());
     }
-    let id: OperatorId = caller.id.parse().map_err(|_| nobody(Code::Forbidden))?;
+    let id: OperatorId = caller.id.parse().map_err(|_| SignInFault::NoOperator)?;
     let found = crate::store::operators::find(&mut core.db.read().await?, caller.account, id).await?;
     let is_person = |found: &Operator| found.kind == OperatorKind::Person && found.invitation.is_none();
-    found.filter(is_person).ok_or_else(|| nobody(Code::Conflict))
+    found.filter(is_person).ok_or_else(|| SignInFault::NoPerson.into())
 }

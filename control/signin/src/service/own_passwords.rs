@@ -1,7 +1,6 @@
 //! Operators change their own passwords.
 
 use serde_json::json;
-use shared::problem::Code;
 use tracing::instrument;
 
 use super::{
@@ -20,7 +19,7 @@ use crate::{
         sign_in_body::PasswordChange,
         throttle::Throttle,
     },
-    error::ServiceError,
+    error::{ServiceError, SignInFault},
     store::{
         Ctx, Tx, keys,
         operator_codes::{RESETS, SIGN_IN_LINKS},
@@ -47,9 +46,7 @@ pub async fn change(
     let operator = person(core, caller).await?;
     let stored = operator_passwords::find(&mut core.db.read().await?, operator.account, operator.id).await?;
     let Some(stored) = stored else {
-        let text = "You have no password yet. The first one comes with an invitation, or by a code that whoever runs the \
-                    server gets from `operators reset-password`.";
-        return Err(ServiceError::refused(Code::Conflict, text).into());
+        return Err(SignInFault::NoPassword.into());
     };
     check(state, caller, &operator, change.old, stored.clone()).await?;
     let place = core.capacity.password(caller)?;
@@ -63,7 +60,7 @@ pub async fn change(
     // A concurrent reset wins: it proved access to the mailbox.
     let now_stored = operator_passwords::find(&mut tx, operator.account, operator.id).await?;
     if now_stored != Some(stored) {
-        return Err(wrong().into());
+        return Err(SignInFault::WrongPassword.into());
     }
     put(&mut tx, &operator, &new, now).await?;
     keys::end_sessions(&mut tx, operator.account, operator.id.as_str(), &hash_key(key), now.0).await?;
@@ -79,9 +76,7 @@ pub(super) async fn put(
     password: &str,
     now: shared::time::UnixMillis,
 ) -> Result<(), ServiceError> {
-    let email = Email::parse(&operator.email).map_err(|_| {
-        ServiceError::refused(Code::Conflict, "This operator has no e-mail address, so it cannot sign in.")
-    })?;
+    let email = Email::parse(&operator.email).map_err(|_| SignInFault::NoEmail)?;
     let owner = (operator.account, operator.id);
     operator_passwords::put(tx, owner, &email.folded(), password, now).await?;
     RESETS.delete_of(tx, owner.0, owner.1).await?;
@@ -119,14 +114,10 @@ async fn check(
     let place = core.capacity.password(caller)?;
     count(state, tries).await?;
     if !state.passwords.verify(place, password, Some(stored)).await? {
-        return Err(wrong().into());
+        return Err(SignInFault::WrongPassword.into());
     }
     let mut tx = core.db.begin(&Ctx::default()).await?;
     forget(state, &mut tx, tries).await?;
     tx.commit().await?;
     Ok(())
-}
-
-fn wrong() -> ServiceError {
-    ServiceError::refused(Code::Invalid, "password is wrong.")
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use mail::{Mail, templates};
 use serde_json::json;
-use shared::{id::AccountId, problem::Code, time::UnixMillis};
+use shared::{id::AccountId, time::UnixMillis};
 use tracing::{Instrument as _, instrument};
 
 use super::{
@@ -23,7 +23,7 @@ use crate::{
         sign_in_body::{Reset, ResetRequest},
         throttle::Throttle,
     },
-    error::ServiceError,
+    error::{ServiceError, SignInFault},
     store::{
         Ctx, Tx, accounts, audit::network_of, keys, operator_codes::RESETS, operator_networks,
         operator_passwords, operators, tenants,
@@ -51,8 +51,7 @@ const RESET: &str = "PUT /console/api/passwordReset";
 pub async fn request(state: &SignInState, asked: ResetRequest, client: &Client) -> Result<(), SignInError> {
     let core = &*state.core;
     if !state.outbox.is_on() {
-        let text = "This server sends no mail: whoever runs it gets a code from `operators reset-password`.";
-        return Err(ServiceError::refused(Code::NoMail, text).into());
+        return Err(SignInFault::NoMail.into());
     }
     let place = state.resets.clone().try_acquire_owned();
     let place = place.map_err(|_| ServiceError::Full("password resets"))?;
@@ -125,7 +124,7 @@ async fn send(state: &SignInState, tx: &mut Tx, operator: &Operator) -> Result<(
 #[instrument(skip_all)]
 pub async fn reset(state: &SignInState, reset: Reset, client: &Client) -> Result<(), ServiceError> {
     let core = &*state.core;
-    let wrong = || ServiceError::refused(Code::Invalid, "code is wrong, was used or has expired.");
+    let wrong = || SignInFault::WrongResetCode;
     let code = hash_key(&reset.code);
     // Hashing a password costs much: not without a code that is right so far.
     let known = {
@@ -150,7 +149,7 @@ pub async fn reset(state: &SignInState, reset: Reset, client: &Client) -> Result
     let operator = operator.filter(is_person).ok_or_else(wrong)?;
     let owner = (operator.account, operator.id);
     if !RESETS.take(&mut tx, &code, owner.0, owner.1, now).await? {
-        return Err(wrong());
+        return Err(wrong().into());
     }
     put(&mut tx, &operator, &password, now).await?;
     keys::end_sessions(&mut tx, owner.0, owner.1.as_str(), &[], now.0).await?;

@@ -23,7 +23,7 @@ use crate::{
         sign_in_body::{Confirmation, SecondFactor},
         throttle::Throttle,
     },
-    error::ServiceError,
+    error::{ServiceError, SignInFault},
     store::{
         Tx, keys, operator_authenticators as store, operator_authenticators::Authenticator, operators,
         recovery_codes, tenants,
@@ -60,8 +60,7 @@ pub async fn enrol(
     let mut tx = core.db.begin(&caller.ctx).await?;
     lock(&mut tx, (operator.account, operator.id)).await?;
     if is_on(store::find_locked(&mut tx, operator.account, operator.id).await?.as_ref()) {
-        let text = "An authenticator is on: turn it off before you begin another.";
-        return Err(ServiceError::refused(Code::Conflict, text).into());
+        return Err(SignInFault::AuthenticatorOn.into());
     }
     store::put(&mut tx, operator.account, operator.id, &sealed, core.clock.now()).await?;
     let account = tenants::find_account(&mut tx, operator.account).await?;
@@ -96,11 +95,10 @@ pub async fn confirm(
     lock(&mut tx, owner).await?;
     let found = store::find_locked(&mut tx, owner.0, owner.1).await?;
     let Some(found) = found.filter(|found| !found.is_confirmed) else {
-        let text = "There is no authenticator to confirm: begin one first.";
-        return Err(ServiceError::refused(Code::Conflict, text).into());
+        return Err(SignInFault::NothingToConfirm.into());
     };
     if !use_code(state, &mut tx, owner, &found, code).await? {
-        return Err(ServiceError::refused(Code::Invalid, "code is wrong, or was used.").into());
+        return Err(SignInFault::WrongCode.into());
     }
     let codes = new_codes(state, &mut tx, owner).await?;
     forget(state, &mut tx, tries).await?;
@@ -164,7 +162,7 @@ async fn begin_change(
     let mut tx = core.db.begin(&caller.ctx).await?;
     lock(&mut tx, owner).await?;
     if !is_on(store::find_locked(&mut tx, owner.0, owner.1).await?.as_ref()) {
-        return Err(ServiceError::refused(Code::Conflict, "No second factor is on.").into());
+        return Err(SignInFault::NoSecondFactor.into());
     }
     check(state, &mut tx, owner, confirmation.second.as_ref()).await?;
     forget(state, &mut tx, codes).await?;
@@ -202,17 +200,13 @@ pub(super) async fn check(
     if is_right {
         return Ok(());
     }
-    let text = match second {
-        Some(_) => "The code of the second factor is wrong, or was used.",
-        None => Code::SecondFactor.text(),
-    };
-    Err(ServiceError::refused(Code::SecondFactor, text))
+    Err(if second.is_some() { SignInFault::WrongSecondFactor } else { SignInFault::CodeMissing }.into())
 }
 
 /// Locks an operator, who may have been removed meanwhile.
 async fn lock(tx: &mut Tx, owner: (AccountId, OperatorId)) -> Result<(), ServiceError> {
     let found = operators::find_locked(tx, owner.0, owner.1).await?;
-    found.map(|_| ()).ok_or_else(|| ServiceError::refused(Code::Forbidden, "The operator was removed."))
+    found.map(|_| ()).ok_or_else(|| SignInFault::OperatorRemoved.into())
 }
 
 async fn use_code(

@@ -1,6 +1,6 @@
 //! Sessions as their owner sees them.
 
-use shared::{id::OperatorId, problem::Code};
+use shared::id::OperatorId;
 use tracing::instrument;
 
 use super::{
@@ -16,7 +16,7 @@ use crate::{
         permission::{Subject::Access, Verb},
         session::Session,
     },
-    error::ServiceError,
+    error::{ServiceError, SignInFault},
     store::{operator_authenticators, operator_sessions, recovery_codes},
 };
 
@@ -105,5 +105,5 @@ fn owner(caller: &Caller) -> Result<operator_sessions::Owner, ServiceError> {
 }
 
 fn ended() -> ServiceError {
-    ServiceError::refused(Code::KeyUnknown, "The session has ended: sign in again.")
+    SignInFault::SessionEnded.into()
 }

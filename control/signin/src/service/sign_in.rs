@@ -20,7 +20,7 @@ use crate::{
         throttle::Throttle,
         token::{TOKEN_LEN, Token},
     },
-    error::ServiceError,
+    error::{ServiceError, SignInFault},
     store::{
         Ctx, Tx, accounts, audit::network_of, operator_authenticators, operator_networks, operator_passwords,
         operator_passwords::Found, operator_sessions, operators, projects,
@@ -96,7 +96,7 @@ pub async fn sign_in(state: &SignInState, sign_in: SignIn, client: Client) -> Re
     let codes = Throttle::Code { operator: found.operator.as_str(), network: known_network };
     if authenticator.is_some_and(|authenticator| authenticator.is_confirmed) {
         if sign_in.second.is_none() {
-            return Err(ServiceError::refused(Code::SecondFactor, Code::SecondFactor.text()).into());
+            return Err(SignInFault::CodeMissing.into());
         }
         count(state, codes).await?;
     }
@@ -169,14 +169,11 @@ async fn refuse_without_project(tx: &mut Tx, operator: &Operator) -> Result<(), 
             return Ok(());
         }
     }
-    let text = "The projects of this operator were deleted: ask whoever runs the account for others.";
-    Err(ServiceError::refused(Code::Forbidden, text))
+    Err(SignInFault::ProjectsDeleted.into())
 }
 
 fn failed() -> ServiceError {
-    let text =
-        "The e-mail address or the password is wrong; if you belong to several accounts, name the account.";
-    ServiceError::refused(Code::LoginFailed, text)
+    SignInFault::WrongLogin.into()
 }
 
 /// A new session. Its token is never one that a client sent.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use shared::{id::ProjectId, problem::Code};
+use shared::id::ProjectId;
 use tracing::instrument;
 
 use super::{StatisticsState, access::require};
@@ -18,7 +18,7 @@ use crate::{
         roll_ups::Counts,
         stats_query::StatsQuery,
     },
-    error::ServiceError,
+    error::{ServiceError, StatisticsError},
     store::scan_statistics::{self, Choice, Group, Groups, MAX_READ},
 };
 
@@ -88,11 +88,8 @@ pub async fn read(
         (groups, totals)
     };
     if groups.is_cut {
-        let fault = format!(
-            "from and to: the range has more than {MAX_READ} counts of {}; ask for a shorter range, or filter.",
-            series.first.map_or("all scans", Dimension::as_str)
-        );
-        return Err(ServiceError::refused(Code::InvalidParameter, fault));
+        let of = series.first.map_or("all scans", Dimension::as_str);
+        return Err(StatisticsError::RangeTooLong { of, most: MAX_READ }.into());
     }
     let others = others(&groups);
     let row = |(period, group, counts)| Row { period, values: values(query, group), counts };
@@ -101,21 +98,17 @@ pub async fn read(
 }
 
 /// The project whose scans are counted, or all; `None` where the caller sees nothing of what it asked for.
-fn view(limit: &Limit, query: &StatsQuery) -> Result<Option<Option<ProjectId>>, ServiceError> {
+fn view(limit: &Limit, query: &StatsQuery) -> Result<Option<Option<ProjectId>>, StatisticsError> {
     match (limit, query.project) {
         (Limit::Account, project) => Ok(Some(project)),
         (Limit::Projects(_), _) if query.group_by.contains(&Dimension::Project) => {
-            let fault = "groupBy: a key of projects cannot group by project; filter by one of them.";
-            Err(ServiceError::refused(Code::InvalidParameter, fault))
+            Err(StatisticsError::GroupedByProject)
         }
         (Limit::Projects(own), Some(project)) => Ok(own.contains(&project).then_some(Some(project))),
         (Limit::Projects(own), None) => match own.as_slice() {
             [project] => Ok(Some(Some(*project))),
             // A scan may be of several of them, and must not be counted twice.
-            _ => {
-                let fault = "filter: your key is of several projects; name one of them by filter=project=ID.";
-                Err(ServiceError::refused(Code::InvalidParameter, fault))
-            }
+            _ => Err(StatisticsError::SeveralProjects),
         },
         (Limit::User(_) | Limit::Itself(_), _) => Ok(None),
     }

@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, HashMap};
 use shared::{
     id::AccountId,
     personal_data,
-    problem::Code,
     wire::unknown::{MAX_COUNTS, UnknownReport, anywhere},
 };
 use tracing::instrument;
@@ -22,7 +21,7 @@ use crate::{
         roll_ups::hour,
         unknown_query::UnknownQuery,
     },
-    error::ServiceError,
+    error::{ServiceError, StatisticsError},
     store::{
         Ctx,
         unknown_scans::{self, Key, Top},
@@ -47,8 +46,8 @@ const PURGE_STEP: u32 = 5_000;
 #[instrument(skip_all)]
 pub async fn record(core: &Core, report: &UnknownReport) -> Result<(), ServiceError> {
     if report.counts.len() > MAX_COUNTS {
-        let text = format!("A report holds at most {MAX_COUNTS} counts, not {}.", report.counts.len());
-        return Err(ServiceError::refused(Code::Invalid, text));
+        let found = report.counts.len();
+        return Err(StatisticsError::ReportTooLarge { most: MAX_COUNTS, found }.into());
     }
     let mut domains: Vec<&str> = report.counts.iter().map(|count| &*count.key.domain).collect();
     domains.sort_unstable();
@@ -97,9 +96,7 @@ pub async fn list_top(
     query: &UnknownQuery,
 ) -> Result<Top, ServiceError> {
     if require(actor, Verb::List, Statistics)?.limit() != &Limit::Account {
-        let fault =
-            "Short domains belong to the account: a key of projects does not see who asks for unknown ids.";
-        return Err(ServiceError::refused(Code::Forbidden, fault));
+        return Err(StatisticsError::UnknownIdsOfAccount.into());
     }
     let with_networks = require(actor, Verb::Read, PersonalData).is_ok();
     let _permit = state.read_permit(actor.account).await;

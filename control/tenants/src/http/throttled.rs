@@ -1,7 +1,6 @@
 //! HTTP: the answer to one attempt too many.
 
-use shared::problem::Code;
-use web::{api_error::ApiError, rate_limit::Ledger};
+use web::{api_error::ApiError, rate_limit::Ledger, request_error::RequestError};
 
 use crate::service::attempts::AttemptError;
 
@@ -16,5 +15,5 @@ pub fn throttled(error: AttemptError, ledger: &Ledger) -> ApiError {
         AttemptError::Other(error) => return error.into(),
     };
     ledger.pause(seconds);
-    ApiError::refused(Code::TooManyRequests, format!("Too many {what}; try again in {seconds} s{or}."))
+    RequestError::TooManyTries { what, seconds, or }.into()
 }

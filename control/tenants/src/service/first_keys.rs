@@ -4,7 +4,6 @@ use serde_json::json;
 use shared::{
     id::{AccountId, OperatorId, ProjectId},
     networks::Networks,
-    problem::Code,
     time::{Clock, UnixMillis},
 };
 
@@ -18,7 +17,7 @@ use crate::{
         api_key::KeyId,
         operator_key::{KeyStatus, OperatorKey},
     },
-    error::ServiceError,
+    error::{ServiceError, TenantsError},
     store::{Ctx, Db, StoreError, Tx, accounts, keys, operator_keys as store, projects},
 };
 
@@ -133,13 +132,9 @@ pub async fn rotate(
     let (operator, account) = first_owner(&mut tx).await?;
     accounts::lock(&mut tx, account).await?;
     let old = find_valid(&mut tx, account, key, now).await?;
-    let old =
-        old.ok_or_else(|| ServiceError::refused(Code::NotFound, "There is no such key that is valid."))?;
+    let old = old.ok_or(TenantsError::NoValidKey)?;
     if old.replaced_at.is_some() {
-        return Err(ServiceError::refused(
-            Code::Conflict,
-            "The key was replaced: rotate the one that replaced it.",
-        ));
+        return Err(TenantsError::KeyReplaced.into());
     }
     let mut new = old.successor(hash_key(&secret), operator.to_string(), now);
     new.created_by = None;

@@ -3,7 +3,7 @@
 use std::{net::IpAddr, time::Duration};
 
 use mail::{Mail, Outbox, templates};
-use shared::{problem::Code, time::UnixMillis};
+use shared::time::UnixMillis;
 use tracing::instrument;
 
 use super::{
@@ -21,7 +21,7 @@ use crate::{
         operator::{AccessChange, INVITATION_MS, Invitation, Operator, OperatorChange, OperatorKind},
         permission::{Subject::Operators, Verb},
     },
-    error::ServiceError,
+    error::{ServiceError, TenantsError},
     store::{
         Ctx, Tx, accounts,
         audit::{Principal, network_of},
@@ -55,7 +55,7 @@ pub async fn invite(
     let _ = require(caller, Verb::Create, Operators)?;
     own_account(caller, account)?;
     let email = change.email.clone();
-    let email = email.ok_or_else(|| ServiceError::refused(Code::Invalid, "email is required."))?;
+    let email = email.ok_or(TenantsError::EmailMissing)?;
     let (code, now) = (new_key(&*core.random, "")?, core.clock.now());
     let mut tx = core.db.begin(&caller.ctx).await?;
     let mut operator = new(core, &mut tx, caller, OperatorKind::Person, change).await?;
@@ -63,8 +63,7 @@ pub async fn invite(
     operator.invitation = Some(invitation(&code, now));
     let others = room(&mut tx, caller.account).await?;
     if others.iter().any(|other| other.email.to_lowercase() == email.folded()) {
-        let fault = "email: this address has access to the account, or is invited.";
-        return Err(ServiceError::refused(Code::Conflict, fault).into());
+        return Err(TenantsError::EmailTaken.into());
     }
     store::insert(&mut tx, &operator).await?;
     let code = hand_over(core, outbox, &mut tx, &operator, code).await?;
@@ -93,7 +92,7 @@ pub async fn invite_again(
     let mut operator = store::find_locked(&mut tx, account, id).await?.ok_or_else(|| no_access(access))?;
     refuse_superior(&mut tx, caller, &operator).await?;
     if operator.invitation.is_none() {
-        return Err(ServiceError::refused(Code::Conflict, "The invitation was accepted.").into());
+        return Err(TenantsError::InvitationAccepted.into());
     }
     operator.invitation = Some(invitation(&code, now));
     store::update(&mut tx, &operator).await?;
@@ -120,8 +119,7 @@ async fn hand_over(
     count_mail(core, outbox, tx, invited.account, AttemptKind::Invitation, None).await?;
     let account = tenants::find_account(tx, invited.account).await?;
     let mail = templates::invitation(&account.map(|account| account.name).unwrap_or_default(), &code);
-    let mail = Mail::new(&invited.email, mail.subject, mail.text)
-        .map_err(|error| ServiceError::refused(Code::Invalid, format!("email {error}.")))?;
+    let mail = Mail::new(&invited.email, mail.subject, mail.text).map_err(TenantsError::Email)?;
     let mail = mail.expires_after(Duration::from_millis(INVITATION_MS.unsigned_abs()));
     outbox.enqueue(tx, Some(invited.account), &mail).await?;
     Ok(None)
@@ -190,7 +188,7 @@ fn can_accept(invited: &Operator, now: UnixMillis) -> bool {
 }
 
 fn no_invitation() -> ServiceError {
-    ServiceError::refused(Code::LoginFailed, "No invitation that can be accepted has this code.")
+    TenantsError::NoInvitation.into()
 }
 
 fn invitation(code: &str, now: UnixMillis) -> Invitation {

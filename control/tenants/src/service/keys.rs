@@ -22,7 +22,7 @@ use crate::{
         page::Page,
         permission::{Subject::OperatorKeys, Verb},
     },
-    error::ServiceError,
+    error::{CommonError, ServiceError, TenantsError},
     store::{Tx, listing::Selection, operator_keys as store, operators},
 };
 
@@ -51,7 +51,7 @@ pub struct NewKey {
 #[instrument(skip_all)]
 pub async fn create(core: &Core, caller: &Caller, change: KeyChange) -> Result<NewKey, ServiceError> {
     let grant = require(caller, Verb::Create, OperatorKeys)?;
-    let label = change.label.ok_or_else(|| ServiceError::refused(Code::Invalid, "label is required."))?;
+    let label = change.label.ok_or(TenantsError::LabelMissing)?;
     let secret = new_key(&*core.random, ActorKind::Operator.key_prefix())?;
     let _place = core.capacity.write(caller)?;
     let mut tx = core.db.begin(&caller.ctx).await?;
@@ -87,9 +87,7 @@ pub async fn create(core: &Core, caller: &Caller, change: KeyChange) -> Result<N
 /// A wrong project is a member of the body here, and not a parameter.
 fn of_body(error: ServiceError) -> ServiceError {
     match error {
-        ServiceError::Refused { code: Code::InvalidParameter, errors } => {
-            ServiceError::Refused { code: Code::Invalid, errors }
-        }
+        ServiceError::Refused { code: Code::InvalidParameter, errors } => CommonError::Faults(errors).into(),
         other => other,
     }
 }
@@ -144,7 +142,7 @@ pub async fn update(
     let mut tx = core.db.begin(&caller.ctx).await?;
     let key = find_locked(&mut tx, caller, &grant, id, now).await?;
     if key.replaced_at.is_some() && change.expires_at.is_some() {
-        return Err(ServiceError::refused(Code::Conflict, "The key was replaced: its end stays."));
+        return Err(TenantsError::EndOfReplacedKey.into());
     }
     let was_lasting = key.is_lasting(client, now);
     let key = key.apply(change, now);
@@ -174,13 +172,10 @@ pub async fn rotate(core: &Core, caller: &Caller, id: &str, overlap_ms: u32) -> 
     let mut tx = core.db.begin(&caller.ctx).await?;
     let old = find_locked(&mut tx, caller, &grant, id, now).await?;
     if old.status(now) == KeyStatus::Expired {
-        return Err(ServiceError::refused(Code::Conflict, "The key has expired: create another."));
+        return Err(TenantsError::KeyExpired.into());
     }
     if old.replaced_at.is_some() {
-        return Err(ServiceError::refused(
-            Code::Conflict,
-            "The key was replaced: rotate the one that replaced it.",
-        ));
+        return Err(TenantsError::KeyReplaced.into());
     }
     let mut key = old.successor(hash_key(&secret), caller.id.clone(), now);
     if caller.kind == ActorKind::ProjectOperator || !caller.permissions.allow(Verb::Update, OperatorKeys) {
@@ -239,7 +234,7 @@ async fn find_locked(
         refuse_superior(tx, actor, &owner).await?;
     }
     if key.status(now) == KeyStatus::Revoked {
-        return Err(ServiceError::refused(Code::Conflict, "The key was revoked."));
+        return Err(TenantsError::KeyRevoked.into());
     }
     Ok(key)
 }
@@ -262,21 +257,17 @@ async fn keep_another(
     if !is_owner(&key.operator) || valid.iter().any(is_other) {
         return Ok(());
     }
-    let text = "No other key of an owner reaches the whole account from this network for another day: create or \
-                rotate a key first.";
-    Err(ServiceError::refused(Code::Conflict, text))
+    Err(TenantsError::LastOwnerKey.into())
 }
 
 /// Refuses a key that works longer or from more networks than the one by which the caller asks. Whoever manages the
 /// keys of the whole account may make any: nobody could undo a bound of the last one.
-fn check_bounds(caller: &Caller, key: &OperatorKey) -> Result<(), ServiceError> {
+fn check_bounds(caller: &Caller, key: &OperatorKey) -> Result<(), TenantsError> {
     let is_free = caller.kind == ActorKind::Operator && caller.permissions.allow(Verb::Update, OperatorKeys);
     if is_free || key.bounds().are_within(&caller.bounds) {
         return Ok(());
     }
-    let text =
-        "Your own key ends earlier, or may be used from fewer networks: it can make and change no wider one.";
-    Err(ServiceError::refused(Code::Forbidden, text))
+    Err(TenantsError::WiderThanOwnKey)
 }
 
 /// Refuses another key where there are as many as there may be.
@@ -291,11 +282,8 @@ async fn make_room(tx: &mut Tx, actor: &Actor, now: UnixMillis) -> Result<(), Se
     {
         return Ok(());
     }
-    let text = format!(
-        "An account has at most {MAX_KEYS} valid keys of operators, a project {MAX_KEYS_OF_PROJECT}, and an operator \
-         who manages no others' {MAX_OWN_KEYS}: revoke some."
-    );
-    Err(ServiceError::refused(Code::Conflict, text))
+    let (in_account, in_project, own) = (MAX_KEYS, MAX_KEYS_OF_PROJECT, MAX_OWN_KEYS);
+    Err(TenantsError::TooManyKeys { in_account, in_project, own }.into())
 }
 
 fn admitted(

@@ -2,7 +2,6 @@
 
 use shared::{
     id::{AccountId, OperatorId, ProjectId},
-    problem::Code,
     time::UnixMillis,
 };
 use tracing::instrument;
@@ -23,7 +22,7 @@ use crate::{
         page::{Page, PageRequest},
         permission::{Subject::Operators, Verb},
     },
-    error::ServiceError,
+    error::{CommonError, ServiceError, TenantsError},
     store::{Conn, Tx, keys, operator_keys, operators as store, projects},
 };
 
@@ -151,7 +150,7 @@ pub async fn update_access(
     let grant = require(caller, Verb::Update, Operators)?;
     // Who reaches itself alone may name itself, and not give itself roles.
     if *grant.limit() != Limit::Account {
-        return Err(ServiceError::refused(Code::Forbidden, "Your role does not allow operators:update."));
+        return Err(CommonError::RoleLacks(Operators, Verb::Update).into());
     }
     let (account, id) = (own_account(caller, account)?, access_id(access)?);
     let mut tx = core.db.begin(&caller.ctx).await?;
@@ -291,15 +290,13 @@ pub(super) async fn room(tx: &mut Tx, account: AccountId) -> Result<Vec<Operator
     if others.len() < MAX_OPERATORS {
         return Ok(others);
     }
-    let fault = format!("An account has at most {MAX_OPERATORS} operators: remove some.");
-    Err(ServiceError::refused(Code::Conflict, fault))
+    Err(TenantsError::TooManyOperators { most: MAX_OPERATORS }.into())
 }
 
 async fn check_projects(tx: &mut Tx, account: AccountId, change: &AccessChange) -> Result<(), ServiceError> {
     for project in change.projects.iter().flatten().flatten() {
         if !projects::hold(tx, account, *project).await? {
-            let fault = format!("conditions: the project {project} was not found in this account.");
-            return Err(ServiceError::refused(Code::Invalid, fault));
+            return Err(TenantsError::NoSuchProject(*project).into());
         }
     }
     Ok(())
@@ -308,7 +305,7 @@ async fn check_projects(tx: &mut Tx, account: AccountId, change: &AccessChange) 
 /// Refuses to touch an operator who may do more than the caller.
 ///
 /// # Errors
-/// [`Code::Forbidden`].
+/// `Code::Forbidden`.
 pub async fn refuse_superior(
     conn: &mut Conn,
     caller: &Actor,
@@ -336,8 +333,7 @@ pub async fn keep_owner(tx: &mut Tx, account: AccountId, now: UnixMillis) -> Res
     if keys.iter().any(|key| owners.contains(&key.operator) && key.lasts(now)) {
         return Ok(());
     }
-    let fault = "No other owner has a key that works for another day: make another operator owner first.";
-    Err(ServiceError::refused(Code::Conflict, fault))
+    Err(TenantsError::LastOwner.into())
 }
 
 /// The operator that a path names by its access.

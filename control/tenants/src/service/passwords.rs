@@ -2,13 +2,12 @@
 
 use std::sync::Arc;
 
-use shared::problem::Code;
 use tokio::sync::Semaphore;
 
 use super::capacity::Place;
 use crate::{
     domain::password::{self, HashFailed, Password, SALT_LEN},
-    error::ServiceError,
+    error::{ServiceError, TenantsError},
 };
 
 /// Passwords hashed concurrently: more would take the cores that redirects need.
@@ -59,10 +58,7 @@ impl Passwords {
             }
             password::hash(&password, &salt).map(Some)
         });
-        hashed.await?.ok_or_else(|| {
-            let fault = format!("{member} is too common: take several words, or one that nobody else has.");
-            ServiceError::refused(Code::Invalid, fault)
-        })
+        hashed.await?.ok_or_else(|| TenantsError::CommonPassword { member }.into())
     }
 
     /// Whether a password is the stored one; takes as long when none is stored.

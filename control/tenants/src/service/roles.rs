@@ -2,10 +2,7 @@
 
 mod rights;
 
-use shared::{
-    id::{AccountId, RoleId},
-    problem::Code,
-};
+use shared::id::{AccountId, RoleId};
 use tracing::instrument;
 
 use self::rights::refuse_role;
@@ -29,7 +26,7 @@ use crate::{
         role::{self, BUILT_IN, BuiltIn, Group},
         subject::Permissions,
     },
-    error::ServiceError,
+    error::{ServiceError, TenantsError},
     store::{Conn, Tx, documents, listing::Selection, operators, roles as store},
 };
 
@@ -68,8 +65,7 @@ pub async fn create(core: &Core, caller: &Caller, change: RoleChange) -> Result<
     let mut tx = core.db.begin(&caller.ctx).await?;
     lock_with_rights(&mut tx, caller).await?;
     if list_own(&mut tx, caller.account).await?.len() >= MAX_ROLES as usize {
-        let fault = format!("An account makes at most {MAX_ROLES} roles: remove some.");
-        return Err(ServiceError::refused(Code::Conflict, fault));
+        return Err(TenantsError::TooManyRoles { most: MAX_ROLES }.into());
     }
     let blank = Role { id, stamp: Stamp::new(now), name: String::new(), kind, details: <_>::default() };
     let new = Role { stamp: Stamp::new(now), ..blank.apply(change, now) };
@@ -162,7 +158,7 @@ pub async fn switch(
     let group = find_group(group)?;
     let change = |role: Role| match role.kind {
         RoleKind::Operator => Ok(role.switch(group, is_enabled, now)),
-        RoleKind::User => Err(ServiceError::refused(Code::Conflict, "The role is for users: it has paths.")),
+        RoleKind::User => Err(TenantsError::RoleOfUsers.into()),
     };
     Ok((rewrite(core, caller, id, change).await?, group))
 }
@@ -193,10 +189,7 @@ pub async fn set_paths(
             role.stamp = role.stamp.touch(now);
             Ok(role)
         }
-        RoleKind::Operator => Err(ServiceError::refused(
-            Code::Conflict,
-            "The role is for operators: its permissions are switched one by one.",
-        )),
+        RoleKind::Operator => Err(TenantsError::RoleOfOperators.into()),
     })
     .await
 }
@@ -223,8 +216,7 @@ pub async fn delete(
     let users = operators::count_with_role(&mut tx, caller.account, id).await?
         + store::count_applications(&mut tx, caller.account, id).await?;
     if users > 0 {
-        let fault = format!("{users} operators or applications have the role: give them another one first.");
-        return Err(ServiceError::refused(Code::Conflict, fault));
+        return Err(TenantsError::RoleInUse { users }.into());
     }
     documents::delete::<Role>(&mut tx, caller.account, role.id).await?;
     tx.commit().await?;
@@ -264,8 +256,7 @@ async fn rewrite(
 /// A role that the account made, with a lock until the transaction ends.
 async fn find_own(tx: &mut Tx, caller: &Caller, id: &str) -> Result<Role, ServiceError> {
     if role::permissions_of(id).is_some() {
-        let fault = format!("Every account has the role {id}: it cannot be changed.");
-        return Err(ServiceError::refused(Code::Conflict, fault));
+        return Err(TenantsError::BuiltInRole(id.to_owned()).into());
     }
     let parsed: RoleId = id.parse().map_err(|_| not_found(id))?;
     documents::find_locked(tx, caller.account, parsed).await?.ok_or_else(|| not_found(id))

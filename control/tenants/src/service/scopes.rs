@@ -1,6 +1,6 @@
 //! The scopes of a new resource.
 
-use shared::{id::ProjectId, problem::Code};
+use shared::id::ProjectId;
 
 use crate::{
     domain::{
@@ -9,7 +9,7 @@ use crate::{
         limits::shorten,
         scopes::Scopes,
     },
-    error::ServiceError,
+    error::{ServiceError, TenantsError},
     store::{Tx, projects},
 };
 
@@ -17,7 +17,7 @@ use crate::{
 /// `?project=` names, which must exist and be within the key's reach.
 ///
 /// # Errors
-/// [`Code::InvalidParameter`] for another project.
+/// `Code::InvalidParameter` for another project.
 pub async fn scopes_for(
     tx: &mut Tx,
     actor: &Actor,
@@ -34,17 +34,14 @@ pub async fn scopes_for(
 /// The project that `?project=` names.
 ///
 /// # Errors
-/// [`Code::InvalidParameter`] unless it exists and is within the key's reach.
+/// `Code::InvalidParameter` unless it exists and is within the key's reach.
 pub async fn project_in_reach(
     tx: &mut Tx,
     actor: &Actor,
     grant: &Grant,
     text: &str,
 ) -> Result<ProjectId, ServiceError> {
-    let unknown = || {
-        let fault = format!("project: {} was not found in this account.", shorten(text));
-        ServiceError::refused(Code::InvalidParameter, fault)
-    };
+    let unknown = || TenantsError::ProjectOutOfReach(shorten(text).to_owned());
     let id: ProjectId = text.parse().map_err(|_| unknown())?;
     let is_in_reach = match grant.limit() {
         Limit::Account => true,
@@ -53,7 +50,7 @@ pub async fn project_in_reach(
         Limit::User(_) | Limit::Itself(_) => actor.project == Some(id),
     };
     if !is_in_reach || !projects::hold(tx, actor.account, id).await? {
-        return Err(unknown());
+        return Err(unknown().into());
     }
     Ok(id)
 }

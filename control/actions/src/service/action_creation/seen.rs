@@ -1,7 +1,7 @@
 //! The client that an action records: the sender of the request, or the customer whose scan a server reports.
 
 use serde_json::{Map, Value};
-use shared::{geo::Locality, problem::Code};
+use shared::geo::Locality;
 
 use super::Making;
 use crate::{
@@ -12,7 +12,7 @@ use crate::{
         context::{self, Origin, Reported},
         personal::Redaction,
     },
-    error::ServiceError,
+    error::{CommonError, ServiceError},
     service::ActionState,
     store::{Tx, applications},
 };
@@ -55,8 +55,7 @@ impl Making<'_> {
         if !may_report {
             return Ok(None);
         }
-        let reported =
-            Reported::parse(value).map_err(|errors| ServiceError::Refused { code: Code::Invalid, errors })?;
+        let reported = Reported::parse(value).map_err(CommonError::Faults)?;
         Ok(Some(Seen::of(self.state, reported.origin())))
     }
 }

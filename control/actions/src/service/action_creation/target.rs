@@ -3,13 +3,12 @@
 use shared::{
     id::{CollectionId, ProductId, ThngId},
     identifier::Identifier,
-    problem::Code,
 };
 
 use super::{
     super::{actions::Scope, named, references::resolve_product},
     Making,
-    faults::{in_body, invalid},
+    faults::in_body,
 };
 use crate::{
     domain::{
@@ -20,7 +19,7 @@ use crate::{
         resource::{Product, Thng},
         scopes::Scopes,
     },
-    error::ServiceError,
+    error::{ActionsError, CommonError, ServiceError},
     store::{
         Tx,
         identifiers::{self, Match},
@@ -77,7 +76,7 @@ impl Making<'_> {
             let named = self.product(tx, &text).await.map_err(|error| in_body("product", error))?;
             // Spec gap: a Thng with a product that is not its own is refused.
             if let (Some(own), true) = (target.product, target.product != named.product) {
-                return Err(invalid("product", format!("the thng is an instance of {own}")));
+                return Err(ActionsError::OtherProduct(own).into());
             }
             target.product = named.product;
             if target.thng.is_none() {
@@ -142,21 +141,15 @@ impl Making<'_> {
                 match matched {
                     Match::None => {}
                     Match::One(id) if known.as_ref().is_none_or(|known| *known == id) => *known = Some(id),
-                    Match::One(_) => {
-                        let fault = format!("The identifiers belong to several {kind}s; use an id instead.");
-                        return Err(ServiceError::refused(Code::Conflict, fault));
-                    }
+                    Match::One(_) => return Err(ActionsError::IdentifiersOfSeveral { kind: *kind }.into()),
                     Match::Many(count) => {
-                        let fault = format!(
-                            "The identifier {identifier} belongs to {count} {kind}s; use an id instead."
-                        );
-                        return Err(ServiceError::refused(Code::Conflict, fault));
+                        return Err(CommonError::Ambiguous { kind: *kind, identifier, count }.into());
                     }
                 }
             }
         }
         match found {
-            [(_, None), (_, None)] => Err(invalid("identifiers", "no thng or product has them".to_owned())),
+            [(_, None), (_, None)] => Err(ActionsError::IdentifiersUnknown.into()),
             [(_, product), (_, thng)] => Ok((thng, product)),
         }
     }

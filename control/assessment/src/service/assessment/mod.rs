@@ -16,7 +16,6 @@ use serde_json::{Map, Value, json};
 use shared::{
     id::{ActionId, CaseId, ThngId},
     personal_data::PersonalData as Kept,
-    problem::Code,
     time::UnixMillis,
 };
 use tracing::instrument;
@@ -51,7 +50,7 @@ use crate::{
         },
         personal::redact_point,
     },
-    error::ServiceError,
+    error::{AssessmentError, CommonError, ServiceError},
     store::{Conn, actions::NewAction, applications, tenants},
 };
 
@@ -75,7 +74,7 @@ pub async fn authenticate(
     let mut conn = state.db.read().await?;
     let stored = lists::find(&*state.actions.observers, &mut conn, caller.account, asked.id).await?;
     let request = asked.clone().complete(stored.as_ref());
-    let mut request = request.map_err(|errors| ServiceError::Refused { code: Code::Invalid, errors })?;
+    let mut request = request.map_err(CommonError::Faults)?;
     check_type(&mut conn, caller, request.kind).await?;
     let kept = tenants::find_personal_data(&mut conn, caller.account).await?;
     let devices = state.devices.of(caller.account);
@@ -188,8 +187,7 @@ async fn check_type(conn: &mut Conn, actor: &Actor, kind: TriggerType) -> Result
     if is_listed {
         return Ok(());
     }
-    let fault = format!("The application may not submit triggers of the type {}.", kind.as_str());
-    Err(ServiceError::refused(Code::Forbidden, fault))
+    Err(AssessmentError::TriggerNotAllowed(kind).into())
 }
 
 fn result(waiting: &Waiting, assessment: &Assessment, now: UnixMillis) -> NewAction {

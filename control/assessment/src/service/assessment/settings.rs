@@ -1,10 +1,7 @@
 //! Settings of assessment: of the account, of a project, of a product. The most specific one wins.
 
 use serde_json::Value;
-use shared::{
-    id::{AccountId, ProductId, ProjectId},
-    problem::Code,
-};
+use shared::id::{AccountId, ProductId, ProjectId};
 use tracing::instrument;
 
 use crate::{
@@ -15,7 +12,7 @@ use crate::{
         permission::{Subject::AssessmentSettings, Verb},
         resource::Product,
     },
-    error::ServiceError,
+    error::{AssessmentError, ServiceError},
     service::{
         AssessmentState,
         access::{Caller, require, require_enterprise},
@@ -43,20 +40,14 @@ impl Owner {
     /// The owner that the parameters of a query name.
     ///
     /// # Errors
-    /// [`Code::InvalidParameter`]: both are named, or one is no id.
-    pub fn parse(project: Option<&str>, product: Option<&str>) -> Result<Self, ServiceError> {
-        let wrong = |name: &str, text: &str| {
-            let fault = format!("{name}: {} was not found in this account.", shorten(text));
-            ServiceError::refused(Code::InvalidParameter, fault)
-        };
+    /// `Code::InvalidParameter`: both are named, or one is no id.
+    pub fn parse(project: Option<&str>, product: Option<&str>) -> Result<Self, AssessmentError> {
+        let wrong = |name, text| AssessmentError::NoSuchOwner { name, id: shorten(text).to_owned() };
         match (project, product) {
             (None, None) => Ok(Self::Account),
             (Some(text), None) => text.parse().map(Self::Project).map_err(|_| wrong("project", text)),
             (None, Some(text)) => text.parse().map(Self::Product).map_err(|_| wrong("product", text)),
-            (Some(_), Some(_)) => {
-                let fault = "product: give project or product, not both.";
-                Err(ServiceError::refused(Code::InvalidParameter, fault))
-            }
+            (Some(_), Some(_)) => Err(AssessmentError::TwoOwners),
         }
     }
 
@@ -80,8 +71,7 @@ impl Owner {
         if is_there {
             return Ok(());
         }
-        let fault = format!("{name}: {} was not found in this account.", self.column());
-        Err(ServiceError::refused(Code::InvalidParameter, fault))
+        Err(AssessmentError::NoSuchOwner { name, id: self.column() }.into())
     }
 }
 
@@ -139,16 +129,12 @@ pub async fn replace(
     owner.check(&mut tx, caller.account).await?;
     let (column, now) = (owner.column(), state.clock.now());
     let before = assessments::find(&mut tx, caller.account, &column).await?.unwrap_or_default();
-    let conflict = |version: i64| {
-        let fault = format!("version: the settings are of version {version} by now.");
-        ServiceError::refused(Code::Conflict, fault)
-    };
     if replacement.version.is_some_and(|version| version != before.version) {
-        return Err(conflict(before.version));
+        return Err(AssessmentError::SettingsChanged(before.version).into());
     }
     let settings = &replacement.settings;
     if !assessments::put(&mut tx, caller.account, &column, settings, before.version, now).await? {
-        return Err(conflict(before.version + 1));
+        return Err(AssessmentError::SettingsChanged(before.version + 1).into());
     }
     let stored = assessments::find(&mut tx, caller.account, &column).await?.unwrap_or_default();
     let owner = if column.is_empty() { caller.account.to_string() } else { column };

@@ -4,10 +4,7 @@ use crate::service::access::Caller;
 use std::collections::BTreeSet;
 
 use serde_json::json;
-use shared::{
-    id::{CollectionId, ThngId},
-    problem::Code,
-};
+use shared::id::{CollectionId, ThngId};
 use tracing::instrument;
 
 use super::unknown;
@@ -24,7 +21,7 @@ use crate::{
         },
         resource::Thng,
     },
-    error::ServiceError,
+    error::{CatalogError, ServiceError},
     service::{
         Core,
         access::require,
@@ -156,7 +153,7 @@ pub async fn list_collections(
 /// Puts collections into a collection; those that are in stay.
 ///
 /// # Errors
-/// One of them does not exist, [`Code::Conflict`] when one would be inside of itself or too deep: then none is
+/// One of them does not exist, `Code::Conflict` when one would be inside of itself or too deep: then none is
 /// added. Or the database failed.
 #[instrument(skip_all)]
 pub async fn add_collections(
@@ -178,8 +175,7 @@ pub async fn add_collections(
         let above = levels(&mut tx, caller, vec![outer.to_string()], Direction::Above).await?;
         let mut below = vec![ids.to_vec()];
         below.extend(levels(&mut tx, caller, ids.to_vec(), Direction::Below).await?);
-        check_nesting(outer.as_str(), &above, &below)
-            .map_err(|error| ServiceError::refused(Code::Conflict, format!("collections: {error}.")))?;
+        check_nesting(outer.as_str(), &above, &below).map_err(CatalogError::Nesting)?;
         members::add_collections(&mut tx, caller.account, outer, ids).await?;
     }
     tx.note(caller.account, (KIND, outer.as_str()), || (None, Some(json!({"collections": ids}))));

@@ -1,6 +1,6 @@
 //! Collections.
 
-use shared::{id::CollectionId, problem::Code};
+use shared::id::CollectionId;
 use tracing::instrument;
 
 use super::{
@@ -21,7 +21,7 @@ use crate::{
         page::Page,
         permission::{Subject::Collections, Verb},
     },
-    error::ServiceError,
+    error::{CommonError, ServiceError},
     store::{Tx, collection_members, documents},
 };
 
@@ -135,6 +135,6 @@ impl Bulk<Core> for Collection {
 
 /// An error that names each absent id.
 fn unknown(kind: &str, ids: impl IntoIterator<Item = String>) -> ServiceError {
-    let errors = ids.into_iter().map(|id| format!("The {kind} {id} does not exist.")).collect();
-    ServiceError::Refused { code: Code::Invalid, errors }
+    let faults = ids.into_iter().map(|id| format!("The {kind} {id} does not exist."));
+    CommonError::Faults(faults.collect()).into()
 }

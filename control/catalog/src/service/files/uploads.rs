@@ -7,7 +7,6 @@ use futures_util::{Stream, StreamExt};
 use serde_json::json;
 use shared::{
     id::{AccountId, FileId},
-    problem::Code,
     time::UnixMillis,
 };
 use tracing::instrument;
@@ -22,7 +21,7 @@ use crate::{
         permission::{Subject::Files, Verb},
         quota::{Exceeded, Quota},
     },
-    error::ServiceError,
+    error::{CatalogError, ServiceError},
     store::{
         Ctx, accounts,
         blobs::{Rate, WriteError, Written},
@@ -54,7 +53,7 @@ pub struct UploadHead {
 /// Writes the content of a file: completely, or the previous content stays.
 ///
 /// # Errors
-/// [`Code::TooLarge`], [`Code::Invalid`] when the body broke off, [`Code::Suspended`], 404 when the file does not exist,
+/// `Code::TooLarge`, `Code::Invalid` when the body broke off, `Code::Suspended`, 404 when the file does not exist,
 /// 429 or 503 when there are too many uploads, 403 when the account has no room, or a store failed.
 #[instrument(skip_all)]
 pub async fn upload<E: Send + 'static>(
@@ -105,8 +104,7 @@ async fn check_room(
     if wanted <= found.limit.saturating_sub(found.used) {
         return Ok(());
     }
-    let exceeded = Exceeded { quota, limit: found.limit, used: found.used, wanted };
-    Err(ServiceError::refused(exceeded.code(), exceeded.to_string()))
+    Err(Exceeded { quota, limit: found.limit, used: found.used, wanted }.into())
 }
 
 async fn writable_account(
@@ -215,11 +213,9 @@ async fn drain<E>(body: &mut (impl Stream<Item = Result<Bytes, E>> + Unpin)) {
 
 fn refusal(error: WriteError) -> ServiceError {
     match error {
-        WriteError::TooLarge(max) => {
-            ServiceError::refused(Code::TooLarge, format!("A file must have at most {max} bytes."))
-        }
-        WriteError::TooSlow => ServiceError::refused(Code::Invalid, "The body came too slowly."),
-        WriteError::BrokenOff => ServiceError::refused(Code::Invalid, "The body broke off."),
+        WriteError::TooLarge(most) => CatalogError::FileTooLarge { most }.into(),
+        WriteError::TooSlow => CatalogError::UploadTooSlow.into(),
+        WriteError::BrokenOff => CatalogError::UploadBrokenOff.into(),
         WriteError::Store(error) => error.into(),
     }
 }

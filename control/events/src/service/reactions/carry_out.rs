@@ -5,7 +5,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use shared::{id::AccountId, problem::Code};
+use shared::id::AccountId;
 
 use super::{actor_of, may_call};
 use crate::{
@@ -16,7 +16,7 @@ use crate::{
         reaction::ResolvedEffect,
         webhook::{Status, Webhook},
     },
-    error::ServiceError,
+    error::{CommonError, EventsError, ServiceError},
     service::{EventState, action_creation::alone, properties, webhooks::queue},
     store::{
         Ctx, Tx, documents, quotas,
@@ -120,7 +120,7 @@ async fn carry_out(
     // Its reaction is gone, or does nothing any more.
     let Some((reaction, project)) = task.by else { return Ok(()) };
     if task.attempts >= MAX_TRIES {
-        return Err(ServiceError::refused(Code::Invalid, "It failed again and again within the platform."));
+        return Err(EventsError::TooManyTries.into());
     }
     let Some(deed) = &task.deed else {
         return Err(ServiceError::Internal("a task of another release".to_owned()));
@@ -152,10 +152,7 @@ async fn carry_out_deed(
             let found = found.filter(|found| may_call(actor.project, found));
             let found = found.ok_or_else(|| ServiceError::not_found("webhook", webhook))?;
             if found.status == Status::Disabled {
-                return Err(ServiceError::refused(
-                    Code::Conflict,
-                    format!("The webhook {webhook} is disabled."),
-                ));
+                return Err(EventsError::WebhookDisabled(*webhook).into());
             }
             let message = New {
                 webhook: found.stamp.seq,
@@ -165,10 +162,7 @@ async fn carry_out_deed(
                 body: body.clone(),
             };
             if queue::put(state, tx, vec![message]).await? > 0 {
-                return Err(ServiceError::refused(
-                    Code::Conflict,
-                    format!("The queue of {webhook} is full."),
-                ));
+                return Err(EventsError::QueueFull(*webhook).into());
             }
             Ok(())
         }
@@ -183,10 +177,9 @@ async fn carry_out_deed(
             properties::write_within(state, tx, actor, (Owner::Product, product), vec![point]).await
         }
         ResolvedEffect::Action { action } => {
-            let invalid = |errors| ServiceError::Refused { code: Code::Invalid, errors };
-            let draft = ResolvedEffect::draft(action).map_err(invalid)?;
+            let draft = ResolvedEffect::draft(action).map_err(CommonError::Faults)?;
             alone::create(&state.actions, tx, actor, &draft).await.map(|_| ())
         }
-        ResolvedEffect::Impossible { fault } => Err(ServiceError::refused(Code::Invalid, fault.clone())),
+        ResolvedEffect::Impossible { fault } => Err(CommonError::Faults(vec![fault.clone()]).into()),
     }
 }

@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use shared::{id::AccountId, problem::Code};
+use shared::id::AccountId;
 
 use super::{
     actor_of,
@@ -22,7 +22,7 @@ use crate::{
         job_input::{JobRequest, OptionType},
         job_lines::Entry,
     },
-    error::ServiceError,
+    error::{CommonError, ServiceError},
     service::{
         JobState,
         action_creation::{Circumstances, alike},
@@ -220,7 +220,7 @@ impl<'a> Execution<'a> {
             Ok(draft) => {
                 alike::create(&self.state.actions, tx, &actor, around, &draft, quiet(request), &thngs).await
             }
-            Err(faults) => Err(ServiceError::Refused { code: Code::Invalid, errors: faults }),
+            Err(faults) => Err(CommonError::Faults(faults).into()),
         };
         match refused {
             Ok(refused) => {

@@ -10,10 +10,7 @@ pub use self::purge::{delete, purge, purge_before};
 
 use crate::service::access::Caller;
 use serde_json::json;
-use shared::{
-    id::{FileId, JobId, ProjectId},
-    problem::Code,
-};
+use shared::id::{FileId, JobId, ProjectId};
 use tracing::instrument;
 
 use super::{
@@ -38,7 +35,7 @@ use crate::{
         scopes::Scopes,
         subject::Permissions,
     },
-    error::ServiceError,
+    error::{CommonError, JobsError, ServiceError},
     store::{Ctx, Tx, accounts, audit::state_of, documents, job_chunks, job_logs, jobs, listing::Selection},
 };
 
@@ -88,7 +85,7 @@ pub async fn submit(
             }
         }
     }
-    let refuse = |errors| Err(ServiceError::Refused { code: Code::Invalid, errors });
+    let refuse = |faults| Err(CommonError::Faults(faults).into());
     let Some(mut request) = draft.request.filter(|_| faults.is_empty()) else { return refuse(faults) };
     request.default_domain = default_domain;
     if let Some(template) = &draft.draft
@@ -98,8 +95,7 @@ pub async fn submit(
     }
     accounts::lock(&mut tx, caller.account).await?;
     if jobs::count_open(&mut tx, caller.account).await? >= MAX_OPEN {
-        let fault = format!("{MAX_OPEN} jobs are under way; wait until one has ended.");
-        return Err(ServiceError::refused(Code::TooManyRequests, fault));
+        return Err(JobsError::TooManyJobs { most: MAX_OPEN }.into());
     }
     request.operator.clone_from(&caller.id);
     let now = state.clock.now();
@@ -244,9 +240,9 @@ pub async fn cancel(state: &JobState, caller: &Caller, id: &str) -> Result<(), S
         let mut tx = state.db.begin(&caller.ctx).await?;
         let job = admitted(jobs::find(&mut tx, caller.account, parsed).await?, &grant, id)?;
         let before = job.status;
-        let job = job.on(JobEvent::CancelAsked, state.clock.now()).map_err(|unfit| {
-            ServiceError::refused(Code::Conflict, format!("The job {parsed} has ended: it is {}.", unfit.0))
-        })?;
+        let job = job
+            .on(JobEvent::CancelAsked, state.clock.now())
+            .map_err(|unfit| JobsError::Ended { id: parsed, status: unfit.0 })?;
         // A worker may have moved it on since it was read.
         if before == job.status || jobs::change_status(&mut tx, &job, before).await? {
             tx.note(caller.account, (KIND, parsed.as_str()), || {

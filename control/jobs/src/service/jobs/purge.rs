@@ -1,13 +1,13 @@
 //! Deletes finished jobs and their logs, by request and after the retention time, in short transactions.
 
 use serde_json::json;
-use shared::{id::JobId, problem::Code, time::UnixMillis};
+use shared::{id::JobId, time::UnixMillis};
 use tracing::instrument;
 
 use super::{KIND, admitted, clear, not_found, parse};
 use crate::{
     domain::permission::{Subject::Jobs, Verb},
-    error::ServiceError,
+    error::{JobsError, ServiceError},
     service::{
         JobState,
         access::{Caller, require},
@@ -68,9 +68,7 @@ pub async fn delete(state: &JobState, caller: &Caller, id: &str) -> Result<(), S
     let job = admitted(jobs::find(&mut conn, caller.account, parsed).await?, &grant, id)?;
     drop(conn);
     if job.completed_at.is_none() {
-        let status = job.status.as_str();
-        let fault = format!("The job {parsed} has not ended: it is {status}. Cancel it first.");
-        return Err(ServiceError::refused(Code::Conflict, fault));
+        return Err(JobsError::NotEnded { id: parsed, status: job.status.as_str() }.into());
     }
     // In steps, because a log may be long. Who is cut off asks again, and the row is still there.
     clear(state, job.seq).await?;

@@ -1,3 +1,5 @@
+use shared::problem::Code;
+
 use super::*;
 use crate::domain::{access::UserRights, subject::Permissions};
 

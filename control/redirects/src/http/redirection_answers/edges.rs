@@ -8,11 +8,12 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use serde_json::Value;
-use shared::{problem::Code, wire::stream::Rev};
-use web::{api_error::ApiError, extract::Query};
+use shared::wire::stream::Rev;
+use web::extract::Query;
 
 use crate::{
     edges::WaitReport,
+    error::RedirectsError,
     service::{Redirects, redirections::Written},
 };
 
@@ -30,12 +31,11 @@ impl Wait {
     ///
     /// # Errors
     /// One of them is neither.
-    pub fn parse(query: &Query) -> Result<Self, ApiError> {
-        let refuse = |text: &str| Err(ApiError::refused(Code::InvalidParameter, text));
+    pub fn parse(query: &Query) -> Result<Self, RedirectsError> {
         let waits = match query.find("wait") {
             None => false,
             Some("edges") => true,
-            Some(_) => return refuse("wait must be edges."),
+            Some(_) => return Err(RedirectsError::Wait),
         };
         let Some(text) = query.find("timeout") else { return Ok(Self(waits.then_some(DEFAULT_WAIT))) };
         let wait = match text.strip_suffix("ms") {
@@ -44,7 +44,7 @@ impl Wait {
         };
         match wait {
             Some(wait) if wait <= MAX_WAIT => Ok(Self(waits.then_some(wait))),
-            Some(_) | None => refuse("timeout must be like 500ms or 2s, at most 20s."),
+            Some(_) | None => Err(RedirectsError::WaitTimeout),
         }
     }
 

@@ -1,6 +1,6 @@
 //! The redirections of one Thng or product: which one owns them, and the newest, which the first generation of paths names.
 
-use shared::{id::ResourceId, problem::Code, redirect::ResourceType};
+use shared::{id::ResourceId, redirect::ResourceType};
 
 use super::{DomainChoice, Listing, list_as};
 use crate::{
@@ -12,7 +12,7 @@ use crate::{
         permission::{Subject, Verb},
         redirection::Redirection,
     },
-    error::ServiceError,
+    error::{RedirectsError, ServiceError},
     service::{
         Redirects,
         access::require,
@@ -41,7 +41,7 @@ pub async fn owner(
         ResourceType::Thng => resolve_thng(&mut conn, actor.account, reference).await?.into(),
         ResourceType::Product => resolve_product(&mut conn, actor.account, reference).await?.into(),
         ResourceType::Collection | ResourceType::Place => {
-            return Err(ServiceError::refused(Code::NoSuchPath, "Only Thngs and products have this path."));
+            return Err(RedirectsError::NoThngOrProduct.into());
         }
     };
     let ids = [id.to_string()];
@@ -74,7 +74,5 @@ pub async fn newest(
     let listing =
         Listing { platform_id: Some(id), domain: choice.named.clone(), request, ..Listing::default() };
     let found = list_as(state, actor, Verb::Read, &listing).await?;
-    found.items.into_iter().next().ok_or_else(|| {
-        ServiceError::refused(Code::NotFound, format!("The resource {id} has no redirection."))
-    })
+    found.items.into_iter().next().ok_or_else(|| RedirectsError::NoRedirection(id).into())
 }

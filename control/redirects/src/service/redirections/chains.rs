@@ -4,7 +4,6 @@ use std::collections::{HashMap, HashSet};
 
 use shared::{
     id::{ProductId, ThngId},
-    problem::Code,
     redirect::{Redirect, RedirectKey},
     short_id::ShortId,
     short_url::ShortDomain,
@@ -14,7 +13,7 @@ use shared::{
 use super::plan::key_of;
 use crate::{
     domain::redirection::{MAX_CHAIN, Redirection, Writable},
-    error::ServiceError,
+    error::{ChainFault, RedirectsError, ServiceError},
     store::{Conn, redirections as table},
 };
 
@@ -117,25 +116,21 @@ impl<'a> Chains<'a> {
         }
     }
 
-    /// Checks a target of a member, which was loaded; the fault is a sentence.
+    /// Checks a target, which was loaded.
     ///
     /// Breadth-first: a link with an ended page has two successors; within a step each key is looked up once.
-    pub(super) fn check(
-        &self,
-        start: &RedirectKey,
-        (member, next): (&str, Option<Next>),
-    ) -> Result<(), String> {
+    pub(super) fn check(&self, start: &RedirectKey, next: Option<Next>) -> Result<(), ChainFault> {
         let mut step: HashSet<RedirectKey> = next.into_iter().filter_map(|next| self.ours(next)).collect();
         for _ in 0..MAX_CHAIN {
             if step.is_empty() {
                 return Ok(());
             }
             if step.contains(start) {
-                return Err(format!("{member} leads back to the short URL itself."));
+                return Err(ChainFault::Loop);
             }
             step = step.iter().filter_map(|key| self.known.get(key)).flatten().cloned().collect();
         }
-        Err(format!("{member} leads through more than {MAX_CHAIN} short URLs."))
+        Err(ChainFault::TooLong)
     }
 }
 
@@ -165,8 +160,8 @@ pub(super) async fn check_changed(
     chains.load(conn, starts.collect()).await?;
     for (key, item) in changed {
         for (member, target) in writable.targets() {
-            let checked = chains.check(key, (member, next_of(&item.redirect, target)));
-            checked.map_err(|fault| ServiceError::refused(Code::Invalid, fault))?;
+            let checked = chains.check(key, next_of(&item.redirect, target));
+            checked.map_err(|fault| RedirectsError::Chain { member, fault })?;
         }
     }
     Ok(())
@@ -223,7 +218,7 @@ mod tests {
         let mut chains = Chains::new(&domains, written);
         assert_eq!(load(&mut chains, &["N2", "N3"], &stored), (4, 30));
         for key in &changed {
-            assert_eq!(chains.check(key, ("endedUrl", Some(next("n2")))), Ok(()));
+            assert_eq!(chains.check(key, Some(next("n2"))), Ok(()));
         }
         // What is known is not looked up again; the links of the deepest step lead nowhere.
         assert_eq!(load(&mut chains, &["N2", "C7"], &stored), (0, 0));
@@ -236,16 +231,18 @@ mod tests {
             (1..7_u32).map(|n| (format!("N{n}"), vec![format!("N{}", n + 1)])).collect();
         let mut chains = Chains::new(&domains, [(key("C"), vec![next("N3")])].into_iter());
         load(&mut chains, &["N1", "N3", "C"], &stored);
-        let check = |start: &str, to: Next| chains.check(&key(start), ("defaultRedirectUrl", Some(to)));
+        let check = |start: &str, to: Next| chains.check(&key(start), Some(to));
         assert_eq!(check("A", next("N4")), Ok(()), "with its own, five short URLs");
-        let long = "defaultRedirectUrl leads through more than 5 short URLs.";
-        assert_eq!(check("A", next("N1")), Err(long.to_owned()));
-        assert_eq!(check("A", next("C")), Err(long.to_owned()), "the link that is written counts as well");
-        let back = "defaultRedirectUrl leads back to the short URL itself.";
+        assert_eq!(check("A", next("N1")), Err(ChainFault::TooLong));
+        assert_eq!(
+            check("A", next("C")),
+            Err(ChainFault::TooLong),
+            "the link that is written counts as well"
+        );
         for (start, to) in [("C", "c"), ("N5", "C"), ("N3", "n3")] {
-            assert_eq!(check(start, next(to)), Err(back.to_owned()), "{start} by {to}");
+            assert_eq!(check(start, next(to)), Err(ChainFault::Loop), "{start} by {to}");
         }
         assert_eq!(check("A", ("example.com".to_owned(), "N1".to_owned())), Ok(()), "another host");
-        assert_eq!(chains.check(&key("A"), ("endedUrl", None)), Ok(()));
+        assert_eq!(chains.check(&key("A"), None), Ok(()));
     }
 }

@@ -1,8 +1,8 @@
 //! The condition of a change: the state that its caller has seen.
 
-use shared::{problem::Code, wire::stream::Rev};
+use shared::wire::stream::Rev;
 
-use crate::{domain::redirection::Redirection, error::ServiceError};
+use crate::{domain::redirection::Redirection, error::RedirectsError};
 
 /// The revisions of which a redirection must have one, so that nothing is written over what the caller has not seen; `None`
 /// where any will do.
@@ -14,12 +14,11 @@ impl Expected {
     ///
     /// # Errors
     /// 412 for a redirection of another revision.
-    pub(super) fn check(&self, found: &[Redirection]) -> Result<(), ServiceError> {
+    pub(super) fn check(&self, found: &[Redirection]) -> Result<(), RedirectsError> {
         match &self.0 {
-            Some(revs) if found.iter().any(|item| !revs.contains(&item.rev)) => Err(ServiceError::refused(
-                Code::ChangedMeanwhile,
-                "It was changed since it was read: read it again.",
-            )),
+            Some(revs) if found.iter().any(|item| !revs.contains(&item.rev)) => {
+                Err(RedirectsError::ChangedMeanwhile)
+            }
             Some(_) | None => Ok(()),
         }
     }

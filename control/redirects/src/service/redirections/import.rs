@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Instant};
 
 use futures_util::FutureExt;
 use serde::{Deserialize, Serialize};
-use shared::{id::AccountId, problem::Code, short_id::ShortId, wire::stream::Rev};
+use shared::{id::AccountId, short_id::ShortId, wire::stream::Rev};
 
 use super::{
     DomainChoice, Written, insert,
@@ -20,7 +20,7 @@ use crate::{
         quota::{Exceeded, Quota},
         redirection::{Draft, MAX_BULK},
     },
-    error::ServiceError,
+    error::{DomainError, RedirectsError, ServiceError},
     service::{
         Redirects,
         access::Caller,
@@ -61,8 +61,9 @@ pub enum ItemResult {
 }
 
 impl ItemResult {
-    fn refused(code: Code, errors: Vec<String>) -> Self {
-        Self::Refused { status: code.status(), errors, code: code as u32 }
+    fn refused(error: &RedirectsError) -> Self {
+        let code = error.code();
+        Self::Refused { status: code.status(), errors: error.faults(), code: code as u32 }
     }
 }
 
@@ -88,8 +89,7 @@ pub async fn create_many(
     let grant = require(caller, Verb::Create, Redirections)?;
     let count = items.len();
     if count == 0 || count > MAX_BULK {
-        let text = format!("The array must hold 1 to {MAX_BULK} redirections, not {count}.");
-        return Err(ServiceError::refused(Code::Invalid, text));
+        return Err(RedirectsError::ItemCount { most: MAX_BULK, found: count }.into());
     }
     let _place = state.capacity.import(caller)?;
     let mut candidates = Vec::with_capacity(count);
@@ -138,10 +138,7 @@ pub async fn create_in(
     let domain = resolve_domain(tx, actor.account, &choice, None).await?;
     let items = drafts.into_iter().map(Ok).collect();
     let planned = plan(tx, actor, &grant, &domain, items, candidates, at).await?;
-    let ready = planned
-        .into_iter()
-        .map(|item| item.map_err(|(code, errors)| ServiceError::Refused { code, errors }))
-        .collect::<Result<Vec<_>, _>>()?;
+    let ready = planned.into_iter().collect::<Result<Vec<_>, _>>()?;
     quotas::charge(tx, actor.account, Quota::Links, ready.len() as u64, at).await?;
     insert(tx, actor.account, &domain, &ready.iter().collect::<Vec<_>>(), at).await?;
     Ok(())
@@ -159,7 +156,7 @@ async fn refuse_above_quota(
     let Some(exceeded) = exceeded.map(|exceeded| Exceeded { wanted: 1, ..exceeded }) else { return Ok(()) };
     let granted = usize::try_from(granted).unwrap_or(usize::MAX);
     for item in planned.iter_mut().filter(|item| item.is_ok()).skip(granted) {
-        *item = Err((exceeded.code(), vec![exceeded.to_string()]));
+        *item = Err(exceeded.into());
     }
     Ok(())
 }
@@ -226,7 +223,7 @@ impl Import {
                 short_url: domain.short_url(&ready.redirect.short_id),
                 short_id: ready.redirect.short_id,
             },
-            Err((code, errors)) => ItemResult::refused(code, errors),
+            Err(error) => ItemResult::refused(&error),
         }));
         let kept = (done.rev, &done.results);
         if is_begun {

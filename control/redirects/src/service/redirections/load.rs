@@ -4,7 +4,6 @@ use std::collections::{HashMap, HashSet};
 
 use shared::{
     id::AccountId,
-    problem::Code,
     redirect::RedirectKey,
     short_id::ShortId,
     short_url::ShortDomain,
@@ -18,7 +17,7 @@ use crate::{
         redirection::{Redirection, Writable},
         withheld::TakeDowns,
     },
-    error::ServiceError,
+    error::{CommonError, RedirectsError, ServiceError},
     store::{Conn, StoreError, redirections as table, withheld},
 };
 
@@ -84,7 +83,7 @@ pub(super) async fn load_many(
         Ok((domain, found))
     } else {
         let fault = |short_id: &&String| format!("The redirection {short_id} was not found.");
-        Err(ServiceError::Refused { code: Code::NotFound, errors: absent.iter().map(fault).collect() })
+        Err(CommonError::Absent(absent.iter().map(fault).collect()).into())
     }
 }
 
@@ -135,11 +134,11 @@ pub(super) async fn check_take_downs(
     };
     let errors: Vec<String> = links.iter().zip(&keys).filter_map(fault).collect();
     if !errors.is_empty() {
-        return Err(ServiceError::Refused { code: Code::Conflict, errors });
+        return Err(RedirectsError::TakenDown(errors).into());
     }
     let faults = writable
         .targets()
         .filter_map(|(member, target)| Some(format!("{member} {}.", found.target_fault(target.as_str())?)));
     let errors: Vec<String> = faults.collect();
-    if errors.is_empty() { Ok(()) } else { Err(ServiceError::Refused { code: Code::Invalid, errors }) }
+    if errors.is_empty() { Ok(()) } else { Err(CommonError::Faults(errors).into()) }
 }

@@ -14,7 +14,6 @@ mod write;
 use futures_util::FutureExt;
 use shared::{
     id::AccountId,
-    problem::Code,
     redirect::RedirectKey,
     short_url::ShortDomain,
     wire::stream::{Change, Event, Rev},
@@ -50,7 +49,7 @@ use crate::{
         quota::Quota,
         redirection::{Draft, Redirection, Writable},
     },
-    error::ServiceError,
+    error::{CommonError, RedirectsError, ServiceError},
     store::{Conn, accounts, log, quotas, redirections as table, tenants},
     writer::Lane,
 };
@@ -117,8 +116,8 @@ pub async fn create(
                 }
                 let items = vec![Ok(draft)];
                 let mut planned = plan(tx, &actor, &grant, &domain, items, candidates, at).await?;
-                let ready = planned.pop().unwrap_or_else(|| Err((Code::Internal, Vec::new())));
-                let ready = ready.map_err(|(code, errors)| ServiceError::Refused { code, errors })?;
+                let missing = || ServiceError::Internal("a draft was not planned".to_owned());
+                let ready = planned.pop().ok_or_else(missing)??;
                 quotas::charge(tx, account, Quota::Links, 1, at).await?;
                 let rev = insert(tx, account, &domain, &[&ready], at).await?;
                 let mut value = table::find(tx, domain.host.as_str(), &ready.folded, account)
@@ -185,8 +184,7 @@ pub async fn replace_if(
                     item.redirect.status_code = writable.status_code.or_default(item.redirect.status_code);
                     let availability = writable.availability.apply(item.redirect.availability.as_deref());
                     item.redirect.availability = availability.map_err(|fault| {
-                        let text = format!("{fault} of {}.", item.redirect.short_id);
-                        ServiceError::refused(Code::Invalid, text)
+                        RedirectsError::Availability { fault, short_id: item.redirect.short_id.clone() }
                     })?;
                     if let Some(scopes) = grant.scopes_of_change(Some(writable.scopes.clone())) {
                         item.scopes = scopes;
@@ -200,7 +198,7 @@ pub async fn replace_if(
                     for (member, target) in writable.targets() {
                         let next = next_of(&item.redirect, target);
                         if let Some(fault) = target_fault(&hosts, &domains, (member, target), next.as_ref()) {
-                            return Err(ServiceError::refused(Code::Invalid, fault));
+                            return Err(CommonError::Faults(vec![fault]).into());
                         }
                     }
                     tx.note(account, (KIND, &id), || {
@@ -309,10 +307,8 @@ async fn resolve_domain(
     let domains = accounts::list_domains(conn, account).await?;
     let by_name = |name: &str| domains.iter().find(|domain| is_called(domain, name));
     if let Some(name) = in_body.or(choice.named.as_deref()) {
-        return by_name(name).cloned().ok_or_else(|| {
-            let text = format!("shortDomain: {name} is not a short domain of this account.");
-            ServiceError::refused(Code::Invalid, text)
-        });
+        let foreign = || RedirectsError::ForeignDomain(name.to_owned()).into();
+        return by_name(name).cloned().ok_or_else(foreign);
     }
     if let Some(host) = choice.host.as_deref() {
         if let Some(domain) = by_name(host) {
@@ -323,8 +319,5 @@ async fn resolve_domain(
             return Err(ServiceError::not_found("short domain", host));
         }
     }
-    domains
-        .first()
-        .cloned()
-        .ok_or_else(|| ServiceError::refused(Code::Conflict, "The account has no short domain."))
+    domains.first().cloned().ok_or_else(|| RedirectsError::NoShortDomain.into())
 }

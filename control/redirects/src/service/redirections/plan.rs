@@ -5,7 +5,6 @@ use std::collections::{HashMap, HashSet};
 use shared::{
     availability::Availability,
     id::{AccountId, ProductId, ProjectId, ThngId},
-    problem::Code,
     redirect::{Redirect, RedirectKey},
     redirect_status::RedirectStatus,
     short_id::ShortId,
@@ -27,7 +26,7 @@ use crate::{
         scopes::Scopes,
         target_hosts::TargetHosts,
     },
-    error::ServiceError,
+    error::{CommonError, RedirectsError, ServiceError},
     store::{
         Conn, Tx, accounts, redirections as table,
         resources::{self, Resource},
@@ -60,7 +59,7 @@ pub(super) struct Ready {
     pub details: LinkDetails,
 }
 
-pub(super) type Planned = Vec<Result<Ready, (Code, Vec<String>)>>;
+pub(super) type Planned = Vec<Result<Ready, RedirectsError>>;
 
 /// Checks drafts against the store and against each other, and gives out short ids.
 pub(super) async fn plan(
@@ -123,7 +122,7 @@ pub(super) async fn plan(
             (Ok(draft), Some(id)) => (draft, id),
             (Ok(_), None) => return Err(ServiceError::Internal("a draft without a short id".to_owned())),
             (Err(faults), _) => {
-                planned.push(Err((Code::Invalid, faults)));
+                planned.push(Err(CommonError::Faults(faults).into()));
                 continue;
             }
         };
@@ -154,7 +153,7 @@ pub(super) async fn plan(
             faults.extend(target_fault(&hosts, &domains, (member, target), next.as_ref()));
             let blocked = blocked.target_fault(target.as_str());
             faults.extend(blocked.map(|fault| format!("{member} {fault}.")));
-            faults.extend(chains.check(&key, (member, next)).err());
+            faults.extend(chains.check(&key, next).err().map(|fault| format!("{member} {fault}.")));
         }
         let availability = match draft.writable.availability.apply(None) {
             Ok(availability) => availability,
@@ -164,12 +163,11 @@ pub(super) async fn plan(
             }
         };
         let Some(owner) = owner.filter(|_| faults.is_empty()) else {
-            planned.push(Err((Code::Invalid, faults)));
+            planned.push(Err(CommonError::Faults(faults).into()));
             continue;
         };
         if !taken.insert(folded.to_string()) {
-            let text = format!("shortId: {id} is taken on {}.", domain.host);
-            planned.push(Err((Code::ShortIdTaken, vec![text])));
+            planned.push(Err(RedirectsError::ShortIdTaken { short_id: id, host: domain.host.to_string() }));
             continue;
         }
         let scopes = grant.scopes_of_new(Some(draft.writable.scopes.clone())).unwrap_or_default();

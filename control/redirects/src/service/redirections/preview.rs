@@ -30,7 +30,7 @@ use crate::{
         preview::{AssumedFacts, DecidedBy, Decision, KnownFacts, Tried, decide},
         withheld::TakeDown,
     },
-    error::ServiceError,
+    error::{CommonError, ServiceError},
     service::{Redirects, access::require, rules::may_read},
     store::{Conn, rules, scopes, withheld},
 };
@@ -89,9 +89,7 @@ pub async fn preview(
     let domain = resolve_domain(&mut conn, actor.account, &choice, None).await?;
     let found = load(&mut conn, actor.account, &grant, &domain, short_id).await?;
     let key = key_of(&domain, &found.redirect.short_id);
-    let link = scan
-        .assume(found.redirect)
-        .map_err(|errors| ServiceError::Refused { code: Code::Invalid, errors })?;
+    let link = scan.assume(found.redirect).map_err(CommonError::Faults)?;
     let facts = AssumedFacts::new(&link, scan, &AGENTS, scan.time.unwrap_or_else(|| state.clock.now()));
     let rules = rules::load(&mut conn, actor.account).await?;
     let decision = decide(&link, &rules, &facts).map_err(ServiceError::Internal)?;

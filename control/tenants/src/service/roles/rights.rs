@@ -2,7 +2,6 @@
 
 use shared::{
     id::{AccountId, OperatorId, RoleId},
-    problem::Code,
     time::UnixMillis,
 };
 
@@ -15,7 +14,7 @@ use crate::{
         role,
         subject::Permissions,
     },
-    error::ServiceError,
+    error::{ServiceError, TenantsError},
     store::{Conn, Tx, accounts, documents, operator_keys, operators},
 };
 
@@ -61,7 +60,7 @@ pub async fn lock_with_rights(tx: &mut Tx, caller: &Actor) -> Result<(), Service
             return Ok(());
         }
     }
-    Err(ServiceError::refused(Code::Forbidden, "Your roles were changed a moment ago: ask again."))
+    Err(TenantsError::RolesChanged.into())
 }
 
 /// Checks roles that a caller gives to an operator: each exists, and allows no more than the caller's own.
@@ -75,8 +74,7 @@ pub(crate) async fn check_roles(
 ) -> Result<(), ServiceError> {
     for id in ids.unwrap_or_default() {
         let Some(allowed) = find_permissions(tx, caller.account, id).await? else {
-            let fault = format!("role: there is no role {:?} for operators.", shorten(id));
-            return Err(ServiceError::refused(Code::Invalid, fault));
+            return Err(TenantsError::NoOperatorRole(shorten(id).to_owned()).into());
         };
         refuse_more(caller, allowed, "You may not give what you do not have")?;
     }
@@ -96,8 +94,7 @@ pub async fn check_user_role(tx: &mut Tx, account: AccountId, id: Option<&str>) 
     if found.is_some_and(|role| role.kind == RoleKind::User) {
         return Ok(());
     }
-    let fault = format!("userRole: there is no role {:?} for users.", shorten(id));
-    Err(ServiceError::refused(Code::Invalid, fault))
+    Err(TenantsError::NoUserRole(shorten(id).to_owned()).into())
 }
 
 /// Refuses a role that allows operators more than the caller may do; what users may do is bounded by their account.
@@ -147,20 +144,20 @@ pub(crate) async fn refuse_keys_of_others(
             None => Permissions::default(),
         };
         if !may.cover(permissions) {
-            let text = format!(
-                "The key {:?} of the operator {owner} was made by somebody who may do less: rotate or revoke it first.",
-                key.label
-            );
-            return Err(ServiceError::refused(Code::Conflict, text));
+            return Err(TenantsError::KeyOfLesserMaker { label: key.label.clone(), owner: *owner }.into());
         }
     }
     Ok(())
 }
 
-/// Refuses permissions beyond the caller's; `text` says why, before the first of them.
-pub(crate) fn refuse_more(caller: &Actor, theirs: Permissions, text: &str) -> Result<(), ServiceError> {
-    match theirs.without(caller.permissions).texts().first() {
-        Some(more) => Err(ServiceError::refused(Code::Forbidden, format!("{text}: {more}."))),
+/// Refuses permissions beyond the caller's; `why` stands before the first of them.
+pub(crate) fn refuse_more(
+    caller: &Actor,
+    theirs: Permissions,
+    why: &'static str,
+) -> Result<(), ServiceError> {
+    match theirs.without(caller.permissions).texts().into_iter().next() {
+        Some(permission) => Err(TenantsError::BeyondOwnRights { why, permission }.into()),
         None => Ok(()),
     }
 }

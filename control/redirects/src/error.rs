@@ -1,0 +1,112 @@
+//! What requests about redirections, their rules and tasks are refused for.
+
+use qr::QrError;
+use shared::{
+    id::{InvalidId, ResourceId},
+    problem::Code,
+    short_id::ShortId,
+};
+
+use crate::domain::{availability::EndsTooEarly, quota::Exceeded, redirection::MAX_CHAIN};
+
+pub use ::kernel::error::{CommonError, DomainError, ServiceError};
+
+/// What a request about redirections, their rules or tasks is refused for.
+#[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the texts say what each is")]
+pub enum RedirectsError {
+    #[error(transparent)]
+    Common(#[from] CommonError),
+    #[error(transparent)]
+    Exceeded(#[from] Exceeded),
+    #[error("If-Match must be * or the ETag of a redirection, in quotes.")]
+    IfMatch,
+    #[error("If-Match is for one redirection, and not for several.")]
+    IfMatchOfSeveral,
+    #[error("ids is not a parameter of this list; read a redirection by its short id.")]
+    IdsOfList,
+    #[error("ids must name 1 to {most} short ids, comma-separated.")]
+    IdCount { most: usize },
+    #[error("{name}: {fault}.")]
+    NoId { name: &'static str, fault: InvalidId },
+    #[error("wait must be edges.")]
+    Wait,
+    #[error("timeout must be like 500ms or 2s, at most 20s.")]
+    WaitTimeout,
+    #[error("{0}")]
+    CannotRender(QrError),
+    #[error("The account has no short domain.")]
+    NoShortDomain,
+    #[error("shortDomain: {0} is not a short domain of this account.")]
+    ForeignDomain(String),
+    #[error("shortId: {short_id} is taken on {host}.")]
+    ShortIdTaken { short_id: ShortId, host: String },
+    #[error("The array must hold 1 to {most} redirections, not {found}.")]
+    ItemCount { most: usize, found: usize },
+    #[error("{member} {fault}.")]
+    Chain { member: &'static str, fault: ChainFault },
+    #[error("{fault} of {short_id}.")]
+    Availability { fault: EndsTooEarly, short_id: ShortId },
+    #[error("It was changed since it was read: read it again.")]
+    ChangedMeanwhile,
+    #[error("{}", .0.join(" "))]
+    TakenDown(Vec<String>),
+    #[error("Only Thngs and products have this path.")]
+    NoThngOrProduct,
+    #[error("The resource {0} has no redirection.")]
+    NoRedirection(ResourceId),
+    #[error("rules: all rules of the account take at most {most} bytes, not {found}.")]
+    RulesTooLarge { most: usize, found: usize },
+    #[error("{most} tasks are under way; wait until one has ended.")]
+    TooManyTasks { most: u64 },
+    #[error("inputParameters.shortDomain: the account has no short domain.")]
+    NoDomainOfTask,
+    #[error("inputParameters.shortDomain: {0} is not a short domain of this account.")]
+    ForeignDomainOfTask(String),
+}
+
+/// Why a target that is a short URL is refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "the texts say what each is")]
+pub enum ChainFault {
+    #[error("leads back to the short URL itself")]
+    Loop,
+    #[error("leads through more than {} short URLs", MAX_CHAIN)]
+    TooLong,
+}
+
+impl DomainError for RedirectsError {
+    fn code(&self) -> Code {
+        match self {
+            Self::Common(error) => error.code(),
+            Self::Exceeded(error) => error.code(),
+            Self::IfMatch
+            | Self::IfMatchOfSeveral
+            | Self::ForeignDomain(_)
+            | Self::ItemCount { .. }
+            | Self::Chain { .. }
+            | Self::Availability { .. }
+            | Self::RulesTooLarge { .. }
+            | Self::NoDomainOfTask
+            | Self::ForeignDomainOfTask(_) => Code::Invalid,
+            Self::IdsOfList | Self::IdCount { .. } | Self::NoId { .. } | Self::Wait | Self::WaitTimeout => {
+                Code::InvalidParameter
+            }
+            Self::NoRedirection(_) => Code::NotFound,
+            Self::NoThngOrProduct => Code::NoSuchPath,
+            Self::NoShortDomain | Self::TakenDown(_) => Code::Conflict,
+            Self::ShortIdTaken { .. } => Code::ShortIdTaken,
+            Self::ChangedMeanwhile => Code::ChangedMeanwhile,
+            Self::CannotRender(_) => Code::CannotRender,
+            Self::TooManyTasks { .. } => Code::TooManyRequests,
+        }
+    }
+
+    fn faults(&self) -> Vec<String> {
+        match self {
+            Self::Common(error) => error.faults(),
+            Self::TakenDown(faults) => faults.clone(),
+            one => vec![one.to_string()],
+        }
+    }
+}
