@@ -56,6 +56,10 @@ impl Facts for Scan {
         Some(black_box([192, 0, 2, 7].into()))
     }
 
+    fn as_number(&self) -> Option<u32> {
+        black_box(None)
+    }
+
     /// As for the first condition of a request: an edge works out the visitor once.
     fn place(&self, division: &str) -> Option<u16> {
         let agent = b"Mozilla/5.0 (iPhone; CPU iPhone OS 17_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko)";

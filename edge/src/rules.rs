@@ -206,6 +206,10 @@ impl Facts for RequestFacts<'_> {
         Some(self.asked.ip)
     }
 
+    fn as_number(&self) -> Option<u32> {
+        self.locality().as_number
+    }
+
     fn place(&self, division: &str) -> Option<u16> {
         let AskedLink { account, ip, at, .. } = self.asked;
         let visitor = self.visitor.get_or_init(|| Visitor::new(account, at, ip, self.user_agent()));

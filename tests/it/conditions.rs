@@ -31,7 +31,7 @@ fn rules() -> Value {
     let to = |condition: &str, page: &str| json!({"match": condition, "redirectUrl": format!("https://example.com/{page}")});
     json!([
         to("network=203.0.113.0/25|2001:db8::/32&query.ref=poster", "network"),
-        to("region~North&device=phone&languages.de>=0.5", "region"),
+        to("region~North&device=phone&languages.de>=0.5&asNumber=64512", "region"),
         to("refererHost=example.org|query.note=a b", "referer"),
         to("device=tablet", "tablet"),
         to("languages=fr&languages.fr<1&percentage.french<50", "french"),
@@ -67,7 +67,10 @@ async fn a_preview_of_conditions_says_what_an_edge_answers(engine: Engine) -> Re
     put(&product, "/redirector", json!({"rules": rules()})).await?;
     let mut pages = BTreeSet::new();
     for (address, place) in [
-        ("203.0.113.7", json!({"country": "DE", "city": "Köln", "region": "North Rhine-Westphalia"})),
+        (
+            "203.0.113.7",
+            json!({"country": "DE", "city": "Köln", "region": "North Rhine-Westphalia", "asNumber": 64512}),
+        ),
         ("198.51.100.7", json!({"country": "FR"})),
         ("2001:db8::7", json!({})),
         ("192.0.2.7", json!({})),

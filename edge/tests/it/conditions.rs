@@ -31,13 +31,13 @@ const WAYS: [fn(&mut EdgeConfig); 4] = [
     |config| (config.is_replica, config.fast_redirects) = (true, false),
 ];
 
-/// Every address is in one region.
+/// Every address is in one region and one autonomous system.
 #[derive(Debug)]
 struct Atlas;
 
 impl GeoIp for Atlas {
     fn find(&self, _: std::net::IpAddr) -> Locality {
-        Locality { region: Some("Bavaria".into()), country_code: Some("DE".into()), ..Locality::default() }
+        Locality { region: Some("Bavaria".into()), as_number: Some(64_512), ..Locality::default() }
     }
 }
 
@@ -47,8 +47,8 @@ async fn rules_can_test_what_a_request_says() {
     let (control, edge, _folder) = edge_with(|config| config.geo = Arc::new(Atlas)).await;
     control.put("ABC", OWN);
     let rules = [
-        ("region=Saxony|network=203.0.113.0/24|query.access=1", Some(to("never"))),
-        ("region=Bavaria&query.ref=a b", Some(to("query"))),
+        ("region=Saxony|network=203.0.113.0/24|query.access=1|asNumber=1", Some(to("never"))),
+        ("region=Bavaria&query.ref=a b&asNumber=64512", Some(to("query"))),
         ("refererHost=example.org", Some(to("referer"))),
         ("device=tablet", Some(to("tablet"))),
         ("device=robot", Some(to("robot"))),

@@ -32,6 +32,8 @@ pub enum Field {
     Query(Box<str>),
     /// The client's address: whether it is in a network.
     Network,
+    /// Number of the autonomous system that the client's address is in.
+    AsNumber,
     /// The visitor's place in the division with a name, in percent from 0 to 99.99.
     Percentage(Box<str>),
     /// Milliseconds since 1970.
@@ -102,6 +104,9 @@ pub trait Facts {
     /// The client's address.
     fn address(&self) -> Option<IpAddr>;
 
+    /// Number of the autonomous system that the address is in.
+    fn as_number(&self) -> Option<u32>;
+
     /// The visitor's place in a division, in hundredths of a percent: 0 to 9,999.
     fn place(&self, division: &str) -> Option<u16>;
 
@@ -138,6 +143,7 @@ const NAMES: &[(&str, Field)] = &[
     ("languages", Field::Languages),
     ("refererHost", Field::RefererHost),
     ("network", Field::Network),
+    ("asNumber", Field::AsNumber),
     ("timestamp", Field::Timestamp),
     ("hour", Field::Hour(None)),
     ("weekday", Field::Weekday(None)),
@@ -208,7 +214,8 @@ impl Field {
             | Self::Hour(_)
             | Self::Weekday(_)
             | Self::LanguageQuality(_)
-            | Self::Percentage(_) => true,
+            | Self::Percentage(_)
+            | Self::AsNumber => true,
             Self::Text(_)
             | Self::Project
             | Self::Language
@@ -221,7 +228,8 @@ impl Field {
 
     /// Whether an operator is valid for the field: order and equality for numbers, equality and prefix for texts.
     ///
-    /// A division has an order alone: a single place holds nearly nobody. Networks and kinds of devices have no prefix.
+    /// A division has an order alone: a single place holds nearly nobody. Networks, autonomous systems and kinds of devices
+    /// have equality alone.
     #[must_use]
     pub const fn takes(&self, operator: Operator) -> bool {
         match operator {
@@ -229,7 +237,9 @@ impl Field {
             Operator::Prefix => {
                 !self.is_number() && !matches!(self, Self::Network | Self::Text(Text::Device))
             }
-            Operator::Less | Operator::AtMost | Operator::Greater | Operator::AtLeast => self.is_number(),
+            Operator::Less | Operator::AtMost | Operator::Greater | Operator::AtLeast => {
+                self.is_number() && !matches!(self, Self::AsNumber)
+            }
         }
     }
 
@@ -257,6 +267,12 @@ impl Field {
             Self::RefererHost => text.to_ascii_lowercase(),
             Self::Network => read_network(text)
                 .ok_or_else(|| "is compared with an address or a network, such as 192.0.2.0/24".to_owned())?
+                .to_string(),
+            Self::AsNumber => text
+                .strip_prefix("AS")
+                .unwrap_or(text)
+                .parse::<u32>()
+                .map_err(|_| "is compared with the number of an autonomous system, such as 15169".to_owned())?
                 .to_string(),
             Self::LanguageQuality(_) => within(0.0, 1.0)?,
             Self::Percentage(_) => within(0.0, 100.0)?,

@@ -55,6 +55,8 @@ enum Check {
     Query(Box<str>, Shape, Box<Literal>),
     /// `None` is in no network; compilation checked that there is one.
     Network(Option<IpNet>),
+    /// As with networks.
+    AsNumber(Option<u32>),
     Percentage(Box<str>, Operator, f64),
     Timestamp(Operator, f64),
     Hour(Option<TimeZone>, Operator, f64),
@@ -153,6 +155,7 @@ impl Check {
             Field::RefererHost => Self::RefererHost(shape, literal()),
             Field::Query(name) => Self::Query(name.clone(), shape, Box::new(literal())),
             Field::Network => Self::Network(read_network(term.value.as_str())),
+            Field::AsNumber => Self::AsNumber(term.value.as_str().parse().ok()),
             Field::Percentage(division) => Self::Percentage(division.clone(), term.operator, number),
             Field::Timestamp => Self::Timestamp(term.operator, number),
             Field::Hour(zone) => Self::Hour(zone.clone(), term.operator, number),
@@ -190,6 +193,7 @@ impl Check {
                 .address()
                 .zip(*network)
                 .is_some_and(|(address, network)| network.contains(&address.to_canonical())),
+            Self::AsNumber(number) => number.is_some() && facts.as_number() == *number,
             Self::Percentage(division, operator, value) => facts
                 .place(division)
                 .is_some_and(|place| compare(f64::from(place) / 100.0, *operator, *value)),

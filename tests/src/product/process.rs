@@ -47,7 +47,7 @@ pub(super) fn spawn(
         let networks = [
             (
                 "203.0.113.0/24",
-                json!({"city": "Köln", "country_code": "DE", "state1": "North Rhine-Westphalia"}),
+                json!({"city": "Köln", "country_code": "DE", "state1": "North Rhine-Westphalia", "asn": "AS64512"}),
             ),
             ("198.51.100.0/24", json!({"country_code": "FR"})),
         ];

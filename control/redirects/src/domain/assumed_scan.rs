@@ -22,9 +22,10 @@ pub const MAX_QUERY: usize = 2_048;
 /// Largest `percentage`: visitors are divided by the hundredth.
 pub const MAX_PERCENTAGE: f64 = 99.99;
 
-const MEMBERS: [&str; 12] = [
+const MEMBERS: [&str; 13] = [
     "acceptLanguage",
     "address",
+    "asNumber",
     "assessment",
     "city",
     "commissionState",
@@ -49,6 +50,8 @@ pub struct AssumedScan {
     pub city: Option<String>,
     /// The client's address.
     pub address: Option<IpAddr>,
+    /// The autonomous system that the address is in.
+    pub as_number: Option<u32>,
     /// The user agent as a browser sends it.
     pub user_agent: Option<String>,
     /// `Accept-Language` as a browser sends it.
@@ -93,6 +96,9 @@ impl AssumedScan {
         let address = members.typed("address", "an IP address, such as 192.0.2.7", |value| {
             value.as_str()?.parse::<IpAddr>().ok().map(|ip| ip.to_canonical())
         });
+        let as_number = members.typed("asNumber", "a whole number from 0 to 4294967295", |value| {
+            value.as_u64()?.try_into().ok()
+        });
         let user_agent = header(&mut members, ("userAgent", MAX_HEADER), "without control characters", |c| {
             !c.is_control()
         });
@@ -122,6 +128,7 @@ impl AssumedScan {
             region,
             city,
             address,
+            as_number,
             user_agent,
             accept_language,
             referer,
@@ -261,10 +268,11 @@ mod tests {
             (json!({"assessment": 1}), &["assessment must be an object."]),
             (json!({"region": "Bavaria", "address": "::1", "percentage": 99.99, "referer": ""}), &[]),
             (
-                json!({"region": 1, "address": "10.0.0.0/8", "percentage": 100, "referer": "ä"}),
+                json!({"region": 1, "address": "10.0.0.0/8", "asNumber": -1, "percentage": 100, "referer": "ä"}),
                 &[
                     "region must be a string.",
                     "address must be an IP address, such as 192.0.2.7.",
+                    "asNumber must be a whole number from 0 to 4294967295.",
                     "referer must be in printable ASCII.",
                     "percentage must be a number from 0 to 99.99.",
                 ],

@@ -82,6 +82,7 @@ impl<'a> AssumedFacts<'a> {
             referer_host: self.referer().and_then(referer_host).map(str::to_ascii_lowercase),
             query: query_parameters(self.query().unwrap_or_default()),
             address: self.address(),
+            as_number: self.as_number(),
             place: self.place(""),
             at: self.at,
         }
@@ -134,6 +135,10 @@ impl Facts for AssumedFacts<'_> {
         self.scan.address
     }
 
+    fn as_number(&self) -> Option<u32> {
+        self.scan.as_number
+    }
+
     fn place(&self, division: &str) -> Option<u16> {
         self.scan.place.or_else(|| Some(self.visitor?.place(division)))
     }
@@ -160,6 +165,8 @@ pub struct KnownFacts {
     pub query: Vec<(String, String)>,
     /// The client's address.
     pub address: Option<IpAddr>,
+    /// The autonomous system that it is in.
+    pub as_number: Option<u32>,
     /// The place in the division without a name, in hundredths of a percent.
     pub place: Option<u16>,
     /// When the scan comes.

@@ -61,8 +61,10 @@ fn assumed_scan() -> Value {
     let country = json!({"type": "string", "minLength": 2, "maxLength": 2, "pattern": "^[A-Za-z]{2}$",
         "description": "ISO 3166-1 alpha-2, as the address of the client would give it."});
     let header = |longest: usize, pattern: &str, meaning: &str| json!({"type": "string", "maxLength": longest, "pattern": pattern, "description": meaning});
-    let address = json!({"description": "The address of the client. Country, region and city do not follow from it.",
+    let address = json!({"description": "The address of the client. Country, region and city do not follow from it, nor `asNumber`.",
         "anyOf": [{"type": "string", "format": "ipv4"}, {"type": "string", "format": "ipv6"}]});
+    let as_number = json!({"type": "integer", "minimum": 0, "maximum": u32::MAX,
+        "description": "The number of the autonomous system that the address is in."});
     let percentage = json!({"type": "number", "minimum": 0, "maximum": MAX_PERCENTAGE,
         "description": "The place of the visitor in every division by `percentage`, by the hundredth. Without it the place \
             follows from `address`, `userAgent` and the day, as at an edge."});
@@ -85,6 +87,7 @@ fn assumed_scan() -> Value {
         .may("region", text(1, MAX_CITY))
         .may("city", text(1, MAX_CITY))
         .may("address", address)
+        .may("asNumber", as_number)
         .may(
             "acceptLanguage",
             header(MAX_HEADER, "^[ -~]*$", "`Accept-Language`, all languages with their qualities."),

@@ -124,6 +124,9 @@ struct FactsDocument {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = "192.0.2.7")]
     network: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = 15_169)]
+    as_number: Option<u32>,
     /// The first one of `acceptLanguage`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = "de-AT")]
@@ -244,6 +247,7 @@ impl From<KnownFacts> for FactsDocument {
             region: facts.text(Text::Region),
             city: facts.text(Text::City),
             network: facts.address.map(|address| address.to_string()),
+            as_number: facts.as_number,
             query,
             percentage: facts.place.map(|place| f64::from(place) / 100.0),
             device: facts.text(Text::Device),

@@ -35,7 +35,7 @@ pub(super) struct RuleDocument {
     /// When it holds, in the language of `filter`, over `thng`, `thng.name`, `product`, `commissionState`
     /// (`commissioned`, `decommissioned`, `not_commissioned`), `assessment`,
     /// `assessment.counterfeitStatus`, `assessment.grayMarketStatus` (of the last one), `project`, `type`,
-    /// `country`, `region`, `city`, `network`, `userAgentName`, `operatingSystemName`, `device` (`phone`, `tablet`, `desktop`,
+    /// `country`, `region`, `city`, `network`, `asNumber`, `userAgentName`, `operatingSystemName`, `device` (`phone`, `tablet`, `desktop`,
     /// `robot`), `language`, `languages`, `languages.TAG` (a quality from 0 to 1), `refererHost`, `query.NAME`, `percentage`,
     /// `percentage.NAME`, `timestamp`, `hour`, `weekday`, `hour.ZONE`, `weekday.ZONE`, `shortDomain` and `shortId`.
     #[serde(rename = "match")]
