@@ -9,7 +9,7 @@ pub fn accepted_languages(accepted: &str) -> impl Iterator<Item = (&str, f64)> {
     accepted.split(',').filter_map(|item| {
         let mut parts = item.split(';');
         let tag = parts.next().unwrap_or_default().trim();
-        let mut quality = 1.0;
+        let mut quality: f64 = 1.0;
         for part in parts {
             let Some((name, value)) = part.split_once('=') else { continue };
             if name.trim().eq_ignore_ascii_case("q") {

@@ -280,9 +280,11 @@ impl Naive {
     }
 
     fn holds(&self, request: &Request) -> bool {
+        // Milliseconds since 1970 on the clocks there.
         let there = |zone: &str| {
             let zone = TimeZoneDatabase::bundled().get(zone).unwrap();
-            Timestamp::from_millisecond(request.at).unwrap().to_zoned(zone)
+            let offset = zone.to_offset(Timestamp::from_millisecond(request.at).unwrap());
+            UnixMillis(request.at + i64::from(offset.seconds()) * 1_000)
         };
         match self {
             Self::Accepts(tag) => {
@@ -309,8 +311,8 @@ impl Naive {
                 (IpAddr::V4(_), IpAddr::V6(_)) | (IpAddr::V6(_), IpAddr::V4(_)) => false,
             },
             Self::Below(place) => request.place < *place,
-            Self::AtHour(zone, hour) => there(zone).hour() == *hour,
-            Self::OnDay(zone, day) => there(zone).weekday().to_monday_one_offset() == *day,
+            Self::AtHour(zone, hour) => super::super::hour(there(zone)) == i64::from(*hour),
+            Self::OnDay(zone, day) => super::super::weekday(there(zone)) == i64::from(*day),
         }
     }
 }
