@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arc_swap::{ArcSwapOption, Guard};
-use shared::user_agent::{Names, read_names};
+use shared::user_agent::{Device, Names, read_names};
 
 /// User agents remembered: each takes some 300 bytes; browsers of one country send a few hundred kinds.
 const SLOTS: usize = 1_024;
@@ -23,6 +23,8 @@ pub(crate) struct Agent {
     pub(crate) name: Option<Box<str>>,
     /// Name of the operating system.
     pub(crate) system: Option<Box<str>>,
+    /// Kind of device.
+    pub(crate) device: Option<Device>,
 }
 
 impl Agents {
@@ -47,8 +49,8 @@ impl Agents {
 
     fn parse(&self, sent: &[u8]) -> Agent {
         let text = str::from_utf8(sent).unwrap_or_default();
-        let Names { browser, system } = read_names(&self.parser, text);
-        Agent { sent: sent.into(), name: browser.map(Into::into), system: system.map(Into::into) }
+        let Names { browser, system, device } = read_names(&self.parser, text);
+        Agent { sent: sent.into(), name: browser.map(Into::into), system: system.map(Into::into), device }
     }
 }
 

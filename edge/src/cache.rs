@@ -150,7 +150,10 @@ fn read_rules(sets: &[Arc<AccountRules>], rev: Rev) -> (RuleTable, Vec<Rejected>
         match rules::read(set) {
             Ok(Some(ready)) => drop(table.insert(set.account, Arc::new(ready))),
             Ok(None) => {}
-            Err(reason) => rejected.push(Rejected { rev, reason }),
+            Err(reason) => {
+                table.insert(set.account, Arc::new(RuleSet::refused()));
+                rejected.push(Rejected { rev, reason });
+            }
         }
     }
     (table, rejected)
@@ -251,7 +254,8 @@ impl EdgeCache {
     /// Goes on in `epoch` from `at_rev`, where `sets` are the rules of all accounts: in the same epoch all older
     /// entries become stale, else the cache is replaced by an empty one.
     ///
-    /// Rules that cannot be used are refused; their accounts have none until the next change.
+    /// Rules that cannot be used are refused: none of them decides until the next change, and nobody may keep what their
+    /// accounts are answered.
     pub(crate) fn snapshot(&self, epoch: &Epoch, at_rev: Rev, sets: &[Arc<AccountRules>]) -> Vec<Rejected> {
         let (table, rejected) = read_rules(sets, at_rev);
         let generation = self.generation.load();
@@ -277,7 +281,10 @@ impl EdgeCache {
     /// be newer. Nothing of it is served before [`Self::boot`].
     pub(crate) fn prepare(&self, epoch: &Epoch, applied: Rev, rules: &Sources) -> Booting {
         let sets: Vec<_> = rules.sets.values().cloned().collect();
-        let (table, _) = read_rules(&sets, rules.as_of);
+        let (table, rejected) = read_rules(&sets, rules.as_of);
+        for Rejected { reason, .. } in rejected {
+            tracing::error!(%reason, "rules of the start cannot be used");
+        }
         let generation =
             Generation::new(Some(epoch.clone()), applied, table, self.capacity_bytes, self.empty_replica());
         generation.keep_rules(rules.as_of, &sets);

@@ -25,6 +25,8 @@ pub struct Locality {
     pub country_code: Option<String>,
     /// IANA name.
     pub time_zone: Option<String>,
+    /// Number of the autonomous system: of databases that name the network beside the place.
+    pub as_number: Option<u32>,
     /// Latitude and longitude in degrees, within -90..90 and -180..180.
     pub position: Option<(f64, f64)>,
 }
@@ -133,6 +135,9 @@ struct Record {
     region: Term,
     state1: Term,
     location: Point,
+    traits: Network,
+    asn: Term,
+    autonomous_system_number: Term,
     timezone: Term,
     time_zone: Term,
     latitude: Term,
@@ -149,6 +154,12 @@ struct Point {
     time_zone: Term,
 }
 
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Network {
+    autonomous_system_number: Term,
+}
+
 impl Record {
     fn locality(self) -> Locality {
         let country = self.country.code.or_else(|| self.country.text.filter(|text| text.len() == 2));
@@ -161,6 +172,12 @@ impl Record {
             region: region.or(self.region.text).or(self.state1.text),
             country_code: self.country_code.text.or(country),
             time_zone: self.location.time_zone.text.or(self.timezone.text).or(self.time_zone.text),
+            as_number: self
+                .traits
+                .autonomous_system_number
+                .as_number()
+                .or(self.autonomous_system_number.as_number())
+                .or(self.asn.as_number()),
             position: latitude.zip(longitude).filter(is_point),
         }
     }
@@ -175,6 +192,15 @@ struct Term {
     code: Option<String>,
     /// A number, also one that is written as a text.
     number: Option<f64>,
+}
+
+impl Term {
+    /// The number of an autonomous system: 15169, as a text too, or `AS15169`.
+    fn as_number(&self) -> Option<u32> {
+        let number = || self.number.map(|number| number.to_string());
+        let text = self.text.clone().or_else(number)?;
+        text.strip_prefix("AS").unwrap_or(&text).parse().ok()
+    }
 }
 
 #[derive(Default, Deserialize)]
@@ -270,8 +296,10 @@ mod tests {
             region: Some("England".to_owned()),
             country_code: Some("GB".to_owned()),
             time_zone: Some("Europe/London".to_owned()),
+            as_number: None,
             position: Some((51.5, -0.125)),
         };
+        let system = |as_number| Locality { as_number: Some(as_number), ..Locality::default() };
         for (record, expected, why) in [
             (
                 json!({
@@ -304,6 +332,14 @@ mod tests {
                 Locality { country_code: Some("GB".to_owned()), ..Locality::default() },
                 "a country alone; an empty text is nothing",
             ),
+            (json!({"asn": "AS15169", "as_name": "Google LLC"}), system(15_169), "IPinfo, with the network"),
+            (json!({"autonomous_system_number": 15169}), system(15_169), "ip-location-db, with the network"),
+            (
+                json!({"traits": {"autonomous_system_number": 4_294_967_295_u32}}),
+                system(u32::MAX),
+                "MaxMind's",
+            ),
+            (json!({"asn": "AS1x", "autonomous_system_number": 1.5}), Locality::default(), "no numbers"),
             (
                 json!({"city": [1], "region": true, "latitude": 91, "longitude": 0}),
                 Locality::default(),

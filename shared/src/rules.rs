@@ -6,13 +6,17 @@
 //! matches where the country is unknown.
 //!
 //! Rules can only test what travels with a redirection: not tags, identifiers or custom fields, but also the
-//! commissioning state of the Thng and its last assessment.
+//! commissioning state of the Thng and its last assessment. Whatever is new stands in the text of a condition, never in a new
+//! member of a rule: an older edge ignores a member that it does not know, but refuses a set with such a condition.
 
 mod compile;
 mod explain;
 mod field;
+mod headers;
 mod program;
 mod request;
+mod share;
+mod zone;
 
 use serde::{Deserialize, Serialize};
 
@@ -20,8 +24,10 @@ pub use self::{
     compile::{Compiled, Hit, InvalidRule, Matcher},
     explain::Explained,
     field::{Facts, Field, Text},
+    headers::{accepted_languages, query_parameters, referer_host},
     program::{hour, weekday},
     request::{first_language, text_of_link},
+    share::{PLACES, Visitor},
 };
 use crate::id::{AccountId, ApplicationId, ProjectId};
 

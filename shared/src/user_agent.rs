@@ -11,22 +11,74 @@ pub struct Agent<'a> {
     pub bot: bool,
 }
 
-/// Names of browser and system, as redirect rules test them.
+/// Names of browser and system and the kind of device, as redirect rules test them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Names<'a> {
     /// The browser or program.
     pub browser: Option<&'a str>,
     /// The operating system.
     pub system: Option<&'a str>,
+    /// The kind of device.
+    pub device: Option<Device>,
 }
 
-/// Reads the names from a user agent; an empty one has none.
+/// A kind of device, as far as a user agent tells it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Device {
+    /// A phone.
+    Phone,
+    /// A tablet. Some, such as an iPad by default, send the user agent of a desktop.
+    Tablet,
+    /// A desktop or laptop.
+    Desktop,
+    /// A program that says what it is: see [`Agent::bot`].
+    Robot,
+}
+
+impl Device {
+    /// Every kind.
+    pub const ALL: [Self; 4] = [Self::Phone, Self::Tablet, Self::Desktop, Self::Robot];
+
+    /// As rules name it; statistics have the same words.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Phone => "phone",
+            Self::Tablet => "tablet",
+            Self::Desktop => "desktop",
+            Self::Robot => "robot",
+        }
+    }
+}
+
+/// Reads the names and the device from a user agent; nothing is known from an empty one.
 #[must_use]
 pub fn read_names<'a>(parser: &'a woothee::parser::Parser, user_agent: &'a str) -> Names<'a> {
     let known = |text: &'a str| Some(text).filter(|text| *text != "UNKNOWN");
-    parser
-        .parse(user_agent)
-        .map_or_else(Names::default, |found| Names { browser: known(found.name), system: known(found.os) })
+    let by_word = has_word_of_robot(user_agent);
+    let found = parser.parse(user_agent);
+    let device = match &found {
+        _ if by_word => Some(Device::Robot),
+        None => None,
+        Some(found) => device_of(found.category, found.os, user_agent),
+    };
+    let (browser, system) = found.map_or((None, None), |found| (known(found.name), known(found.os)));
+    Names { browser, system, device }
+}
+
+fn device_of(category: &str, system: &str, user_agent: &str) -> Option<Device> {
+    match category {
+        "crawler" => Some(Device::Robot),
+        "pc" => Some(Device::Desktop),
+        "mobilephone" => Some(Device::Phone),
+        "smartphone" if system == "iPad" => Some(Device::Tablet),
+        // Browsers of Android write `Mobile` on phones alone; a television is neither.
+        "smartphone" if system == "Android" && !user_agent.contains("Mobile") => {
+            if user_agent.contains("TV") { None } else { Some(Device::Tablet) }
+        }
+        "smartphone" => Some(Device::Phone),
+        _ => None,
+    }
 }
 
 // Spec gap: what counts as a robot is not shown.
@@ -102,6 +154,49 @@ fn has_word_of_robot(user_agent: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_kind_of_device_follows_from_the_user_agent() {
+        let parser = woothee::parser::Parser::new();
+        for (agent, expected) in [
+            (
+                "Mozilla/5.0 (iPhone; CPU iPhone OS 17_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/17.5 Mobile/15E148 Safari/604.1",
+                Some(Device::Phone),
+            ),
+            (
+                "Mozilla/5.0 (iPad; CPU OS 17_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/17.5 Mobile/15E148 Safari/604.1",
+                Some(Device::Tablet),
+            ),
+            (
+                "Mozilla/5.0 (Linux; Android 14; SM-S918B) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0.0.0 Mobile Safari/537.36",
+                Some(Device::Phone),
+            ),
+            (
+                "Mozilla/5.0 (Linux; Android 14; SM-X710) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0.0.0 Safari/537.36",
+                Some(Device::Tablet),
+            ),
+            (
+                "Mozilla/5.0 (Linux; Android 12; BRAVIA 4K VH2 Android TV) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0.0.0 Safari/537.36",
+                None,
+            ),
+            (
+                "Mozilla/5.0 (Windows NT 10.0; Win64; x64; rv:128.0) Gecko/20100101 Firefox/128.0",
+                Some(Device::Desktop),
+            ),
+            (
+                "Mozilla/5.0 (Macintosh; Intel Mac OS X 14_5) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/17.5 Safari/605.1.15",
+                Some(Device::Desktop),
+            ),
+            ("Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)", Some(Device::Robot)),
+            ("curl/8.5.0", Some(Device::Robot)),
+            ("unheard-of/1", None),
+            ("", None),
+        ] {
+            let names = read_names(&parser, agent);
+            assert_eq!(names.device, expected, "{agent}");
+            assert_eq!(names.device == Some(Device::Robot), read_agent(&parser, Some(agent)).bot, "{agent}");
+        }
+    }
 
     #[test]
     fn robots_are_distinguished_from_people() {

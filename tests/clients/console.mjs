@@ -506,6 +506,13 @@ await step('where a link leads is tried without a scan, and the page says why', 
   await tried.getByText('not met: operatingSystemName=iPhone').waitFor()
   await tried.getByText(code.defaultRedirectUrl).waitFor()
   await shot(page, 'link-tried')
+  const poster = { name: 'Poster', match: 'query.ref=poster&device=tablet', redirectUrl: 'https://example.com/poster' }
+  await api('PUT', '/redirector?wait=edges', { rules: [poster] })
+  await page.locator('[data-test=try-more]').click()
+  await page.locator('[data-test=try-query]').fill('?ref=poster')
+  await page.locator('[data-test=try-device]').selectOption('ipad')
+  await page.locator('[data-test=try]').click()
+  await tried.getByText('The rule “Poster” decides, because of query.ref=poster, device=tablet.').waitFor()
   await api('PUT', '/redirector?wait=edges', { rules: [] })
 })
 

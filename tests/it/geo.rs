@@ -35,6 +35,7 @@ fn london(city: &str) -> Locality {
         region: Some("England".to_owned()),
         country_code: Some("GB".to_owned()),
         time_zone: Some("Europe/London".to_owned()),
+        as_number: None,
         position: Some((51.5, -0.125)),
     }
 }

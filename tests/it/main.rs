@@ -7,6 +7,7 @@ mod availability;
 mod bad_input;
 mod broker;
 mod clients;
+mod conditions;
 mod console;
 mod conventions;
 mod countries;

@@ -12,17 +12,18 @@ use crate::availability::now;
 
 crate::on_both_engines!(a_preview_says_what_an_edge_answers);
 
-const FIREFOX: &str = "Mozilla/5.0 (Windows NT 10.0; Win64; x64; rv:128.0) Gecko/20100101 Firefox/128.0";
+pub(crate) const FIREFOX: &str =
+    "Mozilla/5.0 (Windows NT 10.0; Win64; x64; rv:128.0) Gecko/20100101 Firefox/128.0";
 const LINKS: [&str; 6] = ["SHOE", "BAG", "PAUSED", "OVER", "ENDED", "LATER"];
 
-async fn put(product: &Product, path: &str, body: Value) -> Result<()> {
+pub(crate) async fn put(product: &Product, path: &str, body: Value) -> Result<()> {
     let (status, body) =
         product.call(Method::PUT, &format!("{path}?wait=edges&timeout=20s"), Some(body)).await?;
     ensure!(status == StatusCode::OK && body["acked"] == 1, "{status}: {body}");
     Ok(())
 }
 
-async fn create(product: &Product, path: &str, body: Value) -> Result<String> {
+pub(crate) async fn create(product: &Product, path: &str, body: Value) -> Result<String> {
     let (status, body) = product.call(Method::POST, path, Some(body)).await?;
     ensure!(status == StatusCode::CREATED, "{status}: {body}");
     Ok(body["id"].as_str().unwrap_or_default().to_owned())
@@ -73,7 +74,12 @@ async fn prepare(product: &Product) -> Result<()> {
 }
 
 /// Status, `Location` and code of the error that an edge answers to a scan.
-async fn scan(product: &Product, short_id: &str, sent: &[(&str, &str)], query: &str) -> Result<[Value; 3]> {
+pub(crate) async fn scan(
+    product: &Product,
+    short_id: &str,
+    sent: &[(&str, &str)],
+    query: &str,
+) -> Result<[Value; 3]> {
     let mut request = product.http.get(format!("{}/{short_id}{query}", product.edge));
     for (name, value) in sent {
         request = request.header(*name, *value);

@@ -39,6 +39,7 @@ guides![
     "privacy",
     "reactions",
     "roles",
+    "rules",
     "settings",
     "sign-in",
     "single-sign-on",

@@ -14,10 +14,11 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use shared::{
     redirect::Redirect,
+    rules::AccountRules,
     wire::stream::{Change, Event, Events, Fill},
 };
 
-use self::world::{KEYS, RULES, Step, World, key, record, rev_of, rules, steps};
+use self::world::{KEYS, RULES, Step, World, account, key, record, rev_of, rules, steps};
 use super::{EdgeCache, Held, KeyRef};
 use crate::domains::Domains;
 
@@ -92,6 +93,37 @@ fn a_refused_record_leaves_the_old_value() {
         panic!("the old value is gone")
     };
     assert_eq!(rev_of(&Some(served)), Some(1));
+}
+
+/// An edge of a newer release that starts from the disk may be able to use them.
+#[test]
+fn refused_rules_leave_the_old_ones_in_use_and_reach_the_disk() {
+    let world = World::new();
+    let refused = |rev: u64| {
+        let mut sets = AccountRules::clone(&rules(Some(rev)));
+        sets.lists[0].rules[0].condition = "colour=red".into();
+        Arc::new(sets)
+    };
+    let item = |rev, sets| Event { rev, change: Change::Rules(sets) };
+    let apply = |prev, items: Vec<Event>| {
+        let events = Events { prev, last: prev + items.len() as u64, items };
+        let rejected = world.cache.apply(&events, &Domains::default()).unwrap();
+        rejected.into_iter().map(|item| item.rev).collect::<Vec<_>>()
+    };
+    let kept = || {
+        let kept = world.cache.holding().unwrap().rules();
+        (kept.as_of, kept.sets.get(&account()).cloned())
+    };
+    assert_eq!(apply(0, vec![item(1, rules(Some(1))), item(2, refused(2))]), [2]);
+    assert_eq!(world.rules_held(), Some(1));
+    assert_eq!(kept(), (2, Some(refused(2))));
+    // Where there was none before, none decides; but the account has rules.
+    assert_eq!(apply(2, vec![item(3, rules(None)), item(4, refused(4))]), [4]);
+    assert_eq!(kept(), (4, Some(refused(4))));
+    assert!(world.cache.with_rules(&account(), |_| ()).is_some());
+    assert!(apply(4, vec![item(5, rules(None))]).is_empty());
+    assert_eq!(kept(), (5, None));
+    assert!(world.cache.with_rules(&account(), |_| ()).is_none());
 }
 
 #[test]

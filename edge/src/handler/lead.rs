@@ -12,7 +12,7 @@ use crate::{
     cache::Served,
     framing::Sent,
     redirect_head::RedirectHead,
-    rules::{RequestFacts, Sources},
+    rules::{AskedLink, RequestFacts, Sources},
 };
 
 /// Facts about a redirect once its target is known.
@@ -46,7 +46,9 @@ impl<B: Backing> App<B> {
             self.cache.with_rules(account, |rules| {
                 let now = *at.get_or_insert_with(|| self.clock.now());
                 let sources = Sources { agents: &self.agents, geo: &*self.config.geo };
-                rules.decide(&RequestFacts::new(served, request.headers(), client.ip, now, sources))
+                let (headers, query) = (request.headers(), request.uri().query());
+                let asked = AskedLink { account, headers, query, ip: client.ip, at: now };
+                rules.decide(&RequestFacts::new(served, asked, sources))
             })
         });
         let record = &*served.record;

@@ -54,7 +54,10 @@ proptest! {
         let set = read(&AccountRules::new(APPLICATION.parse().unwrap(), lists)).unwrap().unwrap();
         let (served, headers, agents) = (served(PROJECT), HeaderMap::new(), Agents::new());
         let sources = Sources { agents: &agents, geo: &NoGeoIp };
-        let facts = RequestFacts::new(&served, &headers, [127, 0, 0, 1].into(), UnixMillis(1), sources);
+        let account = APPLICATION.parse().unwrap();
+        let (ip, at) = ([127, 0, 0, 1].into(), UnixMillis(1));
+        let asked = AskedLink { account: &account, headers: &headers, query: None, ip, at };
+        let facts = RequestFacts::new(&served, asked, sources);
         let (rule, decided) = set.decide(&facts).unwrap();
         let application = (!own).then(|| APPLICATION.parse().unwrap());
         prop_assert_eq!(&*rule, &RuleName { application, index: 1, name });

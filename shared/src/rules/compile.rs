@@ -25,11 +25,21 @@ impl Matcher {
     /// Reads a condition.
     ///
     /// # Errors
-    /// It is not in the filter language, names a field that rules do not have, or compares it wrongly.
-    pub fn parse(text: &str) -> Result<Self, InvalidRule> {
+    /// It is not in the filter language; or each field that rules do not have, and each that it compares wrongly.
+    pub fn parse(text: &str) -> Result<Self, Vec<InvalidRule>> {
         let invalid = |what: String| InvalidRule { member: "match", what };
-        let expr: Expr = text.parse().map_err(|fault| invalid(format!("{fault}")))?;
-        expr.try_map(&mut |term: Term| understand(&term)).map(Self).map_err(invalid)
+        let expr: Expr = text.parse().map_err(|fault| vec![invalid(format!("{fault}"))])?;
+        let mut faults: Vec<InvalidRule> = Vec::new();
+        for fault in expr.terms().into_iter().filter_map(|term| understand(term).err()).map(invalid) {
+            // A field is often compared with several values.
+            if !faults.contains(&fault) {
+                faults.push(fault);
+            }
+        }
+        if !faults.is_empty() {
+            return Err(faults);
+        }
+        expr.try_map(&mut |term: Term| understand(&term)).map(Self).map_err(|fault| vec![invalid(fault)])
     }
 
     /// How many conditions it has.
@@ -54,11 +64,9 @@ pub(super) fn understand(term: &Term) -> Result<Term<Field>, String> {
     if !field.takes(term.operator) {
         return Err(format!("the field {} cannot be compared in this way", term.field));
     }
-    if field.is_number() && term.value.number().is_none() {
-        return Err(format!("the field {} is compared with a number", term.field));
-    }
-    let value = Value::new(field.fold(term.value.as_str()));
-    Ok(Term { field, operator: term.operator, value })
+    let value = field.read(term.operator, &term.value);
+    let value = value.map_err(|fault| format!("the field {} {fault}", term.field))?;
+    Ok(Term { field, operator: term.operator, value: Value::new(value) })
 }
 
 /// The compiled rules of an account; `T` is the holder's data for each rule.
@@ -143,7 +151,7 @@ impl Rule {
         if self.name.as_ref().is_some_and(|name| name.is_empty() || name.len() > MAX_NAME) {
             faults.push(InvalidRule { member: "name", what: format!("must have 1 to {MAX_NAME} bytes") });
         }
-        let matcher = Matcher::parse(&self.condition).map_err(|fault| faults.push(fault)).ok();
+        let matcher = Matcher::parse(&self.condition).map_err(|found| faults.extend(found)).ok();
         let target = self.redirect_url.as_deref().map(|url| {
             let invalid = |fault| InvalidRule { member: "redirectUrl", what: format!("{fault}") };
             Target::parse(url).map_err(|fault| faults.push(invalid(fault))).ok()

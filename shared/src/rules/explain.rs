@@ -50,7 +50,7 @@ fn explain(
         Expr::Term(term) => {
             let Condition { test, written } = &term.field;
             let condition = if is_negated { written.negated() } else { written.to_string() };
-            because.push((test.field, condition));
+            because.push((test.field.clone(), condition));
             program::holds(test, facts)
         }
         Expr::Not(one) => !explain(one, !is_negated, facts, because),

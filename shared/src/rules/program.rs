@@ -3,7 +3,15 @@
 //! Tests are evaluated in the order of the text and only as far as needed, as in the filter itself. A contiguous block
 //! avoids following pointers while a redirect waits.
 
-use super::{Facts, Field, Text};
+use ipnet::IpNet;
+use jiff::tz::TimeZone;
+
+use super::{
+    Facts, Field, Text,
+    field::read_network,
+    headers::{accepted_languages, query_has, referer_host},
+    zone,
+};
 use crate::{
     filter::{Expr, Operator, Term},
     time::UnixMillis,
@@ -40,9 +48,19 @@ enum Check {
     Text(Text, Shape, Literal),
     Project(Shape, Literal),
     Language(Shape, Literal),
+    Languages(Shape, Literal),
+    /// Of the language in lower case.
+    LanguageQuality(Box<Literal>, Operator, f64),
+    RefererHost(Shape, Literal),
+    Query(Box<str>, Shape, Box<Literal>),
+    /// `None` is in no network; compilation checked that there is one.
+    Network(Option<IpNet>),
+    /// As with networks.
+    AsNumber(Option<u32>),
+    Percentage(Box<str>, Operator, f64),
     Timestamp(Operator, f64),
-    Hour(Operator, f64),
-    Weekday(Operator, f64),
+    Hour(Option<TimeZone>, Operator, f64),
+    Weekday(Option<TimeZone>, Operator, f64),
 }
 
 /// How a text is compared.
@@ -126,13 +144,22 @@ impl Check {
         let literal = || Literal::new(term.value.as_str());
         // Compilation checked that it is a number.
         let number = term.value.number().unwrap_or(f64::NAN);
-        match term.field {
-            Field::Text(text) => Self::Text(text, shape, literal()),
+        match &term.field {
+            Field::Text(text) => Self::Text(*text, shape, literal()),
             Field::Project => Self::Project(shape, literal()),
             Field::Language => Self::Language(shape, literal()),
+            Field::Languages => Self::Languages(shape, literal()),
+            Field::LanguageQuality(tag) => {
+                Self::LanguageQuality(Box::new(Literal::new(tag)), term.operator, number)
+            }
+            Field::RefererHost => Self::RefererHost(shape, literal()),
+            Field::Query(name) => Self::Query(name.clone(), shape, Box::new(literal())),
+            Field::Network => Self::Network(read_network(term.value.as_str())),
+            Field::AsNumber => Self::AsNumber(term.value.as_str().parse().ok()),
+            Field::Percentage(division) => Self::Percentage(division.clone(), term.operator, number),
             Field::Timestamp => Self::Timestamp(term.operator, number),
-            Field::Hour => Self::Hour(term.operator, number),
-            Field::Weekday => Self::Weekday(term.operator, number),
+            Field::Hour(zone) => Self::Hour(zone.clone(), term.operator, number),
+            Field::Weekday(zone) => Self::Weekday(zone.clone(), term.operator, number),
         }
     }
 
@@ -145,19 +172,56 @@ impl Check {
                 facts.projects().iter().any(|id| literal.admits(*shape, id.as_str()))
             }
             Self::Language(shape, literal) => facts.language().is_some_and(|tag| literal.speaks(*shape, tag)),
-            Self::Timestamp(operator, value) => compare(facts.time().0, *operator, *value),
-            Self::Hour(operator, value) => compare(hour(facts.time()), *operator, *value),
-            Self::Weekday(operator, value) => compare(weekday(facts.time()), *operator, *value),
+            Self::Languages(shape, literal) => {
+                let mut accepted = accepted_languages(facts.accept_language().unwrap_or_default());
+                accepted.any(|(tag, quality)| quality > 0.0 && literal.speaks(*shape, tag))
+            }
+            Self::LanguageQuality(tag, operator, value) => {
+                let accepted = accepted_languages(facts.accept_language().unwrap_or_default());
+                let mine = accepted.filter(|(accepted, _)| tag.speaks(Shape::Whole, accepted));
+                let best = mine.map(|(_, quality)| quality).max_by(f64::total_cmp);
+                best.is_some_and(|quality| compare(quality, *operator, *value))
+            }
+            Self::RefererHost(shape, literal) => {
+                let host = facts.referer().and_then(referer_host);
+                host.is_some_and(|host| literal.hosts(*shape, host))
+            }
+            Self::Query(name, shape, literal) => facts
+                .query()
+                .is_some_and(|query| query_has(query, name, |value| literal.admits(*shape, value))),
+            Self::Network(network) => facts
+                .address()
+                .zip(*network)
+                .is_some_and(|(address, network)| network.contains(&address.to_canonical())),
+            Self::AsNumber(number) => number.is_some() && facts.as_number() == *number,
+            Self::Percentage(division, operator, value) => facts
+                .place(division)
+                .is_some_and(|place| compare(f64::from(place) / 100.0, *operator, *value)),
+            Self::Timestamp(operator, value) => compare_whole(facts.time().0, *operator, *value),
+            Self::Hour(zone, operator, value) => {
+                let at = facts.time();
+                let there = zone.as_ref().map_or_else(|| Some(hour(at)), |zone| zone::hour(zone, at));
+                there.is_some_and(|hour| compare_whole(hour, *operator, *value))
+            }
+            Self::Weekday(zone, operator, value) => {
+                let at = facts.time();
+                let there = zone.as_ref().map_or_else(|| Some(weekday(at)), |zone| zone::weekday(zone, at));
+                there.is_some_and(|day| compare_whole(day, *operator, *value))
+            }
         }
     }
 }
 
-fn compare(fact: i64, operator: Operator, value: f64) -> bool {
+fn compare_whole(fact: i64, operator: Operator, value: f64) -> bool {
     // Milliseconds of this age are exact as a float up to the year 287,396.
     #[expect(clippy::cast_precision_loss, reason = "exact up to 2^53")]
     let fact = fact as f64;
+    compare(fact, operator, value)
+}
+
+fn compare(fact: f64, operator: Operator, value: f64) -> bool {
     match operator {
-        #[expect(clippy::float_cmp, reason = "whole numbers")]
+        #[expect(clippy::float_cmp, reason = "whole numbers, or decimals that were read alike")]
         Operator::Equal => fact == value,
         Operator::Less => fact < value,
         Operator::AtMost => fact <= value,
@@ -221,5 +285,16 @@ impl Literal {
                 Shape::Prefix => true,
                 Shape::Whole => !literal.is_empty() && (rest.is_empty() || rest.starts_with(b"-")),
             }
+    }
+
+    /// Whether a host meets a literal in lower case; `example.com` is met by `www.example.com`.
+    fn hosts(&self, shape: Shape, host: &str) -> bool {
+        let (literal, host) = (self.bytes(), host.as_bytes());
+        if shape == Shape::Prefix {
+            return host.get(..literal.len()).is_some_and(|start| start.eq_ignore_ascii_case(literal));
+        }
+        let Some(above) = host.len().checked_sub(literal.len()) else { return false };
+        let (head, tail) = host.split_at(above);
+        tail.eq_ignore_ascii_case(literal) && (head.is_empty() || head.ends_with(b"."))
     }
 }

@@ -32,7 +32,7 @@ pub fn text_of_link(link: &Redirect, field: Text) -> Option<&str> {
         Text::ActionType => Some(ACTION_TYPE),
         Text::ShortDomain => Some(link.domain.as_str()),
         Text::ShortId => Some(link.short_id.as_str()),
-        Text::Country | Text::City | Text::AgentName | Text::SystemName => None,
+        Text::Country | Text::Region | Text::City | Text::AgentName | Text::SystemName | Text::Device => None,
     }
 }
 

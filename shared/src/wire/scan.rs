@@ -92,6 +92,7 @@ impl RedactedClient {
             region: text(&self.region),
             country_code: text(&self.country_code),
             time_zone: text(&self.time_zone),
+            as_number: None,
             position: None,
         }
     }

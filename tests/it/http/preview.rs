@@ -122,10 +122,13 @@ async fn every_fact_is_shown_as_it_was_taken(engine: Engine) -> Result<()> {
     let thng = make(&api, "SHOE", json!({})).await?;
     let scan = json!({"country": "de", "city": "Köln", "time": WHEN, "userAgent": format!(" {PHONE} "),
         "acceptLanguage": "de-AT,en;q=0.5", "commissionState": "decommissioned",
-        "assessment": {"authenticationStatus": "negative", "counterfeitStatus": "confirmed"}});
+        "assessment": {"authenticationStatus": "negative", "counterfeitStatus": "confirmed"},
+        "region": "North Rhine-Westphalia", "address": "::ffff:192.0.2.7", "asNumber": 64512, "referer": " https://WWW.example.com/a ",
+        "query": "ref=a&access_token=k&ref=b%20c", "percentage": 33.33});
     let facts = preview(&api, "SHOE", scan).await?["facts"].take();
     let expected = json!({"timestamp": WHEN, "hour": 23, "weekday": 1, "country": "DE", "city": "Köln", "language": "de-AT",
-        "userAgentName": "Safari", "operatingSystemName": "iPhone", "thng": thng, "thng.name": "Left shoe", "project": [],
+        "region": "North Rhine-Westphalia", "network": "192.0.2.7", "asNumber": 64512, "refererHost": "www.example.com", "percentage": 33.33,
+        "query": {"ref": ["a", "b c"]}, "languages": ["de-AT", "en"], "device": "phone", "userAgentName": "Safari", "operatingSystemName": "iPhone", "thng": thng, "thng.name": "Left shoe", "project": [],
         "commissionState": "decommissioned", "assessment": "negative", "assessment.counterfeitStatus": "confirmed",
         "assessment.grayMarketStatus": "unknown", "type": "implicitScans", "shortDomain": "tn.gg", "shortId": "SHOE"});
     ensure!(facts == expected, "{facts}");

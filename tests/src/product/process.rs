@@ -45,7 +45,10 @@ pub(super) fn spawn(
     if options.cities {
         let cities = data.with_file_name("cities.mmdb");
         let networks = [
-            ("203.0.113.0/24", json!({"city": "Köln", "country_code": "DE"})),
+            (
+                "203.0.113.0/24",
+                json!({"city": "Köln", "country_code": "DE", "state1": "North Rhine-Westphalia", "asn": "AS64512"}),
+            ),
             ("198.51.100.0/24", json!({"country_code": "FR"})),
         ];
         std::fs::write(&cities, crate::mmdb::database(4, &networks))?;

@@ -216,6 +216,7 @@ mod tests {
             region: Some("BE".to_owned()),
             country_code: Some("CH".to_owned()),
             time_zone: Some("Europe/Zurich".to_owned()),
+            as_number: Some(3303),
             position: Some((46.9, 7.4)),
         };
         let agent = Agent { name: Some("X"), system: Some("Y"), bot: false };

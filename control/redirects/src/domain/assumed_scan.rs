@@ -1,5 +1,7 @@
 //! A scan that nobody made, as the request for a preview describes it.
 
+use std::net::IpAddr;
+
 use serde_json::Value;
 use shared::{
     commission::CommissionState,
@@ -10,15 +12,31 @@ use shared::{
 
 use super::{body, members::Members};
 
-/// Longest `city`, in characters.
+/// Longest `city` and `region`, in characters.
 pub const MAX_CITY: usize = 200;
 /// Longest `userAgent` and `acceptLanguage`, in characters; those of browsers have up to 300.
 pub const MAX_HEADER: usize = 1_024;
-/// Longest `query`, in bytes.
+/// Longest `query` and `referer`, in bytes.
 pub const MAX_QUERY: usize = 2_048;
 
-const MEMBERS: [&str; 8] =
-    ["acceptLanguage", "assessment", "city", "commissionState", "country", "query", "time", "userAgent"];
+/// Largest `percentage`: visitors are divided by the hundredth.
+pub const MAX_PERCENTAGE: f64 = 99.99;
+
+const MEMBERS: [&str; 13] = [
+    "acceptLanguage",
+    "address",
+    "asNumber",
+    "assessment",
+    "city",
+    "commissionState",
+    "country",
+    "percentage",
+    "query",
+    "referer",
+    "region",
+    "time",
+    "userAgent",
+];
 const VERDICT_MEMBERS: [&str; 3] = ["authenticationStatus", "counterfeitStatus", "grayMarketStatus"];
 
 /// A scan that nobody made. What is `None` is not known of it; the time is now, and the Thng is as it is.
@@ -26,12 +44,22 @@ const VERDICT_MEMBERS: [&str; 3] = ["authenticationStatus", "counterfeitStatus",
 pub struct AssumedScan {
     /// ISO 3166-1 alpha-2, in upper case.
     pub country: Option<String>,
+    /// Region in English.
+    pub region: Option<String>,
     /// City in English.
     pub city: Option<String>,
+    /// The client's address.
+    pub address: Option<IpAddr>,
+    /// The autonomous system that the address is in.
+    pub as_number: Option<u32>,
     /// The user agent as a browser sends it.
     pub user_agent: Option<String>,
     /// `Accept-Language` as a browser sends it.
     pub accept_language: Option<String>,
+    /// `Referer` as a browser sends it.
+    pub referer: Option<String>,
+    /// Its place in every division, in hundredths of a percent; `None`: what follows from address and user agent.
+    pub place: Option<u16>,
     /// When it comes.
     pub time: Option<UnixMillis>,
     /// The query of the short URL, without `?`.
@@ -63,10 +91,22 @@ impl AssumedScan {
             let is_code = code.len() == 2 && code.bytes().all(|byte| byte.is_ascii_alphabetic());
             is_code.then(|| code.to_ascii_uppercase())
         });
+        let region = body::text(&mut members, "region", 1, MAX_CITY);
         let city = body::text(&mut members, "city", 1, MAX_CITY);
-        let user_agent = header(&mut members, "userAgent", "without control characters", |c| !c.is_control());
+        let address = members.typed("address", "an IP address, such as 192.0.2.7", |value| {
+            value.as_str()?.parse::<IpAddr>().ok().map(|ip| ip.to_canonical())
+        });
+        let as_number = members.typed("asNumber", "a whole number from 0 to 4294967295", |value| {
+            value.as_u64()?.try_into().ok()
+        });
+        let user_agent = header(&mut members, ("userAgent", MAX_HEADER), "without control characters", |c| {
+            !c.is_control()
+        });
+        let is_printable = |c| matches!(c, ' '..='~');
         let accept_language =
-            header(&mut members, "acceptLanguage", "in printable ASCII", |c| matches!(c, ' '..='~'));
+            header(&mut members, ("acceptLanguage", MAX_HEADER), "in printable ASCII", is_printable);
+        let referer = header(&mut members, ("referer", MAX_QUERY), "in printable ASCII", is_printable);
+        let place = members.typed("percentage", "a number from 0 to 99.99", place);
         let time = body::millis(&mut members, "time");
         let query = body::text(&mut members, "query", 0, MAX_QUERY);
         if query.as_ref().is_some_and(|query| !query.bytes().all(is_of_query)) {
@@ -83,8 +123,21 @@ impl AssumedScan {
                 AssumedVerdict::default()
             }),
         };
-        let scan = Self { country, city, user_agent, accept_language, time, query, commission, verdict };
-        members.finish(Some(scan))
+        members.finish(Some(Self {
+            country,
+            region,
+            city,
+            address,
+            as_number,
+            user_agent,
+            accept_language,
+            referer,
+            place,
+            time,
+            query,
+            commission,
+            verdict,
+        }))
     }
 
     /// The link with its Thng as the scan assumes it.
@@ -152,16 +205,23 @@ fn refuse_unknown(members: &mut Members<'_>, known: &[&str]) {
 /// A header of the request, without blanks around it, as a server reads it.
 fn header(
     members: &mut Members<'_>,
-    name: &str,
+    (name, longest): (&str, usize),
     form: &str,
     is_valid: impl Fn(char) -> bool,
 ) -> Option<String> {
-    let text = body::text(members, name, 0, MAX_HEADER)?;
+    let text = body::text(members, name, 0, longest)?;
     if text.chars().all(is_valid) {
         return Some(text.trim_matches(' ').to_owned());
     }
     members.fault(format!("{name} must be {form}."));
     None
+}
+
+/// The place of a percentage, in hundredths.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 to 9,999")]
+fn place(value: &Value) -> Option<u16> {
+    let percentage = value.as_f64().filter(|percentage| (0.0..=MAX_PERCENTAGE).contains(percentage))?;
+    Some((percentage * 100.0).round() as u16)
 }
 
 const fn is_of_query(byte: u8) -> bool {
@@ -206,9 +266,31 @@ mod tests {
                 ],
             ),
             (json!({"assessment": 1}), &["assessment must be an object."]),
+            (json!({"region": "Bavaria", "address": "::1", "percentage": 99.99, "referer": ""}), &[]),
+            (
+                json!({"region": 1, "address": "10.0.0.0/8", "asNumber": -1, "percentage": 100, "referer": "ä"}),
+                &[
+                    "region must be a string.",
+                    "address must be an IP address, such as 192.0.2.7.",
+                    "asNumber must be a whole number from 0 to 4294967295.",
+                    "referer must be in printable ASCII.",
+                    "percentage must be a number from 0 to 99.99.",
+                ],
+            ),
+            (json!({"percentage": -0.01}), &["percentage must be a number from 0 to 99.99."]),
         ] {
             let faults = AssumedScan::parse(&body).err().unwrap_or_default();
             assert_eq!(faults, expected, "{body}");
+        }
+    }
+
+    #[test]
+    fn a_percentage_is_a_place_in_hundredths() {
+        for (percentage, expected) in
+            [(json!(0), 0), (json!(33.33), 3_333), (json!(0.29), 29), (json!(99.99), 9_999)]
+        {
+            let scan = AssumedScan::parse(&json!({"percentage": percentage})).unwrap();
+            assert_eq!(scan.place, Some(expected), "{percentage}");
         }
     }
 

@@ -1,10 +1,15 @@
 //! Where a link would lead a scan: the decision as an edge makes it, and why.
 
+use std::net::IpAddr;
+
 use shared::{
     availability::Closed,
-    id::{ApplicationId, ProjectId},
+    id::{AccountId, ApplicationId, ProjectId},
     redirect::Redirect,
-    rules::{AccountRules, Compiled, Explained, Facts, Owner, Rule, Text, first_language, text_of_link},
+    rules::{
+        AccountRules, Compiled, Explained, Facts, Owner, Rule, Text, Visitor, accepted_languages,
+        first_language, query_parameters, referer_host, text_of_link,
+    },
     target::Target,
     time::UnixMillis,
     user_agent::{Names, read_names},
@@ -15,7 +20,7 @@ use woothee::parser::Parser;
 use super::assumed_scan::AssumedScan;
 
 /// Every text that a rule may test.
-const TEXTS: [Text; 14] = [
+const TEXTS: [Text; 16] = [
     Text::Thng,
     Text::ThngName,
     Text::Product,
@@ -25,9 +30,11 @@ const TEXTS: [Text; 14] = [
     Text::GrayMarket,
     Text::ActionType,
     Text::Country,
+    Text::Region,
     Text::City,
     Text::AgentName,
     Text::SystemName,
+    Text::Device,
     Text::ShortDomain,
     Text::ShortId,
 ];
@@ -38,25 +45,45 @@ pub struct AssumedFacts<'a> {
     link: &'a Redirect,
     scan: &'a AssumedScan,
     names: Names<'a>,
+    /// Known if the address is.
+    visitor: Option<Visitor>,
     at: UnixMillis,
 }
 
 impl<'a> AssumedFacts<'a> {
-    /// Reads what an edge reads of a request, from the same texts.
+    /// Reads what an edge reads of a request, from the same texts; `account` is that of the link.
     #[must_use]
-    pub fn new(link: &'a Redirect, scan: &'a AssumedScan, agents: &'a Parser, at: UnixMillis) -> Self {
+    pub fn new(
+        account: &AccountId,
+        link: &'a Redirect,
+        scan: &'a AssumedScan,
+        agents: &'a Parser,
+        at: UnixMillis,
+    ) -> Self {
         let sent = scan.user_agent.as_deref().unwrap_or_default();
-        Self { link, scan, names: read_names(agents, cut(sent, MAX_USER_AGENT)), at }
+        let visitor = scan.address.map(|ip| Visitor::new(account, at, ip, sent.as_bytes()));
+        Self { link, scan, names: read_names(agents, cut(sent, MAX_USER_AGENT)), visitor, at }
     }
 
     /// Every fact, to be shown.
     #[must_use]
     pub fn known(&self) -> KnownFacts {
         let text = |field: Text| Some((field, self.text(field)?.to_owned()));
+        let mut accepted: Vec<(&str, f64)> =
+            accepted_languages(self.accept_language().unwrap_or_default()).collect();
+        accepted.retain(|(_, quality)| *quality > 0.0);
+        // Those of one quality keep their order.
+        accepted.sort_by(|(_, one), (_, other)| other.total_cmp(one));
         KnownFacts {
             texts: TEXTS.into_iter().filter_map(text).collect(),
             projects: self.link.projects.to_vec(),
             language: self.language().map(str::to_owned),
+            languages: accepted.into_iter().map(|(tag, _)| tag.to_owned()).collect(),
+            referer_host: self.referer().and_then(referer_host).map(str::to_ascii_lowercase),
+            query: query_parameters(self.query().unwrap_or_default()),
+            address: self.address(),
+            as_number: self.as_number(),
+            place: self.place(""),
             at: self.at,
         }
     }
@@ -66,9 +93,11 @@ impl Facts for AssumedFacts<'_> {
     fn text(&self, field: Text) -> Option<&str> {
         match field {
             Text::Country => self.scan.country.as_deref(),
+            Text::Region => self.scan.region.as_deref(),
             Text::City => self.scan.city.as_deref(),
             Text::AgentName => self.names.browser,
             Text::SystemName => self.names.system,
+            Text::Device => Some(self.names.device?.as_str()),
             Text::Thng
             | Text::ThngName
             | Text::Product
@@ -90,6 +119,30 @@ impl Facts for AssumedFacts<'_> {
         first_language(self.scan.accept_language.as_deref()?)
     }
 
+    fn accept_language(&self) -> Option<&str> {
+        self.scan.accept_language.as_deref()
+    }
+
+    fn referer(&self) -> Option<&str> {
+        self.scan.referer.as_deref()
+    }
+
+    fn query(&self) -> Option<&str> {
+        self.scan.query.as_deref()
+    }
+
+    fn address(&self) -> Option<IpAddr> {
+        self.scan.address
+    }
+
+    fn as_number(&self) -> Option<u32> {
+        self.scan.as_number
+    }
+
+    fn place(&self, division: &str) -> Option<u16> {
+        self.scan.place.or_else(|| Some(self.visitor?.place(division)))
+    }
+
     fn time(&self) -> UnixMillis {
         self.at
     }
@@ -104,6 +157,18 @@ pub struct KnownFacts {
     pub projects: Vec<ProjectId>,
     /// The first language.
     pub language: Option<String>,
+    /// Every language that is accepted, the best first.
+    pub languages: Vec<String>,
+    /// Host of the referer, in lower case.
+    pub referer_host: Option<String>,
+    /// Parameters of the query with their values, without keys.
+    pub query: Vec<(String, String)>,
+    /// The client's address.
+    pub address: Option<IpAddr>,
+    /// The autonomous system that it is in.
+    pub as_number: Option<u32>,
+    /// The place in the division without a name, in hundredths of a percent.
+    pub place: Option<u16>,
     /// When the scan comes.
     pub at: UnixMillis,
 }

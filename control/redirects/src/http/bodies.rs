@@ -11,7 +11,7 @@ use web::bodies::{
 };
 
 use crate::domain::{
-    assumed_scan::{MAX_CITY, MAX_HEADER, MAX_QUERY},
+    assumed_scan::{MAX_CITY, MAX_HEADER, MAX_PERCENTAGE, MAX_QUERY},
     limits::{MAX_DESCRIPTION, MAX_NAME, MAX_TAG},
     link_details::{MAX_NOTES, MAX_TITLE},
     task::MAX_QUANTITY,
@@ -60,9 +60,16 @@ fn rules() -> Value {
 fn assumed_scan() -> Value {
     let country = json!({"type": "string", "minLength": 2, "maxLength": 2, "pattern": "^[A-Za-z]{2}$",
         "description": "ISO 3166-1 alpha-2, as the address of the client would give it."});
-    let header = |pattern: &str, meaning: &str| json!({"type": "string", "maxLength": MAX_HEADER, "pattern": pattern, "description": meaning});
+    let header = |longest: usize, pattern: &str, meaning: &str| json!({"type": "string", "maxLength": longest, "pattern": pattern, "description": meaning});
+    let address = json!({"description": "The address of the client. Country, region and city do not follow from it, nor `asNumber`.",
+        "anyOf": [{"type": "string", "format": "ipv4"}, {"type": "string", "format": "ipv6"}]});
+    let as_number = json!({"type": "integer", "minimum": 0, "maximum": u32::MAX,
+        "description": "The number of the autonomous system that the address is in."});
+    let percentage = json!({"type": "number", "minimum": 0, "maximum": MAX_PERCENTAGE,
+        "description": "The place of the visitor in every division by `percentage`, by the hundredth. Without it the place \
+            follows from `address`, `userAgent` and the day, as at an edge."});
     let query = json!({"type": "string", "maxLength": MAX_QUERY, "pattern": "^[!\"$-;=?-~]*$",
-        "description": "The query of the short URL without `?`, for links with `forwardQuery`."});
+        "description": "The query of the short URL without `?`, which rules test and links with `forwardQuery` append."});
     let optional_word = |words: &[&str]| {
         let words: Vec<Value> = words.iter().map(|word| json!(word)).chain([Value::Null]).collect();
         json!({"type": "string", "enum": words})
@@ -77,13 +84,22 @@ fn assumed_scan() -> Value {
     );
     let body = Body::new("")
         .may("country", country)
+        .may("region", text(1, MAX_CITY))
         .may("city", text(1, MAX_CITY))
-        .may("acceptLanguage", header("^[ -~]*$", "`Accept-Language`, of which the first language counts."))
+        .may("address", address)
+        .may("asNumber", as_number)
+        .may(
+            "acceptLanguage",
+            header(MAX_HEADER, "^[ -~]*$", "`Accept-Language`, all languages with their qualities."),
+        )
+        .may("referer", header(MAX_QUERY, "^[ -~]*$", "`Referer`, of which the host is read."))
+        .may("percentage", percentage)
         .may(
             "userAgent",
             header(
+                MAX_HEADER,
                 "^[^\\u0000-\\u001f\\u007f-\\u009f]*$",
-                "`User-Agent`, of which browser and system are read.",
+                "`User-Agent`, of which browser, system and device are read.",
             ),
         )
         .may("time", millis())

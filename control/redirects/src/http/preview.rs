@@ -1,5 +1,7 @@
 //! HTTP: where a link would lead a scan.
 
+use std::collections::BTreeMap;
+
 use axum::{Json, extract::State, http::HeaderMap};
 use serde::Serialize;
 use shared::{
@@ -114,11 +116,37 @@ struct FactsDocument {
     #[schema(example = "DE")]
     country: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = "Bavaria")]
+    region: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     city: Option<String>,
+    /// The address that conditions on `network` are about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = "192.0.2.7")]
+    network: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = 15_169)]
+    as_number: Option<u32>,
     /// The first one of `acceptLanguage`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = "de-AT")]
     language: Option<String>,
+    /// Every language of `acceptLanguage` with a quality above 0, the best first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(example = json!(["de-AT", "en"]))]
+    languages: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = "example.com")]
+    referer_host: Option<String>,
+    /// The values of each parameter of `query`, decoded, without `access_token`.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    #[schema(example = json!({"ref": ["poster"]}))]
+    query: BTreeMap<String, Vec<String>>,
+    /// The visitor's place in the division without a name: as it was given, or as it follows from `address`, `userAgent`
+    /// and the day.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(minimum = 0, maximum = 99.99, example = 42.17)]
+    percentage: Option<f64>,
     /// What `userAgent` was read as.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = "Safari")]
@@ -126,6 +154,10 @@ struct FactsDocument {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = "iPhone")]
     operating_system_name: Option<String>,
+    /// `phone`, `tablet`, `desktop` or `robot`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = "phone")]
+    device: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     thng: Option<String>,
     #[serde(rename = "thng.name", skip_serializing_if = "Option::is_none")]
@@ -203,12 +235,22 @@ impl From<TakeDown> for PreviewTakeDownDocument {
 
 impl From<KnownFacts> for FactsDocument {
     fn from(facts: KnownFacts) -> Self {
+        let mut query: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        for (name, value) in &facts.query {
+            query.entry(name.clone()).or_default().push(value.clone());
+        }
         Self {
             timestamp: facts.at.0,
             hour: hour(facts.at),
             weekday: weekday(facts.at),
             country: facts.text(Text::Country),
+            region: facts.text(Text::Region),
             city: facts.text(Text::City),
+            network: facts.address.map(|address| address.to_string()),
+            as_number: facts.as_number,
+            query,
+            percentage: facts.place.map(|place| f64::from(place) / 100.0),
+            device: facts.text(Text::Device),
             user_agent_name: facts.text(Text::AgentName),
             operating_system_name: facts.text(Text::SystemName),
             thng: facts.text(Text::Thng),
@@ -223,6 +265,8 @@ impl From<KnownFacts> for FactsDocument {
             short_domain: facts.text(Text::ShortDomain),
             short_id: facts.text(Text::ShortId),
             language: facts.language,
+            languages: facts.languages,
+            referer_host: facts.referer_host,
         }
     }
 }

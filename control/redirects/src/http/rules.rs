@@ -35,8 +35,9 @@ pub(super) struct RuleDocument {
     /// When it holds, in the language of `filter`, over `thng`, `thng.name`, `product`, `commissionState`
     /// (`commissioned`, `decommissioned`, `not_commissioned`), `assessment`,
     /// `assessment.counterfeitStatus`, `assessment.grayMarketStatus` (of the last one), `project`, `type`,
-    /// `country`, `city`, `userAgentName`, `operatingSystemName`, `language`, `timestamp`, `hour`, `weekday`,
-    /// `shortDomain` and `shortId`.
+    /// `country`, `region`, `city`, `network`, `asNumber`, `userAgentName`, `operatingSystemName`, `device` (`phone`, `tablet`, `desktop`,
+    /// `robot`), `language`, `languages`, `languages.TAG` (a quality from 0 to 1), `refererHost`, `query.NAME`, `percentage`,
+    /// `percentage.NAME`, `timestamp`, `hour`, `weekday`, `hour.ZONE`, `weekday.ZONE`, `shortDomain` and `shortId`.
     #[serde(rename = "match")]
     #[schema(example = "country=DE&language=de", min_length = 1, max_length = 4096)]
     condition: String,

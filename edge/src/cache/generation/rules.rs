@@ -30,7 +30,10 @@ impl Generation {
         if table.is_empty() { None } else { table.get(account).map(|set| look(set)) }
     }
 
-    /// Applies one change of an account's rules; a set that cannot be used is refused and leaves the old one.
+    /// Applies one change of an account's rules; a set that cannot be used is refused and leaves the old one in use.
+    ///
+    /// The disk gets the refused set all the same: an edge of a newer release that starts from it may be able to use it, and
+    /// no event would bring it again.
     ///
     /// Only the one task that follows the stream calls this and [`Self::snapshot`].
     pub(in crate::cache) fn change_rules(&self, rev: Rev, sets: &AccountRules) -> Result<(), String> {
@@ -40,21 +43,31 @@ impl Generation {
             // Rules from the disk or from a view were newer than what was applied.
             return Ok(());
         }
-        let set = rules::read(sets)?;
+        let set = rules::read(sets);
         sources.as_of = rev;
-        if set.is_some() {
-            sources.sets.insert(sets.account, Arc::new(sets.clone()));
-        } else {
+        if let Ok(None) = set {
             sources.sets.remove(&sets.account);
+        } else {
+            sources.sets.insert(sets.account, Arc::new(sets.clone()));
         }
         drop(sources);
         let mut table = RuleTable::clone(&self.rules.load());
-        match set {
-            Some(set) => table.insert(sets.account, Arc::new(set)),
-            None => table.remove(&sets.account),
+        let result = match set {
+            Ok(Some(set)) => {
+                table.insert(sets.account, Arc::new(set));
+                Ok(())
+            }
+            Ok(None) => {
+                table.remove(&sets.account);
+                Ok(())
+            }
+            Err(reason) => {
+                table.entry(sets.account).or_insert_with(|| Arc::new(RuleSet::refused()));
+                Err(reason)
+            }
         };
         self.rules.store(Arc::new(table));
-        Ok(())
+        result
     }
 
     /// Keeps the rules of all accounts as they were sent, with the revision that they hold everything up to.

@@ -22,7 +22,7 @@ use crate::{
     agents::Agents,
     cache::{EdgeCache, Found, Gap, Held, KeyRef, Served},
     domains::Domains,
-    rules::{RequestFacts, Sources},
+    rules::{AskedLink, RequestFacts, Sources},
 };
 
 pub(super) const KEYS: u8 = 3;
@@ -232,8 +232,10 @@ impl World {
         let served = Served::new(&key(0), record(0, 0)).unwrap();
         let headers = http::HeaderMap::new();
         let sources = Sources { agents: &self.agents, geo: &NoGeoIp };
-        let facts = RequestFacts::new(&served, &headers, [127, 0, 0, 1].into(), UnixMillis(0), sources);
-        let location = self.cache.with_rules(&account(), |rules| rules.decide(&facts).unwrap().1)?;
+        let (account, ip) = (account(), [127, 0, 0, 1].into());
+        let asked = AskedLink { account: &account, headers: &headers, query: None, ip, at: UnixMillis(0) };
+        let facts = RequestFacts::new(&served, asked, sources);
+        let location = self.cache.with_rules(&account, |rules| rules.decide(&facts).unwrap().1)?;
         location.to_str().unwrap().rsplit('/').next().unwrap().parse().ok()
     }
 

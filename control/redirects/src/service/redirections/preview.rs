@@ -90,7 +90,8 @@ pub async fn preview(
     let found = load(&mut conn, actor.account, &grant, &domain, short_id).await?;
     let key = key_of(&domain, &found.redirect.short_id);
     let link = scan.assume(found.redirect).map_err(CommonError::Faults)?;
-    let facts = AssumedFacts::new(&link, scan, &AGENTS, scan.time.unwrap_or_else(|| state.clock.now()));
+    let at = scan.time.unwrap_or_else(|| state.clock.now());
+    let facts = AssumedFacts::new(&actor.account, &link, scan, &AGENTS, at);
     let rules = rules::load(&mut conn, actor.account).await?;
     let decision = decide(&link, &rules, &facts).map_err(ServiceError::Internal)?;
     let take_downs =

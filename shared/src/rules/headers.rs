@@ -1,0 +1,116 @@
+//! What conditions read of the headers and the query of a request, without memory of its own where nothing is encoded.
+
+use url::form_urlencoded;
+
+/// The languages of an `Accept-Language` with their qualities, in the order of the text.
+///
+/// `*` names no language. An item whose quality is not a number from 0 to 1 is left out.
+pub fn accepted_languages(accepted: &str) -> impl Iterator<Item = (&str, f64)> {
+    accepted.split(',').filter_map(|item| {
+        let mut parts = item.split(';');
+        let tag = parts.next().unwrap_or_default().trim();
+        let mut quality: f64 = 1.0;
+        for part in parts {
+            let Some((name, value)) = part.split_once('=') else { continue };
+            if name.trim().eq_ignore_ascii_case("q") {
+                quality = value.trim().parse().ok().filter(|quality| (0.0..=1.0).contains(quality))?;
+            }
+        }
+        (!tag.is_empty() && tag != "*").then_some((tag, quality))
+    })
+}
+
+/// The host of a `Referer`, as it was sent; without port, and without the dot at its end.
+#[must_use]
+pub fn referer_host(referer: &str) -> Option<&str> {
+    let (scheme, rest) = referer.trim().split_once("://")?;
+    let is_scheme = !scheme.is_empty()
+        && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.'));
+    if !is_scheme {
+        return None;
+    }
+    let authority = rest.split(['/', '\\', '?', '#']).next().unwrap_or_default();
+    let host = authority.rsplit('@').next().unwrap_or_default();
+    let end = match host.find(']') {
+        // An IPv6 address has colons of its own.
+        Some(at) if host.starts_with('[') => at + 1,
+        _ => host.find(':').unwrap_or(host.len()),
+    };
+    let host = host.get(..end).unwrap_or_default();
+    Some(host.strip_suffix('.').unwrap_or(host)).filter(|host| !host.is_empty())
+}
+
+/// Whether one of the values that a query gives to a parameter is admitted; names and values are decoded.
+pub(super) fn query_has(query: &str, name: &str, admits: impl Fn(&str) -> bool) -> bool {
+    form_urlencoded::parse(query.as_bytes()).any(|(key, value)| *key == *name && admits(&value))
+}
+
+/// The parameters of a query with their values, without keys (`access_token`).
+#[must_use]
+pub fn query_parameters(query: &str) -> Vec<(String, String)> {
+    let pairs = form_urlencoded::parse(query.as_bytes());
+    pairs
+        .filter(|(name, _)| !is_access_token(name))
+        .map(|(name, value)| (name.into(), value.into()))
+        .collect()
+}
+
+/// Whether a decoded name of a parameter is that of a key, in any spelling that a server may take for it.
+pub(super) fn is_access_token(name: &str) -> bool {
+    let bytes = name.bytes().filter(|byte| *byte != b' ' && *byte != b'+');
+    bytes.map(|byte| byte.to_ascii_lowercase()).eq(b"access_token".iter().copied())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_accepted_language_has_its_quality() {
+        for (accepted, expected) in [
+            ("de-AT,en;q=0.5", &[("de-AT", 1.0), ("en", 0.5)][..]),
+            (" fr ; q=0.8 , de;Q=1.000", &[("fr", 0.8), ("de", 1.0)]),
+            ("*;q=0.1,en;q=0", &[("en", 0.0)]),
+            ("de;q=2,fr;q=x,it;q=NaN,es;q=,pl", &[("pl", 1.0)]),
+            ("en;level=1;q=0.3", &[("en", 0.3)]),
+            (",;q=1, ,", &[]),
+            ("", &[]),
+        ] {
+            let found: Vec<_> = accepted_languages(accepted).collect();
+            assert_eq!(found, expected, "{accepted:?}");
+        }
+    }
+
+    #[test]
+    fn the_host_of_a_referer_is_found() {
+        for (referer, expected) in [
+            ("https://example.com/", Some("example.com")),
+            ("http://WWW.example.com:8080/a?b#c", Some("WWW.example.com")),
+            ("https://example.com", Some("example.com")),
+            ("https://example.com.", Some("example.com")),
+            ("https://a:b@example.com/@evil.example", Some("example.com")),
+            ("https://example.com\\@evil.example", Some("example.com")),
+            ("https://example.com?https://evil.example/", Some("example.com")),
+            ("https://[2001:db8::1]:80/", Some("[2001:db8::1]")),
+            ("android-app://com.example/", Some("com.example")),
+            ("https:///a", None),
+            ("https://:80/", None),
+            ("about:blank", None),
+            ("/a://b", None),
+            ("://b", None),
+            ("", None),
+        ] {
+            assert_eq!(referer_host(referer), expected, "{referer:?}");
+        }
+    }
+
+    #[test]
+    fn parameters_are_decoded_and_keys_left_out() {
+        let query = "a=1&b&a=%C3%A4+b&&access_token=k&ACCESS%5Ftoken=k&c=%2B=d";
+        let expected = [("a", "1"), ("b", ""), ("a", "ä b"), ("c", "+=d")];
+        let found = query_parameters(query);
+        assert_eq!(found, expected.map(|(name, value)| (name.to_owned(), value.to_owned())));
+        assert!(query_has(query, "a", |value| value == "ä b"));
+        assert!(!query_has(query, "A", |_| true), "names are compared exactly");
+    }
+}
