@@ -2,6 +2,8 @@
 
 mod aged;
 mod asked;
+mod removed;
+mod turns;
 
 use std::collections::BTreeMap;
 
