@@ -1,5 +1,6 @@
 //! The store and the operations on it, on both engines.
 
+mod dropped_begin;
 mod event_log;
 mod filters;
 mod full_disk;
