@@ -22,8 +22,11 @@
 //! - On SQLite scans are in another file. So a step on scans is two: the first one writes down what is to be changed, the
 //!   second one changes it and counts what the first one wrote. It may be done again, because what is cut stays as it is.
 //! - A worker holds an erasure by a lease on the clock of the database, with a fence that grows with each holder. One that
-//!   has lost it writes nothing more.
-//! - An erasure never fails for good: it is tried again until it is done.
+//!   has lost it, or whose lease has expired, writes nothing more.
+//! - While a worker holds an erasure, nobody holds another one of the account: a step that has read scans must not write back
+//!   what another one cuts. One that waits after a failure holds up no other.
+//! - An erasure never fails for good: it is tried again until it is done. A profile that fails does not hold up the others.
+//! - What is found by an index is not found again once it is cut: actions of users are looked for by their user.
 //! - Statistics are never changed: they name nobody.
 
 pub mod domain;
