@@ -7,7 +7,6 @@ use std::{
 
 use anyhow::{Result, bail, ensure};
 use kernel::store::Db;
-use scan_store::ScanStore as _;
 use shared::time::UnixMillis;
 use tests::{db::Engine, product::DEADLINE};
 

@@ -1,7 +1,7 @@
 //! A search for scans from a network looks at months in which something happened in its time.
 
 use anyhow::{Context, Result, ensure};
-use scan_store::{ScanStore as _, Sought};
+use scan_store::Sought;
 use shared::time::UnixMillis;
 use tests::db::Engine;
 
