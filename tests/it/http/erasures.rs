@@ -3,6 +3,7 @@
 mod aged;
 mod asked;
 mod removed;
+mod results;
 mod turns;
 
 use std::collections::BTreeMap;

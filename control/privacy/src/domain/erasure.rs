@@ -235,6 +235,10 @@ pub struct Place {
     pub after: Option<ScanPosition>,
     /// Scans that are under way.
     pub pending: Option<Pending>,
+    /// The last result of an assessment that is done, where the scans that results are of are looked at: before these are changed.
+    pub results: Option<ScanPosition>,
+    /// Whether all results are done.
+    pub are_results_done: bool,
     /// The last Thng whose profile was looked at in this pass.
     pub thng: Option<ThngId>,
     /// Profiles of this pass that could not be made again.
@@ -296,6 +300,14 @@ impl Erasure {
         if after.is_none() {
             self.details.place.stage = self.details.place.stage.next();
         }
+        self.touched(now)
+    }
+
+    /// It after a step on results of assessments up to one, or after all.
+    #[must_use]
+    pub fn after_results(mut self, last: Option<ScanPosition>, now: UnixMillis) -> Self {
+        let place = &mut self.details.place;
+        (place.results, place.are_results_done) = (last, last.is_none());
         self.touched(now)
     }
 

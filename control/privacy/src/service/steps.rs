@@ -17,7 +17,7 @@ use scan_store::{NewScan, ScanPosition};
 use serde_json::Value;
 use shared::{id::ThngId, time::UnixMillis};
 
-use super::PrivacyState;
+use super::{PrivacyState, results};
 use crate::{
     domain::{
         cut::{concerns, cut, cut_within},
@@ -32,7 +32,7 @@ use crate::{
 };
 
 /// Actions that one step looks at: some ten milliseconds of the only writer on SQLite.
-const STEP: i64 = 200;
+pub(super) const STEP: i64 = 200;
 
 /// Profiles that one step makes again: each reads up to 5,000 scans.
 const PROFILES: u32 = 10;
@@ -61,6 +61,7 @@ pub enum Stepped {
 pub async fn step(state: &PrivacyState, claimed: &mut Claimed) -> Result<Stepped, ServiceError> {
     let before = claimed.erasure.details.counts.total();
     let is_held = match claimed.erasure.details.place.stage {
+        Stage::Actions if results::are_next(&claimed.erasure) => results::step(state, claimed).await?,
         Stage::Actions => actions(state, claimed).await?,
         Stage::Scans => scans(state, claimed).await?,
         Stage::WebhookMessages => copied(state, claimed, Copies::Messages).await?,
@@ -89,7 +90,7 @@ pub async fn step(state: &PrivacyState, claimed: &mut Claimed) -> Result<Stepped
 }
 
 /// Writes an erasure and commits; `false`, and nothing is changed, when another worker holds it.
-async fn finish(mut tx: Tx, claimed: &mut Claimed, erasure: Erasure) -> Result<bool, StoreError> {
+pub(super) async fn finish(mut tx: Tx, claimed: &mut Claimed, erasure: Erasure) -> Result<bool, StoreError> {
     let is_held = erasures::save(&mut tx, claimed, erasure).await?;
     if is_held {
         tx.commit().await?;
@@ -119,7 +120,7 @@ async fn forget(tx: &mut Tx, erasure: &mut Erasure, thngs: &[ThngId]) -> Result<
 }
 
 /// A position in a list that has no months.
-const fn position(at: i64, seq: i64) -> ScanPosition {
+pub(super) const fn position(at: i64, seq: i64) -> ScanPosition {
     ScanPosition { month: 0, at, seq }
 }
 

@@ -30,6 +30,8 @@ const PG_ALL: &str = rows!("", " FOR UPDATE");
 const SQLITE_ALL: &str = rows!("", "");
 const PG_OF_THNG: &str = rows!(" AND a.thng_id = $5", " FOR UPDATE");
 const SQLITE_OF_THNG: &str = rows!(" AND a.thng_id = $5", "");
+const PG_RESULTS: &str = rows!(" AND a.type = 'authenticationResults'", " FOR UPDATE");
+const SQLITE_RESULTS: &str = rows!(" AND a.type = 'authenticationResults'", "");
 // By the index of facets: it has no order, so what it finds is put into one. An action that was changed is not found again.
 const PG_OF_USERS: &str = "WITH found AS MATERIALIZED (SELECT f.seq, f.created_at FROM actions f \
     WHERE f.account_id = $1 AND f.facets && $5) \
@@ -86,6 +88,8 @@ impl Stored {
 pub enum Of<'a> {
     /// All of them.
     Everybody,
+    /// Results of assessments.
+    Results,
     /// Those about a Thng, by its id.
     Thng(&'a str),
     /// Those by some users.
@@ -101,8 +105,11 @@ pub async fn list(
     limit: i64,
 ) -> Result<Vec<Stored>, StoreError> {
     match of {
-        Of::Everybody => {
-            let sql = dialect::pick(tx, PG_ALL, SQLITE_ALL);
+        Of::Everybody | Of::Results => {
+            let sql = match of {
+                Of::Results => dialect::pick(tx, PG_RESULTS, SQLITE_RESULTS),
+                Of::Everybody | Of::Thng(_) | Of::Users(_) => dialect::pick(tx, PG_ALL, SQLITE_ALL),
+            };
             Ok(on_db!(&mut **tx, |c| sqlx::query_as(sql)
                 .persistent(false)
                 .bind(account.as_str())
