@@ -2,11 +2,12 @@
 //!
 //! # What is erased
 //!
-//! An erasure names a user, a Thng, or a network and a time. Actions and scans stay, because counts, hits and verdicts rest on
-//! them; what tells of a person is taken out of their documents ([`domain::cut`]). It works in the order of
-//! [`domain::erasure::Stage`]: actions, then scans by edges, into which actions of older releases are moved meanwhile, then
-//! the copies that webhooks and reactions have not finished with, then counts of requests for unknown ids, the texts that
-//! scans shared, and the profiles of assessments. `deploy/guide/privacy.md` says what it does not reach.
+//! An erasure names a user, a Thng, or a network and a time. Actions and scans stay, because counts, hits and verdicts rest
+//! on them; what tells of a person is taken out of their documents ([`domain::cut`]). It works in the order of
+//! [`domain::erasure::Stage`]: for a network first results of assessments, which are found by their actions; then actions,
+//! then scans by edges, into which actions of older releases are moved meanwhile, then the copies that webhooks and reactions
+//! have not finished with, then counts of requests for unknown ids, the texts that scans shared, and the profiles of
+//! assessments. `deploy/guide/privacy.md` says what it does not reach.
 //!
 //! # Age
 //!
