@@ -3,6 +3,7 @@
 //! Every scan has a number in its query, so that it can be found among the stored actions: which scans were lost, how
 //! old they were when the process died, and whether one was counted twice.
 
+mod erasure;
 mod load;
 
 use std::{

@@ -2,6 +2,7 @@
 //!
 //! The texts are read from the sources: constants, and the small macros that build statements.
 
+mod plans;
 mod source;
 
 use anyhow::{Context, Result, ensure};

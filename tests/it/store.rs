@@ -1,5 +1,6 @@
 //! The store and the operations on it, on both engines.
 
+mod dropped_begin;
 mod event_log;
 mod filters;
 mod full_disk;
@@ -8,6 +9,7 @@ mod job_turns;
 mod keys;
 mod link_pages;
 mod links;
+mod loose_texts;
 mod mail_turns;
 mod paging;
 mod personal_data;
@@ -17,6 +19,7 @@ mod scan_lists;
 mod scan_moves;
 mod scan_plans;
 mod scan_retention;
+mod scan_seek;
 pub(crate) mod scan_steps;
 pub(crate) mod scans;
 pub(crate) mod schema;

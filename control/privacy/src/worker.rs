@@ -1,4 +1,5 @@
-//! Carries erasures out: any number of processes, each with one lane. Who has waited longest is next.
+//! Carries erasures out: any number of processes, each with one lane, and one erasure of an account at a time. Who has waited
+//! longest is next.
 
 use std::{sync::Arc, time::Duration};
 
@@ -85,7 +86,7 @@ pub async fn work(state: &PrivacyState, most: usize, stop: &CancellationToken) -
     let id = claimed.erasure.id;
     let pause = match &ended {
         Ok(Stepped::Lost) => {
-            tracing::warn!(erasure = %id, "another worker holds an erasure");
+            tracing::warn!(erasure = %id, "the lease of an erasure has expired, or another worker holds it");
             None
         }
         Ok(Stepped::Done) => {
@@ -94,7 +95,7 @@ pub async fn work(state: &PrivacyState, most: usize, stop: &CancellationToken) -
             None
         }
         Ok(Stepped::Moved) => Some(Duration::ZERO),
-        Err(_) => Some(PAUSE),
+        Ok(Stepped::Waiting) | Err(_) => Some(PAUSE),
     };
     if let Some(pause) = pause {
         let mut tx = state.db.begin(&Ctx::default()).await?;

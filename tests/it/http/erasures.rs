@@ -2,6 +2,9 @@
 
 mod aged;
 mod asked;
+mod removed;
+mod results;
+mod turns;
 
 use std::collections::BTreeMap;
 

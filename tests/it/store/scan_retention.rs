@@ -27,7 +27,7 @@ super::super::on_both_engines!(
     a_clock_before_its_time_loses_nothing,
 );
 
-const DAY_MS: i64 = 86_400_000;
+pub(super) const DAY_MS: i64 = 86_400_000;
 
 /// The database of the scans.
 pub(super) async fn scans_of(made: &TestApp) -> Result<Db> {
@@ -64,7 +64,7 @@ async fn advance(made: &TestApp, days: i64) -> Result<()> {
 }
 
 /// Scans of two accounts on 2025-12-31 and 2026-01-01, three at each time; it is 2026-01-02T12:00:00Z.
-async fn prepared(engine: Engine) -> Result<(TestApp, AccountId, Vec<ActionId>)> {
+pub(super) async fn prepared(engine: Engine) -> Result<(TestApp, AccountId, Vec<ActionId>)> {
     let made = TestApp::new(engine).await?;
     let other = AccountId::new(1, random16()?);
     let mut tx = made.app.core.db.begin(&Ctx::default()).await?;

@@ -8,7 +8,7 @@ use shared::{
 use tracing::instrument;
 
 use super::{
-    Core, Dependents,
+    Core,
     access::{Caller, derived_key, end_of_overlap, require},
     bulk::{self, AfterCommit},
     projects::{self, project_id},
@@ -266,14 +266,14 @@ async fn delete_in(
     applications::find_locked(tx, actor.account, parsed_project, parsed)
         .await?
         .ok_or_else(|| not_found(id))?;
-    let wakes_edges = remove(&*core.dependents, tx, actor.account, parsed, core.clock.now()).await?;
+    let wakes_edges = remove(core, tx, actor.account, parsed, core.clock.now()).await?;
     Ok(AfterCommit::default().wake_edges(wakes_edges).revoke_keys())
 }
 
-/// Deletes an application of the account with everything that belongs to it; `true` when edges must learn of its
-/// rules.
+/// Deletes an application of the account with everything that belongs to it, and asks for the erasure of its users; `true` when
+/// edges must learn of its rules.
 pub(crate) async fn remove(
-    dependents: &dyn Dependents,
+    core: &Core,
     tx: &mut Tx,
     account: AccountId,
     id: ApplicationId,
@@ -281,9 +281,12 @@ pub(crate) async fn remove(
 ) -> Result<bool, ServiceError> {
     documents::delete::<Application>(tx, account, id).await?;
     password_resets::delete_of_app(tx, id).await?;
-    app_users::delete_of_app(tx, account, id).await?;
+    let users = app_users::delete_of_app(tx, account, id).await?;
+    if !users.is_empty() {
+        core.dependents.users_removed(tx, account, users, (now, core.random16()?)).await?;
+    }
     keys::delete_of_app(tx, id).await?;
-    dependents.application_removed(tx, account, id, now).await
+    core.dependents.application_removed(tx, account, id, now).await
 }
 
 /// A key of an application: the same one each time, until it is rotated.

@@ -119,7 +119,7 @@ impl Bulk<Core> for Project {
         documents::delete::<Self>(tx, actor.account, id).await?;
         let mut had_rules = false;
         for application in applications::list_ids(tx, actor.account, id).await? {
-            had_rules |= remove(&*core.dependents, tx, actor.account, application, core.clock.now()).await?;
+            had_rules |= remove(core, tx, actor.account, application, core.clock.now()).await?;
         }
         // A key of the project that is rotated meanwhile is either seen here, or finds itself revoked.
         accounts::lock(tx, actor.account).await?;

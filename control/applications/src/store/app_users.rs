@@ -49,7 +49,7 @@ const DELETE: &str = "DELETE FROM app_users WHERE account_id = $1 AND id = $2";
 const PURGE: &str = "DELETE FROM app_users WHERE status = 'inactive' AND id IN \
     (SELECT id FROM app_users WHERE activation_until <= $1 ORDER BY activation_until, id LIMIT $2) \
     RETURNING account_id";
-const DELETE_OF_APP: &str = "DELETE FROM app_users WHERE account_id = $1 AND app_id = $2";
+const DELETE_OF_APP: &str = "DELETE FROM app_users WHERE account_id = $1 AND app_id = $2 RETURNING id";
 const LIST: Table = Table {
     select: concat!(columns!(), " FROM app_users t"),
     order: ("t.created_at", "t.seq"),
@@ -326,14 +326,17 @@ pub async fn purge(tx: &mut Tx, before: UnixMillis, limit: u32) -> Result<u64, S
     Ok(rows.len() as u64)
 }
 
-/// Removes the users of an application.
-pub async fn delete_of_app(tx: &mut Tx, account: AccountId, app: ApplicationId) -> Result<(), StoreError> {
-    let gone = on_db!(&mut **tx, |c| sqlx::query(DELETE_OF_APP)
+/// Removes the users of an application; returns which.
+pub async fn delete_of_app(
+    tx: &mut Tx,
+    account: AccountId,
+    app: ApplicationId,
+) -> Result<Vec<UserId>, StoreError> {
+    let rows: Vec<String> = on_db!(&mut **tx, |c| sqlx::query_scalar(DELETE_OF_APP)
         .bind(account.as_str())
         .bind(app.as_str())
-        .execute(c)
-        .await
-        .map(|done| done.rows_affected()))?;
-    quotas::release(tx, account, Quota::Users, gone);
-    Ok(())
+        .fetch_all(c)
+        .await)?;
+    quotas::release(tx, account, Quota::Users, rows.len() as u64);
+    rows.iter().map(|id| parse("id", id)).collect()
 }

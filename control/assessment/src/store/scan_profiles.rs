@@ -41,6 +41,8 @@ const PG_LIST: &str = "SELECT thng_id, account_id FROM scan_profiles \
 // Without statistics SQLite would walk all of them in order of ids; the sign takes that index from it.
 const SQLITE_LIST: &str = "SELECT thng_id, account_id FROM scan_profiles \
     WHERE (rules_version IS NULL OR rules_version < $2) AND +thng_id > $1 ORDER BY thng_id LIMIT $3";
+const LIST_MARKED: &str = "SELECT thng_id FROM scan_profiles WHERE account_id = $1 AND rules_version IS NULL \
+    AND thng_id > $2 ORDER BY thng_id LIMIT $3";
 const READ_TO: &str = "UPDATE scan_profiles SET read_to = $2 WHERE thng_id = $1 AND read_to < $2";
 // In one order, so that two of these, and additions of scans, do not lock each other out.
 const PG_OUTDATE: &str = "UPDATE scan_profiles SET rules_version = NULL WHERE account_id = $1 AND thng_id IN \
@@ -130,6 +132,22 @@ pub async fn list_outdated(conn: &mut Conn, after: &str, limit: u32) -> Result<V
             Ok(Outdated { account: parse("account_id", &account)?, thng: parse("thng_id", &thng)? })
         })
         .collect()
+}
+
+/// The next `limit` Thngs of an account, in order of ids, whose profiles [`outdate`] has marked.
+pub async fn list_marked(
+    conn: &mut Conn,
+    account: AccountId,
+    after: &str,
+    limit: u32,
+) -> Result<Vec<ThngId>, StoreError> {
+    let rows: Vec<String> = on_db!(conn, |c| sqlx::query_scalar(LIST_MARKED)
+        .bind(account.as_str())
+        .bind(after)
+        .bind(i64::from(limit))
+        .fetch_all(c)
+        .await)?;
+    rows.iter().map(|thng| parse("thng_id", thng)).collect()
 }
 
 /// The profile of a Thng, locked until the transaction ends; `None` when it was never scanned.

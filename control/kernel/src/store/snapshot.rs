@@ -10,7 +10,11 @@ impl Db {
     pub async fn snapshot(&self) -> Result<Conn, StoreError> {
         Ok(match self {
             Self::Pg(pool) => {
-                Conn::PgTx(pool.begin_with("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").await?)
+                let pool = pool.clone();
+                let begin =
+                    async move { pool.begin_with("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").await };
+                // In a task of its own, as in `Db::begin`.
+                Conn::PgTx(tokio::spawn(begin).await.map_err(|_| StoreError::Stopped)??)
             }
             // In WAL mode a transaction sees the state at its first read.
             Self::Sqlite { read, .. } => Conn::SqliteTx(read.begin().await?),

@@ -1,8 +1,7 @@
 //! Requests to erase what is stored of a person, and how far they are.
 
-use std::{fmt, net::IpAddr, str::FromStr};
+use std::str::FromStr;
 
-use ipnet::{IpNet, Ipv4Net};
 use kernel::domain::{common::Stamp, limits::integer, members::Members, property::MAX_TIME_MS};
 use scan_store::{ScanPosition, Sought};
 use serde::{Deserialize, Serialize};
@@ -12,78 +11,10 @@ use shared::{
     time::UnixMillis,
 };
 
-/// Fewest bits of a network: those of providers have more, and with fewer a slip would erase half of an account.
-const MIN_BITS_V4: u8 = 8;
-const MIN_BITS_V6: u8 = 16;
+use super::network::Network;
 
-/// A range of addresses.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Network(IpNet);
-
-/// A text that is no network to erase.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("must be an address or a network, such as 203.0.113.0/24, of at least 8 bits of IPv4 or 16 of IPv6")]
-pub struct InvalidNetwork;
-
-impl Network {
-    /// Whether an address is in it; an IPv4 address may be written as IPv6.
-    #[must_use]
-    pub fn contains(self, ip: IpAddr) -> bool {
-        self.0.contains(&ip) || self.0.contains(&ip.to_canonical())
-    }
-
-    /// Whether it and another one have addresses in common.
-    #[must_use]
-    pub fn overlaps(self, other: &IpNet) -> bool {
-        self.0.contains(other) || other.contains(&self.0)
-    }
-
-    /// The first and the last address.
-    #[must_use]
-    pub fn ends(self) -> (IpAddr, IpAddr) {
-        (self.0.network(), self.0.broadcast())
-    }
-}
-
-impl FromStr for Network {
-    type Err = InvalidNetwork;
-
-    fn from_str(text: &str) -> Result<Self, InvalidNetwork> {
-        let address = text.parse::<IpAddr>().map(|ip| IpNet::from(ip.to_canonical()));
-        let network = address.or_else(|_| text.parse::<IpNet>()).map_err(|_| InvalidNetwork)?;
-        let network = canonical(network.trunc());
-        let least = match network {
-            IpNet::V4(_) => MIN_BITS_V4,
-            IpNet::V6(_) => MIN_BITS_V6,
-        };
-        if network.prefix_len() < least { Err(InvalidNetwork) } else { Ok(Self(network)) }
-    }
-}
-
-/// A network of IPv4 that is written as IPv6 as one of IPv4: addresses are compared with it as such.
-fn canonical(network: IpNet) -> IpNet {
-    let IpNet::V6(written) = network else { return network };
-    let mapped = written.addr().to_ipv4_mapped().zip(written.prefix_len().checked_sub(96));
-    mapped.and_then(|(ip, bits)| Ipv4Net::new(ip, bits).ok()).map_or(network, IpNet::V4)
-}
-
-impl fmt::Display for Network {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
-
-impl Serialize for Network {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for Network {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
-    }
-}
+/// Most users of one erasure: its row is written again in each step, and 500 ids are 14 kB.
+pub const MAX_USERS: usize = 500;
 
 /// The type of those that nobody asks for.
 pub const AGE: &str = "age";
@@ -304,6 +235,14 @@ pub struct Place {
     pub after: Option<ScanPosition>,
     /// Scans that are under way.
     pub pending: Option<Pending>,
+    /// The last result of an assessment that is done, where the scans that results are of are looked at: before these are changed.
+    pub results: Option<ScanPosition>,
+    /// Whether all results are done.
+    pub are_results_done: bool,
+    /// The last Thng whose profile was looked at in this pass.
+    pub thng: Option<ThngId>,
+    /// Profiles of this pass that could not be made again.
+    pub failed: u64,
 }
 
 /// The members of an erasure that are stored as one document.
@@ -320,6 +259,9 @@ pub struct Details {
     pub completed_at: Option<UnixMillis>,
     /// What was changed.
     pub counts: Counts,
+    /// Profiles that could not be made again in the last pass; they are tried again.
+    #[serde(default)]
+    pub profiles_failed: u64,
     /// Where it is.
     pub place: Place,
 }
@@ -329,7 +271,8 @@ impl Details {
     #[must_use]
     pub fn new(target: Target, requested_by: Option<String>) -> Self {
         let (counts, place) = (Counts::default(), Place::default());
-        Self { target, requested_by, begun_at: None, completed_at: None, counts, place }
+        let profiles_failed = 0;
+        Self { target, requested_by, begun_at: None, completed_at: None, counts, profiles_failed, place }
     }
 }
 
@@ -358,6 +301,33 @@ impl Erasure {
             self.details.place.stage = self.details.place.stage.next();
         }
         self.touched(now)
+    }
+
+    /// It after a step on results of assessments up to one, or after all.
+    #[must_use]
+    pub fn after_results(mut self, last: Option<ScanPosition>, now: UnixMillis) -> Self {
+        let place = &mut self.details.place;
+        (place.results, place.are_results_done) = (last, last.is_none());
+        self.touched(now)
+    }
+
+    /// It after profiles of items up to a Thng were looked at, some of which could not be made again.
+    #[must_use]
+    pub fn after_profiles(mut self, last: ThngId, failed: u64, now: UnixMillis) -> Self {
+        let place = &mut self.details.place;
+        (place.thng, place.failed) = (Some(last), place.failed + failed);
+        self.details.profiles_failed = self.details.profiles_failed.max(place.failed);
+        self.touched(now)
+    }
+
+    /// It after a pass over all profiles: at its end, or before another pass where some could not be made again.
+    #[must_use]
+    pub fn after_all_profiles(mut self, now: UnixMillis) -> Self {
+        let place = &mut self.details.place;
+        let failed = std::mem::take(&mut place.failed);
+        place.thng = None;
+        self.details.profiles_failed = failed;
+        if failed == 0 { self.moved(None, now) } else { self.touched(now) }
     }
 
     /// It after something was written down of it.

@@ -2,3 +2,4 @@
 
 pub mod cut;
 pub mod erasure;
+pub mod network;

@@ -68,7 +68,7 @@ pub(super) struct ErasureDocument {
     /// Its id.
     #[schema(read_only, example = "UKXAGyEf8SQ5eTDmVgGpHqAa")]
     id: String,
-    /// When it was asked for, in milliseconds since 1970.
+    /// When it was asked for, in milliseconds since 1970; where users were removed, when the first one was.
     #[schema(read_only, example = 1_767_225_600_000_i64)]
     created_at: i64,
     /// When it last moved on.
@@ -96,7 +96,7 @@ pub(super) struct ErasureDocument {
     /// The user, where it is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     user: Option<String>,
-    /// The users, where several were removed together.
+    /// The users, where several were removed, at most 500: together, or one after the other while the erasure waited.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(read_only)]
     users: Option<Vec<String>>,
@@ -116,6 +116,11 @@ pub(super) struct ErasureDocument {
     /// Rows that were changed so far.
     #[schema(read_only)]
     rows: ErasedRowsDocument,
+    /// Profiles of items that could not be made again in the last try, because what is stored of an item cannot be read. They are
+    /// tried again each minute, and the erasure does not end before. Absent where there are none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(read_only, example = 1)]
+    profiles_failed: Option<u64>,
 }
 
 impl From<Erasure> for ErasureDocument {
@@ -138,6 +143,7 @@ impl From<Erasure> for ErasureDocument {
             from: None,
             to: None,
             rows: details.counts.into(),
+            profiles_failed: Some(details.profiles_failed).filter(|failed| *failed > 0),
         };
         match details.target {
             Target::Users(users) => {

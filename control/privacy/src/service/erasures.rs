@@ -24,7 +24,7 @@ use tracing::instrument;
 
 use super::PrivacyState;
 use crate::{
-    domain::erasure::{Details, Erasure, Status, Target},
+    domain::erasure::{Details, Erasure, MAX_USERS, Status, Target},
     store::erasures,
 };
 
@@ -60,16 +60,33 @@ pub async fn create(state: &PrivacyState, caller: &Caller, target: Target) -> Re
     Ok(new)
 }
 
-/// Asks for the erasure of users that are removed in this transaction. `random`: 128 random bits.
+/// Asks for the erasure of users that are removed in this transaction, of [`MAX_USERS`] in one. `random`: 128 random bits. One
+/// that waits takes them, too, so that many deletions one by one are few erasures.
 pub async fn users_removed(
     tx: &mut Tx,
     account: AccountId,
     users: Vec<UserId>,
     (now, random): (UnixMillis, [u8; 16]),
 ) -> Result<(), StoreError> {
-    let (id, details) = (ErasureId::new(now.0, random), Details::new(Target::Users(users), None));
-    let new = Erasure { id, account, stamp: Stamp::new(now), status: Status::Enqueued, details };
-    erasures::insert(tx, &new).await
+    let mut random = u128::from_be_bytes(random);
+    for portion in users.chunks(MAX_USERS) {
+        let most = MAX_USERS.saturating_sub(portion.len());
+        let mut waiting = erasures::find_waiting(tx, account, most).await?;
+        if let Some(erasure) = &mut waiting
+            && let Target::Users(named) = &mut erasure.details.target
+        {
+            named.extend_from_slice(portion);
+            erasure.stamp = erasure.stamp.touch(now);
+            erasures::join(tx, erasure).await?;
+            continue;
+        }
+        let id = ErasureId::new(now.0, random.to_be_bytes());
+        random = random.wrapping_add(1);
+        let details = Details::new(Target::Users(portion.to_vec()), None);
+        let new = Erasure { id, account, stamp: Stamp::new(now), status: Status::Enqueued, details };
+        erasures::insert(tx, &new).await?;
+    }
+    Ok(())
 }
 
 /// Lists the erasures of the account.

@@ -4,6 +4,7 @@
 
 pub mod ages;
 pub mod erasures;
+mod results;
 pub mod steps;
 
 use std::{fmt, ops::Deref, sync::Arc};

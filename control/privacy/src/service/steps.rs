@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use actions::domain::scan::IMPLICIT_SCANS;
 use assessment::{
-    service::assessment::history::rebuild_some,
+    service::assessment::history::rebuild_one,
     store::{item_standings, scan_profiles},
 };
 use ipnet::IpNet;
@@ -17,7 +17,7 @@ use scan_store::{NewScan, ScanPosition};
 use serde_json::Value;
 use shared::{id::ThngId, time::UnixMillis};
 
-use super::PrivacyState;
+use super::{PrivacyState, results};
 use crate::{
     domain::{
         cut::{concerns, cut, cut_within},
@@ -26,12 +26,13 @@ use crate::{
     store::{
         copies::{self, Copies},
         erasures::{self, Claimed},
-        personal_actions, unknown_networks,
+        personal_actions::{self, Of},
+        unknown_networks,
     },
 };
 
 /// Actions that one step looks at: some ten milliseconds of the only writer on SQLite.
-const STEP: i64 = 200;
+pub(super) const STEP: i64 = 200;
 
 /// Profiles that one step makes again: each reads up to 5,000 scans.
 const PROFILES: u32 = 10;
@@ -45,6 +46,8 @@ const HOUR_MS: i64 = 3_600_000;
 pub enum Stepped {
     /// There is more to do.
     Moved,
+    /// Some profiles could not be made again: another pass over them comes later.
+    Waiting,
     /// Everything is erased.
     Done,
     /// Another worker holds the erasure.
@@ -58,6 +61,7 @@ pub enum Stepped {
 pub async fn step(state: &PrivacyState, claimed: &mut Claimed) -> Result<Stepped, ServiceError> {
     let before = claimed.erasure.details.counts.total();
     let is_held = match claimed.erasure.details.place.stage {
+        Stage::Actions if results::are_next(&claimed.erasure) => results::step(state, claimed).await?,
         Stage::Actions => actions(state, claimed).await?,
         Stage::Scans => scans(state, claimed).await?,
         Stage::WebhookMessages => copied(state, claimed, Copies::Messages).await?,
@@ -71,11 +75,22 @@ pub async fn step(state: &PrivacyState, claimed: &mut Claimed) -> Result<Stepped
         return Ok(Stepped::Lost);
     }
     state.metrics.rows.inc_by(claimed.erasure.details.counts.total().saturating_sub(before));
-    Ok(if claimed.erasure.details.place.stage == Stage::Done { Stepped::Done } else { Stepped::Moved })
+    let details = &claimed.erasure.details;
+    Ok(match details.place.stage {
+        Stage::Done => Stepped::Done,
+        Stage::Profiles if details.profiles_failed > 0 && details.place.thng.is_none() => Stepped::Waiting,
+        Stage::Actions
+        | Stage::Scans
+        | Stage::WebhookMessages
+        | Stage::ReactionTasks
+        | Stage::UnknownScans
+        | Stage::Texts
+        | Stage::Profiles => Stepped::Moved,
+    })
 }
 
 /// Writes an erasure and commits; `false`, and nothing is changed, when another worker holds it.
-async fn finish(mut tx: Tx, claimed: &mut Claimed, erasure: Erasure) -> Result<bool, StoreError> {
+pub(super) async fn finish(mut tx: Tx, claimed: &mut Claimed, erasure: Erasure) -> Result<bool, StoreError> {
     let is_held = erasures::save(&mut tx, claimed, erasure).await?;
     if is_held {
         tx.commit().await?;
@@ -105,21 +120,22 @@ async fn forget(tx: &mut Tx, erasure: &mut Erasure, thngs: &[ThngId]) -> Result<
 }
 
 /// A position in a list that has no months.
-const fn position(at: i64, seq: i64) -> ScanPosition {
+pub(super) const fn position(at: i64, seq: i64) -> ScanPosition {
     ScanPosition { month: 0, at, seq }
 }
 
 async fn actions(state: &PrivacyState, claimed: &mut Claimed) -> Result<bool, ServiceError> {
     let mut next = claimed.erasure.clone();
     let (account, target) = (next.account, next.details.target.clone());
-    let of_thng = match &target {
-        Target::Thng(thng) => Some(thng.as_str()),
-        Target::Users(_) | Target::Network { .. } | Target::Age { .. } => None,
+    let of = match &target {
+        Target::Users(users) => Of::Users(users),
+        Target::Thng(thng) => Of::Thng(thng.as_str()),
+        Target::Network { .. } | Target::Age { .. } => Of::Everybody,
     };
     let (from, to) = created(&target);
     let after = next.details.place.after.map_or((from, i64::MIN), |after| (after.at, after.seq));
     let mut tx = state.db.begin(&Ctx::default()).await?;
-    let mut rows = personal_actions::list(&mut tx, account, of_thng, after, STEP).await?;
+    let mut rows = personal_actions::list(&mut tx, account, of, after, STEP).await?;
     rows.retain(|row| row.created_at().0 < to);
     let mut thngs = BTreeSet::new();
     for row in &rows {
@@ -152,26 +168,38 @@ async fn seek(
 ) -> Result<(Vec<CutScan>, Option<ScanPosition>), StoreError> {
     let place = &erasure.details.place;
     let Some(sought) = erasure.details.target.sought() else { return Ok((Vec::new(), None)) };
-    let sighted = state.actions.scans.pool.seek(erasure.account, &sought, place.after).await?;
     let until = place.pending.as_ref().map(|pending| pending.end);
-    let mut found = Vec::new();
-    for (position, before) in sighted.found {
-        let mut members = before.members.clone();
-        let is_due = until.is_none_or(|until| position <= until);
-        if is_due && cut(&erasure.details.target, &mut members) {
-            let of = (before.thng, before.product);
-            let doc = Value::Object(members);
-            let after = NewScan::of(erasure.account, before.id, before.timestamp, of, &doc);
-            found.push(CutScan { position, before, after });
+    let (mut found, mut after) = (Vec::new(), place.after);
+    loop {
+        let sighted = state.actions.scans.pool.seek(erasure.account, &sought, after).await?;
+        for (position, before) in sighted.found {
+            let mut members = before.members.clone();
+            let is_due = until.is_none_or(|until| position <= until);
+            if is_due && cut(&erasure.details.target, &mut members) {
+                let of = (before.thng, before.product);
+                let doc = Value::Object(members);
+                let after = NewScan::of(erasure.account, before.id, before.timestamp, of, &doc);
+                found.push(CutScan { position, before, after });
+            }
+        }
+        match (sighted.end, until) {
+            // Scans of older releases came in between since: a search looks at less of what is pending.
+            (Some(end), Some(until)) if end < until => after = Some(end),
+            (end, _) => return Ok((found, end)),
         }
     }
-    Ok((found, sighted.end))
 }
 
 /// Two steps: what is to be changed is written down first.
 async fn scans(state: &PrivacyState, claimed: &mut Claimed) -> Result<bool, ServiceError> {
     let mut next = claimed.erasure.clone();
     if let Some(pending) = next.details.place.pending.clone() {
+        let mut tx = state.db.begin(&Ctx::default()).await?;
+        let is_held = erasures::renew(&mut tx, claimed).await?;
+        tx.commit().await?;
+        if !is_held {
+            return Ok(false);
+        }
         cut_pending(state, &claimed.erasure).await?;
         let mut tx = state.db.begin(&Ctx::default()).await?;
         next.details.counts.scans += pending.scans;
@@ -221,25 +249,22 @@ async fn copied(state: &PrivacyState, claimed: &mut Claimed, of: Copies) -> Resu
     let account = next.account;
     let after = next.details.place.after.map_or(0, |after| after.seq);
     let mut tx = state.db.begin(&Ctx::default()).await?;
-    let window = match next.details.target {
+    let rows = match next.details.target {
         // Copies of what is a day old or more are gone within days.
-        Target::Age { .. } => None,
+        Target::Age { .. } => Vec::new(),
         Target::Users(_) | Target::Thng(_) | Target::Network { .. } => {
             copies::list(&mut tx, of, account, after).await?
         }
     };
-    let mut end = None;
-    if let Some((rows, last)) = window {
-        end = Some(position(0, last));
-        for (seq, text) in rows {
-            // What is no JSON was not made of an action.
-            let Ok(mut value) = serde_json::from_str::<Value>(&text) else { continue };
-            if cut_within(&next.details.target, &mut value) {
-                copies::update(&mut tx, of, account, seq, &value.to_string()).await?;
-                match of {
-                    Copies::Messages => next.details.counts.webhook_messages += 1,
-                    Copies::Tasks => next.details.counts.reaction_tasks += 1,
-                }
+    let end = rows.last().map(|(seq, _)| position(0, *seq));
+    for (seq, text) in rows {
+        // What is no JSON was not made of an action.
+        let Ok(mut value) = serde_json::from_str::<Value>(&text) else { continue };
+        if cut_within(&next.details.target, &mut value) {
+            copies::update(&mut tx, of, account, seq, &value.to_string()).await?;
+            match of {
+                Copies::Messages => next.details.counts.webhook_messages += 1,
+                Copies::Tasks => next.details.counts.reaction_tasks += 1,
             }
         }
     }
@@ -305,11 +330,28 @@ async fn keep(state: &PrivacyState, claimed: &Claimed) -> Result<(), StoreError>
     }
 }
 
-/// Makes profiles again that were marked, also those of others: all are to be made again.
+/// Makes profiles of the account again that were marked, one transaction each. One that fails is counted, and the others go on.
 async fn profiles(state: &PrivacyState, claimed: &mut Claimed) -> Result<bool, ServiceError> {
-    let made = rebuild_some(&state.assessment, &mut String::new(), PROFILES).await?;
     let next = claimed.erasure.clone();
-    let end = made.map(|_| position(0, 0));
+    let account = next.account;
+    let after = next.details.place.thng.map(|thng| thng.to_string()).unwrap_or_default();
+    let marked = {
+        let mut conn = state.db.read().await?;
+        scan_profiles::list_marked(&mut conn, account, &after, PROFILES).await?
+    };
+    let mut failed = 0;
+    for thng in &marked {
+        if let Err(error) = rebuild_one(&state.assessment, account, *thng).await {
+            failed += 1;
+            state.metrics.tries_failed.inc();
+            tracing::warn!(%error, %thng, "the profile of an item cannot be made again now");
+        }
+    }
+    let now = state.clock.now();
+    let next = match marked.last() {
+        Some(last) => next.after_profiles(*last, failed, now),
+        None => next.after_all_profiles(now),
+    };
     let tx = state.db.begin(&Ctx::default()).await?;
-    Ok(finish(tx, claimed, next.moved(end, state.clock.now())).await?)
+    Ok(finish(tx, claimed, next).await?)
 }

@@ -6,24 +6,21 @@ use kernel::{
 };
 use shared::id::AccountId;
 
-// By the primary key, in windows: the table is small, and no index has an account's messages in order.
-const MESSAGES_NEXT: &str = "SELECT MIN(seq) FROM webhook_messages WHERE seq > $1";
-const PG_MESSAGES: &str = "SELECT seq, body FROM webhook_messages WHERE account_id = $1 AND seq >= $2 AND seq < $3 \
-    ORDER BY seq FOR UPDATE";
+const PG_MESSAGES: &str = "SELECT seq, body FROM webhook_messages WHERE account_id = $1 AND seq > $2 ORDER BY seq \
+    LIMIT $3 FOR UPDATE";
 const SQLITE_MESSAGES: &str =
-    "SELECT seq, body FROM webhook_messages WHERE account_id = $1 AND seq >= $2 AND seq < $3 ORDER BY seq";
+    "SELECT seq, body FROM webhook_messages WHERE account_id = $1 AND seq > $2 ORDER BY seq LIMIT $3";
 // What a receiver answered may repeat what it was sent.
 const MESSAGE: &str =
     "UPDATE webhook_messages SET body = $3, excerpt = NULL WHERE account_id = $1 AND seq = $2";
-const TASKS_NEXT: &str = "SELECT MIN(seq) FROM reaction_tasks WHERE seq > $1";
-const PG_TASKS: &str = "SELECT seq, deed FROM reaction_tasks WHERE account_id = $1 AND seq >= $2 AND seq < $3 \
-    ORDER BY seq FOR UPDATE";
+const PG_TASKS: &str = "SELECT seq, deed FROM reaction_tasks WHERE account_id = $1 AND seq > $2 ORDER BY seq \
+    LIMIT $3 FOR UPDATE";
 const SQLITE_TASKS: &str =
-    "SELECT seq, deed FROM reaction_tasks WHERE account_id = $1 AND seq >= $2 AND seq < $3 ORDER BY seq";
+    "SELECT seq, deed FROM reaction_tasks WHERE account_id = $1 AND seq > $2 ORDER BY seq LIMIT $3";
 const TASK: &str = "UPDATE reaction_tasks SET deed = $3 WHERE account_id = $1 AND seq = $2";
 
-/// Numbers that one step looks at.
-const WINDOW: i64 = 500;
+/// Texts that one step looks at.
+const STEP: i64 = 500;
 
 /// What is copied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,34 +31,24 @@ pub enum Copies {
     Tasks,
 }
 
-/// Texts of an account with their numbers, and the last number that was looked at.
-pub type Window = (Vec<(i64, String)>, i64);
-
-/// The texts in the next window after a number, locked on Postgres; `None` when there is no later row.
+/// The next texts of an account after a number, each with its own; on Postgres they are locked.
 pub async fn list(
     tx: &mut Tx,
     copies: Copies,
     account: AccountId,
     after: i64,
-) -> Result<Option<Window>, StoreError> {
-    let sql = match copies {
-        Copies::Messages => MESSAGES_NEXT,
-        Copies::Tasks => TASKS_NEXT,
-    };
-    let next: Option<i64> = on_db!(&mut **tx, |c| sqlx::query_scalar(sql).bind(after).fetch_one(c).await)?;
-    let Some(next) = next else { return Ok(None) };
-    let end = next.saturating_add(WINDOW);
+) -> Result<Vec<(i64, String)>, StoreError> {
     let sql = match copies {
         Copies::Messages => dialect::pick(tx, PG_MESSAGES, SQLITE_MESSAGES),
         Copies::Tasks => dialect::pick(tx, PG_TASKS, SQLITE_TASKS),
     };
-    let rows: Vec<(i64, String)> = on_db!(&mut **tx, |c| sqlx::query_as(sql)
+    Ok(on_db!(&mut **tx, |c| sqlx::query_as(sql)
+        .persistent(false)
         .bind(account.as_str())
-        .bind(next)
-        .bind(end)
+        .bind(after)
+        .bind(STEP)
         .fetch_all(c)
-        .await)?;
-    Ok(Some((rows, end - 1)))
+        .await)?)
 }
 
 /// Replaces a text.

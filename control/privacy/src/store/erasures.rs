@@ -60,6 +60,9 @@ const COUNT_OPEN: &str = "SELECT COUNT(*) FROM erasures WHERE account_id = $1 AN
 // What is begun again each day is as old as its last step.
 const STANDING: &str = "SELECT COUNT(*), COALESCE(MIN(CASE WHEN type = 'age' THEN updated_at ELSE created_at END), 0) \
     FROM erasures WHERE status <> 'COMPLETED'";
+// One process at a time claims: two at once would not see what the other one takes.
+const PG_CLAIM_LOCK: &str = "SELECT pg_advisory_xact_lock(hashtext('waymark_erasures_' || current_schema()))";
+// Not while a worker holds another one of the account: each would write what the other one has cut.
 macro_rules! claim {
     ($now:expr, $lock:expr) => {
         concat!(
@@ -67,7 +70,10 @@ macro_rules! claim {
             $now,
             " + $1 WHERE seq = (SELECT e.seq FROM erasures e WHERE e.status <> 'COMPLETED' AND e.lease_until <= ",
             $now,
-            " ORDER BY e.lease_until, e.seq LIMIT 1",
+            " AND NOT EXISTS (SELECT 1 FROM erasures h WHERE h.account_id = e.account_id AND h.status <> 'COMPLETED' \
+             AND h.lease_until > h.paused_until AND h.lease_until > ",
+            $now,
+            ") ORDER BY e.lease_until, e.seq LIMIT 1",
             $lock,
             ") RETURNING id, seq, account_id, status, doc, created_at, updated_at, fence"
         )
@@ -75,24 +81,61 @@ macro_rules! claim {
 }
 const PG_CLAIM: &str = claim!(pg_now!(), " FOR UPDATE SKIP LOCKED");
 const SQLITE_CLAIM: &str = claim!(sqlite_now!(), "");
+// A lease that has expired is lost: another erasure of the account may be under way.
 macro_rules! save {
     ($now:expr) => {
         concat!(
             "UPDATE erasures SET status = $3, doc = $4, updated_at = $5, lease_until = ",
             $now,
-            " + $6 WHERE seq = $1 AND fence = $2 AND status <> 'COMPLETED'"
+            " + $6 WHERE seq = $1 AND fence = $2 AND status <> 'COMPLETED' AND lease_until > ",
+            $now
         )
     };
 }
 const PG_SAVE: &str = save!(pg_now!());
 const SQLITE_SAVE: &str = save!(sqlite_now!());
-macro_rules! hold {
+macro_rules! renew {
     ($now:expr) => {
-        concat!("UPDATE erasures SET lease_until = ", $now, " + $3 WHERE seq = $1 AND fence = $2")
+        concat!(
+            "UPDATE erasures SET lease_until = ",
+            $now,
+            " + $3 WHERE seq = $1 AND fence = $2 AND lease_until > ",
+            $now
+        )
     };
 }
-const PG_HOLD: &str = hold!(pg_now!());
-const SQLITE_HOLD: &str = hold!(sqlite_now!());
+const PG_RENEW: &str = renew!(pg_now!());
+const SQLITE_RENEW: &str = renew!(sqlite_now!());
+// The clock may go on between the two.
+macro_rules! release {
+    ($now:expr) => {
+        concat!(
+            "UPDATE erasures SET lease_until = ",
+            $now,
+            " + $3, paused_until = ",
+            $now,
+            " + $3 + 1000 WHERE seq = $1 AND fence = $2"
+        )
+    };
+}
+const PG_RELEASE: &str = release!(pg_now!());
+const SQLITE_RELEASE: &str = release!(sqlite_now!());
+macro_rules! waiting {
+    ($length:literal, $lock:literal) => {
+        concat!(
+            columns!(),
+            " FROM erasures t WHERE t.account_id = $1 AND t.status <> 'COMPLETED' AND t.status = 'ENQUEUED' AND t.fence = 0 \
+             AND t.type = 'user' AND t.doc ->> 'requestedBy' IS NULL AND ",
+            $length,
+            " <= $2 ORDER BY t.seq LIMIT 1",
+            $lock
+        )
+    };
+}
+// Who deletes users does not wait for another one who does.
+const PG_WAITING: &str = waiting!("jsonb_array_length(t.doc #> '{target,users}')", " FOR UPDATE SKIP LOCKED");
+const SQLITE_WAITING: &str = waiting!("json_array_length(t.doc, '$.target.users')", "");
+const JOIN: &str = "UPDATE erasures SET doc = $2, updated_at = $3 WHERE seq = $1 AND fence = 0";
 const FREE: &str = "UPDATE erasures SET lease_until = 0 WHERE status <> 'COMPLETED' AND lease_until > 0";
 
 #[derive(sqlx::FromRow)]
@@ -212,16 +255,46 @@ pub async fn standing(conn: &mut Conn) -> Result<(u64, UnixMillis), StoreError> 
     Ok((count.unsigned_abs(), UnixMillis(oldest)))
 }
 
-/// Claims the erasure that was worked on longest ago, if nobody holds it.
+/// An erasure of removed users that nobody asked for and no worker has looked at, with fewer users than `most`; on Postgres it
+/// is locked. One that somebody else has locked is passed over.
+pub async fn find_waiting(
+    tx: &mut Tx,
+    account: AccountId,
+    most: usize,
+) -> Result<Option<Erasure>, StoreError> {
+    let sql = dialect::pick(tx, PG_WAITING, SQLITE_WAITING);
+    let most = i32::try_from(most).unwrap_or(i32::MAX);
+    let row: Option<Row> =
+        on_db!(&mut **tx, |c| sqlx::query_as(sql).bind(account.as_str()).bind(most).fetch_optional(c).await)?;
+    row.map(Erasure::try_from).transpose()
+}
+
+/// Writes an erasure that [`find_waiting`] found in this transaction.
+pub async fn join(tx: &mut Tx, waiting: &Erasure) -> Result<(), StoreError> {
+    on_db!(&mut **tx, |c| sqlx::query(JOIN)
+        .bind(waiting.stamp.seq)
+        .bind(Json(&waiting.details))
+        .bind(waiting.stamp.updated_at.0)
+        .execute(c)
+        .await
+        .map(|_| ()))?;
+    Ok(())
+}
+
+/// Claims the erasure that was worked on longest ago, of those that nobody holds, in an account of which nobody holds another
+/// one. On Postgres other claims wait until the transaction ends.
 pub async fn claim(tx: &mut Tx) -> Result<Option<Claimed>, StoreError> {
+    if let Conn::PgTx(c) = &mut **tx {
+        sqlx::query(PG_CLAIM_LOCK).execute(&mut **c).await?;
+    }
     let sql = dialect::pick(tx, PG_CLAIM, SQLITE_CLAIM);
     let row: Option<ClaimedRow> =
         on_db!(&mut **tx, |c| sqlx::query_as(sql).bind(milliseconds(LEASE)).fetch_optional(c).await)?;
     row.map(|row| Ok(Claimed { erasure: row.erasure.try_into()?, fence: row.fence })).transpose()
 }
 
-/// Writes an erasure after a step and holds it for another [`LEASE`]; `false` when somebody else has taken it. The row stays
-/// locked until the transaction ends.
+/// Writes an erasure after a step and holds it for another [`LEASE`]; `false` when the lease has expired, or somebody else has
+/// taken it. The row stays locked until the transaction ends.
 pub async fn save(tx: &mut Tx, claimed: &mut Claimed, erasure: Erasure) -> Result<bool, StoreError> {
     let sql = dialect::pick(tx, PG_SAVE, SQLITE_SAVE);
     let saved = on_db!(&mut **tx, |c| sqlx::query(sql)
@@ -238,19 +311,25 @@ pub async fn save(tx: &mut Tx, claimed: &mut Claimed, erasure: Erasure) -> Resul
     Ok(saved == 1)
 }
 
-/// Releases an erasure, so that it can be claimed again after `pause`.
+/// Releases an erasure, so that it can be claimed again after `pause`; meanwhile others of the account can be.
 pub async fn release(tx: &mut Tx, claimed: &Claimed, pause: Duration) -> Result<(), StoreError> {
-    hold(tx, claimed, pause).await?;
+    let sql = dialect::pick(tx, PG_RELEASE, SQLITE_RELEASE);
+    hold(tx, sql, claimed, pause).await?;
     Ok(())
 }
 
-/// Holds an erasure for another [`LEASE`]; `false` when somebody else has taken it.
+/// Holds an erasure for another [`LEASE`]; `false` when the lease has expired, or somebody else has taken it.
 pub async fn renew(tx: &mut Tx, claimed: &Claimed) -> Result<bool, StoreError> {
-    hold(tx, claimed, LEASE).await
+    let sql = dialect::pick(tx, PG_RENEW, SQLITE_RENEW);
+    hold(tx, sql, claimed, LEASE).await
 }
 
-async fn hold(tx: &mut Tx, claimed: &Claimed, length: Duration) -> Result<bool, StoreError> {
-    let sql = dialect::pick(tx, PG_HOLD, SQLITE_HOLD);
+async fn hold(
+    tx: &mut Tx,
+    sql: &'static str,
+    claimed: &Claimed,
+    length: Duration,
+) -> Result<bool, StoreError> {
     let held = on_db!(&mut **tx, |c| sqlx::query(sql)
         .bind(claimed.erasure.stamp.seq)
         .bind(claimed.fence)

@@ -17,8 +17,9 @@ use crate::domain::{ids, month::Month};
 
 const DELETE: &str = "DELETE FROM scans WHERE account = $1 AND timestamp = $2 AND key = $3 \
     RETURNING agent, place, referer, language";
-const PG_LOOSEN: &str = "UPDATE scan_texts SET is_loose = true WHERE id IN (SELECT t.id FROM scan_texts t \
-    WHERE t.id = ANY($1) AND NOT t.is_loose ORDER BY t.id FOR UPDATE)";
+// In one order, so that two of these do not lock each other out.
+const PG_LOCK: &str = "SELECT t.id FROM scan_texts t WHERE t.id = ANY($1) ORDER BY t.id FOR UPDATE";
+const PG_LOOSEN: &str = "UPDATE scan_texts SET is_loose = true WHERE id = ANY($1) AND NOT is_loose";
 const SQLITE_LOOSEN: &str = "UPDATE scan_texts SET is_loose = true \
     WHERE id IN (SELECT value FROM json_each($1)) AND NOT is_loose";
 
@@ -64,12 +65,23 @@ async fn delete(conn: &mut Conn, month: Month, account: i32, ids: &[ActionId]) -
     Ok(gone)
 }
 
+/// Locks texts until the transaction ends: on Postgres, because on SQLite nobody else writes.
+pub(super) async fn lock_texts(conn: &mut Conn, month: Month, ids: &[i32]) -> Result<(), StoreError> {
+    if let Raw::Pg(c) = conn.raw() {
+        let sql = AssertSqlSafe(of_month(PG_LOCK, month));
+        sqlx::query(sql).bind(ids).execute(c).await?;
+    }
+    Ok(())
+}
+
 /// Notes that scans with these texts are gone, so that perhaps none is left.
 pub(super) async fn loosen(conn: &mut Conn, month: Month, texts: BTreeSet<i32>) -> Result<(), StoreError> {
     let loose: Vec<i32> = texts.into_iter().collect();
     if loose.is_empty() {
         return Ok(());
     }
+    // Those that are loose, too: retention may be about to note that they are used.
+    lock_texts(conn, month, &loose).await?;
     // What no other scan has goes when the day is over: until then batches under way may name it.
     let sql = AssertSqlSafe(of_month(dialect::pick(conn, PG_LOOSEN, SQLITE_LOOSEN), month));
     match conn.raw() {

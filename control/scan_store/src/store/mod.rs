@@ -11,6 +11,7 @@ mod filter;
 mod find;
 mod list;
 mod look_up;
+mod loose_texts;
 mod months;
 mod open;
 mod plan;

@@ -3,10 +3,7 @@
 //! A text goes with the last scan that may have it: retention takes those whose last day is over for the account. Those of
 //! single scans that were deleted are looked through once a day, and go where no other scan has them.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    future::Future,
-};
+use std::{collections::BTreeMap, future::Future};
 
 use kernel::{
     on_db,
@@ -34,27 +31,6 @@ const PG_OLD_TEXTS: &str = "SELECT x.account, x.id FROM UNNEST($1::int[], $2::in
     JOIN scan_texts x ON x.account = n.a AND x.last_day < n.d ORDER BY x.account, x.id";
 const SQLITE_OLD_TEXTS: &str = "SELECT x.account, x.id FROM json_each($1) n CROSS JOIN scan_texts x \
     ON x.account = n.value ->> '$[0]' AND x.last_day < n.value ->> '$[1]' ORDER BY x.account, x.id";
-const LOOSE: &str = "SELECT x.account, x.id FROM scan_texts x WHERE x.is_loose AND x.last_day < $1 \
-    ORDER BY x.account, x.id";
-macro_rules! used {
-    ($list:literal) => {
-        concat!(
-            "SELECT t.agent FROM scans t WHERE t.account = $1 AND t.agent ",
-            $list,
-            " UNION SELECT t.place FROM scans t WHERE t.account = $1 AND t.place ",
-            $list,
-            " UNION SELECT t.referer FROM scans t WHERE t.account = $1 AND t.referer ",
-            $list,
-            " UNION SELECT t.language FROM scans t WHERE t.account = $1 AND t.language ",
-            $list
-        )
-    };
-}
-const PG_USED: &str = used!("= ANY($2)");
-const SQLITE_USED: &str = used!("IN (SELECT value FROM json_each($2))");
-const PG_TIGHTEN: &str = "UPDATE scan_texts SET is_loose = false WHERE id = ANY($1)";
-const SQLITE_TIGHTEN: &str =
-    "UPDATE scan_texts SET is_loose = false WHERE id IN (SELECT value FROM json_each($1))";
 const PG_DELETE_TEXTS: &str =
     "DELETE FROM scan_texts WHERE account = $1 AND last_day < $2 AND id = ANY($3) RETURNING id";
 const SQLITE_DELETE_TEXTS: &str = "DELETE FROM scan_texts WHERE account = $1 AND last_day < $2 \
@@ -178,47 +154,8 @@ impl SqlScans {
         tx.commit().await
     }
 
-    /// Removes the texts of scans that were deleted one by one, where no other scan has them. `day` is over: no batch under
-    /// way names a text that was last used before it.
-    pub(super) async fn delete_loose(&self, day: i32) -> Result<(), StoreError> {
-        for month in months::list(&mut self.db.read().await?).await? {
-            unless_gone(async { self.delete_loose_of(month, day).await.map(|()| 0) }).await?;
-        }
-        Ok(())
-    }
-
-    async fn delete_loose_of(&self, month: Month, day: i32) -> Result<(), StoreError> {
-        let sql = AssertSqlSafe(of_month(LOOSE, month));
-        let rows: Vec<(i32, i32)> = {
-            let mut conn = self.db.read().await?;
-            on_db!(&mut conn, |c| sqlx::query_as(sql).bind(day).fetch_all(c).await)?
-        };
-        for (account, ids) in by_account(rows) {
-            // It reads every scan of the account in the month. Where that takes too long, the texts stay as long as the
-            // account keeps scans: they name no scan and no item.
-            let used = match list_used(&mut self.db.read().await?, month, account, &ids).await {
-                Err(StoreError::Timeout) => continue,
-                used => used?,
-            };
-            let (used, unused): (Vec<i32>, Vec<i32>) = ids.iter().partition(|id| used.contains(id));
-            self.delete_texts(month, account, day, &unused).await?;
-            let mut tx = self.db.begin(&Ctx::default()).await?;
-            let sql = AssertSqlSafe(of_month(dialect::pick(&tx, PG_TIGHTEN, SQLITE_TIGHTEN), month));
-            match tx.raw() {
-                Raw::Pg(c) => {
-                    sqlx::query(sql).bind(used).execute(c).await?;
-                }
-                Raw::Sqlite(c) => {
-                    sqlx::query(sql).bind(Json(used)).execute(c).await?;
-                }
-            }
-            tx.commit().await?;
-        }
-        Ok(())
-    }
-
     /// Removes texts that were last used before a day; one that was used since stays.
-    async fn delete_texts(
+    pub(super) async fn delete_texts(
         &self,
         month: Month,
         account: i32,
@@ -282,14 +219,16 @@ impl SqlScans {
 }
 
 /// The result of what is done in a month, or nothing where it was dropped meanwhile.
-async fn unless_gone(done: impl Future<Output = Result<u64, StoreError>>) -> Result<u64, StoreError> {
+pub(super) async fn unless_gone(
+    done: impl Future<Output = Result<u64, StoreError>>,
+) -> Result<u64, StoreError> {
     match done.await {
         Err(error) if is_gone(&error) => Ok(0),
         done => done,
     }
 }
 
-fn by_account(rows: Vec<(i32, i32)>) -> BTreeMap<i32, Vec<i32>> {
+pub(super) fn by_account(rows: Vec<(i32, i32)>) -> BTreeMap<i32, Vec<i32>> {
     let mut found: BTreeMap<i32, Vec<i32>> = BTreeMap::new();
     for (account, id) in rows {
         found.entry(account).or_default().push(id);
@@ -314,19 +253,4 @@ async fn list_old_texts(
         Raw::Sqlite(c) => sqlx::query_as(sql).bind(Json(limits)).fetch_all(c).await?,
     };
     Ok(by_account(rows))
-}
-
-/// Which texts a scan of an account has.
-async fn list_used(
-    conn: &mut Conn,
-    month: Month,
-    account: i32,
-    ids: &[i32],
-) -> Result<BTreeSet<i32>, StoreError> {
-    let sql = AssertSqlSafe(of_month(dialect::pick(conn, PG_USED, SQLITE_USED), month));
-    let used: Vec<i32> = match conn.raw() {
-        Raw::Pg(c) => sqlx::query_scalar(sql).bind(account).bind(ids).fetch_all(c).await?,
-        Raw::Sqlite(c) => sqlx::query_scalar(sql).bind(account).bind(Json(ids)).fetch_all(c).await?,
-    };
-    Ok(used.into_iter().collect())
 }

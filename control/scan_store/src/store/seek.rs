@@ -36,6 +36,10 @@ const NETWORK: &str = "SELECT t.seq, t.created_at, t.timestamp, t.shape, t.agent
     AND ((t.ip >= $8 AND t.ip <= $9 AND length(t.ip) = $10) OR (t.ip >= $11 AND t.ip <= $12 AND length(t.ip) = $13)) \
     ORDER BY t.created_at, t.seq";
 
+// By the index of times, which is that of all accounts.
+const IN_TIME: &str =
+    "SELECT 1 FROM scans t WHERE t.timestamp >= $1 AND t.timestamp < $2 ORDER BY t.timestamp LIMIT 1";
+
 /// Rows that a step looks at.
 const WINDOW: i64 = 500;
 
@@ -52,7 +56,12 @@ impl SqlScans {
             let after = match after {
                 Some(after) if after.month > month.number() => continue,
                 Some(after) if after.month == month.number() => (after.at, after.seq),
-                Some(_) | None => (i64::MIN, i64::MIN),
+                Some(_) | None => match is_outside(&mut conn, month, sought).await {
+                    Ok(false) => (i64::MIN, i64::MIN),
+                    Ok(true) => continue,
+                    Err(error) if is_gone(&error) => continue,
+                    Err(error) => return Err(error),
+                },
             };
             match seek(&mut conn, month, number, sought, after).await {
                 Ok(sighted) if sighted.end.is_some() => return Ok(sighted),
@@ -63,6 +72,20 @@ impl SqlScans {
         }
         Ok(Sighted::default())
     }
+}
+
+/// Whether no scan of a month happened in the time that is sought. The month says when scans arrived, and an edge may keep some
+/// for weeks.
+async fn is_outside(conn: &mut Conn, month: Month, sought: &Sought) -> Result<bool, StoreError> {
+    let Sought::Network { from, to, .. } = *sought else { return Ok(false) };
+    let sql = AssertSqlSafe(of_month(IN_TIME, month));
+    let found: Option<i32> = on_db!(conn, |c| sqlx::query_scalar(sql)
+        .persistent(false)
+        .bind(from.0)
+        .bind(to.0)
+        .fetch_optional(c)
+        .await)?;
+    Ok(found.is_none())
 }
 
 async fn seek(

@@ -13,13 +13,13 @@ use crate::http::authentication::HOUR;
 
 crate::on_both_engines!(what_is_old_enough_is_cut_each_day);
 
-const DAY: i64 = 24 * HOUR;
+pub(super) const DAY: i64 = 24 * HOUR;
 
 /// What goes because of its age; the referer, the language and the entry URL stay, as with `none`.
 const AGED: [&str; 4] = ["203.0.113.77", "cb00714d", "marked 7q", "46.948125"];
 
 impl Scanned {
-    async fn keep_days(&self, days: Value) -> Result<Value> {
+    pub(super) async fn keep_days(&self, days: Value) -> Result<Value> {
         let uri = format!("/accounts/{}", self.api.made.account);
         let answer = self.api.call(Method::PUT, &uri, Some(json!({"personalDataDays": days}))).await?;
         ensure!(answer.status == 200, "{answer:?}");

@@ -8,7 +8,7 @@ use serde_json::json;
 use shared::{id::UserId, time::UnixMillis};
 use tests::db::Engine;
 
-use super::{IP, MARKS, Scanned, ask, found, post, receipt, work_all};
+use super::{Api, IP, MARKS, Scanned, ask, found, post, receipt, work_all};
 use crate::http::authentication::id;
 
 crate::on_both_engines!(
@@ -16,24 +16,39 @@ crate::on_both_engines!(
     erasures_are_asked_for_and_read_by_operators,
 );
 
-async fn a_user_that_is_deleted_leaves_its_actions(engine: Engine) -> Result<()> {
-    let scanned = Scanned::new(engine).await?;
-    let (api, thng) = (&scanned.api, &scanned.brand_thngs[0]);
+/// A project in which an item is.
+pub(super) async fn project(api: &Api, thng: &str) -> Result<String> {
     let project = id(&api.create("/projects", json!({"name": "p"})).await?);
     let scopes = json!({"scopes": {"users": [], "projects": [project]}});
     ensure!(api.call(Method::PUT, &format!("/thngs/{thng}"), Some(scopes)).await?.status == 200);
-    let app = json!({"name": "a", "reportsContext": true});
-    let app = api.create(&format!("/projects/{project}/applications"), app).await?;
-    let public = app["appApiKey"].as_str().context("key")?;
-    let users = "/auth/evrythng/users?anonymous=true";
+    Ok(project)
+}
+
+/// An application: its path, and its public key.
+pub(super) async fn application(api: &Api, project: &str) -> Result<(String, String)> {
+    let uri = format!("/projects/{project}/applications");
+    let app = api.create(&uri, json!({"name": "a", "reportsContext": true})).await?;
+    Ok((format!("{uri}/{}", id(&app)), app["appApiKey"].as_str().context("key")?.to_owned()))
+}
+
+/// A user from the marked address who did something with an item: its id, and that of the action.
+pub(super) async fn acting_user(api: &Api, public: &str, thng: &str) -> Result<(String, String)> {
+    let user = post(api, public, "/auth/evrythng/users?anonymous=true", &json!({"anonymous": true})).await?;
+    let key = user["evrythngApiKey"].as_str().context("user's key")?.to_owned();
+    let action = post(api, &key, "/actions/checkins", &json!({"thng": thng})).await?;
+    let user = user["evrythngUser"].as_str().context("user")?.to_owned();
+    ensure!(action["user"] == user.as_str(), "{action}");
+    Ok((user, id(&action)))
+}
+
+async fn a_user_that_is_deleted_leaves_its_actions(engine: Engine) -> Result<()> {
+    let scanned = Scanned::new(engine).await?;
+    let (api, thng) = (&scanned.api, &scanned.brand_thngs[0]);
+    let project = project(api, thng).await?;
+    let (_, public) = application(api, &project).await?;
     let mut made = Vec::new();
     for _ in 0..2 {
-        let user = post(api, public, users, &json!({"anonymous": true})).await?;
-        let key = user["evrythngApiKey"].as_str().context("user's key")?.to_owned();
-        let action = post(api, &key, "/actions/checkins", &json!({"thng": thng})).await?;
-        let user = user["evrythngUser"].as_str().context("user")?.to_owned();
-        ensure!(action["user"] == user.as_str(), "{action}");
-        made.push((user, id(&action)));
+        made.push(acting_user(api, &public, thng).await?);
     }
     let (user, action) = &made[0];
     ensure!(api.call(Method::DELETE, &format!("/users/{user}"), None).await?.status.is_success());

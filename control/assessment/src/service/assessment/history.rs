@@ -152,41 +152,52 @@ pub async fn rebuild_outdated(state: &AssessmentState, after: &mut String) -> Re
 
 /// Rebuilds the next `limit` outdated profiles after a Thng as [`rebuild_outdated`] does; returns how many, or `None` when
 /// there are no more.
-///
-/// # Errors
-/// The database failed; what was rebuilt stays.
-pub async fn rebuild_some(
+async fn rebuild_some(
     state: &AssessmentState,
     after: &mut String,
     limit: u32,
 ) -> Result<Option<u64>, ServiceError> {
-    let (sources, mut made) = (state.sources(), 0);
+    let mut made = 0;
     let mut conn = state.db.read().await?;
     let found = scan_profiles::list_outdated(&mut conn, after, limit).await?;
     drop(conn);
     let Some(last) = found.last().map(|outdated| outdated.thng) else { return Ok(None) };
     for Outdated { account, thng } in found {
-        let mut tx = state.db.begin(&Ctx::default()).await?;
-        let mut kept = item_standings::load(&mut tx, account, thng).await?;
-        let is_counted_again = kept.peak.is_some_and(|peak| !peak.is_current());
-        if is_counted_again {
-            // The item first, as elsewhere.
-            kept = item_standings::lock_one(&mut tx, account, thng).await?;
-        }
-        if scan_profiles::lock(&mut tx, thng).await?.is_some_and(|stored| stored.is_outdated) {
-            let settings = effective(&mut tx, account, &[], None).await?;
-            let history =
-                History::read(sources, &mut tx, account, &Limit::Account, thng, MAX_REBUILT).await?;
-            scan_profiles::put(&mut tx, thng, &history.profile(&settings), history.read_to()).await?;
-            if is_counted_again {
-                recount::peak(sources, &mut tx, account, thng, kept, history).await?;
-            }
-            made += 1;
-        }
-        tx.commit().await?;
+        made += u64::from(rebuild_one(state, account, thng).await?);
     }
     *after = last.to_string();
     Ok(Some(made))
+}
+
+/// Rebuilds a profile, and counts the greatest points of its item again where they are of older rules; `false` when nobody has to,
+/// because another process did.
+///
+/// # Errors
+/// The database failed, or what is stored of the item cannot be read.
+pub async fn rebuild_one(
+    state: &AssessmentState,
+    account: AccountId,
+    thng: ThngId,
+) -> Result<bool, ServiceError> {
+    let sources = state.sources();
+    let mut tx = state.db.begin(&Ctx::default()).await?;
+    let mut kept = item_standings::load(&mut tx, account, thng).await?;
+    let is_counted_again = kept.peak.is_some_and(|peak| !peak.is_current());
+    if is_counted_again {
+        // The item first, as elsewhere.
+        kept = item_standings::lock_one(&mut tx, account, thng).await?;
+    }
+    let is_outdated = scan_profiles::lock(&mut tx, thng).await?.is_some_and(|stored| stored.is_outdated);
+    if is_outdated {
+        let settings = effective(&mut tx, account, &[], None).await?;
+        let history = History::read(sources, &mut tx, account, &Limit::Account, thng, MAX_REBUILT).await?;
+        scan_profiles::put(&mut tx, thng, &history.profile(&settings), history.read_to()).await?;
+        if is_counted_again {
+            recount::peak(sources, &mut tx, account, thng, kept, history).await?;
+        }
+    }
+    tx.commit().await?;
+    Ok(is_outdated)
 }
 
 /// Removes a deleted scan from the profile of its Thng, in the transaction that deleted it.

@@ -81,3 +81,23 @@ fn an_erasure_goes_through_every_stage_and_ends_once() {
         Some((UnixMillis(5), UnixMillis(12)))
     );
 }
+
+#[test]
+fn an_erasure_does_not_end_before_every_profile_is_made() {
+    // As an older release wrote it.
+    let details = json!({"target": {"users": [ID]}, "requestedBy": null, "begunAt": 3, "completedAt": null, "counts": {},
+        "place": {"stage": "profiles", "after": null, "pending": null}});
+    let details: Details = serde_json::from_value(details).unwrap();
+    let (id, account) = (ErasureId::new(1, [1; 16]), AccountId::new(1, [1; 16]));
+    let stamp = Stamp::new(UnixMillis(1));
+    let thng: ThngId = ID.parse().unwrap();
+    let begun = Erasure { id, account, stamp, status: Status::Executing, details };
+    let failing = begun.after_profiles(thng, 1, UnixMillis(5));
+    assert_eq!((failing.details.profiles_failed, failing.details.place.thng), (1, Some(thng)));
+    let again = failing.after_all_profiles(UnixMillis(6));
+    let place = &again.details.place;
+    assert_eq!((again.details.profiles_failed, place.thng, place.stage), (1, None, Stage::Profiles));
+    assert_eq!(again.status, Status::Executing);
+    let ended = again.after_profiles(thng, 0, UnixMillis(7)).after_all_profiles(UnixMillis(8));
+    assert_eq!((ended.details.profiles_failed, ended.status), (0, Status::Completed));
+}

@@ -1,0 +1,131 @@
+//! Users who are removed: by one, by many, and with their application.
+
+use std::collections::BTreeSet;
+
+use ::privacy::{domain::erasure::MAX_USERS, service::erasures::users_removed, worker::work};
+use anyhow::{Context, Result, ensure};
+use axum::http::Method;
+use kernel::store::Ctx;
+use serde_json::{Value, json};
+use shared::id::UserId;
+use tests::db::{Engine, random16};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    Api, IP, MARKS, Scanned,
+    asked::{acting_user, application, project},
+    found, work_all,
+};
+
+crate::on_both_engines!(users_who_are_deleted_share_an_erasure, users_of_a_deleted_application_are_erased,);
+
+/// All erasures of the account, newest first, and how many users each has.
+async fn listed(api: &Api) -> Result<(Vec<Value>, Vec<usize>)> {
+    let all: Vec<Value> = serde_json::from_value(api.get("/privacy/erasures").await?.json())?;
+    let count = |one: &Value| one["users"].as_array().map_or(1, Vec::len);
+    let counts = all.iter().map(count).collect();
+    Ok((all, counts))
+}
+
+async fn actions_of(api: &Api, user: &str) -> Result<Vec<Value>> {
+    let uri = format!("/actions/checkins?filter=user={user}&context=true");
+    serde_json::from_value(api.get(&uri).await?.json()).context("actions")
+}
+
+/// Removes so many users of whom nothing is stored, in one transaction.
+async fn remove(api: &Api, count: usize) -> Result<()> {
+    let users: Vec<UserId> =
+        (0..count).map(|number| Ok(UserId::new(number as i64, random16()?))).collect::<Result<_>>()?;
+    let mut tx = api.made.app.core.db.begin(&Ctx::default()).await?;
+    let at = (api.made.app.core.clock.now(), random16()?);
+    users_removed(&mut tx, api.made.account, users, at).await?;
+    Ok(tx.commit().await?)
+}
+
+async fn users_who_are_deleted_share_an_erasure(engine: Engine) -> Result<()> {
+    let scanned = Scanned::new(engine).await?;
+    let (api, thng) = (&scanned.api, &scanned.brand_thngs[0]);
+    let project = project(api, thng).await?;
+    let (_, public) = application(api, &project).await?;
+    let mut users = Vec::new();
+    for _ in 0..5 {
+        users.push(acting_user(api, &public, thng).await?.0);
+    }
+    let delete = async |user: &String| -> Result<()> {
+        let answer = api.call(Method::DELETE, &format!("/users/{user}"), None).await?;
+        ensure!(answer.status.is_success(), "{answer:?}");
+        Ok(())
+    };
+    for user in &users[..3] {
+        delete(user).await?;
+    }
+    let (all, counts) = listed(api).await?;
+    ensure!(counts == [3] && all[0]["users"] == json!(users[..3]), "{all:?}");
+    ensure!(all[0]["status"] == "ENQUEUED" && all[0].get("requestedBy").is_none(), "{all:?}");
+
+    // One that was begun, or that somebody asked for, takes no more.
+    work(&api.made.app.privacy, 1, &CancellationToken::new()).await?;
+    super::ask(api, json!({"user": users[4]})).await?;
+    delete(&users[3]).await?;
+    let (all, counts) = listed(api).await?;
+    ensure!(counts == [1, 1, 3] && all[0]["user"] == users[3].as_str(), "{all:?}");
+    ensure!(all[2]["status"] == "EXECUTING" && all[2]["users"] == json!(users[..3]), "{all:?}");
+
+    // There is a bound.
+    remove(api, MAX_USERS - 1).await?;
+    ensure!(listed(api).await?.1 == [MAX_USERS, 1, 3]);
+    remove(api, 2).await?;
+    ensure!(listed(api).await?.1 == [2, MAX_USERS, 1, 3]);
+    remove(api, 2 * MAX_USERS + 200).await?;
+    let (_, mut counts) = listed(api).await?;
+    counts.sort_unstable();
+    ensure!(counts == [1, 3, 202, MAX_USERS, MAX_USERS, MAX_USERS], "{counts:?}");
+
+    work_all(api).await?;
+    let (all, _) = listed(api).await?;
+    ensure!(all.iter().all(|one| one["status"] == "COMPLETED"), "{all:?}");
+    let changed: u64 = all.iter().filter_map(|one| one["rows"]["actions"].as_u64()).sum();
+    ensure!(changed == 5, "each action is counted once: {all:?}");
+    for user in &users {
+        ensure!(actions_of(api, user).await?.is_empty(), "{user}");
+    }
+    let left = found(api, &MARKS).await?;
+    ensure!(left.is_empty(), "{left:?}");
+    Ok(())
+}
+
+async fn users_of_a_deleted_application_are_erased(engine: Engine) -> Result<()> {
+    let scanned = Scanned::new(engine).await?;
+    let (api, thng) = (&scanned.api, &scanned.brand_thngs[0]);
+    let project = project(api, thng).await?;
+    let (path, public) = application(api, &project).await?;
+    let (_, others_public) = application(api, &project).await?;
+    let mut users = BTreeSet::new();
+    for _ in 0..2 {
+        users.insert(acting_user(api, &public, thng).await?.0);
+    }
+    let (other, _) = acting_user(api, &others_public, thng).await?;
+    let deleted = api.call(Method::DELETE, &path, None).await?;
+    ensure!(deleted.status.is_success(), "{deleted:?}");
+    work_all(api).await?;
+    let (all, counts) = listed(api).await?;
+    let named: BTreeSet<String> = serde_json::from_value(all[0]["users"].clone())?;
+    ensure!(counts == [2] && named == users, "{all:?}");
+    ensure!(all[0]["status"] == "COMPLETED" && all[0]["rows"]["actions"] == 2, "{all:?}");
+    let kept = actions_of(api, &other).await?;
+    ensure!(kept.len() == 1 && kept[0]["context"]["ipAddress"] == IP, "{kept:?}");
+
+    // An application goes with its project, too.
+    let deleted = api.call(Method::DELETE, &format!("/projects/{project}"), None).await?;
+    ensure!(deleted.status.is_success(), "{deleted:?}");
+    work_all(api).await?;
+    let (all, counts) = listed(api).await?;
+    ensure!(counts == [1, 2] && all[0]["user"] == other.as_str(), "{all:?}");
+    let left = found(api, &MARKS).await?;
+    ensure!(left.is_empty(), "{left:?}");
+    // One without users asks for nothing.
+    let (path, _) = application(api, &self::project(api, thng).await?).await?;
+    ensure!(api.call(Method::DELETE, &path, None).await?.status.is_success());
+    ensure!(listed(api).await?.1 == [1, 2]);
+    Ok(())
+}

@@ -1,0 +1,133 @@
+//! kill -9 in the middle of an erasure: it goes on where it was, and counts each action once.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use reqwest::{Method, header};
+use serde_json::{Value, json};
+use tests::{
+    db::Engine,
+    fingerprint::fingerprint,
+    product::{DEADLINE, Options, Product},
+};
+
+use crate::store::schema::run;
+
+crate::on_both_engines!(an_erasure_that_is_killed_goes_on);
+
+/// Actions of a user: five steps of an erasure.
+const ACTIONS: usize = 1_000;
+/// Requests at once.
+const AT_ONCE: usize = 20;
+/// Users, one after the other, until a kill came in the middle.
+const USERS: usize = 5;
+/// What each of their actions has, and nothing else.
+const AGENT: &str = "Marked4711Agent/9";
+
+async fn send(product: &Product, key: &str, path: &str, body: &Value) -> Result<Value> {
+    let request = product.http.post(format!("{}{path}", product.api)).header(header::AUTHORIZATION, key);
+    let answer = request.header(header::USER_AGENT, AGENT).json(body).send().await?;
+    let status = answer.status();
+    let said: Value = answer.json().await?;
+    ensure!(status.is_success(), "{path}: {status}: {said}");
+    Ok(said)
+}
+
+fn text(value: &Value) -> Result<String> {
+    Ok(value.as_str().context("a text")?.to_owned())
+}
+
+/// A Thng, and the public key of an application.
+async fn prepare(product: &Product) -> Result<(String, String)> {
+    let (_, access) = product.call(Method::GET, "/access", None).await?;
+    let account = format!("/accounts/{}", text(&access["account"])?);
+    let (status, said) = product.call(Method::PUT, &account, Some(json!({"personalData": "full"}))).await?;
+    ensure!(status == 200, "{said}");
+    let key = &product.key;
+    let project = text(&send(product, key, "/projects", &json!({"name": "p"})).await?["id"])?;
+    let thng = json!({"name": "t", "scopes": {"users": [], "projects": [project]}});
+    let thng = text(&send(product, key, "/thngs", &thng).await?["id"])?;
+    let app = json!({"name": "a", "reportsContext": true});
+    let app = send(product, key, &format!("/projects/{project}/applications"), &app).await?;
+    Ok((thng, text(&app["appApiKey"])?))
+}
+
+/// A user with its actions.
+async fn user(product: &Product, app: &str, thng: &str, actions: usize) -> Result<String> {
+    let made = send(product, app, "/auth/evrythng/users?anonymous=true", &json!({"anonymous": true})).await?;
+    let key = text(&made["evrythngApiKey"])?;
+    let body = json!({"thng": thng});
+    let mut left = actions;
+    while left > 0 {
+        let some = left.min(AT_ONCE);
+        let sent = (0..some).map(|_| send(product, &key, "/actions/checkins", &body));
+        futures_util::future::try_join_all(sent).await?;
+        left -= some;
+    }
+    text(&made["evrythngUser"])
+}
+
+/// Waits until an erasure has changed something, and kills the process; `false` when it had ended before.
+async fn kill_in_the_middle(product: &mut Product, path: &str, engine: Engine) -> Result<bool> {
+    let begun = Instant::now();
+    loop {
+        let (_, receipt) = product.call(Method::GET, path, None).await?;
+        if receipt["rows"]["actions"].as_u64() > Some(0) {
+            product.kill()?;
+            break;
+        }
+        ensure!(begun.elapsed() < DEADLINE, "the erasure does not begin: {receipt}");
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+    if engine == Engine::Postgres {
+        // As it does after five minutes.
+        run(&product.location(), &["UPDATE erasures SET lease_until = 1 WHERE lease_until > 0".to_owned()])
+            .await?;
+    }
+    // Its status says what the process had committed.
+    let rows = fingerprint(&product.location()).await?;
+    let ended = rows["erasures"].iter().all(|row| row.contains("COMPLETED"));
+    product.start_again().context("the product does not come up after a kill")?;
+    Ok(!ended)
+}
+
+async fn an_erasure_that_is_killed_goes_on(engine: Engine) -> Result<()> {
+    let mut product = Product::start(Options { engine, unlimited: true, ..Options::default() }).await?;
+    let (thng, app) = prepare(&product).await?;
+    let other = user(&product, &app, &thng, 3).await?;
+    let mut was_killed = false;
+    for number in 1..=USERS {
+        let user = user(&product, &app, &thng, ACTIONS).await?;
+        let (_, asked) = product.call(Method::POST, "/privacy/erasures", Some(json!({"user": user}))).await?;
+        let path = format!("/privacy/erasures/{}", text(&asked["id"])?);
+        was_killed = kill_in_the_middle(&mut product, &path, engine).await?;
+        let begun = Instant::now();
+        let receipt = loop {
+            let (_, receipt) = product.call(Method::GET, &path, None).await?;
+            if receipt["status"] == "COMPLETED" {
+                break receipt;
+            }
+            ensure!(begun.elapsed() < DEADLINE, "the erasure does not end: {receipt}");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        };
+        ensure!(receipt["rows"]["actions"] == ACTIONS, "each action is counted once: {receipt}");
+        let tables = fingerprint(&product.location()).await?;
+        let of_user = tables["actions"].iter().filter(|row| row.contains(&user)).count();
+        ensure!(of_user == 0, "{of_user} actions name the user");
+        // The audit trail is about operators.
+        for (table, rows) in tables.iter().filter(|(table, _)| !table.starts_with("audit")) {
+            let marked = rows.iter().filter(|row| row.contains(AGENT)).count();
+            // Those of the other user stay.
+            let expected = if table == "actions" { 3 } else { 0 };
+            ensure!(marked == expected, "{marked} rows of {table} have the user agent");
+        }
+        ensure!(tables["actions"].len() == number * ACTIONS + 3, "an action is gone");
+        if was_killed {
+            break;
+        }
+    }
+    ensure!(was_killed, "each erasure ended before the kill");
+    let kept = product.list(&format!("/actions/checkins?filter=user={other}&context=true")).await?;
+    ensure!(kept.len() == 3 && kept[0]["context"]["userAgent"] == AGENT, "{kept:?}");
+    Ok(())
+}
