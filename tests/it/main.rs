@@ -36,6 +36,7 @@ mod secrets;
 mod signin;
 mod simulation;
 mod simulator;
+mod sizing;
 mod stability;
 mod statements;
 mod store;

@@ -42,6 +42,7 @@ guides![
     "settings",
     "sign-in",
     "single-sign-on",
+    "sizing",
     "statistics",
     "users",
     "webhooks",
