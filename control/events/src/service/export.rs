@@ -51,6 +51,9 @@ const LINES: u32 = 500;
 /// [`form`].
 const WAITING: usize = 2;
 
+/// Most bytes that are sent as one: a client has [`PATIENCE`] for each, and a row group is longer.
+const PART_BYTES: usize = 512 * 1_024;
+
 /// Pages without a line for the caller after which an empty one is given: a sign of life.
 const SILENT_PAGES: usize = 20;
 
@@ -252,17 +255,23 @@ async fn read(state: &EventState, reader: &mut Reader) -> Result<Option<Bytes>, 
 }
 
 async fn run(
-    (place, _group): (Place, Option<Group>),
+    (place, group): (Place, Option<Group>),
     mut reader: Reader,
     first: Option<Bytes>,
     pieces: mpsc::Sender<Result<Bytes, BrokenOff>>,
 ) {
     let tell = async {
         let mut next = first;
-        while let Some(lines) = next {
-            match timeout(PATIENCE, pieces.send(Ok(lines))).await {
-                Ok(Ok(())) => {}
-                Ok(Err(_)) | Err(_) => return false,
+        while let Some(mut piece) = next {
+            loop {
+                let part = piece.split_to(piece.len().min(PART_BYTES));
+                match timeout(PATIENCE, pieces.send(Ok(part))).await {
+                    Ok(Ok(())) => {}
+                    Ok(Err(_)) | Err(_) => return false,
+                }
+                if piece.is_empty() {
+                    break;
+                }
             }
             next = match read(&place.state, &mut reader).await {
                 Ok(next) => next,
@@ -283,4 +292,6 @@ async fn run(
         // A client that does not read does not read this either.
         let _ = timeout(PATIENCE, pieces.send(Err(BrokenOff))).await;
     }
+    // Before `pieces`, with which the answer ends: the client may begin the next one then.
+    drop(group);
 }

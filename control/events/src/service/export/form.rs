@@ -12,8 +12,8 @@ use shared::{id::AccountId, problem::Code};
 
 use crate::{error::ServiceError, store::StoreError};
 
-/// Exports of a process that may hold a row group in memory: 8 MiB of values each, and up to three groups as pages on
-/// their way to the client.
+/// Exports of a process that may hold a row group in memory: 8 MiB of values each, and as much again as pages on their way
+/// to the client.
 const MOST_GROUPS: usize = 4;
 
 /// The form of an export.
