@@ -172,7 +172,7 @@ impl Year {
         }
         let first = raw.keys().next().context("no scan is left")?.0;
         ensure!(raw == between(first, today + 1), "what is left is not what was counted: {raw:?}");
-        ensure!(first <= today - KEPT + EVERY || first == self.counted.keys().next().context("none")?.0.0);
+        ensure!(first <= today - KEPT + EVERY || first == self.counted.keys().next().context("none")?.0);
         let months = self.api.made.app.actions.scans.pool.describe().await?.months;
         let is_over = |end: i64| end + (KEPT + LATE) * DAY < self.now();
         ensure!(!months.iter().any(|month| is_over(month.end().0)), "{months:?}");
