@@ -1,5 +1,7 @@
 //! DuckDB reads exports, from a folder or a bucket, and its counts match the API's.
 
+mod parquet;
+
 use std::{
     collections::BTreeMap,
     io::{BufRead, BufReader, Write},
@@ -7,7 +9,7 @@ use std::{
     process::{Child, ChildStdin, ChildStdout, Command, Stdio},
 };
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use reqwest::Method;
 use serde_json::{Value, json};
 use sqlx::Connection;
@@ -85,10 +87,10 @@ async fn age(product: &Product, url: &str) -> Result<Vec<Value>> {
 }
 
 /// The files of days: each day that is over, once; those that are there are passed over.
-fn days(database: &str, into: &str, settings: &[(&str, &str)]) -> Result<()> {
+fn days(database: &str, into: &str, format: &str, settings: &[(&str, &str)]) -> Result<()> {
     let export = |more: &[&str]| -> Result<String> {
         let mut command = Command::new(built("control")?);
-        command.args(["export", "--into", into, "--database-url", database]).args(more);
+        command.args(["export", "--into", into, "--format", format, "--database-url", database]).args(more);
         let output = command.envs(settings.iter().copied()).output()?;
         ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         Ok(String::from_utf8(output.stdout)?)
@@ -147,7 +149,7 @@ impl Bucket {
             match line.split(' ').collect::<Vec<_>>().as_slice() {
                 ["object", key, _] => keys.push((*key).to_owned()),
                 ["read", _] => return Ok(keys),
-                _ => anyhow::bail!("{line}"),
+                _ => bail!("{line}"),
             }
         }
     }
@@ -164,28 +166,44 @@ fn bucket(scratch: &Path, programs: &Path, database: &str, over: &[Value]) -> Re
         ("AWS_ACCESS_KEY_ID", "key"),
         ("AWS_SECRET_ACCESS_KEY", "secret"),
     ];
-    days(database, "s3://bucket/some/days", &settings)?;
+    days(database, "s3://bucket/some/days", "ndjson", &settings)?;
     let folder = scratch.join("bucket");
     let keys = bucket.read_into(&folder)?;
     ensure!(keys.len() == 2 && keys.iter().all(|key| key.starts_with("some/days/")), "{keys:?}");
     let found = duckdb(programs, &format!("{}/some/days/*/*.ndjson.gz", folder.display()))?;
     ensure!(found == counted(over), "{found:?} and {:?}", counted(over));
-    ensure!(days(database, "s3://another/days", &settings).is_err(), "there is no such bucket");
+    days(database, "s3://bucket/some/days", "parquet", &settings)?;
+    ensure!(bucket.read_into(&folder)?.len() == 4, "two days in both forms");
+    let files = |name: &str| format!("{}/some/days/{name}", folder.display());
+    parquet::compare(programs, &files("*/*/*.parquet"), &files("*/*.ndjson.gz"))?;
+    for format in ["ndjson", "parquet"] {
+        let wrong = days(database, "s3://another/days", format, &settings);
+        ensure!(wrong.is_err(), "there is no such bucket");
+    }
     Ok(())
 }
 
-/// The statement of the guide to the export, beside a folder `exports`.
+/// The statements of the guide to the export, beside a folder `exports`: one on lines, one on Parquet.
 fn guide_counts(scratch: &Path, programs: &Path, over: &[Value]) -> Result<()> {
-    let script = "import duckdb, json, sys; print(json.dumps(sorted(duckdb.sql(sys.argv[1]).fetchall())))";
-    let output = Command::new(programs.join("python"))
-        .args(["-c", script, &crate::readme::block("sql")?])
-        .current_dir(scratch)
-        .output()?;
-    ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let found: Vec<(String, usize)> = serde_json::from_slice(&output.stdout)?;
-    let expected: Vec<(String, usize)> =
+    let script = "import duckdb, json, sys; print(json.dumps(sorted(duckdb.sql(sys.argv[1]).fetchall(), \
+        key=lambda row: [str(one) for one in row]), default=str))";
+    let ask = |statement: &str| -> Result<Value> {
+        let output = Command::new(programs.join("python"))
+            .args(["-c", script, statement])
+            .current_dir(scratch)
+            .output()?;
+        ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        Ok(serde_json::from_slice(&output.stdout)?)
+    };
+    let blocks = crate::readme::blocks()?.into_iter().filter(|block| block.language == "sql");
+    let statements: Vec<String> = blocks.map(|block| block.text).collect();
+    let [lines, columns] = statements.as_slice() else { bail!("{} statements", statements.len()) };
+    let types: Vec<(String, usize)> =
         counted(over).into_iter().map(|(kind, count, ..)| (kind, count)).collect();
-    ensure!(found == expected, "{found:?} and {expected:?}");
+    let found = ask(lines)?;
+    ensure!(found == json!(types), "{found} and {types:?}");
+    let (found, expected) = (ask(columns)?, parquet::by_day(over)?);
+    ensure!(found == json!(expected), "{found} and {expected:?}");
     Ok(())
 }
 
@@ -205,10 +223,16 @@ async fn duckdb_counts_what_the_api_counts() -> Result<()> {
         if let Location::Postgres(url) = product.location() {
             let over = age(&product, &url).await?;
             let folder = scratch.path().join("exports");
-            days(&url, &folder.display().to_string(), &[])?;
+            for format in ["ndjson", "parquet"] {
+                days(&url, &folder.display().to_string(), format, &[])?;
+            }
             let found = duckdb(&programs, &format!("{}/*/*.ndjson.gz", folder.display()))?;
             ensure!(found == counted(&over), "{found:?} and {:?}", counted(&over));
+            let files = |name: &str| format!("{}/{name}", folder.display());
+            let lines = files("*/*.ndjson.gz");
+            parquet::compare(&programs, &files("*/*/*.parquet"), &lines)?;
             guide_counts(scratch.path(), &programs, &over)?;
+            parquet::killed_exports_leave_no_part(&programs, &url, scratch.path(), &lines)?;
             bucket(scratch.path(), &programs, &url, &over)?;
         }
     }

@@ -38,6 +38,7 @@ mod secrets;
 mod signin;
 mod simulation;
 mod simulator;
+mod sizing;
 mod stability;
 mod statements;
 mod store;

@@ -4,8 +4,8 @@ use kernel::domain::{location::Coordinates, scan_source::Source};
 use proptest::prelude::*;
 use shared::time::UnixMillis;
 use simulator::{
-    ATTACKED, FIRST_EVALUATION_SEED, Figures, MISSED, Population, Report, attack, auc, measure, precision,
-    run,
+    ATTACKED, FIRST_EVALUATION_SEED, Figures, KEPT_HEAD, KEPT_ITEMS, MISSED, Population, Report, attack, auc,
+    kept_table, measure, precision, run,
 };
 use tests::product::root;
 use verdicts::domain::assessment::{
@@ -166,6 +166,23 @@ fn floors_hold_or_are_missed_by_what_is_known() {
         }
     }
     assert!(wrong.is_empty(), "worse than known:\n{}", wrong.join("\n"));
+}
+
+/// What assessment finds under each setting of `personalData` is published, with the figures of this run.
+/// `WAYMARK_REFRESH_SIMULATION=1` writes them into the guide.
+#[test]
+fn the_guide_tells_what_personal_data_costs() {
+    let path = root().join("deploy/guide/privacy.md");
+    let guide = std::fs::read_to_string(&path).unwrap();
+    let table = kept_table(FIRST_EVALUATION_SEED, KEPT_ITEMS);
+    assert_eq!(table.lines().count(), 2 + 2 * 3, "{table}");
+    let begin = guide.find(KEPT_HEAD).expect("the guide has the head of the table");
+    let end = guide[begin..].find("\n\n").map_or(guide.len(), |end| begin + end + 1);
+    if std::env::var_os("WAYMARK_REFRESH_SIMULATION").is_some() {
+        std::fs::write(path, [&guide[..begin], &table, &guide[end..]].concat()).unwrap();
+        return;
+    }
+    assert_eq!(&guide[begin..end], table, "write it by WAYMARK_REFRESH_SIMULATION=1");
 }
 
 #[test]

@@ -6,9 +6,12 @@ use actions::store::merged_lists;
 use assessment::service::observer::Assessments;
 use bytes::Bytes;
 use catalog::store::blobs::{Blobs, WriteError};
-use events::service::export::Reader;
+use events::service::export::{Form, Reader};
 use flate2::{Compression, write::GzEncoder};
-use futures_util::{Stream, stream};
+use futures_util::{
+    Stream, StreamExt,
+    stream::{self, LocalBoxStream},
+};
 use jiff::{Timestamp, ToSpan, civil::Date, tz::TimeZone};
 use kernel::store::{Db, StoreError};
 use shared::{
@@ -43,11 +46,33 @@ pub(super) struct Args {
     /// Id of the account [default: every account]
     #[arg(long, value_name = "ID")]
     account: Option<String>,
+    /// Form of the files
+    #[arg(long, value_enum, default_value_t = Format::Ndjson)]
+    format: Format,
     /// Overwrite files that exist
     #[arg(long)]
     again: bool,
     #[command(flatten)]
     place: Place,
+}
+
+/// Form of the files of days.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Format {
+    /// Lines of JSON, packed by gzip: account=ID/2026-11-21.ndjson.gz.
+    Ndjson,
+    /// Parquet with typed columns: account=ID/day=2026-11-21/actions.parquet.
+    Parquet,
+}
+
+impl Format {
+    /// The file of a day.
+    fn key(self, account: AccountId, day: Date) -> String {
+        match self {
+            Self::Ndjson => format!("account={account}/{day}.ndjson.gz"),
+            Self::Parquet => format!("account={account}/day={day}/actions.parquet"),
+        }
+    }
 }
 
 /// Writes each day that has actions and no file; a run that was broken off is simply started again.
@@ -75,7 +100,7 @@ pub(super) async fn run(args: Args) -> Result<ExitCode, Failure> {
     drop(conn);
     let mut files = 0_u64;
     for account in accounts {
-        files += export(&db, &observers, &blobs, account, days, args.again).await?;
+        files += export(&db, &observers, &blobs, account, days, (args.format, args.again)).await?;
     }
     observers.scans.close().await;
     db.close().await;
@@ -137,7 +162,7 @@ async fn export(
     blobs: &Blobs,
     account: AccountId,
     days: Days,
-    again: bool,
+    (format, again): (Format, bool),
 ) -> Result<u64, Failure> {
     let scans = &*observers.scans.reserved;
     let (mut from, mut files) = (start_of(days.first)?, 0);
@@ -152,11 +177,10 @@ async fn export(
             return Ok(files);
         }
         let end = start_of(day.saturating_add(1.day()))?;
-        let key = format!("account={account}/{day}.ndjson.gz");
+        let key = format.key(account, day);
         if again || !blobs.contains(&key).await.map_err(failed)? {
-            let reader = Reader::of_account(account, start_of(day)?, end);
-            let mut lines = Box::pin(packed(db.clone(), observers.clone(), reader));
-            let written = blobs.write(&key, &mut lines).await.map_err(|error| match error {
+            let mut bytes = body(db.clone(), observers.clone(), (account, start_of(day)?, end), format)?;
+            let written = blobs.write(&key, &mut bytes).await.map_err(|error| match error {
                 WriteError::BrokenOff | WriteError::TooSlow => {
                     Failure::failed(&key, "the database failed in the middle")
                 }
@@ -167,6 +191,27 @@ async fn export(
         }
         from = end;
     }
+}
+
+/// The bytes of the file of a day.
+fn body(
+    db: Db,
+    observers: Assessments,
+    (account, from, to): (AccountId, i64, i64),
+    format: Format,
+) -> Result<LocalBoxStream<'static, Result<Bytes, StoreError>>, Failure> {
+    let reader = |form| Reader::of_account(account, from, to, form).map_err(failed);
+    Ok(match format {
+        Format::Ndjson => packed(db, observers, reader(Form::Ndjson)?).boxed_local(),
+        Format::Parquet => pieces(db, observers, reader(Form::Parquet)?).boxed_local(),
+    })
+}
+
+/// The bytes of a reader as they are.
+fn pieces(db: Db, observers: Assessments, reader: Reader) -> impl Stream<Item = Result<Bytes, StoreError>> {
+    stream::try_unfold((db, observers, reader), async |(db, observers, mut reader)| {
+        Ok(reader.next(&observers, &db).await?.map(|piece| (piece, (db, observers, reader))))
+    })
 }
 
 /// What is packed, or the end of it.

@@ -73,7 +73,8 @@ enum Command {
     /// Write the actions of whole days as files, account by account, for engines of analytics.
     ///
     /// Each day of UTC by which an action was made becomes account=ID/DATE.ndjson.gz, a line for each action as the
-    /// API shows it, with its context. Days whose file is there are passed over: run it each day.
+    /// API shows it, with its context, or with --format parquet account=ID/day=DATE/actions.parquet, a row for each.
+    /// Days whose file is there are passed over: run it each day.
     Export(export::Args),
     /// Have the view that edges read in Redis rebuilt; the running replicas do it.
     RebuildEdges {

@@ -43,6 +43,7 @@ guides![
     "settings",
     "sign-in",
     "single-sign-on",
+    "sizing",
     "statistics",
     "users",
     "webhooks",

@@ -10,6 +10,7 @@ pub mod known_members;
 pub mod limiter;
 pub mod listing;
 pub mod location;
+pub mod media;
 pub mod once;
 pub mod openapi;
 pub mod permits;

@@ -7,6 +7,7 @@ mod live;
 mod model;
 mod removal;
 mod unknown;
+mod year;
 
 use anyhow::{Result, ensure};
 use axum::{

@@ -8,6 +8,7 @@ mod atlas;
 mod attackers;
 mod floors;
 mod items;
+mod kept;
 mod lines;
 mod people;
 mod population;
@@ -34,6 +35,7 @@ pub use self::{
     assumptions::{ASSUMPTIONS, Assumption, Figures},
     attackers::{ATTACKED, Attack, Attacker, attack},
     floors::{Bound, FLOORS, Floor, MISSED, Measured, Missed, Quantity, measure},
+    kept::{KEPT_HEAD, KEPT_ITEMS, kept_table, run_kept},
     people::Rng,
     population::Population,
     report::{Rate, Report, auc, precision},

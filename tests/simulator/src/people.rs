@@ -11,6 +11,7 @@ use super::{
     assumptions::Figures,
     atlas::{COUNTRIES, City, Country},
     lines::{self, Access, Client},
+    second::{Phone, Program},
 };
 
 /// A small generator: the same numbers from the same seed, on every machine.
@@ -89,6 +90,26 @@ const FIRST_OTHER_IPHONE: u64 = 10;
 const OTHER_IPHONES: f64 = 12.0;
 const FIRST_MODEL: u64 = 100;
 const MODELS: f64 = 400.0;
+
+/// The devices of the population with a user agent of each. Other programs are those of applications, which name the model of
+/// an Android.
+pub(super) fn user_agents() -> Vec<(AgentHash, String)> {
+    let named = |program, model| Phone { program, model }.user_agent(0);
+    let programs = [
+        (IPHONE_SAFARI, Program::Safari),
+        (ANDROID_CHROME, Program::Chrome),
+        (SAMSUNG_INTERNET, Program::SamsungInternet),
+    ];
+    let other = |first: u64, count: f64, program| {
+        (first..first + count as u64).map(move |device| (AgentHash(device), named(program, "SM-A155F")))
+    };
+    programs
+        .map(|(device, program)| (device, named(program, "")))
+        .into_iter()
+        .chain(other(FIRST_OTHER_IPHONE, OTHER_IPHONES, Program::IphoneApplication))
+        .chain(other(FIRST_MODEL, MODELS, Program::AndroidApplication))
+        .collect()
+}
 
 /// One of `count`, the first ones the commonest.
 fn common(rng: &mut Rng, first: u64, count: f64) -> AgentHash {

@@ -19,6 +19,9 @@ mod tests;
 mod trade;
 mod world;
 
+use verdicts::domain::assessment::agent::AgentHash;
+
+pub(super) use self::phones::{Phone, Program};
 use super::{Case, Kind, Rng};
 
 /// Which conditions a population lives under.
@@ -90,4 +93,9 @@ pub fn case(rng: &mut Rng, mix: Mix) -> Case {
             return made;
         }
     }
+}
+
+/// The devices of the population with a user agent of each.
+pub(super) fn user_agents() -> Vec<(AgentHash, String)> {
+    Phone::all().filter_map(|phone| Some((phone.agent(0)?, phone.user_agent(0)))).collect()
 }

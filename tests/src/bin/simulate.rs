@@ -1,16 +1,24 @@
 //! `cargo run --release -p tests --bin simulate [ITEMS] [SEED]`: how well copies and diverted goods are detected.
+//! `simulate --kept` prints the table of what they lose under each setting of `personalData`, as the guide has it.
 
 use std::{
     io::{Result, Write, stdout},
     process::ExitCode,
 };
 
-use simulator::{ASSUMPTIONS, ATTACKED, FIRST_EVALUATION_SEED, Population, Report, attack, measure, run};
+use simulator::{
+    ASSUMPTIONS, ATTACKED, FIRST_EVALUATION_SEED, KEPT_ITEMS, Population, Report, attack, kept_table,
+    measure, run,
+};
 
 /// Items of each mix, unless the command line says otherwise.
 const ITEMS: u64 = 100_000;
 
 fn main() -> ExitCode {
+    if std::env::args().nth(1).is_some_and(|first| first == "--kept") {
+        let table = kept_table(FIRST_EVALUATION_SEED, KEPT_ITEMS);
+        return stdout().write_all(table.as_bytes()).map_or(ExitCode::FAILURE, |()| ExitCode::SUCCESS);
+    }
     let mut arguments = std::env::args().skip(1).map(|text| text.parse::<u64>().ok());
     let mut next = |default: u64| arguments.next().unwrap_or(Some(default));
     let (Some(items), Some(seed)) = (next(ITEMS), next(FIRST_EVALUATION_SEED)) else {

@@ -17,6 +17,7 @@ use web::{
     api_error::ApiError,
     extract::{Path, Query},
     listing::time,
+    media,
     request_info::RequestInfo,
 };
 
@@ -29,7 +30,7 @@ use crate::{
     service::{
         EventState,
         events::{self, Request},
-        export,
+        export::{self, Form},
     },
 };
 
@@ -113,15 +114,17 @@ pub(super) async fn stream(
 /// Exports actions of one type, or of `all`: a line of JSON for each, oldest first, with `context`.
 ///
 /// The answer is of any length and has a line for each action as `GET /actions/{type}` shows it. One that breaks
-/// off, which HTTP tells, goes on with `after` and the `id` of the last whole line.
+/// off, which HTTP tells, goes on with `after` and the `id` of the last whole line. With `Accept:
+/// application/vnd.apache.parquet` it is one Parquet file, whose columns are in the guide; an account has one of these under
+/// way at a time, else 429. A file that broke off has no footer and cannot be read: begin again.
 #[utoipa::path(get, path = "/actions/{type}/export", tag = "Actions", operation_id = "exportActions",
     params(("type" = String, Path, description = "Name of a type, or `all`"),
         ("from" = Option<i64>, Query, description = "Only actions made then or later: `createdAt`"),
         ("to" = Option<i64>, Query, description = "Only actions made before; without it, before now"),
         ("after" = Option<String>, Query, description = "Id of the action behind which to begin; 409 when it is not there"),
         ("project" = Option<String>, Query, description = "Only what is scoped to this project")),
-    responses((status = 200, description = "The lines", content_type = "application/x-ndjson",
-        body = ActionDocument)),
+    responses((status = 200, description = "The lines, or the file", content((ActionDocument = "application/x-ndjson"),
+        (String = "application/vnd.apache.parquet")))),
     extensions(("x-maturity" = json!("Beta"))))]
 pub(super) async fn export(
     State(state): State<Arc<EventState>>,
@@ -129,6 +132,7 @@ pub(super) async fn export(
     SentKey(key): SentKey,
     info: RequestInfo,
     Path(kind): Path<String>,
+    headers: HeaderMap,
     query: Query,
 ) -> Result<Response, ApiError> {
     let mut faults = Vec::new();
@@ -147,11 +151,17 @@ pub(super) async fn export(
     // Rows of the present millisecond may not be complete yet.
     let to = to.unwrap_or_else(|| state.clock.now());
     let from = from.map_or(i64::MIN, |from| from.0);
-    let request = export::Request { from, to: to.0, after, project, client: info.client };
+    let [lines, file] = [Form::Ndjson, Form::Parquet];
+    let form = if media::prefers(&headers, file.media_type(), lines.media_type()) { file } else { lines };
+    let request = export::Request { from, to: to.0, after, project, client: info.client, form };
     let pieces = export::open(&state, &caller, hash_key(&key), &kind, request).await?;
     let pieces = futures_util::stream::unfold(pieces, |mut pieces| async move {
         pieces.recv().await.map(|piece| (piece, pieces))
     });
-    let headers = [(header::CONTENT_TYPE, "application/x-ndjson"), (header::CACHE_CONTROL, "no-store")];
+    let headers = [
+        (header::CONTENT_TYPE, form.media_type()),
+        (header::CACHE_CONTROL, "no-store"),
+        (header::VARY, "Accept"),
+    ];
     Ok((headers, Body::from_stream(pieces)).into_response())
 }

@@ -21,6 +21,7 @@ use super::{
     actions::{coarsen_members, is_personal},
     capacity,
     connections::{self, Connection},
+    export::Groups,
 };
 use crate::{
     domain::{
@@ -73,6 +74,8 @@ pub struct Request {
 #[derive(Debug)]
 pub struct Streams {
     exports: Semaphore,
+    /// Exports that hold a row group in memory.
+    pub(super) groups: Arc<Groups>,
     by_account: Mutex<HashMap<AccountId, Arc<Semaphore>>>,
 }
 
@@ -81,7 +84,7 @@ const EXPORTS: usize = 2;
 
 impl Default for Streams {
     fn default() -> Self {
-        Self { exports: Semaphore::new(EXPORTS), by_account: Mutex::default() }
+        Self { exports: Semaphore::new(EXPORTS), groups: Arc::default(), by_account: Mutex::default() }
     }
 }
 

@@ -1,7 +1,9 @@
-//! Exports actions as lines of JSON, oldest first, for analytics.
+//! Exports actions as lines of JSON or as a Parquet file, oldest first, for analytics.
 //!
 //! Rows are read a page at a time by the position of the last one. An export holds no transaction and no connection
 //! while its client reads, and can resume from the last line received.
+
+mod form;
 
 use std::{net::IpAddr, sync::Arc};
 
@@ -14,6 +16,9 @@ use shared::{
 use tokio::{sync::mpsc, time::timeout};
 use tracing::instrument;
 
+pub use self::form::Form;
+pub(super) use self::form::Groups;
+use self::form::{Encoder, Group};
 use super::{
     EventState, Observers,
     access::{Caller, require},
@@ -41,8 +46,12 @@ use crate::{
 /// Lines per read: with a kilobyte each, half a megabyte.
 const LINES: u32 = 500;
 
-/// Pieces that wait for the client, so that an export takes some two megabytes at most.
+/// Pieces that wait for the client, so that lines take some two megabytes at most. What a Parquet file takes is in
+/// [`form`].
 const WAITING: usize = 2;
+
+/// Most bytes that are sent as one: a client has [`PATIENCE`] for each, and a row group is longer.
+const PART_BYTES: usize = 512 * 1_024;
 
 /// Pages without a line for the caller after which an empty one is given: a sign of life.
 const SILENT_PAGES: usize = 20;
@@ -60,6 +69,8 @@ pub struct Request {
     pub project: Option<ProjectId>,
     /// The client's address.
     pub client: Option<IpAddr>,
+    /// What is sent.
+    pub form: Form,
 }
 
 /// The export was interrupted: its reader must not take it for complete.
@@ -86,18 +97,29 @@ pub struct Reader {
     pub is_done: bool,
     /// Whether the lines have what may name a person.
     pub with_personal_data: bool,
+    encoder: Encoder,
 }
 
 impl Reader {
     /// Everything of an account between two times.
-    #[must_use]
-    pub const fn of_account(account: AccountId, from: i64, to: i64) -> Self {
-        let after = Position { at: UnixMillis(from), seq: 0 };
-        let (limit, with_personal_data) = (Limit::Account, true);
-        Self { account, limit, kind: None, project: None, after, to, is_done: false, with_personal_data }
+    ///
+    /// # Errors
+    /// The form has no encoder.
+    pub fn of_account(account: AccountId, from: i64, to: i64, form: Form) -> Result<Self, StoreError> {
+        Ok(Self {
+            account,
+            limit: Limit::Account,
+            kind: None,
+            project: None,
+            after: Position { at: UnixMillis(from), seq: 0 },
+            to,
+            is_done: false,
+            with_personal_data: true,
+            encoder: Encoder::new(form)?,
+        })
     }
 
-    /// The next lines; none of them may be for the caller. `None` at the end.
+    /// The next bytes: whole lines, or a part of the file; there may be none yet. `None` at the end.
     pub async fn next(&mut self, observers: &dyn Observers, db: &Db) -> Result<Option<Bytes>, StoreError> {
         for _ in 0..SILENT_PAGES {
             if self.is_done {
@@ -121,7 +143,7 @@ impl Reader {
             Selection { account: self.account, limit: &Limit::Account, request: &request, within: &within };
         let page = lists::list(observers, db, &selection).await?;
         self.is_done = page.next.is_none();
-        let mut lines = Vec::new();
+        let mut documents = Vec::new();
         for action in page.items {
             if action.created_at.0 >= self.to {
                 self.is_done = true;
@@ -129,12 +151,10 @@ impl Reader {
             }
             self.after = action.position();
             if self.admits(&action) {
-                serde_json::to_writer(&mut lines, &line(&action, self.with_personal_data))
-                    .map_err(|error| StoreError::Row(format!("action {}: {error}", action.id)))?;
-                lines.push(b'\n');
+                documents.push(document(&action, self.with_personal_data));
             }
         }
-        Ok(lines.into())
+        self.encoder.encode(documents, self.is_done).await
     }
 
     fn admits(&self, action: &Action) -> bool {
@@ -147,24 +167,25 @@ impl Reader {
 }
 
 /// An action as the API shows it, with its context.
-fn line(action: &Action, with_personal_data: bool) -> serde_json::Value {
+fn document(action: &Action, with_personal_data: bool) -> serde_json::Value {
     let mut action = action.clone();
     if !with_personal_data {
         actions::coarsen_action(&mut action);
     }
-    let mut line = action_message(&action);
-    if let (Some(members), Some(mut context)) = (line.as_object_mut(), action.members.remove("context")) {
+    let mut document = action_message(&action);
+    if let (Some(members), Some(mut context)) = (document.as_object_mut(), action.members.remove("context")) {
         device::hide(&mut context);
         members.insert("context".to_owned(), context);
     }
-    line
+    document
 }
 
-/// Opens an export of actions of one type or of all; what comes are pieces of whole lines, and [`BrokenOff`] if
-/// it cannot continue. It ends when its key is revoked, the process stops, or the client does not read.
+/// Opens an export of actions of one type or of all; what comes are pieces of whole lines or of a file, and [`BrokenOff`]
+/// if it cannot continue. It ends when its key is revoked, the process stops, or the client does not read.
 ///
 /// # Errors
-/// The key lacks the permission, the type or the action to continue from does not exist, or too many streams are open.
+/// The key lacks the permission, the type or the action to continue from does not exist, too many streams are open, or too
+/// many exports of this form run.
 #[instrument(skip_all)]
 pub async fn open(
     state: &Arc<EventState>,
@@ -195,17 +216,19 @@ pub async fn open(
         to: request.to,
         is_done: false,
         with_personal_data: require(actor, Verb::Read, PersonalData).is_ok(),
+        encoder: Encoder::new(request.form)?,
     };
+    let group = Group::take(&state.streams.groups, request.form, actor.account)?;
     let place = Place::take(state, actor, key, request.client).await?;
-    note(state, actor, &reader).await?;
+    note(state, actor, &reader, request.form).await?;
     let first = read(state, &mut reader).await?;
     let (pieces, receiver) = mpsc::channel(WAITING);
-    state.connections.sessions.spawn(run(place, reader, first, pieces));
+    state.connections.sessions.spawn(run((place, group), reader, first, pieces));
     Ok(receiver)
 }
 
 /// An export hands personal data out: the audit trail names it.
-async fn note(state: &EventState, caller: &Caller, reader: &Reader) -> Result<(), ServiceError> {
+async fn note(state: &EventState, caller: &Caller, reader: &Reader, form: Form) -> Result<(), ServiceError> {
     let mut tx = state.db.begin(&caller.ctx).await?;
     let what = || {
         json!({
@@ -213,6 +236,7 @@ async fn note(state: &EventState, caller: &Caller, reader: &Reader) -> Result<()
             "from": reader.after.at.0,
             "to": reader.to,
             "project": reader.project,
+            "format": form.name(),
         })
     };
     tx.note(caller.account, ("export", "actions"), || (None, Some(what())));
@@ -226,17 +250,23 @@ async fn read(state: &EventState, reader: &mut Reader) -> Result<Option<Bytes>, 
 }
 
 async fn run(
-    place: Place,
+    (place, group): (Place, Option<Group>),
     mut reader: Reader,
     first: Option<Bytes>,
     pieces: mpsc::Sender<Result<Bytes, BrokenOff>>,
 ) {
     let tell = async {
         let mut next = first;
-        while let Some(lines) = next {
-            match timeout(PATIENCE, pieces.send(Ok(lines))).await {
-                Ok(Ok(())) => {}
-                Ok(Err(_)) | Err(_) => return false,
+        while let Some(mut piece) = next {
+            loop {
+                let part = piece.split_to(piece.len().min(PART_BYTES));
+                match timeout(PATIENCE, pieces.send(Ok(part))).await {
+                    Ok(Ok(())) => {}
+                    Ok(Err(_)) | Err(_) => return false,
+                }
+                if piece.is_empty() {
+                    break;
+                }
             }
             next = match read(&place.state, &mut reader).await {
                 Ok(next) => next,
@@ -257,4 +287,6 @@ async fn run(
         // A client that does not read does not read this either.
         let _ = timeout(PATIENCE, pieces.send(Err(BrokenOff))).await;
     }
+    // Before `pieces`, with which the answer ends: the client may begin the next one then.
+    drop(group);
 }

@@ -11,7 +11,7 @@ use axum::{
 use serde::Serialize;
 use shared::{problem::Code, time::Clock};
 use utoipa::ToSchema;
-use web::{access::Authenticated, api_error::ApiError, extract::Query, listing::number};
+use web::{access::Authenticated, api_error::ApiError, extract::Query, listing::number, media};
 
 use crate::{
     domain::{
@@ -186,29 +186,13 @@ pub(super) async fn read(
         }
     };
     let answer = stats::read(&state, &caller, &parsed).await?;
-    let mut response = if wants_csv(&headers) {
+    let mut response = if media::prefers(&headers, CSV, JSON) {
         ([(header::CONTENT_TYPE, "text/csv; charset=utf-8")], csv(&parsed, &answer)).into_response()
     } else {
         Json(document(&parsed, answer)).into_response()
     };
     response.headers_mut().append(header::VARY, HeaderValue::from_static("Accept"));
     Ok(response)
-}
-
-/// Whether `Accept` names CSV, and JSON not with a higher weight.
-fn wants_csv(headers: &HeaderMap) -> bool {
-    let weight = |kind: &str| {
-        let ranges = headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());
-        let of = ranges.flat_map(|value| value.split(',')).filter_map(|range| {
-            let mut parts = range.split(';').map(str::trim);
-            let is_kind = parts.next().is_some_and(|name| name.eq_ignore_ascii_case(kind));
-            let weight = parts.find_map(|part| part.strip_prefix("q=").or_else(|| part.strip_prefix("Q=")));
-            is_kind.then(|| weight.map_or(1.0, |weight| weight.parse::<f32>().unwrap_or_default()))
-        });
-        of.fold(0.0, f32::max)
-    };
-    let csv = weight(CSV);
-    csv > 0.0 && csv >= weight(JSON)
 }
 
 fn document(query: &StatsQuery, answer: Answer) -> StatisticsDocument {
@@ -278,28 +262,4 @@ fn csv(query: &StatsQuery, answer: &Answer) -> Vec<u8> {
     bytes.extend_from_slice(b"\n");
     bytes.extend(writer.into_inner().unwrap_or_default());
     bytes
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn csv_is_sent_to_whoever_prefers_it() {
-        for (accept, expected) in [
-            ("text/csv", true),
-            ("TEXT/CSV; charset=utf-8", true),
-            ("text/csv;q=0.5, application/json;q=0.4", true),
-            ("text/csv;q=0.5, application/json", false),
-            ("text/csv;q=0", false),
-            ("application/json", false),
-            ("*/*", false),
-            ("text/*", false),
-        ] {
-            let mut headers = HeaderMap::new();
-            headers.insert(header::ACCEPT, accept.parse().unwrap());
-            assert_eq!(wants_csv(&headers), expected, "{accept}");
-        }
-        assert!(!wants_csv(&HeaderMap::new()));
-    }
 }

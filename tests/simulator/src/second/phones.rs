@@ -7,7 +7,7 @@ use super::{Mix, facts, world};
 
 /// The program that opens a scanned code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Program {
+pub(crate) enum Program {
     Safari,
     IphoneChrome,
     IphoneApplication,
@@ -26,7 +26,7 @@ pub(super) enum Program {
 
 /// A device that scans.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Phone {
+pub(crate) struct Phone {
     pub program: Program,
     pub model: &'static str,
 }
@@ -78,7 +78,30 @@ const MODELS: &[&str] = &[
     "SM-A236B",
 ];
 
+impl Program {
+    const ALL: [Self; 12] = [
+        Self::Safari,
+        Self::IphoneChrome,
+        Self::IphoneApplication,
+        Self::Chrome,
+        Self::SamsungInternet,
+        Self::MakerBrowser,
+        Self::Firefox,
+        Self::AndroidApplication,
+        Self::WeChatOnIphone,
+        Self::WeChatOnAndroid,
+        Self::Desktop,
+        Self::HandScanner,
+    ];
+}
+
 impl Phone {
+    /// Every model with every program.
+    pub(super) fn all() -> impl Iterator<Item = Self> {
+        let models = || MODELS.iter().copied().chain([Self::hand_scanner().model]);
+        Program::ALL.into_iter().flat_map(move |program| models().map(move |model| Self { program, model }))
+    }
+
     /// The phone of somebody who lives in a country.
     pub(super) fn of(rng: &mut Rng, mix: Mix, country: &Country) -> Self {
         let is_iphone = rng.chance(country.iphones);
@@ -108,7 +131,7 @@ impl Phone {
         AgentHash::of(&self.user_agent(years.max(0)))
     }
 
-    fn user_agent(self, years: i64) -> String {
+    pub(crate) fn user_agent(self, years: i64) -> String {
         let (ios, android, chrome, model) = (17 + years, 14 + years, 124 + 12 * years, self.model);
         let iphone = format!(
             "Mozilla/5.0 (iPhone; CPU iPhone OS {ios}_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko)"
