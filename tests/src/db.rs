@@ -276,6 +276,7 @@ impl TestApp {
             // Mails wait: no test runs the worker unasked.
             mail: Some(MailSettings::parse("smtps://mail.invalid", "noreply@example.com")?),
             oidc: None,
+            scans: None,
             edge_keys: EdgeKeys::with_own("edge-token", "e1"),
             contact: "abuse@example.com".parse().ok(),
             docs_url: "https://api.example/docs".to_owned(),
