@@ -13,6 +13,7 @@ mod paging;
 mod personal_data;
 mod races;
 pub(crate) mod redirections;
+mod scan_clickhouse;
 mod scan_lists;
 mod scan_moves;
 mod scan_plans;

@@ -25,7 +25,7 @@ use shared::{
 };
 use tests::db::{Engine, TestApp, random16};
 
-super::super::on_both_engines!(
+super::super::on_all_scan_stores!(
     lists_are_the_same_in_both_stores,
     scans_are_found_by_their_ids,
     scans_are_counted_by_time,
