@@ -179,9 +179,7 @@ impl Product {
                 .env("WAYMARK_EDGE_TLS_LISTEN", "127.0.0.1:0");
         }
         let clickhouse = (options.engine == Engine::ClickHouse).then(ClickHouse::start).transpose()?;
-        if let Some(server) = &clickhouse {
-            command.env("WAYMARK_SCANS_URL", server.url());
-        }
+        command.envs(clickhouse.iter().map(|server| ("WAYMARK_SCANS_URL", server.url())));
         let (child, said) = spawn(command, &data, &key, options, db.as_ref())?;
         let http = client()?;
         let of = |label: &str| {
@@ -222,9 +220,7 @@ impl Product {
         if let (Some(api), Some(edge)) = (&self.api_tls, &self.edge_tls) {
             command.env("WAYMARK_API_TLS_LISTEN", host(api)).env("WAYMARK_EDGE_TLS_LISTEN", host(edge));
         }
-        if let Some(server) = &self.clickhouse {
-            command.env("WAYMARK_SCANS_URL", server.url());
-        }
+        command.envs(self.clickhouse.iter().map(|server| ("WAYMARK_SCANS_URL", server.url())));
         (self.child, _) = spawn(command, &self.data, &self.key, self.options, self.db.as_ref())?;
         Ok(())
     }

@@ -111,7 +111,7 @@ async fn a_batch_that_was_half_stored_is_stored_once(engine: Engine) -> Result<(
     for (statement, what) in
         [(NOTE, "lose"), (STORE, "lose"), (NOTE, "die"), (STORE, "die"), (STORE, "passing")]
     {
-        for pieces in [&[0..9][..], &[0..3, 1..5, 0..9]] {
+        for pieces in [&[(0, 9)][..], &[(0, 3), (1, 5), (0, 9)]] {
             let batch = scans(made.account, begin..begin + 9)?;
             server.tell(statement, what)?;
             let failed = append(&made, &batch).await;
@@ -120,8 +120,8 @@ async fn a_batch_that_was_half_stored_is_stored_once(engine: Engine) -> Result<(
             if what == "die" {
                 server.start_again()?;
             }
-            for piece in pieces {
-                append(&made, &batch[piece.clone()]).await?;
+            for (from, to) in pieces {
+                append(&made, &batch[*from..*to]).await?;
             }
             begin += 9;
             all.extend(batch);
@@ -137,12 +137,12 @@ async fn a_batch_whose_cursor_was_lost_is_stored_once(engine: Engine) -> Result<
     let batch = scans(made.account, 0..12)?;
     let first = append(&made, &batch).await?;
     ensure!(first.positions.len() == 12 && first.expected == 0, "{first:?}");
-    for pieces in [&[0..12][..], &[0..5, 3..12], &[4..8, 8..12]] {
+    for pieces in [&[(0, 12)][..], &[(0, 5), (3, 12)], &[(4, 8), (8, 12)]] {
         execute(&scans_of(&made).await?, "DELETE FROM scan_intake").await?;
         // The server has forgotten the tokens of its inserts, too.
         server.start_again()?;
-        for piece in pieces {
-            let again = append(&made, &batch[piece.clone()]).await?;
+        for (from, to) in pieces {
+            let again = append(&made, &batch[*from..*to]).await?;
             let known = again.positions.iter().all(|position| first.positions.contains(position));
             ensure!(known, "{:?} of {:?}", again.positions, first.positions);
         }

@@ -23,8 +23,8 @@ use shared::{
     time::{Clock, UnixMillis},
 };
 
+use super::super::append::{EARLIEST, lock_cursor, move_cursor, take_numbers};
 use super::{
-    super::append::{EARLIEST, lock_cursor, move_cursor, take_numbers},
     ClickHouseScans,
     client::away,
     params::Params,

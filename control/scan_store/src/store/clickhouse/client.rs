@@ -124,7 +124,7 @@ impl Client {
             let code =
                 response.headers().get(EXCEPTION_CODE).and_then(|code| code.to_str().ok()?.parse().ok());
             let body = Limited::new(response.into_body(), MAX_ANSWER_BYTES).collect().await;
-            Ok((status, code, body.map_err(away)?.to_bytes()))
+            Ok::<_, StoreError>((status, code, body.map_err(away)?.to_bytes()))
         };
         let (status, code, body) = match tokio::time::timeout(limit + GRACE, answer).await {
             Ok(answer) => answer?,

@@ -8,8 +8,8 @@ use shared::{
     time::UnixMillis,
 };
 
+use super::super::seek::{bytes, ranges};
 use super::{
-    super::seek::{bytes, ranges},
     ClickHouseScans,
     append::STEP,
     params::{Params, hex},

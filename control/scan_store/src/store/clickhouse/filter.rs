@@ -6,13 +6,11 @@ use shared::{
     id::ThngId,
 };
 
-use super::{
-    super::{
-        filter::{is_of_type, sign},
-        look_up::Asked,
-    },
-    params::{Params, hex},
+use super::super::{
+    filter::{is_of_type, sign},
+    look_up::Asked,
 };
+use super::params::{Params, hex};
 use crate::domain::ids;
 
 /// Conditions that grow, with the values of their parameters.

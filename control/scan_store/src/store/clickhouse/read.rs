@@ -15,15 +15,8 @@ use shared::{
     time::UnixMillis,
 };
 
-use super::{
-    super::{filter::whole, find::by_nearness, list::may_hold},
-    ClickHouseScans,
-    append::STEP,
-    filter::Conditions,
-    params::Params,
-    row_binary::Reader,
-    rows,
-};
+use super::super::{filter::whole, find::by_nearness, list::may_hold};
+use super::{ClickHouseScans, append::STEP, filter::Conditions, params::Params, row_binary::Reader, rows};
 use crate::{
     Count,
     domain::{ids, month::Month},
@@ -56,9 +49,8 @@ impl ClickHouseScans {
         let (page, ends) = (selection.request.page, Instant::now() + STATEMENT_TIMEOUT);
         let mut conditions = Conditions::default();
         conditions.condition(&whole(selection))?;
-        let ids = selection.request.ids.as_ref().map(|ids| ids.iter().filter_map(|id| id.parse().ok()));
-        if let Some(ids) = ids {
-            add_ids(&mut conditions, ids.collect());
+        if let Some(ids) = &selection.request.ids {
+            add_ids(&mut conditions, &ids.iter().filter_map(|id| id.parse().ok()).collect::<Vec<_>>());
         }
         if let Some(after) = page.after {
             conditions.push(if page.is_ascending() {
@@ -236,7 +228,7 @@ impl ClickHouseScans {
 }
 
 /// Limits a list to these ids.
-fn add_ids(conditions: &mut Conditions, ids: Vec<ActionId>) {
+fn add_ids(conditions: &mut Conditions, ids: &[ActionId]) {
     let parts: Vec<(i64, [u8; 12])> = ids.iter().map(ids::split).map(|(at, key)| (at.0, key)).collect();
     conditions.push(
         " AND (timestamp, key) IN (SELECT k.1, toFixedString(unhex(k.2), 12) FROM (SELECT arrayJoin(arrayZip( \

@@ -9,8 +9,8 @@ use shared::{
     time::UnixMillis,
 };
 
+use super::super::rows::KIND;
 use super::{
-    super::rows::KIND,
     client::failed,
     row_binary::{Reader, put_bytes, put_optional, put_texts},
 };
