@@ -7,7 +7,7 @@
 //! What was rewritten or deleted leaves the disk with the next merge of its month. The settings force one a day after the
 //! last change.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use kernel::store::StoreError;
 
@@ -39,8 +39,29 @@ const CHECK: &str = "SELECT toUInt64(count()) FROM scans WHERE month = 0 AND ver
 /// How long the start waits for a statement.
 const LIMIT: Duration = Duration::from_secs(30);
 
-/// Makes the tables where they are missing. Those of a cluster are made by whoever runs it.
+/// How long the start waits for a server that is away, as one that starts at the same time.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Longest pause between two tries.
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+
+/// Makes the tables where they are missing, once the server answers.
 pub(super) async fn prepare(client: &Client) -> Result<(), StoreError> {
+    let (begun, mut pause) = (Instant::now(), Duration::from_millis(250));
+    loop {
+        match make(client).await {
+            Err(StoreError::Unavailable(error)) if begun.elapsed() < PATIENCE => {
+                tracing::warn!(%error, "ClickHouse is away; it is asked again");
+                tokio::time::sleep(pause).await;
+                pause = (pause * 2).min(LONGEST_PAUSE);
+            }
+            made => return made,
+        }
+    }
+}
+
+/// The tables of a cluster are made by whoever runs it.
+async fn make(client: &Client) -> Result<(), StoreError> {
     if client.cluster().is_none() {
         for sql in SCHEMA {
             client.query(sql, &Params::default(), LIMIT).await?;
