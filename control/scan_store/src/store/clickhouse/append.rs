@@ -56,6 +56,9 @@ const BATCH_BITS: u32 = 14;
 /// Scans that one statement names.
 pub(super) const STEP: usize = 500;
 
+/// A scan with its position and the time of its creation.
+type Placed = (i64, UnixMillis, NewScan);
+
 /// What was noted of the numbers `begin..end` of a boot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Noted {
@@ -219,8 +222,8 @@ impl ClickHouseScans {
         Ok(newest.map_or(EARLIEST, Month::start).max(EARLIEST))
     }
 
-    pub(super) async fn adopt_all(&self, scans: &[(i64, UnixMillis, NewScan)]) -> Result<(), StoreError> {
-        let mut groups: BTreeMap<(AccountId, Month), Vec<&(i64, UnixMillis, NewScan)>> = BTreeMap::new();
+    pub(super) async fn adopt_all(&self, scans: &[Placed]) -> Result<(), StoreError> {
+        let mut groups: BTreeMap<(AccountId, Month), Vec<&Placed>> = BTreeMap::new();
         for scan in scans {
             groups.entry((scan.2.account, Month::of(scan.1))).or_default().push(scan);
         }

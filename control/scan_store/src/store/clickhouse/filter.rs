@@ -27,13 +27,13 @@ impl Conditions {
     /// Scans cannot be filtered so.
     pub(super) fn condition(&mut self, expr: &Expr) -> Result<(), StoreError> {
         match expr {
-            Expr::And(branches) => self.join(branches, " AND ", "true"),
-            Expr::Or(branches) => self.join(branches, " OR ", "false"),
+            Expr::And(branches) => self.join(branches, " AND ", "1"),
+            Expr::Or(branches) => self.join(branches, " OR ", "0"),
             Expr::Not(one) => {
-                self.push("(");
+                self.push("(ifNull(");
                 self.condition(one)?;
                 // NULL does not match, so the negation includes scans without the field.
-                self.push(" IS NOT TRUE)");
+                self.push(", 0) = 0)");
                 Ok(())
             }
             Expr::Term(term) => self.term(term),
@@ -76,14 +76,14 @@ impl Conditions {
                 self.push("(timestamp").push(sign).bind(&number.to_string(), "Int64").push(")");
             }
             ("type", operator) => {
-                self.push(if is_of_type(operator, value) { "true" } else { "false" });
+                self.push(if is_of_type(operator, value) { "1" } else { "0" });
             }
             ("thng", Operator::Equal) => match value.parse::<ThngId>() {
                 Ok(id) => {
                     self.push("(thng = unhex(").bind(&hex(&ids::pack(&id)), "String").push("))");
                 }
                 Err(_) => {
-                    self.push("false");
+                    self.push("0");
                 }
             },
             ("customFields.shortId", Operator::Equal) => {
@@ -99,7 +99,7 @@ impl Conditions {
             (_, Operator::Equal | Operator::Prefix) => self.facet(term),
             // The order of custom fields is that of numbers, and no scan has one.
             (_, Operator::Less | Operator::AtMost | Operator::Greater | Operator::AtLeast) => {
-                self.push("false");
+                self.push("0");
             }
         }
         Ok(())
@@ -108,7 +108,7 @@ impl Conditions {
     /// Scans with a facet, or with one that begins so.
     fn facet(&mut self, term: &Term) {
         let Some(asked) = Asked::of(term) else {
-            self.push("false");
+            self.push("0");
             return;
         };
         let facets = if asked.is_of_place { "place_facets" } else { "shape_facets" };
@@ -143,7 +143,7 @@ mod tests {
         assert_eq!(
             conditions.text,
             "((short_id = {p1:String} OR has(shape_facets, {p2:String})) AND \
-             (arrayExists(facet -> startsWith(facet, {p3:String}), place_facets) IS NOT TRUE) AND (false))"
+             (ifNull(arrayExists(facet -> startsWith(facet, {p3:String}), place_facets), 0) = 0) AND (0))"
         );
         assert!(
             conditions

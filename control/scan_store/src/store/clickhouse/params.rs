@@ -20,12 +20,6 @@ impl Params {
         params
     }
 
-    pub(super) fn account(account: AccountId) -> Self {
-        let mut params = Self::default();
-        params.text("account", account.as_str());
-        params
-    }
-
     pub(super) fn text(&mut self, name: &str, value: &str) -> &mut Self {
         self.push(name, &escape(value))
     }

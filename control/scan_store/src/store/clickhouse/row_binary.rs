@@ -130,7 +130,7 @@ mod tests {
             prop_assert_eq!(reader.int64().unwrap(), number);
             for text in &texts {
                 prop_assert_eq!(&reader.text().unwrap(), text);
-                prop_assert_eq!(reader.optional().unwrap().as_ref(), Some(text));
+                prop_assert_eq!(reader.optional().unwrap(), Some(text.clone()));
                 prop_assert_eq!(reader.optional().unwrap(), None);
             }
             prop_assert!(!reader.is_more());
