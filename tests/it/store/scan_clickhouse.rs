@@ -15,7 +15,10 @@ use kernel::{
     },
     store::{StoreError, listing::Selection},
 };
-use scan_store::{Appended, Batch, Boot, Count, NewScan, Sought, store::open_in};
+use scan_store::{
+    Appended, Batch, Boot, Count, NewScan, ScanStore, Sought,
+    store::{move_scans, open_in},
+};
 use serde_json::json;
 use shared::{
     id::{AccountId, ActionId},
@@ -46,7 +49,7 @@ async fn app(engine: Engine) -> Result<(TestApp, ClickHouse)> {
 }
 
 /// Scans with their numbers in a boot; the same at each call but for their ids.
-fn scans(account: AccountId, numbers: Range<i64>) -> Result<Vec<(u64, NewScan)>> {
+fn scans_from(account: AccountId, numbers: Range<i64>) -> Result<Vec<(u64, NewScan)>> {
     let one = |number: i64| {
         let new = scan(account, number)?;
         let about = (new.thng, new.product);
@@ -56,24 +59,29 @@ fn scans(account: AccountId, numbers: Range<i64>) -> Result<Vec<(u64, NewScan)>>
     numbers.map(one).collect()
 }
 
-async fn append(made: &TestApp, scans: &[(u64, NewScan)]) -> Result<Appended, StoreError> {
+fn batch_of<'a>(made: &'a TestApp, scans: &[(u64, NewScan)]) -> Batch<'a> {
     let end = scans.last().map_or(0, |(seq, _)| seq + 1);
-    let clock = &*made.app.core.clock;
-    let batch = Batch { boot: BOOT, stored_elsewhere: 0, end, clock, scans: scans.to_vec() };
-    made.app.actions.scans.pool.append(&batch).await
+    Batch { boot: BOOT, stored_elsewhere: 0, end, clock: &*made.app.core.clock, scans: scans.to_vec() }
+}
+
+async fn append(made: &TestApp, scans: &[(u64, NewScan)]) -> Result<Appended, StoreError> {
+    made.app.actions.scans.pool.append(&batch_of(made, scans)).await
 }
 
 /// Every scan of the account, page by page.
 async fn list(made: &TestApp, sort: SortOrder) -> Result<Vec<Action>> {
-    let mut page = PageRequest { per_page: 4, sort, ..PageRequest::default() };
+    pages(&*made.app.actions.scans.pool, made.account, sort).await
+}
+
+async fn pages(store: &dyn ScanStore, account: AccountId, sort: SortOrder) -> Result<Vec<Action>> {
+    let mut page = PageRequest { per_page: 25, sort, ..PageRequest::default() };
     let mut found: Vec<Action> = Vec::new();
     loop {
         let request = ListRequest { page, ..ListRequest::default() };
-        let selection =
-            Selection { account: made.account, limit: &Limit::Account, request: &request, within: &[] };
-        let mut scans = made.app.actions.scans.pool.page(&selection).await?;
-        let is_more = scans.len() > 4;
-        scans.truncate(4);
+        let selection = Selection { account, limit: &Limit::Account, request: &request, within: &[] };
+        let mut scans = store.page(&selection).await?;
+        let is_more = scans.len() > 25;
+        scans.truncate(25);
         page.after = scans.last().map(Action::position);
         found.extend(scans);
         if !is_more {
@@ -112,7 +120,7 @@ async fn a_batch_that_was_half_stored_is_stored_once(engine: Engine) -> Result<(
         [(NOTE, "lose"), (STORE, "lose"), (NOTE, "die"), (STORE, "die"), (STORE, "passing")]
     {
         for pieces in [&[(0, 9)][..], &[(0, 3), (1, 5), (0, 9)]] {
-            let batch = scans(made.account, begin..begin + 9)?;
+            let batch = scans_from(made.account, begin..begin + 9)?;
             server.tell(statement, what)?;
             let failed = append(&made, &batch).await;
             server.await_done(what)?;
@@ -134,7 +142,7 @@ async fn a_batch_that_was_half_stored_is_stored_once(engine: Engine) -> Result<(
 /// All is stored, and the cursor has not moved: a repeat gets the same positions and adds nothing.
 async fn a_batch_whose_cursor_was_lost_is_stored_once(engine: Engine) -> Result<()> {
     let (made, server) = app(engine).await?;
-    let batch = scans(made.account, 0..12)?;
+    let batch = scans_from(made.account, 0..12)?;
     let first = append(&made, &batch).await?;
     ensure!(first.positions.len() == 12 && first.expected == 0, "{first:?}");
     for pieces in [&[(0, 12)][..], &[(0, 5), (3, 12)], &[(4, 8), (8, 12)]] {
@@ -158,7 +166,7 @@ async fn a_batch_whose_cursor_was_lost_is_stored_once(engine: Engine) -> Result<
 async fn two_processes_store_a_batch_once(engine: Engine) -> Result<()> {
     let (made, server) = app(engine).await?;
     let other = open_in(&made.app.core.db, Some(server.server()?)).await?;
-    let batch = scans(made.account, 0..20)?;
+    let batch = scans_from(made.account, 0..20)?;
     for begin in [0_usize, 10] {
         let some = &batch[begin..begin + 10];
         let clock = &*made.app.core.clock;
@@ -229,7 +237,7 @@ async fn scans_are_sought_rewritten_and_deleted(engine: Engine) -> Result<()> {
 /// A server that accepts and answers nothing is given up, and what it was asked is done later.
 async fn a_silent_server_is_given_up(engine: Engine) -> Result<()> {
     let (made, server) = app(engine).await?;
-    let batch = scans(made.account, 0..3)?;
+    let batch = scans_from(made.account, 0..3)?;
     server.tell(STORE, "hang")?;
     ensure!(matches!(append(&made, &batch).await, Err(StoreError::Timeout)));
     append(&made, &batch).await?;
@@ -252,6 +260,37 @@ async fn what_cannot_be_used_is_refused(engine: Engine) -> Result<()> {
     copy(&made).await?;
     let said = refusal(server.url()).await?;
     ensure!(said.contains("WAYMARK_SCANS_URL"), "{said}");
+    Ok(())
+}
+
+/// Scans of a database are moved, and all lists stay as they were; a move that was broken off goes on.
+async fn scans_of_a_database_are_moved(engine: Engine) -> Result<()> {
+    let made = TestApp::new(engine).await?;
+    let server = ClickHouse::start()?;
+    for _ in 0..12 {
+        insert(&made, made.account).await?;
+    }
+    copy(&made).await?;
+    let before = list(&made, SortOrder::Descending).await?;
+    ensure!(before.len() == 576);
+    let db = &made.app.core.db;
+    ensure!(open_in(db, Some(server.server()?)).await.is_err(), "nobody would see them");
+    // The second step is refused by the server.
+    server.tell("INSERT INTO scans", "lose")?;
+    ensure!(move_scans(db, server.server()?, |_, _| ()).await.is_err());
+    ensure!(list(&made, SortOrder::Descending).await? == before, "none was removed");
+    let mut moved = Vec::new();
+    move_scans(db, server.server()?, |account, scans| moved.push((account, scans))).await?;
+    ensure!(moved == [(made.account, 576)], "{moved:?}");
+    ensure!(list(&made, SortOrder::Descending).await?.is_empty(), "they are gone here");
+    let scans = open_in(db, Some(server.server()?)).await?;
+    ensure!(pages(&*scans.pool, made.account, SortOrder::Descending).await? == before);
+    // A new scan comes behind them.
+    let batch = batch_of(&made, &scans_from(made.account, 0..1)?);
+    let appended = scans.pool.append(&batch).await?;
+    let last = before.iter().map(|scan| scan.seq).max();
+    ensure!(appended.positions.first().map(|(_, position)| *position) > last, "{appended:?}");
+    scans.close().await;
     Ok(())
 }
 
@@ -284,4 +323,5 @@ super::super::on_both_engines!(
     scans_are_sought_rewritten_and_deleted,
     a_silent_server_is_given_up,
     what_cannot_be_used_is_refused,
+    scans_of_a_database_are_moved,
 );

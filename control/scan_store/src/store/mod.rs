@@ -27,6 +27,6 @@ mod write_sqlite;
 
 pub use self::{
     clickhouse::ClickHouseScans,
-    open::{check, file_of, open, open_existing, open_existing_in, open_in},
+    open::{check, file_of, move_scans, open, open_existing, open_existing_in, open_in},
     sql_scans::SqlScans,
 };

@@ -57,7 +57,7 @@ const BATCH_BITS: u32 = 14;
 pub(super) const STEP: usize = 500;
 
 /// A scan with its position and the time of its creation.
-type Placed = (i64, UnixMillis, NewScan);
+pub(super) type Placed = (i64, UnixMillis, NewScan);
 
 /// What was noted of the numbers `begin..end` of a boot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

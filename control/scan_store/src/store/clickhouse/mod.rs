@@ -8,6 +8,7 @@ mod append;
 mod client;
 mod erase;
 mod filter;
+mod move_in;
 mod params;
 mod read;
 mod retention;
@@ -50,16 +51,30 @@ impl ClickHouseScans {
     ///
     /// # Errors
     /// The server cannot be used, or the database holds scans itself, which nobody would see any more.
-    pub async fn open(server: ScanServer, cursors: Db, connections: usize) -> Result<Self, StoreError> {
-        let writers = Semaphore::new(if matches!(cursors, Db::Sqlite { .. }) { 1 } else { connections });
-        let cursors = SqlScans::new(cursors);
-        if cursors.description().await?.oldest.is_some() {
+    pub(super) async fn open(
+        server: ScanServer,
+        cursors: Db,
+        connections: usize,
+    ) -> Result<Self, StoreError> {
+        let opened = Self::connect(server, cursors, connections).await?;
+        if opened.cursors.description().await?.oldest.is_some() {
             return Err(StoreError::Row(
-                "the database holds scans, which would not be seen beside WAYMARK_SCANS_URL: leave it unset, or begin \
-                 with a database without scans"
+                "the database holds scans, which would not be seen beside WAYMARK_SCANS_URL: stop every control and \
+                 move them by `control move-scans`, or leave it unset"
                     .to_owned(),
             ));
         }
+        Ok(opened)
+    }
+
+    /// The same beside scans in the database, which are to be moved.
+    pub(super) async fn connect(
+        server: ScanServer,
+        cursors: Db,
+        connections: usize,
+    ) -> Result<Self, StoreError> {
+        let writers = Semaphore::new(if matches!(cursors, Db::Sqlite { .. }) { 1 } else { connections });
+        let cursors = SqlScans::new(cursors);
         let client = Client::new(server)?;
         schema::prepare(&client).await?;
         Ok(Self { client, cursors, writers })
