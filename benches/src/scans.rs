@@ -1,5 +1,6 @@
 //! The store of scans in this process: how many it takes a second, the room of one, and what a change of a redirection
-//! waits for while scans come. On SQLite, and on Postgres where `WAYMARK_TEST_DATABASE_URL` names one.
+//! waits for while scans come. On SQLite, and where `WAYMARK_TEST_DATABASE_URL` names a Postgres there, too, and with scans in
+//! ClickHouse's engine behind the front of the tests.
 
 use std::{
     io::{Write, stdout},
@@ -57,8 +58,14 @@ pub(crate) fn run(is_smoke: bool) -> Result<bool> {
     let has_postgres = std::env::var_os(POSTGRES_URL).is_some();
     tokio::runtime::Runtime::new()?.block_on(async {
         writeln!(stdout(), "| engine | what | |\n|---|---|---:|")?;
-        for engine in [Engine::Sqlite, Engine::Postgres] {
-            if engine == Engine::Sqlite || has_postgres {
+        for engine in [Engine::Sqlite, Engine::Postgres, Engine::ClickHouse] {
+            // The packages of ClickHouse's engine take half a minute to install.
+            let is_measured = match engine {
+                Engine::Sqlite => true,
+                Engine::Postgres => has_postgres,
+                Engine::ClickHouse => has_postgres && !is_smoke,
+            };
+            if is_measured {
                 measure(engine, &form).await?;
             }
         }

@@ -39,7 +39,7 @@ use redirects::{
     store::{domains, log, tasks},
     writer::{self, WriterTask},
 };
-use scan_store::Scans;
+use scan_store::{Scans, domain::scan_server::ScanServer};
 use shared::{
     client_address::TrustedProxies,
     contact::Contact,
@@ -215,6 +215,8 @@ pub struct Parts {
     pub mail: Option<MailSettings>,
     /// The provider by which operators sign in, if there is one.
     pub oidc: Option<Arc<Provider>>,
+    /// The server of scans; without one they are kept with the database.
+    pub scans: Option<ScanServer>,
     /// Where the owner of a suspended account asks why.
     pub contact: Option<Contact>,
     /// Address of the docs page without a fragment.
@@ -230,7 +232,7 @@ pub struct Parts {
 pub async fn compose(parts: Parts) -> Result<(Arc<ApiState>, WriterTask), StoreError> {
     let hub = Hub::open(parts.db.clone()).await?;
     let (writer, writer_task) = writer::writer();
-    let scans = scan_store::store::open(&parts.db).await?;
+    let scans = scan_store::store::open_in(&parts.db, parts.scans).await?;
     let devices = parts.secrets.device_key();
     let observers: Arc<dyn Observers> =
         Arc::new(Assessments { scans: scans.clone(), devices: Some(devices.clone()) });

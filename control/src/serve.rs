@@ -153,12 +153,13 @@ pub async fn serve(config: Config, shutdown: CancellationToken) -> Result<Runnin
         edge_keys: EdgeKeys::default(),
         mail: config.mail.clone(),
         oidc: provider(config.oidc.clone())?,
+        scans: config.scans.clone(),
         contact: config.contact,
         docs_url: format!("{public}/docs"),
         urls,
     })
     .await
-    .map_err(|error| Failure::failed("the change log", error))?;
+    .map_err(|error| Failure::failed("the change log and the store of scans", error))?;
     let name = random_name().map_err(|error| Failure::failed("the name of this replica", error))?;
     let replica = Arc::new(Replica::new(&name));
     app.hub.join(replica.clone());

@@ -67,3 +67,25 @@ macro_rules! on_both_engines {
     };
 }
 pub(crate) use on_both_engines;
+
+/// Mounts tests with scans in ClickHouse.
+macro_rules! on_clickhouse {
+    ($($test:ident),* $(,)?) => {
+        mod clickhouse {
+            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $test() {
+                super::$test(tests::db::Engine::ClickHouse).await.unwrap();
+            })*
+        }
+    };
+}
+pub(crate) use on_clickhouse;
+
+/// Mounts each test of a module on every store of scans.
+macro_rules! on_all_scan_stores {
+    ($($test:ident),* $(,)?) => {
+        crate::on_both_engines!($($test),*);
+        crate::on_clickhouse!($($test),*);
+    };
+}
+pub(crate) use on_all_scan_stores;

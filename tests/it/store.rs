@@ -15,6 +15,7 @@ mod paging;
 mod personal_data;
 mod races;
 pub(crate) mod redirections;
+mod scan_clickhouse;
 mod scan_lists;
 mod scan_moves;
 mod scan_plans;

@@ -40,7 +40,7 @@ use shared::{
 use tenants::store::accounts;
 use web::limiter::{Limits, Ticks};
 
-use crate::mmdb;
+use crate::{clickhouse::ClickHouse, mmdb};
 
 mod postgres;
 
@@ -54,6 +54,8 @@ pub enum Engine {
     Sqlite,
     /// A database of its own.
     Postgres,
+    /// A schema of its own, and scans in ClickHouse.
+    ClickHouse,
 }
 
 /// A migrated database that goes with the test.
@@ -108,7 +110,7 @@ impl TestDb {
                 fs::copy(migrated().await?, &path)?;
                 Self::open(Location::Sqlite(path), dir).await
             }
-            Engine::Postgres => {
+            Engine::Postgres | Engine::ClickHouse => {
                 let url = std::env::var(POSTGRES_URL)
                     .with_context(|| format!("{POSTGRES_URL} is not set: run the tests by tests/run"))?;
                 Self::in_server(url).await
@@ -216,6 +218,8 @@ pub struct TestApp {
     pub clock: Arc<StepClock>,
     /// The writer, until a test runs it.
     pub writer: Option<WriterTask>,
+    /// The server of scans, on [`Engine::ClickHouse`].
+    pub clickhouse: Option<ClickHouse>,
 }
 
 impl TestApp {
@@ -252,6 +256,7 @@ impl TestApp {
 
     async fn make(engine: Engine, adapt: impl FnOnce(&mut Parts)) -> anyhow::Result<Self> {
         let db = TestDb::new(engine).await?;
+        let clickhouse = (engine == Engine::ClickHouse).then(ClickHouse::start).transpose()?;
         let clock = Arc::new(StepClock::default());
         let prepared = prepare(&db.db, &*clock, &SystemRandom, "history", &secret_keys()?).await?;
         let account = AccountId::new(clock.now().0, random16()?);
@@ -280,6 +285,7 @@ impl TestApp {
             // Mails wait: no test runs the worker unasked.
             mail: Some(MailSettings::parse("smtps://mail.invalid", "noreply@example.com")?),
             oidc: None,
+            scans: clickhouse.as_ref().map(ClickHouse::server).transpose()?,
             edge_keys: EdgeKeys::with_own("edge-token", "e1"),
             contact: "abuse@example.com".parse().ok(),
             docs_url: "https://api.example/docs".to_owned(),
@@ -287,7 +293,7 @@ impl TestApp {
         };
         adapt(&mut parts);
         let (app, task) = compose(parts).await?;
-        Ok(Self { app, account, operator, db, clock, writer: Some(task) })
+        Ok(Self { app, account, operator, db, clock, writer: Some(task), clickhouse })
     }
 
     /// Its operator, as whoever calls the service.

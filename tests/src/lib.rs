@@ -1,6 +1,7 @@
 //! Shared test code: databases of both engines, and the parts of a running product.
 
 pub mod campaign;
+pub mod clickhouse;
 pub mod db;
 pub mod fingerprint;
 pub mod fleet;

@@ -15,7 +15,10 @@ use serde_json::{Value, json};
 
 use self::process::{log_beside, spawn};
 pub use self::process::{spawn_until, spawn_up};
-use crate::db::{Engine, Location, TestDb};
+use crate::{
+    clickhouse::ClickHouse,
+    db::{Engine, Location, TestDb},
+};
 
 /// Writes the key of an edge so that nobody else can read it.
 ///
@@ -87,6 +90,8 @@ pub struct Product {
     pub http: reqwest::Client,
     options: Options,
     db: Option<TestDb>,
+    /// The server of scans, on [`Engine::ClickHouse`].
+    pub clickhouse: Option<ClickHouse>,
     child: Child,
     _dir: tempfile::TempDir,
 }
@@ -146,7 +151,7 @@ impl Product {
     pub async fn start(options: Options) -> Result<Self> {
         let db = match options.engine {
             Engine::Sqlite => None,
-            Engine::Postgres => Some(TestDb::new(Engine::Postgres).await?),
+            Engine::Postgres | Engine::ClickHouse => Some(TestDb::new(options.engine).await?),
         };
         Self::start_over(options, db).await
     }
@@ -173,6 +178,8 @@ impl Product {
                 .env("WAYMARK_API_TLS_LISTEN", "127.0.0.1:0")
                 .env("WAYMARK_EDGE_TLS_LISTEN", "127.0.0.1:0");
         }
+        let clickhouse = (options.engine == Engine::ClickHouse).then(ClickHouse::start).transpose()?;
+        command.envs(clickhouse.iter().map(|server| ("WAYMARK_SCANS_URL", server.url())));
         let (child, said) = spawn(command, &data, &key, options, db.as_ref())?;
         let http = client()?;
         let of = |label: &str| {
@@ -192,6 +199,7 @@ impl Product {
             http,
             options,
             db,
+            clickhouse,
             child,
             _dir: dir,
         })
@@ -212,6 +220,7 @@ impl Product {
         if let (Some(api), Some(edge)) = (&self.api_tls, &self.edge_tls) {
             command.env("WAYMARK_API_TLS_LISTEN", host(api)).env("WAYMARK_EDGE_TLS_LISTEN", host(edge));
         }
+        command.envs(self.clickhouse.iter().map(|server| ("WAYMARK_SCANS_URL", server.url())));
         (self.child, _) = spawn(command, &self.data, &self.key, self.options, self.db.as_ref())?;
         Ok(())
     }

@@ -3,7 +3,8 @@
 //! A scan is an action of the type `implicitScans` that an edge recorded. It is most of what an account stores, nobody
 //! changes it, and it goes when its time is over; so it is kept in typed columns, in a table for each month that is
 //! dropped as a whole. The seam is the trait [`ScanStore`]. On Postgres the tables are in the same database; on SQLite
-//! they are in a file of their own beside it (`<database>.scans`), so that scans never hold up the writer of links.
+//! they are in a file of their own beside it (`<database>.scans`), so that scans never hold up the writer of links. With
+//! [`domain::scan_server`] they are in ClickHouse.
 //!
 //! # Each scan once
 //!
@@ -16,6 +17,9 @@
 //!    (`scan_intake`).
 //! 3. In the database: what follows from the scans (events, profiles, hits, roll-ups) is written for those that are not
 //!    below the third cursor, which moves in the same transaction (`scan_cursors`).
+//!
+//! In ClickHouse, which has no transactions, the second step is several; the module `store::clickhouse` says how it stays one
+//! to everybody else. Its cursors are the same tables in the database, on SQLite in the file beside it.
 //!
 //! The edge hears of a batch when all are committed, and until then keeps it and sends it again. So after a kill between
 //! two of them, the batch comes again: each transaction whose cursor is ahead does nothing, and each one whose cursor is

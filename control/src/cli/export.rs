@@ -82,12 +82,13 @@ pub(super) async fn run(args: Args) -> Result<ExitCode, Failure> {
     let account =
         account.map_err(|_| ConfigError::new("--account", "it is no id of an account".to_owned()))?;
     let blobs = open(args.into.as_deref().unwrap_or_default())?;
+    let server = args.place.scans()?;
     let db = match args.place.database()? {
         Database::Postgres(url) => serve::connect(&url).await?,
         Database::Sqlite(path) => Db::open_sqlite(&path).await.map_err(failed)?,
     };
     serve::check_schema(&db).await?;
-    let scans = scan_store::store::open_existing(&db).await.map_err(failed)?;
+    let scans = scan_store::store::open_existing_in(&db, server).await.map_err(failed)?;
     let observers = Assessments { scans, devices: None };
     let mut conn = db.read().await.map_err(failed)?;
     let accounts = match account {

@@ -22,6 +22,7 @@ pub mod audit;
 mod edge_keys;
 mod export;
 pub mod keys;
+mod move_scans;
 pub mod operators;
 pub mod platform;
 mod quotas;
@@ -76,6 +77,10 @@ enum Command {
     /// API shows it, with its context, or with --format parquet account=ID/day=DATE/actions.parquet, a row for each.
     /// Days whose file is there are passed over: run it each day.
     Export(export::Args),
+    /// Move the scans of the database into ClickHouse (WAYMARK_SCANS_URL), while no control and no worker runs.
+    ///
+    /// They are copied account by account, and removed from the database when all are there.
+    MoveScans(move_scans::Args),
     /// Have the view that edges read in Redis rebuilt; the running replicas do it.
     RebuildEdges {
         /// The region whose view it is [default: every region]
@@ -110,6 +115,7 @@ pub fn main() -> ExitCode {
             Command::Accounts(args) => accounts::run(args).await,
             Command::Audit(args) => audit::run(args).await,
             Command::Export(args) => export::run(args).await,
+            Command::MoveScans(args) => move_scans::run(args).await,
             Command::EdgeKeys(args) => edge_keys::run(args).await,
             Command::Platform(args) => platform::run(args).await,
             Command::Secrets(args) => secrets::run(args).await,

@@ -30,7 +30,7 @@ use super::{
     say,
 };
 use crate::{
-    config::{ConfigError, Place},
+    config::{ConfigError, Place, ScanServer},
     failure::Failure,
     system::{SystemClock, SystemRandom},
 };
@@ -194,7 +194,7 @@ impl<P: clap::Args + Debug> Command<P> {
     ///
     /// # Errors
     /// An argument is wrong, there is no such account, link or key, or the database failed.
-    pub async fn run(self, db: &Db) -> Result<ExitCode, Failure> {
+    pub async fn run(self, db: &Db, scans: Option<ScanServer>) -> Result<ExitCode, Failure> {
         let now = SystemClock.now();
         let by = |operation: &str| By::command(operation, now);
         match self {
@@ -226,7 +226,7 @@ impl<P: clap::Args + Debug> Command<P> {
                 say("It is released.");
             }
             Self::Takedowns { .. } => list_take_downs(db).await?,
-            Self::Quotas { command } => command.run(db, now).await?,
+            Self::Quotas { command } => command.run(db, scans, now).await?,
             Self::Keys { command } => run_keys(command, db, now).await?,
         }
         Ok(ExitCode::SUCCESS)
@@ -234,8 +234,9 @@ impl<P: clap::Args + Debug> Command<P> {
 }
 
 pub(super) async fn run(args: Args) -> Result<ExitCode, Failure> {
+    let scans = args.command.place().scans()?;
     let db = connect(args.command.place().clone()).await?;
-    let code = args.command.run(&db).await?;
+    let code = args.command.run(&db, scans).await?;
     db.close().await;
     Ok(code)
 }

@@ -15,7 +15,10 @@ use serde_json::Value;
 use shared::time::UnixMillis;
 
 use super::{keys::refused, say};
-use crate::{config::ConfigError, failure::Failure};
+use crate::{
+    config::{ConfigError, ScanServer},
+    failure::Failure,
+};
 
 /// What may be done with quotas.
 #[derive(Debug, Subcommand)]
@@ -62,10 +65,15 @@ impl<P: clap::Args + Debug> Quotas<P> {
         }
     }
 
-    pub(super) async fn run(self, db: &Db, now: UnixMillis) -> Result<(), Failure> {
+    pub(super) async fn run(
+        self,
+        db: &Db,
+        scans: Option<ScanServer>,
+        now: UnixMillis,
+    ) -> Result<(), Failure> {
         match self {
             Self::Show { account: None, .. } => show_defaults(db).await,
-            Self::Show { account: Some(account), .. } => show(db, &account, now).await,
+            Self::Show { account: Some(account), .. } => show(db, scans, &account, now).await,
             Self::Set { account, quotas: changes, .. } => {
                 let changes =
                     changes.iter().map(|text| parse(text)).collect::<Result<Vec<_>, ConfigError>>()?;
@@ -73,7 +81,7 @@ impl<P: clap::Args + Debug> Quotas<P> {
                 match account {
                     Some(account) => {
                         quotas::set(db, &by, &account, &changes).await.map_err(refused)?;
-                        show(db, &account, now).await
+                        show(db, scans, &account, now).await
                     }
                     None => {
                         quotas::set_defaults(db, &by, &changes).await.map_err(refused)?;
@@ -104,9 +112,10 @@ async fn show_defaults(db: &Db) -> Result<(), Failure> {
     Ok(())
 }
 
-async fn show(db: &Db, account: &str, now: UnixMillis) -> Result<(), Failure> {
+async fn show(db: &Db, server: Option<ScanServer>, account: &str, now: UnixMillis) -> Result<(), Failure> {
     let account = quotas::find_account(db, account).await.map_err(refused)?;
-    let scans = scan_store::store::open_existing(db).await.map_err(|error| refused(error.into()))?;
+    let scans = scan_store::store::open_existing_in(db, server).await;
+    let scans = scans.map_err(|error| refused(error.into()))?;
     let count_scans = |since, most| scans.reserved.count_since(account, since, most);
     let usages =
         quotas_of_accounts::list_of_database(db, account, now, count_scans).await.map_err(refused)?;

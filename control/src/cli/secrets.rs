@@ -45,7 +45,7 @@ enum Command {
 pub(super) async fn run(args: Args) -> Result<ExitCode, Failure> {
     match args.command {
         Command::NewKey { config, file } => {
-            let place = Place { config, database_url: None };
+            let place = Place { config, ..Place::default() };
             new_key(&place.secret_key_file(file)?, "control secrets rotate")?;
         }
         Command::Rotate { place, file } => {

@@ -20,7 +20,7 @@ use web::limiter::{Limits, Ticks};
 use super::{failed, stop_on_signal};
 use crate::{
     composition::{Parts, compose},
-    config::{FileStore, Place, SecretKeyFile},
+    config::{FileStore, Place, ScanServer, SecretKeyFile},
     failure::Failure,
     http::{WorkerAdmin, run_admin},
     secret_key_file, serve,
@@ -47,13 +47,15 @@ pub(super) struct Args {
 }
 
 /// What a worker has before it opens the database.
-type Started = (FileStore, PathBuf, Option<(TcpListener, SocketAddr)>, telemetry::Telemetry);
+type Started =
+    (FileStore, PathBuf, Option<ScanServer>, Option<(TcpListener, SocketAddr)>, telemetry::Telemetry);
 
 /// Checks the settings and begins the log.
 fn start(args: &Args) -> Result<Started, Failure> {
     let files = args.place.files(args.files_url.clone())?;
     let key_file = args.place.secret_key_file(args.secret_key_file.clone())?;
     secret_key_file::read(&key_file)?;
+    let scans = args.place.scans()?;
     let format = args.logging.form()?;
     let key = "WAYMARK_WORKER_ADMIN_LISTEN";
     let admin = listen_or_off(key, args.admin_listen.as_deref(), None)?;
@@ -67,12 +69,12 @@ fn start(args: &Args) -> Result<Started, Failure> {
         otlp_url: None,
         service: "control-worker",
     })?;
-    Ok((files, key_file, admin, telemetry))
+    Ok((files, key_file, scans, admin, telemetry))
 }
 
 /// Works until it is asked to stop; what is under way is let go of, and others go on.
 pub(super) async fn run(args: Args) -> Result<ExitCode, Failure> {
-    let (files, key_file, admin, telemetry) =
+    let (files, key_file, scans, admin, telemetry) =
         start(&args).inspect_err(|error| super::explain_refusal("control", error))?;
     super::warn_of_unknown_variables();
     let shutdown = CancellationToken::new();
@@ -99,6 +101,7 @@ pub(super) async fn run(args: Args) -> Result<ExitCode, Failure> {
         jobs_kept: None,
         mail: None,
         oidc: None,
+        scans,
         edge_keys: EdgeKeys::default(),
         contact: None,
         docs_url: String::new(),

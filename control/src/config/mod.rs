@@ -23,9 +23,12 @@ use self::parse::{
 use crate::secret_key_file;
 
 pub mod parse;
+pub mod scans;
 mod settings;
 
 pub use platform::settings::{ConfigError, LogFormat};
+pub use scan_store::domain::scan_server::ScanServer;
+pub use scans::ScanTexts;
 pub use settings::{Database, LimitSettings, MailTexts, OidcTexts, Place, SecretKeyFile, Settings};
 
 /// Where the content of files is.
@@ -108,6 +111,8 @@ pub struct Config {
     pub redis: RedisSettings,
     /// The region whose view this replica may publish.
     pub region: Arc<str>,
+    /// Where scans are, if not in the database.
+    pub scans: Option<ScanServer>,
     /// Where the content of files is.
     pub files: FileStore,
     /// What to log.
@@ -162,6 +167,7 @@ impl Config {
             migrate: truth("WAYMARK_MIGRATE", Some(settings.migrate.as_deref().unwrap_or("true")))?,
             redis: redis(settings.redis_url, settings.redis_ca, settings.redis_shards.as_deref())?,
             region: name("WAYMARK_REGION", settings.region.as_deref().unwrap_or("main"))?.into(),
+            scans: scans::scans(&settings.scans)?,
             files: files(settings.files_url.as_deref())?,
             secret_key_file: secret_key_file::required(settings.secret_key_file)?,
             log: settings.logging.filter().to_owned(),

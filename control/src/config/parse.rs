@@ -263,7 +263,7 @@ pub fn oidc(texts: &OidcTexts) -> Result<Option<OidcSettings>, ConfigError> {
 }
 
 /// The text of a file that holds a secret.
-fn private_text(key: &'static str, path: &str) -> Result<String, ConfigError> {
+pub(super) fn private_text(key: &'static str, path: &str) -> Result<String, ConfigError> {
     let unread = |error| ConfigError::new(key, format!("{path} cannot be read: {error}"));
     let mode = fs::metadata(path).map_err(unread)?.permissions().mode() & 0o777;
     if mode & 0o077 != 0 {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use platform::settings::{Log, Network, with_file};
 use serde::{Deserialize, Serialize};
 
-use super::{ConfigError, FileStore};
+use super::{ConfigError, FileStore, ScanServer, ScanTexts, scans};
 use crate::secret_key_file;
 
 /// Limits of the API, of every program that serves it.
@@ -221,6 +221,11 @@ pub struct Settings {
     #[serde(flatten)]
     pub oidc: OidcTexts,
 
+    /// The server of scans.
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub scans: ScanTexts,
+
     /// City database in MaxMind's form (.mmdb) that tells where scans happen; a replaced file is taken
     /// within seconds [default: none]
     #[arg(long, env = "WAYMARK_GEOIP_DB", value_name = "FILE")]
@@ -271,6 +276,9 @@ pub struct Place {
     /// Postgres, as postgres://user@host/database (required)
     #[arg(long, env = "DATABASE_URL", value_name = "URL", hide_env_values = true)]
     pub database_url: Option<String>,
+    /// The server of scans.
+    #[command(flatten)]
+    pub scans: ScanTexts,
 }
 
 /// The key file, for the commands that use secrets.
@@ -324,6 +332,16 @@ impl Place {
                 "there is no such file: give the path of a SQLite database, or postgres://user@host/database",
             )),
         }
+    }
+
+    /// The server of scans, if there is one.
+    ///
+    /// # Errors
+    /// It cannot be used, or the file cannot be read.
+    pub fn scans(&self) -> Result<Option<ScanServer>, ConfigError> {
+        let (config, texts) = (self.config.clone(), self.scans.clone());
+        let settings = Settings { config, scans: texts, ..Settings::default() };
+        scans::scans(&settings.with_file()?.scans)
     }
 
     /// Where the content of files is: as said here, else as the file says.

@@ -25,6 +25,7 @@ guides![
     "assessment",
     "audit",
     "cases",
+    "clickhouse",
     "compatibility",
     "connected-things",
     "console",

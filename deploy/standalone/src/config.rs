@@ -8,9 +8,13 @@ use std::{
 
 use ::mail::MailSettings;
 use ::oidc::OidcSettings;
-use control::config::parse::{
-    JOBS_KEPT, capacity, check_certificates, check_geoip, check_twins, domains, file_store, jobs_kept,
-    limits, mail, oidc, operator_key,
+use control::config::{
+    ScanServer,
+    parse::{
+        JOBS_KEPT, capacity, check_certificates, check_geoip, check_twins, domains, file_store, jobs_kept,
+        limits, mail, oidc, operator_key,
+    },
+    scans::scans,
 };
 use kernel::service::capacity::CapacityLimits;
 use platform::settings::{check_plain, listen, listen_or_off, loopback, number, public_url, truth};
@@ -105,6 +109,8 @@ pub struct Config {
     pub geoip_db: Option<PathBuf>,
     /// Where the data is.
     pub database: Database,
+    /// Where scans are, if not with the database.
+    pub scans: Option<ScanServer>,
     /// The keys that encrypt the secrets in the database; `None` is a file in the data folder, made when it is missing.
     pub secret_key_file: Option<PathBuf>,
     /// Where the content of files is.
@@ -153,6 +159,7 @@ impl Config {
             oidc: None,
             geoip_db: None,
             database: Database::Sqlite(data_dir.join("waymark.db")),
+            scans: None,
             secret_key_file: None,
             files: FileStore::Folder(data_dir.join("files")),
             log: "info".to_owned(),
@@ -246,6 +253,7 @@ impl Config {
             oidc: oidc(&settings.oidc)?,
             geoip_db: settings.geoip_db.map(PathBuf::from),
             database: database(settings.database_url.as_deref(), &defaults.data_dir)?,
+            scans: scans(&settings.scans)?,
             secret_key_file: settings.secret_key_file.map(PathBuf::from),
             files: file_store(settings.files_url.as_deref())?.unwrap_or(defaults.files),
             log: settings.logging.filter().to_owned(),

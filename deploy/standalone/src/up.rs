@@ -183,12 +183,13 @@ pub async fn up(config: Config, shutdown: CancellationToken) -> Result<Running, 
         edge_keys: EdgeKeys::with_own(&edge_key, "local"),
         mail: config.mail.clone(),
         oidc: control::serve::provider(config.oidc.clone())?,
+        scans: config.scans.clone(),
         contact: config.contact.clone(),
         docs_url: docs_url.clone(),
         urls,
     })
     .await
-    .map_err(|error| Failure::failed("the change log", error))?;
+    .map_err(|error| Failure::failed("the change log and the store of scans", error))?;
     let tasks = Tasks::start(&app, writer_task);
     let parts = Parts::start(&config, &data_dir, &app, tasks, &edge_key, sockets, &addresses, files).await?;
     let supervisor = tokio::spawn(parts.supervise(data_dir, shutdown));

@@ -45,6 +45,11 @@ crate::on_both_engines!(
     a_thng_is_erased_and_its_profile_made_again,
     an_erasure_survives_killed_workers,
 );
+crate::on_clickhouse!(
+    a_network_is_erased_for_a_time,
+    a_thng_is_erased_and_its_profile_made_again,
+    an_erasure_survives_killed_workers,
+);
 
 /// Some days before the clock of the tests begins.
 const BEGIN: i64 = 1_760_000_000_000 - 200 * HOUR;

@@ -58,7 +58,7 @@ async fn codes_are_in_the_mailbox_alone(engine: Engine) -> Result<()> {
     let server = program.start(Mode::Tls, 0)?;
     let db = match engine {
         Engine::Sqlite => None,
-        Engine::Postgres => Some(TestDb::new(engine).await?),
+        Engine::Postgres | Engine::ClickHouse => Some(TestDb::new(engine).await?),
     };
     let (key, data) = (random_key()?, program.folder().join("data"));
     let log = program.folder().join("log");

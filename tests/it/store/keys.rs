@@ -21,7 +21,7 @@ async fn keys_of_before_get_a_label(engine: Engine) -> Result<()> {
     let made = TestApp::without_tasks(engine).await?;
     let hex = |byte: u8| match engine {
         Engine::Sqlite => format!("x'{}'", format!("{byte:02x}").repeat(32)),
-        Engine::Postgres => format!("'\\x{}'", format!("{byte:02x}").repeat(32)),
+        Engine::Postgres | Engine::ClickHouse => format!("'\\x{}'", format!("{byte:02x}").repeat(32)),
     };
     let (account, operator) = (made.account.to_string(), made.operator.to_string());
     let insert = |byte: u8, kind: &str, actor: &str, at: i64, revoked: &str| {

@@ -41,6 +41,10 @@ super::super::on_both_engines!(
     edges_hear_of_the_setting_with_the_domains,
     accounts_that_were_there_keep_everything,
 );
+super::super::on_clickhouse!(
+    a_scan_is_cut_to_what_its_account_keeps,
+    a_batch_that_was_half_taken_counts_its_devices_once,
+);
 
 /// A geography with a point that is more exact than what is kept.
 async fn app(engine: Engine) -> Result<TestApp> {

@@ -107,6 +107,7 @@ async fn replica(made: &TestApp) -> Result<Arc<ApiState>> {
         jobs_kept: None,
         mail: None,
         oidc: None,
+        scans: None,
         edge_keys: EdgeKeys::default(),
         contact: None,
         docs_url: made.app.docs_url.clone(),

@@ -25,7 +25,7 @@ use shared::{
 };
 use tests::db::{Engine, TestApp, random16};
 
-super::super::on_both_engines!(
+super::super::on_all_scan_stores!(
     lists_are_the_same_in_both_stores,
     scans_are_found_by_their_ids,
     scans_are_counted_by_time,
@@ -187,7 +187,9 @@ async fn lists_are_the_same_in_both_stores(engine: Engine) -> Result<()> {
     limits.push(Limit::Projects(vec![P.parse()?]));
     limits.push(Limit::Projects(vec![Q.parse()?]));
     let everything: [&[(&str, &str)]; 4] = [&[], &[("thng", T)], &[("product", P)], &[("collection", Q)]];
-    let mut seen = 0;
+    // A page takes 40 ms there.
+    let step = if engine == Engine::ClickHouse { tests::repetitions(7, 1) } else { 1 };
+    let (mut seen, mut lists) = (0, 0);
     for filter in filters {
         // The one that every id begins with comes first.
         let text = filter.replace("=U", &format!("={U}")).replace("=T", &format!("={T}"));
@@ -196,6 +198,10 @@ async fn lists_are_the_same_in_both_stores(engine: Engine) -> Result<()> {
         let parsed = parsed.map_err(anyhow::Error::msg)?;
         for limit in &limits {
             for within in everything {
+                lists += 1;
+                if lists % step != 0 {
+                    continue;
+                }
                 let request = ListRequest { filter: parsed.clone(), ..ListRequest::default() };
                 seen += same(&made, limit, &request, within)
                     .await
@@ -203,7 +209,7 @@ async fn lists_are_the_same_in_both_stores(engine: Engine) -> Result<()> {
             }
         }
     }
-    ensure!(seen > 2_000, "only {seen} rows were compared");
+    ensure!(seen > 2_000 / step, "only {seen} rows were compared");
     Ok(())
 }
 

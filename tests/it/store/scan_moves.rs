@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::scan_lists::{SCANS, copy, insert};
 
-super::super::on_both_engines!(
+super::super::on_all_scan_stores!(
     lists_are_whole_while_scans_are_moved,
     a_move_that_was_killed_is_done_again,
     a_scan_is_deleted_while_it_is_moved,

@@ -19,7 +19,7 @@ use super::{
     scans::{PHONE, batch, record},
 };
 
-super::super::on_both_engines!(
+super::super::on_all_scan_stores!(
     a_batch_that_was_half_taken_is_taken_once,
     a_batch_comes_again_in_other_pieces,
     two_tries_at_once_store_a_batch_once,

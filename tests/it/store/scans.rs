@@ -35,7 +35,7 @@ pub(crate) fn batch(boot: u64, first_seq: u64, records: &[ScanRecord]) -> ScanBa
     ScanBatch { edge: "e1".into(), boot, first_seq, records: records.to_vec() }
 }
 
-super::super::on_both_engines!(
+super::super::on_all_scan_stores!(
     each_scan_counts_once,
     a_large_batch_is_taken_in_parts,
     two_boots_do_not_mix,

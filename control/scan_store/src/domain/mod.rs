@@ -3,3 +3,4 @@
 pub mod columns;
 pub mod ids;
 pub mod month;
+pub mod scan_server;

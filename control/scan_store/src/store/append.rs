@@ -43,7 +43,7 @@ const SQLITE_STORED: &str = "SELECT t.account, t.timestamp, t.key FROM scans t \
 const TRIES: usize = 3;
 
 /// 2025-01-01, before there was this store.
-const EARLIEST: UnixMillis = UnixMillis(1_735_689_600_000);
+pub(super) const EARLIEST: UnixMillis = UnixMillis(1_735_689_600_000);
 
 /// A scan with the numbers of its account and texts, as it is written.
 #[derive(Debug)]
@@ -201,7 +201,7 @@ async fn find_cursor(conn: &mut Conn, sql: &'static str, boot: Boot<'_>) -> Resu
 }
 
 /// The cursor of a boot, which stays locked until the transaction ends.
-async fn lock_cursor(tx: &mut Tx, boot: Boot<'_>) -> Result<u64, StoreError> {
+pub(super) async fn lock_cursor(tx: &mut Tx, boot: Boot<'_>) -> Result<u64, StoreError> {
     on_db!(&mut **tx, |c| sqlx::query(ADD_CURSOR)
         .bind(boot.edge)
         .bind(signed(boot.boot))
@@ -212,7 +212,7 @@ async fn lock_cursor(tx: &mut Tx, boot: Boot<'_>) -> Result<u64, StoreError> {
     Ok(find_cursor(tx, sql, boot).await?.unwrap_or_default())
 }
 
-async fn move_cursor(tx: &mut Tx, boot: Boot<'_>, to: u64) -> Result<(), StoreError> {
+pub(super) async fn move_cursor(tx: &mut Tx, boot: Boot<'_>, to: u64) -> Result<(), StoreError> {
     let moved = on_db!(&mut **tx, |c| sqlx::query(MOVE_CURSOR)
         .bind(boot.edge)
         .bind(signed(boot.boot))
@@ -225,25 +225,33 @@ async fn move_cursor(tx: &mut Tx, boot: Boot<'_>, to: u64) -> Result<(), StoreEr
 
 /// Gives rows their positions, after those of every scan that was stored before.
 async fn take_positions(tx: &mut Tx, rows: &mut [Numbered<'_>]) -> Result<(), StoreError> {
-    let count = i64::try_from(rows.len()).unwrap_or(i64::MAX);
-    if count == 0 {
+    if rows.is_empty() {
         return Ok(());
     }
-    let sql = dialect::pick(tx, PG_POSITIONS, SQLITE_POSITIONS);
-    let found: Vec<i64> = on_db!(&mut **tx, |c| sqlx::query_scalar(sql).bind(count).fetch_all(c).await)?;
-    // SQLite gives the end of a run, Postgres each number.
-    let run = found.first().filter(|_| found.len() == 1).map(|end| end - count..*end);
-    let positions: Vec<i64> = match &**tx {
-        Conn::Sqlite(_) | Conn::SqliteTx(_) => run.into_iter().flatten().collect(),
-        Conn::Pg(_) | Conn::PgTx(_) => found,
-    };
-    if positions.len() != rows.len() {
-        return Err(StoreError::Row("scans got no positions".to_owned()));
-    }
+    let positions = take_numbers(tx, rows.len()).await?;
     for (row, position) in rows.iter_mut().zip(positions) {
         row.seq = position;
     }
     Ok(())
+}
+
+/// So many numbers, each above those that were given before.
+pub(super) async fn take_numbers(tx: &mut Tx, count: usize) -> Result<Vec<i64>, StoreError> {
+    let wanted = count;
+    let count = i64::try_from(count).unwrap_or(i64::MAX);
+    let sql = dialect::pick(tx, PG_POSITIONS, SQLITE_POSITIONS);
+    let found: Vec<i64> = on_db!(&mut **tx, |c| sqlx::query_scalar(sql).bind(count).fetch_all(c).await)?;
+    // SQLite gives the end of a run, Postgres each number.
+    let run = found.first().filter(|_| found.len() == 1).map(|end| end - count..*end);
+    let numbers: Vec<i64> = match &**tx {
+        Conn::Sqlite(_) | Conn::SqliteTx(_) => run.into_iter().flatten().collect(),
+        Conn::Pg(_) | Conn::PgTx(_) => found,
+    };
+    if numbers.len() == wanted {
+        Ok(numbers)
+    } else {
+        Err(StoreError::Row("scans got no positions".to_owned()))
+    }
 }
 
 /// Stores scans that stood elsewhere, without those that are there.

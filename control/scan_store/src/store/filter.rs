@@ -233,7 +233,7 @@ pub(super) fn is_of_type(operator: Operator, value: &str) -> bool {
 }
 
 /// How SQL writes an operator that it has.
-const fn sign(operator: Operator) -> Option<&'static str> {
+pub(super) const fn sign(operator: Operator) -> Option<&'static str> {
     match operator {
         Operator::Equal => Some(" = "),
         Operator::Prefix => None,

@@ -69,7 +69,7 @@ impl SqlScans {
 
 /// Months in the order in which scans of a time are likely: most are created at once, some later, and those of an edge
 /// whose clock is ahead earlier.
-fn by_nearness(months: Vec<Month>, at: UnixMillis) -> Vec<Month> {
+pub(super) fn by_nearness(months: Vec<Month>, at: UnixMillis) -> Vec<Month> {
     let month = Month::of(at);
     let (mut before, mut ordered): (Vec<Month>, Vec<Month>) =
         months.into_iter().partition(|other| *other < month);

@@ -112,7 +112,7 @@ impl SqlScans {
 }
 
 /// Whether a page may begin in a month or after it, in the order of the list.
-fn may_hold(month: Month, page: PageRequest) -> bool {
+pub(super) fn may_hold(month: Month, page: PageRequest) -> bool {
     page.after.is_none_or(|after| {
         if page.is_ascending() { month.end() > after.at } else { month.start() <= after.at }
     })

@@ -1,9 +1,10 @@
-//! Statements and rows, for SQLite and Postgres.
+//! Statements and rows, for SQLite and Postgres; and in [`clickhouse`] for ClickHouse.
 //!
 //! Statements name the tables `scans`, `scan_texts` and `scan_facets`, which stay empty; [`months::of_month`] puts those of
 //! a month in their place.
 
 mod append;
+mod clickhouse;
 mod delete;
 mod describe;
 mod erase_texts;
@@ -26,6 +27,7 @@ mod write_postgres;
 mod write_sqlite;
 
 pub use self::{
-    open::{check, file_of, open, open_existing},
+    clickhouse::ClickHouseScans,
+    open::{check, file_of, move_scans, open, open_existing, open_existing_in, open_in},
     sql_scans::SqlScans,
 };

@@ -15,11 +15,16 @@ use kernel::{
     },
 };
 
-use super::{months::is_gone, sql_scans::SqlScans};
-use crate::Scans;
+use shared::id::AccountId;
+
+use super::{clickhouse::ClickHouseScans, months::is_gone, sql_scans::SqlScans};
+use crate::{ScanStore as _, Scans, domain::scan_server::ScanServer};
 
 /// Connections to Postgres beside those of the database, for [`Scans::reserved`]: one to read while the other waits.
 const CONNECTIONS: u32 = 2;
+
+/// Connections to Postgres for batches that ClickHouse stores: each is held while it does.
+const BATCH_CONNECTIONS: u32 = 4;
 
 const MONTHS: &str = "SELECT COUNT(*) FROM scan_months";
 
@@ -97,6 +102,64 @@ pub async fn open_existing(db: &Db) -> Result<Scans, StoreError> {
         }
         Err(error) => Err(error),
         Ok(_) => Ok(scans_in(db, file)),
+    }
+}
+
+/// The store of a database, or the server of scans that is set beside it.
+///
+/// # Errors
+/// The file or the server cannot be used.
+pub async fn open_in(db: &Db, server: Option<ScanServer>) -> Result<Scans, StoreError> {
+    match server {
+        None => open(db).await,
+        Some(server) => connect(db, server).await,
+    }
+}
+
+/// The same for commands that read it, as [`open_existing`].
+///
+/// # Errors
+/// The store is not there, or the server cannot be used.
+pub async fn open_existing_in(db: &Db, server: Option<ScanServer>) -> Result<Scans, StoreError> {
+    let existing = open_existing(db).await?;
+    match server {
+        None => Ok(existing),
+        Some(server) => {
+            existing.reserved.close().await;
+            connect(db, server).await
+        }
+    }
+}
+
+async fn connect(db: &Db, server: ScanServer) -> Result<Scans, StoreError> {
+    // No read waits for a connection of the database, so that one store does for both kinds of callers.
+    let cursors = cursors_of(db).await?;
+    let scans = Arc::new(ClickHouseScans::open(server, cursors, BATCH_CONNECTIONS as usize).await?);
+    Ok(Scans { pool: scans.clone(), reserved: scans })
+}
+
+/// Moves the scans of a database to a server, and removes them here; `says` hears of each account and its scans. Nobody may
+/// store scans meanwhile.
+///
+/// # Errors
+/// The server cannot be used, or a scan cannot be moved: then none was removed. It may be begun again.
+pub async fn move_scans(
+    db: &Db,
+    server: ScanServer,
+    says: impl FnMut(AccountId, u64),
+) -> Result<(), StoreError> {
+    let cursors = cursors_of(db).await?;
+    let scans = ClickHouseScans::connect(server, cursors, BATCH_CONNECTIONS as usize).await?;
+    let moved = scans.move_in(says).await;
+    scans.close().await;
+    moved
+}
+
+/// The database of the cursors, with connections of its own.
+async fn cursors_of(db: &Db) -> Result<Db, StoreError> {
+    match db {
+        Db::Pg(_) => Ok(db.with_own_pool(BATCH_CONNECTIONS)),
+        Db::Sqlite { write, .. } => open_file(&file_of(write.connect_options().get_filename())).await,
     }
 }
 

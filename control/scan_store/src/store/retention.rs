@@ -21,7 +21,7 @@ use crate::domain::month::{DAY_MS, Month, day_of};
 // By the index of each account.
 const OLD: &str = "SELECT o.id, o.account_id FROM (SELECT a.id, a.account_id, (SELECT MIN(t.created_at) FROM scans t \
     WHERE t.account = a.id) AS first FROM scan_accounts a) AS o WHERE o.first < $1 ORDER BY o.id";
-const ACCOUNTS: &str = "SELECT id, account_id FROM scan_accounts ORDER BY id";
+pub(super) const ACCOUNTS: &str = "SELECT id, account_id FROM scan_accounts ORDER BY id";
 const PG_DELETE_OLDER: &str = "DELETE FROM scans WHERE ctid IN (SELECT t.ctid FROM scans t \
     WHERE t.account = $1 AND t.created_at < $2 ORDER BY t.created_at LIMIT $3)";
 const SQLITE_DELETE_OLDER: &str = "DELETE FROM scans WHERE seq IN (SELECT t.seq FROM scans t \

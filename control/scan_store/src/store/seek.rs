@@ -164,7 +164,7 @@ async fn seek(
 }
 
 /// The addresses of a range as they are stored: by their own, and an IPv4 address also as IPv6.
-fn ranges(first: IpAddr, last: IpAddr) -> [(Vec<u8>, Vec<u8>); 2] {
+pub(super) fn ranges(first: IpAddr, last: IpAddr) -> [(Vec<u8>, Vec<u8>); 2] {
     let own = |ip: IpAddr| match ip {
         IpAddr::V4(v4) => v4.octets().to_vec(),
         IpAddr::V6(v6) => v6.octets().to_vec(),
@@ -176,7 +176,7 @@ fn ranges(first: IpAddr, last: IpAddr) -> [(Vec<u8>, Vec<u8>); 2] {
     [(own(first), own(last)), (mapped(first), mapped(last))]
 }
 
-fn bytes(address: &[u8]) -> i32 {
+pub(super) fn bytes(address: &[u8]) -> i32 {
     i32::try_from(address.len()).unwrap_or(i32::MAX)
 }
 

@@ -3,7 +3,7 @@
 use platform::settings::{Log, Network, with_file};
 use serde::{Deserialize, Serialize};
 
-use control::config::{LimitSettings, MailTexts, OidcTexts};
+use control::config::{LimitSettings, MailTexts, OidcTexts, ScanTexts};
 
 use super::ConfigError;
 
@@ -145,6 +145,11 @@ pub struct Settings {
     /// Path of a SQLite file, or postgres://… [default: DATA_DIR/waymark.db]
     #[arg(long, env = "DATABASE_URL", value_name = "PATH|URL", hide_env_values = true)]
     pub database_url: Option<String>,
+
+    /// The server of scans.
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub scans: ScanTexts,
 
     /// File of the keys that encrypt the secrets in the database: one a line, the first one encrypts, the others
     /// still decrypt; nobody but its owner may read it [default: DATA_DIR/secret.key, made at the first start]

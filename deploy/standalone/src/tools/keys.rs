@@ -10,6 +10,7 @@ use control::{
         self,
         keys::{New, Old, Which},
     },
+    config::ScanTexts,
     failure::Failure,
 };
 use kernel::store::Db;
@@ -74,6 +75,8 @@ pub struct Place {
     /// File of the keys that encrypt the secrets in the database [default: DATA_DIR/secret.key]
     #[arg(long, env = "WAYMARK_SECRET_KEY_FILE", value_name = "FILE")]
     secret_key_file: Option<String>,
+    #[command(flatten)]
+    scans: ScanTexts,
 }
 
 impl Place {
@@ -84,6 +87,7 @@ impl Place {
             data_dir: self.data_dir.clone(),
             database_url: self.database_url.clone(),
             secret_key_file: self.secret_key_file.clone(),
+            scans: self.scans.clone(),
             ..Settings::default()
         })
     }

@@ -18,8 +18,9 @@ pub struct Args {
 /// # Errors
 /// There is no database, an argument is wrong, or what it names is not there.
 pub async fn run(args: Args) -> Result<ExitCode, Failure> {
-    let db = open(&args.command.place().config()?).await?;
-    let code = args.command.run(&db).await?;
+    let config = args.command.place().config()?;
+    let db = open(&config).await?;
+    let code = args.command.run(&db, config.scans).await?;
     db.close().await;
     Ok(code)
 }

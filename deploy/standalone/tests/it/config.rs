@@ -34,6 +34,7 @@ fn bad_settings_are_refused_before_anything_is_made() {
     let sender = ("WAYMARK_MAIL_FROM", "noreply@example.com");
     let issuer = ("WAYMARK_OIDC_ISSUER", "https://login.example.com");
     let client = ("WAYMARK_OIDC_CLIENT_ID", "waymark");
+    let scans = ("WAYMARK_SCANS_URL", "clickhouse://u@h/d");
     let [kept, open, two_lines] =
         [("kept", 0o600, "a secret"), ("open", 0o640, "a secret"), ("two", 0o600, "a\nsecret")].map(
             |(name, mode, text)| {
@@ -159,6 +160,36 @@ fn bad_settings_are_refused_before_anything_is_made() {
             "WAYMARK_OIDC_REQUIRED_CLAIM",
             &[issuer, client, kept, ("WAYMARK_OIDC_REQUIRED_CLAIM", "hd")],
             "a name and its value",
+        ),
+        (
+            "WAYMARK_SCANS_URL",
+            &[("WAYMARK_SCANS_URL", "http://u:secret@127.0.0.1:8123/waymark")],
+            "clickhouse://user",
+        ),
+        ("WAYMARK_SCANS_URL", &[("WAYMARK_SCANS_URL", "clickhouse://u:secret@h/d?tls=1")], "?cluster=NAME"),
+        (
+            "WAYMARK_SCANS_URL",
+            &[("WAYMARK_SCANS_URL", "clickhouse://u:secret@h/a-b")],
+            "letters, digits and _",
+        ),
+        ("WAYMARK_SCANS_CA", &[("WAYMARK_SCANS_CA", "/ca.pem")], "without WAYMARK_SCANS_URL"),
+        (
+            "WAYMARK_SCANS_PASSWORD_FILE",
+            &[("WAYMARK_SCANS_PASSWORD_FILE", "/nonexistent")],
+            "without WAYMARK_SCANS_URL",
+        ),
+        ("WAYMARK_SCANS_PASSWORD_FILE", &[scans, ("WAYMARK_SCANS_PASSWORD_FILE", open)], "chmod 600"),
+        ("WAYMARK_SCANS_PASSWORD_FILE", &[scans, ("WAYMARK_SCANS_PASSWORD_FILE", two_lines)], "one line"),
+        (
+            "WAYMARK_SCANS_PASSWORD_FILE",
+            &[("WAYMARK_SCANS_URL", "clickhouse://u:secret@h/d"), ("WAYMARK_SCANS_PASSWORD_FILE", kept.1)],
+            "give one of them",
+        ),
+        ("WAYMARK_SCANS_CA", &[scans, ("WAYMARK_SCANS_CA", kept.1)], "clickhouses://"),
+        (
+            "WAYMARK_SCANS_CA",
+            &[("WAYMARK_SCANS_URL", "clickhouses://u@h/d"), ("WAYMARK_SCANS_CA", kept.1)],
+            "PEM form",
         ),
         ("WAYMARK_EDGE_REPLICA", &[("WAYMARK_EDGE_REPLICA", "half")], "off nor full"),
         ("WAYMARK_FAST_REDIRECTS", &[("WAYMARK_FAST_REDIRECTS", "fast")], "neither 1 (true) nor 0 (false)"),

@@ -143,3 +143,7 @@ crate::on_both_engines!(
     a_quota_charges_nothing_that_is_stored,
     a_quota_is_shared_exactly,
 );
+crate::on_clickhouse!(
+    scans_are_charged_once_wherever_the_intake_is_killed,
+    a_quota_charges_nothing_that_is_stored,
+);

@@ -34,7 +34,7 @@ async fn a_population_waits_for_its_account_without_holding_up_others(engine: En
     // SQLite has one writer: there is nothing to hold beside it.
     let held = match engine {
         Engine::Sqlite => None,
-        Engine::Postgres => {
+        Engine::Postgres | Engine::ClickHouse => {
             let mut tx = core.db.begin(&Ctx::default()).await?;
             quotas::lock(&mut tx, api.made.account, Quota::Things, now).await?.context("a limit")?;
             Some(tx)

@@ -75,7 +75,7 @@ pub(super) async fn a_queue_is_bounded(engine: Engine) -> Result<()> {
     let body = json!({"name": "w", "url": url, "status": "paused"});
     let (full, other) = (api.create("/webhooks", body.clone()).await?, api.create("/webhooks", body).await?);
     let numbers = match engine {
-        Engine::Postgres => "generate_series(1, 99999) AS g (n)",
+        Engine::Postgres | Engine::ClickHouse => "generate_series(1, 99999) AS g (n)",
         Engine::Sqlite => {
             "(WITH RECURSIVE g (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM g WHERE n < 99999) SELECT n FROM g)"
         }

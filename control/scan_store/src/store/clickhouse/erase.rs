@@ -1,0 +1,157 @@
+//! Looks for scans, writes them again with less in them, and removes single ones.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use kernel::store::{STATEMENT_TIMEOUT, StoreError};
+use shared::{
+    id::{AccountId, ActionId},
+    time::UnixMillis,
+};
+
+use super::super::seek::{bytes, ranges};
+use super::{
+    ClickHouseScans,
+    append::STEP,
+    params::{Params, hex},
+    row_binary::Reader,
+    rows::{self, INSERT, Place, Rows},
+};
+use crate::{
+    NewScan, ScanPosition, Sighted, Sought,
+    domain::{ids, month::Month},
+};
+
+const SEEK: &str = "SELECT created_at, seq, thng, timestamp, key, shape, agent, place, referer, language, rule, ip, \
+    short_id, entry, redirect_url FROM scans FINAL WHERE account = {account:String} AND month = {month:Int32} \
+    AND (created_at, seq) > ({at:Int64}, {seq:Int64}) AND ";
+const THNG: &str = "thng = unhex({thng:String})";
+const CREATED: &str = "created_at >= {from:Int64} AND created_at < {to:Int64}";
+const NETWORK: &str = "timestamp >= {from:Int64} AND timestamp < {to:Int64} \
+    AND ((length(ip) = {bytes:UInt64} AND ip >= unhex({first:String}) AND ip <= unhex({last:String})) \
+    OR (length(ip) = {mapped_bytes:UInt64} AND ip >= unhex({mapped_first:String}) AND ip <= unhex({mapped_last:String})))";
+const WINDOW: &str = " ORDER BY created_at, seq LIMIT 500";
+const VERSIONS: &str = "SELECT created_at, seq, thng, timestamp, key, version FROM scans FINAL \
+    WHERE account = {account:String} AND month = {month:Int32} AND (created_at, seq) IN (SELECT k.1, k.2 FROM \
+    (SELECT arrayJoin(arrayZip({times:Array(Int64)}, {seqs:Array(Int64)})) AS k))";
+/// Deletes scans of an account in a month.
+const DELETE: &str = "DELETE FROM scans WHERE account = {account:String} AND month = {month:Int32} \
+    AND (timestamp, key) IN (SELECT k.1, toFixedString(unhex(k.2), 12) FROM (SELECT arrayJoin(arrayZip( \
+    {times:Array(Int64)}, {keys:Array(String)})) AS k))";
+
+/// Longest time of a deletion, which writes a mask for each part that it touches.
+const DELETE_LIMIT: Duration = Duration::from_secs(20);
+
+impl ClickHouseScans {
+    pub(super) async fn seek_some(
+        &self,
+        account: AccountId,
+        sought: &Sought,
+        after: Option<ScanPosition>,
+    ) -> Result<Sighted, StoreError> {
+        let condition = match sought {
+            Sought::Thng(_) => THNG,
+            Sought::Created { .. } => CREATED,
+            Sought::Network { .. } => NETWORK,
+        };
+        let sql = format!("{SEEK}{condition}{WINDOW}");
+        for month in self.months().await? {
+            let (at, seq) = match after {
+                Some(after) if after.month > month.number() => continue,
+                Some(after) if after.month == month.number() => (after.at, after.seq),
+                Some(_) | None => (i64::MIN, i64::MIN),
+            };
+            let mut params = Params::of(account, month);
+            params.whole("at", at).whole("seq", seq);
+            add_sought(&mut params, sought);
+            let rows = rows::read(&self.client.query(&sql, &params, STATEMENT_TIMEOUT).await?)?;
+            if let Some(end) = rows.last().map(rows::Row::position) {
+                return Ok(Sighted { found: rows::readable(rows), end: Some(end) });
+            }
+        }
+        Ok(Sighted::default())
+    }
+
+    /// Stores a new version of scans that are still there. One that is deleted in between comes back with what is left of it.
+    pub(super) async fn rewrite_all(&self, scans: &[(ScanPosition, NewScan)]) -> Result<(), StoreError> {
+        let mut groups: BTreeMap<(AccountId, i32), Vec<&(ScanPosition, NewScan)>> = BTreeMap::new();
+        for scan in scans {
+            groups.entry((scan.1.account, scan.0.month)).or_default().push(scan);
+        }
+        for ((account, number), scans) in groups {
+            let Some(month) = Month::stored(number) else { continue };
+            for scans in scans.chunks(STEP) {
+                self.rewrite_some(account, month, scans).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn rewrite_some(
+        &self,
+        account: AccountId,
+        month: Month,
+        scans: &[&(ScanPosition, NewScan)],
+    ) -> Result<(), StoreError> {
+        let by_place: BTreeMap<(i64, i64), &NewScan> =
+            scans.iter().map(|(position, scan)| ((position.at, position.seq), scan)).collect();
+        let mut params = Params::of(account, month);
+        params.wholes("times", by_place.keys().map(|(at, _)| *at));
+        params.wholes("seqs", by_place.keys().map(|(_, seq)| *seq));
+        let answer = self.client.query(VERSIONS, &params, STATEMENT_TIMEOUT).await?;
+        let (mut reader, mut rows) = (Reader::new(&answer), Rows::default());
+        while reader.is_more() {
+            let (created_at, seq) = (UnixMillis(reader.int64()?), reader.int64()?);
+            let (thng, timestamp) = (reader.bytes()?, UnixMillis(reader.int64()?));
+            let (key, version) = (reader.fixed()?, reader.uint32()?.saturating_add(1));
+            if let Some(scan) = by_place.get(&(created_at.0, seq)) {
+                let place = Place { created_at, seq, thng, timestamp, key: &key, version };
+                rows.push(account, &place, &scan.columns);
+            }
+        }
+        if rows.bytes.is_empty() {
+            Ok(())
+        } else {
+            self.client.insert(INSERT, None, rows.bytes, STATEMENT_TIMEOUT).await
+        }
+    }
+
+    pub(super) async fn delete_all(&self, account: AccountId, ids: &[ActionId]) -> Result<u64, StoreError> {
+        let mut gone = 0;
+        for month in self.months().await? {
+            for some in ids.chunks(STEP) {
+                let stored = self.read_ids(account, month, some).await?;
+                let stored =
+                    stored.iter().filter(|row| row.id().is_some_and(|id| some.contains(&id))).count();
+                if stored == 0 {
+                    continue;
+                }
+                let mut params = Params::of(account, month);
+                let parts: Vec<(UnixMillis, [u8; 12])> = some.iter().map(ids::split).collect();
+                params.wholes("times", parts.iter().map(|(at, _)| at.0));
+                params.bytes("keys", parts.iter().map(|(_, key)| key.as_slice()));
+                self.client.query(&self.of_shards(DELETE), &params, DELETE_LIMIT).await?;
+                gone += stored as u64;
+            }
+        }
+        Ok(gone)
+    }
+}
+
+fn add_sought(params: &mut Params, sought: &Sought) {
+    match *sought {
+        Sought::Thng(thng) => {
+            params.text("thng", &hex(&ids::pack(&thng)));
+        }
+        Sought::Created { from, to } => {
+            params.time("from", from).time("to", to);
+        }
+        Sought::Network { first, last, from, to } => {
+            let [own, mapped] = ranges(first, last);
+            params.time("from", from).time("to", to);
+            params.whole("bytes", i64::from(bytes(&own.0)));
+            params.text("first", &hex(&own.0)).text("last", &hex(&own.1));
+            params.whole("mapped_bytes", i64::from(bytes(&mapped.0)));
+            params.text("mapped_first", &hex(&mapped.0)).text("mapped_last", &hex(&mapped.1));
+        }
+    }
+}

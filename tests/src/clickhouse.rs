@@ -1,0 +1,117 @@
+//! The engine of ClickHouse behind the HTTP interface that the product uses.
+
+use std::{
+    io::{BufRead as _, BufReader, Write as _},
+    process::{Child, ChildStdin, ChildStdout, Command, Stdio},
+    sync::{Mutex, PoisonError},
+};
+
+use anyhow::{Context, Result, ensure};
+use scan_store::domain::scan_server::ScanServer;
+
+use crate::{product::root, python};
+
+/// A server of its own, which ends with this.
+pub struct ClickHouse {
+    running: Mutex<Running>,
+    port: u16,
+    folder: tempfile::TempDir,
+}
+
+struct Running {
+    child: Child,
+    ask: ChildStdin,
+    said: BufReader<ChildStdout>,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl ClickHouse {
+    /// Starts one on a free port.
+    ///
+    /// # Errors
+    /// Its package cannot be installed, or it does not start.
+    pub fn start() -> Result<Self> {
+        let folder = tempfile::tempdir()?;
+        let (running, port) = run(&folder, 0)?;
+        Ok(Self { running: Mutex::new(running), port, folder })
+    }
+
+    /// Kills it, and starts it again on its data and its port.
+    ///
+    /// # Errors
+    /// It does not start.
+    pub fn start_again(&self) -> Result<()> {
+        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        let _ = running.child.kill();
+        running.child.wait()?;
+        (*running, _) = run(&self.folder, self.port)?;
+        Ok(())
+    }
+
+    /// What it does with the next statement that begins so: `lose` the answer, `die` before, `hang`, or `passing` for an error
+    /// that passes.
+    ///
+    /// # Errors
+    /// It has ended.
+    pub fn tell(&self, statement: &str, what: &str) -> Result<()> {
+        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        writeln!(running.ask, "{statement}|{what}")?;
+        let said = line(&mut running.said)?;
+        ensure!(said == "noted", "{said}");
+        Ok(())
+    }
+
+    /// Waits until it has done what it was told.
+    ///
+    /// # Errors
+    /// It did something else.
+    pub fn await_done(&self, what: &str) -> Result<()> {
+        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        let said = line(&mut running.said)?;
+        ensure!(said == format!("did {what}"), "{said}");
+        Ok(())
+    }
+
+    /// The value of `WAYMARK_SCANS_URL`.
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("clickhouse://waymark:a%20p%40ssword%2Fof%20scans@127.0.0.1:{}/waymark", self.port)
+    }
+
+    /// The same as the product reads it.
+    ///
+    /// # Errors
+    /// None: the URL is right.
+    pub fn server(&self) -> Result<ScanServer> {
+        Ok(self.url().parse()?)
+    }
+}
+
+fn run(folder: &tempfile::TempDir, port: u16) -> Result<(Running, u16)> {
+    let mut child = Command::new(python::programs("clickhouse")?.join("python"))
+        .arg(root().join("tests/clients/clickhouse/serve.py"))
+        .arg(folder.path())
+        .arg(port.to_string())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()?;
+    let ask = child.stdin.take().context("stdin")?;
+    let said = BufReader::new(child.stdout.take().context("stdout")?);
+    let mut running = Running { child, ask, said };
+    let said = line(&mut running.said)?;
+    let port = said.strip_prefix("listening ").with_context(|| said.clone())?.parse()?;
+    Ok((running, port))
+}
+
+fn line(said: &mut BufReader<ChildStdout>) -> Result<String> {
+    let mut line = String::new();
+    ensure!(said.read_line(&mut line)? > 0, "ClickHouse has ended");
+    Ok(line.trim().to_owned())
+}
