@@ -10,7 +10,7 @@ use ::mail::MailSettings;
 use ::oidc::OidcSettings;
 use control::config::parse::{
     JOBS_KEPT, capacity, check_certificates, check_geoip, check_twins, domains, file_store, jobs_kept,
-    limits, mail, oidc, operator_key,
+    limits, mail, oidc, operator_key, printing,
 };
 use kernel::service::capacity::CapacityLimits;
 use platform::settings::{check_plain, listen, listen_or_off, loopback, number, public_url, truth};
@@ -20,7 +20,7 @@ use web::limiter::Limits;
 mod lan;
 mod settings;
 
-pub use control::config::{DomainSetting, FileStore};
+pub use control::config::{DomainSetting, FileStore, PrintLimits};
 pub use platform::settings::{ConfigError, LogFormat};
 pub use settings::Settings;
 
@@ -89,6 +89,8 @@ pub struct Config {
     pub capacity: CapacityLimits,
     /// How long jobs are kept once they have ended; `None` is for ever.
     pub jobs_kept: Option<Duration>,
+    /// How large print orders may be, and how long their files are kept.
+    pub printing: PrintLimits,
     /// Most connections of the edge; `None` is half of the descriptors.
     pub edge_connections: Option<usize>,
     /// Most connections of one address to the edge.
@@ -145,6 +147,7 @@ impl Config {
             limits: Limits::default(),
             capacity: CapacityLimits::default(),
             jobs_kept: Some(JOBS_KEPT),
+            printing: PrintLimits { orders_kept: Some(JOBS_KEPT), ..PrintLimits::default() },
             edge_connections: None,
             edge_connections_per_address: edge::Limits::default().connections_per_address,
             is_replica: false,
@@ -240,6 +243,7 @@ impl Config {
                 1..=1_000_000,
             )?,
             jobs_kept: jobs_kept(settings.limits.jobs_kept_days.as_deref())?,
+            printing: printing(&settings.limits)?,
             is_replica: edge::cli::replica(settings.edge_replica.as_deref())?,
             fast_redirects: edge::cli::fast_redirects(settings.fast_redirects.as_deref())?,
             mail: mail(&settings.mail)?,
