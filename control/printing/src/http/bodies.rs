@@ -1,6 +1,7 @@
 //! Request bodies of print orders.
 
 use kernel::domain::limits::{MAX_NAME, MAX_TAG};
+use print::PrintFormat;
 use serde_json::{Value, json};
 use web::bodies::{AN_ID, Body, ID, boolean, formatted, id_of, request, text, texts};
 
@@ -21,7 +22,7 @@ pub fn of(operation: &str) -> Option<Value> {
 
 fn order() -> Value {
     let waits: Vec<&str> = WaitForEdges::ALL.into_iter().map(WaitForEdges::as_str).collect();
-    let formats = ["png", "svg", "pdf", "eps", "tiff", "pdf-pages", "pdf-sheets", "zpl"];
+    let formats: Vec<&str> = PrintFormat::ALL.into_iter().map(PrintFormat::as_str).collect();
     let schema = Body::new("")
         .may("name", text(1, MAX_NAME))
         .must("source", source())

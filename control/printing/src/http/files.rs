@@ -44,9 +44,9 @@ pub(super) async fn list(
 }
 
 /// Downloads a file of a print order.
-#[utoipa::path(get, path = "/jobs/qr/{id}/files/{name}", tag = "Print orders", operation_id = "downloadPrintFile",
+#[utoipa::path(get, path = "/jobs/qr/{id}/files/{file}", tag = "Print orders", operation_id = "downloadPrintFile",
     params(("id" = String, Path, description = "Id of the order"),
-        ("name" = String, Path, description = "Name of the file, such as `codes.pdf`")),
+        ("file" = String, Path, description = "Name of the file, such as `codes.pdf`")),
     responses((status = 200, description = "The bytes", body = String, content_type = "application/octet-stream"),
         (status = 304, description = "They are those that the client has"),
         (status = 409, description = "The order is not complete")),
