@@ -1,31 +1,252 @@
 //! One chunk of an order: its codes drawn, and read back.
 
-use crate::{ChunkReceipt, PrintError, PrintItem, PrintSpec};
+use std::io::{self, Read as _, Write as _};
 
-/// The first line of a manifest; `Chunk::manifest` has the lines behind it.
-pub const MANIFEST_HEADER: &str = "index,serial,shortId,url,gtin,file,page,row,column,version,moduleMm\r\n";
+use flate2::{
+    Compression,
+    read::ZlibDecoder,
+    write::{DeflateEncoder, ZlibEncoder},
+};
+
+use crate::{
+    ChunkReceipt, PrintError, PrintFormat, PrintItem, PrintSpec,
+    bitmap::Bitmap,
+    format::{Read, eps, pdf, png, svg, tiff, zpl},
+    index::{Entry, Index},
+    manifest::{Manifest, Position},
+    marks,
+    place::{Group, Placed, place},
+    spec::Sheet,
+    verify::{self, Expected, Found},
+};
+
+/// The level of `flate2` for text and pages.
+const LEVEL: u32 = 6;
 
 /// A drawn part of an order, to be stored until all are there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Chunk {
-    /// The data of its files or pages, one after the other; about 1 to 20 kB a code.
+    /// The data of its files or pages, one after the other: about a half to 20 kB a code.
     pub body: Vec<u8>,
-    /// Where in `body` each is, with the receipt: opaque bytes for `Assembly::add`; about 40 a code.
+    /// Where in `body` each is, with the receipt: for [`Assembly::add`](crate::Assembly::add). About 100 bytes a code.
     pub index: Vec<u8>,
-    /// Lines of the manifest without the header, each ending with CR LF.
+    /// Lines of the manifest without [`MANIFEST_HEADER`](crate::MANIFEST_HEADER), each ending with CR LF.
     pub manifest: String,
     /// What was drawn and read back.
     pub receipt: ChunkReceipt,
 }
 
-/// Draws the codes `first_index ..` of an order and reads each back from what was drawn.
+/// Draws the codes from `first_index` (from 0) on, and reads each back from what was drawn.
 ///
-/// `first_index` and the end must be those of a range of `PrintSpec::chunks` or `chunks_of`. Pure, and takes about a
-/// second for 1,000 codes: call it on a blocking pool.
+/// The codes must be those of a range of `PrintSpec::chunks` or `chunks_of`; all sheets but the last of an order are
+/// full. Takes a good part of a second for 1,000 codes: call it on a blocking pool.
 ///
 /// # Errors
-/// The first code that cannot be drawn or read back; `PrintError::Chunk` where the range cuts a sheet.
+/// The first code that cannot be drawn or read back; `PrintError::Chunk` where `first_index` is not the first code of
+/// a sheet, or no code is given.
 pub fn render_chunk(spec: &PrintSpec, first_index: u64, items: &[PrintItem]) -> Result<Chunk, PrintError> {
-    let _ = (spec, first_index, items);
-    todo!()
+    let last = first_index.saturating_add(items.len() as u64);
+    if items.is_empty() || last > crate::MAX_CODES || !spec.begins_page(first_index) {
+        return Err(PrintError::Chunk(format!("the codes {first_index} to {last} are no whole pages")));
+    }
+    let mut builder = Builder {
+        spec,
+        body: Vec::new(),
+        entries: Vec::new(),
+        manifest: Manifest::new(),
+        receipt: ChunkReceipt::default(),
+    };
+    match (spec.format(), &spec.layout) {
+        (PrintFormat::PdfSheets, Some(sheet)) => builder.sheets(sheet, first_index, items)?,
+        _ => {
+            for (index, item) in (first_index..).zip(items) {
+                builder.single(index, item)?;
+            }
+        }
+    }
+    let Builder { body, entries, manifest, receipt, .. } = builder;
+    let index = Index::new(first_index, receipt, entries).to_bytes()?;
+    Ok(Chunk { body, index, manifest: manifest.finish(), receipt })
+}
+
+struct Builder<'a> {
+    spec: &'a PrintSpec,
+    body: Vec<u8>,
+    entries: Vec<Entry>,
+    manifest: Manifest,
+    receipt: ChunkReceipt,
+}
+
+impl Builder<'_> {
+    /// Draws a code that is a file, a page or a label of its own.
+    fn single(&mut self, index: u64, item: &PrintItem) -> Result<(), PrintError> {
+        let spec = self.spec;
+        let placed = place(spec, index, item)?;
+        let expected = Expected { payload: &item.url, ecl: spec.code.ecl, placed: &placed };
+        let (width, height) = (placed.width, placed.height);
+        let groups = placed.groups((0, 0));
+        let vector = |read: Option<Vec<Read>>| verify::vector(&read?, (0, 0), &expected);
+        let raster = |read: Option<Bitmap>| verify::raster(&read?, &expected);
+        let bitmap = || Bitmap::draw(width, height, &groups);
+        let dpi = spec.dpi.unwrap_or(qr::DEFAULT_PRINT_DPI);
+        let name = || spec.name_of(index, item);
+        let (found, file) = match spec.format() {
+            PrintFormat::Png => {
+                let bytes = png::draw(&bitmap(), dpi).map_err(io::Error::other)?;
+                let found = raster(png::read(&bytes));
+                (found, self.store(name(), &bytes)?)
+            }
+            PrintFormat::Tiff => {
+                let bytes = tiff::draw(&bitmap(), dpi);
+                (raster(tiff::read(&bytes)), self.pack(name(), &bytes)?)
+            }
+            PrintFormat::Svg => {
+                let bytes = svg::draw(width, height, &groups);
+                (vector(svg::read(&bytes)), self.pack(name(), &bytes)?)
+            }
+            PrintFormat::Eps => {
+                let bytes = eps::draw(width, height, &groups);
+                (vector(eps::read(&bytes, height)), self.pack(name(), &bytes)?)
+            }
+            PrintFormat::Pdf => {
+                let bytes = pdf::single(width, height, &pdf::content(height, &groups))?;
+                let read = pdf::single_content(&bytes).and_then(|content| pdf::read(content, height));
+                (vector(read), self.pack(name(), &bytes)?)
+            }
+            PrintFormat::Zpl => {
+                let bytes = zpl::draw(&bitmap());
+                let found = raster(zpl::read(&bytes));
+                self.entries.push(Entry::Label { length: bytes.len() as u64 });
+                self.body.extend(bytes);
+                (found, spec.file_name().to_owned())
+            }
+            PrintFormat::PdfPages | PrintFormat::PdfSheets => {
+                let content = self.page(width, height, &groups)?;
+                (vector(pdf::read(&content, height)), spec.file_name().to_owned())
+            }
+        };
+        self.receipt.pages += 1;
+        // Each file of a ZIP has one page.
+        let page = if spec.format().is_zip() { 1 } else { spec.page_of(index) + 1 };
+        self.drawn(index, item, &placed, found, &Position { file, page, label: None })
+    }
+
+    /// Draws sheets of labels.
+    fn sheets(&mut self, sheet: &Sheet, first: u64, mut items: &[PrintItem]) -> Result<(), PrintError> {
+        let labels = self.spec.labels();
+        let mut index = first;
+        while !items.is_empty() {
+            let begin = (index + self.spec.skipped()) % labels;
+            let (these, rest) = items.split_at(items.len().min((labels - begin) as usize));
+            self.sheet(sheet, index, begin, these)?;
+            index += these.len() as u64;
+            items = rest;
+        }
+        Ok(())
+    }
+
+    /// Draws a sheet whose labels before `begin` are gone.
+    fn sheet(
+        &mut self,
+        sheet: &Sheet,
+        first: u64,
+        begin: u64,
+        items: &[PrintItem],
+    ) -> Result<(), PrintError> {
+        let columns = u64::from(sheet.columns);
+        let mut groups = if sheet.cut_marks { marks::groups(sheet) } else { Vec::new() };
+        let mut labels = Vec::with_capacity(items.len());
+        for (nth, item) in (0_u64..).zip(items) {
+            let placed = place(self.spec, first + nth, item)?;
+            let (row, column) = ((begin + nth) / columns, (begin + nth) % columns);
+            let (row, column) = (row as u32, column as u32);
+            let corner = sheet.corner(row, column);
+            groups.extend(placed.groups(corner));
+            labels.push((placed, corner, (row + 1, column + 1)));
+        }
+        let (width, height) = (u64::from(sheet.width), u64::from(sheet.height));
+        let content = self.page(width, height, &groups)?;
+        let read = pdf::read(&content, height).unwrap_or_default();
+        self.receipt.pages += 1;
+        let page = self.spec.page_of(first) + 1;
+        for ((nth, item), (placed, corner, label)) in (0_u64..).zip(items).zip(labels) {
+            let expected = Expected { payload: &item.url, ecl: self.spec.code.ecl, placed: &placed };
+            let found = verify::vector(&read, corner, &expected);
+            let position = Position { file: self.spec.file_name().to_owned(), page, label: Some(label) };
+            self.drawn(first + nth, item, &placed, found, &position)?;
+        }
+        Ok(())
+    }
+
+    /// Adds a page; gives its content, unpacked again from what was added.
+    fn page(&mut self, width: u64, height: u64, groups: &[Group]) -> Result<Vec<u8>, PrintError> {
+        let begin = self.body.len();
+        let mut packed = ZlibEncoder::new(&mut self.body, Compression::new(LEVEL));
+        packed.write_all(&pdf::content(height, groups))?;
+        packed.finish()?;
+        let packed = self.body.get(begin..).unwrap_or_default();
+        self.entries.push(Entry::Page { length: packed.len() as u64, width, height });
+        let mut content = Vec::new();
+        ZlibDecoder::new(packed).read_to_end(&mut content)?;
+        Ok(content)
+    }
+
+    /// Adds a file of a ZIP as it is: it is packed already.
+    fn store(&mut self, name: String, bytes: &[u8]) -> Result<String, PrintError> {
+        self.body.extend(bytes);
+        self.file(name, bytes, bytes.len(), false)
+    }
+
+    /// Adds a file of a ZIP, packed by deflate.
+    fn pack(&mut self, name: String, bytes: &[u8]) -> Result<String, PrintError> {
+        let begin = self.body.len();
+        let mut packed = DeflateEncoder::new(&mut self.body, Compression::new(LEVEL));
+        packed.write_all(bytes)?;
+        packed.finish()?;
+        self.file(name, bytes, self.body.len() - begin, true)
+    }
+
+    fn file(
+        &mut self,
+        name: String,
+        bytes: &[u8],
+        length: usize,
+        deflated: bool,
+    ) -> Result<String, PrintError> {
+        let size = |bytes: usize| {
+            u32::try_from(bytes)
+                .map_err(|_| PrintError::Chunk(format!("the file {name} has more than 4 GiB")))
+        };
+        let (length, size) = (size(length)?, size(bytes.len())?);
+        let crc = crc32fast::hash(bytes);
+        self.entries.push(Entry::File { name: name.clone(), deflated, crc, length, size });
+        Ok(name)
+    }
+
+    /// Counts a code, if it was read back.
+    fn drawn(
+        &mut self,
+        index: u64,
+        item: &PrintItem,
+        placed: &Placed,
+        found: Option<Found>,
+        position: &Position,
+    ) -> Result<(), PrintError> {
+        let Some(found) = found else {
+            return Err(PrintError::NotDecoded { index, short_id: item.short_id.clone() });
+        };
+        let (version, module_nm) = (placed.symbol.version(), placed.module_nm);
+        self.receipt.add(&ChunkReceipt {
+            codes: 1,
+            decoded: 1,
+            sampled: u64::from(found == Found::Sampled),
+            pages: 0,
+            smallest_module_nm: module_nm,
+            largest_module_nm: module_nm,
+            lowest_version: version,
+            highest_version: version,
+        });
+        self.manifest.add(index, item, position, version, module_nm).map_err(io::Error::other)?;
+        Ok(())
+    }
 }

@@ -1,15 +1,24 @@
 #![doc = include_str!("../README.md")]
 
 mod assembly;
+mod bitmap;
 mod chunk;
 mod error;
+mod format;
+mod index;
+mod manifest;
+mod marks;
+mod place;
 mod receipt;
 mod spec;
+mod text;
+mod verify;
 
 pub use self::{
-    assembly::{Assembly, Finished, OrderFacts},
-    chunk::{Chunk, MANIFEST_HEADER, render_chunk},
+    assembly::{Assembly, Finished, MANIFEST_NAME, OrderFacts, RECEIPT_NAME},
+    chunk::{Chunk, render_chunk},
     error::PrintError,
+    manifest::MANIFEST_HEADER,
     receipt::ChunkReceipt,
     spec::{PrintFormat, PrintSpec},
 };
