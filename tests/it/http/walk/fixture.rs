@@ -80,7 +80,8 @@ impl Fixture {
         let cases = api.get("/authentication/cases").await?.json();
         let erasure: Value = serde_json::from_str(ERASURE)?;
         let erasure = api.call(Method::POST, "/privacy/erasures", Some(erasure)).await?.json();
-        let order = json!({"source": {"list": {"thngs": [ids["thngs"]]}}, "format": "svg", "waitForEdges": "none"});
+        let order =
+            json!({"source": {"list": {"thngs": [ids["thngs"]]}}, "format": "svg", "waitForEdges": "none"});
         let order = print_orders::finished(api, order).await?;
         let operator_keys = api.get("/keys").await?.json();
         let role = text(&api.create("/roles", json!({"name": "x"})).await?, "id")?;
