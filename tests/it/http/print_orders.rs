@@ -4,7 +4,10 @@ mod ends;
 mod refused;
 mod steps;
 
-use std::{collections::BTreeSet, time::Instant};
+use std::{
+    collections::BTreeSet,
+    time::{Duration, Instant},
+};
 
 use anyhow::{Context, Result, ensure};
 use axum::http::Method;
@@ -57,6 +60,7 @@ async fn ended(api: &Api, path: &str) -> Result<Value> {
             return Ok(order);
         }
         ensure!(begun.elapsed() < DEADLINE * 4, "the order does not end: {order}");
+        tokio::time::sleep(Duration::from_millis(10)).await;
     }
 }
 
