@@ -36,6 +36,7 @@ guides![
     "operations",
     "operators-tool",
     "platform",
+    "printing",
     "privacy",
     "reactions",
     "roles",
