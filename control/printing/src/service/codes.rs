@@ -6,6 +6,7 @@ use catalog::domain::resource::{Product, Thng};
 use kernel::{
     domain::{
         common::Common,
+        filter::Filter,
         grant::Limit,
         limits::shorten,
         listing::ListRequest,
@@ -16,7 +17,7 @@ use kernel::{
 };
 use print::PrintSpec;
 use redirects::{
-    domain::{filter::Filter, redirection::Redirection, words::WordQuery},
+    domain::{redirection::Redirection, words::WordQuery},
     store::{redirection_lists, redirections},
 };
 use shared::{
