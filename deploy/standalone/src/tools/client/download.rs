@@ -1,7 +1,7 @@
 //! Downloads of large files: streamed to the disk, and checked by their hash.
 
 use std::{
-    io::Write as _,
+    io::{Read as _, Write as _},
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -13,6 +13,9 @@ use super::{Client, RequestError, chain};
 
 /// A whole download: an hour is 20 GB at 6 MB/s.
 const TIMEOUT: Duration = Duration::from_secs(60 * 60);
+
+/// Bytes that are hashed at once.
+const BUFFER: usize = 256 * 1024;
 
 /// Tries of one file.
 const TRIES: u32 = 5;
@@ -40,7 +43,7 @@ impl Client {
         let failed =
             |error: &dyn std::fmt::Display| RequestError::Unreachable(format!("{}: {error}", to.display()));
         let known = hash_of(to).map_err(|error| failed(&error))?;
-        if let Some((bytes, _)) = known.filter(|(_, hash)| etag.as_deref() == Some(hash)) {
+        if let Some((bytes, _)) = known.filter(|(_, hash)| etag.as_deref() == Some(hash.as_str())) {
             return Ok(bytes);
         }
         let part = part_of(to);
@@ -72,12 +75,18 @@ fn part_of(to: &Path) -> PathBuf {
 
 /// Bytes and hash of a file that is there, as the service shows the hash.
 fn hash_of(path: &Path) -> std::io::Result<Option<(u64, String)>> {
-    let file = match std::fs::File::open(path) {
+    let mut file = match std::fs::File::open(path) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         file => file?,
     };
     let bytes = file.metadata()?.len();
-    let mut hasher = blake3::Hasher::new();
-    hasher.update_reader(file)?;
+    let (mut hasher, mut buffer) = (blake3::Hasher::new(), vec![0; BUFFER]);
+    loop {
+        let count = file.read(&mut buffer)?;
+        if count == 0 {
+            break;
+        }
+        hasher.update(&buffer[..count]);
+    }
     Ok(Some((bytes, hasher.finalize().to_hex()[..32].to_owned())))
 }
