@@ -103,7 +103,7 @@ async fn serials_are_made_in_order_and_printed(engine: Engine) -> Result<()> {
     let product = product(&api).await?;
     let source = serials(&product, 60, json!({"prefix": "A", "digits": 4, "tags": ["week 12"]}));
     let body = json!({"name": "Labels", "source": source, "format": "png", "naming": "{serial}_{shortId}",
-        "hri": {"text": "gs1"}});
+        "layout": {"size": "roll-100x50"}, "hri": {"text": "gs1"}});
     let path = order(&api, body).await?;
     let waiting = api.get(&path).await?.json();
     ensure!(
