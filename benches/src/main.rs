@@ -3,8 +3,7 @@
 //!
 //! Invariants: every answer of every run is checked; a wrong one fails the run, a slow one never does, but where a
 //! scenario says so; `assess`, `audit`, `deliver`, `find` and `scans` call the service in this process, `print` and
-//! `table` a crate, all others drive the product from
-//! outside, through its public interfaces alone.
+//! `table` a crate; all others drive the product from outside, through its public interfaces alone.
 
 mod answer;
 mod args;
