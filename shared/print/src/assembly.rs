@@ -121,6 +121,9 @@ impl<W: Write> Assembly<W> {
                 self.next
             )));
         }
+        if index.entries.len() as u64 != index.receipt.pages {
+            return Err(PrintError::Chunk("an index has not one entry for each page".to_owned()));
+        }
         for entry in &index.entries {
             self.entry(entry, &mut body)?;
         }

@@ -9,13 +9,12 @@ use flate2::{
 };
 
 use crate::{
-    ChunkReceipt, PrintError, PrintFormat, PrintItem, PrintSpec,
-    bitmap::Bitmap,
-    format::{Read, eps, pdf, png, svg, tiff, zpl},
+    ChunkReceipt, PrintError, PrintFormat, PrintItem, PrintSpec, draw,
+    format::pdf,
     index::{Entry, Index},
     manifest::{Manifest, Position},
     marks,
-    place::{Group, Placed, place},
+    place::{Placed, place},
     spec::Sheet,
     verify::{self, Expected, Found},
 };
@@ -80,54 +79,30 @@ struct Builder<'a> {
 impl Builder<'_> {
     /// Draws a code that is a file, a page or a label of its own.
     fn single(&mut self, index: u64, item: &PrintItem) -> Result<(), PrintError> {
-        let spec = self.spec;
+        let (spec, format) = (self.spec, self.spec.format());
         let placed = place(spec, index, item)?;
-        let expected = Expected { payload: &item.url, ecl: spec.code.ecl, placed: &placed };
-        let (width, height) = (placed.width, placed.height);
-        let groups = placed.groups((0, 0));
-        let vector = |read: Option<Vec<Read>>| verify::vector(&read?, (0, 0), &expected);
-        let raster = |read: Option<Bitmap>| verify::raster(&read?, &expected);
-        let bitmap = || Bitmap::draw(width, height, &groups);
-        let dpi = spec.dpi.unwrap_or(qr::DEFAULT_PRINT_DPI);
-        let name = || spec.name_of(index, item);
-        let (found, file) = match spec.format() {
-            PrintFormat::Png => {
-                let bytes = png::draw(&bitmap(), dpi).map_err(io::Error::other)?;
-                let found = raster(png::read(&bytes));
-                (found, self.store(name(), &bytes)?)
-            }
-            PrintFormat::Tiff => {
-                let bytes = tiff::draw(&bitmap(), dpi);
-                (raster(tiff::read(&bytes)), self.pack(name(), &bytes)?)
-            }
-            PrintFormat::Svg => {
-                let bytes = svg::draw(width, height, &groups);
-                (vector(svg::read(&bytes)), self.pack(name(), &bytes)?)
-            }
-            PrintFormat::Eps => {
-                let bytes = eps::draw(width, height, &groups);
-                (vector(eps::read(&bytes, height)), self.pack(name(), &bytes)?)
-            }
-            PrintFormat::Pdf => {
-                let bytes = pdf::single(width, height, &pdf::content(height, &groups))?;
-                let read = pdf::single_content(&bytes).and_then(|content| pdf::read(content, height));
-                (vector(read), self.pack(name(), &bytes)?)
+        let mut bytes = draw::draw(spec, &placed)?;
+        let file = match format {
+            PrintFormat::PdfPages | PrintFormat::PdfSheets => {
+                bytes = self.page(placed.width, placed.height, &bytes)?;
+                spec.file_name().to_owned()
             }
             PrintFormat::Zpl => {
-                let bytes = zpl::draw(&bitmap());
-                let found = raster(zpl::read(&bytes));
                 self.entries.push(Entry::Label { length: bytes.len() as u64 });
-                self.body.extend(bytes);
-                (found, spec.file_name().to_owned())
+                self.body.extend(&bytes);
+                spec.file_name().to_owned()
             }
-            PrintFormat::PdfPages | PrintFormat::PdfSheets => {
-                let content = self.page(width, height, &groups)?;
-                (vector(pdf::read(&content, height)), spec.file_name().to_owned())
+            // It is packed already.
+            PrintFormat::Png => self.store(spec.name_of(index, item), &bytes)?,
+            PrintFormat::Svg | PrintFormat::Pdf | PrintFormat::Eps | PrintFormat::Tiff => {
+                self.pack(spec.name_of(index, item), &bytes)?
             }
         };
         self.receipt.pages += 1;
+        let found =
+            draw::read(format, &bytes, &Expected { payload: &item.url, ecl: spec.code.ecl, placed: &placed });
         // Each file of a ZIP has one page.
-        let page = if spec.format().is_zip() { 1 } else { spec.page_of(index) + 1 };
+        let page = if format.is_zip() { 1 } else { spec.page_of(index) + 1 };
         self.drawn(index, item, &placed, found, &Position { file, page, label: None })
     }
 
@@ -165,7 +140,7 @@ impl Builder<'_> {
             labels.push((placed, corner, (row + 1, column + 1)));
         }
         let (width, height) = (u64::from(sheet.width), u64::from(sheet.height));
-        let content = self.page(width, height, &groups)?;
+        let content = self.page(width, height, &pdf::content(height, &groups))?;
         let read = pdf::read(&content, height).unwrap_or_default();
         self.receipt.pages += 1;
         let page = self.spec.page_of(first) + 1;
@@ -179,10 +154,10 @@ impl Builder<'_> {
     }
 
     /// Adds a page; gives its content, unpacked again from what was added.
-    fn page(&mut self, width: u64, height: u64, groups: &[Group]) -> Result<Vec<u8>, PrintError> {
+    fn page(&mut self, width: u64, height: u64, content: &[u8]) -> Result<Vec<u8>, PrintError> {
         let begin = self.body.len();
         let mut packed = ZlibEncoder::new(&mut self.body, Compression::new(LEVEL));
-        packed.write_all(&pdf::content(height, groups))?;
+        packed.write_all(content)?;
         packed.finish()?;
         let packed = self.body.get(begin..).unwrap_or_default();
         self.entries.push(Entry::Page { length: packed.len() as u64, width, height });
@@ -191,7 +166,7 @@ impl Builder<'_> {
         Ok(content)
     }
 
-    /// Adds a file of a ZIP as it is: it is packed already.
+    /// Adds a file of a ZIP as it is.
     fn store(&mut self, name: String, bytes: &[u8]) -> Result<String, PrintError> {
         self.body.extend(bytes);
         self.file(name, bytes, bytes.len(), false)
@@ -249,4 +224,36 @@ impl Builder<'_> {
         self.manifest.add(index, item, position, version, module_nm).map_err(io::Error::other)?;
         Ok(())
     }
+}
+
+/// How far `bench_codes` goes.
+#[doc(hidden)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BenchStep {
+    /// Symbols, and their places.
+    Encode,
+    /// Files, labels or pages too, not packed.
+    Draw,
+    /// And reads them back.
+    Read,
+}
+
+/// A part of the work of `render_chunk`, for the benchmark: gives the bytes that were drawn.
+#[doc(hidden)]
+pub fn bench_codes(spec: &PrintSpec, items: &[PrintItem], step: BenchStep) -> Result<usize, PrintError> {
+    let mut length = 0;
+    for (index, item) in (0..).zip(items) {
+        let placed = place(spec, index, item)?;
+        if step == BenchStep::Encode {
+            length += placed.symbol.modules() as usize;
+            continue;
+        }
+        let bytes = draw::draw(spec, &placed)?;
+        length += bytes.len();
+        let expected = Expected { payload: &item.url, ecl: spec.code.ecl, placed: &placed };
+        if step == BenchStep::Read && draw::read(spec.format(), &bytes, &expected).is_none() {
+            return Err(PrintError::NotDecoded { index, short_id: item.short_id.clone() });
+        }
+    }
+    Ok(length)
 }

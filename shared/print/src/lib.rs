@@ -3,6 +3,7 @@
 mod assembly;
 mod bitmap;
 mod chunk;
+mod draw;
 mod error;
 mod format;
 mod index;
@@ -14,6 +15,8 @@ mod spec;
 mod text;
 mod verify;
 
+#[doc(hidden)]
+pub use self::chunk::{BenchStep, bench_codes};
 pub use self::{
     assembly::{Assembly, Finished, MANIFEST_NAME, OrderFacts, RECEIPT_NAME},
     chunk::{Chunk, render_chunk},

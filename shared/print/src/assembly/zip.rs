@@ -94,7 +94,7 @@ impl Zip {
             end.extend(44_u64.to_le_bytes());
             end.extend(VERSION_ZIP64.to_le_bytes());
             end.extend(VERSION_ZIP64.to_le_bytes());
-            end.extend([0; 8]);
+            end.extend([0_u8; 8]);
             [members, members, length, begin].iter().for_each(|value| end.extend(value.to_le_bytes()));
             end.extend(0x0706_4b50_u32.to_le_bytes());
             end.extend(0_u32.to_le_bytes());
@@ -135,7 +135,7 @@ impl Zip {
         common(record, member, flags);
         record.extend(if is_far { 12_u16 } else { 0 }.to_le_bytes());
         // No comment, one disk, no attributes.
-        record.extend([0; 10]);
+        record.extend([0_u8; 10]);
         record.extend((offset.min(FULL_32) as u32).to_le_bytes());
         record.extend(member.name.as_bytes());
         if is_far {

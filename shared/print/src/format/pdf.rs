@@ -112,6 +112,12 @@ impl Document {
 
     /// Writes the tree of pages, the catalog and the table of objects. Gives the bytes of the document.
     pub(crate) fn finish(mut self, out: &mut impl Write) -> io::Result<u64> {
+        if self.next_number() != self.first_node() {
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidData,
+                "a PDF has not the pages that it began with",
+            ));
+        }
         let root = self.tree(out)?;
         let catalog = self.written;
         self.put(out, format!("1 0 obj\n<</Type/Catalog/Pages {root} 0 R>>\nendobj\n").as_bytes())?;

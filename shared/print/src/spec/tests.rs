@@ -138,8 +138,7 @@ fn chunks_are_whole_sheets() {
     assert_eq!(spec.codes_of_page(0, 100), 0..20);
     assert_eq!(spec.codes_of_page(4, 100), 92..100);
     assert!(spec.codes_of_page(5, 100).is_empty());
-    let ranges: Vec<_> = spec.chunks_of(3, 1).collect();
-    assert_eq!(ranges, [0..3]);
+    assert_eq!((spec.chunks_of(3, 1).next(), spec.chunks_of(3, 1).count()), (Some(0..3), 1));
     let plain = good(&json!({"format": "png"}));
     assert_eq!(plain.chunks(2_500).collect::<Vec<_>>(), [0..1_000, 1_000..2_000, 2_000..2_500]);
     assert_eq!(plain.chunks(0).count(), 0);
