@@ -84,6 +84,10 @@ pub(super) async fn collect(state: &PrintState, claimed: &mut Claimed) -> Result
     next.details.after = page.next.filter(|_| !is_over).map(|position| (position.at.0, position.seq));
     let next = next.at(if is_over { Stage::Render } else { Stage::Collect }, state.clock.now());
     let mut tx = state.db.begin(&Ctx::default()).await?;
+    // First the order: another holder may have noted these codes.
+    if !leases::hold(&mut tx, claimed).await? {
+        return Ok(Stepped::Lost);
+    }
     if !found.is_empty() {
         codes::insert(&mut tx, seq, first, &found).await?;
     }
