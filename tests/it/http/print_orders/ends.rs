@@ -2,6 +2,7 @@
 
 use anyhow::{Context, Result, ensure};
 use axum::http::Method;
+use kernel::{domain::event::Event, store::events};
 use printing::service::purge;
 use serde_json::{Value, json};
 use shared::wire::stream::{Hello, PROTOCOL};
@@ -160,21 +161,19 @@ async fn orders_under_way_are_bounded(engine: Engine) -> Result<()> {
 async fn the_end_of_an_order_is_an_event(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     let product = product(&api).await?;
-    let events = async |status: &str| -> Result<usize> {
+    let ends = async |status: &str| -> Result<usize> {
         let mut conn = api.made.app.core.db.read().await?;
-        let rows = kernel::store::events::list_after(&mut conn, 0, &[], u32::MAX).await?;
-        let is_end = |event: &kernel::domain::event::Event| match event {
-            kernel::domain::event::Event::PrintOrder { status: found, .. } => found == status,
-            _ => false,
-        };
+        let rows = events::list_after(&mut conn, 0, &[], u32::MAX).await?;
+        let is_end =
+            |event: &Event| matches!(event, Event::PrintOrder { status: found, .. } if found == status);
         Ok(rows.into_iter().filter_map(|(_, row)| row).filter(|row| is_end(&row.event)).count())
     };
     let body = json!({"source": serials(&product, 1, json!({})), "format": "zpl"});
     finished(&api, body.clone()).await?;
-    ensure!(events("complete").await? == 1 && events("cancelled").await? == 0);
+    ensure!(ends("complete").await? == 1 && ends("cancelled").await? == 0);
     let path = order(&api, body).await?;
     ensure!(api.call(Method::POST, &format!("{path}/cancel"), None).await?.status == 202);
     work_all(&api).await?;
-    ensure!(events("complete").await? == 1 && events("cancelled").await? == 1);
+    ensure!(ends("complete").await? == 1 && ends("cancelled").await? == 1);
     Ok(())
 }
