@@ -2,8 +2,8 @@
 //! crate says what each scenario measures and how; `benches/results` has the figures that are kept.
 //!
 //! Invariants: every answer of every run is checked; a wrong one fails the run, a slow one never does, but where a
-//! scenario says so; `assess`, `audit`, `deliver`, `find` and `scans` call the service in this process, all others drive the product from
-//! outside, through its public interfaces alone.
+//! scenario says so; `assess`, `audit`, `deliver`, `find` and `scans` call the service in this process, `print` and
+//! `table` a crate; all others drive the product from outside, through its public interfaces alone.
 
 mod answer;
 mod args;
@@ -21,6 +21,7 @@ mod load;
 mod metrics;
 mod mixed;
 mod neighbours;
+mod orders;
 mod other;
 mod postgres;
 mod process;
@@ -78,6 +79,8 @@ enum Scenario {
     Rules(rules::Args),
     /// What a link takes in memory, and what a look-up takes
     Table(table::Args),
+    /// Codes a second of print orders, and what each step takes
+    Print(orders::Args),
     /// Properties and the broker on Postgres, beside raw SQL
     Things(things::Args),
     /// Assessments and lists of commissioning states, by how much there is
@@ -104,6 +107,7 @@ fn main() -> ExitCode {
         Scenario::Suspend(args) => suspend::run(args, smoke),
         Scenario::Rules(args) => rules::run(args, smoke),
         Scenario::Table(args) => table::run(&args, smoke),
+        Scenario::Print(args) => orders::run(&args, smoke),
         Scenario::Things(args) => things::run(args, smoke),
         Scenario::Assess(args) => assess::run(&args, smoke),
         Scenario::Audit(args) => audit::run(args, smoke),

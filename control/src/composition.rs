@@ -32,6 +32,7 @@ use kernel::{
 };
 use mail::{MailSettings, Outbox};
 use oidc::{Provider, service::OidcState};
+use printing::service::{PrintLimits, PrintState};
 use privacy::service::{PrivacyState, erasures};
 use push::{edge_keys::EdgeKeys, hub::Hub};
 use redirects::{
@@ -209,6 +210,8 @@ pub struct Parts {
     pub egress: EgressClient,
     /// How long jobs are kept once they have ended; `None` is for ever.
     pub jobs_kept: Option<Duration>,
+    /// How large print orders may be, and how long their files are kept.
+    pub printing: PrintLimits,
     /// Keys of edges.
     pub edge_keys: EdgeKeys,
     /// How mail is sent; without it there is none.
@@ -281,6 +284,7 @@ pub async fn compose(parts: Parts) -> Result<(Arc<ApiState>, WriterTask), StoreE
     let assessment = AssessmentState::new(actions.clone());
     let app = ApiState {
         privacy: PrivacyState::new(assessment.clone()),
+        printing: PrintState::new(redirects.clone(), &catalog.blobs, parts.printing),
         assessment,
         statistics: StatisticsState::new(core.clone(), events.clone()),
         events,

@@ -150,6 +150,7 @@ pub async fn serve(config: Config, shutdown: CancellationToken) -> Result<Runnin
         limits: config.limits.clone(),
         capacity: capacity::Capacity::new(config.capacity.clone()),
         jobs_kept: config.jobs_kept,
+        printing: config.printing,
         edge_keys: EdgeKeys::default(),
         mail: config.mail.clone(),
         oidc: provider(config.oidc.clone())?,

@@ -10,6 +10,7 @@ use events::{live::Broker, service::EventState};
 use jobs::service::JobState;
 use kernel::service::Core;
 use oidc::service::OidcState;
+use printing::service::PrintState;
 use privacy::service::PrivacyState;
 use push::{edge_keys::EdgeKeys, hub::Hub};
 use redirects::service::Redirects;
@@ -39,6 +40,8 @@ pub struct ApiState {
     pub assessment: AssessmentState,
     /// What erasures of personal data need.
     pub privacy: Arc<PrivacyState>,
+    /// What operations and workers of print orders need.
+    pub printing: Arc<PrintState>,
     /// What operations and workers of events need.
     pub events: Arc<EventState>,
     /// What statistics of scans need.

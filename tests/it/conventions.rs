@@ -100,6 +100,7 @@ impl Filled {
             ("thng", thng.clone()),
             ("host", "blocked.example".to_owned()),
             ("domain", "tn.gg".to_owned()),
+            ("file", "manifest.csv".to_owned()),
         ];
         let job = json!({"payload": {"type": "scans"}, "target": "THNGS",
             "input": {"type": "LIST", "contentType": "PLATFORM_IDS", "payload": [thng]}});
@@ -119,6 +120,14 @@ impl Filled {
             tick.tick().await;
             ensure!(begun.elapsed() < tests::product::DEADLINE, "the job does not end");
         }
+        let order = json!({"source": {"list": {"thngs": [thng]}}, "format": "zpl", "waitForEdges": "none"});
+        let ordered = product.call(Method::POST, "/jobs/qr", Some(order)).await?;
+        let order = text(&ordered.1["id"])?;
+        let path = format!("/jobs/qr/{order}");
+        while product.call(Method::GET, &path, None).await?.1.get("completedAt").is_none() {
+            tick.tick().await;
+            ensure!(begun.elapsed() < tests::product::DEADLINE, "the print order does not end");
+        }
         let user = text(&user["evrythngUser"])?;
         let asked = product.call(Method::POST, "/privacy/erasures", Some(json!({"user": user}))).await?;
         let erasure = text(&asked.1["id"])?;
@@ -129,6 +138,7 @@ impl Filled {
         }
         let ids = [
             ("jobs", job),
+            ("printOrders", order),
             ("erasures", erasure),
             ("accounts", text(&access["account"])?),
             ("operators", text(&access["actor"]["id"])?),
@@ -154,6 +164,7 @@ impl Filled {
                 None => {
                     let before = segments.get(at - 1).copied().unwrap_or_default();
                     let kind = match before {
+                        _ if path.starts_with("/jobs/qr/") => "printOrders",
                         _ if path.starts_with("/jobs/") => "jobs",
                         "{type}" => "actions",
                         other => other,

@@ -47,6 +47,7 @@ mod personal_verdicts;
 mod places;
 mod platform;
 mod preview;
+mod print_orders;
 mod properties;
 mod properties_model;
 mod properties_refused;

@@ -5,6 +5,7 @@
 
 mod erasure;
 mod load;
+mod print;
 
 use std::{
     collections::{BTreeMap, HashMap},

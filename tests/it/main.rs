@@ -27,6 +27,7 @@ mod openapi_clients;
 mod ops;
 mod platform;
 mod preview;
+mod print;
 mod privacy;
 mod publisher;
 mod reactions;

@@ -104,6 +104,7 @@ fn shared_is_pure() {
     ];
     forbid("shared/src", &words, "shared is pure");
     forbid("shared/qr/src", &words, "qr is pure");
+    forbid("shared/print/src", &words, "print is pure");
 }
 
 #[test]

@@ -27,6 +27,7 @@ use kernel::{
     store::{Ctx, Db, StoreError},
 };
 use mail::MailSettings;
+use printing::service::PrintLimits;
 use push::edge_keys::EdgeKeys;
 use redirects::writer::WriterTask;
 use secrets::keys::SecretKeys;
@@ -282,6 +283,7 @@ impl TestApp {
             limits: Limits::default(),
             capacity: Capacity::default(),
             jobs_kept: None,
+            printing: PrintLimits::default(),
             // Mails wait: no test runs the worker unasked.
             mail: Some(MailSettings::parse("smtps://mail.invalid", "noreply@example.com")?),
             oidc: None,

@@ -10,7 +10,7 @@ use shared::{
     time::UnixMillis,
 };
 
-pub use self::data::{action_message, job_message, point_message, redirection_message};
+pub use self::data::{action_message, job_message, point_message, print_order_message, redirection_message};
 use crate::{
     domain::{
         action::Action,
@@ -161,6 +161,11 @@ pub async fn expand(
             let scopes = project.clone().map(|project| Scopes { users: Vec::new(), projects: vec![project] });
             let reach = Reach::Scoped { thng: String::new(), scopes };
             (vec![message(place, numbered(0), "job.completed".to_owned(), data, None, reach)], None)
+        }
+        Event::PrintOrder { id, status } => {
+            let (kind, data) = ("printOrder.completed".to_owned(), print_order_message(*id, status));
+            // It belongs to no project.
+            (vec![message(place, numbered(0), kind, data, None, Reach::Account)], None)
         }
     })
 }

@@ -9,8 +9,9 @@ use crate::{
     subject::Subject::{
         Access, Accounts, ActionTypes, Actions, Applications, AssessmentSettings, Assessments, Audit,
         Batches, Cases, Collections, Commissioning, Encodings, Events, Exports, Files, InspectorScans, Jobs,
-        Keys, Locations, OperatorKeys, Operators, Owners, PersonalData, Places, Products, Projects,
-        Properties, Reactions, Redirections, Roles, Rules, Statistics, Status, Thngs, Users, Webhooks,
+        Keys, Locations, OperatorKeys, Operators, Owners, PersonalData, Places, PrintOrders, Products,
+        Projects, Properties, Reactions, Redirections, Roles, Rules, Statistics, Status, Thngs, Users,
+        Webhooks,
     },
 };
 
@@ -64,6 +65,7 @@ const TABLE: &[(ActorKind, Subject, &[u8; 4])] = &[
     (Operator, Batches, b"aaaa"),
     // To cancel is an update.
     (Operator, Jobs, b"aaaa"),
+    (Operator, PrintOrders, b"aaaa"),
     (Operator, Events, b"-a--"),
     (Operator, Webhooks, b"aaaa"),
     (Operator, Reactions, b"aaaa"),

@@ -27,7 +27,7 @@ pub const GROUPS: &[Group] = &[
             projects:read,list applications:read,list products:read,list thngs:read,list properties:read,list \
             locations:read,list places:read,list collections:read,list actions:read,list actionTypes:read,list \
             redirections:read,list rules:read,list files:read,list assessmentSettings:read,list cases:read,list \
-            commissioning:read,list batches:read,list jobs:read,list events:read,list reactions:read,list \
+            commissioning:read,list batches:read,list jobs:read,list printOrders:read,list events:read,list reactions:read,list \
             statistics:read,list status:read,list",
     },
     Group {
@@ -68,6 +68,11 @@ pub const GROUPS: &[Group] = &[
         name: "jobs_write",
         about: "Start and end jobs, and remove those that have ended",
         permissions: "jobs:create,update,delete",
+    },
+    Group {
+        name: "print_write",
+        about: "Order printed codes, stop such orders, and remove those that have ended",
+        permissions: "printOrders:create,update,delete",
     },
     Group {
         name: "webhooks_write",
@@ -136,6 +141,7 @@ pub const BUILT_IN: &[BuiltIn] = &[
             "inspections_write",
             "commissioning_write",
             "jobs_write",
+            "print_write",
             "webhooks_write",
         ],
     },
@@ -143,13 +149,13 @@ pub const BUILT_IN: &[BuiltIn] = &[
         name: "commissioner",
         policy: "evt:commissioner",
         about: "Reads, encodes, commissions and prints",
-        made_of: &["global_read", "commissioning_write"],
+        made_of: &["global_read", "commissioning_write", "print_write"],
     },
     BuiltIn {
         name: "printer",
         policy: "evt:printer",
-        about: "Reads redirections and fetches their codes",
-        made_of: &["redirections:read,list"],
+        about: "Reads redirections, fetches their codes and orders them as files",
+        made_of: &["redirections:read,list", "printOrders:create,read,list"],
     },
     BuiltIn {
         name: "inspector",
@@ -260,7 +266,11 @@ mod tests {
                 "products:read encodings:create commissioning:create redirections:read",
                 "actions:create thngs:update redirections:update personalData:read",
             ),
-            ("printer", "redirections:read", "products:read actions:read thngs:read accounts:read"),
+            (
+                "printer",
+                "redirections:read printOrders:create,read,list",
+                "products:read actions:read thngs:read,create redirections:create printOrders:update,delete accounts:read",
+            ),
             (
                 "inspector",
                 "thngs:read inspectorScans:create assessments:create cases:update personalData:read",

@@ -99,6 +99,8 @@ named! {
         Batches = "batches",
         /// Jobs.
         Jobs = "jobs",
+        /// Orders of printed codes.
+        PrintOrders = "printOrders",
         /// What happens in the account, as a stream.
         Events = "events",
         /// Where events are sent.

@@ -20,7 +20,7 @@ use web::limiter::{Limits, Ticks};
 use super::{failed, stop_on_signal};
 use crate::{
     composition::{Parts, compose},
-    config::{FileStore, Place, ScanServer, SecretKeyFile},
+    config::{FileStore, Place, PrintLimits, ScanServer, SecretKeyFile},
     failure::Failure,
     http::{WorkerAdmin, run_admin},
     secret_key_file, serve,
@@ -99,6 +99,7 @@ pub(super) async fn run(args: Args) -> Result<ExitCode, Failure> {
         capacity: Capacity::default(),
         // Replicas do the upkeep.
         jobs_kept: None,
+        printing: PrintLimits::default(),
         mail: None,
         oidc: None,
         scans,

@@ -19,6 +19,7 @@ use web::limiter::Limits;
 
 use self::parse::{
     capacity, check_certificates, check_geoip, check_twins, file_store, jobs_kept, limits, mail, oidc,
+    printing,
 };
 use crate::secret_key_file;
 
@@ -26,6 +27,7 @@ pub mod parse;
 pub mod scans;
 mod settings;
 
+pub use ::printing::service::PrintLimits;
 pub use platform::settings::{ConfigError, LogFormat};
 pub use scan_store::domain::scan_server::ScanServer;
 pub use scans::ScanTexts;
@@ -95,6 +97,8 @@ pub struct Config {
     pub capacity: CapacityLimits,
     /// How long jobs are kept once they have ended; `None` is for ever.
     pub jobs_kept: Option<Duration>,
+    /// How large print orders may be, and how long their files are kept.
+    pub printing: PrintLimits,
     /// How mail is sent; `None` is not at all.
     pub mail: Option<MailSettings>,
     /// The provider by which operators sign in; `None` is none.
@@ -160,6 +164,7 @@ impl Config {
             limits: limits(&settings.limits)?,
             capacity: capacity(&settings.limits)?,
             jobs_kept: jobs_kept(settings.limits.jobs_kept_days.as_deref())?,
+            printing: printing(&settings.limits)?,
             mail: mail(&settings.mail)?,
             oidc: oidc(&settings.oidc)?,
             geoip_db: settings.geoip_db.map(PathBuf::from),

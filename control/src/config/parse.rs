@@ -4,6 +4,7 @@ use std::{fs, net::SocketAddr, os::unix::fs::PermissionsExt as _, path::Path, ti
 
 use ::mail::{InvalidSetting, MAILS_PER_ACCOUNT, MailSettings};
 use ::oidc::{InvalidSetting as InvalidOidc, OidcSettings};
+use ::printing::service::{MAX_CODES, PrintLimits};
 use kernel::{domain::access, service::capacity::CapacityLimits};
 use platform::{
     TimeLimits,
@@ -275,6 +276,9 @@ pub(super) fn private_text(key: &'static str, path: &str) -> Result<String, Conf
 
 const DAY_SECONDS: u64 = 24 * 60 * 60;
 
+/// A hundred years.
+const MAX_DAYS: u64 = 36_500;
+
 // Spec gap: how long jobs can be read is not shown.
 /// Default retention of finished jobs: 30 days.
 pub const JOBS_KEPT: Duration = Duration::from_secs(30 * DAY_SECONDS);
@@ -284,11 +288,21 @@ pub const JOBS_KEPT: Duration = Duration::from_secs(30 * DAY_SECONDS);
 /// # Errors
 /// It is no number of days.
 pub fn jobs_kept(days: Option<&str>) -> Result<Option<Duration>, ConfigError> {
-    /// A hundred years.
-    const MAX_DAYS: u64 = 36_500;
     let default = JOBS_KEPT.as_secs() / DAY_SECONDS;
     let days = number("WAYMARK_JOBS_KEPT_DAYS", days, default, 0..=MAX_DAYS)?;
     Ok((days > 0).then(|| Duration::from_secs(days * DAY_SECONDS)))
+}
+
+/// How large print orders may be, and how long their files are kept. The orders are kept as long as jobs.
+///
+/// # Errors
+/// One of them is no number, or out of range.
+pub fn printing(texts: &LimitSettings) -> Result<PrintLimits, ConfigError> {
+    let most = MAX_CODES;
+    let max_codes = number("WAYMARK_PRINT_CODES", texts.print_codes.as_deref(), most, 1..=most)?;
+    let days = number("WAYMARK_PRINT_FILES_DAYS", texts.print_files_days.as_deref(), 30, 0..=MAX_DAYS)?;
+    let files_kept = (days > 0).then(|| Duration::from_secs(days * DAY_SECONDS));
+    Ok(PrintLimits { max_codes, files_kept, orders_kept: jobs_kept(texts.jobs_kept_days.as_deref())? })
 }
 
 /// No two listeners share an address.

@@ -63,6 +63,14 @@ pub struct LimitSettings {
     /// Days for which jobs and their logs are kept once they have ended; 0 is for ever [default: 30]
     #[arg(long, env = "WAYMARK_JOBS_KEPT_DAYS", value_name = "DAYS")]
     pub jobs_kept_days: Option<String>,
+
+    /// Most codes of a print order [default: 1000000]
+    #[arg(long, env = "WAYMARK_PRINT_CODES", value_name = "COUNT")]
+    pub print_codes: Option<String>,
+
+    /// Days for which files of print orders are kept; 0 is for ever [default: 30]
+    #[arg(long, env = "WAYMARK_PRINT_FILES_DAYS", value_name = "DAYS")]
+    pub print_files_days: Option<String>,
 }
 
 /// Mail, of every program that serves the API.

@@ -37,6 +37,7 @@ guides![
     "operations",
     "operators-tool",
     "platform",
+    "printing",
     "privacy",
     "reactions",
     "roles",

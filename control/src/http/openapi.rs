@@ -185,6 +185,7 @@ fn body_of(operation: &str) -> Option<Value> {
         assessment::http::bodies::of,
         jobs::http::bodies::of,
         privacy::http::bodies::of,
+        printing::http::bodies::of,
         events::http::bodies::of,
         hosting::http::bodies::of,
     ];
@@ -369,6 +370,7 @@ fn describe_parameter(operation: &str, parameter: &mut Value) {
             "listPlatformAuditEntries" => Some("resource=takeDown"),
             "listCases" => Some("status=open"),
             "listErasures" => Some("status=COMPLETED"),
+            "listPrintOrders" => Some("status=complete"),
             "readScanStatistics" => Some("country=DE"),
             "listRedirections" => Some("tags=summer"),
             _ => None,

@@ -38,6 +38,7 @@ fn table() -> Routes<RouterState> {
         .merge(commissioning::http::routes())
         .merge(assessment::http::routes())
         .merge(jobs::http::routes())
+        .merge(printing::http::routes())
         .merge(events::http::routes())
         .merge(statistics::http::routes())
         .merge(privacy::http::routes())

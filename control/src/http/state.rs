@@ -12,6 +12,7 @@ use jobs::service::JobState;
 use kernel::service::Core;
 use mail::Outbox;
 use oidc::service::OidcState;
+use printing::service::PrintState;
 use privacy::service::PrivacyState;
 use redirects::service::Redirects;
 use signin::service::SignInState;
@@ -100,6 +101,12 @@ impl FromRef<RouterState> for Arc<PrivacyState> {
 impl FromRef<RouterState> for Arc<JobState> {
     fn from_ref(RouterState(app): &RouterState) -> Self {
         app.jobs.clone()
+    }
+}
+
+impl FromRef<RouterState> for Arc<PrintState> {
+    fn from_ref(RouterState(app): &RouterState) -> Self {
+        app.printing.clone()
     }
 }
 

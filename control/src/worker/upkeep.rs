@@ -9,6 +9,7 @@ use catalog::service::{files, properties};
 use events::store::webhook_messages;
 use kernel::store::{Ctx, StoreError, database, idempotency};
 use oidc::service::sign_in;
+use printing::service::purge as print_orders;
 use redirects::service::tasks;
 use shared::time::UnixMillis;
 use signin::service::throttles;
@@ -120,6 +121,16 @@ pub async fn run(app: Arc<ApiState>, shutdown: CancellationToken) {
             Ok(0) => {}
             Ok(ended) => tracing::info!(ended, "deleted old jobs"),
             Err(error) => tracing::warn!(%error, "deleting old jobs is left for later"),
+        }
+        match print_orders::expire(&app.printing).await {
+            Ok(0) => {}
+            Ok(orders) => tracing::info!(orders, "deleted files of print orders"),
+            Err(error) => tracing::warn!(%error, "deleting files of print orders is left for later"),
+        }
+        match print_orders::purge(&app.printing).await {
+            Ok(0) => {}
+            Ok(orders) => tracing::info!(orders, "deleted old print orders"),
+            Err(error) => tracing::warn!(%error, "deleting old print orders is left for later"),
         }
         match tasks::resume(&app.redirects).await {
             Ok(0) => {}

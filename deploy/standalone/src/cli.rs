@@ -52,6 +52,11 @@ enum Command {
     Demo(tools::demo::Args),
     /// Fetch QR codes to files.
     Qr(tools::qr::Args),
+    /// Order many codes as one file, with the Things behind them if they are to be made; wait, and download the files.
+    ///
+    /// Exit codes: 0 the files are there, 1 nothing was ordered, 2 the order failed, was cancelled or could not be followed,
+    /// 64 wrong arguments. Ctrl-C stops waiting; the order goes on, and --order waits for it again.
+    Print(Box<tools::print::Args>),
     /// Create actions on many Thngs from a file of ids; list, watch and cancel such jobs.
     Jobs(tools::jobs::Args),
     /// Make, list and revoke operator keys, directly in the database.
@@ -96,6 +101,7 @@ pub fn main() -> ExitCode {
         Command::Export(args) => runtime.block_on(tools::export::run(args)),
         Command::Demo(args) => runtime.block_on(tools::demo::run(args)),
         Command::Qr(args) => runtime.block_on(tools::qr::run(args)),
+        Command::Print(args) => runtime.block_on(tools::print::run(*args)),
         Command::Jobs(args) => runtime.block_on(tools::jobs::run(args)),
         Command::Keys(args) => runtime.block_on(tools::keys::run(args)),
         Command::Operators(args) => runtime.block_on(tools::operators::run(args)),

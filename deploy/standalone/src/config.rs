@@ -12,7 +12,7 @@ use control::config::{
     ScanServer,
     parse::{
         JOBS_KEPT, capacity, check_certificates, check_geoip, check_twins, domains, file_store, jobs_kept,
-        limits, mail, oidc, operator_key,
+        limits, mail, oidc, operator_key, printing,
     },
     scans::scans,
 };
@@ -24,7 +24,7 @@ use web::limiter::Limits;
 mod lan;
 mod settings;
 
-pub use control::config::{DomainSetting, FileStore};
+pub use control::config::{DomainSetting, FileStore, PrintLimits};
 pub use platform::settings::{ConfigError, LogFormat};
 pub use settings::Settings;
 
@@ -93,6 +93,8 @@ pub struct Config {
     pub capacity: CapacityLimits,
     /// How long jobs are kept once they have ended; `None` is for ever.
     pub jobs_kept: Option<Duration>,
+    /// How large print orders may be, and how long their files are kept.
+    pub printing: PrintLimits,
     /// Most connections of the edge; `None` is half of the descriptors.
     pub edge_connections: Option<usize>,
     /// Most connections of one address to the edge.
@@ -151,6 +153,7 @@ impl Config {
             limits: Limits::default(),
             capacity: CapacityLimits::default(),
             jobs_kept: Some(JOBS_KEPT),
+            printing: PrintLimits { orders_kept: Some(JOBS_KEPT), ..PrintLimits::default() },
             edge_connections: None,
             edge_connections_per_address: edge::Limits::default().connections_per_address,
             is_replica: false,
@@ -247,6 +250,7 @@ impl Config {
                 1..=1_000_000,
             )?,
             jobs_kept: jobs_kept(settings.limits.jobs_kept_days.as_deref())?,
+            printing: printing(&settings.limits)?,
             is_replica: edge::cli::replica(settings.edge_replica.as_deref())?,
             fast_redirects: edge::cli::fast_redirects(settings.fast_redirects.as_deref())?,
             mail: mail(&settings.mail)?,

@@ -48,7 +48,7 @@ pub(super) fn runs(text: &str) -> Vec<Run> {
     runs
 }
 
-fn glyph(byte: u8) -> Option<&'static [u8; GLYPH_HEIGHT as usize]> {
+pub(super) fn glyph(byte: u8) -> Option<&'static [u8; GLYPH_HEIGHT as usize]> {
     let index = match byte {
         b'0'..=b'9' => byte - b'0',
         b'A'..=b'Z' => byte - b'A' + 10,

@@ -10,6 +10,7 @@ mod pdf;
 mod png;
 mod request;
 mod svg;
+mod symbol;
 
 use self::{layout::Layout, matrix::Matrix};
 pub use self::{
@@ -18,6 +19,7 @@ pub use self::{
         DEFAULT_PRINT_DPI, DEFAULT_SIDE, DPI_RANGE, QUIET_ZONE_RANGE, QrFault, QrRequest, SIDE_RANGE,
         SIZE_RANGE_NM, X_RANGE_NM,
     },
+    symbol::{GLYPH_SIZE, Symbol, glyph},
 };
 
 /// The renderer's version, part of every `ETag`: raised whenever the bytes of any image change.

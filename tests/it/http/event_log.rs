@@ -21,7 +21,10 @@ async fn told(api: &Api, action: &str) -> Result<Vec<Quiet>> {
     let of = |event: &Event| match event {
         Event::Action(made) => made.id.as_str() == action,
         Event::Actions { ids, .. } => ids.iter().any(|id| id.as_str() == action),
-        Event::Properties { .. } | Event::Redirections { .. } | Event::Job { .. } => false,
+        Event::Properties { .. }
+        | Event::Redirections { .. }
+        | Event::Job { .. }
+        | Event::PrintOrder { .. } => false,
     };
     let rows = rows.into_iter().filter_map(|(_, recorded)| recorded);
     Ok(rows.filter(|row| of(&row.event)).map(|row| row.quiet).collect())
@@ -99,9 +102,11 @@ pub(super) async fn changes_of_redirections_are_recorded(engine: Engine) -> Resu
                     let item = items.into_iter().find(|item| item.short_id == short_id)?;
                     Some((change, item.target))
                 }
-                Event::Properties { .. } | Event::Action(_) | Event::Actions { .. } | Event::Job { .. } => {
-                    None
-                }
+                Event::Properties { .. }
+                | Event::Action(_)
+                | Event::Actions { .. }
+                | Event::Job { .. }
+                | Event::PrintOrder { .. } => None,
             })
             .collect();
         // Transactions of other tests may hold up what is settled.

@@ -127,6 +127,11 @@ async fn request_of(api: &Api, path: &str) -> Result<(String, Value)> {
         }
         "/privacy/erasures" => (path.to_owned(), json!({"network": "203.0.113.0/24", "from": 1, "to": 2})),
         "/jobs/actions" => (path.to_owned(), a_job()),
+        "/jobs/qr" => (path.to_owned(), an_order(api).await?),
+        "/jobs/qr/{id}/cancel" => {
+            let made = id(api.create("/jobs/qr", an_order(api).await?).await?);
+            (format!("/jobs/qr/{made}/cancel"), json!({}))
+        }
         "/jobs/actions/{id}/cancel" => {
             let made = api.call(Method::POST, "/jobs/actions", Some(a_job())).await?;
             let location = made.header("location").context("location")?;
@@ -176,6 +181,14 @@ async fn request_of(api: &Api, path: &str) -> Result<(String, Value)> {
     })
 }
 
+/// A body of `POST /jobs/qr`: the code of a new Thng.
+async fn an_order(api: &Api) -> Result<Value> {
+    let thng = api.create("/thngs", json!({"name": "Once"})).await?["id"].clone();
+    let link = json!({"platformId": thng, "defaultRedirectUrl": "https://example.com/"});
+    anyhow::ensure!(api.call(Method::POST, "/redirections", Some(link)).await?.status.is_success());
+    Ok(json!({"source": {"list": {"thngs": [thng]}}, "format": "zpl"}))
+}
+
 pub(super) async fn every_create_is_carried_out_once(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     api.codes_to_callers().await?;
@@ -186,7 +199,7 @@ pub(super) async fn every_create_is_carried_out_once(engine: Engine) -> Result<(
         let caller = if path == "/auth/evrythng/users" { &application } else { &api.key };
         let key = format!("once {path}");
         let first = api.post(caller, Some(&key), &uri, &body).await?;
-        let is_later = path.starts_with("/jobs/") || path == "/privacy/erasures";
+        let is_later = path.starts_with("/jobs/") && path != "/jobs/qr" || path == "/privacy/erasures";
         assert_eq!(first.status, if is_later { 202 } else { 201 }, "{path}: {first:?}");
         let before = api.fingerprint().await?;
         for _ in 0..2 {

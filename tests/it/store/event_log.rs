@@ -41,7 +41,11 @@ async fn names(db: &Db, after: Position) -> Result<(Vec<String>, Position)> {
     let last = rows.last().map_or(after, |(position, _)| *position);
     let name = |recorded: kernel::domain::event::Recorded| match recorded.event {
         Event::Properties { resource, .. } => Some(resource),
-        Event::Action(_) | Event::Actions { .. } | Event::Redirections { .. } | Event::Job { .. } => None,
+        Event::Action(_)
+        | Event::Actions { .. }
+        | Event::Redirections { .. }
+        | Event::Job { .. }
+        | Event::PrintOrder { .. } => None,
     };
     Ok((rows.into_iter().filter_map(|(_, recorded)| recorded).filter_map(name).collect(), last))
 }

@@ -105,6 +105,7 @@ async fn replica(made: &TestApp) -> Result<Arc<ApiState>> {
         limits: Limits::default(),
         capacity: Capacity::default(),
         jobs_kept: None,
+        printing: printing::service::PrintLimits::default(),
         mail: None,
         oidc: None,
         scans: None,

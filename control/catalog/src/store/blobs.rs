@@ -109,6 +109,12 @@ impl Blobs {
         Self { store, prefix, max_bytes }
     }
 
+    /// The same place, with another size of the largest blob.
+    #[must_use]
+    pub fn with_max_bytes(&self, max_bytes: u64) -> Self {
+        Self { max_bytes, ..self.clone() }
+    }
+
     /// Largest blob.
     #[must_use]
     pub const fn max_bytes(&self) -> u64 {

@@ -13,12 +13,13 @@ use super::{
 pub const MAX_TYPES: usize = 50;
 
 /// The families of types: what stands before the dot.
-const FAMILIES: [(&str, &[&str]); 5] = [
+const FAMILIES: [(&str, &[&str]); 6] = [
     // Behind the dot is the type of the action.
     ("action", &[]),
     ("properties", &["updated"]),
     ("redirection", &["created", "updated", "deleted"]),
     ("job", &["completed"]),
+    ("printOrder", &["completed"]),
     (REACTION, &[]),
 ];
 
@@ -67,7 +68,7 @@ impl Types {
         match names.iter().find(|name| !is_type(name) || *name == REACTION) {
             Some(name) => Err(format!(
                 "{:?} is no type of event: there are action, action.<type of action>, properties.updated, \
-                 redirection.created, redirection.updated, redirection.deleted and job.completed",
+                 redirection.created, redirection.updated, redirection.deleted, job.completed and printOrder.completed",
                 shorten(name)
             )),
             None => Ok(Self(names)),
@@ -235,6 +236,9 @@ mod tests {
             ("action.", "", None),
             ("action.Scans", "", None),
             ("job.started", "", None),
+            ("job,printOrder", "printOrder.completed", Some(true)),
+            ("job", "printOrder.completed", Some(false)),
+            ("printOrder.begun", "", None),
             ("properties.updated.x", "", None),
         ] {
             assert_eq!(Types::parse(text).ok().map(|types| types.admit(kind)), expected, "{text}: {kind}");

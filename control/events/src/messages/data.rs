@@ -40,6 +40,12 @@ pub fn job_message(id: JobId, status: &str) -> Value {
     json!({"id": id, "type": "ACTION_CREATION", "status": status})
 }
 
+/// The end of a print order as a message holds it.
+#[must_use]
+pub fn print_order_message(id: JobId, status: &str) -> Value {
+    json!({"id": id, "status": status})
+}
+
 /// An action as a message holds it: the form of the HTTP API, without `context` and `scopes`.
 #[must_use]
 pub fn action_message(action: &Action) -> Value {

@@ -230,6 +230,7 @@ const fn family(event: &Event) -> &'static str {
         Event::Action(_) | Event::Actions { .. } => "action",
         Event::Redirections { .. } => "redirection",
         Event::Job { .. } => "job",
+        Event::PrintOrder { .. } => "printOrder",
     }
 }
 

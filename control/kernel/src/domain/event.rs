@@ -54,6 +54,13 @@ pub enum Event {
         /// The project that it belongs to.
         project: Option<String>,
     },
+    /// A print order has ended.
+    PrintOrder {
+        /// Its id.
+        id: JobId,
+        /// The state in which it ended.
+        status: String,
+    },
 }
 
 /// What became of a redirection.
@@ -240,6 +247,7 @@ impl Event {
             Self::Actions { .. } => "actions",
             Self::Redirections { .. } => "redirections",
             Self::Job { .. } => "job",
+            Self::PrintOrder { .. } => "printOrder",
         }
     }
 
@@ -261,6 +269,7 @@ impl Event {
             Self::Job { id, status, project } => {
                 json!({"id": id, "status": status, "project": project}).to_string()
             }
+            Self::PrintOrder { id, status } => json!({"id": id, "status": status}).to_string(),
         }
     }
 
@@ -292,6 +301,10 @@ impl Event {
             "job" => {
                 let JobBody { id, status, project } = serde_json::from_str(body).ok()?;
                 Some(Self::Job { id, status, project })
+            }
+            "printOrder" => {
+                let JobBody { id, status, .. } = serde_json::from_str(body).ok()?;
+                Some(Self::PrintOrder { id, status })
             }
             _ => None,
         }
@@ -365,6 +378,7 @@ mod tests {
                 }],
             },
             Event::Job { id: JobId::new(1, [2; 16]), status: "COMPLETED".to_owned(), project: None },
+            Event::PrintOrder { id: JobId::new(1, [2; 16]), status: "complete".to_owned() },
         ] {
             assert_eq!(Event::read(event.kind(), &event.to_body()), Some(event));
         }

@@ -116,6 +116,8 @@ pub const TASKS: ListType = by(&[field("status", Text), field("type", Text)]);
 pub const ERASURES: ListType = TASKS;
 /// Jobs.
 pub const JOBS: ListType = numbered(&[field("status", Text), field("type", Text)]);
+/// Print orders.
+pub const PRINT_ORDERS: ListType = by(&[field("status", Text), field("name", Text)]);
 /// Failed operations of jobs.
 pub const JOB_LOGS: ListType = by(&[field("jobId", Id), field("type", Text)]);
 /// Cases of assessments.

@@ -27,6 +27,7 @@ pub(super) fn register(app: &Arc<ApiState>, registry: &mut Registry) {
     app.events.reactions.metrics.register(registry);
     app.users.outbox.metrics.register(registry);
     app.privacy.metrics.register(registry);
+    app.printing.metrics.register(registry);
     registry.register_collector(Box::new(Readings(app.clone())));
 }
 

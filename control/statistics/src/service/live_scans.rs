@@ -238,7 +238,8 @@ impl Stream {
             | Event::Actions { .. }
             | Event::Properties { .. }
             | Event::Redirections { .. }
-            | Event::Job { .. } => None,
+            | Event::Job { .. }
+            | Event::PrintOrder { .. } => None,
         }
     }
 

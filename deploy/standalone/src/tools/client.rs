@@ -13,6 +13,8 @@ use serde::{Deserialize, de::DeserializeOwned};
 use super::patience::Patience;
 use crate::{config::ConfigError, failure::Failure};
 
+mod download;
+
 /// A connection that takes longer will not come.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 

@@ -12,6 +12,7 @@ pub mod manual;
 pub mod operators;
 pub mod patience;
 pub mod platform;
+pub mod print;
 pub mod qr;
 pub mod secrets;
 pub mod status;

@@ -98,6 +98,8 @@ fn bad_settings_are_refused_before_anything_is_made() {
         ("WAYMARK_UPLOADS", &[("WAYMARK_UPLOADS", "0")], "from 1 to 10000"),
         ("WAYMARK_JOBS_KEPT_DAYS", &[("WAYMARK_JOBS_KEPT_DAYS", "a month")], "0 to 36500"),
         ("WAYMARK_JOBS_KEPT_DAYS", &[("WAYMARK_JOBS_KEPT_DAYS", "36501")], "0 to 36500"),
+        ("WAYMARK_PRINT_CODES", &[("WAYMARK_PRINT_CODES", "1000001")], "1 to 1000000"),
+        ("WAYMARK_PRINT_FILES_DAYS", &[("WAYMARK_PRINT_FILES_DAYS", "a month")], "0 to 36500"),
         (
             "WAYMARK_SMTP_URL",
             &[("WAYMARK_SMTP_URL", "smtp://u:secret@"), sender],
@@ -319,6 +321,8 @@ fn help_names_every_variable_and_its_default() {
         ("WAYMARK_UPLOADS", "32"),
         ("WAYMARK_UPLOAD_BYTES_PER_SECOND", "8192"),
         ("WAYMARK_JOBS_KEPT_DAYS", "30"),
+        ("WAYMARK_PRINT_CODES", "1000000"),
+        ("WAYMARK_PRINT_FILES_DAYS", "30"),
         ("WAYMARK_MAILS_PER_ACCOUNT", "2000"),
         ("WAYMARK_EDGE_REPLICA", "off"),
         ("WAYMARK_FAST_REDIRECTS", "on"),

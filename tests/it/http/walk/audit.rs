@@ -171,6 +171,15 @@ async fn prepare(
                 *body = Some(credentials);
             }
         }
+        "POST /jobs/qr" | "POST /jobs/qr/{id}/cancel" => {
+            let thngs = json!({"list": {"thngs": [fixture.ids["thngs"]]}});
+            let order = json!({"source": thngs, "format": "zpl"});
+            if name.ends_with("cancel") {
+                *uri = format!("/jobs/qr/{}/cancel", create("/jobs/qr", order).await?);
+            } else {
+                *body = Some(order);
+            }
+        }
         "DELETE /jobs/actions/{id}" => {
             // Only a job that has ended can be removed.
             let _working = jobs::work(api);

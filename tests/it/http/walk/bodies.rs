@@ -32,6 +32,7 @@ pub(super) const BODIES: &[(&str, &str)] = &[
     ("PUT /roles/{id}/permissions", r#"[{"path": "/thngs", "access": "r"}]"#),
     ("PUT /roles/{id}/permissions/{name}", r#"{"enabled": false}"#),
     ("POST /jobs/actions", JOB),
+    ("POST /jobs/qr", r#"{"source": {"list": {"thngs": ["UKXAGyEf8SQ5eTDmVgGpHqAa"]}}, "format": "zpl"}"#),
     ("POST /privacy/erasures", ERASURE),
     ("POST /webhooks", r#"{"name": "walk", "url": "https://example.com/walk"}"#),
     ("PUT /webhooks/{id}", r#"{"name": "walk"}"#),

@@ -12,7 +12,7 @@ use shared::{id::ActionId, time::UnixMillis};
 use tests::db::random16;
 
 use super::{
-    super::{Answer, Api, batches},
+    super::{Answer, Api, batches, print_orders},
     BULK, UNKNOWN,
     bodies::{BODIES, ERASURE, JOB, REACTION, TASK, TRIGGER, WEBHOOK},
     text, without_body,
@@ -80,6 +80,9 @@ impl Fixture {
         let cases = api.get("/authentication/cases").await?.json();
         let erasure: Value = serde_json::from_str(ERASURE)?;
         let erasure = api.call(Method::POST, "/privacy/erasures", Some(erasure)).await?.json();
+        let order =
+            json!({"source": {"list": {"thngs": [ids["thngs"]]}}, "format": "svg", "waitForEdges": "none"});
+        let order = print_orders::finished(api, order).await?;
         let operator_keys = api.get("/keys").await?.json();
         let role = text(&api.create("/roles", json!({"name": "x"})).await?, "id")?;
         let accesses = format!("/accounts/{}/operatorAccess", api.made.account);
@@ -124,6 +127,8 @@ impl Fixture {
             ("actions", job),
             ("tasks", text(&task, "id")?),
             ("erasures", text(&erasure, "id")?),
+            ("qr", text(&order, "id")?),
+            ("{file}", "manifest.csv".to_owned()),
             ("webhooks", text(&webhook, "id")?),
             ("reactions", text(&reaction, "id")?),
             ("cases", text(&cases[0], "id")?),

@@ -180,6 +180,14 @@ pub(super) const TABLE: &[(&str, &str, &str)] = &[
     ("GET /batches/{id}/tasks/{taskId}", "y----", "batches:read"),
     ("GET /batches/{id}/tasks/{taskId}/logs", "y----", "batches:read"),
     // Jobs.
+    ("GET /jobs/qr", "y----", "printOrders:list"),
+    // For those of a list; of serials more is needed: `http::print_orders`.
+    ("POST /jobs/qr", "y----", "printOrders:create redirections:list"),
+    ("GET /jobs/qr/{id}", "y----", "printOrders:read"),
+    ("DELETE /jobs/qr/{id}", "y----", "printOrders:delete"),
+    ("POST /jobs/qr/{id}/cancel", "y----", "printOrders:update"),
+    ("GET /jobs/qr/{id}/files", "y----", "printOrders:read"),
+    ("GET /jobs/qr/{id}/files/{file}", "y----", "printOrders:read"),
     ("GET /jobs/actions", "y----", "jobs:list"),
     ("POST /jobs/actions", "y----", "jobs:create"),
     ("GET /jobs/actions/{id}", "y----", "jobs:read"),

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Instant};
 
 use futures_util::FutureExt;
 use serde::{Deserialize, Serialize};
-use shared::{id::AccountId, short_id::ShortId, wire::stream::Rev};
+use shared::{id::AccountId, redirect::Redirect, short_id::ShortId, wire::stream::Rev};
 
 use super::{
     DomainChoice, Written, insert,
@@ -121,7 +121,8 @@ pub async fn create_many(
     Ok(Written { rev: done.rev, value: done.results })
 }
 
-/// Creates redirections of one domain within a transaction of the writer: all of them, or none.
+/// Creates redirections of one domain within a transaction of the writer: all of them, or none. They are in the order of the
+/// drafts.
 ///
 /// # Errors
 /// One is refused, or the database failed: the transaction is to be given up.
@@ -131,7 +132,7 @@ pub async fn create_in(
     drafts: Vec<Draft>,
     candidates: Vec<[u8; 16]>,
     at: UnixMillis,
-) -> Result<(), ServiceError> {
+) -> Result<Vec<Redirect>, ServiceError> {
     let grant = require(actor, Verb::Create, Redirections)?;
     let choice =
         DomainChoice { named: drafts.first().and_then(|draft| draft.short_domain.clone()), host: None };
@@ -141,7 +142,7 @@ pub async fn create_in(
     let ready = planned.into_iter().collect::<Result<Vec<_>, _>>()?;
     quotas::charge(tx, actor.account, Quota::Links, ready.len() as u64, at).await?;
     insert(tx, actor.account, &domain, &ready.iter().collect::<Vec<_>>(), at).await?;
-    Ok(())
+    Ok(ready.into_iter().map(|item| item.redirect).collect())
 }
 
 /// Refuses the last of those that are ready, where the account may not have all of them, and counts the others.

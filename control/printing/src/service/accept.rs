@@ -1,0 +1,199 @@
+//! What is decided while the caller of an order waits: its codes, or that they can be made.
+
+use catalog::domain::resource::{Product, Thng};
+use kernel::{
+    domain::{
+        quota::{Exceeded, Quota},
+        subject::{
+            Subject::{Redirections, Thngs},
+            Verb,
+        },
+    },
+    error::ServiceError,
+    service::access::{Caller, require},
+    store::{Conn, StoreError, Tx, documents, identifiers, quotas},
+};
+use shared::{id::AccountId, identifier::Identifier, problem::Code as Problem, time::UnixMillis};
+
+use super::{PrintState, codes};
+use crate::{
+    domain::{
+        code::Code,
+        order::Stage,
+        order_draft::OrderDraft,
+        serials::{Form, MAX_NUMBER, MAX_SERIAL, Serials},
+        source::Source,
+    },
+    store::serial_numbers,
+};
+
+/// Serials that are looked up before an order of numbered ones is accepted.
+const LOOKED_UP: u64 = 1_000;
+
+/// What an accepted order begins with.
+#[derive(Debug)]
+pub(super) struct Begin {
+    /// The first stage.
+    pub stage: Stage,
+    /// How many codes.
+    pub count: u64,
+    /// The codes, where they were named one by one.
+    pub codes: Vec<Code>,
+    /// What is made, with the first number.
+    pub serials: Option<Serials>,
+}
+
+/// Whether the caller may print these codes, and make what is to be made.
+///
+/// # Errors
+/// It may not.
+pub(super) fn allow(caller: &Caller, source: &Source) -> Result<(), ServiceError> {
+    match source {
+        Source::ShortIds { .. } | Source::Thngs(_) | Source::Filter(_) => {
+            let _ = require(caller, Verb::List, Redirections)?;
+        }
+        // The order acts for the whole account.
+        Source::Serials(_) => {
+            let _ = require(caller, Verb::Create, Thngs)?;
+            let _ = require(caller, Verb::Create, Redirections)?;
+        }
+    }
+    Ok(())
+}
+
+/// Finds the codes of an order, without a transaction.
+///
+/// # Errors
+/// 400 for codes that are not there, or lack what the drawing needs; 403 where a quota has no room.
+pub(super) async fn look_up(
+    state: &PrintState,
+    account: AccountId,
+    draft: &OrderDraft,
+) -> Result<Begin, ServiceError> {
+    let mut conn = state.db.read().await?;
+    let links = match &draft.source {
+        Source::ShortIds { ids, domain } => {
+            let member = "source.list.shortDomain";
+            let domain = codes::domain(&mut conn, account, domain.as_deref(), member).await?;
+            codes::by_short_ids(&mut conn, account, &domain, ids).await?
+        }
+        Source::Thngs(thngs) => codes::by_thngs(&mut conn, account, thngs).await?,
+        Source::Filter(filter) => {
+            let page = codes::by_filter(&mut conn, account, filter, (None, 1, true)).await?;
+            let count = page.total.unwrap_or_default();
+            check_count("source.filter", count, state.limits.max_codes)?;
+            return Ok(Begin { stage: Stage::Collect, count, codes: Vec::new(), serials: None });
+        }
+        Source::Serials(serials) => {
+            check_serials(state, &mut conn, account, draft, serials).await?;
+            let (count, serials) = (serials.count, Some(serials.clone()));
+            return Ok(Begin { stage: Stage::Make, count, codes: Vec::new(), serials });
+        }
+    };
+    let codes = codes::of_links(&mut conn, account, &links).await?;
+    let errors = codes::lacks(&draft.spec, &codes);
+    if !errors.is_empty() {
+        return Err(ServiceError::Refused { code: Problem::Invalid, errors });
+    }
+    Ok(Begin { stage: Stage::Render, count: codes.len() as u64, codes, serials: None })
+}
+
+/// Refuses no codes, and too many.
+pub(super) fn check_count(member: &str, count: u64, most: u64) -> Result<(), ServiceError> {
+    let fault = match count {
+        0 => format!("{member} finds no redirection."),
+        _ if count > most => {
+            format!("{member} finds {count} redirections; an order has at most {most} codes.")
+        }
+        _ => return Ok(()),
+    };
+    Err(ServiceError::refused(Problem::Invalid, fault))
+}
+
+async fn check_serials(
+    state: &PrintState,
+    conn: &mut Conn,
+    account: AccountId,
+    draft: &OrderDraft,
+    serials: &Serials,
+) -> Result<(), ServiceError> {
+    let member = "source.serials.shortDomain";
+    let _ = codes::domain(conn, account, serials.short_domain.as_deref(), member).await?;
+    let product: Option<Product> = documents::find(conn, account, serials.product).await?;
+    let Some(product) = product else {
+        let fault = format!("source.serials.product: the product {} was not found.", serials.product);
+        return Err(ServiceError::refused(Problem::Invalid, fault));
+    };
+    if draft.spec.needs_gtin() && codes::identifier(&product.details.common, "gs1:01").is_none() {
+        let fault = "source.serials.product has no GTIN: it needs the identifier gs1:01.";
+        return Err(ServiceError::refused(Problem::Invalid, fault));
+    }
+    // Nothing is made of an order that does not fit as a whole. Two that were accepted side by side may still not fit: then
+    // the second one fails where the room ends.
+    for quota in [Quota::Things, Quota::Links] {
+        require_room(conn, account, quota, serials.count, state.clock.now()).await?;
+    }
+    Ok(())
+}
+
+async fn require_room(
+    conn: &mut Conn,
+    account: AccountId,
+    quota: Quota,
+    wanted: u64,
+    now: UnixMillis,
+) -> Result<(), StoreError> {
+    match quotas::find(conn, account, quota, now).await? {
+        Some(found) if found.is_counted && found.limit.saturating_sub(found.used) < wanted => {
+            let (limit, used) = (found.limit, found.used);
+            Err(StoreError::Exceeded(Exceeded { quota, limit, used, wanted }))
+        }
+        Some(_) | None => Ok(()),
+    }
+}
+
+/// Takes the numbers of an order in the transaction that accepts it; random serials need none.
+///
+/// # Errors
+/// 409 where they were given out, or a Thng of the product has one of the first or the last.
+pub(super) async fn take_numbers(
+    tx: &mut Tx,
+    account: AccountId,
+    mut serials: Serials,
+) -> Result<Serials, ServiceError> {
+    let Form::Numbered { start, digits } = serials.form else { return Ok(serials) };
+    let conflict = |fault: String| ServiceError::refused(Problem::Conflict, fault);
+    let of = (serials.product, serials.prefix.as_str());
+    let first = match serial_numbers::take(tx, account, of, (start, serials.count)).await? {
+        Ok(first) => first,
+        Err(next) => {
+            return Err(conflict(format!(
+                "source.serials.start: orders have given out the numbers below {next}."
+            )));
+        }
+    };
+    let last = first.saturating_add(serials.count - 1);
+    if last > MAX_NUMBER || serials.numbered(last, digits).len() > MAX_SERIAL {
+        return Err(conflict(format!(
+            "source.serials: the last number would be {last}, which is too long behind this prefix."
+        )));
+    }
+    let looked_up = (first..=last).take(usize::try_from(LOOKED_UP).unwrap_or(usize::MAX)).chain([last]);
+    let wanted: Vec<Identifier> = looked_up
+        .map(|number| Identifier { key: "gs1:21".to_owned(), value: serials.numbered(number, digits) })
+        .collect();
+    let mut wanted: Vec<&Identifier> = wanted.iter().collect();
+    wanted.dedup();
+    let taken = identifiers::find_many(tx, account, "thng", &wanted).await?;
+    let ids: Vec<String> = taken.iter().map(|(_, id)| id.clone()).collect();
+    let thngs: Vec<Thng> = documents::find_many(tx, account, &ids).await?;
+    if let Some(thng) = thngs.iter().find(|thng| thng.product == Some(serials.product)) {
+        let serial = codes::identifier(&thng.details.common, "gs1:21").unwrap_or_default();
+        return Err(conflict(format!(
+            "source.serials: the thng {} of this product has the serial {serial} already; give another start.",
+            thng.id
+        )));
+    }
+    serials.form = Form::Numbered { start: Some(first), digits };
+    Ok(serials)
+}

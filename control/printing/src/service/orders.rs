@@ -1,0 +1,197 @@
+//! Print orders: asked for, read, cancelled and removed by operators.
+
+use kernel::{
+    domain::{
+        access::Actor,
+        common::Stamp,
+        event::Event,
+        grant::Limit,
+        limits::shorten,
+        listing::ListRequest,
+        page::Page,
+        subject::{Subject::PrintOrders, Verb},
+    },
+    error::ServiceError,
+    service::access::{Caller, require},
+    store::{events, listing::Selection},
+};
+use serde_json::{Value, json};
+use shared::{id::JobId, problem::Code as Problem};
+use tenants::store::accounts;
+use tracing::instrument;
+
+use super::{
+    PrintState,
+    accept::{self, Begin},
+    purge,
+};
+use crate::{
+    domain::{
+        order::{Details, Order, Status},
+        order_draft::OrderDraft,
+    },
+    store::{codes, orders as table},
+};
+
+/// What the audit trail calls them.
+const KIND: &str = "printOrder";
+
+/// Most orders of an account that have not ended: each holds up the others of the account, not those of other accounts.
+pub const MAX_OPEN: u64 = 10;
+
+/// Codes that are noted in one row.
+const CODES_IN_ROW: usize = 500;
+
+/// Accepts an order; the worker carries it out.
+///
+/// # Errors
+/// The key lacks the permission for the order, or for what it prints or makes; codes are not there; the numbers are taken
+/// (409); a quota has no room; too many orders are under way (429).
+#[instrument(skip_all)]
+pub async fn create(state: &PrintState, caller: &Caller, draft: OrderDraft) -> Result<Order, ServiceError> {
+    let _ = require(caller, Verb::Create, PrintOrders)?;
+    accept::allow(caller, &draft.source)?;
+    let _place = state.capacity.write(caller)?;
+    let Begin { stage, count, codes, serials } = accept::look_up(state, caller.account, &draft).await?;
+    let now = state.clock.now();
+    let id = JobId::new(now.0, state.random16()?);
+    let mut tx = state.db.begin(&caller.ctx).await?;
+    accounts::lock(&mut tx, caller.account).await?;
+    if table::count_open(&mut tx, caller.account).await? >= MAX_OPEN {
+        let fault = format!("{MAX_OPEN} print orders are under way; wait until one has ended.");
+        return Err(ServiceError::refused(Problem::TooManyRequests, fault));
+    }
+    let serials = match serials {
+        None => None,
+        Some(serials) => Some(accept::take_numbers(&mut tx, caller.account, serials).await?),
+    };
+    let details = Details {
+        source: draft.sent_source,
+        spec: draft.spec.to_json(),
+        wait: draft.wait,
+        operator: caller.id.clone(),
+        serials,
+        stage,
+        codes: count,
+        made: codes.len() as u64,
+        rendered: 0,
+        after: None,
+        chunks: 0,
+        waits_since: None,
+        edges: None,
+        message: None,
+        files: Vec::new(),
+        files_removed_at: None,
+    };
+    let mut order = Order {
+        id,
+        account: caller.account,
+        name: draft.name,
+        stamp: Stamp::new(now),
+        status: Status::Waiting,
+        completed_at: None,
+        files_until: None,
+        details,
+    };
+    order.stamp.seq = table::insert(&mut tx, &order).await?;
+    for (at, row) in codes.chunks(CODES_IN_ROW).enumerate() {
+        codes::insert(&mut tx, order.stamp.seq, (at * CODES_IN_ROW) as u64, row).await?;
+    }
+    tx.note(caller.account, (KIND, id.as_str()), || (None, Some(audited(&order))));
+    tx.commit().await?;
+    state.wake.notify_one();
+    Ok(order)
+}
+
+/// Lists orders.
+///
+/// # Errors
+/// The key lacks the permission.
+#[instrument(skip_all)]
+pub async fn list(
+    state: &PrintState,
+    actor: &Actor,
+    request: &ListRequest,
+) -> Result<Page<Order>, ServiceError> {
+    let _ = require(actor, Verb::List, PrintOrders)?;
+    let selection = Selection { account: actor.account, limit: &Limit::Account, request, within: &[] };
+    let mut conn = state.db.read().await?;
+    Ok(table::list(&mut conn, &selection).await?)
+}
+
+/// Reads an order.
+///
+/// # Errors
+/// There is none.
+#[instrument(skip_all)]
+pub async fn read(state: &PrintState, actor: &Actor, id: &str) -> Result<Order, ServiceError> {
+    let _ = require(actor, Verb::Read, PrintOrders)?;
+    find(state, actor, id).await
+}
+
+/// Ends an order; what it has made stays.
+///
+/// # Errors
+/// It does not exist (404) or has ended (409).
+#[instrument(skip_all)]
+pub async fn cancel(state: &PrintState, caller: &Caller, id: &str) -> Result<(), ServiceError> {
+    let _ = require(caller, Verb::Update, PrintOrders)?;
+    let order = find(state, caller, id).await?;
+    let now = state.clock.now().max(order.stamp.touch(order.stamp.created_at).updated_at);
+    let mut tx = state.db.begin(&caller.ctx).await?;
+    if !table::cancel(&mut tx, &order, now).await? {
+        let fault = format!("The print order {} has ended.", order.id);
+        return Err(ServiceError::refused(Problem::Conflict, fault));
+    }
+    let event = Event::PrintOrder { id: order.id, status: Status::Cancelled.as_str().to_owned() };
+    events::record(&mut tx, now, &[(order.account, event)]).await?;
+    tx.note(caller.account, (KIND, order.id.as_str()), || {
+        let status = |status: Status| Some(json!({"status": status.as_str()}));
+        (status(order.status), status(Status::Cancelled))
+    });
+    tx.commit().await?;
+    state.readers.wake_events();
+    state.metrics.ended(Status::Cancelled);
+    // The worker removes what is left of it.
+    state.wake.notify_one();
+    Ok(())
+}
+
+/// Removes an order that has ended, with its files; what it has made stays.
+///
+/// # Errors
+/// It does not exist (404) or has not ended (409).
+#[instrument(skip_all)]
+pub async fn delete(state: &PrintState, caller: &Caller, id: &str) -> Result<(), ServiceError> {
+    let _ = require(caller, Verb::Delete, PrintOrders)?;
+    let order = find(state, caller, id).await?;
+    let refuse = |fault: String| Err(ServiceError::refused(Problem::Conflict, fault));
+    if order.completed_at.is_none() {
+        return refuse(format!(
+            "The print order {} has not ended: it is {}. Cancel it first.",
+            order.id,
+            order.status.as_str()
+        ));
+    }
+    purge::remove_files(state, &order).await?;
+    let mut tx = state.db.begin(&caller.ctx).await?;
+    if !table::delete(&mut tx, order.stamp.seq).await? {
+        return refuse(format!("What is left of the print order {} is being removed; try again.", order.id));
+    }
+    tx.note(caller.account, (KIND, order.id.as_str()), || (Some(audited(&order)), None));
+    tx.commit().await?;
+    Ok(())
+}
+
+/// An order of the caller's account.
+pub(super) async fn find(state: &PrintState, actor: &Actor, id: &str) -> Result<Order, ServiceError> {
+    let not_found = || ServiceError::not_found("print order", shorten(id));
+    let parsed: JobId = id.parse().map_err(|_| not_found())?;
+    let mut conn = state.db.read().await?;
+    table::find(&mut conn, actor.account, parsed).await?.ok_or_else(not_found)
+}
+
+fn audited(order: &Order) -> Value {
+    let Details { source, spec, codes, .. } = &order.details;
+    json!({"name": order.name, "status": order.status.as_str(), "source": source, "codes": codes, "spec": spec})
+}

@@ -1,0 +1,148 @@
+//! Removes what orders leave: chunks, files whose time is over, and old orders.
+
+use kernel::{
+    error::ServiceError,
+    store::{Ctx, StoreError},
+};
+use shared::time::UnixMillis;
+
+use super::{PrintState, assemble, render};
+use crate::{
+    domain::order::Order,
+    store::{
+        chunks::{self, StoredChunk},
+        codes,
+        leases::{self, Claimed},
+        orders,
+    },
+};
+
+/// Chunks that one step removes.
+const CHUNKS: u32 = 50;
+
+/// Rows of codes that one transaction removes: of 25 to 500 codes each.
+const CODES: u32 = 500;
+
+/// Orders that one query finds.
+const WINDOW: u32 = 200;
+
+/// Files that an order may have, whatever it draws.
+const FILES: [&str; 5] = ["codes.zip", "codes.pdf", "codes.zpl", "manifest.csv", "receipt.json"];
+
+/// How much of an order was removed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Cleared {
+    /// There is more.
+    More,
+    /// Nothing is left.
+    All,
+    /// Another worker holds the order.
+    Lost,
+}
+
+/// Removes some of what only the work on an order needs. Of an order that ended without files, these go, too: a worker may
+/// have died while it wrote them.
+pub(super) async fn clear_some(state: &PrintState, claimed: &Claimed) -> Result<Cleared, ServiceError> {
+    let (order, seq) = (&claimed.order, claimed.order.stamp.seq);
+    let mut conn = state.db.read().await?;
+    let found = chunks::list(&mut conn, seq, CHUNKS).await?;
+    drop(conn);
+    for (_, blob) in &found {
+        remove_chunk(state, blob).await?;
+    }
+    let mut tx = state.db.begin(&Ctx::default()).await?;
+    if !leases::hold(&mut tx, claimed).await? {
+        return Ok(Cleared::Lost);
+    }
+    for (number, _) in &found {
+        chunks::delete(&mut tx, seq, *number).await?;
+    }
+    let is_more = !found.is_empty() || codes::clear(&mut tx, seq, CODES).await? > 0;
+    tx.commit().await?;
+    if is_more {
+        return Ok(Cleared::More);
+    }
+    // That which a worker wrote and did not note.
+    remove_chunk(state, &render::blob(order, order.details.chunks)).await?;
+    if order.details.files.is_empty() {
+        for name in FILES {
+            state.blobs.delete(&assemble::file_blob(order, name)).await?;
+        }
+    }
+    Ok(Cleared::All)
+}
+
+async fn remove_chunk(state: &PrintState, blob: &str) -> Result<(), StoreError> {
+    state.blobs.delete(blob).await?;
+    state.blobs.delete(&StoredChunk::manifest_blob(blob)).await
+}
+
+/// Removes a blob that was written for an order, if the order has ended meanwhile and no other worker will.
+pub(super) async fn remove_if_ended(state: &PrintState, order: &Order, blob: &str) -> Result<(), StoreError> {
+    let mut conn = state.db.read().await?;
+    let found = orders::find(&mut conn, order.account, order.id).await?;
+    drop(conn);
+    if found.is_none_or(|found| found.status.is_terminal() && found.details.files.is_empty()) {
+        remove_chunk(state, blob).await?;
+    }
+    Ok(())
+}
+
+/// Removes the files of an order that has ended.
+pub(super) async fn remove_files(state: &PrintState, order: &Order) -> Result<(), StoreError> {
+    for file in &order.details.files {
+        state.blobs.delete(&file.blob).await?;
+    }
+    Ok(())
+}
+
+/// Removes files whose time is over; the orders stay. Returns of how many orders.
+///
+/// # Errors
+/// A store failed; what was removed stays removed.
+pub async fn expire(state: &PrintState) -> Result<u64, ServiceError> {
+    let mut expired = 0;
+    loop {
+        let now = state.clock.now();
+        let mut conn = state.db.read().await?;
+        let due = orders::list_expired(&mut conn, now, WINDOW).await?;
+        drop(conn);
+        if due.is_empty() {
+            return Ok(expired);
+        }
+        for mut order in due {
+            remove_files(state, &order).await?;
+            order.details.files.clear();
+            order.details.files_removed_at = Some(now);
+            let mut tx = state.db.begin(&Ctx::default()).await?;
+            orders::forget_files(&mut tx, &order).await?;
+            tx.commit().await?;
+            expired += 1;
+        }
+    }
+}
+
+/// Removes orders that ended longer ago than orders are kept, with their files; returns how many.
+///
+/// # Errors
+/// A store failed; what was removed stays removed.
+pub async fn purge(state: &PrintState) -> Result<u64, ServiceError> {
+    let Some(kept) = state.limits.orders_kept else { return Ok(0) };
+    let kept_ms = i64::try_from(kept.as_millis()).unwrap_or(i64::MAX);
+    let before = UnixMillis(state.clock.now().0.saturating_sub(kept_ms));
+    let mut removed = 0;
+    loop {
+        let mut conn = state.db.read().await?;
+        let ended = orders::list_ended(&mut conn, before, WINDOW).await?;
+        drop(conn);
+        if ended.is_empty() {
+            return Ok(removed);
+        }
+        for order in ended {
+            remove_files(state, &order).await?;
+            let mut tx = state.db.begin(&Ctx::default()).await?;
+            removed += u64::from(orders::delete(&mut tx, order.stamp.seq).await?);
+            tx.commit().await?;
+        }
+    }
+}

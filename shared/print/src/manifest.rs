@@ -1,0 +1,91 @@
+//! The manifest: a line of CSV for each code.
+
+use crate::PrintItem;
+
+/// The first line of a manifest; those of `Chunk::manifest` follow.
+pub const MANIFEST_HEADER: &str = "index,serial,shortId,url,gtin,file,page,row,column,version,moduleMm\r\n";
+
+/// Where a code was drawn. Counted from 1.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Position {
+    pub(crate) file: String,
+    pub(crate) page: u64,
+    /// Row and column, on sheets only.
+    pub(crate) label: Option<(u32, u32)>,
+}
+
+/// Lines that are being collected.
+pub(crate) struct Manifest(csv::Writer<Vec<u8>>);
+
+impl Manifest {
+    pub(crate) fn new() -> Self {
+        Self(csv::WriterBuilder::new().terminator(csv::Terminator::CRLF).from_writer(Vec::new()))
+    }
+
+    /// Adds the line of a code; `index` is counted from 0.
+    pub(crate) fn add(
+        &mut self,
+        index: u64,
+        item: &PrintItem,
+        position: &Position,
+        version: u8,
+        module_nm: u32,
+    ) -> Result<(), csv::Error> {
+        let number = |number: u32| number.to_string();
+        let (row, column) =
+            position.label.map_or_else(Default::default, |(row, column)| (number(row), number(column)));
+        self.0.write_record([
+            (index + 1).to_string(),
+            cell(item.serial.as_deref().unwrap_or_default()),
+            cell(&item.short_id),
+            cell(&item.url),
+            cell(item.gtin.as_deref().unwrap_or_default()),
+            cell(&position.file),
+            position.page.to_string(),
+            row,
+            column,
+            version.to_string(),
+            (f64::from(module_nm) / 1e6).to_string(),
+        ])
+    }
+
+    pub(crate) fn finish(self) -> String {
+        let bytes = self.0.into_inner().unwrap_or_default();
+        String::from_utf8(bytes).unwrap_or_default()
+    }
+}
+
+/// A text that spreadsheets show as it is: an apostrophe before what they would take for a formula.
+fn cell(text: &str) -> String {
+    match text.starts_with(['=', '+', '-', '@', '\t', '\r']) {
+        true => format!("'{text}"),
+        false => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_safe_for_spreadsheets() {
+        let item = PrintItem {
+            serial: Some("=HYPERLINK(\"http://x\",\"y\")".to_owned()),
+            short_id: "-K7".to_owned(),
+            url: "HTTPS://TN.GG/-K7".to_owned(),
+            gtin: None,
+        };
+        let mut manifest = Manifest::new();
+        let position = Position { file: "codes.pdf".to_owned(), page: 2, label: Some((1, 3)) };
+        manifest.add(9, &item, &position, 2, 423_333).expect("a vector takes all");
+        let position = Position { file: "codes.zpl".to_owned(), page: 11, label: None };
+        manifest.add(10, &item, &position, 2, 500_000).expect("a vector takes all");
+        let expected = "10,\"'=HYPERLINK(\"\"http://x\"\",\"\"y\"\")\",'-K7,HTTPS://TN.GG/-K7,,codes.pdf,2,1,3,2,0.423333\r\n\
+                        11,\"'=HYPERLINK(\"\"http://x\"\",\"\"y\"\")\",'-K7,HTTPS://TN.GG/-K7,,codes.zpl,11,,,2,0.5\r\n";
+        assert_eq!(manifest.finish(), expected);
+        assert_eq!(
+            MANIFEST_HEADER.split(',').count(),
+            expected.lines().nth(1).expect("two").split(',').count() + 1
+        );
+    }
+}

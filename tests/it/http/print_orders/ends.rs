@@ -1,0 +1,179 @@
+//! How orders end: complete, cancelled, expired, removed; and what edges have to do with it.
+
+use anyhow::{Context, Result, ensure};
+use axum::http::Method;
+use kernel::{domain::event::Event, store::events};
+use printing::service::purge;
+use serde_json::{Value, json};
+use shared::wire::stream::{Hello, PROTOCOL};
+use tests::db::{Engine, TestApp};
+
+use super::{Api, ended, finished, order, product, serials, steps::step, work_all};
+
+crate::on_both_engines!(
+    a_cancelled_order_leaves_what_it_made_and_nothing_else,
+    files_expire_and_the_order_stays,
+    an_order_that_has_ended_is_removed_with_its_files,
+    edges_that_lag_are_named_or_waited_for,
+    orders_under_way_are_bounded,
+    the_end_of_an_order_is_an_event,
+);
+
+/// Blobs of print orders.
+pub(super) fn blobs(api: &Api) -> Result<Vec<String>> {
+    let folder = api.made.db.files().join(api.made.account.as_str());
+    if !folder.exists() {
+        return Ok(Vec::new());
+    }
+    let names = std::fs::read_dir(folder)?.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()));
+    let names = names.collect::<Result<Vec<String>>>()?;
+    Ok(names.into_iter().filter(|name| name.starts_with("print-")).collect())
+}
+
+async fn a_cancelled_order_leaves_what_it_made_and_nothing_else(engine: Engine) -> Result<()> {
+    let api = Api::new(engine).await?;
+    let product = product(&api).await?;
+    // In the middle of making, and after a chunk was drawn.
+    for steps in [1, 3] {
+        let before = api.fingerprint().await?["thngs"].len();
+        let body = json!({"source": serials(&product, 40, json!({})), "format": "zpl"});
+        let path = order(&api, body).await?;
+        for _ in 0..steps {
+            step(&api).await?;
+        }
+        let cancel = format!("{path}/cancel");
+        let answer = api.call(Method::POST, &cancel, None).await?;
+        ensure!(answer.status == 202 && answer.bytes.is_empty(), "{answer:?}");
+        let order = ended(&api, &path).await?;
+        ensure!(order["status"] == "cancelled", "{order}");
+        work_all(&api).await?;
+        let tables = api.fingerprint().await?;
+        ensure!(tables["print_codes"].is_empty() && tables["print_chunks"].is_empty(), "{tables:?}");
+        ensure!(blobs(&api)?.is_empty(), "{:?}", blobs(&api)?);
+        let made = order["progress"]["made"].as_u64().context("made")?;
+        ensure!(tables["thngs"].len() - before == usize::try_from(made)? && made >= 25, "{order}");
+        api.call(Method::POST, &cancel, None).await?.problem(409, 40901);
+        api.get(&format!("{path}/files")).await?.problem(409, 40901);
+        ensure!(api.call(Method::DELETE, &path, None).await?.status == 200);
+        api.get(&path).await?.problem(404, 40401);
+    }
+    Ok(())
+}
+
+async fn files_expire_and_the_order_stays(engine: Engine) -> Result<()> {
+    let api = Api::new(engine).await?;
+    let (product, app) = (product(&api).await?, &api.made.app);
+    let made = finished(&api, json!({"source": serials(&product, 2, json!({})), "format": "svg"})).await?;
+    let path = format!("/jobs/qr/{}", made["id"].as_str().context("id")?);
+    ensure!(blobs(&api)?.len() == 3, "{:?}", blobs(&api)?);
+    ensure!(purge::expire(&app.printing).await? == 0, "their time is not over");
+    let left_ms = made["filesUntil"].as_i64().context("until")? - app.core.clock.now().0;
+    api.made.clock.advance(left_ms);
+    ensure!(purge::expire(&app.printing).await? == 1 && purge::expire(&app.printing).await? == 0);
+    ensure!(blobs(&api)?.is_empty(), "{:?}", blobs(&api)?);
+    ensure!(api.get(&format!("{path}/files")).await?.json() == json!([]));
+    api.get(&format!("{path}/files/codes.zip")).await?.problem(404, 40401);
+    let order = api.get(&path).await?.json();
+    ensure!(order["status"] == "complete" && order["filesRemovedAt"].is_i64(), "{order}");
+    ensure!(order.get("filesUntil").is_none(), "{order}");
+    // Orders are kept for ever here.
+    ensure!(purge::purge(&app.printing).await? == 0 && api.get(&path).await?.status == 200);
+    Ok(())
+}
+
+async fn an_order_that_has_ended_is_removed_with_its_files(engine: Engine) -> Result<()> {
+    let kept = std::time::Duration::from_secs(60);
+    let made = TestApp::with(engine, |parts| parts.printing.orders_kept = Some(kept)).await?;
+    let api = Api::over(made).await?;
+    let product = product(&api).await?;
+    let body = |count| json!({"source": serials(&product, count, json!({})), "format": "svg"});
+    let path = order(&api, body(2)).await?;
+    api.call(Method::DELETE, &path, None).await?.problem(409, 40901);
+    ended(&api, &path).await?;
+    let answer = api.call(Method::DELETE, &path, None).await?;
+    ensure!(answer.status == 200 && answer.bytes.is_empty(), "{answer:?}");
+    ensure!(blobs(&api)?.is_empty(), "{:?}", blobs(&api)?);
+    api.call(Method::DELETE, &path, None).await?.problem(404, 40401);
+
+    let old = finished(&api, body(1)).await?;
+    ensure!(purge::purge(&api.made.app.printing).await? == 0, "its time is not over");
+    api.made.clock.advance(61_000);
+    let open = order(&api, body(1)).await?;
+    ensure!(purge::purge(&api.made.app.printing).await? == 1);
+    api.get(&format!("/jobs/qr/{}", old["id"].as_str().context("id")?)).await?.problem(404, 40401);
+    ensure!(blobs(&api)?.is_empty() && api.get(&open).await?.status == 200);
+    Ok(())
+}
+
+async fn edges_that_lag_are_named_or_waited_for(engine: Engine) -> Result<()> {
+    let api = Api::new(engine).await?;
+    let product = product(&api).await?;
+    let hello = Hello {
+        proto: PROTOCOL,
+        edge_id: "slow".into(),
+        region: "here".into(),
+        build: "test".into(),
+        epoch: None,
+        applied: 0,
+    };
+    let session = api.made.app.hub.connect(&hello).await?;
+    let body = |wait: &str| json!({"source": serials(&product, 1, json!({})), "format": "zpl", "waitForEdges": wait});
+    let waiting = async |path: &str| -> Result<Value> {
+        work_all(&api).await?;
+        let order = api.get(path).await?.json();
+        ensure!(order["status"] == "publishing" && order["edges"]["lagging"] == json!(["slow"]), "{order}");
+        Ok(order)
+    };
+    let (reported, required) = (order(&api, body("report")).await?, order(&api, body("require")).await?);
+    waiting(&reported).await?;
+    waiting(&required).await?;
+    // After a minute the one is released and names the edge, the other one goes on waiting.
+    api.made.clock.advance(61_000);
+    let order = ended(&api, &reported).await?;
+    ensure!(order["status"] == "complete" && order["edges"]["lagging"] == json!(["slow"]), "{order}");
+    let receipt = super::file(&api, &reported, "receipt.json").await?;
+    let receipt: Value = serde_json::from_slice(&receipt)?;
+    ensure!(receipt["edges"]["lagging"] == json!(["slow"]), "{receipt}");
+    waiting(&required).await?;
+    drop(session);
+    let order = ended(&api, &required).await?;
+    ensure!(order["status"] == "complete" && order["edges"]["lagging"] == json!([]), "{order}");
+    Ok(())
+}
+
+async fn orders_under_way_are_bounded(engine: Engine) -> Result<()> {
+    let api = Api::new(engine).await?;
+    let product = product(&api).await?;
+    let body = json!({"source": serials(&product, 1, json!({})), "format": "zpl"});
+    for _ in 0..printing::service::orders::MAX_OPEN {
+        order(&api, body.clone()).await?;
+    }
+    api.call(Method::POST, "/jobs/qr", Some(body.clone())).await?.problem(429, 42901);
+    let first = api.get("/jobs/qr?sortOrder=ASCENDING&perPage=1").await?.json();
+    let first = format!("/jobs/qr/{}/cancel", first[0]["id"].as_str().context("id")?);
+    ensure!(api.call(Method::POST, &first, None).await?.status == 202);
+    order(&api, body).await?;
+    let cancelled = api.get("/jobs/qr?filter=status=cancelled").await?.json();
+    ensure!(cancelled.as_array().map(Vec::len) == Some(1), "{cancelled}");
+    Ok(())
+}
+
+async fn the_end_of_an_order_is_an_event(engine: Engine) -> Result<()> {
+    let api = Api::new(engine).await?;
+    let product = product(&api).await?;
+    let ends = async |status: &str| -> Result<usize> {
+        let mut conn = api.made.app.core.db.read().await?;
+        let rows = events::list_after(&mut conn, 0, &[], u32::MAX).await?;
+        let is_end =
+            |event: &Event| matches!(event, Event::PrintOrder { status: found, .. } if found == status);
+        Ok(rows.into_iter().filter_map(|(_, row)| row).filter(|row| is_end(&row.event)).count())
+    };
+    let body = json!({"source": serials(&product, 1, json!({})), "format": "zpl"});
+    finished(&api, body.clone()).await?;
+    ensure!(ends("complete").await? == 1 && ends("cancelled").await? == 0);
+    let path = order(&api, body).await?;
+    ensure!(api.call(Method::POST, &format!("{path}/cancel"), None).await?.status == 202);
+    work_all(&api).await?;
+    ensure!(ends("complete").await? == 1 && ends("cancelled").await? == 1);
+    Ok(())
+}

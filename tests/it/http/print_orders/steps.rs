@@ -1,0 +1,116 @@
+//! Workers that are killed between and within steps: each serial is made once, and the bytes are the same.
+
+use std::collections::BTreeSet;
+
+use anyhow::{Context, Result, ensure};
+use kernel::store::Ctx;
+use printing::{
+    service::steps::{self, Stepped},
+    store::leases,
+};
+use serde_json::{Value, json};
+use tests::db::Engine;
+
+use super::{Api, column, ended, file, finished, manifest, order, product, serials};
+use crate::store::schema::run;
+
+crate::on_both_engines!(
+    an_order_survives_workers_that_die_after_each_step,
+    a_worker_that_lost_its_lease_changes_nothing,
+    two_orders_of_one_product_share_no_number,
+);
+
+/// Takes the leases of dead workers away, as time would.
+async fn free(api: &Api) -> Result<()> {
+    run(&api.made.db.location, &["UPDATE print_orders SET lease_until = 0".to_owned()]).await
+}
+
+/// Claims the next order, does one step of it and dies; `None` when there is none.
+pub(super) async fn step(api: &Api) -> Result<Option<Stepped>> {
+    let db = &api.made.app.core.db;
+    let mut tx = db.begin(&Ctx::default()).await?;
+    let claimed = leases::claim(&mut tx).await?;
+    ensure!(leases::claim(&mut tx).await?.is_none(), "two workers hold one order");
+    tx.commit().await?;
+    let Some(mut claimed) = claimed else { return Ok(None) };
+    let stepped = steps::step(&api.made.app.printing, &mut claimed).await?;
+    free(api).await?;
+    Ok(Some(stepped))
+}
+
+async fn an_order_survives_workers_that_die_after_each_step(engine: Engine) -> Result<()> {
+    let api = Api::new(engine).await?;
+    let product = product(&api).await?;
+    let body = json!({"source": serials(&product, 60, json!({})), "format": "pdf-pages",
+        "hri": {"text": "serial"}});
+    let path = order(&api, body).await?;
+    let mut count = 0;
+    while step(&api).await?.is_some() {
+        count += 1;
+        ensure!(count < 100, "{}", api.get(&path).await?.json());
+    }
+    ensure!(count >= 8, "{count} steps");
+    let lines = manifest(&api, &path).await?;
+    let expected: Vec<String> = (1..=60).map(|n| n.to_string()).collect();
+    ensure!(column(&lines, "serial") == expected, "{lines:?}");
+    ensure!(api.fingerprint().await?["thngs"].len() == 60);
+    // One that nobody disturbs gives the same.
+    let again = json!({"source": {"filter": format!("product={product}")}, "format": "pdf-pages",
+        "hri": {"text": "serial"}});
+    let again = format!("/jobs/qr/{}", finished(&api, again).await?["id"].as_str().context("id")?);
+    for name in ["codes.pdf", "manifest.csv"] {
+        ensure!(file(&api, &path, name).await? == file(&api, &again, name).await?, "{name} differs");
+    }
+    Ok(())
+}
+
+async fn a_worker_that_lost_its_lease_changes_nothing(engine: Engine) -> Result<()> {
+    let api = Api::new(engine).await?;
+    let product = product(&api).await?;
+    let body = json!({"source": serials(&product, 30, json!({})), "format": "zpl"});
+    let made = overtaken(&api, body).await?;
+    ensure!(made["progress"]["made"] == 30, "{made}");
+    let filter = format!("product={product}");
+    let found = overtaken(&api, json!({"source": {"filter": filter}, "format": "svg"})).await?;
+    ensure!(found["progress"]["made"] == 30, "{found}");
+    ensure!(api.fingerprint().await?["thngs"].len() == 30);
+    Ok(())
+}
+
+/// An order of which each step is done by a worker, and then again by one that held the order before.
+async fn overtaken(api: &Api, body: Value) -> Result<Value> {
+    let state = &api.made.app.printing;
+    let path = order(api, body).await?;
+    loop {
+        let mut tx = api.made.app.core.db.begin(&Ctx::default()).await?;
+        let claimed = leases::claim(&mut tx).await?;
+        tx.commit().await?;
+        let Some(mut stale) = claimed else { break };
+        // Another one takes it over and does the step; the first one comes back and does it, too.
+        free(api).await?;
+        step(api).await?.context("nobody took it over")?;
+        let before = api.fingerprint().await?;
+        ensure!(steps::step(state, &mut stale).await? == Stepped::Lost);
+        ensure!(api.fingerprint().await? == before, "a worker without a lease wrote something");
+    }
+    let order = ended(api, &path).await?;
+    ensure!(order["status"] == "complete", "{order}");
+    ensure!(file(api, &path, "receipt.json").await?.len() > 100, "the files are there");
+    Ok(order)
+}
+
+async fn two_orders_of_one_product_share_no_number(engine: Engine) -> Result<()> {
+    let api = Api::new(engine).await?;
+    let product = product(&api).await?;
+    let body = json!({"source": serials(&product, 30, json!({"prefix": "X"})), "format": "zpl"});
+    let both = futures_util::future::join_all((0..6).map(|_| order(&api, body.clone()))).await;
+    let mut found = BTreeSet::new();
+    for path in both {
+        let path = path?;
+        ensure!(ended(&api, &path).await?["status"] == "complete");
+        found.extend(column(&manifest(&api, &path).await?, "serial").into_iter().map(str::to_owned));
+    }
+    let expected: BTreeSet<String> = (1..=180).map(|n| format!("X{n}")).collect();
+    ensure!(found == expected, "{found:?}");
+    Ok(())
+}
