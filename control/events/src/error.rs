@@ -14,6 +14,8 @@ pub enum EventsError {
     HiddenField(String),
     #[error("Last-Event-ID: events behind {0} are not kept any more; leave it out to hear what happens now.")]
     EventsRemoved(Position),
+    #[error("This account has an export as Parquet under way; end it, or try again later.")]
+    ParquetUnderWay,
     #[error("after names no action (was it removed?): go on with from=, its createdAt.")]
     ActionRemoved,
 
@@ -51,6 +53,7 @@ impl DomainError for EventsError {
             Self::HiddenField(_) => Code::Forbidden,
             Self::Topic(TopicFault::Unknown) => Code::NoSuchPath,
             Self::SubscriptionOnly => Code::MethodNotAllowed,
+            Self::ParquetUnderWay => Code::TooManyRequests,
             Self::EventsRemoved(_)
             | Self::ActionRemoved
             | Self::TooManyFollowers { .. }

@@ -22,10 +22,9 @@
 //! - What an order has made stays, however it ends.
 
 pub mod domain;
+pub mod error;
 pub mod http;
 pub mod metrics;
 pub mod service;
 pub mod store;
 pub mod worker;
-
-pub use ::kernel::error;

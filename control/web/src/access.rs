@@ -64,7 +64,7 @@ where
         let client = parts.extensions.get::<RequestInfo>().and_then(|info| info.client);
         match access::identify_key(&core, &key, client).await {
             Ok(known) if !is_welcome(&parts.extensions, &known) => {
-                let refusal = ServiceError::refused(Code::KeyUnknown, Code::KeyUnknown.text());
+                let refusal = CommonError::Key(Code::KeyUnknown).into();
                 Err(rate_limit::count_refusal(&limiter, parts, refusal).into())
             }
             Ok(KnownKey { actor, bounds, .. }) => {

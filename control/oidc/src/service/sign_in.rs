@@ -171,7 +171,7 @@ async fn find_operator(
         Ok(email) => find_persons(&mut conn, &email, account).await?,
         // Known by the link: the address may be missing.
         Err(_) if owner.is_some() => Vec::new(),
-        Err(refusal) => return Err(refusal),
+        Err(refusal) => return Err(refusal.into()),
     };
     match (owner, &persons[..]) {
         // Another account may have the same person by the address: the link must not decide between them, because whoever

@@ -9,11 +9,10 @@ use kernel::{
             Verb,
         },
     },
-    error::ServiceError,
     service::access::{Caller, require},
     store::{Conn, StoreError, Tx, documents, identifiers, quotas},
 };
-use shared::{id::AccountId, identifier::Identifier, problem::Code as Problem, time::UnixMillis};
+use shared::{id::AccountId, identifier::Identifier, time::UnixMillis};
 
 use super::{PrintState, codes};
 use crate::{
@@ -24,6 +23,7 @@ use crate::{
         serials::{Form, MAX_NUMBER, MAX_SERIAL, Serials},
         source::Source,
     },
+    error::{CommonError, PrintingError, ServiceError},
     store::serial_numbers,
 };
 
@@ -93,21 +93,18 @@ pub(super) async fn look_up(
     let codes = codes::of_links(&mut conn, account, &links).await?;
     let errors = codes::lacks(&draft.spec, &codes);
     if !errors.is_empty() {
-        return Err(ServiceError::Refused { code: Problem::Invalid, errors });
+        return Err(CommonError::Faults(errors).into());
     }
     Ok(Begin { stage: Stage::Render, count: codes.len() as u64, codes, serials: None })
 }
 
 /// Refuses no codes, and too many.
-pub(super) fn check_count(member: &str, count: u64, most: u64) -> Result<(), ServiceError> {
-    let fault = match count {
-        0 => format!("{member} finds no redirection."),
-        _ if count > most => {
-            format!("{member} finds {count} redirections; an order has at most {most} codes.")
-        }
-        _ => return Ok(()),
-    };
-    Err(ServiceError::refused(Problem::Invalid, fault))
+pub(super) fn check_count(member: &'static str, count: u64, most: u64) -> Result<(), PrintingError> {
+    match count {
+        0 => Err(PrintingError::NothingFound { member }),
+        _ if count > most => Err(PrintingError::TooManyCodes { member, count, most }),
+        _ => Ok(()),
+    }
 }
 
 async fn check_serials(
@@ -121,12 +118,10 @@ async fn check_serials(
     let _ = codes::domain(conn, account, serials.short_domain.as_deref(), member).await?;
     let product: Option<Product> = documents::find(conn, account, serials.product).await?;
     let Some(product) = product else {
-        let fault = format!("source.serials.product: the product {} was not found.", serials.product);
-        return Err(ServiceError::refused(Problem::Invalid, fault));
+        return Err(PrintingError::NoProduct(serials.product).into());
     };
     if draft.spec.needs_gtin() && codes::identifier(&product.details.common, "gs1:01").is_none() {
-        let fault = "source.serials.product has no GTIN: it needs the identifier gs1:01.";
-        return Err(ServiceError::refused(Problem::Invalid, fault));
+        return Err(PrintingError::NoGtin.into());
     }
     // Nothing is made of an order that does not fit as a whole. Two that were accepted side by side may still not fit: then
     // the second one fails where the room ends.
@@ -162,21 +157,16 @@ pub(super) async fn take_numbers(
     mut serials: Serials,
 ) -> Result<Serials, ServiceError> {
     let Form::Numbered { start, digits } = serials.form else { return Ok(serials) };
-    let conflict = |fault: String| ServiceError::refused(Problem::Conflict, fault);
     let of = (serials.product, serials.prefix.as_str());
     let first = match serial_numbers::take(tx, account, of, (start, serials.count)).await? {
         Ok(first) => first,
         Err(next) => {
-            return Err(conflict(format!(
-                "source.serials.start: orders have given out the numbers below {next}."
-            )));
+            return Err(PrintingError::NumbersTaken { next }.into());
         }
     };
     let last = first.saturating_add(serials.count - 1);
     if last > MAX_NUMBER || serials.numbered(last, digits).len() > MAX_SERIAL {
-        return Err(conflict(format!(
-            "source.serials: the last number would be {last}, which is too long behind this prefix."
-        )));
+        return Err(PrintingError::NumberTooLong { last }.into());
     }
     let looked_up = (first..=last).take(usize::try_from(LOOKED_UP).unwrap_or(usize::MAX)).chain([last]);
     let wanted: Vec<Identifier> = looked_up
@@ -189,10 +179,7 @@ pub(super) async fn take_numbers(
     let thngs: Vec<Thng> = documents::find_many(tx, account, &ids).await?;
     if let Some(thng) = thngs.iter().find(|thng| thng.product == Some(serials.product)) {
         let serial = codes::identifier(&thng.details.common, "gs1:21").unwrap_or_default();
-        return Err(conflict(format!(
-            "source.serials: the thng {} of this product has the serial {serial} already; give another start.",
-            thng.id
-        )));
+        return Err(PrintingError::SerialTaken { thng: thng.id, serial: serial.to_owned() }.into());
     }
     serials.form = Form::Numbered { start: Some(first), digits };
     Ok(serials)

@@ -7,7 +7,7 @@ use std::io;
 
 use bytes::{Bytes, BytesMut};
 use futures_util::{Stream, StreamExt, stream};
-use kernel::{error::ServiceError, store::Ctx};
+use kernel::store::Ctx;
 use print::{Assembly, Finished, MANIFEST_HEADER, OrderFacts, PrintError, PrintSpec};
 use serde_json::{Map, Value, json};
 use tokio::sync::mpsc;
@@ -20,6 +20,7 @@ use super::{
 };
 use crate::{
     domain::order::{Details, Order, Stage, StoredFile},
+    error::ServiceError,
     store::{
         chunks::{self, StoredChunk},
         leases::Claimed,

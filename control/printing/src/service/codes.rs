@@ -12,7 +12,6 @@ use kernel::{
         listing::ListRequest,
         page::{Page, PageRequest, Position, SortOrder},
     },
-    error::ServiceError,
     store::{Conn, StoreError, documents, listing::Selection},
 };
 use print::PrintSpec;
@@ -22,13 +21,15 @@ use redirects::{
 };
 use shared::{
     id::{AccountId, ProductId, ThngId},
-    problem::Code as Problem,
     short_id::ShortId,
     short_url::ShortDomain,
 };
 use tenants::store::accounts;
 
-use crate::domain::code::Code;
+use crate::{
+    domain::code::Code,
+    error::{CommonError, PrintingError, ServiceError},
+};
 
 /// Links that are looked up together.
 const SLICE: usize = 1_000;
@@ -85,7 +86,7 @@ pub(super) async fn domain(
     conn: &mut Conn,
     account: AccountId,
     named: Option<&str>,
-    member: &str,
+    member: &'static str,
 ) -> Result<ShortDomain, ServiceError> {
     let domains = accounts::list_domains(conn, account).await?;
     let found = match named {
@@ -93,11 +94,11 @@ pub(super) async fn domain(
         Some(host) => domains.into_iter().find(|domain| domain.host.as_str() == host),
     };
     found.ok_or_else(|| {
-        let fault = match named {
-            None => format!("{member}: the account has no short domain."),
-            Some(host) => format!("{member}: {} is not a short domain of this account.", shorten(host)),
+        let error = match named {
+            None => PrintingError::NoShortDomain { member },
+            Some(host) => PrintingError::ForeignDomain { member, host: shorten(host).to_owned() },
         };
-        ServiceError::refused(Problem::Invalid, fault)
+        error.into()
     })
 }
 
@@ -161,6 +162,6 @@ fn all(links: Vec<Option<Redirection>>, member: &str, not: &str) -> Result<Vec<R
     if errors.is_empty() {
         Ok(links.into_iter().flatten().collect())
     } else {
-        Err(ServiceError::Refused { code: Problem::Invalid, errors })
+        Err(CommonError::Faults(errors).into())
     }
 }

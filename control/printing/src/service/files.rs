@@ -8,14 +8,15 @@ use kernel::{
         limits::shorten,
         subject::{Subject::PrintOrders, Verb},
     },
-    error::ServiceError,
     service::access::require,
 };
-use shared::problem::Code as Problem;
 use tracing::instrument;
 
 use super::{PrintState, orders};
-use crate::domain::order::{Order, Status, StoredFile};
+use crate::{
+    domain::order::{Order, Status, StoredFile},
+    error::{PrintingError, ServiceError},
+};
 
 /// A file that is sent.
 pub struct Download {
@@ -34,8 +35,7 @@ pub async fn list(state: &PrintState, actor: &Actor, id: &str) -> Result<Order, 
     let _ = require(actor, Verb::Read, PrintOrders)?;
     let order = orders::find(state, actor, id).await?;
     if order.status != Status::Complete {
-        let fault = format!("The print order {} has no files: it is {}.", order.id, order.status.as_str());
-        return Err(ServiceError::refused(Problem::Conflict, fault));
+        return Err(PrintingError::NoFiles { id: order.id, status: order.status.as_str() }.into());
     }
     Ok(order)
 }
@@ -54,8 +54,7 @@ pub async fn download(
     use futures_util::StreamExt as _;
     let order = list(state, actor, id).await?;
     if order.details.files_removed_at.is_some() {
-        let fault = format!("The files of the print order {} were removed: their time is over.", order.id);
-        return Err(ServiceError::refused(Problem::NotFound, fault));
+        return Err(PrintingError::FilesRemoved(order.id).into());
     }
     let not_found = || ServiceError::not_found("file of the print order", shorten(name));
     let file = order.details.files.into_iter().find(|file| file.name == name).ok_or_else(not_found)?;

@@ -9,7 +9,6 @@ use catalog::{
 use futures_util::FutureExt;
 use kernel::{
     domain::{access::Actor, common::Common, page::Position, quota::Quota, scopes::Scopes},
-    error::ServiceError,
     store::{Ctx, Tx, documents, quotas},
 };
 use redirects::{
@@ -21,9 +20,7 @@ use redirects::{
     service::redirections,
     writer::Lane,
 };
-use shared::{
-    id::ThngId, problem::Code as Problem, redirect::ResourceType, target::Target, time::UnixMillis,
-};
+use shared::{id::ThngId, redirect::ResourceType, target::Target, time::UnixMillis};
 
 use super::{PrintState, accept, actor_of, codes as links, steps::Stepped};
 use crate::{
@@ -33,6 +30,7 @@ use crate::{
         serials::{Form, Serials},
         source::Source,
     },
+    error::{CommonError, PrintingError, ServiceError},
     store::{
         codes,
         leases::{self, Claimed},
@@ -55,10 +53,7 @@ pub(super) async fn collect(state: &PrintState, claimed: &mut Claimed) -> Result
     let most = state.limits.max_codes;
     let source = Source::parse(&next.details.source, most);
     let Ok(Source::Filter(filter)) = source else {
-        return Err(ServiceError::refused(
-            Problem::Invalid,
-            "The source of the order cannot be read any more.",
-        ));
+        return Err(PrintingError::UnreadableSource.into());
     };
     let spec = super::render::spec(&next)?;
     let after = next.details.after.map(|(at, seq)| Position { at: UnixMillis(at), seq });
@@ -73,7 +68,7 @@ pub(super) async fn collect(state: &PrintState, claimed: &mut Claimed) -> Result
     drop(conn);
     let errors = links::lacks(&spec, &found);
     if !errors.is_empty() {
-        return Err(ServiceError::Refused { code: Problem::Invalid, errors });
+        return Err(CommonError::Faults(errors).into());
     }
     let made = first + found.len() as u64;
     if is_over || made > most {

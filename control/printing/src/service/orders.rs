@@ -11,12 +11,11 @@ use kernel::{
         page::Page,
         subject::{Subject::PrintOrders, Verb},
     },
-    error::ServiceError,
     service::access::{Caller, require},
     store::{events, listing::Selection},
 };
 use serde_json::{Value, json};
-use shared::{id::JobId, problem::Code as Problem};
+use shared::id::JobId;
 use tenants::store::accounts;
 use tracing::instrument;
 
@@ -30,6 +29,7 @@ use crate::{
         order::{Details, Order, Status},
         order_draft::OrderDraft,
     },
+    error::{PrintingError, ServiceError},
     store::{codes, orders as table},
 };
 
@@ -58,8 +58,7 @@ pub async fn create(state: &PrintState, caller: &Caller, draft: OrderDraft) -> R
     let mut tx = state.db.begin(&caller.ctx).await?;
     accounts::lock(&mut tx, caller.account).await?;
     if table::count_open(&mut tx, caller.account).await? >= MAX_OPEN {
-        let fault = format!("{MAX_OPEN} print orders are under way; wait until one has ended.");
-        return Err(ServiceError::refused(Problem::TooManyRequests, fault));
+        return Err(PrintingError::TooManyOrders { most: MAX_OPEN }.into());
     }
     let serials = match serials {
         None => None,
@@ -140,8 +139,7 @@ pub async fn cancel(state: &PrintState, caller: &Caller, id: &str) -> Result<(),
     let now = state.clock.now().max(order.stamp.touch(order.stamp.created_at).updated_at);
     let mut tx = state.db.begin(&caller.ctx).await?;
     if !table::cancel(&mut tx, &order, now).await? {
-        let fault = format!("The print order {} has ended.", order.id);
-        return Err(ServiceError::refused(Problem::Conflict, fault));
+        return Err(PrintingError::Ended(order.id).into());
     }
     let event = Event::PrintOrder { id: order.id, status: Status::Cancelled.as_str().to_owned() };
     events::record(&mut tx, now, &[(order.account, event)]).await?;
@@ -165,18 +163,13 @@ pub async fn cancel(state: &PrintState, caller: &Caller, id: &str) -> Result<(),
 pub async fn delete(state: &PrintState, caller: &Caller, id: &str) -> Result<(), ServiceError> {
     let _ = require(caller, Verb::Delete, PrintOrders)?;
     let order = find(state, caller, id).await?;
-    let refuse = |fault: String| Err(ServiceError::refused(Problem::Conflict, fault));
     if order.completed_at.is_none() {
-        return refuse(format!(
-            "The print order {} has not ended: it is {}. Cancel it first.",
-            order.id,
-            order.status.as_str()
-        ));
+        return Err(PrintingError::NotEnded { id: order.id, status: order.status.as_str() }.into());
     }
     purge::remove_files(state, &order).await?;
     let mut tx = state.db.begin(&caller.ctx).await?;
     if !table::delete(&mut tx, order.stamp.seq).await? {
-        return refuse(format!("What is left of the print order {} is being removed; try again.", order.id));
+        return Err(PrintingError::BeingRemoved(order.id).into());
     }
     tx.note(caller.account, (KIND, order.id.as_str()), || (Some(audited(&order)), None));
     tx.commit().await?;

@@ -1,14 +1,12 @@
 //! Removes what orders leave: chunks, files whose time is over, and old orders.
 
-use kernel::{
-    error::ServiceError,
-    store::{Ctx, StoreError},
-};
+use kernel::store::{Ctx, StoreError};
 use shared::time::UnixMillis;
 
 use super::{PrintState, assemble, render};
 use crate::{
     domain::order::Order,
+    error::ServiceError,
     store::{
         chunks::{self, StoredChunk},
         codes,

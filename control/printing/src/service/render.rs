@@ -4,16 +4,13 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::stream;
-use kernel::{
-    error::ServiceError,
-    store::{Ctx, StoreError},
-};
+use kernel::store::{Ctx, StoreError};
 use print::{Chunk, PrintError, PrintItem, PrintSpec, render_chunk};
-use shared::problem::Code as Problem;
 
 use super::{PrintState, steps::Stepped};
 use crate::{
     domain::order::{Order, Stage},
+    error::{CommonError, PrintingError, ServiceError},
     store::{
         chunks::{self, StoredChunk},
         codes,
@@ -29,8 +26,7 @@ const RENEW: Duration = Duration::from_secs(8);
 /// # Errors
 /// This release does not know it any more.
 pub(super) fn spec(order: &Order) -> Result<PrintSpec, ServiceError> {
-    PrintSpec::parse(&order.details.spec)
-        .map_err(|errors| ServiceError::Refused { code: Problem::Invalid, errors })
+    Ok(PrintSpec::parse(&order.details.spec).map_err(CommonError::Faults)?)
 }
 
 /// The blob of a chunk: the same for every holder, so that what was written and not noted is found and overwritten.
@@ -112,9 +108,7 @@ pub(super) fn refused(error: PrintError) -> ServiceError {
         PrintError::Symbol { .. }
         | PrintError::Code { .. }
         | PrintError::NotDecoded { .. }
-        | PrintError::DuplicateName { .. } => {
-            ServiceError::refused(Problem::CannotRender, format!("{error}."))
-        }
+        | PrintError::DuplicateName { .. } => PrintingError::CannotDraw(error).into(),
         PrintError::Chunk(_) | PrintError::Io(_) => ServiceError::Internal(error.to_string()),
     }
 }

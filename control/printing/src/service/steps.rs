@@ -4,7 +4,6 @@ use std::{sync::Arc, time::Duration};
 
 use kernel::{
     domain::event::Event,
-    error::ServiceError,
     store::{Ctx, Tx, events},
 };
 use redirects::{edges::WaitReport, store::log};
@@ -16,6 +15,7 @@ use crate::{
         order::{EdgeReport, Order, Stage, Status},
         order_draft::WaitForEdges,
     },
+    error::ServiceError,
     store::leases::{self, Claimed},
 };
 

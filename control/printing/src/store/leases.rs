@@ -5,7 +5,7 @@ use std::time::Duration;
 use kernel::{
     on_db,
     store::{
-        Conn, Ctx, Db, StoreError, Tx, dialect,
+        Ctx, Db, StoreError, Tx, dialect,
         lease::{pg_now, sqlite_now},
     },
 };

@@ -10,7 +10,6 @@ use kernel::{
         page::Page,
         permission::{Subject::Accounts, Verb},
     },
-    error::{PrivacyError, ServiceError},
     service::access::{Caller, require},
     store::{StoreError, Tx, listing::Selection},
 };
@@ -25,6 +24,7 @@ use tracing::instrument;
 use super::PrivacyState;
 use crate::{
     domain::erasure::{Details, Erasure, MAX_USERS, Status, Target},
+    error::{PrivacyError, ServiceError},
     store::erasures,
 };
 

@@ -12,7 +12,7 @@ use axum::{
 };
 use kernel::{
     domain::permission::{Subject, Verb},
-    error::{EdgeError, ServiceError},
+    error::ServiceError,
     service::access::require,
 };
 use redirects::store::redirections;
@@ -37,6 +37,7 @@ use web::{
 
 use crate::{
     edge_keys::{EdgeKeys, KeyHash},
+    error::EdgeError,
     hub::{EdgeStatus, Hub},
     store::snapshot::Snapshot,
 };

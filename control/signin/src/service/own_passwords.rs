@@ -56,7 +56,7 @@ pub async fn change(
     let mut tx = core.db.begin(&caller.ctx).await?;
     let now = core.clock.now();
     let operator = operators::find_locked(&mut tx, operator.account, operator.id).await?;
-    let operator = operator.ok_or_else(wrong)?;
+    let operator = operator.ok_or(SignInFault::WrongPassword)?;
     // A concurrent reset wins: it proved access to the mailbox.
     let now_stored = operator_passwords::find(&mut tx, operator.account, operator.id).await?;
     if now_stored != Some(stored) {
@@ -98,7 +98,7 @@ pub(super) async fn check_own(
     let mut conn = state.core.db.read().await?;
     let stored = operator_passwords::find(&mut conn, operator.account, operator.id).await?;
     drop(conn);
-    check(state, caller, operator, password, stored.ok_or_else(wrong)?).await
+    check(state, caller, operator, password, stored.ok_or(SignInFault::WrongPassword)?).await
 }
 
 /// Not counted with sign-ins: guesses by strangers must not block the operator's own changes.

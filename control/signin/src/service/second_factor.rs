@@ -2,10 +2,7 @@
 
 use secrets::keys::{NONCE_LEN, open_with, seal_with};
 use serde_json::json;
-use shared::{
-    id::{AccountId, OperatorId},
-    problem::Code,
-};
+use shared::id::{AccountId, OperatorId};
 use tracing::instrument;
 
 use super::{

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use shared::{id::OperatorId, problem::Code, time::UnixMillis};
+use shared::{id::OperatorId, time::UnixMillis};
 use tracing::instrument;
 
 use super::{

@@ -118,7 +118,7 @@ async fn a_profile_that_fails_holds_up_no_other(engine: Engine) -> Result<()> {
     let (_, others_thng) = api.others().await?;
     let (broken, empty) = match engine {
         Engine::Sqlite => ("x'ff'", "x''"),
-        Engine::Postgres => (r"'\xff'", "''"),
+        Engine::Postgres | Engine::ClickHouse => (r"'\xff'", "''"),
     };
     let broken_thng = &scanned.brand_thngs[0];
     let set = |to: &str| format!("UPDATE scan_profiles SET profile = {to} WHERE thng_id = '{broken_thng}'");

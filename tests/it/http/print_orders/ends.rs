@@ -5,7 +5,7 @@ use axum::http::Method;
 use kernel::{domain::event::Event, store::events};
 use printing::service::purge;
 use serde_json::{Value, json};
-use shared::wire::stream::{Hello, PROTOCOL};
+use shared::wire::{PROTOCOL, stream::Hello};
 use tests::db::{Engine, TestApp};
 
 use super::{Api, ended, finished, order, product, serials, steps::step, work_all};

@@ -141,9 +141,9 @@ impl Making<'_> {
                 match matched {
                     Match::None => {}
                     Match::One(id) if known.as_ref().is_none_or(|known| *known == id) => *known = Some(id),
-                    Match::One(_) => return Err(ActionsError::IdentifiersOfSeveral { kind: *kind }.into()),
+                    Match::One(_) => return Err(ActionsError::IdentifiersOfSeveral { kind }.into()),
                     Match::Many(count) => {
-                        return Err(CommonError::Ambiguous { kind: *kind, identifier, count }.into());
+                        return Err(CommonError::Ambiguous { kind, identifier, count }.into());
                     }
                 }
             }

@@ -13,7 +13,7 @@ use crate::{
         access::{Actor, hash_key},
         api_key::{KnownKey, is_of_key},
     },
-    error::ServiceError,
+    error::{CommonError, ServiceError},
     service::{
         access, capacity,
         connections::{self, Connection},
@@ -105,7 +105,7 @@ pub(super) async fn admit(
 /// Whose a key is. That of a session is none here: it counts for requests of the console.
 fn actor_of(known: KnownKey) -> Result<Actor, ServiceError> {
     if known.is_session {
-        return Err(ServiceError::refused(Code::KeyUnknown, Code::KeyUnknown.text()));
+        return Err(CommonError::Key(Code::KeyUnknown).into());
     }
     Ok(known.actor)
 }

@@ -8,9 +8,12 @@ use std::{
 use action_files::Writer;
 use bytes::Bytes;
 use serde_json::Value;
-use shared::{id::AccountId, problem::Code};
+use shared::id::AccountId;
 
-use crate::{error::ServiceError, store::StoreError};
+use crate::{
+    error::{EventsError, ServiceError},
+    store::StoreError,
+};
 
 /// Exports of a process that may hold a row group in memory: 8 MiB of values each, and as much again as pages on their way
 /// to the client.
@@ -71,8 +74,7 @@ impl Group {
             Form::Parquet => {
                 let mut taken = groups.0.lock().unwrap_or_else(PoisonError::into_inner);
                 if taken.contains(&account) {
-                    let text = "This account has an export as Parquet under way; end it, or try again later.";
-                    return Err(ServiceError::refused(Code::TooManyRequests, text));
+                    return Err(EventsError::ParquetUnderWay.into());
                 }
                 if taken.len() >= MOST_GROUPS {
                     return Err(ServiceError::Full("exports as Parquet"));
@@ -148,6 +150,8 @@ fn fault(error: impl std::fmt::Display) -> StoreError {
 
 #[cfg(test)]
 mod tests {
+    use shared::problem::Code;
+
     use super::*;
 
     #[test]
