@@ -10,6 +10,7 @@ pub mod exposition;
 pub mod filter;
 pub mod forwarding;
 pub mod geo;
+pub mod gtin;
 pub mod id;
 pub mod identifier;
 pub mod negotiate;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use shared::id::ProductId;
+use shared::{gtin, id::ProductId};
 use tracing::instrument;
 
 use super::{
@@ -18,7 +18,6 @@ use crate::{
         access::Actor,
         common::{Common, Stamp},
         grant::Grant,
-        gtin,
         limits::shorten,
         listing::ListRequest,
         page::Page,

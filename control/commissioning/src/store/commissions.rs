@@ -8,12 +8,13 @@ use std::{
 use futures_util::TryStreamExt;
 use shared::{
     commission::CommissionState,
+    gtin,
     id::{AccountId, ProductId, ThngId},
 };
 use sqlx::types::Json;
 
 use super::{Conn, StoreError, Tx, on_db, parse, standing::parse_state};
-use crate::domain::{commissioning::Commission, commissioning_body::Pair, gtin};
+use crate::domain::{commissioning::Commission, commissioning_body::Pair};
 
 const FIND: &str = "SELECT commission FROM thngs WHERE account_id = $1 AND id = $2";
 const PUT: &str = "UPDATE thngs SET commission_state = $3, commission_product = $4, commission = $5 \

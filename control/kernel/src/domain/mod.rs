@@ -12,7 +12,6 @@ pub mod event;
 pub mod facets;
 pub mod filter;
 pub mod grant;
-pub mod gtin;
 pub mod limits;
 pub mod listing;
 pub mod location;

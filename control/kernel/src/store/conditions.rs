@@ -1,9 +1,12 @@
 //! Compiles a filter to SQL: only fixed fragments and placeholders are concatenated, every value is bound.
 
-use shared::filter::{Expr, Operator, Term, Value};
+use shared::{
+    filter::{Expr, Operator, Term, Value},
+    gtin,
+};
 
 use super::{StoreError, listing::Table, texts::Texts};
-use crate::domain::{facets, gtin};
+use crate::domain::facets;
 
 /// The engine that a statement is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,12 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use shared::{id::AccountId, identifier::Identifier};
-
+use shared::{gtin, id::AccountId, identifier::Identifier};
 use sqlx::types::Json;
 
 use super::{Conn, Raw, StoreError, Tx, on_db};
-use crate::domain::gtin;
 
 const INSERT: &str =
     "INSERT INTO identifiers (account_id, kind, key, value, resource_id) VALUES ($1, $2, $3, $4, $5)";

@@ -3,10 +3,9 @@
 //! The write that sets one claims it; the primary key decides between two at once. Rows from before the table existed
 //! have no claim, so a claim also searches the identifiers themselves.
 
-use shared::id::AccountId;
+use shared::{gtin, id::AccountId};
 
 use super::{Conn, StoreError, Tx, on_db};
-use crate::domain::gtin;
 
 /// An identifier that only one resource may have.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -3,6 +3,7 @@
 use countries::CountryCode;
 use serde_json::{Map, Value};
 use shared::{
+    gtin,
     id::{AccountId, ThngId},
     identifier::Identifier,
     personal_data::PersonalData,
@@ -32,7 +33,6 @@ use crate::{
         common::Common,
         context::{self, Origin},
         grant::Grant,
-        gtin,
         limits::shorten,
         resource::{Product, Thng},
         scan_source::Source,

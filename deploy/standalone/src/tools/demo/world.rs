@@ -155,7 +155,7 @@ pub(super) fn gtin(tag: u16, product: usize) -> String {
 mod tests {
     use std::collections::BTreeSet;
 
-    use kernel::domain::gtin::is_valid;
+    use shared::gtin::is_valid;
 
     use super::*;
 
