@@ -77,6 +77,35 @@ fn conditions_on_requests() {
     assert!(holds("network=192.0.2.0/24", &mapped), "an address of IPv4 that comes as IPv6");
 }
 
+/// Each list is at its limit; a request costs no more than that it is parsed once, and one comparison for each condition.
+#[test]
+fn a_request_is_parsed_once_for_all_conditions() {
+    let list = |owner| RuleList {
+        owner,
+        rules: vec![rule("languages=xx|languages.xx>0|refererHost=a.example|query.x=1", None); MAX_RULES],
+    };
+    let scan = scan();
+    let compiled = compile(vec![list(None), list(owner(THNG, PROJECT))]);
+    assert!(compiled.first(&scan).is_none());
+    assert_eq!(scan.asked.get(), 3, "languages, referer and query");
+    // What is behind the bounds is not read, by rules and by what explains them alike.
+    let many = |one: &str, count: usize, last: &str| -> Option<&'static str> {
+        Some(format!("{}{last}", one.repeat(count)).leak())
+    };
+    for (less, is_read) in [(1, true), (0, false)] {
+        let headers = Headers {
+            accept_language: many("de,", MAX_LANGUAGES - less, "fr"),
+            query: many("a&", MAX_PARAMETERS - less, "b"),
+            ..Headers::default()
+        };
+        let scan = Scan { headers, ..super::scan() };
+        for condition in ["languages=fr", "languages.fr>0", "query.b~"] {
+            assert_eq!(holds(condition, &scan), is_read, "{condition}");
+            assert_eq!(rule(condition, None).explain(&scan).unwrap().holds, is_read, "{condition}");
+        }
+    }
+}
+
 #[test]
 fn hours_and_days_are_those_of_utc() {
     for (at, hour, weekday) in [
