@@ -73,11 +73,15 @@ fn read(item: &Value) -> Result<(Rule, usize), Vec<String>> {
     }
     let condition = members.text("match").map(Into::into);
     let redirect_url = members.text("redirectUrl").map(Into::into);
-    let rule = members.finish(condition.map(|condition| Rule { name, condition, redirect_url }))?;
-    match rule.check() {
-        Ok((matcher, _)) => Ok((rule, matcher.conditions())),
-        Err(faults) => Err(faults.iter().map(|fault| format!("{fault}.")).collect()),
+    let rule = condition.map(|condition| Rule { name, condition, redirect_url });
+    // Also where another member has the wrong type.
+    let checked = rule.as_ref().map(Rule::check);
+    if let Some(Err(faults)) = &checked {
+        faults.iter().for_each(|fault| members.fault(format!("{fault}.")));
     }
+    let rule = members.finish(rule)?;
+    let conditions = checked.and_then(Result::ok).map_or(0, |(matcher, _)| matcher.conditions());
+    Ok((rule, conditions))
 }
 
 /// The faults of rules that lead to one of our own short URLs, which could form a loop.
@@ -135,6 +139,15 @@ mod tests {
             (
                 json!({"rules": [{"match": "hour", "redirectUrl": "ftp://x"}]}),
                 vec!["rules[0].match: expected one of", "rules[0].redirectUrl must be an absolute"],
+            ),
+            (
+                json!({"rules": [{"match": "x=1&device=watch", "name": 2, "redirectUrl": "ftp://x"}]}),
+                vec![
+                    "rules[0].name must be a string.",
+                    "rules[0].match: there is no field x",
+                    "rules[0].match: the field device is one of",
+                    "rules[0].redirectUrl must be an absolute",
+                ],
             ),
             (json!({"rules": many}), vec!["rules must hold at most 100 rules, not 101."]),
             (json!({"rules": heavy}), vec!["rules must hold at most 400 conditions, not 500."]),

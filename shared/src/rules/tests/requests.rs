@@ -154,6 +154,7 @@ fn every_fault_of_a_condition_is_named() {
         ("languages.de~1", &["the field languages.de cannot be compared in this way"]),
         ("refererHost=https://example.com/", &["the field refererHost is compared with a host"]),
         ("refererHost=", &["the field refererHost is compared with a host"]),
+        ("refererHost=.", &["the field refererHost is compared with a host"]),
         ("network=10.0.0.0/33", &["the field network is compared with an address or a network"]),
         ("network=example.com", &["the field network is compared with an address or a network"]),
         ("network~10.", &["the field network cannot be compared in this way"]),
