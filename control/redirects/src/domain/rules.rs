@@ -9,6 +9,9 @@ use shared::{
 
 use super::{members::Members, target_hosts::TargetHosts};
 
+/// Faults after which no further rule is read: a rule may have 64, and each may list every field.
+const MAX_FAULTS: usize = 100;
+
 /// The list of an account or application.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct StoredRules {
@@ -24,7 +27,7 @@ pub struct StoredRules {
 /// Reads the body of a PUT: the whole list.
 ///
 /// # Errors
-/// Every fault found, each naming its member.
+/// Every fault found, each naming its member; with very many, those of the first rules.
 pub fn parse(body: &Value) -> Result<Vec<Rule>, Vec<String>> {
     let mut members = Members::of(body)?;
     let rules = match members.raw("rules") {
@@ -46,7 +49,7 @@ pub fn parse(body: &Value) -> Result<Vec<Rule>, Vec<String>> {
 }
 
 fn read_all(items: &[Value], members: &mut Members<'_>) -> Option<Vec<Rule>> {
-    let (mut rules, mut conditions) = (Vec::with_capacity(items.len()), 0);
+    let (mut rules, mut conditions, mut found) = (Vec::with_capacity(items.len()), 0, 0);
     for (index, item) in items.iter().enumerate() {
         match read(item) {
             Ok((rule, count)) => {
@@ -54,8 +57,12 @@ fn read_all(items: &[Value], members: &mut Members<'_>) -> Option<Vec<Rule>> {
                 rules.push(rule);
             }
             Err(faults) => {
+                found += faults.len();
                 faults.into_iter().for_each(|fault| members.fault(format!("rules[{index}].{fault}")));
             }
+        }
+        if found >= MAX_FAULTS {
+            break;
         }
     }
     if conditions > MAX_CONDITIONS {
@@ -112,6 +119,16 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn faults_are_bounded_by_whole_rules() {
+        let unknown = |count: usize| (0..count).map(|n| format!("f{n}=1")).collect::<Vec<_>>().join("|");
+        for (in_each, expected) in [(1, 100), (2, 100), (64, 128)] {
+            let rules = vec![json!({"match": unknown(in_each)}); MAX_RULES];
+            let faults = parse(&json!({"rules": rules})).unwrap_err();
+            assert_eq!(faults.len(), expected, "{in_each}");
+        }
+    }
 
     #[test]
     fn every_fault_is_named_with_its_place() {
