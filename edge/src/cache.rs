@@ -251,6 +251,11 @@ impl EdgeCache {
         self.generation.load().with_rules(account, look)
     }
 
+    /// Accounts of whose rules this edge can use none.
+    pub(crate) fn refused_rules(&self) -> usize {
+        self.generation.load().refused_rules()
+    }
+
     /// Goes on in `epoch` from `at_rev`, where `sets` are the rules of all accounts: in the same epoch all older
     /// entries become stale, else the cache is replaced by an empty one.
     ///
