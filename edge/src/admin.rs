@@ -212,6 +212,11 @@ fn readings(cache: &EdgeCache, status: &SyncStatus) -> Vec<Reading> {
         Reading::new("live", "Whether the stream is live", f64::from(u8::from(state == State::Live))),
         Reading::new("cache_entries", "Keys in the cache", entries as f64),
         Reading::new("cache_bytes", "Bytes of the cache", bytes as f64),
+        Reading::new(
+            "rules_refused",
+            "Accounts of whose rules none can be used",
+            cache.refused_rules() as f64,
+        ),
     ];
     if let Some(replica) = cache.replica() {
         let is_whole = f64::from(u8::from(replica.state == ReplicaState::Whole));

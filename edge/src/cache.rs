@@ -251,11 +251,16 @@ impl EdgeCache {
         self.generation.load().with_rules(account, look)
     }
 
+    /// Accounts of whose rules this edge can use none.
+    pub(crate) fn refused_rules(&self) -> usize {
+        self.generation.load().refused_rules()
+    }
+
     /// Goes on in `epoch` from `at_rev`, where `sets` are the rules of all accounts: in the same epoch all older
     /// entries become stale, else the cache is replaced by an empty one.
     ///
-    /// Rules that cannot be used are refused: none of them decides until the next change, and nobody may keep what their
-    /// accounts are answered.
+    /// Rules that cannot be used are refused: those that the account had in this epoch stay in use; where there are none, none
+    /// decides until the next change, and nobody may keep what its links answer.
     pub(crate) fn snapshot(&self, epoch: &Epoch, at_rev: Rev, sets: &[Arc<AccountRules>]) -> Vec<Rejected> {
         let (table, rejected) = read_rules(sets, at_rev);
         let generation = self.generation.load();

@@ -79,6 +79,10 @@ impl RuleSet {
         Self(None)
     }
 
+    pub(crate) const fn is_refused(&self) -> bool {
+        self.0.is_none()
+    }
+
     /// The first rule that holds, and where it leads.
     pub(crate) fn decide(&self, facts: &RequestFacts<'_>) -> Option<(Arc<RuleName>, HeaderValue)> {
         let hit = self.0.as_ref()?.first(facts)?;

@@ -14,6 +14,7 @@ mod explain;
 mod field;
 mod headers;
 mod program;
+mod reading;
 mod request;
 mod share;
 mod zone;
@@ -24,7 +25,7 @@ pub use self::{
     compile::{Compiled, Hit, InvalidRule, Matcher},
     explain::Explained,
     field::{Facts, Field, Text},
-    headers::{accepted_languages, query_parameters, referer_host},
+    headers::{MAX_LANGUAGES, MAX_PARAMETERS, accepted_languages, query_parameters, referer_host},
     program::{hour, weekday},
     request::{first_language, text_of_link},
     share::{PLACES, Visitor},

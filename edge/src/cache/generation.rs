@@ -245,9 +245,15 @@ impl Generation {
     }
 
     /// Continues from `at_rev` without the events before it; `applied` never falls, and with a snapshot
-    /// older than it the rules stay as well.
-    pub(super) fn snapshot(&self, at_rev: Rev, rules: RuleTable) {
+    /// older than it the rules stay as well. A set that cannot be used leaves the old one in use, as a single change does.
+    pub(super) fn snapshot(&self, at_rev: Rev, mut rules: RuleTable) {
         if at_rev >= self.applied() {
+            let before = self.rules.load_full();
+            for (account, set) in rules.iter_mut().filter(|(_, set)| set.is_refused()) {
+                if let Some(old) = before.get(account) {
+                    *set = old.clone();
+                }
+            }
             self.rules.store(Arc::new(rules));
         }
         let at_rev = at_rev.max(self.applied());

@@ -117,6 +117,10 @@ fn refused_rules_leave_the_old_ones_in_use_and_reach_the_disk() {
     assert_eq!(apply(0, vec![item(1, rules(Some(1))), item(2, refused(2))]), [2]);
     assert_eq!(world.rules_held(), Some(1));
     assert_eq!(kept(), (2, Some(refused(2))));
+    // The same by the whole state, which comes after a gap.
+    let rejected = world.cache.snapshot(&world.epoch, 2, &[refused(2)]);
+    assert_eq!(rejected.into_iter().map(|item| item.rev).collect::<Vec<_>>(), [2]);
+    assert_eq!((world.rules_held(), kept()), (Some(1), (2, Some(refused(2)))));
     // Where there was none before, none decides; but the account has rules.
     assert_eq!(apply(2, vec![item(3, rules(None)), item(4, refused(4))]), [4]);
     assert_eq!(kept(), (4, Some(refused(4))));

@@ -141,6 +141,12 @@ async fn assert_kept(edge: &Running, cache_control: &str) {
     }
 }
 
+/// Whether the metrics say of how many accounts no rule can be used.
+fn assert_refused(edge: &Running, accounts: u32) {
+    let (text, line) = (edge.handle.metrics_text(), format!("waymark_edge_rules_refused {accounts}"));
+    assert!(text.lines().any(|is| is == line), "no {line} in {text}");
+}
+
 /// Rules that an edge cannot use may lead the next visitor elsewhere, once it can: nobody may keep a redirect meanwhile.
 #[tokio::test]
 async fn redirects_of_an_account_with_refused_rules_are_kept_by_nobody() {
@@ -158,6 +164,7 @@ async fn redirects_of_an_account_with_refused_rules_are_kept_by_nobody() {
         control.acked(control.put("DEF", OWN)).await;
         assert_eq!(control.rejected(), [refused]);
         assert_kept(&edge, "no-store").await;
+        assert_refused(&edge, 1);
         // Another one that it cannot use either.
         control.put_rules(&[("colour=blue", None)]);
         control.acked(control.put("DEF", OWN)).await;
@@ -167,8 +174,10 @@ async fn redirects_of_an_account_with_refused_rules_are_kept_by_nobody() {
         // It begins with them.
         let edge = Running::start(&control, folder.path(), None, adapt).await;
         assert_kept(&edge, "no-store").await;
+        assert_refused(&edge, 1);
         control.acked(control.put_rules(&[])).await;
         assert_kept(&edge, "public, max-age=60, must-revalidate").await;
+        assert_refused(&edge, 0);
         edge.stop().await;
     }
 }

@@ -1,6 +1,9 @@
 //! Compiles rules: conditions are parsed once when a set arrives, and only compared for each request.
 
-use super::{AccountRules, Facts, Field, MAX_CONDITIONS, MAX_NAME, MAX_RULES, Owner, Rule, program::Program};
+use super::{
+    AccountRules, Facts, Field, MAX_CONDITIONS, MAX_NAME, MAX_RULES, Owner, Rule, program::Program,
+    reading::Reading,
+};
 use crate::{
     filter::{Expr, Term, Value},
     id::ApplicationId,
@@ -51,7 +54,7 @@ impl Matcher {
     /// Whether it holds; asks for no more facts than it needs.
     #[cfg(test)]
     pub(super) fn holds(&self, facts: &impl Facts) -> bool {
-        Program::new([&self.0].into_iter()).first(facts).is_some()
+        Program::new([&self.0].into_iter()).first(&Reading::new(facts)).is_some()
     }
 }
 
@@ -130,8 +133,9 @@ impl<T> Compiled<T> {
     pub fn first(&self, facts: &impl Facts) -> Option<Hit<'_, T>> {
         let is_for = |owner: &Owner| owner.is_of(facts.projects());
         let lists = self.0.iter().filter(|list| list.owner.as_ref().is_none_or(is_for));
+        let request = Reading::new(facts);
         for list in lists {
-            if let Some(index) = list.conditions.first(facts)
+            if let Some(index) = list.conditions.first(&request)
                 && let Some(made) = list.made.get(index)
             {
                 return Some(Hit { application: list.owner.map(|owner| owner.application), index, made });

@@ -1,6 +1,6 @@
 //! Why a rule holds for a scan or does not. Apart from the compiled rules, so that redirects do no work for it.
 
-use super::{Facts, Field, InvalidRule, Rule, compile::understand, program};
+use super::{Facts, Field, InvalidRule, Rule, compile::understand, program, reading::Reading};
 use crate::filter::{Expr, Term};
 
 /// Whether a rule holds, and why.
@@ -34,7 +34,7 @@ impl Rule {
             Ok::<_, String>(Term { field: Condition { test, written }, operator, value })
         });
         let mut because = Vec::new();
-        let holds = explain(&expr.map_err(invalid)?, false, facts, &mut because);
+        let holds = explain(&expr.map_err(invalid)?, false, &Reading::new(facts), &mut because);
         Ok(Explained { holds, because })
     }
 }
@@ -43,7 +43,7 @@ impl Rule {
 fn explain(
     expr: &Expr<Condition>,
     is_negated: bool,
-    facts: &impl Facts,
+    request: &Reading<'_, impl Facts>,
     because: &mut Vec<(Field, String)>,
 ) -> bool {
     match expr {
@@ -51,11 +51,11 @@ fn explain(
             let Condition { test, written } = &term.field;
             let condition = if is_negated { written.negated() } else { written.to_string() };
             because.push((test.field.clone(), condition));
-            program::holds(test, facts)
+            program::holds(test, request)
         }
-        Expr::Not(one) => !explain(one, !is_negated, facts, because),
-        Expr::And(branches) => decide(branches, false, is_negated, facts, because),
-        Expr::Or(branches) => decide(branches, true, is_negated, facts, because),
+        Expr::Not(one) => !explain(one, !is_negated, request, because),
+        Expr::And(branches) => decide(branches, false, is_negated, request, because),
+        Expr::Or(branches) => decide(branches, true, is_negated, request, because),
     }
 }
 
@@ -64,13 +64,13 @@ fn decide(
     branches: &[Expr<Condition>],
     decisive: bool,
     is_negated: bool,
-    facts: &impl Facts,
+    request: &Reading<'_, impl Facts>,
     because: &mut Vec<(Field, String)>,
 ) -> bool {
     let start = because.len();
     for branch in branches {
         let before = because.len();
-        if explain(branch, is_negated, facts, because) == decisive {
+        if explain(branch, is_negated, request, because) == decisive {
             because.drain(start..before);
             return decisive;
         }

@@ -263,7 +263,9 @@ impl Field {
             }
             Self::RefererHost if operator == Operator::Equal => url::Host::parse(text)
                 .map(|host| host.to_string().trim_end_matches('.').to_owned())
-                .map_err(|_| "is compared with a host, such as example.com".to_owned())?,
+                .ok()
+                .filter(|host| !host.is_empty())
+                .ok_or_else(|| "is compared with a host, such as example.com".to_owned())?,
             Self::RefererHost => text.to_ascii_lowercase(),
             Self::Network => read_network(text)
                 .ok_or_else(|| "is compared with an address or a network, such as 192.0.2.0/24".to_owned())?

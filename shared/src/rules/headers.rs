@@ -1,12 +1,20 @@
 //! What conditions read of the headers and the query of a request, without memory of its own where nothing is encoded.
 
+use std::borrow::Cow;
+
 use url::form_urlencoded;
+
+/// Most languages of an `Accept-Language` that are read: browsers send some ten, and each is compared by every condition.
+pub const MAX_LANGUAGES: usize = 32;
+/// Most parameters of a query that are read.
+pub const MAX_PARAMETERS: usize = 64;
 
 /// The languages of an `Accept-Language` with their qualities, in the order of the text.
 ///
-/// `*` names no language. An item whose quality is not a number from 0 to 1 is left out.
+/// `*` names no language. An item whose quality is not a number from 0 to 1 is left out, and so is what follows the first
+/// [`MAX_LANGUAGES`].
 pub fn accepted_languages(accepted: &str) -> impl Iterator<Item = (&str, f64)> {
-    accepted.split(',').filter_map(|item| {
+    let read = accepted.split(',').filter_map(|item| {
         let mut parts = item.split(';');
         let tag = parts.next().unwrap_or_default().trim();
         let mut quality: f64 = 1.0;
@@ -17,7 +25,8 @@ pub fn accepted_languages(accepted: &str) -> impl Iterator<Item = (&str, f64)> {
             }
         }
         (!tag.is_empty() && tag != "*").then_some((tag, quality))
-    })
+    });
+    read.take(MAX_LANGUAGES)
 }
 
 /// The host of a `Referer`, as it was sent; without port, and without the dot at its end.
@@ -40,16 +49,15 @@ pub fn referer_host(referer: &str) -> Option<&str> {
     Some(host.strip_suffix('.').unwrap_or(host)).filter(|host| !host.is_empty())
 }
 
-/// Whether one of the values that a query gives to a parameter is admitted; names and values are decoded.
-pub(super) fn query_has(query: &str, name: &str, admits: impl Fn(&str) -> bool) -> bool {
-    form_urlencoded::parse(query.as_bytes()).any(|(key, value)| *key == *name && admits(&value))
+/// The first [`MAX_PARAMETERS`] parameters of a query with their values, decoded.
+pub(super) fn parameters(query: &str) -> impl Iterator<Item = (Cow<'_, str>, Cow<'_, str>)> {
+    form_urlencoded::parse(query.as_bytes()).take(MAX_PARAMETERS)
 }
 
-/// The parameters of a query with their values, without keys (`access_token`).
+/// The parameters of a query that conditions read, with their values; without keys (`access_token`).
 #[must_use]
 pub fn query_parameters(query: &str) -> Vec<(String, String)> {
-    let pairs = form_urlencoded::parse(query.as_bytes());
-    pairs
+    parameters(query)
         .filter(|(name, _)| !is_access_token(name))
         .map(|(name, value)| (name.into(), value.into()))
         .collect()
@@ -105,12 +113,24 @@ mod tests {
     }
 
     #[test]
+    fn what_is_read_of_a_request_is_bounded() {
+        let languages: Vec<String> = (0..=MAX_LANGUAGES).map(|n| format!("a{n}")).collect();
+        let languages = format!("*,x;q=2,{}", languages.join(","));
+        let last = accepted_languages(&languages).last();
+        assert_eq!(last, Some((&*format!("a{}", MAX_LANGUAGES - 1), 1.0)));
+        assert_eq!(accepted_languages(&languages).count(), MAX_LANGUAGES);
+        let query: Vec<String> = (0..=MAX_PARAMETERS).map(|n| format!("a{n}")).collect();
+        let query = query.join("&&");
+        let read = query_parameters(&query);
+        assert_eq!(read.len(), MAX_PARAMETERS);
+        assert_eq!(read.last().unwrap().0, format!("a{}", MAX_PARAMETERS - 1));
+    }
+
+    #[test]
     fn parameters_are_decoded_and_keys_left_out() {
         let query = "a=1&b&a=%C3%A4+b&&access_token=k&ACCESS%5Ftoken=k&c=%2B=d";
         let expected = [("a", "1"), ("b", ""), ("a", "ä b"), ("c", "+=d")];
         let found = query_parameters(query);
         assert_eq!(found, expected.map(|(name, value)| (name.to_owned(), value.to_owned())));
-        assert!(query_has(query, "a", |value| value == "ä b"));
-        assert!(!query_has(query, "A", |_| true), "names are compared exactly");
     }
 }

@@ -6,12 +6,7 @@
 use ipnet::IpNet;
 use jiff::tz::TimeZone;
 
-use super::{
-    Facts, Field, Text,
-    field::read_network,
-    headers::{accepted_languages, query_has, referer_host},
-    zone,
-};
+use super::{Facts, Field, Text, field::read_network, reading::Reading, zone};
 use crate::{
     filter::{Expr, Operator, Term},
     time::UnixMillis,
@@ -91,10 +86,10 @@ impl Program {
     }
 
     /// The place of the first condition that holds.
-    pub(super) fn first(&self, facts: &impl Facts) -> Option<usize> {
+    pub(super) fn first(&self, request: &Reading<'_, impl Facts>) -> Option<usize> {
         let mut test = self.0.first()?;
         loop {
-            match if test.check.holds(facts) { test.then } else { test.otherwise } {
+            match if test.check.holds(request) { test.then } else { test.otherwise } {
                 Next::Test(at) => test = self.0.get(usize::from(at))?,
                 Next::Hit(rule) => return Some(usize::from(rule)),
                 Next::End => return None,
@@ -109,9 +104,9 @@ impl Next {
     }
 }
 
-/// Whether facts meet one condition.
-pub(super) fn holds(term: &Term<Field>, facts: &impl Facts) -> bool {
-    Check::new(term).holds(facts)
+/// Whether a request meets one condition.
+pub(super) fn holds(term: &Term<Field>, request: &Reading<'_, impl Facts>) -> bool {
+    Check::new(term).holds(request)
 }
 
 /// A count within the limits of a list; one beyond would lead behind the last test.
@@ -163,7 +158,8 @@ impl Check {
         }
     }
 
-    fn holds(&self, facts: &impl Facts) -> bool {
+    fn holds(&self, request: &Reading<'_, impl Facts>) -> bool {
+        let facts = request.facts();
         match self {
             Self::Text(text, shape, literal) => {
                 facts.text(*text).is_some_and(|fact| literal.admits(*shape, fact))
@@ -173,22 +169,21 @@ impl Check {
             }
             Self::Language(shape, literal) => facts.language().is_some_and(|tag| literal.speaks(*shape, tag)),
             Self::Languages(shape, literal) => {
-                let mut accepted = accepted_languages(facts.accept_language().unwrap_or_default());
-                accepted.any(|(tag, quality)| quality > 0.0 && literal.speaks(*shape, tag))
+                let mut accepted = request.languages().iter();
+                accepted.any(|(tag, quality)| *quality > 0.0 && literal.speaks(*shape, tag))
             }
             Self::LanguageQuality(tag, operator, value) => {
-                let accepted = accepted_languages(facts.accept_language().unwrap_or_default());
+                let accepted = request.languages().iter();
                 let mine = accepted.filter(|(accepted, _)| tag.speaks(Shape::Whole, accepted));
-                let best = mine.map(|(_, quality)| quality).max_by(f64::total_cmp);
+                let best = mine.map(|(_, quality)| *quality).max_by(f64::total_cmp);
                 best.is_some_and(|quality| compare(quality, *operator, *value))
             }
             Self::RefererHost(shape, literal) => {
-                let host = facts.referer().and_then(referer_host);
-                host.is_some_and(|host| literal.hosts(*shape, host))
+                request.referer_host().is_some_and(|host| literal.hosts(*shape, host))
             }
-            Self::Query(name, shape, literal) => facts
-                .query()
-                .is_some_and(|query| query_has(query, name, |value| literal.admits(*shape, value))),
+            Self::Query(name, shape, literal) => {
+                request.query_has(name, |value| literal.admits(*shape, value))
+            }
             Self::Network(network) => facts
                 .address()
                 .zip(*network)

@@ -67,14 +67,17 @@ impl Facts for Scan {
     }
 
     fn accept_language(&self) -> Option<&str> {
+        self.asked.set(self.asked.get() + 1);
         self.headers.accept_language
     }
 
     fn referer(&self) -> Option<&str> {
+        self.asked.set(self.asked.get() + 1);
         self.headers.referer
     }
 
     fn query(&self) -> Option<&str> {
+        self.asked.set(self.asked.get() + 1);
         self.headers.query
     }
 

@@ -9,6 +9,9 @@ use shared::{
 
 use super::{members::Members, target_hosts::TargetHosts};
 
+/// Faults after which no further rule is read: a rule may have 64, and each may list every field.
+const MAX_FAULTS: usize = 100;
+
 /// The list of an account or application.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct StoredRules {
@@ -24,7 +27,7 @@ pub struct StoredRules {
 /// Reads the body of a PUT: the whole list.
 ///
 /// # Errors
-/// Every fault found, each naming its member.
+/// Every fault found, each naming its member; with very many, those of the first rules.
 pub fn parse(body: &Value) -> Result<Vec<Rule>, Vec<String>> {
     let mut members = Members::of(body)?;
     let rules = match members.raw("rules") {
@@ -46,7 +49,7 @@ pub fn parse(body: &Value) -> Result<Vec<Rule>, Vec<String>> {
 }
 
 fn read_all(items: &[Value], members: &mut Members<'_>) -> Option<Vec<Rule>> {
-    let (mut rules, mut conditions) = (Vec::with_capacity(items.len()), 0);
+    let (mut rules, mut conditions, mut found) = (Vec::with_capacity(items.len()), 0, 0);
     for (index, item) in items.iter().enumerate() {
         match read(item) {
             Ok((rule, count)) => {
@@ -54,8 +57,12 @@ fn read_all(items: &[Value], members: &mut Members<'_>) -> Option<Vec<Rule>> {
                 rules.push(rule);
             }
             Err(faults) => {
+                found += faults.len();
                 faults.into_iter().for_each(|fault| members.fault(format!("rules[{index}].{fault}")));
             }
+        }
+        if found >= MAX_FAULTS {
+            break;
         }
     }
     if conditions > MAX_CONDITIONS {
@@ -73,11 +80,15 @@ fn read(item: &Value) -> Result<(Rule, usize), Vec<String>> {
     }
     let condition = members.text("match").map(Into::into);
     let redirect_url = members.text("redirectUrl").map(Into::into);
-    let rule = members.finish(condition.map(|condition| Rule { name, condition, redirect_url }))?;
-    match rule.check() {
-        Ok((matcher, _)) => Ok((rule, matcher.conditions())),
-        Err(faults) => Err(faults.iter().map(|fault| format!("{fault}.")).collect()),
+    let rule = condition.map(|condition| Rule { name, condition, redirect_url });
+    // Also where another member has the wrong type.
+    let checked = rule.as_ref().map(Rule::check);
+    if let Some(Err(faults)) = &checked {
+        faults.iter().for_each(|fault| members.fault(format!("{fault}.")));
     }
+    let rule = members.finish(rule)?;
+    let conditions = checked.and_then(Result::ok).map_or(0, |(matcher, _)| matcher.conditions());
+    Ok((rule, conditions))
 }
 
 /// The faults of rules that lead to one of our own short URLs, which could form a loop.
@@ -110,6 +121,16 @@ mod tests {
     use super::*;
 
     #[test]
+    fn faults_are_bounded_by_whole_rules() {
+        let unknown = |count: usize| (0..count).map(|n| format!("f{n}=1")).collect::<Vec<_>>().join("|");
+        for (in_each, expected) in [(1, 100), (2, 100), (64, 128)] {
+            let rules = vec![json!({"match": unknown(in_each)}); MAX_RULES];
+            let faults = parse(&json!({"rules": rules})).unwrap_err();
+            assert_eq!(faults.len(), expected, "{in_each}");
+        }
+    }
+
+    #[test]
     fn every_fault_is_named_with_its_place() {
         let many = vec![json!({"match": "hour=1"}); MAX_RULES + 1];
         let five = ["hour=1"; 5].join("|");
@@ -135,6 +156,15 @@ mod tests {
             (
                 json!({"rules": [{"match": "hour", "redirectUrl": "ftp://x"}]}),
                 vec!["rules[0].match: expected one of", "rules[0].redirectUrl must be an absolute"],
+            ),
+            (
+                json!({"rules": [{"match": "x=1&device=watch", "name": 2, "redirectUrl": "ftp://x"}]}),
+                vec![
+                    "rules[0].name must be a string.",
+                    "rules[0].match: there is no field x",
+                    "rules[0].match: the field device is one of",
+                    "rules[0].redirectUrl must be an absolute",
+                ],
             ),
             (json!({"rules": many}), vec!["rules must hold at most 100 rules, not 101."]),
             (json!({"rules": heavy}), vec!["rules must hold at most 400 conditions, not 500."]),

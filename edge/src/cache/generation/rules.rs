@@ -30,6 +30,11 @@ impl Generation {
         if table.is_empty() { None } else { table.get(account).map(|set| look(set)) }
     }
 
+    /// Accounts of whose rules none can be used.
+    pub(in crate::cache) fn refused_rules(&self) -> usize {
+        self.rules.load().values().filter(|set| set.is_refused()).count()
+    }
+
     /// Applies one change of an account's rules; a set that cannot be used is refused and leaves the old one in use.
     ///
     /// The disk gets the refused set all the same: an edge of a newer release that starts from it may be able to use it, and

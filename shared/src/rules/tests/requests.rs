@@ -77,6 +77,35 @@ fn conditions_on_requests() {
     assert!(holds("network=192.0.2.0/24", &mapped), "an address of IPv4 that comes as IPv6");
 }
 
+/// Each list is at its limit; a request costs no more than that it is parsed once, and one comparison for each condition.
+#[test]
+fn a_request_is_parsed_once_for_all_conditions() {
+    let list = |owner| RuleList {
+        owner,
+        rules: vec![rule("languages=xx|languages.xx>0|refererHost=a.example|query.x=1", None); MAX_RULES],
+    };
+    let scan = scan();
+    let compiled = compile(vec![list(None), list(owner(THNG, PROJECT))]);
+    assert!(compiled.first(&scan).is_none());
+    assert_eq!(scan.asked.get(), 3, "languages, referer and query");
+    // What is behind the bounds is not read, by rules and by what explains them alike.
+    let many = |one: &str, count: usize, last: &str| -> Option<&'static str> {
+        Some(format!("{}{last}", one.repeat(count)).leak())
+    };
+    for (less, is_read) in [(1, true), (0, false)] {
+        let headers = Headers {
+            accept_language: many("de,", MAX_LANGUAGES - less, "fr"),
+            query: many("a&", MAX_PARAMETERS - less, "b"),
+            ..Headers::default()
+        };
+        let scan = Scan { headers, ..super::scan() };
+        for condition in ["languages=fr", "languages.fr>0", "query.b~"] {
+            assert_eq!(holds(condition, &scan), is_read, "{condition}");
+            assert_eq!(rule(condition, None).explain(&scan).unwrap().holds, is_read, "{condition}");
+        }
+    }
+}
+
 #[test]
 fn hours_and_days_are_those_of_utc() {
     for (at, hour, weekday) in [
@@ -125,6 +154,7 @@ fn every_fault_of_a_condition_is_named() {
         ("languages.de~1", &["the field languages.de cannot be compared in this way"]),
         ("refererHost=https://example.com/", &["the field refererHost is compared with a host"]),
         ("refererHost=", &["the field refererHost is compared with a host"]),
+        ("refererHost=.", &["the field refererHost is compared with a host"]),
         ("network=10.0.0.0/33", &["the field network is compared with an address or a network"]),
         ("network=example.com", &["the field network is compared with an address or a network"]),
         ("network~10.", &["the field network cannot be compared in this way"]),
