@@ -1,5 +1,7 @@
 //! The database as it is at one moment.
 
+use sqlx::SqlSafeStr;
+
 use super::{Conn, Db, StoreError};
 
 impl Db {
@@ -10,11 +12,11 @@ impl Db {
     pub async fn snapshot(&self) -> Result<Conn, StoreError> {
         Ok(match self {
             Self::Pg(pool) => {
-                let pool = pool.clone();
-                let begin =
-                    async move { pool.begin_with("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").await };
-                // In a task of its own, as in `Db::begin`.
-                Conn::PgTx(tokio::spawn(begin).await.map_err(|_| StoreError::Stopped)??)
+                let statement = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY".into_sql_str();
+                let conn = pool.acquire().await?;
+                let beginning = sqlx::Transaction::<sqlx::Postgres>::begin(conn, Some(statement));
+                // In a task of its own, as in `Db::begin`; who gives up waiting for a connection leaves the queue.
+                Conn::PgTx(tokio::spawn(beginning).await.map_err(|_| StoreError::Stopped)??)
             }
             // In WAL mode a transaction sees the state at its first read.
             Self::Sqlite { read, .. } => Conn::SqliteTx(read.begin().await?),
