@@ -2,7 +2,7 @@
 
 use sqlx::SqlSafeStr;
 
-use super::{Conn, Db, StoreError};
+use super::{Conn, Db, StoreError, begin};
 
 impl Db {
     /// A connection that sees the database as it is at its first read, however long it is used; dropped, it ends.
@@ -13,10 +13,7 @@ impl Db {
         Ok(match self {
             Self::Pg(pool) => {
                 let statement = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY".into_sql_str();
-                let conn = pool.acquire().await?;
-                let beginning = sqlx::Transaction::<sqlx::Postgres>::begin(conn, Some(statement));
-                // In a task of its own, as in `Db::begin`; who gives up waiting for a connection leaves the queue.
-                Conn::PgTx(tokio::spawn(beginning).await.map_err(|_| StoreError::Stopped)??)
+                Conn::PgTx(begin::begin(pool, Some(statement)).await?)
             }
             // In WAL mode a transaction sees the state at its first read.
             Self::Sqlite { read, .. } => Conn::SqliteTx(read.begin().await?),
