@@ -15,7 +15,10 @@ use kernel::{
 };
 use scan_store::{NewScan, ScanPosition};
 use serde_json::Value;
-use shared::{id::ThngId, time::UnixMillis};
+use shared::{
+    id::{AccountId, ThngId},
+    time::UnixMillis,
+};
 
 use super::{PrivacyState, results};
 use crate::{
@@ -194,13 +197,15 @@ async fn seek(
 async fn scans(state: &PrivacyState, claimed: &mut Claimed) -> Result<bool, ServiceError> {
     let mut next = claimed.erasure.clone();
     if let Some(pending) = next.details.place.pending.clone() {
+        let (found, _) = seek(state, &next).await?;
+        // After the look: whoever stood still in it must not write back what another erasure has cut meanwhile.
         let mut tx = state.db.begin(&Ctx::default()).await?;
         let is_held = erasures::renew(&mut tx, claimed).await?;
         tx.commit().await?;
         if !is_held {
             return Ok(false);
         }
-        cut_pending(state, &claimed.erasure).await?;
+        rewrite(state, next.account, found).await?;
         let mut tx = state.db.begin(&Ctx::default()).await?;
         next.details.counts.scans += pending.scans;
         forget(&mut tx, &mut next, &pending.thngs).await?;
@@ -226,6 +231,10 @@ async fn scans(state: &PrivacyState, claimed: &mut Claimed) -> Result<bool, Serv
 /// The store of scans failed.
 pub async fn cut_pending(state: &PrivacyState, erasure: &Erasure) -> Result<(), StoreError> {
     let (found, _) = seek(state, erasure).await?;
+    rewrite(state, erasure.account, found).await
+}
+
+async fn rewrite(state: &PrivacyState, account: AccountId, found: Vec<CutScan>) -> Result<(), StoreError> {
     let store = &state.actions.scans.pool;
     let (mut rewritten, mut unfit) = (Vec::new(), Vec::new());
     for CutScan { position, before, after } in found {
@@ -239,7 +248,7 @@ pub async fn cut_pending(state: &PrivacyState, erasure: &Erasure) -> Result<(), 
     if !unfit.is_empty() {
         let count = unfit.len();
         tracing::warn!(count, kind = IMPLICIT_SCANS, "scans that cannot be written again are removed");
-        store.delete(erasure.account, &unfit).await?;
+        store.delete(account, &unfit).await?;
     }
     Ok(())
 }
