@@ -70,7 +70,8 @@ async fn drop_ended(admin: &mut PgConnection) -> Result<()> {
 /// The process whose test a database is of; `None` where somebody else has given it its name.
 fn process_of(name: &str) -> Option<u32> {
     let (process, random) = name.strip_prefix(PREFIX)?.split_once('_')?;
-    let is_random = random.len() == 32 && random.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+    let is_random =
+        random.len() == 32 && random.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
     process.parse().ok().filter(|_| is_random)
 }
 
