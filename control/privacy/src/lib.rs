@@ -29,7 +29,8 @@
 //! - While a worker holds an erasure, nobody holds another one of the account: a step that has read scans must not write back
 //!   what another one cuts. One that waits after a failure holds up no other.
 //! - An erasure never fails for good: it is tried again until it is done. A profile that fails does not hold up the others.
-//! - What is found by an index is not found again once it is cut: actions of users are looked for by their user.
+//! - What is found by an index is not found again once it is cut: actions of users are looked for by their user, of some users
+//!   at a time.
 //! - Statistics are never changed: they name nobody.
 
 pub mod domain;

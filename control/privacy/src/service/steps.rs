@@ -16,7 +16,7 @@ use kernel::{
 use scan_store::{NewScan, ScanPosition};
 use serde_json::Value;
 use shared::{
-    id::{AccountId, ThngId},
+    id::{AccountId, ThngId, UserId},
     time::UnixMillis,
 };
 
@@ -36,6 +36,10 @@ use crate::{
 
 /// Actions that one step looks at: some ten milliseconds of the only writer on SQLite.
 pub(super) const STEP: i64 = 200;
+
+/// Users whose actions one step looks for. On Postgres it reads all that are left of theirs, to put them in order: of all users of
+/// an erasure they may be more than a statement reads in its time.
+const USERS: usize = 50;
 
 /// Profiles that one step makes again: each reads up to 5,000 scans.
 const PROFILES: u32 = 10;
@@ -130,8 +134,10 @@ pub(super) const fn position(at: i64, seq: i64) -> ScanPosition {
 async fn actions(state: &PrivacyState, claimed: &mut Claimed) -> Result<bool, ServiceError> {
     let mut next = claimed.erasure.clone();
     let (account, target) = (next.account, next.details.target.clone());
+    // Actions have no months: it counts portions of users.
+    let portion = next.details.place.after.map_or(0, |after| after.month);
     let of = match &target {
-        Target::Users(users) => Of::Users(users),
+        Target::Users(users) => Of::Users(users_of(users, portion)),
         Target::Thng(thng) => Of::Thng(thng.as_str()),
         Target::Network { .. } | Target::Age { .. } => Of::Everybody,
     };
@@ -153,8 +159,21 @@ async fn actions(state: &PrivacyState, claimed: &mut Claimed) -> Result<bool, Se
     }
     let thngs: Vec<ThngId> = thngs.into_iter().collect();
     forget(&mut tx, &mut next, &thngs).await?;
-    let last = rows.last().map(|row| position(row.created_at().0, row.seq));
-    Ok(finish(tx, claimed, next.moved(last, state.clock.now())).await?)
+    let is_last = match &target {
+        Target::Users(users) => users_of(users, portion + 1).is_empty(),
+        Target::Thng(_) | Target::Network { .. } | Target::Age { .. } => true,
+    };
+    let end = match rows.last() {
+        Some(row) => Some(ScanPosition { month: portion, at: row.created_at().0, seq: row.seq }),
+        None if is_last => None,
+        None => Some(ScanPosition { month: portion + 1, at: i64::MIN, seq: i64::MIN }),
+    };
+    Ok(finish(tx, claimed, next.moved(end, state.clock.now())).await?)
+}
+
+/// A portion of the users of an erasure; empty behind the last one.
+fn users_of(users: &[UserId], portion: i32) -> &[UserId] {
+    usize::try_from(portion).ok().and_then(|portion| users.chunks(USERS).nth(portion)).unwrap_or_default()
 }
 
 /// A scan with less in it, or none where it does not fit into columns any more.
