@@ -55,7 +55,7 @@ pub enum Engine {
     Sqlite,
     /// A database of its own.
     Postgres,
-    /// A schema of its own, and scans in ClickHouse.
+    /// A database of Postgres of its own, and scans in ClickHouse.
     ClickHouse,
 }
 

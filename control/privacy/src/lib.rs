@@ -23,11 +23,14 @@
 //! - On SQLite scans are in another file. So a step on scans is two: the first one writes down what is to be changed, the
 //!   second one changes it and counts what the first one wrote. It may be done again, because what is cut stays as it is.
 //! - A worker holds an erasure by a lease on the clock of the database, with a fence that grows with each holder. One that
-//!   has lost it, or whose lease has expired, writes nothing more.
+//!   has lost it, or whose lease has expired or is about to, writes nothing more in the database.
+//! - The erasure that has waited longest is claimed next, since it was asked for or its last turn ended. So an account that
+//!   asks again and again holds up no other.
 //! - While a worker holds an erasure, nobody holds another one of the account: a step that has read scans must not write back
 //!   what another one cuts. One that waits after a failure holds up no other.
 //! - An erasure never fails for good: it is tried again until it is done. A profile that fails does not hold up the others.
-//! - What is found by an index is not found again once it is cut: actions of users are looked for by their user.
+//! - What is found by an index is not found again once it is cut: actions of users are looked for by their user, of some users
+//!   at a time.
 //! - Statistics are never changed: they name nobody.
 
 pub mod domain;

@@ -59,8 +59,7 @@ async fn drop_ended(admin: &mut PgConnection) -> Result<()> {
             .fetch_all(&mut *admin)
             .await?;
     for name in names {
-        let process = name.strip_prefix(PREFIX).and_then(|rest| rest.split('_').next());
-        if process.is_some_and(|process| !Path::new("/proc").join(process).exists()) {
+        if process_of(&name).is_some_and(|process| !is_running(process)) {
             // Another test may be dropping it.
             let _ = run(&mut *admin, format!("DROP DATABASE IF EXISTS {name} WITH (FORCE)")).await;
         }
@@ -68,13 +67,61 @@ async fn drop_ended(admin: &mut PgConnection) -> Result<()> {
     Ok(())
 }
 
+/// The process whose test a database is of; `None` where somebody else has given it its name.
+fn process_of(name: &str) -> Option<u32> {
+    let (process, random) = name.strip_prefix(PREFIX)?.split_once('_')?;
+    let is_random =
+        random.len() == 32 && random.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+    process.parse().ok().filter(|_| is_random)
+}
+
+/// Whether a process runs; `true` where that cannot be known.
+fn is_running(process: u32) -> bool {
+    let all = Path::new("/proc");
+    !all.join("self").exists() || all.join(process.to_string()).exists()
+}
+
 async fn run(conn: &mut PgConnection, sql: String) -> Result<()> {
     sqlx::raw_sql(AssertSqlSafe(sql)).execute(conn).await?;
     Ok(())
 }
 
-/// The same server, another database.
+/// The same server with the same parameters, another database.
 fn with_database(url: &str, name: &str) -> Result<String> {
-    let (server, _) = url.rsplit_once('/').context("a URL with a database")?;
-    Ok(format!("{server}/{name}"))
+    let (place, parameters) = url.split_at(url.find('?').unwrap_or(url.len()));
+    let (server, _) = place.rsplit_once('/').context("a URL with a database")?;
+    Ok(format!("{server}/{name}{parameters}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn databases_of_others_are_no_tests() {
+        let random = "0123456789abcdef0123456789abcdef";
+        assert_eq!(process_of(&format!("test_42_{random}")), Some(42));
+        for name in [
+            "test_shop".to_owned(),
+            "test_2026".to_owned(),
+            "test_2026_backup".to_owned(),
+            format!("test_shop_{random}"),
+            format!("test_42_{random}0"),
+            format!("test_42_{}", random.to_uppercase()),
+            format!("tests42_{random}"),
+        ] {
+            assert_eq!(process_of(&name), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn parameters_of_a_url_stay() {
+        for (url, same_server) in [
+            ("postgres://ada@127.0.0.1:5432/postgres", "postgres://ada@127.0.0.1:5432/own"),
+            ("postgres://ada@h/postgres?sslmode=disable", "postgres://ada@h/own?sslmode=disable"),
+            ("postgres:///postgres?host=/run/postgresql", "postgres:///own?host=/run/postgresql"),
+        ] {
+            assert_eq!(with_database(url, "own").unwrap(), same_server);
+        }
+    }
 }

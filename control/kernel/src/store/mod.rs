@@ -18,6 +18,7 @@ use sqlx::{
 
 pub mod audit;
 pub mod backup;
+mod begin;
 pub mod claim;
 pub mod conditions;
 pub mod ctx;
@@ -320,12 +321,7 @@ impl Db {
     /// [`StoreError::Busy`] when the writer or a connection does not become free in time.
     pub async fn begin(&self, ctx: &Ctx) -> Result<Tx, StoreError> {
         let conn = match self {
-            Self::Pg(pool) => {
-                let beginning = sqlx::Transaction::<sqlx::Postgres>::begin(pool.acquire().await?, None);
-                // A task of its own ends it also for who is gone: a connection whose `BEGIN` is left half-way would go back to
-                // the pool in a transaction that sqlx does not know, and nobody could read on it after an error.
-                Conn::PgTx(tokio::spawn(beginning).await.map_err(|_| StoreError::Stopped)??)
-            }
+            Self::Pg(pool) => Conn::PgTx(begin::begin(pool, None).await?),
             Self::Sqlite { write, .. } => Conn::SqliteTx(write.begin_with("BEGIN IMMEDIATE").await?),
         };
         let (notes, quotas) = (audit::Notes::default(), quotas::Seen::default());

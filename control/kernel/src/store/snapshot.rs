@@ -1,6 +1,8 @@
 //! The database as it is at one moment.
 
-use super::{Conn, Db, StoreError};
+use sqlx::SqlSafeStr;
+
+use super::{Conn, Db, StoreError, begin};
 
 impl Db {
     /// A connection that sees the database as it is at its first read, however long it is used; dropped, it ends.
@@ -10,11 +12,8 @@ impl Db {
     pub async fn snapshot(&self) -> Result<Conn, StoreError> {
         Ok(match self {
             Self::Pg(pool) => {
-                let pool = pool.clone();
-                let begin =
-                    async move { pool.begin_with("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").await };
-                // In a task of its own, as in `Db::begin`.
-                Conn::PgTx(tokio::spawn(begin).await.map_err(|_| StoreError::Stopped)??)
+                let statement = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY".into_sql_str();
+                Conn::PgTx(begin::begin(pool, Some(statement)).await?)
             }
             // In WAL mode a transaction sees the state at its first read.
             Self::Sqlite { read, .. } => Conn::SqliteTx(read.begin().await?),

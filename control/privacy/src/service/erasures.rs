@@ -71,7 +71,8 @@ pub async fn users_removed(
     let mut random = u128::from_be_bytes(random);
     for portion in users.chunks(MAX_USERS) {
         let most = MAX_USERS.saturating_sub(portion.len());
-        let mut waiting = erasures::find_waiting(tx, account, most).await?;
+        // A full portion has room in none, and a look reads the users of each that waits.
+        let mut waiting = if most > 0 { erasures::find_waiting(tx, account, most).await? } else { None };
         if let Some(erasure) = &mut waiting
             && let Target::Users(named) = &mut erasure.details.target
         {

@@ -15,7 +15,10 @@ use kernel::{
 };
 use scan_store::{NewScan, ScanPosition};
 use serde_json::Value;
-use shared::{id::ThngId, time::UnixMillis};
+use shared::{
+    id::{AccountId, ThngId, UserId},
+    time::UnixMillis,
+};
 
 use super::{PrivacyState, results};
 use crate::{
@@ -33,6 +36,10 @@ use crate::{
 
 /// Actions that one step looks at: some ten milliseconds of the only writer on SQLite.
 pub(super) const STEP: i64 = 200;
+
+/// Users whose actions one step looks for. On Postgres it reads all that are left of theirs, to put them in order: of all users of
+/// an erasure they may be more than a statement reads in its time.
+const USERS: usize = 50;
 
 /// Profiles that one step makes again: each reads up to 5,000 scans.
 const PROFILES: u32 = 10;
@@ -127,8 +134,10 @@ pub(super) const fn position(at: i64, seq: i64) -> ScanPosition {
 async fn actions(state: &PrivacyState, claimed: &mut Claimed) -> Result<bool, ServiceError> {
     let mut next = claimed.erasure.clone();
     let (account, target) = (next.account, next.details.target.clone());
+    // Actions have no months: it counts portions of users.
+    let portion = next.details.place.after.map_or(0, |after| after.month);
     let of = match &target {
-        Target::Users(users) => Of::Users(users),
+        Target::Users(users) => Of::Users(users_of(users, portion)),
         Target::Thng(thng) => Of::Thng(thng.as_str()),
         Target::Network { .. } | Target::Age { .. } => Of::Everybody,
     };
@@ -150,8 +159,21 @@ async fn actions(state: &PrivacyState, claimed: &mut Claimed) -> Result<bool, Se
     }
     let thngs: Vec<ThngId> = thngs.into_iter().collect();
     forget(&mut tx, &mut next, &thngs).await?;
-    let last = rows.last().map(|row| position(row.created_at().0, row.seq));
-    Ok(finish(tx, claimed, next.moved(last, state.clock.now())).await?)
+    let is_last = match &target {
+        Target::Users(users) => users_of(users, portion + 1).is_empty(),
+        Target::Thng(_) | Target::Network { .. } | Target::Age { .. } => true,
+    };
+    let end = match rows.last() {
+        Some(row) => Some(ScanPosition { month: portion, at: row.created_at().0, seq: row.seq }),
+        None if is_last => None,
+        None => Some(ScanPosition { month: portion + 1, at: i64::MIN, seq: i64::MIN }),
+    };
+    Ok(finish(tx, claimed, next.moved(end, state.clock.now())).await?)
+}
+
+/// A portion of the users of an erasure; empty behind the last one.
+fn users_of(users: &[UserId], portion: i32) -> &[UserId] {
+    usize::try_from(portion).ok().and_then(|portion| users.chunks(USERS).nth(portion)).unwrap_or_default()
 }
 
 /// A scan with less in it, or none where it does not fit into columns any more.
@@ -194,13 +216,15 @@ async fn seek(
 async fn scans(state: &PrivacyState, claimed: &mut Claimed) -> Result<bool, ServiceError> {
     let mut next = claimed.erasure.clone();
     if let Some(pending) = next.details.place.pending.clone() {
+        let (found, _) = seek(state, &next).await?;
+        // After the look: whoever stood still in it must not write back what another erasure has cut meanwhile.
         let mut tx = state.db.begin(&Ctx::default()).await?;
         let is_held = erasures::renew(&mut tx, claimed).await?;
         tx.commit().await?;
         if !is_held {
             return Ok(false);
         }
-        cut_pending(state, &claimed.erasure).await?;
+        rewrite(state, next.account, found).await?;
         let mut tx = state.db.begin(&Ctx::default()).await?;
         next.details.counts.scans += pending.scans;
         forget(&mut tx, &mut next, &pending.thngs).await?;
@@ -226,6 +250,10 @@ async fn scans(state: &PrivacyState, claimed: &mut Claimed) -> Result<bool, Serv
 /// The store of scans failed.
 pub async fn cut_pending(state: &PrivacyState, erasure: &Erasure) -> Result<(), StoreError> {
     let (found, _) = seek(state, erasure).await?;
+    rewrite(state, erasure.account, found).await
+}
+
+async fn rewrite(state: &PrivacyState, account: AccountId, found: Vec<CutScan>) -> Result<(), StoreError> {
     let store = &state.actions.scans.pool;
     let (mut rewritten, mut unfit) = (Vec::new(), Vec::new());
     for CutScan { position, before, after } in found {
@@ -239,7 +267,7 @@ pub async fn cut_pending(state: &PrivacyState, erasure: &Erasure) -> Result<(), 
     if !unfit.is_empty() {
         let count = unfit.len();
         tracing::warn!(count, kind = IMPLICIT_SCANS, "scans that cannot be written again are removed");
-        store.delete(erasure.account, &unfit).await?;
+        store.delete(account, &unfit).await?;
     }
     Ok(())
 }

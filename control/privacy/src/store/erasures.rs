@@ -33,8 +33,19 @@ macro_rules! columns {
 const FIND: &str =
     concat!(columns!(), " FROM erasures t WHERE t.account_id = $1 AND t.id = $2 AND t.type <> 'age'");
 const AGE: &str = concat!(columns!(), " FROM erasures t WHERE t.account_id = $1 AND t.type = 'age'");
-const BEGIN_AGAIN: &str = "UPDATE erasures SET status = 'ENQUEUED', doc = $2, updated_at = $3, lease_until = 0 \
-    WHERE seq = $1 AND status = 'COMPLETED' AND updated_at = $4";
+macro_rules! begin_again {
+    ($now:expr) => {
+        concat!(
+            "UPDATE erasures SET status = 'ENQUEUED', doc = $2, updated_at = $3, lease_until = ",
+            $now,
+            ", paused_until = ",
+            $now,
+            " + 1000 WHERE seq = $1 AND status = 'COMPLETED' AND updated_at = $4"
+        )
+    };
+}
+const PG_BEGIN_AGAIN: &str = begin_again!(pg_now!());
+const SQLITE_BEGIN_AGAIN: &str = begin_again!(sqlite_now!());
 const LIST: Table = Table {
     select: concat!(
         columns!(),
@@ -52,8 +63,21 @@ const LIST: Table = Table {
     faceted: false,
     itself: "t.id",
 };
-const INSERT: &str = "INSERT INTO erasures (id, account_id, type, status, doc, created_at, updated_at) \
-    VALUES ($1, $2, $3, $4, $5, $6, $6)";
+// It waits from now on, as if it had been released: an account that asks again and again would else always be first.
+macro_rules! insert {
+    ($now:expr) => {
+        concat!(
+            "INSERT INTO erasures (id, account_id, type, status, doc, created_at, updated_at, lease_until, paused_until) \
+             VALUES ($1, $2, $3, $4, $5, $6, $6, ",
+            $now,
+            ", ",
+            $now,
+            " + 1000)"
+        )
+    };
+}
+const PG_INSERT: &str = insert!(pg_now!());
+const SQLITE_INSERT: &str = insert!(sqlite_now!());
 // What nobody asked for, as where users were removed, does not count.
 const COUNT_OPEN: &str = "SELECT COUNT(*) FROM erasures WHERE account_id = $1 AND status <> 'COMPLETED' \
     AND type <> 'age' AND doc ->> 'requestedBy' IS NOT NULL";
@@ -81,14 +105,17 @@ macro_rules! claim {
 }
 const PG_CLAIM: &str = claim!(pg_now!(), " FOR UPDATE SKIP LOCKED");
 const SQLITE_CLAIM: &str = claim!(sqlite_now!(), "");
-// A lease that has expired is lost: another erasure of the account may be under way.
+// A lease that has expired is lost: another erasure of the account may be under way. So is one that expires within 40 s. A claim
+// does not see what is not committed, and Postgres ends a transaction only when it has paused for 30 s, or a statement of it
+// has run for 5 s.
 macro_rules! save {
     ($now:expr) => {
         concat!(
             "UPDATE erasures SET status = $3, doc = $4, updated_at = $5, lease_until = ",
             $now,
             " + $6 WHERE seq = $1 AND fence = $2 AND status <> 'COMPLETED' AND lease_until > ",
-            $now
+            $now,
+            " + 40000"
         )
     };
 }
@@ -100,7 +127,8 @@ macro_rules! renew {
             "UPDATE erasures SET lease_until = ",
             $now,
             " + $3 WHERE seq = $1 AND fence = $2 AND lease_until > ",
-            $now
+            $now,
+            " + 40000"
         )
     };
 }
@@ -186,7 +214,8 @@ pub struct Claimed {
 /// Adds an erasure.
 pub async fn insert(tx: &mut Tx, erasure: &Erasure) -> Result<(), StoreError> {
     let Erasure { id, account, stamp, status, details } = erasure;
-    on_db!(&mut **tx, |c| sqlx::query(INSERT)
+    let sql = dialect::pick(tx, PG_INSERT, SQLITE_INSERT);
+    on_db!(&mut **tx, |c| sqlx::query(sql)
         .bind(id.as_str())
         .bind(account.as_str())
         .bind(details.target.kind())
@@ -223,7 +252,8 @@ pub async fn begin_again(
     details: &Details,
     now: UnixMillis,
 ) -> Result<bool, StoreError> {
-    let begun = on_db!(&mut **tx, |c| sqlx::query(BEGIN_AGAIN)
+    let sql = dialect::pick(tx, PG_BEGIN_AGAIN, SQLITE_BEGIN_AGAIN);
+    let begun = on_db!(&mut **tx, |c| sqlx::query(sql)
         .bind(ended.stamp.seq)
         .bind(Json(details))
         .bind(now.0.max(ended.stamp.updated_at.0 + 1))
@@ -255,7 +285,7 @@ pub async fn standing(conn: &mut Conn) -> Result<(u64, UnixMillis), StoreError> 
     Ok((count.unsigned_abs(), UnixMillis(oldest)))
 }
 
-/// An erasure of removed users that nobody asked for and no worker has looked at, with fewer users than `most`; on Postgres it
+/// An erasure of removed users that nobody asked for and no worker has looked at, with `most` users or fewer; on Postgres it
 /// is locked. One that somebody else has locked is passed over.
 pub async fn find_waiting(
     tx: &mut Tx,
@@ -281,7 +311,7 @@ pub async fn join(tx: &mut Tx, waiting: &Erasure) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Claims the erasure that was worked on longest ago, of those that nobody holds, in an account of which nobody holds another
+/// Claims the erasure that has waited longest, of those that nobody holds, in an account of which nobody holds another
 /// one. On Postgres other claims wait until the transaction ends.
 pub async fn claim(tx: &mut Tx) -> Result<Option<Claimed>, StoreError> {
     if let Conn::PgTx(c) = &mut **tx {
@@ -293,8 +323,8 @@ pub async fn claim(tx: &mut Tx) -> Result<Option<Claimed>, StoreError> {
     row.map(|row| Ok(Claimed { erasure: row.erasure.try_into()?, fence: row.fence })).transpose()
 }
 
-/// Writes an erasure after a step and holds it for another [`LEASE`]; `false` when the lease has expired, or somebody else has
-/// taken it. The row stays locked until the transaction ends.
+/// Writes an erasure after a step and holds it for another [`LEASE`]; `false` when the lease has expired or is about to, or
+/// somebody else has taken it. The row stays locked until the transaction ends.
 pub async fn save(tx: &mut Tx, claimed: &mut Claimed, erasure: Erasure) -> Result<bool, StoreError> {
     let sql = dialect::pick(tx, PG_SAVE, SQLITE_SAVE);
     let saved = on_db!(&mut **tx, |c| sqlx::query(sql)
@@ -318,7 +348,7 @@ pub async fn release(tx: &mut Tx, claimed: &Claimed, pause: Duration) -> Result<
     Ok(())
 }
 
-/// Holds an erasure for another [`LEASE`]; `false` when the lease has expired, or somebody else has taken it.
+/// Holds an erasure for another [`LEASE`]; `false` when the lease has expired or is about to, or somebody else has taken it.
 pub async fn renew(tx: &mut Tx, claimed: &Claimed) -> Result<bool, StoreError> {
     let sql = dialect::pick(tx, PG_RENEW, SQLITE_RENEW);
     hold(tx, sql, claimed, LEASE).await

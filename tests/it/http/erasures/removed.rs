@@ -17,7 +17,11 @@ use super::{
     found, work_all,
 };
 
-crate::on_both_engines!(users_who_are_deleted_share_an_erasure, users_of_a_deleted_application_are_erased,);
+crate::on_both_engines!(
+    users_who_are_deleted_share_an_erasure,
+    users_are_looked_for_in_portions,
+    users_of_a_deleted_application_are_erased,
+);
 
 /// All erasures of the account, newest first, and how many users each has.
 async fn listed(api: &Api) -> Result<(Vec<Value>, Vec<usize>)> {
@@ -91,6 +95,31 @@ async fn users_who_are_deleted_share_an_erasure(engine: Engine) -> Result<()> {
     }
     let left = found(api, &MARKS).await?;
     ensure!(left.is_empty(), "{left:?}");
+    Ok(())
+}
+
+/// Their actions are older than those of users before them.
+async fn users_are_looked_for_in_portions(engine: Engine) -> Result<()> {
+    let scanned = Scanned::new(engine).await?;
+    let (api, thng) = (&scanned.api, &scanned.brand_thngs[0]);
+    let project = project(api, thng).await?;
+    let (_, public) = application(api, &project).await?;
+    let mut users = Vec::new();
+    for _ in 0..3 {
+        users.push(acting_user(api, &public, thng).await?.0);
+    }
+    for user in users.iter().rev() {
+        let answer = api.call(Method::DELETE, &format!("/users/{user}"), None).await?;
+        ensure!(answer.status.is_success(), "{answer:?}");
+        remove(api, 60).await?;
+    }
+    ensure!(listed(api).await?.1 == [183]);
+    work_all(api).await?;
+    let (all, _) = listed(api).await?;
+    ensure!(all[0]["status"] == "COMPLETED" && all[0]["rows"]["actions"] == 3, "{all:?}");
+    for user in &users {
+        ensure!(actions_of(api, user).await?.is_empty(), "{user}");
+    }
     Ok(())
 }
 

@@ -13,7 +13,7 @@ use ::privacy::{
 use anyhow::{Context, Result, ensure};
 use assessment::store::scan_profiles;
 use axum::http::Method;
-use kernel::store::Ctx;
+use kernel::store::{Ctx, Db};
 use serde_json::json;
 use shared::{
     id::{AccountId, ThngId},
@@ -22,14 +22,37 @@ use shared::{
 use tests::db::Engine;
 use tokio_util::sync::CancellationToken;
 
-use super::{BEGIN, END, IP, MARKS, Scanned, aged::DAY, ask, found, marked, other, receipt, work_all};
+use super::{Api, BEGIN, END, IP, MARKS, Scanned, aged::DAY, ask, found, marked, other, receipt, work_all};
 use crate::store::schema::run;
 
 crate::on_both_engines!(
     one_erasure_of_an_account_is_under_way,
+    who_has_waited_longest_is_next,
+    a_lease_about_to_expire_is_lost,
     workers_write_nothing_back,
     a_profile_that_fails_holds_up_no_other,
 );
+
+async fn claim(db: &Db) -> Result<Option<Claimed>> {
+    let mut tx = db.begin(&Ctx::default()).await?;
+    let claimed = erasures::claim(&mut tx).await?;
+    tx.commit().await?;
+    Ok(claimed)
+}
+
+async fn release(db: &Db, claimed: &Claimed) -> Result<()> {
+    let mut tx = db.begin(&Ctx::default()).await?;
+    erasures::release(&mut tx, claimed, Duration::ZERO).await?;
+    Ok(tx.commit().await?)
+}
+
+/// Asks for an erasure in the other account.
+async fn ask_as_other(api: &Api) -> Result<()> {
+    let network = Some(json!({"network": IP, "from": 1, "to": 2}));
+    let asked = api.call_as(&api.other_key, Method::POST, "/privacy/erasures", network).await?;
+    ensure!(asked.status == 202, "{asked:?}");
+    Ok(())
+}
 
 async fn one_erasure_of_an_account_is_under_way(engine: Engine) -> Result<()> {
     let mut scanned = Scanned::new(engine).await?;
@@ -40,41 +63,34 @@ async fn one_erasure_of_an_account_is_under_way(engine: Engine) -> Result<()> {
         ask(api, json!({"thng": scanned.brand_thngs[0]})).await?,
         ask(api, json!({"network": IP, "from": BEGIN, "to": END})).await?,
     ];
-    let theirs = Some(json!({"network": IP, "from": 1, "to": 2}));
-    let theirs = api.call_as(&api.other_key, Method::POST, "/privacy/erasures", theirs).await?;
-    ensure!(theirs.status == 202, "{theirs:?}");
-    let claim = async || -> Result<Option<Claimed>> {
-        let mut tx = db.begin(&Ctx::default()).await?;
-        let claimed = erasures::claim(&mut tx).await?;
-        tx.commit().await?;
-        Ok(claimed)
-    };
+    ask_as_other(api).await?;
 
     // Many replicas at once.
-    let claims = futures_util::future::try_join_all((0..6).map(|_| claim())).await?;
+    let claims = futures_util::future::try_join_all((0..6).map(|_| claim(db))).await?;
     let mut held: Vec<Claimed> = claims.into_iter().flatten().collect();
     ensure!(held.len() == 2, "one of each account: {held:?}");
     ensure!(held[0].erasure.account != held[1].erasure.account, "{held:?}");
     let mine = held.iter().position(|one| one.erasure.account == api.made.account).context("mine")?;
     let mut mine = held.swap_remove(mine);
-    ensure!(claim().await?.is_none());
+    ensure!(claim(db).await?.is_none());
 
     // A lease that runs out frees the account, and its holder writes nothing more.
     let expired = format!("UPDATE erasures SET lease_until = 1 WHERE id = '{}'", mine.erasure.id);
-    run(&api.made.db.location, &[expired]).await?;
-    let mut next = claim().await?.context("the other erasure")?;
+    let waited_longer = "UPDATE erasures SET lease_until = 0 WHERE fence = 0".to_owned();
+    run(&api.made.db.location, &[expired, waited_longer]).await?;
+    let mut next = claim(db).await?.context("the other erasure")?;
     ensure!(next.erasure.account == api.made.account && next.erasure.id != mine.erasure.id, "{next:?}");
     ensure!(steps::step(state, &mut mine).await? == Stepped::Lost, "an expired lease writes");
     ensure!(steps::step(state, &mut next).await? == Stepped::Moved);
-    ensure!(claim().await?.is_none());
+    ensure!(claim(db).await?.is_none());
 
     // One that waits after a failure holds up no other.
     let mut tx = db.begin(&Ctx::default()).await?;
     erasures::release(&mut tx, &next, Duration::from_secs(3_600)).await?;
     tx.commit().await?;
-    let again = claim().await?.context("the first one")?;
+    let again = claim(db).await?.context("the first one")?;
     ensure!(again.erasure.id == mine.erasure.id, "{again:?}");
-    ensure!(claim().await?.is_none());
+    ensure!(claim(db).await?.is_none());
 
     let free = "UPDATE erasures SET lease_until = 0, paused_until = 0".to_owned();
     run(&api.made.db.location, &[free]).await?;
@@ -84,6 +100,42 @@ async fn one_erasure_of_an_account_is_under_way(engine: Engine) -> Result<()> {
     }
     let left = found(api, &MARKS).await?;
     ensure!(left.is_empty(), "{left:?}");
+    Ok(())
+}
+
+/// An account that asks again and again was always first: what is new had waited since 1970.
+async fn who_has_waited_longest_is_next(engine: Engine) -> Result<()> {
+    let scanned = Scanned::new(engine).await?;
+    let api = &scanned.api;
+    let db = &api.made.app.core.db;
+    ask(api, json!({"thng": scanned.brand_thngs[0]})).await?;
+    let mine = claim(db).await?.context("mine")?;
+    release(db, &mine).await?;
+    ask_as_other(api).await?;
+
+    let first = claim(db).await?.context("the first one")?;
+    ensure!(first.erasure.id == mine.erasure.id, "{first:?}");
+    let second = claim(db).await?.context("the second one")?;
+    ensure!(second.erasure.account != api.made.account, "{second:?}");
+    Ok(())
+}
+
+/// A claim does not see a step that is not committed: its worker went on beside another erasure of the account.
+async fn a_lease_about_to_expire_is_lost(engine: Engine) -> Result<()> {
+    let scanned = Scanned::new(engine).await?;
+    let api = &scanned.api;
+    let (db, state) = (&api.made.app.core.db, &api.made.app.privacy);
+    ask(api, json!({"thng": scanned.brand_thngs[0]})).await?;
+    let mut held = claim(db).await?.context("a claim")?;
+    ensure!(steps::step(state, &mut held).await? == Stepped::Moved, "a whole lease");
+
+    // Half a minute of the five is left.
+    let later = "UPDATE erasures SET lease_until = lease_until - 270000".to_owned();
+    run(&api.made.db.location, &[later]).await?;
+    let mut tx = db.begin(&Ctx::default()).await?;
+    ensure!(!erasures::renew(&mut tx, &held).await?, "it was renewed");
+    tx.commit().await?;
+    ensure!(steps::step(state, &mut held).await? == Stepped::Lost, "it was written");
     Ok(())
 }
 
