@@ -55,8 +55,8 @@ impl ClickHouse {
         Ok(())
     }
 
-    /// What it does with the next statement that begins so: `lose` the answer, `die` before, `hang`, or `passing` for an error
-    /// that passes.
+    /// What it does with the next statement that begins so: `lose` the answer, `die` before, `hang`, `passing` for an error
+    /// that passes, or `wait`, which `go` ends.
     ///
     /// # Errors
     /// It has ended.
@@ -95,7 +95,7 @@ impl ClickHouse {
 }
 
 fn run(folder: &tempfile::TempDir, port: u16) -> Result<(Running, u16)> {
-    let mut child = Command::new(python::programs("clickhouse")?.join("python"))
+    let mut child = Command::new(python::listed_programs("clickhouse")?.join("python"))
         .arg(root().join("tests/clients/clickhouse/serve.py"))
         .arg(folder.path())
         .arg(port.to_string())

@@ -8,8 +8,9 @@
 //! 3. The cursor moves, in the database.
 //!
 //! After a kill between two steps the batch comes again, perhaps in other pieces. It then finds what was noted, and its scans
-//! get the same keys: a row that is stored twice, also by a request that was still under way, is one scan to every reader. The
-//! token of an insert saves the work where the server still remembers it; nothing depends on it.
+//! get the same keys: a row that is stored twice, also by a request that was still under way, is one scan to every reader, and
+//! one that was erased or deleted since has a higher version and stays so. The token of an insert saves the work where the
+//! server still remembers it; nothing depends on it.
 
 use std::{
     collections::{BTreeMap, HashSet},
@@ -33,9 +34,11 @@ use super::{
 };
 use crate::{Appended, Batch, Boot, FIRST_SEQ, NewScan, domain::month::Month};
 
-// The newest one is last: it is the one that scans may have been stored by.
+// The newest one is last: it is the one that scans may have been stored by. A note has positions for `1 << BATCH_BITS` numbers,
+// so that older ones, which a boot has many of, are not read.
 const NOTED: &str = "SELECT first, begin, end, number, created_at FROM scan_batches \
-    WHERE edge = {edge:String} AND boot = {boot:UInt64} AND end > {expected:UInt64} ORDER BY number, begin";
+    WHERE edge = {edge:String} AND boot = {boot:UInt64} AND begin >= {oldest:UInt64} AND end > {expected:UInt64} \
+    ORDER BY number, begin";
 const NOTE: &str =
     "INSERT INTO scan_batches (edge, boot, first, begin, end, number, created_at) FORMAT RowBinary";
 const STORED: &str = "SELECT DISTINCT seq FROM scans WHERE month = {month:Int32} AND created_at = {at:Int64} \
@@ -139,6 +142,7 @@ impl ClickHouseScans {
         let mut params = Params::default();
         params.text("edge", boot.edge).text("boot", &boot.boot.to_string());
         params.text("expected", &expected.to_string());
+        params.text("oldest", &expected.saturating_sub(1 << BATCH_BITS).to_string());
         let answer = self.client.query(NOTED, &params, LIMIT).await?;
         let (mut reader, mut found) = (Reader::new(&answer), Vec::new());
         while reader.is_more() {

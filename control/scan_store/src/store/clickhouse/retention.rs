@@ -12,10 +12,12 @@ const MONTHS: &str = "SELECT DISTINCT toInt32(partition) AS month FROM system.pa
     AND database = currentDatabase() AND table = {table:String} ORDER BY month";
 const BYTES: &str = "SELECT toUInt64(sum(bytes_on_disk)) FROM system.parts WHERE active \
     AND database = currentDatabase() AND table = {table:String}";
-const OLDEST: &str = "SELECT toUInt64(count()), min(created_at) FROM scans WHERE month = {month:Int32}";
+const OLDEST: &str = "SELECT toUInt64(count()), min(created_at) FROM scans \
+    WHERE month = {month:Int32} AND version < 4294967295";
 const FIRST: &str = "SELECT account, min(created_at) FROM scans WHERE month = {month:Int32} GROUP BY account";
 const COUNT_OLDER: &str = "SELECT toUInt64(count()) FROM scans FINAL WHERE account = {account:String} \
-    AND month = {month:Int32} AND created_at < {before:Int64}";
+    AND month = {month:Int32} AND version < 4294967295 AND created_at < {before:Int64}";
+// With what says that scans were deleted.
 const DELETE_OLDER: &str = "DELETE FROM scans WHERE account = {account:String} AND month = {month:Int32} \
     AND created_at < {before:Int64}";
 /// Followed by the month, a number of this store. A `DROP` takes no parameters.
@@ -96,7 +98,7 @@ impl ClickHouseScans {
     }
 
     /// A statement that changes rows: in a cluster it goes to the tables of every shard.
-    pub(super) fn of_shards(&self, sql: &str) -> String {
+    fn of_shards(&self, sql: &str) -> String {
         match self.client.cluster() {
             None => sql.to_owned(),
             // Letters, digits and `_`.
