@@ -20,6 +20,8 @@ const COUNT_OLDER: &str = "SELECT toUInt64(count()) FROM scans FINAL WHERE accou
 // With what says that scans were deleted.
 const DELETE_OLDER: &str = "DELETE FROM scans WHERE account = {account:String} AND month = {month:Int32} \
     AND created_at < {before:Int64}";
+/// Followed by the month. Deleted rows are only masked, and a month of one part is never merged again.
+const APPLY: &str = "ALTER TABLE scans APPLY DELETED MASK IN PARTITION ";
 /// Followed by the month, a number of this store. A `DROP` takes no parameters.
 const DROP: &str = "ALTER TABLE scans DROP PARTITION ";
 
@@ -49,7 +51,7 @@ impl ClickHouseScans {
             let mut params = Params::default();
             params.whole("month", i64::from(month.number()));
             let answer = self.client.query(FIRST, &params, STATEMENT_TIMEOUT).await?;
-            let mut reader = Reader::new(&answer);
+            let (mut reader, mut is_over) = (Reader::new(&answer), false);
             while reader.is_more() {
                 let (account, first) = (reader.text()?, reader.int64()?);
                 let account: AccountId = account.parse().map_err(|_| failed("a scan without account"))?;
@@ -58,6 +60,12 @@ impl ClickHouseScans {
                 params.time("before", *before);
                 gone += rows::count(&self.client.query(COUNT_OLDER, &params, DELETE_LIMIT).await?)?;
                 self.client.query(&self.of_shards(DELETE_OLDER), &params, DELETE_LIMIT).await?;
+                is_over |= month.end() <= *before;
+            }
+            // Not each day: the server writes the whole month again, in the background.
+            if is_over {
+                let sql = format!("{}{}", self.of_shards(APPLY), month.number());
+                self.client.query(&sql, &Params::default(), DELETE_LIMIT).await?;
             }
         }
         Ok(gone)

@@ -7,8 +7,8 @@
 //! A scan that is deleted gets a last version without its document, which stays until retention: an insert or a rewrite that
 //! ends later does not bring it back.
 //!
-//! What was rewritten or deleted leaves the disk with the next merge of its month. The settings force one a day after the
-//! last change.
+//! What was rewritten or deleted leaves the disk with the next merge of its rows. The settings force one of a month a day after
+//! its last change: of the running month, or one of which something is cut each day, when that is over.
 
 use std::time::{Duration, Instant};
 
