@@ -1,7 +1,8 @@
 //! Scans in ClickHouse, whatever the server does in the middle of a batch: each is stored once.
 
+mod later;
+
 use std::{
-    collections::BTreeMap,
     ops::Range,
     sync::Arc,
     time::{Duration, Instant},
@@ -284,24 +285,6 @@ async fn what_was_erased_does_not_come_back(engine: Engine) -> Result<()> {
     Ok(())
 }
 
-/// What retention deletes of an account leaves the disk, too, once its month is over.
-async fn a_month_that_is_over_leaves_the_disk(engine: Engine) -> Result<()> {
-    let (made, server) = app(engine).await?;
-    let (store, now) = (&made.app.actions.scans.pool, made.app.core.clock.now());
-    // Twice, as a statement is sent again once.
-    for _ in 0..2 {
-        server.tell("ALTER TABLE scans APPLY DELETED MASK", "passing")?;
-    }
-    let first = append(&made, &scans_from(made.account, 0..3)?).await?;
-    let before = |before: i64| BTreeMap::from([(made.account, UnixMillis(before))]);
-    ensure!(store.delete_before(&before(first.created_at.0 + 1), now).await? == 3, "the month is not over");
-    append(&made, &scans_from(made.account, 3..6)?).await?;
-    let over = store.delete_before(&before(first.created_at.0 + 40 * 86_400_000), now).await;
-    ensure!(matches!(over, Err(StoreError::Unavailable(_))), "{over:?}");
-    ensure!(list(&made, SortOrder::Ascending).await?.is_empty());
-    Ok(())
-}
-
 /// A server that accepts and answers nothing is given up, and what it was asked is done later.
 async fn a_silent_server_is_given_up(engine: Engine) -> Result<()> {
     let (made, server) = app(engine).await?;
@@ -389,7 +372,6 @@ super::super::on_both_engines!(
     two_processes_store_a_batch_once,
     scans_are_sought_rewritten_and_deleted,
     what_was_erased_does_not_come_back,
-    a_month_that_is_over_leaves_the_disk,
     a_silent_server_is_given_up,
     what_cannot_be_used_is_refused,
     scans_of_a_database_are_moved,
