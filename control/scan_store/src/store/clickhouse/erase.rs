@@ -23,7 +23,7 @@ use crate::{
 
 const SEEK: &str = "SELECT created_at, seq, thng, timestamp, key, shape, agent, place, referer, language, rule, ip, \
     short_id, entry, redirect_url FROM scans FINAL WHERE account = {account:String} AND month = {month:Int32} \
-    AND version < 4294967295 AND (created_at, seq) > ({at:Int64}, {seq:Int64}) AND ";
+    AND version < 4294967295 AND created_at >= {at:Int64} AND (created_at, seq) > ({at:Int64}, {seq:Int64}) AND ";
 const THNG: &str = "thng = unhex({thng:String})";
 const CREATED: &str = "created_at >= {from:Int64} AND created_at < {to:Int64}";
 const NETWORK: &str = "timestamp >= {from:Int64} AND timestamp < {to:Int64} \
