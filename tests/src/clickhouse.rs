@@ -9,7 +9,13 @@ use std::{
 use anyhow::{Context, Result, ensure};
 use scan_store::domain::scan_server::ScanServer;
 
-use crate::{product::root, python};
+use crate::{
+    product::{client, root},
+    python,
+};
+
+/// The password of its user.
+const PASSWORD: &str = "a p@ssword/of scans";
 
 /// A server of its own, which ends with this.
 pub struct ClickHouse {
@@ -77,6 +83,20 @@ impl ClickHouse {
         let said = line(&mut running.said)?;
         ensure!(said == format!("did {what}"), "{said}");
         Ok(())
+    }
+
+    /// The answer to a statement.
+    ///
+    /// # Errors
+    /// The server refuses it.
+    pub async fn ask(&self, sql: &str) -> Result<String> {
+        let url = format!("http://127.0.0.1:{}/?database=waymark", self.port);
+        let request = client()?.post(url).body(sql.to_owned());
+        let request = request.header("x-clickhouse-user", "waymark").header("x-clickhouse-key", PASSWORD);
+        let answer = request.send().await?;
+        let (status, said) = (answer.status(), answer.text().await?);
+        ensure!(status.is_success(), "{sql}: {said}");
+        Ok(said)
     }
 
     /// The value of `WAYMARK_SCANS_URL`.

@@ -40,7 +40,7 @@ def run(members, body):
     with engine, tempfile.NamedTemporaryFile(dir=FOLDER) as file:
         if sql is None:
             sql = body.decode()
-            if not sql.startswith("CREATE "):
+            if not sql.startswith(("CREATE ", "EXPLAIN ")):
                 sql += settings
         else:
             file.write(body)

@@ -1,5 +1,6 @@
 //! Scans in ClickHouse, whatever the server does in the middle of a batch: each is stored once.
 
+mod grants;
 mod later;
 
 use std::{
