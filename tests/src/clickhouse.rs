@@ -9,7 +9,13 @@ use std::{
 use anyhow::{Context, Result, ensure};
 use scan_store::domain::scan_server::ScanServer;
 
-use crate::{product::root, python};
+use crate::{
+    product::{client, root},
+    python,
+};
+
+/// The password of its user.
+const PASSWORD: &str = "a p@ssword/of scans";
 
 /// A server of its own, which ends with this.
 pub struct ClickHouse {
@@ -55,8 +61,8 @@ impl ClickHouse {
         Ok(())
     }
 
-    /// What it does with the next statement that begins so: `lose` the answer, `die` before, `hang`, or `passing` for an error
-    /// that passes.
+    /// What it does with the next statement that begins so: `lose` the answer, `die` before, `hang`, `passing` for an error
+    /// that passes, or `wait`, which `go` ends.
     ///
     /// # Errors
     /// It has ended.
@@ -79,6 +85,20 @@ impl ClickHouse {
         Ok(())
     }
 
+    /// The answer to a statement.
+    ///
+    /// # Errors
+    /// The server refuses it.
+    pub async fn ask(&self, sql: &str) -> Result<String> {
+        let url = format!("http://127.0.0.1:{}/?database=waymark", self.port);
+        let request = client()?.post(url).body(sql.to_owned());
+        let request = request.header("x-clickhouse-user", "waymark").header("x-clickhouse-key", PASSWORD);
+        let answer = request.send().await?;
+        let (status, said) = (answer.status(), answer.text().await?);
+        ensure!(status.is_success(), "{sql}: {said}");
+        Ok(said)
+    }
+
     /// The value of `WAYMARK_SCANS_URL`.
     #[must_use]
     pub fn url(&self) -> String {
@@ -95,7 +115,7 @@ impl ClickHouse {
 }
 
 fn run(folder: &tempfile::TempDir, port: u16) -> Result<(Running, u16)> {
-    let mut child = Command::new(python::programs("clickhouse")?.join("python"))
+    let mut child = Command::new(python::listed_programs("clickhouse")?.join("python"))
         .arg(root().join("tests/clients/clickhouse/serve.py"))
         .arg(folder.path())
         .arg(port.to_string())

@@ -19,6 +19,14 @@ pub fn programs(name: &str) -> Result<PathBuf> {
     installed(name, &[root().join("tests/clients").join(name).join("requirements.txt")])
 }
 
+/// The same of these packages alone, where a package names others that the tests do not use.
+///
+/// # Errors
+/// They cannot be installed.
+pub fn listed_programs(name: &str) -> Result<PathBuf> {
+    install(name, &[root().join("tests/clients").join(name).join("requirements.txt")], &["--no-deps"])
+}
+
 /// Folder of the programs of some files of requirements, in an environment of this name.
 ///
 /// The environment stays beside the binaries of the build, and is made again when the requirements or Python change.
@@ -27,8 +35,12 @@ pub fn programs(name: &str) -> Result<PathBuf> {
 /// # Errors
 /// They cannot be installed.
 pub fn installed(name: &str, requirements: &[PathBuf]) -> Result<PathBuf> {
+    install(name, requirements, &[])
+}
+
+fn install(name: &str, requirements: &[PathBuf], options: &[&str]) -> Result<PathBuf> {
     let version = run("python3", ["--version"])?;
-    let mut wanted = version.clone();
+    let mut wanted = format!("{version}{}", options.concat());
     for file in requirements {
         wanted.push_str(&fs::read_to_string(file).with_context(|| file.display().to_string())?);
     }
@@ -41,7 +53,7 @@ pub fn installed(name: &str, requirements: &[PathBuf]) -> Result<PathBuf> {
             vec!["-m".as_ref(), "pip".as_ref(), "--python".as_ref(), python.as_ref()];
         // What is never imported need not be compiled.
         let how = ["install", "--quiet", "--no-compile", "--disable-pip-version-check"];
-        arguments.extend(how.map(OsStr::new));
+        arguments.extend(how.into_iter().chain(options.iter().copied()).map(OsStr::new));
         for file in requirements {
             arguments.extend([OsStr::new("-r"), file.as_os_str()]);
         }

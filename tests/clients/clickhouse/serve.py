@@ -4,7 +4,7 @@ serve.py FOLDER PORT
 
 Says where it listens. The data is in FOLDER, and there again after a kill. A line `BEGIN-OF-STATEMENT|WHAT` of the input
 is about the next statement that begins so: `lose` does it and closes the connection without an answer, `die` ends the
-process before, `hang` never answers, `passing` answers with an error that passes.
+process before, `hang` never answers, `passing` answers with an error that passes, `wait` does it after the line `|go`.
 """
 
 import os
@@ -24,7 +24,7 @@ USER, PASSWORD = "waymark", "a p@ssword/of scans"
 OF_HTTP = {"query", "database", "default_format", "wait_end_of_query"}
 session = Session(os.path.join(FOLDER, "chdb"))
 session.query("CREATE DATABASE IF NOT EXISTS waymark")
-engine, faults = threading.Lock(), []
+engine, faults, go = threading.Lock(), [], threading.Semaphore(0)
 
 
 def run(members, body):
@@ -40,7 +40,7 @@ def run(members, body):
     with engine, tempfile.NamedTemporaryFile(dir=FOLDER) as file:
         if sql is None:
             sql = body.decode()
-            if not sql.startswith("CREATE "):
+            if not sql.startswith(("CREATE ", "EXPLAIN ")):
                 sql += settings
         else:
             file.write(body)
@@ -66,6 +66,8 @@ class Handler(BaseHTTPRequestHandler):
             os._exit(9)
         if what == "hang":
             threading.Event().wait()
+        if what == "wait":
+            go.acquire()
         if what == "passing":
             return self.answer(500, b"Code: 252. DB::Exception: (TOO_MANY_PARTS)", 252)
         try:
@@ -107,6 +109,10 @@ server = Server(("127.0.0.1", PORT), Handler)
 threading.Thread(target=server.serve_forever, daemon=True).start()
 print(f"listening {server.server_address[1]}", flush=True)
 for line in sys.stdin:
-    faults.append(tuple(line.rstrip("\n").split("|")))
+    begin, what = line.rstrip("\n").split("|")
+    if what == "go":
+        go.release()
+    else:
+        faults.append((begin, what))
     print("noted", flush=True)
 os._exit(0)

@@ -1,7 +1,11 @@
 //! Scans in ClickHouse, whatever the server does in the middle of a batch: each is stored once.
 
+mod grants;
+mod later;
+
 use std::{
     ops::Range,
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -16,7 +20,7 @@ use kernel::{
     store::{StoreError, listing::Selection},
 };
 use scan_store::{
-    Appended, Batch, Boot, Count, NewScan, ScanStore, Sought,
+    Appended, Batch, Boot, Count, NewScan, ScanPosition, ScanStore, Sought,
     store::{move_scans, open_in},
 };
 use serde_json::json;
@@ -204,16 +208,7 @@ async fn scans_are_sought_rewritten_and_deleted(engine: Engine) -> Result<()> {
         ensure!(store.seek(AccountId::new(1, [1; 16]), &sought, None).await?.found.is_empty());
     }
     // The first two have addresses; a third one is gone by the time that it is written.
-    let step = store.seek(made.account, &all, None).await?;
-    let mut again = Vec::new();
-    for (position, scan) in step.found.into_iter().take(3) {
-        let mut doc = serde_json::Value::Object(scan.members);
-        doc["context"] = json!({"userAgentName": "Agent"});
-        let about = (scan.thng, scan.product);
-        let new =
-            NewScan::of(made.account, scan.id, scan.timestamp, about, &doc).context("it does not fit")?;
-        again.push((position, new));
-    }
+    let again = cut(&made, 3).await?;
     ensure!(store.delete(made.account, &ids[2..3]).await? == 1);
     store.rewrite(made.app.core.clock.now(), &again).await?;
     ensure!(store.erase_texts(made.account, None).await?.is_none());
@@ -230,6 +225,64 @@ async fn scans_are_sought_rewritten_and_deleted(engine: Engine) -> Result<()> {
         server.start_again()?;
         copy(&made).await?;
     }
+    Ok(())
+}
+
+/// The first scans with less in them, as an erasure writes them.
+async fn cut(made: &TestApp, count: usize) -> Result<Vec<(ScanPosition, NewScan)>> {
+    let all = Sought::Created { from: UnixMillis(0), to: UnixMillis(i64::MAX) };
+    let step = made.app.actions.scans.pool.seek(made.account, &all, None).await?;
+    let mut found = Vec::new();
+    for (position, scan) in step.found.into_iter().take(count) {
+        let mut doc = serde_json::Value::Object(scan.members);
+        doc["context"] = json!({"userAgentName": "Agent"});
+        let about = (scan.thng, scan.product);
+        let new = NewScan::of(made.account, scan.id, scan.timestamp, about, &doc);
+        found.push((position, new.context("it does not fit")?));
+    }
+    Ok(found)
+}
+
+/// A scan is deleted while an erasure writes it again, and its batch comes once more: it stays deleted, and what was cut
+/// stays cut.
+async fn what_was_erased_does_not_come_back(engine: Engine) -> Result<()> {
+    let (made, server) = app(engine).await?;
+    let server = Arc::new(server);
+    let batch = scans_from(made.account, 0..6)?;
+    let ids: Vec<ActionId> = batch.iter().filter_map(|(_, scan)| scan.id()).collect();
+    let first = append(&made, &batch).await?;
+    let (store, again) = (&made.app.actions.scans.pool, cut(&made, 2).await?);
+    server.tell(STORE, "wait")?;
+    let waiting = server.clone();
+    let waits = tokio::task::spawn_blocking(move || waiting.await_done("wait"));
+    let (rewritten, deleted) = tokio::join!(store.rewrite(made.app.core.clock.now(), &again), async {
+        waits.await??;
+        let deleted = store.delete(made.account, &ids[..1]).await?;
+        server.tell("", "go")?;
+        anyhow::Ok(deleted)
+    });
+    rewritten?;
+    ensure!(deleted? == 1);
+    ensure!(store.delete(made.account, &ids[..1]).await? == 0, "it is deleted already");
+    for pieces in [&[(0, 6)][..], &[(0, 2), (1, 6)]] {
+        ensure_once(&made, &batch[1..]).await?;
+        let found = store.find_many(made.account, &ids[..2]).await?;
+        ensure!(found.len() == 1 && found[0].id == ids[1], "{found:?}");
+        ensure!(found[0].members["context"] == json!({"userAgentName": "Agent"}), "{found:?}");
+        execute(&scans_of(&made).await?, "DELETE FROM scan_intake").await?;
+        server.start_again()?;
+        for (from, to) in pieces {
+            let again = append(&made, &batch[*from..*to]).await?;
+            let known = again.positions.iter().all(|position| first.positions.contains(position));
+            ensure!(known, "{:?} of {:?}", again.positions, first.positions);
+        }
+    }
+    ensure_once(&made, &batch[1..]).await?;
+    // What is left of deleted scans counts nowhere.
+    ensure!(store.delete(made.account, &ids).await? == 5);
+    ensure!(store.find_first_since(made.account, UnixMillis(0)).await?.is_none());
+    ensure!(store.describe().await?.oldest.is_none());
+    ensure!(list(&made, SortOrder::Ascending).await?.is_empty());
     Ok(())
 }
 
@@ -319,6 +372,7 @@ super::super::on_both_engines!(
     a_batch_whose_cursor_was_lost_is_stored_once,
     two_processes_store_a_batch_once,
     scans_are_sought_rewritten_and_deleted,
+    what_was_erased_does_not_come_back,
     a_silent_server_is_given_up,
     what_cannot_be_used_is_refused,
     scans_of_a_database_are_moved,

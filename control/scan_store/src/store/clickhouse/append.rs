@@ -8,8 +8,13 @@
 //! 3. The cursor moves, in the database.
 //!
 //! After a kill between two steps the batch comes again, perhaps in other pieces. It then finds what was noted, and its scans
-//! get the same keys: a row that is stored twice, also by a request that was still under way, is one scan to every reader. The
-//! token of an insert saves the work where the server still remembers it; nothing depends on it.
+//! get the same keys: a row that is stored twice, also by a request that was still under way, is one scan to every reader, and
+//! one that was erased or deleted since has a higher version and stays so. The token of an insert saves the work where the
+//! server still remembers it; nothing depends on it.
+//!
+//! A batch that comes again after minutes, and of which nothing is stored, is noted anew. What looks at each day once, such as
+//! exports of days and the cuts of `personalDataDays`, would miss scans that come later with the time of the first note. Their
+//! places by the first note are marked as deleted, for an insert that ends after all.
 
 use std::{
     collections::{BTreeMap, HashSet},
@@ -29,13 +34,18 @@ use super::{
     client::away,
     params::Params,
     row_binary::{Reader, put_bytes},
-    rows::{INSERT, Place, Rows},
+    rows::{DELETED, INSERT, Place, Rows},
 };
-use crate::{Appended, Batch, Boot, FIRST_SEQ, NewScan, domain::month::Month};
+use crate::{
+    Appended, Batch, Boot, FIRST_SEQ, NewScan,
+    domain::{columns::Columns, month::Month},
+};
 
-// The newest one is last: it is the one that scans may have been stored by.
+// The newest one is last: it is the one that scans may have been stored by. A note has positions for `1 << BATCH_BITS` numbers,
+// so that older ones, which a boot has many of, are not read.
 const NOTED: &str = "SELECT first, begin, end, number, created_at FROM scan_batches \
-    WHERE edge = {edge:String} AND boot = {boot:UInt64} AND end > {expected:UInt64} ORDER BY number, begin";
+    WHERE edge = {edge:String} AND boot = {boot:UInt64} AND begin >= {oldest:UInt64} AND end > {expected:UInt64} \
+    ORDER BY number, begin";
 const NOTE: &str =
     "INSERT INTO scan_batches (edge, boot, first, begin, end, number, created_at) FORMAT RowBinary";
 const STORED: &str = "SELECT DISTINCT seq FROM scans WHERE month = {month:Int32} AND created_at = {at:Int64} \
@@ -50,6 +60,9 @@ const LIMIT: Duration = Duration::from_secs(8);
 /// process may hold the cursor.
 const LOCK_TRUST: Duration = Duration::from_secs(15);
 
+/// How long a note is used of which nothing is stored. The files of a day are written ten minutes after its end.
+const NOTE_TRUST_MS: i64 = 5 * 60 * 1_000;
+
 /// Bits of a position that count the scans of a batch.
 const BATCH_BITS: u32 = 14;
 
@@ -58,6 +71,9 @@ pub(super) const STEP: usize = 500;
 
 /// A scan with its position and the time of its creation.
 pub(super) type Placed = (i64, UnixMillis, NewScan);
+
+/// A scan with its number and its position.
+type Numbered<'a> = (u64, i64, &'a NewScan);
 
 /// What was noted of the numbers `begin..end` of a boot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,6 +92,20 @@ impl Noted {
         let within = i64::try_from(seq.checked_sub(self.first)?).ok().filter(|at| *at < 1 << BATCH_BITS)?;
         let number = self.number.checked_sub(FIRST_SEQ)?.checked_mul(1 << BATCH_BITS)?;
         FIRST_SEQ.checked_add(number)?.checked_add(within)
+    }
+
+    const fn holds(&self, seq: u64) -> bool {
+        self.begin <= seq && seq < self.end
+    }
+
+    fn positions<'a>(&self, scans: &[&'a (u64, NewScan)]) -> Result<Vec<Numbered<'a>>, StoreError> {
+        let mut numbered = Vec::with_capacity(scans.len());
+        for (seq, scan) in scans.iter().copied() {
+            let position = self.position(*seq);
+            let position = position.ok_or_else(|| StoreError::Row(format!("no position in {self:?}")))?;
+            numbered.push((*seq, position, scan));
+        }
+        Ok(numbered)
     }
 }
 
@@ -103,18 +133,16 @@ impl ClickHouseScans {
                 None => one(take_numbers(&mut tx, 1).await?)?,
             };
             let earlier = self.list_noted(batch.boot, expected).await?;
-            let new = missing(*first..batch.end, &earlier, (number, created_at));
+            let used = self.list_used(&earlier, &scans, created_at).await?;
+            let new = missing(*first..batch.end, &used, (number, created_at));
             self.note(batch.boot, &new).await?;
+            let all: Vec<Noted> = earlier.iter().chain(&new).copied().collect();
+            self.hide_superseded(&all, &scans).await?;
             if locked.elapsed() > LOCK_TRUST {
                 return Err(away("the cursor of a batch was locked for too long"));
             }
-            let all: Vec<Noted> = earlier.iter().chain(&new).copied().collect();
             for (index, noted) in all.iter().enumerate() {
-                let is_its = |seq: u64| {
-                    all.iter().rposition(|noted| (noted.begin..noted.end).contains(&seq)) == Some(index)
-                };
-                let mine: Vec<&(u64, NewScan)> =
-                    scans.iter().copied().filter(|(seq, _)| is_its(*seq)).collect();
+                let mine = of_note(&all, index, &scans);
                 positions.extend(self.store_noted(batch.boot, noted, index >= earlier.len(), &mine).await?);
             }
         }
@@ -139,6 +167,7 @@ impl ClickHouseScans {
         let mut params = Params::default();
         params.text("edge", boot.edge).text("boot", &boot.boot.to_string());
         params.text("expected", &expected.to_string());
+        params.text("oldest", &expected.saturating_sub(1 << BATCH_BITS).to_string());
         let answer = self.client.query(NOTED, &params, LIMIT).await?;
         let (mut reader, mut found) = (Reader::new(&answer), Vec::new());
         while reader.is_more() {
@@ -162,6 +191,41 @@ impl ClickHouseScans {
         if rows.is_empty() { Ok(()) } else { self.client.insert(NOTE, None, rows, LIMIT).await }
     }
 
+    /// The notes that go on to be used.
+    async fn list_used(
+        &self,
+        earlier: &[Noted],
+        scans: &[&(u64, NewScan)],
+        now: UnixMillis,
+    ) -> Result<Vec<Noted>, StoreError> {
+        let mut used = Vec::new();
+        for (index, noted) in earlier.iter().enumerate() {
+            let is_new = now.0.saturating_sub(noted.created_at.0) <= NOTE_TRUST_MS;
+            let mine = noted.positions(&of_note(earlier, index, scans))?;
+            if is_new || !self.list_stored(noted, &mine).await?.is_empty() {
+                used.push(*noted);
+            }
+        }
+        Ok(used)
+    }
+
+    /// Marks the places of scans by notes that are not the newest one as deleted.
+    async fn hide_superseded(&self, all: &[Noted], scans: &[&(u64, NewScan)]) -> Result<(), StoreError> {
+        let nothing = Columns::default();
+        let mut rows = Rows::default();
+        for (index, noted) in all.iter().enumerate() {
+            for (seq, scan) in scans.iter().copied() {
+                let is_superseded =
+                    noted.holds(*seq) && all.iter().skip(index + 1).any(|newer| newer.holds(*seq));
+                if let Some(position) = noted.position(*seq).filter(|_| is_superseded) {
+                    let place = Place::of(scan, noted.created_at, position);
+                    rows.push(scan.account, &Place { version: DELETED, ..place }, &nothing);
+                }
+            }
+        }
+        if rows.bytes.is_empty() { Ok(()) } else { self.client.insert(INSERT, None, rows.bytes, LIMIT).await }
+    }
+
     /// Stores scans as it was noted; gives their numbers and positions.
     async fn store_noted(
         &self,
@@ -170,20 +234,10 @@ impl ClickHouseScans {
         is_new: bool,
         scans: &[&(u64, NewScan)],
     ) -> Result<Vec<(u64, i64)>, StoreError> {
-        let mut mine: Vec<(u64, i64, &NewScan)> = Vec::with_capacity(scans.len());
-        for (seq, scan) in scans {
-            let position = noted.position(*seq);
-            let position = position.ok_or_else(|| StoreError::Row(format!("no position in {noted:?}")))?;
-            mine.push((*seq, position, scan));
-        }
+        let mine = noted.positions(scans)?;
         let (Some(first), Some(last)) = (mine.first(), mine.last()) else { return Ok(Vec::new()) };
         let token = format!("{}/{}/{}/{}/{}", boot.edge, boot.boot, first.0, last.0, noted.number);
-        let stored = if is_new {
-            HashSet::new()
-        } else {
-            let accounts: HashSet<AccountId> = mine.iter().map(|(.., scan)| scan.account).collect();
-            self.list_stored(noted.created_at, (first.1, last.1), &accounts).await?
-        };
+        let stored = if is_new { HashSet::new() } else { self.list_stored(noted, &mine).await? };
         let mut rows = Rows::default();
         for (_, position, scan) in mine.iter().filter(|(_, position, _)| !stored.contains(position)) {
             rows.push(scan.account, &Place::of(scan, noted.created_at, *position), &scan.columns);
@@ -194,15 +248,14 @@ impl ClickHouseScans {
         Ok(mine.into_iter().map(|(seq, position, _)| (seq, position)).collect())
     }
 
-    async fn list_stored(
-        &self,
-        created_at: UnixMillis,
-        (first, last): (i64, i64),
-        accounts: &HashSet<AccountId>,
-    ) -> Result<HashSet<i64>, StoreError> {
+    /// The positions of those that are stored already, or deleted since.
+    async fn list_stored(&self, noted: &Noted, scans: &[Numbered<'_>]) -> Result<HashSet<i64>, StoreError> {
+        let (Some(first), Some(last)) = (scans.first(), scans.last()) else { return Ok(HashSet::new()) };
+        let accounts: HashSet<AccountId> = scans.iter().map(|(.., scan)| scan.account).collect();
         let mut params = Params::default();
-        params.whole("month", i64::from(Month::of(created_at).number())).time("at", created_at);
-        params.whole("first", first).whole("last", last);
+        let month = Month::of(noted.created_at).number();
+        params.whole("month", i64::from(month)).time("at", noted.created_at);
+        params.whole("first", first.1).whole("last", last.1);
         params.names("accounts", accounts.iter().map(AccountId::as_str));
         let answer = self.client.query(STORED, &params, LIMIT).await?;
         let (mut reader, mut found) = (Reader::new(&answer), HashSet::new());
@@ -253,6 +306,12 @@ impl ClickHouseScans {
 
 fn one(numbers: Vec<i64>) -> Result<i64, StoreError> {
     numbers.first().copied().ok_or_else(|| StoreError::Row("a batch got no number".to_owned()))
+}
+
+/// The scans that are stored by a note: those of which none is newer.
+fn of_note<'a>(all: &[Noted], index: usize, scans: &[&'a (u64, NewScan)]) -> Vec<&'a (u64, NewScan)> {
+    let is_its = |seq: u64| all.iter().rposition(|noted| noted.holds(seq)) == Some(index);
+    scans.iter().copied().filter(|(seq, _)| is_its(*seq)).collect()
 }
 
 /// The parts of a range of numbers of which nothing was noted.

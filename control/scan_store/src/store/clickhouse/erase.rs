@@ -1,6 +1,6 @@
 //! Looks for scans, writes them again with less in them, and removes single ones.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::collections::BTreeMap;
 
 use kernel::store::{STATEMENT_TIMEOUT, StoreError};
 use shared::{
@@ -14,16 +14,16 @@ use super::{
     append::STEP,
     params::{Params, hex},
     row_binary::Reader,
-    rows::{self, INSERT, Place, Rows},
+    rows::{self, DELETED, INSERT, Place, Rows},
 };
 use crate::{
     NewScan, ScanPosition, Sighted, Sought,
-    domain::{ids, month::Month},
+    domain::{columns::Columns, ids, month::Month},
 };
 
 const SEEK: &str = "SELECT created_at, seq, thng, timestamp, key, shape, agent, place, referer, language, rule, ip, \
     short_id, entry, redirect_url FROM scans FINAL WHERE account = {account:String} AND month = {month:Int32} \
-    AND (created_at, seq) > ({at:Int64}, {seq:Int64}) AND ";
+    AND version < 4294967295 AND created_at >= {at:Int64} AND (created_at, seq) > ({at:Int64}, {seq:Int64}) AND ";
 const THNG: &str = "thng = unhex({thng:String})";
 const CREATED: &str = "created_at >= {from:Int64} AND created_at < {to:Int64}";
 const NETWORK: &str = "timestamp >= {from:Int64} AND timestamp < {to:Int64} \
@@ -31,16 +31,8 @@ const NETWORK: &str = "timestamp >= {from:Int64} AND timestamp < {to:Int64} \
     OR (length(ip) = {mapped_bytes:UInt64} AND ip >= unhex({mapped_first:String}) AND ip <= unhex({mapped_last:String})))";
 const WINDOW: &str = " ORDER BY created_at, seq LIMIT 500";
 const VERSIONS: &str = "SELECT created_at, seq, thng, timestamp, key, version FROM scans FINAL \
-    WHERE account = {account:String} AND month = {month:Int32} AND (created_at, seq) IN (SELECT k.1, k.2 FROM \
-    (SELECT arrayJoin(arrayZip({times:Array(Int64)}, {seqs:Array(Int64)})) AS k))";
-/// Deletes scans of an account in a month.
-const DELETE: &str = "DELETE FROM scans WHERE account = {account:String} AND month = {month:Int32} \
-    AND (timestamp, key) IN (SELECT k.1, toFixedString(unhex(k.2), 12) FROM (SELECT arrayJoin(arrayZip( \
-    {times:Array(Int64)}, {keys:Array(String)})) AS k))";
-
-/// Longest time of a deletion, which writes a mask for each part that it touches.
-const DELETE_LIMIT: Duration = Duration::from_secs(20);
-
+    WHERE account = {account:String} AND month = {month:Int32} AND version < 4294967295 \
+    AND (created_at, seq) IN (SELECT k.1, k.2 FROM (SELECT arrayJoin(arrayZip({times:Array(Int64)}, {seqs:Array(Int64)})) AS k))";
 impl ClickHouseScans {
     pub(super) async fn seek_some(
         &self,
@@ -71,7 +63,7 @@ impl ClickHouseScans {
         Ok(Sighted::default())
     }
 
-    /// Stores a new version of scans that are still there. One that is deleted in between comes back with what is left of it.
+    /// Stores a new version of scans that are still there. One that is deleted in between stays so.
     pub(super) async fn rewrite_all(&self, scans: &[(ScanPosition, NewScan)]) -> Result<(), StoreError> {
         let mut groups: BTreeMap<(AccountId, i32), Vec<&(ScanPosition, NewScan)>> = BTreeMap::new();
         for scan in scans {
@@ -115,22 +107,21 @@ impl ClickHouseScans {
         }
     }
 
+    /// Stores a last version of scans, without their documents. It stays until retention, so that no scan comes back.
     pub(super) async fn delete_all(&self, account: AccountId, ids: &[ActionId]) -> Result<u64, StoreError> {
-        let mut gone = 0;
+        let (nothing, mut gone) = (Columns::default(), 0_u64);
         for month in self.months().await? {
             for some in ids.chunks(STEP) {
                 let stored = self.read_ids(account, month, some).await?;
-                let stored =
-                    stored.iter().filter(|row| row.id().is_some_and(|id| some.contains(&id))).count();
-                if stored == 0 {
-                    continue;
+                let mut rows = Rows::default();
+                // A key may fit to the time of another id.
+                for row in stored.iter().filter(|row| row.id().is_some_and(|id| some.contains(&id))) {
+                    rows.push(account, &row.place(DELETED), &nothing);
+                    gone += 1;
                 }
-                let mut params = Params::of(account, month);
-                let parts: Vec<(UnixMillis, [u8; 12])> = some.iter().map(ids::split).collect();
-                params.wholes("times", parts.iter().map(|(at, _)| at.0));
-                params.bytes("keys", parts.iter().map(|(_, key)| key.as_slice()));
-                self.client.query(&self.of_shards(DELETE), &params, DELETE_LIMIT).await?;
-                gone += stored as u64;
+                if !rows.bytes.is_empty() {
+                    self.client.insert(INSERT, None, rows.bytes, STATEMENT_TIMEOUT).await?;
+                }
             }
         }
         Ok(gone)

@@ -1,12 +1,29 @@
 //! Moves the scans of a database into ClickHouse, while nobody stores others.
 
-use kernel::{on_db, store::StoreError};
+use std::time::Duration;
+
+use kernel::{
+    on_db,
+    store::{Raw, StoreError, dialect::unsigned},
+};
 use serde_json::Value;
 use shared::{id::AccountId, time::UnixMillis};
+use sqlx::AssertSqlSafe;
 
-use super::super::{months, retention::ACCOUNTS};
-use super::{ClickHouseScans, append::Placed};
+use super::super::{
+    months::{self, of_month},
+    retention::ACCOUNTS,
+};
+use super::{ClickHouseScans, append::Placed, params::Params, rows};
 use crate::{NewScan, Sought};
+
+const PG_NO_TIMEOUT: &str = "SET statement_timeout = 0";
+const HERE: &str = "SELECT COUNT(*) FROM scans t WHERE t.account = $1";
+const THERE: &str =
+    "SELECT toUInt64(count()) FROM scans FINAL WHERE account = {account:String} AND month = {month:Int32}";
+
+/// Longest time in which the scans of an account in a month are counted: nobody waits for an answer.
+const COUNT_LIMIT: Duration = Duration::from_secs(600);
 
 impl ClickHouseScans {
     /// Copies the scans of every account in their positions, and then removes them from the database. Scans that are there
@@ -55,14 +72,37 @@ impl ClickHouseScans {
             }
             self.adopt_all(&rows).await?;
         }
-        let most = i64::MAX.unsigned_abs();
-        let here = self.cursors.count_some(account, UnixMillis(i64::MIN), most).await?;
-        let there = self.count_some(account, UnixMillis(i64::MIN), most).await?;
+        let (here, there) = (self.count_here(account).await?, self.count_there(account).await?);
         if there < here {
             return Err(StoreError::Row(format!(
                 "of {here} scans of account {account} only {there} are in ClickHouse; none was removed"
             )));
         }
         Ok(here)
+    }
+
+    async fn count_here(&self, account: AccountId) -> Result<u64, StoreError> {
+        let Some(number) = self.cursors.find_account(account).await? else { return Ok(0) };
+        let mut conn = self.cursors.db.read().await?;
+        // The connections of the cursors are those of this command alone.
+        if let Raw::Pg(c) = conn.raw() {
+            sqlx::query(PG_NO_TIMEOUT).execute(c).await?;
+        }
+        let mut found = 0;
+        for month in months::list(&mut conn).await? {
+            let sql = AssertSqlSafe(of_month(HERE, month));
+            let scans: i64 = on_db!(&mut conn, |c| sqlx::query_scalar(sql).bind(number).fetch_one(c).await)?;
+            found += unsigned(scans);
+        }
+        Ok(found)
+    }
+
+    async fn count_there(&self, account: AccountId) -> Result<u64, StoreError> {
+        let mut found = 0;
+        for month in self.months().await? {
+            let params = Params::of(account, month);
+            found += rows::count(&self.client.query(THERE, &params, COUNT_LIMIT).await?)?;
+        }
+        Ok(found)
     }
 }

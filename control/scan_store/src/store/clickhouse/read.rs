@@ -24,22 +24,22 @@ use crate::{
 
 // The keys of a page come first: of the other columns only those of its scans are read.
 const KEYS: &str = "SELECT thng, created_at, seq FROM scans FINAL WHERE account = {account:String} \
-    AND month = {month:Int32} AND ";
+    AND month = {month:Int32} AND version < 4294967295 AND ";
 const BY_KEYS: &str = "SELECT created_at, seq, thng, timestamp, key, shape, agent, place, referer, language, rule, ip, \
     short_id, entry, redirect_url FROM scans FINAL WHERE account = {account:String} AND month = {month:Int32} \
-    AND (thng, created_at, seq) IN (SELECT unhex(k.1), k.2, k.3 FROM (SELECT arrayJoin(arrayZip( \
+    AND version < 4294967295 AND (thng, created_at, seq) IN (SELECT unhex(k.1), k.2, k.3 FROM (SELECT arrayJoin(arrayZip( \
     {thngs:Array(String)}, {times:Array(Int64)}, {seqs:Array(Int64)})) AS k)) ORDER BY created_at, seq";
 const BY_IDS: &str = "SELECT created_at, seq, thng, timestamp, key, shape, agent, place, referer, language, rule, ip, \
     short_id, entry, redirect_url FROM scans FINAL WHERE account = {account:String} AND month = {month:Int32} \
-    AND key IN (SELECT toFixedString(unhex(arrayJoin({keys:Array(String)})), 12)) ORDER BY created_at, seq";
-// All versions of a scan have its time.
-const FIRST_SINCE: &str = "SELECT toUInt64(count()), min(created_at) FROM scans WHERE account = {account:String} \
-    AND month = {month:Int32} AND created_at >= {since:Int64}";
+    AND version < 4294967295 AND key IN (SELECT toFixedString(unhex(arrayJoin({keys:Array(String)})), 12)) \
+    ORDER BY created_at, seq";
+const FIRST_SINCE: &str = "SELECT toUInt64(count()), min(created_at) FROM scans FINAL WHERE account = {account:String} \
+    AND month = {month:Int32} AND version < 4294967295 AND created_at >= {since:Int64}";
 const COUNT: &str = "SELECT intDiv(created_at - {from:Int64}, {piece:Int64}) AS number, toUInt64(count()) \
-    FROM scans FINAL WHERE account = {account:String} AND month = {month:Int32} AND created_at >= {from:Int64} \
-    AND created_at < {to:Int64} GROUP BY number ORDER BY number";
+    FROM scans FINAL WHERE account = {account:String} AND month = {month:Int32} AND version < 4294967295 \
+    AND created_at >= {from:Int64} AND created_at < {to:Int64} GROUP BY number ORDER BY number";
 const SOME: &str = "SELECT toUInt64(count()) FROM (SELECT 1 FROM scans FINAL WHERE account = {account:String} \
-    AND month = {month:Int32} AND created_at >= {since:Int64} LIMIT {most:UInt64})";
+    AND month = {month:Int32} AND version < 4294967295 AND created_at >= {since:Int64} LIMIT {most:UInt64})";
 
 /// How often a page is read again of which scans were removed between both statements.
 const TRIES: usize = 5;

@@ -12,12 +12,16 @@ const MONTHS: &str = "SELECT DISTINCT toInt32(partition) AS month FROM system.pa
     AND database = currentDatabase() AND table = {table:String} ORDER BY month";
 const BYTES: &str = "SELECT toUInt64(sum(bytes_on_disk)) FROM system.parts WHERE active \
     AND database = currentDatabase() AND table = {table:String}";
-const OLDEST: &str = "SELECT toUInt64(count()), min(created_at) FROM scans WHERE month = {month:Int32}";
+const OLDEST: &str = "SELECT toUInt64(count()), min(created_at) FROM scans \
+    WHERE month = {month:Int32} AND version < 4294967295";
 const FIRST: &str = "SELECT account, min(created_at) FROM scans WHERE month = {month:Int32} GROUP BY account";
 const COUNT_OLDER: &str = "SELECT toUInt64(count()) FROM scans FINAL WHERE account = {account:String} \
-    AND month = {month:Int32} AND created_at < {before:Int64}";
+    AND month = {month:Int32} AND version < 4294967295 AND created_at < {before:Int64}";
+// With what says that scans were deleted.
 const DELETE_OLDER: &str = "DELETE FROM scans WHERE account = {account:String} AND month = {month:Int32} \
     AND created_at < {before:Int64}";
+/// Followed by the month. Deleted rows are only masked, and a month of one part is never merged again.
+const APPLY: &str = "ALTER TABLE scans APPLY DELETED MASK IN PARTITION ";
 /// Followed by the month, a number of this store. A `DROP` takes no parameters.
 const DROP: &str = "ALTER TABLE scans DROP PARTITION ";
 
@@ -47,7 +51,7 @@ impl ClickHouseScans {
             let mut params = Params::default();
             params.whole("month", i64::from(month.number()));
             let answer = self.client.query(FIRST, &params, STATEMENT_TIMEOUT).await?;
-            let mut reader = Reader::new(&answer);
+            let (mut reader, mut is_over) = (Reader::new(&answer), false);
             while reader.is_more() {
                 let (account, first) = (reader.text()?, reader.int64()?);
                 let account: AccountId = account.parse().map_err(|_| failed("a scan without account"))?;
@@ -56,6 +60,12 @@ impl ClickHouseScans {
                 params.time("before", *before);
                 gone += rows::count(&self.client.query(COUNT_OLDER, &params, DELETE_LIMIT).await?)?;
                 self.client.query(&self.of_shards(DELETE_OLDER), &params, DELETE_LIMIT).await?;
+                is_over |= month.end() <= *before;
+            }
+            // Not each day: the server writes the whole month again, in the background.
+            if is_over {
+                let sql = format!("{}{}", self.of_shards(APPLY), month.number());
+                self.client.query(&sql, &Params::default(), DELETE_LIMIT).await?;
             }
         }
         Ok(gone)
@@ -96,7 +106,7 @@ impl ClickHouseScans {
     }
 
     /// A statement that changes rows: in a cluster it goes to the tables of every shard.
-    pub(super) fn of_shards(&self, sql: &str) -> String {
+    fn of_shards(&self, sql: &str) -> String {
         match self.client.cluster() {
             None => sql.to_owned(),
             // Letters, digits and `_`.

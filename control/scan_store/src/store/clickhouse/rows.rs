@@ -28,6 +28,10 @@ pub(super) const INSERT: &str = "INSERT INTO scans (month, account, thng, create
     shape, agent, place, referer, language, rule, ip, short_id, entry, redirect_url, shape_facets, place_facets) \
     FORMAT RowBinary";
 
+/// The version of a scan that was deleted. No version is above it: what is stored of the scan later, by a rewrite or a batch
+/// that is sent again, stays deleted. Reads leave it out by `version < 4294967295`.
+pub(super) const DELETED: u32 = u32::MAX;
+
 /// Where a row is, and which version of it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Place<'a> {
@@ -94,6 +98,12 @@ pub(super) struct Row {
 impl Row {
     pub(super) fn position(&self) -> ScanPosition {
         ScanPosition { month: Month::of(self.created_at).number(), at: self.created_at.0, seq: self.seq }
+    }
+
+    /// The place of a version of it.
+    pub(super) fn place(&self, version: u32) -> Place<'_> {
+        let Self { created_at, seq, thng, timestamp, key, columns: _ } = self;
+        Place { created_at: *created_at, seq: *seq, thng, timestamp: *timestamp, key, version }
     }
 
     /// Its id; `None` for what is none.

@@ -4,8 +4,11 @@
 //! That makes it harmless to store a scan twice. `scan_batches` holds for each part of a batch the creation time and the
 //! number that its scans have, before they are stored: whoever stores it again takes the same.
 //!
-//! What was rewritten or deleted leaves the disk with the next merge of its month. The settings force one a day after the
-//! last change.
+//! A scan that is deleted gets a last version without its document, which stays until retention: an insert or a rewrite that
+//! ends later does not bring it back.
+//!
+//! What was rewritten or deleted leaves the disk with the next merge of its rows. The settings force one of a month a day after
+//! its last change: of the running month, or one of which something is cut each day, when that is over.
 
 use std::time::{Duration, Instant};
 

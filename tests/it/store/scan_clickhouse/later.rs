@@ -1,0 +1,72 @@
+//! Scans in ClickHouse after an outage, and when their month is over.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Result, ensure};
+use kernel::{domain::page::SortOrder, store::StoreError};
+use shared::time::UnixMillis;
+use tests::db::Engine;
+
+use super::{STORE, app, append, ensure_once, list, scans_from};
+
+crate::on_both_engines!(
+    a_batch_shows_when_it_was_stored_after_an_outage,
+    a_batch_that_was_stored_keeps_its_time,
+    a_month_that_is_over_leaves_the_disk,
+);
+
+const HOUR: i64 = 3_600_000;
+
+/// What looks at each day once would miss scans with the time of an outage's begin.
+async fn a_batch_shows_when_it_was_stored_after_an_outage(engine: Engine) -> Result<()> {
+    let (made, server) = app(engine).await?;
+    let batch = scans_from(made.account, 0..6)?;
+    // Noted anew after the second outage, too.
+    for _ in 0..2 {
+        server.tell(STORE, "passing")?;
+        let failed = append(&made, &batch).await;
+        ensure!(matches!(failed, Err(StoreError::Unavailable(_))), "{failed:?}");
+        made.clock.advance(HOUR);
+    }
+    let after = made.app.core.clock.now();
+    for (from, to) in [(0, 3), (2, 6)] {
+        append(&made, &batch[from..to]).await?;
+    }
+    ensure_once(&made, &batch).await?;
+    let found = list(&made, SortOrder::Ascending).await?;
+    ensure!(found.iter().all(|scan| scan.created_at >= after), "{after:?}: {found:?}");
+    Ok(())
+}
+
+/// The answer of the insert was lost: its scans are there, however late the batch comes again.
+async fn a_batch_that_was_stored_keeps_its_time(engine: Engine) -> Result<()> {
+    let (made, server) = app(engine).await?;
+    let batch = scans_from(made.account, 0..6)?;
+    server.tell(STORE, "lose")?;
+    let failed = append(&made, &batch).await;
+    ensure!(matches!(failed, Err(StoreError::Unavailable(_))), "{failed:?}");
+    let before = list(&made, SortOrder::Ascending).await?;
+    ensure!(before.len() == 6, "{before:?}");
+    made.clock.advance(HOUR);
+    append(&made, &batch).await?;
+    ensure!(list(&made, SortOrder::Ascending).await? == before);
+    ensure_once(&made, &batch).await
+}
+
+/// What retention deletes of an account leaves the disk, too, once its month is over.
+async fn a_month_that_is_over_leaves_the_disk(engine: Engine) -> Result<()> {
+    let (made, server) = app(engine).await?;
+    let (store, now) = (&made.app.actions.scans.pool, made.app.core.clock.now());
+    // Twice, as a statement is sent again once.
+    for _ in 0..2 {
+        server.tell("ALTER TABLE scans APPLY DELETED MASK", "passing")?;
+    }
+    let first = append(&made, &scans_from(made.account, 0..3)?).await?;
+    let before = |before: i64| BTreeMap::from([(made.account, UnixMillis(before))]);
+    ensure!(store.delete_before(&before(first.created_at.0 + 1), now).await? == 3, "the month is not over");
+    append(&made, &scans_from(made.account, 3..6)?).await?;
+    let over = store.delete_before(&before(first.created_at.0 + 40 * 86_400_000), now).await;
+    ensure!(matches!(over, Err(StoreError::Unavailable(_))), "{over:?}");
+    ensure!(list(&made, SortOrder::Ascending).await?.is_empty());
+    Ok(())
+}
