@@ -7,7 +7,10 @@ use std::io;
 
 use bytes::{Bytes, BytesMut};
 use futures_util::{Stream, StreamExt, stream};
-use kernel::store::Ctx;
+use kernel::{
+    domain::quota::Quota,
+    store::{Ctx, quotas},
+};
 use print::{Assembly, Finished, MANIFEST_HEADER, OrderFacts, PrintError, PrintSpec};
 use serde_json::{Map, Value, json};
 use tokio::sync::mpsc;
@@ -16,14 +19,14 @@ use super::{
     PrintState,
     channel_io::{ChannelReader, ChannelWriter, WAITING},
     render::{self, keep},
-    steps::{self, Stepped},
+    steps::Stepped,
 };
 use crate::{
     domain::order::{Details, Order, Stage, StoredFile},
     error::ServiceError,
     store::{
         chunks::{self, StoredChunk},
-        leases::Claimed,
+        leases::{self, Claimed},
     },
 };
 
@@ -33,7 +36,7 @@ const CHUNKS_WAITING: usize = 1;
 /// Joins the chunks of an order.
 ///
 /// # Errors
-/// Two files of the order have one name.
+/// Two files of the order have one name; the files are more than the account may store.
 pub(super) async fn assemble(state: &PrintState, claimed: &mut Claimed) -> Result<Stepped, ServiceError> {
     let joined = tokio::select! {
         joined = join(state, &claimed.order) => joined?,
@@ -44,15 +47,21 @@ pub(super) async fn assemble(state: &PrintState, claimed: &mut Claimed) -> Resul
     };
     let mut next = claimed.order.clone();
     next.details.files = joined;
-    let next = next.at(Stage::Clear, state.clock.now());
-    let files = next.details.files.clone();
-    let stepped = steps::finish(state.db.begin(&Ctx::default()).await?, claimed, next).await?;
-    if stepped == Stepped::Lost {
-        for file in files {
+    let now = state.clock.now();
+    let next = next.at(Stage::Clear, now);
+    let mut tx = state.db.begin(&Ctx::default()).await?;
+    if !leases::save(&mut tx, claimed, &next, false).await? {
+        drop(tx);
+        for file in next.details.files {
             super::purge::remove_if_ended(state, &claimed.order, &file.blob).await?;
         }
+        return Ok(Stepped::Lost);
     }
-    Ok(stepped)
+    // Where it is too much the order fails, and its files are removed with the rest of it.
+    quotas::charge(&mut tx, next.account, Quota::StorageBytes, next.details.file_bytes(), now).await?;
+    tx.commit().await?;
+    claimed.order = next;
+    Ok(Stepped::Moved)
 }
 
 /// Writes the files of an order, and returns them: the codes, the manifest, the receipt.

@@ -1,6 +1,6 @@
 //! Draws a chunk: off the runtime, one at a time in each process.
 
-use std::time::Duration;
+use std::{io::ErrorKind, time::Duration};
 
 use bytes::Bytes;
 use futures_util::stream;
@@ -18,7 +18,7 @@ use crate::{
     },
 };
 
-/// Time after which the lease is renewed while a chunk is drawn or files are joined.
+/// Time after which the lease is renewed while a chunk is drawn and stored, or files are joined.
 const RENEW: Duration = Duration::from_secs(8);
 
 /// What an order draws.
@@ -53,15 +53,20 @@ pub(super) async fn render(state: &PrintState, claimed: &mut Claimed) -> Result<
     let items: Vec<PrintItem> = found.into_iter().map(PrintItem::from).collect();
     let first = range.start;
     let drawing = tokio::task::spawn_blocking(move || render_chunk(&spec, first, &items));
-    let drawn = tokio::select! {
-        drawn = drawing => drawn.map_err(|error| ServiceError::Internal(format!("a chunk was not drawn: {error}")))?,
+    // A slow blob store may take longer than a lease, too.
+    let storing = async {
+        let drawn = drawing.await;
+        let drawn =
+            drawn.map_err(|error| ServiceError::Internal(format!("a chunk was not drawn: {error}")))?;
+        store(state, &claimed.order, number, drawn.map_err(refused)?).await
+    };
+    let stored = tokio::select! {
+        stored = storing => stored?,
         lost = keep(state, claimed) => {
             lost?;
             return Ok(Stepped::Lost);
         }
     };
-    let chunk = drawn.map_err(refused)?;
-    let stored = store(state, &next, number, chunk).await?;
     next.details.chunks += 1;
     next.details.rendered = range.end;
     let is_over = range.end >= next.details.codes;
@@ -109,6 +114,10 @@ pub(super) fn refused(error: PrintError) -> ServiceError {
         | PrintError::Code { .. }
         | PrintError::NotDecoded { .. }
         | PrintError::DuplicateName { .. } => PrintingError::CannotDraw(error).into(),
+        // A PDF has an end, wherever the bytes are written.
+        PrintError::Io(ref found) if found.kind() == ErrorKind::FileTooLarge => {
+            PrintingError::CannotDraw(error).into()
+        }
         PrintError::Chunk(_) | PrintError::Io(_) => ServiceError::Internal(error.to_string()),
     }
 }

@@ -3,15 +3,20 @@
 use anyhow::{Context, Result, ensure};
 use axum::http::Method;
 use kernel::{domain::event::Event, store::events};
-use printing::service::purge;
+use printing::{domain::order::Stage, service::purge};
 use serde_json::{Value, json};
 use shared::wire::{PROTOCOL, stream::Hello};
 use tests::db::{Engine, TestApp};
 
-use super::{Api, ended, finished, order, product, serials, steps::step, work_all};
+use super::{
+    Api, ended, finished, order, product, serials,
+    steps::{step, step_to},
+    work_all,
+};
 
 crate::on_both_engines!(
     a_cancelled_order_leaves_what_it_made_and_nothing_else,
+    an_order_that_is_cancelled_with_its_files_keeps_none,
     files_expire_and_the_order_stays,
     an_order_that_has_ended_is_removed_with_its_files,
     edges_that_lag_are_named_or_waited_for,
@@ -57,6 +62,20 @@ async fn a_cancelled_order_leaves_what_it_made_and_nothing_else(engine: Engine) 
         ensure!(api.call(Method::DELETE, &path, None).await?.status == 200);
         api.get(&path).await?.problem(404, 40401);
     }
+    Ok(())
+}
+
+async fn an_order_that_is_cancelled_with_its_files_keeps_none(engine: Engine) -> Result<()> {
+    let api = Api::new(engine).await?;
+    let product = product(&api).await?;
+    let body = json!({"source": serials(&product, 2, json!({})), "format": "zpl", "waitForEdges": "none"});
+    let path = order(&api, body).await?;
+    step_to(&api, &path, Stage::Clear).await?;
+    ensure!(blobs(&api)?.iter().any(|name| name.ends_with("codes.zpl")), "{:?}", blobs(&api)?);
+    ensure!(api.call(Method::POST, &format!("{path}/cancel"), None).await?.status == 202);
+    ensure!(ended(&api, &path).await?["status"] == "cancelled");
+    ensure!(blobs(&api)?.is_empty(), "{:?}", blobs(&api)?);
+    ensure!(api.call(Method::DELETE, &path, None).await?.status == 200);
     Ok(())
 }
 

@@ -5,10 +5,12 @@ use std::collections::BTreeSet;
 use anyhow::{Context, Result, ensure};
 use kernel::store::Ctx;
 use printing::{
+    domain::order::Stage,
     service::steps::{self, Stepped},
-    store::leases,
+    store::{leases, orders},
 };
 use serde_json::{Value, json};
+use shared::id::JobId;
 use tests::db::Engine;
 
 use super::{Api, column, ended, file, finished, manifest, order, product, serials};
@@ -18,6 +20,7 @@ crate::on_both_engines!(
     an_order_survives_workers_that_die_after_each_step,
     a_worker_that_lost_its_lease_changes_nothing,
     two_orders_of_one_product_share_no_number,
+    removing_chunks_in_many_turns_is_no_failed_try,
 );
 
 /// Takes the leases of dead workers away, as time would.
@@ -36,6 +39,20 @@ pub(super) async fn step(api: &Api) -> Result<Option<Stepped>> {
     let stepped = steps::step(&api.made.app.printing, &mut claimed).await?;
     free(api).await?;
     Ok(Some(stepped))
+}
+
+/// Steps until an order is at a stage.
+pub(super) async fn step_to(api: &Api, path: &str, stage: Stage) -> Result<()> {
+    let id: JobId = path.rsplit('/').next().context("id")?.parse()?;
+    loop {
+        let mut conn = api.made.app.core.db.read().await?;
+        let found = orders::find(&mut conn, api.made.account, id).await?.context("no order")?;
+        drop(conn);
+        if found.details.stage == stage {
+            return Ok(());
+        }
+        step(api).await?.context("the order does not come to the stage")?;
+    }
 }
 
 async fn an_order_survives_workers_that_die_after_each_step(engine: Engine) -> Result<()> {
@@ -112,5 +129,24 @@ async fn two_orders_of_one_product_share_no_number(engine: Engine) -> Result<()>
     }
     let expected: BTreeSet<String> = (1..=180).map(|n| format!("X{n}")).collect();
     ensure!(found == expected, "{found:?}");
+    Ok(())
+}
+
+async fn removing_chunks_in_many_turns_is_no_failed_try(engine: Engine) -> Result<()> {
+    let api = Api::new(engine).await?;
+    let product = product(&api).await?;
+    let body = json!({"source": serials(&product, 5, json!({})), "format": "zpl", "waitForEdges": "none"});
+    let path = order(&api, body).await?;
+    step_to(&api, &path, Stage::Clear).await?;
+    // Chunks, then codes: a large order takes more turns than an order may fail.
+    for _ in 0..2 {
+        let mut tx = api.made.app.core.db.begin(&Ctx::default()).await?;
+        let mut claimed = leases::claim(&mut tx).await?.context("nothing is to be removed")?;
+        tx.commit().await?;
+        ensure!(claimed.order.details.stage == Stage::Clear && claimed.failures == 1, "{claimed:?}");
+        ensure!(steps::step(&api.made.app.printing, &mut claimed).await? == Stepped::Moved);
+        free(&api).await?;
+    }
+    ensure!(ended(&api, &path).await?["status"] == "complete");
     Ok(())
 }
