@@ -31,7 +31,7 @@ const LOOK: Duration = Duration::from_secs(1);
 const STANDING: Duration = Duration::from_secs(5);
 
 /// Pause of an order that waits for edges.
-const WAIT: Duration = Duration::from_secs(1);
+const WAIT: Duration = Duration::from_secs(2);
 
 /// Tries of an order that does not move on, each after a longer pause: some ten minutes together.
 const MAX_FAILURES: u64 = 25;

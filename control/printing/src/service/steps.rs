@@ -19,8 +19,9 @@ use crate::{
     store::leases::{self, Claimed},
 };
 
-/// How long one step waits for edges: other orders wait meanwhile.
-const EDGES: Duration = Duration::from_secs(2);
+/// How long one step waits for edges: orders of all accounts wait meanwhile, and an account may have ten that wait for an edge
+/// that is gone.
+const EDGES: Duration = Duration::from_millis(250);
 
 /// How long an order waits for edges that it only reports.
 const REPORT_MS: i64 = 60_000;
