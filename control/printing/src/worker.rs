@@ -83,9 +83,10 @@ async fn stand(state: &PrintState) -> Result<(), StoreError> {
 /// The store failed. What fails of an order is logged, and tried again later.
 pub async fn work(state: &Arc<PrintState>, stop: &CancellationToken) -> Result<bool, StoreError> {
     let mut tx = state.db.begin(&Ctx::default()).await?;
-    let claimed = leases::claim(&mut tx).await?;
+    let claimed = leases::claim(&mut tx).await;
+    // Also of an order that this release cannot read: with its lease it is in nobody's way for a while.
     tx.commit().await?;
-    let Some(mut claimed) = claimed else { return Ok(false) };
+    let Some(mut claimed) = claimed? else { return Ok(false) };
     let (id, failures) = (claimed.order.id, claimed.failures);
     let pause = match steps_of(state, &mut claimed, stop).await {
         Ok(Stepped::Moved) => Duration::ZERO,

@@ -55,12 +55,13 @@ const LIST_EXPIRED: &str = concat!(
 );
 const FORGET_FILES: &str = "UPDATE print_orders SET doc = $2, files_until = NULL \
     WHERE seq = $1 AND completed_at IS NOT NULL AND files_until IS NOT NULL";
-// The oldest by insertion: bounded without an index on the time, and those that are left over move up in time.
+// The oldest by insertion: bounded without an index on the time, and those that are left over move up in time. Those that may
+// never end, as of a suspended account, are not among them.
 const LIST_ENDED: &str = concat!(
     "SELECT ",
     columns!(),
-    " FROM (SELECT * FROM print_orders j ORDER BY j.seq LIMIT $2) t WHERE t.completed_at < $1 AND t.settled = 1 \
-     ORDER BY t.seq"
+    " FROM (SELECT * FROM print_orders j WHERE j.settled = 1 ORDER BY j.seq LIMIT $2) t \
+     WHERE t.completed_at < $1 ORDER BY t.seq"
 );
 const DELETE: &str = "DELETE FROM print_orders WHERE seq = $1 AND settled = 1 RETURNING doc";
 
@@ -175,7 +176,7 @@ pub async fn forget_files(tx: &mut Tx, order: &Order) -> Result<bool, StoreError
     Ok(forgotten == 1)
 }
 
-/// Orders of all accounts that ended before a time and are settled, of the `window` oldest.
+/// Orders of all accounts that ended before a time, of the `window` oldest that are settled.
 pub async fn list_ended(conn: &mut Conn, before: UnixMillis, window: u32) -> Result<Vec<Order>, StoreError> {
     let rows: Vec<Row> = on_db!(conn, |c| sqlx::query_as(LIST_ENDED)
         .bind(before.0)

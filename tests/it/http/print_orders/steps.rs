@@ -8,10 +8,12 @@ use printing::{
     domain::order::Stage,
     service::steps::{self, Stepped},
     store::{leases, orders},
+    worker::work,
 };
 use serde_json::{Value, json};
 use shared::id::JobId;
 use tests::db::Engine;
+use tokio_util::sync::CancellationToken;
 
 use super::{Api, column, ended, file, finished, manifest, order, product, serials};
 use crate::store::schema::run;
@@ -21,6 +23,7 @@ crate::on_both_engines!(
     a_worker_that_lost_its_lease_changes_nothing,
     two_orders_of_one_product_share_no_number,
     removing_chunks_in_many_turns_is_no_failed_try,
+    an_order_that_this_release_cannot_read_is_in_nobodys_way,
 );
 
 /// Takes the leases of dead workers away, as time would.
@@ -148,5 +151,29 @@ async fn removing_chunks_in_many_turns_is_no_failed_try(engine: Engine) -> Resul
         free(&api).await?;
     }
     ensure!(ended(&api, &path).await?["status"] == "complete");
+    Ok(())
+}
+
+async fn an_order_that_this_release_cannot_read_is_in_nobodys_way(engine: Engine) -> Result<()> {
+    let api = Api::new(engine).await?;
+    let product = product(&api).await?;
+    let body = json!({"source": serials(&product, 1, json!({})), "format": "zpl", "waitForEdges": "none"});
+    let (newer, plain) = (order(&api, body.clone()).await?, order(&api, body).await?);
+    let doc = match engine {
+        Engine::Sqlite => "json_set(doc, '$.stage', 'later')",
+        Engine::Postgres => "jsonb_set(doc, '{stage}', '\"later\"')",
+    };
+    let id = newer.rsplit('/').next().context("id")?;
+    run(&api.made.db.location, &[format!("UPDATE print_orders SET doc = {doc} WHERE id = '{id}'")]).await?;
+    let mut failed = 0;
+    for _ in 0..100 {
+        match work(&api.made.app.printing, &CancellationToken::new()).await {
+            Ok(true) => {}
+            Ok(false) => break,
+            Err(_) => failed += 1,
+        }
+    }
+    ensure!(failed == 1, "{failed} claims failed");
+    ensure!(api.get(&plain).await?.json()["status"] == "complete");
     Ok(())
 }
