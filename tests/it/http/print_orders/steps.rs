@@ -161,7 +161,7 @@ async fn an_order_that_this_release_cannot_read_is_in_nobodys_way(engine: Engine
     let (newer, plain) = (order(&api, body.clone()).await?, order(&api, body).await?);
     let doc = match engine {
         Engine::Sqlite => "json_set(doc, '$.stage', 'later')",
-        Engine::Postgres => "jsonb_set(doc, '{stage}', '\"later\"')",
+        Engine::Postgres | Engine::ClickHouse => "jsonb_set(doc, '{stage}', '\"later\"')",
     };
     let id = newer.rsplit('/').next().context("id")?;
     run(&api.made.db.location, &[format!("UPDATE print_orders SET doc = {doc} WHERE id = '{id}'")]).await?;
