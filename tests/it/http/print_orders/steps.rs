@@ -1,9 +1,19 @@
 //! Workers that are killed between and within steps: each serial is made once, and the bytes are the same.
 
-use std::collections::BTreeSet;
+use std::{
+    collections::BTreeSet,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
 
 use anyhow::{Context, Result, ensure};
-use kernel::store::Ctx;
+use axum::http::Method;
+use kernel::{
+    service::{Random, RandomUnavailable},
+    store::Ctx,
+};
 use printing::{
     domain::order::Stage,
     service::steps::{self, Stepped},
@@ -11,8 +21,8 @@ use printing::{
     worker::work,
 };
 use serde_json::{Value, json};
-use shared::id::JobId;
-use tests::db::Engine;
+use shared::{id::JobId, short_id::ShortId};
+use tests::db::{Engine, SystemRandom, TestApp};
 use tokio_util::sync::CancellationToken;
 
 use super::{Api, column, ended, file, finished, manifest, order, product, serials};
@@ -24,6 +34,7 @@ crate::on_both_engines!(
     two_orders_of_one_product_share_no_number,
     removing_chunks_in_many_turns_is_no_failed_try,
     an_order_that_this_release_cannot_read_is_in_nobodys_way,
+    a_short_id_that_was_given_out_is_passed_over,
 );
 
 /// Takes the leases of dead workers away, as time would.
@@ -175,5 +186,42 @@ async fn an_order_that_this_release_cannot_read_is_in_nobodys_way(engine: Engine
     }
     ensure!(failed == 1, "{failed} claims failed");
     ensure!(api.get(&plain).await?.json()["status"] == "complete");
+    Ok(())
+}
+
+/// Random bits of the system, but for one fill of 16 bytes: so many from now, `TAKEN` comes.
+#[derive(Debug, Default)]
+struct Rigged(AtomicUsize);
+
+const TAKEN: [u8; 16] = [7; 16];
+
+impl Random for Rigged {
+    fn fill(&self, out: &mut [u8]) -> Result<(), RandomUnavailable> {
+        SystemRandom.fill(out)?;
+        let is_one = out.len() == TAKEN.len() && self.0.load(Ordering::SeqCst) > 0;
+        if is_one && self.0.fetch_sub(1, Ordering::SeqCst) == 1 {
+            out.copy_from_slice(&TAKEN);
+        }
+        Ok(())
+    }
+}
+
+async fn a_short_id_that_was_given_out_is_passed_over(engine: Engine) -> Result<()> {
+    let random = Arc::new(Rigged::default());
+    let rigged = random.clone();
+    let api = Api::over(TestApp::with(engine, |parts| parts.random = rigged).await?).await?;
+    let product = product(&api).await?;
+    let thng = api.create("/thngs", json!({"name": "t"})).await?["id"].clone();
+    let short_id = ShortId::generate(TAKEN).to_string();
+    let link = json!({"platformId": thng, "defaultRedirectUrl": "https://e.com", "shortId": short_id});
+    ensure!(api.call(Method::POST, "/redirections", Some(link)).await?.status.is_success());
+    let body = json!({"source": serials(&product, 1, json!({})), "format": "zpl", "waitForEdges": "none"});
+    // Whichever random bits of the step become the short id.
+    for nth in 1..=6 {
+        let path = order(&api, body.clone()).await?;
+        random.0.store(nth, Ordering::SeqCst);
+        let order = ended(&api, &path).await?;
+        ensure!(order["status"] == "complete", "{nth}: {order}");
+    }
     Ok(())
 }
