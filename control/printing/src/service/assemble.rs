@@ -119,8 +119,8 @@ async fn write(
     name: &str,
     pieces: &mut (impl Stream<Item = io::Result<Bytes>> + Unpin),
 ) -> Result<catalog::store::blobs::Written, ServiceError> {
-    let written = state.blobs.write(&file_blob(order, name), pieces).await;
-    written.map_err(|error| ServiceError::Internal(format!("the file {name} of a print order: {error}")))
+    let key = file_blob(order, name);
+    state.blobs.write(&key, pieces).await.map_err(|error| render::unwritten(&key, error))
 }
 
 /// The manifest, piece by piece.
@@ -164,7 +164,11 @@ async fn codes(
     );
     fed?;
     let joined = joined.map_err(|error| ServiceError::Internal(format!("files were not joined: {error}")))?;
-    Ok((joined.map_err(render::refused)?, written?))
+    match written {
+        // The joining broke off then, too; this says why.
+        Err(error @ ServiceError::Store(_)) => Err(error),
+        written => Ok((joined.map_err(render::refused)?, written?)),
+    }
 }
 
 /// Sends the chunks, and then the manifest, until nobody takes them any more.

@@ -3,6 +3,7 @@
 use std::{io::ErrorKind, time::Duration};
 
 use bytes::Bytes;
+use catalog::store::blobs::WriteError;
 use futures_util::stream;
 use kernel::store::{Ctx, StoreError};
 use print::{Chunk, PrintError, PrintItem, PrintSpec, render_chunk};
@@ -103,8 +104,18 @@ async fn store(
 
 async fn write(state: &PrintState, key: &str, pieces: Vec<Vec<u8>>) -> Result<(), ServiceError> {
     let pieces = pieces.into_iter().map(|piece| Ok::<Bytes, std::io::Error>(piece.into()));
-    let written = state.blobs.write(key, &mut stream::iter(pieces)).await;
-    written.map(|_| ()).map_err(|error| ServiceError::Internal(format!("the blob {key}: {error}")))
+    state.blobs.write(key, &mut stream::iter(pieces)).await.map_err(|error| unwritten(key, error))?;
+    Ok(())
+}
+
+/// Why a blob was not written: the store is away, or something else is wrong.
+pub(super) fn unwritten(key: &str, error: WriteError) -> ServiceError {
+    match error {
+        WriteError::Store(error) => error.into(),
+        error @ (WriteError::TooLarge(_) | WriteError::TooSlow | WriteError::BrokenOff) => {
+            ServiceError::Internal(format!("the blob {key}: {error}"))
+        }
+    }
 }
 
 /// What cannot be drawn is a fault of the order; other failures are tried again.
