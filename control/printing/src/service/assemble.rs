@@ -156,12 +156,12 @@ async fn codes(
         }
         joined
     });
-    let mut written = stream::poll_fn(move |context| pieces.poll_recv(context));
-    let (fed, written, joined) = tokio::join!(
-        feed(state, order, send_chunk, send_line),
-        write(state, order, name, &mut written),
-        joining
-    );
+    let writing = async move {
+        // It ends with the writing: where the store fails, the joining would wait for ever to send the next piece.
+        let mut pieces = stream::poll_fn(move |context| pieces.poll_recv(context));
+        write(state, order, name, &mut pieces).await
+    };
+    let (fed, written, joined) = tokio::join!(feed(state, order, send_chunk, send_line), writing, joining);
     fed?;
     let joined = joined.map_err(|error| ServiceError::Internal(format!("files were not joined: {error}")))?;
     match written {

@@ -209,7 +209,8 @@ async fn an_outage_of_the_blob_store_does_not_fail_an_order(engine: Engine) -> R
     // A file where the folder of the account belongs: nothing can be written.
     let folder = api.made.db.files().join(api.made.account.as_str());
     std::fs::write(&folder, "")?;
-    let set = async |what: &str| run(&api.made.db.location, &[format!("UPDATE print_orders SET {what}")]).await;
+    let set =
+        async |what: &str| run(&api.made.db.location, &[format!("UPDATE print_orders SET {what}")]).await;
     // As often as other failures end an order, and more.
     set("failures = 23").await?;
     for _ in 0..5 {
