@@ -7,6 +7,7 @@ use std::{
 };
 
 use kernel::store::{Ctx, StoreError};
+use shared::problem::Code;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
@@ -31,9 +32,10 @@ const LOOK: Duration = Duration::from_secs(1);
 const STANDING: Duration = Duration::from_secs(5);
 
 /// Pause of an order that waits for edges.
-const WAIT: Duration = Duration::from_secs(1);
+const WAIT: Duration = Duration::from_secs(2);
 
-/// Tries of an order that does not move on, each after a longer pause: some ten minutes together.
+/// Tries of an order that does not move on, each after a longer pause: some ten minutes together. While a store is away they
+/// do not come to an end.
 const MAX_FAILURES: u64 = 25;
 
 /// Shortest and longest pause before an order that failed is tried again.
@@ -83,10 +85,12 @@ async fn stand(state: &PrintState) -> Result<(), StoreError> {
 /// The store failed. What fails of an order is logged, and tried again later.
 pub async fn work(state: &Arc<PrintState>, stop: &CancellationToken) -> Result<bool, StoreError> {
     let mut tx = state.db.begin(&Ctx::default()).await?;
-    let claimed = leases::claim(&mut tx).await?;
+    let claimed = leases::claim(&mut tx).await;
+    // Also of an order that this release cannot read: with its lease it is in nobody's way for a while.
     tx.commit().await?;
-    let Some(mut claimed) = claimed else { return Ok(false) };
+    let Some(mut claimed) = claimed? else { return Ok(false) };
     let (id, failures) = (claimed.order.id, claimed.failures);
+    let mut most_failures = u64::MAX;
     let pause = match steps_of(state, &mut claimed, stop).await {
         Ok(Stepped::Moved) => Duration::ZERO,
         Ok(Stepped::Waits) => WAIT,
@@ -103,11 +107,15 @@ pub async fn work(state: &Arc<PrintState>, stop: &CancellationToken) -> Result<b
         Err(error) => {
             state.metrics.tries_failed.inc();
             tracing::warn!(%error, order = %id, failures, "a print order could not go on");
+            if is_outage(&error) {
+                // It is not the order's fault, however long it takes.
+                most_failures = MAX_FAILURES - 1;
+            }
             pause(failures)
         }
     };
     let mut tx = state.db.begin(&Ctx::default()).await?;
-    leases::release(&mut tx, &claimed, pause).await?;
+    leases::release(&mut tx, &claimed, pause, most_failures).await?;
     tx.commit().await?;
     Ok(true)
 }
@@ -142,6 +150,11 @@ async fn steps_of(
         }
         tokio::time::sleep(BREATH).await;
     }
+}
+
+/// Whether a database or the store of blobs is away, or overloaded.
+fn is_outage(error: &ServiceError) -> bool {
+    matches!(error.code(), Code::Unavailable | Code::Timeout)
 }
 
 fn pause(failures: u64) -> Duration {

@@ -68,6 +68,14 @@ pub fn render_chunk(spec: &PrintSpec, first_index: u64, items: &[PrintItem]) -> 
     Ok(Chunk { body, index, manifest: manifest.finish(), receipt })
 }
 
+/// Whether a code can be drawn as asked; nothing is drawn. So an order is refused before its codes are made.
+///
+/// # Errors
+/// `PrintError::Symbol` or `PrintError::Code`, as of the first code of an order.
+pub fn check_item(spec: &PrintSpec, item: &PrintItem) -> Result<(), PrintError> {
+    place(spec, 0, item).map(|_| ())
+}
+
 struct Builder<'a> {
     spec: &'a PrintSpec,
     body: Vec<u8>,

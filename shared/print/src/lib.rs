@@ -19,7 +19,7 @@ mod verify;
 pub use self::chunk::{BenchStep, bench_codes};
 pub use self::{
     assembly::{Assembly, Finished, MANIFEST_NAME, OrderFacts, RECEIPT_NAME},
-    chunk::{Chunk, render_chunk},
+    chunk::{Chunk, check_item, render_chunk},
     error::PrintError,
     manifest::MANIFEST_HEADER,
     receipt::ChunkReceipt,

@@ -178,6 +178,14 @@ pub struct Details {
     pub files_removed_at: Option<UnixMillis>,
 }
 
+impl Details {
+    /// Bytes of its files, which count for the quota of stored bytes.
+    #[must_use]
+    pub fn file_bytes(&self) -> u64 {
+        self.files.iter().fold(0, |sum, file| sum.saturating_add(file.size_bytes))
+    }
+}
+
 /// A print order.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Order {

@@ -137,6 +137,18 @@ impl Serials {
         format!("{}{number:0digits$}", self.prefix)
     }
 
+    /// A serial with as many characters as the last one, where no earlier order moves the numbers on.
+    #[must_use]
+    pub fn example(&self) -> String {
+        match self.form {
+            Form::Numbered { start, digits } => {
+                let last = start.unwrap_or(1).saturating_add(self.count.saturating_sub(1));
+                self.numbered(last, digits)
+            }
+            Form::Random { length } => self.numbered(0, length),
+        }
+    }
+
     /// A random serial of so many characters. `byte` gives random bytes.
     ///
     /// # Errors

@@ -48,7 +48,8 @@ pub(super) async fn list(
 #[utoipa::path(post, path = "/jobs/qr", tag = "Print orders", operation_id = "createPrintOrder",
     request_body = PrintOrderDocument,
     responses((status = 201, description = "Accepted; `Location` is the order's", body = PrintOrderDocument),
-        (status = 409, description = "Serials of these numbers were given out")),
+        (status = 409, description = "Serials of these numbers were given out"),
+        (status = 422, description = "The first code cannot be drawn as asked: it does not fit its label, for example")),
     extensions(("x-maturity" = json!("Beta"))))]
 pub(super) async fn create(
     State(state): State<Arc<PrintState>>,

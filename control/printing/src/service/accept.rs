@@ -12,9 +12,10 @@ use kernel::{
     service::access::{Caller, require},
     store::{Conn, StoreError, Tx, documents, identifiers, quotas},
 };
-use shared::{id::AccountId, identifier::Identifier, time::UnixMillis};
+use print::{PrintItem, PrintSpec};
+use shared::{id::AccountId, identifier::Identifier, short_id::ShortId, time::UnixMillis};
 
-use super::{PrintState, codes};
+use super::{PrintState, codes, render};
 use crate::{
     domain::{
         code::Code,
@@ -64,13 +65,16 @@ pub(super) fn allow(caller: &Caller, source: &Source) -> Result<(), ServiceError
 /// Finds the codes of an order, without a transaction.
 ///
 /// # Errors
-/// 400 for codes that are not there, or lack what the drawing needs; 403 where a quota has no room.
+/// 400 for codes that are not there, or lack what the drawing needs; 403 where a quota has no room; 422 where the first code
+/// cannot be drawn as asked.
 pub(super) async fn look_up(
     state: &PrintState,
     account: AccountId,
     draft: &OrderDraft,
 ) -> Result<Begin, ServiceError> {
     let mut conn = state.db.read().await?;
+    // How large its files get is known when they are there; what is full has room for none.
+    quotas::require_room(&mut conn, account, Quota::StorageBytes, state.clock.now()).await?;
     let links = match &draft.source {
         Source::ShortIds { ids, domain } => {
             let member = "source.list.shortDomain";
@@ -82,6 +86,7 @@ pub(super) async fn look_up(
             let page = codes::by_filter(&mut conn, account, filter, (None, 1, true)).await?;
             let count = page.total.unwrap_or_default();
             check_count("source.filter", count, state.limits.max_codes)?;
+            check_first(&draft.spec, &codes::of_links(&mut conn, account, &page.items).await?).await?;
             return Ok(Begin { stage: Stage::Collect, count, codes: Vec::new(), serials: None });
         }
         Source::Serials(serials) => {
@@ -91,11 +96,23 @@ pub(super) async fn look_up(
         }
     };
     let codes = codes::of_links(&mut conn, account, &links).await?;
-    let errors = codes::lacks(&draft.spec, &codes);
+    check_first(&draft.spec, &codes).await?;
+    Ok(Begin { stage: Stage::Render, count: codes.len() as u64, codes, serials: None })
+}
+
+/// Refuses codes that lack something, and a first one that cannot be drawn as asked. The others are found when they are
+/// drawn, most often the same.
+async fn check_first(spec: &PrintSpec, codes: &[Code]) -> Result<(), ServiceError> {
+    let errors = codes::lacks(spec, codes);
     if !errors.is_empty() {
         return Err(CommonError::Faults(errors).into());
     }
-    Ok(Begin { stage: Stage::Render, count: codes.len() as u64, codes, serials: None })
+    let Some(first) = codes.first() else { return Ok(()) };
+    let (spec, item) = (spec.clone(), PrintItem::from(first.clone()));
+    let checked = tokio::task::spawn_blocking(move || print::check_item(&spec, &item)).await;
+    let checked =
+        checked.map_err(|error| ServiceError::Internal(format!("a code was not placed: {error}")))?;
+    checked.map_err(render::refused)
 }
 
 /// Refuses no codes, and too many.
@@ -115,14 +132,20 @@ async fn check_serials(
     serials: &Serials,
 ) -> Result<(), ServiceError> {
     let member = "source.serials.shortDomain";
-    let _ = codes::domain(conn, account, serials.short_domain.as_deref(), member).await?;
+    let domain = codes::domain(conn, account, serials.short_domain.as_deref(), member).await?;
     let product: Option<Product> = documents::find(conn, account, serials.product).await?;
     let Some(product) = product else {
         return Err(PrintingError::NoProduct(serials.product).into());
     };
-    if draft.spec.needs_gtin() && codes::identifier(&product.details.common, "gs1:01").is_none() {
+    let gtin = codes::identifier(&product.details.common, "gs1:01");
+    if draft.spec.needs_gtin() && gtin.is_none() {
         return Err(PrintingError::NoGtin.into());
     }
+    // As large as those that will be made.
+    let short_id = ShortId::generate([0; 16]);
+    let payload = domain.qr_payload(&short_id);
+    let example = Code { short_id: short_id.to_string(), payload, serial: Some(serials.example()), gtin };
+    check_first(&draft.spec, &[example]).await?;
     // Nothing is made of an order that does not fit as a whole. Two that were accepted side by side may still not fit: then
     // the second one fails where the room ends.
     for quota in [Quota::Things, Quota::Links] {

@@ -7,7 +7,10 @@ use std::io;
 
 use bytes::{Bytes, BytesMut};
 use futures_util::{Stream, StreamExt, stream};
-use kernel::store::Ctx;
+use kernel::{
+    domain::quota::Quota,
+    store::{Ctx, quotas},
+};
 use print::{Assembly, Finished, MANIFEST_HEADER, OrderFacts, PrintError, PrintSpec};
 use serde_json::{Map, Value, json};
 use tokio::sync::mpsc;
@@ -16,14 +19,14 @@ use super::{
     PrintState,
     channel_io::{ChannelReader, ChannelWriter, WAITING},
     render::{self, keep},
-    steps::{self, Stepped},
+    steps::Stepped,
 };
 use crate::{
     domain::order::{Details, Order, Stage, StoredFile},
     error::ServiceError,
     store::{
         chunks::{self, StoredChunk},
-        leases::Claimed,
+        leases::{self, Claimed},
     },
 };
 
@@ -33,7 +36,7 @@ const CHUNKS_WAITING: usize = 1;
 /// Joins the chunks of an order.
 ///
 /// # Errors
-/// Two files of the order have one name.
+/// Two files of the order have one name; the files are more than the account may store.
 pub(super) async fn assemble(state: &PrintState, claimed: &mut Claimed) -> Result<Stepped, ServiceError> {
     let joined = tokio::select! {
         joined = join(state, &claimed.order) => joined?,
@@ -44,15 +47,21 @@ pub(super) async fn assemble(state: &PrintState, claimed: &mut Claimed) -> Resul
     };
     let mut next = claimed.order.clone();
     next.details.files = joined;
-    let next = next.at(Stage::Clear, state.clock.now());
-    let files = next.details.files.clone();
-    let stepped = steps::finish(state.db.begin(&Ctx::default()).await?, claimed, next).await?;
-    if stepped == Stepped::Lost {
-        for file in files {
+    let now = state.clock.now();
+    let next = next.at(Stage::Clear, now);
+    let mut tx = state.db.begin(&Ctx::default()).await?;
+    if !leases::save(&mut tx, claimed, &next, false).await? {
+        drop(tx);
+        for file in next.details.files {
             super::purge::remove_if_ended(state, &claimed.order, &file.blob).await?;
         }
+        return Ok(Stepped::Lost);
     }
-    Ok(stepped)
+    // Where it is too much the order fails, and its files are removed with the rest of it.
+    quotas::charge(&mut tx, next.account, Quota::StorageBytes, next.details.file_bytes(), now).await?;
+    tx.commit().await?;
+    claimed.order = next;
+    Ok(Stepped::Moved)
 }
 
 /// Writes the files of an order, and returns them: the codes, the manifest, the receipt.
@@ -110,8 +119,8 @@ async fn write(
     name: &str,
     pieces: &mut (impl Stream<Item = io::Result<Bytes>> + Unpin),
 ) -> Result<catalog::store::blobs::Written, ServiceError> {
-    let written = state.blobs.write(&file_blob(order, name), pieces).await;
-    written.map_err(|error| ServiceError::Internal(format!("the file {name} of a print order: {error}")))
+    let key = file_blob(order, name);
+    state.blobs.write(&key, pieces).await.map_err(|error| render::unwritten(&key, error))
 }
 
 /// The manifest, piece by piece.
@@ -147,15 +156,19 @@ async fn codes(
         }
         joined
     });
-    let mut written = stream::poll_fn(move |context| pieces.poll_recv(context));
-    let (fed, written, joined) = tokio::join!(
-        feed(state, order, send_chunk, send_line),
-        write(state, order, name, &mut written),
-        joining
-    );
+    let writing = async move {
+        // It ends with the writing: where the store fails, the joining would wait for ever to send the next piece.
+        let mut pieces = stream::poll_fn(move |context| pieces.poll_recv(context));
+        write(state, order, name, &mut pieces).await
+    };
+    let (fed, written, joined) = tokio::join!(feed(state, order, send_chunk, send_line), writing, joining);
     fed?;
     let joined = joined.map_err(|error| ServiceError::Internal(format!("files were not joined: {error}")))?;
-    Ok((joined.map_err(render::refused)?, written?))
+    match written {
+        // The joining broke off then, too; this says why.
+        Err(error @ ServiceError::Store(_)) => Err(error),
+        written => Ok((joined.map_err(render::refused)?, written?)),
+    }
 }
 
 /// Sends the chunks, and then the manifest, until nobody takes them any more.

@@ -132,11 +132,13 @@ pub(super) async fn by_thngs(
     account: AccountId,
     thngs: &[ThngId],
 ) -> Result<Vec<Redirection>, ServiceError> {
-    let mut links = Vec::with_capacity(thngs.len());
-    for thng in thngs {
-        let mut found = redirections::list_of_resource(conn, account, thng.as_str(), None, 1).await?;
-        links.push(found.pop());
+    let ids: Vec<String> = thngs.iter().map(ToString::to_string).collect();
+    let mut found: HashMap<String, Redirection> = HashMap::new();
+    for slice in ids.chunks(SLICE) {
+        let links = redirections::list_oldest(conn, account, slice).await?;
+        found.extend(links.into_iter().map(|link| (link.redirect.platform_id.to_string(), link)));
     }
+    let links = ids.iter().map(|id| found.get(id).cloned()).collect();
     all(links, "source.list.thngs", "names no Thng of this account with a redirection")
 }
 

@@ -168,7 +168,7 @@ pub async fn delete(state: &PrintState, caller: &Caller, id: &str) -> Result<(),
     }
     purge::remove_files(state, &order).await?;
     let mut tx = state.db.begin(&caller.ctx).await?;
-    if !table::delete(&mut tx, order.stamp.seq).await? {
+    if !table::delete(&mut tx, caller.account, order.stamp.seq).await? {
         return Err(PrintingError::BeingRemoved(order.id).into());
     }
     tx.note(caller.account, (KIND, order.id.as_str()), || (Some(audited(&order)), None));

@@ -1,11 +1,14 @@
 //! Removes what orders leave: chunks, files whose time is over, and old orders.
 
-use kernel::store::{Ctx, StoreError};
+use kernel::{
+    domain::quota::Quota,
+    store::{Ctx, StoreError, quotas},
+};
 use shared::time::UnixMillis;
 
 use super::{PrintState, assemble, render};
 use crate::{
-    domain::order::Order,
+    domain::order::{Order, Status},
     error::ServiceError,
     store::{
         chunks::{self, StoredChunk},
@@ -38,8 +41,8 @@ pub(super) enum Cleared {
     Lost,
 }
 
-/// Removes some of what only the work on an order needs. Of an order that ended without files, these go, too: a worker may
-/// have died while it wrote them.
+/// Removes some of what only the work on an order needs. Of an order that failed or was cancelled, files go, too: it may have
+/// been cancelled when they were there, or a worker may have died while it wrote them.
 pub(super) async fn clear_some(state: &PrintState, claimed: &Claimed) -> Result<Cleared, ServiceError> {
     let (order, seq) = (&claimed.order, claimed.order.stamp.seq);
     let mut conn = state.db.read().await?;
@@ -49,7 +52,8 @@ pub(super) async fn clear_some(state: &PrintState, claimed: &Claimed) -> Result<
         remove_chunk(state, blob).await?;
     }
     let mut tx = state.db.begin(&Ctx::default()).await?;
-    if !leases::hold(&mut tx, claimed).await? {
+    // Written, not only held: what moves on is no failed try, however many turns a large order takes.
+    if !leases::save(&mut tx, claimed, order, false).await? {
         return Ok(Cleared::Lost);
     }
     for (number, _) in &found {
@@ -62,7 +66,7 @@ pub(super) async fn clear_some(state: &PrintState, claimed: &Claimed) -> Result<
     }
     // That which a worker wrote and did not note.
     remove_chunk(state, &render::blob(order, order.details.chunks)).await?;
-    if order.details.files.is_empty() {
+    if order.status.is_terminal() {
         for name in FILES {
             state.blobs.delete(&assemble::file_blob(order, name)).await?;
         }
@@ -80,7 +84,12 @@ pub(super) async fn remove_if_ended(state: &PrintState, order: &Order, blob: &st
     let mut conn = state.db.read().await?;
     let found = orders::find(&mut conn, order.account, order.id).await?;
     drop(conn);
-    if found.is_none_or(|found| found.status.is_terminal() && found.details.files.is_empty()) {
+    let is_kept = found.is_some_and(|found| match found.status {
+        Status::Waiting | Status::Making | Status::Rendering | Status::Publishing => true,
+        Status::Complete => found.details.files.iter().any(|file| file.blob == blob),
+        Status::Failed | Status::Cancelled => false,
+    });
+    if !is_kept {
         remove_chunk(state, blob).await?;
     }
     Ok(())
@@ -110,12 +119,16 @@ pub async fn expire(state: &PrintState) -> Result<u64, ServiceError> {
         }
         for mut order in due {
             remove_files(state, &order).await?;
+            let removed_bytes = order.details.file_bytes();
             order.details.files.clear();
             order.details.files_removed_at = Some(now);
             let mut tx = state.db.begin(&Ctx::default()).await?;
-            orders::forget_files(&mut tx, &order).await?;
+            // Another process may do the same: bytes are given back once.
+            if orders::forget_files(&mut tx, &order).await? {
+                quotas::release(&mut tx, order.account, Quota::StorageBytes, removed_bytes);
+                expired += 1;
+            }
             tx.commit().await?;
-            expired += 1;
         }
     }
 }
@@ -139,7 +152,7 @@ pub async fn purge(state: &PrintState) -> Result<u64, ServiceError> {
         for order in ended {
             remove_files(state, &order).await?;
             let mut tx = state.db.begin(&Ctx::default()).await?;
-            removed += u64::from(orders::delete(&mut tx, order.stamp.seq).await?);
+            removed += u64::from(orders::delete(&mut tx, order.account, order.stamp.seq).await?);
             tx.commit().await?;
         }
     }

@@ -1,8 +1,9 @@
 //! Draws a chunk: off the runtime, one at a time in each process.
 
-use std::time::Duration;
+use std::{io::ErrorKind, time::Duration};
 
 use bytes::Bytes;
+use catalog::store::blobs::WriteError;
 use futures_util::stream;
 use kernel::store::{Ctx, StoreError};
 use print::{Chunk, PrintError, PrintItem, PrintSpec, render_chunk};
@@ -18,7 +19,7 @@ use crate::{
     },
 };
 
-/// Time after which the lease is renewed while a chunk is drawn or files are joined.
+/// Time after which the lease is renewed while a chunk is drawn and stored, or files are joined.
 const RENEW: Duration = Duration::from_secs(8);
 
 /// What an order draws.
@@ -53,15 +54,20 @@ pub(super) async fn render(state: &PrintState, claimed: &mut Claimed) -> Result<
     let items: Vec<PrintItem> = found.into_iter().map(PrintItem::from).collect();
     let first = range.start;
     let drawing = tokio::task::spawn_blocking(move || render_chunk(&spec, first, &items));
-    let drawn = tokio::select! {
-        drawn = drawing => drawn.map_err(|error| ServiceError::Internal(format!("a chunk was not drawn: {error}")))?,
+    // A slow blob store may take longer than a lease, too.
+    let storing = async {
+        let drawn = drawing.await;
+        let drawn =
+            drawn.map_err(|error| ServiceError::Internal(format!("a chunk was not drawn: {error}")))?;
+        store(state, &claimed.order, number, drawn.map_err(refused)?).await
+    };
+    let stored = tokio::select! {
+        stored = storing => stored?,
         lost = keep(state, claimed) => {
             lost?;
             return Ok(Stepped::Lost);
         }
     };
-    let chunk = drawn.map_err(refused)?;
-    let stored = store(state, &next, number, chunk).await?;
     next.details.chunks += 1;
     next.details.rendered = range.end;
     let is_over = range.end >= next.details.codes;
@@ -98,8 +104,18 @@ async fn store(
 
 async fn write(state: &PrintState, key: &str, pieces: Vec<Vec<u8>>) -> Result<(), ServiceError> {
     let pieces = pieces.into_iter().map(|piece| Ok::<Bytes, std::io::Error>(piece.into()));
-    let written = state.blobs.write(key, &mut stream::iter(pieces)).await;
-    written.map(|_| ()).map_err(|error| ServiceError::Internal(format!("the blob {key}: {error}")))
+    state.blobs.write(key, &mut stream::iter(pieces)).await.map_err(|error| unwritten(key, error))?;
+    Ok(())
+}
+
+/// Why a blob was not written: the store is away, or something else is wrong.
+pub(super) fn unwritten(key: &str, error: WriteError) -> ServiceError {
+    match error {
+        WriteError::Store(error) => error.into(),
+        error @ (WriteError::TooLarge(_) | WriteError::TooSlow | WriteError::BrokenOff) => {
+            ServiceError::Internal(format!("the blob {key}: {error}"))
+        }
+    }
 }
 
 /// What cannot be drawn is a fault of the order; other failures are tried again.
@@ -109,6 +125,10 @@ pub(super) fn refused(error: PrintError) -> ServiceError {
         | PrintError::Code { .. }
         | PrintError::NotDecoded { .. }
         | PrintError::DuplicateName { .. } => PrintingError::CannotDraw(error).into(),
+        // A PDF has an end, wherever the bytes are written.
+        PrintError::Io(ref found) if found.kind() == ErrorKind::FileTooLarge => {
+            PrintingError::CannotDraw(error).into()
+        }
         PrintError::Chunk(_) | PrintError::Io(_) => ServiceError::Internal(error.to_string()),
     }
 }

@@ -3,8 +3,8 @@
 use std::{sync::Arc, time::Duration};
 
 use kernel::{
-    domain::event::Event,
-    store::{Ctx, Tx, events},
+    domain::{event::Event, quota::Quota},
+    store::{Ctx, Tx, events, quotas},
 };
 use redirects::{edges::WaitReport, store::log};
 use shared::time::UnixMillis;
@@ -19,8 +19,9 @@ use crate::{
     store::leases::{self, Claimed},
 };
 
-/// How long one step waits for edges: other orders wait meanwhile.
-const EDGES: Duration = Duration::from_secs(2);
+/// How long one step waits for edges: orders of all accounts wait meanwhile, and an account may have ten that wait for an edge
+/// that is gone.
+const EDGES: Duration = Duration::from_millis(250);
 
 /// How long an order waits for edges that it only reports.
 const REPORT_MS: i64 = 60_000;
@@ -90,6 +91,8 @@ async fn end(
     if !leases::save(&mut tx, claimed, &order, is_settled).await? {
         return Ok(Stepped::Lost);
     }
+    let removed_bytes = claimed.order.details.file_bytes().saturating_sub(order.details.file_bytes());
+    quotas::release(&mut tx, order.account, Quota::StorageBytes, removed_bytes);
     if !claimed.order.status.is_terminal() {
         let event = Event::PrintOrder { id: order.id, status: order.status.as_str().to_owned() };
         events::record(&mut tx, order.stamp.updated_at, &[(order.account, event)]).await?;
@@ -150,7 +153,10 @@ async fn clear(state: &PrintState, claimed: &mut Claimed) -> Result<Stepped, Ser
         purge::Cleared::All => {}
     }
     let mut order = claimed.order.clone();
-    if !order.status.is_terminal() {
+    if order.status.is_terminal() {
+        // They were removed with the rest.
+        order.details.files.clear();
+    } else {
         order = order.ended(Status::Complete, None, state.clock.now());
         order.files_until = state.limits.files_kept.zip(order.completed_at).map(|(kept, at)| {
             let kept_ms = i64::try_from(kept.as_millis()).unwrap_or(i64::MAX);

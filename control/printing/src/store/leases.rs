@@ -61,7 +61,11 @@ const PG_HOLD: &str = hold!(pg_now!());
 const SQLITE_HOLD: &str = hold!(sqlite_now!());
 macro_rules! release {
     ($now:expr) => {
-        concat!("UPDATE print_orders SET lease_until = ", $now, " + $3 WHERE seq = $1 AND fence = $2")
+        concat!(
+            "UPDATE print_orders SET lease_until = ",
+            $now,
+            " + $3, failures = CASE WHEN failures > $4 THEN $4 ELSE failures END WHERE seq = $1 AND fence = $2"
+        )
     };
 }
 const PG_RELEASE: &str = release!(pg_now!());
@@ -139,13 +143,20 @@ pub async fn hold(tx: &mut Tx, claimed: &Claimed) -> Result<bool, StoreError> {
     Ok(held == 1)
 }
 
-/// Releases an order, so that it can be claimed again after `pause`; returns whether it was still held.
-pub async fn release(tx: &mut Tx, claimed: &Claimed, pause: Duration) -> Result<bool, StoreError> {
+/// Releases an order, so that it can be claimed again after `pause`; returns whether it was still held. Of its failures at most
+/// `most_failures` are kept.
+pub async fn release(
+    tx: &mut Tx,
+    claimed: &Claimed,
+    pause: Duration,
+    most_failures: u64,
+) -> Result<bool, StoreError> {
     let sql = dialect::pick(tx, PG_RELEASE, SQLITE_RELEASE);
     let released = on_db!(&mut **tx, |c| sqlx::query(sql)
         .bind(claimed.order.stamp.seq)
         .bind(claimed.fence)
         .bind(milliseconds(pause))
+        .bind(i64::try_from(most_failures).unwrap_or(i64::MAX))
         .execute(c)
         .await
         .map(|done| done.rows_affected()))?;

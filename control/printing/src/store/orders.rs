@@ -1,12 +1,12 @@
 //! The table of print orders as the API reads and writes it; workers use [`super::leases`].
 
 use kernel::{
-    domain::{common::Stamp, page::Page},
+    domain::{common::Stamp, page::Page, quota::Quota},
     on_db,
     store::{
         Conn, StoreError, Tx,
         listing::{self, Column, Selection, Table},
-        parse,
+        parse, quotas,
     },
 };
 use shared::{
@@ -41,26 +41,29 @@ const LIST: Table = Table {
 };
 const INSERT: &str = "INSERT INTO print_orders (id, account_id, name, status, doc, created_at, updated_at) \
     VALUES ($1, $2, $3, $4, $5, $6, $6) RETURNING seq";
-const COUNT_OPEN: &str = "SELECT COUNT(*) FROM print_orders WHERE account_id = $1 AND completed_at IS NULL";
+// What has not ended is not settled: the index of those is small, the table grows with every order.
+const COUNT_OPEN: &str =
+    "SELECT COUNT(*) FROM print_orders WHERE account_id = $1 AND settled = 0 AND completed_at IS NULL";
 const CANCEL: &str = "UPDATE print_orders SET status = 'cancelled', updated_at = $3, completed_at = $3 \
     WHERE account_id = $1 AND id = $2 AND completed_at IS NULL";
-const STANDING: &str =
-    "SELECT COUNT(*), COALESCE(MIN(created_at), 0) FROM print_orders WHERE completed_at IS NULL";
+const STANDING: &str = "SELECT COUNT(*), COALESCE(MIN(created_at), 0) FROM print_orders \
+    WHERE settled = 0 AND completed_at IS NULL";
 const LIST_EXPIRED: &str = concat!(
     "SELECT ",
     columns!(),
     " FROM print_orders t WHERE t.files_until <= $1 ORDER BY t.files_until LIMIT $2"
 );
-const FORGET_FILES: &str =
-    "UPDATE print_orders SET doc = $2, files_until = NULL WHERE seq = $1 AND completed_at IS NOT NULL";
-// The oldest by insertion: bounded without an index on the time, and those that are left over move up in time.
+const FORGET_FILES: &str = "UPDATE print_orders SET doc = $2, files_until = NULL \
+    WHERE seq = $1 AND completed_at IS NOT NULL AND files_until IS NOT NULL";
+// The oldest by insertion: bounded without an index on the time, and those that are left over move up in time. Those that may
+// never end, as of a suspended account, are not among them.
 const LIST_ENDED: &str = concat!(
     "SELECT ",
     columns!(),
-    " FROM (SELECT * FROM print_orders j ORDER BY j.seq LIMIT $2) t WHERE t.completed_at < $1 AND t.settled = 1 \
-     ORDER BY t.seq"
+    " FROM (SELECT * FROM print_orders j WHERE j.settled = 1 ORDER BY j.seq LIMIT $2) t \
+     WHERE t.completed_at < $1 ORDER BY t.seq"
 );
-const DELETE: &str = "DELETE FROM print_orders WHERE seq = $1 AND settled = 1";
+const DELETE: &str = "DELETE FROM print_orders WHERE seq = $1 AND settled = 1 RETURNING doc";
 
 /// An order as it is stored.
 #[derive(sqlx::FromRow)]
@@ -162,18 +165,18 @@ pub async fn list_expired(conn: &mut Conn, now: UnixMillis, limit: u32) -> Resul
     rows.into_iter().map(Order::try_from).collect()
 }
 
-/// Writes that the files of an order are gone.
-pub async fn forget_files(tx: &mut Tx, order: &Order) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(FORGET_FILES)
+/// Writes that the files of an order are gone; returns whether nobody had written it.
+pub async fn forget_files(tx: &mut Tx, order: &Order) -> Result<bool, StoreError> {
+    let forgotten = on_db!(&mut **tx, |c| sqlx::query(FORGET_FILES)
         .bind(order.stamp.seq)
         .bind(Json(&order.details))
         .execute(c)
         .await
-        .map(|_| ()))?;
-    Ok(())
+        .map(|done| done.rows_affected()))?;
+    Ok(forgotten == 1)
 }
 
-/// Orders of all accounts that ended before a time and are settled, of the `window` oldest.
+/// Orders of all accounts that ended before a time, of the `window` oldest that are settled.
 pub async fn list_ended(conn: &mut Conn, before: UnixMillis, window: u32) -> Result<Vec<Order>, StoreError> {
     let rows: Vec<Row> = on_db!(conn, |c| sqlx::query_as(LIST_ENDED)
         .bind(before.0)
@@ -183,12 +186,12 @@ pub async fn list_ended(conn: &mut Conn, before: UnixMillis, window: u32) -> Res
     rows.into_iter().map(Order::try_from).collect()
 }
 
-/// Removes an order that is settled; returns whether it was there.
-pub async fn delete(tx: &mut Tx, seq: i64) -> Result<bool, StoreError> {
-    let deleted = on_db!(&mut **tx, |c| sqlx::query(DELETE)
-        .bind(seq)
-        .execute(c)
-        .await
-        .map(|done| done.rows_affected()))?;
-    Ok(deleted == 1)
+/// Removes an order that is settled, and counts its files as removed; returns whether it was there.
+pub async fn delete(tx: &mut Tx, account: AccountId, seq: i64) -> Result<bool, StoreError> {
+    // The row says which files were counted: somebody may have removed them since the order was read.
+    let deleted: Option<Json<Details>> =
+        on_db!(&mut **tx, |c| sqlx::query_scalar(DELETE).bind(seq).fetch_optional(c).await)?;
+    let Some(Json(details)) = deleted else { return Ok(false) };
+    quotas::release(tx, account, Quota::StorageBytes, details.file_bytes());
+    Ok(true)
 }

@@ -113,6 +113,22 @@ const OF_RESOURCE: &str = select_whole!(
     "WHERE r.account_id = $1 AND r.platform_id = $2 AND r.deleted_rev IS NULL AND (r.created_at, r.seq) > ($3, $4) \
      ORDER BY r.created_at, r.seq LIMIT $5"
 );
+const PG_OLDEST: &str = select_from!(
+    ", x.doc",
+    "UNNEST($2::text[])",
+    concat!(
+        " AS k (id) CROSS JOIN LATERAL (SELECT ",
+        redirection_columns!(""),
+        " FROM redirections WHERE account_id = $1 AND platform_id = k.id AND deleted_rev IS NULL \
+         ORDER BY created_at, seq LIMIT 1)"
+    ),
+    "LEFT JOIN redirection_details x ON x.seq = r.seq ",
+    ""
+);
+const SQLITE_OLDEST: &str = select_whole!(
+    "WHERE r.seq IN (SELECT (SELECT o.seq FROM redirections o WHERE o.account_id = $1 AND o.platform_id = k.value \
+     AND o.deleted_rev IS NULL ORDER BY o.created_at, o.seq LIMIT 1) FROM json_each($2) k)"
+);
 const WITHOUT_DETAILS: &str = select!(
     "WHERE r.seq >= $1 AND r.seq < $2 AND r.deleted_rev IS NULL AND NOT EXISTS \
      (SELECT 1 FROM redirection_details x WHERE x.seq = r.seq) ORDER BY r.seq LIMIT $3"
@@ -271,6 +287,16 @@ pub async fn list_of_resource(
         .bind(i64::from(limit))
         .fetch_all(c)
         .await)?;
+    rows.into_iter().map(Redirection::try_from).collect()
+}
+
+/// The oldest redirection of each of some resources of an account, in no order.
+pub async fn list_oldest(
+    conn: &mut Conn,
+    account: AccountId,
+    resources: &[String],
+) -> Result<Vec<Redirection>, StoreError> {
+    let rows = dialect::fetch_in_list!(conn, Row, PG_OLDEST, SQLITE_OLDEST, [account.as_str()], resources)?;
     rows.into_iter().map(Redirection::try_from).collect()
 }
 

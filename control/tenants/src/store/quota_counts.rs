@@ -9,7 +9,12 @@ use std::time::Duration;
 use shared::{id::AccountId, time::UnixMillis};
 use tokio::time::{Instant, sleep};
 
-use super::{Conn, Ctx, Db, StoreError, dialect::unsigned, events::find_snapshot, on_db, parse, quotas};
+use super::{
+    Conn, Ctx, Db, StoreError,
+    dialect::{self, unsigned},
+    events::find_snapshot,
+    on_db, parse, quotas,
+};
 use crate::domain::quota::Quota;
 
 /// Longest count of one account: reading a hundred million rows.
@@ -32,6 +37,19 @@ const SOME_SCANS: &str = "SELECT COUNT(*) FROM (SELECT 1 FROM actions WHERE acco
     AND type = 'implicitScans' AND created_at >= $3 LIMIT $2) t";
 const SOME_BYTES: &str = "SELECT CAST(COALESCE(SUM(size_bytes), 0) AS BIGINT), COUNT(*) FROM \
     (SELECT size_bytes FROM files WHERE account_id = $1 LIMIT $2) t";
+
+// Bytes of the files of print orders, of so many orders, and how many orders these are.
+macro_rules! print_bytes {
+    ($files:literal) => {
+        concat!(
+            "SELECT CAST(COALESCE(SUM((SELECT SUM(CAST(f.value ->> 'sizeBytes' AS BIGINT)) FROM ",
+            $files,
+            " f)), 0) AS BIGINT), COUNT(*) FROM (SELECT doc FROM print_orders WHERE account_id = $1 LIMIT $2) p"
+        )
+    };
+}
+const PG_PRINT_BYTES: &str = print_bytes!("jsonb_array_elements(p.doc -> 'files')");
+const SQLITE_PRINT_BYTES: &str = print_bytes!("json_each(p.doc, '$.files')");
 
 const REPAIR: &str = "UPDATE quota_uses SET used = used + $3, counted_at = $4, fence = fence + 1 \
     WHERE account_id = $1 AND kind = $2 AND fence = $5";
@@ -96,6 +114,17 @@ pub async fn recount(
     tx.commit().await?;
     let (counted,): (i64,) =
         on_db!(&mut snapshot, |c| sqlx::query_as(sql).bind(account.as_str()).fetch_one(c).await)?;
+    let printed = match quota {
+        Quota::StorageBytes => print_bytes(&mut snapshot, account, i64::MAX).await?.0,
+        Quota::Things
+        | Quota::Links
+        | Quota::Users
+        | Quota::ScansPerDay
+        | Quota::EventsPerDay
+        | Quota::Streams
+        | Quota::Uploads => 0,
+    };
+    let counted = counted.saturating_add(printed);
     drop(snapshot);
     let drift = counted.saturating_sub(then.stored());
     let mut tx = db.begin(&Ctx::default()).await?;
@@ -170,12 +199,20 @@ pub async fn count_some(
         Quota::StorageBytes => {
             let (bytes, count): (i64, i64) =
                 on_db!(conn, |c| sqlx::query_as(SOME_BYTES).bind(id).bind(limit).fetch_one(c).await)?;
-            return Ok(Some((unsigned(bytes), count > i64::from(most))));
+            let (printed, orders) = print_bytes(conn, account, limit).await?;
+            let bytes = unsigned(bytes.saturating_add(printed));
+            return Ok(Some((bytes, count.max(orders) > i64::from(most))));
         }
         Quota::EventsPerDay | Quota::Streams | Quota::Uploads => return Ok(None),
     };
     let (count,): (i64,) = on_db!(conn, |c| sqlx::query_as(sql).bind(id).bind(limit).fetch_one(c).await)?;
     Ok(Some(bounded(count, most)))
+}
+
+/// Bytes of the files of at most `limit` print orders of an account, and how many orders these are.
+async fn print_bytes(conn: &mut Conn, account: AccountId, limit: i64) -> Result<(i64, i64), StoreError> {
+    let sql = dialect::pick(conn, PG_PRINT_BYTES, SQLITE_PRINT_BYTES);
+    Ok(on_db!(conn, |c| sqlx::query_as(sql).bind(account.as_str()).bind(limit).fetch_one(c).await)?)
 }
 
 fn bounded(count: i64, most: u32) -> (u64, bool) {

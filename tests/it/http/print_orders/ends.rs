@@ -3,20 +3,28 @@
 use anyhow::{Context, Result, ensure};
 use axum::http::Method;
 use kernel::{domain::event::Event, store::events};
-use printing::service::purge;
+use printing::{domain::order::Stage, service::purge, worker::work};
 use serde_json::{Value, json};
 use shared::wire::{PROTOCOL, stream::Hello};
 use tests::db::{Engine, TestApp};
+use tokio_util::sync::CancellationToken;
 
-use super::{Api, ended, finished, order, product, serials, steps::step, work_all};
+use super::{
+    Api, ended, finished, order, product, serials,
+    steps::{step, step_to},
+    work_all,
+};
+use crate::store::schema::run;
 
 crate::on_both_engines!(
     a_cancelled_order_leaves_what_it_made_and_nothing_else,
+    an_order_that_is_cancelled_with_its_files_keeps_none,
     files_expire_and_the_order_stays,
     an_order_that_has_ended_is_removed_with_its_files,
     edges_that_lag_are_named_or_waited_for,
     orders_under_way_are_bounded,
     the_end_of_an_order_is_an_event,
+    an_outage_of_the_blob_store_does_not_fail_an_order,
 );
 
 /// Blobs of print orders.
@@ -57,6 +65,20 @@ async fn a_cancelled_order_leaves_what_it_made_and_nothing_else(engine: Engine) 
         ensure!(api.call(Method::DELETE, &path, None).await?.status == 200);
         api.get(&path).await?.problem(404, 40401);
     }
+    Ok(())
+}
+
+async fn an_order_that_is_cancelled_with_its_files_keeps_none(engine: Engine) -> Result<()> {
+    let api = Api::new(engine).await?;
+    let product = product(&api).await?;
+    let body = json!({"source": serials(&product, 2, json!({})), "format": "zpl", "waitForEdges": "none"});
+    let path = order(&api, body).await?;
+    step_to(&api, &path, Stage::Clear).await?;
+    ensure!(blobs(&api)?.iter().any(|name| name.ends_with("codes.zpl")), "{:?}", blobs(&api)?);
+    ensure!(api.call(Method::POST, &format!("{path}/cancel"), None).await?.status == 202);
+    ensure!(ended(&api, &path).await?["status"] == "cancelled");
+    ensure!(blobs(&api)?.is_empty(), "{:?}", blobs(&api)?);
+    ensure!(api.call(Method::DELETE, &path, None).await?.status == 200);
     Ok(())
 }
 
@@ -175,5 +197,30 @@ async fn the_end_of_an_order_is_an_event(engine: Engine) -> Result<()> {
     ensure!(api.call(Method::POST, &format!("{path}/cancel"), None).await?.status == 202);
     work_all(&api).await?;
     ensure!(ends("complete").await? == 1 && ends("cancelled").await? == 1);
+    Ok(())
+}
+
+async fn an_outage_of_the_blob_store_does_not_fail_an_order(engine: Engine) -> Result<()> {
+    let api = Api::new(engine).await?;
+    let product = product(&api).await?;
+    let body = json!({"source": serials(&product, 1, json!({})), "format": "zpl", "waitForEdges": "none"});
+    let path = order(&api, body).await?;
+    step_to(&api, &path, Stage::Render).await?;
+    // A file where the folder of the account belongs: nothing can be written.
+    let folder = api.made.db.files().join(api.made.account.as_str());
+    std::fs::write(&folder, "")?;
+    let set =
+        async |what: &str| run(&api.made.db.location, &[format!("UPDATE print_orders SET {what}")]).await;
+    // As often as other failures end an order, and more.
+    set("failures = 23").await?;
+    for _ in 0..5 {
+        set("lease_until = 0").await?;
+        ensure!(work(&api.made.app.printing, &CancellationToken::new()).await?, "it is not tried");
+        let order = api.get(&path).await?.json();
+        ensure!(order["status"] == "rendering", "{order}");
+    }
+    std::fs::remove_file(&folder)?;
+    set("lease_until = 0").await?;
+    ensure!(ended(&api, &path).await?["status"] == "complete");
     Ok(())
 }

@@ -2,10 +2,11 @@
 
 use anyhow::{Context, Result, ensure};
 use axum::http::Method;
+use printing::service::purge;
 use serde_json::{Value, json};
 use tests::db::Engine;
 
-use super::{Api, ended, finished, order, product, serials};
+use super::{Api, ended, ends::blobs, finished, order, product, serials};
 use crate::http::operators::machine;
 
 crate::on_both_engines!(
@@ -14,6 +15,8 @@ crate::on_both_engines!(
     another_account_sees_nothing,
     every_fault_of_an_order_is_named,
     serials_that_items_have_are_refused,
+    what_cannot_be_drawn_is_refused_before_anything_is_made,
+    files_count_for_the_quota_of_stored_bytes,
 );
 
 /// The rows that an order leaves.
@@ -180,5 +183,66 @@ async fn serials_that_items_have_are_refused(engine: Engine) -> Result<()> {
     let failed = finished(&api, body(195, 1_010)).await?;
     let message = failed["message"].as_str().context("message")?;
     ensure!(failed["status"] == "failed" && message.contains("1200"), "{failed}");
+    Ok(())
+}
+
+async fn what_cannot_be_drawn_is_refused_before_anything_is_made(engine: Engine) -> Result<()> {
+    let api = Api::new(engine).await?;
+    let product = product(&api).await?;
+    finished(&api, json!({"source": serials(&product, 1, json!({})), "format": "zpl"})).await?;
+    let links = api.get(&format!("/redirections?filter=product={product}")).await?.json();
+    let before = rows(&api).await?;
+    for source in [
+        serials(&product, 3, json!({})),
+        serials(&product, 3, json!({"form": "random"})),
+        json!({"list": {"thngs": [links[0]["platformId"]]}}),
+        json!({"filter": format!("product={product}")}),
+    ] {
+        let body =
+            json!({"source": source, "format": "zpl", "layout": {"labelWidthMm": 5, "labelHeightMm": 5}});
+        let faults = api.call(Method::POST, "/jobs/qr", Some(body)).await?.problem(422, 42201);
+        ensure!(faults[0].contains("below 0.25 mm"), "{faults:?}");
+    }
+    ensure!(rows(&api).await? == before, "a refusal changed something");
+    Ok(())
+}
+
+async fn files_count_for_the_quota_of_stored_bytes(engine: Engine) -> Result<()> {
+    let api = Api::new(engine).await?;
+    let product = product(&api).await?;
+    let body = json!({"source": serials(&product, 1, json!({})), "format": "zpl", "waitForEdges": "none"});
+    // Sets the limit; gives what is used.
+    let set = async |limit: u64| -> Result<u64> {
+        let path = format!("/platform/accounts/{}/quotas", api.made.account);
+        let limits = json!({"storageBytes": limit});
+        let set = api.call_as(&api.platform_key, Method::PUT, &path, Some(limits)).await?;
+        ensure!(set.status == 200, "{set:?}");
+        set.json()["storageBytes"]["used"].as_u64().context("used")
+    };
+    let first = finished(&api, body.clone()).await?;
+    let path = format!("/jobs/qr/{}", first["id"].as_str().context("id")?);
+    let files = api.get(&format!("{path}/files")).await?.json();
+    let sizes = files.as_array().context("files")?.iter().filter_map(|file| file["sizeBytes"].as_u64());
+    let bytes: u64 = sizes.sum();
+    ensure!(bytes > 100 && set(bytes + 1).await? == bytes, "the first count finds the files: {files}");
+
+    // There is room, but not for these.
+    let failed = finished(&api, body.clone()).await?;
+    let message = failed["message"].as_str().context("message")?;
+    ensure!(failed["status"] == "failed" && message.contains("quota storageBytes"), "{failed}");
+    ensure!(set(bytes).await? == bytes && blobs(&api)?.len() == 3, "{:?}", blobs(&api)?);
+    let faults = api.call(Method::POST, "/jobs/qr", Some(body.clone())).await?.problem(403, 40304);
+    ensure!(faults[0].contains("quota storageBytes"), "{faults:?}");
+
+    ensure!(api.call(Method::DELETE, &path, None).await?.status == 200);
+    ensure!(set(10 * bytes).await? == 0, "a removed order gives its bytes back");
+    let again = finished(&api, body).await?;
+    ensure!(again["status"] == "complete" && set(10 * bytes).await? > 100, "{again}");
+    let left_ms = again["filesUntil"].as_i64().context("until")? - api.made.app.core.clock.now().0;
+    api.made.clock.advance(left_ms);
+    ensure!(purge::expire(&api.made.app.printing).await? == 1 && set(bytes).await? == 0);
+    let path = format!("/jobs/qr/{}", again["id"].as_str().context("id")?);
+    ensure!(api.call(Method::DELETE, &path, None).await?.status == 200);
+    ensure!(set(bytes).await? == 0, "bytes are given back once");
     Ok(())
 }

@@ -1,15 +1,29 @@
 //! Workers that are killed between and within steps: each serial is made once, and the bytes are the same.
 
-use std::collections::BTreeSet;
+use std::{
+    collections::BTreeSet,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
 
 use anyhow::{Context, Result, ensure};
-use kernel::store::Ctx;
+use axum::http::Method;
+use kernel::{
+    service::{Random, RandomUnavailable},
+    store::Ctx,
+};
 use printing::{
+    domain::order::Stage,
     service::steps::{self, Stepped},
-    store::leases,
+    store::{leases, orders},
+    worker::work,
 };
 use serde_json::{Value, json};
-use tests::db::Engine;
+use shared::{id::JobId, short_id::ShortId};
+use tests::db::{Engine, SystemRandom, TestApp};
+use tokio_util::sync::CancellationToken;
 
 use super::{Api, column, ended, file, finished, manifest, order, product, serials};
 use crate::store::schema::run;
@@ -18,6 +32,9 @@ crate::on_both_engines!(
     an_order_survives_workers_that_die_after_each_step,
     a_worker_that_lost_its_lease_changes_nothing,
     two_orders_of_one_product_share_no_number,
+    removing_chunks_in_many_turns_is_no_failed_try,
+    an_order_that_this_release_cannot_read_is_in_nobodys_way,
+    a_short_id_that_was_given_out_is_passed_over,
 );
 
 /// Takes the leases of dead workers away, as time would.
@@ -36,6 +53,20 @@ pub(super) async fn step(api: &Api) -> Result<Option<Stepped>> {
     let stepped = steps::step(&api.made.app.printing, &mut claimed).await?;
     free(api).await?;
     Ok(Some(stepped))
+}
+
+/// Steps until an order is at a stage.
+pub(super) async fn step_to(api: &Api, path: &str, stage: Stage) -> Result<()> {
+    let id: JobId = path.rsplit('/').next().context("id")?.parse()?;
+    loop {
+        let mut conn = api.made.app.core.db.read().await?;
+        let found = orders::find(&mut conn, api.made.account, id).await?.context("no order")?;
+        drop(conn);
+        if found.details.stage == stage {
+            return Ok(());
+        }
+        step(api).await?.context("the order does not come to the stage")?;
+    }
 }
 
 async fn an_order_survives_workers_that_die_after_each_step(engine: Engine) -> Result<()> {
@@ -112,5 +143,85 @@ async fn two_orders_of_one_product_share_no_number(engine: Engine) -> Result<()>
     }
     let expected: BTreeSet<String> = (1..=180).map(|n| format!("X{n}")).collect();
     ensure!(found == expected, "{found:?}");
+    Ok(())
+}
+
+async fn removing_chunks_in_many_turns_is_no_failed_try(engine: Engine) -> Result<()> {
+    let api = Api::new(engine).await?;
+    let product = product(&api).await?;
+    let body = json!({"source": serials(&product, 5, json!({})), "format": "zpl", "waitForEdges": "none"});
+    let path = order(&api, body).await?;
+    step_to(&api, &path, Stage::Clear).await?;
+    // Chunks, then codes: a large order takes more turns than an order may fail.
+    for _ in 0..2 {
+        let mut tx = api.made.app.core.db.begin(&Ctx::default()).await?;
+        let mut claimed = leases::claim(&mut tx).await?.context("nothing is to be removed")?;
+        tx.commit().await?;
+        ensure!(claimed.order.details.stage == Stage::Clear && claimed.failures == 1, "{claimed:?}");
+        ensure!(steps::step(&api.made.app.printing, &mut claimed).await? == Stepped::Moved);
+        free(&api).await?;
+    }
+    ensure!(ended(&api, &path).await?["status"] == "complete");
+    Ok(())
+}
+
+async fn an_order_that_this_release_cannot_read_is_in_nobodys_way(engine: Engine) -> Result<()> {
+    let api = Api::new(engine).await?;
+    let product = product(&api).await?;
+    let body = json!({"source": serials(&product, 1, json!({})), "format": "zpl", "waitForEdges": "none"});
+    let (newer, plain) = (order(&api, body.clone()).await?, order(&api, body).await?);
+    let doc = match engine {
+        Engine::Sqlite => "json_set(doc, '$.stage', 'later')",
+        Engine::Postgres | Engine::ClickHouse => "jsonb_set(doc, '{stage}', '\"later\"')",
+    };
+    let id = newer.rsplit('/').next().context("id")?;
+    run(&api.made.db.location, &[format!("UPDATE print_orders SET doc = {doc} WHERE id = '{id}'")]).await?;
+    let mut failed = 0;
+    for _ in 0..100 {
+        match work(&api.made.app.printing, &CancellationToken::new()).await {
+            Ok(true) => {}
+            Ok(false) => break,
+            Err(_) => failed += 1,
+        }
+    }
+    ensure!(failed == 1, "{failed} claims failed");
+    ensure!(api.get(&plain).await?.json()["status"] == "complete");
+    Ok(())
+}
+
+/// Random bits of the system, but for one fill of 16 bytes: so many from now, `TAKEN` comes.
+#[derive(Debug, Default)]
+struct Rigged(AtomicUsize);
+
+const TAKEN: [u8; 16] = [7; 16];
+
+impl Random for Rigged {
+    fn fill(&self, out: &mut [u8]) -> Result<(), RandomUnavailable> {
+        SystemRandom.fill(out)?;
+        let is_one = out.len() == TAKEN.len() && self.0.load(Ordering::SeqCst) > 0;
+        if is_one && self.0.fetch_sub(1, Ordering::SeqCst) == 1 {
+            out.copy_from_slice(&TAKEN);
+        }
+        Ok(())
+    }
+}
+
+async fn a_short_id_that_was_given_out_is_passed_over(engine: Engine) -> Result<()> {
+    let random = Arc::new(Rigged::default());
+    let rigged = random.clone();
+    let api = Api::over(TestApp::with(engine, |parts| parts.random = rigged).await?).await?;
+    let product = product(&api).await?;
+    let thng = api.create("/thngs", json!({"name": "t"})).await?["id"].clone();
+    let short_id = ShortId::generate(TAKEN).to_string();
+    let link = json!({"platformId": thng, "defaultRedirectUrl": "https://e.com", "shortId": short_id});
+    ensure!(api.call(Method::POST, "/redirections", Some(link)).await?.status.is_success());
+    let body = json!({"source": serials(&product, 1, json!({})), "format": "zpl", "waitForEdges": "none"});
+    // Whichever random bits of the step become the short id.
+    for nth in 1..=6 {
+        let path = order(&api, body.clone()).await?;
+        random.0.store(nth, Ordering::SeqCst);
+        let order = ended(&api, &path).await?;
+        ensure!(order["status"] == "complete", "{nth}: {order}");
+    }
     Ok(())
 }

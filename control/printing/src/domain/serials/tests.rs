@@ -59,12 +59,13 @@ fn each_fault_is_named() {
 fn numbers_are_filled_and_random_characters_are_even() {
     let numbered = Serials::parse(&with(&[("prefix", json!("A")), ("digits", json!(4))]), 1_000).unwrap();
     assert_eq!((numbered.numbered(7, 4), numbered.numbered(12_345, 4)), ("A0007".into(), "A12345".into()));
-    assert_eq!(numbered.bits(), None);
+    assert_eq!((numbered.bits(), numbered.example()), (None, "A0010".to_owned()));
     let stored: Serials = serde_json::from_value(serde_json::to_value(&numbered).unwrap()).unwrap();
     assert_eq!(stored, numbered);
 
     let random = Serials::parse(&with(&[("form", json!("random"))]), 1_000).unwrap();
     assert_eq!((random.form, random.bits()), (Form::Random { length: DEFAULT_RANDOM }, Some(79)));
+    assert_eq!(random.example().len(), DEFAULT_RANDOM);
     // Each byte once, from the highest: eight are passed over, and each letter comes eight times.
     let mut bytes = (0..=u8::MAX).rev();
     let text = random.random(248, || Ok::<u8, Infallible>(bytes.next().unwrap())).unwrap();
