@@ -145,9 +145,12 @@ pub async fn list_with(
     if words.is_empty() {
         return page(conn, &LIST, selection).await;
     }
-    let bound = bound(conn, selection, first).await?;
-    if let Some(found) = scan(conn, &words, selection, (first, bound)).await? {
-        return Ok(found);
+    // The first attempt ends with a full page, and counts nothing.
+    if !selection.request.counted {
+        let bound = bound(conn, selection, first).await?;
+        if let Some(found) = scan(conn, &words, selection, (first, bound)).await? {
+            return Ok(found);
+        }
     }
     let (table, query) = by_index(conn, &words, selection.account);
     let within = with_words(&query, selection);
