@@ -193,7 +193,7 @@ mod tests {
         }
         let server: ScanServer = "clickhouse://us%40er:p%3A%C3%A4%2F@h/d".parse().unwrap();
         assert_eq!((server.user.as_bytes(), server.password.as_bytes()), (&b"us@er"[..], "p:ä/".as_bytes()));
-        assert!(!format!("{server:?}").contains("p:"), "{server:?}");
+        assert!(!format!("{server:?}").contains("p:ä"), "{server:?}");
     }
 
     #[test]
