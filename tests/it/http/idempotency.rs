@@ -229,10 +229,11 @@ pub(super) async fn every_create_is_carried_out_once(engine: Engine) -> Result<(
         match path {
             "/actions" => another["name"] = json!("_another"),
             "/auth/evrythng/users" => another["email"] = json!("another@example.com"),
-            // A Thng takes the step once, a key is replaced once, and an address invited once.
-            "/thngs/{id}/actions/commissions" | "/keys/{id}/rotate" | "/accounts/{id}/operatorAccess" => {
-                (uri, another) = request_of(&api, path).await?
-            }
+            // A Thng takes the step once, a key is replaced once, an address invited once, and an order cancelled once.
+            "/thngs/{id}/actions/commissions"
+            | "/keys/{id}/rotate"
+            | "/accounts/{id}/operatorAccess"
+            | "/jobs/qr/{id}/cancel" => (uri, another) = request_of(&api, path).await?,
             _ => {}
         }
         let another = api.post(caller, Some(&format!("{key} 2")), &uri, &another).await?;
