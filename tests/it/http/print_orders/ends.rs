@@ -1,11 +1,16 @@
 //! How orders end: complete, cancelled, expired, removed; and what edges have to do with it.
 
+use std::time::Duration;
+
 use anyhow::{Context, Result, ensure};
 use axum::http::Method;
 use kernel::{domain::event::Event, store::events};
 use printing::{domain::order::Stage, service::purge, worker::work};
 use serde_json::{Value, json};
-use shared::wire::{PROTOCOL, stream::Hello};
+use shared::wire::{
+    PROTOCOL,
+    stream::{Hello, ToControl},
+};
 use tests::db::{Engine, TestApp};
 use tokio_util::sync::CancellationToken;
 
@@ -104,7 +109,7 @@ async fn files_expire_and_the_order_stays(engine: Engine) -> Result<()> {
 }
 
 async fn an_order_that_has_ended_is_removed_with_its_files(engine: Engine) -> Result<()> {
-    let kept = std::time::Duration::from_secs(60);
+    let kept = Duration::from_secs(60);
     let made = TestApp::with(engine, |parts| parts.printing.orders_kept = Some(kept)).await?;
     let api = Api::over(made).await?;
     let product = product(&api).await?;
@@ -138,7 +143,14 @@ async fn edges_that_lag_are_named_or_waited_for(engine: Engine) -> Result<()> {
         epoch: None,
         applied: 0,
     };
-    let session = api.made.app.hub.connect(&hello).await?;
+    let mut session = api.made.app.hub.connect(&hello).await?;
+    // It says that it is there, and applies nothing.
+    let edge = tokio::spawn(async move {
+        loop {
+            session.receive(ToControl::Ack { applied: 0, rejected: Vec::new() });
+            tokio::time::sleep(Duration::from_secs(1)).await;
+        }
+    });
     let body = |wait: &str| json!({"source": serials(&product, 1, json!({})), "format": "zpl", "waitForEdges": wait});
     let waiting = async |path: &str| -> Result<Value> {
         work_all(&api).await?;
@@ -157,7 +169,8 @@ async fn edges_that_lag_are_named_or_waited_for(engine: Engine) -> Result<()> {
     let receipt: Value = serde_json::from_slice(&receipt)?;
     ensure!(receipt["edges"]["lagging"] == json!(["slow"]), "{receipt}");
     waiting(&required).await?;
-    drop(session);
+    edge.abort();
+    ensure!(edge.await.is_err_and(|error| error.is_cancelled()));
     let order = ended(&api, &required).await?;
     ensure!(order["status"] == "complete" && order["edges"]["lagging"] == json!([]), "{order}");
     Ok(())
