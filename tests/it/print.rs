@@ -110,7 +110,7 @@ fn crop(pdf: &Path, page: &str, [x, y, width, height]: [f64; 4]) -> Vec<u8> {
     }
     let root = pdf.with_extension("label");
     run(command.arg(pdf).arg(&root));
-    fs::read(root.with_extension("png")).unwrap()
+    fs::read(pdf.with_extension("label.png")).unwrap()
 }
 
 /// Width and height of each page in millimetres, as poppler reads them.
