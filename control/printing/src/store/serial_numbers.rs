@@ -10,8 +10,8 @@ use shared::id::{AccountId, ProductId};
 const TAKE_NEXT: &str = "INSERT INTO print_serials (account_id, product_id, prefix, next_number) VALUES ($1, $2, $3, 1 + $4) \
     ON CONFLICT (account_id, product_id, prefix) DO UPDATE SET next_number = print_serials.next_number + $4 \
     RETURNING next_number";
-const TAKE: &str = "INSERT INTO print_serials (account_id, product_id, prefix, next_number) VALUES ($1, $2, $3, $5 + $4) \
-    ON CONFLICT (account_id, product_id, prefix) DO UPDATE SET next_number = $5 + $4 \
+const TAKE: &str = "INSERT INTO print_serials (account_id, product_id, prefix, next_number) VALUES ($1, $2, $3, CAST($5 AS BIGINT) + $4) \
+    ON CONFLICT (account_id, product_id, prefix) DO UPDATE SET next_number = CAST($5 AS BIGINT) + $4 \
     WHERE print_serials.next_number <= $5 RETURNING next_number";
 const NEXT: &str =
     "SELECT next_number FROM print_serials WHERE account_id = $1 AND product_id = $2 AND prefix = $3";
