@@ -12,6 +12,7 @@ const MONTHS: &str = "SELECT DISTINCT toInt32(partition) AS month FROM system.pa
     AND database = currentDatabase() AND table = {table:String} ORDER BY month";
 const BYTES: &str = "SELECT toUInt64(sum(bytes_on_disk)) FROM system.parts WHERE active \
     AND database = currentDatabase() AND table = {table:String}";
+// Without `FINAL`, which would read whole months: a scan that was deleted counts until its parts are merged.
 const OLDEST: &str = "SELECT toUInt64(count()), min(created_at) FROM scans \
     WHERE month = {month:Int32} AND version < 4294967295";
 const FIRST: &str = "SELECT account, min(created_at) FROM scans WHERE month = {month:Int32} GROUP BY account";
