@@ -167,6 +167,12 @@ pub async fn expand(
             // It belongs to no project.
             (vec![message(place, numbered(0), kind, data, None, Reach::Account)], None)
         }
+        Event::ShortDomain { host, is_verified } => {
+            let status = if *is_verified { "verified" } else { "unproven" };
+            let (kind, data) =
+                (format!("shortDomain.{status}"), json!({"shortDomain": host, "status": status}));
+            (vec![message(place, numbered(0), kind, data, None, Reach::Account)], None)
+        }
     })
 }
 

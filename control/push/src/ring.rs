@@ -54,7 +54,7 @@ impl Batch {
 fn guess_bytes(change: &Change) -> usize {
     const KEY: usize = 200;
     KEY + match change {
-        Change::Domain(domain) => domain.files.as_ref().map_or(0, |files| files.size_bytes()),
+        Change::Domain(domain) => domain.files.as_ref().map_or(0, |files| 3 * files.size_bytes()),
         Change::Redirect(_, None) | Change::Withhold(..) | Change::Unreadable(_) => 0,
         Change::Redirect(_, Some(value)) => {
             let availability = value.availability.as_ref();
