@@ -186,6 +186,7 @@ fn body_of(operation: &str) -> Option<Value> {
         jobs::http::bodies::of,
         privacy::http::bodies::of,
         printing::http::bodies::of,
+        domains::http::bodies::of,
         events::http::bodies::of,
         hosting::http::bodies::of,
     ];

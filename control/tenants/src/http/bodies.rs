@@ -1,7 +1,6 @@
 //! Request bodies of accounts, operators, roles and keys.
 
 use serde_json::{Value, json};
-use shared::short_url::MAX_REDIRECT_AGE;
 use web::bodies::{AN_ID, Body, CHANGES, body, boolean, email, id_of, names, open_object, text, texts};
 
 use crate::{
@@ -18,7 +17,6 @@ use crate::{
 pub fn of(operation: &str) -> Option<Value> {
     Some(match operation {
         "updateAccount" => account(),
-        "updateDomain" => domain(),
         "updateOperator" => operator(),
         "updateAccesses" | "updateOperatorAccesses" => {
             let body = access(names(Body::new(CHANGES))).named(false, "printing line 3");
@@ -46,12 +44,6 @@ pub fn of(operation: &str) -> Option<Value> {
         "rotateKey" | "rotateSecretKey" | "rotateAppApiKey" | "rotateThngKey" => overlap(),
         _ => return None,
     })
-}
-
-fn domain() -> Value {
-    let age = json!({"type": "integer", "minimum": 0, "maximum": MAX_REDIRECT_AGE,
-        "description": "Seconds for which browsers and shared caches may keep redirects of its links; null: they must not."});
-    Body::new(CHANGES).may("redirectMaxAge", age).like("redirectMaxAge", 60).done()
 }
 
 fn account() -> Value {
