@@ -46,9 +46,9 @@ pub(super) async fn create(
 /// `fault` why not.
 ///
 /// A host is checked at most every 10 seconds, and 10 hosts of an account within a minute.
-#[utoipa::path(post, path = "/accounts/{id}/shortDomains/{host}/verify", tag = "Accounts", operation_id = "verifyShortDomain",
+#[utoipa::path(post, path = "/accounts/{id}/shortDomains/{domain}/verify", tag = "Accounts", operation_id = "verifyShortDomain",
     params(("id" = String, Path, description = "Id of the account"),
-        ("host" = String, Path, description = "A host that the account has claimed")),
+        ("domain" = String, Path, description = "A host that the account has claimed")),
     responses((status = 200, description = "The domain after the check", body = DomainDocument),
         (status = 409, description = "Another account has proven it first, or it was given by whoever runs this service")),
     extensions(("x-maturity" = json!("Beta"))))]
@@ -63,9 +63,9 @@ pub(super) async fn verify(
 /// Removes a short domain that the account has claimed, or the claim alone if it was not proven.
 ///
 /// A domain that has or had links stays, because their codes may be printed.
-#[utoipa::path(delete, path = "/accounts/{id}/shortDomains/{host}", tag = "Accounts", operation_id = "deleteShortDomain",
+#[utoipa::path(delete, path = "/accounts/{id}/shortDomains/{domain}", tag = "Accounts", operation_id = "deleteShortDomain",
     params(("id" = String, Path, description = "Id of the account"),
-        ("host" = String, Path, description = "A short domain of the account, or a host that it has claimed")),
+        ("domain" = String, Path, description = "A short domain of the account, or a host that it has claimed")),
     responses((status = 200, description = "Removed; the body is empty"),
         (status = 409, description = "It has or had links, or was given by whoever runs this service")),
     extensions(("x-maturity" = json!("Beta"))))]

@@ -62,9 +62,9 @@ pub(super) async fn list(
 }
 
 /// Reads a short domain of an account, or a host that it has claimed: its state, its settings, and what proves it.
-#[utoipa::path(get, path = "/accounts/{id}/shortDomains/{host}", tag = "Accounts", operation_id = "readShortDomain",
+#[utoipa::path(get, path = "/accounts/{id}/shortDomains/{domain}", tag = "Accounts", operation_id = "readShortDomain",
     params(("id" = String, Path, description = "Id of the account"),
-        ("host" = String, Path, description = "A short domain of the account, or a host that it has claimed")),
+        ("domain" = String, Path, description = "A short domain of the account, or a host that it has claimed")),
     responses((status = 200, description = "The domain", body = DomainDocument)),
     extensions(("x-maturity" = json!("Beta"))))]
 pub(super) async fn read(
@@ -76,9 +76,9 @@ pub(super) async fn read(
 }
 
 /// Changes settings of a short domain; `null` gives a member its default. Edges serve them within a moment.
-#[utoipa::path(put, path = "/accounts/{id}/shortDomains/{host}", tag = "Accounts", operation_id = "updateShortDomain",
+#[utoipa::path(put, path = "/accounts/{id}/shortDomains/{domain}", tag = "Accounts", operation_id = "updateShortDomain",
     params(("id" = String, Path, description = "Id of the account"),
-        ("host" = String, Path, description = "A short domain of the account")),
+        ("domain" = String, Path, description = "A short domain of the account")),
     request_body(content = Object, description = "The members to change; the others stay"),
     responses((status = 200, description = "The domain", body = DomainDocument)),
     extensions(("x-maturity" = json!("Beta"))))]
@@ -91,7 +91,7 @@ pub(super) async fn update(
     change(&state, &caller, (id.as_str(), host.as_str()), &body).await
 }
 
-/// Changes settings of a short domain, as `PUT /accounts/{id}/shortDomains/{host}` does.
+/// Changes settings of a short domain, as `PUT /accounts/{id}/shortDomains/{domain}` does.
 #[utoipa::path(put, path = "/accounts/{id}/domains/{domain}", tag = "Accounts", operation_id = "updateDomain",
     params(("id" = String, Path, description = "Id of the account"),
         ("domain" = String, Path, description = "A short domain of the account")),

@@ -22,6 +22,9 @@ const PUT: &str = "INSERT INTO domain_files (host, account_id, robots, asset_lin
     app_site_association = $5 WHERE domain_files.account_id = $1";
 const DELETE: &str = "DELETE FROM domain_files WHERE account_id = $1 AND host = $2";
 
+const IS_UNPROVEN: &str =
+    "SELECT COUNT(*) FROM domain_claims WHERE account_id = $1 AND host = $2 AND state = 'unproven'";
+
 type Row = (String, String, Option<String>, Option<String>);
 
 /// The short domains of an account with their files, its first one first.
@@ -84,6 +87,16 @@ pub async fn delete(tx: &mut Tx, account: AccountId, host: &Host) -> Result<(), 
         .await
         .map(|_| ()))?;
     Ok(())
+}
+
+/// Whether the proof of a short domain that an account has claimed is gone: no links are made on it then.
+pub async fn is_unproven(conn: &mut Conn, account: AccountId, host: &Host) -> Result<bool, StoreError> {
+    let (count,): (i64,) = on_db!(conn, |c| sqlx::query_as(IS_UNPROVEN)
+        .bind(account.as_str())
+        .bind(host.as_str())
+        .fetch_one(c)
+        .await)?;
+    Ok(count > 0)
 }
 
 fn files((host, robots, asset_links, app_site): Row) -> Result<(String, DomainFiles), StoreError> {
