@@ -2,7 +2,7 @@
 
 use std::{fmt, str::FromStr, sync::Arc};
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer, ser};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, ser::Error as _};
 use serde_json::{Value, value::RawValue};
 
 /// Most bytes of a JSON file, without blanks. Two of them and the domain fit one frame of the change stream, which has 256 KiB.
@@ -93,7 +93,7 @@ impl fmt::Debug for JsonFile {
 
 impl Serialize for JsonFile {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let raw: &RawValue = serde_json::from_str(&self.0).map_err(ser::Error::custom)?;
+        let raw: &RawValue = serde_json::from_str(&self.0).map_err(S::Error::custom)?;
         raw.serialize(serializer)
     }
 }

@@ -38,9 +38,7 @@ pub(super) async fn list_hosts(
 /// With `state` it lists the domains of a state, or with `all` all of them: also those that were claimed and are not proven.
 /// The files of a domain are in no list.
 #[utoipa::path(get, path = "/accounts/{id}/domains", tag = "Accounts", operation_id = "listDomains",
-    params(("id" = String, Path, description = "Id of the account"),
-        ("state" = Option<String>, Query, description = "`pending`, `verified`, `unproven`, `refused` or `all`; without it \
-            those on which links may be, which are `verified` or `unproven`")),
+    params(("id" = String, Path, description = "Id of the account")),
     responses((status = 200, description = "Domains", body = [DomainDocument])),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn list(

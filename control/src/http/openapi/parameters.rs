@@ -34,6 +34,12 @@ pub(super) fn more(operation: &str, policy: Policy, own: &[Value]) -> Vec<Value>
         let text = "Longest wait, such as `500ms` or `2s` (default), at most `20s`";
         found.push(query("timeout", text, json!({})));
     }
+    if operation == "listDomains" {
+        let text =
+            "A state, or `all`; without it those on which links may be, which are `verified` or `unproven`";
+        let words = ["pending", "verified", "unproven", "refused", "all"];
+        found.push(query("state", text, json!({"type": "string", "enum": words})));
+    }
     if operation == "listRedirections" {
         let schema = json!({"type": "string", "pattern": ID});
         found.push(query("evrythngId", "The same as `platformId`, under its older name", schema));
