@@ -112,7 +112,7 @@ impl Setting {
         let mut conn = self.api.made.app.core.db.read().await?;
         let rows = log::list_after(&mut conn, 0, &[], u32::MAX).await?;
         let of = |event| match event {
-            Event::ShortDomain { host, is_verified } => Some((host, is_verified)),
+            Event::ShortDomain(host, is_verified) => Some((host, is_verified)),
             _ => None,
         };
         Ok(rows.into_iter().filter_map(|(_, row)| of(row?.event)).collect())

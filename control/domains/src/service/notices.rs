@@ -23,7 +23,7 @@ pub(super) async fn tell(
     is_verified: bool,
     now: UnixMillis,
 ) -> Result<bool, ServiceError> {
-    let event = Event::ShortDomain { host: claim.host.to_string(), is_verified };
+    let event = Event::ShortDomain(claim.host.to_string(), is_verified);
     events::record(tx, now, &[(claim.account, event)]).await?;
     if is_verified || !state.outbox.is_on() {
         return Ok(false);

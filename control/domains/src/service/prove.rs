@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use events::egress::EgressClient;
+use reqwest::RequestBuilder;
 use tokio::time::timeout;
 
 use super::DomainState;
@@ -36,26 +37,24 @@ pub async fn prove(state: &DomainState, claim: &Claim) -> Finding {
 /// # Errors
 /// Why it does not, as a short text without anything of the answer.
 pub async fn read_file(egress: &EgressClient, url: &str, content: &str) -> Result<(), String> {
-    let request = egress.get(url)?;
-    let read = async {
-        let no_answer = |_: reqwest::Error| "there is no answer over HTTPS".to_owned();
-        let mut response = request.send().await.map_err(no_answer)?;
-        let status = response.status().as_u16();
-        if status != 200 {
-            return Err(format!("the status is {status}, and not 200"));
-        }
-        let mut bytes = Vec::new();
-        while let Some(chunk) = response.chunk().await.map_err(no_answer)? {
-            if bytes.len() + chunk.len() > MAX_FILE {
-                return Err(format!("the file has more than {MAX_FILE} bytes"));
-            }
-            bytes.extend_from_slice(&chunk);
-        }
-        if bytes.trim_ascii() == content.as_bytes() {
-            Ok(())
-        } else {
-            Err("the file has another text".to_owned())
-        }
-    };
+    let read = read(egress.get(url)?, content);
     timeout(TIMEOUT, read).await.unwrap_or_else(|_| Err("there is no answer in time".to_owned()))
+}
+
+async fn read(request: RequestBuilder, content: &str) -> Result<(), String> {
+    let no_answer = |_: reqwest::Error| "there is no answer over HTTPS".to_owned();
+    let mut response = request.send().await.map_err(no_answer)?;
+    let status = response.status().as_u16();
+    if status != 200 {
+        return Err(format!("the status is {status}, and not 200"));
+    }
+    let mut bytes = Vec::new();
+    while let Some(chunk) = response.chunk().await.map_err(no_answer)? {
+        if bytes.len() + chunk.len() > MAX_FILE {
+            return Err(format!("the file has more than {MAX_FILE} bytes"));
+        }
+        bytes.extend_from_slice(&chunk);
+    }
+    let is_proof = bytes.trim_ascii() == content.as_bytes();
+    if is_proof { Ok(()) } else { Err("the file has another text".to_owned()) }
 }

@@ -61,13 +61,8 @@ pub enum Event {
         /// The state in which it ended.
         status: String,
     },
-    /// A short domain was proven, or its proof is gone.
-    ShortDomain {
-        /// Its host.
-        host: String,
-        /// Whether it is proven now.
-        is_verified: bool,
-    },
+    /// The host of a short domain, and whether it is proven from now on.
+    ShortDomain(String, bool),
 }
 
 /// What became of a redirection.
@@ -255,7 +250,7 @@ impl Event {
             Self::Redirections { .. } => "redirections",
             Self::Job { .. } => "job",
             Self::PrintOrder { .. } => "printOrder",
-            Self::ShortDomain { .. } => "shortDomain",
+            Self::ShortDomain(..) => "shortDomain",
         }
     }
 
@@ -278,7 +273,7 @@ impl Event {
                 json!({"id": id, "status": status, "project": project}).to_string()
             }
             Self::PrintOrder { id, status } => json!({"id": id, "status": status}).to_string(),
-            Self::ShortDomain { host, is_verified } => json!([host, is_verified]).to_string(),
+            Self::ShortDomain(host, is_verified) => json!([host, is_verified]).to_string(),
         }
     }
 
@@ -317,7 +312,7 @@ impl Event {
             }
             "shortDomain" => {
                 let (host, is_verified) = serde_json::from_str(body).ok()?;
-                Some(Self::ShortDomain { host, is_verified })
+                Some(Self::ShortDomain(host, is_verified))
             }
             _ => None,
         }
@@ -392,7 +387,7 @@ mod tests {
             },
             Event::Job { id: JobId::new(1, [2; 16]), status: "COMPLETED".to_owned(), project: None },
             Event::PrintOrder { id: JobId::new(1, [2; 16]), status: "complete".to_owned() },
-            Event::ShortDomain { host: "go.example".to_owned(), is_verified: true },
+            Event::ShortDomain("go.example".to_owned(), true),
         ] {
             assert_eq!(Event::read(event.kind(), &event.to_body()), Some(event));
         }

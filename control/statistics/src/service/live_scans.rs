@@ -240,7 +240,7 @@ impl Stream {
             | Event::Redirections { .. }
             | Event::Job { .. }
             | Event::PrintOrder { .. }
-            | Event::ShortDomain { .. } => None,
+            | Event::ShortDomain(..) => None,
         }
     }
 
