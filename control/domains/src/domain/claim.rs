@@ -17,8 +17,11 @@ const MAX_PAUSE_MS: i64 = 6 * HOUR_MS;
 /// How long a claim that was never proven is checked by itself.
 const TRIED_MS: i64 = 30 * DAY_MS;
 
-/// Checks that must find no proof before a domain that was proven counts as unproven: DNS may fail for a moment.
+/// Checks that must find no proof before a domain that was proven counts as unproven: a record may be missing for a moment.
 const MAX_FAILURES: u32 = 3;
+
+/// The same where the last of them got no answer: for three days that may be an outage, of DNS or of this service's network.
+const MAX_UNANSWERED: u32 = 72;
 
 /// How a claim stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -100,6 +103,8 @@ pub enum Finding {
     Proven(Proof),
     /// No proof, and why.
     Missing(String),
+    /// No answer, so that nobody knows, and why.
+    Unanswered(String),
     /// The proof or not: the host belongs to another account.
     Taken,
 }
@@ -195,11 +200,17 @@ impl Claim {
                 next_check: None,
                 ..checked
             },
-            Finding::Missing(fault) => checked.without_proof(fault, now, next),
+            Finding::Missing(fault) => checked.without_proof((fault, MAX_FAILURES), now, next),
+            Finding::Unanswered(fault) => checked.without_proof((fault, MAX_UNANSWERED), now, next),
         }
     }
 
-    fn without_proof(self, fault: String, now: UnixMillis, next: impl Fn(i64) -> Option<UnixMillis>) -> Self {
+    fn without_proof(
+        self,
+        (fault, most_failures): (String, u32),
+        now: UnixMillis,
+        next: impl Fn(i64) -> Option<UnixMillis>,
+    ) -> Self {
         let failures = self.failures.saturating_add(1);
         let failed = Self { fault: Some(fault), failures, ..self };
         match failed.state {
@@ -209,7 +220,7 @@ impl Claim {
                 let next_check = if is_tried { next(pause) } else { None };
                 Self { state: State::Pending, next_check, ..failed }
             }
-            State::Verified if failures < MAX_FAILURES => Self { next_check: next(HOUR_MS), ..failed },
+            State::Verified if failures < most_failures => Self { next_check: next(HOUR_MS), ..failed },
             State::Verified => Self {
                 state: State::Unproven,
                 unproven_since: Some(now),
@@ -280,6 +291,18 @@ mod tests {
         assert_eq!(still.verified_at, Some(NOW));
         let back = still.after(Finding::Proven(Proof::Txt), at(33), 0);
         assert_eq!((back.state, back.unproven_since, back.failures), (State::Verified, None, 0));
+    }
+
+    #[test]
+    fn an_outage_loses_a_proof_after_three_days() {
+        let mut claim = claim().after(Finding::Proven(Proof::Txt), NOW, 0);
+        let mut hours = 0;
+        while claim.state == State::Verified {
+            hours += 1;
+            let at = UnixMillis(NOW.0 + hours * HOUR_MS);
+            claim = claim.after(Finding::Unanswered("DNS gave no answer".to_owned()), at, 0);
+        }
+        assert_eq!((claim.state, hours), (State::Unproven, 72));
     }
 
     #[test]

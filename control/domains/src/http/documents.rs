@@ -15,8 +15,9 @@ use crate::{
 #[serde(rename_all = "camelCase")]
 struct DomainRecordDocument {
     /// Its type: `TXT`.
+    #[serde(rename = "type")]
     #[schema(example = "TXT")]
-    r#type: &'static str,
+    kind: &'static str,
     /// Its name.
     #[schema(example = "_waymark.go.example.com")]
     name: String,
@@ -137,7 +138,7 @@ impl DomainDocument {
             asset_links: None,
             apple_app_site_association: None,
             record: claim.map(|claim| DomainRecordDocument {
-                r#type: "TXT",
+                kind: "TXT",
                 name: claim.record_name(),
                 value: claim.content(),
             }),

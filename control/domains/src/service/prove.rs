@@ -7,7 +7,10 @@ use reqwest::RequestBuilder;
 use tokio::time::timeout;
 
 use super::DomainState;
-use crate::domain::claim::{Claim, Finding, Proof};
+use crate::{
+    domain::claim::{Claim, Finding, Proof},
+    resolver::LookupError,
+};
 
 /// Most bytes of a file that are read.
 const MAX_FILE: usize = 4 << 10;
@@ -19,17 +22,18 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 /// file of a proof.
 pub async fn prove(state: &DomainState, claim: &Claim) -> Finding {
     let (name, content) = (claim.record_name(), claim.content());
-    let no_record = match state.resolver.texts(&name).await {
+    let (no_record, is_answered) = match state.resolver.texts(&name).await {
         Ok(texts) if texts.iter().any(|text| text.trim() == content) => return Finding::Proven(Proof::Txt),
-        Ok(_) => "no TXT record has this text".to_owned(),
-        Err(error) => error.to_string(),
+        Ok(_) => ("no TXT record has this text".to_owned(), true),
+        Err(error) => (error.to_string(), error == LookupError::NoRecord),
     };
     let url = claim.file_url();
     let no_file = match read_file(&state.egress, &url, &content).await {
         Ok(()) => return Finding::Proven(Proof::File),
         Err(why) => why,
     };
-    Finding::Missing(format!("{name}: {no_record}. {url}: {no_file}."))
+    let why = format!("{name}: {no_record}. {url}: {no_file}.");
+    if is_answered { Finding::Missing(why) } else { Finding::Unanswered(why) }
 }
 
 /// Whether a URL answers with a text, with blanks around it at most. Redirects are not followed.
