@@ -97,6 +97,8 @@ fn build(server: Option<SocketAddr>) -> Result<TokioResolver, NetError> {
     };
     let options = builder.options_mut();
     options.cache_size = 0;
+    options.positive_max_ttl = Some(Duration::ZERO);
+    options.negative_max_ttl = Some(Duration::ZERO);
     options.timeout = ANSWER;
     options.attempts = TRIES;
     options.use_hosts_file = ResolveHosts::Never;
