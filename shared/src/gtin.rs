@@ -14,10 +14,16 @@ pub fn is_valid(gtin: &str) -> bool {
 /// This is the rule of all keys of GS1 that are digits only. Other bytes than digits, and none, have no check digit.
 #[must_use]
 pub fn has_check_digit(digits: &[u8]) -> bool {
-    let weighted = digits.iter().rev().zip([1_u32, 3].into_iter().cycle());
-    let sum =
-        weighted.map(|(digit, weight)| digit.is_ascii_digit().then(|| u32::from(*digit - b'0') * weight));
-    !digits.is_empty() && sum.sum::<Option<u32>>().is_some_and(|sum| sum % 10 == 0)
+    let (mut sum, mut weight) = (0_u64, 1);
+    for byte in digits.iter().rev() {
+        let digit = byte.wrapping_sub(b'0');
+        if digit > 9 {
+            return false;
+        }
+        sum += u64::from(digit) * weight;
+        weight = 4 - weight;
+    }
+    !digits.is_empty() && sum.is_multiple_of(10)
 }
 
 /// A GTIN as it is stored, with 14 digits; other texts are unchanged.

@@ -11,7 +11,7 @@ pub struct Ai {
 
 impl Ai {
     pub(crate) const GTIN: Self = Self { number: 1, digits: 2 };
-    pub(crate) const GTIN_TEXT: &str = "01";
+    pub(crate) const GTIN_TEXT: &[u8; 2] = b"01";
     pub(crate) const SIGNATURE: Self = Self { number: 8030, digits: 4 };
 
     pub(crate) const fn new(number: u16, digits: u8) -> Self {

@@ -5,13 +5,14 @@ use shared::gtin;
 use crate::{
     coupon,
     identifiers::{COUNTRIES, COUNTRY_LETTERS, CURRENCIES, Check, MEDIA, Set},
+    value::Kinds,
 };
 
 /// Whether all bytes are of the set.
 pub(crate) fn is_of(set: Set, part: &[u8]) -> bool {
     match set {
         Set::Digits => part.iter().all(u8::is_ascii_digit),
-        Set::Cset82 => part.iter().copied().all(is_cset82),
+        Set::Cset82 => Kinds::of(part).are_cset82(),
         Set::Cset39 => {
             let one = |byte: &u8| {
                 byte.is_ascii_uppercase() || byte.is_ascii_digit() || matches!(byte, b'#' | b'-' | b'/')
@@ -26,11 +27,6 @@ pub(crate) fn is_of(set: Set, part: &[u8]) -> bool {
             padded && text.iter().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'))
         }
     }
-}
-
-/// The characters of GS1's serials and lots.
-pub(crate) const fn is_cset82(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || matches!(byte, b'!' | b'"' | b'_' | b'%'..=b'/' | b':'..=b'?')
 }
 
 /// Whether the content of a part is what a check asks for. The characters were checked before.
@@ -210,3 +206,6 @@ fn is_position(part: &[u8]) -> bool {
         _ => false,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use shared::gtin;
 
-use crate::{ai::Ai, checks, error::DigitalLinkError, value};
+use crate::{ai::Ai, error::DigitalLinkError, value};
 
 /// Digits of a GTIN in a Digital Link.
 const GTIN_DIGITS: usize = 14;
@@ -72,8 +72,14 @@ impl Qualifier {
         }
     }
 
-    pub(crate) fn of(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|qualifier| qualifier.text() == text)
+    pub(crate) const fn of(text: &str) -> Option<Self> {
+        match text.as_bytes() {
+            b"22" => Some(Self::Variant),
+            b"10" => Some(Self::Lot),
+            b"21" => Some(Self::Serial),
+            b"235" => Some(Self::ThirdParty),
+            _ => None,
+        }
     }
 
     /// The place in a path: each must be behind the one before.
@@ -230,16 +236,20 @@ pub(crate) fn check_gtin(digits: &[u8]) -> Result<(), DigitalLinkError> {
     }
 }
 
-pub(crate) fn check_qualifier(qualifier: Qualifier, value: &[u8]) -> Result<(), DigitalLinkError> {
+pub(crate) fn check_qualifier(qualifier: Qualifier, text: &[u8]) -> Result<(), DigitalLinkError> {
+    check_length(qualifier, text)?;
+    if value::Kinds::of(text).are_cset82() {
+        Ok(())
+    } else {
+        Err(DigitalLinkError::Characters { ai: qualifier.ai() })
+    }
+}
+
+pub(crate) fn check_length(qualifier: Qualifier, text: &[u8]) -> Result<(), DigitalLinkError> {
     let (ai, most) = (qualifier.ai(), qualifier.max_length());
-    if value.is_empty() {
-        return Err(DigitalLinkError::Empty { ai });
+    match text.len() {
+        0 => Err(DigitalLinkError::Empty { ai }),
+        given if given > most => Err(DigitalLinkError::Length { ai, given, least: 1, most }),
+        _ => Ok(()),
     }
-    if value.len() > most {
-        return Err(DigitalLinkError::Length { ai, given: value.len(), least: 1, most });
-    }
-    if !value.iter().copied().all(checks::is_cset82) {
-        return Err(DigitalLinkError::Characters { ai });
-    }
-    Ok(())
 }

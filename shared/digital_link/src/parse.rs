@@ -6,8 +6,9 @@ use crate::{
     ai::Ai,
     error::DigitalLinkError,
     identifiers::Row,
-    link::{DigitalLink, Qualifier, check_gtin, check_qualifier},
-    query, value,
+    link::{DigitalLink, Qualifier, check_gtin, check_length, check_qualifier},
+    query,
+    value::{self, Kinds},
 };
 
 impl<'a> DigitalLink<'a> {
@@ -21,18 +22,23 @@ impl<'a> DigitalLink<'a> {
     /// of GS1's engine, but for what the README lists.
     pub fn parse(path: &'a str, query: Option<&'a str>) -> Result<Self, DigitalLinkError> {
         let found = Found::search(path)?;
-        if let Some(offset) = path.bytes().position(|byte| byte == b'?' || !value::is_uri_byte(byte)) {
+        let kinds = Kinds::of(path.as_bytes());
+        if !kinds.are_path() {
+            let offset = path.bytes().position(|byte| !Kinds::of_byte(byte).are_path()).unwrap_or_default();
             return Err(DigitalLinkError::PathCharacter { offset });
         }
         if let Some(fault) = found.fault {
             return Err(fault);
         }
-        let gtin = value::decode_path(found.gtin);
-        check_gtin(&gtin)?;
-        let gtin = value::into_text(gtin).ok_or(DigitalLinkError::Characters { ai: Ai::GTIN })?;
+        let gtin = if kinds.are_plain() {
+            Cow::Borrowed(found.gtin)
+        } else {
+            value::decode_path(found.gtin).ok_or(DigitalLinkError::Characters { ai: Ai::GTIN })?
+        };
+        check_gtin(gtin.as_bytes())?;
         let mut values = [const { None }; 4];
         for ((qualifier, raw), slot) in Qualifier::ALL.into_iter().zip(found.values).zip(&mut values) {
-            *slot = raw.map(|raw| read(qualifier, raw)).transpose()?;
+            *slot = raw.map(|raw| read(qualifier, raw, kinds)).transpose()?;
         }
         let link = Self { stem: found.stem, gtin, values, query };
         if let Some(query) = query {
@@ -42,10 +48,15 @@ impl<'a> DigitalLink<'a> {
     }
 }
 
-fn read(qualifier: Qualifier, raw: &str) -> Result<Cow<'_, str>, DigitalLinkError> {
-    let bytes = value::decode_path(raw);
-    check_qualifier(qualifier, &bytes)?;
-    value::into_text(bytes).ok_or(DigitalLinkError::Characters { ai: qualifier.ai() })
+/// Reads a value of a path whose bytes are these.
+fn read(qualifier: Qualifier, raw: &str, kinds: Kinds) -> Result<Cow<'_, str>, DigitalLinkError> {
+    if kinds.are_plain() {
+        check_length(qualifier, raw.as_bytes())?;
+        return Ok(Cow::Borrowed(raw));
+    }
+    let text = value::decode_path(raw).ok_or(DigitalLinkError::Characters { ai: qualifier.ai() })?;
+    check_qualifier(qualifier, text.as_bytes())?;
+    Ok(text)
 }
 
 /// The parts of a path, raw.
@@ -66,12 +77,12 @@ impl<'a> Found<'a> {
         // The place of the qualifier that was read last.
         let mut behind: Option<Qualifier> = None;
         loop {
-            let Some((before, value)) = rest.rsplit_once('/') else { return Err(without_key(body)) };
-            let (stem, ai) = match before.rsplit_once('/') {
+            let Some((before, value)) = split_last(rest) else { return Err(without_key(body)) };
+            let (stem, ai) = match split_last(before) {
                 Some((stem, ai)) => (Some(stem), ai),
                 None => (None, before),
             };
-            if ai == Ai::GTIN_TEXT {
+            if ai.as_bytes() == Ai::GTIN_TEXT {
                 // With the `/` before it, which `body` lacks.
                 let stem = stem.and_then(|stem| path.get(..=stem.len())).unwrap_or_default();
                 return Ok(Self { stem, gtin: value, values, fault });
@@ -102,11 +113,19 @@ impl<'a> Found<'a> {
     }
 }
 
+/// Splits at the last `/`. Segments are short: looking at each byte is faster here than `rsplit_once`.
+fn split_last(text: &str) -> Option<(&str, &str)> {
+    let at = text.bytes().rposition(|byte| byte == b'/')?;
+    Some((text.get(..at)?, text.get(at + 1..)?))
+}
+
 /// A GTIN with something behind it that is no pairs is a fault; a path without a GTIN is something else.
 fn without_key(body: &str) -> DigitalLinkError {
     let segments = || body.split('/');
     let is_gtin =
         |text: &str| matches!(text.len(), 8 | 12..=14) && text.bytes().all(|byte| byte.is_ascii_digit());
-    let found = segments().zip(segments().skip(1)).any(|(ai, value)| ai == Ai::GTIN_TEXT && is_gtin(value));
+    let found = segments()
+        .zip(segments().skip(1))
+        .any(|(ai, value)| ai.as_bytes() == Ai::GTIN_TEXT && is_gtin(value));
     if found { DigitalLinkError::Unpaired } else { DigitalLinkError::NoKey }
 }

@@ -5,7 +5,7 @@ use crate::{
     error::{DigitalLinkError, Needs},
     identifiers::Row,
     link::{DigitalLink, Qualifier},
-    value,
+    value::{self, Kinds},
 };
 
 /// Most AIs of a link, as in GS1's engine.
@@ -19,7 +19,8 @@ const WITH_OPTIONAL_SERIAL: [Ai; 3] = [Ai::new(253, 3), Ai::new(255, 3), Ai::new
 
 /// Checks the query of a link whose path is right.
 pub(crate) fn check(query: &str, link: &DigitalLink<'_>) -> Result<(), DigitalLinkError> {
-    if let Some(offset) = query.bytes().position(|byte| !value::is_uri_byte(byte)) {
+    if !Kinds::of(query.as_bytes()).are_query() {
+        let offset = query.bytes().position(|byte| !Kinds::of_byte(byte).are_query()).unwrap_or_default();
         return Err(DigitalLinkError::QueryCharacter { offset });
     }
     let mut present: Option<Present> = None;

@@ -7,42 +7,72 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 /// What is encoded in a URI that we write: all but the unreserved characters of RFC 3986.
 const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
-/// Whether a byte may stand in a path or in a query of a URI as it is; a path has no `?` besides.
-pub(crate) const fn is_uri_byte(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric()
-        || matches!(
-            byte,
-            b'-' | b'.'
-                | b'_'
-                | b'~'
-                | b':'
-                | b'/'
-                | b'?'
-                | b'['
-                | b']'
-                | b'@'
-                | b'!'
-                | b'$'
-                | b'&'
-                | b'\''
-                | b'('
-                | b')'
-                | b'*'
-                | b'+'
-                | b','
-                | b';'
-                | b'='
-                | b'%'
-        )
+/// What a byte may be, as bits.
+static KINDS: [u8; 256] = {
+    let mut kinds = [0; 256];
+    let mut rest: &[u8] =
+        b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~:/[]@!$&'()*+,;=%";
+    while let [byte, behind @ ..] = rest {
+        kinds[*byte as usize] |= Kinds::PATH | Kinds::QUERY;
+        rest = behind;
+    }
+    kinds[b'?' as usize] |= Kinds::QUERY;
+    rest = b"!\"%&'()*+,-./0123456789:;<=>?ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz";
+    while let [byte, behind @ ..] = rest {
+        kinds[*byte as usize] |= Kinds::CSET82 | if *byte == b'%' { 0 } else { Kinds::PLAIN };
+        rest = behind;
+    }
+    kinds
+};
+
+/// What all bytes of a text are. One pass that does not stop early: texts are short, and nearly all are right.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Kinds(u8);
+
+impl Kinds {
+    /// May stand in a path as it is.
+    const PATH: u8 = 1;
+    /// May stand in a query as it is.
+    const QUERY: u8 = 2;
+    /// Of the characters of GS1's serials and lots.
+    const CSET82: u8 = 4;
+    /// The same, and not a `%`.
+    const PLAIN: u8 = 8;
+
+    pub(crate) fn of(text: &[u8]) -> Self {
+        Self(text.iter().fold(u8::MAX, |kinds, byte| kinds & Self::of_byte(*byte).0))
+    }
+
+    /// A `u8` is always within the table.
+    pub(crate) fn of_byte(byte: u8) -> Self {
+        Self(KINDS.get(usize::from(byte)).copied().unwrap_or_default())
+    }
+
+    pub(crate) const fn are_path(self) -> bool {
+        self.0 & Self::PATH != 0
+    }
+
+    pub(crate) const fn are_query(self) -> bool {
+        self.0 & Self::QUERY != 0
+    }
+
+    pub(crate) const fn are_cset82(self) -> bool {
+        self.0 & Self::CSET82 != 0
+    }
+
+    /// Right as a value and with nothing to decode.
+    pub(crate) const fn are_plain(self) -> bool {
+        self.0 & Self::PLAIN != 0
+    }
 }
 
-/// Decodes a value of a path. A `%` that two hexadecimal digits do not follow is itself, as for GS1's engine.
-pub(crate) fn decode_path(raw: &str) -> Cow<'_, [u8]> {
-    if raw.bytes().any(|byte| byte == b'%') {
-        Cow::Owned(decoded(raw, false))
-    } else {
-        Cow::Borrowed(raw.as_bytes())
+/// Decodes a value of a path; `None` if it is not UTF-8. A `%` that two hexadecimal digits do not follow is itself, as for
+/// GS1's engine.
+pub(crate) fn decode_path(raw: &str) -> Option<Cow<'_, str>> {
+    if !raw.bytes().any(|byte| byte == b'%') {
+        return Some(Cow::Borrowed(raw));
     }
+    String::from_utf8(decoded(raw, false)).ok().map(Cow::Owned)
 }
 
 /// Decodes a value of a query, where `+` is a space.
@@ -81,12 +111,4 @@ fn nibble(digit: u8) -> Option<u8> {
 /// Appends a value, percent-encoded.
 pub(crate) fn push_encoded(value: &str, out: &mut String) {
     out.extend(utf8_percent_encode(value, RESERVED));
-}
-
-/// The value as text, if it is UTF-8.
-pub(crate) fn into_text(bytes: Cow<'_, [u8]>) -> Option<Cow<'_, str>> {
-    match bytes {
-        Cow::Borrowed(bytes) => std::str::from_utf8(bytes).ok().map(Cow::Borrowed),
-        Cow::Owned(bytes) => String::from_utf8(bytes).ok().map(Cow::Owned),
-    }
 }
