@@ -209,7 +209,7 @@ fn fingerprint_of(targets: &[String]) -> String {
 fn record(targets: &[String], verdicts: &[Verdict]) -> Result<()> {
     let (targets, verdicts) = (&targets[..RECORDED], &verdicts[..RECORDED]);
     let mut text = "# Verdicts of GS1's engine on the URIs of tests/it/gs1/uris.rs: BLAKE3 of the URIs, then a bit each, 1 is taken.\n\
-        # Written by WAYMARK_REFRESH_GS1=1 WAYMARK_TEST_GS1_ENGINE=FOLDER cargo nextest run -p tests -E 'test(gs1::)'\n"
+        # Written by WAYMARK_REFRESH_GS1=1 WAYMARK_TEST_GS1_ENGINE=FOLDER cargo nextest run --workspace -E 'test(gs1::)'\n"
         .to_owned();
     text += &fingerprint_of(targets);
     for line in verdicts.chunks(400) {
