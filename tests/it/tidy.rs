@@ -105,6 +105,7 @@ fn shared_is_pure() {
     forbid("shared/src", &words, "shared is pure");
     forbid("shared/qr/src", &words, "qr is pure");
     forbid("shared/print/src", &words, "print is pure");
+    forbid("shared/digital_link/src", &words, "digital_link is pure");
 }
 
 #[test]
