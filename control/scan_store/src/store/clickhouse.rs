@@ -7,7 +7,6 @@
 mod append;
 mod client;
 mod erase;
-mod filter;
 mod move_in;
 mod params;
 mod read;
