@@ -8,7 +8,7 @@ use shared::id::AccountId;
 
 use super::{
     Conn, StoreError, Tx, dialect,
-    lease::{pg_now, sqlite_now},
+    lease::{Timed, milliseconds, pg_now, timed},
     on_db,
 };
 
@@ -23,10 +23,8 @@ macro_rules! renew {
     };
 }
 
-const PG_REGISTER: &str = register!(pg_now!());
-const SQLITE_REGISTER: &str = register!(sqlite_now!());
-const PG_RENEW: &str = renew!(pg_now!());
-const SQLITE_RENEW: &str = renew!(sqlite_now!());
+const REGISTER: Timed = timed!(register);
+const RENEW: Timed = timed!(renew);
 const PG_EXPIRE: &str =
     concat!("UPDATE replicas SET gone = TRUE WHERE id <> $1 AND NOT gone AND lease_until <= ", pg_now!());
 const SQLITE_EXPIRE_OTHERS: &str = "UPDATE replicas SET gone = TRUE WHERE id <> $1";
@@ -51,13 +49,9 @@ pub struct Orphan {
     pub thng_id: String,
 }
 
-fn milliseconds(length: Duration) -> i64 {
-    i64::try_from(length.as_millis()).unwrap_or(i64::MAX)
-}
-
 /// Registers a replica under a name that was never used.
 pub async fn register(tx: &mut Tx, replica: &str, lease: Duration) -> Result<(), StoreError> {
-    let sql = dialect::pick(tx, PG_REGISTER, SQLITE_REGISTER);
+    let sql = REGISTER.of(tx);
     on_db!(&mut **tx, |c| sqlx::query(sql)
         .bind(replica)
         .bind(milliseconds(lease))
@@ -69,7 +63,7 @@ pub async fn register(tx: &mut Tx, replica: &str, lease: Duration) -> Result<(),
 
 /// Renews a lease; `false` when the replica was given up: its connections are being closed by others.
 pub async fn renew(tx: &mut Tx, replica: &str, lease: Duration) -> Result<bool, StoreError> {
-    let sql = dialect::pick(tx, PG_RENEW, SQLITE_RENEW);
+    let sql = RENEW.of(tx);
     let renewed = on_db!(&mut **tx, |c| sqlx::query(sql)
         .bind(replica)
         .bind(milliseconds(lease))

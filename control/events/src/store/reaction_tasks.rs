@@ -16,7 +16,7 @@ use super::{
     Conn, StoreError, Tx, dialect,
     dialect::{signed, unsigned},
     events,
-    lease::{pg_now, sqlite_now},
+    lease::{Timed, timed, timed_lock},
     on_db, parse,
 };
 use crate::domain::{
@@ -71,12 +71,9 @@ macro_rules! rest {
         concat!("UPDATE reaction_turns SET resume_at = $2 + ", $now, " WHERE account_id = $1")
     };
 }
-const PG_DUE: &str = due!(pg_now!());
-const SQLITE_DUE: &str = due!(sqlite_now!());
-const PG_TURN: &str = turn!(pg_now!(), " FOR UPDATE SKIP LOCKED");
-const SQLITE_TURN: &str = turn!(sqlite_now!(), "");
-const PG_REST: &str = rest!(pg_now!());
-const SQLITE_REST: &str = rest!(sqlite_now!());
+const DUE: Timed = timed!(due);
+const TURN: Timed = timed_lock!(turn, " FOR UPDATE SKIP LOCKED");
+const REST: Timed = timed!(rest);
 const TRIED: &str = "UPDATE reaction_tasks SET attempts = attempts + 1 WHERE seq = $1 RETURNING attempts";
 const NEXT: &str = "SELECT k.seq, k.reaction, k.event_id, k.cause, k.deed, k.created_at, k.attempts, r.id, \
     r.project_id, r.status FROM reaction_tasks k LEFT JOIN reactions r ON r.seq = k.reaction \
@@ -147,14 +144,14 @@ pub async fn open(tx: &mut Tx, account: AccountId) -> Result<(), StoreError> {
 
 /// Whether there is something to be done; cheap, and takes nothing.
 pub async fn is_due(conn: &mut Conn) -> Result<bool, StoreError> {
-    let sql = dialect::pick(conn, PG_DUE, SQLITE_DUE);
+    let sql = DUE.of(conn);
     let (count,): (i64,) = on_db!(conn, |c| sqlx::query_as(sql).fetch_one(c).await)?;
     Ok(count > 0)
 }
 
 /// The next account: the one that was served longest ago. It is locked until the transaction ends.
 pub async fn take_turn(tx: &mut Tx) -> Result<Option<AccountId>, StoreError> {
-    let sql = dialect::pick(tx, PG_TURN, SQLITE_TURN);
+    let sql = TURN.of(tx);
     let row: Option<(String,)> = on_db!(&mut **tx, |c| sqlx::query_as(sql).fetch_optional(c).await)?;
     row.map(|(account,)| parse("account_id", &account)).transpose()
 }
@@ -166,7 +163,7 @@ pub async fn put_off(
     task: i64,
     pause: Duration,
 ) -> Result<Option<i64>, StoreError> {
-    let sql = dialect::pick(tx, PG_REST, SQLITE_REST);
+    let sql = REST.of(tx);
     let pause = signed(u64::try_from(pause.as_millis()).unwrap_or(u64::MAX));
     on_db!(&mut **tx, |c| sqlx::query(sql).bind(account.as_str()).bind(pause).execute(c).await.map(|_| ()))?;
     let row: Option<(i64,)> =

@@ -12,7 +12,7 @@ use sqlx::types::Json;
 use super::{
     Conn, StoreError, Tx, dialect,
     dialect::unsigned,
-    lease::{pg_now, sqlite_now},
+    lease::{Timed, milliseconds, pg_now, sqlite_now, timed},
     listing::{self, Column, Selection, Table},
     on_db,
 };
@@ -56,10 +56,8 @@ macro_rules! first {
         )
     };
 }
-const PG_DUE: &str = due!(pg_now!());
-const SQLITE_DUE: &str = due!(sqlite_now!());
-const PG_FIRST: &str = first!(pg_now!());
-const SQLITE_FIRST: &str = first!(sqlite_now!());
+const DUE: Timed = timed!(due);
+const FIRST: Timed = timed!(first);
 const PG_SETTLE: &str = concat!(
     "UPDATE webhook_messages SET status = t.status, attempts = attempts + 1, next_at = t.pause + ",
     pg_now!(),
@@ -93,8 +91,7 @@ macro_rules! renew {
         )
     };
 }
-const PG_RENEW: &str = renew!(pg_now!());
-const SQLITE_RENEW: &str = renew!(sqlite_now!());
+const RENEW: Timed = timed!(renew);
 const AGAIN: &str = "UPDATE webhook_messages SET status = 'pending', next_at = 0, first_at = NULL \
     WHERE webhook = $1 AND message_id = $2";
 const RANGE: &str = "UPDATE webhook_messages SET status = 'pending', next_at = 0, first_at = NULL WHERE seq IN \
@@ -205,11 +202,7 @@ type DueRow = (i64, String, String, String, i64, i64, i64, i64);
 
 /// Up to `limit` messages of a webhook whose time has come; in order, those before the first that has to wait.
 pub async fn list_due(conn: &mut Conn, webhook: i64, ordered: bool, limit: u32) -> Result<Ready, StoreError> {
-    let sql = if ordered {
-        dialect::pick(conn, PG_FIRST, SQLITE_FIRST)
-    } else {
-        dialect::pick(conn, PG_DUE, SQLITE_DUE)
-    };
+    let sql = if ordered { FIRST.of(conn) } else { DUE.of(conn) };
     let rows: Vec<DueRow> =
         on_db!(conn, |c| sqlx::query_as(sql).bind(webhook).bind(i64::from(limit)).fetch_all(c).await)?;
     let waits = rows.iter().map(|(.., wait_ms)| *wait_ms).find(|wait_ms| *wait_ms > 0);
@@ -245,7 +238,7 @@ pub struct Tried {
 
 /// Writes what became of tries.
 pub async fn settle(tx: &mut Tx, tried: &[Tried]) -> Result<(), StoreError> {
-    let pause = |tried: &Tried| i64::try_from(tried.pause.as_millis()).unwrap_or(i64::MAX);
+    let pause = |tried: &Tried| milliseconds(tried.pause);
     match &mut **tx {
         Conn::PgTx(c) => {
             // Planned each time, because a plan for a small table reads all of a large one.
@@ -275,7 +268,7 @@ pub async fn settle(tx: &mut Tx, tried: &[Tried]) -> Result<(), StoreError> {
 /// Makes up to `limit` waiting messages after a number due now, with a full day of retries; returns the number of the
 /// last, or `None` when there were fewer.
 pub async fn renew(tx: &mut Tx, webhook: i64, after: i64, limit: u32) -> Result<Option<i64>, StoreError> {
-    let sql = dialect::pick(tx, PG_RENEW, SQLITE_RENEW);
+    let sql = RENEW.of(tx);
     let seqs: Vec<(i64,)> = on_db!(&mut **tx, |c| sqlx::query_as(sql)
         .bind(webhook)
         .bind(after)

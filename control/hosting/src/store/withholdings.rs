@@ -4,8 +4,8 @@ use shared::{id::AccountId, time::UnixMillis, withheld::Withheld};
 
 use super::{
     Conn, StoreError, Tx,
-    dialect::{self, unsigned},
-    lease::{pg_now, sqlite_now},
+    dialect::unsigned,
+    lease::{Timed, timed},
     on_db, parse,
     withheld::{columns, of_columns},
 };
@@ -42,10 +42,8 @@ const ASCENDING: &str =
 const DESCENDING: &str = select!(
     "kind IN ('link', 'host') AND (created_at, seq) < ($1, $2) ORDER BY created_at DESC, seq DESC LIMIT $3"
 );
-const PG_OVER: &str = over!(pg_now!());
-const SQLITE_OVER: &str = over!(sqlite_now!());
-const PG_FIND_OVER: &str = find_over!(pg_now!());
-const SQLITE_FIND_OVER: &str = find_over!(sqlite_now!());
+const OVER: Timed = timed!(over);
+const FIND_OVER: Timed = timed!(find_over);
 const COUNT: &str = "SELECT COUNT(*) FROM withheld WHERE kind <> 'account'";
 
 #[derive(sqlx::FromRow)]
@@ -138,7 +136,7 @@ pub async fn list(conn: &mut Conn, page: PageRequest) -> Result<Vec<PlatformTake
 
 /// Those whose time is over by the clock of the database, at most `limit`.
 pub async fn list_over(conn: &mut Conn, limit: u32) -> Result<Vec<PlatformTakeDown>, StoreError> {
-    let sql = dialect::pick(conn, PG_OVER, SQLITE_OVER);
+    let sql = OVER.of(conn);
     let rows: Vec<Row> = on_db!(conn, |c| sqlx::query_as(sql).bind(i64::from(limit)).fetch_all(c).await)?;
     rows.into_iter().map(PlatformTakeDown::try_from).collect()
 }
@@ -146,7 +144,7 @@ pub async fn list_over(conn: &mut Conn, limit: u32) -> Result<Vec<PlatformTakeDo
 /// Something that is withheld and whose time is over by the clock of the database.
 pub async fn find_over(conn: &mut Conn, what: &Withheld) -> Result<Option<PlatformTakeDown>, StoreError> {
     let (kind, subject) = columns(what);
-    let sql = dialect::pick(conn, PG_FIND_OVER, SQLITE_FIND_OVER);
+    let sql = FIND_OVER.of(conn);
     let row: Option<Row> =
         on_db!(conn, |c| sqlx::query_as(sql).bind(kind).bind(subject).fetch_optional(c).await)?;
     row.map(PlatformTakeDown::try_from).transpose()

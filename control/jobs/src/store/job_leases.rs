@@ -1,16 +1,15 @@
 //! Leases by which workers hold jobs, on the database's clock, with a fence that grows with each holder.
 
-use crate::store::Ctx;
 use std::time::Duration;
 
 use shared::id::AccountId;
 use sqlx::types::Json;
 
 use super::{
-    Conn, Db, StoreError, Tx, dialect,
+    Conn, Db, StoreError, Tx,
     dialect::{fetch_in_list, signed, unsigned},
     events, jobs,
-    lease::{pg_now, sqlite_now},
+    lease::{self, Timed, hold_lease, milliseconds, pg_now, sqlite_now, timed},
     on_db,
 };
 use crate::domain::{
@@ -107,18 +106,12 @@ macro_rules! standing {
 }
 macro_rules! renew {
     ($now:expr) => {
-        concat!(
-            "UPDATE jobs AS j SET lease_until = ",
-            $now,
-            " + $4 WHERE j.seq = $1 AND j.fence = $2 AND j.status = $3",
-            is_served!(),
-            " RETURNING done"
-        )
+        hold_lease!($now, "jobs AS j", "", concat!(" AND j.status = $4", is_served!(), " RETURNING done"))
     };
 }
 macro_rules! release {
     ($now:expr) => {
-        concat!("UPDATE jobs SET lease_until = ", $now, " + $3 WHERE seq = $1 AND fence = $2")
+        hold_lease!($now, "jobs", "", "")
     };
 }
 
@@ -126,14 +119,10 @@ const PG_READY: &str = ready!(pg_now!(), "j.account_id <> ALL($2)");
 const SQLITE_READY: &str = ready!(sqlite_now!(), "j.account_id NOT IN (SELECT value FROM json_each($2))");
 const PG_CLAIM: &str = claim!(pg_now!(), "j.account_id <> ALL($3)", " FOR UPDATE OF j SKIP LOCKED");
 const SQLITE_CLAIM: &str = claim!(sqlite_now!(), "j.account_id NOT IN (SELECT value FROM json_each($3))", "");
-const PG_TURN: &str = turn!(pg_now!());
-const SQLITE_TURN: &str = turn!(sqlite_now!());
-const PG_STANDING: &str = standing!(pg_now!());
-const SQLITE_STANDING: &str = standing!(sqlite_now!());
-const PG_RENEW: &str = renew!(pg_now!());
-const SQLITE_RENEW: &str = renew!(sqlite_now!());
-const PG_RELEASE: &str = release!(pg_now!());
-const SQLITE_RELEASE: &str = release!(sqlite_now!());
+const TURN: Timed = timed!(turn);
+const STANDING: Timed = timed!(standing);
+const RENEW: Timed = timed!(renew);
+const RELEASE: Timed = timed!(release);
 const WRITE: &str = "UPDATE jobs SET status = $4, history = $5, message = $6, blob = $7, requested = $8, done = $9, \
     failed = $10, updated_at = $11, completed_at = $12, failures = 0 WHERE seq = $1 AND fence = $2 AND status = $3";
 const FREE: &str = "UPDATE jobs SET lease_until = 0 WHERE completed_at IS NULL AND lease_until > 0";
@@ -143,12 +132,7 @@ const PG_IDLE: &str = "SET LOCAL idle_in_transaction_session_timeout = '15s'";
 
 /// Releases what an earlier process held, where there is one process only: on SQLite.
 pub async fn free_all(db: &Db) -> Result<(), StoreError> {
-    if let Db::Sqlite { .. } = db {
-        let mut tx = db.begin(&Ctx::default()).await?;
-        on_db!(&mut *tx, |c| sqlx::query(FREE).execute(c).await.map(|_| ()))?;
-        tx.commit().await?;
-    }
-    Ok(())
+    lease::free_all(db, FREE).await
 }
 
 /// Whether there is a job to claim, but of the accounts `full`; cheap, and claims nothing.
@@ -167,7 +151,7 @@ pub async fn claim(tx: &mut Tx, phase: Phase, full: &[String]) -> Result<Option<
     let mut rows = fetch_in_list!(tx, Row, PG_CLAIM, SQLITE_CLAIM, [is_load, lease], full)?;
     let Some((account, id, fence, failures)) = rows.pop() else { return Ok(None) };
     let account: AccountId = super::parse("account_id", &account)?;
-    let sql = dialect::pick(tx, PG_TURN, SQLITE_TURN);
+    let sql = TURN.of(tx);
     on_db!(&mut **tx, |c| sqlx::query(sql).bind(account.as_str()).execute(c).await.map(|_| ()))?;
     let job = jobs::find(tx, account, super::parse("id", &id)?).await?;
     let job = job.ok_or_else(|| StoreError::Row(format!("job {id} is gone")))?;
@@ -180,12 +164,12 @@ pub async fn hold(tx: &mut Tx, claimed: &Claimed) -> Result<Option<u64>, StoreEr
     if let Conn::PgTx(c) = &mut **tx {
         sqlx::query(PG_IDLE).execute(&mut **c).await?;
     }
-    let sql = dialect::pick(tx, PG_RENEW, SQLITE_RENEW);
+    let sql = RENEW.of(tx);
     let row: Option<(i64,)> = on_db!(&mut **tx, |c| sqlx::query_as(sql)
         .bind(claimed.job.seq)
         .bind(signed(claimed.fence))
-        .bind(claimed.job.status.as_str())
         .bind(milliseconds(LEASE))
+        .bind(claimed.job.status.as_str())
         .fetch_optional(c)
         .await)?;
     Ok(row.map(|(done,)| unsigned(done)))
@@ -221,20 +205,12 @@ pub async fn write(tx: &mut Tx, claimed: &Claimed, job: &Job) -> Result<bool, St
 
 /// Releases a job, so that it can be claimed again after `pause`; returns whether it was still held.
 pub async fn release(tx: &mut Tx, claimed: &Claimed, pause: Duration) -> Result<bool, StoreError> {
-    let sql = dialect::pick(tx, PG_RELEASE, SQLITE_RELEASE);
-    let released = on_db!(&mut **tx, |c| sqlx::query(sql)
-        .bind(claimed.job.seq)
-        .bind(signed(claimed.fence))
-        .bind(milliseconds(pause))
-        .execute(c)
-        .await
-        .map(|done| done.rows_affected()))?;
-    Ok(released == 1)
+    lease::hold(tx, RELEASE, claimed.job.seq, signed(claimed.fence), pause).await
 }
 
 /// How the jobs of all accounts stand.
 pub async fn standing(conn: &mut Conn) -> Result<Standing, StoreError> {
-    let sql = dialect::pick(conn, PG_STANDING, SQLITE_STANDING);
+    let sql = STANDING.of(conn);
     let rows: Vec<(String, i64, i64)> = on_db!(conn, |c| sqlx::query_as(sql).fetch_all(c).await)?;
     let mut standing = Standing::default();
     for (status, count, waiting_ms) in rows {
@@ -244,8 +220,4 @@ pub async fn standing(conn: &mut Conn) -> Result<Standing, StoreError> {
         standing.waiting_seconds = standing.waiting_seconds.max(waiting_ms as f64 / 1e3);
     }
     Ok(standing)
-}
-
-fn milliseconds(length: Duration) -> i64 {
-    i64::try_from(length.as_millis()).unwrap_or(i64::MAX)
 }

@@ -9,10 +9,10 @@ use sqlx::types::Json;
 use super::{
     Conn, Db, StoreError, Tx, dialect,
     dialect::{signed, unsigned},
-    lease::{pg_now, sqlite_now},
+    lease::{self, Timed, milliseconds, pg_now, sqlite_now, timed},
     on_db,
 };
-use crate::{domain::quota::Quota, store::Ctx};
+use crate::domain::quota::Quota;
 
 /// How long a process counts as alive after it last said what it holds.
 pub const LEASE: Duration = Duration::from_secs(30);
@@ -31,8 +31,7 @@ macro_rules! delete_dead {
         concat!("DELETE FROM quota_holders WHERE lease_until <= ", $now)
     };
 }
-const PG_OTHERS: &str = others!(pg_now!());
-const SQLITE_OTHERS: &str = others!(sqlite_now!());
+const OTHERS: Timed = timed!(others);
 const PG_PUT: &str = concat!(
     "INSERT INTO quota_holders (account_id, kind, holder, used, lease_until) \
      SELECT t.account_id, t.kind, $1, t.used, $2 + ",
@@ -49,8 +48,7 @@ const SQLITE_PUT: &str = concat!(
      ON CONFLICT (account_id, kind, holder) DO UPDATE SET used = excluded.used, lease_until = excluded.lease_until"
 );
 const DELETE_ENDED: &str = "DELETE FROM quota_holders WHERE holder = $1 AND used = 0";
-const PG_DELETE_DEAD: &str = delete_dead!(pg_now!());
-const SQLITE_DELETE_DEAD: &str = delete_dead!(sqlite_now!());
+const DELETE_DEAD: Timed = timed!(delete_dead);
 const LEAVE: &str = "DELETE FROM quota_holders WHERE holder = $1";
 const FREE: &str = "DELETE FROM quota_holders";
 
@@ -61,7 +59,7 @@ pub async fn count_others(
     quota: Quota,
     holder: &str,
 ) -> Result<u64, StoreError> {
-    let sql = dialect::pick(conn, PG_OTHERS, SQLITE_OTHERS);
+    let sql = OTHERS.of(conn);
     let (used,): (i64,) = on_db!(conn, |c| sqlx::query_as(sql)
         .bind(account.as_str())
         .bind(quota.as_str())
@@ -73,7 +71,7 @@ pub async fn count_others(
 
 /// Writes how much a process holds, and renews its leases.
 pub async fn put(tx: &mut Tx, holder: &str, held: &[(AccountId, Quota, u64)]) -> Result<(), StoreError> {
-    let lease = i64::try_from(LEASE.as_millis()).unwrap_or(i64::MAX);
+    let lease = milliseconds(LEASE);
     match &mut **tx {
         Conn::PgTx(c) => {
             sqlx::query(PG_PUT)
@@ -98,7 +96,7 @@ pub async fn put(tx: &mut Tx, holder: &str, held: &[(AccountId, Quota, u64)]) ->
 
 /// Removes what processes held that are gone.
 pub async fn delete_dead(tx: &mut Tx) -> Result<(), StoreError> {
-    let sql = dialect::pick(tx, PG_DELETE_DEAD, SQLITE_DELETE_DEAD);
+    let sql = DELETE_DEAD.of(tx);
     on_db!(&mut **tx, |c| sqlx::query(sql).execute(c).await.map(|_| ()))?;
     Ok(())
 }
@@ -111,10 +109,5 @@ pub async fn leave(tx: &mut Tx, holder: &str) -> Result<(), StoreError> {
 
 /// Removes what an earlier process held, where there is one process only: on SQLite.
 pub async fn free_all(db: &Db) -> Result<(), StoreError> {
-    if let Db::Sqlite { .. } = db {
-        let mut tx = db.begin(&Ctx::default()).await?;
-        on_db!(&mut *tx, |c| sqlx::query(FREE).execute(c).await.map(|_| ()))?;
-        tx.commit().await?;
-    }
-    Ok(())
+    lease::free_all(db, FREE).await
 }

@@ -5,8 +5,8 @@ use std::time::Duration;
 use shared::id::AccountId;
 
 use super::{
-    Conn, StoreError, Tx, dialect,
-    lease::{pg_now, sqlite_now},
+    Conn, StoreError, Tx,
+    lease::{Timed, milliseconds, timed, timed_lock},
     on_db,
 };
 
@@ -82,20 +82,14 @@ macro_rules! postpone {
     };
 }
 
-const PG_INSERT: &str = insert!(pg_now!());
-const SQLITE_INSERT: &str = insert!(sqlite_now!());
-const PG_IS_DUE: &str = is_due!(pg_now!());
-const SQLITE_IS_DUE: &str = is_due!(sqlite_now!());
+const INSERT: Timed = timed!(insert);
+const IS_DUE: Timed = timed!(is_due);
 const OPEN: &str =
     "INSERT INTO mail_turns (account_id, turn) VALUES ($1, 0) ON CONFLICT (account_id) DO NOTHING";
-const PG_OPEN_MISSING: &str = open_missing!(pg_now!());
-const SQLITE_OPEN_MISSING: &str = open_missing!(sqlite_now!());
-const PG_TURN: &str = turn!(pg_now!(), " FOR UPDATE SKIP LOCKED");
-const SQLITE_TURN: &str = turn!(sqlite_now!(), "");
-const PG_CLAIM: &str = claim!(pg_now!(), " FOR UPDATE SKIP LOCKED");
-const SQLITE_CLAIM: &str = claim!(sqlite_now!(), "");
-const PG_POSTPONE: &str = postpone!(pg_now!());
-const SQLITE_POSTPONE: &str = postpone!(sqlite_now!());
+const OPEN_MISSING: Timed = timed!(open_missing);
+const TURN: Timed = timed_lock!(turn, " FOR UPDATE SKIP LOCKED");
+const CLAIM: Timed = timed_lock!(claim, " FOR UPDATE SKIP LOCKED");
+const POSTPONE: Timed = timed!(postpone);
 const DELETE: &str = "DELETE FROM mails WHERE id = $1 AND tries = $2";
 
 /// A mail in the hands of a worker.
@@ -118,7 +112,7 @@ pub async fn insert(
     account: Option<AccountId>,
     sealed: &[u8],
 ) -> Result<(), StoreError> {
-    let sql = dialect::pick(tx, PG_INSERT, SQLITE_INSERT);
+    let sql = INSERT.of(tx);
     on_db!(&mut **tx, |c| sqlx::query(sql)
         .bind(id)
         .bind(account.as_ref().map(AccountId::as_str))
@@ -133,7 +127,7 @@ pub async fn insert(
 
 /// Whether there is a mail of some age to claim.
 pub async fn is_due(conn: &mut Conn, least_age: Duration) -> Result<bool, StoreError> {
-    let sql = dialect::pick(conn, PG_IS_DUE, SQLITE_IS_DUE);
+    let sql = IS_DUE.of(conn);
     let (found,): (i64,) =
         on_db!(conn, |c| sqlx::query_as(sql).bind(milliseconds(least_age)).fetch_one(c).await)?;
     Ok(found > 0)
@@ -153,14 +147,14 @@ pub async fn claim(
         claimed.extend(claim_of(tx, &account, lease, least_age).await?);
     }
     if claimed.is_empty() {
-        let sql = dialect::pick(tx, PG_OPEN_MISSING, SQLITE_OPEN_MISSING);
+        let sql = OPEN_MISSING.of(tx);
         on_db!(&mut **tx, |c| sqlx::query(sql).execute(c).await.map(|_| ()))?;
     }
     Ok(claimed)
 }
 
 async fn take_turn(tx: &mut Tx, least_age: Duration) -> Result<Option<String>, StoreError> {
-    let sql = dialect::pick(tx, PG_TURN, SQLITE_TURN);
+    let sql = TURN.of(tx);
     let row: Option<(String,)> =
         on_db!(&mut **tx, |c| sqlx::query_as(sql).bind(milliseconds(least_age)).fetch_optional(c).await)?;
     Ok(row.map(|(account,)| account))
@@ -173,7 +167,7 @@ async fn claim_of(
     lease: Duration,
     least_age: Duration,
 ) -> Result<Option<Claimed>, StoreError> {
-    let sql = dialect::pick(tx, PG_CLAIM, SQLITE_CLAIM);
+    let sql = CLAIM.of(tx);
     let row: Option<(String, Vec<u8>, i64, i64)> = on_db!(&mut **tx, |c| sqlx::query_as(sql)
         .bind(account)
         .bind(milliseconds(lease))
@@ -188,7 +182,7 @@ async fn claim_of(
 
 /// Lets a claimed mail be claimed again after a pause; returns whether it was still held.
 pub async fn postpone(tx: &mut Tx, claimed: &Claimed, pause: Duration) -> Result<bool, StoreError> {
-    let sql = dialect::pick(tx, PG_POSTPONE, SQLITE_POSTPONE);
+    let sql = POSTPONE.of(tx);
     Ok(on_db!(&mut **tx, |c| sqlx::query(sql)
         .bind(&claimed.id)
         .bind(claimed.tries)
@@ -208,8 +202,4 @@ pub async fn delete(tx: &mut Tx, claimed: &Claimed) -> Result<bool, StoreError> 
         .await
         .map(|done| done.rows_affected()))?
         == 1)
-}
-
-fn milliseconds(length: Duration) -> i64 {
-    i64::try_from(length.as_millis()).unwrap_or(i64::MAX)
 }

@@ -5,9 +5,9 @@
 use std::time::Duration;
 
 use super::{
-    Conn, StoreError, Tx, dialect,
+    Conn, StoreError, Tx,
     dialect::{signed, unsigned},
-    lease::{pg_now, sqlite_now},
+    lease::{Timed, milliseconds, timed},
     on_db,
 };
 
@@ -43,12 +43,9 @@ macro_rules! list {
     };
 }
 
-const PG_ACQUIRE: &str = acquire!(pg_now!());
-const SQLITE_ACQUIRE: &str = acquire!(sqlite_now!());
-const PG_RENEW: &str = renew!(pg_now!());
-const SQLITE_RENEW: &str = renew!(sqlite_now!());
-const PG_LIST: &str = list!(pg_now!());
-const SQLITE_LIST: &str = list!(sqlite_now!());
+const ACQUIRE: Timed = timed!(acquire);
+const RENEW: Timed = timed!(renew);
+const LIST: Timed = timed!(list);
 const RAISE: &str = "UPDATE publishers SET term = CASE WHEN term > $4 THEN term ELSE $4 END + 1 \
     WHERE region = $1 AND owner = $2 AND term = $3 RETURNING term";
 const RELEASE: &str = "UPDATE publishers SET lease_until = 0 WHERE region = $1 AND owner = $2";
@@ -87,10 +84,6 @@ pub struct Publisher {
     pub rebuilds: Rebuilds,
 }
 
-fn milliseconds(length: Duration) -> i64 {
-    i64::try_from(length.as_millis()).unwrap_or(i64::MAX)
-}
-
 /// Takes the lease of a region if it is free or has run out; `None` when somebody holds it.
 pub async fn acquire(
     tx: &mut Tx,
@@ -98,7 +91,7 @@ pub async fn acquire(
     owner: &str,
     length: Duration,
 ) -> Result<Option<Lease>, StoreError> {
-    let sql = dialect::pick(tx, PG_ACQUIRE, SQLITE_ACQUIRE);
+    let sql = ACQUIRE.of(tx);
     let row: Option<(i64,)> = on_db!(&mut **tx, |c| sqlx::query_as(sql)
         .bind(region)
         .bind(owner)
@@ -110,7 +103,7 @@ pub async fn acquire(
 
 /// Holds the lease for `length` from now; `None` when somebody else has taken it since.
 pub async fn renew(tx: &mut Tx, lease: &Lease, length: Duration) -> Result<Option<Rebuilds>, StoreError> {
-    let sql = dialect::pick(tx, PG_RENEW, SQLITE_RENEW);
+    let sql = RENEW.of(tx);
     let row: Option<(i64, i64)> = on_db!(&mut **tx, |c| sqlx::query_as(sql)
         .bind(&lease.region)
         .bind(&lease.owner)
@@ -170,7 +163,7 @@ pub async fn request_rebuild(tx: &mut Tx, region: Option<&str>) -> Result<Vec<St
 
 /// Every region that ever had a publisher, by name.
 pub async fn list(conn: &mut Conn) -> Result<Vec<Publisher>, StoreError> {
-    let sql = dialect::pick(conn, PG_LIST, SQLITE_LIST);
+    let sql = LIST.of(conn);
     let rows: Vec<(String, i64, String, bool, i64, i64)> =
         on_db!(conn, |c| sqlx::query_as(sql).fetch_all(c).await)?;
     Ok(rows
