@@ -87,7 +87,7 @@ pub async fn find_locked(
     account: AccountId,
     name: &str,
 ) -> Result<Option<CustomType>, StoreError> {
-    let sql = dialect::lock_row(tx, PG_FIND_LOCKED, FIND);
+    let sql = dialect::pick(tx, PG_FIND_LOCKED, FIND);
     let found = fetch(tx, sql, account, name).await?;
     if let Some(found) = &found {
         tx.remember(KIND, name, || state_of(&found.details));

@@ -33,7 +33,7 @@ pub async fn find(conn: &mut Conn, edge: &str, boot: u64) -> Result<Charges, Sto
 /// The same; the row is made, and stays locked until the transaction ends.
 pub async fn lock(tx: &mut Tx, edge: &str, boot: u64) -> Result<Charges, StoreError> {
     on_db!(&mut **tx, |c| sqlx::query(CREATE).bind(edge).bind(signed(boot)).execute(c).await.map(|_| ()))?;
-    let sql = dialect::lock_row(tx, PG_LOCK, FIND);
+    let sql = dialect::pick(tx, PG_LOCK, FIND);
     fetch(tx, sql, edge, boot).await
 }
 

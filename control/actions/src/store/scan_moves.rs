@@ -117,7 +117,7 @@ pub async fn find(conn: &mut Conn) -> Result<Option<i64>, StoreError> {
 
 /// The same, locked until the transaction ends.
 pub async fn lock(tx: &mut Tx) -> Result<Option<i64>, StoreError> {
-    let sql = dialect::lock_row(tx, PG_LOCK, FIND);
+    let sql = dialect::pick(tx, PG_LOCK, FIND);
     Ok(on_db!(&mut **tx, |c| sqlx::query_scalar(sql).fetch_optional(c).await)?)
 }
 

@@ -49,7 +49,7 @@ pub async fn find_cursor(conn: &mut Conn, edge: &str, boot: u64) -> Result<u64, 
 pub async fn lock_cursor(tx: &mut Tx, edge: &str, boot: u64) -> Result<u64, StoreError> {
     let boot = signed(boot);
     on_db!(&mut **tx, |c| sqlx::query(CREATE).bind(edge).bind(boot).execute(c).await.map(|_| ()))?;
-    let sql = dialect::lock_row(tx, LOAD_PG, LOAD);
+    let sql = dialect::pick(tx, LOAD_PG, LOAD);
     let (next,): (i64,) =
         on_db!(&mut **tx, |c| sqlx::query_as(sql).bind(edge).bind(boot).fetch_one(c).await)?;
     Ok(unsigned(next))

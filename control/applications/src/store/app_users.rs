@@ -151,7 +151,7 @@ pub async fn find(conn: &mut Conn, account: AccountId, id: UserId) -> Result<Opt
 
 /// A user of an account, locked until the transaction ends.
 pub async fn find_locked(tx: &mut Tx, account: AccountId, id: UserId) -> Result<Option<AppUser>, StoreError> {
-    let sql = dialect::lock_row(tx, PG_FIND_LOCKED, FIND);
+    let sql = dialect::pick(tx, PG_FIND_LOCKED, FIND);
     fetch(tx, sql, account, id).await
 }
 
@@ -213,7 +213,7 @@ pub async fn find_by_address_locked(
     project: ProjectId,
     folded: &str,
 ) -> Result<Option<AppUser>, StoreError> {
-    let sql = dialect::lock_row(tx, PG_FIND_BY_ADDRESS_LOCKED, FIND_BY_ADDRESS);
+    let sql = dialect::pick(tx, PG_FIND_BY_ADDRESS_LOCKED, FIND_BY_ADDRESS);
     let row: Option<Row> = on_db!(&mut **tx, |c| sqlx::query_as(sql)
         .bind(project.as_str())
         .bind(folded)

@@ -101,7 +101,7 @@ pub async fn find_locked(
 
 /// Whether an application exists; it cannot be deleted until the transaction ends.
 pub async fn hold(tx: &mut Tx, account: AccountId, id: ApplicationId) -> Result<bool, StoreError> {
-    let sql = dialect::lock_row(tx, PG_HOLD, HOLD);
+    let sql = dialect::pick(tx, PG_HOLD, HOLD);
     let row: Option<(String,)> = on_db!(&mut **tx, |c| sqlx::query_as(sql)
         .bind(account.as_str())
         .bind(id.as_str())

@@ -39,7 +39,7 @@ pub async fn hold(
         (Owner::Product, Hold::Shared) => (PG_SHARE_PRODUCT, FIND_PRODUCT),
         (Owner::Product, Hold::Alone) => (PG_LOCK_PRODUCT, FIND_PRODUCT),
     };
-    let sql = dialect::lock_row(tx, pg, sqlite);
+    let sql = dialect::pick(tx, pg, sqlite);
     let row: Option<(String,)> =
         on_db!(&mut **tx, |c| sqlx::query_as(sql).bind(account.as_str()).bind(id).fetch_optional(c).await)?;
     Ok(row.is_some())

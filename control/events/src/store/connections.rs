@@ -96,7 +96,7 @@ pub async fn open(
 ) -> Result<bool, StoreError> {
     // A lock that does not block the renewal of the lease. A connection that is added while the replica is being
     // given up is closed later, because rows of dead replicas are searched until there are none.
-    let sql = dialect::lock_row(tx, PG_HOLD, HOLD);
+    let sql = dialect::pick(tx, PG_HOLD, HOLD);
     let held: Option<(String,)> =
         on_db!(&mut **tx, |c| sqlx::query_as(sql).bind(replica).fetch_optional(c).await)?;
     if held.is_none() {

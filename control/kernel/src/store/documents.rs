@@ -228,7 +228,7 @@ pub async fn find_locked<D: Document>(
     account: AccountId,
     id: D::Id,
 ) -> Result<Option<D>, StoreError> {
-    let sql = dialect::lock_row(tx, D::TABLE.pg_find_locked, D::TABLE.find);
+    let sql = dialect::pick(tx, D::TABLE.pg_find_locked, D::TABLE.find);
     let found: Option<D> = fetch(tx, sql, account, id).await?;
     if let Some(found) = &found {
         tx.remember(D::KIND, &id.to_string(), || state_of(found));

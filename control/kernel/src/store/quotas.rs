@@ -129,7 +129,7 @@ pub async fn lock(
     quota: Quota,
     now: UnixMillis,
 ) -> Result<Option<Use>, StoreError> {
-    let sql = dialect::lock_row(tx, PG_LOCK, FIND);
+    let sql = dialect::pick(tx, PG_LOCK, FIND);
     fetch(tx, sql, account, quota, now).await
 }
 

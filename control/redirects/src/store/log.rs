@@ -48,7 +48,7 @@ pub struct Head {
 /// # Errors
 /// The log was never set up.
 pub async fn lock(tx: &mut Tx) -> Result<(), StoreError> {
-    let sql = dialect::lock_row(tx, PG_LOCK, LOCK);
+    let sql = dialect::pick(tx, PG_LOCK, LOCK);
     let (_head,): (i64,) = on_db!(&mut **tx, |c| sqlx::query_as(sql).fetch_one(c).await)?;
     Ok(())
 }

@@ -36,7 +36,7 @@ pub async fn is_done(conn: &mut Conn) -> Result<bool, StoreError> {
 
 /// Locks the position until the transaction ends, unless another process has locked it: it does not wait.
 pub async fn lock(tx: &mut Tx) -> Result<Progress, StoreError> {
-    let sql = dialect::lock_row(tx, PG_LOCK, FIND);
+    let sql = dialect::pick(tx, PG_LOCK, FIND);
     let after: Option<i64> = on_db!(&mut **tx, |c| sqlx::query_scalar(sql).fetch_optional(c).await)?;
     if let Some(after) = after {
         return Ok(Progress::After(after));

@@ -208,7 +208,7 @@ pub(super) async fn lock_cursor(tx: &mut Tx, boot: Boot<'_>) -> Result<u64, Stor
         .execute(c)
         .await
         .map(|_| ()))?;
-    let sql = dialect::lock_row(tx, PG_LOCK_CURSOR, FIND_CURSOR);
+    let sql = dialect::pick(tx, PG_LOCK_CURSOR, FIND_CURSOR);
     Ok(find_cursor(tx, sql, boot).await?.unwrap_or_default())
 }
 

@@ -54,7 +54,7 @@ pub async fn find_locked(
     account: AccountId,
     operator: OperatorId,
 ) -> Result<Option<Authenticator>, StoreError> {
-    let sql = dialect::lock_row(tx, PG_FIND_LOCKED, FIND);
+    let sql = dialect::pick(tx, PG_FIND_LOCKED, FIND);
     fetch(tx, sql, account, operator).await
 }
 

@@ -19,7 +19,7 @@ const PURGE: &str = "DELETE FROM sign_in_attempts WHERE subject IN \
 /// The tries of a subject, which nobody else changes until the transaction ends.
 pub async fn open(tx: &mut Tx, subject: &[u8; 32], now: UnixMillis) -> Result<Attempts, StoreError> {
     on_db!(&mut **tx, |c| sqlx::query(OPEN).bind(&subject[..]).bind(now.0).execute(c).await.map(|_| ()))?;
-    let sql = dialect::lock_row(tx, PG_FIND_LOCKED, FIND);
+    let sql = dialect::pick(tx, PG_FIND_LOCKED, FIND);
     // It is gone if its owner signed in a moment ago: then this try is the first, and is not counted.
     let row: Option<(i64, i64, i64)> =
         on_db!(&mut **tx, |c| sqlx::query_as(sql).bind(&subject[..]).fetch_optional(c).await)?;

@@ -50,7 +50,7 @@ pub async fn read(conn: &mut Conn) -> Result<Progress, StoreError> {
 
 /// How far it is; nobody else changes it until the transaction ends.
 pub async fn lock(tx: &mut Tx) -> Result<Progress, StoreError> {
-    let sql = dialect::lock_row(tx, LOCK_PG, LOCK_SQLITE);
+    let sql = dialect::pick(tx, LOCK_PG, LOCK_SQLITE);
     let (after, is_done): (i64, bool) = on_db!(&mut **tx, |c| sqlx::query_as(sql).fetch_one(c).await)?;
     Ok(Progress { after, is_done })
 }

@@ -92,7 +92,7 @@ pub async fn find_owners(
 /// start of the edge: an edge sends the next one when it has the answer, so that an older one is a copy that was delayed.
 pub async fn begin_report(tx: &mut Tx, edge: &str, boot: i64, number: i64) -> Result<bool, StoreError> {
     on_db!(&mut **tx, |c| sqlx::query(CREATE_REPORT).bind(edge).execute(c).await.map(|_| ()))?;
-    let sql = dialect::lock_row(tx, LOCK_REPORT_PG, LOCK_REPORT_SQLITE);
+    let sql = dialect::pick(tx, LOCK_REPORT_PG, LOCK_REPORT_SQLITE);
     let last: (i64, i64) = on_db!(&mut **tx, |c| sqlx::query_as(sql).bind(edge).fetch_one(c).await)?;
     if last.0 == boot && number <= last.1 {
         return Ok(false);

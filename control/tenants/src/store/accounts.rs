@@ -74,7 +74,7 @@ pub async fn set_user_rights(tx: &mut Tx, id: AccountId, rights: UserRights) -> 
 /// Locks an account until the transaction ends, for checks that two concurrent requests could otherwise both pass,
 /// such as the number of something.
 pub async fn lock(tx: &mut Tx, account: AccountId) -> Result<(), StoreError> {
-    let sql = dialect::lock_row(tx, PG_LOCK, LOCK);
+    let sql = dialect::pick(tx, PG_LOCK, LOCK);
     let _: Option<(String,)> =
         on_db!(&mut **tx, |c| sqlx::query_as(sql).bind(account.as_str()).fetch_optional(c).await)?;
     Ok(())

@@ -113,7 +113,7 @@ fn to_hash(bytes: Vec<u8>) -> Result<Hash, StoreError> {
 
 /// Entries that have no place in their chain yet, oldest first; locked until the transaction ends.
 pub async fn list_unchained(tx: &mut Tx, most: i64) -> Result<Vec<Entry>, StoreError> {
-    let sql = dialect::lock_row(tx, PG_UNCHAINED, UNCHAINED);
+    let sql = dialect::pick(tx, PG_UNCHAINED, UNCHAINED);
     let rows: Vec<Row> = on_db!(&mut **tx, |c| sqlx::query_as(sql).bind(most).fetch_all(c).await)?;
     rows.into_iter().map(Entry::try_from).collect()
 }
@@ -191,7 +191,7 @@ pub async fn find_chain(conn: &mut Conn, account: AccountId) -> Result<Option<Se
 
 /// [`find_chain`], with a lock until the transaction ends.
 pub async fn find_chain_locked(tx: &mut Tx, account: AccountId) -> Result<Option<Sealed>, StoreError> {
-    let sql = dialect::lock_row(tx, PG_CHAIN, CHAIN);
+    let sql = dialect::pick(tx, PG_CHAIN, CHAIN);
     let row: Option<ChainRow> =
         on_db!(&mut **tx, |c| sqlx::query_as(sql).bind(account.as_str()).fetch_optional(c).await)?;
     row.map(to_chain).transpose()

@@ -159,7 +159,7 @@ pub async fn find_locked(
     id: KeyId,
 ) -> Result<Option<OperatorKey>, StoreError> {
     let (first, last) = id.range();
-    let sql = dialect::lock_row(tx, PG_LOCK, LOCK);
+    let sql = dialect::pick(tx, PG_LOCK, LOCK);
     let _: Option<(Vec<u8>,)> = on_db!(&mut **tx, |c| sqlx::query_as(sql)
         .bind(account.as_str())
         .bind(&first[..])

@@ -124,7 +124,7 @@ pub async fn find_locked(
     account: AccountId,
     id: OperatorId,
 ) -> Result<Option<Operator>, StoreError> {
-    let sql = dialect::lock_row(tx, PG_FIND_LOCKED, FIND);
+    let sql = dialect::pick(tx, PG_FIND_LOCKED, FIND);
     let found = fetch(tx, sql, account, id).await?;
     if let Some(found) = &found {
         tx.remember(KIND, id.as_str(), || state(found));
@@ -155,7 +155,7 @@ pub async fn find_invited(conn: &mut Conn, code: &[u8; 32]) -> Result<Option<Ope
 
 /// [`find_invited`], with a lock until the transaction ends.
 pub async fn find_invited_locked(tx: &mut Tx, code: &[u8; 32]) -> Result<Option<Operator>, StoreError> {
-    let sql = dialect::lock_row(tx, PG_FIND_INVITED_LOCKED, FIND_INVITED);
+    let sql = dialect::pick(tx, PG_FIND_INVITED_LOCKED, FIND_INVITED);
     let row: Option<Row> =
         on_db!(&mut **tx, |c| sqlx::query_as(sql).bind(&code[..]).fetch_optional(c).await)?;
     let found = row.map(Operator::try_from).transpose()?;

@@ -10,7 +10,7 @@ const HOLD: &str = "SELECT id FROM projects WHERE account_id = $1 AND id = $2";
 
 /// Whether a project exists; it cannot be deleted until the transaction ends.
 pub async fn hold(tx: &mut Tx, account: AccountId, id: ProjectId) -> Result<bool, StoreError> {
-    let sql = dialect::lock_row(tx, PG_HOLD, HOLD);
+    let sql = dialect::pick(tx, PG_HOLD, HOLD);
     let row: Option<(String,)> = on_db!(&mut **tx, |c| sqlx::query_as(sql)
         .bind(account.as_str())
         .bind(id.as_str())

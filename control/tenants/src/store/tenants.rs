@@ -152,7 +152,7 @@ pub async fn list_personal_data_days(conn: &mut Conn) -> Result<Vec<(AccountId, 
 
 /// An account, locked until the transaction ends.
 pub async fn find_account_locked(tx: &mut Tx, id: AccountId) -> Result<Option<Account>, StoreError> {
-    let sql = dialect::lock_row(tx, PG_FIND_ACCOUNT_LOCKED, FIND_ACCOUNT);
+    let sql = dialect::pick(tx, PG_FIND_ACCOUNT_LOCKED, FIND_ACCOUNT);
     let found = fetch_account(tx, sql, id).await?;
     if let Some(found) = &found {
         tx.remember(ACCOUNT, id.as_str(), || account_state(found));

@@ -28,7 +28,7 @@ pub async fn open(
         .execute(c)
         .await
         .map(|_| ()))?;
-    let sql = dialect::lock_row(tx, PG_FIND_LOCKED, FIND);
+    let sql = dialect::pick(tx, PG_FIND_LOCKED, FIND);
     // It is gone if its owner logged in a moment ago: then this try is the first, and is not counted.
     let row: Option<(i64, i64, i64)> =
         on_db!(&mut **tx, |c| sqlx::query_as(sql).bind(&subject[..]).fetch_optional(c).await)?;
