@@ -4,7 +4,7 @@
 
 mod action_types;
 mod actions;
-pub mod bodies;
+mod bodies;
 mod new_actions;
 
 use axum::extract::FromRef;
@@ -29,17 +29,20 @@ where
 {
     Routes::new()
         .routes(routes!(actions::list_of_product))
-        .routes(routes!(new_actions::create_of_product).idempotent())
+        .routes(routes!(new_actions::create_of_product).idempotent().body(|| bodies::actions(true)))
         .routes(routes!(actions::read_of_product, new_actions::delete_of_product))
         .routes(routes!(actions::list_of_collection))
-        .routes(routes!(new_actions::create_of_collection).idempotent())
+        .routes(routes!(new_actions::create_of_collection).idempotent().body(|| bodies::actions(true)))
         .routes(routes!(actions::read_of_collection, new_actions::delete_of_collection))
         .routes(routes!(actions::list_of_thng))
-        .routes(routes!(new_actions::create_of_thng).idempotent())
+        .routes(routes!(new_actions::create_of_thng).idempotent().body(|| bodies::actions(true)))
         .routes(routes!(actions::read_of_thng, new_actions::delete_of_thng))
         .routes(routes!(action_types::list))
-        .routes(routes!(action_types::create).idempotent())
-        .routes(routes!(actions::list, action_types::update, action_types::delete))
-        .routes(routes!(new_actions::create).idempotent())
+        .routes(routes!(action_types::create).idempotent().body(|| bodies::action_type(true)))
+        .routes(
+            routes!(actions::list, action_types::update, action_types::delete)
+                .body(|| bodies::action_type(false)),
+        )
+        .routes(routes!(new_actions::create).idempotent().body(|| bodies::actions(false)))
         .routes(routes!(actions::read, new_actions::delete))
 }
