@@ -9,6 +9,7 @@ mod collection_members;
 mod collections;
 mod file_content;
 mod files;
+mod one;
 mod places;
 mod products;
 mod properties;

@@ -19,6 +19,7 @@ use web::{
     wire::{CommonDocument, created},
 };
 
+use super::one::one;
 use crate::{
     domain::{
         body::Purpose,
@@ -116,54 +117,13 @@ pub(super) async fn create(
     Ok(created(&info, id.as_str(), ThngDocument::new(thng, false)))
 }
 
-/// Reads a Thng.
-#[utoipa::path(get, path = "/thngs/{id}", tag = "Thngs", operation_id = "readThng",
-    params(("id" = String, Path, description = "Id, or `<key>:<value>`"),
-        ("withScopes" = Option<bool>, Query, description = "Show `scopes`")),
-    responses((status = 200, description = "The Thng", body = ThngDocument)),
-    extensions(("x-maturity" = json!("General Availability"))))]
-pub(super) async fn read(
-    State(catalog): State<Catalog>,
-    Authenticated(caller): Authenticated,
-    Path(reference): Path<String>,
-    query: Query,
-) -> Result<Json<ThngDocument>, ApiError> {
-    let mut faults = Vec::new();
-    let with_scopes = flag(&query, "withScopes", &mut faults);
-    if !faults.is_empty() {
-        return Err(ApiError::faults(Code::InvalidParameter, faults));
-    }
-    let thng = thngs::read(&catalog, &caller, &reference).await?;
-    Ok(Json(ThngDocument::new(thng, with_scopes)))
-}
-
-/// Changes the members given; the others stay.
-#[utoipa::path(put, path = "/thngs/{id}", tag = "Thngs", operation_id = "updateThng",
-    params(("id" = String, Path, description = "Id, or `<key>:<value>`")),
-    request_body(content = ThngDocument, description = "The members to change; the others may be left out"),
-    responses((status = 200, description = "The whole Thng", body = ThngDocument)),
-    extensions(("x-maturity" = json!("General Availability"))))]
-pub(super) async fn update(
-    State(catalog): State<Catalog>,
-    Authenticated(caller): Authenticated,
-    Path(reference): Path<String>,
-    JsonBody(body): JsonBody,
-) -> Result<Json<ThngDocument>, ApiError> {
-    let change = ThngChange::parse(&body, Purpose::Update)
-        .map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
-    let thng = thngs::update(&catalog, &caller, &reference, change).await?;
-    Ok(Json(ThngDocument::new(thng, false)))
-}
-
-/// Removes a Thng; what points at it stays.
-#[utoipa::path(delete, path = "/thngs/{id}", tag = "Thngs", operation_id = "deleteThng",
-    params(("id" = String, Path, description = "Id, or `<key>:<value>`")),
-    responses((status = 200, description = "Removed; the body is empty")),
-    extensions(("x-maturity" = json!("General Availability"))))]
-pub(super) async fn delete(
-    State(catalog): State<Catalog>,
-    Authenticated(caller): Authenticated,
-    Path(reference): Path<String>,
-) -> Result<(), ApiError> {
-    Ok(thngs::delete(&catalog, &caller, &reference).await?)
-}
+one!(
+    thngs,
+    ThngChange,
+    ThngDocument,
+    "/thngs/{id}",
+    "Thngs",
+    "Thng",
+    "Thng",
+    "Removes a Thng; what points at it stays."
+);
