@@ -133,69 +133,7 @@ pub(super) async fn create(
     create_in(&state, &caller, &sender, &query, Scope::Account, &kind, &body).await
 }
 
-/// Makes an action of a Thng, or several at once.
-#[utoipa::path(post, path = "/thngs/{id}/actions/{type}", tag = "Actions", operation_id = "createThngAction",
-    params(("id" = String, Path, description = "Id, or `<key>:<value>`"),
-        ("type" = String, Path, description = "Name of a type, or `all` where each action says its own"),
-        ("project" = Option<String>, Query, description = "Project that the action is scoped to")),
-    request_body(content = NewActionDocument, description = "One action, or an array of 1 to 1,000"),
-    responses((status = 201, description = "The action with its `context`, or an array in the order sent",
-        body = ActionDocument)),
-    extensions(("x-maturity" = json!("General Availability"))))]
-pub(super) async fn create_of_thng(
-    State(state): State<ActionState>,
-    Authenticated(caller): Authenticated,
-    Path((reference, kind)): Path<(String, String)>,
-    sender: Sender,
-    query: Query,
-    JsonBody(body): JsonBody,
-) -> Result<Response, ApiError> {
-    create_in(&state, &caller, &sender, &query, Scope::Thng(&reference), &kind, &body).await
-}
-
-/// Makes an action of a product, or several at once.
-#[utoipa::path(post, path = "/products/{id}/actions/{type}", tag = "Actions",
-    operation_id = "createProductAction",
-    params(("id" = String, Path, description = "Id, or `<key>:<value>`"),
-        ("type" = String, Path, description = "Name of a type, or `all` where each action says its own"),
-        ("project" = Option<String>, Query, description = "Project that the action is scoped to")),
-    request_body(content = NewActionDocument, description = "One action, or an array of 1 to 1,000"),
-    responses((status = 201, description = "The action with its `context`, or an array in the order sent",
-        body = ActionDocument)),
-    extensions(("x-maturity" = json!("General Availability"))))]
-pub(super) async fn create_of_product(
-    State(state): State<ActionState>,
-    Authenticated(caller): Authenticated,
-    Path((reference, kind)): Path<(String, String)>,
-    sender: Sender,
-    query: Query,
-    JsonBody(body): JsonBody,
-) -> Result<Response, ApiError> {
-    create_in(&state, &caller, &sender, &query, Scope::Product(&reference), &kind, &body).await
-}
-
-/// Makes an action of a collection, or several at once.
-#[utoipa::path(post, path = "/collections/{id}/actions/{type}", tag = "Actions",
-    operation_id = "createCollectionAction",
-    params(("id" = String, Path, description = "Id, or `<key>:<value>`"),
-        ("type" = String, Path, description = "Name of a type, or `all` where each action says its own"),
-        ("project" = Option<String>, Query, description = "Project that the action is scoped to")),
-    request_body(content = NewActionDocument, description = "One action, or an array of 1 to 1,000"),
-    responses((status = 201, description = "The action with its `context`, or an array in the order sent",
-        body = ActionDocument)),
-    extensions(("x-maturity" = json!("General Availability"))))]
-pub(super) async fn create_of_collection(
-    State(state): State<ActionState>,
-    Authenticated(caller): Authenticated,
-    Path((reference, kind)): Path<(String, String)>,
-    sender: Sender,
-    query: Query,
-    JsonBody(body): JsonBody,
-) -> Result<Response, ApiError> {
-    create_in(&state, &caller, &sender, &query, Scope::Collection(&reference), &kind, &body).await
-}
-
-async fn create_in(
+pub(super) async fn create_in(
     state: &ActionState,
     caller: &Caller,
     sender: &Sender,
@@ -239,52 +177,4 @@ pub(super) async fn delete(
     Path((kind, id)): Path<(String, String)>,
 ) -> Result<(), ApiError> {
     Ok(actions::delete(&state, &caller, Scope::Account, &kind, &id).await?)
-}
-
-/// Removes an action of a Thng.
-#[utoipa::path(delete, path = "/thngs/{id}/actions/{type}/{action}", tag = "Actions",
-    operation_id = "deleteThngAction",
-    params(("id" = String, Path, description = "Id, or `<key>:<value>`"),
-        ("type" = String, Path, description = "Name of its type, or `all`"),
-        ("action" = String, Path, description = "Id of the action")),
-    responses((status = 200, description = "Removed; the body is empty")),
-    extensions(("x-maturity" = json!("General Availability"))))]
-pub(super) async fn delete_of_thng(
-    State(state): State<ActionState>,
-    Authenticated(caller): Authenticated,
-    Path((reference, kind, id)): Path<(String, String, String)>,
-) -> Result<(), ApiError> {
-    Ok(actions::delete(&state, &caller, Scope::Thng(&reference), &kind, &id).await?)
-}
-
-/// Removes an action of a product.
-#[utoipa::path(delete, path = "/products/{id}/actions/{type}/{action}", tag = "Actions",
-    operation_id = "deleteProductAction",
-    params(("id" = String, Path, description = "Id, or `<key>:<value>`"),
-        ("type" = String, Path, description = "Name of its type, or `all`"),
-        ("action" = String, Path, description = "Id of the action")),
-    responses((status = 200, description = "Removed; the body is empty")),
-    extensions(("x-maturity" = json!("General Availability"))))]
-pub(super) async fn delete_of_product(
-    State(state): State<ActionState>,
-    Authenticated(caller): Authenticated,
-    Path((reference, kind, id)): Path<(String, String, String)>,
-) -> Result<(), ApiError> {
-    Ok(actions::delete(&state, &caller, Scope::Product(&reference), &kind, &id).await?)
-}
-
-/// Removes an action of a collection.
-#[utoipa::path(delete, path = "/collections/{id}/actions/{type}/{action}", tag = "Actions",
-    operation_id = "deleteCollectionAction",
-    params(("id" = String, Path, description = "Id, or `<key>:<value>`"),
-        ("type" = String, Path, description = "Name of its type, or `all`"),
-        ("action" = String, Path, description = "Id of the action")),
-    responses((status = 200, description = "Removed; the body is empty")),
-    extensions(("x-maturity" = json!("General Availability"))))]
-pub(super) async fn delete_of_collection(
-    State(state): State<ActionState>,
-    Authenticated(caller): Authenticated,
-    Path((reference, kind, id)): Path<(String, String, String)>,
-) -> Result<(), ApiError> {
-    Ok(actions::delete(&state, &caller, Scope::Collection(&reference), &kind, &id).await?)
 }
