@@ -3,7 +3,7 @@
 use shared::{id::AccountId, time::UnixMillis};
 use sqlx::types::Json;
 
-use super::{Conn, StoreError, Tx, audit::state_of, dialect, on_db};
+use super::{Conn, StoreError, Tx, audit::state_of, dialect, execute, on_db};
 use crate::domain::{
     action_type::{CustomType, NewType},
     common::{Common, Stamp},
@@ -108,14 +108,14 @@ async fn fetch(
 
 /// Writes a type that [`find_locked`] gave, changed.
 pub async fn update(tx: &mut Tx, account: AccountId, changed: &CustomType) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(UPDATE)
-        .bind(account.as_str())
-        .bind(&changed.name)
-        .bind(Json(&changed.details))
-        .bind(changed.stamp.updated_at.0)
-        .execute(c)
-        .await
-        .map(|_| ()))?;
+    execute!(
+        &mut **tx,
+        UPDATE,
+        account.as_str(),
+        &changed.name,
+        Json(&changed.details),
+        changed.stamp.updated_at.0
+    )?;
     let before = tx.remembered(KIND, &changed.name);
     tx.note(account, (KIND, &changed.name), || (before, Some(state_of(&changed.details))));
     Ok(())
@@ -123,12 +123,7 @@ pub async fn update(tx: &mut Tx, account: AccountId, changed: &CustomType) -> Re
 
 /// Removes a type; returns whether it was there. Its actions stay.
 pub async fn delete(tx: &mut Tx, account: AccountId, name: &str) -> Result<bool, StoreError> {
-    let gone = on_db!(&mut **tx, |c| sqlx::query(DELETE)
-        .bind(account.as_str())
-        .bind(name)
-        .execute(c)
-        .await
-        .map(|done| done.rows_affected()))?;
+    let gone = execute!(&mut **tx, DELETE, account.as_str(), name)?;
     let before = tx.remembered(KIND, name);
     tx.note(account, (KIND, name), || (before, None));
     Ok(gone == 1)

@@ -8,7 +8,7 @@ use shared::{
     time::UnixMillis,
 };
 
-use super::{Conn, StoreError, Tx, dialect, dialect::fetch_in_list, on_db, parse};
+use super::{Conn, StoreError, Tx, dialect, dialect::fetch_in_list, execute, on_db, parse};
 
 const FIND: &str = "SELECT after FROM scan_move WHERE id = 1 AND NOT done";
 const PG_LOCK: &str = "SELECT after FROM scan_move WHERE id = 1 AND NOT done FOR UPDATE";
@@ -106,7 +106,7 @@ pub struct Found {
 
 /// Looks at the last actions again, because a process of an older release may have stored scans.
 pub async fn open(tx: &mut Tx) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(OPEN).bind(OVERLAP).execute(c).await.map(|_| ()))?;
+    execute!(&mut **tx, OPEN, OVERLAP)?;
     Ok(())
 }
 
@@ -156,6 +156,6 @@ pub async fn delete(tx: &mut Tx, seqs: &[i64]) -> Result<Vec<i64>, StoreError> {
 
 /// Notes how far scans are moved, and whether none are left.
 pub async fn set(tx: &mut Tx, after: i64, done: bool) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(SET).bind(after).bind(done).execute(c).await.map(|_| ()))?;
+    execute!(&mut **tx, SET, after, done)?;
     Ok(())
 }

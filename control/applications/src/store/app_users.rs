@@ -9,7 +9,7 @@ use shared::{
 use sqlx::types::Json;
 
 use super::{
-    Conn, StoreError, Tx, dialect,
+    Conn, StoreError, Tx, dialect, execute,
     listing::{self, Column, Selection, Table},
     on_db, parse, quotas,
 };
@@ -238,13 +238,7 @@ pub async fn find_password(
 
 /// Gives a user another password, hashed.
 pub async fn set_password(tx: &mut Tx, id: UserId, password: &str, at: UnixMillis) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(SET_PASSWORD)
-        .bind(id.as_str())
-        .bind(password)
-        .bind(at.0)
-        .execute(c)
-        .await
-        .map(|_| ()))?;
+    execute!(&mut **tx, SET_PASSWORD, id.as_str(), password, at.0)?;
     Ok(())
 }
 
@@ -256,26 +250,13 @@ pub async fn revoke_other_keys(
     kept: &[u8; 32],
     at: UnixMillis,
 ) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(REVOKE_OTHERS)
-        .bind(account.as_str())
-        .bind(id.as_str())
-        .bind(&kept[..])
-        .bind(at.0)
-        .execute(c)
-        .await
-        .map(|_| ()))?;
+    execute!(&mut **tx, REVOKE_OTHERS, account.as_str(), id.as_str(), &kept[..], at.0)?;
     Ok(())
 }
 
 /// Activates a user; its code is used up.
 pub async fn activate(tx: &mut Tx, id: UserId, at: UnixMillis) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(ACTIVATE)
-        .bind(id.as_str())
-        .bind(UserStatus::Active.as_str())
-        .bind(at.0)
-        .execute(c)
-        .await
-        .map(|_| ()))?;
+    execute!(&mut **tx, ACTIVATE, id.as_str(), UserStatus::Active.as_str(), at.0)?;
     Ok(())
 }
 
@@ -286,24 +267,13 @@ pub async fn list(conn: &mut Conn, selection: &Selection<'_>) -> Result<Page<App
 
 /// Writes a user that [`find_locked`] gave, changed.
 pub async fn update(tx: &mut Tx, user: &AppUser) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(UPDATE)
-        .bind(user.id.as_str())
-        .bind(Json(&user.details))
-        .bind(user.stamp.updated_at.0)
-        .execute(c)
-        .await
-        .map(|_| ()))?;
+    execute!(&mut **tx, UPDATE, user.id.as_str(), Json(&user.details), user.stamp.updated_at.0)?;
     Ok(())
 }
 
 /// Removes a user; returns whether it was there.
 pub async fn delete(tx: &mut Tx, account: AccountId, id: UserId) -> Result<bool, StoreError> {
-    let gone = on_db!(&mut **tx, |c| sqlx::query(DELETE)
-        .bind(account.as_str())
-        .bind(id.as_str())
-        .execute(c)
-        .await
-        .map(|done| done.rows_affected()))?;
+    let gone = execute!(&mut **tx, DELETE, account.as_str(), id.as_str())?;
     quotas::release(tx, account, Quota::Users, gone);
     Ok(gone == 1)
 }

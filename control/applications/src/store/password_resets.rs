@@ -5,7 +5,7 @@ use shared::{
     time::UnixMillis,
 };
 
-use super::{Conn, StoreError, Tx, on_db, parse};
+use super::{Conn, StoreError, Tx, execute, on_db, parse};
 
 const INSERT: &str =
     "INSERT INTO password_resets (hash, account_id, user_id, expires_at) VALUES ($1, $2, $3, $4)";
@@ -27,14 +27,7 @@ pub async fn insert(
     user: UserId,
     expires_at: UnixMillis,
 ) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(INSERT)
-        .bind(&hash[..])
-        .bind(account.as_str())
-        .bind(user.as_str())
-        .bind(expires_at.0)
-        .execute(c)
-        .await
-        .map(|_| ()))?;
+    execute!(&mut **tx, INSERT, &hash[..], account.as_str(), user.as_str(), expires_at.0)?;
     Ok(())
 }
 
@@ -72,18 +65,13 @@ pub async fn take(
 
 /// Removes the codes of a user.
 pub async fn delete_of_user(tx: &mut Tx, account: AccountId, user: UserId) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(DELETE_OF_USER)
-        .bind(account.as_str())
-        .bind(user.as_str())
-        .execute(c)
-        .await
-        .map(|_| ()))?;
+    execute!(&mut **tx, DELETE_OF_USER, account.as_str(), user.as_str())?;
     Ok(())
 }
 
 /// Removes the codes of the users of an application, while these are still there.
 pub async fn delete_of_app(tx: &mut Tx, app: ApplicationId) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(DELETE_OF_APP).bind(app.as_str()).execute(c).await.map(|_| ()))?;
+    execute!(&mut **tx, DELETE_OF_APP, app.as_str())?;
     Ok(())
 }
 

@@ -8,7 +8,7 @@ use sqlx::types::Json;
 use super::{
     Conn, Raw, StoreError, Tx,
     dialect::{self, fetch_in_list},
-    on_db, parse,
+    execute, on_db, parse,
 };
 use crate::domain::assessment::{
     peak::POINTS_SINCE,
@@ -211,7 +211,7 @@ pub async fn add(tx: &mut Tx, scans: &[Seen]) -> Result<Vec<ThngId>, StoreError>
 pub async fn put(tx: &mut Tx, thng: ThngId, profile: &Profile, read_to: i64) -> Result<(), StoreError> {
     write(tx, vec![(thng.to_string(), bytes_of(profile))]).await?;
     let thng = thng.as_str();
-    on_db!(&mut **tx, |c| sqlx::query(READ_TO).bind(thng).bind(read_to).execute(c).await.map(|_| ()))?;
+    execute!(&mut **tx, READ_TO, thng, read_to)?;
     Ok(())
 }
 
@@ -267,6 +267,6 @@ pub async fn outdate(tx: &mut Tx, account: AccountId, thngs: &[ThngId]) -> Resul
 
 /// Removes the profile of a Thng that is removed.
 pub async fn delete(tx: &mut Tx, thng: ThngId) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(DELETE).bind(thng.as_str()).execute(c).await.map(|_| ()))?;
+    execute!(&mut **tx, DELETE, thng.as_str())?;
     Ok(())
 }

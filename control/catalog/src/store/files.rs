@@ -8,6 +8,7 @@ use shared::{
 use super::{
     Conn, StoreError, Tx,
     documents::{Base, Cell, Document, Statements, statements},
+    execute,
     listing::{Column, Table},
     on_db, parse,
 };
@@ -103,13 +104,13 @@ pub async fn find_owner(conn: &mut Conn, id: FileId) -> Result<Option<Owner>, St
 
 /// Notes a blob that no file has, or will not have by `due_at` unless [`forget_garbage`] is called.
 pub async fn note_garbage(tx: &mut Tx, blob: &str, due_at: UnixMillis) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(NOTE_GARBAGE).bind(blob).bind(due_at.0).execute(c).await.map(|_| ()))?;
+    execute!(&mut **tx, NOTE_GARBAGE, blob, due_at.0)?;
     Ok(())
 }
 
 /// Forgets a blob: a file has it, or it is removed.
 pub async fn forget_garbage(tx: &mut Tx, blob: &str) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(FORGET_GARBAGE).bind(blob).execute(c).await.map(|_| ()))?;
+    execute!(&mut **tx, FORGET_GARBAGE, blob)?;
     Ok(())
 }
 

@@ -9,7 +9,7 @@ use serde_json::Value;
 use shared::{id::AccountId, time::UnixMillis};
 
 use super::{
-    Conn, StoreError, Tx, dialect,
+    Conn, StoreError, Tx, dialect, execute,
     listing::{self, Column, Selection, Table},
     on_db, property_writes,
 };
@@ -310,13 +310,7 @@ pub async fn remove(
         (Some((seq, latest)), Some(before)) if latest >= before.0 => Ok(Removal::Before(seq, before)),
         (Some(_), _) => {
             for sql in [NOTE_ONE, DROP_ONE] {
-                on_db!(&mut **tx, |c| sqlx::query(sql)
-                    .bind(account.as_str())
-                    .bind(resource)
-                    .bind(key.as_str())
-                    .execute(c)
-                    .await
-                    .map(|_| ()))?;
+                execute!(&mut **tx, sql, account.as_str(), resource, key.as_str())?;
             }
             Ok(Removal::Done)
         }
@@ -340,12 +334,7 @@ async fn remove_by(
     statements: [&'static str; 2],
 ) -> Result<(), StoreError> {
     for sql in statements {
-        on_db!(&mut **tx, |c| sqlx::query(sql)
-            .bind(account.as_str())
-            .bind(resource)
-            .execute(c)
-            .await
-            .map(|_| ()))?;
+        execute!(&mut **tx, sql, account.as_str(), resource)?;
     }
     Ok(())
 }
@@ -357,24 +346,14 @@ pub async fn remove_before(
     before: UnixMillis,
     step: u32,
 ) -> Result<u64, StoreError> {
-    Ok(on_db!(&mut **tx, |c| sqlx::query(REMOVE_BEFORE)
-        .bind(property)
-        .bind(before.0)
-        .bind(i64::from(step))
-        .execute(c)
-        .await
-        .map(|done| done.rows_affected()))?)
+    Ok(execute!(&mut **tx, REMOVE_BEFORE, property, before.0, i64::from(step))?)
 }
 
 /// Removes points of properties that are gone; returns how many, fewer than `step` when none are left.
 pub async fn sweep(tx: &mut Tx, step: u32) -> Result<u64, StoreError> {
-    let gone = on_db!(&mut **tx, |c| sqlx::query(SWEEP)
-        .bind(i64::from(step))
-        .execute(c)
-        .await
-        .map(|done| done.rows_affected()))?;
+    let gone = execute!(&mut **tx, SWEEP, i64::from(step))?;
     if gone < u64::from(step) {
-        on_db!(&mut **tx, |c| sqlx::query(SWEPT).execute(c).await.map(|_| ()))?;
+        execute!(&mut **tx, SWEPT)?;
     }
     Ok(gone)
 }

@@ -13,7 +13,7 @@ use shared::{
 };
 use sqlx::types::Json;
 
-use super::{Conn, StoreError, Tx, on_db, parse, standing::parse_state};
+use super::{Conn, StoreError, Tx, execute, on_db, parse, standing::parse_state};
 use crate::domain::{commissioning::Commission, commissioning_body::Pair};
 
 const FIND: &str = "SELECT commission FROM thngs WHERE account_id = $1 AND id = $2";
@@ -67,15 +67,15 @@ pub async fn put(
     thng: ThngId,
     commission: &Commission,
 ) -> Result<(), StoreError> {
-    let written = on_db!(&mut **tx, |c| sqlx::query(PUT)
-        .bind(account.as_str())
-        .bind(thng.as_str())
-        .bind(commission.state.as_str())
-        .bind(commission.product.as_str())
-        .bind(Json(commission))
-        .execute(c)
-        .await
-        .map(|done| done.rows_affected()))?;
+    let written = execute!(
+        &mut **tx,
+        PUT,
+        account.as_str(),
+        thng.as_str(),
+        commission.state.as_str(),
+        commission.product.as_str(),
+        Json(commission)
+    )?;
     if written == 1 { Ok(()) } else { Err(StoreError::Row(format!("thng {thng} is gone"))) }
 }
 

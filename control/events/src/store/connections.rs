@@ -7,7 +7,7 @@ use std::time::Duration;
 use shared::id::AccountId;
 
 use super::{
-    Conn, StoreError, Tx, dialect,
+    Conn, StoreError, Tx, dialect, execute,
     lease::{Timed, milliseconds, pg_now, timed},
     on_db,
 };
@@ -52,37 +52,27 @@ pub struct Orphan {
 /// Registers a replica under a name that was never used.
 pub async fn register(tx: &mut Tx, replica: &str, lease: Duration) -> Result<(), StoreError> {
     let sql = REGISTER.of(tx);
-    on_db!(&mut **tx, |c| sqlx::query(sql)
-        .bind(replica)
-        .bind(milliseconds(lease))
-        .execute(c)
-        .await
-        .map(|_| ()))?;
+    execute!(&mut **tx, sql, replica, milliseconds(lease))?;
     Ok(())
 }
 
 /// Renews a lease; `false` when the replica was given up: its connections are being closed by others.
 pub async fn renew(tx: &mut Tx, replica: &str, lease: Duration) -> Result<bool, StoreError> {
     let sql = RENEW.of(tx);
-    let renewed = on_db!(&mut **tx, |c| sqlx::query(sql)
-        .bind(replica)
-        .bind(milliseconds(lease))
-        .execute(c)
-        .await
-        .map(|done| done.rows_affected()))?;
+    let renewed = execute!(&mut **tx, sql, replica, milliseconds(lease))?;
     Ok(renewed == 1)
 }
 
 /// Gives up the replicas whose lease ran out. SQLite serves one process, so every other one is dead there.
 pub async fn expire_replicas(tx: &mut Tx, own: &str) -> Result<(), StoreError> {
     let sql = dialect::pick(tx, PG_EXPIRE, SQLITE_EXPIRE_OTHERS);
-    on_db!(&mut **tx, |c| sqlx::query(sql).bind(own).execute(c).await.map(|_| ()))?;
+    execute!(&mut **tx, sql, own)?;
     Ok(())
 }
 
 /// Gives up this replica at shutdown.
 pub async fn leave(tx: &mut Tx, replica: &str) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(LEAVE).bind(replica).execute(c).await.map(|_| ()))?;
+    execute!(&mut **tx, LEAVE, replica)?;
     Ok(())
 }
 
@@ -102,21 +92,13 @@ pub async fn open(
     if held.is_none() {
         return Ok(false);
     }
-    on_db!(&mut **tx, |c| sqlx::query(OPEN)
-        .bind(id)
-        .bind(replica)
-        .bind(account.as_str())
-        .bind(thng)
-        .execute(c)
-        .await
-        .map(|_| ()))?;
+    execute!(&mut **tx, OPEN, id, replica, account.as_str(), thng)?;
     Ok(true)
 }
 
 /// Removes a connection; `false` when somebody did before.
 pub async fn close(tx: &mut Tx, id: &str) -> Result<bool, StoreError> {
-    let gone =
-        on_db!(&mut **tx, |c| sqlx::query(CLOSE).bind(id).execute(c).await.map(|done| done.rows_affected()))?;
+    let gone = execute!(&mut **tx, CLOSE, id)?;
     Ok(gone == 1)
 }
 
@@ -133,6 +115,6 @@ pub async fn list_orphans(conn: &mut Conn, limit: u32) -> Result<Vec<Orphan>, St
 
 /// Forgets replicas that are gone and have no connections left.
 pub async fn forget(tx: &mut Tx) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(FORGET).execute(c).await.map(|_| ()))?;
+    execute!(&mut **tx, FORGET)?;
     Ok(())
 }

@@ -15,7 +15,7 @@ use sqlx::types::Json;
 use super::{
     Conn, StoreError, Tx, dialect,
     dialect::{signed, unsigned},
-    events,
+    events, execute,
     lease::{Timed, timed, timed_lock},
     on_db, parse,
 };
@@ -138,7 +138,7 @@ pub async fn count(conn: &mut Conn, account: AccountId, most: u64) -> Result<u64
 
 /// Includes an account in the rotation.
 pub async fn open(tx: &mut Tx, account: AccountId) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(OPEN).bind(account.as_str()).execute(c).await.map(|_| ()))?;
+    execute!(&mut **tx, OPEN, account.as_str())?;
     Ok(())
 }
 
@@ -165,7 +165,7 @@ pub async fn put_off(
 ) -> Result<Option<i64>, StoreError> {
     let sql = REST.of(tx);
     let pause = signed(u64::try_from(pause.as_millis()).unwrap_or(u64::MAX));
-    on_db!(&mut **tx, |c| sqlx::query(sql).bind(account.as_str()).bind(pause).execute(c).await.map(|_| ()))?;
+    execute!(&mut **tx, sql, account.as_str(), pause)?;
     let row: Option<(i64,)> =
         on_db!(&mut **tx, |c| sqlx::query_as(TRIED).bind(task).fetch_optional(c).await)?;
     Ok(row.map(|(attempts,)| attempts))

@@ -12,6 +12,7 @@ use sqlx::types::Json;
 use super::{
     Conn, StoreError, Tx, dialect,
     dialect::unsigned,
+    execute,
     lease::{Timed, milliseconds, pg_now, sqlite_now, timed},
     listing::{self, Column, Selection, Table},
     on_db,
@@ -281,12 +282,7 @@ pub async fn renew(tx: &mut Tx, webhook: i64, after: i64, limit: u32) -> Result<
 
 /// Sends a message again; returns whether there is one.
 pub async fn send_again(tx: &mut Tx, webhook: i64, message_id: &str) -> Result<bool, StoreError> {
-    let again = on_db!(&mut **tx, |c| sqlx::query(AGAIN)
-        .bind(webhook)
-        .bind(message_id)
-        .execute(c)
-        .await
-        .map(|done| done.rows_affected()))?;
+    let again = execute!(&mut **tx, AGAIN, webhook, message_id)?;
     Ok(again > 0)
 }
 

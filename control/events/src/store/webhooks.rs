@@ -8,6 +8,7 @@ use super::{
     Conn, Db, StoreError, Tx,
     dialect::fetch_in_list,
     documents::{Base, Cell, Document, Statements, statements},
+    execute,
     followers::{Follower, Follows, follows},
     lease::{self, Timed, hold_lease, milliseconds, pg_now, sqlite_now, timed},
     listing::{Column, Table},
@@ -171,7 +172,7 @@ impl Follower for Webhook {
 
 /// Resets the health of a receiver, because it was reported to be back.
 pub async fn resume(tx: &mut Tx, seq: i64) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(RESUME).bind(seq).execute(c).await.map(|_| ()))?;
+    execute!(&mut **tx, RESUME, seq)?;
     Ok(())
 }
 
@@ -284,11 +285,6 @@ pub async fn settle(
 
 /// Releases a webhook.
 pub async fn release(tx: &mut Tx, claimed: &Claimed) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(RELEASE)
-        .bind(claimed.seq)
-        .bind(claimed.fence)
-        .execute(c)
-        .await
-        .map(|_| ()))?;
+    execute!(&mut **tx, RELEASE, claimed.seq, claimed.fence)?;
     Ok(())
 }

@@ -2,7 +2,7 @@
 
 use shared::{id::AccountId, time::UnixMillis};
 
-use super::{Conn, StoreError, Tx, on_db, parse};
+use super::{Conn, StoreError, Tx, execute, on_db, parse};
 use crate::domain::{
     hosted_account::{HostedAccount, Suspension},
     page::PageRequest,
@@ -72,11 +72,6 @@ pub async fn list(conn: &mut Conn, page: PageRequest) -> Result<Vec<HostedAccoun
 
 /// Notes since when an account is suspended; `None` when it is in service again.
 pub async fn set_suspended(tx: &mut Tx, id: AccountId, since: Option<UnixMillis>) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(SET_SUSPENDED)
-        .bind(id.as_str())
-        .bind(since.map(|at| at.0))
-        .execute(c)
-        .await
-        .map(|_| ()))?;
+    execute!(&mut **tx, SET_SUSPENDED, id.as_str(), since.map(|at| at.0))?;
     Ok(())
 }

@@ -5,6 +5,7 @@ use shared::{id::AccountId, time::UnixMillis, withheld::Withheld};
 use super::{
     Conn, StoreError, Tx,
     dialect::unsigned,
+    execute,
     lease::{Timed, timed},
     on_db, parse,
     withheld::{columns, of_columns},
@@ -92,17 +93,17 @@ pub struct NewRow<'a> {
 /// Adds something, or replaces why and until when it is withheld.
 pub async fn put(tx: &mut Tx, row: &NewRow<'_>, now: UnixMillis) -> Result<(), StoreError> {
     let (kind, subject) = columns(row.what);
-    on_db!(&mut **tx, |c| sqlx::query(PUT)
-        .bind(kind)
-        .bind(subject)
-        .bind(row.account.map(|id| id.to_string()))
-        .bind(row.reason)
-        .bind(row.author)
-        .bind(now.0)
-        .bind(row.until.map(|at| at.0))
-        .execute(c)
-        .await
-        .map(|_| ()))?;
+    execute!(
+        &mut **tx,
+        PUT,
+        kind,
+        subject,
+        row.account.map(|id| id.to_string()),
+        row.reason,
+        row.author,
+        now.0,
+        row.until.map(|at| at.0)
+    )?;
     Ok(())
 }
 
@@ -117,7 +118,7 @@ pub async fn find(conn: &mut Conn, what: &Withheld) -> Result<Option<PlatformTak
 /// Removes something.
 pub async fn delete(tx: &mut Tx, what: &Withheld) -> Result<(), StoreError> {
     let (kind, subject) = columns(what);
-    on_db!(&mut **tx, |c| sqlx::query(DELETE).bind(kind).bind(subject).execute(c).await.map(|_| ()))?;
+    execute!(&mut **tx, DELETE, kind, subject)?;
     Ok(())
 }
 

@@ -3,7 +3,7 @@
 use super::{
     Conn, StoreError, Tx, dialect,
     dialect::{signed, unsigned},
-    on_db,
+    execute, on_db,
 };
 use crate::domain::job_lines::Entry;
 
@@ -60,18 +60,13 @@ pub async fn find_next(conn: &mut Conn, job: i64, from: u64) -> Result<Option<Ch
 
 /// Removes a part that is carried out.
 pub async fn delete(tx: &mut Tx, job: i64, first: u64) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(DELETE).bind(job).bind(signed(first)).execute(c).await.map(|_| ()))?;
+    execute!(&mut **tx, DELETE, job, signed(first))?;
     Ok(())
 }
 
 /// Removes up to `limit` parts of a job; returns how many.
 pub async fn clear(tx: &mut Tx, job: i64, limit: u32) -> Result<u64, StoreError> {
-    Ok(on_db!(&mut **tx, |c| sqlx::query(CLEAR)
-        .bind(job)
-        .bind(i64::from(limit))
-        .execute(c)
-        .await
-        .map(|done| done.rows_affected()))?)
+    Ok(execute!(&mut **tx, CLEAR, job, i64::from(limit))?)
 }
 
 /// Jobs that have ended, and of whose input something is left.

@@ -8,7 +8,7 @@ use sqlx::types::Json;
 use super::{
     Conn, Db, StoreError, Tx,
     dialect::{fetch_in_list, signed, unsigned},
-    events, jobs,
+    events, execute, jobs,
     lease::{self, Timed, hold_lease, milliseconds, pg_now, sqlite_now, timed},
     on_db,
 };
@@ -152,7 +152,7 @@ pub async fn claim(tx: &mut Tx, phase: Phase, full: &[String]) -> Result<Option<
     let Some((account, id, fence, failures)) = rows.pop() else { return Ok(None) };
     let account: AccountId = super::parse("account_id", &account)?;
     let sql = TURN.of(tx);
-    on_db!(&mut **tx, |c| sqlx::query(sql).bind(account.as_str()).execute(c).await.map(|_| ()))?;
+    execute!(&mut **tx, sql, account.as_str())?;
     let job = jobs::find(tx, account, super::parse("id", &id)?).await?;
     let job = job.ok_or_else(|| StoreError::Row(format!("job {id} is gone")))?;
     Ok(Some(Claimed { job, fence: unsigned(fence), failures: unsigned(failures) }))
@@ -179,22 +179,22 @@ pub async fn hold(tx: &mut Tx, claimed: &Claimed) -> Result<Option<u64>, StoreEr
 /// recorded in the event log.
 pub async fn write(tx: &mut Tx, claimed: &Claimed, job: &Job) -> Result<bool, StoreError> {
     let from: JobStatus = claimed.job.status;
-    let written = on_db!(&mut **tx, |c| sqlx::query(WRITE)
-        .bind(job.seq)
-        .bind(signed(claimed.fence))
-        .bind(from.as_str())
-        .bind(job.status.as_str())
-        .bind(Json(&job.history))
-        .bind(&job.message)
-        .bind(&job.blob)
-        .bind(signed(job.progress.requested))
-        .bind(signed(job.progress.done))
-        .bind(signed(job.progress.failed))
-        .bind(job.updated_at.0)
-        .bind(job.completed_at.map(|at| at.0))
-        .execute(c)
-        .await
-        .map(|done| done.rows_affected()))?;
+    let written = execute!(
+        &mut **tx,
+        WRITE,
+        job.seq,
+        signed(claimed.fence),
+        from.as_str(),
+        job.status.as_str(),
+        Json(&job.history),
+        &job.message,
+        &job.blob,
+        signed(job.progress.requested),
+        signed(job.progress.done),
+        signed(job.progress.failed),
+        job.updated_at.0,
+        job.completed_at.map(|at| at.0)
+    )?;
     if written == 1 && job.status.is_terminal() {
         let project = job.project.map(|project| project.to_string());
         let event = Event::Job { id: job.id, status: job.status.as_str().to_owned(), project };

@@ -9,6 +9,7 @@ use sqlx::types::Json;
 use super::{
     Conn, StoreError, Tx,
     dialect::unsigned,
+    execute,
     listing::{self, Column, Selection, Table},
     on_db, parse,
 };
@@ -104,20 +105,20 @@ impl TryFrom<Row> for Job {
 
 /// Adds a job.
 pub async fn insert(tx: &mut Tx, job: &Job) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(INSERT)
-        .bind(job.id.as_str())
-        .bind(job.account.as_str())
-        .bind(job.project.map(|id| id.to_string()))
-        .bind(ACTION_CREATION)
-        .bind(job.status.as_str())
-        .bind(Json(&job.history))
-        .bind(Json(&job.request))
-        .bind(&job.blob)
-        .bind(job.progress.requested.cast_signed())
-        .bind(job.created_at.0)
-        .execute(c)
-        .await
-        .map(|_| ()))?;
+    execute!(
+        &mut **tx,
+        INSERT,
+        job.id.as_str(),
+        job.account.as_str(),
+        job.project.map(|id| id.to_string()),
+        ACTION_CREATION,
+        job.status.as_str(),
+        Json(&job.history),
+        Json(&job.request),
+        &job.blob,
+        job.progress.requested.cast_signed(),
+        job.created_at.0
+    )?;
     Ok(())
 }
 
@@ -138,17 +139,17 @@ pub async fn list(conn: &mut Conn, selection: &Selection<'_>) -> Result<Page<Job
 
 /// Writes the state of a job that is in another one so far; returns whether it still was.
 pub async fn change_status(tx: &mut Tx, job: &Job, from: JobStatus) -> Result<bool, StoreError> {
-    let changed = on_db!(&mut **tx, |c| sqlx::query(MOVE)
-        .bind(job.account.as_str())
-        .bind(job.id.as_str())
-        .bind(from.as_str())
-        .bind(job.status.as_str())
-        .bind(Json(&job.history))
-        .bind(job.updated_at.0)
-        .bind(job.completed_at.map(|at| at.0))
-        .execute(c)
-        .await
-        .map(|done| done.rows_affected()))?;
+    let changed = execute!(
+        &mut **tx,
+        MOVE,
+        job.account.as_str(),
+        job.id.as_str(),
+        from.as_str(),
+        job.status.as_str(),
+        Json(&job.history),
+        job.updated_at.0,
+        job.completed_at.map(|at| at.0)
+    )?;
     Ok(changed == 1)
 }
 
@@ -181,10 +182,6 @@ pub async fn list_ended(
 
 /// Removes a job that has ended; its log must have gone before. Gives whether it was there.
 pub async fn delete(tx: &mut Tx, seq: i64) -> Result<bool, StoreError> {
-    let deleted = on_db!(&mut **tx, |c| sqlx::query(DELETE)
-        .bind(seq)
-        .execute(c)
-        .await
-        .map(|done| done.rows_affected()))?;
+    let deleted = execute!(&mut **tx, DELETE, seq)?;
     Ok(deleted == 1)
 }

@@ -7,7 +7,7 @@ use shared::{id::AccountId, time::UnixMillis};
 use sqlx::{FromRow, postgres::PgRow, sqlite::SqliteRow, types::Json};
 
 use super::{
-    Conn, StoreError, Tx, audit, dialect, facets, identifiers,
+    Conn, StoreError, Tx, audit, dialect, execute, facets, identifiers,
     listing::{self, Selection, Table},
     on_db, parse, quotas,
     texts::Texts,
@@ -307,13 +307,7 @@ pub async fn delete<D: Document>(tx: &mut Tx, account: AccountId, id: D::Id) -> 
         find_locked::<D>(tx, account, id).await?;
     }
     let id = id.to_string();
-    let gone = on_db!(&mut **tx, |c| sqlx::query(D::TABLE.delete)
-        .bind(account.as_str())
-        .bind(&id)
-        .execute(c)
-        .await
-        .map(|done| done.rows_affected()))?
-        == 1;
+    let gone = execute!(&mut **tx, D::TABLE.delete, account.as_str(), &id)? == 1;
     if gone && D::TABLE.list.identifiers.is_some() {
         identifiers::delete(tx, &id).await?;
     }

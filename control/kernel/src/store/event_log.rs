@@ -6,7 +6,7 @@
 
 use shared::{id::AccountId, time::UnixMillis};
 
-use super::{Conn, StoreError, Tx, dialect::pick, events, on_db, parse};
+use super::{Conn, StoreError, Tx, dialect::pick, events, execute, on_db, parse};
 use crate::domain::event::{Event, Position, Quiet, Recorded};
 
 // The inner statement walks the index and is as short as its limit; bodies of other accounts stay where they are.
@@ -135,7 +135,7 @@ pub async fn find_place(conn: &mut Conn, name: &str) -> Result<Option<Position>,
 
 /// Locks a cursor until the transaction ends; `None` if another transaction holds it.
 pub async fn hold_place(tx: &mut Tx, name: &str) -> Result<Option<Position>, StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(BEGIN).bind(name).execute(c).await.map(|_| ()))?;
+    execute!(&mut **tx, BEGIN, name)?;
     let sql = pick(tx, PG_HOLD, PLACE);
     let row: Option<(i64, i64, i64)> =
         on_db!(&mut **tx, |c| sqlx::query_as(sql).bind(name).fetch_optional(c).await)?;
@@ -144,14 +144,7 @@ pub async fn hold_place(tx: &mut Tx, name: &str) -> Result<Option<Position>, Sto
 
 /// Saves a cursor; an earlier position than the saved one changes nothing.
 pub async fn move_place(tx: &mut Tx, name: &str, to: Position) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(MOVE)
-        .bind(name)
-        .bind(to.xid)
-        .bind(to.seq)
-        .bind(to.item)
-        .execute(c)
-        .await
-        .map(|_| ()))?;
+    execute!(&mut **tx, MOVE, name, to.xid, to.seq, to.item)?;
     Ok(())
 }
 
@@ -192,7 +185,7 @@ pub async fn trim(tx: &mut Tx, keep: Keep, step: u32) -> Result<u64, StoreError>
 /// other numbers; what readers had not passed stays before them, and may come to them twice.
 pub async fn adopt(tx: &mut Tx) -> Result<(), StoreError> {
     for sql in [RENEW_PLACES, RENEW_WEBHOOKS, RENEW_REACTIONS, RENEW_ROWS] {
-        on_db!(&mut **tx, |c| sqlx::query(sql).execute(c).await.map(|_| ()))?;
+        execute!(&mut **tx, sql)?;
     }
     Ok(())
 }

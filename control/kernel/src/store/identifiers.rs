@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use shared::{gtin, id::AccountId, identifier::Identifier};
 use sqlx::types::Json;
 
-use super::{Conn, Raw, StoreError, Tx, on_db};
+use super::{Conn, Raw, StoreError, Tx, execute, on_db};
 
 const INSERT: &str =
     "INSERT INTO identifiers (account_id, kind, key, value, resource_id) VALUES ($1, $2, $3, $4, $5)";
@@ -47,15 +47,7 @@ pub async fn replace(
 ) -> Result<(), StoreError> {
     delete(tx, resource).await?;
     for (key, value) in identifiers {
-        on_db!(&mut **tx, |c| sqlx::query(INSERT)
-            .bind(account.as_str())
-            .bind(kind)
-            .bind(key)
-            .bind(value)
-            .bind(resource)
-            .execute(c)
-            .await
-            .map(|_| ()))?;
+        execute!(&mut **tx, INSERT, account.as_str(), kind, key, value, resource)?;
     }
     Ok(())
 }
@@ -65,7 +57,7 @@ pub async fn replace(
 /// # Errors
 /// The database failed.
 pub async fn delete(tx: &mut Tx, resource: &str) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(DELETE).bind(resource).execute(c).await.map(|_| ()))?;
+    execute!(&mut **tx, DELETE, resource)?;
     Ok(())
 }
 

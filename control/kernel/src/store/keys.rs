@@ -9,7 +9,7 @@ use shared::{
 
 use sqlx::types::Json;
 
-use super::{Conn, Raw, StoreError, Tx, on_db, parse};
+use super::{Conn, Raw, StoreError, Tx, execute, on_db, parse};
 use crate::domain::{
     access::{Actor, ActorKind},
     api_key::{Bounds, KnownKey},
@@ -103,15 +103,7 @@ pub async fn insert(
     actor_id: &str,
     at_ms: i64,
 ) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(INSERT)
-        .bind(&hash[..])
-        .bind(account.as_str())
-        .bind(kind.as_str())
-        .bind(actor_id)
-        .bind(at_ms)
-        .execute(c)
-        .await
-        .map(|_| ()))?;
+    execute!(&mut **tx, INSERT, &hash[..], account.as_str(), kind.as_str(), actor_id, at_ms)?;
     Ok(())
 }
 
@@ -123,18 +115,18 @@ pub async fn insert_of(
     generation: Option<u32>,
     at_ms: i64,
 ) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(INSERT_OF)
-        .bind(&hash[..])
-        .bind(actor.account.as_str())
-        .bind(actor.kind.as_str())
-        .bind(&actor.id)
-        .bind(actor.project.map(|id| id.to_string()))
-        .bind(actor.app.map(|id| id.to_string()))
-        .bind(at_ms)
-        .bind(generation.map(i64::from))
-        .execute(c)
-        .await
-        .map(|_| ()))?;
+    execute!(
+        &mut **tx,
+        INSERT_OF,
+        &hash[..],
+        actor.account.as_str(),
+        actor.kind.as_str(),
+        &actor.id,
+        actor.project.map(|id| id.to_string()),
+        actor.app.map(|id| id.to_string()),
+        at_ms,
+        generation.map(i64::from)
+    )?;
     Ok(())
 }
 
@@ -304,14 +296,7 @@ pub async fn end_all(
     now: UnixMillis,
 ) -> Result<(), StoreError> {
     let sql = if ends_at > now { END_AT } else { END };
-    on_db!(&mut **tx, |c| sqlx::query(sql)
-        .bind(account.as_str())
-        .bind(actor_id)
-        .bind(kind.as_str())
-        .bind(ends_at.0)
-        .execute(c)
-        .await
-        .map(|_| ()))?;
+    execute!(&mut **tx, sql, account.as_str(), actor_id, kind.as_str(), ends_at.0)?;
     Ok(())
 }
 
@@ -322,13 +307,7 @@ pub async fn revoke_of_project(
     project: ProjectId,
     at_ms: i64,
 ) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(REVOKE_OF_PROJECT)
-        .bind(account.as_str())
-        .bind(project.as_str())
-        .bind(at_ms)
-        .execute(c)
-        .await
-        .map(|_| ()))?;
+    execute!(&mut **tx, REVOKE_OF_PROJECT, account.as_str(), project.as_str(), at_ms)?;
     Ok(())
 }
 
@@ -348,13 +327,7 @@ pub async fn find_account(conn: &mut Conn, hash: &[u8; 32]) -> Result<Option<Acc
 
 /// Revokes one key; returns whether it was valid until now.
 pub async fn revoke(tx: &mut Tx, hash: &[u8; 32], at_ms: i64) -> Result<bool, StoreError> {
-    Ok(on_db!(&mut **tx, |c| sqlx::query(REVOKE)
-        .bind(&hash[..])
-        .bind(at_ms)
-        .execute(c)
-        .await
-        .map(|done| done.rows_affected()))?
-        == 1)
+    Ok(execute!(&mut **tx, REVOKE, &hash[..], at_ms)? == 1)
 }
 
 /// Revokes every key of an actor; returns how many there were.
@@ -364,13 +337,7 @@ pub async fn revoke_all(
     actor_id: &str,
     at_ms: i64,
 ) -> Result<u64, StoreError> {
-    Ok(on_db!(&mut **tx, |c| sqlx::query(REVOKE_ALL)
-        .bind(account.as_str())
-        .bind(actor_id)
-        .bind(at_ms)
-        .execute(c)
-        .await
-        .map(|done| done.rows_affected()))?)
+    Ok(execute!(&mut **tx, REVOKE_ALL, account.as_str(), actor_id, at_ms)?)
 }
 
 /// Ends the sessions of an operator, but for the one whose key has the hash `except`.
@@ -381,19 +348,12 @@ pub async fn end_sessions(
     except: &[u8],
     at_ms: i64,
 ) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(END_SESSIONS)
-        .bind(account.as_str())
-        .bind(operator)
-        .bind(except)
-        .bind(at_ms)
-        .execute(c)
-        .await
-        .map(|_| ()))?;
+    execute!(&mut **tx, END_SESSIONS, account.as_str(), operator, except, at_ms)?;
     Ok(())
 }
 
 /// Removes the keys of an application and of its users.
 pub async fn delete_of_app(tx: &mut Tx, app: ApplicationId) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(DELETE_OF_APP).bind(app.as_str()).execute(c).await.map(|_| ()))?;
+    execute!(&mut **tx, DELETE_OF_APP, app.as_str())?;
     Ok(())
 }

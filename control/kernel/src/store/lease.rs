@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Conn, Ctx, Db, StoreError, Tx, dialect, on_db};
+use super::{Conn, Ctx, Db, StoreError, Tx, dialect, execute};
 
 /// Now in milliseconds, on Postgres.
 #[macro_export]
@@ -89,13 +89,7 @@ pub async fn hold(
     lease: Duration,
 ) -> Result<bool, StoreError> {
     let sql = sql.of(tx);
-    let held = on_db!(&mut **tx, |c| sqlx::query(sql)
-        .bind(seq)
-        .bind(fence)
-        .bind(milliseconds(lease))
-        .execute(c)
-        .await
-        .map(|done| done.rows_affected()))?;
+    let held = execute!(&mut **tx, sql, seq, fence, milliseconds(lease))?;
     Ok(held == 1)
 }
 
@@ -103,7 +97,7 @@ pub async fn hold(
 pub async fn free_all(db: &Db, sql: &'static str) -> Result<(), StoreError> {
     if let Db::Sqlite { .. } = db {
         let mut tx = db.begin(&Ctx::default()).await?;
-        on_db!(&mut *tx, |c| sqlx::query(sql).execute(c).await.map(|_| ()))?;
+        execute!(&mut *tx, sql)?;
         tx.commit().await?;
     }
     Ok(())

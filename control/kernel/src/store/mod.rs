@@ -131,6 +131,18 @@ macro_rules! on_db {
 }
 pub use on_db;
 
+/// Executes a statement with the values of its placeholders, in their order; gives how many rows it changed.
+#[macro_export]
+macro_rules! execute {
+    ($conn:expr, $sql:expr $(, $value:expr)* $(,)?) => {
+        $crate::on_db!($conn, |c| sqlx::query($sql)$(.bind($value))*
+            .execute(c)
+            .await
+            .map(|done| done.rows_affected()))
+    };
+}
+pub use execute;
+
 /// A write transaction; dropped without [`Tx::commit`] it is rolled back.
 #[derive(Debug)]
 pub struct Tx {
@@ -214,17 +226,12 @@ impl Tx {
         before: UnixMillis,
         limit: u32,
     ) -> Result<u64, StoreError> {
-        let done = on_db!(&mut self.conn, |c| sqlx::query(sql)
-            .bind(before.0)
-            .bind(i64::from(limit))
-            .execute(c)
-            .await
-            .map(|done| done.rows_affected()));
+        let done = execute!(&mut self.conn, sql, before.0, i64::from(limit));
         Ok(done?)
     }
 
     async fn execute(&mut self, sql: &'static str) -> Result<(), StoreError> {
-        on_db!(&mut self.conn, |c| sqlx::query(sql).execute(c).await.map(|_| ()))?;
+        execute!(&mut self.conn, sql)?;
         Ok(())
     }
 }

@@ -9,6 +9,7 @@ use sqlx::types::Json;
 use super::{
     Conn, Db, StoreError, Tx, dialect,
     dialect::{signed, unsigned},
+    execute,
     lease::{self, Timed, milliseconds, pg_now, sqlite_now, timed},
     on_db,
 };
@@ -90,20 +91,20 @@ pub async fn put(tx: &mut Tx, holder: &str, held: &[(AccountId, Quota, u64)]) ->
         }
         Conn::Pg(_) | Conn::Sqlite(_) => return Err(dialect::outside_transaction()),
     }
-    on_db!(&mut **tx, |c| sqlx::query(DELETE_ENDED).bind(holder).execute(c).await.map(|_| ()))?;
+    execute!(&mut **tx, DELETE_ENDED, holder)?;
     Ok(())
 }
 
 /// Removes what processes held that are gone.
 pub async fn delete_dead(tx: &mut Tx) -> Result<(), StoreError> {
     let sql = DELETE_DEAD.of(tx);
-    on_db!(&mut **tx, |c| sqlx::query(sql).execute(c).await.map(|_| ()))?;
+    execute!(&mut **tx, sql)?;
     Ok(())
 }
 
 /// Removes what a process holds, at its end.
 pub async fn leave(tx: &mut Tx, holder: &str) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(LEAVE).bind(holder).execute(c).await.map(|_| ()))?;
+    execute!(&mut **tx, LEAVE, holder)?;
     Ok(())
 }
 

@@ -16,7 +16,7 @@ use shared::{id::AccountId, time::UnixMillis};
 use super::{
     Conn, StoreError, Tx,
     dialect::{self, signed, unsigned},
-    on_db, parse,
+    execute, on_db, parse,
 };
 use crate::domain::quota::{Exceeded, Quota};
 
@@ -172,15 +172,7 @@ async fn write(
     day: i64,
     (used, over): (i64, u64),
 ) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(WRITE)
-        .bind(account.as_str())
-        .bind(quota.as_str())
-        .bind(day)
-        .bind(used)
-        .bind(signed(over))
-        .execute(c)
-        .await
-        .map(|_| ()))?;
+    execute!(&mut **tx, WRITE, account.as_str(), quota.as_str(), day, used, signed(over))?;
     Ok(())
 }
 

@@ -5,7 +5,7 @@
 
 use shared::{gtin, id::AccountId};
 
-use super::{Conn, StoreError, Tx, on_db};
+use super::{Conn, StoreError, Tx, execute, on_db};
 
 /// An identifier that only one resource may have.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -79,15 +79,7 @@ pub async fn claim(
             return Err(wanted.taken_by(&other));
         }
         // Waits for another that claims the same at this moment.
-        let is_claimed = on_db!(&mut **tx, |c| sqlx::query(CLAIM)
-            .bind(account.as_str())
-            .bind(wanted.kind())
-            .bind(&name)
-            .bind(resource)
-            .execute(c)
-            .await
-            .map(|done| done.rows_affected()))?
-            == 1;
+        let is_claimed = execute!(&mut **tx, CLAIM, account.as_str(), wanted.kind(), &name, resource)? == 1;
         if is_claimed {
             return Ok(());
         }
@@ -95,13 +87,7 @@ pub async fn claim(
             return Err(wanted.taken_by(&other));
         }
         // Left by a release without claims, which deleted or moved the resource.
-        on_db!(&mut **tx, |c| sqlx::query(RELEASE_NAME)
-            .bind(account.as_str())
-            .bind(wanted.kind())
-            .bind(&name)
-            .execute(c)
-            .await
-            .map(|_| ()))?;
+        execute!(&mut **tx, RELEASE_NAME, account.as_str(), wanted.kind(), &name)?;
     }
     Err(StoreError::Busy)
 }
@@ -111,7 +97,7 @@ pub async fn claim(
 /// # Errors
 /// The database failed.
 pub async fn release(tx: &mut Tx, resource: &str) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(RELEASE).bind(resource).execute(c).await.map(|_| ()))?;
+    execute!(&mut **tx, RELEASE, resource)?;
     Ok(())
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use shared::id::AccountId;
 
 use super::{
-    Conn, StoreError, Tx,
+    Conn, StoreError, Tx, execute,
     lease::{Timed, milliseconds, timed, timed_lock},
     on_db,
 };
@@ -113,15 +113,9 @@ pub async fn insert(
     sealed: &[u8],
 ) -> Result<(), StoreError> {
     let sql = INSERT.of(tx);
-    on_db!(&mut **tx, |c| sqlx::query(sql)
-        .bind(id)
-        .bind(account.as_ref().map(AccountId::as_str))
-        .bind(sealed)
-        .execute(c)
-        .await
-        .map(|_| ()))?;
+    execute!(&mut **tx, sql, id, account.as_ref().map(AccountId::as_str), sealed)?;
     let whose = account.as_ref().map_or("", AccountId::as_str);
-    on_db!(&mut **tx, |c| sqlx::query(OPEN).bind(whose).execute(c).await.map(|_| ()))?;
+    execute!(&mut **tx, OPEN, whose)?;
     Ok(())
 }
 
@@ -148,7 +142,7 @@ pub async fn claim(
     }
     if claimed.is_empty() {
         let sql = OPEN_MISSING.of(tx);
-        on_db!(&mut **tx, |c| sqlx::query(sql).execute(c).await.map(|_| ()))?;
+        execute!(&mut **tx, sql)?;
     }
     Ok(claimed)
 }
@@ -183,23 +177,10 @@ async fn claim_of(
 /// Lets a claimed mail be claimed again after a pause; returns whether it was still held.
 pub async fn postpone(tx: &mut Tx, claimed: &Claimed, pause: Duration) -> Result<bool, StoreError> {
     let sql = POSTPONE.of(tx);
-    Ok(on_db!(&mut **tx, |c| sqlx::query(sql)
-        .bind(&claimed.id)
-        .bind(claimed.tries)
-        .bind(milliseconds(pause))
-        .execute(c)
-        .await
-        .map(|done| done.rows_affected()))?
-        == 1)
+    Ok(execute!(&mut **tx, sql, &claimed.id, claimed.tries, milliseconds(pause))? == 1)
 }
 
 /// Removes a claimed mail; returns whether it was still held.
 pub async fn delete(tx: &mut Tx, claimed: &Claimed) -> Result<bool, StoreError> {
-    Ok(on_db!(&mut **tx, |c| sqlx::query(DELETE)
-        .bind(&claimed.id)
-        .bind(claimed.tries)
-        .execute(c)
-        .await
-        .map(|done| done.rows_affected()))?
-        == 1)
+    Ok(execute!(&mut **tx, DELETE, &claimed.id, claimed.tries)? == 1)
 }

@@ -6,7 +6,7 @@ use shared::{
     time::UnixMillis,
 };
 
-use super::{Conn, StoreError, Tx, on_db, parse};
+use super::{Conn, StoreError, Tx, execute, on_db, parse};
 use crate::domain::identity::LinkedIdentity;
 
 /// What the audit trail calls them.
@@ -98,31 +98,23 @@ pub async fn touch(
     (issuer, subject): (&str, &str),
     at: UnixMillis,
 ) -> Result<bool, StoreError> {
-    let changed = on_db!(&mut **tx, |c| sqlx::query(TOUCH)
-        .bind(account.as_str())
-        .bind(operator.as_str())
-        .bind(issuer)
-        .bind(subject)
-        .bind(at.0)
-        .execute(c)
-        .await
-        .map(|done| done.rows_affected()))?;
+    let changed = execute!(&mut **tx, TOUCH, account.as_str(), operator.as_str(), issuer, subject, at.0)?;
     Ok(changed == 1)
 }
 
 /// Links an identity.
 pub async fn insert(tx: &mut Tx, (account, operator): Owner, new: &LinkedIdentity) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(INSERT)
-        .bind(account.as_str())
-        .bind(operator.as_str())
-        .bind(&new.issuer)
-        .bind(&new.subject)
-        .bind(&new.email)
-        .bind(new.created_at.0)
-        .bind(new.last_used_at.0)
-        .execute(c)
-        .await
-        .map(|_| ()))?;
+    execute!(
+        &mut **tx,
+        INSERT,
+        account.as_str(),
+        operator.as_str(),
+        &new.issuer,
+        &new.subject,
+        &new.email,
+        new.created_at.0,
+        new.last_used_at.0
+    )?;
     tx.note(account, (KIND, &new.id()), || (None, Some(state(operator, new))));
     Ok(())
 }
@@ -133,14 +125,8 @@ pub async fn delete(
     (account, operator): Owner,
     old: &LinkedIdentity,
 ) -> Result<bool, StoreError> {
-    let changed = on_db!(&mut **tx, |c| sqlx::query(DELETE)
-        .bind(account.as_str())
-        .bind(operator.as_str())
-        .bind(&old.issuer)
-        .bind(&old.subject)
-        .execute(c)
-        .await
-        .map(|done| done.rows_affected()))?;
+    let changed =
+        execute!(&mut **tx, DELETE, account.as_str(), operator.as_str(), &old.issuer, &old.subject)?;
     if changed == 1 {
         tx.note(account, (KIND, &old.id()), || (Some(state(operator, old)), None));
     }

@@ -1,7 +1,7 @@
 //! Drawn chunks of orders that are under way: where their bytes are.
 
 use kernel::{
-    on_db,
+    execute, on_db,
     store::{Conn, StoreError, Tx},
 };
 use serde::{Deserialize, Serialize};
@@ -35,14 +35,7 @@ impl StoredChunk {
 /// Notes a chunk.
 pub async fn insert(tx: &mut Tx, order: i64, number: u64, chunk: &StoredChunk) -> Result<(), StoreError> {
     let doc = serde_json::to_string(chunk).map_err(|error| StoreError::Row(error.to_string()))?;
-    on_db!(&mut **tx, |c| sqlx::query(INSERT)
-        .bind(order)
-        .bind(number.cast_signed())
-        .bind(&chunk.blob)
-        .bind(doc)
-        .execute(c)
-        .await
-        .map(|_| ()))?;
+    execute!(&mut **tx, INSERT, order, number.cast_signed(), &chunk.blob, doc)?;
     Ok(())
 }
 
@@ -72,11 +65,6 @@ pub async fn list(conn: &mut Conn, order: i64, limit: u32) -> Result<Vec<(u64, S
 
 /// Removes a chunk of an order, whose blobs are gone.
 pub async fn delete(tx: &mut Tx, order: i64, number: u64) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(DELETE)
-        .bind(order)
-        .bind(number.cast_signed())
-        .execute(c)
-        .await
-        .map(|_| ()))?;
+    execute!(&mut **tx, DELETE, order, number.cast_signed())?;
     Ok(())
 }

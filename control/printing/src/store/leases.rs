@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use kernel::{
-    on_db,
+    execute, on_db,
     store::{
         Db, StoreError, Tx,
         lease::{self, Timed, hold_lease, milliseconds, timed, timed_lock},
@@ -104,20 +104,20 @@ pub async fn save(
     is_settled: bool,
 ) -> Result<bool, StoreError> {
     let sql = SAVE.of(tx);
-    let saved = on_db!(&mut **tx, |c| sqlx::query(sql)
-        .bind(claimed.order.stamp.seq)
-        .bind(claimed.fence)
-        .bind(milliseconds(LEASE))
-        .bind(claimed.order.status.as_str())
-        .bind(order.status.as_str())
-        .bind(Json(&order.details))
-        .bind(order.stamp.updated_at.0)
-        .bind(order.completed_at.map(|at| at.0))
-        .bind(order.files_until.map(|at| at.0))
-        .bind(i64::from(is_settled))
-        .execute(c)
-        .await
-        .map(|done| done.rows_affected()))?;
+    let saved = execute!(
+        &mut **tx,
+        sql,
+        claimed.order.stamp.seq,
+        claimed.fence,
+        milliseconds(LEASE),
+        claimed.order.status.as_str(),
+        order.status.as_str(),
+        Json(&order.details),
+        order.stamp.updated_at.0,
+        order.completed_at.map(|at| at.0),
+        order.files_until.map(|at| at.0),
+        i64::from(is_settled)
+    )?;
     Ok(saved == 1)
 }
 
@@ -125,14 +125,14 @@ pub async fn save(
 /// it was cancelled.
 pub async fn hold(tx: &mut Tx, claimed: &Claimed) -> Result<bool, StoreError> {
     let sql = HOLD.of(tx);
-    let held = on_db!(&mut **tx, |c| sqlx::query(sql)
-        .bind(claimed.order.stamp.seq)
-        .bind(claimed.fence)
-        .bind(milliseconds(LEASE))
-        .bind(claimed.order.status.as_str())
-        .execute(c)
-        .await
-        .map(|done| done.rows_affected()))?;
+    let held = execute!(
+        &mut **tx,
+        sql,
+        claimed.order.stamp.seq,
+        claimed.fence,
+        milliseconds(LEASE),
+        claimed.order.status.as_str()
+    )?;
     Ok(held == 1)
 }
 
@@ -145,14 +145,14 @@ pub async fn release(
     most_failures: u64,
 ) -> Result<bool, StoreError> {
     let sql = RELEASE.of(tx);
-    let released = on_db!(&mut **tx, |c| sqlx::query(sql)
-        .bind(claimed.order.stamp.seq)
-        .bind(claimed.fence)
-        .bind(milliseconds(pause))
-        .bind(i64::try_from(most_failures).unwrap_or(i64::MAX))
-        .execute(c)
-        .await
-        .map(|done| done.rows_affected()))?;
+    let released = execute!(
+        &mut **tx,
+        sql,
+        claimed.order.stamp.seq,
+        claimed.fence,
+        milliseconds(pause),
+        i64::try_from(most_failures).unwrap_or(i64::MAX)
+    )?;
     Ok(released == 1)
 }
 

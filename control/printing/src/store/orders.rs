@@ -2,7 +2,7 @@
 
 use kernel::{
     domain::{common::Stamp, page::Page, quota::Quota},
-    on_db,
+    execute, on_db,
     store::{
         Conn, StoreError, Tx,
         listing::{self, Column, Selection, Table},
@@ -142,13 +142,7 @@ pub async fn count_open(conn: &mut Conn, account: AccountId) -> Result<u64, Stor
 
 /// Ends an order that has not ended, whoever holds it; returns whether it had not.
 pub async fn cancel(tx: &mut Tx, order: &Order, at: UnixMillis) -> Result<bool, StoreError> {
-    let cancelled = on_db!(&mut **tx, |c| sqlx::query(CANCEL)
-        .bind(order.account.as_str())
-        .bind(order.id.as_str())
-        .bind(at.0)
-        .execute(c)
-        .await
-        .map(|done| done.rows_affected()))?;
+    let cancelled = execute!(&mut **tx, CANCEL, order.account.as_str(), order.id.as_str(), at.0)?;
     Ok(cancelled == 1)
 }
 
@@ -167,12 +161,7 @@ pub async fn list_expired(conn: &mut Conn, now: UnixMillis, limit: u32) -> Resul
 
 /// Writes that the files of an order are gone; returns whether nobody had written it.
 pub async fn forget_files(tx: &mut Tx, order: &Order) -> Result<bool, StoreError> {
-    let forgotten = on_db!(&mut **tx, |c| sqlx::query(FORGET_FILES)
-        .bind(order.stamp.seq)
-        .bind(Json(&order.details))
-        .execute(c)
-        .await
-        .map(|done| done.rows_affected()))?;
+    let forgotten = execute!(&mut **tx, FORGET_FILES, order.stamp.seq, Json(&order.details))?;
     Ok(forgotten == 1)
 }
 

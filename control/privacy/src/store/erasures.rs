@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use kernel::{
     domain::{common::Stamp, page::Page},
-    on_db,
+    execute, on_db,
     store::{
         Conn, Db, StoreError, Tx, dialect,
         lease::{self, Timed, hold_lease, milliseconds, timed, timed_lock},
@@ -196,16 +196,16 @@ pub struct Claimed {
 pub async fn insert(tx: &mut Tx, erasure: &Erasure) -> Result<(), StoreError> {
     let Erasure { id, account, stamp, status, details } = erasure;
     let sql = INSERT.of(tx);
-    on_db!(&mut **tx, |c| sqlx::query(sql)
-        .bind(id.as_str())
-        .bind(account.as_str())
-        .bind(details.target.kind())
-        .bind(status.as_str())
-        .bind(Json(details))
-        .bind(stamp.created_at.0)
-        .execute(c)
-        .await
-        .map(|_| ()))?;
+    execute!(
+        &mut **tx,
+        sql,
+        id.as_str(),
+        account.as_str(),
+        details.target.kind(),
+        status.as_str(),
+        Json(details),
+        stamp.created_at.0
+    )?;
     Ok(())
 }
 
@@ -234,14 +234,14 @@ pub async fn begin_again(
     now: UnixMillis,
 ) -> Result<bool, StoreError> {
     let sql = BEGIN_AGAIN.of(tx);
-    let begun = on_db!(&mut **tx, |c| sqlx::query(sql)
-        .bind(ended.stamp.seq)
-        .bind(Json(details))
-        .bind(now.0.max(ended.stamp.updated_at.0 + 1))
-        .bind(ended.stamp.updated_at.0)
-        .execute(c)
-        .await
-        .map(|done| done.rows_affected()))?;
+    let begun = execute!(
+        &mut **tx,
+        sql,
+        ended.stamp.seq,
+        Json(details),
+        now.0.max(ended.stamp.updated_at.0 + 1),
+        ended.stamp.updated_at.0
+    )?;
     Ok(begun == 1)
 }
 
@@ -282,13 +282,7 @@ pub async fn find_waiting(
 
 /// Writes an erasure that [`find_waiting`] found in this transaction.
 pub async fn join(tx: &mut Tx, waiting: &Erasure) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(JOIN)
-        .bind(waiting.stamp.seq)
-        .bind(Json(&waiting.details))
-        .bind(waiting.stamp.updated_at.0)
-        .execute(c)
-        .await
-        .map(|_| ()))?;
+    execute!(&mut **tx, JOIN, waiting.stamp.seq, Json(&waiting.details), waiting.stamp.updated_at.0)?;
     Ok(())
 }
 
@@ -308,16 +302,16 @@ pub async fn claim(tx: &mut Tx) -> Result<Option<Claimed>, StoreError> {
 /// somebody else has taken it. The row stays locked until the transaction ends.
 pub async fn save(tx: &mut Tx, claimed: &mut Claimed, erasure: Erasure) -> Result<bool, StoreError> {
     let sql = SAVE.of(tx);
-    let saved = on_db!(&mut **tx, |c| sqlx::query(sql)
-        .bind(erasure.stamp.seq)
-        .bind(claimed.fence)
-        .bind(milliseconds(LEASE))
-        .bind(erasure.status.as_str())
-        .bind(Json(&erasure.details))
-        .bind(erasure.stamp.updated_at.0)
-        .execute(c)
-        .await
-        .map(|done| done.rows_affected()))?;
+    let saved = execute!(
+        &mut **tx,
+        sql,
+        erasure.stamp.seq,
+        claimed.fence,
+        milliseconds(LEASE),
+        erasure.status.as_str(),
+        Json(&erasure.details),
+        erasure.stamp.updated_at.0
+    )?;
     claimed.erasure = erasure;
     Ok(saved == 1)
 }

@@ -1,6 +1,6 @@
 //! Keys of edges. Only their hashes are stored.
 
-use super::{Conn, StoreError, Tx, on_db};
+use super::{Conn, StoreError, Tx, execute, on_db};
 
 const INSERT: &str = "INSERT INTO edge_keys (edge_id, hash, created_at) VALUES ($1, $2, $3) RETURNING seq";
 const VALID: &str = "SELECT hash, edge_id FROM edge_keys WHERE revoked_at IS NULL ORDER BY seq";
@@ -54,21 +54,10 @@ pub async fn list(conn: &mut Conn) -> Result<Vec<EdgeKeyRow>, StoreError> {
 
 /// Revokes one key by its number; returns whether it was valid until now.
 pub async fn revoke(tx: &mut Tx, seq: i64, at_ms: i64) -> Result<bool, StoreError> {
-    Ok(on_db!(&mut **tx, |c| sqlx::query(REVOKE)
-        .bind(seq)
-        .bind(at_ms)
-        .execute(c)
-        .await
-        .map(|done| done.rows_affected()))?
-        == 1)
+    Ok(execute!(&mut **tx, REVOKE, seq, at_ms)? == 1)
 }
 
 /// Revokes every key of an edge; returns how many there were.
 pub async fn revoke_all(tx: &mut Tx, edge: &str, at_ms: i64) -> Result<u64, StoreError> {
-    Ok(on_db!(&mut **tx, |c| sqlx::query(REVOKE_ALL)
-        .bind(edge)
-        .bind(at_ms)
-        .execute(c)
-        .await
-        .map(|done| done.rows_affected()))?)
+    Ok(execute!(&mut **tx, REVOKE_ALL, edge, at_ms)?)
 }

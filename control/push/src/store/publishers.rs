@@ -7,6 +7,7 @@ use std::time::Duration;
 use super::{
     Conn, StoreError, Tx,
     dialect::{signed, unsigned},
+    execute,
     lease::{Timed, milliseconds, timed},
     on_db,
 };
@@ -130,25 +131,13 @@ pub async fn raise(tx: &mut Tx, lease: &Lease, seen: u64) -> Result<Option<Lease
 
 /// Releases the lease, whatever its term is now, so that the next publisher need not wait for its end.
 pub async fn release(tx: &mut Tx, lease: &Lease) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(RELEASE)
-        .bind(&lease.region)
-        .bind(&lease.owner)
-        .execute(c)
-        .await
-        .map(|_| ()))?;
+    execute!(&mut **tx, RELEASE, &lease.region, &lease.owner)?;
     Ok(())
 }
 
 /// Notes that every rebuild asked for up to `asked` is carried out.
 pub async fn rebuilt(tx: &mut Tx, lease: &Lease, asked: u64) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(DONE)
-        .bind(&lease.region)
-        .bind(&lease.owner)
-        .bind(signed(lease.term))
-        .bind(signed(asked))
-        .execute(c)
-        .await
-        .map(|_| ()))?;
+    execute!(&mut **tx, DONE, &lease.region, &lease.owner, signed(lease.term), signed(asked))?;
     Ok(())
 }
 

@@ -9,7 +9,7 @@ use sqlx::types::Json;
 use super::{
     Conn, Raw, StoreError, Tx,
     dialect::{self, signed, unsigned},
-    event_log, on_db,
+    event_log, execute, on_db,
 };
 
 const PG_LOCK: &str = "SELECT head FROM log_head WHERE id = 1 FOR UPDATE";
@@ -83,19 +83,14 @@ pub async fn find_head(conn: &mut Conn) -> Result<Option<Head>, StoreError> {
 
 /// Sets the log up, unless it is; a binding that differs from the stored one mints the new epoch.
 pub async fn bind(tx: &mut Tx, fresh_epoch: &str, bound_to: &str) -> Result<Head, StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(INIT).bind(fresh_epoch).bind(bound_to).execute(c).await.map(|_| ()))?;
+    execute!(&mut **tx, INIT, fresh_epoch, bound_to)?;
     let head = load_head(tx).await?;
     if head.bound_to == bound_to {
         return Ok(head);
     }
     // Replicas that start together all come here: the second one waits for the row and finds it bound. Another epoch
     // of its own would stop the first.
-    let minted = on_db!(&mut **tx, |c| sqlx::query(BIND)
-        .bind(fresh_epoch)
-        .bind(bound_to)
-        .execute(c)
-        .await
-        .map(|done| done.rows_affected()))?;
+    let minted = execute!(&mut **tx, BIND, fresh_epoch, bound_to)?;
     if minted == 1 {
         end_leases(tx).await?;
         event_log::adopt(tx).await?;
@@ -171,13 +166,8 @@ pub async fn compact(tx: &mut Tx, before_ms: i64, keep: u64, limit: u64) -> Resu
         return Ok(0);
     }
     // The mark is raised in the same transaction: a reader never misses rows that it was promised.
-    on_db!(&mut **tx, |c| sqlx::query(RAISE_COMPACTED).bind(signed(up_to)).execute(c).await.map(|_| ()))?;
-    on_db!(&mut **tx, |c| sqlx::query(DELETE_UP_TO)
-        .bind(signed(head.compacted))
-        .bind(signed(up_to))
-        .execute(c)
-        .await
-        .map(|_| ()))?;
+    execute!(&mut **tx, RAISE_COMPACTED, signed(up_to))?;
+    execute!(&mut **tx, DELETE_UP_TO, signed(head.compacted), signed(up_to))?;
     Ok(up_to - head.compacted)
 }
 
@@ -215,7 +205,7 @@ const END_EDGE_LEASES: &str = "UPDATE edge_leases SET lease_until = 0, applied =
 
 /// Ends the leases of edges and replicas: what they said belongs to a history that is over.
 async fn end_leases(tx: &mut Tx) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(END_EDGE_LEASES).execute(c).await.map(|_| ()))?;
-    on_db!(&mut **tx, |c| sqlx::query(END_REPLICAS).execute(c).await.map(|_| ()))?;
+    execute!(&mut **tx, END_EDGE_LEASES)?;
+    execute!(&mut **tx, END_REPLICAS)?;
     Ok(())
 }

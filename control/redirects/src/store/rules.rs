@@ -13,7 +13,7 @@ use sqlx::types::Json;
 use super::{
     Conn, StoreError, Tx,
     dialect::{signed, unsigned},
-    on_db, parse,
+    execute, on_db, parse,
 };
 use crate::domain::rules::StoredRules;
 
@@ -102,17 +102,17 @@ pub async fn put(
     stored: &StoredRules,
     rev: Rev,
 ) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(PUT)
-        .bind(account.as_str())
-        .bind(application_column(owner))
-        .bind(owner.map_or(OWN, |owner| owner.project.as_str()))
-        .bind(Json(&stored.rules))
-        .bind(stored.created_at.0)
-        .bind(stored.updated_at.0)
-        .bind(signed(rev))
-        .execute(c)
-        .await
-        .map(|_| ()))?;
+    execute!(
+        &mut **tx,
+        PUT,
+        account.as_str(),
+        application_column(owner),
+        owner.map_or(OWN, |owner| owner.project.as_str()),
+        Json(&stored.rules),
+        stored.created_at.0,
+        stored.updated_at.0,
+        signed(rev)
+    )?;
     Ok(())
 }
 
@@ -123,11 +123,6 @@ pub async fn delete(
     application: Option<&ApplicationId>,
 ) -> Result<bool, StoreError> {
     let application = application.map_or(OWN, |id| id.as_str());
-    let gone = on_db!(&mut **tx, |c| sqlx::query(DELETE)
-        .bind(account.as_str())
-        .bind(application)
-        .execute(c)
-        .await
-        .map(|done| done.rows_affected()))?;
+    let gone = execute!(&mut **tx, DELETE, account.as_str(), application)?;
     Ok(gone > 0)
 }

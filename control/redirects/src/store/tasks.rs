@@ -8,6 +8,7 @@ use shared::{
 use super::{
     Conn, StoreError, Tx,
     documents::{Base, Cell, Document, Statements, statements},
+    execute,
     listing::{Column, Table},
     on_db, parse,
 };
@@ -81,11 +82,6 @@ pub async fn list_stale(conn: &mut Conn, before: UnixMillis) -> Result<Vec<(Acco
 
 /// Removes the tasks of a batch.
 pub async fn delete_of_batch(tx: &mut Tx, account: AccountId, batch: BatchId) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(DELETE_OF_BATCH)
-        .bind(account.as_str())
-        .bind(batch.as_str())
-        .execute(c)
-        .await
-        .map(|_| ()))?;
+    execute!(&mut **tx, DELETE_OF_BATCH, account.as_str(), batch.as_str())?;
     Ok(())
 }

@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 
 use kernel::{
-    on_db,
+    execute, on_db,
     store::{Ctx, StoreError},
 };
 use shared::id::AccountId;
@@ -90,14 +90,7 @@ impl SqlScans {
             for (id, left) in some {
                 let hash = blake3::hash(format!("erased text {id}").as_bytes());
                 let sql = AssertSqlSafe(of_month(ERASE, month));
-                on_db!(&mut *tx, |c| sqlx::query(sql)
-                    .bind(account)
-                    .bind(*id)
-                    .bind(left.as_str())
-                    .bind(&hash.as_bytes()[..16])
-                    .execute(c)
-                    .await
-                    .map(|_| ()))?;
+                execute!(&mut *tx, sql, account, *id, left.as_str(), &hash.as_bytes()[..16])?;
             }
             tx.commit().await?;
         }

@@ -6,7 +6,7 @@
 use std::{collections::BTreeMap, future::Future};
 
 use kernel::{
-    on_db,
+    execute, on_db,
     store::{Conn, Ctx, Db, Raw, StoreError, dialect},
 };
 use shared::{id::AccountId, time::UnixMillis};
@@ -74,17 +74,8 @@ impl SqlScans {
         }
         let mut tx = self.db.begin(&Ctx::default()).await?;
         let changed = match found {
-            None => on_db!(&mut *tx, |c| sqlx::query(BEGIN_DAY)
-                .bind(next)
-                .execute(c)
-                .await
-                .map(|done| done.rows_affected()))?,
-            Some(day) => on_db!(&mut *tx, |c| sqlx::query(MOVE_DAY)
-                .bind(day)
-                .bind(next)
-                .execute(c)
-                .await
-                .map(|done| done.rows_affected()))?,
+            None => execute!(&mut *tx, BEGIN_DAY, next)?,
+            Some(day) => execute!(&mut *tx, MOVE_DAY, day, next)?,
         };
         tx.commit().await?;
         // Another replica has taken the day.
@@ -124,13 +115,7 @@ impl SqlScans {
             loop {
                 let mut tx = self.db.begin(&Ctx::default()).await?;
                 let sql = of_month(dialect::pick(&tx, PG_DELETE_OLDER, SQLITE_DELETE_OLDER), month);
-                let step = on_db!(&mut *tx, |c| sqlx::query(AssertSqlSafe(sql))
-                    .bind(account)
-                    .bind(before.0)
-                    .bind(STEP)
-                    .execute(c)
-                    .await
-                    .map(|done| done.rows_affected()))?;
+                let step = execute!(&mut *tx, AssertSqlSafe(sql), account, before.0, STEP)?;
                 tx.commit().await?;
                 gone += step;
                 if step < STEP.unsigned_abs() {
@@ -150,7 +135,7 @@ impl SqlScans {
     /// Forgets boots of edges that are over for long.
     pub(super) async fn delete_boots(&self) -> Result<(), StoreError> {
         let mut tx = self.db.begin(&Ctx::default()).await?;
-        on_db!(&mut *tx, |c| sqlx::query(DELETE_BOOTS).bind(BOOT_MS).execute(c).await.map(|_| ()))?;
+        execute!(&mut *tx, DELETE_BOOTS, BOOT_MS)?;
         tx.commit().await
     }
 

@@ -12,7 +12,7 @@ use std::{
 use futures_util::future::BoxFuture;
 use kernel::{
     domain::action::Action,
-    on_db,
+    execute, on_db,
     store::{Conn, Ctx, Db, StoreError, Tx, listing::Selection},
 };
 use shared::{
@@ -93,7 +93,7 @@ impl SqlScans {
         }
         let mut tx = self.db.begin(&Ctx::default()).await?;
         let id = account.as_str();
-        on_db!(&mut *tx, |c| sqlx::query(ADD_ACCOUNT).bind(id).execute(c).await.map(|_| ()))?;
+        execute!(&mut *tx, ADD_ACCOUNT, id)?;
         tx.commit().await?;
         let found = self.find_account(account).await?;
         found.ok_or_else(|| StoreError::Row(format!("account {account} has no number")))

@@ -5,7 +5,7 @@ use shared::{
     time::UnixMillis,
 };
 
-use super::{Conn, StoreError, Tx, dialect, on_db, parse};
+use super::{Conn, StoreError, Tx, dialect, execute, on_db, parse};
 
 macro_rules! find {
     ($rest:literal) => {
@@ -84,14 +84,7 @@ pub async fn put(
     sealed: &[u8],
     now: UnixMillis,
 ) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(PUT)
-        .bind(operator.as_str())
-        .bind(account.as_str())
-        .bind(sealed)
-        .bind(now.0)
-        .execute(c)
-        .await
-        .map(|_| ()))?;
+    execute!(&mut **tx, PUT, operator.as_str(), account.as_str(), sealed, now.0)?;
     Ok(())
 }
 
@@ -104,25 +97,13 @@ pub async fn use_step(
     step: i64,
     now: UnixMillis,
 ) -> Result<bool, StoreError> {
-    let done = on_db!(&mut **tx, |c| sqlx::query(USE_STEP)
-        .bind(account.as_str())
-        .bind(operator.as_str())
-        .bind(step)
-        .bind(now.0)
-        .execute(c)
-        .await
-        .map(|done| done.rows_affected()))?;
+    let done = execute!(&mut **tx, USE_STEP, account.as_str(), operator.as_str(), step, now.0)?;
     Ok(done == 1)
 }
 
 /// Removes the authenticator of an operator; returns whether there was one.
 pub async fn delete(tx: &mut Tx, account: AccountId, operator: OperatorId) -> Result<bool, StoreError> {
-    let done = on_db!(&mut **tx, |c| sqlx::query(DELETE)
-        .bind(account.as_str())
-        .bind(operator.as_str())
-        .execute(c)
-        .await
-        .map(|done| done.rows_affected()))?;
+    let done = execute!(&mut **tx, DELETE, account.as_str(), operator.as_str())?;
     Ok(done == 1)
 }
 

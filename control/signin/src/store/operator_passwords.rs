@@ -5,7 +5,7 @@ use shared::{
     time::UnixMillis,
 };
 
-use super::{Conn, StoreError, Tx, on_db, parse};
+use super::{Conn, StoreError, Tx, execute, on_db, parse};
 
 // Somebody who signs in need not know the account, so the address is looked for in all of them. One statement answers
 // everything that a sign-in asks before it compares, so that its time says nothing of the address.
@@ -81,15 +81,7 @@ pub async fn put(
     password: &str,
     now: UnixMillis,
 ) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(PUT)
-        .bind(operator.as_str())
-        .bind(account.as_str())
-        .bind(email)
-        .bind(password)
-        .bind(now.0)
-        .execute(c)
-        .await
-        .map(|_| ()))?;
+    execute!(&mut **tx, PUT, operator.as_str(), account.as_str(), email, password, now.0)?;
     Ok(())
 }
 

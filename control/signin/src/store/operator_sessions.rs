@@ -6,7 +6,7 @@ use shared::{
     time::UnixMillis,
 };
 
-use super::{Conn, StoreError, Tx, on_db};
+use super::{Conn, StoreError, Tx, execute, on_db};
 use crate::domain::{
     api_key::KeyId,
     session::{LONGEST_MS, Proof, Session},
@@ -70,26 +70,26 @@ impl TryFrom<Row> for Session {
 
 /// Adds a session, with its key.
 pub async fn insert(tx: &mut Tx, (account, operator): Owner, session: &Session) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(INSERT_KEY)
-        .bind(&session.hash[..])
-        .bind(account.as_str())
-        .bind(operator.as_str())
-        .bind(session.created_at.0)
-        .bind(session.expires_at.0)
-        .execute(c)
-        .await
-        .map(|_| ()))?;
-    on_db!(&mut **tx, |c| sqlx::query(INSERT)
-        .bind(&session.hash[..])
-        .bind(account.as_str())
-        .bind(operator.as_str())
-        .bind(session.created_at.0)
-        .bind(&session.network)
-        .bind(&session.agent)
-        .bind(session.proof == Proof::Provider)
-        .execute(c)
-        .await
-        .map(|_| ()))?;
+    execute!(
+        &mut **tx,
+        INSERT_KEY,
+        &session.hash[..],
+        account.as_str(),
+        operator.as_str(),
+        session.created_at.0,
+        session.expires_at.0
+    )?;
+    execute!(
+        &mut **tx,
+        INSERT,
+        &session.hash[..],
+        account.as_str(),
+        operator.as_str(),
+        session.created_at.0,
+        &session.network,
+        &session.agent,
+        session.proof == Proof::Provider
+    )?;
     let state = || json!({"operator": operator, "network": session.network, "agent": session.agent});
     tx.note(account, (KIND, &KeyId::of(&session.hash).to_string()), || (None, Some(state())));
     Ok(())
@@ -117,14 +117,7 @@ pub async fn end(
     hash: &[u8; 32],
     now: UnixMillis,
 ) -> Result<bool, StoreError> {
-    let done = on_db!(&mut **tx, |c| sqlx::query(END)
-        .bind(account.as_str())
-        .bind(operator.as_str())
-        .bind(&hash[..])
-        .bind(now.0)
-        .execute(c)
-        .await
-        .map(|done| done.rows_affected()))?;
+    let done = execute!(&mut **tx, END, account.as_str(), operator.as_str(), &hash[..], now.0)?;
     if done == 1 {
         let id = KeyId::of(hash).to_string();
         tx.note(account, (KIND, &id), || (Some(json!({"operator": operator})), None));
@@ -161,22 +154,8 @@ pub async fn extend(
     now: UnixMillis,
     until: UnixMillis,
 ) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(EXTEND)
-        .bind(&hash[..])
-        .bind(now.0)
-        .bind(until.0)
-        .bind(LONGEST_MS)
-        .bind(account.as_str())
-        .execute(c)
-        .await
-        .map(|_| ()))?;
-    on_db!(&mut **tx, |c| sqlx::query(NOTE_USE)
-        .bind(&hash[..])
-        .bind(now.0)
-        .bind(account.as_str())
-        .execute(c)
-        .await
-        .map(|_| ()))?;
+    execute!(&mut **tx, EXTEND, &hash[..], now.0, until.0, LONGEST_MS, account.as_str())?;
+    execute!(&mut **tx, NOTE_USE, &hash[..], now.0, account.as_str())?;
     Ok(())
 }
 

@@ -7,7 +7,7 @@ use shared::{
 };
 use sqlx::types::Json;
 
-use super::{Conn, StoreError, Tx, dialect, on_db, parse};
+use super::{Conn, StoreError, Tx, dialect, execute, on_db, parse};
 
 // The row is locked until the transaction ends: replicas take turns, each behind what the others counted.
 const LOCK_PG: &str = "SELECT after_seq, is_done FROM scan_backfill WHERE id = 1 FOR UPDATE";
@@ -57,12 +57,7 @@ pub async fn lock(tx: &mut Tx) -> Result<Progress, StoreError> {
 
 /// Notes how far it is.
 pub async fn save(tx: &mut Tx, progress: Progress) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(MOVE)
-        .bind(progress.after)
-        .bind(progress.is_done)
-        .execute(c)
-        .await
-        .map(|_| ()))?;
+    execute!(&mut **tx, MOVE, progress.after, progress.is_done)?;
     Ok(())
 }
 
@@ -74,7 +69,7 @@ pub async fn head(conn: &mut Conn) -> Result<i64, StoreError> {
 
 /// Notes that everything up to a number is counted, if the backfill was at its end once; it never goes back.
 pub async fn follow(tx: &mut Tx, after: i64) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(FOLLOW).bind(after).execute(c).await.map(|_| ()))?;
+    execute!(&mut **tx, FOLLOW, after)?;
     Ok(())
 }
 

@@ -6,7 +6,7 @@ use shared::{
     time::UnixMillis,
 };
 
-use super::{Conn, StoreError, Tx, dialect, on_db, parse, quota_limits};
+use super::{Conn, StoreError, Tx, dialect, execute, on_db, parse, quota_limits};
 use crate::domain::access::UserRights;
 
 const INSERT: &str =
@@ -49,25 +49,13 @@ pub async fn insert(
     enterprise: bool,
     at_ms: i64,
 ) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(INSERT)
-        .bind(id.as_str())
-        .bind(name)
-        .bind(enterprise)
-        .bind(at_ms)
-        .execute(c)
-        .await
-        .map(|_| ()))?;
+    execute!(&mut **tx, INSERT, id.as_str(), name, enterprise, at_ms)?;
     quota_limits::begin_account(tx, id, UnixMillis(at_ms)).await
 }
 
 /// Sets what users of an account's applications may do.
 pub async fn set_user_rights(tx: &mut Tx, id: AccountId, rights: UserRights) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(SET_USER_RIGHTS)
-        .bind(id.as_str())
-        .bind(rights.as_str())
-        .execute(c)
-        .await
-        .map(|_| ()))?;
+    execute!(&mut **tx, SET_USER_RIGHTS, id.as_str(), rights.as_str())?;
     Ok(())
 }
 
@@ -115,16 +103,7 @@ pub async fn insert_operator(
     names: (&str, &str),
     at_ms: i64,
 ) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(INSERT_OPERATOR)
-        .bind(id.as_str())
-        .bind(account.as_str())
-        .bind(email)
-        .bind(names.0)
-        .bind(names.1)
-        .bind(at_ms)
-        .execute(c)
-        .await
-        .map(|_| ()))?;
+    execute!(&mut **tx, INSERT_OPERATOR, id.as_str(), account.as_str(), email, names.0, names.1, at_ms)?;
     Ok(())
 }
 
@@ -141,14 +120,14 @@ pub async fn change_domain(
     account: AccountId,
     domain: &ShortDomain,
 ) -> Result<bool, StoreError> {
-    let changed = on_db!(&mut **tx, |c| sqlx::query(CHANGE_DOMAIN)
-        .bind(domain.host.as_str())
-        .bind(account.as_str())
-        .bind(domain.scheme.as_str())
-        .bind(domain.case_sensitive)
-        .execute(c)
-        .await
-        .map(|done| done.rows_affected()))?;
+    let changed = execute!(
+        &mut **tx,
+        CHANGE_DOMAIN,
+        domain.host.as_str(),
+        account.as_str(),
+        domain.scheme.as_str(),
+        domain.case_sensitive
+    )?;
     Ok(changed == 1)
 }
 
@@ -157,25 +136,20 @@ pub async fn change_domain(
 /// # Errors
 /// [`StoreError::Unique`] when some account has the host.
 pub async fn insert_domain(tx: &mut Tx, account: AccountId, domain: &ShortDomain) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(INSERT_DOMAIN)
-        .bind(domain.host.as_str())
-        .bind(account.as_str())
-        .bind(domain.scheme.as_str())
-        .bind(domain.case_sensitive)
-        .execute(c)
-        .await
-        .map(|_| ()))?;
+    execute!(
+        &mut **tx,
+        INSERT_DOMAIN,
+        domain.host.as_str(),
+        account.as_str(),
+        domain.scheme.as_str(),
+        domain.case_sensitive
+    )?;
     Ok(())
 }
 
 /// Makes a short domain the first one of its account: codes without a named domain are created on it.
 pub async fn put_first(tx: &mut Tx, account: AccountId, domain: &ShortDomain) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(PUT_FIRST)
-        .bind(account.as_str())
-        .bind(domain.host.as_str())
-        .execute(c)
-        .await
-        .map(|_| ()))?;
+    execute!(&mut **tx, PUT_FIRST, account.as_str(), domain.host.as_str())?;
     Ok(())
 }
 
@@ -185,13 +159,13 @@ pub async fn set_redirect_max_age(
     account: AccountId,
     domain: &ShortDomain,
 ) -> Result<bool, StoreError> {
-    let changed = on_db!(&mut **tx, |c| sqlx::query(SET_REDIRECT_AGE)
-        .bind(domain.host.as_str())
-        .bind(account.as_str())
-        .bind(domain.redirect_max_age.map(i64::from))
-        .execute(c)
-        .await
-        .map(|done| done.rows_affected()))?;
+    let changed = execute!(
+        &mut **tx,
+        SET_REDIRECT_AGE,
+        domain.host.as_str(),
+        account.as_str(),
+        domain.redirect_max_age.map(i64::from)
+    )?;
     Ok(changed == 1)
 }
 

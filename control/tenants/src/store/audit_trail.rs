@@ -4,7 +4,7 @@ use shared::{id::AccountId, time::UnixMillis};
 use sqlx::types::Json;
 
 use super::{
-    Conn, StoreError, Tx, dialect,
+    Conn, StoreError, Tx, dialect, execute,
     listing::{self, Column, Selection, Table},
     on_db, parse,
 };
@@ -199,16 +199,16 @@ pub async fn find_chain_locked(tx: &mut Tx, account: AccountId) -> Result<Option
 
 /// Writes the chain of an account.
 pub async fn put_chain(tx: &mut Tx, account: AccountId, (chain, seal): &Sealed) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(PUT_CHAIN)
-        .bind(account.as_str())
-        .bind(chain.last.0)
-        .bind(&chain.last.1[..])
-        .bind(chain.base.0)
-        .bind(&chain.base.1[..])
-        .bind(&seal[..])
-        .execute(c)
-        .await
-        .map(|_| ()))?;
+    execute!(
+        &mut **tx,
+        PUT_CHAIN,
+        account.as_str(),
+        chain.last.0,
+        &chain.last.1[..],
+        chain.base.0,
+        &chain.base.1[..],
+        &seal[..]
+    )?;
     Ok(())
 }
 
@@ -220,10 +220,5 @@ pub async fn list_accounts(conn: &mut Conn) -> Result<Vec<AccountId>, StoreError
 
 /// Removes the entries of an account up to a number; returns how many went.
 pub async fn delete_up_to(tx: &mut Tx, account: AccountId, number: i64) -> Result<u64, StoreError> {
-    Ok(on_db!(&mut **tx, |c| sqlx::query(DELETE)
-        .bind(account.as_str())
-        .bind(number)
-        .execute(c)
-        .await
-        .map(|done| done.rows_affected()))?)
+    Ok(execute!(&mut **tx, DELETE, account.as_str(), number)?)
 }

@@ -7,7 +7,7 @@ use shared::{
 };
 
 use super::{
-    Conn, StoreError, Tx, dialect,
+    Conn, StoreError, Tx, dialect, execute,
     listing::{self, Column, Selection, Table},
     on_db, parse,
 };
@@ -116,21 +116,21 @@ impl TryFrom<Row> for OperatorKey {
 /// # Errors
 /// [`StoreError::Unique`] when the key exists.
 pub async fn insert(tx: &mut Tx, account: AccountId, key: &OperatorKey) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(INSERT)
-        .bind(&key.hash[..])
-        .bind(account.as_str())
-        .bind(key.kind().as_str())
-        .bind(&key.operator)
-        .bind(key.project.map(|id| id.to_string()))
-        .bind(&key.label)
-        .bind(&key.created_by)
-        .bind(key.created_at.0)
-        .bind(key.expires_at.map(|at| at.0))
-        .bind(networks(key))
-        .bind(key.life_ms)
-        .execute(c)
-        .await
-        .map(|_| ()))?;
+    execute!(
+        &mut **tx,
+        INSERT,
+        &key.hash[..],
+        account.as_str(),
+        key.kind().as_str(),
+        &key.operator,
+        key.project.map(|id| id.to_string()),
+        &key.label,
+        &key.created_by,
+        key.created_at.0,
+        key.expires_at.map(|at| at.0),
+        networks(key),
+        key.life_ms
+    )?;
     tx.note(account, (KIND, &key.id().to_string()), || (None, Some(state_of(key))));
     Ok(())
 }
@@ -218,19 +218,19 @@ pub async fn list_of(
 
 /// Writes a key that [`find_locked`] gave, changed.
 pub async fn update(tx: &mut Tx, account: AccountId, key: &OperatorKey) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(UPDATE)
-        .bind(account.as_str())
-        .bind(&key.hash[..])
-        .bind(&key.label)
-        .bind(key.updated_at.0)
-        .bind(key.expires_at.map(|at| at.0))
-        .bind(networks(key))
-        .bind(key.revoked_at.map(|at| at.0))
-        .bind(key.life_ms)
-        .bind(key.replaced_at.map(|at| at.0))
-        .execute(c)
-        .await
-        .map(|_| ()))?;
+    execute!(
+        &mut **tx,
+        UPDATE,
+        account.as_str(),
+        &key.hash[..],
+        &key.label,
+        key.updated_at.0,
+        key.expires_at.map(|at| at.0),
+        networks(key),
+        key.revoked_at.map(|at| at.0),
+        key.life_ms,
+        key.replaced_at.map(|at| at.0)
+    )?;
     let id = key.id().to_string();
     let before = tx.remembered(KIND, &id);
     tx.note(account, (KIND, &id), || (before, Some(state_of(key))));

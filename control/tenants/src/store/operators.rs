@@ -7,7 +7,7 @@ use shared::{
 };
 use sqlx::types::Json;
 
-use super::{Conn, StoreError, Tx, audit, dialect, on_db, parse};
+use super::{Conn, StoreError, Tx, audit, dialect, execute, on_db, parse};
 use crate::domain::operator::{Invitation, Operator, OperatorDetails, conditions};
 
 /// What the audit trail calls them.
@@ -183,22 +183,22 @@ pub async fn count_with_role(conn: &mut Conn, account: AccountId, role: &str) ->
 
 /// Adds an operator.
 pub async fn insert(tx: &mut Tx, new: &Operator) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(INSERT)
-        .bind(new.id.as_str())
-        .bind(new.account.as_str())
-        .bind(new.kind.as_str())
-        .bind(&new.email)
-        .bind(&new.first_name)
-        .bind(&new.last_name)
-        .bind(new.roles.join(","))
-        .bind(projects(new))
-        .bind(new.invitation.map(|invitation| invitation.code.to_vec()))
-        .bind(new.invitation.map(|invitation| invitation.until.0))
-        .bind(Json(&new.details))
-        .bind(new.created_at.0)
-        .execute(c)
-        .await
-        .map(|_| ()))?;
+    execute!(
+        &mut **tx,
+        INSERT,
+        new.id.as_str(),
+        new.account.as_str(),
+        new.kind.as_str(),
+        &new.email,
+        &new.first_name,
+        &new.last_name,
+        new.roles.join(","),
+        projects(new),
+        new.invitation.map(|invitation| invitation.code.to_vec()),
+        new.invitation.map(|invitation| invitation.until.0),
+        Json(&new.details),
+        new.created_at.0
+    )?;
     tx.note(new.account, (KIND, new.id.as_str()), || (None, Some(state(new))));
     Ok(())
 }
@@ -208,20 +208,20 @@ pub async fn update(tx: &mut Tx, operator: &Operator) -> Result<(), StoreError> 
     let of = (KIND, operator.id.as_str());
     let before = tx.remembered(KIND, operator.id.as_str());
     tx.note(operator.account, of, || (before, Some(state(operator))));
-    on_db!(&mut **tx, |c| sqlx::query(UPDATE)
-        .bind(operator.account.as_str())
-        .bind(operator.id.as_str())
-        .bind(&operator.first_name)
-        .bind(&operator.last_name)
-        .bind(operator.roles.join(","))
-        .bind(projects(operator))
-        .bind(operator.invitation.map(|invitation| invitation.code.to_vec()))
-        .bind(operator.invitation.map(|invitation| invitation.until.0))
-        .bind(Json(&operator.details))
-        .bind(operator.updated_at.0)
-        .execute(c)
-        .await
-        .map(|_| ()))?;
+    execute!(
+        &mut **tx,
+        UPDATE,
+        operator.account.as_str(),
+        operator.id.as_str(),
+        &operator.first_name,
+        &operator.last_name,
+        operator.roles.join(","),
+        projects(operator),
+        operator.invitation.map(|invitation| invitation.code.to_vec()),
+        operator.invitation.map(|invitation| invitation.until.0),
+        Json(&operator.details),
+        operator.updated_at.0
+    )?;
     Ok(())
 }
 
@@ -229,11 +229,6 @@ pub async fn update(tx: &mut Tx, operator: &Operator) -> Result<(), StoreError> 
 pub async fn delete(tx: &mut Tx, operator: &Operator) -> Result<(), StoreError> {
     let before = tx.remembered(KIND, operator.id.as_str());
     tx.note(operator.account, (KIND, operator.id.as_str()), || (before, None));
-    on_db!(&mut **tx, |c| sqlx::query(DELETE)
-        .bind(operator.account.as_str())
-        .bind(operator.id.as_str())
-        .execute(c)
-        .await
-        .map(|_| ()))?;
+    execute!(&mut **tx, DELETE, operator.account.as_str(), operator.id.as_str())?;
     Ok(())
 }

@@ -13,7 +13,7 @@ use super::{
     Conn, Ctx, Db, StoreError,
     dialect::{self, unsigned},
     events::find_snapshot,
-    on_db, parse, quotas,
+    execute, on_db, parse, quotas,
 };
 use crate::domain::quota::Quota;
 
@@ -128,15 +128,7 @@ pub async fn recount(
     drop(snapshot);
     let drift = counted.saturating_sub(then.stored());
     let mut tx = db.begin(&Ctx::default()).await?;
-    let repaired = on_db!(&mut *tx, |c| sqlx::query(REPAIR)
-        .bind(account.as_str())
-        .bind(quota.as_str())
-        .bind(drift)
-        .bind(now.0)
-        .bind(then.fence)
-        .execute(c)
-        .await
-        .map(|done| done.rows_affected()))?;
+    let repaired = execute!(&mut *tx, REPAIR, account.as_str(), quota.as_str(), drift, now.0, then.fence)?;
     tx.commit().await?;
     let drift = if then.is_counted { drift } else { 0 };
     Ok((repaired == 1).then_some(Recount { counted: unsigned(counted), drift }))

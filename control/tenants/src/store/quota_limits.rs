@@ -8,7 +8,7 @@ use shared::{id::AccountId, time::UnixMillis};
 use super::{
     Conn, StoreError, Tx,
     dialect::{signed, unsigned},
-    on_db,
+    execute, on_db,
 };
 use crate::domain::quota::{Nature, Quota, Setting};
 
@@ -132,7 +132,7 @@ pub async fn set_default(tx: &mut Tx, quota: Quota, most: Option<u64>) -> Result
             .await
             .map(|_| ()))?,
         None => {
-            on_db!(&mut **tx, |c| sqlx::query(DELETE_DEFAULT).bind(kind).execute(c).await.map(|_| ()))?;
+            execute!(&mut **tx, DELETE_DEFAULT, kind)?;
         }
     }
     Ok(())
@@ -149,13 +149,9 @@ pub async fn differ(conn: &mut Conn) -> Result<bool, StoreError> {
 pub async fn apply_defaults(tx: &mut Tx, now: UnixMillis) -> Result<u64, StoreError> {
     let mut changed = 0;
     for sql in [REMOVE, CHANGE] {
-        changed += on_db!(&mut **tx, |c| sqlx::query(sql).execute(c).await.map(|done| done.rows_affected()))?;
+        changed += execute!(&mut **tx, sql)?;
     }
-    changed += on_db!(&mut **tx, |c| sqlx::query(ADD)
-        .bind(now.0)
-        .execute(c)
-        .await
-        .map(|done| done.rows_affected()))?;
+    changed += execute!(&mut **tx, ADD, now.0)?;
     Ok(changed)
 }
 
@@ -210,11 +206,6 @@ pub async fn set_own(
 
 /// Begins to count for an account that is made in this transaction, and holds nothing yet.
 pub async fn begin_account(tx: &mut Tx, account: AccountId, now: UnixMillis) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(BEGIN_ACCOUNT)
-        .bind(account.as_str())
-        .bind(now.0)
-        .execute(c)
-        .await
-        .map(|_| ()))?;
+    execute!(&mut **tx, BEGIN_ACCOUNT, account.as_str(), now.0)?;
     Ok(())
 }

@@ -10,7 +10,7 @@ use sqlx::types::Json;
 use super::{
     Conn, StoreError, Tx,
     dialect::{self, fetch_in_list},
-    on_db, parse,
+    execute, on_db, parse,
 };
 use crate::domain::{
     scan_retention::DEFAULT_DAYS, target_hosts::TargetHosts, tenant::Account,
@@ -183,19 +183,19 @@ pub async fn update_account(tx: &mut Tx, account: &Account) -> Result<(), StoreE
         scan_retention_days: Some(account.scan_retention_days).filter(|days| *days != DEFAULT_DAYS),
         user_registration: account.user_registration,
     });
-    on_db!(&mut **tx, |c| sqlx::query(UPDATE_ACCOUNT)
-        .bind(account.id.as_str())
-        .bind(&account.name)
-        .bind(doc)
-        .bind(account.updated_at.0)
-        .bind(account.user_rights.as_str())
-        .bind(account.provider_sign_in)
-        .bind(account.second_factor_required)
-        .bind(account.personal_data.as_str())
-        .bind(account.personal_data_days.map(i64::from))
-        .execute(c)
-        .await
-        .map(|_| ()))?;
+    execute!(
+        &mut **tx,
+        UPDATE_ACCOUNT,
+        account.id.as_str(),
+        &account.name,
+        doc,
+        account.updated_at.0,
+        account.user_rights.as_str(),
+        account.provider_sign_in,
+        account.second_factor_required,
+        account.personal_data.as_str(),
+        account.personal_data_days.map(i64::from)
+    )?;
     Ok(())
 }
 
@@ -219,7 +219,7 @@ pub async fn end_activations(tx: &mut Tx, id: AccountId, now: UnixMillis) -> Res
 }
 
 async fn end(tx: &mut Tx, sql: &'static str, id: AccountId, now: UnixMillis) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(sql).bind(id.as_str()).bind(now.0).execute(c).await.map(|_| ()))?;
+    execute!(&mut **tx, sql, id.as_str(), now.0)?;
     Ok(())
 }
 
