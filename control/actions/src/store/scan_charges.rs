@@ -5,7 +5,7 @@ use sqlx::types::Json;
 use super::{
     Conn, StoreError, Tx, dialect,
     dialect::{signed, unsigned},
-    execute, on_db,
+    execute, fetch_optional,
 };
 use crate::domain::scan_charges::{Charges, NotStored};
 
@@ -38,8 +38,7 @@ pub async fn lock(tx: &mut Tx, edge: &str, boot: u64) -> Result<Charges, StoreEr
 }
 
 async fn fetch(conn: &mut Conn, sql: &'static str, edge: &str, boot: u64) -> Result<Charges, StoreError> {
-    let row: Option<(i64, Json<NotStored>)> =
-        on_db!(conn, |c| sqlx::query_as(sql).bind(edge).bind(signed(boot)).fetch_optional(c).await)?;
+    let row: Option<(i64, Json<NotStored>)> = fetch_optional!(conn, sql, edge, signed(boot))?;
     let charges = row.map(|(next, Json(not_stored))| Charges { next_seq: unsigned(next), not_stored });
     Ok(charges.unwrap_or_default())
 }

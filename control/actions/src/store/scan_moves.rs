@@ -8,7 +8,7 @@ use shared::{
     time::UnixMillis,
 };
 
-use super::{Conn, StoreError, Tx, dialect, dialect::fetch_in_list, execute, on_db, parse};
+use super::{Conn, StoreError, Tx, dialect, dialect::fetch_in_list, execute, fetch_all, on_db, parse};
 
 const FIND: &str = "SELECT after FROM scan_move WHERE id = 1 AND NOT done";
 const PG_LOCK: &str = "SELECT after FROM scan_move WHERE id = 1 AND NOT done FOR UPDATE";
@@ -129,8 +129,7 @@ pub async fn list(conn: &mut Conn, after: i64, limit: u32) -> Result<Found, Stor
     // By the primary key, in windows: nobody knows where the next scan is.
     let end = next.saturating_add(WINDOW);
     let sql = dialect::pick(conn, PG_ROWS, SQLITE_ROWS);
-    let rows: Vec<Row> =
-        on_db!(conn, |c| sqlx::query_as(sql).bind(next).bind(end).bind(i64::from(limit)).fetch_all(c).await)?;
+    let rows: Vec<Row> = fetch_all!(conn, sql, next, end, i64::from(limit))?;
     let is_full = rows.len() == limit as usize;
     let last = rows.last().map_or(end - 1, |row| if is_full { row.seq } else { end - 1 });
     let read = |row: Row| {

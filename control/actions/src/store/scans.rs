@@ -7,7 +7,7 @@ use shared::{id::AccountId, time::UnixMillis};
 use super::{
     Conn, StoreError, Tx, dialect,
     dialect::{signed, unsigned},
-    execute, on_db,
+    execute, fetch_one, on_db,
 };
 
 const CREATE: &str = "INSERT INTO scan_cursors (edge_id, boot, next_seq) VALUES ($1, $2, 0) ON CONFLICT (edge_id, boot) DO NOTHING";
@@ -44,8 +44,7 @@ pub async fn lock_cursor(tx: &mut Tx, edge: &str, boot: u64) -> Result<u64, Stor
     let boot = signed(boot);
     execute!(&mut **tx, CREATE, edge, boot)?;
     let sql = dialect::pick(tx, LOAD_PG, LOAD);
-    let (next,): (i64,) =
-        on_db!(&mut **tx, |c| sqlx::query_as(sql).bind(edge).bind(boot).fetch_one(c).await)?;
+    let (next,): (i64,) = fetch_one!(&mut **tx, sql, edge, boot)?;
     Ok(unsigned(next))
 }
 

@@ -5,7 +5,7 @@ use shared::{
     time::UnixMillis,
 };
 
-use super::{Conn, StoreError, Tx, execute, on_db, parse};
+use super::{Conn, StoreError, Tx, execute, fetch_optional, parse};
 
 const INSERT: &str =
     "INSERT INTO password_resets (hash, account_id, user_id, expires_at) VALUES ($1, $2, $3, $4)";
@@ -38,12 +38,7 @@ pub async fn find(
     account: AccountId,
     now: UnixMillis,
 ) -> Result<Option<UserId>, StoreError> {
-    let row: Option<(String,)> = on_db!(conn, |c| sqlx::query_as(FIND)
-        .bind(&hash[..])
-        .bind(account.as_str())
-        .bind(now.0)
-        .fetch_optional(c)
-        .await)?;
+    let row: Option<(String,)> = fetch_optional!(conn, FIND, &hash[..], account.as_str(), now.0)?;
     row.map(|(id,)| parse("user_id", &id)).transpose()
 }
 
@@ -54,12 +49,7 @@ pub async fn take(
     account: AccountId,
     now: UnixMillis,
 ) -> Result<Option<UserId>, StoreError> {
-    let row: Option<(String,)> = on_db!(&mut **tx, |c| sqlx::query_as(TAKE)
-        .bind(&hash[..])
-        .bind(account.as_str())
-        .bind(now.0)
-        .fetch_optional(c)
-        .await)?;
+    let row: Option<(String,)> = fetch_optional!(&mut **tx, TAKE, &hash[..], account.as_str(), now.0)?;
     row.map(|(id,)| parse("user_id", &id)).transpose()
 }
 

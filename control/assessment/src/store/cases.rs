@@ -7,9 +7,9 @@ use shared::{
 use sqlx::types::Json;
 
 use super::{
-    Conn, StoreError, Tx, execute,
+    Conn, StoreError, Tx, execute, fetch_optional,
     listing::{self, Column, Selection, Table},
-    on_db, parse,
+    parse,
 };
 use crate::domain::{
     case::{Case, CaseDetails, CaseState},
@@ -85,11 +85,7 @@ impl TryFrom<Row> for Case {
 
 /// A case of an account.
 pub async fn find(conn: &mut Conn, account: AccountId, id: CaseId) -> Result<Option<Case>, StoreError> {
-    let row: Option<Row> = on_db!(conn, |c| sqlx::query_as(FIND)
-        .bind(account.as_str())
-        .bind(id.as_str())
-        .fetch_optional(c)
-        .await)?;
+    let row: Option<Row> = fetch_optional!(conn, FIND, account.as_str(), id.as_str())?;
     row.map(Case::try_from).transpose()
 }
 

@@ -2,7 +2,7 @@
 
 use shared::id::{AccountId, ThngId};
 
-use super::{Conn, StoreError, Tx, execute, on_db, parse};
+use super::{Conn, StoreError, Tx, execute, fetch_all, on_db, parse};
 
 const PUT: &str = "INSERT INTO display_places (thng_id, account_id, region) VALUES ($1, $2, $3) \
     ON CONFLICT (thng_id) DO UPDATE SET region = $3";
@@ -59,8 +59,7 @@ pub async fn list_unknown(
     after: &str,
     limit: u32,
 ) -> Result<Vec<(AccountId, ThngId)>, StoreError> {
-    let rows: Vec<(String, String)> =
-        on_db!(conn, |c| sqlx::query_as(UNKNOWN).bind(after).bind(i64::from(limit)).fetch_all(c).await)?;
+    let rows: Vec<(String, String)> = fetch_all!(conn, UNKNOWN, after, i64::from(limit))?;
     rows.into_iter()
         .map(|(account, thng)| Ok((parse("account_id", &account)?, parse("thng_id", &thng)?)))
         .collect()

@@ -8,7 +8,7 @@ use shared::{
 };
 use sqlx::types::Json;
 
-use super::{Conn, Raw, StoreError, Tx, dialect::fetch_in_list, execute, on_db, parse};
+use super::{Conn, Raw, StoreError, Tx, dialect::fetch_in_list, execute, fetch_optional, parse};
 use crate::domain::{
     assessment::{
         decided::{CaseDecision, Decided},
@@ -156,11 +156,7 @@ fn case(
 
 /// The state of an item.
 pub async fn load(conn: &mut Conn, account: AccountId, thng: ThngId) -> Result<Kept, StoreError> {
-    let row: Option<Row> = on_db!(conn, |c| sqlx::query_as(FIND)
-        .bind(account.as_str())
-        .bind(thng.as_str())
-        .fetch_optional(c)
-        .await)?;
+    let row: Option<Row> = fetch_optional!(conn, FIND, account.as_str(), thng.as_str())?;
     row.map_or_else(|| Ok(Kept::default()), Kept::try_from)
 }
 

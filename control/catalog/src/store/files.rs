@@ -8,9 +8,9 @@ use shared::{
 use super::{
     Conn, StoreError, Tx,
     documents::{Base, Cell, Document, Statements, statements},
-    execute,
+    execute, fetch_all, fetch_optional,
     listing::{Column, Table},
-    on_db, parse,
+    parse,
 };
 use crate::domain::{
     common::Stamp,
@@ -94,8 +94,7 @@ pub struct Owner {
 
 /// Whose a file is.
 pub async fn find_owner(conn: &mut Conn, id: FileId) -> Result<Option<Owner>, StoreError> {
-    let row: Option<(String, Option<i64>)> =
-        on_db!(conn, |c| sqlx::query_as(FIND_ANY).bind(id.as_str()).fetch_optional(c).await)?;
+    let row: Option<(String, Option<i64>)> = fetch_optional!(conn, FIND_ANY, id.as_str())?;
     let owner = |(account, suspended_at): (String, Option<i64>)| {
         Ok(Owner { account: parse("account_id", &account)?, is_suspended: suspended_at.is_some() })
     };
@@ -116,7 +115,6 @@ pub async fn forget_garbage(tx: &mut Tx, blob: &str) -> Result<(), StoreError> {
 
 /// Blobs that no file has and that are due.
 pub async fn list_garbage(conn: &mut Conn, now: UnixMillis, limit: u32) -> Result<Vec<String>, StoreError> {
-    let rows: Vec<(String,)> =
-        on_db!(conn, |c| sqlx::query_as(LIST_GARBAGE).bind(now.0).bind(i64::from(limit)).fetch_all(c).await)?;
+    let rows: Vec<(String,)> = fetch_all!(conn, LIST_GARBAGE, now.0, i64::from(limit))?;
     Ok(rows.into_iter().map(|(blob,)| blob).collect())
 }

@@ -9,9 +9,9 @@ use serde_json::Value;
 use shared::{id::AccountId, time::UnixMillis};
 
 use super::{
-    Conn, StoreError, Tx, dialect, execute,
+    Conn, StoreError, Tx, dialect, execute, fetch_all, fetch_optional,
     listing::{self, Column, Selection, Table},
-    on_db, property_writes,
+    property_writes,
 };
 use crate::domain::{
     grant::Limit,
@@ -150,14 +150,8 @@ pub async fn list_latest(
 ) -> Result<Vec<(Position, Point)>, StoreError> {
     let sql = if page.is_ascending() { LATEST_ASCENDING } else { LATEST_DESCENDING };
     let (at, seq) = page.start();
-    let rows: Vec<LatestRow> = on_db!(conn, |c| sqlx::query_as(sql)
-        .bind(account.as_str())
-        .bind(resource)
-        .bind(at)
-        .bind(seq)
-        .bind(i64::from(page.limit()))
-        .fetch_all(c)
-        .await)?;
+    let rows: Vec<LatestRow> =
+        fetch_all!(conn, sql, account.as_str(), resource, at, seq, i64::from(page.limit()))?;
     let place = |row: &LatestRow| Position { at: UnixMillis(row.created_at), seq: row.seq };
     let read = |row: LatestRow| {
         let place = place(&row);
@@ -179,12 +173,7 @@ pub async fn find_latest(
     resource: &str,
     key: &PropertyKey,
 ) -> Result<Option<Point>, StoreError> {
-    let row: Option<LatestRow> = on_db!(conn, |c| sqlx::query_as(LATEST_OF)
-        .bind(account.as_str())
-        .bind(resource)
-        .bind(key.as_str())
-        .fetch_optional(c)
-        .await)?;
+    let row: Option<LatestRow> = fetch_optional!(conn, LATEST_OF, account.as_str(), resource, key.as_str())?;
     row.map(|row| {
         Ok(Point {
             value: read_value(&row.value)?,
@@ -252,12 +241,7 @@ async fn find(
     resource: &str,
     key: &PropertyKey,
 ) -> Result<Option<(i64, i64)>, StoreError> {
-    Ok(on_db!(conn, |c| sqlx::query_as(FIND)
-        .bind(account.as_str())
-        .bind(resource)
-        .bind(key.as_str())
-        .fetch_optional(c)
-        .await)?)
+    Ok(fetch_optional!(conn, FIND, account.as_str(), resource, key.as_str())?)
 }
 
 /// The properties in the documents of resources: the newest of each resource, up to a number and length.

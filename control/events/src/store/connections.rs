@@ -7,9 +7,8 @@ use std::time::Duration;
 use shared::id::AccountId;
 
 use super::{
-    Conn, StoreError, Tx, dialect, execute,
+    Conn, StoreError, Tx, dialect, execute, fetch_all, fetch_optional,
     lease::{Timed, milliseconds, pg_now, timed},
-    on_db,
 };
 
 macro_rules! register {
@@ -87,8 +86,7 @@ pub async fn open(
     // A lock that does not block the renewal of the lease. A connection that is added while the replica is being
     // given up is closed later, because rows of dead replicas are searched until there are none.
     let sql = dialect::pick(tx, PG_HOLD, HOLD);
-    let held: Option<(String,)> =
-        on_db!(&mut **tx, |c| sqlx::query_as(sql).bind(replica).fetch_optional(c).await)?;
+    let held: Option<(String,)> = fetch_optional!(&mut **tx, sql, replica)?;
     if held.is_none() {
         return Ok(false);
     }
@@ -104,13 +102,13 @@ pub async fn close(tx: &mut Tx, id: &str) -> Result<bool, StoreError> {
 
 /// Whether a Thng has a connection.
 pub async fn is_connected(conn: &mut Conn, thng: &str) -> Result<bool, StoreError> {
-    let row: Option<(i32,)> = on_db!(conn, |c| sqlx::query_as(HAS).bind(thng).fetch_optional(c).await)?;
+    let row: Option<(i32,)> = fetch_optional!(conn, HAS, thng)?;
     Ok(row.is_some())
 }
 
 /// Connections of replicas that are gone.
 pub async fn list_orphans(conn: &mut Conn, limit: u32) -> Result<Vec<Orphan>, StoreError> {
-    Ok(on_db!(conn, |c| sqlx::query_as(ORPHANS).bind(i64::from(limit)).fetch_all(c).await)?)
+    Ok(fetch_all!(conn, ORPHANS, i64::from(limit))?)
 }
 
 /// Forgets replicas that are gone and have no connections left.

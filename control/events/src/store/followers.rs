@@ -10,7 +10,7 @@ use super::{
     dialect::fetch_in_list,
     dialect::{signed, unsigned},
     documents::Document,
-    execute, on_db, parse,
+    execute, fetch_one, parse,
 };
 use crate::domain::{
     event::Position,
@@ -94,14 +94,14 @@ pub use follows;
 
 /// Whether there is one at all that something may be kept for.
 pub async fn has_any<F: Follower>(conn: &mut Conn) -> Result<bool, StoreError> {
-    let (count,): (i64,) = on_db!(conn, |c| sqlx::query_as(F::FOLLOWS.any).fetch_one(c).await)?;
+    let (count,): (i64,) = fetch_one!(conn, F::FOLLOWS.any)?;
     Ok(count > 0)
 }
 
 /// How many an account has.
 pub async fn count<F: Follower>(conn: &mut Conn, account: AccountId) -> Result<u64, StoreError> {
     let sql = F::FOLLOWS.count;
-    let (count,): (i64,) = on_db!(conn, |c| sqlx::query_as(sql).bind(account.as_str()).fetch_one(c).await)?;
+    let (count,): (i64,) = fetch_one!(conn, sql, account.as_str())?;
     Ok(unsigned(count))
 }
 

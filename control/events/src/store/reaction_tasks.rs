@@ -15,9 +15,9 @@ use sqlx::types::Json;
 use super::{
     Conn, StoreError, Tx, dialect,
     dialect::{signed, unsigned},
-    events, execute,
+    events, execute, fetch_all, fetch_one, fetch_optional,
     lease::{Timed, timed, timed_lock},
-    on_db, parse,
+    parse,
 };
 use crate::domain::{
     event::Cause,
@@ -131,8 +131,7 @@ pub async fn insert(tx: &mut Tx, at: UnixMillis, new: &[New]) -> Result<(), Stor
 
 /// How much an account's reactions have still to do, up to `most`.
 pub async fn count(conn: &mut Conn, account: AccountId, most: u64) -> Result<u64, StoreError> {
-    let (count,): (i64,) =
-        on_db!(conn, |c| sqlx::query_as(COUNT).bind(account.as_str()).bind(signed(most)).fetch_one(c).await)?;
+    let (count,): (i64,) = fetch_one!(conn, COUNT, account.as_str(), signed(most))?;
     Ok(unsigned(count))
 }
 
@@ -145,14 +144,14 @@ pub async fn open(tx: &mut Tx, account: AccountId) -> Result<(), StoreError> {
 /// Whether there is something to be done; cheap, and takes nothing.
 pub async fn is_due(conn: &mut Conn) -> Result<bool, StoreError> {
     let sql = DUE.of(conn);
-    let (count,): (i64,) = on_db!(conn, |c| sqlx::query_as(sql).fetch_one(c).await)?;
+    let (count,): (i64,) = fetch_one!(conn, sql)?;
     Ok(count > 0)
 }
 
 /// The next account: the one that was served longest ago. It is locked until the transaction ends.
 pub async fn take_turn(tx: &mut Tx) -> Result<Option<AccountId>, StoreError> {
     let sql = TURN.of(tx);
-    let row: Option<(String,)> = on_db!(&mut **tx, |c| sqlx::query_as(sql).fetch_optional(c).await)?;
+    let row: Option<(String,)> = fetch_optional!(&mut **tx, sql)?;
     row.map(|(account,)| parse("account_id", &account)).transpose()
 }
 
@@ -166,8 +165,7 @@ pub async fn put_off(
     let sql = REST.of(tx);
     let pause = signed(u64::try_from(pause.as_millis()).unwrap_or(u64::MAX));
     execute!(&mut **tx, sql, account.as_str(), pause)?;
-    let row: Option<(i64,)> =
-        on_db!(&mut **tx, |c| sqlx::query_as(TRIED).bind(task).fetch_optional(c).await)?;
+    let row: Option<(i64,)> = fetch_optional!(&mut **tx, TRIED, task)?;
     Ok(row.map(|(attempts,)| attempts))
 }
 
@@ -197,11 +195,7 @@ type Row =
 
 /// The first `limit` things that an account's reactions have to do.
 pub async fn list_next(conn: &mut Conn, account: AccountId, limit: u32) -> Result<Vec<Task>, StoreError> {
-    let rows: Vec<Row> = on_db!(conn, |c| sqlx::query_as(NEXT)
-        .bind(account.as_str())
-        .bind(i64::from(limit))
-        .fetch_all(c)
-        .await)?;
+    let rows: Vec<Row> = fetch_all!(conn, NEXT, account.as_str(), i64::from(limit))?;
     rows.into_iter()
         .map(|(seq, reaction, event, cause, deed, created_at, attempts, id, project, status)| {
             let id = id.filter(|_| status.as_deref() == Some(Status::Active.as_str()));

@@ -8,11 +8,11 @@ use super::{
     Conn, Db, StoreError, Tx,
     dialect::fetch_in_list,
     documents::{Base, Cell, Document, Statements, statements},
-    execute,
+    execute, fetch_all, fetch_optional,
     followers::{Follower, Follows, follows},
     lease::{self, Timed, hold_lease, milliseconds, pg_now, sqlite_now, timed},
     listing::{Column, Table},
-    on_db, parse,
+    parse,
 };
 use crate::domain::{
     common::Stamp,
@@ -178,8 +178,7 @@ pub async fn resume(tx: &mut Tx, seq: i64) -> Result<(), StoreError> {
 
 /// [`resume`] for every webhook of an account; returns their numbers.
 pub async fn resume_all(tx: &mut Tx, account: AccountId) -> Result<Vec<i64>, StoreError> {
-    let rows: Vec<(i64,)> =
-        on_db!(&mut **tx, |c| sqlx::query_as(RESUME_ALL).bind(account.as_str()).fetch_all(c).await)?;
+    let rows: Vec<(i64,)> = fetch_all!(&mut **tx, RESUME_ALL, account.as_str())?;
     Ok(rows.into_iter().map(|(seq,)| seq).collect())
 }
 
@@ -270,16 +269,17 @@ pub async fn settle(
     reason: Option<&str>,
 ) -> Result<Option<(bool, i64)>, StoreError> {
     let sql = SETTLE.of(tx);
-    let row: Option<(String, i64)> = on_db!(&mut **tx, |c| sqlx::query_as(sql)
-        .bind(claimed.seq)
-        .bind(claimed.fence)
-        .bind(milliseconds(lease))
-        .bind(verdict.health.failures)
-        .bind(verdict.health.failing_since)
-        .bind(milliseconds(verdict.pause))
-        .bind(reason.unwrap_or_default())
-        .fetch_optional(c)
-        .await)?;
+    let row: Option<(String, i64)> = fetch_optional!(
+        &mut **tx,
+        sql,
+        claimed.seq,
+        claimed.fence,
+        milliseconds(lease),
+        verdict.health.failures,
+        verdict.health.failing_since,
+        milliseconds(verdict.pause),
+        reason.unwrap_or_default()
+    )?;
     Ok(row.map(|(status, now)| (status == Status::Active.as_str(), now)))
 }
 

@@ -2,7 +2,7 @@
 
 use shared::{id::AccountId, time::UnixMillis};
 
-use super::{Conn, StoreError, Tx, execute, on_db, parse};
+use super::{Conn, StoreError, Tx, execute, fetch_all, fetch_optional, parse};
 use crate::domain::{
     hosted_account::{HostedAccount, Suspension},
     page::PageRequest,
@@ -53,7 +53,7 @@ impl TryFrom<Row> for HostedAccount {
 
 /// An account.
 pub async fn find(conn: &mut Conn, id: AccountId) -> Result<Option<HostedAccount>, StoreError> {
-    let row: Option<Row> = on_db!(conn, |c| sqlx::query_as(FIND).bind(id.as_str()).fetch_optional(c).await)?;
+    let row: Option<Row> = fetch_optional!(conn, FIND, id.as_str())?;
     row.map(HostedAccount::try_from).transpose()
 }
 
@@ -61,12 +61,7 @@ pub async fn find(conn: &mut Conn, id: AccountId) -> Result<Option<HostedAccount
 pub async fn list(conn: &mut Conn, page: PageRequest) -> Result<Vec<HostedAccount>, StoreError> {
     let sql = if page.is_ascending() { ASCENDING } else { DESCENDING };
     let (at, seq) = page.start();
-    let rows: Vec<Row> = on_db!(conn, |c| sqlx::query_as(sql)
-        .bind(at)
-        .bind(seq)
-        .bind(i64::from(page.limit()))
-        .fetch_all(c)
-        .await)?;
+    let rows: Vec<Row> = fetch_all!(conn, sql, at, seq, i64::from(page.limit()))?;
     rows.into_iter().map(HostedAccount::try_from).collect()
 }
 

@@ -2,7 +2,7 @@
 
 use shared::time::UnixMillis;
 
-use super::{Conn, StoreError, Tx, execute, on_db};
+use super::{Conn, StoreError, Tx, execute, fetch_all, fetch_optional};
 use crate::domain::{api_key::KeyId, platform_key::PlatformKey};
 
 const INSERT: &str =
@@ -34,13 +34,13 @@ pub async fn insert(tx: &mut Tx, key: &PlatformKey) -> Result<(), StoreError> {
 
 /// A key that is not revoked.
 pub async fn find(conn: &mut Conn, hash: &[u8; 32]) -> Result<Option<PlatformKey>, StoreError> {
-    let row: Option<Row> = on_db!(conn, |c| sqlx::query_as(FIND).bind(&hash[..]).fetch_optional(c).await)?;
+    let row: Option<Row> = fetch_optional!(conn, FIND, &hash[..])?;
     row.map(read).transpose()
 }
 
 /// Every key, oldest first.
 pub async fn list(conn: &mut Conn) -> Result<Vec<PlatformKey>, StoreError> {
-    let rows: Vec<Row> = on_db!(conn, |c| sqlx::query_as(LIST).fetch_all(c).await)?;
+    let rows: Vec<Row> = fetch_all!(conn, LIST)?;
     rows.into_iter().map(read).collect()
 }
 

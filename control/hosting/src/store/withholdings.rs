@@ -5,9 +5,9 @@ use shared::{id::AccountId, time::UnixMillis, withheld::Withheld};
 use super::{
     Conn, StoreError, Tx,
     dialect::unsigned,
-    execute,
+    execute, fetch_all, fetch_one, fetch_optional,
     lease::{Timed, timed},
-    on_db, parse,
+    parse,
     withheld::{columns, of_columns},
 };
 use crate::domain::{page::PageRequest, platform_take_down::PlatformTakeDown};
@@ -110,8 +110,7 @@ pub async fn put(tx: &mut Tx, row: &NewRow<'_>, now: UnixMillis) -> Result<(), S
 /// Something that is withheld.
 pub async fn find(conn: &mut Conn, what: &Withheld) -> Result<Option<PlatformTakeDown>, StoreError> {
     let (kind, subject) = columns(what);
-    let row: Option<Row> =
-        on_db!(conn, |c| sqlx::query_as(FIND).bind(kind).bind(subject).fetch_optional(c).await)?;
+    let row: Option<Row> = fetch_optional!(conn, FIND, kind, subject)?;
     row.map(PlatformTakeDown::try_from).transpose()
 }
 
@@ -126,19 +125,14 @@ pub async fn delete(tx: &mut Tx, what: &Withheld) -> Result<(), StoreError> {
 pub async fn list(conn: &mut Conn, page: PageRequest) -> Result<Vec<PlatformTakeDown>, StoreError> {
     let sql = if page.is_ascending() { ASCENDING } else { DESCENDING };
     let (at, seq) = page.start();
-    let rows: Vec<Row> = on_db!(conn, |c| sqlx::query_as(sql)
-        .bind(at)
-        .bind(seq)
-        .bind(i64::from(page.limit()))
-        .fetch_all(c)
-        .await)?;
+    let rows: Vec<Row> = fetch_all!(conn, sql, at, seq, i64::from(page.limit()))?;
     rows.into_iter().map(PlatformTakeDown::try_from).collect()
 }
 
 /// Those whose time is over by the clock of the database, at most `limit`.
 pub async fn list_over(conn: &mut Conn, limit: u32) -> Result<Vec<PlatformTakeDown>, StoreError> {
     let sql = OVER.of(conn);
-    let rows: Vec<Row> = on_db!(conn, |c| sqlx::query_as(sql).bind(i64::from(limit)).fetch_all(c).await)?;
+    let rows: Vec<Row> = fetch_all!(conn, sql, i64::from(limit))?;
     rows.into_iter().map(PlatformTakeDown::try_from).collect()
 }
 
@@ -146,13 +140,12 @@ pub async fn list_over(conn: &mut Conn, limit: u32) -> Result<Vec<PlatformTakeDo
 pub async fn find_over(conn: &mut Conn, what: &Withheld) -> Result<Option<PlatformTakeDown>, StoreError> {
     let (kind, subject) = columns(what);
     let sql = FIND_OVER.of(conn);
-    let row: Option<Row> =
-        on_db!(conn, |c| sqlx::query_as(sql).bind(kind).bind(subject).fetch_optional(c).await)?;
+    let row: Option<Row> = fetch_optional!(conn, sql, kind, subject)?;
     row.map(PlatformTakeDown::try_from).transpose()
 }
 
 /// How many take-downs there are.
 pub async fn count(conn: &mut Conn) -> Result<u64, StoreError> {
-    let (count,): (i64,) = on_db!(conn, |c| sqlx::query_as(COUNT).fetch_one(c).await)?;
+    let (count,): (i64,) = fetch_one!(conn, COUNT)?;
     Ok(unsigned(count))
 }

@@ -8,9 +8,8 @@ use sqlx::types::Json;
 use super::{
     Conn, Db, StoreError, Tx,
     dialect::{fetch_in_list, signed, unsigned},
-    events, execute, jobs,
+    events, execute, fetch_all, fetch_optional, jobs,
     lease::{self, Timed, hold_lease, milliseconds, pg_now, sqlite_now, timed},
-    on_db,
 };
 use crate::domain::{
     event::Event,
@@ -165,13 +164,14 @@ pub async fn hold(tx: &mut Tx, claimed: &Claimed) -> Result<Option<u64>, StoreEr
         sqlx::query(PG_IDLE).execute(&mut **c).await?;
     }
     let sql = RENEW.of(tx);
-    let row: Option<(i64,)> = on_db!(&mut **tx, |c| sqlx::query_as(sql)
-        .bind(claimed.job.seq)
-        .bind(signed(claimed.fence))
-        .bind(milliseconds(LEASE))
-        .bind(claimed.job.status.as_str())
-        .fetch_optional(c)
-        .await)?;
+    let row: Option<(i64,)> = fetch_optional!(
+        &mut **tx,
+        sql,
+        claimed.job.seq,
+        signed(claimed.fence),
+        milliseconds(LEASE),
+        claimed.job.status.as_str()
+    )?;
     Ok(row.map(|(done,)| unsigned(done)))
 }
 
@@ -211,7 +211,7 @@ pub async fn release(tx: &mut Tx, claimed: &Claimed, pause: Duration) -> Result<
 /// How the jobs of all accounts stand.
 pub async fn standing(conn: &mut Conn) -> Result<Standing, StoreError> {
     let sql = STANDING.of(conn);
-    let rows: Vec<(String, i64, i64)> = on_db!(conn, |c| sqlx::query_as(sql).fetch_all(c).await)?;
+    let rows: Vec<(String, i64, i64)> = fetch_all!(conn, sql)?;
     let mut standing = Standing::default();
     for (status, count, waiting_ms) in rows {
         let status =

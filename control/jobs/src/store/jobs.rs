@@ -9,9 +9,9 @@ use sqlx::types::Json;
 use super::{
     Conn, StoreError, Tx,
     dialect::unsigned,
-    execute,
+    execute, fetch_all, fetch_one, fetch_optional,
     listing::{self, Column, Selection, Table},
-    on_db, parse,
+    parse,
 };
 use crate::domain::{
     job::{ACTION_CREATION, Job, JobStatus, Progress, Step},
@@ -124,11 +124,7 @@ pub async fn insert(tx: &mut Tx, job: &Job) -> Result<(), StoreError> {
 
 /// A job of an account, with its request.
 pub async fn find(conn: &mut Conn, account: AccountId, id: JobId) -> Result<Option<Job>, StoreError> {
-    let row: Option<Row> = on_db!(conn, |c| sqlx::query_as(FIND)
-        .bind(account.as_str())
-        .bind(id.as_str())
-        .fetch_optional(c)
-        .await)?;
+    let row: Option<Row> = fetch_optional!(conn, FIND, account.as_str(), id.as_str())?;
     row.map(Job::try_from).transpose()
 }
 
@@ -155,14 +151,13 @@ pub async fn change_status(tx: &mut Tx, job: &Job, from: JobStatus) -> Result<bo
 
 /// How many jobs of an account have not ended.
 pub async fn count_open(conn: &mut Conn, account: AccountId) -> Result<u64, StoreError> {
-    let (count,): (i64,) =
-        on_db!(conn, |c| sqlx::query_as(COUNT_OPEN).bind(account.as_str()).fetch_one(c).await)?;
+    let (count,): (i64,) = fetch_one!(conn, COUNT_OPEN, account.as_str())?;
     Ok(unsigned(count))
 }
 
 /// Whether a job has still to read a blob.
 pub async fn is_input(conn: &mut Conn, blob: &str) -> Result<bool, StoreError> {
-    let (count,): (i64,) = on_db!(conn, |c| sqlx::query_as(IS_INPUT).bind(blob).fetch_one(c).await)?;
+    let (count,): (i64,) = fetch_one!(conn, IS_INPUT, blob)?;
     Ok(count > 0)
 }
 
@@ -172,11 +167,7 @@ pub async fn list_ended(
     before: UnixMillis,
     window: u32,
 ) -> Result<Vec<(i64, JobId)>, StoreError> {
-    let rows: Vec<(i64, String)> = on_db!(conn, |c| sqlx::query_as(LIST_ENDED)
-        .bind(before.0)
-        .bind(i64::from(window))
-        .fetch_all(c)
-        .await)?;
+    let rows: Vec<(i64, String)> = fetch_all!(conn, LIST_ENDED, before.0, i64::from(window))?;
     rows.into_iter().map(|(seq, id)| Ok((seq, parse("id", &id)?))).collect()
 }
 

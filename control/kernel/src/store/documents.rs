@@ -7,7 +7,7 @@ use shared::{id::AccountId, time::UnixMillis};
 use sqlx::{FromRow, postgres::PgRow, sqlite::SqliteRow, types::Json};
 
 use super::{
-    Conn, StoreError, Tx, audit, dialect, execute, facets, identifiers,
+    Conn, StoreError, Tx, audit, dialect, execute, facets, fetch_optional, identifiers,
     listing::{self, Selection, Table},
     on_db, parse, quotas,
     texts::Texts,
@@ -242,11 +242,7 @@ async fn fetch<D: Document>(
     account: AccountId,
     id: D::Id,
 ) -> Result<Option<D>, StoreError> {
-    let row: Option<RowOf<D>> = on_db!(conn, |c| sqlx::query_as(sql)
-        .bind(account.as_str())
-        .bind(id.to_string())
-        .fetch_optional(c)
-        .await)?;
+    let row: Option<RowOf<D>> = fetch_optional!(conn, sql, account.as_str(), id.to_string())?;
     row.map(read).transpose()
 }
 

@@ -4,7 +4,7 @@ use serde_json::Value;
 use shared::id::AccountId;
 use sqlx::types::Json;
 
-use super::{Conn, StoreError, Tx, execute, on_db};
+use super::{Conn, StoreError, Tx, execute, fetch_optional};
 use crate::domain::access::{Actor, ActorKind};
 
 /// How long an answer is kept.
@@ -60,21 +60,18 @@ pub async fn find(
     now_ms: i64,
 ) -> Result<Option<(Vec<u8>, Value)>, StoreError> {
     let stored = key.stored();
-    let row: Option<(Vec<u8>, Json<Value>)> = on_db!(conn, |c| sqlx::query_as(FIND)
-        .bind(account.as_str())
-        .bind(&stored)
-        .bind(now_ms - KEPT_MS)
-        .fetch_optional(c)
-        .await)?;
+    let row: Option<(Vec<u8>, Json<Value>)> =
+        fetch_optional!(conn, FIND, account.as_str(), &stored, now_ms - KEPT_MS)?;
     let row = match row {
         Some(row) => Some(row),
-        None => on_db!(conn, |c| sqlx::query_as(FIND_OLDER)
-            .bind(account.as_str())
-            .bind(key.as_sent())
-            .bind(now_ms - KEPT_MS)
-            .bind(&request[..])
-            .fetch_optional(c)
-            .await)?,
+        None => fetch_optional!(
+            conn,
+            FIND_OLDER,
+            account.as_str(),
+            key.as_sent(),
+            now_ms - KEPT_MS,
+            &request[..]
+        )?,
     };
     Ok(row.map(|(request, Json(response))| (request, response)))
 }

@@ -9,7 +9,7 @@ use shared::{
 
 use sqlx::types::Json;
 
-use super::{Conn, Raw, StoreError, Tx, execute, on_db, parse};
+use super::{Conn, Raw, StoreError, Tx, execute, fetch_all, fetch_one, fetch_optional, parse};
 use crate::domain::{
     access::{Actor, ActorKind},
     api_key::{Bounds, KnownKey},
@@ -153,7 +153,7 @@ pub async fn find_many(
         }
         (_, 1) => {
             let hash: Vec<u8> = wanted.into_iter().flatten().copied().collect();
-            on_db!(conn, |c| sqlx::query_as(FIND).bind(hash).fetch_all(c).await)?
+            fetch_all!(conn, FIND, hash)?
         }
     };
     let roles = find_roles(conn, &rows).await?;
@@ -276,12 +276,7 @@ pub async fn find_generations(
     actor_id: &str,
     now: UnixMillis,
 ) -> Result<(u32, u32), StoreError> {
-    let (newest, valid): (i64, i64) = on_db!(conn, |c| sqlx::query_as(GENERATION)
-        .bind(account.as_str())
-        .bind(actor_id)
-        .bind(now.0)
-        .fetch_one(c)
-        .await)?;
+    let (newest, valid): (i64, i64) = fetch_one!(conn, GENERATION, account.as_str(), actor_id, now.0)?;
     let number = |number: i64| u32::try_from(number).map_err(|_| StoreError::Row("generation".to_owned()));
     Ok((number(newest)?, number(valid)?))
 }
@@ -313,15 +308,13 @@ pub async fn revoke_of_project(
 
 /// Whether a key was revoked or has expired; `None` when there never was one.
 pub async fn is_over(conn: &mut Conn, hash: &[u8; 32], now: UnixMillis) -> Result<Option<bool>, StoreError> {
-    let row: Option<(bool,)> =
-        on_db!(conn, |c| sqlx::query_as(IS_OVER).bind(&hash[..]).bind(now.0).fetch_optional(c).await)?;
+    let row: Option<(bool,)> = fetch_optional!(conn, IS_OVER, &hash[..], now.0)?;
     Ok(row.map(|(is_over,)| is_over))
 }
 
 /// The account of a key, whether it works or not.
 pub async fn find_account(conn: &mut Conn, hash: &[u8; 32]) -> Result<Option<AccountId>, StoreError> {
-    let row: Option<(String,)> =
-        on_db!(conn, |c| sqlx::query_as(FIND_ACCOUNT).bind(&hash[..]).fetch_optional(c).await)?;
+    let row: Option<(String,)> = fetch_optional!(conn, FIND_ACCOUNT, &hash[..])?;
     row.map(|(id,)| parse("account_id", &id)).transpose()
 }
 

@@ -143,6 +143,33 @@ macro_rules! execute {
 }
 pub use execute;
 
+/// Fetches the one row of a statement with the values of its placeholders, in their order.
+#[macro_export]
+macro_rules! fetch_one {
+    ($conn:expr, $sql:expr $(, $value:expr)* $(,)?) => {
+        $crate::on_db!($conn, |c| sqlx::query_as($sql)$(.bind($value))*.fetch_one(c).await)
+    };
+}
+pub use fetch_one;
+
+/// [`fetch_one`] where there may be none.
+#[macro_export]
+macro_rules! fetch_optional {
+    ($conn:expr, $sql:expr $(, $value:expr)* $(,)?) => {
+        $crate::on_db!($conn, |c| sqlx::query_as($sql)$(.bind($value))*.fetch_optional(c).await)
+    };
+}
+pub use fetch_optional;
+
+/// [`fetch_one`] for every row.
+#[macro_export]
+macro_rules! fetch_all {
+    ($conn:expr, $sql:expr $(, $value:expr)* $(,)?) => {
+        $crate::on_db!($conn, |c| sqlx::query_as($sql)$(.bind($value))*.fetch_all(c).await)
+    };
+}
+pub use fetch_all;
+
 /// A write transaction; dropped without [`Tx::commit`] it is rolled back.
 #[derive(Debug)]
 pub struct Tx {

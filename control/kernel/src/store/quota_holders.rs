@@ -9,9 +9,8 @@ use sqlx::types::Json;
 use super::{
     Conn, Db, StoreError, Tx, dialect,
     dialect::{signed, unsigned},
-    execute,
+    execute, fetch_one,
     lease::{self, Timed, milliseconds, pg_now, sqlite_now, timed},
-    on_db,
 };
 use crate::domain::quota::Quota;
 
@@ -61,12 +60,7 @@ pub async fn count_others(
     holder: &str,
 ) -> Result<u64, StoreError> {
     let sql = OTHERS.of(conn);
-    let (used,): (i64,) = on_db!(conn, |c| sqlx::query_as(sql)
-        .bind(account.as_str())
-        .bind(quota.as_str())
-        .bind(holder)
-        .fetch_one(c)
-        .await)?;
+    let (used,): (i64,) = fetch_one!(conn, sql, account.as_str(), quota.as_str(), holder)?;
     Ok(unsigned(used))
 }
 

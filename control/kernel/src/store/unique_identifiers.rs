@@ -5,7 +5,7 @@
 
 use shared::{gtin, id::AccountId};
 
-use super::{Conn, StoreError, Tx, execute, on_db};
+use super::{Conn, StoreError, Tx, execute, fetch_optional};
 
 /// An identifier that only one resource may have.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -103,8 +103,7 @@ pub async fn release(tx: &mut Tx, resource: &str) -> Result<(), StoreError> {
 
 /// The name by which a resource holds its unique identifier.
 pub async fn find_held(conn: &mut Conn, resource: &str) -> Result<Option<String>, StoreError> {
-    let row: Option<(String,)> =
-        on_db!(conn, |c| sqlx::query_as(HELD).bind(resource).fetch_optional(c).await)?;
+    let row: Option<(String,)> = fetch_optional!(conn, HELD, resource)?;
     Ok(row.map(|(name,)| name))
 }
 
@@ -116,23 +115,14 @@ async fn find_other(
 ) -> Result<Option<String>, StoreError> {
     match wanted {
         Unique::Serial { product, serial } => {
-            let row: Option<(String,)> = on_db!(&mut **tx, |c| sqlx::query_as(OTHER_SERIAL)
-                .bind(account.as_str())
-                .bind(serial)
-                .bind(product)
-                .bind(resource)
-                .fetch_optional(c)
-                .await)?;
+            let row: Option<(String,)> =
+                fetch_optional!(&mut **tx, OTHER_SERIAL, account.as_str(), serial, product, resource)?;
             Ok(row.map(|(id,)| id))
         }
         Unique::Gtin(gtin) => {
             for spelling in gtin::spellings(gtin) {
-                let row: Option<(String,)> = on_db!(&mut **tx, |c| sqlx::query_as(OTHER_GTIN)
-                    .bind(account.as_str())
-                    .bind(&spelling)
-                    .bind(resource)
-                    .fetch_optional(c)
-                    .await)?;
+                let row: Option<(String,)> =
+                    fetch_optional!(&mut **tx, OTHER_GTIN, account.as_str(), &spelling, resource)?;
                 if let Some((id,)) = row {
                     return Ok(Some(id));
                 }

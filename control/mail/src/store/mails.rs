@@ -5,9 +5,8 @@ use std::time::Duration;
 use shared::id::AccountId;
 
 use super::{
-    Conn, StoreError, Tx, execute,
+    Conn, StoreError, Tx, execute, fetch_one, fetch_optional,
     lease::{Timed, milliseconds, timed, timed_lock},
-    on_db,
 };
 
 macro_rules! insert {
@@ -122,8 +121,7 @@ pub async fn insert(
 /// Whether there is a mail of some age to claim.
 pub async fn is_due(conn: &mut Conn, least_age: Duration) -> Result<bool, StoreError> {
     let sql = IS_DUE.of(conn);
-    let (found,): (i64,) =
-        on_db!(conn, |c| sqlx::query_as(sql).bind(milliseconds(least_age)).fetch_one(c).await)?;
+    let (found,): (i64,) = fetch_one!(conn, sql, milliseconds(least_age))?;
     Ok(found > 0)
 }
 
@@ -149,8 +147,7 @@ pub async fn claim(
 
 async fn take_turn(tx: &mut Tx, least_age: Duration) -> Result<Option<String>, StoreError> {
     let sql = TURN.of(tx);
-    let row: Option<(String,)> =
-        on_db!(&mut **tx, |c| sqlx::query_as(sql).bind(milliseconds(least_age)).fetch_optional(c).await)?;
+    let row: Option<(String,)> = fetch_optional!(&mut **tx, sql, milliseconds(least_age))?;
     Ok(row.map(|(account,)| account))
 }
 
@@ -162,12 +159,8 @@ async fn claim_of(
     least_age: Duration,
 ) -> Result<Option<Claimed>, StoreError> {
     let sql = CLAIM.of(tx);
-    let row: Option<(String, Vec<u8>, i64, i64)> = on_db!(&mut **tx, |c| sqlx::query_as(sql)
-        .bind(account)
-        .bind(milliseconds(lease))
-        .bind(milliseconds(least_age))
-        .fetch_optional(c)
-        .await)?;
+    let row: Option<(String, Vec<u8>, i64, i64)> =
+        fetch_optional!(&mut **tx, sql, account, milliseconds(lease), milliseconds(least_age))?;
     Ok(row.map(|(id, sealed, tries, age_ms)| {
         let age = Duration::from_millis(u64::try_from(age_ms).unwrap_or_default());
         Claimed { id, sealed, tries, age }

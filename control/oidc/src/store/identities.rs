@@ -6,7 +6,7 @@ use shared::{
     time::UnixMillis,
 };
 
-use super::{Conn, StoreError, Tx, execute, on_db, parse};
+use super::{Conn, StoreError, Tx, execute, fetch_all, on_db, parse};
 use crate::domain::identity::LinkedIdentity;
 
 /// What the audit trail calls them.
@@ -76,11 +76,8 @@ pub async fn find_persons(
 
 /// The identities of an operator, oldest first; at most 20.
 pub async fn list(conn: &mut Conn, (account, operator): Owner) -> Result<Vec<LinkedIdentity>, StoreError> {
-    let rows: Vec<(String, String, String, i64, i64)> = on_db!(conn, |c| sqlx::query_as(LIST)
-        .bind(account.as_str())
-        .bind(operator.as_str())
-        .fetch_all(c)
-        .await)?;
+    let rows: Vec<(String, String, String, i64, i64)> =
+        fetch_all!(conn, LIST, account.as_str(), operator.as_str())?;
     let linked = |(issuer, subject, email, created_at, last_used_at)| LinkedIdentity {
         issuer,
         subject,

@@ -1,7 +1,7 @@
 //! The codes of orders that are under way, some in each row.
 
 use kernel::{
-    execute, on_db,
+    execute, fetch_all,
     store::{Conn, StoreError, Tx},
 };
 
@@ -26,12 +26,7 @@ pub async fn insert(tx: &mut Tx, order: i64, first: u64, codes: &[Code]) -> Resu
 /// # Errors
 /// Not all are noted.
 pub async fn list(conn: &mut Conn, order: i64, from: u64, to: u64) -> Result<Vec<Code>, StoreError> {
-    let rows: Vec<(i64, String)> = on_db!(conn, |c| sqlx::query_as(LIST)
-        .bind(order)
-        .bind(from.cast_signed())
-        .bind(to.cast_signed())
-        .fetch_all(c)
-        .await)?;
+    let rows: Vec<(i64, String)> = fetch_all!(conn, LIST, order, from.cast_signed(), to.cast_signed())?;
     let mut found = Vec::new();
     for (first, text) in rows {
         let codes: Vec<Code> =

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use kernel::{
-    execute, on_db,
+    execute, fetch_optional,
     store::{
         Db, StoreError, Tx,
         lease::{self, Timed, hold_lease, milliseconds, timed, timed_lock},
@@ -86,8 +86,7 @@ pub struct Claimed {
 /// Claims the order that was worked on longest ago, if nobody holds it.
 pub async fn claim(tx: &mut Tx) -> Result<Option<Claimed>, StoreError> {
     let sql = CLAIM.of(tx);
-    let row: Option<ClaimedRow> =
-        on_db!(&mut **tx, |c| sqlx::query_as(sql).bind(milliseconds(LEASE)).fetch_optional(c).await)?;
+    let row: Option<ClaimedRow> = fetch_optional!(&mut **tx, sql, milliseconds(LEASE))?;
     row.map(|row| {
         let failures = row.failures.unsigned_abs();
         Ok(Claimed { order: row.order.try_into()?, failures, fence: row.fence })

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use kernel::{
     domain::{common::Stamp, page::Page},
-    execute, on_db,
+    execute, fetch_one, fetch_optional, on_db,
     store::{
         Conn, Db, StoreError, Tx, dialect,
         lease::{self, Timed, hold_lease, milliseconds, timed, timed_lock},
@@ -211,18 +211,13 @@ pub async fn insert(tx: &mut Tx, erasure: &Erasure) -> Result<(), StoreError> {
 
 /// An erasure of an account.
 pub async fn find(conn: &mut Conn, account: AccountId, id: ErasureId) -> Result<Option<Erasure>, StoreError> {
-    let row: Option<Row> = on_db!(conn, |c| sqlx::query_as(FIND)
-        .bind(account.as_str())
-        .bind(id.as_str())
-        .fetch_optional(c)
-        .await)?;
+    let row: Option<Row> = fetch_optional!(conn, FIND, account.as_str(), id.as_str())?;
     row.map(Erasure::try_from).transpose()
 }
 
 /// What was cut of an account because of its age, and how far.
 pub async fn find_age(conn: &mut Conn, account: AccountId) -> Result<Option<Erasure>, StoreError> {
-    let row: Option<Row> =
-        on_db!(conn, |c| sqlx::query_as(AGE).bind(account.as_str()).fetch_optional(c).await)?;
+    let row: Option<Row> = fetch_optional!(conn, AGE, account.as_str())?;
     row.map(Erasure::try_from).transpose()
 }
 
@@ -262,7 +257,7 @@ pub async fn count_open(conn: &mut Conn, account: AccountId) -> Result<u64, Stor
 
 /// How many erasures of all accounts have not ended, and when the oldest one was asked for.
 pub async fn standing(conn: &mut Conn) -> Result<(u64, UnixMillis), StoreError> {
-    let (count, oldest): (i64, i64) = on_db!(conn, |c| sqlx::query_as(STANDING).fetch_one(c).await)?;
+    let (count, oldest): (i64, i64) = fetch_one!(conn, STANDING)?;
     Ok((count.unsigned_abs(), UnixMillis(oldest)))
 }
 
@@ -275,8 +270,7 @@ pub async fn find_waiting(
 ) -> Result<Option<Erasure>, StoreError> {
     let sql = dialect::pick(tx, PG_WAITING, SQLITE_WAITING);
     let most = i32::try_from(most).unwrap_or(i32::MAX);
-    let row: Option<Row> =
-        on_db!(&mut **tx, |c| sqlx::query_as(sql).bind(account.as_str()).bind(most).fetch_optional(c).await)?;
+    let row: Option<Row> = fetch_optional!(&mut **tx, sql, account.as_str(), most)?;
     row.map(Erasure::try_from).transpose()
 }
 
@@ -293,8 +287,7 @@ pub async fn claim(tx: &mut Tx) -> Result<Option<Claimed>, StoreError> {
         sqlx::query(PG_CLAIM_LOCK).execute(&mut **c).await?;
     }
     let sql = CLAIM.of(tx);
-    let row: Option<ClaimedRow> =
-        on_db!(&mut **tx, |c| sqlx::query_as(sql).bind(milliseconds(LEASE)).fetch_optional(c).await)?;
+    let row: Option<ClaimedRow> = fetch_optional!(&mut **tx, sql, milliseconds(LEASE))?;
     row.map(|row| Ok(Claimed { erasure: row.erasure.try_into()?, fence: row.fence })).transpose()
 }
 

@@ -7,9 +7,8 @@ use std::time::Duration;
 use super::{
     Conn, StoreError, Tx,
     dialect::{signed, unsigned},
-    execute,
+    execute, fetch_all, fetch_optional,
     lease::{Timed, milliseconds, timed},
-    on_db,
 };
 
 macro_rules! acquire {
@@ -93,25 +92,21 @@ pub async fn acquire(
     length: Duration,
 ) -> Result<Option<Lease>, StoreError> {
     let sql = ACQUIRE.of(tx);
-    let row: Option<(i64,)> = on_db!(&mut **tx, |c| sqlx::query_as(sql)
-        .bind(region)
-        .bind(owner)
-        .bind(milliseconds(length))
-        .fetch_optional(c)
-        .await)?;
+    let row: Option<(i64,)> = fetch_optional!(&mut **tx, sql, region, owner, milliseconds(length))?;
     Ok(row.map(|(term,)| Lease { region: region.to_owned(), owner: owner.to_owned(), term: unsigned(term) }))
 }
 
 /// Holds the lease for `length` from now; `None` when somebody else has taken it since.
 pub async fn renew(tx: &mut Tx, lease: &Lease, length: Duration) -> Result<Option<Rebuilds>, StoreError> {
     let sql = RENEW.of(tx);
-    let row: Option<(i64, i64)> = on_db!(&mut **tx, |c| sqlx::query_as(sql)
-        .bind(&lease.region)
-        .bind(&lease.owner)
-        .bind(signed(lease.term))
-        .bind(milliseconds(length))
-        .fetch_optional(c)
-        .await)?;
+    let row: Option<(i64, i64)> = fetch_optional!(
+        &mut **tx,
+        sql,
+        &lease.region,
+        &lease.owner,
+        signed(lease.term),
+        milliseconds(length)
+    )?;
     Ok(row.map(|(asked, done)| Rebuilds { asked: unsigned(asked), done: unsigned(done) }))
 }
 
@@ -119,13 +114,8 @@ pub async fn renew(tx: &mut Tx, lease: &Lease, length: Duration) -> Result<Optio
 ///
 /// A view may have a higher term than the database after a restore of an older copy.
 pub async fn raise(tx: &mut Tx, lease: &Lease, seen: u64) -> Result<Option<Lease>, StoreError> {
-    let row: Option<(i64,)> = on_db!(&mut **tx, |c| sqlx::query_as(RAISE)
-        .bind(&lease.region)
-        .bind(&lease.owner)
-        .bind(signed(lease.term))
-        .bind(signed(seen))
-        .fetch_optional(c)
-        .await)?;
+    let row: Option<(i64,)> =
+        fetch_optional!(&mut **tx, RAISE, &lease.region, &lease.owner, signed(lease.term), signed(seen))?;
     Ok(row.map(|(term,)| Lease { term: unsigned(term), ..lease.clone() }))
 }
 
@@ -145,16 +135,14 @@ pub async fn rebuilt(tx: &mut Tx, lease: &Lease, asked: u64) -> Result<(), Store
 ///
 /// A region is known once a publisher has run for it.
 pub async fn request_rebuild(tx: &mut Tx, region: Option<&str>) -> Result<Vec<String>, StoreError> {
-    let rows: Vec<(String,)> =
-        on_db!(&mut **tx, |c| sqlx::query_as(ASK).bind(region.unwrap_or_default()).fetch_all(c).await)?;
+    let rows: Vec<(String,)> = fetch_all!(&mut **tx, ASK, region.unwrap_or_default())?;
     Ok(rows.into_iter().map(|(region,)| region).collect())
 }
 
 /// Every region that ever had a publisher, by name.
 pub async fn list(conn: &mut Conn) -> Result<Vec<Publisher>, StoreError> {
     let sql = LIST.of(conn);
-    let rows: Vec<(String, i64, String, bool, i64, i64)> =
-        on_db!(conn, |c| sqlx::query_as(sql).fetch_all(c).await)?;
+    let rows: Vec<(String, i64, String, bool, i64, i64)> = fetch_all!(conn, sql)?;
     Ok(rows
         .into_iter()
         .map(|(region, term, owner, is_held, asked, done)| Publisher {

@@ -9,7 +9,7 @@ use sqlx::types::Json;
 use super::{
     Conn, Raw, StoreError, Tx,
     dialect::{self, signed, unsigned},
-    event_log, execute, on_db,
+    event_log, execute, fetch_all, fetch_one, fetch_optional,
 };
 
 const PG_LOCK: &str = "SELECT head FROM log_head WHERE id = 1 FOR UPDATE";
@@ -49,7 +49,7 @@ pub struct Head {
 /// The log was never set up.
 pub async fn lock(tx: &mut Tx) -> Result<(), StoreError> {
     let sql = dialect::pick(tx, PG_LOCK, LOCK);
-    let (_head,): (i64,) = on_db!(&mut **tx, |c| sqlx::query_as(sql).fetch_one(c).await)?;
+    let (_head,): (i64,) = fetch_one!(&mut **tx, sql)?;
     Ok(())
 }
 
@@ -60,7 +60,7 @@ pub async fn lock(tx: &mut Tx) -> Result<(), StoreError> {
 /// # Errors
 /// The log was never set up.
 pub async fn take_revs(tx: &mut Tx, count: u64) -> Result<Rev, StoreError> {
-    let (head,): (i64,) = on_db!(&mut **tx, |c| sqlx::query_as(TAKE).bind(signed(count)).fetch_one(c).await)?;
+    let (head,): (i64,) = fetch_one!(&mut **tx, TAKE, signed(count))?;
     Ok(unsigned(head) + 1 - count)
 }
 
@@ -71,8 +71,7 @@ pub async fn append(tx: &mut Tx, at_ms: i64, events: &[Event]) -> Result<(), Sto
 
 /// The head, if the log was set up.
 pub async fn find_head(conn: &mut Conn) -> Result<Option<Head>, StoreError> {
-    let row: Option<(String, String, i64, i64)> =
-        on_db!(conn, |c| sqlx::query_as(HEAD).fetch_optional(c).await)?;
+    let row: Option<(String, String, i64, i64)> = fetch_optional!(conn, HEAD)?;
     Ok(row.map(|(epoch, bound_to, head, compacted)| Head {
         epoch: epoch.into(),
         bound_to,
@@ -138,12 +137,7 @@ pub async fn list_after(
     cursor: Rev,
     limit: u32,
 ) -> Result<Vec<Event>, StoreError> {
-    let rows: Vec<(i64, Json<Value>)> = on_db!(conn, |c| sqlx::query_as(AFTER)
-        .bind(signed(cursor))
-        .bind(epoch)
-        .bind(i64::from(limit))
-        .fetch_all(c)
-        .await)?;
+    let rows: Vec<(i64, Json<Value>)> = fetch_all!(conn, AFTER, signed(cursor), epoch, i64::from(limit))?;
     rows.into_iter()
         .map(|(rev, Json(change))| {
             let change: Change = serde_json::from_value(change)
@@ -159,8 +153,7 @@ pub async fn list_after(
 pub async fn compact(tx: &mut Tx, before_ms: i64, keep: u64, limit: u64) -> Result<u64, StoreError> {
     let head = load_head(tx).await?;
     let highest = head.head.saturating_sub(keep).min(head.compacted + limit);
-    let (up_to,): (i64,) =
-        on_db!(&mut **tx, |c| sqlx::query_as(OLD).bind(before_ms).bind(signed(highest)).fetch_one(c).await)?;
+    let (up_to,): (i64,) = fetch_one!(&mut **tx, OLD, before_ms, signed(highest))?;
     let up_to = unsigned(up_to);
     if up_to <= head.compacted {
         return Ok(0);

@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 
 use kernel::{
-    execute, on_db,
+    execute, fetch_all, on_db,
     store::{Ctx, StoreError},
 };
 use shared::id::AccountId;
@@ -105,12 +105,7 @@ impl SqlScans {
     ) -> Result<Vec<(i32, i16, String)>, StoreError> {
         let sql = AssertSqlSafe(of_month(LIST, month));
         let mut conn = self.db.read().await?;
-        Ok(on_db!(&mut conn, |c| sqlx::query_as(sql)
-            .bind(account)
-            .bind(after)
-            .bind(STEP)
-            .fetch_all(c)
-            .await)?)
+        Ok(fetch_all!(&mut conn, sql, account, after, STEP)?)
     }
 
     /// Which texts a scan of the account has: every scan of the month is looked at, or as many as have them all.

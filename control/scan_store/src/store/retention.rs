@@ -6,7 +6,7 @@
 use std::{collections::BTreeMap, future::Future};
 
 use kernel::{
-    execute, on_db,
+    execute, fetch_all, on_db,
     store::{Conn, Ctx, Db, Raw, StoreError, dialect},
 };
 use shared::{id::AccountId, time::UnixMillis};
@@ -107,8 +107,8 @@ impl SqlScans {
         };
         let mut conn = self.db.read().await?;
         let sql = AssertSqlSafe(of_month(OLD, month));
-        let old = on_db!(&mut conn, |c| sqlx::query_as(sql).bind(newest.0).fetch_all(c).await)?;
-        let accounts = on_db!(&mut conn, |c| sqlx::query_as(ACCOUNTS).fetch_all(c).await)?;
+        let old = fetch_all!(&mut conn, sql, newest.0)?;
+        let accounts = fetch_all!(&mut conn, ACCOUNTS)?;
         drop(conn);
         let mut gone = 0;
         for (account, before) in limits(old) {

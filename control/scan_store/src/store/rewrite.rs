@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use kernel::{
-    execute, on_db,
+    execute, fetch_optional,
     store::{Conn, Ctx, StoreError},
 };
 use shared::time::UnixMillis;
@@ -57,12 +57,8 @@ impl SqlScans {
         let mut loose = BTreeSet::new();
         for ((position, _), row) in scans.iter().zip(&rows) {
             let sql = AssertSqlSafe(of_month(FIND, month));
-            let before: Option<Texts> = on_db!(&mut *tx, |c| sqlx::query_as(sql)
-                .bind(row.account)
-                .bind(position.at)
-                .bind(position.seq)
-                .fetch_optional(c)
-                .await)?;
+            let before: Option<Texts> =
+                fetch_optional!(&mut *tx, sql, row.account, position.at, position.seq)?;
             let Some((agent, place, referer, language)) = before else { continue };
             let texts = [
                 (Kind::Agent, agent),

@@ -1,6 +1,6 @@
 //! Secrets that all replicas share, encrypted.
 
-use ::kernel::store::{Conn, Db, Raw, StoreError, Tx, execute, on_db};
+use ::kernel::store::{Conn, Db, Raw, StoreError, Tx, execute, fetch_all};
 
 const LIST: &str = "SELECT name, value FROM secrets ORDER BY name";
 const INSERT: &str =
@@ -13,7 +13,7 @@ const CHECKPOINT: &str = "PRAGMA wal_checkpoint(TRUNCATE)";
 
 /// Name and stored value of each secret, in the order of names.
 pub async fn list(conn: &mut Conn) -> Result<Vec<(String, Vec<u8>)>, StoreError> {
-    Ok(on_db!(conn, |c| sqlx::query_as(LIST).fetch_all(c).await)?)
+    Ok(fetch_all!(conn, LIST)?)
 }
 
 /// Stores a value, unless there is one under this name.

@@ -5,7 +5,7 @@ use shared::{
     time::UnixMillis,
 };
 
-use super::{Conn, StoreError, Tx, dialect, execute, on_db, parse};
+use super::{Conn, StoreError, Tx, dialect, execute, fetch_all, fetch_optional, parse};
 
 macro_rules! find {
     ($rest:literal) => {
@@ -64,11 +64,8 @@ async fn fetch(
     account: AccountId,
     operator: OperatorId,
 ) -> Result<Option<Authenticator>, StoreError> {
-    let row: Option<(Vec<u8>, Option<i64>, i64)> = on_db!(conn, |c| sqlx::query_as(sql)
-        .bind(account.as_str())
-        .bind(operator.as_str())
-        .fetch_optional(c)
-        .await)?;
+    let row: Option<(Vec<u8>, Option<i64>, i64)> =
+        fetch_optional!(conn, sql, account.as_str(), operator.as_str())?;
     Ok(row.map(|(sealed, confirmed_at, last_step)| Authenticator {
         sealed,
         is_confirmed: confirmed_at.is_some(),
@@ -109,7 +106,6 @@ pub async fn delete(tx: &mut Tx, account: AccountId, operator: OperatorId) -> Re
 
 /// The operators of an account whose authenticator is confirmed.
 pub async fn list(conn: &mut Conn, account: AccountId) -> Result<Vec<OperatorId>, StoreError> {
-    let rows: Vec<(String,)> =
-        on_db!(conn, |c| sqlx::query_as(LIST).bind(account.as_str()).fetch_all(c).await)?;
+    let rows: Vec<(String,)> = fetch_all!(conn, LIST, account.as_str())?;
     rows.into_iter().map(|(id,)| parse("operator_id", &id)).collect()
 }

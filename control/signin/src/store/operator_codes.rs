@@ -5,7 +5,7 @@ use shared::{
     time::UnixMillis,
 };
 
-use super::{Conn, StoreError, Tx, execute, on_db, parse};
+use super::{Conn, StoreError, Tx, execute, fetch_optional, parse};
 
 /// The codes of one purpose, by the statements on their table.
 #[derive(Debug)]
@@ -75,8 +75,7 @@ impl OperatorCodes {
         hash: &[u8; 32],
         now: UnixMillis,
     ) -> Result<Option<(AccountId, OperatorId)>, StoreError> {
-        let row: Option<(String, String)> =
-            on_db!(conn, |c| sqlx::query_as(self.find).bind(&hash[..]).bind(now.0).fetch_optional(c).await)?;
+        let row: Option<(String, String)> = fetch_optional!(conn, self.find, &hash[..], now.0)?;
         let read = |(account, operator): (String, String)| {
             Ok((parse("account_id", &account)?, parse("operator_id", &operator)?))
         };

@@ -5,7 +5,7 @@ use shared::{
     time::UnixMillis,
 };
 
-use super::{Conn, StoreError, Tx, execute, on_db};
+use super::{Conn, StoreError, Tx, execute, fetch_all};
 
 const PUT: &str = "INSERT INTO operator_networks (operator_id, account_id, network, last_at) \
     VALUES ($1, $2, $3, $4) ON CONFLICT (operator_id, network) DO UPDATE SET last_at = excluded.last_at";
@@ -37,12 +37,7 @@ pub async fn list(
     operator: OperatorId,
     most: i64,
 ) -> Result<Vec<String>, StoreError> {
-    let rows: Vec<(String,)> = on_db!(conn, |c| sqlx::query_as(LIST)
-        .bind(account.as_str())
-        .bind(operator.as_str())
-        .bind(most)
-        .fetch_all(c)
-        .await)?;
+    let rows: Vec<(String,)> = fetch_all!(conn, LIST, account.as_str(), operator.as_str(), most)?;
     Ok(rows.into_iter().map(|(network,)| network).collect())
 }
 

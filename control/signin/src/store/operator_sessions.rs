@@ -6,7 +6,7 @@ use shared::{
     time::UnixMillis,
 };
 
-use super::{Conn, StoreError, Tx, execute, on_db};
+use super::{Conn, StoreError, Tx, execute, fetch_all, fetch_one, fetch_optional};
 use crate::domain::{
     api_key::KeyId,
     session::{LONGEST_MS, Proof, Session},
@@ -101,12 +101,7 @@ pub async fn list_valid(
     (account, operator): Owner,
     now: UnixMillis,
 ) -> Result<Vec<Session>, StoreError> {
-    let rows: Vec<Row> = on_db!(conn, |c| sqlx::query_as(LIST_VALID)
-        .bind(account.as_str())
-        .bind(operator.as_str())
-        .bind(now.0)
-        .fetch_all(c)
-        .await)?;
+    let rows: Vec<Row> = fetch_all!(conn, LIST_VALID, account.as_str(), operator.as_str(), now.0)?;
     rows.into_iter().map(Session::try_from).collect()
 }
 
@@ -128,18 +123,13 @@ pub async fn end(
 /// Whether a session serves to turn a second factor on and for nothing else: its account requires one, its operator has none,
 /// and no provider of identities let it in.
 pub async fn must_enrol(conn: &mut Conn, account: AccountId, hash: &[u8; 32]) -> Result<bool, StoreError> {
-    let (must,): (bool,) = on_db!(conn, |c| sqlx::query_as(MUST_ENROL)
-        .bind(account.as_str())
-        .bind(&hash[..])
-        .fetch_one(c)
-        .await)?;
+    let (must,): (bool,) = fetch_one!(conn, MUST_ENROL, account.as_str(), &hash[..])?;
     Ok(must)
 }
 
 /// Whose session it is, be it over or not.
 pub async fn find_owner(conn: &mut Conn, hash: &[u8; 32]) -> Result<Option<Owner>, StoreError> {
-    let row: Option<(String, String)> =
-        on_db!(conn, |c| sqlx::query_as(FIND_OWNER).bind(&hash[..]).fetch_optional(c).await)?;
+    let row: Option<(String, String)> = fetch_optional!(conn, FIND_OWNER, &hash[..])?;
     let read = |(account, operator): (String, String)| {
         Ok((super::parse("account_id", &account)?, super::parse("operator_id", &operator)?))
     };

@@ -2,7 +2,7 @@
 
 use shared::id::{AccountId, OperatorId};
 
-use super::{Conn, StoreError, Tx, execute, on_db};
+use super::{Conn, StoreError, Tx, execute, fetch_one};
 
 const INSERT: &str =
     "INSERT INTO operator_recovery_codes (hash, account_id, operator_id) VALUES ($1, $2, $3)";
@@ -44,10 +44,6 @@ pub async fn delete(tx: &mut Tx, account: AccountId, operator: OperatorId) -> Re
 
 /// How many codes an operator has left.
 pub async fn count(conn: &mut Conn, account: AccountId, operator: OperatorId) -> Result<i64, StoreError> {
-    let (count,): (i64,) = on_db!(conn, |c| sqlx::query_as(COUNT)
-        .bind(account.as_str())
-        .bind(operator.as_str())
-        .fetch_one(c)
-        .await)?;
+    let (count,): (i64,) = fetch_one!(conn, COUNT, account.as_str(), operator.as_str())?;
     Ok(count)
 }

@@ -2,7 +2,7 @@
 
 use shared::time::UnixMillis;
 
-use super::{StoreError, Tx, dialect, dialect::unsigned, execute, on_db};
+use super::{StoreError, Tx, dialect, dialect::unsigned, execute, fetch_optional};
 use crate::domain::attempts::Attempts;
 
 // No account is named: whether the address of a try is known in one is what the table must not tell.
@@ -21,8 +21,7 @@ pub async fn open(tx: &mut Tx, subject: &[u8; 32], now: UnixMillis) -> Result<At
     execute!(&mut **tx, OPEN, &subject[..], now.0)?;
     let sql = dialect::pick(tx, PG_FIND_LOCKED, FIND);
     // It is gone if its owner signed in a moment ago: then this try is the first, and is not counted.
-    let row: Option<(i64, i64, i64)> =
-        on_db!(&mut **tx, |c| sqlx::query_as(sql).bind(&subject[..]).fetch_optional(c).await)?;
+    let row: Option<(i64, i64, i64)> = fetch_optional!(&mut **tx, sql, &subject[..])?;
     Ok(row.map_or_else(Attempts::default, |(count, until, last_at)| Attempts {
         count: u32::try_from(unsigned(count)).unwrap_or(u32::MAX),
         until: UnixMillis(until),

@@ -9,7 +9,7 @@ use sqlx::types::Json;
 use super::{
     Conn, Raw, StoreError, Tx,
     dialect::{self, fetch_in_list},
-    execute, on_db, parse,
+    execute, fetch_one, parse,
 };
 use crate::domain::periods::Period;
 
@@ -93,7 +93,7 @@ pub async fn find_owners(
 pub async fn begin_report(tx: &mut Tx, edge: &str, boot: i64, number: i64) -> Result<bool, StoreError> {
     execute!(&mut **tx, CREATE_REPORT, edge)?;
     let sql = dialect::pick(tx, LOCK_REPORT_PG, LOCK_REPORT_SQLITE);
-    let last: (i64, i64) = on_db!(&mut **tx, |c| sqlx::query_as(sql).bind(edge).fetch_one(c).await)?;
+    let last: (i64, i64) = fetch_one!(&mut **tx, sql, edge)?;
     if last.0 == boot && number <= last.1 {
         return Ok(false);
     }
@@ -103,12 +103,7 @@ pub async fn begin_report(tx: &mut Tx, edge: &str, boot: i64, number: i64) -> Re
 
 /// How many rows an account has of an hour, counted up to `most`.
 pub async fn count(conn: &mut Conn, account: AccountId, hour: i32, most: i64) -> Result<i64, StoreError> {
-    let (count,): (i64,) = on_db!(conn, |c| sqlx::query_as(COUNT)
-        .bind(account.as_str())
-        .bind(hour)
-        .bind(most)
-        .fetch_one(c)
-        .await)?;
+    let (count,): (i64,) = fetch_one!(conn, COUNT, account.as_str(), hour, most)?;
     Ok(count)
 }
 

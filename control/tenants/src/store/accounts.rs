@@ -6,7 +6,7 @@ use shared::{
     time::UnixMillis,
 };
 
-use super::{Conn, StoreError, Tx, dialect, execute, on_db, parse, quota_limits};
+use super::{Conn, StoreError, Tx, dialect, execute, fetch_all, fetch_optional, parse, quota_limits};
 use crate::domain::access::UserRights;
 
 const INSERT: &str =
@@ -63,34 +63,31 @@ pub async fn set_user_rights(tx: &mut Tx, id: AccountId, rights: UserRights) -> 
 /// such as the number of something.
 pub async fn lock(tx: &mut Tx, account: AccountId) -> Result<(), StoreError> {
     let sql = dialect::pick(tx, PG_LOCK, LOCK);
-    let _: Option<(String,)> =
-        on_db!(&mut **tx, |c| sqlx::query_as(sql).bind(account.as_str()).fetch_optional(c).await)?;
+    let _: Option<(String,)> = fetch_optional!(&mut **tx, sql, account.as_str())?;
     Ok(())
 }
 
 /// The first account, if there is one.
 pub async fn find_first(conn: &mut Conn) -> Result<Option<AccountId>, StoreError> {
-    let row: Option<(String,)> = on_db!(conn, |c| sqlx::query_as(FIRST).fetch_optional(c).await)?;
+    let row: Option<(String,)> = fetch_optional!(conn, FIRST)?;
     row.map(|(id,)| parse("id", &id)).transpose()
 }
 
 /// The ids of all accounts, oldest first.
 pub async fn list_ids(conn: &mut Conn) -> Result<Vec<AccountId>, StoreError> {
-    let rows: Vec<(String,)> = on_db!(conn, |c| sqlx::query_as(IDS).fetch_all(c).await)?;
+    let rows: Vec<(String,)> = fetch_all!(conn, IDS)?;
     rows.iter().map(|(id,)| parse("id", id)).collect()
 }
 
 /// Whether there is such an account.
 pub async fn exists(conn: &mut Conn, id: AccountId) -> Result<bool, StoreError> {
-    let row: Option<(i32,)> =
-        on_db!(conn, |c| sqlx::query_as(EXISTS).bind(id.as_str()).fetch_optional(c).await)?;
+    let row: Option<(i32,)> = fetch_optional!(conn, EXISTS, id.as_str())?;
     Ok(row.is_some())
 }
 
 /// Whether an account is suspended by the platform operator.
 pub async fn is_suspended(conn: &mut Conn, id: AccountId) -> Result<bool, StoreError> {
-    let row: Option<(i32,)> =
-        on_db!(conn, |c| sqlx::query_as(IS_SUSPENDED).bind(id.as_str()).fetch_optional(c).await)?;
+    let row: Option<(i32,)> = fetch_optional!(conn, IS_SUSPENDED, id.as_str())?;
     Ok(row.is_some())
 }
 
@@ -109,8 +106,7 @@ pub async fn insert_operator(
 
 /// The first operator who may do everything, with its account.
 pub async fn find_first_owner(conn: &mut Conn) -> Result<Option<(OperatorId, AccountId)>, StoreError> {
-    let row: Option<(String, String)> =
-        on_db!(conn, |c| sqlx::query_as(FIRST_OWNER).fetch_optional(c).await)?;
+    let row: Option<(String, String)> = fetch_optional!(conn, FIRST_OWNER)?;
     row.map(|(id, account)| Ok((parse("id", &id)?, parse("account_id", &account)?))).transpose()
 }
 
@@ -171,14 +167,13 @@ pub async fn set_redirect_max_age(
 
 /// The short domains of an account, its first one first.
 pub async fn list_domains(conn: &mut Conn, account: AccountId) -> Result<Vec<ShortDomain>, StoreError> {
-    let rows: Vec<DomainRow> =
-        on_db!(conn, |c| sqlx::query_as(DOMAINS_OF).bind(account.as_str()).fetch_all(c).await)?;
+    let rows: Vec<DomainRow> = fetch_all!(conn, DOMAINS_OF, account.as_str())?;
     rows.into_iter().map(domain).collect()
 }
 
 /// The short domains of every account.
 pub async fn list_all_domains(conn: &mut Conn) -> Result<Vec<ShortDomain>, StoreError> {
-    let rows: Vec<DomainRow> = on_db!(conn, |c| sqlx::query_as(ALL_DOMAINS).fetch_all(c).await)?;
+    let rows: Vec<DomainRow> = fetch_all!(conn, ALL_DOMAINS)?;
     rows.into_iter().map(domain).collect()
 }
 

@@ -7,9 +7,9 @@ use shared::{
 };
 
 use super::{
-    Conn, StoreError, Tx, dialect, execute,
+    Conn, StoreError, Tx, dialect, execute, fetch_all, fetch_one, fetch_optional,
     listing::{self, Column, Selection, Table},
-    on_db, parse,
+    parse,
 };
 use crate::domain::{api_key::KeyId, operator_key::OperatorKey, page::Page};
 
@@ -143,12 +143,7 @@ fn networks(key: &OperatorKey) -> Option<String> {
 /// A key of the account.
 pub async fn find(conn: &mut Conn, account: AccountId, id: KeyId) -> Result<Option<OperatorKey>, StoreError> {
     let (first, last) = id.range();
-    let row: Option<Row> = on_db!(conn, |c| sqlx::query_as(FIND)
-        .bind(account.as_str())
-        .bind(&first[..])
-        .bind(&last[..])
-        .fetch_optional(c)
-        .await)?;
+    let row: Option<Row> = fetch_optional!(conn, FIND, account.as_str(), &first[..], &last[..])?;
     row.map(OperatorKey::try_from).transpose()
 }
 
@@ -160,12 +155,7 @@ pub async fn find_locked(
 ) -> Result<Option<OperatorKey>, StoreError> {
     let (first, last) = id.range();
     let sql = dialect::pick(tx, PG_LOCK, LOCK);
-    let _: Option<(Vec<u8>,)> = on_db!(&mut **tx, |c| sqlx::query_as(sql)
-        .bind(account.as_str())
-        .bind(&first[..])
-        .bind(&last[..])
-        .fetch_optional(c)
-        .await)?;
+    let _: Option<(Vec<u8>,)> = fetch_optional!(&mut **tx, sql, account.as_str(), &first[..], &last[..])?;
     let found = find(tx, account, id).await?;
     if let Some(found) = &found {
         tx.remember(KIND, &id.to_string(), || state_of(found));
@@ -184,8 +174,7 @@ pub async fn list_valid(
     account: AccountId,
     now: UnixMillis,
 ) -> Result<Vec<OperatorKey>, StoreError> {
-    let rows: Vec<Row> =
-        on_db!(conn, |c| sqlx::query_as(LIST_VALID).bind(account.as_str()).bind(now.0).fetch_all(c).await)?;
+    let rows: Vec<Row> = fetch_all!(conn, LIST_VALID, account.as_str(), now.0)?;
     rows.into_iter().map(OperatorKey::try_from).collect()
 }
 
@@ -196,13 +185,7 @@ pub async fn count_valid(
     (project, operator): (Option<ProjectId>, &str),
     now: UnixMillis,
 ) -> Result<(i64, i64, i64), StoreError> {
-    Ok(on_db!(conn, |c| sqlx::query_as(COUNT_VALID)
-        .bind(account.as_str())
-        .bind(now.0)
-        .bind(project.map(|id| id.to_string()))
-        .bind(operator)
-        .fetch_one(c)
-        .await)?)
+    Ok(fetch_one!(conn, COUNT_VALID, account.as_str(), now.0, project.map(|id| id.to_string()), operator)?)
 }
 
 /// Every key that an operator has or had, oldest first.
@@ -211,8 +194,7 @@ pub async fn list_of(
     account: AccountId,
     operator: &str,
 ) -> Result<Vec<OperatorKey>, StoreError> {
-    let rows: Vec<Row> =
-        on_db!(conn, |c| sqlx::query_as(LIST_OF).bind(account.as_str()).bind(operator).fetch_all(c).await)?;
+    let rows: Vec<Row> = fetch_all!(conn, LIST_OF, account.as_str(), operator)?;
     rows.into_iter().map(OperatorKey::try_from).collect()
 }
 

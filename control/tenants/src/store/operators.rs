@@ -7,7 +7,7 @@ use shared::{
 };
 use sqlx::types::Json;
 
-use super::{Conn, StoreError, Tx, audit, dialect, execute, on_db, parse};
+use super::{Conn, StoreError, Tx, audit, dialect, execute, fetch_all, fetch_one, fetch_optional, parse};
 use crate::domain::operator::{Invitation, Operator, OperatorDetails, conditions};
 
 /// What the audit trail calls them.
@@ -138,26 +138,20 @@ async fn fetch(
     account: AccountId,
     id: OperatorId,
 ) -> Result<Option<Operator>, StoreError> {
-    let row: Option<Row> = on_db!(conn, |c| sqlx::query_as(sql)
-        .bind(account.as_str())
-        .bind(id.as_str())
-        .fetch_optional(c)
-        .await)?;
+    let row: Option<Row> = fetch_optional!(conn, sql, account.as_str(), id.as_str())?;
     row.map(Operator::try_from).transpose()
 }
 
 /// Who was invited with the code that has this SHA-256; of whatever account.
 pub async fn find_invited(conn: &mut Conn, code: &[u8; 32]) -> Result<Option<Operator>, StoreError> {
-    let row: Option<Row> =
-        on_db!(conn, |c| sqlx::query_as(FIND_INVITED).bind(&code[..]).fetch_optional(c).await)?;
+    let row: Option<Row> = fetch_optional!(conn, FIND_INVITED, &code[..])?;
     row.map(Operator::try_from).transpose()
 }
 
 /// [`find_invited`], with a lock until the transaction ends.
 pub async fn find_invited_locked(tx: &mut Tx, code: &[u8; 32]) -> Result<Option<Operator>, StoreError> {
     let sql = dialect::pick(tx, PG_FIND_INVITED_LOCKED, FIND_INVITED);
-    let row: Option<Row> =
-        on_db!(&mut **tx, |c| sqlx::query_as(sql).bind(&code[..]).fetch_optional(c).await)?;
+    let row: Option<Row> = fetch_optional!(&mut **tx, sql, &code[..])?;
     let found = row.map(Operator::try_from).transpose()?;
     if let Some(found) = &found {
         tx.remember(KIND, found.id.as_str(), || state(found));
@@ -167,17 +161,13 @@ pub async fn find_invited_locked(tx: &mut Tx, code: &[u8; 32]) -> Result<Option<
 
 /// The operators of an account, oldest first; at most 1,000.
 pub async fn list(conn: &mut Conn, account: AccountId) -> Result<Vec<Operator>, StoreError> {
-    let rows: Vec<Row> = on_db!(conn, |c| sqlx::query_as(LIST).bind(account.as_str()).fetch_all(c).await)?;
+    let rows: Vec<Row> = fetch_all!(conn, LIST, account.as_str())?;
     rows.into_iter().map(Operator::try_from).collect()
 }
 
 /// How many operators have a role.
 pub async fn count_with_role(conn: &mut Conn, account: AccountId, role: &str) -> Result<i64, StoreError> {
-    let (count,): (i64,) = on_db!(conn, |c| sqlx::query_as(HAVE_ROLE)
-        .bind(account.as_str())
-        .bind(format!("%,{role},%"))
-        .fetch_one(c)
-        .await)?;
+    let (count,): (i64,) = fetch_one!(conn, HAVE_ROLE, account.as_str(), format!("%,{role},%"))?;
     Ok(count)
 }
 

@@ -8,7 +8,7 @@ use shared::{id::AccountId, time::UnixMillis};
 use super::{
     Conn, StoreError, Tx,
     dialect::{signed, unsigned},
-    execute, on_db,
+    execute, fetch_all, fetch_one, on_db,
 };
 use crate::domain::quota::{Nature, Quota, Setting};
 
@@ -98,7 +98,7 @@ fn limits(rows: Vec<(String, Option<i64>)>) -> HashMap<Quota, Option<u64>> {
 
 /// The limits of all accounts.
 pub async fn list_defaults(conn: &mut Conn) -> Result<HashMap<Quota, u64>, StoreError> {
-    let rows: Vec<(String, Option<i64>)> = on_db!(conn, |c| sqlx::query_as(DEFAULTS).fetch_all(c).await)?;
+    let rows: Vec<(String, Option<i64>)> = fetch_all!(conn, DEFAULTS)?;
     Ok(limits(rows).into_iter().filter_map(|(quota, most)| Some((quota, most?))).collect())
 }
 
@@ -107,8 +107,7 @@ pub async fn list_own(
     conn: &mut Conn,
     account: AccountId,
 ) -> Result<HashMap<Quota, Option<u64>>, StoreError> {
-    let rows: Vec<(String, Option<i64>)> =
-        on_db!(conn, |c| sqlx::query_as(OWN).bind(account.as_str()).fetch_all(c).await)?;
+    let rows: Vec<(String, Option<i64>)> = fetch_all!(conn, OWN, account.as_str())?;
     Ok(limits(rows))
 }
 
@@ -140,7 +139,7 @@ pub async fn set_default(tx: &mut Tx, quota: Quota, most: Option<u64>) -> Result
 
 /// Whether [`apply_defaults`] would change anything. It reads the rows of all accounts.
 pub async fn differ(conn: &mut Conn) -> Result<bool, StoreError> {
-    let (differ,): (bool,) = on_db!(conn, |c| sqlx::query_as(DIFFER).fetch_one(c).await)?;
+    let (differ,): (bool,) = fetch_one!(conn, DIFFER)?;
     Ok(differ)
 }
 

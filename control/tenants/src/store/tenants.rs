@@ -10,7 +10,7 @@ use sqlx::types::Json;
 use super::{
     Conn, StoreError, Tx,
     dialect::{self, fetch_in_list},
-    execute, on_db, parse,
+    execute, fetch_all, fetch_optional, on_db, parse,
 };
 use crate::domain::{
     scan_retention::DEFAULT_DAYS, target_hosts::TargetHosts, tenant::Account,
@@ -137,14 +137,14 @@ pub async fn list_personal_data(
 
 /// How many days each account keeps scans by edges.
 pub async fn list_scan_retention(conn: &mut Conn) -> Result<Vec<(AccountId, u16)>, StoreError> {
-    let rows: Vec<(String, Option<i64>)> = on_db!(conn, |c| sqlx::query_as(RETENTION).fetch_all(c).await)?;
+    let rows: Vec<(String, Option<i64>)> = fetch_all!(conn, RETENTION)?;
     let days = |days: Option<i64>| days.and_then(|days| u16::try_from(days).ok()).unwrap_or(DEFAULT_DAYS);
     rows.into_iter().map(|(id, kept)| Ok((parse("id", &id)?, days(kept)))).collect()
 }
 
 /// The accounts that cut what is left of people, each with the days after which they do.
 pub async fn list_personal_data_days(conn: &mut Conn) -> Result<Vec<(AccountId, u16)>, StoreError> {
-    let rows: Vec<(String, i64)> = on_db!(conn, |c| sqlx::query_as(PERSONAL_DATA_DAYS).fetch_all(c).await)?;
+    let rows: Vec<(String, i64)> = fetch_all!(conn, PERSONAL_DATA_DAYS)?;
     // More days than there are in a `u16` would be those of a later release.
     let days = |days: i64| u16::try_from(days).unwrap_or(u16::MAX);
     rows.into_iter().map(|(id, kept)| Ok((parse("id", &id)?, days(kept)))).collect()
@@ -165,8 +165,7 @@ async fn fetch_account(
     sql: &'static str,
     id: AccountId,
 ) -> Result<Option<Account>, StoreError> {
-    let row: Option<AccountRow> =
-        on_db!(conn, |c| sqlx::query_as(sql).bind(id.as_str()).fetch_optional(c).await)?;
+    let row: Option<AccountRow> = fetch_optional!(conn, sql, id.as_str())?;
     row.map(Account::try_from).transpose()
 }
 

@@ -2,7 +2,7 @@
 
 use shared::{id::AccountId, time::UnixMillis};
 
-use super::{StoreError, Tx, dialect, dialect::unsigned, execute, on_db};
+use super::{StoreError, Tx, dialect, dialect::unsigned, execute, fetch_optional};
 use crate::domain::attempts::Attempts;
 
 const OPEN: &str = "INSERT INTO user_attempts (subject, account_id, count, until, last_at) \
@@ -24,8 +24,7 @@ pub async fn open(
     execute!(&mut **tx, OPEN, &subject[..], account.as_str(), now.0)?;
     let sql = dialect::pick(tx, PG_FIND_LOCKED, FIND);
     // It is gone if its owner logged in a moment ago: then this try is the first, and is not counted.
-    let row: Option<(i64, i64, i64)> =
-        on_db!(&mut **tx, |c| sqlx::query_as(sql).bind(&subject[..]).fetch_optional(c).await)?;
+    let row: Option<(i64, i64, i64)> = fetch_optional!(&mut **tx, sql, &subject[..])?;
     Ok(row.map_or_else(Attempts::default, |(count, until, last_at)| Attempts {
         count: u32::try_from(unsigned(count)).unwrap_or(u32::MAX),
         until: UnixMillis(until),
