@@ -3,7 +3,6 @@
 use axum::{Json, extract::State, response::Response};
 use serde::Serialize;
 use serde_json::{Map, Value};
-use shared::problem::Code;
 use utoipa::ToSchema;
 use web::{
     access::Authenticated,
@@ -165,9 +164,7 @@ pub(super) async fn read_in(
         context: flag(query, "context", &mut faults),
         scopes: flag(query, "withScopes", &mut faults),
     };
-    if !faults.is_empty() {
-        return Err(ApiError::faults(Code::InvalidParameter, faults));
-    }
+    ApiError::check_parameters(faults)?;
     let action = actions::read(state, actor, scope, kind, id).await?;
     Ok(Json(ActionDocument::new(action, shown)))
 }

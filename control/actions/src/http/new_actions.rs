@@ -12,7 +12,6 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use shared::{
     access_token::url_without_access_token,
-    problem::Code,
     wire::scan::{MAX_REFERER, MAX_USER_AGENT, cut, preferred_language},
 };
 use utoipa::ToSchema;
@@ -142,7 +141,7 @@ pub(super) async fn create_in(
     kind: &str,
     body: &Value,
 ) -> Result<Response, ApiError> {
-    let drafts = Drafts::parse(body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
+    let drafts = Drafts::parse(body).map_err(ApiError::invalid)?;
     let around = Circumstances { origin: sender.origin(), project: query.find("project") };
     let (drafts, is_array) = match drafts {
         Drafts::One(draft) => (vec![*draft], false),

@@ -2,7 +2,6 @@
 
 use axum::{Json, extract::State, response::Response};
 use serde::Serialize;
-use shared::problem::Code;
 use utoipa::ToSchema;
 use web::{
     access::Authenticated,
@@ -77,8 +76,7 @@ pub(super) async fn create(
     query: Query,
     JsonBody(body): JsonBody,
 ) -> Result<Response, ApiError> {
-    let change = BatchChange::parse(&body, Purpose::Create)
-        .map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
+    let change = BatchChange::parse(&body, Purpose::Create).map_err(ApiError::invalid)?;
     let batch = batches::create(&catalog, &caller, change, query.find("project")).await?;
     let id = batch.id;
     Ok(created(&info, id.as_str(), BatchDocument::new(batch, false)))

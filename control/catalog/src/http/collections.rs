@@ -2,7 +2,6 @@
 
 use axum::{Json, extract::State, response::Response};
 use serde::Serialize;
-use shared::problem::Code;
 use utoipa::ToSchema;
 use web::{
     access::Authenticated,
@@ -82,8 +81,7 @@ pub(super) async fn create(
     query: Query,
     JsonBody(body): JsonBody,
 ) -> Result<Response, ApiError> {
-    let change = CollectionChange::parse(&body, Purpose::Create)
-        .map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
+    let change = CollectionChange::parse(&body, Purpose::Create).map_err(ApiError::invalid)?;
     let collection = collections::create(&catalog, &caller, change, query.find("project")).await?;
     let id = collection.id;
     Ok(created(&info, id.as_str(), CollectionDocument::new(collection, false)))

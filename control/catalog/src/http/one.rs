@@ -28,9 +28,7 @@ macro_rules! one {
         ) -> Result<Json<$document>, ApiError> {
             let mut faults = Vec::new();
             let with_scopes = flag(&query, "withScopes", &mut faults);
-            if !faults.is_empty() {
-                return Err(ApiError::faults(Code::InvalidParameter, faults));
-            }
+            ApiError::check_parameters(faults)?;
             let found = $service::read(&catalog, &caller, &reference).await?;
             Ok(Json($document::new(found, with_scopes)))
         }
@@ -48,7 +46,7 @@ macro_rules! one {
             JsonBody(body): JsonBody,
         ) -> Result<Json<$document>, ApiError> {
             let change = $change::parse(&body, Purpose::Update)
-                .map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
+                .map_err(ApiError::invalid)?;
             let changed = $service::update(&catalog, &caller, &reference, change).await?;
             Ok(Json($document::new(changed, false)))
         }

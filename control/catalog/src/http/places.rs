@@ -106,8 +106,7 @@ pub(super) async fn create(
     query: Query,
     JsonBody(body): JsonBody,
 ) -> Result<Response, ApiError> {
-    let change = PlaceChange::parse(&body, Purpose::Create)
-        .map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
+    let change = PlaceChange::parse(&body, Purpose::Create).map_err(ApiError::invalid)?;
     let place = places::create(&catalog, &caller, change, query.find("project")).await?;
     let id = place.id;
     Ok(created(&info, id.as_str(), PlaceDocument::new(place, false)))

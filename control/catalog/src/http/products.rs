@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use axum::{Json, extract::State, response::Response};
 use serde::Serialize;
 use serde_json::Value;
-use shared::problem::Code;
 use utoipa::ToSchema;
 use web::{
     access::Authenticated,
@@ -112,8 +111,7 @@ pub(super) async fn create(
         let parse = |item: &Value| ProductChange::parse(item, Purpose::Create);
         return create_each::<Core, Product>(&catalog, &caller, items, query.find("project"), parse).await;
     }
-    let change = ProductChange::parse(&body, Purpose::Create)
-        .map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
+    let change = ProductChange::parse(&body, Purpose::Create).map_err(ApiError::invalid)?;
     let product = products::create(&catalog, &caller, change, query.find("project")).await?;
     let id = product.id;
     Ok(created(&info, id.as_str(), ProductDocument::new(product, false)))

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use axum::{Json, extract::State, response::Response};
 use serde::Serialize;
 use serde_json::Value;
-use shared::{id::CollectionId, problem::Code};
+use shared::id::CollectionId;
 use utoipa::ToSchema;
 use web::{
     access::Authenticated,
@@ -110,8 +110,7 @@ pub(super) async fn create(
         let parse = |item: &Value| ThngChange::parse(item, Purpose::Create);
         return create_each::<Core, Thng>(&catalog, &caller, items, query.find("project"), parse).await;
     }
-    let change = ThngChange::parse(&body, Purpose::Create)
-        .map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
+    let change = ThngChange::parse(&body, Purpose::Create).map_err(ApiError::invalid)?;
     let thng = thngs::create(&catalog, &caller, change, query.find("project")).await?;
     let id = thng.id;
     Ok(created(&info, id.as_str(), ThngDocument::new(thng, false)))
