@@ -188,7 +188,7 @@ fn describe(method: &Method, operation: &mut Map<String, Value>, policy: Policy)
             all.push(json!({"name": "Idempotency-Key", "in": "header", "required": false,
                 "description": "A repeat within a day gets the first answer", "schema": {}}));
         }
-        for parameter in parameters::more(&id, policy, all) {
+        for parameter in parameters::more(policy, all) {
             all.push(parameter);
         }
         for parameter in all {
@@ -329,7 +329,7 @@ fn describe_parameter(operation: &str, parameter: &mut Value) {
         "from" | "to" => web::bodies::time(),
         // A wrong signature is as good as none: the key decides then.
         "expires" | "signature" => json!({"type": "string"}),
-        "after" | "platformId" => json!({"type": "string", "pattern": web::bodies::ID}),
+        "after" | "platformId" | "evrythngId" => json!({"type": "string", "pattern": web::bodies::ID}),
         "If-Match" => json!({"type": "string", "pattern": "^(\\*|\"[0-9]{1,18}\")$"}),
         "Idempotency-Key" => {
             json!({"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!-~]([ -~]*[!-~])?$"})

@@ -42,6 +42,9 @@ pub enum Idempotency {
     InTransaction,
 }
 
+/// Query parameters, each with its meaning.
+pub type Queries = &'static [(&'static str, &'static str)];
+
 /// Describes the body that operations take: gives their `requestBody`.
 #[derive(Debug, Clone, Copy)]
 pub struct BodyOf(fn() -> Value);
@@ -83,6 +86,8 @@ pub struct Policy {
     pub takes_tag: bool,
     /// It answers a code as an image, at least where `Accept` names none but images.
     pub draws: bool,
+    /// Query parameters besides those that the operations declare.
+    pub queries: Queries,
     /// The body of those operations of the row that take one.
     pub body: Option<BodyOf>,
 }
@@ -99,6 +104,7 @@ impl Default for Policy {
             answers_tag: false,
             takes_tag: false,
             draws: false,
+            queries: &[],
             body: None,
         }
     }
@@ -173,6 +179,12 @@ pub trait Columns<S>: Sized {
     #[must_use]
     fn draws(self) -> Row<S> {
         self.with(|policy| policy.draws = true)
+    }
+
+    /// Knows these query parameters besides those that the operations declare.
+    #[must_use]
+    fn queries(self, queries: Queries) -> Row<S> {
+        self.with(|policy| policy.queries = queries)
     }
 
     /// Takes a body that this describes: its members are the known ones.
