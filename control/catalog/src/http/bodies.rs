@@ -87,7 +87,8 @@ pub(super) fn collection(is_create: bool) -> Value {
 
 /// Ids of what joins a collection.
 pub(super) fn members(format: &str) -> Value {
-    let schema = json!({"type": "array", "maxItems": MAX_MEMBERS, "items": id_of(format, "Id of one that the account has.")});
+    let id = id_of(format, "Id of one that the account has.");
+    let schema = json!({"type": "array", "maxItems": MAX_MEMBERS, "items": id});
     request("The ids of what joins; what is in already stays", schema, json!([AN_ID]))
 }
 
