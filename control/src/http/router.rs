@@ -181,7 +181,7 @@ mod tests {
             let taking: Vec<Policy> = all
                 .iter()
                 .filter(|(_, operation)| operation.request_body.is_some())
-                .map(|(method, _)| find(method))
+                .map(|&(method, _)| find(method))
                 .collect();
             count += taking.len();
             assert!(
