@@ -4,20 +4,14 @@ use serde_json::{Value, json};
 use shared::{domain_files::Robots, short_url::MAX_REDIRECT_AGE};
 use web::bodies::{Body, CHANGES, formatted, open_object};
 
-/// The body of an operation, if it is one of these.
-#[must_use]
-pub fn of(operation: &str) -> Option<Value> {
-    Some(match operation {
-        "createShortDomain" => Body::new("The host")
-            .must("host", formatted("own-host", "A public name, without a port; in ASCII or not."))
-            .like("host", "go.example.com")
-            .done(),
-        "updateDomain" | "updateShortDomain" => settings(),
-        _ => return None,
-    })
+pub(super) fn claim() -> Value {
+    Body::new("The host")
+        .must("host", formatted("own-host", "A public name, without a port; in ASCII or not."))
+        .like("host", "go.example.com")
+        .done()
 }
 
-fn settings() -> Value {
+pub(super) fn settings() -> Value {
     let age = json!({"type": "integer", "minimum": 0, "maximum": MAX_REDIRECT_AGE,
         "description": "Seconds for which browsers and shared caches may keep redirects of its links; null: they must not."});
     let robots = Robots::ALL.map(Robots::as_str);

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use axum::{Json, extract::State, response::Response};
-use shared::problem::Code;
 use web::{
     access::Authenticated,
     api_error::ApiError,
@@ -36,7 +35,7 @@ pub(super) async fn create(
     Path(id): Path<String>,
     JsonBody(body): JsonBody,
 ) -> Result<Response, ApiError> {
-    let host = claim_body::parse(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
+    let host = claim_body::parse(&body).map_err(ApiError::invalid)?;
     let own = claims::create(&state, &caller, &id, host).await?;
     let host = own.domain.host.to_string();
     Ok(created(&info, &host, DomainDocument::from(own)))

@@ -111,6 +111,6 @@ async fn change(
     (id, host): (&str, &str),
     body: &Value,
 ) -> Result<Json<DomainDocument>, ApiError> {
-    let change = ShortDomainChange::parse(body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
+    let change = ShortDomainChange::parse(body).map_err(ApiError::invalid)?;
     Ok(Json(settings::update(state, caller, (id, host), change).await?.into()))
 }

@@ -2,7 +2,7 @@
 //!
 //! Each handler extracts, calls one service function and answers.
 
-pub mod bodies;
+mod bodies;
 mod claims;
 mod documents;
 mod domains;
@@ -13,10 +13,16 @@ use axum::extract::FromRef;
 use utoipa_axum::routes;
 use web::{
     access::Access,
-    routes::{Columns, Routes},
+    routes::{Columns, Queries, Routes},
 };
 
 use crate::service::DomainState;
+
+/// Which domains a list shows.
+const STATES: Queries = &[(
+    "state",
+    "A state, or `all`; without it those on which links may be, which are `verified` or `unproven`",
+)];
 
 /// The routes: each line is one path with its operations.
 pub fn routes<S>() -> Routes<S>
@@ -27,9 +33,9 @@ where
 {
     Routes::new()
         .routes(routes!(domains::list_hosts))
-        .routes(routes!(domains::list))
-        .routes(routes!(domains::update_by_older_name))
-        .routes(routes!(claims::create).idempotent())
-        .routes(routes!(domains::read, domains::update, claims::delete))
+        .routes(routes!(domains::list).queries(STATES))
+        .routes(routes!(domains::update_by_older_name).body(bodies::settings))
+        .routes(routes!(claims::create).idempotent().body(bodies::claim))
+        .routes(routes!(domains::read, domains::update, claims::delete).body(bodies::settings))
         .routes(routes!(claims::verify))
 }

@@ -1,9 +1,6 @@
 //! The table of claims.
 
-use kernel::{
-    on_db,
-    store::{Conn, StoreError, Tx, parse},
-};
+use kernel::store::{Conn, StoreError, Tx, execute, fetch_all, fetch_one, fetch_optional, parse};
 use shared::{id::AccountId, short_url::Host, time::UnixMillis};
 
 use crate::domain::claim::Claim;
@@ -84,31 +81,25 @@ impl TryFrom<Row> for Claim {
 
 /// The claim of an account on a host.
 pub async fn find(conn: &mut Conn, account: AccountId, host: &Host) -> Result<Option<Claim>, StoreError> {
-    let row: Option<Row> = on_db!(conn, |c| sqlx::query_as(FIND)
-        .bind(account.as_str())
-        .bind(host.as_str())
-        .fetch_optional(c)
-        .await)?;
+    let row: Option<Row> = fetch_optional!(conn, FIND, account.as_str(), host.as_str())?;
     row.map(Claim::try_from).transpose()
 }
 
 /// The claims of an account, oldest first.
 pub async fn list(conn: &mut Conn, account: AccountId) -> Result<Vec<Claim>, StoreError> {
-    let rows: Vec<Row> = on_db!(conn, |c| sqlx::query_as(LIST).bind(account.as_str()).fetch_all(c).await)?;
+    let rows: Vec<Row> = fetch_all!(conn, LIST, account.as_str())?;
     rows.into_iter().map(Claim::try_from).collect()
 }
 
 /// Up to `limit` claims of all accounts that are to be checked by now.
 pub async fn list_due(conn: &mut Conn, now: UnixMillis, limit: u32) -> Result<Vec<Claim>, StoreError> {
-    let rows: Vec<Row> =
-        on_db!(conn, |c| sqlx::query_as(DUE).bind(now.0).bind(i64::from(limit)).fetch_all(c).await)?;
+    let rows: Vec<Row> = fetch_all!(conn, DUE, now.0, i64::from(limit))?;
     rows.into_iter().map(Claim::try_from).collect()
 }
 
 /// How many claims of an account were never proven.
 pub async fn count_unproven(conn: &mut Conn, account: AccountId) -> Result<u64, StoreError> {
-    let (count,): (i64,) =
-        on_db!(conn, |c| sqlx::query_as(COUNT_UNPROVEN).bind(account.as_str()).fetch_one(c).await)?;
+    let (count,): (i64,) = fetch_one!(conn, COUNT_UNPROVEN, account.as_str())?;
     Ok(count.unsigned_abs())
 }
 
@@ -117,59 +108,54 @@ pub async fn count_unproven(conn: &mut Conn, account: AccountId) -> Result<u64, 
 /// # Errors
 /// [`StoreError::Unique`] when the account has claimed the host already.
 pub async fn insert(tx: &mut Tx, claim: &Claim) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(INSERT)
-        .bind(claim.account.as_str())
-        .bind(claim.host.as_str())
-        .bind(&claim.token)
-        .bind(claim.state.as_str())
-        .bind(claim.created_at.0)
-        .bind(claim.next_check.map(|at| at.0))
-        .execute(c)
-        .await
-        .map(|_| ()))?;
+    execute!(
+        &mut **tx,
+        INSERT,
+        claim.account.as_str(),
+        claim.host.as_str(),
+        &claim.token,
+        claim.state.as_str(),
+        claim.created_at.0,
+        claim.next_check.map(|at| at.0)
+    )?;
     Ok(())
 }
 
 /// Stores a claim after a check.
 pub async fn update(tx: &mut Tx, claim: &Claim) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(UPDATE)
-        .bind(claim.account.as_str())
-        .bind(claim.host.as_str())
-        .bind(claim.state.as_str())
-        .bind(claim.proof.map(|proof| proof.as_str()))
-        .bind(claim.fault.as_deref())
-        .bind(claim.verified_at.map(|at| at.0))
-        .bind(claim.checked_at.map(|at| at.0))
-        .bind(claim.unproven_since.map(|at| at.0))
-        .bind(claim.next_check.map(|at| at.0))
-        .bind(i64::from(claim.failures))
-        .execute(c)
-        .await
-        .map(|_| ()))?;
+    execute!(
+        &mut **tx,
+        UPDATE,
+        claim.account.as_str(),
+        claim.host.as_str(),
+        claim.state.as_str(),
+        claim.proof.map(|proof| proof.as_str()),
+        claim.fault.as_deref(),
+        claim.verified_at.map(|at| at.0),
+        claim.checked_at.map(|at| at.0),
+        claim.unproven_since.map(|at| at.0),
+        claim.next_check.map(|at| at.0),
+        i64::from(claim.failures)
+    )?;
     Ok(())
 }
 
 /// Takes a claim that is due, by putting its next check off; `false`: another worker has taken it, or it is gone.
 pub async fn postpone(tx: &mut Tx, claim: &Claim, to: UnixMillis) -> Result<bool, StoreError> {
-    let changed = on_db!(&mut **tx, |c| sqlx::query(POSTPONE)
-        .bind(claim.account.as_str())
-        .bind(claim.host.as_str())
-        .bind(claim.next_check.map(|at| at.0))
-        .bind(to.0)
-        .execute(c)
-        .await
-        .map(|done| done.rows_affected()))?;
+    let changed = execute!(
+        &mut **tx,
+        POSTPONE,
+        claim.account.as_str(),
+        claim.host.as_str(),
+        claim.next_check.map(|at| at.0),
+        to.0
+    )?;
     Ok(changed == 1)
 }
 
 /// Removes a claim; whether there was one.
 pub async fn delete(tx: &mut Tx, account: AccountId, host: &Host) -> Result<bool, StoreError> {
-    let removed = on_db!(&mut **tx, |c| sqlx::query(DELETE)
-        .bind(account.as_str())
-        .bind(host.as_str())
-        .execute(c)
-        .await
-        .map(|done| done.rows_affected()))?;
+    let removed = execute!(&mut **tx, DELETE, account.as_str(), host.as_str())?;
     Ok(removed == 1)
 }
 
@@ -180,28 +166,18 @@ pub async fn note_asked(
     host: &Host,
     now: UnixMillis,
 ) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(NOTE_ASKED)
-        .bind(account.as_str())
-        .bind(host.as_str())
-        .bind(now.0)
-        .execute(c)
-        .await
-        .map(|_| ()))?;
+    execute!(&mut **tx, NOTE_ASKED, account.as_str(), host.as_str(), now.0)?;
     Ok(())
 }
 
 /// When any account last asked for a check of a host; 0 for never.
 pub async fn last_asked(conn: &mut Conn, host: &Host) -> Result<UnixMillis, StoreError> {
-    let (at,): (i64,) = on_db!(conn, |c| sqlx::query_as(LAST_ASKED).bind(host.as_str()).fetch_one(c).await)?;
+    let (at,): (i64,) = fetch_one!(conn, LAST_ASKED, host.as_str())?;
     Ok(UnixMillis(at))
 }
 
 /// Of how many hosts an account has asked for a check since a time.
 pub async fn count_asked(conn: &mut Conn, account: AccountId, since: UnixMillis) -> Result<i64, StoreError> {
-    let (count,): (i64,) = on_db!(conn, |c| sqlx::query_as(COUNT_ASKED)
-        .bind(account.as_str())
-        .bind(since.0)
-        .fetch_one(c)
-        .await)?;
+    let (count,): (i64,) = fetch_one!(conn, COUNT_ASKED, account.as_str(), since.0)?;
     Ok(count)
 }

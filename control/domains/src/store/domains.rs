@@ -1,9 +1,6 @@
 //! Rows of short domains, as far as claims touch them.
 
-use kernel::{
-    on_db,
-    store::{Conn, StoreError, Tx, parse},
-};
+use kernel::store::{Conn, StoreError, Tx, execute, fetch_one, fetch_optional, parse};
 use shared::{id::AccountId, short_url::Host};
 
 // Of all accounts: a host belongs to one.
@@ -16,35 +13,24 @@ const HAS_LINKS: &str = "SELECT COUNT(*) FROM (SELECT 1 FROM redirections WHERE 
 
 /// The account that a short domain belongs to.
 pub async fn find_holder(conn: &mut Conn, host: &Host) -> Result<Option<AccountId>, StoreError> {
-    let row: Option<(String,)> =
-        on_db!(conn, |c| sqlx::query_as(HOLDER).bind(host.as_str()).fetch_optional(c).await)?;
+    let row: Option<(String,)> = fetch_optional!(conn, HOLDER, host.as_str())?;
     row.map(|(account,)| parse("account_id", &account)).transpose()
 }
 
 /// Removes a short domain that has no links and no files; whether it was there.
 pub async fn delete(tx: &mut Tx, account: AccountId, host: &Host) -> Result<bool, StoreError> {
-    let removed = on_db!(&mut **tx, |c| sqlx::query(DELETE)
-        .bind(account.as_str())
-        .bind(host.as_str())
-        .execute(c)
-        .await
-        .map(|done| done.rows_affected()))?;
+    let removed = execute!(&mut **tx, DELETE, account.as_str(), host.as_str())?;
     Ok(removed == 1)
 }
 
 /// How many links a short domain has, and how many it had that are deleted. It reads all of them.
 pub async fn count_links(conn: &mut Conn, account: AccountId, host: &Host) -> Result<(u64, u64), StoreError> {
-    let (all, deleted): (i64, i64) = on_db!(conn, |c| sqlx::query_as(COUNT_LINKS)
-        .bind(account.as_str())
-        .bind(host.as_str())
-        .fetch_one(c)
-        .await)?;
+    let (all, deleted): (i64, i64) = fetch_one!(conn, COUNT_LINKS, account.as_str(), host.as_str())?;
     Ok((all.saturating_sub(deleted).unsigned_abs(), deleted.unsigned_abs()))
 }
 
 /// Whether a short domain has a link, or had one.
 pub async fn has_links(conn: &mut Conn, host: &Host) -> Result<bool, StoreError> {
-    let (count,): (i64,) =
-        on_db!(conn, |c| sqlx::query_as(HAS_LINKS).bind(host.as_str()).fetch_one(c).await)?;
+    let (count,): (i64,) = fetch_one!(conn, HAS_LINKS, host.as_str())?;
     Ok(count > 0)
 }

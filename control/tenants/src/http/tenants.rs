@@ -10,7 +10,6 @@ use axum::{
 };
 use serde::Serialize;
 use serde_json::{Map, Value};
-use shared::problem::Code;
 use utoipa::ToSchema;
 use web::{
     access::Authenticated,
@@ -131,9 +130,7 @@ pub(super) async fn list_accounts(
     let mut faults = Vec::new();
     number(&query, "perPage", MAX_PER_PAGE, DEFAULT_PER_PAGE, &mut faults);
     let page = number(&query, "page", MAX_PAGE, 1, &mut faults);
-    if !faults.is_empty() {
-        return Err(ApiError::faults(Code::InvalidParameter, faults));
-    }
+    ApiError::check_parameters(faults)?;
     let accounts = tenants::list_accounts(&core, &caller).await?;
     let count = accounts.len().to_string();
     // One account fits every page size: all of it is on the first page.
@@ -166,6 +163,6 @@ pub(super) async fn update_account(
     Path(id): Path<String>,
     JsonBody(body): JsonBody,
 ) -> Result<Json<AccountDocument>, ApiError> {
-    let change = AccountChange::parse(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
+    let change = AccountChange::parse(&body).map_err(ApiError::invalid)?;
     Ok(Json(tenants::update_account(&core, &caller, &id, change).await?.into()))
 }

@@ -10,7 +10,7 @@ use shared::{
     short_url::{Host, ShortDomain},
 };
 
-use super::{Conn, StoreError, Tx, accounts, on_db, parse};
+use super::{Conn, StoreError, Tx, accounts, execute, fetch_all, fetch_one, fetch_optional, parse};
 
 const FILES_OF: &str =
     "SELECT host, robots, asset_links, app_site_association FROM domain_files WHERE account_id = $1";
@@ -30,15 +30,14 @@ type Row = (String, String, Option<String>, Option<String>);
 /// The short domains of an account with their files, its first one first.
 pub async fn list_of(conn: &mut Conn, account: AccountId) -> Result<Vec<ShortDomain>, StoreError> {
     let domains = accounts::list_domains(conn, account).await?;
-    let rows: Vec<Row> =
-        on_db!(conn, |c| sqlx::query_as(FILES_OF).bind(account.as_str()).fetch_all(c).await)?;
+    let rows: Vec<Row> = fetch_all!(conn, FILES_OF, account.as_str())?;
     with_files(domains, rows)
 }
 
 /// The short domains of every account with their files.
 pub async fn list_all(conn: &mut Conn) -> Result<Vec<ShortDomain>, StoreError> {
     let domains = accounts::list_all_domains(conn).await?;
-    let rows: Vec<Row> = on_db!(conn, |c| sqlx::query_as(ALL_FILES).fetch_all(c).await)?;
+    let rows: Vec<Row> = fetch_all!(conn, ALL_FILES)?;
     with_files(domains, rows)
 }
 
@@ -48,11 +47,7 @@ pub async fn find(
     account: AccountId,
     host: &Host,
 ) -> Result<Option<DomainFiles>, StoreError> {
-    let row: Option<Row> = on_db!(conn, |c| sqlx::query_as(FIND)
-        .bind(account.as_str())
-        .bind(host.as_str())
-        .fetch_optional(c)
-        .await)?;
+    let row: Option<Row> = fetch_optional!(conn, FIND, account.as_str(), host.as_str())?;
     Ok(row.map(files).transpose()?.map(|(_, files)| files))
 }
 
@@ -66,36 +61,27 @@ pub async fn put(
     if files.is_default() {
         return delete(tx, account, host).await;
     }
-    on_db!(&mut **tx, |c| sqlx::query(PUT)
-        .bind(account.as_str())
-        .bind(host.as_str())
-        .bind(files.robots.as_str())
-        .bind(files.asset_links.as_ref().map(JsonFile::as_str))
-        .bind(files.apple_app_site_association.as_ref().map(JsonFile::as_str))
-        .execute(c)
-        .await
-        .map(|_| ()))?;
+    execute!(
+        &mut **tx,
+        PUT,
+        account.as_str(),
+        host.as_str(),
+        files.robots.as_str(),
+        files.asset_links.as_ref().map(JsonFile::as_str),
+        files.apple_app_site_association.as_ref().map(JsonFile::as_str)
+    )?;
     Ok(())
 }
 
 /// Removes the files of a short domain of an account.
 pub async fn delete(tx: &mut Tx, account: AccountId, host: &Host) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(DELETE)
-        .bind(account.as_str())
-        .bind(host.as_str())
-        .execute(c)
-        .await
-        .map(|_| ()))?;
+    execute!(&mut **tx, DELETE, account.as_str(), host.as_str())?;
     Ok(())
 }
 
 /// Whether the proof of a short domain that an account has claimed is gone: no links are made on it then.
 pub async fn is_unproven(conn: &mut Conn, account: AccountId, host: &Host) -> Result<bool, StoreError> {
-    let (count,): (i64,) = on_db!(conn, |c| sqlx::query_as(IS_UNPROVEN)
-        .bind(account.as_str())
-        .bind(host.as_str())
-        .fetch_one(c)
-        .await)?;
+    let (count,): (i64,) = fetch_one!(conn, IS_UNPROVEN, account.as_str(), host.as_str())?;
     Ok(count > 0)
 }
 
