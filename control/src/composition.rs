@@ -1,7 +1,8 @@
 //! Composition: the state that every control process holds, built in one place.
 
-use std::{sync::Arc, time::Duration};
+use std::{net::SocketAddr, sync::Arc, time::Duration};
 
+use ::domains::service::DomainState;
 use ::jobs::{service::JobState, store::jobs};
 use actions::service::{ActionState, Observers};
 use applications::service::users::Users;
@@ -208,6 +209,8 @@ pub struct Parts {
     pub capacity: Capacity,
     /// Sends requests to addresses that somebody gave.
     pub egress: EgressClient,
+    /// Who is asked for the TXT records of domains; `None`: the servers of the system.
+    pub dns_server: Option<SocketAddr>,
     /// How long jobs are kept once they have ended; `None` is for ever.
     pub jobs_kept: Option<Duration>,
     /// How large print orders may be, and how long their files are kept.
@@ -270,6 +273,9 @@ pub async fn compose(parts: Parts) -> Result<(Arc<ApiState>, WriterTask), StoreE
         scans,
         observers,
     };
+    let own_urls = parts.urls.public_url.as_deref().into_iter().chain([parts.docs_url.as_str()]);
+    let domains =
+        DomainState::new(redirects.clone(), parts.egress.clone(), outbox.clone(), parts.dns_server, own_urls);
     let events = EventState::new(catalog.clone(), actions.clone(), feed, parts.egress);
     let limiter = Arc::new(Limiter::new(&parts.limits, &parts.ticks));
     let broker = Arc::new(Broker {
@@ -285,6 +291,7 @@ pub async fn compose(parts: Parts) -> Result<(Arc<ApiState>, WriterTask), StoreE
     let app = ApiState {
         privacy: PrivacyState::new(assessment.clone()),
         printing: PrintState::new(redirects.clone(), &catalog.blobs, parts.printing),
+        domains,
         assessment,
         statistics: StatisticsState::new(core.clone(), events.clone()),
         events,

@@ -54,6 +54,7 @@ impl Tasks {
         tasks.spawn(worker::run_jobs::run(app.jobs.clone(), stop_background.clone()));
         tasks.spawn(privacy::worker::run(app.privacy.clone(), stop_background.clone()));
         tasks.spawn(printing::worker::run(app.printing.clone(), stop_background.clone()));
+        tasks.spawn(domains::worker::run(app.domains.clone(), stop_background.clone()));
         tasks.spawn(worker::webhooks::run(app.events.clone(), stop_background.clone()));
         tasks.spawn(worker::mails::run(
             app.users.outbox.clone(),

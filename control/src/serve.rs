@@ -147,6 +147,7 @@ pub async fn serve(config: Config, shutdown: CancellationToken) -> Result<Runnin
         trusted_proxies: config.trusted_proxies.clone(),
         egress: EgressClient::new(config.webhooks_loopback, Arc::new(SystemLookup::default()))
             .map_err(|error| Failure::failed("the client of webhooks", error))?,
+        dns_server: config.dns_server,
         limits: config.limits.clone(),
         capacity: capacity::Capacity::new(config.capacity.clone()),
         jobs_kept: config.jobs_kept,

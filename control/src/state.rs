@@ -6,6 +6,7 @@ use actions::service::ActionState;
 use applications::service::users::Users;
 use assessment::service::AssessmentState;
 use catalog::service::Catalog;
+use domains::service::DomainState;
 use events::{live::Broker, service::EventState};
 use jobs::service::JobState;
 use kernel::service::Core;
@@ -42,6 +43,8 @@ pub struct ApiState {
     pub privacy: Arc<PrivacyState>,
     /// What operations and workers of print orders need.
     pub printing: Arc<PrintState>,
+    /// What operations and workers of short domains need.
+    pub domains: Arc<DomainState>,
     /// What operations and workers of events need.
     pub events: Arc<EventState>,
     /// What statistics of scans need.

@@ -37,7 +37,7 @@ use crate::{
 
 /// First bytes of the file; the digit is the version of the form.
 const MAGIC: &[u8; 8] = b"WMHELD1\n";
-/// Most bytes of a frame: the domains of a hundred thousand accounts.
+/// Most bytes of a frame: the domains of a hundred thousand accounts. Half of it may be files of domains.
 const MAX_FRAME: usize = 64 << 20;
 /// Bytes between two checks of write rate and shutdown.
 const STEP: u64 = 1 << 20;
@@ -235,7 +235,7 @@ fn write_all(
         epoch: holding.epoch.clone(),
         applied: holding.applied,
         rules_as_of: rules.as_of,
-        domains: domains.all(),
+        domains: domains.all_with_files(MAX_FRAME / 2),
         withheld: domains.withheld(),
     })?;
     for set in rules.sets.into_values() {

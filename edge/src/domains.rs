@@ -58,6 +58,19 @@ impl Domains {
         self.0.load().by_host.values().map(|domain| ShortDomain::clone(domain)).collect()
     }
 
+    /// Every domain, with files of at most so many bytes in all: the others come with the next contact to control.
+    pub(crate) fn all_with_files(&self, mut most_bytes: usize) -> Vec<ShortDomain> {
+        let mut all = self.all();
+        for domain in &mut all {
+            let size = domain.files.as_ref().map_or(0, |files| files.size_bytes());
+            match most_bytes.checked_sub(size) {
+                Some(left) => most_bytes = left,
+                None => domain.files = None,
+            }
+        }
+        all
+    }
+
     /// Whether the account of a domain omits personal data.
     pub(crate) fn omit_personal_data(&self) -> bool {
         self.0.load().by_host.values().any(|domain| domain.omits_personal_data())
@@ -68,14 +81,18 @@ impl Domains {
         self.0.load().withheld.all()
     }
 
-    /// Adds or changes one domain; a change that is in the table already does nothing, so that an older setting for personal
+    /// Adds, changes or removes one domain; a change that is in the table already does nothing, so that an older setting for personal
     /// data does not come back while older changes are applied.
     pub(crate) fn upsert(&self, rev: Rev, domain: &ShortDomain) {
         let mut table = Table::clone(&self.0.load());
         if rev <= table.domains_as_of {
             return;
         }
-        table.by_host.insert(domain.host.as_str().into(), Arc::new(domain.clone()));
+        if domain.removed {
+            table.by_host.remove(domain.host.as_str());
+        } else {
+            table.by_host.insert(domain.host.as_str().into(), Arc::new(domain.clone()));
+        }
         self.0.store(Arc::new(table));
     }
 
@@ -109,7 +126,10 @@ pub(crate) fn find<'a>(table: &'a Table, host: &str) -> Option<&'a Arc<ShortDoma
 
 #[cfg(test)]
 mod tests {
-    use shared::personal_data::PersonalData;
+    use shared::{
+        domain_files::{DomainFiles, JsonFile},
+        personal_data::PersonalData,
+    };
 
     use super::*;
 
@@ -144,6 +164,38 @@ mod tests {
         }
         domains.upsert(8, &of(PersonalData::Full));
         assert_eq!(kept(), Some(PersonalData::Full));
+    }
+
+    #[test]
+    fn a_removed_domain_is_gone_and_may_come_back() {
+        let domains = Domains::default();
+        let domain = ShortDomain::new(Scheme::Https, "tn.gg").unwrap();
+        domains.replace(7, std::slice::from_ref(&domain), None);
+        let removed = ShortDomain { removed: true, ..domain.clone() };
+        domains.upsert(7, &removed);
+        assert_eq!(domains.all(), std::slice::from_ref(&domain), "an older change");
+        domains.upsert(8, &removed);
+        assert!(domains.all().is_empty());
+        domains.upsert(9, &domain);
+        assert_eq!(domains.all(), [domain]);
+    }
+
+    #[test]
+    fn files_are_left_out_beyond_a_size() {
+        let domains = Domains::default();
+        let file = JsonFile::new(&serde_json::json!(["0123456789"]));
+        let files = Arc::new(DomainFiles { asset_links: Some(file), ..DomainFiles::default() });
+        let size = files.size_bytes();
+        let known = ["a.gg", "b.gg", "c.gg"].map(|host| ShortDomain {
+            files: Some(files.clone()),
+            ..ShortDomain::new(Scheme::Https, host).unwrap()
+        });
+        domains.replace(1, &known, None);
+        for (most, kept) in [(0, 0), (size - 1, 0), (size, 1), (2 * size + 1, 2), (usize::MAX, 3)] {
+            let all = domains.all_with_files(most);
+            assert_eq!(all.iter().filter(|domain| domain.files.is_some()).count(), kept, "{most}");
+            assert_eq!(all.len(), 3);
+        }
     }
 
     #[test]

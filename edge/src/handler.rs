@@ -42,7 +42,6 @@ use crate::{
 };
 
 const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
-const ROBOTS: &str = "User-agent: *\nDisallow: /\n";
 
 /// Everything that requests share.
 pub(crate) struct App<B> {
@@ -191,7 +190,8 @@ impl<B: Backing> App<B> {
                 let query = uri.query().map(|query| format!("?{query}")).unwrap_or_default();
                 return Next::Proxy(Some(format!("/redirections/{short_id}{query}")));
             }
-            Route::Robots => return Next::Answer(response::text(ROBOTS)),
+            Route::Robots(robots) => return Next::Answer(response::text(robots.text())),
+            Route::File(file) => return Next::Answer(response::file(file)),
             Route::Favicon => return Next::Answer(response::no_icon()),
             Route::Security => {
                 let Some(contact) = &self.config.contact else {

@@ -16,6 +16,7 @@ use http::{
     },
 };
 use hyper::body::{Frame, Incoming, SizeHint};
+use shared::domain_files::JsonFile;
 
 pub(crate) use self::errors::{Errors, PAGE_POLICY, Prepared};
 use crate::{connection::InFlight, redirect_head::RedirectHead};
@@ -137,6 +138,14 @@ pub(crate) fn text(content: impl Into<Bytes>) -> Response<Body> {
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("public, max-age=86400"));
     response(StatusCode::OK, headers, Body::of(content.into()))
+}
+
+/// A JSON file of a domain, which may be kept for an hour; its bytes are shared and not copied.
+pub(crate) fn file(file: &JsonFile) -> Response<Body> {
+    let mut headers = headers();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("public, max-age=3600"));
+    response(StatusCode::OK, headers, Body::of(Bytes::from_owner(file.clone())))
 }
 
 /// 404 without words, kept for a day: there is no icon.

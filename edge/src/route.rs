@@ -3,7 +3,13 @@
 use std::borrow::Cow;
 
 use http::Method;
-use shared::{access_token::has_access_token, negotiate::Representation, short_id, short_url::ShortDomain};
+use shared::{
+    access_token::has_access_token,
+    domain_files::{JsonFile, Robots},
+    negotiate::Representation,
+    short_id,
+    short_url::ShortDomain,
+};
 
 use crate::{
     cache::KeyRef,
@@ -55,7 +61,9 @@ pub(crate) enum Route<'a> {
     /// A record with a key: control's `GET /redirections/:shortId`.
     ProxyRecord(&'a str),
     /// `/robots.txt`.
-    Robots,
+    Robots(Robots),
+    /// A file for apps that the domain has.
+    File(&'a JsonFile),
     /// `/favicon.ico`.
     Favicon,
     /// `/.well-known/security.txt`.
@@ -82,9 +90,14 @@ pub(crate) fn route<'a>(table: &'a Table, ask: &Ask<'a>) -> Route<'a> {
     }
     match path {
         "" => return Route::Root,
-        "robots.txt" => return Route::Robots,
+        "robots.txt" => {
+            return Route::Robots(domain.files.as_ref().map(|files| files.robots).unwrap_or_default());
+        }
         "favicon.ico" => return Route::Favicon,
         ".well-known/security.txt" => return Route::Security,
+        ".well-known/assetlinks.json" | ".well-known/apple-app-site-association" => {
+            return app_file(domain, path).map_or(Route::NoSuchPath, Route::File);
+        }
         _ => {}
     }
     let (short_id, suffix) = Representation::split_suffix(path);
@@ -105,6 +118,12 @@ pub(crate) fn route<'a>(table: &'a Table, ask: &Ask<'a>) -> Route<'a> {
         Cow::Borrowed(short_id)
     };
     Route::Link(Link { domain, folded, representation })
+}
+
+fn app_file<'a>(domain: &'a ShortDomain, path: &str) -> Option<&'a JsonFile> {
+    let files = domain.files.as_ref()?;
+    let is_android = path == ".well-known/assetlinks.json";
+    if is_android { files.asset_links.as_ref() } else { files.apple_app_site_association.as_ref() }
 }
 
 /// Chooses by the bytes of an `Accept`, which count as none where they are no text.
@@ -139,15 +158,23 @@ pub fn is_management(path: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use shared::{access_token::url_without_access_token, short_url::Scheme};
+    use shared::{access_token::url_without_access_token, domain_files::DomainFiles, short_url::Scheme};
 
     use super::*;
     use crate::domains::Domains;
 
     fn check(method: &str, host: &str, target: &str, accept: &str, authorization: bool) -> String {
         let domains = Domains::default();
-        let exact =
-            ShortDomain { case_sensitive: true, ..ShortDomain::new(Scheme::Https, "exact.gg").unwrap() };
+        let files = DomainFiles {
+            robots: Robots::All,
+            asset_links: Some(JsonFile::new(&serde_json::json!([]))),
+            ..DomainFiles::default()
+        };
+        let exact = ShortDomain {
+            case_sensitive: true,
+            files: Some(files.into()),
+            ..ShortDomain::new(Scheme::Https, "exact.gg").unwrap()
+        };
         domains.replace(0, &[ShortDomain::new(Scheme::Https, "tn.gg").unwrap(), exact], None);
         let (path, query) = match target.split_once('?') {
             Some((path, query)) => (path, Some(query)),
@@ -192,7 +219,12 @@ mod tests {
             ("GET", "tn.gg", "/.well-known/x", "", false, "NoSuchPath"),
             ("GET", "tn.gg", "*", "", false, "NoSuchPath"),
             ("GET", "tn.gg", "/", "", false, "Root"),
-            ("GET", "tn.gg", "/robots.txt", "", false, "Robots"),
+            ("GET", "tn.gg", "/robots.txt", "", false, "Robots(None)"),
+            ("HEAD", "exact.gg", "/robots.txt", "", false, "Robots(All)"),
+            ("GET", "exact.gg", "/.well-known/assetlinks.json", "", false, "File(JsonFile(2 bytes))"),
+            ("POST", "exact.gg", "/.well-known/assetlinks.json", "", false, "MethodNotAllowed"),
+            ("GET", "exact.gg", "/.well-known/apple-app-site-association", "", false, "NoSuchPath"),
+            ("GET", "tn.gg", "/.well-known/assetlinks.json", "", false, "NoSuchPath"),
             ("GET", "tn.gg", "/favicon.ico", "", false, "Favicon"),
             ("POST", "tn.gg", "/ABC", "", false, "MethodNotAllowed"),
             ("DELETE", "tn.gg", "/ABC", "", true, "MethodNotAllowed"),

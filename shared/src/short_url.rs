@@ -1,10 +1,10 @@
 //! Short domains, short URLs, and the payload of a QR code.
 
-use std::{fmt, net::IpAddr, str::FromStr};
+use std::{fmt, net::IpAddr, str::FromStr, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{id::AccountId, personal_data::PersonalData, short_id::ShortId};
+use crate::{domain_files::DomainFiles, id::AccountId, personal_data::PersonalData, short_id::ShortId};
 
 /// Scheme of the short URLs of a domain: `http` only for a development domain without TLS.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -138,6 +138,12 @@ pub struct ShortDomain {
     /// member let nobody keep them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub redirect_max_age: Option<u32>,
+    /// What it serves beside links; `None`: nothing was set. Only what is published to edges has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub files: Option<Arc<DomainFiles>>,
+    /// The domain was removed; it had no links. Edges of releases before this member keep it until they connect again.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub removed: bool,
 }
 
 /// Most seconds that [`ShortDomain::redirect_max_age`] may be: a day, after which a changed target is seen everywhere.
@@ -157,6 +163,8 @@ impl ShortDomain {
             account: None,
             personal_data: None,
             redirect_max_age: None,
+            files: None,
+            removed: false,
         })
     }
 

@@ -87,6 +87,8 @@ impl Filled {
         let answer = request.header(header::AUTHORIZATION, &product.key).json(&task).send().await?;
         let location = answer.headers().get(header::LOCATION).context("location")?.to_str()?;
         let task = location.rsplit('/').next().context("task")?.to_owned();
+        let domains = format!("/accounts/{}/shortDomains", text(&access["account"])?);
+        let domain = text(product.list(&domains).await?.first().context("short domain")?)?;
         let parts = [
             ("taskId", task),
             ("type", "implicitScans".to_owned()),
@@ -99,7 +101,7 @@ impl Filled {
             ("identity", "9F86D081884C7D659A2FEAA0".to_owned()),
             ("thng", thng.clone()),
             ("host", "blocked.example".to_owned()),
-            ("domain", "tn.gg".to_owned()),
+            ("domain", domain),
             ("file", "manifest.csv".to_owned()),
         ];
         let job = json!({"payload": {"type": "scans"}, "target": "THNGS",
@@ -282,6 +284,8 @@ async fn every_path_answers_with_and_without_the_prefix(engine: Engine) -> Resul
                 let of_users = path.starts_with("/auth/") && *status == StatusCode::FORBIDDEN;
                 let expected = match (deletes, of_users) {
                     _ if cancels => (409, json!(40_901)),
+                    // Asks for nothing that could be wrong, and the platform gave the domain.
+                    _ if target.ends_with("/verify") => (409, json!(40_901)),
                     // A test event says how it went, and a delivery is named by the path alone.
                     _ if target.ends_with("/ping") => (200, Value::Null),
                     // What is invited again is named by the path alone.

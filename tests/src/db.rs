@@ -280,6 +280,8 @@ impl TestApp {
             // Networks for documentation (RFC 5737): no test connects from there unasked.
             trusted_proxies: "192.0.2.0/24".parse()?,
             egress: egress()?,
+            // Nobody answers there: a test that proves a domain has a server of its own.
+            dns_server: Some(([127, 0, 0, 1], 9).into()),
             limits: Limits::default(),
             capacity: Capacity::default(),
             jobs_kept: None,

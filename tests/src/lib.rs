@@ -3,6 +3,7 @@
 pub mod campaign;
 pub mod clickhouse;
 pub mod db;
+pub mod dns;
 pub mod fingerprint;
 pub mod fleet;
 pub mod fleet_edge;

@@ -125,6 +125,15 @@ impl EgressClient {
         self.loopback
     }
 
+    /// A request to read a URL, which the caller sends.
+    ///
+    /// # Errors
+    /// The URL may not be contacted, as a short text.
+    pub fn get(&self, url: &str) -> Result<reqwest::RequestBuilder, String> {
+        let url = check_url(url, self.loopback).map_err(|fault| format!("the URL {fault}"))?;
+        Ok(self.client.get(url))
+    }
+
     /// Sends JSON.
     ///
     /// # Errors

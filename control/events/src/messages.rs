@@ -167,6 +167,12 @@ pub async fn expand(
             // It belongs to no project.
             (vec![message(place, numbered(0), kind, data, None, Reach::Account)], None)
         }
+        Event::ShortDomain(host, is_verified) => {
+            let status = if *is_verified { "verified" } else { "unproven" };
+            let data = json!({"shortDomain": host, "status": status});
+            let kind = format!("shortDomain.{status}");
+            (vec![message(place, numbered(0), kind, data, None, Reach::Account)], None)
+        }
     })
 }
 

@@ -134,7 +134,11 @@ impl Batch {
                 // The shard of domains and rules may be ahead of other shards, never behind them.
                 Change::Domain(_) | Change::Rules(_) | Change::Withhold(..) if rev <= book_rev => {}
                 Change::Domain(domain) => {
-                    book.domains.insert(domain.host.as_str().to_owned(), domain.clone());
+                    if domain.removed {
+                        book.domains.remove(domain.host.as_str());
+                    } else {
+                        book.domains.insert(domain.host.as_str().to_owned(), domain.clone());
+                    }
                     setup_rev = Some(rev);
                 }
                 Change::Rules(rules) => {

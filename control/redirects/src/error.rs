@@ -39,6 +39,10 @@ pub enum RedirectsError {
     NoShortDomain,
     #[error("shortDomain: {0} is not a short domain of this account.")]
     ForeignDomain(String),
+    #[error(
+        "{0} is not proven any more: no links can be made on it until its TXT record or file is found again."
+    )]
+    DomainUnproven(String),
     #[error("shortId: {short_id} is taken on {host}.")]
     ShortIdTaken { short_id: ShortId, host: String },
     #[error("The array must hold 1 to {most} redirections, not {found}.")]
@@ -94,7 +98,7 @@ impl DomainError for RedirectsError {
             }
             Self::NoRedirection(_) => Code::NotFound,
             Self::NoThngOrProduct => Code::NoSuchPath,
-            Self::NoShortDomain | Self::TakenDown(_) => Code::Conflict,
+            Self::NoShortDomain | Self::DomainUnproven(_) | Self::TakenDown(_) => Code::Conflict,
             Self::ShortIdTaken { .. } => Code::ShortIdTaken,
             Self::ChangedMeanwhile => Code::ChangedMeanwhile,
             Self::CannotRender(_) => Code::CannotRender,

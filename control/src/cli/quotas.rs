@@ -33,8 +33,8 @@ pub enum Quotas<P: clap::Args + Debug> {
     },
     /// Set quotas of an account, or with --all of every account for which nothing else was set.
     ///
-    /// The quotas are things, links, storageBytes, users, scansPerDay, eventsPerDay, streams and uploads. A limit below the
-    /// use forbids what is new and removes nothing.
+    /// The quotas are things, links, storageBytes, users, shortDomains, scansPerDay, eventsPerDay, streams and uploads. A
+    /// limit below the use forbids what is new and removes nothing.
     Set {
         /// Id of the account
         #[arg(long, value_name = "ACCOUNT", required_unless_present = "all", conflicts_with = "all")]

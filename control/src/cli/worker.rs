@@ -95,6 +95,7 @@ pub(super) async fn run(args: Args) -> Result<ExitCode, Failure> {
         // Nothing is sent from here: `control serve` does.
         egress: EgressClient::new(false, Arc::new(SystemLookup::default()))
             .map_err(|error| Failure::failed("the client of webhooks", error))?,
+        dns_server: None,
         limits: Limits::default(),
         capacity: Capacity::default(),
         // Replicas do the upkeep.

@@ -18,8 +18,8 @@ use shared::{
 use web::limiter::Limits;
 
 use self::parse::{
-    capacity, check_certificates, check_geoip, check_twins, file_store, jobs_kept, limits, mail, oidc,
-    printing,
+    capacity, check_certificates, check_geoip, check_twins, dns_server, file_store, jobs_kept, limits, mail,
+    oidc, printing,
 };
 use crate::secret_key_file;
 
@@ -89,6 +89,8 @@ pub struct Config {
     pub contact: Option<Contact>,
     /// Whether webhooks may lead to loopback.
     pub webhooks_loopback: bool,
+    /// Who is asked for the TXT records of domains; `None`: the servers of the system.
+    pub dns_server: Option<SocketAddr>,
     /// Proxies that may name the client.
     pub trusted_proxies: TrustedProxies,
     /// How many requests keys and addresses may make.
@@ -160,6 +162,7 @@ impl Config {
             behind_tls_proxy,
             contact: settings.network.contact()?,
             webhooks_loopback: truth("WAYMARK_WEBHOOKS_LOOPBACK", settings.webhooks_loopback.as_deref())?,
+            dns_server: dns_server(settings.dns_server.as_deref())?,
             trusted_proxies: settings.network.proxies()?,
             limits: limits(&settings.limits)?,
             capacity: capacity(&settings.limits)?,

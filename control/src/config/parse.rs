@@ -305,6 +305,19 @@ pub fn printing(texts: &LimitSettings) -> Result<PrintLimits, ConfigError> {
     Ok(PrintLimits { max_codes, files_kept, orders_kept: jobs_kept(texts.jobs_kept_days.as_deref())? })
 }
 
+/// The DNS server that is asked for the records of domains; `None`: those of the system.
+///
+/// # Errors
+/// It is no address with a port.
+pub fn dns_server(text: Option<&str>) -> Result<Option<SocketAddr>, ConfigError> {
+    let wrong = |text: &str| {
+        let fault = format!("{text:?} is no address: give an IP and a port, such as 192.0.2.53:53");
+        ConfigError::new("WAYMARK_DNS_SERVER", fault)
+    };
+    let parse = |text: &str| text.parse::<SocketAddr>().map_err(|_| wrong(text));
+    text.filter(|text| !text.is_empty()).map(parse).transpose()
+}
+
 /// No two listeners share an address.
 ///
 /// # Errors

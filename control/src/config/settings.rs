@@ -200,6 +200,11 @@ pub struct Settings {
     #[arg(long, env = "WAYMARK_WEBHOOKS_LOOPBACK", value_name = "BOOL")]
     pub webhooks_loopback: Option<String>,
 
+    /// The DNS server that is asked for the TXT records by which accounts prove domains, as 192.0.2.53:53 [default: those of
+    /// the system]
+    #[arg(long, env = "WAYMARK_DNS_SERVER", value_name = "ADDR:PORT")]
+    pub dns_server: Option<String>,
+
     /// Where /live, /ready and /metrics are [default: 127.0.0.1:8082]
     #[arg(long, env = "WAYMARK_ADMIN_LISTEN", value_name = "ADDR:PORT")]
     pub admin_listen: Option<String>,

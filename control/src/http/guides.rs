@@ -29,6 +29,7 @@ guides![
     "compatibility",
     "connected-things",
     "console",
+    "domains",
     "events",
     "export",
     "fleet",

@@ -323,6 +323,9 @@ fn describe_parameter(operation: &str, parameter: &mut Value) {
             json!({"type": "string", "format": if name == "from" { "range-begin" } else { "range-end" }})
         }
         "interval" => json!({"type": "string", "enum": ["hour", "day", "week", "month"]}),
+        "state" if operation == "listDomains" => {
+            json!({"type": "string", "enum": ["pending", "verified", "unproven", "refused", "all"]})
+        }
         "timeZone" => json!({"type": "string", "format": "time-zone"}),
         "groupBy" => json!({"type": "string", "format": "dimensions"}),
         // Each bound may need the time beside it.
@@ -343,13 +346,12 @@ fn describe_parameter(operation: &str, parameter: &mut Value) {
             || operation.ends_with("Locations")
             || operation.ends_with("-property");
         let example = match operation {
-            "listActionJobs" | "listTasks" => Some("status=COMPLETED"),
+            "listActionJobs" | "listTasks" | "listErasures" => Some("status=COMPLETED"),
             "listActionJobLogs" => Some("type=ERROR"),
             "listWebhookDeliveries" => Some("status=dead"),
             "listAuditEntries" => Some("resource=redirection"),
             "listPlatformAuditEntries" => Some("resource=takeDown"),
             "listCases" => Some("status=open"),
-            "listErasures" => Some("status=COMPLETED"),
             "listPrintOrders" => Some("status=complete"),
             "readScanStatistics" => Some("country=DE"),
             "listRedirections" => Some("tags=summer"),

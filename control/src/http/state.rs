@@ -7,6 +7,7 @@ use applications::service::users::Users;
 use assessment::service::AssessmentState;
 use axum::extract::FromRef;
 use catalog::service::Catalog;
+use domains::service::DomainState;
 use events::service::EventState;
 use jobs::service::JobState;
 use kernel::service::Core;
@@ -107,6 +108,12 @@ impl FromRef<RouterState> for Arc<JobState> {
 impl FromRef<RouterState> for Arc<PrintState> {
     fn from_ref(RouterState(app): &RouterState) -> Self {
         app.printing.clone()
+    }
+}
+
+impl FromRef<RouterState> for Arc<DomainState> {
+    fn from_ref(RouterState(app): &RouterState) -> Self {
+        app.domains.clone()
     }
 }
 

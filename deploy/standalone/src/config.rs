@@ -11,8 +11,8 @@ use ::oidc::OidcSettings;
 use control::config::{
     ScanServer,
     parse::{
-        JOBS_KEPT, capacity, check_certificates, check_geoip, check_twins, domains, file_store, jobs_kept,
-        limits, mail, oidc, operator_key, printing,
+        JOBS_KEPT, capacity, check_certificates, check_geoip, check_twins, dns_server, domains, file_store,
+        jobs_kept, limits, mail, oidc, operator_key, printing,
     },
     scans::scans,
 };
@@ -85,6 +85,8 @@ pub struct Config {
     pub lan: Option<IpAddr>,
     /// Whether webhooks may lead to loopback.
     pub webhooks_loopback: bool,
+    /// Who is asked for the TXT records of domains; `None`: the servers of the system.
+    pub dns_server: Option<SocketAddr>,
     /// Proxies that may name the client.
     pub trusted_proxies: TrustedProxies,
     /// How many requests keys and addresses may make.
@@ -149,6 +151,7 @@ impl Config {
             private_targets: None,
             lan: None,
             webhooks_loopback: false,
+            dns_server: None,
             trusted_proxies: TrustedProxies::default(),
             limits: Limits::default(),
             capacity: CapacityLimits::default(),
@@ -235,6 +238,7 @@ impl Config {
                 .transpose()?,
             lan,
             webhooks_loopback: truth("WAYMARK_WEBHOOKS_LOOPBACK", settings.webhooks_loopback.as_deref())?,
+            dns_server: dns_server(settings.dns_server.as_deref())?,
             trusted_proxies: settings.network.proxies()?,
             limits: limits(&settings.limits)?,
             capacity: capacity(&settings.limits)?,

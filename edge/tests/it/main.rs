@@ -4,6 +4,7 @@
 
 mod availability;
 mod conditions;
+mod domain_files;
 mod fleet;
 mod headers;
 mod history;

@@ -69,6 +69,7 @@ schemathesis.openapi.format("print-size", st.sampled_from(["a4-63.5x38.1", "roll
 schemathesis.openapi.format("action-type", st.sampled_from(["scans", "checkins", "encodings"]))
 schemathesis.openapi.format("resource-id", st.sampled_from([FIXTURES["product"], FIXTURES["thng"]]))
 schemathesis.openapi.format("short-domain", st.just(DOMAIN))
+schemathesis.openapi.format("own-host", st.text("abcdefghijklmnopqrstuvwxyz", min_size=8, max_size=20).map("{}.example".format))
 schemathesis.openapi.format("page-token", st.text("abcdefghijklmnopqrstuvwxyz0123456789_-", min_size=1))
 segment = st.text("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~%20", max_size=20).map(
     lambda text: text.replace("%", "%25")

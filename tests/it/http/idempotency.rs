@@ -106,6 +106,10 @@ async fn request_of(api: &Api, path: &str) -> Result<(String, Value)> {
                 Some(all) => (format!("{all}/{}/invitation", id(api.create(all, body).await?)), json!({})),
             }
         }
+        "/accounts/{id}/shortDomains" => {
+            let host = format!("h{}.example", api.made.app.core.clock.now().0);
+            (path.replace("{id}", api.made.account.as_str()), json!({"host": host}))
+        }
         "/keys/{id}/rotate" => {
             let made = id(api.create("/keys", json!({"label": "Once"})).await?);
             (format!("/keys/{made}/rotate"), json!({"overlap": 60_000}))
@@ -233,6 +237,7 @@ pub(super) async fn every_create_is_carried_out_once(engine: Engine) -> Result<(
             "/thngs/{id}/actions/commissions"
             | "/keys/{id}/rotate"
             | "/accounts/{id}/operatorAccess"
+            | "/accounts/{id}/shortDomains"
             | "/jobs/qr/{id}/cancel" => (uri, another) = request_of(&api, path).await?,
             _ => {}
         }

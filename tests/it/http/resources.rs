@@ -200,7 +200,10 @@ pub(super) async fn the_bootstrap_of_clients_works(engine: Engine) -> Result<()>
     assert_eq!((&changed["customFields"], &changed["name"]), (&json!({"Plan": 1}), &json!("Test")));
     assert_eq!(api.get(&path).await?.json(), changed);
     assert_eq!(api.get(&format!("{path}/shortDomains")).await?.json(), json!(["tn.gg"]));
-    assert_eq!(api.get(&format!("{path}/domains")).await?.json(), json!([{"domain": "tn.gg"}]));
+    assert_eq!(
+        api.get(&format!("{path}/domains")).await?.json(),
+        json!([{"domain": "tn.gg", "host": "tn.gg", "state": "verified", "source": "platform"}])
+    );
     Ok(())
 }
 

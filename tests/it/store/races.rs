@@ -102,6 +102,7 @@ async fn replica(made: &TestApp) -> Result<Arc<ApiState>> {
         geo_ip: None,
         trusted_proxies: TrustedProxies::default(),
         egress: tests::db::egress()?,
+        dns_server: None,
         limits: Limits::default(),
         capacity: Capacity::default(),
         jobs_kept: None,

@@ -101,7 +101,7 @@ export const en = {
   platformOperator: 'Platform operator', auditKept: 'Entries are kept for 400 days. The export has all entries of the days, oldest first, whatever else is filtered.',
   // Settings
   settings: 'Settings', account: 'Account', quotas: 'Quotas and use', quotaOf: 'Quota', used: 'Used', limit: 'Limit', noLimit: 'none', ownLimit: 'set for this account', notCounted: 'not counted', moreThan: 'more than {count}', resetsAt: 'begins again at {time}',
-  quotaThings: 'Items', quotaLinks: 'Links', quotaScans: 'Scans stored today', quotaEvents: 'Events today', quotaBytes: 'Files', quotaUsers: 'Users of applications', quotaStreams: 'Open streams', quotaUploads: 'Uploads at one time',
+  quotaThings: 'Items', quotaLinks: 'Links', quotaScans: 'Scans stored today', quotaEvents: 'Events today', quotaBytes: 'Files', quotaUsers: 'Users of applications', quotaDomains: 'Own short domains', quotaStreams: 'Open streams', quotaUploads: 'Uploads at one time',
   usedUp: 'used up', nearlyUsedUp: 'nearly used up', notStoredToday: 'not stored today: {count}', quotasHint: 'Limits are set by the platform operator. A scan above the limit is redirected all the same, and is not stored.',
   shortDomains: 'Short domains', firstDomain: 'of new links', noDomains: 'There are no short domains', domainsHint: 'The platform operator adds a domain: “control accounts domains add”, or WAYMARK_SHORT_DOMAINS of “waymark up”.',
   targetHosts: 'Links may lead to', anyHost: 'any host', privateTargets: 'Private addresses as targets', secondFactorNeeded: 'Second factor required', providerSignIn: 'Sign-in by the company', accountHow: 'The API changes these: “PUT /accounts/ID”.',

@@ -38,6 +38,9 @@ pub(super) struct DefaultQuotasDocument {
     /// Users of applications.
     #[serde(skip_serializing_if = "Option::is_none")]
     users: Option<u64>,
+    /// Short domains that the account has claimed itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    short_domains: Option<u64>,
     /// Scans that are stored in a day.
     #[serde(skip_serializing_if = "Option::is_none")]
     scans_per_day: Option<u64>,
@@ -60,6 +63,7 @@ impl From<HashMap<Quota, u64>> for DefaultQuotasDocument {
             links: limit(Quota::Links),
             storage_bytes: limit(Quota::StorageBytes),
             users: limit(Quota::Users),
+            short_domains: limit(Quota::ShortDomains),
             scans_per_day: limit(Quota::ScansPerDay),
             events_per_day: limit(Quota::EventsPerDay),
             streams: limit(Quota::Streams),

@@ -61,6 +61,8 @@ pub enum Event {
         /// The state in which it ended.
         status: String,
     },
+    /// The host of a short domain, and whether it is proven from now on.
+    ShortDomain(String, bool),
 }
 
 /// What became of a redirection.
@@ -248,6 +250,7 @@ impl Event {
             Self::Redirections { .. } => "redirections",
             Self::Job { .. } => "job",
             Self::PrintOrder { .. } => "printOrder",
+            Self::ShortDomain(..) => "shortDomain",
         }
     }
 
@@ -270,6 +273,7 @@ impl Event {
                 json!({"id": id, "status": status, "project": project}).to_string()
             }
             Self::PrintOrder { id, status } => json!({"id": id, "status": status}).to_string(),
+            Self::ShortDomain(host, is_verified) => json!([host, is_verified]).to_string(),
         }
     }
 
@@ -305,6 +309,10 @@ impl Event {
             "printOrder" => {
                 let JobBody { id, status, .. } = serde_json::from_str(body).ok()?;
                 Some(Self::PrintOrder { id, status })
+            }
+            "shortDomain" => {
+                let (host, is_verified) = serde_json::from_str(body).ok()?;
+                Some(Self::ShortDomain(host, is_verified))
             }
             _ => None,
         }
@@ -379,6 +387,7 @@ mod tests {
             },
             Event::Job { id: JobId::new(1, [2; 16]), status: "COMPLETED".to_owned(), project: None },
             Event::PrintOrder { id: JobId::new(1, [2; 16]), status: "complete".to_owned() },
+            Event::ShortDomain("go.example".to_owned(), true),
         ] {
             assert_eq!(Event::read(event.kind(), &event.to_body()), Some(event));
         }

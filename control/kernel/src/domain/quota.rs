@@ -23,6 +23,8 @@ pub enum Quota {
     StorageBytes,
     /// Users of applications.
     Users,
+    /// Short domains that the account has claimed itself.
+    ShortDomains,
     /// Scans that are stored in a day: those of edges, and `scans` that a key writes.
     ScansPerDay,
     /// Values of properties, and actions other than scans, that keys write in a day.
@@ -46,11 +48,12 @@ pub enum Nature {
 
 impl Quota {
     /// Every one, in the order in which they are shown.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Things,
         Self::Links,
         Self::StorageBytes,
         Self::Users,
+        Self::ShortDomains,
         Self::ScansPerDay,
         Self::EventsPerDay,
         Self::Streams,
@@ -65,6 +68,7 @@ impl Quota {
             Self::Links => "links",
             Self::StorageBytes => "storageBytes",
             Self::Users => "users",
+            Self::ShortDomains => "shortDomains",
             Self::ScansPerDay => "scansPerDay",
             Self::EventsPerDay => "eventsPerDay",
             Self::Streams => "streams",
@@ -76,7 +80,9 @@ impl Quota {
     #[must_use]
     pub const fn nature(self) -> Nature {
         match self {
-            Self::Things | Self::Links | Self::StorageBytes | Self::Users => Nature::Held,
+            Self::Things | Self::Links | Self::StorageBytes | Self::Users | Self::ShortDomains => {
+                Nature::Held
+            }
             Self::ScansPerDay | Self::EventsPerDay => Nature::Daily,
             Self::Streams | Self::Uploads => Nature::Open,
         }

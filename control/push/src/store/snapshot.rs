@@ -11,7 +11,7 @@ use shared::{
     },
 };
 
-use super::{Conn, Db, StoreError, accounts, log, redirections, rules, withheld};
+use super::{Conn, Db, StoreError, domain_files, log, redirections, rules, withheld};
 
 /// One moment of the database; dropped, it is over.
 pub struct Snapshot {
@@ -36,7 +36,7 @@ impl Snapshot {
 
     /// Domains, rules, and what is withheld.
     pub async fn setup(&mut self) -> Result<Setup, StoreError> {
-        let domains = accounts::list_all_domains(&mut self.conn).await?;
+        let domains = domain_files::list_all(&mut self.conn).await?;
         let (_, rules) = rules::list_with_head(&mut self.conn).await?;
         let withheld = Some(withheld::list_all(&mut self.conn).await?);
         Ok(Setup { domains, rules, withheld })

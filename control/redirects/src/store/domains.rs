@@ -7,11 +7,11 @@ use shared::{
     wire::stream::{Change, Event},
 };
 
-use super::{StoreError, Tx, accounts, log};
+use super::{StoreError, Tx, domain_files, log};
 
 /// Publishes every short domain of an account as it is now. The transaction holds the lock of the log.
 pub async fn publish(tx: &mut Tx, account: AccountId, now: UnixMillis) -> Result<(), StoreError> {
-    let domains = accounts::list_domains(tx, account).await?;
+    let domains = domain_files::list_of(tx, account).await?;
     append(tx, domains, now).await
 }
 
@@ -22,9 +22,14 @@ pub async fn publish_one(
     host: &Host,
     now: UnixMillis,
 ) -> Result<(), StoreError> {
-    let mut domains = accounts::list_domains(tx, account).await?;
+    let mut domains = domain_files::list_of(tx, account).await?;
     domains.retain(|domain| domain.host == *host);
     append(tx, domains, now).await
+}
+
+/// Publishes that a short domain is gone. The transaction holds the lock of the log.
+pub async fn withdraw(tx: &mut Tx, domain: ShortDomain, now: UnixMillis) -> Result<(), StoreError> {
+    append(tx, vec![ShortDomain { removed: true, files: None, ..domain }], now).await
 }
 
 /// Same form as in `Welcome`.

@@ -12,7 +12,6 @@ pub mod operator_key;
 pub mod password;
 pub mod personal_data_days;
 pub mod scan_retention;
-pub mod short_domain;
 pub mod target_hosts;
 pub mod tenant;
 pub mod tenant_body;

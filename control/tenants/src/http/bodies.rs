@@ -1,7 +1,6 @@
 //! Request bodies of accounts, operators, roles and keys.
 
 use serde_json::{Value, json};
-use shared::short_url::MAX_REDIRECT_AGE;
 use web::bodies::{AN_ID, Body, CHANGES, body, boolean, email, id_of, names, open_object, text, texts};
 
 use crate::{
@@ -30,12 +29,6 @@ pub(super) fn token() -> Value {
 
 pub(super) fn permission() -> Value {
     Body::new("Whether the role gives the group").must("enabled", boolean()).like("enabled", true).done()
-}
-
-pub(super) fn domain() -> Value {
-    let age = json!({"type": "integer", "minimum": 0, "maximum": MAX_REDIRECT_AGE,
-        "description": "Seconds for which browsers and shared caches may keep redirects of its links; null: they must not."});
-    Body::new(CHANGES).may("redirectMaxAge", age).like("redirectMaxAge", 60).done()
 }
 
 pub(super) fn account() -> Value {

@@ -68,6 +68,8 @@ pub struct QuotasDocument {
     storage_bytes: QuotaDocument,
     /// Users of applications.
     users: QuotaDocument,
+    /// Short domains that the account has claimed itself.
+    short_domains: QuotaDocument,
     /// Scans that are stored in a day: those of edges, and `scans` that a key writes.
     scans_per_day: QuotaDocument,
     /// Values of properties, and actions other than scans, in a day.
@@ -89,6 +91,7 @@ impl QuotasDocument {
                 Quota::Links => &mut all.links,
                 Quota::StorageBytes => &mut all.storage_bytes,
                 Quota::Users => &mut all.users,
+                Quota::ShortDomains => &mut all.short_domains,
                 Quota::ScansPerDay => &mut all.scans_per_day,
                 Quota::EventsPerDay => &mut all.events_per_day,
                 Quota::Streams => &mut all.streams,

@@ -1,4 +1,4 @@
-//! HTTP: accounts and their domains.
+//! HTTP: accounts.
 
 use std::sync::Arc;
 
@@ -10,7 +10,6 @@ use axum::{
 };
 use serde::Serialize;
 use serde_json::{Map, Value};
-use shared::short_url::ShortDomain;
 use utoipa::ToSchema;
 use web::{
     access::Authenticated,
@@ -22,7 +21,6 @@ use web::{
 use crate::{
     domain::{
         page::{DEFAULT_PER_PAGE, MAX_PER_PAGE},
-        short_domain::ShortDomainChange,
         tenant::{Account, AccountChange},
     },
     service::{Core, tenants},
@@ -117,36 +115,6 @@ impl From<Account> for AccountDocument {
     }
 }
 
-/// A domain of an account.
-#[derive(Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct DomainDocument {
-    /// Host, with the port when it is not the scheme's default.
-    #[schema(example = "tn.gg")]
-    domain: String,
-    /// Only for development: its codes lead to an address of this machine or of a local network.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    #[schema(required = false, read_only)]
-    development: bool,
-    /// Seconds for which browsers and shared caches may keep redirects of its links (`Cache-Control: public, max-age=…, must-revalidate`), 0 to
-    /// 86400; absent: they must not (`no-store`). A redirect that is kept is not counted as a scan, and a change, a pause or a
-    /// take-down of its link is seen that much later. The redirect of a link that ends is not kept beyond its `validUntil`.
-    /// Answers of closed and unknown links, and redirects of accounts that have rules, are never kept.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(minimum = 0, maximum = 86_400, example = 60)]
-    redirect_max_age: Option<u32>,
-}
-
-impl From<ShortDomain> for DomainDocument {
-    fn from(domain: ShortDomain) -> Self {
-        Self {
-            domain: domain.host.to_string(),
-            development: domain.is_development(),
-            redirect_max_age: domain.redirect_max_age,
-        }
-    }
-}
-
 /// Lists the accounts of the key: one.
 #[utoipa::path(get, path = "/accounts", tag = "Accounts", operation_id = "listAccounts",
     params(("perPage" = Option<u32>, Query, minimum = 1, maximum = 100, description = "Rows of a page"),
@@ -197,51 +165,4 @@ pub(super) async fn update_account(
 ) -> Result<Json<AccountDocument>, ApiError> {
     let change = AccountChange::parse(&body).map_err(ApiError::invalid)?;
     Ok(Json(tenants::update_account(&core, &caller, &id, change).await?.into()))
-}
-
-/// Lists the short domains of an account, its first one first.
-#[utoipa::path(get, path = "/accounts/{id}/shortDomains", tag = "Accounts", operation_id = "listShortDomains",
-    params(("id" = String, Path, description = "Id of the account")),
-    responses((status = 200, description = "Hosts", body = [String], example = json!(["tn.gg"]))),
-    extensions(("x-maturity" = json!("General Availability"))))]
-pub(super) async fn list_short_domains(
-    State(core): State<Arc<Core>>,
-    Authenticated(caller): Authenticated,
-    Path(id): Path<String>,
-) -> Result<Json<Vec<String>>, ApiError> {
-    let domains = tenants::list_short_domains(&core, &caller, &id).await?;
-    Ok(Json(domains.into_iter().map(|domain| domain.host.to_string()).collect()))
-}
-
-/// Lists the domains of an account: those that it has short URLs on.
-#[utoipa::path(get, path = "/accounts/{id}/domains", tag = "Accounts", operation_id = "listDomains",
-    params(("id" = String, Path, description = "Id of the account")),
-    responses((status = 200, description = "Domains", body = [DomainDocument])),
-    extensions(("x-maturity" = json!("General Availability"))))]
-pub(super) async fn list_domains(
-    State(core): State<Arc<Core>>,
-    Authenticated(caller): Authenticated,
-    Path(id): Path<String>,
-) -> Result<Json<Vec<DomainDocument>>, ApiError> {
-    let domains = tenants::list_short_domains(&core, &caller, &id).await?;
-    Ok(Json(domains.into_iter().map(DomainDocument::from).collect()))
-}
-
-/// Changes how long redirects of a domain may be kept; `null` lets nobody keep them.
-#[utoipa::path(put, path = "/accounts/{id}/domains/{domain}", tag = "Accounts", operation_id = "updateDomain",
-    params(("id" = String, Path, description = "Id of the account"),
-        ("domain" = String, Path, description = "A short domain of the account")),
-    request_body(content = Object, description = "The members to change; the others stay"),
-    responses((status = 200, description = "The domain", body = DomainDocument)),
-    extensions(("x-maturity" = json!("General Availability"))))]
-pub(super) async fn update_domain(
-    State(core): State<Arc<Core>>,
-    Authenticated(caller): Authenticated,
-    Path((id, domain)): Path<(String, String)>,
-    JsonBody(body): JsonBody,
-) -> Result<Json<DomainDocument>, ApiError> {
-    let change = ShortDomainChange::parse(&body).map_err(ApiError::invalid)?;
-    Ok(Json(
-        tenants::update_short_domain(&core, &caller, (id.as_str(), domain.as_str()), change).await?.into(),
-    ))
 }

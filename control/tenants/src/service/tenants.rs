@@ -1,8 +1,7 @@
-//! Accounts and their domains.
+//! Accounts.
 
 use crate::service::access::Caller;
-use serde_json::{Value, json};
-use shared::{id::AccountId, short_url::ShortDomain};
+use shared::id::AccountId;
 use tracing::instrument;
 
 use super::{Core, access::require, quotas};
@@ -12,12 +11,11 @@ use crate::{
         limits::shorten,
         permission::{Subject::Accounts, Verb},
         quota::Usage,
-        short_domain::ShortDomainChange,
         tenant::{Account, AccountChange},
         user_registration::UserRegistration,
     },
     error::ServiceError,
-    store::{accounts, tenants},
+    store::tenants,
 };
 
 /// The accounts that a key belongs to: one.
@@ -89,58 +87,6 @@ pub async fn update_account(
     // What users may do stands with their keys, and sessions may have ended.
     core.key_lookups.revoked();
     Ok(account)
-}
-
-/// The short domains of an account, its first one first.
-///
-/// # Errors
-/// It is another account.
-#[instrument(skip_all)]
-pub async fn list_short_domains(
-    core: &Core,
-    actor: &Actor,
-    id: &str,
-) -> Result<Vec<ShortDomain>, ServiceError> {
-    let _ = require(actor, Verb::Read, Accounts)?;
-    let id = own_account(actor, id)?;
-    let mut conn = core.db.read().await?;
-    Ok(accounts::list_domains(&mut conn, id).await?)
-}
-
-/// Changes a short domain of an account; edges learn of it.
-///
-/// # Errors
-/// It is another account, or the domain is not the account's.
-#[instrument(skip_all)]
-pub async fn update_short_domain(
-    core: &Core,
-    caller: &Caller,
-    (id, host): (&str, &str),
-    change: ShortDomainChange,
-) -> Result<ShortDomain, ServiceError> {
-    let _ = require(caller, Verb::Update, Accounts)?;
-    let id = own_account(caller, id)?;
-    let absent = || ServiceError::not_found("short domain", shorten(host));
-    let mut tx = core.db.begin(&caller.ctx).await?;
-    let now = core.clock.now();
-    // It also keeps others from changing the domain between the read and the write.
-    core.dependents.lock_changes(&mut tx).await?;
-    let domains = accounts::list_domains(&mut tx, id).await?;
-    let before = domains.into_iter().find(|domain| domain.host.as_str().eq_ignore_ascii_case(host));
-    let before = before.ok_or_else(absent)?;
-    let domain = change.apply(before.clone());
-    if domain == before {
-        return Ok(domain);
-    }
-    if !accounts::set_redirect_max_age(&mut tx, id, &domain).await? {
-        return Err(absent());
-    }
-    let state = |domain: &ShortDomain| -> Value { json!({"redirectMaxAge": domain.redirect_max_age}) };
-    tx.note(id, ("shortDomain", domain.host.as_str()), || (Some(state(&before)), Some(state(&domain))));
-    core.dependents.domains_changed(&mut tx, id, now).await?;
-    tx.commit().await?;
-    core.readers.wake_edges();
-    Ok(domain)
 }
 
 /// Limits and use of the quotas of an account.

@@ -4,6 +4,7 @@ pub use ::kernel::store::*;
 
 pub mod accounts;
 pub mod audit_trail;
+pub mod domain_files;
 pub mod operator_keys;
 pub mod operators;
 pub mod projects;

@@ -28,11 +28,14 @@ const COUNT_LINKS: &str = "SELECT COUNT(*) FROM redirections WHERE account_id = 
 const COUNT_BYTES: &str =
     "SELECT CAST(COALESCE(SUM(size_bytes), 0) AS BIGINT) FROM files WHERE account_id = $1";
 const COUNT_USERS: &str = "SELECT COUNT(*) FROM app_users WHERE account_id = $1";
+const COUNT_DOMAINS: &str = "SELECT COUNT(*) FROM domain_claims WHERE account_id = $1";
 
 const SOME_THINGS: &str = "SELECT COUNT(*) FROM (SELECT 1 FROM thngs WHERE account_id = $1 LIMIT $2) t";
 const SOME_LINKS: &str = "SELECT COUNT(*) FROM (SELECT 1 FROM redirections WHERE account_id = $1 \
     AND deleted_rev IS NULL LIMIT $2) t";
 const SOME_USERS: &str = "SELECT COUNT(*) FROM (SELECT 1 FROM app_users WHERE account_id = $1 LIMIT $2) t";
+const SOME_DOMAINS: &str =
+    "SELECT COUNT(*) FROM (SELECT 1 FROM domain_claims WHERE account_id = $1 LIMIT $2) t";
 const SOME_SCANS: &str = "SELECT COUNT(*) FROM (SELECT 1 FROM actions WHERE account_id = $1 \
     AND type = 'implicitScans' AND created_at >= $3 LIMIT $2) t";
 const SOME_BYTES: &str = "SELECT CAST(COALESCE(SUM(size_bytes), 0) AS BIGINT), COUNT(*) FROM \
@@ -54,9 +57,9 @@ const SQLITE_PRINT_BYTES: &str = print_bytes!("json_each(p.doc, '$.files')");
 const REPAIR: &str = "UPDATE quota_uses SET used = used + $3, counted_at = $4, fence = fence + 1 \
     WHERE account_id = $1 AND kind = $2 AND fence = $5";
 const PENDING: &str = "SELECT account_id, kind FROM quota_uses WHERE counted_at IS NULL \
-    AND kind IN ('things', 'links', 'storageBytes', 'users') AND ($2 = '' OR account_id = $2) ORDER BY account_id, kind LIMIT $1";
+    AND kind IN ('things', 'links', 'storageBytes', 'users', 'shortDomains') AND ($2 = '' OR account_id = $2) ORDER BY account_id, kind LIMIT $1";
 const STALE: &str = "SELECT account_id, kind FROM quota_uses WHERE counted_at <= $1 \
-    AND kind IN ('things', 'links', 'storageBytes', 'users') ORDER BY counted_at, account_id, kind LIMIT $2";
+    AND kind IN ('things', 'links', 'storageBytes', 'users', 'shortDomains') ORDER BY counted_at, account_id, kind LIMIT $2";
 
 /// A count that was compared with what writers had counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,6 +77,7 @@ const fn statement(quota: Quota) -> Option<&'static str> {
         Quota::Links => Some(COUNT_LINKS),
         Quota::StorageBytes => Some(COUNT_BYTES),
         Quota::Users => Some(COUNT_USERS),
+        Quota::ShortDomains => Some(COUNT_DOMAINS),
         Quota::ScansPerDay | Quota::EventsPerDay | Quota::Streams | Quota::Uploads => None,
     }
 }
@@ -118,6 +122,7 @@ pub async fn recount(
         Quota::Things
         | Quota::Links
         | Quota::Users
+        | Quota::ShortDomains
         | Quota::ScansPerDay
         | Quota::EventsPerDay
         | Quota::Streams
@@ -174,6 +179,7 @@ pub async fn count_some(
         Quota::Things => SOME_THINGS,
         Quota::Links => SOME_LINKS,
         Quota::Users => SOME_USERS,
+        Quota::ShortDomains => SOME_DOMAINS,
         Quota::ScansPerDay => {
             let (count,): (i64,) = fetch_one!(conn, SOME_SCANS, id, limit, today.0)?;
             return Ok(Some(bounded(count, most)));

@@ -76,7 +76,7 @@ const CHANGE: &str = concat!(
 const ADD: &str = concat!(
     "INSERT INTO quota_uses (account_id, kind, most, day, used, over, fence, counted_at) \
      SELECT a.id, d.kind, d.most, 0, 0, 0, $1, \
-     CASE WHEN d.kind IN ('things', 'links', 'storageBytes', 'users') THEN NULL ELSE CAST($1 AS BIGINT) END ",
+     CASE WHEN d.kind IN ('things', 'links', 'storageBytes', 'users', 'shortDomains') THEN NULL ELSE CAST($1 AS BIGINT) END ",
     missing!(),
     " ON CONFLICT (account_id, kind) DO NOTHING"
 );

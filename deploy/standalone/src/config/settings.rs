@@ -104,6 +104,11 @@ pub struct Settings {
     #[arg(long, env = "WAYMARK_WEBHOOKS_LOOPBACK", value_name = "BOOL")]
     pub webhooks_loopback: Option<String>,
 
+    /// The DNS server that is asked for the TXT records by which accounts prove domains, as 192.0.2.53:53 [default: those of
+    /// the system]
+    #[arg(long, env = "WAYMARK_DNS_SERVER", value_name = "ADDR:PORT")]
+    pub dns_server: Option<String>,
+
     /// Limits of the API.
     #[command(flatten)]
     #[serde(flatten)]

@@ -100,6 +100,7 @@ fn bad_settings_are_refused_before_anything_is_made() {
         ("WAYMARK_JOBS_KEPT_DAYS", &[("WAYMARK_JOBS_KEPT_DAYS", "36501")], "0 to 36500"),
         ("WAYMARK_PRINT_CODES", &[("WAYMARK_PRINT_CODES", "1000001")], "1 to 1000000"),
         ("WAYMARK_PRINT_FILES_DAYS", &[("WAYMARK_PRINT_FILES_DAYS", "a month")], "0 to 36500"),
+        ("WAYMARK_DNS_SERVER", &[("WAYMARK_DNS_SERVER", "192.0.2.53")], "an IP and a port"),
         (
             "WAYMARK_SMTP_URL",
             &[("WAYMARK_SMTP_URL", "smtp://u:secret@"), sender],

@@ -123,7 +123,10 @@ impl Control {
         for change in changes {
             let rev = state.head() + 1;
             if let Change::Domain(domain) = &change {
-                state.domains.push(domain.clone());
+                state.domains.retain(|known| known.host != domain.host);
+                if !domain.removed {
+                    state.domains.push(domain.clone());
+                }
             }
             state.log.push(Event { rev, change });
         }

@@ -29,6 +29,8 @@ const READS: &[&str] = &[
     "POST /redirections/{shortId}/preview",
     // It sends a message and stores nothing.
     "POST /webhooks/{id}/ping",
+    // What it changes is noted where it finds something: see `http::own_domains`.
+    "POST /accounts/{id}/shortDomains/{domain}/verify",
     // With `apply` it does write: see `a_replay_that_is_applied_is_noted`.
     "POST /authentication/replay",
 ];
@@ -55,6 +57,8 @@ const WITHOUT_BEFORE: &[&str] = &[
 /// What is asked for where the walk's body changes nothing.
 const BODIES: &[(&str, &str)] = &[
     ("PUT /accounts/{id}/domains/{domain}", r#"{"redirectMaxAge": 60}"#),
+    ("PUT /accounts/{id}/shortDomains/{domain}", r#"{"robots": "all"}"#),
+    ("POST /accounts/{id}/shortDomains", r#"{"host": "audit.example"}"#),
     ("PUT /thngs/{id}/location", r#"[{"position": {"type": "Point", "coordinates": [1, 2]}}]"#),
     ("PUT /redirector", r#"{"rules": [{"match": "country=DE", "redirectUrl": "https://example.com/de"}]}"#),
     (
@@ -179,6 +183,11 @@ async fn prepare(
             } else {
                 *body = Some(order);
             }
+        }
+        "DELETE /accounts/{id}/shortDomains/{domain}" => {
+            let claims = format!("/accounts/{}/shortDomains", api.made.account);
+            let claim = api.create(&claims, json!({"host": "removed.example"})).await?;
+            *uri = format!("{claims}/{}", text(&claim, "host")?);
         }
         "DELETE /jobs/actions/{id}" => {
             // Only a job that has ended can be removed.

@@ -31,6 +31,7 @@ pub(super) const BODIES: &[(&str, &str)] = &[
     ("PUT /accessPolicies/{id}", r#"{"name": "walk"}"#),
     ("PUT /roles/{id}/permissions", r#"[{"path": "/thngs", "access": "r"}]"#),
     ("PUT /roles/{id}/permissions/{name}", r#"{"enabled": false}"#),
+    ("POST /accounts/{id}/shortDomains", r#"{"host": "walk.example"}"#),
     ("POST /jobs/actions", JOB),
     ("POST /jobs/qr", r#"{"source": {"list": {"thngs": ["UKXAGyEf8SQ5eTDmVgGpHqAa"]}}, "format": "zpl"}"#),
     ("POST /privacy/erasures", ERASURE),

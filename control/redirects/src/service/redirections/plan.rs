@@ -28,7 +28,7 @@ use crate::{
     },
     error::{CommonError, RedirectsError, ServiceError},
     store::{
-        Conn, Tx, accounts, redirections as table,
+        Conn, Tx, accounts, domain_files, redirections as table,
         resources::{self, Resource},
         scopes, tenants,
     },
@@ -72,6 +72,9 @@ pub(super) async fn plan(
     at: UnixMillis,
 ) -> Result<Planned, ServiceError> {
     let account = actor.account;
+    if domain_files::is_unproven(tx, account, &domain.host).await? {
+        return Err(RedirectsError::DomainUnproven(domain.host.to_string()).into());
+    }
     let mut generated = candidates.into_iter().map(ShortId::generate);
     let wanted: Vec<Option<ShortId>> = items
         .iter()

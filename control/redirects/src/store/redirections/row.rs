@@ -58,6 +58,8 @@ impl TryFrom<Row> for Redirection {
                 // Edges hear of these with the domain, not with each link.
                 personal_data: None,
                 redirect_max_age: None,
+                files: None,
+                removed: false,
             },
             redirect: Redirect {
                 domain: host,

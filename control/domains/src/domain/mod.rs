@@ -1,0 +1,6 @@
+//! Rules as plain functions from data to data: no I/O, no clock, no randomness.
+
+pub mod change;
+pub mod claim;
+pub mod claim_body;
+pub mod own_host;

@@ -1,0 +1,46 @@
+//! What requests about short domains are refused for.
+
+use shared::{problem::Code, short_url::Host};
+
+pub use ::kernel::error::{CommonError, DomainError, ServiceError};
+
+/// What a request about a short domain is refused for.
+#[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the texts say what each is")]
+pub enum DomainsError {
+    #[error("host: {0} is a name of this service.")]
+    OwnName(Host),
+    #[error("host: the account has {0} already.")]
+    Known(Host),
+    #[error("host: another account of this service has proven {0} first.")]
+    Taken(Host),
+    #[error("The account has {most} short domains that are not proven: remove some.")]
+    TooManyUnproven { most: u64 },
+    #[error("{0} was given to the account by whoever runs this service: it needs no proof.")]
+    NeedsNoProof(Host),
+    #[error("{0} was given to the account by whoever runs this service, who alone takes it away.")]
+    GivenByPlatform(Host),
+    #[error(
+        "{host} has {links} short ids, and {deleted} that were deleted: codes of theirs may be printed, so it stays."
+    )]
+    HasLinks { host: Host, links: u64, deleted: u64 },
+    #[error("{host} was checked within the last {seconds} seconds; try again later.")]
+    CheckedJustNow { host: Host, seconds: i64 },
+    #[error("The account has asked for {most} checks within a minute; try again later.")]
+    TooManyChecks { most: i64 },
+}
+
+impl DomainError for DomainsError {
+    fn code(&self) -> Code {
+        match self {
+            Self::OwnName(_) => Code::Invalid,
+            Self::Known(_)
+            | Self::Taken(_)
+            | Self::TooManyUnproven { .. }
+            | Self::NeedsNoProof(_)
+            | Self::GivenByPlatform(_)
+            | Self::HasLinks { .. } => Code::Conflict,
+            Self::CheckedJustNow { .. } | Self::TooManyChecks { .. } => Code::TooManyRequests,
+        }
+    }
+}

@@ -1,0 +1,33 @@
+//! Request bodies of short domains.
+
+use serde_json::{Value, json};
+use shared::{domain_files::Robots, short_url::MAX_REDIRECT_AGE};
+use web::bodies::{Body, CHANGES, formatted, open_object};
+
+pub(super) fn claim() -> Value {
+    Body::new("The host")
+        .must("host", formatted("own-host", "A public name, without a port; in ASCII or not."))
+        .like("host", "go.example.com")
+        .done()
+}
+
+pub(super) fn settings() -> Value {
+    let age = json!({"type": "integer", "minimum": 0, "maximum": MAX_REDIRECT_AGE,
+        "description": "Seconds for which browsers and shared caches may keep redirects of its links; null: they must not."});
+    let robots = Robots::ALL.map(Robots::as_str);
+    let links = json!({"type": "array", "items": open_object("A statement."),
+        "description": "What /.well-known/assetlinks.json holds, at most 64 KiB; null: 404."});
+    let association = "What /.well-known/apple-app-site-association holds, at most 64 KiB; null: 404.";
+    Body::new(CHANGES)
+        .may("redirectMaxAge", age)
+        .may("robots", json!({"type": "string", "enum": robots, "description": "What /robots.txt says; null: none."}))
+        .may("assetLinks", links)
+        .may("appleAppSiteAssociation", open_object(association))
+        .like("redirectMaxAge", 60)
+        .like("robots", "all")
+        .like(
+            "appleAppSiteAssociation",
+            json!({"applinks": {"details": [{"appIDs": ["ABCDE12345.com.example.app"], "components": [{"/": "/*"}]}]}}),
+        )
+        .done()
+}

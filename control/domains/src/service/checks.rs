@@ -1,0 +1,159 @@
+//! Checks of claims: those that are asked for, and those of the worker.
+
+use kernel::{
+    domain::permission::{Subject::Accounts, Verb},
+    error::ServiceError,
+    service::access::{Caller, require},
+    store::{Ctx, StoreError},
+};
+use redirects::store::{domains as published, log};
+use serde_json::{Value, json};
+use shared::{
+    id::AccountId,
+    short_url::{Host, Scheme, ShortDomain},
+    time::UnixMillis,
+};
+use tenants::{service::tenants::own_account, store::accounts};
+use tracing::instrument;
+
+use super::{
+    DomainState, OwnDomain,
+    claims::{absent, load},
+    named, notices, prove,
+};
+use crate::{
+    domain::claim::{Claim, Finding, State},
+    error::DomainsError,
+    store::{claims, domains},
+};
+
+/// Shortest time between two checks of a host that are asked for, by whatever account.
+const HOST_PAUSE_MS: i64 = 10_000;
+
+/// Most hosts of which an account may ask for a check within a minute.
+const MAX_ASKED: i64 = 10;
+const MINUTE_MS: i64 = 60_000;
+
+/// How long a worker has for a check before another one takes it.
+const TAKEN_MS: i64 = 2 * MINUTE_MS;
+
+/// Checks a claim now; the answer is the domain after it, be it proven or not.
+///
+/// # Errors
+/// It is another account, there is no such claim, the platform gave the domain, another account has proven the host first
+/// (409), or too many checks were asked for (429).
+#[instrument(skip_all)]
+pub async fn verify(
+    state: &DomainState,
+    caller: &Caller,
+    account: &str,
+    host: &str,
+) -> Result<OwnDomain, ServiceError> {
+    let _ = require(caller, Verb::Update, Accounts)?;
+    let account = own_account(caller, account)?;
+    let host = named(host).ok_or_else(|| absent(host))?;
+    let claim = ask(state, caller, account, &host).await?;
+    let finding = prove::prove(state, &claim).await;
+    let after = settle(state, &caller.ctx, &claim, finding).await?;
+    match after {
+        None => Err(absent(host.as_str())),
+        Some(claim) if claim.state == State::Refused => Err(DomainsError::Taken(host).into()),
+        Some(_) => load(&mut state.db.read().await?, account, &host).await,
+    }
+}
+
+/// Notes that a check is asked for, within the limits of the account and of the host.
+async fn ask(
+    state: &DomainState,
+    caller: &Caller,
+    account: AccountId,
+    host: &Host,
+) -> Result<Claim, ServiceError> {
+    let now = state.clock.now();
+    let mut tx = state.db.begin(&caller.ctx).await?;
+    accounts::lock(&mut tx, account).await?;
+    let Some(claim) = claims::find(&mut tx, account, host).await? else {
+        let holder = domains::find_holder(&mut tx, host).await?;
+        return Err(if holder == Some(account) {
+            DomainsError::NeedsNoProof(host.clone()).into()
+        } else {
+            absent(host.as_str())
+        });
+    };
+    if now.0.saturating_sub(claims::last_asked(&mut tx, host).await?.0) < HOST_PAUSE_MS {
+        return Err(
+            DomainsError::CheckedJustNow { host: host.clone(), seconds: HOST_PAUSE_MS / 1_000 }.into()
+        );
+    }
+    let since = UnixMillis(now.0.saturating_sub(MINUTE_MS));
+    if claims::count_asked(&mut tx, account, since).await? >= MAX_ASKED {
+        return Err(DomainsError::TooManyChecks { most: MAX_ASKED }.into());
+    }
+    claims::note_asked(&mut tx, account, host, now).await?;
+    tx.commit().await?;
+    Ok(claim)
+}
+
+/// Checks a claim that is due; `false`: another worker has taken it.
+#[instrument(skip_all)]
+pub async fn check_due(state: &DomainState, claim: &Claim) -> Result<bool, ServiceError> {
+    let mut tx = state.db.begin(&Ctx::default()).await?;
+    let until = UnixMillis(state.clock.now().0.saturating_add(TAKEN_MS));
+    let is_taken = claims::postpone(&mut tx, claim, until).await?;
+    tx.commit().await?;
+    if is_taken {
+        let finding = prove::prove(state, claim).await;
+        settle(state, &Ctx::default(), claim, finding).await?;
+    }
+    Ok(is_taken)
+}
+
+/// Stores what a check found. The first proof of a host makes the short domain, and edges learn of it; `None`: the claim was
+/// removed meanwhile, or made again.
+async fn settle(
+    state: &DomainState,
+    ctx: &Ctx,
+    checked: &Claim,
+    finding: Finding,
+) -> Result<Option<Claim>, ServiceError> {
+    let (account, host) = (checked.account, &checked.host);
+    let now = state.clock.now();
+    let [jitter, ..] = state.random16()?;
+    let mut tx = state.db.begin(ctx).await?;
+    log::lock(&mut tx).await?;
+    let before = claims::find(&mut tx, account, host).await?;
+    let Some(before) = before.filter(|claim| claim.token == checked.token) else { return Ok(None) };
+    let holder = domains::find_holder(&mut tx, host).await?;
+    let is_foreign = holder.is_some_and(|holder| holder != account);
+    let after = before.clone().after(if is_foreign { Finding::Taken } else { finding }, now, jitter);
+    claims::update(&mut tx, &after).await?;
+    let is_verified = after.state == State::Verified;
+    let is_new = is_verified && holder.is_none();
+    if is_new {
+        let domain = ShortDomain::new(Scheme::Https, host.as_str())
+            .map_err(|error| StoreError::Row(format!("host: {error}")))?;
+        accounts::insert_domain(&mut tx, account, &domain).await?;
+        published::publish_one(&mut tx, account, host, now).await?;
+    }
+    let shown = |claim: &Claim| -> Value { json!({"state": claim.state.as_str()}) };
+    if before.state != after.state {
+        tx.note(account, ("shortDomain", host.as_str()), || (Some(shown(&before)), Some(shown(&after))));
+    }
+    let is_told = match after.state {
+        State::Verified => before.state != State::Verified,
+        State::Unproven => before.state != State::Unproven,
+        State::Pending | State::Refused => false,
+    };
+    let has_mails = is_told && notices::tell(state, &mut tx, &after, is_verified, now).await?;
+    tx.commit().await?;
+    if is_new {
+        state.readers.wake_edges();
+    }
+    if is_told {
+        state.readers.wake_events();
+    }
+    if has_mails {
+        state.outbox.wake();
+    }
+    Ok(Some(after))
+}

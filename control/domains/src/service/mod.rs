@@ -1,0 +1,87 @@
+//! Operations: one function each, called by HTTP handlers and workers alike.
+//!
+//! Functions fail when the database does; their docs list other errors only.
+
+pub mod checks;
+pub mod claims;
+mod notices;
+pub mod prove;
+pub mod settings;
+
+use std::{fmt, net::SocketAddr, ops::Deref, sync::Arc};
+
+use events::egress::EgressClient;
+use kernel::service::Core;
+use mail::Outbox;
+use redirects::service::Redirects;
+use shared::short_url::{Host, ShortDomain};
+use url::Url;
+
+use crate::{domain::claim::Claim, resolver::TxtResolver};
+
+/// What operations and workers of short domains need; one for each process.
+pub struct DomainState {
+    /// What the operations on links need.
+    pub redirects: Redirects,
+    /// Asks for files of proofs.
+    pub egress: EgressClient,
+    /// Asks for records of proofs.
+    pub resolver: TxtResolver,
+    /// Where mails are put.
+    pub outbox: Arc<Outbox>,
+    /// Hosts of this service, which nobody may claim.
+    pub own_hosts: Vec<String>,
+}
+
+impl DomainState {
+    /// The state of a process. `dns_server` is asked for records; without one those of the system. `own_urls` are URLs of this
+    /// service, whose hosts nobody may claim.
+    #[must_use]
+    pub fn new<'a>(
+        redirects: Redirects,
+        egress: EgressClient,
+        outbox: Arc<Outbox>,
+        dns_server: Option<SocketAddr>,
+        own_urls: impl IntoIterator<Item = &'a str>,
+    ) -> Arc<Self> {
+        let host = |url: &str| Url::parse(url).ok()?.host_str().map(str::to_ascii_lowercase);
+        let own_hosts = own_urls.into_iter().filter_map(host).collect();
+        Arc::new(Self { redirects, egress, resolver: TxtResolver::new(dns_server), outbox, own_hosts })
+    }
+}
+
+impl fmt::Debug for DomainState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("DomainState")
+    }
+}
+
+impl Deref for DomainState {
+    type Target = Core;
+
+    fn deref(&self) -> &Core {
+        &self.redirects.core
+    }
+}
+
+impl AsRef<Core> for DomainState {
+    fn as_ref(&self) -> &Core {
+        self
+    }
+}
+
+/// A short domain of an account, or a host that it has claimed and may not use yet.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OwnDomain {
+    /// The domain; of one that may not be used the settings are those of a new one.
+    pub domain: ShortDomain,
+    /// The claim; `None`: the platform gave it.
+    pub claim: Option<Claim>,
+    /// Whether there is a row of the domain, so that links may be on it.
+    pub is_held: bool,
+}
+
+/// The host that a path names; `None` where no short domain is called so.
+fn named(host: &str) -> Option<Host> {
+    host.parse().ok()
+}

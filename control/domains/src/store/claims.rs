@@ -1,0 +1,183 @@
+//! The table of claims.
+
+use kernel::store::{Conn, StoreError, Tx, execute, fetch_all, fetch_one, fetch_optional, parse};
+use shared::{id::AccountId, short_url::Host, time::UnixMillis};
+
+use crate::domain::claim::Claim;
+
+/// The columns of a claim that every statement reads.
+macro_rules! columns {
+    () => {
+        "c.account_id, c.host, c.token, c.state, c.proof, c.fault, c.created_at, c.verified_at, c.checked_at, \
+         c.unproven_since, c.next_check, c.failures"
+    };
+}
+
+const FIND: &str =
+    concat!("SELECT ", columns!(), " FROM domain_claims c WHERE c.account_id = $1 AND c.host = $2");
+const LIST: &str = concat!(
+    "SELECT ",
+    columns!(),
+    " FROM domain_claims c WHERE c.account_id = $1 ORDER BY c.created_at, c.host"
+);
+// Claims of all accounts; those of suspended ones wait.
+const DUE: &str = concat!(
+    "SELECT ",
+    columns!(),
+    " FROM domain_claims c WHERE c.next_check <= $1 AND NOT EXISTS (SELECT 1 FROM accounts s \
+     WHERE s.id = c.account_id AND s.suspended_at IS NOT NULL) ORDER BY c.next_check, c.account_id, c.host LIMIT $2"
+);
+const COUNT_UNPROVEN: &str =
+    "SELECT COUNT(*) FROM domain_claims WHERE account_id = $1 AND state IN ('pending', 'refused')";
+const INSERT: &str = "INSERT INTO domain_claims (account_id, host, token, state, created_at, next_check) \
+    VALUES ($1, $2, $3, $4, $5, $6)";
+const UPDATE: &str = "UPDATE domain_claims SET state = $3, proof = $4, fault = $5, verified_at = $6, checked_at = $7, \
+    unproven_since = $8, next_check = $9, failures = $10 WHERE account_id = $1 AND host = $2";
+const POSTPONE: &str =
+    "UPDATE domain_claims SET next_check = $4 WHERE account_id = $1 AND host = $2 AND next_check = $3";
+const DELETE: &str = "DELETE FROM domain_claims WHERE account_id = $1 AND host = $2";
+const NOTE_ASKED: &str = "UPDATE domain_claims SET asked_at = $3 WHERE account_id = $1 AND host = $2";
+// Of all accounts: they share the servers of the host.
+const LAST_ASKED: &str =
+    "SELECT CAST(COALESCE(MAX(asked_at), 0) AS BIGINT) FROM domain_claims WHERE host = $1";
+const COUNT_ASKED: &str = "SELECT COUNT(*) FROM domain_claims WHERE account_id = $1 AND asked_at > $2";
+
+#[derive(sqlx::FromRow)]
+struct Row {
+    account_id: String,
+    host: String,
+    token: String,
+    state: String,
+    proof: Option<String>,
+    fault: Option<String>,
+    created_at: i64,
+    verified_at: Option<i64>,
+    checked_at: Option<i64>,
+    unproven_since: Option<i64>,
+    next_check: Option<i64>,
+    failures: i64,
+}
+
+impl TryFrom<Row> for Claim {
+    type Error = StoreError;
+
+    fn try_from(row: Row) -> Result<Self, StoreError> {
+        Ok(Self {
+            account: parse("account_id", &row.account_id)?,
+            host: parse("host", &row.host)?,
+            token: row.token,
+            state: parse("state", &row.state)?,
+            proof: row.proof.as_deref().map(|proof| parse("proof", proof)).transpose()?,
+            fault: row.fault,
+            created_at: UnixMillis(row.created_at),
+            verified_at: row.verified_at.map(UnixMillis),
+            checked_at: row.checked_at.map(UnixMillis),
+            unproven_since: row.unproven_since.map(UnixMillis),
+            next_check: row.next_check.map(UnixMillis),
+            failures: u32::try_from(row.failures).unwrap_or(u32::MAX),
+        })
+    }
+}
+
+/// The claim of an account on a host.
+pub async fn find(conn: &mut Conn, account: AccountId, host: &Host) -> Result<Option<Claim>, StoreError> {
+    let row: Option<Row> = fetch_optional!(conn, FIND, account.as_str(), host.as_str())?;
+    row.map(Claim::try_from).transpose()
+}
+
+/// The claims of an account, oldest first.
+pub async fn list(conn: &mut Conn, account: AccountId) -> Result<Vec<Claim>, StoreError> {
+    let rows: Vec<Row> = fetch_all!(conn, LIST, account.as_str())?;
+    rows.into_iter().map(Claim::try_from).collect()
+}
+
+/// Up to `limit` claims of all accounts that are to be checked by now.
+pub async fn list_due(conn: &mut Conn, now: UnixMillis, limit: u32) -> Result<Vec<Claim>, StoreError> {
+    let rows: Vec<Row> = fetch_all!(conn, DUE, now.0, i64::from(limit))?;
+    rows.into_iter().map(Claim::try_from).collect()
+}
+
+/// How many claims of an account were never proven.
+pub async fn count_unproven(conn: &mut Conn, account: AccountId) -> Result<u64, StoreError> {
+    let (count,): (i64,) = fetch_one!(conn, COUNT_UNPROVEN, account.as_str())?;
+    Ok(count.unsigned_abs())
+}
+
+/// Adds a claim.
+///
+/// # Errors
+/// [`StoreError::Unique`] when the account has claimed the host already.
+pub async fn insert(tx: &mut Tx, claim: &Claim) -> Result<(), StoreError> {
+    execute!(
+        &mut **tx,
+        INSERT,
+        claim.account.as_str(),
+        claim.host.as_str(),
+        &claim.token,
+        claim.state.as_str(),
+        claim.created_at.0,
+        claim.next_check.map(|at| at.0)
+    )?;
+    Ok(())
+}
+
+/// Stores a claim after a check.
+pub async fn update(tx: &mut Tx, claim: &Claim) -> Result<(), StoreError> {
+    execute!(
+        &mut **tx,
+        UPDATE,
+        claim.account.as_str(),
+        claim.host.as_str(),
+        claim.state.as_str(),
+        claim.proof.map(|proof| proof.as_str()),
+        claim.fault.as_deref(),
+        claim.verified_at.map(|at| at.0),
+        claim.checked_at.map(|at| at.0),
+        claim.unproven_since.map(|at| at.0),
+        claim.next_check.map(|at| at.0),
+        i64::from(claim.failures)
+    )?;
+    Ok(())
+}
+
+/// Takes a claim that is due, by putting its next check off; `false`: another worker has taken it, or it is gone.
+pub async fn postpone(tx: &mut Tx, claim: &Claim, to: UnixMillis) -> Result<bool, StoreError> {
+    let changed = execute!(
+        &mut **tx,
+        POSTPONE,
+        claim.account.as_str(),
+        claim.host.as_str(),
+        claim.next_check.map(|at| at.0),
+        to.0
+    )?;
+    Ok(changed == 1)
+}
+
+/// Removes a claim; whether there was one.
+pub async fn delete(tx: &mut Tx, account: AccountId, host: &Host) -> Result<bool, StoreError> {
+    let removed = execute!(&mut **tx, DELETE, account.as_str(), host.as_str())?;
+    Ok(removed == 1)
+}
+
+/// Notes that somebody asked for a check.
+pub async fn note_asked(
+    tx: &mut Tx,
+    account: AccountId,
+    host: &Host,
+    now: UnixMillis,
+) -> Result<(), StoreError> {
+    execute!(&mut **tx, NOTE_ASKED, account.as_str(), host.as_str(), now.0)?;
+    Ok(())
+}
+
+/// When any account last asked for a check of a host; 0 for never.
+pub async fn last_asked(conn: &mut Conn, host: &Host) -> Result<UnixMillis, StoreError> {
+    let (at,): (i64,) = fetch_one!(conn, LAST_ASKED, host.as_str())?;
+    Ok(UnixMillis(at))
+}
+
+/// Of how many hosts an account has asked for a check since a time.
+pub async fn count_asked(conn: &mut Conn, account: AccountId, since: UnixMillis) -> Result<i64, StoreError> {
+    let (count,): (i64,) = fetch_one!(conn, COUNT_ASKED, account.as_str(), since.0)?;
+    Ok(count)
+}

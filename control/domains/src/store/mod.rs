@@ -1,0 +1,4 @@
+//! Statements and rows, for SQLite and Postgres.
+
+pub mod claims;
+pub mod domains;

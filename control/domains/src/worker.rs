@@ -1,0 +1,63 @@
+//! Looks for the proofs of claims that are due: any number of processes; each claim is taken by one.
+
+use std::{sync::Arc, time::Duration};
+
+use futures_util::future::join_all;
+use kernel::store::StoreError;
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    domain::claim::Claim,
+    service::{DomainState, checks},
+    store::claims,
+};
+
+/// Time between two looks.
+const LOOK: Duration = Duration::from_secs(10);
+
+/// Claims of one look: each is due once a day, so this is enough for 800,000.
+const BATCH: u32 = 100;
+
+/// Checks at one time: each waits for servers of others, for 20 seconds at most.
+const AT_ONCE: usize = 8;
+
+/// Looks for proofs until `stop`.
+pub async fn run(state: Arc<DomainState>, stop: CancellationToken) {
+    while !stop.is_cancelled() {
+        let worked = tokio::select! {
+            worked = work(&state) => worked,
+            // What was taken is due again after a moment.
+            () = stop.cancelled() => return,
+        };
+        if let Err(error) = worked {
+            tracing::warn!(%error, "claims of short domains cannot be read");
+        }
+        tokio::select! {
+            () = stop.cancelled() => return,
+            () = tokio::time::sleep(LOOK) => {}
+        }
+    }
+}
+
+/// Checks the claims that are due, a bounded number of them; returns how many there were.
+///
+/// # Errors
+/// The store failed. What fails of a claim is logged, and checked again later.
+pub async fn work(state: &Arc<DomainState>) -> Result<usize, StoreError> {
+    let due = claims::list_due(&mut state.db.read().await?, state.clock.now(), BATCH).await?;
+    let count = due.len();
+    let mut due = due.into_iter();
+    loop {
+        let some: Vec<_> = due.by_ref().take(AT_ONCE).map(|claim| check(state.clone(), claim)).collect();
+        if some.is_empty() {
+            return Ok(count);
+        }
+        join_all(some).await;
+    }
+}
+
+async fn check(state: Arc<DomainState>, claim: Claim) {
+    if let Err(error) = checks::check_due(&state, &claim).await {
+        tracing::warn!(%error, host = %claim.host, "a short domain could not be checked");
+    }
+}

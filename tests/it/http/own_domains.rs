@@ -1,0 +1,120 @@
+//! Short domains that accounts claim: proofs over a real DNS server, and what becomes of a domain.
+
+mod ends;
+mod proofs;
+mod settings;
+
+use std::{io, net::SocketAddr, sync::Arc};
+
+use anyhow::{Context, Result, ensure};
+use axum::http::Method;
+use domains::worker;
+use events::egress::{EgressClient, Lookup};
+use futures_util::future::BoxFuture;
+use kernel::{domain::event::Event, store::events as log};
+use serde_json::{Value, json};
+use tests::{
+    db::{Engine, TestApp},
+    dns::DnsServer,
+};
+
+use super::{Answer, Api};
+
+/// Past the shortest time between two checks of a host.
+const PAUSE_MS: i64 = 10_001;
+const HOUR_MS: i64 = 3_600_000;
+
+/// No host leads anywhere: the file of a proof is never found, and nothing leaves this machine.
+struct NoHosts;
+
+impl Lookup for NoHosts {
+    fn lookup(&self, host: String) -> BoxFuture<'static, io::Result<Vec<SocketAddr>>> {
+        Box::pin(async move { Err(io::Error::new(io::ErrorKind::NotFound, host)) })
+    }
+}
+
+/// An API that asks a DNS server of the test.
+struct Setting {
+    api: Api,
+    dns: DnsServer,
+}
+
+impl Setting {
+    async fn new(engine: Engine) -> Result<Self> {
+        let dns = DnsServer::start().await?;
+        let _ = tests::db::egress()?;
+        let egress = EgressClient::new(true, Arc::new(NoHosts)).map_err(anyhow::Error::msg)?;
+        let server = Some(dns.address);
+        let made = TestApp::with(engine, |parts| {
+            parts.egress = egress;
+            parts.dns_server = server;
+        })
+        .await?;
+        Ok(Self { api: Api::over(made).await?, dns })
+    }
+
+    fn path(&self) -> String {
+        format!("/accounts/{}/shortDomains", self.api.made.account)
+    }
+
+    fn others_path(&self) -> String {
+        format!("/accounts/{}/shortDomains", self.api.other_account)
+    }
+
+    /// Claims a host; gives the claim.
+    async fn claim(&self, host: &str) -> Result<Value> {
+        self.api.create(&self.path(), json!({"host": host})).await
+    }
+
+    /// Lets DNS have the record of a claim.
+    fn publish(&self, claim: &Value) -> Result<()> {
+        let member = |name: &str| claim["record"][name].as_str().context("record").map(str::to_owned);
+        self.dns.set(&member("name")?, &["v=spf1 -all", &member("value")?]);
+        Ok(())
+    }
+
+    /// Asks for a check, later than the one before.
+    async fn verify(&self, host: &str) -> Result<Answer> {
+        self.api.made.clock.advance(PAUSE_MS);
+        self.api.call(Method::POST, &format!("{}/{host}/verify", self.path()), None).await
+    }
+
+    /// Claims a host and proves it.
+    async fn prove(&self, host: &str) -> Result<Value> {
+        self.publish(&self.claim(host).await?)?;
+        let answer = self.verify(host).await?;
+        ensure!(answer.status == 200 && answer.json()["state"] == "verified", "{answer:?}");
+        Ok(answer.json())
+    }
+
+    async fn read(&self, host: &str) -> Result<Value> {
+        let answer = self.api.get(&format!("{}/{host}", self.path())).await?;
+        ensure!(answer.status == 200, "{answer:?}");
+        Ok(answer.json())
+    }
+
+    /// Lets the worker look, so many milliseconds later.
+    async fn work(&self, later_ms: i64) -> Result<usize> {
+        self.api.made.clock.advance(later_ms);
+        Ok(worker::work(&self.api.made.app.domains).await?)
+    }
+
+    /// Makes a link on a domain.
+    async fn link(&self, host: &str, short_id: &str) -> Result<Answer> {
+        let thng = self.api.create("/thngs", json!({"name": "t"})).await?["id"].clone();
+        let body = json!({"platformId": thng, "defaultRedirectUrl": "https://example.com/", "shortId": short_id,
+            "shortDomain": host});
+        self.api.call(Method::POST, "/redirections", Some(body)).await
+    }
+
+    /// The events of short domains: hosts, and whether they were proven.
+    async fn told(&self) -> Result<Vec<(String, bool)>> {
+        let mut conn = self.api.made.app.core.db.read().await?;
+        let rows = log::list_after(&mut conn, 0, &[], u32::MAX).await?;
+        let of = |event| match event {
+            Event::ShortDomain(host, is_verified) => Some((host, is_verified)),
+            _ => None,
+        };
+        Ok(rows.into_iter().filter_map(|(_, row)| of(row?.event)).collect())
+    }
+}
