@@ -71,9 +71,14 @@ impl WithheldLinks {
         }
     }
 
+    /// Whether an account is suspended.
+    pub(crate) fn is_suspended(&self, account: Option<&AccountId>) -> bool {
+        !self.accounts.is_empty() && account.is_some_and(|account| self.accounts.contains(account))
+    }
+
     /// Why a link is not served, whatever it leads to.
     pub(crate) fn link(&self, account: Option<&AccountId>, key: KeyRef<'_>) -> Option<Code> {
-        if !self.accounts.is_empty() && account.is_some_and(|account| self.accounts.contains(account)) {
+        if self.is_suspended(account) {
             return Some(Code::Suspended);
         }
         let is_taken_down = !self.links.is_empty()

@@ -1,10 +1,15 @@
 //! Short domains, short URLs, and the payload of a QR code.
 
-use std::{fmt, net::IpAddr, str::FromStr};
+use std::{fmt, net::IpAddr, str::FromStr, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{id::AccountId, personal_data::PersonalData, short_id::ShortId};
+use crate::{
+    id::AccountId,
+    pages::{self, Pages},
+    personal_data::PersonalData,
+    short_id::ShortId,
+};
 
 /// Scheme of the short URLs of a domain: `http` only for a development domain without TLS.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -138,6 +143,10 @@ pub struct ShortDomain {
     /// member let nobody keep them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub redirect_max_age: Option<u32>,
+    /// Pages for people where a code of it leads nowhere; `None`: those of the edge, as on edges of releases before this member.
+    /// Control reads it only where it tells edges of the domain.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "pages::read_if_known")]
+    pub pages: Option<Arc<Pages>>,
 }
 
 /// Most seconds that [`ShortDomain::redirect_max_age`] may be: a day, after which a changed target is seen everywhere.
@@ -157,6 +166,7 @@ impl ShortDomain {
             account: None,
             personal_data: None,
             redirect_max_age: None,
+            pages: None,
         })
     }
 

@@ -54,7 +54,8 @@ impl Batch {
 fn guess_bytes(change: &Change) -> usize {
     const KEY: usize = 200;
     KEY + match change {
-        Change::Redirect(_, None) | Change::Domain(_) | Change::Withhold(..) | Change::Unreadable(_) => 0,
+        Change::Redirect(_, None) | Change::Withhold(..) | Change::Unreadable(_) => 0,
+        Change::Domain(domain) => domain.pages.as_ref().map_or(0, |pages| 3 * pages.size_bytes()),
         Change::Redirect(_, Some(value)) => {
             let availability = value.availability.as_ref();
             let ended = availability.map_or(0, |of| 80 + of.ended_url.as_ref().map_or(0, |url| url.len()));

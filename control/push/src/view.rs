@@ -134,7 +134,9 @@ impl Batch {
                 // The shard of domains and rules may be ahead of other shards, never behind them.
                 Change::Domain(_) | Change::Rules(_) | Change::Withhold(..) if rev <= book_rev => {}
                 Change::Domain(domain) => {
-                    book.domains.insert(domain.host.as_str().to_owned(), domain.clone());
+                    // Pages stay out of the view, which is written as a whole; edges have them from control.
+                    let domain = ShortDomain { pages: None, ..domain.clone() };
+                    book.domains.insert(domain.host.as_str().to_owned(), domain);
                     setup_rev = Some(rev);
                 }
                 Change::Rules(rules) => {

@@ -76,7 +76,7 @@ impl<B: Backing> App<B> {
             return self.lead(asking, led, location);
         }
         self.record(asking, folded, Some(now), None);
-        Next::Answer(self.errors(asking.sent.accept).closed_or_withheld(why.code()))
+        Next::Answer(self.errors_at(asking).closed_or_withheld(why.code()))
     }
 
     /// Whether an account's rules may decide.
@@ -87,7 +87,7 @@ impl<B: Backing> App<B> {
     /// Redirects to a target, and records it; not to one whose host is withheld.
     pub(super) fn lead(&self, asking: &Asking<'_>, led: Led<'_>, target: HeaderValue) -> Next {
         if let Some(code) = asking.site.withheld.target(target.as_bytes()) {
-            return Next::Answer(self.errors(asking.sent.accept).closed_or_withheld(code));
+            return Next::Answer(self.errors_at(asking).closed_or_withheld(code));
         }
         let location = match asking.request.uri().query().filter(|_| led.forward_query) {
             None => target,

@@ -4,6 +4,7 @@
 
 pub mod bodies;
 mod conditions;
+mod pages;
 mod preview;
 mod redirection_answers;
 mod redirections;
@@ -57,6 +58,8 @@ where
             rules::of_application::replace,
             rules::of_application::delete
         ))
+        .routes(routes!(pages::read, pages::replace))
+        .routes(routes!(pages::read_of_domain, pages::replace_of_domain))
         .routes(routes!(tasks::list))
         .routes(routes!(tasks::create).idempotent())
         .routes(routes!(tasks::read))

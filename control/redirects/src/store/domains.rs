@@ -7,11 +7,11 @@ use shared::{
     wire::stream::{Change, Event},
 };
 
-use super::{StoreError, Tx, accounts, log};
+use super::{Conn, StoreError, Tx, accounts, log, pages};
 
 /// Publishes every short domain of an account as it is now. The transaction holds the lock of the log.
 pub async fn publish(tx: &mut Tx, account: AccountId, now: UnixMillis) -> Result<(), StoreError> {
-    let domains = accounts::list_domains(tx, account).await?;
+    let domains = list(tx, account).await?;
     append(tx, domains, now).await
 }
 
@@ -22,9 +22,22 @@ pub async fn publish_one(
     host: &Host,
     now: UnixMillis,
 ) -> Result<(), StoreError> {
-    let mut domains = accounts::list_domains(tx, account).await?;
+    let mut domains = list(tx, account).await?;
     domains.retain(|domain| domain.host == *host);
     append(tx, domains, now).await
+}
+
+/// Every short domain of every account, as edges are told it.
+pub async fn list_all(conn: &mut Conn) -> Result<Vec<ShortDomain>, StoreError> {
+    let mut domains = accounts::list_all_domains(conn).await?;
+    pages::add_to(conn, None, &mut domains).await?;
+    Ok(domains)
+}
+
+async fn list(conn: &mut Conn, account: AccountId) -> Result<Vec<ShortDomain>, StoreError> {
+    let mut domains = accounts::list_domains(conn, account).await?;
+    pages::add_to(conn, Some(account), &mut domains).await?;
+    Ok(domains)
 }
 
 /// Same form as in `Welcome`.

@@ -8,6 +8,7 @@ pub mod custom_role;
 pub mod email;
 pub mod operator;
 pub mod operator_key;
+pub mod pages;
 pub mod password;
 pub mod personal_data_days;
 pub mod scan_retention;

@@ -218,6 +218,7 @@ fn domain(
         account: Some(parse("account_id", &account)?),
         personal_data: Some(parse("personal_data", &personal_data)?),
         redirect_max_age: redirect_max_age.map(redirect_age).transpose()?,
+        pages: None,
     })
 }
 

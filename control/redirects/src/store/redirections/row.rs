@@ -58,6 +58,7 @@ impl TryFrom<Row> for Redirection {
                 // Edges hear of these with the domain, not with each link.
                 personal_data: None,
                 redirect_max_age: None,
+                pages: None,
             },
             redirect: Redirect {
                 domain: host,
