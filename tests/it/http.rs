@@ -41,6 +41,7 @@ mod new_actions;
 mod operator_bounds;
 mod operator_keys;
 mod operators;
+mod pages;
 mod paging;
 mod personal_data;
 mod personal_verdicts;
