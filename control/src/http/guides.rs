@@ -36,6 +36,7 @@ guides![
     "links",
     "operations",
     "operators-tool",
+    "pages",
     "platform",
     "printing",
     "privacy",

@@ -105,7 +105,7 @@ async fn those_of_a_domain_take_the_place_of_those_of_its_account(engine: Engine
         let body = name.map_or(json!({}), |name| json!({"name": name}));
         let answer = api.call(Method::PUT, &path, Some(body)).await?;
         ensure!(answer.status == 200, "{answer:?}");
-        Ok(api.shown().await?.get(DOMAIN).cloned())
+        anyhow::Ok(api.shown().await?.get(DOMAIN).cloned())
     };
     let shown = |name: &str| Some(name.to_owned());
     ensure!(put(api.pages(), Some("Account")).await? == shown("Account"));
