@@ -35,7 +35,7 @@ use crate::{
     metrics::{Kind, Metrics},
     proxy::Proxy,
     redirect_head::RedirectHead,
-    response::{self, Body, Brand, Errors, Prepared},
+    response::{self, Body, Brand, Prepared},
     route::{self, Ask, Route},
     sync::SyncStatus,
     unknown::UnknownIds,

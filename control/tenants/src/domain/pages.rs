@@ -55,13 +55,18 @@ pub fn parse(body: &Value) -> Result<Pages, Vec<String>> {
     members.finish(Some(pages))
 }
 
+/// Most unknown members of an object that are named one by one, so that an answer stays small.
+const MAX_UNKNOWN: usize = 20;
+
 /// Faults for members that are not in `known`.
 fn only(members: &mut Members<'_>, known: &[&str]) {
-    for name in members.names() {
-        if !known.contains(&name) {
-            let path = members.path(&shorten(name));
-            members.fault(format!("{path} is not known here."));
-        }
+    let unknown: Vec<&str> = members.names().filter(|name| !known.contains(name)).collect();
+    for name in unknown.iter().take(MAX_UNKNOWN) {
+        let path = members.path(shorten(name));
+        members.fault(format!("{path} is not known here."));
+    }
+    if let Some(more) = unknown.len().checked_sub(MAX_UNKNOWN).filter(|more| *more > 0) {
+        members.fault(format!("{more} more members are not known here."));
     }
 }
 
@@ -155,14 +160,14 @@ fn read_texts(members: &mut Members<'_>) -> Option<BTreeMap<Box<str>, PageTexts>
         members.fault(format!("texts has at most {MAX_LANGUAGES} languages, not {}.", tags.len()));
         return None;
     }
-    let mut texts = BTreeMap::new();
+    let mut texts: BTreeMap<Box<str>, PageTexts> = BTreeMap::new();
     for tag in tags {
         if !is_tag(tag) {
-            let path = members.path(&shorten(tag));
+            let path = members.path(shorten(tag));
             members.fault(format!("{path} must be a language tag such as de or pt-BR."));
             continue;
         }
-        if texts.keys().any(|other: &Box<str>| other.eq_ignore_ascii_case(tag)) {
+        if texts.keys().any(|other| other.eq_ignore_ascii_case(tag)) {
             members.fault(format!("{} is there twice.", members.path(tag)));
             continue;
         }

@@ -117,6 +117,14 @@ fn what_is_missing_or_too_long_is_named() {
 }
 
 #[test]
+fn unknown_members_are_named_up_to_a_bound() {
+    let many: serde_json::Map<_, _> = (0..30).map(|number| (format!("m{number}"), json!(1))).collect();
+    let found = faults(&Value::Object(many));
+    assert_eq!(found.len(), 21, "{found:?}");
+    assert_eq!(found.last().unwrap(), "10 more members are not known here.");
+}
+
+#[test]
 fn logos_are_pictures_within_bounds() {
     let logo = |url: &str| faults(&json!({"logo": url}));
     for fine in [url("png", &png(1, 1)), url("png", &png(512, 512)), svg("")] {
