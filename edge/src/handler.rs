@@ -222,7 +222,7 @@ impl<B: Backing> App<B> {
         let asking = Asking { client, request, sent, site };
         let is_redirect = link.representation == Representation::Redirect;
         // Rules that come from now on are later than this request.
-        let held = if is_redirect && !self.has_rules(link.domain) {
+        let held = if is_redirect && !self.asks_more(link.domain) {
             self.cache.leads(link.key())
         } else {
             self.cache.held(link.key()).map(Leads::Served)

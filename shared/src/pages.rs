@@ -4,6 +4,8 @@ use std::{collections::BTreeMap, fmt, str::FromStr};
 
 use serde::{Deserialize, Deserializer, Serialize};
 
+use crate::standing::{Risk, Standing};
+
 /// Least contrast of texts and of the button (WCAG 2.2, 1.4.3).
 pub const MIN_CONTRAST: f64 = 4.5;
 
@@ -22,6 +24,10 @@ pub struct Pages {
     /// The button below the text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<PageLink>,
+    /// From this `counterfeitStatus` of the item on, whoever would be led to the link's own target gets a page instead; without it
+    /// nobody does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub copies: Option<Risk>,
     /// Texts by language tag, such as `de` or `pt-BR`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub texts: BTreeMap<Box<str>, PageTexts>,
@@ -59,6 +65,9 @@ pub struct PageTexts {
     /// The account has paused the link.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suspended: Option<PageText>,
+    /// The item may be a copy.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub copy: Option<PageText>,
     /// The domain was asked for without an id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub root: Option<PageText>,
@@ -80,6 +89,12 @@ impl Pages {
         *self == Self::default()
     }
 
+    /// Whether an item of this status is a copy to whoever scans its code.
+    #[must_use]
+    pub fn stops(&self, standing: &Standing) -> bool {
+        self.copies.zip(standing.verdict).is_some_and(|(from, verdict)| verdict.counterfeit >= from)
+    }
+
     /// Bytes of its texts and its logo, roughly.
     #[must_use]
     pub fn size_bytes(&self) -> usize {
@@ -90,8 +105,8 @@ impl Pages {
             .texts
             .iter()
             .map(|(tag, texts)| {
-                let PageTexts { unknown, ended, suspended, root } = texts;
-                tag.len() + [unknown, ended, suspended, root].into_iter().map(of_text).sum::<usize>()
+                let PageTexts { unknown, ended, suspended, copy, root } = texts;
+                tag.len() + [unknown, ended, suspended, copy, root].into_iter().map(of_text).sum::<usize>()
             })
             .sum();
         length(&self.name) + length(&self.logo) + of_link + texts
@@ -180,7 +195,10 @@ impl fmt::Display for Color {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::short_url::ShortDomain;
+    use crate::{
+        short_url::ShortDomain,
+        standing::{Authenticity, Verdict},
+    };
 
     fn color(text: &str) -> Color {
         text.parse().unwrap()
@@ -210,6 +228,27 @@ mod tests {
             let found = color(one).contrast(color(two));
             assert!((found - expected).abs() < 0.01, "{one} on {two}: {found}");
             assert!((found - color(two).contrast(color(one))).abs() < 1e-9);
+        }
+    }
+
+    #[test]
+    fn items_are_stopped_from_a_status_on() {
+        let of = |counterfeit| {
+            let (authentication, gray_market) = (Authenticity::Negative, Risk::Confirmed);
+            Standing {
+                verdict: Some(Verdict { authentication, counterfeit, gray_market }),
+                ..Standing::default()
+            }
+        };
+        for (copies, stopped) in [
+            (None, &[][..]),
+            (Some(Risk::Suspected), &[Risk::Suspected, Risk::Confirmed]),
+            (Some(Risk::Confirmed), &[Risk::Confirmed]),
+        ] {
+            let pages = Pages { copies, ..Pages::default() };
+            let found: Vec<Risk> = Risk::ALL.iter().copied().filter(|risk| pages.stops(&of(*risk))).collect();
+            assert_eq!(found, stopped, "{copies:?}");
+            assert!(!pages.stops(&Standing::default()), "never assessed");
         }
     }
 

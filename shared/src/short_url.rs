@@ -9,6 +9,7 @@ use crate::{
     pages::{self, Pages},
     personal_data::PersonalData,
     short_id::ShortId,
+    standing::Standing,
 };
 
 /// Scheme of the short URLs of a domain: `http` only for a development domain without TLS.
@@ -174,6 +175,18 @@ impl ShortDomain {
     #[must_use]
     pub fn omits_personal_data(&self) -> bool {
         self.personal_data == Some(PersonalData::None)
+    }
+
+    /// Whether what is known of an item decides whether its link leads on.
+    #[must_use]
+    pub fn stops_copies(&self) -> bool {
+        self.pages.as_ref().is_some_and(|pages| pages.copies.is_some())
+    }
+
+    /// Whether whoever scans an item of this status gets a page, in place of the link's own target.
+    #[must_use]
+    pub fn stops(&self, standing: &Standing) -> bool {
+        self.pages.as_ref().is_some_and(|pages| pages.stops(standing))
     }
 
     /// Whether its codes are for development only: they lead to this machine or into a local network.

@@ -49,7 +49,7 @@ impl<B: Backing> App<B> {
         let withheld = &domains.withheld;
         if link.representation != Representation::Redirect
             || withheld.link(link.domain.account.as_ref(), link.key()).is_some()
-            || self.has_rules(link.domain)
+            || self.asks_more(link.domain)
         {
             return None;
         }

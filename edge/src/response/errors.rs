@@ -116,7 +116,7 @@ impl Errors<'_> {
 /// must not cost more than finding.
 #[derive(Debug)]
 pub(crate) struct Prepared {
-    json: [(Code, Bytes); 6],
+    json: [(Code, Bytes); 7],
     pages: PageCache,
 }
 
@@ -137,6 +137,7 @@ impl Prepared {
             plain(Code::LinkScheduled),
             plain(Code::LinkPaused),
             plain(Code::LinkEnded),
+            plain(Code::SuspectedCopy),
         ];
         Self { json, pages: PageCache::new() }
     }

@@ -38,6 +38,8 @@ pub(super) enum Kind {
     Paused,
     /// The link has ended.
     Ended,
+    /// The item may be a copy.
+    Copy,
     /// The platform operator has suspended the account.
     Suspended,
     /// The platform operator has taken the link or its target down.
@@ -49,11 +51,12 @@ pub(super) enum Kind {
 impl Kind {
     /// Every one.
     #[cfg(test)]
-    pub(super) const ALL: [Self; 7] = [
+    pub(super) const ALL: [Self; 8] = [
         Self::Unknown,
         Self::Scheduled,
         Self::Paused,
         Self::Ended,
+        Self::Copy,
         Self::Suspended,
         Self::TakenDown,
         Self::Root,
@@ -66,6 +69,7 @@ impl Kind {
             Code::LinkScheduled => Some(Self::Scheduled),
             Code::LinkPaused => Some(Self::Paused),
             Code::LinkEnded => Some(Self::Ended),
+            Code::SuspectedCopy => Some(Self::Copy),
             Code::Suspended => Some(Self::Suspended),
             Code::TakenDown => Some(Self::TakenDown),
             _ => None,
@@ -83,6 +87,7 @@ impl Kind {
             Self::Unknown => texts.unknown.as_ref(),
             Self::Paused => texts.suspended.as_ref(),
             Self::Ended => texts.ended.as_ref(),
+            Self::Copy => texts.copy.as_ref(),
             Self::Root => texts.root.as_ref(),
             Self::Scheduled | Self::Suspended | Self::TakenDown => None,
         }

@@ -9,6 +9,7 @@ use shared::{
     pages::Pages,
     redirect::RedirectKey,
     short_url::{Scheme, ShortDomain},
+    standing::{Authenticity, Risk, Standing, Verdict},
     time::UnixMillis,
     wire::stream::Change,
     withheld::Withheld,
@@ -172,6 +173,57 @@ async fn what_the_platform_withholds_shows_nothing_of_the_account() {
         assert!(!text.contains("Acme") && text.contains("Missbrauch melden"), "{path}: {text}");
     }
     edge.stop().await;
+}
+
+/// Neither reader leads anybody on to an item that may be a copy, if the account wants so, unless a rule does.
+#[tokio::test]
+async fn who_scans_a_copy_is_led_on_unless_the_account_shows_a_page() {
+    for adapt in WAYS {
+        let (control, edge, _folder) = edge_with(adapt).await;
+        let with = |short_id: &str, counterfeit: Option<Risk>| {
+            let verdict = counterfeit.map(|counterfeit| Verdict {
+                authentication: Authenticity::Suspicious,
+                counterfeit,
+                gray_market: Risk::None,
+            });
+            let standing = Standing { verdict, ..Standing::default() };
+            control.put_record(shared::redirect::Redirect { standing, ..redirect(short_id, OWN) })
+        };
+        with("GOOD", Some(Risk::None));
+        with("NEW", None);
+        with("SUSPECTED", Some(Risk::Suspected));
+        control.acked(with("CONFIRMED", Some(Risk::Confirmed))).await;
+        let all = ["GOOD", "NEW", "SUSPECTED", "CONFIRMED"];
+        for short_id in all {
+            edge.assert_leads(short_id, OWN).await;
+        }
+        let mut recorded = all.len();
+        for (from, stopped) in [("suspected", &all[2..]), ("confirmed", &all[3..])] {
+            control.acked(control.commit([domain(Some(json!({"name": "Acme", "copies": from})))])).await;
+            for short_id in all {
+                recorded += 1;
+                if !stopped.contains(&short_id) {
+                    edge.assert_leads(short_id, OWN).await;
+                    continue;
+                }
+                let answer = edge.get(&format!("/{short_id}"), &[]).await;
+                assert_eq!((answer.status, answer.header("location")), (403, ""), "{from} {short_id}");
+                answer.problem(40305);
+                recorded += 1;
+                let (answer, text) = page(&edge, &format!("/{short_id}"), "de").await;
+                assert_eq!(answer.status, 403);
+                assert!(text.contains("Acme") && text.contains("eine Kopie sein"), "{text}");
+                // What programs read of it, and its image, are as before.
+                let json = edge.get(&format!("/{short_id}"), &[("accept", "application/json")]).await.json();
+                assert_eq!(json["defaultRedirectUrl"], OWN);
+            }
+        }
+        // A rule goes first.
+        control.acked(control.put_rules(&[("shortId=CONFIRMED", Some("https://example.com/copy"))])).await;
+        edge.assert_leads("CONFIRMED", "https://example.com/copy").await;
+        edge.stop().await;
+        assert_eq!(control.scans().len(), recorded + 1, "a page is a scan, too");
+    }
 }
 
 /// A page with a large logo is not answered by the fast path, which keeps the memory of its answers.

@@ -89,6 +89,7 @@ fn pages() -> Value {
         .may("logo", logo)
         .may("colors", closed(colors))
         .may("link", closed(link))
+        .may("copies", json!({"type": "string", "enum": ["suspected", "confirmed"]}))
         .may("texts", texts);
     let example = json!({"name": "Acme", "colors": {"background": "#ffffff", "text": "#1a1a1a", "accent": "#0b57d0"},
         "link": {"url": "https://example.com/help", "label": "Help"},

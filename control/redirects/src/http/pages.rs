@@ -5,7 +5,10 @@ use std::collections::BTreeMap;
 use axum::{Json, extract::State, http::StatusCode, response::Response};
 use serde::Serialize;
 use serde_json::Value;
-use shared::pages::{PageText, PageTexts, Pages};
+use shared::{
+    pages::{PageText, PageTexts, Pages},
+    standing::Risk,
+};
 use utoipa::ToSchema;
 use web::{
     access::Authenticated,
@@ -35,6 +38,11 @@ pub(super) struct PagesDocument {
     /// A button below the text.
     #[serde(skip_serializing_if = "Option::is_none")]
     link: Option<PageLinkDocument>,
+    /// `suspected` or `confirmed`: from this `counterfeitStatus` of the item on, whoever scans its code gets the page `copy` (403,
+    /// code 40305), unless a rule leads the scan somewhere. Absent: everybody is led on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, example = "confirmed")]
+    copies: Option<&'static str>,
     /// Texts by language tag, such as `de` or `pt-BR`; at most 40 languages. What is missing has a text of the product, which
     /// speaks 14 languages. The visitor's `Accept-Language` decides.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
@@ -80,6 +88,9 @@ pub(super) struct PageTextsDocument {
     /// the account.
     #[serde(skip_serializing_if = "Option::is_none")]
     suspended: Option<PageTextDocument>,
+    /// The item may be a copy: see `copies`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    copy: Option<PageTextDocument>,
     /// The domain without a short id.
     #[serde(skip_serializing_if = "Option::is_none")]
     root: Option<PageTextDocument>,
@@ -104,10 +115,10 @@ impl From<&PageText> for PageTextDocument {
 
 impl From<&PageTexts> for PageTextsDocument {
     fn from(texts: &PageTexts) -> Self {
-        let PageTexts { unknown, ended, suspended, root } = texts;
-        let [unknown, ended, suspended, root] =
-            [unknown, ended, suspended, root].map(|text| text.as_ref().map(PageTextDocument::from));
-        Self { unknown, ended, suspended, root }
+        let PageTexts { unknown, ended, suspended, copy, root } = texts;
+        let [unknown, ended, suspended, copy, root] =
+            [unknown, ended, suspended, copy, root].map(|text| text.as_ref().map(PageTextDocument::from));
+        Self { unknown, ended, suspended, copy, root }
     }
 }
 
@@ -127,6 +138,7 @@ impl From<&Pages> for PagesDocument {
             logo: pages.logo.as_deref().map(str::to_owned),
             colors,
             link,
+            copies: pages.copies.map(Risk::as_str),
             texts: pages.texts.iter().map(|(tag, texts)| (tag.to_string(), texts.into())).collect(),
         }
     }

@@ -6,7 +6,10 @@ mod svg;
 use std::collections::BTreeMap;
 
 use serde_json::Value;
-use shared::pages::{Color, Colors, MIN_CONTRAST, PageLink, PageText, PageTexts, Pages};
+use shared::{
+    pages::{Color, Colors, MIN_CONTRAST, PageLink, PageText, PageTexts, Pages},
+    standing::Risk,
+};
 use url::Url;
 
 use super::{body::text, limits::shorten, members::Members};
@@ -30,7 +33,9 @@ pub const MAX_BYTES: usize = 160 << 10;
 const MAX_TAG: usize = 35;
 
 /// The kinds of pages with texts of their own.
-pub const KINDS: [&str; 4] = ["unknown", "ended", "suspended", "root"];
+pub const KINDS: [&str; 5] = ["unknown", "ended", "suspended", "copy", "root"];
+/// Values of `copies`.
+pub const COPIES: [Risk; 2] = [Risk::Suspected, Risk::Confirmed];
 
 /// Reads the body of `PUT …/pages`.
 ///
@@ -40,12 +45,13 @@ pub const KINDS: [&str; 4] = ["unknown", "ended", "suspended", "root"];
 /// Every fault found, each naming its member.
 pub fn parse(body: &Value) -> Result<Pages, Vec<String>> {
     let mut members = Members::of(body)?;
-    only(&mut members, &["name", "logo", "colors", "link", "texts"]);
+    only(&mut members, &["name", "logo", "colors", "link", "copies", "texts"]);
     let pages = Pages {
         name: shown(&mut members, "name", MAX_PAGE_NAME),
         logo: read_logo(&mut members),
         colors: inner(&mut members, "colors", read_colors),
         link: inner(&mut members, "link", read_link),
+        copies: read_copies(&mut members),
         texts: inner(&mut members, "texts", read_texts).unwrap_or_default(),
     };
     let bytes = serde_json::to_string(&pages).map_or(usize::MAX, |text| text.len());
@@ -121,6 +127,13 @@ fn read_logo(members: &mut Members<'_>) -> Option<Box<str>> {
     }
 }
 
+fn read_copies(members: &mut Members<'_>) -> Option<Risk> {
+    let [suspected, confirmed] = COPIES.map(Risk::as_str);
+    members.typed("copies", &format!("{suspected} or {confirmed}"), |value| {
+        value.as_str()?.parse().ok().filter(|risk| COPIES.contains(risk))
+    })
+}
+
 fn read_colors(members: &mut Members<'_>) -> Option<Colors> {
     only(members, &["background", "text", "accent"]);
     required(members, &["background", "text", "accent"]);
@@ -173,8 +186,8 @@ fn read_texts(members: &mut Members<'_>) -> Option<BTreeMap<Box<str>, PageTexts>
         }
         let found = inner(members, tag, |members| {
             only(members, &KINDS);
-            let [unknown, ended, suspended, root] = KINDS.map(|kind| inner(members, kind, read_text));
-            Some(PageTexts { unknown, ended, suspended, root })
+            let [unknown, ended, suspended, copy, root] = KINDS.map(|kind| inner(members, kind, read_text));
+            Some(PageTexts { unknown, ended, suspended, copy, root })
         });
         texts.extend(found.filter(|found| *found != PageTexts::default()).map(|found| (tag.into(), found)));
     }

@@ -20,6 +20,7 @@ fn code(kind: Kind) -> Code {
         Kind::Scheduled => Code::LinkScheduled,
         Kind::Paused => Code::LinkPaused,
         Kind::Ended => Code::LinkEnded,
+        Kind::Copy => Code::SuspectedCopy,
         Kind::Suspended => Code::Suspended,
         Kind::TakenDown => Code::TakenDown,
         Kind::Root => Code::NoSuchPath,
@@ -94,12 +95,13 @@ fn an_account_has_its_name_its_colors_and_its_words() {
         "colors": {"background": "#fffff0", "text": "#101010", "accent": "#003300"},
         "link": {"url": "https://example.com/help?a=1&b=2", "label": "Help"},
         "texts": {"en": {"unknown": text("Own unknown"), "ended": text("Own ended"),
-            "suspended": text("Own pause"), "root": text("Own root")}},
+            "suspended": text("Own pause"), "copy": text("Own copy"), "root": text("Own root")}},
     }));
     for (kind, title) in [
         (Kind::Unknown, "Own unknown"),
         (Kind::Ended, "Own ended"),
         (Kind::Paused, "Own pause"),
+        (Kind::Copy, "Own copy"),
         (Kind::Root, "Own root"),
         (Kind::Scheduled, "This code is not active yet"),
     ] {

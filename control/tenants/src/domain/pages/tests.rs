@@ -36,6 +36,7 @@ fn pages_are_read_as_they_are_written() {
         "logo": svg("<path d='M0 0h8v8z' fill='#123456'/>"),
         "colors": {"background": "#ffffff", "text": "#1A1A1A", "accent": "#0b57d0"},
         "link": {"url": "https://example.com/help?a=1&b=2", "label": "Help"},
+        "copies": "suspected",
         "texts": {"de": {"unknown": {"title": "Unbekannt", "text": "Diesen Code gibt es nicht."}},
             "pt-BR": {"root": {"title": "Olá", "text": "Leia um código."}}},
     });
@@ -90,6 +91,9 @@ fn what_is_missing_or_too_long_is_named() {
         (json!({"colors": {}}), "colors.background is required"),
         (json!({"colors": {"background": "white"}}), "colors.background: must be a colour such as #1a2b3c"),
         (json!({"colors": []}), "colors must be an object"),
+        (json!({"copies": "unknown"}), "copies must be suspected or confirmed"),
+        (json!({"copies": "none"}), "copies must be suspected or confirmed"),
+        (json!({"copies": true}), "copies must be suspected or confirmed"),
         (json!({"link": {"label": "x"}}), "link.url is required"),
         (json!({"link": {"url": "https://a:b@example.com/", "label": "x"}}), "without user and password"),
         (json!({"link": {"url": "javascript:alert(1)", "label": "x"}}), "link.url must be an https URL"),
