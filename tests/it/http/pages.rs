@@ -18,6 +18,7 @@ crate::on_both_engines!(
     every_fault_is_named_and_changes_nothing,
     pages_of_others_are_not_there,
     what_all_domains_show_is_bounded,
+    a_preview_says_who_gets_the_page_of_copies,
 );
 
 const DOMAIN: &str = "tn.gg";
@@ -68,6 +69,7 @@ async fn pages_come_back_and_edges_are_told(engine: Engine) -> Result<()> {
         "logo": LOGO,
         "colors": {"background": "#ffffff", "text": "#1a1a1a", "accent": "#0b57d0"},
         "link": {"url": "https://example.com/help", "label": "Help"},
+        "copies": "confirmed",
         "texts": {"de": {"unknown": {"title": "Unbekannt", "text": "Fragen Sie im Geschäft."}},
             "pt-BR": {"ended": {"title": "a", "text": "b"}, "suspended": {"title": "a", "text": "b"},
                 "root": {"title": "a", "text": "b"}}},
@@ -128,6 +130,7 @@ async fn every_fault_is_named_and_changes_nothing(engine: Engine) -> Result<()> 
         let body = json!({
             "name": "x".repeat(81),
             "logo": "data:image/svg+xml;base64,PHN2Zy8+",
+            "copies": "all",
             "colors": {"background": "#ffffff", "text": "#777777", "accent": "#000000"},
             "link": {"url": "http://example.com/", "label": "x"},
             "texts": {"de": {"unknwon": {"title": "x", "text": "x"}}},
@@ -140,11 +143,12 @@ async fn every_fault_is_named_and_changes_nothing(engine: Engine) -> Result<()> 
             "logo cannot be taken as an SVG: ",
             "colors.text has a contrast of 4.47 with colors.background; it must be at least 4.5.",
             "link.url must be an https URL",
+            "copies must be suspected or confirmed.",
             "texts.de.unknwon is not known here.",
         ] {
             ensure!(faults.iter().any(|fault| fault.starts_with(part)), "{part}: {faults:?}");
         }
-        ensure!(faults.len() == 6, "{faults:?}");
+        ensure!(faults.len() == 7, "{faults:?}");
         for body in [json!([]), json!("x"), json!(null)] {
             api.call(Method::PUT, &path, Some(body)).await?.problem(400, 40001);
         }
@@ -187,6 +191,44 @@ async fn pages_of_others_are_not_there(engine: Engine) -> Result<()> {
     let shown = api.shown().await?;
     ensure!(shown.get(DOMAIN).is_some() && !shown.contains_key("other.gg"), "{shown:?}");
     Ok(())
+}
+
+async fn a_preview_says_who_gets_the_page_of_copies(engine: Engine) -> Result<()> {
+    let api = Api::new(engine).await?;
+    let thng = api.create("/thngs", json!({"name": "Left shoe"})).await?["id"].clone();
+    let link =
+        json!({"platformId": thng, "shortId": "SHOE", "defaultRedirectUrl": "https://example.com/own"});
+    let made = api.call(Method::POST, "/redirections", Some(json!([link]))).await?.json();
+    ensure!(made[0]["shortId"] == "SHOE", "{made}");
+    let put = async |path: String, pages: Value| {
+        let answer = api.call(Method::PUT, &path, Some(pages)).await?;
+        ensure!(answer.status == 200, "{answer:?}");
+        anyhow::Ok(())
+    };
+    let check = async |status: &str, expected: [Value; 3]| {
+        let scan = json!({"assessment": {"counterfeitStatus": status}});
+        let asked = api.call(Method::POST, "/redirections/SHOE/preview", Some(scan)).await?.json();
+        let said = ["status", "code", "decidedBy"].map(|name| asked[name].clone());
+        ensure!(said == expected, "{status}: {asked}");
+        ensure!(asked.get("location").is_some() == (said[0] == 307), "{status}: {asked}");
+        anyhow::Ok(())
+    };
+    let leads = || [json!(307), Value::Null, json!("defaultRedirectUrl")];
+    let stops = || [json!(403), json!(40_305), json!("copy")];
+    check("confirmed", leads()).await?;
+    put(api.pages(), json!({"copies": "confirmed"})).await?;
+    check("suspected", leads()).await?;
+    check("confirmed", stops()).await?;
+    put(api.domain_pages(), json!({"copies": "suspected"})).await?;
+    check("none", leads()).await?;
+    check("suspected", stops()).await?;
+    // Those of the domain take the place of all of those of the account.
+    put(api.domain_pages(), json!({"name": "Acme"})).await?;
+    check("confirmed", leads()).await?;
+    put(api.domain_pages(), json!({})).await?;
+    let rules = json!({"rules": [{"match": "assessment.counterfeitStatus=confirmed"}]});
+    ensure!(api.call(Method::PUT, "/redirector", Some(rules)).await?.status == 200);
+    check("confirmed", [json!(307), Value::Null, json!("rule")]).await
 }
 
 /// Every edge holds all pages, and is told all of them when it connects.
