@@ -189,10 +189,6 @@ impl PageCache {
 /// of the edge, then both for the tag without its last part (RFC 4647, 3.4).
 fn choose(accepted: Option<&[u8]>, kind: Kind, pages: Option<&Pages>) -> Spoken {
     let accepted = accepted.and_then(|accepted| str::from_utf8(accepted).ok()).unwrap_or_default();
-    let mut wanted: Vec<(&str, f64)> =
-        accepted_languages(accepted).filter(|(_, quality)| *quality > 0.0).collect();
-    // Among equals the first one stays the first.
-    wanted.sort_by(|(_, one), (_, other)| other.total_cmp(one));
     let own = |fits: &dyn Fn(&str) -> bool| {
         let mut texts = pages?.texts.iter();
         texts.position(|(tag, texts)| fits(tag) && kind.text(texts).is_some()).map(Spoken::Own)
@@ -214,6 +210,16 @@ fn choose(accepted: Option<&[u8]>, kind: Kind, pages: Option<&Pages>) -> Spoken 
             tag = tag.rsplit_once('-')?.0;
         }
     };
+    // Nothing comes before a first tag without a quality, as browsers send it.
+    let first = accepted.split(',').next().unwrap_or_default().trim();
+    let is_tag = !first.is_empty() && first != "*" && !first.contains(';');
+    if let Some(found) = Some(first).filter(|_| is_tag).and_then(look_up) {
+        return found;
+    }
+    let mut wanted: Vec<(&str, f64)> =
+        accepted_languages(accepted).filter(|(_, quality)| *quality > 0.0).collect();
+    // Among equals the first one stays the first.
+    wanted.sort_by(|(_, one), (_, other)| other.total_cmp(one));
     let found = wanted.iter().find_map(|(tag, _)| look_up(tag));
     found.or_else(|| find(ENGLISH.tag)).unwrap_or(Spoken::Ours(0))
 }
