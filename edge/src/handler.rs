@@ -19,6 +19,7 @@ use shared::{
     short_url::ShortDomain, time::Clock,
 };
 use tokio::task::yield_now;
+use visitor_pages::Brand;
 
 use self::lead::Led;
 use self::request_ids::RequestIds;
@@ -35,7 +36,7 @@ use crate::{
     metrics::{Kind, Metrics},
     proxy::Proxy,
     redirect_head::RedirectHead,
-    response::{self, Body, Brand, Prepared},
+    response::{self, Body, Prepared},
     route::{self, Ask, Route},
     sync::SyncStatus,
     unknown::UnknownIds,
@@ -242,7 +243,7 @@ impl<B: Backing> App<B> {
             Held::Absent => {
                 self.metrics.looked_up(CacheStatus::Negative);
                 self.unknown_ids.add(self.clock.now().0, link.domain, client.ip);
-                Next::Unknown(Brand::of(link.domain, &domains.withheld))
+                Next::Unknown(domains.withheld.brand(link.domain))
             }
             Held::Stale | Held::Nothing => Next::Fetch {
                 key: RedirectKey::new(link.key().domain, &link.folded),
@@ -324,7 +325,7 @@ impl<B: Backing> App<B> {
             Ok((None, status)) => {
                 self.metrics.looked_up(status);
                 self.unknown_ids.add(self.clock.now().0, domain, client.ip);
-                Next::Unknown(Brand::of(domain, &self.domains.load().withheld))
+                Next::Unknown(self.domains.load().withheld.brand(domain))
             }
             Err(_) => {
                 self.metrics.unanswered.inc();

@@ -1,8 +1,6 @@
 //! Builds every response of the edge.
 
 mod errors;
-mod page;
-mod texts;
 
 use std::{
     pin::Pin,
@@ -19,10 +17,7 @@ use http::{
 };
 use hyper::body::{Frame, Incoming, SizeHint};
 
-pub(crate) use self::{
-    errors::{Errors, PAGE_POLICY, Prepared, VARY_OF_PAGES},
-    page::Brand,
-};
+pub(crate) use self::errors::{Errors, PAGE_POLICY, Prepared, VARY_OF_PAGES};
 use crate::{connection::InFlight, redirect_head::RedirectHead};
 
 /// Initial capacity: headers that most responses have, plus those of the server.

@@ -8,13 +8,14 @@ use http::{
 };
 use hyper::body::Incoming;
 use shared::short_url::ShortDomain;
+use visitor_pages::Brand;
 
 use super::{App, Asking};
 use crate::{
     backing::Backing,
     domains::{self, Table},
     framing::Sent,
-    response::{Body, Brand, Errors},
+    response::{Body, Errors},
     withheld::WithheldLinks,
 };
 
@@ -48,7 +49,7 @@ impl<B: Backing> App<B> {
         domain: &ShortDomain,
         withheld: &WithheldLinks,
     ) -> Errors<'a> {
-        let brand = Brand::of(domain, withheld);
+        let brand = withheld.brand(domain);
         Errors { brand, language: sent.language, ..self.errors(sent.accept) }
     }
 

@@ -10,12 +10,9 @@ use shared::{
     negotiate::Representation,
     problem::{Code, Problem},
 };
+use visitor_pages::{Brand, Kind, PageCache, escape};
 
-use super::{
-    Body, NO_STORE, headers,
-    page::{Brand, Kind, PageCache, escape},
-    response,
-};
+use super::{Body, NO_STORE, headers, response};
 use crate::route;
 
 /// Words errors for the client that asked: JSON, or a page for a browser that asks for HTML.
@@ -139,7 +136,7 @@ impl Prepared {
             plain(Code::LinkEnded),
             plain(Code::SuspectedCopy),
         ];
-        Self { json, pages: PageCache::new() }
+        Self { json, pages: PageCache::default() }
     }
 }
 

@@ -10,7 +10,8 @@ fn brand(pages: serde_json::Value) -> Brand {
 
 fn shown(kind: Kind, accepted: &str, brand: &Brand) -> String {
     let contact = "abuse@example.com".parse().unwrap();
-    let page = PageCache::new().page((code(kind), kind), Some(accepted.as_bytes()), brand, Some(&contact));
+    let page =
+        PageCache::default().page((code(kind), kind), Some(accepted.as_bytes()), brand, Some(&contact));
     String::from_utf8(page.to_vec()).unwrap()
 }
 
@@ -83,7 +84,7 @@ fn the_language_is_the_one_that_is_liked_best() {
         let page = shown(Kind::Unknown, accepted, brand);
         assert!(page.contains(&format!("<html lang=\"{expected}\"")), "{why}: {accepted}: {page}");
     }
-    let bytes = PageCache::new().page((Code::LinkEnded, Kind::Ended), Some(b"de,\xff"), &none, None);
+    let bytes = PageCache::default().page((Code::LinkEnded, Kind::Ended), Some(b"de,\xff"), &none, None);
     assert!(bytes.starts_with(b"<!doctype html><html lang=\"en\""), "no text");
 }
 
@@ -165,7 +166,7 @@ fn a_page_is_small() {
 
 #[test]
 fn a_page_is_rendered_once_and_again_for_other_pages() {
-    let cache = PageCache::new();
+    let cache = PageCache::default();
     let domain = |name: &str| {
         let pages = serde_json::from_value(json!({"name": name,
             "link": {"url": "https://evil.example/", "label": "Help"}}));
@@ -175,14 +176,15 @@ fn a_page_is_rendered_once_and_again_for_other_pages() {
         }
     };
     let page = |brand: &Brand| cache.page((Code::LinkEnded, Kind::Ended), Some(b"de"), brand, None);
-    let nothing = WithheldLinks::default();
+    let of = |domain: &ShortDomain| Brand::of(domain, false, |_| false);
     let (one, other) = (domain("One"), domain("Other"));
-    let first = page(&Brand::of(&one, &nothing));
-    let second = page(&Brand::of(&one, &nothing));
+    let first = page(&of(&one));
+    let second = page(&of(&one));
     assert_eq!(first.as_ptr(), second.as_ptr(), "the same bytes");
-    assert!(String::from_utf8_lossy(&page(&Brand::of(&other, &nothing))).contains("Other"));
+    assert!(String::from_utf8_lossy(&page(&of(&other))).contains("Other"));
     assert!(first.windows(4).any(|part| part == b"Help"));
-    let withheld = WithheldLinks::of(&[shared::withheld::Withheld::Host("evil.example".into())]);
-    let without = page(&Brand::of(&one, &withheld));
+    let without = page(&Brand::of(&one, false, |url| url == b"https://evil.example/"));
     assert!(!without.windows(4).any(|part| part == b"Help"), "its host was taken down");
+    let suspended = page(&Brand::of(&one, true, |_| false));
+    assert_eq!(suspended, page(&Brand::default()), "its account is suspended");
 }

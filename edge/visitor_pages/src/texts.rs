@@ -1,17 +1,17 @@
 //! What the pages of an edge say, in each of its languages.
 
-use super::page::Kind;
+use crate::page::Kind;
 
 /// Heading and text of a page.
 type Text = (&'static str, &'static str);
 
 /// One language.
 #[derive(Debug)]
-pub(super) struct Language {
+pub(crate) struct Language {
     /// Its tag.
-    pub(super) tag: &'static str,
+    pub(crate) tag: &'static str,
     /// Stands before the contact for reports.
-    pub(super) report: &'static str,
+    pub(crate) report: &'static str,
     unknown: Text,
     scheduled: Text,
     paused: Text,
@@ -24,7 +24,7 @@ pub(super) struct Language {
 
 impl Language {
     /// Its text of a kind of page.
-    pub(super) fn of(&self, kind: Kind) -> Text {
+    pub(crate) fn of(&self, kind: Kind) -> Text {
         match kind {
             Kind::Unknown => self.unknown,
             Kind::Scheduled => self.scheduled,
@@ -39,7 +39,7 @@ impl Language {
 }
 
 /// The language of those who accept none of the others.
-pub(super) const ENGLISH: Language = Language {
+pub(crate) const ENGLISH: Language = Language {
     tag: "en",
     report: "Report abuse",
     unknown: (
@@ -59,7 +59,7 @@ pub(super) const ENGLISH: Language = Language {
 };
 
 /// Every language; the first is [`ENGLISH`].
-pub(super) static LANGUAGES: [Language; 14] = [
+pub(crate) static LANGUAGES: [Language; 14] = [
     ENGLISH,
     Language {
         tag: "de",

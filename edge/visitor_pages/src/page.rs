@@ -16,8 +16,7 @@ use shared::{
     short_url::ShortDomain,
 };
 
-use super::texts::{ENGLISH, LANGUAGES, Language};
-use crate::withheld::WithheldLinks;
+use crate::texts::{ENGLISH, LANGUAGES, Language};
 
 /// Bytes of rendered pages that are kept: some ten thousand without a logo.
 const CACHE_BYTES: u64 = 16 << 20;
@@ -29,7 +28,7 @@ const RIGHT_TO_LEFT: [&str; 13] =
 
 /// Why there is a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Kind {
+pub enum Kind {
     /// No link has the id, or the path can have none.
     Unknown,
     /// The link opens later.
@@ -51,7 +50,7 @@ pub(super) enum Kind {
 impl Kind {
     /// Every one.
     #[cfg(test)]
-    pub(super) const ALL: [Self; 8] = [
+    pub(crate) const ALL: [Self; 8] = [
         Self::Unknown,
         Self::Scheduled,
         Self::Paused,
@@ -63,7 +62,8 @@ impl Kind {
     ];
 
     /// The page of an error; `None` for errors that are none of a code.
-    pub(super) const fn of(code: Code) -> Option<Self> {
+    #[must_use]
+    pub const fn of(code: Code) -> Option<Self> {
         match code {
             Code::ShortIdUnknown | Code::NoSuchPath => Some(Self::Unknown),
             Code::LinkScheduled => Some(Self::Scheduled),
@@ -96,21 +96,17 @@ impl Kind {
 
 /// What an account shows on the pages of a domain.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Brand {
+pub struct Brand {
     pages: Option<Arc<Pages>>,
     /// Not if its host was taken down.
     shows_link: bool,
 }
 
 impl Brand {
-    /// That of a domain; none while its account is suspended.
-    pub(crate) fn of(domain: &ShortDomain, withheld: &WithheldLinks) -> Self {
-        let Some(pages) = &domain.pages else { return Self::default() };
-        if withheld.is_suspended(domain.account.as_ref()) {
-            return Self::default();
-        }
-        let link = pages.link.as_ref();
-        let shows_link = link.is_some_and(|link| withheld.target(link.url.as_bytes()).is_none());
+    /// That of a domain; none while its account is suspended. `is_blocked` says of a URL whether nobody may be led there.
+    pub fn of(domain: &ShortDomain, is_suspended: bool, is_blocked: impl Fn(&[u8]) -> bool) -> Self {
+        let Some(pages) = domain.pages.as_ref().filter(|_| !is_suspended) else { return Self::default() };
+        let shows_link = pages.link.as_ref().is_some_and(|link| !is_blocked(link.url.as_bytes()));
         Self { pages: Some(pages.clone()), shows_link }
     }
 }
@@ -152,17 +148,18 @@ struct Key {
 
 /// Pages as they were rendered, one for each domain, language and kind.
 #[derive(Debug)]
-pub(super) struct PageCache(Cache<Key, Bytes>);
+pub struct PageCache(Cache<Key, Bytes>);
 
-impl PageCache {
-    /// None is rendered yet.
-    pub(super) fn new() -> Self {
+impl Default for PageCache {
+    fn default() -> Self {
         let weigh = |_: &Key, page: &Bytes| u32::try_from(page.len() + OVERHEAD).unwrap_or(u32::MAX);
         Self(Cache::builder().max_capacity(CACHE_BYTES).weigher(weigh).build())
     }
+}
 
+impl PageCache {
     /// The page of an error for somebody who accepts these languages (`Accept-Language` as sent).
-    pub(super) fn page(
+    pub fn page(
         &self,
         (code, kind): (Code, Kind),
         accepted: Option<&[u8]>,
@@ -321,7 +318,8 @@ fn colors(own: Option<Colors>) -> String {
 }
 
 /// A text as HTML shows it, also in a quoted attribute.
-pub(super) fn escape(text: &str) -> String {
+#[must_use]
+pub fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for letter in text.chars() {
         match letter {
