@@ -58,13 +58,13 @@ pub async fn replace(
     body: Value,
 ) -> Result<Written<Pages>, ServiceError> {
     let _ = require(caller, Verb::Update, Accounts)?;
-    let account = own_account(caller, id)?;
-    let host = host.map(parse_host).transpose()?;
     let _place = state.capacity.change(caller)?;
     // A picture is decoded: some milliseconds.
     let parsed = tokio::task::spawn_blocking(move || rules::parse(&body)).await;
     let parsed = parsed.map_err(|error| ServiceError::Internal(format!("pages were not read: {error}")))?;
     let pages = parsed.map_err(CommonError::Faults)?;
+    let account = own_account(caller, id)?;
+    let host = host.map(parse_host).transpose()?;
     let now = state.clock.now();
     state
         .writer
