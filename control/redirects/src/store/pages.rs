@@ -8,7 +8,7 @@ use shared::{
     short_url::{Host, ShortDomain},
 };
 
-use super::{Conn, StoreError, Tx, on_db};
+use super::{Conn, StoreError, Tx, execute, fetch_all, fetch_one, fetch_optional};
 
 const OF_ACCOUNT: &str = "SELECT pages FROM accounts WHERE id = $1";
 const OF_DOMAIN: &str = "SELECT pages FROM short_domains WHERE account_id = $1 AND host = $2";
@@ -30,12 +30,8 @@ pub async fn find(
     host: Option<&Host>,
 ) -> Result<Option<Pages>, StoreError> {
     let row: Option<(Option<String>,)> = match host {
-        None => on_db!(conn, |c| sqlx::query_as(OF_ACCOUNT).bind(account.as_str()).fetch_optional(c).await)?,
-        Some(host) => on_db!(conn, |c| sqlx::query_as(OF_DOMAIN)
-            .bind(account.as_str())
-            .bind(host.as_str())
-            .fetch_optional(c)
-            .await)?,
+        None => fetch_optional!(conn, OF_ACCOUNT, account.as_str())?,
+        Some(host) => fetch_optional!(conn, OF_DOMAIN, account.as_str(), host.as_str())?,
     };
     row.map(|(text,)| text.map_or_else(|| Ok(Pages::default()), |text| read(&text))).transpose()
 }
@@ -49,20 +45,9 @@ pub async fn put(
 ) -> Result<(), StoreError> {
     let text = if pages.is_empty() { None } else { Some(write(pages)?) };
     match host {
-        None => on_db!(&mut **tx, |c| sqlx::query(PUT_OF_ACCOUNT)
-            .bind(account.as_str())
-            .bind(text)
-            .execute(c)
-            .await
-            .map(|_| ()))?,
-        Some(host) => on_db!(&mut **tx, |c| sqlx::query(PUT_OF_DOMAIN)
-            .bind(account.as_str())
-            .bind(host.as_str())
-            .bind(text)
-            .execute(c)
-            .await
-            .map(|_| ()))?,
-    }
+        None => execute!(&mut **tx, PUT_OF_ACCOUNT, account.as_str(), text)?,
+        Some(host) => execute!(&mut **tx, PUT_OF_DOMAIN, account.as_str(), host.as_str(), text)?,
+    };
     Ok(())
 }
 
@@ -73,10 +58,8 @@ pub async fn add_to(
     domains: &mut [ShortDomain],
 ) -> Result<(), StoreError> {
     let rows: Vec<(String, String)> = match account {
-        None => on_db!(conn, |c| sqlx::query_as(SHOWN).fetch_all(c).await)?,
-        Some(account) => {
-            on_db!(conn, |c| sqlx::query_as(SHOWN_OF).bind(account.as_str()).fetch_all(c).await)?
-        }
+        None => fetch_all!(conn, SHOWN)?,
+        Some(account) => fetch_all!(conn, SHOWN_OF, account.as_str())?,
     };
     let mut shown: HashMap<String, String> = rows.into_iter().collect();
     for domain in domains {
@@ -88,7 +71,7 @@ pub async fn add_to(
 
 /// Bytes that all domains of all accounts show together, as edges are told them.
 pub async fn total_bytes(conn: &mut Conn) -> Result<i64, StoreError> {
-    let (bytes,): (i64,) = on_db!(conn, |c| sqlx::query_as(TOTAL).fetch_one(c).await)?;
+    let (bytes,): (i64,) = fetch_one!(conn, TOTAL)?;
     Ok(bytes)
 }
 
