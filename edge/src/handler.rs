@@ -1,5 +1,6 @@
 //! Handles a request: route, cache, response. A cache hit never waits.
 
+mod errors;
 mod lead;
 pub(crate) mod plain;
 mod record;
@@ -18,6 +19,7 @@ use shared::{
     short_url::ShortDomain, time::Clock,
 };
 use tokio::task::yield_now;
+use visitor_pages::Brand;
 
 use self::lead::Led;
 use self::request_ids::RequestIds;
@@ -34,7 +36,7 @@ use crate::{
     metrics::{Kind, Metrics},
     proxy::Proxy,
     redirect_head::RedirectHead,
-    response::{self, Body, Errors, Prepared},
+    response::{self, Body, Prepared},
     route::{self, Ask, Route},
     sync::SyncStatus,
     unknown::UnknownIds,
@@ -84,8 +86,8 @@ enum Next {
     Answer(Response<Body>),
     /// A redirect to there.
     Redirect(HeaderValue, RedirectHead),
-    /// The key is known to be absent.
-    Unknown,
+    /// The key is known to be absent; its domain shows this.
+    Unknown(Brand),
     /// The key is not held.
     Fetch {
         key: RedirectKey,
@@ -125,7 +127,7 @@ impl<B: Backing> App<B> {
         let mut response = match begun_as {
             Next::Answer(response) => response,
             Next::Redirect(location, head) => response::redirect(take(request.headers_mut()), location, head),
-            Next::Unknown => self.unknown(&mut request),
+            Next::Unknown(brand) => self.unknown(&mut request, brand),
             // Boxed, so that the future of a hit stays small.
             next => {
                 is_proxied = matches!(next, Next::Proxy(_));
@@ -199,7 +201,13 @@ impl<B: Backing> App<B> {
                 };
                 return Next::Answer(response::text(contact.security_txt(self.clock.now().0)));
             }
-            Route::Root | Route::NoSuchPath => return Next::Answer(errors.plain(Code::NoSuchPath)),
+            Route::Root => {
+                return Next::Answer(self.errors_of_host(&domains, ask.host, sent).root());
+            }
+            Route::NoSuchPath => {
+                let errors = self.errors_of_host(&domains, ask.host, sent);
+                return Next::Answer(errors.plain(Code::NoSuchPath));
+            }
             Route::MethodNotAllowed => return Next::Answer(errors.plain(Code::MethodNotAllowed)),
             // Before the first contact no host is known; to say that it is not ours would be a guess.
             Route::Misdirected if !self.status.is_ready() && domains.is_empty() => {
@@ -208,13 +216,14 @@ impl<B: Backing> App<B> {
             Route::Misdirected => return Next::Answer(errors.plain(Code::MisdirectedHost)),
         };
         if let Some(code) = domains.withheld.link(link.domain.account.as_ref(), link.key()) {
+            let errors = self.errors_on(sent, link.domain, &domains.withheld);
             return Next::Answer(errors.closed_or_withheld(code));
         }
         let site = Site { domain: link.domain, withheld: &domains.withheld };
         let asking = Asking { client, request, sent, site };
         let is_redirect = link.representation == Representation::Redirect;
         // Rules that come from now on are later than this request.
-        let held = if is_redirect && !self.has_rules(link.domain) {
+        let held = if is_redirect && !self.asks_more(link.domain) {
             self.cache.leads(link.key())
         } else {
             self.cache.held(link.key()).map(Leads::Served)
@@ -234,7 +243,7 @@ impl<B: Backing> App<B> {
             Held::Absent => {
                 self.metrics.looked_up(CacheStatus::Negative);
                 self.unknown_ids.add(self.clock.now().0, link.domain, client.ip);
-                Next::Unknown
+                Next::Unknown(domains.withheld.brand(link.domain))
             }
             Held::Stale | Held::Nothing => Next::Fetch {
                 key: RedirectKey::new(link.key().domain, &link.folded),
@@ -262,7 +271,7 @@ impl<B: Backing> App<B> {
         match next {
             Next::Answer(response) => response,
             Next::Redirect(location, head) => response::redirect(take(request.headers_mut()), location, head),
-            Next::Unknown => self.unknown(&mut request),
+            Next::Unknown(brand) => self.unknown(&mut request, brand),
             Next::Render(key) => {
                 let development = key.development;
                 match self.renderer.render(key, client.limited(), &self.metrics).await {
@@ -308,6 +317,7 @@ impl<B: Backing> App<B> {
                 let domains = self.domains.load();
                 let site = Site { domain, withheld: &domains.withheld };
                 if let Some(code) = site.withheld.link(domain.account.as_ref(), KeyRef::of(key)) {
+                    let errors = self.errors_on(&sent, domain, site.withheld);
                     return Next::Answer(errors.closed_or_withheld(code));
                 }
                 self.deliver(&Asking { client, request, sent: &sent, site }, &served, representation)
@@ -315,7 +325,7 @@ impl<B: Backing> App<B> {
             Ok((None, status)) => {
                 self.metrics.looked_up(status);
                 self.unknown_ids.add(self.clock.now().0, domain, client.ip);
-                Next::Unknown
+                Next::Unknown(self.domains.load().withheld.brand(domain))
             }
             Err(_) => {
                 self.metrics.unanswered.inc();
@@ -351,16 +361,5 @@ impl<B: Backing> App<B> {
             Some(image) => Next::Answer(images::answer(&image, key.development, if_none_match)),
             None => Next::Render(key),
         }
-    }
-
-    fn unknown(&self, request: &mut Request<Incoming>) -> Response<Body> {
-        let headers = take(request.headers_mut());
-        let accept = headers.get(ACCEPT).cloned();
-        self.errors(accept.as_ref().map(HeaderValue::as_bytes)).unknown(headers)
-    }
-
-    fn errors<'a>(&'a self, accept: Option<&'a [u8]>) -> Errors<'a> {
-        let (docs_url, contact) = (&self.config.docs_url, self.config.contact.as_ref());
-        Errors { docs_url, accept, contact, prepared: &self.prepared }
     }
 }

@@ -18,7 +18,7 @@ use http::{
 use hyper::body::{Frame, Incoming, SizeHint};
 use shared::domain_files::JsonFile;
 
-pub(crate) use self::errors::{Errors, PAGE_POLICY, Prepared};
+pub(crate) use self::errors::{Errors, PAGE_POLICY, Prepared, VARY_OF_PAGES};
 use crate::{connection::InFlight, redirect_head::RedirectHead};
 
 /// Initial capacity: headers that most responses have, plus those of the server.

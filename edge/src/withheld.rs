@@ -11,8 +11,10 @@ use shared::{
     id::AccountId,
     problem::Code,
     redirect::RedirectKey,
+    short_url::ShortDomain,
     withheld::{Withheld, and_parents, host_of},
 };
+use visitor_pages::Brand;
 
 use crate::cache::KeyRef;
 
@@ -71,9 +73,20 @@ impl WithheldLinks {
         }
     }
 
+    /// What pages of a domain show of its account.
+    pub(crate) fn brand(&self, domain: &ShortDomain) -> Brand {
+        let is_suspended = self.is_suspended(domain.account.as_ref());
+        Brand::of(domain, is_suspended, |url| self.target(url).is_some())
+    }
+
+    /// Whether an account is suspended.
+    fn is_suspended(&self, account: Option<&AccountId>) -> bool {
+        !self.accounts.is_empty() && account.is_some_and(|account| self.accounts.contains(account))
+    }
+
     /// Why a link is not served, whatever it leads to.
     pub(crate) fn link(&self, account: Option<&AccountId>, key: KeyRef<'_>) -> Option<Code> {
-        if !self.accounts.is_empty() && account.is_some_and(|account| self.accounts.contains(account)) {
+        if self.is_suspended(account) {
             return Some(Code::Suspended);
         }
         let is_taken_down = !self.links.is_empty()

@@ -16,6 +16,7 @@ pub mod id;
 pub mod identifier;
 pub mod negotiate;
 pub mod networks;
+pub mod pages;
 pub mod personal_data;
 pub mod problem;
 pub mod redirect;

@@ -59,6 +59,8 @@ codes! {
     Suspended = 40303, 403, "The account is suspended.";
     /// The account holds as much as the platform operator lets it.
     QuotaUsedUp = 40304, 403, "A quota of the account is used up.";
+    /// The item of the code may be a copy, and its account wants nobody to be led on.
+    SuspectedCopy = 40305, 403, "The item with this code may be a copy.";
     /// The resource does not exist in this account.
     NotFound = 40401, 404, "The resource was not found.";
     /// No operation has this path.

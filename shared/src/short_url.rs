@@ -4,7 +4,14 @@ use std::{fmt, net::IpAddr, str::FromStr, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{domain_files::DomainFiles, id::AccountId, personal_data::PersonalData, short_id::ShortId};
+use crate::{
+    domain_files::DomainFiles,
+    id::AccountId,
+    pages::{self, Pages},
+    personal_data::PersonalData,
+    short_id::ShortId,
+    standing::Standing,
+};
 
 /// Scheme of the short URLs of a domain: `http` only for a development domain without TLS.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -144,6 +151,10 @@ pub struct ShortDomain {
     /// The domain was removed; it had no links. Edges of releases before this member keep it until they connect again.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub removed: bool,
+    /// Pages for people where a code of it leads nowhere; `None`: those of the edge, as on edges of releases before this member.
+    /// Control reads it only where it tells edges of the domain.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "pages::read_if_known")]
+    pub pages: Option<Arc<Pages>>,
 }
 
 /// Most seconds that [`ShortDomain::redirect_max_age`] may be: a day, after which a changed target is seen everywhere.
@@ -165,6 +176,7 @@ impl ShortDomain {
             redirect_max_age: None,
             files: None,
             removed: false,
+            pages: None,
         })
     }
 
@@ -172,6 +184,18 @@ impl ShortDomain {
     #[must_use]
     pub fn omits_personal_data(&self) -> bool {
         self.personal_data == Some(PersonalData::None)
+    }
+
+    /// Whether what is known of an item decides whether its link leads on.
+    #[must_use]
+    pub fn stops_copies(&self) -> bool {
+        self.pages.as_ref().is_some_and(|pages| pages.copies.is_some())
+    }
+
+    /// Whether whoever scans an item of this status gets a page, in place of the link's own target.
+    #[must_use]
+    pub fn stops(&self, standing: &Standing) -> bool {
+        self.pages.as_ref().is_some_and(|pages| pages.stops(standing))
     }
 
     /// Whether its codes are for development only: they lead to this machine or into a local network.

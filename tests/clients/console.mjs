@@ -1696,6 +1696,39 @@ await step('the reference of the API sends a request with the session, or asks f
   await stranger.context.close()
 })
 
+// No screen of the console, but pages for people all the same: those of the edge, where a code leads nowhere.
+const LOGO = Buffer.from('<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 8 8"><path d="M0 0h8v8z" fill="#103050"/></svg>').toString('base64')
+const OWN_PAGES = {
+  name: 'Acme', logo: `data:image/svg+xml;base64,${LOGO}`, link: { url: 'https://example.com/help', label: 'Help' },
+  colors: { background: '#fffdf5', text: '#303030', accent: '#8a3b00' }
+}
+for (const [width, scheme, locale, lang] of [[1440, 'light', 'de-DE', 'de'], [390, 'dark', 'ar-EG', 'ar'], [390, 'light', 'ja-JP', 'ja'], [1440, 'dark', 'en-GB', 'en']]) {
+  await step(`pages where a code leads nowhere at ${width} px, ${scheme}, ${locale}: they fit, and axe finds nothing`, async () => {
+    const { account } = await api('GET', '/access')
+    const { id } = await api('POST', '/products', { name: 'Pages' })
+    const make = (more) => api('POST', '/redirections?wait=edges', { platformId: id, defaultRedirectUrl: 'https://example.com/', ...more })
+    const links = [await make({ status: 'paused' }), await make({ validUntil: 1 }), await make({ validFrom: 4102444800000 })]
+    const edge = new URL(links[0].shortUrl).origin
+    home.add(edge)
+    for (const pages of [OWN_PAGES, {}]) {
+      await api('PUT', `/accounts/${account}/pages?wait=edges`, pages)
+      const { context, page } = await visitor({ width, height: 844, scheme, locale })
+      await allowing((status) => [404, 410].includes(status), async () => {
+        for (const [at, url] of [`${edge}/`, `${edge}/NONE`, ...links.map((link) => link.shortUrl)].entries()) {
+          await page.goto(url)
+          assert.equal(await page.evaluate(() => document.documentElement.lang), lang, url)
+          assert.equal(await page.getByRole('heading', { level: 1 }).count(), 1, url)
+          assert.equal(await page.getByText('Acme').count(), pages.name ? 1 : 0, url)
+          await shot(page, `nowhere-${width}-${scheme}-${at}-${pages.name ?? 'plain'}`)
+          await fits(page, url)
+          await accessible(page, `${url} at ${width} px, ${scheme}`)
+        }
+      })
+      await context.close()
+    }
+  })
+}
+
 await step('sign-out ends the session', async () => {
   await open(page, 'links')
   await page.locator('details.menu summary').click()

@@ -42,6 +42,7 @@ mod operator_bounds;
 mod operator_keys;
 mod operators;
 mod own_domains;
+mod pages;
 mod paging;
 mod personal_data;
 mod personal_verdicts;

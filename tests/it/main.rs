@@ -26,6 +26,7 @@ mod oidc;
 mod openapi;
 mod openapi_clients;
 mod ops;
+mod pages;
 mod platform;
 mod preview;
 mod print;

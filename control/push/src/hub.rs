@@ -28,7 +28,7 @@ pub use super::{
     session::{EdgeSession, Outgoing},
 };
 use crate::metrics::StreamMetrics;
-use crate::store::{Ctx, Db, StoreError, Tx, dialect, domain_files, log, rules, withheld};
+use crate::store::{Ctx, Db, StoreError, Tx, dialect, domains, log, rules, withheld};
 
 /// The reader asks at least so often, should a wake-up be lost.
 const POLL: Duration = Duration::from_millis(25);
@@ -277,7 +277,7 @@ impl Hub {
             (Start::Snapshot { at_rev }, at_rev, rules)
         };
         // After the start was chosen: a domain of before is among them, one of after comes as an event.
-        let domains = domain_files::list_all(&mut conn).await?;
+        let domains = domains::list_all(&mut conn).await?;
         let withheld = Some(withheld::list_all(&mut conn).await?);
         if head.epoch != self.0.epoch {
             // The ring is of the history before: a new start follows this one.

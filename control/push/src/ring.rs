@@ -54,7 +54,11 @@ impl Batch {
 fn guess_bytes(change: &Change) -> usize {
     const KEY: usize = 200;
     KEY + match change {
-        Change::Domain(domain) => domain.files.as_ref().map_or(0, |files| 3 * files.size_bytes()),
+        Change::Domain(domain) => {
+            let files = domain.files.as_ref().map_or(0, |files| files.size_bytes());
+            let pages = domain.pages.as_ref().map_or(0, |pages| pages.size_bytes());
+            3 * (files + pages)
+        }
         Change::Redirect(_, None) | Change::Withhold(..) | Change::Unreadable(_) => 0,
         Change::Redirect(_, Some(value)) => {
             let availability = value.availability.as_ref();

@@ -137,7 +137,9 @@ impl Batch {
                     if domain.removed {
                         book.domains.remove(domain.host.as_str());
                     } else {
-                        book.domains.insert(domain.host.as_str().to_owned(), domain.clone());
+                        // Pages stay out of the view, which is written as a whole; edges have them from control.
+                        let domain = ShortDomain { pages: None, ..domain.clone() };
+                        book.domains.insert(domain.host.as_str().to_owned(), domain);
                     }
                     setup_rev = Some(rev);
                 }

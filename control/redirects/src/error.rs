@@ -61,6 +61,10 @@ pub enum RedirectsError {
     NoRedirection(ResourceId),
     #[error("rules: all rules of the account take at most {most} bytes, not {found}.")]
     RulesTooLarge { most: usize, found: usize },
+    #[error(
+        "The pages of all domains take at most {most} bytes together: take a smaller logo, or fewer texts."
+    )]
+    NoRoomForPages { most: i64 },
     #[error("{most} tasks are under way; wait until one has ended.")]
     TooManyTasks { most: u64 },
     #[error("inputParameters.shortDomain: the account has no short domain.")]
@@ -98,7 +102,10 @@ impl DomainError for RedirectsError {
             }
             Self::NoRedirection(_) => Code::NotFound,
             Self::NoThngOrProduct => Code::NoSuchPath,
-            Self::NoShortDomain | Self::DomainUnproven(_) | Self::TakenDown(_) => Code::Conflict,
+            Self::NoShortDomain
+            | Self::DomainUnproven(_)
+            | Self::TakenDown(_)
+            | Self::NoRoomForPages { .. } => Code::Conflict,
             Self::ShortIdTaken { .. } => Code::ShortIdTaken,
             Self::ChangedMeanwhile => Code::ChangedMeanwhile,
             Self::CannotRender(_) => Code::CannotRender,

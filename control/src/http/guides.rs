@@ -37,6 +37,7 @@ guides![
     "links",
     "operations",
     "operators-tool",
+    "pages",
     "platform",
     "printing",
     "privacy",

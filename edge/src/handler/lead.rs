@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use http::{HeaderValue, Method};
 use scans::{Asked, Fired, RuleName};
-use shared::{availability::Closed, forwarding::forward_query, short_url::ShortDomain, time::UnixMillis};
+use shared::{
+    availability::Closed, forwarding::forward_query, problem::Code, short_url::ShortDomain, time::UnixMillis,
+};
 
 use super::{App, Asking, Next};
 use crate::{
@@ -31,6 +33,8 @@ pub(super) struct Led<'a> {
 impl<B: Backing> App<B> {
     /// Redirects as rules decide, else to the link's own target; while the link is closed to its ended page, if it has one.
     ///
+    /// An item that may be a copy leads nowhere if its account wants so, but where a rule leads it.
+    ///
     /// Where a rule or the ended page decides, the answer holds for this request alone: it is 307, whatever the link says. Where
     /// there are rules it is kept by nobody, because the next visitor may be led elsewhere.
     pub(super) fn redirect(&self, asking: &Asking<'_>, served: &Served) -> Next {
@@ -54,6 +58,10 @@ impl<B: Backing> App<B> {
         let record = &*served.record;
         let max_age = site.domain.redirect_max_age.filter(|_| decided.is_none());
         let (rule, target, head) = match decided.flatten() {
+            None if site.domain.stops(&record.standing) => {
+                self.record(asking, &served.key.folded, at, None);
+                return Next::Answer(self.errors_at(asking).closed_or_withheld(Code::SuspectedCopy));
+            }
             None => {
                 let head = RedirectHead { status: record.status_code, max_age };
                 let end = record.availability.as_ref().and_then(|availability| availability.valid_until);
@@ -76,18 +84,23 @@ impl<B: Backing> App<B> {
             return self.lead(asking, led, location);
         }
         self.record(asking, folded, Some(now), None);
-        Next::Answer(self.errors(asking.sent.accept).closed_or_withheld(why.code()))
+        Next::Answer(self.errors_at(asking).closed_or_withheld(why.code()))
+    }
+
+    /// Whether more than its own target decides where a link of a domain leads: rules, or what is known of its item.
+    pub(super) fn asks_more(&self, domain: &ShortDomain) -> bool {
+        domain.stops_copies() || self.has_rules(domain)
     }
 
     /// Whether an account's rules may decide.
-    pub(super) fn has_rules(&self, domain: &ShortDomain) -> bool {
+    fn has_rules(&self, domain: &ShortDomain) -> bool {
         domain.account.as_ref().is_some_and(|account| self.cache.with_rules(account, |_| ()).is_some())
     }
 
     /// Redirects to a target, and records it; not to one whose host is withheld.
     pub(super) fn lead(&self, asking: &Asking<'_>, led: Led<'_>, target: HeaderValue) -> Next {
         if let Some(code) = asking.site.withheld.target(target.as_bytes()) {
-            return Next::Answer(self.errors(asking.sent.accept).closed_or_withheld(code));
+            return Next::Answer(self.errors_at(asking).closed_or_withheld(code));
         }
         let location = match asking.request.uri().query().filter(|_| led.forward_query) {
             None => target,

@@ -1,5 +1,6 @@
 //! Redirects of plain requests, which [`crate::plain`] reads and answers itself.
 
+use bytes::Bytes;
 use http::{HeaderValue, Method};
 use scans::Asked;
 use shared::{negotiate::Representation, time::UnixMillis};
@@ -15,25 +16,28 @@ use crate::{
     route::{self, Ask, Route},
 };
 
+/// Most bytes of a page that is answered here: connections keep the memory of the largest answer. Only a logo makes one larger.
+const MAX_PAGE: usize = 8 << 10;
+
 /// The answer to a plain request.
-pub(crate) enum Plainly<'a> {
+pub(crate) enum Plainly {
     /// A redirect to there.
     To(HeaderValue, RedirectHead),
     /// 404 with this type and body.
-    Unknown((&'static str, &'a [u8])),
+    Unknown(&'static str, Bytes),
 }
 
 impl<B: Backing> App<B> {
     /// The answer to a request without a query, which is recorded then; `None` when it needs anything else, and nothing
     /// is counted or recorded.
-    pub(crate) fn answer_plainly<'a>(
-        &'a self,
+    pub(crate) fn answer_plainly(
+        &self,
         client: Client,
         is_head: bool,
         path: &str,
-        sent: &Sent<'a>,
+        sent: &Sent<'_>,
         now: UnixMillis,
-    ) -> Option<Plainly<'a>> {
+    ) -> Option<Plainly> {
         if path.len() > self.config.limits.uri_bytes {
             return None;
         }
@@ -45,7 +49,7 @@ impl<B: Backing> App<B> {
         let withheld = &domains.withheld;
         if link.representation != Representation::Redirect
             || withheld.link(link.domain.account.as_ref(), link.key()).is_some()
-            || self.has_rules(link.domain)
+            || self.asks_more(link.domain)
         {
             return None;
         }
@@ -55,10 +59,13 @@ impl<B: Backing> App<B> {
             Held::Present(Leads::Served(served)) if served.record.availability.is_some() => return None,
             Held::Present(Leads::Served(served)) => (served.location.clone(), served.record.status_code),
             Held::Absent => {
-                let body = self.errors(accept).body_of_unknown()?;
+                let (kind, body) = self.errors_on(sent, link.domain, withheld).body_of_unknown();
+                if body.len() > MAX_PAGE {
+                    return None;
+                }
                 self.metrics.looked_up(CacheStatus::Negative);
                 self.unknown_ids.add(now.0, link.domain, client.ip);
-                return Some(Plainly::Unknown(body));
+                return Some(Plainly::Unknown(kind, body));
             }
             Held::Stale | Held::Nothing => return None,
         };

@@ -31,7 +31,7 @@ impl<B: Backing> App<B> {
         let withheld = |url: &HeaderValue| site.withheld.target(url.as_bytes());
         let leads_to = if is_open { Some(&served.location) } else { ended.as_ref() };
         if let Some(code) = leads_to.and_then(withheld) {
-            return Next::Answer(self.errors(asking.sent.accept).closed_or_withheld(code));
+            return Next::Answer(self.errors_at(asking).closed_or_withheld(code));
         }
         let ended_url = ended.as_ref().is_some_and(|url| withheld(url).is_none());
         let shown = Shown { target: is_open, ended_url };

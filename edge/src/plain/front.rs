@@ -209,8 +209,8 @@ impl<B: Backing, I: AsyncRead + AsyncWrite + Unpin> Reading<B, I> {
                     head::redirect(answers, &common, &location, of);
                     (Kind::Redirect, of.status_code())
                 }
-                Plainly::Unknown(body) => {
-                    head::unknown(answers, &common, body);
+                Plainly::Unknown(kind, body) => {
+                    head::unknown(answers, &common, (kind, &body));
                     (Kind::Other, StatusCode::NOT_FOUND)
                 }
             };

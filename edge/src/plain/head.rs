@@ -8,7 +8,10 @@ use std::{
 use http::HeaderValue;
 use shared::time::UnixMillis;
 
-use crate::{redirect_head::RedirectHead, response::PAGE_POLICY};
+use crate::{
+    redirect_head::RedirectHead,
+    response::{PAGE_POLICY, VARY_OF_PAGES},
+};
 
 /// Bytes of a date, as in `Thu, 26 Nov 2026 10:00:00 GMT`.
 const DATE_BYTES: usize = 29;
@@ -59,7 +62,13 @@ fn chosen(out: &mut Vec<u8>, common: &Common, location: &HeaderValue, head: Redi
 pub(super) fn unknown(out: &mut Vec<u8>, common: &Common, (kind, body): (&str, &[u8])) {
     out.extend_from_slice(b"HTTP/1.1 404 Not Found\r\ncontent-type: ");
     out.extend_from_slice(kind.as_bytes());
-    end(out, common, body);
+    if !body.starts_with(b"<") {
+        return end(out, common, body);
+    }
+    out.extend_from_slice(b"\r\ncache-control: no-store\r\nvary: ");
+    out.extend_from_slice(VARY_OF_PAGES.as_bytes());
+    out.extend_from_slice(b"\r\n");
+    rest(out, common, body);
 }
 
 /// Appends the headers that every answer has, and the body.

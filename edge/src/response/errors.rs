@@ -10,63 +10,93 @@ use shared::{
     negotiate::Representation,
     problem::{Code, Problem},
 };
+use visitor_pages::{Brand, Kind, PageCache, escape};
 
 use super::{Body, NO_STORE, headers, response};
 use crate::route;
 
 /// Words errors for the client that asked: JSON, or a page for a browser that asks for HTML.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct Errors<'a> {
     /// The docs page that `moreInfo` points to.
     pub(crate) docs_url: &'a str,
     /// `Accept` of the request.
     pub(crate) accept: Option<&'a [u8]>,
+    /// `Accept-Language` of the request.
+    pub(crate) language: Option<&'a [u8]>,
+    /// What the account of the domain shows on pages.
+    pub(crate) brand: Brand,
     /// Where abuse is reported.
     pub(crate) contact: Option<&'a Contact>,
     /// Bodies that are at hand.
     pub(crate) prepared: &'a Prepared,
 }
 
-impl<'a> Errors<'a> {
+/// An answer in a form that was negotiated.
+struct Form {
+    is_html: bool,
+    vary: &'static str,
+    body: Bytes,
+}
+
+impl Errors<'_> {
     /// The answer for `code` with its own sentence.
     pub(crate) fn plain(&self, code: Code) -> Response<Body> {
-        self.with(code, Vec::new())
+        self.answer(headers(), code, Kind::of(code))
     }
 
     /// The answer for `code` with the faults found.
     pub(crate) fn with(&self, code: Code, faults: Vec<String>) -> Response<Body> {
-        let problem = Problem::new(code, faults, self.docs_url);
-        let is_html = self.wants_html();
-        let body = if is_html { page_of(code, &problem, self.contact) } else { json_of(&problem) };
-        refusal(headers(), code, is_html, body)
+        refusal(headers(), code, self.made(code, faults))
     }
 
     /// The answer for a link that exists and does not lead anywhere now.
     pub(crate) fn closed_or_withheld(&self, code: Code) -> Response<Body> {
-        self.prepared(headers(), code)
+        self.plain(code)
     }
 
     /// The answer for an id that leads nowhere; `headers` are those of the request.
     pub(crate) fn unknown(&self, headers: HeaderMap) -> Response<Body> {
-        self.prepared(headers, Code::ShortIdUnknown)
+        self.answer(headers, Code::ShortIdUnknown, Some(Kind::Unknown))
     }
 
-    fn prepared(&self, headers: HeaderMap, code: Code) -> Response<Body> {
-        let Some((is_html, body)) = self.body_of(code) else { return self.plain(code) };
-        refusal(headers, code, is_html, body.clone())
-    }
-
-    /// Whether a body that is at hand is HTML, and its bytes.
-    fn body_of(&self, code: Code) -> Option<(bool, &'a Bytes)> {
-        let (_, bodies) = self.prepared.0.iter().find(|(of, _)| *of == code)?;
-        let is_html = self.wants_html();
-        Some((is_html, if is_html { &bodies.page } else { &bodies.json }))
+    /// The answer for a domain without an id.
+    pub(crate) fn root(&self) -> Response<Body> {
+        self.answer(headers(), Code::NoSuchPath, Some(Kind::Root))
     }
 
     /// Type and body of the answer for an id that leads nowhere.
-    pub(crate) fn body_of_unknown(&self) -> Option<(&'static str, &'a [u8])> {
-        let (is_html, body) = self.body_of(Code::ShortIdUnknown)?;
-        Some((kind_of(is_html), body))
+    pub(crate) fn body_of_unknown(&self) -> (&'static str, Bytes) {
+        let form = self.form(Code::ShortIdUnknown, Some(Kind::Unknown));
+        (kind_of(form.is_html), form.body)
+    }
+
+    fn answer(&self, headers: HeaderMap, code: Code, kind: Option<Kind>) -> Response<Body> {
+        refusal(headers, code, self.form(code, kind))
+    }
+
+    /// A page of a kind, or what is prepared for programs; made where neither is there.
+    fn form(&self, code: Code, kind: Option<Kind>) -> Form {
+        if let Some(kind) = kind
+            && self.wants_html()
+        {
+            let pages = &self.prepared.pages;
+            let body = pages.page((code, kind), self.language, &self.brand, self.contact);
+            return Form { is_html: true, vary: VARY_OF_PAGES, body };
+        }
+        match self.prepared.json.iter().find(|(of, _)| *of == code) {
+            Some((_, body)) if !self.wants_html() => {
+                Form { is_html: false, vary: "Accept", body: body.clone() }
+            }
+            Some(_) | None => self.made(code, Vec::new()),
+        }
+    }
+
+    fn made(&self, code: Code, faults: Vec<String>) -> Form {
+        let problem = Problem::new(code, faults, self.docs_url);
+        let is_html = self.wants_html();
+        let body = if is_html { page(code, &problem, self.contact).into() } else { json_of(&problem) };
+        Form { is_html, vary: "Accept", body }
     }
 
     /// Whether HTML is named and not outweighed; `*/*` alone is a program.
@@ -82,37 +112,31 @@ impl<'a> Errors<'a> {
 /// The bodies of 404 responses and of links that are withheld or closed, built once: guessing, and scans of what leads nowhere,
 /// must not cost more than finding.
 #[derive(Debug)]
-pub(crate) struct Prepared([(Code, Bodies); 6]);
-
-/// An answer for programs, and one for people.
-#[derive(Debug)]
-struct Bodies {
-    json: Bytes,
-    page: Bytes,
+pub(crate) struct Prepared {
+    json: [(Code, Bytes); 7],
+    pages: PageCache,
 }
 
 impl Prepared {
-    /// Prepares them.
+    /// Prepares what is for programs; a page is rendered when the first one asks for it.
     pub(crate) fn new(docs_url: &str, contact: Option<&Contact>) -> Self {
-        let of = |code, faults| {
-            let (plain, problem) =
-                (Problem::new(code, Vec::new(), docs_url), Problem::new(code, faults, docs_url));
-            (code, Bodies { json: json_of(&problem), page: page_of(code, &plain, contact) })
-        };
+        let of = |code, faults| (code, json_of(&Problem::new(code, faults, docs_url)));
         // A page has the contact below its text.
         let withheld = |code: Code| {
             let text = contact.map(|contact| format!("{} Contact: {contact}", code.text()));
             of(code, text.into_iter().collect())
         };
         let plain = |code| of(code, Vec::new());
-        Self([
+        let json = [
             plain(Code::ShortIdUnknown),
             withheld(Code::Suspended),
             withheld(Code::TakenDown),
             plain(Code::LinkScheduled),
             plain(Code::LinkPaused),
             plain(Code::LinkEnded),
-        ])
+            plain(Code::SuspectedCopy),
+        ];
+        Self { json, pages: PageCache::default() }
     }
 }
 
@@ -121,22 +145,22 @@ fn json_of(problem: &Problem) -> Bytes {
     serde_json::to_vec(problem).unwrap_or_else(|_| b"{}".to_vec()).into()
 }
 
-fn page_of(code: Code, problem: &Problem, contact: Option<&Contact>) -> Bytes {
-    page(code, problem, contact).into_bytes().into()
-}
+/// What a page of ours may load: its own style, and the logo that it holds.
+pub(crate) const PAGE_POLICY: &str =
+    "default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'none'";
 
-/// What a page of ours may load.
-pub(crate) const PAGE_POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'";
+/// What a page in the language of the visitor depends on.
+pub(crate) const VARY_OF_PAGES: &str = "Accept, Accept-Language";
 
 const fn kind_of(is_html: bool) -> &'static str {
     if is_html { "text/html; charset=utf-8" } else { "application/json" }
 }
 
-fn refusal(mut headers: HeaderMap, code: Code, is_html: bool, body: Bytes) -> Response<Body> {
+fn refusal(mut headers: HeaderMap, code: Code, Form { is_html, vary, body }: Form) -> Response<Body> {
     headers.clear();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind_of(is_html)));
     headers.insert(CACHE_CONTROL, NO_STORE);
-    headers.insert(VARY, HeaderValue::from_static("Accept"));
+    headers.insert(VARY, HeaderValue::from_static(vary));
     if is_html {
         headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(PAGE_POLICY));
     }
@@ -149,22 +173,14 @@ fn refusal(mut headers: HeaderMap, code: Code, is_html: bool, body: Bytes) -> Re
     response(status, headers, Body::of(body))
 }
 
-/// A page that needs nothing else: no script, no image, no other host.
+/// The page of an error that is none of a code: no script, no image, no other host.
 fn page(code: Code, problem: &Problem, contact: Option<&Contact>) -> String {
-    let title = match code {
-        Code::ShortIdUnknown => "This code leads nowhere",
-        Code::LinkScheduled => "This code is not active yet",
-        Code::LinkPaused => "This code is paused",
-        Code::LinkEnded => "This code is no longer active",
-        Code::Suspended => "This code is out of service",
-        Code::TakenDown => "This code was taken down",
-        _ => match code.status() {
-            404 => "This code leads nowhere",
-            421 => "This address is not served here",
-            429 => "Too many requests",
-            503 => "One moment, please",
-            _ => "This did not work",
-        },
+    let title = match code.status() {
+        404 => "This code leads nowhere",
+        421 => "This address is not served here",
+        429 => "Too many requests",
+        503 => "One moment, please",
+        _ => "This did not work",
     };
     let faults: String = problem.errors.iter().map(|fault| format!("<p>{}</p>", escape(fault))).collect();
     let contact = contact.map(Contact::html).unwrap_or_default();
@@ -175,19 +191,20 @@ fn page(code: Code, problem: &Problem, contact: Option<&Contact>) -> String {
          :root{{color-scheme:light dark}}\
          body{{font:1rem/1.5 system-ui,sans-serif;margin:0;min-height:100vh;display:grid;place-items:center}}\
          main{{max-width:32rem;padding:2rem}}h1{{font-size:1.5rem;font-weight:600}}\
-         p{{margin:.5rem 0}}small{{opacity:.6}}</style></head>\
+         p{{margin:.5rem 0}}</style></head>\
          <body><main><h1>{title}</h1>{faults}<p><small>{} · {}</small></p>{contact}</main></body></html>",
         problem.status, problem.code
     )
 }
 
-fn escape(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn asked<'a>(accept: Option<&'a [u8]>, prepared: &'a Prepared) -> Errors<'a> {
+        let (language, brand, contact) = (None, Brand::default(), None);
+        Errors { docs_url: "https://x/docs", accept, language, brand, contact, prepared }
+    }
 
     #[test]
     fn browsers_get_a_page_and_programs_json() {
@@ -204,7 +221,7 @@ mod tests {
             let accept = accept.map(str::as_bytes);
             let contact = "abuse@example.com".parse().unwrap();
             let prepared = &Prepared::new("https://x/docs", Some(&contact));
-            let errors = Errors { docs_url: "https://x/docs", accept, contact: Some(&contact), prepared };
+            let errors = Errors { contact: Some(&contact), ..asked(accept, prepared) };
             let answers = [errors.plain(Code::ShortIdUnknown), errors.unknown(headers())];
             for answer in &answers {
                 assert_eq!(answer.status(), 404);
@@ -224,8 +241,7 @@ mod tests {
             [(Code::Suspended, "This code is out of service"), (Code::TakenDown, "This code was taken down")]
         {
             let prepared = &Prepared::new("https://x/docs", Some(&contact));
-            let of =
-                |accept| Errors { docs_url: "https://x/docs", accept, contact: Some(&contact), prepared };
+            let of = |accept| Errors { contact: Some(&contact), ..asked(accept, prepared) };
             for (answer, texts) in [
                 (of(Some(html)).closed_or_withheld(code), [title, "href=\\\"mailto:abuse@example.com\\\""]),
                 (of(None).closed_or_withheld(code), [code.text(), "Contact: abuse@example.com"]),
@@ -246,6 +262,6 @@ mod tests {
     fn a_page_shows_faults_as_text() {
         let problem = Problem::new(Code::Invalid, vec!["<script>&\"".into()], "d");
         let html = page(Code::Invalid, &problem, None);
-        assert!(html.contains("&lt;script&gt;&amp;&quot;") && !html.contains("<script"));
+        assert!(html.contains("&lt;script&gt;&amp;&#34;") && !html.contains("<script"));
     }
 }

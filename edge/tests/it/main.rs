@@ -10,6 +10,7 @@ mod headers;
 mod history;
 mod limits;
 mod management;
+mod pages;
 mod plain;
 mod process;
 mod proxies;

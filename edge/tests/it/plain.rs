@@ -37,7 +37,7 @@ const CASES: u64 = 3_000;
 const CLIENT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(192, 0, 2, 7)), 50_000);
 
 /// Requests, and what else a connection may begin with. `{H}` is the host line.
-const REQUESTS: [&str; 56] = [
+const REQUESTS: [&str; 59] = [
     "GET /ABC HTTP/1.1\r\n{H}\r\n",
     "HEAD /ABC HTTP/1.1\r\n{H}\r\n",
     "GET /abc HTTP/1.1\r\nhost: TN.GG\r\n\r\n",
@@ -66,6 +66,9 @@ const REQUESTS: [&str; 56] = [
     "GET /SOON.png?w=60 HTTP/1.1\r\n{H}\r\n",
     "GET /NONE HTTP/1.1\r\n{H}\r\n",
     "GET /NONE HTTP/1.1\r\n{H}Accept: text/html,*/*\r\n\r\n",
+    "GET /NONE HTTP/1.1\r\n{H}Accept: text/html,*/*\r\nAccept-Language: xx,ar;q=0.5\r\n\r\n",
+    "GET /NONE HTTP/1.1\r\n{H}Accept-Language: de\r\n\r\n",
+    "GET /OVER HTTP/1.1\r\n{H}Accept: text/html\r\nAccept-Language: de\r\n\r\n",
     "HEAD /NONE HTTP/1.1\r\n{H}\r\n",
     "HEAD /NONE HTTP/1.1\r\n{H}Accept: text/html\r\n\r\n",
     "GET /ABC.png?w=60 HTTP/1.1\r\n{H}\r\n",

@@ -5,6 +5,7 @@ there, short domains of the account, filters of a list, page tokens. The documen
 names their `format`; here is how to make them. Nothing here weakens a check.
 """
 
+import base64
 import datetime
 import hashlib
 import json
@@ -147,6 +148,12 @@ schemathesis.openapi.format("filter-listAuditEntries", st.just("resource=redirec
 schemathesis.openapi.format("filter-listPlatformAuditEntries", st.just("resource=takeDown"))
 for name in ["Roles", "AccessPolicies"]:
     schemathesis.openapi.format(f"filter-list{name}", word.map("name={}".format))
+# Every colour stands out from every background.
+schemathesis.openapi.format("page-background", st.sampled_from(["#ffffff", "#FFFFE0", "#f0f0f0"]))
+schemathesis.openapi.format("page-color", st.sampled_from(["#000000", "#1a1a1a", "#0b3d91"]))
+schemathesis.openapi.format("page-link", st.sampled_from(["https://example.com/", "https://example.com/help?a=1&b=2"]))
+SVG = b'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 8 8"><path d="M0 0h8v8z"/></svg>'
+schemathesis.openapi.format("page-logo", st.just("data:image/svg+xml;base64," + base64.b64encode(SVG).decode()))
 schemathesis.openapi.format("rule-match", st.integers(0, 23).map("hour={}".format))
 
 

@@ -8,7 +8,7 @@ export const en = {
   more: 'More of the scan', region: 'Region', regionHint: 'In English, such as Bavaria', query: 'Query of the link', queryHint: 'Such as ref=poster', referer: 'Page it comes from', refererHint: 'Such as https://example.com/', address: 'Address', addressHint: 'Such as 192.0.2.7',
   percentage: 'Place of the visitor (%)', percentageHint: '0 to 99.99', place: 'place {percentage} of 100', time: 'Time', show: 'Show', asking: 'Asking …',
   leadsTo: 'It leads ({status}) to', noWhere: 'It leads nowhere: whoever scans it gets a page ({status}).',
-  byRule: 'The rule {rule} decides, because of {conditions}.', byHiddenRule: 'The rule {rule} decides.', byTarget: 'This is its own target: no rule holds.', byEnded: 'It is closed ({why}), and leads to its page for that.', byClosed: 'It is closed ({why}).', byTakeDown: 'It was taken down: {reason}',
+  byRule: 'The rule {rule} decides, because of {conditions}.', byHiddenRule: 'The rule {rule} decides.', byTarget: 'This is its own target: no rule holds.', byEnded: 'It is closed ({why}), and leads to its page for that.', byClosed: 'It is closed ({why}).', byCopy: 'The item may be a copy, for which a page is shown.', byTakeDown: 'It was taken down: {reason}',
   ofAccount: 'no. {place} of the account', ofApplication: 'no. {place} of the application {id}', before: 'Rules that were tried before', missed: 'not met: {conditions}',
   readAs: 'Read as', hourUtc: 'hour {hour} of the day in UTC'
 } as const

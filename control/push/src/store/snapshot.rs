@@ -34,7 +34,7 @@ impl Snapshot {
         Ok(Self { conn, epoch: head.epoch, at_rev: head.head, after: RedirectKey::new("", "") })
     }
 
-    /// Domains, rules, and what is withheld.
+    /// Domains without their pages, rules, and what is withheld.
     pub async fn setup(&mut self) -> Result<Setup, StoreError> {
         let domains = domain_files::list_all(&mut self.conn).await?;
         let (_, rules) = rules::list_with_head(&mut self.conn).await?;

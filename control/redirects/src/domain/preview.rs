@@ -192,6 +192,8 @@ pub enum DecidedBy {
     EndedUrl,
     /// The link is closed, and has no ended page.
     Closed,
+    /// No rule holds, and the item may be a copy, for which the account shows a page.
+    Copy,
     /// The link was taken down, or the host that it would lead to.
     TakeDown,
 }
@@ -205,6 +207,7 @@ impl DecidedBy {
             Self::Target => "defaultRedirectUrl",
             Self::EndedUrl => "endedUrl",
             Self::Closed => "closed",
+            Self::Copy => "copy",
             Self::TakeDown => "takeDown",
         }
     }

@@ -49,6 +49,45 @@ pub(super) fn rules() -> Value {
         .done()
 }
 
+pub(super) fn pages() -> Value {
+    use ::tenants::domain::pages::{
+        KINDS, MAX_LABEL, MAX_LANGUAGES, MAX_LINK_BYTES, MAX_PAGE_NAME, MAX_TEXT, MAX_TITLE,
+    };
+    let closed = |body: Body| {
+        let mut schema = body.schema();
+        schema["additionalProperties"] = false.into();
+        schema
+    };
+    let color = |format: &str| formatted(format, "Such as `#1a2b3c`.");
+    let colors = Body::new("")
+        .must("background", color("page-background"))
+        .must("text", color("page-color"))
+        .must("accent", color("page-color"));
+    // Not only blanks.
+    let shown = |max: usize| json!({"type": "string", "minLength": 1, "maxLength": max, "pattern": "^[^\\u0000]*[^\\s\\u0000][^\\u0000]*$"});
+    let url = json!({"type": "string", "format": "page-link", "maxLength": MAX_LINK_BYTES,
+        "description": "An https URL without user and password."});
+    let link = Body::new("").must("url", url).must("label", shown(MAX_LABEL));
+    let words = Body::new("").must("title", shown(MAX_TITLE)).must("text", shown(MAX_TEXT));
+    let words = closed(words);
+    let texts = KINDS.into_iter().fold(Body::new(""), |body, kind| body.may(kind, words.clone()));
+    let texts = json!({"type": "object", "maxProperties": MAX_LANGUAGES, "additionalProperties": closed(texts),
+        "propertyNames": {"pattern": "^[A-Za-z]{2,3}(-[A-Za-z0-9]{1,8})*$", "maxLength": 35}});
+    let logo = json!({"type": "string", "format": "page-logo",
+        "description": "A `data:` URL of a PNG or an SVG, in base64."});
+    let body = Body::new("The pages as a whole; an empty object removes them")
+        .may("name", shown(MAX_PAGE_NAME))
+        .may("logo", logo)
+        .may("colors", closed(colors))
+        .may("link", closed(link))
+        .may("copies", json!({"type": "string", "enum": ["suspected", "confirmed"]}))
+        .may("texts", texts);
+    let example = json!({"name": "Acme", "colors": {"background": "#ffffff", "text": "#1a1a1a", "accent": "#0b57d0"},
+        "link": {"url": "https://example.com/help", "label": "Help"},
+        "texts": {"en": {"unknown": {"title": "We do not know this code", "text": "Ask in the shop where you bought it."}}}});
+    request("The pages as a whole; an empty object removes them", closed(body), example)
+}
+
 pub(super) fn assumed_scan() -> Value {
     let country = json!({"type": "string", "minLength": 2, "maxLength": 2, "pattern": "^[A-Za-z]{2}$",
         "description": "ISO 3166-1 alpha-2, as the address of the client would give it."});

@@ -4,6 +4,7 @@
 
 mod bodies;
 mod conditions;
+mod pages;
 mod preview;
 mod redirection_answers;
 mod redirections;
@@ -105,6 +106,8 @@ where
             )
             .body(bodies::rules),
         )
+        .routes(routes!(pages::read, pages::replace).body(bodies::pages))
+        .routes(routes!(pages::read_of_domain, pages::replace_of_domain).body(bodies::pages))
         .routes(routes!(tasks::list))
         .routes(routes!(tasks::create).idempotent().body(bodies::task))
         .routes(routes!(tasks::read))

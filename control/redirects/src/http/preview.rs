@@ -30,18 +30,18 @@ use crate::{
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct PreviewDocument {
-    /// Status of the answer to the scan: 301, 302, 307, 308, 404, 410 or 451.
+    /// Status of the answer to the scan: 301, 302, 307, 308, 403, 404, 410 or 451.
     #[schema(example = 307)]
     status: u16,
     /// Where it is led, tags filled in; only with a redirect.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = "https://example.com/de/K7Q2M4XA9R")]
     location: Option<String>,
-    /// Code of the answer where it is not led anywhere: 40404, 40405, 41001 or 45101.
+    /// Code of the answer where it is not led anywhere: 40305, 40404, 40405, 41001 or 45101.
     #[serde(skip_serializing_if = "Option::is_none")]
     code: Option<u32>,
-    /// What decides: `rule`, `defaultRedirectUrl` (no rule holds), `endedUrl`, `closed` (closed without an `endedUrl`) or
-    /// `takeDown`.
+    /// What decides: `rule`, `defaultRedirectUrl` (no rule holds), `endedUrl`, `closed` (closed without an `endedUrl`), `copy`
+    /// (the item may be a copy, and pages have `copies`) or `takeDown`.
     #[schema(example = "rule")]
     decided_by: &'static str,
     /// Why the link is closed: `ended`, `paused` or `scheduled`. Then no rule is tried.

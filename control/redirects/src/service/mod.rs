@@ -4,6 +4,7 @@
 
 pub use ::catalog::service::*;
 
+pub mod pages;
 pub mod redirections;
 pub mod rules;
 pub mod tasks;

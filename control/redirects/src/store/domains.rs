@@ -7,11 +7,11 @@ use shared::{
     wire::stream::{Change, Event},
 };
 
-use super::{StoreError, Tx, domain_files, log};
+use super::{Conn, StoreError, Tx, domain_files, log, pages};
 
 /// Publishes every short domain of an account as it is now. The transaction holds the lock of the log.
 pub async fn publish(tx: &mut Tx, account: AccountId, now: UnixMillis) -> Result<(), StoreError> {
-    let domains = domain_files::list_of(tx, account).await?;
+    let domains = list(tx, account).await?;
     append(tx, domains, now).await
 }
 
@@ -22,14 +22,27 @@ pub async fn publish_one(
     host: &Host,
     now: UnixMillis,
 ) -> Result<(), StoreError> {
-    let mut domains = domain_files::list_of(tx, account).await?;
+    let mut domains = list(tx, account).await?;
     domains.retain(|domain| domain.host == *host);
     append(tx, domains, now).await
 }
 
 /// Publishes that a short domain is gone. The transaction holds the lock of the log.
 pub async fn withdraw(tx: &mut Tx, domain: ShortDomain, now: UnixMillis) -> Result<(), StoreError> {
-    append(tx, vec![ShortDomain { removed: true, files: None, ..domain }], now).await
+    append(tx, vec![ShortDomain { removed: true, files: None, pages: None, ..domain }], now).await
+}
+
+/// Every short domain of every account, as edges are told it.
+pub async fn list_all(conn: &mut Conn) -> Result<Vec<ShortDomain>, StoreError> {
+    let mut domains = domain_files::list_all(conn).await?;
+    pages::add_to(conn, None, &mut domains).await?;
+    Ok(domains)
+}
+
+async fn list(conn: &mut Conn, account: AccountId) -> Result<Vec<ShortDomain>, StoreError> {
+    let mut domains = domain_files::list_of(conn, account).await?;
+    pages::add_to(conn, Some(account), &mut domains).await?;
+    Ok(domains)
 }
 
 /// Same form as in `Welcome`.

@@ -4,6 +4,7 @@ pub use ::catalog::store::*;
 
 pub mod domains;
 pub mod log;
+pub mod pages;
 mod redirect_status;
 mod redirection_columns;
 pub mod redirection_details;

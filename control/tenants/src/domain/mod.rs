@@ -9,6 +9,7 @@ pub mod egress;
 pub mod email;
 pub mod operator;
 pub mod operator_key;
+pub mod pages;
 pub mod password;
 pub mod personal_data_days;
 pub mod scan_retention;

@@ -189,6 +189,7 @@ fn domain(
         redirect_max_age: redirect_max_age.map(redirect_age).transpose()?,
         files: None,
         removed: false,
+        pages: None,
     })
 }
 

@@ -41,6 +41,8 @@ pub(super) const BODIES: &[(&str, &str)] = &[
     ("PUT /reactions/{id}", r#"{"name": "walk"}"#),
     ("POST /redirections/{shortId}/preview", r#"{"country": "DE"}"#),
     ("PUT /redirector", r#"{"rules": []}"#),
+    ("PUT /accounts/{id}/pages", r#"{"name": "walk"}"#),
+    ("PUT /accounts/{id}/shortDomains/{domain}/pages", r#"{"name": "walk"}"#),
     ("PUT /projects/{project}/applications/{id}/redirector", r#"{"rules": []}"#),
 ];
 

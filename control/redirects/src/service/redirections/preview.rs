@@ -6,9 +6,11 @@ use shared::{
     availability::Closed,
     forwarding::forward_query,
     id::{ApplicationId, ThngId},
+    pages::Pages,
     problem::Code,
     redirect_status::RedirectStatus,
     rules::{Field, Text},
+    short_url::ShortDomain,
 };
 use tracing::instrument;
 use woothee::parser::Parser;
@@ -32,7 +34,7 @@ use crate::{
     },
     error::{CommonError, ServiceError},
     service::{Redirects, access::require, rules::may_read},
-    store::{Conn, rules, scopes, withheld},
+    store::{Conn, pages, rules, scopes, withheld},
 };
 
 /// Reads user agents. Its tables are built once, when the first preview is asked for.
@@ -123,11 +125,25 @@ pub async fn preview(
         preview.taken_down = Some(take_down.clone());
         return Ok(preview);
     }
+    if by == DecidedBy::Target && shown_pages(&mut conn, actor, &domain).await?.stops(&link.standing) {
+        preview.by = DecidedBy::Copy;
+        preview.code = Some(Code::SuspectedCopy);
+        return Ok(preview);
+    }
     preview.location = match (target, &scan.query) {
         (Some(target), Some(query)) if link.forward_query => Some(forward_query(&target, query)),
         (target, _) => target,
     };
     Ok(preview)
+}
+
+/// The pages of a domain: its own, or those of its account.
+async fn shown_pages(conn: &mut Conn, actor: &Actor, domain: &ShortDomain) -> Result<Pages, ServiceError> {
+    let own = pages::find(conn, actor.account, Some(&domain.host)).await?;
+    if let Some(own) = own.filter(|pages| !pages.is_empty()) {
+        return Ok(own);
+    }
+    Ok(pages::find(conn, actor.account, None).await?.unwrap_or_default())
 }
 
 fn shown(actor: &Actor, mut tried: Tried, hidden: &[Text]) -> ShownRule {

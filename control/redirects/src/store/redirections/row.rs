@@ -60,6 +60,7 @@ impl TryFrom<Row> for Redirection {
                 redirect_max_age: None,
                 files: None,
                 removed: false,
+                pages: None,
             },
             redirect: Redirect {
                 domain: host,
