@@ -7,7 +7,9 @@ use shared::{
     short_id::ShortId,
 };
 
-use crate::domain::{availability::EndsTooEarly, quota::Exceeded, redirection::MAX_CHAIN};
+use crate::domain::{
+    availability::EndsTooEarly, link_history::NoState, quota::Exceeded, redirection::MAX_CHAIN,
+};
 
 pub use ::kernel::error::{CommonError, DomainError, ServiceError};
 
@@ -51,6 +53,14 @@ pub enum RedirectsError {
     ChangedMeanwhile,
     #[error("{}", .0.join(" "))]
     TakenDown(Vec<String>),
+    #[error("{0}.")]
+    NoState(NoState),
+    #[error("version: more than {most} changes came since then; restore a newer version first.")]
+    TooManySteps { most: usize },
+    #[error("{}", .0.join(" "))]
+    NoLongerValid(Vec<String>),
+    #[error("platformId: the {kind} {id}, to which the link belonged, is gone.")]
+    OwnerGone { kind: &'static str, id: String },
     #[error("Only Thngs and products have this path.")]
     NoThngOrProduct,
     #[error("The resource {0} has no redirection.")]
@@ -94,7 +104,12 @@ impl DomainError for RedirectsError {
             }
             Self::NoRedirection(_) => Code::NotFound,
             Self::NoThngOrProduct => Code::NoSuchPath,
-            Self::NoShortDomain | Self::TakenDown(_) => Code::Conflict,
+            Self::NoShortDomain
+            | Self::TakenDown(_)
+            | Self::NoState(_)
+            | Self::TooManySteps { .. }
+            | Self::NoLongerValid(_)
+            | Self::OwnerGone { .. } => Code::Conflict,
             Self::ShortIdTaken { .. } => Code::ShortIdTaken,
             Self::ChangedMeanwhile => Code::ChangedMeanwhile,
             Self::CannotRender(_) => Code::CannotRender,
@@ -105,7 +120,7 @@ impl DomainError for RedirectsError {
     fn faults(&self) -> Vec<String> {
         match self {
             Self::Common(error) => error.faults(),
-            Self::TakenDown(faults) => faults.clone(),
+            Self::TakenDown(faults) | Self::NoLongerValid(faults) => faults.clone(),
             one => vec![one.to_string()],
         }
     }

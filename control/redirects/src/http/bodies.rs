@@ -25,6 +25,14 @@ pub fn of(operation: &str) -> Option<Value> {
         "replaceRedirector" | "replaceApplicationRedirector" => rules(),
         "createRedirection" => redirections(),
         "previewRedirection" => assumed_scan(),
+        "restoreRedirection" => Body::new("The state to bring back")
+            .must(
+                "version",
+                json!({"type": "string", "pattern": "^[0-9]{1,18}$",
+                "description": "From the history of the redirection: its state after this change."}),
+            )
+            .like("version", "4711")
+            .done(),
         "create-thng-redirector" | "create-product-redirector" => redirection(Kind::OfPath).done(),
         "replaceRedirection"
         | "replaceRedirections"

@@ -4,6 +4,7 @@
 
 pub mod bodies;
 mod conditions;
+mod history;
 mod preview;
 mod redirection_answers;
 mod redirections;
@@ -34,6 +35,8 @@ where
         .routes(routes!(redirections::replace).by_edges().answers_tag().takes_tag())
         .routes(routes!(redirections::delete).by_edges().takes_tag())
         .routes(routes!(preview::preview).by_edges())
+        .routes(routes!(history::list).by_edges())
+        .routes(routes!(history::restore).by_edges().answers_tag().takes_tag())
         .routes(routes!(redirections::of_thng::read).by_edges().answers_tag())
         .routes(
             routes!(redirections::of_thng::create).by_edges().idempotency(Idempotency::InTransaction).draws(),

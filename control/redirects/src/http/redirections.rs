@@ -277,7 +277,7 @@ pub(super) async fn delete_many(
     Ok((count, written(&redirects, wait, &done, StatusCode::OK, None).await).into_response())
 }
 
-fn document(item: &Redirection) -> Value {
+pub(super) fn document(item: &Redirection) -> Value {
     serde_json::to_value(RedirectionDocument::from(item)).unwrap_or_default()
 }
 
