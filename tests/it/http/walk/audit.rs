@@ -180,6 +180,11 @@ async fn prepare(
                 *body = Some(order);
             }
         }
+        "POST /redirections/{shortId}/restore" => {
+            let history = format!("/redirections/{}/history", fixture.ids["redirections"]);
+            let changes = api.get(&history).await?.json();
+            *body = Some(json!({"version": changes[0]["version"]}));
+        }
         "DELETE /jobs/actions/{id}" => {
             // Only a job that has ended can be removed.
             let _working = jobs::work(api);
