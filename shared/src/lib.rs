@@ -6,6 +6,7 @@ pub mod certificate;
 pub mod client_address;
 pub mod commission;
 pub mod contact;
+pub mod entity_tag;
 pub mod exposition;
 pub mod filter;
 pub mod forwarding;

@@ -21,10 +21,6 @@ pub enum RedirectsError {
     Common(#[from] CommonError),
     #[error(transparent)]
     Exceeded(#[from] Exceeded),
-    #[error("If-Match must be * or the ETag of a redirection, in quotes.")]
-    IfMatch,
-    #[error("If-Match is for one redirection, and not for several.")]
-    IfMatchOfSeveral,
     #[error("ids is not a parameter of this list; read a redirection by its short id.")]
     IdsOfList,
     #[error("ids must name 1 to {most} short ids, comma-separated.")]
@@ -90,9 +86,7 @@ impl DomainError for RedirectsError {
         match self {
             Self::Common(error) => error.code(),
             Self::Exceeded(error) => error.code(),
-            Self::IfMatch
-            | Self::IfMatchOfSeveral
-            | Self::ForeignDomain(_)
+            Self::ForeignDomain(_)
             | Self::ItemCount { .. }
             | Self::Chain { .. }
             | Self::Availability { .. }

@@ -7,6 +7,7 @@ use utoipa::ToSchema;
 use web::{
     access::Authenticated,
     api_error::ApiError,
+    conditions::Tagged,
     extract::{JsonBody, Path, Query},
     listing::{Listing, flag},
     openapi::{ListParams, NumberedParams, PageParams},
@@ -20,7 +21,7 @@ use crate::{
         body::Purpose,
         listing::BATCHES,
     },
-    service::{Catalog, batches},
+    service::{Catalog, batches, named::tag_of},
 };
 
 /// A batch, for which tasks make Thngs.
@@ -94,14 +95,14 @@ pub(super) async fn read(
     Authenticated(caller): Authenticated,
     Path(reference): Path<String>,
     query: Query,
-) -> Result<Json<BatchDocument>, ApiError> {
+) -> Result<Tagged<BatchDocument>, ApiError> {
     let mut faults = Vec::new();
     let with_scopes = flag(&query, "withScopes", &mut faults);
     if !faults.is_empty() {
         return Err(ApiError::faults(Code::InvalidParameter, faults));
     }
     let batch = batches::read(&catalog, &caller, &reference).await?;
-    Ok(Json(BatchDocument::new(batch, with_scopes)))
+    Ok(Tagged(tag_of(&batch), BatchDocument::new(batch, with_scopes)))
 }
 
 /// Changes the members given; the others stay.

@@ -7,6 +7,7 @@ use utoipa::ToSchema;
 use web::{
     access::Authenticated,
     api_error::ApiError,
+    conditions::Tagged,
     extract::{JsonBody, Path, Query},
     listing::{Listing, flag},
     openapi::{ListParams, NumberedParams, PageParams},
@@ -20,7 +21,7 @@ use crate::{
         collection::{Collection, CollectionChange},
         listing::COLLECTIONS,
     },
-    service::{Catalog, collections},
+    service::{Catalog, collections, named::tag_of},
 };
 
 /// A collection: Thngs, and collections of them.
@@ -99,14 +100,14 @@ pub(super) async fn read(
     Authenticated(caller): Authenticated,
     Path(reference): Path<String>,
     query: Query,
-) -> Result<Json<CollectionDocument>, ApiError> {
+) -> Result<Tagged<CollectionDocument>, ApiError> {
     let mut faults = Vec::new();
     let with_scopes = flag(&query, "withScopes", &mut faults);
     if !faults.is_empty() {
         return Err(ApiError::faults(Code::InvalidParameter, faults));
     }
     let collection = collections::read(&catalog, &caller, &reference).await?;
-    Ok(Json(CollectionDocument::new(collection, with_scopes)))
+    Ok(Tagged(tag_of(&collection), CollectionDocument::new(collection, with_scopes)))
 }
 
 /// Changes the members given; the others stay.

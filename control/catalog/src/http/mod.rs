@@ -38,14 +38,17 @@ where
         .routes(routes!(thng_keys::rotate).idempotent())
         .routes(routes!(products::list, bulk::products::update, bulk::products::delete))
         .routes(routes!(products::create).idempotent())
-        .routes(routes!(products::read, products::update, products::delete))
+        .routes(routes!(products::read).answers_tag())
+        .routes(routes!(products::update, products::delete).takes_tag())
         .routes(routes!(thngs::list, bulk::thngs::update, bulk::thngs::delete))
         .routes(routes!(thngs::create).idempotent())
-        .routes(routes!(thngs::read, thngs::update, thngs::delete))
+        .routes(routes!(thngs::read).answers_tag())
+        .routes(routes!(thngs::update, thngs::delete).takes_tag())
         .routes(routes!(thng_locations::list, thng_locations::add, thng_locations::delete))
         .routes(routes!(collections::list, bulk::collections::update, bulk::collections::delete))
         .routes(routes!(collections::create).idempotent())
-        .routes(routes!(collections::read, collections::update, collections::delete))
+        .routes(routes!(collections::read).answers_tag())
+        .routes(routes!(collections::update, collections::delete).takes_tag())
         .routes(routes!(
             collection_members::list_thngs,
             collection_members::add_thngs,
@@ -61,12 +64,14 @@ where
         .routes(routes!(collection_members::remove_collection))
         .routes(routes!(files::list, bulk::files::update, bulk::files::delete))
         .routes(routes!(files::create).idempotent())
-        .routes(routes!(files::read, files::update, files::delete))
+        .routes(routes!(files::read).answers_tag())
+        .routes(routes!(files::update, files::delete).takes_tag())
         .routes(routes!(file_content::download))
         .routes(routes!(file_content::upload).time_limit(file_content::UPLOAD_TIME_LIMIT))
         .routes(routes!(places::list, bulk::places::update, bulk::places::delete))
         .routes(routes!(places::create).idempotent())
-        .routes(routes!(places::read, places::update, places::delete))
+        .routes(routes!(places::read).answers_tag())
+        .routes(routes!(places::update, places::delete).takes_tag())
         .routes(routes!(
             properties::of_thng::list,
             properties::of_thng::create,
@@ -93,5 +98,6 @@ where
         ))
         .routes(routes!(batches::list, bulk::batches::update, bulk::batches::delete))
         .routes(routes!(batches::create).idempotent())
-        .routes(routes!(batches::read, batches::update, batches::delete))
+        .routes(routes!(batches::read).answers_tag())
+        .routes(routes!(batches::update, batches::delete).takes_tag())
 }

@@ -9,6 +9,7 @@ use utoipa::ToSchema;
 use web::{
     access::Authenticated,
     api_error::ApiError,
+    conditions::Tagged,
     extract::{JsonBody, Path, Query},
     listing::{Listing, flag},
     location::CoordinatesDocument,
@@ -24,7 +25,7 @@ use crate::{
         location::Coordinates,
         place::{Place, PlaceChange},
     },
-    service::{Catalog, places},
+    service::{Catalog, named::tag_of, places},
 };
 
 /// A place: somewhere that Thngs and actions may be.
@@ -123,14 +124,14 @@ pub(super) async fn read(
     Authenticated(caller): Authenticated,
     Path(reference): Path<String>,
     query: Query,
-) -> Result<Json<PlaceDocument>, ApiError> {
+) -> Result<Tagged<PlaceDocument>, ApiError> {
     let mut faults = Vec::new();
     let with_scopes = flag(&query, "withScopes", &mut faults);
     if !faults.is_empty() {
         return Err(ApiError::faults(Code::InvalidParameter, faults));
     }
     let place = places::read(&catalog, &caller, &reference).await?;
-    Ok(Json(PlaceDocument::new(place, with_scopes)))
+    Ok(Tagged(tag_of(&place), PlaceDocument::new(place, with_scopes)))
 }
 
 /// Changes the members given; the others stay.

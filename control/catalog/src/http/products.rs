@@ -11,6 +11,7 @@ use web::{
     access::Authenticated,
     api_error::ApiError,
     bulk::create_each,
+    conditions::Tagged,
     extract::{JsonBody, Path, Query},
     listing::{Listing, flag},
     openapi::{ListParams, PageParams},
@@ -24,7 +25,7 @@ use crate::{
         listing::PRODUCTS,
         resource::{Product, ProductChange},
     },
-    service::{Catalog, Core, products},
+    service::{Catalog, Core, named::tag_of, products},
 };
 
 /// A product: what Thngs are instances of.
@@ -129,14 +130,14 @@ pub(super) async fn read(
     Authenticated(caller): Authenticated,
     Path(reference): Path<String>,
     query: Query,
-) -> Result<Json<ProductDocument>, ApiError> {
+) -> Result<Tagged<ProductDocument>, ApiError> {
     let mut faults = Vec::new();
     let with_scopes = flag(&query, "withScopes", &mut faults);
     if !faults.is_empty() {
         return Err(ApiError::faults(Code::InvalidParameter, faults));
     }
     let product = products::read(&catalog, &caller, &reference).await?;
-    Ok(Json(ProductDocument::new(product, with_scopes)))
+    Ok(Tagged(tag_of(&product), ProductDocument::new(product, with_scopes)))
 }
 
 /// Changes the members given; the others stay.

@@ -11,6 +11,7 @@ use web::{
     access::Authenticated,
     api_error::ApiError,
     bulk::create_each,
+    conditions::Tagged,
     extract::{JsonBody, Path, Query},
     listing::{Listing, flag},
     location::LocationDocument,
@@ -25,7 +26,7 @@ use crate::{
         listing::THNGS,
         resource::{Thng, ThngChange},
     },
-    service::{Catalog, Core, thngs},
+    service::{Catalog, Core, named::tag_of, thngs},
 };
 
 /// A Thng: one tracked item.
@@ -127,14 +128,14 @@ pub(super) async fn read(
     Authenticated(caller): Authenticated,
     Path(reference): Path<String>,
     query: Query,
-) -> Result<Json<ThngDocument>, ApiError> {
+) -> Result<Tagged<ThngDocument>, ApiError> {
     let mut faults = Vec::new();
     let with_scopes = flag(&query, "withScopes", &mut faults);
     if !faults.is_empty() {
         return Err(ApiError::faults(Code::InvalidParameter, faults));
     }
     let thng = thngs::read(&catalog, &caller, &reference).await?;
-    Ok(Json(ThngDocument::new(thng, with_scopes)))
+    Ok(Tagged(tag_of(&thng), ThngDocument::new(thng, with_scopes)))
 }
 
 /// Changes the members given; the others stay.

@@ -33,7 +33,8 @@ where
         .routes(routes!(events::export))
         .routes(routes!(webhooks::list, bulk::webhooks::update, bulk::webhooks::delete))
         .routes(routes!(webhooks::create).idempotent())
-        .routes(routes!(webhooks::read, webhooks::update, webhooks::delete))
+        .routes(routes!(webhooks::read).answers_tag())
+        .routes(routes!(webhooks::update, webhooks::delete).takes_tag())
         .routes(routes!(webhooks::list_secrets))
         .routes(routes!(webhooks::rotate).idempotent())
         .routes(routes!(webhooks::ping))
@@ -42,5 +43,6 @@ where
         .routes(routes!(webhooks::send_range_again).idempotent())
         .routes(routes!(reactions::list, bulk::reactions::update, bulk::reactions::delete))
         .routes(routes!(reactions::create).idempotent())
-        .routes(routes!(reactions::read, reactions::update, reactions::delete))
+        .routes(routes!(reactions::read).answers_tag())
+        .routes(routes!(reactions::update, reactions::delete).takes_tag())
 }
