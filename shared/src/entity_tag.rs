@@ -19,6 +19,12 @@ impl EntityTag {
         let bytes = hash.as_bytes().iter().take(8);
         Self(bytes.fold(0, |number: u64, byte| (number << 8) | u64::from(*byte)) % BOUND)
     }
+
+    /// The same of a state that is no document: of every member, as `Debug` writes it.
+    #[must_use]
+    pub fn of_members(state: &impl fmt::Debug) -> Self {
+        Self::of(&format!("{state:?}"))
+    }
 }
 
 impl fmt::Display for EntityTag {

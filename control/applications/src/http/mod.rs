@@ -50,5 +50,6 @@ where
         .routes(routes!(user_passwords::request_reset, user_passwords::reset).rate_limit(RateLimit::Login))
         .routes(routes!(user_passwords::change).rate_limit(RateLimit::Login))
         .routes(routes!(users::list))
-        .routes(routes!(users::read, users::update, users::delete))
+        .routes(routes!(users::read).answers_tag())
+        .routes(routes!(users::update, users::delete).takes_tag())
 }

@@ -66,7 +66,13 @@ pub fn tag_of<D: Document>(found: &D) -> EntityTag {
 
 /// The resource that a request changes, if it is as `If-Match` says; 412 otherwise.
 pub fn checked<D: Document>(tx: &Tx, found: D) -> Result<D, ServiceError> {
-    if tx.ctx().admits(|| tag_of(&found)) { Ok(found) } else { Err(CommonError::ChangedMeanwhile.into()) }
+    check(tx, || tag_of(&found))?;
+    Ok(found)
+}
+
+/// Refuses a change of what is not as `If-Match` of the request says: 412.
+pub fn check(tx: &Tx, tag: impl FnOnce() -> EntityTag) -> Result<(), CommonError> {
+    if tx.ctx().admits(tag) { Ok(()) } else { Err(CommonError::ChangedMeanwhile) }
 }
 
 /// The resource, if it is visible to the caller.

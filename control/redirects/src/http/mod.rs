@@ -54,12 +54,10 @@ where
         .routes(routes!(redirections::of_product::replace).by_edges().answers_tag().takes_tag())
         .routes(routes!(redirections::of_product::delete).by_edges().takes_tag())
         .routes(routes!(redirections::of_product::read_qr).by_edges().draws())
-        .routes(routes!(rules::of_account::read, rules::of_account::replace, rules::of_account::delete))
-        .routes(routes!(
-            rules::of_application::read,
-            rules::of_application::replace,
-            rules::of_application::delete
-        ))
+        .routes(routes!(rules::of_account::read).answers_tag())
+        .routes(routes!(rules::of_account::replace, rules::of_account::delete).takes_tag())
+        .routes(routes!(rules::of_application::read).answers_tag())
+        .routes(routes!(rules::of_application::replace, rules::of_application::delete).takes_tag())
         .routes(routes!(tasks::list))
         .routes(routes!(tasks::create).idempotent())
         .routes(routes!(tasks::read))

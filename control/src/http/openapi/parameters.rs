@@ -23,7 +23,7 @@ pub(super) fn more(operation: &str, policy: Policy, own: &[Value]) -> Vec<Value>
         }
     }
     if policy.takes_tag {
-        let text = "The `ETag` of the redirection as it was read, or `*`: 412 if it was changed since";
+        let text = "The `ETag` of the resource as it was read, or `*`: 412 if it was changed since";
         found.push(
             json!({"name": "If-Match", "in": "header", "required": false, "description": text, "schema": {}}),
         );

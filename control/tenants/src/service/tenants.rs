@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use shared::{id::AccountId, short_url::ShortDomain};
 use tracing::instrument;
 
-use super::{Core, access::require, quotas};
+use super::{Core, access::require, named::check, quotas};
 use crate::{
     domain::{
         access::Actor,
@@ -64,6 +64,7 @@ pub async fn update_account(
     let before = tenants::find_account_locked(&mut tx, id)
         .await?
         .ok_or_else(|| ServiceError::not_found("account", id))?;
+    check(&tx, || before.tag())?;
     let account = before.clone().apply(change, now);
     tenants::update_account(&mut tx, &account).await?;
     if before.user_registration == UserRegistration::Caller

@@ -131,6 +131,19 @@ pub(in super::super) async fn every_write_of_the_route_table_is_noted(engine: En
 }
 
 async fn ask(api: &Api, fixture: &Fixture, method: &Method, path: &str) -> Result<Answer> {
+    let (uri, body) = prepared(api, fixture, method, path).await?;
+    let is_for_applications = path.starts_with("/auth/evrythng/users") || LOGINS.contains(&path);
+    let key = &fixture.keys[usize::from(is_for_applications)];
+    api.call_as(key, method.clone(), &uri, body).await
+}
+
+/// What is sent so that an operation changes something, where all is there that it needs.
+pub(super) async fn prepared(
+    api: &Api,
+    fixture: &Fixture,
+    method: &Method,
+    path: &str,
+) -> Result<(String, Option<Value>)> {
     let name = format!("{method} {path}");
     let mut uri = fixture.uri(path, true)?;
     if method == Method::POST {
@@ -141,10 +154,8 @@ async fn ask(api: &Api, fixture: &Fixture, method: &Method, path: &str) -> Resul
         Some((_, text)) => Some(serde_json::from_str(text)?),
         None => fixture.body(method, path)?,
     };
-    let is_for_applications = path.starts_with("/auth/evrythng/users") || LOGINS.contains(&path);
-    let key = &fixture.keys[usize::from(is_for_applications)];
     prepare(api, fixture, &name, &mut uri, &mut body).await?;
-    api.call_as(key, method.clone(), &uri, body).await
+    Ok((uri, body))
 }
 
 /// Makes what an operation needs beyond the fixture, and changes what is asked for.
@@ -270,7 +281,7 @@ async fn prepare(
 }
 
 /// The walk's fixture, with a key to change beside the one that asks.
-async fn fresh(engine: Engine) -> Result<(Api, Fixture)> {
+pub(super) async fn fresh(engine: Engine) -> Result<(Api, Fixture)> {
     let api = Api::new(engine).await?;
     let mut fixture = Fixture::new(&api).await?;
     let key = api.create("/keys", json!({"label": "to be changed"})).await?;
