@@ -48,7 +48,7 @@ impl Condition {
     /// # Errors
     /// A line is neither `*` nor tags in quotes.
     pub fn parse<'a>(lines: impl IntoIterator<Item = &'a [u8]>) -> Result<Self, NoTag> {
-        let mut numbers = None;
+        let mut numbers: Option<Vec<u64>> = None;
         for line in lines {
             for tag in str::from_utf8(line).map_err(|_| NoTag)?.split(',').map(str::trim) {
                 if tag == "*" {
@@ -57,7 +57,7 @@ impl Condition {
                 let text = tag.strip_prefix("W/").unwrap_or(tag);
                 let text = text.strip_prefix('"').and_then(|text| text.strip_suffix('"')).ok_or(NoTag)?;
                 // By the strong comparison a weak tag matches nothing.
-                let number = text.parse().ok().filter(|_| !tag.starts_with("W/"));
+                let number = text.parse::<u64>().ok().filter(|_| !tag.starts_with("W/"));
                 numbers.get_or_insert_with(Vec::new).extend(number);
             }
         }
