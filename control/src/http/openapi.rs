@@ -339,7 +339,7 @@ fn describe_parameter(operation: &str, parameter: &mut Value) {
             json!({"type": "string", "pattern": "^((0|[1-9][0-9]{0,17})-(0|[1-9][0-9]{0,17}))?$"})
         }
         // Milliseconds, a date, or a date and time: one of the forms is enough for whoever generates values.
-        "from" | "to" if matches!(operation, "readScanStatistics" | "readUnknownScans") => {
+        "from" | "to" if operation.ends_with("Statistics") || operation == "readUnknownScans" => {
             json!({"type": "string", "format": if name == "from" { "range-begin" } else { "range-end" }})
         }
         "interval" => json!({"type": "string", "enum": ["hour", "day", "week", "month"]}),

@@ -284,6 +284,7 @@ pub(super) const TABLE: &[(&str, &str, &str)] = &[
     ("PUT /redirections/{shortId}", "yy-y-", "redirections:update"),
     ("DELETE /redirections/{shortId}", "yy---", "redirections:delete"),
     ("POST /redirections/{shortId}/preview", "yy-y-", "redirections:read"),
+    ("GET /redirections/{shortId}/ruleStatistics", "yy---", "statistics:list redirections:read"),
     ("GET /redirections/{shortId}/history", "yy-y-", "redirections:read"),
     ("POST /redirections/{shortId}/restore", "yy-y-", "redirections:read,update"),
     ("GET /thngs/{id}/redirector", "yy-y-", "redirections:read"),
