@@ -7,7 +7,6 @@ use axum::{
 };
 use serde::Serialize;
 use serde_json::Value;
-use shared::problem::Code;
 use utoipa::ToSchema;
 use web::{
     access::Authenticated,
@@ -139,7 +138,7 @@ pub(super) async fn restore(
     JsonBody(body): JsonBody,
 ) -> Result<Response, ApiError> {
     let wait = Wait::parse(&query)?;
-    let version = parse_version(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
+    let version = parse_version(&body).map_err(ApiError::invalid)?;
     let (choice, expected) = (choice(&query, &headers), expected(&headers)?);
     let done = service::restore(&redirects, &caller, (choice, &short_id), version, &expected).await?;
     let record = Some(document(&done.value));

@@ -5,7 +5,7 @@ use shared::id::AccountId;
 use super::Row;
 use crate::{
     domain::redirection::Redirection,
-    store::{Conn, StoreError, Tx, on_db, redirection_columns::redirection_columns},
+    store::{Conn, StoreError, Tx, execute, fetch_optional, redirection_columns::redirection_columns},
 };
 
 const FIND_DELETED: &str = concat!(
@@ -25,22 +25,11 @@ pub async fn find_deleted(
     folded: &str,
     account: AccountId,
 ) -> Result<Option<Redirection>, StoreError> {
-    let row: Option<Row> = on_db!(conn, |c| sqlx::query_as(FIND_DELETED)
-        .bind(domain)
-        .bind(folded)
-        .bind(account.as_str())
-        .fetch_optional(c)
-        .await)?;
+    let row: Option<Row> = fetch_optional!(conn, FIND_DELETED, domain, folded, account.as_str())?;
     row.map(Redirection::try_from).transpose()
 }
 
 /// Makes a deleted redirection of an account one that [`update`](super::update) writes; returns how many there were.
 pub async fn revive(tx: &mut Tx, domain: &str, folded: &str, account: AccountId) -> Result<u64, StoreError> {
-    Ok(on_db!(&mut **tx, |c| sqlx::query(REVIVE)
-        .bind(domain)
-        .bind(folded)
-        .bind(account.as_str())
-        .execute(c)
-        .await
-        .map(|done| done.rows_affected()))?)
+    Ok(execute!(&mut **tx, REVIVE, domain, folded, account.as_str())?)
 }
