@@ -7,6 +7,7 @@ pub mod client_address;
 pub mod commission;
 pub mod contact;
 pub mod domain_files;
+pub mod entity_tag;
 pub mod exposition;
 pub mod filter;
 pub mod forwarding;

@@ -462,6 +462,20 @@ await step('a target is changed, edges have it, and the change is undone', async
   await page.getByText(/live on every edge after \d+ ms/).waitFor()
 })
 
+await step('an earlier state of a link is restored, and taken back', async () => {
+  const history = page.locator('[data-test=history]')
+  // The newest change is the way back to the first target; the one before led to the other.
+  await history.locator('[data-test=restore]').first().click()
+  await history.getByText(/live on every edge after \d+ ms/).waitFor()
+  await targetIs('https://example.com/recall')
+  assert.equal((await scan(code.shortUrl, '203.0.113.8')).headers.location, 'https://example.com/recall')
+  await history.getByText('/restore').first().waitFor()
+  await history.locator('[data-test=restore]').first().click()
+  await targetIs(code.defaultRedirectUrl)
+  await history.getByText(/live on every edge after \d+ ms/).waitFor()
+  await open(page, `links/${code.shortDomain}/${code.shortId}`)
+})
+
 await step('a link is paused, ends by its time with a page of its own, and is open again', async () => {
   const times = async (expected) => {
     await page.locator('[data-test=save-times]').click()
@@ -1612,7 +1626,7 @@ await step('a viewer sees every screen, no button that would be refused, and not
     assert.deepEqual(buttons.filter((name) => !VIEWERS.test(name)), [], screen)
     if (screen.startsWith('links/')) {
       assert.equal(await page.locator('[data-test=target]').count(), 0)
-      assert.equal(await page.locator('[data-test=history]').count(), 0)
+      await page.locator('[data-test=history] li').first().waitFor()
       assert.match(await page.locator('main').textContent(), /https:\/\/example.com\/after-all/)
     }
     if (screen === 'audit') await page.getByText('Your role does not show the audit trail').waitFor()

@@ -34,6 +34,7 @@ mod privacy;
 mod publisher;
 mod reactions;
 mod readme;
+mod restore;
 mod route_table;
 mod rules;
 mod schemathesis;

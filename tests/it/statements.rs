@@ -4,6 +4,7 @@
 
 mod plans;
 mod source;
+mod trail_plans;
 
 use anyhow::{Context, Result, ensure};
 use sqlx::{AssertSqlSafe, Connection, Row};

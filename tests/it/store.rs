@@ -25,3 +25,4 @@ pub(crate) mod scan_steps;
 pub(crate) mod scans;
 pub(crate) mod schema;
 mod stream;
+mod trail_pages;

@@ -33,6 +33,8 @@ pub enum CommonError {
     NotFound { kind: &'static str, id: String },
     #[error("The identifier {identifier} belongs to {count} {kind}s; use an id instead.")]
     Ambiguous { kind: &'static str, identifier: Identifier, count: i64 },
+    #[error("It was changed since it was read: read it again.")]
+    ChangedMeanwhile,
     #[error("name is required.")]
     NameMissing,
     #[error("The array must hold 1 to {most} items, not {found}.")]
@@ -65,6 +67,7 @@ impl DomainError for CommonError {
             }
             Self::Absent(_) | Self::NotFound { .. } => Code::NotFound,
             Self::Ambiguous { .. } => Code::Conflict,
+            Self::ChangedMeanwhile => Code::ChangedMeanwhile,
             Self::Key(code) => *code,
             Self::Suspended(_) => Code::Suspended,
             Self::RoleLacks(..) | Self::KeyKind(_) | Self::EnterpriseOnly(_) => Code::Forbidden,

@@ -7,7 +7,9 @@ use shared::{
     short_id::ShortId,
 };
 
-use crate::domain::{availability::EndsTooEarly, quota::Exceeded, redirection::MAX_CHAIN};
+use crate::domain::{
+    availability::EndsTooEarly, link_history::NoState, quota::Exceeded, redirection::MAX_CHAIN,
+};
 
 pub use ::kernel::error::{CommonError, DomainError, ServiceError};
 
@@ -19,10 +21,6 @@ pub enum RedirectsError {
     Common(#[from] CommonError),
     #[error(transparent)]
     Exceeded(#[from] Exceeded),
-    #[error("If-Match must be * or the ETag of a redirection, in quotes.")]
-    IfMatch,
-    #[error("If-Match is for one redirection, and not for several.")]
-    IfMatchOfSeveral,
     #[error("ids is not a parameter of this list; read a redirection by its short id.")]
     IdsOfList,
     #[error("ids must name 1 to {most} short ids, comma-separated.")]
@@ -55,6 +53,14 @@ pub enum RedirectsError {
     ChangedMeanwhile,
     #[error("{}", .0.join(" "))]
     TakenDown(Vec<String>),
+    #[error("{0}.")]
+    NoState(NoState),
+    #[error("version: more than {most} changes came since then; restore a newer version first.")]
+    TooManySteps { most: usize },
+    #[error("{}", .0.join(" "))]
+    NoLongerValid(Vec<String>),
+    #[error("platformId: the {kind} {id}, to which the link belonged, is gone.")]
+    OwnerGone { kind: &'static str, id: String },
     #[error("Only Thngs and products have this path.")]
     NoThngOrProduct,
     #[error("The resource {0} has no redirection.")]
@@ -88,9 +94,7 @@ impl DomainError for RedirectsError {
         match self {
             Self::Common(error) => error.code(),
             Self::Exceeded(error) => error.code(),
-            Self::IfMatch
-            | Self::IfMatchOfSeveral
-            | Self::ForeignDomain(_)
+            Self::ForeignDomain(_)
             | Self::ItemCount { .. }
             | Self::Chain { .. }
             | Self::Availability { .. }
@@ -105,7 +109,11 @@ impl DomainError for RedirectsError {
             Self::NoShortDomain
             | Self::DomainUnproven(_)
             | Self::TakenDown(_)
-            | Self::NoRoomForPages { .. } => Code::Conflict,
+            | Self::NoRoomForPages { .. }
+            | Self::NoState(_)
+            | Self::TooManySteps { .. }
+            | Self::NoLongerValid(_)
+            | Self::OwnerGone { .. } => Code::Conflict,
             Self::ShortIdTaken { .. } => Code::ShortIdTaken,
             Self::ChangedMeanwhile => Code::ChangedMeanwhile,
             Self::CannotRender(_) => Code::CannotRender,
@@ -116,7 +124,7 @@ impl DomainError for RedirectsError {
     fn faults(&self) -> Vec<String> {
         match self {
             Self::Common(error) => error.faults(),
-            Self::TakenDown(faults) => faults.clone(),
+            Self::TakenDown(faults) | Self::NoLongerValid(faults) => faults.clone(),
             one => vec![one.to_string()],
         }
     }

@@ -15,6 +15,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use futures_util::FutureExt;
+use kernel::error::DomainError;
 use opentelemetry::trace::TraceContextExt as _;
 use shared::problem::Code;
 use signin::http::gate;
@@ -22,8 +23,9 @@ use tracing_opentelemetry::OpenTelemetrySpanExt as _;
 use web::{
     api_error::{Failure, Refusal},
     rate_limit::{self, Ledger},
+    request_error::RequestError,
     request_info::RequestInfo,
-    routes::Policies,
+    routes::{Policies, Policy},
 };
 
 use crate::state::ApiState;
@@ -61,7 +63,7 @@ pub(super) async fn admit(
         }
         None => Default::default(),
     };
-    let refused = two_keys(request.headers()).or_else(|| {
+    let refused = two_keys(request.headers()).or_else(|| unseen_condition(&request, policy)).or_else(|| {
         let check = || {
             let query = request.uri().query();
             gate::check(request.method(), policy.page_from, request.headers(), query, &info.base)
@@ -98,6 +100,14 @@ fn two_keys(headers: &HeaderMap) -> Option<Refusal> {
     let count = headers.get_all(header::AUTHORIZATION).iter().count();
     let errors = vec!["Authorization must be given at most once.".to_owned()];
     (count > 1).then_some(Refusal { code: Code::Invalid, errors, detail: None })
+}
+
+/// The refusal of `If-Match` where nobody looks at it: its sender would believe that nothing is written over.
+fn unseen_condition(request: &Request, policy: Policy) -> Option<Refusal> {
+    let is_change = !request.method().is_safe() && request.headers().contains_key(header::IF_MATCH);
+    let is_unseen = is_change && !policy.takes_tag && request.extensions().get::<MatchedPath>().is_some();
+    let errors = vec![RequestError::NoCondition.to_string()];
+    is_unseen.then_some(Refusal { code: RequestError::NoCondition.code(), errors, detail: None })
 }
 
 /// Runs a request for at most `limit`; a panic stays its own.

@@ -262,8 +262,8 @@ fn add_headers(response: &mut Value, operation: &str, policy: Policy, status: &s
     let names: &[&str] = match status {
         "202" if ["createActionJob", "createTask"].contains(&operation) => &["X-Request-Id", "Location"],
         "201" => &["X-Request-Id", "Location"],
-        "200" if operation.starts_with("list") => &["X-Request-Id", "Link"],
         "200" | "202" if policy.answers_tag => &["X-Request-Id", "ETag"],
+        "200" if operation.starts_with("list") => &["X-Request-Id", "Link"],
         "429" | "503" => &["X-Request-Id", "Retry-After"],
         _ => &["X-Request-Id"],
     };
@@ -319,7 +319,7 @@ fn describe_parameter(operation: &str, parameter: &mut Value) {
             json!({"type": "string", "pattern": "^((0|[1-9][0-9]{0,17})-(0|[1-9][0-9]{0,17}))?$"})
         }
         // Milliseconds, a date, or a date and time: one of the forms is enough for whoever generates values.
-        "from" | "to" if matches!(operation, "readScanStatistics" | "readUnknownScans") => {
+        "from" | "to" if operation.ends_with("Statistics") || operation == "readUnknownScans" => {
             json!({"type": "string", "format": if name == "from" { "range-begin" } else { "range-end" }})
         }
         "interval" => json!({"type": "string", "enum": ["hour", "day", "week", "month"]}),
@@ -371,7 +371,7 @@ fn headers() -> Value {
     json!({
         "X-Request-Id": text(true, "Names the request in the log; the caller's own if it sent a harmless one."),
         "Location": text(false, "Where what was made can be read."),
-        "ETag": text(false, "The state of the redirection, for `If-Match`; a counted scan does not change it."),
+        "ETag": text(false, "The state of the resource, for `If-Match`; of a redirection a counted scan does not change it, nor of a key its use."),
         "Link": text(false, "The next page, percent-encoded, if there is one; `rel` is `next`."),
         "X-Ignored": text(false, "Query parameters and members of the body that the operation does not know, with \
             commas, percent-encoded, at most 20; then `...+` and how many more. They had no effect."),

@@ -12,6 +12,8 @@ pub enum StatisticsError {
         "from and to: the range has more than {most} counts of {of}; ask for a shorter range, or filter."
     )]
     RangeTooLong { of: &'static str, most: i64 },
+    #[error("from and to: the link has more than {most} scans in the range; ask for a shorter one.")]
+    TooManyScans { most: usize },
     #[error("groupBy: a key of projects cannot group by project; filter by one of them.")]
     GroupedByProject,
     #[error("filter: your key is of several projects; name one of them by filter=project=ID.")]
@@ -26,9 +28,10 @@ impl DomainError for StatisticsError {
     fn code(&self) -> Code {
         match self {
             Self::ReportTooLarge { .. } => Code::Invalid,
-            Self::RangeTooLong { .. } | Self::GroupedByProject | Self::SeveralProjects => {
-                Code::InvalidParameter
-            }
+            Self::RangeTooLong { .. }
+            | Self::TooManyScans { .. }
+            | Self::GroupedByProject
+            | Self::SeveralProjects => Code::InvalidParameter,
             Self::UnknownIdsOfAccount => Code::Forbidden,
         }
     }

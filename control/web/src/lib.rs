@@ -4,6 +4,7 @@ pub mod access;
 pub mod api_error;
 pub mod bodies;
 pub mod bulk;
+pub mod conditions;
 pub mod extract;
 pub mod known;
 pub mod known_members;

@@ -1,7 +1,7 @@
 //! What requests are refused for before an operation sees them.
 
 use kernel::error::DomainError;
-use shared::problem::Code;
+use shared::{entity_tag::NoTag, problem::Code};
 
 /// What a request is refused for before an operation sees it.
 #[derive(Debug, thiserror::Error)]
@@ -13,6 +13,10 @@ pub enum RequestError {
     NulInQuery(String),
     #[error("nextPageToken does not belong to this query.")]
     ForeignPageToken,
+    #[error("{0}.")]
+    IfMatch(NoTag),
+    #[error("This operation does not look at If-Match: leave it out.")]
+    NoCondition,
     #[error("ids must name what is meant, comma-separated.")]
     IdsMissing,
 
@@ -46,7 +50,9 @@ pub enum RequestError {
 impl DomainError for RequestError {
     fn code(&self) -> Code {
         match self {
-            Self::TakesNoBody | Self::NoIdempotencyKey => Code::Invalid,
+            Self::TakesNoBody | Self::NoIdempotencyKey | Self::IfMatch(_) | Self::NoCondition => {
+                Code::Invalid
+            }
             Self::BodyMissing | Self::MalformedJson { .. } | Self::BodyBrokenOff => Code::MalformedJson,
             Self::NulInQuery(_) | Self::IdsMissing => Code::InvalidParameter,
             Self::ForeignPageToken => Code::InvalidPageToken,

@@ -24,7 +24,7 @@ async fn link(api: &Api) -> Result<(String, String)> {
 }
 
 /// Sends a request on condition of a tag.
-async fn ask_if(api: &Api, method: Method, uri: &str, tag: &str, body: Value) -> Result<Answer> {
+pub(super) async fn ask_if(api: &Api, method: Method, uri: &str, tag: &str, body: Value) -> Result<Answer> {
     let request = Request::builder()
         .method(method)
         .uri(uri)
@@ -35,7 +35,7 @@ async fn ask_if(api: &Api, method: Method, uri: &str, tag: &str, body: Value) ->
     api.send(request.body(body)?).await
 }
 
-fn tag_of(answer: &Answer) -> Result<String> {
+pub(super) fn tag_of(answer: &Answer) -> Result<String> {
     Ok(answer.headers.get(header::ETAG).context("no ETag")?.to_str()?.to_owned())
 }
 

@@ -6,6 +6,7 @@ mod killed;
 mod live;
 mod model;
 mod removal;
+mod rules;
 mod unknown;
 mod year;
 

@@ -5,6 +5,7 @@
 
 mod audit;
 mod bodies;
+mod conditions;
 mod console;
 mod fixture;
 mod platform;

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use shared::{
+    entity_tag::EntityTag,
     id::{ApplicationId, ProjectId, UserId},
     time::UnixMillis,
 };
@@ -216,6 +217,12 @@ impl AppUser {
     #[must_use]
     pub fn scopes(&self) -> Scopes {
         Scopes { users: vec![self.id.to_string()], projects: vec![self.project.to_string()] }
+    }
+
+    /// Names the state that it is in. Nothing of the person is in it, whom not everybody sees who gets the tag.
+    #[must_use]
+    pub fn tag(&self) -> EntityTag {
+        EntityTag::of_members(&(self.status, self.stamp.updated_at))
     }
 
     /// The user after a change at `now`.

@@ -15,6 +15,7 @@ use web::{
     access::Authenticated,
     api_error::ApiError,
     bulk,
+    conditions::Tagged,
     extract::{JsonBody, Path, Query},
     listing::{Listing, RESULT_COUNT},
     openapi::{ListParams, NumberedParams, PageParams},
@@ -31,7 +32,7 @@ use crate::{
         listing::APPLICATIONS,
     },
     error::ServiceError,
-    service::{Core, applications},
+    service::{Core, applications, named::tag_of},
 };
 
 /// An application of a project: what has a public and a secret key.
@@ -173,9 +174,9 @@ pub(super) async fn read(
     State(core): State<Arc<Core>>,
     Authenticated(caller): Authenticated,
     Path((project, id)): Path<(String, String)>,
-) -> Result<Json<ApplicationDocument>, ApiError> {
+) -> Result<Tagged<ApplicationDocument>, ApiError> {
     let application = applications::read(&core, &caller, &project, &id).await?;
-    Ok(Json(ApplicationDocument::new(&core, application)?))
+    Ok(Tagged(tag_of(&application), ApplicationDocument::new(&core, application)?))
 }
 
 /// Changes the members given; the others stay.

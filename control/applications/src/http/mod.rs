@@ -36,14 +36,17 @@ where
                 .body(|| bodies::project(false)),
         )
         .routes(routes!(projects::create).idempotent().body(|| bodies::project(true)))
-        .routes(routes!(projects::read, projects::update, projects::delete).body(|| bodies::project(false)))
+        .routes(routes!(projects::read).answers_tag())
+        .routes(routes!(projects::update, projects::delete).takes_tag().body(|| bodies::project(false)))
         .routes(
             routes!(applications::list, applications::update_many, applications::delete_many)
                 .body(|| bodies::application(false)),
         )
         .routes(routes!(applications::create).idempotent().body(|| bodies::application(true)))
+        .routes(routes!(applications::read).answers_tag())
         .routes(
-            routes!(applications::read, applications::update, applications::delete)
+            routes!(applications::update, applications::delete)
+                .takes_tag()
                 .body(|| bodies::application(false)),
         )
         .routes(routes!(applications::read_secret_key))
@@ -61,5 +64,6 @@ where
         .routes(routes!(user_passwords::reset).rate_limit(RateLimit::Login).body(bodies::reset))
         .routes(routes!(user_passwords::change).rate_limit(RateLimit::Login).body(bodies::new_passwords))
         .routes(routes!(users::list))
-        .routes(routes!(users::read, users::update, users::delete).body(bodies::changed_user))
+        .routes(routes!(users::read).answers_tag())
+        .routes(routes!(users::update, users::delete).takes_tag().body(bodies::changed_user))
 }

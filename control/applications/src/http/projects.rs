@@ -8,6 +8,7 @@ use utoipa::ToSchema;
 use web::{
     access::Authenticated,
     api_error::ApiError,
+    conditions::Tagged,
     extract::{JsonBody, Path, Query},
     listing::Listing,
     openapi::{ListParams, NumberedParams, PageParams},
@@ -21,7 +22,7 @@ use crate::{
         listing::PROJECTS,
         project::{Project, ProjectChange},
     },
-    service::{Core, projects},
+    service::{Core, named::tag_of, projects},
 };
 
 /// A project: a named part of an account, which keys may be confined to.
@@ -99,8 +100,9 @@ pub(super) async fn read(
     State(core): State<Arc<Core>>,
     Authenticated(caller): Authenticated,
     Path(id): Path<String>,
-) -> Result<Json<ProjectDocument>, ApiError> {
-    Ok(Json(projects::read(&core, &caller, &id).await?.into()))
+) -> Result<Tagged<ProjectDocument>, ApiError> {
+    let project = projects::read(&core, &caller, &id).await?;
+    Ok(Tagged(tag_of(&project), project.into()))
 }
 
 /// Changes the members given; the others stay.

@@ -9,6 +9,7 @@ use utoipa::ToSchema;
 use web::{
     access::Authenticated,
     api_error::ApiError,
+    conditions::Tagged,
     extract::{JsonBody, Path, Query},
     listing::Listing,
     openapi::{NumberedParams, PageParams},
@@ -117,8 +118,9 @@ pub(super) async fn read(
     State(core): State<Arc<Core>>,
     Authenticated(caller): Authenticated,
     Path(id): Path<String>,
-) -> Result<Json<UserDocument>, ApiError> {
-    Ok(Json(users::read(&core, &caller, &id).await?.into()))
+) -> Result<Tagged<UserDocument>, ApiError> {
+    let user = users::read(&core, &caller, &id).await?;
+    Ok(Tagged(user.tag(), user.into()))
 }
 
 /// Changes the members given; the others stay.

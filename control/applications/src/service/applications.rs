@@ -11,6 +11,7 @@ use super::{
     Core,
     access::{Caller, derived_key, end_of_overlap, require},
     bulk::{self, AfterCommit},
+    named::checked,
     projects::{self, project_id},
     roles::{check_user_role, refuse_less_than_application},
 };
@@ -211,7 +212,8 @@ async fn update_in(
     let (parsed_project, parsed) = ids(project, id)?;
     check_user_role(tx, actor.account, change.details.user_role.as_deref()).await?;
     let stored = applications::find_locked(tx, actor.account, parsed_project, parsed).await?;
-    let application = stored.ok_or_else(|| not_found(id))?.apply(change, core.clock.now());
+    let stored = checked(tx, stored.ok_or_else(|| not_found(id))?)?;
+    let application = stored.apply(change, core.clock.now());
     documents::update(tx, actor.account, &application).await?;
     Ok(application)
 }
@@ -263,9 +265,8 @@ async fn delete_in(
     id: &str,
 ) -> Result<AfterCommit, ServiceError> {
     let (parsed_project, parsed) = ids(project, id)?;
-    applications::find_locked(tx, actor.account, parsed_project, parsed)
-        .await?
-        .ok_or_else(|| not_found(id))?;
+    let found = applications::find_locked(tx, actor.account, parsed_project, parsed).await?;
+    checked(tx, found.ok_or_else(|| not_found(id))?)?;
     let wakes_edges = remove(core, tx, actor.account, parsed, core.clock.now()).await?;
     Ok(AfterCommit::default().wake_edges(wakes_edges).revoke_keys())
 }

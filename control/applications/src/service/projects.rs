@@ -8,7 +8,7 @@ use super::{
     access::{Caller, require},
     applications::remove,
     bulk::{self, AfterCommit, Bulk},
-    named::{self, admitted},
+    named::{self, admitted, checked},
 };
 use crate::{
     domain::{
@@ -101,7 +101,7 @@ impl Bulk<Core> for Project {
     ) -> Result<(Self, AfterCommit), ServiceError> {
         let id = project_id(reference)?;
         let found: Option<Self> = documents::find_locked(tx, actor.account, id).await?;
-        let project = admitted(found, grant, reference)?.apply(change, core.clock.now());
+        let project = checked(tx, admitted(found, grant, reference)?)?.apply(change, core.clock.now());
         documents::update(tx, actor.account, &project).await?;
         Ok((project, AfterCommit::default()))
     }
@@ -115,7 +115,7 @@ impl Bulk<Core> for Project {
     ) -> Result<AfterCommit, ServiceError> {
         let id = project_id(reference)?;
         let found: Option<Self> = documents::find_locked(tx, actor.account, id).await?;
-        admitted(found, grant, reference)?;
+        checked(tx, admitted(found, grant, reference)?)?;
         documents::delete::<Self>(tx, actor.account, id).await?;
         let mut had_rules = false;
         for application in applications::list_ids(tx, actor.account, id).await? {

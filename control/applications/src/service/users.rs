@@ -18,6 +18,7 @@ use url::Url;
 use super::{
     Core,
     access::{Caller, new_key, require},
+    named::check,
     passwords::Passwords,
 };
 use crate::{
@@ -122,6 +123,7 @@ pub async fn update(
         .await?
         .filter(|user| grant.admits(id, Some(&user.scopes())))
         .ok_or_else(|| not_found(id))?;
+    check(&tx, || stored.tag())?;
     let before = tx.is_audited().then(|| stored.details.clone());
     let user = stored.apply(change, core.clock.now());
     app_users::update(&mut tx, &user).await?;
@@ -143,7 +145,8 @@ pub async fn delete(core: &Core, caller: &Caller, id: &str) -> Result<(), Servic
     let _place = core.capacity.write(caller)?;
     let mut tx = core.db.begin(&caller.ctx).await?;
     let user = app_users::find_locked(&mut tx, caller.account, parsed).await?;
-    user.filter(|user| grant.admits(id, Some(&user.scopes()))).ok_or_else(|| not_found(id))?;
+    let user = user.filter(|user| grant.admits(id, Some(&user.scopes()))).ok_or_else(|| not_found(id))?;
+    check(&tx, || user.tag())?;
     password_resets::delete_of_user(&mut tx, caller.account, parsed).await?;
     app_users::delete(&mut tx, caller.account, parsed).await?;
     let at = (core.clock.now(), core.random16()?);

@@ -6,6 +6,7 @@ use utoipa::ToSchema;
 use web::{
     access::Authenticated,
     api_error::ApiError,
+    conditions::Tagged,
     extract::{JsonBody, Path, Query},
     listing::{Listing, flag},
     openapi::{ListParams, NumberedParams, PageParams},
@@ -20,7 +21,7 @@ use crate::{
         body::Purpose,
         listing::BATCHES,
     },
-    service::{Catalog, batches},
+    service::{Catalog, batches, named::tag_of},
 };
 
 /// A batch, for which tasks make Thngs.

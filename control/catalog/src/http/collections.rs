@@ -6,6 +6,7 @@ use utoipa::ToSchema;
 use web::{
     access::Authenticated,
     api_error::ApiError,
+    conditions::Tagged,
     extract::{JsonBody, Path, Query},
     listing::{Listing, flag},
     openapi::{ListParams, NumberedParams, PageParams},
@@ -20,7 +21,7 @@ use crate::{
         collection::{Collection, CollectionChange},
         listing::COLLECTIONS,
     },
-    service::{Catalog, collections},
+    service::{Catalog, collections, named::tag_of},
 };
 
 /// A collection: Thngs, and collections of them.

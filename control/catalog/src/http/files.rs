@@ -7,6 +7,7 @@ use utoipa::ToSchema;
 use web::{
     access::Authenticated,
     api_error::ApiError,
+    conditions::Tagged,
     extract::{JsonBody, Path, Query},
     listing::{Listing, flag},
     openapi::{ListParams, NumberedParams, PageParams},
@@ -21,7 +22,7 @@ use crate::{
         file::{CONTENT_URL_MS, File, FileChange, Purport, UPLOAD_URL_MS, content_path, sign},
         listing::FILES,
     },
-    service::{Catalog, files},
+    service::{Catalog, files, named::tag_of},
 };
 
 /// A file.
@@ -130,12 +131,12 @@ pub(super) async fn read(
     Path(id): Path<String>,
     info: RequestInfo,
     query: Query,
-) -> Result<Json<FileDocument>, ApiError> {
+) -> Result<Tagged<FileDocument>, ApiError> {
     let mut faults = Vec::new();
     let with_scopes = flag(&query, "withScopes", &mut faults);
     ApiError::check_parameters(faults)?;
     let file = files::read(&catalog, &caller, &id).await?;
-    Ok(Json(FileDocument::new(&catalog, &caller, &info, file, with_scopes)))
+    Ok(Tagged(tag_of(&file), FileDocument::new(&catalog, &caller, &info, file, with_scopes)))
 }
 
 /// Changes the members given; the others stay.

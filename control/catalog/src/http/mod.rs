@@ -44,10 +44,12 @@ where
                 .body(|| bodies::product(false)),
         )
         .routes(routes!(products::create).idempotent().body(|| or_many(bodies::product(true))))
-        .routes(routes!(products::read, products::update, products::delete).body(|| bodies::product(false)))
+        .routes(routes!(products::read).answers_tag())
+        .routes(routes!(products::update, products::delete).takes_tag().body(|| bodies::product(false)))
         .routes(routes!(thngs::list, bulk::thngs::update, bulk::thngs::delete).body(|| bodies::thng(false)))
         .routes(routes!(thngs::create).idempotent().body(|| or_many(bodies::thng(true))))
-        .routes(routes!(thngs::read, thngs::update, thngs::delete).body(|| bodies::thng(false)))
+        .routes(routes!(thngs::read).answers_tag())
+        .routes(routes!(thngs::update, thngs::delete).takes_tag().body(|| bodies::thng(false)))
         .routes(
             routes!(thng_locations::list, thng_locations::add, thng_locations::delete)
                 .body(bodies::locations),
@@ -57,9 +59,9 @@ where
                 .body(|| bodies::collection(false)),
         )
         .routes(routes!(collections::create).idempotent().body(|| bodies::collection(true)))
+        .routes(routes!(collections::read).answers_tag())
         .routes(
-            routes!(collections::read, collections::update, collections::delete)
-                .body(|| bodies::collection(false)),
+            routes!(collections::update, collections::delete).takes_tag().body(|| bodies::collection(false)),
         )
         .routes(
             routes!(
@@ -82,7 +84,8 @@ where
         .routes(routes!(collection_members::remove_collection))
         .routes(routes!(files::list, bulk::files::update, bulk::files::delete).body(|| bodies::file(false)))
         .routes(routes!(files::create).idempotent().body(|| bodies::file(true)))
-        .routes(routes!(files::read, files::update, files::delete).body(|| bodies::file(false)))
+        .routes(routes!(files::read).answers_tag())
+        .routes(routes!(files::update, files::delete).takes_tag().body(|| bodies::file(false)))
         .routes(routes!(file_content::download))
         .routes(
             routes!(file_content::upload).time_limit(file_content::UPLOAD_TIME_LIMIT).body(bodies::content),
@@ -91,7 +94,8 @@ where
             routes!(places::list, bulk::places::update, bulk::places::delete).body(|| bodies::place(false)),
         )
         .routes(routes!(places::create).idempotent().body(|| bodies::place(true)))
-        .routes(routes!(places::read, places::update, places::delete).body(|| bodies::place(false)))
+        .routes(routes!(places::read).answers_tag())
+        .routes(routes!(places::update, places::delete).takes_tag().body(|| bodies::place(false)))
         .routes(
             routes!(
                 properties::of_thng::list,
@@ -133,5 +137,6 @@ where
                 .body(|| bodies::batch(false)),
         )
         .routes(routes!(batches::create).idempotent().body(|| bodies::batch(true)))
-        .routes(routes!(batches::read, batches::update, batches::delete).body(|| bodies::batch(false)))
+        .routes(routes!(batches::read).answers_tag())
+        .routes(routes!(batches::update, batches::delete).takes_tag().body(|| bodies::batch(false)))
 }

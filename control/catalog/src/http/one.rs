@@ -25,12 +25,12 @@ macro_rules! one {
             Authenticated(caller): Authenticated,
             Path(reference): Path<String>,
             query: Query,
-        ) -> Result<Json<$document>, ApiError> {
+        ) -> Result<Tagged<$document>, ApiError> {
             let mut faults = Vec::new();
             let with_scopes = flag(&query, "withScopes", &mut faults);
             ApiError::check_parameters(faults)?;
             let found = $service::read(&catalog, &caller, &reference).await?;
-            Ok(Json($document::new(found, with_scopes)))
+            Ok(Tagged(tag_of(&found), $document::new(found, with_scopes)))
         }
 
         /// Changes the members given; the others stay.

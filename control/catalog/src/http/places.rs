@@ -9,6 +9,7 @@ use utoipa::ToSchema;
 use web::{
     access::Authenticated,
     api_error::ApiError,
+    conditions::Tagged,
     extract::{JsonBody, Path, Query},
     listing::{Listing, flag},
     location::CoordinatesDocument,
@@ -25,7 +26,7 @@ use crate::{
         location::Coordinates,
         place::{Place, PlaceChange},
     },
-    service::{Catalog, places},
+    service::{Catalog, named::tag_of, places},
 };
 
 /// A place: somewhere that Thngs and actions may be.

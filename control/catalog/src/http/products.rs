@@ -10,6 +10,7 @@ use web::{
     access::Authenticated,
     api_error::ApiError,
     bulk::create_each,
+    conditions::Tagged,
     extract::{JsonBody, Path, Query},
     listing::{Listing, flag},
     openapi::{ListParams, PageParams},
@@ -24,7 +25,7 @@ use crate::{
         listing::PRODUCTS,
         resource::{Product, ProductChange},
     },
-    service::{Catalog, Core, products},
+    service::{Catalog, Core, named::tag_of, products},
 };
 
 /// A product: what Thngs are instances of.

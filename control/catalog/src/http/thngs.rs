@@ -11,6 +11,7 @@ use web::{
     access::Authenticated,
     api_error::ApiError,
     bulk::create_each,
+    conditions::Tagged,
     extract::{JsonBody, Path, Query},
     listing::{Listing, flag},
     location::LocationDocument,
@@ -26,7 +27,7 @@ use crate::{
         listing::THNGS,
         resource::{Thng, ThngChange},
     },
-    service::{Catalog, Core, thngs},
+    service::{Catalog, Core, named::tag_of, thngs},
 };
 
 /// A Thng: one tracked item.

@@ -15,7 +15,7 @@ use super::{
     Catalog,
     access::{Caller, require},
     bulk::{self, AfterCommit, Bulk},
-    named::{self, admitted},
+    named::{self, admitted, checked},
     scopes::scopes_for,
 };
 use crate::{
@@ -145,7 +145,7 @@ impl Bulk<Catalog> for File {
         let scopes = change.details.common.scopes.take();
         change.details.common.scopes = grant.scopes_of_change(scopes);
         let found: Option<Self> = documents::find_locked(tx, actor.account, id).await?;
-        let file = admitted(found, grant, id.as_str())?.apply(change, catalog.clock.now());
+        let file = checked(tx, admitted(found, grant, id.as_str())?)?.apply(change, catalog.clock.now());
         documents::update(tx, actor.account, &file).await?;
         Ok((file, AfterCommit::default()))
     }
@@ -159,7 +159,7 @@ impl Bulk<Catalog> for File {
     ) -> Result<AfterCommit, ServiceError> {
         let id = parse(reference)?;
         let found: Option<Self> = documents::find_locked(tx, actor.account, id).await?;
-        let file = admitted(found, grant, id.as_str())?;
+        let file = checked(tx, admitted(found, grant, id.as_str())?)?;
         documents::delete::<Self>(tx, actor.account, id).await?;
         let size_bytes = file.content.as_ref().map_or(0, |content| content.size_bytes);
         quotas::release(tx, actor.account, Quota::StorageBytes, size_bytes);

@@ -66,7 +66,7 @@ export const de: Catalogue = {
   save: 'Speichern', saving: 'Wird gespeichert …', discard: 'Verwerfen', undo: 'Rückgängig', savedEverywhere: 'Gespeichert; nach {ms} ms auf jeder Edge', savedSomewhere: 'Gespeichert; nicht jede Edge hat es bestätigt', savedExcept: 'Gespeichert; nicht bestätigt von {edges}',
   conflict: 'Jemand anderes hat diesen Link inzwischen geändert.', conflictNow: 'Er führt jetzt nach', conflictMine: 'Meines darüber speichern', conflictTheirs: 'Das andere übernehmen',
   scansEver: 'Scans insgesamt', queryForwarded: 'Query wird weitergegeben', qrCode: 'QR-Code', qrOf: 'QR-Code von {what}', qrSays: 'Enthält {payload}: Version {version}, Stufe {ecl}.',
-  history: 'Verlauf', noHistory: 'Es sind keine Änderungen verzeichnet.', commandLine: 'Kommandozeile', noLinksOf: 'Von hier führt noch kein Link.',
+  history: 'Verlauf', noHistory: 'Es sind keine Änderungen verzeichnet.', historyTooLarge: 'Was geändert wurde, ist zu groß, um es aufzubewahren.', restore: 'Wiederherstellen', restoreOf: 'Stand von {when} wiederherstellen', commandLine: 'Kommandozeile', noLinksOf: 'Von hier führt noch kein Link.',
   // Products and items
   scans30d: 'Scans, 30 Tage', noProducts: 'Noch keine Produkte', noProductsHint: 'Ein Produkt ist das, wovon Stücke Exemplare sind.', mayNotProducts: 'Ihre Rolle zeigt keine Produkte.',
   noItems: 'Noch keine Stücke', noItemsHint: 'Ein Stück hat seinen eigenen Code.', mayNotItems: 'Ihre Rolle zeigt keine Stücke.', itemsOf: 'Stücke von', noItemsOfProduct: 'Es hat noch keine Stücke.',

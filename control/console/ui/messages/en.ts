@@ -64,7 +64,7 @@ export const en = {
   save: 'Save', saving: 'Saving …', discard: 'Discard', undo: 'Undo', savedEverywhere: 'Saved; live on every edge after {ms} ms', savedSomewhere: 'Saved; not every edge has confirmed it', savedExcept: 'Saved; not confirmed by {edges}',
   conflict: 'Somebody else changed this link meanwhile.', conflictNow: 'It leads now to', conflictMine: 'Save mine over it', conflictTheirs: 'Take theirs',
   scansEver: 'Scans since creation', queryForwarded: 'Query is passed on', qrCode: 'QR code', qrOf: 'QR code of {what}', qrSays: 'Holds {payload}: version {version}, level {ecl}.',
-  history: 'History', noHistory: 'No changes are on record.', commandLine: 'Command line', noLinksOf: 'No link leads from here yet.',
+  history: 'History', noHistory: 'No changes are on record.', historyTooLarge: 'What was changed is too large to be kept.', restore: 'Restore', restoreOf: 'Restore the state of {when}', commandLine: 'Command line', noLinksOf: 'No link leads from here yet.',
   // Products and items
   scans30d: 'Scans, 30 days', noProducts: 'No products yet', noProductsHint: 'A product is what items are instances of.', mayNotProducts: 'Your role does not show products.',
   noItems: 'No items yet', noItemsHint: 'An item is one piece with a code of its own.', mayNotItems: 'Your role does not show items.', itemsOf: 'Items of', noItemsOfProduct: 'It has no items yet.',

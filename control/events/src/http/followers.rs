@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use axum::{
-    Json,
     extract::{FromRef, FromRequestParts},
     http::request::Parts,
     response::Response,
@@ -12,6 +11,7 @@ use serde::Serialize;
 use web::{
     access::{Access, Authenticated},
     api_error::ApiError,
+    conditions::Tagged,
     extract::{Path, Query},
     listing::Listing,
     request_info::RequestInfo,
@@ -24,6 +24,7 @@ use crate::{
         access::Caller,
         bulk::{self, Bulk},
         followers,
+        named::tag_of,
     },
     store::followers::Follower,
 };
@@ -86,8 +87,9 @@ where
 
 impl One {
     /// It as a document.
-    pub(super) async fn read<F: Follower, D: From<F>>(self) -> Result<Json<D>, ApiError> {
-        Ok(Json(followers::read::<F>(&self.state, &self.caller, &self.id).await?.into()))
+    pub(super) async fn read<F: Follower, D: From<F>>(self) -> Result<Tagged<D>, ApiError> {
+        let found = followers::read::<F>(&self.state, &self.caller, &self.id).await?;
+        Ok(Tagged(tag_of(&found), found.into()))
     }
 
     /// Removes it with its queue.

@@ -36,7 +36,8 @@ where
                 .body(|| bodies::webhook(false)),
         )
         .routes(routes!(webhooks::create).idempotent().body(|| bodies::webhook(true)))
-        .routes(routes!(webhooks::read, webhooks::update, webhooks::delete).body(|| bodies::webhook(false)))
+        .routes(routes!(webhooks::read).answers_tag())
+        .routes(routes!(webhooks::update, webhooks::delete).takes_tag().body(|| bodies::webhook(false)))
         .routes(routes!(webhooks::list_secrets))
         .routes(routes!(webhooks::rotate).idempotent().body(bodies::overlap))
         .routes(routes!(webhooks::ping))
@@ -48,7 +49,6 @@ where
                 .body(|| bodies::reaction(false)),
         )
         .routes(routes!(reactions::create).idempotent().body(|| bodies::reaction(true)))
-        .routes(
-            routes!(reactions::read, reactions::update, reactions::delete).body(|| bodies::reaction(false)),
-        )
+        .routes(routes!(reactions::read).answers_tag())
+        .routes(routes!(reactions::update, reactions::delete).takes_tag().body(|| bodies::reaction(false)))
 }

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use utoipa::ToSchema;
 use web::{
     api_error::ApiError,
+    conditions::Tagged,
     extract::JsonBody,
     openapi::{ListParams, PageParams},
     wire::{CommonDocument, created},
@@ -152,7 +153,7 @@ pub(super) async fn create(all: All, JsonBody(body): JsonBody) -> Result<Respons
     params(("id" = String, Path, description = "Id of the reaction")),
     responses((status = 200, description = "The reaction", body = ReactionDocument)),
     extensions(("x-maturity" = json!("Beta"))))]
-pub(super) async fn read(one: One) -> Result<Json<ReactionDocument>, ApiError> {
+pub(super) async fn read(one: One) -> Result<Tagged<ReactionDocument>, ApiError> {
     one.read::<Reaction, _>().await
 }
 

@@ -15,6 +15,7 @@ use utoipa::ToSchema;
 use web::{
     access::Authenticated,
     api_error::ApiError,
+    conditions::Tagged,
     extract::{JsonBody, Path, Query},
     listing::Listing,
     openapi::{ListParams, PageParams},
@@ -235,7 +236,7 @@ pub(super) async fn create(all: All, JsonBody(body): JsonBody) -> Result<Respons
     params(("id" = String, Path, description = "Id of the webhook")),
     responses((status = 200, description = "The webhook", body = WebhookDocument)),
     extensions(("x-maturity" = json!("Beta"))))]
-pub(super) async fn read(one: One) -> Result<Json<WebhookDocument>, ApiError> {
+pub(super) async fn read(one: One) -> Result<Tagged<WebhookDocument>, ApiError> {
     one.read::<Webhook, _>().await
 }
 

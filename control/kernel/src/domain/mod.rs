@@ -1,6 +1,6 @@
 //! Rules as plain functions from data to data: no I/O, no clock, no randomness.
 
-pub use permissions::{access, action_names, api_key, permission, role, subject};
+pub use permissions::{access, action_names, api_key, permission, role, scan_source, subject};
 
 pub mod action;
 pub mod authority;
@@ -20,5 +20,4 @@ pub mod page;
 pub mod property;
 pub mod quota;
 pub mod reference;
-pub mod scan_source;
 pub mod scopes;

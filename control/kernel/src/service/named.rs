@@ -1,12 +1,14 @@
 //! Operations that all named resources share, addressed by id or `<key>:<value>`.
 
+use shared::entity_tag::EntityTag;
+
 use super::{access::require, references::resolve, state::Core};
 use crate::{
     domain::{
         access::Actor, grant::Grant, limits::shorten, listing::ListRequest, named::Named, page::Page,
         permission::Verb,
     },
-    error::ServiceError,
+    error::{CommonError, ServiceError},
     store::{
         Conn, Tx,
         documents::{self, Document},
@@ -52,7 +54,25 @@ pub async fn find_locked<D: Document>(
     reference: &str,
 ) -> Result<D, ServiceError> {
     let id = resolve(tx, actor.account, D::KIND, reference).await?;
-    admitted(documents::find_locked(tx, actor.account, id).await?, grant, reference)
+    let found = admitted(documents::find_locked(tx, actor.account, id).await?, grant, reference)?;
+    checked(tx, found)
+}
+
+/// The `ETag` of a resource: of all that is stored of it.
+pub fn tag_of<D: Document>(found: &D) -> EntityTag {
+    let own: Vec<serde_json::Value> = found.own().into_iter().map(Into::into).collect();
+    EntityTag::of(&(found.name(), found.details(), own, found.stamp().updated_at))
+}
+
+/// The resource that a request changes, if it is as `If-Match` says; 412 otherwise.
+pub fn checked<D: Document>(tx: &Tx, found: D) -> Result<D, ServiceError> {
+    check(tx, || tag_of(&found))?;
+    Ok(found)
+}
+
+/// Refuses a change of what is not as `If-Match` of the request says: 412.
+pub fn check(tx: &Tx, tag: impl FnOnce() -> EntityTag) -> Result<(), CommonError> {
+    if tx.ctx().admits(tag) { Ok(()) } else { Err(CommonError::ChangedMeanwhile) }
 }
 
 /// The resource, if it is visible to the caller.

@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use shared::time::UnixMillis;
+use shared::{
+    entity_tag::{Condition, EntityTag},
+    time::UnixMillis,
+};
 
 use super::{audit::Principal, claim::Claim};
 use crate::domain::event::Cause;
@@ -15,6 +18,7 @@ pub struct Ctx {
     origin: Option<Arc<str>>,
     cause: Cause,
     principal: Option<Arc<Principal>>,
+    condition: Condition,
 }
 
 impl Ctx {
@@ -40,6 +44,17 @@ impl Ctx {
     #[must_use]
     pub fn with_principal(self, principal: Principal) -> Self {
         Self { principal: Some(Arc::new(principal)), ..self }
+    }
+
+    /// The resource that it changes must be in a state that `If-Match` names.
+    #[must_use]
+    pub fn with_condition(self, condition: Condition) -> Self {
+        Self { condition, ..self }
+    }
+
+    /// Whether `If-Match` admits the state of the resource that the request changes.
+    pub fn admits(&self, tag: impl FnOnce() -> EntityTag) -> bool {
+        self.condition.admits(tag)
     }
 
     /// Of a command of the tools that changes something of an account.

@@ -129,6 +129,12 @@ impl LinkDetails {
     pub fn change(self, change: Described, actor: &Actor) -> Self {
         Self { described: self.described.merge(change), updated_by: Some(actor.into()), ..self }
     }
+
+    /// With these members and no others, by an actor.
+    #[must_use]
+    pub fn replace(self, described: Described, actor: &Actor) -> Self {
+        Self { described, updated_by: Some(actor.into()), ..self }
+    }
 }
 
 #[cfg(test)]

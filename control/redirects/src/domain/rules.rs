@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 use shared::{
+    entity_tag::EntityTag,
     rules::{MAX_CONDITIONS, MAX_RULES, Rule},
     target::{TagValues, Target},
     time::UnixMillis,
@@ -21,6 +22,14 @@ pub struct StoredRules {
     pub created_at: UnixMillis,
     /// When it was last replaced.
     pub updated_at: UnixMillis,
+}
+
+impl StoredRules {
+    /// Names the state that the list is in.
+    #[must_use]
+    pub fn tag(&self) -> EntityTag {
+        EntityTag::of(&(&self.rules, self.created_at, self.updated_at))
+    }
 }
 
 // Spec gap: the body is not shown; clients send `rules` with `match` and, it may be, without `redirectUrl`.

@@ -26,6 +26,18 @@ pub(super) fn replacement() -> Value {
     redirection(Kind::Replace).done()
 }
 
+/// Which state of a redirection to bring back.
+pub(super) fn version() -> Value {
+    Body::new("The state to bring back")
+        .must(
+            "version",
+            json!({"type": "string", "pattern": "^[0-9]{1,18}$",
+            "description": "From the history of the redirection: its state after this change."}),
+        )
+        .like("version", "4711")
+        .done()
+}
+
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Whole,

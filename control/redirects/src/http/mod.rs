@@ -4,6 +4,7 @@
 
 mod bodies;
 mod conditions;
+mod history;
 mod pages;
 mod preview;
 mod redirection_answers;
@@ -56,6 +57,8 @@ where
         .routes(routes!(redirections::replace).by_edges().answers_tag().takes_tag().body(bodies::replacement))
         .routes(routes!(redirections::delete).by_edges().takes_tag())
         .routes(routes!(preview::preview).by_edges().body(bodies::assumed_scan))
+        .routes(routes!(history::list).by_edges())
+        .routes(routes!(history::restore).by_edges().answers_tag().takes_tag().body(bodies::version))
         .routes(routes!(redirections::of_thng::read).by_edges().queries(READS).answers_tag())
         .routes(
             routes!(redirections::of_thng::create)
@@ -94,17 +97,15 @@ where
         )
         .routes(routes!(redirections::of_product::delete).by_edges().takes_tag())
         .routes(routes!(redirections::of_product::read_qr).by_edges().queries(READS).draws())
+        .routes(routes!(rules::of_account::read).answers_tag())
         .routes(
-            routes!(rules::of_account::read, rules::of_account::replace, rules::of_account::delete)
-                .body(bodies::rules),
+            routes!(rules::of_account::replace, rules::of_account::delete).takes_tag().body(bodies::rules),
         )
+        .routes(routes!(rules::of_application::read).answers_tag())
         .routes(
-            routes!(
-                rules::of_application::read,
-                rules::of_application::replace,
-                rules::of_application::delete
-            )
-            .body(bodies::rules),
+            routes!(rules::of_application::replace, rules::of_application::delete)
+                .takes_tag()
+                .body(bodies::rules),
         )
         .routes(routes!(pages::read, pages::replace).body(bodies::pages))
         .routes(routes!(pages::read_of_domain, pages::replace_of_domain).body(bodies::pages))

@@ -25,7 +25,7 @@ use web::{
 
 pub(super) use self::by_resource::{of_product, of_thng};
 use super::{
-    conditions::{expected, no_condition, tagged},
+    conditions::{expected, tagged},
     redirection_answers::{RedirectionDocument, Wait, check_image, image, image_request, locate, written},
 };
 use crate::{
@@ -250,7 +250,6 @@ pub(super) async fn replace_many(
     JsonBody(body): JsonBody,
 ) -> Result<Response, ApiError> {
     let (wait, ids) = (Wait::parse(&query)?, ids(&query)?);
-    no_condition(&headers)?;
     let done = service::replace(&redirects, &caller, choice(&query, &headers), ids, writable(&body)?).await?;
     let count = [(RESULT_COUNT, done.value.len())];
     Ok((count, written(&redirects, wait, &done, StatusCode::NO_CONTENT, None).await).into_response())
@@ -271,13 +270,12 @@ pub(super) async fn delete_many(
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
     let (wait, ids) = (Wait::parse(&query)?, ids(&query)?);
-    no_condition(&headers)?;
     let done = service::delete(&redirects, &caller, choice(&query, &headers), ids).await?;
     let count = [(RESULT_COUNT, done.value)];
     Ok((count, written(&redirects, wait, &done, StatusCode::OK, None).await).into_response())
 }
 
-fn document(item: &Redirection) -> Value {
+pub(super) fn document(item: &Redirection) -> Value {
     serde_json::to_value(RedirectionDocument::from(item)).unwrap_or_default()
 }
 

@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 
 use axum::{
-    Json,
     extract::{FromRequestParts, State},
     http::{StatusCode, request::Parts},
     response::Response,
@@ -14,6 +13,7 @@ use utoipa::ToSchema;
 use web::{
     access::Authenticated,
     api_error::ApiError,
+    conditions::Tagged,
     extract::{JsonBody, Path, Query},
 };
 
@@ -95,8 +95,9 @@ macro_rules! redirector {
                 State(redirects): State<Redirects>,
                 Authenticated(caller): Authenticated,
                 named: Named,
-            ) -> Result<Json<RulesDocument>, ApiError> {
-                Ok(Json(service::read(&redirects, &caller, named.whose()).await?.into()))
+            ) -> Result<Tagged<RulesDocument>, ApiError> {
+                let stored = service::read(&redirects, &caller, named.whose()).await?;
+                Ok(Tagged(stored.tag(), stored.into()))
             }
 
             #[doc = concat!("Replaces the rules of ", $name, " as a whole.")]

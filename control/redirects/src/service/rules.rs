@@ -5,6 +5,7 @@ use std::sync::Arc;
 use futures_util::FutureExt;
 use serde_json::{Value, json};
 use shared::{
+    entity_tag::EntityTag,
     id::{AccountId, ApplicationId},
     rules::{AccountRules, MAX_ACCOUNT_BYTES, Owner, Rule},
     time::UnixMillis,
@@ -16,6 +17,7 @@ use super::{
     Redirects,
     access::{Caller, require},
     applications::ids,
+    named,
     redirections::{Written, blocked_hosts},
 };
 use crate::{
@@ -154,6 +156,11 @@ fn state(stored: &StoredRules) -> Value {
     json!({"rules": stored.rules})
 }
 
+/// Names the state of a list, be it there or not.
+fn tag(stored: Option<&StoredRules>) -> EntityTag {
+    stored.map_or_else(|| StoredRules::default().tag(), StoredRules::tag)
+}
+
 /// Whose rules they are, as the audit trail says it: an application's or the account's.
 fn owner_id(account: AccountId, owner: Option<&Owner>) -> String {
     owner.map_or_else(|| account.to_string(), |owner| owner.application.to_string())
@@ -185,6 +192,7 @@ async fn put(
         return Err(CommonError::Faults(faults).into());
     }
     let before = table::find(tx, account, owner.as_ref().map(|owner| &owner.application)).await?;
+    named::check(tx, || tag(before.as_ref()))?;
     let (created_at, updated_at) = match &before {
         None => (now, now),
         Some(before) => (before.created_at, now.max(UnixMillis(before.updated_at.0 + 1))),
@@ -208,6 +216,7 @@ async fn remove(
     check(tx, account, owner.as_ref()).await?;
     let application = owner.as_ref().map(|owner| &owner.application);
     let before = table::find(tx, account, application).await?;
+    named::check(tx, || tag(before.as_ref()))?;
     if !table::delete(tx, account, application).await? {
         return Ok(Written { value: (), rev: log::load_head(tx).await?.head });
     }

@@ -1,5 +1,6 @@
 //! The table of redirections, which edges replicate.
 
+mod deleted;
 mod fill;
 mod row;
 
@@ -14,6 +15,7 @@ use shared::{
 };
 use sqlx::{FromRow, Row as _};
 
+pub use self::deleted::{find_deleted, revive};
 pub use self::fill::load_fill;
 pub(super) use self::row::Row;
 use super::{

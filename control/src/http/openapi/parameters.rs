@@ -13,7 +13,7 @@ pub(super) fn more(policy: Policy, own: &[Value]) -> Vec<Value> {
     }
     found.extend(policy.queries.iter().map(|(name, text)| query(name, text, json!({}))));
     if policy.takes_tag {
-        let text = "The `ETag` of the redirection as it was read, or `*`: 412 if it was changed since";
+        let text = "The `ETag` of the resource as it was read, or `*`: 412 if it was changed since";
         found.push(
             json!({"name": "If-Match", "in": "header", "required": false, "description": text, "schema": {}}),
         );

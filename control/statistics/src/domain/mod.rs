@@ -10,5 +10,6 @@ pub mod parts;
 pub mod periods;
 pub mod retention;
 pub mod roll_ups;
+pub mod rule_query;
 pub mod stats_query;
 pub mod unknown_query;

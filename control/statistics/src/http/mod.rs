@@ -3,12 +3,17 @@
 //! Each handler extracts, calls one service function and answers.
 
 mod live;
+mod rules;
 mod stats;
 mod unknown;
 
 use axum::extract::FromRef;
+use redirects::service::Redirects;
 use utoipa_axum::routes;
-use web::{access::Access, routes::Routes};
+use web::{
+    access::Access,
+    routes::{Columns, Routes},
+};
 
 use crate::service::StatisticsState;
 
@@ -18,6 +23,11 @@ where
     S: Clone + Send + Sync + 'static,
     Access: FromRef<S>,
     StatisticsState: FromRef<S>,
+    Redirects: FromRef<S>,
 {
-    Routes::new().routes(routes!(stats::read)).routes(routes!(live::stream)).routes(routes!(unknown::read))
+    Routes::new()
+        .routes(routes!(stats::read))
+        .routes(routes!(rules::read).by_edges())
+        .routes(routes!(live::stream))
+        .routes(routes!(unknown::read))
 }

@@ -7,6 +7,7 @@ pub use ::events::service::*;
 pub mod backfill;
 pub mod live_scans;
 pub mod roll_ups;
+pub mod rule_statistics;
 pub mod stats;
 pub mod unknown_scans;
 

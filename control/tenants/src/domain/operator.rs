@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use shared::{
+    entity_tag::EntityTag,
     id::{AccountId, OperatorId, ProjectId},
     time::UnixMillis,
 };
@@ -148,6 +149,12 @@ impl Operator {
             updated_at: updated_at(now, self.created_at, self.updated_at),
             ..self
         }
+    }
+
+    /// Names the state that it is in.
+    #[must_use]
+    pub fn tag(&self) -> EntityTag {
+        EntityTag::of_members(self)
     }
 
     /// The operator after a change of its access at `now`.

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use serde_json::Value;
-use shared::{id::ProjectId, networks::Networks, time::UnixMillis};
+use shared::{entity_tag::EntityTag, id::ProjectId, networks::Networks, time::UnixMillis};
 
 use super::{
     access::ActorKind,
@@ -197,6 +197,12 @@ impl OperatorKey {
             updated_at: updated_at(now, self.created_at, self.updated_at),
             ..self
         }
+    }
+
+    /// Names the state that it is in. That it was used is no change.
+    #[must_use]
+    pub fn tag(&self) -> EntityTag {
+        EntityTag::of_members(&Self { last_used_at: None, ..self.clone() })
     }
 
     /// The key that replaces it: for as long a life, with the same label, networks and project.

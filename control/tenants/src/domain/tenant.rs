@@ -1,7 +1,7 @@
 //! Accounts.
 
 use serde_json::{Map, Value};
-use shared::{id::AccountId, personal_data::PersonalData, time::UnixMillis};
+use shared::{entity_tag::EntityTag, id::AccountId, personal_data::PersonalData, time::UnixMillis};
 
 use super::{
     access::UserRights, common::updated_at, target_hosts::TargetHosts, user_registration::UserRegistration,
@@ -72,6 +72,12 @@ pub struct AccountChange {
 }
 
 impl Account {
+    /// Names the state that it is in.
+    #[must_use]
+    pub fn tag(&self) -> EntityTag {
+        EntityTag::of_members(self)
+    }
+
     /// The account after a change at `now`.
     #[must_use]
     pub fn apply(self, change: AccountChange, now: UnixMillis) -> Self {

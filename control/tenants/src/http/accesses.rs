@@ -9,6 +9,7 @@ use utoipa::ToSchema;
 use web::{
     access::{Authenticated, ShownKey},
     api_error::ApiError,
+    conditions::Tagged,
     extract::{JsonBody, Path, Query},
     listing::Listing,
     openapi::PageParams,
@@ -173,9 +174,10 @@ macro_rules! accesses {
                 Authenticated(caller): Authenticated,
                 ShownKey(key): ShownKey,
                 Path((id, access)): Path<(String, String)>,
-            ) -> Result<Json<OperatorAccessDocument>, ApiError> {
+            ) -> Result<Tagged<OperatorAccessDocument>, ApiError> {
                 let operator = operators::read_access(&core, &caller, &id, &access).await?;
-                Ok(Json(OperatorAccessDocument::seen_by(operator, (&caller.id, key.as_deref()))))
+                let tag = operator.tag();
+                Ok(Tagged(tag, OperatorAccessDocument::seen_by(operator, (&caller.id, key.as_deref()))))
             }
 
             /// Changes an access. The keys of the operator can do what its roles allow from then on.

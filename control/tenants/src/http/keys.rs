@@ -17,6 +17,7 @@ use utoipa::ToSchema;
 use web::{
     access::Authenticated,
     api_error::ApiError,
+    conditions::Tagged,
     extract::{JsonBody, Path, Query},
     listing::Listing,
     openapi::PageParams,
@@ -156,9 +157,9 @@ pub(super) async fn read(
     State(core): State<Arc<Core>>,
     Authenticated(caller): Authenticated,
     Path(id): Path<String>,
-) -> Result<Json<OperatorKeyDocument>, ApiError> {
+) -> Result<Tagged<OperatorKeyDocument>, ApiError> {
     let key = keys::read(&core, &caller, &id).await?;
-    Ok(Json(OperatorKeyDocument::new(key, core.clock.now())))
+    Ok(Tagged(key.tag(), OperatorKeyDocument::new(key, core.clock.now())))
 }
 
 /// Changes the members given of a key: label, expiry, networks. What it may no longer do is refused within a second.

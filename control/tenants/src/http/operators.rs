@@ -9,6 +9,7 @@ use utoipa::ToSchema;
 use web::{
     access::Authenticated,
     api_error::ApiError,
+    conditions::Tagged,
     extract::{JsonBody, Path},
 };
 
@@ -78,8 +79,9 @@ pub(super) async fn read(
     State(core): State<Arc<Core>>,
     Authenticated(caller): Authenticated,
     Path(id): Path<String>,
-) -> Result<Json<OperatorDocument>, ApiError> {
-    Ok(Json(operators::read(&core, &caller, &id).await?.into()))
+) -> Result<Tagged<OperatorDocument>, ApiError> {
+    let operator = operators::read(&core, &caller, &id).await?;
+    Ok(Tagged(operator.tag(), operator.into()))
 }
 
 /// Reads the operator whose key it is.

@@ -8,6 +8,7 @@ use utoipa::ToSchema;
 use web::{
     access::Authenticated,
     api_error::ApiError,
+    conditions::Tagged,
     extract::{JsonBody, Path, Query},
     listing::Listing,
     openapi::{ListParams, PageParams},
@@ -130,8 +131,9 @@ pub(super) async fn read(
     State(core): State<Arc<Core>>,
     Authenticated(caller): Authenticated,
     Path(id): Path<String>,
-) -> Result<Json<PolicyDocument>, ApiError> {
-    Ok(Json(roles::read(&core, &caller, &id, OPERATORS).await?.into()))
+) -> Result<Tagged<PolicyDocument>, ApiError> {
+    let role = roles::read(&core, &caller, &id, OPERATORS).await?;
+    Ok(Tagged(role.tag(), role.into()))
 }
 
 /// Changes the members given; the others stay. Whoever has it may do what it allows from then on.

@@ -8,6 +8,7 @@ use utoipa::ToSchema;
 use web::{
     access::Authenticated,
     api_error::ApiError,
+    conditions::Tagged,
     extract::{JsonBody, Path, Query},
     listing::Listing,
     openapi::{ListParams, PageParams},
@@ -182,8 +183,9 @@ pub(super) async fn read(
     State(core): State<Arc<Core>>,
     Authenticated(caller): Authenticated,
     Path(id): Path<String>,
-) -> Result<Json<RoleDocument>, ApiError> {
-    Ok(Json(roles::read(&core, &caller, &id, None).await?.into()))
+) -> Result<Tagged<RoleDocument>, ApiError> {
+    let role = roles::read(&core, &caller, &id, None).await?;
+    Ok(Tagged(role.tag(), role.into()))
 }
 
 /// Changes the members given; the others stay.
@@ -224,8 +226,9 @@ pub(super) async fn list_permissions(
     State(core): State<Arc<Core>>,
     Authenticated(caller): Authenticated,
     Path(id): Path<String>,
-) -> Result<Json<Vec<PermissionDocument>>, ApiError> {
-    Ok(Json(PermissionDocument::all(&roles::read(&core, &caller, &id, None).await?)))
+) -> Result<Tagged<Vec<PermissionDocument>>, ApiError> {
+    let role = roles::read(&core, &caller, &id, None).await?;
+    Ok(Tagged(role.tag(), PermissionDocument::all(&role)))
 }
 
 /// Says what the users who have a role may do, path by path, in place of what they may now. What every user may do
@@ -256,9 +259,9 @@ pub(super) async fn read_permission(
     State(core): State<Arc<Core>>,
     Authenticated(caller): Authenticated,
     Path((id, name)): Path<(String, String)>,
-) -> Result<Json<PermissionDocument>, ApiError> {
+) -> Result<Tagged<PermissionDocument>, ApiError> {
     let role = roles::read(&core, &caller, &id, None).await?;
-    Ok(Json(PermissionDocument::of_group(roles::find_group(&name)?, &role)))
+    Ok(Tagged(role.tag(), PermissionDocument::of_group(roles::find_group(&name)?, &role)))
 }
 
 /// Gives a group of permissions to a role for operators, or takes it.

@@ -14,6 +14,7 @@ use utoipa::ToSchema;
 use web::{
     access::Authenticated,
     api_error::ApiError,
+    conditions::Tagged,
     extract::{JsonBody, Path, Query},
     listing::{MAX_PAGE, number},
 };
@@ -147,8 +148,9 @@ pub(super) async fn read_account(
     State(core): State<Arc<Core>>,
     Authenticated(caller): Authenticated,
     Path(id): Path<String>,
-) -> Result<Json<AccountDocument>, ApiError> {
-    Ok(Json(tenants::read_account(&core, &caller, &id).await?.into()))
+) -> Result<Tagged<AccountDocument>, ApiError> {
+    let account = tenants::read_account(&core, &caller, &id).await?;
+    Ok(Tagged(account.tag(), account.into()))
 }
 
 /// Changes the members given; the others stay.

@@ -8,6 +8,7 @@ use tracing::instrument;
 use super::{
     Core,
     access::{Caller, end_of_overlap, new_key, require},
+    named::check,
     operators::refuse_superior,
     roles::lock_with_rights,
     scopes::project_in_reach,
@@ -227,6 +228,7 @@ async fn find_locked(
     let parsed = id.parse().map_err(|_| not_found(id))?;
     lock_with_rights(tx, actor).await?;
     let key = admitted(store::find_locked(tx, actor.account, parsed).await?, actor, grant, id)?;
+    check(tx, || key.tag())?;
     if key.operator != actor.id
         && let Ok(owner) = key.operator.parse()
         && let Some(owner) = operators::find(tx, actor.account, owner).await?

@@ -10,6 +10,7 @@ use super::{
     Core,
     access::{Caller, require},
     first_keys::{self, NewFirstKey},
+    named::check,
     roles::{check_roles, lock_with_rights, permissions_of, refuse_keys_of_others, refuse_more},
     tenants::own_account,
 };
@@ -61,6 +62,7 @@ pub async fn update(
     }
     let mut tx = core.db.begin(&caller.ctx).await?;
     let found = store::find_locked(&mut tx, caller.account, parsed).await?.ok_or_else(not_found)?;
+    check(&tx, || found.tag())?;
     refuse_superior(&mut tx, caller, &found).await?;
     let operator = found.apply(change, core.clock.now());
     store::update(&mut tx, &operator).await?;
@@ -156,6 +158,7 @@ pub async fn update_access(
     let mut tx = core.db.begin(&caller.ctx).await?;
     lock_with_rights(&mut tx, caller).await?;
     let found = store::find_locked(&mut tx, account, id).await?.ok_or_else(|| no_access(access))?;
+    check(&tx, || found.tag())?;
     refuse_superior(&mut tx, caller, &found).await?;
     check_roles(&mut tx, caller, change.roles.as_deref()).await?;
     check_projects(&mut tx, account, &change).await?;
@@ -196,6 +199,7 @@ pub async fn remove(core: &Core, caller: &Caller, account: &str, access: &str) -
     let mut tx = core.db.begin(&caller.ctx).await?;
     lock_with_rights(&mut tx, caller).await?;
     let found = store::find_locked(&mut tx, account, id).await?.ok_or_else(|| no_access(access))?;
+    check(&tx, || found.tag())?;
     refuse_superior(&mut tx, caller, &found).await?;
     keys::revoke_all(&mut tx, account, id.as_str(), now.0).await?;
     store::delete(&mut tx, &found).await?;

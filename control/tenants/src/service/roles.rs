@@ -2,7 +2,10 @@
 
 mod rights;
 
-use shared::id::{AccountId, RoleId};
+use shared::{
+    entity_tag::EntityTag,
+    id::{AccountId, RoleId},
+};
 use tracing::instrument;
 
 use self::rights::refuse_role;
@@ -11,7 +14,7 @@ pub use self::rights::{check_user_role, lock_with_rights, refuse_less_than_appli
 use super::{
     Core,
     access::{Caller, require},
-    named::admitted,
+    named::{admitted, checked, tag_of},
 };
 use crate::{
     domain::{
@@ -49,6 +52,15 @@ impl AnyRole {
         match self {
             Self::BuiltIn(role) => role::permissions_of(role.name).unwrap_or_default(),
             Self::Own(role) => role.permissions(),
+        }
+    }
+
+    /// Names the state that it is in.
+    #[must_use]
+    pub fn tag(&self) -> EntityTag {
+        match self {
+            Self::BuiltIn(role) => EntityTag::of(&role.name),
+            Self::Own(role) => tag_of(&**role),
         }
     }
 }
@@ -259,7 +271,8 @@ async fn find_own(tx: &mut Tx, caller: &Caller, id: &str) -> Result<Role, Servic
         return Err(TenantsError::BuiltInRole(id.to_owned()).into());
     }
     let parsed: RoleId = id.parse().map_err(|_| not_found(id))?;
-    documents::find_locked(tx, caller.account, parsed).await?.ok_or_else(|| not_found(id))
+    let found: Option<Role> = documents::find_locked(tx, caller.account, parsed).await?;
+    checked(tx, found.ok_or_else(|| not_found(id))?)
 }
 
 /// The role that the application of a user gives it.

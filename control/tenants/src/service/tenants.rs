@@ -4,7 +4,7 @@ use crate::service::access::Caller;
 use shared::id::AccountId;
 use tracing::instrument;
 
-use super::{Core, access::require, quotas};
+use super::{Core, access::require, named::check, quotas};
 use crate::{
     domain::{
         access::Actor,
@@ -62,6 +62,7 @@ pub async fn update_account(
     let before = tenants::find_account_locked(&mut tx, id)
         .await?
         .ok_or_else(|| ServiceError::not_found("account", id))?;
+    check(&tx, || before.tag())?;
     let account = before.clone().apply(change, now);
     tenants::update_account(&mut tx, &account).await?;
     if before.user_registration == UserRegistration::Caller

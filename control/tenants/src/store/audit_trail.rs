@@ -27,6 +27,11 @@ macro_rules! select {
 const PG_UNCHAINED: &str = select!(" WHERE number IS NULL ORDER BY seq LIMIT $1 FOR UPDATE SKIP LOCKED");
 const UNCHAINED: &str = select!(" WHERE number IS NULL ORDER BY seq LIMIT $1");
 const CHAINED: &str = select!(" WHERE account_id = $1 AND number > $2 ORDER BY number LIMIT $3");
+// By the order of insertion: that of the commits, where the times are those of the requests. `+ 0`, so that no engine walks the
+// whole table by its key instead of looking the resource up.
+const WRITTEN_BEFORE: &str = select!(
+    " WHERE account_id = $1 AND resource_id = $2 AND resource = $3 AND seq < $4 ORDER BY seq + 0 DESC LIMIT $5"
+);
 const PG_PLACE: &str = "UPDATE audit_entries e SET number = t.number, hash = t.hash \
     FROM UNNEST($1::bigint[], $2::bigint[], $3::bytea[]) AS t (seq, number, hash) WHERE e.seq = t.seq";
 const SQLITE_PLACE: &str = "UPDATE audit_entries SET number = t.value ->> '$[1]', hash = unhex(t.value ->> '$[2]') \
@@ -122,6 +127,26 @@ pub async fn list_unchained(tx: &mut Tx, most: i64) -> Result<Vec<Entry>, StoreE
 pub async fn list(conn: &mut Conn, selection: &Selection<'_>) -> Result<Page<Entry>, StoreError> {
     listing::page::<Row, Entry>(conn, &LIST, selection, |entry| Position { at: entry.at, seq: entry.seq })
         .await
+}
+
+/// How the database finds a page of entries, for tests.
+///
+/// # Errors
+/// The database failed.
+pub async fn explain(conn: &mut Conn, selection: &Selection<'_>) -> Result<listing::Explained, StoreError> {
+    listing::explain(conn, &LIST, selection).await
+}
+
+/// Up to `most` entries of a resource of an account that were written before `before`, newest first.
+pub async fn list_of_resource(
+    conn: &mut Conn,
+    account: AccountId,
+    (resource, id): (&str, &str),
+    before: i64,
+    most: i64,
+) -> Result<Vec<Entry>, StoreError> {
+    let rows: Vec<Row> = fetch_all!(conn, WRITTEN_BEFORE, account.as_str(), id, resource, before, most)?;
+    rows.into_iter().map(Entry::try_from).collect()
 }
 
 /// Entries of an account behind a number, in their order.

@@ -135,6 +135,19 @@ pub(in super::super) async fn every_write_of_the_route_table_is_noted(engine: En
 }
 
 async fn ask(api: &Api, fixture: &Fixture, method: &Method, path: &str) -> Result<Answer> {
+    let (uri, body) = prepared(api, fixture, method, path).await?;
+    let is_for_applications = path.starts_with("/auth/evrythng/users") || LOGINS.contains(&path);
+    let key = &fixture.keys[usize::from(is_for_applications)];
+    api.call_as(key, method.clone(), &uri, body).await
+}
+
+/// What is sent so that an operation changes something, where all is there that it needs.
+pub(super) async fn prepared(
+    api: &Api,
+    fixture: &Fixture,
+    method: &Method,
+    path: &str,
+) -> Result<(String, Option<Value>)> {
     let name = format!("{method} {path}");
     let mut uri = fixture.uri(path, true)?;
     if method == Method::POST {
@@ -145,10 +158,8 @@ async fn ask(api: &Api, fixture: &Fixture, method: &Method, path: &str) -> Resul
         Some((_, text)) => Some(serde_json::from_str(text)?),
         None => fixture.body(method, path)?,
     };
-    let is_for_applications = path.starts_with("/auth/evrythng/users") || LOGINS.contains(&path);
-    let key = &fixture.keys[usize::from(is_for_applications)];
     prepare(api, fixture, &name, &mut uri, &mut body).await?;
-    api.call_as(key, method.clone(), &uri, body).await
+    Ok((uri, body))
 }
 
 /// Makes what an operation needs beyond the fixture, and changes what is asked for.
@@ -188,6 +199,11 @@ async fn prepare(
             let claims = format!("/accounts/{}/shortDomains", api.made.account);
             let claim = api.create(&claims, json!({"host": "removed.example"})).await?;
             *uri = format!("{claims}/{}", text(&claim, "host")?);
+        }
+        "POST /redirections/{shortId}/restore" => {
+            let history = format!("/redirections/{}/history", fixture.ids["redirections"]);
+            let changes = api.get(&history).await?.json();
+            *body = Some(json!({"version": changes[0]["version"]}));
         }
         "DELETE /jobs/actions/{id}" => {
             // Only a job that has ended can be removed.
@@ -274,7 +290,7 @@ async fn prepare(
 }
 
 /// The walk's fixture, with a key to change beside the one that asks.
-async fn fresh(engine: Engine) -> Result<(Api, Fixture)> {
+pub(super) async fn fresh(engine: Engine) -> Result<(Api, Fixture)> {
     let api = Api::new(engine).await?;
     let mut fixture = Fixture::new(&api).await?;
     let key = api.create("/keys", json!({"label": "to be changed"})).await?;

@@ -40,6 +40,7 @@ pub(super) const BODIES: &[(&str, &str)] = &[
     ("POST /reactions", REACTION),
     ("PUT /reactions/{id}", r#"{"name": "walk"}"#),
     ("POST /redirections/{shortId}/preview", r#"{"country": "DE"}"#),
+    ("POST /redirections/{shortId}/restore", r#"{"version": "1"}"#),
     ("PUT /redirector", r#"{"rules": []}"#),
     ("PUT /accounts/{id}/pages", r#"{"name": "walk"}"#),
     ("PUT /accounts/{id}/shortDomains/{domain}/pages", r#"{"name": "walk"}"#),

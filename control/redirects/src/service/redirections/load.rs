@@ -35,6 +35,25 @@ pub(super) async fn load(
     found.filter(|item| is_seen(grant, item)).ok_or_else(absent)
 }
 
+/// A redirection of the account that the caller sees, or what is left of a deleted one; then `true`.
+pub(super) async fn load_any(
+    conn: &mut Conn,
+    account: AccountId,
+    grant: &Grant,
+    domain: &ShortDomain,
+    short_id: &str,
+) -> Result<(Redirection, bool), ServiceError> {
+    let absent = || ServiceError::not_found("redirection", short_id);
+    let parsed: ShortId = short_id.parse().map_err(|_| absent())?;
+    let (host, folded) = (domain.host.as_str(), domain.fold(&parsed));
+    let (found, is_deleted) = match table::find(conn, host, &folded, account).await? {
+        Some(found) => (Some(found), false),
+        None => (table::find_deleted(conn, host, &folded, account).await?, true),
+    };
+    let found = found.filter(|item| is_seen(grant, item)).ok_or_else(absent)?;
+    Ok((found, is_deleted))
+}
+
 /// Whether a redirection is visible to a caller. A short id may be any text, so it never counts as the caller's own
 /// id.
 pub(super) fn is_seen(grant: &Grant, item: &Redirection) -> bool {

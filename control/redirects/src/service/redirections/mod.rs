@@ -1,14 +1,17 @@
 //! Redirections: create, read, list, replace, delete, one or many.
 
+mod apply;
 mod by_resource;
 mod chains;
 mod expected;
 mod follow;
+mod history;
 mod import;
 mod lists;
 mod load;
 mod plan;
 mod preview;
+mod restore;
 mod write;
 
 use futures_util::FutureExt;
@@ -19,18 +22,21 @@ use shared::{
     wire::stream::{Change, Event, Rev},
 };
 
+use self::apply::{LeftOut, apply, check_targets};
 pub use self::by_resource::{newest, owner};
-use self::chains::{check_changed, next_of};
+use self::chains::check_changed;
 pub use self::expected::Expected;
 pub use self::follow::follow_thng;
+pub use self::history::history;
 pub use self::import::create_in;
 pub use self::import::{ItemResult, create_many};
 use self::lists::list_as;
 pub use self::lists::{Listing, find, list};
 pub(in crate::service) use self::load::blocked_hosts;
 use self::load::{check_take_downs, hide_authors, load_many};
-use self::plan::{key_of, owners, plan, target_fault};
+use self::plan::{key_of, owners, plan};
 pub use self::preview::{Preview, ShownRule, preview};
+pub use self::restore::restore;
 use self::write::{audit_id, event_of, gone, insert, record, state_of, write_changed};
 use super::{
     Core, Redirects,
@@ -49,7 +55,7 @@ use crate::{
         quota::Quota,
         redirection::{Draft, Redirection, Writable},
     },
-    error::{CommonError, RedirectsError, ServiceError},
+    error::{RedirectsError, ServiceError},
     store::{Conn, accounts, log, quotas, redirections as table, tenants},
     writer::Lane,
 };
@@ -154,9 +160,20 @@ pub async fn replace(
 pub async fn replace_if(
     state: &Redirects,
     caller: &Caller,
-    (choice, short_ids): (DomainChoice, Vec<String>),
+    which: (DomainChoice, Vec<String>),
     expected: Expected,
     writable: Writable,
+) -> Result<Written<Vec<Redirection>>, ServiceError> {
+    replace_as(state, caller, which, expected, (writable, LeftOut::Stays)).await
+}
+
+/// [`replace_if`], where descriptive fields that are left out may also go.
+async fn replace_as(
+    state: &Redirects,
+    caller: &Caller,
+    (choice, short_ids): (DomainChoice, Vec<String>),
+    expected: Expected,
+    (writable, left_out): (Writable, LeftOut),
 ) -> Result<Written<Vec<Redirection>>, ServiceError> {
     let grant = require(caller, Verb::Update, Redirections)?;
     let _place = place(state, caller, &short_ids)?;
@@ -179,28 +196,11 @@ pub async fn replace_if(
                 for mut item in found {
                     let key = key_of(&domain, &item.redirect.short_id);
                     let (id, before) = (audit_id(&item.redirect), tx.is_audited().then(|| item.clone()));
-                    item.redirect.target = writable.target.as_str().into();
-                    item.redirect.forward_query = writable.forward_query;
-                    item.redirect.status_code = writable.status_code.or_default(item.redirect.status_code);
-                    let availability = writable.availability.apply(item.redirect.availability.as_deref());
-                    item.redirect.availability = availability.map_err(|fault| {
-                        RedirectsError::Availability { fault, short_id: item.redirect.short_id.clone() }
-                    })?;
-                    if let Some(scopes) = grant.scopes_of_change(Some(writable.scopes.clone())) {
-                        item.scopes = scopes;
-                    }
-                    item.redirect.projects = item.scopes.project_ids();
-                    item.redirect.updated_at = at;
-                    item.details = item.details.change(writable.described.clone(), &actor);
+                    apply(&mut item, (&writable, left_out), (&grant, &actor), at)?;
                     if let Some(owner) = owners.get(item.redirect.platform_id.as_str()) {
                         item.redirect.product_id = owner.product;
                     }
-                    for (member, target) in writable.targets() {
-                        let next = next_of(&item.redirect, target);
-                        if let Some(fault) = target_fault(&hosts, &domains, (member, target), next.as_ref()) {
-                            return Err(CommonError::Faults(vec![fault]).into());
-                        }
-                    }
+                    check_targets(&item.redirect, &writable, &hosts, &domains)?;
                     tx.note(account, (KIND, &id), || {
                         let state =
                             |item: &Redirection| state_of(&item.redirect, &item.scopes, &item.details);

@@ -119,12 +119,22 @@ pub(super) async fn write_changed(
     changed: &mut [(RedirectKey, Redirection)],
     at: UnixMillis,
 ) -> Result<Rev, ServiceError> {
+    write_as(tx, RedirectionChange::Updated, changed, at).await
+}
+
+/// The same as an event that says what happened.
+pub(super) async fn write_as(
+    tx: &mut Tx,
+    change: RedirectionChange,
+    changed: &mut [(RedirectKey, Redirection)],
+    at: UnixMillis,
+) -> Result<Rev, ServiceError> {
     let first = log::take_revs(tx, changed.len() as u64).await?;
     let mut events = Vec::with_capacity(changed.len());
     for (rev, (key, item)) in (first..).zip(changed.iter_mut()) {
         item.rev = rev;
-        let change = Change::Redirect(key.clone(), Some(item.redirect.clone().into()));
-        events.push(Event { rev, change });
+        let written = Change::Redirect(key.clone(), Some(item.redirect.clone().into()));
+        events.push(Event { rev, change: written });
     }
     if table::update(tx, changed).await? != changed.len() as u64 {
         return Err(gone());
@@ -132,7 +142,7 @@ pub(super) async fn write_changed(
     log::append(tx, at.0, &events).await?;
     if let Some((_, first)) = changed.first() {
         let items = changed.iter().map(|(_, item)| event_of(&item.redirect, &item.details, &item.scopes));
-        record(tx, first.account, RedirectionChange::Updated, items, at).await?;
+        record(tx, first.account, change, items, at).await?;
     }
     Ok(first + changed.len() as u64 - 1)
 }
