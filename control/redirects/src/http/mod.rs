@@ -17,7 +17,7 @@ use web::{
     routes::{Columns, Idempotency, Routes},
 };
 
-pub use self::redirection_answers::{Wait, written};
+pub use self::redirection_answers::{RedirectionDocument, Wait, written};
 use crate::service::Redirects;
 
 /// The routes: each line is one path with its operations.
