@@ -9,6 +9,7 @@ use catalog::service::Catalog;
 use events::{live::Broker, service::EventState};
 use jobs::service::JobState;
 use kernel::service::Core;
+use link_changes::service::LinkChangeState;
 use oidc::service::OidcState;
 use printing::service::PrintState;
 use privacy::service::PrivacyState;
@@ -42,6 +43,8 @@ pub struct ApiState {
     pub privacy: Arc<PrivacyState>,
     /// What operations and workers of print orders need.
     pub printing: Arc<PrintState>,
+    /// What operations and workers of changes of many links need.
+    pub link_changes: Arc<LinkChangeState>,
     /// What operations and workers of events need.
     pub events: Arc<EventState>,
     /// What statistics of scans need.

@@ -186,6 +186,7 @@ fn body_of(operation: &str) -> Option<Value> {
         jobs::http::bodies::of,
         privacy::http::bodies::of,
         printing::http::bodies::of,
+        link_changes::http::bodies::of,
         events::http::bodies::of,
         hosting::http::bodies::of,
     ];
@@ -363,14 +364,13 @@ fn describe_parameter(operation: &str, parameter: &mut Value) {
             || operation.ends_with("Locations")
             || operation.ends_with("-property");
         let example = match operation {
-            "listActionJobs" | "listTasks" => Some("status=COMPLETED"),
+            "listActionJobs" | "listTasks" | "listErasures" => Some("status=COMPLETED"),
             "listActionJobLogs" => Some("type=ERROR"),
             "listWebhookDeliveries" => Some("status=dead"),
             "listAuditEntries" => Some("resource=redirection"),
             "listPlatformAuditEntries" => Some("resource=takeDown"),
             "listCases" => Some("status=open"),
-            "listErasures" => Some("status=COMPLETED"),
-            "listPrintOrders" => Some("status=complete"),
+            "listPrintOrders" | "listLinkChanges" => Some("status=complete"),
             "readScanStatistics" => Some("country=DE"),
             "listRedirections" => Some("tags=summer"),
             _ => None,

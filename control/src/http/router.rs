@@ -39,6 +39,7 @@ fn table() -> Routes<RouterState> {
         .merge(assessment::http::routes())
         .merge(jobs::http::routes())
         .merge(printing::http::routes())
+        .merge(link_changes::http::routes())
         .merge(events::http::routes())
         .merge(statistics::http::routes())
         .merge(privacy::http::routes())

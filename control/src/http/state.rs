@@ -10,6 +10,7 @@ use catalog::service::Catalog;
 use events::service::EventState;
 use jobs::service::JobState;
 use kernel::service::Core;
+use link_changes::service::LinkChangeState;
 use mail::Outbox;
 use oidc::service::OidcState;
 use printing::service::PrintState;
@@ -107,6 +108,12 @@ impl FromRef<RouterState> for Arc<JobState> {
 impl FromRef<RouterState> for Arc<PrintState> {
     fn from_ref(RouterState(app): &RouterState) -> Self {
         app.printing.clone()
+    }
+}
+
+impl FromRef<RouterState> for Arc<LinkChangeState> {
+    fn from_ref(RouterState(app): &RouterState) -> Self {
+        app.link_changes.clone()
     }
 }
 

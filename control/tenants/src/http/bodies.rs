@@ -61,6 +61,7 @@ fn account() -> Value {
         .may("userRegistration", json!({"type": "string", "enum": ["mail", "caller"]}))
         .may("providerSignIn", boolean())
         .may("secondFactorRequired", boolean())
+        .may("approveBulkChanges", boolean())
         .may("thngWritableCustomFields", texts(MAX_KEY))
         .may("scanRetentionDays", days())
         .may("personalData", json!({"type": "string", "enum": ["full", "truncated", "none"]}))
