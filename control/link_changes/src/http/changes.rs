@@ -9,12 +9,11 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use kernel::domain::listing::{PLAIN, TASKS};
-use serde_json::json;
 use shared::problem::Code;
 use web::{
     access::Authenticated,
     api_error::ApiError,
-    extract::{JsonBody, OptionalJsonBody, Path, Query},
+    extract::{JsonBody, Path, Query},
     listing::Listing,
     openapi::{ListParams, PageParams},
     request_info::RequestInfo,
@@ -147,9 +146,8 @@ pub(super) async fn undo(
     Authenticated(caller): Authenticated,
     Path(id): Path<String>,
     info: RequestInfo,
-    OptionalJsonBody(body): OptionalJsonBody,
+    JsonBody(body): JsonBody,
 ) -> Result<Response, ApiError> {
-    let body = body.unwrap_or_else(|| json!({}));
     let is_strict = parse_undo(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
     let change = accept::undo(&state, &caller, &id, is_strict).await?;
     let jobs = info.original_path.strip_suffix(&format!("/{id}/undo")).unwrap_or("/jobs/redirections");
