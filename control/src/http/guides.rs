@@ -33,6 +33,7 @@ guides![
     "export",
     "fleet",
     "keys",
+    "link-changes",
     "links",
     "operations",
     "operators-tool",
