@@ -24,7 +24,8 @@ async fn told(api: &Api, action: &str) -> Result<Vec<Quiet>> {
         Event::Properties { .. }
         | Event::Redirections { .. }
         | Event::Job { .. }
-        | Event::PrintOrder { .. } => false,
+        | Event::PrintOrder { .. }
+        | Event::LinkChange { .. } => false,
     };
     let rows = rows.into_iter().filter_map(|(_, recorded)| recorded);
     Ok(rows.filter(|row| of(&row.event)).map(|row| row.quiet).collect())
@@ -106,7 +107,8 @@ pub(super) async fn changes_of_redirections_are_recorded(engine: Engine) -> Resu
                 | Event::Action(_)
                 | Event::Actions { .. }
                 | Event::Job { .. }
-                | Event::PrintOrder { .. } => None,
+                | Event::PrintOrder { .. }
+                | Event::LinkChange { .. } => None,
             })
             .collect();
         // Transactions of other tests may hold up what is settled.

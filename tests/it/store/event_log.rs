@@ -45,7 +45,8 @@ async fn names(db: &Db, after: Position) -> Result<(Vec<String>, Position)> {
         | Event::Actions { .. }
         | Event::Redirections { .. }
         | Event::Job { .. }
-        | Event::PrintOrder { .. } => None,
+        | Event::PrintOrder { .. }
+        | Event::LinkChange { .. } => None,
     };
     Ok((rows.into_iter().filter_map(|(_, recorded)| recorded).filter_map(name).collect(), last))
 }

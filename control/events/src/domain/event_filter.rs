@@ -13,13 +13,14 @@ use super::{
 pub const MAX_TYPES: usize = 50;
 
 /// The families of types: what stands before the dot.
-const FAMILIES: [(&str, &[&str]); 6] = [
+const FAMILIES: [(&str, &[&str]); 7] = [
     // Behind the dot is the type of the action.
     ("action", &[]),
     ("properties", &["updated"]),
     ("redirection", &["created", "updated", "deleted"]),
     ("job", &["completed"]),
     ("printOrder", &["completed"]),
+    ("linkChange", &["completed"]),
     (REACTION, &[]),
 ];
 
@@ -68,7 +69,8 @@ impl Types {
         match names.iter().find(|name| !is_type(name) || *name == REACTION) {
             Some(name) => Err(format!(
                 "{:?} is no type of event: there are action, action.<type of action>, properties.updated, \
-                 redirection.created, redirection.updated, redirection.deleted, job.completed and printOrder.completed",
+                 redirection.created, redirection.updated, redirection.deleted, job.completed, printOrder.completed \
+                 and linkChange.completed",
                 shorten(name)
             )),
             None => Ok(Self(names)),
@@ -239,6 +241,7 @@ mod tests {
             ("job,printOrder", "printOrder.completed", Some(true)),
             ("job", "printOrder.completed", Some(false)),
             ("printOrder.begun", "", None),
+            ("linkChange", "linkChange.completed", Some(true)),
             ("properties.updated.x", "", None),
         ] {
             assert_eq!(Types::parse(text).ok().map(|types| types.admit(kind)), expected, "{text}: {kind}");

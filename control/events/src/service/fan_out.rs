@@ -231,6 +231,7 @@ const fn family(event: &Event) -> &'static str {
         Event::Redirections { .. } => "redirection",
         Event::Job { .. } => "job",
         Event::PrintOrder { .. } => "printOrder",
+        Event::LinkChange { .. } => "linkChange",
     }
 }
 

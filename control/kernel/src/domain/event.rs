@@ -61,6 +61,13 @@ pub enum Event {
         /// The state in which it ended.
         status: String,
     },
+    /// A change of many links, or its undoing, has ended.
+    LinkChange {
+        /// Its id.
+        id: JobId,
+        /// The state in which it ended.
+        status: String,
+    },
 }
 
 /// What became of a redirection.
@@ -248,6 +255,7 @@ impl Event {
             Self::Redirections { .. } => "redirections",
             Self::Job { .. } => "job",
             Self::PrintOrder { .. } => "printOrder",
+            Self::LinkChange { .. } => "linkChange",
         }
     }
 
@@ -269,7 +277,9 @@ impl Event {
             Self::Job { id, status, project } => {
                 json!({"id": id, "status": status, "project": project}).to_string()
             }
-            Self::PrintOrder { id, status } => json!({"id": id, "status": status}).to_string(),
+            Self::PrintOrder { id, status } | Self::LinkChange { id, status } => {
+                json!({"id": id, "status": status}).to_string()
+            }
         }
     }
 
@@ -298,13 +308,13 @@ impl Event {
                 let RedirectionsBody { change, items } = serde_json::from_str(body).ok()?;
                 Some(Self::Redirections { change, items })
             }
-            "job" => {
+            "job" | "printOrder" | "linkChange" => {
                 let JobBody { id, status, project } = serde_json::from_str(body).ok()?;
-                Some(Self::Job { id, status, project })
-            }
-            "printOrder" => {
-                let JobBody { id, status, .. } = serde_json::from_str(body).ok()?;
-                Some(Self::PrintOrder { id, status })
+                Some(match kind {
+                    "job" => Self::Job { id, status, project },
+                    "printOrder" => Self::PrintOrder { id, status },
+                    _ => Self::LinkChange { id, status },
+                })
             }
             _ => None,
         }
@@ -379,6 +389,7 @@ mod tests {
             },
             Event::Job { id: JobId::new(1, [2; 16]), status: "COMPLETED".to_owned(), project: None },
             Event::PrintOrder { id: JobId::new(1, [2; 16]), status: "complete".to_owned() },
+            Event::LinkChange { id: JobId::new(1, [2; 16]), status: "complete".to_owned() },
         ] {
             assert_eq!(Event::read(event.kind(), &event.to_body()), Some(event));
         }

@@ -9,7 +9,7 @@ use serde_json::json;
 use shared::id::JobId;
 use tracing::instrument;
 
-use super::{LinkChangeState, accept, links, require_operator};
+use super::{LinkChangeState, accept, links, require_operator, steps};
 use crate::{
     domain::change::{Kind, LinkChange, Status},
     error::{LinkChangeError, ServiceError},
@@ -127,11 +127,14 @@ pub async fn cancel(state: &LinkChangeState, caller: &Caller, id: &str) -> Resul
     if !table::cancel(&mut tx, &change, now).await? {
         return Err(LinkChangeError::Ended(change.id).into());
     }
+    let ended = LinkChange { status: Status::Cancelled, ..change.clone() };
+    steps::record_end(&mut tx, &ended, now).await?;
     tx.note(caller.account, (KIND, change.id.as_str()), || {
         let status = |status: Status| Some(json!({"status": status.as_str()}));
         (status(change.status), status(Status::Cancelled))
     });
     tx.commit().await?;
+    state.readers.wake_events();
     Ok(())
 }
 

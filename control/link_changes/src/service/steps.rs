@@ -4,8 +4,8 @@ use std::{sync::Arc, time::Instant};
 
 use futures_util::FutureExt;
 use kernel::{
-    domain::{access::Actor, page::Position},
-    store::{Ctx, Tx, audit::Principal},
+    domain::{access::Actor, event::Event, page::Position},
+    store::{Ctx, StoreError, Tx, audit::Principal, events},
 };
 use redirects::{
     domain::{link_patch::LinkPatch, redirection::Redirection},
@@ -71,7 +71,9 @@ pub async fn fail(
     if !leases::save(&mut tx, claimed, &change).await? {
         return Ok(Stepped::Lost);
     }
+    record_end(&mut tx, &change, change.stamp.updated_at).await?;
     tx.commit().await?;
+    state.readers.wake_events();
     claimed.change = change;
     Ok(Stepped::Settled)
 }
@@ -222,7 +224,16 @@ async fn finish(
         // The row has been held since the begin of the step.
         return Err(ServiceError::Internal("a change of links was lost within a step".to_owned()));
     }
+    if is_over {
+        record_end(tx, &next, at).await?;
+    }
     Ok(Some(next))
+}
+
+/// Records the end of a change as an event.
+pub(super) async fn record_end(tx: &mut Tx, change: &LinkChange, at: UnixMillis) -> Result<(), StoreError> {
+    let event = Event::LinkChange { id: change.id, status: change.status.as_str().to_owned() };
+    events::record(tx, at, &[(change.account, event)]).await
 }
 
 /// Links of the next step.

@@ -239,7 +239,8 @@ impl Stream {
             | Event::Properties { .. }
             | Event::Redirections { .. }
             | Event::Job { .. }
-            | Event::PrintOrder { .. } => None,
+            | Event::PrintOrder { .. }
+            | Event::LinkChange { .. } => None,
         }
     }
 
