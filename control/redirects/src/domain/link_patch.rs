@@ -74,7 +74,7 @@ impl LinkPatch {
         let has = |name: &str| given.get(name).is_some_and(|value| !value.is_null());
         let mut put = given.clone();
         let tags = match given.get("tags") {
-            Some(tags @ Value::Object(_)) => {
+            Some(tags) if tags.is_object() => {
                 put.remove("tags");
                 TagChange::parse(tags).map_err(|found| faults.extend(found)).ok()
             }
