@@ -12,16 +12,6 @@ use shared::{
 };
 use web::bodies::{Body, boolean, formatted, id_of, millis, open_object, request, scopes, text, texts};
 
-/// The body of an operation, if it is one of these.
-#[must_use]
-pub fn of(operation: &str) -> Option<Value> {
-    Some(match operation {
-        "createLinkChange" => change(),
-        "undoLinkChange" => undo(),
-        _ => return None,
-    })
-}
-
 /// The schema of an object that has no other members.
 fn exact(body: Body) -> Value {
     let mut schema = body.schema();
@@ -29,7 +19,7 @@ fn exact(body: Body) -> Value {
     schema
 }
 
-fn change() -> Value {
+pub(super) fn change() -> Value {
     let resource = "Only links of this resource; `evrythngId` is the same.";
     let schema = exact(
         Body::new("")
@@ -81,7 +71,7 @@ fn patch() -> Value {
     schema
 }
 
-fn undo() -> Value {
+pub(super) fn undo() -> Value {
     let schema = exact(Body::new("").may("strict", boolean()));
     request("With `strict`, it is refused where any link was changed since", schema, json!({"strict": false}))
 }

@@ -9,7 +9,6 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use kernel::domain::listing::{PLAIN, TASKS};
-use shared::problem::Code;
 use web::{
     access::Authenticated,
     api_error::ApiError,
@@ -60,7 +59,7 @@ pub(super) async fn create(
     info: RequestInfo,
     JsonBody(body): JsonBody,
 ) -> Result<Response, ApiError> {
-    let draft = ChangeDraft::parse(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
+    let draft = ChangeDraft::parse(&body).map_err(ApiError::invalid)?;
     let mut accepted = accept::create(&state, &caller, draft).await?;
     let Some(change) = accepted.change.take() else {
         return Ok(Json(LinkDryRunDocument::from(&accepted)).into_response());
@@ -148,7 +147,7 @@ pub(super) async fn undo(
     info: RequestInfo,
     JsonBody(body): JsonBody,
 ) -> Result<Response, ApiError> {
-    let is_strict = parse_undo(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
+    let is_strict = parse_undo(&body).map_err(ApiError::invalid)?;
     let change = accept::undo(&state, &caller, &id, is_strict).await?;
     let jobs = info.original_path.strip_suffix(&format!("/{id}/undo")).unwrap_or("/jobs/redirections");
     let location = format!("{}{jobs}/{}", info.base, change.id);

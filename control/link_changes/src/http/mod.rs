@@ -2,7 +2,7 @@
 //!
 //! Each handler extracts, calls one service function and answers.
 
-pub mod bodies;
+mod bodies;
 mod changes;
 mod documents;
 
@@ -26,10 +26,10 @@ where
 {
     Routes::new()
         .routes(routes!(changes::list))
-        .routes(routes!(changes::create).idempotent())
+        .routes(routes!(changes::create).idempotent().body(bodies::change))
         .routes(routes!(changes::read))
         .routes(routes!(changes::list_conflicts))
         .routes(routes!(changes::approve))
         .routes(routes!(changes::cancel))
-        .routes(routes!(changes::undo).idempotent())
+        .routes(routes!(changes::undo).idempotent().body(bodies::undo))
 }

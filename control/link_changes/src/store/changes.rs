@@ -2,7 +2,7 @@
 
 use kernel::{
     domain::{common::Stamp, page::Page},
-    on_db,
+    execute, fetch_all, fetch_optional, on_db,
     store::{
         Conn, StoreError, Tx,
         listing::{self, Column, Selection, Table},
@@ -129,11 +129,7 @@ pub async fn insert(tx: &mut Tx, change: &LinkChange) -> Result<i64, StoreError>
 
 /// A change of an account.
 pub async fn find(conn: &mut Conn, account: AccountId, id: JobId) -> Result<Option<LinkChange>, StoreError> {
-    let row: Option<Row> = on_db!(conn, |c| sqlx::query_as(FIND)
-        .bind(account.as_str())
-        .bind(id.as_str())
-        .fetch_optional(c)
-        .await)?;
+    let row: Option<Row> = fetch_optional!(conn, FIND, account.as_str(), id.as_str())?;
     row.map(LinkChange::try_from).transpose()
 }
 
@@ -164,27 +160,27 @@ pub async fn is_being_undone(conn: &mut Conn, account: AccountId, id: JobId) -> 
 
 /// Ends a change that has not ended, whoever holds it; returns whether it had not.
 pub async fn cancel(tx: &mut Tx, change: &LinkChange, at: UnixMillis) -> Result<bool, StoreError> {
-    let cancelled = on_db!(&mut **tx, |c| sqlx::query(CANCEL)
-        .bind(change.account.as_str())
-        .bind(change.id.as_str())
-        .bind(at.0)
-        .bind(change.undo_end(at).map(|at| at.0))
-        .execute(c)
-        .await
-        .map(|done| done.rows_affected()))?;
+    let cancelled = execute!(
+        &mut **tx,
+        CANCEL,
+        change.account.as_str(),
+        change.id.as_str(),
+        at.0,
+        change.undo_end(at).map(|at| at.0)
+    )?;
     Ok(cancelled == 1)
 }
 
 /// Lets a change begin that waits for an approval; returns whether it did.
 pub async fn approve(tx: &mut Tx, change: &LinkChange) -> Result<bool, StoreError> {
-    let approved = on_db!(&mut **tx, |c| sqlx::query(APPROVE)
-        .bind(change.account.as_str())
-        .bind(change.id.as_str())
-        .bind(Json(&change.details))
-        .bind(change.stamp.updated_at.0)
-        .execute(c)
-        .await
-        .map(|done| done.rows_affected()))?;
+    let approved = execute!(
+        &mut **tx,
+        APPROVE,
+        change.account.as_str(),
+        change.id.as_str(),
+        Json(&change.details),
+        change.stamp.updated_at.0
+    )?;
     Ok(approved == 1)
 }
 
@@ -194,19 +190,13 @@ pub async fn list_expired(
     now: UnixMillis,
     limit: u32,
 ) -> Result<Vec<LinkChange>, StoreError> {
-    let rows: Vec<Row> =
-        on_db!(conn, |c| sqlx::query_as(LIST_EXPIRED).bind(now.0).bind(i64::from(limit)).fetch_all(c).await)?;
+    let rows: Vec<Row> = fetch_all!(conn, LIST_EXPIRED, now.0, i64::from(limit))?;
     rows.into_iter().map(LinkChange::try_from).collect()
 }
 
 /// Writes that the former values of a change are gone; returns whether nobody had written it.
 pub async fn forget_former(tx: &mut Tx, change: &LinkChange) -> Result<bool, StoreError> {
-    let forgotten = on_db!(&mut **tx, |c| sqlx::query(FORGET_FORMER)
-        .bind(change.stamp.seq)
-        .bind(Json(&change.details))
-        .execute(c)
-        .await
-        .map(|done| done.rows_affected()))?;
+    let forgotten = execute!(&mut **tx, FORGET_FORMER, change.stamp.seq, Json(&change.details))?;
     Ok(forgotten == 1)
 }
 
@@ -216,20 +206,12 @@ pub async fn list_ended(
     before: UnixMillis,
     window: u32,
 ) -> Result<Vec<LinkChange>, StoreError> {
-    let rows: Vec<Row> = on_db!(conn, |c| sqlx::query_as(LIST_ENDED)
-        .bind(before.0)
-        .bind(i64::from(window))
-        .fetch_all(c)
-        .await)?;
+    let rows: Vec<Row> = fetch_all!(conn, LIST_ENDED, before.0, i64::from(window))?;
     rows.into_iter().map(LinkChange::try_from).collect()
 }
 
 /// Removes a change that has ended and has no former values; returns whether it was there.
 pub async fn delete(tx: &mut Tx, seq: i64) -> Result<bool, StoreError> {
-    let deleted = on_db!(&mut **tx, |c| sqlx::query(DELETE)
-        .bind(seq)
-        .execute(c)
-        .await
-        .map(|done| done.rows_affected()))?;
+    let deleted = execute!(&mut **tx, DELETE, seq)?;
     Ok(deleted == 1)
 }

@@ -2,7 +2,7 @@
 
 use kernel::{
     domain::page::{Page, Position},
-    on_db,
+    execute,
     store::{
         Conn, Raw, StoreError, Tx,
         listing::{self, Column, Selection, Table},
@@ -120,11 +120,5 @@ pub async fn list(conn: &mut Conn, selection: &Selection<'_>) -> Result<Page<Con
 
 /// Removes up to `limit` links of a change; returns how many there were.
 pub async fn clear(tx: &mut Tx, account: AccountId, change: JobId, limit: u32) -> Result<u64, StoreError> {
-    Ok(on_db!(&mut **tx, |c| sqlx::query(CLEAR)
-        .bind(account.as_str())
-        .bind(change.as_str())
-        .bind(i64::from(limit))
-        .execute(c)
-        .await
-        .map(|done| done.rows_affected()))?)
+    Ok(execute!(&mut **tx, CLEAR, account.as_str(), change.as_str(), i64::from(limit))?)
 }

@@ -1,7 +1,7 @@
 //! Links as they were before a change: rows as arrays on Postgres, as one JSON array on SQLite.
 
 use kernel::{
-    on_db,
+    execute, fetch_all, on_db,
     store::{
         Conn, Raw, StoreError, Tx,
         dialect::{signed, unsigned},
@@ -87,12 +87,7 @@ pub async fn list(
     after: i64,
     limit: u32,
 ) -> Result<Vec<FormerLink>, StoreError> {
-    let rows: Vec<(i64, i64, i64, String)> = on_db!(conn, |c| sqlx::query_as(LIST)
-        .bind(change)
-        .bind(after)
-        .bind(i64::from(limit))
-        .fetch_all(c)
-        .await)?;
+    let rows: Vec<(i64, i64, i64, String)> = fetch_all!(conn, LIST, change, after, i64::from(limit))?;
     rows.into_iter()
         .map(|(link, rev_before, rev, doc)| {
             let found: Redirection = serde_json::from_str(&doc)
@@ -157,10 +152,5 @@ pub async fn count_changed(conn: &mut Conn, change: i64) -> Result<u64, StoreErr
 
 /// Forgets up to `limit` links of a change; returns how many there were.
 pub async fn clear(tx: &mut Tx, change: i64, limit: u32) -> Result<u64, StoreError> {
-    Ok(on_db!(&mut **tx, |c| sqlx::query(CLEAR)
-        .bind(change)
-        .bind(i64::from(limit))
-        .execute(c)
-        .await
-        .map(|done| done.rows_affected()))?)
+    Ok(execute!(&mut **tx, CLEAR, change, i64::from(limit))?)
 }
