@@ -32,8 +32,7 @@ impl Selection {
             members.fault("One of filter, q, platformId, product, project and domain is required.");
         }
         let filter = members.text("filter").and_then(|text| {
-            let filter = Filter::parse(text, REDIRECTIONS.fields);
-            filter.map_err(|fault| members.fault(format!("filter: {fault}"))).ok()
+            Filter::parse(text, REDIRECTIONS.fields).map_err(|fault| members.fault(fault)).ok()
         });
         let words = members
             .text("q")

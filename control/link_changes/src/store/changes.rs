@@ -1,4 +1,4 @@
-//! The table of changes as the API reads and writes it; workers use [`super::leases`].
+//! The table of changes as the API reads and writes it; workers use [`super::change_leases`].
 
 use kernel::{
     domain::{common::Stamp, page::Page},
