@@ -31,6 +31,7 @@ use kernel::{
     },
     store::{Conn, Db, StoreError, Tx},
 };
+use link_changes::service::LinkChangeState;
 use mail::{MailSettings, Outbox};
 use oidc::{Provider, service::OidcState};
 use printing::service::{PrintLimits, PrintState};
@@ -292,6 +293,7 @@ pub async fn compose(parts: Parts) -> Result<(Arc<ApiState>, WriterTask), StoreE
         privacy: PrivacyState::new(assessment.clone()),
         printing: PrintState::new(redirects.clone(), &catalog.blobs, parts.printing),
         domains,
+        link_changes: LinkChangeState::new(redirects.clone(), parts.jobs_kept),
         assessment,
         statistics: StatisticsState::new(core.clone(), events.clone()),
         events,

@@ -19,8 +19,8 @@ pub struct Tasks {
 
 impl Tasks {
     /// Starts the writer, the change stream, the feed of subscribers, the lease of connections, the last use of keys, the
-    /// upkeep, the move of older scans, the workers of jobs, erasures, print orders, webhooks, mails and reactions, the backfill of statistics, the
-    /// end of take-downs, and the probe of writes.
+    /// upkeep, the move of older scans, the workers of jobs, erasures, print orders, changes of links, webhooks, mails and
+    /// reactions, the backfill of statistics, the end of take-downs, and the probe of writes.
     #[must_use]
     pub fn start(app: &Arc<ApiState>, writer_task: WriterTask) -> Self {
         let [stop_writer, stop_background] = [CancellationToken::new(), CancellationToken::new()];
@@ -55,6 +55,7 @@ impl Tasks {
         tasks.spawn(privacy::worker::run(app.privacy.clone(), stop_background.clone()));
         tasks.spawn(printing::worker::run(app.printing.clone(), stop_background.clone()));
         tasks.spawn(domains::worker::run(app.domains.clone(), stop_background.clone()));
+        tasks.spawn(link_changes::worker::run(app.link_changes.clone(), stop_background.clone()));
         tasks.spawn(worker::webhooks::run(app.events.clone(), stop_background.clone()));
         tasks.spawn(worker::mails::run(
             app.users.outbox.clone(),

@@ -10,6 +10,7 @@ use domains::service::DomainState;
 use events::{live::Broker, service::EventState};
 use jobs::service::JobState;
 use kernel::service::Core;
+use link_changes::service::LinkChangeState;
 use oidc::service::OidcState;
 use printing::service::PrintState;
 use privacy::service::PrivacyState;
@@ -45,6 +46,8 @@ pub struct ApiState {
     pub printing: Arc<PrintState>,
     /// What operations and workers of short domains need.
     pub domains: Arc<DomainState>,
+    /// What operations and workers of changes of many links need.
+    pub link_changes: Arc<LinkChangeState>,
     /// What operations and workers of events need.
     pub events: Arc<EventState>,
     /// What statistics of scans need.

@@ -130,6 +130,14 @@ impl Filled {
             tick.tick().await;
             ensure!(begun.elapsed() < tests::product::DEADLINE, "the print order does not end");
         }
+        let change = json!({"platformId": thng, "patch": {"title": "Changed"}});
+        let asked = product.call(Method::POST, "/jobs/redirections", Some(change)).await?;
+        let change = text(&asked.1["id"])?;
+        let path = format!("/jobs/redirections/{change}");
+        while product.call(Method::GET, &path, None).await?.1.get("completedAt").is_none() {
+            tick.tick().await;
+            ensure!(begun.elapsed() < tests::product::DEADLINE, "the change of links does not end");
+        }
         let user = text(&user["evrythngUser"])?;
         let asked = product.call(Method::POST, "/privacy/erasures", Some(json!({"user": user}))).await?;
         let erasure = text(&asked.1["id"])?;
@@ -148,7 +156,8 @@ impl Filled {
             ("thngs", thng),
             ("actions", action),
         ];
-        Ok(Self { product, parts: parts.into(), ids: ids.into_iter().chain(others).collect() })
+        let parts = parts.into_iter().chain([("changeId", change)]).collect();
+        Ok(Self { product, parts, ids: ids.into_iter().chain(others).collect() })
     }
 
     /// A path of the document with its parts filled.
@@ -278,8 +287,8 @@ async fn every_path_answers_with_and_without_the_prefix(engine: Engine) -> Resul
                 ensure!(*status == expected, "{method} {target}: {status} {body}");
             } else {
                 let code = serde_json::from_str::<Value>(body).unwrap_or_default()["code"].clone();
-                // A cancel asks for nothing that could be wrong, and the job has ended.
-                let cancels = target.ends_with("/cancel");
+                // A cancel or an approval asks for nothing that could be wrong, and the job has ended.
+                let cancels = target.ends_with("/cancel") || target.ends_with("/approve");
                 // An operator is no user: what users do asks for nothing that could be wrong.
                 let of_users = path.starts_with("/auth/") && *status == StatusCode::FORBIDDEN;
                 let expected = match (deletes, of_users) {

@@ -35,6 +35,7 @@ mod jobs;
 mod key_flows;
 mod key_rotation;
 mod limits;
+mod link_changes;
 mod link_history;
 mod links;
 mod locations;

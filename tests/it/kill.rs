@@ -4,6 +4,7 @@
 //! old they were when the process died, and whether one was counted twice.
 
 mod erasure;
+mod link_changes;
 mod load;
 mod print;
 

@@ -162,8 +162,9 @@ pub async fn expand(
             let reach = Reach::Scoped { thng: String::new(), scopes };
             (vec![message(place, numbered(0), "job.completed".to_owned(), data, None, reach)], None)
         }
-        Event::PrintOrder { id, status } => {
-            let (kind, data) = ("printOrder.completed".to_owned(), print_order_message(*id, status));
+        Event::PrintOrder { id, status } | Event::LinkChange { id, status } => {
+            let kind = format!("{}.completed", recorded.event.kind());
+            let data = print_order_message(*id, status);
             // It belongs to no project.
             (vec![message(place, numbered(0), kind, data, None, Reach::Account)], None)
         }

@@ -34,6 +34,7 @@ guides![
     "export",
     "fleet",
     "keys",
+    "link-changes",
     "links",
     "operations",
     "operators-tool",

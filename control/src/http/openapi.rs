@@ -352,7 +352,7 @@ fn describe_parameter(operation: &str, parameter: &mut Value) {
             "listAuditEntries" => Some("resource=redirection"),
             "listPlatformAuditEntries" => Some("resource=takeDown"),
             "listCases" => Some("status=open"),
-            "listPrintOrders" => Some("status=complete"),
+            "listPrintOrders" | "listLinkChanges" => Some("status=complete"),
             "readScanStatistics" => Some("country=DE"),
             "listRedirections" => Some("tags=summer"),
             _ => None,

@@ -40,6 +40,7 @@ fn table() -> Routes<RouterState> {
         .merge(jobs::http::routes())
         .merge(printing::http::routes())
         .merge(domains::http::routes())
+        .merge(link_changes::http::routes())
         .merge(events::http::routes())
         .merge(statistics::http::routes())
         .merge(privacy::http::routes())

@@ -11,6 +11,7 @@ use domains::service::DomainState;
 use events::service::EventState;
 use jobs::service::JobState;
 use kernel::service::Core;
+use link_changes::service::LinkChangeState;
 use mail::Outbox;
 use oidc::service::OidcState;
 use printing::service::PrintState;
@@ -114,6 +115,12 @@ impl FromRef<RouterState> for Arc<PrintState> {
 impl FromRef<RouterState> for Arc<DomainState> {
     fn from_ref(RouterState(app): &RouterState) -> Self {
         app.domains.clone()
+    }
+}
+
+impl FromRef<RouterState> for Arc<LinkChangeState> {
+    fn from_ref(RouterState(app): &RouterState) -> Self {
+        app.link_changes.clone()
     }
 }
 

@@ -8,6 +8,7 @@ use assessment::service::assessment::displays;
 use catalog::service::{files, properties};
 use events::store::webhook_messages;
 use kernel::store::{Ctx, StoreError, database, idempotency};
+use link_changes::service::purge as changed_links;
 use oidc::service::sign_in;
 use printing::service::purge as print_orders;
 use redirects::service::tasks;
@@ -131,6 +132,16 @@ pub async fn run(app: Arc<ApiState>, shutdown: CancellationToken) {
             Ok(0) => {}
             Ok(orders) => tracing::info!(orders, "deleted old print orders"),
             Err(error) => tracing::warn!(%error, "deleting old print orders is left for later"),
+        }
+        match changed_links::expire(&app.link_changes).await {
+            Ok(0) => {}
+            Ok(changes) => tracing::info!(changes, "deleted former values of changed links"),
+            Err(error) => tracing::warn!(%error, "deleting former values of links is left for later"),
+        }
+        match changed_links::purge(&app.link_changes).await {
+            Ok(0) => {}
+            Ok(changes) => tracing::info!(changes, "deleted old changes of links"),
+            Err(error) => tracing::warn!(%error, "deleting old changes of links is left for later"),
         }
         match tasks::resume(&app.redirects).await {
             Ok(0) => {}

@@ -126,6 +126,7 @@ schemathesis.openapi.format("filter-listReactions", st.just("status=active"))
 schemathesis.openapi.format("filter-listCases", st.sampled_from(["status=open", "kind=counterfeit"]))
 schemathesis.openapi.format("filter-listErasures", st.sampled_from(["status=COMPLETED", "type=network"]))
 schemathesis.openapi.format("filter-listPrintOrders", st.just("status=complete"))
+schemathesis.openapi.format("filter-listLinkChanges", st.sampled_from(["status=complete", "type=undo"]))
 schemathesis.openapi.format("event-path", st.sampled_from(["type", "context.city", "customFields.a.b"]))
 schemathesis.openapi.format("event-type", st.sampled_from(["action", "action.scans", "job"]))
 schemathesis.openapi.format("event-types", st.sampled_from(["action", "action.scans", "job,redirection"]))
@@ -261,6 +262,9 @@ def before_call(context, case, kwargs):
                     case.body[name] = value
             if case.body["locationSource"] == "sensor" and location is None:
                 case.body["locationSource"] = "unknown"
+        if case.path.endswith("/jobs/redirections"):
+            # One condition is needed, and bounds must be in order.
+            case.body = {"filter": f"shortId={SHORT_ID}", "patch": {"title": "Changed"}, "dryRun": True}
         if case.path.endswith("/jobs/qr"):
             # Not every measure fits every format, and an order may make a million Things.
             layout = {"layout": {"size": "a4-63.5x38.1"}} if case.body.get("format") == "pdf-sheets" else {}

@@ -25,7 +25,8 @@ async fn told(api: &Api, action: &str) -> Result<Vec<Quiet>> {
         | Event::Redirections { .. }
         | Event::Job { .. }
         | Event::PrintOrder { .. }
-        | Event::ShortDomain(..) => false,
+        | Event::ShortDomain(..)
+        | Event::LinkChange { .. } => false,
     };
     let rows = rows.into_iter().filter_map(|(_, recorded)| recorded);
     Ok(rows.filter(|row| of(&row.event)).map(|row| row.quiet).collect())
@@ -108,7 +109,8 @@ pub(super) async fn changes_of_redirections_are_recorded(engine: Engine) -> Resu
                 | Event::Actions { .. }
                 | Event::Job { .. }
                 | Event::PrintOrder { .. }
-                | Event::ShortDomain(..) => None,
+                | Event::ShortDomain(..)
+                | Event::LinkChange { .. } => None,
             })
             .collect();
         // Transactions of other tests may hold up what is settled.

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tests::db::Engine;
 use web::routes::Idempotency;
 
-use super::{Answer, Api};
+use super::{Answer, Api, link_changes};
 
 impl Api {
     pub(super) async fn post(
@@ -136,6 +136,11 @@ async fn request_of(api: &Api, path: &str) -> Result<(String, Value)> {
             let made = id(api.create("/jobs/qr", an_order(api).await?).await?);
             (format!("/jobs/qr/{made}/cancel"), json!({}))
         }
+        "/jobs/redirections" => (path.to_owned(), a_change(api).await?),
+        "/jobs/redirections/{changeId}/undo" => {
+            let change = link_changes::finished(api, a_change(api).await?).await?;
+            (path.replace("{changeId}", &id(change)), json!({}))
+        }
         "/jobs/actions/{id}/cancel" => {
             let made = api.call(Method::POST, "/jobs/actions", Some(a_job())).await?;
             let location = made.header("location").context("location")?;
@@ -193,6 +198,12 @@ async fn an_order(api: &Api) -> Result<Value> {
     Ok(json!({"source": {"list": {"thngs": [thng]}}, "format": "zpl"}))
 }
 
+/// A body of `POST /jobs/redirections`: the link of a new Thng.
+async fn a_change(api: &Api) -> Result<Value> {
+    let thng = an_order(api).await?["source"]["list"]["thngs"][0].clone();
+    Ok(json!({"platformId": thng, "patch": {"title": "Once"}}))
+}
+
 pub(super) async fn every_create_is_carried_out_once(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     api.codes_to_callers().await?;
@@ -203,7 +214,8 @@ pub(super) async fn every_create_is_carried_out_once(engine: Engine) -> Result<(
         let caller = if path == "/auth/evrythng/users" { &application } else { &api.key };
         let key = format!("once {path}");
         let first = api.post(caller, Some(&key), &uri, &body).await?;
-        let is_later = path.starts_with("/jobs/") && path != "/jobs/qr" || path == "/privacy/erasures";
+        let is_made = path == "/jobs/qr" || path.starts_with("/jobs/redirections");
+        let is_later = path.starts_with("/jobs/") && !is_made || path == "/privacy/erasures";
         assert_eq!(first.status, if is_later { 202 } else { 201 }, "{path}: {first:?}");
         let before = api.fingerprint().await?;
         for _ in 0..2 {
@@ -233,11 +245,13 @@ pub(super) async fn every_create_is_carried_out_once(engine: Engine) -> Result<(
         match path {
             "/actions" => another["name"] = json!("_another"),
             "/auth/evrythng/users" => another["email"] = json!("another@example.com"),
-            // A Thng takes the step once, a key is replaced once, an address invited once, and an order cancelled once.
+            // A Thng takes the step once, a key is replaced once, an address invited once, an order cancelled once, and a
+            // change undone once.
             "/thngs/{id}/actions/commissions"
             | "/keys/{id}/rotate"
             | "/accounts/{id}/operatorAccess"
             | "/accounts/{id}/shortDomains"
+            | "/jobs/redirections/{changeId}/undo"
             | "/jobs/qr/{id}/cancel" => (uri, another) = request_of(&api, path).await?,
             _ => {}
         }

@@ -46,7 +46,8 @@ async fn names(db: &Db, after: Position) -> Result<(Vec<String>, Position)> {
         | Event::Redirections { .. }
         | Event::Job { .. }
         | Event::PrintOrder { .. }
-        | Event::ShortDomain(..) => None,
+        | Event::ShortDomain(..)
+        | Event::LinkChange { .. } => None,
     };
     Ok((rows.into_iter().filter_map(|(_, recorded)| recorded).filter_map(name).collect(), last))
 }

@@ -13,7 +13,7 @@ use super::{
 pub const MAX_TYPES: usize = 50;
 
 /// The families of types: what stands before the dot.
-const FAMILIES: [(&str, &[&str]); 7] = [
+const FAMILIES: [(&str, &[&str]); 8] = [
     // Behind the dot is the type of the action.
     ("action", &[]),
     ("properties", &["updated"]),
@@ -21,6 +21,7 @@ const FAMILIES: [(&str, &[&str]); 7] = [
     ("job", &["completed"]),
     ("printOrder", &["completed"]),
     ("shortDomain", &["verified", "unproven"]),
+    ("linkChange", &["completed"]),
     (REACTION, &[]),
 ];
 
@@ -70,7 +71,7 @@ impl Types {
             Some(name) => Err(format!(
                 "{:?} is no type of event: there are action, action.<type of action>, properties.updated, \
                  redirection.created, redirection.updated, redirection.deleted, job.completed, printOrder.completed, \
-                 shortDomain.verified and shortDomain.unproven",
+                 shortDomain.verified, shortDomain.unproven and linkChange.completed",
                 shorten(name)
             )),
             None => Ok(Self(names)),
@@ -241,6 +242,7 @@ mod tests {
             ("job,printOrder", "printOrder.completed", Some(true)),
             ("job", "printOrder.completed", Some(false)),
             ("printOrder.begun", "", None),
+            ("linkChange", "linkChange.completed", Some(true)),
             ("properties.updated.x", "", None),
         ] {
             assert_eq!(Types::parse(text).ok().map(|types| types.admit(kind)), expected, "{text}: {kind}");

@@ -40,7 +40,7 @@ pub fn job_message(id: JobId, status: &str) -> Value {
     json!({"id": id, "type": "ACTION_CREATION", "status": status})
 }
 
-/// The end of a print order as a message holds it.
+/// The end of a print order, or of a change of many links, as a message holds it.
 #[must_use]
 pub fn print_order_message(id: JobId, status: &str) -> Value {
     json!({"id": id, "status": status})

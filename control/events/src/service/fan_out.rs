@@ -232,6 +232,7 @@ const fn family(event: &Event) -> &'static str {
         Event::Job { .. } => "job",
         Event::PrintOrder { .. } => "printOrder",
         Event::ShortDomain(..) => "shortDomain",
+        Event::LinkChange { .. } => "linkChange",
     }
 }
 

@@ -63,6 +63,13 @@ pub enum Event {
     },
     /// The host of a short domain, and whether it is proven from now on.
     ShortDomain(String, bool),
+    /// A change of many links, or its undoing, has ended.
+    LinkChange {
+        /// Its id.
+        id: JobId,
+        /// The state in which it ended.
+        status: String,
+    },
 }
 
 /// What became of a redirection.
@@ -251,6 +258,7 @@ impl Event {
             Self::Job { .. } => "job",
             Self::PrintOrder { .. } => "printOrder",
             Self::ShortDomain(..) => "shortDomain",
+            Self::LinkChange { .. } => "linkChange",
         }
     }
 
@@ -272,7 +280,9 @@ impl Event {
             Self::Job { id, status, project } => {
                 json!({"id": id, "status": status, "project": project}).to_string()
             }
-            Self::PrintOrder { id, status } => json!({"id": id, "status": status}).to_string(),
+            Self::PrintOrder { id, status } | Self::LinkChange { id, status } => {
+                json!({"id": id, "status": status}).to_string()
+            }
             Self::ShortDomain(host, is_verified) => json!([host, is_verified]).to_string(),
         }
     }
@@ -302,13 +312,13 @@ impl Event {
                 let RedirectionsBody { change, items } = serde_json::from_str(body).ok()?;
                 Some(Self::Redirections { change, items })
             }
-            "job" => {
+            "job" | "printOrder" | "linkChange" => {
                 let JobBody { id, status, project } = serde_json::from_str(body).ok()?;
-                Some(Self::Job { id, status, project })
-            }
-            "printOrder" => {
-                let JobBody { id, status, .. } = serde_json::from_str(body).ok()?;
-                Some(Self::PrintOrder { id, status })
+                Some(match kind {
+                    "job" => Self::Job { id, status, project },
+                    "printOrder" => Self::PrintOrder { id, status },
+                    _ => Self::LinkChange { id, status },
+                })
             }
             "shortDomain" => {
                 let (host, is_verified) = serde_json::from_str(body).ok()?;
@@ -388,6 +398,7 @@ mod tests {
             Event::Job { id: JobId::new(1, [2; 16]), status: "COMPLETED".to_owned(), project: None },
             Event::PrintOrder { id: JobId::new(1, [2; 16]), status: "complete".to_owned() },
             Event::ShortDomain("go.example".to_owned(), true),
+            Event::LinkChange { id: JobId::new(1, [2; 16]), status: "complete".to_owned() },
         ] {
             assert_eq!(Event::read(event.kind(), &event.to_body()), Some(event));
         }

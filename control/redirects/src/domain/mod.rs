@@ -6,6 +6,7 @@ pub mod assumed_scan;
 pub mod availability;
 pub mod link_details;
 pub mod link_history;
+pub mod link_patch;
 pub mod preview;
 pub mod redirection;
 pub mod rules;

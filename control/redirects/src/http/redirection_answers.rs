@@ -33,7 +33,7 @@ use crate::{
 /// A redirection.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct RedirectionDocument {
+pub struct RedirectionDocument {
     created_at: i64,
     updated_at: i64,
     /// Host of the short domain.

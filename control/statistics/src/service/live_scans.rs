@@ -240,7 +240,8 @@ impl Stream {
             | Event::Redirections { .. }
             | Event::Job { .. }
             | Event::PrintOrder { .. }
-            | Event::ShortDomain(..) => None,
+            | Event::ShortDomain(..)
+            | Event::LinkChange { .. } => None,
         }
     }
 

@@ -24,6 +24,8 @@ pub struct Account {
     pub provider_sign_in: bool,
     /// Whether an operator who signs in by a password needs a second factor.
     pub second_factor_required: bool,
+    /// Whether a second operator must approve a change of many links.
+    pub approve_bulk_changes: bool,
     /// The custom fields that a Thing may write with its own key.
     pub thng_writable_custom_fields: Vec<String>,
     /// Which hosts targets may have.
@@ -55,6 +57,8 @@ pub struct AccountChange {
     pub provider_sign_in: Option<bool>,
     /// Whether an operator who signs in by a password needs a second factor.
     pub second_factor_required: Option<bool>,
+    /// Whether a second operator must approve a change of many links.
+    pub approve_bulk_changes: Option<bool>,
     /// The custom fields that a Thing may write with its own key, replaced as a whole.
     pub thng_writable_custom_fields: Option<Vec<String>>,
     /// Whether targets may lead to private addresses.
@@ -87,6 +91,7 @@ impl Account {
             user_registration: change.user_registration.unwrap_or(self.user_registration),
             provider_sign_in: change.provider_sign_in.unwrap_or(self.provider_sign_in),
             second_factor_required: change.second_factor_required.unwrap_or(self.second_factor_required),
+            approve_bulk_changes: change.approve_bulk_changes.unwrap_or(self.approve_bulk_changes),
             thng_writable_custom_fields: change
                 .thng_writable_custom_fields
                 .unwrap_or(self.thng_writable_custom_fields),

@@ -24,6 +24,7 @@ impl AccountChange {
             user_registration: members.parsed("userRegistration"),
             provider_sign_in: members.boolean("providerSignIn"),
             second_factor_required: members.boolean("secondFactorRequired"),
+            approve_bulk_changes: members.boolean("approveBulkChanges"),
             thng_writable_custom_fields: thng_writable(&mut members),
             private_targets: members.boolean("privateTargets"),
             target_hosts: target_hosts::read(&mut members),
@@ -75,6 +76,8 @@ mod tests {
             ),
             (json!({"userRights": "all"}), vec!["userRights: must be own or open"]),
             (json!({"userRights": true}), vec!["userRights must be a string"]),
+            (json!({"approveBulkChanges": true}), vec![]),
+            (json!({"approveBulkChanges": "yes"}), vec!["approveBulkChanges must be true or false"]),
             (json!({"userRegistration": "caller"}), vec![]),
             (json!({"userRegistration": "open"}), vec!["userRegistration: must be mail or caller"]),
             (

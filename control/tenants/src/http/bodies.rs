@@ -38,6 +38,7 @@ pub(super) fn account() -> Value {
         .may("userRegistration", json!({"type": "string", "enum": ["mail", "caller"]}))
         .may("providerSignIn", boolean())
         .may("secondFactorRequired", boolean())
+        .may("approveBulkChanges", boolean())
         .may("thngWritableCustomFields", texts(MAX_KEY))
         .may("scanRetentionDays", days())
         .may("personalData", json!({"type": "string", "enum": ["full", "truncated", "none"]}))

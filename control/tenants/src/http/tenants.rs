@@ -56,6 +56,9 @@ pub(super) struct AccountDocument {
     /// Whether operators who sign in by a password need a second factor. Who has none may only turn one on after the sign-in;
     /// sessions that a password alone began end. For a sign-in by the provider of identities that is up to the provider.
     second_factor_required: bool,
+    /// Whether a change of many links (`/jobs/redirections`) waits until an operator approves it who is not the one that asked
+    /// for it. False for new accounts.
+    approve_bulk_changes: bool,
     /// Names of the `customFields` that a Thing may write with its own key, at most 100; none by default. Never
     /// `permittedCountries`, `expectedWatermark`, `expectedMarkings` and `factory`.
     thng_writable_custom_fields: Vec<String>,
@@ -103,6 +106,7 @@ impl From<Account> for AccountDocument {
             user_registration: account.user_registration.as_str(),
             provider_sign_in: account.provider_sign_in,
             second_factor_required: account.second_factor_required,
+            approve_bulk_changes: account.approve_bulk_changes,
             thng_writable_custom_fields: account.thng_writable_custom_fields,
             private_targets: account.targets.private,
             target_hosts: account.targets.only,

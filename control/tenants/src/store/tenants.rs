@@ -24,7 +24,7 @@ macro_rules! select_account {
     ($rest:literal) => {
         concat!(
             "SELECT id, name, enterprise, user_rights, provider_sign_in, second_factor_required, personal_data, \
-             personal_data_days, doc, created_at, updated_at FROM accounts WHERE id = $1",
+             personal_data_days, approve_bulk_changes, doc, created_at, updated_at FROM accounts WHERE id = $1",
             $rest
         )
     };
@@ -40,7 +40,8 @@ const PG_PERSONAL_DATA_OF: &str = "SELECT id, personal_data FROM accounts WHERE 
 const SQLITE_PERSONAL_DATA_OF: &str =
     "SELECT id, personal_data FROM accounts WHERE id IN (SELECT value FROM json_each($1))";
 const UPDATE_ACCOUNT: &str = "UPDATE accounts SET name = $2, doc = $3, updated_at = $4, user_rights = $5, \
-    provider_sign_in = $6, second_factor_required = $7, personal_data = $8, personal_data_days = $9 WHERE id = $1";
+    provider_sign_in = $6, second_factor_required = $7, personal_data = $8, personal_data_days = $9, \
+    approve_bulk_changes = $10 WHERE id = $1";
 
 const END_PROVIDER_SESSIONS: &str = "UPDATE api_keys SET revoked_at = $2 WHERE account_id = $1 AND kind = 'session' \
     AND revoked_at IS NULL AND hash IN (SELECT s.hash FROM operator_sessions s WHERE s.account_id = $1 AND s.by_provider)";
@@ -79,6 +80,7 @@ struct AccountRow {
     second_factor_required: bool,
     personal_data: String,
     personal_data_days: Option<i64>,
+    approve_bulk_changes: bool,
     doc: Json<Doc>,
     created_at: i64,
     updated_at: i64,
@@ -96,6 +98,7 @@ impl TryFrom<AccountRow> for Account {
             user_registration: row.doc.0.user_registration,
             provider_sign_in: row.provider_sign_in,
             second_factor_required: row.second_factor_required,
+            approve_bulk_changes: row.approve_bulk_changes,
             thng_writable_custom_fields: row.doc.0.thng_writable_custom_fields,
             targets: TargetHosts { private: row.doc.0.private_targets, only: row.doc.0.target_hosts },
             scan_retention_days: row.doc.0.scan_retention_days.unwrap_or(DEFAULT_DAYS),
@@ -193,7 +196,8 @@ pub async fn update_account(tx: &mut Tx, account: &Account) -> Result<(), StoreE
         account.provider_sign_in,
         account.second_factor_required,
         account.personal_data.as_str(),
-        account.personal_data_days.map(i64::from)
+        account.personal_data_days.map(i64::from),
+        account.approve_bulk_changes
     )?;
     Ok(())
 }
@@ -229,6 +233,7 @@ fn account_state(account: &Account) -> Value {
         "userRegistration": account.user_registration.as_str(),
         "providerSignIn": account.provider_sign_in,
         "secondFactorRequired": account.second_factor_required,
+        "approveBulkChanges": account.approve_bulk_changes,
         "thngWritableCustomFields": account.thng_writable_custom_fields,
         "privateTargets": account.targets.private,
         "targetHosts": account.targets.only,

@@ -19,6 +19,7 @@ use super::{
         Answer, Api,
         commissioning::{Factory, WHEN},
         jobs,
+        operators::machine,
     },
     Fixture, operations, text,
 };
@@ -204,6 +205,27 @@ async fn prepare(
             let history = format!("/redirections/{}/history", fixture.ids["redirections"]);
             let changes = api.get(&history).await?.json();
             *body = Some(json!({"version": changes[0]["version"]}));
+        }
+        "POST /jobs/redirections" | "POST /jobs/redirections/{changeId}/cancel" => {
+            let change = json!({"platformId": fixture.ids["thngs"], "patch": {"notes": name}});
+            if name.ends_with("cancel") {
+                *uri = format!("/jobs/redirections/{}/cancel", create("/jobs/redirections", change).await?);
+            } else {
+                *body = Some(change);
+            }
+        }
+        "POST /jobs/redirections/{changeId}/approve" => {
+            let account = format!("/accounts/{}", api.made.account);
+            let set = async |waits: bool| {
+                api.call(Method::PUT, &account, Some(json!({"approveBulkChanges": waits}))).await
+            };
+            // Somebody else asked for it.
+            let (_, editor) = machine(api, "editor", json!({})).await?;
+            let change = json!({"platformId": fixture.ids["thngs"], "patch": {"notes": name}});
+            set(true).await?;
+            let asked = api.call_as(&editor, Method::POST, "/jobs/redirections", Some(change)).await?;
+            set(false).await?;
+            *uri = format!("/jobs/redirections/{}/approve", text(&asked.json(), "id")?);
         }
         "DELETE /jobs/actions/{id}" => {
             // Only a job that has ended can be removed.

@@ -34,6 +34,8 @@ pub(super) const BODIES: &[(&str, &str)] = &[
     ("POST /accounts/{id}/shortDomains", r#"{"host": "walk.example"}"#),
     ("POST /jobs/actions", JOB),
     ("POST /jobs/qr", r#"{"source": {"list": {"thngs": ["UKXAGyEf8SQ5eTDmVgGpHqAa"]}}, "format": "zpl"}"#),
+    ("POST /jobs/redirections", r#"{"filter": "title=nothing", "patch": {"notes": "walk"}}"#),
+    ("POST /jobs/redirections/{changeId}/undo", "{}"),
     ("POST /privacy/erasures", ERASURE),
     ("POST /webhooks", r#"{"name": "walk", "url": "https://example.com/walk"}"#),
     ("PUT /webhooks/{id}", r#"{"name": "walk"}"#),

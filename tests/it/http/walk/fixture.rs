@@ -12,7 +12,7 @@ use shared::{id::ActionId, time::UnixMillis};
 use tests::db::random16;
 
 use super::{
-    super::{Answer, Api, batches, print_orders},
+    super::{Answer, Api, batches, link_changes, print_orders},
     BULK, UNKNOWN,
     bodies::{BODIES, ERASURE, JOB, REACTION, TASK, TRIGGER, WEBHOOK},
     text, without_body,
@@ -83,6 +83,8 @@ impl Fixture {
         let order =
             json!({"source": {"list": {"thngs": [ids["thngs"]]}}, "format": "svg", "waitForEdges": "none"});
         let order = print_orders::finished(api, order).await?;
+        let change = json!({"platformId": ids["thngs"], "patch": {"notes": "changed"}});
+        let change = link_changes::finished(api, change).await?;
         let operator_keys = api.get("/keys").await?.json();
         let role = text(&api.create("/roles", json!({"name": "x"})).await?, "id")?;
         let accesses = format!("/accounts/{}/operatorAccess", api.made.account);
@@ -129,6 +131,7 @@ impl Fixture {
             ("erasures", text(&erasure, "id")?),
             ("qr", text(&order, "id")?),
             ("{file}", "manifest.csv".to_owned()),
+            ("{changeId}", text(&change, "id")?),
             ("webhooks", text(&webhook, "id")?),
             ("reactions", text(&reaction, "id")?),
             ("cases", text(&cases[0], "id")?),

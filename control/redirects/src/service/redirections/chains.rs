@@ -34,7 +34,7 @@ pub(super) fn next_of(redirect: &Redirect, target: &Target) -> Option<Next> {
 }
 
 /// Where a redirection leads, at whatever time.
-fn nexts_of(redirect: &Redirect) -> Vec<Next> {
+pub(super) fn nexts_of(redirect: &Redirect) -> Vec<Next> {
     redirect.urls().filter_map(|url| next_of(redirect, &Target::parse(url).ok()?)).collect()
 }
 

@@ -1,6 +1,6 @@
 //! Redirections that are read: one, or a list by conditions and words.
 
-use shared::id::{ProductId, ResourceId};
+use shared::id::{AccountId, ProductId, ResourceId};
 
 use super::{
     DomainChoice,
@@ -10,6 +10,7 @@ use super::{
 use crate::{
     domain::{
         access::Actor,
+        grant::Grant,
         listing::ListRequest,
         page::Page,
         permission::{Subject::Redirections, Verb},
@@ -18,7 +19,7 @@ use crate::{
     },
     error::ServiceError,
     service::{Redirects, access::require},
-    store::{listing::Selection, redirection_lists as lists},
+    store::{Conn, listing::Selection, redirection_lists as lists},
 };
 
 /// A redirection of the account.
@@ -75,11 +76,36 @@ pub(super) async fn list_as(
 ) -> Result<Page<Redirection>, ServiceError> {
     let grant = require(actor, verb, Redirections)?;
     let mut conn = state.db.read().await?;
+    let mut page = stored(&mut conn, actor.account, &grant, listing).await?;
+    mark_taken_down(&mut conn, &mut page.items).await?;
+    page.items.iter_mut().for_each(|item| hide_authors(&grant, item));
+    Ok(page)
+}
+
+/// The links of a list that the actor may change, as they are stored.
+///
+/// # Errors
+/// 400 for a domain that is not the account's.
+pub async fn matching(
+    conn: &mut Conn,
+    actor: &Actor,
+    listing: &Listing,
+) -> Result<Page<Redirection>, ServiceError> {
+    let grant = require(actor, Verb::Update, Redirections)?;
+    stored(conn, actor.account, &grant, listing).await
+}
+
+async fn stored(
+    conn: &mut Conn,
+    account: AccountId,
+    grant: &Grant,
+    listing: &Listing,
+) -> Result<Page<Redirection>, ServiceError> {
     let domain = match &listing.domain {
         None => None,
         Some(named) => {
             let choice = DomainChoice { named: Some(named.clone()), host: None };
-            Some(resolve_domain(&mut conn, actor.account, &choice, None).await?)
+            Some(resolve_domain(conn, account, &choice, None).await?)
         }
     };
     let within: Vec<(&'static str, &str)> = [
@@ -90,15 +116,8 @@ pub(super) async fn list_as(
     .into_iter()
     .flatten()
     .collect();
-    let selection = Selection {
-        account: actor.account,
-        limit: grant.limit(),
-        request: &listing.request,
-        within: &within,
-    };
-    let mut page = lists::list(&mut conn, listing.words.clone(), &selection).await?;
-    page.items.retain(|item| is_seen(&grant, item));
-    mark_taken_down(&mut conn, &mut page.items).await?;
-    page.items.iter_mut().for_each(|item| hide_authors(&grant, item));
+    let selection = Selection { account, limit: grant.limit(), request: &listing.request, within: &within };
+    let mut page = lists::list(conn, listing.words.clone(), &selection).await?;
+    page.items.retain(|item| is_seen(grant, item));
     Ok(page)
 }

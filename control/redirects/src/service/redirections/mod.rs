@@ -3,6 +3,7 @@
 mod apply;
 mod by_resource;
 mod chains;
+mod change_many;
 mod expected;
 mod follow;
 mod history;
@@ -24,14 +25,17 @@ use shared::{
 
 use self::apply::{LeftOut, apply, check_targets};
 pub use self::by_resource::{newest, owner};
-use self::chains::check_changed;
+use self::chains::{check_changed, next_of};
+pub use self::change_many::{
+    Former, Outcome, PlannedChange, plan_patch, plan_restore, preview_patch, reload, write_planned,
+};
 pub use self::expected::Expected;
 pub use self::follow::follow_thng;
 pub use self::history::history;
 pub use self::import::create_in;
 pub use self::import::{ItemResult, create_many};
 use self::lists::list_as;
-pub use self::lists::{Listing, find, list};
+pub use self::lists::{Listing, find, list, matching};
 pub(in crate::service) use self::load::blocked_hosts;
 use self::load::{check_take_downs, hide_authors, load_many};
 use self::plan::{key_of, owners, plan};

@@ -1,0 +1,5 @@
+//! Rules as plain functions from data to data: no I/O, no clock, no randomness.
+
+pub mod change;
+pub mod draft;
+pub mod selection;
