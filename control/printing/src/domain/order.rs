@@ -161,6 +161,9 @@ pub struct Details {
     /// Chunks that were drawn.
     #[serde(default)]
     pub chunks: u64,
+    /// Bytes of these chunks, which count for the quota of stored bytes until they are joined.
+    #[serde(default)]
+    pub chunk_bytes: u64,
     /// When the wait for edges began.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waits_since: Option<UnixMillis>,
@@ -183,6 +186,12 @@ impl Details {
     #[must_use]
     pub fn file_bytes(&self) -> u64 {
         self.files.iter().fold(0, |sum, file| sum.saturating_add(file.size_bytes))
+    }
+
+    /// Bytes that it keeps now: of its files, and of chunks that are not joined.
+    #[must_use]
+    pub fn stored_bytes(&self) -> u64 {
+        self.file_bytes().saturating_add(self.chunk_bytes)
     }
 }
 

@@ -12,7 +12,7 @@ use kernel::{
     service::access::{Caller, require},
     store::{Conn, StoreError, Tx, documents, identifiers, quotas},
 };
-use print::{PrintItem, PrintSpec};
+use print::{Names, PrintItem, PrintSpec};
 use shared::{id::AccountId, identifier::Identifier, short_id::ShortId, time::UnixMillis};
 
 use super::{PrintState, codes, render};
@@ -100,10 +100,11 @@ pub(super) async fn look_up(
     Ok(Begin { stage: Stage::Render, count: codes.len() as u64, codes, serials: None })
 }
 
-/// Refuses codes that lack something, and a first one that cannot be drawn as asked. The others are found when they are
+/// Refuses codes that lack something or would be files of one name, and a first one that cannot be drawn as asked. The others are found when they are
 /// drawn, most often the same.
 async fn check_first(spec: &PrintSpec, codes: &[Code]) -> Result<(), ServiceError> {
-    let errors = codes::lacks(spec, codes);
+    let mut errors = codes::lacks(spec, codes);
+    errors.extend(codes::twins(&mut Names::new(spec), 0, codes));
     if !errors.is_empty() {
         return Err(CommonError::Faults(errors).into());
     }

@@ -76,6 +76,7 @@ pub async fn create(state: &PrintState, caller: &Caller, draft: OrderDraft) -> R
         rendered: 0,
         after: None,
         chunks: 0,
+        chunk_bytes: 0,
         waits_since: None,
         edges: None,
         message: None,
