@@ -110,6 +110,7 @@ const ERRORS: &[Code] = &[
     Code::ChangedMeanwhile,
     Code::TooLarge,
     Code::UnsupportedMediaType,
+    Code::RangeUnsatisfiable,
     Code::CannotRender,
     Code::TooManyRequests,
     Code::Internal,
@@ -119,7 +120,8 @@ const ERRORS: &[Code] = &[
 fn add_errors(method: &Method, operation: &mut Operation, policy: Policy) {
     let takes_body = *method == Method::POST || *method == Method::PUT;
     let draws = operation.operation_id.as_ref().is_some_and(|id| id.to_lowercase().contains("redirect"));
-    for code in ERRORS {
+    // Only operations that say so themselves send parts of files.
+    for code in ERRORS.iter().filter(|code| !matches!(code, Code::RangeUnsatisfiable)) {
         let of_bodies = matches!(code, Code::TooLarge | Code::UnsupportedMediaType);
         let of_images = matches!(code, Code::CannotRender);
         let of_tags = matches!(code, Code::ChangedMeanwhile);
@@ -351,6 +353,8 @@ fn describe_parameter(operation: &str, parameter: &mut Value) {
         "expires" | "signature" => json!({"type": "string"}),
         "after" | "platformId" => json!({"type": "string", "pattern": web::bodies::ID}),
         "If-Match" => json!({"type": "string", "pattern": "^(\\*|\"[0-9]{1,18}\")$"}),
+        "Range" => web::bodies::formatted("byte-range", "One range of bytes, such as `bytes=1048576-`."),
+        "If-Range" => web::bodies::formatted("entity-tag", "The `ETag` of the bytes that are there."),
         "Idempotency-Key" => {
             json!({"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!-~]([ -~]*[!-~])?$"})
         }

@@ -65,6 +65,8 @@ with urllib.request.urlopen(link) as response:
 schemathesis.openapi.format("short-id", st.just(SHORT_ID))
 schemathesis.openapi.format("filter-listRedirections", st.just(f"shortId={SHORT_ID}"))
 schemathesis.openapi.format("print-naming", st.sampled_from(["{shortId}", "{index}_{shortId}"]))
+schemathesis.openapi.format("byte-range", st.just("bytes=0-"))
+schemathesis.openapi.format("entity-tag", st.just('"0"'))
 schemathesis.openapi.format("print-size", st.sampled_from(["a4-63.5x38.1", "roll-50x25"]))
 schemathesis.openapi.format("action-type", st.sampled_from(["scans", "checkins", "encodings"]))
 schemathesis.openapi.format("resource-id", st.sampled_from([FIXTURES["product"], FIXTURES["thng"]]))

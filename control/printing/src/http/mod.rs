@@ -6,6 +6,7 @@ pub mod bodies;
 mod documents;
 mod files;
 mod orders;
+mod ranges;
 
 use std::sync::Arc;
 
