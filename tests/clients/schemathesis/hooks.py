@@ -260,6 +260,8 @@ def before_call(context, case, kwargs):
             layout = {"layout": {"size": "a4-63.5x38.1"}} if case.body.get("format") == "pdf-sheets" else {}
             case.body = {"source": {"list": {"shortIds": [SHORT_ID]}}, "format": case.body["format"],
                 "waitForEdges": "none", **layout}
+        if case.path.endswith("/reprint") and "from" in case.body:
+            case.body["to"] = max(case.body["from"], case.body["to"])
         if case.path.endswith("/privacy/erasures") and "network" in case.body:
             case.body["from"], case.body["to"] = 0, max(case.body["from"], case.body["to"], 1)
         of_settings = case.body.get("settings", case.body)

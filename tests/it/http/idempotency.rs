@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tests::db::Engine;
 use web::routes::Idempotency;
 
-use super::{Answer, Api};
+use super::{Answer, Api, print_orders};
 
 impl Api {
     pub(super) async fn post(
@@ -132,6 +132,10 @@ async fn request_of(api: &Api, path: &str) -> Result<(String, Value)> {
             let made = id(api.create("/jobs/qr", an_order(api).await?).await?);
             (format!("/jobs/qr/{made}/cancel"), json!({}))
         }
+        "/jobs/qr/{id}/reprint" => {
+            let made = id(print_orders::finished(api, an_order(api).await?).await?);
+            (format!("/jobs/qr/{made}/reprint"), json!({"from": 1, "to": 1}))
+        }
         "/jobs/actions/{id}/cancel" => {
             let made = api.call(Method::POST, "/jobs/actions", Some(a_job())).await?;
             let location = made.header("location").context("location")?;
@@ -199,7 +203,8 @@ pub(super) async fn every_create_is_carried_out_once(engine: Engine) -> Result<(
         let caller = if path == "/auth/evrythng/users" { &application } else { &api.key };
         let key = format!("once {path}");
         let first = api.post(caller, Some(&key), &uri, &body).await?;
-        let is_later = path.starts_with("/jobs/") && path != "/jobs/qr" || path == "/privacy/erasures";
+        let is_later = path.starts_with("/jobs/") && !["/jobs/qr", "/jobs/qr/{id}/reprint"].contains(&path)
+            || path == "/privacy/erasures";
         assert_eq!(first.status, if is_later { 202 } else { 201 }, "{path}: {first:?}");
         let before = api.fingerprint().await?;
         for _ in 0..2 {

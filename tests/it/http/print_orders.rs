@@ -1,7 +1,9 @@
 //! Print orders over HTTP, with workers in this process: what is made and printed, once, and what is left of it.
 
 mod ends;
+mod inputs;
 mod refused;
+mod reprints;
 mod steps;
 
 use std::{
@@ -16,7 +18,7 @@ use serde_json::{Value, json};
 use tests::{db::Engine, product::DEADLINE};
 use tokio_util::sync::CancellationToken;
 
-use super::Api;
+use super::{Answer, Api};
 
 crate::on_both_engines!(
     serials_are_made_in_order_and_printed,

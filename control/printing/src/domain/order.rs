@@ -10,7 +10,7 @@ use shared::{
     time::UnixMillis,
 };
 
-use super::{order_draft::WaitForEdges, serials::Serials};
+use super::{input::Input, order_draft::WaitForEdges, reprint::Reprint, serials::Serials};
 
 /// How an order stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -86,6 +86,8 @@ pub struct UnknownStatus;
 pub enum Stage {
     /// Notes the codes that a filter finds.
     Collect,
+    /// Reads the codes of a file.
+    Read,
     /// Makes Things and links.
     Make,
     /// Draws a chunk.
@@ -147,6 +149,12 @@ pub struct Details {
     /// What serials are made, with the number of the first one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub serials: Option<Serials>,
+    /// The file that names its codes, until it was read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input: Option<Input>,
+    /// Of which order it prints codes again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reprint: Option<Reprint>,
     /// What comes next.
     pub stage: Stage,
     /// Codes of the order; for a filter those that it found first, until all are noted.
@@ -228,7 +236,7 @@ impl Order {
     pub fn at(mut self, stage: Stage, now: UnixMillis) -> Self {
         self.details.stage = stage;
         self.status = match stage {
-            Stage::Collect | Stage::Make => Status::Making,
+            Stage::Collect | Stage::Read | Stage::Make => Status::Making,
             Stage::Render => Status::Rendering,
             Stage::Publish | Stage::Assemble | Stage::Clear => Status::Publishing,
         };
@@ -305,6 +313,7 @@ mod tests {
         assert_eq!("done".parse::<Status>(), Err(UnknownStatus));
         for (stage, status) in [
             (Stage::Collect, Status::Making),
+            (Stage::Read, Status::Making),
             (Stage::Make, Status::Making),
             (Stage::Render, Status::Rendering),
             (Stage::Publish, Status::Publishing),

@@ -7,6 +7,7 @@ mod documents;
 mod files;
 mod orders;
 mod ranges;
+mod reprints;
 
 use std::sync::Arc;
 
@@ -31,6 +32,7 @@ where
         .routes(routes!(orders::create).idempotent())
         .routes(routes!(orders::read, orders::delete))
         .routes(routes!(orders::cancel).idempotent())
+        .routes(routes!(reprints::create).idempotent())
         .routes(routes!(files::list))
         .routes(routes!(files::download))
 }

@@ -107,6 +107,10 @@ fn facts(details: &Details) -> Map<String, Value> {
     if let Some(edges) = &details.edges {
         members.insert("edges".to_owned(), serde_json::to_value(edges).unwrap_or_default());
     }
+    if let Some(reprint) = &details.reprint {
+        members.insert("reprintOf".to_owned(), json!(reprint.of));
+        members.insert("reprint".to_owned(), reprint.sent.clone());
+    }
     if let Some(serials) = &details.serials {
         let mut value = json!({"product": serials.product, "count": serials.count,
             "form": serials.form.to_string(), "prefix": serials.prefix});

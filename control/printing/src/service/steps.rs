@@ -9,7 +9,7 @@ use kernel::{
 use redirects::{edges::WaitReport, store::log};
 use shared::time::UnixMillis;
 
-use super::{PrintState, assemble, make, purge, render};
+use super::{PrintState, assemble, make, purge, read, render};
 use crate::{
     domain::{
         order::{EdgeReport, Order, Stage, Status},
@@ -49,6 +49,7 @@ pub async fn step(state: &Arc<PrintState>, claimed: &mut Claimed) -> Result<Step
     }
     match claimed.order.details.stage {
         Stage::Collect => make::collect(state, claimed).await,
+        Stage::Read => read::read(state, claimed).await,
         Stage::Make => make::make(state, claimed).await,
         Stage::Render => render::render(state, claimed).await,
         Stage::Publish => publish(state, claimed).await,

@@ -33,6 +33,7 @@ pub(super) const BODIES: &[(&str, &str)] = &[
     ("PUT /roles/{id}/permissions/{name}", r#"{"enabled": false}"#),
     ("POST /jobs/actions", JOB),
     ("POST /jobs/qr", r#"{"source": {"list": {"thngs": ["UKXAGyEf8SQ5eTDmVgGpHqAa"]}}, "format": "zpl"}"#),
+    ("POST /jobs/qr/{id}/reprint", r#"{"from": 1, "to": 1}"#),
     ("POST /privacy/erasures", ERASURE),
     ("POST /webhooks", r#"{"name": "walk", "url": "https://example.com/walk"}"#),
     ("PUT /webhooks/{id}", r#"{"name": "walk"}"#),
