@@ -163,7 +163,7 @@ async fn a_file_that_cannot_be_read_is_refused(engine: Engine) -> Result<()> {
     let elsewhere = location.replace("api.example", "files.example");
     for (location, part) in [
         ("https://api.example/somewhere", "must be the contentUrl"),
-        (&elsewhere, "of a file of this service"),
+        (elsewhere.as_str(), "of a file of this service"),
         (unknown, "was not found"),
         (bare, "has no content yet"),
     ] {
@@ -188,8 +188,8 @@ async fn a_file_that_cannot_be_read_is_refused(engine: Engine) -> Result<()> {
     // What is in it is seen when it is read.
     for (content, part) in [
         (b"PK\x03\x04".as_slice(), "ZIP"),
-        (b"colour\nred\n", "\"colour\""),
-        (b"shortId\n", "no redirection"),
+        (b"colour\nred\n".as_slice(), "\"colour\""),
+        (b"shortId\n".as_slice(), "no redirection"),
     ] {
         let location = jobs::file(&api, content).await?;
         let failed = finished(&api, of_file(&location, "CSV", json!({}))).await?;

@@ -261,7 +261,10 @@ async fn chunks_count_for_it_while_they_are_drawn(engine: Engine) -> Result<()> 
     };
     let on_disk = || -> Result<u64> {
         let folder = api.made.db.files().join(api.made.account.as_str());
-        blobs(&api)?.into_iter().map(|name| Ok(std::fs::metadata(folder.join(name))?.len())).sum()
+        blobs(&api)?
+            .into_iter()
+            .map(|name| -> Result<u64> { Ok(std::fs::metadata(folder.join(name))?.len()) })
+            .sum()
     };
     // The first count finds chunks; what is drawn later is counted as it is drawn.
     let path = order(&api, body.clone()).await?;
