@@ -100,6 +100,17 @@ pub enum Stage {
     Clear,
 }
 
+impl Stage {
+    /// Whether a process without the writer of links and without edges can do it.
+    #[must_use]
+    pub const fn is_drawing(self) -> bool {
+        match self {
+            Self::Collect | Self::Read | Self::Render | Self::Assemble | Self::Clear => true,
+            Self::Make | Self::Publish => false,
+        }
+    }
+}
+
 /// How far the edges were when an order was released.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -19,12 +19,13 @@ pub const LEASE: Duration = Duration::from_secs(30);
 
 // Orders of a suspended account wait. Of an order that has ended, what is left is removed.
 macro_rules! claim {
-    ($now:expr, $lock:expr) => {
+    ($now:expr, $stages:expr, $lock:expr) => {
         concat!(
             "UPDATE print_orders SET fence = fence + 1, failures = failures + 1, lease_until = ",
             $now,
             " + $1 WHERE seq = (SELECT e.seq FROM print_orders e WHERE e.settled = 0 AND e.lease_until <= ",
             $now,
+            $stages,
             " AND NOT EXISTS (SELECT 1 FROM accounts s WHERE s.id = e.account_id AND s.suspended_at IS NOT NULL) \
              ORDER BY e.lease_until, e.seq LIMIT 1",
             $lock,
@@ -33,8 +34,16 @@ macro_rules! claim {
         )
     };
 }
-const PG_CLAIM: &str = claim!(pg_now!(), " FOR UPDATE OF e SKIP LOCKED");
-const SQLITE_CLAIM: &str = claim!(sqlite_now!(), "");
+// What makes links needs the writer, and what waits for edges a replica among them.
+macro_rules! without_edges {
+    () => {
+        " AND (e.completed_at IS NOT NULL OR e.doc ->> 'stage' NOT IN ('make', 'publish'))"
+    };
+}
+const PG_CLAIM: &str = claim!(pg_now!(), "", " FOR UPDATE OF e SKIP LOCKED");
+const SQLITE_CLAIM: &str = claim!(sqlite_now!(), "", "");
+const PG_CLAIM_DRAWING: &str = claim!(pg_now!(), without_edges!(), " FOR UPDATE OF e SKIP LOCKED");
+const SQLITE_CLAIM_DRAWING: &str = claim!(sqlite_now!(), without_edges!(), "");
 // The status is that of the claim: an order that was cancelled meanwhile stays so.
 macro_rules! save {
     ($now:expr) => {
@@ -93,6 +102,18 @@ pub struct Claimed {
 /// Claims the order that was worked on longest ago, if nobody holds it.
 pub async fn claim(tx: &mut Tx) -> Result<Option<Claimed>, StoreError> {
     let sql = dialect::pick(tx, PG_CLAIM, SQLITE_CLAIM);
+    claim_by(tx, sql).await
+}
+
+/// The same among orders whose next step makes no links and waits for no edge: see [`Stage::is_drawing`].
+///
+/// [`Stage::is_drawing`]: crate::domain::order::Stage::is_drawing
+pub async fn claim_drawing(tx: &mut Tx) -> Result<Option<Claimed>, StoreError> {
+    let sql = dialect::pick(tx, PG_CLAIM_DRAWING, SQLITE_CLAIM_DRAWING);
+    claim_by(tx, sql).await
+}
+
+async fn claim_by(tx: &mut Tx, sql: &'static str) -> Result<Option<Claimed>, StoreError> {
     let row: Option<ClaimedRow> =
         on_db!(&mut **tx, |c| sqlx::query_as(sql).bind(milliseconds(LEASE)).fetch_optional(c).await)?;
     row.map(|row| {
