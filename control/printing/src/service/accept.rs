@@ -146,8 +146,8 @@ async fn find_file(
     Ok(Input::new(content.blob, content.size_bytes, source.form, host))
 }
 
-/// Refuses codes that lack something or would be files of one name, and a first one that cannot be drawn as asked. The others are found when they are
-/// drawn, most often the same.
+/// Refuses codes that lack something or would be files of one name, and a first one that cannot be drawn as asked. The others
+/// are found when they are drawn, most often the same.
 async fn check_first(spec: &PrintSpec, codes: &[Code]) -> Result<(), ServiceError> {
     let mut errors = codes::lacks(spec, codes);
     errors.extend(codes::twins(&mut Names::new(spec), 0, codes));

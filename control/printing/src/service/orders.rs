@@ -235,7 +235,9 @@ pub(super) async fn find(state: &PrintState, actor: &Actor, id: &str) -> Result<
 
 fn audited(order: &Order) -> Value {
     let Details { source, spec, codes, reprint, .. } = &order.details;
-    let mut shown = json!({"name": order.name, "status": order.status.as_str(), "source": source, "codes": codes, "spec": spec});
+    let status = order.status.as_str();
+    let mut shown =
+        json!({"name": order.name, "status": status, "source": source, "codes": codes, "spec": spec});
     if let Some(reprint) = reprint {
         shown["reprintOf"] = json!(reprint.of);
         shown["reprint"] = reprint.sent.clone();

@@ -1,3 +1,5 @@
+use proptest::prelude::*;
+
 use super::*;
 
 /// A valid GTIN, with 13 digits.
@@ -121,4 +123,21 @@ fn a_manifest_gives_what_was_printed() {
     let expected =
         Row { index: 7, url: Some("HTTPS://TN.GG/-K7".to_owned()), ..row(2, Some("-K7"), Some("-A"), None) };
     assert_eq!((rows, faults), (vec![expected], vec![]));
+}
+
+proptest! {
+    #[test]
+    fn any_bytes_are_lines_or_faults(
+        text in prop::collection::vec(prop_oneof![3 => Just(b'\n'), 3 => Just(b','), 1 => Just(b'"'), 6 => any::<u8>()], 1..400),
+        form in prop_oneof![Just(Form::Csv), Just(Form::Ndjson), Just(Form::Manifest)],
+    ) {
+        // With a header and without one.
+        for text in [text.clone(), [b"shortId,serial,gtin\n".as_slice(), text.as_slice()].concat()] {
+            if let Ok((rows, faults)) = read(form, &text) {
+                let lines = text.iter().filter(|byte| **byte == b'\n').count() + 1;
+                prop_assert!(rows.len() + faults.len() <= lines);
+                prop_assert!(rows.iter().all(|row| row.line <= lines as u64));
+            }
+        }
+    }
 }
