@@ -100,7 +100,7 @@ fn operations_mut(item: &mut PathItem) -> Vec<(Method, &mut Operation)> {
     all.into_iter().filter_map(|(method, operation)| operation.as_mut().map(|o| (method, o))).collect()
 }
 
-/// What operations answer when they fail: one code for each status, with its example.
+/// What operations answer when they fail: one code for each status, with its example. Ranges are named by their operations.
 const ERRORS: &[Code] = &[
     Code::InvalidParameter,
     Code::KeyUnknown,
@@ -120,11 +120,9 @@ const ERRORS: &[Code] = &[
 fn add_errors(method: &Method, operation: &mut Operation, policy: Policy) {
     let takes_body = *method == Method::POST || *method == Method::PUT;
     let draws = operation.operation_id.as_ref().is_some_and(|id| id.to_lowercase().contains("redirect"));
-    // Only operations that say so themselves send parts of files.
-    for code in ERRORS.iter().filter(|code| !matches!(code, Code::RangeUnsatisfiable)) {
+    for code in ERRORS.iter().filter(|code| **code != Code::RangeUnsatisfiable) {
         let of_bodies = matches!(code, Code::TooLarge | Code::UnsupportedMediaType);
-        let of_images = matches!(code, Code::CannotRender);
-        let of_tags = matches!(code, Code::ChangedMeanwhile);
+        let (of_images, of_tags) = (*code == Code::CannotRender, *code == Code::ChangedMeanwhile);
         if (takes_body || !of_bodies) && (draws || !of_images) && (policy.takes_tag || !of_tags) {
             // An operation's own description of an error takes precedence.
             let response = ResponseBuilder::new().description(code.text()).build();
@@ -353,8 +351,6 @@ fn describe_parameter(operation: &str, parameter: &mut Value) {
         "expires" | "signature" => json!({"type": "string"}),
         "after" | "platformId" => json!({"type": "string", "pattern": web::bodies::ID}),
         "If-Match" => json!({"type": "string", "pattern": "^(\\*|\"[0-9]{1,18}\")$"}),
-        "Range" => web::bodies::formatted("byte-range", "One range of bytes, such as `bytes=1048576-`."),
-        "If-Range" => web::bodies::formatted("entity-tag", "The `ETag` of the bytes that are there."),
         "Idempotency-Key" => {
             json!({"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!-~]([ -~]*[!-~])?$"})
         }

@@ -44,9 +44,7 @@ pub(super) async fn list(
 /// Downloads a file of a print order; with `Range` a part of it, so that a download that broke off can be continued.
 #[utoipa::path(get, path = "/jobs/qr/{id}/files/{file}", tag = "Print orders", operation_id = "downloadPrintFile",
     params(("id" = String, Path, description = "Id of the order"),
-        ("file" = String, Path, description = "Name of the file, such as `codes.pdf`"),
-        ("Range" = Option<String>, Header, description = "One range of bytes; several get the whole file"),
-        ("If-Range" = Option<String>, Header, description = "Of other bytes than these the whole file is sent")),
+        ("file" = String, Path, description = "Name of the file, such as `codes.pdf`")),
     responses((status = 200, description = "The bytes", body = String, content_type = "application/octet-stream"),
         (status = 206, description = "Those of the range; `Content-Range` says which", body = String,
             content_type = "application/octet-stream"),
