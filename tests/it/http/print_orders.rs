@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use tests::{db::Engine, product::DEADLINE};
 use tokio_util::sync::CancellationToken;
 
-use super::{Answer, Api};
+use super::Api;
 
 crate::on_both_engines!(
     serials_are_made_in_order_and_printed,
