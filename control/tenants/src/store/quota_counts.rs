@@ -44,7 +44,8 @@ macro_rules! print_bytes {
         concat!(
             "SELECT CAST(COALESCE(SUM(COALESCE((SELECT SUM(CAST(f.value ->> 'sizeBytes' AS BIGINT)) FROM ",
             $files,
-            " f), 0) + COALESCE(CAST(p.doc ->> 'chunkBytes' AS BIGINT), 0)), 0) AS BIGINT), COUNT(*) FROM (SELECT doc FROM print_orders WHERE account_id = $1 LIMIT $2) p"
+            " f), 0) + COALESCE(CAST(p.doc ->> 'chunkBytes' AS BIGINT), 0)), 0) AS BIGINT), COUNT(*) \
+             FROM (SELECT doc FROM print_orders WHERE account_id = $1 LIMIT $2) p"
         )
     };
 }
