@@ -100,7 +100,7 @@ fn operations_mut(item: &mut PathItem) -> Vec<(Method, &mut Operation)> {
     all.into_iter().filter_map(|(method, operation)| operation.as_mut().map(|o| (method, o))).collect()
 }
 
-/// What operations answer when they fail: one code for each status, with its example. Ranges are named by their operations.
+/// What operations answer when they fail: one code for each status, with its example.
 const ERRORS: &[Code] = &[
     Code::InvalidParameter,
     Code::KeyUnknown,
@@ -120,10 +120,15 @@ const ERRORS: &[Code] = &[
 fn add_errors(method: &Method, operation: &mut Operation, policy: Policy) {
     let takes_body = *method == Method::POST || *method == Method::PUT;
     let draws = operation.operation_id.as_ref().is_some_and(|id| id.to_lowercase().contains("redirect"));
-    for code in ERRORS.iter().filter(|code| **code != Code::RangeUnsatisfiable) {
-        let of_bodies = matches!(code, Code::TooLarge | Code::UnsupportedMediaType);
-        let (of_images, of_tags) = (*code == Code::CannotRender, *code == Code::ChangedMeanwhile);
-        if (takes_body || !of_bodies) && (draws || !of_images) && (policy.takes_tag || !of_tags) {
+    for code in ERRORS {
+        let is_wanted = match code {
+            Code::CannotRender => draws,
+            Code::ChangedMeanwhile => policy.takes_tag,
+            Code::RangeUnsatisfiable => policy.takes_range,
+            Code::TooLarge | Code::UnsupportedMediaType => takes_body,
+            _ => true,
+        };
+        if is_wanted {
             // An operation's own description of an error takes precedence.
             let response = ResponseBuilder::new().description(code.text()).build();
             let responses = &mut operation.responses.responses;
@@ -172,32 +177,12 @@ pub(super) fn render(document: &Document, policies: &Policies) -> Value {
     whole
 }
 
-/// The body of an operation, as its subject describes it.
-fn body_of(operation: &str) -> Option<Value> {
-    let subjects = [
-        tenants::http::bodies::of,
-        applications::http::bodies::of,
-        signin::http::bodies::of,
-        catalog::http::bodies::of,
-        redirects::http::bodies::of,
-        actions::http::bodies::of,
-        commissioning::http::bodies::of,
-        assessment::http::bodies::of,
-        jobs::http::bodies::of,
-        privacy::http::bodies::of,
-        printing::http::bodies::of,
-        events::http::bodies::of,
-        hosting::http::bodies::of,
-    ];
-    subjects.into_iter().find_map(|of| of(operation))
-}
-
 fn describe(method: &Method, operation: &mut Map<String, Value>, policy: Policy) {
     let id = operation.get("operationId").and_then(Value::as_str).unwrap_or_default().to_owned();
     if operation.contains_key("requestBody")
-        && let Some(body) = body_of(&id)
+        && let Some(body) = policy.body
     {
-        operation.insert("requestBody".to_owned(), body);
+        operation.insert("requestBody".to_owned(), body.described());
     }
     let answers = |status: &str| operation["responses"].get(status).is_some();
     let creates = *method == Method::POST && answers("201");
@@ -208,7 +193,7 @@ fn describe(method: &Method, operation: &mut Map<String, Value>, policy: Policy)
             all.push(json!({"name": "Idempotency-Key", "in": "header", "required": false,
                 "description": "A repeat within a day gets the first answer", "schema": {}}));
         }
-        for parameter in parameters::more(&id, policy, all) {
+        for parameter in parameters::more(policy, all) {
             all.push(parameter);
         }
         for parameter in all {
@@ -349,7 +334,7 @@ fn describe_parameter(operation: &str, parameter: &mut Value) {
         "from" | "to" => web::bodies::time(),
         // A wrong signature is as good as none: the key decides then.
         "expires" | "signature" => json!({"type": "string"}),
-        "after" | "platformId" => json!({"type": "string", "pattern": web::bodies::ID}),
+        "after" | "platformId" | "evrythngId" => json!({"type": "string", "pattern": web::bodies::ID}),
         "If-Match" => json!({"type": "string", "pattern": "^(\\*|\"[0-9]{1,18}\")$"}),
         "Idempotency-Key" => {
             json!({"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!-~]([ -~]*[!-~])?$"})

@@ -13,17 +13,7 @@ use crate::domain::{
     source::MAX_LISTED,
 };
 
-/// The body of an operation, if it is one of these.
-#[must_use]
-pub fn of(operation: &str) -> Option<Value> {
-    Some(match operation {
-        "createPrintOrder" => order(),
-        "reprintPrintOrder" => reprint(),
-        _ => return None,
-    })
-}
-
-fn order() -> Value {
+pub(super) fn order() -> Value {
     let waits: Vec<&str> = WaitForEdges::ALL.into_iter().map(WaitForEdges::as_str).collect();
     let formats: Vec<&str> = PrintFormat::ALL.into_iter().map(PrintFormat::as_str).collect();
     let schema = Body::new("")
@@ -43,7 +33,7 @@ fn order() -> Value {
     request(meaning, exact(schema), example)
 }
 
-fn reprint() -> Value {
+pub(super) fn reprint() -> Value {
     let whole = |to: u64| json!({"type": "integer", "format": "int64", "minimum": 1, "maximum": to});
     let labels = || whole(1_000);
     let list =

@@ -8,7 +8,6 @@ use axum::{
     http::{StatusCode, header},
     response::{IntoResponse, Response},
 };
-use shared::problem::Code;
 use web::{
     access::Authenticated,
     api_error::ApiError,
@@ -38,7 +37,7 @@ pub(super) async fn create(
     info: RequestInfo,
     JsonBody(body): JsonBody,
 ) -> Result<Response, ApiError> {
-    let draft = ReprintDraft::parse(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
+    let draft = ReprintDraft::parse(&body).map_err(ApiError::invalid)?;
     let order = reprint::create(&state, &caller, &id, draft).await?;
     // Beside the order that it is of.
     let path = info.original_path.trim_end_matches('/');

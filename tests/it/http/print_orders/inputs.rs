@@ -122,7 +122,7 @@ async fn every_bad_line_is_named_and_nothing_is_made(engine: Engine) -> Result<(
         "line 4: \"a b\" is no short id",
         "line 5: NOBODY is the serial of no Thng",
         "line 6: the Thng with the serial BARE has no redirection",
-        "line 7: 2 Things have the serial A1",
+        "line 7: 2 Thngs have the serial A1",
         "line 8: \"1\" is no GTIN",
         "line 9: it has neither",
     ] {
