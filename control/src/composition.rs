@@ -34,7 +34,10 @@ use kernel::{
 use link_changes::service::LinkChangeState;
 use mail::{MailSettings, Outbox};
 use oidc::{Provider, service::OidcState};
-use printing::service::{PrintLimits, PrintState};
+use printing::{
+    service::{PrintLimits, PrintState},
+    store::orders as print_orders,
+};
 use privacy::service::{PrivacyState, erasures};
 use push::{edge_keys::EdgeKeys, hub::Hub};
 use redirects::{
@@ -141,7 +144,9 @@ impl Dependents for LaterSubjects {
         conn: &'a mut Conn,
         blob: &'a str,
     ) -> BoxFuture<'a, Result<bool, ServiceError>> {
-        Box::pin(async move { Ok(jobs::is_input(conn, blob).await?) })
+        Box::pin(
+            async move { Ok(jobs::is_input(conn, blob).await? || print_orders::is_input(conn, blob).await?) },
+        )
     }
 
     fn thng_changed<'a>(

@@ -89,6 +89,8 @@ codes! {
     TooLarge = 41301, 413, "The body is larger than allowed.";
     /// The body is not of a type the operation takes.
     UnsupportedMediaType = 41501, 415, "The body must be application/json.";
+    /// The range begins behind the end of the file.
+    RangeUnsatisfiable = 41601, 416, "The file has no bytes in this range.";
     /// The host is not one of the short domains.
     MisdirectedHost = 42101, 421, "This host is not served here.";
     /// The code cannot be rendered as asked.

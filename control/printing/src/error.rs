@@ -48,6 +48,8 @@ pub enum PrintingError {
     NoFiles { id: JobId, status: &'static str },
     #[error("The files of the print order {0} were removed: their time is over.")]
     FilesRemoved(JobId),
+    #[error("The print order {0} cannot be printed again: its files were removed. Order its codes anew.")]
+    CannotReprint(JobId),
 }
 
 impl DomainError for PrintingError {
@@ -68,7 +70,8 @@ impl DomainError for PrintingError {
             | Self::Ended(_)
             | Self::NotEnded { .. }
             | Self::BeingRemoved(_)
-            | Self::NoFiles { .. } => Code::Conflict,
+            | Self::NoFiles { .. }
+            | Self::CannotReprint(_) => Code::Conflict,
             Self::TooManyOrders { .. } => Code::TooManyRequests,
         }
     }

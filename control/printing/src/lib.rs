@@ -2,8 +2,9 @@
 //!
 //! # The way of an order
 //!
-//! 1. Its codes are noted in the order of its pages ([`domain::order::Stage::Collect`]). An order of serials makes the
-//!    Things and links first ([`domain::order::Stage::Make`]).
+//! 1. Its codes are noted in the order of its pages ([`domain::order::Stage::Collect`]), those of a file or a reprint as it is
+//!    read ([`domain::order::Stage::Read`]). An order of serials makes the Things and links first
+//!    ([`domain::order::Stage::Make`]).
 //! 2. They are rendered chunk by chunk, each to two blobs ([`domain::order::Stage::Render`]).
 //! 3. The edges are waited for ([`domain::order::Stage::Publish`]).
 //! 4. The chunks are joined into the files ([`domain::order::Stage::Assemble`]), and removed

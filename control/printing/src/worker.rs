@@ -1,4 +1,4 @@
-//! Carries print orders out: any number of processes, each with one lane. Who has waited longest is next, so that orders of
+//! Carries print orders out: any number of processes, each with one lane; some do only a [`Part`] of the work. Who has waited longest is next, so that orders of
 //! all accounts progress side by side.
 
 use std::{
@@ -45,11 +45,25 @@ const MAX_PAUSE: Duration = Duration::from_secs(30);
 /// Shortest pause between two steps, in which others write.
 const BREATH: Duration = Duration::from_millis(2);
 
+/// What a process does of orders.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// Everything: it has the writer of links, and edges.
+    All,
+    /// What needs neither: reading, drawing, joining and removing.
+    Drawing,
+}
+
 /// Works on orders until `stop`, then releases the one in progress.
 pub async fn run(state: Arc<PrintState>, stop: CancellationToken) {
     if let Err(error) = leases::free_all(&state.db).await {
         tracing::warn!(%error, "print orders of the previous process stay claimed until their leases expire");
     }
+    run_part(state, Part::All, stop).await;
+}
+
+/// Does a part of the work on orders until `stop`, then releases the one in progress.
+pub async fn run_part(state: Arc<PrintState>, part: Part, stop: CancellationToken) {
     let mut counted: Option<Instant> = None;
     while !stop.is_cancelled() {
         // Registered before the query, so that an order that is asked for in between is noticed.
@@ -60,7 +74,7 @@ pub async fn run(state: Arc<PrintState>, stop: CancellationToken) {
                 tracing::warn!(%error, "print orders that have not ended cannot be counted");
             }
         }
-        match work(&state, &stop).await {
+        match work_part(&state, part, &stop).await {
             Ok(true) => continue,
             Ok(false) => {}
             Err(error) => tracing::warn!(%error, "print orders cannot be claimed"),
@@ -84,14 +98,29 @@ async fn stand(state: &PrintState) -> Result<(), StoreError> {
 /// # Errors
 /// The store failed. What fails of an order is logged, and tried again later.
 pub async fn work(state: &Arc<PrintState>, stop: &CancellationToken) -> Result<bool, StoreError> {
+    work_part(state, Part::All, stop).await
+}
+
+/// The same for a part of the work.
+///
+/// # Errors
+/// The store failed. What fails of an order is logged, and tried again later.
+pub async fn work_part(
+    state: &Arc<PrintState>,
+    part: Part,
+    stop: &CancellationToken,
+) -> Result<bool, StoreError> {
     let mut tx = state.db.begin(&Ctx::default()).await?;
-    let claimed = leases::claim(&mut tx).await;
+    let claimed = match part {
+        Part::All => leases::claim(&mut tx).await,
+        Part::Drawing => leases::claim_drawing(&mut tx).await,
+    };
     // Also of an order that this release cannot read: with its lease it is in nobody's way for a while.
     tx.commit().await?;
     let Some(mut claimed) = claimed? else { return Ok(false) };
     let (id, failures) = (claimed.order.id, claimed.failures);
     let mut most_failures = u64::MAX;
-    let pause = match steps_of(state, &mut claimed, stop).await {
+    let pause = match steps_of(state, part, &mut claimed, stop).await {
         Ok(Stepped::Moved) => Duration::ZERO,
         Ok(Stepped::Waits) => WAIT,
         Ok(Stepped::Settled) => {
@@ -123,6 +152,7 @@ pub async fn work(state: &Arc<PrintState>, stop: &CancellationToken) -> Result<b
 /// Steps until the order ends or waits, the time is over, or `stop`.
 async fn steps_of(
     state: &Arc<PrintState>,
+    part: Part,
     claimed: &mut Claimed,
     stop: &CancellationToken,
 ) -> Result<Stepped, ServiceError> {
@@ -145,7 +175,9 @@ async fn steps_of(
             }
             stepped => stepped?,
         };
-        if stepped != Stepped::Moved || begun.elapsed() >= TURN || stop.is_cancelled() {
+        let order = &claimed.order;
+        let is_ours = part == Part::All || order.status.is_terminal() || order.details.stage.is_drawing();
+        if stepped != Stepped::Moved || !is_ours || begun.elapsed() >= TURN || stop.is_cancelled() {
             return Ok(stepped);
         }
         tokio::time::sleep(BREATH).await;

@@ -1,4 +1,4 @@
-//! `control worker`: runs jobs and serves no requests.
+//! `control worker`: runs jobs, draws print orders, and serves no requests.
 
 use std::{
     io::{self, Write as _},
@@ -9,6 +9,7 @@ use std::{
     time::Duration,
 };
 
+use ::printing::worker::{Part, run_part};
 use events::egress::{EgressClient, SystemLookup};
 use kernel::service::capacity::Capacity;
 use platform::settings::{Log, check_plain, listen_or_off};
@@ -20,7 +21,7 @@ use web::limiter::{Limits, Ticks};
 use super::{failed, stop_on_signal};
 use crate::{
     composition::{Parts, compose},
-    config::{FileStore, Place, PrintLimits, ScanServer, SecretKeyFile},
+    config::{FileStore, LimitSettings, Place, PrintLimits, ScanServer, SecretKeyFile, parse::printing},
     failure::Failure,
     http::{WorkerAdmin, run_admin},
     secret_key_file, serve,
@@ -39,6 +40,12 @@ pub(super) struct Args {
     files_url: Option<String>,
     #[command(flatten)]
     secret_key_file: SecretKeyFile,
+    /// Most codes of a print order: as of `control serve` [default: 1000000]
+    #[arg(long, env = "WAYMARK_PRINT_CODES", value_name = "COUNT")]
+    print_codes: Option<String>,
+    /// Days for which files of print orders are kept: as of `control serve`; 0 is for ever [default: 30]
+    #[arg(long, env = "WAYMARK_PRINT_FILES_DAYS", value_name = "DAYS")]
+    print_files_days: Option<String>,
     /// Where /live, /ready and /metrics are, such as 127.0.0.1:8092 [default: off]
     #[arg(long, env = "WAYMARK_WORKER_ADMIN_LISTEN", value_name = "ADDR:PORT|off")]
     admin_listen: Option<String>,
@@ -47,8 +54,14 @@ pub(super) struct Args {
 }
 
 /// What a worker has before it opens the database.
-type Started =
-    (FileStore, PathBuf, Option<ScanServer>, Option<(TcpListener, SocketAddr)>, telemetry::Telemetry);
+struct Started {
+    files: FileStore,
+    key_file: PathBuf,
+    scans: Option<ScanServer>,
+    printing: PrintLimits,
+    admin: Option<(TcpListener, SocketAddr)>,
+    telemetry: telemetry::Telemetry,
+}
 
 /// Checks the settings and begins the log.
 fn start(args: &Args) -> Result<Started, Failure> {
@@ -56,6 +69,11 @@ fn start(args: &Args) -> Result<Started, Failure> {
     let key_file = args.place.secret_key_file(args.secret_key_file.clone())?;
     secret_key_file::read(&key_file)?;
     let scans = args.place.scans()?;
+    let printing = printing(&LimitSettings {
+        print_codes: args.print_codes.clone(),
+        print_files_days: args.print_files_days.clone(),
+        ..LimitSettings::default()
+    })?;
     let format = args.logging.form()?;
     let key = "WAYMARK_WORKER_ADMIN_LISTEN";
     let admin = listen_or_off(key, args.admin_listen.as_deref(), None)?;
@@ -69,12 +87,12 @@ fn start(args: &Args) -> Result<Started, Failure> {
         otlp_url: None,
         service: "control-worker",
     })?;
-    Ok((files, key_file, scans, admin, telemetry))
+    Ok(Started { files, key_file, scans, printing, admin, telemetry })
 }
 
 /// Works until it is asked to stop; what is under way is let go of, and others go on.
 pub(super) async fn run(args: Args) -> Result<ExitCode, Failure> {
-    let (files, key_file, scans, admin, telemetry) =
+    let Started { files, key_file, scans, printing, admin, telemetry } =
         start(&args).inspect_err(|error| super::explain_refusal("control", error))?;
     super::warn_of_unknown_variables();
     let shutdown = CancellationToken::new();
@@ -100,7 +118,7 @@ pub(super) async fn run(args: Args) -> Result<ExitCode, Failure> {
         capacity: Capacity::default(),
         // Replicas do the upkeep.
         jobs_kept: None,
-        printing: PrintLimits::default(),
+        printing,
         mail: None,
         oidc: None,
         scans,
@@ -124,7 +142,11 @@ pub(super) async fn run(args: Args) -> Result<ExitCode, Failure> {
     // Without systemd there is nobody to notify.
     let _ = sd_notify::notify(&[sd_notify::NotifyState::Ready]);
     let probing = tokio::spawn(write_probe::run(app.clone(), shutdown.clone()));
+    let drawing = tokio::spawn(run_part(app.printing.clone(), Part::Drawing, shutdown.clone()));
     run_jobs::run(app.jobs.clone(), shutdown).await;
+    if let Err(error) = drawing.await {
+        tracing::error!(%error, "the worker of print orders ended");
+    }
     probing.abort();
     stop_admin.cancel();
     if let Some(task) = shown {

@@ -110,6 +110,7 @@ const ERRORS: &[Code] = &[
     Code::ChangedMeanwhile,
     Code::TooLarge,
     Code::UnsupportedMediaType,
+    Code::RangeUnsatisfiable,
     Code::CannotRender,
     Code::TooManyRequests,
     Code::Internal,
@@ -120,10 +121,14 @@ fn add_errors(method: &Method, operation: &mut Operation, policy: Policy) {
     let takes_body = *method == Method::POST || *method == Method::PUT;
     let draws = operation.operation_id.as_ref().is_some_and(|id| id.to_lowercase().contains("redirect"));
     for code in ERRORS {
-        let of_bodies = matches!(code, Code::TooLarge | Code::UnsupportedMediaType);
-        let of_images = matches!(code, Code::CannotRender);
-        let of_tags = matches!(code, Code::ChangedMeanwhile);
-        if (takes_body || !of_bodies) && (draws || !of_images) && (policy.takes_tag || !of_tags) {
+        let is_wanted = match code {
+            Code::CannotRender => draws,
+            Code::ChangedMeanwhile => policy.takes_tag,
+            Code::RangeUnsatisfiable => policy.takes_range,
+            Code::TooLarge | Code::UnsupportedMediaType => takes_body,
+            _ => true,
+        };
+        if is_wanted {
             // An operation's own description of an error takes precedence.
             let response = ResponseBuilder::new().description(code.text()).build();
             let responses = &mut operation.responses.responses;

@@ -84,6 +84,8 @@ pub struct Policy {
     pub answers_tag: bool,
     /// It looks at `If-Match`.
     pub takes_tag: bool,
+    /// It looks at `Range` and `If-Range`.
+    pub takes_range: bool,
     /// It answers a code as an image, at least where `Accept` names none but images.
     pub draws: bool,
     /// Query parameters besides those that the operations declare.
@@ -103,6 +105,7 @@ impl Default for Policy {
             by_edges: false,
             answers_tag: false,
             takes_tag: false,
+            takes_range: false,
             draws: false,
             queries: &[],
             body: None,
@@ -173,6 +176,12 @@ pub trait Columns<S>: Sized {
     #[must_use]
     fn takes_tag(self) -> Row<S> {
         self.with(|policy| policy.takes_tag = true)
+    }
+
+    /// Looks at `Range` and `If-Range`.
+    #[must_use]
+    fn takes_range(self) -> Row<S> {
+        self.with(|policy| policy.takes_range = true)
     }
 
     /// Answers a code as an image.

@@ -4,7 +4,6 @@ mod zip;
 
 use std::{
     collections::HashSet,
-    hash::{DefaultHasher, Hash, Hasher},
     io::{Read, Write},
     ops::Range,
 };
@@ -16,6 +15,7 @@ use crate::{
     ChunkReceipt, MAX_CODES, PrintError, PrintFormat, PrintSpec,
     format::pdf::Document,
     index::{Entry, Index},
+    names,
 };
 
 /// Name of the manifest in a ZIP.
@@ -164,9 +164,7 @@ impl<W: Write> Assembly<W> {
     fn entry(&mut self, entry: &Entry, body: &mut impl Read) -> Result<(), PrintError> {
         match (&mut self.frame, entry) {
             (Frame::Zip(zip), Entry::File { name, deflated, crc, length, size }) => {
-                let mut hash = DefaultHasher::new();
-                name.to_ascii_lowercase().hash(&mut hash);
-                if !self.names.insert(hash.finish()) {
+                if !self.names.insert(names::hash(name)) {
                     return Err(PrintError::DuplicateName { name: name.clone() });
                 }
                 let (deflated, crc, length, size) = (*deflated, *crc, *length, *size);

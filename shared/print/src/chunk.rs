@@ -1,6 +1,9 @@
 //! One chunk of an order: its codes drawn, and read back.
 
-use std::io::{self, Read as _, Write as _};
+use std::{
+    io::{self, Read as _, Write as _},
+    sync::atomic::{AtomicBool, Ordering},
+};
 
 use flate2::{
     Compression,
@@ -44,12 +47,26 @@ pub struct Chunk {
 /// The first code that cannot be drawn or read back; `PrintError::Chunk` where `first_index` is not the first code of
 /// a sheet, or no code is given.
 pub fn render_chunk(spec: &PrintSpec, first_index: u64, items: &[PrintItem]) -> Result<Chunk, PrintError> {
+    render_chunk_until(spec, first_index, items, &AtomicBool::new(false))
+}
+
+/// The same, given up at the next code once `stop` is set.
+///
+/// # Errors
+/// Those of `render_chunk`; `PrintError::Stopped` when it was given up.
+pub fn render_chunk_until(
+    spec: &PrintSpec,
+    first_index: u64,
+    items: &[PrintItem],
+    stop: &AtomicBool,
+) -> Result<Chunk, PrintError> {
     let last = first_index.saturating_add(items.len() as u64);
     if items.is_empty() || last > crate::MAX_CODES || !spec.begins_page(first_index) {
         return Err(PrintError::Chunk(format!("the codes {first_index} to {last} are no whole pages")));
     }
     let mut builder = Builder {
         spec,
+        stop,
         body: Vec::new(),
         entries: Vec::new(),
         manifest: Manifest::new(),
@@ -78,6 +95,7 @@ pub fn check_item(spec: &PrintSpec, item: &PrintItem) -> Result<(), PrintError> 
 
 struct Builder<'a> {
     spec: &'a PrintSpec,
+    stop: &'a AtomicBool,
     body: Vec<u8>,
     entries: Vec<Entry>,
     manifest: Manifest,
@@ -85,8 +103,14 @@ struct Builder<'a> {
 }
 
 impl Builder<'_> {
+    /// Between two codes: one takes milliseconds, a large picture a part of a second.
+    fn go_on(&self) -> Result<(), PrintError> {
+        if self.stop.load(Ordering::Relaxed) { Err(PrintError::Stopped) } else { Ok(()) }
+    }
+
     /// Draws a code that is a file, a page or a label of its own.
     fn single(&mut self, index: u64, item: &PrintItem) -> Result<(), PrintError> {
+        self.go_on()?;
         let (spec, format) = (self.spec, self.spec.format());
         let placed = place(spec, index, item)?;
         let mut bytes = draw::draw(spec, &placed)?;
@@ -140,6 +164,7 @@ impl Builder<'_> {
         let mut groups = if sheet.cut_marks { marks::groups(sheet) } else { Vec::new() };
         let mut labels = Vec::with_capacity(items.len());
         for (nth, item) in (0_u64..).zip(items) {
+            self.go_on()?;
             let placed = place(self.spec, first + nth, item)?;
             let (row, column) = ((begin + nth) / columns, (begin + nth) % columns);
             let (row, column) = (row as u32, column as u32);

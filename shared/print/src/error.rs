@@ -40,6 +40,9 @@ pub enum PrintError {
         /// The name.
         name: String,
     },
+    /// Nobody waits for the chunk any more.
+    #[error("the drawing was stopped")]
+    Stopped,
     /// The stored chunks do not make up the order.
     #[error("the parts of the order do not fit together: {0}")]
     Chunk(String),

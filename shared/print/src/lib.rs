@@ -9,6 +9,7 @@ mod format;
 mod index;
 mod manifest;
 mod marks;
+mod names;
 mod place;
 mod receipt;
 mod spec;
@@ -19,9 +20,10 @@ mod verify;
 pub use self::chunk::{BenchStep, bench_codes};
 pub use self::{
     assembly::{Assembly, Finished, MANIFEST_NAME, OrderFacts, RECEIPT_NAME},
-    chunk::{Chunk, check_item, render_chunk},
+    chunk::{Chunk, check_item, render_chunk, render_chunk_until},
     error::PrintError,
     manifest::MANIFEST_HEADER,
+    names::Names,
     receipt::ChunkReceipt,
     spec::{PrintFormat, PrintSpec},
 };

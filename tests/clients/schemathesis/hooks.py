@@ -66,6 +66,8 @@ with urllib.request.urlopen(link) as response:
 schemathesis.openapi.format("short-id", st.just(SHORT_ID))
 schemathesis.openapi.format("filter-listRedirections", st.just(f"shortId={SHORT_ID}"))
 schemathesis.openapi.format("print-naming", st.sampled_from(["{shortId}", "{index}_{shortId}"]))
+schemathesis.openapi.format("byte-range", st.just("bytes=0-"))
+schemathesis.openapi.format("entity-tag", st.just('"0"'))
 schemathesis.openapi.format("print-size", st.sampled_from(["a4-63.5x38.1", "roll-50x25"]))
 schemathesis.openapi.format("action-type", st.sampled_from(["scans", "checkins", "encodings"]))
 schemathesis.openapi.format("resource-id", st.sampled_from([FIXTURES["product"], FIXTURES["thng"]]))
@@ -270,6 +272,8 @@ def before_call(context, case, kwargs):
             layout = {"layout": {"size": "a4-63.5x38.1"}} if case.body.get("format") == "pdf-sheets" else {}
             case.body = {"source": {"list": {"shortIds": [SHORT_ID]}}, "format": case.body["format"],
                 "waitForEdges": "none", **layout}
+        if case.path.endswith("/reprint") and "from" in case.body:
+            case.body["to"] = max(case.body["from"], case.body["to"])
         if case.path.endswith("/privacy/erasures") and "network" in case.body:
             case.body["from"], case.body["to"] = 0, max(case.body["from"], case.body["to"], 1)
         of_settings = case.body.get("settings", case.body)

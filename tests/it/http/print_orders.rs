@@ -1,7 +1,9 @@
 //! Print orders over HTTP, with workers in this process: what is made and printed, once, and what is left of it.
 
 mod ends;
+mod inputs;
 mod refused;
+mod reprints;
 mod steps;
 
 use std::{

@@ -1,12 +1,12 @@
 //! The content of files: a folder or an S3 bucket.
 
-use std::{os::unix::fs::DirBuilderExt as _, path::Path as FsPath, sync::Arc, time::Duration};
+use std::{ops::Range, os::unix::fs::DirBuilderExt as _, path::Path as FsPath, sync::Arc, time::Duration};
 
 use bytes::{Bytes, BytesMut};
 use futures_util::{Stream, StreamExt, stream::BoxStream};
 use object_store::{
-    MultipartUpload, ObjectStore, ObjectStoreExt, PutPayload, aws::AmazonS3Builder, local::LocalFileSystem,
-    path::Path,
+    GetOptions, MultipartUpload, ObjectStore, ObjectStoreExt, PutPayload, aws::AmazonS3Builder,
+    local::LocalFileSystem, path::Path,
 };
 use tokio::time::Instant;
 
@@ -238,7 +238,24 @@ impl Blobs {
         &self,
         key: &str,
     ) -> Result<Option<BoxStream<'static, object_store::Result<Bytes>>>, StoreError> {
-        match self.store.get(&self.path(key)).await {
+        self.open(key, GetOptions::default()).await
+    }
+
+    /// Some bytes of a blob as they are read; `None` when it is gone. The range must hold one that the blob has.
+    pub async fn read_range(
+        &self,
+        key: &str,
+        range: Range<u64>,
+    ) -> Result<Option<BoxStream<'static, object_store::Result<Bytes>>>, StoreError> {
+        self.open(key, GetOptions::default().with_range(Some(range))).await
+    }
+
+    async fn open(
+        &self,
+        key: &str,
+        options: GetOptions,
+    ) -> Result<Option<BoxStream<'static, object_store::Result<Bytes>>>, StoreError> {
+        match self.store.get_opts(&self.path(key), options).await {
             Ok(found) => Ok(Some(found.into_stream())),
             Err(object_store::Error::NotFound { .. }) => Ok(None),
             Err(error) => Err(StoreError::blob(error)),
@@ -318,6 +335,23 @@ mod tests {
             assert!(matches!(broken, Err(WriteError::BrokenOff)), "{broken:?}");
         }
         assert_eq!(files(dir.path()), [""; 0]);
+    }
+
+    #[tokio::test]
+    async fn a_range_is_what_it_names() {
+        let dir = tempfile::tempdir().unwrap();
+        let blobs = Blobs::in_folder(dir.path(), 12 << 20).unwrap();
+        blobs.write("a/b", &mut chunks(3)).await.unwrap();
+        for (range, expected) in [(0..1, 1), ((1 << 20) - 1..(1 << 20) + 2, 3), (5..3 << 20, (3 << 20) - 5)] {
+            let mut read = blobs.read_range("a/b", range.clone()).await.unwrap().unwrap();
+            let mut found = Vec::new();
+            while let Some(chunk) = read.next().await {
+                found.extend_from_slice(&chunk.unwrap());
+            }
+            assert_eq!(found.len(), expected, "{range:?}");
+            assert!(range.zip(found).all(|(at, byte)| u64::from(byte) == at >> 20));
+        }
+        assert!(blobs.read_range("a/c", 0..1).await.unwrap().is_none());
     }
 
     #[tokio::test]

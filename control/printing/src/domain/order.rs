@@ -10,7 +10,7 @@ use shared::{
     time::UnixMillis,
 };
 
-use super::{order_draft::WaitForEdges, serials::Serials};
+use super::{input::Input, order_draft::WaitForEdges, reprint::Reprint, serials::Serials};
 
 /// How an order stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -86,6 +86,8 @@ pub struct UnknownStatus;
 pub enum Stage {
     /// Notes the codes that a filter finds.
     Collect,
+    /// Reads the codes of a file.
+    Read,
     /// Makes Things and links.
     Make,
     /// Draws a chunk.
@@ -96,6 +98,17 @@ pub enum Stage {
     Assemble,
     /// Removes chunks and notes.
     Clear,
+}
+
+impl Stage {
+    /// Whether a process without the writer of links and without edges can do it.
+    #[must_use]
+    pub const fn is_drawing(self) -> bool {
+        match self {
+            Self::Collect | Self::Read | Self::Render | Self::Assemble | Self::Clear => true,
+            Self::Make | Self::Publish => false,
+        }
+    }
 }
 
 /// How far the edges were when an order was released.
@@ -147,6 +160,12 @@ pub struct Details {
     /// What serials are made, with the number of the first one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub serials: Option<Serials>,
+    /// The file that names its codes, until it was read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input: Option<Input>,
+    /// Of which order it prints codes again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reprint: Option<Reprint>,
     /// What comes next.
     pub stage: Stage,
     /// Codes of the order; for a filter those that it found first, until all are noted.
@@ -161,6 +180,9 @@ pub struct Details {
     /// Chunks that were drawn.
     #[serde(default)]
     pub chunks: u64,
+    /// Bytes of these chunks, which count for the quota of stored bytes until they are joined.
+    #[serde(default)]
+    pub chunk_bytes: u64,
     /// When the wait for edges began.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waits_since: Option<UnixMillis>,
@@ -183,6 +205,12 @@ impl Details {
     #[must_use]
     pub fn file_bytes(&self) -> u64 {
         self.files.iter().fold(0, |sum, file| sum.saturating_add(file.size_bytes))
+    }
+
+    /// Bytes that it keeps now: of its files, and of chunks that are not joined.
+    #[must_use]
+    pub fn stored_bytes(&self) -> u64 {
+        self.file_bytes().saturating_add(self.chunk_bytes)
     }
 }
 
@@ -219,7 +247,7 @@ impl Order {
     pub fn at(mut self, stage: Stage, now: UnixMillis) -> Self {
         self.details.stage = stage;
         self.status = match stage {
-            Stage::Collect | Stage::Make => Status::Making,
+            Stage::Collect | Stage::Read | Stage::Make => Status::Making,
             Stage::Render => Status::Rendering,
             Stage::Publish | Stage::Assemble | Stage::Clear => Status::Publishing,
         };
@@ -296,6 +324,7 @@ mod tests {
         assert_eq!("done".parse::<Status>(), Err(UnknownStatus));
         for (stage, status) in [
             (Stage::Collect, Status::Making),
+            (Stage::Read, Status::Making),
             (Stage::Make, Status::Making),
             (Stage::Render, Status::Rendering),
             (Stage::Publish, Status::Publishing),

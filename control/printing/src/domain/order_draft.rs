@@ -95,7 +95,8 @@ impl OrderDraft {
     }
 }
 
-fn name(members: &mut Members<'_>) -> Option<String> {
+/// What people call an order.
+pub(super) fn name(members: &mut Members<'_>) -> Option<String> {
     let Some(name) = members.text("name") else {
         return members.raw("name").is_none().then(String::new);
     };

@@ -186,7 +186,12 @@ pub(super) fn refuse_others(members: &mut Members<'_>, known: &[&str]) {
     }
 }
 
-fn whole(members: &mut Members<'_>, name: &str, range: std::ops::RangeInclusive<u64>) -> Option<u64> {
+/// A whole number of a range.
+pub(super) fn whole(
+    members: &mut Members<'_>,
+    name: &str,
+    range: std::ops::RangeInclusive<u64>,
+) -> Option<u64> {
     let value = members.raw(name)?;
     let found = integer(value).and_then(|number| u64::try_from(number).ok()).filter(|n| range.contains(n));
     if found.is_none() {

@@ -4,13 +4,16 @@ use kernel::domain::{filter::Filter, listing::REDIRECTIONS, members::Members};
 use serde_json::Value;
 use shared::{id::ThngId, short_id::ShortId};
 
-use super::serials::{Serials, refuse_others};
+use super::{
+    input::Form,
+    serials::{Serials, refuse_others},
+};
 
 /// Most ids of a list: they are looked up while the caller waits.
 pub const MAX_LISTED: usize = 5_000;
 
 /// The ways to name codes.
-const WAYS: [&str; 3] = ["list", "filter", "serials"];
+const WAYS: [&str; 4] = ["list", "filter", "file", "serials"];
 
 /// Which codes an order prints.
 #[derive(Debug, Clone, PartialEq)]
@@ -26,8 +29,21 @@ pub enum Source {
     Thngs(Vec<ThngId>),
     /// Those that meet a filter of redirections, oldest first.
     Filter(Filter),
+    /// Those of the lines of an uploaded file, in its order.
+    File(FileSource),
     /// Those that the order makes.
     Serials(Serials),
+}
+
+/// A file of the account that names codes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileSource {
+    /// Its `contentUrl`.
+    pub location: String,
+    /// What it is made of.
+    pub form: Form,
+    /// The domain of its short ids; `None` is the account's first.
+    pub short_domain: Option<String>,
 }
 
 impl Source {
@@ -40,13 +56,14 @@ impl Source {
         refuse_others(&mut members, &WAYS);
         let named: Vec<&str> = WAYS.into_iter().filter(|way| members.raw(way).is_some()).collect();
         let [way] = named.as_slice() else {
-            members.fault("source must have exactly one of list, filter and serials.");
+            members.fault("source must have exactly one of list, filter, file and serials.");
             return members.finish(None);
         };
         let Some(value) = members.raw(way) else { return members.finish(None) };
         let source = match *way {
             "list" => list(value, max_codes),
             "filter" => filter(value),
+            "file" => file(value),
             _ => Serials::parse(value, max_codes).map(Self::Serials),
         };
         let source = source.map_err(|faults| faults.into_iter().for_each(|fault| members.fault(fault))).ok();
@@ -58,6 +75,26 @@ fn filter(value: &Value) -> Result<Source, Vec<String>> {
     let text = value.as_str().ok_or_else(|| vec!["source.filter must be a string.".to_owned()])?;
     let filter = Filter::parse(text, REDIRECTIONS.fields);
     filter.map(Source::Filter).map_err(|fault| vec![format!("source.filter: {fault}")])
+}
+
+fn file(value: &Value) -> Result<Source, Vec<String>> {
+    let mut members = Members::within(value, "source.file")?;
+    refuse_others(&mut members, &["location", "format", "shortDomain"]);
+    for name in ["location", "format"].into_iter().filter(|name| members.raw(name).is_none()) {
+        let path = members.path(name);
+        members.fault(format!("{path} is required."));
+    }
+    let location = members.text("location").map(str::to_owned);
+    let form = members.text("format").and_then(|text| {
+        let form = Form::UPLOADS.iter().find(|(name, _)| *name == text).map(|(_, form)| *form);
+        if form.is_none() {
+            members.fault("source.file.format must be CSV or NDJSON.");
+        }
+        form
+    });
+    let short_domain = members.text("shortDomain").map(str::to_ascii_lowercase);
+    let file = location.zip(form);
+    members.finish(file.map(|(location, form)| Source::File(FileSource { location, form, short_domain })))
 }
 
 fn list(value: &Value, max_codes: u64) -> Result<Source, Vec<String>> {
@@ -117,9 +154,18 @@ mod tests {
             (json!({"list": {"thngs": [ID]}, "filter": null}), vec![]),
             (json!({"filter": "tags=summer"}), vec![]),
             (json!("list"), vec!["source must be an object"]),
-            (json!({}), vec!["exactly one of list, filter and serials"]),
+            (json!({}), vec!["exactly one of list, filter, file and serials"]),
             (json!({"filter": "tags=a", "list": {"thngs": [ID]}}), vec!["exactly one of"]),
-            (json!({"file": 1, "filter": "tags=a"}), vec!["source.file is not a member"]),
+            (json!({"files": 1, "filter": "tags=a"}), vec!["source.files is not a member"]),
+            (json!({"file": {"location": "https://e.com/files/x/content", "format": "CSV"}}), vec![]),
+            (
+                json!({"file": {"format": "XLS", "columns": 3}}),
+                vec![
+                    "source.file.columns is not",
+                    "source.file.location is required",
+                    "format must be CSV or NDJSON",
+                ],
+            ),
             (json!({"filter": 1}), vec!["source.filter must be a string"]),
             (json!({"filter": "colour=red"}), vec!["source.filter: "]),
             (json!({"list": {}}), vec!["exactly one of shortIds and thngs"]),

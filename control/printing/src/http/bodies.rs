@@ -6,7 +6,9 @@ use serde_json::{Value, json};
 use web::bodies::{AN_ID, Body, ID, boolean, formatted, id_of, request, text, texts};
 
 use crate::domain::{
+    input::Form,
     order_draft::WaitForEdges,
+    reprint::MAX_SHEETS,
     serials::{MAX_NUMBER, MAX_SERIAL, MIN_RANDOM},
     source::MAX_LISTED,
 };
@@ -25,11 +27,26 @@ pub(super) fn order() -> Value {
         .may("hri", hri())
         .may("dpi", json!({"type": "integer", "minimum": 72, "maximum": 2400}))
         .may("allowSmall", boolean());
-    let meaning =
-        "Which codes, and how they are drawn. `source` has exactly one of `list`, `filter` and `serials`";
+    let meaning = "Which codes, and how they are drawn. `source` has exactly one of `list`, `filter`, `file` and `serials`";
     let example = json!({"name": "Labels of week 12", "source": {"list": {"thngs": [AN_ID]}}, "format": "pdf-sheets",
         "layout": {"size": "a4-63.5x38.1"}, "hri": {"text": "shortId"}});
     request(meaning, exact(schema), example)
+}
+
+pub(super) fn reprint() -> Value {
+    let whole = |to: u64| json!({"type": "integer", "format": "int64", "minimum": 1, "maximum": to});
+    let labels = || whole(1_000);
+    let list =
+        |most: usize, one: Value| json!({"type": "array", "minItems": 1, "maxItems": most, "items": one});
+    let with = || Body::new("").may("name", text(1, MAX_NAME));
+    let schema = json!({"anyOf": [
+        exact(with().must("codes", list(MAX_LISTED, text(1, 100))).may("start", labels())),
+        exact(with().must("from", whole(print::MAX_CODES)).must("to", whole(print::MAX_CODES)).may("start", labels())),
+        exact(with().must("sheets", list(MAX_SHEETS, whole(print::MAX_CODES)))),
+    ]});
+    let meaning = "Which codes of the order: those with the short ids or serials `codes`, those from one place of the \
+        manifest to another, or those of whole sheets. `start` is the first free label of the first sheet";
+    request(meaning, schema, json!({"name": "Damaged labels", "codes": ["K7Q2WXYZ01", "K7Q2WXYZ07"]}))
 }
 
 /// The schema of an object that has no other members.
@@ -47,6 +64,13 @@ fn source() -> Value {
         exact(Body::new("").must("shortIds", ids(short_id)).may("shortDomain", domain())),
         exact(Body::new("").must("thngs", ids(json!({"type": "string", "pattern": ID})))),
     ]});
+    let forms: Vec<&str> = Form::UPLOADS.iter().map(|(name, _)| *name).collect();
+    let file = exact(
+        Body::new("")
+            .must("location", formatted("file-url", "`contentUrl` of a file of the account."))
+            .must("format", json!({"type": "string", "enum": forms}))
+            .may("shortDomain", domain()),
+    );
     let whole =
         |from: u64, to: u64| json!({"type": "integer", "format": "int64", "minimum": from, "maximum": to});
     let made = || {
@@ -69,6 +93,7 @@ fn source() -> Value {
     json!({"anyOf": [
         exact(Body::new("").must("list", listed)),
         exact(Body::new("").must("filter", formatted("filter-listRedirections", "A filter of redirections."))),
+        exact(Body::new("").must("file", file)),
         exact(Body::new("").must("serials", serials)),
     ]})
 }

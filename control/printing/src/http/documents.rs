@@ -85,9 +85,17 @@ pub(super) struct PrintOrderDocument {
     /// What people call it.
     #[serde(skip_serializing_if = "Option::is_none")]
     name: Option<String>,
-    /// Which codes, as it was sent.
+    /// Which codes, as it was sent; of a reprint that of the order whose codes it prints again.
     #[schema(value_type = Object)]
     source: Value,
+    /// Id of the order whose codes it prints again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(read_only, example = "UKXAGyEf8SQ5eTDmVgGpHqAa")]
+    reprint_of: Option<String>,
+    /// Which of its codes, as it was sent: `codes`, `from` and `to`, or `sheets`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(read_only, value_type = Option<Object>)]
+    reprint: Option<Value>,
     /// `none`, `report` or `require`.
     #[schema(example = "report")]
     wait_for_edges: &'static str,
@@ -173,6 +181,8 @@ impl From<Order> for PrintOrderDocument {
             unreachable: edges.unreachable,
             incomplete: edges.incomplete,
         });
+        let (reprint_of, reprint) =
+            details.reprint.map(|reprint| (reprint.of.to_string(), reprint.sent)).unzip();
         Self {
             id: order.id.to_string(),
             created_at: order.stamp.created_at.0,
@@ -181,6 +191,8 @@ impl From<Order> for PrintOrderDocument {
             status: order.status.as_str(),
             name: (!order.name.is_empty()).then_some(order.name),
             source: details.source,
+            reprint_of,
+            reprint,
             wait_for_edges: details.wait.as_str(),
             format: spec.remove("format"),
             layout: spec.remove("layout"),

@@ -6,6 +6,8 @@ mod bodies;
 mod documents;
 mod files;
 mod orders;
+mod ranges;
+mod reprints;
 
 use std::sync::Arc;
 
@@ -30,6 +32,7 @@ where
         .routes(routes!(orders::create).idempotent().body(bodies::order))
         .routes(routes!(orders::read, orders::delete))
         .routes(routes!(orders::cancel).idempotent())
+        .routes(routes!(reprints::create).idempotent().body(bodies::reprint))
         .routes(routes!(files::list))
-        .routes(routes!(files::download))
+        .routes(routes!(files::download).takes_range())
 }

@@ -42,8 +42,9 @@ pub(super) async fn list(
 
 /// Orders many codes as one file, in the background.
 ///
-/// The codes are those of a list, those that meet a filter, or those of Things that the order makes. Every code is read back
-/// from what was drawn.
+/// The codes are those of a list, those that meet a filter, those of the lines of an uploaded file, or those of Things that
+/// the order makes. Every code is read back from what was drawn. Of a file every line is checked before a code is drawn: bad
+/// lines fail the order, and its `message` names the first hundred.
 #[utoipa::path(post, path = "/jobs/qr", tag = "Print orders", operation_id = "createPrintOrder",
     request_body = PrintOrderDocument,
     responses((status = 201, description = "Accepted; `Location` is the order's", body = PrintOrderDocument),
@@ -57,7 +58,7 @@ pub(super) async fn create(
     JsonBody(body): JsonBody,
 ) -> Result<Response, ApiError> {
     let draft = OrderDraft::parse(&body, state.limits.max_codes).map_err(ApiError::invalid)?;
-    let order = orders::create(&state, &caller, draft).await?;
+    let order = orders::create(&state, &caller, draft, &info.base).await?;
     let location = format!("{}{}/{}", info.base, info.original_path, order.id);
     let document = Json(PrintOrderDocument::from(order));
     Ok((StatusCode::CREATED, [(header::LOCATION, location)], document).into_response())

@@ -1,28 +1,33 @@
 //! What is decided while the caller of an order waits: its codes, or that they can be made.
 
-use catalog::domain::resource::{Product, Thng};
+use catalog::domain::{
+    file::File,
+    resource::{Product, Thng},
+};
+use jobs::domain::job_file::file_of;
 use kernel::{
     domain::{
         quota::{Exceeded, Quota},
         subject::{
-            Subject::{Redirections, Thngs},
+            Subject::{Files, Redirections, Thngs},
             Verb,
         },
     },
     service::access::{Caller, require},
     store::{Conn, StoreError, Tx, documents, identifiers, quotas},
 };
-use print::{PrintItem, PrintSpec};
+use print::{Names, PrintItem, PrintSpec};
 use shared::{id::AccountId, identifier::Identifier, short_id::ShortId, time::UnixMillis};
 
 use super::{PrintState, codes, render};
 use crate::{
     domain::{
         code::Code,
+        input::Input,
         order::Stage,
         order_draft::OrderDraft,
         serials::{Form, MAX_NUMBER, MAX_SERIAL, Serials},
-        source::Source,
+        source::{FileSource, Source},
     },
     error::{CommonError, PrintingError, ServiceError},
     store::serial_numbers,
@@ -42,6 +47,8 @@ pub(super) struct Begin {
     pub codes: Vec<Code>,
     /// What is made, with the first number.
     pub serials: Option<Serials>,
+    /// The file that names the codes.
+    pub input: Option<Input>,
 }
 
 /// Whether the caller may print these codes, and make what is to be made.
@@ -50,7 +57,7 @@ pub(super) struct Begin {
 /// It may not.
 pub(super) fn allow(caller: &Caller, source: &Source) -> Result<(), ServiceError> {
     match source {
-        Source::ShortIds { .. } | Source::Thngs(_) | Source::Filter(_) => {
+        Source::ShortIds { .. } | Source::Thngs(_) | Source::Filter(_) | Source::File(_) => {
             let _ = require(caller, Verb::List, Redirections)?;
         }
         // The order acts for the whole account.
@@ -62,16 +69,18 @@ pub(super) fn allow(caller: &Caller, source: &Source) -> Result<(), ServiceError
     Ok(())
 }
 
-/// Finds the codes of an order, without a transaction.
+/// Finds the codes of an order, without a transaction. Lines of a file are read later.
 ///
 /// # Errors
 /// 400 for codes that are not there, or lack what the drawing needs; 403 where a quota has no room; 422 where the first code
 /// cannot be drawn as asked.
 pub(super) async fn look_up(
     state: &PrintState,
-    account: AccountId,
+    caller: &Caller,
     draft: &OrderDraft,
+    base: &str,
 ) -> Result<Begin, ServiceError> {
+    let account = caller.account;
     let mut conn = state.db.read().await?;
     // How large its files get is known when they are there; what is full has room for none.
     quotas::require_room(&mut conn, account, Quota::StorageBytes, state.clock.now()).await?;
@@ -87,23 +96,61 @@ pub(super) async fn look_up(
             let count = page.total.unwrap_or_default();
             check_count("source.filter", count, state.limits.max_codes)?;
             check_first(&draft.spec, &codes::of_links(&mut conn, account, &page.items).await?).await?;
-            return Ok(Begin { stage: Stage::Collect, count, codes: Vec::new(), serials: None });
+            return Ok(Begin { stage: Stage::Collect, count, codes: Vec::new(), serials: None, input: None });
+        }
+        Source::File(file) => {
+            let input = Some(find_file(&mut conn, caller, file, base).await?);
+            return Ok(Begin { stage: Stage::Read, count: 0, codes: Vec::new(), serials: None, input });
         }
         Source::Serials(serials) => {
             check_serials(state, &mut conn, account, draft, serials).await?;
             let (count, serials) = (serials.count, Some(serials.clone()));
-            return Ok(Begin { stage: Stage::Make, count, codes: Vec::new(), serials });
+            return Ok(Begin { stage: Stage::Make, count, codes: Vec::new(), serials, input: None });
         }
     };
     let codes = codes::of_links(&mut conn, account, &links).await?;
     check_first(&draft.spec, &codes).await?;
-    Ok(Begin { stage: Stage::Render, count: codes.len() as u64, codes, serials: None })
+    Ok(Begin { stage: Stage::Render, count: codes.len() as u64, codes, serials: None, input: None })
 }
 
-/// Refuses codes that lack something, and a first one that cannot be drawn as asked. The others are found when they are
-/// drawn, most often the same.
+/// The file that a source names: bad lines show what is in it, so the caller must be one who may read it.
+///
+/// # Errors
+/// 400 that says why it cannot be one; 403 without the permission.
+async fn find_file(
+    conn: &mut Conn,
+    caller: &Caller,
+    source: &FileSource,
+    base: &str,
+) -> Result<Input, ServiceError> {
+    let grant = require(caller, Verb::Read, Files)?;
+    let refused = |what: String| CommonError::Faults(vec![format!("source.file.location {what}.")]);
+    let id = file_of(&source.location, base).map_err(refused)?;
+    let found: Option<File> = documents::find(conn, caller.account, id).await?;
+    let found = found.filter(|file| grant.admits(id.as_str(), file.details.common.scopes.as_ref()));
+    let content = match found.map(|file| file.content) {
+        None => return Err(refused(format!("names the file {id}, which was not found")).into()),
+        Some(None) => return Err(refused(format!("names the file {id}, which has no content yet")).into()),
+        Some(Some(content)) => content,
+    };
+    if content.size_bytes == 0 {
+        return Err(refused(format!("names the file {id}, which is empty")).into());
+    }
+    let member = "source.file.shortDomain";
+    let short_domain = match &source.short_domain {
+        Some(host) => Some(codes::domain(conn, caller.account, Some(host), member).await?),
+        // Lines with serials alone need none.
+        None => codes::domain(conn, caller.account, None, member).await.ok(),
+    };
+    let host = short_domain.map(|domain| domain.host.as_str().to_owned());
+    Ok(Input::new(content.blob, content.size_bytes, source.form, host))
+}
+
+/// Refuses codes that lack something or would be files of one name, and a first one that cannot be drawn as asked. The others
+/// are found when they are drawn, most often the same.
 async fn check_first(spec: &PrintSpec, codes: &[Code]) -> Result<(), ServiceError> {
-    let errors = codes::lacks(spec, codes);
+    let mut errors = codes::lacks(spec, codes);
+    errors.extend(codes::twins(&mut Names::new(spec), 0, codes));
     if !errors.is_empty() {
         return Err(CommonError::Faults(errors).into());
     }

@@ -47,6 +47,8 @@ pub(super) async fn assemble(state: &PrintState, claimed: &mut Claimed) -> Resul
     };
     let mut next = claimed.order.clone();
     next.details.files = joined;
+    // From here on the files count in place of the chunks, which are removed next.
+    let chunk_bytes = std::mem::take(&mut next.details.chunk_bytes);
     let now = state.clock.now();
     let next = next.at(Stage::Clear, now);
     let mut tx = state.db.begin(&Ctx::default()).await?;
@@ -58,7 +60,10 @@ pub(super) async fn assemble(state: &PrintState, claimed: &mut Claimed) -> Resul
         return Ok(Stepped::Lost);
     }
     // Where it is too much the order fails, and its files are removed with the rest of it.
-    quotas::charge(&mut tx, next.account, Quota::StorageBytes, next.details.file_bytes(), now).await?;
+    let (account, file_bytes) = (next.account, next.details.file_bytes());
+    let more = file_bytes.saturating_sub(chunk_bytes);
+    quotas::charge(&mut tx, account, Quota::StorageBytes, more, now).await?;
+    quotas::release(&mut tx, account, Quota::StorageBytes, chunk_bytes.saturating_sub(file_bytes));
     tx.commit().await?;
     claimed.order = next;
     Ok(Stepped::Moved)
@@ -101,6 +106,10 @@ fn facts(details: &Details) -> Map<String, Value> {
     let mut members = Map::new();
     if let Some(edges) = &details.edges {
         members.insert("edges".to_owned(), serde_json::to_value(edges).unwrap_or_default());
+    }
+    if let Some(reprint) = &details.reprint {
+        members.insert("reprintOf".to_owned(), json!(reprint.of));
+        members.insert("reprint".to_owned(), reprint.sent.clone());
     }
     if let Some(serials) = &details.serials {
         let mut value = json!({"product": serials.product, "count": serials.count,

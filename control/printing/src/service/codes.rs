@@ -14,7 +14,7 @@ use kernel::{
     },
     store::{Conn, StoreError, documents, listing::Selection},
 };
-use print::PrintSpec;
+use print::{Names, PrintItem, PrintSpec};
 use redirects::{
     domain::{redirection::Redirection, words::WordQuery},
     store::{redirection_lists, redirections},
@@ -76,6 +76,12 @@ pub(super) fn identifier(common: &Common, key: &str) -> Option<String> {
 pub(super) fn lacks(spec: &PrintSpec, codes: &[Code]) -> Vec<String> {
     let (needs_serial, needs_gtin) = (spec.needs_serial(), spec.needs_gtin());
     codes.iter().filter_map(|code| code.lack(needs_serial, needs_gtin)).take(MAX_FAULTS).collect()
+}
+
+/// The first of some codes that would be files of the name of an earlier one; `first` is the place of the first code.
+pub(super) fn twins(names: &mut Names<'_>, first: u64, codes: &[Code]) -> Vec<String> {
+    let items = codes.iter().map(|code| PrintItem::from(code.clone()));
+    (first..).zip(items).filter_map(|(index, item)| names.add(index, &item)).take(MAX_FAULTS).collect()
 }
 
 /// A short domain of the account: the named one, or the first.

@@ -1,7 +1,9 @@
 //! Files of an order: listed and downloaded.
 
+use std::ops::Range;
+
 use bytes::Bytes;
-use futures_util::stream::BoxStream;
+use futures_util::{StreamExt as _, stream::BoxStream};
 use kernel::{
     domain::{
         access::Actor,
@@ -17,14 +19,6 @@ use crate::{
     domain::order::{Order, Status, StoredFile},
     error::{PrintingError, ServiceError},
 };
-
-/// A file that is sent.
-pub struct Download {
-    /// Which.
-    pub file: StoredFile,
-    /// Its bytes.
-    pub bytes: BoxStream<'static, std::io::Result<Bytes>>,
-}
 
 /// The files of an order that is complete; none after they were removed.
 ///
@@ -45,19 +39,38 @@ pub async fn list(state: &PrintState, actor: &Actor, id: &str) -> Result<Order, 
 /// # Errors
 /// There is no such order or file (404), or the order is not complete (409).
 #[instrument(skip_all)]
-pub async fn download(
+pub async fn find(
     state: &PrintState,
     actor: &Actor,
     id: &str,
     name: &str,
-) -> Result<Download, ServiceError> {
-    use futures_util::StreamExt as _;
+) -> Result<StoredFile, ServiceError> {
     let order = list(state, actor, id).await?;
     if order.details.files_removed_at.is_some() {
         return Err(PrintingError::FilesRemoved(order.id).into());
     }
-    let not_found = || ServiceError::not_found("file of the print order", shorten(name));
-    let file = order.details.files.into_iter().find(|file| file.name == name).ok_or_else(not_found)?;
-    let bytes = state.blobs.read(&file.blob).await?.ok_or_else(not_found)?;
-    Ok(Download { file, bytes: bytes.map(|piece| piece.map_err(std::io::Error::other)).boxed() })
+    let file = order.details.files.into_iter().find(|file| file.name == name);
+    file.ok_or_else(|| not_found(name))
+}
+
+/// The bytes of a file: all, or those of a range that it has.
+///
+/// # Errors
+/// They were removed meanwhile (404).
+#[instrument(skip_all)]
+pub async fn open(
+    state: &PrintState,
+    file: &StoredFile,
+    range: Option<Range<u64>>,
+) -> Result<BoxStream<'static, std::io::Result<Bytes>>, ServiceError> {
+    let found = match range {
+        None => state.blobs.read(&file.blob).await?,
+        Some(range) => state.blobs.read_range(&file.blob, range).await?,
+    };
+    let bytes = found.ok_or_else(|| not_found(&file.name))?;
+    Ok(bytes.map(|piece| piece.map_err(std::io::Error::other)).boxed())
+}
+
+fn not_found(name: &str) -> ServiceError {
+    ServiceError::not_found("file of the print order", shorten(name))
 }

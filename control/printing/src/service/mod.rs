@@ -10,7 +10,10 @@ pub mod files;
 mod make;
 pub mod orders;
 pub mod purge;
+mod read;
 mod render;
+pub mod reprint;
+mod rows;
 pub mod steps;
 
 use std::{fmt, ops::Deref, sync::Arc, time::Duration};

@@ -12,8 +12,9 @@ use kernel::{
         subject::{Subject::PrintOrders, Verb},
     },
     service::access::{Caller, require},
-    store::{events, listing::Selection},
+    store::{Tx, events, listing::Selection},
 };
+use print::PrintSpec;
 use serde_json::{Value, json};
 use shared::id::JobId;
 use tenants::store::accounts;
@@ -26,8 +27,9 @@ use super::{
 };
 use crate::{
     domain::{
-        order::{Details, Order, Status},
-        order_draft::OrderDraft,
+        code::Code,
+        order::{Details, Order, Stage, Status},
+        order_draft::{OrderDraft, WaitForEdges},
     },
     error::{PrintingError, ServiceError},
     store::{codes, orders as table},
@@ -42,50 +44,97 @@ pub const MAX_OPEN: u64 = 10;
 /// Codes that are noted in one row.
 const CODES_IN_ROW: usize = 500;
 
-/// Accepts an order; the worker carries it out.
+/// Accepts an order; the worker carries it out. `base` is the address by which the caller reaches the service, whose
+/// `contentUrl`s are ours.
 ///
 /// # Errors
 /// The key lacks the permission for the order, or for what it prints or makes; codes are not there; the numbers are taken
 /// (409); a quota has no room; too many orders are under way (429).
 #[instrument(skip_all)]
-pub async fn create(state: &PrintState, caller: &Caller, draft: OrderDraft) -> Result<Order, ServiceError> {
+pub async fn create(
+    state: &PrintState,
+    caller: &Caller,
+    draft: OrderDraft,
+    base: &str,
+) -> Result<Order, ServiceError> {
     let _ = require(caller, Verb::Create, PrintOrders)?;
     accept::allow(caller, &draft.source)?;
     let _place = state.capacity.write(caller)?;
-    let Begin { stage, count, codes, serials } = accept::look_up(state, caller.account, &draft).await?;
-    let now = state.clock.now();
-    let id = JobId::new(now.0, state.random16()?);
+    let Begin { stage, count, codes, serials, input } = accept::look_up(state, caller, &draft, base).await?;
     let mut tx = state.db.begin(&caller.ctx).await?;
-    accounts::lock(&mut tx, caller.account).await?;
-    if table::count_open(&mut tx, caller.account).await? >= MAX_OPEN {
-        return Err(PrintingError::TooManyOrders { most: MAX_OPEN }.into());
-    }
+    lock(&mut tx, caller).await?;
     let serials = match serials {
         None => None,
         Some(serials) => Some(accept::take_numbers(&mut tx, caller.account, serials).await?),
     };
     let details = Details {
-        source: draft.sent_source,
-        spec: draft.spec.to_json(),
-        wait: draft.wait,
-        operator: caller.id.clone(),
         serials,
-        stage,
+        input,
         codes: count,
         made: codes.len() as u64,
+        ..details(caller, draft.sent_source, &draft.spec, draft.wait, stage)
+    };
+    insert(state, caller, tx, draft.name, details, &codes).await
+}
+
+/// Locks the account, if another order may be under way.
+///
+/// # Errors
+/// Too many are.
+pub(super) async fn lock(tx: &mut Tx, caller: &Caller) -> Result<(), ServiceError> {
+    accounts::lock(tx, caller.account).await?;
+    if table::count_open(tx, caller.account).await? >= MAX_OPEN {
+        return Err(PrintingError::TooManyOrders { most: MAX_OPEN }.into());
+    }
+    Ok(())
+}
+
+/// An order without codes.
+pub(super) fn details(
+    caller: &Caller,
+    source: Value,
+    spec: &PrintSpec,
+    wait: WaitForEdges,
+    stage: Stage,
+) -> Details {
+    Details {
+        source,
+        spec: spec.to_json(),
+        wait,
+        operator: caller.id.clone(),
+        serials: None,
+        input: None,
+        reprint: None,
+        stage,
+        codes: 0,
+        made: 0,
         rendered: 0,
         after: None,
         chunks: 0,
+        chunk_bytes: 0,
         waits_since: None,
         edges: None,
         message: None,
         files: Vec::new(),
         files_removed_at: None,
-    };
+    }
+}
+
+/// Adds an order with the codes that are known, commits, and wakes the worker.
+pub(super) async fn insert(
+    state: &PrintState,
+    caller: &Caller,
+    mut tx: Tx,
+    name: String,
+    details: Details,
+    known: &[Code],
+) -> Result<Order, ServiceError> {
+    let now = state.clock.now();
+    let id = JobId::new(now.0, state.random16()?);
     let mut order = Order {
         id,
         account: caller.account,
-        name: draft.name,
+        name,
         stamp: Stamp::new(now),
         status: Status::Waiting,
         completed_at: None,
@@ -93,7 +142,7 @@ pub async fn create(state: &PrintState, caller: &Caller, draft: OrderDraft) -> R
         details,
     };
     order.stamp.seq = table::insert(&mut tx, &order).await?;
-    for (at, row) in codes.chunks(CODES_IN_ROW).enumerate() {
+    for (at, row) in known.chunks(CODES_IN_ROW).enumerate() {
         codes::insert(&mut tx, order.stamp.seq, (at * CODES_IN_ROW) as u64, row).await?;
     }
     tx.note(caller.account, (KIND, id.as_str()), || (None, Some(audited(&order))));
@@ -185,6 +234,13 @@ pub(super) async fn find(state: &PrintState, actor: &Actor, id: &str) -> Result<
 }
 
 fn audited(order: &Order) -> Value {
-    let Details { source, spec, codes, .. } = &order.details;
-    json!({"name": order.name, "status": order.status.as_str(), "source": source, "codes": codes, "spec": spec})
+    let Details { source, spec, codes, reprint, .. } = &order.details;
+    let status = order.status.as_str();
+    let mut shown =
+        json!({"name": order.name, "status": status, "source": source, "codes": codes, "spec": spec});
+    if let Some(reprint) = reprint {
+        shown["reprintOf"] = json!(reprint.of);
+        shown["reprint"] = reprint.sent.clone();
+    }
+    shown
 }

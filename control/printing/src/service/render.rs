@@ -1,14 +1,24 @@
 //! Draws a chunk: off the runtime, one at a time in each process.
 
-use std::{io::ErrorKind, time::Duration};
+use std::{
+    io::ErrorKind,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 use bytes::Bytes;
 use catalog::store::blobs::WriteError;
 use futures_util::stream;
-use kernel::store::{Ctx, StoreError};
-use print::{Chunk, PrintError, PrintItem, PrintSpec, render_chunk};
+use kernel::{
+    domain::quota::Quota,
+    store::{Ctx, StoreError, quotas},
+};
+use print::{Chunk, PrintError, PrintItem, PrintSpec, render_chunk_until};
 
-use super::{PrintState, steps::Stepped};
+use super::{PrintState, codes as links, steps::Stepped};
 use crate::{
     domain::order::{Order, Stage},
     error::{CommonError, PrintingError, ServiceError},
@@ -19,8 +29,12 @@ use crate::{
     },
 };
 
-/// Time after which the lease is renewed while a chunk is drawn and stored, or files are joined.
-const RENEW: Duration = Duration::from_secs(8);
+/// Time after which the lease is renewed while a chunk is drawn and stored, or files are joined; so long the work on an
+/// order goes on after it was cancelled.
+const RENEW: Duration = Duration::from_secs(2);
+
+/// Codes whose names are compared at once: about a millisecond.
+const CODES: u64 = 1_000;
 
 /// What an order draws.
 ///
@@ -38,7 +52,7 @@ pub(super) fn blob(order: &Order, number: u64) -> String {
 /// Draws the next chunk.
 ///
 /// # Errors
-/// A code cannot be drawn as asked.
+/// A code cannot be drawn as asked, two files would have one name, or the chunk is more than the account may store.
 pub(super) async fn render(state: &PrintState, claimed: &mut Claimed) -> Result<Stepped, ServiceError> {
     let mut next = claimed.order.clone();
     let (seq, number) = (next.stamp.seq, next.details.chunks);
@@ -48,20 +62,26 @@ pub(super) async fn render(state: &PrintState, claimed: &mut Claimed) -> Result<
         let next = next.at(Stage::Publish, state.clock.now());
         return super::steps::finish(state.db.begin(&Ctx::default()).await?, claimed, next).await;
     };
-    let mut conn = state.db.read().await?;
-    let found = codes::list(&mut conn, seq, range.start, range.end).await?;
-    drop(conn);
-    let items: Vec<PrintItem> = found.into_iter().map(PrintItem::from).collect();
-    let first = range.start;
-    let drawing = tokio::task::spawn_blocking(move || render_chunk(&spec, first, &items));
+    let (first, last) = (range.start, range.end);
     // A slow blob store may take longer than a lease, too.
     let storing = async {
+        if number == 0 {
+            check_names(state, &claimed.order, &spec).await?;
+        }
+        let mut conn = state.db.read().await?;
+        let found = codes::list(&mut conn, seq, first, last).await?;
+        drop(conn);
+        let items: Vec<PrintItem> = found.into_iter().map(PrintItem::from).collect();
+        let stop = Stop::default();
+        let is_stopped = stop.0.clone();
+        let drawing =
+            tokio::task::spawn_blocking(move || render_chunk_until(&spec, first, &items, &is_stopped));
         let drawn = drawing.await;
         let drawn =
             drawn.map_err(|error| ServiceError::Internal(format!("a chunk was not drawn: {error}")))?;
         store(state, &claimed.order, number, drawn.map_err(refused)?).await
     };
-    let stored = tokio::select! {
+    let (stored, bytes) = tokio::select! {
         stored = storing => stored?,
         lost = keep(state, claimed) => {
             lost?;
@@ -69,9 +89,11 @@ pub(super) async fn render(state: &PrintState, claimed: &mut Claimed) -> Result<
         }
     };
     next.details.chunks += 1;
+    next.details.chunk_bytes = next.details.chunk_bytes.saturating_add(bytes);
     next.details.rendered = range.end;
     let is_over = range.end >= next.details.codes;
-    let next = next.at(if is_over { Stage::Publish } else { Stage::Render }, state.clock.now());
+    let now = state.clock.now();
+    let next = next.at(if is_over { Stage::Publish } else { Stage::Render }, now);
     let mut tx = state.db.begin(&Ctx::default()).await?;
     // First the order: another holder may have noted this chunk.
     if !leases::save(&mut tx, claimed, &next, false).await? {
@@ -79,6 +101,8 @@ pub(super) async fn render(state: &PrintState, claimed: &mut Claimed) -> Result<
         super::purge::remove_if_ended(state, &claimed.order, &stored.blob).await?;
         return Ok(Stepped::Lost);
     }
+    // Where it is too much the order fails, and its chunks are removed with the rest of it.
+    quotas::charge(&mut tx, next.account, Quota::StorageBytes, bytes, now).await?;
     chunks::insert(&mut tx, seq, number, &stored).await?;
     tx.commit().await?;
     state.metrics.rendered.inc_by(range.end - range.start);
@@ -86,20 +110,52 @@ pub(super) async fn render(state: &PrintState, claimed: &mut Claimed) -> Result<
     Ok(Stepped::Moved)
 }
 
-/// Writes a chunk to its blobs.
+/// Stops the drawing of a chunk when nobody waits for it any more: the thread that draws is not ended by itself.
+#[derive(Debug, Default)]
+struct Stop(Arc<AtomicBool>);
+
+impl Drop for Stop {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Refuses an order of which two codes would be files of one name, before anything is drawn.
+async fn check_names(state: &PrintState, order: &Order, spec: &PrintSpec) -> Result<(), ServiceError> {
+    if !spec.format().is_zip() {
+        return Ok(());
+    }
+    let mut names = print::Names::new(spec);
+    let (mut from, total) = (0, order.details.codes);
+    while from < total {
+        let to = total.min(from + CODES);
+        let mut conn = state.db.read().await?;
+        let found = codes::list(&mut conn, order.stamp.seq, from, to).await?;
+        drop(conn);
+        let faults = links::twins(&mut names, from, &found);
+        if !faults.is_empty() {
+            return Err(CommonError::Faults(faults).into());
+        }
+        from = to;
+    }
+    Ok(())
+}
+
+/// Writes a chunk to its blobs; also returns how many bytes that are.
 async fn store(
     state: &PrintState,
     order: &Order,
     number: u64,
     chunk: Chunk,
-) -> Result<StoredChunk, ServiceError> {
+) -> Result<(StoredChunk, u64), ServiceError> {
     let Chunk { body, index, manifest, receipt: _ } = chunk;
     let blob = blob(order, number);
     let stored =
         StoredChunk { blob: blob.clone(), body_bytes: body.len() as u64, index_bytes: index.len() as u64 };
+    let bytes = stored.body_bytes + stored.index_bytes + manifest.len() as u64;
     write(state, &blob, vec![body, index]).await?;
     write(state, &StoredChunk::manifest_blob(&blob), vec![manifest.into_bytes()]).await?;
-    Ok(stored)
+    Ok((stored, bytes))
 }
 
 async fn write(state: &PrintState, key: &str, pieces: Vec<Vec<u8>>) -> Result<(), ServiceError> {
@@ -129,7 +185,9 @@ pub(super) fn refused(error: PrintError) -> ServiceError {
         PrintError::Io(ref found) if found.kind() == ErrorKind::FileTooLarge => {
             PrintingError::CannotDraw(error).into()
         }
-        PrintError::Chunk(_) | PrintError::Io(_) => ServiceError::Internal(error.to_string()),
+        PrintError::Stopped | PrintError::Chunk(_) | PrintError::Io(_) => {
+            ServiceError::Internal(error.to_string())
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use kernel::{
 use redirects::{edges::WaitReport, store::log};
 use shared::time::UnixMillis;
 
-use super::{PrintState, assemble, make, purge, render};
+use super::{PrintState, assemble, make, purge, read, render};
 use crate::{
     domain::{
         order::{EdgeReport, Order, Stage, Status},
@@ -49,6 +49,7 @@ pub async fn step(state: &Arc<PrintState>, claimed: &mut Claimed) -> Result<Step
     }
     match claimed.order.details.stage {
         Stage::Collect => make::collect(state, claimed).await,
+        Stage::Read => read::read(state, claimed).await,
         Stage::Make => make::make(state, claimed).await,
         Stage::Render => render::render(state, claimed).await,
         Stage::Publish => publish(state, claimed).await,
@@ -91,7 +92,7 @@ async fn end(
     if !leases::save(&mut tx, claimed, &order, is_settled).await? {
         return Ok(Stepped::Lost);
     }
-    let removed_bytes = claimed.order.details.file_bytes().saturating_sub(order.details.file_bytes());
+    let removed_bytes = claimed.order.details.stored_bytes().saturating_sub(order.details.stored_bytes());
     quotas::release(&mut tx, order.account, Quota::StorageBytes, removed_bytes);
     if !claimed.order.status.is_terminal() {
         let event = Event::PrintOrder { id: order.id, status: order.status.as_str().to_owned() };
@@ -153,6 +154,7 @@ async fn clear(state: &PrintState, claimed: &mut Claimed) -> Result<Stepped, Ser
         purge::Cleared::All => {}
     }
     let mut order = claimed.order.clone();
+    order.details.chunk_bytes = 0;
     if order.status.is_terminal() {
         // They were removed with the rest.
         order.details.files.clear();

@@ -19,12 +19,13 @@ pub const LEASE: Duration = Duration::from_secs(30);
 
 // Orders of a suspended account wait. Of an order that has ended, what is left is removed.
 macro_rules! claim {
-    ($now:expr, $lock:expr) => {
+    ($now:expr, $stages:expr, $lock:expr) => {
         concat!(
             "UPDATE print_orders SET fence = fence + 1, failures = failures + 1, lease_until = ",
             $now,
             " + $1 WHERE seq = (SELECT e.seq FROM print_orders e WHERE e.settled = 0 AND e.lease_until <= ",
             $now,
+            $stages,
             " AND NOT EXISTS (SELECT 1 FROM accounts s WHERE s.id = e.account_id AND s.suspended_at IS NOT NULL) \
              ORDER BY e.lease_until, e.seq LIMIT 1",
             $lock,
@@ -33,7 +34,23 @@ macro_rules! claim {
         )
     };
 }
-const CLAIM: Timed = timed_lock!(claim, " FOR UPDATE OF e SKIP LOCKED");
+macro_rules! claim_any {
+    ($now:expr, $lock:expr) => {
+        claim!($now, "", $lock)
+    };
+}
+const CLAIM: Timed = timed_lock!(claim_any, " FOR UPDATE OF e SKIP LOCKED");
+// What makes links needs the writer, and what waits for edges a replica among them.
+macro_rules! claim_drawing {
+    ($now:expr, $lock:expr) => {
+        claim!(
+            $now,
+            " AND (e.completed_at IS NOT NULL OR e.doc ->> 'stage' NOT IN ('make', 'publish'))",
+            $lock
+        )
+    };
+}
+const CLAIM_DRAWING: Timed = timed_lock!(claim_drawing, " FOR UPDATE OF e SKIP LOCKED");
 // The status is that of the claim: an order that was cancelled meanwhile stays so.
 macro_rules! save {
     ($now:expr) => {
@@ -85,7 +102,18 @@ pub struct Claimed {
 
 /// Claims the order that was worked on longest ago, if nobody holds it.
 pub async fn claim(tx: &mut Tx) -> Result<Option<Claimed>, StoreError> {
-    let sql = CLAIM.of(tx);
+    claim_by(tx, CLAIM).await
+}
+
+/// The same among orders whose next step makes no links and waits for no edge: see [`Stage::is_drawing`].
+///
+/// [`Stage::is_drawing`]: crate::domain::order::Stage::is_drawing
+pub async fn claim_drawing(tx: &mut Tx) -> Result<Option<Claimed>, StoreError> {
+    claim_by(tx, CLAIM_DRAWING).await
+}
+
+async fn claim_by(tx: &mut Tx, sql: Timed) -> Result<Option<Claimed>, StoreError> {
+    let sql = sql.of(tx);
     let row: Option<ClaimedRow> = fetch_optional!(&mut **tx, sql, milliseconds(LEASE))?;
     row.map(|row| {
         let failures = row.failures.unsigned_abs();

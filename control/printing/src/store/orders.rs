@@ -48,6 +48,9 @@ const CANCEL: &str = "UPDATE print_orders SET status = 'cancelled', updated_at =
     WHERE account_id = $1 AND id = $2 AND completed_at IS NULL";
 const STANDING: &str = "SELECT COUNT(*), COALESCE(MIN(created_at), 0) FROM print_orders \
     WHERE settled = 0 AND completed_at IS NULL";
+// What has not ended is not settled; these are few.
+const IS_INPUT: &str =
+    "SELECT COUNT(*) FROM print_orders WHERE settled = 0 AND doc -> 'input' ->> 'blob' = $1";
 const LIST_EXPIRED: &str = concat!(
     "SELECT ",
     columns!(),
@@ -140,6 +143,12 @@ pub async fn count_open(conn: &mut Conn, account: AccountId) -> Result<u64, Stor
 pub async fn cancel(tx: &mut Tx, order: &Order, at: UnixMillis) -> Result<bool, StoreError> {
     let cancelled = execute!(&mut **tx, CANCEL, order.account.as_str(), order.id.as_str(), at.0)?;
     Ok(cancelled == 1)
+}
+
+/// Whether an order has still to read a blob.
+pub async fn is_input(conn: &mut Conn, blob: &str) -> Result<bool, StoreError> {
+    let count: i64 = on_db!(conn, |c| sqlx::query_scalar(IS_INPUT).bind(blob).fetch_one(c).await)?;
+    Ok(count > 0)
 }
 
 /// How the orders of all accounts stand.

@@ -27,14 +27,14 @@ pub(super) fn register(app: &Arc<ApiState>, registry: &mut Registry) {
     app.events.reactions.metrics.register(registry);
     app.users.outbox.metrics.register(registry);
     app.privacy.metrics.register(registry);
-    app.printing.metrics.register(registry);
     registry.register_collector(Box::new(Readings(app.clone())));
 }
 
-/// Registers the metrics of a job worker.
+/// Registers the metrics of a worker of jobs and print orders.
 pub(super) fn register_worker(app: &Arc<ApiState>, registry: &mut Registry) {
     registry.register("build", "The build that runs", Info::new([("version", env!("CARGO_PKG_VERSION"))]));
     app.jobs.metrics.register(registry);
+    app.printing.metrics.register(registry);
     registry.register_collector(Box::new(Pools(app.clone())));
 }
 

@@ -18,6 +18,16 @@ pub(super) fn more(policy: Policy, own: &[Value]) -> Vec<Value> {
             json!({"name": "If-Match", "in": "header", "required": false, "description": text, "schema": {}}),
         );
     }
+    if policy.takes_range {
+        let header = |name: &str, text: &str, format: &str| {
+            json!({"name": name, "in": "header", "required": false, "description": text,
+                "schema": {"type": "string", "format": format}})
+        };
+        let range = "One range of bytes, such as `bytes=1048576-`; several get the whole file";
+        found.push(header("Range", range, "byte-range"));
+        let known = "The `ETag` of the bytes that the range is of: of others the whole file is sent";
+        found.push(header("If-Range", known, "entity-tag"));
+    }
     found.retain(|parameter| parameter["name"].as_str().is_none_or(|name| !has(name)));
     let waits = has("wait") || found.iter().any(|parameter| parameter["name"] == "wait");
     if waits && !has("timeout") {

@@ -41,13 +41,14 @@ const SOME_SCANS: &str = "SELECT COUNT(*) FROM (SELECT 1 FROM actions WHERE acco
 const SOME_BYTES: &str = "SELECT CAST(COALESCE(SUM(size_bytes), 0) AS BIGINT), COUNT(*) FROM \
     (SELECT size_bytes FROM files WHERE account_id = $1 LIMIT $2) t";
 
-// Bytes of the files of print orders, of so many orders, and how many orders these are.
+// Bytes of the files and of the chunks of print orders, of so many orders, and how many orders these are.
 macro_rules! print_bytes {
     ($files:literal) => {
         concat!(
-            "SELECT CAST(COALESCE(SUM((SELECT SUM(CAST(f.value ->> 'sizeBytes' AS BIGINT)) FROM ",
+            "SELECT CAST(COALESCE(SUM(COALESCE((SELECT SUM(CAST(f.value ->> 'sizeBytes' AS BIGINT)) FROM ",
             $files,
-            " f)), 0) AS BIGINT), COUNT(*) FROM (SELECT doc FROM print_orders WHERE account_id = $1 LIMIT $2) p"
+            " f), 0) + COALESCE(CAST(p.doc ->> 'chunkBytes' AS BIGINT), 0)), 0) AS BIGINT), COUNT(*) \
+             FROM (SELECT doc FROM print_orders WHERE account_id = $1 LIMIT $2) p"
         )
     };
 }
@@ -196,7 +197,7 @@ pub async fn count_some(
     Ok(Some(bounded(count, most)))
 }
 
-/// Bytes of the files of at most `limit` print orders of an account, and how many orders these are.
+/// Bytes of the files and chunks of at most `limit` print orders of an account, and how many orders these are.
 async fn print_bytes(conn: &mut Conn, account: AccountId, limit: i64) -> Result<(i64, i64), StoreError> {
     let sql = dialect::pick(conn, PG_PRINT_BYTES, SQLITE_PRINT_BYTES);
     Ok(fetch_one!(conn, sql, account.as_str(), limit)?)

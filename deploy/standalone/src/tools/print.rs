@@ -4,7 +4,7 @@
 use std::{
     fs,
     io::{self, IsTerminal as _, Write as _},
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::ExitCode,
     time::{Duration, Instant},
 };
@@ -12,10 +12,12 @@ use std::{
 use indicatif::{ProgressBar, ProgressStyle};
 use reqwest::Url;
 use serde::Deserialize;
+use serde_json::{Value, json};
 
 use super::client::{ApiArgs, Client, RequestError};
 use crate::{config::ConfigError, failure::Failure};
 
+mod reprint;
 mod request;
 
 /// Time between two looks at an order.
@@ -38,6 +40,8 @@ pub struct Args {
     /// Wait for this order, which was made before, and download its files
     #[arg(long, value_name = "ID")]
     order: Option<String>,
+    #[command(flatten)]
+    again: reprint::Again,
     #[command(flatten)]
     wanted: request::Wanted,
     /// Folder for the files; it is made
@@ -75,6 +79,14 @@ struct Edges {
 #[derive(Debug, Deserialize)]
 struct File {
     name: String,
+    etag: String,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Uploaded {
+    upload_url: Option<String>,
+    content_url: String,
 }
 
 impl Order {
@@ -89,13 +101,22 @@ impl Order {
 /// An argument cannot be used, or the service refuses or does not answer.
 pub async fn run(args: Args) -> Result<ExitCode, Failure> {
     let client = Client::new(&args.api)?;
-    let id = match &args.order {
-        Some(id) if args.wanted.is_empty() => id.clone(),
-        Some(_) => {
+    let id = match (&args.order, args.again.order()) {
+        (Some(id), _) if args.wanted.is_empty() => id.clone(),
+        (Some(_), _) => {
             let reason = "it names an order that was made; leave the flags of a new one out";
             return Err(ConfigError::new("--order", reason).into());
         }
-        None => create(&client, &args).await?,
+        (None, Some(of)) if args.wanted.is_name() => {
+            let body = args.again.body(args.wanted.name())?;
+            let url = client.url(&["jobs", "qr", of, "reprint"], []);
+            post(&client, &url, &key()?, &body).await?
+        }
+        (None, Some(_)) => {
+            let reason = "codes are printed as they were; leave the flags of a new order out, but --name";
+            return Err(ConfigError::new("--reprint", reason).into());
+        }
+        (None, None) => create(&client, &args).await?,
     };
     if args.no_wait {
         say(&id);
@@ -125,17 +146,18 @@ pub async fn run(args: Args) -> Result<ExitCode, Failure> {
         note("its files were removed: their time is over");
         return Ok(ExitCode::from(NOT_DONE));
     }
-    for File { name } in files {
+    for File { name, etag } in files {
         // The service's own names: none leads out of the folder.
         let to = args.out.join(PathBuf::from(&name).file_name().unwrap_or_default());
         let url = client.url(&["jobs", "qr", &id, "files", &name], []);
-        let bytes = client.download(&url, &to).await.map_err(unfinished)?;
+        let bytes = client.download(&url, &to, &etag).await.map_err(unfinished)?;
         say(&format!("{}\t{bytes}", to.display()));
     }
     Ok(ExitCode::SUCCESS)
 }
 
 async fn create(client: &Client, args: &Args) -> Result<String, Failure> {
+    let key = key()?;
     let body = match &args.file {
         Some(_) if !args.wanted.is_empty() => {
             let reason = "it says everything; leave the flags of an order out";
@@ -148,13 +170,43 @@ async fn create(client: &Client, args: &Args) -> Result<String, Failure> {
                 ConfigError::new("FILE", format!("{} is no JSON: {error}", path.display()))
             })?
         }
-        None => args.wanted.body()?,
+        None => {
+            // Before anything is uploaded.
+            let body = args.wanted.body("")?;
+            match args.wanted.codes_file() {
+                None => body,
+                Some(path) => args.wanted.body(&upload(client, path, &key).await?)?,
+            }
+        }
     };
-    let key =
-        format!("print-{:016x}", getrandom::u64().map_err(|error| Failure::failed("random bits", error))?);
-    let url = client.url(&["jobs", "qr"], []);
+    post(client, &client.url(&["jobs", "qr"], []), &key, &body).await
+}
+
+/// Uploads a file of codes; gives where it is.
+async fn upload(client: &Client, path: &Path, key: &str) -> Result<String, Failure> {
+    let name = path.file_name().map_or_else(|| "codes".into(), |name| name.to_string_lossy());
+    let body = json!({"name": name.chars().take(256).collect::<String>(), "privateAccess": true});
+    let url = client.url(&["files"], []);
+    let file: Uploaded = client
+        .post_once(&url, &format!("{key}-file"), body.to_string().into())
+        .await
+        .map_err(|error| Failure::failed("print", error))?;
+    let upload_url =
+        file.upload_url.ok_or_else(|| Failure::Failed("print: the key may not upload files".to_owned()))?;
+    client.upload(&upload_url, path).await?;
+    Ok(file.content_url)
+}
+
+/// A key by which a request is carried out once.
+fn key() -> Result<String, Failure> {
+    let bits = getrandom::u64().map_err(|error| Failure::failed("random bits", error))?;
+    Ok(format!("print-{bits:016x}"))
+}
+
+/// Asks for an order; gives its id.
+async fn post(client: &Client, url: &Url, key: &str, body: &Value) -> Result<String, Failure> {
     let order: Order = client
-        .post_once(&url, &key, body.to_string().into())
+        .post_once(url, key, body.to_string().into())
         .await
         .map_err(|error| Failure::failed("print", error))?;
     Ok(order.id)

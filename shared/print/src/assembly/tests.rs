@@ -258,3 +258,15 @@ fn a_damaged_drawing_is_not_decoded() {
     let drawn = zpl::read(&zpl::draw(&bitmap)).expect("it is read");
     assert_eq!(verify::raster(&drawn, &expected), None, "another payload");
 }
+
+#[test]
+fn a_chunk_that_nobody_waits_for_is_given_up() {
+    use std::sync::atomic::AtomicBool;
+    for members in
+        [json!({"format": "png"}), json!({"format": "pdf-sheets", "layout": {"size": "a4-63.5x38.1"}})]
+    {
+        let stopped = crate::render_chunk_until(&spec(&members), 0, &items(3), &AtomicBool::new(true));
+        assert!(matches!(stopped, Err(PrintError::Stopped)), "{members}: {stopped:?}");
+        assert!(crate::render_chunk_until(&spec(&members), 0, &items(3), &AtomicBool::new(false)).is_ok());
+    }
+}

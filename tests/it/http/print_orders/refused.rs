@@ -2,11 +2,11 @@
 
 use anyhow::{Context, Result, ensure};
 use axum::http::Method;
-use printing::service::purge;
+use printing::{domain::order::Stage, service::purge};
 use serde_json::{Value, json};
 use tests::db::Engine;
 
-use super::{Api, ended, ends::blobs, finished, order, product, serials};
+use super::{Api, ended, ends::blobs, finished, order, product, serials, steps, work_all};
 use crate::http::operators::machine;
 
 crate::on_both_engines!(
@@ -17,6 +17,7 @@ crate::on_both_engines!(
     serials_that_items_have_are_refused,
     what_cannot_be_drawn_is_refused_before_anything_is_made,
     files_count_for_the_quota_of_stored_bytes,
+    chunks_count_for_it_while_they_are_drawn,
 );
 
 /// The rows that an order leaves.
@@ -244,5 +245,49 @@ async fn files_count_for_the_quota_of_stored_bytes(engine: Engine) -> Result<()>
     let path = format!("/jobs/qr/{}", again["id"].as_str().context("id")?);
     ensure!(api.call(Method::DELETE, &path, None).await?.status == 200);
     ensure!(set(bytes).await? == 0, "bytes are given back once");
+    Ok(())
+}
+
+async fn chunks_count_for_it_while_they_are_drawn(engine: Engine) -> Result<()> {
+    let api = Api::new(engine).await?;
+    let product = product(&api).await?;
+    let body = json!({"source": serials(&product, 5, json!({})), "format": "zpl", "waitForEdges": "none"});
+    let set = async |limit: u64| -> Result<u64> {
+        let path = format!("/platform/accounts/{}/quotas", api.made.account);
+        let limits = json!({"storageBytes": limit});
+        let set = api.call_as(&api.platform_key, Method::PUT, &path, Some(limits)).await?;
+        ensure!(set.status == 200, "{set:?}");
+        set.json()["storageBytes"]["used"].as_u64().context("used")
+    };
+    let on_disk = || -> Result<u64> {
+        let folder = api.made.db.files().join(api.made.account.as_str());
+        blobs(&api)?
+            .into_iter()
+            .map(|name| -> Result<u64> { Ok(std::fs::metadata(folder.join(name))?.len()) })
+            .sum()
+    };
+    // The first count finds chunks; what is drawn later is counted as it is drawn.
+    let path = order(&api, body.clone()).await?;
+    steps::step_to(&api, &path, Stage::Publish).await?;
+    let one = on_disk()?;
+    ensure!(one > 100 && set(1 << 30).await? == one, "{one}");
+    ensure!(ended(&api, &path).await?["status"] == "complete");
+    let files = on_disk()?;
+    ensure!(set(1 << 30).await? == files, "the files take the place of the chunks");
+    let other = order(&api, body.clone()).await?;
+    steps::step_to(&api, &other, Stage::Publish).await?;
+    ensure!(on_disk()? > files && set(1 << 30).await? == on_disk()?);
+    ensure!(api.call(Method::POST, &format!("{other}/cancel"), None).await?.status == 202);
+    work_all(&api).await?;
+    ensure!(on_disk()? == files && set(1 << 30).await? == files, "a cancelled order gives its bytes back");
+
+    // A limit below a chunk: the order fails where it is drawn, and leaves none.
+    ensure!(set(files + 10).await? == files);
+    let failed = finished(&api, body).await?;
+    let message = failed["message"].as_str().context("message")?;
+    ensure!(failed["status"] == "failed" && message.contains("quota storageBytes"), "{failed}");
+    ensure!(failed["progress"]["rendered"] == 0, "{failed}");
+    work_all(&api).await?;
+    ensure!(on_disk()? == files && set(1 << 30).await? == files);
     Ok(())
 }

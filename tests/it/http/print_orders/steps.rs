@@ -18,7 +18,7 @@ use printing::{
     domain::order::Stage,
     service::steps::{self, Stepped},
     store::{leases, orders},
-    worker::work,
+    worker::{Part, work, work_part},
 };
 use serde_json::{Value, json};
 use shared::{id::JobId, short_id::ShortId};
@@ -35,6 +35,7 @@ crate::on_both_engines!(
     removing_chunks_in_many_turns_is_no_failed_try,
     an_order_that_this_release_cannot_read_is_in_nobodys_way,
     a_short_id_that_was_given_out_is_passed_over,
+    a_process_without_edges_draws_and_leaves_the_rest,
 );
 
 /// Takes the leases of dead workers away, as time would.
@@ -223,5 +224,35 @@ async fn a_short_id_that_was_given_out_is_passed_over(engine: Engine) -> Result<
         let order = ended(&api, &path).await?;
         ensure!(order["status"] == "complete", "{nth}: {order}");
     }
+    Ok(())
+}
+
+async fn a_process_without_edges_draws_and_leaves_the_rest(engine: Engine) -> Result<()> {
+    let api = Api::new(engine).await?;
+    let product = product(&api).await?;
+    let body = json!({"source": serials(&product, 5, json!({})), "format": "zpl", "waitForEdges": "none"});
+    let draw = async || -> Result<()> {
+        let (state, stop) = (&api.made.app.printing, CancellationToken::new());
+        while work_part(state, Part::Drawing, &stop).await? {}
+        Ok(())
+    };
+    let path = order(&api, body.clone()).await?;
+    draw().await?;
+    ensure!(api.get(&path).await?.json()["status"] == "waiting", "it makes Things without the writer");
+    step_to(&api, &path, Stage::Render).await?;
+    draw().await?;
+    let there = api.get(&path).await?.json();
+    ensure!(there["status"] == "publishing" && there["progress"]["rendered"] == 5, "{there}");
+    step_to(&api, &path, Stage::Assemble).await?;
+    draw().await?;
+    let done = api.get(&path).await?.json();
+    ensure!(done["status"] == "complete" && done["filesUntil"].is_i64(), "{done}");
+    // What is left of a cancelled one it removes, wherever it was.
+    let other = order(&api, body).await?;
+    step(&api).await?;
+    ensure!(api.call(Method::POST, &format!("{other}/cancel"), None).await?.status == 202);
+    draw().await?;
+    let tables = api.fingerprint().await?;
+    ensure!(tables["print_codes"].is_empty() && tables["print_chunks"].is_empty(), "{tables:?}");
     Ok(())
 }

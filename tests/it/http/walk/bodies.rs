@@ -36,6 +36,7 @@ pub(super) const BODIES: &[(&str, &str)] = &[
     ("POST /jobs/qr", r#"{"source": {"list": {"thngs": ["UKXAGyEf8SQ5eTDmVgGpHqAa"]}}, "format": "zpl"}"#),
     ("POST /jobs/redirections", r#"{"filter": "title=nothing", "patch": {"notes": "walk"}}"#),
     ("POST /jobs/redirections/{changeId}/undo", "{}"),
+    ("POST /jobs/qr/{id}/reprint", r#"{"from": 1, "to": 1}"#),
     ("POST /privacy/erasures", ERASURE),
     ("POST /webhooks", r#"{"name": "walk", "url": "https://example.com/walk"}"#),
     ("PUT /webhooks/{id}", r#"{"name": "walk"}"#),

@@ -195,6 +195,7 @@ pub(super) const TABLE: &[(&str, &str, &str)] = &[
     ("GET /jobs/qr/{id}", "y----", "printOrders:read"),
     ("DELETE /jobs/qr/{id}", "y----", "printOrders:delete"),
     ("POST /jobs/qr/{id}/cancel", "y----", "printOrders:update"),
+    ("POST /jobs/qr/{id}/reprint", "y----", "printOrders:create,read redirections:list"),
     ("GET /jobs/qr/{id}/files", "y----", "printOrders:read"),
     ("GET /jobs/qr/{id}/files/{file}", "y----", "printOrders:read"),
     ("GET /jobs/redirections", "y----", "redirections:list"),

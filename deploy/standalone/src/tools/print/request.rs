@@ -1,5 +1,7 @@
 //! The body of an order from flags.
 
+use std::path::{Path, PathBuf};
+
 use serde_json::{Map, Value, json};
 
 use crate::config::ConfigError;
@@ -13,6 +15,9 @@ pub(super) struct Wanted {
     /// Print the codes of these short ids
     #[arg(long, value_name = "ID,…", value_delimiter = ',')]
     short_ids: Vec<String>,
+    /// Print the codes that the lines of this CSV or NDJSON file name, by shortId or serial; it is uploaded
+    #[arg(long, value_name = "FILE")]
+    codes_file: Option<PathBuf>,
     /// Make Things of this product, and print their codes; needs --count and --to
     #[arg(long, value_name = "ID")]
     product: Option<String>,
@@ -66,17 +71,33 @@ pub(super) struct Wanted {
 impl Wanted {
     /// Whether no flag was given.
     pub(super) fn is_empty(&self) -> bool {
-        self.members().is_empty() && self.sources().is_empty()
+        self.is_name() && self.name.is_none()
     }
 
-    /// The body.
+    /// Whether no flag was given but the name.
+    pub(super) fn is_name(&self) -> bool {
+        self.members().keys().all(|key| key == "name") && self.sources("").is_empty()
+    }
+
+    /// What people call the order.
+    pub(super) fn name(&self) -> Option<&str> {
+        self.name.as_deref()
+    }
+
+    /// The file that names the codes.
+    pub(super) fn codes_file(&self) -> Option<&Path> {
+        self.codes_file.as_deref()
+    }
+
+    /// The body; `location` is where the file of codes was uploaded to.
     ///
     /// # Errors
     /// There is not exactly one source.
-    pub(super) fn body(&self) -> Result<Value, ConfigError> {
-        let mut sources = self.sources();
+    pub(super) fn body(&self, location: &str) -> Result<Value, ConfigError> {
+        let mut sources = self.sources(location);
         let (Some(source), true) = (sources.pop(), sources.is_empty()) else {
-            let reason = "give a JSON file, or exactly one of --filter, --short-ids and --product";
+            let reason =
+                "give a JSON file, or exactly one of --filter, --short-ids, --codes-file and --product";
             return Err(ConfigError::new("FILE", reason));
         };
         let mut body = self.members();
@@ -84,7 +105,7 @@ impl Wanted {
         Ok(Value::Object(body))
     }
 
-    fn sources(&self) -> Vec<Value> {
+    fn sources(&self, location: &str) -> Vec<Value> {
         let mut sources = Vec::new();
         if let Some(filter) = &self.filter {
             sources.push(json!({"filter": filter}));
@@ -93,6 +114,13 @@ impl Wanted {
             let mut list = json!({"shortIds": self.short_ids});
             set(&mut list, "shortDomain", self.short_domain.as_ref());
             sources.push(json!({"list": list}));
+        }
+        if let Some(path) = &self.codes_file {
+            let ending = path.extension().map(|ending| ending.to_string_lossy().to_ascii_lowercase());
+            let is_json = ending.is_some_and(|ending| ["ndjson", "jsonl"].contains(&ending.as_str()));
+            let mut file = json!({"location": location, "format": if is_json { "NDJSON" } else { "CSV" }});
+            set(&mut file, "shortDomain", self.short_domain.as_ref());
+            sources.push(json!({"file": file}));
         }
         if let Some(product) = &self.product {
             let form = if self.random { "random" } else { "numbered" };
@@ -152,16 +180,24 @@ mod tests {
         let expected = json!({"source": {"serials": {"product": "P", "form": "numbered", "count": 5,
             "defaultRedirectUrl": "https://e.com", "prefix": "A"}}, "format": "png",
             "layout": {"size": "roll-25x25"}, "code": {"moduleMm": 0.5}});
-        assert_eq!(wanted.body().unwrap(), expected);
-        assert!(!wanted.is_empty() && Wanted::default().is_empty() && Wanted::default().body().is_err());
+        assert_eq!(wanted.body("").unwrap(), expected);
+        assert!(!wanted.is_empty() && Wanted::default().is_empty() && Wanted::default().body("").is_err());
         let two = Wanted { filter: Some("tags=a".to_owned()), ..wanted };
-        assert!(two.body().is_err(), "two sources");
+        assert!(two.body("").is_err(), "two sources");
         let list = Wanted {
             short_ids: vec!["A".to_owned()],
             short_domain: Some("tn.gg".to_owned()),
             ..Wanted::default()
         };
         let expected = json!({"source": {"list": {"shortIds": ["A"], "shortDomain": "tn.gg"}}});
-        assert_eq!(list.body().unwrap(), expected);
+        assert_eq!(list.body("").unwrap(), expected);
+        for (path, form) in [("codes.csv", "CSV"), ("codes.JSONL", "NDJSON"), ("codes", "CSV")] {
+            let file = Wanted { codes_file: Some(path.into()), ..Wanted::default() };
+            let expected = json!({"source": {"file": {"location": "https://e.com/f", "format": form}}});
+            assert_eq!(file.body("https://e.com/f").unwrap(), expected);
+            assert!(!file.is_name() && file.codes_file().is_some());
+        }
+        let named = Wanted { name: Some("n".to_owned()), ..Wanted::default() };
+        assert!(named.is_name() && !named.is_empty());
     }
 }
