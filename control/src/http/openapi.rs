@@ -187,6 +187,7 @@ fn body_of(operation: &str) -> Option<Value> {
         privacy::http::bodies::of,
         printing::http::bodies::of,
         events::http::bodies::of,
+        statistics::http::bodies::of,
         hosting::http::bodies::of,
     ];
     subjects.into_iter().find_map(|of| of(operation))

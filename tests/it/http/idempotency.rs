@@ -125,6 +125,10 @@ async fn request_of(api: &Api, path: &str) -> Result<(String, Value)> {
             let user = json!({"email": "once@example.com", "password": "a word that is long"});
             (path.to_owned(), user)
         }
+        "/projects/{id}/scanCounts" => {
+            let project = id(api.create("/projects", named).await?);
+            (format!("/projects/{project}/scanCounts"), json!({"scans": [{"timestamp": 1}]}))
+        }
         "/privacy/erasures" => (path.to_owned(), json!({"network": "203.0.113.0/24", "from": 1, "to": 2})),
         "/jobs/actions" => (path.to_owned(), a_job()),
         "/jobs/qr" => (path.to_owned(), an_order(api).await?),

@@ -8,6 +8,7 @@ pub mod labels;
 pub mod moment;
 pub mod parts;
 pub mod periods;
+pub mod reported_scan;
 pub mod retention;
 pub mod roll_ups;
 pub mod stats_query;

@@ -2,13 +2,18 @@
 //!
 //! Each handler extracts, calls one service function and answers.
 
+pub mod bodies;
 mod live;
+mod project_counts;
 mod stats;
 mod unknown;
 
 use axum::extract::FromRef;
 use utoipa_axum::routes;
-use web::{access::Access, routes::Routes};
+use web::{
+    access::Access,
+    routes::{Columns, Routes},
+};
 
 use crate::service::StatisticsState;
 
@@ -19,5 +24,10 @@ where
     Access: FromRef<S>,
     StatisticsState: FromRef<S>,
 {
-    Routes::new().routes(routes!(stats::read)).routes(routes!(live::stream)).routes(routes!(unknown::read))
+    Routes::new()
+        .routes(routes!(stats::read))
+        .routes(routes!(live::stream))
+        .routes(routes!(unknown::read))
+        .routes(routes!(project_counts::add).idempotent())
+        .routes(routes!(project_counts::remove))
 }

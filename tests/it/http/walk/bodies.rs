@@ -34,6 +34,7 @@ pub(super) const BODIES: &[(&str, &str)] = &[
     ("POST /jobs/actions", JOB),
     ("POST /jobs/qr", r#"{"source": {"list": {"thngs": ["UKXAGyEf8SQ5eTDmVgGpHqAa"]}}, "format": "zpl"}"#),
     ("POST /privacy/erasures", ERASURE),
+    ("POST /projects/{id}/scanCounts", r#"{"scans": [{"timestamp": 1}]}"#),
     ("POST /webhooks", r#"{"name": "walk", "url": "https://example.com/walk"}"#),
     ("PUT /webhooks/{id}", r#"{"name": "walk"}"#),
     ("POST /reactions", REACTION),

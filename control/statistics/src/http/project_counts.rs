@@ -1,0 +1,61 @@
+//! HTTP: counts of a project that no edge reported, and the removal of the counts of a project.
+//!
+//! Spec gap: the platform API shows no operations on them.
+
+use axum::{Json, extract::State, http::StatusCode};
+use serde::Serialize;
+use shared::problem::Code;
+use utoipa::ToSchema;
+use web::{
+    access::Authenticated,
+    api_error::ApiError,
+    extract::{JsonBody, Path},
+};
+
+use crate::{
+    domain::reported_scan::ReportedScan,
+    service::{StatisticsState, project_counts},
+};
+
+/// Scans that were counted.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ReportedScansDocument {
+    /// How many.
+    #[schema(read_only, example = 12)]
+    scans: u64,
+}
+
+/// Counts scans of a project that no edge recorded, such as those of a platform of before.
+///
+/// They are in statistics, of the account and of the project, and nowhere else: neither in `hits` nor among actions.
+#[utoipa::path(post, path = "/projects/{id}/scanCounts", tag = "Scans", operation_id = "countReportedScans",
+    request_body = ReportedScansDocument,
+    params(("id" = String, Path, description = "Id of the project")),
+    responses((status = 201, description = "They are counted", body = ReportedScansDocument)),
+    extensions(("x-maturity" = json!("Beta"))))]
+pub(super) async fn add(
+    State(state): State<StatisticsState>,
+    Authenticated(caller): Authenticated,
+    Path(id): Path<String>,
+    JsonBody(body): JsonBody,
+) -> Result<(StatusCode, Json<ReportedScansDocument>), ApiError> {
+    let scans = ReportedScan::parse(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
+    let scans = project_counts::add(&state, &caller, &id, &scans).await?;
+    Ok((StatusCode::CREATED, Json(ReportedScansDocument { scans })))
+}
+
+/// Takes all counts of a project out of the statistics, also those of scans by edges.
+///
+/// The counts of the account are less by them; other projects that a scan was of keep theirs.
+#[utoipa::path(delete, path = "/projects/{id}/scanCounts", tag = "Scans", operation_id = "removeScanCounts",
+    params(("id" = String, Path, description = "Id of the project")),
+    responses((status = 200, description = "Removed; the body is empty")),
+    extensions(("x-maturity" = json!("Beta"))))]
+pub(super) async fn remove(
+    State(state): State<StatisticsState>,
+    Authenticated(caller): Authenticated,
+    Path(id): Path<String>,
+) -> Result<(), ApiError> {
+    Ok(project_counts::remove(&state, &caller, &id).await?)
+}
