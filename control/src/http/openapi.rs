@@ -364,13 +364,12 @@ fn describe_parameter(operation: &str, parameter: &mut Value) {
             || operation.ends_with("Locations")
             || operation.ends_with("-property");
         let example = match operation {
-            "listActionJobs" | "listTasks" => Some("status=COMPLETED"),
+            "listActionJobs" | "listTasks" | "listErasures" => Some("status=COMPLETED"),
             "listActionJobLogs" => Some("type=ERROR"),
             "listWebhookDeliveries" => Some("status=dead"),
             "listAuditEntries" => Some("resource=redirection"),
             "listPlatformAuditEntries" => Some("resource=takeDown"),
             "listCases" => Some("status=open"),
-            "listErasures" => Some("status=COMPLETED"),
             "listPrintOrders" => Some("status=complete"),
             "readScanStatistics" => Some("country=DE"),
             "listRedirections" => Some("tags=summer"),
