@@ -7,6 +7,7 @@ mod edges;
 mod fixed;
 mod haproxy;
 mod import;
+mod kills;
 mod markdown;
 mod nginx;
 mod one_process;
@@ -78,6 +79,9 @@ pub(crate) struct Args {
     /// Instead of all that: so many seconds of a full replica at half its capacity, with changes and an import
     #[arg(long, value_name = "SECONDS")]
     steady: Option<f64>,
+    /// Instead of all that: so many times a full replica is killed at full speed, and its scans are counted
+    #[arg(long, value_name = "TIMES", conflicts_with = "steady")]
+    kills: Option<usize>,
     /// Changes a second of the steady run
     #[arg(long, default_value_t = 100.0)]
     changes_per_second: f64,
@@ -135,11 +139,14 @@ pub(crate) fn run(mut args: Args, is_smoke: bool) -> Result<bool> {
     }
     ensure!(args.links >= 100 && args.length.rounds >= 1 && args.connections >= 1, "sizes are too small");
     ensure!(args.sizes.iter().all(|size| *size >= 100), "sizes of replicas begin at 100");
-    if args.has(Who::Waymark) && args.steady.is_none() {
+    if args.has(Who::Waymark) && args.steady.is_none() && args.kills.is_none() {
         args.waymark.waymark = Some(args.waymark.binary()?);
     }
     args.edge = Some(given_or_built(args.edge.as_deref(), "edge", "edge")?);
     let folder = tempfile::tempdir()?;
+    if let Some(kills) = args.kills {
+        return kills::run(&args, folder.path(), kills);
+    }
     let result = measure(&args, folder.path());
     if args.keep {
         say(&format!("data and logs: {}", folder.keep().display()));

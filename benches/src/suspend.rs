@@ -2,7 +2,7 @@
 
 use std::{
     io::{Write, stdout},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use anyhow::{Context, Result, ensure};
@@ -17,6 +17,9 @@ use crate::{
 
 /// Redirections of one request that creates them.
 const CHUNK: usize = 1_000;
+
+/// How long the edges may take until they have all links that were made.
+const CATCH_UP: Duration = Duration::from_secs(300);
 
 /// Pause between two changes.
 const PAUSE: Duration = Duration::from_millis(20);
@@ -64,6 +67,7 @@ pub(crate) fn run(mut args: Args, is_smoke: bool) -> Result<bool> {
     for links in &args.links {
         create(&mut api, &product, made..*links)?;
         made = *links;
+        catch_up(&mut platform, &account, args.edges)?;
         let mut acked = Hist::default();
         for _ in 0..args.changes {
             for (method, body) in [("PUT", Some(r#"{"reason":"a benchmark"}"#)), ("DELETE", None)] {
@@ -78,6 +82,16 @@ pub(crate) fn run(mut args: Args, is_smoke: bool) -> Result<bool> {
     }
     edges.close()?;
     Ok(true)
+}
+
+/// Waits until every edge has what was made: one that lags counts as away, so that a change does not wait for it.
+fn catch_up(api: &mut Client, account: &str, edges: usize) -> Result<()> {
+    let begun = Instant::now();
+    while let Err(error) = change(api, account, "DELETE", None, edges) {
+        ensure!(begun.elapsed() < CATCH_UP, "the edges lag behind: {error}");
+        std::thread::sleep(PAUSE);
+    }
+    Ok(())
 }
 
 /// One change that every edge acknowledges; gives the time since its commit.

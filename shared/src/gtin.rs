@@ -6,10 +6,24 @@ const LENGTH: usize = 14;
 /// Whether a text is a GTIN of 8, 12, 13 or 14 digits that ends with its check digit.
 #[must_use]
 pub fn is_valid(gtin: &str) -> bool {
-    let digits: Option<Vec<u32>> = gtin.chars().map(|c| c.to_digit(10)).collect();
-    let Some(digits) = digits.filter(|digits| [8, 12, 13, 14].contains(&digits.len())) else { return false };
-    let weighted = digits.iter().rev().zip([1, 3].iter().cycle());
-    weighted.map(|(digit, weight)| digit * weight).sum::<u32>() % 10 == 0
+    matches!(gtin.len(), 8 | 12 | 13 | 14) && has_check_digit(gtin.as_bytes())
+}
+
+/// Whether digits end with their check digit: weights 1, 3, 1 and so on from the right, a sum that 10 divides.
+///
+/// This is the rule of all keys of GS1 that are digits only. Other bytes than digits, and none, have no check digit.
+#[must_use]
+pub fn has_check_digit(digits: &[u8]) -> bool {
+    let (mut sum, mut weight) = (0_u64, 1);
+    for byte in digits.iter().rev() {
+        let digit = byte.wrapping_sub(b'0');
+        if digit > 9 {
+            return false;
+        }
+        sum += u64::from(digit) * weight;
+        weight = 4 - weight;
+    }
+    !digits.is_empty() && sum.is_multiple_of(10)
 }
 
 /// A GTIN as it is stored, with 14 digits; other texts are unchanged.
@@ -50,6 +64,21 @@ mod tests {
             ("0952123454321X", false),
         ] {
             assert_eq!(is_valid(gtin), expected, "{gtin}");
+        }
+    }
+
+    #[test]
+    fn check_digits_of_other_keys() {
+        for (digits, expected) in [
+            ("106141412345678908", true),
+            ("106141412345678909", false),
+            ("9521321000018", true),
+            ("0", true),
+            ("", false),
+            ("952132100001X", false),
+            ("९521321000010", false),
+        ] {
+            assert_eq!(has_check_digit(digits.as_bytes()), expected, "{digits}");
         }
     }
 

@@ -16,6 +16,7 @@ mod errors;
 mod export;
 mod fleet;
 mod geo;
+mod gs1;
 mod guides;
 mod http;
 mod jobs;

@@ -105,6 +105,7 @@ fn shared_is_pure() {
     forbid("shared/src", &words, "shared is pure");
     forbid("shared/qr/src", &words, "qr is pure");
     forbid("shared/print/src", &words, "print is pure");
+    forbid("shared/digital_link/src", &words, "digital_link is pure");
 }
 
 #[test]
@@ -149,7 +150,17 @@ fn a_layer_does_not_look_up() {
 
 #[test]
 fn sql_is_only_in_the_store() {
-    let statements = ["\"SELECT ", "\"INSERT INTO ", "\"UPDATE ", "\"DELETE FROM ", "sqlx::query"];
+    let statements = [
+        "\"SELECT ",
+        "\"INSERT INTO ",
+        "\"UPDATE ",
+        "\"DELETE FROM ",
+        "sqlx::query",
+        "execute!(",
+        "fetch_one!(",
+        "fetch_optional!(",
+        "fetch_all!(",
+    ];
     let folders = control().into_iter().chain(["deploy/standalone/src".to_owned()]);
     for (path, text) in folders.flat_map(|folder| sources(&folder)) {
         if path.starts_with("control/") && path.contains("/src/store/") {

@@ -56,7 +56,7 @@ impl<'a> Bench<'a> {
         Ok(self.report)
     }
 
-    fn place(&self) -> Place<'_> {
+    pub(super) fn place(&self) -> Place<'_> {
         Place {
             folder: self.folder,
             core: self.server_core,

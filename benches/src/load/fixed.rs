@@ -1,6 +1,11 @@
 //! hyper and nothing else: one thread, one fixed answer. What ours costs above it is ours.
 
-use std::{convert::Infallible, net::SocketAddr};
+use std::{
+    convert::Infallible,
+    io::ErrorKind,
+    net::SocketAddr,
+    time::{Duration, Instant},
+};
 
 use anyhow::Result;
 use http_body_util::Empty;
@@ -20,6 +25,9 @@ use super::{
     peers::{HYPER, Other, Place, Ports},
 };
 use crate::{links::text, scripts::Answers, waymark::free_addresses};
+
+/// How long an address may stay taken.
+const PATIENCE: Duration = Duration::from_secs(20);
 
 /// What this program is told when it is to be that server; not for people.
 #[derive(Debug, Clone, clap::Args)]
@@ -70,7 +78,7 @@ pub(crate) fn serve(args: &FixedArgs) -> Result<()> {
     runtime.block_on(async {
         let mut listeners = Vec::new();
         for address in &args.serve_fixed {
-            listeners.push(TcpListener::bind(address).await?);
+            listeners.push(bind(*address).await?);
         }
         let [plain, h2, secure] = <[TcpListener; 3]>::try_from(listeners)
             .map_err(|_| anyhow::anyhow!("three addresses are needed"))?;
@@ -85,6 +93,19 @@ pub(crate) fn serve(args: &FixedArgs) -> Result<()> {
             tokio::spawn(connection(stream, how, location.clone()));
         }
     })
+}
+
+/// Listens there. The address was free a moment ago, but an outgoing connection may hold its port for some time.
+async fn bind(address: SocketAddr) -> std::io::Result<TcpListener> {
+    let begun = Instant::now();
+    loop {
+        match TcpListener::bind(address).await {
+            Err(error) if error.kind() == ErrorKind::AddrInUse && begun.elapsed() < PATIENCE => {
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+            result => return result,
+        }
+    }
 }
 
 enum How {

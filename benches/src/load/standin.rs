@@ -4,6 +4,9 @@
 //! server. This one tells the domains, gives pages of links, sends changes, counts the acknowledgements, and
 //! takes scans without keeping them: what an edge does for all of that is measured, what control does is not.
 
+#[cfg(test)]
+mod tests;
+
 use std::{
     collections::HashMap,
     convert::Infallible,
@@ -31,8 +34,8 @@ use shared::{
         frame::{Decoder, encode},
         internal::{LINKS_PATH, LOOKUP_PATH, SCANS_PATH, STREAM_PATH, STREAM_UPGRADE},
         links::{LinksPage, MAX_LINKS},
-        scan::{ScanAnswer, ScanReceipt},
-        spooled::{SPOOLED, split_frame},
+        scan::{ScanAnswer, ScanBatch, ScanReceipt},
+        spooled::{SPOOLED, read_all, split_frame},
         stream::{
             Change, Epoch, Event, Events, Fill, HEARTBEAT_MS, Hello, Rev, Start, ToControl, ToEdge, Welcome,
         },
@@ -77,6 +80,8 @@ struct Control {
     acks: Condvar,
     /// Where the scans of an edge and boot stand.
     scans: Mutex<HashMap<(Arc<str>, u64), u64>>,
+    /// Scans of each link, if they are counted: a record that is sent again counts once, as with control.
+    counts: Option<Mutex<Vec<u32>>>,
 }
 
 #[derive(Debug)]
@@ -92,6 +97,15 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl StandIn {
     /// Listens on a free port.
     pub(crate) fn start(links: &Links) -> Result<Self> {
+        Self::new(links, None)
+    }
+
+    /// Counts the scans of each link, too.
+    pub(crate) fn keeping(links: &Links) -> Result<Self> {
+        Self::new(links, Some(Mutex::new(vec![0; links.count()])))
+    }
+
+    fn new(links: &Links, counts: Option<Mutex<Vec<u32>>>) -> Result<Self> {
         let listener = std::net::TcpListener::bind("127.0.0.1:0")?;
         listener.set_nonblocking(true)?;
         let address = listener.local_addr()?;
@@ -103,6 +117,7 @@ impl StandIn {
             acked: Mutex::default(),
             acks: Condvar::new(),
             scans: Mutex::default(),
+            counts,
         });
         let (stop, stopped) = oneshot::channel();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -156,6 +171,11 @@ impl StandIn {
             }
             Ok(_) | Err(_) => Ok(()),
         }
+    }
+
+    /// The scans of each link; empty where they are not counted.
+    pub(crate) fn counts(&self) -> Vec<u32> {
+        self.control.counts.as_ref().map(|counts| lock(counts).clone()).unwrap_or_default()
     }
 
     /// Scans of an edge that were taken, over all its boots.
@@ -256,7 +276,7 @@ impl Control {
         Ok(Fill { epoch: self.epoch.clone(), complete: true, watermark: BASE, value })
     }
 
-    /// Counts the records of a batch, as they lay on the disk of the edge, or as JSON.
+    /// Takes a batch, as its records lay on the disk of the edge, or as JSON.
     fn take_scans(&self, query: &str, is_spooled: bool, body: &[u8]) -> Result<ScanAnswer> {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
@@ -266,7 +286,7 @@ impl Control {
             first_seq: u64,
             records: Vec<IgnoredAny>,
         }
-        let (edge, boot, end) = if is_spooled {
+        let (edge, boot, first, end) = if is_spooled {
             let parts = query.split('&').filter_map(|part| Some(part.split_once('=')?.1));
             let [edge, boot, first_seq] = parts.collect::<Vec<_>>()[..] else { bail!("{query}") };
             let (mut count, mut rest) = (0, body);
@@ -274,13 +294,25 @@ impl Control {
                 (count, rest) = (count + 1, behind);
             }
             ensure!(rest.is_empty(), "a damaged record");
-            (edge.replace("%2D", "-").into(), boot.parse()?, first_seq.parse::<u64>()? + count)
+            let first = first_seq.parse::<u64>()?;
+            (edge.replace("%2D", "-").into(), boot.parse()?, first, first + count)
         } else {
             let Batch { edge, boot, first_seq, records } = serde_json::from_slice(body)?;
-            (edge, boot, first_seq + records.len() as u64)
+            (edge, boot, first_seq, first_seq + records.len() as u64)
         };
         let mut scans = lock(&self.scans);
         let next = scans.entry((edge, boot)).or_default();
+        if let Some(counts) = &self.counts {
+            let records = match is_spooled {
+                true => read_all(body).context("a damaged record")?,
+                false => serde_json::from_slice::<ScanBatch>(body)?.records,
+            };
+            let mut counts = lock(counts);
+            for (_, record) in (first..).zip(records).filter(|(seq, _)| seq >= next) {
+                let count = counts.get_mut(position(&self.links, &record.folded)).context("no such link")?;
+                *count += 1;
+            }
+        }
         *next = (*next).max(end);
         Ok(ScanAnswer { receipt: ScanReceipt { next_seq: *next }, takes_spooled: true })
     }
@@ -358,30 +390,4 @@ fn position(links: &Links, folded: &str) -> usize {
     let letter = |byte: u8| GENERATED_ALPHABET.binary_search(&byte).unwrap_or(0) as u64;
     let value = folded.bytes().fold(0_u64, |value, byte| value.wrapping_mul(31).wrapping_add(letter(byte)));
     links.place(value)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn pages_hold_each_link_once() {
-        let links = Links::generate(2_345, 3);
-        let standin = StandIn::start(&links).unwrap();
-        let (mut after, mut found) = (String::new(), Vec::new());
-        loop {
-            let page = standin.control.page(&after).unwrap();
-            found.extend(page.links.iter().map(|(folded, ..)| folded.clone()));
-            if !page.more {
-                break;
-            }
-            after = page.links.last().unwrap().0.to_string();
-        }
-        let all: Vec<Arc<str>> = (0..links.count()).map(|index| links.key(index).folded).collect();
-        assert_eq!(found, all);
-        for index in [0, 1, 2_344] {
-            let known = |id: &[u8]| standin.control.lookup(&crate::links::text(id)).unwrap().value.is_some();
-            assert!(known(&links.known(index)) && !known(&links.unknown(index)));
-        }
-    }
 }

@@ -172,33 +172,12 @@ pub(super) fn render(document: &Document, policies: &Policies) -> Value {
     whole
 }
 
-/// The body of an operation, as its subject describes it.
-fn body_of(operation: &str) -> Option<Value> {
-    let subjects = [
-        tenants::http::bodies::of,
-        applications::http::bodies::of,
-        signin::http::bodies::of,
-        catalog::http::bodies::of,
-        redirects::http::bodies::of,
-        actions::http::bodies::of,
-        commissioning::http::bodies::of,
-        assessment::http::bodies::of,
-        jobs::http::bodies::of,
-        privacy::http::bodies::of,
-        printing::http::bodies::of,
-        events::http::bodies::of,
-        statistics::http::bodies::of,
-        hosting::http::bodies::of,
-    ];
-    subjects.into_iter().find_map(|of| of(operation))
-}
-
 fn describe(method: &Method, operation: &mut Map<String, Value>, policy: Policy) {
     let id = operation.get("operationId").and_then(Value::as_str).unwrap_or_default().to_owned();
     if operation.contains_key("requestBody")
-        && let Some(body) = body_of(&id)
+        && let Some(body) = policy.body
     {
-        operation.insert("requestBody".to_owned(), body);
+        operation.insert("requestBody".to_owned(), body.described());
     }
     let answers = |status: &str| operation["responses"].get(status).is_some();
     let creates = *method == Method::POST && answers("201");
@@ -209,7 +188,7 @@ fn describe(method: &Method, operation: &mut Map<String, Value>, policy: Policy)
             all.push(json!({"name": "Idempotency-Key", "in": "header", "required": false,
                 "description": "A repeat within a day gets the first answer", "schema": {}}));
         }
-        for parameter in parameters::more(&id, policy, all) {
+        for parameter in parameters::more(policy, all) {
             all.push(parameter);
         }
         for parameter in all {
@@ -350,7 +329,7 @@ fn describe_parameter(operation: &str, parameter: &mut Value) {
         "from" | "to" => web::bodies::time(),
         // A wrong signature is as good as none: the key decides then.
         "expires" | "signature" => json!({"type": "string"}),
-        "after" | "platformId" => json!({"type": "string", "pattern": web::bodies::ID}),
+        "after" | "platformId" | "evrythngId" => json!({"type": "string", "pattern": web::bodies::ID}),
         "If-Match" => json!({"type": "string", "pattern": "^(\\*|\"[0-9]{1,18}\")$"}),
         "Idempotency-Key" => {
             json!({"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!-~]([ -~]*[!-~])?$"})

@@ -171,4 +171,28 @@ mod tests {
         ];
         assert_eq!(enrolling, expected.map(str::to_owned).into());
     }
+
+    #[test]
+    fn a_row_describes_a_body_where_an_operation_takes_one() {
+        let mut count = 0;
+        for (path, item) in &operations().paths.paths {
+            let find = |method: &str| policies().find(&method.parse().unwrap(), path);
+            let all = openapi::operations(item);
+            let taking: Vec<Policy> = all
+                .iter()
+                .filter(|(_, operation)| operation.request_body.is_some())
+                .map(|&(method, _)| find(method))
+                .collect();
+            count += taking.len();
+            assert!(
+                taking.iter().all(|policy| policy.body.is_some()),
+                "{path}: a body without a description"
+            );
+            for (method, _) in all {
+                let policy = find(method);
+                assert!(policy.body.is_none() || taking.contains(&policy), "{method} {path}: no body");
+            }
+        }
+        assert!(count > 100, "only {count} bodies");
+    }
 }

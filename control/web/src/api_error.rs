@@ -42,6 +42,19 @@ impl ApiError {
     pub fn faults(code: Code, errors: Vec<String>) -> Self {
         Self(ServiceError::Refused { code, errors })
     }
+
+    /// A body with faults, each of which names its member.
+    pub fn invalid(faults: Vec<String>) -> Self {
+        Self::faults(Code::Invalid, faults)
+    }
+
+    /// Refuses a request whose parameters have faults, each of which names its own.
+    ///
+    /// # Errors
+    /// There is one.
+    pub fn check_parameters(faults: Vec<String>) -> Result<(), Self> {
+        if faults.is_empty() { Ok(()) } else { Err(Self::faults(Code::InvalidParameter, faults)) }
+    }
 }
 
 /// A refusal on its way out; the outermost layer turns it into the body.

@@ -28,8 +28,7 @@ use crate::{api_error::ApiError, extract::Query, listing::parse_ids, request_err
 macro_rules! bulk {
     ($held:ty, $state:ty, $module:ident, $resource:ident, $change:ident, $document:ident, $path:literal, $tag:literal, $name:literal) => {
         $crate::bulk!($held, $state, $module, $resource, $document, $path, $tag, $name, "General Availability", |_, body| {
-            $change::parse(body, ::kernel::domain::body::Purpose::Update)
-                .map_err(|faults| $crate::api_error::ApiError::faults(::shared::problem::Code::Invalid, faults))
+            $change::parse(body, ::kernel::domain::body::Purpose::Update).map_err($crate::api_error::ApiError::invalid)
         });
     };
     (

@@ -19,7 +19,7 @@ use kernel::{
 };
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Serialize;
-use shared::{filter::Fact, problem::Code, time::UnixMillis};
+use shared::{filter::Fact, time::UnixMillis};
 
 use crate::{
     access::TOKEN_PARAMETER, api_error::ApiError, extract::Query, request_error::RequestError,
@@ -98,9 +98,7 @@ impl Listing {
         let number = if kind.numbered { number(query, PAGE_NUMBER, MAX_PAGE, 1, &mut faults) } else { 1 };
         let with_scopes = flag(query, "withScopes", &mut faults);
         let with_context = flag(query, "context", &mut faults);
-        if !faults.is_empty() {
-            return Err(ApiError::faults(Code::InvalidParameter, faults));
-        }
+        ApiError::check_parameters(faults)?;
         let mut listing = Self {
             request: ListRequest {
                 page: PageRequest { per_page, sort, after: None, number },
@@ -139,9 +137,7 @@ impl Listing {
     ) -> Result<Self, ApiError> {
         let mut faults = Vec::new();
         let (from, to) = (time(query, "from", &mut faults), time(query, "to", &mut faults));
-        if !faults.is_empty() {
-            return Err(ApiError::faults(Code::InvalidParameter, faults));
-        }
+        ApiError::check_parameters(faults)?;
         let mut listing = Self::parse(core, actor, info, query, list)?;
         let conditions =
             listing.request.filter.take().into_iter().chain(Filter::between("timestamp", from, to));

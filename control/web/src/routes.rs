@@ -6,6 +6,7 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use axum::{Router, http::Method, routing::MethodRouter};
+use serde_json::Value;
 use utoipa::openapi::{
     OpenApi, RefOr,
     path::{PathItem, Paths},
@@ -41,6 +42,29 @@ pub enum Idempotency {
     InTransaction,
 }
 
+/// Query parameters, each with its meaning.
+pub type Queries = &'static [(&'static str, &'static str)];
+
+/// Describes the body that operations take: gives their `requestBody`.
+#[derive(Debug, Clone, Copy)]
+pub struct BodyOf(fn() -> Value);
+
+impl BodyOf {
+    /// The `requestBody` of the OpenAPI document. Members that it does not name are unknown.
+    #[must_use]
+    pub fn described(self) -> Value {
+        (self.0)()
+    }
+}
+
+impl PartialEq for BodyOf {
+    fn eq(&self, other: &Self) -> bool {
+        self.described() == other.described()
+    }
+}
+
+impl Eq for BodyOf {}
+
 /// What holds for an operation, besides what its handler does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Policy {
@@ -62,6 +86,10 @@ pub struct Policy {
     pub takes_tag: bool,
     /// It answers a code as an image, at least where `Accept` names none but images.
     pub draws: bool,
+    /// Query parameters besides those that the operations declare.
+    pub queries: Queries,
+    /// The body of those operations of the row that take one.
+    pub body: Option<BodyOf>,
 }
 
 impl Default for Policy {
@@ -76,6 +104,8 @@ impl Default for Policy {
             answers_tag: false,
             takes_tag: false,
             draws: false,
+            queries: &[],
+            body: None,
         }
     }
 }
@@ -149,6 +179,18 @@ pub trait Columns<S>: Sized {
     #[must_use]
     fn draws(self) -> Row<S> {
         self.with(|policy| policy.draws = true)
+    }
+
+    /// Knows these query parameters besides those that the operations declare.
+    #[must_use]
+    fn queries(self, queries: Queries) -> Row<S> {
+        self.with(|policy| policy.queries = queries)
+    }
+
+    /// Takes a body that this describes: its members are the known ones.
+    #[must_use]
+    fn body(self, describe: fn() -> Value) -> Row<S> {
+        self.with(|policy| policy.body = Some(BodyOf(describe)))
     }
 
     /// Changes the policy of the row.

@@ -19,6 +19,7 @@
 
 mod parse;
 mod text;
+pub mod write;
 
 use std::fmt;
 

@@ -1,7 +1,7 @@
 //! Reads constants and macros out of Rust sources, as far as the store uses them.
 //!
-//! Understood are string literals, `concat!`, macros of one arm with expressions as parameters, structures
-//! and `Some(…)`; lists and pairs hold none; anything else in a constant that holds SQL is an error, so that nothing is left out.
+//! Understood are string literals, `concat!`, macros of one arm with expressions and names of macros as parameters,
+//! structures and `Some(…)`; lists and pairs hold none; anything else in a constant that holds SQL is an error, so that nothing is left out.
 
 use std::{
     collections::HashMap,
@@ -31,7 +31,9 @@ enum Value {
     Text(String),
     /// Named parts of a structure.
     Parts(Vec<(String, Value)>),
-    /// Something without SQL, such as `None`.
+    /// A name that stands in a file: of a macro, or of another constant.
+    Name(String, String),
+    /// Something without SQL.
     Other,
 }
 
@@ -129,11 +131,16 @@ impl Sources {
             [Token::Text(text)] => Ok(Value::Text(text.clone())),
             [Token::Hole(name)] => holes.get(name).cloned().with_context(|| format!("${name}")),
             [Token::Word(name), Token::Mark('!'), Token::Mark('('), inner @ .., Token::Mark(')')] => {
-                let mut arguments = Vec::new();
-                for argument in split(inner) {
-                    arguments.push(self.value(file, argument, holes)?);
-                }
-                self.call(file, name, arguments)
+                self.call(file, name, self.values(file, inner, holes)?)
+            }
+            // A macro that is a parameter.
+            [Token::Hole(hole), Token::Mark('!'), Token::Mark('('), inner @ .., Token::Mark(')')] => {
+                let Some(Value::Name(home, name)) = holes.get(hole) else { bail!("${hole} is no macro") };
+                self.call(home, name, self.values(file, inner, holes)?)
+            }
+            // `$crate::a!()`: the path says nothing here.
+            [Token::Hole(hole), Token::Mark(':'), Token::Mark(':'), rest @ ..] if hole == "crate" => {
+                self.value(file, rest, holes)
             }
             [Token::Word(some), Token::Mark('('), inner @ .., Token::Mark(')')] if some == "Some" => {
                 self.value(file, inner, holes)
@@ -155,10 +162,15 @@ impl Sources {
             }
             // A list or a pair: what begins a statement there is missed by `every_statement_is_listed`.
             [Token::Mark('&'), Token::Mark('['), ..] | [Token::Mark('('), ..] => Ok(Value::Other),
-            // Another constant, or `None`.
-            [Token::Word(_)] => Ok(Value::Other),
+            // A macro as a parameter, another constant, or `None`.
+            [Token::Word(name)] => Ok(Value::Name(file.to_owned(), name.clone())),
             _ => bail!("not understood: {tokens:?}"),
         }
+    }
+
+    /// Evaluates the arguments of a macro.
+    fn values(&self, file: &str, tokens: &[Token], holes: &HashMap<String, Value>) -> Result<Vec<Value>> {
+        split(tokens).into_iter().map(|argument| self.value(file, argument, holes)).collect()
     }
 
     fn call(&self, file: &str, name: &str, arguments: Vec<Value>) -> Result<Value> {
@@ -190,7 +202,7 @@ fn collect(path: &str, value: &Value, found: &mut Vec<Statement>) {
                 collect(&format!("{path}.{name}"), value, found);
             }
         }
-        Value::Text(_) | Value::Other => {}
+        Value::Text(_) | Value::Name(..) | Value::Other => {}
     }
 }
 

@@ -2,7 +2,6 @@
 
 use axum::{Json, extract::State, response::Response};
 use serde::Serialize;
-use shared::problem::Code;
 use utoipa::ToSchema;
 use web::{
     access::Authenticated,
@@ -82,7 +81,7 @@ pub(super) async fn create(
     info: RequestInfo,
     JsonBody(body): JsonBody,
 ) -> Result<Response, ApiError> {
-    let new = NewType::parse(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
+    let new = NewType::parse(&body).map_err(ApiError::invalid)?;
     let made = action_types::create(&state, &caller, new).await?;
     let name = made.name.clone();
     Ok(created(&info, &name, ActionTypeDocument::from(made)))
@@ -100,8 +99,7 @@ pub(super) async fn update(
     Path(name): Path<String>,
     JsonBody(body): JsonBody,
 ) -> Result<Json<ActionTypeDocument>, ApiError> {
-    let change =
-        action_type::parse_change(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
+    let change = action_type::parse_change(&body).map_err(ApiError::invalid)?;
     Ok(Json(action_types::update(&state, &caller, &name, change).await?.into()))
 }
 

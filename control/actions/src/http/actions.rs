@@ -3,7 +3,6 @@
 use axum::{Json, extract::State, response::Response};
 use serde::Serialize;
 use serde_json::{Map, Value};
-use shared::problem::Code;
 use utoipa::ToSchema;
 use web::{
     access::Authenticated,
@@ -117,57 +116,6 @@ pub(super) async fn list(
     list_in(&state, &caller, info, &query, Scope::Account, &kind).await
 }
 
-/// Lists actions of a Thng, of one type or of `all`.
-#[utoipa::path(get, path = "/thngs/{id}/actions/{type}", tag = "Actions", operation_id = "listThngActions",
-    params(PageParams, ListParams, ("id" = String, Path, description = "Id, or `<key>:<value>`"),
-        ("type" = String, Path, description = "Name of a type, or `all`"),
-        ("context" = Option<bool>, Query, description = "Show `context`, as far as the key may see it")),
-    responses((status = 200, description = "One page", body = [ActionDocument])),
-    extensions(("x-maturity" = json!("General Availability"))))]
-pub(super) async fn list_of_thng(
-    State(state): State<ActionState>,
-    Authenticated(caller): Authenticated,
-    info: RequestInfo,
-    Path((reference, kind)): Path<(String, String)>,
-    query: Query,
-) -> Result<Response, ApiError> {
-    list_in(&state, &caller, info, &query, Scope::Thng(&reference), &kind).await
-}
-
-/// Lists actions of a product, of one type or of `all`.
-#[utoipa::path(get, path = "/products/{id}/actions/{type}", tag = "Actions", operation_id = "listProductActions",
-    params(PageParams, ListParams, ("id" = String, Path, description = "Id, or `<key>:<value>`"),
-        ("type" = String, Path, description = "Name of a type, or `all`"),
-        ("context" = Option<bool>, Query, description = "Show `context`, as far as the key may see it")),
-    responses((status = 200, description = "One page", body = [ActionDocument])),
-    extensions(("x-maturity" = json!("General Availability"))))]
-pub(super) async fn list_of_product(
-    State(state): State<ActionState>,
-    Authenticated(caller): Authenticated,
-    info: RequestInfo,
-    Path((reference, kind)): Path<(String, String)>,
-    query: Query,
-) -> Result<Response, ApiError> {
-    list_in(&state, &caller, info, &query, Scope::Product(&reference), &kind).await
-}
-
-/// Lists actions of a collection, of one type or of `all`.
-#[utoipa::path(get, path = "/collections/{id}/actions/{type}", tag = "Actions", operation_id = "listCollectionActions",
-    params(PageParams, ListParams, ("id" = String, Path, description = "Id, or `<key>:<value>`"),
-        ("type" = String, Path, description = "Name of a type, or `all`"),
-        ("context" = Option<bool>, Query, description = "Show `context`, as far as the key may see it")),
-    responses((status = 200, description = "One page", body = [ActionDocument])),
-    extensions(("x-maturity" = json!("General Availability"))))]
-pub(super) async fn list_of_collection(
-    State(state): State<ActionState>,
-    Authenticated(caller): Authenticated,
-    info: RequestInfo,
-    Path((reference, kind)): Path<(String, String)>,
-    query: Query,
-) -> Result<Response, ApiError> {
-    list_in(&state, &caller, info, &query, Scope::Collection(&reference), &kind).await
-}
-
 /// Reads an action.
 #[utoipa::path(get, path = "/actions/{type}/{action}", tag = "Actions", operation_id = "readAction",
     params(("type" = String, Path, description = "Name of its type, or `all`"),
@@ -183,62 +131,6 @@ pub(super) async fn read(
     query: Query,
 ) -> Result<Json<ActionDocument>, ApiError> {
     read_in(&state, &caller, &query, Scope::Account, &kind, &id).await
-}
-
-/// Reads an action of a Thng.
-#[utoipa::path(get, path = "/thngs/{id}/actions/{type}/{action}", tag = "Actions", operation_id = "readThngAction",
-    params(("id" = String, Path, description = "Id, or `<key>:<value>`"),
-        ("type" = String, Path, description = "Name of its type, or `all`"),
-        ("action" = String, Path, description = "Id of the action"),
-        ("withScopes" = Option<bool>, Query, description = "Show `scopes`"),
-        ("context" = Option<bool>, Query, description = "Show `context`, as far as the key may see it")),
-    responses((status = 200, description = "The action", body = ActionDocument)),
-    extensions(("x-maturity" = json!("General Availability"))))]
-pub(super) async fn read_of_thng(
-    State(state): State<ActionState>,
-    Authenticated(caller): Authenticated,
-    Path((reference, kind, id)): Path<(String, String, String)>,
-    query: Query,
-) -> Result<Json<ActionDocument>, ApiError> {
-    read_in(&state, &caller, &query, Scope::Thng(&reference), &kind, &id).await
-}
-
-/// Reads an action of a product.
-#[utoipa::path(get, path = "/products/{id}/actions/{type}/{action}", tag = "Actions",
-    operation_id = "readProductAction",
-    params(("id" = String, Path, description = "Id, or `<key>:<value>`"),
-        ("type" = String, Path, description = "Name of its type, or `all`"),
-        ("action" = String, Path, description = "Id of the action"),
-        ("withScopes" = Option<bool>, Query, description = "Show `scopes`"),
-        ("context" = Option<bool>, Query, description = "Show `context`, as far as the key may see it")),
-    responses((status = 200, description = "The action", body = ActionDocument)),
-    extensions(("x-maturity" = json!("General Availability"))))]
-pub(super) async fn read_of_product(
-    State(state): State<ActionState>,
-    Authenticated(caller): Authenticated,
-    Path((reference, kind, id)): Path<(String, String, String)>,
-    query: Query,
-) -> Result<Json<ActionDocument>, ApiError> {
-    read_in(&state, &caller, &query, Scope::Product(&reference), &kind, &id).await
-}
-
-/// Reads an action of a collection.
-#[utoipa::path(get, path = "/collections/{id}/actions/{type}/{action}", tag = "Actions",
-    operation_id = "readCollectionAction",
-    params(("id" = String, Path, description = "Id, or `<key>:<value>`"),
-        ("type" = String, Path, description = "Name of its type, or `all`"),
-        ("action" = String, Path, description = "Id of the action"),
-        ("withScopes" = Option<bool>, Query, description = "Show `scopes`"),
-        ("context" = Option<bool>, Query, description = "Show `context`, as far as the key may see it")),
-    responses((status = 200, description = "The action", body = ActionDocument)),
-    extensions(("x-maturity" = json!("General Availability"))))]
-pub(super) async fn read_of_collection(
-    State(state): State<ActionState>,
-    Authenticated(caller): Authenticated,
-    Path((reference, kind, id)): Path<(String, String, String)>,
-    query: Query,
-) -> Result<Json<ActionDocument>, ApiError> {
-    read_in(&state, &caller, &query, Scope::Collection(&reference), &kind, &id).await
 }
 
 /// A page of the actions of a scope.
@@ -259,7 +151,7 @@ pub async fn list_in(
     Ok(listing.answer(state, page, |action| ActionDocument::new(action, shown)))
 }
 
-async fn read_in(
+pub(super) async fn read_in(
     state: &ActionState,
     actor: &Actor,
     query: &Query,
@@ -272,9 +164,7 @@ async fn read_in(
         context: flag(query, "context", &mut faults),
         scopes: flag(query, "withScopes", &mut faults),
     };
-    if !faults.is_empty() {
-        return Err(ApiError::faults(Code::InvalidParameter, faults));
-    }
+    ApiError::check_parameters(faults)?;
     let action = actions::read(state, actor, scope, kind, id).await?;
     Ok(Json(ActionDocument::new(action, shown)))
 }

@@ -5,26 +5,14 @@ use web::bodies::{self, Body, body, formatted, location, millis, open_object, re
 
 use crate::domain::{action_draft::MAX_ACTIONS, limits::MAX_TAG};
 
-/// The body of an operation, if it is one of these.
-#[must_use]
-pub fn of(operation: &str) -> Option<Value> {
-    Some(match operation {
-        "createAction" => actions(false),
-        "createThngAction" | "createProductAction" | "createCollectionAction" => actions(true),
-        "createActionType" => action_type(true),
-        "updateActionType" => action_type(false),
-        _ => return None,
-    })
-}
-
-fn action_type(is_create: bool) -> Value {
+pub(super) fn action_type(is_create: bool) -> Value {
     let name = json!({"type": "string", "pattern": "^_[A-Za-z0-9_.-]{1,127}$"});
     let body = body("A type of actions", is_create).common();
     if is_create { body.must("name", name).like("name", "_repaired").done() } else { body.done() }
 }
 
 /// One action or many; `of_path` means that the path names the target.
-fn actions(of_path: bool) -> Value {
+pub(super) fn actions(of_path: bool) -> Value {
     let mut body = Body::new("");
     if of_path {
         body = body.may("identifiers", bodies::identifiers());

@@ -4,7 +4,8 @@
 
 mod action_types;
 mod actions;
-pub mod bodies;
+mod bodies;
+mod by_resource;
 mod new_actions;
 
 use axum::extract::FromRef;
@@ -14,6 +15,7 @@ use web::{
     routes::{Columns, Routes},
 };
 
+use self::by_resource::{of_collection, of_product, of_thng};
 pub use self::{
     actions::{ActionDocument, Shown, list_in},
     new_actions::Sender,
@@ -28,18 +30,21 @@ where
     ActionState: FromRef<S>,
 {
     Routes::new()
-        .routes(routes!(actions::list_of_product))
-        .routes(routes!(new_actions::create_of_product).idempotent())
-        .routes(routes!(actions::read_of_product, new_actions::delete_of_product))
-        .routes(routes!(actions::list_of_collection))
-        .routes(routes!(new_actions::create_of_collection).idempotent())
-        .routes(routes!(actions::read_of_collection, new_actions::delete_of_collection))
-        .routes(routes!(actions::list_of_thng))
-        .routes(routes!(new_actions::create_of_thng).idempotent())
-        .routes(routes!(actions::read_of_thng, new_actions::delete_of_thng))
+        .routes(routes!(of_product::list))
+        .routes(routes!(of_product::create).idempotent().body(|| bodies::actions(true)))
+        .routes(routes!(of_product::read, of_product::delete))
+        .routes(routes!(of_collection::list))
+        .routes(routes!(of_collection::create).idempotent().body(|| bodies::actions(true)))
+        .routes(routes!(of_collection::read, of_collection::delete))
+        .routes(routes!(of_thng::list))
+        .routes(routes!(of_thng::create).idempotent().body(|| bodies::actions(true)))
+        .routes(routes!(of_thng::read, of_thng::delete))
         .routes(routes!(action_types::list))
-        .routes(routes!(action_types::create).idempotent())
-        .routes(routes!(actions::list, action_types::update, action_types::delete))
-        .routes(routes!(new_actions::create).idempotent())
+        .routes(routes!(action_types::create).idempotent().body(|| bodies::action_type(true)))
+        .routes(
+            routes!(actions::list, action_types::update, action_types::delete)
+                .body(|| bodies::action_type(false)),
+        )
+        .routes(routes!(new_actions::create).idempotent().body(|| bodies::actions(false)))
         .routes(routes!(actions::read, new_actions::delete))
 }

@@ -12,7 +12,6 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use shared::{
     access_token::url_without_access_token,
-    problem::Code,
     wire::scan::{MAX_REFERER, MAX_USER_AGENT, cut, preferred_language},
 };
 use utoipa::ToSchema;
@@ -133,69 +132,7 @@ pub(super) async fn create(
     create_in(&state, &caller, &sender, &query, Scope::Account, &kind, &body).await
 }
 
-/// Makes an action of a Thng, or several at once.
-#[utoipa::path(post, path = "/thngs/{id}/actions/{type}", tag = "Actions", operation_id = "createThngAction",
-    params(("id" = String, Path, description = "Id, or `<key>:<value>`"),
-        ("type" = String, Path, description = "Name of a type, or `all` where each action says its own"),
-        ("project" = Option<String>, Query, description = "Project that the action is scoped to")),
-    request_body(content = NewActionDocument, description = "One action, or an array of 1 to 1,000"),
-    responses((status = 201, description = "The action with its `context`, or an array in the order sent",
-        body = ActionDocument)),
-    extensions(("x-maturity" = json!("General Availability"))))]
-pub(super) async fn create_of_thng(
-    State(state): State<ActionState>,
-    Authenticated(caller): Authenticated,
-    Path((reference, kind)): Path<(String, String)>,
-    sender: Sender,
-    query: Query,
-    JsonBody(body): JsonBody,
-) -> Result<Response, ApiError> {
-    create_in(&state, &caller, &sender, &query, Scope::Thng(&reference), &kind, &body).await
-}
-
-/// Makes an action of a product, or several at once.
-#[utoipa::path(post, path = "/products/{id}/actions/{type}", tag = "Actions",
-    operation_id = "createProductAction",
-    params(("id" = String, Path, description = "Id, or `<key>:<value>`"),
-        ("type" = String, Path, description = "Name of a type, or `all` where each action says its own"),
-        ("project" = Option<String>, Query, description = "Project that the action is scoped to")),
-    request_body(content = NewActionDocument, description = "One action, or an array of 1 to 1,000"),
-    responses((status = 201, description = "The action with its `context`, or an array in the order sent",
-        body = ActionDocument)),
-    extensions(("x-maturity" = json!("General Availability"))))]
-pub(super) async fn create_of_product(
-    State(state): State<ActionState>,
-    Authenticated(caller): Authenticated,
-    Path((reference, kind)): Path<(String, String)>,
-    sender: Sender,
-    query: Query,
-    JsonBody(body): JsonBody,
-) -> Result<Response, ApiError> {
-    create_in(&state, &caller, &sender, &query, Scope::Product(&reference), &kind, &body).await
-}
-
-/// Makes an action of a collection, or several at once.
-#[utoipa::path(post, path = "/collections/{id}/actions/{type}", tag = "Actions",
-    operation_id = "createCollectionAction",
-    params(("id" = String, Path, description = "Id, or `<key>:<value>`"),
-        ("type" = String, Path, description = "Name of a type, or `all` where each action says its own"),
-        ("project" = Option<String>, Query, description = "Project that the action is scoped to")),
-    request_body(content = NewActionDocument, description = "One action, or an array of 1 to 1,000"),
-    responses((status = 201, description = "The action with its `context`, or an array in the order sent",
-        body = ActionDocument)),
-    extensions(("x-maturity" = json!("General Availability"))))]
-pub(super) async fn create_of_collection(
-    State(state): State<ActionState>,
-    Authenticated(caller): Authenticated,
-    Path((reference, kind)): Path<(String, String)>,
-    sender: Sender,
-    query: Query,
-    JsonBody(body): JsonBody,
-) -> Result<Response, ApiError> {
-    create_in(&state, &caller, &sender, &query, Scope::Collection(&reference), &kind, &body).await
-}
-
-async fn create_in(
+pub(super) async fn create_in(
     state: &ActionState,
     caller: &Caller,
     sender: &Sender,
@@ -204,7 +141,7 @@ async fn create_in(
     kind: &str,
     body: &Value,
 ) -> Result<Response, ApiError> {
-    let drafts = Drafts::parse(body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
+    let drafts = Drafts::parse(body).map_err(ApiError::invalid)?;
     let around = Circumstances { origin: sender.origin(), project: query.find("project") };
     let (drafts, is_array) = match drafts {
         Drafts::One(draft) => (vec![*draft], false),
@@ -239,52 +176,4 @@ pub(super) async fn delete(
     Path((kind, id)): Path<(String, String)>,
 ) -> Result<(), ApiError> {
     Ok(actions::delete(&state, &caller, Scope::Account, &kind, &id).await?)
-}
-
-/// Removes an action of a Thng.
-#[utoipa::path(delete, path = "/thngs/{id}/actions/{type}/{action}", tag = "Actions",
-    operation_id = "deleteThngAction",
-    params(("id" = String, Path, description = "Id, or `<key>:<value>`"),
-        ("type" = String, Path, description = "Name of its type, or `all`"),
-        ("action" = String, Path, description = "Id of the action")),
-    responses((status = 200, description = "Removed; the body is empty")),
-    extensions(("x-maturity" = json!("General Availability"))))]
-pub(super) async fn delete_of_thng(
-    State(state): State<ActionState>,
-    Authenticated(caller): Authenticated,
-    Path((reference, kind, id)): Path<(String, String, String)>,
-) -> Result<(), ApiError> {
-    Ok(actions::delete(&state, &caller, Scope::Thng(&reference), &kind, &id).await?)
-}
-
-/// Removes an action of a product.
-#[utoipa::path(delete, path = "/products/{id}/actions/{type}/{action}", tag = "Actions",
-    operation_id = "deleteProductAction",
-    params(("id" = String, Path, description = "Id, or `<key>:<value>`"),
-        ("type" = String, Path, description = "Name of its type, or `all`"),
-        ("action" = String, Path, description = "Id of the action")),
-    responses((status = 200, description = "Removed; the body is empty")),
-    extensions(("x-maturity" = json!("General Availability"))))]
-pub(super) async fn delete_of_product(
-    State(state): State<ActionState>,
-    Authenticated(caller): Authenticated,
-    Path((reference, kind, id)): Path<(String, String, String)>,
-) -> Result<(), ApiError> {
-    Ok(actions::delete(&state, &caller, Scope::Product(&reference), &kind, &id).await?)
-}
-
-/// Removes an action of a collection.
-#[utoipa::path(delete, path = "/collections/{id}/actions/{type}/{action}", tag = "Actions",
-    operation_id = "deleteCollectionAction",
-    params(("id" = String, Path, description = "Id, or `<key>:<value>`"),
-        ("type" = String, Path, description = "Name of its type, or `all`"),
-        ("action" = String, Path, description = "Id of the action")),
-    responses((status = 200, description = "Removed; the body is empty")),
-    extensions(("x-maturity" = json!("General Availability"))))]
-pub(super) async fn delete_of_collection(
-    State(state): State<ActionState>,
-    Authenticated(caller): Authenticated,
-    Path((reference, kind, id)): Path<(String, String, String)>,
-) -> Result<(), ApiError> {
-    Ok(actions::delete(&state, &caller, Scope::Collection(&reference), &kind, &id).await?)
 }

@@ -10,8 +10,9 @@ use sqlx::types::Json;
 use super::{
     Conn, StoreError,
     dialect::fetch_in_list,
+    fetch_optional,
     listing::{self, Column, Explained, Selection, Table},
-    on_db, parse,
+    parse,
 };
 use crate::domain::{action::Action, page::Page};
 
@@ -97,11 +98,7 @@ impl TryFrom<Row> for Action {
 
 /// An action of an account.
 pub async fn find(conn: &mut Conn, account: AccountId, id: ActionId) -> Result<Option<Action>, StoreError> {
-    let row: Option<Row> = on_db!(conn, |c| sqlx::query_as(FIND)
-        .bind(account.as_str())
-        .bind(id.as_str())
-        .fetch_optional(c)
-        .await)?;
+    let row: Option<Row> = fetch_optional!(conn, FIND, account.as_str(), id.as_str())?;
     row.map(Action::try_from).transpose()
 }
 
@@ -111,8 +108,7 @@ pub async fn find_first_since(
     account: AccountId,
     since: UnixMillis,
 ) -> Result<Option<UnixMillis>, StoreError> {
-    let row: Option<(i64,)> =
-        on_db!(conn, |c| sqlx::query_as(FIRST).bind(account.as_str()).bind(since.0).fetch_optional(c).await)?;
+    let row: Option<(i64,)> = fetch_optional!(conn, FIRST, account.as_str(), since.0)?;
     Ok(row.map(|(at,)| UnixMillis(at)))
 }
 

@@ -3,7 +3,9 @@
 use shared::{id::AccountId, time::UnixMillis};
 use sqlx::types::Json;
 
-use super::{Conn, StoreError, Tx, audit::state_of, dialect, on_db};
+use super::{
+    Conn, StoreError, Tx, audit::state_of, dialect, execute, fetch_all, fetch_one, fetch_optional, on_db,
+};
 use crate::domain::{
     action_type::{CustomType, NewType},
     common::{Common, Stamp},
@@ -53,13 +55,8 @@ pub async fn insert(
     new: NewType,
     now: UnixMillis,
 ) -> Result<CustomType, StoreError> {
-    let (seq,): (i64,) = on_db!(&mut **tx, |c| sqlx::query_as(INSERT)
-        .bind(account.as_str())
-        .bind(&new.name)
-        .bind(Json(&new.details))
-        .bind(now.0)
-        .fetch_one(c)
-        .await)?;
+    let (seq,): (i64,) =
+        fetch_one!(&mut **tx, INSERT, account.as_str(), &new.name, Json(&new.details), now.0)?;
     tx.note(account, (KIND, &new.name), || (None, Some(state_of(&new.details))));
     let stamp = Stamp { seq, created_at: now, updated_at: now };
     Ok(CustomType { name: new.name, stamp, details: new.details })
@@ -67,7 +64,7 @@ pub async fn insert(
 
 /// All types of an account, oldest first; there are few of them.
 pub async fn list(conn: &mut Conn, account: AccountId) -> Result<Vec<CustomType>, StoreError> {
-    let rows: Vec<Row> = on_db!(conn, |c| sqlx::query_as(LIST).bind(account.as_str()).fetch_all(c).await)?;
+    let rows: Vec<Row> = fetch_all!(conn, LIST, account.as_str())?;
     Ok(rows.into_iter().map(CustomType::from).collect())
 }
 
@@ -87,7 +84,7 @@ pub async fn find_locked(
     account: AccountId,
     name: &str,
 ) -> Result<Option<CustomType>, StoreError> {
-    let sql = dialect::lock_row(tx, PG_FIND_LOCKED, FIND);
+    let sql = dialect::pick(tx, PG_FIND_LOCKED, FIND);
     let found = fetch(tx, sql, account, name).await?;
     if let Some(found) = &found {
         tx.remember(KIND, name, || state_of(&found.details));
@@ -101,21 +98,20 @@ async fn fetch(
     account: AccountId,
     name: &str,
 ) -> Result<Option<CustomType>, StoreError> {
-    let row: Option<Row> =
-        on_db!(conn, |c| sqlx::query_as(sql).bind(account.as_str()).bind(name).fetch_optional(c).await)?;
+    let row: Option<Row> = fetch_optional!(conn, sql, account.as_str(), name)?;
     Ok(row.map(CustomType::from))
 }
 
 /// Writes a type that [`find_locked`] gave, changed.
 pub async fn update(tx: &mut Tx, account: AccountId, changed: &CustomType) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(UPDATE)
-        .bind(account.as_str())
-        .bind(&changed.name)
-        .bind(Json(&changed.details))
-        .bind(changed.stamp.updated_at.0)
-        .execute(c)
-        .await
-        .map(|_| ()))?;
+    execute!(
+        &mut **tx,
+        UPDATE,
+        account.as_str(),
+        &changed.name,
+        Json(&changed.details),
+        changed.stamp.updated_at.0
+    )?;
     let before = tx.remembered(KIND, &changed.name);
     tx.note(account, (KIND, &changed.name), || (before, Some(state_of(&changed.details))));
     Ok(())
@@ -123,12 +119,7 @@ pub async fn update(tx: &mut Tx, account: AccountId, changed: &CustomType) -> Re
 
 /// Removes a type; returns whether it was there. Its actions stay.
 pub async fn delete(tx: &mut Tx, account: AccountId, name: &str) -> Result<bool, StoreError> {
-    let gone = on_db!(&mut **tx, |c| sqlx::query(DELETE)
-        .bind(account.as_str())
-        .bind(name)
-        .execute(c)
-        .await
-        .map(|done| done.rows_affected()))?;
+    let gone = execute!(&mut **tx, DELETE, account.as_str(), name)?;
     let before = tx.remembered(KIND, name);
     tx.note(account, (KIND, name), || (before, None));
     Ok(gone == 1)

@@ -10,9 +10,9 @@ use shared::{
 use sqlx::{Postgres, postgres::PgArguments, query::Query, types::Json};
 
 use super::{
-    Conn, StoreError, Tx, dialect, events,
+    Conn, StoreError, Tx, dialect, events, execute,
     facets::{ACTIONS, RESULTS},
-    on_db, quotas,
+    quotas,
 };
 use crate::domain::{
     event::{ActionEvent, Event, Quiet},
@@ -359,11 +359,6 @@ fn event(action: &NewAction) -> Event {
 
 /// Removes an action; returns whether it was there.
 pub async fn delete(tx: &mut Tx, account: AccountId, id: ActionId) -> Result<bool, StoreError> {
-    let gone = on_db!(&mut **tx, |c| sqlx::query(DELETE)
-        .bind(account.as_str())
-        .bind(id.as_str())
-        .execute(c)
-        .await
-        .map(|done| done.rows_affected()))?;
+    let gone = execute!(&mut **tx, DELETE, account.as_str(), id.as_str())?;
     Ok(gone == 1)
 }

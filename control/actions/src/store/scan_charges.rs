@@ -5,7 +5,7 @@ use sqlx::types::Json;
 use super::{
     Conn, StoreError, Tx, dialect,
     dialect::{signed, unsigned},
-    on_db,
+    execute, fetch_optional,
 };
 use crate::domain::scan_charges::{Charges, NotStored};
 
@@ -21,7 +21,7 @@ const DELETE_OLD: &str = "DELETE FROM scan_charges WHERE boot < \
 
 /// Forgets boots that are over for long; their effects have a cursor of their own, which stays.
 pub async fn delete_old(tx: &mut Tx, age_ms: i64) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(DELETE_OLD).bind(age_ms).execute(c).await.map(|_| ()))?;
+    execute!(&mut **tx, DELETE_OLD, age_ms)?;
     Ok(())
 }
 
@@ -32,14 +32,13 @@ pub async fn find(conn: &mut Conn, edge: &str, boot: u64) -> Result<Charges, Sto
 
 /// The same; the row is made, and stays locked until the transaction ends.
 pub async fn lock(tx: &mut Tx, edge: &str, boot: u64) -> Result<Charges, StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(CREATE).bind(edge).bind(signed(boot)).execute(c).await.map(|_| ()))?;
-    let sql = dialect::lock_row(tx, PG_LOCK, FIND);
+    execute!(&mut **tx, CREATE, edge, signed(boot))?;
+    let sql = dialect::pick(tx, PG_LOCK, FIND);
     fetch(tx, sql, edge, boot).await
 }
 
 async fn fetch(conn: &mut Conn, sql: &'static str, edge: &str, boot: u64) -> Result<Charges, StoreError> {
-    let row: Option<(i64, Json<NotStored>)> =
-        on_db!(conn, |c| sqlx::query_as(sql).bind(edge).bind(signed(boot)).fetch_optional(c).await)?;
+    let row: Option<(i64, Json<NotStored>)> = fetch_optional!(conn, sql, edge, signed(boot))?;
     let charges = row.map(|(next, Json(not_stored))| Charges { next_seq: unsigned(next), not_stored });
     Ok(charges.unwrap_or_default())
 }
@@ -49,13 +48,7 @@ async fn fetch(conn: &mut Conn, sql: &'static str, edge: &str, boot: u64) -> Res
 /// # Errors
 /// The row is gone.
 pub async fn write(tx: &mut Tx, edge: &str, boot: u64, charges: &Charges) -> Result<(), StoreError> {
-    let written = on_db!(&mut **tx, |c| sqlx::query(WRITE)
-        .bind(edge)
-        .bind(signed(boot))
-        .bind(signed(charges.next_seq))
-        .bind(Json(&charges.not_stored))
-        .execute(c)
-        .await
-        .map(|done| done.rows_affected()))?;
+    let written =
+        execute!(&mut **tx, WRITE, edge, signed(boot), signed(charges.next_seq), Json(&charges.not_stored))?;
     if written == 1 { Ok(()) } else { Err(StoreError::Row(format!("the charges of {edge}/{boot} are gone"))) }
 }

@@ -8,7 +8,7 @@ use shared::{
     time::UnixMillis,
 };
 
-use super::{Conn, StoreError, Tx, dialect, dialect::fetch_in_list, on_db, parse};
+use super::{Conn, StoreError, Tx, dialect, dialect::fetch_in_list, execute, fetch_all, on_db, parse};
 
 const FIND: &str = "SELECT after FROM scan_move WHERE id = 1 AND NOT done";
 const PG_LOCK: &str = "SELECT after FROM scan_move WHERE id = 1 AND NOT done FOR UPDATE";
@@ -106,7 +106,7 @@ pub struct Found {
 
 /// Looks at the last actions again, because a process of an older release may have stored scans.
 pub async fn open(tx: &mut Tx) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(OPEN).bind(OVERLAP).execute(c).await.map(|_| ()))?;
+    execute!(&mut **tx, OPEN, OVERLAP)?;
     Ok(())
 }
 
@@ -117,7 +117,7 @@ pub async fn find(conn: &mut Conn) -> Result<Option<i64>, StoreError> {
 
 /// The same, locked until the transaction ends.
 pub async fn lock(tx: &mut Tx) -> Result<Option<i64>, StoreError> {
-    let sql = dialect::lock_row(tx, PG_LOCK, FIND);
+    let sql = dialect::pick(tx, PG_LOCK, FIND);
     Ok(on_db!(&mut **tx, |c| sqlx::query_scalar(sql).fetch_optional(c).await)?)
 }
 
@@ -129,8 +129,7 @@ pub async fn list(conn: &mut Conn, after: i64, limit: u32) -> Result<Found, Stor
     // By the primary key, in windows: nobody knows where the next scan is.
     let end = next.saturating_add(WINDOW);
     let sql = dialect::pick(conn, PG_ROWS, SQLITE_ROWS);
-    let rows: Vec<Row> =
-        on_db!(conn, |c| sqlx::query_as(sql).bind(next).bind(end).bind(i64::from(limit)).fetch_all(c).await)?;
+    let rows: Vec<Row> = fetch_all!(conn, sql, next, end, i64::from(limit))?;
     let is_full = rows.len() == limit as usize;
     let last = rows.last().map_or(end - 1, |row| if is_full { row.seq } else { end - 1 });
     let read = |row: Row| {
@@ -156,6 +155,6 @@ pub async fn delete(tx: &mut Tx, seqs: &[i64]) -> Result<Vec<i64>, StoreError> {
 
 /// Notes how far scans are moved, and whether none are left.
 pub async fn set(tx: &mut Tx, after: i64, done: bool) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(SET).bind(after).bind(done).execute(c).await.map(|_| ()))?;
+    execute!(&mut **tx, SET, after, done)?;
     Ok(())
 }

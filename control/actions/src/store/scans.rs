@@ -7,7 +7,7 @@ use shared::{id::AccountId, time::UnixMillis};
 use super::{
     Conn, StoreError, Tx, dialect,
     dialect::{signed, unsigned},
-    on_db,
+    execute, fetch_one, on_db,
 };
 
 const CREATE: &str = "INSERT INTO scan_cursors (edge_id, boot, next_seq) VALUES ($1, $2, 0) ON CONFLICT (edge_id, boot) DO NOTHING";
@@ -28,13 +28,7 @@ pub async fn delete_before(
     before: UnixMillis,
     limit: u32,
 ) -> Result<u64, StoreError> {
-    Ok(on_db!(&mut **tx, |c| sqlx::query(DELETE_OLD)
-        .bind(account.as_str())
-        .bind(before.0)
-        .bind(i64::from(limit))
-        .execute(c)
-        .await
-        .map(|done| done.rows_affected()))?)
+    Ok(execute!(&mut **tx, DELETE_OLD, account.as_str(), before.0, i64::from(limit))?)
 }
 
 /// The sequence number expected next of a boot.
@@ -48,10 +42,9 @@ pub async fn find_cursor(conn: &mut Conn, edge: &str, boot: u64) -> Result<u64, 
 /// The sequence number expected next of a boot; the row stays locked until the transaction ends.
 pub async fn lock_cursor(tx: &mut Tx, edge: &str, boot: u64) -> Result<u64, StoreError> {
     let boot = signed(boot);
-    on_db!(&mut **tx, |c| sqlx::query(CREATE).bind(edge).bind(boot).execute(c).await.map(|_| ()))?;
-    let sql = dialect::lock_row(tx, LOAD_PG, LOAD);
-    let (next,): (i64,) =
-        on_db!(&mut **tx, |c| sqlx::query_as(sql).bind(edge).bind(boot).fetch_one(c).await)?;
+    execute!(&mut **tx, CREATE, edge, boot)?;
+    let sql = dialect::pick(tx, LOAD_PG, LOAD);
+    let (next,): (i64,) = fetch_one!(&mut **tx, sql, edge, boot)?;
     Ok(unsigned(next))
 }
 
@@ -60,14 +53,7 @@ pub async fn lock_cursor(tx: &mut Tx, edge: &str, boot: u64) -> Result<u64, Stor
 /// # Errors
 /// The cursor is not where the caller saw it.
 pub async fn move_cursor(tx: &mut Tx, edge: &str, boot: u64, from: u64, to: u64) -> Result<(), StoreError> {
-    let moved = on_db!(&mut **tx, |c| sqlx::query(MOVE)
-        .bind(edge)
-        .bind(signed(boot))
-        .bind(signed(from))
-        .bind(signed(to))
-        .execute(c)
-        .await
-        .map(|done| done.rows_affected()))?;
+    let moved = execute!(&mut **tx, MOVE, edge, signed(boot), signed(from), signed(to))?;
     if moved == 1 {
         Ok(())
     } else {

@@ -10,7 +10,6 @@ use axum::{
 };
 use serde::Serialize;
 use serde_json::{Map, Value};
-use shared::problem::Code;
 use utoipa::ToSchema;
 use web::{
     access::Authenticated,
@@ -158,8 +157,7 @@ pub(super) async fn create(
     info: RequestInfo,
     JsonBody(body): JsonBody,
 ) -> Result<Response, ApiError> {
-    let change = ApplicationChange::parse(&body, Purpose::Create)
-        .map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
+    let change = ApplicationChange::parse(&body, Purpose::Create).map_err(ApiError::invalid)?;
     let application = applications::create(&core, &caller, &project, change).await?;
     let id = application.id;
     Ok(created(&info, id.as_str(), ApplicationDocument::new(&core, application)?))
@@ -195,8 +193,7 @@ pub(super) async fn update(
     Path((project, id)): Path<(String, String)>,
     JsonBody(body): JsonBody,
 ) -> Result<Json<ApplicationDocument>, ApiError> {
-    let change = ApplicationChange::parse(&body, Purpose::Update)
-        .map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
+    let change = ApplicationChange::parse(&body, Purpose::Update).map_err(ApiError::invalid)?;
     let application = applications::update(&core, &caller, &project, &id, change).await?;
     Ok(Json(ApplicationDocument::new(&core, application)?))
 }
@@ -233,8 +230,7 @@ pub(super) async fn update_many(
     JsonBody(body): JsonBody,
 ) -> Result<Response, ApiError> {
     let ids = bulk::ids(&query)?;
-    let change = ApplicationChange::parse(&body, Purpose::Update)
-        .map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
+    let change = ApplicationChange::parse(&body, Purpose::Update).map_err(ApiError::invalid)?;
     applications::update_many(&core, &caller, &project, &ids, change).await?;
     Ok((StatusCode::NO_CONTENT, [(RESULT_COUNT, ids.len())]).into_response())
 }

@@ -10,43 +10,47 @@ use crate::domain::{
     password::{MAX_PASSWORD, MIN_NEW_PASSWORD, MIN_PASSWORD},
 };
 
-/// The body of an operation, if it is one of these.
-#[must_use]
-pub fn of(operation: &str) -> Option<Value> {
-    Some(match operation {
-        "createProject" => project(true),
-        "updateProject" | "update-projects" => project(false),
-        "createApplication" => application(true),
-        "updateApplication" | "update-applications" => application(false),
-        "updateUser" => user(Body::new(CHANGES)).done(),
-        "createUser" => {
-            user(credentials("The user; nothing is read of it with `anonymous=true`", new_password())).done()
-        }
-        "loginUser" | "loginUserByOldName" => credentials("Who logs in", password()).done(),
-        "requestPasswordReset" => Body::new("Whose password shall be reset")
-            .must("email", email())
-            .like("email", "ada@example.com")
-            .done(),
-        "resetPassword" => Body::new("The code from the mail, and the new password")
-            .must("code", text(1, 128))
-            .must("password", new_password())
-            .like("code", "3fa0c9e2")
-            .like("password", "a long sentence is best")
-            .done(),
-        "changePassword" => Body::new("The password until now, and the new one")
-            .must("password", password())
-            .must("newPassword", new_password())
-            .like("password", "a long sentence is best")
-            .like("newPassword", "a longer sentence is better")
-            .done(),
-        "validateUser" => Body::new("The code from the registration")
-            .must("activationCode", text(1, 128))
-            .may("password", new_password())
-            .like("activationCode", "3fa0c9e2")
-            .like("password", "a long sentence is best")
-            .done(),
-        _ => return None,
-    })
+pub(super) fn changed_user() -> Value {
+    user(Body::new(CHANGES)).done()
+}
+
+pub(super) fn registration() -> Value {
+    user(credentials("The user; nothing is read of it with `anonymous=true`", new_password())).done()
+}
+
+pub(super) fn login() -> Value {
+    credentials("Who logs in", password()).done()
+}
+
+pub(super) fn address() -> Value {
+    Body::new("Whose password shall be reset").must("email", email()).like("email", "ada@example.com").done()
+}
+
+pub(super) fn reset() -> Value {
+    Body::new("The code from the mail, and the new password")
+        .must("code", text(1, 128))
+        .must("password", new_password())
+        .like("code", "3fa0c9e2")
+        .like("password", "a long sentence is best")
+        .done()
+}
+
+pub(super) fn new_passwords() -> Value {
+    Body::new("The password until now, and the new one")
+        .must("password", password())
+        .must("newPassword", new_password())
+        .like("password", "a long sentence is best")
+        .like("newPassword", "a longer sentence is better")
+        .done()
+}
+
+pub(super) fn activation() -> Value {
+    Body::new("The code from the registration")
+        .must("activationCode", text(1, 128))
+        .may("password", new_password())
+        .like("activationCode", "3fa0c9e2")
+        .like("password", "a long sentence is best")
+        .done()
 }
 
 /// Hosts of redirections, with their ports.
@@ -55,7 +59,7 @@ const HOST: &str = r"^[a-z](-?[a-z0-9]){0,30}(\.[a-z](-?[a-z0-9]){0,30}){0,3}(:[
 /// Types of actions that users may create.
 const USER_ACTION_TYPE: &str = r"^(scans|checkins|shares|invalidScans|_[A-Za-z0-9_.-]{1,127})$";
 
-fn project(is_create: bool) -> Value {
+pub(super) fn project(is_create: bool) -> Value {
     body("A project", is_create)
         .named(is_create, "Summer campaign")
         .common()
@@ -64,7 +68,7 @@ fn project(is_create: bool) -> Value {
         .done()
 }
 
-fn application(is_create: bool) -> Value {
+pub(super) fn application(is_create: bool) -> Value {
     let list = |items: Value| json!({"type": "array", "maxItems": MAX_LIST, "items": items});
     let triggers: Vec<&str> = TriggerType::ALL.iter().map(|kind| kind.as_str()).collect();
     body("An application", is_create)

@@ -7,7 +7,6 @@ use std::sync::Arc;
 
 use axum::{Extension, Json, extract::State, http::StatusCode, response::Response};
 use serde::{Deserialize, Serialize};
-use shared::problem::Code;
 use utoipa::ToSchema;
 use web::{
     access::{Authenticated, SentKey},
@@ -166,15 +165,13 @@ pub(super) async fn create(
 ) -> Result<Response, ApiError> {
     let mut faults = Vec::new();
     let is_anonymous = flag(&query, "anonymous", &mut faults);
-    if !faults.is_empty() {
-        return Err(ApiError::faults(Code::InvalidParameter, faults));
-    }
+    ApiError::check_parameters(faults)?;
     let document = if is_anonymous {
         registration::create_anonymous(&users.core, &caller).await?.into()
     } else {
         let kind = registration::kind(&users, &caller).await?;
         let body = body.ok_or_else(no_body)?;
-        let new = NewUser::parse(&body, kind).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
+        let new = NewUser::parse(&body, kind).map_err(ApiError::invalid)?;
         let made = registration::register(&users, &caller, new, kind, info.limited_as).await;
         let made = made.map_err(|error| throttled(error, &ledger))?;
         UserAccessDocument {
@@ -201,7 +198,7 @@ pub(super) async fn validate(
     info: RequestInfo,
     JsonBody(body): JsonBody,
 ) -> Result<Response, ApiError> {
-    let activation = Activation::parse(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
+    let activation = Activation::parse(&body).map_err(ApiError::invalid)?;
     let activated = activation::activate(&users, &caller, &id, activation).await?;
     let document = UserAccessDocument::from(activated);
     Ok(created_at(&info, &format!("/users/{}", document.evrythng_user), document))
@@ -218,7 +215,7 @@ pub(super) async fn login(
     Extension(ledger): Extension<Ledger>,
     JsonBody(body): JsonBody,
 ) -> Result<Json<LoginDocument>, ApiError> {
-    let credentials = Credentials::parse(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
+    let credentials = Credentials::parse(&body).map_err(ApiError::invalid)?;
     let login = logins::login(&users, &caller, credentials).await;
     Ok(Json(login.map_err(|error| throttled(error, &ledger))?.into()))
 }

@@ -3,7 +3,7 @@
 //! Each handler extracts, calls one service function and answers.
 
 mod applications;
-pub mod bodies;
+mod bodies;
 mod bulk;
 mod logins;
 mod projects;
@@ -13,6 +13,7 @@ mod users;
 use std::sync::Arc;
 
 use axum::extract::FromRef;
+use tenants::http::bodies::overlap;
 use utoipa_axum::routes;
 use web::{
     access::Access,
@@ -30,23 +31,35 @@ where
     Users: FromRef<S>,
 {
     Routes::new()
-        .routes(routes!(projects::list, bulk::projects::update, bulk::projects::delete))
-        .routes(routes!(projects::create).idempotent())
-        .routes(routes!(projects::read, projects::update, projects::delete))
-        .routes(routes!(applications::list, applications::update_many, applications::delete_many))
-        .routes(routes!(applications::create).idempotent())
-        .routes(routes!(applications::read, applications::update, applications::delete))
+        .routes(
+            routes!(projects::list, bulk::projects::update, bulk::projects::delete)
+                .body(|| bodies::project(false)),
+        )
+        .routes(routes!(projects::create).idempotent().body(|| bodies::project(true)))
+        .routes(routes!(projects::read, projects::update, projects::delete).body(|| bodies::project(false)))
+        .routes(
+            routes!(applications::list, applications::update_many, applications::delete_many)
+                .body(|| bodies::application(false)),
+        )
+        .routes(routes!(applications::create).idempotent().body(|| bodies::application(true)))
+        .routes(
+            routes!(applications::read, applications::update, applications::delete)
+                .body(|| bodies::application(false)),
+        )
         .routes(routes!(applications::read_secret_key))
-        .routes(routes!(applications::rotate_secret_key).idempotent())
-        .routes(routes!(applications::rotate_public_key).idempotent())
+        .routes(routes!(applications::rotate_secret_key).idempotent().body(overlap))
+        .routes(routes!(applications::rotate_public_key).idempotent().body(overlap))
         .routes(routes!(applications::read_own))
-        .routes(routes!(logins::create).rate_limit(RateLimit::Login).idempotent())
-        .routes(routes!(logins::validate).rate_limit(RateLimit::Login).idempotent())
-        .routes(routes!(logins::login).rate_limit(RateLimit::Login))
-        .routes(routes!(logins::login_by_old_name).rate_limit(RateLimit::Login).idempotent())
+        .routes(routes!(logins::create).rate_limit(RateLimit::Login).idempotent().body(bodies::registration))
+        .routes(routes!(logins::validate).rate_limit(RateLimit::Login).idempotent().body(bodies::activation))
+        .routes(routes!(logins::login).rate_limit(RateLimit::Login).body(bodies::login))
+        .routes(
+            routes!(logins::login_by_old_name).rate_limit(RateLimit::Login).idempotent().body(bodies::login),
+        )
         .routes(routes!(logins::logout).idempotent())
-        .routes(routes!(user_passwords::request_reset, user_passwords::reset).rate_limit(RateLimit::Login))
-        .routes(routes!(user_passwords::change).rate_limit(RateLimit::Login))
+        .routes(routes!(user_passwords::request_reset).rate_limit(RateLimit::Login).body(bodies::address))
+        .routes(routes!(user_passwords::reset).rate_limit(RateLimit::Login).body(bodies::reset))
+        .routes(routes!(user_passwords::change).rate_limit(RateLimit::Login).body(bodies::new_passwords))
         .routes(routes!(users::list))
-        .routes(routes!(users::read, users::update, users::delete))
+        .routes(routes!(users::read, users::update, users::delete).body(bodies::changed_user))
 }

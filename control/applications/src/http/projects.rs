@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use axum::{Json, extract::State, response::Response};
 use serde::Serialize;
-use shared::problem::Code;
 use utoipa::ToSchema;
 use web::{
     access::Authenticated,
@@ -85,8 +84,7 @@ pub(super) async fn create(
     info: RequestInfo,
     JsonBody(body): JsonBody,
 ) -> Result<Response, ApiError> {
-    let change = ProjectChange::parse(&body, Purpose::Create)
-        .map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
+    let change = ProjectChange::parse(&body, Purpose::Create).map_err(ApiError::invalid)?;
     let project = projects::create(&core, &caller, change).await?;
     let id = project.id;
     Ok(created(&info, id.as_str(), ProjectDocument::from(project)))
@@ -117,8 +115,7 @@ pub(super) async fn update(
     Path(id): Path<String>,
     JsonBody(body): JsonBody,
 ) -> Result<Json<ProjectDocument>, ApiError> {
-    let change = ProjectChange::parse(&body, Purpose::Update)
-        .map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
+    let change = ProjectChange::parse(&body, Purpose::Update).map_err(ApiError::invalid)?;
     Ok(Json(projects::update(&core, &caller, &id, change).await?.into()))
 }
 

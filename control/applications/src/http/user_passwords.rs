@@ -2,7 +2,6 @@
 
 use axum::{Extension, Json, extract::State};
 use serde::{Deserialize, Serialize};
-use shared::problem::Code;
 use utoipa::ToSchema;
 use web::{
     access::{Authenticated, SentKey},
@@ -75,7 +74,7 @@ pub(super) async fn request_reset(
     Extension(ledger): Extension<Ledger>,
     JsonBody(body): JsonBody,
 ) -> Result<Json<ResetRequestedDocument>, ApiError> {
-    let email = parse_reset_request(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
+    let email = parse_reset_request(&body).map_err(ApiError::invalid)?;
     let asked = user_passwords::request_reset(&users, &caller, &email, info.limited_as).await;
     asked.map_err(|error| throttled(error, &ledger))?;
     Ok(Json(ResetRequestedDocument { password_reset: "requested" }))
@@ -91,7 +90,7 @@ pub(super) async fn reset(
     Authenticated(caller): Authenticated,
     JsonBody(body): JsonBody,
 ) -> Result<Json<LoginDocument>, ApiError> {
-    let reset = Reset::parse(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
+    let reset = Reset::parse(&body).map_err(ApiError::invalid)?;
     Ok(Json(user_passwords::reset(&users, &caller, reset).await?.into()))
 }
 
@@ -109,7 +108,7 @@ pub(super) async fn change(
     Extension(ledger): Extension<Ledger>,
     JsonBody(body): JsonBody,
 ) -> Result<(), ApiError> {
-    let change = PasswordChange::parse(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
+    let change = PasswordChange::parse(&body).map_err(ApiError::invalid)?;
     let changed = user_passwords::change(&users, &caller, &key, &id, change).await;
     changed.map_err(|error| throttled(error, &ledger))
 }

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use axum::{Json, extract::State, response::Response};
 use serde::Serialize;
 use serde_json::{Map, Value};
-use shared::problem::Code;
 use utoipa::ToSchema;
 use web::{
     access::Authenticated,
@@ -134,8 +133,7 @@ pub(super) async fn update(
     Path(id): Path<String>,
     JsonBody(body): JsonBody,
 ) -> Result<Json<UserDocument>, ApiError> {
-    let change =
-        UserDetails::parse_change(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
+    let change = UserDetails::parse_change(&body).map_err(ApiError::invalid)?;
     Ok(Json(users::update(&core, &caller, &id, change).await?.into()))
 }
 

@@ -9,7 +9,7 @@ use shared::{
 use sqlx::types::Json;
 
 use super::{
-    Conn, StoreError, Tx, dialect,
+    Conn, StoreError, Tx, dialect, execute, fetch_all, fetch_one, fetch_optional,
     listing::{self, Column, Selection, Table},
     on_db, parse, quotas,
 };
@@ -119,20 +119,21 @@ pub struct NewRow<'a> {
 /// [`StoreError::Unique`] when the project has the address, [`StoreError::Exceeded`] when the account has as many users
 /// as it may have.
 pub async fn insert(tx: &mut Tx, row: NewRow<'_>, now: UnixMillis) -> Result<AppUser, StoreError> {
-    let (seq,): (i64,) = on_db!(&mut **tx, |c| sqlx::query_as(INSERT)
-        .bind(row.id.as_str())
-        .bind(row.account.as_str())
-        .bind(row.project.as_str())
-        .bind(row.app.as_str())
-        .bind(row.status.as_str())
-        .bind(row.folded)
-        .bind(row.password)
-        .bind(row.activation.map(|(hash, _)| hash.to_vec()))
-        .bind(row.activation.map(|(_, until)| until.0))
-        .bind(Json(row.details))
-        .bind(now.0)
-        .fetch_one(c)
-        .await)?;
+    let (seq,): (i64,) = fetch_one!(
+        &mut **tx,
+        INSERT,
+        row.id.as_str(),
+        row.account.as_str(),
+        row.project.as_str(),
+        row.app.as_str(),
+        row.status.as_str(),
+        row.folded,
+        row.password,
+        row.activation.map(|(hash, _)| hash.to_vec()),
+        row.activation.map(|(_, until)| until.0),
+        Json(row.details),
+        now.0
+    )?;
     quotas::charge(tx, row.account, Quota::Users, 1, now).await?;
     Ok(AppUser {
         id: row.id,
@@ -151,7 +152,7 @@ pub async fn find(conn: &mut Conn, account: AccountId, id: UserId) -> Result<Opt
 
 /// A user of an account, locked until the transaction ends.
 pub async fn find_locked(tx: &mut Tx, account: AccountId, id: UserId) -> Result<Option<AppUser>, StoreError> {
-    let sql = dialect::lock_row(tx, PG_FIND_LOCKED, FIND);
+    let sql = dialect::pick(tx, PG_FIND_LOCKED, FIND);
     fetch(tx, sql, account, id).await
 }
 
@@ -161,11 +162,7 @@ async fn fetch(
     account: AccountId,
     id: UserId,
 ) -> Result<Option<AppUser>, StoreError> {
-    let row: Option<Row> = on_db!(conn, |c| sqlx::query_as(sql)
-        .bind(account.as_str())
-        .bind(id.as_str())
-        .fetch_optional(c)
-        .await)?;
+    let row: Option<Row> = fetch_optional!(conn, sql, account.as_str(), id.as_str())?;
     row.map(AppUser::try_from).transpose()
 }
 
@@ -186,11 +183,8 @@ pub async fn find_login(
     project: ProjectId,
     folded: &str,
 ) -> Result<Option<Login>, StoreError> {
-    let row: Option<(String, String, Option<String>)> = on_db!(conn, |c| sqlx::query_as(FIND_LOGIN)
-        .bind(project.as_str())
-        .bind(folded)
-        .fetch_optional(c)
-        .await)?;
+    let row: Option<(String, String, Option<String>)> =
+        fetch_optional!(conn, FIND_LOGIN, project.as_str(), folded)?;
     row.map(|(id, status, password)| {
         Ok(Login { id: parse("id", &id)?, status: parse("status", &status)?, password })
     })
@@ -202,8 +196,7 @@ pub async fn find_activation(
     conn: &mut Conn,
     id: UserId,
 ) -> Result<Option<(Vec<u8>, Option<UnixMillis>)>, StoreError> {
-    let row: Option<(Option<Vec<u8>>, Option<i64>)> =
-        on_db!(conn, |c| sqlx::query_as(FIND_ACTIVATION).bind(id.as_str()).fetch_optional(c).await)?;
+    let row: Option<(Option<Vec<u8>>, Option<i64>)> = fetch_optional!(conn, FIND_ACTIVATION, id.as_str())?;
     Ok(row.and_then(|(hash, until)| Some((hash?, until.map(UnixMillis)))))
 }
 
@@ -213,12 +206,8 @@ pub async fn find_by_address_locked(
     project: ProjectId,
     folded: &str,
 ) -> Result<Option<AppUser>, StoreError> {
-    let sql = dialect::lock_row(tx, PG_FIND_BY_ADDRESS_LOCKED, FIND_BY_ADDRESS);
-    let row: Option<Row> = on_db!(&mut **tx, |c| sqlx::query_as(sql)
-        .bind(project.as_str())
-        .bind(folded)
-        .fetch_optional(c)
-        .await)?;
+    let sql = dialect::pick(tx, PG_FIND_BY_ADDRESS_LOCKED, FIND_BY_ADDRESS);
+    let row: Option<Row> = fetch_optional!(&mut **tx, sql, project.as_str(), folded)?;
     row.map(AppUser::try_from).transpose()
 }
 
@@ -228,23 +217,14 @@ pub async fn find_password(
     account: AccountId,
     id: UserId,
 ) -> Result<Option<(String, String)>, StoreError> {
-    let row: Option<(Option<String>, Option<String>)> = on_db!(conn, |c| sqlx::query_as(FIND_PASSWORD)
-        .bind(account.as_str())
-        .bind(id.as_str())
-        .fetch_optional(c)
-        .await)?;
+    let row: Option<(Option<String>, Option<String>)> =
+        fetch_optional!(conn, FIND_PASSWORD, account.as_str(), id.as_str())?;
     Ok(row.and_then(|(folded, password)| folded.zip(password)))
 }
 
 /// Gives a user another password, hashed.
 pub async fn set_password(tx: &mut Tx, id: UserId, password: &str, at: UnixMillis) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(SET_PASSWORD)
-        .bind(id.as_str())
-        .bind(password)
-        .bind(at.0)
-        .execute(c)
-        .await
-        .map(|_| ()))?;
+    execute!(&mut **tx, SET_PASSWORD, id.as_str(), password, at.0)?;
     Ok(())
 }
 
@@ -256,26 +236,13 @@ pub async fn revoke_other_keys(
     kept: &[u8; 32],
     at: UnixMillis,
 ) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(REVOKE_OTHERS)
-        .bind(account.as_str())
-        .bind(id.as_str())
-        .bind(&kept[..])
-        .bind(at.0)
-        .execute(c)
-        .await
-        .map(|_| ()))?;
+    execute!(&mut **tx, REVOKE_OTHERS, account.as_str(), id.as_str(), &kept[..], at.0)?;
     Ok(())
 }
 
 /// Activates a user; its code is used up.
 pub async fn activate(tx: &mut Tx, id: UserId, at: UnixMillis) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(ACTIVATE)
-        .bind(id.as_str())
-        .bind(UserStatus::Active.as_str())
-        .bind(at.0)
-        .execute(c)
-        .await
-        .map(|_| ()))?;
+    execute!(&mut **tx, ACTIVATE, id.as_str(), UserStatus::Active.as_str(), at.0)?;
     Ok(())
 }
 
@@ -286,35 +253,20 @@ pub async fn list(conn: &mut Conn, selection: &Selection<'_>) -> Result<Page<App
 
 /// Writes a user that [`find_locked`] gave, changed.
 pub async fn update(tx: &mut Tx, user: &AppUser) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(UPDATE)
-        .bind(user.id.as_str())
-        .bind(Json(&user.details))
-        .bind(user.stamp.updated_at.0)
-        .execute(c)
-        .await
-        .map(|_| ()))?;
+    execute!(&mut **tx, UPDATE, user.id.as_str(), Json(&user.details), user.stamp.updated_at.0)?;
     Ok(())
 }
 
 /// Removes a user; returns whether it was there.
 pub async fn delete(tx: &mut Tx, account: AccountId, id: UserId) -> Result<bool, StoreError> {
-    let gone = on_db!(&mut **tx, |c| sqlx::query(DELETE)
-        .bind(account.as_str())
-        .bind(id.as_str())
-        .execute(c)
-        .await
-        .map(|done| done.rows_affected()))?;
+    let gone = execute!(&mut **tx, DELETE, account.as_str(), id.as_str())?;
     quotas::release(tx, account, Quota::Users, gone);
     Ok(gone == 1)
 }
 
 /// Removes some users who never confirmed their address, and whose code expired before; returns how many.
 pub async fn purge(tx: &mut Tx, before: UnixMillis, limit: u32) -> Result<u64, StoreError> {
-    let rows: Vec<(String,)> = on_db!(&mut **tx, |c| sqlx::query_as(PURGE)
-        .bind(before.0)
-        .bind(i64::from(limit))
-        .fetch_all(c)
-        .await)?;
+    let rows: Vec<(String,)> = fetch_all!(&mut **tx, PURGE, before.0, i64::from(limit))?;
     // In one order, so that two of these never wait for each other.
     let mut gone: BTreeMap<AccountId, u64> = BTreeMap::new();
     for (account,) in &rows {

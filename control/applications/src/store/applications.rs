@@ -5,8 +5,9 @@ use shared::id::{AccountId, ApplicationId, ProjectId};
 use super::{
     Conn, StoreError, Tx, dialect,
     documents::{self, Base, Cell, Document, Statements, statements},
+    fetch_all, fetch_optional,
     listing::{Column, Table},
-    on_db, parse,
+    parse,
 };
 use crate::domain::{
     application::{Application, Generations},
@@ -101,12 +102,8 @@ pub async fn find_locked(
 
 /// Whether an application exists; it cannot be deleted until the transaction ends.
 pub async fn hold(tx: &mut Tx, account: AccountId, id: ApplicationId) -> Result<bool, StoreError> {
-    let sql = dialect::lock_row(tx, PG_HOLD, HOLD);
-    let row: Option<(String,)> = on_db!(&mut **tx, |c| sqlx::query_as(sql)
-        .bind(account.as_str())
-        .bind(id.as_str())
-        .fetch_optional(c)
-        .await)?;
+    let sql = dialect::pick(tx, PG_HOLD, HOLD);
+    let row: Option<(String,)> = fetch_optional!(&mut **tx, sql, account.as_str(), id.as_str())?;
     Ok(row.is_some())
 }
 
@@ -116,10 +113,6 @@ pub async fn list_ids(
     account: AccountId,
     project: ProjectId,
 ) -> Result<Vec<ApplicationId>, StoreError> {
-    let rows: Vec<(String,)> = on_db!(conn, |c| sqlx::query_as(IDS)
-        .bind(account.as_str())
-        .bind(project.as_str())
-        .fetch_all(c)
-        .await)?;
+    let rows: Vec<(String,)> = fetch_all!(conn, IDS, account.as_str(), project.as_str())?;
     rows.iter().map(|(id,)| parse("id", id)).collect()
 }

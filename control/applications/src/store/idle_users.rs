@@ -5,7 +5,7 @@ use shared::{
     time::UnixMillis,
 };
 
-use super::{StoreError, Tx, on_db, parse};
+use super::{StoreError, Tx, execute, fetch_all, parse};
 
 // Of whatever account: they only age. The last use of a key is known to the hour.
 const LIST: &str = "SELECT u.account_id, u.id, u.updated_at, (SELECT MAX(COALESCE(k.last_used_at, k.created_at)) \
@@ -28,7 +28,7 @@ pub struct Idle {
 /// Some users who were last looked at, or changed, before a time; the oldest first.
 pub async fn list(tx: &mut Tx, before: UnixMillis, limit: u32) -> Result<Vec<Idle>, StoreError> {
     let rows: Vec<(String, String, i64, Option<i64>)> =
-        on_db!(&mut **tx, |c| sqlx::query_as(LIST).bind(before.0).bind(i64::from(limit)).fetch_all(c).await)?;
+        fetch_all!(&mut **tx, LIST, before.0, i64::from(limit))?;
     let read = |(account, id, updated_at, used_at): (String, String, i64, Option<i64>)| {
         Ok(Idle {
             account: parse("account_id", &account)?,
@@ -41,12 +41,6 @@ pub async fn list(tx: &mut Tx, before: UnixMillis, limit: u32) -> Result<Vec<Idl
 
 /// Notes when a user was last seen, so that it is looked at again a year later.
 pub async fn see(tx: &mut Tx, user: Idle) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(SEE)
-        .bind(user.account.as_str())
-        .bind(user.id.as_str())
-        .bind(user.seen_at.0)
-        .execute(c)
-        .await
-        .map(|_| ()))?;
+    execute!(&mut **tx, SEE, user.account.as_str(), user.id.as_str(), user.seen_at.0)?;
     Ok(())
 }

@@ -5,7 +5,7 @@ use shared::{
     time::UnixMillis,
 };
 
-use super::{Conn, StoreError, Tx, on_db, parse};
+use super::{Conn, StoreError, Tx, execute, fetch_optional, parse};
 
 const INSERT: &str =
     "INSERT INTO password_resets (hash, account_id, user_id, expires_at) VALUES ($1, $2, $3, $4)";
@@ -27,14 +27,7 @@ pub async fn insert(
     user: UserId,
     expires_at: UnixMillis,
 ) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(INSERT)
-        .bind(&hash[..])
-        .bind(account.as_str())
-        .bind(user.as_str())
-        .bind(expires_at.0)
-        .execute(c)
-        .await
-        .map(|_| ()))?;
+    execute!(&mut **tx, INSERT, &hash[..], account.as_str(), user.as_str(), expires_at.0)?;
     Ok(())
 }
 
@@ -45,12 +38,7 @@ pub async fn find(
     account: AccountId,
     now: UnixMillis,
 ) -> Result<Option<UserId>, StoreError> {
-    let row: Option<(String,)> = on_db!(conn, |c| sqlx::query_as(FIND)
-        .bind(&hash[..])
-        .bind(account.as_str())
-        .bind(now.0)
-        .fetch_optional(c)
-        .await)?;
+    let row: Option<(String,)> = fetch_optional!(conn, FIND, &hash[..], account.as_str(), now.0)?;
     row.map(|(id,)| parse("user_id", &id)).transpose()
 }
 
@@ -61,29 +49,19 @@ pub async fn take(
     account: AccountId,
     now: UnixMillis,
 ) -> Result<Option<UserId>, StoreError> {
-    let row: Option<(String,)> = on_db!(&mut **tx, |c| sqlx::query_as(TAKE)
-        .bind(&hash[..])
-        .bind(account.as_str())
-        .bind(now.0)
-        .fetch_optional(c)
-        .await)?;
+    let row: Option<(String,)> = fetch_optional!(&mut **tx, TAKE, &hash[..], account.as_str(), now.0)?;
     row.map(|(id,)| parse("user_id", &id)).transpose()
 }
 
 /// Removes the codes of a user.
 pub async fn delete_of_user(tx: &mut Tx, account: AccountId, user: UserId) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(DELETE_OF_USER)
-        .bind(account.as_str())
-        .bind(user.as_str())
-        .execute(c)
-        .await
-        .map(|_| ()))?;
+    execute!(&mut **tx, DELETE_OF_USER, account.as_str(), user.as_str())?;
     Ok(())
 }
 
 /// Removes the codes of the users of an application, while these are still there.
 pub async fn delete_of_app(tx: &mut Tx, app: ApplicationId) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(DELETE_OF_APP).bind(app.as_str()).execute(c).await.map(|_| ()))?;
+    execute!(&mut **tx, DELETE_OF_APP, app.as_str())?;
     Ok(())
 }
 

@@ -5,7 +5,7 @@ use shared::{
     time::UnixMillis,
 };
 
-use super::{StoreError, Tx, on_db};
+use super::{StoreError, Tx, execute};
 
 const KEEP_NEWEST: &str = "UPDATE api_keys SET revoked_at = $4 WHERE account_id = $1 AND actor_id = $2 AND kind = 'user' \
     AND revoked_at IS NULL AND hash NOT IN (SELECT k.hash FROM api_keys k WHERE k.account_id = $1 AND k.actor_id = $2 \
@@ -23,25 +23,13 @@ pub async fn keep_newest(
     most: i64,
     now: UnixMillis,
 ) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(KEEP_NEWEST)
-        .bind(account.as_str())
-        .bind(user.as_str())
-        .bind(most)
-        .bind(now.0)
-        .execute(c)
-        .await
-        .map(|_| ()))?;
+    execute!(&mut **tx, KEEP_NEWEST, account.as_str(), user.as_str(), most, now.0)?;
     Ok(())
 }
 
 /// Removes the keys of a user.
 pub async fn delete_of(tx: &mut Tx, account: AccountId, user: UserId) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(DELETE_OF)
-        .bind(account.as_str())
-        .bind(user.as_str())
-        .execute(c)
-        .await
-        .map(|_| ()))?;
+    execute!(&mut **tx, DELETE_OF, account.as_str(), user.as_str())?;
     Ok(())
 }
 

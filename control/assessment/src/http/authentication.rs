@@ -4,7 +4,7 @@ use actions::http::{ActionDocument, Sender, Shown};
 use axum::{Json, extract::State};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
-use shared::{problem::Code, standing::Verdict};
+use shared::standing::Verdict;
 use utoipa::ToSchema;
 use web::{
     access::Authenticated,
@@ -243,7 +243,7 @@ pub(super) async fn authenticate(
     JsonBody(body): JsonBody,
 ) -> Result<Json<ActionDocument>, ApiError> {
     let body = assessment::as_recorded(&state, &caller, body).await?;
-    let request = Asked::parse(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
+    let request = Asked::parse(&body).map_err(ApiError::invalid)?;
     let action = assessment::authenticate(&state, &caller, &request, sender.origin()).await?;
     Ok(Json(ActionDocument::new(action, Shown::default())))
 }
@@ -279,7 +279,7 @@ pub(super) async fn replace_settings(
     JsonBody(body): JsonBody,
 ) -> Result<Json<SettingsDocument>, ApiError> {
     let owner = Owner::parse(query.find("project"), query.find("product"))?;
-    let replacement = Replacement::parse(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
+    let replacement = Replacement::parse(&body).map_err(ApiError::invalid)?;
     Ok(Json(settings::replace(&state, &caller, owner, &replacement).await?.into()))
 }
 
@@ -293,6 +293,6 @@ pub(super) async fn replay(
     Authenticated(caller): Authenticated,
     JsonBody(body): JsonBody,
 ) -> Result<Json<ReplayAnswerDocument>, ApiError> {
-    let asked = Replay::parse(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
+    let asked = Replay::parse(&body).map_err(ApiError::invalid)?;
     Ok(Json(replay::replay(&state, &caller, &asked).await?.into()))
 }

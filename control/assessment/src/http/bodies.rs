@@ -14,20 +14,8 @@ use crate::{
     service::assessment::replay::{MAX_APPLIED, MAX_THNGS},
 };
 
-/// The body of an operation, if it is one of these.
-#[must_use]
-pub fn of(operation: &str) -> Option<Value> {
-    Some(match operation {
-        "authenticate" => trigger(),
-        "replaceAssessmentSettings" => assessment_settings(),
-        "replayAssessments" => replay(),
-        "decideCase" => decision(),
-        _ => return None,
-    })
-}
-
 /// The action that asks for an assessment.
-fn trigger() -> Value {
+pub(super) fn trigger() -> Value {
     let degrees = |limit: i32| json!({"type": "number", "minimum": -limit, "maximum": limit});
     let mut point = Body::new("")
         .must("latitude", degrees(90))
@@ -80,7 +68,7 @@ fn trigger() -> Value {
 }
 
 /// Which Things are judged again, and what to set over their settings.
-fn replay() -> Value {
+pub(super) fn replay() -> Value {
     let thng = || formatted("thng-id", "Id or `<key>:<value>` of a Thng of the account.");
     let product = || {
         formatted("product-id", "Its newest 100 Thngs; id or `<key>:<value>` of a product of the account.")
@@ -112,7 +100,7 @@ fn replay() -> Value {
 }
 
 /// A decision on a case.
-fn decision() -> Value {
+pub(super) fn decision() -> Value {
     let body = Body::new("The decision")
         .must("status", json!({"type": "string", "enum": CaseStatus::ALL.map(CaseStatus::as_str)}))
         .may("reason", text(1, MAX_REASON))
@@ -150,7 +138,7 @@ fn one_of(body: Body, schemas: Vec<Value>) -> Value {
     request
 }
 
-fn assessment_settings() -> Value {
+pub(super) fn assessment_settings() -> Value {
     overrides(Body::new("The whole settings; what is left out is left to the owner above"))
         .like("requireCommissioning", true)
         .like("allowedNetworks", json!(["192.0.2.0/24"]))

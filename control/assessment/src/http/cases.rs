@@ -2,7 +2,6 @@
 
 use axum::{Json, extract::State, response::Response};
 use serde::{Deserialize, Serialize};
-use shared::problem::Code;
 use utoipa::ToSchema;
 use web::{
     access::Authenticated,
@@ -200,9 +199,7 @@ pub(super) async fn read(
 ) -> Result<Json<CaseDocument>, ApiError> {
     let mut faults = Vec::new();
     let with_scopes = flag(&query, "withScopes", &mut faults);
-    if !faults.is_empty() {
-        return Err(ApiError::faults(Code::InvalidParameter, faults));
-    }
+    ApiError::check_parameters(faults)?;
     Ok(Json(CaseDocument::new(cases::read(&state, &caller, &id).await?, with_scopes)))
 }
 
@@ -219,6 +216,6 @@ pub(super) async fn decide(
     Path(id): Path<String>,
     JsonBody(body): JsonBody,
 ) -> Result<Json<CaseDocument>, ApiError> {
-    let request = DecisionRequest::parse(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
+    let request = DecisionRequest::parse(&body).map_err(ApiError::invalid)?;
     Ok(Json(CaseDocument::new(cases::decide(&state, &caller, &id, &request).await?, false)))
 }

@@ -4,12 +4,15 @@
 
 mod authentication;
 mod authentication_result;
-pub mod bodies;
+mod bodies;
 mod cases;
 
 use axum::extract::FromRef;
 use utoipa_axum::routes;
-use web::{access::Access, routes::Routes};
+use web::{
+    access::Access,
+    routes::{Columns, Routes},
+};
 
 use crate::service::AssessmentState;
 
@@ -21,9 +24,12 @@ where
     AssessmentState: FromRef<S>,
 {
     Routes::new()
-        .routes(routes!(authentication::authenticate))
-        .routes(routes!(authentication::read_settings, authentication::replace_settings))
-        .routes(routes!(authentication::replay))
+        .routes(routes!(authentication::authenticate).body(bodies::trigger))
+        .routes(
+            routes!(authentication::read_settings, authentication::replace_settings)
+                .body(bodies::assessment_settings),
+        )
+        .routes(routes!(authentication::replay).body(bodies::replay))
         .routes(routes!(cases::list))
-        .routes(routes!(cases::read, cases::decide))
+        .routes(routes!(cases::read, cases::decide).body(bodies::decision))
 }

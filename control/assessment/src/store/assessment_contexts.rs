@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use shared::id::{AccountId, ActionId};
 use sqlx::types::Json;
 
-use super::{Conn, StoreError, Tx, dialect::fetch_in_list, on_db};
+use super::{Conn, StoreError, Tx, dialect::fetch_in_list, execute};
 use crate::domain::{
     action::Action,
     action_names::RESULTS,
@@ -27,13 +27,7 @@ const SQLITE_SCANS: &str = "SELECT id, doc FROM actions WHERE account_id = $1 \
 
 /// Stores the context of results; rows never change, so an existing one is kept.
 pub async fn keep(tx: &mut Tx, account: AccountId, judged_by: &JudgedBy) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(INSERT)
-        .bind(account.as_str())
-        .bind(&judged_by.id)
-        .bind(Json(&judged_by.members))
-        .execute(c)
-        .await
-        .map(|_| ()))?;
+    execute!(&mut **tx, INSERT, account.as_str(), &judged_by.id, Json(&judged_by.members))?;
     Ok(())
 }
 

@@ -7,7 +7,7 @@ use shared::{
 };
 use sqlx::types::Json;
 
-use super::{Conn, StoreError, Tx, dialect, on_db};
+use super::{Conn, StoreError, Tx, dialect, execute, fetch_optional, on_db};
 use crate::domain::assessment::settings::Overrides;
 
 const FIND: &str = "SELECT owner, settings, version, created_at, updated_at FROM assessment_settings \
@@ -52,8 +52,7 @@ fn stored((owner, Json(settings), version, created_at, updated_at): Row) -> Stor
 
 /// The settings of an owner; empty for the account itself.
 pub async fn find(conn: &mut Conn, account: AccountId, owner: &str) -> Result<Option<Stored>, StoreError> {
-    let row: Option<Row> =
-        on_db!(conn, |c| sqlx::query_as(FIND).bind(account.as_str()).bind(owner).fetch_optional(c).await)?;
+    let row: Option<Row> = fetch_optional!(conn, FIND, account.as_str(), owner)?;
     Ok(row.map(stored))
 }
 
@@ -88,12 +87,6 @@ pub async fn put_verdict(
     thng: ThngId,
     verdict: Verdict,
 ) -> Result<bool, StoreError> {
-    let changed = on_db!(&mut **tx, |c| sqlx::query(PUT_VERDICT)
-        .bind(account.as_str())
-        .bind(thng.as_str())
-        .bind(verdict.to_string())
-        .execute(c)
-        .await
-        .map(|done| done.rows_affected()))?;
+    let changed = execute!(&mut **tx, PUT_VERDICT, account.as_str(), thng.as_str(), verdict.to_string())?;
     Ok(changed == 1)
 }

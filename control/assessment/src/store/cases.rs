@@ -7,9 +7,9 @@ use shared::{
 use sqlx::types::Json;
 
 use super::{
-    Conn, StoreError, Tx,
+    Conn, StoreError, Tx, execute, fetch_optional,
     listing::{self, Column, Selection, Table},
-    on_db, parse,
+    parse,
 };
 use crate::domain::{
     case::{Case, CaseDetails, CaseState},
@@ -85,11 +85,7 @@ impl TryFrom<Row> for Case {
 
 /// A case of an account.
 pub async fn find(conn: &mut Conn, account: AccountId, id: CaseId) -> Result<Option<Case>, StoreError> {
-    let row: Option<Row> = on_db!(conn, |c| sqlx::query_as(FIND)
-        .bind(account.as_str())
-        .bind(id.as_str())
-        .fetch_optional(c)
-        .await)?;
+    let row: Option<Row> = fetch_optional!(conn, FIND, account.as_str(), id.as_str())?;
     row.map(Case::try_from).transpose()
 }
 
@@ -101,20 +97,20 @@ pub async fn list(conn: &mut Conn, selection: &Selection<'_>) -> Result<Page<Cas
 /// Adds a case; returns whether the Thng had none of its kind.
 pub async fn insert(tx: &mut Tx, account: AccountId, case: &Case) -> Result<bool, StoreError> {
     let state = &case.state;
-    let added = on_db!(&mut **tx, |c| sqlx::query(INSERT)
-        .bind(state.id.as_str())
-        .bind(account.as_str())
-        .bind(case.project.map(|id| id.to_string()))
-        .bind(case.thng.as_str())
-        .bind(case.product.map(|id| id.to_string()))
-        .bind(case.kind.as_str())
-        .bind(state.status.as_str())
-        .bind(state.version)
-        .bind(Json(&state.details))
-        .bind(case.created_at.0)
-        .execute(c)
-        .await
-        .map(|done| done.rows_affected()))?;
+    let added = execute!(
+        &mut **tx,
+        INSERT,
+        state.id.as_str(),
+        account.as_str(),
+        case.project.map(|id| id.to_string()),
+        case.thng.as_str(),
+        case.product.map(|id| id.to_string()),
+        case.kind.as_str(),
+        state.status.as_str(),
+        state.version,
+        Json(&state.details),
+        case.created_at.0
+    )?;
     Ok(added == 1)
 }
 
@@ -126,27 +122,22 @@ pub async fn update(
     before: i64,
     at: UnixMillis,
 ) -> Result<bool, StoreError> {
-    let changed = on_db!(&mut **tx, |c| sqlx::query(UPDATE)
-        .bind(account.as_str())
-        .bind(state.id.as_str())
-        .bind(before)
-        .bind(state.status.as_str())
-        .bind(state.version)
-        .bind(Json(&state.details))
-        .bind(at.0)
-        .execute(c)
-        .await
-        .map(|done| done.rows_affected()))?;
+    let changed = execute!(
+        &mut **tx,
+        UPDATE,
+        account.as_str(),
+        state.id.as_str(),
+        before,
+        state.status.as_str(),
+        state.version,
+        Json(&state.details),
+        at.0
+    )?;
     Ok(changed == 1)
 }
 
 /// Removes the cases of a Thng that is removed.
 pub async fn delete_of_thng(tx: &mut Tx, account: AccountId, thng: ThngId) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(DELETE)
-        .bind(account.as_str())
-        .bind(thng.as_str())
-        .execute(c)
-        .await
-        .map(|_| ()))?;
+    execute!(&mut **tx, DELETE, account.as_str(), thng.as_str())?;
     Ok(())
 }

@@ -2,7 +2,7 @@
 
 use shared::id::{AccountId, ThngId};
 
-use super::{Conn, StoreError, Tx, on_db, parse};
+use super::{Conn, StoreError, Tx, execute, fetch_all, on_db, parse};
 
 const PUT: &str = "INSERT INTO display_places (thng_id, account_id, region) VALUES ($1, $2, $3) \
     ON CONFLICT (thng_id) DO UPDATE SET region = $3";
@@ -16,13 +16,7 @@ const COUNT: &str = "SELECT COUNT(*) FROM (SELECT 1 FROM display_places WHERE ac
 /// # Errors
 /// The database failed.
 pub async fn put(tx: &mut Tx, account: AccountId, thng: ThngId, region: &str) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(PUT)
-        .bind(thng.as_str())
-        .bind(account.as_str())
-        .bind(region)
-        .execute(c)
-        .await
-        .map(|_| ()))?;
+    execute!(&mut **tx, PUT, thng.as_str(), account.as_str(), region)?;
     Ok(())
 }
 
@@ -31,12 +25,7 @@ pub async fn put(tx: &mut Tx, account: AccountId, thng: ThngId, region: &str) ->
 /// # Errors
 /// The database failed.
 pub async fn delete(tx: &mut Tx, account: AccountId, thng: ThngId) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(DELETE)
-        .bind(account.as_str())
-        .bind(thng.as_str())
-        .execute(c)
-        .await
-        .map(|_| ()))?;
+    execute!(&mut **tx, DELETE, account.as_str(), thng.as_str())?;
     Ok(())
 }
 
@@ -70,8 +59,7 @@ pub async fn list_unknown(
     after: &str,
     limit: u32,
 ) -> Result<Vec<(AccountId, ThngId)>, StoreError> {
-    let rows: Vec<(String, String)> =
-        on_db!(conn, |c| sqlx::query_as(UNKNOWN).bind(after).bind(i64::from(limit)).fetch_all(c).await)?;
+    let rows: Vec<(String, String)> = fetch_all!(conn, UNKNOWN, after, i64::from(limit))?;
     rows.into_iter()
         .map(|(account, thng)| Ok((parse("account_id", &account)?, parse("thng_id", &thng)?)))
         .collect()

@@ -8,7 +8,7 @@ use shared::{
 };
 use sqlx::types::Json;
 
-use super::{Conn, Raw, StoreError, Tx, dialect::fetch_in_list, on_db, parse};
+use super::{Conn, Raw, StoreError, Tx, dialect::fetch_in_list, execute, fetch_optional, parse};
 use crate::domain::{
     assessment::{
         decided::{CaseDecision, Decided},
@@ -156,11 +156,7 @@ fn case(
 
 /// The state of an item.
 pub async fn load(conn: &mut Conn, account: AccountId, thng: ThngId) -> Result<Kept, StoreError> {
-    let row: Option<Row> = on_db!(conn, |c| sqlx::query_as(FIND)
-        .bind(account.as_str())
-        .bind(thng.as_str())
-        .fetch_optional(c)
-        .await)?;
+    let row: Option<Row> = fetch_optional!(conn, FIND, account.as_str(), thng.as_str())?;
     row.map_or_else(|| Ok(Kept::default()), Kept::try_from)
 }
 
@@ -198,19 +194,19 @@ pub async fn put(
     judged: Option<&JudgedScan>,
     peak: &Peak,
 ) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(PUT)
-        .bind(thng.as_str())
-        .bind(account.as_str())
-        .bind(scanned_at.map(|at| at.0))
-        .bind(i64::from(peak.points))
-        .bind(peak.level.as_str())
-        .bind(peak.points_by.scan.as_str())
-        .bind(peak.points_by.at.0)
-        .bind(judged.map(|scan| Json(StoredScan::from(scan))))
-        .bind(Json(peak))
-        .execute(c)
-        .await
-        .map(|_| ()))?;
+    execute!(
+        &mut **tx,
+        PUT,
+        thng.as_str(),
+        account.as_str(),
+        scanned_at.map(|at| at.0),
+        i64::from(peak.points),
+        peak.level.as_str(),
+        peak.points_by.scan.as_str(),
+        peak.points_by.at.0,
+        judged.map(|scan| Json(StoredScan::from(scan))),
+        Json(peak)
+    )?;
     Ok(())
 }
 
@@ -227,11 +223,6 @@ pub async fn forget_scans(tx: &mut Tx, account: AccountId, thngs: &[ThngId]) -> 
 
 /// Deletes the state of a deleted Thng.
 pub async fn delete(tx: &mut Tx, account: AccountId, thng: ThngId) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(DELETE)
-        .bind(account.as_str())
-        .bind(thng.as_str())
-        .execute(c)
-        .await
-        .map(|_| ()))?;
+    execute!(&mut **tx, DELETE, account.as_str(), thng.as_str())?;
     Ok(())
 }

@@ -8,7 +8,7 @@ use sqlx::types::Json;
 use super::{
     Conn, Raw, StoreError, Tx,
     dialect::{self, fetch_in_list},
-    on_db, parse,
+    execute, fetch_all, fetch_optional, on_db, parse,
 };
 use crate::domain::assessment::{
     peak::POINTS_SINCE,
@@ -85,11 +85,7 @@ fn read((bytes, unverified, clients, _): &Row, thng: &str) -> Result<Profile, St
 
 /// The profile of a Thng; empty when it was never scanned.
 pub async fn load(conn: &mut Conn, account: AccountId, thng: ThngId) -> Result<Stored, StoreError> {
-    let row: Option<Row> = on_db!(conn, |c| sqlx::query_as(FIND)
-        .bind(account.as_str())
-        .bind(thng.as_str())
-        .fetch_optional(c)
-        .await)?;
+    let row: Option<Row> = fetch_optional!(conn, FIND, account.as_str(), thng.as_str())?;
     row.map_or_else(|| Ok(Stored::default()), |row| stored(&row, thng.as_str()))
 }
 
@@ -121,12 +117,7 @@ pub async fn list_outdated(conn: &mut Conn, after: &str, limit: u32) -> Result<V
         Conn::Pg(_) | Conn::PgTx(_) => PG_LIST,
         Conn::Sqlite(_) | Conn::SqliteTx(_) => SQLITE_LIST,
     };
-    let rows: Vec<(String, String)> = on_db!(conn, |c| sqlx::query_as(statement)
-        .bind(after)
-        .bind(VERSION)
-        .bind(i64::from(limit))
-        .fetch_all(c)
-        .await)?;
+    let rows: Vec<(String, String)> = fetch_all!(conn, statement, after, VERSION, i64::from(limit))?;
     rows.into_iter()
         .map(|(thng, account)| {
             Ok(Outdated { account: parse("account_id", &account)?, thng: parse("thng_id", &thng)? })
@@ -153,8 +144,7 @@ pub async fn list_marked(
 /// The profile of a Thng, locked until the transaction ends; `None` when it was never scanned.
 pub async fn lock(tx: &mut Tx, thng: ThngId) -> Result<Option<Stored>, StoreError> {
     let statement = dialect::pick(tx, PG_LOCK_ONE, SQLITE_LOCK_ONE);
-    let row: Option<Row> =
-        on_db!(&mut **tx, |c| sqlx::query_as(statement).bind(thng.as_str()).fetch_optional(c).await)?;
+    let row: Option<Row> = fetch_optional!(&mut **tx, statement, thng.as_str())?;
     row.map(|row| stored(&row, thng.as_str())).transpose()
 }
 
@@ -211,7 +201,7 @@ pub async fn add(tx: &mut Tx, scans: &[Seen]) -> Result<Vec<ThngId>, StoreError>
 pub async fn put(tx: &mut Tx, thng: ThngId, profile: &Profile, read_to: i64) -> Result<(), StoreError> {
     write(tx, vec![(thng.to_string(), bytes_of(profile))]).await?;
     let thng = thng.as_str();
-    on_db!(&mut **tx, |c| sqlx::query(READ_TO).bind(thng).bind(read_to).execute(c).await.map(|_| ()))?;
+    execute!(&mut **tx, READ_TO, thng, read_to)?;
     Ok(())
 }
 
@@ -267,6 +257,6 @@ pub async fn outdate(tx: &mut Tx, account: AccountId, thngs: &[ThngId]) -> Resul
 
 /// Removes the profile of a Thng that is removed.
 pub async fn delete(tx: &mut Tx, thng: ThngId) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(DELETE).bind(thng.as_str()).execute(c).await.map(|_| ()))?;
+    execute!(&mut **tx, DELETE, thng.as_str())?;
     Ok(())
 }

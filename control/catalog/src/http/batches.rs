@@ -2,7 +2,6 @@
 
 use axum::{Json, extract::State, response::Response};
 use serde::Serialize;
-use shared::problem::Code;
 use utoipa::ToSchema;
 use web::{
     access::Authenticated,
@@ -14,6 +13,7 @@ use web::{
     wire::{CommonDocument, created},
 };
 
+use super::one::one;
 use crate::{
     domain::{
         batch::{Batch, BatchChange},
@@ -76,61 +76,19 @@ pub(super) async fn create(
     query: Query,
     JsonBody(body): JsonBody,
 ) -> Result<Response, ApiError> {
-    let change = BatchChange::parse(&body, Purpose::Create)
-        .map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
+    let change = BatchChange::parse(&body, Purpose::Create).map_err(ApiError::invalid)?;
     let batch = batches::create(&catalog, &caller, change, query.find("project")).await?;
     let id = batch.id;
     Ok(created(&info, id.as_str(), BatchDocument::new(batch, false)))
 }
 
-/// Reads a batch.
-#[utoipa::path(get, path = "/batches/{id}", tag = "Batches", operation_id = "readBatch",
-    params(("id" = String, Path, description = "Id, or `<key>:<value>`"),
-        ("withScopes" = Option<bool>, Query, description = "Show `scopes`")),
-    responses((status = 200, description = "The batch", body = BatchDocument)),
-    extensions(("x-maturity" = json!("General Availability"))))]
-pub(super) async fn read(
-    State(catalog): State<Catalog>,
-    Authenticated(caller): Authenticated,
-    Path(reference): Path<String>,
-    query: Query,
-) -> Result<Json<BatchDocument>, ApiError> {
-    let mut faults = Vec::new();
-    let with_scopes = flag(&query, "withScopes", &mut faults);
-    if !faults.is_empty() {
-        return Err(ApiError::faults(Code::InvalidParameter, faults));
-    }
-    let batch = batches::read(&catalog, &caller, &reference).await?;
-    Ok(Json(BatchDocument::new(batch, with_scopes)))
-}
-
-/// Changes the members given; the others stay.
-#[utoipa::path(put, path = "/batches/{id}", tag = "Batches", operation_id = "updateBatch",
-    params(("id" = String, Path, description = "Id, or `<key>:<value>`")),
-    request_body(content = BatchDocument, description = "The members to change; the others may be left out"),
-    responses((status = 200, description = "The whole batch", body = BatchDocument)),
-    extensions(("x-maturity" = json!("General Availability"))))]
-pub(super) async fn update(
-    State(catalog): State<Catalog>,
-    Authenticated(caller): Authenticated,
-    Path(reference): Path<String>,
-    JsonBody(body): JsonBody,
-) -> Result<Json<BatchDocument>, ApiError> {
-    let change = BatchChange::parse(&body, Purpose::Update)
-        .map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
-    let batch = batches::update(&catalog, &caller, &reference, change).await?;
-    Ok(Json(BatchDocument::new(batch, false)))
-}
-
-/// Removes a batch with its tasks; what they made stays.
-#[utoipa::path(delete, path = "/batches/{id}", tag = "Batches", operation_id = "deleteBatch",
-    params(("id" = String, Path, description = "Id, or `<key>:<value>`")),
-    responses((status = 200, description = "Removed; the body is empty")),
-    extensions(("x-maturity" = json!("General Availability"))))]
-pub(super) async fn delete(
-    State(catalog): State<Catalog>,
-    Authenticated(caller): Authenticated,
-    Path(reference): Path<String>,
-) -> Result<(), ApiError> {
-    Ok(batches::delete(&catalog, &caller, &reference).await?)
-}
+one!(
+    batches,
+    BatchChange,
+    BatchDocument,
+    "/batches/{id}",
+    "Batches",
+    "batch",
+    "Batch",
+    "Removes a batch with its tasks; what they made stays."
+);

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 use web::bodies::{
-    self, AN_ID, Body, body, boolean, degrees, id_of, location, open_object, or_many, position, request,
-    text, texts, time, value,
+    self, AN_ID, Body, body, boolean, degrees, id_of, location, open_object, position, request, text, texts,
+    time, value,
 };
 
 use crate::domain::{
@@ -12,41 +12,19 @@ use crate::domain::{
     property::{MAX_KEY as MAX_PROPERTY_KEY, MAX_POINTS},
 };
 
-/// The body of an operation, if it is one of these.
-#[must_use]
-pub fn of(operation: &str) -> Option<Value> {
-    Some(match operation {
-        "createProduct" => or_many(product(true)),
-        "updateProduct" | "update-products" => product(false),
-        "createThng" => or_many(thng(true)),
-        "updateThng" | "update-thngs" => thng(false),
-        "createPlace" => place(true),
-        "updatePlace" | "update-places" => place(false),
-        "createThngKey" => Body::new("The Thng that the key is for")
-            .must("thngId", id_of("thng-id", "Id of a Thng of the account."))
-            .like("thngId", AN_ID)
-            .done(),
-        "createCollection" => collection(true),
-        "updateCollection" | "update-collections" => collection(false),
-        "addCollectionThngs" => members("thng-id", MAX_MEMBERS),
-        "addCollectionCollections" | "postCollectionCollections" => members("collection-id", MAX_MEMBERS),
-        "createBatch" => batch(true),
-        "updateBatch" | "update-batches" => batch(false),
-        "uploadFile" => json!({"description": "The content, at most 1 GiB", "required": true,
-            "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}}),
-        "createFile" => file(true),
-        "updateFile" | "update-files" => file(false),
-        "addThngLocations" => locations(),
-        "create-thng-properties"
-        | "create-product-properties"
-        | "update-thng-properties"
-        | "update-product-properties" => properties(),
-        "update-thng-property" | "update-product-property" => property(),
-        _ => return None,
-    })
+pub(super) fn thng_key() -> Value {
+    Body::new("The Thng that the key is for")
+        .must("thngId", id_of("thng-id", "Id of a Thng of the account."))
+        .like("thngId", AN_ID)
+        .done()
 }
 
-fn product(is_create: bool) -> Value {
+pub(super) fn content() -> Value {
+    json!({"description": "The content, at most 1 GiB", "required": true,
+        "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}})
+}
+
+pub(super) fn product(is_create: bool) -> Value {
     let body = body("A product", is_create)
         .named(is_create, "Red shoe")
         .common()
@@ -59,7 +37,7 @@ fn product(is_create: bool) -> Value {
     with_properties(body, is_create)
 }
 
-fn thng(is_create: bool) -> Value {
+pub(super) fn thng(is_create: bool) -> Value {
     let body = body("A Thng", is_create)
         .named(is_create, "Red shoe, left, number 17")
         .common()
@@ -84,7 +62,7 @@ fn with_properties(body: Body, is_create: bool) -> Value {
         .done()
 }
 
-fn place(is_create: bool) -> Value {
+pub(super) fn place(is_create: bool) -> Value {
     body("A place; instead of `position`, `latitude` and `longitude` may be given", is_create)
         .named(is_create, "Warehouse 7")
         .common()
@@ -99,7 +77,7 @@ fn place(is_create: bool) -> Value {
         .done()
 }
 
-fn collection(is_create: bool) -> Value {
+pub(super) fn collection(is_create: bool) -> Value {
     body("A collection", is_create)
         .named(is_create, "Summer shoes")
         .common()
@@ -108,13 +86,13 @@ fn collection(is_create: bool) -> Value {
 }
 
 /// Ids of what joins a collection.
-fn members(format: &str, most: usize) -> Value {
-    let schema =
-        json!({"type": "array", "maxItems": most, "items": id_of(format, "Id of one that the account has.")});
+pub(super) fn members(format: &str) -> Value {
+    let id = id_of(format, "Id of one that the account has.");
+    let schema = json!({"type": "array", "maxItems": MAX_MEMBERS, "items": id});
     request("The ids of what joins; what is in already stays", schema, json!([AN_ID]))
 }
 
-fn file(is_create: bool) -> Value {
+pub(super) fn file(is_create: bool) -> Value {
     let kind = json!({"type": "string", "maxLength": MAX_NAME, "description": "Its media type.",
         "pattern": "^[A-Za-z0-9!#$&^_.+*-]+/[A-Za-z0-9!#$&^_.+*-]+$"});
     body("A file; its content goes to `uploadUrl`", is_create)
@@ -127,21 +105,21 @@ fn file(is_create: bool) -> Value {
         .done()
 }
 
-fn locations() -> Value {
+pub(super) fn locations() -> Value {
     let one = location();
     let schema = json!({"anyOf": [one, {"type": "array", "maxItems": 1000, "items": one}]});
     let example = json!([{"position": {"type": "Point", "coordinates": [-17.3, 36]}}]);
     request("At most 1,000 locations, or a single one", schema, example)
 }
 
-fn properties() -> Value {
+pub(super) fn properties() -> Value {
     let point = point().must("key", text(1, MAX_PROPERTY_KEY)).schema();
     let schema = json!({"anyOf": [point, {"type": "array", "maxItems": MAX_POINTS, "items": point}]});
     let example = json!([{"key": "temperature", "value": 21.5}, {"key": "state", "value": "open"}]);
     request("Up to 10,000 values", schema, example)
 }
 
-fn property() -> Value {
+pub(super) fn property() -> Value {
     // What `GET` answers may be sent back; the key is that of the path.
     let key = json!({"type": "string", "readOnly": true, "description": "The key in the path."});
     let point = point().may("key", key).schema();
@@ -160,6 +138,6 @@ fn point() -> Body {
     Body::new("").must("value", value()).may("timestamp", time())
 }
 
-fn batch(is_create: bool) -> Value {
+pub(super) fn batch(is_create: bool) -> Value {
     body("A batch", is_create).named(is_create, "Week 47").common().done()
 }

@@ -1,7 +1,6 @@
 //! HTTP: members of collections, which are Thngs and other collections.
 
 use axum::{Json, extract::State, http::StatusCode, response::Response};
-use shared::problem::Code;
 use web::{
     access::Authenticated,
     api_error::ApiError,
@@ -50,7 +49,7 @@ pub(super) async fn add_thngs(
     Path(reference): Path<String>,
     JsonBody(body): JsonBody,
 ) -> Result<StatusCode, ApiError> {
-    let ids = parse_ids(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
+    let ids = parse_ids(&body).map_err(ApiError::invalid)?;
     members::add_thngs(&catalog, &caller, &reference, &ids).await?;
     Ok(StatusCode::NO_CONTENT)
 }
@@ -118,7 +117,7 @@ pub(super) async fn add_collections(
     Path(reference): Path<String>,
     JsonBody(body): JsonBody,
 ) -> Result<StatusCode, ApiError> {
-    let ids = parse_ids(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
+    let ids = parse_ids(&body).map_err(ApiError::invalid)?;
     members::add_collections(&catalog, &caller, &reference, &ids).await?;
     Ok(StatusCode::NO_CONTENT)
 }
@@ -139,7 +138,7 @@ pub(super) async fn post_collections(
     Path(reference): Path<String>,
     JsonBody(body): JsonBody,
 ) -> Result<Json<Vec<String>>, ApiError> {
-    let ids = parse_ids(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
+    let ids = parse_ids(&body).map_err(ApiError::invalid)?;
     members::add_collections(&catalog, &caller, &reference, &ids).await?;
     Ok(Json(ids))
 }

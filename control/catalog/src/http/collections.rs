@@ -2,7 +2,6 @@
 
 use axum::{Json, extract::State, response::Response};
 use serde::Serialize;
-use shared::problem::Code;
 use utoipa::ToSchema;
 use web::{
     access::Authenticated,
@@ -14,6 +13,7 @@ use web::{
     wire::{CommonDocument, created},
 };
 
+use super::one::one;
 use crate::{
     domain::{
         body::Purpose,
@@ -81,61 +81,19 @@ pub(super) async fn create(
     query: Query,
     JsonBody(body): JsonBody,
 ) -> Result<Response, ApiError> {
-    let change = CollectionChange::parse(&body, Purpose::Create)
-        .map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
+    let change = CollectionChange::parse(&body, Purpose::Create).map_err(ApiError::invalid)?;
     let collection = collections::create(&catalog, &caller, change, query.find("project")).await?;
     let id = collection.id;
     Ok(created(&info, id.as_str(), CollectionDocument::new(collection, false)))
 }
 
-/// Reads a collection.
-#[utoipa::path(get, path = "/collections/{id}", tag = "Collections", operation_id = "readCollection",
-    params(("id" = String, Path, description = "Id, or `<key>:<value>`"),
-        ("withScopes" = Option<bool>, Query, description = "Show `scopes`")),
-    responses((status = 200, description = "The collection", body = CollectionDocument)),
-    extensions(("x-maturity" = json!("General Availability"))))]
-pub(super) async fn read(
-    State(catalog): State<Catalog>,
-    Authenticated(caller): Authenticated,
-    Path(reference): Path<String>,
-    query: Query,
-) -> Result<Json<CollectionDocument>, ApiError> {
-    let mut faults = Vec::new();
-    let with_scopes = flag(&query, "withScopes", &mut faults);
-    if !faults.is_empty() {
-        return Err(ApiError::faults(Code::InvalidParameter, faults));
-    }
-    let collection = collections::read(&catalog, &caller, &reference).await?;
-    Ok(Json(CollectionDocument::new(collection, with_scopes)))
-}
-
-/// Changes the members given; the others stay.
-#[utoipa::path(put, path = "/collections/{id}", tag = "Collections", operation_id = "updateCollection",
-    params(("id" = String, Path, description = "Id, or `<key>:<value>`")),
-    request_body(content = CollectionDocument, description = "The members to change; the others may be left out"),
-    responses((status = 200, description = "The whole collection", body = CollectionDocument)),
-    extensions(("x-maturity" = json!("General Availability"))))]
-pub(super) async fn update(
-    State(catalog): State<Catalog>,
-    Authenticated(caller): Authenticated,
-    Path(reference): Path<String>,
-    JsonBody(body): JsonBody,
-) -> Result<Json<CollectionDocument>, ApiError> {
-    let change = CollectionChange::parse(&body, Purpose::Update)
-        .map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
-    let collection = collections::update(&catalog, &caller, &reference, change).await?;
-    Ok(Json(CollectionDocument::new(collection, false)))
-}
-
-/// Removes a collection; what is in it stays.
-#[utoipa::path(delete, path = "/collections/{id}", tag = "Collections", operation_id = "deleteCollection",
-    params(("id" = String, Path, description = "Id, or `<key>:<value>`")),
-    responses((status = 200, description = "Removed; the body is empty")),
-    extensions(("x-maturity" = json!("General Availability"))))]
-pub(super) async fn delete(
-    State(catalog): State<Catalog>,
-    Authenticated(caller): Authenticated,
-    Path(reference): Path<String>,
-) -> Result<(), ApiError> {
-    Ok(collections::delete(&catalog, &caller, &reference).await?)
-}
+one!(
+    collections,
+    CollectionChange,
+    CollectionDocument,
+    "/collections/{id}",
+    "Collections",
+    "collection",
+    "Collection",
+    "Removes a collection; what is in it stays."
+);

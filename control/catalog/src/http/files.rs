@@ -2,7 +2,7 @@
 
 use axum::{Json, extract::State, response::Response};
 use serde::Serialize;
-use shared::{problem::Code, time::UnixMillis};
+use shared::time::UnixMillis;
 use utoipa::ToSchema;
 use web::{
     access::Authenticated,
@@ -112,8 +112,7 @@ pub(super) async fn create(
     query: Query,
     JsonBody(body): JsonBody,
 ) -> Result<Response, ApiError> {
-    let change = FileChange::parse(&body, Purpose::Create)
-        .map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
+    let change = FileChange::parse(&body, Purpose::Create).map_err(ApiError::invalid)?;
     let file = files::create(&catalog, &caller, change, query.find("project")).await?;
     let id = file.id;
     Ok(created(&info, id.as_str(), FileDocument::new(&catalog, &caller, &info, file, false)))
@@ -134,9 +133,7 @@ pub(super) async fn read(
 ) -> Result<Json<FileDocument>, ApiError> {
     let mut faults = Vec::new();
     let with_scopes = flag(&query, "withScopes", &mut faults);
-    if !faults.is_empty() {
-        return Err(ApiError::faults(Code::InvalidParameter, faults));
-    }
+    ApiError::check_parameters(faults)?;
     let file = files::read(&catalog, &caller, &id).await?;
     Ok(Json(FileDocument::new(&catalog, &caller, &info, file, with_scopes)))
 }
@@ -154,8 +151,7 @@ pub(super) async fn update(
     info: RequestInfo,
     JsonBody(body): JsonBody,
 ) -> Result<Json<FileDocument>, ApiError> {
-    let change = FileChange::parse(&body, Purpose::Update)
-        .map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
+    let change = FileChange::parse(&body, Purpose::Update).map_err(ApiError::invalid)?;
     let file = files::update(&catalog, &caller, &id, change).await?;
     Ok(Json(FileDocument::new(&catalog, &caller, &info, file, false)))
 }

@@ -3,12 +3,13 @@
 //! Each handler extracts, calls one service function and answers.
 
 mod batches;
-pub mod bodies;
+mod bodies;
 mod bulk;
 mod collection_members;
 mod collections;
 mod file_content;
 mod files;
+mod one;
 mod places;
 mod products;
 mod properties;
@@ -17,9 +18,11 @@ mod thng_locations;
 mod thngs;
 
 use axum::extract::FromRef;
+use tenants::http::bodies::overlap;
 use utoipa_axum::routes;
 use web::{
     access::Access,
+    bodies::or_many,
     routes::{Columns, Routes},
 };
 
@@ -33,65 +36,102 @@ where
     Catalog: FromRef<S>,
 {
     Routes::new()
-        .routes(routes!(thng_keys::create).idempotent())
+        .routes(routes!(thng_keys::create).idempotent().body(bodies::thng_key))
         .routes(routes!(thng_keys::read, thng_keys::revoke))
-        .routes(routes!(thng_keys::rotate).idempotent())
-        .routes(routes!(products::list, bulk::products::update, bulk::products::delete))
-        .routes(routes!(products::create).idempotent())
-        .routes(routes!(products::read, products::update, products::delete))
-        .routes(routes!(thngs::list, bulk::thngs::update, bulk::thngs::delete))
-        .routes(routes!(thngs::create).idempotent())
-        .routes(routes!(thngs::read, thngs::update, thngs::delete))
-        .routes(routes!(thng_locations::list, thng_locations::add, thng_locations::delete))
-        .routes(routes!(collections::list, bulk::collections::update, bulk::collections::delete))
-        .routes(routes!(collections::create).idempotent())
-        .routes(routes!(collections::read, collections::update, collections::delete))
-        .routes(routes!(
-            collection_members::list_thngs,
-            collection_members::add_thngs,
-            collection_members::remove_thngs
-        ))
+        .routes(routes!(thng_keys::rotate).idempotent().body(overlap))
+        .routes(
+            routes!(products::list, bulk::products::update, bulk::products::delete)
+                .body(|| bodies::product(false)),
+        )
+        .routes(routes!(products::create).idempotent().body(|| or_many(bodies::product(true))))
+        .routes(routes!(products::read, products::update, products::delete).body(|| bodies::product(false)))
+        .routes(routes!(thngs::list, bulk::thngs::update, bulk::thngs::delete).body(|| bodies::thng(false)))
+        .routes(routes!(thngs::create).idempotent().body(|| or_many(bodies::thng(true))))
+        .routes(routes!(thngs::read, thngs::update, thngs::delete).body(|| bodies::thng(false)))
+        .routes(
+            routes!(thng_locations::list, thng_locations::add, thng_locations::delete)
+                .body(bodies::locations),
+        )
+        .routes(
+            routes!(collections::list, bulk::collections::update, bulk::collections::delete)
+                .body(|| bodies::collection(false)),
+        )
+        .routes(routes!(collections::create).idempotent().body(|| bodies::collection(true)))
+        .routes(
+            routes!(collections::read, collections::update, collections::delete)
+                .body(|| bodies::collection(false)),
+        )
+        .routes(
+            routes!(
+                collection_members::list_thngs,
+                collection_members::add_thngs,
+                collection_members::remove_thngs
+            )
+            .body(|| bodies::members("thng-id")),
+        )
         .routes(routes!(collection_members::remove_thng))
-        .routes(routes!(
-            collection_members::list_collections,
-            collection_members::add_collections,
-            collection_members::post_collections,
-            collection_members::remove_collections
-        ))
+        .routes(
+            routes!(
+                collection_members::list_collections,
+                collection_members::add_collections,
+                collection_members::post_collections,
+                collection_members::remove_collections
+            )
+            .body(|| bodies::members("collection-id")),
+        )
         .routes(routes!(collection_members::remove_collection))
-        .routes(routes!(files::list, bulk::files::update, bulk::files::delete))
-        .routes(routes!(files::create).idempotent())
-        .routes(routes!(files::read, files::update, files::delete))
+        .routes(routes!(files::list, bulk::files::update, bulk::files::delete).body(|| bodies::file(false)))
+        .routes(routes!(files::create).idempotent().body(|| bodies::file(true)))
+        .routes(routes!(files::read, files::update, files::delete).body(|| bodies::file(false)))
         .routes(routes!(file_content::download))
-        .routes(routes!(file_content::upload).time_limit(file_content::UPLOAD_TIME_LIMIT))
-        .routes(routes!(places::list, bulk::places::update, bulk::places::delete))
-        .routes(routes!(places::create).idempotent())
-        .routes(routes!(places::read, places::update, places::delete))
-        .routes(routes!(
-            properties::of_thng::list,
-            properties::of_thng::create,
-            properties::of_thng::update,
-            properties::of_thng::delete
-        ))
-        .routes(routes!(
-            properties::of_thng::read_one,
-            properties::of_thng::update_one,
-            properties::of_thng::delete_one
-        ))
+        .routes(
+            routes!(file_content::upload).time_limit(file_content::UPLOAD_TIME_LIMIT).body(bodies::content),
+        )
+        .routes(
+            routes!(places::list, bulk::places::update, bulk::places::delete).body(|| bodies::place(false)),
+        )
+        .routes(routes!(places::create).idempotent().body(|| bodies::place(true)))
+        .routes(routes!(places::read, places::update, places::delete).body(|| bodies::place(false)))
+        .routes(
+            routes!(
+                properties::of_thng::list,
+                properties::of_thng::create,
+                properties::of_thng::update,
+                properties::of_thng::delete
+            )
+            .body(bodies::properties),
+        )
+        .routes(
+            routes!(
+                properties::of_thng::read_one,
+                properties::of_thng::update_one,
+                properties::of_thng::delete_one
+            )
+            .body(bodies::property),
+        )
         .routes(routes!(properties::of_thng::read_series))
         .routes(routes!(properties::of_product::read_series))
-        .routes(routes!(
-            properties::of_product::list,
-            properties::of_product::create,
-            properties::of_product::update,
-            properties::of_product::delete
-        ))
-        .routes(routes!(
-            properties::of_product::read_one,
-            properties::of_product::update_one,
-            properties::of_product::delete_one
-        ))
-        .routes(routes!(batches::list, bulk::batches::update, bulk::batches::delete))
-        .routes(routes!(batches::create).idempotent())
-        .routes(routes!(batches::read, batches::update, batches::delete))
+        .routes(
+            routes!(
+                properties::of_product::list,
+                properties::of_product::create,
+                properties::of_product::update,
+                properties::of_product::delete
+            )
+            .body(bodies::properties),
+        )
+        .routes(
+            routes!(
+                properties::of_product::read_one,
+                properties::of_product::update_one,
+                properties::of_product::delete_one
+            )
+            .body(bodies::property),
+        )
+        .routes(
+            routes!(batches::list, bulk::batches::update, bulk::batches::delete)
+                .body(|| bodies::batch(false)),
+        )
+        .routes(routes!(batches::create).idempotent().body(|| bodies::batch(true)))
+        .routes(routes!(batches::read, batches::update, batches::delete).body(|| bodies::batch(false)))
 }

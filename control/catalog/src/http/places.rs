@@ -17,6 +17,7 @@ use web::{
     wire::{CommonDocument, created},
 };
 
+use super::one::one;
 use crate::{
     domain::{
         body::Purpose,
@@ -105,64 +106,22 @@ pub(super) async fn create(
     query: Query,
     JsonBody(body): JsonBody,
 ) -> Result<Response, ApiError> {
-    let change = PlaceChange::parse(&body, Purpose::Create)
-        .map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
+    let change = PlaceChange::parse(&body, Purpose::Create).map_err(ApiError::invalid)?;
     let place = places::create(&catalog, &caller, change, query.find("project")).await?;
     let id = place.id;
     Ok(created(&info, id.as_str(), PlaceDocument::new(place, false)))
 }
 
-/// Reads a place.
-#[utoipa::path(get, path = "/places/{id}", tag = "Places", operation_id = "readPlace",
-    params(("id" = String, Path, description = "Id, or `<key>:<value>`"),
-        ("withScopes" = Option<bool>, Query, description = "Show `scopes`")),
-    responses((status = 200, description = "The place", body = PlaceDocument)),
-    extensions(("x-maturity" = json!("General Availability"))))]
-pub(super) async fn read(
-    State(catalog): State<Catalog>,
-    Authenticated(caller): Authenticated,
-    Path(reference): Path<String>,
-    query: Query,
-) -> Result<Json<PlaceDocument>, ApiError> {
-    let mut faults = Vec::new();
-    let with_scopes = flag(&query, "withScopes", &mut faults);
-    if !faults.is_empty() {
-        return Err(ApiError::faults(Code::InvalidParameter, faults));
-    }
-    let place = places::read(&catalog, &caller, &reference).await?;
-    Ok(Json(PlaceDocument::new(place, with_scopes)))
-}
-
-/// Changes the members given; the others stay.
-#[utoipa::path(put, path = "/places/{id}", tag = "Places", operation_id = "updatePlace",
-    params(("id" = String, Path, description = "Id, or `<key>:<value>`")),
-    request_body(content = PlaceDocument, description = "The members to change; the others may be left out"),
-    responses((status = 200, description = "The whole place", body = PlaceDocument)),
-    extensions(("x-maturity" = json!("General Availability"))))]
-pub(super) async fn update(
-    State(catalog): State<Catalog>,
-    Authenticated(caller): Authenticated,
-    Path(reference): Path<String>,
-    JsonBody(body): JsonBody,
-) -> Result<Json<PlaceDocument>, ApiError> {
-    let change = PlaceChange::parse(&body, Purpose::Update)
-        .map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
-    let place = places::update(&catalog, &caller, &reference, change).await?;
-    Ok(Json(PlaceDocument::new(place, false)))
-}
-
-/// Removes a place; what points at it stays.
-#[utoipa::path(delete, path = "/places/{id}", tag = "Places", operation_id = "deletePlace",
-    params(("id" = String, Path, description = "Id, or `<key>:<value>`")),
-    responses((status = 200, description = "Removed; the body is empty")),
-    extensions(("x-maturity" = json!("General Availability"))))]
-pub(super) async fn delete(
-    State(catalog): State<Catalog>,
-    Authenticated(caller): Authenticated,
-    Path(reference): Path<String>,
-) -> Result<(), ApiError> {
-    Ok(places::delete(&catalog, &caller, &reference).await?)
-}
+one!(
+    places,
+    PlaceChange,
+    PlaceDocument,
+    "/places/{id}",
+    "Places",
+    "place",
+    "Place",
+    "Removes a place; what points at it stays."
+);
 
 // Spec gap: how far a search without maxDist goes is not shown; it goes around the world.
 /// The point and the distance of a search, if one is asked for.

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use axum::{Json, extract::State, response::Response};
 use serde::Serialize;
 use serde_json::Value;
-use shared::problem::Code;
 use utoipa::ToSchema;
 use web::{
     access::Authenticated,
@@ -18,6 +17,7 @@ use web::{
     wire::{CommonDocument, created},
 };
 
+use super::one::one;
 use crate::{
     domain::{
         body::Purpose,
@@ -111,61 +111,19 @@ pub(super) async fn create(
         let parse = |item: &Value| ProductChange::parse(item, Purpose::Create);
         return create_each::<Core, Product>(&catalog, &caller, items, query.find("project"), parse).await;
     }
-    let change = ProductChange::parse(&body, Purpose::Create)
-        .map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
+    let change = ProductChange::parse(&body, Purpose::Create).map_err(ApiError::invalid)?;
     let product = products::create(&catalog, &caller, change, query.find("project")).await?;
     let id = product.id;
     Ok(created(&info, id.as_str(), ProductDocument::new(product, false)))
 }
 
-/// Reads a product.
-#[utoipa::path(get, path = "/products/{id}", tag = "Products", operation_id = "readProduct",
-    params(("id" = String, Path, description = "Id, or `<key>:<value>`"),
-        ("withScopes" = Option<bool>, Query, description = "Show `scopes`")),
-    responses((status = 200, description = "The product", body = ProductDocument)),
-    extensions(("x-maturity" = json!("General Availability"))))]
-pub(super) async fn read(
-    State(catalog): State<Catalog>,
-    Authenticated(caller): Authenticated,
-    Path(reference): Path<String>,
-    query: Query,
-) -> Result<Json<ProductDocument>, ApiError> {
-    let mut faults = Vec::new();
-    let with_scopes = flag(&query, "withScopes", &mut faults);
-    if !faults.is_empty() {
-        return Err(ApiError::faults(Code::InvalidParameter, faults));
-    }
-    let product = products::read(&catalog, &caller, &reference).await?;
-    Ok(Json(ProductDocument::new(product, with_scopes)))
-}
-
-/// Changes the members given; the others stay.
-#[utoipa::path(put, path = "/products/{id}", tag = "Products", operation_id = "updateProduct",
-    params(("id" = String, Path, description = "Id, or `<key>:<value>`")),
-    request_body(content = ProductDocument, description = "The members to change; the others may be left out"),
-    responses((status = 200, description = "The whole product", body = ProductDocument)),
-    extensions(("x-maturity" = json!("General Availability"))))]
-pub(super) async fn update(
-    State(catalog): State<Catalog>,
-    Authenticated(caller): Authenticated,
-    Path(reference): Path<String>,
-    JsonBody(body): JsonBody,
-) -> Result<Json<ProductDocument>, ApiError> {
-    let change = ProductChange::parse(&body, Purpose::Update)
-        .map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
-    let product = products::update(&catalog, &caller, &reference, change).await?;
-    Ok(Json(ProductDocument::new(product, false)))
-}
-
-/// Removes a product; what points at it stays.
-#[utoipa::path(delete, path = "/products/{id}", tag = "Products", operation_id = "deleteProduct",
-    params(("id" = String, Path, description = "Id, or `<key>:<value>`")),
-    responses((status = 200, description = "Removed; the body is empty")),
-    extensions(("x-maturity" = json!("General Availability"))))]
-pub(super) async fn delete(
-    State(catalog): State<Catalog>,
-    Authenticated(caller): Authenticated,
-    Path(reference): Path<String>,
-) -> Result<(), ApiError> {
-    Ok(products::delete(&catalog, &caller, &reference).await?)
-}
+one!(
+    products,
+    ProductChange,
+    ProductDocument,
+    "/products/{id}",
+    "Products",
+    "product",
+    "Product",
+    "Removes a product; what points at it stays."
+);

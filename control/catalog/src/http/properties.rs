@@ -236,9 +236,7 @@ macro_rules! properties {
                 let mut faults = Vec::new();
                 let range = (time(&query, "from", &mut faults), time(&query, "to", &mut faults));
                 let points = number(&query, "points", MAX_POINTS, DEFAULT_POINTS, &mut faults);
-                if !faults.is_empty() {
-                    return Err(ApiError::faults(Code::InvalidParameter, faults));
-                }
+                ApiError::check_parameters(faults)?;
                 let key = parse_key(&key)?;
                 Ok(Json(service::series(&catalog, &caller, ($owner, &id), &key, range, points).await?.into()))
             }
@@ -281,9 +279,7 @@ macro_rules! properties {
             ) -> Result<(), ApiError> {
                 let mut faults = Vec::new();
                 let before = time(&query, "to", &mut faults);
-                if !faults.is_empty() {
-                    return Err(ApiError::faults(Code::InvalidParameter, faults));
-                }
+                ApiError::check_parameters(faults)?;
                 Ok(service::delete(&catalog, &caller, ($owner, &id), &parse_key(&key)?, before).await?)
             }
         }

@@ -3,7 +3,7 @@
 use axum::{Json, extract::State, response::Response};
 use serde::Serialize;
 use serde_json::Value;
-use shared::{id::ThngId, problem::Code};
+use shared::id::ThngId;
 use tenants::http::overlap;
 use utoipa::ToSchema;
 use web::{
@@ -42,7 +42,7 @@ pub(super) async fn create(
     info: RequestInfo,
     JsonBody(body): JsonBody,
 ) -> Result<Response, ApiError> {
-    let id = parse(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
+    let id = parse(&body).map_err(ApiError::invalid)?;
     let thng_api_key = thng_keys::create(&catalog, &caller, id).await?;
     let document = ThngKeyDocument { thng_id: id.to_string(), thng_api_key };
     Ok(created_at(&info, &format!("/thngs/{id}"), document))

@@ -2,7 +2,6 @@
 
 use axum::{Json, extract::State, response::Response};
 use serde_json::Value;
-use shared::problem::Code;
 use web::{
     access::Authenticated,
     api_error::ApiError,
@@ -37,7 +36,7 @@ pub(super) async fn add(
     Path(reference): Path<String>,
     JsonBody(body): JsonBody,
 ) -> Result<Json<Vec<LocationDocument>>, ApiError> {
-    let locations = parse(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
+    let locations = parse(&body).map_err(ApiError::invalid)?;
     let written = locations::add(&catalog, &caller, &reference, locations).await?;
     Ok(Json(written.into_iter().map(LocationDocument::from).collect()))
 }
@@ -76,9 +75,7 @@ pub(super) async fn delete(
 ) -> Result<(), ApiError> {
     let mut faults = Vec::new();
     let to = time(&query, "to", &mut faults);
-    if !faults.is_empty() {
-        return Err(ApiError::faults(Code::InvalidParameter, faults));
-    }
+    ApiError::check_parameters(faults)?;
     Ok(locations::delete(&catalog, &caller, &reference, to).await?)
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use axum::{Json, extract::State, response::Response};
 use serde::Serialize;
 use serde_json::Value;
-use shared::{id::CollectionId, problem::Code};
+use shared::id::CollectionId;
 use utoipa::ToSchema;
 use web::{
     access::Authenticated,
@@ -19,6 +19,7 @@ use web::{
     wire::{CommonDocument, created},
 };
 
+use super::one::one;
 use crate::{
     domain::{
         body::Purpose,
@@ -109,61 +110,19 @@ pub(super) async fn create(
         let parse = |item: &Value| ThngChange::parse(item, Purpose::Create);
         return create_each::<Core, Thng>(&catalog, &caller, items, query.find("project"), parse).await;
     }
-    let change = ThngChange::parse(&body, Purpose::Create)
-        .map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
+    let change = ThngChange::parse(&body, Purpose::Create).map_err(ApiError::invalid)?;
     let thng = thngs::create(&catalog, &caller, change, query.find("project")).await?;
     let id = thng.id;
     Ok(created(&info, id.as_str(), ThngDocument::new(thng, false)))
 }
 
-/// Reads a Thng.
-#[utoipa::path(get, path = "/thngs/{id}", tag = "Thngs", operation_id = "readThng",
-    params(("id" = String, Path, description = "Id, or `<key>:<value>`"),
-        ("withScopes" = Option<bool>, Query, description = "Show `scopes`")),
-    responses((status = 200, description = "The Thng", body = ThngDocument)),
-    extensions(("x-maturity" = json!("General Availability"))))]
-pub(super) async fn read(
-    State(catalog): State<Catalog>,
-    Authenticated(caller): Authenticated,
-    Path(reference): Path<String>,
-    query: Query,
-) -> Result<Json<ThngDocument>, ApiError> {
-    let mut faults = Vec::new();
-    let with_scopes = flag(&query, "withScopes", &mut faults);
-    if !faults.is_empty() {
-        return Err(ApiError::faults(Code::InvalidParameter, faults));
-    }
-    let thng = thngs::read(&catalog, &caller, &reference).await?;
-    Ok(Json(ThngDocument::new(thng, with_scopes)))
-}
-
-/// Changes the members given; the others stay.
-#[utoipa::path(put, path = "/thngs/{id}", tag = "Thngs", operation_id = "updateThng",
-    params(("id" = String, Path, description = "Id, or `<key>:<value>`")),
-    request_body(content = ThngDocument, description = "The members to change; the others may be left out"),
-    responses((status = 200, description = "The whole Thng", body = ThngDocument)),
-    extensions(("x-maturity" = json!("General Availability"))))]
-pub(super) async fn update(
-    State(catalog): State<Catalog>,
-    Authenticated(caller): Authenticated,
-    Path(reference): Path<String>,
-    JsonBody(body): JsonBody,
-) -> Result<Json<ThngDocument>, ApiError> {
-    let change = ThngChange::parse(&body, Purpose::Update)
-        .map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
-    let thng = thngs::update(&catalog, &caller, &reference, change).await?;
-    Ok(Json(ThngDocument::new(thng, false)))
-}
-
-/// Removes a Thng; what points at it stays.
-#[utoipa::path(delete, path = "/thngs/{id}", tag = "Thngs", operation_id = "deleteThng",
-    params(("id" = String, Path, description = "Id, or `<key>:<value>`")),
-    responses((status = 200, description = "Removed; the body is empty")),
-    extensions(("x-maturity" = json!("General Availability"))))]
-pub(super) async fn delete(
-    State(catalog): State<Catalog>,
-    Authenticated(caller): Authenticated,
-    Path(reference): Path<String>,
-) -> Result<(), ApiError> {
-    Ok(thngs::delete(&catalog, &caller, &reference).await?)
-}
+one!(
+    thngs,
+    ThngChange,
+    ThngDocument,
+    "/thngs/{id}",
+    "Thngs",
+    "Thng",
+    "Thng",
+    "Removes a Thng; what points at it stays."
+);

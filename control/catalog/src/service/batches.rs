@@ -8,6 +8,7 @@ use super::{
     access::{Caller, require},
     bulk::{self, AfterCommit, Bulk},
     named,
+    operations::operations,
     scopes::scopes_for,
 };
 use crate::{
@@ -49,46 +50,7 @@ pub async fn create(
     Ok(batch)
 }
 
-/// Reads a batch by id or `<key>:<value>`.
-///
-/// # Errors
-/// It does not exist or the identifier is ambiguous.
-#[instrument(skip_all)]
-pub async fn read(core: &Core, actor: &Actor, reference: &str) -> Result<Batch, ServiceError> {
-    named::read(core, actor, reference).await
-}
-
-/// Lists batches.
-///
-/// # Errors
-/// The key lacks the permission.
-#[instrument(skip_all)]
-pub async fn list(core: &Core, actor: &Actor, request: &ListRequest) -> Result<Page<Batch>, ServiceError> {
-    named::list(core, actor, request).await
-}
-
-/// Merges the members given into a batch.
-///
-/// # Errors
-/// It does not exist or the identifier is ambiguous.
-#[instrument(skip_all)]
-pub async fn update(
-    core: &Core,
-    caller: &Caller,
-    reference: &str,
-    change: BatchChange,
-) -> Result<Batch, ServiceError> {
-    bulk::update_one(core, caller, reference, change).await
-}
-
-/// Deletes a batch with its tasks; what they created stays.
-///
-/// # Errors
-/// It does not exist or the identifier is ambiguous.
-#[instrument(skip_all)]
-pub async fn delete(core: &Core, caller: &Caller, reference: &str) -> Result<(), ServiceError> {
-    bulk::delete_one::<_, Batch>(core, caller, reference).await
-}
+operations!(Batch, BatchChange, named);
 
 impl Bulk<Core> for Batch {
     type Change = BatchChange;

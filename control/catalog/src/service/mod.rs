@@ -8,6 +8,7 @@ pub mod batches;
 pub mod collections;
 pub mod files;
 pub mod locations;
+mod operations;
 pub mod places;
 pub mod products;
 pub mod properties;

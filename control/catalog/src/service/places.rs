@@ -11,6 +11,7 @@ use super::{
     access::{Caller, require},
     bulk::{self, AfterCommit, Bulk},
     named,
+    operations::operations,
     scopes::scopes_for,
 };
 use crate::{
@@ -54,23 +55,7 @@ pub async fn create(
     Ok(place)
 }
 
-/// Reads a place by id or `<key>:<value>`.
-///
-/// # Errors
-/// It does not exist or the identifier is ambiguous.
-#[instrument(skip_all)]
-pub async fn read(core: &Core, actor: &Actor, reference: &str) -> Result<Place, ServiceError> {
-    named::read(core, actor, reference).await
-}
-
-/// Lists places.
-///
-/// # Errors
-/// The key lacks the permission.
-#[instrument(skip_all)]
-pub async fn list(core: &Core, actor: &Actor, request: &ListRequest) -> Result<Page<Place>, ServiceError> {
-    named::list(core, actor, request).await
-}
+operations!(Place, PlaceChange, named);
 
 /// Lists the places around a point, nearest first; a position in this list is a distance in millimetres.
 ///
@@ -118,29 +103,6 @@ async fn load_in_order(
     // One that was removed since the search is left out.
     let items = ids.iter().filter_map(|id| by_id.remove(id)).collect();
     Ok(Page { items, next: page.next, total: None })
-}
-
-/// Merges the members given into a place.
-///
-/// # Errors
-/// It does not exist or the identifier is ambiguous.
-#[instrument(skip_all)]
-pub async fn update(
-    core: &Core,
-    caller: &Caller,
-    reference: &str,
-    change: PlaceChange,
-) -> Result<Place, ServiceError> {
-    bulk::update_one(core, caller, reference, change).await
-}
-
-/// Removes a place; what points at it stays.
-///
-/// # Errors
-/// It does not exist or the identifier is ambiguous.
-#[instrument(skip_all)]
-pub async fn delete(core: &Core, caller: &Caller, reference: &str) -> Result<(), ServiceError> {
-    bulk::delete_one::<_, Place>(core, caller, reference).await
 }
 
 impl Bulk<Core> for Place {

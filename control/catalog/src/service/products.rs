@@ -9,7 +9,9 @@ use super::{
     Core,
     access::{Caller, require},
     bulk::{self, AfterCommit, Bulk, CreateEach},
-    named, properties,
+    named,
+    operations::operations,
+    properties,
     scopes::scopes_for,
     user_rules, with_properties,
 };
@@ -79,46 +81,7 @@ impl CreateEach<Core> for Product {
     }
 }
 
-/// Reads a product by id or `<key>:<value>`.
-///
-/// # Errors
-/// It does not exist or the identifier is ambiguous.
-#[instrument(skip_all)]
-pub async fn read(core: &Core, actor: &Actor, reference: &str) -> Result<Product, ServiceError> {
-    with_properties::read(core, actor, reference).await
-}
-
-/// Lists products.
-///
-/// # Errors
-/// The key lacks the permission.
-#[instrument(skip_all)]
-pub async fn list(core: &Core, actor: &Actor, request: &ListRequest) -> Result<Page<Product>, ServiceError> {
-    with_properties::list(core, actor, request).await
-}
-
-/// Merges the members given into a product.
-///
-/// # Errors
-/// It does not exist, the identifier is ambiguous, or another product has its GTIN.
-#[instrument(skip_all)]
-pub async fn update(
-    core: &Core,
-    caller: &Caller,
-    reference: &str,
-    change: ProductChange,
-) -> Result<Product, ServiceError> {
-    bulk::update_one(core, caller, reference, change).await
-}
-
-/// Removes a product; what points at it stays.
-///
-/// # Errors
-/// It does not exist or the identifier is ambiguous.
-#[instrument(skip_all)]
-pub async fn delete(core: &Core, caller: &Caller, reference: &str) -> Result<(), ServiceError> {
-    bulk::delete_one::<_, Product>(core, caller, reference).await
-}
+operations!(Product, ProductChange, with_properties);
 
 impl Bulk<Core> for Product {
     type Change = ProductChange;

@@ -11,6 +11,7 @@ use super::{
     collections::members::set_collections_of,
     locations,
     named::{self, is_seen},
+    operations::operations,
     properties,
     scopes::scopes_for,
     user_rules, with_properties,
@@ -93,47 +94,7 @@ pub async fn create_in(
     Ok(thng)
 }
 
-/// Reads a Thng by id or `<key>:<value>`.
-///
-/// # Errors
-/// It does not exist or the identifier is ambiguous.
-#[instrument(skip_all)]
-pub async fn read(core: &Core, actor: &Actor, reference: &str) -> Result<Thng, ServiceError> {
-    with_properties::read(core, actor, reference).await
-}
-
-/// Lists Thngs.
-///
-/// # Errors
-/// The key lacks the permission.
-#[instrument(skip_all)]
-pub async fn list(core: &Core, actor: &Actor, request: &ListRequest) -> Result<Page<Thng>, ServiceError> {
-    with_properties::list(core, actor, request).await
-}
-
-/// Merges the members given into a Thng.
-///
-/// # Errors
-/// It or its product does not exist, the identifier is ambiguous, the key may not change a member, or another Thng
-/// of the product has its serial.
-#[instrument(skip_all)]
-pub async fn update(
-    core: &Core,
-    caller: &Caller,
-    reference: &str,
-    change: ThngChange,
-) -> Result<Thng, ServiceError> {
-    bulk::update_one(core, caller, reference, change).await
-}
-
-/// Removes a Thng; what points at it stays.
-///
-/// # Errors
-/// It does not exist or the identifier is ambiguous.
-#[instrument(skip_all)]
-pub async fn delete(core: &Core, caller: &Caller, reference: &str) -> Result<(), ServiceError> {
-    bulk::delete_one::<_, Thng>(core, caller, reference).await
-}
+operations!(Thng, ThngChange, with_properties);
 
 impl CreateEach<Core> for Thng {
     type Change = ThngChange;

@@ -8,8 +8,9 @@ use shared::{
 use super::{
     Conn, StoreError, Tx,
     documents::{Base, Cell, Document, Statements, statements},
+    execute, fetch_all, fetch_optional,
     listing::{Column, Table},
-    on_db, parse,
+    parse,
 };
 use crate::domain::{
     common::Stamp,
@@ -93,8 +94,7 @@ pub struct Owner {
 
 /// Whose a file is.
 pub async fn find_owner(conn: &mut Conn, id: FileId) -> Result<Option<Owner>, StoreError> {
-    let row: Option<(String, Option<i64>)> =
-        on_db!(conn, |c| sqlx::query_as(FIND_ANY).bind(id.as_str()).fetch_optional(c).await)?;
+    let row: Option<(String, Option<i64>)> = fetch_optional!(conn, FIND_ANY, id.as_str())?;
     let owner = |(account, suspended_at): (String, Option<i64>)| {
         Ok(Owner { account: parse("account_id", &account)?, is_suspended: suspended_at.is_some() })
     };
@@ -103,19 +103,18 @@ pub async fn find_owner(conn: &mut Conn, id: FileId) -> Result<Option<Owner>, St
 
 /// Notes a blob that no file has, or will not have by `due_at` unless [`forget_garbage`] is called.
 pub async fn note_garbage(tx: &mut Tx, blob: &str, due_at: UnixMillis) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(NOTE_GARBAGE).bind(blob).bind(due_at.0).execute(c).await.map(|_| ()))?;
+    execute!(&mut **tx, NOTE_GARBAGE, blob, due_at.0)?;
     Ok(())
 }
 
 /// Forgets a blob: a file has it, or it is removed.
 pub async fn forget_garbage(tx: &mut Tx, blob: &str) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(FORGET_GARBAGE).bind(blob).execute(c).await.map(|_| ()))?;
+    execute!(&mut **tx, FORGET_GARBAGE, blob)?;
     Ok(())
 }
 
 /// Blobs that no file has and that are due.
 pub async fn list_garbage(conn: &mut Conn, now: UnixMillis, limit: u32) -> Result<Vec<String>, StoreError> {
-    let rows: Vec<(String,)> =
-        on_db!(conn, |c| sqlx::query_as(LIST_GARBAGE).bind(now.0).bind(i64::from(limit)).fetch_all(c).await)?;
+    let rows: Vec<(String,)> = fetch_all!(conn, LIST_GARBAGE, now.0, i64::from(limit))?;
     Ok(rows.into_iter().map(|(blob,)| blob).collect())
 }

@@ -9,9 +9,9 @@ use serde_json::Value;
 use shared::{id::AccountId, time::UnixMillis};
 
 use super::{
-    Conn, StoreError, Tx, dialect,
+    Conn, StoreError, Tx, dialect, execute, fetch_all, fetch_optional,
     listing::{self, Column, Selection, Table},
-    on_db, property_writes,
+    property_writes,
 };
 use crate::domain::{
     grant::Limit,
@@ -150,14 +150,8 @@ pub async fn list_latest(
 ) -> Result<Vec<(Position, Point)>, StoreError> {
     let sql = if page.is_ascending() { LATEST_ASCENDING } else { LATEST_DESCENDING };
     let (at, seq) = page.start();
-    let rows: Vec<LatestRow> = on_db!(conn, |c| sqlx::query_as(sql)
-        .bind(account.as_str())
-        .bind(resource)
-        .bind(at)
-        .bind(seq)
-        .bind(i64::from(page.limit()))
-        .fetch_all(c)
-        .await)?;
+    let rows: Vec<LatestRow> =
+        fetch_all!(conn, sql, account.as_str(), resource, at, seq, i64::from(page.limit()))?;
     let place = |row: &LatestRow| Position { at: UnixMillis(row.created_at), seq: row.seq };
     let read = |row: LatestRow| {
         let place = place(&row);
@@ -179,12 +173,7 @@ pub async fn find_latest(
     resource: &str,
     key: &PropertyKey,
 ) -> Result<Option<Point>, StoreError> {
-    let row: Option<LatestRow> = on_db!(conn, |c| sqlx::query_as(LATEST_OF)
-        .bind(account.as_str())
-        .bind(resource)
-        .bind(key.as_str())
-        .fetch_optional(c)
-        .await)?;
+    let row: Option<LatestRow> = fetch_optional!(conn, LATEST_OF, account.as_str(), resource, key.as_str())?;
     row.map(|row| {
         Ok(Point {
             value: read_value(&row.value)?,
@@ -252,12 +241,7 @@ async fn find(
     resource: &str,
     key: &PropertyKey,
 ) -> Result<Option<(i64, i64)>, StoreError> {
-    Ok(on_db!(conn, |c| sqlx::query_as(FIND)
-        .bind(account.as_str())
-        .bind(resource)
-        .bind(key.as_str())
-        .fetch_optional(c)
-        .await)?)
+    Ok(fetch_optional!(conn, FIND, account.as_str(), resource, key.as_str())?)
 }
 
 /// The properties in the documents of resources: the newest of each resource, up to a number and length.
@@ -310,13 +294,7 @@ pub async fn remove(
         (Some((seq, latest)), Some(before)) if latest >= before.0 => Ok(Removal::Before(seq, before)),
         (Some(_), _) => {
             for sql in [NOTE_ONE, DROP_ONE] {
-                on_db!(&mut **tx, |c| sqlx::query(sql)
-                    .bind(account.as_str())
-                    .bind(resource)
-                    .bind(key.as_str())
-                    .execute(c)
-                    .await
-                    .map(|_| ()))?;
+                execute!(&mut **tx, sql, account.as_str(), resource, key.as_str())?;
             }
             Ok(Removal::Done)
         }
@@ -340,12 +318,7 @@ async fn remove_by(
     statements: [&'static str; 2],
 ) -> Result<(), StoreError> {
     for sql in statements {
-        on_db!(&mut **tx, |c| sqlx::query(sql)
-            .bind(account.as_str())
-            .bind(resource)
-            .execute(c)
-            .await
-            .map(|_| ()))?;
+        execute!(&mut **tx, sql, account.as_str(), resource)?;
     }
     Ok(())
 }
@@ -357,24 +330,14 @@ pub async fn remove_before(
     before: UnixMillis,
     step: u32,
 ) -> Result<u64, StoreError> {
-    Ok(on_db!(&mut **tx, |c| sqlx::query(REMOVE_BEFORE)
-        .bind(property)
-        .bind(before.0)
-        .bind(i64::from(step))
-        .execute(c)
-        .await
-        .map(|done| done.rows_affected()))?)
+    Ok(execute!(&mut **tx, REMOVE_BEFORE, property, before.0, i64::from(step))?)
 }
 
 /// Removes points of properties that are gone; returns how many, fewer than `step` when none are left.
 pub async fn sweep(tx: &mut Tx, step: u32) -> Result<u64, StoreError> {
-    let gone = on_db!(&mut **tx, |c| sqlx::query(SWEEP)
-        .bind(i64::from(step))
-        .execute(c)
-        .await
-        .map(|done| done.rows_affected()))?;
+    let gone = execute!(&mut **tx, SWEEP, i64::from(step))?;
     if gone < u64::from(step) {
-        on_db!(&mut **tx, |c| sqlx::query(SWEPT).execute(c).await.map(|_| ()))?;
+        execute!(&mut **tx, SWEPT)?;
     }
     Ok(gone)
 }

@@ -3,7 +3,7 @@
 use shared::id::AccountId;
 use sqlx::types::Json;
 
-use super::{Conn, StoreError, Tx, dialect, on_db};
+use super::{Conn, StoreError, Tx, dialect, fetch_optional};
 use crate::domain::{property::Owner, scopes::Scopes};
 
 const PG_SHARE_THNG: &str = "SELECT id FROM thngs WHERE account_id = $1 AND id = $2 FOR KEY SHARE";
@@ -39,9 +39,8 @@ pub async fn hold(
         (Owner::Product, Hold::Shared) => (PG_SHARE_PRODUCT, FIND_PRODUCT),
         (Owner::Product, Hold::Alone) => (PG_LOCK_PRODUCT, FIND_PRODUCT),
     };
-    let sql = dialect::lock_row(tx, pg, sqlite);
-    let row: Option<(String,)> =
-        on_db!(&mut **tx, |c| sqlx::query_as(sql).bind(account.as_str()).bind(id).fetch_optional(c).await)?;
+    let sql = dialect::pick(tx, pg, sqlite);
+    let row: Option<(String,)> = fetch_optional!(&mut **tx, sql, account.as_str(), id)?;
     Ok(row.is_some())
 }
 
@@ -56,7 +55,6 @@ pub async fn find_scopes(
         Owner::Thng => THNG_SCOPES,
         Owner::Product => PRODUCT_SCOPES,
     };
-    let row: Option<(Option<Json<Scopes>>,)> =
-        on_db!(conn, |c| sqlx::query_as(sql).bind(account.as_str()).bind(id).fetch_optional(c).await)?;
+    let row: Option<(Option<Json<Scopes>>,)> = fetch_optional!(conn, sql, account.as_str(), id)?;
     Ok(row.map(|(scopes,)| scopes.map(|scopes| scopes.0)))
 }

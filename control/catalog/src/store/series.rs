@@ -2,7 +2,7 @@
 
 use shared::{id::AccountId, time::UnixMillis};
 
-use super::{Conn, STATEMENT_TIMEOUT, StoreError, dialect, on_db, watch::Watch};
+use super::{Conn, STATEMENT_TIMEOUT, StoreError, dialect, fetch_all, fetch_optional, watch::Watch};
 use crate::domain::{
     property::PropertyKey,
     series::{Bucket, Span},
@@ -63,12 +63,7 @@ pub async fn find_ends(
     let mut ends = Vec::with_capacity(2);
     for (pg, sqlite) in [(PG_FIRST, SQLITE_FIRST), (PG_LAST, SQLITE_LAST)] {
         let sql = dialect::pick(conn, pg, sqlite);
-        let found: Option<(i64,)> = on_db!(conn, |c| sqlx::query_as(sql)
-            .bind(account.as_str())
-            .bind(resource)
-            .bind(key.as_str())
-            .fetch_optional(c)
-            .await)?;
+        let found: Option<(i64,)> = fetch_optional!(conn, sql, account.as_str(), resource, key.as_str())?;
         ends.extend(found.map(|(at,)| UnixMillis(at)));
     }
     Ok(match ends.as_slice() {
@@ -90,15 +85,16 @@ pub async fn list_buckets(
 ) -> Result<Vec<Bucket>, StoreError> {
     let _watch = Watch::begin(conn, STATEMENT_TIMEOUT).await?;
     let sql = dialect::pick(conn, PG_BUCKETS, SQLITE_BUCKETS);
-    let rows: Vec<(i64, f64, f64, f64, i64)> = on_db!(conn, |c| sqlx::query_as(sql)
-        .bind(account.as_str())
-        .bind(resource)
-        .bind(key.as_str())
-        .bind(span.from.0)
-        .bind(span.to.0)
-        .bind(span.width_ms)
-        .fetch_all(c)
-        .await)?;
+    let rows: Vec<(i64, f64, f64, f64, i64)> = fetch_all!(
+        conn,
+        sql,
+        account.as_str(),
+        resource,
+        key.as_str(),
+        span.from.0,
+        span.to.0,
+        span.width_ms
+    )?;
     let bucket = |(bucket, min, max, mean, count): (i64, f64, f64, f64, i64)| Bucket {
         timestamp: span.begin(bucket),
         min,

@@ -7,7 +7,7 @@ use shared::{
 use sqlx::types::Json;
 
 use super::{
-    Conn, StoreError, Tx,
+    Conn, StoreError, Tx, fetch_one, fetch_optional,
     listing::{self, Column, Selection, Table},
     on_db, parse,
     places::read_point,
@@ -87,17 +87,18 @@ pub async fn insert(
 ) -> Result<LocationEntry, StoreError> {
     let at = location.timestamp.unwrap_or(now);
     let doc = Doc { custom_fields: location.custom_fields.clone() };
-    let (seq,): (i64,) = on_db!(&mut **tx, |c| sqlx::query_as(INSERT)
-        .bind(account.as_str())
-        .bind(thng.as_str())
-        .bind(at.0)
-        .bind(location.coordinates.map(Coordinates::latitude))
-        .bind(location.coordinates.map(Coordinates::longitude))
-        .bind(location.place.map(|id| id.to_string()))
-        .bind(Json(&doc))
-        .bind(now.0)
-        .fetch_one(c)
-        .await)?;
+    let (seq,): (i64,) = fetch_one!(
+        &mut **tx,
+        INSERT,
+        account.as_str(),
+        thng.as_str(),
+        at.0,
+        location.coordinates.map(Coordinates::latitude),
+        location.coordinates.map(Coordinates::longitude),
+        location.place.map(|id| id.to_string()),
+        Json(&doc),
+        now.0
+    )?;
     Ok(LocationEntry {
         position: Position { at, seq },
         created_at: now,
@@ -111,11 +112,7 @@ pub async fn find_latest(
     account: AccountId,
     thng: ThngId,
 ) -> Result<Option<LocationEntry>, StoreError> {
-    let row: Option<Row> = on_db!(conn, |c| sqlx::query_as(LATEST)
-        .bind(account.as_str())
-        .bind(thng.as_str())
-        .fetch_optional(c)
-        .await)?;
+    let row: Option<Row> = fetch_optional!(conn, LATEST, account.as_str(), thng.as_str())?;
     row.map(LocationEntry::try_from).transpose()
 }
 

@@ -5,19 +5,8 @@ use web::bodies::{AN_ID, Body, formatted, millis, position, request, text};
 
 use crate::domain::commissioning_body::{MAX_PAIRS, MAX_TEXT, PRODUCT_KEY, THNG_KEY};
 
-/// The body of an operation, if it is one of these.
-#[must_use]
-pub fn of(operation: &str) -> Option<Value> {
-    Some(match operation {
-        "commissionThng" => step(true),
-        "decommissionThng" => step(false),
-        "readCommissionStates" => pairs(),
-        _ => return None,
-    })
-}
-
 /// A commission, or a decommission, which names no product.
-fn step(is_commission: bool) -> Value {
+pub(super) fn step(is_commission: bool) -> Value {
     let metadata = Body::new("")
         .must("factory", text(1, MAX_TEXT))
         .may("supplier", text(0, MAX_TEXT))
@@ -55,7 +44,7 @@ fn step(is_commission: bool) -> Value {
 }
 
 /// Pairs whose states are asked for.
-fn pairs() -> Value {
+pub(super) fn pairs() -> Value {
     let value = |key: &str| json!({"type": "string", "pattern": format!("^{key}:[^:\\u0000]{{1,256}}$")});
     let pair = Body::new("")
         .must("thngIdentifier", value(THNG_KEY))

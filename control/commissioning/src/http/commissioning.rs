@@ -4,7 +4,6 @@ use actions::http::{ActionDocument, Sender, Shown, list_in};
 use axum::{Json, extract::State, response::Response};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use shared::problem::Code;
 use utoipa::ToSchema;
 use web::{
     access::Authenticated,
@@ -83,7 +82,7 @@ pub(super) async fn commission(
     sender: Sender,
     JsonBody(body): JsonBody,
 ) -> Result<Response, ApiError> {
-    let draft = CommissionDraft::parse(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
+    let draft = CommissionDraft::parse(&body).map_err(ApiError::invalid)?;
     let action = service::commission(&state, &caller, &thng, &draft, sender.origin()).await?;
     let document = ActionDocument::new(action, Shown { context: true, scopes: false });
     let id = document.id().to_owned();
@@ -104,7 +103,7 @@ pub(super) async fn decommission(
     sender: Sender,
     JsonBody(body): JsonBody,
 ) -> Result<Json<ActionDocument>, ApiError> {
-    let draft = StepDraft::parse(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
+    let draft = StepDraft::parse(&body).map_err(ApiError::invalid)?;
     let action = service::decommission(&state, &caller, &thng, &draft, sender.origin()).await?;
     Ok(Json(ActionDocument::new(action, Shown { context: true, scopes: false })))
 }
@@ -133,7 +132,7 @@ pub(super) async fn list_states(
     Authenticated(caller): Authenticated,
     JsonBody(body): JsonBody,
 ) -> Result<Json<Vec<PairStateDocument>>, ApiError> {
-    let pairs = parse_pairs(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
+    let pairs = parse_pairs(&body).map_err(ApiError::invalid)?;
     let states = service::list_states(&state, &caller, &pairs).await?;
     let documents = pairs.into_iter().zip(states).map(|(pair, stands)| PairStateDocument {
         thng_identifier: format!("{THNG_KEY}:{}", pair.thng),

@@ -2,7 +2,7 @@
 //!
 //! Each handler extracts, calls one service function and answers.
 
-pub mod bodies;
+mod bodies;
 mod commissioning;
 
 use axum::extract::FromRef;
@@ -23,8 +23,11 @@ where
 {
     Routes::new()
         .routes(routes!(commissioning::list_commissions))
-        .routes(routes!(commissioning::commission).idempotent())
-        .routes(routes!(commissioning::list_decommissions, commissioning::decommission))
+        .routes(routes!(commissioning::commission).idempotent().body(|| bodies::step(true)))
+        .routes(
+            routes!(commissioning::list_decommissions, commissioning::decommission)
+                .body(|| bodies::step(false)),
+        )
         .routes(routes!(commissioning::read_state))
-        .routes(routes!(commissioning::list_states))
+        .routes(routes!(commissioning::list_states).body(bodies::pairs))
 }

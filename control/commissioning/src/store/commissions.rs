@@ -13,7 +13,9 @@ use shared::{
 };
 use sqlx::types::Json;
 
-use super::{Conn, StoreError, Tx, on_db, parse, standing::parse_state};
+use super::{
+    Conn, StoreError, Tx, execute, fetch_all, fetch_one, fetch_optional, parse, standing::parse_state,
+};
 use crate::domain::{commissioning::Commission, commissioning_body::Pair};
 
 const FIND: &str = "SELECT commission FROM thngs WHERE account_id = $1 AND id = $2";
@@ -49,11 +51,8 @@ pub async fn find(
     account: AccountId,
     thng: ThngId,
 ) -> Result<Option<Commission>, StoreError> {
-    let row: Option<(Option<Json<Commission>>,)> = on_db!(conn, |c| sqlx::query_as(FIND)
-        .bind(account.as_str())
-        .bind(thng.as_str())
-        .fetch_optional(c)
-        .await)?;
+    let row: Option<(Option<Json<Commission>>,)> =
+        fetch_optional!(conn, FIND, account.as_str(), thng.as_str())?;
     Ok(row.and_then(|(found,)| found).map(|found| found.0))
 }
 
@@ -67,25 +66,21 @@ pub async fn put(
     thng: ThngId,
     commission: &Commission,
 ) -> Result<(), StoreError> {
-    let written = on_db!(&mut **tx, |c| sqlx::query(PUT)
-        .bind(account.as_str())
-        .bind(thng.as_str())
-        .bind(commission.state.as_str())
-        .bind(commission.product.as_str())
-        .bind(Json(commission))
-        .execute(c)
-        .await
-        .map(|done| done.rows_affected()))?;
+    let written = execute!(
+        &mut **tx,
+        PUT,
+        account.as_str(),
+        thng.as_str(),
+        commission.state.as_str(),
+        commission.product.as_str(),
+        Json(commission)
+    )?;
     if written == 1 { Ok(()) } else { Err(StoreError::Row(format!("thng {thng} is gone"))) }
 }
 
 /// Whether a Thng has an `encodings` action.
 pub async fn is_encoded(conn: &mut Conn, account: AccountId, thng: ThngId) -> Result<bool, StoreError> {
-    let (found,): (bool,) = on_db!(conn, |c| sqlx::query_as(ENCODED)
-        .bind(account.as_str())
-        .bind(thng.as_str())
-        .fetch_one(c)
-        .await)?;
+    let (found,): (bool,) = fetch_one!(conn, ENCODED, account.as_str(), thng.as_str())?;
     Ok(found)
 }
 
@@ -96,13 +91,7 @@ pub async fn find_of_product(
     (key, value): (&str, &str),
     product: ProductId,
 ) -> Result<Option<ThngId>, StoreError> {
-    let rows: Vec<(String,)> = on_db!(conn, |c| sqlx::query_as(OF_PRODUCT)
-        .bind(account.as_str())
-        .bind(key)
-        .bind(value)
-        .bind(product.as_str())
-        .fetch_all(c)
-        .await)?;
+    let rows: Vec<(String,)> = fetch_all!(conn, OF_PRODUCT, account.as_str(), key, value, product.as_str())?;
     match rows.as_slice() {
         [(id,)] => Ok(Some(parse("id", id)?)),
         _ => Ok(None),

@@ -8,31 +8,25 @@ use crate::domain::{
     webhook::{self, MAX_OVERLAP_MS},
 };
 
-/// The body of an operation, if it is one of these.
-#[must_use]
-pub fn of(operation: &str) -> Option<Value> {
-    Some(match operation {
-        "createWebhook" => webhook(true),
-        "updateWebhook" | "update-webhooks" => webhook(false),
-        "rotateWebhookSecret" => Body::new("How long the others sign on")
-            .may("overlap", json!({"type": "integer", "minimum": 0, "maximum": MAX_OVERLAP_MS}))
-            .like("overlap", 86_400_000)
-            .done(),
-        "redeliverWebhookEvents" => Body::new("The range")
-            .may("from", millis())
-            .may("to", millis())
-            .may("status", json!({"type": "string", "enum": ["dead", "delivered"]}))
-            .like("from", 1_767_225_600_000_i64)
-            .like("status", "dead")
-            .done(),
-        "createReaction" => reaction(true),
-        "updateReaction" | "update-reactions" => reaction(false),
-        _ => return None,
-    })
+pub(super) fn overlap() -> Value {
+    Body::new("How long the others sign on")
+        .may("overlap", json!({"type": "integer", "minimum": 0, "maximum": MAX_OVERLAP_MS}))
+        .like("overlap", 86_400_000)
+        .done()
+}
+
+pub(super) fn redelivery() -> Value {
+    Body::new("The range")
+        .may("from", millis())
+        .may("to", millis())
+        .may("status", json!({"type": "string", "enum": ["dead", "delivered"]}))
+        .like("from", 1_767_225_600_000_i64)
+        .like("status", "dead")
+        .done()
 }
 
 /// A reaction; what its effect names must be there.
-fn reaction(is_create: bool) -> Value {
+pub(super) fn reaction(is_create: bool) -> Value {
     let kind = formatted("event-type", "A type or family of events.");
     let named = |name: &str| json!({"type": "string", "const": name});
     let id = formatted("webhook-id", "Id of a webhook of the account.");
@@ -82,7 +76,7 @@ fn reaction(is_create: bool) -> Value {
 }
 
 /// A webhook; its URL must lead to a public host.
-fn webhook(is_create: bool) -> Value {
+pub(super) fn webhook(is_create: bool) -> Value {
     let (most, longest) = webhook::LIMITS;
     let url = json!({"type": "string", "format": "webhook-url", "maxLength": longest,
         "description": "An `https` URL of a public host without a user name."});

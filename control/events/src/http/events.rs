@@ -10,7 +10,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use futures_util::StreamExt;
-use shared::{problem::Code, time::Clock};
+use shared::time::Clock;
 use utoipa::ToSchema;
 use web::{
     access::{Authenticated, SentKey},
@@ -89,9 +89,7 @@ pub(super) async fn stream(
         faults.push(format!("Last-Event-ID {fault}."));
         None
     });
-    if !faults.is_empty() {
-        return Err(ApiError::faults(Code::InvalidParameter, faults));
-    }
+    ApiError::check_parameters(faults)?;
     let accepts = headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());
     let follows = accepts
         .flat_map(|value| value.split(','))
@@ -145,9 +143,7 @@ pub(super) async fn export(
         faults.push("project must be the id of a project.".to_owned());
         None
     });
-    if !faults.is_empty() {
-        return Err(ApiError::faults(Code::InvalidParameter, faults));
-    }
+    ApiError::check_parameters(faults)?;
     // Rows of the present millisecond may not be complete yet.
     let to = to.unwrap_or_else(|| state.clock.now());
     let from = from.map_or(i64::MIN, |from| from.0);

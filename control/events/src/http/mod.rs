@@ -2,7 +2,7 @@
 //!
 //! Each handler extracts, calls one service function and answers.
 
-pub mod bodies;
+mod bodies;
 mod bulk;
 mod events;
 mod followers;
@@ -31,16 +31,24 @@ where
     Routes::new()
         .routes(routes!(events::stream))
         .routes(routes!(events::export))
-        .routes(routes!(webhooks::list, bulk::webhooks::update, bulk::webhooks::delete))
-        .routes(routes!(webhooks::create).idempotent())
-        .routes(routes!(webhooks::read, webhooks::update, webhooks::delete))
+        .routes(
+            routes!(webhooks::list, bulk::webhooks::update, bulk::webhooks::delete)
+                .body(|| bodies::webhook(false)),
+        )
+        .routes(routes!(webhooks::create).idempotent().body(|| bodies::webhook(true)))
+        .routes(routes!(webhooks::read, webhooks::update, webhooks::delete).body(|| bodies::webhook(false)))
         .routes(routes!(webhooks::list_secrets))
-        .routes(routes!(webhooks::rotate).idempotent())
+        .routes(routes!(webhooks::rotate).idempotent().body(bodies::overlap))
         .routes(routes!(webhooks::ping))
         .routes(routes!(webhooks::deliveries))
         .routes(routes!(webhooks::send_again).idempotent())
-        .routes(routes!(webhooks::send_range_again).idempotent())
-        .routes(routes!(reactions::list, bulk::reactions::update, bulk::reactions::delete))
-        .routes(routes!(reactions::create).idempotent())
-        .routes(routes!(reactions::read, reactions::update, reactions::delete))
+        .routes(routes!(webhooks::send_range_again).idempotent().body(bodies::redelivery))
+        .routes(
+            routes!(reactions::list, bulk::reactions::update, bulk::reactions::delete)
+                .body(|| bodies::reaction(false)),
+        )
+        .routes(routes!(reactions::create).idempotent().body(|| bodies::reaction(true)))
+        .routes(
+            routes!(reactions::read, reactions::update, reactions::delete).body(|| bodies::reaction(false)),
+        )
 }

@@ -3,7 +3,6 @@
 use axum::{Json, response::Response};
 use serde::Serialize;
 use serde_json::{Value, json};
-use shared::problem::Code;
 use utoipa::ToSchema;
 use web::{
     api_error::ApiError,
@@ -169,7 +168,7 @@ pub(super) async fn update(one: One, JsonBody(body): JsonBody) -> Result<Json<Re
 }
 
 pub(super) fn parse(body: &Value, purpose: Purpose) -> Result<ReactionChange, ApiError> {
-    ReactionChange::parse(body, purpose).map_err(|faults| ApiError::faults(Code::Invalid, faults))
+    ReactionChange::parse(body, purpose).map_err(ApiError::invalid)
 }
 
 /// Removes a reaction with what it had still to do.

@@ -251,8 +251,7 @@ pub(super) async fn update(one: One, JsonBody(body): JsonBody) -> Result<Json<We
 }
 
 pub(super) fn parse(state: &EventState, body: &Value, purpose: Purpose) -> Result<WebhookChange, ApiError> {
-    WebhookChange::parse(body, purpose, state.egress.allows_loopback())
-        .map_err(|faults| ApiError::faults(Code::Invalid, faults))
+    WebhookChange::parse(body, purpose, state.egress.allows_loopback()).map_err(ApiError::invalid)
 }
 
 /// Removes a webhook with what it was still to be sent.

@@ -7,9 +7,8 @@ use std::time::Duration;
 use shared::id::AccountId;
 
 use super::{
-    Conn, StoreError, Tx, dialect,
-    lease::{pg_now, sqlite_now},
-    on_db,
+    Conn, StoreError, Tx, dialect, execute, fetch_all, fetch_optional,
+    lease::{Timed, milliseconds, pg_now, timed},
 };
 
 macro_rules! register {
@@ -23,10 +22,8 @@ macro_rules! renew {
     };
 }
 
-const PG_REGISTER: &str = register!(pg_now!());
-const SQLITE_REGISTER: &str = register!(sqlite_now!());
-const PG_RENEW: &str = renew!(pg_now!());
-const SQLITE_RENEW: &str = renew!(sqlite_now!());
+const REGISTER: Timed = timed!(register);
+const RENEW: Timed = timed!(renew);
 const PG_EXPIRE: &str =
     concat!("UPDATE replicas SET gone = TRUE WHERE id <> $1 AND NOT gone AND lease_until <= ", pg_now!());
 const SQLITE_EXPIRE_OTHERS: &str = "UPDATE replicas SET gone = TRUE WHERE id <> $1";
@@ -51,44 +48,30 @@ pub struct Orphan {
     pub thng_id: String,
 }
 
-fn milliseconds(length: Duration) -> i64 {
-    i64::try_from(length.as_millis()).unwrap_or(i64::MAX)
-}
-
 /// Registers a replica under a name that was never used.
 pub async fn register(tx: &mut Tx, replica: &str, lease: Duration) -> Result<(), StoreError> {
-    let sql = dialect::pick(tx, PG_REGISTER, SQLITE_REGISTER);
-    on_db!(&mut **tx, |c| sqlx::query(sql)
-        .bind(replica)
-        .bind(milliseconds(lease))
-        .execute(c)
-        .await
-        .map(|_| ()))?;
+    let sql = REGISTER.of(tx);
+    execute!(&mut **tx, sql, replica, milliseconds(lease))?;
     Ok(())
 }
 
 /// Renews a lease; `false` when the replica was given up: its connections are being closed by others.
 pub async fn renew(tx: &mut Tx, replica: &str, lease: Duration) -> Result<bool, StoreError> {
-    let sql = dialect::pick(tx, PG_RENEW, SQLITE_RENEW);
-    let renewed = on_db!(&mut **tx, |c| sqlx::query(sql)
-        .bind(replica)
-        .bind(milliseconds(lease))
-        .execute(c)
-        .await
-        .map(|done| done.rows_affected()))?;
+    let sql = RENEW.of(tx);
+    let renewed = execute!(&mut **tx, sql, replica, milliseconds(lease))?;
     Ok(renewed == 1)
 }
 
 /// Gives up the replicas whose lease ran out. SQLite serves one process, so every other one is dead there.
 pub async fn expire_replicas(tx: &mut Tx, own: &str) -> Result<(), StoreError> {
     let sql = dialect::pick(tx, PG_EXPIRE, SQLITE_EXPIRE_OTHERS);
-    on_db!(&mut **tx, |c| sqlx::query(sql).bind(own).execute(c).await.map(|_| ()))?;
+    execute!(&mut **tx, sql, own)?;
     Ok(())
 }
 
 /// Gives up this replica at shutdown.
 pub async fn leave(tx: &mut Tx, replica: &str) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(LEAVE).bind(replica).execute(c).await.map(|_| ()))?;
+    execute!(&mut **tx, LEAVE, replica)?;
     Ok(())
 }
 
@@ -102,43 +85,34 @@ pub async fn open(
 ) -> Result<bool, StoreError> {
     // A lock that does not block the renewal of the lease. A connection that is added while the replica is being
     // given up is closed later, because rows of dead replicas are searched until there are none.
-    let sql = dialect::lock_row(tx, PG_HOLD, HOLD);
-    let held: Option<(String,)> =
-        on_db!(&mut **tx, |c| sqlx::query_as(sql).bind(replica).fetch_optional(c).await)?;
+    let sql = dialect::pick(tx, PG_HOLD, HOLD);
+    let held: Option<(String,)> = fetch_optional!(&mut **tx, sql, replica)?;
     if held.is_none() {
         return Ok(false);
     }
-    on_db!(&mut **tx, |c| sqlx::query(OPEN)
-        .bind(id)
-        .bind(replica)
-        .bind(account.as_str())
-        .bind(thng)
-        .execute(c)
-        .await
-        .map(|_| ()))?;
+    execute!(&mut **tx, OPEN, id, replica, account.as_str(), thng)?;
     Ok(true)
 }
 
 /// Removes a connection; `false` when somebody did before.
 pub async fn close(tx: &mut Tx, id: &str) -> Result<bool, StoreError> {
-    let gone =
-        on_db!(&mut **tx, |c| sqlx::query(CLOSE).bind(id).execute(c).await.map(|done| done.rows_affected()))?;
+    let gone = execute!(&mut **tx, CLOSE, id)?;
     Ok(gone == 1)
 }
 
 /// Whether a Thng has a connection.
 pub async fn is_connected(conn: &mut Conn, thng: &str) -> Result<bool, StoreError> {
-    let row: Option<(i32,)> = on_db!(conn, |c| sqlx::query_as(HAS).bind(thng).fetch_optional(c).await)?;
+    let row: Option<(i32,)> = fetch_optional!(conn, HAS, thng)?;
     Ok(row.is_some())
 }
 
 /// Connections of replicas that are gone.
 pub async fn list_orphans(conn: &mut Conn, limit: u32) -> Result<Vec<Orphan>, StoreError> {
-    Ok(on_db!(conn, |c| sqlx::query_as(ORPHANS).bind(i64::from(limit)).fetch_all(c).await)?)
+    Ok(fetch_all!(conn, ORPHANS, i64::from(limit))?)
 }
 
 /// Forgets replicas that are gone and have no connections left.
 pub async fn forget(tx: &mut Tx) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(FORGET).execute(c).await.map(|_| ()))?;
+    execute!(&mut **tx, FORGET)?;
     Ok(())
 }

@@ -10,7 +10,7 @@ use super::{
     dialect::fetch_in_list,
     dialect::{signed, unsigned},
     documents::Document,
-    on_db, parse,
+    execute, fetch_one, parse,
 };
 use crate::domain::{
     event::Position,
@@ -94,45 +94,34 @@ pub use follows;
 
 /// Whether there is one at all that something may be kept for.
 pub async fn has_any<F: Follower>(conn: &mut Conn) -> Result<bool, StoreError> {
-    let (count,): (i64,) = on_db!(conn, |c| sqlx::query_as(F::FOLLOWS.any).fetch_one(c).await)?;
+    let (count,): (i64,) = fetch_one!(conn, F::FOLLOWS.any)?;
     Ok(count > 0)
 }
 
 /// How many an account has.
 pub async fn count<F: Follower>(conn: &mut Conn, account: AccountId) -> Result<u64, StoreError> {
     let sql = F::FOLLOWS.count;
-    let (count,): (i64,) = on_db!(conn, |c| sqlx::query_as(sql).bind(account.as_str()).fetch_one(c).await)?;
+    let (count,): (i64,) = fetch_one!(conn, sql, account.as_str())?;
     Ok(unsigned(count))
 }
 
 /// Sets the position in the log after which a subscriber receives events.
 pub async fn begin_at<F: Follower>(tx: &mut Tx, seq: i64, place: Position) -> Result<(), StoreError> {
     let sql = F::FOLLOWS.begin_at;
-    on_db!(&mut **tx, |c| sqlx::query(sql)
-        .bind(seq)
-        .bind(place.xid)
-        .bind(place.seq)
-        .execute(c)
-        .await
-        .map(|_| ()))?;
+    execute!(&mut **tx, sql, seq, place.xid, place.seq)?;
     Ok(())
 }
 
 /// Counts events that were dropped because the queue was full.
 pub async fn count_dropped<F: Follower>(tx: &mut Tx, seq: i64, count: u64) -> Result<(), StoreError> {
     let (sql, count) = (F::FOLLOWS.dropped, signed(count));
-    on_db!(&mut **tx, |c| sqlx::query(sql).bind(seq).bind(count).execute(c).await.map(|_| ()))?;
+    execute!(&mut **tx, sql, seq, count)?;
     Ok(())
 }
 
 /// Removes up to `limit` things from the queue of one; returns how many.
 pub async fn clear(tx: &mut Tx, queue: &Follows, seq: i64, limit: u32) -> Result<u64, StoreError> {
-    Ok(on_db!(&mut **tx, |c| sqlx::query(queue.clear)
-        .bind(seq)
-        .bind(i64::from(limit))
-        .execute(c)
-        .await
-        .map(|done| done.rows_affected()))?)
+    Ok(execute!(&mut **tx, queue.clear, seq, i64::from(limit))?)
 }
 
 /// A follower as the log is queued to it.

@@ -15,9 +15,9 @@ use sqlx::types::Json;
 use super::{
     Conn, StoreError, Tx, dialect,
     dialect::{signed, unsigned},
-    events,
-    lease::{pg_now, sqlite_now},
-    on_db, parse,
+    events, execute, fetch_all, fetch_one, fetch_optional,
+    lease::{Timed, timed, timed_lock},
+    parse,
 };
 use crate::domain::{
     event::Cause,
@@ -71,12 +71,9 @@ macro_rules! rest {
         concat!("UPDATE reaction_turns SET resume_at = $2 + ", $now, " WHERE account_id = $1")
     };
 }
-const PG_DUE: &str = due!(pg_now!());
-const SQLITE_DUE: &str = due!(sqlite_now!());
-const PG_TURN: &str = turn!(pg_now!(), " FOR UPDATE SKIP LOCKED");
-const SQLITE_TURN: &str = turn!(sqlite_now!(), "");
-const PG_REST: &str = rest!(pg_now!());
-const SQLITE_REST: &str = rest!(sqlite_now!());
+const DUE: Timed = timed!(due);
+const TURN: Timed = timed_lock!(turn, " FOR UPDATE SKIP LOCKED");
+const REST: Timed = timed!(rest);
 const TRIED: &str = "UPDATE reaction_tasks SET attempts = attempts + 1 WHERE seq = $1 RETURNING attempts";
 const NEXT: &str = "SELECT k.seq, k.reaction, k.event_id, k.cause, k.deed, k.created_at, k.attempts, r.id, \
     r.project_id, r.status FROM reaction_tasks k LEFT JOIN reactions r ON r.seq = k.reaction \
@@ -134,28 +131,27 @@ pub async fn insert(tx: &mut Tx, at: UnixMillis, new: &[New]) -> Result<(), Stor
 
 /// How much an account's reactions have still to do, up to `most`.
 pub async fn count(conn: &mut Conn, account: AccountId, most: u64) -> Result<u64, StoreError> {
-    let (count,): (i64,) =
-        on_db!(conn, |c| sqlx::query_as(COUNT).bind(account.as_str()).bind(signed(most)).fetch_one(c).await)?;
+    let (count,): (i64,) = fetch_one!(conn, COUNT, account.as_str(), signed(most))?;
     Ok(unsigned(count))
 }
 
 /// Includes an account in the rotation.
 pub async fn open(tx: &mut Tx, account: AccountId) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(OPEN).bind(account.as_str()).execute(c).await.map(|_| ()))?;
+    execute!(&mut **tx, OPEN, account.as_str())?;
     Ok(())
 }
 
 /// Whether there is something to be done; cheap, and takes nothing.
 pub async fn is_due(conn: &mut Conn) -> Result<bool, StoreError> {
-    let sql = dialect::pick(conn, PG_DUE, SQLITE_DUE);
-    let (count,): (i64,) = on_db!(conn, |c| sqlx::query_as(sql).fetch_one(c).await)?;
+    let sql = DUE.of(conn);
+    let (count,): (i64,) = fetch_one!(conn, sql)?;
     Ok(count > 0)
 }
 
 /// The next account: the one that was served longest ago. It is locked until the transaction ends.
 pub async fn take_turn(tx: &mut Tx) -> Result<Option<AccountId>, StoreError> {
-    let sql = dialect::pick(tx, PG_TURN, SQLITE_TURN);
-    let row: Option<(String,)> = on_db!(&mut **tx, |c| sqlx::query_as(sql).fetch_optional(c).await)?;
+    let sql = TURN.of(tx);
+    let row: Option<(String,)> = fetch_optional!(&mut **tx, sql)?;
     row.map(|(account,)| parse("account_id", &account)).transpose()
 }
 
@@ -166,11 +162,10 @@ pub async fn put_off(
     task: i64,
     pause: Duration,
 ) -> Result<Option<i64>, StoreError> {
-    let sql = dialect::pick(tx, PG_REST, SQLITE_REST);
+    let sql = REST.of(tx);
     let pause = signed(u64::try_from(pause.as_millis()).unwrap_or(u64::MAX));
-    on_db!(&mut **tx, |c| sqlx::query(sql).bind(account.as_str()).bind(pause).execute(c).await.map(|_| ()))?;
-    let row: Option<(i64,)> =
-        on_db!(&mut **tx, |c| sqlx::query_as(TRIED).bind(task).fetch_optional(c).await)?;
+    execute!(&mut **tx, sql, account.as_str(), pause)?;
+    let row: Option<(i64,)> = fetch_optional!(&mut **tx, TRIED, task)?;
     Ok(row.map(|(attempts,)| attempts))
 }
 
@@ -200,11 +195,7 @@ type Row =
 
 /// The first `limit` things that an account's reactions have to do.
 pub async fn list_next(conn: &mut Conn, account: AccountId, limit: u32) -> Result<Vec<Task>, StoreError> {
-    let rows: Vec<Row> = on_db!(conn, |c| sqlx::query_as(NEXT)
-        .bind(account.as_str())
-        .bind(i64::from(limit))
-        .fetch_all(c)
-        .await)?;
+    let rows: Vec<Row> = fetch_all!(conn, NEXT, account.as_str(), i64::from(limit))?;
     rows.into_iter()
         .map(|(seq, reaction, event, cause, deed, created_at, attempts, id, project, status)| {
             let id = id.filter(|_| status.as_deref() == Some(Status::Active.as_str()));

@@ -5,9 +5,10 @@ use shared::{id::ReactionId, time::UnixMillis};
 use super::{
     StoreError, Tx,
     documents::{Base, Cell, Document, Statements, statements},
+    execute,
     followers::{Follower, Follows, follows},
     listing::{Column, Table},
-    on_db, parse,
+    parse,
 };
 use crate::domain::{
     common::Stamp,
@@ -124,15 +125,6 @@ pub struct CameOf {
 /// Notes what came of a reaction.
 pub async fn note(tx: &mut Tx, seq: i64, at_ms: i64, came: &CameOf) -> Result<(), StoreError> {
     let (event, reason) = came.failure.as_ref().map(|(event, reason)| (event, reason)).unzip();
-    on_db!(&mut **tx, |c| sqlx::query(CAME_OF)
-        .bind(seq)
-        .bind(came.done)
-        .bind(came.failed)
-        .bind(at_ms)
-        .bind(reason)
-        .bind(event)
-        .execute(c)
-        .await
-        .map(|_| ()))?;
+    execute!(&mut **tx, CAME_OF, seq, came.done, came.failed, at_ms, reason, event)?;
     Ok(())
 }

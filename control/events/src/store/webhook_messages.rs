@@ -12,9 +12,9 @@ use sqlx::types::Json;
 use super::{
     Conn, StoreError, Tx, dialect,
     dialect::unsigned,
-    lease::{pg_now, sqlite_now},
+    execute, fetch_all, fetch_one,
+    lease::{Timed, milliseconds, pg_now, sqlite_now, timed},
     listing::{self, Column, Selection, Table},
-    on_db,
 };
 use crate::domain::page::{Page, Position};
 
@@ -56,10 +56,8 @@ macro_rules! first {
         )
     };
 }
-const PG_DUE: &str = due!(pg_now!());
-const SQLITE_DUE: &str = due!(sqlite_now!());
-const PG_FIRST: &str = first!(pg_now!());
-const SQLITE_FIRST: &str = first!(sqlite_now!());
+const DUE: Timed = timed!(due);
+const FIRST: Timed = timed!(first);
 const PG_SETTLE: &str = concat!(
     "UPDATE webhook_messages SET status = t.status, attempts = attempts + 1, next_at = t.pause + ",
     pg_now!(),
@@ -93,8 +91,7 @@ macro_rules! renew {
         )
     };
 }
-const PG_RENEW: &str = renew!(pg_now!());
-const SQLITE_RENEW: &str = renew!(sqlite_now!());
+const RENEW: Timed = timed!(renew);
 const AGAIN: &str = "UPDATE webhook_messages SET status = 'pending', next_at = 0, first_at = NULL \
     WHERE webhook = $1 AND message_id = $2";
 const RANGE: &str = "UPDATE webhook_messages SET status = 'pending', next_at = 0, first_at = NULL WHERE seq IN \
@@ -174,8 +171,7 @@ pub async fn insert(tx: &mut Tx, at: UnixMillis, new: &[New]) -> Result<(), Stor
 /// How many messages wait in the queue of a webhook, up to `most`.
 pub async fn count_waiting(conn: &mut Conn, webhook: i64, most: u64) -> Result<u64, StoreError> {
     let most = super::dialect::signed(most);
-    let (count,): (i64,) =
-        on_db!(conn, |c| sqlx::query_as(WAITING).bind(webhook).bind(most).fetch_one(c).await)?;
+    let (count,): (i64,) = fetch_one!(conn, WAITING, webhook, most)?;
     Ok(unsigned(count))
 }
 
@@ -205,13 +201,8 @@ type DueRow = (i64, String, String, String, i64, i64, i64, i64);
 
 /// Up to `limit` messages of a webhook whose time has come; in order, those before the first that has to wait.
 pub async fn list_due(conn: &mut Conn, webhook: i64, ordered: bool, limit: u32) -> Result<Ready, StoreError> {
-    let sql = if ordered {
-        dialect::pick(conn, PG_FIRST, SQLITE_FIRST)
-    } else {
-        dialect::pick(conn, PG_DUE, SQLITE_DUE)
-    };
-    let rows: Vec<DueRow> =
-        on_db!(conn, |c| sqlx::query_as(sql).bind(webhook).bind(i64::from(limit)).fetch_all(c).await)?;
+    let sql = if ordered { FIRST.of(conn) } else { DUE.of(conn) };
+    let rows: Vec<DueRow> = fetch_all!(conn, sql, webhook, i64::from(limit))?;
     let waits = rows.iter().map(|(.., wait_ms)| *wait_ms).find(|wait_ms| *wait_ms > 0);
     let due = rows.into_iter().take_while(|(.., wait_ms)| *wait_ms <= 0);
     let due = due.map(|(seq, message_id, kind, body, created_at, attempts, age_ms, _)| Due {
@@ -245,7 +236,7 @@ pub struct Tried {
 
 /// Writes what became of tries.
 pub async fn settle(tx: &mut Tx, tried: &[Tried]) -> Result<(), StoreError> {
-    let pause = |tried: &Tried| i64::try_from(tried.pause.as_millis()).unwrap_or(i64::MAX);
+    let pause = |tried: &Tried| milliseconds(tried.pause);
     match &mut **tx {
         Conn::PgTx(c) => {
             // Planned each time, because a plan for a small table reads all of a large one.
@@ -275,25 +266,15 @@ pub async fn settle(tx: &mut Tx, tried: &[Tried]) -> Result<(), StoreError> {
 /// Makes up to `limit` waiting messages after a number due now, with a full day of retries; returns the number of the
 /// last, or `None` when there were fewer.
 pub async fn renew(tx: &mut Tx, webhook: i64, after: i64, limit: u32) -> Result<Option<i64>, StoreError> {
-    let sql = dialect::pick(tx, PG_RENEW, SQLITE_RENEW);
-    let seqs: Vec<(i64,)> = on_db!(&mut **tx, |c| sqlx::query_as(sql)
-        .bind(webhook)
-        .bind(after)
-        .bind(i64::from(limit))
-        .fetch_all(c)
-        .await)?;
+    let sql = RENEW.of(tx);
+    let seqs: Vec<(i64,)> = fetch_all!(&mut **tx, sql, webhook, after, i64::from(limit))?;
     let is_full = seqs.len() as u64 >= u64::from(limit);
     Ok(seqs.iter().map(|(seq,)| *seq).max().filter(|_| is_full))
 }
 
 /// Sends a message again; returns whether there is one.
 pub async fn send_again(tx: &mut Tx, webhook: i64, message_id: &str) -> Result<bool, StoreError> {
-    let again = on_db!(&mut **tx, |c| sqlx::query(AGAIN)
-        .bind(webhook)
-        .bind(message_id)
-        .execute(c)
-        .await
-        .map(|done| done.rows_affected()))?;
+    let again = execute!(&mut **tx, AGAIN, webhook, message_id)?;
     Ok(again > 0)
 }
 
@@ -316,26 +297,15 @@ pub async fn send_range_again(
     after: i64,
     limit: u32,
 ) -> Result<(u64, i64), StoreError> {
-    let seqs: Vec<(i64,)> = on_db!(&mut **tx, |c| sqlx::query_as(RANGE)
-        .bind(webhook)
-        .bind(range.from)
-        .bind(range.to)
-        .bind(&range.status)
-        .bind(after)
-        .bind(i64::from(limit))
-        .fetch_all(c)
-        .await)?;
+    let seqs: Vec<(i64,)> =
+        fetch_all!(&mut **tx, RANGE, webhook, range.from, range.to, &range.status, after, i64::from(limit))?;
     Ok((seqs.len() as u64, seqs.iter().map(|(seq,)| *seq).max().unwrap_or(after)))
 }
 
 /// Removes the oldest of up to `limit` messages, as far as they are from before a time; returns how many, and how
 /// many of them were still to be sent. What waits for a suspended account stays.
 pub async fn purge(tx: &mut Tx, before: UnixMillis, limit: u32) -> Result<(u64, u64), StoreError> {
-    let gone: Vec<(String,)> = on_db!(&mut **tx, |c| sqlx::query_as(PURGE)
-        .bind(before.0)
-        .bind(i64::from(limit))
-        .fetch_all(c)
-        .await)?;
+    let gone: Vec<(String,)> = fetch_all!(&mut **tx, PURGE, before.0, i64::from(limit))?;
     let pending = gone.iter().filter(|(status,)| status == "pending").count();
     Ok((gone.len() as u64, pending as u64))
 }

@@ -1,19 +1,18 @@
 //! The table of webhooks, and the leases by which workers hold them, on the database's clock, with a fence.
 
-use crate::store::Ctx;
 use std::time::Duration;
 
 use shared::id::{AccountId, WebhookId};
 
 use super::{
-    Conn, Db, StoreError, Tx, dialect,
+    Conn, Db, StoreError, Tx,
     dialect::fetch_in_list,
-    dialect::signed,
     documents::{Base, Cell, Document, Statements, statements},
+    execute, fetch_all, fetch_optional,
     followers::{Follower, Follows, follows},
-    lease::{pg_now, sqlite_now},
+    lease::{self, Timed, hold_lease, milliseconds, pg_now, sqlite_now, timed},
     listing::{Column, Table},
-    on_db, parse,
+    parse,
 };
 use crate::domain::{
     common::Stamp,
@@ -86,15 +85,16 @@ macro_rules! claim {
 }
 macro_rules! settle {
     ($now:expr) => {
-        concat!(
-            "UPDATE webhooks SET lease_until = $3 + ",
+        hold_lease!(
             $now,
-            ", failures = $4, failing_since = $5, next_at = $6 + ",
-            $now,
-            ", status = CASE WHEN $7 = '' OR status <> 'active' THEN status ELSE 'paused' END, \
-             reason = CASE WHEN $7 = '' OR status <> 'active' THEN reason ELSE $7 END \
-             WHERE seq = $1 AND fence = $2 RETURNING status, ",
-            $now
+            "webhooks",
+            concat!(
+                ", failures = $4, failing_since = $5, next_at = $6 + ",
+                $now,
+                ", status = CASE WHEN $7 = '' OR status <> 'active' THEN status ELSE 'paused' END, \
+                 reason = CASE WHEN $7 = '' OR status <> 'active' THEN reason ELSE $7 END"
+            ),
+            concat!(" RETURNING status, ", $now)
         )
     };
 }
@@ -120,8 +120,7 @@ const PG_IS_DUE: &str = due!(pg_now!(), "w.account_id <> ALL($2)");
 const SQLITE_IS_DUE: &str = due!(sqlite_now!(), "w.account_id NOT IN (SELECT value FROM json_each($2))");
 const PG_CLAIM: &str = claim!(pg_now!(), "w.account_id <> ALL($4)", " FOR UPDATE SKIP LOCKED");
 const SQLITE_CLAIM: &str = claim!(sqlite_now!(), "w.account_id NOT IN (SELECT value FROM json_each($4))", "");
-const PG_SETTLE: &str = settle!(pg_now!());
-const SQLITE_SETTLE: &str = settle!(sqlite_now!());
+const SETTLE: Timed = timed!(settle);
 const FREE: &str = "UPDATE webhooks SET lease_until = 0 WHERE lease_until > 0";
 const RELEASE: &str = "UPDATE webhooks SET lease_until = 0 WHERE seq = $1 AND fence = $2";
 
@@ -173,25 +172,19 @@ impl Follower for Webhook {
 
 /// Resets the health of a receiver, because it was reported to be back.
 pub async fn resume(tx: &mut Tx, seq: i64) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(RESUME).bind(seq).execute(c).await.map(|_| ()))?;
+    execute!(&mut **tx, RESUME, seq)?;
     Ok(())
 }
 
 /// [`resume`] for every webhook of an account; returns their numbers.
 pub async fn resume_all(tx: &mut Tx, account: AccountId) -> Result<Vec<i64>, StoreError> {
-    let rows: Vec<(i64,)> =
-        on_db!(&mut **tx, |c| sqlx::query_as(RESUME_ALL).bind(account.as_str()).fetch_all(c).await)?;
+    let rows: Vec<(i64,)> = fetch_all!(&mut **tx, RESUME_ALL, account.as_str())?;
     Ok(rows.into_iter().map(|(seq,)| seq).collect())
 }
 
 /// Releases what an earlier process held, where there is one process only: on SQLite.
 pub async fn free_all(db: &Db) -> Result<(), StoreError> {
-    if let Db::Sqlite { .. } = db {
-        let mut tx = db.begin(&Ctx::default()).await?;
-        on_db!(&mut *tx, |c| sqlx::query(FREE).execute(c).await.map(|_| ()))?;
-        tx.commit().await?;
-    }
-    Ok(())
+    lease::free_all(db, FREE).await
 }
 
 /// Which webhooks a worker may claim.
@@ -275,31 +268,23 @@ pub async fn settle(
     verdict: &Verdict,
     reason: Option<&str>,
 ) -> Result<Option<(bool, i64)>, StoreError> {
-    let sql = dialect::pick(tx, PG_SETTLE, SQLITE_SETTLE);
-    let row: Option<(String, i64)> = on_db!(&mut **tx, |c| sqlx::query_as(sql)
-        .bind(claimed.seq)
-        .bind(claimed.fence)
-        .bind(milliseconds(lease))
-        .bind(verdict.health.failures)
-        .bind(verdict.health.failing_since)
-        .bind(milliseconds(verdict.pause))
-        .bind(reason.unwrap_or_default())
-        .fetch_optional(c)
-        .await)?;
+    let sql = SETTLE.of(tx);
+    let row: Option<(String, i64)> = fetch_optional!(
+        &mut **tx,
+        sql,
+        claimed.seq,
+        claimed.fence,
+        milliseconds(lease),
+        verdict.health.failures,
+        verdict.health.failing_since,
+        milliseconds(verdict.pause),
+        reason.unwrap_or_default()
+    )?;
     Ok(row.map(|(status, now)| (status == Status::Active.as_str(), now)))
 }
 
 /// Releases a webhook.
 pub async fn release(tx: &mut Tx, claimed: &Claimed) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(RELEASE)
-        .bind(claimed.seq)
-        .bind(claimed.fence)
-        .execute(c)
-        .await
-        .map(|_| ()))?;
+    execute!(&mut **tx, RELEASE, claimed.seq, claimed.fence)?;
     Ok(())
-}
-
-fn milliseconds(length: Duration) -> i64 {
-    signed(u64::try_from(length.as_millis()).unwrap_or(u64::MAX))
 }

@@ -3,7 +3,6 @@
 use axum::{Json, extract::State, http::StatusCode, response::Response};
 use redirects::http::{Wait, written};
 use serde::Serialize;
-use shared::problem::Code;
 use utoipa::ToSchema;
 use web::{
     api_error::ApiError,
@@ -128,7 +127,7 @@ pub(super) async fn suspend(
     JsonBody(body): JsonBody,
 ) -> Result<Response, ApiError> {
     let wait = Wait::parse(&query)?;
-    let reason = parse_suspension(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
+    let reason = parse_suspension(&body).map_err(ApiError::invalid)?;
     let done = service::suspend(&redirects.db, &by, &id, &reason).await?;
     Ok(changed(&redirects, wait, done).await)
 }

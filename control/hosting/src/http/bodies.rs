@@ -9,23 +9,27 @@ use crate::domain::{
     quota_change::{DEFAULT, UNLIMITED},
 };
 
-/// The body of an operation, if it is one of these.
-#[must_use]
-pub fn of(operation: &str) -> Option<Value> {
-    Some(match operation {
-        "suspendAccount" => Body::new("Why")
-            .must("reason", text(1, MAX_REASON))
-            .like("reason", "Its links lead to counterfeit shops")
-            .done(),
-        "takeLinkDown" | "takeHostDown" => Body::new("Why, and until when")
-            .must("reason", text(1, MAX_REASON))
-            .may("until", millis())
-            .like("reason", "Reported as phishing")
-            .done(),
-        "setAccountQuotas" => quotas(&[UNLIMITED, DEFAULT]),
-        "setDefaultQuotas" => quotas(&[UNLIMITED]),
-        _ => return None,
-    })
+pub(super) fn suspension() -> Value {
+    Body::new("Why")
+        .must("reason", text(1, MAX_REASON))
+        .like("reason", "Its links lead to counterfeit shops")
+        .done()
+}
+
+pub(super) fn take_down() -> Value {
+    Body::new("Why, and until when")
+        .must("reason", text(1, MAX_REASON))
+        .may("until", millis())
+        .like("reason", "Reported as phishing")
+        .done()
+}
+
+pub(super) fn account_quotas() -> Value {
+    quotas(&[UNLIMITED, DEFAULT])
+}
+
+pub(super) fn default_quotas() -> Value {
+    quotas(&[UNLIMITED])
 }
 
 fn quotas(words: &[&str]) -> Value {

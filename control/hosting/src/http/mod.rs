@@ -5,13 +5,16 @@
 mod access;
 mod accounts;
 mod audit;
-pub mod bodies;
+mod bodies;
 mod quotas;
 mod take_downs;
 
 use axum::extract::FromRef;
 use utoipa_axum::routes;
-use web::{access::Access, routes::Routes};
+use web::{
+    access::Access,
+    routes::{Columns, Routes},
+};
 
 use crate::service::Redirects;
 
@@ -25,19 +28,17 @@ where
     Routes::new()
         .routes(routes!(accounts::list))
         .routes(routes!(accounts::read))
-        .routes(routes!(accounts::suspend, accounts::resume))
+        .routes(routes!(accounts::suspend, accounts::resume).body(bodies::suspension))
         .routes(routes!(audit::list))
-        .routes(routes!(quotas::read, quotas::set))
-        .routes(routes!(quotas::read_defaults, quotas::set_defaults))
+        .routes(routes!(quotas::read, quotas::set).body(bodies::account_quotas))
+        .routes(routes!(quotas::read_defaults, quotas::set_defaults).body(bodies::default_quotas))
         .routes(routes!(take_downs::list))
-        .routes(routes!(
-            take_downs::of_link::read,
-            take_downs::of_link::take_down,
-            take_downs::of_link::release
-        ))
-        .routes(routes!(
-            take_downs::of_host::read,
-            take_downs::of_host::take_down,
-            take_downs::of_host::release
-        ))
+        .routes(
+            routes!(take_downs::of_link::read, take_downs::of_link::take_down, take_downs::of_link::release)
+                .body(bodies::take_down),
+        )
+        .routes(
+            routes!(take_downs::of_host::read, take_downs::of_host::take_down, take_downs::of_host::release)
+                .body(bodies::take_down),
+        )
 }

@@ -5,7 +5,6 @@ use std::collections::HashMap;
 use axum::{Json, extract::State};
 use serde::Serialize;
 use serde_json::Value;
-use shared::problem::Code;
 use tenants::http::quotas::QuotasDocument;
 use utoipa::ToSchema;
 use web::{
@@ -133,5 +132,5 @@ pub(super) async fn set_defaults(
 }
 
 fn parse(body: &Value) -> Result<Vec<(Quota, Setting)>, ApiError> {
-    parse_quotas(body).map_err(|faults| ApiError::faults(Code::Invalid, faults))
+    parse_quotas(body).map_err(ApiError::invalid)
 }

@@ -4,7 +4,7 @@ use axum::{Json, extract::State, http::StatusCode, response::Response};
 use redirects::http::{Wait, written};
 use serde::Serialize;
 use serde_json::Value;
-use shared::{problem::Code, withheld::Withheld};
+use shared::withheld::Withheld;
 use utoipa::ToSchema;
 use web::{
     api_error::ApiError, extract::Query, listing::Listing, openapi::PageParams, request_info::RequestInfo,
@@ -104,7 +104,7 @@ async fn take_down(
     body: &Value,
 ) -> Result<Response, ApiError> {
     let wait = Wait::parse(query)?;
-    let new = parse_take_down(body, by.now).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
+    let new = parse_take_down(body, by.now).map_err(ApiError::invalid)?;
     let done = service::take_down(&redirects.db, by, &named, new).await?;
     redirects.readers.wake_edges();
     let body = serde_json::to_value(TakeDownDocument::from(done.value.clone())).unwrap_or_default();

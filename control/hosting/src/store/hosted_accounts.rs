@@ -2,7 +2,7 @@
 
 use shared::{id::AccountId, time::UnixMillis};
 
-use super::{Conn, StoreError, Tx, on_db, parse};
+use super::{Conn, StoreError, Tx, execute, fetch_all, fetch_optional, parse};
 use crate::domain::{
     hosted_account::{HostedAccount, Suspension},
     page::PageRequest,
@@ -53,7 +53,7 @@ impl TryFrom<Row> for HostedAccount {
 
 /// An account.
 pub async fn find(conn: &mut Conn, id: AccountId) -> Result<Option<HostedAccount>, StoreError> {
-    let row: Option<Row> = on_db!(conn, |c| sqlx::query_as(FIND).bind(id.as_str()).fetch_optional(c).await)?;
+    let row: Option<Row> = fetch_optional!(conn, FIND, id.as_str())?;
     row.map(HostedAccount::try_from).transpose()
 }
 
@@ -61,22 +61,12 @@ pub async fn find(conn: &mut Conn, id: AccountId) -> Result<Option<HostedAccount
 pub async fn list(conn: &mut Conn, page: PageRequest) -> Result<Vec<HostedAccount>, StoreError> {
     let sql = if page.is_ascending() { ASCENDING } else { DESCENDING };
     let (at, seq) = page.start();
-    let rows: Vec<Row> = on_db!(conn, |c| sqlx::query_as(sql)
-        .bind(at)
-        .bind(seq)
-        .bind(i64::from(page.limit()))
-        .fetch_all(c)
-        .await)?;
+    let rows: Vec<Row> = fetch_all!(conn, sql, at, seq, i64::from(page.limit()))?;
     rows.into_iter().map(HostedAccount::try_from).collect()
 }
 
 /// Notes since when an account is suspended; `None` when it is in service again.
 pub async fn set_suspended(tx: &mut Tx, id: AccountId, since: Option<UnixMillis>) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(SET_SUSPENDED)
-        .bind(id.as_str())
-        .bind(since.map(|at| at.0))
-        .execute(c)
-        .await
-        .map(|_| ()))?;
+    execute!(&mut **tx, SET_SUSPENDED, id.as_str(), since.map(|at| at.0))?;
     Ok(())
 }

@@ -2,7 +2,7 @@
 
 use shared::time::UnixMillis;
 
-use super::{Conn, StoreError, Tx, on_db};
+use super::{Conn, StoreError, Tx, execute, fetch_all, fetch_optional};
 use crate::domain::{api_key::KeyId, platform_key::PlatformKey};
 
 const INSERT: &str =
@@ -28,38 +28,25 @@ fn read((hash, label, created_at, expires_at, revoked_at): Row) -> Result<Platfo
 
 /// Adds a key.
 pub async fn insert(tx: &mut Tx, key: &PlatformKey) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(INSERT)
-        .bind(&key.hash[..])
-        .bind(&key.label)
-        .bind(key.created_at.0)
-        .bind(key.expires_at.map(|at| at.0))
-        .execute(c)
-        .await
-        .map(|_| ()))?;
+    execute!(&mut **tx, INSERT, &key.hash[..], &key.label, key.created_at.0, key.expires_at.map(|at| at.0))?;
     Ok(())
 }
 
 /// A key that is not revoked.
 pub async fn find(conn: &mut Conn, hash: &[u8; 32]) -> Result<Option<PlatformKey>, StoreError> {
-    let row: Option<Row> = on_db!(conn, |c| sqlx::query_as(FIND).bind(&hash[..]).fetch_optional(c).await)?;
+    let row: Option<Row> = fetch_optional!(conn, FIND, &hash[..])?;
     row.map(read).transpose()
 }
 
 /// Every key, oldest first.
 pub async fn list(conn: &mut Conn) -> Result<Vec<PlatformKey>, StoreError> {
-    let rows: Vec<Row> = on_db!(conn, |c| sqlx::query_as(LIST).fetch_all(c).await)?;
+    let rows: Vec<Row> = fetch_all!(conn, LIST)?;
     rows.into_iter().map(read).collect()
 }
 
 /// Revokes the key with an id; returns whether it was valid until now.
 pub async fn revoke(tx: &mut Tx, id: KeyId, at: UnixMillis) -> Result<bool, StoreError> {
     let (first, last) = id.range();
-    let revoked = on_db!(&mut **tx, |c| sqlx::query(REVOKE)
-        .bind(&first[..])
-        .bind(&last[..])
-        .bind(at.0)
-        .execute(c)
-        .await
-        .map(|done| done.rows_affected()))?;
+    let revoked = execute!(&mut **tx, REVOKE, &first[..], &last[..], at.0)?;
     Ok(revoked > 0)
 }

@@ -4,9 +4,10 @@ use shared::{id::AccountId, time::UnixMillis, withheld::Withheld};
 
 use super::{
     Conn, StoreError, Tx,
-    dialect::{self, unsigned},
-    lease::{pg_now, sqlite_now},
-    on_db, parse,
+    dialect::unsigned,
+    execute, fetch_all, fetch_one, fetch_optional,
+    lease::{Timed, timed},
+    parse,
     withheld::{columns, of_columns},
 };
 use crate::domain::{page::PageRequest, platform_take_down::PlatformTakeDown};
@@ -42,10 +43,8 @@ const ASCENDING: &str =
 const DESCENDING: &str = select!(
     "kind IN ('link', 'host') AND (created_at, seq) < ($1, $2) ORDER BY created_at DESC, seq DESC LIMIT $3"
 );
-const PG_OVER: &str = over!(pg_now!());
-const SQLITE_OVER: &str = over!(sqlite_now!());
-const PG_FIND_OVER: &str = find_over!(pg_now!());
-const SQLITE_FIND_OVER: &str = find_over!(sqlite_now!());
+const OVER: Timed = timed!(over);
+const FIND_OVER: Timed = timed!(find_over);
 const COUNT: &str = "SELECT COUNT(*) FROM withheld WHERE kind <> 'account'";
 
 #[derive(sqlx::FromRow)]
@@ -94,32 +93,31 @@ pub struct NewRow<'a> {
 /// Adds something, or replaces why and until when it is withheld.
 pub async fn put(tx: &mut Tx, row: &NewRow<'_>, now: UnixMillis) -> Result<(), StoreError> {
     let (kind, subject) = columns(row.what);
-    on_db!(&mut **tx, |c| sqlx::query(PUT)
-        .bind(kind)
-        .bind(subject)
-        .bind(row.account.map(|id| id.to_string()))
-        .bind(row.reason)
-        .bind(row.author)
-        .bind(now.0)
-        .bind(row.until.map(|at| at.0))
-        .execute(c)
-        .await
-        .map(|_| ()))?;
+    execute!(
+        &mut **tx,
+        PUT,
+        kind,
+        subject,
+        row.account.map(|id| id.to_string()),
+        row.reason,
+        row.author,
+        now.0,
+        row.until.map(|at| at.0)
+    )?;
     Ok(())
 }
 
 /// Something that is withheld.
 pub async fn find(conn: &mut Conn, what: &Withheld) -> Result<Option<PlatformTakeDown>, StoreError> {
     let (kind, subject) = columns(what);
-    let row: Option<Row> =
-        on_db!(conn, |c| sqlx::query_as(FIND).bind(kind).bind(subject).fetch_optional(c).await)?;
+    let row: Option<Row> = fetch_optional!(conn, FIND, kind, subject)?;
     row.map(PlatformTakeDown::try_from).transpose()
 }
 
 /// Removes something.
 pub async fn delete(tx: &mut Tx, what: &Withheld) -> Result<(), StoreError> {
     let (kind, subject) = columns(what);
-    on_db!(&mut **tx, |c| sqlx::query(DELETE).bind(kind).bind(subject).execute(c).await.map(|_| ()))?;
+    execute!(&mut **tx, DELETE, kind, subject)?;
     Ok(())
 }
 
@@ -127,33 +125,27 @@ pub async fn delete(tx: &mut Tx, what: &Withheld) -> Result<(), StoreError> {
 pub async fn list(conn: &mut Conn, page: PageRequest) -> Result<Vec<PlatformTakeDown>, StoreError> {
     let sql = if page.is_ascending() { ASCENDING } else { DESCENDING };
     let (at, seq) = page.start();
-    let rows: Vec<Row> = on_db!(conn, |c| sqlx::query_as(sql)
-        .bind(at)
-        .bind(seq)
-        .bind(i64::from(page.limit()))
-        .fetch_all(c)
-        .await)?;
+    let rows: Vec<Row> = fetch_all!(conn, sql, at, seq, i64::from(page.limit()))?;
     rows.into_iter().map(PlatformTakeDown::try_from).collect()
 }
 
 /// Those whose time is over by the clock of the database, at most `limit`.
 pub async fn list_over(conn: &mut Conn, limit: u32) -> Result<Vec<PlatformTakeDown>, StoreError> {
-    let sql = dialect::pick(conn, PG_OVER, SQLITE_OVER);
-    let rows: Vec<Row> = on_db!(conn, |c| sqlx::query_as(sql).bind(i64::from(limit)).fetch_all(c).await)?;
+    let sql = OVER.of(conn);
+    let rows: Vec<Row> = fetch_all!(conn, sql, i64::from(limit))?;
     rows.into_iter().map(PlatformTakeDown::try_from).collect()
 }
 
 /// Something that is withheld and whose time is over by the clock of the database.
 pub async fn find_over(conn: &mut Conn, what: &Withheld) -> Result<Option<PlatformTakeDown>, StoreError> {
     let (kind, subject) = columns(what);
-    let sql = dialect::pick(conn, PG_FIND_OVER, SQLITE_FIND_OVER);
-    let row: Option<Row> =
-        on_db!(conn, |c| sqlx::query_as(sql).bind(kind).bind(subject).fetch_optional(c).await)?;
+    let sql = FIND_OVER.of(conn);
+    let row: Option<Row> = fetch_optional!(conn, sql, kind, subject)?;
     row.map(PlatformTakeDown::try_from).transpose()
 }
 
 /// How many take-downs there are.
 pub async fn count(conn: &mut Conn) -> Result<u64, StoreError> {
-    let (count,): (i64,) = on_db!(conn, |c| sqlx::query_as(COUNT).fetch_one(c).await)?;
+    let (count,): (i64,) = fetch_one!(conn, COUNT)?;
     Ok(unsigned(count))
 }

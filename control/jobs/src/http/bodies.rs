@@ -10,16 +10,7 @@ use crate::domain::{
     limits::{MAX_KEY, MAX_TAG},
 };
 
-/// The body of an operation, if it is one of these.
-#[must_use]
-pub fn of(operation: &str) -> Option<Value> {
-    Some(match operation {
-        "createActionJob" => action_job(),
-        _ => return None,
-    })
-}
-
-fn action_job() -> Value {
+pub(super) fn action_job() -> Value {
     let mut template = Body::new("")
         .must("type", formatted("action-type", "A type that a request may create."))
         .may("product", formatted("product-id", "The product of each Thng, if any is named."))

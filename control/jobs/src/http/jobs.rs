@@ -10,7 +10,6 @@ use axum::{
 };
 use serde::Serialize;
 use serde_json::{Map, Value};
-use shared::problem::Code;
 use utoipa::ToSchema;
 use web::{
     access::Authenticated,
@@ -218,7 +217,7 @@ pub(super) async fn create(
     query: Query,
     JsonBody(body): JsonBody,
 ) -> Result<Response, ApiError> {
-    let draft = JobDraft::parse(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
+    let draft = JobDraft::parse(&body).map_err(ApiError::invalid)?;
     let id = jobs::submit(&state, &caller, draft, &info.base, query.find("project")).await?;
     let location = format!("{}{}/{id}", info.base, info.original_path);
     Ok((StatusCode::ACCEPTED, [(header::LOCATION, location)]).into_response())

@@ -2,7 +2,7 @@
 //!
 //! Each handler extracts, calls one service function and answers.
 
-pub mod bodies;
+mod bodies;
 mod jobs;
 
 use std::sync::Arc;
@@ -25,7 +25,7 @@ where
 {
     Routes::new()
         .routes(routes!(jobs::list))
-        .routes(routes!(jobs::create).idempotent())
+        .routes(routes!(jobs::create).idempotent().body(bodies::action_job))
         .routes(routes!(jobs::read, jobs::delete))
         .routes(routes!(jobs::logs))
         .routes(routes!(jobs::cancel).idempotent())

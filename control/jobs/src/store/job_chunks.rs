@@ -3,7 +3,7 @@
 use super::{
     Conn, StoreError, Tx, dialect,
     dialect::{signed, unsigned},
-    on_db,
+    execute, fetch_all, fetch_optional,
 };
 use crate::domain::job_lines::Entry;
 
@@ -50,8 +50,7 @@ pub async fn insert(tx: &mut Tx, job: i64, chunks: &[Chunk]) -> Result<(), Store
 
 /// The first part that is left of a job's input, of those that begin at an entry or behind it.
 pub async fn find_next(conn: &mut Conn, job: i64, from: u64) -> Result<Option<Chunk>, StoreError> {
-    let row: Option<(i64, String)> =
-        on_db!(conn, |c| sqlx::query_as(NEXT).bind(job).bind(signed(from)).fetch_optional(c).await)?;
+    let row: Option<(i64, String)> = fetch_optional!(conn, NEXT, job, signed(from))?;
     let Some((first, text)) = row else { return Ok(None) };
     let entries =
         serde_json::from_str(&text).map_err(|error| StoreError::Row(format!("entries: {error}")))?;
@@ -60,23 +59,17 @@ pub async fn find_next(conn: &mut Conn, job: i64, from: u64) -> Result<Option<Ch
 
 /// Removes a part that is carried out.
 pub async fn delete(tx: &mut Tx, job: i64, first: u64) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(DELETE).bind(job).bind(signed(first)).execute(c).await.map(|_| ()))?;
+    execute!(&mut **tx, DELETE, job, signed(first))?;
     Ok(())
 }
 
 /// Removes up to `limit` parts of a job; returns how many.
 pub async fn clear(tx: &mut Tx, job: i64, limit: u32) -> Result<u64, StoreError> {
-    Ok(on_db!(&mut **tx, |c| sqlx::query(CLEAR)
-        .bind(job)
-        .bind(i64::from(limit))
-        .execute(c)
-        .await
-        .map(|done| done.rows_affected()))?)
+    Ok(execute!(&mut **tx, CLEAR, job, i64::from(limit))?)
 }
 
 /// Jobs that have ended, and of whose input something is left.
 pub async fn list_left(conn: &mut Conn, limit: u32) -> Result<Vec<i64>, StoreError> {
-    let rows: Vec<(i64,)> =
-        on_db!(conn, |c| sqlx::query_as(LIST_LEFT).bind(i64::from(limit)).fetch_all(c).await)?;
+    let rows: Vec<(i64,)> = fetch_all!(conn, LIST_LEFT, i64::from(limit))?;
     Ok(rows.into_iter().map(|(job,)| job).collect())
 }

@@ -1,17 +1,15 @@
 //! Leases by which workers hold jobs, on the database's clock, with a fence that grows with each holder.
 
-use crate::store::Ctx;
 use std::time::Duration;
 
 use shared::id::AccountId;
 use sqlx::types::Json;
 
 use super::{
-    Conn, Db, StoreError, Tx, dialect,
+    Conn, Db, StoreError, Tx,
     dialect::{fetch_in_list, signed, unsigned},
-    events, jobs,
-    lease::{pg_now, sqlite_now},
-    on_db,
+    events, execute, fetch_all, fetch_optional, jobs,
+    lease::{self, Timed, hold_lease, milliseconds, pg_now, sqlite_now, timed},
 };
 use crate::domain::{
     event::Event,
@@ -107,18 +105,12 @@ macro_rules! standing {
 }
 macro_rules! renew {
     ($now:expr) => {
-        concat!(
-            "UPDATE jobs AS j SET lease_until = ",
-            $now,
-            " + $4 WHERE j.seq = $1 AND j.fence = $2 AND j.status = $3",
-            is_served!(),
-            " RETURNING done"
-        )
+        hold_lease!($now, "jobs AS j", "", concat!(" AND j.status = $4", is_served!(), " RETURNING done"))
     };
 }
 macro_rules! release {
     ($now:expr) => {
-        concat!("UPDATE jobs SET lease_until = ", $now, " + $3 WHERE seq = $1 AND fence = $2")
+        hold_lease!($now, "jobs", "", "")
     };
 }
 
@@ -126,14 +118,10 @@ const PG_READY: &str = ready!(pg_now!(), "j.account_id <> ALL($2)");
 const SQLITE_READY: &str = ready!(sqlite_now!(), "j.account_id NOT IN (SELECT value FROM json_each($2))");
 const PG_CLAIM: &str = claim!(pg_now!(), "j.account_id <> ALL($3)", " FOR UPDATE OF j SKIP LOCKED");
 const SQLITE_CLAIM: &str = claim!(sqlite_now!(), "j.account_id NOT IN (SELECT value FROM json_each($3))", "");
-const PG_TURN: &str = turn!(pg_now!());
-const SQLITE_TURN: &str = turn!(sqlite_now!());
-const PG_STANDING: &str = standing!(pg_now!());
-const SQLITE_STANDING: &str = standing!(sqlite_now!());
-const PG_RENEW: &str = renew!(pg_now!());
-const SQLITE_RENEW: &str = renew!(sqlite_now!());
-const PG_RELEASE: &str = release!(pg_now!());
-const SQLITE_RELEASE: &str = release!(sqlite_now!());
+const TURN: Timed = timed!(turn);
+const STANDING: Timed = timed!(standing);
+const RENEW: Timed = timed!(renew);
+const RELEASE: Timed = timed!(release);
 const WRITE: &str = "UPDATE jobs SET status = $4, history = $5, message = $6, blob = $7, requested = $8, done = $9, \
     failed = $10, updated_at = $11, completed_at = $12, failures = 0 WHERE seq = $1 AND fence = $2 AND status = $3";
 const FREE: &str = "UPDATE jobs SET lease_until = 0 WHERE completed_at IS NULL AND lease_until > 0";
@@ -143,12 +131,7 @@ const PG_IDLE: &str = "SET LOCAL idle_in_transaction_session_timeout = '15s'";
 
 /// Releases what an earlier process held, where there is one process only: on SQLite.
 pub async fn free_all(db: &Db) -> Result<(), StoreError> {
-    if let Db::Sqlite { .. } = db {
-        let mut tx = db.begin(&Ctx::default()).await?;
-        on_db!(&mut *tx, |c| sqlx::query(FREE).execute(c).await.map(|_| ()))?;
-        tx.commit().await?;
-    }
-    Ok(())
+    lease::free_all(db, FREE).await
 }
 
 /// Whether there is a job to claim, but of the accounts `full`; cheap, and claims nothing.
@@ -167,8 +150,8 @@ pub async fn claim(tx: &mut Tx, phase: Phase, full: &[String]) -> Result<Option<
     let mut rows = fetch_in_list!(tx, Row, PG_CLAIM, SQLITE_CLAIM, [is_load, lease], full)?;
     let Some((account, id, fence, failures)) = rows.pop() else { return Ok(None) };
     let account: AccountId = super::parse("account_id", &account)?;
-    let sql = dialect::pick(tx, PG_TURN, SQLITE_TURN);
-    on_db!(&mut **tx, |c| sqlx::query(sql).bind(account.as_str()).execute(c).await.map(|_| ()))?;
+    let sql = TURN.of(tx);
+    execute!(&mut **tx, sql, account.as_str())?;
     let job = jobs::find(tx, account, super::parse("id", &id)?).await?;
     let job = job.ok_or_else(|| StoreError::Row(format!("job {id} is gone")))?;
     Ok(Some(Claimed { job, fence: unsigned(fence), failures: unsigned(failures) }))
@@ -180,14 +163,15 @@ pub async fn hold(tx: &mut Tx, claimed: &Claimed) -> Result<Option<u64>, StoreEr
     if let Conn::PgTx(c) = &mut **tx {
         sqlx::query(PG_IDLE).execute(&mut **c).await?;
     }
-    let sql = dialect::pick(tx, PG_RENEW, SQLITE_RENEW);
-    let row: Option<(i64,)> = on_db!(&mut **tx, |c| sqlx::query_as(sql)
-        .bind(claimed.job.seq)
-        .bind(signed(claimed.fence))
-        .bind(claimed.job.status.as_str())
-        .bind(milliseconds(LEASE))
-        .fetch_optional(c)
-        .await)?;
+    let sql = RENEW.of(tx);
+    let row: Option<(i64,)> = fetch_optional!(
+        &mut **tx,
+        sql,
+        claimed.job.seq,
+        signed(claimed.fence),
+        milliseconds(LEASE),
+        claimed.job.status.as_str()
+    )?;
     Ok(row.map(|(done,)| unsigned(done)))
 }
 
@@ -195,22 +179,22 @@ pub async fn hold(tx: &mut Tx, claimed: &Claimed) -> Result<Option<u64>, StoreEr
 /// recorded in the event log.
 pub async fn write(tx: &mut Tx, claimed: &Claimed, job: &Job) -> Result<bool, StoreError> {
     let from: JobStatus = claimed.job.status;
-    let written = on_db!(&mut **tx, |c| sqlx::query(WRITE)
-        .bind(job.seq)
-        .bind(signed(claimed.fence))
-        .bind(from.as_str())
-        .bind(job.status.as_str())
-        .bind(Json(&job.history))
-        .bind(&job.message)
-        .bind(&job.blob)
-        .bind(signed(job.progress.requested))
-        .bind(signed(job.progress.done))
-        .bind(signed(job.progress.failed))
-        .bind(job.updated_at.0)
-        .bind(job.completed_at.map(|at| at.0))
-        .execute(c)
-        .await
-        .map(|done| done.rows_affected()))?;
+    let written = execute!(
+        &mut **tx,
+        WRITE,
+        job.seq,
+        signed(claimed.fence),
+        from.as_str(),
+        job.status.as_str(),
+        Json(&job.history),
+        &job.message,
+        &job.blob,
+        signed(job.progress.requested),
+        signed(job.progress.done),
+        signed(job.progress.failed),
+        job.updated_at.0,
+        job.completed_at.map(|at| at.0)
+    )?;
     if written == 1 && job.status.is_terminal() {
         let project = job.project.map(|project| project.to_string());
         let event = Event::Job { id: job.id, status: job.status.as_str().to_owned(), project };
@@ -221,21 +205,13 @@ pub async fn write(tx: &mut Tx, claimed: &Claimed, job: &Job) -> Result<bool, St
 
 /// Releases a job, so that it can be claimed again after `pause`; returns whether it was still held.
 pub async fn release(tx: &mut Tx, claimed: &Claimed, pause: Duration) -> Result<bool, StoreError> {
-    let sql = dialect::pick(tx, PG_RELEASE, SQLITE_RELEASE);
-    let released = on_db!(&mut **tx, |c| sqlx::query(sql)
-        .bind(claimed.job.seq)
-        .bind(signed(claimed.fence))
-        .bind(milliseconds(pause))
-        .execute(c)
-        .await
-        .map(|done| done.rows_affected()))?;
-    Ok(released == 1)
+    lease::hold(tx, RELEASE, claimed.job.seq, signed(claimed.fence), pause).await
 }
 
 /// How the jobs of all accounts stand.
 pub async fn standing(conn: &mut Conn) -> Result<Standing, StoreError> {
-    let sql = dialect::pick(conn, PG_STANDING, SQLITE_STANDING);
-    let rows: Vec<(String, i64, i64)> = on_db!(conn, |c| sqlx::query_as(sql).fetch_all(c).await)?;
+    let sql = STANDING.of(conn);
+    let rows: Vec<(String, i64, i64)> = fetch_all!(conn, sql)?;
     let mut standing = Standing::default();
     for (status, count, waiting_ms) in rows {
         let status =
@@ -244,8 +220,4 @@ pub async fn standing(conn: &mut Conn) -> Result<Standing, StoreError> {
         standing.waiting_seconds = standing.waiting_seconds.max(waiting_ms as f64 / 1e3);
     }
     Ok(standing)
-}
-
-fn milliseconds(length: Duration) -> i64 {
-    i64::try_from(length.as_millis()).unwrap_or(i64::MAX)
 }

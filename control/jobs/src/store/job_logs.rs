@@ -10,8 +10,9 @@ use sqlx::types::Json;
 use super::{
     Conn, StoreError, Tx, dialect,
     dialect::signed,
+    execute,
     listing::{self, Column, Selection, Table},
-    on_db, parse,
+    parse,
 };
 use crate::domain::{
     job::{ERROR, JobLog},
@@ -123,10 +124,5 @@ pub async fn list(conn: &mut Conn, selection: &Selection<'_>) -> Result<Page<Job
 
 /// Removes up to `limit` entries of a job; returns how many.
 pub async fn clear(tx: &mut Tx, job: JobId, limit: u32) -> Result<u64, StoreError> {
-    Ok(on_db!(&mut **tx, |c| sqlx::query(CLEAR)
-        .bind(job.as_str())
-        .bind(i64::from(limit))
-        .execute(c)
-        .await
-        .map(|done| done.rows_affected()))?)
+    Ok(execute!(&mut **tx, CLEAR, job.as_str(), i64::from(limit))?)
 }

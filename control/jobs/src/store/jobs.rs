@@ -9,8 +9,9 @@ use sqlx::types::Json;
 use super::{
     Conn, StoreError, Tx,
     dialect::unsigned,
+    execute, fetch_all, fetch_one, fetch_optional,
     listing::{self, Column, Selection, Table},
-    on_db, parse,
+    parse,
 };
 use crate::domain::{
     job::{ACTION_CREATION, Job, JobStatus, Progress, Step},
@@ -104,30 +105,26 @@ impl TryFrom<Row> for Job {
 
 /// Adds a job.
 pub async fn insert(tx: &mut Tx, job: &Job) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(INSERT)
-        .bind(job.id.as_str())
-        .bind(job.account.as_str())
-        .bind(job.project.map(|id| id.to_string()))
-        .bind(ACTION_CREATION)
-        .bind(job.status.as_str())
-        .bind(Json(&job.history))
-        .bind(Json(&job.request))
-        .bind(&job.blob)
-        .bind(job.progress.requested.cast_signed())
-        .bind(job.created_at.0)
-        .execute(c)
-        .await
-        .map(|_| ()))?;
+    execute!(
+        &mut **tx,
+        INSERT,
+        job.id.as_str(),
+        job.account.as_str(),
+        job.project.map(|id| id.to_string()),
+        ACTION_CREATION,
+        job.status.as_str(),
+        Json(&job.history),
+        Json(&job.request),
+        &job.blob,
+        job.progress.requested.cast_signed(),
+        job.created_at.0
+    )?;
     Ok(())
 }
 
 /// A job of an account, with its request.
 pub async fn find(conn: &mut Conn, account: AccountId, id: JobId) -> Result<Option<Job>, StoreError> {
-    let row: Option<Row> = on_db!(conn, |c| sqlx::query_as(FIND)
-        .bind(account.as_str())
-        .bind(id.as_str())
-        .fetch_optional(c)
-        .await)?;
+    let row: Option<Row> = fetch_optional!(conn, FIND, account.as_str(), id.as_str())?;
     row.map(Job::try_from).transpose()
 }
 
@@ -138,30 +135,29 @@ pub async fn list(conn: &mut Conn, selection: &Selection<'_>) -> Result<Page<Job
 
 /// Writes the state of a job that is in another one so far; returns whether it still was.
 pub async fn change_status(tx: &mut Tx, job: &Job, from: JobStatus) -> Result<bool, StoreError> {
-    let changed = on_db!(&mut **tx, |c| sqlx::query(MOVE)
-        .bind(job.account.as_str())
-        .bind(job.id.as_str())
-        .bind(from.as_str())
-        .bind(job.status.as_str())
-        .bind(Json(&job.history))
-        .bind(job.updated_at.0)
-        .bind(job.completed_at.map(|at| at.0))
-        .execute(c)
-        .await
-        .map(|done| done.rows_affected()))?;
+    let changed = execute!(
+        &mut **tx,
+        MOVE,
+        job.account.as_str(),
+        job.id.as_str(),
+        from.as_str(),
+        job.status.as_str(),
+        Json(&job.history),
+        job.updated_at.0,
+        job.completed_at.map(|at| at.0)
+    )?;
     Ok(changed == 1)
 }
 
 /// How many jobs of an account have not ended.
 pub async fn count_open(conn: &mut Conn, account: AccountId) -> Result<u64, StoreError> {
-    let (count,): (i64,) =
-        on_db!(conn, |c| sqlx::query_as(COUNT_OPEN).bind(account.as_str()).fetch_one(c).await)?;
+    let (count,): (i64,) = fetch_one!(conn, COUNT_OPEN, account.as_str())?;
     Ok(unsigned(count))
 }
 
 /// Whether a job has still to read a blob.
 pub async fn is_input(conn: &mut Conn, blob: &str) -> Result<bool, StoreError> {
-    let (count,): (i64,) = on_db!(conn, |c| sqlx::query_as(IS_INPUT).bind(blob).fetch_one(c).await)?;
+    let (count,): (i64,) = fetch_one!(conn, IS_INPUT, blob)?;
     Ok(count > 0)
 }
 
@@ -171,20 +167,12 @@ pub async fn list_ended(
     before: UnixMillis,
     window: u32,
 ) -> Result<Vec<(i64, JobId)>, StoreError> {
-    let rows: Vec<(i64, String)> = on_db!(conn, |c| sqlx::query_as(LIST_ENDED)
-        .bind(before.0)
-        .bind(i64::from(window))
-        .fetch_all(c)
-        .await)?;
+    let rows: Vec<(i64, String)> = fetch_all!(conn, LIST_ENDED, before.0, i64::from(window))?;
     rows.into_iter().map(|(seq, id)| Ok((seq, parse("id", &id)?))).collect()
 }
 
 /// Removes a job that has ended; its log must have gone before. Gives whether it was there.
 pub async fn delete(tx: &mut Tx, seq: i64) -> Result<bool, StoreError> {
-    let deleted = on_db!(&mut **tx, |c| sqlx::query(DELETE)
-        .bind(seq)
-        .execute(c)
-        .await
-        .map(|done| done.rows_affected()))?;
+    let deleted = execute!(&mut **tx, DELETE, seq)?;
     Ok(deleted == 1)
 }

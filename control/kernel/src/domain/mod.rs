@@ -7,7 +7,6 @@ pub mod authority;
 pub mod body;
 pub mod common;
 pub mod device;
-pub mod egress;
 pub mod event;
 pub mod facets;
 pub mod filter;

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use shared::{id::AccountId, networks, time::UnixMillis};
 use sqlx::types::Json;
 
-use super::{StoreError, Tx, dialect, on_db};
+use super::{StoreError, Tx, dialect, execute};
 use crate::domain::{access::Actor, api_key::KeyId};
 
 const PG_INSERT: &str = "INSERT INTO audit_entries (account_id, at, actor_kind, actor_id, key_id, network, \
@@ -213,7 +213,7 @@ impl Tx {
 pub(super) async fn insert(tx: &mut Tx, entries: &[Entry]) -> Result<(), StoreError> {
     let rows: Vec<Value> = entries.iter().map(Entry::row).collect();
     let sql = dialect::pick(tx, PG_INSERT, SQLITE_INSERT);
-    on_db!(&mut **tx, |c| sqlx::query(sql).bind(Json(rows)).execute(c).await.map(|_| ()))?;
+    execute!(&mut **tx, sql, Json(rows))?;
     Ok(())
 }
 

@@ -1,7 +1,10 @@
 //! Compiles a filter to SQL: only fixed fragments and placeholders are concatenated, every value is bound.
 
 use shared::{
-    filter::{Expr, Operator, Term, Value},
+    filter::{
+        Expr, Operator, Term, Value,
+        write::{FilterWriter, sign},
+    },
     gtin,
 };
 
@@ -58,6 +61,24 @@ pub enum Column {
     },
 }
 
+/// A statement to which conditions on a table are written.
+struct OfTable<'s> {
+    statement: &'s mut Statement,
+    table: &'s Table,
+}
+
+impl FilterWriter for OfTable<'_> {
+    type Error = StoreError;
+
+    fn fragment(&mut self, fragment: &'static str) {
+        self.statement.push(fragment);
+    }
+
+    fn term(&mut self, term: &Term) -> Result<(), StoreError> {
+        self.statement.term(self.table, term)
+    }
+}
+
 impl Statement {
     /// An empty statement.
     #[must_use]
@@ -99,30 +120,7 @@ impl Statement {
 
     /// Puts the condition of a filter; `account` is the placeholder of the account's id.
     pub fn condition(&mut self, table: &Table, expr: &Expr) -> Result<(), StoreError> {
-        match expr {
-            Expr::And(branches) => self.join(table, branches, " AND "),
-            Expr::Or(branches) => self.join(table, branches, " OR "),
-            Expr::Not(one) => {
-                self.push("(");
-                self.condition(table, one)?;
-                // NULL does not match, so the negation includes rows without the field.
-                self.push(" IS NOT TRUE)");
-                Ok(())
-            }
-            Expr::Term(term) => self.term(table, term),
-        }
-    }
-
-    fn join(&mut self, table: &Table, branches: &[Expr], sign: &'static str) -> Result<(), StoreError> {
-        self.push("(");
-        for (index, branch) in branches.iter().enumerate() {
-            if index > 0 {
-                self.push(sign);
-            }
-            self.condition(table, branch)?;
-        }
-        self.push(")");
-        Ok(())
+        OfTable { statement: self, table }.condition(expr)
     }
 
     fn term(&mut self, table: &Table, term: &Term) -> Result<(), StoreError> {
@@ -237,17 +235,5 @@ impl Statement {
             }
         }
         Some(())
-    }
-}
-
-/// How SQL writes an operator that it has.
-const fn sign(operator: Operator) -> Option<&'static str> {
-    match operator {
-        Operator::Equal => Some(" = "),
-        Operator::Prefix => None,
-        Operator::Less => Some(" < "),
-        Operator::AtMost => Some(" <= "),
-        Operator::Greater => Some(" > "),
-        Operator::AtLeast => Some(" >= "),
     }
 }

@@ -45,15 +45,8 @@ pub async fn find_history_id(conn: &mut Conn) -> Result<Option<String>, StoreErr
     }
 }
 
-/// Locks the cursor row of a boot until the transaction ends; SQLite has one writer anyway.
-pub const fn lock_row(conn: &Conn, pg: &'static str, sqlite: &'static str) -> &'static str {
-    match conn {
-        Conn::Pg(_) | Conn::PgTx(_) => pg,
-        Conn::Sqlite(_) | Conn::SqliteTx(_) => sqlite,
-    }
-}
-
-/// The text of a statement that the two engines spell differently, for the engine of a connection.
+/// The text of a statement that the two engines spell differently, for the engine of a connection. One that locks rows is
+/// such a statement: SQLite has one writer anyway.
 pub const fn pick(conn: &Conn, pg: &'static str, sqlite: &'static str) -> &'static str {
     match conn {
         Conn::Pg(_) | Conn::PgTx(_) => pg,

@@ -7,7 +7,7 @@ use shared::{id::AccountId, time::UnixMillis};
 use sqlx::{FromRow, postgres::PgRow, sqlite::SqliteRow, types::Json};
 
 use super::{
-    Conn, StoreError, Tx, audit, dialect, facets, identifiers,
+    Conn, StoreError, Tx, audit, dialect, execute, facets, fetch_optional, identifiers,
     listing::{self, Selection, Table},
     on_db, parse, quotas,
     texts::Texts,
@@ -228,7 +228,7 @@ pub async fn find_locked<D: Document>(
     account: AccountId,
     id: D::Id,
 ) -> Result<Option<D>, StoreError> {
-    let sql = dialect::lock_row(tx, D::TABLE.pg_find_locked, D::TABLE.find);
+    let sql = dialect::pick(tx, D::TABLE.pg_find_locked, D::TABLE.find);
     let found: Option<D> = fetch(tx, sql, account, id).await?;
     if let Some(found) = &found {
         tx.remember(D::KIND, &id.to_string(), || state_of(found));
@@ -242,11 +242,7 @@ async fn fetch<D: Document>(
     account: AccountId,
     id: D::Id,
 ) -> Result<Option<D>, StoreError> {
-    let row: Option<RowOf<D>> = on_db!(conn, |c| sqlx::query_as(sql)
-        .bind(account.as_str())
-        .bind(id.to_string())
-        .fetch_optional(c)
-        .await)?;
+    let row: Option<RowOf<D>> = fetch_optional!(conn, sql, account.as_str(), id.to_string())?;
     row.map(read).transpose()
 }
 
@@ -307,13 +303,7 @@ pub async fn delete<D: Document>(tx: &mut Tx, account: AccountId, id: D::Id) -> 
         find_locked::<D>(tx, account, id).await?;
     }
     let id = id.to_string();
-    let gone = on_db!(&mut **tx, |c| sqlx::query(D::TABLE.delete)
-        .bind(account.as_str())
-        .bind(&id)
-        .execute(c)
-        .await
-        .map(|done| done.rows_affected()))?
-        == 1;
+    let gone = execute!(&mut **tx, D::TABLE.delete, account.as_str(), &id)? == 1;
     if gone && D::TABLE.list.identifiers.is_some() {
         identifiers::delete(tx, &id).await?;
     }

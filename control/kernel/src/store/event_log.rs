@@ -6,7 +6,7 @@
 
 use shared::{id::AccountId, time::UnixMillis};
 
-use super::{Conn, StoreError, Tx, dialect::pick, events, on_db, parse};
+use super::{Conn, StoreError, Tx, dialect::pick, events, execute, fetch_all, fetch_optional, parse};
 use crate::domain::event::{Event, Position, Quiet, Recorded};
 
 // The inner statement walks the index and is as short as its limit; bodies of other accounts stay where they are.
@@ -87,13 +87,14 @@ pub async fn list_after(
 ) -> Result<Vec<Row>, StoreError> {
     let sql = pick(conn, PG_AFTER, SQLITE_AFTER);
     let (xid, seq) = after.from();
-    let rows: Vec<Stored> = on_db!(conn, |c| sqlx::query_as(sql)
-        .bind(xid)
-        .bind(seq)
-        .bind(i64::from(limit))
-        .bind(account.map(|account| account.to_string()).unwrap_or_default())
-        .fetch_all(c)
-        .await)?;
+    let rows: Vec<Stored> = fetch_all!(
+        conn,
+        sql,
+        xid,
+        seq,
+        i64::from(limit),
+        account.map(|account| account.to_string()).unwrap_or_default()
+    )?;
     rows.into_iter()
         .map(|(xid, seq, at, account, kind, origin, quiet, cause, body)| {
             let event = body.and_then(|body| Event::read(&kind, &body));
@@ -109,7 +110,7 @@ pub async fn list_after(
 /// The end of the settled log; the place of the last removed row where it is empty.
 pub async fn find_head(conn: &mut Conn) -> Result<Position, StoreError> {
     let sql = pick(conn, PG_HEAD, SQLITE_HEAD);
-    let row: Option<(i64, i64)> = on_db!(conn, |c| sqlx::query_as(sql).fetch_optional(c).await)?;
+    let row: Option<(i64, i64)> = fetch_optional!(conn, sql)?;
     match row {
         Some((xid, seq)) => Ok(Position::behind(xid, seq)),
         None => Ok(find_place(conn, TRIMMED).await?.unwrap_or(Position::START)),
@@ -128,30 +129,21 @@ pub async fn find_now(conn: &mut Conn) -> Result<Position, StoreError> {
 
 /// A place that was noted.
 pub async fn find_place(conn: &mut Conn, name: &str) -> Result<Option<Position>, StoreError> {
-    let row: Option<(i64, i64, i64)> =
-        on_db!(conn, |c| sqlx::query_as(PLACE).bind(name).fetch_optional(c).await)?;
+    let row: Option<(i64, i64, i64)> = fetch_optional!(conn, PLACE, name)?;
     Ok(row.map(|(xid, seq, item)| Position { xid, seq, item }))
 }
 
 /// Locks a cursor until the transaction ends; `None` if another transaction holds it.
 pub async fn hold_place(tx: &mut Tx, name: &str) -> Result<Option<Position>, StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(BEGIN).bind(name).execute(c).await.map(|_| ()))?;
+    execute!(&mut **tx, BEGIN, name)?;
     let sql = pick(tx, PG_HOLD, PLACE);
-    let row: Option<(i64, i64, i64)> =
-        on_db!(&mut **tx, |c| sqlx::query_as(sql).bind(name).fetch_optional(c).await)?;
+    let row: Option<(i64, i64, i64)> = fetch_optional!(&mut **tx, sql, name)?;
     Ok(row.map(|(xid, seq, item)| Position { xid, seq, item }))
 }
 
 /// Saves a cursor; an earlier position than the saved one changes nothing.
 pub async fn move_place(tx: &mut Tx, name: &str, to: Position) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(MOVE)
-        .bind(name)
-        .bind(to.xid)
-        .bind(to.seq)
-        .bind(to.item)
-        .execute(c)
-        .await
-        .map(|_| ()))?;
+    execute!(&mut **tx, MOVE, name, to.xid, to.seq, to.item)?;
     Ok(())
 }
 
@@ -168,13 +160,8 @@ pub struct Keep {
 
 /// Removes what need not be kept, oldest first; returns how many rows, fewer than `step` at the end.
 pub async fn trim(tx: &mut Tx, keep: Keep, step: u32) -> Result<u64, StoreError> {
-    let old: Vec<(i64, i64)> = on_db!(&mut **tx, |c| sqlx::query_as(OLD)
-        .bind(i64::from(step))
-        .bind(keep.since.0)
-        .bind(keep.rows)
-        .bind(keep.at_most_since.0)
-        .fetch_all(c)
-        .await)?;
+    let old: Vec<(i64, i64)> =
+        fetch_all!(&mut **tx, OLD, i64::from(step), keep.since.0, keep.rows, keep.at_most_since.0)?;
     let Some((xid, seq)) = old.iter().copied().max() else { return Ok(0) };
     let seqs: Vec<i64> = old.iter().map(|(_, seq)| *seq).collect();
     match &mut **tx {
@@ -192,7 +179,7 @@ pub async fn trim(tx: &mut Tx, keep: Keep, step: u32) -> Result<u64, StoreError>
 /// other numbers; what readers had not passed stays before them, and may come to them twice.
 pub async fn adopt(tx: &mut Tx) -> Result<(), StoreError> {
     for sql in [RENEW_PLACES, RENEW_WEBHOOKS, RENEW_REACTIONS, RENEW_ROWS] {
-        on_db!(&mut **tx, |c| sqlx::query(sql).execute(c).await.map(|_| ()))?;
+        execute!(&mut **tx, sql)?;
     }
     Ok(())
 }

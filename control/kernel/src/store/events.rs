@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use shared::{id::AccountId, time::UnixMillis};
 use sqlx::types::Json;
 
-use super::{Conn, StoreError, Tx, on_db, parse};
+use super::{Conn, StoreError, Tx, fetch_one, parse};
 use crate::domain::event::{Cause, Event, Quiet, Recorded};
 
 const PG_RECORD: &str = "INSERT INTO events (at, account_id, kind, origin, quiet, cause, body) \
@@ -144,7 +144,7 @@ pub fn read_cause(text: Option<&str>) -> Result<Cause, StoreError> {
 
 /// The greatest number that can be seen.
 pub async fn find_head(conn: &mut Conn) -> Result<i64, StoreError> {
-    let (head,): (i64,) = on_db!(conn, |c| sqlx::query_as(HEAD).fetch_one(c).await)?;
+    let (head,): (i64,) = fetch_one!(conn, HEAD)?;
     Ok(head)
 }
 

@@ -5,7 +5,7 @@ use serde::Serialize;
 use serde_json::Value;
 use sqlx::types::Json;
 
-use super::{Db, StoreError, Tx, dialect, on_db, texts::Texts};
+use super::{Db, StoreError, Tx, dialect, fetch_all, texts::Texts};
 use crate::domain::facets;
 
 /// Facets of products and Thngs, whose identifiers have a table of their own.
@@ -105,8 +105,7 @@ pub async fn fill_missing(db: &Db) -> Result<(), StoreError> {
 }
 
 async fn fill_some(tx: &mut Tx, fill: &Fill) -> Result<usize, StoreError> {
-    let rows: Vec<(i64, Json<Value>)> =
-        on_db!(&mut **tx, |c| sqlx::query_as(fill.select).fetch_all(c).await)?;
+    let rows: Vec<(i64, Json<Value>)> = fetch_all!(&mut **tx, fill.select)?;
     let filled: Vec<(i64, Vec<String>)> =
         rows.into_iter().map(|(seq, doc)| (seq, facets::of(&doc.0, fill.paths))).collect();
     if !filled.is_empty() {

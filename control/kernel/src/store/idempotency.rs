@@ -4,7 +4,7 @@ use serde_json::Value;
 use shared::id::AccountId;
 use sqlx::types::Json;
 
-use super::{Conn, StoreError, Tx, on_db};
+use super::{Conn, StoreError, Tx, execute, fetch_optional};
 use crate::domain::access::{Actor, ActorKind};
 
 /// How long an answer is kept.
@@ -60,21 +60,18 @@ pub async fn find(
     now_ms: i64,
 ) -> Result<Option<(Vec<u8>, Value)>, StoreError> {
     let stored = key.stored();
-    let row: Option<(Vec<u8>, Json<Value>)> = on_db!(conn, |c| sqlx::query_as(FIND)
-        .bind(account.as_str())
-        .bind(&stored)
-        .bind(now_ms - KEPT_MS)
-        .fetch_optional(c)
-        .await)?;
+    let row: Option<(Vec<u8>, Json<Value>)> =
+        fetch_optional!(conn, FIND, account.as_str(), &stored, now_ms - KEPT_MS)?;
     let row = match row {
         Some(row) => Some(row),
-        None => on_db!(conn, |c| sqlx::query_as(FIND_OLDER)
-            .bind(account.as_str())
-            .bind(key.as_sent())
-            .bind(now_ms - KEPT_MS)
-            .bind(&request[..])
-            .fetch_optional(c)
-            .await)?,
+        None => fetch_optional!(
+            conn,
+            FIND_OLDER,
+            account.as_str(),
+            key.as_sent(),
+            now_ms - KEPT_MS,
+            &request[..]
+        )?,
     };
     Ok(row.map(|(request, Json(response))| (request, response)))
 }
@@ -93,22 +90,8 @@ pub async fn insert(
 ) -> Result<(), StoreError> {
     let key = key.stored();
     // Replaces an expired row, which `find` no longer returns.
-    on_db!(&mut **tx, |c| sqlx::query(DELETE_OLD)
-        .bind(account.as_str())
-        .bind(&key)
-        .bind(now_ms - KEPT_MS)
-        .execute(c)
-        .await
-        .map(|_| ()))?;
-    on_db!(&mut **tx, |c| sqlx::query(INSERT)
-        .bind(account.as_str())
-        .bind(&key)
-        .bind(&request[..])
-        .bind(Json(response))
-        .bind(now_ms)
-        .execute(c)
-        .await
-        .map(|_| ()))?;
+    execute!(&mut **tx, DELETE_OLD, account.as_str(), &key, now_ms - KEPT_MS)?;
+    execute!(&mut **tx, INSERT, account.as_str(), &key, &request[..], Json(response), now_ms)?;
     Ok(())
 }
 
@@ -121,15 +104,7 @@ pub async fn update(
     response: &Value,
 ) -> Result<(), StoreError> {
     let stored = key.stored();
-    on_db!(&mut **tx, |c| sqlx::query(UPDATE)
-        .bind(account.as_str())
-        .bind(&stored)
-        .bind(key.as_sent())
-        .bind(&request[..])
-        .bind(Json(response))
-        .execute(c)
-        .await
-        .map(|_| ()))?;
+    execute!(&mut **tx, UPDATE, account.as_str(), &stored, key.as_sent(), &request[..], Json(response))?;
     Ok(())
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use shared::{gtin, id::AccountId, identifier::Identifier};
 use sqlx::types::Json;
 
-use super::{Conn, Raw, StoreError, Tx, on_db};
+use super::{Conn, Raw, StoreError, Tx, execute, fetch_all, fetch_one, fetch_optional};
 
 const INSERT: &str =
     "INSERT INTO identifiers (account_id, kind, key, value, resource_id) VALUES ($1, $2, $3, $4, $5)";
@@ -47,15 +47,7 @@ pub async fn replace(
 ) -> Result<(), StoreError> {
     delete(tx, resource).await?;
     for (key, value) in identifiers {
-        on_db!(&mut **tx, |c| sqlx::query(INSERT)
-            .bind(account.as_str())
-            .bind(kind)
-            .bind(key)
-            .bind(value)
-            .bind(resource)
-            .execute(c)
-            .await
-            .map(|_| ()))?;
+        execute!(&mut **tx, INSERT, account.as_str(), kind, key, value, resource)?;
     }
     Ok(())
 }
@@ -65,7 +57,7 @@ pub async fn replace(
 /// # Errors
 /// The database failed.
 pub async fn delete(tx: &mut Tx, resource: &str) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(DELETE).bind(resource).execute(c).await.map(|_| ()))?;
+    execute!(&mut **tx, DELETE, resource)?;
     Ok(())
 }
 
@@ -130,14 +122,15 @@ pub async fn find_other(
     identifier: &Identifier,
     except: &str,
 ) -> Result<Option<String>, StoreError> {
-    let row: Option<(String,)> = on_db!(conn, |c| sqlx::query_as(FIND_OTHER)
-        .bind(account.as_str())
-        .bind(kind)
-        .bind(&identifier.key)
-        .bind(&identifier.value)
-        .bind(except)
-        .fetch_optional(c)
-        .await)?;
+    let row: Option<(String,)> = fetch_optional!(
+        conn,
+        FIND_OTHER,
+        account.as_str(),
+        kind,
+        &identifier.key,
+        &identifier.value,
+        except
+    )?;
     Ok(row.map(|(id,)| id))
 }
 
@@ -147,25 +140,14 @@ async fn find_as_is(
     kind: &str,
     identifier: &Identifier,
 ) -> Result<Match, StoreError> {
-    let mut rows: Vec<(String,)> = on_db!(conn, |c| sqlx::query_as(FIND)
-        .bind(account.as_str())
-        .bind(kind)
-        .bind(&identifier.key)
-        .bind(&identifier.value)
-        .bind(2_i64)
-        .fetch_all(c)
-        .await)?;
+    let mut rows: Vec<(String,)> =
+        fetch_all!(conn, FIND, account.as_str(), kind, &identifier.key, &identifier.value, 2_i64)?;
     match (rows.pop(), rows.is_empty()) {
         (None, _) => Ok(Match::None),
         (Some((id,)), true) => Ok(Match::One(id)),
         (Some(_), false) => {
-            let (count,): (i64,) = on_db!(conn, |c| sqlx::query_as(COUNT)
-                .bind(account.as_str())
-                .bind(kind)
-                .bind(&identifier.key)
-                .bind(&identifier.value)
-                .fetch_one(c)
-                .await)?;
+            let (count,): (i64,) =
+                fetch_one!(conn, COUNT, account.as_str(), kind, &identifier.key, &identifier.value)?;
             Ok(Match::Many(count))
         }
     }

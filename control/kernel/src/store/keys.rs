@@ -9,7 +9,7 @@ use shared::{
 
 use sqlx::types::Json;
 
-use super::{Conn, Raw, StoreError, Tx, on_db, parse};
+use super::{Conn, Raw, StoreError, Tx, execute, fetch_all, fetch_one, fetch_optional, parse};
 use crate::domain::{
     access::{Actor, ActorKind},
     api_key::{Bounds, KnownKey},
@@ -103,15 +103,7 @@ pub async fn insert(
     actor_id: &str,
     at_ms: i64,
 ) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(INSERT)
-        .bind(&hash[..])
-        .bind(account.as_str())
-        .bind(kind.as_str())
-        .bind(actor_id)
-        .bind(at_ms)
-        .execute(c)
-        .await
-        .map(|_| ()))?;
+    execute!(&mut **tx, INSERT, &hash[..], account.as_str(), kind.as_str(), actor_id, at_ms)?;
     Ok(())
 }
 
@@ -123,18 +115,18 @@ pub async fn insert_of(
     generation: Option<u32>,
     at_ms: i64,
 ) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(INSERT_OF)
-        .bind(&hash[..])
-        .bind(actor.account.as_str())
-        .bind(actor.kind.as_str())
-        .bind(&actor.id)
-        .bind(actor.project.map(|id| id.to_string()))
-        .bind(actor.app.map(|id| id.to_string()))
-        .bind(at_ms)
-        .bind(generation.map(i64::from))
-        .execute(c)
-        .await
-        .map(|_| ()))?;
+    execute!(
+        &mut **tx,
+        INSERT_OF,
+        &hash[..],
+        actor.account.as_str(),
+        actor.kind.as_str(),
+        &actor.id,
+        actor.project.map(|id| id.to_string()),
+        actor.app.map(|id| id.to_string()),
+        at_ms,
+        generation.map(i64::from)
+    )?;
     Ok(())
 }
 
@@ -161,7 +153,7 @@ pub async fn find_many(
         }
         (_, 1) => {
             let hash: Vec<u8> = wanted.into_iter().flatten().copied().collect();
-            on_db!(conn, |c| sqlx::query_as(FIND).bind(hash).fetch_all(c).await)?
+            fetch_all!(conn, FIND, hash)?
         }
     };
     let roles = find_roles(conn, &rows).await?;
@@ -284,12 +276,7 @@ pub async fn find_generations(
     actor_id: &str,
     now: UnixMillis,
 ) -> Result<(u32, u32), StoreError> {
-    let (newest, valid): (i64, i64) = on_db!(conn, |c| sqlx::query_as(GENERATION)
-        .bind(account.as_str())
-        .bind(actor_id)
-        .bind(now.0)
-        .fetch_one(c)
-        .await)?;
+    let (newest, valid): (i64, i64) = fetch_one!(conn, GENERATION, account.as_str(), actor_id, now.0)?;
     let number = |number: i64| u32::try_from(number).map_err(|_| StoreError::Row("generation".to_owned()));
     Ok((number(newest)?, number(valid)?))
 }
@@ -304,14 +291,7 @@ pub async fn end_all(
     now: UnixMillis,
 ) -> Result<(), StoreError> {
     let sql = if ends_at > now { END_AT } else { END };
-    on_db!(&mut **tx, |c| sqlx::query(sql)
-        .bind(account.as_str())
-        .bind(actor_id)
-        .bind(kind.as_str())
-        .bind(ends_at.0)
-        .execute(c)
-        .await
-        .map(|_| ()))?;
+    execute!(&mut **tx, sql, account.as_str(), actor_id, kind.as_str(), ends_at.0)?;
     Ok(())
 }
 
@@ -322,39 +302,25 @@ pub async fn revoke_of_project(
     project: ProjectId,
     at_ms: i64,
 ) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(REVOKE_OF_PROJECT)
-        .bind(account.as_str())
-        .bind(project.as_str())
-        .bind(at_ms)
-        .execute(c)
-        .await
-        .map(|_| ()))?;
+    execute!(&mut **tx, REVOKE_OF_PROJECT, account.as_str(), project.as_str(), at_ms)?;
     Ok(())
 }
 
 /// Whether a key was revoked or has expired; `None` when there never was one.
 pub async fn is_over(conn: &mut Conn, hash: &[u8; 32], now: UnixMillis) -> Result<Option<bool>, StoreError> {
-    let row: Option<(bool,)> =
-        on_db!(conn, |c| sqlx::query_as(IS_OVER).bind(&hash[..]).bind(now.0).fetch_optional(c).await)?;
+    let row: Option<(bool,)> = fetch_optional!(conn, IS_OVER, &hash[..], now.0)?;
     Ok(row.map(|(is_over,)| is_over))
 }
 
 /// The account of a key, whether it works or not.
 pub async fn find_account(conn: &mut Conn, hash: &[u8; 32]) -> Result<Option<AccountId>, StoreError> {
-    let row: Option<(String,)> =
-        on_db!(conn, |c| sqlx::query_as(FIND_ACCOUNT).bind(&hash[..]).fetch_optional(c).await)?;
+    let row: Option<(String,)> = fetch_optional!(conn, FIND_ACCOUNT, &hash[..])?;
     row.map(|(id,)| parse("account_id", &id)).transpose()
 }
 
 /// Revokes one key; returns whether it was valid until now.
 pub async fn revoke(tx: &mut Tx, hash: &[u8; 32], at_ms: i64) -> Result<bool, StoreError> {
-    Ok(on_db!(&mut **tx, |c| sqlx::query(REVOKE)
-        .bind(&hash[..])
-        .bind(at_ms)
-        .execute(c)
-        .await
-        .map(|done| done.rows_affected()))?
-        == 1)
+    Ok(execute!(&mut **tx, REVOKE, &hash[..], at_ms)? == 1)
 }
 
 /// Revokes every key of an actor; returns how many there were.
@@ -364,13 +330,7 @@ pub async fn revoke_all(
     actor_id: &str,
     at_ms: i64,
 ) -> Result<u64, StoreError> {
-    Ok(on_db!(&mut **tx, |c| sqlx::query(REVOKE_ALL)
-        .bind(account.as_str())
-        .bind(actor_id)
-        .bind(at_ms)
-        .execute(c)
-        .await
-        .map(|done| done.rows_affected()))?)
+    Ok(execute!(&mut **tx, REVOKE_ALL, account.as_str(), actor_id, at_ms)?)
 }
 
 /// Ends the sessions of an operator, but for the one whose key has the hash `except`.
@@ -381,19 +341,12 @@ pub async fn end_sessions(
     except: &[u8],
     at_ms: i64,
 ) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(END_SESSIONS)
-        .bind(account.as_str())
-        .bind(operator)
-        .bind(except)
-        .bind(at_ms)
-        .execute(c)
-        .await
-        .map(|_| ()))?;
+    execute!(&mut **tx, END_SESSIONS, account.as_str(), operator, except, at_ms)?;
     Ok(())
 }
 
 /// Removes the keys of an application and of its users.
 pub async fn delete_of_app(tx: &mut Tx, app: ApplicationId) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(DELETE_OF_APP).bind(app.as_str()).execute(c).await.map(|_| ()))?;
+    execute!(&mut **tx, DELETE_OF_APP, app.as_str())?;
     Ok(())
 }

@@ -131,6 +131,45 @@ macro_rules! on_db {
 }
 pub use on_db;
 
+/// Executes a statement with the values of its placeholders, in their order; gives how many rows it changed.
+#[macro_export]
+macro_rules! execute {
+    ($conn:expr, $sql:expr $(, $value:expr)* $(,)?) => {
+        $crate::on_db!($conn, |c| sqlx::query($sql)$(.bind($value))*
+            .execute(c)
+            .await
+            .map(|done| done.rows_affected()))
+    };
+}
+pub use execute;
+
+/// Fetches the one row of a statement with the values of its placeholders, in their order.
+#[macro_export]
+macro_rules! fetch_one {
+    ($conn:expr, $sql:expr $(, $value:expr)* $(,)?) => {
+        $crate::on_db!($conn, |c| sqlx::query_as($sql)$(.bind($value))*.fetch_one(c).await)
+    };
+}
+pub use fetch_one;
+
+/// [`fetch_one`] where there may be none.
+#[macro_export]
+macro_rules! fetch_optional {
+    ($conn:expr, $sql:expr $(, $value:expr)* $(,)?) => {
+        $crate::on_db!($conn, |c| sqlx::query_as($sql)$(.bind($value))*.fetch_optional(c).await)
+    };
+}
+pub use fetch_optional;
+
+/// [`fetch_one`] for every row.
+#[macro_export]
+macro_rules! fetch_all {
+    ($conn:expr, $sql:expr $(, $value:expr)* $(,)?) => {
+        $crate::on_db!($conn, |c| sqlx::query_as($sql)$(.bind($value))*.fetch_all(c).await)
+    };
+}
+pub use fetch_all;
+
 /// A write transaction; dropped without [`Tx::commit`] it is rolled back.
 #[derive(Debug)]
 pub struct Tx {
@@ -214,17 +253,12 @@ impl Tx {
         before: UnixMillis,
         limit: u32,
     ) -> Result<u64, StoreError> {
-        let done = on_db!(&mut self.conn, |c| sqlx::query(sql)
-            .bind(before.0)
-            .bind(i64::from(limit))
-            .execute(c)
-            .await
-            .map(|done| done.rows_affected()));
+        let done = execute!(&mut self.conn, sql, before.0, i64::from(limit));
         Ok(done?)
     }
 
     async fn execute(&mut self, sql: &'static str) -> Result<(), StoreError> {
-        on_db!(&mut self.conn, |c| sqlx::query(sql).execute(c).await.map(|_| ()))?;
+        execute!(&mut self.conn, sql)?;
         Ok(())
     }
 }

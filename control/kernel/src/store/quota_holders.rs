@@ -9,10 +9,10 @@ use sqlx::types::Json;
 use super::{
     Conn, Db, StoreError, Tx, dialect,
     dialect::{signed, unsigned},
-    lease::{pg_now, sqlite_now},
-    on_db,
+    execute, fetch_one,
+    lease::{self, Timed, milliseconds, pg_now, sqlite_now, timed},
 };
-use crate::{domain::quota::Quota, store::Ctx};
+use crate::domain::quota::Quota;
 
 /// How long a process counts as alive after it last said what it holds.
 pub const LEASE: Duration = Duration::from_secs(30);
@@ -31,8 +31,7 @@ macro_rules! delete_dead {
         concat!("DELETE FROM quota_holders WHERE lease_until <= ", $now)
     };
 }
-const PG_OTHERS: &str = others!(pg_now!());
-const SQLITE_OTHERS: &str = others!(sqlite_now!());
+const OTHERS: Timed = timed!(others);
 const PG_PUT: &str = concat!(
     "INSERT INTO quota_holders (account_id, kind, holder, used, lease_until) \
      SELECT t.account_id, t.kind, $1, t.used, $2 + ",
@@ -49,8 +48,7 @@ const SQLITE_PUT: &str = concat!(
      ON CONFLICT (account_id, kind, holder) DO UPDATE SET used = excluded.used, lease_until = excluded.lease_until"
 );
 const DELETE_ENDED: &str = "DELETE FROM quota_holders WHERE holder = $1 AND used = 0";
-const PG_DELETE_DEAD: &str = delete_dead!(pg_now!());
-const SQLITE_DELETE_DEAD: &str = delete_dead!(sqlite_now!());
+const DELETE_DEAD: Timed = timed!(delete_dead);
 const LEAVE: &str = "DELETE FROM quota_holders WHERE holder = $1";
 const FREE: &str = "DELETE FROM quota_holders";
 
@@ -61,19 +59,14 @@ pub async fn count_others(
     quota: Quota,
     holder: &str,
 ) -> Result<u64, StoreError> {
-    let sql = dialect::pick(conn, PG_OTHERS, SQLITE_OTHERS);
-    let (used,): (i64,) = on_db!(conn, |c| sqlx::query_as(sql)
-        .bind(account.as_str())
-        .bind(quota.as_str())
-        .bind(holder)
-        .fetch_one(c)
-        .await)?;
+    let sql = OTHERS.of(conn);
+    let (used,): (i64,) = fetch_one!(conn, sql, account.as_str(), quota.as_str(), holder)?;
     Ok(unsigned(used))
 }
 
 /// Writes how much a process holds, and renews its leases.
 pub async fn put(tx: &mut Tx, holder: &str, held: &[(AccountId, Quota, u64)]) -> Result<(), StoreError> {
-    let lease = i64::try_from(LEASE.as_millis()).unwrap_or(i64::MAX);
+    let lease = milliseconds(LEASE);
     match &mut **tx {
         Conn::PgTx(c) => {
             sqlx::query(PG_PUT)
@@ -92,29 +85,24 @@ pub async fn put(tx: &mut Tx, holder: &str, held: &[(AccountId, Quota, u64)]) ->
         }
         Conn::Pg(_) | Conn::Sqlite(_) => return Err(dialect::outside_transaction()),
     }
-    on_db!(&mut **tx, |c| sqlx::query(DELETE_ENDED).bind(holder).execute(c).await.map(|_| ()))?;
+    execute!(&mut **tx, DELETE_ENDED, holder)?;
     Ok(())
 }
 
 /// Removes what processes held that are gone.
 pub async fn delete_dead(tx: &mut Tx) -> Result<(), StoreError> {
-    let sql = dialect::pick(tx, PG_DELETE_DEAD, SQLITE_DELETE_DEAD);
-    on_db!(&mut **tx, |c| sqlx::query(sql).execute(c).await.map(|_| ()))?;
+    let sql = DELETE_DEAD.of(tx);
+    execute!(&mut **tx, sql)?;
     Ok(())
 }
 
 /// Removes what a process holds, at its end.
 pub async fn leave(tx: &mut Tx, holder: &str) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(LEAVE).bind(holder).execute(c).await.map(|_| ()))?;
+    execute!(&mut **tx, LEAVE, holder)?;
     Ok(())
 }
 
 /// Removes what an earlier process held, where there is one process only: on SQLite.
 pub async fn free_all(db: &Db) -> Result<(), StoreError> {
-    if let Db::Sqlite { .. } = db {
-        let mut tx = db.begin(&Ctx::default()).await?;
-        on_db!(&mut *tx, |c| sqlx::query(FREE).execute(c).await.map(|_| ()))?;
-        tx.commit().await?;
-    }
-    Ok(())
+    lease::free_all(db, FREE).await
 }

@@ -16,7 +16,7 @@ use shared::{id::AccountId, time::UnixMillis};
 use super::{
     Conn, StoreError, Tx,
     dialect::{self, signed, unsigned},
-    on_db, parse,
+    execute, fetch_all, fetch_optional, parse,
 };
 use crate::domain::quota::{Exceeded, Quota};
 
@@ -129,7 +129,7 @@ pub async fn lock(
     quota: Quota,
     now: UnixMillis,
 ) -> Result<Option<Use>, StoreError> {
-    let sql = dialect::lock_row(tx, PG_LOCK, FIND);
+    let sql = dialect::pick(tx, PG_LOCK, FIND);
     fetch(tx, sql, account, quota, now).await
 }
 
@@ -140,11 +140,7 @@ async fn fetch(
     quota: Quota,
     now: UnixMillis,
 ) -> Result<Option<Use>, StoreError> {
-    let row: Option<Row> = on_db!(conn, |c| sqlx::query_as(sql)
-        .bind(account.as_str())
-        .bind(quota.as_str())
-        .fetch_optional(c)
-        .await)?;
+    let row: Option<Row> = fetch_optional!(conn, sql, account.as_str(), quota.as_str())?;
     Ok(row.map(|row| read(row, quota.day(now))))
 }
 
@@ -153,8 +149,7 @@ async fn has_limit(tx: &mut Tx, account: AccountId, quota: Quota) -> Result<bool
     let bits = match tx.quotas.limits.get(&account) {
         Some(bits) => *bits,
         None => {
-            let rows: Vec<(String,)> =
-                on_db!(&mut **tx, |c| sqlx::query_as(KINDS).bind(account.as_str()).fetch_all(c).await)?;
+            let rows: Vec<(String,)> = fetch_all!(&mut **tx, KINDS, account.as_str())?;
             // A kind of a newer release is counted by that release alone.
             let known = rows.iter().filter_map(|(kind,)| kind.parse().ok());
             let bits = known.fold(0, |bits, quota| bits | bit(quota));
@@ -172,15 +167,7 @@ async fn write(
     day: i64,
     (used, over): (i64, u64),
 ) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(WRITE)
-        .bind(account.as_str())
-        .bind(quota.as_str())
-        .bind(day)
-        .bind(used)
-        .bind(signed(over))
-        .execute(c)
-        .await
-        .map(|_| ()))?;
+    execute!(&mut **tx, WRITE, account.as_str(), quota.as_str(), day, used, signed(over))?;
     Ok(())
 }
 

@@ -6,7 +6,7 @@
 use crate::store::Ctx;
 use sqlx::migrate::Migrator;
 
-use super::{Conn, Db, Raw, StoreError, facets, on_db};
+use super::{Conn, Db, Raw, StoreError, execute, facets, on_db};
 
 const PG_HAS_TABLE: &str = "SELECT to_regclass($1) IS NOT NULL";
 const SQLITE_HAS_TABLE: &str = "SELECT COUNT(*) > 0 FROM sqlite_master WHERE type = 'table' AND name = $1";
@@ -169,12 +169,7 @@ async fn say_compatible_from(db: &Db, migrator: &Migrator) -> Result<(), StoreEr
         let newest = newest_known(migrator);
         let versions = migrator.iter().map(|migration| migration.version);
         for version in versions.filter(|version| *version > found || *version == newest) {
-            on_db!(&mut *tx, |c| sqlx::query(SAY_COMPATIBLE_FROM)
-                .bind(version)
-                .bind(from)
-                .execute(c)
-                .await
-                .map(|_| ()))?;
+            execute!(&mut *tx, SAY_COMPATIBLE_FROM, version, from)?;
         }
     }
     tx.commit().await

@@ -5,7 +5,7 @@
 
 use shared::{gtin, id::AccountId};
 
-use super::{Conn, StoreError, Tx, on_db};
+use super::{Conn, StoreError, Tx, execute, fetch_optional};
 
 /// An identifier that only one resource may have.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -79,15 +79,7 @@ pub async fn claim(
             return Err(wanted.taken_by(&other));
         }
         // Waits for another that claims the same at this moment.
-        let is_claimed = on_db!(&mut **tx, |c| sqlx::query(CLAIM)
-            .bind(account.as_str())
-            .bind(wanted.kind())
-            .bind(&name)
-            .bind(resource)
-            .execute(c)
-            .await
-            .map(|done| done.rows_affected()))?
-            == 1;
+        let is_claimed = execute!(&mut **tx, CLAIM, account.as_str(), wanted.kind(), &name, resource)? == 1;
         if is_claimed {
             return Ok(());
         }
@@ -95,13 +87,7 @@ pub async fn claim(
             return Err(wanted.taken_by(&other));
         }
         // Left by a release without claims, which deleted or moved the resource.
-        on_db!(&mut **tx, |c| sqlx::query(RELEASE_NAME)
-            .bind(account.as_str())
-            .bind(wanted.kind())
-            .bind(&name)
-            .execute(c)
-            .await
-            .map(|_| ()))?;
+        execute!(&mut **tx, RELEASE_NAME, account.as_str(), wanted.kind(), &name)?;
     }
     Err(StoreError::Busy)
 }
@@ -111,14 +97,13 @@ pub async fn claim(
 /// # Errors
 /// The database failed.
 pub async fn release(tx: &mut Tx, resource: &str) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(RELEASE).bind(resource).execute(c).await.map(|_| ()))?;
+    execute!(&mut **tx, RELEASE, resource)?;
     Ok(())
 }
 
 /// The name by which a resource holds its unique identifier.
 pub async fn find_held(conn: &mut Conn, resource: &str) -> Result<Option<String>, StoreError> {
-    let row: Option<(String,)> =
-        on_db!(conn, |c| sqlx::query_as(HELD).bind(resource).fetch_optional(c).await)?;
+    let row: Option<(String,)> = fetch_optional!(conn, HELD, resource)?;
     Ok(row.map(|(name,)| name))
 }
 
@@ -130,23 +115,14 @@ async fn find_other(
 ) -> Result<Option<String>, StoreError> {
     match wanted {
         Unique::Serial { product, serial } => {
-            let row: Option<(String,)> = on_db!(&mut **tx, |c| sqlx::query_as(OTHER_SERIAL)
-                .bind(account.as_str())
-                .bind(serial)
-                .bind(product)
-                .bind(resource)
-                .fetch_optional(c)
-                .await)?;
+            let row: Option<(String,)> =
+                fetch_optional!(&mut **tx, OTHER_SERIAL, account.as_str(), serial, product, resource)?;
             Ok(row.map(|(id,)| id))
         }
         Unique::Gtin(gtin) => {
             for spelling in gtin::spellings(gtin) {
-                let row: Option<(String,)> = on_db!(&mut **tx, |c| sqlx::query_as(OTHER_GTIN)
-                    .bind(account.as_str())
-                    .bind(&spelling)
-                    .bind(resource)
-                    .fetch_optional(c)
-                    .await)?;
+                let row: Option<(String,)> =
+                    fetch_optional!(&mut **tx, OTHER_GTIN, account.as_str(), &spelling, resource)?;
                 if let Some((id,)) = row {
                     return Ok(Some(id));
                 }

@@ -5,9 +5,8 @@ use std::time::Duration;
 use shared::id::AccountId;
 
 use super::{
-    Conn, StoreError, Tx, dialect,
-    lease::{pg_now, sqlite_now},
-    on_db,
+    Conn, StoreError, Tx, execute, fetch_one, fetch_optional,
+    lease::{Timed, milliseconds, timed, timed_lock},
 };
 
 macro_rules! insert {
@@ -82,20 +81,14 @@ macro_rules! postpone {
     };
 }
 
-const PG_INSERT: &str = insert!(pg_now!());
-const SQLITE_INSERT: &str = insert!(sqlite_now!());
-const PG_IS_DUE: &str = is_due!(pg_now!());
-const SQLITE_IS_DUE: &str = is_due!(sqlite_now!());
+const INSERT: Timed = timed!(insert);
+const IS_DUE: Timed = timed!(is_due);
 const OPEN: &str =
     "INSERT INTO mail_turns (account_id, turn) VALUES ($1, 0) ON CONFLICT (account_id) DO NOTHING";
-const PG_OPEN_MISSING: &str = open_missing!(pg_now!());
-const SQLITE_OPEN_MISSING: &str = open_missing!(sqlite_now!());
-const PG_TURN: &str = turn!(pg_now!(), " FOR UPDATE SKIP LOCKED");
-const SQLITE_TURN: &str = turn!(sqlite_now!(), "");
-const PG_CLAIM: &str = claim!(pg_now!(), " FOR UPDATE SKIP LOCKED");
-const SQLITE_CLAIM: &str = claim!(sqlite_now!(), "");
-const PG_POSTPONE: &str = postpone!(pg_now!());
-const SQLITE_POSTPONE: &str = postpone!(sqlite_now!());
+const OPEN_MISSING: Timed = timed!(open_missing);
+const TURN: Timed = timed_lock!(turn, " FOR UPDATE SKIP LOCKED");
+const CLAIM: Timed = timed_lock!(claim, " FOR UPDATE SKIP LOCKED");
+const POSTPONE: Timed = timed!(postpone);
 const DELETE: &str = "DELETE FROM mails WHERE id = $1 AND tries = $2";
 
 /// A mail in the hands of a worker.
@@ -118,24 +111,17 @@ pub async fn insert(
     account: Option<AccountId>,
     sealed: &[u8],
 ) -> Result<(), StoreError> {
-    let sql = dialect::pick(tx, PG_INSERT, SQLITE_INSERT);
-    on_db!(&mut **tx, |c| sqlx::query(sql)
-        .bind(id)
-        .bind(account.as_ref().map(AccountId::as_str))
-        .bind(sealed)
-        .execute(c)
-        .await
-        .map(|_| ()))?;
+    let sql = INSERT.of(tx);
+    execute!(&mut **tx, sql, id, account.as_ref().map(AccountId::as_str), sealed)?;
     let whose = account.as_ref().map_or("", AccountId::as_str);
-    on_db!(&mut **tx, |c| sqlx::query(OPEN).bind(whose).execute(c).await.map(|_| ()))?;
+    execute!(&mut **tx, OPEN, whose)?;
     Ok(())
 }
 
 /// Whether there is a mail of some age to claim.
 pub async fn is_due(conn: &mut Conn, least_age: Duration) -> Result<bool, StoreError> {
-    let sql = dialect::pick(conn, PG_IS_DUE, SQLITE_IS_DUE);
-    let (found,): (i64,) =
-        on_db!(conn, |c| sqlx::query_as(sql).bind(milliseconds(least_age)).fetch_one(c).await)?;
+    let sql = IS_DUE.of(conn);
+    let (found,): (i64,) = fetch_one!(conn, sql, milliseconds(least_age))?;
     Ok(found > 0)
 }
 
@@ -153,16 +139,15 @@ pub async fn claim(
         claimed.extend(claim_of(tx, &account, lease, least_age).await?);
     }
     if claimed.is_empty() {
-        let sql = dialect::pick(tx, PG_OPEN_MISSING, SQLITE_OPEN_MISSING);
-        on_db!(&mut **tx, |c| sqlx::query(sql).execute(c).await.map(|_| ()))?;
+        let sql = OPEN_MISSING.of(tx);
+        execute!(&mut **tx, sql)?;
     }
     Ok(claimed)
 }
 
 async fn take_turn(tx: &mut Tx, least_age: Duration) -> Result<Option<String>, StoreError> {
-    let sql = dialect::pick(tx, PG_TURN, SQLITE_TURN);
-    let row: Option<(String,)> =
-        on_db!(&mut **tx, |c| sqlx::query_as(sql).bind(milliseconds(least_age)).fetch_optional(c).await)?;
+    let sql = TURN.of(tx);
+    let row: Option<(String,)> = fetch_optional!(&mut **tx, sql, milliseconds(least_age))?;
     Ok(row.map(|(account,)| account))
 }
 
@@ -173,13 +158,9 @@ async fn claim_of(
     lease: Duration,
     least_age: Duration,
 ) -> Result<Option<Claimed>, StoreError> {
-    let sql = dialect::pick(tx, PG_CLAIM, SQLITE_CLAIM);
-    let row: Option<(String, Vec<u8>, i64, i64)> = on_db!(&mut **tx, |c| sqlx::query_as(sql)
-        .bind(account)
-        .bind(milliseconds(lease))
-        .bind(milliseconds(least_age))
-        .fetch_optional(c)
-        .await)?;
+    let sql = CLAIM.of(tx);
+    let row: Option<(String, Vec<u8>, i64, i64)> =
+        fetch_optional!(&mut **tx, sql, account, milliseconds(lease), milliseconds(least_age))?;
     Ok(row.map(|(id, sealed, tries, age_ms)| {
         let age = Duration::from_millis(u64::try_from(age_ms).unwrap_or_default());
         Claimed { id, sealed, tries, age }
@@ -188,28 +169,11 @@ async fn claim_of(
 
 /// Lets a claimed mail be claimed again after a pause; returns whether it was still held.
 pub async fn postpone(tx: &mut Tx, claimed: &Claimed, pause: Duration) -> Result<bool, StoreError> {
-    let sql = dialect::pick(tx, PG_POSTPONE, SQLITE_POSTPONE);
-    Ok(on_db!(&mut **tx, |c| sqlx::query(sql)
-        .bind(&claimed.id)
-        .bind(claimed.tries)
-        .bind(milliseconds(pause))
-        .execute(c)
-        .await
-        .map(|done| done.rows_affected()))?
-        == 1)
+    let sql = POSTPONE.of(tx);
+    Ok(execute!(&mut **tx, sql, &claimed.id, claimed.tries, milliseconds(pause))? == 1)
 }
 
 /// Removes a claimed mail; returns whether it was still held.
 pub async fn delete(tx: &mut Tx, claimed: &Claimed) -> Result<bool, StoreError> {
-    Ok(on_db!(&mut **tx, |c| sqlx::query(DELETE)
-        .bind(&claimed.id)
-        .bind(claimed.tries)
-        .execute(c)
-        .await
-        .map(|done| done.rows_affected()))?
-        == 1)
-}
-
-fn milliseconds(length: Duration) -> i64 {
-    i64::try_from(length.as_millis()).unwrap_or(i64::MAX)
+    Ok(execute!(&mut **tx, DELETE, &claimed.id, claimed.tries)? == 1)
 }

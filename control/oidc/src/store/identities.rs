@@ -6,7 +6,7 @@ use shared::{
     time::UnixMillis,
 };
 
-use super::{Conn, StoreError, Tx, on_db, parse};
+use super::{Conn, StoreError, Tx, execute, fetch_all, on_db, parse};
 use crate::domain::identity::LinkedIdentity;
 
 /// What the audit trail calls them.
@@ -76,11 +76,8 @@ pub async fn find_persons(
 
 /// The identities of an operator, oldest first; at most 20.
 pub async fn list(conn: &mut Conn, (account, operator): Owner) -> Result<Vec<LinkedIdentity>, StoreError> {
-    let rows: Vec<(String, String, String, i64, i64)> = on_db!(conn, |c| sqlx::query_as(LIST)
-        .bind(account.as_str())
-        .bind(operator.as_str())
-        .fetch_all(c)
-        .await)?;
+    let rows: Vec<(String, String, String, i64, i64)> =
+        fetch_all!(conn, LIST, account.as_str(), operator.as_str())?;
     let linked = |(issuer, subject, email, created_at, last_used_at)| LinkedIdentity {
         issuer,
         subject,
@@ -98,31 +95,23 @@ pub async fn touch(
     (issuer, subject): (&str, &str),
     at: UnixMillis,
 ) -> Result<bool, StoreError> {
-    let changed = on_db!(&mut **tx, |c| sqlx::query(TOUCH)
-        .bind(account.as_str())
-        .bind(operator.as_str())
-        .bind(issuer)
-        .bind(subject)
-        .bind(at.0)
-        .execute(c)
-        .await
-        .map(|done| done.rows_affected()))?;
+    let changed = execute!(&mut **tx, TOUCH, account.as_str(), operator.as_str(), issuer, subject, at.0)?;
     Ok(changed == 1)
 }
 
 /// Links an identity.
 pub async fn insert(tx: &mut Tx, (account, operator): Owner, new: &LinkedIdentity) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(INSERT)
-        .bind(account.as_str())
-        .bind(operator.as_str())
-        .bind(&new.issuer)
-        .bind(&new.subject)
-        .bind(&new.email)
-        .bind(new.created_at.0)
-        .bind(new.last_used_at.0)
-        .execute(c)
-        .await
-        .map(|_| ()))?;
+    execute!(
+        &mut **tx,
+        INSERT,
+        account.as_str(),
+        operator.as_str(),
+        &new.issuer,
+        &new.subject,
+        &new.email,
+        new.created_at.0,
+        new.last_used_at.0
+    )?;
     tx.note(account, (KIND, &new.id()), || (None, Some(state(operator, new))));
     Ok(())
 }
@@ -133,14 +122,8 @@ pub async fn delete(
     (account, operator): Owner,
     old: &LinkedIdentity,
 ) -> Result<bool, StoreError> {
-    let changed = on_db!(&mut **tx, |c| sqlx::query(DELETE)
-        .bind(account.as_str())
-        .bind(operator.as_str())
-        .bind(&old.issuer)
-        .bind(&old.subject)
-        .execute(c)
-        .await
-        .map(|done| done.rows_affected()))?;
+    let changed =
+        execute!(&mut **tx, DELETE, account.as_str(), operator.as_str(), &old.issuer, &old.subject)?;
     if changed == 1 {
         tx.note(account, (KIND, &old.id()), || (Some(state(operator, old)), None));
     }

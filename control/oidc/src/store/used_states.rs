@@ -4,7 +4,7 @@
 
 use shared::time::UnixMillis;
 
-use super::{StoreError, Tx, on_db};
+use super::{StoreError, Tx, execute};
 
 const CLAIM: &str =
     "INSERT INTO oidc_used_states (hash, expires_at) VALUES ($1, $2) ON CONFLICT (hash) DO NOTHING";
@@ -13,12 +13,7 @@ const PURGE: &str = "DELETE FROM oidc_used_states WHERE hash IN \
 
 /// Marks a state as used; `false` when it was before.
 pub async fn claim(tx: &mut Tx, hash: &[u8; 32], expires_at: UnixMillis) -> Result<bool, StoreError> {
-    let added = on_db!(&mut **tx, |c| sqlx::query(CLAIM)
-        .bind(&hash[..])
-        .bind(expires_at.0)
-        .execute(c)
-        .await
-        .map(|done| done.rows_affected()))?;
+    let added = execute!(&mut **tx, CLAIM, &hash[..], expires_at.0)?;
     Ok(added == 1)
 }
 

@@ -11,16 +11,7 @@ use crate::domain::{
     source::MAX_LISTED,
 };
 
-/// The body of an operation, if it is one of these.
-#[must_use]
-pub fn of(operation: &str) -> Option<Value> {
-    Some(match operation {
-        "createPrintOrder" => order(),
-        _ => return None,
-    })
-}
-
-fn order() -> Value {
+pub(super) fn order() -> Value {
     let waits: Vec<&str> = WaitForEdges::ALL.into_iter().map(WaitForEdges::as_str).collect();
     let formats: Vec<&str> = PrintFormat::ALL.into_iter().map(PrintFormat::as_str).collect();
     let schema = Body::new("")

@@ -2,7 +2,7 @@
 //!
 //! Each handler extracts, calls one service function and answers.
 
-pub mod bodies;
+mod bodies;
 mod documents;
 mod files;
 mod orders;
@@ -27,7 +27,7 @@ where
 {
     Routes::new()
         .routes(routes!(orders::list))
-        .routes(routes!(orders::create).idempotent())
+        .routes(routes!(orders::create).idempotent().body(bodies::order))
         .routes(routes!(orders::read, orders::delete))
         .routes(routes!(orders::cancel).idempotent())
         .routes(routes!(files::list))

@@ -9,7 +9,6 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use kernel::domain::listing::PRINT_ORDERS;
-use shared::problem::Code;
 use web::{
     access::Authenticated,
     api_error::ApiError,
@@ -57,8 +56,7 @@ pub(super) async fn create(
     info: RequestInfo,
     JsonBody(body): JsonBody,
 ) -> Result<Response, ApiError> {
-    let draft = OrderDraft::parse(&body, state.limits.max_codes)
-        .map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
+    let draft = OrderDraft::parse(&body, state.limits.max_codes).map_err(ApiError::invalid)?;
     let order = orders::create(&state, &caller, draft).await?;
     let location = format!("{}{}/{}", info.base, info.original_path, order.id);
     let document = Json(PrintOrderDocument::from(order));

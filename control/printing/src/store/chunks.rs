@@ -1,7 +1,7 @@
 //! Drawn chunks of orders that are under way: where their bytes are.
 
 use kernel::{
-    on_db,
+    execute, fetch_all, fetch_optional,
     store::{Conn, StoreError, Tx},
 };
 use serde::{Deserialize, Serialize};
@@ -35,14 +35,7 @@ impl StoredChunk {
 /// Notes a chunk.
 pub async fn insert(tx: &mut Tx, order: i64, number: u64, chunk: &StoredChunk) -> Result<(), StoreError> {
     let doc = serde_json::to_string(chunk).map_err(|error| StoreError::Row(error.to_string()))?;
-    on_db!(&mut **tx, |c| sqlx::query(INSERT)
-        .bind(order)
-        .bind(number.cast_signed())
-        .bind(&chunk.blob)
-        .bind(doc)
-        .execute(c)
-        .await
-        .map(|_| ()))?;
+    execute!(&mut **tx, INSERT, order, number.cast_signed(), &chunk.blob, doc)?;
     Ok(())
 }
 
@@ -51,11 +44,7 @@ pub async fn insert(tx: &mut Tx, order: i64, number: u64, chunk: &StoredChunk) -
 /// # Errors
 /// There is none.
 pub async fn load(conn: &mut Conn, order: i64, number: u64) -> Result<StoredChunk, StoreError> {
-    let row: Option<(String, String)> = on_db!(conn, |c| sqlx::query_as(FIND)
-        .bind(order)
-        .bind(number.cast_signed())
-        .fetch_optional(c)
-        .await)?;
+    let row: Option<(String, String)> = fetch_optional!(conn, FIND, order, number.cast_signed())?;
     let (blob, doc) =
         row.ok_or_else(|| StoreError::Row(format!("chunk {number} of a print order is gone")))?;
     let chunk: StoredChunk =
@@ -65,18 +54,12 @@ pub async fn load(conn: &mut Conn, order: i64, number: u64) -> Result<StoredChun
 
 /// The first chunks of an order: their numbers and blobs.
 pub async fn list(conn: &mut Conn, order: i64, limit: u32) -> Result<Vec<(u64, String)>, StoreError> {
-    let rows: Vec<(i64, String)> =
-        on_db!(conn, |c| sqlx::query_as(LIST).bind(order).bind(i64::from(limit)).fetch_all(c).await)?;
+    let rows: Vec<(i64, String)> = fetch_all!(conn, LIST, order, i64::from(limit))?;
     Ok(rows.into_iter().map(|(number, blob)| (number.cast_unsigned(), blob)).collect())
 }
 
 /// Removes a chunk of an order, whose blobs are gone.
 pub async fn delete(tx: &mut Tx, order: i64, number: u64) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(DELETE)
-        .bind(order)
-        .bind(number.cast_signed())
-        .execute(c)
-        .await
-        .map(|_| ()))?;
+    execute!(&mut **tx, DELETE, order, number.cast_signed())?;
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! The codes of orders that are under way, some in each row.
 
 use kernel::{
-    on_db,
+    execute, fetch_all,
     store::{Conn, StoreError, Tx},
 };
 
@@ -17,14 +17,7 @@ const CLEAR: &str = "DELETE FROM print_codes WHERE print_order = $1 AND first IN
 pub async fn insert(tx: &mut Tx, order: i64, first: u64, codes: &[Code]) -> Result<(), StoreError> {
     let count = i64::try_from(codes.len()).unwrap_or(i64::MAX);
     let text = serde_json::to_string(codes).map_err(|error| StoreError::Row(error.to_string()))?;
-    on_db!(&mut **tx, |c| sqlx::query(INSERT)
-        .bind(order)
-        .bind(first.cast_signed())
-        .bind(count)
-        .bind(text)
-        .execute(c)
-        .await
-        .map(|_| ()))?;
+    execute!(&mut **tx, INSERT, order, first.cast_signed(), count, text)?;
     Ok(())
 }
 
@@ -33,12 +26,7 @@ pub async fn insert(tx: &mut Tx, order: i64, first: u64, codes: &[Code]) -> Resu
 /// # Errors
 /// Not all are noted.
 pub async fn list(conn: &mut Conn, order: i64, from: u64, to: u64) -> Result<Vec<Code>, StoreError> {
-    let rows: Vec<(i64, String)> = on_db!(conn, |c| sqlx::query_as(LIST)
-        .bind(order)
-        .bind(from.cast_signed())
-        .bind(to.cast_signed())
-        .fetch_all(c)
-        .await)?;
+    let rows: Vec<(i64, String)> = fetch_all!(conn, LIST, order, from.cast_signed(), to.cast_signed())?;
     let mut found = Vec::new();
     for (first, text) in rows {
         let codes: Vec<Code> =
@@ -54,10 +42,5 @@ pub async fn list(conn: &mut Conn, order: i64, from: u64, to: u64) -> Result<Vec
 
 /// Removes up to `limit` rows of an order; returns how many.
 pub async fn clear(tx: &mut Tx, order: i64, limit: u32) -> Result<u64, StoreError> {
-    Ok(on_db!(&mut **tx, |c| sqlx::query(CLEAR)
-        .bind(order)
-        .bind(i64::from(limit))
-        .execute(c)
-        .await
-        .map(|done| done.rows_affected()))?)
+    Ok(execute!(&mut **tx, CLEAR, order, i64::from(limit))?)
 }

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use kernel::{
-    on_db,
+    execute, fetch_optional,
     store::{
-        Ctx, Db, StoreError, Tx, dialect,
-        lease::{pg_now, sqlite_now},
+        Db, StoreError, Tx,
+        lease::{self, Timed, hold_lease, milliseconds, timed, timed_lock},
     },
 };
 use sqlx::types::Json;
@@ -33,43 +33,36 @@ macro_rules! claim {
         )
     };
 }
-const PG_CLAIM: &str = claim!(pg_now!(), " FOR UPDATE OF e SKIP LOCKED");
-const SQLITE_CLAIM: &str = claim!(sqlite_now!(), "");
+const CLAIM: Timed = timed_lock!(claim, " FOR UPDATE OF e SKIP LOCKED");
 // The status is that of the claim: an order that was cancelled meanwhile stays so.
 macro_rules! save {
     ($now:expr) => {
-        concat!(
-            "UPDATE print_orders SET status = $4, doc = $5, updated_at = $6, completed_at = $7, files_until = $8, \
-             settled = $9, failures = 0, lease_until = ",
+        hold_lease!(
             $now,
-            " + $10 WHERE seq = $1 AND fence = $2 AND status = $3"
+            "print_orders",
+            ", status = $5, doc = $6, updated_at = $7, completed_at = $8, files_until = $9, settled = $10, failures = 0",
+            " AND status = $4"
         )
     };
 }
-const PG_SAVE: &str = save!(pg_now!());
-const SQLITE_SAVE: &str = save!(sqlite_now!());
+const SAVE: Timed = timed!(save);
 macro_rules! hold {
     ($now:expr) => {
-        concat!(
-            "UPDATE print_orders SET lease_until = ",
-            $now,
-            " + $4 WHERE seq = $1 AND fence = $2 AND status = $3"
-        )
+        hold_lease!($now, "print_orders", "", " AND status = $4")
     };
 }
-const PG_HOLD: &str = hold!(pg_now!());
-const SQLITE_HOLD: &str = hold!(sqlite_now!());
+const HOLD: Timed = timed!(hold);
 macro_rules! release {
     ($now:expr) => {
-        concat!(
-            "UPDATE print_orders SET lease_until = ",
+        hold_lease!(
             $now,
-            " + $3, failures = CASE WHEN failures > $4 THEN $4 ELSE failures END WHERE seq = $1 AND fence = $2"
+            "print_orders",
+            ", failures = CASE WHEN failures > $4 THEN $4 ELSE failures END",
+            ""
         )
     };
 }
-const PG_RELEASE: &str = release!(pg_now!());
-const SQLITE_RELEASE: &str = release!(sqlite_now!());
+const RELEASE: Timed = timed!(release);
 const FREE: &str = "UPDATE print_orders SET lease_until = 0 WHERE settled = 0 AND lease_until > 0";
 
 #[derive(sqlx::FromRow)]
@@ -92,9 +85,8 @@ pub struct Claimed {
 
 /// Claims the order that was worked on longest ago, if nobody holds it.
 pub async fn claim(tx: &mut Tx) -> Result<Option<Claimed>, StoreError> {
-    let sql = dialect::pick(tx, PG_CLAIM, SQLITE_CLAIM);
-    let row: Option<ClaimedRow> =
-        on_db!(&mut **tx, |c| sqlx::query_as(sql).bind(milliseconds(LEASE)).fetch_optional(c).await)?;
+    let sql = CLAIM.of(tx);
+    let row: Option<ClaimedRow> = fetch_optional!(&mut **tx, sql, milliseconds(LEASE))?;
     row.map(|row| {
         let failures = row.failures.unsigned_abs();
         Ok(Claimed { order: row.order.try_into()?, failures, fence: row.fence })
@@ -110,36 +102,36 @@ pub async fn save(
     order: &Order,
     is_settled: bool,
 ) -> Result<bool, StoreError> {
-    let sql = dialect::pick(tx, PG_SAVE, SQLITE_SAVE);
-    let saved = on_db!(&mut **tx, |c| sqlx::query(sql)
-        .bind(claimed.order.stamp.seq)
-        .bind(claimed.fence)
-        .bind(claimed.order.status.as_str())
-        .bind(order.status.as_str())
-        .bind(Json(&order.details))
-        .bind(order.stamp.updated_at.0)
-        .bind(order.completed_at.map(|at| at.0))
-        .bind(order.files_until.map(|at| at.0))
-        .bind(i64::from(is_settled))
-        .bind(milliseconds(LEASE))
-        .execute(c)
-        .await
-        .map(|done| done.rows_affected()))?;
+    let sql = SAVE.of(tx);
+    let saved = execute!(
+        &mut **tx,
+        sql,
+        claimed.order.stamp.seq,
+        claimed.fence,
+        milliseconds(LEASE),
+        claimed.order.status.as_str(),
+        order.status.as_str(),
+        Json(&order.details),
+        order.stamp.updated_at.0,
+        order.completed_at.map(|at| at.0),
+        order.files_until.map(|at| at.0),
+        i64::from(is_settled)
+    )?;
     Ok(saved == 1)
 }
 
 /// Holds an order for another [`LEASE`], and its row until the transaction ends; `false` when somebody else has taken it or
 /// it was cancelled.
 pub async fn hold(tx: &mut Tx, claimed: &Claimed) -> Result<bool, StoreError> {
-    let sql = dialect::pick(tx, PG_HOLD, SQLITE_HOLD);
-    let held = on_db!(&mut **tx, |c| sqlx::query(sql)
-        .bind(claimed.order.stamp.seq)
-        .bind(claimed.fence)
-        .bind(claimed.order.status.as_str())
-        .bind(milliseconds(LEASE))
-        .execute(c)
-        .await
-        .map(|done| done.rows_affected()))?;
+    let sql = HOLD.of(tx);
+    let held = execute!(
+        &mut **tx,
+        sql,
+        claimed.order.stamp.seq,
+        claimed.fence,
+        milliseconds(LEASE),
+        claimed.order.status.as_str()
+    )?;
     Ok(held == 1)
 }
 
@@ -151,28 +143,19 @@ pub async fn release(
     pause: Duration,
     most_failures: u64,
 ) -> Result<bool, StoreError> {
-    let sql = dialect::pick(tx, PG_RELEASE, SQLITE_RELEASE);
-    let released = on_db!(&mut **tx, |c| sqlx::query(sql)
-        .bind(claimed.order.stamp.seq)
-        .bind(claimed.fence)
-        .bind(milliseconds(pause))
-        .bind(i64::try_from(most_failures).unwrap_or(i64::MAX))
-        .execute(c)
-        .await
-        .map(|done| done.rows_affected()))?;
+    let sql = RELEASE.of(tx);
+    let released = execute!(
+        &mut **tx,
+        sql,
+        claimed.order.stamp.seq,
+        claimed.fence,
+        milliseconds(pause),
+        i64::try_from(most_failures).unwrap_or(i64::MAX)
+    )?;
     Ok(released == 1)
 }
 
 /// Releases what an earlier process held, where there is one process only: on SQLite.
 pub async fn free_all(db: &Db) -> Result<(), StoreError> {
-    if let Db::Sqlite { .. } = db {
-        let mut tx = db.begin(&Ctx::default()).await?;
-        on_db!(&mut *tx, |c| sqlx::query(FREE).execute(c).await.map(|_| ()))?;
-        tx.commit().await?;
-    }
-    Ok(())
-}
-
-fn milliseconds(length: Duration) -> i64 {
-    i64::try_from(length.as_millis()).unwrap_or(i64::MAX)
+    lease::free_all(db, FREE).await
 }

@@ -2,7 +2,7 @@
 
 use kernel::{
     domain::{common::Stamp, page::Page, quota::Quota},
-    on_db,
+    execute, fetch_all, fetch_one, fetch_optional, on_db,
     store::{
         Conn, StoreError, Tx,
         listing::{self, Column, Selection, Table},
@@ -117,11 +117,7 @@ pub async fn insert(tx: &mut Tx, order: &Order) -> Result<i64, StoreError> {
 
 /// An order of an account.
 pub async fn find(conn: &mut Conn, account: AccountId, id: JobId) -> Result<Option<Order>, StoreError> {
-    let row: Option<Row> = on_db!(conn, |c| sqlx::query_as(FIND)
-        .bind(account.as_str())
-        .bind(id.as_str())
-        .fetch_optional(c)
-        .await)?;
+    let row: Option<Row> = fetch_optional!(conn, FIND, account.as_str(), id.as_str())?;
     row.map(Order::try_from).transpose()
 }
 
@@ -142,47 +138,31 @@ pub async fn count_open(conn: &mut Conn, account: AccountId) -> Result<u64, Stor
 
 /// Ends an order that has not ended, whoever holds it; returns whether it had not.
 pub async fn cancel(tx: &mut Tx, order: &Order, at: UnixMillis) -> Result<bool, StoreError> {
-    let cancelled = on_db!(&mut **tx, |c| sqlx::query(CANCEL)
-        .bind(order.account.as_str())
-        .bind(order.id.as_str())
-        .bind(at.0)
-        .execute(c)
-        .await
-        .map(|done| done.rows_affected()))?;
+    let cancelled = execute!(&mut **tx, CANCEL, order.account.as_str(), order.id.as_str(), at.0)?;
     Ok(cancelled == 1)
 }
 
 /// How the orders of all accounts stand.
 pub async fn standing(conn: &mut Conn) -> Result<Standing, StoreError> {
-    let (count, oldest): (i64, i64) = on_db!(conn, |c| sqlx::query_as(STANDING).fetch_one(c).await)?;
+    let (count, oldest): (i64, i64) = fetch_one!(conn, STANDING)?;
     Ok(Standing { open: count.unsigned_abs(), oldest: UnixMillis(oldest) })
 }
 
 /// Orders of all accounts whose files are due to go, the oldest first.
 pub async fn list_expired(conn: &mut Conn, now: UnixMillis, limit: u32) -> Result<Vec<Order>, StoreError> {
-    let rows: Vec<Row> =
-        on_db!(conn, |c| sqlx::query_as(LIST_EXPIRED).bind(now.0).bind(i64::from(limit)).fetch_all(c).await)?;
+    let rows: Vec<Row> = fetch_all!(conn, LIST_EXPIRED, now.0, i64::from(limit))?;
     rows.into_iter().map(Order::try_from).collect()
 }
 
 /// Writes that the files of an order are gone; returns whether nobody had written it.
 pub async fn forget_files(tx: &mut Tx, order: &Order) -> Result<bool, StoreError> {
-    let forgotten = on_db!(&mut **tx, |c| sqlx::query(FORGET_FILES)
-        .bind(order.stamp.seq)
-        .bind(Json(&order.details))
-        .execute(c)
-        .await
-        .map(|done| done.rows_affected()))?;
+    let forgotten = execute!(&mut **tx, FORGET_FILES, order.stamp.seq, Json(&order.details))?;
     Ok(forgotten == 1)
 }
 
 /// Orders of all accounts that ended before a time, of the `window` oldest that are settled.
 pub async fn list_ended(conn: &mut Conn, before: UnixMillis, window: u32) -> Result<Vec<Order>, StoreError> {
-    let rows: Vec<Row> = on_db!(conn, |c| sqlx::query_as(LIST_ENDED)
-        .bind(before.0)
-        .bind(i64::from(window))
-        .fetch_all(c)
-        .await)?;
+    let rows: Vec<Row> = fetch_all!(conn, LIST_ENDED, before.0, i64::from(window))?;
     rows.into_iter().map(Order::try_from).collect()
 }
 

@@ -3,16 +3,7 @@
 use serde_json::{Value, json};
 use web::bodies::{AN_ID, Body, ID, millis, request};
 
-/// The body of an operation, if it is one of these.
-#[must_use]
-pub fn of(operation: &str) -> Option<Value> {
-    Some(match operation {
-        "createErasure" => erasure(),
-        _ => return None,
-    })
-}
-
-fn erasure() -> Value {
+pub(super) fn erasure() -> Value {
     let id = |what: &str| json!({"type": "string", "pattern": ID, "description": what});
     let network = json!({"type": "string", "format": "network", "maxLength": 49,
         "description": "An address or a network, of at least 8 bits of IPv4 or 16 of IPv6."});

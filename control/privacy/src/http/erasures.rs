@@ -10,7 +10,6 @@ use axum::{
 };
 use kernel::domain::listing::ERASURES;
 use serde::Serialize;
-use shared::problem::Code;
 use utoipa::ToSchema;
 use web::{
     access::Authenticated,
@@ -192,7 +191,7 @@ pub(super) async fn create(
     info: RequestInfo,
     JsonBody(body): JsonBody,
 ) -> Result<Response, ApiError> {
-    let target = Target::parse(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
+    let target = Target::parse(&body).map_err(ApiError::invalid)?;
     let erasure = erasures::create(&state, &caller, target).await?;
     let location = format!("{}{}/{}", info.base, info.original_path, erasure.id);
     let document = Json(ErasureDocument::from(erasure));

@@ -2,7 +2,7 @@
 //!
 //! Each handler extracts, calls one service function and answers.
 
-pub mod bodies;
+mod bodies;
 mod erasures;
 
 use std::sync::Arc;
@@ -25,6 +25,6 @@ where
 {
     Routes::new()
         .routes(routes!(erasures::list))
-        .routes(routes!(erasures::create).idempotent())
+        .routes(routes!(erasures::create).idempotent().body(bodies::erasure))
         .routes(routes!(erasures::read))
 }

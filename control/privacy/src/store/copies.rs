@@ -1,7 +1,7 @@
 //! Copies of actions that wait for others: messages of webhooks and tasks of reactions.
 
 use kernel::{
-    on_db,
+    execute, on_db,
     store::{Conn, StoreError, Tx, dialect},
 };
 use shared::id::AccountId;
@@ -63,12 +63,6 @@ pub async fn update(
         Copies::Messages => MESSAGE,
         Copies::Tasks => TASK,
     };
-    on_db!(conn, |c| sqlx::query(sql)
-        .bind(account.as_str())
-        .bind(seq)
-        .bind(text)
-        .execute(c)
-        .await
-        .map(|_| ()))?;
+    execute!(conn, sql, account.as_str(), seq, text)?;
     Ok(())
 }

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use kernel::{
     domain::{common::Stamp, page::Page},
-    on_db,
+    execute, fetch_one, fetch_optional, on_db,
     store::{
-        Conn, Ctx, Db, StoreError, Tx, dialect,
-        lease::{pg_now, sqlite_now},
+        Conn, Db, StoreError, Tx, dialect,
+        lease::{self, Timed, hold_lease, milliseconds, timed, timed_lock},
         listing::{self, Column, Selection, Table},
         parse,
     },
@@ -44,8 +44,7 @@ macro_rules! begin_again {
         )
     };
 }
-const PG_BEGIN_AGAIN: &str = begin_again!(pg_now!());
-const SQLITE_BEGIN_AGAIN: &str = begin_again!(sqlite_now!());
+const BEGIN_AGAIN: Timed = timed!(begin_again);
 const LIST: Table = Table {
     select: concat!(
         columns!(),
@@ -76,8 +75,7 @@ macro_rules! insert {
         )
     };
 }
-const PG_INSERT: &str = insert!(pg_now!());
-const SQLITE_INSERT: &str = insert!(sqlite_now!());
+const INSERT: Timed = timed!(insert);
 // What nobody asked for, as where users were removed, does not count.
 const COUNT_OPEN: &str = "SELECT COUNT(*) FROM erasures WHERE account_id = $1 AND status <> 'COMPLETED' \
     AND type <> 'age' AND doc ->> 'requestedBy' IS NOT NULL";
@@ -103,51 +101,34 @@ macro_rules! claim {
         )
     };
 }
-const PG_CLAIM: &str = claim!(pg_now!(), " FOR UPDATE SKIP LOCKED");
-const SQLITE_CLAIM: &str = claim!(sqlite_now!(), "");
+const CLAIM: Timed = timed_lock!(claim, " FOR UPDATE SKIP LOCKED");
 // A lease that has expired is lost: another erasure of the account may be under way. So is one that expires within 40 s. A claim
 // does not see what is not committed, and Postgres ends a transaction only when it has paused for 30 s, or a statement of it
 // has run for 5 s.
 macro_rules! save {
     ($now:expr) => {
-        concat!(
-            "UPDATE erasures SET status = $3, doc = $4, updated_at = $5, lease_until = ",
+        hold_lease!(
             $now,
-            " + $6 WHERE seq = $1 AND fence = $2 AND status <> 'COMPLETED' AND lease_until > ",
-            $now,
-            " + 40000"
+            "erasures",
+            ", status = $4, doc = $5, updated_at = $6",
+            concat!(" AND status <> 'COMPLETED' AND lease_until > ", $now, " + 40000")
         )
     };
 }
-const PG_SAVE: &str = save!(pg_now!());
-const SQLITE_SAVE: &str = save!(sqlite_now!());
+const SAVE: Timed = timed!(save);
 macro_rules! renew {
     ($now:expr) => {
-        concat!(
-            "UPDATE erasures SET lease_until = ",
-            $now,
-            " + $3 WHERE seq = $1 AND fence = $2 AND lease_until > ",
-            $now,
-            " + 40000"
-        )
+        hold_lease!($now, "erasures", "", concat!(" AND lease_until > ", $now, " + 40000"))
     };
 }
-const PG_RENEW: &str = renew!(pg_now!());
-const SQLITE_RENEW: &str = renew!(sqlite_now!());
+const RENEW: Timed = timed!(renew);
 // The clock may go on between the two.
 macro_rules! release {
     ($now:expr) => {
-        concat!(
-            "UPDATE erasures SET lease_until = ",
-            $now,
-            " + $3, paused_until = ",
-            $now,
-            " + $3 + 1000 WHERE seq = $1 AND fence = $2"
-        )
+        hold_lease!($now, "erasures", concat!(", paused_until = ", $now, " + $3 + 1000"), "")
     };
 }
-const PG_RELEASE: &str = release!(pg_now!());
-const SQLITE_RELEASE: &str = release!(sqlite_now!());
+const RELEASE: Timed = timed!(release);
 macro_rules! waiting {
     ($length:literal, $lock:literal) => {
         concat!(
@@ -214,34 +195,29 @@ pub struct Claimed {
 /// Adds an erasure.
 pub async fn insert(tx: &mut Tx, erasure: &Erasure) -> Result<(), StoreError> {
     let Erasure { id, account, stamp, status, details } = erasure;
-    let sql = dialect::pick(tx, PG_INSERT, SQLITE_INSERT);
-    on_db!(&mut **tx, |c| sqlx::query(sql)
-        .bind(id.as_str())
-        .bind(account.as_str())
-        .bind(details.target.kind())
-        .bind(status.as_str())
-        .bind(Json(details))
-        .bind(stamp.created_at.0)
-        .execute(c)
-        .await
-        .map(|_| ()))?;
+    let sql = INSERT.of(tx);
+    execute!(
+        &mut **tx,
+        sql,
+        id.as_str(),
+        account.as_str(),
+        details.target.kind(),
+        status.as_str(),
+        Json(details),
+        stamp.created_at.0
+    )?;
     Ok(())
 }
 
 /// An erasure of an account.
 pub async fn find(conn: &mut Conn, account: AccountId, id: ErasureId) -> Result<Option<Erasure>, StoreError> {
-    let row: Option<Row> = on_db!(conn, |c| sqlx::query_as(FIND)
-        .bind(account.as_str())
-        .bind(id.as_str())
-        .fetch_optional(c)
-        .await)?;
+    let row: Option<Row> = fetch_optional!(conn, FIND, account.as_str(), id.as_str())?;
     row.map(Erasure::try_from).transpose()
 }
 
 /// What was cut of an account because of its age, and how far.
 pub async fn find_age(conn: &mut Conn, account: AccountId) -> Result<Option<Erasure>, StoreError> {
-    let row: Option<Row> =
-        on_db!(conn, |c| sqlx::query_as(AGE).bind(account.as_str()).fetch_optional(c).await)?;
+    let row: Option<Row> = fetch_optional!(conn, AGE, account.as_str())?;
     row.map(Erasure::try_from).transpose()
 }
 
@@ -252,15 +228,15 @@ pub async fn begin_again(
     details: &Details,
     now: UnixMillis,
 ) -> Result<bool, StoreError> {
-    let sql = dialect::pick(tx, PG_BEGIN_AGAIN, SQLITE_BEGIN_AGAIN);
-    let begun = on_db!(&mut **tx, |c| sqlx::query(sql)
-        .bind(ended.stamp.seq)
-        .bind(Json(details))
-        .bind(now.0.max(ended.stamp.updated_at.0 + 1))
-        .bind(ended.stamp.updated_at.0)
-        .execute(c)
-        .await
-        .map(|done| done.rows_affected()))?;
+    let sql = BEGIN_AGAIN.of(tx);
+    let begun = execute!(
+        &mut **tx,
+        sql,
+        ended.stamp.seq,
+        Json(details),
+        now.0.max(ended.stamp.updated_at.0 + 1),
+        ended.stamp.updated_at.0
+    )?;
     Ok(begun == 1)
 }
 
@@ -281,7 +257,7 @@ pub async fn count_open(conn: &mut Conn, account: AccountId) -> Result<u64, Stor
 
 /// How many erasures of all accounts have not ended, and when the oldest one was asked for.
 pub async fn standing(conn: &mut Conn) -> Result<(u64, UnixMillis), StoreError> {
-    let (count, oldest): (i64, i64) = on_db!(conn, |c| sqlx::query_as(STANDING).fetch_one(c).await)?;
+    let (count, oldest): (i64, i64) = fetch_one!(conn, STANDING)?;
     Ok((count.unsigned_abs(), UnixMillis(oldest)))
 }
 
@@ -294,20 +270,13 @@ pub async fn find_waiting(
 ) -> Result<Option<Erasure>, StoreError> {
     let sql = dialect::pick(tx, PG_WAITING, SQLITE_WAITING);
     let most = i32::try_from(most).unwrap_or(i32::MAX);
-    let row: Option<Row> =
-        on_db!(&mut **tx, |c| sqlx::query_as(sql).bind(account.as_str()).bind(most).fetch_optional(c).await)?;
+    let row: Option<Row> = fetch_optional!(&mut **tx, sql, account.as_str(), most)?;
     row.map(Erasure::try_from).transpose()
 }
 
 /// Writes an erasure that [`find_waiting`] found in this transaction.
 pub async fn join(tx: &mut Tx, waiting: &Erasure) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(JOIN)
-        .bind(waiting.stamp.seq)
-        .bind(Json(&waiting.details))
-        .bind(waiting.stamp.updated_at.0)
-        .execute(c)
-        .await
-        .map(|_| ()))?;
+    execute!(&mut **tx, JOIN, waiting.stamp.seq, Json(&waiting.details), waiting.stamp.updated_at.0)?;
     Ok(())
 }
 
@@ -317,69 +286,41 @@ pub async fn claim(tx: &mut Tx) -> Result<Option<Claimed>, StoreError> {
     if let Conn::PgTx(c) = &mut **tx {
         sqlx::query(PG_CLAIM_LOCK).execute(&mut **c).await?;
     }
-    let sql = dialect::pick(tx, PG_CLAIM, SQLITE_CLAIM);
-    let row: Option<ClaimedRow> =
-        on_db!(&mut **tx, |c| sqlx::query_as(sql).bind(milliseconds(LEASE)).fetch_optional(c).await)?;
+    let sql = CLAIM.of(tx);
+    let row: Option<ClaimedRow> = fetch_optional!(&mut **tx, sql, milliseconds(LEASE))?;
     row.map(|row| Ok(Claimed { erasure: row.erasure.try_into()?, fence: row.fence })).transpose()
 }
 
 /// Writes an erasure after a step and holds it for another [`LEASE`]; `false` when the lease has expired or is about to, or
 /// somebody else has taken it. The row stays locked until the transaction ends.
 pub async fn save(tx: &mut Tx, claimed: &mut Claimed, erasure: Erasure) -> Result<bool, StoreError> {
-    let sql = dialect::pick(tx, PG_SAVE, SQLITE_SAVE);
-    let saved = on_db!(&mut **tx, |c| sqlx::query(sql)
-        .bind(erasure.stamp.seq)
-        .bind(claimed.fence)
-        .bind(erasure.status.as_str())
-        .bind(Json(&erasure.details))
-        .bind(erasure.stamp.updated_at.0)
-        .bind(milliseconds(LEASE))
-        .execute(c)
-        .await
-        .map(|done| done.rows_affected()))?;
+    let sql = SAVE.of(tx);
+    let saved = execute!(
+        &mut **tx,
+        sql,
+        erasure.stamp.seq,
+        claimed.fence,
+        milliseconds(LEASE),
+        erasure.status.as_str(),
+        Json(&erasure.details),
+        erasure.stamp.updated_at.0
+    )?;
     claimed.erasure = erasure;
     Ok(saved == 1)
 }
 
 /// Releases an erasure, so that it can be claimed again after `pause`; meanwhile others of the account can be.
 pub async fn release(tx: &mut Tx, claimed: &Claimed, pause: Duration) -> Result<(), StoreError> {
-    let sql = dialect::pick(tx, PG_RELEASE, SQLITE_RELEASE);
-    hold(tx, sql, claimed, pause).await?;
+    lease::hold(tx, RELEASE, claimed.erasure.stamp.seq, claimed.fence, pause).await?;
     Ok(())
 }
 
 /// Holds an erasure for another [`LEASE`]; `false` when the lease has expired or is about to, or somebody else has taken it.
 pub async fn renew(tx: &mut Tx, claimed: &Claimed) -> Result<bool, StoreError> {
-    let sql = dialect::pick(tx, PG_RENEW, SQLITE_RENEW);
-    hold(tx, sql, claimed, LEASE).await
-}
-
-async fn hold(
-    tx: &mut Tx,
-    sql: &'static str,
-    claimed: &Claimed,
-    length: Duration,
-) -> Result<bool, StoreError> {
-    let held = on_db!(&mut **tx, |c| sqlx::query(sql)
-        .bind(claimed.erasure.stamp.seq)
-        .bind(claimed.fence)
-        .bind(milliseconds(length))
-        .execute(c)
-        .await
-        .map(|done| done.rows_affected()))?;
-    Ok(held == 1)
+    lease::hold(tx, RENEW, claimed.erasure.stamp.seq, claimed.fence, LEASE).await
 }
 
 /// Releases what an earlier process held, where there is one process only: on SQLite.
 pub async fn free_all(db: &Db) -> Result<(), StoreError> {
-    if let Db::Sqlite { .. } = db {
-        let mut tx = db.begin(&Ctx::default()).await?;
-        on_db!(&mut *tx, |c| sqlx::query(FREE).execute(c).await.map(|_| ()))?;
-        tx.commit().await?;
-    }
-    Ok(())
-}
-
-fn milliseconds(length: Duration) -> i64 {
-    i64::try_from(length.as_millis()).unwrap_or(i64::MAX)
+    lease::free_all(db, FREE).await
 }

@@ -1,7 +1,7 @@
 //! Counts of requests for unknown ids, which name the networks of clients.
 
 use kernel::{
-    on_db,
+    execute, on_db,
     store::{Conn, StoreError, Tx},
 };
 use shared::id::AccountId;
@@ -48,12 +48,5 @@ pub async fn delete(
     (from, to): (i32, i32),
     network: &str,
 ) -> Result<u64, StoreError> {
-    Ok(on_db!(&mut **tx, |c| sqlx::query(DELETE)
-        .bind(account.as_str())
-        .bind(from)
-        .bind(to)
-        .bind(network)
-        .execute(c)
-        .await
-        .map(|done| done.rows_affected()))?)
+    Ok(execute!(&mut **tx, DELETE, account.as_str(), from, to, network)?)
 }

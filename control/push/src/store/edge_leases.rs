@@ -11,7 +11,7 @@ use sqlx::types::Json;
 use super::{
     Conn, Raw, StoreError, Tx,
     dialect::{signed, unsigned},
-    lease::pg_now,
+    lease::{milliseconds, pg_now},
 };
 
 const PG_RELAX: &str = "SET LOCAL synchronous_commit = off";
@@ -127,7 +127,7 @@ pub async fn open(
         .bind(replica)
         .bind(&*hello.region)
         .bind(&*hello.build)
-        .bind(millis(lease))
+        .bind(milliseconds(lease))
         .fetch_optional(postgres!(tx))
         .await?;
     Ok(row.map(|(session, Json(rejected))| Opened { session: unsigned(session), rejected }))
@@ -185,7 +185,7 @@ pub async fn list(conn: &mut Conn, replica: &str) -> Result<Vec<Lease>, StoreErr
 
 /// Renews the lease of a replica, for this time from now.
 pub async fn hold(tx: &mut Tx, replica: &str, lease: Duration) -> Result<(), StoreError> {
-    sqlx::query(PG_HOLD).bind(replica).bind(millis(lease)).execute(postgres!(tx)).await?;
+    sqlx::query(PG_HOLD).bind(replica).bind(milliseconds(lease)).execute(postgres!(tx)).await?;
     Ok(())
 }
 
@@ -203,11 +203,7 @@ pub async fn leave(tx: &mut Tx, replica: &str) -> Result<(), StoreError> {
 
 /// Deletes replicas that were silent for this long, and edges that were and have no valid key.
 pub async fn forget(tx: &mut Tx, silence: Duration) -> Result<(), StoreError> {
-    sqlx::query(PG_FORGET_REPLICAS).bind(millis(silence)).execute(postgres!(tx)).await?;
-    sqlx::query(PG_FORGET_EDGES).bind(millis(silence)).execute(postgres!(tx)).await?;
+    sqlx::query(PG_FORGET_REPLICAS).bind(milliseconds(silence)).execute(postgres!(tx)).await?;
+    sqlx::query(PG_FORGET_EDGES).bind(milliseconds(silence)).execute(postgres!(tx)).await?;
     Ok(())
-}
-
-fn millis(length: Duration) -> i64 {
-    i64::try_from(length.as_millis()).unwrap_or(i64::MAX)
 }

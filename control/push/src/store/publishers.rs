@@ -5,10 +5,10 @@
 use std::time::Duration;
 
 use super::{
-    Conn, StoreError, Tx, dialect,
+    Conn, StoreError, Tx,
     dialect::{signed, unsigned},
-    lease::{pg_now, sqlite_now},
-    on_db,
+    execute, fetch_all, fetch_optional,
+    lease::{Timed, milliseconds, timed},
 };
 
 macro_rules! acquire {
@@ -43,12 +43,9 @@ macro_rules! list {
     };
 }
 
-const PG_ACQUIRE: &str = acquire!(pg_now!());
-const SQLITE_ACQUIRE: &str = acquire!(sqlite_now!());
-const PG_RENEW: &str = renew!(pg_now!());
-const SQLITE_RENEW: &str = renew!(sqlite_now!());
-const PG_LIST: &str = list!(pg_now!());
-const SQLITE_LIST: &str = list!(sqlite_now!());
+const ACQUIRE: Timed = timed!(acquire);
+const RENEW: Timed = timed!(renew);
+const LIST: Timed = timed!(list);
 const RAISE: &str = "UPDATE publishers SET term = CASE WHEN term > $4 THEN term ELSE $4 END + 1 \
     WHERE region = $1 AND owner = $2 AND term = $3 RETURNING term";
 const RELEASE: &str = "UPDATE publishers SET lease_until = 0 WHERE region = $1 AND owner = $2";
@@ -87,10 +84,6 @@ pub struct Publisher {
     pub rebuilds: Rebuilds,
 }
 
-fn milliseconds(length: Duration) -> i64 {
-    i64::try_from(length.as_millis()).unwrap_or(i64::MAX)
-}
-
 /// Takes the lease of a region if it is free or has run out; `None` when somebody holds it.
 pub async fn acquire(
     tx: &mut Tx,
@@ -98,26 +91,22 @@ pub async fn acquire(
     owner: &str,
     length: Duration,
 ) -> Result<Option<Lease>, StoreError> {
-    let sql = dialect::pick(tx, PG_ACQUIRE, SQLITE_ACQUIRE);
-    let row: Option<(i64,)> = on_db!(&mut **tx, |c| sqlx::query_as(sql)
-        .bind(region)
-        .bind(owner)
-        .bind(milliseconds(length))
-        .fetch_optional(c)
-        .await)?;
+    let sql = ACQUIRE.of(tx);
+    let row: Option<(i64,)> = fetch_optional!(&mut **tx, sql, region, owner, milliseconds(length))?;
     Ok(row.map(|(term,)| Lease { region: region.to_owned(), owner: owner.to_owned(), term: unsigned(term) }))
 }
 
 /// Holds the lease for `length` from now; `None` when somebody else has taken it since.
 pub async fn renew(tx: &mut Tx, lease: &Lease, length: Duration) -> Result<Option<Rebuilds>, StoreError> {
-    let sql = dialect::pick(tx, PG_RENEW, SQLITE_RENEW);
-    let row: Option<(i64, i64)> = on_db!(&mut **tx, |c| sqlx::query_as(sql)
-        .bind(&lease.region)
-        .bind(&lease.owner)
-        .bind(signed(lease.term))
-        .bind(milliseconds(length))
-        .fetch_optional(c)
-        .await)?;
+    let sql = RENEW.of(tx);
+    let row: Option<(i64, i64)> = fetch_optional!(
+        &mut **tx,
+        sql,
+        &lease.region,
+        &lease.owner,
+        signed(lease.term),
+        milliseconds(length)
+    )?;
     Ok(row.map(|(asked, done)| Rebuilds { asked: unsigned(asked), done: unsigned(done) }))
 }
 
@@ -125,37 +114,20 @@ pub async fn renew(tx: &mut Tx, lease: &Lease, length: Duration) -> Result<Optio
 ///
 /// A view may have a higher term than the database after a restore of an older copy.
 pub async fn raise(tx: &mut Tx, lease: &Lease, seen: u64) -> Result<Option<Lease>, StoreError> {
-    let row: Option<(i64,)> = on_db!(&mut **tx, |c| sqlx::query_as(RAISE)
-        .bind(&lease.region)
-        .bind(&lease.owner)
-        .bind(signed(lease.term))
-        .bind(signed(seen))
-        .fetch_optional(c)
-        .await)?;
+    let row: Option<(i64,)> =
+        fetch_optional!(&mut **tx, RAISE, &lease.region, &lease.owner, signed(lease.term), signed(seen))?;
     Ok(row.map(|(term,)| Lease { term: unsigned(term), ..lease.clone() }))
 }
 
 /// Releases the lease, whatever its term is now, so that the next publisher need not wait for its end.
 pub async fn release(tx: &mut Tx, lease: &Lease) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(RELEASE)
-        .bind(&lease.region)
-        .bind(&lease.owner)
-        .execute(c)
-        .await
-        .map(|_| ()))?;
+    execute!(&mut **tx, RELEASE, &lease.region, &lease.owner)?;
     Ok(())
 }
 
 /// Notes that every rebuild asked for up to `asked` is carried out.
 pub async fn rebuilt(tx: &mut Tx, lease: &Lease, asked: u64) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(DONE)
-        .bind(&lease.region)
-        .bind(&lease.owner)
-        .bind(signed(lease.term))
-        .bind(signed(asked))
-        .execute(c)
-        .await
-        .map(|_| ()))?;
+    execute!(&mut **tx, DONE, &lease.region, &lease.owner, signed(lease.term), signed(asked))?;
     Ok(())
 }
 
@@ -163,16 +135,14 @@ pub async fn rebuilt(tx: &mut Tx, lease: &Lease, asked: u64) -> Result<(), Store
 ///
 /// A region is known once a publisher has run for it.
 pub async fn request_rebuild(tx: &mut Tx, region: Option<&str>) -> Result<Vec<String>, StoreError> {
-    let rows: Vec<(String,)> =
-        on_db!(&mut **tx, |c| sqlx::query_as(ASK).bind(region.unwrap_or_default()).fetch_all(c).await)?;
+    let rows: Vec<(String,)> = fetch_all!(&mut **tx, ASK, region.unwrap_or_default())?;
     Ok(rows.into_iter().map(|(region,)| region).collect())
 }
 
 /// Every region that ever had a publisher, by name.
 pub async fn list(conn: &mut Conn) -> Result<Vec<Publisher>, StoreError> {
-    let sql = dialect::pick(conn, PG_LIST, SQLITE_LIST);
-    let rows: Vec<(String, i64, String, bool, i64, i64)> =
-        on_db!(conn, |c| sqlx::query_as(sql).fetch_all(c).await)?;
+    let sql = LIST.of(conn);
+    let rows: Vec<(String, i64, String, bool, i64, i64)> = fetch_all!(conn, sql)?;
     Ok(rows
         .into_iter()
         .map(|(region, term, owner, is_held, asked, done)| Publisher {

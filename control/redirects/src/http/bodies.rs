@@ -17,21 +17,13 @@ use crate::domain::{
     task::MAX_QUANTITY,
 };
 
-/// The body of an operation, if it is one of these.
-#[must_use]
-pub fn of(operation: &str) -> Option<Value> {
-    Some(match operation {
-        "createTask" => task(),
-        "replaceRedirector" | "replaceApplicationRedirector" => rules(),
-        "createRedirection" => redirections(),
-        "previewRedirection" => assumed_scan(),
-        "create-thng-redirector" | "create-product-redirector" => redirection(Kind::OfPath).done(),
-        "replaceRedirection"
-        | "replaceRedirections"
-        | "replace-thng-redirector"
-        | "replace-product-redirector" => redirection(Kind::Replace).done(),
-        _ => return None,
-    })
+/// Of a Thng or product: the path says which.
+pub(super) fn redirection_of_path() -> Value {
+    redirection(Kind::OfPath).done()
+}
+
+pub(super) fn replacement() -> Value {
+    redirection(Kind::Replace).done()
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -41,7 +33,7 @@ enum Kind {
     Replace,
 }
 
-fn rules() -> Value {
+pub(super) fn rules() -> Value {
     let text = "When it fires: conditions on the scan, in the language of filters.";
     let rule = Body::new("")
         .may("name", json!({"type": "string", "minLength": 1, "maxLength": MAX_RULE_NAME}))
@@ -57,7 +49,7 @@ fn rules() -> Value {
         .done()
 }
 
-fn assumed_scan() -> Value {
+pub(super) fn assumed_scan() -> Value {
     let country = json!({"type": "string", "minLength": 2, "maxLength": 2, "pattern": "^[A-Za-z]{2}$",
         "description": "ISO 3166-1 alpha-2, as the address of the client would give it."});
     let header = |longest: usize, pattern: &str, meaning: &str| json!({"type": "string", "maxLength": longest, "pattern": pattern, "description": meaning});
@@ -179,7 +171,7 @@ fn status_code() -> Value {
     json!({"type": "integer", "enum": codes, "description": STATUS_CODE})
 }
 
-fn redirections() -> Value {
+pub(super) fn redirections() -> Value {
     let one = redirection(Kind::Whole);
     // An item that is wrong has a result of its own: the array is right all the same.
     let mut names = Map::new();
@@ -193,7 +185,7 @@ fn redirections() -> Value {
     request("The redirection, or an array of up to 1,000", schema, example)
 }
 
-fn task() -> Value {
+pub(super) fn task() -> Value {
     let word = |word: &str| json!({"type": "string", "enum": [word]});
     let template = Body::new("")
         .must("name", text(1, MAX_NAME))

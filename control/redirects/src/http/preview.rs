@@ -287,7 +287,7 @@ pub(super) async fn preview(
     headers: HeaderMap,
     JsonBody(body): JsonBody,
 ) -> Result<Json<PreviewDocument>, ApiError> {
-    let scan = AssumedScan::parse(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
+    let scan = AssumedScan::parse(&body).map_err(ApiError::invalid)?;
     let found = service::preview(&redirects, &caller, choice(&query, &headers), &short_id, &scan).await?;
     Ok(Json(found.into()))
 }

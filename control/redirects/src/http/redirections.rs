@@ -78,7 +78,7 @@ pub(super) async fn create(
         let body = serde_json::to_value(&done.value).unwrap_or_default();
         return Ok(written(&redirects, wait, &done, StatusCode::OK, Some(body)).await);
     }
-    let draft = Draft::parse(&body, None).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
+    let draft = Draft::parse(&body, None).map_err(ApiError::invalid)?;
     let request = image_request(&headers, &query)?;
     let done = service::create(&redirects, &caller, draft, choice, query.find("project"), key).await?;
     Ok(created(&redirects, &info, wait, &done, request.as_ref()).await)
@@ -282,7 +282,7 @@ fn document(item: &Redirection) -> Value {
 }
 
 fn writable(body: &Value) -> Result<Writable, ApiError> {
-    Writable::parse(body).map_err(|faults| ApiError::faults(Code::Invalid, faults))
+    Writable::parse(body).map_err(ApiError::invalid)
 }
 
 fn named(query: &Query) -> DomainChoice {

@@ -10,7 +10,6 @@ use axum::{
 };
 use serde::Serialize;
 use serde_json::Value;
-use shared::problem::Code;
 use utoipa::ToSchema;
 use web::{
     access::Authenticated,
@@ -182,7 +181,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Named {
 }
 
 fn rules(body: &Value) -> Result<Vec<shared::rules::Rule>, ApiError> {
-    parse(body).map_err(|faults| ApiError::faults(Code::Invalid, faults))
+    parse(body).map_err(ApiError::invalid)
 }
 
 fn document(stored: &StoredRules) -> Value {

@@ -8,7 +8,6 @@ use axum::{
 };
 use serde::Serialize;
 use serde_json::{Map, Value};
-use shared::problem::Code;
 use utoipa::ToSchema;
 use web::{
     access::Authenticated,
@@ -146,7 +145,7 @@ pub(super) async fn create(
     info: RequestInfo,
     JsonBody(body): JsonBody,
 ) -> Result<Response, ApiError> {
-    let (population, sent) = task::parse(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
+    let (population, sent) = task::parse(&body).map_err(ApiError::invalid)?;
     let task = tasks::create(&redirects, &caller, &batch, &population, sent).await?;
     let location = format!("{}{}/{}", info.base, info.original_path, task.id);
     tokio::spawn(tasks::run(redirects.clone(), caller.account, task.id));

@@ -9,7 +9,7 @@ use sqlx::types::Json;
 use super::{
     Conn, Raw, StoreError, Tx,
     dialect::{self, signed, unsigned},
-    event_log, on_db,
+    event_log, execute, fetch_all, fetch_one, fetch_optional,
 };
 
 const PG_LOCK: &str = "SELECT head FROM log_head WHERE id = 1 FOR UPDATE";
@@ -48,8 +48,8 @@ pub struct Head {
 /// # Errors
 /// The log was never set up.
 pub async fn lock(tx: &mut Tx) -> Result<(), StoreError> {
-    let sql = dialect::lock_row(tx, PG_LOCK, LOCK);
-    let (_head,): (i64,) = on_db!(&mut **tx, |c| sqlx::query_as(sql).fetch_one(c).await)?;
+    let sql = dialect::pick(tx, PG_LOCK, LOCK);
+    let (_head,): (i64,) = fetch_one!(&mut **tx, sql)?;
     Ok(())
 }
 
@@ -60,7 +60,7 @@ pub async fn lock(tx: &mut Tx) -> Result<(), StoreError> {
 /// # Errors
 /// The log was never set up.
 pub async fn take_revs(tx: &mut Tx, count: u64) -> Result<Rev, StoreError> {
-    let (head,): (i64,) = on_db!(&mut **tx, |c| sqlx::query_as(TAKE).bind(signed(count)).fetch_one(c).await)?;
+    let (head,): (i64,) = fetch_one!(&mut **tx, TAKE, signed(count))?;
     Ok(unsigned(head) + 1 - count)
 }
 
@@ -71,8 +71,7 @@ pub async fn append(tx: &mut Tx, at_ms: i64, events: &[Event]) -> Result<(), Sto
 
 /// The head, if the log was set up.
 pub async fn find_head(conn: &mut Conn) -> Result<Option<Head>, StoreError> {
-    let row: Option<(String, String, i64, i64)> =
-        on_db!(conn, |c| sqlx::query_as(HEAD).fetch_optional(c).await)?;
+    let row: Option<(String, String, i64, i64)> = fetch_optional!(conn, HEAD)?;
     Ok(row.map(|(epoch, bound_to, head, compacted)| Head {
         epoch: epoch.into(),
         bound_to,
@@ -83,19 +82,14 @@ pub async fn find_head(conn: &mut Conn) -> Result<Option<Head>, StoreError> {
 
 /// Sets the log up, unless it is; a binding that differs from the stored one mints the new epoch.
 pub async fn bind(tx: &mut Tx, fresh_epoch: &str, bound_to: &str) -> Result<Head, StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(INIT).bind(fresh_epoch).bind(bound_to).execute(c).await.map(|_| ()))?;
+    execute!(&mut **tx, INIT, fresh_epoch, bound_to)?;
     let head = load_head(tx).await?;
     if head.bound_to == bound_to {
         return Ok(head);
     }
     // Replicas that start together all come here: the second one waits for the row and finds it bound. Another epoch
     // of its own would stop the first.
-    let minted = on_db!(&mut **tx, |c| sqlx::query(BIND)
-        .bind(fresh_epoch)
-        .bind(bound_to)
-        .execute(c)
-        .await
-        .map(|done| done.rows_affected()))?;
+    let minted = execute!(&mut **tx, BIND, fresh_epoch, bound_to)?;
     if minted == 1 {
         end_leases(tx).await?;
         event_log::adopt(tx).await?;
@@ -143,12 +137,7 @@ pub async fn list_after(
     cursor: Rev,
     limit: u32,
 ) -> Result<Vec<Event>, StoreError> {
-    let rows: Vec<(i64, Json<Value>)> = on_db!(conn, |c| sqlx::query_as(AFTER)
-        .bind(signed(cursor))
-        .bind(epoch)
-        .bind(i64::from(limit))
-        .fetch_all(c)
-        .await)?;
+    let rows: Vec<(i64, Json<Value>)> = fetch_all!(conn, AFTER, signed(cursor), epoch, i64::from(limit))?;
     rows.into_iter()
         .map(|(rev, Json(change))| {
             let change: Change = serde_json::from_value(change)
@@ -164,20 +153,14 @@ pub async fn list_after(
 pub async fn compact(tx: &mut Tx, before_ms: i64, keep: u64, limit: u64) -> Result<u64, StoreError> {
     let head = load_head(tx).await?;
     let highest = head.head.saturating_sub(keep).min(head.compacted + limit);
-    let (up_to,): (i64,) =
-        on_db!(&mut **tx, |c| sqlx::query_as(OLD).bind(before_ms).bind(signed(highest)).fetch_one(c).await)?;
+    let (up_to,): (i64,) = fetch_one!(&mut **tx, OLD, before_ms, signed(highest))?;
     let up_to = unsigned(up_to);
     if up_to <= head.compacted {
         return Ok(0);
     }
     // The mark is raised in the same transaction: a reader never misses rows that it was promised.
-    on_db!(&mut **tx, |c| sqlx::query(RAISE_COMPACTED).bind(signed(up_to)).execute(c).await.map(|_| ()))?;
-    on_db!(&mut **tx, |c| sqlx::query(DELETE_UP_TO)
-        .bind(signed(head.compacted))
-        .bind(signed(up_to))
-        .execute(c)
-        .await
-        .map(|_| ()))?;
+    execute!(&mut **tx, RAISE_COMPACTED, signed(up_to))?;
+    execute!(&mut **tx, DELETE_UP_TO, signed(head.compacted), signed(up_to))?;
     Ok(up_to - head.compacted)
 }
 
@@ -215,7 +198,7 @@ const END_EDGE_LEASES: &str = "UPDATE edge_leases SET lease_until = 0, applied =
 
 /// Ends the leases of edges and replicas: what they said belongs to a history that is over.
 async fn end_leases(tx: &mut Tx) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(END_EDGE_LEASES).execute(c).await.map(|_| ()))?;
-    on_db!(&mut **tx, |c| sqlx::query(END_REPLICAS).execute(c).await.map(|_| ()))?;
+    execute!(&mut **tx, END_EDGE_LEASES)?;
+    execute!(&mut **tx, END_REPLICAS)?;
     Ok(())
 }

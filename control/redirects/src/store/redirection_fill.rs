@@ -1,6 +1,6 @@
 //! How far the links that older releases made have their search terms.
 
-use super::{Conn, StoreError, Tx, dialect, on_db};
+use super::{Conn, StoreError, Tx, dialect, execute, on_db};
 
 const IS_DONE: &str = "SELECT done FROM redirection_fill WHERE id = 1";
 const FIND: &str = "SELECT after FROM redirection_fill WHERE id = 1 AND NOT done";
@@ -25,7 +25,7 @@ pub enum Progress {
 
 /// Looks at the links that are newer than the last look, because a process of an older release may have made some.
 pub async fn open(tx: &mut Tx) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(OPEN).execute(c).await.map(|_| ()))?;
+    execute!(&mut **tx, OPEN)?;
     Ok(())
 }
 
@@ -36,7 +36,7 @@ pub async fn is_done(conn: &mut Conn) -> Result<bool, StoreError> {
 
 /// Locks the position until the transaction ends, unless another process has locked it: it does not wait.
 pub async fn lock(tx: &mut Tx) -> Result<Progress, StoreError> {
-    let sql = dialect::lock_row(tx, PG_LOCK, FIND);
+    let sql = dialect::pick(tx, PG_LOCK, FIND);
     let after: Option<i64> = on_db!(&mut **tx, |c| sqlx::query_scalar(sql).fetch_optional(c).await)?;
     if let Some(after) = after {
         return Ok(Progress::After(after));
@@ -56,6 +56,6 @@ pub async fn find_last(tx: &mut Tx, before: i64) -> Result<Option<i64>, StoreErr
 
 /// Notes how far it is, and whether no link is left.
 pub async fn set(tx: &mut Tx, after: i64, done: bool) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(SET).bind(after).bind(done).execute(c).await.map(|_| ()))?;
+    execute!(&mut **tx, SET, after, done)?;
     Ok(())
 }

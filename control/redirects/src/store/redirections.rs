@@ -17,8 +17,8 @@ use sqlx::{FromRow, Row as _};
 pub use self::fill::load_fill;
 pub(super) use self::row::Row;
 use super::{
-    Conn, StoreError, Tx, dialect, on_db, parse, redirection_columns::redirection_columns,
-    redirection_details, redirection_writes,
+    Conn, StoreError, Tx, dialect, fetch_all, fetch_optional, on_db, parse,
+    redirection_columns::redirection_columns, redirection_details, redirection_writes,
 };
 use crate::domain::{link_details::LinkDetails, page::Position, redirection::Redirection, scopes::Scopes};
 
@@ -193,12 +193,7 @@ pub async fn find(
     folded: &str,
     account: AccountId,
 ) -> Result<Option<Redirection>, StoreError> {
-    let row: Option<Row> = on_db!(conn, |c| sqlx::query_as(FIND)
-        .bind(domain)
-        .bind(folded)
-        .bind(account.as_str())
-        .fetch_optional(c)
-        .await)?;
+    let row: Option<Row> = fetch_optional!(conn, FIND, domain, folded, account.as_str())?;
     row.map(Redirection::try_from).transpose()
 }
 
@@ -208,8 +203,7 @@ pub async fn find_any(
     domain: &str,
     folded: &str,
 ) -> Result<Option<Redirection>, StoreError> {
-    let row: Option<Row> =
-        on_db!(conn, |c| sqlx::query_as(FIND_ANY).bind(domain).bind(folded).fetch_optional(c).await)?;
+    let row: Option<Row> = fetch_optional!(conn, FIND_ANY, domain, folded)?;
     row.map(Redirection::try_from).transpose()
 }
 
@@ -279,14 +273,8 @@ pub async fn list_of_resource(
     limit: u32,
 ) -> Result<Vec<Redirection>, StoreError> {
     let (at, seq) = after.map_or((i64::MIN, i64::MIN), |after| (after.at.0, after.seq));
-    let rows: Vec<Row> = on_db!(conn, |c| sqlx::query_as(OF_RESOURCE)
-        .bind(account.as_str())
-        .bind(platform_id)
-        .bind(at)
-        .bind(seq)
-        .bind(i64::from(limit))
-        .fetch_all(c)
-        .await)?;
+    let rows: Vec<Row> =
+        fetch_all!(conn, OF_RESOURCE, account.as_str(), platform_id, at, seq, i64::from(limit))?;
     rows.into_iter().map(Redirection::try_from).collect()
 }
 
@@ -325,12 +313,7 @@ pub async fn list_after_key(
     after: &RedirectKey,
     limit: u32,
 ) -> Result<Vec<(RedirectKey, Rev, Arc<Redirect>)>, StoreError> {
-    let rows: Vec<Row> = on_db!(conn, |c| sqlx::query_as(AFTER_KEY)
-        .bind(&*after.domain)
-        .bind(&*after.folded)
-        .bind(i64::from(limit))
-        .fetch_all(c)
-        .await)?;
+    let rows: Vec<Row> = fetch_all!(conn, AFTER_KEY, &*after.domain, &*after.folded, i64::from(limit))?;
     rows.into_iter().map(by_key).collect()
 }
 
@@ -341,12 +324,7 @@ pub async fn list_of_domain(
     after: &str,
     limit: u32,
 ) -> Result<Vec<(RedirectKey, Rev, Arc<Redirect>)>, StoreError> {
-    let rows: Vec<Row> = on_db!(conn, |c| sqlx::query_as(OF_DOMAIN)
-        .bind(domain)
-        .bind(after)
-        .bind(i64::from(limit))
-        .fetch_all(c)
-        .await)?;
+    let rows: Vec<Row> = fetch_all!(conn, OF_DOMAIN, domain, after, i64::from(limit))?;
     rows.into_iter().map(by_key).collect()
 }
 

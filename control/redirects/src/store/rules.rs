@@ -13,7 +13,7 @@ use sqlx::types::Json;
 use super::{
     Conn, StoreError, Tx,
     dialect::{signed, unsigned},
-    on_db, parse,
+    execute, fetch_all, fetch_optional, parse,
 };
 use crate::domain::rules::StoredRules;
 
@@ -55,11 +55,8 @@ pub async fn find(
     application: Option<&ApplicationId>,
 ) -> Result<Option<StoredRules>, StoreError> {
     let application = application.map_or(OWN, |id| id.as_str());
-    let row: Option<(Json<Vec<Rule>>, i64, i64)> = on_db!(conn, |c| sqlx::query_as(FIND)
-        .bind(account.as_str())
-        .bind(application)
-        .fetch_optional(c)
-        .await)?;
+    let row: Option<(Json<Vec<Rule>>, i64, i64)> =
+        fetch_optional!(conn, FIND, account.as_str(), application)?;
     Ok(row.map(|(Json(rules), created_at, updated_at)| StoredRules {
         rules,
         created_at: UnixMillis(created_at),
@@ -69,8 +66,7 @@ pub async fn find(
 
 /// Every list of an account, in the order in which they are tried.
 pub async fn load(conn: &mut Conn, account: AccountId) -> Result<AccountRules, StoreError> {
-    let rows: Vec<ListRow> =
-        on_db!(conn, |c| sqlx::query_as(OF_ACCOUNT).bind(account.as_str()).fetch_all(c).await)?;
+    let rows: Vec<ListRow> = fetch_all!(conn, OF_ACCOUNT, account.as_str())?;
     Ok(AccountRules::new(account, rows.into_iter().map(list).collect::<Result<_, _>>()?))
 }
 
@@ -79,7 +75,7 @@ pub async fn load(conn: &mut Conn, account: AccountId) -> Result<AccountRules, S
 /// # Errors
 /// The log was never set up.
 pub async fn list_with_head(conn: &mut Conn) -> Result<(Rev, Vec<Arc<AccountRules>>), StoreError> {
-    let rows: Vec<HeadRow> = on_db!(conn, |c| sqlx::query_as(WITH_HEAD).fetch_all(c).await)?;
+    let rows: Vec<HeadRow> = fetch_all!(conn, WITH_HEAD)?;
     let (head, ..) = rows.first().ok_or_else(|| StoreError::Row("log_head is empty".to_owned()))?;
     let (head, mut accounts) = (unsigned(*head), BTreeMap::<AccountId, Vec<RuleList>>::new());
     for (_, account, application, project, rules) in rows {
@@ -102,17 +98,17 @@ pub async fn put(
     stored: &StoredRules,
     rev: Rev,
 ) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(PUT)
-        .bind(account.as_str())
-        .bind(application_column(owner))
-        .bind(owner.map_or(OWN, |owner| owner.project.as_str()))
-        .bind(Json(&stored.rules))
-        .bind(stored.created_at.0)
-        .bind(stored.updated_at.0)
-        .bind(signed(rev))
-        .execute(c)
-        .await
-        .map(|_| ()))?;
+    execute!(
+        &mut **tx,
+        PUT,
+        account.as_str(),
+        application_column(owner),
+        owner.map_or(OWN, |owner| owner.project.as_str()),
+        Json(&stored.rules),
+        stored.created_at.0,
+        stored.updated_at.0,
+        signed(rev)
+    )?;
     Ok(())
 }
 
@@ -123,11 +119,6 @@ pub async fn delete(
     application: Option<&ApplicationId>,
 ) -> Result<bool, StoreError> {
     let application = application.map_or(OWN, |id| id.as_str());
-    let gone = on_db!(&mut **tx, |c| sqlx::query(DELETE)
-        .bind(account.as_str())
-        .bind(application)
-        .execute(c)
-        .await
-        .map(|done| done.rows_affected()))?;
+    let gone = execute!(&mut **tx, DELETE, account.as_str(), application)?;
     Ok(gone > 0)
 }

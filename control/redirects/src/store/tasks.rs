@@ -8,8 +8,9 @@ use shared::{
 use super::{
     Conn, StoreError, Tx,
     documents::{Base, Cell, Document, Statements, statements},
+    execute, fetch_all, fetch_one,
     listing::{Column, Table},
-    on_db, parse,
+    parse,
 };
 use crate::domain::{common::Stamp, task::Task};
 
@@ -67,25 +68,18 @@ impl Document for Task {
 
 /// How many tasks of an account have not ended.
 pub async fn count_open(conn: &mut Conn, account: AccountId) -> Result<u64, StoreError> {
-    let (count,): (i64,) =
-        on_db!(conn, |c| sqlx::query_as(COUNT_OPEN).bind(account.as_str()).fetch_one(c).await)?;
+    let (count,): (i64,) = fetch_one!(conn, COUNT_OPEN, account.as_str())?;
     Ok(count.unsigned_abs())
 }
 
 /// Tasks of all accounts in service that have not ended and did not move since a time, at most 100.
 pub async fn list_stale(conn: &mut Conn, before: UnixMillis) -> Result<Vec<(AccountId, TaskId)>, StoreError> {
-    let rows: Vec<(String, String)> =
-        on_db!(conn, |c| sqlx::query_as(LIST_STALE).bind(before.0).fetch_all(c).await)?;
+    let rows: Vec<(String, String)> = fetch_all!(conn, LIST_STALE, before.0)?;
     rows.iter().map(|(account, id)| Ok((parse("account_id", account)?, parse("id", id)?))).collect()
 }
 
 /// Removes the tasks of a batch.
 pub async fn delete_of_batch(tx: &mut Tx, account: AccountId, batch: BatchId) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(DELETE_OF_BATCH)
-        .bind(account.as_str())
-        .bind(batch.as_str())
-        .execute(c)
-        .await
-        .map(|_| ()))?;
+    execute!(&mut **tx, DELETE_OF_BATCH, account.as_str(), batch.as_str())?;
     Ok(())
 }

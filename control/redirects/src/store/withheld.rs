@@ -2,7 +2,7 @@
 
 use shared::{redirect::RedirectKey, time::UnixMillis, withheld::Withheld};
 
-use super::{Conn, StoreError, dialect::fetch_in_list, on_db, parse};
+use super::{Conn, StoreError, dialect::fetch_in_list, fetch_all, parse};
 use crate::domain::withheld::{TakeDown, TakeDowns};
 
 // A kind of a newer release is left out, so that the others are withheld all the same.
@@ -42,7 +42,7 @@ pub fn of_columns(kind: &str, subject: &str) -> Result<Withheld, StoreError> {
 
 /// Everything that is withheld, of every account: edges hold it whole.
 pub async fn list_all(conn: &mut Conn) -> Result<Vec<Withheld>, StoreError> {
-    let rows: Vec<(String, String)> = on_db!(conn, |c| sqlx::query_as(ALL).fetch_all(c).await)?;
+    let rows: Vec<(String, String)> = fetch_all!(conn, ALL)?;
     rows.iter().map(|(kind, subject)| of_columns(kind, subject)).collect()
 }
 

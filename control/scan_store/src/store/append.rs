@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet, hash_map::Entry};
 
 use kernel::{
-    on_db,
+    execute, on_db,
     store::{
         Conn, Ctx, Raw, StoreError, Tx, dialect,
         dialect::{signed, unsigned},
@@ -202,24 +202,13 @@ async fn find_cursor(conn: &mut Conn, sql: &'static str, boot: Boot<'_>) -> Resu
 
 /// The cursor of a boot, which stays locked until the transaction ends.
 pub(super) async fn lock_cursor(tx: &mut Tx, boot: Boot<'_>) -> Result<u64, StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(ADD_CURSOR)
-        .bind(boot.edge)
-        .bind(signed(boot.boot))
-        .execute(c)
-        .await
-        .map(|_| ()))?;
-    let sql = dialect::lock_row(tx, PG_LOCK_CURSOR, FIND_CURSOR);
+    execute!(&mut **tx, ADD_CURSOR, boot.edge, signed(boot.boot))?;
+    let sql = dialect::pick(tx, PG_LOCK_CURSOR, FIND_CURSOR);
     Ok(find_cursor(tx, sql, boot).await?.unwrap_or_default())
 }
 
 pub(super) async fn move_cursor(tx: &mut Tx, boot: Boot<'_>, to: u64) -> Result<(), StoreError> {
-    let moved = on_db!(&mut **tx, |c| sqlx::query(MOVE_CURSOR)
-        .bind(boot.edge)
-        .bind(signed(boot.boot))
-        .bind(signed(to))
-        .execute(c)
-        .await
-        .map(|done| done.rows_affected()))?;
+    let moved = execute!(&mut **tx, MOVE_CURSOR, boot.edge, signed(boot.boot), signed(to))?;
     if moved == 1 { Ok(()) } else { Err(StoreError::Row(format!("the cursor of {boot:?} is gone"))) }
 }
 

@@ -7,7 +7,6 @@
 mod append;
 mod client;
 mod erase;
-mod filter;
 mod move_in;
 mod params;
 mod read;
@@ -30,7 +29,7 @@ use shared::{
 use tokio::sync::Semaphore;
 
 use self::client::Client;
-use super::sql_scans::SqlScans;
+use super::{pass_on::passed_on, sql_scans::SqlScans};
 use crate::{
     Appended, Batch, Boot, Count, Description, NewScan, ScanPosition, ScanStore, Sighted, Sought,
     domain::{month::Month, scan_server::ScanServer},
@@ -88,12 +87,10 @@ impl fmt::Debug for ClickHouseScans {
 }
 
 impl ScanStore for ClickHouseScans {
+    passed_on!();
+
     fn find_next_seq<'a>(&'a self, boot: Boot<'a>) -> BoxFuture<'a, Result<Option<u64>, StoreError>> {
         self.cursors.find_next_seq(boot)
-    }
-
-    fn append<'a>(&'a self, batch: &'a Batch<'a>) -> BoxFuture<'a, Result<Appended, StoreError>> {
-        Box::pin(self.append_batch(batch))
     }
 
     fn adopt<'a>(
@@ -103,56 +100,6 @@ impl ScanStore for ClickHouseScans {
         scans: &'a [(i64, UnixMillis, NewScan)],
     ) -> BoxFuture<'a, Result<(), StoreError>> {
         Box::pin(self.adopt_all(scans))
-    }
-
-    fn page<'a>(&'a self, selection: &'a Selection<'a>) -> BoxFuture<'a, Result<Vec<Action>, StoreError>> {
-        Box::pin(self.list(selection))
-    }
-
-    fn find_many<'a>(
-        &'a self,
-        account: AccountId,
-        ids: &'a [ActionId],
-    ) -> BoxFuture<'a, Result<Vec<Action>, StoreError>> {
-        Box::pin(self.find_all(account, ids))
-    }
-
-    fn find_first_since(
-        &self,
-        account: AccountId,
-        since: UnixMillis,
-    ) -> BoxFuture<'_, Result<Option<UnixMillis>, StoreError>> {
-        Box::pin(self.first_since(account, since))
-    }
-
-    fn count<'a>(&'a self, count: &'a Count) -> BoxFuture<'a, Result<Vec<(UnixMillis, u64)>, StoreError>> {
-        Box::pin(self.count_pieces(count))
-    }
-
-    fn count_since(
-        &self,
-        account: AccountId,
-        since: UnixMillis,
-        most: u64,
-    ) -> BoxFuture<'_, Result<u64, StoreError>> {
-        Box::pin(self.count_some(account, since, most))
-    }
-
-    fn delete<'a>(
-        &'a self,
-        account: AccountId,
-        ids: &'a [ActionId],
-    ) -> BoxFuture<'a, Result<u64, StoreError>> {
-        Box::pin(self.delete_all(account, ids))
-    }
-
-    fn seek<'a>(
-        &'a self,
-        account: AccountId,
-        sought: &'a Sought,
-        after: Option<ScanPosition>,
-    ) -> BoxFuture<'a, Result<Sighted, StoreError>> {
-        Box::pin(self.seek_some(account, sought, after))
     }
 
     fn rewrite<'a>(
@@ -191,14 +138,6 @@ impl ScanStore for ClickHouseScans {
             self.cursors.delete_boots().await?;
             Ok(gone)
         })
-    }
-
-    fn drop_before(&self, before: UnixMillis) -> BoxFuture<'_, Result<Option<Month>, StoreError>> {
-        Box::pin(self.drop_oldest(before))
-    }
-
-    fn describe(&self) -> BoxFuture<'_, Result<Description, StoreError>> {
-        Box::pin(self.description())
     }
 
     fn close(&self) -> BoxFuture<'_, ()> {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use kernel::{
-    on_db,
+    fetch_all,
     store::{Conn, Ctx, Raw, StoreError, dialect},
 };
 use shared::id::{AccountId, ActionId};
@@ -50,12 +50,7 @@ async fn delete(conn: &mut Conn, month: Month, account: i32, ids: &[ActionId]) -
     for id in ids {
         let (at, key) = ids::split(id);
         let sql = AssertSqlSafe(of_month(DELETE, month));
-        let rows: Vec<Texts> = on_db!(conn, |c| sqlx::query_as(sql)
-            .bind(account)
-            .bind(at.0)
-            .bind(key.as_slice())
-            .fetch_all(c)
-            .await)?;
+        let rows: Vec<Texts> = fetch_all!(conn, sql, account, at.0, key.as_slice())?;
         for (agent, place, referer, language) in rows {
             gone += 1;
             loose.extend([agent, place, referer, language].into_iter().flatten());

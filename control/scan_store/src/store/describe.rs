@@ -1,7 +1,7 @@
 //! How much there is: counts of an account, and the size of the store.
 
 use kernel::{
-    on_db,
+    fetch_all, on_db,
     store::{
         Conn, StoreError, database,
         dialect::{signed, unsigned},
@@ -37,13 +37,8 @@ impl SqlScans {
                 continue;
             }
             let sql = AssertSqlSafe(of_month(COUNT, month));
-            let rows: Result<Vec<(i64, i64)>, sqlx::Error> = on_db!(&mut conn, |c| sqlx::query_as(sql)
-                .bind(account)
-                .bind(count.from.0)
-                .bind(count.to.0)
-                .bind(piece)
-                .fetch_all(c)
-                .await);
+            let rows: Result<Vec<(i64, i64)>, sqlx::Error> =
+                fetch_all!(&mut conn, sql, account, count.from.0, count.to.0, piece);
             let rows = match rows.map_err(StoreError::from) {
                 Err(error) if is_gone(&error) => continue,
                 rows => rows?,

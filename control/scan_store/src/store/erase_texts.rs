@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 
 use kernel::{
-    on_db,
+    execute, fetch_all, on_db,
     store::{Ctx, StoreError},
 };
 use shared::id::AccountId;
@@ -90,14 +90,7 @@ impl SqlScans {
             for (id, left) in some {
                 let hash = blake3::hash(format!("erased text {id}").as_bytes());
                 let sql = AssertSqlSafe(of_month(ERASE, month));
-                on_db!(&mut *tx, |c| sqlx::query(sql)
-                    .bind(account)
-                    .bind(*id)
-                    .bind(left.as_str())
-                    .bind(&hash.as_bytes()[..16])
-                    .execute(c)
-                    .await
-                    .map(|_| ()))?;
+                execute!(&mut *tx, sql, account, *id, left.as_str(), &hash.as_bytes()[..16])?;
             }
             tx.commit().await?;
         }
@@ -112,12 +105,7 @@ impl SqlScans {
     ) -> Result<Vec<(i32, i16, String)>, StoreError> {
         let sql = AssertSqlSafe(of_month(LIST, month));
         let mut conn = self.db.read().await?;
-        Ok(on_db!(&mut conn, |c| sqlx::query_as(sql)
-            .bind(account)
-            .bind(after)
-            .bind(STEP)
-            .fetch_all(c)
-            .await)?)
+        Ok(fetch_all!(&mut conn, sql, account, after, STEP)?)
     }
 
     /// Which texts a scan of the account has: every scan of the month is looked at, or as many as have them all.

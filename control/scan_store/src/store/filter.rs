@@ -1,4 +1,4 @@
-//! Filters of lists on the columns of scans: only fixed fragments and placeholders are put together.
+//! Filters of lists on the columns of scans, for every engine: only fixed fragments and placeholders are put together.
 //!
 //! A scan has what the column or the facets of a text hold; a field that it never has meets no condition.
 
@@ -7,7 +7,10 @@ use kernel::{
     store::{StoreError, conditions::Engine, listing::Selection},
 };
 use shared::{
-    filter::{Expr, Operator, Term, Value},
+    filter::{
+        Expr, Operator, Term, Value,
+        write::{FilterWriter, sign},
+    },
     id::{ActionId, ThngId},
 };
 
@@ -26,22 +29,45 @@ pub(super) enum Bind {
     Bytes(Vec<u8>),
 }
 
+/// What the conditions are written for.
+#[derive(Debug, Clone, Copy)]
+enum Dialect<'t> {
+    /// Tables of months, with texts that scans share; these of an account meet filters.
+    Tables { engine: Engine, account: i32, texts: &'t Texts },
+    /// ClickHouse, where a scan has its texts and facets itself.
+    ClickHouse,
+}
+
 /// Conditions that grow, with the values of their placeholders.
 #[derive(Debug)]
 pub(super) struct Conditions<'t> {
     pub(super) text: String,
+    /// In the order of the placeholders: `$1` in tables, `{p1:…}` in ClickHouse.
     pub(super) binds: Vec<Bind>,
-    engine: Engine,
-    account: i32,
-    texts: &'t Texts,
+    dialect: Dialect<'t>,
     /// Whether another index than that of shapes is to be taken.
     hides_shape: bool,
 }
 
 impl<'t> Conditions<'t> {
-    /// None yet; filters are met by these texts.
-    pub(super) fn new(engine: Engine, account: i32, texts: &'t Texts) -> Self {
-        Self { text: String::new(), binds: Vec::new(), engine, account, texts, hides_shape: false }
+    /// Scans of an account in tables, where these texts meet filters. They are found by an index; one that must not be taken
+    /// is hidden: there may be no statistics that say so.
+    pub(super) fn in_tables(engine: Engine, account: i32, texts: &'t Texts, by: &By) -> Self {
+        let mut all = Self::at(Dialect::Tables { engine, account, texts });
+        // Postgres knows how many scans a shape has.
+        all.hides_shape = engine == Engine::Sqlite && *by != By::AllShapes;
+        let fragment = if *by == By::Account { "t.account = " } else { "t.account + 0 = " };
+        all.push(fragment).bind(Bind::Whole(i64::from(account)));
+        all
+    }
+
+    /// No conditions yet, on scans in ClickHouse.
+    pub(super) fn in_clickhouse() -> Self {
+        Self::at(Dialect::ClickHouse)
+    }
+
+    fn at(dialect: Dialect<'t>) -> Self {
+        Self { text: String::new(), binds: Vec::new(), dialect, hides_shape: false }
     }
 
     pub(super) fn push(&mut self, fragment: &'static str) -> &mut Self {
@@ -50,21 +76,18 @@ impl<'t> Conditions<'t> {
     }
 
     pub(super) fn bind(&mut self, bind: Bind) -> &mut Self {
+        let number = self.binds.len() + 1;
+        self.text.push_str(&match (self.dialect, &bind) {
+            (Dialect::Tables { .. }, _) => format!("${number}"),
+            (Dialect::ClickHouse, Bind::Text(_)) => format!("{{p{number}:String}}"),
+            (Dialect::ClickHouse, Bind::Whole(_)) => format!("{{p{number}:Int64}}"),
+            (Dialect::ClickHouse, Bind::Bytes(_)) => format!("unhex({{p{number}:String}})"),
+        });
         self.binds.push(bind);
-        self.text.push('$');
-        self.text.push_str(&self.binds.len().to_string());
         self
     }
 
-    /// The account, found by an index. One that must not be taken is hidden: there may be no statistics that say so.
-    pub(super) fn account(&mut self, by: &By) -> &mut Self {
-        let account = Bind::Whole(i64::from(self.account));
-        // Postgres knows how many scans a shape has.
-        self.hides_shape = self.engine == Engine::Sqlite && *by != By::AllShapes;
-        self.push(if *by == By::Account { "t.account = " } else { "t.account + 0 = " }).bind(account)
-    }
-
-    /// The scans with these ids, by the time that each holds; the key tells those of one time apart.
+    /// The scans in tables with these ids, by the time that each holds; the key tells those of one time apart.
     pub(super) fn ids(&mut self, ids: &[ActionId]) -> &mut Self {
         if ids.is_empty() {
             return self.push("FALSE");
@@ -82,82 +105,45 @@ impl<'t> Conditions<'t> {
         self.push(")")
     }
 
-    pub(super) fn condition(&mut self, expr: &Expr) -> Result<(), StoreError> {
-        match expr {
-            Expr::And(branches) => self.join(branches, " AND ", "TRUE"),
-            Expr::Or(branches) => self.join(branches, " OR ", "FALSE"),
-            Expr::Not(one) => {
-                self.push("(");
-                self.condition(one)?;
-                // NULL does not match, so the negation includes scans without the field.
-                self.push(" IS NOT TRUE)");
-                Ok(())
-            }
-            Expr::Term(term) => self.term(term),
+    fn column(&mut self, name: &'static str) -> &mut Self {
+        match self.dialect {
+            Dialect::Tables { .. } => self.push("t.").push(name),
+            Dialect::ClickHouse => self.push(name),
         }
     }
 
-    fn join(&mut self, branches: &[Expr], sign: &'static str, none: &'static str) -> Result<(), StoreError> {
-        self.push("(");
-        for (index, branch) in branches.iter().enumerate() {
-            if index > 0 {
-                self.push(sign);
-            }
-            self.condition(branch)?;
-        }
-        if branches.is_empty() {
-            self.push(none);
-        }
-        self.push(")");
-        Ok(())
+    /// What a term asks of facets, unless no text is known to have it.
+    fn asked(&self, term: &Term) -> Option<Asked> {
+        Asked::of(term).filter(|asked| match self.dialect {
+            Dialect::Tables { texts, .. } => !texts.is_none(asked),
+            Dialect::ClickHouse => true,
+        })
     }
 
-    fn term(&mut self, term: &Term) -> Result<(), StoreError> {
-        let value = term.value.as_str();
-        match (term.field.as_str(), term.operator) {
-            ("timestamp", operator) => {
-                let unfit = || StoreError::Row(format!("scans cannot be filtered so: {term}"));
-                let sign = sign(operator).ok_or_else(unfit)?;
-                let number = value.parse().map_err(|_| unfit())?;
-                self.push("(t.timestamp").push(sign).bind(Bind::Whole(number)).push(")");
-            }
-            ("type", operator) => {
-                self.push(if is_of_type(operator, value) { "TRUE" } else { "FALSE" });
-            }
-            ("thng", Operator::Equal) => match value.parse::<ThngId>() {
-                Ok(id) => drop(self.push("(t.thng = ").bind(Bind::Bytes(ids::pack(&id))).push(")")),
-                Err(_) => drop(self.push("FALSE")),
-            },
-            ("customFields.shortId", Operator::Equal) => {
-                self.push("(t.short_id = ").bind(Bind::Text(value.to_owned()));
-                self.or_facet(term);
-            }
-            ("customFields.shortId", Operator::Prefix) => {
-                match self.engine {
-                    Engine::Postgres => self.push("(starts_with(t.short_id, "),
-                    Engine::Sqlite => self.push("(instr(t.short_id, "),
-                };
-                self.bind(Bind::Text(value.to_owned()));
-                self.push(if self.engine == Engine::Postgres { ")" } else { ") = 1" });
-                self.or_facet(term);
-            }
-            (_, Operator::Equal | Operator::Prefix) => self.facet(term),
-            // The order of custom fields is that of numbers, and no scan has one.
-            (_, Operator::Less | Operator::AtMost | Operator::Greater | Operator::AtLeast) => {
-                self.push("FALSE");
-            }
-        }
-        Ok(())
-    }
-
-    /// Scans with a text that has a facet, or one that begins so.
+    /// Scans with a facet, or with one that begins so.
     fn facet(&mut self, term: &Term) {
-        let texts = self.texts;
-        let asked = Asked::of(term).filter(|asked| !texts.is_none(asked));
-        let Some(asked) = asked else {
-            self.push("FALSE");
+        let Some(asked) = self.asked(term) else {
+            self.push(self.constant(false));
             return;
         };
+        match self.dialect {
+            Dialect::Tables { account, texts, .. } => self.facet_of_texts(asked, account, texts),
+            Dialect::ClickHouse => self.facet_of_scan(&asked),
+        }
+    }
+
+    fn facet_of_scan(&mut self, asked: &Asked) {
+        let facets = if asked.is_of_place { "place_facets" } else { "shape_facets" };
+        let facet = Bind::Text(asked.facet.clone());
+        if asked.end.is_none() {
+            self.push("has(").push(facets).push(", ").bind(facet).push(")");
+        } else {
+            self.push("arrayExists(facet -> startsWith(facet, ").bind(facet);
+            self.push("), ").push(facets).push(")");
+        }
+    }
+
+    fn facet_of_texts(&mut self, asked: Asked, account: i32, texts: &Texts) {
         self.push(match (asked.is_of_place, self.hides_shape) {
             (true, _) => "(t.place IN ",
             (false, true) => "(t.shape + 0 IN ",
@@ -171,8 +157,7 @@ impl<'t> Conditions<'t> {
             }
             None => {
                 self.push("(SELECT x.id FROM scan_facets x WHERE x.account = ");
-                let account = Bind::Whole(i64::from(self.account));
-                self.bind(account).push(" AND x.facet ");
+                self.bind(Bind::Whole(i64::from(account))).push(" AND x.facet ");
                 match asked.end {
                     None => {
                         self.push("= ").bind(Bind::Text(asked.facet));
@@ -191,11 +176,81 @@ impl<'t> Conditions<'t> {
 
     /// The end of a condition on the short id, which is among the facets where it is no text.
     fn or_facet(&mut self, term: &Term) {
-        if !Asked::of(term).is_some_and(|asked| self.texts.is_none(&asked)) {
+        if self.asked(term).is_some() {
             self.push(" OR ");
             self.facet(term);
         }
         self.push(")");
+    }
+}
+
+impl FilterWriter for Conditions<'_> {
+    type Error = StoreError;
+
+    fn fragment(&mut self, fragment: &'static str) {
+        self.push(fragment);
+    }
+
+    fn constant(&self, holds: bool) -> &'static str {
+        match (self.dialect, holds) {
+            (Dialect::Tables { .. }, true) => "TRUE",
+            (Dialect::Tables { .. }, false) => "FALSE",
+            (Dialect::ClickHouse, true) => "1",
+            (Dialect::ClickHouse, false) => "0",
+        }
+    }
+
+    fn negation(&self) -> [&'static str; 2] {
+        match self.dialect {
+            Dialect::Tables { .. } => ["(", " IS NOT TRUE)"],
+            Dialect::ClickHouse => ["(ifNull(", ", 0) = 0)"],
+        }
+    }
+
+    fn term(&mut self, term: &Term) -> Result<(), StoreError> {
+        let value = term.value.as_str();
+        match (term.field.as_str(), term.operator) {
+            ("timestamp", operator) => {
+                let unfit = || StoreError::Row(format!("scans cannot be filtered so: {term}"));
+                let sign = sign(operator).ok_or_else(unfit)?;
+                let number = value.parse().map_err(|_| unfit())?;
+                self.push("(").column("timestamp").push(sign).bind(Bind::Whole(number)).push(")");
+            }
+            ("type", operator) => {
+                self.push(self.constant(is_of_type(operator, value)));
+            }
+            ("thng", Operator::Equal) => match value.parse::<ThngId>() {
+                Ok(id) => {
+                    self.push("(").column("thng").push(" = ").bind(Bind::Bytes(ids::pack(&id))).push(")");
+                }
+                Err(_) => {
+                    self.push(self.constant(false));
+                }
+            },
+            ("customFields.shortId", Operator::Equal) => {
+                self.push("(").column("short_id").push(" = ").bind(Bind::Text(value.to_owned()));
+                self.or_facet(term);
+            }
+            ("customFields.shortId", Operator::Prefix) => {
+                let [before, behind] = match self.dialect {
+                    Dialect::Tables { engine: Engine::Postgres, .. } => ["(starts_with(", ")"],
+                    Dialect::Tables { engine: Engine::Sqlite, .. } => ["(instr(", ") = 1"],
+                    Dialect::ClickHouse => ["(startsWith(", ")"],
+                };
+                self.push(before)
+                    .column("short_id")
+                    .push(", ")
+                    .bind(Bind::Text(value.to_owned()))
+                    .push(behind);
+                self.or_facet(term);
+            }
+            (_, Operator::Equal | Operator::Prefix) => self.facet(term),
+            // The order of custom fields is that of numbers, and no scan has one.
+            (_, Operator::Less | Operator::AtMost | Operator::Greater | Operator::AtLeast) => {
+                self.push(self.constant(false));
+            }
+        }
+        Ok(())
     }
 }
 
@@ -221,7 +276,7 @@ fn equal(field: &str, value: &str) -> Expr {
     Expr::Term(Term { field: field.to_owned(), operator: Operator::Equal, value: Value::new(value) })
 }
 
-pub(super) fn is_of_type(operator: Operator, value: &str) -> bool {
+fn is_of_type(operator: Operator, value: &str) -> bool {
     match operator {
         Operator::Equal => KIND == value,
         Operator::Prefix => KIND.starts_with(value),
@@ -232,14 +287,49 @@ pub(super) fn is_of_type(operator: Operator, value: &str) -> bool {
     }
 }
 
-/// How SQL writes an operator that it has.
-pub(super) const fn sign(operator: Operator) -> Option<&'static str> {
-    match operator {
-        Operator::Equal => Some(" = "),
-        Operator::Prefix => None,
-        Operator::Less => Some(" < "),
-        Operator::AtMost => Some(" <= "),
-        Operator::Greater => Some(" > "),
-        Operator::AtLeast => Some(" >= "),
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn term(field: &str, operator: Operator, value: &str) -> Expr {
+        Expr::Term(Term { field: field.to_owned(), operator, value: Value::new(value) })
+    }
+
+    #[test]
+    fn values_are_bound_on_every_engine() {
+        let expr = Expr::And(vec![
+            term("customFields.shortId", Operator::Equal, "a' OR 1"),
+            Expr::Not(Box::new(term("context.city", Operator::Prefix, "B"))),
+            Expr::Or(Vec::new()),
+        ]);
+        let mut conditions = Conditions::in_clickhouse();
+        conditions.condition(&expr).unwrap();
+        assert_eq!(
+            conditions.text,
+            "((short_id = {p1:String} OR has(shape_facets, {p2:String})) AND \
+             (ifNull(arrayExists(facet -> startsWith(facet, {p3:String}), place_facets), 0) = 0) AND (0))"
+        );
+        assert_eq!(conditions.binds.first(), Some(&Bind::Text("a' OR 1".to_owned())));
+        assert_eq!(conditions.binds.len(), 3);
+
+        let texts = Texts::default();
+        let mut conditions = Conditions::in_tables(Engine::Sqlite, 7, &texts, &By::Few);
+        conditions.push(" AND ").condition(&expr).unwrap();
+        assert_eq!(
+            conditions.text,
+            "t.account + 0 = $1 AND ((t.short_id = $2 OR (t.shape + 0 IN (SELECT x.id FROM scan_facets x \
+             WHERE x.account = $3 AND x.facet = $4))) AND ((t.place IN (SELECT x.id FROM scan_facets x \
+             WHERE x.account = $5 AND x.facet >= $6 AND x.facet < $7 AND substr(x.facet, 1, length($8)) = $9)) \
+             IS NOT TRUE) AND (FALSE))"
+        );
+        assert_eq!(conditions.binds.first(), Some(&Bind::Whole(7)));
+        assert_eq!(conditions.binds.get(1), Some(&Bind::Text("a' OR 1".to_owned())));
+    }
+
+    #[test]
+    fn a_time_that_is_no_number_is_an_error() {
+        let mut conditions = Conditions::in_clickhouse();
+        assert!(conditions.condition(&term("timestamp", Operator::Prefix, "1")).is_err());
+        assert!(conditions.condition(&term("timestamp", Operator::Less, "1 OR 1")).is_err());
     }
 }

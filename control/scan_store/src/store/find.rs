@@ -41,8 +41,8 @@ impl SqlScans {
         while !missing.is_empty() {
             for month in std::mem::take(&mut months) {
                 let wanted: Vec<ActionId> = missing.iter().copied().collect();
-                let mut sql = Conditions::new(engine(&conn), number, &texts);
-                sql.account(&By::Few).push(" AND ").ids(&wanted);
+                let mut sql = Conditions::in_tables(engine(&conn), number, &texts, &By::Few);
+                sql.push(" AND ").ids(&wanted);
                 match read(&mut conn, month, &Statement::of(sql), STATEMENT_TIMEOUT).await {
                     // A key may fit to the time of another id.
                     Ok(actions) => {

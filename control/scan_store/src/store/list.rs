@@ -8,6 +8,7 @@ use kernel::{
     store::{Conn, STATEMENT_TIMEOUT, StoreError, conditions::Engine, listing::Selection, watch::Watch},
 };
 use shared::{
+    filter::write::FilterWriter,
     id::{AccountId, ActionId},
     time::UnixMillis,
 };
@@ -145,8 +146,7 @@ async fn statement(
     let texts = Texts::look_up(conn, month, account, &expr).await?;
     let Some(by) = plan::choose(conn, month, selection, (&expr, &texts)).await? else { return Ok(None) };
     let (request, page) = (selection.request, selection.request.page);
-    let mut sql = Conditions::new(engine(conn), account, &texts);
-    sql.account(&by);
+    let mut sql = Conditions::in_tables(engine(conn), account, &texts, &by);
     if let Some(ids) = &request.ids {
         let ids: Vec<ActionId> = ids.iter().filter_map(|id| id.parse().ok()).collect();
         sql.push(" AND ").ids(&ids);

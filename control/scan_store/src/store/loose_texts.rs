@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 
 use kernel::{
-    on_db,
+    fetch_all, on_db,
     store::{Conn, Ctx, Raw, StoreError, Tx, dialect},
 };
 use sqlx::{AssertSqlSafe, types::Json};
@@ -64,7 +64,7 @@ impl SqlScans {
         let sql = AssertSqlSafe(of_month(LOOSE, month));
         let rows: Vec<(i32, i32)> = {
             let mut conn = self.db.read().await?;
-            on_db!(&mut conn, |c| sqlx::query_as(sql).bind(day).fetch_all(c).await)?
+            fetch_all!(&mut conn, sql, day)?
         };
         for (account, ids) in by_account(rows) {
             // It reads every scan of the account in the month. Where that takes too long, the texts stay as long as the

@@ -15,6 +15,7 @@ mod look_up;
 mod loose_texts;
 mod months;
 mod open;
+mod pass_on;
 mod plan;
 mod retention;
 mod rewrite;

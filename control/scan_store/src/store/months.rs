@@ -1,7 +1,7 @@
 //! The tables of a month: made before the first scan, dropped as a whole.
 
 use kernel::{
-    on_db,
+    execute, on_db,
     store::{Conn, Ctx, Db, StoreError, Tx},
 };
 use sqlx::AssertSqlSafe;
@@ -83,7 +83,7 @@ pub(super) async fn make(db: &Db, month: Month) -> Result<(), StoreError> {
             }
         }
     }
-    on_db!(&mut *tx, |c| sqlx::query(ADD).bind(month.number()).execute(c).await.map(|_| ()))?;
+    execute!(&mut *tx, ADD, month.number())?;
     tx.commit().await
 }
 
@@ -100,7 +100,7 @@ pub(super) async fn remove(db: &Db, month: Month) -> Result<bool, StoreError> {
             dropped => dropped?,
         }
     }
-    on_db!(&mut *tx, |c| sqlx::query(REMOVE).bind(month.number()).execute(c).await.map(|_| ()))?;
+    execute!(&mut *tx, REMOVE, month.number())?;
     tx.commit().await?;
     Ok(true)
 }
@@ -113,7 +113,7 @@ async fn lock(tx: &mut Tx) -> Result<(), StoreError> {
 }
 
 async fn execute(conn: &mut Conn, sql: String) -> Result<(), StoreError> {
-    on_db!(conn, |c| sqlx::query(AssertSqlSafe(sql)).execute(c).await.map(|_| ()))?;
+    execute!(conn, AssertSqlSafe(sql))?;
     Ok(())
 }
 

@@ -8,7 +8,7 @@ use std::{
 };
 
 use kernel::{
-    on_db,
+    execute, on_db,
     store::{
         Conn, Ctx, Db, StoreError,
         backup::{self, BackupError},
@@ -216,6 +216,6 @@ async fn number(conn: &mut Conn, pragma: &'static str) -> Result<i64, StoreError
 }
 
 async fn execute(conn: &mut Conn, sql: &'static str) -> Result<(), StoreError> {
-    on_db!(conn, |c| sqlx::query(sql).execute(c).await.map(|_| ()))?;
+    execute!(conn, sql)?;
     Ok(())
 }

@@ -6,7 +6,7 @@
 use std::{collections::BTreeMap, future::Future};
 
 use kernel::{
-    on_db,
+    execute, fetch_all, on_db,
     store::{Conn, Ctx, Db, Raw, StoreError, dialect},
 };
 use shared::{id::AccountId, time::UnixMillis};
@@ -74,17 +74,8 @@ impl SqlScans {
         }
         let mut tx = self.db.begin(&Ctx::default()).await?;
         let changed = match found {
-            None => on_db!(&mut *tx, |c| sqlx::query(BEGIN_DAY)
-                .bind(next)
-                .execute(c)
-                .await
-                .map(|done| done.rows_affected()))?,
-            Some(day) => on_db!(&mut *tx, |c| sqlx::query(MOVE_DAY)
-                .bind(day)
-                .bind(next)
-                .execute(c)
-                .await
-                .map(|done| done.rows_affected()))?,
+            None => execute!(&mut *tx, BEGIN_DAY, next)?,
+            Some(day) => execute!(&mut *tx, MOVE_DAY, day, next)?,
         };
         tx.commit().await?;
         // Another replica has taken the day.
@@ -116,21 +107,15 @@ impl SqlScans {
         };
         let mut conn = self.db.read().await?;
         let sql = AssertSqlSafe(of_month(OLD, month));
-        let old = on_db!(&mut conn, |c| sqlx::query_as(sql).bind(newest.0).fetch_all(c).await)?;
-        let accounts = on_db!(&mut conn, |c| sqlx::query_as(ACCOUNTS).fetch_all(c).await)?;
+        let old = fetch_all!(&mut conn, sql, newest.0)?;
+        let accounts = fetch_all!(&mut conn, ACCOUNTS)?;
         drop(conn);
         let mut gone = 0;
         for (account, before) in limits(old) {
             loop {
                 let mut tx = self.db.begin(&Ctx::default()).await?;
                 let sql = of_month(dialect::pick(&tx, PG_DELETE_OLDER, SQLITE_DELETE_OLDER), month);
-                let step = on_db!(&mut *tx, |c| sqlx::query(AssertSqlSafe(sql))
-                    .bind(account)
-                    .bind(before.0)
-                    .bind(STEP)
-                    .execute(c)
-                    .await
-                    .map(|done| done.rows_affected()))?;
+                let step = execute!(&mut *tx, AssertSqlSafe(sql), account, before.0, STEP)?;
                 tx.commit().await?;
                 gone += step;
                 if step < STEP.unsigned_abs() {
@@ -150,7 +135,7 @@ impl SqlScans {
     /// Forgets boots of edges that are over for long.
     pub(super) async fn delete_boots(&self) -> Result<(), StoreError> {
         let mut tx = self.db.begin(&Ctx::default()).await?;
-        on_db!(&mut *tx, |c| sqlx::query(DELETE_BOOTS).bind(BOOT_MS).execute(c).await.map(|_| ()))?;
+        execute!(&mut *tx, DELETE_BOOTS, BOOT_MS)?;
         tx.commit().await
     }
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use kernel::{
-    on_db,
+    execute, fetch_optional,
     store::{Conn, Ctx, StoreError},
 };
 use shared::time::UnixMillis;
@@ -57,12 +57,8 @@ impl SqlScans {
         let mut loose = BTreeSet::new();
         for ((position, _), row) in scans.iter().zip(&rows) {
             let sql = AssertSqlSafe(of_month(FIND, month));
-            let before: Option<Texts> = on_db!(&mut *tx, |c| sqlx::query_as(sql)
-                .bind(row.account)
-                .bind(position.at)
-                .bind(position.seq)
-                .fetch_optional(c)
-                .await)?;
+            let before: Option<Texts> =
+                fetch_optional!(&mut *tx, sql, row.account, position.at, position.seq)?;
             let Some((agent, place, referer, language)) = before else { continue };
             let texts = [
                 (Kind::Agent, agent),
@@ -88,22 +84,22 @@ async fn update(
 ) -> Result<(), StoreError> {
     let columns = &row.scan.columns;
     let sql = AssertSqlSafe(of_month(UPDATE, month));
-    on_db!(conn, |c| sqlx::query(sql)
-        .bind(row.account)
-        .bind(position.at)
-        .bind(position.seq)
-        .bind(row.text(Kind::Shape))
-        .bind(row.text(Kind::Agent))
-        .bind(row.text(Kind::Place))
-        .bind(row.text(Kind::Referer))
-        .bind(row.text(Kind::Language))
-        .bind(row.text(Kind::Rule))
-        .bind(columns.ip.as_deref())
-        .bind(columns.short_id.as_deref())
-        .bind(columns.entry.as_deref())
-        .bind(columns.redirect_url.as_deref())
-        .execute(c)
-        .await
-        .map(|_| ()))?;
+    execute!(
+        conn,
+        sql,
+        row.account,
+        position.at,
+        position.seq,
+        row.text(Kind::Shape),
+        row.text(Kind::Agent),
+        row.text(Kind::Place),
+        row.text(Kind::Referer),
+        row.text(Kind::Language),
+        row.text(Kind::Rule),
+        columns.ip.as_deref(),
+        columns.short_id.as_deref(),
+        columns.entry.as_deref(),
+        columns.redirect_url.as_deref()
+    )?;
     Ok(())
 }

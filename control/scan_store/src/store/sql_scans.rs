@@ -12,7 +12,7 @@ use std::{
 use futures_util::future::BoxFuture;
 use kernel::{
     domain::action::Action,
-    on_db,
+    execute, on_db,
     store::{Conn, Ctx, Db, StoreError, Tx, listing::Selection},
 };
 use shared::{
@@ -20,7 +20,7 @@ use shared::{
     time::UnixMillis,
 };
 
-use super::{months, text_cache::TextCache};
+use super::{months, pass_on::passed_on, text_cache::TextCache};
 use crate::{
     Appended, Batch, Boot, Count, Description, NewScan, ScanPosition, ScanStore, Sighted, Sought,
     domain::month::{DAY_MS, Month, day_of},
@@ -93,7 +93,7 @@ impl SqlScans {
         }
         let mut tx = self.db.begin(&Ctx::default()).await?;
         let id = account.as_str();
-        on_db!(&mut *tx, |c| sqlx::query(ADD_ACCOUNT).bind(id).execute(c).await.map(|_| ()))?;
+        execute!(&mut *tx, ADD_ACCOUNT, id)?;
         tx.commit().await?;
         let found = self.find_account(account).await?;
         found.ok_or_else(|| StoreError::Row(format!("account {account} has no number")))
@@ -133,12 +133,10 @@ impl fmt::Debug for SqlScans {
 }
 
 impl ScanStore for SqlScans {
+    passed_on!();
+
     fn find_next_seq<'a>(&'a self, boot: Boot<'a>) -> BoxFuture<'a, Result<Option<u64>, StoreError>> {
         Box::pin(self.next_seq(boot))
-    }
-
-    fn append<'a>(&'a self, batch: &'a Batch<'a>) -> BoxFuture<'a, Result<Appended, StoreError>> {
-        Box::pin(self.append_batch(batch))
     }
 
     fn adopt<'a>(
@@ -148,56 +146,6 @@ impl ScanStore for SqlScans {
         scans: &'a [(i64, UnixMillis, NewScan)],
     ) -> BoxFuture<'a, Result<(), StoreError>> {
         Box::pin(self.adopt_all(within, now, scans))
-    }
-
-    fn page<'a>(&'a self, selection: &'a Selection<'a>) -> BoxFuture<'a, Result<Vec<Action>, StoreError>> {
-        Box::pin(self.list(selection))
-    }
-
-    fn find_many<'a>(
-        &'a self,
-        account: AccountId,
-        ids: &'a [ActionId],
-    ) -> BoxFuture<'a, Result<Vec<Action>, StoreError>> {
-        Box::pin(self.find_all(account, ids))
-    }
-
-    fn find_first_since(
-        &self,
-        account: AccountId,
-        since: UnixMillis,
-    ) -> BoxFuture<'_, Result<Option<UnixMillis>, StoreError>> {
-        Box::pin(self.first_since(account, since))
-    }
-
-    fn count<'a>(&'a self, count: &'a Count) -> BoxFuture<'a, Result<Vec<(UnixMillis, u64)>, StoreError>> {
-        Box::pin(self.count_pieces(count))
-    }
-
-    fn count_since(
-        &self,
-        account: AccountId,
-        since: UnixMillis,
-        most: u64,
-    ) -> BoxFuture<'_, Result<u64, StoreError>> {
-        Box::pin(self.count_some(account, since, most))
-    }
-
-    fn delete<'a>(
-        &'a self,
-        account: AccountId,
-        ids: &'a [ActionId],
-    ) -> BoxFuture<'a, Result<u64, StoreError>> {
-        Box::pin(self.delete_all(account, ids))
-    }
-
-    fn seek<'a>(
-        &'a self,
-        account: AccountId,
-        sought: &'a Sought,
-        after: Option<ScanPosition>,
-    ) -> BoxFuture<'a, Result<Sighted, StoreError>> {
-        Box::pin(self.seek_some(account, sought, after))
     }
 
     fn rewrite<'a>(
@@ -239,14 +187,6 @@ impl ScanStore for SqlScans {
             self.delete_boots().await?;
             Ok(gone)
         })
-    }
-
-    fn drop_before(&self, before: UnixMillis) -> BoxFuture<'_, Result<Option<Month>, StoreError>> {
-        Box::pin(self.drop_oldest(before))
-    }
-
-    fn describe(&self) -> BoxFuture<'_, Result<Description, StoreError>> {
-        Box::pin(self.description())
     }
 
     fn close(&self) -> BoxFuture<'_, ()> {

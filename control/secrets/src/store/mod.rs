@@ -1,6 +1,6 @@
 //! Secrets that all replicas share, encrypted.
 
-use ::kernel::store::{Conn, Db, Raw, StoreError, Tx, on_db};
+use ::kernel::store::{Conn, Db, Raw, StoreError, Tx, execute, fetch_all};
 
 const LIST: &str = "SELECT name, value FROM secrets ORDER BY name";
 const INSERT: &str =
@@ -13,18 +13,12 @@ const CHECKPOINT: &str = "PRAGMA wal_checkpoint(TRUNCATE)";
 
 /// Name and stored value of each secret, in the order of names.
 pub async fn list(conn: &mut Conn) -> Result<Vec<(String, Vec<u8>)>, StoreError> {
-    Ok(on_db!(conn, |c| sqlx::query_as(LIST).fetch_all(c).await)?)
+    Ok(fetch_all!(conn, LIST)?)
 }
 
 /// Stores a value, unless there is one under this name.
 pub async fn insert(tx: &mut Tx, name: &str, value: &[u8], at_ms: i64) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(INSERT)
-        .bind(name)
-        .bind(value)
-        .bind(at_ms)
-        .execute(c)
-        .await
-        .map(|_| ()))?;
+    execute!(&mut **tx, INSERT, name, value, at_ms)?;
     Ok(())
 }
 
@@ -33,13 +27,7 @@ pub async fn exchange(tx: &mut Tx, name: &str, old: &[u8], new: &[u8]) -> Result
     if let Raw::Sqlite(c) = tx.raw() {
         sqlx::query(OVERWRITE).execute(c).await?;
     }
-    let changed = on_db!(&mut **tx, |c| sqlx::query(EXCHANGE)
-        .bind(name)
-        .bind(old)
-        .bind(new)
-        .execute(c)
-        .await
-        .map(|done| done.rows_affected()))?;
+    let changed = execute!(&mut **tx, EXCHANGE, name, old, new)?;
     Ok(changed == 1)
 }
 

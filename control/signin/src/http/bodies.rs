@@ -9,68 +9,76 @@ use crate::domain::{
     sign_in_body::MAX_CODE,
 };
 
-/// The body of an operation, if it is one of these.
-#[must_use]
-pub fn of(operation: &str) -> Option<Value> {
-    Some(match operation {
-        "acceptInvitation" => Body::new("The code of an invitation")
-            .may("firstName", text(0, MAX_NAME))
-            .may("lastName", text(0, MAX_NAME))
-            .may("password", new_password())
-            .must("code", text(1, MAX_NAME))
-            .like("code", "3fa0c9e2")
-            .like("firstName", "Ada")
-            .done(),
-        "setMyPassword" => Body::new("The password until now, and the new one")
-            .must("password", password())
-            .must("newPassword", new_password())
-            .like("password", "a long sentence is best")
-            .like("newPassword", "a longer sentence is better")
-            .done(),
-        "signIn" => {
-            Body::new("Who signs in, and with what; `code` or `recoveryCode` if a second factor is on")
-                .must("email", email())
-                .must("password", password())
-                .may("account", account())
-                .may("code", code())
-                .may("recoveryCode", code())
-                .like("email", "ada@example.com")
-                .like("password", "a long sentence is best")
-                .done()
-        }
-        "signInByLink" => {
-            Body::new("The code of the link").must("code", code()).like("code", "3fa0c9e2").done()
-        }
-        "requestOperatorPasswordReset" => Body::new("Whose password shall be reset")
-            .must("email", email())
-            .may("account", account())
-            .like("email", "ada@example.com")
-            .like("account", AN_ID)
-            .done(),
-        "resetOperatorPassword" => Body::new("The code from the mail, and the new password")
-            .must("code", code())
-            .must("password", new_password())
-            .like("code", "3fa0c9e2")
-            .like("password", "a long sentence is best")
-            .done(),
-        "beginSecondFactor" => Body::new("The password")
-            .must("password", password())
-            .like("password", "a long sentence is best")
-            .done(),
-        "confirmSecondFactor" => {
-            Body::new("A code of the authenticator").must("code", code()).like("code", "123456").done()
-        }
-        "disableSecondFactor" | "renewRecoveryCodes" => {
-            Body::new("The password, and `code` or `recoveryCode`")
-                .must("password", password())
-                .may("code", code())
-                .may("recoveryCode", code())
-                .like("password", "a long sentence is best")
-                .like("code", "123456")
-                .done()
-        }
-        _ => return None,
-    })
+pub(super) fn acceptance() -> Value {
+    Body::new("The code of an invitation")
+        .may("firstName", text(0, MAX_NAME))
+        .may("lastName", text(0, MAX_NAME))
+        .may("password", new_password())
+        .must("code", text(1, MAX_NAME))
+        .like("code", "3fa0c9e2")
+        .like("firstName", "Ada")
+        .done()
+}
+
+pub(super) fn new_passwords() -> Value {
+    Body::new("The password until now, and the new one")
+        .must("password", password())
+        .must("newPassword", new_password())
+        .like("password", "a long sentence is best")
+        .like("newPassword", "a longer sentence is better")
+        .done()
+}
+
+pub(super) fn sign_in() -> Value {
+    Body::new("Who signs in, and with what; `code` or `recoveryCode` if a second factor is on")
+        .must("email", email())
+        .must("password", password())
+        .may("account", account())
+        .may("code", code())
+        .may("recoveryCode", code())
+        .like("email", "ada@example.com")
+        .like("password", "a long sentence is best")
+        .done()
+}
+
+pub(super) fn link() -> Value {
+    Body::new("The code of the link").must("code", code()).like("code", "3fa0c9e2").done()
+}
+
+pub(super) fn address() -> Value {
+    Body::new("Whose password shall be reset")
+        .must("email", email())
+        .may("account", account())
+        .like("email", "ada@example.com")
+        .like("account", AN_ID)
+        .done()
+}
+
+pub(super) fn reset() -> Value {
+    Body::new("The code from the mail, and the new password")
+        .must("code", code())
+        .must("password", new_password())
+        .like("code", "3fa0c9e2")
+        .like("password", "a long sentence is best")
+        .done()
+}
+
+pub(super) fn only_password() -> Value {
+    Body::new("The password").must("password", password()).like("password", "a long sentence is best").done()
+}
+
+pub(super) fn confirmation() -> Value {
+    Body::new("A code of the authenticator").must("code", code()).like("code", "123456").done()
+}
+
+pub(super) fn both_factors() -> Value {
+    Body::new("The password, and `code` or `recoveryCode`")
+        .must("password", password())
+        .may("code", code())
+        .may("recoveryCode", code())
+        .like("password", "a long sentence is best")
+        .like("code", "123456")
+        .done()
 }
 
 fn email() -> Value {

@@ -2,7 +2,6 @@
 
 use axum::{Json, extract::State};
 use serde::{Deserialize, Serialize};
-use shared::problem::Code;
 use tenants::http::operators::OperatorDocument;
 use utoipa::ToSchema;
 use web::{api_error::ApiError, extract::JsonBody, request_info::RequestInfo};
@@ -48,7 +47,7 @@ pub(super) async fn accept(
     info: RequestInfo,
     JsonBody(body): JsonBody,
 ) -> Result<Json<AcceptedDocument>, ApiError> {
-    let acceptance = Acceptance::parse(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
+    let acceptance = Acceptance::parse(&body).map_err(ApiError::invalid)?;
     let shown = invitations::accept(&state, acceptance, info.client, Some(info.id.to_string())).await?;
     Ok(Json(AcceptedDocument { operator: shown.operator.into(), api_key: shown.secret }))
 }

@@ -6,7 +6,6 @@ use axum::{
     http::{HeaderName, header},
 };
 use serde::Deserialize;
-use shared::problem::Code;
 use utoipa::ToSchema;
 use web::{api_error::ApiError, extract::JsonBody};
 
@@ -36,7 +35,7 @@ pub(super) async fn sign_in(
     Visitor(client): Visitor,
     JsonBody(body): JsonBody,
 ) -> Result<([(HeaderName, String); 1], Json<BegunDocument>), ApiError> {
-    let code = parse_code(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
+    let code = parse_code(&body).map_err(ApiError::invalid)?;
     let begun = links::sign_in(&state, &code, &client).await?;
     let cookie = begun.token.set_cookie();
     Ok(([(header::SET_COOKIE, cookie)], Json(begun.into())))

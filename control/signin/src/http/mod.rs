@@ -3,7 +3,7 @@
 //! The paths below `/console/api/` take the cookie of a session and no key. Each handler extracts, calls one service
 //! function and answers.
 
-pub mod bodies;
+mod bodies;
 pub mod extract;
 pub mod gate;
 mod invitations;
@@ -32,15 +32,23 @@ where
     SignInState: FromRef<S>,
 {
     Routes::new()
-        .routes(routes!(invitations::accept).rate_limit(RateLimit::Login))
-        .routes(routes!(own_password::change).rate_limit(RateLimit::Login))
-        .routes(routes!(session::sign_in).rate_limit(RateLimit::Login).enrols())
+        .routes(routes!(invitations::accept).rate_limit(RateLimit::Login).body(bodies::acceptance))
+        .routes(routes!(own_password::change).rate_limit(RateLimit::Login).body(bodies::new_passwords))
+        .routes(routes!(session::sign_in).rate_limit(RateLimit::Login).enrols().body(bodies::sign_in))
         .routes(routes!(session::read, session::sign_out).enrols())
-        .routes(routes!(links::sign_in).rate_limit(RateLimit::Login).enrols())
+        .routes(routes!(links::sign_in).rate_limit(RateLimit::Login).enrols().body(bodies::link))
         .routes(routes!(sessions::read_all).enrols())
         .routes(routes!(sessions::end).enrols())
-        .routes(routes!(resets::request, resets::reset).rate_limit(RateLimit::Login))
-        .routes(routes!(second_factor::begin, second_factor::confirm).rate_limit(RateLimit::Login).enrols())
-        .routes(routes!(second_factor::disable).rate_limit(RateLimit::Login).enrols())
-        .routes(routes!(second_factor::renew).rate_limit(RateLimit::Login))
+        .routes(routes!(resets::request).rate_limit(RateLimit::Login).body(bodies::address))
+        .routes(routes!(resets::reset).rate_limit(RateLimit::Login).body(bodies::reset))
+        .routes(
+            routes!(second_factor::begin).rate_limit(RateLimit::Login).enrols().body(bodies::only_password),
+        )
+        .routes(
+            routes!(second_factor::confirm).rate_limit(RateLimit::Login).enrols().body(bodies::confirmation),
+        )
+        .routes(
+            routes!(second_factor::disable).rate_limit(RateLimit::Login).enrols().body(bodies::both_factors),
+        )
+        .routes(routes!(second_factor::renew).rate_limit(RateLimit::Login).body(bodies::both_factors))
 }

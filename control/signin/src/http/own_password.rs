@@ -2,7 +2,6 @@
 
 use axum::{Extension, extract::State};
 use serde::Deserialize;
-use shared::problem::Code;
 use utoipa::ToSchema;
 use web::{
     access::{Authenticated, SentKey},
@@ -42,7 +41,7 @@ pub(super) async fn change(
     Extension(ledger): Extension<Ledger>,
     JsonBody(body): JsonBody,
 ) -> Result<(), ApiError> {
-    let change = PasswordChange::parse(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
+    let change = PasswordChange::parse(&body).map_err(ApiError::invalid)?;
     let changed = own_passwords::change(&state, &caller, &key, change).await;
     changed.map_err(|error| throttled(error, &ledger))
 }

@@ -2,7 +2,6 @@
 
 use axum::{Extension, Json, extract::State};
 use serde::{Deserialize, Serialize};
-use shared::problem::Code;
 use utoipa::ToSchema;
 use web::{api_error::ApiError, extract::JsonBody, rate_limit::Ledger};
 
@@ -54,7 +53,7 @@ pub(super) async fn request(
     Extension(ledger): Extension<Ledger>,
     JsonBody(body): JsonBody,
 ) -> Result<Json<OperatorResetStateDocument>, ApiError> {
-    let asked = ResetRequest::parse(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
+    let asked = ResetRequest::parse(&body).map_err(ApiError::invalid)?;
     let done = resets::request(&state, asked, &client).await;
     done.map_err(|error| throttled(error, &ledger))?;
     Ok(Json(OperatorResetStateDocument { password_reset: "requested" }))
@@ -71,7 +70,7 @@ pub(super) async fn reset(
     Visitor(client): Visitor,
     JsonBody(body): JsonBody,
 ) -> Result<Json<OperatorResetStateDocument>, ApiError> {
-    let reset = Reset::parse(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
+    let reset = Reset::parse(&body).map_err(ApiError::invalid)?;
     resets::reset(&state, reset, &client).await?;
     Ok(Json(OperatorResetStateDocument { password_reset: "done" }))
 }

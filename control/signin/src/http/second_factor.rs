@@ -2,7 +2,6 @@
 
 use axum::{Extension, Json, extract::State};
 use serde::{Deserialize, Serialize};
-use shared::problem::Code;
 use utoipa::ToSchema;
 use web::{api_error::ApiError, extract::JsonBody, rate_limit::Ledger};
 
@@ -85,7 +84,7 @@ pub(super) async fn begin(
     Extension(ledger): Extension<Ledger>,
     JsonBody(body): JsonBody,
 ) -> Result<Json<EnrolmentDocument>, ApiError> {
-    let read = Confirmation::of_password(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
+    let read = Confirmation::of_password(&body).map_err(ApiError::invalid)?;
     let begun = second_factor::enrol(&state, &caller, read).await;
     let begun = begun.map_err(|error| throttled(error, &ledger))?;
     Ok(Json(EnrolmentDocument { secret: begun.secret, otpauth_url: begun.url }))
@@ -103,7 +102,7 @@ pub(super) async fn confirm(
     Extension(ledger): Extension<Ledger>,
     JsonBody(body): JsonBody,
 ) -> Result<Json<RecoveryCodesDocument>, ApiError> {
-    let code = parse_code(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
+    let code = parse_code(&body).map_err(ApiError::invalid)?;
     let codes = second_factor::confirm(&state, &caller, &hash, &code).await;
     let recovery_codes = codes.map_err(|error| throttled(error, &ledger))?;
     Ok(Json(RecoveryCodesDocument { recovery_codes }))
@@ -120,7 +119,7 @@ pub(super) async fn disable(
     Extension(ledger): Extension<Ledger>,
     JsonBody(body): JsonBody,
 ) -> Result<Json<SecondFactorDocument>, ApiError> {
-    let read = Confirmation::of_both(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
+    let read = Confirmation::of_both(&body).map_err(ApiError::invalid)?;
     let done = second_factor::disable(&state, &caller, read).await;
     done.map_err(|error| throttled(error, &ledger))?;
     Ok(Json(SecondFactorDocument { second_factor: false }))
@@ -137,7 +136,7 @@ pub(super) async fn renew(
     Extension(ledger): Extension<Ledger>,
     JsonBody(body): JsonBody,
 ) -> Result<Json<RecoveryCodesDocument>, ApiError> {
-    let read = Confirmation::of_both(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
+    let read = Confirmation::of_both(&body).map_err(ApiError::invalid)?;
     let codes = second_factor::renew_codes(&state, &caller, read).await;
     let recovery_codes = codes.map_err(|error| throttled(error, &ledger))?;
     Ok(Json(RecoveryCodesDocument { recovery_codes }))

@@ -8,7 +8,6 @@ use axum::{
 };
 use kernel::domain::api_key::KeyId;
 use serde::{Deserialize, Serialize};
-use shared::problem::Code;
 use tenants::http::operators::OperatorDocument;
 use utoipa::ToSchema;
 use web::{api_error::ApiError, extract::JsonBody, rate_limit::Ledger};
@@ -131,7 +130,7 @@ pub(super) async fn sign_in(
     Extension(ledger): Extension<Ledger>,
     JsonBody(body): JsonBody,
 ) -> Result<([(HeaderName, String); 1], Json<BegunDocument>), ApiError> {
-    let read = SignIn::parse(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
+    let read = SignIn::parse(&body).map_err(ApiError::invalid)?;
     let begun = sign_in::sign_in(&state, read, client).await;
     let begun = begun.map_err(|error| throttled(error, &ledger))?;
     Ok(([(header::SET_COOKIE, begun.token.set_cookie())], Json(begun.into())))

@@ -5,7 +5,7 @@ use shared::{
     time::UnixMillis,
 };
 
-use super::{Conn, StoreError, Tx, dialect, on_db, parse};
+use super::{Conn, StoreError, Tx, dialect, execute, fetch_all, fetch_optional, parse};
 
 macro_rules! find {
     ($rest:literal) => {
@@ -54,7 +54,7 @@ pub async fn find_locked(
     account: AccountId,
     operator: OperatorId,
 ) -> Result<Option<Authenticator>, StoreError> {
-    let sql = dialect::lock_row(tx, PG_FIND_LOCKED, FIND);
+    let sql = dialect::pick(tx, PG_FIND_LOCKED, FIND);
     fetch(tx, sql, account, operator).await
 }
 
@@ -64,11 +64,8 @@ async fn fetch(
     account: AccountId,
     operator: OperatorId,
 ) -> Result<Option<Authenticator>, StoreError> {
-    let row: Option<(Vec<u8>, Option<i64>, i64)> = on_db!(conn, |c| sqlx::query_as(sql)
-        .bind(account.as_str())
-        .bind(operator.as_str())
-        .fetch_optional(c)
-        .await)?;
+    let row: Option<(Vec<u8>, Option<i64>, i64)> =
+        fetch_optional!(conn, sql, account.as_str(), operator.as_str())?;
     Ok(row.map(|(sealed, confirmed_at, last_step)| Authenticator {
         sealed,
         is_confirmed: confirmed_at.is_some(),
@@ -84,14 +81,7 @@ pub async fn put(
     sealed: &[u8],
     now: UnixMillis,
 ) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(PUT)
-        .bind(operator.as_str())
-        .bind(account.as_str())
-        .bind(sealed)
-        .bind(now.0)
-        .execute(c)
-        .await
-        .map(|_| ()))?;
+    execute!(&mut **tx, PUT, operator.as_str(), account.as_str(), sealed, now.0)?;
     Ok(())
 }
 
@@ -104,31 +94,18 @@ pub async fn use_step(
     step: i64,
     now: UnixMillis,
 ) -> Result<bool, StoreError> {
-    let done = on_db!(&mut **tx, |c| sqlx::query(USE_STEP)
-        .bind(account.as_str())
-        .bind(operator.as_str())
-        .bind(step)
-        .bind(now.0)
-        .execute(c)
-        .await
-        .map(|done| done.rows_affected()))?;
+    let done = execute!(&mut **tx, USE_STEP, account.as_str(), operator.as_str(), step, now.0)?;
     Ok(done == 1)
 }
 
 /// Removes the authenticator of an operator; returns whether there was one.
 pub async fn delete(tx: &mut Tx, account: AccountId, operator: OperatorId) -> Result<bool, StoreError> {
-    let done = on_db!(&mut **tx, |c| sqlx::query(DELETE)
-        .bind(account.as_str())
-        .bind(operator.as_str())
-        .execute(c)
-        .await
-        .map(|done| done.rows_affected()))?;
+    let done = execute!(&mut **tx, DELETE, account.as_str(), operator.as_str())?;
     Ok(done == 1)
 }
 
 /// The operators of an account whose authenticator is confirmed.
 pub async fn list(conn: &mut Conn, account: AccountId) -> Result<Vec<OperatorId>, StoreError> {
-    let rows: Vec<(String,)> =
-        on_db!(conn, |c| sqlx::query_as(LIST).bind(account.as_str()).fetch_all(c).await)?;
+    let rows: Vec<(String,)> = fetch_all!(conn, LIST, account.as_str())?;
     rows.into_iter().map(|(id,)| parse("operator_id", &id)).collect()
 }

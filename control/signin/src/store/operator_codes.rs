@@ -5,7 +5,7 @@ use shared::{
     time::UnixMillis,
 };
 
-use super::{Conn, StoreError, Tx, on_db, parse};
+use super::{Conn, StoreError, Tx, execute, fetch_optional, parse};
 
 /// The codes of one purpose, by the statements on their table.
 #[derive(Debug)]
@@ -64,14 +64,7 @@ impl OperatorCodes {
         operator: OperatorId,
         expires_at: UnixMillis,
     ) -> Result<(), StoreError> {
-        on_db!(&mut **tx, |c| sqlx::query(self.insert)
-            .bind(&hash[..])
-            .bind(account.as_str())
-            .bind(operator.as_str())
-            .bind(expires_at.0)
-            .execute(c)
-            .await
-            .map(|_| ()))?;
+        execute!(&mut **tx, self.insert, &hash[..], account.as_str(), operator.as_str(), expires_at.0)?;
         Ok(())
     }
 
@@ -82,8 +75,7 @@ impl OperatorCodes {
         hash: &[u8; 32],
         now: UnixMillis,
     ) -> Result<Option<(AccountId, OperatorId)>, StoreError> {
-        let row: Option<(String, String)> =
-            on_db!(conn, |c| sqlx::query_as(self.find).bind(&hash[..]).bind(now.0).fetch_optional(c).await)?;
+        let row: Option<(String, String)> = fetch_optional!(conn, self.find, &hash[..], now.0)?;
         let read = |(account, operator): (String, String)| {
             Ok((parse("account_id", &account)?, parse("operator_id", &operator)?))
         };
@@ -99,14 +91,7 @@ impl OperatorCodes {
         operator: OperatorId,
         now: UnixMillis,
     ) -> Result<bool, StoreError> {
-        let done = on_db!(&mut **tx, |c| sqlx::query(self.take)
-            .bind(&hash[..])
-            .bind(account.as_str())
-            .bind(operator.as_str())
-            .bind(now.0)
-            .execute(c)
-            .await
-            .map(|done| done.rows_affected()))?;
+        let done = execute!(&mut **tx, self.take, &hash[..], account.as_str(), operator.as_str(), now.0)?;
         Ok(done == 1)
     }
 
@@ -117,12 +102,7 @@ impl OperatorCodes {
         account: AccountId,
         operator: OperatorId,
     ) -> Result<(), StoreError> {
-        on_db!(&mut **tx, |c| sqlx::query(self.delete)
-            .bind(account.as_str())
-            .bind(operator.as_str())
-            .execute(c)
-            .await
-            .map(|_| ()))?;
+        execute!(&mut **tx, self.delete, account.as_str(), operator.as_str())?;
         Ok(())
     }
 

@@ -5,7 +5,7 @@ use shared::{
     time::UnixMillis,
 };
 
-use super::{Conn, StoreError, Tx, on_db};
+use super::{Conn, StoreError, Tx, execute, fetch_all};
 
 const PUT: &str = "INSERT INTO operator_networks (operator_id, account_id, network, last_at) \
     VALUES ($1, $2, $3, $4) ON CONFLICT (operator_id, network) DO UPDATE SET last_at = excluded.last_at";
@@ -25,21 +25,8 @@ pub async fn put(
     now: UnixMillis,
     most: i64,
 ) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(PUT)
-        .bind(operator.as_str())
-        .bind(account.as_str())
-        .bind(network)
-        .bind(now.0)
-        .execute(c)
-        .await
-        .map(|_| ()))?;
-    on_db!(&mut **tx, |c| sqlx::query(KEEP_NEWEST)
-        .bind(account.as_str())
-        .bind(operator.as_str())
-        .bind(most)
-        .execute(c)
-        .await
-        .map(|_| ()))?;
+    execute!(&mut **tx, PUT, operator.as_str(), account.as_str(), network, now.0)?;
+    execute!(&mut **tx, KEEP_NEWEST, account.as_str(), operator.as_str(), most)?;
     Ok(())
 }
 
@@ -50,22 +37,12 @@ pub async fn list(
     operator: OperatorId,
     most: i64,
 ) -> Result<Vec<String>, StoreError> {
-    let rows: Vec<(String,)> = on_db!(conn, |c| sqlx::query_as(LIST)
-        .bind(account.as_str())
-        .bind(operator.as_str())
-        .bind(most)
-        .fetch_all(c)
-        .await)?;
+    let rows: Vec<(String,)> = fetch_all!(conn, LIST, account.as_str(), operator.as_str(), most)?;
     Ok(rows.into_iter().map(|(network,)| network).collect())
 }
 
 /// Forgets the networks of an operator.
 pub async fn delete_of(tx: &mut Tx, account: AccountId, operator: OperatorId) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(DELETE_OF)
-        .bind(account.as_str())
-        .bind(operator.as_str())
-        .execute(c)
-        .await
-        .map(|_| ()))?;
+    execute!(&mut **tx, DELETE_OF, account.as_str(), operator.as_str())?;
     Ok(())
 }

@@ -5,7 +5,7 @@ use shared::{
     time::UnixMillis,
 };
 
-use super::{Conn, StoreError, Tx, on_db, parse};
+use super::{Conn, StoreError, Tx, execute, fetch_all, fetch_optional, parse};
 
 // Somebody who signs in need not know the account, so the address is looked for in all of them. One statement answers
 // everything that a sign-in asks before it compares, so that its time says nothing of the address.
@@ -41,13 +41,14 @@ pub async fn find_by_email(
     account: Option<AccountId>,
     limit: i64,
 ) -> Result<Vec<Found>, StoreError> {
-    let rows: Vec<(String, String, String, bool)> = on_db!(conn, |c| sqlx::query_as(FIND_BY_EMAIL)
-        .bind(email)
-        .bind(network.unwrap_or_default())
-        .bind(account.map(|id| id.to_string()))
-        .bind(limit)
-        .fetch_all(c)
-        .await)?;
+    let rows: Vec<(String, String, String, bool)> = fetch_all!(
+        conn,
+        FIND_BY_EMAIL,
+        email,
+        network.unwrap_or_default(),
+        account.map(|id| id.to_string()),
+        limit
+    )?;
     let read = |(operator, account, password, is_known_network): (String, String, String, bool)| {
         Ok(Found {
             operator: parse("operator_id", &operator)?,
@@ -65,11 +66,7 @@ pub async fn find(
     account: AccountId,
     operator: OperatorId,
 ) -> Result<Option<String>, StoreError> {
-    let row: Option<(String,)> = on_db!(conn, |c| sqlx::query_as(FIND)
-        .bind(account.as_str())
-        .bind(operator.as_str())
-        .fetch_optional(c)
-        .await)?;
+    let row: Option<(String,)> = fetch_optional!(conn, FIND, account.as_str(), operator.as_str())?;
     Ok(row.map(|(password,)| password))
 }
 
@@ -81,21 +78,12 @@ pub async fn put(
     password: &str,
     now: UnixMillis,
 ) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(PUT)
-        .bind(operator.as_str())
-        .bind(account.as_str())
-        .bind(email)
-        .bind(password)
-        .bind(now.0)
-        .execute(c)
-        .await
-        .map(|_| ()))?;
+    execute!(&mut **tx, PUT, operator.as_str(), account.as_str(), email, password, now.0)?;
     Ok(())
 }
 
 /// The operators of an account who have a password.
 pub async fn list(conn: &mut Conn, account: AccountId) -> Result<Vec<OperatorId>, StoreError> {
-    let rows: Vec<(String,)> =
-        on_db!(conn, |c| sqlx::query_as(LIST).bind(account.as_str()).fetch_all(c).await)?;
+    let rows: Vec<(String,)> = fetch_all!(conn, LIST, account.as_str())?;
     rows.into_iter().map(|(id,)| parse("operator_id", &id)).collect()
 }

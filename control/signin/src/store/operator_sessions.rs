@@ -6,7 +6,7 @@ use shared::{
     time::UnixMillis,
 };
 
-use super::{Conn, StoreError, Tx, on_db};
+use super::{Conn, StoreError, Tx, execute, fetch_all, fetch_one, fetch_optional};
 use crate::domain::{
     api_key::KeyId,
     session::{LONGEST_MS, Proof, Session},
@@ -70,26 +70,26 @@ impl TryFrom<Row> for Session {
 
 /// Adds a session, with its key.
 pub async fn insert(tx: &mut Tx, (account, operator): Owner, session: &Session) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(INSERT_KEY)
-        .bind(&session.hash[..])
-        .bind(account.as_str())
-        .bind(operator.as_str())
-        .bind(session.created_at.0)
-        .bind(session.expires_at.0)
-        .execute(c)
-        .await
-        .map(|_| ()))?;
-    on_db!(&mut **tx, |c| sqlx::query(INSERT)
-        .bind(&session.hash[..])
-        .bind(account.as_str())
-        .bind(operator.as_str())
-        .bind(session.created_at.0)
-        .bind(&session.network)
-        .bind(&session.agent)
-        .bind(session.proof == Proof::Provider)
-        .execute(c)
-        .await
-        .map(|_| ()))?;
+    execute!(
+        &mut **tx,
+        INSERT_KEY,
+        &session.hash[..],
+        account.as_str(),
+        operator.as_str(),
+        session.created_at.0,
+        session.expires_at.0
+    )?;
+    execute!(
+        &mut **tx,
+        INSERT,
+        &session.hash[..],
+        account.as_str(),
+        operator.as_str(),
+        session.created_at.0,
+        &session.network,
+        &session.agent,
+        session.proof == Proof::Provider
+    )?;
     let state = || json!({"operator": operator, "network": session.network, "agent": session.agent});
     tx.note(account, (KIND, &KeyId::of(&session.hash).to_string()), || (None, Some(state())));
     Ok(())
@@ -101,12 +101,7 @@ pub async fn list_valid(
     (account, operator): Owner,
     now: UnixMillis,
 ) -> Result<Vec<Session>, StoreError> {
-    let rows: Vec<Row> = on_db!(conn, |c| sqlx::query_as(LIST_VALID)
-        .bind(account.as_str())
-        .bind(operator.as_str())
-        .bind(now.0)
-        .fetch_all(c)
-        .await)?;
+    let rows: Vec<Row> = fetch_all!(conn, LIST_VALID, account.as_str(), operator.as_str(), now.0)?;
     rows.into_iter().map(Session::try_from).collect()
 }
 
@@ -117,14 +112,7 @@ pub async fn end(
     hash: &[u8; 32],
     now: UnixMillis,
 ) -> Result<bool, StoreError> {
-    let done = on_db!(&mut **tx, |c| sqlx::query(END)
-        .bind(account.as_str())
-        .bind(operator.as_str())
-        .bind(&hash[..])
-        .bind(now.0)
-        .execute(c)
-        .await
-        .map(|done| done.rows_affected()))?;
+    let done = execute!(&mut **tx, END, account.as_str(), operator.as_str(), &hash[..], now.0)?;
     if done == 1 {
         let id = KeyId::of(hash).to_string();
         tx.note(account, (KIND, &id), || (Some(json!({"operator": operator})), None));
@@ -135,18 +123,13 @@ pub async fn end(
 /// Whether a session serves to turn a second factor on and for nothing else: its account requires one, its operator has none,
 /// and no provider of identities let it in.
 pub async fn must_enrol(conn: &mut Conn, account: AccountId, hash: &[u8; 32]) -> Result<bool, StoreError> {
-    let (must,): (bool,) = on_db!(conn, |c| sqlx::query_as(MUST_ENROL)
-        .bind(account.as_str())
-        .bind(&hash[..])
-        .fetch_one(c)
-        .await)?;
+    let (must,): (bool,) = fetch_one!(conn, MUST_ENROL, account.as_str(), &hash[..])?;
     Ok(must)
 }
 
 /// Whose session it is, be it over or not.
 pub async fn find_owner(conn: &mut Conn, hash: &[u8; 32]) -> Result<Option<Owner>, StoreError> {
-    let row: Option<(String, String)> =
-        on_db!(conn, |c| sqlx::query_as(FIND_OWNER).bind(&hash[..]).fetch_optional(c).await)?;
+    let row: Option<(String, String)> = fetch_optional!(conn, FIND_OWNER, &hash[..])?;
     let read = |(account, operator): (String, String)| {
         Ok((super::parse("account_id", &account)?, super::parse("operator_id", &operator)?))
     };
@@ -161,22 +144,8 @@ pub async fn extend(
     now: UnixMillis,
     until: UnixMillis,
 ) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(EXTEND)
-        .bind(&hash[..])
-        .bind(now.0)
-        .bind(until.0)
-        .bind(LONGEST_MS)
-        .bind(account.as_str())
-        .execute(c)
-        .await
-        .map(|_| ()))?;
-    on_db!(&mut **tx, |c| sqlx::query(NOTE_USE)
-        .bind(&hash[..])
-        .bind(now.0)
-        .bind(account.as_str())
-        .execute(c)
-        .await
-        .map(|_| ()))?;
+    execute!(&mut **tx, EXTEND, &hash[..], now.0, until.0, LONGEST_MS, account.as_str())?;
+    execute!(&mut **tx, NOTE_USE, &hash[..], now.0, account.as_str())?;
     Ok(())
 }
 

@@ -2,7 +2,7 @@
 
 use shared::id::{AccountId, OperatorId};
 
-use super::{Conn, StoreError, Tx, on_db};
+use super::{Conn, StoreError, Tx, execute, fetch_one};
 
 const INSERT: &str =
     "INSERT INTO operator_recovery_codes (hash, account_id, operator_id) VALUES ($1, $2, $3)";
@@ -20,13 +20,7 @@ pub async fn replace(
 ) -> Result<(), StoreError> {
     delete(tx, account, operator).await?;
     for hash in hashes {
-        on_db!(&mut **tx, |c| sqlx::query(INSERT)
-            .bind(&hash[..])
-            .bind(account.as_str())
-            .bind(operator.as_str())
-            .execute(c)
-            .await
-            .map(|_| ()))?;
+        execute!(&mut **tx, INSERT, &hash[..], account.as_str(), operator.as_str())?;
     }
     Ok(())
 }
@@ -38,33 +32,18 @@ pub async fn take(
     operator: OperatorId,
     hash: &[u8; 32],
 ) -> Result<bool, StoreError> {
-    let done = on_db!(&mut **tx, |c| sqlx::query(TAKE)
-        .bind(&hash[..])
-        .bind(account.as_str())
-        .bind(operator.as_str())
-        .execute(c)
-        .await
-        .map(|done| done.rows_affected()))?;
+    let done = execute!(&mut **tx, TAKE, &hash[..], account.as_str(), operator.as_str())?;
     Ok(done == 1)
 }
 
 /// Removes the codes of an operator.
 pub async fn delete(tx: &mut Tx, account: AccountId, operator: OperatorId) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(DELETE)
-        .bind(account.as_str())
-        .bind(operator.as_str())
-        .execute(c)
-        .await
-        .map(|_| ()))?;
+    execute!(&mut **tx, DELETE, account.as_str(), operator.as_str())?;
     Ok(())
 }
 
 /// How many codes an operator has left.
 pub async fn count(conn: &mut Conn, account: AccountId, operator: OperatorId) -> Result<i64, StoreError> {
-    let (count,): (i64,) = on_db!(conn, |c| sqlx::query_as(COUNT)
-        .bind(account.as_str())
-        .bind(operator.as_str())
-        .fetch_one(c)
-        .await)?;
+    let (count,): (i64,) = fetch_one!(conn, COUNT, account.as_str(), operator.as_str())?;
     Ok(count)
 }

@@ -2,7 +2,7 @@
 
 use shared::time::UnixMillis;
 
-use super::{StoreError, Tx, dialect, dialect::unsigned, on_db};
+use super::{StoreError, Tx, dialect, dialect::unsigned, execute, fetch_optional};
 use crate::domain::attempts::Attempts;
 
 // No account is named: whether the address of a try is known in one is what the table must not tell.
@@ -18,11 +18,10 @@ const PURGE: &str = "DELETE FROM sign_in_attempts WHERE subject IN \
 
 /// The tries of a subject, which nobody else changes until the transaction ends.
 pub async fn open(tx: &mut Tx, subject: &[u8; 32], now: UnixMillis) -> Result<Attempts, StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(OPEN).bind(&subject[..]).bind(now.0).execute(c).await.map(|_| ()))?;
-    let sql = dialect::lock_row(tx, PG_FIND_LOCKED, FIND);
+    execute!(&mut **tx, OPEN, &subject[..], now.0)?;
+    let sql = dialect::pick(tx, PG_FIND_LOCKED, FIND);
     // It is gone if its owner signed in a moment ago: then this try is the first, and is not counted.
-    let row: Option<(i64, i64, i64)> =
-        on_db!(&mut **tx, |c| sqlx::query_as(sql).bind(&subject[..]).fetch_optional(c).await)?;
+    let row: Option<(i64, i64, i64)> = fetch_optional!(&mut **tx, sql, &subject[..])?;
     Ok(row.map_or_else(Attempts::default, |(count, until, last_at)| Attempts {
         count: u32::try_from(unsigned(count)).unwrap_or(u32::MAX),
         until: UnixMillis(until),
@@ -32,20 +31,20 @@ pub async fn open(tx: &mut Tx, subject: &[u8; 32], now: UnixMillis) -> Result<At
 
 /// Writes the tries of a subject that [`open`] gave, changed.
 pub async fn update(tx: &mut Tx, subject: &[u8; 32], attempts: Attempts) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(UPDATE)
-        .bind(&subject[..])
-        .bind(i64::from(attempts.count))
-        .bind(attempts.until.0)
-        .bind(attempts.last_at.0)
-        .execute(c)
-        .await
-        .map(|_| ()))?;
+    execute!(
+        &mut **tx,
+        UPDATE,
+        &subject[..],
+        i64::from(attempts.count),
+        attempts.until.0,
+        attempts.last_at.0
+    )?;
     Ok(())
 }
 
 /// Forgets the tries of a subject.
 pub async fn delete(tx: &mut Tx, subject: &[u8; 32]) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(DELETE).bind(&subject[..]).execute(c).await.map(|_| ()))?;
+    execute!(&mut **tx, DELETE, &subject[..])?;
     Ok(())
 }
 

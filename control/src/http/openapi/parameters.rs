@@ -2,26 +2,16 @@
 
 use qr::{DPI_RANGE, Ecl, QUIET_ZONE_RANGE, SIDE_RANGE, SIZE_RANGE_NM, X_RANGE_NM};
 use serde_json::{Value, json};
-use web::{bodies::ID, routes::Policy};
+use web::routes::Policy;
 
 /// Parameters of an operation besides its own.
-pub(super) fn more(operation: &str, policy: Policy, own: &[Value]) -> Vec<Value> {
+pub(super) fn more(policy: Policy, own: &[Value]) -> Vec<Value> {
     let has = |name: &str| own.iter().any(|parameter| parameter["name"] == name);
     let mut found = Vec::new();
     if policy.draws {
         found.extend(qr());
     }
-    // The first generation: what `/redirections` takes, too.
-    let of_resource = operation.ends_with("-redirector") || operation.ends_with("-redirector-qr");
-    if of_resource {
-        found.push(query("domain", "Short domain", json!({})));
-        if !operation.starts_with("read-") {
-            found.push(query("wait", "`edges`: answer when every edge has the change", json!({})));
-        }
-        if operation.starts_with("create-") {
-            found.push(query("project", "Scope what is made to this project", json!({})));
-        }
-    }
+    found.extend(policy.queries.iter().map(|(name, text)| query(name, text, json!({}))));
     if policy.takes_tag {
         let text = "The `ETag` of the redirection as it was read, or `*`: 412 if it was changed since";
         found.push(
@@ -33,10 +23,6 @@ pub(super) fn more(operation: &str, policy: Policy, own: &[Value]) -> Vec<Value>
     if waits && !has("timeout") {
         let text = "Longest wait, such as `500ms` or `2s` (default), at most `20s`";
         found.push(query("timeout", text, json!({})));
-    }
-    if operation == "listRedirections" {
-        let schema = json!({"type": "string", "pattern": ID});
-        found.push(query("evrythngId", "The same as `platformId`, under its older name", schema));
     }
     found
 }

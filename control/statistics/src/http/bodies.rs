@@ -7,16 +7,7 @@ use web::bodies::{AN_ID, Body, ID, boolean, request, text};
 
 use crate::domain::reported_scan::{MAX_COUNT, MAX_ENTRIES, MAX_HOST, MAX_TEXT};
 
-/// The body of an operation, if it is one of these.
-#[must_use]
-pub fn of(operation: &str) -> Option<Value> {
-    Some(match operation {
-        "countReportedScans" => reported_scans(),
-        _ => return None,
-    })
-}
-
-fn reported_scans() -> Value {
+pub(super) fn reported_scans() -> Value {
     let verdicts: Vec<&str> = Authenticity::ALL.iter().map(|one| one.as_str()).collect();
     let link = format!("^[A-Za-z0-9.:\\[\\]-]{{1,{MAX_HOST}}}/[A-Za-z0-9_-]{{1,64}}$");
     let described = |mut schema: Value, what: &str| {

@@ -2,7 +2,7 @@
 //!
 //! Each handler extracts, calls one service function and answers.
 
-pub mod bodies;
+mod bodies;
 mod live;
 mod project_counts;
 mod stats;
@@ -28,6 +28,6 @@ where
         .routes(routes!(stats::read))
         .routes(routes!(live::stream))
         .routes(routes!(unknown::read))
-        .routes(routes!(project_counts::add).idempotent())
+        .routes(routes!(project_counts::add).idempotent().body(bodies::reported_scans))
         .routes(routes!(project_counts::remove))
 }

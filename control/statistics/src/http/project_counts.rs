@@ -4,7 +4,6 @@
 
 use axum::{Json, extract::State, http::StatusCode};
 use serde::Serialize;
-use shared::problem::Code;
 use utoipa::ToSchema;
 use web::{
     access::Authenticated,
@@ -40,7 +39,7 @@ pub(super) async fn add(
     Path(id): Path<String>,
     JsonBody(body): JsonBody,
 ) -> Result<(StatusCode, Json<ReportedScansDocument>), ApiError> {
-    let scans = ReportedScan::parse(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
+    let scans = ReportedScan::parse(&body).map_err(ApiError::invalid)?;
     let scans = project_counts::add(&state, &caller, &id, &scans).await?;
     Ok((StatusCode::CREATED, Json(ReportedScansDocument { scans })))
 }

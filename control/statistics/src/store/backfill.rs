@@ -7,7 +7,7 @@ use shared::{
 };
 use sqlx::types::Json;
 
-use super::{Conn, StoreError, Tx, dialect, on_db, parse};
+use super::{Conn, StoreError, Tx, dialect, execute, fetch_all, fetch_one, parse};
 
 // The row is locked until the transaction ends: replicas take turns, each behind what the others counted.
 const LOCK_PG: &str = "SELECT after_seq, is_done FROM scan_backfill WHERE id = 1 FOR UPDATE";
@@ -44,37 +44,32 @@ pub struct StoredScan {
 
 /// How far it is.
 pub async fn read(conn: &mut Conn) -> Result<Progress, StoreError> {
-    let (after, is_done): (i64, bool) = on_db!(conn, |c| sqlx::query_as(READ).fetch_one(c).await)?;
+    let (after, is_done): (i64, bool) = fetch_one!(conn, READ)?;
     Ok(Progress { after, is_done })
 }
 
 /// How far it is; nobody else changes it until the transaction ends.
 pub async fn lock(tx: &mut Tx) -> Result<Progress, StoreError> {
-    let sql = dialect::lock_row(tx, LOCK_PG, LOCK_SQLITE);
-    let (after, is_done): (i64, bool) = on_db!(&mut **tx, |c| sqlx::query_as(sql).fetch_one(c).await)?;
+    let sql = dialect::pick(tx, LOCK_PG, LOCK_SQLITE);
+    let (after, is_done): (i64, bool) = fetch_one!(&mut **tx, sql)?;
     Ok(Progress { after, is_done })
 }
 
 /// Notes how far it is.
 pub async fn save(tx: &mut Tx, progress: Progress) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(MOVE)
-        .bind(progress.after)
-        .bind(progress.is_done)
-        .execute(c)
-        .await
-        .map(|_| ()))?;
+    execute!(&mut **tx, MOVE, progress.after, progress.is_done)?;
     Ok(())
 }
 
 /// The number of the last action that can be seen.
 pub async fn head(conn: &mut Conn) -> Result<i64, StoreError> {
-    let (seq,): (i64,) = on_db!(conn, |c| sqlx::query_as(HEAD).fetch_one(c).await)?;
+    let (seq,): (i64,) = fetch_one!(conn, HEAD)?;
     Ok(seq)
 }
 
 /// Notes that everything up to a number is counted, if the backfill was at its end once; it never goes back.
 pub async fn follow(tx: &mut Tx, after: i64) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(FOLLOW).bind(after).execute(c).await.map(|_| ()))?;
+    execute!(&mut **tx, FOLLOW, after)?;
     Ok(())
 }
 
@@ -84,15 +79,13 @@ pub async fn list_next(
     after: i64,
     limit: u32,
 ) -> Result<Vec<(i64, UnixMillis)>, StoreError> {
-    let rows: Vec<(i64, i64)> =
-        on_db!(conn, |c| sqlx::query_as(NEXT).bind(after).bind(i64::from(limit)).fetch_all(c).await)?;
+    let rows: Vec<(i64, i64)> = fetch_all!(conn, NEXT, after, i64::from(limit))?;
     Ok(rows.into_iter().map(|(seq, at)| (seq, UnixMillis(at))).collect())
 }
 
 /// Scans behind a number and up to another one that nobody counted.
 pub async fn list_uncounted(conn: &mut Conn, after: i64, until: i64) -> Result<Vec<StoredScan>, StoreError> {
-    let rows: Vec<(String, Option<String>, i64, Json<Value>)> =
-        on_db!(conn, |c| sqlx::query_as(SCANS).bind(after).bind(until).fetch_all(c).await)?;
+    let rows: Vec<(String, Option<String>, i64, Json<Value>)> = fetch_all!(conn, SCANS, after, until)?;
     rows.into_iter()
         .map(|(account, product, at, document)| {
             Ok(StoredScan {

@@ -1,9 +1,8 @@
 //! The counts of a project, and how they are taken out of those of its account.
 
-use kernel::on_db;
 use shared::id::{AccountId, ProjectId};
 
-use super::{Conn, StoreError, Tx};
+use super::{Conn, StoreError, Tx, execute, fetch_one, fetch_optional};
 use crate::domain::{dimension::SERIES, roll_ups::DAY_HOURS};
 
 // `dimension = 1` counts all scans: each day that has any row has one of these.
@@ -142,21 +141,13 @@ pub async fn find_first_day(
     account: AccountId,
     project: ProjectId,
 ) -> Result<Option<i32>, StoreError> {
-    let row: Option<(i32,)> = on_db!(&mut **tx, |c| sqlx::query_as(FIRST_DAY)
-        .bind(account.as_str())
-        .bind(project.as_str())
-        .fetch_optional(c)
-        .await)?;
+    let row: Option<(i32,)> = fetch_optional!(&mut **tx, FIRST_DAY, account.as_str(), project.as_str())?;
     Ok(row.map(|(day,)| day))
 }
 
 /// How many scans of people are counted for a project.
 pub async fn total(tx: &mut Tx, account: AccountId, project: ProjectId) -> Result<i64, StoreError> {
-    let (scans,): (i64,) = on_db!(&mut **tx, |c| sqlx::query_as(TOTAL)
-        .bind(account.as_str())
-        .bind(project.as_str())
-        .fetch_one(c)
-        .await)?;
+    let (scans,): (i64,) = fetch_one!(&mut **tx, TOTAL, account.as_str(), project.as_str())?;
     Ok(scans)
 }
 
@@ -168,55 +159,26 @@ pub async fn remove_day(
     project: ProjectId,
     day: i32,
 ) -> Result<(), StoreError> {
+    let (account, project) = (account.as_str(), project.as_str());
     for table in [&HOURS, &DAYS] {
         let from = day.saturating_mul(table.per_day);
         let to = from.saturating_add(table.per_day);
         for series in SERIES {
             if let Conn::PgTx(c) = &mut **tx {
                 sqlx::query(table.pg_lock)
-                    .bind(account.as_str())
+                    .bind(account)
                     .bind(series.number)
                     .bind(from)
                     .bind(to)
                     .execute(&mut **c)
                     .await?;
             }
-            on_db!(&mut **tx, |c| sqlx::query(table.subtract)
-                .bind(account.as_str())
-                .bind(project.as_str())
-                .bind(series.number)
-                .bind(from)
-                .bind(to)
-                .execute(c)
-                .await
-                .map(|_| ()))?;
-            on_db!(&mut **tx, |c| sqlx::query(table.remove_empty)
-                .bind(account.as_str())
-                .bind(series.number)
-                .bind(from)
-                .bind(to)
-                .execute(c)
-                .await
-                .map(|_| ()))?;
+            execute!(&mut **tx, table.subtract, account, project, series.number, from, to)?;
+            execute!(&mut **tx, table.remove_empty, account, series.number, from, to)?;
         }
-        on_db!(&mut **tx, |c| sqlx::query(table.remove_by_project)
-            .bind(account.as_str())
-            .bind(project.as_str())
-            .bind(from)
-            .bind(to)
-            .execute(c)
-            .await
-            .map(|_| ()))?;
+        execute!(&mut **tx, table.remove_by_project, account, project, from, to)?;
         for series in SERIES {
-            on_db!(&mut **tx, |c| sqlx::query(table.remove_own)
-                .bind(account.as_str())
-                .bind(project.as_str())
-                .bind(series.number)
-                .bind(from)
-                .bind(to)
-                .execute(c)
-                .await
-                .map(|_| ()))?;
+            execute!(&mut **tx, table.remove_own, account, project, series.number, from, to)?;
         }
     }
     Ok(())

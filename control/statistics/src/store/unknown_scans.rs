@@ -9,7 +9,7 @@ use sqlx::types::Json;
 use super::{
     Conn, Raw, StoreError, Tx,
     dialect::{self, fetch_in_list},
-    on_db, parse,
+    execute, fetch_one, parse,
 };
 use crate::domain::periods::Period;
 
@@ -91,30 +91,19 @@ pub async fn find_owners(
 /// Notes that a report of an edge is counted in this transaction; `false` if it was before, or a later one of the same
 /// start of the edge: an edge sends the next one when it has the answer, so that an older one is a copy that was delayed.
 pub async fn begin_report(tx: &mut Tx, edge: &str, boot: i64, number: i64) -> Result<bool, StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(CREATE_REPORT).bind(edge).execute(c).await.map(|_| ()))?;
-    let sql = dialect::lock_row(tx, LOCK_REPORT_PG, LOCK_REPORT_SQLITE);
-    let last: (i64, i64) = on_db!(&mut **tx, |c| sqlx::query_as(sql).bind(edge).fetch_one(c).await)?;
+    execute!(&mut **tx, CREATE_REPORT, edge)?;
+    let sql = dialect::pick(tx, LOCK_REPORT_PG, LOCK_REPORT_SQLITE);
+    let last: (i64, i64) = fetch_one!(&mut **tx, sql, edge)?;
     if last.0 == boot && number <= last.1 {
         return Ok(false);
     }
-    on_db!(&mut **tx, |c| sqlx::query(SAVE_REPORT)
-        .bind(edge)
-        .bind(boot)
-        .bind(number)
-        .execute(c)
-        .await
-        .map(|_| ()))?;
+    execute!(&mut **tx, SAVE_REPORT, edge, boot, number)?;
     Ok(true)
 }
 
 /// How many rows an account has of an hour, counted up to `most`.
 pub async fn count(conn: &mut Conn, account: AccountId, hour: i32, most: i64) -> Result<i64, StoreError> {
-    let (count,): (i64,) = on_db!(conn, |c| sqlx::query_as(COUNT)
-        .bind(account.as_str())
-        .bind(hour)
-        .bind(most)
-        .fetch_one(c)
-        .await)?;
+    let (count,): (i64,) = fetch_one!(conn, COUNT, account.as_str(), hour, most)?;
     Ok(count)
 }
 

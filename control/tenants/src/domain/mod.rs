@@ -5,6 +5,7 @@ pub use ::kernel::domain::*;
 pub mod attempts;
 pub mod audit;
 pub mod custom_role;
+pub mod egress;
 pub mod email;
 pub mod operator;
 pub mod operator_key;

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use axum::{Extension, Json, extract::State, response::Response};
 use mail::Outbox;
 use serde::Serialize;
-use shared::problem::Code;
 use utoipa::ToSchema;
 use web::{
     access::{Authenticated, ShownKey},
@@ -195,7 +194,7 @@ macro_rules! accesses {
                 JsonBody(body): JsonBody,
             ) -> Result<Json<OperatorAccessDocument>, ApiError> {
                 let change = AccessChange::parse(&body, Purpose::Update)
-                    .map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
+                    .map_err(ApiError::invalid)?;
                 let operator = operators::update_access(&core, &caller, &id, &access, change).await?;
                 Ok(Json(OperatorAccessDocument::seen_by(operator, (&caller.id, key.as_deref()))))
             }
@@ -226,8 +225,7 @@ pub(super) async fn invite(
     Extension(ledger): Extension<Ledger>,
     JsonBody(body): JsonBody,
 ) -> Result<Response, ApiError> {
-    let change = AccessChange::parse(&body, Purpose::Create)
-        .map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
+    let change = AccessChange::parse(&body, Purpose::Create).map_err(ApiError::invalid)?;
     let made = invitations::invite(&core, &outbox, &caller, &id, change).await;
     let document = invited(made.map_err(|error| throttled(error, &ledger))?);
     let id = document.access.id.clone();
@@ -300,8 +298,7 @@ pub(super) async fn create_token(
     info: RequestInfo,
     JsonBody(body): JsonBody,
 ) -> Result<Response, ApiError> {
-    let change =
-        AccessChange::parse_token(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
+    let change = AccessChange::parse_token(&body).map_err(ApiError::invalid)?;
     let Shown { operator, secret } = operators::create_machine(&core, &caller, change).await?;
     let account = operator.account;
     let document = OperatorAccessDocument { api_key: Some(secret), ..OperatorAccessDocument::new(operator) };

@@ -12,7 +12,6 @@ use axum::{
 };
 use serde::Serialize;
 use serde_json::value::RawValue;
-use shared::problem::Code;
 use utoipa::ToSchema;
 
 use web::{
@@ -143,9 +142,7 @@ pub(super) async fn export(
 ) -> Result<Response, ApiError> {
     let mut faults = Vec::new();
     let (from, to) = (time(&query, "from", &mut faults), time(&query, "to", &mut faults));
-    if !faults.is_empty() {
-        return Err(ApiError::faults(Code::InvalidParameter, faults));
-    }
+    ApiError::check_parameters(faults)?;
     let page = PageRequest { per_page: LINES, sort: SortOrder::Ascending, ..PageRequest::default() };
     let filter = Filter::between("createdAt", from, to);
     let first = ListRequest { page, filter, ..ListRequest::default() };

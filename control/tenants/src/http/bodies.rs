@@ -13,48 +13,32 @@ use crate::{
     service::access::MAX_OVERLAP_MS,
 };
 
-/// The body of an operation, if it is one of these.
-#[must_use]
-pub fn of(operation: &str) -> Option<Value> {
-    Some(match operation {
-        "updateAccount" => account(),
-        "updateDomain" => domain(),
-        "updateOperator" => operator(),
-        "updateAccesses" | "updateOperatorAccesses" => {
-            let body = access(names(Body::new(CHANGES))).named(false, "printing line 3");
-            with_roles(body.like("role", "editor"), false)
-        }
-        "inviteOperator" => {
-            let body = access(names(Body::new("Who is invited, and what it may do"))).must("email", email());
-            with_roles(body.like("email", "ada@example.com").like("role", "editor"), true)
-        }
-        "createAccessToken" => {
-            let body = access(Body::new("A program, and what it may do")).named(true, "printing line 3");
-            with_roles(body.like("role", "printer"), true)
-        }
-        "createRole" => role(true),
-        "updateRole" => role(false),
-        "updatePermissions" => paths(),
-        "updatePermission" => Body::new("Whether the role gives the group")
-            .must("enabled", boolean())
-            .like("enabled", true)
-            .done(),
-        "createAccessPolicy" => policy(true),
-        "updateAccessPolicy" => policy(false),
-        "createKey" => key(true),
-        "updateKey" => key(false),
-        "rotateKey" | "rotateSecretKey" | "rotateAppApiKey" | "rotateThngKey" => overlap(),
-        _ => return None,
-    })
+pub(super) fn changed_access() -> Value {
+    let body = access(names(Body::new(CHANGES))).named(false, "printing line 3");
+    with_roles(body.like("role", "editor"), false)
 }
 
-fn domain() -> Value {
+pub(super) fn invitation() -> Value {
+    let body = access(names(Body::new("Who is invited, and what it may do"))).must("email", email());
+    with_roles(body.like("email", "ada@example.com").like("role", "editor"), true)
+}
+
+pub(super) fn token() -> Value {
+    let body = access(Body::new("A program, and what it may do")).named(true, "printing line 3");
+    with_roles(body.like("role", "printer"), true)
+}
+
+pub(super) fn permission() -> Value {
+    Body::new("Whether the role gives the group").must("enabled", boolean()).like("enabled", true).done()
+}
+
+pub(super) fn domain() -> Value {
     let age = json!({"type": "integer", "minimum": 0, "maximum": MAX_REDIRECT_AGE,
         "description": "Seconds for which browsers and shared caches may keep redirects of its links; null: they must not."});
     Body::new(CHANGES).may("redirectMaxAge", age).like("redirectMaxAge", 60).done()
 }
 
-fn account() -> Value {
+pub(super) fn account() -> Value {
     Body::new(CHANGES)
         .named(false, "Acme")
         .may("userRights", json!({"type": "string", "enum": ["own", "open"]}))
@@ -74,7 +58,7 @@ fn days() -> Value {
     json!({"type": "integer", "minimum": 1, "maximum": 3650})
 }
 
-fn operator() -> Value {
+pub(super) fn operator() -> Value {
     names(Body::new(CHANGES))
         .may("customFields", open_object("The caller's own members."))
         .like("firstName", "Ada")
@@ -114,7 +98,7 @@ fn role_name() -> Value {
     json!({"type": "string", "minLength": 1, "maxLength": MAX_NAME, "format": "role-name"})
 }
 
-fn role(is_create: bool) -> Value {
+pub(super) fn role(is_create: bool) -> Value {
     let body = body("A role", is_create).described();
     let body = if is_create {
         body.must("name", role_name())
@@ -127,7 +111,7 @@ fn role(is_create: bool) -> Value {
         .done()
 }
 
-fn policy(is_create: bool) -> Value {
+pub(super) fn policy(is_create: bool) -> Value {
     let permission = json!({"type": "string", "format": "permission", "maxLength": MAX_NAME,
         "description": "A subject with verbs, such as `products:create,read`."});
     let permissions = json!({"type": "array", "maxItems": MAX_LIST, "items": permission});
@@ -145,7 +129,7 @@ fn policy(is_create: bool) -> Value {
 }
 
 /// What users may do, path by path.
-fn paths() -> Value {
+pub(super) fn paths() -> Value {
     let item = Body::new("")
         .must("path", json!({"type": "string", "format": "role-path"}))
         .must("access", json!({"type": "string", "pattern": "^[crud]*$", "maxLength": MAX_NAME}))
@@ -154,7 +138,7 @@ fn paths() -> Value {
     web::bodies::request("What users may do", schema, json!([{"path": "/thngs", "access": "cr"}]))
 }
 
-fn key(is_create: bool) -> Value {
+pub(super) fn key(is_create: bool) -> Value {
     let network = json!({"type": "string", "format": "network", "maxLength": MAX_NETWORK,
         "description": "An address, or a network such as `192.0.2.0/24`."});
     let expires = json!({"type": "integer", "format": "int64", "minimum": 0, "maximum": i64::MAX,
@@ -176,7 +160,9 @@ fn key(is_create: bool) -> Value {
 }
 
 /// Without the member the old key ends at once.
-fn overlap() -> Value {
+/// That of rotations, also of the keys of later subjects.
+#[must_use]
+pub fn overlap() -> Value {
     let ms = json!({"type": "integer", "minimum": 0, "maximum": MAX_OVERLAP_MS,
         "description": "Milliseconds that the old key works on; 0 if left out."});
     Body::new("How long the old key works on").may("overlap", ms).like("overlap", 86_400_000).done()

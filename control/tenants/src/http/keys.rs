@@ -12,7 +12,7 @@ use axum::{
 };
 use serde::Serialize;
 use serde_json::Value;
-use shared::{problem::Code, time::UnixMillis};
+use shared::time::UnixMillis;
 use utoipa::ToSchema;
 use web::{
     access::Authenticated,
@@ -143,8 +143,7 @@ pub(super) async fn create(
     info: RequestInfo,
     JsonBody(body): JsonBody,
 ) -> Result<Response, ApiError> {
-    let change = KeyChange::parse(&body, Purpose::Create, core.clock.now())
-        .map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
+    let change = KeyChange::parse(&body, Purpose::Create, core.clock.now()).map_err(ApiError::invalid)?;
     Ok(shown_once(&core, &info, keys::create(&core, &caller, change).await?))
 }
 
@@ -176,8 +175,7 @@ pub(super) async fn update(
     info: RequestInfo,
     JsonBody(body): JsonBody,
 ) -> Result<Json<OperatorKeyDocument>, ApiError> {
-    let change = KeyChange::parse(&body, Purpose::Update, core.clock.now())
-        .map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
+    let change = KeyChange::parse(&body, Purpose::Update, core.clock.now()).map_err(ApiError::invalid)?;
     let key = keys::update(&core, &caller, &id, change, info.client).await?;
     Ok(Json(OperatorKeyDocument::new(key, core.clock.now())))
 }
@@ -223,7 +221,7 @@ pub(super) async fn revoke(
 /// # Errors
 /// The body names none that is allowed.
 pub fn overlap(body: &Value) -> Result<u32, ApiError> {
-    parse_overlap(body).map_err(|faults| ApiError::faults(Code::Invalid, faults))
+    parse_overlap(body).map_err(ApiError::invalid)
 }
 
 fn shown_once(core: &Core, info: &RequestInfo, NewKey { key, secret }: NewKey) -> Response {

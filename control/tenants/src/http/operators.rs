@@ -5,7 +5,6 @@ use std::sync::Arc;
 use axum::{Json, extract::State};
 use serde::Serialize;
 use serde_json::{Map, Value};
-use shared::problem::Code;
 use utoipa::ToSchema;
 use web::{
     access::Authenticated,
@@ -106,6 +105,6 @@ pub(super) async fn update(
     Path(id): Path<String>,
     JsonBody(body): JsonBody,
 ) -> Result<Json<OperatorDocument>, ApiError> {
-    let change = OperatorChange::parse(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
+    let change = OperatorChange::parse(&body).map_err(ApiError::invalid)?;
     Ok(Json(operators::update(&core, &caller, &id, change).await?.into()))
 }

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use axum::{Json, extract::State, response::Response};
 use serde::Serialize;
-use shared::problem::Code;
 use utoipa::ToSchema;
 use web::{
     access::Authenticated,
@@ -116,8 +115,7 @@ pub(super) async fn create(
     info: RequestInfo,
     JsonBody(body): JsonBody,
 ) -> Result<Response, ApiError> {
-    let change = RoleChange::parse_policy(&body, Purpose::Create)
-        .map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
+    let change = RoleChange::parse_policy(&body, Purpose::Create).map_err(ApiError::invalid)?;
     let role = roles::create(&core, &caller, change).await?;
     let id = role.id;
     Ok(created(&info, id.as_str(), PolicyDocument::from(role)))
@@ -148,8 +146,7 @@ pub(super) async fn update(
     Path(id): Path<String>,
     JsonBody(body): JsonBody,
 ) -> Result<Json<PolicyDocument>, ApiError> {
-    let change = RoleChange::parse_policy(&body, Purpose::Update)
-        .map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
+    let change = RoleChange::parse_policy(&body, Purpose::Update).map_err(ApiError::invalid)?;
     Ok(Json(roles::update(&core, &caller, &id, OPERATORS, change).await?.into()))
 }
 

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use axum::{Json, extract::State, response::Response};
 use serde::Serialize;
-use shared::problem::Code;
 use utoipa::ToSchema;
 use web::{
     access::Authenticated,
@@ -168,8 +167,7 @@ pub(super) async fn create(
     info: RequestInfo,
     JsonBody(body): JsonBody,
 ) -> Result<Response, ApiError> {
-    let change = RoleChange::parse(&body, Purpose::Create)
-        .map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
+    let change = RoleChange::parse(&body, Purpose::Create).map_err(ApiError::invalid)?;
     let role = roles::create(&core, &caller, change).await?;
     let id = role.id;
     Ok(created(&info, id.as_str(), RoleDocument::from(role)))
@@ -200,8 +198,7 @@ pub(super) async fn update(
     Path(id): Path<String>,
     JsonBody(body): JsonBody,
 ) -> Result<Json<RoleDocument>, ApiError> {
-    let change = RoleChange::parse(&body, Purpose::Update)
-        .map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
+    let change = RoleChange::parse(&body, Purpose::Update).map_err(ApiError::invalid)?;
     Ok(Json(roles::update(&core, &caller, &id, None, change).await?.into()))
 }
 
@@ -244,7 +241,7 @@ pub(super) async fn update_permissions(
     Path(id): Path<String>,
     JsonBody(body): JsonBody,
 ) -> Result<Json<Vec<PermissionDocument>>, ApiError> {
-    let paths = parse_paths(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
+    let paths = parse_paths(&body).map_err(ApiError::invalid)?;
     let role = roles::set_paths(&core, &caller, &id, paths).await?;
     Ok(Json(PermissionDocument::all(&AnyRole::Own(Box::new(role)))))
 }
@@ -277,7 +274,7 @@ pub(super) async fn update_permission(
     Path((id, name)): Path<(String, String)>,
     JsonBody(body): JsonBody,
 ) -> Result<Json<PermissionDocument>, ApiError> {
-    let is_enabled = parse_enabled(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
+    let is_enabled = parse_enabled(&body).map_err(ApiError::invalid)?;
     let (role, group) = roles::switch(&core, &caller, &id, &name, is_enabled).await?;
     Ok(Json(PermissionDocument::of_group(group, &AnyRole::Own(Box::new(role)))))
 }

@@ -10,7 +10,7 @@ use axum::{
 };
 use serde::Serialize;
 use serde_json::{Map, Value};
-use shared::{problem::Code, short_url::ShortDomain};
+use shared::short_url::ShortDomain;
 use utoipa::ToSchema;
 use web::{
     access::Authenticated,
@@ -162,9 +162,7 @@ pub(super) async fn list_accounts(
     let mut faults = Vec::new();
     number(&query, "perPage", MAX_PER_PAGE, DEFAULT_PER_PAGE, &mut faults);
     let page = number(&query, "page", MAX_PAGE, 1, &mut faults);
-    if !faults.is_empty() {
-        return Err(ApiError::faults(Code::InvalidParameter, faults));
-    }
+    ApiError::check_parameters(faults)?;
     let accounts = tenants::list_accounts(&core, &caller).await?;
     let count = accounts.len().to_string();
     // One account fits every page size: all of it is on the first page.
@@ -197,7 +195,7 @@ pub(super) async fn update_account(
     Path(id): Path<String>,
     JsonBody(body): JsonBody,
 ) -> Result<Json<AccountDocument>, ApiError> {
-    let change = AccountChange::parse(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
+    let change = AccountChange::parse(&body).map_err(ApiError::invalid)?;
     Ok(Json(tenants::update_account(&core, &caller, &id, change).await?.into()))
 }
 
@@ -242,7 +240,7 @@ pub(super) async fn update_domain(
     Path((id, domain)): Path<(String, String)>,
     JsonBody(body): JsonBody,
 ) -> Result<Json<DomainDocument>, ApiError> {
-    let change = ShortDomainChange::parse(&body).map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
+    let change = ShortDomainChange::parse(&body).map_err(ApiError::invalid)?;
     Ok(Json(
         tenants::update_short_domain(&core, &caller, (id.as_str(), domain.as_str()), change).await?.into(),
     ))

@@ -6,7 +6,7 @@ use shared::{
     time::UnixMillis,
 };
 
-use super::{Conn, StoreError, Tx, dialect, on_db, parse, quota_limits};
+use super::{Conn, StoreError, Tx, dialect, execute, fetch_all, fetch_optional, parse, quota_limits};
 use crate::domain::access::UserRights;
 
 const INSERT: &str =
@@ -49,60 +49,45 @@ pub async fn insert(
     enterprise: bool,
     at_ms: i64,
 ) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(INSERT)
-        .bind(id.as_str())
-        .bind(name)
-        .bind(enterprise)
-        .bind(at_ms)
-        .execute(c)
-        .await
-        .map(|_| ()))?;
+    execute!(&mut **tx, INSERT, id.as_str(), name, enterprise, at_ms)?;
     quota_limits::begin_account(tx, id, UnixMillis(at_ms)).await
 }
 
 /// Sets what users of an account's applications may do.
 pub async fn set_user_rights(tx: &mut Tx, id: AccountId, rights: UserRights) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(SET_USER_RIGHTS)
-        .bind(id.as_str())
-        .bind(rights.as_str())
-        .execute(c)
-        .await
-        .map(|_| ()))?;
+    execute!(&mut **tx, SET_USER_RIGHTS, id.as_str(), rights.as_str())?;
     Ok(())
 }
 
 /// Locks an account until the transaction ends, for checks that two concurrent requests could otherwise both pass,
 /// such as the number of something.
 pub async fn lock(tx: &mut Tx, account: AccountId) -> Result<(), StoreError> {
-    let sql = dialect::lock_row(tx, PG_LOCK, LOCK);
-    let _: Option<(String,)> =
-        on_db!(&mut **tx, |c| sqlx::query_as(sql).bind(account.as_str()).fetch_optional(c).await)?;
+    let sql = dialect::pick(tx, PG_LOCK, LOCK);
+    let _: Option<(String,)> = fetch_optional!(&mut **tx, sql, account.as_str())?;
     Ok(())
 }
 
 /// The first account, if there is one.
 pub async fn find_first(conn: &mut Conn) -> Result<Option<AccountId>, StoreError> {
-    let row: Option<(String,)> = on_db!(conn, |c| sqlx::query_as(FIRST).fetch_optional(c).await)?;
+    let row: Option<(String,)> = fetch_optional!(conn, FIRST)?;
     row.map(|(id,)| parse("id", &id)).transpose()
 }
 
 /// The ids of all accounts, oldest first.
 pub async fn list_ids(conn: &mut Conn) -> Result<Vec<AccountId>, StoreError> {
-    let rows: Vec<(String,)> = on_db!(conn, |c| sqlx::query_as(IDS).fetch_all(c).await)?;
+    let rows: Vec<(String,)> = fetch_all!(conn, IDS)?;
     rows.iter().map(|(id,)| parse("id", id)).collect()
 }
 
 /// Whether there is such an account.
 pub async fn exists(conn: &mut Conn, id: AccountId) -> Result<bool, StoreError> {
-    let row: Option<(i32,)> =
-        on_db!(conn, |c| sqlx::query_as(EXISTS).bind(id.as_str()).fetch_optional(c).await)?;
+    let row: Option<(i32,)> = fetch_optional!(conn, EXISTS, id.as_str())?;
     Ok(row.is_some())
 }
 
 /// Whether an account is suspended by the platform operator.
 pub async fn is_suspended(conn: &mut Conn, id: AccountId) -> Result<bool, StoreError> {
-    let row: Option<(i32,)> =
-        on_db!(conn, |c| sqlx::query_as(IS_SUSPENDED).bind(id.as_str()).fetch_optional(c).await)?;
+    let row: Option<(i32,)> = fetch_optional!(conn, IS_SUSPENDED, id.as_str())?;
     Ok(row.is_some())
 }
 
@@ -115,23 +100,13 @@ pub async fn insert_operator(
     names: (&str, &str),
     at_ms: i64,
 ) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(INSERT_OPERATOR)
-        .bind(id.as_str())
-        .bind(account.as_str())
-        .bind(email)
-        .bind(names.0)
-        .bind(names.1)
-        .bind(at_ms)
-        .execute(c)
-        .await
-        .map(|_| ()))?;
+    execute!(&mut **tx, INSERT_OPERATOR, id.as_str(), account.as_str(), email, names.0, names.1, at_ms)?;
     Ok(())
 }
 
 /// The first operator who may do everything, with its account.
 pub async fn find_first_owner(conn: &mut Conn) -> Result<Option<(OperatorId, AccountId)>, StoreError> {
-    let row: Option<(String, String)> =
-        on_db!(conn, |c| sqlx::query_as(FIRST_OWNER).fetch_optional(c).await)?;
+    let row: Option<(String, String)> = fetch_optional!(conn, FIRST_OWNER)?;
     row.map(|(id, account)| Ok((parse("id", &id)?, parse("account_id", &account)?))).transpose()
 }
 
@@ -141,14 +116,14 @@ pub async fn change_domain(
     account: AccountId,
     domain: &ShortDomain,
 ) -> Result<bool, StoreError> {
-    let changed = on_db!(&mut **tx, |c| sqlx::query(CHANGE_DOMAIN)
-        .bind(domain.host.as_str())
-        .bind(account.as_str())
-        .bind(domain.scheme.as_str())
-        .bind(domain.case_sensitive)
-        .execute(c)
-        .await
-        .map(|done| done.rows_affected()))?;
+    let changed = execute!(
+        &mut **tx,
+        CHANGE_DOMAIN,
+        domain.host.as_str(),
+        account.as_str(),
+        domain.scheme.as_str(),
+        domain.case_sensitive
+    )?;
     Ok(changed == 1)
 }
 
@@ -157,25 +132,20 @@ pub async fn change_domain(
 /// # Errors
 /// [`StoreError::Unique`] when some account has the host.
 pub async fn insert_domain(tx: &mut Tx, account: AccountId, domain: &ShortDomain) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(INSERT_DOMAIN)
-        .bind(domain.host.as_str())
-        .bind(account.as_str())
-        .bind(domain.scheme.as_str())
-        .bind(domain.case_sensitive)
-        .execute(c)
-        .await
-        .map(|_| ()))?;
+    execute!(
+        &mut **tx,
+        INSERT_DOMAIN,
+        domain.host.as_str(),
+        account.as_str(),
+        domain.scheme.as_str(),
+        domain.case_sensitive
+    )?;
     Ok(())
 }
 
 /// Makes a short domain the first one of its account: codes without a named domain are created on it.
 pub async fn put_first(tx: &mut Tx, account: AccountId, domain: &ShortDomain) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(PUT_FIRST)
-        .bind(account.as_str())
-        .bind(domain.host.as_str())
-        .execute(c)
-        .await
-        .map(|_| ()))?;
+    execute!(&mut **tx, PUT_FIRST, account.as_str(), domain.host.as_str())?;
     Ok(())
 }
 
@@ -185,26 +155,25 @@ pub async fn set_redirect_max_age(
     account: AccountId,
     domain: &ShortDomain,
 ) -> Result<bool, StoreError> {
-    let changed = on_db!(&mut **tx, |c| sqlx::query(SET_REDIRECT_AGE)
-        .bind(domain.host.as_str())
-        .bind(account.as_str())
-        .bind(domain.redirect_max_age.map(i64::from))
-        .execute(c)
-        .await
-        .map(|done| done.rows_affected()))?;
+    let changed = execute!(
+        &mut **tx,
+        SET_REDIRECT_AGE,
+        domain.host.as_str(),
+        account.as_str(),
+        domain.redirect_max_age.map(i64::from)
+    )?;
     Ok(changed == 1)
 }
 
 /// The short domains of an account, its first one first.
 pub async fn list_domains(conn: &mut Conn, account: AccountId) -> Result<Vec<ShortDomain>, StoreError> {
-    let rows: Vec<DomainRow> =
-        on_db!(conn, |c| sqlx::query_as(DOMAINS_OF).bind(account.as_str()).fetch_all(c).await)?;
+    let rows: Vec<DomainRow> = fetch_all!(conn, DOMAINS_OF, account.as_str())?;
     rows.into_iter().map(domain).collect()
 }
 
 /// The short domains of every account.
 pub async fn list_all_domains(conn: &mut Conn) -> Result<Vec<ShortDomain>, StoreError> {
-    let rows: Vec<DomainRow> = on_db!(conn, |c| sqlx::query_as(ALL_DOMAINS).fetch_all(c).await)?;
+    let rows: Vec<DomainRow> = fetch_all!(conn, ALL_DOMAINS)?;
     rows.into_iter().map(domain).collect()
 }
 

@@ -4,9 +4,9 @@ use shared::{id::AccountId, time::UnixMillis};
 use sqlx::types::Json;
 
 use super::{
-    Conn, StoreError, Tx, dialect,
+    Conn, StoreError, Tx, dialect, execute, fetch_all, fetch_one, fetch_optional,
     listing::{self, Column, Selection, Table},
-    on_db, parse,
+    parse,
 };
 use crate::domain::{
     audit::{Chain, Entry, Hash},
@@ -113,8 +113,8 @@ fn to_hash(bytes: Vec<u8>) -> Result<Hash, StoreError> {
 
 /// Entries that have no place in their chain yet, oldest first; locked until the transaction ends.
 pub async fn list_unchained(tx: &mut Tx, most: i64) -> Result<Vec<Entry>, StoreError> {
-    let sql = dialect::lock_row(tx, PG_UNCHAINED, UNCHAINED);
-    let rows: Vec<Row> = on_db!(&mut **tx, |c| sqlx::query_as(sql).bind(most).fetch_all(c).await)?;
+    let sql = dialect::pick(tx, PG_UNCHAINED, UNCHAINED);
+    let rows: Vec<Row> = fetch_all!(&mut **tx, sql, most)?;
     rows.into_iter().map(Entry::try_from).collect()
 }
 
@@ -131,19 +131,13 @@ pub async fn list_chained(
     after: i64,
     most: i64,
 ) -> Result<Vec<Entry>, StoreError> {
-    let rows: Vec<Row> = on_db!(conn, |c| sqlx::query_as(CHAINED)
-        .bind(account.as_str())
-        .bind(after)
-        .bind(most)
-        .fetch_all(c)
-        .await)?;
+    let rows: Vec<Row> = fetch_all!(conn, CHAINED, account.as_str(), after, most)?;
     rows.into_iter().map(Entry::try_from).collect()
 }
 
 /// The greatest number of an entry of an account.
 pub async fn find_newest(conn: &mut Conn, account: AccountId) -> Result<Option<i64>, StoreError> {
-    let (number,): (Option<i64>,) =
-        on_db!(conn, |c| sqlx::query_as(NEWEST).bind(account.as_str()).fetch_one(c).await)?;
+    let (number,): (Option<i64>,) = fetch_one!(conn, NEWEST, account.as_str())?;
     Ok(number)
 }
 
@@ -184,46 +178,39 @@ fn to_chain((last, last_hash, base, base_hash, seal): ChainRow) -> Result<Sealed
 
 /// The chain of an account, if it has one.
 pub async fn find_chain(conn: &mut Conn, account: AccountId) -> Result<Option<Sealed>, StoreError> {
-    let row: Option<ChainRow> =
-        on_db!(conn, |c| sqlx::query_as(CHAIN).bind(account.as_str()).fetch_optional(c).await)?;
+    let row: Option<ChainRow> = fetch_optional!(conn, CHAIN, account.as_str())?;
     row.map(to_chain).transpose()
 }
 
 /// [`find_chain`], with a lock until the transaction ends.
 pub async fn find_chain_locked(tx: &mut Tx, account: AccountId) -> Result<Option<Sealed>, StoreError> {
-    let sql = dialect::lock_row(tx, PG_CHAIN, CHAIN);
-    let row: Option<ChainRow> =
-        on_db!(&mut **tx, |c| sqlx::query_as(sql).bind(account.as_str()).fetch_optional(c).await)?;
+    let sql = dialect::pick(tx, PG_CHAIN, CHAIN);
+    let row: Option<ChainRow> = fetch_optional!(&mut **tx, sql, account.as_str())?;
     row.map(to_chain).transpose()
 }
 
 /// Writes the chain of an account.
 pub async fn put_chain(tx: &mut Tx, account: AccountId, (chain, seal): &Sealed) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(PUT_CHAIN)
-        .bind(account.as_str())
-        .bind(chain.last.0)
-        .bind(&chain.last.1[..])
-        .bind(chain.base.0)
-        .bind(&chain.base.1[..])
-        .bind(&seal[..])
-        .execute(c)
-        .await
-        .map(|_| ()))?;
+    execute!(
+        &mut **tx,
+        PUT_CHAIN,
+        account.as_str(),
+        chain.last.0,
+        &chain.last.1[..],
+        chain.base.0,
+        &chain.base.1[..],
+        &seal[..]
+    )?;
     Ok(())
 }
 
 /// Accounts that have a chain.
 pub async fn list_accounts(conn: &mut Conn) -> Result<Vec<AccountId>, StoreError> {
-    let rows: Vec<(String,)> = on_db!(conn, |c| sqlx::query_as(ACCOUNTS).fetch_all(c).await)?;
+    let rows: Vec<(String,)> = fetch_all!(conn, ACCOUNTS)?;
     rows.into_iter().map(|(account,)| parse("account_id", &account)).collect()
 }
 
 /// Removes the entries of an account up to a number; returns how many went.
 pub async fn delete_up_to(tx: &mut Tx, account: AccountId, number: i64) -> Result<u64, StoreError> {
-    Ok(on_db!(&mut **tx, |c| sqlx::query(DELETE)
-        .bind(account.as_str())
-        .bind(number)
-        .execute(c)
-        .await
-        .map(|done| done.rows_affected()))?)
+    Ok(execute!(&mut **tx, DELETE, account.as_str(), number)?)
 }

@@ -7,9 +7,9 @@ use shared::{
 };
 
 use super::{
-    Conn, StoreError, Tx, dialect,
+    Conn, StoreError, Tx, dialect, execute, fetch_all, fetch_one, fetch_optional,
     listing::{self, Column, Selection, Table},
-    on_db, parse,
+    parse,
 };
 use crate::domain::{api_key::KeyId, operator_key::OperatorKey, page::Page};
 
@@ -116,21 +116,21 @@ impl TryFrom<Row> for OperatorKey {
 /// # Errors
 /// [`StoreError::Unique`] when the key exists.
 pub async fn insert(tx: &mut Tx, account: AccountId, key: &OperatorKey) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(INSERT)
-        .bind(&key.hash[..])
-        .bind(account.as_str())
-        .bind(key.kind().as_str())
-        .bind(&key.operator)
-        .bind(key.project.map(|id| id.to_string()))
-        .bind(&key.label)
-        .bind(&key.created_by)
-        .bind(key.created_at.0)
-        .bind(key.expires_at.map(|at| at.0))
-        .bind(networks(key))
-        .bind(key.life_ms)
-        .execute(c)
-        .await
-        .map(|_| ()))?;
+    execute!(
+        &mut **tx,
+        INSERT,
+        &key.hash[..],
+        account.as_str(),
+        key.kind().as_str(),
+        &key.operator,
+        key.project.map(|id| id.to_string()),
+        &key.label,
+        &key.created_by,
+        key.created_at.0,
+        key.expires_at.map(|at| at.0),
+        networks(key),
+        key.life_ms
+    )?;
     tx.note(account, (KIND, &key.id().to_string()), || (None, Some(state_of(key))));
     Ok(())
 }
@@ -143,12 +143,7 @@ fn networks(key: &OperatorKey) -> Option<String> {
 /// A key of the account.
 pub async fn find(conn: &mut Conn, account: AccountId, id: KeyId) -> Result<Option<OperatorKey>, StoreError> {
     let (first, last) = id.range();
-    let row: Option<Row> = on_db!(conn, |c| sqlx::query_as(FIND)
-        .bind(account.as_str())
-        .bind(&first[..])
-        .bind(&last[..])
-        .fetch_optional(c)
-        .await)?;
+    let row: Option<Row> = fetch_optional!(conn, FIND, account.as_str(), &first[..], &last[..])?;
     row.map(OperatorKey::try_from).transpose()
 }
 
@@ -159,13 +154,8 @@ pub async fn find_locked(
     id: KeyId,
 ) -> Result<Option<OperatorKey>, StoreError> {
     let (first, last) = id.range();
-    let sql = dialect::lock_row(tx, PG_LOCK, LOCK);
-    let _: Option<(Vec<u8>,)> = on_db!(&mut **tx, |c| sqlx::query_as(sql)
-        .bind(account.as_str())
-        .bind(&first[..])
-        .bind(&last[..])
-        .fetch_optional(c)
-        .await)?;
+    let sql = dialect::pick(tx, PG_LOCK, LOCK);
+    let _: Option<(Vec<u8>,)> = fetch_optional!(&mut **tx, sql, account.as_str(), &first[..], &last[..])?;
     let found = find(tx, account, id).await?;
     if let Some(found) = &found {
         tx.remember(KIND, &id.to_string(), || state_of(found));
@@ -184,8 +174,7 @@ pub async fn list_valid(
     account: AccountId,
     now: UnixMillis,
 ) -> Result<Vec<OperatorKey>, StoreError> {
-    let rows: Vec<Row> =
-        on_db!(conn, |c| sqlx::query_as(LIST_VALID).bind(account.as_str()).bind(now.0).fetch_all(c).await)?;
+    let rows: Vec<Row> = fetch_all!(conn, LIST_VALID, account.as_str(), now.0)?;
     rows.into_iter().map(OperatorKey::try_from).collect()
 }
 
@@ -196,13 +185,7 @@ pub async fn count_valid(
     (project, operator): (Option<ProjectId>, &str),
     now: UnixMillis,
 ) -> Result<(i64, i64, i64), StoreError> {
-    Ok(on_db!(conn, |c| sqlx::query_as(COUNT_VALID)
-        .bind(account.as_str())
-        .bind(now.0)
-        .bind(project.map(|id| id.to_string()))
-        .bind(operator)
-        .fetch_one(c)
-        .await)?)
+    Ok(fetch_one!(conn, COUNT_VALID, account.as_str(), now.0, project.map(|id| id.to_string()), operator)?)
 }
 
 /// Every key that an operator has or had, oldest first.
@@ -211,26 +194,25 @@ pub async fn list_of(
     account: AccountId,
     operator: &str,
 ) -> Result<Vec<OperatorKey>, StoreError> {
-    let rows: Vec<Row> =
-        on_db!(conn, |c| sqlx::query_as(LIST_OF).bind(account.as_str()).bind(operator).fetch_all(c).await)?;
+    let rows: Vec<Row> = fetch_all!(conn, LIST_OF, account.as_str(), operator)?;
     rows.into_iter().map(OperatorKey::try_from).collect()
 }
 
 /// Writes a key that [`find_locked`] gave, changed.
 pub async fn update(tx: &mut Tx, account: AccountId, key: &OperatorKey) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(UPDATE)
-        .bind(account.as_str())
-        .bind(&key.hash[..])
-        .bind(&key.label)
-        .bind(key.updated_at.0)
-        .bind(key.expires_at.map(|at| at.0))
-        .bind(networks(key))
-        .bind(key.revoked_at.map(|at| at.0))
-        .bind(key.life_ms)
-        .bind(key.replaced_at.map(|at| at.0))
-        .execute(c)
-        .await
-        .map(|_| ()))?;
+    execute!(
+        &mut **tx,
+        UPDATE,
+        account.as_str(),
+        &key.hash[..],
+        &key.label,
+        key.updated_at.0,
+        key.expires_at.map(|at| at.0),
+        networks(key),
+        key.revoked_at.map(|at| at.0),
+        key.life_ms,
+        key.replaced_at.map(|at| at.0)
+    )?;
     let id = key.id().to_string();
     let before = tx.remembered(KIND, &id);
     tx.note(account, (KIND, &id), || (before, Some(state_of(key))));

@@ -7,7 +7,7 @@ use shared::{
 };
 use sqlx::types::Json;
 
-use super::{Conn, StoreError, Tx, audit, dialect, on_db, parse};
+use super::{Conn, StoreError, Tx, audit, dialect, execute, fetch_all, fetch_one, fetch_optional, parse};
 use crate::domain::operator::{Invitation, Operator, OperatorDetails, conditions};
 
 /// What the audit trail calls them.
@@ -124,7 +124,7 @@ pub async fn find_locked(
     account: AccountId,
     id: OperatorId,
 ) -> Result<Option<Operator>, StoreError> {
-    let sql = dialect::lock_row(tx, PG_FIND_LOCKED, FIND);
+    let sql = dialect::pick(tx, PG_FIND_LOCKED, FIND);
     let found = fetch(tx, sql, account, id).await?;
     if let Some(found) = &found {
         tx.remember(KIND, id.as_str(), || state(found));
@@ -138,26 +138,20 @@ async fn fetch(
     account: AccountId,
     id: OperatorId,
 ) -> Result<Option<Operator>, StoreError> {
-    let row: Option<Row> = on_db!(conn, |c| sqlx::query_as(sql)
-        .bind(account.as_str())
-        .bind(id.as_str())
-        .fetch_optional(c)
-        .await)?;
+    let row: Option<Row> = fetch_optional!(conn, sql, account.as_str(), id.as_str())?;
     row.map(Operator::try_from).transpose()
 }
 
 /// Who was invited with the code that has this SHA-256; of whatever account.
 pub async fn find_invited(conn: &mut Conn, code: &[u8; 32]) -> Result<Option<Operator>, StoreError> {
-    let row: Option<Row> =
-        on_db!(conn, |c| sqlx::query_as(FIND_INVITED).bind(&code[..]).fetch_optional(c).await)?;
+    let row: Option<Row> = fetch_optional!(conn, FIND_INVITED, &code[..])?;
     row.map(Operator::try_from).transpose()
 }
 
 /// [`find_invited`], with a lock until the transaction ends.
 pub async fn find_invited_locked(tx: &mut Tx, code: &[u8; 32]) -> Result<Option<Operator>, StoreError> {
-    let sql = dialect::lock_row(tx, PG_FIND_INVITED_LOCKED, FIND_INVITED);
-    let row: Option<Row> =
-        on_db!(&mut **tx, |c| sqlx::query_as(sql).bind(&code[..]).fetch_optional(c).await)?;
+    let sql = dialect::pick(tx, PG_FIND_INVITED_LOCKED, FIND_INVITED);
+    let row: Option<Row> = fetch_optional!(&mut **tx, sql, &code[..])?;
     let found = row.map(Operator::try_from).transpose()?;
     if let Some(found) = &found {
         tx.remember(KIND, found.id.as_str(), || state(found));
@@ -167,38 +161,34 @@ pub async fn find_invited_locked(tx: &mut Tx, code: &[u8; 32]) -> Result<Option<
 
 /// The operators of an account, oldest first; at most 1,000.
 pub async fn list(conn: &mut Conn, account: AccountId) -> Result<Vec<Operator>, StoreError> {
-    let rows: Vec<Row> = on_db!(conn, |c| sqlx::query_as(LIST).bind(account.as_str()).fetch_all(c).await)?;
+    let rows: Vec<Row> = fetch_all!(conn, LIST, account.as_str())?;
     rows.into_iter().map(Operator::try_from).collect()
 }
 
 /// How many operators have a role.
 pub async fn count_with_role(conn: &mut Conn, account: AccountId, role: &str) -> Result<i64, StoreError> {
-    let (count,): (i64,) = on_db!(conn, |c| sqlx::query_as(HAVE_ROLE)
-        .bind(account.as_str())
-        .bind(format!("%,{role},%"))
-        .fetch_one(c)
-        .await)?;
+    let (count,): (i64,) = fetch_one!(conn, HAVE_ROLE, account.as_str(), format!("%,{role},%"))?;
     Ok(count)
 }
 
 /// Adds an operator.
 pub async fn insert(tx: &mut Tx, new: &Operator) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(INSERT)
-        .bind(new.id.as_str())
-        .bind(new.account.as_str())
-        .bind(new.kind.as_str())
-        .bind(&new.email)
-        .bind(&new.first_name)
-        .bind(&new.last_name)
-        .bind(new.roles.join(","))
-        .bind(projects(new))
-        .bind(new.invitation.map(|invitation| invitation.code.to_vec()))
-        .bind(new.invitation.map(|invitation| invitation.until.0))
-        .bind(Json(&new.details))
-        .bind(new.created_at.0)
-        .execute(c)
-        .await
-        .map(|_| ()))?;
+    execute!(
+        &mut **tx,
+        INSERT,
+        new.id.as_str(),
+        new.account.as_str(),
+        new.kind.as_str(),
+        &new.email,
+        &new.first_name,
+        &new.last_name,
+        new.roles.join(","),
+        projects(new),
+        new.invitation.map(|invitation| invitation.code.to_vec()),
+        new.invitation.map(|invitation| invitation.until.0),
+        Json(&new.details),
+        new.created_at.0
+    )?;
     tx.note(new.account, (KIND, new.id.as_str()), || (None, Some(state(new))));
     Ok(())
 }
@@ -208,20 +198,20 @@ pub async fn update(tx: &mut Tx, operator: &Operator) -> Result<(), StoreError> 
     let of = (KIND, operator.id.as_str());
     let before = tx.remembered(KIND, operator.id.as_str());
     tx.note(operator.account, of, || (before, Some(state(operator))));
-    on_db!(&mut **tx, |c| sqlx::query(UPDATE)
-        .bind(operator.account.as_str())
-        .bind(operator.id.as_str())
-        .bind(&operator.first_name)
-        .bind(&operator.last_name)
-        .bind(operator.roles.join(","))
-        .bind(projects(operator))
-        .bind(operator.invitation.map(|invitation| invitation.code.to_vec()))
-        .bind(operator.invitation.map(|invitation| invitation.until.0))
-        .bind(Json(&operator.details))
-        .bind(operator.updated_at.0)
-        .execute(c)
-        .await
-        .map(|_| ()))?;
+    execute!(
+        &mut **tx,
+        UPDATE,
+        operator.account.as_str(),
+        operator.id.as_str(),
+        &operator.first_name,
+        &operator.last_name,
+        operator.roles.join(","),
+        projects(operator),
+        operator.invitation.map(|invitation| invitation.code.to_vec()),
+        operator.invitation.map(|invitation| invitation.until.0),
+        Json(&operator.details),
+        operator.updated_at.0
+    )?;
     Ok(())
 }
 
@@ -229,11 +219,6 @@ pub async fn update(tx: &mut Tx, operator: &Operator) -> Result<(), StoreError> 
 pub async fn delete(tx: &mut Tx, operator: &Operator) -> Result<(), StoreError> {
     let before = tx.remembered(KIND, operator.id.as_str());
     tx.note(operator.account, (KIND, operator.id.as_str()), || (before, None));
-    on_db!(&mut **tx, |c| sqlx::query(DELETE)
-        .bind(operator.account.as_str())
-        .bind(operator.id.as_str())
-        .execute(c)
-        .await
-        .map(|_| ()))?;
+    execute!(&mut **tx, DELETE, operator.account.as_str(), operator.id.as_str())?;
     Ok(())
 }

@@ -13,7 +13,7 @@ use super::{
     Conn, Ctx, Db, StoreError,
     dialect::{self, unsigned},
     events::find_snapshot,
-    on_db, parse, quotas,
+    execute, fetch_all, fetch_one, parse, quotas,
 };
 use crate::domain::quota::Quota;
 
@@ -112,8 +112,7 @@ pub async fn recount(
     // The first statement that reads fixes what the snapshot shows.
     let _ = quotas::find(&mut snapshot, account, quota, now).await?;
     tx.commit().await?;
-    let (counted,): (i64,) =
-        on_db!(&mut snapshot, |c| sqlx::query_as(sql).bind(account.as_str()).fetch_one(c).await)?;
+    let (counted,): (i64,) = fetch_one!(&mut snapshot, sql, account.as_str())?;
     let printed = match quota {
         Quota::StorageBytes => print_bytes(&mut snapshot, account, i64::MAX).await?.0,
         Quota::Things
@@ -128,15 +127,7 @@ pub async fn recount(
     drop(snapshot);
     let drift = counted.saturating_sub(then.stored());
     let mut tx = db.begin(&Ctx::default()).await?;
-    let repaired = on_db!(&mut *tx, |c| sqlx::query(REPAIR)
-        .bind(account.as_str())
-        .bind(quota.as_str())
-        .bind(drift)
-        .bind(now.0)
-        .bind(then.fence)
-        .execute(c)
-        .await
-        .map(|done| done.rows_affected()))?;
+    let repaired = execute!(&mut *tx, REPAIR, account.as_str(), quota.as_str(), drift, now.0, then.fence)?;
     tx.commit().await?;
     let drift = if then.is_counted { drift } else { 0 };
     Ok((repaired == 1).then_some(Recount { counted: unsigned(counted), drift }))
@@ -154,11 +145,8 @@ pub async fn list_pending(
     account: Option<AccountId>,
     limit: u32,
 ) -> Result<Vec<(AccountId, Quota)>, StoreError> {
-    let rows: Vec<(String, String)> = on_db!(conn, |c| sqlx::query_as(PENDING)
-        .bind(i64::from(limit))
-        .bind(account.as_ref().map_or("", AccountId::as_str))
-        .fetch_all(c)
-        .await)?;
+    let rows: Vec<(String, String)> =
+        fetch_all!(conn, PENDING, i64::from(limit), account.as_ref().map_or("", AccountId::as_str))?;
     rows.into_iter().filter_map(read).collect()
 }
 
@@ -168,8 +156,7 @@ pub async fn list_stale(
     before: UnixMillis,
     limit: u32,
 ) -> Result<Vec<(AccountId, Quota)>, StoreError> {
-    let rows: Vec<(String, String)> =
-        on_db!(conn, |c| sqlx::query_as(STALE).bind(before.0).bind(i64::from(limit)).fetch_all(c).await)?;
+    let rows: Vec<(String, String)> = fetch_all!(conn, STALE, before.0, i64::from(limit))?;
     rows.into_iter().filter_map(read).collect()
 }
 
@@ -188,31 +175,25 @@ pub async fn count_some(
         Quota::Links => SOME_LINKS,
         Quota::Users => SOME_USERS,
         Quota::ScansPerDay => {
-            let (count,): (i64,) = on_db!(conn, |c| sqlx::query_as(SOME_SCANS)
-                .bind(id)
-                .bind(limit)
-                .bind(today.0)
-                .fetch_one(c)
-                .await)?;
+            let (count,): (i64,) = fetch_one!(conn, SOME_SCANS, id, limit, today.0)?;
             return Ok(Some(bounded(count, most)));
         }
         Quota::StorageBytes => {
-            let (bytes, count): (i64, i64) =
-                on_db!(conn, |c| sqlx::query_as(SOME_BYTES).bind(id).bind(limit).fetch_one(c).await)?;
+            let (bytes, count): (i64, i64) = fetch_one!(conn, SOME_BYTES, id, limit)?;
             let (printed, orders) = print_bytes(conn, account, limit).await?;
             let bytes = unsigned(bytes.saturating_add(printed));
             return Ok(Some((bytes, count.max(orders) > i64::from(most))));
         }
         Quota::EventsPerDay | Quota::Streams | Quota::Uploads => return Ok(None),
     };
-    let (count,): (i64,) = on_db!(conn, |c| sqlx::query_as(sql).bind(id).bind(limit).fetch_one(c).await)?;
+    let (count,): (i64,) = fetch_one!(conn, sql, id, limit)?;
     Ok(Some(bounded(count, most)))
 }
 
 /// Bytes of the files of at most `limit` print orders of an account, and how many orders these are.
 async fn print_bytes(conn: &mut Conn, account: AccountId, limit: i64) -> Result<(i64, i64), StoreError> {
     let sql = dialect::pick(conn, PG_PRINT_BYTES, SQLITE_PRINT_BYTES);
-    Ok(on_db!(conn, |c| sqlx::query_as(sql).bind(account.as_str()).bind(limit).fetch_one(c).await)?)
+    Ok(fetch_one!(conn, sql, account.as_str(), limit)?)
 }
 
 fn bounded(count: i64, most: u32) -> (u64, bool) {

@@ -8,7 +8,7 @@ use shared::{id::AccountId, time::UnixMillis};
 use super::{
     Conn, StoreError, Tx,
     dialect::{signed, unsigned},
-    on_db,
+    execute, fetch_all, fetch_one, on_db,
 };
 use crate::domain::quota::{Nature, Quota, Setting};
 
@@ -98,7 +98,7 @@ fn limits(rows: Vec<(String, Option<i64>)>) -> HashMap<Quota, Option<u64>> {
 
 /// The limits of all accounts.
 pub async fn list_defaults(conn: &mut Conn) -> Result<HashMap<Quota, u64>, StoreError> {
-    let rows: Vec<(String, Option<i64>)> = on_db!(conn, |c| sqlx::query_as(DEFAULTS).fetch_all(c).await)?;
+    let rows: Vec<(String, Option<i64>)> = fetch_all!(conn, DEFAULTS)?;
     Ok(limits(rows).into_iter().filter_map(|(quota, most)| Some((quota, most?))).collect())
 }
 
@@ -107,8 +107,7 @@ pub async fn list_own(
     conn: &mut Conn,
     account: AccountId,
 ) -> Result<HashMap<Quota, Option<u64>>, StoreError> {
-    let rows: Vec<(String, Option<i64>)> =
-        on_db!(conn, |c| sqlx::query_as(OWN).bind(account.as_str()).fetch_all(c).await)?;
+    let rows: Vec<(String, Option<i64>)> = fetch_all!(conn, OWN, account.as_str())?;
     Ok(limits(rows))
 }
 
@@ -132,7 +131,7 @@ pub async fn set_default(tx: &mut Tx, quota: Quota, most: Option<u64>) -> Result
             .await
             .map(|_| ()))?,
         None => {
-            on_db!(&mut **tx, |c| sqlx::query(DELETE_DEFAULT).bind(kind).execute(c).await.map(|_| ()))?;
+            execute!(&mut **tx, DELETE_DEFAULT, kind)?;
         }
     }
     Ok(())
@@ -140,7 +139,7 @@ pub async fn set_default(tx: &mut Tx, quota: Quota, most: Option<u64>) -> Result
 
 /// Whether [`apply_defaults`] would change anything. It reads the rows of all accounts.
 pub async fn differ(conn: &mut Conn) -> Result<bool, StoreError> {
-    let (differ,): (bool,) = on_db!(conn, |c| sqlx::query_as(DIFFER).fetch_one(c).await)?;
+    let (differ,): (bool,) = fetch_one!(conn, DIFFER)?;
     Ok(differ)
 }
 
@@ -149,13 +148,9 @@ pub async fn differ(conn: &mut Conn) -> Result<bool, StoreError> {
 pub async fn apply_defaults(tx: &mut Tx, now: UnixMillis) -> Result<u64, StoreError> {
     let mut changed = 0;
     for sql in [REMOVE, CHANGE] {
-        changed += on_db!(&mut **tx, |c| sqlx::query(sql).execute(c).await.map(|done| done.rows_affected()))?;
+        changed += execute!(&mut **tx, sql)?;
     }
-    changed += on_db!(&mut **tx, |c| sqlx::query(ADD)
-        .bind(now.0)
-        .execute(c)
-        .await
-        .map(|done| done.rows_affected()))?;
+    changed += execute!(&mut **tx, ADD, now.0)?;
     Ok(changed)
 }
 
@@ -210,11 +205,6 @@ pub async fn set_own(
 
 /// Begins to count for an account that is made in this transaction, and holds nothing yet.
 pub async fn begin_account(tx: &mut Tx, account: AccountId, now: UnixMillis) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(BEGIN_ACCOUNT)
-        .bind(account.as_str())
-        .bind(now.0)
-        .execute(c)
-        .await
-        .map(|_| ()))?;
+    execute!(&mut **tx, BEGIN_ACCOUNT, account.as_str(), now.0)?;
     Ok(())
 }

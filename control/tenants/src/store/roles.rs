@@ -5,8 +5,9 @@ use shared::id::{AccountId, ApplicationId, RoleId};
 use super::{
     Conn, StoreError,
     documents::{Base, Cell, Document, Statements, statements},
+    fetch_one, fetch_optional,
     listing::{Column, Table},
-    on_db, parse,
+    parse,
 };
 use crate::domain::{common::Stamp, custom_role::Role};
 
@@ -60,8 +61,7 @@ impl Document for Role {
 
 /// How many applications give their users a role.
 pub async fn count_applications(conn: &mut Conn, account: AccountId, role: &str) -> Result<i64, StoreError> {
-    let (count,): (i64,) =
-        on_db!(conn, |c| sqlx::query_as(HAVE_ROLE).bind(account.as_str()).bind(role).fetch_one(c).await)?;
+    let (count,): (i64,) = fetch_one!(conn, HAVE_ROLE, account.as_str(), role)?;
     Ok(count)
 }
 
@@ -71,10 +71,6 @@ pub async fn find_of_application(
     account: AccountId,
     id: ApplicationId,
 ) -> Result<Option<String>, StoreError> {
-    let row: Option<(String,)> = on_db!(conn, |c| sqlx::query_as(OF_APPLICATION)
-        .bind(account.as_str())
-        .bind(id.as_str())
-        .fetch_optional(c)
-        .await)?;
+    let row: Option<(String,)> = fetch_optional!(conn, OF_APPLICATION, account.as_str(), id.as_str())?;
     Ok(row.map(|(role,)| role))
 }

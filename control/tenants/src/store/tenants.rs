@@ -10,7 +10,7 @@ use sqlx::types::Json;
 use super::{
     Conn, StoreError, Tx,
     dialect::{self, fetch_in_list},
-    on_db, parse,
+    execute, fetch_all, fetch_optional, on_db, parse,
 };
 use crate::domain::{
     scan_retention::DEFAULT_DAYS, target_hosts::TargetHosts, tenant::Account,
@@ -137,14 +137,14 @@ pub async fn list_personal_data(
 
 /// How many days each account keeps scans by edges.
 pub async fn list_scan_retention(conn: &mut Conn) -> Result<Vec<(AccountId, u16)>, StoreError> {
-    let rows: Vec<(String, Option<i64>)> = on_db!(conn, |c| sqlx::query_as(RETENTION).fetch_all(c).await)?;
+    let rows: Vec<(String, Option<i64>)> = fetch_all!(conn, RETENTION)?;
     let days = |days: Option<i64>| days.and_then(|days| u16::try_from(days).ok()).unwrap_or(DEFAULT_DAYS);
     rows.into_iter().map(|(id, kept)| Ok((parse("id", &id)?, days(kept)))).collect()
 }
 
 /// The accounts that cut what is left of people, each with the days after which they do.
 pub async fn list_personal_data_days(conn: &mut Conn) -> Result<Vec<(AccountId, u16)>, StoreError> {
-    let rows: Vec<(String, i64)> = on_db!(conn, |c| sqlx::query_as(PERSONAL_DATA_DAYS).fetch_all(c).await)?;
+    let rows: Vec<(String, i64)> = fetch_all!(conn, PERSONAL_DATA_DAYS)?;
     // More days than there are in a `u16` would be those of a later release.
     let days = |days: i64| u16::try_from(days).unwrap_or(u16::MAX);
     rows.into_iter().map(|(id, kept)| Ok((parse("id", &id)?, days(kept)))).collect()
@@ -152,7 +152,7 @@ pub async fn list_personal_data_days(conn: &mut Conn) -> Result<Vec<(AccountId, 
 
 /// An account, locked until the transaction ends.
 pub async fn find_account_locked(tx: &mut Tx, id: AccountId) -> Result<Option<Account>, StoreError> {
-    let sql = dialect::lock_row(tx, PG_FIND_ACCOUNT_LOCKED, FIND_ACCOUNT);
+    let sql = dialect::pick(tx, PG_FIND_ACCOUNT_LOCKED, FIND_ACCOUNT);
     let found = fetch_account(tx, sql, id).await?;
     if let Some(found) = &found {
         tx.remember(ACCOUNT, id.as_str(), || account_state(found));
@@ -165,8 +165,7 @@ async fn fetch_account(
     sql: &'static str,
     id: AccountId,
 ) -> Result<Option<Account>, StoreError> {
-    let row: Option<AccountRow> =
-        on_db!(conn, |c| sqlx::query_as(sql).bind(id.as_str()).fetch_optional(c).await)?;
+    let row: Option<AccountRow> = fetch_optional!(conn, sql, id.as_str())?;
     row.map(Account::try_from).transpose()
 }
 
@@ -183,19 +182,19 @@ pub async fn update_account(tx: &mut Tx, account: &Account) -> Result<(), StoreE
         scan_retention_days: Some(account.scan_retention_days).filter(|days| *days != DEFAULT_DAYS),
         user_registration: account.user_registration,
     });
-    on_db!(&mut **tx, |c| sqlx::query(UPDATE_ACCOUNT)
-        .bind(account.id.as_str())
-        .bind(&account.name)
-        .bind(doc)
-        .bind(account.updated_at.0)
-        .bind(account.user_rights.as_str())
-        .bind(account.provider_sign_in)
-        .bind(account.second_factor_required)
-        .bind(account.personal_data.as_str())
-        .bind(account.personal_data_days.map(i64::from))
-        .execute(c)
-        .await
-        .map(|_| ()))?;
+    execute!(
+        &mut **tx,
+        UPDATE_ACCOUNT,
+        account.id.as_str(),
+        &account.name,
+        doc,
+        account.updated_at.0,
+        account.user_rights.as_str(),
+        account.provider_sign_in,
+        account.second_factor_required,
+        account.personal_data.as_str(),
+        account.personal_data_days.map(i64::from)
+    )?;
     Ok(())
 }
 
@@ -219,7 +218,7 @@ pub async fn end_activations(tx: &mut Tx, id: AccountId, now: UnixMillis) -> Res
 }
 
 async fn end(tx: &mut Tx, sql: &'static str, id: AccountId, now: UnixMillis) -> Result<(), StoreError> {
-    on_db!(&mut **tx, |c| sqlx::query(sql).bind(id.as_str()).bind(now.0).execute(c).await.map(|_| ()))?;
+    execute!(&mut **tx, sql, id.as_str(), now.0)?;
     Ok(())
 }
 

@@ -8,6 +8,7 @@ use super::{
     access::{Caller, require},
     bulk::{self, AfterCommit, Bulk},
     named,
+    operations::operations,
     scopes::scopes_for,
     user_rules,
 };
@@ -54,50 +55,7 @@ pub async fn create(
     Ok(collection)
 }
 
-/// Reads a collection by id or `<key>:<value>`.
-///
-/// # Errors
-/// It does not exist or the identifier is ambiguous.
-#[instrument(skip_all)]
-pub async fn read(core: &Core, actor: &Actor, reference: &str) -> Result<Collection, ServiceError> {
-    named::read(core, actor, reference).await
-}
-
-/// Lists collections.
-///
-/// # Errors
-/// The key lacks the permission.
-#[instrument(skip_all)]
-pub async fn list(
-    core: &Core,
-    actor: &Actor,
-    request: &ListRequest,
-) -> Result<Page<Collection>, ServiceError> {
-    named::list(core, actor, request).await
-}
-
-/// Merges the members given into a collection.
-///
-/// # Errors
-/// It does not exist or the identifier is ambiguous.
-#[instrument(skip_all)]
-pub async fn update(
-    core: &Core,
-    caller: &Caller,
-    reference: &str,
-    change: CollectionChange,
-) -> Result<Collection, ServiceError> {
-    bulk::update_one(core, caller, reference, change).await
-}
-
-/// Deletes a collection; its members stay, and so do references to it.
-///
-/// # Errors
-/// It does not exist or the identifier is ambiguous.
-#[instrument(skip_all)]
-pub async fn delete(core: &Core, caller: &Caller, reference: &str) -> Result<(), ServiceError> {
-    bulk::delete_one::<_, Collection>(core, caller, reference).await
-}
+operations!(Collection, CollectionChange, named);
 
 impl Bulk<Core> for Collection {
     type Change = CollectionChange;

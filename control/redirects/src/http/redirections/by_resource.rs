@@ -7,7 +7,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use serde_json::json;
-use shared::{problem::Code, redirect::ResourceType};
+use shared::redirect::ResourceType;
 use web::{
     access::Authenticated,
     api_error::ApiError,
@@ -93,7 +93,7 @@ macro_rules! redirector {
                 let key = idempotency_key($path, &headers, &query, &json!([id, body]))?;
                 let owner = service::owner(&redirects, &caller, Verb::Create, $kind, &id).await?;
                 let draft = Draft::parse(&body, Some((owner, $kind)))
-                    .map_err(|faults| ApiError::faults(Code::Invalid, faults))?;
+                    .map_err(ApiError::invalid)?;
                 let done = service::create(&redirects, &caller, draft, choice(&query, &headers), query.find("project"), key).await?;
                 Ok(created(&redirects, &info, wait, &done, request.as_ref()).await)
             }

@@ -12,7 +12,7 @@ use sqlx::types::Json;
 
 use crate::{
     domain::scopes::Scopes,
-    store::{Conn, StoreError, dialect::unsigned, on_db, parse, redirect_status, standing::standing},
+    store::{Conn, StoreError, dialect::unsigned, fetch_one, parse, redirect_status, standing::standing},
 };
 
 const FILL: &str = "SELECT h.epoch, h.head, r.rev, r.short_id, r.type, r.platform_id, r.thng_id, r.product_id, \
@@ -45,8 +45,7 @@ struct FillRow {
 
 /// One key with the head of the log, in one statement: what an edge's miss reads.
 pub async fn load_fill(conn: &mut Conn, key: &RedirectKey) -> Result<Fill, StoreError> {
-    let row: FillRow =
-        on_db!(conn, |c| sqlx::query_as(FILL).bind(&*key.domain).bind(&*key.folded).fetch_one(c).await)?;
+    let row: FillRow = fetch_one!(conn, FILL, &*key.domain, &*key.folded)?;
     let value = match row.rev {
         None => None,
         Some(rev) => {

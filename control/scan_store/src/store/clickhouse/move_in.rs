@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use kernel::{
-    on_db,
+    fetch_all, on_db,
     store::{Raw, StoreError, dialect::unsigned},
 };
 use serde_json::Value;
@@ -37,7 +37,7 @@ impl ClickHouseScans {
     ) -> Result<(), StoreError> {
         let accounts: Vec<(i32, String)> = {
             let mut conn = self.cursors.db.read().await?;
-            on_db!(&mut conn, |c| sqlx::query_as(ACCOUNTS).fetch_all(c).await)?
+            fetch_all!(&mut conn, ACCOUNTS)?
         };
         for (_, account) in accounts {
             let unread = |_| StoreError::Row(format!("{account:?} is no account"));

@@ -3,13 +3,13 @@
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use shared::{id::AccountId, time::UnixMillis};
 
+use super::super::filter::Bind;
 use crate::domain::month::Month;
 
 /// The values of a statement's parameters.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Params {
     query: String,
-    count: usize,
 }
 
 impl Params {
@@ -50,12 +50,17 @@ impl Params {
         self.push(name, &format!("[{}]", values.join(",")))
     }
 
-    /// Adds a value under a name of its own, and gives the name.
-    pub(super) fn add(&mut self, value: &str) -> String {
-        self.count += 1;
-        let name = format!("p{}", self.count);
-        self.text(&name, value);
-        name
+    /// The values of conditions, under the names that these have for them: `p1` and so on.
+    pub(super) fn binds(&mut self, binds: &[Bind]) -> &mut Self {
+        for (index, bind) in binds.iter().enumerate() {
+            let name = format!("p{}", index + 1);
+            match bind {
+                Bind::Text(text) => self.text(&name, text),
+                Bind::Whole(number) => self.whole(&name, *number),
+                Bind::Bytes(bytes) => self.text(&name, &hex(bytes)),
+            };
+        }
+        self
     }
 
     /// The part of a URL that holds them all.
@@ -105,12 +110,12 @@ mod tests {
     #[test]
     fn values_cannot_leave_their_parameter() {
         let mut params = Params::default();
-        let name = params.add("a\\'&param_x=1\t\n\r\0é");
+        let bind = Bind::Text("a\\'&param_x=1\t\n\r\0é".to_owned());
+        params.binds(&[bind, Bind::Whole(-7), Bind::Bytes(vec![1, 255])]);
         params.wholes("w", [1, -2].into_iter()).bytes("b", [&[0, 255][..], b""].into_iter());
-        assert_eq!(name, "p1");
         assert_eq!(
             params.query(),
-            "&param_p1=a%5C%5C%27%26param%5Fx%3D1%5Ct%5Cn%5Cr%5C0%C3%A9\
+            "&param_p1=a%5C%5C%27%26param%5Fx%3D1%5Ct%5Cn%5Cr%5C0%C3%A9&param_p2=%2D7&param_p3=01ff\
              &param_w=%5B1%2C%2D2%5D&param_b=%5B%2700ff%27%2C%27%27%5D"
         );
     }

@@ -11,12 +11,17 @@ use kernel::{
     store::{STATEMENT_TIMEOUT, StoreError, listing::Selection},
 };
 use shared::{
+    filter::write::FilterWriter,
     id::{AccountId, ActionId},
     time::UnixMillis,
 };
 
-use super::super::{filter::whole, find::by_nearness, list::may_hold};
-use super::{ClickHouseScans, append::STEP, filter::Conditions, params::Params, row_binary::Reader, rows};
+use super::super::{
+    filter::{Conditions, whole},
+    find::by_nearness,
+    list::may_hold,
+};
+use super::{ClickHouseScans, append::STEP, params::Params, row_binary::Reader, rows};
 use crate::{
     Count,
     domain::{ids, month::Month},
@@ -47,10 +52,15 @@ const TRIES: usize = 5;
 impl ClickHouseScans {
     pub(super) async fn list(&self, selection: &Selection<'_>) -> Result<Vec<Action>, StoreError> {
         let (page, ends) = (selection.request.page, Instant::now() + STATEMENT_TIMEOUT);
-        let mut conditions = Conditions::default();
+        let mut conditions = Conditions::in_clickhouse();
         conditions.condition(&whole(selection))?;
+        let mut given = Params::default();
+        given.binds(&conditions.binds);
         if let Some(ids) = &selection.request.ids {
-            add_ids(&mut conditions, &ids.iter().filter_map(|id| id.parse().ok()).collect::<Vec<_>>());
+            add_ids(
+                (&mut conditions, &mut given),
+                &ids.iter().filter_map(|id| id.parse().ok()).collect::<Vec<_>>(),
+            );
         }
         if let Some(after) = page.after {
             conditions.push(if page.is_ascending() {
@@ -58,7 +68,7 @@ impl ClickHouseScans {
             } else {
                 " AND created_at <= {after:Int64} AND (created_at, seq) < ({after:Int64}, {seq:Int64})"
             });
-            conditions.params.time("after", after.at).whole("seq", after.seq);
+            given.time("after", after.at).whole("seq", after.seq);
         }
         conditions.push(if page.is_ascending() {
             " ORDER BY created_at, seq LIMIT {most:UInt64}"
@@ -73,7 +83,7 @@ impl ClickHouseScans {
         }
         let (most, mut found) = (page.limit() as usize, Vec::new());
         for month in months {
-            let mut params = conditions.params.clone();
+            let mut params = given.clone();
             params.text("account", selection.account.as_str());
             params.whole("month", i64::from(month.number()));
             params.whole("most", i64::try_from(most - found.len()).unwrap_or(i64::MAX));
@@ -228,14 +238,14 @@ impl ClickHouseScans {
 }
 
 /// Limits a list to these ids.
-fn add_ids(conditions: &mut Conditions, ids: &[ActionId]) {
+fn add_ids((conditions, params): (&mut Conditions<'_>, &mut Params), ids: &[ActionId]) {
     let parts: Vec<(i64, [u8; 12])> = ids.iter().map(ids::split).map(|(at, key)| (at.0, key)).collect();
     conditions.push(
         " AND (timestamp, key) IN (SELECT k.1, toFixedString(unhex(k.2), 12) FROM (SELECT arrayJoin(arrayZip( \
          {id_times:Array(Int64)}, {id_keys:Array(String)})) AS k))",
     );
-    conditions.params.wholes("id_times", parts.iter().map(|(at, _)| *at));
-    conditions.params.bytes("id_keys", parts.iter().map(|(_, key)| key.as_slice()));
+    params.wholes("id_times", parts.iter().map(|(at, _)| *at));
+    params.bytes("id_keys", parts.iter().map(|(_, key)| key.as_slice()));
 }
 
 /// What is left of a time.

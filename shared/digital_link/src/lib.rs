@@ -1,0 +1,20 @@
+#![doc = include_str!("../README.md")]
+
+mod ai;
+mod checks;
+mod coupon;
+mod error;
+mod identifiers;
+mod link;
+mod parse;
+mod query;
+mod value;
+
+pub use self::{
+    ai::Ai,
+    error::{DigitalLinkError, Needs},
+    link::{DigitalLink, Qualifier},
+};
+
+#[cfg(test)]
+mod tests;
