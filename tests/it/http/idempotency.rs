@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tests::db::Engine;
 use web::routes::Idempotency;
 
-use super::{Answer, Api};
+use super::{Answer, Api, operators};
 
 impl Api {
     pub(super) async fn post(
@@ -126,7 +126,7 @@ async fn request_of(api: &Api, path: &str) -> Result<(String, Value)> {
             (path.to_owned(), user)
         }
         "/projects/{id}/scanCounts" => {
-            let project = id(api.create("/projects", named).await?);
+            let project = id(api.create("/projects", operators::demo()).await?);
             (format!("/projects/{project}/scanCounts"), json!({"scans": [{"timestamp": 1}]}))
         }
         "/privacy/erasures" => (path.to_owned(), json!({"network": "203.0.113.0/24", "from": 1, "to": 2})),

@@ -3,6 +3,7 @@
 pub use ::events::domain::*;
 
 pub mod counted_scan;
+pub mod demo;
 pub mod dimension;
 pub mod labels;
 pub mod moment;

@@ -1,4 +1,4 @@
-//! The body of `POST /projects/{id}/scanCounts`: scans that no edge recorded.
+//! The body of `POST /projects/{id}/scanCounts`: scans of a demo, which no edge recorded.
 
 use kernel::domain::{limits::integer, members::Members, property::MAX_TIME_MS};
 use serde_json::Value;
@@ -71,6 +71,18 @@ impl ReportedScan {
     #[must_use]
     pub const fn count(&self) -> u32 {
         self.count
+    }
+
+    /// The product, if it says one.
+    #[must_use]
+    pub const fn product(&self) -> Option<ProductId> {
+        self.product
+    }
+
+    /// The short URL without its scheme; empty if it says none.
+    #[must_use]
+    pub fn link(&self) -> &str {
+        &self.link
     }
 
     /// The scan as it is counted, of a project.

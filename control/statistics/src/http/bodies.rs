@@ -1,4 +1,4 @@
-//! Request bodies of the counts of projects.
+//! Request bodies of the counts of demos.
 
 use kernel::domain::property::MAX_TIME_MS;
 use serde_json::{Value, json};
@@ -22,10 +22,13 @@ pub(super) fn reported_scans() -> Value {
         .must("timestamp", time)
         .may("count", count)
         .may("newDevice", described(boolean(), "Whether it is by a device that is new on its day of UTC."))
-        .may("product", json!({"type": "string", "pattern": ID}))
+        .may(
+            "product",
+            json!({"type": "string", "pattern": ID, "description": "A product of the demo."}),
+        )
         .may(
             "link",
-            json!({"type": "string", "pattern": link, "description": "The short URL without its scheme."}),
+            json!({"type": "string", "pattern": link, "description": "The short URL of a link of the demo, without its scheme."}),
         )
         .may(
             "country",
@@ -43,7 +46,7 @@ pub(super) fn reported_scans() -> Value {
         "scans",
         json!({"type": "array", "minItems": 1, "maxItems": MAX_ENTRIES, "items": scan.schema()}),
     );
-    let meaning = "Scans that no edge recorded, each with what is known of it";
+    let meaning = "Scans of a demo, each with what is known of it";
     let example = json!({"scans": [{"timestamp": 1_767_225_600_000_i64, "count": 12, "country": "DE",
         "product": AN_ID, "system": "Android"}]});
     request(meaning, schema.schema(), example)

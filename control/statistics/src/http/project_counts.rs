@@ -1,4 +1,4 @@
-//! HTTP: counts of a project that no edge reported, and the removal of the counts of a project.
+//! HTTP: scans of a demo in the statistics, which no edge reported, and their removal.
 //!
 //! Spec gap: the platform API shows no operations on them.
 
@@ -25,13 +25,16 @@ pub(super) struct ReportedScansDocument {
     scans: u64,
 }
 
-/// Counts scans of a project that no edge recorded, such as those of a platform of before.
+/// Counts scans of a demo; for `waymark demo` alone.
 ///
-/// They are in statistics, of the account and of the project, and nowhere else: neither in `hits` nor among actions.
+/// The project must be one that `waymark demo` made (its `customFields.waymarkDemo`), each product and link that is named must
+/// be of that demo, and the key of an owner or an admin. The scans are in statistics, of the account and of the project, and
+/// nowhere else: neither in `hits` nor among actions.
 #[utoipa::path(post, path = "/projects/{id}/scanCounts", tag = "Scans", operation_id = "countReportedScans",
     request_body = ReportedScansDocument,
     params(("id" = String, Path, description = "Id of the project")),
-    responses((status = 201, description = "They are counted", body = ReportedScansDocument)),
+    responses((status = 201, description = "They are counted", body = ReportedScansDocument),
+        (status = 403, description = "The key is of no owner or admin, or the project was not made by `waymark demo`")),
     extensions(("x-maturity" = json!("Beta"))))]
 pub(super) async fn add(
     State(state): State<StatisticsState>,
@@ -44,12 +47,14 @@ pub(super) async fn add(
     Ok((StatusCode::CREATED, Json(ReportedScansDocument { scans })))
 }
 
-/// Takes all counts of a project out of the statistics, also those of scans by edges.
+/// Takes all counts of a demo out of the statistics, also those of scans by edges; for `waymark demo --remove` alone.
 ///
-/// The counts of the account are less by them; other projects that a scan was of keep theirs.
+/// The project must be one that `waymark demo` made, and the key of an owner or an admin. The counts of the account are less by
+/// them; other projects that a scan was of keep theirs.
 #[utoipa::path(delete, path = "/projects/{id}/scanCounts", tag = "Scans", operation_id = "removeScanCounts",
     params(("id" = String, Path, description = "Id of the project")),
-    responses((status = 200, description = "Removed; the body is empty")),
+    responses((status = 200, description = "Removed; the body is empty"),
+        (status = 403, description = "The key is of no owner or admin, or the project was not made by `waymark demo`")),
     extensions(("x-maturity" = json!("Beta"))))]
 pub(super) async fn remove(
     State(state): State<StatisticsState>,

@@ -177,8 +177,7 @@ async fn fill(
                 "The scans were reported by an application, not by edges: they are in lists, on maps of items and in verdicts, \
                  {count} of them in statistics, and none in hits."
             ),
-            None => "The scans are not in the statistics: the role of the key has no accounts:update, or the service is of an older \
-                 release."
+            None => "The scans are not in the statistics: the key is of no owner or admin, or the service is of an older release."
                 .to_owned(),
         },
         "Take it away again: waymark demo --remove".to_owned(),

@@ -39,7 +39,7 @@ pub(super) async fn run(client: &Client, demo: &Demo, shown: &Shown) -> Result<(
     }
     // Once the project is gone, its counts cannot be told from others.
     if !counts::remove(client, demo).await? {
-        note("its scans stay in the statistics: the role of the key has no accounts:update");
+        note("its scans stay in the statistics: the key is of no owner or admin");
     }
     // Its application, with its keys, goes with it.
     client.remove(&client.url(&["projects", &demo.project], [])).await
