@@ -7,6 +7,8 @@ import { mkdirSync, readFileSync } from 'node:fs'
 import http from 'node:http'
 import { createRequire } from 'node:module'
 import { chromium } from 'playwright-core'
+import { printing } from './console-print.mjs'
+import { privacy } from './console-privacy.mjs'
 import { Steps, eventually, required } from './steps.mjs'
 
 const link = required('WAYMARK_CONSOLE_LINK')
@@ -890,29 +892,6 @@ await step('the audit trail has pages, and its export is that of the API', async
   assert.deepEqual(lines.map((one) => one.requestId).sort(), all.map((one) => one.requestId).sort())
 })
 
-await step('how much is kept of people, and for how long, is set on the settings', async () => {
-  const { account } = await api('GET', '/access')
-  const before = await api('GET', `/accounts/${account}`)
-  await open(page, 'settings')
-  const form = page.locator('[data-test=personal-data]')
-  const save = () => Promise.all([
-    page.waitForResponse((answer) => answer.request().method() === 'PUT' && answer.url().includes('/accounts/') && answer.ok()),
-    form.getByRole('button').click()
-  ])
-  assert.equal(await form.getByLabel('Kept of whoever scans').inputValue(), before.personalData)
-  await form.getByLabel('Kept of whoever scans').selectOption('none')
-  await form.getByLabel('Cut what is left after days').fill('90')
-  await save()
-  await form.getByRole('status').waitFor()
-  const saved = await api('GET', `/accounts/${account}`)
-  assert.deepEqual([saved.personalData, saved.personalDataDays], ['none', 90])
-  await form.getByLabel('Kept of whoever scans').selectOption(before.personalData)
-  await form.getByLabel('Cut what is left after days').fill('')
-  await save()
-  const after = await api('GET', `/accounts/${account}`)
-  assert.deepEqual([after.personalData, after.personalDataDays], [before.personalData, undefined])
-})
-
 await step('the settings show quotas, domains and the account as the API has them', async () => {
   const { account } = await api('GET', '/access')
   const quotas = await api('GET', `/accounts/${account}/quotas`)
@@ -1418,6 +1397,10 @@ await step('a webhook is changed, and deleted by two clicks that name it', async
   await eventually(async () => assert.deepEqual((await api('GET', '/webhooks')).map((one) => one.name), ['Warehouse']))
 })
 
+const on = { page, step, api, apiUrl, operatorKey, root, open, settled, accessible, fits, shot, allowing, twice, person, signedIn, product, code }
+const printOrder = await printing(on)
+const erasure = await privacy(on)
+
 await step('every page opens by its address, and an unknown one says so', async () => {
   await open(page, 'nothing/here')
   await page.getByText('This page does not exist').waitFor()
@@ -1432,6 +1415,13 @@ async function signInOn (page, email) {
   await page.getByLabel(/^Passwor[dt]$/).fill(PASSWORD)
   await page.keyboard.press('Enter')
   await page.getByRole('navigation').waitFor()
+}
+
+async function signedIn (email, options) {
+  const visit = await visitor(options)
+  await visit.page.goto(root)
+  await signInOn(visit.page, email)
+  return visit
 }
 
 await step('it works behind a proxy that takes a prefix away', async () => {
@@ -1606,18 +1596,11 @@ async function totp (secret, shift) {
 }
 
 const SCREENS = ['./?range=24h', './?range=24h&country=DE', 'links', `links/${code.shortDomain}/${code.shortId}`, 'products', `products/${product.id}`, 'items', `items/${item.id}`, 'fleet', 'audit', 'team', 'settings', 'nothing',
-  'cases', `cases/${aCase.id}`, 'jobs', `jobs/${job.id}`, 'import', 'webhooks', `webhooks/${hook.id}`]
+  'cases', `cases/${aCase.id}`, 'print', `print/${printOrder.id}`, 'order', 'jobs', `jobs/${job.id}`, 'import', 'webhooks', `webhooks/${hook.id}`, 'privacy', `privacy/${erasure.id}`]
 const viewer = await person('vic@example.com', 'viewer')
 
-async function signedIn (email, options) {
-  const visit = await visitor(options)
-  await visit.page.goto(root)
-  await signInOn(visit.page, email)
-  return visit
-}
-
 /** What somebody may do who changes nothing of the account: look, copy, narrow a list, try a link, download, and keys and a second factor of one's own. */
-const VIEWERS = /^(24 hours|7 days|30 days|90 days|52 weeks|Table|CSV|All countries|Only what needs attention|Copy .*|Filter|Next page|PNG|SVG|PDF|EPS|Make a key|Revoke|Set up|End|All as CSV|Show)$/
+const VIEWERS = /^(24 hours|7 days|30 days|90 days|52 weeks|Table|CSV|All countries|Only what needs attention|Copy .*|Filter|Next page|PNG|SVG|PDF|EPS|Make a key|Revoke|Set up|End|All as CSV|Show|Print this page)$/
 await step('a viewer sees every screen, no button that would be refused, and nothing is refused', async () => {
   const { context, page } = await signedIn(viewer)
   for (const screen of SCREENS) {
@@ -1638,6 +1621,9 @@ await step('a viewer sees every screen, no button that would be refused, and not
       await page.locator('[data-test=keys]').getByText('Revoked').waitFor()
     }
     if (screen === 'import') await page.getByText('Your role creates nothing').waitFor()
+    if (screen === 'order') await page.getByText('Your role orders no codes').waitFor()
+    if (screen === 'privacy') await page.locator('[data-test=kept]').waitFor()
+    if (screen.startsWith('privacy/')) await page.getByText('Your role does not show erasures').waitFor()
     if (screen.startsWith('webhooks')) await page.getByText('Your role does not show webhooks').waitFor()
     if (screen.startsWith('cases/')) await page.getByText('Your role decides no cases').waitFor()
     if (screen.startsWith('items/')) assert.doesNotMatch(await page.locator('[data-test=actions]').textContent(), /Berlin/, 'a city is personal data')
@@ -1648,7 +1634,7 @@ await step('a viewer sees every screen, no button that would be refused, and not
 
 await step('a printer is offered what it may see, and the other screens say why they are empty', async () => {
   const { context, page } = await signedIn(await person('pat@example.com', 'printer'))
-  const offered = ['Links', 'Access', 'Settings']
+  const offered = ['Links', 'Print orders', 'Access', 'Settings']
   await eventually(async () => assert.deepEqual((await page.getByRole('navigation').getByRole('listitem').allTextContents()).map((one) => one.trim()), offered))
   await page.keyboard.press('Control+K')
   await page.locator('[data-test=palette]').waitFor()
@@ -1667,7 +1653,7 @@ await step('a printer is offered what it may see, and the other screens say why 
 await step('an auditor sees the audit trail, and people by their addresses', async () => {
   const { context, page } = await signedIn(await person('una@example.com', 'auditor'))
   await open(page, 'audit')
-  const mine = (await api('GET', '/audit?perPage=100')).find((one) => one.resource === 'product')
+  const [mine] = await api('GET', '/audit?filter=resource%3Dproduct&perPage=1')
   const everybody = await api('GET', `/accounts/${(await api('GET', '/access')).account}/operatorAccess?perPage=100`)
   const { email } = everybody.find((one) => one.operator === mine.actor)
   // A field for an id until the names are loaded.

@@ -1,5 +1,7 @@
 //! The console in a browser, against the real product (`tests/clients/console.mjs`), and the link that signs in once.
 
+mod look;
+
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, ensure};
@@ -37,15 +39,19 @@ fn every_screen_shows_what_the_api_says() -> Result<()> {
     );
     let home = tempfile::tempdir()?;
     let up = start(home.path(), &[("WAYMARK_LOGINS_PER_ADDRESS", "0")])?;
-    let output = Command::new("node")
-        .arg("console.mjs")
-        .current_dir(root().join("tests/clients"))
+    node(&up, Command::new("node").arg("console.mjs").current_dir(root().join("tests/clients")))?;
+    Ok(())
+}
+
+/// Runs a script against the product; gives what it said.
+fn node(up: &Up, script: &mut Command) -> Result<String> {
+    let output = script
         .env("WAYMARK_API_URL", up.line("API")?)
         .env("WAYMARK_OPERATOR_KEY", up.line("Operator key")?)
         .env("WAYMARK_CONSOLE_LINK", up.line("Console")?)
         .output()
         .context("node")?;
-    let said = String::from_utf8_lossy(&output.stdout);
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
     let passed = said.lines().last().is_some_and(|line| line.ends_with(" passed, 0 failed"));
     let faults: Vec<&str> = said.lines().filter(|line| !line.starts_with("ok - ")).collect();
     ensure!(
@@ -54,7 +60,7 @@ fn every_screen_shows_what_the_api_says() -> Result<()> {
         faults.join("\n"),
         String::from_utf8_lossy(&output.stderr)
     );
-    Ok(())
+    Ok(said)
 }
 
 #[test]

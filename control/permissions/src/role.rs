@@ -123,10 +123,13 @@ pub struct BuiltIn {
 /// Who may do everything.
 pub const OWNER: &str = "owner";
 
+/// Who may do everything but make, change or remove owners.
+pub const ADMIN: &str = "admin";
+
 /// The roles of every account (`deploy/guide/roles.md`); an owner and an admin are made of all groups.
 pub const BUILT_IN: &[BuiltIn] = &[
     BuiltIn { name: OWNER, policy: "evt:accountOwner", about: "Everything, other owners too", made_of: &[] },
-    BuiltIn { name: "admin", policy: "evt:accountAdmin", about: "Everything but owners", made_of: &[] },
+    BuiltIn { name: ADMIN, policy: "evt:accountAdmin", about: "Everything but owners", made_of: &[] },
     BuiltIn {
         name: "editor",
         policy: "evt:editor",
@@ -205,7 +208,7 @@ impl BuiltIn {
     fn read(&self) -> Permissions {
         match self.name {
             OWNER => of_owner(),
-            "admin" => GROUPS.iter().fold(Permissions::default(), |all, group| all.with(group.permissions())),
+            ADMIN => GROUPS.iter().fold(Permissions::default(), |all, group| all.with(group.permissions())),
             _ => self.made_of.iter().fold(Permissions::default(), |all, part| {
                 all.with(find_group(part).map_or_else(|| read(part), Group::permissions))
             }),

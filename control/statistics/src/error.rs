@@ -1,6 +1,6 @@
 //! What requests about statistics are refused for.
 
-use shared::problem::Code;
+use shared::{id::ProjectId, problem::Code};
 
 pub use ::kernel::error::{CommonError, DomainError, ServiceError};
 
@@ -22,6 +22,12 @@ pub enum StatisticsError {
     ReportTooLarge { most: usize, found: usize },
     #[error("Short domains belong to the account: a key of projects does not see who asks for unknown ids.")]
     UnknownIdsOfAccount,
+    #[error("Counts of a demo are for owners and admins.")]
+    CountsOfDemo,
+    #[error(
+        "The project {0} was not made by `waymark demo`: scans of others are counted as edges report them, and stay counted."
+    )]
+    NoDemo(ProjectId),
 }
 
 impl DomainError for StatisticsError {
@@ -32,7 +38,7 @@ impl DomainError for StatisticsError {
             | Self::TooManyScans { .. }
             | Self::GroupedByProject
             | Self::SeveralProjects => Code::InvalidParameter,
-            Self::UnknownIdsOfAccount => Code::Forbidden,
+            Self::UnknownIdsOfAccount | Self::CountsOfDemo | Self::NoDemo(_) => Code::Forbidden,
         }
     }
 }

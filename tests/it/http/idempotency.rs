@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tests::db::Engine;
 use web::routes::Idempotency;
 
-use super::{Answer, Api, link_changes, print_orders};
+use super::{Answer, Api, link_changes, operators, print_orders};
 
 impl Api {
     pub(super) async fn post(
@@ -128,6 +128,10 @@ async fn request_of(api: &Api, path: &str) -> Result<(String, Value)> {
         "/auth/evrythng/users" => {
             let user = json!({"email": "once@example.com", "password": "a word that is long"});
             (path.to_owned(), user)
+        }
+        "/projects/{id}/scanCounts" => {
+            let project = id(api.create("/projects", operators::demo()).await?);
+            (format!("/projects/{project}/scanCounts"), json!({"scans": [{"timestamp": 1}]}))
         }
         "/privacy/erasures" => (path.to_owned(), json!({"network": "203.0.113.0/24", "from": 1, "to": 2})),
         "/jobs/actions" => (path.to_owned(), a_job()),

@@ -161,6 +161,13 @@ async fn nobody_gives_what_it_does_not_have(engine: Engine) -> Result<()> {
     Ok(())
 }
 
+/// A project as `waymark demo` makes it.
+pub(super) fn demo() -> Value {
+    let mark =
+        json!({"seed": 1, "items": 50, "target": "https://example.com/", "end": 1, "state": "filling"});
+    json!({"name": "Waymark demo", "tags": ["waymark-demo"], "customFields": {"waymarkDemo": mark}})
+}
+
 pub(super) async fn project(api: &Api) -> Result<String> {
     text(&api.create("/projects", json!({"name": "p"})).await?, "id")
 }

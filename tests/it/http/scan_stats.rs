@@ -5,6 +5,7 @@ mod backfill;
 mod killed;
 mod live;
 mod model;
+mod project_counts;
 mod removal;
 mod rules;
 mod unknown;

@@ -84,7 +84,7 @@ export const de: Catalogue = {
   inDays1: 'In 1 Tag', inDays30: 'In 30 Tagen', inDays90: 'In 90 Tagen', inDays365: 'In 1 Jahr',
   revoke: 'Widerrufen', revokeReally: '„{label}“ jetzt widerrufen', sessions: 'Ihre Sitzungen', browser: 'Browser', network: 'Netz', begun: 'Begonnen', thisOne: 'diese', end: 'Beenden', endReally: 'Jetzt beenden',
   // Cases, jobs, webhooks: the rest of their messages comes with their screens
-  cases: 'Fälle', jobs: 'Jobs', webhooks: 'Webhooks',
+  cases: 'Fälle', printOrders: 'Druckaufträge', jobs: 'Jobs', webhooks: 'Webhooks', privacy: 'Datenschutz',
   // Map of scans
   mapOf: 'Karte: {what}', mapCountry: '{country}, Scans: {count} ({share})', mapFrom: 'ab {count}', mapHint: 'Wählen Sie ein Land, um nur seine Scans zu sehen.', mapHintChosen: 'Wählen Sie das Land noch einmal, um wieder alle zu sehen.',
   mapMissing: 'Nicht auf der Karte: {count}. Ihr Land ist nicht bekannt oder zu klein dafür; sie stehen in der Liste.', mapAway: 'Die Karte ließ sich nicht laden: In der Liste steht, was sie zeigt.',

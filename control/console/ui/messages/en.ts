@@ -82,7 +82,7 @@ export const en = {
   inDays1: 'In 1 day', inDays30: 'In 30 days', inDays90: 'In 90 days', inDays365: 'In 1 year',
   revoke: 'Revoke', revokeReally: 'Revoke “{label}” now', sessions: 'Your sessions', browser: 'Browser', network: 'Network', begun: 'Begun', thisOne: 'this one', end: 'End', endReally: 'End it now',
   // Cases, jobs, webhooks: the rest of their messages comes with their screens
-  cases: 'Cases', jobs: 'Jobs', webhooks: 'Webhooks',
+  cases: 'Cases', printOrders: 'Print orders', jobs: 'Jobs', webhooks: 'Webhooks', privacy: 'Privacy',
   // Map of scans
   mapOf: 'Map: {what}', mapCountry: '{country}, scans: {count} ({share})', mapFrom: 'from {count}', mapHint: 'Choose a country to see its scans alone.', mapHintChosen: 'Choose the country again to see all of them.',
   mapMissing: 'Not on the map: {count}. Their country is not known, or too small for it; the list has them.', mapAway: 'The map could not be loaded: the list has what it shows.',

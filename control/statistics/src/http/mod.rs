@@ -2,7 +2,9 @@
 //!
 //! Each handler extracts, calls one service function and answers.
 
+mod bodies;
 mod live;
+mod project_counts;
 mod rules;
 mod stats;
 mod unknown;
@@ -30,4 +32,6 @@ where
         .routes(routes!(rules::read).by_edges())
         .routes(routes!(live::stream))
         .routes(routes!(unknown::read))
+        .routes(routes!(project_counts::add).idempotent().body(bodies::reported_scans))
+        .routes(routes!(project_counts::remove))
 }

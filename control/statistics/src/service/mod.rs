@@ -6,6 +6,7 @@ pub use ::events::service::*;
 
 pub mod backfill;
 pub mod live_scans;
+pub mod project_counts;
 pub mod roll_ups;
 pub mod rule_statistics;
 pub mod stats;

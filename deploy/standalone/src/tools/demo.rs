@@ -19,6 +19,7 @@ use crate::failure::Failure;
 
 mod background;
 mod brand;
+mod counts;
 mod fill;
 mod items;
 mod mark;
@@ -159,7 +160,8 @@ async fn fill(
     filling.commissions(&things).await?;
     let scans = filling.scans(&things).await?;
     let jobs = background::run(&filling, &things).await?;
-    let verdicts = verdicts::ask(&filling, &things, &scans).await?;
+    let judged_items = verdicts::ask(&filling, &things, &scans).await?;
+    let counted = counts::count(&filling, &things, &judged_items).await?;
     demo.note(client, State::Complete).await?;
     Ok(vec![
         described(&demo),
@@ -169,10 +171,15 @@ async fn fill(
             things.len(),
             scans.len()
         ),
-        judged(&verdicts),
-        "The scans were reported by an application, not by edges: they are in lists, on maps of items and in verdicts, and not in \
-         hits and statistics."
-            .to_owned(),
+        judged(&verdicts::counted(&judged_items)),
+        match counted {
+            Some(count) => format!(
+                "The scans were reported by an application, not by edges: they are in lists, on maps of items and in verdicts, \
+                 {count} of them in statistics, and none in hits."
+            ),
+            None => "The scans are not in the statistics: the key is of no owner or admin, or the service is of an older release."
+                .to_owned(),
+        },
         "Take it away again: waymark demo --remove".to_owned(),
     ])
 }

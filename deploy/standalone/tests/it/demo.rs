@@ -1,6 +1,9 @@
 //! `waymark demo` against a running service: what it promises, that it can be repeated, and that it leaves nothing.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::UNIX_EPOCH,
+};
 
 use percent_encoding::percent_decode_str;
 use reqwest::Url;
@@ -182,10 +185,22 @@ async fn a_demo_shows_what_it_promises_and_leaves_nothing() {
         last - first > 60 * DAY_MS && *last <= created && created - first < 92 * DAY_MS,
         "{first} to {last}"
     );
-    // As the help says: no edge saw them.
-    let (_, now) = service.call("GET", "/scans/stats?groupBy=country", None).await;
-    let counted = |stats: &Value| (stats["totals"].clone(), stats["rows"].as_array().map(Vec::len));
-    assert_eq!(counted(&now), counted(&stats));
+    // The statistics have all of them, over three months and by country, beside the account's own.
+    let range = format!("from={}&top=100", first.div_euclid(DAY_MS) * DAY_MS);
+    let (_, now) = service.call("GET", &format!("/scans/stats?{range}&groupBy=country"), None).await;
+    assert_eq!(now["totals"]["scans"], json!(scans.len() + 1), "{now}");
+    let by_country = |stats: &Value| -> BTreeMap<String, usize> {
+        let row = |row: &Value| Some((row["country"].as_str()?.to_owned(), row["scans"].as_u64()? as usize));
+        stats["rows"].as_array().into_iter().flatten().filter_map(row).collect()
+    };
+    assert_eq!(by_country(&now), countries);
+    for (dimension, least) in [("product", 4), ("verdict", 4), ("language", 5), ("device", 1)] {
+        let (_, now) = service.call("GET", &format!("/scans/stats?{range}&groupBy={dimension}"), None).await;
+        let known = now["rows"].as_array().unwrap().iter().filter(|row| !row[dimension].is_null()).count();
+        assert!(known >= least && now["totals"]["scans"] == json!(scans.len() + 1), "{dimension}: {now}");
+    }
+    let (_, months) = service.call("GET", &format!("/scans/stats?{range}&interval=month"), None).await;
+    assert!(months["rows"].as_array().unwrap().len() >= 3, "{months}");
 
     // Again: nothing. Another one: refused.
     let (code, out, error) = service.run_tool(&args).await;
@@ -218,6 +233,11 @@ async fn a_demo_shows_what_it_promises_and_leaves_nothing() {
     let after = everything(&service).await;
     assert_eq!(counts(&after), old);
     assert_eq!(after, before);
+    let (_, now) = service.call("GET", "/scans/stats?groupBy=country", None).await;
+    let counted = |stats: &Value| (stats["totals"].clone(), stats["rows"].as_array().map(Vec::len));
+    assert_eq!(counted(&now), counted(&stats));
+    let (_, now) = service.call("GET", &format!("/scans/stats?{range}"), None).await;
+    assert_eq!(now["totals"]["scans"], 1, "the account's own: {now}");
     let (code, out, _) = service.run_tool(&["demo", "--remove"]).await;
     assert!(code == 0 && out.contains("There is no demo"), "{out}");
     // No answer of the first one is given again.
@@ -235,6 +255,13 @@ async fn a_demo_that_was_cut_short_goes_on() {
     let (code, out, error) = whole.run_tool(&args).await;
     assert_eq!(code, 0, "{out}{error}");
     let expected = counts(&everything(&whole).await);
+    let scans = async |service: &Waymark| {
+        let from = UNIX_EPOCH.elapsed().unwrap().as_millis() as i64 - 100 * DAY_MS;
+        let (_, stats) = service.call("GET", &format!("/scans/stats?from={from}"), None).await;
+        stats["totals"]["scans"].as_u64().unwrap()
+    };
+    let counted = scans(&whole).await;
+    assert!(counted > 50, "{counted}");
     whole.stop().await;
 
     let service = Waymark::start().await;
@@ -251,6 +278,7 @@ async fn a_demo_that_was_cut_short_goes_on() {
     let (code, out, error) = service.run_tool(&args).await;
     assert_eq!(code, 0, "{out}{error}");
     assert_eq!(counts(&everything(&service).await), expected);
+    assert_eq!(scans(&service).await, counted, "none is counted twice");
 
     // And so does a removal.
     let mut tool = service.tool();
@@ -266,6 +294,7 @@ async fn a_demo_that_was_cut_short_goes_on() {
     }
     assert_eq!(service.run_tool(&["demo", "--remove"]).await.0, 0);
     assert_eq!(everything(&service).await, before);
+    assert_eq!(scans(&service).await, 0);
     service.stop().await;
 }
 

@@ -19,7 +19,7 @@ use super::{
         Answer, Api,
         commissioning::{Factory, WHEN},
         jobs,
-        operators::machine,
+        operators::{self, machine},
     },
     Fixture, operations, text,
 };
@@ -231,6 +231,9 @@ async fn prepare(
             // Only a job that has ended can be removed.
             let _working = jobs::work(api);
             jobs::ended(api, uri).await?;
+        }
+        "POST /projects/{id}/scanCounts" | "DELETE /projects/{id}/scanCounts" => {
+            *uri = format!("/projects/{}/scanCounts", create("/projects", operators::demo()).await?);
         }
         "PUT /roles/{id}/permissions" => {
             let role = json!({"name": "of users", "type": "userInApp"});

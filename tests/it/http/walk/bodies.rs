@@ -38,6 +38,7 @@ pub(super) const BODIES: &[(&str, &str)] = &[
     ("POST /jobs/redirections/{changeId}/undo", "{}"),
     ("POST /jobs/qr/{id}/reprint", r#"{"from": 1, "to": 1}"#),
     ("POST /privacy/erasures", ERASURE),
+    ("POST /projects/{id}/scanCounts", r#"{"scans": [{"timestamp": 1}]}"#),
     ("POST /webhooks", r#"{"name": "walk", "url": "https://example.com/walk"}"#),
     ("PUT /webhooks/{id}", r#"{"name": "walk"}"#),
     ("POST /reactions", REACTION),

@@ -63,6 +63,8 @@ pub(super) const TABLE: &[(&str, &str, &str)] = &[
     ("GET /scans/stats", "yy---", "statistics:list"),
     ("GET /scans/live", "yy---", "statistics:list"),
     ("GET /scans/unknown", "y----", "statistics:list"),
+    ("POST /projects/{id}/scanCounts", "y----", "accounts:update"),
+    ("DELETE /projects/{id}/scanCounts", "y----", "accounts:update"),
     ("GET /status", "y----", "status:read"),
     // For keys of the platform alone: `http::platform`.
     ("GET /platform/accounts", "-----", "x"),

@@ -7,7 +7,7 @@ use super::{
     world::{CITIES, City, DEVICES, PRODUCTS, Product},
 };
 
-const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
+pub(super) const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
 
 /// Days over which people scan.
 const SCANNED_DAYS: i64 = 90;

@@ -1,44 +1,14 @@
 //! How a demo is told from everything else: its project, and the mark on each of its resources.
 
 use reqwest::Url;
-use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Value, json};
+pub(super) use statistics::domain::demo::{FIELD, Mark, State, TAG};
 
 use crate::tools::client::{Client, RequestError};
 
 /// Name of the project.
 const PROJECT: &str = "Waymark demo";
-
-/// The tag on everything that has tags. It is not the tag `demo`, which means that an item is on display and leaves its scans out.
-pub(super) const TAG: &str = "waymark-demo";
-
-/// The member of `customFields` on everything that has them.
-pub(super) const FIELD: &str = "waymarkDemo";
-
-/// How far a demo is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) enum State {
-    /// Some of it is missing.
-    Filling,
-    /// All of it is there.
-    Complete,
-    /// Some of it is removed.
-    Removing,
-}
-
-/// What a demo is made from; kept in the project, so that a run that goes on makes the same.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct Mark {
-    pub(super) seed: u32,
-    pub(super) items: u32,
-    /// Where the links lead.
-    pub(super) target: String,
-    /// The last moment shown, in milliseconds since 1970.
-    pub(super) end: i64,
-    pub(super) state: State,
-}
 
 /// A demo that is there.
 #[derive(Debug, Clone)]

@@ -4,9 +4,9 @@
 use serde_json::Value;
 
 use super::{
-    background,
+    background, counts,
     mark::{Demo, is_marked, list, text},
-    shown::Shown,
+    shown::{Shown, note},
 };
 use crate::tools::client::{Client, RequestError};
 
@@ -36,6 +36,10 @@ pub(super) async fn run(client: &Client, demo: &Demo, shown: &Shown) -> Result<(
     shown.run("items without what happened to them", things.len(), requests).await?;
     for kind in ["thngs", "products", "places"] {
         remove_all(client, demo, shown, kind).await?;
+    }
+    // Once the project is gone, its counts cannot be told from others.
+    if !counts::remove(client, demo).await? {
+        note("its scans stay in the statistics: the key is of no owner or admin");
     }
     // Its application, with its keys, goes with it.
     client.remove(&client.url(&["projects", &demo.project], [])).await

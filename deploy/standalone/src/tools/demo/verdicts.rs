@@ -17,17 +17,20 @@ const GENUINE: usize = 200;
 /// The verdicts that every demo has.
 pub(super) const PROMISED: [&str; 4] = ["positive", "suspicious", "negative", "unknown"];
 
+/// The verdicts of items, by their ids.
+pub(super) type Judged = BTreeMap<String, String>;
+
 /// How many items have which verdict.
 pub(super) type Verdicts = BTreeMap<String, usize>;
 
 /// Has the items judged that were not, each by its last scan; gives the verdicts of all of them.
-pub(super) async fn ask(filling: &Filling<'_>, things: &Ids, scans: &Ids) -> Result<Verdicts, RequestError> {
+pub(super) async fn ask(filling: &Filling<'_>, things: &Ids, scans: &Ids) -> Result<Judged, RequestError> {
     let asked = asked(filling.items).into_iter().filter_map(|item| {
         let scan = scans.get(&item.judged_by()?.name)?;
         Some((things.get(&item.serial)?.as_str(), scan.as_str()))
     });
     let asked: Vec<(&str, &str)> = asked.collect();
-    let verdicts = RefCell::new(Verdicts::new());
+    let verdicts = RefCell::new(Judged::new());
     let requests = asked.iter().map(async |(thing, scan)| {
         let result = match judged(filling, thing).await? {
             Some(result) => result,
@@ -39,11 +42,20 @@ pub(super) async fn ask(filling: &Filling<'_>, things: &Ids, scans: &Ids) -> Res
             }
         };
         let verdict = text(&result["customFields"], "authenticationStatus").to_owned();
-        *verdicts.borrow_mut().entry(verdict).or_default() += 1;
+        verdicts.borrow_mut().insert((*thing).to_owned(), verdict);
         Ok(1)
     });
     filling.shown.run("verdicts", asked.len(), requests).await?;
     Ok(verdicts.into_inner())
+}
+
+/// How many of each there are.
+pub(super) fn counted(judged: &Judged) -> Verdicts {
+    let mut verdicts = Verdicts::new();
+    for verdict in judged.values() {
+        *verdicts.entry(verdict.clone()).or_default() += 1;
+    }
+    verdicts
 }
 
 /// The items that are asked about.

@@ -1,0 +1,30 @@
+import type { PrintBlock } from './printing'
+
+export const de: PrintBlock = {
+  lead: 'Ein Auftrag macht eine Datei aus vielen Codes. Jeder Code wird aus dem Gezeichneten zurückgelesen.',
+  mayNot: 'Ihre Rolle zeigt keine Druckaufträge.', mayNotOrder: 'Ihre Rolle gibt keine Druckaufträge. „printer“, „commissioner“ und „editor“ dürfen es.',
+  none: 'Noch keine Druckaufträge', noneHint: 'Ein Auftrag druckt die Codes vorhandener Links oder legt Stücke mit eigenen Seriennummern an.',
+  newOrder: 'Neuer Druckauftrag', order: 'Druckauftrag', orderOf: 'Druckauftrag vom {at}', ordered: 'Aufgegeben', ended: 'Beendet', state: 'Zustand', anyState: 'Jeder Zustand', codes: 'Codes', format: 'Format', progress: 'Fortschritt',
+  waiting: 'Wartet', making: 'Sucht die Codes', rendering: 'Zeichnet', publishing: 'Wartet auf Edges', complete: 'Fertig', failed: 'Fehlgeschlagen', cancelled: 'Abgebrochen',
+  found: 'Gefunden oder angelegt', drawn: 'Gezeichnet und zurückgelesen', counts: '{done} von {of}', orderId: 'Id',
+  stepCodes: 'Codes', stepLabel: 'Etikett', stepText: 'Text und Namen', stepCheck: 'Prüfen und aufgeben', stepOf: 'Schritt {at} von {of}: {name}', next: 'Weiter', back: 'Zurück', place: 'Aufgeben', placing: 'Wird aufgegeben …',
+  source: 'Welche Codes', sourceSerials: 'Neue Stücke eines Produkts', sourceFilter: 'Links, die ein Filter findet', sourceList: 'Eine Liste von Kurz-Ids',
+  hintSerials: 'Legt für jeden Code ein Stück mit Seriennummer und Link an.', hintFilter: 'Alle Links, die der Filter bei der Annahme findet, älteste zuerst.', hintList: 'Diese, in dieser Folge; höchstens 5.000.',
+  product: 'Produkt', productId: 'Id des Produkts', chooseProduct: 'Produkt wählen', nameBegins: 'Nur Namen, die beginnen mit', count: 'Wie viele', target: 'Wohin die Links führen',
+  form: 'Seriennummern', numbered: 'Fortlaufend', random: 'Zufällig', prefix: 'Vor jeder Seriennummer', start: 'Erste Nummer', startHint: 'Leer: die nach denen früherer Aufträge.', digits: 'Ziffern', digitsHint: 'Mit Nullen gefüllt. Leer: so viele, wie die Nummer hat.',
+  length: 'Zufällige Zeichen', lengthHint: '13 bis 20. Leer: 16, das sind 79 Bit.', tags: 'Tags der Stücke, durch Kommas getrennt', domain: 'Kurzdomain', firstDomain: 'Die erste: {domain}',
+  filter: 'Filter der Links', filterHint: 'Etwa product=ID&tags=summer. Felder: title, tags, product, thng, platformId, shortId, shortDomain, createdAt und weitere aus der Anleitung.',
+  list: 'Kurz-Ids', listHint: 'Eine je Zeile, oder durch Kommas oder Leerzeichen getrennt.', listed: 'Kurz-Ids: {count}',
+  png: 'PNG, je eine Datei', svg: 'SVG, je eine Datei', pdf: 'PDF, je eine Datei', eps: 'EPS, je eine Datei', tiff: 'TIFF, je eine Datei', pages: 'Ein PDF, je Code eine Seite', sheets: 'Ein PDF, Bogen mit Etiketten', zpl: 'Eine Datei für Etikettendrucker (ZPL)',
+  size: 'Etikett', sizeSheets: 'Etikettenbogen', noSize: 'So groß wie der Code', a4: 'A4', letter: 'Letter', roll: 'Rollen', sizeHint: 'Breite und Höhe in Millimetern. Die API nimmt auch eigene Maße.',
+  startLabel: 'Erstes freies Etikett', startLabelHint: 'Des ersten Bogens, zeilenweise von links oben gezählt.', cutMarks: 'Schnittmarken', dpi: 'Punkte je Zoll', dpiHint: 'Leer: {dpi}.',
+  edge: 'Kante des Codes in mm', edgeHint: 'Leer: so groß, wie das Etikett erlaubt.', ecl: 'Fehlerkorrektur', eclHint: 'Q, wenn nichts anderes verlangt ist.', allowSmall: 'Module unter 0,25 mm sind erlaubt', allowSmallHint: 'Telefone lesen solche Codes vielleicht nicht',
+  hri: 'Text unter dem Code', hriNone: 'Keiner', hriShortId: 'Kurz-Id', hriSerial: 'Seriennummer', hriGs1: 'GTIN und Seriennummer (GS1)', naming: 'Namen der Dateien', namingHint: 'Mit {marks}. Leer: {standard}.', name: 'Name des Auftrags', nameHint: 'Für Menschen; darf leer sein.',
+  waits: 'Wann er freigegeben wird', waitReport: 'Wenn alle Edges die Links haben, oder nach einer Minute', waitRequire: 'Erst wenn alle Edges die Links haben', waitNone: 'Sofort',
+  checkLead: 'Sehen Sie noch einmal hin. Stücke und Links, die ein Auftrag anlegt, bleiben, auch wenn er abgebrochen wird.', makes: 'Legt {count} Stücke mit Links an', faults: 'Zu berichtigen: {count}.', notSaid: 'nicht angegeben',
+  message: 'Warum er fehlschlug', files: 'Dateien', noFiles: 'Die Dateien sind hier, wenn der Auftrag fertig ist.', filesGone: 'Die Dateien wurden am {at} entfernt.', filesUntil: 'Aufbewahrt bis {at}.', file: 'Datei', bytes: 'Größe', type: 'Art', downloadOf: '{name} herunterladen',
+  receipt: 'Beleg', receiptLead: 'Was gezeichnet und aus dem Gezeichneten zurückgelesen wurde.', decoded: 'Zurückgelesen', sampled: 'Davon an bekannten Stellen', pagesMade: 'Seiten, Etiketten oder Dateien', module: 'Breite eines Moduls', moduleFromTo: '{from} bis {to} mm', moduleOf: '{mm} mm', version: 'Version der Symbole', versions: '{from} bis {to}',
+  serials: 'Seriennummern', fromTo: '{first} bis {last}', bits: 'Zufall einer Seriennummer', bitsOf: '{bits} Bit', print: 'Diese Seite drucken',
+  edges: 'Edges', edgesHad: '{acked} von {members} hatten die Links', lagging: 'Ohne die Links', unreachable: 'Nicht gehört', asked: 'Was bestellt war', text: 'Text',
+  cancel: 'Auftrag abbrechen', cancelReally: 'Nach {done} von {of} Codes beenden; was er angelegt hat, bleibt', remove: 'Auftrag löschen', removeReally: 'Mit seinen Dateien löschen; Stücke und Links bleiben', cancelLate: 'Er war schon beendet.'
+}
