@@ -58,7 +58,10 @@ impl<B: Backing> App<B> {
         let record = &*served.record;
         let max_age = site.domain.redirect_max_age.filter(|_| decided.is_none());
         let (rule, target, head) = match decided.flatten() {
-            None if site.domain.stops(&record.standing) => {
+            // A host that was taken down comes first, as in the preview of control: `lead` answers for it.
+            None if site.domain.stops(&record.standing)
+                && site.withheld.target(served.location.as_bytes()).is_none() =>
+            {
                 self.record(asking, &served.key.folded, at, None);
                 return Next::Answer(self.errors_at(asking).closed_or_withheld(Code::SuspectedCopy));
             }

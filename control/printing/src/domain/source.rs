@@ -80,9 +80,11 @@ fn filter(value: &Value) -> Result<Source, Vec<String>> {
 fn file(value: &Value) -> Result<Source, Vec<String>> {
     let mut members = Members::within(value, "source.file")?;
     refuse_others(&mut members, &["location", "format", "shortDomain"]);
-    for name in ["location", "format"].into_iter().filter(|name| members.raw(name).is_none()) {
-        let path = members.path(name);
-        members.fault(format!("{path} is required."));
+    for name in ["location", "format"] {
+        if members.raw(name).is_none() {
+            let path = members.path(name);
+            members.fault(format!("{path} is required."));
+        }
     }
     let location = members.text("location").map(str::to_owned);
     let form = members.text("format").and_then(|text| {

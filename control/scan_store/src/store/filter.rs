@@ -276,7 +276,7 @@ fn equal(field: &str, value: &str) -> Expr {
     Expr::Term(Term { field: field.to_owned(), operator: Operator::Equal, value: Value::new(value) })
 }
 
-fn is_of_type(operator: Operator, value: &str) -> bool {
+pub(super) fn is_of_type(operator: Operator, value: &str) -> bool {
     match operator {
         Operator::Equal => KIND == value,
         Operator::Prefix => KIND.starts_with(value),

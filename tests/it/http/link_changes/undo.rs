@@ -69,7 +69,9 @@ async fn an_undo_gives_every_byte_back(engine: Engine) -> Result<()> {
     ensure!(undone.get("undoUntil").is_none(), "{undone}");
     let after = all(&api).await?;
     for (id, link) in &before {
-        ensure!(after[id].to_string() == link.to_string(), "{link} became {}", after[id]);
+        // As texts: each byte of what the API shows.
+        let (now, before) = (after[id].to_string(), link.to_string());
+        ensure!(now == before, "{before} became {now}");
     }
     let now = api.fingerprint().await?;
     ensure!(now["redirection_details"] == rows["redirection_details"], "{:?}", now["redirection_details"]);

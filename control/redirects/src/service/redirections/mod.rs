@@ -25,7 +25,7 @@ use shared::{
 
 use self::apply::{LeftOut, apply, check_targets};
 pub use self::by_resource::{newest, owner};
-use self::chains::{check_changed, next_of};
+use self::chains::check_changed;
 pub use self::change_many::{
     Former, Outcome, PlannedChange, plan_patch, plan_restore, preview_patch, reload, write_planned,
 };
