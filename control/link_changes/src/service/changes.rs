@@ -22,7 +22,7 @@ use crate::{
 /// What the audit trail calls them.
 pub(super) const KIND: &str = "linkChange";
 
-/// Lists changes. Operators who are confined to projects see their own.
+/// Lists changes. Operators who are confined to projects see their own, made within these.
 ///
 /// # Errors
 /// The key lacks the permission.
@@ -38,7 +38,9 @@ pub async fn list(
     let within: &[(&'static str, &str)] = if *grant.limit() == Limit::Account { &[] } else { &own };
     let selection = Selection { account: actor.account, limit: &Limit::Account, request, within };
     let mut conn = state.db.read().await?;
-    Ok(table::list(&mut conn, &selection).await?)
+    let mut page = table::list(&mut conn, &selection).await?;
+    page.items.retain(|change| is_seen(actor, change));
+    Ok(page)
 }
 
 /// Reads a change.
@@ -143,7 +145,15 @@ pub(super) async fn find_in(conn: &mut Conn, actor: &Actor, id: &str) -> Result<
     let not_found = || ServiceError::not_found("change of links", shorten(id));
     let parsed: JobId = id.parse().map_err(|_| not_found())?;
     let found = table::find(conn, actor.account, parsed).await?;
-    // As in the list.
-    let is_seen = |change: &LinkChange| actor.projects().is_none() || change.made_by == actor.own_name();
-    found.filter(is_seen).ok_or_else(not_found)
+    found.filter(|change| is_seen(actor, change)).ok_or_else(not_found)
+}
+
+/// Whether a change exists for a caller. Who is confined to projects sees its own, but for those that it asked for when it
+/// reached more: they name links of others, and undoing them would move links out of its projects.
+fn is_seen(actor: &Actor, change: &LinkChange) -> bool {
+    let Some(reached) = actor.projects() else { return true };
+    let projects = &change.details.maker.projects;
+    change.made_by == actor.own_name()
+        && !projects.is_empty()
+        && projects.iter().all(|project| reached.contains(project))
 }

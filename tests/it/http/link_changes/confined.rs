@@ -6,10 +6,11 @@ use serde_json::{Value, json};
 use tests::db::Engine;
 
 use super::{Api, all, ask, counts, finished, links, product, work_all, worked};
-use crate::http::operators::{machine, project};
+use crate::http::operators::{accesses, machine, project};
 
 crate::on_both_engines!(
     operators_of_a_project_change_its_links_only,
+    who_is_confined_later_does_not_see_what_it_did_before,
     a_change_waits_for_a_second_operator,
     what_is_approved_is_what_was_asked_for,
     another_account_sees_and_changes_nothing,
@@ -80,6 +81,39 @@ async fn operators_of_a_project_change_its_links_only(engine: Engine) -> Result<
     ensure!(undone.status == 201, "{undone:?}");
     work_all(&api).await?;
     ensure!(all(&api).await? == before);
+    Ok(())
+}
+
+async fn who_is_confined_later_does_not_see_what_it_did_before(engine: Engine) -> Result<()> {
+    let api = Api::new(engine).await?;
+    let product = product(&api).await?;
+    let (own, other) = (project(&api).await?, project(&api).await?);
+    links(&api, &product, "OWN", 2, &json!({"scopes": {"users": [], "projects": [own]}})).await?;
+    links(&api, &product, "FREE", 2, &json!({})).await?;
+    let (id, editor) = machine(&api, "editor", json!({})).await?;
+    let body = json!({"product": product, "patch": {"title": "New"}});
+    let asked = api.call_as(&editor, Method::POST, "/jobs/redirections", Some(body)).await?;
+    ensure!(asked.status == 201, "{asked:?}");
+    let path = format!("/jobs/redirections/{}", asked.json()["id"].as_str().context("id")?);
+    ensure!(counts(&worked(&api, &path).await?) == [4, 4, 0, 0]);
+    ensure!(api.call_as(&editor, Method::GET, &path, None).await?.status == 200);
+    // Of two projects: then the operator has the same name in the list as before.
+    let confined = json!({"conditions": [format!("project={own}"), format!("project={other}")]});
+    let set = api.call(Method::PUT, &format!("{}/{id}", accesses(&api)), Some(confined)).await?;
+    ensure!(set.status == 200, "{set:?}");
+    let after = all(&api).await?;
+    let listed = api.call_as(&editor, Method::GET, "/jobs/redirections", None).await?;
+    ensure!(listed.status == 200 && listed.json() == json!([]), "{listed:?}");
+    for (method, path, body) in [
+        (Method::GET, path.clone(), None),
+        (Method::GET, format!("{path}/conflicts"), None),
+        (Method::POST, format!("{path}/cancel"), None),
+        (Method::POST, format!("{path}/undo"), Some(json!({}))),
+    ] {
+        api.call_as(&editor, method, &path, body).await?.problem(404, 40401);
+    }
+    work_all(&api).await?;
+    ensure!(all(&api).await? == after, "it undid what it cannot reach");
     Ok(())
 }
 
