@@ -44,15 +44,11 @@ pub enum Stepped {
 /// # Errors
 /// The store failed: the step is done again. A refusal is a fault of the change, which cannot be carried out.
 pub async fn step(state: &Arc<LinkChangeState>, claimed: &mut Claimed) -> Result<Stepped, ServiceError> {
-    let begun = Instant::now();
-    let before = claimed.change.details.done;
     let after = match claimed.change.kind {
         Kind::Change => change(state, claimed).await?,
         Kind::Undo => undo(state, claimed).await?,
     };
     let Some(after) = after else { return Ok(Stepped::Lost) };
-    let links = usize::try_from(after.details.done.saturating_sub(before)).unwrap_or(usize::MAX);
-    state.batch_size.took(links, begun.elapsed());
     claimed.change = after;
     Ok(if claimed.change.status.is_terminal() { Stepped::Settled } else { Stepped::Moved })
 }
@@ -97,9 +93,15 @@ async fn change(state: &Arc<LinkChangeState>, claimed: &Claimed) -> Result<Optio
         .redirects
         .writer
         .submit(&ctx_of(now, at), (now.account, lane(now)), {
-            let claimed = claimed.clone();
+            let (state, claimed) = (Arc::clone(state), claimed.clone());
             move |tx| {
-                async move { change_in(tx, &claimed, &actor, &patch, (links, is_last), at).await }.boxed()
+                async move {
+                    let begun = Instant::now();
+                    let after = change_in(tx, &claimed, &actor, &patch, (links, is_last), at).await?;
+                    measure(&state, &claimed, after.as_ref(), begun);
+                    Ok(after)
+                }
+                .boxed()
             }
         })
         .await
@@ -146,8 +148,16 @@ async fn undo(state: &Arc<LinkChangeState>, claimed: &Claimed) -> Result<Option<
         .redirects
         .writer
         .submit(&ctx_of(now, at), (now.account, lane(now)), {
-            let claimed = claimed.clone();
-            move |tx| async move { undo_in(tx, &claimed, &actor, (of, count), at).await }.boxed()
+            let (state, claimed) = (Arc::clone(state), claimed.clone());
+            move |tx| {
+                async move {
+                    let begun = Instant::now();
+                    let after = undo_in(tx, &claimed, &actor, (of, count), at).await?;
+                    measure(&state, &claimed, after.as_ref(), begun);
+                    Ok(after)
+                }
+                .boxed()
+            }
         })
         .await
 }
@@ -234,6 +244,14 @@ async fn finish(
 pub(super) async fn record_end(tx: &mut Tx, change: &LinkChange, at: UnixMillis) -> Result<(), StoreError> {
     let event = Event::LinkChange { id: change.id, status: change.status.as_str().to_owned() };
     events::record(tx, at, &[(change.account, event)]).await
+}
+
+/// Records what a step cost within the transaction of the writer: what it read before, and how long it waited for its turn, hold
+/// up nobody.
+fn measure(state: &LinkChangeState, claimed: &Claimed, after: Option<&LinkChange>, begun: Instant) {
+    let Some(after) = after else { return };
+    let links = after.details.done.saturating_sub(claimed.change.details.done);
+    state.batch_size.took(usize::try_from(links).unwrap_or(usize::MAX), begun.elapsed());
 }
 
 /// Links of the next step.
