@@ -46,6 +46,12 @@ const INSERT: &str = "INSERT INTO link_changes (id, account_id, kind, of_change,
 const COUNT_OPEN: &str = "SELECT COUNT(*) FROM link_changes WHERE account_id = $1 AND settled = 0";
 const COUNT_OPEN_UNDOS: &str =
     "SELECT COUNT(*) FROM link_changes WHERE account_id = $1 AND of_change = $2 AND settled = 0";
+// Of a change under way all links count. What an undo gave back is not kept any more.
+const COUNT_KEPT: &str = "SELECT CAST(COALESCE(SUM(k.links), 0) AS BIGINT) FROM (\
+    SELECT CAST(CASE WHEN t.settled = 0 THEN t.doc ->> 'links' ELSE t.doc ->> 'changed' END AS BIGINT) AS links \
+    FROM link_changes t WHERE t.account_id = $1 AND t.kind = 'change' AND (t.settled = 0 OR t.undo_until IS NOT NULL) \
+    UNION ALL SELECT -CAST(u.doc ->> 'changed' AS BIGINT) FROM link_changes u JOIN link_changes t ON t.id = u.of_change \
+    WHERE u.account_id = $1 AND t.account_id = $1 AND t.undo_until IS NOT NULL) k";
 const CANCEL: &str = "UPDATE link_changes SET status = 'cancelled', updated_at = $3, completed_at = $3, undo_until = $4, \
     settled = 1 WHERE account_id = $1 AND id = $2 AND settled = 0";
 const APPROVE: &str = "UPDATE link_changes SET status = 'waiting', doc = $3, updated_at = $4 \
@@ -146,6 +152,13 @@ pub async fn count_open(conn: &mut Conn, account: AccountId) -> Result<u64, Stor
     let count: i64 =
         on_db!(conn, |c| sqlx::query_scalar(COUNT_OPEN).bind(account.as_str()).fetch_one(c).await)?;
     Ok(count.unsigned_abs())
+}
+
+/// Links of an account whose former values are kept, or will be by changes under way.
+pub async fn count_kept(conn: &mut Conn, account: AccountId) -> Result<u64, StoreError> {
+    let count: i64 =
+        on_db!(conn, |c| sqlx::query_scalar(COUNT_KEPT).bind(account.as_str()).fetch_one(c).await)?;
+    Ok(u64::try_from(count).unwrap_or_default())
 }
 
 /// Whether an undo of a change has not ended.

@@ -5,7 +5,7 @@ use axum::http::Method;
 use kernel::store::Ctx;
 use link_changes::{
     service::{
-        accept::MAX_OPEN,
+        accept::{MAX_KEPT, MAX_OPEN},
         steps::{self, Stepped},
     },
     store::change_leases as leases,
@@ -13,13 +13,14 @@ use link_changes::{
 use serde_json::json;
 use tests::db::Engine;
 
-use super::{Api, all, ask, counts, finished, links, product, worked};
+use super::{Api, all, ask, counts, finished, links, product, work_all, worked};
 use crate::store::schema::run;
 
 crate::on_both_engines!(
     every_fault_is_named_at_once,
     another_count_than_the_expected_one_is_refused,
     changes_under_way_are_bounded,
+    former_values_of_an_account_are_bounded,
     targets_that_the_account_does_not_allow_are_refused,
     a_worker_that_lost_its_lease_changes_nothing,
     a_link_that_is_changed_between_reading_and_writing_is_looked_at_again,
@@ -102,6 +103,33 @@ async fn changes_under_way_are_bounded(engine: Engine) -> Result<()> {
     api.call(Method::POST, "/jobs/redirections", Some(body.clone())).await?.problem(429, 42901);
     ensure!(api.call(Method::POST, &format!("{first}/cancel"), None).await?.status == 202);
     ask(&api, body).await?;
+    Ok(())
+}
+
+async fn former_values_of_an_account_are_bounded(engine: Engine) -> Result<()> {
+    let api = Api::new(engine).await?;
+    let product = product(&api).await?;
+    links(&api, &product, "A", 2, &json!({})).await?;
+    let change = finished(&api, json!({"product": product, "patch": {"title": "New"}})).await?;
+    let many = MAX_KEPT - 1;
+    let doc = if engine == Engine::Sqlite {
+        format!("json_set(doc, '$.changed', {many})")
+    } else {
+        format!("jsonb_set(doc, '{{changed}}', '{many}')")
+    };
+    run(&api.made.db.location, &[format!("UPDATE link_changes SET doc = {doc}")]).await?;
+    let body = json!({"product": product, "patch": {"notes": "more"}});
+    let faults = api.call(Method::POST, "/jobs/redirections", Some(body.clone())).await?.problem(409, 40901);
+    ensure!(faults[0].contains(&format!("former values of {many} links are kept")), "{faults:?}");
+    // A dry run keeps nothing.
+    let mut dry_run = body.clone();
+    dry_run["dryRun"] = json!(true);
+    ensure!(api.call(Method::POST, "/jobs/redirections", Some(dry_run)).await?.status == 200);
+    // What is given back is not kept any more.
+    let undo = format!("/jobs/redirections/{}/undo", change["id"].as_str().unwrap_or_default());
+    ensure!(api.call(Method::POST, &undo, Some(json!({}))).await?.status == 201);
+    work_all(&api).await?;
+    finished(&api, body).await?;
     Ok(())
 }
 
