@@ -133,6 +133,10 @@ pub async fn undo(
     if !of.status.is_terminal() {
         return Err(LinkChangeError::NotEnded { id: of.id, status: of.status.as_str() }.into());
     }
+    if of.undo_until.is_none() && of.details.former_removed_at.is_none() {
+        // Nobody approved it.
+        return Err(LinkChangeError::NothingToUndo(of.id).into());
+    }
     if of.undo_until.is_none_or(|until| until <= now) {
         return Err(LinkChangeError::FormerRemoved(of.id).into());
     }

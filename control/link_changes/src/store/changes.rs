@@ -56,6 +56,14 @@ const CANCEL: &str = "UPDATE link_changes SET status = 'cancelled', updated_at =
     settled = 1 WHERE account_id = $1 AND id = $2 AND settled = 0";
 const APPROVE: &str = "UPDATE link_changes SET status = 'waiting', doc = $3, updated_at = $4 \
     WHERE account_id = $1 AND id = $2 AND status = 'awaitingApproval'";
+const LIST_UNAPPROVED: &str = concat!(
+    "SELECT ",
+    columns!(),
+    " FROM link_changes t WHERE t.settled = 0 AND t.status = 'awaitingApproval' AND t.created_at <= $1 ORDER BY t.seq LIMIT $2"
+);
+// It has changed nothing, so there is nothing to undo.
+const GIVE_UP: &str = "UPDATE link_changes SET status = 'cancelled', doc = $2, updated_at = $3, completed_at = $3, settled = 1 \
+    WHERE seq = $1 AND status = 'awaitingApproval'";
 // What is being undone keeps its former values until that has ended.
 const LIST_EXPIRED: &str = concat!(
     "SELECT ",
@@ -195,6 +203,23 @@ pub async fn approve(tx: &mut Tx, change: &LinkChange) -> Result<bool, StoreErro
         change.stamp.updated_at.0
     )?;
     Ok(approved == 1)
+}
+
+/// Changes of all accounts that were asked for until `before` and that nobody has approved.
+pub async fn list_unapproved(
+    conn: &mut Conn,
+    before: UnixMillis,
+    limit: u32,
+) -> Result<Vec<LinkChange>, StoreError> {
+    let rows: Vec<Row> = fetch_all!(conn, LIST_UNAPPROVED, before.0, i64::from(limit))?;
+    rows.into_iter().map(LinkChange::try_from).collect()
+}
+
+/// Ends a change that nobody has approved, as cancelled; returns whether nobody had.
+pub async fn give_up(tx: &mut Tx, change: &LinkChange) -> Result<bool, StoreError> {
+    let given_up =
+        execute!(&mut **tx, GIVE_UP, change.stamp.seq, Json(&change.details), change.stamp.updated_at.0)?;
+    Ok(given_up == 1)
 }
 
 /// Changes of all accounts whose former values are due to go, the oldest first.

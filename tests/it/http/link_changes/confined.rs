@@ -2,6 +2,7 @@
 
 use anyhow::{Context, Result, ensure};
 use axum::http::Method;
+use link_changes::{domain::change::APPROVAL_MS, service::purge};
 use serde_json::{Value, json};
 use tests::db::Engine;
 
@@ -13,6 +14,7 @@ crate::on_both_engines!(
     who_is_confined_later_does_not_see_what_it_did_before,
     a_change_waits_for_a_second_operator,
     what_is_approved_is_what_was_asked_for,
+    what_nobody_approves_is_cancelled_after_thirty_days,
     another_account_sees_and_changes_nothing,
 );
 
@@ -176,6 +178,31 @@ async fn what_is_approved_is_what_was_asked_for(engine: Engine) -> Result<()> {
     ensure!(api.call(Method::DELETE, "/redirections/A1", None).await?.status == 200);
     let approve = format!("/jobs/redirections/{}/approve", undo["id"].as_str().context("id")?);
     api.call_as(&editor, Method::POST, &approve, None).await?.problem(409, 40901);
+    Ok(())
+}
+
+async fn what_nobody_approves_is_cancelled_after_thirty_days(engine: Engine) -> Result<()> {
+    let api = Api::new(engine).await?;
+    let product = product(&api).await?;
+    links(&api, &product, "A", 2, &json!({})).await?;
+    let state = &api.made.app.link_changes;
+    set_approval(&api, true).await?;
+    let (_, editor) = machine(&api, "editor", json!({})).await?;
+    let body = json!({"product": product, "patch": {"title": "New"}});
+    let (approved, _) = ask(&api, body.clone()).await?;
+    let (forgotten, _) = ask(&api, body).await?;
+    let approve = |path: &str| format!("{path}/approve");
+    ensure!(api.call_as(&editor, Method::POST, &approve(&approved), None).await?.status == 202);
+    api.made.clock.advance(APPROVAL_MS - 1_000);
+    ensure!(purge::give_up(state).await? == 0, "its time is not over");
+    api.made.clock.advance(2_000);
+    ensure!(purge::give_up(state).await? == 1 && purge::give_up(state).await? == 0);
+    let change = api.get(&forgotten).await?.json();
+    ensure!(change["status"] == "cancelled" && change["completedAt"].is_i64(), "{change}");
+    ensure!(change["message"].is_string() && change.get("undoUntil").is_none(), "{change}");
+    api.call_as(&editor, Method::POST, &approve(&forgotten), None).await?.problem(409, 40901);
+    api.call(Method::POST, &format!("{forgotten}/undo"), Some(json!({}))).await?.problem(409, 40901);
+    ensure!(worked(&api, &approved).await?["status"] == "complete");
     Ok(())
 }
 
