@@ -23,6 +23,7 @@ crate::on_both_engines!(
     former_values_of_an_account_are_bounded,
     targets_that_the_account_does_not_allow_are_refused,
     a_worker_that_lost_its_lease_changes_nothing,
+    a_change_whose_links_are_not_found_in_time_goes_on_in_parts,
     a_link_that_is_changed_between_reading_and_writing_is_looked_at_again,
 );
 
@@ -166,6 +167,36 @@ async fn a_worker_that_lost_its_lease_changes_nothing(engine: Engine) -> Result<
     let rows = api.fingerprint().await?;
     ensure!(steps::step(state, &mut stale).await? == Stepped::Lost);
     ensure!(api.fingerprint().await? == rows, "a worker without a lease wrote something");
+    Ok(())
+}
+
+async fn a_change_whose_links_are_not_found_in_time_goes_on_in_parts(engine: Engine) -> Result<()> {
+    let api = Api::new(engine).await?;
+    let product = product(&api).await?;
+    for (prefix, title) in [("A", "Old"), ("B", "Other"), ("C", "Old")] {
+        links(&api, &product, prefix, 30, &json!({"title": title})).await?;
+        api.made.clock.advance(1_000);
+    }
+    let (path, _) = ask(&api, json!({"filter": "title=Old", "patch": {"title": "New"}})).await?;
+    let mut tx = api.made.app.core.db.begin(&Ctx::default()).await?;
+    let claimed = leases::claim(&mut tx).await?;
+    tx.commit().await?;
+    let Some(mut claimed) = claimed else { anyhow::bail!("nothing was claimed") };
+    // As after many tries: then a step looks at the fewest links.
+    claimed.failures = 20;
+    let mut steps = 0;
+    while steps::step(&api.made.app.link_changes, &mut claimed).await? == Stepped::Moved {
+        steps += 1;
+        ensure!(steps < 100, "{}", api.get(&path).await?.json());
+    }
+    // One for each time at which links were made, and then the last one.
+    ensure!(steps == 3, "{steps} steps");
+    let change = api.get(&path).await?.json();
+    ensure!(change["status"] == "complete" && counts(&change) == [60, 60, 0, 0], "{change}");
+    for (id, link) in all(&api).await? {
+        ensure!((link["title"] == "Other") == id.starts_with('B'), "{link}");
+        ensure!(link["title"] != "Old", "{link}");
+    }
     Ok(())
 }
 
