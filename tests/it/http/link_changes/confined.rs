@@ -131,9 +131,13 @@ async fn a_change_waits_for_a_second_operator(engine: Engine) -> Result<()> {
     let waiting = worked(&api, &path).await?;
     ensure!(waiting["status"] == "awaitingApproval" && counts(&waiting)[0] == 0, "{waiting}");
     let approve = format!("{path}/approve");
-    let rows = api.fingerprint().await?;
     let faults = api.call(Method::POST, &approve, None).await?.problem(403, 40301);
     ensure!(faults[0].contains("your own"), "{faults:?}");
+    // With another key of the same operator, neither.
+    let key = api.create("/keys", json!({"label": "second"})).await?;
+    let key = key["apiKey"].as_str().context("apiKey")?;
+    api.call_as(key, Method::POST, &approve, None).await?.problem(403, 40301);
+    let rows = api.fingerprint().await?;
     api.call_as(&viewer, Method::POST, &approve, None).await?.problem(403, 40301);
     api.call_as(&api.other_key, Method::POST, &approve, None).await?.problem(404, 40401);
     ensure!(api.fingerprint().await? == rows, "a refusal changed something");
