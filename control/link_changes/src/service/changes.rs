@@ -77,7 +77,7 @@ pub async fn list_conflicts(
 ///
 /// # Errors
 /// It does not exist (404), waits for nobody (409), is the caller's own (403), or is not what it was asked for any more: another
-/// number of links is found than was expected, or a link of a strict undo was changed (409).
+/// number of links is found than was expected, or more than were counted, or a link of a strict undo was changed (409).
 #[instrument(skip_all)]
 pub async fn approve(state: &LinkChangeState, caller: &Caller, id: &str) -> Result<(), ServiceError> {
     let _ = require_operator(caller, Verb::Update)?;
@@ -90,11 +90,19 @@ pub async fn approve(state: &LinkChangeState, caller: &Caller, id: &str) -> Resu
     if change.details.maker.id == caller.id {
         return Err(LinkChangeError::OwnChange(change.id).into());
     }
-    if let (Kind::Change, Some(expected)) = (change.kind, change.details.expect) {
-        let found = links::count(&mut conn, &change).await?;
-        if found != expected {
-            return Err(LinkChangeError::OtherCount { expected, found }.into());
+    match change.kind {
+        Kind::Change => {
+            let found = links::count(&mut conn, &change).await?;
+            // Whoever approves has seen how many there were.
+            let (expected, is_other) = match change.details.expect {
+                Some(expected) => (expected, found != expected),
+                None => (change.details.links, found > change.details.links),
+            };
+            if is_other {
+                return Err(LinkChangeError::OtherCount { expected, found }.into());
+            }
         }
+        Kind::Undo => {}
     }
     drop(conn);
     let mut tx = state.db.begin(&caller.ctx).await?;

@@ -174,6 +174,15 @@ async fn what_is_approved_is_what_was_asked_for(engine: Engine) -> Result<()> {
     let approve = format!("{path}/approve");
     let faults = api.call_as(&editor, Method::POST, &approve, None).await?.problem(409, 40901);
     ensure!(faults[0].contains('3') && faults[0].contains('2'), "{faults:?}");
+    // Without a number, more links than were counted are refused: whoever approves has not seen them.
+    let tagged = json!({"defaultRedirectUrl": "https://example.com/before", "tags": ["old"]});
+    ensure!(api.call(Method::PUT, "/redirections/A1", Some(tagged.clone())).await?.status == 200);
+    let (few, change) = ask(&api, json!({"filter": "tags=old", "patch": {"notes": "new"}})).await?;
+    ensure!(change["progress"]["links"] == 1, "{change}");
+    ensure!(api.call(Method::PUT, "/redirections/A2", Some(tagged)).await?.status == 200);
+    let faults =
+        api.call_as(&editor, Method::POST, &format!("{few}/approve"), None).await?.problem(409, 40901);
+    ensure!(faults[0].contains('1') && faults[0].contains('2'), "{faults:?}");
     // A strict undo, likewise.
     let (other, _) = ask(&api, json!({"product": product, "patch": {"title": "New"}})).await?;
     ensure!(api.call_as(&editor, Method::POST, &format!("{other}/approve"), None).await?.status == 202);
