@@ -189,8 +189,8 @@ async fn a_change_whose_links_are_not_found_in_time_goes_on_in_parts(engine: Eng
         steps += 1;
         ensure!(steps < 100, "{}", api.get(&path).await?.json());
     }
-    // One for each time at which links were made, and then the last one.
-    ensure!(steps == 3, "{steps} steps");
+    // At least one for each time at which links were made, and then the last one; on a slow machine steps have fewer links.
+    ensure!(steps >= 3, "{steps} steps");
     let change = api.get(&path).await?.json();
     ensure!(change["status"] == "complete" && counts(&change) == [60, 60, 0, 0], "{change}");
     for (id, link) in all(&api).await? {
