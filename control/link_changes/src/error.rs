@@ -18,6 +18,11 @@ pub enum LinkChangeError {
     OtherCount { expected: u64, found: u64 },
     #[error("{most} changes of links are under way; wait until one has ended.")]
     TooManyChanges { most: u64 },
+    #[error(
+        "The former values of {kept} links are kept, of at most {most}: undo a change, or wait until one cannot be undone any \
+         more."
+    )]
+    TooManyKept { kept: u64, most: u64 },
     #[error("The change {0} has ended.")]
     Ended(JobId),
     #[error("The change {id} waits for no approval: it is {status}.")]
@@ -45,6 +50,7 @@ impl DomainError for LinkChangeError {
             Self::OwnChange(_) => Code::Forbidden,
             Self::FormerRemoved(_) => Code::NotFound,
             Self::OtherCount { .. }
+            | Self::TooManyKept { .. }
             | Self::Ended(_)
             | Self::NotWaiting { .. }
             | Self::NotEnded { .. }

@@ -133,6 +133,13 @@ pub async fn run(app: Arc<ApiState>, shutdown: CancellationToken) {
             Ok(orders) => tracing::info!(orders, "deleted old print orders"),
             Err(error) => tracing::warn!(%error, "deleting old print orders is left for later"),
         }
+        match changed_links::give_up(&app.link_changes).await {
+            Ok(0) => {}
+            Ok(changes) => tracing::info!(changes, "cancelled changes of links that nobody approved"),
+            Err(error) => {
+                tracing::warn!(%error, "cancelling changes of links that nobody approved is left for later")
+            }
+        }
         match changed_links::expire(&app.link_changes).await {
             Ok(0) => {}
             Ok(changes) => tracing::info!(changes, "deleted former values of changed links"),

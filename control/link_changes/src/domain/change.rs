@@ -18,6 +18,9 @@ use shared::{
 /// How long the former values of a change are kept: 30 days.
 pub const UNDO_MS: i64 = 30 * 24 * 60 * 60 * 1_000;
 
+/// How long a change waits for an approval: 30 days, since an undo that waits keeps the former values of its change.
+pub const APPROVAL_MS: i64 = UNDO_MS;
+
 /// A text that names no state and no type of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("no state or type of a change of links")]

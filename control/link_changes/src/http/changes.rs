@@ -51,7 +51,7 @@ pub(super) async fn list(
     request_body(content = Object, description = "Which links, and what is changed of them"),
     responses((status = 201, description = "Accepted; `Location` is the job's", body = LinkChangeDocument),
         (status = 200, description = "With `dryRun`: what it would do", body = LinkDryRunDocument),
-        (status = 409, description = "Another number of links is found than `expect` says")),
+        (status = 409, description = "Another number of links is found than `expect` says, or too many former values are kept")),
     extensions(("x-maturity" = json!("Beta"))))]
 pub(super) async fn create(
     State(state): State<Arc<LinkChangeState>>,

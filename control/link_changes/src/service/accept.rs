@@ -34,6 +34,9 @@ pub const MAX_OPEN: u64 = 10;
 /// Most links of a change.
 pub const MAX_LINKS: u64 = 1_000_000;
 
+/// Most links of an account whose former values are kept: twenty changes of the most links, some 20 GB with 1 KB a link.
+pub const MAX_KEPT: u64 = 20 * MAX_LINKS;
+
 /// Links that an answer shows before and after the change.
 const SAMPLE: u32 = 10;
 
@@ -54,7 +57,7 @@ pub struct Accepted {
 ///
 /// # Errors
 /// The key lacks the permission; the change is refused for every link (400), or finds none, or too many; another number of links
-/// was expected (409); too many changes are under way (429).
+/// was expected, or too many former values are kept (409); too many changes are under way (429).
 #[instrument(skip_all)]
 pub async fn create(
     state: &LinkChangeState,
@@ -130,6 +133,10 @@ pub async fn undo(
     if !of.status.is_terminal() {
         return Err(LinkChangeError::NotEnded { id: of.id, status: of.status.as_str() }.into());
     }
+    if of.undo_until.is_none() && of.details.former_removed_at.is_none() {
+        // Nobody approved it.
+        return Err(LinkChangeError::NothingToUndo(of.id).into());
+    }
     if of.undo_until.is_none_or(|until| until <= now) {
         return Err(LinkChangeError::FormerRemoved(of.id).into());
     }
@@ -170,6 +177,16 @@ async fn insert(
     accounts::lock(tx, caller.account).await?;
     if table::count_open(tx, caller.account).await? >= MAX_OPEN {
         return Err(LinkChangeError::TooManyChanges { most: MAX_OPEN }.into());
+    }
+    match kind {
+        Kind::Change => {
+            let kept = table::count_kept(tx, caller.account).await?;
+            if kept.saturating_add(details.links) > MAX_KEPT {
+                return Err(LinkChangeError::TooManyKept { kept, most: MAX_KEPT }.into());
+            }
+        }
+        // It keeps none, and each link that it restores makes room for another.
+        Kind::Undo => {}
     }
     let account = account_table::find_account(tx, caller.account).await?;
     let waits = account.is_some_and(|account| account.approve_bulk_changes);

@@ -22,7 +22,7 @@ use crate::{
 /// What the audit trail calls them.
 pub(super) const KIND: &str = "linkChange";
 
-/// Lists changes. Operators who are confined to projects see their own.
+/// Lists changes. Operators who are confined to projects see their own, made within these.
 ///
 /// # Errors
 /// The key lacks the permission.
@@ -38,7 +38,9 @@ pub async fn list(
     let within: &[(&'static str, &str)] = if *grant.limit() == Limit::Account { &[] } else { &own };
     let selection = Selection { account: actor.account, limit: &Limit::Account, request, within };
     let mut conn = state.db.read().await?;
-    Ok(table::list(&mut conn, &selection).await?)
+    let mut page = table::list(&mut conn, &selection).await?;
+    page.items.retain(|change| is_seen(actor, change));
+    Ok(page)
 }
 
 /// Reads a change.
@@ -75,7 +77,7 @@ pub async fn list_conflicts(
 ///
 /// # Errors
 /// It does not exist (404), waits for nobody (409), is the caller's own (403), or is not what it was asked for any more: another
-/// number of links is found than was expected, or a link of a strict undo was changed (409).
+/// number of links is found than was expected, or more than were counted, or a link of a strict undo was changed (409).
 #[instrument(skip_all)]
 pub async fn approve(state: &LinkChangeState, caller: &Caller, id: &str) -> Result<(), ServiceError> {
     let _ = require_operator(caller, Verb::Update)?;
@@ -88,11 +90,19 @@ pub async fn approve(state: &LinkChangeState, caller: &Caller, id: &str) -> Resu
     if change.details.maker.id == caller.id {
         return Err(LinkChangeError::OwnChange(change.id).into());
     }
-    if let (Kind::Change, Some(expected)) = (change.kind, change.details.expect) {
-        let found = links::count(&mut conn, &change).await?;
-        if found != expected {
-            return Err(LinkChangeError::OtherCount { expected, found }.into());
+    match change.kind {
+        Kind::Change => {
+            let found = links::count(&mut conn, &change).await?;
+            // Whoever approves has seen how many there were.
+            let (expected, is_other) = match change.details.expect {
+                Some(expected) => (expected, found != expected),
+                None => (change.details.links, found > change.details.links),
+            };
+            if is_other {
+                return Err(LinkChangeError::OtherCount { expected, found }.into());
+            }
         }
+        Kind::Undo => {}
     }
     drop(conn);
     let mut tx = state.db.begin(&caller.ctx).await?;
@@ -143,7 +153,15 @@ pub(super) async fn find_in(conn: &mut Conn, actor: &Actor, id: &str) -> Result<
     let not_found = || ServiceError::not_found("change of links", shorten(id));
     let parsed: JobId = id.parse().map_err(|_| not_found())?;
     let found = table::find(conn, actor.account, parsed).await?;
-    // As in the list.
-    let is_seen = |change: &LinkChange| actor.projects().is_none() || change.made_by == actor.own_name();
-    found.filter(is_seen).ok_or_else(not_found)
+    found.filter(|change| is_seen(actor, change)).ok_or_else(not_found)
+}
+
+/// Whether a change exists for a caller. Who is confined to projects sees its own, but for those that it asked for when it
+/// reached more: they name links of others, and undoing them would move links out of its projects.
+fn is_seen(actor: &Actor, change: &LinkChange) -> bool {
+    let Some(reached) = actor.projects() else { return true };
+    let projects = &change.details.maker.projects;
+    change.made_by == actor.own_name()
+        && !projects.is_empty()
+        && projects.iter().all(|project| reached.contains(project))
 }

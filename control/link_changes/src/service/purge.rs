@@ -1,11 +1,11 @@
-//! Removes what changes leave: former values whose time is over, and old jobs.
+//! Removes what changes leave: former values whose time is over, and old jobs. Cancels what nobody approves.
 
 use kernel::store::{Ctx, StoreError};
 use shared::time::UnixMillis;
 
-use super::LinkChangeState;
+use super::{LinkChangeState, steps};
 use crate::{
-    domain::change::LinkChange,
+    domain::change::{APPROVAL_MS, LinkChange, Status},
     error::ServiceError,
     store::{changes, conflicts, former},
 };
@@ -37,6 +37,35 @@ pub async fn expire(state: &LinkChangeState) -> Result<u64, ServiceError> {
             expired += u64::from(changes::forget_former(&mut tx, &change).await?);
             tx.commit().await?;
         }
+    }
+}
+
+/// Cancels what nobody has approved in time; returns how many changes.
+///
+/// # Errors
+/// The store failed; what was cancelled stays so.
+pub async fn give_up(state: &LinkChangeState) -> Result<u64, ServiceError> {
+    let mut given_up = 0;
+    loop {
+        let now = state.clock.now();
+        let before = UnixMillis(now.0.saturating_sub(APPROVAL_MS));
+        let mut conn = state.db.read().await?;
+        let waiting = changes::list_unapproved(&mut conn, before, WINDOW).await?;
+        drop(conn);
+        if waiting.is_empty() {
+            return Ok(given_up);
+        }
+        for change in waiting {
+            let message = "Nobody approved it within 30 days.".to_owned();
+            let ended = change.ended(Status::Cancelled, Some(message), now);
+            let mut tx = state.db.begin(&Ctx::default()).await?;
+            if changes::give_up(&mut tx, &ended).await? {
+                steps::record_end(&mut tx, &ended, ended.stamp.updated_at).await?;
+                given_up += 1;
+            }
+            tx.commit().await?;
+        }
+        state.readers.wake_events();
     }
 }
 

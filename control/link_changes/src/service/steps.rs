@@ -10,6 +10,7 @@ use kernel::{
 use redirects::{
     domain::{link_patch::LinkPatch, redirection::Redirection},
     service::redirections::{self, Outcome, PlannedChange},
+    store::redirection_lists,
     writer::Lane,
 };
 use shared::time::UnixMillis;
@@ -39,20 +40,32 @@ pub enum Stepped {
     Lost,
 }
 
+/// Links among which a step looks for those of a change, once looking among all of them failed: with a filter that no index serves,
+/// and few links that meet it, this may take longer than a statement may. Half as many after each further failure.
+const WINDOW: u32 = 10_000;
+const MIN_WINDOW: u32 = 20;
+
+/// What follows the links of a step.
+#[derive(Debug, Clone, Copy)]
+enum Rest {
+    /// More links that meet the conditions.
+    More,
+    /// No others that were created until then; later ones were not looked at.
+    Behind(UnixMillis),
+    /// No others.
+    Nothing,
+}
+
 /// Does the next step of a change.
 ///
 /// # Errors
 /// The store failed: the step is done again. A refusal is a fault of the change, which cannot be carried out.
 pub async fn step(state: &Arc<LinkChangeState>, claimed: &mut Claimed) -> Result<Stepped, ServiceError> {
-    let begun = Instant::now();
-    let before = claimed.change.details.done;
     let after = match claimed.change.kind {
         Kind::Change => change(state, claimed).await?,
         Kind::Undo => undo(state, claimed).await?,
     };
     let Some(after) = after else { return Ok(Stepped::Lost) };
-    let links = usize::try_from(after.details.done.saturating_sub(before)).unwrap_or(usize::MAX);
-    state.batch_size.took(links, begun.elapsed());
     claimed.change = after;
     Ok(if claimed.change.status.is_terminal() { Stepped::Settled } else { Stepped::Moved })
 }
@@ -87,19 +100,34 @@ async fn change(state: &Arc<LinkChangeState>, claimed: &Claimed) -> Result<Optio
     let actor = now.details.maker.actor(now.account);
     let count = size(state);
     let after = now.details.after.map(|(at, seq)| Position { at: UnixMillis(at), seq });
-    let part = Part { asked: now.stamp.created_at, after, count, counted: false };
     let mut conn = state.db.read().await?;
+    let end = match window(claimed.failures) {
+        Some(links) => redirection_lists::created_behind(&mut conn, now.account, after, links).await?,
+        None => None,
+    };
+    let end = end.filter(|end| *end < now.stamp.created_at);
+    let part = Part { asked: end.unwrap_or(now.stamp.created_at), after, count, counted: false };
     let page = links::read(&mut conn, &actor, &selection, part).await?;
     drop(conn);
-    let is_last = page.next.is_none();
+    let rest = match (page.next, end) {
+        (Some(_), _) => Rest::More,
+        (None, Some(end)) => Rest::Behind(end),
+        (None, None) => Rest::Nothing,
+    };
     let (at, links) = (state.clock.now(), page.items);
     state
         .redirects
         .writer
         .submit(&ctx_of(now, at), (now.account, lane(now)), {
-            let claimed = claimed.clone();
+            let (state, claimed) = (Arc::clone(state), claimed.clone());
             move |tx| {
-                async move { change_in(tx, &claimed, &actor, &patch, (links, is_last), at).await }.boxed()
+                async move {
+                    let begun = Instant::now();
+                    let after = change_in(tx, &claimed, &actor, &patch, (links, rest), at).await?;
+                    measure(&state, &claimed, after.as_ref(), begun);
+                    Ok(after)
+                }
+                .boxed()
             }
         })
         .await
@@ -111,7 +139,7 @@ async fn change_in(
     claimed: &Claimed,
     actor: &Actor,
     patch: &LinkPatch,
-    (links, is_last): (Vec<Redirection>, bool),
+    (links, rest): (Vec<Redirection>, Rest),
     at: UnixMillis,
 ) -> Result<Option<LinkChange>, ServiceError> {
     if !leases::hold(tx, claimed).await? {
@@ -134,7 +162,17 @@ async fn change_in(
     let (_, planned) = redirections::plan_patch(tx, actor, same, patch, at).await?;
     let written = write(tx, &mut next, planned, at).await?;
     former::insert(tx, next.stamp.seq, &written).await?;
-    finish(tx, claimed, next, is_last && !is_cut, at).await
+    let is_over = match rest {
+        Rest::More => false,
+        Rest::Behind(_) | Rest::Nothing if is_cut => false,
+        Rest::Behind(end) => {
+            // Whatever the filter, all links up to this time were looked at.
+            next.details.after = Some((end.0, i64::MAX));
+            false
+        }
+        Rest::Nothing => true,
+    };
+    finish(tx, claimed, next, is_over, at).await
 }
 
 /// Restores the next links; `None`, and nothing is changed, when another worker holds the undo.
@@ -146,8 +184,16 @@ async fn undo(state: &Arc<LinkChangeState>, claimed: &Claimed) -> Result<Option<
         .redirects
         .writer
         .submit(&ctx_of(now, at), (now.account, lane(now)), {
-            let claimed = claimed.clone();
-            move |tx| async move { undo_in(tx, &claimed, &actor, (of, count), at).await }.boxed()
+            let (state, claimed) = (Arc::clone(state), claimed.clone());
+            move |tx| {
+                async move {
+                    let begun = Instant::now();
+                    let after = undo_in(tx, &claimed, &actor, (of, count), at).await?;
+                    measure(&state, &claimed, after.as_ref(), begun);
+                    Ok(after)
+                }
+                .boxed()
+            }
         })
         .await
 }
@@ -234,6 +280,20 @@ async fn finish(
 pub(super) async fn record_end(tx: &mut Tx, change: &LinkChange, at: UnixMillis) -> Result<(), StoreError> {
     let event = Event::LinkChange { id: change.id, status: change.status.as_str().to_owned() };
     events::record(tx, at, &[(change.account, event)]).await
+}
+
+/// Records what a step cost within the transaction of the writer: what it read before, and how long it waited for its turn, hold
+/// up nobody.
+fn measure(state: &LinkChangeState, claimed: &Claimed, after: Option<&LinkChange>, begun: Instant) {
+    let Some(after) = after else { return };
+    let links = after.details.done.saturating_sub(claimed.change.details.done);
+    state.batch_size.took(usize::try_from(links).unwrap_or(usize::MAX), begun.elapsed());
+}
+
+/// Among how many links a step looks; `None` is all of them. The claim itself is the first failure.
+fn window(failures: u64) -> Option<u32> {
+    let halvings = u32::try_from(failures.checked_sub(2)?).unwrap_or(u32::MAX).min(16);
+    Some((WINDOW >> halvings).max(MIN_WINDOW))
 }
 
 /// Links of the next step.

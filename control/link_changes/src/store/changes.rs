@@ -46,10 +46,24 @@ const INSERT: &str = "INSERT INTO link_changes (id, account_id, kind, of_change,
 const COUNT_OPEN: &str = "SELECT COUNT(*) FROM link_changes WHERE account_id = $1 AND settled = 0";
 const COUNT_OPEN_UNDOS: &str =
     "SELECT COUNT(*) FROM link_changes WHERE account_id = $1 AND of_change = $2 AND settled = 0";
+// Of a change under way all links count. What an undo gave back is not kept any more.
+const COUNT_KEPT: &str = "SELECT CAST(COALESCE(SUM(k.links), 0) AS BIGINT) FROM (\
+    SELECT CAST(CASE WHEN t.settled = 0 THEN t.doc ->> 'links' ELSE t.doc ->> 'changed' END AS BIGINT) AS links \
+    FROM link_changes t WHERE t.account_id = $1 AND t.kind = 'change' AND (t.settled = 0 OR t.undo_until IS NOT NULL) \
+    UNION ALL SELECT -CAST(u.doc ->> 'changed' AS BIGINT) FROM link_changes u JOIN link_changes t ON t.id = u.of_change \
+    WHERE u.account_id = $1 AND t.account_id = $1 AND t.undo_until IS NOT NULL) k";
 const CANCEL: &str = "UPDATE link_changes SET status = 'cancelled', updated_at = $3, completed_at = $3, undo_until = $4, \
     settled = 1 WHERE account_id = $1 AND id = $2 AND settled = 0";
 const APPROVE: &str = "UPDATE link_changes SET status = 'waiting', doc = $3, updated_at = $4 \
     WHERE account_id = $1 AND id = $2 AND status = 'awaitingApproval'";
+const LIST_UNAPPROVED: &str = concat!(
+    "SELECT ",
+    columns!(),
+    " FROM link_changes t WHERE t.settled = 0 AND t.status = 'awaitingApproval' AND t.created_at <= $1 ORDER BY t.seq LIMIT $2"
+);
+// It has changed nothing, so there is nothing to undo.
+const GIVE_UP: &str = "UPDATE link_changes SET status = 'cancelled', doc = $2, updated_at = $3, completed_at = $3, settled = 1 \
+    WHERE seq = $1 AND status = 'awaitingApproval'";
 // What is being undone keeps its former values until that has ended.
 const LIST_EXPIRED: &str = concat!(
     "SELECT ",
@@ -148,6 +162,13 @@ pub async fn count_open(conn: &mut Conn, account: AccountId) -> Result<u64, Stor
     Ok(count.unsigned_abs())
 }
 
+/// Links of an account whose former values are kept, or will be by changes under way.
+pub async fn count_kept(conn: &mut Conn, account: AccountId) -> Result<u64, StoreError> {
+    let count: i64 =
+        on_db!(conn, |c| sqlx::query_scalar(COUNT_KEPT).bind(account.as_str()).fetch_one(c).await)?;
+    Ok(u64::try_from(count).unwrap_or_default())
+}
+
 /// Whether an undo of a change has not ended.
 pub async fn is_being_undone(conn: &mut Conn, account: AccountId, id: JobId) -> Result<bool, StoreError> {
     let count: i64 = on_db!(conn, |c| sqlx::query_scalar(COUNT_OPEN_UNDOS)
@@ -182,6 +203,23 @@ pub async fn approve(tx: &mut Tx, change: &LinkChange) -> Result<bool, StoreErro
         change.stamp.updated_at.0
     )?;
     Ok(approved == 1)
+}
+
+/// Changes of all accounts that were asked for until `before` and that nobody has approved.
+pub async fn list_unapproved(
+    conn: &mut Conn,
+    before: UnixMillis,
+    limit: u32,
+) -> Result<Vec<LinkChange>, StoreError> {
+    let rows: Vec<Row> = fetch_all!(conn, LIST_UNAPPROVED, before.0, i64::from(limit))?;
+    rows.into_iter().map(LinkChange::try_from).collect()
+}
+
+/// Ends a change that nobody has approved, as cancelled; returns whether nobody had.
+pub async fn give_up(tx: &mut Tx, change: &LinkChange) -> Result<bool, StoreError> {
+    let given_up =
+        execute!(&mut **tx, GIVE_UP, change.stamp.seq, Json(&change.details), change.stamp.updated_at.0)?;
+    Ok(given_up == 1)
 }
 
 /// Changes of all accounts whose former values are due to go, the oldest first.

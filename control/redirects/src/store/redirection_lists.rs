@@ -262,6 +262,26 @@ async fn bound(
     Ok(found.filter(|at| (from..=to).contains(at)).map(UnixMillis))
 }
 
+/// When the link of an account was created that comes `count` links behind the next one after a position, in the order of
+/// creation; `None` where there are not so many.
+pub async fn created_behind(
+    conn: &mut Conn,
+    account: AccountId,
+    after: Option<Position>,
+    count: u32,
+) -> Result<Option<UnixMillis>, StoreError> {
+    let (at, seq) = after.map_or((i64::MIN, i64::MIN), |after| (after.at.0, after.seq));
+    let found: Option<i64> = on_db!(conn, |c| sqlx::query_scalar(BOUND_ASCENDING)
+        .persistent(false)
+        .bind(account.as_str())
+        .bind(at)
+        .bind(seq)
+        .bind(i64::from(count))
+        .fetch_optional(c)
+        .await)?;
+    Ok(found.map(UnixMillis))
+}
+
 /// The page by the links up to `bound`; `None` if they do not fill it and others follow.
 async fn scan(
     conn: &mut Conn,

@@ -2,16 +2,19 @@
 
 use anyhow::{Context, Result, ensure};
 use axum::http::Method;
+use link_changes::{domain::change::APPROVAL_MS, service::purge};
 use serde_json::{Value, json};
 use tests::db::Engine;
 
 use super::{Api, all, ask, counts, finished, links, product, work_all, worked};
-use crate::http::operators::{machine, project};
+use crate::http::operators::{accesses, machine, project};
 
 crate::on_both_engines!(
     operators_of_a_project_change_its_links_only,
+    who_is_confined_later_does_not_see_what_it_did_before,
     a_change_waits_for_a_second_operator,
     what_is_approved_is_what_was_asked_for,
+    what_nobody_approves_is_cancelled_after_thirty_days,
     another_account_sees_and_changes_nothing,
 );
 
@@ -83,6 +86,39 @@ async fn operators_of_a_project_change_its_links_only(engine: Engine) -> Result<
     Ok(())
 }
 
+async fn who_is_confined_later_does_not_see_what_it_did_before(engine: Engine) -> Result<()> {
+    let api = Api::new(engine).await?;
+    let product = product(&api).await?;
+    let (own, other) = (project(&api).await?, project(&api).await?);
+    links(&api, &product, "OWN", 2, &json!({"scopes": {"users": [], "projects": [own]}})).await?;
+    links(&api, &product, "FREE", 2, &json!({})).await?;
+    let (id, editor) = machine(&api, "editor", json!({})).await?;
+    let body = json!({"product": product, "patch": {"title": "New"}});
+    let asked = api.call_as(&editor, Method::POST, "/jobs/redirections", Some(body)).await?;
+    ensure!(asked.status == 201, "{asked:?}");
+    let path = format!("/jobs/redirections/{}", asked.json()["id"].as_str().context("id")?);
+    ensure!(counts(&worked(&api, &path).await?) == [4, 4, 0, 0]);
+    ensure!(api.call_as(&editor, Method::GET, &path, None).await?.status == 200);
+    // Of two projects: then the operator has the same name in the list as before.
+    let confined = json!({"conditions": [format!("project={own}"), format!("project={other}")]});
+    let set = api.call(Method::PUT, &format!("{}/{id}", accesses(&api)), Some(confined)).await?;
+    ensure!(set.status == 200, "{set:?}");
+    let after = all(&api).await?;
+    let listed = api.call_as(&editor, Method::GET, "/jobs/redirections", None).await?;
+    ensure!(listed.status == 200 && listed.json() == json!([]), "{listed:?}");
+    for (method, path, body) in [
+        (Method::GET, path.clone(), None),
+        (Method::GET, format!("{path}/conflicts"), None),
+        (Method::POST, format!("{path}/cancel"), None),
+        (Method::POST, format!("{path}/undo"), Some(json!({}))),
+    ] {
+        api.call_as(&editor, method, &path, body).await?.problem(404, 40401);
+    }
+    work_all(&api).await?;
+    ensure!(all(&api).await? == after, "it undid what it cannot reach");
+    Ok(())
+}
+
 async fn a_change_waits_for_a_second_operator(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     let product = product(&api).await?;
@@ -95,9 +131,13 @@ async fn a_change_waits_for_a_second_operator(engine: Engine) -> Result<()> {
     let waiting = worked(&api, &path).await?;
     ensure!(waiting["status"] == "awaitingApproval" && counts(&waiting)[0] == 0, "{waiting}");
     let approve = format!("{path}/approve");
-    let rows = api.fingerprint().await?;
     let faults = api.call(Method::POST, &approve, None).await?.problem(403, 40301);
     ensure!(faults[0].contains("your own"), "{faults:?}");
+    // With another key of the same operator, neither.
+    let key = api.create("/keys", json!({"label": "second"})).await?;
+    let key = key["apiKey"].as_str().context("apiKey")?;
+    api.call_as(key, Method::POST, &approve, None).await?.problem(403, 40301);
+    let rows = api.fingerprint().await?;
     api.call_as(&viewer, Method::POST, &approve, None).await?.problem(403, 40301);
     api.call_as(&api.other_key, Method::POST, &approve, None).await?.problem(404, 40401);
     ensure!(api.fingerprint().await? == rows, "a refusal changed something");
@@ -134,6 +174,15 @@ async fn what_is_approved_is_what_was_asked_for(engine: Engine) -> Result<()> {
     let approve = format!("{path}/approve");
     let faults = api.call_as(&editor, Method::POST, &approve, None).await?.problem(409, 40901);
     ensure!(faults[0].contains('3') && faults[0].contains('2'), "{faults:?}");
+    // Without a number, more links than were counted are refused: whoever approves has not seen them.
+    let tagged = json!({"defaultRedirectUrl": "https://example.com/before", "tags": ["old"]});
+    ensure!(api.call(Method::PUT, "/redirections/A1", Some(tagged.clone())).await?.status == 200);
+    let (few, change) = ask(&api, json!({"filter": "tags=old", "patch": {"notes": "new"}})).await?;
+    ensure!(change["progress"]["links"] == 1, "{change}");
+    ensure!(api.call(Method::PUT, "/redirections/A2", Some(tagged)).await?.status == 200);
+    let faults =
+        api.call_as(&editor, Method::POST, &format!("{few}/approve"), None).await?.problem(409, 40901);
+    ensure!(faults[0].contains('1') && faults[0].contains('2'), "{faults:?}");
     // A strict undo, likewise.
     let (other, _) = ask(&api, json!({"product": product, "patch": {"title": "New"}})).await?;
     ensure!(api.call_as(&editor, Method::POST, &format!("{other}/approve"), None).await?.status == 202);
@@ -142,6 +191,31 @@ async fn what_is_approved_is_what_was_asked_for(engine: Engine) -> Result<()> {
     ensure!(api.call(Method::DELETE, "/redirections/A1", None).await?.status == 200);
     let approve = format!("/jobs/redirections/{}/approve", undo["id"].as_str().context("id")?);
     api.call_as(&editor, Method::POST, &approve, None).await?.problem(409, 40901);
+    Ok(())
+}
+
+async fn what_nobody_approves_is_cancelled_after_thirty_days(engine: Engine) -> Result<()> {
+    let api = Api::new(engine).await?;
+    let product = product(&api).await?;
+    links(&api, &product, "A", 2, &json!({})).await?;
+    let state = &api.made.app.link_changes;
+    set_approval(&api, true).await?;
+    let (_, editor) = machine(&api, "editor", json!({})).await?;
+    let body = json!({"product": product, "patch": {"title": "New"}});
+    let (approved, _) = ask(&api, body.clone()).await?;
+    let (forgotten, _) = ask(&api, body).await?;
+    let approve = |path: &str| format!("{path}/approve");
+    ensure!(api.call_as(&editor, Method::POST, &approve(&approved), None).await?.status == 202);
+    api.made.clock.advance(APPROVAL_MS - 1_000);
+    ensure!(purge::give_up(state).await? == 0, "its time is not over");
+    api.made.clock.advance(2_000);
+    ensure!(purge::give_up(state).await? == 1 && purge::give_up(state).await? == 0);
+    let change = api.get(&forgotten).await?.json();
+    ensure!(change["status"] == "cancelled" && change["completedAt"].is_i64(), "{change}");
+    ensure!(change["message"].is_string() && change.get("undoUntil").is_none(), "{change}");
+    api.call_as(&editor, Method::POST, &approve(&forgotten), None).await?.problem(409, 40901);
+    api.call(Method::POST, &format!("{forgotten}/undo"), Some(json!({}))).await?.problem(409, 40901);
+    ensure!(worked(&api, &approved).await?["status"] == "complete");
     Ok(())
 }
 

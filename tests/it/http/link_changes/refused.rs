@@ -5,7 +5,7 @@ use axum::http::Method;
 use kernel::store::Ctx;
 use link_changes::{
     service::{
-        accept::MAX_OPEN,
+        accept::{MAX_KEPT, MAX_OPEN},
         steps::{self, Stepped},
     },
     store::change_leases as leases,
@@ -13,15 +13,17 @@ use link_changes::{
 use serde_json::json;
 use tests::db::Engine;
 
-use super::{Api, all, ask, counts, finished, links, product, worked};
+use super::{Api, all, ask, counts, finished, links, product, work_all, worked};
 use crate::store::schema::run;
 
 crate::on_both_engines!(
     every_fault_is_named_at_once,
     another_count_than_the_expected_one_is_refused,
     changes_under_way_are_bounded,
+    former_values_of_an_account_are_bounded,
     targets_that_the_account_does_not_allow_are_refused,
     a_worker_that_lost_its_lease_changes_nothing,
+    a_change_whose_links_are_not_found_in_time_goes_on_in_parts,
     a_link_that_is_changed_between_reading_and_writing_is_looked_at_again,
 );
 
@@ -105,6 +107,33 @@ async fn changes_under_way_are_bounded(engine: Engine) -> Result<()> {
     Ok(())
 }
 
+async fn former_values_of_an_account_are_bounded(engine: Engine) -> Result<()> {
+    let api = Api::new(engine).await?;
+    let product = product(&api).await?;
+    links(&api, &product, "A", 2, &json!({})).await?;
+    let change = finished(&api, json!({"product": product, "patch": {"title": "New"}})).await?;
+    let many = MAX_KEPT - 1;
+    let doc = if engine == Engine::Sqlite {
+        format!("json_set(doc, '$.changed', {many})")
+    } else {
+        format!("jsonb_set(doc, '{{changed}}', '{many}')")
+    };
+    run(&api.made.db.location, &[format!("UPDATE link_changes SET doc = {doc}")]).await?;
+    let body = json!({"product": product, "patch": {"notes": "more"}});
+    let faults = api.call(Method::POST, "/jobs/redirections", Some(body.clone())).await?.problem(409, 40901);
+    ensure!(faults[0].contains(&format!("former values of {many} links are kept")), "{faults:?}");
+    // A dry run keeps nothing.
+    let mut dry_run = body.clone();
+    dry_run["dryRun"] = json!(true);
+    ensure!(api.call(Method::POST, "/jobs/redirections", Some(dry_run)).await?.status == 200);
+    // What is given back is not kept any more.
+    let undo = format!("/jobs/redirections/{}/undo", change["id"].as_str().unwrap_or_default());
+    ensure!(api.call(Method::POST, &undo, Some(json!({}))).await?.status == 201);
+    work_all(&api).await?;
+    finished(&api, body).await?;
+    Ok(())
+}
+
 async fn targets_that_the_account_does_not_allow_are_refused(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     let product = product(&api).await?;
@@ -138,6 +167,36 @@ async fn a_worker_that_lost_its_lease_changes_nothing(engine: Engine) -> Result<
     let rows = api.fingerprint().await?;
     ensure!(steps::step(state, &mut stale).await? == Stepped::Lost);
     ensure!(api.fingerprint().await? == rows, "a worker without a lease wrote something");
+    Ok(())
+}
+
+async fn a_change_whose_links_are_not_found_in_time_goes_on_in_parts(engine: Engine) -> Result<()> {
+    let api = Api::new(engine).await?;
+    let product = product(&api).await?;
+    for (prefix, title) in [("A", "Old"), ("B", "Other"), ("C", "Old")] {
+        links(&api, &product, prefix, 30, &json!({"title": title})).await?;
+        api.made.clock.advance(1_000);
+    }
+    let (path, _) = ask(&api, json!({"filter": "title=Old", "patch": {"title": "New"}})).await?;
+    let mut tx = api.made.app.core.db.begin(&Ctx::default()).await?;
+    let claimed = leases::claim(&mut tx).await?;
+    tx.commit().await?;
+    let Some(mut claimed) = claimed else { anyhow::bail!("nothing was claimed") };
+    // As after many tries: then a step looks at the fewest links.
+    claimed.failures = 20;
+    let mut steps = 0;
+    while steps::step(&api.made.app.link_changes, &mut claimed).await? == Stepped::Moved {
+        steps += 1;
+        ensure!(steps < 100, "{}", api.get(&path).await?.json());
+    }
+    // At least one for each time at which links were made, and then the last one; on a slow machine steps have fewer links.
+    ensure!(steps >= 3, "{steps} steps");
+    let change = api.get(&path).await?.json();
+    ensure!(change["status"] == "complete" && counts(&change) == [60, 60, 0, 0], "{change}");
+    for (id, link) in all(&api).await? {
+        ensure!((link["title"] == "Other") == id.starts_with('B'), "{link}");
+        ensure!(link["title"] != "Old", "{link}");
+    }
     Ok(())
 }
 
