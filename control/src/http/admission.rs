@@ -22,6 +22,7 @@ use signin::http::gate;
 use tracing_opentelemetry::OpenTelemetrySpanExt as _;
 use web::{
     api_error::{Failure, Refusal},
+    conditions::condition,
     rate_limit::{self, Ledger},
     request_error::RequestError,
     request_info::RequestInfo,
@@ -102,12 +103,16 @@ fn two_keys(headers: &HeaderMap) -> Option<Refusal> {
     (count > 1).then_some(Refusal { code: Code::Invalid, errors, detail: None })
 }
 
-/// The refusal of `If-Match` where nobody looks at it: its sender would believe that nothing is written over.
+/// The refusal of tags in `If-Match` where nobody looks at them: their sender would believe that nothing is written over.
+/// `*` is any state, so it changes nothing, and some clients send it with every change.
 fn unseen_condition(request: &Request, policy: Policy) -> Option<Refusal> {
     let is_change = !request.method().is_safe() && request.headers().contains_key(header::IF_MATCH);
-    let is_unseen = is_change && !policy.takes_tag && request.extensions().get::<MatchedPath>().is_some();
+    if !is_change || policy.takes_tag || request.extensions().get::<MatchedPath>().is_none() {
+        return None;
+    }
+    let admits_all = condition(request.headers()).is_ok_and(|asked| asked.into_numbers().is_none());
     let errors = vec![RequestError::NoCondition.to_string()];
-    is_unseen.then_some(Refusal { code: RequestError::NoCondition.code(), errors, detail: None })
+    (!admits_all).then_some(Refusal { code: RequestError::NoCondition.code(), errors, detail: None })
 }
 
 /// Runs a request for at most `limit`; a panic stays its own.

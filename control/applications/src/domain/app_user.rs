@@ -240,7 +240,10 @@ impl AppUser {
             photo: change.photo.or(old.photo),
             birthday: change.birthday.or(old.birthday),
         };
-        Self { stamp: self.stamp.touch(now), details, ..self }
+        let mut stamp = self.stamp.touch(now);
+        // The tag knows no more than the time: two changes in one millisecond must have two.
+        stamp.updated_at = stamp.updated_at.max(UnixMillis(self.stamp.updated_at.0.saturating_add(1)));
+        Self { stamp, details, ..self }
     }
 }
 
@@ -293,5 +296,8 @@ mod tests {
         assert_eq!(changed.details.email.as_deref(), Some("a@b"));
         assert_eq!(changed.details.first_name.as_deref(), Some("B"));
         assert_eq!(changed.details.common.scopes, None);
+        // Another change in the same millisecond is another state.
+        let again = changed.clone().apply(UserDetails::default(), UnixMillis(9));
+        assert_ne!(again.tag(), changed.tag());
     }
 }

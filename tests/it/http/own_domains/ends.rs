@@ -66,6 +66,15 @@ async fn a_domain_whose_proof_is_lost_keeps_its_codes(engine: Engine) -> Result<
     let refused = all.link(host, "B").await?.problem(409, 40901);
     ensure!(refused[0].contains("go.example is not proven any more"), "{refused:?}");
     ensure!(all.link("tn.gg", "B").await?.status == 200);
+    // A link that was deleted is a new one, too.
+    ensure!(all.api.call(Method::DELETE, &link, None).await?.status == 200);
+    let history = all.api.get(&format!("/redirections/A/history?domain={host}")).await?.json();
+    let restore = async || {
+        let version = json!({"version": history[1]["version"]});
+        all.api.call(Method::POST, &format!("/redirections/A/restore?domain={host}"), Some(version)).await
+    };
+    let refused = restore().await?.problem(409, 40901);
+    ensure!(refused[0].contains("go.example is not proven any more"), "{refused:?}");
     let listed = all.api.get(&format!("/accounts/{}/domains", all.api.made.account)).await?.json();
     ensure!(listed[1]["state"] == "unproven" && listed.as_array().map(Vec::len) == Some(2), "{listed}");
     // A check more tells nobody again.
@@ -76,6 +85,7 @@ async fn a_domain_whose_proof_is_lost_keeps_its_codes(engine: Engine) -> Result<
     let back = all.verify(host).await?.json();
     ensure!(back["state"] == "verified" && back.get("unprovenSince").is_none(), "{back}");
     ensure!(all.link(host, "B").await?.status == 200);
+    ensure!(restore().await?.status == 200);
     ensure!(all.told().await?.last() == Some(&(host.to_owned(), true)));
     Ok(())
 }

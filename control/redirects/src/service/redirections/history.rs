@@ -14,7 +14,7 @@ use crate::{
         permission::{Subject::Redirections, Verb},
         redirection::Redirection,
     },
-    error::{RedirectsError, ServiceError},
+    error::{CommonError, RedirectsError, ServiceError},
     service::{Redirects, access::require},
     store::{Conn, StoreError, audit_trail, listing::Selection},
 };
@@ -28,7 +28,7 @@ pub(super) const MAX_STEPS: usize = 1_000;
 /// The changes of a redirection, also of a deleted one. What public keys do leaves no entry.
 ///
 /// # Errors
-/// 404 when it is absent or another account's.
+/// 403 for a public key, 404 when it is absent or another account's.
 pub async fn history(
     state: &Redirects,
     actor: &Actor,
@@ -37,6 +37,7 @@ pub async fn history(
     request: &ListRequest,
 ) -> Result<Page<LinkChange>, ServiceError> {
     let grant = require(actor, Verb::Read, Redirections)?;
+    refuse_public(actor)?;
     let mut conn = state.db.read().await?;
     let domain = resolve_domain(&mut conn, actor.account, &choice, None).await?;
     let (link, _) = load_any(&mut conn, actor.account, &grant, &domain, short_id).await?;
@@ -45,6 +46,12 @@ pub async fn history(
     let shows_actor = *grant.limit() == Limit::Account;
     let items = found.items.into_iter().map(|entry| LinkChange::of(entry, shows_actor)).collect();
     Ok(Page { items, next: found.next, total: found.total })
+}
+
+/// Refuses public keys. Anybody can have one: it would tell what a link was before it was corrected or deleted, and a user of an
+/// application could make a link again that an operator has deleted.
+pub(super) fn refuse_public(actor: &Actor) -> Result<(), CommonError> {
+    if actor.kind.is_public() { Err(CommonError::KeyKind(actor.kind)) } else { Ok(()) }
 }
 
 async fn list(conn: &mut Conn, link: &Redirection, request: &ListRequest) -> Result<Page<Entry>, StoreError> {

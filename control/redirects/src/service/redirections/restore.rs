@@ -26,10 +26,8 @@ use crate::{
     service::{
         Redirects,
         access::{Caller, require},
-        user_links,
-        user_rules::UserRules,
     },
-    store::{Tx, accounts, quotas, redirections as table, scopes, tenants},
+    store::{Tx, accounts, domain_files, quotas, redirections as table, scopes, tenants},
     writer::Lane,
 };
 
@@ -40,8 +38,8 @@ const ATTEMPTS: usize = 3;
 /// short id, which nobody else gets.
 ///
 /// # Errors
-/// 404 for an absent redirection or version, 412 for one that is not as `expected`, 409 for a state that cannot come back, and
-/// what a change of the redirection to this state is refused for.
+/// 403 for a public key, 404 for an absent redirection or version, 412 for one that is not as `expected`, 409 for a state that
+/// cannot come back, and what a change of the redirection to this state is refused for.
 #[instrument(skip_all)]
 pub async fn restore(
     state: &Redirects,
@@ -52,6 +50,7 @@ pub async fn restore(
 ) -> Result<Written<Redirection>, ServiceError> {
     let grant = require(caller, Verb::Read, Redirections)?;
     let _ = require(caller, Verb::Update, Redirections)?;
+    history::refuse_public(caller)?;
     let mut attempt = 1;
     loop {
         let seen = see(state, caller, &grant, (&choice, short_id), version).await?;
@@ -127,8 +126,9 @@ async fn revive(
                 if !is_deleted || item.rev != rev {
                     return Err(RedirectsError::ChangedMeanwhile.into());
                 }
-                if let Some(rules) = UserRules::load(tx, &actor).await? {
-                    user_links::check_target(&rules, &writable)?;
+                // As for a new link.
+                if domain_files::is_unproven(tx, account, &domain.host).await? {
+                    return Err(RedirectsError::DomainUnproven(domain.host.to_string()).into());
                 }
                 check_take_downs(tx, std::slice::from_ref(&item), &writable).await?;
                 belong(tx, &grant, &mut item).await?;
