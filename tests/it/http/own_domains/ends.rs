@@ -13,6 +13,7 @@ crate::on_both_engines!(
     the_worker_finds_a_proof,
     a_domain_whose_proof_is_lost_keeps_its_codes,
     a_domain_without_codes_is_removed,
+    a_removal_does_not_change_which_domain_is_first,
 );
 
 async fn the_worker_finds_a_proof(engine: Engine) -> Result<()> {
@@ -135,5 +136,23 @@ async fn a_domain_without_codes_is_removed(engine: Engine) -> Result<()> {
     let trail = all.api.get("/audit?filter=resource=shortDomain&perPage=100").await?.json();
     let is_removal = |entry: &&Value| entry["before"]["state"] == "verified" && entry.get("after").is_none();
     ensure!(trail.as_array().context("trail")?.iter().filter(is_removal).count() == 1, "{trail}");
+    Ok(())
+}
+
+async fn a_removal_does_not_change_which_domain_is_first(engine: Engine) -> Result<()> {
+    let all = Setting::new(engine).await?;
+    for host in ["z.example", "y.example", "x.example"] {
+        all.prove(host).await?;
+    }
+    let delete = async |host: &str| -> Result<()> {
+        let removed = all.api.call(Method::DELETE, &format!("{}/{host}", all.path()), None).await?;
+        ensure!(removed.status == 200, "{removed:?}");
+        Ok(())
+    };
+    delete("z.example").await?;
+    delete("y.example").await?;
+    // A new one is behind those that stay, however many were removed before.
+    all.prove("a.example").await?;
+    ensure!(all.api.get(&all.path()).await?.json() == json!(["tn.gg", "x.example", "a.example"]));
     Ok(())
 }
