@@ -24,6 +24,12 @@ pub enum DomainsError {
         "{host} has {links} short ids, and {deleted} that were deleted: codes of theirs may be printed, so it stays."
     )]
     HasLinks { host: Host, links: u64, deleted: u64 },
+    #[error("The files of the account's short domains take at most {most} bytes together: remove some.")]
+    TooManyFiles { most: i64 },
+    #[error(
+        "The files of all short domains of this service take at most {most} bytes together, which is used up."
+    )]
+    NoRoomForFiles { most: i64 },
     #[error("{host} was checked within the last {seconds} seconds; try again later.")]
     CheckedJustNow { host: Host, seconds: i64 },
     #[error("The account has asked for {most} checks within a minute; try again later.")]
@@ -39,7 +45,9 @@ impl DomainError for DomainsError {
             | Self::TooManyUnproven { .. }
             | Self::NeedsNoProof(_)
             | Self::GivenByPlatform(_)
-            | Self::HasLinks { .. } => Code::Conflict,
+            | Self::HasLinks { .. }
+            | Self::TooManyFiles { .. }
+            | Self::NoRoomForFiles { .. } => Code::Conflict,
             Self::CheckedJustNow { .. } | Self::TooManyChecks { .. } => Code::TooManyRequests,
         }
     }
