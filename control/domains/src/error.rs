@@ -30,9 +30,9 @@ pub enum DomainsError {
         "The files of all short domains of this service take at most {most} bytes together, which is used up."
     )]
     NoRoomForFiles { most: i64 },
-    #[error("{host} was checked within the last {seconds} seconds; try again later.")]
+    #[error("{host} was claimed or checked within the last {seconds} seconds; try again later.")]
     CheckedJustNow { host: Host, seconds: i64 },
-    #[error("The account has asked for {most} checks within a minute; try again later.")]
+    #[error("The account has claimed or checked {most} hosts within a minute; try again later.")]
     TooManyChecks { most: i64 },
 }
 

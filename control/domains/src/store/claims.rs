@@ -29,8 +29,9 @@ const DUE: &str = concat!(
 );
 const COUNT_UNPROVEN: &str =
     "SELECT COUNT(*) FROM domain_claims WHERE account_id = $1 AND state IN ('pending', 'refused')";
-const INSERT: &str = "INSERT INTO domain_claims (account_id, host, token, state, created_at, next_check) \
-    VALUES ($1, $2, $3, $4, $5, $6)";
+// It counts as a check that was asked for: a claim that is removed and made again is no way around the limits of checks.
+const INSERT: &str = "INSERT INTO domain_claims (account_id, host, token, state, created_at, asked_at, next_check) \
+    VALUES ($1, $2, $3, $4, $5, $5, $6)";
 const UPDATE: &str = "UPDATE domain_claims SET state = $3, proof = $4, fault = $5, verified_at = $6, checked_at = $7, \
     unproven_since = $8, next_check = $9, failures = $10 WHERE account_id = $1 AND host = $2";
 const POSTPONE: &str =

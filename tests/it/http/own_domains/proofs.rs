@@ -182,13 +182,26 @@ async fn checks_and_claims_are_bounded(engine: Engine) -> Result<()> {
     // Ten hosts within a minute; the clock of the test moves by itself a little.
     let ask =
         async |n: u32| all.api.call(Method::POST, &format!("{}/h{n}.example/verify", all.path()), None).await;
+    let is_too_many = async |n: u32, says: &str| -> Result<()> {
+        let faults = ask(n).await?.problem(429, 42901);
+        ensure!(faults[0].contains(says), "{faults:?}");
+        Ok(())
+    };
+    // The claims count, too.
+    is_too_many(0, "h0.example was claimed or checked").await?;
+    all.api.made.clock.advance(PAUSE_MS);
+    is_too_many(0, "claimed or checked 10 hosts within a minute").await?;
+    all.api.made.clock.advance(60_001);
     for n in 0..10 {
         ensure!(ask(n).await?.status == 200, "{n}");
     }
-    let faults = ask(11).await?.problem(429, 42901);
-    ensure!(faults[0].contains("10 checks within a minute"), "{faults:?}");
-    let faults = ask(0).await?.problem(429, 42901);
-    ensure!(faults[0].contains("h0.example was checked"), "{faults:?}");
+    is_too_many(11, "claimed or checked 10 hosts within a minute").await?;
+    is_too_many(0, "h0.example was claimed or checked").await?;
+    // A new claim on the same host is no way around.
+    let removed = all.api.call(Method::DELETE, &format!("{}/h0.example", all.path()), None).await?;
+    ensure!(removed.status == 200, "{removed:?}");
+    all.claim("h0.example").await?;
+    is_too_many(0, "h0.example was claimed or checked").await?;
     all.api.made.clock.advance(60_001);
     ensure!(ask(11).await?.status == 200);
     Ok(())
