@@ -2,9 +2,14 @@
 
 use anyhow::{Context, Result, ensure};
 use axum::http::Method;
+use domains::{
+    domain::claim::{Claim, Proof},
+    store::claims,
+};
+use kernel::store::Ctx;
 use redirects::store::log;
 use serde_json::{Value, json};
-use shared::wire::stream::Change;
+use shared::{short_url::Host, wire::stream::Change};
 use tests::db::Engine;
 
 use super::{HOUR_MS, Setting};
@@ -12,6 +17,7 @@ use super::{HOUR_MS, Setting};
 crate::on_both_engines!(
     the_worker_finds_a_proof,
     a_domain_whose_proof_is_lost_keeps_its_codes,
+    a_silent_host_of_a_file_is_an_outage,
     a_domain_without_codes_is_removed,
     a_removal_does_not_change_which_domain_is_first,
 );
@@ -78,6 +84,24 @@ async fn a_domain_whose_proof_is_lost_keeps_its_codes(engine: Engine) -> Result<
     ensure!(back["state"] == "verified" && back.get("unprovenSince").is_none(), "{back}");
     ensure!(all.link(host, "B").await?.status == 200);
     ensure!(all.told().await?.last() == Some(&(host.to_owned(), true)));
+    Ok(())
+}
+
+async fn a_silent_host_of_a_file_is_an_outage(engine: Engine) -> Result<()> {
+    let all = Setting::new(engine).await?;
+    let host: Host = "go.example".parse()?;
+    all.prove(host.as_str()).await?;
+    // As if its file had proven it: no host leads anywhere here.
+    let mut tx = all.api.made.app.core.db.begin(&Ctx::default()).await?;
+    let claim = claims::find(&mut tx, all.api.made.account, &host).await?.context("claim")?;
+    claims::update(&mut tx, &Claim { proof: Some(Proof::File), ..claim }).await?;
+    tx.commit().await?;
+    all.dns.set(&format!("_waymark.{host}"), &[]);
+    for _ in 0..3 {
+        ensure!(all.work(27 * HOUR_MS).await? == 1);
+        let read = all.read(host.as_str()).await?;
+        ensure!(read["state"] == "verified" && read["fault"].is_string(), "{read}");
+    }
     Ok(())
 }
 

@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result, ensure};
 use axum::http::Method;
-use domains::service::prove::read_file;
+use domains::service::prove::{NoFile, read_file};
 use serde_json::{Value, json};
 use tests::{db::Engine, dns::DnsServer};
 use tokio::{
@@ -261,13 +261,28 @@ async fn a_file_says_its_text_without_a_redirect() {
         let read = read_file(&egress, &url, "token").await;
         match says {
             None => assert_eq!(read, Ok(())),
-            Some(says) => assert!(read.as_ref().is_err_and(|why| why.contains(says)), "{says}: {read:?}"),
+            Some(says) => {
+                assert!(read.as_ref().is_err_and(|why| why.to_string().contains(says)), "{says}: {read:?}");
+            }
         }
+    }
+    // A failing server may have the file: it is no answer.
+    for (answer, is_answer) in [
+        (with("404 Not Found", "token"), true),
+        (with("200 OK", "tokens"), true),
+        (with("503 Service Unavailable", "token"), false),
+        (b"nothing".to_vec(), false),
+    ] {
+        let url = answering(answer).await.unwrap();
+        let no_file = read_file(&egress, &url, "token").await.unwrap_err();
+        assert_eq!(matches!(no_file, NoFile::Missing(_)), is_answer, "{no_file:?}");
     }
     // The guard: nothing within the network of the service.
     for url in ["https://10.0.0.1/", "http://go.example/"] {
         assert!(
-            read_file(&egress, url, "token").await.is_err_and(|why| why.starts_with("the URL must")),
+            read_file(&egress, url, "token")
+                .await
+                .is_err_and(|why| why.to_string().starts_with("the URL must")),
             "{url}"
         );
     }
