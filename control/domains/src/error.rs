@@ -16,6 +16,8 @@ pub enum DomainsError {
     Taken(Host),
     #[error("The account has {most} short domains that are not proven: remove some.")]
     TooManyUnproven { most: u64 },
+    #[error("The account has claimed {most} short domains, and can claim no more.")]
+    TooManyClaims { most: u64 },
     #[error("{0} was given to the account by whoever runs this service: it needs no proof.")]
     NeedsNoProof(Host),
     #[error("{0} was given to the account by whoever runs this service, who alone takes it away.")]
@@ -43,6 +45,7 @@ impl DomainError for DomainsError {
             Self::Known(_)
             | Self::Taken(_)
             | Self::TooManyUnproven { .. }
+            | Self::TooManyClaims { .. }
             | Self::NeedsNoProof(_)
             | Self::GivenByPlatform(_)
             | Self::HasLinks { .. }

@@ -26,7 +26,7 @@ use crate::{
     params(("id" = String, Path, description = "Id of the account")),
     request_body(content = Object, description = "The host"),
     responses((status = 201, description = "The claim; `Location` is its own", body = DomainDocument),
-        (status = 409, description = "The account has it already, or another account has proven it")),
+        (status = 409, description = "The account has it already, or too many, or another account has proven it")),
     extensions(("x-maturity" = json!("Beta"))))]
 pub(super) async fn create(
     State(state): State<Arc<DomainState>>,

@@ -33,6 +33,10 @@ use crate::{
 /// Most claims of an account that were never proven: each is looked for again and again.
 const MAX_UNPROVEN: u64 = 100;
 
+/// Most claims of an account, proven or not, also where it has no quota: who controls a DNS zone can prove any number of names
+/// in it, and all short domains are in the memory of every edge and are read where links are made.
+const MAX_CLAIMS: u64 = 1_000;
+
 /// What the audit trail calls a short domain.
 const KIND: &str = "shortDomain";
 
@@ -44,8 +48,8 @@ pub(super) fn absent(host: &str) -> ServiceError {
 /// Claims a host for an account.
 ///
 /// # Errors
-/// It is another account; the host is one of this service (400); the account has it, another one has proven it, or too many are
-/// not proven (409); the quota of the account is used up (403).
+/// It is another account; the host is one of this service (400); the account has it, another one has proven it, or it has too
+/// many, or too many that are not proven (409); the quota of the account is used up (403).
 #[instrument(skip_all)]
 pub async fn create(
     state: &DomainState,
@@ -70,8 +74,12 @@ pub async fn create(
         Some(_) => return Err(DomainsError::Taken(host).into()),
         None => {}
     }
-    if claims::count_unproven(&mut tx, account).await? >= MAX_UNPROVEN {
+    let (all, unproven) = claims::count(&mut tx, account).await?;
+    if unproven >= MAX_UNPROVEN {
         return Err(DomainsError::TooManyUnproven { most: MAX_UNPROVEN }.into());
+    }
+    if all >= MAX_CLAIMS {
+        return Err(DomainsError::TooManyClaims { most: MAX_CLAIMS }.into());
     }
     let claim = Claim::new(account, host, bits, now);
     claims::insert(&mut tx, &claim).await?;

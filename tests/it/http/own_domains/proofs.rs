@@ -2,8 +2,14 @@
 
 use anyhow::{Context, Result, ensure};
 use axum::http::Method;
-use domains::service::prove::{NoFile, read_file};
+use domains::{
+    domain::claim::{Claim, State},
+    service::prove::{NoFile, read_file},
+    store::claims,
+};
+use kernel::store::Ctx;
 use serde_json::{Value, json};
+use shared::{short_url::Host, time::UnixMillis};
 use tests::{db::Engine, dns::DnsServer};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -17,6 +23,7 @@ crate::on_both_engines!(
     the_first_proof_wins,
     hosts_that_nobody_can_own_are_refused,
     checks_and_claims_are_bounded,
+    claims_are_bounded_without_a_quota,
 );
 
 async fn a_txt_record_proves_a_host(engine: Engine) -> Result<()> {
@@ -204,6 +211,38 @@ async fn checks_and_claims_are_bounded(engine: Engine) -> Result<()> {
     is_too_many(0, "h0.example was claimed or checked").await?;
     all.api.made.clock.advance(60_001);
     ensure!(ask(11).await?.status == 200);
+    Ok(())
+}
+
+/// Stores so many claims of a state.
+async fn store_claims(all: &Setting, name: &str, state: State, count: usize) -> Result<()> {
+    let mut tx = all.api.made.app.core.db.begin(&Ctx::default()).await?;
+    for n in 0..count {
+        let host: Host = format!("{name}{n}.example").parse()?;
+        let claim = Claim::new(all.api.made.account, host, [7; 16], UnixMillis(0));
+        claims::insert(&mut tx, &Claim { state, ..claim }).await?;
+    }
+    Ok(tx.commit().await?)
+}
+
+async fn claims_are_bounded_without_a_quota(engine: Engine) -> Result<()> {
+    let all = Setting::new(engine).await?;
+    let claim = async || all.api.call(Method::POST, &all.path(), Some(json!({"host": "go.example"}))).await;
+    store_claims(&all, "pending", State::Pending, 99).await?;
+    store_claims(&all, "refused", State::Refused, 1).await?;
+    let faults = claim().await?.problem(409, 40901);
+    ensure!(faults[0].contains("has 100 short domains that are not proven"), "{faults:?}");
+    let remove = async |host: &str| -> Result<()> {
+        let mut tx = all.api.made.app.core.db.begin(&Ctx::default()).await?;
+        ensure!(claims::delete(&mut tx, all.api.made.account, &host.parse::<Host>()?).await?);
+        Ok(tx.commit().await?)
+    };
+    remove("refused0.example").await?;
+    store_claims(&all, "proven", State::Verified, 901).await?;
+    let faults = claim().await?.problem(409, 40901);
+    ensure!(faults[0].contains("has claimed 1000 short domains"), "{faults:?}");
+    remove("proven0.example").await?;
+    ensure!(claim().await?.status == 201);
     Ok(())
 }
 
