@@ -26,7 +26,7 @@ use tracing::instrument;
 use super::{DomainState, OwnDomain, named};
 use crate::{
     domain::claim::{Claim, State},
-    error::DomainsError,
+    error::{DomainsError, MAX_COUNTED},
     store::{claims, domains},
 };
 
@@ -165,8 +165,9 @@ pub async fn delete(
     let account = own_account(caller, account)?;
     let host = named(host).ok_or_else(|| absent(host))?;
     // Counted before the lock, for which every write of links waits.
-    let (links, deleted) = domains::count_links(&mut state.db.read().await?, account, &host).await?;
-    let has_links = |links| ServiceError::from(DomainsError::HasLinks { host: host.clone(), links, deleted });
+    let (links, deleted) =
+        domains::count_links(&mut state.db.read().await?, account, &host, MAX_COUNTED).await?;
+    let has_links = |links| ServiceError::from(DomainsError::has_links(host.clone(), links, deleted));
     let now = state.clock.now();
     let mut tx = state.db.begin(&caller.ctx).await?;
     log::lock(&mut tx).await?;
