@@ -16,6 +16,8 @@ pub enum DomainsError {
     Taken(Host),
     #[error("The account has {most} short domains that are not proven: remove some.")]
     TooManyUnproven { most: u64 },
+    #[error("The account has claimed {most} short domains, and can claim no more.")]
+    TooManyClaims { most: u64 },
     #[error("{0} was given to the account by whoever runs this service: it needs no proof.")]
     NeedsNoProof(Host),
     #[error("{0} was given to the account by whoever runs this service, who alone takes it away.")]
@@ -24,10 +26,35 @@ pub enum DomainsError {
         "{host} has {links} short ids, and {deleted} that were deleted: codes of theirs may be printed, so it stays."
     )]
     HasLinks { host: Host, links: u64, deleted: u64 },
-    #[error("{host} was checked within the last {seconds} seconds; try again later.")]
+    #[error(
+        "{host} has {most} short ids or more, deleted ones among them: codes of theirs may be printed, so it stays."
+    )]
+    HasManyLinks { host: Host, most: u32 },
+    #[error("The files of the account's short domains take at most {most} bytes together: remove some.")]
+    TooManyFiles { most: i64 },
+    #[error(
+        "The files of all short domains of this service take at most {most} bytes together, which is used up."
+    )]
+    NoRoomForFiles { most: i64 },
+    #[error("{host} was claimed or checked within the last {seconds} seconds; try again later.")]
     CheckedJustNow { host: Host, seconds: i64 },
-    #[error("The account has asked for {most} checks within a minute; try again later.")]
+    #[error("The account has claimed or checked {most} hosts within a minute; try again later.")]
     TooManyChecks { most: i64 },
+}
+
+/// Most short ids of a domain that are counted for the text of a refusal: a domain may have a hundred million.
+pub const MAX_COUNTED: u32 = 10_000;
+
+impl DomainsError {
+    /// The refusal to remove a domain with links, of which at most [`MAX_COUNTED`] were counted.
+    #[must_use]
+    pub fn has_links(host: Host, links: u64, deleted: u64) -> Self {
+        if links.saturating_add(deleted) < u64::from(MAX_COUNTED) {
+            Self::HasLinks { host, links, deleted }
+        } else {
+            Self::HasManyLinks { host, most: MAX_COUNTED }
+        }
+    }
 }
 
 impl DomainError for DomainsError {
@@ -37,10 +64,30 @@ impl DomainError for DomainsError {
             Self::Known(_)
             | Self::Taken(_)
             | Self::TooManyUnproven { .. }
+            | Self::TooManyClaims { .. }
             | Self::NeedsNoProof(_)
             | Self::GivenByPlatform(_)
-            | Self::HasLinks { .. } => Code::Conflict,
+            | Self::HasLinks { .. }
+            | Self::HasManyLinks { .. }
+            | Self::TooManyFiles { .. }
+            | Self::NoRoomForFiles { .. } => Code::Conflict,
             Self::CheckedJustNow { .. } | Self::TooManyChecks { .. } => Code::TooManyRequests,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_that_were_cut_short_are_not_told() {
+        let told = |links, deleted| {
+            DomainsError::has_links("go.example".parse().unwrap(), links, deleted).to_string()
+        };
+        assert!(told(9_000, 999).starts_with("go.example has 9000 short ids, and 999 that were deleted"));
+        for (links, deleted) in [(9_000, 1_000), (10_000, 0), (0, 10_000)] {
+            assert!(told(links, deleted).starts_with("go.example has 10000 short ids or more"));
         }
     }
 }

@@ -23,6 +23,10 @@ const MAX_FAILURES: u32 = 3;
 /// The same where the last of them got no answer: for three days that may be an outage, of DNS or of this service's network.
 const MAX_UNANSWERED: u32 = 72;
 
+/// Shortest time from a proof until its domain counts as unproven: when the worker's third check comes. Checks that are asked
+/// for one after the other do not make it shorter.
+const MIN_LOST_MS: i64 = DAY_MS + 2 * HOUR_MS;
+
 /// How a claim stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
@@ -213,6 +217,7 @@ impl Claim {
     ) -> Self {
         let failures = self.failures.saturating_add(1);
         let failed = Self { fault: Some(fault), failures, ..self };
+        let is_early = failed.verified_at.is_some_and(|at| now.0.saturating_sub(at.0) < MIN_LOST_MS);
         match failed.state {
             State::Pending | State::Refused => {
                 let is_tried = now.0.saturating_sub(failed.created_at.0) < TRIED_MS;
@@ -220,7 +225,9 @@ impl Claim {
                 let next_check = if is_tried { next(pause) } else { None };
                 Self { state: State::Pending, next_check, ..failed }
             }
-            State::Verified if failures < most_failures => Self { next_check: next(HOUR_MS), ..failed },
+            State::Verified if is_early || failures < most_failures => {
+                Self { next_check: next(HOUR_MS), ..failed }
+            }
             State::Verified => Self {
                 state: State::Unproven,
                 unproven_since: Some(now),
@@ -291,6 +298,17 @@ mod tests {
         assert_eq!(still.verified_at, Some(NOW));
         let back = still.after(Finding::Proven(Proof::Txt), at(33), 0);
         assert_eq!((back.state, back.unproven_since, back.failures), (State::Verified, None, 0));
+    }
+
+    #[test]
+    fn checks_in_a_hurry_lose_no_proof() {
+        let mut claim = claim().after(Finding::Proven(Proof::Txt), NOW, 0);
+        for minutes in [1, 2, 3, 4, 25 * 60] {
+            claim = claim.after(missing(), UnixMillis(NOW.0 + minutes * MINUTE_MS), 0);
+            assert_eq!(claim.state, State::Verified, "{minutes}");
+        }
+        let lost = claim.after(missing(), UnixMillis(NOW.0 + 26 * HOUR_MS), 0);
+        assert_eq!((lost.state, lost.failures), (State::Unproven, 6));
     }
 
     #[test]

@@ -31,7 +31,7 @@ pub fn parse(text: &str) -> Result<Host, String> {
     if text.contains(['/', '@', '?', '#', '%', '\\']) || text.contains(char::is_whitespace) {
         return Err("must be a host alone, such as go.example.com".to_owned());
     }
-    let name = match url::Host::parse(text.trim_end_matches('.')) {
+    let name = match url::Host::parse(text.strip_suffix('.').unwrap_or(text)) {
         Ok(url::Host::Domain(name)) => name,
         Ok(url::Host::Ipv4(_) | url::Host::Ipv6(_)) => {
             return Err("must be a name, and no address".to_owned());
@@ -47,10 +47,7 @@ pub fn parse(text: &str) -> Result<Host, String> {
     let Some((_, ending)) = name.rsplit_once('.') else {
         return Err("must be below a public ending, such as go.example.com".to_owned());
     };
-    if NOT_PUBLIC.contains(&ending)
-        || ending.bytes().all(|byte| byte.is_ascii_digit())
-        || name.ends_with("home.arpa")
-    {
+    if NOT_PUBLIC.contains(&ending) || ending.bytes().all(|byte| byte.is_ascii_digit()) {
         return Err("must be a public name".to_owned());
     }
     if SUFFIXES.contains(&name) {
@@ -73,6 +70,9 @@ mod tests {
             ("bücher.example", Some("xn--bcher-kva.example"), "IDNA"),
             ("xn--bcher-kva.example", Some("xn--bcher-kva.example"), "IDNA already"),
             ("example.co.uk", Some("example.co.uk"), "below a suffix"),
+            ("go.example.com..", None, "two dots at the end"),
+            ("go。example。com", Some("go.example.com"), "dots as IDNA maps them"),
+            ("go.example.com。", None, "one of them at the end"),
             ("", None, "empty"),
             (".", None, "the root"),
             ("example", None, "an ending alone"),

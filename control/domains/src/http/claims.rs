@@ -26,7 +26,7 @@ use crate::{
     params(("id" = String, Path, description = "Id of the account")),
     request_body(content = Object, description = "The host"),
     responses((status = 201, description = "The claim; `Location` is its own", body = DomainDocument),
-        (status = 409, description = "The account has it already, or another account has proven it")),
+        (status = 409, description = "The account has it already, or too many, or another account has proven it")),
     extensions(("x-maturity" = json!("Beta"))))]
 pub(super) async fn create(
     State(state): State<Arc<DomainState>>,
@@ -44,7 +44,8 @@ pub(super) async fn create(
 /// Looks for the proof of a claim now. The answer is the domain as it is then: `state` says whether the proof was found, and
 /// `fault` why not.
 ///
-/// A host is checked at most every 10 seconds, and 10 hosts of an account within a minute.
+/// A host is checked at most every 10 seconds, and 10 hosts of an account within a minute. A claim counts as a check: the first
+/// one can be asked for 10 seconds after it.
 #[utoipa::path(post, path = "/accounts/{id}/shortDomains/{domain}/verify", tag = "Accounts", operation_id = "verifyShortDomain",
     params(("id" = String, Path, description = "Id of the account"),
         ("domain" = String, Path, description = "A host that the account has claimed")),

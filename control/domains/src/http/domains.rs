@@ -78,7 +78,8 @@ pub(super) async fn read(
     params(("id" = String, Path, description = "Id of the account"),
         ("domain" = String, Path, description = "A short domain of the account")),
     request_body(content = Object, description = "The members to change; the others stay"),
-    responses((status = 200, description = "The domain", body = DomainDocument)),
+    responses((status = 200, description = "The domain", body = DomainDocument),
+        (status = 409, description = "Its files would take more than the account may have, or all accounts together")),
     extensions(("x-maturity" = json!("Beta"))))]
 pub(super) async fn update(
     State(state): State<Arc<DomainState>>,
@@ -94,7 +95,8 @@ pub(super) async fn update(
     params(("id" = String, Path, description = "Id of the account"),
         ("domain" = String, Path, description = "A short domain of the account")),
     request_body(content = Object, description = "The members to change; the others stay"),
-    responses((status = 200, description = "The domain", body = DomainDocument)),
+    responses((status = 200, description = "The domain", body = DomainDocument),
+        (status = 409, description = "Its files would take more than the account may have, or all accounts together")),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn update_by_older_name(
     State(state): State<Arc<DomainState>>,

@@ -27,10 +27,10 @@ use crate::{
     store::{claims, domains},
 };
 
-/// Shortest time between two checks of a host that are asked for, by whatever account.
+/// Shortest time between two checks of a host that are asked for, and after a claim of it, by whatever account.
 const HOST_PAUSE_MS: i64 = 10_000;
 
-/// Most hosts of which an account may ask for a check within a minute.
+/// So many hosts claimed, or checked on request, within a minute: the account can ask for no other check.
 const MAX_ASKED: i64 = 10;
 const MINUTE_MS: i64 = 60_000;
 

@@ -26,12 +26,16 @@ use tracing::instrument;
 use super::{DomainState, OwnDomain, named};
 use crate::{
     domain::claim::{Claim, State},
-    error::DomainsError,
+    error::{DomainsError, MAX_COUNTED},
     store::{claims, domains},
 };
 
 /// Most claims of an account that were never proven: each is looked for again and again.
 const MAX_UNPROVEN: u64 = 100;
+
+/// Most claims of an account, proven or not, also where it has no quota: who controls a DNS zone can prove any number of names
+/// in it, and all short domains are in the memory of every edge and are read where links are made.
+const MAX_CLAIMS: u64 = 1_000;
 
 /// What the audit trail calls a short domain.
 const KIND: &str = "shortDomain";
@@ -44,8 +48,8 @@ pub(super) fn absent(host: &str) -> ServiceError {
 /// Claims a host for an account.
 ///
 /// # Errors
-/// It is another account; the host is one of this service (400); the account has it, another one has proven it, or too many are
-/// not proven (409); the quota of the account is used up (403).
+/// It is another account; the host is one of this service (400); the account has it, another one has proven it, or it has too
+/// many, or too many that are not proven (409); the quota of the account is used up (403).
 #[instrument(skip_all)]
 pub async fn create(
     state: &DomainState,
@@ -70,8 +74,12 @@ pub async fn create(
         Some(_) => return Err(DomainsError::Taken(host).into()),
         None => {}
     }
-    if claims::count_unproven(&mut tx, account).await? >= MAX_UNPROVEN {
+    let (all, unproven) = claims::count(&mut tx, account).await?;
+    if unproven >= MAX_UNPROVEN {
         return Err(DomainsError::TooManyUnproven { most: MAX_UNPROVEN }.into());
+    }
+    if all >= MAX_CLAIMS {
+        return Err(DomainsError::TooManyClaims { most: MAX_CLAIMS }.into());
     }
     let claim = Claim::new(account, host, bits, now);
     claims::insert(&mut tx, &claim).await?;
@@ -157,8 +165,9 @@ pub async fn delete(
     let account = own_account(caller, account)?;
     let host = named(host).ok_or_else(|| absent(host))?;
     // Counted before the lock, for which every write of links waits.
-    let (links, deleted) = domains::count_links(&mut state.db.read().await?, account, &host).await?;
-    let has_links = |links| ServiceError::from(DomainsError::HasLinks { host: host.clone(), links, deleted });
+    let (links, deleted) =
+        domains::count_links(&mut state.db.read().await?, account, &host, MAX_COUNTED).await?;
+    let has_links = |links| ServiceError::from(DomainsError::has_links(host.clone(), links, deleted));
     let now = state.clock.now();
     let mut tx = state.db.begin(&caller.ctx).await?;
     log::lock(&mut tx).await?;

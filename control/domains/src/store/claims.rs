@@ -27,10 +27,11 @@ const DUE: &str = concat!(
     " FROM domain_claims c WHERE c.next_check <= $1 AND NOT EXISTS (SELECT 1 FROM accounts s \
      WHERE s.id = c.account_id AND s.suspended_at IS NOT NULL) ORDER BY c.next_check, c.account_id, c.host LIMIT $2"
 );
-const COUNT_UNPROVEN: &str =
-    "SELECT COUNT(*) FROM domain_claims WHERE account_id = $1 AND state IN ('pending', 'refused')";
-const INSERT: &str = "INSERT INTO domain_claims (account_id, host, token, state, created_at, next_check) \
-    VALUES ($1, $2, $3, $4, $5, $6)";
+const COUNT: &str = "SELECT COUNT(*), COUNT(CASE WHEN state IN ('pending', 'refused') THEN 1 END) FROM domain_claims \
+    WHERE account_id = $1";
+// It counts as a check that was asked for: a claim that is removed and made again is no way around the limits of checks.
+const INSERT: &str = "INSERT INTO domain_claims (account_id, host, token, state, created_at, asked_at, next_check) \
+    VALUES ($1, $2, $3, $4, $5, $5, $6)";
 const UPDATE: &str = "UPDATE domain_claims SET state = $3, proof = $4, fault = $5, verified_at = $6, checked_at = $7, \
     unproven_since = $8, next_check = $9, failures = $10 WHERE account_id = $1 AND host = $2";
 const POSTPONE: &str =
@@ -97,10 +98,10 @@ pub async fn list_due(conn: &mut Conn, now: UnixMillis, limit: u32) -> Result<Ve
     rows.into_iter().map(Claim::try_from).collect()
 }
 
-/// How many claims of an account were never proven.
-pub async fn count_unproven(conn: &mut Conn, account: AccountId) -> Result<u64, StoreError> {
-    let (count,): (i64,) = fetch_one!(conn, COUNT_UNPROVEN, account.as_str())?;
-    Ok(count.unsigned_abs())
+/// How many claims an account has, and how many of them were never proven.
+pub async fn count(conn: &mut Conn, account: AccountId) -> Result<(u64, u64), StoreError> {
+    let (all, unproven): (i64, i64) = fetch_one!(conn, COUNT, account.as_str())?;
+    Ok((all.unsigned_abs(), unproven.unsigned_abs()))
 }
 
 /// Adds a claim.

@@ -10,7 +10,7 @@ use kernel::{
     },
     service::access::{Caller, require},
 };
-use redirects::store::redirections;
+use redirects::store::{accounts, redirections};
 use serde_json::json;
 use shared::id::{AccountId, ProductId, ProjectId};
 use tracing::instrument;
@@ -126,8 +126,12 @@ async fn check_named(
         })
         .map(|product| product.id)
         .collect();
+    // A statement for each domain, and none for hosts that the account does not have.
+    let domains = accounts::list_domains(conn, account).await?;
+    let is_own = |host: &str| domains.iter().any(|domain| domain.host.as_str() == host);
     let mut by_host: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
-    for (host, short_id) in scans.iter().filter_map(|scan| scan.link().split_once('/')) {
+    let named = scans.iter().filter_map(|scan| scan.link().split_once('/'));
+    for (host, short_id) in named.filter(|(host, _)| is_own(host)) {
         // As a domain keeps it that tells capital letters from small ones, and as the others do.
         by_host.entry(host).or_default().extend([short_id.to_owned(), short_id.to_ascii_uppercase()]);
     }

@@ -24,9 +24,10 @@ const INSERT_OPERATOR: &str = "INSERT INTO operators (id, account_id, email, fir
 const FIRST_OWNER: &str = "SELECT id, account_id FROM operators WHERE ',' || roles || ',' LIKE '%,owner,%' \
     AND projects IS NULL AND invitation IS NULL ORDER BY seq LIMIT 1";
 const INSERT_DOMAIN: &str = "INSERT INTO short_domains (host, account_id, position, scheme, case_sensitive) \
-    VALUES ($1, $2, (SELECT COUNT(*) FROM short_domains WHERE account_id = $2), $3, $4)";
+    VALUES ($1, $2, (SELECT COALESCE(MAX(position) + 1, 0) FROM short_domains WHERE account_id = $2), $3, $4)";
 const DOMAINS_OF: &str = "SELECT d.host, d.scheme, d.case_sensitive, d.account_id, a.personal_data, d.redirect_max_age \
-    FROM short_domains d JOIN accounts a ON a.id = d.account_id WHERE d.account_id = $1 ORDER BY d.position";
+    FROM short_domains d JOIN accounts a ON a.id = d.account_id WHERE d.account_id = $1 \
+    ORDER BY d.position, d.host";
 const PUT_FIRST: &str = "UPDATE short_domains SET position = (SELECT MIN(position) - 1 FROM short_domains \
     WHERE account_id = $1) WHERE account_id = $1 AND host = $2";
 const ALL_DOMAINS: &str = "SELECT d.host, d.scheme, d.case_sensitive, d.account_id, a.personal_data, d.redirect_max_age \

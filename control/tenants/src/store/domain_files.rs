@@ -22,6 +22,10 @@ const PUT: &str = "INSERT INTO domain_files (host, account_id, robots, asset_lin
     app_site_association = $5 WHERE domain_files.account_id = $1";
 const DELETE: &str = "DELETE FROM domain_files WHERE account_id = $1 AND host = $2";
 
+const STORED: &str = "SELECT COALESCE(SUM(CASE WHEN account_id = $1 THEN bytes ELSE 0 END), 0), COALESCE(SUM(bytes), 0) \
+    FROM (SELECT account_id, OCTET_LENGTH(COALESCE(asset_links, '')) + OCTET_LENGTH(COALESCE(app_site_association, '')) \
+    AS bytes FROM domain_files) t";
+
 const IS_UNPROVEN: &str =
     "SELECT COUNT(*) FROM domain_claims WHERE account_id = $1 AND host = $2 AND state = 'unproven'";
 
@@ -77,6 +81,12 @@ pub async fn put(
 pub async fn delete(tx: &mut Tx, account: AccountId, host: &Host) -> Result<(), StoreError> {
     execute!(&mut **tx, DELETE, account.as_str(), host.as_str())?;
     Ok(())
+}
+
+/// Bytes of the JSON files of an account's short domains, and of those of all accounts.
+pub async fn stored_bytes(conn: &mut Conn, account: AccountId) -> Result<(i64, i64), StoreError> {
+    let stored: (i64, i64) = fetch_one!(conn, STORED, account.as_str())?;
+    Ok(stored)
 }
 
 /// Whether the proof of a short domain that an account has claimed is gone: no links are made on it then.

@@ -2,9 +2,14 @@
 
 use anyhow::{Context, Result, ensure};
 use axum::http::Method;
+use domains::{
+    domain::claim::{Claim, Proof},
+    store::claims,
+};
+use kernel::store::Ctx;
 use redirects::store::log;
 use serde_json::{Value, json};
-use shared::wire::stream::Change;
+use shared::{short_url::Host, wire::stream::Change};
 use tests::db::Engine;
 
 use super::{HOUR_MS, Setting};
@@ -12,7 +17,9 @@ use super::{HOUR_MS, Setting};
 crate::on_both_engines!(
     the_worker_finds_a_proof,
     a_domain_whose_proof_is_lost_keeps_its_codes,
+    a_silent_host_of_a_file_is_an_outage,
     a_domain_without_codes_is_removed,
+    a_removal_does_not_change_which_domain_is_first,
 );
 
 async fn the_worker_finds_a_proof(engine: Engine) -> Result<()> {
@@ -90,6 +97,24 @@ async fn a_domain_whose_proof_is_lost_keeps_its_codes(engine: Engine) -> Result<
     Ok(())
 }
 
+async fn a_silent_host_of_a_file_is_an_outage(engine: Engine) -> Result<()> {
+    let all = Setting::new(engine).await?;
+    let host: Host = "go.example".parse()?;
+    all.prove(host.as_str()).await?;
+    // As if its file had proven it: no host leads anywhere here.
+    let mut tx = all.api.made.app.core.db.begin(&Ctx::default()).await?;
+    let claim = claims::find(&mut tx, all.api.made.account, &host).await?.context("claim")?;
+    claims::update(&mut tx, &Claim { proof: Some(Proof::File), ..claim }).await?;
+    tx.commit().await?;
+    all.dns.set(&format!("_waymark.{host}"), &[]);
+    for _ in 0..3 {
+        ensure!(all.work(27 * HOUR_MS).await? == 1);
+        let read = all.read(host.as_str()).await?;
+        ensure!(read["state"] == "verified" && read["fault"].is_string(), "{read}");
+    }
+    Ok(())
+}
+
 /// What edges were told of a host, in order: whether it was removed.
 async fn told_edges(all: &Setting, host: &str) -> Result<Vec<bool>> {
     let mut conn = all.api.made.app.core.db.read().await?;
@@ -145,5 +170,23 @@ async fn a_domain_without_codes_is_removed(engine: Engine) -> Result<()> {
     let trail = all.api.get("/audit?filter=resource=shortDomain&perPage=100").await?.json();
     let is_removal = |entry: &&Value| entry["before"]["state"] == "verified" && entry.get("after").is_none();
     ensure!(trail.as_array().context("trail")?.iter().filter(is_removal).count() == 1, "{trail}");
+    Ok(())
+}
+
+async fn a_removal_does_not_change_which_domain_is_first(engine: Engine) -> Result<()> {
+    let all = Setting::new(engine).await?;
+    for host in ["z.example", "y.example", "x.example"] {
+        all.prove(host).await?;
+    }
+    let delete = async |host: &str| -> Result<()> {
+        let removed = all.api.call(Method::DELETE, &format!("{}/{host}", all.path()), None).await?;
+        ensure!(removed.status == 200, "{removed:?}");
+        Ok(())
+    };
+    delete("z.example").await?;
+    delete("y.example").await?;
+    // A new one is behind those that stay, however many were removed before.
+    all.prove("a.example").await?;
+    ensure!(all.api.get(&all.path()).await?.json() == json!(["tn.gg", "x.example", "a.example"]));
     Ok(())
 }

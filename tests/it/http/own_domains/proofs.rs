@@ -2,8 +2,14 @@
 
 use anyhow::{Context, Result, ensure};
 use axum::http::Method;
-use domains::service::prove::read_file;
+use domains::{
+    domain::claim::{Claim, State},
+    service::prove::{NoFile, read_file},
+    store::claims,
+};
+use kernel::store::Ctx;
 use serde_json::{Value, json};
+use shared::{short_url::Host, time::UnixMillis};
 use tests::{db::Engine, dns::DnsServer};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -17,6 +23,7 @@ crate::on_both_engines!(
     the_first_proof_wins,
     hosts_that_nobody_can_own_are_refused,
     checks_and_claims_are_bounded,
+    claims_are_bounded_without_a_quota,
 );
 
 async fn a_txt_record_proves_a_host(engine: Engine) -> Result<()> {
@@ -182,15 +189,60 @@ async fn checks_and_claims_are_bounded(engine: Engine) -> Result<()> {
     // Ten hosts within a minute; the clock of the test moves by itself a little.
     let ask =
         async |n: u32| all.api.call(Method::POST, &format!("{}/h{n}.example/verify", all.path()), None).await;
+    let is_too_many = async |n: u32, says: &str| -> Result<()> {
+        let faults = ask(n).await?.problem(429, 42901);
+        ensure!(faults[0].contains(says), "{faults:?}");
+        Ok(())
+    };
+    // The claims count, too.
+    is_too_many(0, "h0.example was claimed or checked").await?;
+    all.api.made.clock.advance(PAUSE_MS);
+    is_too_many(0, "claimed or checked 10 hosts within a minute").await?;
+    all.api.made.clock.advance(60_001);
     for n in 0..10 {
         ensure!(ask(n).await?.status == 200, "{n}");
     }
-    let faults = ask(11).await?.problem(429, 42901);
-    ensure!(faults[0].contains("10 checks within a minute"), "{faults:?}");
-    let faults = ask(0).await?.problem(429, 42901);
-    ensure!(faults[0].contains("h0.example was checked"), "{faults:?}");
+    is_too_many(11, "claimed or checked 10 hosts within a minute").await?;
+    is_too_many(0, "h0.example was claimed or checked").await?;
+    // A new claim on the same host is no way around.
+    let removed = all.api.call(Method::DELETE, &format!("{}/h0.example", all.path()), None).await?;
+    ensure!(removed.status == 200, "{removed:?}");
+    all.claim("h0.example").await?;
+    is_too_many(0, "h0.example was claimed or checked").await?;
     all.api.made.clock.advance(60_001);
     ensure!(ask(11).await?.status == 200);
+    Ok(())
+}
+
+/// Stores so many claims of a state.
+async fn store_claims(all: &Setting, name: &str, state: State, count: usize) -> Result<()> {
+    let mut tx = all.api.made.app.core.db.begin(&Ctx::default()).await?;
+    for n in 0..count {
+        let host: Host = format!("{name}{n}.example").parse()?;
+        let claim = Claim::new(all.api.made.account, host, [7; 16], UnixMillis(0));
+        claims::insert(&mut tx, &Claim { state, ..claim }).await?;
+    }
+    Ok(tx.commit().await?)
+}
+
+async fn claims_are_bounded_without_a_quota(engine: Engine) -> Result<()> {
+    let all = Setting::new(engine).await?;
+    let claim = async || all.api.call(Method::POST, &all.path(), Some(json!({"host": "go.example"}))).await;
+    store_claims(&all, "pending", State::Pending, 99).await?;
+    store_claims(&all, "refused", State::Refused, 1).await?;
+    let faults = claim().await?.problem(409, 40901);
+    ensure!(faults[0].contains("has 100 short domains that are not proven"), "{faults:?}");
+    let remove = async |host: &str| -> Result<()> {
+        let mut tx = all.api.made.app.core.db.begin(&Ctx::default()).await?;
+        ensure!(claims::delete(&mut tx, all.api.made.account, &host.parse::<Host>()?).await?);
+        Ok(tx.commit().await?)
+    };
+    remove("refused0.example").await?;
+    store_claims(&all, "proven", State::Verified, 901).await?;
+    let faults = claim().await?.problem(409, 40901);
+    ensure!(faults[0].contains("has claimed 1000 short domains"), "{faults:?}");
+    remove("proven0.example").await?;
+    ensure!(claim().await?.status == 201);
     Ok(())
 }
 
@@ -248,13 +300,28 @@ async fn a_file_says_its_text_without_a_redirect() {
         let read = read_file(&egress, &url, "token").await;
         match says {
             None => assert_eq!(read, Ok(())),
-            Some(says) => assert!(read.as_ref().is_err_and(|why| why.contains(says)), "{says}: {read:?}"),
+            Some(says) => {
+                assert!(read.as_ref().is_err_and(|why| why.to_string().contains(says)), "{says}: {read:?}");
+            }
         }
+    }
+    // A failing server may have the file: it is no answer.
+    for (answer, is_answer) in [
+        (with("404 Not Found", "token"), true),
+        (with("200 OK", "tokens"), true),
+        (with("503 Service Unavailable", "token"), false),
+        (b"nothing".to_vec(), false),
+    ] {
+        let url = answering(answer).await.unwrap();
+        let no_file = read_file(&egress, &url, "token").await.unwrap_err();
+        assert_eq!(matches!(no_file, NoFile::Missing(_)), is_answer, "{no_file:?}");
     }
     // The guard: nothing within the network of the service.
     for url in ["https://10.0.0.1/", "http://go.example/"] {
         assert!(
-            read_file(&egress, url, "token").await.is_err_and(|why| why.starts_with("the URL must")),
+            read_file(&egress, url, "token")
+                .await
+                .is_err_and(|why| why.to_string().starts_with("the URL must")),
             "{url}"
         );
     }

@@ -2,14 +2,20 @@
 
 use anyhow::{Context, Result, ensure};
 use axum::http::Method;
+use kernel::store::Ctx;
 use push::store::snapshot::Snapshot;
 use serde_json::{Value, json};
-use shared::{domain_files::Robots, short_url::ShortDomain};
+use shared::{
+    domain_files::{DomainFiles, JsonFile, Robots},
+    id::AccountId,
+    short_url::{Host, ShortDomain},
+};
+use tenants::store::domain_files;
 use tests::db::Engine;
 
 use super::Setting;
 
-crate::on_both_engines!(files_are_stored_and_published);
+crate::on_both_engines!(files_are_stored_and_published, files_are_bounded);
 
 /// The domain as a new edge learns of it.
 async fn published(all: &Setting, host: &str) -> Result<ShortDomain> {
@@ -57,5 +63,38 @@ async fn files_are_stored_and_published(engine: Engine) -> Result<()> {
     let answer = put(json!({"robots": null, "assetLinks": null, "appleAppSiteAssociation": null})).await?;
     ensure!(answer.json()["robots"] == "none" && answer.json().get("assetLinks").is_none(), "{answer:?}");
     ensure!(published(&all, "tn.gg").await?.files.is_none());
+    Ok(())
+}
+
+/// Every edge holds all files, and is told all of them when it connects.
+async fn files_are_bounded(engine: Engine) -> Result<()> {
+    let all = Setting::new(engine).await?;
+    all.prove("go.example").await?;
+    let put = async |host: &str, body: Value| {
+        all.api.call(Method::PUT, &format!("{}/{host}", all.path()), Some(body)).await
+    };
+    // Larger than a request may make it.
+    let store = async |account: AccountId, host: &str, bytes: usize| -> Result<()> {
+        let file = JsonFile::stored(format!("\"{}\"", "x".repeat(bytes)));
+        let files = DomainFiles { asset_links: Some(file), ..DomainFiles::default() };
+        let mut tx = all.api.made.app.core.db.begin(&Ctx::default()).await?;
+        let host: Host = host.parse()?;
+        domain_files::put(&mut tx, account, &host, &files).await?;
+        Ok(tx.commit().await?)
+    };
+    store(all.api.made.account, "go.example", 1 << 20).await?;
+    let faults = put("tn.gg", json!({"assetLinks": []})).await?.problem(409, 40901);
+    ensure!(faults[0].contains("the account's short domains take at most 1048576 bytes"), "{faults:?}");
+    ensure!(all.read("tn.gg").await?.get("assetLinks").is_none(), "nothing was stored");
+    ensure!(put("tn.gg", json!({"robots": "all"})).await?.status == 200, "it is no file");
+    ensure!(put("go.example", json!({"assetLinks": []})).await?.status == 200, "less than before");
+    ensure!(put("tn.gg", json!({"assetLinks": []})).await?.status == 200);
+
+    store(all.api.other_account, "other.gg", 16 << 20).await?;
+    let faults = put("tn.gg", json!({"appleAppSiteAssociation": {}})).await?.problem(409, 40901);
+    ensure!(
+        faults[0].contains("all short domains of this service take at most 16777216 bytes"),
+        "{faults:?}"
+    );
     Ok(())
 }
