@@ -1,5 +1,15 @@
 use base64::{Engine, prelude::BASE64_STANDARD};
+use std::sync::Arc;
+
 use serde_json::json;
+use shared::{
+    domain_files::{DomainFiles, JsonFile, MAX_FILE_BYTES},
+    short_url::{Scheme, ShortDomain},
+    wire::{
+        frame,
+        stream::{Change, Event, Events, ToEdge},
+    },
+};
 
 use super::*;
 
@@ -117,7 +127,27 @@ fn what_is_missing_or_too_long_is_named() {
     let all: serde_json::Map<_, _> =
         (0..40).map(|number| (format!("de-{number}"), Value::Object(of_all.clone()))).collect();
     let found = faults(&json!({"texts": all}));
-    assert!(found.len() == 1 && found[0].contains("at most 163840 bytes as JSON"), "{found:?}");
+    assert!(found.len() == 1 && found[0].contains("at most 122880 bytes as JSON"), "{found:?}");
+}
+
+/// No edge connects while a domain is larger than a frame.
+#[test]
+fn the_largest_domain_fits_one_frame() {
+    let file = || Some(JsonFile::new(&json!("x".repeat(MAX_FILE_BYTES - 2))));
+    let files =
+        DomainFiles { asset_links: file(), apple_app_site_association: file(), ..DomainFiles::default() };
+    let name = "x".repeat(MAX_BYTES - r#"{"name":""}"#.len());
+    let pages = Pages { name: Some(name.into_boxed_str()), ..Pages::default() };
+    assert_eq!(serde_json::to_string(&pages).unwrap().len(), MAX_BYTES);
+    let label = "a".repeat(60);
+    let domain = ShortDomain {
+        files: Some(Arc::new(files)),
+        pages: Some(Arc::new(pages)),
+        ..ShortDomain::new(Scheme::Https, &format!("{label}.{label}.{label}.gg")).unwrap()
+    };
+    let items = vec![Event { rev: 1, change: Change::Domain(domain) }];
+    let events = ToEdge::Events(Arc::new(Events { prev: 0, items, last: 1 }));
+    assert!(frame::encode(&events).is_ok());
 }
 
 #[test]
