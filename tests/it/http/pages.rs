@@ -243,6 +243,18 @@ async fn what_all_domains_show_is_bounded(engine: Engine) -> Result<()> {
     let faults = answer.problem(409, 40901);
     ensure!(faults[0].starts_with("The pages of all domains take at most 33554432 bytes"), "{faults:?}");
     ensure!(api.get(&api.pages()).await?.json() == json!({}), "nothing was stored");
+    // Those of before stay, and may become smaller.
+    let small = Pages { name: Some("Acme".into()), ..Pages::default() };
+    let own: Host = DOMAIN.parse()?;
+    let mut tx = api.made.app.core.db.begin(&Ctx::default()).await?;
+    table::put(&mut tx, api.made.account, Some(&own), &small).await?;
+    tx.commit().await?;
+    let longer = api.call(Method::PUT, &api.domain_pages(), Some(json!({"name": "Acme Bags"}))).await?;
+    longer.problem(409, 40901);
+    for smaller in [json!({"name": "Ac"}), json!({})] {
+        let answer = api.call(Method::PUT, &api.domain_pages(), Some(smaller.clone())).await?;
+        ensure!(answer.status == 200 && answer.json() == smaller, "smaller pages are taken: {answer:?}");
+    }
     let mut tx = api.made.app.core.db.begin(&Ctx::default()).await?;
     table::put(&mut tx, api.other_account, Some(&host), &Pages::default()).await?;
     tx.commit().await?;
