@@ -80,6 +80,9 @@ fn the_language_is_the_one_that_is_liked_best() {
         ("pt-PT", &own, "pt-BR", "of another part of the world"),
         ("de,sv;q=0.5", &own, "de", "ours where the account has no text of the kind"),
         ("xx,sv;q=0.5", &own, "sv", "the second"),
+        ("xx-SV-sv,sv;q=0.5", &own, "sv", "the second after one of several parts"),
+        ("sv-aaaaaaaa-bbbbbbbb-cccccccc-dddddddd", &own, "sv", "too long: its language alone"),
+        ("xx-aaaaaaaa-bbbbbbbb-cccccccc-dddddddd,de", &none, "de", "too long, and unknown"),
     ] {
         let page = shown(Kind::Unknown, accepted, brand);
         assert!(page.contains(&format!("<html lang=\"{expected}\"")), "{why}: {accepted}: {page}");
@@ -162,6 +165,16 @@ fn a_page_is_small() {
     }));
     let page = shown(Kind::Root, "en", &own);
     assert!(page.len() <= 8 << 10, "{}", page.len());
+}
+
+#[test]
+fn the_cache_keeps_no_pages_that_were_replaced() {
+    let (cache, own) = (PageCache::default(), brand(json!({"name": "Acme"})));
+    let page = cache.page((Code::LinkEnded, Kind::Ended), None, &own, None);
+    assert!(String::from_utf8_lossy(&page).contains("Acme"));
+    let pages = own.pages.as_ref().map(Arc::downgrade).unwrap();
+    drop(own);
+    assert!(pages.upgrade().is_none());
 }
 
 #[test]
