@@ -190,6 +190,7 @@ fn drawings_hold_shapes_and_nothing_else() {
         "<defs><linearGradient id=\"a.b-1\"><stop offset=\"0\" stop-color=\"#fff\"/></linearGradient></defs>\
          <rect width=\"8\" height=\"8\" fill=\"url(#a.b-1)\" transform=\"rotate(9) scale(2)\"/>",
         "<title>A &amp; B</title><!-- drawn by hand -->",
+        "<clipPath id=\"a\"><path d=\"M0 0h8v8z\"/></clipPath><g clip-path=\"url(#a)\"><g clip-path=\"url(#a)\"/></g>",
     ] {
         let text =
             format!("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<svg xmlns='{NAMESPACE}'>{fine}</svg>\n");
@@ -226,6 +227,8 @@ fn drawings_hold_shapes_and_nothing_else() {
         ("text", "text outside of title and desc"),
         ("<title>&x;</title>", "an entity"),
         ("<title><g/></title>", "text alone"),
+        ("<clipPath id=\"a\"><g><g clip-path=\"url(#b)\"/></g></clipPath>", "has no clip-path"),
+        ("<clipPath id=\"a\" clip-path=\"url(#b)\"/>", "has no clip-path"),
         ("<g>", "do not end in the order"),
         ("</svg><g/>", "more than one element"),
         ("\u{1}", "control characters"),
