@@ -20,7 +20,8 @@ const SHOWN: &str = "SELECT d.host, COALESCE(d.pages, a.pages) FROM short_domain
     ON a.id = d.account_id WHERE COALESCE(d.pages, a.pages) IS NOT NULL ORDER BY d.host";
 const SHOWN_OF: &str = "SELECT d.host, COALESCE(d.pages, a.pages) FROM short_domains d JOIN accounts a \
     ON a.id = d.account_id WHERE d.account_id = $1 AND COALESCE(d.pages, a.pages) IS NOT NULL ORDER BY d.host";
-const TOTAL: &str = "SELECT COALESCE(SUM(OCTET_LENGTH(COALESCE(d.pages, a.pages))), 0) FROM short_domains d \
+// The length of a column, unlike that of an expression, is known without reading its text.
+const TOTAL: &str = "SELECT COALESCE(SUM(COALESCE(OCTET_LENGTH(d.pages), OCTET_LENGTH(a.pages))), 0) FROM short_domains d \
     JOIN accounts a ON a.id = d.account_id";
 
 /// The pages of an account, or of one of its domains; `None` when it has no such domain.
