@@ -27,6 +27,9 @@ const MAX_TAG: usize = 35;
 /// Languages that are written from right to left.
 const RIGHT_TO_LEFT: [&str; 13] =
     ["ar", "arc", "ckb", "dv", "fa", "he", "iw", "ks", "ps", "sd", "ug", "ur", "yi"];
+/// Scripts that are written from right to left (ISO 15924).
+const RIGHT_TO_LEFT_SCRIPTS: [&str; 9] =
+    ["Adlm", "Arab", "Aran", "Hebr", "Mand", "Nkoo", "Rohg", "Syrc", "Thaa"];
 
 /// Why there is a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -248,7 +251,15 @@ fn render(key: &Key, pages: Option<&Pages>, contact: Option<&Contact>) -> String
     let (title, text) = (escape(title), escape(text));
     let tag = own.map_or(ours.tag, |(tag, _)| &**tag);
     let primary = tag.split('-').next().unwrap_or_default();
-    let is_rtl = RIGHT_TO_LEFT.iter().any(|rtl| rtl.eq_ignore_ascii_case(primary));
+    // A script that is named decides, as in `pa-Arab`: the only part of four letters before extensions, which begin with one letter.
+    let script = tag
+        .split('-')
+        .skip(1)
+        .take_while(|part| part.len() > 1)
+        .find(|part| part.len() == 4 && part.bytes().all(|byte| byte.is_ascii_alphabetic()));
+    let is_in = |all: &[&str], part: &str| all.iter().any(|one| one.eq_ignore_ascii_case(part));
+    let is_rtl =
+        script.map_or_else(|| is_in(&RIGHT_TO_LEFT, primary), |script| is_in(&RIGHT_TO_LEFT_SCRIPTS, script));
     let direction = if is_rtl { " dir=\"rtl\"" } else { "" };
     let mut page = format!(
         "<!doctype html><html lang=\"{}\"{direction}><head><meta charset=\"utf-8\">\

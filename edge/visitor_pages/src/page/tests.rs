@@ -92,6 +92,27 @@ fn the_language_is_the_one_that_is_liked_best() {
 }
 
 #[test]
+fn the_script_of_a_text_says_where_it_begins() {
+    for (tag, is_rtl) in [
+        ("ar", true),
+        ("he-IL", true),
+        ("UR", true),
+        ("pa-Arab-PK", true),
+        ("ku-arab", true),
+        ("pa", false),
+        ("ar-Latn", false),
+        ("ks-Deva-IN", false),
+        ("de-1996", false),
+        ("de-x-arab", false),
+    ] {
+        let own = brand(json!({"texts": {tag: {"root": text("x")}}}));
+        let page = shown(Kind::Root, tag, &own);
+        let direction = if is_rtl { " dir=\"rtl\"" } else { "" };
+        assert!(page.contains(&format!("<html lang=\"{tag}\"{direction}>")), "{page}");
+    }
+}
+
+#[test]
 fn an_account_has_its_name_its_colors_and_its_words() {
     let own = brand(json!({
         "name": "Acme",
