@@ -52,7 +52,8 @@ pub async fn put(
     Ok(())
 }
 
-/// Adds to domains, of one account or of all, the pages that are shown on them.
+/// Adds to domains, of one account or of all, the pages that are shown on them. Those that this release cannot read, as after a
+/// downgrade, count as none: edges must be told of the domain all the same.
 pub async fn add_to(
     conn: &mut Conn,
     account: Option<AccountId>,
@@ -64,8 +65,14 @@ pub async fn add_to(
     };
     let mut shown: HashMap<String, String> = rows.into_iter().collect();
     for domain in domains {
-        let text = shown.remove(domain.host.as_str());
-        domain.pages = text.map(|text| read(&text)).transpose()?.map(Arc::new);
+        let pages = shown.remove(domain.host.as_str()).map(|text| read(&text)).transpose();
+        domain.pages = match pages {
+            Ok(pages) => pages.map(Arc::new),
+            Err(error) => {
+                tracing::error!(%error, host = domain.host.as_str(), "edges show their own pages on a domain");
+                None
+            }
+        };
     }
     Ok(())
 }
