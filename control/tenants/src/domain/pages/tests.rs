@@ -1,6 +1,6 @@
-use base64::{Engine, prelude::BASE64_STANDARD};
 use std::sync::Arc;
 
+use base64::{Engine, prelude::BASE64_STANDARD};
 use serde_json::json;
 use shared::{
     domain_files::{DomainFiles, JsonFile, MAX_FILE_BYTES},
