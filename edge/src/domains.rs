@@ -58,14 +58,15 @@ impl Domains {
         self.0.load().by_host.values().map(|domain| ShortDomain::clone(domain)).collect()
     }
 
-    /// Every domain, with files of at most so many bytes in all: the others come with the next contact to control.
+    /// Every domain, with files and pages of at most so many bytes in all: the others come with the next contact to control.
     pub(crate) fn all_with_files(&self, mut most_bytes: usize) -> Vec<ShortDomain> {
         let mut all = self.all();
         for domain in &mut all {
-            let size = domain.files.as_ref().map_or(0, |files| files.size_bytes());
-            match most_bytes.checked_sub(size) {
+            let files = domain.files.as_ref().map_or(0, |files| files.size_bytes());
+            let pages = domain.pages.as_ref().map_or(0, |pages| pages.size_bytes());
+            match most_bytes.checked_sub(files + pages) {
                 Some(left) => most_bytes = left,
-                None => domain.files = None,
+                None => (domain.files, domain.pages) = (None, None),
             }
         }
         all
@@ -128,6 +129,7 @@ pub(crate) fn find<'a>(table: &'a Table, host: &str) -> Option<&'a Arc<ShortDoma
 mod tests {
     use shared::{
         domain_files::{DomainFiles, JsonFile},
+        pages::Pages,
         personal_data::PersonalData,
     };
 
@@ -195,6 +197,15 @@ mod tests {
             let all = domains.all_with_files(most);
             assert_eq!(all.iter().filter(|domain| domain.files.is_some()).count(), kept, "{most}");
             assert_eq!(all.len(), 3);
+        }
+        let pages = Arc::new(Pages { name: Some("0123456789".into()), ..Pages::default() });
+        let size = size + pages.size_bytes();
+        domains.replace(2, &known.map(|domain| ShortDomain { pages: Some(pages.clone()), ..domain }), None);
+        for (most, kept) in [(0, 0), (size - 1, 0), (size, 1), (2 * size + 1, 2), (usize::MAX, 3)] {
+            let all = domains.all_with_files(most);
+            let are_whole = |domain: &&ShortDomain| domain.files.is_some() && domain.pages.is_some();
+            assert_eq!(all.iter().filter(are_whole).count(), kept, "{most}");
+            assert_eq!(all.iter().filter(|domain| domain.pages.is_some()).count(), kept, "{most}");
         }
     }
 

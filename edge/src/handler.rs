@@ -197,6 +197,7 @@ impl<B: Backing> App<B> {
             Route::Favicon => return Next::Answer(response::no_icon()),
             Route::Security => {
                 let Some(contact) = &self.config.contact else {
+                    let errors = self.errors_of_host(&domains, ask.host, sent);
                     return Next::Answer(errors.plain(Code::NoSuchPath));
                 };
                 return Next::Answer(response::text(contact.security_txt(self.clock.now().0)));

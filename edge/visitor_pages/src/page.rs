@@ -3,7 +3,7 @@
 use std::{
     fmt::Write,
     hash::{Hash, Hasher},
-    sync::Arc,
+    sync::{Arc, Weak},
 };
 
 use bytes::Bytes;
@@ -22,9 +22,14 @@ use crate::texts::{ENGLISH, LANGUAGES, Language};
 const CACHE_BYTES: u64 = 16 << 20;
 /// Bytes of an entry beside its page.
 const OVERHEAD: usize = 256;
+/// Most bytes of a language tag (RFC 5646, 4.4.1); of a longer one its language counts.
+const MAX_TAG: usize = 35;
 /// Languages that are written from right to left.
 const RIGHT_TO_LEFT: [&str; 13] =
     ["ar", "arc", "ckb", "dv", "fa", "he", "iw", "ks", "ps", "sd", "ug", "ur", "yi"];
+/// Scripts that are written from right to left (ISO 15924).
+const RIGHT_TO_LEFT_SCRIPTS: [&str; 9] =
+    ["Adlm", "Arab", "Aran", "Hebr", "Mand", "Nkoo", "Rohg", "Syrc", "Thaa"];
 
 /// Why there is a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -111,13 +116,14 @@ impl Brand {
     }
 }
 
-/// One and the same pages; equal ones of another domain are others.
+/// One and the same pages; equal ones of another domain are others. It keeps their address in memory, so that no others come
+/// to it, but not what they hold: else the cache kept pages that were replaced long ago, up to 120 KiB for each entry.
 #[derive(Debug, Clone)]
-struct Same(Arc<Pages>);
+struct Same(Weak<Pages>);
 
 impl PartialEq for Same {
     fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
+        Weak::ptr_eq(&self.0, &other.0)
     }
 }
 
@@ -125,7 +131,7 @@ impl Eq for Same {}
 
 impl Hash for Same {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        Arc::as_ptr(&self.0).hash(state);
+        self.0.as_ptr().hash(state);
     }
 }
 
@@ -136,7 +142,7 @@ enum Spoken {
     Ours(usize),
 }
 
-/// What a page depends on. It holds the pages, so that no others come to their address in memory.
+/// What a page depends on.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Key {
     code: Code,
@@ -169,12 +175,12 @@ impl PageCache {
         let none = Brand::default();
         let brand = if kind.is_withheld() { &none } else { brand };
         let spoken = choose(accepted, kind, brand.pages.as_deref());
-        let pages = brand.pages.clone().map(Same);
+        let pages = brand.pages.as_ref().map(|pages| Same(Arc::downgrade(pages)));
         let key = Key { code, kind, spoken, pages, shows_link: brand.shows_link };
         if let Some(page) = self.0.get(&key) {
             return page;
         }
-        let page = Bytes::from(render(&key, contact));
+        let page = Bytes::from(render(&key, brand.pages.as_deref(), contact));
         self.0.insert(key, page.clone());
         page
     }
@@ -199,6 +205,12 @@ fn choose(accepted: Option<&[u8]>, kind: Kind, pages: Option<&Pages>) -> Spoken 
         own(&is_same).or_else(|| own(&is_below)).or_else(ours)
     };
     let look_up = |tag: &str| {
+        let primary = tag.split('-').next().unwrap_or_default();
+        if primary.len() == tag.len() || tag.len() > MAX_TAG {
+            return find(primary);
+        }
+        // What is found for a tag is found for its first part, too: a tag of many parts for which there is nothing costs one search.
+        find(primary)?;
         let mut tag = tag;
         loop {
             if let Some(found) = find(tag) {
@@ -222,8 +234,7 @@ fn choose(accepted: Option<&[u8]>, kind: Kind, pages: Option<&Pages>) -> Spoken 
 }
 
 /// Renders a page: no script, no other host, no image but the logo.
-fn render(key: &Key, contact: Option<&Contact>) -> String {
-    let pages = key.pages.as_ref().map(|same| &*same.0);
+fn render(key: &Key, pages: Option<&Pages>, contact: Option<&Contact>) -> String {
     let own = match key.spoken {
         Spoken::Own(index) => pages.and_then(|pages| pages.texts.iter().nth(index)),
         Spoken::Ours(_) => None,
@@ -240,7 +251,15 @@ fn render(key: &Key, contact: Option<&Contact>) -> String {
     let (title, text) = (escape(title), escape(text));
     let tag = own.map_or(ours.tag, |(tag, _)| &**tag);
     let primary = tag.split('-').next().unwrap_or_default();
-    let is_rtl = RIGHT_TO_LEFT.iter().any(|rtl| rtl.eq_ignore_ascii_case(primary));
+    // A script that is named decides, as in `pa-Arab`: the only part of four letters before extensions, which begin with one letter.
+    let script = tag
+        .split('-')
+        .skip(1)
+        .take_while(|part| part.len() > 1)
+        .find(|part| part.len() == 4 && part.bytes().all(|byte| byte.is_ascii_alphabetic()));
+    let is_in = |all: &[&str], part: &str| all.iter().any(|one| one.eq_ignore_ascii_case(part));
+    let is_rtl =
+        script.map_or_else(|| is_in(&RIGHT_TO_LEFT, primary), |script| is_in(&RIGHT_TO_LEFT_SCRIPTS, script));
     let direction = if is_rtl { " dir=\"rtl\"" } else { "" };
     let mut page = format!(
         "<!doctype html><html lang=\"{}\"{direction}><head><meta charset=\"utf-8\">\

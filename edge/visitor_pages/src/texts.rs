@@ -51,7 +51,7 @@ pub(crate) const ENGLISH: Language = Language {
     ended: ("This code is no longer active", "What it led to has ended."),
     copy: (
         "This item may be a copy",
-        "Its code was scanned as if there were several of it. Ask where you bought it.",
+        "Its code was scanned as if more than one item had it. Ask where you bought the item.",
     ),
     suspended: ("This code is out of service", "It leads nowhere for now."),
     taken_down: ("This code was taken down", "It is not safe to use it, or it is not allowed."),
@@ -70,7 +70,7 @@ pub(crate) static LANGUAGES: [Language; 14] = [
         ),
         scheduled: ("Dieser Code ist noch nicht aktiv", "Bitte versuchen Sie es später noch einmal."),
         paused: ("Dieser Code pausiert", "Bitte versuchen Sie es später noch einmal."),
-        ended: ("Dieser Code ist nicht mehr aktiv", "Wohin er führte, das ist beendet."),
+        ended: ("Dieser Code ist nicht mehr aktiv", "Sein Ziel ist nicht mehr verfügbar."),
         copy: (
             "Dieser Artikel könnte eine Kopie sein",
             "Sein Code wurde gescannt, als gäbe es ihn mehrmals. Fragen Sie dort nach, wo Sie ihn gekauft haben.",
@@ -88,7 +88,7 @@ pub(crate) static LANGUAGES: [Language; 14] = [
         ),
         scheduled: ("Ce code n’est pas encore actif", "Veuillez réessayer plus tard."),
         paused: ("Ce code est en pause", "Veuillez réessayer plus tard."),
-        ended: ("Ce code n’est plus actif", "Ce à quoi il menait est terminé."),
+        ended: ("Ce code n’est plus actif", "Ce vers quoi il menait n’est plus disponible."),
         copy: (
             "Cet article est peut-être une copie",
             "Son code a été scanné comme s’il existait en plusieurs exemplaires. Renseignez-vous là où vous l’avez acheté.",
@@ -160,7 +160,7 @@ pub(crate) static LANGUAGES: [Language; 14] = [
         ),
         scheduled: ("Deze code is nog niet actief", "Probeer het later opnieuw."),
         paused: ("Deze code is gepauzeerd", "Probeer het later opnieuw."),
-        ended: ("Deze code is niet meer actief", "Datgene waar hij heen leidde, is afgelopen."),
+        ended: ("Deze code is niet meer actief", "Waar hij heen leidde, is niet meer beschikbaar."),
         copy: (
             "Dit artikel is mogelijk een kopie",
             "De code is gescand alsof er meerdere van zijn. Vraag het na waar u het hebt gekocht.",
@@ -201,7 +201,7 @@ pub(crate) static LANGUAGES: [Language; 14] = [
         paused: ("Tento kód je pozastaven", "Zkuste to prosím později."),
         ended: ("Tento kód už není aktivní", "To, k čemu vedl, už skončilo."),
         copy: (
-            "Tento výrobek může být kopie",
+            "Tento výrobek může být kopií",
             "Jeho kód byl naskenován, jako by jich bylo několik. Zeptejte se tam, kde jste ho koupili.",
         ),
         suspended: ("Tento kód je mimo provoz", "Zatím nikam nevede."),
@@ -247,7 +247,7 @@ pub(crate) static LANGUAGES: [Language; 14] = [
     Language {
         tag: "zh",
         report: "举报滥用",
-        unknown: ("此二维码没有对应的页面", "我们不认识这个二维码。请检查网址，或再扫描一次。"),
+        unknown: ("此二维码没有对应的页面", "没有找到这个二维码。请检查网址，或再扫描一次。"),
         scheduled: ("此二维码尚未启用", "请稍后再试。"),
         paused: ("此二维码已暂停使用", "请稍后再试。"),
         ended: ("此二维码已失效", "它指向的内容已经结束。"),

@@ -8,7 +8,8 @@ use kernel::store::Ctx;
 use redirects::store::{domains, log, pages as table};
 use serde_json::{Value, json};
 use shared::{pages::Pages, short_url::Host, wire::stream::Change};
-use tests::db::Engine;
+use sqlx::Connection;
+use tests::db::{Engine, Location};
 
 use super::Api;
 
@@ -18,6 +19,7 @@ crate::on_both_engines!(
     every_fault_is_named_and_changes_nothing,
     pages_of_others_are_not_there,
     what_all_domains_show_is_bounded,
+    pages_of_a_newer_release_keep_no_edge_away,
     a_preview_says_who_gets_the_page_of_copies,
 );
 
@@ -162,8 +164,10 @@ async fn every_fault_is_named_and_changes_nothing(engine: Engine) -> Result<()> 
     ensure!(api.call(Method::PUT, &account, Some(hosts)).await?.status == 200);
     let before = api.fingerprint().await?;
     let link = |host: &str| json!({"link": {"url": format!("https://{host}/"), "label": "Help"}});
-    let faults = api.call(Method::PUT, &api.pages(), Some(link("example.org"))).await?.problem(400, 40001);
-    ensure!(faults.len() == 1 && faults[0].starts_with("link.url "), "{faults:?}");
+    for host in ["example.org", "example.org/?{", "example.org/?|"] {
+        let faults = api.call(Method::PUT, &api.pages(), Some(link(host))).await?.problem(400, 40001);
+        ensure!(faults.len() == 1 && faults[0].starts_with("link.url "), "{faults:?}");
+    }
     assert_eq!(before, api.fingerprint().await?);
     ensure!(api.call(Method::PUT, &api.pages(), Some(link("example.com"))).await?.status == 200);
     Ok(())
@@ -243,10 +247,47 @@ async fn what_all_domains_show_is_bounded(engine: Engine) -> Result<()> {
     let faults = answer.problem(409, 40901);
     ensure!(faults[0].starts_with("The pages of all domains take at most 33554432 bytes"), "{faults:?}");
     ensure!(api.get(&api.pages()).await?.json() == json!({}), "nothing was stored");
+    // Those of before stay, and may become smaller.
+    let small = Pages { name: Some("Acme".into()), ..Pages::default() };
+    let own: Host = DOMAIN.parse()?;
+    let mut tx = api.made.app.core.db.begin(&Ctx::default()).await?;
+    table::put(&mut tx, api.made.account, Some(&own), &small).await?;
+    tx.commit().await?;
+    let longer = api.call(Method::PUT, &api.domain_pages(), Some(json!({"name": "Acme Bags"}))).await?;
+    longer.problem(409, 40901);
+    for smaller in [json!({"name": "Ac"}), json!({})] {
+        let answer = api.call(Method::PUT, &api.domain_pages(), Some(smaller.clone())).await?;
+        ensure!(answer.status == 200 && answer.json() == smaller, "smaller pages are taken: {answer:?}");
+    }
     let mut tx = api.made.app.core.db.begin(&Ctx::default()).await?;
     table::put(&mut tx, api.other_account, Some(&host), &Pages::default()).await?;
     tx.commit().await?;
     let answer: Value = api.call(Method::PUT, &api.pages(), Some(json!({"name": "Acme"}))).await?.json();
     ensure!(answer == json!({"name": "Acme"}), "{answer}");
+    Ok(())
+}
+
+async fn pages_of_a_newer_release_keep_no_edge_away(engine: Engine) -> Result<()> {
+    const NEWER: &str = "UPDATE accounts SET pages = '{\"name\": {\"en\": \"Acme\"}}'";
+    let api = Api::new(engine).await?;
+    ensure!(api.call(Method::PUT, &api.domain_pages(), Some(json!({"name": "Own"}))).await?.status == 200);
+    match &api.made.db.location {
+        Location::Sqlite(path) => {
+            let mut conn = sqlx::SqliteConnection::connect(&format!("sqlite://{}", path.display())).await?;
+            sqlx::raw_sql(NEWER).execute(&mut conn).await?;
+        }
+        Location::Postgres(url) => {
+            let mut conn = sqlx::PgConnection::connect(url).await?;
+            sqlx::raw_sql(NEWER).execute(&mut conn).await?;
+        }
+    }
+    let mut conn = api.made.app.core.db.read().await?;
+    let hosts: Vec<String> =
+        domains::list_all(&mut conn).await?.iter().map(|domain| domain.host.to_string()).collect();
+    drop(conn);
+    ensure!(hosts.iter().any(|host| host == "other.gg"), "{hosts:?}");
+    let shown = api.shown().await?;
+    ensure!(shown.get(DOMAIN).map(String::as_str) == Some("Own"), "{shown:?}");
+    ensure!(!shown.contains_key("other.gg"), "{shown:?}");
     Ok(())
 }

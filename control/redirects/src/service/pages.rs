@@ -99,14 +99,21 @@ async fn put(
     if pages == before {
         return Ok(Written { value: pages, rev: log::load_head(tx).await?.head });
     }
-    if let Some(link) = &pages.link
-        && let Ok(target) = Target::parse(&link.url)
-        && let Some(fault) = tenants::find_target_hosts(tx, account).await?.fault(&target)
-    {
-        return Err(CommonError::Faults(vec![format!("link.url {fault}.")]).into());
+    if let Some(link) = &pages.link {
+        let fault = match Target::parse(&link.url) {
+            Ok(target) => tenants::find_target_hosts(tx, account).await?.fault(&target),
+            // Where no link may lead, no button leads.
+            Err(error) => Some(error.to_string()),
+        };
+        if let Some(fault) = fault {
+            return Err(CommonError::Faults(vec![format!("link.url {fault}.")]).into());
+        }
     }
+    let total_before = table::total_bytes(tx).await?;
     table::put(tx, account, host.as_ref(), &pages).await?;
-    if table::total_bytes(tx).await? > MAX_TOTAL_BYTES {
+    let total = table::total_bytes(tx).await?;
+    // New domains show the pages of their account, so the total may be too large already. Then smaller pages are still taken.
+    if total > MAX_TOTAL_BYTES && total > total_before {
         return Err(RedirectsError::NoRoomForPages { most: MAX_TOTAL_BYTES }.into());
     }
     match &host {

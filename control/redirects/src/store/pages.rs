@@ -20,7 +20,8 @@ const SHOWN: &str = "SELECT d.host, COALESCE(d.pages, a.pages) FROM short_domain
     ON a.id = d.account_id WHERE COALESCE(d.pages, a.pages) IS NOT NULL ORDER BY d.host";
 const SHOWN_OF: &str = "SELECT d.host, COALESCE(d.pages, a.pages) FROM short_domains d JOIN accounts a \
     ON a.id = d.account_id WHERE d.account_id = $1 AND COALESCE(d.pages, a.pages) IS NOT NULL ORDER BY d.host";
-const TOTAL: &str = "SELECT COALESCE(SUM(OCTET_LENGTH(COALESCE(d.pages, a.pages))), 0) FROM short_domains d \
+// The length of a column, unlike that of an expression, is known without reading its text.
+const TOTAL: &str = "SELECT COALESCE(SUM(COALESCE(OCTET_LENGTH(d.pages), OCTET_LENGTH(a.pages))), 0) FROM short_domains d \
     JOIN accounts a ON a.id = d.account_id";
 
 /// The pages of an account, or of one of its domains; `None` when it has no such domain.
@@ -51,7 +52,8 @@ pub async fn put(
     Ok(())
 }
 
-/// Adds to domains, of one account or of all, the pages that are shown on them.
+/// Adds to domains, of one account or of all, the pages that are shown on them. Those that this release cannot read, as after a
+/// downgrade, count as none: edges must be told of the domain all the same.
 pub async fn add_to(
     conn: &mut Conn,
     account: Option<AccountId>,
@@ -63,8 +65,14 @@ pub async fn add_to(
     };
     let mut shown: HashMap<String, String> = rows.into_iter().collect();
     for domain in domains {
-        let text = shown.remove(domain.host.as_str());
-        domain.pages = text.map(|text| read(&text)).transpose()?.map(Arc::new);
+        let pages = shown.remove(domain.host.as_str()).map(|text| read(&text)).transpose();
+        domain.pages = match pages {
+            Ok(pages) => pages.map(Arc::new),
+            Err(error) => {
+                tracing::error!(%error, host = domain.host.as_str(), "edges show their own pages on a domain");
+                None
+            }
+        };
     }
     Ok(())
 }

@@ -26,8 +26,9 @@ pub const MAX_LABEL: usize = 40;
 pub const MAX_LINK_BYTES: usize = 400;
 /// Most languages.
 pub const MAX_LANGUAGES: usize = 40;
-/// Most bytes of all of it as JSON: an event with it fits a frame of the change stream (256 KiB).
-pub const MAX_BYTES: usize = 160 << 10;
+/// Most bytes of all of it as JSON: with two files of the largest size the domain fits a frame of the change stream (256 KiB).
+/// While one domain does not fit, no edge connects.
+pub const MAX_BYTES: usize = 120 << 10;
 
 /// Most characters of a language tag (RFC 5646, 4.4.1).
 const MAX_TAG: usize = 35;

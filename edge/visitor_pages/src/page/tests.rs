@@ -80,12 +80,36 @@ fn the_language_is_the_one_that_is_liked_best() {
         ("pt-PT", &own, "pt-BR", "of another part of the world"),
         ("de,sv;q=0.5", &own, "de", "ours where the account has no text of the kind"),
         ("xx,sv;q=0.5", &own, "sv", "the second"),
+        ("xx-SV-sv,sv;q=0.5", &own, "sv", "the second after one of several parts"),
+        ("sv-aaaaaaaa-bbbbbbbb-cccccccc-dddddddd", &own, "sv", "too long: its language alone"),
+        ("xx-aaaaaaaa-bbbbbbbb-cccccccc-dddddddd,de", &none, "de", "too long, and unknown"),
     ] {
         let page = shown(Kind::Unknown, accepted, brand);
         assert!(page.contains(&format!("<html lang=\"{expected}\"")), "{why}: {accepted}: {page}");
     }
     let bytes = PageCache::default().page((Code::LinkEnded, Kind::Ended), Some(b"de,\xff"), &none, None);
     assert!(bytes.starts_with(b"<!doctype html><html lang=\"en\""), "no text");
+}
+
+#[test]
+fn the_script_of_a_text_says_where_it_begins() {
+    for (tag, is_rtl) in [
+        ("ar", true),
+        ("he-IL", true),
+        ("UR", true),
+        ("pa-Arab-PK", true),
+        ("ku-arab", true),
+        ("pa", false),
+        ("ar-Latn", false),
+        ("ks-Deva-IN", false),
+        ("de-1996", false),
+        ("de-x-arab", false),
+    ] {
+        let own = brand(json!({"texts": {tag: {"root": text("x")}}}));
+        let page = shown(Kind::Root, tag, &own);
+        let direction = if is_rtl { " dir=\"rtl\"" } else { "" };
+        assert!(page.contains(&format!("<html lang=\"{tag}\"{direction}>")), "{page}");
+    }
 }
 
 #[test]
@@ -162,6 +186,16 @@ fn a_page_is_small() {
     }));
     let page = shown(Kind::Root, "en", &own);
     assert!(page.len() <= 8 << 10, "{}", page.len());
+}
+
+#[test]
+fn the_cache_keeps_no_pages_that_were_replaced() {
+    let (cache, own) = (PageCache::default(), brand(json!({"name": "Acme"})));
+    let page = cache.page((Code::LinkEnded, Kind::Ended), None, &own, None);
+    assert!(String::from_utf8_lossy(&page).contains("Acme"));
+    let pages = own.pages.as_ref().map(Arc::downgrade).unwrap();
+    drop(own);
+    assert!(pages.upgrade().is_none());
 }
 
 #[test]

@@ -114,6 +114,10 @@ pub(super) fn check(text: &str) -> Result<(), String> {
                 return Err("it has more than one element at the top".to_owned());
             }
             let begun = Begun::read(tag)?;
+            // Each level multiplies what a browser draws: ten levels of ten shapes would stop it.
+            if begun.is_clipped && (begun.name == "clipPath" || open.contains(&"clipPath")) {
+                return Err("what is in a clipPath, and a clipPath itself, has no clip-path".to_owned());
+            }
             if (begun.name == "svg") == is_begun {
                 return Err("the element svg must be at the top, and only there".to_owned());
             }
@@ -166,6 +170,8 @@ struct Begun<'a> {
     name: &'a str,
     /// Whether it ends with the same tag.
     is_empty: bool,
+    /// Whether it has the attribute `clip-path`.
+    is_clipped: bool,
     /// What follows it.
     rest: &'a str,
 }
@@ -187,7 +193,7 @@ impl<'a> Begun<'a> {
                 break;
             }
             if let Some(after) = trimmed.strip_prefix("/>") {
-                return Self { name, is_empty: true, rest: after }.with(&seen);
+                return Self { name, is_empty: true, is_clipped: false, rest: after }.with(&seen);
             }
             if trimmed.len() == rest.len() {
                 return Err(format!("the tag of {name} is not well-formed"));
@@ -199,13 +205,13 @@ impl<'a> Begun<'a> {
             seen.push(attribute);
             rest = after;
         }
-        Self { name, is_empty: false, rest }.with(&seen)
+        Self { name, is_empty: false, is_clipped: false, rest }.with(&seen)
     }
 
     /// Only the element at the top names the namespace, and must.
     fn with(self, attributes: &[&str]) -> Result<Self, String> {
         if (self.name == "svg") == attributes.contains(&"xmlns") {
-            Ok(self)
+            Ok(Self { is_clipped: attributes.contains(&"clip-path"), ..self })
         } else {
             Err(format!("the element svg, and only that, has xmlns=\"{NAMESPACE}\""))
         }

@@ -1,5 +1,15 @@
+use std::sync::Arc;
+
 use base64::{Engine, prelude::BASE64_STANDARD};
 use serde_json::json;
+use shared::{
+    domain_files::{DomainFiles, JsonFile, MAX_FILE_BYTES},
+    short_url::{Scheme, ShortDomain},
+    wire::{
+        frame,
+        stream::{Change, Event, Events, ToEdge},
+    },
+};
 
 use super::*;
 
@@ -117,7 +127,27 @@ fn what_is_missing_or_too_long_is_named() {
     let all: serde_json::Map<_, _> =
         (0..40).map(|number| (format!("de-{number}"), Value::Object(of_all.clone()))).collect();
     let found = faults(&json!({"texts": all}));
-    assert!(found.len() == 1 && found[0].contains("at most 163840 bytes as JSON"), "{found:?}");
+    assert!(found.len() == 1 && found[0].contains("at most 122880 bytes as JSON"), "{found:?}");
+}
+
+/// No edge connects while a domain is larger than a frame.
+#[test]
+fn the_largest_domain_fits_one_frame() {
+    let file = || Some(JsonFile::new(&json!("x".repeat(MAX_FILE_BYTES - 2))));
+    let files =
+        DomainFiles { asset_links: file(), apple_app_site_association: file(), ..DomainFiles::default() };
+    let name = "x".repeat(MAX_BYTES - r#"{"name":""}"#.len());
+    let pages = Pages { name: Some(name.into_boxed_str()), ..Pages::default() };
+    assert_eq!(serde_json::to_string(&pages).unwrap().len(), MAX_BYTES);
+    let label = "a".repeat(60);
+    let domain = ShortDomain {
+        files: Some(Arc::new(files)),
+        pages: Some(Arc::new(pages)),
+        ..ShortDomain::new(Scheme::Https, &format!("{label}.{label}.{label}.gg")).unwrap()
+    };
+    let items = vec![Event { rev: 1, change: Change::Domain(domain) }];
+    let events = ToEdge::Events(Arc::new(Events { prev: 0, items, last: 1 }));
+    assert!(frame::encode(&events).is_ok());
 }
 
 #[test]
@@ -160,6 +190,7 @@ fn drawings_hold_shapes_and_nothing_else() {
         "<defs><linearGradient id=\"a.b-1\"><stop offset=\"0\" stop-color=\"#fff\"/></linearGradient></defs>\
          <rect width=\"8\" height=\"8\" fill=\"url(#a.b-1)\" transform=\"rotate(9) scale(2)\"/>",
         "<title>A &amp; B</title><!-- drawn by hand -->",
+        "<clipPath id=\"a\"><path d=\"M0 0h8v8z\"/></clipPath><g clip-path=\"url(#a)\"><g clip-path=\"url(#a)\"/></g>",
     ] {
         let text =
             format!("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<svg xmlns='{NAMESPACE}'>{fine}</svg>\n");
@@ -196,6 +227,8 @@ fn drawings_hold_shapes_and_nothing_else() {
         ("text", "text outside of title and desc"),
         ("<title>&x;</title>", "an entity"),
         ("<title><g/></title>", "text alone"),
+        ("<clipPath id=\"a\"><g><g clip-path=\"url(#b)\"/></g></clipPath>", "has no clip-path"),
+        ("<clipPath id=\"a\" clip-path=\"url(#b)\"/>", "has no clip-path"),
         ("<g>", "do not end in the order"),
         ("</svg><g/>", "more than one element"),
         ("\u{1}", "control characters"),
