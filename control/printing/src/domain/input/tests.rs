@@ -123,6 +123,15 @@ fn a_manifest_gives_what_was_printed() {
     let expected =
         Row { index: 7, url: Some("HTTPS://TN.GG/-K7".to_owned()), ..row(2, Some("-K7"), Some("-A"), None) };
     assert_eq!((rows, faults), (vec![expected], vec![]));
+    // A serial is any text: with line breaks, with spaces at its ends, and with an apostrophe of its own.
+    let text = format!(
+        "{}1,\"A,\r\n\"\"1\"\"\",K7,HTTPS://TN.GG/K7,,f,1,,,2,0.5\r\n2, B ,K8,HTTPS://TN.GG/K8,,f,2,,,2,0.5\r\n\
+         3,''=C,K9,HTTPS://TN.GG/K9,,f,3,,,2,0.5\r\n",
+        print::MANIFEST_HEADER
+    );
+    let (rows, faults) = read(Form::Manifest, text.as_bytes()).unwrap();
+    let serials: Vec<Option<&str>> = rows.iter().map(|row| row.serial.as_deref()).collect();
+    assert_eq!((serials, faults), (vec![Some("A,\r\n\"1\""), Some(" B "), Some("'=C")], vec![]));
 }
 
 proptest! {
