@@ -24,9 +24,6 @@ use crate::{
 /// Codes that are named when they are not found.
 const MAX_ABSENT: usize = 20;
 
-/// Codes that are noted in one row.
-const CODES_IN_ROW: usize = 500;
-
 /// Reads the next lines, and notes their codes.
 ///
 /// # Errors
@@ -74,9 +71,7 @@ pub(super) async fn read(state: &PrintState, claimed: &mut Claimed) -> Result<St
     if !leases::hold(&mut tx, claimed).await? {
         return Ok(Stepped::Lost);
     }
-    for (at, row) in found.chunks(CODES_IN_ROW).enumerate() {
-        codes::insert(&mut tx, seq, first + (at * CODES_IN_ROW) as u64, row).await?;
-    }
+    codes::insert(&mut tx, seq, first, &found).await?;
     super::steps::finish(tx, claimed, next).await
 }
 
