@@ -10,7 +10,7 @@ use super::{PrintState, accept, render, rows, steps::Stepped};
 use crate::{
     domain::{
         code::Code,
-        input::{Input, Lines, Row},
+        input::{Input, Lines, MAX_FAULTS, Row},
         order::Stage,
         reprint::Reprint,
     },
@@ -94,8 +94,9 @@ async fn upload(
             None => codes.push(code),
         }
     }
+    let is_more = input.faults.len() + faults.len() > MAX_FAULTS;
     input.note(faults);
-    if input.is_over() && input.window().is_some() {
+    if is_more || (input.is_over() && input.window().is_some()) {
         input.faults.push("There may be more; nothing was made.".to_owned());
     }
     Ok((codes, input.is_over()))
