@@ -1,5 +1,5 @@
-//! Carries print orders out: any number of processes, each with one lane; some do only a [`Part`] of the work. Who has waited longest is next, so that orders of
-//! all accounts progress side by side.
+//! Carries print orders out: any number of processes, each with one order at a time; some do only a [`Part`] of the work. Who
+//! has waited longest is next, so that orders of all accounts progress side by side.
 
 use std::{
     sync::Arc,

@@ -22,7 +22,7 @@ pub use self::{
     assembly::{Assembly, Finished, MANIFEST_NAME, OrderFacts, RECEIPT_NAME},
     chunk::{Chunk, check_item, render_chunk, render_chunk_until},
     error::PrintError,
-    manifest::MANIFEST_HEADER,
+    manifest::{MANIFEST_HEADER, manifest_fields},
     names::Names,
     receipt::ChunkReceipt,
     spec::{PrintFormat, PrintSpec},

@@ -55,12 +55,44 @@ impl Manifest {
     }
 }
 
+/// The fields of a line of a manifest, as they were before they were written.
+///
+/// The line may have line breaks within quotes. Any text has fields; those of a line that no manifest has mean nothing.
+#[must_use]
+pub fn manifest_fields(line: &str) -> Vec<String> {
+    let mut fields = Vec::new();
+    let mut field = String::new();
+    let mut is_quoted = false;
+    let mut letters = line.chars().peekable();
+    while let Some(letter) = letters.next() {
+        match letter {
+            // Two quotes are one.
+            '"' if is_quoted && letters.next_if_eq(&'"').is_some() => field.push('"'),
+            '"' => is_quoted = !is_quoted,
+            ',' if !is_quoted => fields.push(plain(std::mem::take(&mut field))),
+            letter => field.push(letter),
+        }
+    }
+    fields.push(plain(field));
+    fields
+}
+
 /// A text that spreadsheets show as it is: an apostrophe before what they would take for a formula.
 fn cell(text: &str) -> String {
-    match text.starts_with(['=', '+', '-', '@', '\t', '\r']) {
-        true => format!("'{text}"),
-        false => text.to_owned(),
+    if is_formula(text) { format!("'{text}") } else { text.to_owned() }
+}
+
+/// The text of a cell.
+fn plain(text: String) -> String {
+    match text.strip_prefix('\'') {
+        Some(rest) if is_formula(rest) => rest.to_owned(),
+        Some(_) | None => text,
     }
+}
+
+/// Whether spreadsheets take a text for a formula, or would without the apostrophes before it.
+fn is_formula(text: &str) -> bool {
+    text.trim_start_matches('\'').starts_with(['=', '+', '-', '@', '\t', '\r'])
 }
 
 #[cfg(test)]
@@ -88,5 +120,38 @@ mod tests {
             MANIFEST_HEADER.split(',').count(),
             expected.lines().nth(1).expect("two").split(',').count() - 1
         );
+    }
+
+    #[test]
+    fn a_line_gives_what_was_written() {
+        for serial in [
+            "A1",
+            "=1+1",
+            "'=1",
+            "''-",
+            "'",
+            "\rA",
+            "\t",
+            " A ",
+            "a,\"b\"",
+            "\"",
+            "two\r\nlines\n",
+            "\u{a0}x",
+        ] {
+            let item = PrintItem {
+                serial: Some(serial.to_owned()),
+                short_id: "-K7".to_owned(),
+                url: "HTTPS://TN.GG/-K7".to_owned(),
+                gtin: None,
+            };
+            let mut manifest = Manifest::new();
+            let position = Position { file: "codes.zpl".to_owned(), page: 1, label: None };
+            manifest.add(0, &item, &position, 2, 500_000).expect("a vector takes all");
+            let written = manifest.finish();
+            let fields = manifest_fields(written.strip_suffix("\r\n").expect("it ends the line"));
+            let expected =
+                ["1", serial, "-K7", "HTTPS://TN.GG/-K7", "", "codes.zpl", "1", "", "", "2", "0.5"];
+            assert_eq!(fields, expected, "{written:?}");
+        }
     }
 }

@@ -1,7 +1,8 @@
 //! A file that an order reads line by line: codes that somebody uploaded, or the manifest of an earlier order.
 //!
-//! It is read window by window, so that each step knows where it goes on and the memory is bounded. A line is a record: a
-//! quoted field does not continue in the next line, so every fault belongs to one line.
+//! It is read window by window, so that each step knows where it goes on and the memory is bounded. In an upload a line is a
+//! record: a quoted field does not continue in the next line, so every fault belongs to one line. In a manifest it does, as
+//! serials may have line breaks.
 
 use std::ops::Range;
 
@@ -17,7 +18,8 @@ pub const MAX_LINE_BYTES: usize = 64 * 1024;
 /// Bytes that are read at once: more than the longest line has.
 const WINDOW_BYTES: u64 = 256 * 1024;
 
-/// Lines of one step: what one transaction notes.
+/// Lines of an upload in one step, but those that are passed over: what one transaction notes. Of a manifest all of a window
+/// are read.
 const WINDOW_LINES: usize = 500;
 
 /// Lines whose faults are named.
@@ -173,8 +175,10 @@ impl Input {
             rest = rest.strip_prefix(BOM).unwrap_or(rest);
         }
         let mut found = Lines::default();
-        for _ in 0..WINDOW_LINES {
-            let (line, behind) = match rest.iter().position(|byte| *byte == b'\n') {
+        let most = if self.form == Form::Manifest { usize::MAX } else { WINDOW_LINES };
+        // What is passed over is not counted: a file of empty lines would take a step for each 500 bytes.
+        while found.rows.len() + found.faults.len() < most {
+            let (line, behind) = match line_end(rest, self.form) {
                 Some(end) => (&rest[..end], &rest[end + 1..]),
                 None if is_last && !rest.is_empty() => (rest, &rest[rest.len()..]),
                 None => break,
@@ -210,20 +214,26 @@ impl Input {
             return Ok(());
         }
         let row = match self.form {
-            Form::Ndjson => object(text),
-            Form::Csv | Form::Manifest => {
+            Form::Ndjson => object(text).and_then(checked),
+            Form::Csv => {
                 let fields = split(text).map_err(|what| format!("it {what}."));
                 if self.columns.is_empty() {
                     let names = fields.map_err(|fault| format!("names no columns: {fault}"))?;
                     self.columns = columns(self.form, names.iter().map(|name| &**name))?;
                     return Ok(());
                 }
-                fields.and_then(|fields| record(&self.columns, fields.iter().map(|field| &**field)))
+                let fields =
+                    fields.and_then(|fields| record(&self.columns, fields.iter().map(|field| &**field)));
+                fields.and_then(checked)
             }
-        };
-        let row = match self.form {
-            Form::Csv | Form::Ndjson => row.and_then(checked),
-            Form::Manifest => row.map(unescaped),
+            Form::Manifest => {
+                let fields = print::manifest_fields(text);
+                if self.columns.is_empty() {
+                    self.columns = columns(self.form, fields.iter().map(String::as_str))?;
+                    return Ok(());
+                }
+                record(&self.columns, fields.iter().map(String::as_str))
+            }
         };
         match row {
             Ok(row) => rows.push(Row { line: number, ..row }),
@@ -231,6 +241,15 @@ impl Input {
         }
         Ok(())
     }
+}
+
+/// Where the first line ends, if it does.
+fn line_end(bytes: &[u8], form: Form) -> Option<usize> {
+    let mut is_quoted = false;
+    bytes.iter().position(|byte| {
+        is_quoted ^= form == Form::Manifest && *byte == b'"';
+        !is_quoted && *byte == b'\n'
+    })
 }
 
 /// The columns that the first line names.
@@ -332,16 +351,6 @@ fn checked(row: Row) -> Result<Row, String> {
 
 fn is_plain(text: &str) -> bool {
     text.chars().count() <= MAX_SERIAL && !text.chars().any(char::is_control)
-}
-
-/// A row of a manifest without the apostrophes that keep spreadsheets from reading formulas.
-fn unescaped(row: Row) -> Row {
-    let plain = |text: String| match text.strip_prefix('\'') {
-        Some(rest) if rest.starts_with(['=', '+', '-', '@', '\t']) => rest.to_owned(),
-        Some(_) | None => text,
-    };
-    let (short_id, serial) = (row.short_id.map(plain), row.serial.map(plain));
-    Row { short_id, serial, gtin: row.gtin.map(plain), url: row.url.map(plain), ..row }
 }
 
 #[cfg(test)]

@@ -17,6 +17,9 @@ use super::{
 /// Most sheets that a request lists.
 pub const MAX_SHEETS: usize = 5_000;
 
+/// Sheets that are named when the order has none such.
+const MAX_FAULTS: usize = 20;
+
 /// The ways to name codes.
 const WAYS: [&str; 3] = ["codes", "from", "sheets"];
 
@@ -64,7 +67,9 @@ impl Reprint {
     /// Whether the code at a place, from 0, belongs to it.
     #[must_use]
     pub fn has(&self, place: u64) -> bool {
-        self.places.iter().any(|(from, to)| (*from..*to).contains(&place))
+        // It is asked of every line of a manifest, and there may be thousands of places.
+        let at = self.places.partition_point(|(_, to)| *to <= place);
+        self.places.get(at).is_some_and(|(from, _)| *from <= place)
     }
 
     /// Behind its last place.
@@ -148,7 +153,7 @@ impl ReprintDraft {
                 sheets.dedup();
                 for sheet in sheets {
                     let Range { start, end } = spec.codes_of_page(sheet - 1, total);
-                    if start == end {
+                    if start == end && faults.len() < MAX_FAULTS {
                         faults.push(format!("sheets: the order has no sheet {sheet}."));
                     }
                     reprint.places.push((start, end));
@@ -247,7 +252,8 @@ mod tests {
             (reprint.places.clone(), reprint.count(), reprint.end()),
             (vec![(0, 19), (40, 50)], 29, 50)
         );
-        assert!(reprint.has(18) && !reprint.has(19) && reprint.has(40));
+        let places: Vec<u64> = (0..60).filter(|place| reprint.has(*place)).collect();
+        assert_eq!(places, (0..19).chain(40..50).collect::<Vec<u64>>());
         assert_eq!(
             again.to_json()["layout"]["start"],
             3,
@@ -269,5 +275,7 @@ mod tests {
             let faults = of(body, spec).unwrap_err();
             assert!(faults.len() == 1 && faults[0].contains(part), "{faults:?}");
         }
+        let none: Vec<u64> = (100..1_000).collect();
+        assert_eq!(of(json!({"sheets": none}), &sheets).unwrap_err().len(), MAX_FAULTS);
     }
 }

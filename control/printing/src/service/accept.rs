@@ -140,7 +140,11 @@ async fn find_file(
     let short_domain = match &source.short_domain {
         Some(host) => Some(codes::domain(conn, caller.account, Some(host), member).await?),
         // Lines with serials alone need none.
-        None => codes::domain(conn, caller.account, None, member).await.ok(),
+        None => match codes::domain(conn, caller.account, None, member).await {
+            Ok(domain) => Some(domain),
+            Err(ServiceError::Refused { .. }) => None,
+            Err(error) => return Err(error),
+        },
     };
     let host = short_domain.map(|domain| domain.host.as_str().to_owned());
     Ok(Input::new(content.blob, content.size_bytes, source.form, host))

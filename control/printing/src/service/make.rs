@@ -83,9 +83,7 @@ pub(super) async fn collect(state: &PrintState, claimed: &mut Claimed) -> Result
     if !leases::hold(&mut tx, claimed).await? {
         return Ok(Stepped::Lost);
     }
-    if !found.is_empty() {
-        codes::insert(&mut tx, seq, first, &found).await?;
-    }
+    codes::insert(&mut tx, seq, first, &found).await?;
     super::steps::finish(tx, claimed, next).await
 }
 
@@ -148,9 +146,7 @@ async fn make_in(state: &PrintState, tx: &mut Tx, claimed: &Claimed) -> Result<O
             gtin: gtin.clone(),
         })
         .collect();
-    if !found.is_empty() {
-        codes::insert(tx, next.stamp.seq, first, &found).await?;
-    }
+    codes::insert(tx, next.stamp.seq, first, &found).await?;
     next.details.made = first + count;
     let is_over = next.details.made >= next.details.codes;
     let next = next.at(if is_over { Stage::Render } else { Stage::Make }, now);

@@ -41,9 +41,6 @@ const KIND: &str = "printOrder";
 /// Most orders of an account that have not ended: each holds up the others of the account, not those of other accounts.
 pub const MAX_OPEN: u64 = 10;
 
-/// Codes that are noted in one row.
-const CODES_IN_ROW: usize = 500;
-
 /// Accepts an order; the worker carries it out. `base` is the address by which the caller reaches the service, whose
 /// `contentUrl`s are ours.
 ///
@@ -142,9 +139,7 @@ pub(super) async fn insert(
         details,
     };
     order.stamp.seq = table::insert(&mut tx, &order).await?;
-    for (at, row) in known.chunks(CODES_IN_ROW).enumerate() {
-        codes::insert(&mut tx, order.stamp.seq, (at * CODES_IN_ROW) as u64, row).await?;
-    }
+    codes::insert(&mut tx, order.stamp.seq, 0, known).await?;
     tx.note(caller.account, (KIND, id.as_str()), || (None, Some(audited(&order))));
     tx.commit().await?;
     state.wake.notify_one();

@@ -10,7 +10,7 @@ use super::{PrintState, accept, render, rows, steps::Stepped};
 use crate::{
     domain::{
         code::Code,
-        input::{Input, Lines, Row},
+        input::{Input, Lines, MAX_FAULTS, Row},
         order::Stage,
         reprint::Reprint,
     },
@@ -23,9 +23,6 @@ use crate::{
 
 /// Codes that are named when they are not found.
 const MAX_ABSENT: usize = 20;
-
-/// Codes that are noted in one row.
-const CODES_IN_ROW: usize = 500;
 
 /// Reads the next lines, and notes their codes.
 ///
@@ -74,9 +71,7 @@ pub(super) async fn read(state: &PrintState, claimed: &mut Claimed) -> Result<St
     if !leases::hold(&mut tx, claimed).await? {
         return Ok(Stepped::Lost);
     }
-    for (at, row) in found.chunks(CODES_IN_ROW).enumerate() {
-        codes::insert(&mut tx, seq, first + (at * CODES_IN_ROW) as u64, row).await?;
-    }
+    codes::insert(&mut tx, seq, first, &found).await?;
     super::steps::finish(tx, claimed, next).await
 }
 
@@ -99,8 +94,9 @@ async fn upload(
             None => codes.push(code),
         }
     }
+    let is_more = input.faults.len() + faults.len() > MAX_FAULTS;
     input.note(faults);
-    if input.is_over() && input.window().is_some() {
+    if is_more || (input.is_over() && input.window().is_some()) {
         input.faults.push("There may be more; nothing was made.".to_owned());
     }
     Ok((codes, input.is_over()))

@@ -8,16 +8,24 @@ use kernel::{
 use crate::domain::code::Code;
 
 const INSERT: &str = "INSERT INTO print_codes (print_order, first, count, codes) VALUES ($1, $2, $3, $4)";
+// By `IN_ROW` the rows before are not read: of a large order they are thousands, for each chunk.
 const LIST: &str = "SELECT first, codes FROM print_codes WHERE print_order = $1 AND first < $3 \
-    AND first + count > $2 ORDER BY first";
+    AND first > $2 - 500 AND first + count > $2 ORDER BY first";
 const CLEAR: &str = "DELETE FROM print_codes WHERE print_order = $1 AND first IN \
     (SELECT first FROM print_codes WHERE print_order = $1 ORDER BY first LIMIT $2)";
 
+/// Most codes of a row; `LIST` has it, too.
+const IN_ROW: usize = 500;
+
 /// Notes codes of an order, whose first one is at a place of it.
 pub async fn insert(tx: &mut Tx, order: i64, first: u64, codes: &[Code]) -> Result<(), StoreError> {
-    let count = i64::try_from(codes.len()).unwrap_or(i64::MAX);
-    let text = serde_json::to_string(codes).map_err(|error| StoreError::Row(error.to_string()))?;
-    execute!(&mut **tx, INSERT, order, first.cast_signed(), count, text)?;
+    let mut at = first.cast_signed();
+    for row in codes.chunks(IN_ROW) {
+        let count = i64::try_from(row.len()).unwrap_or(i64::MAX);
+        let text = serde_json::to_string(row).map_err(|error| StoreError::Row(error.to_string()))?;
+        execute!(&mut **tx, INSERT, order, at, count, text)?;
+        at += count;
+    }
     Ok(())
 }
 

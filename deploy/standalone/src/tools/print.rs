@@ -85,6 +85,7 @@ struct File {
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Uploaded {
+    id: String,
     upload_url: Option<String>,
     content_url: String,
 }
@@ -158,6 +159,7 @@ pub async fn run(args: Args) -> Result<ExitCode, Failure> {
 
 async fn create(client: &Client, args: &Args) -> Result<String, Failure> {
     let key = key()?;
+    let url = client.url(&["jobs", "qr"], []);
     let body = match &args.file {
         Some(_) if !args.wanted.is_empty() => {
             let reason = "it says everything; leave the flags of an order out";
@@ -173,28 +175,44 @@ async fn create(client: &Client, args: &Args) -> Result<String, Failure> {
         None => {
             // Before anything is uploaded.
             let body = args.wanted.body("")?;
-            match args.wanted.codes_file() {
-                None => body,
-                Some(path) => args.wanted.body(&upload(client, path, &key).await?)?,
+            let Some(path) = args.wanted.codes_file() else {
+                return post(client, &url, &key, &body).await;
+            };
+            let file = create_file(client, path, &key).await?;
+            let posted = order_file(client, args, (path, &file), (&url, key.as_str())).await;
+            // The order still reads it; nothing else does.
+            if let Err(error) = client.remove(&client.url(&["files", &file.id], [])).await {
+                note(&format!("the uploaded file {} stays: {error}", file.id));
             }
+            return posted;
         }
     };
-    post(client, &client.url(&["jobs", "qr"], []), &key, &body).await
+    post(client, &url, &key, &body).await
 }
 
-/// Uploads a file of codes; gives where it is.
-async fn upload(client: &Client, path: &Path, key: &str) -> Result<String, Failure> {
+/// Uploads a file of codes, and orders them.
+async fn order_file(
+    client: &Client,
+    args: &Args,
+    (path, file): (&Path, &Uploaded),
+    (url, key): (&Url, &str),
+) -> Result<String, Failure> {
+    let upload_url = file.upload_url.as_deref();
+    let upload_url =
+        upload_url.ok_or_else(|| Failure::Failed("print: the key may not upload files".to_owned()))?;
+    client.upload(upload_url, path).await?;
+    post(client, url, key, &args.wanted.body(&file.content_url)?).await
+}
+
+/// Creates the record of a file of codes.
+async fn create_file(client: &Client, path: &Path, key: &str) -> Result<Uploaded, Failure> {
     let name = path.file_name().map_or_else(|| "codes".into(), |name| name.to_string_lossy());
     let body = json!({"name": name.chars().take(256).collect::<String>(), "privateAccess": true});
     let url = client.url(&["files"], []);
-    let file: Uploaded = client
+    client
         .post_once(&url, &format!("{key}-file"), body.to_string().into())
         .await
-        .map_err(|error| Failure::failed("print", error))?;
-    let upload_url =
-        file.upload_url.ok_or_else(|| Failure::Failed("print: the key may not upload files".to_owned()))?;
-    client.upload(&upload_url, path).await?;
-    Ok(file.content_url)
+        .map_err(|error| Failure::failed("print", error))
 }
 
 /// A key by which a request is carried out once.

@@ -133,12 +133,15 @@ async fn every_bad_line_is_named_and_nothing_is_made(engine: Engine) -> Result<(
     let tables = api.fingerprint().await?;
     ensure!(tables["print_codes"].is_empty() && tables["print_chunks"].is_empty(), "{tables:?}");
 
-    // The first hundred of more.
-    let text = format!("shortId\n{}", "NOTHING\n".repeat(700));
-    let location = jobs::file(&api, text.as_bytes()).await?;
-    let failed = finished(&api, of_file(&location, "CSV", json!({}))).await?;
-    let message = failed["message"].as_str().context("message")?;
-    ensure!(message.matches("line ").count() == 100 && message.contains("may be more"), "{message}");
+    // The first hundred of more, whether a step reads all lines or not.
+    for (count, is_more) in [(700, true), (101, true), (100, false)] {
+        let text = format!("shortId\n{}", "NOTHING\n".repeat(count));
+        let location = jobs::file(&api, text.as_bytes()).await?;
+        let failed = finished(&api, of_file(&location, "CSV", json!({}))).await?;
+        let message = failed["message"].as_str().context("message")?;
+        ensure!(message.matches("line ").count() == 100, "{count}: {message}");
+        ensure!(message.contains("may be more") == is_more, "{count}: {message}");
+    }
     // What the drawing needs and a code lacks is a fault of its line.
     let text = format!("shortId\n{good}\n");
     let location = jobs::file(&api, text.as_bytes()).await?;

@@ -14,6 +14,7 @@ use crate::http::{Answer, operators::machine};
 
 crate::on_both_engines!(
     codes_are_printed_again_and_nothing_is_made,
+    any_serial_is_printed_again,
     sheets_keep_their_places,
     a_reprint_survives_workers_that_die_after_each_step,
     what_cannot_be_printed_again_is_refused,
@@ -77,6 +78,34 @@ async fn codes_are_printed_again_and_nothing_is_made(engine: Engine) -> Result<(
         ensure!(after[table] == before[table], "{table} changed");
     }
     ensure!(after["print_codes"].is_empty() && after["print_chunks"].is_empty());
+    Ok(())
+}
+
+/// Serials of Things that no order made may have line breaks, quotes, and spaces at their ends.
+async fn any_serial_is_printed_again(engine: Engine) -> Result<()> {
+    let api = Api::new(engine).await?;
+    let mut thngs = Vec::new();
+    for serial in ["two\r\nlines, \"A\"\n", " '=1 ", "'=1", "-1"] {
+        let thng = api.create("/thngs", json!({"name": "t", "identifiers": {"gs1:21": serial}})).await?["id"]
+            .clone();
+        let link = json!({"platformId": thng, "defaultRedirectUrl": "https://example.com/"});
+        ensure!(api.call(Method::POST, "/redirections", Some(link)).await?.status.is_success());
+        thngs.push(thng);
+    }
+    let body = json!({"source": {"list": {"thngs": thngs}}, "format": "zpl", "waitForEdges": "none"});
+    let path = path_of(&finished(&api, body).await?);
+    let text = String::from_utf8(file(&api, &path, "manifest.csv").await?)?;
+    ensure!(text.contains("two\r\nlines") && text.contains(",''=1,") && text.contains(",'-1,"), "{text}");
+    // By places and by serials, the manifest is the same.
+    for body in
+        [json!({"from": 1, "to": 4}), json!({"codes": ["-1", "'=1", " '=1 ", "two\r\nlines, \"A\"\n"]})]
+    {
+        let again = reprint(&api, &path, body.clone()).await?;
+        let order = ended(&api, &again).await?;
+        ensure!(order["status"] == "complete", "{body}: {order}");
+        let found = String::from_utf8(file(&api, &again, "manifest.csv").await?)?;
+        ensure!(found == text, "{body}: {found}");
+    }
     Ok(())
 }
 
@@ -250,6 +279,15 @@ async fn a_download_that_broke_off_continues(engine: Engine) -> Result<()> {
         let all = ask(Method::GET, headers).await?;
         ensure!(all.status == 200 && all.bytes == whole.bytes, "{headers:?}: {}", all.status);
     }
+    // So does an If-Range that is no text.
+    let request = Request::builder()
+        .uri(&uri)
+        .header(header::HOST, "api.example:8080")
+        .header(header::AUTHORIZATION, &api.key)
+        .header(header::RANGE, "bytes=5-")
+        .header(header::IF_RANGE, b"\"\xe9\"".as_slice());
+    let all = api.send(request.body(Body::empty())?).await?;
+    ensure!(all.status == 200 && all.bytes == whole.bytes, "{}", all.status);
     let known = ask(Method::GET, &[(header::RANGE, "bytes=0-1"), (header::IF_NONE_MATCH, etag)]).await?;
     ensure!(known.status == 304 && known.bytes.is_empty(), "{known:?}");
     let range = format!("bytes={size}-");

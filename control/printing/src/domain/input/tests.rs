@@ -113,7 +113,21 @@ fn a_large_file_is_read_window_by_window() {
     first.take(&text.as_bytes()[..window.end as usize]).unwrap();
     let stored: Input = serde_json::from_value(serde_json::to_value(&first).unwrap()).unwrap();
     assert_eq!(stored, first);
-    assert!(!stored.is_over() && stored.line == WINDOW_LINES as u64);
+    // Behind the names of the columns.
+    assert!(!stored.is_over() && stored.line == WINDOW_LINES as u64 + 1);
+}
+
+#[test]
+fn empty_lines_and_comments_take_no_steps() {
+    let text = format!("shortId\n{}K7\n", "\n#\n".repeat(100_000));
+    let mut input = input(Form::Csv, text.as_bytes());
+    let mut rows = Vec::new();
+    let mut windows = 0;
+    while let Some(window) = input.window() {
+        rows.extend(input.take(&text.as_bytes()[window.start as usize..window.end as usize]).unwrap().rows);
+        windows += 1;
+    }
+    assert_eq!((windows, rows), (2, vec![row(200_002, Some("K7"), None, None)]));
 }
 
 #[test]
@@ -123,6 +137,15 @@ fn a_manifest_gives_what_was_printed() {
     let expected =
         Row { index: 7, url: Some("HTTPS://TN.GG/-K7".to_owned()), ..row(2, Some("-K7"), Some("-A"), None) };
     assert_eq!((rows, faults), (vec![expected], vec![]));
+    // A serial is any text: with line breaks, with spaces at its ends, and with an apostrophe of its own.
+    let text = format!(
+        "{}1,\"A,\r\n\"\"1\"\"\",K7,HTTPS://TN.GG/K7,,f,1,,,2,0.5\r\n2, B ,K8,HTTPS://TN.GG/K8,,f,2,,,2,0.5\r\n\
+         3,''=C,K9,HTTPS://TN.GG/K9,,f,3,,,2,0.5\r\n",
+        print::MANIFEST_HEADER
+    );
+    let (rows, faults) = read(Form::Manifest, text.as_bytes()).unwrap();
+    let serials: Vec<Option<&str>> = rows.iter().map(|row| row.serial.as_deref()).collect();
+    assert_eq!((serials, faults), (vec![Some("A,\r\n\"1\""), Some(" B "), Some("'=C")], vec![]));
 }
 
 proptest! {

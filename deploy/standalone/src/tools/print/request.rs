@@ -76,7 +76,8 @@ impl Wanted {
 
     /// Whether no flag was given but the name.
     pub(super) fn is_name(&self) -> bool {
-        self.members().keys().all(|key| key == "name") && self.sources("").is_empty()
+        let has_members = self.members().keys().any(|key| key != "name");
+        !has_members && self.short_domain.is_none() && self.sources("").is_empty()
     }
 
     /// What people call the order.
@@ -100,6 +101,10 @@ impl Wanted {
                 "give a JSON file, or exactly one of --filter, --short-ids, --codes-file and --product";
             return Err(ConfigError::new("FILE", reason));
         };
+        if self.short_domain.is_some() && self.filter.is_some() {
+            let reason = "a filter names its domain itself: add shortDomain=HOST to it";
+            return Err(ConfigError::new("--short-domain", reason));
+        }
         let mut body = self.members();
         body.insert("source".to_owned(), source);
         Ok(Value::Object(body))
@@ -197,6 +202,13 @@ mod tests {
             assert_eq!(file.body("https://e.com/f").unwrap(), expected);
             assert!(!file.is_name() && file.codes_file().is_some());
         }
+        let of = |filter: Option<&str>| Wanted {
+            filter: filter.map(str::to_owned),
+            short_domain: Some("tn.gg".to_owned()),
+            ..Wanted::default()
+        };
+        assert!(of(Some("tags=a")).body("").is_err(), "a filter has a domain of its own");
+        assert!(!of(None).is_name() && !of(None).is_empty(), "a domain is for a new order");
         let named = Wanted { name: Some("n".to_owned()), ..Wanted::default() };
         assert!(named.is_name() && !named.is_empty());
     }
