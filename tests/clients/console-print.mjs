@@ -137,6 +137,16 @@ export async function printing (on) {
     assert.match(page.url(), /status=failed/)
   })
 
+  await step('a reprint says which codes of which order it has', async () => {
+    const { id } = await api('POST', `/jobs/qr/${order.id}/reprint`, { name: 'Torn', codes: ['LB-0002'] })
+    await open(page, `print/${id}`)
+    await eventually(async () => assert.equal(await state().textContent(), 'Complete'), DRAWN_MS)
+    assert.deepEqual(JSON.parse(await page.locator('main pre').textContent()).reprint, { codes: ['LB-0002'] })
+    await page.getByRole('link', { name: order.id }).click()
+    await page.waitForURL(new RegExp(`/print/${order.id}$`))
+    await page.getByRole('heading', { name: 'Labels of week 12' }).waitFor()
+  })
+
   await step('an order whose answer is lost is ordered once, though its repeat is refused first', async () => {
     await open(page, 'order')
     await page.getByLabel('Which codes').selectOption('list')
