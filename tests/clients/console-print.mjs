@@ -162,6 +162,11 @@ export async function printing (on) {
       await page.route(/\/jobs\/qr$/, async (route) => { noted(route); await route.fetch(); await route.abort() }, { times: 1 })
       await place.click()
       await page.getByText('Whether it was changed is not known').waitFor()
+      // Another screen, and back.
+      await page.getByRole('navigation').getByRole('link', { name: 'Links' }).click()
+      await page.locator('[data-test=links]').waitFor()
+      await page.goBack()
+      await settled(page)
       await page.route(/\/jobs\/qr$/, async (route) => { noted(route); await route.fulfill({ status: 429, json: { status: 429, code: 42901, errors: ['Try later.'] } }) }, { times: 1 })
       await place.click()
       await page.getByText('Try later.').waitFor()
