@@ -137,6 +137,49 @@ export async function printing (on) {
     assert.match(page.url(), /status=failed/)
   })
 
+  await step('a reprint says which codes of which order it has', async () => {
+    const { id } = await api('POST', `/jobs/qr/${order.id}/reprint`, { name: 'Torn', codes: ['LB-0002'] })
+    await open(page, `print/${id}`)
+    await eventually(async () => assert.equal(await state().textContent(), 'Complete'), DRAWN_MS)
+    assert.deepEqual(JSON.parse(await page.locator('main pre').textContent()).reprint, { codes: ['LB-0002'] })
+    await page.getByRole('link', { name: order.id }).click()
+    await page.waitForURL(new RegExp(`/print/${order.id}$`))
+    await page.getByRole('heading', { name: 'Labels of week 12' }).waitFor()
+  })
+
+  await step('an order whose answer is lost is ordered once, though its repeat is refused first', async () => {
+    await open(page, 'order')
+    await page.getByLabel('Which codes').selectOption('list')
+    await page.getByLabel('Short ids', { exact: true }).fill(code.shortId)
+    await next()
+    await next()
+    await page.getByLabel('Name of the order').fill('Ordered once')
+    await next()
+    const place = page.locator('[data-test=place]')
+    const keys = []
+    const noted = (route) => keys.push(route.request().headers()['idempotency-key'])
+    await allowing((status) => [0, 429].includes(status), async () => {
+      await page.route(/\/jobs\/qr$/, async (route) => { noted(route); await route.fetch(); await route.abort() }, { times: 1 })
+      await place.click()
+      await page.getByText('Whether it was changed is not known').waitFor()
+      // Another screen, and back.
+      await page.getByRole('navigation').getByRole('link', { name: 'Links' }).click()
+      await page.locator('[data-test=links]').waitFor()
+      await page.goBack()
+      await settled(page)
+      await page.route(/\/jobs\/qr$/, async (route) => { noted(route); await route.fulfill({ status: 429, json: { status: 429, code: 42901, errors: ['Try later.'] } }) }, { times: 1 })
+      await place.click()
+      await page.getByText('Try later.').waitFor()
+    })
+    await page.route(/\/jobs\/qr$/, async (route) => { noted(route); await route.continue() }, { times: 1 })
+    await place.click()
+    await page.waitForURL(/\/print\/\w{24}$/)
+    assert.deepEqual([keys.length, new Set(keys).size], [3, 1])
+    const made = (await api('GET', '/jobs/qr')).filter((one) => one.name === 'Ordered once')
+    assert.deepEqual(made.map((one) => one.id), [idOf(page.url())])
+    await eventually(async () => assert.equal(await state().textContent(), 'Complete'), DRAWN_MS)
+  })
+
   await step('an order that is under way is cancelled by two clicks, and removed by two', async () => {
     const { id } = await api('POST', '/jobs/qr', { source: { serials: { product: product.id, count: MANY, form: 'random', defaultRedirectUrl: 'https://example.com/' } }, format: 'svg' })
     await open(page, `print/${id}`)

@@ -25,6 +25,6 @@ export const de: PrintBlock = {
   message: 'Warum er fehlschlug', files: 'Dateien', noFiles: 'Die Dateien sind hier, wenn der Auftrag fertig ist.', filesGone: 'Die Dateien wurden am {at} entfernt.', filesUntil: 'Aufbewahrt bis {at}.', file: 'Datei', bytes: 'Größe', type: 'Art', downloadOf: '{name} herunterladen',
   receipt: 'Beleg', receiptLead: 'Was gezeichnet und aus dem Gezeichneten zurückgelesen wurde.', decoded: 'Zurückgelesen', sampled: 'Davon an bekannten Stellen', pagesMade: 'Seiten, Etiketten oder Dateien', module: 'Breite eines Moduls', moduleFromTo: '{from} bis {to} mm', moduleOf: '{mm} mm', version: 'Version der Symbole', versions: '{from} bis {to}',
   serials: 'Seriennummern', fromTo: '{first} bis {last}', bits: 'Zufall einer Seriennummer', bitsOf: '{bits} Bit', print: 'Diese Seite drucken',
-  edges: 'Edges', edgesHad: '{acked} von {members} hatten die Links', lagging: 'Ohne die Links', unreachable: 'Nicht gehört', asked: 'Was bestellt war', text: 'Text',
+  edges: 'Edges', edgesHad: '{acked} von {members} hatten die Links', lagging: 'Ohne die Links', unreachable: 'Nicht gehört', reprintOf: 'Noch einmal Codes des Auftrags', asked: 'Was bestellt war', text: 'Text',
   cancel: 'Auftrag abbrechen', cancelReally: 'Nach {done} von {of} Codes beenden; was er angelegt hat, bleibt', remove: 'Auftrag löschen', removeReally: 'Mit seinen Dateien löschen; Stücke und Links bleiben', cancelLate: 'Er war schon beendet.'
 }

@@ -29,7 +29,7 @@ const en = {
   message: 'Why it failed', files: 'Files', noFiles: 'The files are here when the order is complete.', filesGone: 'The files were removed at {at}.', filesUntil: 'Kept until {at}.', file: 'File', bytes: 'Size', type: 'Type', downloadOf: 'Download {name}',
   receipt: 'Receipt', receiptLead: 'What was drawn, and read back from what was drawn.', decoded: 'Read back', sampled: 'Of these, at known places', pagesMade: 'Pages, labels or files', module: 'Width of a module', moduleFromTo: '{from} to {to} mm', moduleOf: '{mm} mm', version: 'Version of the symbols', versions: '{from} to {to}',
   serials: 'Serials', fromTo: '{first} to {last}', bits: 'Randomness of a serial', bitsOf: '{bits} bits', print: 'Print this page',
-  edges: 'Edges', edgesHad: '{acked} of {members} had the links', lagging: 'Without the links', unreachable: 'Not heard of', asked: 'What was ordered', text: 'Text',
+  edges: 'Edges', edgesHad: '{acked} of {members} had the links', lagging: 'Without the links', unreachable: 'Not heard of', reprintOf: 'Codes again of order', asked: 'What was ordered', text: 'Text',
   cancel: 'Cancel the order', cancelReally: 'End it after {done} of {of} codes; what it made stays', remove: 'Delete the order', removeReally: 'Delete it with its files; items and links stay', cancelLate: 'It had ended already.'
 } as const
 
