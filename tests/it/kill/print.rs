@@ -94,7 +94,7 @@ async fn a_reprint_survives_kills(engine: Engine) -> Result<()> {
     say(&format!("{engine:?}: {kills} kills of reprints, WAYMARK_TEST_SEED={seed}"));
     let mut random = Random(seed);
     // Some chunks, so that it is long enough to be disturbed.
-    let count = repetitions(2_200, 6_000);
+    let count = repetitions(1_200, 6_000);
     let mut product = Product::start(Options { engine, unlimited: true, ..Options::default() }).await?;
     let of = product.create_product().await?;
     let body = json!({"source": {"serials": {"product": of, "count": count, "form": "numbered",
