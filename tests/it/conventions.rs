@@ -22,8 +22,8 @@ impl Filled {
     async fn new(engine: Engine) -> Result<Self> {
         let product = Product::start(Options { engine, ..Options::default() }).await?;
         let product_id = product.create_product().await?;
-        let (status, thng) =
-            product.call(Method::POST, "/thngs", Some(json!({"name": "t", "product": product_id}))).await?;
+        let body = json!({"name": "t", "product": product_id});
+        let (status, thng) = product.call(Method::POST, "/thngs", Some(body)).await?;
         ensure!(status == StatusCode::CREATED, "{status}: {thng}");
         let thng = thng["id"].as_str().context("id")?.to_owned();
         for (id, short_id) in [(&thng, "OF-THNG"), (&product_id, "OF-PRODUCT")] {
@@ -70,8 +70,7 @@ impl Filled {
         others.extend([("roles", role.clone()), ("accessPolicies", role)]);
         let accesses = format!("/accounts/{}/operatorAccess", text(&access["account"])?);
         let invited = create(&accesses, json!({"email": "c@example.com", "role": "viewer"})).await?;
-        let keys = product.list("/keys").await?;
-        others.push(("keys", text(&keys.first().context("no key")?["id"])?));
+        others.push(("keys", text(&product.list("/keys").await?.first().context("no key")?["id"])?));
         let project = others[0].1.clone();
         let applications = format!("/projects/{project}/applications");
         let application = create(&applications, json!({"name": "a", "socialNetworks": {}})).await?;
@@ -386,8 +385,8 @@ async fn more_info_links_to_the_explanation_of_the_error(engine: Engine) -> Resu
         let more = body["moreInfo"].as_str().context("moreInfo")?;
         let (page, anchor) = more.split_once('#').context("no anchor")?;
         let html = http.get(page).send().await?.error_for_status()?.text().await?;
-        ensure!(html.contains(&format!("id=\"{anchor}\"")), "{more} is not there");
-        ensure!(anchor == format!("error-{}", body["code"]), "{more} for {}", body["code"]);
+        let is_there = html.contains(&format!("id=\"{anchor}\""));
+        ensure!(is_there && anchor == format!("error-{}", body["code"]), "{more} for {}", body["code"]);
         codes.insert(body["code"].as_u64().context("code")?);
     }
     ensure!(codes.len() >= 13, "only {codes:?}");

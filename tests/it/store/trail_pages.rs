@@ -19,7 +19,7 @@ async fn entries_of_a_resource_are_found_by_it(engine: Engine) -> Result<()> {
     let made = TestApp::new(engine).await?;
     let db = &made.app.core.db;
     let account = made.account;
-    let columns = format!("SELECT '{account}', n, 'operator', 'PUT', 'redirection', 'tn.gg/' || n % 2000");
+    let columns = format!("SELECT '{account}', n, 'operator', 'PUT', 'redirection', 'tn.gg/' || (n % 2000)");
     let rows = match db {
         Db::Pg(_) => format!("{columns} FROM generate_series(1, 20000) AS s (n)"),
         Db::Sqlite { .. } => format!(

@@ -43,7 +43,7 @@ const PG_USUAL_WAIT: &str = "SELECT set_config('lock_timeout', '0', true)";
 #[derive(Debug, Default)]
 pub(super) struct Seen {
     /// The quotas of the accounts that it has written for, each as a bit.
-    limits: HashMap<AccountId, u8>,
+    limits: HashMap<AccountId, u16>,
     /// What it removed. It is counted by the commit: a row of use that is locked last is in nobody's way.
     released: Vec<(AccountId, Quota, u64)>,
     /// How many there were at each open savepoint.
@@ -67,8 +67,8 @@ impl Seen {
     }
 }
 
-const fn bit(quota: Quota) -> u8 {
-    1 << quota as u8
+const fn bit(quota: Quota) -> u16 {
+    1 << quota as u16
 }
 
 /// The use of an account, as its row has it.

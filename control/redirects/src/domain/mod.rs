@@ -5,7 +5,6 @@ pub use ::catalog::domain::*;
 pub mod assumed_scan;
 pub mod availability;
 pub mod link_details;
-pub mod link_history;
 pub mod link_patch;
 pub mod preview;
 pub mod redirection;

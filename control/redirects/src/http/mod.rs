@@ -107,8 +107,10 @@ where
                 .takes_tag()
                 .body(bodies::rules),
         )
-        .routes(routes!(pages::read, pages::replace).body(bodies::pages))
-        .routes(routes!(pages::read_of_domain, pages::replace_of_domain).body(bodies::pages))
+        .routes(routes!(pages::read).answers_tag())
+        .routes(routes!(pages::replace).takes_tag().body(bodies::pages))
+        .routes(routes!(pages::read_of_domain).answers_tag())
+        .routes(routes!(pages::replace_of_domain).takes_tag().body(bodies::pages))
         .routes(routes!(tasks::list))
         .routes(routes!(tasks::create).idempotent().body(bodies::task))
         .routes(routes!(tasks::read))

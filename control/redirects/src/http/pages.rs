@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use axum::{Json, extract::State, http::StatusCode, response::Response};
+use axum::{extract::State, http::StatusCode, response::Response};
 use serde::Serialize;
 use serde_json::Value;
 use shared::{
+    entity_tag::EntityTag,
     pages::{PageText, PageTexts, Pages},
     standing::Risk,
 };
@@ -13,6 +14,7 @@ use utoipa::ToSchema;
 use web::{
     access::Authenticated,
     api_error::ApiError,
+    conditions::Tagged,
     extract::{JsonBody, Path, Query},
 };
 
@@ -153,8 +155,8 @@ pub(super) async fn read(
     State(redirects): State<Redirects>,
     Authenticated(caller): Authenticated,
     Path(id): Path<String>,
-) -> Result<Json<PagesDocument>, ApiError> {
-    Ok(Json(PagesDocument::from(&service::read(&redirects, &caller, &id, None).await?)))
+) -> Result<Tagged<PagesDocument>, ApiError> {
+    Ok(shown(&service::read(&redirects, &caller, &id, None).await?))
 }
 
 /// Replaces the pages of an account as a whole; an empty object removes them.
@@ -189,8 +191,8 @@ pub(super) async fn read_of_domain(
     State(redirects): State<Redirects>,
     Authenticated(caller): Authenticated,
     Path((id, domain)): Path<(String, String)>,
-) -> Result<Json<PagesDocument>, ApiError> {
-    Ok(Json(PagesDocument::from(&service::read(&redirects, &caller, &id, Some(&domain)).await?)))
+) -> Result<Tagged<PagesDocument>, ApiError> {
+    Ok(shown(&service::read(&redirects, &caller, &id, Some(&domain)).await?))
 }
 
 /// Replaces the pages of a short domain as a whole, in place of those of the account; an empty object removes them.
@@ -214,6 +216,10 @@ pub(super) async fn replace_of_domain(
     let wait = Wait::parse(&query)?;
     let done = service::replace(&redirects, &caller, &id, Some(&domain), body).await?;
     Ok(answer(&redirects, wait, &done).await)
+}
+
+fn shown(pages: &Pages) -> Tagged<PagesDocument> {
+    Tagged(EntityTag::of(pages), pages.into())
 }
 
 async fn answer(redirects: &Redirects, wait: Wait, done: &Written<Pages>) -> Response {

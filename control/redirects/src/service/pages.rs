@@ -4,12 +4,15 @@ use ::tenants::{domain::pages as rules, service::tenants::own_account};
 use futures_util::FutureExt;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
-use shared::{id::AccountId, pages::Pages, short_url::Host, target::Target, time::UnixMillis};
+use shared::{
+    entity_tag::EntityTag, id::AccountId, pages::Pages, short_url::Host, target::Target, time::UnixMillis,
+};
 use tracing::instrument;
 
 use super::{
     Redirects,
     access::{Caller, require},
+    named,
     redirections::Written,
 };
 use crate::{
@@ -96,6 +99,7 @@ async fn put(
     now: UnixMillis,
 ) -> Result<Written<Pages>, ServiceError> {
     let before = find(tx, account, host.as_ref()).await?;
+    named::check(tx, || EntityTag::of(&before))?;
     if pages == before {
         return Ok(Written { value: pages, rev: log::load_head(tx).await?.head });
     }

@@ -7,6 +7,7 @@ pub mod audit;
 pub mod custom_role;
 pub mod egress;
 pub mod email;
+pub mod link_history;
 pub mod operator;
 pub mod operator_key;
 pub mod pages;
