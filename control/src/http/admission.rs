@@ -64,13 +64,14 @@ pub(super) async fn admit(
         }
         None => Default::default(),
     };
-    let refused = two_keys(request.headers()).or_else(|| unseen_condition(&request, policy)).or_else(|| {
-        let check = || {
-            let query = request.uri().query();
-            gate::check(request.method(), policy.page_from, request.headers(), query, &info.base)
-        };
-        arrival.is_gated.then(check).flatten()
-    });
+    let refused =
+        two_keys(request.headers()).or_else(|| unseen_condition(&request, policies)).or_else(|| {
+            let check = || {
+                let query = request.uri().query();
+                gate::check(request.method(), policy.page_from, request.headers(), query, &info.base)
+            };
+            arrival.is_gated.then(check).flatten()
+        });
     // Before anything is read or looked up, and what is refused counts, too.
     let limited = rate_limit::count_by_row(&app.limiter, policy.rate_limit, info.limited_as, &ledger);
     if let Some(refusal) = refused.or(limited) {
@@ -104,15 +105,19 @@ fn two_keys(headers: &HeaderMap) -> Option<Refusal> {
 }
 
 /// The refusal of tags in `If-Match` where nobody looks at them: their sender would believe that nothing is written over.
-/// `*` is any state, so it changes nothing, and some clients send it with every change.
-fn unseen_condition(request: &Request, policy: Policy) -> Option<Refusal> {
-    let is_change = !request.method().is_safe() && request.headers().contains_key(header::IF_MATCH);
-    if !is_change || policy.takes_tag || request.extensions().get::<MatchedPath>().is_none() {
+/// `*` is any state, so it changes nothing, and some clients send it with every change. A method that the path does not have is
+/// refused as such.
+fn unseen_condition(request: &Request, policies: &Policies) -> Option<Refusal> {
+    if request.method().is_safe() || !request.headers().contains_key(header::IF_MATCH) {
         return None;
     }
+    let path = request.extensions().get::<MatchedPath>()?.as_str();
+    let (_, _, policy) =
+        policies.iter().find(|(method, of, _)| *method == request.method() && *of == path)?;
     let admits_all = condition(request.headers()).is_ok_and(|asked| asked.into_numbers().is_none());
     let errors = vec![RequestError::NoCondition.to_string()];
-    (!admits_all).then_some(Refusal { code: RequestError::NoCondition.code(), errors, detail: None })
+    let is_seen = policy.takes_tag || admits_all;
+    (!is_seen).then_some(Refusal { code: RequestError::NoCondition.code(), errors, detail: None })
 }
 
 /// Runs a request for at most `limit`; a panic stays its own.
