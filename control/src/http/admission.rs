@@ -26,7 +26,7 @@ use web::{
     rate_limit::{self, Ledger},
     request_error::RequestError,
     request_info::RequestInfo,
-    routes::{Policies, Policy},
+    routes::Policies,
 };
 
 use crate::state::ApiState;
