@@ -4,3 +4,7 @@ CREATE TABLE audit_queue (
     seq   INTEGER PRIMARY KEY,
     entry TEXT NOT NULL
 );
+
+-- The server notes that a project is made for a demo when it is made. Those that are there are known by their custom field.
+UPDATE projects SET doc = json_set(doc, '$.demo', json('true'))
+    WHERE json_type(doc, '$.customFields.waymarkDemo.seed') = 'integer';
