@@ -27,10 +27,10 @@ macro_rules! select {
 const WAITING: &str = "SELECT 1 WHERE (SELECT MIN(seq) FROM audit_queue) IS NOT NULL \
     OR (SELECT MIN(seq) FROM audit_entries WHERE number IS NULL) IS NOT NULL";
 // A server of the release before adds entries to the table itself, and may stop before it has given them a number.
-const PG_REQUEUE: &str = "WITH old AS (DELETE FROM audit_entries WHERE number IS NULL RETURNING seq, account_id, at, \
+const PG_REQUEUE: &str = "WITH unplaced AS (DELETE FROM audit_entries WHERE number IS NULL RETURNING seq, account_id, at, \
     actor_kind, actor_id, key_id, network, request_id, operation, resource, resource_id, before, after) \
     INSERT INTO audit_queue (entry) SELECT json_build_array(account_id, at, actor_kind, actor_id, key_id, network, \
-    request_id, operation, resource, resource_id, before, after)::text FROM old ORDER BY seq";
+    request_id, operation, resource, resource_id, before, after)::text FROM unplaced ORDER BY seq";
 const SQLITE_REQUEUE: &str = "INSERT INTO audit_queue (entry) SELECT json_array(account_id, at, actor_kind, actor_id, \
     key_id, network, request_id, operation, resource, resource_id, before, after) FROM audit_entries \
     WHERE number IS NULL ORDER BY seq";
