@@ -19,13 +19,8 @@ pub async fn run(core: Arc<Core>, shutdown: CancellationToken) {
             _ = ticks.tick() => {}
             () = shutdown.cancelled() => stops = true,
         }
-        // Fewer than a whole step were all that there were: what came meanwhile waits for the next look.
-        while match audit::chain_new(&core).await {
-            Ok(entries) => entries >= audit::STEP,
-            Err(error) => {
-                tracing::warn!(%error, "entries of the audit trail are chained later");
-                false
-            }
-        } {}
+        if let Err(error) = audit::chain_all(&core).await {
+            tracing::warn!(%error, "entries of the audit trail are chained later");
+        }
     }
 }

@@ -2,11 +2,12 @@
 
 use anyhow::{Context, Result};
 use axum::http::Method;
+use futures_util::future::try_join_all;
 use kernel::store::{Conn, Ctx};
 use serde_json::{Value, json};
 use tenants::{
     domain::audit::Broken,
-    service::audit::{KEPT_MS, chain_new, purge, verify},
+    service::audit::{KEPT_MS, chain_all, chain_new, purge, verify},
 };
 use tests::db::Engine;
 
@@ -220,6 +221,24 @@ pub(super) async fn a_changed_moved_or_missing_entry_is_found(engine: Engine) ->
     Ok(())
 }
 
+pub(super) async fn entries_that_are_chained_at_once_make_one_chain(engine: Engine) -> Result<()> {
+    let api = Api::new(engine).await?;
+    for name in ["a", "b", "c", "d"] {
+        api.create("/places", json!({"name": name, "latitude": 1, "longitude": 2})).await?;
+    }
+    // As a server of the release before leaves one.
+    entries(&api, "").await?;
+    tamper(&api, "UPDATE audit_entries SET number = NULL, hash = NULL").await?;
+    tamper(&api, "DELETE FROM audit_chains").await?;
+    for name in ["e", "f"] {
+        api.create("/places", json!({"name": name, "latitude": 1, "longitude": 2})).await?;
+    }
+    let core = &api.made.app.core;
+    try_join_all((0..4).map(|_| chain_all(core))).await?;
+    assert_eq!(checked(&api).await?, Ok(6));
+    Ok(())
+}
+
 pub(super) async fn old_entries_go_and_the_rest_is_still_checked(engine: Engine) -> Result<()> {
     let api = chained(engine).await?;
     let core = &api.made.app.core;
@@ -252,5 +271,6 @@ crate::on_both_engines!(
     the_trail_is_for_operators_of_the_account,
     the_export_has_every_entry,
     a_changed_moved_or_missing_entry_is_found,
+    entries_that_are_chained_at_once_make_one_chain,
     old_entries_go_and_the_rest_is_still_checked,
 );

@@ -1,4 +1,4 @@
-//! The entries of one resource are found by it, however many entries the account has.
+//! The entries of one resource are found by it, and those without a place, however many entries there are.
 
 use sqlx::{AssertSqlSafe, Row};
 
@@ -9,8 +9,8 @@ async fn entries_of_a_resource_are_found_by_it() {
     let mut conn = fresh_postgres().await;
     let prepare = format!("PREPARE written AS {}", sql_of("audit_trail::WRITTEN_BEFORE"));
     for sql in [
-        "INSERT INTO audit_entries (account_id, at, actor_kind, operation, resource, resource_id) \
-            SELECT 'a', n, 'operator', 'PUT /redirections/{shortId}', 'redirection', 'tn.gg/' || n % 5000 \
+        "INSERT INTO audit_entries (account_id, at, actor_kind, operation, resource, resource_id, number) \
+            SELECT 'a', n, 'operator', 'PUT /redirections/{shortId}', 'redirection', 'tn.gg/' || n % 5000, n \
             FROM generate_series(1, 50000) n",
         "VACUUM ANALYZE audit_entries",
         prepare.as_str(),
@@ -22,6 +22,18 @@ async fn entries_of_a_resource_are_found_by_it() {
     let plan: Vec<String> = rows.iter().map(|row| row.get(0)).collect();
     let plan = plan.join("\n");
     assert!(plan.contains("audit_entries_resource") && !plan.contains("Seq Scan"), "{plan}");
+
+    // Each second, and before each list.
+    let explain = AssertSqlSafe(format!("EXPLAIN {}", sql_of("audit_trail::WAITING")));
+    let rows = sqlx::raw_sql(explain).fetch_all(&mut conn).await.unwrap();
+    let plan: Vec<String> = rows.iter().map(|row| row.get(0)).collect();
+    let plan = plan.join("\n");
+    assert!(
+        plan.contains("audit_entries_unchained") && !plan.contains("Seq Scan on audit_entries"),
+        "{plan}"
+    );
+    let plan = sqlite_plan("audit_trail::WAITING").await;
+    assert!(plan.iter().any(|line| line.contains("INDEX audit_entries_unchained")), "{plan:?}");
 
     let plan = sqlite_plan("audit_trail::WRITTEN_BEFORE").await;
     let is_found =

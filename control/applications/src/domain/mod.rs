@@ -4,5 +4,6 @@ pub use ::tenants::domain::*;
 
 pub mod app_user;
 pub mod application;
+pub mod demo;
 pub mod project;
 pub mod user_codes;

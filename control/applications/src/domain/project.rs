@@ -24,6 +24,9 @@ pub struct ProjectDetails {
     /// When it ends.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ends_at: Option<UnixMillis>,
+    /// Whether it was made for a demo. No body says so: the server notes it when it makes the project.
+    #[serde(rename = "demo", skip_serializing_if = "std::ops::Not::not")]
+    pub is_demo: bool,
 }
 
 /// A project: a named part of an account, which keys may be confined to.
@@ -60,6 +63,7 @@ impl ProjectChange {
             common: common(&mut members),
             starts_at: millis(&mut members, "startsAt"),
             ends_at: millis(&mut members, "endsAt"),
+            is_demo: false,
         };
         members.finish(Some(Self { name, details }))
     }
@@ -74,6 +78,7 @@ impl Project {
             common: old.common.merge(new.common),
             starts_at: new.starts_at.or(old.starts_at),
             ends_at: new.ends_at.or(old.ends_at),
+            is_demo: old.is_demo,
         };
         Self { id: self.id, stamp: self.stamp.touch(now), name: change.name.unwrap_or(self.name), details }
     }

@@ -14,6 +14,7 @@ use crate::{
     domain::{
         access::Actor,
         common::Stamp,
+        demo,
         grant::Grant,
         limits::shorten,
         listing::ListRequest,
@@ -37,7 +38,9 @@ pub async fn create(core: &Core, caller: &Caller, change: ProjectChange) -> Resu
     let name = change.name.ok_or_else(super::name_required)?;
     let _place = core.capacity.write(caller)?;
     let mut tx = core.db.begin(&caller.ctx).await?;
-    let new = Project { id, stamp: Stamp::new(now), name, details: change.details };
+    let mut details = change.details;
+    details.is_demo = demo::is_project(&details.common);
+    let new = Project { id, stamp: Stamp::new(now), name, details };
     let project = documents::insert(&mut tx, caller.account, new).await?;
     tx.commit().await?;
     Ok(project)

@@ -96,10 +96,7 @@ const PG_WRITE: &str = concat!(
         ON CONFLICT (property, timestamp) DO UPDATE SET created_at = EXCLUDED.created_at, value = EXCLUDED.value), \
      recorded AS (INSERT INTO events (at, account_id, kind, origin, quiet, body) \
         SELECT $1, account_id, 'properties', origin, 0, body FROM held WHERE body IS NOT NULL ORDER BY n), \
-     audited AS (INSERT INTO audit_entries (account_id, at, actor_kind, actor_id, key_id, network, request_id, \
-        operation, resource, resource_id, before, after) \
-        SELECT e ->> 0, (e ->> 1)::bigint, e ->> 2, e ->> 3, e ->> 4, e ->> 5, e ->> 6, e ->> 7, e ->> 8, e ->> 9, \
-        e ->> 10, e ->> 11 FROM (SELECT n, entry::jsonb AS e FROM held WHERE entry IS NOT NULL) h ORDER BY n) \
+     audited AS (INSERT INTO audit_queue (entry) SELECT entry FROM held WHERE entry IS NOT NULL ORDER BY n) \
      SELECT n, true FROM held UNION ALL \
      SELECT n, false FROM asked WHERE account_id IN (SELECT account_id FROM counted)"
 );
@@ -162,7 +159,7 @@ pub async fn write(
         .bind(points().map(|(_, p)| p.key.as_str()).collect::<Vec<_>>())
         .bind(points().map(|(_, p)| p.value.to_string()).collect::<Vec<_>>())
         .bind(points().map(|(_, p)| p.timestamp.0).collect::<Vec<_>>())
-        .bind(writes.iter().map(|w| w.audit.map(|entry| entry.row().to_string())).collect::<Vec<_>>())
+        .bind(writes.iter().map(|w| w.audit.map(Entry::row)).collect::<Vec<_>>())
         .fetch_all(&mut c);
     // The server ends it before; this is for one that is unreachable.
     let held: Result<Vec<(i64, bool)>, sqlx::Error> =

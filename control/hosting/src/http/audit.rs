@@ -28,6 +28,6 @@ pub(super) async fn list(
     query: Query,
 ) -> Result<Response, ApiError> {
     let listing = Listing::parse_of(&redirects, OWNER, info, &query, &AUDIT)?;
-    let page = service::list(&redirects.db, &listing.request).await?;
+    let page = service::list(&redirects, &listing.request).await?;
     Ok(listing.answer(&redirects, page, AuditEntryDocument::from))
 }

@@ -5,19 +5,13 @@ use std::{collections::HashMap, net::IpAddr, sync::Arc};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use shared::{id::AccountId, networks, time::UnixMillis};
-use sqlx::types::Json;
 
-use super::{StoreError, Tx, dialect, execute};
+use super::{Conn, StoreError, Tx, dialect};
 use crate::domain::{access::Actor, api_key::KeyId};
 
-const PG_INSERT: &str = "INSERT INTO audit_entries (account_id, at, actor_kind, actor_id, key_id, network, \
-    request_id, operation, resource, resource_id, before, after) \
-    SELECT r ->> 0, (r ->> 1)::bigint, r ->> 2, r ->> 3, r ->> 4, r ->> 5, r ->> 6, r ->> 7, r ->> 8, r ->> 9, \
-    r ->> 10, r ->> 11 FROM jsonb_array_elements($1) WITH ORDINALITY AS t (r, n) ORDER BY n";
-const SQLITE_INSERT: &str = "INSERT INTO audit_entries (account_id, at, actor_kind, actor_id, key_id, network, \
-    request_id, operation, resource, resource_id, before, after) \
-    SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5, value ->> 6, \
-    value ->> 7, value ->> 8, value ->> 9, value ->> 10, value ->> 11 FROM json_each($1) ORDER BY key";
+const PG_INSERT: &str = "INSERT INTO audit_queue (entry) \
+    SELECT entry FROM UNNEST($1::text[]) WITH ORDINALITY AS t (entry, n) ORDER BY n";
+const SQLITE_INSERT: &str = "INSERT INTO audit_queue (entry) SELECT value FROM json_each($1) ORDER BY key";
 
 /// Longest text of what was before or after, in bytes; of a longer one only the size is kept.
 const MAX_STATE: usize = 16 * 1024;
@@ -108,9 +102,10 @@ impl Entry {
         }
     }
 
-    /// Its columns, in the order of the statements.
+    /// The text that waits in `audit_queue`: a JSON array of its columns, from the account to what is now. Releases beside this
+    /// one read it, so the order stays.
     #[must_use]
-    pub fn row(&self) -> Value {
+    pub fn row(&self) -> String {
         let principal = &self.principal;
         json!([
             self.account.as_str(),
@@ -126,6 +121,7 @@ impl Entry {
             self.before,
             self.after,
         ])
+        .to_string()
     }
 }
 
@@ -211,9 +207,16 @@ impl Tx {
 
 /// Stores what a transaction noted.
 pub(super) async fn insert(tx: &mut Tx, entries: &[Entry]) -> Result<(), StoreError> {
-    let rows: Vec<Value> = entries.iter().map(Entry::row).collect();
-    let sql = dialect::pick(tx, PG_INSERT, SQLITE_INSERT);
-    execute!(&mut **tx, sql, Json(rows))?;
+    let rows: Vec<String> = entries.iter().map(Entry::row).collect();
+    match &mut **tx {
+        Conn::PgTx(c) => {
+            sqlx::query(PG_INSERT).bind(rows).execute(&mut **c).await?;
+        }
+        Conn::SqliteTx(c) => {
+            sqlx::query(SQLITE_INSERT).bind(format!("[{}]", rows.join(","))).execute(&mut **c).await?;
+        }
+        Conn::Pg(_) | Conn::Sqlite(_) => return Err(dialect::outside_transaction()),
+    }
     Ok(())
 }
 

@@ -1,51 +1,13 @@
 //! How what `waymark demo` made is told from everything else: its project, and the mark on each of its resources.
 
-use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use shared::id::ProjectId;
 
-use super::{common::Common, scopes::Scopes};
+use super::scopes::Scopes;
+pub use ::events::domain::demo::{FIELD, Mark, State};
 
 /// The tag on everything that has tags. It is not the tag `demo`, which means that an item is on display and leaves its scans out.
 pub const TAG: &str = "waymark-demo";
-
-/// The member of `customFields` on everything that has them; in that of the project is the [`Mark`].
-pub const FIELD: &str = "waymarkDemo";
-
-/// How far a demo is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub enum State {
-    /// Some of it is missing.
-    Filling,
-    /// All of it is there.
-    Complete,
-    /// Some of it is removed.
-    Removing,
-}
-
-/// What a demo is made from; kept in the project, so that a run that goes on makes the same.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Mark {
-    /// What names, places and times follow from.
-    pub seed: u32,
-    /// Items with a link each.
-    pub items: u32,
-    /// Where the links lead.
-    pub target: String,
-    /// The last moment shown, in milliseconds since 1970.
-    pub end: i64,
-    /// How far it is.
-    pub state: State,
-}
-
-/// Whether a project is one that a demo made, as a removal finds it.
-#[must_use]
-pub fn is_project(project: &Common) -> bool {
-    let kept = project.custom_fields.as_ref().and_then(|fields| fields.get(FIELD));
-    kept.is_some_and(|kept| Mark::deserialize(kept).is_ok())
-}
 
 /// Whether a resource is of the demo of a project, as a removal finds it: scoped to the project, and marked. One of the two
 /// marks is enough: people edit tags and custom fields.
@@ -66,26 +28,6 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-
-    #[test]
-    fn a_project_of_a_demo_has_a_mark_that_can_be_read() {
-        let mark = json!({"seed": 1, "items": 50, "target": "https://e.com", "end": 1, "state": "removing"});
-        for (fields, expected) in [
-            (json!({"waymarkDemo": mark}), true),
-            (json!({"waymarkDemo": true}), false),
-            (json!({"waymarkDemo": {"seed": 1}}), false),
-            (json!({"demo": mark}), false),
-            (json!({}), false),
-        ] {
-            let project = Common {
-                custom_fields: fields.as_object().cloned(),
-                tags: Some(vec![TAG.to_owned()]),
-                ..Common::default()
-            };
-            assert_eq!(is_project(&project), expected, "{fields}");
-        }
-        assert!(!is_project(&Common::default()));
-    }
 
     #[test]
     fn a_resource_of_a_demo_is_marked_and_scoped_to_its_project() {

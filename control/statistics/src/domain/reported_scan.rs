@@ -17,6 +17,9 @@ pub const MAX_ENTRIES: usize = 200;
 /// Most scans that an entry stands for.
 pub const MAX_COUNT: u32 = 1_000_000;
 
+/// How far ahead of the server a scan may be: the clock of whoever counts may go wrong by as much.
+pub const MAX_AHEAD_MS: i64 = 24 * 60 * 60 * 1_000;
+
 /// Longest name of a region, a city, a system or a language, in characters.
 pub const MAX_TEXT: usize = 64;
 
@@ -65,6 +68,12 @@ impl ReportedScan {
             }
         }
         members.finish(Some(scans))
+    }
+
+    /// When it was.
+    #[must_use]
+    pub const fn at(&self) -> UnixMillis {
+        self.at
     }
 
     /// How many scans these are.

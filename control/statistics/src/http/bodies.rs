@@ -15,7 +15,7 @@ pub(super) fn reported_scans() -> Value {
         schema
     };
     let time = json!({"type": "integer", "format": "int64", "minimum": 0, "maximum": MAX_TIME_MS,
-        "description": "When it was, in milliseconds since 1970."});
+        "description": "When it was, in milliseconds since 1970; at most a day ahead."});
     let count = json!({"type": "integer", "minimum": 1, "maximum": MAX_COUNT,
         "description": "How many scans the entry stands for; 1 without it."});
     let scan = Body::new("")

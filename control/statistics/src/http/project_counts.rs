@@ -27,8 +27,9 @@ pub(super) struct ReportedScansDocument {
 
 /// Counts scans of a demo; for `waymark demo` alone.
 ///
-/// The project must be one that `waymark demo` made (its `customFields.waymarkDemo`), each product and link that is named must
-/// be of that demo, and the key of an owner or an admin. The scans are in statistics, of the account and of the project, and
+/// The project must be one that `waymark demo` made: it had `customFields.waymarkDemo` when it was made, which the server notes,
+/// and nothing that is written later changes that. Each product and link that is named must be of that demo, each scan at most a day
+/// ahead, and the key of an owner or an admin. The scans are in statistics, of the account and of the project, and
 /// nowhere else: neither in `hits` nor among actions.
 #[utoipa::path(post, path = "/projects/{id}/scanCounts", tag = "Scans", operation_id = "countReportedScans",
     request_body = ReportedScansDocument,

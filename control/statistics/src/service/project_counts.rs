@@ -12,14 +12,22 @@ use kernel::{
 };
 use redirects::store::{accounts, redirections};
 use serde_json::json;
-use shared::id::{AccountId, ProductId, ProjectId};
+use shared::{
+    id::{AccountId, ProductId, ProjectId},
+    time::UnixMillis,
+};
 use tracing::instrument;
 
 use super::StatisticsState;
 use crate::{
     domain::{
-        counted_scan::CountedScan, demo, project::Project, reported_scan::ReportedScan, resource::Product,
-        retention::Kept, roll_ups::add_up,
+        counted_scan::CountedScan,
+        demo,
+        project::Project,
+        reported_scan::{MAX_AHEAD_MS, ReportedScan},
+        resource::Product,
+        retention::Kept,
+        roll_ups::add_up,
     },
     error::{CommonError, ServiceError, StatisticsError},
     store::{Conn, documents, project_counts, scan_statistics},
@@ -31,8 +39,8 @@ const KIND: &str = "scanCounts";
 /// Counts scans of a demo; returns how many.
 ///
 /// # Errors
-/// The key is not of an owner or an admin, there is no such project, no demo made it, or a scan is of a product or link that is
-/// not the demo's.
+/// The key is not of an owner or an admin, there is no such project, no demo made it, a scan is of a product or link that is
+/// not the demo's, or more than a day ahead.
 #[instrument(skip_all, fields(entries = scans.len()))]
 pub async fn add(
     state: &StatisticsState,
@@ -42,14 +50,15 @@ pub async fn add(
 ) -> Result<u64, ServiceError> {
     let project = find(state, caller, project).await?;
     let _place = state.capacity.write(caller)?;
-    check_named(&mut state.db.read().await?, caller.account, project, scans).await?;
+    let now = state.clock.now();
+    check_scans(&mut state.db.read().await?, (caller.account, project), scans, now).await?;
     let counted: Vec<CountedScan> = scans.iter().map(|one| one.counted(caller.account, project)).collect();
     let rows: Vec<(&CountedScan, bool)> =
         counted.iter().zip(scans).map(|(scan, one)| (scan, one.is_new_device)).collect();
     let count: u64 = scans.iter().map(|one| u64::from(one.count())).sum();
     let mut tx = state.db.begin(&caller.ctx).await?;
     scan_statistics::bound_wait(&mut tx).await?;
-    scan_statistics::add(&mut tx, &add_up(&rows, Kept::at(state.clock.now()))).await?;
+    scan_statistics::add(&mut tx, &add_up(&rows, Kept::at(now))).await?;
     tx.note(caller.account, (KIND, project.as_str()), || (None, Some(json!({"scans": count}))));
     tx.commit().await?;
     Ok(count)
@@ -99,19 +108,15 @@ async fn find(state: &StatisticsState, caller: &Caller, id: &str) -> Result<Proj
     let mut conn = state.db.read().await?;
     let found: Option<Project> = documents::find(&mut conn, caller.account, parsed).await?;
     let project = found.ok_or_else(not_found)?;
-    if demo::is_project(&project.details.common) {
-        Ok(project.id)
-    } else {
-        Err(StatisticsError::NoDemo(project.id).into())
-    }
+    if project.details.is_demo { Ok(project.id) } else { Err(StatisticsError::NoDemo(project.id).into()) }
 }
 
-/// Refuses scans of products and links that are not the demo's.
-async fn check_named(
+/// Refuses scans of products and links that are not the demo's, and those that are still to come.
+async fn check_scans(
     conn: &mut Conn,
-    account: AccountId,
-    project: ProjectId,
+    (account, project): (AccountId, ProjectId),
     scans: &[ReportedScan],
+    now: UnixMillis,
 ) -> Result<(), ServiceError> {
     let named: BTreeSet<String> =
         scans.iter().filter_map(ReportedScan::product).map(|id| id.to_string()).collect();
@@ -148,6 +153,9 @@ async fn check_named(
     }
     let mut faults = Vec::new();
     for (at, scan) in scans.iter().enumerate() {
+        if scan.at().0 > now.0.saturating_add(MAX_AHEAD_MS) {
+            faults.push(format!("scans[{at}].timestamp: {} is more than a day ahead.", scan.at().0));
+        }
         if let Some(product) = scan.product()
             && !products.contains(&product)
         {

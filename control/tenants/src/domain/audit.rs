@@ -12,7 +12,7 @@ pub const START: Hash = [0; 32];
 /// An entry of the audit trail.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
-    /// Order of insertion.
+    /// Order of insertion: in the table, or in the queue while it has no place.
     pub seq: i64,
     /// The account whose resource it is.
     pub account: AccountId,
@@ -38,7 +38,8 @@ pub struct Entry {
     pub before: Option<String>,
     /// What is now, as JSON; nothing of what was removed.
     pub after: Option<String>,
-    /// Its place in the chain of the account, from 1, and its hash; they come within seconds of the commit.
+    /// Its place in the chain of the account, from 1, and its hash; it gets them within seconds of the commit, or
+    /// when somebody asks for a list before.
     pub place: Option<(i64, Hash)>,
 }
 

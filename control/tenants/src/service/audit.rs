@@ -1,4 +1,7 @@
 //! The audit trail: entries get their place in the chain of their account, are verified, and removed after a time.
+//!
+//! The transaction of a change leaves its entries in a queue, where they cost it a row and nothing to look up. They go from there
+//! into the table of entries once, many at a time, with their number and hash: by the worker each second, and before a list.
 
 use std::collections::HashMap;
 
@@ -23,7 +26,7 @@ use crate::{
 };
 
 /// Entries that one transaction chains.
-pub const STEP: usize = 500;
+const STEP: usize = 500;
 
 /// Entries that are read at once for a check.
 const PAGE: i64 = 1_000;
@@ -38,9 +41,27 @@ pub const KEPT_MS: i64 = 400 * 24 * 60 * 60 * 1_000;
 #[instrument(skip_all)]
 pub async fn list(core: &Core, actor: &Actor, request: &ListRequest) -> Result<Page<Entry>, ServiceError> {
     let grant = require(actor, Verb::List, Audit)?;
+    chain_if_possible(core).await;
     let mut conn = core.db.read().await?;
     let selection = Selection { account: actor.account, limit: grant.limit(), request, within: &[] };
     Ok(store::list(&mut conn, &selection).await?)
+}
+
+/// Gives all entries that are committed their place, so that a list behind this has them.
+///
+/// # Errors
+/// The database takes no writes.
+pub async fn chain_all(core: &Core) -> Result<(), StoreError> {
+    // Fewer than a whole step were all that there were.
+    while chain_new(core).await? >= STEP {}
+    Ok(())
+}
+
+/// [`chain_all`] for a list that is of use also while the database takes no writes: the newest entries are missing then.
+pub async fn chain_if_possible(core: &Core) {
+    if let Err(error) = chain_all(core).await {
+        tracing::warn!(%error, "a list lacks the newest entries of the audit trail");
+    }
 }
 
 /// Gives new entries their place in the chain of their account; returns how many.
@@ -50,13 +71,19 @@ pub async fn list(core: &Core, actor: &Actor, request: &ListRequest) -> Result<P
 /// # Errors
 /// The database failed; the entries are chained later.
 pub async fn chain_new(core: &Core) -> Result<usize, StoreError> {
+    let is_waiting = store::is_waiting(&mut core.db.read().await?).await?;
+    if !is_waiting {
+        return Ok(0);
+    }
     let key = &core.secrets.audit;
     let mut tx = core.db.begin(&Ctx::default()).await?;
-    let entries = store::list_unchained(&mut tx, STEP as i64).await?;
+    store::requeue(&mut tx).await?;
+    let mut entries = store::take(&mut tx, STEP as i64).await?;
     if entries.is_empty() {
         return Ok(0);
     }
-    let mut chains: HashMap<AccountId, Sealed> = HashMap::new();
+    // Each as it was found, and as it goes on.
+    let mut chains: HashMap<AccountId, (Sealed, Chain)> = HashMap::new();
     // In the order of accounts, so that two replicas do not wait for each other in a circle.
     let mut accounts: Vec<AccountId> = entries.iter().map(|entry| entry.account).collect();
     accounts.sort_unstable();
@@ -67,19 +94,18 @@ pub async fn chain_new(core: &Core) -> Result<usize, StoreError> {
             // Once in the life of an account: a second time somebody has removed its chain.
             tracing::info!(%account, "the audit trail of the account begins");
         }
-        let new = (Chain::EMPTY, Chain::EMPTY.seal(key, account));
-        chains.insert(account, found.unwrap_or(new));
+        let sealed = found.unwrap_or((Chain::EMPTY, Chain::EMPTY.seal(key, account)));
+        chains.insert(account, (sealed, sealed.0));
     }
-    let mut places = Vec::with_capacity(entries.len());
-    for entry in &entries {
-        let Some(sealed) = chains.get_mut(&entry.account) else { continue };
-        let (number, before) = (sealed.0.last.0 + 1, sealed.0.last.1);
-        let hash = entry.hash(key, number, &before);
-        places.push((entry.seq, number, hash));
-        *sealed = changed(key, entry.account, *sealed, |chain| chain.last = (number, hash));
+    for entry in &mut entries {
+        let Some((_, chain)) = chains.get_mut(&entry.account) else { continue };
+        let (number, before) = (chain.last.0 + 1, chain.last.1);
+        let place = (number, entry.hash(key, number, &before));
+        (entry.place, chain.last) = (Some(place), place);
     }
-    store::place(&mut tx, &places).await?;
-    for (account, sealed) in chains {
+    store::add(&mut tx, &entries).await?;
+    for (account, (sealed, chain)) in chains {
+        let sealed = changed(key, account, sealed, |old| *old = chain);
         store::put_chain(&mut tx, account, &sealed).await?;
     }
     tx.commit().await?;

@@ -23,19 +23,39 @@ macro_rules! select {
     };
 }
 
-// Another replica chains the entries that it has locked.
-const PG_UNCHAINED: &str = select!(" WHERE number IS NULL ORDER BY seq LIMIT $1 FOR UPDATE SKIP LOCKED");
-const UNCHAINED: &str = select!(" WHERE number IS NULL ORDER BY seq LIMIT $1");
+// By `MIN`, so that no engine walks all entries, or what is left of a queue that was long, instead of an index.
+const WAITING: &str = "SELECT 1 WHERE (SELECT MIN(seq) FROM audit_queue) IS NOT NULL \
+    OR (SELECT MIN(seq) FROM audit_entries WHERE number IS NULL) IS NOT NULL";
+// A server of the release before adds entries to the table itself, and may stop before it has given them a number.
+const PG_REQUEUE: &str = "WITH unplaced AS (DELETE FROM audit_entries WHERE number IS NULL RETURNING seq, account_id, at, \
+    actor_kind, actor_id, key_id, network, request_id, operation, resource, resource_id, before, after) \
+    INSERT INTO audit_queue (entry) SELECT json_build_array(account_id, at, actor_kind, actor_id, key_id, network, \
+    request_id, operation, resource, resource_id, before, after)::text FROM unplaced ORDER BY seq";
+const SQLITE_REQUEUE: &str = "INSERT INTO audit_queue (entry) SELECT json_array(account_id, at, actor_kind, actor_id, \
+    key_id, network, request_id, operation, resource, resource_id, before, after) FROM audit_entries \
+    WHERE number IS NULL ORDER BY seq";
+const SQLITE_REQUEUED: &str = "DELETE FROM audit_entries WHERE number IS NULL";
+// Another replica may hold some of the rows: this waits for its commit, behind which they are gone from here and in the table.
+// An array, so that the rows are chosen once.
+const PG_TAKE: &str = "DELETE FROM audit_queue WHERE seq = ANY(ARRAY( \
+    SELECT seq FROM audit_queue ORDER BY seq LIMIT $1 FOR UPDATE)) RETURNING seq, entry";
+const SQLITE_TAKE: &str = "DELETE FROM audit_queue WHERE seq IN (SELECT seq FROM audit_queue ORDER BY seq LIMIT $1) \
+    RETURNING seq, entry";
+const PG_ADD: &str = "INSERT INTO audit_entries (account_id, at, actor_kind, actor_id, key_id, network, request_id, \
+    operation, resource, resource_id, before, after, number, hash) \
+    SELECT r ->> 0, (r ->> 1)::bigint, r ->> 2, r ->> 3, r ->> 4, r ->> 5, r ->> 6, r ->> 7, r ->> 8, r ->> 9, \
+    r ->> 10, r ->> 11, (r ->> 12)::bigint, decode(r ->> 13, 'hex') \
+    FROM jsonb_array_elements($1) WITH ORDINALITY AS t (r, n) ORDER BY n";
+const SQLITE_ADD: &str = "INSERT INTO audit_entries (account_id, at, actor_kind, actor_id, key_id, network, request_id, \
+    operation, resource, resource_id, before, after, number, hash) \
+    SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5, value ->> 6, value ->> 7, \
+    value ->> 8, value ->> 9, value ->> 10, value ->> 11, value ->> 12, unhex(value ->> 13) FROM json_each($1) ORDER BY key";
 const CHAINED: &str = select!(" WHERE account_id = $1 AND number > $2 ORDER BY number LIMIT $3");
 // By the order of insertion: that of the commits, where the times are those of the requests. `+ 0`, so that no engine walks the
 // whole table by its key instead of looking the resource up.
 const WRITTEN_BEFORE: &str = select!(
     " WHERE account_id = $1 AND resource_id = $2 AND resource = $3 AND seq < $4 ORDER BY seq + 0 DESC LIMIT $5"
 );
-const PG_PLACE: &str = "UPDATE audit_entries e SET number = t.number, hash = t.hash \
-    FROM UNNEST($1::bigint[], $2::bigint[], $3::bytea[]) AS t (seq, number, hash) WHERE e.seq = t.seq";
-const SQLITE_PLACE: &str = "UPDATE audit_entries SET number = t.value ->> '$[1]', hash = unhex(t.value ->> '$[2]') \
-    FROM json_each($1) t WHERE seq = t.value ->> '$[0]'";
 const ACCOUNTS: &str = "SELECT account_id FROM audit_chains ORDER BY account_id";
 const PG_CHAIN: &str = "SELECT last_number, last_hash, base_number, base_hash, seal FROM audit_chains \
     WHERE account_id = $1 FOR UPDATE";
@@ -116,11 +136,108 @@ fn to_hash(bytes: Vec<u8>) -> Result<Hash, StoreError> {
     bytes.try_into().map_err(|_| StoreError::Row("hash: another length".to_owned()))
 }
 
-/// Entries that have no place in their chain yet, oldest first; locked until the transaction ends.
-pub async fn list_unchained(tx: &mut Tx, most: i64) -> Result<Vec<Entry>, StoreError> {
-    let sql = dialect::pick(tx, PG_UNCHAINED, UNCHAINED);
-    let rows: Vec<Row> = fetch_all!(&mut **tx, sql, most)?;
-    rows.into_iter().map(Entry::try_from).collect()
+/// The columns of an entry as [`crate::store::audit::Entry::row`] writes them.
+type Waiting = (
+    String,
+    i64,
+    String,
+    Option<String>,
+    Option<String>,
+    Option<String>,
+    Option<String>,
+    String,
+    String,
+    String,
+    Option<String>,
+    Option<String>,
+);
+
+fn to_waiting((seq, text): (i64, String)) -> Result<Entry, StoreError> {
+    let columns: Waiting = serde_json::from_str(&text)
+        .map_err(|error| StoreError::Row(format!("audit_queue {seq}: {error}")))?;
+    let (
+        account,
+        at,
+        actor_kind,
+        actor_id,
+        key_id,
+        network,
+        request_id,
+        operation,
+        resource,
+        resource_id,
+        before,
+        after,
+    ) = columns;
+    Ok(Entry {
+        seq,
+        account: parse("account_id", &account)?,
+        at: UnixMillis(at),
+        actor_kind,
+        actor_id,
+        key_id,
+        network,
+        request_id,
+        operation,
+        resource,
+        resource_id,
+        before,
+        after,
+        place: None,
+    })
+}
+
+/// Whether entries have no place in their chain yet.
+pub async fn is_waiting(conn: &mut Conn) -> Result<bool, StoreError> {
+    let row: Option<(i32,)> = fetch_optional!(conn, WAITING)?;
+    Ok(row.is_some())
+}
+
+/// Lets entries of the table that have no place wait again.
+pub async fn requeue(tx: &mut Tx) -> Result<(), StoreError> {
+    let sql = dialect::pick(tx, PG_REQUEUE, SQLITE_REQUEUE);
+    let moved = execute!(&mut **tx, sql)?;
+    if moved > 0 && matches!(&**tx, Conn::SqliteTx(_)) {
+        execute!(&mut **tx, SQLITE_REQUEUED)?;
+    }
+    Ok(())
+}
+
+/// Takes up to `most` entries that wait, oldest first; until the commit others wait for them. `seq` is their order.
+pub async fn take(tx: &mut Tx, most: i64) -> Result<Vec<Entry>, StoreError> {
+    let sql = dialect::pick(tx, PG_TAKE, SQLITE_TAKE);
+    let mut rows: Vec<(i64, String)> = fetch_all!(&mut **tx, sql, most)?;
+    rows.sort_unstable_by_key(|(seq, _)| *seq);
+    rows.into_iter().map(to_waiting).collect()
+}
+
+/// Adds entries with their place.
+pub async fn add(tx: &mut Tx, entries: &[Entry]) -> Result<(), StoreError> {
+    let rows: Vec<_> = entries
+        .iter()
+        .filter_map(|entry| {
+            let (number, hash) = entry.place?;
+            Some((
+                entry.account.as_str(),
+                entry.at.0,
+                &entry.actor_kind,
+                &entry.actor_id,
+                &entry.key_id,
+                &entry.network,
+                &entry.request_id,
+                &entry.operation,
+                &entry.resource,
+                &entry.resource_id,
+                &entry.before,
+                &entry.after,
+                number,
+                blake3::Hash::from_bytes(hash).to_hex().to_string(),
+            ))
+        })
+        .collect();
+    let sql = dialect::pick(tx, PG_ADD, SQLITE_ADD);
+    execute!(&mut **tx, sql, Json(&rows))?;
+    Ok(())
 }
 
 /// A page of the entries of an account.
@@ -164,31 +281,6 @@ pub async fn list_chained(
 pub async fn find_newest(conn: &mut Conn, account: AccountId) -> Result<Option<i64>, StoreError> {
     let (number,): (Option<i64>,) = fetch_one!(conn, NEWEST, account.as_str())?;
     Ok(number)
-}
-
-/// Gives entries, by the order of their insertion, their number and hash.
-pub async fn place(tx: &mut Tx, places: &[(i64, i64, Hash)]) -> Result<(), StoreError> {
-    match &mut **tx {
-        Conn::PgTx(c) => {
-            sqlx::query(PG_PLACE)
-                .bind(places.iter().map(|(seq, ..)| *seq).collect::<Vec<_>>())
-                .bind(places.iter().map(|(_, number, _)| *number).collect::<Vec<_>>())
-                .bind(places.iter().map(|(.., hash)| hash.to_vec()).collect::<Vec<_>>())
-                .execute(&mut **c)
-                .await?;
-        }
-        Conn::SqliteTx(c) => {
-            let rows: Vec<(i64, i64, String)> = places
-                .iter()
-                .map(|(seq, number, hash)| {
-                    (*seq, *number, blake3::Hash::from_bytes(*hash).to_hex().to_string())
-                })
-                .collect();
-            sqlx::query(SQLITE_PLACE).bind(Json(rows)).execute(&mut **c).await?;
-        }
-        Conn::Pg(_) | Conn::Sqlite(_) => return Err(dialect::outside_transaction()),
-    }
-    Ok(())
 }
 
 type ChainRow = (i64, Vec<u8>, i64, Vec<u8>, Vec<u8>);

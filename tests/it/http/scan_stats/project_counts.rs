@@ -157,6 +157,10 @@ async fn counts_of_others_are_refused(engine: Engine) -> Result<()> {
     // A tag alone does not make a project one of a demo.
     let tagged = json!({"name": "p", "tags": ["waymark-demo"], "customFields": {"waymarkDemo": true}});
     let tagged = text(&api.create("/projects", tagged).await?, "id")?;
+    // Neither does the mark itself, when it comes later.
+    let marked = json!({"customFields": operators::demo()["customFields"]});
+    let changed = api.call(Method::PUT, &format!("/projects/{real}"), Some(marked)).await?;
+    assert_eq!(changed.status, 200, "{changed:?}");
     for project in [&real, &tagged] {
         for (method, body) in [(Method::POST, Some(one.clone())), (Method::DELETE, None)] {
             let faults = api.call(method, &uri(project), body).await?.problem(403, 40301);
@@ -170,9 +174,11 @@ async fn counts_of_others_are_refused(engine: Engine) -> Result<()> {
         {"timestamp": NOW, "link": "tn.gg/OTHER", "product": product},
         {"timestamp": NOW, "link": "tn.gg/NONE", "product": other},
         {"timestamp": NOW, "link": "elsewhere.example/MADE"},
+        {"timestamp": NOW + 2 * DAY},
     ]});
     let faults = api.call(Method::POST, &uri(&project), Some(body)).await?.problem(400, 40001);
-    let expected = ["[1].link", "[2].product", "[2].link", "[3].product", "[3].link", "[4].link"];
+    let expected =
+        ["[1].link", "[2].product", "[2].link", "[3].product", "[3].link", "[4].link", "[5].timestamp"];
     assert_eq!(faults.len(), expected.len(), "{faults:?}");
     for (fault, begin) in faults.iter().zip(expected) {
         assert!(fault.starts_with(&format!("scans{begin}: ")), "{faults:?}");

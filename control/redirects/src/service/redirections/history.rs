@@ -15,7 +15,7 @@ use crate::{
         redirection::Redirection,
     },
     error::{CommonError, RedirectsError, ServiceError},
-    service::{Redirects, access::require},
+    service::{Redirects, access::require, audit},
     store::{Conn, StoreError, audit_trail, listing::Selection},
 };
 
@@ -41,6 +41,9 @@ pub async fn history(
     let mut conn = state.db.read().await?;
     let domain = resolve_domain(&mut conn, actor.account, &choice, None).await?;
     let (link, _) = load_any(&mut conn, actor.account, &grant, &domain, short_id).await?;
+    drop(conn);
+    audit::chain_if_possible(state).await;
+    let mut conn = state.db.read().await?;
     let found = list(&mut conn, &link, request).await?;
     // As with the authors of a redirection: others need not know the operators of the account.
     let shows_actor = *grant.limit() == Limit::Account;

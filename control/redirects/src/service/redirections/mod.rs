@@ -199,17 +199,14 @@ async fn replace_as(
                 let mut changed = Vec::with_capacity(found.len());
                 for mut item in found {
                     let key = key_of(&domain, &item.redirect.short_id);
-                    let (id, before) = (audit_id(&item.redirect), tx.is_audited().then(|| item.clone()));
+                    let state = |item: &Redirection| state_of(&item.redirect, &item.scopes, &item.details);
+                    let (id, before) = (audit_id(&item.redirect), tx.is_audited().then(|| state(&item)));
                     apply(&mut item, (&writable, left_out), (&grant, &actor), at)?;
                     if let Some(owner) = owners.get(item.redirect.platform_id.as_str()) {
                         item.redirect.product_id = owner.product;
                     }
                     check_targets(&item.redirect, &writable, &hosts, &domains)?;
-                    tx.note(account, (KIND, &id), || {
-                        let state =
-                            |item: &Redirection| state_of(&item.redirect, &item.scopes, &item.details);
-                        (before.as_ref().map(state), Some(state(&item)))
-                    });
+                    tx.note(account, (KIND, &id), || (before, Some(state(&item))));
                     changed.push((key, item));
                 }
                 check_changed(tx, &domains, &changed, &writable).await?;

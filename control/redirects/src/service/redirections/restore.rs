@@ -26,6 +26,7 @@ use crate::{
     service::{
         Redirects,
         access::{Caller, require},
+        audit,
     },
     store::{Tx, accounts, domain_files, quotas, redirections as table, scopes, tenants},
     writer::Lane,
@@ -96,6 +97,10 @@ async fn see(
     let (link, is_deleted) = load_any(&mut conn, caller.account, grant, &domain, short_id).await?;
     let now = (!is_deleted).then(|| state_of(&link.redirect, &link.scopes, &link.details));
     let id = audit_id(&link.redirect);
+    // A state is made from all entries, those too that wait for their place. A connection is not held while another is asked for.
+    drop(conn);
+    audit::chain_all(state).await?;
+    let mut conn = state.db.read().await?;
     let body: Value = history::state_after(&mut conn, caller.account, &id, Rewind::new(now), version).await?;
     let writable = Writable::parse(&body).map_err(RedirectsError::NoLongerValid)?;
     Ok(Seen { link, is_deleted, writable })
