@@ -82,7 +82,11 @@ fn end(out: &mut Vec<u8>, common: &Common, body: &[u8]) {
 fn rest(out: &mut Vec<u8>, common: &Common, body: &[u8]) {
     let length = |out: &mut Vec<u8>| {
         out.extend_from_slice(b"content-length: ");
-        put_number(out, body.len());
+        if body.is_empty() {
+            out.push(b'0');
+        } else {
+            put_number(out, body.len());
+        }
         out.extend_from_slice(b"\r\n");
     };
     if body.starts_with(b"<") {
