@@ -6,7 +6,10 @@ use arc_swap::{ArcSwap, Guard};
 use foldhash::quality::RandomState;
 use shared::{
     short_url::{Scheme, ShortDomain},
-    wire::stream::Rev,
+    wire::{
+        contents,
+        stream::{Rev, Welcome},
+    },
     withheld::Withheld,
 };
 
@@ -70,6 +73,22 @@ impl Domains {
             }
         }
         all
+    }
+
+    /// Digests of the pages and files of all domains.
+    pub(crate) fn contents(&self) -> Vec<u64> {
+        contents::digests(self.0.load().by_host.values().map(|domain| &**domain))
+    }
+
+    /// The domains of a welcome, with the pages and files that are held where it leaves them out.
+    pub(crate) fn completed(&self, welcome: &Welcome) -> Vec<ShortDomain> {
+        let (table, mut domains) = (self.0.load(), welcome.domains.clone());
+        for domain in domains.iter_mut().filter(|of| welcome.kept.contains(&contents::group_of(of))) {
+            if let Some(held) = table.by_host.get(domain.host.as_str()) {
+                (domain.files, domain.pages) = (held.files.clone(), held.pages.clone());
+            }
+        }
+        domains
     }
 
     /// Whether the account of a domain omits personal data.
