@@ -1,6 +1,9 @@
 //! The short domains that this edge answers for, and what the platform withholds on them.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::HashMap,
+    sync::{Arc, OnceLock},
+};
 
 use arc_swap::{ArcSwap, Guard};
 use foldhash::quality::RandomState;
@@ -21,6 +24,8 @@ pub(crate) struct Table {
     by_host: HashMap<Box<str>, Arc<ShortDomain>, RandomState>,
     /// Every change of a domain up to this revision is in it.
     domains_as_of: Rev,
+    /// Digests of the pages and files, once they were asked for.
+    contents: OnceLock<Vec<u64>>,
     /// What the platform withholds.
     pub(crate) withheld: WithheldLinks,
     /// Every change of it up to this revision is in it.
@@ -53,7 +58,8 @@ impl Domains {
             // The next change may be one of another history.
             None => (0, self.0.load().withheld.clone()),
         };
-        self.0.store(Arc::new(Table { by_host, domains_as_of: as_of, withheld, withheld_as_of }));
+        let (domains_as_of, contents) = (as_of, OnceLock::new());
+        self.0.store(Arc::new(Table { by_host, domains_as_of, contents, withheld, withheld_as_of }));
     }
 
     /// Every domain.
@@ -77,7 +83,9 @@ impl Domains {
 
     /// Digests of the pages and files of all domains.
     pub(crate) fn contents(&self) -> Vec<u64> {
-        contents::digests(self.0.load().by_host.values().map(|domain| &**domain))
+        let table = self.0.load();
+        let digests = || contents::digests(table.by_host.values().map(|domain| &**domain));
+        table.contents.get_or_init(digests).clone()
     }
 
     /// The domains of a welcome, with the pages and files that are held where it leaves them out.
@@ -108,6 +116,7 @@ impl Domains {
         if rev <= table.domains_as_of {
             return;
         }
+        table.contents = OnceLock::new();
         if domain.removed {
             table.by_host.remove(domain.host.as_str());
         } else {

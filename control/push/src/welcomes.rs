@@ -117,13 +117,16 @@ impl Hub {
         held: &[u64],
         at_least: Rev,
     ) -> Result<Greeting, StoreError> {
-        let reading = self.reading(at_least).await?;
+        let (reading, as_of) = self.reading(at_least).await?;
         let kept = contents::same(held, &reading.digests);
-        let welcome = Welcome { kept, withheld: Some(Vec::new()), ..welcome };
+        // Events up to there change nothing of it, so that no older setting comes back while they are applied.
+        let head = welcome.head.max(as_of);
+        let welcome = Welcome { head, kept, withheld: Some(Vec::new()), ..welcome };
         Ok(Greeting { welcome, reading })
     }
 
-    async fn reading(&self, at_least: Rev) -> Result<Arc<Reading>, StoreError> {
+    /// A reading, and the revision up to which no change is missing in it.
+    async fn reading(&self, at_least: Rev) -> Result<(Arc<Reading>, Rev), StoreError> {
         let mut head = self.0.head.subscribe();
         // Not under the lock, so that edges wait together.
         let _ = timeout(RING_WAIT, head.wait_for(|head| *head >= at_least)).await;
@@ -131,7 +134,7 @@ impl Hub {
         if let Some(known) = newest.as_mut().filter(|known| known.read_at.elapsed() < SHARED_FOR)
             && self.is_unchanged(known, at_least)
         {
-            return Ok(known.reading.clone());
+            return Ok((known.reading.clone(), known.as_of));
         }
         // Its memory is free before the next one takes some.
         *newest = None;
@@ -146,7 +149,7 @@ impl Hub {
         let digests = contents::digests(&domains);
         let reading = Arc::new(Reading { domains, withheld, digests, encoded: OnceLock::new() });
         *newest = Some(Newest { reading: reading.clone(), as_of: head.head, read_at: Instant::now() });
-        Ok(reading)
+        Ok((reading, head.head))
     }
 
     /// Whether a reading is also that of a later revision, by the events since.
