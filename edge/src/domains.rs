@@ -1,12 +1,18 @@
 //! The short domains that this edge answers for, and what the platform withholds on them.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::HashMap,
+    sync::{Arc, OnceLock},
+};
 
 use arc_swap::{ArcSwap, Guard};
 use foldhash::quality::RandomState;
 use shared::{
     short_url::{Scheme, ShortDomain},
-    wire::stream::Rev,
+    wire::{
+        contents,
+        stream::{Rev, Welcome},
+    },
     withheld::Withheld,
 };
 
@@ -18,6 +24,8 @@ pub(crate) struct Table {
     by_host: HashMap<Box<str>, Arc<ShortDomain>, RandomState>,
     /// Every change of a domain up to this revision is in it.
     domains_as_of: Rev,
+    /// Digests of the pages and files, once they were asked for.
+    contents: OnceLock<Vec<u64>>,
     /// What the platform withholds.
     pub(crate) withheld: WithheldLinks,
     /// Every change of it up to this revision is in it.
@@ -50,7 +58,8 @@ impl Domains {
             // The next change may be one of another history.
             None => (0, self.0.load().withheld.clone()),
         };
-        self.0.store(Arc::new(Table { by_host, domains_as_of: as_of, withheld, withheld_as_of }));
+        let (domains_as_of, contents) = (as_of, OnceLock::new());
+        self.0.store(Arc::new(Table { by_host, domains_as_of, contents, withheld, withheld_as_of }));
     }
 
     /// Every domain.
@@ -72,6 +81,24 @@ impl Domains {
         all
     }
 
+    /// Digests of the pages and files of all domains.
+    pub(crate) fn contents(&self) -> Vec<u64> {
+        let table = self.0.load();
+        let digests = || contents::digests(table.by_host.values().map(|domain| &**domain));
+        table.contents.get_or_init(digests).clone()
+    }
+
+    /// The domains of a welcome, with the pages and files that are held where it leaves them out.
+    pub(crate) fn completed(&self, welcome: &Welcome) -> Vec<ShortDomain> {
+        let (table, mut domains) = (self.0.load(), welcome.domains.clone());
+        for domain in domains.iter_mut().filter(|of| welcome.kept.contains(&contents::group_of(of))) {
+            if let Some(held) = table.by_host.get(domain.host.as_str()) {
+                (domain.files, domain.pages) = (held.files.clone(), held.pages.clone());
+            }
+        }
+        domains
+    }
+
     /// Whether the account of a domain omits personal data.
     pub(crate) fn omit_personal_data(&self) -> bool {
         self.0.load().by_host.values().any(|domain| domain.omits_personal_data())
@@ -89,6 +116,7 @@ impl Domains {
         if rev <= table.domains_as_of {
             return;
         }
+        table.contents = OnceLock::new();
         if domain.removed {
             table.by_host.remove(domain.host.as_str());
         } else {

@@ -135,6 +135,7 @@ impl<B: Backing> Follower<B> {
             build: env!("CARGO_PKG_VERSION").into(),
             epoch,
             applied,
+            contents: self.domains.contents(),
         }
     }
 }
@@ -284,7 +285,8 @@ impl<'a, B: Backing> Link<'a, B> {
     fn welcome(&mut self, welcome: &Welcome) -> Result<(), Ended> {
         let (epoch, applied) = self.follower.cache.position();
         // Domains first: a task that loads the full replica from here on knows each domain that no later event adds.
-        self.follower.domains.replace(welcome.head, &welcome.domains, welcome.withheld.as_deref());
+        let domains = self.follower.domains.completed(welcome);
+        self.follower.domains.replace(welcome.head, &domains, welcome.withheld.as_deref());
         self.follower.warn_without_places();
         match welcome.start {
             Start::Snapshot { at_rev } => self.begin_anew(welcome, at_rev),

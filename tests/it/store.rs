@@ -26,3 +26,4 @@ pub(crate) mod scans;
 pub(crate) mod schema;
 mod stream;
 mod trail_pages;
+mod welcomes;

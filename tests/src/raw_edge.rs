@@ -36,6 +36,7 @@ pub fn hello(edge: &str, epoch: Option<Epoch>, applied: Rev) -> Hello {
         build: "raw".into(),
         epoch,
         applied,
+        contents: Vec::new(),
     }
 }
 

@@ -89,6 +89,7 @@ impl Backing for Control {
             domains: self.domain.iter().cloned().collect(),
             rules: Vec::new(),
             withheld: Some(Vec::new()),
+            kept: Vec::new(),
         };
         Ok(Stream { welcome: Some(welcome), beat: interval(Duration::from_millis(HEARTBEAT_MS)), seq: 0 })
     }

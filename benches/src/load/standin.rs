@@ -380,6 +380,7 @@ impl Control {
             domains: self.domains.clone(),
             rules: Vec::new(),
             withheld: Some(Vec::new()),
+            kept: Vec::new(),
         };
         (welcome, receiver)
     }

@@ -113,6 +113,7 @@ impl Edge {
             build: "bench".into(),
             epoch: None,
             applied: 0,
+            contents: Vec::new(),
         };
         io.write_all(&frame::encode(&ToControl::Hello(hello))?)?;
         let applied = loop {

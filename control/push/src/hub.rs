@@ -22,13 +22,15 @@ use super::{
     replica::{Joined, Replica},
     ring::{Batch, Ring},
     timing::Timing,
+    welcomes::Welcomes,
 };
 pub use super::{
     members::{EdgeStatus, LEASE},
     session::{EdgeSession, Outgoing},
+    welcomes::Greeting,
 };
 use crate::metrics::StreamMetrics;
-use crate::store::{Ctx, Db, StoreError, Tx, dialect, domains, log, rules, withheld};
+use crate::store::{Ctx, Db, StoreError, Tx, dialect, log, rules};
 
 /// The reader asks at least so often, should a wake-up be lost.
 const POLL: Duration = Duration::from_millis(25);
@@ -69,6 +71,7 @@ pub(super) struct Inner {
     pub(super) timing: Timing,
     pub(super) members: Members,
     joined: Joined,
+    pub(super) welcomes: Welcomes,
 }
 
 /// Why the change stream ended.
@@ -115,6 +118,7 @@ impl Hub {
             timing: Timing::new(),
             members: Members::default(),
             joined: Joined::new(),
+            welcomes: Welcomes::default(),
         })))
     }
 
@@ -199,6 +203,7 @@ impl Hub {
                     failures = 0;
                     if looked.elapsed() >= HISTORY_LOOK {
                         looked = Instant::now();
+                        self.forget_reading();
                         match self.is_same_history(cursor).await {
                             Ok(true) => {}
                             Ok(false) => {
@@ -276,17 +281,17 @@ impl Hub {
             let (at_rev, rules) = rules::list_with_head(&mut conn).await?;
             (Start::Snapshot { at_rev }, at_rev, rules)
         };
-        // After the start was chosen: a domain of before is among them, one of after comes as an event.
-        let domains = domains::list_all(&mut conn).await?;
-        let withheld = Some(withheld::list_all(&mut conn).await?);
+        drop(conn);
         if head.epoch != self.0.epoch {
             // The ring is of the history before: a new start follows this one.
             return Err(StoreError::Stopped);
         }
-        let session = self.0.members.insert(hello, resumes.then_some(hello.applied), opened);
         let (epoch, compacted) = (head.epoch, head.compacted);
-        let welcome = Welcome { epoch, head: head.head, compacted, start, domains, rules, withheld };
-        Ok(EdgeSession::new(self.clone(), hello.edge_id.clone(), session, welcome, cursor))
+        let (domains, withheld, kept) = (Vec::new(), None, Vec::new());
+        let welcome = Welcome { epoch, head: head.head, compacted, start, domains, rules, withheld, kept };
+        let greeting = self.greet(welcome, &hello.contents, head.head.max(cursor)).await?;
+        let session = self.0.members.insert(hello, resumes.then_some(hello.applied), opened);
+        Ok(EdgeSession::new(self.clone(), hello.edge_id.clone(), session, greeting, cursor))
     }
 
     /// An edge is ahead of the log: the database was set back to an older state. Other edges must not continue

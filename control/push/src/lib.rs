@@ -20,3 +20,4 @@ mod spread;
 pub mod store;
 mod timing;
 mod view;
+mod welcomes;

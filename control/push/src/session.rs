@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use bytes::Bytes;
 use shared::wire::{
     frame::{self, FrameError},
-    stream::{HEARTBEAT_MS, Rev, ToControl, ToEdge, Welcome},
+    stream::{HEARTBEAT_MS, Rev, ToControl, ToEdge},
 };
 use tokio::{
     sync::watch,
@@ -16,6 +16,7 @@ use super::{
     hub::Hub,
     members::Standing,
     ring::{Batch, Next},
+    welcomes::Greeting,
 };
 use crate::store::StoreError;
 
@@ -28,6 +29,8 @@ const SPREAD_PAUSE_MS: u64 = 100;
 /// A message on its way to an edge.
 #[derive(Debug, Clone)]
 pub enum Outgoing {
+    /// A welcome, most of which edges that connect together share.
+    Welcome(Box<Greeting>),
     /// Events that all edges share.
     Shared(Arc<Batch>),
     /// A message to this edge alone.
@@ -35,21 +38,29 @@ pub enum Outgoing {
 }
 
 impl Outgoing {
-    /// The encoded frames of the message; those of shared events are encoded once for all edges.
+    /// The encoded frames of the message, in parts; what edges share is encoded once for all of them.
     ///
     /// # Errors
     /// A part of it is larger than a frame.
-    pub fn frames(&self) -> Result<Bytes, FrameError> {
+    pub fn frames(&self) -> Result<Vec<Bytes>, FrameError> {
         match self {
-            Self::Shared(batch) => batch.frames(),
-            Self::Own(message) => frame::encode(message),
+            Self::Welcome(greeting) => greeting.frames(),
+            Self::Shared(batch) => Ok(vec![batch.frames()?]),
+            Self::Own(message) => Ok(vec![frame::encode(message)?]),
         }
+    }
+
+    /// Whether it is the last one.
+    #[must_use]
+    pub const fn is_goaway(&self) -> bool {
+        matches!(self, Self::Own(ToEdge::Goaway { .. }))
     }
 
     /// The message itself.
     #[must_use]
     pub fn into_message(self) -> ToEdge {
         match self {
+            Self::Welcome(greeting) => ToEdge::Welcome(greeting.into_welcome()),
             Self::Shared(batch) => ToEdge::Events(batch.events.clone()),
             Self::Own(message) => message,
         }
@@ -61,7 +72,7 @@ pub struct EdgeSession {
     hub: Hub,
     edge_id: Arc<str>,
     session: u64,
-    welcome: Option<Welcome>,
+    welcome: Option<Box<Greeting>>,
     head: watch::Receiver<Rev>,
     cursor: Rev,
     heartbeat: Interval,
@@ -69,11 +80,11 @@ pub struct EdgeSession {
 }
 
 impl EdgeSession {
-    pub(super) fn new(hub: Hub, edge_id: Arc<str>, session: u64, welcome: Welcome, cursor: Rev) -> Self {
+    pub(super) fn new(hub: Hub, edge_id: Arc<str>, session: u64, welcome: Greeting, cursor: Rev) -> Self {
         let mut heartbeat = tokio::time::interval(Duration::from_millis(HEARTBEAT_MS));
         heartbeat.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let head = hub.0.head.subscribe();
-        Self { hub, edge_id, session, welcome: Some(welcome), head, cursor, heartbeat, beats: 0 }
+        Self { hub, edge_id, session, welcome: Some(Box::new(welcome)), head, cursor, heartbeat, beats: 0 }
     }
 
     /// The next message: the welcome, then events without a gap, with heartbeats between. Cancel-safe.
@@ -90,7 +101,7 @@ impl EdgeSession {
     /// Control stops.
     pub async fn next_outgoing(&mut self) -> Result<Outgoing, StoreError> {
         if let Some(welcome) = self.welcome.take() {
-            return Ok(Outgoing::Own(ToEdge::Welcome(welcome)));
+            return Ok(Outgoing::Welcome(welcome));
         }
         loop {
             // Read before the ring: everything up to this head is then in the ring.

@@ -85,7 +85,7 @@ fn rest(out: &mut Vec<u8>, common: &Common, body: &[u8]) {
         if body.is_empty() {
             out.push(b'0');
         } else {
-            out.extend_from_slice(body.len().to_string().as_bytes());
+            put_number(out, body.len());
         }
         out.extend_from_slice(b"\r\n");
     };
@@ -118,6 +118,22 @@ fn rest(out: &mut Vec<u8>, common: &Common, body: &[u8]) {
     }
 }
 
+/// Appends a number without allocating.
+fn put_number(out: &mut Vec<u8>, mut number: usize) {
+    let start = out.len();
+    loop {
+        // One digit.
+        out.push(b'0' + (number % 10) as u8);
+        number /= 10;
+        if number == 0 {
+            break;
+        }
+    }
+    if let Some(digits) = out.get_mut(start..) {
+        digits.reverse();
+    }
+}
+
 fn date(now: UnixMillis) -> [u8; DATE_BYTES] {
     let second = now.0.div_euclid(1_000);
     let (known, text) = DATE.get();
@@ -134,6 +150,15 @@ fn date(now: UnixMillis) -> [u8; DATE_BYTES] {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn numbers_are_written_as_digits() {
+        for number in [0, 7, 10, 2_048, 65_535, usize::MAX] {
+            let mut out = b"x".to_vec();
+            put_number(&mut out, number);
+            assert_eq!(out, format!("x{number}").as_bytes());
+        }
+    }
 
     #[test]
     fn a_date_follows_its_second() {

@@ -77,17 +77,16 @@ impl Errors<'_> {
 
     /// A page of a kind, or what is prepared for programs; made where neither is there.
     fn form(&self, code: Code, kind: Option<Kind>) -> Form {
+        let wants_html = self.wants_html();
         if let Some(kind) = kind
-            && self.wants_html()
+            && wants_html
         {
             let pages = &self.prepared.pages;
             let body = pages.page((code, kind), self.language, &self.brand, self.contact);
             return Form { is_html: true, vary: VARY_OF_PAGES, body };
         }
         match self.prepared.json.iter().find(|(of, _)| *of == code) {
-            Some((_, body)) if !self.wants_html() => {
-                Form { is_html: false, vary: "Accept", body: body.clone() }
-            }
+            Some((_, body)) if !wants_html => Form { is_html: false, vary: "Accept", body: body.clone() },
             Some(_) | None => self.made(code, Vec::new()),
         }
     }

@@ -69,6 +69,7 @@ async fn conforms(control: &Control, backing: &impl Backing) {
         build: "b".into(),
         epoch: None,
         applied: 0,
+        contents: Vec::new(),
     };
     let mut stream = backing.changes(hello.clone()).await.unwrap();
     let ToEdge::Welcome(welcome) = stream.next().await.unwrap() else { panic!("no welcome") };

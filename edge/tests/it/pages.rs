@@ -259,6 +259,35 @@ async fn pages_are_there_after_a_start_without_control() {
     eventually("the edge serves what is on disk", || edge.handle.status().boot == Some("disk")).await;
     let (_, text) = page(&edge, "/", "de").await;
     assert!(text.contains("Acme") && text.contains("Hier ist nichts"), "{text}");
+    // Control is back: what is on the disk is not sent again.
+    control.faults(|faults| faults.is_down = false);
+    eventually("the edge is live", || edge.handle.status().boot.is_none()).await;
+    assert!(!control.hellos().pop().unwrap().contents.is_empty());
+    let (_, text) = page(&edge, "/", "de").await;
+    assert!(text.contains("Acme"), "{text}");
+    edge.stop().await;
+}
+
+/// A welcome leaves out pages that the edge holds, unless they changed meanwhile; an older control sends all of them.
+#[tokio::test]
+async fn pages_stay_when_the_stream_comes_back() {
+    let (control, edge, _folder) = edge().await;
+    control.acked(control.commit([domain(Some(pages("Acme")))])).await;
+    for (name, is_older) in [("Acme", false), ("Other", false), ("Third", true), ("Acme", false)] {
+        control.faults(|faults| (faults.is_down, faults.is_older) = (true, is_older));
+        control.break_streams();
+        let before = control.hellos().len();
+        if before > 1 {
+            control.commit([domain(Some(pages(name)))]);
+        }
+        control.faults(|faults| faults.is_down = false);
+        eventually("the edge reconnects", || control.hellos().len() > before).await;
+        control.acked(control.put("ABC", OWN)).await;
+        let hello = control.hellos().pop().unwrap();
+        assert_eq!(hello.contents.iter().filter(|digest| **digest != 0).count(), 1, "{hello:?}");
+        let (_, text) = page(&edge, "/NONE", "de").await;
+        assert!(text.contains(&format!("<p class=\"n\">{name}</p>")), "{name}: {text}");
+    }
     edge.stop().await;
 }
 

@@ -3,6 +3,7 @@
 //! A page has no script and loads nothing; every text in it is escaped. It is rendered once and kept in a bounded cache. Pages
 //! of what the platform withholds show nothing of the account.
 
+mod answered;
 mod page;
 mod texts;
 

@@ -16,7 +16,10 @@ use shared::{
     short_url::ShortDomain,
 };
 
-use crate::texts::{ENGLISH, LANGUAGES, Language};
+use crate::{
+    answered::{Answered, Asked},
+    texts::{ENGLISH, LANGUAGES, Language},
+};
 
 /// Bytes of rendered pages that are kept: some ten thousand without a logo.
 const CACHE_BYTES: u64 = 16 << 20;
@@ -154,12 +157,17 @@ struct Key {
 
 /// Pages as they were rendered, one for each domain, language and kind.
 #[derive(Debug)]
-pub struct PageCache(Cache<Key, Bytes>);
+pub struct PageCache {
+    rendered: Cache<Key, Bytes>,
+    /// Looked at first: it costs a fraction of reading the languages.
+    answered: Answered,
+}
 
 impl Default for PageCache {
     fn default() -> Self {
         let weigh = |_: &Key, page: &Bytes| u32::try_from(page.len() + OVERHEAD).unwrap_or(u32::MAX);
-        Self(Cache::builder().max_capacity(CACHE_BYTES).weigher(weigh).build())
+        let rendered = Cache::builder().max_capacity(CACHE_BYTES).weigher(weigh).build();
+        Self { rendered, answered: Answered::default() }
     }
 }
 
@@ -174,14 +182,26 @@ impl PageCache {
     ) -> Bytes {
         let none = Brand::default();
         let brand = if kind.is_withheld() { &none } else { brand };
-        let spoken = choose(accepted, kind, brand.pages.as_deref());
-        let pages = brand.pages.as_ref().map(|pages| Same(Arc::downgrade(pages)));
-        let key = Key { code, kind, spoken, pages, shows_link: brand.shows_link };
-        if let Some(page) = self.0.get(&key) {
+        let (pages, shows_link) = (brand.pages.as_ref(), brand.shows_link);
+        let asked = Asked { code, kind, accepted: accepted.unwrap_or_default(), pages, shows_link };
+        if let Some(page) = self.answered.find(&asked) {
             return page;
         }
-        let page = Bytes::from(render(&key, brand.pages.as_deref(), contact));
-        self.0.insert(key, page.clone());
+        let page = self.rendered(&asked, contact);
+        self.answered.put(&asked, &page);
+        page
+    }
+
+    fn rendered(&self, asked: &Asked<'_>, contact: Option<&Contact>) -> Bytes {
+        let Asked { code, kind, accepted, pages, shows_link } = *asked;
+        let spoken = choose(accepted, kind, pages.map(|pages| &**pages));
+        let same = pages.map(|pages| Same(Arc::downgrade(pages)));
+        let key = Key { code, kind, spoken, pages: same, shows_link };
+        if let Some(page) = self.rendered.get(&key) {
+            return page;
+        }
+        let page = Bytes::from(render(&key, pages.map(|pages| &**pages), contact));
+        self.rendered.insert(key, page.clone());
         page
     }
 }
@@ -190,8 +210,8 @@ impl PageCache {
 ///
 /// For each tag, by falling quality: the account's text of the tag or of a part of the world where it is spoken, then that
 /// of the edge, then both for the tag without its last part (RFC 4647, 3.4).
-fn choose(accepted: Option<&[u8]>, kind: Kind, pages: Option<&Pages>) -> Spoken {
-    let accepted = accepted.and_then(|accepted| str::from_utf8(accepted).ok()).unwrap_or_default();
+fn choose(accepted: &[u8], kind: Kind, pages: Option<&Pages>) -> Spoken {
+    let accepted = str::from_utf8(accepted).unwrap_or_default();
     let own = |fits: &dyn Fn(&str) -> bool| {
         let mut texts = pages?.texts.iter();
         texts.position(|(tag, texts)| fits(tag) && kind.text(texts).is_some()).map(Spoken::Own)

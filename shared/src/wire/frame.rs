@@ -5,11 +5,14 @@
 //! split: runs of events are cut, and a welcome is followed by chunks of its lists and an end frame with their count
 //! and hash, without which it is incomplete.
 
+mod welcome;
+
 use std::{collections::VecDeque, marker::PhantomData, sync::Arc};
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
+pub use self::welcome::{Chunks, encode_welcome};
 use super::stream::{Epoch, Event, Hello, Rejected, Rev, Start, ToControl, ToEdge, Welcome};
 use crate::{
     rules::AccountRules,
@@ -72,6 +75,9 @@ struct WelcomeHead {
     /// Whether what is withheld is among the items.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     withheld: bool,
+    /// [`Welcome::kept`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    kept: Vec<u8>,
 }
 
 /// One of its members; empty if a newer release sent an unknown one.
@@ -199,7 +205,10 @@ impl Message for ToEdge {
 
     fn encode(&self, out: &mut BytesMut) -> Result<(), FrameError> {
         match self {
-            Self::Welcome(welcome) => put_welcome(out, welcome),
+            Self::Welcome(welcome) => {
+                encode_welcome(welcome, &[])?.iter().for_each(|part| out.extend_from_slice(part));
+                Ok(())
+            }
             Self::Events(events) => put_events(out, events.prev, &events.items),
             Self::Heartbeat { seq, head } => put(out, kind::HEARTBEAT, &Beat { seq: *seq, head: *head }),
             Self::Goaway { reason, retry_after_ms } => {
@@ -252,33 +261,11 @@ impl Unfinished {
 
     fn end(self, end: End) -> Result<Welcome, FrameError> {
         let fits = end.count == self.count && end.hash == self.hash.finalize().to_hex().as_str();
-        let WelcomeHead { epoch, head, compacted, start, withheld } =
+        let WelcomeHead { epoch, head, compacted, start, withheld, kept } =
             self.head.filter(|_| fits).ok_or(FrameError::Unfitting)?;
-        let withheld = withheld.then_some(self.withheld);
-        Ok(Welcome { epoch, head, compacted, start, domains: self.domains, rules: self.rules, withheld })
+        let (domains, rules, withheld) = (self.domains, self.rules, withheld.then_some(self.withheld));
+        Ok(Welcome { epoch, head, compacted, start, domains, rules, withheld, kept })
     }
-}
-
-fn put_welcome(out: &mut BytesMut, welcome: &Welcome) -> Result<(), FrameError> {
-    let Welcome { epoch, head, compacted, start, domains, rules, withheld } = welcome;
-    let (epoch, start) = (epoch.clone(), start.clone());
-    let (head, compacted) = (*head, *compacted);
-    let is_withheld = withheld.is_some();
-    put(out, kind::WELCOME, &WelcomeHead { epoch, head, compacted, start, withheld: is_withheld })?;
-    let domains = domains.iter().map(|domain| Item { domain: Some(domain.clone()), ..Item::default() });
-    let rules = rules.iter().map(|rules| Item { rules: Some(rules.clone()), ..Item::default() });
-    let withheld = withheld.iter().flatten();
-    let withheld = withheld.map(|what| Item { withheld: Some(what.clone()), ..Item::default() });
-    let items: Vec<Item> = domains.chain(rules).chain(withheld).collect();
-    let mut hash = blake3::Hasher::new();
-    put_cut(out, &items, &mut |out, items| {
-        let at = out.len();
-        put(out, kind::CHUNK, items)?;
-        hash.update(&out[at + HEAD..]);
-        Ok(())
-    })?;
-    let end = End { count: items.len() as u64, hash: hash.finalize().to_hex().to_string() };
-    put(out, kind::END, &end)
 }
 
 fn put_events(out: &mut BytesMut, prev: Rev, items: &[Event]) -> Result<(), FrameError> {

@@ -33,6 +33,7 @@ fn welcome(domains: usize, rules: usize) -> Welcome {
         withheld: rules
             .is_multiple_of(2)
             .then(|| (0..rules).map(|n| Withheld::Host(format!("h{n}.example").into())).collect()),
+        kept: vec![7; rules],
     }
 }
 
@@ -69,6 +70,7 @@ fn messages_round_trip_in_any_chunks() {
             build: "b".into(),
             epoch: None,
             applied: 0,
+            contents: vec![0, u64::MAX],
         }),
         ToControl::Ack { applied: 3, rejected: vec![Rejected { rev: 2, reason: "no".to_owned() }] },
         ToControl::Resync { applied: 3, reason: "gap".to_owned() },
@@ -98,6 +100,19 @@ fn large_messages_are_split_and_stay_in_order() {
 
     let alone = encode(&ToEdge::Events(Arc::new(events(0, &[MAX_BODY]))));
     assert!(matches!(alone, Err(FrameError::TooLong(_))));
+}
+
+#[test]
+fn a_welcome_has_what_was_encoded_for_all_beside_its_own() {
+    let whole = welcome(9_000, 2);
+    let of = |from: usize, to: usize| Chunks::of(&whole.domains[from..to], &[], &[]).unwrap();
+    let withheld = Chunks::of(&[], &[], whole.withheld.as_deref().unwrap()).unwrap();
+    let (first, rest) = (of(0, 10), of(10, 9_000));
+    let own = Welcome { domains: Vec::new(), withheld: Some(Vec::new()), ..whole.clone() };
+    let parts = encode_welcome(&own, &[&first, &of(0, 0), &rest, &withheld]).unwrap();
+    assert_eq!(decode::<ToEdge>(&parts.concat(), 60_000).unwrap(), [ToEdge::Welcome(whole)]);
+    let again = encode_welcome(&Welcome { head: 8, ..own }, &[&rest]).unwrap();
+    assert_eq!(again[1].as_ptr(), parts[3].as_ptr(), "not copied");
 }
 
 /// Frames by themselves, as pairs of kind and bytes.

@@ -36,6 +36,10 @@ pub struct Hello {
     pub epoch: Option<Epoch>,
     /// The revision up to which the edge has applied everything.
     pub applied: Rev,
+    /// [`super::contents::digests`] of the pages and files of domains that the edge holds; empty from an older edge, which
+    /// is told all of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub contents: Vec<u64>,
 }
 
 /// The change of one revision.
@@ -132,6 +136,10 @@ pub struct Welcome {
     /// the edge learns nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub withheld: Option<Vec<Withheld>>,
+    /// Groups of domains that the edge holds the pages and files of ([`super::contents::group_of`]): these are left out of
+    /// `domains`, and stay as they are. Empty from an older control, which sends all of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub kept: Vec<u8>,
 }
 
 /// Messages from control to an edge.

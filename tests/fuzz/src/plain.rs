@@ -131,6 +131,7 @@ impl Backing for Links {
             domains: vec![ShortDomain::new(Scheme::Https, HOST).unwrap()],
             rules: Vec::new(),
             withheld: Some(Vec::new()),
+            kept: Vec::new(),
         };
         Ok(Stream { welcome: Some(welcome), seq: 0 })
     }

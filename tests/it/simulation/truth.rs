@@ -202,6 +202,7 @@ impl State {
             domains: vec![domain],
             rules: Vec::new(),
             withheld: Some(Vec::new()),
+            kept: Vec::new(),
         };
         (welcome, cursor)
     }

@@ -47,6 +47,7 @@ fn hello(epoch: Option<Epoch>, applied: Rev) -> Hello {
         build: "test".into(),
         epoch,
         applied,
+        contents: Vec::new(),
     }
 }
 

@@ -145,7 +145,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Stream<S> {
                 outgoing = session.next_outgoing() => {
                     let outgoing = outgoing?;
                     self.send(outgoing.frames()?, session, &mut heard).await?;
-                    if matches!(outgoing.into_message(), ToEdge::Goaway { .. }) {
+                    if outgoing.is_goaway() {
                         return Ok(());
                     }
                     if self.api.edge_keys.edge_of_hash(&self.edge.key).is_none() {
@@ -184,12 +184,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Stream<S> {
     /// Sends frames, while it keeps receiving messages of the edge.
     async fn send(
         &mut self,
-        frames: Bytes,
+        frames: Vec<Bytes>,
         session: &mut EdgeSession,
         heard: &mut Instant,
     ) -> Result<(), End> {
         let write = async {
-            self.write.write_all(&frames).await?;
+            for part in &frames {
+                self.write.write_all(part).await?;
+            }
             self.write.flush().await
         };
         let mut write = std::pin::pin!(timeout(WRITE_TIMEOUT, write));

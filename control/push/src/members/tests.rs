@@ -4,7 +4,15 @@ use super::*;
 
 fn hello(edge: &str) -> Hello {
     let (region, build) = (Arc::default(), Arc::default());
-    Hello { proto: PROTOCOL, edge_id: edge.into(), region, build, epoch: None, applied: 0 }
+    Hello {
+        proto: PROTOCOL,
+        edge_id: edge.into(),
+        region,
+        build,
+        epoch: None,
+        applied: 0,
+        contents: Vec::new(),
+    }
 }
 
 fn lease(edge: &str, session: u64, applied: Rev) -> Lease {

@@ -222,3 +222,30 @@ fn a_page_is_rendered_once_and_again_for_other_pages() {
     let suspended = page(&Brand::of(&one, true, |_| false));
     assert_eq!(suspended, page(&Brand::default()), "its account is suspended");
 }
+
+#[test]
+fn a_page_is_answered_again_for_what_decides_about_it() {
+    let cache = PageCache::default();
+    let [own, other] =
+        ["Acme", "Other"].map(|name| brand(json!({"name": name, "link": {"url": "u", "label": "Help"}})));
+    let hidden = Brand { shows_link: false, ..own.clone() };
+    let long = format!("de,{}", "en;q=0.5,".repeat(40));
+    let all = [Brand::default(), own, other, hidden];
+    // Also in another order, with each page in the cache by now.
+    for accepted in [&b"de"[..], b"en", b"de-AT,de;q=0.9", b"", long.as_bytes(), b"de"] {
+        for kind in Kind::ALL {
+            for brand in &all {
+                let ask = |cache: &PageCache| cache.page((code(kind), kind), Some(accepted), brand, None);
+                let expected = ask(&PageCache::default());
+                assert_eq!((ask(&cache), ask(&cache)), (expected.clone(), expected), "{kind:?} {brand:?}");
+            }
+        }
+    }
+    let ask =
+        |accepted: &[u8]| cache.page((Code::ShortIdUnknown, Kind::Unknown), Some(accepted), &all[0], None);
+    assert_eq!(
+        ask(&b"de"[..]).as_ptr(),
+        ask(&b"de-AT,de;q=0.9"[..]).as_ptr(),
+        "rendered once for a language"
+    );
+}

@@ -142,6 +142,7 @@ async fn edges_that_lag_are_named_or_waited_for(engine: Engine) -> Result<()> {
         build: "test".into(),
         epoch: None,
         applied: 0,
+        contents: Vec::new(),
     };
     let mut session = api.made.app.hub.connect(&hello).await?;
     // It says that it is there, and applies nothing.

@@ -6,6 +6,7 @@ use edge::backing::{Backing, BackingError, Changes};
 use shared::{
     redirect::RedirectKey,
     wire::{
+        contents,
         links::LinksPage,
         scan::ScanReceipt,
         spooled::SpooledScans,
@@ -56,14 +57,21 @@ impl Backing for Control {
             hello.epoch.as_ref() == Some(&state.epoch) && (state.compacted..=head).contains(&hello.applied);
         let (start, cursor) =
             if resumes { (Start::Resume, hello.applied) } else { (Start::Snapshot { at_rev: head }, head) };
+        let now = contents::digests(&state.domains);
+        let kept = if state.faults.is_older { Vec::new() } else { contents::same(&hello.contents, &now) };
+        let domains = state.domains.iter().map(|domain| {
+            let is_kept = kept.contains(&contents::group_of(domain));
+            if is_kept { contents::without(domain) } else { domain.clone() }
+        });
         let welcome = Welcome {
             epoch: state.epoch.clone(),
             head,
             compacted: state.compacted,
             start,
-            domains: state.domains.clone(),
+            domains: domains.collect(),
             rules: state.rules(head),
             withheld: (!state.faults.is_older).then(|| state.withheld(head)),
+            kept,
         };
         let edge = hello.edge_id.clone();
         state.hellos.push(hello);

@@ -1,0 +1,179 @@
+//! What every welcome says of domains and of what is withheld: read and encoded once for all edges that connect together.
+//!
+//! A fleet that comes back costs one reading and its frames, and not one for each edge. Pages and files that an edge holds
+//! are left out of its welcome (`shared::wire::contents`).
+
+use std::{
+    sync::{Arc, OnceLock},
+    time::{Duration, Instant},
+};
+
+use bytes::Bytes;
+use shared::{
+    short_url::ShortDomain,
+    wire::{
+        contents,
+        frame::{Chunks, FrameError, encode_welcome},
+        stream::{Change, Rev, Welcome},
+    },
+    withheld::Withheld,
+};
+use tokio::{sync::Mutex, time::timeout};
+
+use super::{hub::Hub, ring::Next};
+use crate::store::{StoreError, domains, log, withheld};
+
+/// How long a reading is shared. Then its memory is given back, too.
+const SHARED_FOR: Duration = Duration::from_secs(10);
+
+/// A commit is in the ring within milliseconds; after this time the database is read again.
+const RING_WAIT: Duration = Duration::from_millis(100);
+
+/// Domains and what is withheld, as of a revision or later.
+#[derive(Debug)]
+struct Reading {
+    domains: Vec<ShortDomain>,
+    withheld: Vec<Withheld>,
+    digests: Vec<u64>,
+    /// Edges in the same process need no frames.
+    encoded: OnceLock<Result<Encoded, FrameError>>,
+}
+
+/// A reading as chunks of a welcome.
+#[derive(Debug)]
+struct Encoded {
+    /// The domains of each group, with their pages and files and without.
+    groups: Vec<(Chunks, Chunks)>,
+    withheld: Chunks,
+}
+
+impl Encoded {
+    fn of(reading: &Reading) -> Result<Self, FrameError> {
+        let mut groups = vec![(Vec::new(), Vec::new()); usize::from(contents::GROUPS)];
+        for domain in &reading.domains {
+            if let Some((whole, small)) = groups.get_mut(usize::from(contents::group_of(domain))) {
+                whole.push(domain.clone());
+                small.push(contents::without(domain));
+            }
+        }
+        let mut encoded = Vec::with_capacity(groups.len());
+        for (whole, small) in &groups {
+            encoded.push((Chunks::of(whole, &[], &[])?, Chunks::of(small, &[], &[])?));
+        }
+        Ok(Self { groups: encoded, withheld: Chunks::of(&[], &[], &reading.withheld)? })
+    }
+}
+
+/// A welcome whose domains and list of what is withheld are shared with other edges.
+#[derive(Debug, Clone)]
+pub struct Greeting {
+    welcome: Welcome,
+    reading: Arc<Reading>,
+}
+
+impl Greeting {
+    /// The frames, in parts; those that are shared are encoded once.
+    ///
+    /// # Errors
+    /// A part of it is larger than a frame.
+    pub(super) fn frames(&self) -> Result<Vec<Bytes>, FrameError> {
+        let encoded = self.reading.encoded.get_or_init(|| Encoded::of(&self.reading));
+        let encoded = encoded.as_ref().map_err(FrameError::clone)?;
+        let mut shared = vec![&encoded.withheld];
+        for ((whole, small), group) in encoded.groups.iter().zip(0_u8..) {
+            shared.push(if self.welcome.kept.contains(&group) { small } else { whole });
+        }
+        encode_welcome(&self.welcome, &shared)
+    }
+
+    /// The whole welcome.
+    pub(super) fn into_welcome(self) -> Welcome {
+        let Self { welcome, reading } = self;
+        let domains = reading.domains.iter().map(|domain| {
+            let is_kept = welcome.kept.contains(&contents::group_of(domain));
+            if is_kept { contents::without(domain) } else { domain.clone() }
+        });
+        Welcome { domains: domains.collect(), withheld: Some(reading.withheld.clone()), ..welcome }
+    }
+}
+
+/// The newest reading.
+#[derive(Default)]
+pub(super) struct Welcomes(Mutex<Option<Newest>>);
+
+struct Newest {
+    reading: Arc<Reading>,
+    /// No change up to this revision is missing.
+    as_of: Rev,
+    read_at: Instant,
+}
+
+impl Hub {
+    /// A welcome with the domains and what is withheld as of `at_least` or later, without the pages and files that an edge
+    /// with these digests holds.
+    pub(super) async fn greet(
+        &self,
+        welcome: Welcome,
+        held: &[u64],
+        at_least: Rev,
+    ) -> Result<Greeting, StoreError> {
+        let (reading, as_of) = self.reading(at_least).await?;
+        let kept = contents::same(held, &reading.digests);
+        // Events up to there change nothing of it, so that no older setting comes back while they are applied.
+        let head = welcome.head.max(as_of);
+        let welcome = Welcome { head, kept, withheld: Some(Vec::new()), ..welcome };
+        Ok(Greeting { welcome, reading })
+    }
+
+    /// A reading, and the revision up to which no change is missing in it.
+    async fn reading(&self, at_least: Rev) -> Result<(Arc<Reading>, Rev), StoreError> {
+        let mut head = self.0.head.subscribe();
+        // Not under the lock, so that edges wait together.
+        let _ = timeout(RING_WAIT, head.wait_for(|head| *head >= at_least)).await;
+        let mut newest = self.0.welcomes.0.lock().await;
+        if let Some(known) = newest.as_mut().filter(|known| known.read_at.elapsed() < SHARED_FOR)
+            && self.is_unchanged(known, at_least)
+        {
+            return Ok((known.reading.clone(), known.as_of));
+        }
+        // Its memory is free before the next one takes some.
+        *newest = None;
+        let mut conn = self.0.db.read().await?;
+        let head = log::load_head(&mut conn).await?;
+        if head.epoch != *self.epoch() {
+            return Err(StoreError::Stopped);
+        }
+        // After the head: a domain of before is among them, one of after comes as an event.
+        let domains = domains::list_all(&mut conn).await?;
+        let withheld = withheld::list_all(&mut conn).await?;
+        let digests = contents::digests(&domains);
+        let reading = Arc::new(Reading { domains, withheld, digests, encoded: OnceLock::new() });
+        *newest = Some(Newest { reading: reading.clone(), as_of: head.head, read_at: Instant::now() });
+        Ok((reading, head.head))
+    }
+
+    /// Whether a reading is also that of a later revision, by the events since.
+    fn is_unchanged(&self, known: &mut Newest, at_least: Rev) -> bool {
+        while known.as_of < at_least {
+            let Next::Batch(batch) = self.0.ring.after(known.as_of) else { return false };
+            let concerns = |change: &Change| match change {
+                Change::Domain(_) | Change::Withhold(..) | Change::Unreadable(_) => true,
+                Change::Redirect(..) | Change::Rules(_) => false,
+            };
+            if batch.events.items.iter().any(|event| concerns(&event.change)) {
+                return false;
+            }
+            known.as_of = batch.events.last;
+        }
+        true
+    }
+
+    /// Gives back the memory of a reading that is no longer shared.
+    pub(super) fn forget_reading(&self) {
+        if let Ok(mut newest) = self.0.welcomes.0.try_lock()
+            && newest.as_ref().is_some_and(|known| known.read_at.elapsed() >= SHARED_FOR)
+        {
+            *newest = None;
+        }
+    }
+}

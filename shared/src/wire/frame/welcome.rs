@@ -1,0 +1,77 @@
+//! Welcomes as frames: a head, chunks of the lists, and an end with their count and hash.
+
+use std::sync::Arc;
+
+use bytes::{Bytes, BytesMut};
+
+use super::{End, FrameError, HEAD, Item, WelcomeHead, kind, put, put_cut};
+use crate::{rules::AccountRules, short_url::ShortDomain, wire::stream::Welcome, withheld::Withheld};
+
+/// Items of welcomes, encoded once for all edges that get them.
+#[derive(Debug, Clone)]
+pub struct Chunks {
+    frames: Bytes,
+    items: u64,
+}
+
+impl Chunks {
+    /// Encodes items.
+    ///
+    /// # Errors
+    /// One is larger than a frame.
+    pub fn of(
+        domains: &[ShortDomain],
+        rules: &[Arc<AccountRules>],
+        withheld: &[Withheld],
+    ) -> Result<Self, FrameError> {
+        let domains = domains.iter().map(|domain| Item { domain: Some(domain.clone()), ..Item::default() });
+        let rules = rules.iter().map(|rules| Item { rules: Some(rules.clone()), ..Item::default() });
+        let withheld = withheld.iter().map(|what| Item { withheld: Some(what.clone()), ..Item::default() });
+        let items: Vec<Item> = domains.chain(rules).chain(withheld).collect();
+        let mut out = BytesMut::new();
+        put_cut(&mut out, &items, &mut |out, items: &[Item]| put(out, kind::CHUNK, items))?;
+        Ok(Self { frames: out.freeze(), items: items.len() as u64 })
+    }
+
+    /// Hashes the bodies of the frames.
+    fn hash(&self, hash: &mut blake3::Hasher) {
+        let mut rest = self.frames.clone();
+        while let Some(&[a, b, c, d]) = rest.first_chunk::<4>() {
+            let frame = rest.split_to(HEAD + u32::from_le_bytes([a, b, c, d]) as usize);
+            hash.update(frame.get(HEAD..).unwrap_or_default());
+        }
+    }
+}
+
+/// The frames of a welcome that has the items of `shared` beside those in its own lists, in parts: those of `shared` are
+/// not copied.
+///
+/// # Errors
+/// An item of the welcome is larger than a frame.
+pub fn encode_welcome(welcome: &Welcome, shared: &[&Chunks]) -> Result<Vec<Bytes>, FrameError> {
+    let Welcome { epoch, head, compacted, start, domains, rules, withheld, kept } = welcome;
+    let own = Chunks::of(domains, rules, withheld.as_deref().unwrap_or_default())?;
+    let head = WelcomeHead {
+        epoch: epoch.clone(),
+        head: *head,
+        compacted: *compacted,
+        start: start.clone(),
+        withheld: withheld.is_some(),
+        kept: kept.clone(),
+    };
+    let mut parts = vec![one(kind::WELCOME, &head)?];
+    let (mut hash, mut count) = (blake3::Hasher::new(), 0);
+    for chunks in shared.iter().copied().chain([&own]) {
+        chunks.hash(&mut hash);
+        count += chunks.items;
+        parts.push(chunks.frames.clone());
+    }
+    parts.push(one(kind::END, &End { count, hash: hash.finalize().to_hex().to_string() })?);
+    Ok(parts)
+}
+
+fn one<T: serde::Serialize>(kind: u8, body: &T) -> Result<Bytes, FrameError> {
+    let mut out = BytesMut::new();
+    put(&mut out, kind, body)?;
+    Ok(out.freeze())
+}
