@@ -41,7 +41,7 @@ const ENDED: &str = concat!(
     " FROM domain_claims c WHERE c.ends_at <= $1 AND c.state IN ('pending', 'refused') \
      ORDER BY c.ends_at, c.account_id, c.host LIMIT $2"
 );
-// Of all accounts: behind so many newer ones, the newest by its last check.
+// Of all accounts: the bound is that of the host. Without as many claims that were checked later there is no row to change.
 const END_SURPLUS: &str = "UPDATE domain_claims SET ends_at = $2 WHERE host = $1 AND account_id = \
     (SELECT o.account_id FROM domain_claims o WHERE o.host = $1 AND o.state IN ('pending', 'refused') AND o.ends_at > $2 \
     ORDER BY o.asked_at DESC, o.account_id LIMIT 1 OFFSET $3)";
@@ -122,7 +122,8 @@ pub async fn list_ended(conn: &mut Conn, now: UnixMillis, limit: u32) -> Result<
     rows.into_iter().map(Claim::try_from).collect()
 }
 
-/// Lets one claim on a host end now if, with those that were checked on request later, more than `most` are not proven.
+/// Where more than `most` claims on a host are not proven, lets one end now: that behind the `most` which were checked on request
+/// last.
 pub async fn end_surplus(tx: &mut Tx, host: &Host, most: u32, now: UnixMillis) -> Result<(), StoreError> {
     execute!(&mut **tx, END_SURPLUS, host.as_str(), now.0, i64::from(most))?;
     Ok(())
