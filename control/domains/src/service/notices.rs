@@ -15,7 +15,8 @@ use crate::domain::claim::{Claim, LOST_DAYS, State};
 /// Most mails about one domain.
 const MAX_MAILS: usize = 20;
 
-/// Tells that a domain is proven, or no longer, or lost to another account, in the transaction in which that is stored; returns whether mails wait.
+/// Tells that a domain is proven, or no longer, or lost to another account, in the transaction in which that is stored; returns
+/// whether mails wait.
 pub(super) async fn tell(
     state: &DomainState,
     tx: &mut Tx,
