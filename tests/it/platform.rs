@@ -156,6 +156,9 @@ async fn the_api_takes_links_and_hosts_down(engine: Engine) -> Result<()> {
         vec!["take-down", "tn.gg", "--reason", "x"],
         vec!["take-down", "--reason", "x"],
         vec!["release", "--host", "evil.example"],
+        // It has links.
+        vec!["release-domain", domain],
+        vec!["release-domain", "nowhere.example"],
         vec!["keys", "revoke", "none"],
     ] {
         assert!(platform(&product, &wrong).await.is_err(), "{wrong:?}");

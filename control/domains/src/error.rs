@@ -30,6 +30,8 @@ pub enum DomainsError {
         "{host} has {most} short ids or more, deleted ones among them: codes of theirs may be printed, so it stays."
     )]
     HasManyLinks { host: Host, most: u32 },
+    #[error("{0} has links: delete them first, because no link changes its account.")]
+    HasLiveLinks(Host),
     #[error("The files of the account's short domains take at most {most} bytes together: remove some.")]
     TooManyFiles { most: i64 },
     #[error(
@@ -69,6 +71,7 @@ impl DomainError for DomainsError {
             | Self::GivenByPlatform(_)
             | Self::HasLinks { .. }
             | Self::HasManyLinks { .. }
+            | Self::HasLiveLinks(_)
             | Self::TooManyFiles { .. }
             | Self::NoRoomForFiles { .. } => Code::Conflict,
             Self::CheckedJustNow { .. } | Self::TooManyChecks { .. } => Code::TooManyRequests,

@@ -39,11 +39,16 @@ pub async fn run(state: Arc<DomainState>, stop: CancellationToken) {
     }
 }
 
-/// Checks the claims that are due, a bounded number of them; returns how many there were.
+/// Ends the claims whose time is over, and checks those that are due, a bounded number of both; returns how many were due.
 ///
 /// # Errors
-/// The store failed. What fails of a claim is logged, and checked again later.
+/// The store failed. What fails of a claim is logged, and done again later.
 pub async fn work(state: &Arc<DomainState>) -> Result<usize, StoreError> {
+    for claim in claims::list_ended(&mut state.db.read().await?, state.clock.now(), BATCH).await? {
+        if let Err(error) = checks::end(state, &claim).await {
+            tracing::warn!(%error, host = %claim.host, "a claim that was not proven could not be ended");
+        }
+    }
     let due = claims::list_due(&mut state.db.read().await?, state.clock.now(), BATCH).await?;
     let count = due.len();
     let mut due = due.into_iter();

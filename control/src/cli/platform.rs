@@ -4,6 +4,7 @@
 use std::{fmt::Debug, process::ExitCode};
 
 use clap::Subcommand;
+use domains::service::release::{self, Released};
 use hosting::{
     domain::{
         hosted_account::{HostedAccount, MAX_REASON},
@@ -16,7 +17,11 @@ use hosting::{
         take_downs::{self, Named},
     },
 };
-use kernel::{domain::api_key::KeyId, service::access::KNOWN_FOR, store::Db};
+use kernel::{
+    domain::api_key::KeyId,
+    service::{access::KNOWN_FOR, state::Random as _},
+    store::Db,
+};
 use shared::{
     negotiate::Representation,
     time::{Clock as _, UnixMillis},
@@ -89,6 +94,16 @@ pub enum Command<P: clap::Args + Debug> {
     Release {
         #[command(flatten)]
         what: What,
+        #[command(flatten)]
+        place: P,
+    },
+    /// Take a short domain without links from its account, so that whoever proves it next gets it.
+    ///
+    /// For a host that was sold, or claimed by somebody else. A domain that never had links is removed. One whose links are
+    /// all deleted stays with its account, which can make no new ones, until an account proves it.
+    ReleaseDomain {
+        /// The host, as go.example.com
+        host: String,
         #[command(flatten)]
         place: P,
     },
@@ -182,6 +197,7 @@ impl<P: clap::Args + Debug> Command<P> {
             | Self::Accounts { place }
             | Self::TakeDown { place, .. }
             | Self::Release { place, .. }
+            | Self::ReleaseDomain { place, .. }
             | Self::Takedowns { place }
             | Self::Keys {
                 command: Keys::Create { place, .. } | Keys::List { place } | Keys::Revoke { place, .. },
@@ -224,6 +240,17 @@ impl<P: clap::Args + Debug> Command<P> {
             Self::Release { what, .. } => {
                 take_downs::release(db, &by("platform release"), &what.named()?).await.map_err(refused)?;
                 say("It is released.");
+            }
+            Self::ReleaseDomain { host, .. } => {
+                let mut bits = [0; 16];
+                SystemRandom.fill(&mut bits).map_err(|error| refused(error.into()))?;
+                let ctx = by("platform release-domain").ctx;
+                let done = release::release(db, &ctx, &host, bits, now).await;
+                let (host, released) = done.map_err(refused)?;
+                say(&match released {
+                    Released::Removed => format!("{host} is no short domain any more."),
+                    Released::Open => format!("{host} goes to whoever proves it next."),
+                });
             }
             Self::Takedowns { .. } => list_take_downs(db).await?,
             Self::Quotas { command } => command.run(db, scans, now).await?,

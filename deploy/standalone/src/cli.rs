@@ -59,6 +59,8 @@ enum Command {
     Print(Box<tools::print::Args>),
     /// Create actions on many Thngs from a file of ids; list, watch and cancel such jobs.
     Jobs(tools::jobs::Args),
+    /// Change many links at once, and undo such a change.
+    Links(tools::links::Args),
     /// Make, list and revoke operator keys, directly in the database.
     Keys(tools::keys::Args),
     /// List, invite and remove operators, directly in the database; set a password, turn off a second factor that is lost.
@@ -103,6 +105,7 @@ pub fn main() -> ExitCode {
         Command::Qr(args) => runtime.block_on(tools::qr::run(args)),
         Command::Print(args) => runtime.block_on(tools::print::run(*args)),
         Command::Jobs(args) => runtime.block_on(tools::jobs::run(args)),
+        Command::Links(args) => runtime.block_on(tools::links::run(args)),
         Command::Keys(args) => runtime.block_on(tools::keys::run(args)),
         Command::Operators(args) => runtime.block_on(tools::operators::run(args)),
         Command::Secrets(args) => runtime.block_on(tools::secrets::run(args)),

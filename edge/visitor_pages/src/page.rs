@@ -18,7 +18,7 @@ use shared::{
 
 use crate::{
     answered::{Answered, Asked},
-    texts::{ENGLISH, LANGUAGES, Language},
+    texts::{ENGLISH, LANGUAGES, Language, TRADITIONAL_CHINESE},
 };
 
 /// Bytes of rendered pages that are kept: some ten thousand without a logo.
@@ -209,25 +209,37 @@ impl PageCache {
 /// The language of a page: the one that the visitor likes best of those in which there is a text.
 ///
 /// For each tag, by falling quality: the account's text of the tag or of a part of the world where it is spoken, then that
-/// of the edge, then both for the tag without its last part (RFC 4647, 3.4).
+/// of the edge, then both for the tag without its last part (RFC 4647, 3.4). Tags of Chinese in traditional script, by name or
+/// by region, are one language: the account's text of any of them, then its text of `zh`, then that of the edge.
 fn choose(accepted: &[u8], kind: Kind, pages: Option<&Pages>) -> Spoken {
     let accepted = str::from_utf8(accepted).unwrap_or_default();
     let own = |fits: &dyn Fn(&str) -> bool| {
         let mut texts = pages?.texts.iter();
         texts.position(|(tag, texts)| fits(tag) && kind.text(texts).is_some()).map(Spoken::Own)
     };
+    let ours = |tag: &str| {
+        LANGUAGES.iter().position(|language| language.tag.eq_ignore_ascii_case(tag)).map(Spoken::Ours)
+    };
     let find = |tag: &str| {
         let is_same = |own: &str| own.eq_ignore_ascii_case(tag);
         let is_below = |own: &str| {
             own.get(..tag.len()).is_some_and(is_same) && own.as_bytes().get(tag.len()) == Some(&b'-')
         };
-        let ours = || LANGUAGES.iter().position(|language| is_same(language.tag)).map(Spoken::Ours);
-        own(&is_same).or_else(|| own(&is_below)).or_else(ours)
+        own(&is_same).or_else(|| own(&is_below)).or_else(|| ours(tag))
+    };
+    let find_traditional = |tag: &str| {
+        own(&|own: &str| own.eq_ignore_ascii_case(tag))
+            .or_else(|| own(&is_traditional))
+            .or_else(|| own(&|own: &str| own.eq_ignore_ascii_case("zh")))
+            .or_else(|| ours(TRADITIONAL_CHINESE))
     };
     let look_up = |tag: &str| {
         let primary = tag.split('-').next().unwrap_or_default();
         if primary.len() == tag.len() || tag.len() > MAX_TAG {
             return find(primary);
+        }
+        if is_traditional(tag) {
+            return find_traditional(tag);
         }
         // What is found for a tag is found for its first part, too: a tag of many parts for which there is nothing costs one search.
         find(primary)?;
@@ -324,10 +336,23 @@ fn put(page: &mut String, text: std::fmt::Arguments<'_>) {
     let _ = page.write_fmt(text);
 }
 
+/// Whether a tag is of Chinese in traditional script: it says so, or names Taiwan, Hong Kong or Macau and no other script.
+fn is_traditional(tag: &str) -> bool {
+    let mut parts = tag.split('-').take_while(|part| part.len() > 1);
+    if !parts.next().is_some_and(|primary| primary.eq_ignore_ascii_case("zh")) {
+        return false;
+    }
+    // Parts of three letters are extended languages, such as `yue`.
+    let named = parts.find(|part| part.len() != 3);
+    let is_region = |part: &str| ["TW", "HK", "MO"].iter().any(|region| region.eq_ignore_ascii_case(part));
+    named.is_some_and(|part| part.eq_ignore_ascii_case("Hant") || is_region(part))
+}
+
 /// Our language for a tag of the account: that of its first part, or English.
 fn next_to(tag: &str) -> &'static Language {
     let primary = tag.split('-').next().unwrap_or_default();
-    LANGUAGES.iter().find(|language| language.tag.eq_ignore_ascii_case(primary)).unwrap_or(&ENGLISH)
+    let wanted = if is_traditional(tag) { TRADITIONAL_CHINESE } else { primary };
+    LANGUAGES.iter().find(|language| language.tag.eq_ignore_ascii_case(wanted)).unwrap_or(&ENGLISH)
 }
 
 const STYLE: &str = "body{background:var(--b);color:var(--t);font:1rem/1.5 system-ui,sans-serif;margin:0;\

@@ -58,8 +58,11 @@ pub(crate) const ENGLISH: Language = Language {
     root: ("Nothing is here", "Scan a code to get to its page."),
 };
 
+/// The tag of Chinese in traditional script; `zh` is in the simplified one.
+pub(crate) const TRADITIONAL_CHINESE: &str = "zh-Hant";
+
 /// Every language; the first is [`ENGLISH`].
-pub(crate) static LANGUAGES: [Language; 14] = [
+pub(crate) static LANGUAGES: [Language; 15] = [
     ENGLISH,
     Language {
         tag: "de",
@@ -255,6 +258,18 @@ pub(crate) static LANGUAGES: [Language; 14] = [
         suspended: ("此二维码已停止服务", "目前没有对应的页面。"),
         taken_down: ("此二维码已被停用", "使用它不安全，或不被允许。"),
         root: ("这里没有内容", "请扫描二维码打开对应的页面。"),
+    },
+    Language {
+        tag: TRADITIONAL_CHINESE,
+        report: "檢舉濫用",
+        unknown: ("此 QR 碼沒有對應的頁面", "找不到這個 QR 碼。請檢查網址，或再掃描一次。"),
+        scheduled: ("此 QR 碼尚未啟用", "請稍後再試。"),
+        paused: ("此 QR 碼已暫停使用", "請稍後再試。"),
+        ended: ("此 QR 碼已失效", "它所指向的內容已經結束。"),
+        copy: ("此商品可能是仿冒品", "此 QR 碼的掃描情況顯示可能有多個相同的碼。請向購買處洽詢。"),
+        suspended: ("此 QR 碼已停止服務", "目前沒有對應的頁面。"),
+        taken_down: ("此 QR 碼已被停用", "使用它並不安全，或不被允許。"),
+        root: ("這裡沒有內容", "請掃描 QR 碼以開啟對應的頁面。"),
     },
     Language {
         tag: "ko",

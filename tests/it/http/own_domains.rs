@@ -1,6 +1,7 @@
 //! Short domains that accounts claim: proofs over a real DNS server, and what becomes of a domain.
 
 mod ends;
+mod lost;
 mod proofs;
 mod settings;
 

@@ -14,8 +14,12 @@ const DAY_MS: i64 = 24 * HOUR_MS;
 /// Longest pause between two checks of a claim that was never proven.
 const MAX_PAUSE_MS: i64 = 6 * HOUR_MS;
 
-/// How long a claim that was never proven is checked by itself.
-const TRIED_MS: i64 = 30 * DAY_MS;
+/// How long a claim is kept that is not proven.
+pub const UNPROVEN_MS: i64 = 7 * DAY_MS;
+
+/// How long the proof of a domain is gone before another account can prove it.
+pub const LOST_DAYS: i64 = 30;
+const LOST_MS: i64 = LOST_DAYS * DAY_MS;
 
 /// Checks that must find no proof before a domain that was proven counts as unproven: a record may be missing for a moment.
 const MAX_FAILURES: u32 = 3;
@@ -140,6 +144,8 @@ pub struct Claim {
     pub next_check: Option<UnixMillis>,
     /// Checks without a proof since the last one with it.
     pub failures: u32,
+    /// When it ends, because it is not proven; `None` for one that is or was.
+    pub ends_at: Option<UnixMillis>,
 }
 
 impl Claim {
@@ -149,7 +155,7 @@ impl Claim {
         Self {
             account,
             host,
-            token: bits.iter().map(|byte| format!("{byte:02x}")).collect(),
+            token: token(bits),
             state: State::Pending,
             proof: None,
             fault: None,
@@ -159,6 +165,43 @@ impl Claim {
             unproven_since: None,
             next_check: Some(UnixMillis(now.0.saturating_add(MINUTE_MS))),
             failures: 0,
+            ends_at: Some(later(now, UNPROVEN_MS)),
+        }
+    }
+
+    /// Whether its time to be proven is over.
+    #[must_use]
+    pub fn has_ended(&self, now: UnixMillis) -> bool {
+        self.ends_at.is_some_and(|end| end <= now)
+    }
+
+    /// From when on another account can prove the host, if this one does not find its proof again.
+    #[must_use]
+    pub fn opens_at(&self) -> Option<UnixMillis> {
+        match self.state {
+            State::Unproven => self.unproven_since.map(|since| later(since, LOST_MS)),
+            State::Pending | State::Verified | State::Refused => None,
+        }
+    }
+
+    /// Whether another account can prove the host.
+    #[must_use]
+    pub fn is_open(&self, now: UnixMillis) -> bool {
+        self.opens_at().is_some_and(|at| at <= now)
+    }
+
+    /// The claim after the platform has released its host: open at once, with another token; `bits` are random.
+    #[must_use]
+    pub fn released(self, bits: [u8; 16], now: UnixMillis) -> Self {
+        Self {
+            token: token(bits),
+            state: State::Unproven,
+            proof: None,
+            fault: Some("Whoever runs this service has released the host.".to_owned()),
+            unproven_since: Some(UnixMillis(now.0.saturating_sub(LOST_MS))),
+            next_check: Some(now),
+            ends_at: None,
+            ..self
         }
     }
 
@@ -196,12 +239,14 @@ impl Claim {
                 unproven_since: None,
                 next_check: next(DAY_MS),
                 failures: 0,
+                ends_at: None,
                 ..checked
             },
             Finding::Taken => Self {
                 state: State::Refused,
                 fault: Some("Another account of this service has proven the host first.".to_owned()),
                 next_check: None,
+                ends_at: checked.ends_at.or_else(|| Some(later(now, UNPROVEN_MS))),
                 ..checked
             },
             Finding::Missing(fault) => checked.without_proof((fault, MAX_FAILURES), now, next),
@@ -220,10 +265,8 @@ impl Claim {
         let is_early = failed.verified_at.is_some_and(|at| now.0.saturating_sub(at.0) < MIN_LOST_MS);
         match failed.state {
             State::Pending | State::Refused => {
-                let is_tried = now.0.saturating_sub(failed.created_at.0) < TRIED_MS;
                 let pause = (MINUTE_MS << failures.min(16)).min(MAX_PAUSE_MS);
-                let next_check = if is_tried { next(pause) } else { None };
-                Self { state: State::Pending, next_check, ..failed }
+                Self { state: State::Pending, next_check: next(pause), ..failed }
             }
             State::Verified if is_early || failures < most_failures => {
                 Self { next_check: next(HOUR_MS), ..failed }
@@ -239,114 +282,13 @@ impl Claim {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const NOW: UnixMillis = UnixMillis(1_790_000_000_000);
-
-    fn claim() -> Claim {
-        Claim::new(AccountId::new(1, [1; 16]), "go.example".parse().unwrap(), [0xab; 16], NOW)
-    }
-
-    fn missing() -> Finding {
-        Finding::Missing("nothing".to_owned())
-    }
-
-    #[test]
-    fn a_claim_says_what_proves_it() {
-        let claim = claim();
-        assert_eq!(claim.record_name(), "_waymark.go.example");
-        assert_eq!(claim.content(), format!("waymark-domain={}", "ab".repeat(16)));
-        assert_eq!(claim.file_url(), "https://go.example/.well-known/waymark-domain.txt");
-    }
-
-    #[test]
-    fn pauses_grow_to_six_hours_and_end_after_a_month() {
-        let (mut claim, mut pauses) = (claim(), Vec::new());
-        let mut now = NOW;
-        while let Some(next) = claim.next_check {
-            pauses.push(next.0 - now.0);
-            now = next;
-            claim = claim.after(missing(), now, 0);
-            assert_eq!(claim.state, State::Pending);
-        }
-        let minutes: Vec<i64> = pauses.iter().map(|pause| pause / MINUTE_MS).collect();
-        assert_eq!(minutes[..11], [1, 2, 4, 8, 16, 32, 64, 128, 256, 360, 360]);
-        assert!(now.0 - NOW.0 >= TRIED_MS && now.0 - NOW.0 < TRIED_MS + DAY_MS, "{now:?}");
-        assert_eq!(
-            claim.after(Finding::Proven(Proof::Txt), now, 0).state,
-            State::Verified,
-            "when it is asked for"
-        );
-    }
-
-    #[test]
-    fn a_proof_is_lost_after_three_checks_and_may_come_back() {
-        let proven = claim().after(Finding::Proven(Proof::File), NOW, 0);
-        assert_eq!((proven.state, proven.proof), (State::Verified, Some(Proof::File)));
-        assert_eq!(proven.next_check, Some(UnixMillis(NOW.0 + DAY_MS)));
-        let at = |hours: i64| UnixMillis(NOW.0 + hours * HOUR_MS);
-        let once = proven.after(missing(), at(24), 0);
-        assert_eq!((once.state, once.next_check), (State::Verified, Some(at(25))));
-        let again = once.clone().after(Finding::Proven(Proof::Txt), at(25), 0);
-        assert_eq!((again.failures, again.fault), (0, None), "one failure is no loss");
-        let lost = once.after(missing(), at(25), 0).after(missing(), at(26), 0);
-        assert_eq!((lost.state, lost.unproven_since), (State::Unproven, Some(at(26))));
-        let still = lost.after(missing(), at(27), 0);
-        assert_eq!((still.unproven_since, still.next_check), (Some(at(26)), Some(at(33))));
-        assert_eq!(still.verified_at, Some(NOW));
-        let back = still.after(Finding::Proven(Proof::Txt), at(33), 0);
-        assert_eq!((back.state, back.unproven_since, back.failures), (State::Verified, None, 0));
-    }
-
-    #[test]
-    fn checks_in_a_hurry_lose_no_proof() {
-        let mut claim = claim().after(Finding::Proven(Proof::Txt), NOW, 0);
-        for minutes in [1, 2, 3, 4, 25 * 60] {
-            claim = claim.after(missing(), UnixMillis(NOW.0 + minutes * MINUTE_MS), 0);
-            assert_eq!(claim.state, State::Verified, "{minutes}");
-        }
-        let lost = claim.after(missing(), UnixMillis(NOW.0 + 26 * HOUR_MS), 0);
-        assert_eq!((lost.state, lost.failures), (State::Unproven, 6));
-    }
-
-    #[test]
-    fn an_outage_loses_a_proof_after_three_days() {
-        let mut claim = claim().after(Finding::Proven(Proof::Txt), NOW, 0);
-        let mut hours = 0;
-        while claim.state == State::Verified {
-            hours += 1;
-            let at = UnixMillis(NOW.0 + hours * HOUR_MS);
-            claim = claim.after(Finding::Unanswered("DNS gave no answer".to_owned()), at, 0);
-        }
-        assert_eq!((claim.state, hours), (State::Unproven, 72));
-    }
-
-    #[test]
-    fn a_claim_on_what_is_taken_waits_for_its_account() {
-        let refused = claim().after(Finding::Taken, NOW, 0);
-        assert_eq!((refused.state, refused.next_check), (State::Refused, None));
-        // The other account has removed it.
-        assert_eq!(refused.after(missing(), NOW, 0).state, State::Pending);
-    }
-
-    #[test]
-    fn pauses_vary_by_a_tenth() {
-        let next =
-            |jitter| claim().after(Finding::Proven(Proof::Txt), NOW, jitter).next_check.unwrap().0 - NOW.0;
-        assert_eq!(next(0), DAY_MS);
-        assert!(next(255) > DAY_MS && next(255) <= DAY_MS + DAY_MS / 10, "{}", next(255));
-    }
-
-    #[test]
-    fn names_are_read_back() {
-        for state in State::ALL {
-            assert_eq!(state.as_str().parse(), Ok(state));
-        }
-        for proof in Proof::ALL {
-            assert_eq!(proof.as_str().parse(), Ok(proof));
-        }
-        assert_eq!("lost".parse::<State>(), Err(Unknown));
-    }
+fn token(bits: [u8; 16]) -> String {
+    bits.iter().map(|byte| format!("{byte:02x}")).collect()
 }
+
+fn later(at: UnixMillis, ms: i64) -> UnixMillis {
+    UnixMillis(at.0.saturating_add(ms))
+}
+
+#[cfg(test)]
+mod tests;

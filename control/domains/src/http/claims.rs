@@ -21,7 +21,8 @@ use crate::{
 ///
 /// The answer says which TXT record proves that the host is the account's, and which file does so instead. Either is looked for
 /// by itself, first after a minute and then after longer and longer pauses; `POST …/verify` looks at once. Links can be made
-/// on the domain when the proof was found. Several accounts may claim one host: the first proof wins.
+/// on the domain when the proof was found. Several accounts may claim one host: the first proof wins. A claim that is not
+/// proven ends after 7 days (`endsAt`). A host whose account has lost its proof 30 days ago can be claimed, if no links are on it.
 #[utoipa::path(post, path = "/accounts/{id}/shortDomains", tag = "Accounts", operation_id = "createShortDomain",
     params(("id" = String, Path, description = "Id of the account")),
     request_body(content = Object, description = "The host"),
@@ -44,7 +45,7 @@ pub(super) async fn create(
 /// Looks for the proof of a claim now. The answer is the domain as it is then: `state` says whether the proof was found, and
 /// `fault` why not.
 ///
-/// A host is checked at most every 10 seconds, and 10 hosts of an account within a minute. A claim counts as a check: the first
+/// An account can ask for a check of a host every 10 seconds, and of 10 hosts within a minute. A claim counts as a check: the first
 /// one can be asked for 10 seconds after it.
 #[utoipa::path(post, path = "/accounts/{id}/shortDomains/{domain}/verify", tag = "Accounts", operation_id = "verifyShortDomain",
     params(("id" = String, Path, description = "Id of the account"),

@@ -52,7 +52,7 @@ pub(super) struct DomainDocument {
     #[schema(read_only, example = "tn.gg")]
     host: String,
     /// `pending`: it was claimed, and no proof was found yet. `verified`: links may be on it. `unproven`: its proof is gone; its
-    /// links go on, and no new ones can be made. `refused`: another account has proven it first.
+    /// links go on, and no new ones can be made. `refused`: another account has proven it.
     #[schema(value_type = String, read_only, example = "verified")]
     state: &'static str,
     /// `account`: claimed by the account. `platform`: given by whoever runs this service, so that it needs no proof.
@@ -119,6 +119,16 @@ pub(super) struct DomainDocument {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(read_only)]
     unproven_since: Option<i64>,
+    /// Of one that is `unproven`: from when on another account that proves the host gets it, if no links are on it. It is 30 days
+    /// after `unprovenSince`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(read_only)]
+    opens_at: Option<i64>,
+    /// Of one that is `pending` or `refused`: when the claim ends, if it is not proven by then. It is 7 days after the claim, or
+    /// earlier where many other accounts have claimed the host.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(read_only)]
+    ends_at: Option<i64>,
 }
 
 impl DomainDocument {
@@ -154,6 +164,8 @@ impl DomainDocument {
             checked_at: claim.and_then(|claim| claim.checked_at).map(|at| at.0),
             next_check_at: claim.and_then(|claim| claim.next_check).map(|at| at.0),
             unproven_since: claim.and_then(|claim| claim.unproven_since).map(|at| at.0),
+            opens_at: claim.and_then(Claim::opens_at).map(|at| at.0),
+            ends_at: claim.and_then(|claim| claim.ends_at).map(|at| at.0),
         }
     }
 }

@@ -9,13 +9,14 @@ use shared::problem::Code;
 use web::{
     access::Authenticated,
     api_error::ApiError,
+    conditions::Tagged,
     extract::{JsonBody, Path, Query},
 };
 
 use super::documents::{DomainDocument, Wanted, is_shown};
 use crate::{
     domain::change::ShortDomainChange,
-    service::{DomainState, claims, settings},
+    service::{DomainState, OwnDomain, claims, settings},
 };
 
 /// Lists the short domains of an account on which links may be, its first one first.
@@ -59,7 +60,8 @@ pub(super) async fn list(
     Ok(Json(shown.map(DomainDocument::listed).collect()))
 }
 
-/// Reads a short domain of an account, or a host that it has claimed: its state, its settings, and what proves it.
+/// Reads a short domain of an account, or a host that it has claimed: its state, its settings, and what proves it. The `ETag` is
+/// that of its settings: a check of its proof does not change it.
 #[utoipa::path(get, path = "/accounts/{id}/shortDomains/{domain}", tag = "Accounts", operation_id = "readShortDomain",
     params(("id" = String, Path, description = "Id of the account"),
         ("domain" = String, Path, description = "A short domain of the account, or a host that it has claimed")),
@@ -69,8 +71,8 @@ pub(super) async fn read(
     State(state): State<Arc<DomainState>>,
     Authenticated(caller): Authenticated,
     Path((id, host)): Path<(String, String)>,
-) -> Result<Json<DomainDocument>, ApiError> {
-    Ok(Json(claims::read(&state, &caller, &id, &host).await?.into()))
+) -> Result<Tagged<DomainDocument>, ApiError> {
+    Ok(tagged(claims::read(&state, &caller, &id, &host).await?))
 }
 
 /// Changes settings of a short domain; `null` gives a member its default. Edges serve them within a moment.
@@ -86,7 +88,7 @@ pub(super) async fn update(
     Authenticated(caller): Authenticated,
     Path((id, host)): Path<(String, String)>,
     JsonBody(body): JsonBody,
-) -> Result<Json<DomainDocument>, ApiError> {
+) -> Result<Tagged<DomainDocument>, ApiError> {
     change(&state, &caller, (id.as_str(), host.as_str()), &body).await
 }
 
@@ -103,7 +105,7 @@ pub(super) async fn update_by_older_name(
     Authenticated(caller): Authenticated,
     Path((id, domain)): Path<(String, String)>,
     JsonBody(body): JsonBody,
-) -> Result<Json<DomainDocument>, ApiError> {
+) -> Result<Tagged<DomainDocument>, ApiError> {
     change(&state, &caller, (id.as_str(), domain.as_str()), &body).await
 }
 
@@ -112,7 +114,11 @@ async fn change(
     caller: &Caller,
     (id, host): (&str, &str),
     body: &Value,
-) -> Result<Json<DomainDocument>, ApiError> {
+) -> Result<Tagged<DomainDocument>, ApiError> {
     let change = ShortDomainChange::parse(body).map_err(ApiError::invalid)?;
-    Ok(Json(settings::update(state, caller, (id, host), change).await?.into()))
+    Ok(tagged(settings::update(state, caller, (id, host), change).await?))
+}
+
+fn tagged(own: OwnDomain) -> Tagged<DomainDocument> {
+    Tagged(own.tag(), own.into())
 }

@@ -34,8 +34,10 @@ where
     Routes::new()
         .routes(routes!(domains::list_hosts))
         .routes(routes!(domains::list).queries(STATES))
-        .routes(routes!(domains::update_by_older_name).body(bodies::settings))
+        .routes(routes!(domains::update_by_older_name).answers_tag().takes_tag().body(bodies::settings))
         .routes(routes!(claims::create).idempotent().body(bodies::claim))
-        .routes(routes!(domains::read, domains::update, claims::delete).body(bodies::settings))
+        .routes(routes!(domains::read).answers_tag())
+        .routes(routes!(domains::update).answers_tag().takes_tag().body(bodies::settings))
+        .routes(routes!(claims::delete).takes_tag())
         .routes(routes!(claims::verify))
 }

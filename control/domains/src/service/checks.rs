@@ -1,10 +1,13 @@
 //! Checks of claims: those that are asked for, and those of the worker.
 
 use kernel::{
-    domain::permission::{Subject::Accounts, Verb},
+    domain::{
+        permission::{Subject::Accounts, Verb},
+        quota::Quota,
+    },
     error::ServiceError,
     service::access::{Caller, require},
-    store::{Ctx, StoreError},
+    store::{Conn, Ctx, StoreError, Tx, quotas},
 };
 use redirects::store::{domains as published, log};
 use serde_json::{Value, json};
@@ -13,12 +16,15 @@ use shared::{
     short_url::{Host, Scheme, ShortDomain},
     time::UnixMillis,
 };
-use tenants::{service::tenants::own_account, store::accounts};
+use tenants::{
+    service::tenants::own_account,
+    store::{accounts, domain_files},
+};
 use tracing::instrument;
 
 use super::{
     DomainState, OwnDomain,
-    claims::{absent, load},
+    claims::{KIND, absent, load},
     named, notices, prove,
 };
 use crate::{
@@ -27,8 +33,9 @@ use crate::{
     store::{claims, domains},
 };
 
-/// Shortest time between two checks of a host that are asked for, and after a claim of it, by whatever account.
-const HOST_PAUSE_MS: i64 = 10_000;
+/// Shortest time between two checks of a claim that are asked for, and after the claim. It is not shared with other accounts: one
+/// could keep another from proving its host.
+const PAUSE_MS: i64 = 10_000;
 
 /// So many hosts claimed, or checked on request, within a minute: the account can ask for no other check.
 const MAX_ASKED: i64 = 10;
@@ -62,7 +69,7 @@ pub async fn verify(
     }
 }
 
-/// Notes that a check is asked for, within the limits of the account and of the host.
+/// Notes that a check is asked for, within the limits of the account.
 async fn ask(
     state: &DomainState,
     caller: &Caller,
@@ -80,10 +87,8 @@ async fn ask(
             absent(host.as_str())
         });
     };
-    if now.0.saturating_sub(claims::last_asked(&mut tx, host).await?.0) < HOST_PAUSE_MS {
-        return Err(
-            DomainsError::CheckedJustNow { host: host.clone(), seconds: HOST_PAUSE_MS / 1_000 }.into()
-        );
+    if now.0.saturating_sub(claims::last_asked(&mut tx, account, host).await?.0) < PAUSE_MS {
+        return Err(DomainsError::CheckedJustNow { host: host.clone(), seconds: PAUSE_MS / 1_000 }.into());
     }
     let since = UnixMillis(now.0.saturating_sub(MINUTE_MS));
     if claims::count_asked(&mut tx, account, since).await? >= MAX_ASKED {
@@ -108,6 +113,23 @@ pub async fn check_due(state: &DomainState, claim: &Claim) -> Result<bool, Servi
     Ok(is_taken)
 }
 
+/// Ends a claim that was not proven in time; `false`: it is another one by now.
+#[instrument(skip_all)]
+pub async fn end(state: &DomainState, ended: &Claim) -> Result<bool, ServiceError> {
+    let (account, host, now) = (ended.account, &ended.host, state.clock.now());
+    let mut tx = state.db.begin(&Ctx::of_platform("end of a claim", now)).await?;
+    log::lock(&mut tx).await?;
+    let found = claims::find(&mut tx, account, host).await?;
+    if !found.is_some_and(|claim| claim.token == ended.token && claim.has_ended(now)) {
+        return Ok(false);
+    }
+    claims::delete(&mut tx, account, host).await?;
+    quotas::release(&mut tx, account, Quota::ShortDomains, 1);
+    tx.note(account, (KIND, host.as_str()), || (Some(shown(ended)), None));
+    tx.commit().await?;
+    Ok(true)
+}
+
 /// Stores what a check found. The first proof of a host makes the short domain, and edges learn of it; `None`: the claim was
 /// removed meanwhile, or made again.
 async fn settle(
@@ -119,32 +141,42 @@ async fn settle(
     let (account, host) = (checked.account, &checked.host);
     let now = state.clock.now();
     let [jitter, ..] = state.random16()?;
-    let mut tx = state.db.begin(ctx).await?;
+    let was_open = open(&mut state.db.read().await?, account, host, now).await?.is_some();
+    // What another account loses is noted in its trail, which must not show who of this account asked.
+    let platform = Ctx::of_platform("proof of a short domain", now);
+    let mut tx = state.db.begin(if was_open { &platform } else { ctx }).await?;
     log::lock(&mut tx).await?;
     let before = claims::find(&mut tx, account, host).await?;
     let Some(before) = before.filter(|claim| claim.token == checked.token) else { return Ok(None) };
     let holder = domains::find_holder(&mut tx, host).await?;
-    let is_foreign = holder.is_some_and(|holder| holder != account);
-    let after = before.clone().after(if is_foreign { Finding::Taken } else { finding }, now, jitter);
+    let loser = if was_open { open(&mut tx, account, host, now).await? } else { None };
+    let is_taken = loser.is_none() && holder.is_some_and(|holder| holder != account);
+    let after = before.clone().after(if is_taken { Finding::Taken } else { finding }, now, jitter);
     claims::update(&mut tx, &after).await?;
     let is_verified = after.state == State::Verified;
-    let is_new = is_verified && holder.is_none();
-    if is_new {
+    let is_new = is_verified && holder != Some(account);
+    let mut has_mails = false;
+    if let Some(loser) = loser.filter(|_| is_new) {
+        has_mails = lose(state, &mut tx, loser, account, now).await?;
+    } else if is_new {
         let domain = ShortDomain::new(Scheme::Https, host.as_str())
             .map_err(|error| StoreError::Row(format!("host: {error}")))?;
         accounts::insert_domain(&mut tx, account, &domain).await?;
+    }
+    if is_new {
         published::publish_one(&mut tx, account, host, now).await?;
     }
-    let shown = |claim: &Claim| -> Value { json!({"state": claim.state.as_str()}) };
     if before.state != after.state {
-        tx.note(account, ("shortDomain", host.as_str()), || (Some(shown(&before)), Some(shown(&after))));
+        tx.note(account, (KIND, host.as_str()), || (Some(shown(&before)), Some(shown(&after))));
     }
     let is_told = match after.state {
         State::Verified => before.state != State::Verified,
         State::Unproven => before.state != State::Unproven,
         State::Pending | State::Refused => false,
     };
-    let has_mails = is_told && notices::tell(state, &mut tx, &after, is_verified, now).await?;
+    if is_told {
+        has_mails |= notices::tell(state, &mut tx, &after, is_verified, now).await?;
+    }
     tx.commit().await?;
     if is_new {
         state.readers.wake_edges();
@@ -156,4 +188,42 @@ async fn settle(
         state.outbox.wake();
     }
     Ok(Some(after))
+}
+
+/// The claim of another account that has a host, if this one may prove it: its proof is gone for long enough, and no link is on
+/// it. So no link ever changes its account.
+pub(super) async fn open(
+    conn: &mut Conn,
+    account: AccountId,
+    host: &Host,
+    now: UnixMillis,
+) -> Result<Option<Claim>, StoreError> {
+    let holder = domains::find_holder(conn, host).await?.filter(|holder| *holder != account);
+    let Some(holder) = holder else { return Ok(None) };
+    let claim = claims::find(conn, holder, host).await?.filter(|claim| claim.is_open(now));
+    match claim {
+        Some(claim) if !domains::has_live_links(conn, host).await? => Ok(Some(claim)),
+        Some(_) | None => Ok(None),
+    }
+}
+
+/// Takes a domain from an account and gives it to another one, which has proven it; whether mails wait.
+async fn lose(
+    state: &DomainState,
+    tx: &mut Tx,
+    loser: Claim,
+    winner: AccountId,
+    now: UnixMillis,
+) -> Result<bool, ServiceError> {
+    let lost = loser.clone().after(Finding::Taken, now, 0);
+    claims::update(tx, &lost).await?;
+    domain_files::delete(tx, lost.account, &lost.host).await?;
+    domains::hand_over(tx, lost.account, winner, &lost.host).await?;
+    tx.note(lost.account, (KIND, lost.host.as_str()), || (Some(shown(&loser)), Some(shown(&lost))));
+    notices::tell(state, tx, &lost, false, now).await
+}
+
+/// What the audit trail shows of a claim.
+fn shown(claim: &Claim) -> Value {
+    json!({"state": claim.state.as_str()})
 }

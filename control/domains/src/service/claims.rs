@@ -8,7 +8,10 @@ use kernel::{
         quota::Quota,
     },
     error::ServiceError,
-    service::access::{Caller, require},
+    service::{
+        access::{Caller, require},
+        named as versions,
+    },
     store::{Conn, StoreError, quotas},
 };
 use redirects::store::{domains as published, log};
@@ -23,7 +26,7 @@ use tenants::{
 };
 use tracing::instrument;
 
-use super::{DomainState, OwnDomain, named};
+use super::{DomainState, OwnDomain, checks, named, settings_tag};
 use crate::{
     domain::claim::{Claim, State},
     error::{DomainsError, MAX_COUNTED},
@@ -37,8 +40,12 @@ const MAX_UNPROVEN: u64 = 100;
 /// in it, and all short domains are in the memory of every edge and are read where links are made.
 const MAX_CLAIMS: u64 = 1_000;
 
+/// Most claims on a host that were not proven, of all accounts. One more ends that which was checked on request longest ago,
+/// so that nobody can keep the owner of a host from claiming it.
+const MAX_OF_HOST: u32 = 100;
+
 /// What the audit trail calls a short domain.
-const KIND: &str = "shortDomain";
+pub(super) const KIND: &str = "shortDomain";
 
 /// No such domain.
 pub(super) fn absent(host: &str) -> ServiceError {
@@ -71,8 +78,10 @@ pub async fn create(
     }
     match domains::find_holder(&mut tx, &host).await? {
         Some(holder) if holder == account => return Err(DomainsError::Known(host).into()),
-        Some(_) => return Err(DomainsError::Taken(host).into()),
-        None => {}
+        Some(_) if checks::open(&mut tx, account, &host, now).await?.is_none() => {
+            return Err(DomainsError::Taken(host).into());
+        }
+        Some(_) | None => {}
     }
     let (all, unproven) = claims::count(&mut tx, account).await?;
     if unproven >= MAX_UNPROVEN {
@@ -83,6 +92,7 @@ pub async fn create(
     }
     let claim = Claim::new(account, host, bits, now);
     claims::insert(&mut tx, &claim).await?;
+    claims::end_surplus(&mut tx, &claim.host, MAX_OF_HOST, now).await?;
     quotas::charge(&mut tx, account, Quota::ShortDomains, 1, now).await?;
     let shown = || json!({"state": claim.state.as_str()});
     tx.note(account, (KIND, claim.host.as_str()), || (None, Some(shown())));
@@ -153,7 +163,8 @@ pub(super) async fn load(
 /// Removes a short domain of an account that has no short ids and never had one, or a claim that was not proven.
 ///
 /// # Errors
-/// It is another account, or it has none of this name; the domain has or had short ids, or the platform gave it (409).
+/// It is another account, or it has none of this name; the domain has or had short ids, or the platform gave it (409); its
+/// settings are not as `If-Match` says (412).
 #[instrument(skip_all)]
 pub async fn delete(
     state: &DomainState,
@@ -174,12 +185,14 @@ pub async fn delete(
     let claim = claims::find(&mut tx, account, &host).await?;
     let held = domain_files::list_of(&mut tx, account).await?.into_iter().find(|domain| domain.host == host);
     let is_own = claim.as_ref().is_some_and(is_proven);
+    let tag = settings_tag(&host, held.as_ref());
     let domain = match (&claim, held) {
         (None, None) => return Err(absent(host.as_str())),
         (None, Some(_)) => return Err(DomainsError::GivenByPlatform(host.clone()).into()),
         // The platform gave the domain after the account had claimed it: the claim alone is removed.
         (Some(_), held) => held.filter(|_| is_own),
     };
+    versions::check(&tx, || tag)?;
     let is_published = domain.is_some();
     if let Some(domain) = domain {
         if links + deleted > 0 {

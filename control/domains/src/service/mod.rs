@@ -6,6 +6,7 @@ pub mod checks;
 pub mod claims;
 mod notices;
 pub mod prove;
+pub mod release;
 pub mod settings;
 
 use std::{fmt, net::SocketAddr, ops::Deref, sync::Arc};
@@ -14,7 +15,10 @@ use events::egress::EgressClient;
 use kernel::service::Core;
 use mail::Outbox;
 use redirects::service::Redirects;
-use shared::short_url::{Host, ShortDomain};
+use shared::{
+    entity_tag::EntityTag,
+    short_url::{Host, ShortDomain},
+};
 use url::Url;
 
 use crate::{domain::claim::Claim, resolver::TxtResolver};
@@ -79,6 +83,20 @@ pub struct OwnDomain {
     pub claim: Option<Claim>,
     /// Whether there is a row of the domain, so that links may be on it.
     pub is_held: bool,
+}
+
+impl OwnDomain {
+    /// The `ETag` of its settings. What a check of its proof finds does not change it.
+    #[must_use]
+    pub fn tag(&self) -> EntityTag {
+        settings_tag(&self.domain.host, Some(&self.domain))
+    }
+}
+
+/// The `ETag` of the settings of a short domain; without one, of a host that is only claimed.
+fn settings_tag(host: &Host, domain: Option<&ShortDomain>) -> EntityTag {
+    let files = domain.and_then(|domain| domain.files.as_deref());
+    EntityTag::of(&(host.as_str(), domain.and_then(|domain| domain.redirect_max_age), files))
 }
 
 /// The host that a path names; `None` where no short domain is called so.

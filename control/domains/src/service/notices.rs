@@ -10,12 +10,13 @@ use shared::time::UnixMillis;
 use tenants::{domain::operator::OperatorKind, store::operators};
 
 use super::DomainState;
-use crate::domain::claim::Claim;
+use crate::domain::claim::{Claim, LOST_DAYS, State};
 
 /// Most mails about one domain.
 const MAX_MAILS: usize = 20;
 
-/// Tells that a domain is proven, or no longer, in the transaction in which that is stored; returns whether mails wait.
+/// Tells that a domain is proven, or no longer, or lost to another account, in the transaction in which that is stored; returns
+/// whether mails wait.
 pub(super) async fn tell(
     state: &DomainState,
     tx: &mut Tx,
@@ -50,11 +51,19 @@ pub(super) async fn tell(
 
 fn lost(claim: &Claim) -> (String, String) {
     let host = &claim.host;
+    if claim.state == State::Refused {
+        let text = format!(
+            "Another account has proven that {host} is its own, {LOST_DAYS} days after your proof was lost or the domain was \
+             released. {host} is no short domain of yours any more. None of your links were on it.\n"
+        );
+        return (format!("The short domain {host} belongs to another account"), text);
+    }
     let text = format!(
         "The proof that {host} is yours can no longer be found.\n\nIts links go on as before. New ones cannot be made on it \
          until the proof is back: a TXT record {} with the text\n\n    {}\n\nIt is looked for every few hours, and at once \
          when you ask for a check in the settings of the account. If {host} was sold or has expired, its new owner decides \
-         where printed codes lead.\n",
+         where printed codes lead. After {LOST_DAYS} days without the proof, another account that proves {host} gets it, unless \
+         links of yours are on it.\n",
         claim.record_name(),
         claim.content()
     );

@@ -3,7 +3,10 @@
 use kernel::{
     domain::permission::{Subject::Accounts, Verb},
     error::ServiceError,
-    service::access::{Caller, require},
+    service::{
+        access::{Caller, require},
+        named as versions,
+    },
     store::Tx,
 };
 use redirects::store::{domains as published, log};
@@ -15,7 +18,7 @@ use tenants::{
 };
 use tracing::instrument;
 
-use super::{DomainState, OwnDomain, claims, named};
+use super::{DomainState, OwnDomain, claims, named, settings_tag};
 use crate::{domain::change::ShortDomainChange, error::DomainsError};
 
 /// Most bytes of the files of all accounts: every edge holds them, is told all of them when it connects, and the Redis view
@@ -29,7 +32,7 @@ const MAX_ACCOUNT_BYTES: i64 = 1 << 20;
 ///
 /// # Errors
 /// It is another account, or the domain is not the account's, or was never proven; its files would take more than the account,
-/// or all accounts together, may have (409).
+/// or all accounts together, may have (409); its settings are not as `If-Match` says (412).
 #[instrument(skip_all)]
 pub async fn update(
     state: &DomainState,
@@ -46,6 +49,7 @@ pub async fn update(
     log::lock(&mut tx).await?;
     let domains = domain_files::list_of(&mut tx, account).await?;
     let before = domains.into_iter().find(|domain| domain.host == host).ok_or_else(absent)?;
+    versions::check(&tx, || settings_tag(&host, Some(&before)))?;
     let after = change.apply(before.clone());
     if after != before {
         if !accounts::set_redirect_max_age(&mut tx, account, &after).await? {

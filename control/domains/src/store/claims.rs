@@ -3,13 +3,13 @@
 use kernel::store::{Conn, StoreError, Tx, execute, fetch_all, fetch_one, fetch_optional, parse};
 use shared::{id::AccountId, short_url::Host, time::UnixMillis};
 
-use crate::domain::claim::Claim;
+use crate::domain::claim::{Claim, State, UNPROVEN_MS};
 
 /// The columns of a claim that every statement reads.
 macro_rules! columns {
     () => {
         "c.account_id, c.host, c.token, c.state, c.proof, c.fault, c.created_at, c.verified_at, c.checked_at, \
-         c.unproven_since, c.next_check, c.failures"
+         c.unproven_since, c.next_check, c.failures, c.ends_at"
     };
 }
 
@@ -30,17 +30,26 @@ const DUE: &str = concat!(
 const COUNT: &str = "SELECT COUNT(*), COUNT(CASE WHEN state IN ('pending', 'refused') THEN 1 END) FROM domain_claims \
     WHERE account_id = $1";
 // It counts as a check that was asked for: a claim that is removed and made again is no way around the limits of checks.
-const INSERT: &str = "INSERT INTO domain_claims (account_id, host, token, state, created_at, asked_at, next_check) \
-    VALUES ($1, $2, $3, $4, $5, $5, $6)";
+const INSERT: &str = "INSERT INTO domain_claims (account_id, host, token, state, created_at, asked_at, next_check, ends_at) \
+    VALUES ($1, $2, $3, $4, $5, $5, $6, $7)";
 const UPDATE: &str = "UPDATE domain_claims SET state = $3, proof = $4, fault = $5, verified_at = $6, checked_at = $7, \
-    unproven_since = $8, next_check = $9, failures = $10 WHERE account_id = $1 AND host = $2";
+    unproven_since = $8, next_check = $9, failures = $10, token = $11, ends_at = $12 WHERE account_id = $1 AND host = $2";
+// Claims of all accounts; also those of suspended ones end.
+const ENDED: &str = concat!(
+    "SELECT ",
+    columns!(),
+    " FROM domain_claims c WHERE c.ends_at <= $1 AND c.state IN ('pending', 'refused') \
+     ORDER BY c.ends_at, c.account_id, c.host LIMIT $2"
+);
+// Of all accounts: the bound is that of the host. Without as many claims that were checked later there is no row to change.
+const END_SURPLUS: &str = "UPDATE domain_claims SET ends_at = $2 WHERE host = $1 AND account_id = \
+    (SELECT o.account_id FROM domain_claims o WHERE o.host = $1 AND o.state IN ('pending', 'refused') AND o.ends_at > $2 \
+    ORDER BY o.asked_at DESC, o.account_id LIMIT 1 OFFSET $3)";
 const POSTPONE: &str =
     "UPDATE domain_claims SET next_check = $4 WHERE account_id = $1 AND host = $2 AND next_check = $3";
 const DELETE: &str = "DELETE FROM domain_claims WHERE account_id = $1 AND host = $2";
 const NOTE_ASKED: &str = "UPDATE domain_claims SET asked_at = $3 WHERE account_id = $1 AND host = $2";
-// Of all accounts: they share the servers of the host.
-const LAST_ASKED: &str =
-    "SELECT CAST(COALESCE(MAX(asked_at), 0) AS BIGINT) FROM domain_claims WHERE host = $1";
+const LAST_ASKED: &str = "SELECT asked_at FROM domain_claims WHERE account_id = $1 AND host = $2";
 const COUNT_ASKED: &str = "SELECT COUNT(*) FROM domain_claims WHERE account_id = $1 AND asked_at > $2";
 
 #[derive(sqlx::FromRow)]
@@ -57,17 +66,25 @@ struct Row {
     unproven_since: Option<i64>,
     next_check: Option<i64>,
     failures: i64,
+    ends_at: Option<i64>,
 }
 
 impl TryFrom<Row> for Claim {
     type Error = StoreError;
 
     fn try_from(row: Row) -> Result<Self, StoreError> {
+        let state: State = parse("state", &row.state)?;
+        // A release before the column left it empty.
+        let end = row.ends_at.unwrap_or(row.created_at.saturating_add(UNPROVEN_MS));
+        let ends_at = match state {
+            State::Pending | State::Refused => Some(UnixMillis(end)),
+            State::Verified | State::Unproven => None,
+        };
         Ok(Self {
             account: parse("account_id", &row.account_id)?,
             host: parse("host", &row.host)?,
             token: row.token,
-            state: parse("state", &row.state)?,
+            state,
             proof: row.proof.as_deref().map(|proof| parse("proof", proof)).transpose()?,
             fault: row.fault,
             created_at: UnixMillis(row.created_at),
@@ -76,6 +93,7 @@ impl TryFrom<Row> for Claim {
             unproven_since: row.unproven_since.map(UnixMillis),
             next_check: row.next_check.map(UnixMillis),
             failures: u32::try_from(row.failures).unwrap_or(u32::MAX),
+            ends_at,
         })
     }
 }
@@ -98,6 +116,19 @@ pub async fn list_due(conn: &mut Conn, now: UnixMillis, limit: u32) -> Result<Ve
     rows.into_iter().map(Claim::try_from).collect()
 }
 
+/// Up to `limit` claims of all accounts whose time to be proven is over.
+pub async fn list_ended(conn: &mut Conn, now: UnixMillis, limit: u32) -> Result<Vec<Claim>, StoreError> {
+    let rows: Vec<Row> = fetch_all!(conn, ENDED, now.0, i64::from(limit))?;
+    rows.into_iter().map(Claim::try_from).collect()
+}
+
+/// Where more than `most` claims on a host are not proven, lets one end now: that behind the `most` which were checked on request
+/// last.
+pub async fn end_surplus(tx: &mut Tx, host: &Host, most: u32, now: UnixMillis) -> Result<(), StoreError> {
+    execute!(&mut **tx, END_SURPLUS, host.as_str(), now.0, i64::from(most))?;
+    Ok(())
+}
+
 /// How many claims an account has, and how many of them were never proven.
 pub async fn count(conn: &mut Conn, account: AccountId) -> Result<(u64, u64), StoreError> {
     let (all, unproven): (i64, i64) = fetch_one!(conn, COUNT, account.as_str())?;
@@ -117,7 +148,8 @@ pub async fn insert(tx: &mut Tx, claim: &Claim) -> Result<(), StoreError> {
         &claim.token,
         claim.state.as_str(),
         claim.created_at.0,
-        claim.next_check.map(|at| at.0)
+        claim.next_check.map(|at| at.0),
+        claim.ends_at.map(|at| at.0)
     )?;
     Ok(())
 }
@@ -136,7 +168,9 @@ pub async fn update(tx: &mut Tx, claim: &Claim) -> Result<(), StoreError> {
         claim.checked_at.map(|at| at.0),
         claim.unproven_since.map(|at| at.0),
         claim.next_check.map(|at| at.0),
-        i64::from(claim.failures)
+        i64::from(claim.failures),
+        &claim.token,
+        claim.ends_at.map(|at| at.0)
     )?;
     Ok(())
 }
@@ -171,9 +205,9 @@ pub async fn note_asked(
     Ok(())
 }
 
-/// When any account last asked for a check of a host; 0 for never.
-pub async fn last_asked(conn: &mut Conn, host: &Host) -> Result<UnixMillis, StoreError> {
-    let (at,): (i64,) = fetch_one!(conn, LAST_ASKED, host.as_str())?;
+/// When an account last asked for a check of a host that it has claimed, or claimed it.
+pub async fn last_asked(conn: &mut Conn, account: AccountId, host: &Host) -> Result<UnixMillis, StoreError> {
+    let (at,): (i64,) = fetch_one!(conn, LAST_ASKED, account.as_str(), host.as_str())?;
     Ok(UnixMillis(at))
 }
 

@@ -10,6 +10,11 @@ const DELETE: &str = "DELETE FROM short_domains WHERE account_id = $1 AND host =
 const COUNT_LINKS: &str = "SELECT COUNT(*), COUNT(deleted_rev) FROM (SELECT deleted_rev FROM redirections \
     WHERE account_id = $1 AND domain = $2 LIMIT $3) t";
 const HAS_LINKS: &str = "SELECT COUNT(*) FROM (SELECT 1 FROM redirections WHERE domain = $1 LIMIT 1) t";
+const HAS_LIVE_LINKS: &str =
+    "SELECT COUNT(*) FROM (SELECT 1 FROM redirections WHERE domain = $1 AND deleted_rev IS NULL LIMIT 1) t";
+// Scheme and case stay: they are those of short ids that were deleted.
+const HAND_OVER: &str = "UPDATE short_domains SET account_id = $3, redirect_max_age = NULL, pages = NULL, position = \
+    (SELECT COALESCE(MAX(o.position) + 1, 0) FROM short_domains o WHERE o.account_id = $3) WHERE account_id = $1 AND host = $2";
 
 /// The account that a short domain belongs to.
 pub async fn find_holder(conn: &mut Conn, host: &Host) -> Result<Option<AccountId>, StoreError> {
@@ -39,4 +44,15 @@ pub async fn count_links(
 pub async fn has_links(conn: &mut Conn, host: &Host) -> Result<bool, StoreError> {
     let (count,): (i64,) = fetch_one!(conn, HAS_LINKS, host.as_str())?;
     Ok(count > 0)
+}
+
+/// Whether a short domain has a link that is not deleted.
+pub async fn has_live_links(conn: &mut Conn, host: &Host) -> Result<bool, StoreError> {
+    let (count,): (i64,) = fetch_one!(conn, HAS_LIVE_LINKS, host.as_str())?;
+    Ok(count > 0)
+}
+
+/// Makes a short domain without links and files the last one of another account, without settings; whether it was there.
+pub async fn hand_over(tx: &mut Tx, from: AccountId, to: AccountId, host: &Host) -> Result<bool, StoreError> {
+    Ok(execute!(&mut **tx, HAND_OVER, from.as_str(), host.as_str(), to.as_str())? == 1)
 }

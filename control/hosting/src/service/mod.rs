@@ -20,11 +20,7 @@ use shared::{
     withheld::Withheld,
 };
 
-use crate::store::{
-    Ctx, StoreError, Tx,
-    audit::{Principal, platform_trail},
-    log,
-};
+use crate::store::{Ctx, StoreError, Tx, audit::platform_trail, log};
 
 /// Who does something to the platform, and when.
 #[derive(Debug, Clone)]
@@ -47,16 +43,7 @@ impl By {
     /// The platform by itself: nobody asked for it at this moment.
     #[must_use]
     pub fn platform(operation: &str, now: UnixMillis) -> Self {
-        let principal = Principal {
-            at: now,
-            kind: "platform",
-            id: None,
-            key: None,
-            network: None,
-            request: None,
-            operation: operation.to_owned(),
-        };
-        Self { ctx: Ctx::default().with_principal(principal), author: "platform".to_owned(), now }
+        Self { ctx: Ctx::of_platform(operation, now), author: "platform".to_owned(), now }
     }
 }
 

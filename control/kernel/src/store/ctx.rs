@@ -60,9 +60,19 @@ impl Ctx {
     /// Of a command of the tools that changes something of an account.
     #[must_use]
     pub fn of_command(operation: &str, at: UnixMillis) -> Self {
+        Self::by("commandLine", operation, at)
+    }
+
+    /// Of the platform by itself: nobody asked for it at this moment.
+    #[must_use]
+    pub fn of_platform(operation: &str, at: UnixMillis) -> Self {
+        Self::by("platform", operation, at)
+    }
+
+    fn by(kind: &'static str, operation: &str, at: UnixMillis) -> Self {
         Self::default().with_principal(Principal {
             at,
-            kind: "commandLine",
+            kind,
             id: None,
             key: None,
             network: None,

@@ -21,6 +21,10 @@ pub const UNDO_MS: i64 = 30 * 24 * 60 * 60 * 1_000;
 /// How long a change waits for an approval: 30 days, since an undo that waits keeps the former values of its change.
 pub const APPROVAL_MS: i64 = UNDO_MS;
 
+/// Conflicts of a change that are kept, each with its reason; all are counted. It is about 2 MB, and more than anybody reads: a
+/// million links of a change may be conflicts.
+pub const MAX_LISTED: u64 = 10_000;
+
 /// A text that names no state and no type of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("no state or type of a change of links")]
@@ -308,6 +312,12 @@ impl LinkChange {
             Kind::Change => Some(UnixMillis(at.0.saturating_add(UNDO_MS))),
             Kind::Undo => None,
         }
+    }
+
+    /// Conflicts that are kept.
+    #[must_use]
+    pub fn listed(&self) -> u64 {
+        self.details.conflicts.min(MAX_LISTED)
     }
 
     /// How much is done, from 0 to 100.

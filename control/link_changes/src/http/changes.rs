@@ -82,7 +82,8 @@ pub(super) async fn read(
     Ok(Json(changes::read(&state, &caller, &id).await?.into()))
 }
 
-/// Lists the links that a change, or an undo, left as they are, each with the reason.
+/// Lists the links that a change, or an undo, left as they are, each with the reason: the first 10,000. `progress` of the change
+/// says how many there are (`conflicts`), and how many are listed (`conflictsListed`).
 #[utoipa::path(get, path = "/jobs/redirections/{changeId}/conflicts", tag = "Changes of links", operation_id = "listLinkConflicts",
     params(("changeId" = String, Path, description = "Id of the change, or of the undo"), PageParams),
     responses((status = 200, description = "One page", body = [LinkConflictDocument])),

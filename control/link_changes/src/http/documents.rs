@@ -27,6 +27,9 @@ struct LinkChangeProgressDocument {
     unchanged: u64,
     /// Links that were left as they are: `conflicts` lists them.
     conflicts: u64,
+    /// How many of these are listed with their reason: 10,000 at most.
+    #[schema(maximum = 10_000)]
+    conflicts_listed: u64,
 }
 
 /// A change of many links, or the undoing of one.
@@ -98,6 +101,7 @@ pub(super) struct LinkChangeDocument {
 impl From<LinkChange> for LinkChangeDocument {
     fn from(change: LinkChange) -> Self {
         let percentage = change.percentage();
+        let conflicts_listed = change.listed();
         let details = change.details;
         let progress = LinkChangeProgressDocument {
             percentage,
@@ -106,6 +110,7 @@ impl From<LinkChange> for LinkChangeDocument {
             changed: details.changed,
             unchanged: details.unchanged,
             conflicts: details.conflicts,
+            conflicts_listed,
         };
         Self {
             id: change.id.to_string(),

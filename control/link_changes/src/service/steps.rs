@@ -251,7 +251,9 @@ async fn write(
         }
     }
     next.details.changed += changed.len() as u64;
+    let listed_before = next.listed();
     next.details.conflicts += refused.len() as u64;
+    refused.truncate(usize::try_from(next.listed() - listed_before).unwrap_or(usize::MAX));
     let written = redirections::write_planned(tx, next.account, changed, at).await?;
     conflicts::insert(tx, next.account, next.id, &refused, at).await?;
     Ok(written)

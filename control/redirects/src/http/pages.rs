@@ -46,7 +46,7 @@ pub(super) struct PagesDocument {
     #[schema(value_type = Option<String>, example = "confirmed")]
     copies: Option<&'static str>,
     /// Texts by language tag, such as `de` or `pt-BR`; at most 40 languages. What is missing has a text of the product, which
-    /// speaks 14 languages. The visitor's `Accept-Language` decides.
+    /// speaks 15 languages. The visitor's `Accept-Language` decides.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     #[schema(required = false)]
     texts: BTreeMap<String, PageTextsDocument>,

@@ -8,6 +8,7 @@ pub mod export;
 pub mod import;
 pub mod jobs;
 pub mod keys;
+pub mod links;
 pub mod manual;
 pub mod operators;
 pub mod patience;

@@ -11,6 +11,7 @@ mod import_known;
 mod jobs;
 mod keys;
 mod lan;
+mod links;
 mod proxied;
 mod tools;
 mod up;

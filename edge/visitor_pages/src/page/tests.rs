@@ -60,12 +60,23 @@ fn each_language_says_everything() {
 fn the_language_is_the_one_that_is_liked_best() {
     let own = brand(json!({"texts": {"pt-BR": {"unknown": text("x")}, "sv": {"unknown": text("x")},
         "de": {"root": text("x")}}}));
+    let taiwan = brand(json!({"texts": {"zh-TW": {"unknown": text("x")}, "zh": {"unknown": text("x")}}}));
+    let chinese = brand(json!({"texts": {"zh": {"unknown": text("x")}}}));
     let none = Brand::default();
     for (accepted, brand, expected, why) in [
         ("", &none, "en", "nothing said"),
         ("de", &none, "de", "one of ours"),
         ("DE-at", &none, "de", "a part of the world, without case"),
-        ("zh-Hant-TW,en;q=0.5", &none, "zh", "two parts fewer"),
+        ("zh-Hans-CN-x-a,en;q=0.5", &none, "zh", "some parts fewer"),
+        ("zh-Hant-TW", &none, "zh-Hant", "one part fewer"),
+        ("zh-tw", &none, "zh-Hant", "a region of traditional script"),
+        ("zh-HK", &none, "zh-Hant", "another one"),
+        ("zh-MO", &none, "zh-Hant", "another one"),
+        ("zh-yue-HK", &none, "zh-Hant", "with an extended language"),
+        ("zh-SG", &none, "zh", "a region of simplified script"),
+        ("zh-Hans-HK", &none, "zh", "the script before the region"),
+        ("zh-HK", &taiwan, "zh-TW", "one of the account in the same script"),
+        ("zh-Hant", &chinese, "zh", "one of the account in an unnamed script, before ours"),
         ("en;q=0.3,fr;q=0.9,de;q=0.8", &none, "fr", "the highest quality"),
         ("it,fr", &none, "it", "the first among equals"),
         ("xx,ja;q=0.1", &none, "ja", "the first that is there"),

@@ -4,11 +4,15 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use axum::http::Method;
-use link_changes::{domain::change::UNDO_MS, service::purge};
+use link_changes::{
+    domain::change::{MAX_LISTED, UNDO_MS},
+    service::purge,
+};
 use serde_json::{Value, json};
 use tests::db::{Engine, TestApp};
 
 use super::{Api, all, ask, counts, finished, links, product, step, work_all, worked};
+use crate::store::schema::run;
 
 crate::on_both_engines!(
     an_undo_gives_every_byte_back,
@@ -223,5 +227,41 @@ async fn former_values_go_after_thirty_days(engine: Engine) -> Result<()> {
     api.get(&path).await?.problem(404, 40401);
     ensure!(api.get(&under_way).await?.status == 200);
     work_all(&api).await?;
+    Ok(())
+}
+
+// The rules are the same for both engines.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_not_allowed_any_more_is_not_restored_and_the_first_conflicts_are_listed() {
+    not_allowed_any_more().await.unwrap();
+}
+
+async fn not_allowed_any_more() -> Result<()> {
+    let api = Api::new(Engine::Sqlite).await?;
+    let product = product(&api).await?;
+    links(&api, &product, "A", 3, &json!({})).await?;
+    let new = "https://new.example/";
+    links(&api, &product, "B", 1, &json!({"defaultRedirectUrl": new, "title": "Old"})).await?;
+    let patch = json!({"defaultRedirectUrl": new, "title": "New"});
+    let change = finished(&api, json!({"product": product, "patch": patch})).await?;
+    let hosts = json!({"targetHosts": ["third.example"]});
+    let account = format!("/accounts/{}", api.made.account);
+    ensure!(api.call(Method::PUT, &account, Some(hosts)).await?.status == 200);
+    let path = undo(&api, &path_of(&change)?, json!({})).await?;
+    // As if it had left so many links alone already.
+    let many = MAX_LISTED - 2;
+    let set = format!("UPDATE link_changes SET doc = json_set(doc, '$.conflicts', {many})");
+    run(&api.made.db.location, &[set]).await?;
+    let undone = worked(&api, &path).await?;
+    ensure!(undone["status"] == "complete" && counts(&undone) == [4, 1, 0, many + 3], "{undone}");
+    ensure!(undone["progress"]["conflictsListed"] == MAX_LISTED, "{undone}");
+    let listed = api.get(&format!("{path}/conflicts")).await?.json();
+    let reason = "Its former target must lead to one of the account's targetHosts, not to example.com.";
+    let listed = listed.as_array().context("conflicts")?;
+    ensure!(listed.len() == 2 && listed.iter().all(|one| one["reason"] == reason), "{listed:?}");
+    let links = all(&api).await?;
+    ensure!(links["A0"]["defaultRedirectUrl"] == new && links["A0"]["title"] == "New", "{}", links["A0"]);
+    // Where it leads did not change.
+    ensure!(links["B0"]["defaultRedirectUrl"] == new && links["B0"]["title"] == "Old", "{}", links["B0"]);
     Ok(())
 }

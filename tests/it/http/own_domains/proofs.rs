@@ -100,10 +100,7 @@ async fn the_first_proof_wins(engine: Engine) -> Result<()> {
     all.publish(&theirs)?;
     ensure!(all.verify(host).await?.json()["state"] == "pending");
     let verify = format!("{}/{host}/verify", all.others_path());
-    // Ten seconds are for the host and not for the account.
-    let early = api.call_as(&api.other_key, Method::POST, &verify, None).await?.problem(429, 42901);
-    ensure!(early[0].contains("within the last 10 seconds"), "{early:?}");
-    api.made.clock.advance(PAUSE_MS);
+    // Our check does not keep them from theirs.
     let proven = api.call_as(&api.other_key, Method::POST, &verify, None).await?.json();
     ensure!(proven["state"] == "verified", "{proven}");
 

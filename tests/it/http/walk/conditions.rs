@@ -67,10 +67,6 @@ const WITHOUT: &[(&str, &[&str])] = &[
             "/jobs/qr/{id}",
         ],
     ),
-    (
-        "its state changes when its proof is looked for, and a change names the members that it sets",
-        &["/accounts/{id}/shortDomains/{domain}"],
-    ),
     ("the body names the version", &["/authentication/cases/{id}", "/authentication/settings"]),
     (
         "whoever runs the service has a trail of its own",

@@ -3,7 +3,12 @@
 use std::collections::HashMap;
 
 use shared::{
-    id::AccountId, redirect::RedirectKey, short_url::ShortDomain, time::UnixMillis, wire::stream::Rev,
+    id::AccountId,
+    redirect::{Redirect, RedirectKey},
+    short_url::ShortDomain,
+    target::Target,
+    time::UnixMillis,
+    wire::stream::Rev,
 };
 
 use super::{
@@ -20,6 +25,7 @@ use crate::{
         link_patch::LinkPatch,
         permission::{Subject::Redirections, Verb},
         redirection::Redirection,
+        target_hosts::TargetHosts,
     },
     error::ServiceError,
     service::access::require,
@@ -130,8 +136,8 @@ pub async fn preview_patch(
     Ok((faults, planned))
 }
 
-/// What it takes to give links back what they had. One that was changed since, was taken down or is out of the actor's reach is
-/// refused. Nothing is written.
+/// What it takes to give links back what they had. One that was changed since, was taken down, is out of the actor's reach or led
+/// where the account allows no target any more is refused. Nothing is written.
 ///
 /// Everything comes back but the count of scans: `updatedAt` and `updatedBy`, too.
 ///
@@ -143,6 +149,7 @@ pub async fn plan_restore(
     formers: Vec<Former>,
 ) -> Result<Vec<PlannedChange>, ServiceError> {
     let grant = require(actor, Verb::Update, Redirections)?;
+    let hosts = tenants::find_target_hosts(conn, actor.account).await?;
     let domains = accounts::list_all_domains(conn).await?;
     let mut current = reload(conn, actor.account, formers.iter().map(|(link, _)| link)).await?;
     let keys: Vec<RedirectKey> = formers.iter().map(|(link, _)| key(link)).collect();
@@ -162,6 +169,8 @@ pub async fn plan_restore(
             Outcome::Refused("It is in none of your projects.".to_owned())
         } else if let Some(take_down) = take_downs.of_link(key).or_else(blocked) {
             Outcome::Refused(format!("It was taken down, or what it led to: {}", take_down.reason))
+        } else if let Some(fault) = former_fault(&former.redirect, &now.redirect, &hosts, &domains) {
+            Outcome::Refused(fault)
         } else {
             Outcome::Changed(Box::new(restored(&now, former)))
         };
@@ -169,6 +178,20 @@ pub async fn plan_restore(
     }
     refuse_chains(conn, &domains, &mut planned).await?;
     Ok(planned)
+}
+
+/// Why a link may not lead again where it led before; where it leads anyway is not looked at.
+fn former_fault(
+    former: &Redirect,
+    now: &Redirect,
+    hosts: &TargetHosts,
+    domains: &[ShortDomain],
+) -> Option<String> {
+    let urls = former.urls().filter(|url| now.urls().all(|other| other != *url));
+    urls.filter_map(|url| Target::parse(url).ok()).find_map(|target| {
+        let next = next_of(former, &target);
+        target_fault(hosts, domains, ("Its former target", &target), next.as_ref())
+    })
 }
 
 /// A link with what a change may have replaced as it was before.
