@@ -11,6 +11,7 @@ mod import_known;
 mod jobs;
 mod keys;
 mod lan;
+mod moving;
 mod proxied;
 mod tools;
 mod up;

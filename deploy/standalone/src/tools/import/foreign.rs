@@ -79,9 +79,10 @@ impl Foreign {
             ));
         }
         // The first two are those that a file of rejects has.
-        let unknown = header.iter().zip(&columns).filter(|(name, column)| {
-            column.is_none() && !["line", "reason"].contains(&name.as_str())
-        });
+        let unknown = header
+            .iter()
+            .zip(&columns)
+            .filter(|(name, column)| column.is_none() && !["line", "reason"].contains(&name.as_str()));
         let unknown = unknown.map(|(name, _)| name.clone()).collect();
         Ok(Self { source, layout: Layout::Csv(delimiter), header, columns, unknown })
     }
@@ -98,7 +99,7 @@ impl Foreign {
 
     /// What a record asks for; the error names everything that is wrong with it.
     pub(super) fn parse(&self, record: &[u8]) -> Result<Item, String> {
-        let members = match self.layout {
+        let members: Vec<(&'static str, Column, Value)> = match self.layout {
             Layout::Csv(delimiter) => {
                 let values = rows::fields(record, delimiter)?;
                 if values.len() != self.columns.len() {
@@ -202,7 +203,8 @@ impl Link {
             }
             Column::Password => {
                 if values::says(value) {
-                    let fault = "the link has a password, which links of Waymark have not: anybody could open it.";
+                    let fault =
+                        "the link has a password, which links of Waymark have not: anybody could open it.";
                     self.faults.push(fault.to_owned());
                 }
             }

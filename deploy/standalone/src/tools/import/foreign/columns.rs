@@ -37,8 +37,8 @@ pub(super) enum Column {
 }
 
 use Column::{
-    Clicks, Code, Created, CustomLink, Dropped, EndedUrl, ForwardQuery, From, Idle, Kept, Link, Notes, Password,
-    Paused, Quiet, Tags, Target, Title, Until,
+    Clicks, Code, Created, CustomLink, Dropped, EndedUrl, ForwardQuery, From, Idle, Kept, Link, Notes,
+    Password, Paused, Quiet, Tags, Target, Title, Until,
 };
 
 /// Bitly: the CSV of "Export" (Help Center, "How do I export link data"), and links of `GET /v4/groups/{guid}/bitlinks`

@@ -24,7 +24,7 @@ pub(in crate::tools::import) struct Lines {
     /// Each link on a line of its own.
     pub(in crate::tools::import) text: Vec<u8>,
     /// Members of links that are not known.
-    pub(super) unknown: Vec<String>,
+    pub(in crate::tools::import) unknown: Vec<String>,
 }
 
 /// Whether a file is JSON by its first sign.

@@ -42,7 +42,9 @@ fn all_faults_of_a_link_are_named() {
     let text = "address,target,password,expire_in\na/b,ftp://e.com,true,soon\n,https://e.com,,";
     let (_, items) = csv(Source::Kutt, text);
     let fault = items[0].as_ref().unwrap_err();
-    for part in ["shortId a/b", "defaultRedirectUrl must be an absolute", "password", "expire_in is not a time: soon"] {
+    for part in
+        ["shortId a/b", "defaultRedirectUrl must be an absolute", "password", "expire_in is not a time: soon"]
+    {
         assert!(fault.contains(part), "{part}: {fault}");
     }
     assert_eq!(items[1].as_ref().unwrap_err(), "the short link is missing.");
@@ -62,8 +64,12 @@ fn answers_of_apis_are_lists_of_links() {
         assert!(items.len() == count && items.iter().all(Result::is_ok), "{text}: {items:?}");
         assert!(foreign.ignored().is_empty(), "{text}");
     }
-    let links: String = (1..=10).rev().map(|n| format!(r#""link_{n}":{{"shorturl":"s.e/{n}","url":"https://e.com","x":1}},"#)).collect();
-    let (foreign, items) = json(Source::Yourls, &format!(r#"{{"links":{{{}}},"stats":{{}}}}"#, links.trim_end_matches(',')));
+    let links: String = (1..=10)
+        .rev()
+        .map(|n| format!(r#""link_{n}":{{"shorturl":"s.e/{n}","url":"https://e.com","x":1}},"#))
+        .collect();
+    let (foreign, items) =
+        json(Source::Yourls, &format!(r#"{{"links":{{{}}},"stats":{{}}}}"#, links.trim_end_matches(',')));
     assert_eq!(foreign.ignored(), ["x"]);
     assert_eq!(items[9].as_ref().unwrap().body["shortId"], "10", "in the order of their numbers");
     for text in ["[".repeat(1_000_000), "[1,2".to_owned(), "[".repeat(50) + &"]".repeat(50)] {
@@ -76,6 +82,10 @@ fn a_bitlink_is_imported_under_each_of_its_links() {
     let text = r#"[{"link":"https://bit.ly/1","id":"bit.ly/1","long_url":"https://e.com",
         "custom_bitlinks":["https://go.example.com/sale"],"tags":[],"deeplinks":[{"os":"ios"}]}]"#;
     let (_, items) = json(Source::Bitly, text);
-    let found: Vec<_> = items.iter().map(|item| item.as_ref().unwrap()).map(|item| (&item.body["shortId"], &item.dropped[..])).collect();
+    let found: Vec<_> = items
+        .iter()
+        .map(|item| item.as_ref().unwrap())
+        .map(|item| (&item.body["shortId"], &item.dropped[..]))
+        .collect();
     assert_eq!(found, [(&json!("1"), &["deeplinks"][..]), (&json!("sale"), &["deeplinks"][..])]);
 }

@@ -6,16 +6,8 @@ use serde_json::Value;
 use url::Url;
 
 /// Characters that targets of Waymark must not have as they are; braces would be tags.
-const ENCODED: &AsciiSet = &CONTROLS
-    .add(b'"')
-    .add(b'<')
-    .add(b'>')
-    .add(b'\\')
-    .add(b'^')
-    .add(b'`')
-    .add(b'|')
-    .add(b'{')
-    .add(b'}');
+const ENCODED: &AsciiSet =
+    &CONTROLS.add(b'"').add(b'<').add(b'>').add(b'\\').add(b'^').add(b'`').add(b'|').add(b'{').add(b'}');
 
 /// Numbers below are seconds since 1970, others milliseconds: 1973 in milliseconds, the year 5138 in seconds.
 const LEAST_MILLIS: u64 = 100_000_000_000;
@@ -67,11 +59,7 @@ pub(super) fn tags(value: &Value) -> Vec<String> {
         Value::String(_) => {
             let all = text(value).unwrap_or_default();
             // The web client of Shlink separates them by bars.
-            all.split([',', '|'])
-                .map(str::trim)
-                .filter(|tag| !tag.is_empty())
-                .map(str::to_owned)
-                .collect()
+            all.split([',', '|']).map(str::trim).filter(|tag| !tag.is_empty()).map(str::to_owned).collect()
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => Vec::new(),
     }
