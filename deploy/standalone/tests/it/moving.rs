@@ -1,6 +1,9 @@
 //! `waymark import --from`: links of other shorteners. The files have the forms that are named beside them; none is copied.
 
-use std::{fs, fs::File, io::Write as _};
+use std::{
+    fs::{self, File},
+    io::Write as _,
+};
 
 use flate2::{Compression, write::GzEncoder};
 use serde_json::{Value, json};
@@ -187,7 +190,7 @@ async fn codes_that_cannot_be_kept_are_named() {
 
     fs::write(service.folder.path().join("broken"), "[{\"key\":").unwrap();
     let (exit, _, error) = service.run_tool(&["import", "broken", "--from", "dub"]).await;
-    assert!(exit == 1 && error.contains("it is not JSON"), "{exit}: {error}");
+    assert!(exit == 64 && error.contains("it is not JSON"), "{exit}: {error}");
     let (exit, _, error) = service.run_tool(&["import", "links.csv", "--from", "dub", "--again"]).await;
     assert!(exit == 64 && error.contains("--again"), "{exit}: {error}");
     service.stop().await;
