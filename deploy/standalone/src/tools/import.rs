@@ -17,12 +17,12 @@ use std::{
 };
 
 use futures_util::{StreamExt as _, stream};
+use shorteners::Source;
 use tokio::sync::mpsc;
 
 use self::{
     chunks::{Outcome, Preparer, Settled, Step, post, read_chunks},
     existing::Existing,
-    foreign::Source,
     known_rows::RowLog,
     moving::{Moving, OnConflict, Seen},
     plan::Plan,

@@ -1,6 +1,6 @@
 //! Links of another shortener against what is there: an import that is repeated changes what differs, and makes nothing twice.
 //!
-//! A link was imported from a short link if its custom fields say so ([`foreign::FROM`], [`foreign::LINK`]). Only members that
+//! A link was imported from a short link if its custom fields say so ([`shorteners::FROM`], [`shorteners::LINK`]). Only members that
 //! a row has are compared and changed.
 
 use std::collections::{HashMap, hash_map::Entry};
@@ -9,11 +9,11 @@ use clap::ValueEnum;
 use reqwest::{StatusCode, Url};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
+use shorteners::Source;
 
 use super::{
     chunks::{Outcome, Row},
     existing::Code,
-    foreign::{self, Source},
     things::escaped,
 };
 use crate::tools::client::{Client, RequestError};
@@ -177,7 +177,7 @@ impl Moving {
     /// Gives a link a new short id, unless an earlier import did.
     async fn rename(&self, row: &Row, key: &str) -> Result<Outcome, RequestError> {
         let link = link_of(&row.item.body);
-        let filter = format!("customFields.{}={}", foreign::LINK, escaped(link));
+        let filter = format!("customFields.{}={}", shorteners::LINK, escaped(link));
         let found = self.client.read::<Vec<Record>>(&self.url(None, Some(("filter", &filter)))).await;
         let found = match found {
             Ok(found) => found,
@@ -219,10 +219,11 @@ impl Moving {
     /// Whether a link was imported from the short link of a row.
     fn is_import(&self, found: &Record, row: &Row) -> bool {
         let fields = found.get("customFields").and_then(Value::as_object);
-        let is_source = |fields: &&Map<String, Value>| text_of(fields, foreign::FROM) == self.source.name();
+        let is_source =
+            |fields: &&Map<String, Value>| text_of(fields, shorteners::FROM) == self.source.name();
         fields
             .filter(is_source)
-            .is_some_and(|fields| is_same_link(text_of(fields, foreign::LINK), link_of(&row.item.body)))
+            .is_some_and(|fields| is_same_link(text_of(fields, shorteners::LINK), link_of(&row.item.body)))
     }
 
     /// The URL of a redirection, or of all.
@@ -273,7 +274,7 @@ fn is_same_link(one: &str, other: &str) -> bool {
 
 /// The short link of a row at the other service.
 fn link_of(body: &Map<String, Value>) -> &str {
-    body.get("customFields").and_then(Value::as_object).map_or("", |fields| text_of(fields, foreign::LINK))
+    body.get("customFields").and_then(Value::as_object).map_or("", |fields| text_of(fields, shorteners::LINK))
 }
 
 fn text_of<'a>(members: &'a Map<String, Value>, name: &str) -> &'a str {

@@ -8,10 +8,11 @@ use std::{
 };
 
 use flate2::bufread::MultiGzDecoder;
+use shorteners::Source;
 
 use super::{
     Args, MAX_CHUNK_ROWS, encoding,
-    foreign::{self, Foreign, Source},
+    foreign::Foreign,
     form::Form,
     known_rows::{self, KnownRows},
     progress::note,
@@ -209,14 +210,14 @@ fn open_foreign(args: &Args, from: Source) -> Result<Opened, Failure> {
     let unpacked = unpacked(source(args).map_err(bad)?).map_err(bad)?;
     let mut source = encoding::decoded(unpacked).map_err(bad)?;
     let start = source.fill_buf().map_err(bad)?;
-    if foreign::is_json(start) {
-        let lines = foreign::lines(from, source).map_err(fault)?;
-        let text: Box<dyn BufRead + Send> = Box::new(io::Cursor::new(lines.text));
+    if shorteners::is_json(start) {
+        let lines = shorteners::lines(from, source).map_err(|error| fault(error.to_string()))?;
+        let (rows, text) = Foreign::json(from, lines);
+        let text: Box<dyn BufRead + Send> = Box::new(io::Cursor::new(text));
         let input = Records::new(text, Layout::Ndjson).map_err(bad)?;
-        let rows = Form::Foreign(Foreign::json(from, lines.unknown));
-        return Ok(Opened { layout: Layout::Ndjson, rows, input });
+        return Ok(Opened { layout: Layout::Ndjson, rows: Form::Foreign(rows), input });
     }
-    let delimiter = foreign::delimiter(from, first_line(start));
+    let delimiter = rows::delimiter_of(first_line(start), |name| from.knows(name));
     let layout = Layout::Csv(delimiter);
     let mut input = Records::new(source, layout).map_err(bad)?;
     let rows = Foreign::csv(from, input.next().map_err(bad)?, delimiter).map_err(fault)?;

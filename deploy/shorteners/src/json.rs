@@ -7,10 +7,13 @@ use std::{
 
 use serde_json::{Map, Value, value::RawValue};
 
-use super::{Source, columns, columns::Column};
+use crate::{
+    Error, Source,
+    columns::{self, Column},
+};
 
 /// Longest JSON file, in bytes: it is held in memory, unlike CSV.
-const MAX_JSON: u64 = 64 << 20;
+pub(super) const MAX_BYTES: u64 = 64 << 20;
 
 /// Members in which answers have their links.
 const LISTS: [&str; 4] = ["links", "shortUrls", "data", "result"];
@@ -18,41 +21,42 @@ const LISTS: [&str; 4] = ["links", "shortUrls", "data", "result"];
 /// Deepest nesting of lists: pages that were put into an array, and their members.
 const MAX_DEPTH: usize = 8;
 
-/// A file of links.
+/// The links of a JSON file.
 #[derive(Debug)]
-pub(in crate::tools::import) struct Lines {
+pub struct Lines {
     /// Each link on a line of its own.
-    pub(in crate::tools::import) text: Vec<u8>,
+    pub text: Vec<u8>,
     /// Members of links that are not known.
-    pub(in crate::tools::import) unknown: Vec<String>,
+    pub unknown: Vec<String>,
 }
 
 /// Whether a file is JSON by its first sign.
-pub(in crate::tools::import) fn is_json(start: &[u8]) -> bool {
+#[must_use]
+pub fn is_json(start: &[u8]) -> bool {
     let start = start.strip_prefix("\u{feff}".as_bytes()).unwrap_or(start);
     start.iter().find(|byte| !byte.is_ascii_whitespace()).is_some_and(|byte| matches!(byte, b'{' | b'['))
 }
 
-/// Reads a whole file.
+/// Reads a whole file of at most 64 MiB: answers of the API, each a list of links, or links one behind the other.
 ///
 /// # Errors
-/// It cannot be read, is too long, or is not JSON; as a sentence without its subject.
-pub(in crate::tools::import) fn lines(source: Source, input: impl Read) -> Result<Lines, String> {
+/// It cannot be read, is too long, or is not JSON.
+pub fn lines(source: Source, input: impl Read) -> Result<Lines, Error> {
     let mut text = String::new();
-    input.take(MAX_JSON + 1).read_to_string(&mut text).map_err(|error| error.to_string())?;
-    if text.len() as u64 > MAX_JSON {
-        return Err(format!("a JSON file has at most {} MiB; split it, or use CSV", MAX_JSON >> 20));
+    input.take(MAX_BYTES + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > MAX_BYTES {
+        return Err(Error::TooLong);
     }
     let mut links = Vec::new();
     for document in
         serde_json::Deserializer::from_str(text.trim_start_matches('\u{feff}')).into_iter::<&RawValue>()
     {
-        collect(document.map_err(fault)?, 0, &mut links)?;
+        collect(document?, 0, &mut links)?;
     }
     let (mut lines, mut unknown) = (Vec::new(), BTreeSet::new());
     for link in links {
-        for link in each(source, serde_json::from_str(link.get()).map_err(fault)?) {
-            serde_json::to_writer(&mut lines, &link).map_err(fault)?;
+        for link in each(source, serde_json::from_str(link.get())?) {
+            serde_json::to_writer(&mut lines, &link)?;
             lines.push(b'\n');
             if let Value::Object(link) = link {
                 members(source, link, |name| {
@@ -86,22 +90,18 @@ pub(super) fn members(
     found
 }
 
-fn fault(error: serde_json::Error) -> String {
-    format!("it is not JSON: {error}")
-}
-
 /// Finds the links of a document.
-fn collect<'a>(value: &'a RawValue, depth: usize, links: &mut Vec<&'a RawValue>) -> Result<(), String> {
+fn collect<'a>(value: &'a RawValue, depth: usize, links: &mut Vec<&'a RawValue>) -> Result<(), Error> {
     if depth > MAX_DEPTH {
-        return Err("it has no list of links".to_owned());
+        return Err(Error::NoList);
     }
     let text = value.get();
     if text.starts_with('[') {
-        let all: Vec<&'a RawValue> = serde_json::from_str(text).map_err(fault)?;
+        let all: Vec<&'a RawValue> = serde_json::from_str(text)?;
         return all.into_iter().try_for_each(|value| collect(value, depth + 1, links));
     }
     if text.starts_with('{') {
-        let members: BTreeMap<String, &'a RawValue> = serde_json::from_str(text).map_err(fault)?;
+        let members: BTreeMap<String, &'a RawValue> = serde_json::from_str(text)?;
         // A line of the rejects of an earlier import.
         if let (Some(record), true) = (members.get("record").copied(), members.contains_key("reason")) {
             return collect(record, depth + 1, links);

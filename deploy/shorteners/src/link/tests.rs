@@ -1,33 +1,32 @@
 use serde_json::json;
 
 use super::*;
+use crate::lines;
 
-fn csv(source: Source, text: &str) -> (Foreign, Vec<Result<Item, String>>) {
-    let mut lines = text.lines();
-    let header = lines.next().unwrap();
-    let delimiter = delimiter(source, header.as_bytes());
-    let header = Record { line: 1, content: Ok(header.as_bytes().to_vec()) };
-    let foreign = Foreign::csv(source, Some(header), delimiter).unwrap();
-    let items = lines.map(|line| foreign.parse(line.as_bytes())).collect();
-    (foreign, items)
+type Links = Vec<Result<Link, Vec<String>>>;
+
+fn csv(source: Source, text: &str) -> Links {
+    let rows = text.lines().map(|line| line.split(';').map(str::to_owned).collect::<Vec<_>>());
+    let rows: Vec<_> = rows.collect();
+    let columns = Columns::new(source, &rows[0]).unwrap();
+    rows.into_iter().skip(1).map(|cells| columns.read(cells)).collect()
 }
 
-fn json(source: Source, text: &str) -> (Foreign, Vec<Result<Item, String>>) {
-    let lines = lines(source, text.as_bytes()).unwrap();
-    let foreign = Foreign::json(source, lines.unknown);
-    let items = lines.text.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
-    let items = items.map(|line| foreign.parse(line)).collect();
-    (foreign, items)
+fn json(source: Source, text: &str) -> (Vec<String>, Links) {
+    let found = lines(source, text.as_bytes()).unwrap();
+    let rows = found.text.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+    let links = rows.map(|line| read(source, serde_json::from_slice(line).unwrap())).collect();
+    (found.unknown, links)
 }
 
 #[test]
 fn each_column_has_its_member() {
-    let (foreign, items) = csv(
+    let items = csv(
         Source::Dub,
         "Short link;Destination URL;Clicks;Created at;Tags;Archived;Revenue;mine\n\
          https://dub.sh/a;https://e.com/;7;2024-01-02T00:00:00.000Z;x, y;Yes;$5;z",
     );
-    assert_eq!(foreign.ignored(), ["mine"]);
+    assert!(!Source::Dub.knows("mine") && Source::Dub.knows("short LINK"));
     let item = items[0].as_ref().unwrap();
     let fields = json!({"importedFrom": "dub", "importedLink": "dub.sh/a", "importedClicks": 7,
         "importedCreatedAt": 1_704_153_600_000_i64, "importedArchived": "Yes"});
@@ -39,15 +38,17 @@ fn each_column_has_its_member() {
 
 #[test]
 fn all_faults_of_a_link_are_named() {
-    let text = "address,target,password,expire_in\na/b,ftp://e.com,true,soon\n,https://e.com,,";
-    let (_, items) = csv(Source::Kutt, text);
-    let fault = items[0].as_ref().unwrap_err();
+    let text = "address;target;password;expire_in\na/b;ftp://e.com;true;soon\n;https://e.com;;\na";
+    let items = csv(Source::Kutt, text);
+    let fault = items[0].as_ref().unwrap_err().join(" ");
     for part in
         ["shortId a/b", "defaultRedirectUrl must be an absolute", "password", "expire_in is not a time: soon"]
     {
         assert!(fault.contains(part), "{part}: {fault}");
     }
-    assert_eq!(items[1].as_ref().unwrap_err(), "the short link is missing.");
+    assert_eq!(items[1].as_ref().unwrap_err(), &["the short link is missing."]);
+    assert_eq!(items[2].as_ref().unwrap_err(), &["the line has 1 fields, the header 4"]);
+    assert!(matches!(Columns::new(Source::Kutt, &["link".to_owned()]), Err(Error::NoColumns(Source::Kutt))));
 }
 
 #[test]
@@ -60,9 +61,9 @@ fn answers_of_apis_are_lists_of_links() {
         (format!(r#"[{{"links":[{link}]}},{{"links":[]}}]"#), 1),
         (format!(r#"{{"line":1,"reason":"x","record":{link}}}"#), 1),
     ] {
-        let (foreign, items) = json(Source::Bitly, &text);
+        let (unknown, items) = json(Source::Bitly, &text);
         assert!(items.len() == count && items.iter().all(Result::is_ok), "{text}: {items:?}");
-        assert!(foreign.ignored().is_empty(), "{text}");
+        assert!(unknown.is_empty(), "{text}");
     }
     let links: String = (1..=10)
         .rev()
@@ -70,7 +71,7 @@ fn answers_of_apis_are_lists_of_links() {
         .collect();
     let (foreign, items) =
         json(Source::Yourls, &format!(r#"{{"links":{{{}}},"stats":{{}}}}"#, links.trim_end_matches(',')));
-    assert_eq!(foreign.ignored(), ["x"]);
+    assert_eq!(unknown, ["x"]);
     assert_eq!(items[9].as_ref().unwrap().body["shortId"], "10", "in the order of their numbers");
     for text in ["[".repeat(1_000_000), "[1,2".to_owned(), "[".repeat(50) + &"]".repeat(50)] {
         assert!(lines(Source::Dub, text.as_bytes()).is_err());

@@ -1,6 +1,6 @@
 //! What the columns and members of other shorteners' exports mean. `a.b` is the member `b` of the object `a`.
 
-use super::Source;
+use crate::Source;
 
 /// What a column says of a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
