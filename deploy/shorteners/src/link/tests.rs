@@ -69,7 +69,7 @@ fn answers_of_apis_are_lists_of_links() {
         .rev()
         .map(|n| format!(r#""link_{n}":{{"shorturl":"s.e/{n}","url":"https://e.com","x":1}},"#))
         .collect();
-    let (foreign, items) =
+    let (unknown, items) =
         json(Source::Yourls, &format!(r#"{{"links":{{{}}},"stats":{{}}}}"#, links.trim_end_matches(',')));
     assert_eq!(unknown, ["x"]);
     assert_eq!(items[9].as_ref().unwrap().body["shortId"], "10", "in the order of their numbers");

@@ -26,7 +26,7 @@ impl Foreign {
         let columns = Columns::new(source, &header).map_err(|error| error.to_string())?;
         // The first two are those that a file of rejects has.
         let is_known = |name: &str| source.knows(name) || ["line", "reason"].contains(&name);
-        let unknown = header.iter().filter(|name| !is_known(name)).cloned().collect();
+        let unknown = header.iter().filter(|name| !is_known(name.as_str())).cloned().collect();
         Ok(Self { source, header, csv: Some((delimiter, columns)), unknown })
     }
 

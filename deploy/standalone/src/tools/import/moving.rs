@@ -178,7 +178,7 @@ impl Moving {
     async fn rename(&self, row: &Row, key: &str) -> Result<Outcome, RequestError> {
         let link = link_of(&row.item.body);
         let filter = format!("customFields.{}={}", shorteners::LINK, escaped(link));
-        let found = self.client.read::<Vec<Record>>(&self.url(None, Some(("filter", &filter)))).await;
+        let found = self.client.read::<Vec<Record>>(&self.url(None, Some(("filter", filter.as_str())))).await;
         let found = match found {
             Ok(found) => found,
             Err(error) => return of_the_row(error),
