@@ -36,6 +36,7 @@ guides![
     "keys",
     "link-changes",
     "links",
+    "moving",
     "operations",
     "operators-tool",
     "pages",

@@ -7,20 +7,24 @@
 //! day).
 
 use std::{
+    collections::BTreeMap,
     fs,
     io::{self, Write as _},
     path::{Path, PathBuf},
     process::ExitCode,
+    sync::Arc,
     time::{Duration, Instant},
 };
 
 use futures_util::{StreamExt as _, stream};
+use shorteners::Source;
 use tokio::sync::mpsc;
 
 use self::{
     chunks::{Outcome, Preparer, Settled, Step, post, read_chunks},
     existing::Existing,
     known_rows::RowLog,
+    moving::{Moving, OnConflict, Seen},
     plan::Plan,
     progress::{Progress, note},
     rejects::Rejects,
@@ -37,7 +41,10 @@ use crate::failure::Failure;
 mod chunks;
 mod encoding;
 mod existing;
+mod foreign;
+mod form;
 mod known_rows;
+mod moving;
 mod plan;
 mod progress;
 mod records;
@@ -73,15 +80,27 @@ pub struct Args {
     /// ended page that the row names, is already there and makes none: a file that was put right can be imported again.
     /// So is a row that an earlier import from the file's folder settled, whatever became of its redirection since:
     /// `waymark-import.rows` beside the file holds those.
+    ///
+    /// With --from it is an export of another shortener, as CSV or JSON (up to 64 MiB), maybe packed by gzip. The number of a
+    /// line is then that of the link, if it is JSON.
     #[arg(value_name = "FILE")]
     file: PathBuf,
+    /// Import the links of another shortener under their codes; what differs of links that were imported before is changed
+    #[arg(long, value_name = "SERVICE", conflicts_with_all = ["format", "again"])]
+    from: Option<Source>,
+    /// With --from: what to do with a link whose code another link has
+    #[arg(long, value_name = "WHAT", default_value = "refuse", requires = "from")]
+    on_conflict: OnConflict,
+    /// With --from: scope what is made to this project
+    #[arg(long, value_name = "ID", requires = "from")]
+    project: Option<String>,
     /// Form of the file [default: by its ending, else csv]
     #[arg(long)]
     format: Option<Format>,
     /// Short domain of the redirections [default: the account's first]
     #[arg(long, value_name = "HOST")]
     domain: Option<String>,
-    /// Resource of the rows that name none
+    /// Resource of the rows that name none [default with --from: a product that is made once]
     #[arg(long, value_name = "ID")]
     platform_id: Option<String>,
     /// Requests under way at once, 1 to 64
@@ -119,23 +138,42 @@ pub async fn run(args: Args) -> Result<ExitCode, Failure> {
         note("an earlier import of this file was cut off; waiting until what it sent is settled");
         tokio::time::sleep(plan.settling).await;
     }
-    if plan.is_new && !args.again {
+    if plan.is_new && !args.again && args.from.is_none() {
         plan.state.until = existing::newest(&client).await.map_err(unfinished)?;
     }
     let domain = match &args.domain {
         Some(domain) => Some(domain.to_ascii_lowercase()),
         None => existing::first_domain(&client).await.map_err(unfinished)?,
     };
-    import(args, client, domain, plan).await
+    let moving = match args.from {
+        None => None,
+        Some(source) => {
+            let (client, domain, project) = (client.clone(), domain.clone(), args.project.clone());
+            let (platform_id, on_conflict) = (args.platform_id.clone(), args.on_conflict);
+            let dry_run = args.dry_run;
+            let mut moving = Moving { client, source, on_conflict, domain, project, platform_id, dry_run };
+            moving.find_owner(&plan.state.run).await.map_err(unfinished)?;
+            Some(Arc::new(moving))
+        }
+    };
+    import(args, client, domain, moving, plan).await
 }
 
-async fn import(args: Args, client: Client, domain: Option<String>, plan: Plan) -> Result<ExitCode, Failure> {
+async fn import(
+    args: Args,
+    client: Client,
+    domain: Option<String>,
+    moving: Option<Arc<Moving>>,
+    plan: Plan,
+) -> Result<ExitCode, Failure> {
     let progress = Progress::start(&plan.state, plan.size, &plan.rows.ignored());
     let mut files = Files::open(&args, &plan)?;
     let Plan { state: before, known, rows, input, is_new, lock, .. } = plan;
     // Before the first request: its key must be the same after any stop.
     files.save(&before)?;
-    let url = client.url(&["redirections"], args.domain.as_deref().map(|domain| ("domain", domain)));
+    let query = [("domain", args.domain.as_deref()), ("project", args.project.as_deref())];
+    let query = query.into_iter().filter_map(|(name, value)| Some((name, value?)));
+    let url = client.url(&["redirections"], query);
     let (sender, chunks) = mpsc::channel(1);
     let chunk_rows = before.subject.chunk_rows;
     let reader = tokio::task::spawn_blocking(move || read_chunks(input, &rows, chunk_rows, &sender));
@@ -144,6 +182,8 @@ async fn import(args: Args, client: Client, domain: Option<String>, plan: Plan) 
         existing: Existing::new(client.clone(), domain.clone(), before.until),
         known,
         things: Things::new(client.clone()),
+        moving: moving.clone(),
+        seen: Seen::default(),
         first: before.chunks,
         dry_run: args.dry_run,
     };
@@ -157,7 +197,9 @@ async fn import(args: Args, client: Client, domain: Option<String>, plan: Plan) 
     let posts = steps
         .map(async |step| match step? {
             Step::Done => Ok(None),
-            Step::Post(chunk) => post(&client, &url, domain.as_deref(), *chunk).await.map(Some),
+            Step::Post(chunk) => {
+                post(&client, &url, domain.as_deref(), moving.as_deref(), *chunk).await.map(Some)
+            }
         })
         .buffered(usize::from(args.parallel));
     let mut posts = std::pin::pin!(posts);
@@ -182,10 +224,13 @@ async fn import(args: Args, client: Client, domain: Option<String>, plan: Plan) 
     files.save(&state)?;
     drop(lock);
     progress.end();
+    for (name, links) in &files.dropped {
+        note(&format!("not taken over of {links} links: {name}"));
+    }
     if args.dry_run {
         dry_summary(&state, files.new_rows);
     } else {
-        summary(&before, &state, begun.elapsed(), &files.rejects_path);
+        summary(&before, &state, begun.elapsed(), &files.rejects_path, args.from.is_none());
     }
     Ok(ExitCode::from(u8::from(state.rejected > 0)))
 }
@@ -207,6 +252,8 @@ struct Files {
     shown: usize,
     /// Rows that a dry run would create.
     new_rows: u64,
+    /// What links of another shortener have that is not taken over, and how many of them.
+    dropped: BTreeMap<&'static str, u64>,
 }
 
 impl Files {
@@ -215,7 +262,7 @@ impl Files {
         let (state, rejects_path) = (&plan.state, plan.rejects_path.clone());
         let writes_rejects = !args.dry_run || args.rejects.is_some();
         let rejects = writes_rejects
-            .then(|| Rejects::open(&rejects_path, plan.layout, &plan.rows, state.rejects_bytes))
+            .then(|| Rejects::open(&rejects_path, plan.layout, plan.rows.header(), state.rejects_bytes))
             .transpose()
             .map_err(|error| broken(&rejects_path, error))?;
         let results_path = args.results.clone().unwrap_or_default();
@@ -238,6 +285,7 @@ impl Files {
             dry_run: args.dry_run,
             shown: 0,
             new_rows: 0,
+            dropped: BTreeMap::new(),
         })
     }
 
@@ -267,6 +315,11 @@ impl Files {
         state.created += settled.count(|outcome| matches!(outcome, Outcome::Created(_)));
         state.there += settled.count(|outcome| matches!(outcome, Outcome::There(_)));
         self.new_rows += settled.count(|outcome| matches!(outcome, Outcome::New));
+        state.changed += settled.count(|outcome| matches!(outcome, Outcome::Changed(_)));
+        state.skipped += settled.count(|outcome| matches!(outcome, Outcome::Skipped(_)));
+        for name in settled.rows.iter().flat_map(|(row, _)| &row.item.dropped) {
+            *self.dropped.entry(*name).or_default() += 1;
+        }
         state.things += settled.things;
         Ok(())
     }
@@ -293,7 +346,7 @@ impl Files {
     }
 }
 
-fn summary(before: &State, state: &State, took: Duration, rejects: &Path) {
+fn summary(before: &State, state: &State, took: Duration, rejects: &Path, can_repeat: bool) {
     let rows = state.rows() - before.rows();
     let mut text = state.counts();
     if state.rejected > 0 {
@@ -302,7 +355,7 @@ fn summary(before: &State, state: &State, took: Duration, rejects: &Path) {
     if before.chunks > 0 {
         text.push_str(&format!("; {} of them by an earlier run", before.rows()));
     }
-    if state.created == 0 && state.there > 0 {
+    if can_repeat && state.created == 0 && state.there > 0 {
         text.push_str("; --again creates them a second time");
     }
     let seconds = took.as_secs_f64();
@@ -319,11 +372,17 @@ fn dry_summary(state: &State, new_rows: u64) {
     if hidden > 0 {
         note(&format!("{hidden} more lines would be rejected"));
     }
+    let mut text = format!("{new_rows} would be created, ");
+    if state.changed > 0 {
+        text.push_str(&format!("{} would be changed, ", state.changed));
+    }
+    if state.skipped > 0 {
+        text.push_str(&format!("{} would be skipped, ", state.skipped));
+    }
+    let (there, rejected) = (state.there, state.rejected);
     // A closed pipe is no fault.
     let _ = writeln!(
         io::stdout().lock(),
-        "{new_rows} would be created, {} are there, {} would be rejected; nothing was changed",
-        state.there,
-        state.rejected
+        "{text}{there} are there, {rejected} would be rejected; nothing was changed"
     );
 }

@@ -12,6 +12,7 @@ mod jobs;
 mod keys;
 mod lan;
 mod links;
+mod moving;
 mod proxied;
 mod tools;
 mod up;

@@ -3,20 +3,23 @@
 use std::{
     collections::HashSet,
     io::{self, BufRead},
+    sync::Arc,
 };
 
 use redirects::domain::redirection::Draft;
 use reqwest::{StatusCode, Url};
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use tokio::sync::mpsc;
 
 use super::{
     existing::{Code, Existing, missing, same},
+    form::Form,
     known_rows::{KnownRows, RowKey},
+    moving::{Moving, Seen},
     records::Records,
     rejects::Reject,
-    rows::{Item, Rows},
+    rows::Item,
     things::{Thing, Things},
 };
 use crate::tools::client::{Client, RequestError};
@@ -53,6 +56,10 @@ pub(super) enum Outcome {
     Created(Code),
     /// It had been created before.
     There(Code),
+    /// It is there, and was other than the row; it is not any more.
+    Changed(Code),
+    /// Its short id is that of another link, which stays.
+    Skipped(String),
     /// It would be created.
     New,
     /// It was refused, and why.
@@ -99,7 +106,7 @@ struct ItemResult {
 /// Cuts the input into chunks by count and size, which depend on the content alone.
 pub(super) fn read_chunks(
     mut input: Records<Box<dyn BufRead + Send>>,
-    rows: &Rows,
+    rows: &Form,
     chunk_rows: usize,
     chunks: &mpsc::Sender<Chunk>,
 ) -> io::Result<()> {
@@ -138,6 +145,10 @@ pub(super) struct Preparer {
     pub(super) existing: Existing,
     pub(super) known: KnownRows,
     pub(super) things: Things,
+    /// How links of another shortener are compared with what is there.
+    pub(super) moving: Option<Arc<Moving>>,
+    /// The links of the file up to here.
+    pub(super) seen: Seen,
     /// Chunks before this one are done by an earlier run.
     pub(super) first: u64,
     pub(super) dry_run: bool,
@@ -162,6 +173,9 @@ impl Preparer {
     /// Finds out which rows of the next chunk are there, and makes their Things; `key` is the chunk's.
     pub(super) async fn prepare(&mut self, mut chunk: Chunk, key: String) -> Result<Step, RequestError> {
         let is_done = chunk.index < self.first;
+        if let Some(moving) = self.moving.clone() {
+            return self.prepare_links(&moving, chunk, key).await;
+        }
         let named: Vec<_> = chunk.rows.iter().map(|row| row.item.thing.clone()).collect();
         let creates = !is_done && !self.dry_run;
         let resolved = self.things.resolve(&named, creates.then_some(&format!("{key}-thng"))).await?;
@@ -230,6 +244,44 @@ impl Preparer {
         Ok(Step::Post(Box::new(Post { prepared, key, dry_run: self.dry_run })))
     }
 
+    /// The same for links of another shortener: most are new, so the service says which short ids are taken.
+    async fn prepare_links(
+        &mut self,
+        moving: &Moving,
+        mut chunk: Chunk,
+        key: String,
+    ) -> Result<Step, RequestError> {
+        let is_done = chunk.index < self.first;
+        let mut outcomes = Vec::with_capacity(chunk.rows.len());
+        for row in &mut chunk.rows {
+            let twin = self.seen.note(row);
+            if is_done {
+                continue;
+            }
+            moving.assign(&mut row.item.body);
+            outcomes.push(match twin {
+                Some(twin) => Some(moving.settle_twin(row, twin, &key).await?),
+                None => None,
+            });
+        }
+        if is_done {
+            return Ok(Step::Done);
+        }
+        let waiting = chunk.rows.iter().zip(&outcomes).filter(|(_, outcome)| outcome.is_none());
+        let waiting: Vec<&Map<String, Value>> = waiting.map(|(row, _)| &row.item.body).collect();
+        let body = match waiting.as_slice() {
+            [] => None,
+            waiting => Some(
+                serde_json::to_vec(waiting)
+                    .map_err(|error| RequestError::Unreachable(error.to_string()))?
+                    .into(),
+            ),
+        };
+        let drafts = vec![None; chunk.rows.len()];
+        let prepared = Prepared { chunk, outcomes, drafts, body, things: 0 };
+        Ok(Step::Post(Box::new(Post { prepared, key, dry_run: self.dry_run })))
+    }
+
     /// What a dry run can tell of rows that would be refused.
     async fn refuse(
         &self,
@@ -258,6 +310,7 @@ pub(super) async fn post(
     client: &Client,
     url: &Url,
     domain: Option<&str>,
+    moving: Option<&Moving>,
     post: Post,
 ) -> Result<Settled, RequestError> {
     let Prepared { chunk, mut outcomes, drafts, body, things } = post.prepared;
@@ -271,14 +324,20 @@ pub(super) async fn post(
         return Err(RequestError::Unreachable(text));
     }
     let mut results = results.into_iter();
-    for (draft, outcome) in drafts.iter().zip(&mut outcomes).filter(|(_, outcome)| outcome.is_none()) {
-        *outcome = Some(match results.next() {
-            None => Outcome::New,
-            Some(result) if result.status < 300 => {
+    let open = chunk.rows.iter().zip(&drafts).zip(&mut outcomes).filter(|(_, outcome)| outcome.is_none());
+    for ((row, draft), outcome) in open {
+        let is_taken = |result: &ItemResult| result.status == StatusCode::CONFLICT.as_u16();
+        *outcome = Some(match (results.next(), moving) {
+            (None, None) => Outcome::New,
+            (None, Some(moving)) => moving.settle(row, &post.key, None).await?,
+            (Some(result), _) if result.status < 300 => {
                 Outcome::Created(Code { short_id: result.short_id, short_url: result.short_url })
             }
-            Some(result) => {
-                let is_taken = result.status == StatusCode::CONFLICT.as_u16();
+            (Some(result), Some(moving)) if is_taken(&result) => {
+                moving.settle(row, &post.key, Some(result.errors.join(" "))).await?
+            }
+            (Some(result), _) => {
+                let is_taken = is_taken(&result);
                 let found = match draft.as_ref().filter(|_| is_taken) {
                     Some(draft) => same(client, domain, draft).await?,
                     None => None,
@@ -303,7 +362,11 @@ impl Settled {
             Outcome::Refused(reason) => {
                 Some(Reject { line: row.line, reason: reason.clone(), record: row.record.clone() })
             }
-            Outcome::Created(_) | Outcome::There(_) | Outcome::New => None,
+            Outcome::Created(_)
+            | Outcome::There(_)
+            | Outcome::Changed(_)
+            | Outcome::Skipped(_)
+            | Outcome::New => None,
         });
         let faults = self.faults.iter().map(|fault| Reject {
             line: fault.line,

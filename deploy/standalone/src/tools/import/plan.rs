@@ -7,8 +7,13 @@ use std::{
     time::Duration,
 };
 
+use flate2::bufread::MultiGzDecoder;
+use shorteners::Source;
+
 use super::{
     Args, MAX_CHUNK_ROWS, encoding,
+    foreign::Foreign,
+    form::Form,
     known_rows::{self, KnownRows},
     progress::note,
     records::{Layout, Records},
@@ -36,7 +41,7 @@ pub(super) struct Plan {
     pub(super) rejects_path: PathBuf,
     pub(super) layout: Layout,
     pub(super) size: Option<u64>,
-    pub(super) rows: Rows,
+    pub(super) rows: Form,
     pub(super) input: Records<Box<dyn BufRead + Send>>,
     /// Whether no earlier run is gone on with.
     pub(super) is_new: bool,
@@ -57,11 +62,16 @@ impl Plan {
             return Err(Failure::Unfinished(format!("another import of {name} is running")));
         }
         let ends = args.file.extension().and_then(|end| end.to_str());
-        let (is_json, format, ending) = match (args.format, ends) {
-            (Some(Format::Ndjson), _) | (None, Some("ndjson" | "jsonl")) => {
-                (true, "ndjson", ".rejects.ndjson")
+        let (is_json, format) = match (args.format, ends) {
+            (Some(Format::Ndjson), _) | (None, Some("ndjson" | "jsonl")) => (true, "ndjson"),
+            (Some(Format::Csv), _) | (None, _) => (false, "csv"),
+        };
+        let format = match args.from {
+            None => format.to_owned(),
+            Some(source) => {
+                let project = args.project.as_deref().unwrap_or_default();
+                format!("{} {:?} {project}", source.name(), args.on_conflict)
             }
-            (Some(Format::Csv), _) | (None, _) => (false, "csv", ".rejects.csv"),
         };
         let (content, size) = if stdin {
             (String::new(), None)
@@ -74,13 +84,20 @@ impl Plan {
             api: client.base().to_string(),
             domain: args.domain.clone(),
             platform_id: args.platform_id.clone(),
-            format: format.to_owned(),
+            format,
             chunk_rows: usize::from(args.chunk).min(MAX_CHUNK_ROWS),
             again: args.again,
         };
         let base = if stdin { Path::new("waymark-import") } else { &args.file };
+        let Opened { layout, rows, input } = match args.from {
+            None => open(args, is_json)?,
+            Some(source) => open_foreign(args, source)?,
+        };
+        let ending = match layout {
+            Layout::Csv(_) => ".rejects.csv",
+            Layout::Ndjson => ".rejects.ndjson",
+        };
         let rejects_path = args.rejects.clone().unwrap_or_else(|| beside(base, ending));
-        let Opened { layout, rows, input } = open(args, is_json)?;
         let state_path = (!stdin && !args.dry_run).then(|| beside(&args.file, ".waymark-import.json"));
         let (mut state, is_new, settling) = match &state_path {
             Some(path) => find_state(path, subject, args.restart)?,
@@ -89,7 +106,8 @@ impl Plan {
                 (state, true, Duration::ZERO)
             }
         };
-        let known_path = (!stdin).then(|| args.file.with_file_name(known_rows::NAME));
+        // Links of another shortener say themselves where they are from.
+        let known_path = (!stdin && args.from.is_none()).then(|| args.file.with_file_name(known_rows::NAME));
         let known = match &known_path {
             Some(path) => {
                 if is_new {
@@ -108,7 +126,8 @@ impl Plan {
             known_path,
             rejects_path,
             layout,
-            size,
+            // What is read of the file of another shortener has another size.
+            size: size.filter(|_| args.from.is_none()),
             rows,
             input,
             is_new,
@@ -157,7 +176,7 @@ fn find_state(path: &Path, subject: Subject, restart: bool) -> Result<(State, bo
 
 struct Opened {
     layout: Layout,
-    rows: Rows,
+    rows: Form,
     input: Records<Box<dyn BufRead + Send>>,
 }
 
@@ -165,19 +184,11 @@ struct Opened {
 fn open(args: &Args, is_json: bool) -> Result<Opened, Failure> {
     let name = args.file.display();
     let bad = |error: io::Error| ConfigError::new("FILE", format!("{name} cannot be read: {error}"));
-    let source: Box<dyn BufRead + Send> = if args.file.as_os_str() == "-" {
-        Box::new(BufReader::new(io::stdin()))
-    } else {
-        Box::new(BufReader::with_capacity(256 << 10, File::open(&args.file).map_err(bad)?))
-    };
-    let mut source = encoding::decoded(source).map_err(bad)?;
+    let mut source = encoding::decoded(source(args).map_err(bad)?).map_err(bad)?;
     let layout = if is_json {
         Layout::Ndjson
     } else {
-        let start = source.fill_buf().map_err(bad)?;
-        let line = start.split(|byte| *byte == b'\n').next().unwrap_or_default();
-        let line = line.strip_prefix("\u{feff}".as_bytes()).unwrap_or(line);
-        Layout::Csv(rows::delimiter(line))
+        Layout::Csv(rows::delimiter(first_line(source.fill_buf().map_err(bad)?)))
     };
     let mut input = Records::new(source, layout).map_err(bad)?;
     let rows = match layout {
@@ -188,5 +199,48 @@ fn open(args: &Args, is_json: bool) -> Result<Opened, Failure> {
                 .map_err(|reason| ConfigError::new("FILE", format!("{name}: {reason}")))?
         }
     };
-    Ok(Opened { layout, rows, input })
+    Ok(Opened { layout, rows: Form::Own(rows), input })
+}
+
+/// The same for a file of another shortener, which may be packed by gzip; its form is told by its first sign.
+fn open_foreign(args: &Args, from: Source) -> Result<Opened, Failure> {
+    let name = args.file.display();
+    let bad = |error: io::Error| ConfigError::new("FILE", format!("{name} cannot be read: {error}"));
+    let fault = |reason: String| ConfigError::new("FILE", format!("{name}: {reason}"));
+    let unpacked = unpacked(source(args).map_err(bad)?).map_err(bad)?;
+    let mut source = encoding::decoded(unpacked).map_err(bad)?;
+    let start = source.fill_buf().map_err(bad)?;
+    if shorteners::is_json(start) {
+        let lines = shorteners::lines(from, source).map_err(|error| fault(error.to_string()))?;
+        let (rows, text) = Foreign::json(from, lines);
+        let text: Box<dyn BufRead + Send> = Box::new(io::Cursor::new(text));
+        let input = Records::new(text, Layout::Ndjson).map_err(bad)?;
+        return Ok(Opened { layout: Layout::Ndjson, rows: Form::Foreign(rows), input });
+    }
+    let delimiter = rows::delimiter_of(first_line(start), |name| from.knows(name));
+    let layout = Layout::Csv(delimiter);
+    let mut input = Records::new(source, layout).map_err(bad)?;
+    let rows = Foreign::csv(from, input.next().map_err(bad)?, delimiter).map_err(fault)?;
+    Ok(Opened { layout, rows: Form::Foreign(rows), input })
+}
+
+fn source(args: &Args) -> io::Result<Box<dyn BufRead + Send>> {
+    Ok(if args.file.as_os_str() == "-" {
+        Box::new(BufReader::new(io::stdin()))
+    } else {
+        Box::new(BufReader::with_capacity(256 << 10, File::open(&args.file)?))
+    })
+}
+
+fn unpacked(mut input: Box<dyn BufRead + Send>) -> io::Result<Box<dyn BufRead + Send>> {
+    if input.fill_buf()?.starts_with(&[0x1F, 0x8B]) {
+        return Ok(Box::new(BufReader::with_capacity(256 << 10, MultiGzDecoder::new(input))));
+    }
+    Ok(input)
+}
+
+/// The first line of a text, over a byte order mark.
+fn first_line(text: &[u8]) -> &[u8] {
+    let line = text.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    line.strip_prefix("\u{feff}".as_bytes()).unwrap_or(line)
 }

@@ -10,10 +10,7 @@ use std::{
 
 use serde_json::{Value, json};
 
-use super::{
-    records::Layout,
-    rows::{self, Rows},
-};
+use super::{records::Layout, rows};
 
 /// One rejected line.
 #[derive(Debug)]
@@ -37,7 +34,7 @@ pub(super) struct Rejects {
 
 impl Rejects {
     /// Goes on behind `size` bytes; what an earlier run wrote behind them is cut off.
-    pub(super) fn open(path: &Path, layout: Layout, rows: &Rows, size: u64) -> io::Result<Self> {
+    pub(super) fn open(path: &Path, layout: Layout, header: &[String], size: u64) -> io::Result<Self> {
         let file = if size == 0 {
             match fs::remove_file(path) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -49,7 +46,7 @@ impl Rejects {
             file.seek(SeekFrom::End(0))?;
             Some(file)
         };
-        Ok(Self { path: path.to_owned(), layout, header: rows.header.clone(), file, size })
+        Ok(Self { path: path.to_owned(), layout, header: header.to_vec(), file, size })
     }
 
     /// Appends rejects; they are on disk when this returns.

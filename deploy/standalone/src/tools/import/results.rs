@@ -54,6 +54,8 @@ impl Results {
                 Outcome::There(code) => {
                     ("already there", code.short_id.as_str(), code.short_url.as_str(), "")
                 }
+                Outcome::Changed(code) => ("changed", code.short_id.as_str(), code.short_url.as_str(), ""),
+                Outcome::Skipped(reason) => ("skipped", "", "", reason.as_str()),
                 Outcome::New => ("new", "", "", ""),
                 Outcome::Refused(reason) => ("rejected", "", "", reason.as_str()),
             };

@@ -63,6 +63,8 @@ pub(super) struct Item {
     pub(super) body: Map<String, Value>,
     /// The Thing whose id is to be its `platformId`.
     pub(super) thing: Option<Named>,
+    /// What the row has beside, and is not taken over.
+    pub(super) dropped: Vec<&'static str>,
 }
 
 impl Item {
@@ -75,9 +77,14 @@ impl Item {
 
 /// The delimiter by which most columns of a header are known.
 pub(super) fn delimiter(header: &[u8]) -> u8 {
+    delimiter_of(header, |name| column(name).is_some())
+}
+
+/// The delimiter by which most names of a header are known.
+pub(super) fn delimiter_of(header: &[u8], is_known: impl Fn(&str) -> bool) -> u8 {
     let known = |delimiter: u8| {
         let names = fields(header, delimiter).unwrap_or_default();
-        names.iter().filter(|name| column(name).is_some()).count()
+        names.iter().filter(|name| is_known(name)).count()
     };
     // Of equals `max_by_key` takes the last.
     DELIMITERS.into_iter().rev().max_by_key(|delimiter| known(*delimiter)).unwrap_or(b',')
@@ -99,14 +106,7 @@ impl Rows {
         delimiter: u8,
         platform_id: Option<String>,
     ) -> Result<Self, String> {
-        let bytes = match header.map(|header| header.content) {
-            None => return Err("the file is empty: its first line must name the columns".to_owned()),
-            Some(Err(fault)) => {
-                return Err(format!("the first line must name the columns: {}", fault.reason));
-            }
-            Some(Ok(bytes)) => bytes,
-        };
-        let header = fields(&bytes, delimiter).map_err(|reason| format!("the first line: {reason}"))?;
+        let header = self::header(header, delimiter)?;
         let mut columns: Vec<_> = header.iter().map(|name| column(name)).collect();
         let has = |columns: &[Option<&str>], name| columns.contains(&Some(name));
         let makes_things = has(&columns, SERIAL);
@@ -192,13 +192,22 @@ impl Rows {
             }
         };
         if body.contains_key("platformId") {
-            return Ok(Item { body, thing: None });
+            return Ok(Item { body, ..Item::default() });
         }
         let thing = serial.map(|serial| Named { serial, product, name });
         if let (None, Some(platform_id)) = (&thing, &self.platform_id) {
             body.insert("platformId".to_owned(), platform_id.as_str().into());
         }
-        Ok(Item { body, thing })
+        Ok(Item { body, thing, ..Item::default() })
+    }
+}
+
+/// The names of the columns.
+pub(super) fn header(header: Option<Record>, delimiter: u8) -> Result<Vec<String>, String> {
+    match header.map(|header| header.content) {
+        None => Err("the file is empty: its first line must name the columns".to_owned()),
+        Some(Err(fault)) => Err(format!("the first line must name the columns: {}", fault.reason)),
+        Some(Ok(bytes)) => fields(&bytes, delimiter).map_err(|reason| format!("the first line: {reason}")),
     }
 }
 

@@ -61,6 +61,12 @@ pub(super) struct State {
     /// Rows that had been created before.
     #[serde(default)]
     pub(super) there: u64,
+    /// Links of another shortener that were changed.
+    #[serde(default)]
+    pub(super) changed: u64,
+    /// Links of another shortener whose short id is that of another link.
+    #[serde(default)]
+    pub(super) skipped: u64,
     /// Things that were made.
     #[serde(default)]
     pub(super) things: u64,
@@ -91,6 +97,8 @@ impl State {
             until: None,
             created: 0,
             there: 0,
+            changed: 0,
+            skipped: 0,
             things: 0,
             rejected: 0,
             rejects_bytes: 0,
@@ -102,14 +110,15 @@ impl State {
 
     /// Rows that are settled.
     pub(super) fn rows(&self) -> u64 {
-        self.created + self.there + self.rejected
+        self.created + self.there + self.changed + self.skipped + self.rejected
     }
 
     /// How many rows had which end, for people.
     pub(super) fn counts(&self) -> String {
         let mut text = format!("{} created, ", self.created);
-        if self.there > 0 {
-            text.push_str(&format!("{} already there, ", self.there));
+        let others = [(self.changed, "changed"), (self.there, "already there"), (self.skipped, "skipped")];
+        for (count, word) in others.into_iter().filter(|(count, _)| *count > 0) {
+            text.push_str(&format!("{count} {word}, "));
         }
         text.push_str(&format!("{} rejected", self.rejected));
         if self.things > 0 {

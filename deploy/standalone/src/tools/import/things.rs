@@ -216,7 +216,7 @@ async fn find(
 }
 
 /// A value as a filter takes it: its signs are escaped.
-fn escaped(value: &str) -> String {
+pub(super) fn escaped(value: &str) -> String {
     let mut text = String::with_capacity(value.len());
     for letter in value.chars() {
         if "&|!><=~(),\\".contains(letter) {

@@ -1,0 +1,318 @@
+//! Links of another shortener against what is there: an import that is repeated changes what differs, and makes nothing twice.
+//!
+//! A link was imported from a short link if its custom fields say so ([`shorteners::FROM`], [`shorteners::LINK`]). Only members that
+//! a row has are compared and changed.
+
+use std::collections::{HashMap, hash_map::Entry};
+
+use clap::ValueEnum;
+use reqwest::{StatusCode, Url};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use shorteners::Source;
+
+use super::{
+    chunks::{Outcome, Row},
+    existing::Code,
+    things::escaped,
+};
+use crate::tools::client::{Client, RequestError};
+
+/// Identifier of the product that has the imported links; its value is the name of the other service.
+const IDENTIFIER: &str = "importedFrom";
+
+/// Members that say which link it is, not what it does.
+const NAMES: [&str; 2] = ["shortId", "platformId"];
+
+/// What to do with a link whose short id is that of another link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum OnConflict {
+    /// Reject the row.
+    Refuse,
+    /// Leave the row out.
+    Skip,
+    /// Give the link a new short id.
+    Rename,
+}
+
+/// A redirection as the API shows it.
+type Record = Map<String, Value>;
+
+#[derive(Debug, Deserialize)]
+struct Id {
+    id: String,
+}
+
+/// Where links of another shortener go.
+#[derive(Debug)]
+pub(super) struct Moving {
+    pub(super) client: Client,
+    pub(super) source: Source,
+    pub(super) on_conflict: OnConflict,
+    pub(super) domain: Option<String>,
+    pub(super) project: Option<String>,
+    /// The resource of the links; `None` in a dry run that would make it.
+    pub(super) platform_id: Option<String>,
+    pub(super) dry_run: bool,
+}
+
+/// Which lines of the file had which short id and short link.
+#[derive(Debug, Default)]
+pub(super) struct Seen {
+    /// Short ids in upper case.
+    ids: HashMap<String, u64>,
+    links: HashMap<String, u64>,
+}
+
+/// An earlier row of the file that has the short id of a row.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Twin {
+    line: u64,
+    /// Whether the short link is the same, too.
+    is_same_link: bool,
+}
+
+impl Seen {
+    /// Notes a row; gives the earlier one with its short id, if there is one.
+    pub(super) fn note(&mut self, row: &Row) -> Option<Twin> {
+        let line = row.line;
+        if let Some(line) = earlier(&mut self.links, link_of(&row.item.body).to_owned(), line) {
+            return Some(Twin { line, is_same_link: true });
+        }
+        let id = text_of(&row.item.body, "shortId").to_ascii_uppercase();
+        earlier(&mut self.ids, id, line).map(|line| Twin { line, is_same_link: false })
+    }
+}
+
+fn earlier(known: &mut HashMap<String, u64>, name: String, line: u64) -> Option<u64> {
+    match known.entry(name) {
+        Entry::Occupied(entry) => Some(*entry.get()),
+        Entry::Vacant(entry) => {
+            entry.insert(line);
+            None
+        }
+    }
+}
+
+impl Moving {
+    /// Finds the product of the links, or makes it unless this is a dry run; `run` is the name of the import.
+    pub(super) async fn find_owner(&mut self, run: &str) -> Result<(), RequestError> {
+        if self.platform_id.is_some() {
+            return Ok(());
+        }
+        let name = format!("{IDENTIFIER}:{}", self.source.name());
+        let found = self.client.read::<Id>(&self.client.url(&["products", name.as_str()], [])).await;
+        self.platform_id = match found {
+            Ok(product) => Some(product.id),
+            Err(RequestError::Refused { status: StatusCode::NOT_FOUND, .. }) if self.dry_run => None,
+            Err(RequestError::Refused { status: StatusCode::NOT_FOUND, .. }) => {
+                let body = json!({
+                    "name": format!("Links from {}", self.source.name()),
+                    "identifiers": {IDENTIFIER: self.source.name()},
+                });
+                let project = self.project.as_deref().map(|project| ("project", project));
+                let (url, key) = (self.client.url(&["products"], project), format!("import-{run}-product"));
+                Some(self.client.post_once::<Id>(&url, &key, body.to_string().into()).await?.id)
+            }
+            Err(error) => return Err(error),
+        };
+        Ok(())
+    }
+
+    /// Says whose link it is to be.
+    pub(super) fn assign(&self, body: &mut Map<String, Value>) {
+        if let Some(id) = &self.platform_id {
+            body.insert("platformId".to_owned(), id.as_str().into());
+        }
+    }
+
+    /// What becomes of a row whose short id an earlier row has; `key` is the chunk's.
+    pub(super) async fn settle_twin(
+        &self,
+        row: &Row,
+        twin: Twin,
+        key: &str,
+    ) -> Result<Outcome, RequestError> {
+        if twin.is_same_link {
+            return Ok(Outcome::Refused(format!("line {} has the same short link.", twin.line)));
+        }
+        let id = text_of(&row.item.body, "shortId");
+        let reason =
+            format!("shortId {id} is that of line {}; upper and lower case are the same.", twin.line);
+        self.settle_conflict(row, key, reason).await
+    }
+
+    /// What becomes of a row whose short id may be taken: the service refused it for that, or was not asked.
+    pub(super) async fn settle(
+        &self,
+        row: &Row,
+        key: &str,
+        refusal: Option<String>,
+    ) -> Result<Outcome, RequestError> {
+        let url = self.url(Some(text_of(&row.item.body, "shortId")), None);
+        match self.client.read::<Record>(&url).await {
+            Ok(found) if self.is_import(&found, row) => self.update(row, &found).await,
+            Ok(found) => {
+                let (url, target) = (text_of(&found, "shortUrl"), text_of(&found, "defaultRedirectUrl"));
+                self.settle_conflict(row, key, format!("{url} is there already, and leads to {target}."))
+                    .await
+            }
+            Err(RequestError::Refused { status: StatusCode::NOT_FOUND, .. }) => match refusal {
+                None => Ok(Outcome::New),
+                // Short ids of deleted links, and of links that the key does not see.
+                Some(refusal) => self.settle_conflict(row, key, refusal).await,
+            },
+            Err(error) => of_the_row(error),
+        }
+    }
+
+    async fn settle_conflict(&self, row: &Row, key: &str, reason: String) -> Result<Outcome, RequestError> {
+        match self.on_conflict {
+            OnConflict::Refuse => Ok(Outcome::Refused(reason)),
+            OnConflict::Skip => Ok(Outcome::Skipped(reason)),
+            OnConflict::Rename => self.rename(row, key).await,
+        }
+    }
+
+    /// Gives a link a new short id, unless an earlier import did.
+    async fn rename(&self, row: &Row, key: &str) -> Result<Outcome, RequestError> {
+        let link = link_of(&row.item.body);
+        let filter = format!("customFields.{}={}", shorteners::LINK, escaped(link));
+        let found = self.client.read::<Vec<Record>>(&self.url(None, Some(("filter", filter.as_str())))).await;
+        let found = match found {
+            Ok(found) => found,
+            Err(error) => return of_the_row(error),
+        };
+        if let Some(found) = found.iter().find(|found| self.is_import(found, row)) {
+            return self.update(row, found).await;
+        }
+        if self.dry_run {
+            return Ok(Outcome::New);
+        }
+        let mut body = row.item.body.clone();
+        body.remove("shortId");
+        let project = self.project.as_deref().map(|project| ("project", project));
+        let (url, key) = (self.url(None, project), format!("{key}-{}", row.line));
+        match self.client.post_once::<Code>(&url, &key, Value::Object(body).to_string().into()).await {
+            Ok(code) => Ok(Outcome::Created(code)),
+            Err(error) => of_the_row(error),
+        }
+    }
+
+    /// Makes a link that was imported before what its row says.
+    async fn update(&self, row: &Row, found: &Record) -> Result<Outcome, RequestError> {
+        let code = Code {
+            short_id: text_of(found, "shortId").to_owned(),
+            short_url: text_of(found, "shortUrl").to_owned(),
+        };
+        let Some(body) = change(&row.item.body, found) else { return Ok(Outcome::There(code)) };
+        if self.dry_run {
+            return Ok(Outcome::Changed(code));
+        }
+        let url = self.url(Some(&code.short_id), None);
+        match self.client.put(&url, Value::Object(body).to_string().into()).await {
+            Ok(()) => Ok(Outcome::Changed(code)),
+            Err(error) => of_the_row(error),
+        }
+    }
+
+    /// Whether a link was imported from the short link of a row.
+    fn is_import(&self, found: &Record, row: &Row) -> bool {
+        let fields = found.get("customFields").and_then(Value::as_object);
+        let is_source =
+            |fields: &&Map<String, Value>| text_of(fields, shorteners::FROM) == self.source.name();
+        fields
+            .filter(is_source)
+            .is_some_and(|fields| is_same_link(text_of(fields, shorteners::LINK), link_of(&row.item.body)))
+    }
+
+    /// The URL of a redirection, or of all.
+    fn url(&self, short_id: Option<&str>, more: Option<(&str, &str)>) -> Url {
+        let path: Vec<&str> = std::iter::once("redirections").chain(short_id).collect();
+        let domain = self.domain.as_deref().map(|domain| ("domain", domain));
+        self.client.url(&path, domain.into_iter().chain(more))
+    }
+}
+
+/// A refusal of one row; other errors end the import.
+fn of_the_row(error: RequestError) -> Result<Outcome, RequestError> {
+    match error {
+        RequestError::Refused {
+            status: StatusCode::BAD_REQUEST | StatusCode::NOT_FOUND | StatusCode::CONFLICT,
+            text,
+        } => Ok(Outcome::Refused(text)),
+        error @ (RequestError::Refused { .. } | RequestError::Unreachable(_)) => Err(error),
+    }
+}
+
+/// The body of a `PUT` that makes a link what a row says; `None` if it is that already.
+fn change(row: &Map<String, Value>, found: &Record) -> Option<Map<String, Value>> {
+    let kept = ["forwardQuery", "scopes"].into_iter();
+    let kept = kept.filter_map(|name| Some((name.to_owned(), found.get(name)?.clone())));
+    let mut body: Map<String, Value> = kept.collect();
+    let mut differs = false;
+    for (name, value) in row.iter().filter(|(name, _)| !NAMES.contains(&name.as_str())) {
+        let mut value = value.clone();
+        if let (Value::Object(fields), Some(before)) =
+            (&mut value, found.get(name).and_then(Value::as_object))
+        {
+            for (field, before) in before {
+                fields.entry(field.as_str()).or_insert_with(|| before.clone());
+            }
+        }
+        differs |= found.get(name) != Some(&value);
+        body.insert(name.clone(), value);
+    }
+    differs.then_some(body)
+}
+
+/// Whether two short links are one; CSV of some services has the code without its host.
+fn is_same_link(one: &str, other: &str) -> bool {
+    let ends = |long: &str, short: &str| long.strip_suffix(short).is_some_and(|host| host.ends_with('/'));
+    !one.is_empty() && !other.is_empty() && (one == other || ends(one, other) || ends(other, one))
+}
+
+/// The short link of a row at the other service.
+fn link_of(body: &Map<String, Value>) -> &str {
+    body.get("customFields").and_then(Value::as_object).map_or("", |fields| text_of(fields, shorteners::LINK))
+}
+
+fn text_of<'a>(members: &'a Map<String, Value>, name: &str) -> &'a str {
+    members.get(name).and_then(Value::as_str).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_a_row_says_is_changed() {
+        let map = |value: Value| value.as_object().cloned().unwrap();
+        let found = map(json!({
+            "shortId": "A", "defaultRedirectUrl": "https://e.com/", "title": "mine", "forwardQuery": false,
+            "scopes": {"users": [], "projects": []}, "customFields": {"importedLink": "bit.ly/A", "own": 1},
+        }));
+        let row = map(json!({"shortId": "a", "defaultRedirectUrl": "https://e.com/", "platformId": "P",
+            "customFields": {"importedLink": "bit.ly/A"}}));
+        assert_eq!(change(&row, &found), None);
+        let mut corrected = row;
+        corrected.insert("defaultRedirectUrl".to_owned(), json!("https://e.com/new"));
+        let body = json!({"defaultRedirectUrl": "https://e.com/new", "forwardQuery": false,
+            "scopes": {"users": [], "projects": []}, "customFields": {"importedLink": "bit.ly/A", "own": 1}});
+        assert_eq!(change(&corrected, &found).map(Value::Object), Some(body));
+    }
+
+    #[test]
+    fn a_link_is_known_with_and_without_its_host() {
+        for (one, other, same) in [
+            ("bit.ly/a", "bit.ly/a", true),
+            ("a", "s.example/a", true),
+            ("bit.ly/a", "bit.ly/A", false),
+            ("bit.ly/a", "go.example/a", false),
+            ("a", "s.example/ba", false),
+            ("", "a", false),
+        ] {
+            assert!(is_same_link(one, other) == same && is_same_link(other, one) == same, "{one} {other}");
+        }
+    }
+}
