@@ -12,16 +12,17 @@ use super::super::seek::{bytes, ranges};
 use super::{
     ClickHouseScans,
     append::STEP,
+    client::away,
     params::{Params, hex},
     row_binary::Reader,
     rows::{self, DELETED, INSERT, Place, Rows},
 };
 use crate::{
-    NewScan, ScanPosition, Sighted, Sought,
+    NewScan, ScanPosition, Seen, Sighted, Sought,
     domain::{columns::Columns, ids, month::Month},
 };
 
-const SEEK: &str = "SELECT created_at, seq, thng, timestamp, key, shape, agent, place, referer, language, rule, ip, \
+const SEEK: &str = "SELECT created_at, seq, version, thng, timestamp, key, shape, agent, place, referer, language, rule, ip, \
     short_id, entry, redirect_url FROM scans FINAL WHERE account = {account:String} AND month = {month:Int32} \
     AND version < 4294967295 AND created_at >= {at:Int64} AND (created_at, seq) > ({at:Int64}, {seq:Int64}) AND ";
 const THNG: &str = "thng = unhex({thng:String})";
@@ -33,6 +34,7 @@ const WINDOW: &str = " ORDER BY created_at, seq LIMIT 500";
 const VERSIONS: &str = "SELECT created_at, seq, thng, timestamp, key, version FROM scans FINAL \
     WHERE account = {account:String} AND month = {month:Int32} AND version < 4294967295 \
     AND (created_at, seq) IN (SELECT k.1, k.2 FROM (SELECT arrayJoin(arrayZip({times:Array(Int64)}, {seqs:Array(Int64)})) AS k))";
+
 impl ClickHouseScans {
     pub(super) async fn seek_some(
         &self,
@@ -63,11 +65,12 @@ impl ClickHouseScans {
         Ok(Sighted::default())
     }
 
-    /// Stores a new version of scans that are still there. One that is deleted in between stays so.
-    pub(super) async fn rewrite_all(&self, scans: &[(ScanPosition, NewScan)]) -> Result<(), StoreError> {
-        let mut groups: BTreeMap<(AccountId, i32), Vec<&(ScanPosition, NewScan)>> = BTreeMap::new();
+    /// Stores the next version of scans that are still there. One that is deleted in between stays so, and one of which another
+    /// version was stored since it was seen is left as it is: what was seen may hold what was taken out of that.
+    pub(super) async fn rewrite_all(&self, scans: &[(Seen, NewScan)]) -> Result<(), StoreError> {
+        let mut groups: BTreeMap<(AccountId, i32), Vec<&(Seen, NewScan)>> = BTreeMap::new();
         for scan in scans {
-            groups.entry((scan.1.account, scan.0.month)).or_default().push(scan);
+            groups.entry((scan.1.account, scan.0.position.month)).or_default().push(scan);
         }
         for ((account, number), scans) in groups {
             let Some(month) = Month::stored(number) else { continue };
@@ -82,29 +85,40 @@ impl ClickHouseScans {
         &self,
         account: AccountId,
         month: Month,
-        scans: &[&(ScanPosition, NewScan)],
+        scans: &[&(Seen, NewScan)],
     ) -> Result<(), StoreError> {
-        let by_place: BTreeMap<(i64, i64), &NewScan> =
-            scans.iter().map(|(position, scan)| ((position.at, position.seq), scan)).collect();
+        let by_place: BTreeMap<(i64, i64), (u32, &NewScan)> = scans
+            .iter()
+            .map(|(seen, scan)| ((seen.position.at, seen.position.seq), (seen.version, scan)))
+            .collect();
         let mut params = Params::of(account, month);
         params.wholes("times", by_place.keys().map(|(at, _)| *at));
         params.wholes("seqs", by_place.keys().map(|(_, seq)| *seq));
         let answer = self.client.query(VERSIONS, &params, STATEMENT_TIMEOUT).await?;
-        let (mut reader, mut rows) = (Reader::new(&answer), Rows::default());
+        let (mut reader, mut rows, mut changed) = (Reader::new(&answer), Rows::default(), 0_usize);
         while reader.is_more() {
             let (created_at, seq) = (UnixMillis(reader.int64()?), reader.int64()?);
             let (thng, timestamp) = (reader.bytes()?, UnixMillis(reader.int64()?));
-            let (key, version) = (reader.fixed()?, reader.uint32()?.saturating_add(1));
-            if let Some(scan) = by_place.get(&(created_at.0, seq)) {
-                let place = Place { created_at, seq, thng, timestamp, key: &key, version };
-                rows.push(account, &place, &scan.columns);
+            let (key, version) = (reader.fixed()?, reader.uint32()?);
+            match by_place.get(&(created_at.0, seq)) {
+                Some((seen, scan)) if *seen == version => {
+                    let version = version.saturating_add(1);
+                    let place = Place { created_at, seq, thng, timestamp, key: &key, version };
+                    rows.push(account, &place, &scan.columns);
+                }
+                Some(_) => changed += 1,
+                None => {}
             }
         }
-        if rows.bytes.is_empty() {
-            Ok(())
-        } else {
-            self.client.insert(INSERT, None, rows.bytes, STATEMENT_TIMEOUT).await
+        if !rows.bytes.is_empty() {
+            self.client.insert(INSERT, None, rows.bytes, STATEMENT_TIMEOUT).await?;
         }
+        if changed > 0 {
+            return Err(away(format!(
+                "{changed} scans were changed since they were read; they are read again"
+            )));
+        }
+        Ok(())
     }
 
     /// Stores a last version of scans, without their documents. It stays until retention, so that no scan comes back.

@@ -30,11 +30,11 @@ use crate::{
 // The keys of a page come first: of the other columns only those of its scans are read.
 const KEYS: &str = "SELECT thng, created_at, seq FROM scans FINAL WHERE account = {account:String} \
     AND month = {month:Int32} AND version < 4294967295 AND ";
-const BY_KEYS: &str = "SELECT created_at, seq, thng, timestamp, key, shape, agent, place, referer, language, rule, ip, \
+const BY_KEYS: &str = "SELECT created_at, seq, version, thng, timestamp, key, shape, agent, place, referer, language, rule, ip, \
     short_id, entry, redirect_url FROM scans FINAL WHERE account = {account:String} AND month = {month:Int32} \
     AND version < 4294967295 AND (thng, created_at, seq) IN (SELECT unhex(k.1), k.2, k.3 FROM (SELECT arrayJoin(arrayZip( \
     {thngs:Array(String)}, {times:Array(Int64)}, {seqs:Array(Int64)})) AS k)) ORDER BY created_at, seq";
-const BY_IDS: &str = "SELECT created_at, seq, thng, timestamp, key, shape, agent, place, referer, language, rule, ip, \
+const BY_IDS: &str = "SELECT created_at, seq, version, thng, timestamp, key, shape, agent, place, referer, language, rule, ip, \
     short_id, entry, redirect_url FROM scans FINAL WHERE account = {account:String} AND month = {month:Int32} \
     AND version < 4294967295 AND key IN (SELECT toFixedString(unhex(arrayJoin({keys:Array(String)})), 12)) \
     ORDER BY created_at, seq";
