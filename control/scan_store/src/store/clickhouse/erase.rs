@@ -1,6 +1,6 @@
 //! Looks for scans, writes them again with less in them, and removes single ones.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, time::Instant};
 
 use kernel::store::{STATEMENT_TIMEOUT, StoreError};
 use shared::{
@@ -14,6 +14,7 @@ use super::{
     append::STEP,
     client::away,
     params::{Params, hex},
+    read::Walk,
     row_binary::Reader,
     rows::{self, DELETED, INSERT, Place, Rows},
 };
@@ -22,15 +23,11 @@ use crate::{
     domain::{columns::Columns, ids, month::Month},
 };
 
-const SEEK: &str = "SELECT created_at, seq, version, thng, timestamp, key, shape, agent, place, referer, language, rule, ip, \
-    short_id, entry, redirect_url FROM scans FINAL WHERE account = {account:String} AND month = {month:Int32} \
-    AND version < 4294967295 AND created_at >= {at:Int64} AND (created_at, seq) > ({at:Int64}, {seq:Int64}) AND ";
 const THNG: &str = "thng = unhex({thng:String})";
 const CREATED: &str = "created_at >= {from:Int64} AND created_at < {to:Int64}";
 const NETWORK: &str = "timestamp >= {from:Int64} AND timestamp < {to:Int64} \
     AND ((length(ip) = {bytes:UInt64} AND ip >= unhex({first:String}) AND ip <= unhex({last:String})) \
     OR (length(ip) = {mapped_bytes:UInt64} AND ip >= unhex({mapped_first:String}) AND ip <= unhex({mapped_last:String})))";
-const WINDOW: &str = " ORDER BY created_at, seq LIMIT 500";
 const VERSIONS: &str = "SELECT created_at, seq, thng, timestamp, key, version FROM scans FINAL \
     WHERE account = {account:String} AND month = {month:Int32} AND version < 4294967295 \
     AND (created_at, seq) IN (SELECT k.1, k.2 FROM (SELECT arrayJoin(arrayZip({times:Array(Int64)}, {seqs:Array(Int64)})) AS k))";
@@ -47,19 +44,21 @@ impl ClickHouseScans {
             Sought::Created { .. } => CREATED,
             Sought::Network { .. } => NETWORK,
         };
-        let sql = format!("{SEEK}{condition}{WINDOW}");
+        let mut given = Params::default();
+        add_sought(&mut given, sought);
+        let walk = Walk { account, conditions: condition, given: &given, is_ascending: true };
         for month in self.months().await? {
-            let (at, seq) = match after {
+            let after = match after {
                 Some(after) if after.month > month.number() => continue,
-                Some(after) if after.month == month.number() => (after.at, after.seq),
-                Some(_) | None => (i64::MIN, i64::MIN),
+                Some(after) if after.month == month.number() => Some((after.at, after.seq)),
+                Some(_) | None => None,
             };
-            let mut params = Params::of(account, month);
-            params.whole("at", at).whole("seq", seq);
-            add_sought(&mut params, sought);
-            let rows = rows::read(&self.client.query(&sql, &params, STATEMENT_TIMEOUT).await?)?;
-            if let Some(end) = rows.last().map(rows::Row::position) {
-                return Ok(Sighted { found: rows::readable(rows), end: Some(end) });
+            let ends = Instant::now() + 2 * STATEMENT_TIMEOUT;
+            let positions = self.positions(walk, month, after, (STEP, ends)).await?;
+            if let Some((at, seq)) = positions.last().copied() {
+                let rows = self.at_positions(walk, month, &positions, ends).await?;
+                let end = Some(ScanPosition { month: month.number(), at, seq });
+                return Ok(Sighted { found: rows::readable(rows), end });
             }
         }
         Ok(Sighted::default())
