@@ -63,9 +63,10 @@ const DELETE: &str = "DELETE FROM app_users WHERE account_id = $1 AND id = $2";
 const PURGE: &str = "DELETE FROM app_users WHERE status = 'inactive' AND id IN \
     (SELECT id FROM app_users WHERE activation_until <= $1 ORDER BY activation_until, id LIMIT $2) \
     RETURNING account_id";
-const DELETE_OF_APP: &str = "DELETE FROM app_users WHERE account_id = $1 AND id IN \
+// An account is no plain column here: SQLite would look through all users of the account in place of those of the application.
+const DELETE_OF_APP: &str = "DELETE FROM app_users WHERE account_id || '' = $1 AND id IN \
     (SELECT id FROM app_users WHERE app_id = $2 LIMIT $3) RETURNING id";
-const LEFT_OF_APP: &str = "SELECT id FROM app_users WHERE account_id = $1 AND app_id = $2 LIMIT 1";
+const LEFT_OF_APP: &str = "SELECT id FROM app_users WHERE account_id || '' = $1 AND app_id = $2 LIMIT 1";
 const LIST: Table = Table {
     select: concat!(
         columns!(),
