@@ -38,13 +38,14 @@ pub(super) async fn run(engine: Engine, scans: u64) -> Result<()> {
     ensure!(scans > 0, "a month of no scans");
     let made = TestApp::new(engine).await?;
     let links = links(&made, usize::try_from(scans)?.min(1_000)).await?;
-    let base = BASE.min(scans).next_multiple_of(MAX_BATCH as u64);
+    let base = BASE.min(scans.div_ceil(2)).next_multiple_of(MAX_BATCH as u64);
+    let copies = scans.div_ceil(base) - 1;
     for first_seq in (0..base).step_by(MAX_BATCH) {
         ingest(&made.app, &batch(&links, first_seq)).await?;
     }
     let store = &made.app.actions.scans.pool;
     let month = store.describe().await?.months.first().copied().context("no month")?;
-    fill(&made, month.number(), scans.div_ceil(base) - 1).await?;
+    fill(&made, month.number(), copies).await?;
     let before = store.describe().await?.bytes;
     let quiet = changes(&made, &links, lasting(Duration::from_secs(1))).await?;
 
@@ -81,7 +82,7 @@ pub(super) async fn run(engine: Engine, scans: u64) -> Result<()> {
     tell(
         engine,
         vec![
-            ("scans of a month", scans.to_string()),
+            ("scans of a month", (base * (copies + 1)).to_string()),
             ("until they are dropped, s", format!("{:.2}", seen.as_secs_f64())),
             ("until their room is given back, s", format!("{:.2}", all.as_secs_f64())),
             ("room of all scans before and after", format!("{}, {}", mib(before), mib(after))),
