@@ -73,6 +73,9 @@ pub(crate) struct Args {
     /// Changes of targets under scan load, by `waymark up`
     #[arg(long, default_value_t = 1_000)]
     changes: usize,
+    /// Changes before those, while the scans of the first touch of every link are stored
+    #[arg(long, default_value_t = 0)]
+    backlog_changes: usize,
     /// Scans a second during the import and during the changes of `waymark up`
     #[arg(long, default_value_t = 1_000.0)]
     scans_per_second: f64,
@@ -136,6 +139,7 @@ pub(crate) fn run(mut args: Args, is_smoke: bool) -> Result<bool> {
     if is_smoke {
         (args.links, args.length, args.changes) = (2_000, Length { rounds: 1, seconds: 0.2 }, 100);
         (args.sizes, args.connections, args.import) = (vec![500, 1_500], 32, 2_000);
+        args.backlog_changes = 20;
     }
     ensure!(args.links >= 100 && args.length.rounds >= 1 && args.connections >= 1, "sizes are too small");
     ensure!(args.sizes.iter().all(|size| *size >= 100), "sizes of replicas begin at 100");

@@ -101,7 +101,7 @@ fn main() -> ExitCode {
         Scenario::Load(args) => load::run(*args, smoke),
         Scenario::Ingest(args) => ingest::run(args, smoke),
         Scenario::Mixed(args) => mixed::run(args, smoke),
-        Scenario::Scans(scans::Args {}) => scans::run(smoke),
+        Scenario::Scans(args) => scans::run(args, smoke),
         Scenario::Neighbours(args) => neighbours::run(args, smoke),
         Scenario::Push(args) => push::run(args, smoke),
         Scenario::Suspend(args) => suspend::run(args, smoke),

@@ -2,6 +2,9 @@
 //! waits for while scans come. On SQLite, and where `WAYMARK_TEST_DATABASE_URL` names a Postgres there, too, and with scans in
 //! ClickHouse's engine behind the front of the tests.
 
+mod month;
+mod users;
+
 use std::{
     io::{Write, stdout},
     sync::Arc,
@@ -31,42 +34,74 @@ use crate::stats::Spread;
 /// What phones say.
 const AGENTS: usize = 400;
 
-/// How much is measured.
-struct Form {
-    links: usize,
-    batches: usize,
-    rounds: usize,
-    /// Scans a second while redirections are changed, and for how long.
-    rate: u32,
-    drain: Duration,
+/// What keeps scans.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Store {
+    Sqlite,
+    Postgres,
+    Clickhouse,
 }
-
-const PLAIN: Form =
-    Form { links: 2_000, batches: 50, rounds: 5, rate: 10_000, drain: Duration::from_secs(20) };
-const SMOKE: Form = Form { links: 20, batches: 2, rounds: 1, rate: 1_000, drain: Duration::from_millis(500) };
 
 /// Measures the store of scans.
 #[derive(Debug, Clone, clap::Args)]
-pub(crate) struct Args {}
+pub(crate) struct Args {
+    /// What is measured; all but SQLite need a Postgres
+    #[arg(long, value_enum, value_delimiter = ',', num_args = 1..,
+        default_values_t = [Store::Sqlite, Store::Postgres, Store::Clickhouse])]
+    stores: Vec<Store>,
+    /// Redirections that are scanned
+    #[arg(long, default_value_t = 2_000)]
+    links: usize,
+    /// Batches of 1,000 scans of each of five rounds
+    #[arg(long, default_value_t = 50)]
+    batches: usize,
+    /// Scans a second while redirections are changed, for 20 s
+    #[arg(long, default_value_t = 10_000)]
+    rate: u32,
+    /// Scans that are then taken as fast as it goes, while redirections are changed
+    #[arg(long, default_value_t = 0)]
+    backlog: u64,
+    /// Instead of all that: drop a month with so many scans, while redirections are changed
+    #[arg(long, value_name = "SCANS")]
+    drop_month: Option<u64>,
+    /// Instead of all that: delete an application with so many users, and do their erasures
+    #[arg(long, value_name = "USERS", conflicts_with = "drop_month")]
+    delete_users: Option<usize>,
+    #[arg(skip = 5_usize)]
+    rounds: usize,
+    #[arg(skip = Duration::from_secs(20))]
+    drain: Duration,
+}
 
 /// Runs the benchmark and prints its figures.
 ///
 /// # Errors
 /// Something could not be started, or scans are missing.
-pub(crate) fn run(is_smoke: bool) -> Result<bool> {
-    let form = if is_smoke { SMOKE } else { PLAIN };
+pub(crate) fn run(mut args: Args, is_smoke: bool) -> Result<bool> {
+    if is_smoke {
+        (args.links, args.batches, args.rounds, args.rate) = (20, 2, 1, 1_000);
+        (args.drain, args.backlog) = (Duration::from_millis(500), 2_000);
+    }
+    ensure!(args.links >= 1 && args.batches >= 1 && args.rate >= 1, "sizes are out of range");
     let has_postgres = std::env::var_os(POSTGRES_URL).is_some();
     tokio::runtime::Runtime::new()?.block_on(async {
         writeln!(stdout(), "| engine | what | |\n|---|---|---:|")?;
-        for engine in [Engine::Sqlite, Engine::Postgres, Engine::ClickHouse] {
-            // The packages of ClickHouse's engine take half a minute to install.
-            let is_measured = match engine {
-                Engine::Sqlite => true,
-                Engine::Postgres => has_postgres,
-                Engine::ClickHouse => has_postgres && !is_smoke,
+        for store in &args.stores {
+            let engine = match store {
+                Store::Sqlite => Engine::Sqlite,
+                Store::Postgres if has_postgres => Engine::Postgres,
+                // The packages of ClickHouse's engine take half a minute to install.
+                Store::Clickhouse if has_postgres && !is_smoke => Engine::ClickHouse,
+                Store::Postgres | Store::Clickhouse => continue,
             };
-            if is_measured {
-                measure(engine, &form).await?;
+            match (args.drop_month, args.delete_users) {
+                (Some(scans), _) => month::run(engine, scans).await?,
+                (None, Some(users)) => users::run(engine, users).await?,
+                (None, None) => measure(engine, &args).await?,
+            }
+            if is_smoke {
+                month::run(engine, 5_000).await?;
+                users::run(engine, 1_500).await?;
             }
         }
         anyhow::Ok(())
@@ -74,7 +109,7 @@ pub(crate) fn run(is_smoke: bool) -> Result<bool> {
     Ok(true)
 }
 
-async fn measure(engine: Engine, form: &Form) -> Result<()> {
+async fn measure(engine: Engine, form: &Args) -> Result<()> {
     let made = TestApp::new(engine).await?;
     let links = links(&made, form.links).await?;
     let (mut taken, mut seq) = (Vec::new(), 0);
@@ -88,6 +123,10 @@ async fn measure(engine: Engine, form: &Form) -> Result<()> {
         }
         taken.push((form.batches * MAX_BATCH) as f64 / begun.elapsed().as_secs_f64());
     }
+    if let Some(server) = &made.clickhouse {
+        // As the server does in the background with parts of single batches.
+        server.ask("OPTIMIZE TABLE scans FINAL").await?;
+    }
     let found = made.app.actions.scans.pool.describe().await?;
     let bytes = found.bytes as f64 / seq as f64;
     let request = ListRequest::default();
@@ -96,22 +135,50 @@ async fn measure(engine: Engine, form: &Form) -> Result<()> {
     let begun = Instant::now();
     ensure!(made.app.actions.scans.pool.page(&selection).await?.len() == 31, "a page is missing");
     let page = begun.elapsed();
-    let quiet = changes(&made, &links, form.drain / 4).await?;
+    let quiet = changes(&made, &links, lasting(form.drain / 4)).await?;
     let draining = tokio::spawn(drain(made.app.clone(), links.clone(), seq, form.rate, form.drain));
-    let busy = changes(&made, &links, form.drain).await?;
+    let busy = changes(&made, &links, lasting(form.drain)).await?;
     let drained = draining.await??;
-    let name = format!("{engine:?}");
-    for (what, value) in [
+    let mut told = vec![
         ("scans taken a second, with what follows from them", Spread::of(&taken).text(0)),
         ("bytes a scan, with indexes and texts", format!("{bytes:.0}")),
         ("a page of scans, ms", format!("{:.2}", page.as_secs_f64() * 1e3)),
-        ("change of a redirection, p50 and p99, ms", shown(quiet)),
+        (CHANGE, shown(quiet)),
         ("the same while scans come", shown(busy)),
         ("scans a second meanwhile", format!("{drained:.0}")),
-    ] {
-        writeln!(stdout(), "| {name} | {what} | {value} |")?;
+    ];
+    if form.backlog > 0 {
+        // The numbers of another boot begin at 0.
+        let taking = tokio::spawn(take_backlog(made.app.clone(), links.clone(), form.backlog));
+        let busy = changes(&made, &links, |_| !taking.is_finished()).await?;
+        told.push(("the same while a backlog drains", shown(busy)));
+        let rate = taking.await??;
+        told.push(("scans a second of the backlog", format!("{rate:.0}")));
+    }
+    tell(engine, told)
+}
+
+/// What is told of every change beside something.
+const CHANGE: &str = "change of a redirection, p50 and p99, ms";
+
+fn tell(engine: Engine, rows: Vec<(&str, String)>) -> Result<()> {
+    for (what, value) in rows {
+        writeln!(stdout(), "| {engine:?} | {what} | {value} |")?;
     }
     Ok(())
+}
+
+/// Scans as fast as they are taken; gives how many a second.
+async fn take_backlog(
+    app: Arc<control::state::ApiState>,
+    links: Arc<Vec<String>>,
+    scans: u64,
+) -> Result<f64> {
+    let begun = Instant::now();
+    for first_seq in (0..scans).step_by(MAX_BATCH) {
+        ingest(&app, &ScanBatch { boot: 2, ..batch(&links, first_seq) }).await?;
+    }
+    Ok(scans as f64 / begun.elapsed().as_secs_f64())
 }
 
 /// Scans at a steady rate; gives the rate that was reached.
@@ -132,10 +199,16 @@ async fn drain(
     Ok((seq - first) as f64 / begun.elapsed().as_secs_f64())
 }
 
-/// Changes redirections one after the other, with a pause; gives how long each took.
-async fn changes(made: &TestApp, links: &[String], time: Duration) -> Result<Vec<Duration>> {
-    let (begun, mut took) = (Instant::now(), Vec::new());
-    while begun.elapsed() < time {
+/// For so long.
+fn lasting(time: Duration) -> impl Fn(usize) -> bool {
+    let begun = Instant::now();
+    move |_| begun.elapsed() < time
+}
+
+/// Changes redirections one after the other, with a pause, as long as `goes_on` says after so many; gives how long each took.
+async fn changes(made: &TestApp, links: &[String], goes_on: impl Fn(usize) -> bool) -> Result<Vec<Duration>> {
+    let mut took = Vec::new();
+    while goes_on(took.len()) {
         let link = &links[took.len() % links.len()];
         let target = format!("https://example.com/{}", took.len());
         let writable = Writable::parse(&json!({"defaultRedirectUrl": target})).ok().context("a target")?;

@@ -19,7 +19,7 @@ pub struct Tasks {
 
 impl Tasks {
     /// Starts the writer, the change stream, the feed of subscribers, the lease of connections, the last use of keys, the
-    /// upkeep, the move of older scans, the workers of jobs, erasures, print orders, changes of links, webhooks, mails and
+    /// upkeep, the move of older scans, the workers of jobs, deleted applications, erasures, print orders, changes of links, webhooks, mails and
     /// reactions, the backfill of statistics, the end of take-downs, and the probe of writes.
     #[must_use]
     pub fn start(app: &Arc<ApiState>, writer_task: WriterTask) -> Self {
@@ -52,6 +52,7 @@ impl Tasks {
         tasks.spawn(worker::move_scans::run(app.clone(), stop_background.clone()));
         tasks.spawn(redirects::fill_words::run(app.core.db.clone(), stop_background.clone()));
         tasks.spawn(worker::run_jobs::run(app.jobs.clone(), stop_background.clone()));
+        tasks.spawn(applications::worker::run(app.core.clone(), stop_background.clone()));
         tasks.spawn(privacy::worker::run(app.privacy.clone(), stop_background.clone()));
         tasks.spawn(printing::worker::run(app.printing.clone(), stop_background.clone()));
         tasks.spawn(domains::worker::run(app.domains.clone(), stop_background.clone()));

@@ -11,7 +11,7 @@ CREATE TABLE IF NOT EXISTS waymark.scans_local ON CLUSTER waymark
 (
     month Int32,
     account LowCardinality(String),
-    thng String,
+    thng String CODEC(ZSTD(1)),
     created_at Int64 CODEC(Delta, ZSTD(1)),
     seq Int64 CODEC(Delta, ZSTD(1)),
     timestamp Int64 CODEC(Delta, ZSTD(1)),
@@ -30,11 +30,11 @@ CREATE TABLE IF NOT EXISTS waymark.scans_local ON CLUSTER waymark
     shape_facets Array(LowCardinality(String)),
     place_facets Array(LowCardinality(String)),
     INDEX keys key TYPE bloom_filter(0.001) GRANULARITY 1,
-    INDEX times created_at TYPE minmax GRANULARITY 1
+    INDEX thngs thng TYPE bloom_filter(0.01) GRANULARITY 1
 )
 ENGINE = ReplicatedReplacingMergeTree('/clickhouse/tables/{shard}/waymark/scans', '{replica}', version)
 PARTITION BY month
-ORDER BY (account, thng, created_at, seq)
+ORDER BY (account, created_at, seq)
 SETTINGS min_age_to_force_merge_seconds = 86400, min_age_to_force_merge_on_partition_only = 1;
 
 -- All versions of a scan are on one shard.

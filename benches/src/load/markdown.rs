@@ -227,15 +227,18 @@ impl Report {
     }
 
     fn write_update(&self, out: &mut String) -> Result {
-        if let Some(update) = &self.update {
+        for update in &self.updates {
             writeln!(
                 out,
-                "| changes with `wait=edges` | {} under {:.0} scans/s ({} scans): {} old targets seen |\n\
+                "| changes with `wait=edges` | {} under {:.0} scans/s ({} scans), {} and {} not stored before and after: \
+                 {} old targets seen |\n\
                  | commit to acknowledgement | p50 {:.0} ms, p99 {:.0} ms, max {:.0} ms |\n\
                  | the whole PUT | p50 {:.2} ms, p99 {:.2} ms, max {:.2} ms |",
                 update.changes,
                 update.scans_per_second,
                 update.scans,
+                update.backlog.0,
+                update.backlog.1,
                 update.stale,
                 update.ack_ms.p50,
                 update.ack_ms.p99,

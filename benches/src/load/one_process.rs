@@ -31,7 +31,7 @@ impl Bench<'_> {
         let (peer, mut redirects) = self.start(&waymark)?;
         redirects += self.touch_all(&waymark, &peer)?;
         // Before the rounds: they leave more scans behind than are stored in their time.
-        redirects += self.change(&waymark)?;
+        redirects += self.change(&waymark, self.args.changes)?;
         // Before the rounds too: there it sleeps now and then, and its writer with it.
         self.report.writer_lag_us = Some(waymark.scans()?.writer_lag_max_us);
         Ok((waymark, peer, redirects))
@@ -102,23 +102,26 @@ impl Bench<'_> {
             self.judge(name, &outcome);
             redirects += outcome.redirects;
             self.report.first_touch.push(FirstTouch::new(ONE_PROCESS, name, &outcome, cpu));
+            if kind == Kind::EachKnown && self.args.backlog_changes > 0 {
+                redirects += self.change(waymark, self.args.backlog_changes)?;
+            }
             let (scans, took) = waymark.settle()?;
             self.report.stored(scans, took);
         }
         Ok(redirects)
     }
 
-    fn change(&mut self, waymark: &Waymark) -> Result<u64> {
+    fn change(&mut self, waymark: &Waymark, changes: usize) -> Result<u64> {
         say("changing targets under scan load");
         let (args, begun) = (self.args, Instant::now());
-        let (update, outcome) = update::run(waymark, &self.links, args.changes, args.scans_per_second)?;
+        let (update, outcome) = update::run(waymark, &self.links, changes, args.scans_per_second)?;
         say(&format!("  {} changes in {:.1} s", update.changes, begun.elapsed().as_secs_f64()));
         if update.stale > 0 {
             let first = update.first_stale.as_deref().unwrap_or_default();
             self.report.faults.push(format!("{} old targets after a change, first: {first}", update.stale));
         }
         let Outcome { redirects, .. } = outcome;
-        self.report.update = Some(update);
+        self.report.updates.push(update);
         Ok(redirects)
     }
 }

@@ -62,8 +62,8 @@ pub(crate) struct Report {
     pub(crate) size_samples: Vec<Sample>,
     /// Ten minutes, or so.
     pub(crate) steady: Option<Steady>,
-    /// The changes, by one process.
-    pub(crate) update: Option<Update>,
+    /// The changes, by one process: while a backlog of scans drains, and then without one.
+    pub(crate) updates: Vec<Update>,
     /// Scans of that process since its last start.
     pub(crate) scans: Option<Scans>,
     /// The longest wait of a scan for the disk before the rounds, in microseconds.

@@ -34,6 +34,8 @@ pub(crate) struct Update {
     pub(crate) scans_per_second: f64,
     /// Scans answered meanwhile.
     pub(crate) scans: u64,
+    /// Scans that were recorded and not stored, before and after.
+    pub(crate) backlog: (u64, u64),
     /// Answers with a target that was older than the last acknowledged change when they were asked for:
     /// in the read right after each change, and among all scans.
     pub(crate) stale: u64,
@@ -75,6 +77,8 @@ pub(crate) fn run(
     changes: usize,
     per_second: f64,
 ) -> Result<(Update, Outcome)> {
+    let behind = || waymark.scans().map(|scans| scans.recorded.saturating_sub(scans.shipped));
+    let before = behind()?;
     let ids: Vec<Id> = (0..LINKS.min(links.count())).map(|index| links.known(index)).collect();
     let acknowledged: Vec<AtomicU64> = ids.iter().map(|_| AtomicU64::new(0)).collect();
     let stop = AtomicBool::new(false);
@@ -88,6 +92,7 @@ pub(crate) fn run(
         let outcome = load.join().map_err(|_| anyhow::anyhow!("the load generator panicked"))??;
         changed.map(|changer| (changer, outcome))
     })?;
+    let backlog = (before, behind()?);
     for (index, id) in ids.iter().enumerate() {
         // The rounds that follow expect what was imported.
         changer.change(id, std::str::from_utf8(&links.target(index))?)?;
@@ -97,6 +102,7 @@ pub(crate) fn run(
         changes,
         scans_per_second: per_second,
         scans: outcome.answers,
+        backlog,
         stale: changer.stale + outcome.wrong,
         first_stale: changer.first_stale.take().or_else(|| outcome.first_wrong.clone()),
         ack_ms: (&changer.ack).into(),

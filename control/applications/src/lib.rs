@@ -8,3 +8,4 @@ pub mod error;
 pub mod http;
 pub mod service;
 pub mod store;
+pub mod worker;

@@ -33,7 +33,7 @@ impl ErasureMetrics {
     pub fn register(&self, registry: &mut Registry) {
         registry.register(
             "erasures",
-            "Erasures of personal data, asked for or because of age, that have not ended",
+            "Erasures of personal data that have not ended, and deleted applications whose users are being removed",
             self.open.clone(),
         );
         let help = "Age of the oldest erasure that has not ended";

@@ -68,6 +68,6 @@ mod seam;
 pub mod store;
 
 pub use self::seam::{
-    Appended, Batch, Boot, Count, Description, FIRST_SEQ, NewScan, ScanPosition, ScanStore, Scans, Sighted,
-    Sought,
+    Appended, Batch, Boot, Count, Description, FIRST_SEQ, NewScan, ScanPosition, ScanStore, Scans, Seen,
+    Sighted, Sought,
 };

@@ -85,11 +85,15 @@ pub trait ScanStore: fmt::Debug + Send + Sync + 'static {
         after: Option<ScanPosition>,
     ) -> BoxFuture<'a, Result<Sighted, StoreError>>;
 
-    /// Replaces the documents of scans, in their positions; those that are gone are passed over.
+    /// Replaces the documents of scans that a search saw, in their positions; those that are gone are passed over.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`] when some are not what the search saw any more, where the store can tell: these stay as
+    /// they are, and are to be sought again.
     fn rewrite<'a>(
         &'a self,
         now: UnixMillis,
-        scans: &'a [(ScanPosition, NewScan)],
+        scans: &'a [(Seen, NewScan)],
     ) -> BoxFuture<'a, Result<(), StoreError>>;
 
     /// Takes what may tell of a person out of the shared texts of a month that no scan has any more, after a position; gives
@@ -255,11 +259,20 @@ pub struct ScanPosition {
     pub seq: i64,
 }
 
+/// A scan as a search saw it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Seen {
+    /// Where it is.
+    pub position: ScanPosition,
+    /// Which version of its document; always 0 where a document is changed in place.
+    pub version: u32,
+}
+
 /// What a step of a search saw.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Sighted {
     /// What was found, in order.
-    pub found: Vec<(ScanPosition, Action)>,
+    pub found: Vec<(Seen, Action)>,
     /// The position up to which it looked; `None` when there was nothing left to look at.
     pub end: Option<ScanPosition>,
 }

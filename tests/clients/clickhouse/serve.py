@@ -35,7 +35,7 @@ def run(members, body):
         for name, value in members.items()
         if name not in OF_HTTP and not name.startswith("param_") and re.fullmatch(r"\w+", name)
     ]
-    settings = " SETTINGS " + ", ".join(settings).replace("\\", "\\\\")
+    settings = " SETTINGS " + ", ".join(settings).replace("\\", "\\\\") if settings else ""
     sql = members.get("query")
     with engine, tempfile.NamedTemporaryFile(dir=FOLDER) as file:
         if sql is None:

@@ -1,4 +1,5 @@
-//! kill -9 in the middle of an erasure: it goes on where it was, and counts each action once.
+//! kill -9 in the middle of an erasure: it goes on where it was, and counts each action once. So does the removal of the
+//! users of a deleted application.
 
 use std::time::{Duration, Instant};
 
@@ -129,5 +130,35 @@ async fn an_erasure_that_is_killed_goes_on(engine: Engine) -> Result<()> {
     ensure!(was_killed, "each erasure ended before the kill");
     let kept = product.list(&format!("/actions/checkins?filter=user={other}&context=true")).await?;
     ensure!(kept.len() == 3 && kept[0]["context"]["userAgent"] == AGENT, "{kept:?}");
-    Ok(())
+    the_removal_of_users_goes_on(&mut product).await
+}
+
+/// A deletion removes a thousand users of an application. The others go after the kill.
+async fn the_removal_of_users_goes_on(product: &mut Product) -> Result<()> {
+    let key = product.key.clone();
+    let project = text(&send(product, &key, "/projects", &json!({"name": "q"})).await?["id"])?;
+    let uri = format!("/projects/{project}/applications");
+    let app = text(&send(product, &key, &uri, &json!({"name": "b"})).await?["id"])?;
+    let users = format!(
+        "INSERT INTO app_users (id, account_id, project_id, app_id, status, doc, created_at, updated_at) \
+         WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3000) \
+         SELECT 'AAAAAAAAAAAAAAAAAAAA' || (1000 + i), a.account_id, a.project_id, a.id, 'anonymous', '{{}}', \
+         a.created_at, a.updated_at \
+         FROM n, applications a WHERE a.id = '{app}'"
+    );
+    run(&product.location(), &[users]).await?;
+    let (status, said) = product.call(Method::DELETE, &format!("{uri}/{app}"), None).await?;
+    ensure!(status.is_success(), "{status}: {said}");
+    product.kill()?;
+    product.start_again()?;
+    let begun = Instant::now();
+    loop {
+        let tables = fingerprint(&product.location()).await?;
+        let left = tables["app_users"].iter().filter(|row| row.contains(&app)).count();
+        if left == 0 && tables["removed_applications"].is_empty() {
+            return Ok(());
+        }
+        ensure!(begun.elapsed() < DEADLINE, "{left} users are left");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
 }

@@ -20,7 +20,7 @@ use kernel::{
     store::{StoreError, listing::Selection},
 };
 use scan_store::{
-    Appended, Batch, Boot, Count, NewScan, ScanPosition, ScanStore, Sought,
+    Appended, Batch, Boot, Count, NewScan, ScanStore, Seen, Sought,
     store::{move_scans, open_in},
 };
 use serde_json::json;
@@ -204,7 +204,7 @@ async fn scans_are_sought_rewritten_and_deleted(engine: Engine) -> Result<()> {
             let Some(end) = step.end else { break };
             after = Some(end);
         }
-        ensure!(found.len() == count && found.is_sorted_by_key(|(position, _)| *position), "{sought:?}");
+        ensure!(found.len() == count && found.is_sorted_by_key(|(seen, _)| *seen), "{sought:?}");
         ensure!(store.seek(AccountId::new(1, [1; 16]), &sought, None).await?.found.is_empty());
     }
     // The first two have addresses; a third one is gone by the time that it is written.
@@ -229,16 +229,16 @@ async fn scans_are_sought_rewritten_and_deleted(engine: Engine) -> Result<()> {
 }
 
 /// The first scans with less in them, as an erasure writes them.
-async fn cut(made: &TestApp, count: usize) -> Result<Vec<(ScanPosition, NewScan)>> {
+async fn cut(made: &TestApp, count: usize) -> Result<Vec<(Seen, NewScan)>> {
     let all = Sought::Created { from: UnixMillis(0), to: UnixMillis(i64::MAX) };
     let step = made.app.actions.scans.pool.seek(made.account, &all, None).await?;
     let mut found = Vec::new();
-    for (position, scan) in step.found.into_iter().take(count) {
+    for (seen, scan) in step.found.into_iter().take(count) {
         let mut doc = serde_json::Value::Object(scan.members);
         doc["context"] = json!({"userAgentName": "Agent"});
         let about = (scan.thng, scan.product);
         let new = NewScan::of(made.account, scan.id, scan.timestamp, about, &doc);
-        found.push((position, new.context("it does not fit")?));
+        found.push((seen, new.context("it does not fit")?));
     }
     Ok(found)
 }

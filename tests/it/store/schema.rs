@@ -62,8 +62,8 @@ async fn an_older_release_uses_a_compatible_newer_schema(engine: Engine) -> Resu
     Ok(())
 }
 
-/// The last migration of this release; it adds columns, so it fails when it comes again.
-const NEWEST: i64 = 68;
+/// The last migration of this release; it makes a table, so it fails when it comes again.
+const NEWEST: i64 = 69;
 
 /// The row comes before the schema it is about: an older release that starts in between finds it.
 async fn compatibility_is_recorded_before_the_migrations(engine: Engine) -> Result<()> {

@@ -13,6 +13,7 @@ use super::{
     bulk::{self, AfterCommit},
     named::checked,
     projects::{self, project_id},
+    removal::{self, STEP},
     roles::{check_user_role, refuse_less_than_application},
 };
 use crate::{
@@ -32,10 +33,7 @@ use crate::{
         subject::Permissions,
     },
     error::ServiceError,
-    store::{
-        Tx, app_users, applications, documents, keys, listing::Selection, password_resets,
-        projects as project_rows,
-    },
+    store::{Tx, applications, documents, keys, listing::Selection, projects as project_rows},
 };
 
 /// Creates an application and its two keys.
@@ -227,7 +225,8 @@ pub async fn delete(core: &Core, caller: &Caller, project: &str, id: &str) -> Re
     let _ = require(caller, Verb::Delete, Applications)?;
     let _place = core.capacity.write(caller)?;
     let mut tx = core.db.begin(&caller.ctx).await?;
-    let after = delete_in(core, &mut tx, caller, project, id).await?;
+    let mut room = STEP;
+    let after = delete_in(core, &mut tx, caller, (project, id), &mut room).await?;
     tx.commit().await?;
     after.run(core).await
 }
@@ -247,9 +246,9 @@ pub async fn delete_many(
     project_id(project)?;
     let _place = core.capacity.write(caller)?;
     let mut tx = core.db.begin(&caller.ctx).await?;
-    let (mut after, mut absent) = (AfterCommit::default(), Vec::new());
+    let (mut after, mut absent, mut room) = (AfterCommit::default(), Vec::new(), STEP);
     for id in bulk::in_order(ids) {
-        match delete_in(core, &mut tx, caller, project, id).await {
+        match delete_in(core, &mut tx, caller, (project, id), &mut room).await {
             Ok(left) => after.join(left),
             Err(error) => absent.extend(bulk::absence(error)?),
         }
@@ -261,33 +260,27 @@ async fn delete_in(
     core: &Core,
     tx: &mut Tx,
     actor: &Actor,
-    project: &str,
-    id: &str,
+    (project, id): (&str, &str),
+    room: &mut u32,
 ) -> Result<AfterCommit, ServiceError> {
     let (parsed_project, parsed) = ids(project, id)?;
     let found = applications::find_locked(tx, actor.account, parsed_project, parsed).await?;
     checked(tx, found.ok_or_else(|| not_found(id))?)?;
-    let wakes_edges = remove(core, tx, actor.account, parsed, core.clock.now()).await?;
+    let wakes_edges = remove(core, tx, (actor.account, parsed), room).await?;
     Ok(AfterCommit::default().wake_edges(wakes_edges).revoke_keys())
 }
 
 /// Deletes an application of the account with everything that belongs to it, and asks for the erasure of its users; `true` when
-/// edges must learn of its rules.
+/// edges must learn of its rules. Of its users at most `room` are removed in the transaction.
 pub(crate) async fn remove(
     core: &Core,
     tx: &mut Tx,
-    account: AccountId,
-    id: ApplicationId,
-    now: UnixMillis,
+    (account, id): (AccountId, ApplicationId),
+    room: &mut u32,
 ) -> Result<bool, ServiceError> {
     documents::delete::<Application>(tx, account, id).await?;
-    password_resets::delete_of_app(tx, id).await?;
-    let users = app_users::delete_of_app(tx, account, id).await?;
-    if !users.is_empty() {
-        core.dependents.users_removed(tx, account, users, (now, core.random16()?)).await?;
-    }
-    keys::delete_of_app(tx, id).await?;
-    core.dependents.application_removed(tx, account, id, now).await
+    removal::begin(core, tx, (account, id), room).await?;
+    core.dependents.application_removed(tx, account, id, core.clock.now()).await
 }
 
 /// A key of an application: the same one each time, until it is rotated.

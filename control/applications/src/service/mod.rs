@@ -9,5 +9,6 @@ pub mod applications;
 pub mod logins;
 pub mod projects;
 pub mod registration;
+pub mod removal;
 pub mod user_passwords;
 pub mod users;

@@ -9,6 +9,7 @@ use super::{
     applications::remove,
     bulk::{self, AfterCommit, Bulk},
     named::{self, admitted, checked},
+    removal::STEP,
 };
 use crate::{
     domain::{
@@ -120,9 +121,9 @@ impl Bulk<Core> for Project {
         let found: Option<Self> = documents::find_locked(tx, actor.account, id).await?;
         checked(tx, admitted(found, grant, reference)?)?;
         documents::delete::<Self>(tx, actor.account, id).await?;
-        let mut had_rules = false;
+        let (mut had_rules, mut room) = (false, STEP);
         for application in applications::list_ids(tx, actor.account, id).await? {
-            had_rules |= remove(core, tx, actor.account, application, core.clock.now()).await?;
+            had_rules |= remove(core, tx, (actor.account, application), &mut room).await?;
         }
         // A key of the project that is rotated meanwhile is either seen here, or finds itself revoked.
         accounts::lock(tx, actor.account).await?;

@@ -26,13 +26,27 @@ macro_rules! columns {
     };
 }
 
+// Those of a deleted application are gone for everybody, while they are removed.
+macro_rules! there {
+    () => {
+        " AND NOT EXISTS (SELECT 1 FROM removed_applications r WHERE r.app_id = t.app_id)"
+    };
+}
+
 const INSERT: &str = "INSERT INTO app_users (id, account_id, project_id, app_id, status, folded, password, \
     activation, activation_until, doc, created_at, updated_at) \
     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $11) RETURNING seq";
-const FIND: &str = concat!(columns!(), " FROM app_users t WHERE account_id = $1 AND id = $2");
-const PG_FIND_LOCKED: &str =
-    concat!(columns!(), " FROM app_users t WHERE account_id = $1 AND id = $2 FOR UPDATE");
-const FIND_LOGIN: &str = "SELECT id, status, password FROM app_users WHERE project_id = $1 AND folded = $2";
+const FIND: &str = concat!(columns!(), " FROM app_users t WHERE t.account_id = $1 AND t.id = $2", there!());
+const PG_FIND_LOCKED: &str = concat!(
+    columns!(),
+    " FROM app_users t WHERE t.account_id = $1 AND t.id = $2",
+    there!(),
+    " FOR UPDATE OF t"
+);
+const FIND_LOGIN: &str = concat!(
+    "SELECT t.id, t.status, t.password FROM app_users t WHERE t.project_id = $1 AND t.folded = $2",
+    there!()
+);
 const FIND_BY_ADDRESS: &str = concat!(columns!(), " FROM app_users t WHERE project_id = $1 AND folded = $2");
 const PG_FIND_BY_ADDRESS_LOCKED: &str =
     concat!(columns!(), " FROM app_users t WHERE project_id = $1 AND folded = $2 FOR UPDATE");
@@ -49,9 +63,18 @@ const DELETE: &str = "DELETE FROM app_users WHERE account_id = $1 AND id = $2";
 const PURGE: &str = "DELETE FROM app_users WHERE status = 'inactive' AND id IN \
     (SELECT id FROM app_users WHERE activation_until <= $1 ORDER BY activation_until, id LIMIT $2) \
     RETURNING account_id";
-const DELETE_OF_APP: &str = "DELETE FROM app_users WHERE account_id = $1 AND app_id = $2 RETURNING id";
+// An account is no plain column here: SQLite would look through all users of the account in place of those of the application.
+const DELETE_OF_APP: &str = "DELETE FROM app_users WHERE account_id || '' = $1 AND id IN \
+    (SELECT id FROM app_users WHERE app_id = $2 LIMIT $3) RETURNING id";
+const LEFT_OF_APP: &str = "SELECT id FROM app_users WHERE account_id || '' = $1 AND app_id = $2 LIMIT 1";
 const LIST: Table = Table {
-    select: concat!(columns!(), " FROM app_users t"),
+    select: concat!(
+        columns!(),
+        " FROM (SELECT t.id, t.seq, t.account_id, t.project_id, t.app_id, t.status, t.doc, t.created_at, t.updated_at \
+         FROM app_users t WHERE t.id IS NOT NULL",
+        there!(),
+        ") t"
+    ),
     order: ("t.created_at", "t.seq"),
     columns: &[("scopes.projects", Column::Text("t.project_id")), ("scopes.users", Column::Text("t.id"))],
     identifiers: None,
@@ -278,17 +301,29 @@ pub async fn purge(tx: &mut Tx, before: UnixMillis, limit: u32) -> Result<u64, S
     Ok(rows.len() as u64)
 }
 
-/// Removes the users of an application; returns which.
+/// Removes users of an application, at most `limit`; returns which.
 pub async fn delete_of_app(
     tx: &mut Tx,
     account: AccountId,
     app: ApplicationId,
+    limit: u32,
 ) -> Result<Vec<UserId>, StoreError> {
     let rows: Vec<String> = on_db!(&mut **tx, |c| sqlx::query_scalar(DELETE_OF_APP)
         .bind(account.as_str())
         .bind(app.as_str())
+        .bind(i64::from(limit))
         .fetch_all(c)
         .await)?;
     quotas::release(tx, account, Quota::Users, rows.len() as u64);
     rows.iter().map(|id| parse("id", id)).collect()
+}
+
+/// Whether an application has users.
+pub async fn are_left_of_app(
+    conn: &mut Conn,
+    account: AccountId,
+    app: ApplicationId,
+) -> Result<bool, StoreError> {
+    let row: Option<(String,)> = fetch_optional!(conn, LEFT_OF_APP, account.as_str(), app.as_str())?;
+    Ok(row.is_some())
 }

@@ -7,4 +7,5 @@ pub mod applications;
 pub mod idle_users;
 pub mod password_resets;
 pub mod projects;
+pub mod removed_applications;
 pub mod user_keys;

@@ -1,7 +1,7 @@
 //! The table of codes by which users set a new password.
 
 use shared::{
-    id::{AccountId, ApplicationId, UserId},
+    id::{AccountId, UserId},
     time::UnixMillis,
 };
 
@@ -14,8 +14,6 @@ const FIND: &str =
 const TAKE: &str =
     "DELETE FROM password_resets WHERE hash = $1 AND account_id = $2 AND expires_at > $3 RETURNING user_id";
 const DELETE_OF_USER: &str = "DELETE FROM password_resets WHERE account_id = $1 AND user_id = $2";
-const DELETE_OF_APP: &str =
-    "DELETE FROM password_resets WHERE user_id IN (SELECT id FROM app_users WHERE app_id = $1)";
 const PURGE: &str = "DELETE FROM password_resets WHERE hash IN \
     (SELECT hash FROM password_resets WHERE expires_at <= $1 ORDER BY expires_at, hash LIMIT $2)";
 
@@ -56,12 +54,6 @@ pub async fn take(
 /// Removes the codes of a user.
 pub async fn delete_of_user(tx: &mut Tx, account: AccountId, user: UserId) -> Result<(), StoreError> {
     execute!(&mut **tx, DELETE_OF_USER, account.as_str(), user.as_str())?;
-    Ok(())
-}
-
-/// Removes the codes of the users of an application, while these are still there.
-pub async fn delete_of_app(tx: &mut Tx, app: ApplicationId) -> Result<(), StoreError> {
-    execute!(&mut **tx, DELETE_OF_APP, app.as_str())?;
     Ok(())
 }
 

@@ -65,7 +65,8 @@ const PG_NOTE_USE: &str = "UPDATE api_keys SET last_used_at = $2 WHERE hash IN (
     WHERE hash = ANY($1) AND (last_used_at IS NULL OR last_used_at < $2) ORDER BY hash FOR UPDATE SKIP LOCKED)";
 const SQLITE_NOTE_USE: &str = "UPDATE api_keys SET last_used_at = $2 \
     WHERE hash IN (SELECT unhex(value) FROM json_each($1)) AND (last_used_at IS NULL OR last_used_at < $2)";
-const DELETE_OF_APP: &str = "DELETE FROM api_keys WHERE app_id = $1";
+const DELETE_OF_APP: &str =
+    "DELETE FROM api_keys WHERE hash IN (SELECT hash FROM api_keys WHERE app_id = $1 LIMIT $2)";
 
 #[derive(sqlx::FromRow)]
 struct Row {
@@ -345,8 +346,7 @@ pub async fn end_sessions(
     Ok(())
 }
 
-/// Removes the keys of an application and of its users.
-pub async fn delete_of_app(tx: &mut Tx, app: ApplicationId) -> Result<(), StoreError> {
-    execute!(&mut **tx, DELETE_OF_APP, app.as_str())?;
-    Ok(())
+/// Removes keys of an application and of its users, at most `limit`; returns how many.
+pub async fn delete_of_app(tx: &mut Tx, app: ApplicationId, limit: u32) -> Result<u64, StoreError> {
+    Ok(execute!(&mut **tx, DELETE_OF_APP, app.as_str(), i64::from(limit))?)
 }

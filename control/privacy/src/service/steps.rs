@@ -13,7 +13,7 @@ use kernel::{
     error::ServiceError,
     store::{Ctx, StoreError, Tx},
 };
-use scan_store::{NewScan, ScanPosition};
+use scan_store::{NewScan, ScanPosition, Seen};
 use serde_json::Value;
 use shared::{
     id::{AccountId, ThngId, UserId},
@@ -178,7 +178,7 @@ fn users_of(users: &[UserId], portion: i32) -> &[UserId] {
 
 /// A scan with less in it, or none where it does not fit into columns any more.
 struct CutScan {
-    position: ScanPosition,
+    seen: Seen,
     before: Action,
     after: Option<NewScan>,
 }
@@ -194,14 +194,14 @@ async fn seek(
     let (mut found, mut after) = (Vec::new(), place.after);
     loop {
         let sighted = state.actions.scans.pool.seek(erasure.account, &sought, after).await?;
-        for (position, before) in sighted.found {
+        for (seen, before) in sighted.found {
             let mut members = before.members.clone();
-            let is_due = until.is_none_or(|until| position <= until);
+            let is_due = until.is_none_or(|until| seen.position <= until);
             if is_due && cut(&erasure.details.target, &mut members) {
                 let of = (before.thng, before.product);
                 let doc = Value::Object(members);
                 let after = NewScan::of(erasure.account, before.id, before.timestamp, of, &doc);
-                found.push(CutScan { position, before, after });
+                found.push(CutScan { seen, before, after });
             }
         }
         match (sighted.end, until) {
@@ -256,9 +256,9 @@ pub async fn cut_pending(state: &PrivacyState, erasure: &Erasure) -> Result<(), 
 async fn rewrite(state: &PrivacyState, account: AccountId, found: Vec<CutScan>) -> Result<(), StoreError> {
     let store = &state.actions.scans.pool;
     let (mut rewritten, mut unfit) = (Vec::new(), Vec::new());
-    for CutScan { position, before, after } in found {
+    for CutScan { seen, before, after } in found {
         match after {
-            Some(after) => rewritten.push((position, after)),
+            Some(after) => rewritten.push((seen, after)),
             // Its person counts for more than a scan that nobody can read.
             None => unfit.push(before.id),
         }

@@ -79,9 +79,11 @@ const INSERT: Timed = timed!(insert);
 // What nobody asked for, as where users were removed, does not count.
 const COUNT_OPEN: &str = "SELECT COUNT(*) FROM erasures WHERE account_id = $1 AND status <> 'COMPLETED' \
     AND type <> 'age' AND doc ->> 'requestedBy' IS NOT NULL";
-// What is begun again each day is as old as its last step.
-const STANDING: &str = "SELECT COUNT(*), COALESCE(MIN(CASE WHEN type = 'age' THEN updated_at ELSE created_at END), 0) \
-    FROM erasures WHERE status <> 'COMPLETED'";
+// What is begun again each day is as old as its last step. A deleted application whose users are still being removed asks for
+// erasures until they are.
+const STANDING: &str = "SELECT COUNT(*), COALESCE(MIN(t.since), 0) FROM (SELECT CASE WHEN e.type = 'age' THEN e.updated_at \
+    ELSE e.created_at END AS since FROM erasures e WHERE e.status <> 'COMPLETED' \
+    UNION ALL SELECT r.created_at FROM removed_applications r) t";
 // One process at a time claims: two at once would not see what the other one takes.
 const PG_CLAIM_LOCK: &str = "SELECT pg_advisory_xact_lock(hashtext('waymark_erasures_' || current_schema()))";
 // Not while a worker holds another one of the account: each would write what the other one has cut.
@@ -255,7 +257,8 @@ pub async fn count_open(conn: &mut Conn, account: AccountId) -> Result<u64, Stor
     Ok(count.unsigned_abs())
 }
 
-/// How many erasures of all accounts have not ended, and when the oldest one was asked for.
+/// How many erasures of all accounts have not ended, with deleted applications that have users left, and when the oldest
+/// one was asked for.
 pub async fn standing(conn: &mut Conn) -> Result<(u64, UnixMillis), StoreError> {
     let (count, oldest): (i64, i64) = fetch_one!(conn, STANDING)?;
     Ok((count.unsigned_abs(), UnixMillis(oldest)))

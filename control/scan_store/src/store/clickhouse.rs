@@ -31,7 +31,7 @@ use tokio::sync::Semaphore;
 use self::client::Client;
 use super::{pass_on::passed_on, sql_scans::SqlScans};
 use crate::{
-    Appended, Batch, Boot, Count, Description, NewScan, ScanPosition, ScanStore, Sighted, Sought,
+    Appended, Batch, Boot, Count, Description, NewScan, ScanPosition, ScanStore, Seen, Sighted, Sought,
     domain::{month::Month, scan_server::ScanServer},
 };
 
@@ -105,7 +105,7 @@ impl ScanStore for ClickHouseScans {
     fn rewrite<'a>(
         &'a self,
         _now: UnixMillis,
-        scans: &'a [(ScanPosition, NewScan)],
+        scans: &'a [(Seen, NewScan)],
     ) -> BoxFuture<'a, Result<(), StoreError>> {
         Box::pin(self.rewrite_all(scans))
     }

@@ -16,7 +16,7 @@ use super::{
     sql_scans::SqlScans,
 };
 use crate::{
-    NewScan, ScanPosition,
+    NewScan, ScanPosition, Seen,
     domain::{columns::Kind, month::Month},
 };
 
@@ -29,11 +29,11 @@ impl SqlScans {
     pub(super) async fn rewrite_all(
         &self,
         now: UnixMillis,
-        scans: &[(ScanPosition, NewScan)],
+        scans: &[(Seen, NewScan)],
     ) -> Result<(), StoreError> {
-        let mut months: BTreeMap<i32, Vec<&(ScanPosition, NewScan)>> = BTreeMap::new();
+        let mut months: BTreeMap<i32, Vec<&(Seen, NewScan)>> = BTreeMap::new();
         for scan in scans {
-            months.entry(scan.0.month).or_default().push(scan);
+            months.entry(scan.0.position.month).or_default().push(scan);
         }
         for (number, scans) in months {
             let Some(month) = Month::stored(number) else { continue };
@@ -49,13 +49,13 @@ impl SqlScans {
         &self,
         month: Month,
         now: UnixMillis,
-        scans: &[&(ScanPosition, NewScan)],
+        scans: &[&(Seen, NewScan)],
     ) -> Result<(), StoreError> {
         let new: Vec<&NewScan> = scans.iter().map(|(_, scan)| scan).collect();
         let rows = self.number(month, now, &new).await?;
         let mut tx = self.db.begin(&Ctx::default()).await?;
         let mut loose = BTreeSet::new();
-        for ((position, _), row) in scans.iter().zip(&rows) {
+        for ((Seen { position, .. }, _), row) in scans.iter().zip(&rows) {
             let sql = AssertSqlSafe(of_month(FIND, month));
             let before: Option<Texts> =
                 fetch_optional!(&mut *tx, sql, row.account, position.at, position.seq)?;

@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 
 use kernel::{
+    domain::action::Action,
     on_db,
     store::{Conn, StoreError},
 };
@@ -15,7 +16,7 @@ use super::{
     sql_scans::SqlScans,
 };
 use crate::{
-    ScanPosition, Sighted, Sought,
+    ScanPosition, Seen, Sighted, Sought,
     domain::{ids, month::Month},
 };
 
@@ -159,7 +160,8 @@ async fn seek(
     };
     let end = end.or_else(|| rows.last().map(|row| at(row.position())));
     let found = rows::readable(conn, month, rows).await?;
-    let found: Vec<_> = found.into_iter().map(|scan| (at((scan.created_at.0, scan.seq)), scan)).collect();
+    let seen = |scan: &Action| Seen { position: at((scan.created_at.0, scan.seq)), version: 0 };
+    let found = found.into_iter().map(|scan| (seen(&scan), scan)).collect();
     Ok(Sighted { found, end })
 }
 

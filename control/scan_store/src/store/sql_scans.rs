@@ -22,7 +22,7 @@ use shared::{
 
 use super::{months, pass_on::passed_on, text_cache::TextCache};
 use crate::{
-    Appended, Batch, Boot, Count, Description, NewScan, ScanPosition, ScanStore, Sighted, Sought,
+    Appended, Batch, Boot, Count, Description, NewScan, ScanPosition, ScanStore, Seen, Sighted, Sought,
     domain::month::{DAY_MS, Month, day_of},
 };
 
@@ -151,7 +151,7 @@ impl ScanStore for SqlScans {
     fn rewrite<'a>(
         &'a self,
         now: UnixMillis,
-        scans: &'a [(ScanPosition, NewScan)],
+        scans: &'a [(Seen, NewScan)],
     ) -> BoxFuture<'a, Result<(), StoreError>> {
         Box::pin(self.rewrite_all(now, scans))
     }

@@ -4,10 +4,15 @@ use std::collections::BTreeSet;
 
 use ::privacy::{domain::erasure::MAX_USERS, service::erasures::users_removed, worker::work};
 use anyhow::{Context, Result, ensure};
+use applications::{
+    domain::app_user::{UserDetails, UserStatus},
+    service::removal,
+    store::app_users::{self, NewRow},
+};
 use axum::http::Method;
 use kernel::store::Ctx;
 use serde_json::{Value, json};
-use shared::id::UserId;
+use shared::id::{ApplicationId, UserId};
 use tests::db::{Engine, random16};
 use tokio_util::sync::CancellationToken;
 
@@ -21,6 +26,7 @@ crate::on_both_engines!(
     users_who_are_deleted_share_an_erasure,
     users_are_looked_for_in_portions,
     users_of_a_deleted_application_are_erased,
+    many_users_of_a_deleted_application_are_removed_in_steps,
 );
 
 /// All erasures of the account, newest first, and how many users each has.
@@ -156,5 +162,55 @@ async fn users_of_a_deleted_application_are_erased(engine: Engine) -> Result<()>
     let (path, _) = application(api, &self::project(api, thng).await?).await?;
     ensure!(api.call(Method::DELETE, &path, None).await?.status.is_success());
     ensure!(listed(api).await?.1 == [1, 2]);
+    Ok(())
+}
+
+/// The deletion removes a step of them and hides the others, which a worker removes.
+async fn many_users_of_a_deleted_application_are_removed_in_steps(engine: Engine) -> Result<()> {
+    let scanned = Scanned::new(engine).await?;
+    let (api, thng) = (&scanned.api, &scanned.brand_thngs[0]);
+    let core = &*api.made.app.core;
+    let project = project(api, thng).await?;
+    let (path, public) = application(api, &project).await?;
+    let (other, _) = acting_user(api, &application(api, &project).await?.1, thng).await?;
+    let app: ApplicationId = path.rsplit('/').next().context("an id")?.parse()?;
+    // With the user below two more than two steps hold.
+    let count = 2 * usize::try_from(removal::STEP)? + 1;
+    let mut tx = core.db.begin(&Ctx::default()).await?;
+    for number in 0..count {
+        let row = NewRow {
+            account: api.made.account,
+            id: UserId::new(number as i64, random16()?),
+            project: project.parse()?,
+            app,
+            status: UserStatus::Anonymous,
+            folded: None,
+            password: None,
+            activation: None,
+            details: &UserDetails::default(),
+        };
+        app_users::insert(&mut tx, row, core.clock.now()).await?;
+    }
+    tx.commit().await?;
+    acting_user(api, &public, thng).await?;
+    let deleted = api.call(Method::DELETE, &path, None).await?;
+    ensure!(deleted.status.is_success(), "{deleted:?}");
+    let shown = api.get("/users").await?.json();
+    ensure!(shown.as_array().map(Vec::len) == Some(1) && shown[0]["id"] == other.as_str(), "{shown}");
+    let refused =
+        post(api, &public, "/auth/evrythng/users?anonymous=true", &json!({"anonymous": true})).await;
+    ensure!(refused.is_err(), "its key works: {refused:?}");
+    ensure!(listed(api).await?.1 == [MAX_USERS, MAX_USERS]);
+
+    // Whichever process is there then.
+    let mut steps = 0;
+    while removal::step(core).await? {
+        steps += 1;
+    }
+    ensure!((2..=4).contains(&steps), "{steps} steps");
+    let (_, counts) = listed(api).await?;
+    ensure!(counts.iter().sum::<usize>() == count + 1, "each user is in one erasure: {counts:?}");
+    let shown = api.get("/users").await?.json();
+    ensure!(shown[0]["id"] == other.as_str(), "{shown}");
     Ok(())
 }

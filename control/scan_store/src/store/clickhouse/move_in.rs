@@ -15,7 +15,7 @@ use super::super::{
     retention::ACCOUNTS,
 };
 use super::{ClickHouseScans, append::Placed, params::Params, rows};
-use crate::{NewScan, Sought};
+use crate::{NewScan, Seen, Sought};
 
 const PG_NO_TIMEOUT: &str = "SET statement_timeout = 0";
 const HERE: &str = "SELECT COUNT(*) FROM scans t WHERE t.account = $1";
@@ -64,7 +64,7 @@ impl ClickHouseScans {
             let Some(end) = step.end else { break };
             after = Some(end);
             let mut rows: Vec<Placed> = Vec::with_capacity(step.found.len());
-            for (position, scan) in step.found {
+            for (Seen { position, .. }, scan) in step.found {
                 let (id, about) = (scan.id, (scan.thng, scan.product));
                 let new = NewScan::of(account, id, scan.timestamp, about, &Value::Object(scan.members));
                 let new = new.ok_or_else(|| StoreError::Row(format!("scan {id} cannot be stored again")))?;

@@ -27,27 +27,46 @@ use crate::{
     domain::{ids, month::Month},
 };
 
-// The keys of a page come first: of the other columns only those of its scans are read.
-const KEYS: &str = "SELECT thng, created_at, seq FROM scans FINAL WHERE account = {account:String} \
-    AND month = {month:Int32} AND version < 4294967295 AND ";
-const BY_KEYS: &str = "SELECT created_at, seq, thng, timestamp, key, shape, agent, place, referer, language, rule, ip, \
-    short_id, entry, redirect_url FROM scans FINAL WHERE account = {account:String} AND month = {month:Int32} \
-    AND version < 4294967295 AND (thng, created_at, seq) IN (SELECT unhex(k.1), k.2, k.3 FROM (SELECT arrayJoin(arrayZip( \
-    {thngs:Array(String)}, {times:Array(Int64)}, {seqs:Array(Int64)})) AS k)) ORDER BY created_at, seq";
-const BY_IDS: &str = "SELECT created_at, seq, thng, timestamp, key, shape, agent, place, referer, language, rule, ip, \
+// Positions of what may be next, in the order of the table's key: it reads as far as it must. With `FINAL` it would read all that
+// is left of a month. Each version of a scan counts, also one that is not the last.
+const POSITIONS: &str = "SELECT created_at, seq FROM scans WHERE account = {account:String} AND month = {month:Int32} \
+    AND version < 4294967295 AND ";
+const BY_POSITIONS: &str = "SELECT created_at, seq, version, thng, timestamp, key, shape, agent, place, referer, language, \
+    rule, ip, short_id, entry, redirect_url FROM scans FINAL WHERE account = {account:String} AND month = {month:Int32} \
+    AND version < 4294967295 AND (created_at, seq) IN (SELECT k.1, k.2 FROM (SELECT arrayJoin(arrayZip( \
+    {times:Array(Int64)}, {seqs:Array(Int64)})) AS k)) AND ";
+const IN_ORDER: &str = " ORDER BY created_at, seq";
+const AFTER: &str = " AND created_at >= {at:Int64} AND (created_at, seq) > ({at:Int64}, {seq:Int64})";
+const BEFORE: &str = " AND created_at <= {at:Int64} AND (created_at, seq) < ({at:Int64}, {seq:Int64})";
+const ASCENDING: &str = " ORDER BY created_at, seq LIMIT {most:UInt64}";
+const DESCENDING: &str = " ORDER BY created_at DESC, seq DESC LIMIT {most:UInt64}";
+const BY_IDS: &str = "SELECT created_at, seq, version, thng, timestamp, key, shape, agent, place, referer, language, rule, ip, \
     short_id, entry, redirect_url FROM scans FINAL WHERE account = {account:String} AND month = {month:Int32} \
     AND version < 4294967295 AND key IN (SELECT toFixedString(unhex(arrayJoin({keys:Array(String)})), 12)) \
     ORDER BY created_at, seq";
-const FIRST_SINCE: &str = "SELECT toUInt64(count()), min(created_at) FROM scans FINAL WHERE account = {account:String} \
-    AND month = {month:Int32} AND version < 4294967295 AND created_at >= {since:Int64}";
 const COUNT: &str = "SELECT intDiv(created_at - {from:Int64}, {piece:Int64}) AS number, toUInt64(count()) \
     FROM scans FINAL WHERE account = {account:String} AND month = {month:Int32} AND version < 4294967295 \
     AND created_at >= {from:Int64} AND created_at < {to:Int64} GROUP BY number ORDER BY number";
 const SOME: &str = "SELECT toUInt64(count()) FROM (SELECT 1 FROM scans FINAL WHERE account = {account:String} \
     AND month = {month:Int32} AND version < 4294967295 AND created_at >= {since:Int64} LIMIT {most:UInt64})";
 
-/// How often a page is read again of which scans were removed between both statements.
-const TRIES: usize = 5;
+/// Which scans of an account are read, and in which order.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Walk<'a> {
+    pub(super) account: AccountId,
+    /// Conditions on a scan, and their parameters.
+    pub(super) conditions: &'a str,
+    pub(super) given: &'a Params,
+    pub(super) is_ascending: bool,
+}
+
+impl Walk<'_> {
+    fn params(&self, month: Month) -> Params {
+        let mut params = self.given.clone();
+        params.text("account", self.account.as_str()).whole("month", i64::from(month.number()));
+        params
+    }
+}
 
 impl ClickHouseScans {
     pub(super) async fn list(&self, selection: &Selection<'_>) -> Result<Vec<Action>, StoreError> {
@@ -62,20 +81,13 @@ impl ClickHouseScans {
                 &ids.iter().filter_map(|id| id.parse().ok()).collect::<Vec<_>>(),
             );
         }
-        if let Some(after) = page.after {
-            conditions.push(if page.is_ascending() {
-                " AND created_at >= {after:Int64} AND (created_at, seq) > ({after:Int64}, {seq:Int64})"
-            } else {
-                " AND created_at <= {after:Int64} AND (created_at, seq) < ({after:Int64}, {seq:Int64})"
-            });
-            given.time("after", after.at).whole("seq", after.seq);
-        }
-        conditions.push(if page.is_ascending() {
-            " ORDER BY created_at, seq LIMIT {most:UInt64}"
-        } else {
-            " ORDER BY created_at DESC, seq DESC LIMIT {most:UInt64}"
-        });
-        let sql = format!("{KEYS}{}", conditions.text);
+        let walk = Walk {
+            account: selection.account,
+            conditions: &conditions.text,
+            given: &given,
+            is_ascending: page.is_ascending(),
+        };
+        let after = page.after.map(|after| (after.at.0, after.seq));
         let mut months = self.months().await?;
         months.retain(|month| may_hold(*month, page));
         if !page.is_ascending() {
@@ -83,15 +95,8 @@ impl ClickHouseScans {
         }
         let (most, mut found) = (page.limit() as usize, Vec::new());
         for month in months {
-            let mut params = given.clone();
-            params.text("account", selection.account.as_str());
-            params.whole("month", i64::from(month.number()));
-            params.whole("most", i64::try_from(most - found.len()).unwrap_or(i64::MAX));
-            let mut actions = self.read_page(selection.account, month, (&sql, &params), ends).await?;
-            if !page.is_ascending() {
-                actions.reverse();
-            }
-            found.extend(actions);
+            let rows = self.walk(walk, month, after, most - found.len(), ends).await?;
+            found.extend(rows::actions(rows)?);
             if found.len() >= most {
                 break;
             }
@@ -99,36 +104,76 @@ impl ClickHouseScans {
         Ok(found)
     }
 
-    /// The scans of a statement that gives keys, the oldest first.
-    async fn read_page(
+    /// The next scans of a month behind a position, in order. A scan that is changed or deleted meanwhile is given as it is then
+    /// or not at all, and the next one takes its place.
+    async fn walk(
         &self,
-        account: AccountId,
+        walk: Walk<'_>,
         month: Month,
-        (sql, params): (&str, &Params),
+        mut after: Option<(i64, i64)>,
+        most: usize,
         ends: Instant,
-    ) -> Result<Vec<Action>, StoreError> {
-        for _ in 0..TRIES {
-            let keys = self.client.query(sql, params, left(ends)?).await?;
-            let (mut reader, mut thngs, mut times, mut seqs) =
-                (Reader::new(&keys), Vec::new(), Vec::new(), Vec::new());
-            while reader.is_more() {
-                thngs.push(reader.bytes()?);
-                times.push(reader.int64()?);
-                seqs.push(reader.int64()?);
+    ) -> Result<Vec<rows::Row>, StoreError> {
+        let (mut found, mut limit) = (Vec::new(), most);
+        while found.len() < most {
+            let positions = self.positions(walk, month, after, (limit, ends)).await?;
+            if positions.is_empty() {
+                break;
             }
-            if seqs.is_empty() {
-                return Ok(Vec::new());
+            after = positions.last().copied();
+            let mut rows = self.at_positions(walk, month, &positions, ends).await?;
+            if !walk.is_ascending {
+                rows.reverse();
             }
-            let (count, mut params) = (seqs.len(), Params::of(account, month));
-            params.bytes("thngs", thngs.into_iter());
-            params.wholes("times", times.into_iter()).wholes("seqs", seqs.into_iter());
-            let rows = rows::read(&self.client.query(BY_KEYS, &params, left(ends)?).await?)?;
-            // A page with fewer would look like the last one.
-            if rows.len() == count {
-                return rows::actions(rows);
+            found.append(&mut rows);
+            if positions.len() < limit {
+                break;
             }
+            // Many were deleted, or changed and not merged yet.
+            limit = (limit * 2).min(STEP.max(most));
         }
-        Err(StoreError::Timeout)
+        found.truncate(most);
+        Ok(found)
+    }
+
+    /// Where the next versions of scans are that meet the conditions. Those of one scan have one position.
+    pub(super) async fn positions(
+        &self,
+        walk: Walk<'_>,
+        month: Month,
+        after: Option<(i64, i64)>,
+        (limit, ends): (usize, Instant),
+    ) -> Result<Vec<(i64, i64)>, StoreError> {
+        let mut params = walk.params(month);
+        params.whole("most", i64::try_from(limit).unwrap_or(i64::MAX));
+        let mut behind = "";
+        if let Some((at, seq)) = after {
+            behind = if walk.is_ascending { AFTER } else { BEFORE };
+            params.whole("at", at).whole("seq", seq);
+        }
+        let order = if walk.is_ascending { ASCENDING } else { DESCENDING };
+        let sql = format!("{POSITIONS}{}{behind}{order}", walk.conditions);
+        let answer = self.client.query(&sql, &params, left(ends)?).await?;
+        let (mut reader, mut found) = (Reader::new(&answer), Vec::with_capacity(limit));
+        while reader.is_more() {
+            found.push((reader.int64()?, reader.int64()?));
+        }
+        Ok(found)
+    }
+
+    /// The scans at some positions that meet the conditions by their last version, the oldest first.
+    pub(super) async fn at_positions(
+        &self,
+        walk: Walk<'_>,
+        month: Month,
+        positions: &[(i64, i64)],
+        ends: Instant,
+    ) -> Result<Vec<rows::Row>, StoreError> {
+        let mut params = walk.params(month);
+        params.wholes("times", positions.iter().map(|(at, _)| *at));
+        params.wholes("seqs", positions.iter().map(|(_, seq)| *seq));
+        let sql = format!("{BY_POSITIONS}{}{IN_ORDER}", walk.conditions);
+        rows::read(&self.client.query(&sql, &params, left(ends)?).await?)
     }
 
     pub(super) async fn find_all(
@@ -182,13 +227,13 @@ impl ClickHouseScans {
         account: AccountId,
         since: UnixMillis,
     ) -> Result<Option<UnixMillis>, StoreError> {
+        let given = Params::default();
+        let walk = Walk { account, conditions: "1", given: &given, is_ascending: true };
+        let after = Some((since.0.saturating_sub(1), i64::MAX));
         for month in self.months().await?.into_iter().filter(|month| month.end() > since) {
-            let mut params = Params::of(account, month);
-            params.time("since", since);
-            let answer = self.client.query(FIRST_SINCE, &params, STATEMENT_TIMEOUT).await?;
-            let mut reader = Reader::new(&answer);
-            if reader.is_more() && reader.uint64()? > 0 {
-                return Ok(Some(UnixMillis(reader.int64()?)));
+            let rows = self.walk(walk, month, after, 1, Instant::now() + STATEMENT_TIMEOUT).await?;
+            if let Some(first) = rows.first() {
+                return Ok(Some(UnixMillis(first.position().at)));
             }
         }
         Ok(None)

@@ -15,7 +15,7 @@ use super::{
     row_binary::{Reader, put_bytes, put_optional, put_texts},
 };
 use crate::{
-    NewScan, ScanPosition,
+    NewScan, ScanPosition, Seen,
     domain::{
         columns::{Columns, Kind},
         ids,
@@ -89,6 +89,7 @@ impl<'a> Rows<'a> {
 pub(super) struct Row {
     created_at: UnixMillis,
     seq: i64,
+    version: u32,
     thng: Vec<u8>,
     timestamp: UnixMillis,
     key: [u8; 12],
@@ -100,9 +101,13 @@ impl Row {
         ScanPosition { month: Month::of(self.created_at).number(), at: self.created_at.0, seq: self.seq }
     }
 
+    fn seen(&self) -> Seen {
+        Seen { position: self.position(), version: self.version }
+    }
+
     /// The place of a version of it.
     pub(super) fn place(&self, version: u32) -> Place<'_> {
-        let Self { created_at, seq, thng, timestamp, key, columns: _ } = self;
+        let Self { created_at, seq, version: _, thng, timestamp, key, columns: _ } = self;
         Place { created_at: *created_at, seq: *seq, thng, timestamp: *timestamp, key, version }
     }
 
@@ -138,6 +143,7 @@ pub(super) fn read(bytes: &Bytes) -> Result<Vec<Row>, StoreError> {
     let (mut reader, mut rows) = (Reader::new(bytes), Vec::new());
     while reader.is_more() {
         let (created_at, seq) = (UnixMillis(reader.int64()?), reader.int64()?);
+        let version = reader.uint32()?;
         let (thng, timestamp) = (reader.bytes()?.to_vec(), UnixMillis(reader.int64()?));
         let key = reader.fixed()?;
         let columns = Columns {
@@ -152,7 +158,7 @@ pub(super) fn read(bytes: &Bytes) -> Result<Vec<Row>, StoreError> {
             entry: reader.optional()?,
             redirect_url: reader.optional()?,
         };
-        rows.push(Row { created_at, seq, thng, timestamp, key, columns });
+        rows.push(Row { created_at, seq, version, thng, timestamp, key, columns });
     }
     Ok(rows)
 }
@@ -163,13 +169,13 @@ pub(super) fn actions(rows: Vec<Row>) -> Result<Vec<Action>, StoreError> {
 }
 
 /// The same without those that cannot be read: they are logged.
-pub(super) fn readable(rows: Vec<Row>) -> Vec<(ScanPosition, Action)> {
+pub(super) fn readable(rows: Vec<Row>) -> Vec<(Seen, Action)> {
     let read = |row: Row| {
-        let position = row.position();
+        let seen = row.seen();
         match row.action() {
-            Ok(action) => Some((position, action)),
+            Ok(action) => Some((seen, action)),
             Err(error) => {
-                tracing::warn!(%error, month = position.month, "a scan that cannot be read is passed over");
+                tracing::warn!(%error, month = seen.position.month, "a scan that cannot be read is passed over");
                 None
             }
         }

@@ -1,0 +1,78 @@
+//! Removal of the users of a deleted application, in steps of bounded size.
+//!
+//! Keys of an application and of its users end with its row, and its users are no longer shown. So only the first step is
+//! part of the deletion; a worker does the others, each in one transaction with the erasures that it asks for. What a killed
+//! worker did not commit is done again.
+
+use shared::id::{AccountId, ApplicationId};
+use tracing::instrument;
+
+use super::Core;
+use crate::{
+    error::ServiceError,
+    store::{Ctx, Tx, app_users, keys, removed_applications},
+};
+
+/// Rows that one transaction removes: users, then keys. It is two full erasures.
+pub const STEP: u32 = 1_000;
+
+/// Removes users of a deleted application, and its keys when no user is left, at most `room` rows, which it lessens. What is
+/// left is noted for the worker.
+pub(super) async fn begin(
+    core: &Core,
+    tx: &mut Tx,
+    (account, app): (AccountId, ApplicationId),
+    room: &mut u32,
+) -> Result<(), ServiceError> {
+    let (users, is_done) = remove_some(core, tx, (account, app), room).await?;
+    if !is_done {
+        removed_applications::insert(tx, account, app, users, core.clock.now()).await?;
+    }
+    Ok(())
+}
+
+/// Does the next step of a removal; `false` when there is none.
+///
+/// # Errors
+/// The database failed: the step is done again.
+#[instrument(skip_all)]
+pub async fn step(core: &Core) -> Result<bool, ServiceError> {
+    let mut tx = core.db.begin(&Ctx::default()).await?;
+    let Some(next) = removed_applications::find_next(&mut tx).await? else { return Ok(false) };
+    let mut room = STEP;
+    let (users, is_done) = remove_some(core, &mut tx, next, &mut room).await?;
+    let (account, app) = next;
+    let users = removed_applications::count(&mut tx, account, app, users).await?;
+    if is_done {
+        removed_applications::delete(&mut tx, account, app).await?;
+    }
+    tx.commit().await?;
+    if is_done {
+        tracing::info!(application = %app, users, "the users of a deleted application are removed");
+    } else {
+        tracing::debug!(application = %app, users, "removing the users of a deleted application");
+    }
+    Ok(true)
+}
+
+/// How many users were removed, and whether nothing is left.
+async fn remove_some(
+    core: &Core,
+    tx: &mut Tx,
+    (account, app): (AccountId, ApplicationId),
+    room: &mut u32,
+) -> Result<(u32, bool), ServiceError> {
+    // Codes for new passwords expire within an hour, and find no user until then.
+    let users = app_users::delete_of_app(tx, account, app, *room).await?;
+    let count = u32::try_from(users.len()).unwrap_or(u32::MAX);
+    *room = room.saturating_sub(count);
+    if !users.is_empty() {
+        let at = (core.clock.now(), core.random16()?);
+        core.dependents.users_removed(tx, account, users, at).await?;
+    }
+    // After the users: a login locks its user before it adds a key.
+    let keys = keys::delete_of_app(tx, app, *room).await?;
+    *room = room.saturating_sub(u32::try_from(keys).unwrap_or(u32::MAX));
+    // Users whom somebody else removed meanwhile were counted in the limit of the statement.
+    Ok((count, *room > 0 && !app_users::are_left_of_app(tx, account, app).await?))
+}
