@@ -158,7 +158,7 @@ async fn removing_chunks_in_many_turns_is_no_failed_try(engine: Engine) -> Resul
         let mut tx = api.made.app.core.db.begin(&Ctx::default()).await?;
         let mut claimed = leases::claim(&mut tx).await?.context("nothing is to be removed")?;
         tx.commit().await?;
-        ensure!(claimed.order.details.stage == Stage::Clear && claimed.failures == 1, "{claimed:?}");
+        ensure!(claimed.item.details.stage == Stage::Clear && claimed.failures == 1, "{claimed:?}");
         ensure!(steps::step(&api.made.app.printing, &mut claimed).await? == Stepped::Moved);
         free(&api).await?;
     }
