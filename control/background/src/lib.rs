@@ -19,7 +19,7 @@ use kernel::domain::{
     subject::Permissions,
 };
 #[doc(hidden)]
-pub use kernel::hold_lease;
+pub use kernel::{hold_lease, pg_now, sqlite_now, store::lease::Timed};
 use shared::id::AccountId;
 
 /// Who acts in work that was accepted from an operator: it goes on with an operator's rights.

@@ -99,22 +99,10 @@ async fn stand(state: &PrintState) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Claims an order and works on it for a moment; returns whether there was one.
+/// Claims an order and does a part of the work on it for a moment; returns whether there was one.
 ///
 /// # Errors
 /// The store failed. What fails of an order is logged, and tried again later.
-pub async fn work(state: &Arc<PrintState>, stop: &CancellationToken) -> Result<bool, StoreError> {
-    work_part(state, Part::All, stop).await
-}
-
-/// The same for a part of the work.
-///
-/// # Errors
-/// The store failed. What fails of an order is logged, and tried again later.
-pub async fn work_part(
-    state: &Arc<PrintState>,
-    part: Part,
-    stop: &CancellationToken,
-) -> Result<bool, StoreError> {
+pub async fn work(state: &Arc<PrintState>, part: Part, stop: &CancellationToken) -> Result<bool, StoreError> {
     worker::turn(&mut Lane { state: state.clone(), part }, stop).await
 }

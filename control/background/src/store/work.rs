@@ -80,6 +80,17 @@ macro_rules! release_work {
     };
 }
 
+/// The [`Timed`] of a macro that takes the present time and a table.
+#[macro_export]
+macro_rules! timed_on {
+    ($statement:ident, $table:expr) => {
+        $crate::Timed {
+            pg: $statement!($crate::pg_now!(), $table),
+            sqlite: $statement!($crate::sqlite_now!(), $table),
+        }
+    };
+}
+
 /// An item of a kind of work, as it is stored.
 pub trait Work: Clone + Send + Sync + 'static {
     /// A [`release_work`].

@@ -4,6 +4,7 @@ pub use background::store::work::release;
 use background::{
     release_work,
     store::work::{self, LEASE, Mark, Work},
+    timed_on,
 };
 use shared::id::AccountId;
 use sqlx::types::Json;
@@ -100,11 +101,6 @@ macro_rules! renew {
         hold_lease!($now, "jobs AS j", "", concat!(" AND j.status = $4", is_served!(), " RETURNING done"))
     };
 }
-macro_rules! release {
-    ($now:expr) => {
-        release_work!($now, "jobs")
-    };
-}
 
 const PG_READY: &str = ready!(pg_now!(), "j.account_id <> ALL($2)");
 const SQLITE_READY: &str = ready!(sqlite_now!(), "j.account_id NOT IN (SELECT value FROM json_each($2))");
@@ -120,7 +116,7 @@ const WRITE: &str = "UPDATE jobs SET status = $4, history = $5, message = $6, bl
 const PG_IDLE: &str = "SET LOCAL idle_in_transaction_session_timeout = '15s'";
 
 impl Work for Job {
-    const RELEASE: Timed = timed!(release);
+    const RELEASE: Timed = timed_on!(release_work, "jobs");
     const FREE: &'static str =
         "UPDATE jobs SET lease_until = 0 WHERE completed_at IS NULL AND lease_until > 0";
 

@@ -3,6 +3,7 @@
 use background::{
     claim_work, hold_work, release_work, save_work,
     store::work::{self, Mark, Stored, Work},
+    timed_on,
 };
 use kernel::store::{
     StoreError, Tx,
@@ -36,19 +37,9 @@ macro_rules! save {
         save_work!($now, "link_changes", "undo_until")
     };
 }
-macro_rules! hold {
-    ($now:expr) => {
-        hold_work!($now, "link_changes")
-    };
-}
-macro_rules! release {
-    ($now:expr) => {
-        release_work!($now, "link_changes")
-    };
-}
 
 impl Work for LinkChange {
-    const RELEASE: Timed = timed!(release);
+    const RELEASE: Timed = timed_on!(release_work, "link_changes");
     const FREE: &'static str =
         "UPDATE link_changes SET lease_until = 0 WHERE settled = 0 AND lease_until > 0";
 
@@ -59,7 +50,7 @@ impl Work for LinkChange {
 }
 
 impl Stored for LinkChange {
-    const HOLD: Timed = timed!(hold);
+    const HOLD: Timed = timed_on!(hold_work, "link_changes");
     const SAVE: Timed = timed!(save);
     type Details = Details;
 

@@ -3,6 +3,7 @@
 use background::{
     claim_work, hold_work, release_work, save_work,
     store::work::{self, Mark, Stored, Work},
+    timed_on,
 };
 use kernel::store::{
     StoreError, Tx,
@@ -52,19 +53,9 @@ macro_rules! save {
         save_work!($now, "print_orders", "files_until")
     };
 }
-macro_rules! hold {
-    ($now:expr) => {
-        hold_work!($now, "print_orders")
-    };
-}
-macro_rules! release {
-    ($now:expr) => {
-        release_work!($now, "print_orders")
-    };
-}
 
 impl Work for Order {
-    const RELEASE: Timed = timed!(release);
+    const RELEASE: Timed = timed_on!(release_work, "print_orders");
     const FREE: &'static str =
         "UPDATE print_orders SET lease_until = 0 WHERE settled = 0 AND lease_until > 0";
 
@@ -75,7 +66,7 @@ impl Work for Order {
 }
 
 impl Stored for Order {
-    const HOLD: Timed = timed!(hold);
+    const HOLD: Timed = timed_on!(hold_work, "print_orders");
     const SAVE: Timed = timed!(save);
     type Details = Details;
 

@@ -18,7 +18,7 @@ use printing::{
     domain::order::Stage,
     service::steps::{self, Stepped},
     store::{leases, orders},
-    worker::{Part, work, work_part},
+    worker::{Part, work},
 };
 use serde_json::{Value, json};
 use shared::{id::JobId, short_id::ShortId};
@@ -179,7 +179,7 @@ async fn an_order_that_this_release_cannot_read_is_in_nobodys_way(engine: Engine
     run(&api.made.db.location, &[format!("UPDATE print_orders SET doc = {doc} WHERE id = '{id}'")]).await?;
     let mut failed = 0;
     for _ in 0..100 {
-        match work(&api.made.app.printing, &CancellationToken::new()).await {
+        match work(&api.made.app.printing, Part::All, &CancellationToken::new()).await {
             Ok(true) => {}
             Ok(false) => break,
             Err(_) => failed += 1,
@@ -233,7 +233,7 @@ async fn a_process_without_edges_draws_and_leaves_the_rest(engine: Engine) -> Re
     let body = json!({"source": serials(&product, 5, json!({})), "format": "zpl", "waitForEdges": "none"});
     let draw = async || -> Result<()> {
         let (state, stop) = (&api.made.app.printing, CancellationToken::new());
-        while work_part(state, Part::Drawing, &stop).await? {}
+        while work(state, Part::Drawing, &stop).await? {}
         Ok(())
     };
     let path = order(&api, body.clone()).await?;
