@@ -247,18 +247,6 @@ fn held(location: &Location) -> &'static str {
     }
 }
 
-/// As though every lease of a product that was killed had run out; `workers` waits for that. On SQLite it needs no such
-/// wait: there is one process, which frees them as it starts.
-pub(crate) async fn expire_leases(product: &Product) -> Result<()> {
-    let location = product.location();
-    if let Location::Sqlite(_) = location {
-        return Ok(());
-    }
-    let sql =
-        "UPDATE jobs SET lease_until = 0 WHERE completed_at IS NULL; UPDATE webhooks SET lease_until = 0";
-    execute(&location, sql).await
-}
-
 const OPEN: &str = "SELECT COUNT(*) FROM jobs WHERE completed_at IS NULL";
 
 /// At the end of every fault run: actions are the entries that succeeded, the log those that failed, the

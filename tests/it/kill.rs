@@ -18,6 +18,7 @@ use reqwest::{Method, StatusCode};
 use serde_json::json;
 use tests::{
     db::Engine,
+    kills::{Random, say, setting},
     product::{DEADLINE, Options, Product},
 };
 
@@ -29,23 +30,6 @@ const SCANNED: usize = 4;
 const WRITE_INTERVAL: Duration = Duration::from_millis(5);
 /// The writer syncs between two writes, at most every 200 ms, and a sync may take its time.
 const SYNC: Duration = Duration::from_millis(200);
-
-/// Random numbers that a seed repeats: SplitMix64.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self, below: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        (z ^ (z >> 31)) % below
-    }
-
-    fn millis(&mut self, below: u64) -> Duration {
-        Duration::from_micros(self.next(below * 1_000))
-    }
-}
 
 /// What all rounds added up to.
 #[derive(Debug, Default)]
@@ -65,28 +49,10 @@ struct Totals {
     batches_cut: u64,
 }
 
-/// A whole number from the environment.
-fn setting(name: &str) -> Result<Option<u64>> {
-    let Ok(text) = std::env::var(name) else { return Ok(None) };
-    text.parse().map(Some).with_context(|| format!("{name}={text}"))
-}
-
-fn say(text: &str) {
-    #[expect(clippy::print_stdout, reason = "the figures are what a reader of the test's output wants")]
-    {
-        println!("{text}");
-    }
-}
-
 async fn a_kill_loses_no_acknowledged_link_and_only_the_newest_scans(engine: Engine) -> Result<()> {
     let default = if engine == Engine::Sqlite { 15 } else { 8 };
     let kills = setting("WAYMARK_TEST_KILLS")?.unwrap_or(default);
-    let seed = match setting("WAYMARK_TEST_SEED")? {
-        Some(seed) => seed,
-        None => getrandom::u64().map_err(|error| anyhow::anyhow!("{error}"))?,
-    };
-    say(&format!("{engine:?}: WAYMARK_TEST_KILLS={kills} WAYMARK_TEST_SEED={seed}"));
-    let mut random = Random(seed);
+    let mut random = Random::seeded(&format!("{engine:?}: WAYMARK_TEST_KILLS={kills}"))?;
     let mut product = Product::start(Options { engine, ..Options::default() }).await?;
     let mut acknowledged: Vec<(String, String)> = Vec::new();
     let mut totals = Totals::default();
@@ -94,7 +60,7 @@ async fn a_kill_loses_no_acknowledged_link_and_only_the_newest_scans(engine: Eng
         let round = totals.kills;
         run(&mut product, &mut random, round, &mut acknowledged, &mut totals)
             .await
-            .with_context(|| format!("round {round} of seed {seed}"))?;
+            .with_context(|| format!("round {round}"))?;
     }
     for (short_id, target) in &acknowledged {
         check_link(&product, short_id, target).await?;

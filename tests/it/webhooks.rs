@@ -16,10 +16,11 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use tests::{
     db::Engine,
+    kills::expire_leases,
     product::{Options, Product, root},
 };
 
-use crate::jobs::{expire_leases, submit_file};
+use crate::jobs::submit_file;
 
 /// Longest wait without anything new: on Postgres what a dead worker held is free when its lease has run out.
 const DEADLINE: Duration = Duration::from_secs(120);

@@ -13,7 +13,7 @@ use std::{
 
 use anyhow::{Context, Result, ensure};
 use axum::http::Method;
-use printing::worker::work;
+use printing::worker::{Part, work};
 use serde_json::{Value, json};
 use tests::{db::Engine, product::DEADLINE};
 use tokio_util::sync::CancellationToken;
@@ -32,7 +32,7 @@ const GTIN: &str = "09521234543213";
 
 /// Lets the worker bring all orders as far as they go.
 pub(super) async fn work_all(api: &Api) -> Result<()> {
-    while work(&api.made.app.printing, &CancellationToken::new()).await? {}
+    while work(&api.made.app.printing, Part::All, &CancellationToken::new()).await? {}
     Ok(())
 }
 

@@ -12,7 +12,7 @@ use futures_util::stream;
 use jobs::{
     service::jobs::{
         execute::{Execution, StepSize},
-        load::{self, End},
+        load::{self, Stepped},
     },
     store::job_leases::{self, Claimed, Phase},
 };
@@ -43,7 +43,7 @@ async fn claim(api: &Api, phase: Phase) -> Result<Claimed> {
 
 async fn release(api: &Api, claimed: &Claimed) -> Result<bool> {
     let mut tx = api.made.app.core.db.begin(&Ctx::default()).await?;
-    let is_held = job_leases::release(&mut tx, claimed, Duration::ZERO).await?;
+    let is_held = job_leases::release(&mut tx, claimed, Duration::ZERO, u64::MAX).await?;
     tx.commit().await?;
     Ok(is_held)
 }
@@ -56,11 +56,12 @@ async fn a_job_that_is_being_worked_on_stops_after_its_step(engine: Engine) -> R
     let job = submit(&api, list("PLATFORM_IDS", &[&*id; 2_000])).await?;
     let stop = CancellationToken::new();
     let mut claimed = claim(&api, Phase::Load).await?;
-    assert_eq!(load::load(state, &mut claimed, &stop).await?, End::Done);
+    assert_eq!(load::load(state, &mut claimed, &stop).await?, Stepped::Moved);
     assert!(release(&api, &claimed).await?);
-    let mut execution = Execution::new(state, claim(&api, Phase::Execute).await?);
-    let mut size = StepSize::new(&state.db);
-    assert_eq!(execution.step(&mut size).await?, None, "there is more to do");
+    let (mut execution, mut size) = (Execution::default(), StepSize::new(&state.db));
+    let mut claimed = claim(&api, Phase::Execute).await?;
+    let stepped = execution.step(state, &mut claimed, &mut size).await?;
+    assert_eq!(stepped, Stepped::Moved, "there is more to do");
     let other = submit(&api, list("PLATFORM_IDS", &[&id])).await?;
     let mut loading = claim(&api, Phase::Load).await?;
     let done = count(&api, ACTIONS).await?;
@@ -68,10 +69,10 @@ async fn a_job_that_is_being_worked_on_stops_after_its_step(engine: Engine) -> R
 
     // No other job waits, so nothing but the step itself can notice.
     suspend(&api, &platform).await?;
-    assert_eq!(execution.step(&mut size).await?, Some(End::Lost));
-    assert_eq!(load::load(state, &mut loading, &stop).await?, End::Lost);
+    assert_eq!(execution.step(state, &mut claimed, &mut size).await?, Stepped::Lost);
+    assert_eq!(load::load(state, &mut loading, &stop).await?, Stepped::Lost);
     assert_eq!(count(&api, ACTIONS).await?, done);
-    assert!(release(&api, execution.claimed()).await? && release(&api, &loading).await?);
+    assert!(release(&api, &claimed).await? && release(&api, &loading).await?);
     let mut conn = api.made.app.core.db.read().await?;
     for phase in [Phase::Load, Phase::Execute] {
         assert!(!job_leases::is_ready(&mut conn, phase, &[]).await?, "{phase:?}");

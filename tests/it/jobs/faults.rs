@@ -7,11 +7,12 @@ use reqwest::Method;
 use tests::{
     db::Engine,
     is_long,
+    kills::expire_leases,
     product::{Options, Product},
     repetitions,
 };
 
-use super::{DONE, check_results, expire_leases, number, read, submit, thngs, wait_for};
+use super::{DONE, check_results, number, read, submit, thngs, wait_for};
 
 /// kill -9 of the whole product at moments that differ, with three jobs under way.
 async fn a_kill_at_any_step_neither_duplicates_nor_loses_actions(engine: Engine) -> Result<()> {

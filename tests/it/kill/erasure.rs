@@ -1,18 +1,15 @@
 //! kill -9 in the middle of an erasure: it goes on where it was, and counts each action once. So does the removal of the
 //! users of a deleted application.
 
-use std::time::{Duration, Instant};
-
 use anyhow::{Context, Result, ensure};
 use reqwest::{Method, header};
 use serde_json::{Value, json};
 use tests::{
     db::Engine,
     fingerprint::fingerprint,
-    product::{DEADLINE, Options, Product},
+    kills::{expire_leases, until},
+    product::{Options, Product},
 };
-
-use crate::store::schema::run;
 
 crate::on_both_engines!(an_erasure_that_is_killed_goes_on);
 
@@ -69,22 +66,10 @@ async fn user(product: &Product, app: &str, thng: &str, actions: usize) -> Resul
 }
 
 /// Waits until an erasure has changed something, and kills the process; `false` when it had ended before.
-async fn kill_in_the_middle(product: &mut Product, path: &str, engine: Engine) -> Result<bool> {
-    let begun = Instant::now();
-    loop {
-        let (_, receipt) = product.call(Method::GET, path, None).await?;
-        if receipt["rows"]["actions"].as_u64() > Some(0) {
-            product.kill()?;
-            break;
-        }
-        ensure!(begun.elapsed() < DEADLINE, "the erasure does not begin: {receipt}");
-        tokio::time::sleep(Duration::from_millis(2)).await;
-    }
-    if engine == Engine::Postgres {
-        // As it does after five minutes.
-        run(&product.location(), &["UPDATE erasures SET lease_until = 1 WHERE lease_until > 0".to_owned()])
-            .await?;
-    }
+async fn kill_in_the_middle(product: &mut Product, path: &str) -> Result<bool> {
+    until(product, path, |receipt| receipt["rows"]["actions"].as_u64() > Some(0)).await?;
+    product.kill()?;
+    expire_leases(product).await?;
     // Its status says what the process had committed.
     let rows = fingerprint(&product.location()).await?;
     let ended = rows["erasures"].iter().all(|row| row.contains("COMPLETED"));
@@ -101,16 +86,8 @@ async fn an_erasure_that_is_killed_goes_on(engine: Engine) -> Result<()> {
         let user = user(&product, &app, &thng, ACTIONS).await?;
         let (_, asked) = product.call(Method::POST, "/privacy/erasures", Some(json!({"user": user}))).await?;
         let path = format!("/privacy/erasures/{}", text(&asked["id"])?);
-        was_killed = kill_in_the_middle(&mut product, &path, engine).await?;
-        let begun = Instant::now();
-        let receipt = loop {
-            let (_, receipt) = product.call(Method::GET, &path, None).await?;
-            if receipt["status"] == "COMPLETED" {
-                break receipt;
-            }
-            ensure!(begun.elapsed() < DEADLINE, "the erasure does not end: {receipt}");
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        };
+        was_killed = kill_in_the_middle(&mut product, &path).await?;
+        let receipt = until(&product, &path, |receipt| receipt["status"] == "COMPLETED").await?;
         ensure!(receipt["rows"]["actions"] == ACTIONS, "each action is counted once: {receipt}");
         let tables = fingerprint(&product.location()).await?;
         let of_user = tables["actions"].iter().filter(|row| row.contains(&user)).count();

@@ -7,26 +7,17 @@ use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 use tests::{
     db::Engine,
+    kills::{Random, create, end_under_kills},
     product::{DEADLINE, Options, Product},
     repetitions,
 };
 
-use super::{Random, say, setting};
-
 crate::on_both_engines!(a_change_of_many_links_and_its_undo_survive_kills);
 
-/// What a change takes without optimisation, and leases of killed workers that run out.
-const PATIENCE: u32 = 10;
-
 async fn a_change_of_many_links_and_its_undo_survive_kills(engine: Engine) -> Result<()> {
-    // On Postgres a lease runs out after each kill; on SQLite the next process takes it away.
+    // In the long form a lease runs out after each kill on Postgres; on SQLite the next process takes it away.
     let kills = if engine == Engine::Sqlite { repetitions(6, 40) } else { repetitions(2, 15) };
-    let seed = match setting("WAYMARK_TEST_SEED")? {
-        Some(seed) => seed,
-        None => getrandom::u64().map_err(|error| anyhow::anyhow!("{error}"))?,
-    };
-    say(&format!("{engine:?}: {kills} kills of a change and of an undo each, WAYMARK_TEST_SEED={seed}"));
-    let mut random = Random(seed);
+    let mut random = Random::seeded(&format!("{engine:?}: {kills} kills of a change and of an undo each"))?;
     let count = repetitions(3_000, 20_000);
     let mut product = Product::start(Options { engine, unlimited: true, ..Options::default() }).await?;
     let of = product.create_product().await?;
@@ -45,7 +36,7 @@ async fn a_change_of_many_links_and_its_undo_survive_kills(engine: Engine) -> Re
     let body = json!({"filter": "tags=old", "expect": count, "patch": {"title": "New",
         "defaultRedirectUrl": "https://example.com/new/{shortId}", "tags": {"add": ["new"], "remove": ["old"]}}});
     let change = ask(&product, "/jobs/redirections", body).await?;
-    let ended = end_under_kills(&mut product, &change, kills, &mut random).await?;
+    let ended = end_under_kills(&mut product, &change, (&mut random, 100), (1, kills)).await?;
     let progress = json!({"percentage": 100.0, "links": count, "done": count, "changed": count, "unchanged": 0,
         "conflicts": 0});
     ensure!(ended["status"] == "complete" && ended["progress"] == progress, "{ended}");
@@ -58,7 +49,7 @@ async fn a_change_of_many_links_and_its_undo_survive_kills(engine: Engine) -> Re
         .await?;
 
     let undo = ask(&product, &format!("{change}/undo"), json!({"strict": true})).await?;
-    let ended = end_under_kills(&mut product, &undo, kills, &mut random).await?;
+    let ended = end_under_kills(&mut product, &undo, (&mut random, 100), (1, kills)).await?;
     ensure!(ended["status"] == "complete" && ended["progress"] == progress, "{ended}");
     let after = links(&product, &of).await?;
     for (short_id, link) in &before {
@@ -72,8 +63,7 @@ async fn a_change_of_many_links_and_its_undo_survive_kills(engine: Engine) -> Re
 
 /// Sends a request that makes a job; gives the path of the job.
 async fn ask(product: &Product, path: &str, body: Value) -> Result<String> {
-    let (status, job) = product.call(Method::POST, path, Some(body)).await?;
-    ensure!(status == StatusCode::CREATED, "{status}: {job}");
+    let job = create(product, path, body).await?;
     Ok(format!("/jobs/redirections/{}", job["id"].as_str().context("id")?))
 }
 
@@ -84,58 +74,6 @@ async fn links(product: &Product, of: &str) -> Result<BTreeMap<String, Value>> {
         .into_iter()
         .map(|link| Ok((link["shortId"].as_str().context("shortId")?.to_owned(), link)))
         .collect()
-}
-
-async fn read(product: &Product, path: &str) -> Result<Value> {
-    let (status, job) = product.call(Method::GET, path, None).await?;
-    ensure!(status == StatusCode::OK, "{status}: {job}");
-    Ok(job)
-}
-
-/// Kills the product at random moments of a job, and then lets it end; gives the job.
-async fn end_under_kills(
-    product: &mut Product,
-    path: &str,
-    kills: u64,
-    random: &mut Random,
-) -> Result<Value> {
-    let (mut killed, mut places) = (0, Vec::new());
-    while killed < kills {
-        let seen = read(product, path).await?;
-        if seen.get("completedAt").is_some() {
-            break;
-        }
-        // Somebody has it again, and is somewhere in the middle.
-        moved(product, path, &seen).await?;
-        tokio::time::sleep(random.millis(100)).await;
-        places.push(seen["progress"]["done"].as_u64().unwrap_or_default());
-        product.kill()?;
-        killed += 1;
-        product.start_again().context("the product does not come up after a kill")?;
-    }
-    say(&format!("killed {killed} times, at {places:?}"));
-    ensure!(killed >= 1, "the job was over before it was disturbed");
-    let begun = Instant::now();
-    let mut tick = tokio::time::interval(std::time::Duration::from_millis(100));
-    loop {
-        let job = read(product, path).await?;
-        if job.get("completedAt").is_some() {
-            return Ok(job);
-        }
-        ensure!(begun.elapsed() < DEADLINE * PATIENCE, "the job does not end: {job}");
-        tick.tick().await;
-    }
-}
-
-/// Waits until a job is not as it was seen.
-async fn moved(product: &Product, path: &str, seen: &Value) -> Result<()> {
-    let begun = Instant::now();
-    let mut tick = tokio::time::interval(std::time::Duration::from_millis(5));
-    while read(product, path).await?["updatedAt"] == seen["updatedAt"] {
-        ensure!(begun.elapsed() < DEADLINE * PATIENCE, "nobody goes on with {seen}");
-        tick.tick().await;
-    }
-    Ok(())
 }
 
 /// Some links lead where they should, at the edge.

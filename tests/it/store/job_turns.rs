@@ -48,7 +48,7 @@ async fn claim(db: &TestDb) -> Result<Option<Claimed>> {
 
 async fn release(db: &TestDb, claimed: &Claimed) -> Result<bool> {
     let mut tx = db.db.begin(&Ctx::default()).await?;
-    let released = job_leases::release(&mut tx, claimed, Duration::ZERO).await?;
+    let released = job_leases::release(&mut tx, claimed, Duration::ZERO, u64::MAX).await?;
     tx.commit().await?;
     Ok(released)
 }
@@ -74,7 +74,7 @@ async fn accounts_take_turns_and_so_do_their_jobs(engine: Engine) -> Result<()> 
     for _ in 0..8 {
         let claimed = claim(&db).await?.context("a job")?;
         ensure!(release(&db, &claimed).await?, "it was held");
-        order.push(claimed.job.id);
+        order.push(claimed.item.id);
     }
     let [a, b, c] = of_many[..] else { unreachable!() };
     ensure!(order == [a, of_few, b, of_few, c, of_few, a, of_few], "{order:?}");
@@ -87,7 +87,7 @@ async fn accounts_take_turns_and_so_do_their_jobs(engine: Engine) -> Result<()> 
         let mut tx = db.db.begin(&Ctx::default()).await?;
         let claimed = job_leases::claim(&mut tx, Phase::Load, &full).await?.context("a job")?;
         tx.commit().await?;
-        ensure!(claimed.job.id == of_few && release(&db, &claimed).await?);
+        ensure!(claimed.item.id == of_few && release(&db, &claimed).await?);
     }
     let full = [many.to_string(), few.to_string()];
     ensure!(!job_leases::is_ready(&mut db.db.read().await?, Phase::Load, &full).await?);
@@ -126,7 +126,7 @@ async fn a_fenced_off_worker_cannot_write(engine: Engine) -> Result<()> {
     ensure!(second.fence > first.fence && second.failures == first.failures + 1);
     ensure!(!held(&first).await? && !release(&db, &first).await?, "it has another holder");
     let mut tx = db.db.begin(&Ctx::default()).await?;
-    ensure!(!job_leases::write(&mut tx, &first, &first.job).await?);
+    ensure!(!job_leases::write(&mut tx, &first, &first.item).await?);
     tx.commit().await?;
     ensure!(held(&second).await?);
     Ok(())

@@ -15,6 +15,9 @@ use super::StoreError;
 /// Bytes of one part of an upload: the least that S3 takes, and what one upload holds in memory.
 const PART_BYTES: usize = 5 * 1024 * 1024;
 
+/// An upload that nothing was added to for this long has no process any more.
+const ABANDONED: Duration = Duration::from_secs(24 * 60 * 60);
+
 /// How fast an upload has to come in.
 #[derive(Debug, Clone, Copy)]
 pub struct Rate {
@@ -79,7 +82,7 @@ impl From<object_store::Error> for WriteError {
 }
 
 impl Blobs {
-    /// Stores blobs in a folder, which is created; partial files of killed processes are deleted.
+    /// Stores blobs in a folder, which is created; partial files that nobody has written to for a day are deleted.
     ///
     /// # Errors
     /// The folder cannot be created or read.
@@ -271,7 +274,8 @@ impl Blobs {
     }
 }
 
-/// Removes uploads that a killed process left: `<name>#<number>`, by which the folder's store writes.
+/// Removes uploads that a killed process left: `<name>#<number>`, by which the folder's store writes. Processes that share the folder
+/// may have uploads under way, which are written to again and again.
 fn remove_staged(folder: &FsPath) -> std::io::Result<()> {
     for account in std::fs::read_dir(folder)? {
         let account = account?.path();
@@ -282,11 +286,21 @@ fn remove_staged(folder: &FsPath) -> std::io::Result<()> {
             let file = file?.path();
             let name = file.file_name().and_then(|name| name.to_str()).unwrap_or_default();
             if name.rsplit_once('#').is_some_and(|(_, number)| number.parse::<u64>().is_ok()) {
-                std::fs::remove_file(&file)?;
+                match remove_if_abandoned(&file) {
+                    // Its upload has ended meanwhile.
+                    Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+                    removed => removed?,
+                }
             }
         }
     }
     Ok(())
+}
+
+fn remove_if_abandoned(file: &FsPath) -> std::io::Result<()> {
+    let written = std::fs::metadata(file)?.modified()?;
+    // Of a time in the future, after the clock was set back, the age is unknown.
+    if written.elapsed().is_ok_and(|age| age > ABANDONED) { std::fs::remove_file(file) } else { Ok(()) }
 }
 
 #[cfg(test)]
@@ -355,12 +369,22 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn files_of_killed_processes_are_removed() {
+    async fn abandoned_uploads_are_removed_and_no_others() {
         let dir = tempfile::tempdir().unwrap();
         let blobs = Blobs::in_folder(dir.path(), 1 << 20).unwrap();
         blobs.write("a/b", &mut chunks(1)).await.unwrap();
-        std::fs::write(dir.path().join("a/c#1"), "half").unwrap();
+        let long_ago = std::time::SystemTime::now() - ABANDONED - Duration::from_secs(60);
+        for (name, is_old) in [("a/c#1", true), ("a/d#1", false)] {
+            let mut file = std::fs::File::create(dir.path().join(name)).unwrap();
+            std::io::Write::write_all(&mut file, b"half").unwrap();
+            if is_old {
+                file.set_modified(long_ago).unwrap();
+            }
+        }
+        // Another process begins with the same folder.
         Blobs::in_folder(dir.path(), 1 << 20).unwrap();
-        assert_eq!(files(dir.path()), ["b"]);
+        let mut left = files(dir.path());
+        left.sort();
+        assert_eq!(left, ["b", "d#1"]);
     }
 }

@@ -1,23 +1,27 @@
 //! Leases by which workers hold jobs, on the database's clock, with a fence that grows with each holder.
 
-use std::time::Duration;
-
+pub use background::store::work::release;
+use background::{
+    release_work,
+    store::work::{self, LEASE, Mark, Work},
+    timed_on,
+};
 use shared::id::AccountId;
 use sqlx::types::Json;
 
 use super::{
-    Conn, Db, StoreError, Tx,
+    Conn, StoreError, Tx,
     dialect::{fetch_in_list, signed, unsigned},
     events, execute, fetch_all, fetch_optional, jobs,
-    lease::{self, Timed, hold_lease, milliseconds, pg_now, sqlite_now, timed},
+    lease::{Timed, hold_lease, milliseconds, pg_now, sqlite_now, timed},
 };
 use crate::domain::{
     event::Event,
     job::{Job, JobStatus, Standing},
 };
 
-/// How long a claim holds without being renewed: so long a job stands still when its worker dies.
-pub const LEASE: Duration = Duration::from_secs(30);
+/// A job in the hands of a worker.
+pub type Claimed = work::Claimed<Job>;
 
 /// The phase for which a worker claims a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,17 +30,6 @@ pub enum Phase {
     Load,
     /// To carry its operations out, or to end it: `EXECUTING` and `CANCELLING`.
     Execute,
-}
-
-/// A job in the hands of a worker.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Claimed {
-    /// The job with its request, as it was when it was taken.
-    pub job: Job,
-    /// Grows with each holder.
-    pub fence: u64,
-    /// How often it was taken in a row without moving on.
-    pub failures: u64,
 }
 
 // Jobs of a suspended account wait; one that is being worked on stops after its step.
@@ -108,11 +101,6 @@ macro_rules! renew {
         hold_lease!($now, "jobs AS j", "", concat!(" AND j.status = $4", is_served!(), " RETURNING done"))
     };
 }
-macro_rules! release {
-    ($now:expr) => {
-        hold_lease!($now, "jobs", "", "")
-    };
-}
 
 const PG_READY: &str = ready!(pg_now!(), "j.account_id <> ALL($2)");
 const SQLITE_READY: &str = ready!(sqlite_now!(), "j.account_id NOT IN (SELECT value FROM json_each($2))");
@@ -121,17 +109,21 @@ const SQLITE_CLAIM: &str = claim!(sqlite_now!(), "j.account_id NOT IN (SELECT va
 const TURN: Timed = timed!(turn);
 const STANDING: Timed = timed!(standing);
 const RENEW: Timed = timed!(renew);
-const RELEASE: Timed = timed!(release);
 const WRITE: &str = "UPDATE jobs SET status = $4, history = $5, message = $6, blob = $7, requested = $8, done = $9, \
     failed = $10, updated_at = $11, completed_at = $12, failures = 0 WHERE seq = $1 AND fence = $2 AND status = $3";
-const FREE: &str = "UPDATE jobs SET lease_until = 0 WHERE completed_at IS NULL AND lease_until > 0";
 // A worker that is stopped in the middle of a transaction must not hold its locks for ever: the lease runs out
 // after this, and then another one needs them.
 const PG_IDLE: &str = "SET LOCAL idle_in_transaction_session_timeout = '15s'";
 
-/// Releases what an earlier process held, where there is one process only: on SQLite.
-pub async fn free_all(db: &Db) -> Result<(), StoreError> {
-    lease::free_all(db, FREE).await
+impl Work for Job {
+    const RELEASE: Timed = timed_on!(release_work, "jobs");
+    const FREE: &'static str =
+        "UPDATE jobs SET lease_until = 0 WHERE completed_at IS NULL AND lease_until > 0";
+
+    fn mark(&self) -> Mark {
+        let (status, is_over) = (self.status.as_str(), self.status.is_terminal());
+        Mark { id: self.id, seq: self.seq, status, is_over }
+    }
 }
 
 /// Whether there is a job to claim, but of the accounts `full`; cheap, and claims nothing.
@@ -153,8 +145,8 @@ pub async fn claim(tx: &mut Tx, phase: Phase, full: &[String]) -> Result<Option<
     let sql = TURN.of(tx);
     execute!(&mut **tx, sql, account.as_str())?;
     let job = jobs::find(tx, account, super::parse("id", &id)?).await?;
-    let job = job.ok_or_else(|| StoreError::Row(format!("job {id} is gone")))?;
-    Ok(Some(Claimed { job, fence: unsigned(fence), failures: unsigned(failures) }))
+    let item = job.ok_or_else(|| StoreError::Row(format!("job {id} is gone")))?;
+    Ok(Some(Claimed { item, fence, failures: unsigned(failures) }))
 }
 
 /// Holds a job for another [`LEASE`], and its row until the transaction ends; returns how many of its operations
@@ -167,10 +159,10 @@ pub async fn hold(tx: &mut Tx, claimed: &Claimed) -> Result<Option<u64>, StoreEr
     let row: Option<(i64,)> = fetch_optional!(
         &mut **tx,
         sql,
-        claimed.job.seq,
-        signed(claimed.fence),
+        claimed.item.seq,
+        claimed.fence,
         milliseconds(LEASE),
-        claimed.job.status.as_str()
+        claimed.item.status.as_str()
     )?;
     Ok(row.map(|(done,)| unsigned(done)))
 }
@@ -178,12 +170,12 @@ pub async fn hold(tx: &mut Tx, claimed: &Claimed) -> Result<Option<u64>, StoreEr
 /// Writes the new state of a job, if it is still held in the old one; returns whether it was. The end of a job is
 /// recorded in the event log.
 pub async fn write(tx: &mut Tx, claimed: &Claimed, job: &Job) -> Result<bool, StoreError> {
-    let from: JobStatus = claimed.job.status;
+    let from: JobStatus = claimed.item.status;
     let written = execute!(
         &mut **tx,
         WRITE,
         job.seq,
-        signed(claimed.fence),
+        claimed.fence,
         from.as_str(),
         job.status.as_str(),
         Json(&job.history),
@@ -201,11 +193,6 @@ pub async fn write(tx: &mut Tx, claimed: &Claimed, job: &Job) -> Result<bool, St
         events::record(tx, job.updated_at, &[(job.account, event)]).await?;
     }
     Ok(written == 1)
-}
-
-/// Releases a job, so that it can be claimed again after `pause`; returns whether it was still held.
-pub async fn release(tx: &mut Tx, claimed: &Claimed, pause: Duration) -> Result<bool, StoreError> {
-    lease::hold(tx, RELEASE, claimed.job.seq, signed(claimed.fence), pause).await
 }
 
 /// How the jobs of all accounts stand.

@@ -2,6 +2,7 @@
 
 use std::{sync::Arc, time::Instant};
 
+pub use background::worker::Stepped;
 use futures_util::FutureExt;
 use kernel::{
     domain::{access::Actor, event::Event, page::Position},
@@ -29,17 +30,6 @@ use crate::{
     },
 };
 
-/// What became of a step.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stepped {
-    /// There is more to do.
-    Moved,
-    /// The change has ended.
-    Settled,
-    /// Another worker holds the change, or it was cancelled.
-    Lost,
-}
-
 /// Links among which a step looks for those of a change, once looking among all of them failed: with a filter that no index serves,
 /// and few links that meet it, this may take longer than a statement may. Half as many after each further failure.
 const WINDOW: u32 = 10_000;
@@ -61,13 +51,13 @@ enum Rest {
 /// # Errors
 /// The store failed: the step is done again. A refusal is a fault of the change, which cannot be carried out.
 pub async fn step(state: &Arc<LinkChangeState>, claimed: &mut Claimed) -> Result<Stepped, ServiceError> {
-    let after = match claimed.change.kind {
+    let after = match claimed.item.kind {
         Kind::Change => change(state, claimed).await?,
         Kind::Undo => undo(state, claimed).await?,
     };
     let Some(after) = after else { return Ok(Stepped::Lost) };
-    claimed.change = after;
-    Ok(if claimed.change.status.is_terminal() { Stepped::Settled } else { Stepped::Moved })
+    claimed.item = after;
+    Ok(if claimed.item.status.is_terminal() { Stepped::Settled } else { Stepped::Moved })
 }
 
 /// Ends a change that cannot be carried out. What it has changed stays, and can be undone.
@@ -79,21 +69,21 @@ pub async fn fail(
     claimed: &mut Claimed,
     message: String,
 ) -> Result<Stepped, ServiceError> {
-    let change = claimed.change.clone().ended(Status::Failed, Some(message), state.clock.now());
+    let change = claimed.item.clone().ended(Status::Failed, Some(message), state.clock.now());
     let mut tx = state.db.begin(&Ctx::default()).await?;
-    if !leases::save(&mut tx, claimed, &change).await? {
+    if !leases::save(&mut tx, claimed, &change, true).await? {
         return Ok(Stepped::Lost);
     }
     record_end(&mut tx, &change, change.stamp.updated_at).await?;
     tx.commit().await?;
     state.readers.wake_events();
-    claimed.change = change;
+    claimed.item = change;
     Ok(Stepped::Settled)
 }
 
 /// Changes the next links; `None`, and nothing is changed, when another worker holds the change.
 async fn change(state: &Arc<LinkChangeState>, claimed: &Claimed) -> Result<Option<LinkChange>, ServiceError> {
-    let now = &claimed.change;
+    let now = &claimed.item;
     let selection = links::stored(now)?;
     let patch = now.details.patch.as_ref().map(LinkPatch::parse);
     let Some(Ok(patch)) = patch else { return Err(LinkChangeError::Unreadable.into()) };
@@ -145,7 +135,7 @@ async fn change_in(
     if !leases::hold(tx, claimed).await? {
         return Ok(None);
     }
-    let mut next = claimed.change.clone();
+    let mut next = claimed.item.clone();
     let mut current = redirections::reload(tx, next.account, links.iter()).await?;
     let (mut same, mut is_cut) = (Vec::with_capacity(links.len()), false);
     for link in links {
@@ -177,7 +167,7 @@ async fn change_in(
 
 /// Restores the next links; `None`, and nothing is changed, when another worker holds the undo.
 async fn undo(state: &Arc<LinkChangeState>, claimed: &Claimed) -> Result<Option<LinkChange>, ServiceError> {
-    let now = &claimed.change;
+    let now = &claimed.item;
     let Some(of) = now.details.of_seq else { return Err(LinkChangeError::Unreadable.into()) };
     let (actor, count, at) = (now.details.maker.actor(now.account), size(state), state.clock.now());
     state
@@ -209,7 +199,7 @@ async fn undo_in(
     if !leases::hold(tx, claimed).await? {
         return Ok(None);
     }
-    let mut next = claimed.change.clone();
+    let mut next = claimed.item.clone();
     let after = next.details.after.map_or(0, |(_, link)| link);
     let formers = former::list(tx, of, after, count).await?;
     let is_last = formers.len() < count as usize;
@@ -268,7 +258,7 @@ async fn finish(
     at: UnixMillis,
 ) -> Result<Option<LinkChange>, ServiceError> {
     let next = if is_over { next.ended(Status::Complete, None, at) } else { next.running(at) };
-    if !leases::save(tx, claimed, &next).await? {
+    if !leases::save(tx, claimed, &next, is_over).await? {
         // The row has been held since the begin of the step.
         return Err(ServiceError::Internal("a change of links was lost within a step".to_owned()));
     }
@@ -288,7 +278,7 @@ pub(super) async fn record_end(tx: &mut Tx, change: &LinkChange, at: UnixMillis)
 /// up nobody.
 fn measure(state: &LinkChangeState, claimed: &Claimed, after: Option<&LinkChange>, begun: Instant) {
     let Some(after) = after else { return };
-    let links = after.details.done.saturating_sub(claimed.change.details.done);
+    let links = after.details.done.saturating_sub(claimed.item.details.done);
     state.batch_size.took(usize::try_from(links).unwrap_or(usize::MAX), begun.elapsed());
 }
 

@@ -39,13 +39,13 @@ const CHUNKS_WAITING: usize = 1;
 /// Two files of the order have one name; the files are more than the account may store.
 pub(super) async fn assemble(state: &PrintState, claimed: &mut Claimed) -> Result<Stepped, ServiceError> {
     let joined = tokio::select! {
-        joined = join(state, &claimed.order) => joined?,
+        joined = join(state, &claimed.item) => joined?,
         lost = keep(state, claimed) => {
             lost?;
             return Ok(Stepped::Lost);
         }
     };
-    let mut next = claimed.order.clone();
+    let mut next = claimed.item.clone();
     next.details.files = joined;
     // From here on the files count in place of the chunks, which are removed next.
     let chunk_bytes = std::mem::take(&mut next.details.chunk_bytes);
@@ -55,7 +55,7 @@ pub(super) async fn assemble(state: &PrintState, claimed: &mut Claimed) -> Resul
     if !leases::save(&mut tx, claimed, &next, false).await? {
         drop(tx);
         for file in next.details.files {
-            super::purge::remove_if_ended(state, &claimed.order, &file.blob).await?;
+            super::purge::remove_if_ended(state, &claimed.item, &file.blob).await?;
         }
         return Ok(Stepped::Lost);
     }
@@ -65,7 +65,7 @@ pub(super) async fn assemble(state: &PrintState, claimed: &mut Claimed) -> Resul
     quotas::charge(&mut tx, account, Quota::StorageBytes, more, now).await?;
     quotas::release(&mut tx, account, Quota::StorageBytes, chunk_bytes.saturating_sub(file_bytes));
     tx.commit().await?;
-    claimed.order = next;
+    claimed.item = next;
     Ok(Stepped::Moved)
 }
 

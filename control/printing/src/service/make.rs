@@ -22,7 +22,7 @@ use redirects::{
 };
 use shared::{id::ThngId, redirect::ResourceType, target::Target, time::UnixMillis};
 
-use super::{PrintState, accept, actor_of, codes as links, steps::Stepped};
+use super::{PrintState, accept, codes as links, steps::Stepped};
 use crate::{
     domain::{
         code::Code,
@@ -48,7 +48,7 @@ const COLLECTED: u32 = 500;
 /// # Errors
 /// There are too many codes, or none, or one lacks what the drawing needs.
 pub(super) async fn collect(state: &PrintState, claimed: &mut Claimed) -> Result<Stepped, ServiceError> {
-    let mut next = claimed.order.clone();
+    let mut next = claimed.item.clone();
     let (account, seq, first) = (next.account, next.stamp.seq, next.details.made);
     let most = state.limits.max_codes;
     let source = Source::parse(&next.details.source, most);
@@ -95,14 +95,14 @@ pub(super) async fn make(state: &Arc<PrintState>, claimed: &mut Claimed) -> Resu
     let made = state
         .redirects
         .writer
-        .submit(&Ctx::default(), (claimed.order.account, Lane::Bulk), {
+        .submit(&Ctx::default(), (claimed.item.account, Lane::Bulk), {
             let (state, claimed) = (state.clone(), claimed.clone());
             move |tx| async move { make_in(&state, tx, &claimed).await }.boxed()
         })
         .await?;
     let Some(order) = made else { return Ok(Stepped::Lost) };
-    state.metrics.made.inc_by(order.details.made.saturating_sub(claimed.order.details.made));
-    claimed.order = order;
+    state.metrics.made.inc_by(order.details.made.saturating_sub(claimed.item.details.made));
+    claimed.item = order;
     Ok(Stepped::Moved)
 }
 
@@ -111,7 +111,7 @@ async fn make_in(state: &PrintState, tx: &mut Tx, claimed: &Claimed) -> Result<O
     if !leases::hold(tx, claimed).await? {
         return Ok(None);
     }
-    let mut next = claimed.order.clone();
+    let mut next = claimed.item.clone();
     let account = next.account;
     let Some(serials) = next.details.serials.clone() else {
         return Err(ServiceError::Internal("an order of serials without them".to_owned()));
@@ -124,7 +124,7 @@ async fn make_in(state: &PrintState, tx: &mut Tx, claimed: &Claimed) -> Result<O
     let domain = links::domain(tx, account, serials.short_domain.as_deref(), "shortDomain").await?;
     let product: Option<Product> = documents::find(tx, account, serials.product).await?;
     let gtin = product.and_then(|product| links::identifier(&product.details.common, "gs1:01"));
-    let actor = actor_of(&next);
+    let actor = background::operator(next.account, next.details.operator.clone());
     let mut drafts = Vec::new();
     let mut made = Vec::new();
     for at in first..first + count {

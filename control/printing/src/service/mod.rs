@@ -19,17 +19,11 @@ pub mod steps;
 use std::{fmt, ops::Deref, sync::Arc, time::Duration};
 
 use catalog::store::blobs::Blobs;
-use kernel::{
-    domain::{
-        access::{Actor, ActorKind, UserRights},
-        subject::Permissions,
-    },
-    service::Core,
-};
+use kernel::service::Core;
 use redirects::service::Redirects;
 use tokio::sync::Notify;
 
-use crate::{domain::order::Order, metrics::PrintMetrics};
+use crate::metrics::PrintMetrics;
 
 pub use print::MAX_CODES;
 
@@ -89,20 +83,5 @@ impl Deref for PrintState {
 
     fn deref(&self) -> &Core {
         &self.redirects.core
-    }
-}
-
-/// Who acts in an order: it was accepted from an operator, and goes on with an operator's rights.
-fn actor_of(order: &Order) -> Actor {
-    Actor {
-        account: order.account,
-        kind: ActorKind::Operator,
-        id: order.details.operator.clone(),
-        project: None,
-        app: None,
-        enterprise: true,
-        user_rights: UserRights::default(),
-        permissions: Permissions::ALL,
-        confined_to: Vec::new(),
     }
 }

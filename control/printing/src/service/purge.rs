@@ -1,10 +1,11 @@
 //! Removes what orders leave: chunks, files whose time is over, and old orders.
 
+use background::retention;
+use futures_util::FutureExt;
 use kernel::{
     domain::quota::Quota,
     store::{Ctx, StoreError, quotas},
 };
-use shared::time::UnixMillis;
 
 use super::{PrintState, assemble, render};
 use crate::{
@@ -44,7 +45,7 @@ pub(super) enum Cleared {
 /// Removes some of what only the work on an order needs. Of an order that failed or was cancelled, files go, too: it may have
 /// been cancelled when they were there, or a worker may have died while it wrote them.
 pub(super) async fn clear_some(state: &PrintState, claimed: &Claimed) -> Result<Cleared, ServiceError> {
-    let (order, seq) = (&claimed.order, claimed.order.stamp.seq);
+    let (order, seq) = (&claimed.item, claimed.item.stamp.seq);
     let mut conn = state.db.read().await?;
     let found = chunks::list(&mut conn, seq, CHUNKS).await?;
     drop(conn);
@@ -108,29 +109,29 @@ pub(super) async fn remove_files(state: &PrintState, order: &Order) -> Result<()
 /// # Errors
 /// A store failed; what was removed stays removed.
 pub async fn expire(state: &PrintState) -> Result<u64, ServiceError> {
-    let mut expired = 0;
-    loop {
-        let now = state.clock.now();
-        let mut conn = state.db.read().await?;
-        let due = orders::list_expired(&mut conn, now, WINDOW).await?;
-        drop(conn);
-        if due.is_empty() {
-            return Ok(expired);
-        }
-        for mut order in due {
-            remove_files(state, &order).await?;
-            let removed_bytes = order.details.file_bytes();
-            order.details.files.clear();
-            order.details.files_removed_at = Some(now);
-            let mut tx = state.db.begin(&Ctx::default()).await?;
-            // Another process may do the same: bytes are given back once.
-            if orders::forget_files(&mut tx, &order).await? {
-                quotas::release(&mut tx, order.account, Quota::StorageBytes, removed_bytes);
-                expired += 1;
+    let now = state.clock.now();
+    retention::remove_each(
+        &state.db,
+        |conn| orders::list_expired(conn, now, WINDOW).boxed(),
+        |mut order: Order| {
+            async move {
+                remove_files(state, &order).await?;
+                let removed_bytes = order.details.file_bytes();
+                order.details.files.clear();
+                order.details.files_removed_at = Some(now);
+                let mut tx = state.db.begin(&Ctx::default()).await?;
+                // Another process may do the same: bytes are given back once.
+                let is_removed = orders::forget_files(&mut tx, &order).await?;
+                if is_removed {
+                    quotas::release(&mut tx, order.account, Quota::StorageBytes, removed_bytes);
+                }
+                tx.commit().await?;
+                Ok(is_removed)
             }
-            tx.commit().await?;
-        }
-    }
+            .boxed()
+        },
+    )
+    .await
 }
 
 /// Removes orders that ended longer ago than orders are kept, with their files; returns how many.
@@ -138,22 +139,20 @@ pub async fn expire(state: &PrintState) -> Result<u64, ServiceError> {
 /// # Errors
 /// A store failed; what was removed stays removed.
 pub async fn purge(state: &PrintState) -> Result<u64, ServiceError> {
-    let Some(kept) = state.limits.orders_kept else { return Ok(0) };
-    let kept_ms = i64::try_from(kept.as_millis()).unwrap_or(i64::MAX);
-    let before = UnixMillis(state.clock.now().0.saturating_sub(kept_ms));
-    let mut removed = 0;
-    loop {
-        let mut conn = state.db.read().await?;
-        let ended = orders::list_ended(&mut conn, before, WINDOW).await?;
-        drop(conn);
-        if ended.is_empty() {
-            return Ok(removed);
-        }
-        for order in ended {
-            remove_files(state, &order).await?;
-            let mut tx = state.db.begin(&Ctx::default()).await?;
-            removed += u64::from(orders::delete(&mut tx, order.account, order.stamp.seq).await?);
-            tx.commit().await?;
-        }
-    }
+    let Some(before) = retention::limit(state.clock.now(), state.limits.orders_kept) else { return Ok(0) };
+    retention::remove_each(
+        &state.db,
+        |conn| orders::list_ended(conn, before, WINDOW).boxed(),
+        |order: Order| {
+            async move {
+                remove_files(state, &order).await?;
+                let mut tx = state.db.begin(&Ctx::default()).await?;
+                let is_removed = orders::delete(&mut tx, order.account, order.stamp.seq).await?;
+                tx.commit().await?;
+                Ok(is_removed)
+            }
+            .boxed()
+        },
+    )
+    .await
 }

@@ -29,7 +29,7 @@ const MAX_ABSENT: usize = 20;
 /// # Errors
 /// The file cannot be read, or has lines with faults; there are too many codes, or none.
 pub(super) async fn read(state: &PrintState, claimed: &mut Claimed) -> Result<Stepped, ServiceError> {
-    let mut next = claimed.order.clone();
+    let mut next = claimed.item.clone();
     let (seq, first) = (next.stamp.seq, next.details.made);
     let Some(mut input) = next.details.input.take() else {
         return Err(ServiceError::Internal("an order of a file without it".to_owned()));
@@ -81,10 +81,10 @@ async fn upload(
     claimed: &Claimed,
     input: &mut Input,
 ) -> Result<(Vec<Code>, bool), ServiceError> {
-    let spec = render::spec(&claimed.order)?;
+    let spec = render::spec(&claimed.item)?;
     let Lines { rows, mut faults } = window(state, input).await?;
     let mut conn = state.db.read().await?;
-    let account = claimed.order.account;
+    let account = claimed.item.account;
     let found = rows::resolve(&mut conn, account, input.short_domain.as_deref(), &rows, &mut faults).await?;
     drop(conn);
     let mut codes = Vec::new();

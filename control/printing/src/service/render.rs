@@ -54,7 +54,7 @@ pub(super) fn blob(order: &Order, number: u64) -> String {
 /// # Errors
 /// A code cannot be drawn as asked, two files would have one name, or the chunk is more than the account may store.
 pub(super) async fn render(state: &PrintState, claimed: &mut Claimed) -> Result<Stepped, ServiceError> {
-    let mut next = claimed.order.clone();
+    let mut next = claimed.item.clone();
     let (seq, number) = (next.stamp.seq, next.details.chunks);
     let spec = spec(&next)?;
     let range = spec.chunks(next.details.codes).nth(usize::try_from(number).unwrap_or(usize::MAX));
@@ -66,7 +66,7 @@ pub(super) async fn render(state: &PrintState, claimed: &mut Claimed) -> Result<
     // A slow blob store may take longer than a lease, too.
     let storing = async {
         if number == 0 {
-            check_names(state, &claimed.order, &spec).await?;
+            check_names(state, &claimed.item, &spec).await?;
         }
         let mut conn = state.db.read().await?;
         let found = codes::list(&mut conn, seq, first, last).await?;
@@ -79,7 +79,7 @@ pub(super) async fn render(state: &PrintState, claimed: &mut Claimed) -> Result<
         let drawn = drawing.await;
         let drawn =
             drawn.map_err(|error| ServiceError::Internal(format!("a chunk was not drawn: {error}")))?;
-        store(state, &claimed.order, number, drawn.map_err(refused)?).await
+        store(state, &claimed.item, number, drawn.map_err(refused)?).await
     };
     let (stored, bytes) = tokio::select! {
         stored = storing => stored?,
@@ -98,7 +98,7 @@ pub(super) async fn render(state: &PrintState, claimed: &mut Claimed) -> Result<
     // First the order: another holder may have noted this chunk.
     if !leases::save(&mut tx, claimed, &next, false).await? {
         drop(tx);
-        super::purge::remove_if_ended(state, &claimed.order, &stored.blob).await?;
+        super::purge::remove_if_ended(state, &claimed.item, &stored.blob).await?;
         return Ok(Stepped::Lost);
     }
     // Where it is too much the order fails, and its chunks are removed with the rest of it.
@@ -106,7 +106,7 @@ pub(super) async fn render(state: &PrintState, claimed: &mut Claimed) -> Result<
     chunks::insert(&mut tx, seq, number, &stored).await?;
     tx.commit().await?;
     state.metrics.rendered.inc_by(range.end - range.start);
-    claimed.order = next;
+    claimed.item = next;
     Ok(Stepped::Moved)
 }
 

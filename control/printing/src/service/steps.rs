@@ -2,6 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+pub use background::worker::Stepped;
 use kernel::{
     domain::{event::Event, quota::Quota},
     store::{Ctx, Tx, events, quotas},
@@ -26,28 +27,15 @@ const EDGES: Duration = Duration::from_millis(250);
 /// How long an order waits for edges that it only reports.
 const REPORT_MS: i64 = 60_000;
 
-/// What became of a step.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stepped {
-    /// There is more to do.
-    Moved,
-    /// There is more to do, but not at once.
-    Waits,
-    /// The order has ended, and nothing of its work is left.
-    Settled,
-    /// Another worker holds the order, or it was cancelled.
-    Lost,
-}
-
 /// Does the next step of an order.
 ///
 /// # Errors
 /// A store failed: the step is done again. A refusal is a fault of the order, which cannot be carried out.
 pub async fn step(state: &Arc<PrintState>, claimed: &mut Claimed) -> Result<Stepped, ServiceError> {
-    if claimed.order.status.is_terminal() {
+    if claimed.item.status.is_terminal() {
         return clear(state, claimed).await;
     }
-    match claimed.order.details.stage {
+    match claimed.item.details.stage {
         Stage::Collect => make::collect(state, claimed).await,
         Stage::Read => read::read(state, claimed).await,
         Stage::Make => make::make(state, claimed).await,
@@ -64,7 +52,7 @@ pub(super) async fn finish(mut tx: Tx, claimed: &mut Claimed, order: Order) -> R
         return Ok(Stepped::Lost);
     }
     tx.commit().await?;
-    claimed.order = order;
+    claimed.item = order;
     Ok(Stepped::Moved)
 }
 
@@ -77,7 +65,7 @@ pub async fn fail(
     claimed: &mut Claimed,
     message: String,
 ) -> Result<Stepped, ServiceError> {
-    let order = claimed.order.clone().ended(Status::Failed, Some(message), state.clock.now());
+    let order = claimed.item.clone().ended(Status::Failed, Some(message), state.clock.now());
     end(state, claimed, order, false).await
 }
 
@@ -92,24 +80,24 @@ async fn end(
     if !leases::save(&mut tx, claimed, &order, is_settled).await? {
         return Ok(Stepped::Lost);
     }
-    let removed_bytes = claimed.order.details.stored_bytes().saturating_sub(order.details.stored_bytes());
+    let removed_bytes = claimed.item.details.stored_bytes().saturating_sub(order.details.stored_bytes());
     quotas::release(&mut tx, order.account, Quota::StorageBytes, removed_bytes);
-    if !claimed.order.status.is_terminal() {
+    if !claimed.item.status.is_terminal() {
         let event = Event::PrintOrder { id: order.id, status: order.status.as_str().to_owned() };
         events::record(&mut tx, order.stamp.updated_at, &[(order.account, event)]).await?;
     }
     tx.commit().await?;
     state.readers.wake_events();
-    if !claimed.order.status.is_terminal() {
+    if !claimed.item.status.is_terminal() {
         state.metrics.ended(order.status);
     }
-    claimed.order = order;
+    claimed.item = order;
     Ok(if is_settled { Stepped::Settled } else { Stepped::Moved })
 }
 
 /// Waits a little for the edges.
 async fn publish(state: &PrintState, claimed: &mut Claimed) -> Result<Stepped, ServiceError> {
-    let mut next = claimed.order.clone();
+    let mut next = claimed.item.clone();
     let now = state.clock.now();
     if next.details.wait == WaitForEdges::None {
         let tx = state.db.begin(&Ctx::default()).await?;
@@ -153,7 +141,7 @@ async fn clear(state: &PrintState, claimed: &mut Claimed) -> Result<Stepped, Ser
         purge::Cleared::Lost => return Ok(Stepped::Lost),
         purge::Cleared::All => {}
     }
-    let mut order = claimed.order.clone();
+    let mut order = claimed.item.clone();
     order.details.chunk_bytes = 0;
     if order.status.is_terminal() {
         // They were removed with the rest.

@@ -5,7 +5,11 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use axum::http::Method;
 use kernel::{domain::event::Event, store::events};
-use printing::{domain::order::Stage, service::purge, worker::work};
+use printing::{
+    domain::order::Stage,
+    service::purge,
+    worker::{Part, work},
+};
 use serde_json::{Value, json};
 use shared::wire::{
     PROTOCOL,
@@ -229,7 +233,7 @@ async fn an_outage_of_the_blob_store_does_not_fail_an_order(engine: Engine) -> R
     set("failures = 23").await?;
     for _ in 0..5 {
         set("lease_until = 0").await?;
-        ensure!(work(&api.made.app.printing, &CancellationToken::new()).await?, "it is not tried");
+        ensure!(work(&api.made.app.printing, Part::All, &CancellationToken::new()).await?, "it is not tried");
         let order = api.get(&path).await?.json();
         ensure!(order["status"] == "rendering", "{order}");
     }

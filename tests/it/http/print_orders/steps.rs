@@ -18,7 +18,7 @@ use printing::{
     domain::order::Stage,
     service::steps::{self, Stepped},
     store::{leases, orders},
-    worker::{Part, work, work_part},
+    worker::{Part, work},
 };
 use serde_json::{Value, json};
 use shared::{id::JobId, short_id::ShortId};
@@ -158,7 +158,7 @@ async fn removing_chunks_in_many_turns_is_no_failed_try(engine: Engine) -> Resul
         let mut tx = api.made.app.core.db.begin(&Ctx::default()).await?;
         let mut claimed = leases::claim(&mut tx).await?.context("nothing is to be removed")?;
         tx.commit().await?;
-        ensure!(claimed.order.details.stage == Stage::Clear && claimed.failures == 1, "{claimed:?}");
+        ensure!(claimed.item.details.stage == Stage::Clear && claimed.failures == 1, "{claimed:?}");
         ensure!(steps::step(&api.made.app.printing, &mut claimed).await? == Stepped::Moved);
         free(&api).await?;
     }
@@ -179,7 +179,7 @@ async fn an_order_that_this_release_cannot_read_is_in_nobodys_way(engine: Engine
     run(&api.made.db.location, &[format!("UPDATE print_orders SET doc = {doc} WHERE id = '{id}'")]).await?;
     let mut failed = 0;
     for _ in 0..100 {
-        match work(&api.made.app.printing, &CancellationToken::new()).await {
+        match work(&api.made.app.printing, Part::All, &CancellationToken::new()).await {
             Ok(true) => {}
             Ok(false) => break,
             Err(_) => failed += 1,
@@ -233,7 +233,7 @@ async fn a_process_without_edges_draws_and_leaves_the_rest(engine: Engine) -> Re
     let body = json!({"source": serials(&product, 5, json!({})), "format": "zpl", "waitForEdges": "none"});
     let draw = async || -> Result<()> {
         let (state, stop) = (&api.made.app.printing, CancellationToken::new());
-        while work_part(state, Part::Drawing, &stop).await? {}
+        while work(state, Part::Drawing, &stop).await? {}
         Ok(())
     };
     let path = order(&api, body.clone()).await?;

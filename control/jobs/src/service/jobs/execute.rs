@@ -11,14 +11,13 @@ use std::{
 use shared::id::AccountId;
 
 use super::{
-    actor_of,
-    load::{End, write},
+    load::{Stepped, write},
     targets,
 };
 use crate::{
     domain::{
         event::Quiet,
-        job::{JobEvent, JobStatus, action_id, action_key},
+        job::{Job, JobEvent, JobStatus, action_id, action_key},
         job_input::{JobRequest, OptionType},
         job_lines::Entry,
     },
@@ -76,10 +75,9 @@ impl StepSize {
     }
 }
 
-/// A claimed job, with the loaded part of its input.
-pub struct Execution<'a> {
-    state: &'a JobState,
-    claimed: Claimed,
+/// What is at hand of the input of a claimed job; nothing at first.
+#[derive(Default)]
+pub struct Execution {
     chunk: Option<Arc<Chunk>>,
     ahead: Option<Ahead>,
 }
@@ -92,49 +90,38 @@ struct Ahead {
     found: Vec<Result<Target, String>>,
 }
 
-impl<'a> Execution<'a> {
-    /// Work on a job that was claimed for it.
-    #[must_use]
-    pub const fn new(state: &'a JobState, claimed: Claimed) -> Self {
-        Self { state, claimed, chunk: None, ahead: None }
-    }
-
-    /// The claim.
-    #[must_use]
-    pub const fn claimed(&self) -> &Claimed {
-        &self.claimed
-    }
-
-    /// One step; `None` when there are more.
+impl Execution {
+    /// One step.
     ///
     /// # Errors
     /// The database failed; nothing of the step was done, or all of it.
-    pub async fn step(&mut self, step_size: &mut StepSize) -> Result<Option<End>, ServiceError> {
-        if self.claimed.job.status == JobStatus::Cancelling {
-            let job = self.claimed.job.clone().on(JobEvent::Stopped, self.state.clock.now())?;
-            return Ok(Some(if write(self.state, &mut self.claimed, job).await? {
-                End::Done
-            } else {
-                End::Lost
-            }));
+    pub async fn step(
+        &mut self,
+        state: &JobState,
+        claimed: &mut Claimed,
+        step_size: &mut StepSize,
+    ) -> Result<Stepped, ServiceError> {
+        if claimed.item.status == JobStatus::Cancelling {
+            let job = claimed.item.clone().on(JobEvent::Stopped, state.clock.now())?;
+            return write(state, claimed, job).await;
         }
-        let Some(request) = self.claimed.job.request.clone() else {
+        let Some(request) = claimed.item.request.clone() else {
             return Err(ServiceError::Internal("a job without its request".to_owned()));
         };
-        let (state, job) = (self.state, &self.claimed.job);
+        let job = &claimed.item;
         let (account, seq, first) = (job.account, job.seq, job.progress.done);
         let ready = match self.ahead.take().filter(|ahead| ahead.first == first) {
             Some(ahead) => Some(ahead),
             None => find(state, account, seq, &request, (self.chunk.take(), first, step_size.size)).await?,
         };
         // Without any, somebody else has carried it out to the end.
-        let Some(Ahead { chunk, found, .. }) = ready else { return Ok(Some(End::Lost)) };
+        let Some(Ahead { chunk, found, .. }) = ready else { return Ok(Stepped::Lost) };
         let (size, next) = (found.len(), first + found.len() as u64);
         let begun = Instant::now();
         // Reading is done beside writing: on Postgres by another connection and core.
         let (end, ahead) = tokio::join!(
             async {
-                let end = self.carry_out(&request, &chunk, found).await;
+                let end = carry_out(state, claimed, &request, &chunk, found).await;
                 (end, begun.elapsed())
             },
             find(state, account, seq, &request, (Some(chunk.clone()), next, step_size.size)),
@@ -146,97 +133,95 @@ impl<'a> Execution<'a> {
         self.ahead = ahead.ok().flatten();
         end
     }
+}
 
-    async fn carry_out(
-        &mut self,
-        request: &JobRequest,
-        chunk: &Chunk,
-        found: Vec<Result<Target, String>>,
-    ) -> Result<Option<End>, ServiceError> {
-        let (state, job) = (self.state, &self.claimed.job);
-        let (first, done) = (job.progress.done, found.len() as u64);
-        let entry = |place: usize| {
-            let place = (first - chunk.first).saturating_add(place as u64);
-            usize::try_from(place).ok().and_then(|place| chunk.entries.get(place))
-        };
-        let mut tx = state.db.begin(&Ctx::default()).await?;
-        if job_leases::hold(&mut tx, &self.claimed).await? != Some(first) {
-            return Ok(Some(End::Lost));
-        }
-        let faults = self.create(&mut tx, request, found).await?;
-        let payload = |place: usize| match entry(place) {
-            Some(Entry::Id(text) | Entry::Bad { text, .. }) => {
-                request.input.payload(text, request.default_domain.as_deref())
-            }
-            None => serde_json::Value::Null,
-        };
-        let now = state.clock.now();
-        let logs: Vec<NewLog> = faults
-            .into_iter()
-            .map(|(place, message)| NewLog { entry: first + place as u64, payload: payload(place), message })
-            .collect();
-        if !logs.is_empty() {
-            job_logs::insert(&mut tx, job.account, job.id, now, &logs).await?;
-        }
-        if first + done == chunk.first + chunk.entries.len() as u64 {
-            job_chunks::delete(&mut tx, job.seq, chunk.first).await?;
-        }
-        let after = job.clone().on(JobEvent::Worked { done, failed: logs.len() as u64 }, now)?;
-        if !job_leases::write(&mut tx, &self.claimed, &after).await? {
-            return Ok(Some(End::Lost));
-        }
-        tx.commit().await?;
-        state.readers.wake_events();
-        state.metrics.moved(job, &after);
-        let is_over = after.status.is_terminal();
-        self.claimed.job = after;
-        Ok(is_over.then_some(End::Done))
+async fn carry_out(
+    state: &JobState,
+    claimed: &mut Claimed,
+    request: &JobRequest,
+    chunk: &Chunk,
+    found: Vec<Result<Target, String>>,
+) -> Result<Stepped, ServiceError> {
+    let job = &claimed.item;
+    let (first, done) = (job.progress.done, found.len() as u64);
+    let entry = |place: usize| {
+        let place = (first - chunk.first).saturating_add(place as u64);
+        usize::try_from(place).ok().and_then(|place| chunk.entries.get(place))
+    };
+    let mut tx = state.db.begin(&Ctx::default()).await?;
+    if job_leases::hold(&mut tx, claimed).await? != Some(first) {
+        return Ok(Stepped::Lost);
     }
+    let faults = create(state, job, &mut tx, request, found).await?;
+    let payload = |place: usize| match entry(place) {
+        Some(Entry::Id(text) | Entry::Bad { text, .. }) => {
+            request.input.payload(text, request.default_domain.as_deref())
+        }
+        None => serde_json::Value::Null,
+    };
+    let now = state.clock.now();
+    let logs: Vec<NewLog> = faults
+        .into_iter()
+        .map(|(place, message)| NewLog { entry: first + place as u64, payload: payload(place), message })
+        .collect();
+    if !logs.is_empty() {
+        job_logs::insert(&mut tx, job.account, job.id, now, &logs).await?;
+    }
+    if first + done == chunk.first + chunk.entries.len() as u64 {
+        job_chunks::delete(&mut tx, job.seq, chunk.first).await?;
+    }
+    let after = job.clone().on(JobEvent::Worked { done, failed: logs.len() as u64 }, now)?;
+    if !job_leases::write(&mut tx, claimed, &after).await? {
+        return Ok(Stepped::Lost);
+    }
+    tx.commit().await?;
+    state.readers.wake_events();
+    state.metrics.moved(job, &after);
+    claimed.item = after;
+    Ok(if claimed.item.status.is_terminal() { Stepped::Settled } else { Stepped::Moved })
+}
 
-    /// Creates the actions of a step; returns the entries that failed, by their place, in order.
-    async fn create(
-        &self,
-        tx: &mut Tx,
-        request: &JobRequest,
-        found: Vec<Result<Target, String>>,
-    ) -> Result<Vec<(usize, String)>, ServiceError> {
-        let job = &self.claimed.job;
-        let key = action_key(&self.state.secrets.scan_id, job.id);
-        let (mut faults, mut places, mut thngs) = (Vec::new(), Vec::new(), Vec::new());
-        for (place, target) in found.into_iter().enumerate() {
-            match target {
-                Ok(target) => {
-                    let index = job.progress.done + place as u64;
-                    places.push(place);
-                    thngs.push((action_id(&key, job.created_at, index), target));
-                }
-                Err(fault) => faults.push((place, fault)),
+/// Creates the actions of a step; returns the entries that failed, by their place, in order.
+async fn create(
+    state: &JobState,
+    job: &Job,
+    tx: &mut Tx,
+    request: &JobRequest,
+    found: Vec<Result<Target, String>>,
+) -> Result<Vec<(usize, String)>, ServiceError> {
+    let key = action_key(&state.secrets.scan_id, job.id);
+    let (mut faults, mut places, mut thngs) = (Vec::new(), Vec::new(), Vec::new());
+    for (place, target) in found.into_iter().enumerate() {
+        match target {
+            Ok(target) => {
+                let index = job.progress.done + place as u64;
+                places.push(place);
+                thngs.push((action_id(&key, job.created_at, index), target));
             }
+            Err(fault) => faults.push((place, fault)),
         }
-        let actor = actor_of(job);
-        let project = job.project.map(|id| id.to_string());
-        let around = Circumstances { project: project.as_deref(), ..Circumstances::default() };
-        let refused = match request.draft() {
-            Ok(draft) => {
-                alike::create(&self.state.actions, tx, &actor, around, &draft, quiet(request), &thngs).await
-            }
-            Err(faults) => Err(CommonError::Faults(faults).into()),
-        };
-        match refused {
-            Ok(refused) => {
-                let place = |at: usize| places.get(at).copied().unwrap_or_default();
-                faults.extend(refused.into_iter().map(|(at, fault)| (place(at), fault)));
-            }
-            // The type or a place went while the job ran: no entry can be carried out any more.
-            Err(ServiceError::Refused { errors, .. }) => {
-                let fault = errors.join(" ");
-                faults.extend(places.into_iter().map(|place| (place, fault.clone())));
-            }
-            Err(error) => return Err(error),
-        }
-        faults.sort_unstable_by_key(|(place, _)| *place);
-        Ok(faults)
     }
+    let actor = background::operator(job.account, request.operator.clone());
+    let project = job.project.map(|id| id.to_string());
+    let around = Circumstances { project: project.as_deref(), ..Circumstances::default() };
+    let refused = match request.draft() {
+        Ok(draft) => alike::create(&state.actions, tx, &actor, around, &draft, quiet(request), &thngs).await,
+        Err(faults) => Err(CommonError::Faults(faults).into()),
+    };
+    match refused {
+        Ok(refused) => {
+            let place = |at: usize| places.get(at).copied().unwrap_or_default();
+            faults.extend(refused.into_iter().map(|(at, fault)| (place(at), fault)));
+        }
+        // The type or a place went while the job ran: no entry can be carried out any more.
+        Err(ServiceError::Refused { errors, .. }) => {
+            let fault = errors.join(" ");
+            faults.extend(places.into_iter().map(|place| (place, fault.clone())));
+        }
+        Err(error) => return Err(error),
+    }
+    faults.sort_unstable_by_key(|(place, _)| *place);
+    Ok(faults)
 }
 
 /// The entries of a job from `first` on, at most `size` of one part, with the Thngs that they name; `None` when
@@ -283,11 +268,12 @@ fn quiet(request: &JobRequest) -> Quiet {
     }
 }
 
-/// Ends a job that could not be worked on however often it was tried.
-pub async fn give_up(state: &JobState, claimed: &mut Claimed) -> Result<End, ServiceError> {
-    let message =
-        format!("It was tried {} times and never went on; the service's log says why.", claimed.failures);
-    let event = match claimed.job.status {
+/// Ends a job that cannot be carried out.
+///
+/// # Errors
+/// The database failed.
+pub async fn fail(state: &JobState, claimed: &mut Claimed, message: String) -> Result<Stepped, ServiceError> {
+    let event = match claimed.item.status {
         JobStatus::Cancelling => JobEvent::Stopped,
         JobStatus::Enqueued
         | JobStatus::Starting
@@ -297,8 +283,8 @@ pub async fn give_up(state: &JobState, claimed: &mut Claimed) -> Result<End, Ser
         | JobStatus::Cancelled
         | JobStatus::Failed => JobEvent::Broken(message),
     };
-    let job = claimed.job.clone().on(event, state.clock.now())?;
-    Ok(if write(state, claimed, job).await? { End::Done } else { End::Lost })
+    let job = claimed.item.clone().on(event, state.clock.now())?;
+    write(state, claimed, job).await
 }
 
 /// Whether an error means that the database was too slow for the step.

@@ -9,6 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+pub use background::worker::Stepped;
 use futures_util::StreamExt;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -47,22 +48,12 @@ const SILENCE: Duration = Duration::from_secs(20);
 /// Batches of entries that wait for the database.
 const WAITING: usize = 4;
 
-/// How work on a job ended for now.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum End {
-    /// This part of its life is over.
-    Done,
-    /// The worker was asked to stop, or its time is over; another one continues.
-    Paused,
-    /// Somebody else has the job now, it is cancelled, or its account is suspended.
-    Lost,
-}
-
 /// Why a reading ended early.
 enum Stop {
     /// The input cannot be read; a sentence about it.
     Unreadable(String),
-    End(End),
+    /// There is more to do, or somebody else has the job.
+    Left(Stepped),
     Error(ServiceError),
 }
 
@@ -86,15 +77,15 @@ pub async fn load(
     state: &JobState,
     claimed: &mut Claimed,
     stop: &CancellationToken,
-) -> Result<End, ServiceError> {
-    if claimed.job.status == JobStatus::Enqueued {
-        let taken = claimed.job.clone().on(JobEvent::Taken, state.clock.now())?;
-        if !write(state, claimed, taken).await? {
-            return Ok(End::Lost);
+) -> Result<Stepped, ServiceError> {
+    if claimed.item.status == JobStatus::Enqueued {
+        let taken = claimed.item.clone().on(JobEvent::Taken, state.clock.now())?;
+        if write(state, claimed, taken).await? == Stepped::Lost {
+            return Ok(Stepped::Lost);
         }
     }
     // Deletes what an interrupted reading left.
-    super::clear(state, claimed.job.seq).await?;
+    super::clear(state, claimed.item.seq).await?;
     let mut reader = Reader {
         state,
         claimed: claimed.clone(),
@@ -109,25 +100,29 @@ pub async fn load(
     let event = match reader.read().await {
         Ok(total) => JobEvent::Loaded(total),
         Err(Stop::Unreadable(fault)) => JobEvent::Broken(fault),
-        Err(Stop::End(end)) => return Ok(end),
+        Err(Stop::Left(stepped)) => return Ok(stepped),
         Err(Stop::Error(error)) => return Err(error),
     };
-    let mut job = claimed.job.clone().on(event, state.clock.now())?;
+    let mut job = claimed.item.clone().on(event, state.clock.now())?;
     job.blob = None;
-    Ok(if write(state, claimed, job).await? { End::Done } else { End::Lost })
+    write(state, claimed, job).await
 }
 
-/// Writes the new state of a job; returns whether it was still held.
-pub(super) async fn write(state: &JobState, claimed: &mut Claimed, job: Job) -> Result<bool, ServiceError> {
+/// Writes the new state of a job that is still held.
+pub(super) async fn write(
+    state: &JobState,
+    claimed: &mut Claimed,
+    job: Job,
+) -> Result<Stepped, ServiceError> {
     let mut tx = state.db.begin(&Ctx::default()).await?;
     if !job_leases::write(&mut tx, claimed, &job).await? {
-        return Ok(false);
+        return Ok(Stepped::Lost);
     }
     tx.commit().await?;
     state.readers.wake_events();
-    state.metrics.moved(&claimed.job, &job);
-    claimed.job = job;
-    Ok(true)
+    state.metrics.moved(&claimed.item, &job);
+    claimed.item = job;
+    Ok(if claimed.item.status.is_terminal() { Stepped::Settled } else { Stepped::Moved })
 }
 
 struct Reader<'a> {
@@ -146,7 +141,7 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     async fn read(&mut self) -> Result<u64, Stop> {
-        let Some(request) = self.claimed.job.request.clone() else {
+        let Some(request) = self.claimed.item.request.clone() else {
             return Err(ServiceError::Internal("a job without its request".to_owned()).into());
         };
         let key = request.input.key.as_deref();
@@ -215,7 +210,7 @@ impl Reader<'_> {
 
     async fn open(&self) -> Result<Bytes, Stop> {
         let gone = || Stop::Unreadable("The file was removed before it was read.".to_owned());
-        let blob = self.claimed.job.blob.as_deref().ok_or_else(gone)?;
+        let blob = self.claimed.item.blob.as_deref().ok_or_else(gone)?;
         self.state.blobs.read(blob).await?.ok_or_else(gone)
     }
 
@@ -252,7 +247,7 @@ impl Reader<'_> {
     /// Continues only while the job is held and no stop is requested.
     async fn keep(&mut self) -> Result<(), Stop> {
         if self.stop.is_cancelled() {
-            return Err(Stop::End(End::Paused));
+            return Err(Stop::Left(Stepped::Moved));
         }
         if self.held.elapsed() < RENEW { Ok(()) } else { self.flush().await }
     }
@@ -261,9 +256,9 @@ impl Reader<'_> {
     async fn flush(&mut self) -> Result<(), Stop> {
         let mut tx = self.state.db.begin(&Ctx::default()).await?;
         if job_leases::hold(&mut tx, &self.claimed).await?.is_none() {
-            return Err(Stop::End(End::Lost));
+            return Err(Stop::Left(Stepped::Lost));
         }
-        job_chunks::insert(&mut tx, self.claimed.job.seq, &self.chunks).await?;
+        job_chunks::insert(&mut tx, self.claimed.item.seq, &self.chunks).await?;
         tx.commit().await?;
         self.chunks.clear();
         self.held = Instant::now();

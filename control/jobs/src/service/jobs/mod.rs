@@ -9,6 +9,8 @@ mod targets;
 pub use self::purge::{delete, purge, purge_before};
 
 use crate::service::access::Caller;
+use background::retention;
+use futures_util::FutureExt;
 use serde_json::json;
 use shared::id::{FileId, JobId, ProjectId};
 use tracing::instrument;
@@ -20,7 +22,7 @@ use super::{
 };
 use crate::{
     domain::{
-        access::{Actor, ActorKind, UserRights},
+        access::Actor,
         action_draft::ActionDraft,
         file::File,
         grant::Grant,
@@ -33,10 +35,9 @@ use crate::{
         page::Page,
         permission::{Subject::Jobs, Verb},
         scopes::Scopes,
-        subject::Permissions,
     },
     error::{CommonError, JobsError, ServiceError},
-    store::{Ctx, Tx, accounts, audit::state_of, documents, job_chunks, job_logs, jobs, listing::Selection},
+    store::{Tx, accounts, audit::state_of, documents, job_chunks, job_logs, jobs, listing::Selection},
 };
 
 // Spec gap: how many jobs may be under way at once is not shown.
@@ -269,31 +270,7 @@ pub async fn sweep(state: &JobState) -> Result<u64, ServiceError> {
 }
 
 async fn clear(state: &JobState, job: i64) -> Result<u64, ServiceError> {
-    let mut removed = 0;
-    loop {
-        let mut tx = state.db.begin(&Ctx::default()).await?;
-        let step = job_chunks::clear(&mut tx, job, CLEAR_STEP).await?;
-        tx.commit().await?;
-        removed += step;
-        if step == 0 {
-            return Ok(removed);
-        }
-    }
-}
-
-/// The operator who asked for a job, as the one who acts in it.
-fn actor_of(job: &Job) -> Actor {
-    Actor {
-        account: job.account,
-        kind: ActorKind::Operator,
-        id: job.request.as_ref().map(|request| request.operator.clone()).unwrap_or_default(),
-        project: None,
-        app: None,
-        enterprise: true,
-        user_rights: UserRights::default(),
-        permissions: Permissions::ALL,
-        confined_to: Vec::new(),
-    }
+    Ok(retention::clear(&state.db, CLEAR_STEP, |tx| job_chunks::clear(tx, job, CLEAR_STEP).boxed()).await?)
 }
 
 /// The job, if it exists for the caller.

@@ -1,5 +1,7 @@
 //! Deletes finished jobs and their logs, by request and after the retention time, in short transactions.
 
+use background::retention;
+use futures_util::FutureExt;
 use serde_json::json;
 use shared::{id::JobId, time::UnixMillis};
 use tracing::instrument;
@@ -26,9 +28,10 @@ const LOG_STEP: u32 = 1_000;
 /// # Errors
 /// The database failed; what was removed stays removed.
 pub async fn purge(state: &JobState) -> Result<u64, ServiceError> {
-    let Some(kept) = state.kept else { return Ok(0) };
-    let kept_ms = i64::try_from(kept.as_millis()).unwrap_or(i64::MAX);
-    purge_before(state, UnixMillis(state.clock.now().0.saturating_sub(kept_ms))).await
+    match retention::limit(state.clock.now(), state.kept) {
+        None => Ok(0),
+        Some(before) => purge_before(state, before).await,
+    }
 }
 
 /// Deletes jobs that ended before a time, with their logs and remaining input; returns how many. The actions that
@@ -37,23 +40,23 @@ pub async fn purge(state: &JobState) -> Result<u64, ServiceError> {
 /// # Errors
 /// The database failed; what was removed stays removed.
 pub async fn purge_before(state: &JobState, before: UnixMillis) -> Result<u64, ServiceError> {
-    let mut removed = 0;
-    loop {
-        let mut conn = state.db.read().await?;
-        let ended = jobs::list_ended(&mut conn, before, WINDOW).await?;
-        drop(conn);
-        if ended.is_empty() {
-            return Ok(removed);
-        }
-        for (seq, id) in ended {
-            clear(state, seq).await?;
-            clear_log(state, id).await?;
-            // Last: while the row exists, what is left of the job is found again.
-            let mut tx = state.db.begin(&Ctx::default()).await?;
-            removed += u64::from(jobs::delete(&mut tx, seq).await?);
-            tx.commit().await?;
-        }
-    }
+    retention::remove_each(
+        &state.db,
+        |conn| jobs::list_ended(conn, before, WINDOW).boxed(),
+        |(seq, id): (i64, JobId)| {
+            async move {
+                clear(state, seq).await?;
+                clear_log(state, id).await?;
+                // Last: while the row exists, what is left of the job is found again.
+                let mut tx = state.db.begin(&Ctx::default()).await?;
+                let is_removed = jobs::delete(&mut tx, seq).await?;
+                tx.commit().await?;
+                Ok(is_removed)
+            }
+            .boxed()
+        },
+    )
+    .await
 }
 
 /// Deletes a job that has ended, with its log and remaining input. The actions that it created stay.
@@ -83,12 +86,6 @@ pub async fn delete(state: &JobState, caller: &Caller, id: &str) -> Result<(), S
 }
 
 async fn clear_log(state: &JobState, id: JobId) -> Result<(), ServiceError> {
-    loop {
-        let mut tx = state.db.begin(&Ctx::default()).await?;
-        let step = job_logs::clear(&mut tx, id, LOG_STEP).await?;
-        tx.commit().await?;
-        if step == 0 {
-            return Ok(());
-        }
-    }
+    retention::clear(&state.db, LOG_STEP, |tx| job_logs::clear(tx, id, LOG_STEP).boxed()).await?;
+    Ok(())
 }

@@ -1,0 +1,39 @@
+//! The life of background work of which each item is a row: jobs, print orders, changes of many links.
+//!
+//! # The way of an item
+//!
+//! 1. A lane claims it under a lease on the clock of the database, with a fence that grows with each holder ([`store::work`]).
+//! 2. It does steps until it ends, waits, or its turn is over, and releases it ([`worker`]). A step is one transaction that
+//!    writes its effect and holds the row, so a worker that is killed leaves the whole step or nothing.
+//! 3. An item that fails is tried again after pauses that grow, and fails for good after many tries, unless a store was away.
+//! 4. What it leaves is removed later, in short transactions ([`retention`]).
+//!
+//! A kind of work gives its statements and its steps by the traits [`store::work::Work`] and [`worker::Lane`].
+
+pub mod retention;
+pub mod store;
+pub mod worker;
+
+use kernel::domain::{
+    access::{Actor, ActorKind, UserRights},
+    subject::Permissions,
+};
+#[doc(hidden)]
+pub use kernel::{hold_lease, pg_now, sqlite_now, store::lease::Timed};
+use shared::id::AccountId;
+
+/// Who acts in work that was accepted from an operator: it goes on with an operator's rights.
+#[must_use]
+pub fn operator(account: AccountId, id: String) -> Actor {
+    Actor {
+        account,
+        kind: ActorKind::Operator,
+        id,
+        project: None,
+        app: None,
+        enterprise: true,
+        user_rights: UserRights::default(),
+        permissions: Permissions::ALL,
+        confined_to: Vec::new(),
+    }
+}

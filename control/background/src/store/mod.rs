@@ -1,0 +1,3 @@
+//! Statements and rows, for SQLite and Postgres.
+
+pub mod work;
