@@ -11,7 +11,7 @@ export const en = {
   proof: 'Proof', proofHint: 'Either is enough, and it must stay: it is looked for every day.', recordName: 'TXT record: name', recordValue: 'TXT record: text', fileUrl: 'Or a file at', fileContent: 'The file holds',
   checkedAt: 'Last looked for', nextCheckAt: 'Looked for again', notFound: 'No proof was found', verify: 'Look now', verifyHint: 'A claim can be looked at every 10 seconds.',
   serves: 'What it serves beside links', robots: 'Robots (/robots.txt)', robotsNone: 'may look at nothing', robotsAll: 'may look at every link',
-  assetLinks: 'Android: /.well-known/assetlinks.json', association: 'iOS: /.well-known/apple-app-site-association', jsonHint: 'JSON; empty: there is no such file.', noJson: 'This is no JSON: {why}',
+  assetLinks: 'Android: assetlinks.json', association: 'iOS: apple-app-site-association', jsonHint: 'JSON; empty: there is no such file.', noJson: 'This is no JSON: {why}',
   conflict: 'Somebody else changed this meanwhile. What you typed is still here; save again to replace what is shown below.', changedBy: 'Changed {when} by {who}.', saved: 'Saved', nobody: 'none',
   release: 'Remove the domain', releaseReally: 'Remove {domain}', releaseHint: 'A domain on which links were made stays: their codes may be printed.'
 } as const
