@@ -1748,8 +1748,8 @@ await step('an auditor sees the audit trail, and people by their addresses', asy
   await context.close()
 })
 
-// Each screen is opened once in each language, and looked at in two widths and schemes; axe looks at the English ones, in the
-// long form at all.
+// Each screen is opened once in each language and looked at in two widths and schemes. axe looks at the English ones, and in the long
+// form at all.
 await Promise.all([['en-GB', [[1440, 'light'], [390, 'dark']], true], ['de-DE', [[1440, 'dark'], [390, 'light']]]].map(([locale, looks, isLooked]) => {
   const isAccessible = isLooked || process.env.WAYMARK_TEST_LONG
   const names = looks.map(([width, scheme]) => `${width} px ${scheme}`).join(' and ')
