@@ -135,6 +135,10 @@ export async function shortDomains (on) {
 
   await step('of two who change visitors’ pages the second sees both', async () => {
     await page.locator('#page-name').fill('Mine')
+    // Another screen, and back: it is still there, over the state that it was typed over.
+    await open(page, 'domains')
+    await open(page, 'pages')
+    assert.equal(await page.locator('#page-name').inputValue(), 'Mine')
     await api('PUT', `/accounts/${account}/pages`, { name: 'Rival' })
     const conflict = page.locator('[data-test=conflict]')
     await allowing((status) => status === 412, async () => {
