@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { svelte } from '@sveltejs/vite-plugin-svelte'
 import { defineConfig, type Plugin } from 'vite'
+import { pageTexts } from './pageTexts.ts'
 import { SOURCE as MAP, world } from './world.ts'
 
 // Where `npm run dev` finds a running Waymark.
@@ -35,7 +36,7 @@ const licences = (): Plugin => ({
 export default defineConfig({
   // Relative: a proxy may put any prefix before the console.
   base: './',
-  plugins: [svelte(), world(), licences()],
+  plugins: [svelte(), world(), pageTexts(), licences()],
   build: {
     // `pack.mjs` puts it in the place of what was built before, once it is whole.
     outDir: 'dist/new',

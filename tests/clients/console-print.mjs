@@ -224,7 +224,7 @@ export async function printing (on) {
   })
 
   await step('a printer orders codes of links that are there, and is offered nothing that would be refused', async () => {
-    const { context, page } = await on.signedIn(await on.person('press@example.com', 'printer'))
+    const { context, page } = await on.signedIn(on.printer)
     await page.getByRole('navigation').getByRole('link', { name: 'Print orders' }).click()
     await page.locator('[data-test=print-orders]').waitFor()
     await page.getByRole('link', { name: 'New print order' }).click()
@@ -250,13 +250,16 @@ export async function printing (on) {
     await context.close()
   })
 
-  await step('the screens of print orders fit a phone and the dark', async () => {
+  await step('the steps of an order fit a phone and the dark', async () => {
     await page.setViewportSize({ width: 390, height: 844 })
     await page.emulateMedia({ colorScheme: 'dark' })
-    for (const screen of ['print', `print/${order.id}`, 'order', 'order?step=2', 'order?step=3', 'order?step=4']) {
-      await open(page, screen)
-      await fits(page, screen)
-      await accessible(page, `${screen} on a phone, dark`)
+    // The first step is among all screens.
+    await open(page, 'order')
+    for (let at = 2; at <= 4; at++) {
+      await next()
+      await page.getByText(`Step ${at} of 4`).waitFor()
+      await fits(page, `step ${at}`)
+      await accessible(page, `step ${at} on a phone, dark`)
     }
     await page.emulateMedia({ colorScheme: 'light' })
     await page.setViewportSize({ width: 1440, height: 900 })

@@ -6,7 +6,7 @@ import { eventually } from './steps.mjs'
 
 /** Runs the steps; gives an erasure that is done. */
 export async function privacy (on) {
-  const { page, step, api, apiUrl, operatorKey, open, settled, accessible, fits, shot } = on
+  const { page, step, api, apiUrl, operatorKey, open, settled, accessible, shot } = on
   let erasure
 
   await step('how much is kept of people, and for how long, is set on the screen of privacy', async () => {
@@ -106,18 +106,6 @@ export async function privacy (on) {
     await form.getByLabel('From').fill('2020-01-01')
     await form.getByLabel('Until').fill('2020-01-31')
     assert.deepEqual(await lines(), [], 'nothing happened then')
-  })
-
-  await step('the screens of privacy fit a phone and the dark', async () => {
-    await page.setViewportSize({ width: 390, height: 844 })
-    await page.emulateMedia({ colorScheme: 'dark' })
-    for (const screen of ['privacy', `privacy/${erasure.id}`]) {
-      await open(page, screen)
-      await fits(page, screen)
-      await accessible(page, `${screen} on a phone, dark`)
-    }
-    await page.emulateMedia({ colorScheme: 'light' })
-    await page.setViewportSize({ width: 1440, height: 900 })
   })
   return erasure
 }

@@ -15,6 +15,7 @@ export class Steps {
 
   /** Runs one step; a failure is counted and the next step still runs. */
   async step (name, body) {
+    const begun = Date.now()
     const abort = new AbortController()
     const limit = delay(this.#limitMs, undefined, { signal: abort.signal }).then(() => {
       throw new Error(`no end after ${this.#limitMs} ms`)
@@ -24,7 +25,7 @@ export class Steps {
     try {
       await Promise.race([body(), limit])
       this.#passed += 1
-      console.log(`ok - ${name}`)
+      console.log(`ok - ${name} (${Date.now() - begun} ms)`)
     } catch (error) {
       this.#failed += 1
       console.log(`not ok - ${name}`)

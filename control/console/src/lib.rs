@@ -45,9 +45,9 @@ const REFERENCE: &str = "reference.html";
 const HASHED: &str = "assets/";
 
 /// Scripts, styles, images and requests of our own origin only. Styles that scripts set through the object model are allowed
-/// by this, too; those in the markup are not.
-const POLICY: &str = "default-src 'self'; worker-src 'self'; base-uri 'self'; form-action 'self'; object-src 'none'; \
-    frame-ancestors 'none'";
+/// by this, too; those in the markup are not. The logo of visitors' pages is a `data:` URL.
+const POLICY: &str = "default-src 'self'; img-src 'self' data:; worker-src 'self'; base-uri 'self'; form-action 'self'; \
+    object-src 'none'; frame-ancestors 'none'";
 
 /// The library of the reference writes its styles into the markup.
 const REFERENCE_POLICY: &str = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; \

@@ -70,19 +70,16 @@ export const de: Catalogue = {
   // Products and items
   scans30d: 'Scans, 30 Tage', noProducts: 'Noch keine Produkte', noProductsHint: 'Ein Produkt ist das, wovon Stücke Exemplare sind.', mayNotProducts: 'Ihre Rolle zeigt keine Produkte.',
   noItems: 'Noch keine Stücke', noItemsHint: 'Ein Stück hat seinen eigenen Code.', mayNotItems: 'Ihre Rolle zeigt keine Stücke.', itemsOf: 'Stücke von', noItemsOfProduct: 'Es hat noch keine Stücke.',
-  noScansYet: 'Noch keine Scans.', commissioned: 'In Betrieb', decommissioned: 'Außer Betrieb', notCommissioned: 'Nicht in Betrieb', commissionedAt: 'Zustand seit',
-  verdict: 'Urteil', authenticity: 'Echtheit', points: 'Punkte', noVerdict: 'Noch wurde kein Scan dieses Stücks beurteilt.', reasons: 'Gründe, nach dem Scan vom {at}',
+  noScansYet: 'Noch keine Scans.', commissioned: 'In Betrieb', decommissioned: 'Außer Betrieb', notCommissioned: 'Nicht in Betrieb',
+  verdict: 'Urteil', points: 'Punkte',
   verdictPositive: 'Positiv', verdictNegative: 'Negativ', verdictUnverified: 'Nicht geprüft', statusNone: 'Kein Verdacht', statusSuspected: 'Verdacht', statusConfirmed: 'Bestätigt', statusDuplicate: 'Duplikat',
-  caseOf: 'Fall: {kind}', caseOpen: 'Offen', caseDismissed: 'Verworfen', caseConfirmed: 'Bestätigt', evidence: 'Punkte {points} · Zeichen {signs} · Länder {countries}', decidedBecause: 'Entschieden, weil:',
-  happened: 'Was damit geschah', assessed: 'Beurteilung', encoded: 'Codierung', wasCommissioned: 'Inbetriebnahme', wasDecommissioned: 'Außerbetriebnahme',
-  inspectorScan: 'Scan einer Prüfperson', supplyChainScan: 'Scan in der Lieferkette', checkin: 'Check-in', when: 'Wann', what: 'Was', where: 'Wo', device: 'Gerät',
+  caseOpen: 'Offen', caseDismissed: 'Verworfen', caseConfirmed: 'Bestätigt',
+  assessed: 'Beurteilung', encoded: 'Codierung', wasCommissioned: 'Inbetriebnahme', wasDecommissioned: 'Außerbetriebnahme',
+  inspectorScan: 'Scan einer Prüfperson', supplyChainScan: 'Scan in der Lieferkette', checkin: 'Check-in', when: 'Wann', what: 'Was', device: 'Gerät',
   // Access
-  people: 'Personen', role: 'Rolle', state: 'Zustand', invited: 'Eingeladen', active: 'Aktiv', keys: 'Schlüssel', key: 'Schlüssel', keyLabel: 'Wofür der Schlüssel ist', makeKey: 'Schlüssel machen',
-  keysHint: 'Ein Schlüssel handelt wie Sie. Er wird einmal gezeigt.', keysHintSession: 'Ein Schlüssel handelt wie Sie, wird einmal gezeigt und endet mit dieser Sitzung am {at}.',
-  keyMade: 'Der Schlüssel „{label}“ ist gemacht.', keyOnce: 'Er wird nur jetzt gezeigt: Kopieren Sie ihn.', keyKept: 'Ich habe ihn aufgehoben', noKeys: 'Es gibt keine Schlüssel.',
-  keyActive: 'Aktiv', keyExpired: 'Abgelaufen', keyRevoked: 'Widerrufen', keyOwner: 'Von', lastUsed: 'Zuletzt benutzt', neverUsed: 'Nie', expires: 'Läuft ab', never: 'Nie',
-  inDays1: 'In 1 Tag', inDays30: 'In 30 Tagen', inDays90: 'In 90 Tagen', inDays365: 'In 1 Jahr',
-  revoke: 'Widerrufen', revokeReally: '„{label}“ jetzt widerrufen', sessions: 'Ihre Sitzungen', browser: 'Browser', network: 'Netz', begun: 'Begonnen', thisOne: 'diese', end: 'Beenden', endReally: 'Jetzt beenden',
+  people: 'Personen', role: 'Rolle', state: 'Zustand', invited: 'Eingeladen', active: 'Aktiv', key: 'Schlüssel',
+  keyActive: 'Aktiv', keyExpired: 'Abgelaufen', keyRevoked: 'Widerrufen', lastUsed: 'Zuletzt benutzt', never: 'Nie',
+  sessions: 'Ihre Sitzungen', browser: 'Browser', network: 'Netz', begun: 'Begonnen', thisOne: 'diese', end: 'Beenden', endReally: 'Jetzt beenden',
   // Cases, jobs, webhooks: the rest of their messages comes with their screens
   cases: 'Fälle', printOrders: 'Druckaufträge', jobs: 'Jobs', webhooks: 'Webhooks', privacy: 'Datenschutz',
   // Map of scans
@@ -90,24 +87,17 @@ export const de: Catalogue = {
   mapMissing: 'Nicht auf der Karte: {count}. Ihr Land ist nicht bekannt oder zu klein dafür; sie stehen in der Liste.', mapAway: 'Die Karte ließ sich nicht laden: In der Liste steht, was sie zeigt.',
   onlyCountry: 'Nur {country}', allCountries: 'Alle Länder', regions: 'Regionen', fewer: 'Weniger zeigen', noScansFrom: 'Von hier gab es keine Scans: {country}.', notByCountry: 'Links, Geräte und Urteile werden nicht nach Ländern gezählt.',
   // Fleet
-  fleet: 'Flotte', edges: 'Edges', edge: 'Edge', region: 'Region', allRegions: 'Alle Regionen', version: 'Version', lastHeard: 'Zuletzt gehört', follows: 'Folgt', thisProcess: 'diesem Prozess', justNow: 'gerade eben',
-  fleetAt: 'Stand {time}', mayNotFleet: 'Ihre Rolle zeigt den Zustand des Dienstes nicht.', noEdges: 'Noch keine Edge hat sich verbunden', noEdgesHint: 'Eine Edge erscheint hier eine Sekunde, nachdem sie sich verbunden hat. Die Anleitung „A fleet“ sagt, wie man eine startet.',
-  fleetSummary: 'Edges, die antworten: {up} von {all}. Neueste Änderung: {revision}.', fleetVersions: '{count} Versionen', fleetOnly: 'Nur was zu beachten ist', fleetAllGood: 'Bei keiner Edge ist etwas zu beachten.',
-  fleetAway: 'Antwortet nicht', fleetBehind: 'Weit zurück', fleetCatching: 'Holt auf', fleetCurrent: 'Aktuell', fleetRejected: '{count} abgelehnt', fleetLag: 'Änderungen zurück', fleetApplied: 'Hat Änderung {revision}',
-  fleetScans: 'Scans seit dem Start', fleetRecorded: 'Gespeichert', fleetRepeated: 'Wiederholt, übergangen', fleetUnknown: 'Von unbekannten Codes', fleetOverQuota: 'Über der Quote', fleetMissing: 'Von Edges verloren',
-  fleetElsewhere: 'Puffer und das Ende von Zertifikaten gehören nicht zu dieser Antwort: Sie sind Metriken, für die es Alarme gibt.',
+  fleet: 'Flotte', edges: 'Edges', edge: 'Edge', region: 'Region', version: 'Version',
+  fleetAway: 'Antwortet nicht', fleetBehind: 'Weit zurück', fleetCatching: 'Holt auf', fleetCurrent: 'Aktuell',
+  fleetRecorded: 'Gespeichert', fleetRepeated: 'Wiederholt, übergangen', fleetUnknown: 'Von unbekannten Codes', fleetOverQuota: 'Über der Quote', fleetMissing: 'Von Edges verloren',
   // Audit
-  audit: 'Protokoll', auditExport: 'Alles exportieren', auditExportDays: 'Diese Tage exportieren', mayNotAudit: 'Ihre Rolle zeigt das Protokoll nicht: Inhaber, Admins und Auditoren sehen es.', fromDay: 'Von', toDay: 'Bis', who: 'Wer', everybody: 'Alle',
-  operation: 'Operation', operationBegins: 'Operation beginnt mit', resource: 'Art', idOfResource: 'Id', onlyRequest: 'Nur die Anfrage', onlyKey: 'Nur der Schlüssel', noAuditHint: 'Hier erscheint jede Änderung des Kontos, und was vorher war.',
-  beforeAfter: 'Vorher und nachher', open: 'Öffnen', close: 'Schließen', member: 'Feld', before: 'Vorher', noDifferences: 'Der Eintrag hält keine Werte fest.', numberInTrail: 'Nummer', allOfKey: 'Alles von diesem Schlüssel', allOfRequest: 'Alles dieser Anfrage',
-  platformOperator: 'Betreiber der Plattform', auditKept: 'Einträge bleiben 400 Tage. Der Export hat alle Einträge der Tage, die ältesten zuerst, was auch sonst gefiltert ist.',
+  audit: 'Protokoll', auditExport: 'Alles exportieren', auditExportDays: 'Diese Tage exportieren', fromDay: 'Von', toDay: 'Bis',
+  operation: 'Operation', resource: 'Art',
+  open: 'Öffnen', close: 'Schließen', before: 'Vorher',
   // Settings
-  settings: 'Einstellungen', account: 'Konto', quotas: 'Quoten und Verbrauch', quotaOf: 'Quote', used: 'Verbraucht', limit: 'Grenze', noLimit: 'keine', ownLimit: 'für dieses Konto gesetzt', notCounted: 'nicht gezählt', moreThan: 'mehr als {count}', resetsAt: 'beginnt neu um {time}',
-  quotaThings: 'Stücke', quotaLinks: 'Links', quotaScans: 'Heute gespeicherte Scans', quotaEvents: 'Ereignisse heute', quotaBytes: 'Dateien', quotaUsers: 'Nutzer von Anwendungen', quotaDomains: 'Eigene Kurzdomains', quotaStreams: 'Offene Verbindungen', quotaUploads: 'Gleichzeitige Uploads',
-  usedUp: 'verbraucht', nearlyUsedUp: 'fast verbraucht', notStoredToday: 'heute nicht gespeichert: {count}', quotasHint: 'Grenzen setzt der Betreiber der Plattform. Ein Scan über der Grenze wird trotzdem weitergeleitet, aber nicht gespeichert.',
-  shortDomains: 'Kurz-Domains', firstDomain: 'für neue Links', noDomains: 'Es gibt keine Kurz-Domains', domainsHint: 'Der Betreiber der Plattform fügt eine Domain hinzu: „control accounts domains add“, oder WAYMARK_SHORT_DOMAINS von „waymark up“.',
-  targetHosts: 'Links dürfen führen nach', anyHost: 'jedem Host', privateTargets: 'Private Adressen als Ziele', secondFactorNeeded: 'Zweiter Faktor verlangt', providerSignIn: 'Anmeldung über das Unternehmen', accountHow: 'Die API ändert das: „PUT /accounts/ID“.',
-  keyNetworks: 'Nur aus Netzen', everywhere: 'überall', project: 'Projekt', wholeAccount: 'Das ganze Konto', bounds: 'Schranken', noBounds: 'keine', keyRights: 'Netze und ein Projekt schränken ihn weiter ein.',
+  settings: 'Einstellungen',
+  usedUp: 'verbraucht', nearlyUsedUp: 'fast verbraucht',
+  shortDomains: 'Kurz-Domains', firstDomain: 'für neue Links',
   // Palette
   goTo: 'Gehe zu', goToHint: 'Ansicht, Kurz-URL, Id oder Anfang eines Namens', screen: 'Ansicht'
 }

@@ -3,5 +3,14 @@ import type { en } from './domains'
 export const de: Record<keyof typeof en, string> = {
   age: 'Weiterleitungen werden behalten', ageOf: 'Sekunden, für die Weiterleitungen von {domain} behalten werden', seconds: 's', notKept: 'nicht behalten', ageSaved: 'Gespeichert',
   ageConflict: 'Jemand anderes hat das inzwischen geändert; jetzt gilt: {now}. Was Sie eingegeben haben, steht noch da; speichern Sie erneut, um es zu ersetzen.',
-  ageHint: 'Sekunden von 0 bis 86.400, für die Browser und gemeinsame Caches eine Weiterleitung behalten dürfen; leer: sie dürfen nicht. Wer eine behält, fragt keine Edge: Seine Scans werden nicht gezählt, und eine Änderung, eine Pause oder eine Sperre ist erst so viel später zu sehen.'
+  ageHint: 'Sekunden von 0 bis 86.400, für die Browser und gemeinsame Caches eine Weiterleitung behalten dürfen; leer: sie dürfen nicht. Wer eine behält, fragt keine Edge: Seine Scans werden nicht gezählt, und eine Änderung, eine Pause oder eine Sperre ist erst so viel später zu sehen.',
+  mayNot: 'Ihre Rolle zeigt keine Kurz-Domains.', host: 'Ein eigener Host, etwa go.example.com', claim: 'Host beanspruchen', state: 'Zustand', pages: 'Seiten für Besucher', pagesOfAll: 'Seiten für Besucher aller Domains',
+  pending: 'Wartet auf den Nachweis', verified: 'Nachgewiesen', unproven: 'Nachweis fehlt', refused: 'Gehört einem anderen Konto', platform: 'von der Plattform',
+  pendingHint: 'Bevor ein Nachweis gefunden ist, gibt es keine Links darauf.', verifiedHint: 'Links können darauf angelegt werden.', unprovenHint: 'Ihre Links gelten weiter, neue gibt es nicht.', refusedHint: 'Ein anderes Konto hat sie zuerst nachgewiesen.',
+  proof: 'Nachweis', proofHint: 'Eines von beiden genügt und muss bleiben: Danach wird täglich gesehen.', recordName: 'TXT-Eintrag: Name', recordValue: 'TXT-Eintrag: Text', fileUrl: 'Oder eine Datei unter', fileContent: 'Die Datei enthält',
+  checkedAt: 'Zuletzt geprüft', nextCheckAt: 'Nächste Prüfung', notFound: 'Kein Nachweis gefunden', verify: 'Jetzt prüfen', verifyHint: 'Ein Host kann alle 10 Sekunden geprüft werden.',
+  serves: 'Was sie neben Links ausliefert', robots: 'Roboter (/robots.txt)', robotsNone: 'dürfen nichts ansehen', robotsAll: 'dürfen jeden Link ansehen',
+  assetLinks: 'Android: assetlinks.json', association: 'iOS: apple-app-site-association', jsonHint: 'JSON; leer: die Datei gibt es nicht.', noJson: 'Das ist kein JSON: {why}',
+  conflict: 'Jemand anderes hat das inzwischen geändert. Was Sie eingegeben haben, steht noch da; speichern Sie erneut, um zu ersetzen, was unten steht.', changedBy: 'Geändert {when} von {who}.', saved: 'Gespeichert', nobody: 'keine',
+  release: 'Domain entfernen', releaseReally: '{domain} entfernen', releaseHint: 'Eine Domain, auf der es Links gab, bleibt: Ihre Codes können gedruckt sein.'
 }

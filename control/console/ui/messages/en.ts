@@ -68,19 +68,16 @@ export const en = {
   // Products and items
   scans30d: 'Scans, 30 days', noProducts: 'No products yet', noProductsHint: 'A product is what items are instances of.', mayNotProducts: 'Your role does not show products.',
   noItems: 'No items yet', noItemsHint: 'An item is one piece with a code of its own.', mayNotItems: 'Your role does not show items.', itemsOf: 'Items of', noItemsOfProduct: 'It has no items yet.',
-  noScansYet: 'No scans yet.', commissioned: 'Commissioned', decommissioned: 'Decommissioned', notCommissioned: 'Not commissioned', commissionedAt: 'State since',
-  verdict: 'Verdict', authenticity: 'Authenticity', points: 'Points', noVerdict: 'No scan of this item was assessed yet.', reasons: 'Reasons, by the scan of {at}',
+  noScansYet: 'No scans yet.', commissioned: 'Commissioned', decommissioned: 'Decommissioned', notCommissioned: 'Not commissioned',
+  verdict: 'Verdict', points: 'Points',
   verdictPositive: 'Positive', verdictNegative: 'Negative', verdictUnverified: 'Not verified', statusNone: 'No suspicion', statusSuspected: 'Suspected', statusConfirmed: 'Confirmed', statusDuplicate: 'Duplicate',
-  caseOf: 'Case: {kind}', caseOpen: 'Open', caseDismissed: 'Dismissed', caseConfirmed: 'Confirmed', evidence: 'Points {points} · signs {signs} · countries {countries}', decidedBecause: 'Decided because:',
-  happened: 'What happened to it', assessed: 'Assessment', encoded: 'Encoding', wasCommissioned: 'Commissioning', wasDecommissioned: 'Decommissioning',
-  inspectorScan: 'Scan of an inspector', supplyChainScan: 'Scan in the supply chain', checkin: 'Check-in', when: 'When', what: 'What', where: 'Where', device: 'Device',
+  caseOpen: 'Open', caseDismissed: 'Dismissed', caseConfirmed: 'Confirmed',
+  assessed: 'Assessment', encoded: 'Encoding', wasCommissioned: 'Commissioning', wasDecommissioned: 'Decommissioning',
+  inspectorScan: 'Scan of an inspector', supplyChainScan: 'Scan in the supply chain', checkin: 'Check-in', when: 'When', what: 'What', device: 'Device',
   // Access
-  people: 'People', role: 'Role', state: 'State', invited: 'Invited', active: 'Active', keys: 'Keys', key: 'Key', keyLabel: 'What the key is for', makeKey: 'Make a key',
-  keysHint: 'A key acts as you do. It is shown once.', keysHintSession: 'A key acts as you do, is shown once, and ends with this session at {at}.',
-  keyMade: 'The key “{label}” is made.', keyOnce: 'It is shown this once: copy it now.', keyKept: 'I have kept it', noKeys: 'There are no keys.',
-  keyActive: 'Active', keyExpired: 'Expired', keyRevoked: 'Revoked', keyOwner: 'Owner', lastUsed: 'Last used', neverUsed: 'Never', expires: 'Expires', never: 'Never',
-  inDays1: 'In 1 day', inDays30: 'In 30 days', inDays90: 'In 90 days', inDays365: 'In 1 year',
-  revoke: 'Revoke', revokeReally: 'Revoke “{label}” now', sessions: 'Your sessions', browser: 'Browser', network: 'Network', begun: 'Begun', thisOne: 'this one', end: 'End', endReally: 'End it now',
+  people: 'People', role: 'Role', state: 'State', invited: 'Invited', active: 'Active', key: 'Key',
+  keyActive: 'Active', keyExpired: 'Expired', keyRevoked: 'Revoked', lastUsed: 'Last used', never: 'Never',
+  sessions: 'Your sessions', browser: 'Browser', network: 'Network', begun: 'Begun', thisOne: 'this one', end: 'End', endReally: 'End it now',
   // Cases, jobs, webhooks: the rest of their messages comes with their screens
   cases: 'Cases', printOrders: 'Print orders', jobs: 'Jobs', webhooks: 'Webhooks', privacy: 'Privacy',
   // Map of scans
@@ -88,24 +85,17 @@ export const en = {
   mapMissing: 'Not on the map: {count}. Their country is not known, or too small for it; the list has them.', mapAway: 'The map could not be loaded: the list has what it shows.',
   onlyCountry: 'Only {country}', allCountries: 'All countries', regions: 'Regions', fewer: 'Show fewer', noScansFrom: 'No scans from here: {country}.', notByCountry: 'Links, devices and verdicts are not counted by country.',
   // Fleet
-  fleet: 'Fleet', edges: 'Edges', edge: 'Edge', region: 'Region', allRegions: 'All regions', version: 'Version', lastHeard: 'Last heard', follows: 'Follows', thisProcess: 'this process', justNow: 'just now',
-  fleetAt: 'As of {time}', mayNotFleet: 'Your role does not show the state of the service.', noEdges: 'No edge has connected yet', noEdgesHint: 'An edge appears here a second after it has connected. The guide “A fleet” says how one is started.',
-  fleetSummary: 'Edges that answer: {up} of {all}. Newest change: {revision}.', fleetVersions: '{count} versions', fleetOnly: 'Only what needs attention', fleetAllGood: 'No edge needs attention.',
-  fleetAway: 'Away', fleetBehind: 'Far behind', fleetCatching: 'Catching up', fleetCurrent: 'Up to date', fleetRejected: 'refused {count}', fleetLag: 'Changes behind', fleetApplied: 'Has change {revision}',
-  fleetScans: 'Scans since the start', fleetRecorded: 'Stored', fleetRepeated: 'Came again, skipped', fleetUnknown: 'Of unknown codes', fleetOverQuota: 'Above the quota', fleetMissing: 'Lost by edges',
-  fleetElsewhere: 'Spools and the ends of certificates are not part of this answer: they are metrics, for which there are alerts.',
+  fleet: 'Fleet', edges: 'Edges', edge: 'Edge', region: 'Region', version: 'Version',
+  fleetAway: 'Away', fleetBehind: 'Far behind', fleetCatching: 'Catching up', fleetCurrent: 'Up to date',
+  fleetRecorded: 'Stored', fleetRepeated: 'Came again, skipped', fleetUnknown: 'Of unknown codes', fleetOverQuota: 'Above the quota', fleetMissing: 'Lost by edges',
   // Audit
-  audit: 'Audit', auditExport: 'Export all', auditExportDays: 'Export these days', mayNotAudit: 'Your role does not show the audit trail: owners, admins and auditors see it.', fromDay: 'From', toDay: 'Until', who: 'Who', everybody: 'Everybody',
-  operation: 'Operation', operationBegins: 'Operation begins with', resource: 'Kind', idOfResource: 'Id', onlyRequest: 'Only the request', onlyKey: 'Only the key', noAuditHint: 'Every change of the account appears here, with what was before.',
-  beforeAfter: 'Before and after', open: 'Open', close: 'Close', member: 'Member', before: 'Before', noDifferences: 'The entry keeps no values.', numberInTrail: 'Number', allOfKey: 'All of this key', allOfRequest: 'All of this request',
-  platformOperator: 'Platform operator', auditKept: 'Entries are kept for 400 days. The export has all entries of the days, oldest first, whatever else is filtered.',
+  audit: 'Audit', auditExport: 'Export all', auditExportDays: 'Export these days', fromDay: 'From', toDay: 'Until',
+  operation: 'Operation', resource: 'Kind',
+  open: 'Open', close: 'Close', before: 'Before',
   // Settings
-  settings: 'Settings', account: 'Account', quotas: 'Quotas and use', quotaOf: 'Quota', used: 'Used', limit: 'Limit', noLimit: 'none', ownLimit: 'set for this account', notCounted: 'not counted', moreThan: 'more than {count}', resetsAt: 'begins again at {time}',
-  quotaThings: 'Items', quotaLinks: 'Links', quotaScans: 'Scans stored today', quotaEvents: 'Events today', quotaBytes: 'Files', quotaUsers: 'Users of applications', quotaDomains: 'Own short domains', quotaStreams: 'Open streams', quotaUploads: 'Uploads at one time',
-  usedUp: 'used up', nearlyUsedUp: 'nearly used up', notStoredToday: 'not stored today: {count}', quotasHint: 'Limits are set by the platform operator. A scan above the limit is redirected all the same, and is not stored.',
-  shortDomains: 'Short domains', firstDomain: 'of new links', noDomains: 'There are no short domains', domainsHint: 'The platform operator adds a domain: “control accounts domains add”, or WAYMARK_SHORT_DOMAINS of “waymark up”.',
-  targetHosts: 'Links may lead to', anyHost: 'any host', privateTargets: 'Private addresses as targets', secondFactorNeeded: 'Second factor required', providerSignIn: 'Sign-in by the company', accountHow: 'The API changes these: “PUT /accounts/ID”.',
-  keyNetworks: 'Only from networks', everywhere: 'everywhere', project: 'Project', wholeAccount: 'The whole account', bounds: 'Bounds', noBounds: 'none', keyRights: 'Networks and a project bound it further.',
+  settings: 'Settings',
+  usedUp: 'used up', nearlyUsedUp: 'nearly used up',
+  shortDomains: 'Short domains', firstDomain: 'of new links',
   // Palette
   goTo: 'Go to', goToHint: 'Screen, short URL, id or beginning of a name', screen: 'Screen'
 } as const

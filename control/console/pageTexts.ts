@@ -1,0 +1,31 @@
+// The words of visitors' pages in each language, read from the edge when the console is built: a preview says what an edge says.
+
+import { readFileSync } from 'node:fs'
+import type { Plugin } from 'vite'
+
+const MODULE = 'virtual:page-texts'
+const SOURCE = new URL('../../edge/visitor_pages/src/texts.rs', import.meta.url)
+/** Kinds by their names in the API, and what the edge calls them. */
+const KINDS = { unknown: 'unknown', ended: 'ended', suspended: 'paused', copy: 'copy', root: 'root' }
+const TEXT = String.raw`"((?:[^"\\]|\\.)*)"`
+
+function read (): string {
+  const [, ...languages] = readFileSync(SOURCE, 'utf8').split(/\btag: "/)
+  const words = languages.map((language) => {
+    const texts = Object.entries(KINDS).map(([kind, name]) => {
+      const found = language.match(new RegExp(String.raw`\b${name}: \(\s*${TEXT},\s*${TEXT},?\s*\)`))
+      if (!found) throw new Error(`${SOURCE.pathname}: no text of ${name} in ${language.slice(0, 5)}`)
+      return [kind, found.slice(1).map((text) => JSON.parse(`"${text}"`) as string)]
+    })
+    return [language.slice(0, language.indexOf('"')), Object.fromEntries(texts)]
+  })
+  if (words.length < 2) throw new Error(`${SOURCE.pathname}: no languages`)
+  return `export default JSON.parse(${JSON.stringify(JSON.stringify(Object.fromEntries(words)))})`
+}
+
+/** The words as a module. */
+export const pageTexts = (): Plugin => ({
+  name: 'page-texts',
+  resolveId: (id) => id === MODULE ? `\0${MODULE}` : undefined,
+  load: (id) => id === `\0${MODULE}` ? read() : undefined
+})

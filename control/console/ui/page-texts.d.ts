@@ -1,0 +1,7 @@
+// The words that `pageTexts.ts` reads when the console is built.
+
+declare module 'virtual:page-texts' {
+  /** By language tag and kind: heading and text. */
+  const texts: Record<string, Record<string, [string, string]>>
+  export default texts
+}
