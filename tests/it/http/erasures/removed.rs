@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     Api, IP, MARKS, Scanned,
     asked::{acting_user, application, project},
-    found, work_all,
+    found, post, work_all,
 };
 
 crate::on_both_engines!(
