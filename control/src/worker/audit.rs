@@ -19,8 +19,10 @@ pub async fn run(core: Arc<Core>, shutdown: CancellationToken) {
             _ = ticks.tick() => {}
             () = shutdown.cancelled() => stops = true,
         }
-        if let Err(error) = audit::chain_all(&core).await {
-            tracing::warn!(%error, "entries of the audit trail are chained later");
+        match audit::chain_some(&core).await {
+            Ok(true) => {}
+            Ok(false) => tracing::info!("many entries of the audit trail wait: the rest follows"),
+            Err(error) => tracing::warn!(%error, "entries of the audit trail are chained later"),
         }
     }
 }

@@ -223,19 +223,25 @@ pub(super) async fn a_changed_moved_or_missing_entry_is_found(engine: Engine) ->
 
 pub(super) async fn entries_that_are_chained_at_once_make_one_chain(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
+    let mut made = Vec::new();
     for name in ["a", "b", "c", "d"] {
-        api.create("/places", json!({"name": name, "latitude": 1, "longitude": 2})).await?;
+        made.push(api.create("/places", json!({"name": name, "latitude": 1, "longitude": 2})).await?);
     }
     // As a server of the release before leaves one.
     entries(&api, "").await?;
     tamper(&api, "UPDATE audit_entries SET number = NULL, hash = NULL").await?;
     tamper(&api, "DELETE FROM audit_chains").await?;
     for name in ["e", "f"] {
-        api.create("/places", json!({"name": name, "latitude": 1, "longitude": 2})).await?;
+        made.push(api.create("/places", json!({"name": name, "latitude": 1, "longitude": 2})).await?);
     }
     let core = &api.made.app.core;
     try_join_all((0..4).map(|_| chain_all(core))).await?;
     assert_eq!(checked(&api).await?, Ok(6));
+    // In the order of the changes, and those of the release before first.
+    let mut found = entries(&api, "").await?;
+    found.sort_by_key(|entry| entry["number"].as_i64());
+    let ids: Vec<&Value> = found.iter().map(|entry| &entry["resourceId"]).collect();
+    assert_eq!(ids, made.iter().map(|place| &place["id"]).collect::<Vec<_>>());
     Ok(())
 }
 

@@ -25,8 +25,11 @@ use crate::{
     },
 };
 
-/// Entries that one transaction chains.
+/// Entries that one transaction chains; twice as many if a server of the release before left some.
 const STEP: usize = 500;
+
+/// Transactions at once: a list waits for 10,000 entries at most, and the worker looks that often whether it is to stop.
+const STEPS: usize = 20;
 
 /// Entries that are read at once for a check.
 const PAGE: i64 = 1_000;
@@ -47,20 +50,35 @@ pub async fn list(core: &Core, actor: &Actor, request: &ListRequest) -> Result<P
     Ok(store::list(&mut conn, &selection).await?)
 }
 
-/// Gives all entries that are committed their place, so that a list behind this has them.
+/// Gives entries that are committed their place, oldest first; returns whether these were all.
 ///
 /// # Errors
 /// The database takes no writes.
-pub async fn chain_all(core: &Core) -> Result<(), StoreError> {
-    // Fewer than a whole step were all that there were.
-    while chain_new(core).await? >= STEP {}
-    Ok(())
+pub async fn chain_some(core: &Core) -> Result<bool, StoreError> {
+    for _ in 0..STEPS {
+        // Fewer than a whole step were all that there were.
+        if chain_new(core).await? < STEP {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
-/// [`chain_all`] for a list that is of use also while the database takes no writes: the newest entries are missing then.
+/// Gives all entries that are committed their place, so that a list behind this has them.
+///
+/// # Errors
+/// The database takes no writes; [`StoreError::Busy`] when more wait than [`chain_some`] moves, as after an outage.
+pub async fn chain_all(core: &Core) -> Result<(), StoreError> {
+    if chain_some(core).await? { Ok(()) } else { Err(StoreError::Busy) }
+}
+
+/// [`chain_all`] for a list that is of use also without the newest entries: they are missing while the database takes no writes,
+/// or too many wait.
 pub async fn chain_if_possible(core: &Core) {
-    if let Err(error) = chain_all(core).await {
-        tracing::warn!(%error, "a list lacks the newest entries of the audit trail");
+    match chain_some(core).await {
+        Ok(true) => {}
+        Ok(false) => tracing::warn!("a list lacks the newest entries of the audit trail: too many wait"),
+        Err(error) => tracing::warn!(%error, "a list lacks the newest entries of the audit trail"),
     }
 }
 
@@ -77,8 +95,9 @@ pub async fn chain_new(core: &Core) -> Result<usize, StoreError> {
     }
     let key = &core.secrets.audit;
     let mut tx = core.db.begin(&Ctx::default()).await?;
-    store::requeue(&mut tx).await?;
-    let mut entries = store::take(&mut tx, STEP as i64).await?;
+    // First, as they are the older ones: the last of the release before.
+    let mut entries = store::take_unplaced(&mut tx, STEP as i64).await?;
+    entries.extend(store::take(&mut tx, STEP as i64).await?);
     if entries.is_empty() {
         return Ok(0);
     }

@@ -13,13 +13,16 @@ use crate::domain::{
     page::{Page, Position},
 };
 
+macro_rules! columns {
+    () => {
+        "seq, account_id, at, actor_kind, actor_id, key_id, network, request_id, operation, resource, resource_id, \
+         before, after, number, hash"
+    };
+}
+
 macro_rules! select {
     ($rest:literal) => {
-        concat!(
-            "SELECT seq, account_id, at, actor_kind, actor_id, key_id, network, request_id, operation, resource, \
-             resource_id, before, after, number, hash FROM audit_entries",
-            $rest
-        )
+        concat!("SELECT ", columns!(), " FROM audit_entries", $rest)
     };
 }
 
@@ -27,14 +30,16 @@ macro_rules! select {
 const WAITING: &str = "SELECT 1 WHERE (SELECT MIN(seq) FROM audit_queue) IS NOT NULL \
     OR (SELECT MIN(seq) FROM audit_entries WHERE number IS NULL) IS NOT NULL";
 // A server of the release before adds entries to the table itself, and may stop before it has given them a number.
-const PG_REQUEUE: &str = "WITH unplaced AS (DELETE FROM audit_entries WHERE number IS NULL RETURNING seq, account_id, at, \
-    actor_kind, actor_id, key_id, network, request_id, operation, resource, resource_id, before, after) \
-    INSERT INTO audit_queue (entry) SELECT json_build_array(account_id, at, actor_kind, actor_id, key_id, network, \
-    request_id, operation, resource, resource_id, before, after)::text FROM unplaced ORDER BY seq";
-const SQLITE_REQUEUE: &str = "INSERT INTO audit_queue (entry) SELECT json_array(account_id, at, actor_kind, actor_id, \
-    key_id, network, request_id, operation, resource, resource_id, before, after) FROM audit_entries \
-    WHERE number IS NULL ORDER BY seq";
-const SQLITE_REQUEUED: &str = "DELETE FROM audit_entries WHERE number IS NULL";
+const PG_TAKE_UNPLACED: &str = concat!(
+    "DELETE FROM audit_entries WHERE seq = ANY(ARRAY(SELECT seq FROM audit_entries WHERE number IS NULL \
+     ORDER BY seq LIMIT $1 FOR UPDATE)) RETURNING ",
+    columns!()
+);
+const SQLITE_TAKE_UNPLACED: &str = concat!(
+    "DELETE FROM audit_entries WHERE seq IN (SELECT seq FROM audit_entries WHERE number IS NULL \
+     ORDER BY seq LIMIT $1) RETURNING ",
+    columns!()
+);
 // Another replica may hold some of the rows: this waits for its commit, behind which they are gone from here and in the table.
 // An array, so that the rows are chosen once.
 const PG_TAKE: &str = "DELETE FROM audit_queue WHERE seq = ANY(ARRAY( \
@@ -66,7 +71,7 @@ const PUT_CHAIN: &str = "INSERT INTO audit_chains (account_id, last_number, last
     last_hash = excluded.last_hash, base_number = excluded.base_number, base_hash = excluded.base_hash, \
     seal = excluded.seal";
 const DELETE: &str = "DELETE FROM audit_entries WHERE account_id = $1 AND number <= $2";
-const NEWEST: &str = "SELECT MAX(number) FROM audit_entries WHERE account_id = $1";
+const NEWEST: &str = "SELECT MAX(number) FROM audit_entries WHERE account_id = $1 AND number IS NOT NULL";
 
 const LIST: Table = Table {
     select: "SELECT t.seq, t.account_id, t.at, t.actor_kind, t.actor_id, t.key_id, t.network, t.request_id, t.operation, \
@@ -193,14 +198,13 @@ pub async fn is_waiting(conn: &mut Conn) -> Result<bool, StoreError> {
     Ok(row.is_some())
 }
 
-/// Lets entries of the table that have no place wait again.
-pub async fn requeue(tx: &mut Tx) -> Result<(), StoreError> {
-    let sql = dialect::pick(tx, PG_REQUEUE, SQLITE_REQUEUE);
-    let moved = execute!(&mut **tx, sql)?;
-    if moved > 0 && matches!(&**tx, Conn::SqliteTx(_)) {
-        execute!(&mut **tx, SQLITE_REQUEUED)?;
-    }
-    Ok(())
+/// Takes up to `most` entries that a server of the release before left without a place, oldest first; [`add`] gives them another
+/// `seq`.
+pub async fn take_unplaced(tx: &mut Tx, most: i64) -> Result<Vec<Entry>, StoreError> {
+    let sql = dialect::pick(tx, PG_TAKE_UNPLACED, SQLITE_TAKE_UNPLACED);
+    let mut rows: Vec<Row> = fetch_all!(&mut **tx, sql, most)?;
+    rows.sort_unstable_by_key(|row| row.seq);
+    rows.into_iter().map(Entry::try_from).collect()
 }
 
 /// Takes up to `most` entries that wait, oldest first; until the commit others wait for them. `seq` is their order.
