@@ -29,6 +29,10 @@ const SHARED_FOR: Duration = Duration::from_secs(10);
 /// A commit is in the ring within milliseconds; after this time the database is read again.
 const RING_WAIT: Duration = Duration::from_millis(100);
 
+/// How long an edge waits for the readings of others: it gives up on its welcome after that time, too. So no connections
+/// pile up behind readings that fail slowly.
+const TURN_WAIT: Duration = Duration::from_secs(5);
+
 /// Domains and what is withheld, as of a revision or later.
 #[derive(Debug)]
 struct Reading {
@@ -130,7 +134,8 @@ impl Hub {
         let mut head = self.0.head.subscribe();
         // Not under the lock, so that edges wait together.
         let _ = timeout(RING_WAIT, head.wait_for(|head| *head >= at_least)).await;
-        let mut newest = self.0.welcomes.0.lock().await;
+        let turn = timeout(TURN_WAIT, self.0.welcomes.0.lock()).await;
+        let mut newest = turn.map_err(|_| StoreError::Busy)?;
         if let Some(known) = newest.as_mut().filter(|known| known.read_at.elapsed() < SHARED_FOR)
             && self.is_unchanged(known, at_least)
         {

@@ -84,7 +84,8 @@ impl Answered {
         if asked.accepted.len() > MAX_ACCEPTED {
             return None;
         }
-        let hash = self.hashes.hash_one((asked.accepted, asked.kind, asked.pages.map(Arc::as_ptr)));
+        let Asked { code, kind, accepted, pages, .. } = *asked;
+        let hash = self.hashes.hash_one((accepted, code, kind, pages.map(Arc::as_ptr)));
         self.places.get(usize::try_from(hash % PLACES).ok()?)
     }
 }

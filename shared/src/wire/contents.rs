@@ -19,15 +19,26 @@ pub fn group_of(domain: &ShortDomain) -> u8 {
 /// does not matter.
 #[must_use]
 pub fn digests<'a>(domains: impl IntoIterator<Item = &'a ShortDomain>) -> Vec<u64> {
+    let has_some = |domain: &&ShortDomain| domain.files.is_some() || domain.pages.is_some();
+    let of = |domain: &ShortDomain| (group_of(domain), digest_of(domain));
+    let mut each: Vec<(u8, blake3::Hash)> = domains.into_iter().filter(has_some).map(of).collect();
+    if each.is_empty() {
+        return Vec::new();
+    }
+    each.sort_unstable_by_key(|(group, digest)| (*group, *digest.as_bytes()));
     let mut digests = vec![0_u64; usize::from(GROUPS)];
-    let mut is_empty = true;
-    for domain in domains.into_iter().filter(|domain| domain.files.is_some() || domain.pages.is_some()) {
-        if let Some(digest) = digests.get_mut(usize::from(group_of(domain))) {
-            *digest = digest.wrapping_add(digest_of(domain));
-            is_empty = false;
+    for run in each.chunk_by(|(one, _), (other, _)| one == other) {
+        // Not a sum: who owns two domains of a group could choose their pages such that a change of a third one is not seen.
+        let mut hash = blake3::Hasher::new();
+        for (_, digest) in run {
+            hash.update(digest.as_bytes());
+        }
+        if let Some(place) = run.first().and_then(|(group, _)| digests.get_mut(usize::from(*group))) {
+            let digest = hash.finalize();
+            *place = digest.as_bytes().first_chunk::<8>().map_or(0, |bytes| u64::from_le_bytes(*bytes));
         }
     }
-    if is_empty { Vec::new() } else { digests }
+    digests
 }
 
 /// The groups whose pages and files are the same by their digests.
@@ -43,10 +54,10 @@ pub fn without(domain: &ShortDomain) -> ShortDomain {
     ShortDomain { files: None, pages: None, ..domain.clone() }
 }
 
-fn digest_of(domain: &ShortDomain) -> u64 {
+fn digest_of(domain: &ShortDomain) -> blake3::Hash {
     // Texts and numbers always serialise.
     let text = serde_json::to_vec(&(&domain.host, &domain.files, &domain.pages)).unwrap_or_default();
-    blake3::hash(&text).as_bytes().first_chunk::<8>().map_or(0, |bytes| u64::from_le_bytes(*bytes))
+    blake3::hash(&text)
 }
 
 #[cfg(test)]
