@@ -9,6 +9,9 @@ use kernel::{
 };
 use shared::time::UnixMillis;
 
+/// Items that may fail of those that were found together.
+const MAX_FAILURES: usize = 2;
+
 /// Items that ended before this are kept no longer; `None` when all are kept for ever.
 #[must_use]
 pub fn limit(now: UnixMillis, kept: Option<Duration>) -> Option<UnixMillis> {
@@ -17,7 +20,7 @@ pub fn limit(now: UnixMillis, kept: Option<Duration>) -> Option<UnixMillis> {
 }
 
 /// Calls `remove` with each of the items that `list` finds, until it finds none; returns how many `remove` says to be removed.
-/// What `remove` leaves must not be found again.
+/// What `remove` leaves must not be found again. An item that fails does not keep the others that were found with it.
 ///
 /// # Errors
 /// A store failed; what was removed stays removed.
@@ -34,8 +37,20 @@ pub async fn remove_each<'a, T: Send>(
         if found.is_empty() {
             return Ok(removed);
         }
+        let mut failures = Vec::new();
         for item in found {
-            removed += u64::from(remove(item).await?);
+            match remove(item).await {
+                Ok(is_removed) => removed += u64::from(is_removed),
+                Err(error) => failures.push(error),
+            }
+            // A store is away.
+            if failures.len() > MAX_FAILURES {
+                break;
+            }
+        }
+        // It would be found again.
+        if let Some(error) = failures.pop() {
+            return Err(error);
         }
     }
 }

@@ -13,13 +13,19 @@ use tokio_util::sync::CancellationToken;
 
 use crate::store::work::{self, Claimed, Work};
 
-/// Tries of an item that does not move on, each after a longer pause: some ten minutes together. While a store is away they do
-/// not come to an end.
+/// Tries of an item that does not move on, each after a longer pause: some nine minutes together.
 const MAX_FAILURES: u64 = 25;
+
+/// Of these, most that are counted while a store is away: enough for the longest pause. The others are left for workers that
+/// are killed meanwhile, each of which costs a try.
+const MAX_OUTAGE_FAILURES: u64 = 10;
 
 /// Shortest and longest pause before an item that failed is tried again.
 const MIN_PAUSE: Duration = Duration::from_millis(100);
 const MAX_PAUSE: Duration = Duration::from_secs(30);
+
+/// Longest pause before a lane claims again: so long items may wait when the database is back.
+const MAX_CLAIM_PAUSE: Duration = Duration::from_secs(5);
 
 /// Pause of an item that waits for others.
 const WAIT: Duration = Duration::from_secs(2);
@@ -110,6 +116,8 @@ pub async fn run<L: Lane>(mut lane: L, wake: &Notify, stop: &CancellationToken) 
         let wait = match turn(&mut lane, stop).await {
             Ok(true) => {
                 failures = 0;
+                // What this lane has released may be for another one: its operations, once a job is loaded.
+                wake.notify_waiters();
                 continue;
             }
             Ok(false) => {
@@ -118,8 +126,8 @@ pub async fn run<L: Lane>(mut lane: L, wake: &Notify, stop: &CancellationToken) 
             }
             Err(error) => {
                 failures += 1;
-                tracing::warn!(%error, kind = L::KIND, "items cannot be claimed");
-                pause(failures)
+                tracing::warn!(%error, kind = L::KIND, "items cannot be claimed or released");
+                pause(failures).min(MAX_CLAIM_PAUSE)
             }
         };
         tokio::select! {
@@ -167,7 +175,7 @@ pub async fn turn<L: Lane>(lane: &mut L, stop: &CancellationToken) -> Result<boo
             lane.failed();
             if matches!(error.code(), Code::Unavailable | Code::Timeout) {
                 // It is not the item's fault, however long it takes.
-                most_failures = MAX_FAILURES - 1;
+                most_failures = MAX_OUTAGE_FAILURES;
             }
             pause(failures)
         }

@@ -76,7 +76,15 @@ impl worker::Lane for Lane {
             return Ok(None);
         }
         let mut tx = self.state.db.begin(&Ctx::default()).await?;
-        let Some(claimed) = job_leases::claim(&mut tx, self.phase, &full).await? else { return Ok(None) };
+        let claimed = match job_leases::claim(&mut tx, self.phase, &full).await {
+            Ok(Some(claimed)) => claimed,
+            Ok(None) => return Ok(None),
+            Err(error) => {
+                // A job that this release cannot read: with its lease it is in nobody's way for a while.
+                tx.commit().await?;
+                return Err(error);
+            }
+        };
         if self.phase == Phase::Load {
             match self.loading.take([(claimed.item.account, ACCOUNT_LOADERS)]) {
                 Ok(place) => self.place = Some(place),
@@ -94,12 +102,7 @@ impl worker::Lane for Lane {
         stop: &CancellationToken,
     ) -> Result<Stepped, ServiceError> {
         match self.phase {
-            Phase::Load => {
-                let stepped = load::load(&self.state, claimed, stop).await?;
-                // Its operations can be carried out.
-                self.state.wake.notify_waiters();
-                Ok(stepped)
-            }
+            Phase::Load => load::load(&self.state, claimed, stop).await,
             Phase::Execute => {
                 yield_to_others(&self.state).await;
                 let stepped = self.execution.step(&self.state, claimed, &mut self.step_size).await;

@@ -1,6 +1,7 @@
 //! Jobs over HTTP, with workers in this process: validation, execution, and what they leave behind.
 
 mod files;
+mod unreadable;
 
 use std::time::{Duration, Instant};
 

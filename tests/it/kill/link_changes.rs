@@ -38,7 +38,7 @@ async fn a_change_of_many_links_and_its_undo_survive_kills(engine: Engine) -> Re
     let change = ask(&product, "/jobs/redirections", body).await?;
     let ended = end_under_kills(&mut product, &change, (&mut random, 100), (1, kills)).await?;
     let progress = json!({"percentage": 100.0, "links": count, "done": count, "changed": count, "unchanged": 0,
-        "conflicts": 0});
+        "conflicts": 0, "conflictsListed": 0});
     ensure!(ended["status"] == "complete" && ended["progress"] == progress, "{ended}");
     for (short_id, link) in links(&product, &of).await? {
         let own = &before[&short_id]["tags"][1];

@@ -9,7 +9,7 @@ use bytes::{Bytes, BytesMut};
 use futures_util::{Stream, StreamExt, stream};
 use kernel::{
     domain::quota::Quota,
-    store::{Ctx, quotas},
+    store::{Ctx, StoreError, quotas},
 };
 use print::{Assembly, Finished, MANIFEST_HEADER, OrderFacts, PrintError, PrintSpec};
 use serde_json::{Map, Value, json};
@@ -81,8 +81,16 @@ async fn join(state: &PrintState, order: &Order) -> Result<Vec<StoredFile>, Serv
     };
     let (name, content_type) = (spec.file_name(), spec.content_type());
     let manifest = {
-        let mut pieces = Box::pin(manifest(state, order));
-        write(state, order, "manifest.csv", &mut pieces).await?
+        let mut unread = None;
+        let pieces = manifest(state, order).map(|piece| piece.map_err(|error| unread = Some(error)));
+        let mut pieces = Box::pin(pieces);
+        let written = write(state, order, "manifest.csv", &mut pieces).await;
+        drop(pieces);
+        // This says why the writing broke off.
+        match unread {
+            Some(error) => return Err(render::refused(PrintError::Io(error))),
+            None => written?,
+        }
     };
     let facts = OrderFacts { order: order.id.to_string(), members: facts(&order.details) };
     let (finished, written) = codes(state, order, spec, facts).await?;
@@ -122,11 +130,11 @@ fn facts(details: &Details) -> Map<String, Value> {
     members
 }
 
-async fn write(
+async fn write<E>(
     state: &PrintState,
     order: &Order,
     name: &str,
-    pieces: &mut (impl Stream<Item = io::Result<Bytes>> + Unpin),
+    pieces: &mut (impl Stream<Item = Result<Bytes, E>> + Unpin),
 ) -> Result<catalog::store::blobs::Written, ServiceError> {
     let key = file_blob(order, name);
     state.blobs.write(&key, pieces).await.map_err(|error| render::unwritten(&key, error))
@@ -236,11 +244,11 @@ async fn load_chunk(state: &PrintState, order: &Order, number: u64) -> Result<(B
 }
 
 async fn read_whole(state: &PrintState, blob: &str) -> Result<Bytes, ServiceError> {
-    let failed = |error: String| ServiceError::Internal(format!("the blob {blob}: {error}"));
-    let mut pieces = state.blobs.read(blob).await?.ok_or_else(|| failed("it is gone".to_owned()))?;
+    let gone = || ServiceError::Internal(format!("the blob {blob} is gone"));
+    let mut pieces = state.blobs.read(blob).await?.ok_or_else(gone)?;
     let mut whole = BytesMut::new();
     while let Some(piece) = pieces.next().await {
-        whole.extend_from_slice(&piece.map_err(|error| failed(error.to_string()))?);
+        whole.extend_from_slice(&piece.map_err(StoreError::blob)?);
     }
     Ok(whole.freeze())
 }

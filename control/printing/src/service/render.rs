@@ -185,9 +185,12 @@ pub(super) fn refused(error: PrintError) -> ServiceError {
         PrintError::Io(ref found) if found.kind() == ErrorKind::FileTooLarge => {
             PrintingError::CannotDraw(error).into()
         }
-        PrintError::Stopped | PrintError::Chunk(_) | PrintError::Io(_) => {
-            ServiceError::Internal(error.to_string())
-        }
+        // What is read comes from the store of blobs, which may be away.
+        PrintError::Io(found) => match found.downcast::<ServiceError>() {
+            Ok(error) => error,
+            Err(found) => ServiceError::Internal(found.to_string()),
+        },
+        PrintError::Stopped | PrintError::Chunk(_) => ServiceError::Internal(error.to_string()),
     }
 }
 

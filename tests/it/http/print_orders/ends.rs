@@ -223,22 +223,35 @@ async fn an_outage_of_the_blob_store_does_not_fail_an_order(engine: Engine) -> R
     let product = product(&api).await?;
     let body = json!({"source": serials(&product, 1, json!({})), "format": "zpl", "waitForEdges": "none"});
     let path = order(&api, body).await?;
-    step_to(&api, &path, Stage::Render).await?;
-    // A file where the folder of the account belongs: nothing can be written.
     let folder = api.made.db.files().join(api.made.account.as_str());
-    std::fs::write(&folder, "")?;
+    let away = folder.with_extension("away");
     let set =
         async |what: &str| run(&api.made.db.location, &[format!("UPDATE print_orders SET {what}")]).await;
-    // As often as other failures end an order, and more.
-    set("failures = 23").await?;
-    for _ in 0..5 {
+    for (stage, status) in [(Stage::Render, "rendering"), (Stage::Assemble, "publishing")] {
+        step_to(&api, &path, stage).await?;
+        // A file where the folder of the account belongs: nothing can be written or read.
+        let is_there = folder.exists();
+        if is_there {
+            std::fs::rename(&folder, &away)?;
+        }
+        std::fs::write(&folder, "")?;
+        // As often as other failures end an order, and more.
+        set("failures = 23").await?;
+        for _ in 0..5 {
+            set("lease_until = 0").await?;
+            ensure!(
+                work(&api.made.app.printing, Part::All, &CancellationToken::new()).await?,
+                "it is not tried"
+            );
+            let order = api.get(&path).await?.json();
+            ensure!(order["status"] == status, "{order}");
+        }
+        std::fs::remove_file(&folder)?;
+        if is_there {
+            std::fs::rename(&away, &folder)?;
+        }
         set("lease_until = 0").await?;
-        ensure!(work(&api.made.app.printing, Part::All, &CancellationToken::new()).await?, "it is not tried");
-        let order = api.get(&path).await?.json();
-        ensure!(order["status"] == "rendering", "{order}");
     }
-    std::fs::remove_file(&folder)?;
-    set("lease_until = 0").await?;
     ensure!(ended(&api, &path).await?["status"] == "complete");
     Ok(())
 }

@@ -14,7 +14,10 @@ use futures_util::StreamExt;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::archive::{self, ArchiveError};
+use super::{
+    CLEAR_STEP,
+    archive::{self, ArchiveError},
+};
 use crate::{
     domain::{
         job::{Job, JobEvent, JobStatus, MAX_OPERATIONS},
@@ -84,8 +87,9 @@ pub async fn load(
             return Ok(Stepped::Lost);
         }
     }
-    // Deletes what an interrupted reading left.
-    super::clear(state, claimed.item.seq).await?;
+    if clear(state, claimed).await? == Stepped::Lost {
+        return Ok(Stepped::Lost);
+    }
     let mut reader = Reader {
         state,
         claimed: claimed.clone(),
@@ -123,6 +127,21 @@ pub(super) async fn write(
     state.metrics.moved(&claimed.item, &job);
     claimed.item = job;
     Ok(if claimed.item.status.is_terminal() { Stepped::Settled } else { Stepped::Moved })
+}
+
+/// Deletes what an interrupted reading left, while the job is held: of the next holder's reading nothing may go.
+async fn clear(state: &JobState, claimed: &Claimed) -> Result<Stepped, ServiceError> {
+    loop {
+        let mut tx = state.db.begin(&Ctx::default()).await?;
+        if job_leases::hold(&mut tx, claimed).await?.is_none() {
+            return Ok(Stepped::Lost);
+        }
+        let removed = job_chunks::clear(&mut tx, claimed.item.seq, CLEAR_STEP).await?;
+        tx.commit().await?;
+        if removed < u64::from(CLEAR_STEP) {
+            return Ok(Stepped::Moved);
+        }
+    }
 }
 
 struct Reader<'a> {
