@@ -4,7 +4,7 @@
 //! a row has are compared and changed.
 
 use std::{
-    collections::{HashMap, hash_map::Entry},
+    collections::{HashMap, HashSet, hash_map::Entry},
     hash::{BuildHasher as _, RandomState},
 };
 
@@ -16,7 +16,7 @@ use shorteners::Source;
 
 use super::{
     chunks::{Outcome, Row},
-    existing::Code,
+    existing::{Code, missing},
     things::escaped,
 };
 use crate::tools::client::{Client, RequestError};
@@ -103,7 +103,12 @@ fn earlier(known: &mut HashMap<u64, u64>, hash: u64, line: u64) -> Option<u64> {
 impl Moving {
     /// Finds the product of the links, or makes it unless this is a dry run; `run` is the name of the import.
     pub(super) async fn find_owner(&mut self, run: &str) -> Result<(), RequestError> {
-        if self.platform_id.is_some() {
+        if let Some(id) = &self.platform_id {
+            // Else the creates say it.
+            if self.dry_run && !missing(&self.client, HashSet::from([id.clone()])).await?.is_empty() {
+                let text = format!("platformId {id} names nothing.");
+                return Err(RequestError::Refused { status: StatusCode::NOT_FOUND, text });
+            }
             return Ok(());
         }
         let name = format!("{IDENTIFIER}:{}", self.source.name());
