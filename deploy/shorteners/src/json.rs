@@ -15,6 +15,9 @@ use crate::{
 /// Longest JSON file, in bytes: it is held in memory, unlike CSV.
 pub(super) const MAX_BYTES: u64 = 64 << 20;
 
+/// Most bytes of all lines: twice the file, for links that have custom ones.
+const MAX_LINES_BYTES: u64 = 2 * MAX_BYTES;
+
 /// Members in which answers have their links.
 const LISTS: [&str; 4] = ["links", "shortUrls", "data", "result"];
 
@@ -53,19 +56,31 @@ pub fn lines(source: Source, input: impl Read) -> Result<Lines, Error> {
     {
         collect(document?, 0, &mut links)?;
     }
-    let (mut lines, mut unknown) = (Vec::new(), BTreeSet::new());
+    let (mut text, mut unknown) = (Vec::new(), BTreeSet::new());
     for link in links {
-        for link in each(source, serde_json::from_str(link.get())?) {
-            serde_json::to_writer(&mut lines, &link)?;
-            lines.push(b'\n');
-            if let Value::Object(link) = link {
-                members(source, link, |name| {
-                    unknown.insert(name);
-                });
+        let mut link: Value = serde_json::from_str(link.get())?;
+        let more = more_links(source, &mut link);
+        write_line(&mut text, &link)?;
+        for url in more {
+            if let Value::Object(link) = &mut link {
+                link.insert("link".to_owned(), url);
             }
+            write_line(&mut text, &link)?;
+        }
+        if let Value::Object(link) = link {
+            members(source, link, |name| {
+                unknown.insert(name);
+            });
         }
     }
-    Ok(Lines { text: lines, unknown: unknown.into_iter().collect() })
+    Ok(Lines { text, unknown: unknown.into_iter().collect() })
+}
+
+/// Appends a link; those of a file are held in memory, and a Bitlink may be written many times.
+fn write_line(text: &mut Vec<u8>, link: &Value) -> Result<(), Error> {
+    serde_json::to_writer(&mut *text, link)?;
+    text.push(b'\n');
+    if text.len() as u64 > MAX_LINES_BYTES { Err(Error::TooLong) } else { Ok(()) }
 }
 
 /// The columns of a link, and names of members that are none.
@@ -123,17 +138,16 @@ fn collect<'a>(value: &'a RawValue, depth: usize, links: &mut Vec<&'a RawValue>)
     Ok(())
 }
 
-/// A link under each of its short links: a Bitlink has one, and the custom ones.
-fn each(source: Source, link: Value) -> Vec<Value> {
-    let custom = link.get("custom_bitlinks").and_then(Value::as_array);
-    let custom: Vec<Value> = custom.filter(|_| source == Source::Bitly).cloned().unwrap_or_default();
-    let mut all = vec![link];
-    for url in custom {
-        if let Some(Value::Object(first)) = all.first() {
-            let mut copy = first.clone();
-            copy.insert("link".to_owned(), url);
-            all.push(Value::Object(copy));
-        }
+/// Takes the custom links out of a Bitlink: it is imported under each of them, too.
+fn more_links(source: Source, link: &mut Value) -> Vec<Value> {
+    match link {
+        Value::Object(link) if source == Source::Bitly => match link.remove("custom_bitlinks") {
+            Some(Value::Array(mut custom)) => {
+                custom.retain(|url| Some(url) != link.get("link"));
+                custom
+            }
+            Some(_) | None => Vec::new(),
+        },
+        _ => Vec::new(),
     }
-    all
 }

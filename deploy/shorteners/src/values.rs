@@ -15,6 +15,9 @@ const LEAST_MILLIS: u64 = 100_000_000_000;
 /// What a database writes into CSV where there is nothing.
 const NULLS: [&str; 2] = ["NULL", "\\N"];
 
+/// What says no, in any case; PostgreSQL writes `f` into CSV.
+const NOS: [&str; 6] = ["0", "false", "no", "f", "n", "off"];
+
 /// The text of a value; `None` if it is empty.
 pub(super) fn text(value: &Value) -> Option<String> {
     match value {
@@ -34,8 +37,9 @@ pub(super) fn says(value: &Value) -> bool {
         Value::Bool(is) => *is,
         Value::Array(all) => !all.is_empty(),
         Value::Object(all) => !all.is_empty(),
-        Value::Number(_) | Value::String(_) => text(value)
-            .is_some_and(|text| !["0", "false", "no"].iter().any(|no| text.eq_ignore_ascii_case(no))),
+        Value::Number(_) | Value::String(_) => {
+            text(value).is_some_and(|text| !NOS.iter().any(|no| text.eq_ignore_ascii_case(no)))
+        }
     }
 }
 
@@ -134,10 +138,15 @@ mod tests {
 
     #[test]
     fn empty_values_say_nothing() {
-        for value in [json!(null), json!(""), json!("NULL"), json!("No"), json!(0), json!([]), json!(false)] {
+        for value in [json!(null), json!(0), json!([]), json!(false)] {
             assert!(!says(&value), "{value}");
         }
-        for value in [json!("x"), json!(2), json!(["a"]), json!({"a": 1}), json!(true), json!("Yes")] {
+        for text in ["", "NULL", "No", "f", "F", "off"] {
+            assert!(!says(&json!(text)), "{text}");
+        }
+        for value in
+            [json!("x"), json!("t"), json!(2), json!(["a"]), json!({"a": 1}), json!(true), json!("Yes")]
+        {
             assert!(says(&value), "{value}");
         }
         assert_eq!(tags(&json!([{"id": "1", "name": "a"}, "b"])), ["a", "b"]);

@@ -81,7 +81,7 @@ fn answers_of_apis_are_lists_of_links() {
 #[test]
 fn a_bitlink_is_imported_under_each_of_its_links() {
     let text = r#"[{"link":"https://bit.ly/1","id":"bit.ly/1","long_url":"https://e.com",
-        "custom_bitlinks":["https://go.example.com/sale"],"tags":[],"deeplinks":[{"os":"ios"}]}]"#;
+        "custom_bitlinks":["https://bit.ly/1","https://go.example.com/sale"],"tags":[],"deeplinks":[{"os":"ios"}]}]"#;
     let (_, items) = json(Source::Bitly, text);
     let found: Vec<_> = items
         .iter()

@@ -171,7 +171,9 @@ async fn import(
     let Plan { state: before, known, rows, input, is_new, lock, .. } = plan;
     // Before the first request: its key must be the same after any stop.
     files.save(&before)?;
-    let query = [("domain", args.domain.as_deref()), ("project", args.project.as_deref())];
+    // Links of another shortener are looked for by their short ids: on the domain on which they are made.
+    let named = if moving.is_some() { domain.as_deref() } else { args.domain.as_deref() };
+    let query = [("domain", named), ("project", args.project.as_deref())];
     let query = query.into_iter().filter_map(|(name, value)| Some((name, value?)));
     let url = client.url(&["redirections"], query);
     let (sender, chunks) = mpsc::channel(1);

@@ -168,6 +168,10 @@ async fn codes_that_cannot_be_kept_are_named() {
         assert!(said.is_some_and(|text| text.contains(reason)), "{line}: {error}");
     }
     assert_eq!(service.call("GET", "/products/importedFrom:yourls", None).await.0, 404);
+    let nobody = "UKXAGyEf8SQ5eTDmVgGpHqAa";
+    let args = ["import", "links.csv", "--from", "yourls", "--dry-run", "--platform-id", nobody];
+    let (exit, _, error) = service.run_tool(&args).await;
+    assert!(exit == 2 && error.contains("names nothing"), "{exit}: {error}");
 
     let (out, error) = run(&[]).await;
     assert!(out.starts_with("1 created, 5 rejected"), "{out}{error}");

@@ -3,7 +3,10 @@
 //! A link was imported from a short link if its custom fields say so ([`shorteners::FROM`], [`shorteners::LINK`]). Only members that
 //! a row has are compared and changed.
 
-use std::collections::{HashMap, hash_map::Entry};
+use std::{
+    collections::{HashMap, HashSet, hash_map::Entry},
+    hash::{BuildHasher as _, RandomState},
+};
 
 use clap::ValueEnum;
 use reqwest::{StatusCode, Url};
@@ -13,7 +16,7 @@ use shorteners::Source;
 
 use super::{
     chunks::{Outcome, Row},
-    existing::Code,
+    existing::{Code, missing},
     things::escaped,
 };
 use crate::tools::client::{Client, RequestError};
@@ -56,12 +59,14 @@ pub(super) struct Moving {
     pub(super) dry_run: bool,
 }
 
-/// Which lines of the file had which short id and short link.
+/// Which lines of the file had which short id and short link. Memory: about 80 bytes for each row.
 #[derive(Debug, Default)]
 pub(super) struct Seen {
-    /// Short ids in upper case.
-    ids: HashMap<String, u64>,
-    links: HashMap<String, u64>,
+    /// By hashes of short ids in upper case.
+    ids: HashMap<u64, u64>,
+    /// By hashes of short links.
+    links: HashMap<u64, u64>,
+    hasher: RandomState,
 }
 
 /// An earlier row of the file that has the short id of a row.
@@ -76,16 +81,17 @@ impl Seen {
     /// Notes a row; gives the earlier one with its short id, if there is one.
     pub(super) fn note(&mut self, row: &Row) -> Option<Twin> {
         let line = row.line;
-        if let Some(line) = earlier(&mut self.links, link_of(&row.item.body).to_owned(), line) {
+        let link = self.hasher.hash_one(link_of(&row.item.body));
+        if let Some(line) = earlier(&mut self.links, link, line) {
             return Some(Twin { line, is_same_link: true });
         }
-        let id = text_of(&row.item.body, "shortId").to_ascii_uppercase();
+        let id = self.hasher.hash_one(text_of(&row.item.body, "shortId").to_ascii_uppercase());
         earlier(&mut self.ids, id, line).map(|line| Twin { line, is_same_link: false })
     }
 }
 
-fn earlier(known: &mut HashMap<String, u64>, name: String, line: u64) -> Option<u64> {
-    match known.entry(name) {
+fn earlier(known: &mut HashMap<u64, u64>, hash: u64, line: u64) -> Option<u64> {
+    match known.entry(hash) {
         Entry::Occupied(entry) => Some(*entry.get()),
         Entry::Vacant(entry) => {
             entry.insert(line);
@@ -97,7 +103,12 @@ fn earlier(known: &mut HashMap<String, u64>, name: String, line: u64) -> Option<
 impl Moving {
     /// Finds the product of the links, or makes it unless this is a dry run; `run` is the name of the import.
     pub(super) async fn find_owner(&mut self, run: &str) -> Result<(), RequestError> {
-        if self.platform_id.is_some() {
+        if let Some(id) = &self.platform_id {
+            // Else the creates say it.
+            if self.dry_run && !missing(&self.client, HashSet::from([id.clone()])).await?.is_empty() {
+                let text = format!("platformId {id} names nothing.");
+                return Err(RequestError::Refused { status: StatusCode::NOT_FOUND, text });
+            }
             return Ok(());
         }
         let name = format!("{IDENTIFIER}:{}", self.source.name());

@@ -68,8 +68,9 @@ impl Progress {
     }
 }
 
-/// Says something on stderr.
+/// Says something on stderr, in one line: texts of a file must not steer the terminal.
 pub(super) fn note(text: &str) {
+    let text: String = text.chars().map(|sign| if sign.is_control() { '\u{fffd}' } else { sign }).collect();
     // A closed pipe is no fault.
     let _ = writeln!(io::stderr().lock(), "import: {text}");
 }
