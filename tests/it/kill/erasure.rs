@@ -1,6 +1,8 @@
 //! kill -9 in the middle of an erasure: it goes on where it was, and counts each action once. So does the removal of the
 //! users of a deleted application.
 
+use std::time::{Duration, Instant};
+
 use anyhow::{Context, Result, ensure};
 use reqwest::{Method, header};
 use serde_json::{Value, json};
@@ -8,8 +10,10 @@ use tests::{
     db::Engine,
     fingerprint::fingerprint,
     kills::{expire_leases, until},
-    product::{Options, Product},
+    product::{DEADLINE, Options, Product},
 };
+
+use crate::store::schema::run;
 
 crate::on_both_engines!(an_erasure_that_is_killed_goes_on);
 
