@@ -144,7 +144,7 @@ pub struct NewRow<'a> {
     pub details: &'a UserDetails,
 }
 
-/// Adds a user.
+/// Adds a user. Its address is taken from a user of a deleted application who is still to be removed.
 ///
 /// # Errors
 /// [`StoreError::Unique`] when the project has the address, [`StoreError::Exceeded`] when the account has as many users
