@@ -20,7 +20,7 @@ pub async fn run(core: Arc<Core>, shutdown: CancellationToken) {
                 Ok(true) => BREATH,
                 Ok(false) => LOOK,
                 Err(error) => {
-                    tracing::warn!(%error, "the users of a deleted application are removed later");
+                    tracing::warn!(%error, "users of deleted applications could not be removed; it is tried again");
                     LOOK
                 }
             };

@@ -121,7 +121,8 @@ impl Bulk<Core> for Project {
         let found: Option<Self> = documents::find_locked(tx, actor.account, id).await?;
         checked(tx, admitted(found, grant, reference)?)?;
         documents::delete::<Self>(tx, actor.account, id).await?;
-        let (mut had_rules, mut room) = (false, STEP);
+        // One transaction deletes up to 100 projects.
+        let (mut had_rules, mut room) = (false, STEP / 10);
         for application in applications::list_ids(tx, actor.account, id).await? {
             had_rules |= remove(core, tx, (actor.account, application), &mut room).await?;
         }

@@ -71,8 +71,11 @@ async fn remove_some(
         core.dependents.users_removed(tx, account, users, at).await?;
     }
     // After the users: a login locks its user before it adds a key.
-    let keys = keys::delete_of_app(tx, app, *room).await?;
-    *room = room.saturating_sub(u32::try_from(keys).unwrap_or(u32::MAX));
-    // Users whom somebody else removed meanwhile were counted in the limit of the statement.
-    Ok((count, *room > 0 && !app_users::are_left_of_app(tx, account, app).await?))
+    let ended = keys::delete_of_app(tx, app, *room).await?;
+    *room = room.saturating_sub(u32::try_from(ended).unwrap_or(u32::MAX));
+    // Rows that somebody else removed meanwhile were counted in the limits of the statements, so what they removed does not
+    // tell whether any are left.
+    let is_left =
+        app_users::are_left_of_app(tx, account, app).await? || keys::are_left_of_app(tx, app).await?;
+    Ok((count, !is_left))
 }

@@ -36,6 +36,9 @@ macro_rules! there {
 const INSERT: &str = "INSERT INTO app_users (id, account_id, project_id, app_id, status, folded, password, \
     activation, activation_until, doc, created_at, updated_at) \
     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $11) RETURNING seq";
+// The address of a user who is still to be removed is free: nobody can sign in with it.
+const FREE_ADDRESS: &str = "UPDATE app_users SET folded = NULL WHERE project_id = $1 AND folded = $2 \
+    AND EXISTS (SELECT 1 FROM removed_applications r WHERE r.app_id = app_users.app_id)";
 const FIND: &str = concat!(columns!(), " FROM app_users t WHERE t.account_id = $1 AND t.id = $2", there!());
 const PG_FIND_LOCKED: &str = concat!(
     columns!(),
@@ -47,9 +50,14 @@ const FIND_LOGIN: &str = concat!(
     "SELECT t.id, t.status, t.password FROM app_users t WHERE t.project_id = $1 AND t.folded = $2",
     there!()
 );
-const FIND_BY_ADDRESS: &str = concat!(columns!(), " FROM app_users t WHERE project_id = $1 AND folded = $2");
-const PG_FIND_BY_ADDRESS_LOCKED: &str =
-    concat!(columns!(), " FROM app_users t WHERE project_id = $1 AND folded = $2 FOR UPDATE");
+const FIND_BY_ADDRESS: &str =
+    concat!(columns!(), " FROM app_users t WHERE t.project_id = $1 AND t.folded = $2", there!());
+const PG_FIND_BY_ADDRESS_LOCKED: &str = concat!(
+    columns!(),
+    " FROM app_users t WHERE t.project_id = $1 AND t.folded = $2",
+    there!(),
+    " FOR UPDATE OF t"
+);
 const FIND_ACTIVATION: &str = "SELECT activation, activation_until FROM app_users WHERE id = $1";
 const FIND_PASSWORD: &str = "SELECT folded, password FROM app_users WHERE account_id = $1 AND id = $2";
 const ACTIVATE: &str = "UPDATE app_users SET status = $2, activation = NULL, activation_until = NULL, \
@@ -136,12 +144,15 @@ pub struct NewRow<'a> {
     pub details: &'a UserDetails,
 }
 
-/// Adds a user.
+/// Adds a user. Its address is taken from a user of a deleted application who is still to be removed.
 ///
 /// # Errors
 /// [`StoreError::Unique`] when the project has the address, [`StoreError::Exceeded`] when the account has as many users
 /// as it may have.
 pub async fn insert(tx: &mut Tx, row: NewRow<'_>, now: UnixMillis) -> Result<AppUser, StoreError> {
+    if let Some(folded) = row.folded.as_deref() {
+        execute!(&mut **tx, FREE_ADDRESS, row.project.as_str(), folded)?;
+    }
     let (seq,): (i64,) = fetch_one!(
         &mut **tx,
         INSERT,

@@ -67,6 +67,7 @@ const SQLITE_NOTE_USE: &str = "UPDATE api_keys SET last_used_at = $2 \
     WHERE hash IN (SELECT unhex(value) FROM json_each($1)) AND (last_used_at IS NULL OR last_used_at < $2)";
 const DELETE_OF_APP: &str =
     "DELETE FROM api_keys WHERE hash IN (SELECT hash FROM api_keys WHERE app_id = $1 LIMIT $2)";
+const LEFT_OF_APP: &str = "SELECT hash FROM api_keys WHERE app_id = $1 LIMIT 1";
 
 #[derive(sqlx::FromRow)]
 struct Row {
@@ -349,4 +350,10 @@ pub async fn end_sessions(
 /// Removes keys of an application and of its users, at most `limit`; returns how many.
 pub async fn delete_of_app(tx: &mut Tx, app: ApplicationId, limit: u32) -> Result<u64, StoreError> {
     Ok(execute!(&mut **tx, DELETE_OF_APP, app.as_str(), i64::from(limit))?)
+}
+
+/// Whether an application, or a user of it, has keys.
+pub async fn are_left_of_app(conn: &mut Conn, app: ApplicationId) -> Result<bool, StoreError> {
+    let row: Option<(Vec<u8>,)> = fetch_optional!(conn, LEFT_OF_APP, app.as_str())?;
+    Ok(row.is_some())
 }

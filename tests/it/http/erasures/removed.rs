@@ -12,7 +12,7 @@ use applications::{
 use axum::http::Method;
 use kernel::store::Ctx;
 use serde_json::{Value, json};
-use shared::id::{ApplicationId, UserId};
+use shared::id::{ApplicationId, ProjectId, UserId};
 use tests::db::{Engine, random16};
 use tokio_util::sync::CancellationToken;
 
@@ -176,21 +176,27 @@ async fn many_users_of_a_deleted_application_are_removed_in_steps(engine: Engine
     let app: ApplicationId = path.rsplit('/').next().context("an id")?.parse()?;
     // With the user below two more than two steps hold.
     let count = 2 * usize::try_from(removal::STEP)? + 1;
-    let mut tx = core.db.begin(&Ctx::default()).await?;
-    for number in 0..count {
-        let row = NewRow {
+    let in_project: ProjectId = project.parse()?;
+    let details = UserDetails::default();
+    let row = |number: usize, folded: Option<String>| -> Result<NewRow<'_>> {
+        Ok(NewRow {
             account: api.made.account,
             id: UserId::new(number as i64, random16()?),
-            project: project.parse()?,
+            project: in_project,
             app,
             status: UserStatus::Anonymous,
-            folded: None,
+            folded,
             password: None,
             activation: None,
-            details: &UserDetails::default(),
-        };
-        app_users::insert(&mut tx, row, core.clock.now()).await?;
+            details: &details,
+        })
+    };
+    let address = "a@example.com";
+    let mut tx = core.db.begin(&Ctx::default()).await?;
+    for number in 1..count {
+        app_users::insert(&mut tx, row(number, None)?, core.clock.now()).await?;
     }
+    app_users::insert(&mut tx, row(0, Some(address.to_owned()))?, core.clock.now()).await?;
     tx.commit().await?;
     acting_user(api, &public, thng).await?;
     let deleted = api.call(Method::DELETE, &path, None).await?;
@@ -201,6 +207,12 @@ async fn many_users_of_a_deleted_application_are_removed_in_steps(engine: Engine
         post(api, &public, "/auth/evrythng/users?anonymous=true", &json!({"anonymous": true})).await;
     ensure!(refused.is_err(), "its key works: {refused:?}");
     ensure!(listed(api).await?.1 == [MAX_USERS, MAX_USERS]);
+    // The address of one who is still to be removed is nobody's, and free.
+    let mut tx = core.db.begin(&Ctx::default()).await?;
+    let found = app_users::find_by_address_locked(&mut tx, in_project, address).await?;
+    ensure!(found.is_none(), "{found:?}");
+    app_users::insert(&mut tx, row(count, Some(address.to_owned()))?, core.clock.now()).await?;
+    drop(tx);
 
     // Whichever process is there then.
     let mut steps = 0;

@@ -46,7 +46,8 @@ impl ClickHouseScans {
         };
         let mut given = Params::default();
         add_sought(&mut given, sought);
-        let walk = Walk { account, conditions: condition, given: &given, is_ascending: true };
+        let walk =
+            Walk { account, conditions: condition, given: &given, is_ascending: true, is_final: false };
         for month in self.months().await? {
             let after = match after {
                 Some(after) if after.month > month.number() => continue,

@@ -31,6 +31,9 @@ use crate::{
 // is left of a month. Each version of a scan counts, also one that is not the last.
 const POSITIONS: &str = "SELECT created_at, seq FROM scans WHERE account = {account:String} AND month = {month:Int32} \
     AND version < 4294967295 AND ";
+// Those of last versions only.
+const LAST_POSITIONS: &str = "SELECT created_at, seq FROM scans FINAL WHERE account = {account:String} \
+    AND month = {month:Int32} AND version < 4294967295 AND ";
 const BY_POSITIONS: &str = "SELECT created_at, seq, version, thng, timestamp, key, shape, agent, place, referer, language, \
     rule, ip, short_id, entry, redirect_url FROM scans FINAL WHERE account = {account:String} AND month = {month:Int32} \
     AND version < 4294967295 AND (created_at, seq) IN (SELECT k.1, k.2 FROM (SELECT arrayJoin(arrayZip( \
@@ -50,6 +53,9 @@ const COUNT: &str = "SELECT intDiv(created_at - {from:Int64}, {piece:Int64}) AS 
 const SOME: &str = "SELECT toUInt64(count()) FROM (SELECT 1 FROM scans FINAL WHERE account = {account:String} \
     AND month = {month:Int32} AND version < 4294967295 AND created_at >= {since:Int64} LIMIT {most:UInt64})";
 
+/// Looks for positions of any version before only those of last versions are looked for.
+const ROUNDS: u32 = 5;
+
 /// Which scans of an account are read, and in which order.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Walk<'a> {
@@ -58,6 +64,8 @@ pub(super) struct Walk<'a> {
     pub(super) conditions: &'a str,
     pub(super) given: &'a Params,
     pub(super) is_ascending: bool,
+    /// Whether only positions of last versions are looked for.
+    pub(super) is_final: bool,
 }
 
 impl Walk<'_> {
@@ -86,6 +94,7 @@ impl ClickHouseScans {
             conditions: &conditions.text,
             given: &given,
             is_ascending: page.is_ascending(),
+            is_final: false,
         };
         let after = page.after.map(|after| (after.at.0, after.seq));
         let mut months = self.months().await?;
@@ -108,13 +117,13 @@ impl ClickHouseScans {
     /// or not at all, and the next one takes its place.
     async fn walk(
         &self,
-        walk: Walk<'_>,
+        mut walk: Walk<'_>,
         month: Month,
         mut after: Option<(i64, i64)>,
         most: usize,
         ends: Instant,
     ) -> Result<Vec<rows::Row>, StoreError> {
-        let (mut found, mut limit) = (Vec::new(), most);
+        let (mut found, mut limit, mut rounds) = (Vec::new(), most, 0);
         while found.len() < most {
             let positions = self.positions(walk, month, after, (limit, ends)).await?;
             if positions.is_empty() {
@@ -129,7 +138,10 @@ impl ClickHouseScans {
             if positions.len() < limit {
                 break;
             }
-            // Many were deleted, or changed and not merged yet.
+            // Many were deleted, or changed and not merged yet. Where that goes on, to read the rest of the month once takes less
+            // than to ask for one step of them after the other.
+            rounds += 1;
+            walk.is_final = rounds >= ROUNDS && limit >= STEP;
             limit = (limit * 2).min(STEP.max(most));
         }
         found.truncate(most);
@@ -152,7 +164,8 @@ impl ClickHouseScans {
             params.whole("at", at).whole("seq", seq);
         }
         let order = if walk.is_ascending { ASCENDING } else { DESCENDING };
-        let sql = format!("{POSITIONS}{}{behind}{order}", walk.conditions);
+        let positions = if walk.is_final { LAST_POSITIONS } else { POSITIONS };
+        let sql = format!("{positions}{}{behind}{order}", walk.conditions);
         let answer = self.client.query(&sql, &params, left(ends)?).await?;
         let (mut reader, mut found) = (Reader::new(&answer), Vec::with_capacity(limit));
         while reader.is_more() {
@@ -228,7 +241,7 @@ impl ClickHouseScans {
         since: UnixMillis,
     ) -> Result<Option<UnixMillis>, StoreError> {
         let given = Params::default();
-        let walk = Walk { account, conditions: "1", given: &given, is_ascending: true };
+        let walk = Walk { account, conditions: "1", given: &given, is_ascending: true, is_final: false };
         let after = Some((since.0.saturating_sub(1), i64::MAX));
         for month in self.months().await?.into_iter().filter(|month| month.end() > since) {
             let rows = self.walk(walk, month, after, 1, Instant::now() + STATEMENT_TIMEOUT).await?;
