@@ -9,7 +9,7 @@ from servers import HOST
 # A second of it has enough samples for a p99 that is not the maximum.
 RATE = 200
 # How long it runs before the attack begins, in seconds: a p99 that is compared needs more samples.
-BEFORE, BEFORE_LONG = 3, 10
+BEFORE, BEFORE_LONG = 1, 10
 REQUEST = f"GET /SAFE HTTP/1.1\r\nHost: {HOST}\r\n\r\n".encode()
 
 

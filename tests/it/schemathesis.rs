@@ -8,11 +8,12 @@ use tests::{
     db::Engine,
     is_long,
     product::{Options, Product, root},
-    python,
+    python, repetitions,
 };
 
-/// How long it may look on each engine, in seconds, unless `WAYMARK_TEST_FUZZ_SECONDS` says otherwise.
-const SECONDS: &str = "60";
+/// How long it may look on each engine, in seconds, unless `WAYMARK_TEST_FUZZ_SECONDS` says otherwise: in the gate, and in
+/// the long form.
+const SECONDS: [&str; 2] = ["35", "60"];
 
 /// The document's examples name it.
 const DOMAIN: &str = "tn.gg";
@@ -35,6 +36,7 @@ async fn look(tool: &Path, scratch: &Path, engine: Engine) -> Result<()> {
     let product =
         Product::start(Options { engine, dev_tls: false, domains: DOMAIN, ..Options::default() }).await?;
     let long = std::env::var("WAYMARK_TEST_FUZZ_SECONDS").ok();
+    let seconds = long.as_deref().unwrap_or(repetitions(SECONDS[0], SECONDS[1]));
     let mut command = Command::new(tool);
     command
         // It leaves its notes where it stands.
@@ -47,7 +49,7 @@ async fn look(tool: &Path, scratch: &Path, engine: Engine) -> Result<()> {
         // Where sessions count no key is taken, and which password is right depends on the one before: `signin`.
         .args(["--exclude-path-regex", "^/(console/|me/password$)"])
         .args(["--continue-on-failure", "--warnings", "off", "--generation-database", "none"])
-        .args(["--max-time", long.as_deref().unwrap_or(SECONDS)])
+        .args(["--max-time", seconds])
         .args(["--header", &format!("Authorization: {}", product.key)])
         .env("SCHEMATHESIS_HOOKS", "hooks")
         .env("PYTHONPATH", root().join("tests/clients/schemathesis"))

@@ -1,6 +1,7 @@
 //! Every SQL text of the store can be prepared on its engines.
 //!
-//! The texts are read from the sources: constants, and the small macros that build statements.
+//! The texts are read from the sources: constants, and the small macros that build statements. Errors in the dialect of an
+//! engine are found here, so that a test which looks at nothing of the engine needs one of the two (`tests/nextest.toml`).
 
 mod plans;
 mod source;

@@ -19,7 +19,7 @@ use tests::{
 use tokio::task::JoinSet;
 
 /// Changes of a target, and links that come and go: in the gate, and in the long form.
-const CHANGES: [u64; 2] = [200, 1_000];
+const CHANGES: [u64; 2] = [120, 1_000];
 const ROUNDS: [u64; 2] = [20, 50];
 const READERS: usize = 4;
 /// Least time between two scans of a reader: in all 1,000 a second, of which none is lost on two cores.

@@ -17,7 +17,7 @@ use self::process::{log_beside, spawn};
 pub use self::process::{spawn_until, spawn_up};
 use crate::{
     clickhouse::ClickHouse,
-    db::{Engine, Location, TestDb},
+    db::{Engine, Location, TestDb, copy_migrated},
 };
 
 /// Writes the key of an edge so that nobody else can read it.
@@ -161,10 +161,11 @@ impl Product {
     /// # Errors
     /// It does not start.
     pub async fn start_over(options: Options, db: Option<TestDb>) -> Result<Self> {
-        // Both of a test's processes may use TLS; the second call finds the provider there.
-        let _ = rustls::crypto::ring::default_provider().install_default();
         let dir = tempfile::tempdir()?;
         let data = dir.path().join("data");
+        if db.is_none() {
+            copy_migrated(&data.join("waymark.db")).await?;
+        }
         let key = random_key()?;
         let mut command = Command::new(binary()?);
         command

@@ -25,10 +25,13 @@ OF_HTTP = {"query", "database", "default_format", "wait_end_of_query"}
 session = Session(os.path.join(FOLDER, "chdb"))
 session.query("CREATE DATABASE IF NOT EXISTS waymark")
 engine, faults, go = threading.Lock(), [], threading.Semaphore(0)
+# The database of the statements, which the session keeps.
+used = None
 
 
 def run(members, body):
     """The bytes of an answer; raises what the engine raises."""
+    global used
     params = {name[6:]: value for name, value in members.items() if name.startswith("param_")}
     settings = [
         f"{name}='{value}'"
@@ -47,7 +50,10 @@ def run(members, body):
             file.flush()
             table, _, form = sql.rpartition(" FORMAT ")
             sql = f"{table} FROM INFILE '{file.name}'{settings} FORMAT {form}"
-        session.query(f"USE {members.get('database', 'default')}")
+        database = members.get("database", "default")
+        if database != used:
+            session.query(f"USE {database}")
+            used = database
         return session.query(sql, members.get("default_format", "TabSeparated"), params=params).bytes()
 
 

@@ -7,6 +7,7 @@ use sqlx::AssertSqlSafe;
 use tests::{
     db::{Engine, Location},
     is_long,
+    kills::expire_leases,
     product::{Options, Product},
     repetitions,
 };
@@ -85,6 +86,10 @@ async fn workers_suspended_beyond_their_lease_write_nothing() -> Result<()> {
     let taken: Vec<String> =
         fences.iter().map(|(seq, fence)| format!("(seq = {seq} AND (fence > {fence} OR {ENDED}))")).collect();
     let taken = format!("SELECT COUNT(*) FROM jobs WHERE {}", taken.join(" OR "));
+    if !is_long() {
+        // `jobs_of_a_dead_worker_are_taken_over` waits for leases to run out.
+        expire_leases(&product).await?;
+    }
     until(&location, "another holder of each job", &taken, fences.len() as u64).await?;
     if is_long() {
         tokio::time::sleep(STILL.saturating_sub(frozen.elapsed())).await;
@@ -162,7 +167,7 @@ async fn two_workers_on_one_job_do_it_once(engine: Engine) -> Result<()> {
             jobs.push(submit(&product, &ids, 12_000).await?);
         }
         ensure!(begun.elapsed() < DEADLINE, "{lost} leases were lost");
-        // What `workers_suspended_beyond_their_lease_write_nothing` waits half a minute for.
+        // What `jobs_of_a_dead_worker_are_taken_over` waits half a minute for.
         execute(&location, "UPDATE jobs SET lease_until = 0 WHERE completed_at IS NULL").await?;
         let random = getrandom::u32().map_err(|error| anyhow::anyhow!("{error}"))?;
         tokio::time::sleep(Duration::from_millis(20 + u64::from(random % 80))).await;

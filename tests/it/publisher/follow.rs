@@ -99,7 +99,8 @@ async fn an_existing_view_is_continued() {
     let first = publish(&made, "a", &redis.url(), 1).unwrap();
     let before = settled(&made, &[&redis], 1).await.unwrap();
     first.stop().await.unwrap();
-    for n in 0..1_200 {
+    // More than a batch.
+    for n in 0..700 {
         create(&made, product, &format!("https://example.com/later/{n}"), None).await.unwrap();
         if n % 400 == 0 {
             // Rules in between: the setup moves on with the shard it belongs to.

@@ -31,7 +31,7 @@ async fn ids(
     sort: SortOrder,
     mut between: impl AsyncFnMut() -> Result<()>,
 ) -> Result<Vec<ActionId>> {
-    let (mut page, mut ids) = (PageRequest { per_page: 5, sort, ..PageRequest::default() }, Vec::new());
+    let (mut page, mut ids) = (PageRequest { per_page: 12, sort, ..PageRequest::default() }, Vec::new());
     loop {
         let request = ListRequest { page, ..ListRequest::default() };
         let scope = actions::service::actions::Scope::Account;

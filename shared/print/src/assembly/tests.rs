@@ -74,25 +74,26 @@ fn orders() -> Vec<Value> {
 
 #[test]
 fn the_bytes_do_not_depend_on_the_chunks() {
-    let items = items(150);
+    // More than a sheet. Each code is drawn and read again, in each of the ways.
+    let items = items(70);
     for order in orders() {
         let spec = spec(&order);
         let whole = chunks(&spec, &items, 1_000);
         assert_eq!(whole.len(), 1, "{order}");
-        let (file, manifest, finished) = join(&spec, 0..150, &whole);
-        for codes in [1, 7, 64] {
+        let (file, manifest, finished) = join(&spec, 0..70, &whole);
+        for codes in [1, 33] {
             let parts = chunks(&spec, &items, codes);
             assert!(parts.len() > 1, "{order}");
-            let joined = join(&spec, 0..150, &parts);
+            let joined = join(&spec, 0..70, &parts);
             assert!(
                 joined == (file.clone(), manifest.clone(), finished.clone()),
                 "{order}: {codes} codes a chunk"
             );
         }
         let totals = finished.totals;
-        assert_eq!((totals.codes, totals.decoded), (150, 150), "{order}");
-        assert!(totals.sampled <= 15, "{order}: the decoder finds nearly all, {totals:?}");
-        assert_eq!(manifest.lines().count(), 151, "{order}");
+        assert_eq!((totals.codes, totals.decoded), (70, 70), "{order}");
+        assert!(totals.sampled <= 10, "{order}: the decoder finds nearly all, {totals:?}");
+        assert_eq!(manifest.lines().count(), 71, "{order}");
     }
 }
 
