@@ -56,6 +56,8 @@ pub async fn release(
         let claim = claim.released(bits, now);
         if is_new {
             claims::insert(&mut tx, &claim).await?;
+            // It is released when the claim ends. A quota that is used up does not keep the platform from releasing a domain.
+            quotas::charge_some(&mut tx, account, Quota::ShortDomains, 1, now).await?;
         }
         claims::update(&mut tx, &claim).await?;
         Released::Open
