@@ -154,6 +154,7 @@ async fn a_released_domain_goes_to_whoever_proves_it(engine: Engine) -> Result<(
     ensure!(refused.is_err_and(|error| error.to_string().contains("has links")));
     all.delete_link(host, "A").await?;
     ensure!(release(host).await?.1 == Released::Open);
+    ensure!(all.told().await?.last() == Some(&(host.to_owned(), false)));
     let noted = all.noted().await?;
     ensure!(noted["actorType"] == "commandLine" && noted["after"]["state"] == "unproven", "{noted}");
     // What proved it before proves it no longer.
