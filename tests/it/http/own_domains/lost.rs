@@ -19,6 +19,7 @@ use super::{Answer, HOUR_MS, PAUSE_MS, Setting};
 crate::on_both_engines!(
     a_claim_that_is_not_proven_ends_after_a_week,
     claims_of_many_accounts_end_in_the_order_of_their_checks,
+    of_two_proofs_at_one_moment_one_wins,
     a_domain_that_was_lost_for_a_month_is_won_without_its_links,
     a_released_domain_goes_to_whoever_proves_it,
 );
@@ -103,6 +104,24 @@ async fn claims_of_many_accounts_end_in_the_order_of_their_checks(engine: Engine
         ensure!(read.status == status, "{most}, {until}: {read:?}");
         ensure!(all.read(host.as_str()).await?["state"] == "pending");
     }
+    Ok(())
+}
+
+async fn of_two_proofs_at_one_moment_one_wins(engine: Engine) -> Result<()> {
+    let all = Setting::new(engine).await?;
+    let host = "go.example";
+    let claims = [all.claim(host).await?, all.claim_as_other(host).await?.json()];
+    let texts: Vec<&str> = claims.iter().filter_map(|claim| claim["record"]["value"].as_str()).collect();
+    all.dns.set(&format!("_waymark.{host}"), &texts);
+    all.api.made.clock.advance(PAUSE_MS);
+    let [ours, theirs] = [all.path(), all.others_path()].map(|path| format!("{path}/{host}/verify"));
+    let (ours, theirs) = tokio::join!(
+        all.api.call(Method::POST, &ours, None),
+        all.api.call_as(&all.api.other_key, Method::POST, &theirs, None)
+    );
+    let mut found = [ours?.status.as_u16(), theirs?.status.as_u16()];
+    found.sort_unstable();
+    ensure!(found == [200, 409], "{found:?}");
     Ok(())
 }
 
