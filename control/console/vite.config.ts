@@ -42,7 +42,7 @@ export default defineConfig({
     outDir: 'dist/new',
     emptyOutDir: true,
     target: 'es2022',
-    // Everything comes by files of our own origin: the policy of the page allows no `data:`.
+    // Everything comes by files of our own origin: the policy of the page allows `data:` for images alone.
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     reportCompressedSize: false,

@@ -126,6 +126,8 @@ export async function shortDomains (on) {
       })
       await there.context.close()
     }
+    await page.locator('#language-of').selectOption('zh-Hant')
+    await eventually(async () => assert.equal((await look(page, '[data-test=light]')).texts[0], '此 QR 碼沒有對應的頁面', 'traditional script'), 5_000)
     await accessible(page, 'visitors’ pages')
     await shot(page, 'visitor-pages')
     await page.setViewportSize({ width: 390, height: 844 })

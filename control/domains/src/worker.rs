@@ -44,7 +44,9 @@ pub async fn run(state: Arc<DomainState>, stop: CancellationToken) {
 /// # Errors
 /// The store failed. What fails of a claim is logged, and done again later.
 pub async fn work(state: &Arc<DomainState>) -> Result<usize, StoreError> {
-    for claim in claims::list_ended(&mut state.db.read().await?, state.clock.now(), BATCH).await? {
+    // A connection is not held while others are asked for.
+    let ended = claims::list_ended(&mut state.db.read().await?, state.clock.now(), BATCH).await?;
+    for claim in ended {
         if let Err(error) = checks::end(state, &claim).await {
             tracing::warn!(%error, host = %claim.host, "a claim that was not proven could not be ended");
         }

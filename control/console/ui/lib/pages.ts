@@ -39,13 +39,23 @@ export function shadesOf (colors: Colors | null | undefined, isDark: boolean): R
     : { b: background, t: text, a: accent, o: background, l: background }
 }
 
-/** Heading and text of a kind in a language: those of the account, else those of an edge in the language next to it. */
-export function textOf (pages: Pages, tag: string, kind: Kind): { title: string, text: string } {
-  const own = pages.texts?.[tag]?.[kind]
-  if (own?.title && own.text) return own
-  const primary = tag.split('-')[0] ?? ''
-  const [title, text] = (words[primary] ?? words.en)?.[kind] ?? ['', '']
-  return { title, text }
+/** Chinese in traditional script: its tag says so, or names a region and no other script. */
+const isTraditional = (tag: string) => /^zh(-[a-z0-9]{3})*-(hant|tw|hk|mo)(-|$)/.test(tag)
+
+/** Heading and text of a kind for a visitor with a language: for its tag, then without the last part of it, those of the account, else those of an edge. */
+export function textOf (pages: Pages, language: string, kind: Kind): { title: string, text: string } {
+  const texts = Object.entries(pages.texts ?? {}).sort(([one], [other]) => one < other ? -1 : 1)
+  const own = (fits: (tag: string) => boolean) => texts.find(([tag, of]) => of[kind]?.title && of[kind]?.text && fits(tag.toLowerCase()))?.[1][kind]
+  const ours = (tag: string) => {
+    const found = Object.entries(words).find(([one]) => one.toLowerCase() === tag)?.[1][kind]
+    return found && { title: found[0], text: found[1] }
+  }
+  const find = (tag: string) => own((one) => one === tag) ?? own((one) => one.startsWith(`${tag}-`)) ?? ours(tag)
+  const tag = language.toLowerCase()
+  const found = isTraditional(tag)
+    ? own((one) => one === tag) ?? own(isTraditional) ?? own((one) => one === 'zh') ?? ours('zh-hant')
+    : tag.split('-').map((_, less, parts) => find(parts.slice(0, parts.length - less).join('-'))).find((one) => one)
+  return found ?? find('en') ?? { title: '', text: '' }
 }
 
 /** What is sent: without members and texts that are empty, in one order. */

@@ -1,7 +1,7 @@
 // Who is signed in, and what the roles of the operator allow.
 
 import { ApiError, body, hooks, own, type Schemas } from '../api/client'
-import { drafts } from './drafts'
+import { forgetDrafts } from './drafts'
 import { t } from './i18n.svelte'
 import { store, stored } from './stored'
 
@@ -97,7 +97,7 @@ export async function refresh (): Promise<void> {
     turn += 1
     // What another person left on the page is not for this one.
     if (isOther) {
-      drafts.clear()
+      forgetDrafts()
       location.reload()
     }
   } catch (error) {
@@ -127,6 +127,6 @@ export async function signOut (): Promise<void> {
   }
   store(REMEMBERED, undefined)
   // Nothing of the person stays in the memory of the page.
-  drafts.clear()
+  forgetDrafts()
   location.reload()
 }

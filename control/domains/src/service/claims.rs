@@ -19,6 +19,7 @@ use serde_json::json;
 use shared::{
     id::AccountId,
     short_url::{Host, Scheme, ShortDomain},
+    time::UnixMillis,
 };
 use tenants::{
     service::tenants::own_account,
@@ -43,6 +44,10 @@ const MAX_CLAIMS: u64 = 1_000;
 /// Most claims on a host that were not proven, of all accounts. One more ends that which was checked on request longest ago,
 /// so that nobody can keep the owner of a host from claiming it.
 const MAX_OF_HOST: u32 = 100;
+
+/// How long a claim is kept after it was made or checked on request, however many others there are: who has many accounts
+/// could end the claim of the owner again and again, before its record is in DNS.
+const SPARED_MS: i64 = 24 * 60 * 60 * 1_000;
 
 /// What the audit trail calls a short domain.
 pub(super) const KIND: &str = "shortDomain";
@@ -92,7 +97,8 @@ pub async fn create(
     }
     let claim = Claim::new(account, host, bits, now);
     claims::insert(&mut tx, &claim).await?;
-    claims::end_surplus(&mut tx, &claim.host, MAX_OF_HOST, now).await?;
+    let until = UnixMillis(now.0.saturating_sub(SPARED_MS));
+    claims::end_surplus(&mut tx, &claim.host, MAX_OF_HOST, until, now).await?;
     quotas::charge(&mut tx, account, Quota::ShortDomains, 1, now).await?;
     let shown = || json!({"state": claim.state.as_str()});
     tx.note(account, (KIND, claim.host.as_str()), || (None, Some(shown())));

@@ -1,9 +1,9 @@
 //! The platform takes a short domain from its account.
 
 use kernel::{
-    domain::quota::Quota,
+    domain::{event::Event, quota::Quota},
     error::ServiceError,
-    store::{Ctx, Db, quotas},
+    store::{Ctx, Db, events, quotas},
 };
 use redirects::store::{domains as published, log};
 use serde_json::json;
@@ -15,7 +15,7 @@ use super::{
     named,
 };
 use crate::{
-    domain::claim::Claim,
+    domain::claim::{Claim, State},
     error::DomainsError,
     store::{claims, domains},
 };
@@ -52,12 +52,19 @@ pub async fn release(
     let shown = before.as_ref().map(|claim| json!({"state": claim.state.as_str()}));
     let released = if domains::has_links(&mut tx, &host).await? {
         let is_new = before.is_none();
+        let is_told = before.as_ref().is_none_or(|claim| claim.state != State::Unproven);
         let claim = before.unwrap_or_else(|| Claim::new(account, host.clone(), bits, now));
         let claim = claim.released(bits, now);
         if is_new {
             claims::insert(&mut tx, &claim).await?;
+            // It is released when the claim ends. A quota that is used up does not keep the platform from releasing a domain.
+            quotas::charge_some(&mut tx, account, Quota::ShortDomains, 1, now).await?;
         }
         claims::update(&mut tx, &claim).await?;
+        if is_told {
+            let event = Event::ShortDomain(host.to_string(), false);
+            events::record(&mut tx, now, &[(account, event)]).await?;
+        }
         Released::Open
     } else {
         let held = domain_files::list_of(&mut tx, account).await?;

@@ -42,7 +42,7 @@ const ENDED: &str = concat!(
      ORDER BY c.ends_at, c.account_id, c.host LIMIT $2"
 );
 // Of all accounts: the bound is that of the host. Without as many claims that were checked later there is no row to change.
-const END_SURPLUS: &str = "UPDATE domain_claims SET ends_at = $2 WHERE host = $1 AND account_id = \
+const END_SURPLUS: &str = "UPDATE domain_claims SET ends_at = $2 WHERE host = $1 AND asked_at <= $4 AND account_id = \
     (SELECT o.account_id FROM domain_claims o WHERE o.host = $1 AND o.state IN ('pending', 'refused') AND o.ends_at > $2 \
     ORDER BY o.asked_at DESC, o.account_id LIMIT 1 OFFSET $3)";
 const POSTPONE: &str =
@@ -123,9 +123,15 @@ pub async fn list_ended(conn: &mut Conn, now: UnixMillis, limit: u32) -> Result<
 }
 
 /// Where more than `most` claims on a host are not proven, lets one end now: that behind the `most` which were checked on request
-/// last.
-pub async fn end_surplus(tx: &mut Tx, host: &Host, most: u32, now: UnixMillis) -> Result<(), StoreError> {
-    execute!(&mut **tx, END_SURPLUS, host.as_str(), now.0, i64::from(most))?;
+/// last, if its account asked for its check at `until` or before.
+pub async fn end_surplus(
+    tx: &mut Tx,
+    host: &Host,
+    most: u32,
+    until: UnixMillis,
+    now: UnixMillis,
+) -> Result<(), StoreError> {
+    execute!(&mut **tx, END_SURPLUS, host.as_str(), now.0, i64::from(most), until.0)?;
     Ok(())
 }
 

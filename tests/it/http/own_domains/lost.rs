@@ -8,7 +8,10 @@ use domains::{
 };
 use kernel::store::Ctx;
 use serde_json::{Value, json};
-use shared::{short_url::Host, time::Clock as _};
+use shared::{
+    short_url::Host,
+    time::{Clock as _, UnixMillis},
+};
 use tests::db::Engine;
 
 use super::{Answer, HOUR_MS, PAUSE_MS, Setting};
@@ -16,6 +19,7 @@ use super::{Answer, HOUR_MS, PAUSE_MS, Setting};
 crate::on_both_engines!(
     a_claim_that_is_not_proven_ends_after_a_week,
     claims_of_many_accounts_end_in_the_order_of_their_checks,
+    of_two_proofs_at_one_moment_one_wins,
     a_domain_that_was_lost_for_a_month_is_won_without_its_links,
     a_released_domain_goes_to_whoever_proves_it,
 );
@@ -88,16 +92,36 @@ async fn claims_of_many_accounts_end_in_the_order_of_their_checks(engine: Engine
     ensure!(all.claim_as_other(host.as_str()).await?.status == 201);
     all.api.made.clock.advance(PAUSE_MS);
     all.claim(host.as_str()).await?;
-    for (most, status) in [(2, 200), (1, 404)] {
+    let now = all.api.made.clock.now();
+    // One that was checked a moment ago is spared.
+    for (most, until, status) in [(2, now.0, 200), (1, now.0 - DAY_MS, 200), (1, now.0, 404)] {
         let mut tx = all.api.made.app.core.db.begin(&Ctx::default()).await?;
-        claims::end_surplus(&mut tx, &host, most, all.api.made.clock.now()).await?;
+        claims::end_surplus(&mut tx, &host, most, UnixMillis(until), now).await?;
         tx.commit().await?;
         all.work(0).await?;
         let theirs = format!("{}/{host}", all.others_path());
         let read = all.api.call_as(&all.api.other_key, Method::GET, &theirs, None).await?;
-        ensure!(read.status == status, "{most}: {read:?}");
+        ensure!(read.status == status, "{most}, {until}: {read:?}");
         ensure!(all.read(host.as_str()).await?["state"] == "pending");
     }
+    Ok(())
+}
+
+async fn of_two_proofs_at_one_moment_one_wins(engine: Engine) -> Result<()> {
+    let all = Setting::new(engine).await?;
+    let host = "go.example";
+    let claims = [all.claim(host).await?, all.claim_as_other(host).await?.json()];
+    let texts: Vec<&str> = claims.iter().filter_map(|claim| claim["record"]["value"].as_str()).collect();
+    all.dns.set(&format!("_waymark.{host}"), &texts);
+    all.api.made.clock.advance(PAUSE_MS);
+    let [ours, theirs] = [all.path(), all.others_path()].map(|path| format!("{path}/{host}/verify"));
+    let (ours, theirs) = tokio::join!(
+        all.api.call(Method::POST, &ours, None),
+        all.api.call_as(&all.api.other_key, Method::POST, &theirs, None)
+    );
+    let mut found = [ours?.status.as_u16(), theirs?.status.as_u16()];
+    found.sort_unstable();
+    ensure!(found == [200, 409], "{found:?}");
     Ok(())
 }
 
@@ -149,6 +173,7 @@ async fn a_released_domain_goes_to_whoever_proves_it(engine: Engine) -> Result<(
     ensure!(refused.is_err_and(|error| error.to_string().contains("has links")));
     all.delete_link(host, "A").await?;
     ensure!(release(host).await?.1 == Released::Open);
+    ensure!(all.told().await?.last() == Some(&(host.to_owned(), false)));
     let noted = all.noted().await?;
     ensure!(noted["actorType"] == "commandLine" && noted["after"]["state"] == "unproven", "{noted}");
     // What proved it before proves it no longer.
