@@ -2,7 +2,7 @@
 
 use std::{
     net::SocketAddr,
-    path::{Path, PathBuf},
+    path::PathBuf,
     process::{Child, Command, Stdio},
 };
 
@@ -22,13 +22,6 @@ pub(crate) struct ControlArgs {
     control: Option<PathBuf>,
     #[command(flatten)]
     database: DatabaseArgs,
-}
-
-impl ControlArgs {
-    /// The same with another binary.
-    pub(crate) fn with_binary(&self, binary: &Path) -> Self {
-        Self { control: Some(binary.to_owned()), ..self.clone() }
-    }
 }
 
 /// A control of its own, ended when dropped, with its schema.

@@ -16,9 +16,10 @@ use anyhow::{Context, Result};
 use mio::{Events, Interest, Poll, Token, net::TcpStream};
 
 pub(crate) use self::outcome::Outcome;
+use ::tests::hist::Hist;
+
 use crate::{
     answer::{Answer, parse},
-    hist::Hist,
     links::Id,
 };
 

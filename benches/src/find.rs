@@ -6,6 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use ::tests::hist::Hist;
 use anyhow::{Context, Result, anyhow, ensure};
 use kernel::{
     domain::{
@@ -30,7 +31,7 @@ use serde_json::json;
 use shared::id::ProductId;
 use tests::db::{Engine, POSTGRES_URL, TestApp};
 
-use crate::{hist::Hist, links::Rng, product, stats::Spread};
+use crate::{links::Rng, product, stats::Spread};
 
 /// Links that one request makes.
 const CHUNK: usize = 1_000;

@@ -13,7 +13,6 @@ mod control;
 mod deliver;
 mod drive;
 mod find;
-mod hist;
 mod http;
 mod ingest;
 mod links;

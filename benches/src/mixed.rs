@@ -8,12 +8,12 @@ use std::{
     time::{Duration, Instant},
 };
 
+use ::tests::hist::Hist;
 use anyhow::{Context, Result, bail, ensure};
 
 use crate::{
     args::{Length, WaymarkArgs},
     drive::{Outcome, Plan, Until, drive},
-    hist::Hist,
     http::Client,
     links::{Links, Rng},
     process,

@@ -23,9 +23,10 @@ use serde_json::{Value, json};
 use tests::product::random_key;
 
 use self::receiver::Receiver;
+use ::tests::hist::Hist;
+
 use crate::{
     args::{DatabaseArgs, Length, WaymarkArgs, given_or_built},
-    hist::Hist,
     http::Client,
     postgres::Schema,
     process::Server,

@@ -15,9 +15,10 @@ use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 
 use self::edges::Edges;
+use ::tests::hist::Hist;
+
 use crate::{
     control::{Control, ControlArgs},
-    hist::Hist,
     http::Client,
 };
 

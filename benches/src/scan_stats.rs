@@ -1,37 +1,17 @@
-//! Statistics of scans: questions to the roll-ups of a hundred million scans, and what the roll-ups cost the intake.
+//! Statistics of scans: questions to the roll-ups of a hundred million scans.
 
 use std::{
     io::{Write, stdout},
-    path::PathBuf,
-    time::{Duration, Instant, SystemTime},
+    time::{Instant, SystemTime},
 };
 
+use ::tests::hist::Hist;
 use anyhow::{Context, Result, ensure};
-use serde_json::json;
-use shared::{
-    time::UnixMillis,
-    wire::{
-        internal::SCANS_PATH,
-        scan::MAX_BATCH,
-        spooled::{NewRecord, SPOOLED},
-    },
-};
 
 use crate::{
     control::{Control, ControlArgs},
-    hist::Hist,
     http::Client,
-    stats::Spread,
 };
-
-/// Phones and a desktop that scan.
-const AGENTS: [&str; 3] = [
-    "Mozilla/5.0 (iPhone; CPU iPhone OS 18_1 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.1 \
-     Mobile/15E148 Safari/604.1",
-    "Mozilla/5.0 (Linux; Android 14; SM-S918B) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0.0.0 Mobile \
-     Safari/537.36",
-    "Mozilla/5.0 (Windows NT 10.0; Win64; x64; rv:128.0) Gecko/20100101 Firefox/128.0",
-];
 
 /// Links that are scanned on a day.
 const LINKS: u32 = 2_000;
@@ -39,7 +19,7 @@ const LINKS: u32 = 2_000;
 /// The goal for an answer by country and hour, in milliseconds.
 const GOAL_MS: f64 = 100.0;
 
-/// Measures questions to the statistics, and the intake of scans with and without roll-ups, on Postgres.
+/// Measures questions to the statistics, on Postgres.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Args {
     /// Days of which there are roll-ups
@@ -51,15 +31,6 @@ pub(crate) struct Args {
     /// Requests of each question
     #[arg(long, default_value_t = 200)]
     requests: usize,
-    /// A control of a release without roll-ups, to compare the intake with
-    #[arg(long, value_name = "PATH")]
-    before: Option<PathBuf>,
-    /// Batches of 1,000 scans in each round of the intake
-    #[arg(long, default_value_t = 20)]
-    batches: usize,
-    /// Rounds of the intake, by turns
-    #[arg(long, default_value_t = 5)]
-    rounds: usize,
     #[command(flatten)]
     control: ControlArgs,
 }
@@ -70,15 +41,11 @@ pub(crate) struct Args {
 /// A server does not start, or an answer is wrong.
 pub(crate) fn run(mut args: Args, is_smoke: bool) -> Result<bool> {
     if is_smoke {
-        (args.days, args.scans, args.requests, args.batches, args.rounds) = (3, 100_000, 3, 1, 1);
+        (args.days, args.scans, args.requests) = (3, 100_000, 3);
     }
-    ensure!(args.days >= 1 && args.requests >= 1 && args.rounds >= 1, "sizes are out of range");
+    ensure!(args.days >= 1 && args.requests >= 1, "sizes are out of range");
     let control = Control::start(&args.control)?;
     ask(&control, &args)?;
-    if let Some(before) = &args.before {
-        let without = Control::start(&args.control.with_binary(before))?;
-        compare(&without, &control, &args)?;
-    }
     Ok(true)
 }
 
@@ -177,87 +144,4 @@ fn ask(control: &Control, args: &Args) -> Result<()> {
     }
     writeln!(out, "The goal for country and hour is a p99 of {GOAL_MS} ms.")?;
     Ok(())
-}
-
-/// Hands over the same scans to both, by turns.
-fn compare(without: &Control, with: &Control, args: &Args) -> Result<()> {
-    let mut both = [Intake::new(without)?, Intake::new(with)?];
-    let mut rates = [Vec::new(), Vec::new()];
-    for round in 0..=args.rounds {
-        // Which one comes first changes each round; the first round warms up.
-        for which in [round % 2, (round + 1) % 2] {
-            let took = both[which].scans(args.batches)?;
-            if round > 0 {
-                rates[which].push((args.batches * MAX_BATCH) as f64 / took.as_secs_f64());
-            }
-        }
-    }
-    let ratios: Vec<f64> = rates[1].iter().zip(&rates[0]).map(|(with, without)| with / without).collect();
-    let [without, with] = rates.map(|rates| Spread::of(&rates));
-    writeln!(
-        stdout(),
-        "scans a second without roll-ups {}, with {}; ratio {}",
-        without.text(0),
-        with.text(0),
-        Spread::of(&ratios).text(2)
-    )?;
-    Ok(())
-}
-
-struct Intake {
-    edge: Client,
-    links: Vec<String>,
-    seq: usize,
-}
-
-impl Intake {
-    /// Links of ten products, a thousand each.
-    fn new(control: &Control) -> Result<Self> {
-        let mut api = Client::connect(control.api, Some(&control.key))?;
-        let mut links = Vec::new();
-        for product in 0..10 {
-            let answer = api.ask("POST", "/products", Some(&json!({"name": "Bag"}).to_string()))?;
-            ensure!(answer.status == 201, "POST /products: {}", answer.status);
-            let id = answer.json()?["id"].as_str().context("no id")?.to_owned();
-            let item = |n: usize| json!({"platformId": id, "defaultRedirectUrl": "https://example.com/", "shortId": format!("L{product}-{n}")});
-            let items: Vec<_> = (0..1_000).map(item).collect();
-            let answer = api.ask("POST", "/redirections", Some(&json!(items).to_string()))?;
-            ensure!(answer.status == 200, "the import: {} {:?}", answer.status, answer.json());
-            links.extend((0..1_000).map(|n| format!("L{product}-{n}")));
-        }
-        let key = format!("Bearer {}", control.edge_key("bench")?);
-        Ok(Self { edge: Client::connect(control.internal, Some(&key))?, links, seq: 0 })
-    }
-
-    fn scans(&mut self, batches: usize) -> Result<Duration> {
-        let now = i64::try_from(SystemTime::now().duration_since(SystemTime::UNIX_EPOCH)?.as_millis())?;
-        let mut took = Duration::ZERO;
-        for _ in 0..batches {
-            let mut frames = Vec::new();
-            for n in self.seq..self.seq + MAX_BATCH {
-                // All over the links, in an order unlike theirs.
-                let link = &self.links[(n * 7_919) % self.links.len()];
-                let url = format!("https://tn.gg/{link}");
-                let texts = ["tn.gg", &link.to_uppercase(), &url, AGENTS[n % AGENTS.len()], ""];
-                let ip = [198, 18, (n / 250 % 250) as u8, (n % 250) as u8];
-                let language = ["de-CH", "en", "fr", ""][n % 4];
-                NewRecord {
-                    at: UnixMillis(now),
-                    ip: ip.into(),
-                    texts,
-                    language,
-                    rule: None,
-                    in_memory: false,
-                }
-                .write(&mut frames);
-            }
-            let path = format!("{SCANS_PATH}?edge=bench&boot=1&firstSeq={}", self.seq);
-            let begun = Instant::now();
-            let answer = self.edge.send("POST", &path, Some((SPOOLED, &frames)))?;
-            took += begun.elapsed();
-            self.seq += MAX_BATCH;
-            ensure!(answer.status == 200 && answer.json()?["nextSeq"] == self.seq, "{:?}", answer.json());
-        }
-        Ok(took)
-    }
 }

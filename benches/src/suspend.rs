@@ -5,12 +5,12 @@ use std::{
     time::{Duration, Instant},
 };
 
+use ::tests::hist::Hist;
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 
 use crate::{
     control::{Control, ControlArgs},
-    hist::Hist,
     http::Client,
     push::edges::Edges,
 };

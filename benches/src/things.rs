@@ -17,9 +17,10 @@ use anyhow::{Context, Result, bail, ensure};
 use serde_json::{Value, json};
 
 use self::mqtt::Mqtt;
+use ::tests::hist::Hist;
+
 use crate::{
     args::{DatabaseArgs, Length, WaymarkArgs},
-    hist::Hist,
     http::Client,
     postgres::Schema,
     process::Server,

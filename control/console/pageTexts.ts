@@ -19,7 +19,9 @@ function read (): string {
     })
     return [language.slice(0, language.indexOf('"')), Object.fromEntries(texts)]
   })
-  if (words.length < 2) throw new Error(`${SOURCE.pathname}: no languages`)
+  // A tag that is no literal would leave its language out.
+  const tags = readFileSync(SOURCE, 'utf8').match(/\btag: (?!&)/g)?.length
+  if (words.length < 2 || words.length !== tags) throw new Error(`${SOURCE.pathname}: no languages`)
   return `export default JSON.parse(${JSON.stringify(JSON.stringify(Object.fromEntries(words)))})`
 }
 

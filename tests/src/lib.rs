@@ -7,6 +7,7 @@ pub mod dns;
 pub mod fingerprint;
 pub mod fleet;
 pub mod fleet_edge;
+pub mod hist;
 pub mod kills;
 pub mod mmdb;
 pub mod mqtt;

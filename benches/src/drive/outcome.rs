@@ -7,7 +7,7 @@ use std::{
 
 use anyhow::Result;
 
-use crate::hist::Hist;
+use ::tests::hist::Hist;
 
 /// What came of a run.
 #[derive(Debug, Default, Clone)]

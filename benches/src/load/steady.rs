@@ -22,10 +22,11 @@ use super::{
     standin::StandIn,
     update::Quantiles,
 };
+use ::tests::hist::Hist;
+
 use crate::{
     answer::Answer,
     drive::{Outcome, Plan, Script, Until, drive},
-    hist::Hist,
     links::{HOST, Id, Links, Rng, text},
     process,
     scripts::{CHANGED, Kind, Scans, describe, version},

@@ -6,13 +6,13 @@ use std::{
     time::{Duration, Instant},
 };
 
+use ::tests::hist::Hist;
 use anyhow::{Context, Result, ensure};
 use serde::Serialize;
 use serde_json::json;
 
 use crate::{
     drive::{Outcome, Plan, Until, drive},
-    hist::Hist,
     http::Client,
     links::{Id, Links},
     scripts::{CHANGED, Changing, version},

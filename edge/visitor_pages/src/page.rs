@@ -18,7 +18,7 @@ use shared::{
 
 use crate::{
     answered::{Answered, Asked},
-    texts::{ENGLISH, LANGUAGES, Language, TRADITIONAL_CHINESE},
+    texts::{ENGLISH, LANGUAGES, Language, TRADITIONAL_CHINESE, is_traditional},
 };
 
 /// Bytes of rendered pages that are kept: some ten thousand without a logo.
@@ -334,18 +334,6 @@ fn render(key: &Key, pages: Option<&Pages>, contact: Option<&Contact>) -> String
 fn put(page: &mut String, text: std::fmt::Arguments<'_>) {
     // Writing to a string never fails.
     let _ = page.write_fmt(text);
-}
-
-/// Whether a tag is of Chinese in traditional script: it says so, or names Taiwan, Hong Kong or Macau and no other script.
-fn is_traditional(tag: &str) -> bool {
-    let mut parts = tag.split('-').take_while(|part| part.len() > 1);
-    if !parts.next().is_some_and(|primary| primary.eq_ignore_ascii_case("zh")) {
-        return false;
-    }
-    // Parts of three letters are extended languages, such as `yue`.
-    let named = parts.find(|part| part.len() != 3);
-    let is_region = |part: &str| ["TW", "HK", "MO"].iter().any(|region| region.eq_ignore_ascii_case(part));
-    named.is_some_and(|part| part.eq_ignore_ascii_case("Hant") || is_region(part))
 }
 
 /// Our language for a tag of the account: that of its first part, or English.

@@ -61,6 +61,18 @@ pub(crate) const ENGLISH: Language = Language {
 /// The tag of Chinese in traditional script; `zh` is in the simplified one.
 pub(crate) const TRADITIONAL_CHINESE: &str = "zh-Hant";
 
+/// Whether a tag is of Chinese in traditional script: it says so, or names Taiwan, Hong Kong or Macau and no other script.
+pub(crate) fn is_traditional(tag: &str) -> bool {
+    let mut parts = tag.split('-').take_while(|part| part.len() > 1);
+    if !parts.next().is_some_and(|primary| primary.eq_ignore_ascii_case("zh")) {
+        return false;
+    }
+    // Parts of three letters are extended languages, such as `yue`.
+    let named = parts.find(|part| part.len() != 3);
+    let is_region = |part: &str| ["TW", "HK", "MO"].iter().any(|region| region.eq_ignore_ascii_case(part));
+    named.is_some_and(|part| part.eq_ignore_ascii_case("Hant") || is_region(part))
+}
+
 /// Every language; the first is [`ENGLISH`].
 pub(crate) static LANGUAGES: [Language; 15] = [
     ENGLISH,
@@ -260,7 +272,7 @@ pub(crate) static LANGUAGES: [Language; 15] = [
         root: ("这里没有内容", "请扫描二维码打开对应的页面。"),
     },
     Language {
-        tag: TRADITIONAL_CHINESE,
+        tag: "zh-Hant",
         report: "檢舉濫用",
         unknown: ("此 QR 碼沒有對應的頁面", "找不到這個 QR 碼。請檢查網址，或再掃描一次。"),
         scheduled: ("此 QR 碼尚未啟用", "請稍後再試。"),

@@ -154,7 +154,7 @@ async fn a_domain_that_was_lost_for_a_month_is_won_without_its_links(engine: Eng
     let noted = all.noted().await?;
     ensure!(noted["actorType"] == "platform" && noted["after"]["state"] == "refused", "{noted}");
     // A short id that was given out is not given out again.
-    all.link_as_other(host, "A").await?.problem(409, 40901);
+    all.link_as_other(host, "A").await?.problem(409, 40902);
     ensure!(all.link_as_other(host, "B").await?.status == 200);
     Ok(())
 }

@@ -39,7 +39,7 @@ use self::{
     profile::{Profile, SessionKey},
     rules::{Evidence, Finding, Item, Known, Match},
     settings::Settings,
-    spot::{Precision, Spot},
+    spot::Spot,
     spread::{Spread, Trigger},
     verdict::Findings,
 };
@@ -238,7 +238,6 @@ pub fn locate(
             let region =
                 by_address.region.as_deref().filter(|_| country.is_some() && by_address.country == country);
             let spot = spot::Spot::of_sensor(at, country, region);
-            debug_assert!(spot.precision == Precision::Sensor);
             (spot, found.all)
         }
         None => {

@@ -1,9 +1,6 @@
 //! The places that an address tells: right, wrong, or no more than a country.
 
-use verdicts::domain::{
-    assessment::spot::{Precision, Spot},
-    location::Coordinates,
-};
+use verdicts::domain::{assessment::spot::Spot, location::Coordinates};
 
 use super::super::{Mix, facts, world};
 use crate::{Rng, people::Town};
@@ -12,9 +9,7 @@ use crate::{Rng, people::Town};
 pub(crate) fn city(rng: &mut Rng, town: Town) -> Spot {
     let mut off = || (rng.unit() - 0.5) * 0.24;
     let at = Coordinates::new(town.city.latitude + off(), town.city.longitude + off());
-    let spot = Spot::of_address(true, at, Some(town.country.code), Some(town.city.region));
-    debug_assert_eq!(spot.precision, Precision::GeoIpCity);
-    spot
+    Spot::of_address(true, at, Some(town.country.code), Some(town.city.region))
 }
 
 pub(super) fn fixed(rng: &mut Rng, mix: Mix, town: Town) -> Spot {

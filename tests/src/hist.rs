@@ -8,7 +8,7 @@ const SUB_BITS: u32 = SUB.trailing_zeros();
 
 /// Counts of durations, in nanoseconds.
 #[derive(Debug, Clone)]
-pub(crate) struct Hist {
+pub struct Hist {
     buckets: Vec<u64>,
     count: u64,
     max_ns: u64,
@@ -22,7 +22,7 @@ impl Default for Hist {
 
 impl Hist {
     /// Counts one duration.
-    pub(crate) fn add(&mut self, took: Duration) {
+    pub fn add(&mut self, took: Duration) {
         let ns = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
         self.buckets[bucket(ns)] += 1;
         self.count += 1;
@@ -30,7 +30,7 @@ impl Hist {
     }
 
     /// Counts what another one counted.
-    pub(crate) fn merge(&mut self, other: &Self) {
+    pub fn merge(&mut self, other: &Self) {
         for (bucket, count) in self.buckets.iter_mut().zip(&other.buckets) {
             *bucket += count;
         }
@@ -39,7 +39,8 @@ impl Hist {
     }
 
     /// The duration that a share of `quantile` (0 to 1) does not pass, in microseconds; 0 when empty.
-    pub(crate) fn quantile_us(&self, quantile: f64) -> f64 {
+    #[must_use]
+    pub fn quantile_us(&self, quantile: f64) -> f64 {
         let rank = ((self.count as f64 * quantile).ceil() as u64).max(1);
         let mut seen = 0;
         for (index, count) in self.buckets.iter().enumerate() {
@@ -51,13 +52,15 @@ impl Hist {
         0.0
     }
 
-    /// How many were counted.
-    pub(crate) fn count(&self) -> u64 {
+    /// The number of durations.
+    #[must_use]
+    pub fn count(&self) -> u64 {
         self.count
     }
 
     /// The longest duration in microseconds.
-    pub(crate) fn max_us(&self) -> f64 {
+    #[must_use]
+    pub fn max_us(&self) -> f64 {
         self.max_ns as f64 / 1e3
     }
 }
