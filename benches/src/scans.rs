@@ -139,7 +139,7 @@ async fn measure(engine: Engine, form: &Args) -> Result<()> {
     let draining = tokio::spawn(drain(made.app.clone(), links.clone(), seq, form.rate, form.drain));
     let busy = changes(&made, &links, lasting(form.drain)).await?;
     let drained = draining.await??;
-    let mut told = vec![
+    let mut rows = vec![
         ("scans taken a second, with what follows from them", Spread::of(&taken).text(0)),
         ("bytes a scan, with indexes and texts", format!("{bytes:.0}")),
         ("a page of scans, ms", format!("{:.2}", page.as_secs_f64() * 1e3)),
@@ -151,17 +151,17 @@ async fn measure(engine: Engine, form: &Args) -> Result<()> {
         // The numbers of another boot begin at 0.
         let taking = tokio::spawn(take_backlog(made.app.clone(), links.clone(), form.backlog));
         let busy = changes(&made, &links, |_| !taking.is_finished()).await?;
-        told.push(("the same while a backlog drains", shown(busy)));
+        rows.push(("the same while a backlog drains", shown(busy)));
         let rate = taking.await??;
-        told.push(("scans a second of the backlog", format!("{rate:.0}")));
+        rows.push(("scans a second of the backlog", format!("{rate:.0}")));
     }
-    tell(engine, told)
+    print(engine, rows)
 }
 
-/// What is told of every change beside something.
+/// The row of changes beside other work.
 const CHANGE: &str = "change of a redirection, p50 and p99, ms";
 
-fn tell(engine: Engine, rows: Vec<(&str, String)>) -> Result<()> {
+fn print(engine: Engine, rows: Vec<(&str, String)>) -> Result<()> {
     for (what, value) in rows {
         writeln!(stdout(), "| {engine:?} | {what} | {value} |")?;
     }

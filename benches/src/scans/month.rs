@@ -15,7 +15,7 @@ use shared::{time::UnixMillis, wire::scan::MAX_BATCH};
 use sqlx::AssertSqlSafe;
 use tests::db::{Engine, Location, TestApp};
 
-use super::{CHANGE, batch, changes, lasting, links, shown, tell};
+use super::{CHANGE, batch, changes, lasting, links, print, shown};
 
 /// Scans that are taken by the intake; the others are copies of them.
 const BASE: u64 = 100_000;
@@ -79,7 +79,7 @@ pub(super) async fn run(engine: Engine, scans: u64) -> Result<()> {
     let ((after, all), seen, busy) = tokio::try_join!(drop_it, watch, meanwhile)?;
     ensure!(after < before, "{before} bytes before, {after} after");
     let mib = |bytes: i64| format!("{} MiB", bytes >> 20);
-    tell(
+    print(
         engine,
         vec![
             ("scans of a month", (base * (copies + 1)).to_string()),

@@ -27,7 +27,7 @@ use shared::id::UserId;
 use tests::db::{Engine, TestApp};
 use tokio_util::sync::CancellationToken;
 
-use super::tell;
+use super::print;
 use crate::process;
 
 /// Users that one transaction makes.
@@ -105,7 +105,7 @@ pub(super) async fn run(engine: Engine, users: usize) -> Result<()> {
         format!("{count}, the longest {}, {:.1} s in all", ms(longest), all.as_secs_f64())
     };
     let longest_step = steps.iter().max().copied().unwrap_or_default();
-    tell(
+    print(
         engine,
         vec![
             ("deletion of an application with users", format!("{users}: {}", ms(deletion))),

@@ -14,26 +14,5 @@ pub mod retention;
 pub mod store;
 pub mod worker;
 
-use kernel::domain::{
-    access::{Actor, ActorKind, UserRights},
-    subject::Permissions,
-};
 #[doc(hidden)]
 pub use kernel::{hold_lease, pg_now, sqlite_now, store::lease::Timed};
-use shared::id::AccountId;
-
-/// Who acts in work that was accepted from an operator: it goes on with an operator's rights.
-#[must_use]
-pub fn operator(account: AccountId, id: String) -> Actor {
-    Actor {
-        account,
-        kind: ActorKind::Operator,
-        id,
-        project: None,
-        app: None,
-        enterprise: true,
-        user_rights: UserRights::default(),
-        permissions: Permissions::ALL,
-        confined_to: Vec::new(),
-    }
-}

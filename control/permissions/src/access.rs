@@ -156,6 +156,22 @@ pub struct Actor {
 }
 
 impl Actor {
+    /// An operator who may do everything in the account: what was accepted from one goes on with these rights.
+    #[must_use]
+    pub fn operator(account: AccountId, id: String) -> Self {
+        Self {
+            account,
+            kind: ActorKind::Operator,
+            id,
+            project: None,
+            app: None,
+            enterprise: true,
+            user_rights: UserRights::default(),
+            permissions: Permissions::ALL,
+            confined_to: Vec::new(),
+        }
+    }
+
     /// Whether it is a user of an application that reaches its own things only.
     #[must_use]
     pub fn is_confined_user(&self) -> bool {

@@ -109,7 +109,7 @@ impl Setting {
     }
 
     /// The events of short domains: hosts, and whether they were proven.
-    async fn told(&self) -> Result<Vec<(String, bool)>> {
+    async fn events(&self) -> Result<Vec<(String, bool)>> {
         let mut conn = self.api.made.app.core.db.read().await?;
         let rows = log::list_after(&mut conn, 0, &[], u32::MAX).await?;
         let of = |event| match event {

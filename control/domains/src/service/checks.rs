@@ -169,19 +169,19 @@ async fn settle(
     if before.state != after.state {
         tx.note(account, (KIND, host.as_str()), || (Some(shown(&before)), Some(shown(&after))));
     }
-    let is_told = match after.state {
+    let is_event = match after.state {
         State::Verified => before.state != State::Verified,
         State::Unproven => before.state != State::Unproven,
         State::Pending | State::Refused => false,
     };
-    if is_told {
+    if is_event {
         has_mails |= notices::tell(state, &mut tx, &after, is_verified, now).await?;
     }
     tx.commit().await?;
     if is_new {
         state.readers.wake_edges();
     }
-    if is_told {
+    if is_event {
         state.readers.wake_events();
     }
     if has_mails {

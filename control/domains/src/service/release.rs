@@ -52,7 +52,7 @@ pub async fn release(
     let shown = before.as_ref().map(|claim| json!({"state": claim.state.as_str()}));
     let released = if domains::has_links(&mut tx, &host).await? {
         let is_new = before.is_none();
-        let is_told = before.as_ref().is_none_or(|claim| claim.state != State::Unproven);
+        let is_event = before.as_ref().is_none_or(|claim| claim.state != State::Unproven);
         let claim = before.unwrap_or_else(|| Claim::new(account, host.clone(), bits, now));
         let claim = claim.released(bits, now);
         if is_new {
@@ -61,7 +61,7 @@ pub async fn release(
             quotas::charge_some(&mut tx, account, Quota::ShortDomains, 1, now).await?;
         }
         claims::update(&mut tx, &claim).await?;
-        if is_told {
+        if is_event {
             let event = Event::ShortDomain(host.to_string(), false);
             events::record(&mut tx, now, &[(account, event)]).await?;
         }

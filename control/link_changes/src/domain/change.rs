@@ -3,10 +3,9 @@
 use std::str::FromStr;
 
 use kernel::domain::{
-    access::{Actor, ActorKind, UserRights},
+    access::{Actor, ActorKind},
     common::Stamp,
     page::Position,
-    subject::Permissions,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -169,17 +168,8 @@ impl Maker {
     /// Who acts in the job: it was accepted from an operator, and goes on with the reach that it had.
     #[must_use]
     pub fn actor(&self, account: AccountId) -> Actor {
-        Actor {
-            account,
-            kind: self.actor_kind(),
-            id: self.id.clone(),
-            project: None,
-            app: None,
-            enterprise: true,
-            user_rights: UserRights::default(),
-            permissions: Permissions::ALL,
-            confined_to: self.projects.clone(),
-        }
+        let operator = Actor::operator(account, self.id.clone());
+        Actor { kind: self.actor_kind(), confined_to: self.projects.clone(), ..operator }
     }
 }
 

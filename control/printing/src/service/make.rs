@@ -124,7 +124,7 @@ async fn make_in(state: &PrintState, tx: &mut Tx, claimed: &Claimed) -> Result<O
     let domain = links::domain(tx, account, serials.short_domain.as_deref(), "shortDomain").await?;
     let product: Option<Product> = documents::find(tx, account, serials.product).await?;
     let gtin = product.and_then(|product| links::identifier(&product.details.common, "gs1:01"));
-    let actor = background::operator(next.account, next.details.operator.clone());
+    let actor = Actor::operator(next.account, next.details.operator.clone());
     let mut drafts = Vec::new();
     let mut made = Vec::new();
     for at in first..first + count {

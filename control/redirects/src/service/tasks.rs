@@ -19,7 +19,7 @@ use tracing::instrument;
 use super::{Redirects, access::require, named, redirections, thngs};
 use crate::{
     domain::{
-        access::{Actor, ActorKind, UserRights},
+        access::Actor,
         availability::{AvailabilityChange, Patch},
         batch::Batch,
         common::Stamp,
@@ -34,7 +34,6 @@ use crate::{
         quota::Quota,
         redirection::{Draft, Writable},
         scopes::Scopes,
-        subject::Permissions,
         task::{POPULATING, Population, ShortUrls, Task, TaskDetails, TaskStatus},
     },
     error::{CommonError, RedirectsError, ServiceError},
@@ -204,17 +203,7 @@ async fn step(state: &Redirects, tx: &mut Tx, account: AccountId, id: TaskId) ->
     let input = Value::Object(task.details.input_parameters.clone());
     let population = Population::parse(&input).map_err(CommonError::Faults)?;
     // It was accepted from an operator, and continues with an operator's rights.
-    let actor = Actor {
-        account,
-        kind: ActorKind::Operator,
-        id: task.details.operator.clone(),
-        project: None,
-        app: None,
-        enterprise: true,
-        user_rights: UserRights::default(),
-        permissions: Permissions::ALL,
-        confined_to: Vec::new(),
-    };
+    let actor = Actor::operator(account, task.details.operator.clone());
     // This transaction holds the order of changes, and with it the writes of all accounts. It does not wait for long for
     // another request of this account, such as a long array of Thngs; `run` tries again.
     let mut needed = vec![Quota::Things];

@@ -237,11 +237,9 @@ fn patch(sets: &[String]) -> Result<Map<String, Value>, ConfigError> {
             "endedUrl" | "status" => value != "null",
             _ => false,
         };
-        let value: Value = if is_text {
-            value.into()
-        } else {
-            serde_json::from_str(value).map_err(|error| wrong(format!("{name} needs JSON: {error}")))?
-        };
+        // What is no JSON is sent as a text: the API knows the members, and what each may be.
+        let json = (!is_text).then(|| serde_json::from_str(value).ok()).flatten();
+        let value: Value = json.unwrap_or_else(|| value.into());
         if patch.insert(name.to_owned(), value).is_some() {
             return Err(wrong(format!("{name} is set twice")));
         }

@@ -24,7 +24,8 @@ async fn links_are_changed_and_given_back() {
     for (args, code, part) in [
         (vec!["--set", "target=https://example.com/"], 1, "is required"),
         (vec!["--q", "x", "--set", "target"], 64, "is not MEMBER=VALUE"),
-        (vec!["--q", "x", "--set", "tags=a"], 64, "tags needs JSON"),
+        (vec!["--q", "x", "--set", "tags=a"], 1, "patch.tags"),
+        (vec!["--q", "x", "--set", "targt=https://example.com/"], 1, "targt"),
         (vec!["--q", "x", "--set", "target=a", "--set", "defaultRedirectUrl=b"], 64, "is set twice"),
         (vec!["--q", "x"], 64, "--set"),
         ([&autumn[..], &["--expect", "3"]].concat(), 1, "3 links were expected"),

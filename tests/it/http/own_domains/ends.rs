@@ -34,13 +34,13 @@ async fn the_worker_finds_a_proof(engine: Engine) -> Result<()> {
     ensure!(all.work(HOUR_MS / 20).await? == 1);
     let proven = all.read("go.example").await?;
     ensure!(proven["state"] == "verified" && proven["verifiedAt"].is_i64(), "{proven}");
-    ensure!(all.told().await? == [("go.example".to_owned(), true)]);
+    ensure!(all.events().await? == [("go.example".to_owned(), true)]);
     // Every day from now on.
     ensure!(all.work(23 * HOUR_MS).await? == 0);
     ensure!(all.work(4 * HOUR_MS).await? == 1);
     let later = all.read("go.example").await?;
     ensure!(later["verifiedAt"].as_i64() > proven["verifiedAt"].as_i64(), "{later}");
-    ensure!(all.told().await?.len() == 1);
+    ensure!(all.events().await?.len() == 1);
     Ok(())
 }
 
@@ -58,11 +58,11 @@ async fn a_domain_whose_proof_is_lost_keeps_its_codes(engine: Engine) -> Result<
         let read = all.read(host).await?;
         ensure!(read["state"] == "verified" && read["fault"].is_string(), "{read}");
     }
-    ensure!(all.told().await?.len() == 1 && mails().await? == 0);
+    ensure!(all.events().await?.len() == 1 && mails().await? == 0);
     ensure!(all.work(27 * HOUR_MS).await? == 1);
     let lost = all.read(host).await?;
     ensure!(lost["state"] == "unproven" && lost["unprovenSince"].is_i64(), "{lost}");
-    ensure!(all.told().await? == [(host.to_owned(), true), (host.to_owned(), false)]);
+    ensure!(all.events().await? == [(host.to_owned(), true), (host.to_owned(), false)]);
     ensure!(mails().await? == 1, "the owner is told");
 
     // What is there goes on and may be changed; nothing new comes.
@@ -86,14 +86,14 @@ async fn a_domain_whose_proof_is_lost_keeps_its_codes(engine: Engine) -> Result<
     ensure!(listed[1]["state"] == "unproven" && listed.as_array().map(Vec::len) == Some(2), "{listed}");
     // A check more tells nobody again.
     ensure!(all.work(27 * HOUR_MS).await? == 1);
-    ensure!(all.told().await?.len() == 2 && mails().await? == 1);
+    ensure!(all.events().await?.len() == 2 && mails().await? == 1);
 
     all.publish(&proven)?;
     let back = all.verify(host).await?.json();
     ensure!(back["state"] == "verified" && back.get("unprovenSince").is_none(), "{back}");
     ensure!(all.link(host, "B").await?.status == 200);
     ensure!(restore().await?.status == 200);
-    ensure!(all.told().await?.last() == Some(&(host.to_owned(), true)));
+    ensure!(all.events().await?.last() == Some(&(host.to_owned(), true)));
     Ok(())
 }
 
@@ -115,8 +115,8 @@ async fn a_silent_host_of_a_file_is_an_outage(engine: Engine) -> Result<()> {
     Ok(())
 }
 
-/// What edges were told of a host, in order: whether it was removed.
-async fn told_edges(all: &Setting, host: &str) -> Result<Vec<bool>> {
+/// The changes of a host in the stream to edges, in order: whether each removed it.
+async fn removals_sent(all: &Setting, host: &str) -> Result<Vec<bool>> {
     let mut conn = all.api.made.app.core.db.read().await?;
     let epoch = log::load_head(&mut conn).await?.epoch;
     let events = log::list_after(&mut conn, &epoch, 0, 100).await?;
@@ -158,13 +158,13 @@ async fn a_domain_without_codes_is_removed(engine: Engine) -> Result<()> {
     }
     let removed = all.api.call(Method::DELETE, &path, None).await?;
     ensure!(removed.status == 200 && removed.bytes.is_empty(), "{removed:?}");
-    ensure!(told_edges(&all, other).await? == [false, false, true]);
+    ensure!(removals_sent(&all, other).await? == [false, false, true]);
     all.api.get(&path).await?.problem(404, 40401);
     all.link(other, "A").await?.problem(400, 40001);
     // It can be claimed again, under another token, and has no settings.
     let again = all.prove(other).await?;
     ensure!(again["robots"] == "none" && again.get("assetLinks").is_none(), "{again}");
-    ensure!(told_edges(&all, other).await? == [false, false, true, false]);
+    ensure!(removals_sent(&all, other).await? == [false, false, true, false]);
     let quotas = all.api.get(&format!("/accounts/{}/quotas", all.api.made.account)).await?.json();
     ensure!(quotas["shortDomains"] == json!({"own": false, "used": 2}), "{quotas}");
     let trail = all.api.get("/audit?filter=resource=shortDomain&perPage=100").await?.json();

@@ -147,8 +147,8 @@ async fn a_domain_that_was_lost_for_a_month_is_won_without_its_links(engine: Eng
     ensure!(all.api.get(&all.path()).await?.json() == json!(["tn.gg"]));
     let ours = all.read(host).await?;
     ensure!(ours["state"] == "refused" && ours["endsAt"].is_i64(), "{ours}");
-    let told: Vec<bool> = all.told().await?.into_iter().map(|(_, is_verified)| is_verified).collect();
-    ensure!(told == [true, false, false, true], "{told:?}");
+    let proven: Vec<bool> = all.events().await?.into_iter().map(|(_, is_verified)| is_verified).collect();
+    ensure!(proven == [true, false, false, true], "{proven:?}");
     ensure!(all.api.fingerprint().await?.get("mails").context("mails")?.len() == 2);
     // Our trail does not show who of the other account asked.
     let noted = all.noted().await?;
@@ -173,7 +173,7 @@ async fn a_released_domain_goes_to_whoever_proves_it(engine: Engine) -> Result<(
     ensure!(refused.is_err_and(|error| error.to_string().contains("has links")));
     all.delete_link(host, "A").await?;
     ensure!(release(host).await?.1 == Released::Open);
-    ensure!(all.told().await?.last() == Some(&(host.to_owned(), false)));
+    ensure!(all.events().await?.last() == Some(&(host.to_owned(), false)));
     let noted = all.noted().await?;
     ensure!(noted["actorType"] == "commandLine" && noted["after"]["state"] == "unproven", "{noted}");
     // What proved it before proves it no longer.

@@ -68,7 +68,7 @@ async fn a_txt_record_proves_a_host(engine: Engine) -> Result<()> {
         missing["fault"].as_str().is_some_and(|why| why.contains("no TXT record has this text")),
         "{missing}"
     );
-    ensure!(all.told().await?.is_empty());
+    ensure!(all.events().await?.is_empty());
 
     all.publish(&claim)?;
     let proven = all.verify(host).await?.json();
@@ -76,12 +76,12 @@ async fn a_txt_record_proves_a_host(engine: Engine) -> Result<()> {
         proven["state"] == "verified" && proven["proof"] == "txt" && proven.get("fault").is_none(),
         "{proven}"
     );
-    ensure!(all.told().await? == [(host.to_owned(), true)]);
+    ensure!(all.events().await? == [(host.to_owned(), true)]);
     ensure!(all.api.get(&all.path()).await?.json() == json!(["tn.gg", host]));
     ensure!(all.link(host, "A").await?.status == 200);
     // Checked once more, it stays as it is.
     ensure!(all.verify(host).await?.json()["state"] == "verified");
-    ensure!(all.told().await?.len() == 1);
+    ensure!(all.events().await?.len() == 1);
     let trail = all.api.get("/audit?filter=resource=shortDomain&perPage=100").await?.json();
     let states: Vec<&Value> =
         trail.as_array().context("trail")?.iter().map(|entry| &entry["after"]["state"]).collect();
@@ -130,7 +130,7 @@ async fn the_first_proof_wins(engine: Engine) -> Result<()> {
     ensure!(api.call_as(&api.other_key, Method::DELETE, &theirs, None).await?.status == 200);
     all.prove(host).await?;
     api.call(Method::POST, &all.path(), body).await?.problem(409, 40901);
-    ensure!(all.told().await? == [(host.to_owned(), true), (host.to_owned(), true)]);
+    ensure!(all.events().await? == [(host.to_owned(), true), (host.to_owned(), true)]);
     Ok(())
 }
 

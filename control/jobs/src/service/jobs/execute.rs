@@ -16,6 +16,7 @@ use super::{
 };
 use crate::{
     domain::{
+        access::Actor,
         event::Quiet,
         job::{Job, JobEvent, JobStatus, action_id, action_key},
         job_input::{JobRequest, OptionType},
@@ -201,7 +202,7 @@ async fn create(
             Err(fault) => faults.push((place, fault)),
         }
     }
-    let actor = background::operator(job.account, request.operator.clone());
+    let actor = Actor::operator(job.account, request.operator.clone());
     let project = job.project.map(|id| id.to_string());
     let around = Circumstances { project: project.as_deref(), ..Circumstances::default() };
     let refused = match request.draft() {

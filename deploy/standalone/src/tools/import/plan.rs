@@ -202,7 +202,7 @@ fn open(args: &Args, is_json: bool) -> Result<Opened, Failure> {
     Ok(Opened { layout, rows: Form::Own(rows), input })
 }
 
-/// The same for a file of another shortener, which may be packed by gzip; its form is told by its first sign.
+/// The same for a file of another shortener, which may be packed by gzip; its form is known by its first character.
 fn open_foreign(args: &Args, from: Source) -> Result<Opened, Failure> {
     let name = args.file.display();
     let bad = |error: io::Error| ConfigError::new("FILE", format!("{name} cannot be read: {error}"));
