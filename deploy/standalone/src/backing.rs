@@ -18,18 +18,23 @@ use shared::{
     },
 };
 use statistics::service::unknown_scans;
+use tokio::runtime::Handle;
 
 /// Control in the same process.
+///
+/// Look-ups run on the runtime that made this: the edge asks from threads with runtimes of their own, and a connection to
+/// the database must not end with one of those.
 #[derive(Clone)]
 pub struct InProcess {
     app: Arc<ApiState>,
+    runtime: Handle,
 }
 
 impl InProcess {
-    /// The backing over a running control plane.
+    /// The backing over a running control plane, for a runtime that it is in.
     #[must_use]
     pub fn new(app: Arc<ApiState>) -> Self {
-        Self { app }
+        Self { app, runtime: Handle::current() }
     }
 }
 
@@ -37,8 +42,13 @@ impl Backing for InProcess {
     type Changes = Stream;
 
     async fn get(&self, key: &RedirectKey) -> Result<Fill, BackingError> {
-        let mut conn = self.app.core.db.read().await.map_err(unreachable)?;
-        redirections::load_fill(&mut conn, key).await.map_err(unreachable)
+        let (app, key) = (self.app.clone(), key.clone());
+        let load = async move {
+            let mut conn = app.core.db.read().await?;
+            redirections::load_fill(&mut conn, &key).await
+        };
+        let loaded = self.runtime.spawn(load).await;
+        loaded.map_err(|error| BackingError::Unreachable(error.to_string()))?.map_err(unreachable)
     }
 
     async fn lookup(&self, key: &RedirectKey) -> Result<Fill, BackingError> {

@@ -2,8 +2,10 @@
 
 use std::{
     net::{SocketAddr, TcpListener},
+    num::NonZero,
     path::Path,
     sync::Arc,
+    thread,
     time::Duration,
 };
 
@@ -106,6 +108,8 @@ pub(crate) fn edge(
     settings.trusted_proxies = app.trusted_proxies.clone();
     settings.is_replica = config.is_replica;
     settings.fast_redirects = config.fast_redirects;
+    // Threads of its own: however busy the API is, the system gives them their turn, and redirects do not wait behind it.
+    settings.workers = thread::available_parallelism().map_or(1, NonZero::get);
     // Sockets of all listeners come out of one limit: API and MQTT have a quarter each.
     let half = (platform::descriptors() / 2).max(64);
     settings.limits.connections = Some(config.edge_connections.unwrap_or(half));
