@@ -1,0 +1,15 @@
+-- Workers hold removals under a lease, so that one that fails is in nobody's way.
+CREATE TABLE removals (
+    seq         INTEGER PRIMARY KEY,
+    app_id      TEXT    NOT NULL UNIQUE,
+    account_id  TEXT    NOT NULL REFERENCES accounts (id),
+    users       BIGINT  NOT NULL,
+    created_at  BIGINT  NOT NULL,
+    fence       INTEGER NOT NULL DEFAULT 0,
+    failures    INTEGER NOT NULL DEFAULT 0,
+    lease_until INTEGER NOT NULL DEFAULT 0
+);
+INSERT INTO removals (app_id, account_id, users, created_at)
+    SELECT app_id, account_id, users, created_at FROM removed_applications ORDER BY app_id;
+DROP TABLE removed_applications;
+ALTER TABLE removals RENAME TO removed_applications;
