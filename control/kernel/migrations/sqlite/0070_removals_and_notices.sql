@@ -13,3 +13,10 @@ INSERT INTO removals (app_id, account_id, users, created_at)
     SELECT app_id, account_id, users, created_at FROM removed_applications ORDER BY app_id;
 DROP TABLE removed_applications;
 ALTER TABLE removals RENAME TO removed_applications;
+
+-- Entries of the audit trail that could not be read: they are in no chain, and the check of the trail names them.
+CREATE TABLE audit_rejects (
+    seq   INTEGER PRIMARY KEY,
+    entry TEXT NOT NULL,
+    fault TEXT NOT NULL
+);
