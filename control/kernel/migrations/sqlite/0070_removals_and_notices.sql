@@ -20,3 +20,6 @@ CREATE TABLE audit_rejects (
     entry TEXT NOT NULL,
     fault TEXT NOT NULL
 );
+
+-- Until when nobody else can prove a domain whose proof is lost, by the clock of the database.
+ALTER TABLE domain_claims ADD COLUMN lost_until BIGINT;
