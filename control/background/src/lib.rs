@@ -1,4 +1,5 @@
-//! The life of background work of which each item is a row: jobs, print orders, changes of many links.
+//! The life of background work of which each item is a row: jobs, print orders, changes of many links, removals of
+//! users.
 //!
 //! # The way of an item
 //!

@@ -71,8 +71,8 @@ fn lost(claim: &Claim) -> (String, String) {
         "The proof that {host} is yours can no longer be found.\n\nIts links go on as before. New ones cannot be made on it \
          until the proof is back: a TXT record {} with the text\n\n    {}\n\nIt is looked for every few hours, and at once \
          when you ask for a check in the settings of the account. Until then you get this mail once a week. If {host} was sold \
-         or has expired, its new owner decides where printed codes lead. After {LOST_DAYS} days without the proof, another account that proves {host} gets it, unless \
-         links of yours are on it.\n",
+         or has expired, its new owner decides where printed codes lead. After {LOST_DAYS} days without the proof, another \
+         account that proves {host} gets it, unless links of yours are on it.\n",
         claim.record_name(),
         claim.content()
     );
