@@ -52,7 +52,11 @@ impl Tasks {
         tasks.spawn(worker::move_scans::run(app.clone(), stop_background.clone()));
         tasks.spawn(redirects::fill_words::run(app.core.db.clone(), stop_background.clone()));
         tasks.spawn(worker::run_jobs::run(app.jobs.clone(), stop_background.clone()));
-        tasks.spawn(applications::worker::run(app.core.clone(), stop_background.clone()));
+        tasks.spawn(applications::worker::run(
+            app.core.clone(),
+            app.privacy.metrics.removals_given_up.clone(),
+            stop_background.clone(),
+        ));
         tasks.spawn(privacy::worker::run(app.privacy.clone(), stop_background.clone()));
         tasks.spawn(printing::worker::run(app.printing.clone(), stop_background.clone()));
         tasks.spawn(domains::worker::run(app.domains.clone(), stop_background.clone()));

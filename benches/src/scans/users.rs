@@ -12,7 +12,7 @@ use applications::{
     service::{applications as service, projects, removal},
     store::{
         app_users::{self, NewRow},
-        keys,
+        keys, removed_applications,
     },
 };
 use kernel::{
@@ -78,13 +78,17 @@ pub(super) async fn run(engine: Engine, users: usize) -> Result<()> {
     service::delete(core, &caller, project.as_str(), app.as_str()).await?;
     let deletion = begun.elapsed();
     let (mut steps, mut most) = (Vec::new(), before);
-    loop {
-        let begun = Instant::now();
-        if !removal::step(core).await? {
-            break;
+    let mut tx = core.db.begin(&Ctx::default()).await?;
+    let claimed = removed_applications::claim(&mut tx).await?;
+    tx.commit().await?;
+    if let Some(claimed) = claimed {
+        let mut stepped = removal::Stepped::Moved;
+        while stepped == removal::Stepped::Moved {
+            let begun = Instant::now();
+            stepped = removal::step(core, &claimed).await?;
+            steps.push(begun.elapsed());
+            most = most.max(memory()?);
         }
-        steps.push(begun.elapsed());
-        most = most.max(memory()?);
     }
     let removed = begun.elapsed();
     let mut conn = core.db.read().await?;

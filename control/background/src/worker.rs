@@ -27,6 +27,9 @@ const MAX_PAUSE: Duration = Duration::from_secs(30);
 /// Longest pause before a lane claims again: so long items may wait when the database is back.
 const MAX_CLAIM_PAUSE: Duration = Duration::from_secs(5);
 
+/// Pause of an item that was given up for a while.
+const REST: Duration = Duration::from_secs(60 * 60);
+
 /// Pause of an item that waits for others.
 const WAIT: Duration = Duration::from_secs(2);
 
@@ -43,6 +46,8 @@ pub enum Stepped {
     Moved,
     /// There is more to do, but not at once.
     Waits,
+    /// It was given up for an hour, and is then tried as if it had never failed.
+    Rests,
     /// The item has ended, and nothing of its work is left.
     Settled,
     /// Another worker holds the item, it was cancelled, or its account is suspended.
@@ -75,7 +80,7 @@ pub trait Lane: Send + Sync {
         stop: &CancellationToken,
     ) -> impl Future<Output = Result<Stepped, ServiceError>> + Send;
 
-    /// Ends an item that cannot be carried out.
+    /// Ends an item that cannot be carried out, or gives it up for a while.
     fn fail(
         &mut self,
         claimed: &mut Claimed<Self::Item>,
@@ -160,12 +165,17 @@ where
 /// The store failed. What fails of an item is logged, and tried again later.
 pub async fn turn<L: Lane>(lane: &mut L, stop: &CancellationToken) -> Result<bool, StoreError> {
     let Some(mut claimed) = lane.claim().await? else { return Ok(false) };
-    let (kind, id, failures) = (L::KIND, claimed.item.mark().id, claimed.failures);
+    let (kind, id, failures) = (L::KIND, claimed.item.mark().id.to_owned(), claimed.failures);
     let mut most_failures = u64::MAX;
     let pause = match steps(lane, &mut claimed, stop).await {
         // An item that was cancelled, or whose account is suspended, is free at once.
         Ok(Stepped::Moved | Stepped::Lost) => Duration::ZERO,
         Ok(Stepped::Waits) => WAIT,
+        Ok(Stepped::Rests) => {
+            tracing::error!(kind, %id, failures, "an item is given up for an hour");
+            most_failures = 0;
+            REST
+        }
         Ok(Stepped::Settled) => {
             tracing::info!(kind, %id, status = claimed.item.mark().status, "an item has ended");
             return Ok(true);

@@ -19,6 +19,8 @@ pub struct ErasureMetrics {
     pub completed: Counter,
     /// Tries of steps that failed.
     pub tries_failed: Counter,
+    /// Removals of users of deleted applications that were given up for a while.
+    pub removals_given_up: Counter,
 }
 
 impl ErasureMetrics {
@@ -45,6 +47,11 @@ impl ErasureMetrics {
                 "erasure_tries_failed",
                 "Times that an erasure could not go on and was left for later",
                 &self.tries_failed,
+            ),
+            (
+                "removals_given_up",
+                "Times that the users of a deleted application could not be removed and were left for an hour",
+                &self.removals_given_up,
             ),
         ] {
             registry.register(name, help, counter.clone());

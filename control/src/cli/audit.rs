@@ -89,5 +89,9 @@ pub async fn verify(db: &Db, path: &Path, which: Which) -> Result<ExitCode, Fail
             }
         }
     }
+    for (seq, fault) in audit::rejects(db).await.map_err(failed)? {
+        say(&format!("entry {seq} of audit_rejects is in no trail, because it cannot be read: {fault}"));
+        code = ExitCode::from(1);
+    }
     Ok(code)
 }

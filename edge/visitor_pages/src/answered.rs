@@ -2,7 +2,10 @@
 
 use std::{
     hash::BuildHasher,
-    sync::{Arc, Weak},
+    sync::{
+        Arc, Weak,
+        atomic::{AtomicU8, Ordering::Relaxed},
+    },
 };
 
 use arc_swap::ArcSwapOption;
@@ -18,6 +21,9 @@ const PLACES: u64 = 1_024;
 const MAX_ACCEPTED: usize = 128;
 /// Most bytes of a page that is remembered: all that have no logo. With [`PLACES`] it bounds the memory to 8 MiB.
 const MAX_PAGE: usize = 8 << 10;
+/// Other pages that want the place of one in vain, at most: fewer if it was asked for less often. So a sender of values that nobody
+/// else sends does not push out those that many send.
+const MAX_HITS: u8 = 15;
 
 /// What decides about a page.
 #[derive(Debug, Clone, Copy)]
@@ -39,6 +45,8 @@ struct Answer {
     pages: Option<Weak<Pages>>,
     shows_link: bool,
     page: Bytes,
+    /// How often it was asked for, less the pages that wanted its place.
+    hits: AtomicU8,
 }
 
 impl Answer {
@@ -49,7 +57,8 @@ impl Answer {
     }
 }
 
-/// A table with one place for each hash: a later page takes the place of an earlier one. Reading it takes no lock.
+/// A table with one place for each hash: a later page takes the place of an earlier one that is not asked for. Reading it takes no
+/// lock.
 #[derive(Debug)]
 pub(crate) struct Answered {
     places: Box<[ArcSwapOption<Answer>]>,
@@ -68,15 +77,29 @@ impl Answered {
     pub(crate) fn find(&self, asked: &Asked<'_>) -> Option<Bytes> {
         let held: &Option<Arc<Answer>> = &self.place(asked)?.load();
         let answer = held.as_ref().filter(|answer| answer.is_to(asked))?;
+        let hits = answer.hits.load(Relaxed);
+        // Of a page that is asked for often it stays as it is, and so does its line in the caches of all processors.
+        if hits < MAX_HITS {
+            answer.hits.store(hits + 1, Relaxed);
+        }
         Some(answer.page.clone())
     }
 
-    /// Remembers a page.
+    /// Remembers a page, unless its place is that of one which is asked for.
     pub(crate) fn put(&self, asked: &Asked<'_>, page: &Bytes) {
         let Some(place) = self.place(asked).filter(|_| page.len() <= MAX_PAGE) else { return };
+        let held: &Option<Arc<Answer>> = &place.load();
+        if let Some(held) = held {
+            let hits = held.hits.load(Relaxed);
+            if hits > 0 {
+                held.hits.store(hits - 1, Relaxed);
+                return;
+            }
+        }
         let Asked { code, kind, accepted, pages, shows_link } = *asked;
-        let (accepted, pages) = (accepted.into(), pages.map(Arc::downgrade));
-        place.store(Some(Arc::new(Answer { code, kind, accepted, pages, shows_link, page: page.clone() })));
+        let (accepted, pages, hits) = (accepted.into(), pages.map(Arc::downgrade), AtomicU8::new(0));
+        let page = page.clone();
+        place.store(Some(Arc::new(Answer { code, kind, accepted, pages, shows_link, page, hits })));
     }
 
     /// The place of a page; `None` where the value is too long.
@@ -87,5 +110,35 @@ impl Answered {
         let Asked { code, kind, accepted, pages, .. } = *asked;
         let hash = self.hashes.hash_one((accepted, code, kind, pages.map(Arc::as_ptr)));
         self.places.get(usize::try_from(hash % PLACES).ok()?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked(accepted: &[u8]) -> Asked<'_> {
+        Asked { code: Code::ShortIdUnknown, kind: Kind::Unknown, accepted, pages: None, shows_link: false }
+    }
+
+    #[test]
+    fn values_that_come_once_push_out_none_that_come_often() {
+        let (table, page) = (Answered::default(), Bytes::from_static(b"page"));
+        let common = asked(b"de-DE,de;q=0.9");
+        table.put(&common, &page);
+        // Each time some are for its place.
+        for round in 0..20 {
+            for _ in 0..MAX_HITS {
+                assert!(table.find(&common).is_some(), "{round}");
+            }
+            for number in 0..PLACES {
+                table.put(&asked(format!("x{round}-{number}").as_bytes()), &page);
+            }
+        }
+        // Nobody asks for it any more.
+        for number in 0..50 * PLACES {
+            table.put(&asked(format!("y{number}").as_bytes()), &page);
+        }
+        assert!(table.find(&common).is_none());
     }
 }

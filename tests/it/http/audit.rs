@@ -7,7 +7,7 @@ use kernel::store::{Conn, Ctx};
 use serde_json::{Value, json};
 use tenants::{
     domain::audit::Broken,
-    service::audit::{KEPT_MS, chain_all, chain_new, purge, verify},
+    service::audit::{KEPT_MS, chain_all, chain_new, purge, rejects, verify},
 };
 use tests::db::Engine;
 
@@ -267,6 +267,19 @@ pub(super) async fn old_entries_go_and_the_rest_is_still_checked(engine: Engine)
     assert_eq!(checked(&api).await?, Ok(2));
     tamper(&api, "DELETE FROM audit_entries WHERE number = 4").await?;
     assert_eq!(checked(&api).await?, Err(Broken::Missing(4)));
+    Ok(())
+}
+
+/// It is in no chain and not lost either, and others go on.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_unreadable_entry_is_set_aside() -> Result<()> {
+    let api = chained(Engine::Sqlite).await?;
+    tamper(&api, "INSERT INTO audit_queue (entry) VALUES ('[1]'), ('')").await?;
+    api.create("/places", json!({"name": "f", "latitude": 1, "longitude": 2})).await?;
+    chain_all(&api.made.app.core).await?;
+    assert_eq!(checked(&api).await?, Ok(6));
+    let found = rejects(&api.made.app.core.db).await?;
+    assert!(found.len() == 2 && found[0].1.contains("audit_queue: invalid"), "{found:?}");
     Ok(())
 }
 

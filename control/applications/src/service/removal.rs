@@ -4,13 +4,18 @@
 //! part of the deletion; a worker does the others, each in one transaction with the erasures that it asks for. What a killed
 //! worker did not commit is done again.
 
+use background::store::work::Claimed;
+pub use background::worker::Stepped;
 use shared::id::{AccountId, ApplicationId};
 use tracing::instrument;
 
 use super::Core;
 use crate::{
     error::ServiceError,
-    store::{Ctx, Tx, app_users, keys, removed_applications},
+    store::{
+        Ctx, Tx, app_users, keys,
+        removed_applications::{self, Removal},
+    },
 };
 
 /// Rows that one transaction removes: users, then keys. It is two full erasures.
@@ -31,17 +36,19 @@ pub(super) async fn begin(
     Ok(())
 }
 
-/// Does the next step of a removal; `false` when there is none.
+/// Does the next step of a removal.
 ///
 /// # Errors
 /// The database failed: the step is done again.
 #[instrument(skip_all)]
-pub async fn step(core: &Core) -> Result<bool, ServiceError> {
+pub async fn step(core: &Core, claimed: &Claimed<Removal>) -> Result<Stepped, ServiceError> {
+    let Removal { account, app, .. } = claimed.item;
     let mut tx = core.db.begin(&Ctx::default()).await?;
-    let Some(next) = removed_applications::find_next(&mut tx).await? else { return Ok(false) };
+    if !removed_applications::hold(&mut tx, claimed).await? {
+        return Ok(Stepped::Lost);
+    }
     let mut room = STEP;
-    let (users, is_done) = remove_some(core, &mut tx, next, &mut room).await?;
-    let (account, app) = next;
+    let (users, is_done) = remove_some(core, &mut tx, (account, app), &mut room).await?;
     let users = removed_applications::count(&mut tx, account, app, users).await?;
     if is_done {
         removed_applications::delete(&mut tx, account, app).await?;
@@ -49,10 +56,10 @@ pub async fn step(core: &Core) -> Result<bool, ServiceError> {
     tx.commit().await?;
     if is_done {
         tracing::info!(application = %app, users, "the users of a deleted application are removed");
-    } else {
-        tracing::debug!(application = %app, users, "removing the users of a deleted application");
+        return Ok(Stepped::Settled);
     }
-    Ok(true)
+    tracing::debug!(application = %app, users, "removing the users of a deleted application");
+    Ok(Stepped::Moved)
 }
 
 /// How many users were removed, and whether nothing is left.

@@ -10,7 +10,7 @@ use kernel::{
     },
 };
 use serde::Serialize;
-use shared::{id::JobId, time::UnixMillis};
+use shared::time::UnixMillis;
 use sqlx::{FromRow, postgres::PgRow, sqlite::SqliteRow, types::Json};
 
 /// How long a claim holds without a step: so long an item stands still when its worker dies. What takes longer renews it.
@@ -99,14 +99,14 @@ pub trait Work: Clone + Send + Sync + 'static {
     const FREE: &'static str;
 
     /// What workers decide by.
-    fn mark(&self) -> Mark;
+    fn mark(&self) -> Mark<'_>;
 }
 
 /// What workers decide by.
 #[derive(Debug, Clone, Copy)]
-pub struct Mark {
+pub struct Mark<'a> {
     /// The id of an item.
-    pub id: JobId,
+    pub id: &'a str,
     /// The key of its row.
     pub seq: i64,
     /// The name of its status.

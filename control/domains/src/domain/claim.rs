@@ -10,6 +10,7 @@ pub const FILE_PATH: &str = "/.well-known/waymark-domain.txt";
 const MINUTE_MS: i64 = 60_000;
 const HOUR_MS: i64 = 60 * MINUTE_MS;
 const DAY_MS: i64 = 24 * HOUR_MS;
+const WEEK_MS: i64 = 7 * DAY_MS;
 
 /// Longest pause between two checks of a claim that was never proven.
 const MAX_PAUSE_MS: i64 = 6 * HOUR_MS;
@@ -19,7 +20,8 @@ pub const UNPROVEN_MS: i64 = 7 * DAY_MS;
 
 /// How long the proof of a domain is gone before another account can prove it.
 pub const LOST_DAYS: i64 = 30;
-const LOST_MS: i64 = LOST_DAYS * DAY_MS;
+/// The same in milliseconds. The clock of the database counts them.
+pub const LOST_MS: i64 = LOST_DAYS * DAY_MS;
 
 /// Checks that must find no proof before a domain that was proven counts as unproven: a record may be missing for a moment.
 const MAX_FAILURES: u32 = 3;
@@ -175,7 +177,8 @@ impl Claim {
         self.ends_at.is_some_and(|end| end <= now)
     }
 
-    /// From when on another account can prove the host, if this one does not find its proof again.
+    /// From when on another account can prove the host, if this one does not find its proof again; as this process reckons, which
+    /// decides nothing.
     #[must_use]
     pub fn opens_at(&self) -> Option<UnixMillis> {
         match self.state {
@@ -184,10 +187,14 @@ impl Claim {
         }
     }
 
-    /// Whether another account can prove the host.
+    /// Whether a check is the first one in another week without the proof; `before` is the claim before it.
     #[must_use]
-    pub fn is_open(&self, now: UnixMillis) -> bool {
-        self.opens_at().is_some_and(|at| at <= now)
+    pub fn begins_week(&self, before: &Self) -> bool {
+        let week = |checked_at: Option<UnixMillis>| {
+            Some(checked_at?.0.saturating_sub(self.unproven_since?.0).max(0) / WEEK_MS)
+        };
+        let is_lost = [before.state, self.state] == [State::Unproven; 2];
+        is_lost && week(before.checked_at).is_some_and(|before| week(self.checked_at) > Some(before))
     }
 
     /// The claim after the platform has released its host: open at once, with another token; `bits` are random.

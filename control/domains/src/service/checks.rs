@@ -28,7 +28,7 @@ use super::{
     named, notices, prove,
 };
 use crate::{
-    domain::claim::{Claim, Finding, State},
+    domain::claim::{Claim, Finding, LOST_MS, State},
     error::DomainsError,
     store::{claims, domains},
 };
@@ -141,7 +141,7 @@ async fn settle(
     let (account, host) = (checked.account, &checked.host);
     let now = state.clock.now();
     let [jitter, ..] = state.random16()?;
-    let was_open = open(&mut state.db.read().await?, account, host, now).await?.is_some();
+    let was_open = open(&mut state.db.read().await?, account, host).await?.is_some();
     // What another account loses is noted in its trail, which must not show who of this account asked.
     let platform = Ctx::of_platform("proof of a short domain", now);
     let mut tx = state.db.begin(if was_open { &platform } else { ctx }).await?;
@@ -149,7 +149,7 @@ async fn settle(
     let before = claims::find(&mut tx, account, host).await?;
     let Some(before) = before.filter(|claim| claim.token == checked.token) else { return Ok(None) };
     let holder = domains::find_holder(&mut tx, host).await?;
-    let loser = if was_open { open(&mut tx, account, host, now).await? } else { None };
+    let loser = if was_open { open(&mut tx, account, host).await? } else { None };
     let is_taken = loser.is_none() && holder.is_some_and(|holder| holder != account);
     let after = before.clone().after(if is_taken { Finding::Taken } else { finding }, now, jitter);
     claims::update(&mut tx, &after).await?;
@@ -176,6 +176,11 @@ async fn settle(
     };
     if is_event {
         has_mails |= notices::tell(state, &mut tx, &after, is_verified, now).await?;
+    } else if after.begins_week(&before) {
+        has_mails |= notices::write_mails(state, &mut tx, &after).await?;
+    }
+    if is_event && !is_verified {
+        claims::open_in(&mut tx, account, host, LOST_MS).await?;
     }
     tx.commit().await?;
     if is_new {
@@ -196,15 +201,13 @@ pub(super) async fn open(
     conn: &mut Conn,
     account: AccountId,
     host: &Host,
-    now: UnixMillis,
 ) -> Result<Option<Claim>, StoreError> {
     let holder = domains::find_holder(conn, host).await?.filter(|holder| *holder != account);
     let Some(holder) = holder else { return Ok(None) };
-    let claim = claims::find(conn, holder, host).await?.filter(|claim| claim.is_open(now));
-    match claim {
-        Some(claim) if !domains::has_live_links(conn, host).await? => Ok(Some(claim)),
-        Some(_) | None => Ok(None),
+    if !claims::is_open(conn, holder, host).await? || domains::has_live_links(conn, host).await? {
+        return Ok(None);
     }
+    claims::find(conn, holder, host).await
 }
 
 /// Takes a domain from an account and gives it to another one, which has proven it; whether mails wait.

@@ -83,7 +83,7 @@ pub async fn create(
     }
     match domains::find_holder(&mut tx, &host).await? {
         Some(holder) if holder == account => return Err(DomainsError::Known(host).into()),
-        Some(_) if checks::open(&mut tx, account, &host, now).await?.is_none() => {
+        Some(_) if checks::open(&mut tx, account, &host).await?.is_none() => {
             return Err(DomainsError::Taken(host).into());
         }
         Some(_) | None => {}

@@ -1,4 +1,4 @@
-//! Tells an account what became of a short domain: an event, and mails when its proof is gone.
+//! Tells an account what became of a short domain: an event, and mails when its proof is gone, each week again.
 
 use kernel::{
     domain::event::Event,
@@ -26,7 +26,16 @@ pub(super) async fn tell(
 ) -> Result<bool, ServiceError> {
     let event = Event::ShortDomain(claim.host.to_string(), is_verified);
     events::record(tx, now, &[(claim.account, event)]).await?;
-    if is_verified || !state.outbox.is_on() {
+    if is_verified { Ok(false) } else { write_mails(state, tx, claim).await }
+}
+
+/// Tells whoever manages the account by mail that a domain is no longer proven, or lost; returns whether mails wait.
+pub(super) async fn write_mails(
+    state: &DomainState,
+    tx: &mut Tx,
+    claim: &Claim,
+) -> Result<bool, ServiceError> {
+    if !state.outbox.is_on() {
         return Ok(false);
     }
     let (subject, text) = lost(claim);
@@ -61,9 +70,9 @@ fn lost(claim: &Claim) -> (String, String) {
     let text = format!(
         "The proof that {host} is yours can no longer be found.\n\nIts links go on as before. New ones cannot be made on it \
          until the proof is back: a TXT record {} with the text\n\n    {}\n\nIt is looked for every few hours, and at once \
-         when you ask for a check in the settings of the account. If {host} was sold or has expired, its new owner decides \
-         where printed codes lead. After {LOST_DAYS} days without the proof, another account that proves {host} gets it, unless \
-         links of yours are on it.\n",
+         when you ask for a check in the settings of the account. Until then you get this mail once a week. If {host} was sold \
+         or has expired, its new owner decides where printed codes lead. After {LOST_DAYS} days without the proof, another \
+         account that proves {host} gets it, unless links of yours are on it.\n",
         claim.record_name(),
         claim.content()
     );

@@ -61,6 +61,7 @@ pub async fn release(
             quotas::charge_some(&mut tx, account, Quota::ShortDomains, 1, now).await?;
         }
         claims::update(&mut tx, &claim).await?;
+        claims::open_in(&mut tx, account, &host, 0).await?;
         if is_event {
             let event = Event::ShortDomain(host.to_string(), false);
             events::record(&mut tx, now, &[(account, event)]).await?;

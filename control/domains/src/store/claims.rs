@@ -1,9 +1,13 @@
 //! The table of claims.
 
-use kernel::store::{Conn, StoreError, Tx, execute, fetch_all, fetch_one, fetch_optional, parse};
+use kernel::store::{
+    Conn, StoreError, Tx, execute, fetch_all, fetch_one, fetch_optional,
+    lease::{Timed, timed},
+    parse,
+};
 use shared::{id::AccountId, short_url::Host, time::UnixMillis};
 
-use crate::domain::claim::{Claim, State, UNPROVEN_MS};
+use crate::domain::claim::{Claim, LOST_MS, State, UNPROVEN_MS};
 
 /// The columns of a claim that every statement reads.
 macro_rules! columns {
@@ -20,12 +24,12 @@ const LIST: &str = concat!(
     columns!(),
     " FROM domain_claims c WHERE c.account_id = $1 ORDER BY c.created_at, c.host"
 );
-// Claims of all accounts; those of suspended ones wait.
+// Claims of all accounts. Of suspended ones those that were never proven wait: whoever loses its proof meanwhile loses the domain.
 const DUE: &str = concat!(
     "SELECT ",
     columns!(),
-    " FROM domain_claims c WHERE c.next_check <= $1 AND NOT EXISTS (SELECT 1 FROM accounts s \
-     WHERE s.id = c.account_id AND s.suspended_at IS NOT NULL) ORDER BY c.next_check, c.account_id, c.host LIMIT $2"
+    " FROM domain_claims c WHERE c.next_check <= $1 AND (c.state IN ('verified', 'unproven') OR NOT EXISTS (SELECT 1 \
+     FROM accounts s WHERE s.id = c.account_id AND s.suspended_at IS NOT NULL)) ORDER BY c.next_check, c.account_id, c.host LIMIT $2"
 );
 const COUNT: &str = "SELECT COUNT(*), COUNT(CASE WHEN state IN ('pending', 'refused') THEN 1 END) FROM domain_claims \
     WHERE account_id = $1";
@@ -45,6 +49,23 @@ const ENDED: &str = concat!(
 const END_SURPLUS: &str = "UPDATE domain_claims SET ends_at = $2 WHERE host = $1 AND asked_at <= $4 AND account_id = \
     (SELECT o.account_id FROM domain_claims o WHERE o.host = $1 AND o.state IN ('pending', 'refused') AND o.ends_at > $2 \
     ORDER BY o.asked_at DESC, o.account_id LIMIT 1 OFFSET $3)";
+macro_rules! open_in {
+    ($now:expr) => {
+        concat!("UPDATE domain_claims SET lost_until = ", $now, " + $3 WHERE account_id = $1 AND host = $2")
+    };
+}
+const OPEN_IN: Timed = timed!(open_in);
+// A release before the column left it empty.
+macro_rules! is_open {
+    ($now:expr) => {
+        concat!(
+            "SELECT COUNT(*) FROM domain_claims WHERE account_id = $1 AND host = $2 AND state = 'unproven' \
+             AND COALESCE(lost_until, unproven_since + $3) <= ",
+            $now
+        )
+    };
+}
+const IS_OPEN: Timed = timed!(is_open);
 const POSTPONE: &str =
     "UPDATE domain_claims SET next_check = $4 WHERE account_id = $1 AND host = $2 AND next_check = $3";
 const DELETE: &str = "DELETE FROM domain_claims WHERE account_id = $1 AND host = $2";
@@ -179,6 +200,20 @@ pub async fn update(tx: &mut Tx, claim: &Claim) -> Result<(), StoreError> {
         claim.ends_at.map(|at| at.0)
     )?;
     Ok(())
+}
+
+/// Lets other accounts prove the host after so many milliseconds, if its own does not find the proof again.
+pub async fn open_in(tx: &mut Tx, account: AccountId, host: &Host, ms: i64) -> Result<(), StoreError> {
+    let sql = OPEN_IN.of(tx);
+    execute!(&mut **tx, sql, account.as_str(), host.as_str(), ms)?;
+    Ok(())
+}
+
+/// Whether other accounts can prove the host of a claim.
+pub async fn is_open(conn: &mut Conn, account: AccountId, host: &Host) -> Result<bool, StoreError> {
+    let sql = IS_OPEN.of(conn);
+    let (count,): (i64,) = fetch_one!(conn, sql, account.as_str(), host.as_str(), LOST_MS)?;
+    Ok(count > 0)
 }
 
 /// Takes a claim that is due, by putting its next check off; `false`: another worker has taken it, or it is gone.

@@ -120,9 +120,9 @@ impl Work for Job {
     const FREE: &'static str =
         "UPDATE jobs SET lease_until = 0 WHERE completed_at IS NULL AND lease_until > 0";
 
-    fn mark(&self) -> Mark {
+    fn mark(&self) -> Mark<'_> {
         let (status, is_over) = (self.status.as_str(), self.status.is_terminal());
-        Mark { id: self.id, seq: self.seq, status, is_over }
+        Mark { id: self.id.as_str(), seq: self.seq, status, is_over }
     }
 }
 

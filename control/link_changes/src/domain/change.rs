@@ -211,6 +211,9 @@ pub struct Details {
     /// The last link that was looked at: its creation and its place.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<(i64, i64)>,
+    /// Whether looking for its links among all of them took too long.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub in_parts: bool,
     /// The operator who approved it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approved_by: Option<String>,
@@ -239,6 +242,7 @@ impl Details {
             unchanged: 0,
             conflicts: 0,
             after: None,
+            in_parts: false,
             approved_by: None,
             message: None,
             former_removed_at: None,

@@ -31,7 +31,8 @@ use crate::{
 };
 
 /// Links among which a step looks for those of a change, once looking among all of them failed: with a filter that no index serves,
-/// and few links that meet it, this may take longer than a statement may. Half as many after each further failure.
+/// and few links that meet it, this may take longer than a statement may. Half as many after each further failure. All later steps
+/// look among so many, so that a change reads each link once.
 const WINDOW: u32 = 10_000;
 const MIN_WINDOW: u32 = 20;
 
@@ -91,7 +92,8 @@ async fn change(state: &Arc<LinkChangeState>, claimed: &Claimed) -> Result<Optio
     let count = size(state);
     let after = now.details.after.map(|(at, seq)| Position { at: UnixMillis(at), seq });
     let mut conn = state.db.read().await?;
-    let end = match window(claimed.failures) {
+    let window = window(claimed.failures, now.details.in_parts);
+    let end = match window {
         Some(links) => redirection_lists::created_behind(&mut conn, now.account, after, links).await?,
         None => None,
     };
@@ -109,7 +111,8 @@ async fn change(state: &Arc<LinkChangeState>, claimed: &Claimed) -> Result<Optio
         .redirects
         .writer
         .submit(&ctx_of(now, at), (now.account, lane(now)), {
-            let (state, claimed) = (Arc::clone(state), claimed.clone());
+            let (state, mut claimed) = (Arc::clone(state), claimed.clone());
+            claimed.item.details.in_parts = window.is_some();
             move |tx| {
                 async move {
                     let begun = Instant::now();
@@ -282,8 +285,10 @@ fn measure(state: &LinkChangeState, claimed: &Claimed, after: Option<&LinkChange
     state.batch_size.took(usize::try_from(links).unwrap_or(usize::MAX), begun.elapsed());
 }
 
-/// Among how many links a step looks; `None` is all of them. The claim itself is the first failure.
-fn window(failures: u64) -> Option<u32> {
+/// Among how many links a step looks; `None` is all of them. The claim itself is the first failure; `in_parts`: looking among all
+/// was another one.
+fn window(failures: u64, in_parts: bool) -> Option<u32> {
+    let failures = failures.saturating_add(u64::from(in_parts));
     let halvings = u32::try_from(failures.checked_sub(2)?).unwrap_or(u32::MAX).min(16);
     Some((WINDOW >> halvings).max(MIN_WINDOW))
 }
@@ -310,4 +315,22 @@ fn ctx_of(change: &LinkChange, at: UnixMillis) -> Ctx {
         request: maker.request.clone(),
         operation: maker.operation.clone(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_step_looks_among_all_links_until_that_failed() {
+        for (failures, in_parts, links) in [
+            (1, false, None),
+            (2, false, Some(WINDOW)),
+            (1, true, Some(WINDOW)),
+            (2, true, Some(WINDOW / 2)),
+            (u64::MAX, true, Some(MIN_WINDOW)),
+        ] {
+            assert_eq!(window(failures, in_parts), links, "{failures}, {in_parts}");
+        }
+    }
 }

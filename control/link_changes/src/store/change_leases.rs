@@ -43,9 +43,9 @@ impl Work for LinkChange {
     const FREE: &'static str =
         "UPDATE link_changes SET lease_until = 0 WHERE settled = 0 AND lease_until > 0";
 
-    fn mark(&self) -> Mark {
+    fn mark(&self) -> Mark<'_> {
         let (status, is_over) = (self.status.as_str(), self.status.is_terminal());
-        Mark { id: self.id, seq: self.stamp.seq, status, is_over }
+        Mark { id: self.id.as_str(), seq: self.stamp.seq, status, is_over }
     }
 }
 

@@ -3,9 +3,10 @@
 //! The transaction of a change leaves its entries in a queue, where they cost it a row and nothing to look up. They go from there
 //! into the table of entries once, many at a time, with their number and hash: by the worker each second, and before a list.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, time::Duration};
 
 use shared::{id::AccountId, time::UnixMillis};
+use tokio::time::timeout;
 use tracing::instrument;
 
 use super::{Core, access::require};
@@ -33,6 +34,9 @@ const STEPS: usize = 20;
 
 /// Entries that are read at once for a check.
 const PAGE: i64 = 1_000;
+
+/// How long a list waits for the newest entries. SQLite has one writer, and a statement of it may take longer.
+const LIST_WAIT: Duration = Duration::from_secs(1);
 
 /// How long entries are kept: 400 days, so that a year can be compared with the one before.
 pub const KEPT_MS: i64 = 400 * 24 * 60 * 60 * 1_000;
@@ -73,16 +77,18 @@ pub async fn chain_all(core: &Core) -> Result<(), StoreError> {
 }
 
 /// [`chain_all`] for a list that is of use also without the newest entries: they are missing while the database takes no writes,
-/// or too many wait.
+/// is busy for a second, or too many wait.
 pub async fn chain_if_possible(core: &Core) {
-    match chain_some(core).await {
-        Ok(true) => {}
-        Ok(false) => tracing::warn!("a list lacks the newest entries of the audit trail: too many wait"),
-        Err(error) => tracing::warn!(%error, "a list lacks the newest entries of the audit trail"),
+    match timeout(LIST_WAIT, chain_some(core)).await {
+        Ok(Ok(true)) => {}
+        Ok(Ok(false)) => tracing::warn!("a list lacks the newest entries of the audit trail: too many wait"),
+        Ok(Err(error)) => tracing::warn!(%error, "a list lacks the newest entries of the audit trail"),
+        Err(_) => tracing::warn!("a list lacks the newest entries of the audit trail: the database is busy"),
     }
 }
 
-/// Gives new entries their place in the chain of their account; returns how many.
+/// Gives new entries their place in the chain of their account, and sets those aside that cannot be read; returns how many there
+/// were.
 ///
 /// A chain whose ends were changed by somebody else goes on without a valid seal: [`verify`] reports it.
 ///
@@ -97,8 +103,10 @@ pub async fn chain_new(core: &Core) -> Result<usize, StoreError> {
     let mut tx = core.db.begin(&Ctx::default()).await?;
     // First, as they are the older ones: the last of the release before.
     let mut entries = store::take_unplaced(&mut tx, STEP as i64).await?;
-    entries.extend(store::take(&mut tx, STEP as i64).await?);
-    if entries.is_empty() {
+    let (taken, faults) = store::take(&mut tx, STEP as i64).await?;
+    entries.extend(taken);
+    let count = entries.len() + faults.len();
+    if count == 0 {
         return Ok(0);
     }
     // Each as it was found, and as it goes on.
@@ -128,7 +136,15 @@ pub async fn chain_new(core: &Core) -> Result<usize, StoreError> {
         store::put_chain(&mut tx, account, &sealed).await?;
     }
     tx.commit().await?;
-    Ok(entries.len())
+    if let Some(fault) = faults.first() {
+        let rejects = faults.len();
+        tracing::warn!(
+            rejects,
+            fault,
+            "entries of the audit trail cannot be read: they are in `audit_rejects`"
+        );
+    }
+    Ok(count)
 }
 
 /// A chain after a change, sealed again if its seal was valid before.
@@ -192,6 +208,14 @@ async fn verify_once(
         Some(number) if number > ends_at => Err(Broken::Beyond(number)),
         _ => checked,
     })
+}
+
+/// Entries of any account that are in no chain, because they cannot be read: where they are kept, and what is wrong.
+///
+/// # Errors
+/// The database failed.
+pub async fn rejects(db: &Db) -> Result<Vec<(i64, String)>, StoreError> {
+    store::list_rejects(&mut db.read().await?, PAGE).await
 }
 
 /// Removes entries whose time is over, oldest first; returns how many. Entries that fail the check stay.

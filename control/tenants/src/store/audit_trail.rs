@@ -46,6 +46,9 @@ const PG_TAKE: &str = "DELETE FROM audit_queue WHERE seq = ANY(ARRAY( \
     SELECT seq FROM audit_queue ORDER BY seq LIMIT $1 FOR UPDATE)) RETURNING seq, entry";
 const SQLITE_TAKE: &str = "DELETE FROM audit_queue WHERE seq IN (SELECT seq FROM audit_queue ORDER BY seq LIMIT $1) \
     RETURNING seq, entry";
+const REJECT: &str = "INSERT INTO audit_rejects (entry, fault) VALUES ($1, $2)";
+// Whose they are cannot be read.
+const REJECTS: &str = "SELECT seq, fault FROM audit_rejects ORDER BY seq LIMIT $1";
 const PG_ADD: &str = "INSERT INTO audit_entries (account_id, at, actor_kind, actor_id, key_id, network, request_id, \
     operation, resource, resource_id, before, after, number, hash) \
     SELECT r ->> 0, (r ->> 1)::bigint, r ->> 2, r ->> 3, r ->> 4, r ->> 5, r ->> 6, r ->> 7, r ->> 8, r ->> 9, \
@@ -157,9 +160,9 @@ type Waiting = (
     Option<String>,
 );
 
-fn to_waiting((seq, text): (i64, String)) -> Result<Entry, StoreError> {
-    let columns: Waiting = serde_json::from_str(&text)
-        .map_err(|error| StoreError::Row(format!("audit_queue {seq}: {error}")))?;
+fn to_waiting(seq: i64, text: &str) -> Result<Entry, StoreError> {
+    let columns: Waiting =
+        serde_json::from_str(text).map_err(|error| StoreError::Row(format!("audit_queue: {error}")))?;
     let (
         account,
         at,
@@ -207,12 +210,29 @@ pub async fn take_unplaced(tx: &mut Tx, most: i64) -> Result<Vec<Entry>, StoreEr
     rows.into_iter().map(Entry::try_from).collect()
 }
 
-/// Takes up to `most` entries that wait, oldest first; until the commit others wait for them. `seq` is their order.
-pub async fn take(tx: &mut Tx, most: i64) -> Result<Vec<Entry>, StoreError> {
+/// Takes up to `most` entries that wait, oldest first; until the commit others wait for them. `seq` is their order. Those that
+/// cannot be read are set aside: what is wrong with each of them is returned, too.
+pub async fn take(tx: &mut Tx, most: i64) -> Result<(Vec<Entry>, Vec<String>), StoreError> {
     let sql = dialect::pick(tx, PG_TAKE, SQLITE_TAKE);
     let mut rows: Vec<(i64, String)> = fetch_all!(&mut **tx, sql, most)?;
     rows.sort_unstable_by_key(|(seq, _)| *seq);
-    rows.into_iter().map(to_waiting).collect()
+    let (mut entries, mut faults) = (Vec::with_capacity(rows.len()), Vec::new());
+    for (seq, text) in rows {
+        match to_waiting(seq, &text) {
+            Ok(entry) => entries.push(entry),
+            Err(error) => {
+                let fault = error.to_string();
+                execute!(&mut **tx, REJECT, &text, &fault)?;
+                faults.push(fault);
+            }
+        }
+    }
+    Ok((entries, faults))
+}
+
+/// Up to `most` entries of all accounts that were set aside by [`take`]: `seq`, and what is wrong.
+pub async fn list_rejects(conn: &mut Conn, most: i64) -> Result<Vec<(i64, String)>, StoreError> {
+    Ok(fetch_all!(conn, REJECTS, most)?)
 }
 
 /// Adds entries with their place.

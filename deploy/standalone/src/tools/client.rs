@@ -5,7 +5,8 @@ use std::{fs, net::IpAddr, path::Path, time::Duration};
 use reqwest::{
     Certificate, Response, StatusCode, Url,
     header::{
-        AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LINK, LOCATION,
+        AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, ETAG, HeaderMap, HeaderName, HeaderValue, IF_MATCH,
+        LINK, LOCATION,
     },
 };
 use serde::{Deserialize, de::DeserializeOwned};
@@ -100,9 +101,21 @@ impl Client {
     /// # Errors
     /// The service refused, or did not answer.
     pub async fn read<T: DeserializeOwned>(&self, url: &Url) -> Result<T, RequestError> {
+        self.read_tagged(url).await.map(|(document, _)| document)
+    }
+
+    /// Reads a JSON document and its `ETag`.
+    ///
+    /// # Errors
+    /// The service refused, or did not answer.
+    pub async fn read_tagged<T: DeserializeOwned>(
+        &self,
+        url: &Url,
+    ) -> Result<(T, Option<HeaderValue>), RequestError> {
         let response =
             self.patience.send(|| self.http.get(url.clone()).header("accept", "application/json")).await?;
-        json(response).await
+        let tag = response.headers().get(ETAG).cloned();
+        Ok((json(response).await?, tag))
     }
 
     /// Reads one page of a list, and the URL of the next page if there is one.
@@ -169,13 +182,23 @@ impl Client {
         self.patience.send(|| self.http.post(url.clone())).await.map(|_| ())
     }
 
-    /// Puts a JSON document; what comes back is not read.
+    /// Puts a JSON document, with a tag in place of the version that has it; what comes back is not read.
     ///
     /// # Errors
     /// The service refused, or did not answer.
-    pub async fn put(&self, url: &Url, body: bytes::Bytes) -> Result<(), RequestError> {
-        let request =
-            || self.http.put(url.clone()).header(CONTENT_TYPE, "application/json").body(body.clone());
+    pub async fn put(
+        &self,
+        url: &Url,
+        tag: Option<&HeaderValue>,
+        body: bytes::Bytes,
+    ) -> Result<(), RequestError> {
+        let request = || {
+            let put = self.http.put(url.clone()).header(CONTENT_TYPE, "application/json").body(body.clone());
+            match tag {
+                Some(tag) => put.header(IF_MATCH, tag),
+                None => put,
+            }
+        };
         self.patience.send(request).await.map(|_| ())
     }
 

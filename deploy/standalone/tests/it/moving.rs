@@ -7,6 +7,11 @@ use std::{
 
 use flate2::{Compression, write::GzEncoder};
 use serde_json::{Value, json};
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::{TcpListener, TcpStream},
+    sync::{mpsc, oneshot},
+};
 
 use crate::harness::{DOMAIN, Waymark};
 
@@ -131,7 +136,53 @@ async fn links_of_each_service_move_with_what_they_say() {
     let out = run(&[]).await;
     assert!(out.starts_with("0 created, 1 changed, 1 already there, 0 rejected"), "{out}");
     assert_eq!(service.scan(DOMAIN, "y2").await, (307, "https://example.com/new".to_owned()));
+
+    // Somebody changes it after the import has read it.
+    fs::write(service.folder.path().join("yourls"), YOURLS.replace("com/y2", "com/newer")).unwrap();
+    let (api, mut puts) = before_puts(service.running.api_url.clone()).await;
+    let import = service.run_tool(&["import", "--api", &api, "--from", "yourls", "yourls"]);
+    let meanwhile = async {
+        let go_on: oneshot::Sender<()> = puts.recv().await.unwrap();
+        let change = json!({"defaultRedirectUrl": "https://example.com/theirs"});
+        assert_eq!(service.call("PUT", "/redirections/y2", Some(change)).await.0, 200);
+        go_on.send(()).unwrap();
+    };
+    let ((exit, out, error), ()) = tokio::join!(import, meanwhile);
+    assert!(exit == 1 && out.starts_with("0 created, 1 already there, 1 rejected"), "{exit}: {out}{error}");
+    let rejects = fs::read_to_string(service.folder.path().join("yourls.rejects.csv")).unwrap();
+    assert!(rejects.contains("changed since it was read"), "{rejects}");
+    assert_eq!(service.scan(DOMAIN, "y2").await, (307, "https://example.com/theirs".to_owned()));
     service.stop().await;
+}
+
+/// Where connections to an API can be made: they are passed on, and before each `PUT` whoever receives is asked to let it pass.
+async fn before_puts(api: String) -> (String, mpsc::Receiver<oneshot::Sender<()>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let (asked, puts) = mpsc::channel(1);
+    tokio::spawn(async move {
+        while let Ok((client, _)) = listener.accept().await {
+            let server = TcpStream::connect(api.trim_start_matches("http://")).await.unwrap();
+            let ((mut requests, mut back), (mut answers, mut there)) =
+                (client.into_split(), server.into_split());
+            tokio::spawn(async move { tokio::io::copy(&mut answers, &mut back).await });
+            let asked = asked.clone();
+            tokio::spawn(async move {
+                let mut bytes = [0; 4096];
+                while let Ok(count @ 1..) = requests.read(&mut bytes).await {
+                    if bytes.starts_with(b"PUT ") {
+                        let (go_on, wait) = oneshot::channel();
+                        asked.send(go_on).await.unwrap();
+                        wait.await.unwrap();
+                    }
+                    if there.write_all(&bytes[..count]).await.is_err() {
+                        break;
+                    }
+                }
+            });
+        }
+    });
+    (url, puts)
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -2,18 +2,24 @@
 
 use std::collections::BTreeSet;
 
-use ::privacy::{domain::erasure::MAX_USERS, service::erasures::users_removed, worker::work};
+use ::privacy::{
+    domain::erasure::MAX_USERS, service::erasures::users_removed, store::erasures, worker::work,
+};
 use anyhow::{Context, Result, ensure};
 use applications::{
     domain::app_user::{UserDetails, UserStatus},
     service::removal,
-    store::app_users::{self, NewRow},
+    store::{
+        app_users::{self, NewRow},
+        removed_applications,
+    },
+    worker,
 };
 use axum::http::Method;
 use kernel::store::Ctx;
 use serde_json::{Value, json};
 use shared::id::{ApplicationId, ProjectId, UserId};
-use tests::db::{Engine, random16};
+use tests::db::{Engine, TestApp, random16};
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -21,6 +27,7 @@ use super::{
     asked::{acting_user, application, project},
     found, post, work_all,
 };
+use crate::store::schema::run;
 
 crate::on_both_engines!(
     users_who_are_deleted_share_an_erasure,
@@ -215,14 +222,43 @@ async fn many_users_of_a_deleted_application_are_removed_in_steps(engine: Engine
     drop(tx);
 
     // Whichever process is there then.
-    let mut steps = 0;
-    while removal::step(core).await? {
-        steps += 1;
-    }
-    ensure!((2..=4).contains(&steps), "{steps} steps");
+    while worker::work(&api.made.app.core, &api.made.app.privacy.metrics.removals_given_up).await? {}
     let (_, counts) = listed(api).await?;
     ensure!(counts.iter().sum::<usize>() == count + 1, "each user is in one erasure: {counts:?}");
     let shown = api.get("/users").await?.json();
     ensure!(shown[0]["id"] == other.as_str(), "{shown}");
+    Ok(())
+}
+
+/// It is tried again after a pause that grows, and at last left for an hour.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_removal_that_fails_is_in_nobodys_way() -> Result<()> {
+    let made = TestApp::new(Engine::Sqlite).await?;
+    let (core, given_up) = (&made.app.core, &made.app.privacy.metrics.removals_given_up);
+    let [stuck, other] = [1, 2].map(|at| ApplicationId::new(at, [0; 16]));
+    let mut tx = core.db.begin(&Ctx::default()).await?;
+    for app in [stuck, other] {
+        removed_applications::insert(&mut tx, made.account, app, 0, core.clock.now()).await?;
+    }
+    tx.commit().await?;
+    let behind = async |sql: String| run(&made.db.location, &[sql]).await;
+    behind(format!(
+        "CREATE TRIGGER stuck BEFORE DELETE ON removed_applications WHEN OLD.app_id = '{stuck}' \
+         BEGIN SELECT RAISE(ABORT, 'stuck'); END"
+    ))
+    .await?;
+    let left = async || anyhow::Ok(erasures::standing(&mut core.db.read().await?).await?.0);
+    for _ in 0..2 {
+        ensure!(worker::work(core, given_up).await?, "both are due");
+    }
+    ensure!((left().await?, given_up.get()) == (1, 0), "the other one is removed");
+
+    behind("UPDATE removed_applications SET failures = 25, lease_until = 0".to_owned()).await?;
+    ensure!(worker::work(core, given_up).await? && given_up.get() == 1);
+    ensure!(!worker::work(core, given_up).await?, "it rests");
+    behind("DROP TRIGGER stuck".to_owned()).await?;
+    behind("UPDATE removed_applications SET lease_until = 0".to_owned()).await?;
+    ensure!(worker::work(core, given_up).await?);
+    ensure!((left().await?, given_up.get()) == (0, 1), "it begins anew");
     Ok(())
 }

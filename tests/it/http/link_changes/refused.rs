@@ -189,6 +189,7 @@ async fn a_change_whose_links_are_not_found_in_time_goes_on_in_parts(engine: Eng
         steps += 1;
         ensure!(steps < 100, "{}", api.get(&path).await?.json());
     }
+    ensure!(claimed.item.details.in_parts, "another turn would look among all links again");
     // At least one for each time at which links were made, and then the last one; on a slow machine steps have fewer links.
     ensure!(steps >= 3, "{steps} steps");
     let change = api.get(&path).await?.json();

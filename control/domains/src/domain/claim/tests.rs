@@ -52,14 +52,17 @@ fn a_proof_is_lost_after_three_checks_and_may_come_back() {
     assert_eq!((lost.state, lost.unproven_since), (State::Unproven, Some(at(26))));
     let still = lost.after(missing(), at(27), 0);
     assert_eq!((still.unproven_since, still.next_check), (Some(at(26)), Some(at(33))));
-    let month = 26 + 30 * 24;
-    assert_eq!((still.is_open(at(month - 1)), still.is_open(at(month))), (false, true));
+    assert_eq!(still.opens_at(), Some(at(26 + 30 * 24)));
+    let week = 26 + 7 * 24;
+    let [early, late] = [week - 1, week].map(|hours| still.clone().after(missing(), at(hours), 0));
+    assert_eq!((early.begins_week(&still), late.begins_week(&early)), (false, true));
+    assert!(!late.clone().after(missing(), at(week + 1), 0).begins_week(&late), "once a week");
     assert_eq!(still.verified_at, Some(NOW));
     let back = still.after(Finding::Proven(Proof::Txt), at(33), 0);
     assert_eq!((back.state, back.unproven_since, back.failures), (State::Verified, None, 0));
-    assert!(!back.is_open(at(month)));
+    assert_eq!(back.opens_at(), None);
     let released = back.clone().released([0xcd; 16], at(34));
-    assert!(released.is_open(at(34)) && released.content() != back.content());
+    assert!(released.opens_at() == Some(at(34)) && released.content() != back.content());
 }
 
 #[test]

@@ -77,7 +77,7 @@ impl Demo {
         self.mark.state = state;
         let body = json!({"customFields": {FIELD: self.mark}});
         let url = client.url(&["projects", &self.project], []);
-        client.put(&url, body.to_string().into()).await
+        client.put(&url, None, body.to_string().into()).await
     }
 
     /// Posts a document of the demo. A repeat in the same run is answered as before.

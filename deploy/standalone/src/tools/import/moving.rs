@@ -9,7 +9,7 @@ use std::{
 };
 
 use clap::ValueEnum;
-use reqwest::{StatusCode, Url};
+use reqwest::{StatusCode, Url, header::HeaderValue};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use shorteners::Source;
@@ -161,9 +161,9 @@ impl Moving {
         refusal: Option<String>,
     ) -> Result<Outcome, RequestError> {
         let url = self.url(Some(text_of(&row.item.body, "shortId")), None);
-        match self.client.read::<Record>(&url).await {
-            Ok(found) if self.is_import(&found, row) => self.update(row, &found).await,
-            Ok(found) => {
+        match self.client.read_tagged::<Record>(&url).await {
+            Ok((found, tag)) if self.is_import(&found, row) => self.update(row, &found, tag).await,
+            Ok((found, _)) => {
                 let (url, target) = (text_of(&found, "shortUrl"), text_of(&found, "defaultRedirectUrl"));
                 self.settle_conflict(row, key, format!("{url} is there already, and leads to {target}."))
                     .await
@@ -195,7 +195,12 @@ impl Moving {
             Err(error) => return of_the_row(error),
         };
         if let Some(found) = found.iter().find(|found| self.is_import(found, row)) {
-            return self.update(row, found).await;
+            // A list has no tags.
+            let url = self.url(Some(text_of(found, "shortId")), None);
+            return match self.client.read_tagged::<Record>(&url).await {
+                Ok((found, tag)) => self.update(row, &found, tag).await,
+                Err(error) => of_the_row(error),
+            };
         }
         if self.dry_run {
             return Ok(Outcome::New);
@@ -210,8 +215,13 @@ impl Moving {
         }
     }
 
-    /// Makes a link that was imported before what its row says.
-    async fn update(&self, row: &Row, found: &Record) -> Result<Outcome, RequestError> {
+    /// Makes a link that was imported before what its row says, unless somebody has changed it since it was read with this tag.
+    async fn update(
+        &self,
+        row: &Row,
+        found: &Record,
+        tag: Option<HeaderValue>,
+    ) -> Result<Outcome, RequestError> {
         let code = Code {
             short_id: text_of(found, "shortId").to_owned(),
             short_url: text_of(found, "shortUrl").to_owned(),
@@ -221,8 +231,16 @@ impl Moving {
             return Ok(Outcome::Changed(code));
         }
         let url = self.url(Some(&code.short_id), None);
-        match self.client.put(&url, Value::Object(body).to_string().into()).await {
+        match self.client.put(&url, tag.as_ref(), Value::Object(body).to_string().into()).await {
             Ok(()) => Ok(Outcome::Changed(code)),
+            Err(error @ RequestError::Refused { status: StatusCode::PRECONDITION_FAILED, .. }) => {
+                // Maybe by a try whose answer was lost.
+                let now = self.client.read::<Record>(&url).await?;
+                if change(&row.item.body, &now).is_none() {
+                    return Ok(Outcome::Changed(code));
+                }
+                of_the_row(error)
+            }
             Err(error) => of_the_row(error),
         }
     }
@@ -249,7 +267,11 @@ impl Moving {
 fn of_the_row(error: RequestError) -> Result<Outcome, RequestError> {
     match error {
         RequestError::Refused {
-            status: StatusCode::BAD_REQUEST | StatusCode::NOT_FOUND | StatusCode::CONFLICT,
+            status:
+                StatusCode::BAD_REQUEST
+                | StatusCode::NOT_FOUND
+                | StatusCode::CONFLICT
+                | StatusCode::PRECONDITION_FAILED,
             text,
         } => Ok(Outcome::Refused(text)),
         error @ (RequestError::Refused { .. } | RequestError::Unreachable(_)) => Err(error),
