@@ -2,7 +2,6 @@
 
 use shared::{
     id::{AccountId, CaseId, ReportId, ThngId},
-    personal_data::PersonalData,
     redirect::RedirectKey,
     short_id::ShortId,
     short_url::ShortDomain,
@@ -128,7 +127,7 @@ async fn find(conn: &mut Conn, host: &str, short_id: &str) -> Result<Suspected, 
         case,
         link: RedirectKey::new(domain.host.as_str(), &folded),
         short_url: domain.short_url(&redirect.short_id),
-        takes_mail: domain.personal_data != Some(PersonalData::None),
+        takes_mail: !domain.omits_personal_data(),
     })
 }
 
