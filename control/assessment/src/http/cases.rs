@@ -114,7 +114,7 @@ pub(super) struct FinderReportDocument {
     /// What was written: at most 2,000 characters.
     #[schema(example = "I bought it at a market.")]
     text: String,
-    /// Where the finder may be asked, as written there; nobody checked it.
+    /// Where the finder may be asked, as written there; nobody checked it. Shown with the permission `personalData:read` only.
     #[serde(skip_serializing_if = "Option::is_none")]
     mail: Option<String>,
 }

@@ -20,7 +20,7 @@ use crate::{
         listing::ListRequest,
         page::Page,
         permission::{
-            Subject::{Cases, Thngs},
+            Subject::{Cases, PersonalData, Thngs},
             Verb,
         },
         report::FinderReport,
@@ -50,7 +50,7 @@ pub async fn list(
     Ok(cases::list(&mut conn, &selection).await?)
 }
 
-/// Reads a case, with the newest reports of finders.
+/// Reads a case, with the newest reports of finders; their addresses only with the permission `personalData:read`.
 ///
 /// # Errors
 /// The account or the key may not or it does not exist.
@@ -63,7 +63,10 @@ pub async fn read(
     let grant = admit(actor, Verb::Read)?;
     let mut conn = state.db.read().await?;
     let case = admitted(cases::find(&mut conn, actor.account, parse(id)?).await?, &grant, id)?;
-    let found = reports::list(&mut conn, actor.account, case.state.id).await?;
+    let mut found = reports::list(&mut conn, actor.account, case.state.id).await?;
+    if require(actor, Verb::Read, PersonalData).is_err() {
+        found.iter_mut().for_each(|report| report.mail = None);
+    }
     Ok((case, found))
 }
 

@@ -76,6 +76,7 @@ export function clean (pages: Pages): Pages {
     ...(pages.colors && { colors: { background: pages.colors.background, text: pages.colors.text, accent: pages.colors.accent } }),
     ...((url.trim() || label.trim()) && { link: { url: url.trim(), label } }),
     ...(pages.copies && { copies: pages.copies }),
+    ...(pages.copies && pages.reports && { reports: true }),
     ...(Object.keys(texts).length > 0 && { texts })
   }
 }
