@@ -39,7 +39,7 @@ pub struct Limits {
     /// Logins, registrations and activations of one address, per minute; all of them may come in one burst.
     ///
     /// Trying a list of 10,000 passwords takes most of a working day from one address. The addresses of a /24, or of a /48
-    /// of IPv6, have 8 times as many together.
+    /// of IPv6, have 8 times as many together. As many requests by which finders write, counted apart.
     pub logins_per_address: u32,
 }
 

@@ -63,8 +63,8 @@ impl NewReport {
             }
         }
         let token = members.text("token");
-        if token.is_some_and(|token| token.len() > MAX_TOKEN) {
-            members.fault(format!("token must have at most {MAX_TOKEN} characters."));
+        if let Some(Err(fault)) = token.map(|token| check_text(token, 0, MAX_TOKEN)) {
+            members.fault(format!("token {fault}."));
         }
         let text = members.text("text");
         if let Some(text) = text {
