@@ -4,6 +4,7 @@ mod errors;
 mod lead;
 pub(crate) mod plain;
 mod record;
+mod report;
 pub(crate) mod request_ids;
 
 use std::{mem::take, sync::Arc, time::Instant};
@@ -96,6 +97,8 @@ enum Next {
     },
     /// The image is not held.
     Render(ImageKey),
+    /// A report about the item of a short id, whose domain shows this.
+    Report(String, Brand),
     /// Control answers; with another path, or unchanged.
     Proxy(Option<String>),
 }
@@ -192,6 +195,9 @@ impl<B: Backing> App<B> {
                 let query = uri.query().map(|query| format!("?{query}")).unwrap_or_default();
                 return Next::Proxy(Some(format!("/redirections/{short_id}{query}")));
             }
+            Route::Report(domain, short_id) => {
+                return Next::Report(short_id.to_owned(), domains.withheld.brand(domain));
+            }
             Route::Robots(robots) => return Next::Answer(response::text(robots.text())),
             Route::File(file) => return Next::Answer(response::file(file)),
             Route::Favicon => return Next::Answer(response::no_icon()),
@@ -282,6 +288,9 @@ impl<B: Backing> App<B> {
                         self.errors(request.headers().get(ACCEPT).map(HeaderValue::as_bytes)),
                     ),
                 }
+            }
+            Next::Report(short_id, brand) => {
+                self.report((&short_id, brand), request, client, id, &in_flight).await
             }
             Next::Proxy(path) => {
                 let accept = request.headers().get(ACCEPT).cloned();

@@ -12,11 +12,13 @@ use std::{
 
 use bytes::Bytes;
 use http::{
-    HeaderMap, HeaderName, HeaderValue, Request, Response, Uri,
-    header::{CONNECTION, CONTENT_LENGTH, EXPECT, HOST, TE, TRAILER, TRANSFER_ENCODING, UPGRADE},
+    HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, Uri,
+    header::{
+        CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, EXPECT, HOST, TE, TRAILER, TRANSFER_ENCODING, UPGRADE,
+    },
     request,
 };
-use http_body_util::{BodyExt, Either, Empty, LengthLimitError, Limited};
+use http_body_util::{BodyExt, Either, Full, LengthLimitError, Limited};
 use hyper::body::{Body as _, Frame, Incoming, SizeHint};
 use hyper_rustls::HttpsConnector;
 use hyper_util::{
@@ -42,8 +44,11 @@ const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long a read may take at one replica while there are others: longer than any statement of the database.
 const READ_TIMEOUT: Duration = Duration::from_secs(8);
 
-/// A request's body, or none.
-type Sent = Either<Watched, Empty<Bytes>>;
+/// Most bytes of an answer that is read here.
+const ANSWER_BYTES: usize = 16 << 10;
+
+/// A request's body; or one of the edge's own, or none.
+type Sent = Either<Watched, Full<Bytes>>;
 
 /// A request's body that notes when all of it was taken.
 struct Watched {
@@ -153,7 +158,11 @@ impl Proxy {
         parts.headers.remove(EXPECT);
         parts.headers.insert(HOST, host);
         self.sign(&mut parts.headers, client, id);
-        let body = Some(body).filter(|body| !body.is_end_stream());
+        let is_whole = Arc::new(AtomicBool::new(false));
+        let body = Some(body).filter(|body| !body.is_end_stream()).map(|body| {
+            let body = Limited::new(body, self.body_bytes);
+            (Either::Left(Watched { body, is_whole: is_whole.clone() }), is_whole)
+        });
         let ends = Instant::now() + self.timeout;
         tokio::time::timeout(self.timeout, in_flight.wait_to_begin()).await.map_err(|_| Code::Timeout)?;
         let response = self.send(&parts, &path, body, ends).await?;
@@ -169,7 +178,7 @@ impl Proxy {
         &self,
         parts: &request::Parts,
         path: &str,
-        mut body: Option<Incoming>,
+        mut body: Option<(Sent, Arc<AtomicBool>)>,
         ends: Instant,
     ) -> Result<Response<Incoming>, Code> {
         let replicas = self.replicas.in_turn();
@@ -182,14 +191,8 @@ impl Proxy {
                 .build()
                 .map_err(|_| Code::NoSuchPath)?;
             let has_body = body.is_some();
-            let is_whole = Arc::new(AtomicBool::new(false));
-            let sent = match body.take() {
-                Some(body) => Either::Left(Watched {
-                    body: Limited::new(body, self.body_bytes),
-                    is_whole: is_whole.clone(),
-                }),
-                None => Either::Right(Empty::new()),
-            };
+            let nothing = || (Either::Right(Full::default()), Arc::default());
+            let (sent, is_whole) = body.take().unwrap_or_else(nothing);
             // What may be asked twice goes to the next replica when this one is silent.
             let may_repeat = !has_body && left > 0 && parts.method.is_safe();
             let patience = ends.saturating_duration_since(Instant::now());
@@ -226,6 +229,30 @@ impl Proxy {
             }
         }
         Err(Code::ControlUnreachable)
+    }
+
+    /// Sends a JSON body of the edge's own for a client, and reads the answer.
+    ///
+    /// # Errors
+    /// Control is unreachable or too slow, or its answer is too long.
+    pub(crate) async fn post(
+        &self,
+        (host, path): (&str, &str),
+        json: Bytes,
+        client: Client,
+        id: &HeaderValue,
+    ) -> Result<(StatusCode, Bytes), Code> {
+        let (mut parts, ()) = Request::new(()).into_parts();
+        parts.method = Method::POST;
+        parts.headers.insert(HOST, HeaderValue::from_str(host).map_err(|_| Code::MisdirectedHost)?);
+        parts.headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        self.sign(&mut parts.headers, client, id);
+        let sent = (Either::Right(Full::new(json)), Arc::new(AtomicBool::new(true)));
+        let response = self.send(&parts, path, Some(sent), Instant::now() + self.timeout).await?;
+        let status = response.status();
+        let body = Limited::new(response.into_body(), ANSWER_BYTES).collect();
+        let body = tokio::time::timeout(self.timeout, body).await.map_err(|_| Code::Timeout)?;
+        Ok((status, body.map_err(|_| Code::ControlUnreachable)?.to_bytes()))
     }
 
     /// Adds the client's address, and the edge's key that makes it trusted.

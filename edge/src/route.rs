@@ -60,6 +60,8 @@ pub(crate) enum Route<'a> {
     Proxy,
     /// A record with a key: control's `GET /redirections/:shortId`.
     ProxyRecord(&'a str),
+    /// A report about the item of a short id, if pages of the domain take some.
+    Report(&'a std::sync::Arc<ShortDomain>, &'a str),
     /// `/robots.txt`.
     Robots(Robots),
     /// A file for apps that the domain has.
@@ -85,6 +87,10 @@ pub(crate) fn route<'a>(table: &'a Table, ask: &Ask<'a>) -> Route<'a> {
     if is_management(path) {
         return Route::Proxy;
     }
+    let takes_reports = || domain.pages.as_ref().is_some_and(|pages| pages.reports);
+    if *ask.method == Method::POST && takes_reports() && is_short_id(path) {
+        return Route::Report(domain, path);
+    }
     if *ask.method != Method::GET && *ask.method != Method::HEAD {
         return Route::MethodNotAllowed;
     }
@@ -101,9 +107,7 @@ pub(crate) fn route<'a>(table: &'a Table, ask: &Ask<'a>) -> Route<'a> {
         _ => {}
     }
     let (short_id, suffix) = Representation::split_suffix(path);
-    let is_short_id = (1..=short_id::MAX_LEN).contains(&short_id.len())
-        && short_id.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
-    if !is_short_id {
+    if !is_short_id(short_id) {
         return Route::NoSuchPath;
     }
     let representation = suffix.unwrap_or_else(|| negotiate(ask.accept));
@@ -118,6 +122,11 @@ pub(crate) fn route<'a>(table: &'a Table, ask: &Ask<'a>) -> Route<'a> {
         Cow::Borrowed(short_id)
     };
     Route::Link(Link { domain, folded, representation })
+}
+
+fn is_short_id(text: &str) -> bool {
+    (1..=short_id::MAX_LEN).contains(&text.len())
+        && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-')
 }
 
 fn app_file<'a>(domain: &'a ShortDomain, path: &str) -> Option<&'a JsonFile> {
@@ -158,7 +167,9 @@ pub fn is_management(path: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use shared::{access_token::url_without_access_token, domain_files::DomainFiles, short_url::Scheme};
+    use shared::{
+        access_token::url_without_access_token, domain_files::DomainFiles, pages::Pages, short_url::Scheme,
+    };
 
     use super::*;
     use crate::domains::Domains;
@@ -173,6 +184,7 @@ mod tests {
         let exact = ShortDomain {
             case_sensitive: true,
             files: Some(files.into()),
+            pages: Some(Pages { reports: true, ..Pages::default() }.into()),
             ..ShortDomain::new(Scheme::Https, "exact.gg").unwrap()
         };
         domains.replace(0, &[ShortDomain::new(Scheme::Https, "tn.gg").unwrap(), exact], None);
@@ -190,6 +202,7 @@ mod tests {
         };
         match route(&domains.load(), &ask) {
             Route::Link(link) => format!("{:?} {}/{}", link.representation, link.key().domain, link.folded),
+            Route::Report(domain, short_id) => format!("Report {}/{short_id}", domain.host),
             other => format!("{other:?}"),
         }
     }
@@ -227,6 +240,10 @@ mod tests {
             ("GET", "tn.gg", "/.well-known/assetlinks.json", "", false, "NoSuchPath"),
             ("GET", "tn.gg", "/favicon.ico", "", false, "Favicon"),
             ("POST", "tn.gg", "/ABC", "", false, "MethodNotAllowed"),
+            ("POST", "exact.gg", "/aBc?x=1", html, false, "Report exact.gg/aBc"),
+            ("POST", "exact.gg", "/aBc.png", html, false, "MethodNotAllowed"),
+            ("PUT", "exact.gg", "/aBc", html, false, "MethodNotAllowed"),
+            ("POST", "exact.gg", "/redirections", json, false, "Proxy"),
             ("DELETE", "tn.gg", "/ABC", "", true, "MethodNotAllowed"),
             ("OPTIONS", "tn.gg", "/ABC", "", false, "MethodNotAllowed"),
             ("POST", "tn.gg", "/redirections", json, true, "Proxy"),

@@ -147,6 +147,8 @@ id_types! {
     ReactionId;
     /// A case: an item that an assessment suspects.
     CaseId;
+    /// What a finder wrote about an item that may be a copy.
+    ReportId;
     /// An access of an operator to an account.
     AccessId;
     /// The identifier of any resource a redirection may belong to.

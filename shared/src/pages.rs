@@ -28,6 +28,9 @@ pub struct Pages {
     /// nobody does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub copies: Option<Risk>,
+    /// Whether the page of a copy lets whoever found it write to the account.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub reports: bool,
     /// Texts by language tag, such as `de` or `pt-BR`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub texts: BTreeMap<Box<str>, PageTexts>,

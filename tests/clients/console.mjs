@@ -1823,6 +1823,26 @@ for (const [width, scheme, locale, lang, pages] of [[1440, 'light', 'de-DE', 'de
   })
 }
 
+await step('whoever scans a suspected copy writes to the account, and the case shows it as text', async () => {
+  const { account } = await api('GET', '/access')
+  await api('PUT', `/accounts/${account}/pages?wait=edges`, { copies: 'suspected', reports: true })
+  home.add(new URL(itemCode.shortUrl).origin)
+  const { context, page: there } = await visitor({ width: 390, height: 844, scheme: 'dark', locale: 'de-DE' })
+  await allowing((status) => status === 403, async () => {
+    await there.goto(itemCode.shortUrl)
+    await there.getByRole('button', { name: 'Dem Hersteller melden' }).click()
+    await there.getByLabel('Wo und von wem').fill('Auf dem <b>Markt</b>.')
+    await accessible(there, 'the form of a finder')
+    await fits(there, 'the form of a finder')
+    await there.getByRole('button', { name: 'Senden' }).click()
+    await there.getByRole('heading', { name: 'Vielen Dank' }).waitFor()
+  })
+  await context.close()
+  const [copy] = await api('GET', '/authentication/cases?filter=kind%3Dcounterfeit')
+  await open(page, `cases/${copy.id}`)
+  await page.locator('[data-test=reports]').getByText('Auf dem <b>Markt</b>.').waitFor()
+})
+
 await step('sign-out ends the session', async () => {
   await open(page, 'links')
   await page.locator('details.menu summary').click()

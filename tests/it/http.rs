@@ -59,6 +59,7 @@ mod quotas;
 mod reactions;
 mod recount;
 mod redirect_status;
+mod reports;
 mod resources;
 mod scan_profile;
 mod scan_sources;

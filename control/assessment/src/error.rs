@@ -20,6 +20,8 @@ pub enum AssessmentError {
     CaseChanged(i64),
     #[error("display: the Thng has {0} tags already, which is the most.")]
     TooManyTags(usize),
+    #[error("{whose} gets at most {most} reports of finders within a day: try again tomorrow.")]
+    TooManyReports { whose: &'static str, most: i64 },
     #[error("The application may not submit triggers of the type {}.", .0.as_str())]
     TriggerNotAllowed(TriggerType),
 }
@@ -30,6 +32,7 @@ impl DomainError for AssessmentError {
             Self::TooManyTags(_) => Code::Invalid,
             Self::NoSuchOwner { .. } | Self::TwoOwners => Code::InvalidParameter,
             Self::TriggerNotAllowed(_) => Code::Forbidden,
+            Self::TooManyReports { .. } => Code::TooManyRequests,
             Self::SettingsChanged(_) | Self::CaseChanged(_) => Code::Conflict,
         }
     }

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use ::actions::store::{scan_charges, scans as legacy_scans};
+use assessment::store::reports;
 use kernel::store::{Ctx, StoreError};
 use privacy::service::ages;
 use shared::{id::AccountId, time::UnixMillis};
@@ -54,9 +55,10 @@ pub async fn run(app: &ApiState) -> Result<Removed, StoreError> {
         let kept: BTreeMap<AccountId, UnixMillis> =
             days.into_iter().map(|(account, days)| (account, before(days))).collect();
         removed.scans = scans.delete_before(&kept, day).await?;
-        for (account, before) in kept {
-            removed.scans += delete_legacy(app, account, before).await?;
+        for (account, before) in &kept {
+            removed.scans += delete_legacy(app, *account, *before).await?;
         }
+        delete_reports(app, day, kept).await?;
         let mut tx = app.core.db.begin(&Ctx::default()).await?;
         scan_charges::delete_old(&mut tx, BOOT_MS).await?;
         tx.commit().await?;
@@ -69,6 +71,24 @@ pub async fn run(app: &ApiState) -> Result<Removed, StoreError> {
     let next = next.map(|(month, days)| UnixMillis(month.end().0 + i64::from(days) * DAY_MS));
     app.metrics.scans_are(found.bytes, found.oldest, next);
     Ok(removed)
+}
+
+/// Removes what finders wrote when scans of its time are removed, or earlier, when personal data of its time is cut.
+async fn delete_reports(
+    app: &ApiState,
+    day: UnixMillis,
+    mut kept: BTreeMap<AccountId, UnixMillis>,
+) -> Result<(), StoreError> {
+    for (account, days) in tenants::list_personal_data_days(&mut app.core.db.read().await?).await? {
+        let before = UnixMillis(day.0 - i64::from(days) * DAY_MS);
+        kept.entry(account).and_modify(|kept| *kept = before.max(*kept)).or_insert(before);
+    }
+    for (account, before) in kept {
+        let mut tx = app.core.db.begin(&Ctx::default()).await?;
+        reports::delete_before(&mut tx, account, before).await?;
+        tx.commit().await?;
+    }
+    Ok(())
 }
 
 /// Removes scans that stand among actions: those that are still to be moved, and those that do not fit elsewhere.

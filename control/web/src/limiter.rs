@@ -39,7 +39,7 @@ pub struct Limits {
     /// Logins, registrations and activations of one address, per minute; all of them may come in one burst.
     ///
     /// Trying a list of 10,000 passwords takes most of a working day from one address. The addresses of a /24, or of a /48
-    /// of IPv6, have 8 times as many together.
+    /// of IPv6, have 8 times as many together. As many requests by which finders write, counted apart.
     pub logins_per_address: u32,
 }
 
@@ -96,6 +96,7 @@ pub struct Limiter {
     logins: Limit<u32>,
     /// Of a /24 or /48.
     wide_logins: Limit<u32>,
+    reports: Limit<u32>,
     hasher: RandomState,
 }
 
@@ -115,6 +116,7 @@ impl Limiter {
                 1,
                 ticks,
             ),
+            reports: Limit::new(limits.logins_per_address, 60 * SECOND, 1, ticks),
             hasher: RandomState::new(),
         }
     }
@@ -151,6 +153,12 @@ impl Limiter {
         Some(if wide.is_allowed { narrow } else { wide })
     }
 
+    /// A request by which a finder writes to an account: no more of an address than logins.
+    #[must_use]
+    pub fn report(&self, client: Option<IpAddr>) -> Option<Verdict> {
+        self.reports.check(&self.bucket(client)?)
+    }
+
     /// Frees the memory of idle keys and addresses; called on a timer.
     pub fn forget(&self) {
         self.keys.forget();
@@ -158,6 +166,7 @@ impl Limiter {
         self.refusals.forget();
         self.logins.forget();
         self.wide_logins.forget();
+        self.reports.forget();
     }
 
     fn bucket(&self, client: Option<IpAddr>) -> Option<u32> {

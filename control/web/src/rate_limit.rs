@@ -85,6 +85,9 @@ pub fn count_by_row(
     match limit {
         RateLimit::OfKey => None,
         RateLimit::Login => check(limiter.login(client), Some(ledger), "to log in").err().map(Refusal::from),
+        RateLimit::Report => {
+            check(limiter.report(client), Some(ledger), "from this address").err().map(Refusal::from)
+        }
     }
 }
 

@@ -28,6 +28,8 @@ pub enum RateLimit {
     OfKey,
     /// By it passwords and codes could be guessed, or users be made: the limit of logins, for each address.
     Login,
+    /// Anybody writes to an account by it, without a key: as many as logins, for each address, counted apart.
+    Report,
 }
 
 /// What an operation does with an `Idempotency-Key`.

@@ -5,12 +5,13 @@ use http::{
     HeaderMap, HeaderValue, Response, StatusCode,
     header::{ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, RETRY_AFTER, VARY},
 };
+use serde_json::Value;
 use shared::{
     contact::Contact,
     negotiate::Representation,
     problem::{Code, Problem},
 };
-use visitor_pages::{Brand, Kind, PageCache, escape};
+use visitor_pages::{Brand, Kind, PageCache, ReportPage, escape, report_page};
 
 use super::{Body, NO_STORE, headers, response};
 use crate::route;
@@ -63,6 +64,26 @@ impl Errors<'_> {
     /// The answer for a domain without an id.
     pub(crate) fn root(&self) -> Response<Body> {
         self.answer(headers(), Code::NoSuchPath, Some(Kind::Root))
+    }
+
+    /// The answer to a report: the next page for people, and for programs what control says.
+    pub(crate) fn report(&self, told: Result<(StatusCode, Bytes), Code>) -> Response<Body> {
+        let (status, answer) = match told {
+            Err(code) if !self.wants_html() => return self.plain(code),
+            Err(code) => (status_of(code), Bytes::new()),
+            Ok(told) => told,
+        };
+        if !self.wants_html() {
+            return written(headers(), status, Form { is_html: false, vary: "Accept", body: answer });
+        }
+        let told: Value = serde_json::from_slice(&answer).unwrap_or_default();
+        let page = match (told["report"].as_str(), told["token"].as_str()) {
+            (Some("form"), Some(token)) => ReportPage::Form { token, takes_mail: told["takesMail"] == true },
+            (Some("received"), _) => ReportPage::Received,
+            _ => ReportPage::Refused,
+        };
+        let body = report_page(page, self.language, &self.brand, self.contact).into();
+        written(headers(), status, Form { is_html: true, vary: VARY_OF_PAGES, body })
     }
 
     /// Type and body of the answer for an id that leads nowhere.
@@ -155,7 +176,23 @@ const fn kind_of(is_html: bool) -> &'static str {
     if is_html { "text/html; charset=utf-8" } else { "application/json" }
 }
 
-fn refusal(mut headers: HeaderMap, code: Code, Form { is_html, vary, body }: Form) -> Response<Body> {
+fn refusal(headers: HeaderMap, code: Code, form: Form) -> Response<Body> {
+    let mut response = written(headers, status_of(code), form);
+    let headers = response.headers_mut();
+    match code.status() {
+        405 => drop(headers.insert(ALLOW, HeaderValue::from_static("GET, HEAD"))),
+        429 | 503 => drop(headers.insert(RETRY_AFTER, HeaderValue::from_static("1"))),
+        _ => {}
+    }
+    response
+}
+
+fn status_of(code: Code) -> StatusCode {
+    StatusCode::from_u16(code.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
+}
+
+fn written(mut headers: HeaderMap, status: StatusCode, form: Form) -> Response<Body> {
+    let Form { is_html, vary, body } = form;
     headers.clear();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind_of(is_html)));
     headers.insert(CACHE_CONTROL, NO_STORE);
@@ -163,12 +200,6 @@ fn refusal(mut headers: HeaderMap, code: Code, Form { is_html, vary, body }: For
     if is_html {
         headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(PAGE_POLICY));
     }
-    match code.status() {
-        405 => drop(headers.insert(ALLOW, HeaderValue::from_static("GET, HEAD"))),
-        429 | 503 => drop(headers.insert(RETRY_AFTER, HeaderValue::from_static("1"))),
-        _ => {}
-    }
-    let status = StatusCode::from_u16(code.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     response(status, headers, Body::of(body))
 }
 

@@ -12,12 +12,18 @@ use http::{HeaderMap, Request, Response};
 use http_body_util::{BodyExt, Full};
 use hyper::{body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::TokioIo;
+use serde_json::{Value, json};
+use shared::{
+    pages::Pages,
+    short_url::{Scheme, ShortDomain},
+    wire::stream::Change,
+};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream},
 };
 
-use crate::support::{DEADLINE, build, edge, edge_with, eventually, exchange, request};
+use crate::support::{DEADLINE, HOST, account, build, edge, edge_with, eventually, exchange, request};
 
 /// More than the sockets on the way hold.
 const LARGE: usize = 32 << 20;
@@ -144,6 +150,41 @@ async fn a_client_that_sends_too_much_can_read_the_reason() {
     let sent = format!("{head}: {}\r\n\r\n{body}", body.len());
     let answer = crate::support::raw(edge.plain, sent.as_bytes()).await;
     assert!(answer.starts_with("HTTP/1.1 413") && answer.contains("41301"), "{answer}");
+    edge.stop().await;
+}
+
+/// Pages ask for reports: then a form at a short URL is one, and control gets it as JSON. What is no form does not come so far.
+#[tokio::test]
+async fn a_form_of_a_finder_comes_to_control() {
+    let (at, asked) = api().await;
+    let (control, edge, _folder) = edge_with(|config| config.api_urls = vec![format!("http://{at}")]).await;
+    let post = async |accept: &str, body: &str| {
+        exchange(edge.plain, build("POST", "/abc?x=1", &[("host", HOST), ("accept", accept)], body)).await
+    };
+    assert_eq!(post("*/*", "").await.status, 405, "nobody asks for reports");
+    let pages = Some(Arc::new(Pages { reports: true, ..Pages::default() }));
+    let domain = ShortDomain::new(Scheme::Https, HOST).unwrap();
+    let domain = ShortDomain { account: Some(account()), pages, ..domain };
+    control.acked(control.commit([Change::Domain(domain)])).await;
+    for (body, expected) in [("", json!({})), ("text=In+a%20shop&mail=", json!({"text": "In a shop"}))] {
+        // A program gets what control says.
+        let answer = post("*/*", body).await;
+        assert_eq!((answer.status, &answer.json()["shortId"]), (201, &json!("NEW")));
+        let seen = asked.lock().unwrap().pop().unwrap();
+        assert_eq!(seen.line, "POST /redirections/abc/reports");
+        assert_eq!(seen.headers["host"], HOST);
+        assert_eq!(seen.headers["x-forwarded-for"], "127.0.0.1");
+        assert_eq!(serde_json::from_slice::<Value>(&seen.body).unwrap(), expected);
+    }
+    // People get a page, also where control says something else than the edge knows.
+    let answer = post("text/html", "").await;
+    assert_eq!((answer.status, answer.header("cache-control")), (201, "no-store"));
+    assert!(String::from_utf8_lossy(&answer.body).contains("Your report was not received"));
+    asked.lock().unwrap().clear();
+    for (body, status) in [("name=x", 400), (&*format!("text={}", "x".repeat(33 << 10)), 413)] {
+        assert_eq!(post("text/html", body).await.status, status);
+    }
+    assert!(asked.lock().unwrap().is_empty());
     edge.stop().await;
 }
 

@@ -1,7 +1,6 @@
 //! Pages for people where a code leads nowhere: in their language, with the name and colours of the account.
 
 use std::{
-    fmt::Write,
     hash::{Hash, Hasher},
     sync::{Arc, Weak},
 };
@@ -10,7 +9,7 @@ use bytes::Bytes;
 use moka::sync::Cache;
 use shared::{
     contact::Contact,
-    pages::{Colors, PageText, PageTexts, Pages},
+    pages::{PageText, PageTexts, Pages},
     problem::Code,
     rules::accepted_languages,
     short_url::ShortDomain,
@@ -18,6 +17,8 @@ use shared::{
 
 use crate::{
     answered::{Answered, Asked},
+    frame::{Frame, escape},
+    report,
     texts::{ENGLISH, LANGUAGES, Language, TRADITIONAL_CHINESE, is_traditional},
 };
 
@@ -27,12 +28,6 @@ const CACHE_BYTES: u64 = 16 << 20;
 const OVERHEAD: usize = 256;
 /// Most bytes of a language tag (RFC 5646, 4.4.1); of a longer one its language counts.
 const MAX_TAG: usize = 35;
-/// Languages that are written from right to left.
-const RIGHT_TO_LEFT: [&str; 13] =
-    ["ar", "arc", "ckb", "dv", "fa", "he", "iw", "ks", "ps", "sd", "ug", "ur", "yi"];
-/// Scripts that are written from right to left (ISO 15924).
-const RIGHT_TO_LEFT_SCRIPTS: [&str; 9] =
-    ["Adlm", "Arab", "Aran", "Hebr", "Mand", "Nkoo", "Rohg", "Syrc", "Thaa"];
 
 /// Why there is a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -105,9 +100,9 @@ impl Kind {
 /// What an account shows on the pages of a domain.
 #[derive(Debug, Clone, Default)]
 pub struct Brand {
-    pages: Option<Arc<Pages>>,
+    pub(crate) pages: Option<Arc<Pages>>,
     /// Not if its host was taken down.
-    shows_link: bool,
+    pub(crate) shows_link: bool,
 }
 
 impl Brand {
@@ -206,6 +201,14 @@ impl PageCache {
     }
 }
 
+/// Our language for a page without texts of accounts.
+pub(crate) fn our_language(accepted: &[u8]) -> &'static Language {
+    match choose(accepted, Kind::Copy, None) {
+        Spoken::Ours(index) => LANGUAGES.get(index).unwrap_or(&ENGLISH),
+        Spoken::Own(_) => &ENGLISH,
+    }
+}
+
 /// The language of a page: the one that the visitor likes best of those in which there is a text.
 ///
 /// For each tag, by falling quality: the account's text of the tag or of a part of the world where it is spoken, then that
@@ -280,60 +283,20 @@ fn render(key: &Key, pages: Option<&Pages>, contact: Option<&Contact>) -> String
         Some(own) => (&*own.title, &*own.text),
         None => ours.of(key.kind),
     };
-    let (title, text) = (escape(title), escape(text));
     let tag = own.map_or(ours.tag, |(tag, _)| &**tag);
-    let primary = tag.split('-').next().unwrap_or_default();
-    // A script that is named decides, as in `pa-Arab`: the only part of four letters before extensions, which begin with one letter.
-    let script = tag
-        .split('-')
-        .skip(1)
-        .take_while(|part| part.len() > 1)
-        .find(|part| part.len() == 4 && part.bytes().all(|byte| byte.is_ascii_alphabetic()));
-    let is_in = |all: &[&str], part: &str| all.iter().any(|one| one.eq_ignore_ascii_case(part));
-    let is_rtl =
-        script.map_or_else(|| is_in(&RIGHT_TO_LEFT, primary), |script| is_in(&RIGHT_TO_LEFT_SCRIPTS, script));
-    let direction = if is_rtl { " dir=\"rtl\"" } else { "" };
-    let mut page = format!(
-        "<!doctype html><html lang=\"{}\"{direction}><head><meta charset=\"utf-8\">\
-         <meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\
-         <meta name=\"robots\" content=\"noindex\"><title>{title}</title><style>{}{STYLE}</style></head><body>",
-        escape(tag),
-        colors(pages.and_then(|pages| pages.colors)),
-    );
-    if let Some(pages) = pages.filter(|pages| pages.logo.is_some() || pages.name.is_some()) {
-        page.push_str("<header>");
-        if let Some(logo) = &pages.logo {
-            page.push_str("<img src=\"");
-            page.push_str(&escape(logo));
-            page.push_str("\" alt=\"\">");
-        }
-        if let Some(name) = &pages.name {
-            put(&mut page, format_args!("<p class=\"n\">{}</p>", escape(name)));
-        }
-        page.push_str("</header>");
-    }
-    put(&mut page, format_args!("<main><h1>{title}</h1><p>{text}</p>"));
+    let mut main = format!("<p>{}</p>", escape(text));
     let link = pages.and_then(|pages| pages.link.as_ref()).filter(|_| key.shows_link);
     if let Some(link) = link {
         let (url, label) = (escape(&link.url), escape(&link.label));
-        put(
-            &mut page,
-            format_args!("<p><a class=\"k\" rel=\"noopener noreferrer\" href=\"{url}\">{label}</a></p>"),
-        );
+        main.push_str(&format!(
+            "<p><a class=\"k\" rel=\"noopener noreferrer\" href=\"{url}\">{label}</a></p>"
+        ));
     }
-    let (status, number) = (key.code.status(), key.code as u32);
-    put(&mut page, format_args!("</main><footer><p>{status} · {number}</p>"));
-    if let Some(contact) = contact {
-        let (label, uri) = (escape(ours.report), contact.uri());
-        put(&mut page, format_args!("<p>{label}: <a href=\"{uri}\">{contact}</a></p>"));
+    if key.kind == Kind::Copy && pages.is_some_and(|pages| pages.reports) {
+        main.push_str(&report::offer(ours.tag));
     }
-    page.push_str("</footer></body></html>");
-    page
-}
-
-fn put(page: &mut String, text: std::fmt::Arguments<'_>) {
-    // Writing to a string never fails.
-    let _ = page.write_fmt(text);
+    let footer = format!("<p>{} · {}</p>", key.code.status(), key.code as u32);
+    Frame { tag, title, main, footer, report: ours.report, pages, contact }.html()
 }
 
 /// Our language for a tag of the account: that of its first part, or English.
@@ -341,50 +304,6 @@ fn next_to(tag: &str) -> &'static Language {
     let primary = tag.split('-').next().unwrap_or_default();
     let wanted = if is_traditional(tag) { TRADITIONAL_CHINESE } else { primary };
     LANGUAGES.iter().find(|language| language.tag.eq_ignore_ascii_case(wanted)).unwrap_or(&ENGLISH)
-}
-
-const STYLE: &str = "body{background:var(--b);color:var(--t);font:1rem/1.5 system-ui,sans-serif;margin:0;\
-    min-height:100vh;display:flex;flex-direction:column;justify-content:center;align-items:center;\
-    overflow-wrap:anywhere}header,main,footer{box-sizing:border-box;width:100%;max-width:36rem;padding:0 2rem}\
-    h1{font-size:1.5rem;line-height:1.3;margin:.5rem 0}p{margin:.5rem 0}.n{font-weight:600}\
-    img{background:var(--l);border-radius:.5rem;padding:.5rem;max-width:12rem;max-height:6rem}\
-    .k{display:inline-block;background:var(--a);color:var(--o);border-radius:.5rem;padding:.6rem 1.2rem;\
-    margin:.5rem 0;text-decoration:none}footer{font-size:.875rem}footer a{color:inherit}";
-
-/// Colours in the light and in the dark: of the background, the text, the button and its text, and behind the logo.
-fn colors(own: Option<Colors>) -> String {
-    const DARK: &str = "@media(prefers-color-scheme:dark){:root{";
-    let Some(Colors { background, text, accent }) = own else {
-        return format!(
-            ":root{{color-scheme:light dark;--b:#fff;--t:#1a1a1a;--a:#0b57d0;--o:#fff;--l:#fff}}\
-             {DARK}--b:#121212;--t:#ececec;--a:#8ab4f8;--o:#121212}}}}"
-        );
-    };
-    let mut css =
-        format!(":root{{--b:{background};--t:{text};--a:{accent};--o:{background};--l:{background}}}");
-    if background.luminance() > text.luminance() {
-        // Both pairs keep the contrast that was checked.
-        css.push_str(&format!("{DARK}--b:{text};--t:{background};--a:{background};--o:{text}}}}}"));
-    }
-    css
-}
-
-/// A text as HTML shows it, also in a quoted attribute.
-#[must_use]
-pub fn escape(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for letter in text.chars() {
-        match letter {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&#34;"),
-            // A browser would read them as something else.
-            '\0' => escaped.push('\u{fffd}'),
-            letter => escaped.push(letter),
-        }
-    }
-    escaped
 }
 
 #[cfg(test)]

@@ -72,6 +72,7 @@ async fn pages_come_back_and_edges_are_told(engine: Engine) -> Result<()> {
         "colors": {"background": "#ffffff", "text": "#1a1a1a", "accent": "#0b57d0"},
         "link": {"url": "https://example.com/help", "label": "Help"},
         "copies": "confirmed",
+        "reports": true,
         "texts": {"de": {"unknown": {"title": "Unbekannt", "text": "Fragen Sie im Geschäft."}},
             "pt-BR": {"ended": {"title": "a", "text": "b"}, "suspended": {"title": "a", "text": "b"},
                 "root": {"title": "a", "text": "b"}}},
@@ -133,6 +134,7 @@ async fn every_fault_is_named_and_changes_nothing(engine: Engine) -> Result<()> 
             "name": "x".repeat(81),
             "logo": "data:image/svg+xml;base64,PHN2Zy8+",
             "copies": "all",
+            "reports": 1,
             "colors": {"background": "#ffffff", "text": "#777777", "accent": "#000000"},
             "link": {"url": "http://example.com/", "label": "x"},
             "texts": {"de": {"unknwon": {"title": "x", "text": "x"}}},
@@ -146,11 +148,12 @@ async fn every_fault_is_named_and_changes_nothing(engine: Engine) -> Result<()> 
             "colors.text has a contrast of 4.47 with colors.background; it must be at least 4.5.",
             "link.url must be an https URL",
             "copies must be suspected or confirmed.",
+            "reports must be true or false.",
             "texts.de.unknwon is not known here.",
         ] {
             ensure!(faults.iter().any(|fault| fault.starts_with(part)), "{part}: {faults:?}");
         }
-        ensure!(faults.len() == 7, "{faults:?}");
+        ensure!(faults.len() == 8, "{faults:?}");
         for body in [json!([]), json!("x"), json!(null)] {
             api.call(Method::PUT, &path, Some(body)).await?.problem(400, 40001);
         }

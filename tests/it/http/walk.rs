@@ -28,14 +28,15 @@ use super::Api;
 
 const UNKNOWN: &str = "UKXAGyEf8SQ5eTDmVgGpHqAa";
 
-/// Operations that need no key, with tests of their own: `http::operators`, `signin` and `oidc`.
-const WITHOUT_KEY: [&str; 6] = [
+/// Operations that need no key, with tests of their own: `http::operators`, `http::reports`, `signin` and `oidc`.
+const WITHOUT_KEY: [&str; 7] = [
     "/invitations",
     "/console/api/session",
     "/console/api/session/link",
     "/console/api/passwordReset",
     "/console/api/oidc/begin",
     "/console/api/oidc/callback",
+    "/redirections/{shortId}/reports",
 ];
 
 /// Kinds of key, in the order of the columns of [`TABLE`].

@@ -10,6 +10,7 @@ use crate::{
         case::{CaseStatus, MAX_REASON},
         commissioning_body::MAX_TEXT,
         limits::{MAX_NAME, MAX_URL},
+        report::{MAX_REPORT, MAX_TOKEN},
     },
     service::assessment::replay::{MAX_APPLIED, MAX_THNGS},
 };
@@ -129,6 +130,22 @@ pub(super) fn decision() -> Value {
             reasoned(of("dismissed", any_display)),
         ],
     )
+}
+
+/// What a finder writes, or nothing to get the token of a form.
+pub(super) fn finder_report() -> Value {
+    let shown = json!({"type": "string", "minLength": 1, "maxLength": MAX_REPORT,
+        "pattern": "^[^\\u0000]*[^\\s\\u0000][^\\u0000]*$"});
+    let body = Body::new("The report; an empty object asks for the token of a form")
+        .may("token", text(0, MAX_TOKEN))
+        .may("text", shown)
+        .may("mail", bodies::email());
+    let all = ["token", "text", "mail"];
+    let none = all.into_iter().map(|name| (name.to_owned(), json!({"type": "null"})));
+    let none = Value::Object(none.collect());
+    let whole = json!({"required": ["token", "text"],
+        "properties": {"token": {"type": "string"}, "text": {"type": "string"}}});
+    one_of(body, vec![json!({"properties": none}), whole])
 }
 
 /// A body that meets one of several schemas, too.

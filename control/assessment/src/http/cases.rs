@@ -17,6 +17,7 @@ use crate::{
     domain::{
         case::{Case, Decision, DecisionRequest, Evidence},
         listing::CASES,
+        report::FinderReport,
         scopes::Scopes,
     },
     service::{AssessmentState, cases},
@@ -98,6 +99,33 @@ impl From<Decision> for DecisionDocument {
     }
 }
 
+/// What somebody wrote who scanned an item that may be a copy. It is the text of a stranger.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct FinderReportDocument {
+    /// Its id.
+    #[schema(example = "UKXAGyEf8SQ5eTDmVgGpHqAa")]
+    id: String,
+    /// When it came, in milliseconds since 1970.
+    created_at: i64,
+    /// The short URL that was scanned.
+    #[schema(example = "https://tn.gg/K7Q2M4XA9R")]
+    short_url: String,
+    /// What was written: at most 2,000 characters.
+    #[schema(example = "I bought it at a market.")]
+    text: String,
+    /// Where the finder may be asked, as written there; nobody checked it. Shown with the permission `personalData:read` only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mail: Option<String>,
+}
+
+impl From<FinderReport> for FinderReportDocument {
+    fn from(report: FinderReport) -> Self {
+        let FinderReport { id, short_url, text, mail, created_at } = report;
+        Self { id: id.to_string(), created_at: created_at.0, short_url, text, mail }
+    }
+}
+
 /// An item that an assessment suspects, for a person to decide on.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
@@ -129,6 +157,12 @@ pub(super) struct CaseDocument {
     decision: Option<DecisionDocument>,
     /// Every change of its state, the oldest first, at most 50.
     history: Vec<DecisionDocument>,
+    /// How many finders wrote about the item by the page of copies.
+    #[schema(example = 1)]
+    report_count: i64,
+    /// What they wrote, the newest first, at most 100; where one case is read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reports: Option<Vec<FinderReportDocument>>,
     /// Shown with `withScopes=true`.
     #[serde(skip_serializing_if = "Option::is_none")]
     scopes: Option<ScopesDocument>,
@@ -150,6 +184,8 @@ impl CaseDocument {
             evidence: details.evidence.into(),
             decision: details.decision.map(DecisionDocument::from),
             history: details.history.into_iter().map(DecisionDocument::from).collect(),
+            report_count: case.reports,
+            reports: None,
             scopes: with_scopes.then(|| Scopes { users: Vec::new(), projects }.into()),
         }
     }
@@ -200,7 +236,9 @@ pub(super) async fn read(
     let mut faults = Vec::new();
     let with_scopes = flag(&query, "withScopes", &mut faults);
     ApiError::check_parameters(faults)?;
-    Ok(Json(CaseDocument::new(cases::read(&state, &caller, &id).await?, with_scopes)))
+    let (case, reports) = cases::read(&state, &caller, &id).await?;
+    let reports = Some(reports.into_iter().map(FinderReportDocument::from).collect());
+    Ok(Json(CaseDocument { reports, ..CaseDocument::new(case, with_scopes) }))
 }
 
 /// Dismisses or confirms a case, or opens it again; the verdict of its item follows at once.

@@ -6,12 +6,13 @@ mod authentication;
 mod authentication_result;
 mod bodies;
 mod cases;
+mod reports;
 
 use axum::extract::FromRef;
 use utoipa_axum::routes;
 use web::{
     access::Access,
-    routes::{Columns, Routes},
+    routes::{Columns, RateLimit, Routes},
 };
 
 use crate::service::AssessmentState;
@@ -32,4 +33,5 @@ where
         .routes(routes!(authentication::replay).body(bodies::replay))
         .routes(routes!(cases::list))
         .routes(routes!(cases::read, cases::decide).body(bodies::decision))
+        .routes(routes!(reports::send).by_edges().rate_limit(RateLimit::Report).body(bodies::finder_report))
 }

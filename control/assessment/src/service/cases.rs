@@ -20,14 +20,15 @@ use crate::{
         listing::ListRequest,
         page::Page,
         permission::{
-            Subject::{Cases, Thngs},
+            Subject::{Cases, PersonalData, Thngs},
             Verb,
         },
+        report::FinderReport,
         resource::{Thng, ThngChange},
         scopes::Scopes,
     },
     error::{AssessmentError, ServiceError},
-    store::{Tx, cases, documents, listing::Selection},
+    store::{Tx, cases, documents, listing::Selection, reports},
 };
 
 /// The tag of an item that many people scan where it is shown.
@@ -49,15 +50,24 @@ pub async fn list(
     Ok(cases::list(&mut conn, &selection).await?)
 }
 
-/// Reads a case.
+/// Reads a case, with the newest reports of finders; their addresses only with the permission `personalData:read`.
 ///
 /// # Errors
 /// The account or the key may not or it does not exist.
 #[instrument(skip_all)]
-pub async fn read(state: &AssessmentState, actor: &Actor, id: &str) -> Result<Case, ServiceError> {
+pub async fn read(
+    state: &AssessmentState,
+    actor: &Actor,
+    id: &str,
+) -> Result<(Case, Vec<FinderReport>), ServiceError> {
     let grant = admit(actor, Verb::Read)?;
     let mut conn = state.db.read().await?;
-    admitted(cases::find(&mut conn, actor.account, parse(id)?).await?, &grant, id)
+    let case = admitted(cases::find(&mut conn, actor.account, parse(id)?).await?, &grant, id)?;
+    let mut found = reports::list(&mut conn, actor.account, case.state.id).await?;
+    if require(actor, Verb::Read, PersonalData).is_err() {
+        found.iter_mut().for_each(|report| report.mail = None);
+    }
+    Ok((case, found))
 }
 
 /// Decides on a case; the status of its Thng follows in the same transaction.

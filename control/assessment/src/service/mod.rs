@@ -7,6 +7,7 @@ pub use ::commissioning::service::*;
 pub mod assessment;
 pub mod cases;
 pub mod observer;
+pub mod reports;
 
 use std::ops::Deref;
 

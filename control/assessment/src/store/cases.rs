@@ -19,7 +19,8 @@ use crate::domain::{
 macro_rules! columns {
     () => {
         "SELECT t.seq, t.id, t.project_id, t.thng_id, t.product_id, t.kind, t.status, t.version, t.doc, \
-         t.created_at, t.updated_at FROM cases t"
+         t.created_at, t.updated_at, \
+         (SELECT COUNT(*) FROM finder_reports f WHERE f.case_id = t.id) AS reports FROM cases t"
     };
 }
 
@@ -58,6 +59,7 @@ struct Row {
     doc: Json<CaseDetails>,
     created_at: i64,
     updated_at: i64,
+    reports: i64,
 }
 
 impl TryFrom<Row> for Case {
@@ -79,6 +81,7 @@ impl TryFrom<Row> for Case {
             kind: parse("kind", &row.kind)?,
             created_at: UnixMillis(row.created_at),
             updated_at: UnixMillis(row.updated_at),
+            reports: row.reports,
         })
     }
 }

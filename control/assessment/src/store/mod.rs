@@ -8,4 +8,5 @@ pub mod assessments;
 pub mod cases;
 pub mod display_places;
 pub mod item_standings;
+pub mod reports;
 pub mod scan_profiles;

@@ -58,6 +58,14 @@ export function textOf (pages: Pages, language: string, kind: Kind): { title: st
   return found ?? find('en') ?? { title: '', text: '' }
 }
 
+/** The button that leads to the form of a report, in the edge's language that is next to this one. */
+export function offerOf (language: string): string {
+  const tag = language.toLowerCase()
+  const wanted = isTraditional(tag) ? 'zh-hant' : tag.split('-')[0]
+  const found = Object.entries(words).find(([one]) => one.toLowerCase() === wanted)?.[1] ?? words['en']
+  return found?.['offer']?.[0] ?? ''
+}
+
 /** What is sent: without members and texts that are empty, in one order. */
 export function clean (pages: Pages): Pages {
   const texts: NonNullable<Pages['texts']> = {}
@@ -76,6 +84,7 @@ export function clean (pages: Pages): Pages {
     ...(pages.colors && { colors: { background: pages.colors.background, text: pages.colors.text, accent: pages.colors.accent } }),
     ...((url.trim() || label.trim()) && { link: { url: url.trim(), label } }),
     ...(pages.copies && { copies: pages.copies }),
+    ...(pages.copies && pages.reports && { reports: true }),
     ...(Object.keys(texts).length > 0 && { texts })
   }
 }

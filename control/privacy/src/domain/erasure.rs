@@ -202,15 +202,25 @@ pub struct Counts {
     pub profiles: u64,
     /// Scans that verdicts of items remembered.
     pub standings: u64,
+    /// What finders wrote.
+    pub reports: u64,
 }
 
 impl Counts {
     /// All of them.
     #[must_use]
     pub const fn total(&self) -> u64 {
-        let Self { actions, scans, webhook_messages, reaction_tasks, unknown_scans, profiles, standings } =
-            *self;
-        actions + scans + webhook_messages + reaction_tasks + unknown_scans + profiles + standings
+        let Self {
+            actions,
+            scans,
+            webhook_messages,
+            reaction_tasks,
+            unknown_scans,
+            profiles,
+            standings,
+            reports,
+        } = *self;
+        actions + scans + webhook_messages + reaction_tasks + unknown_scans + profiles + standings + reports
     }
 }
 

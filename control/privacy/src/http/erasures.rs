@@ -50,13 +50,24 @@ struct ErasedRowsDocument {
     /// Items whose verdict remembered when, where and by what its last scan was; the verdict stays.
     #[schema(example = 2)]
     standings: u64,
+    /// Reports of finders about the item, which were removed.
+    #[schema(example = 0)]
+    reports: u64,
 }
 
 impl From<Counts> for ErasedRowsDocument {
     fn from(counts: Counts) -> Self {
-        let Counts { actions, scans, webhook_messages, reaction_tasks, unknown_scans, profiles, standings } =
-            counts;
-        Self { actions, scans, webhook_messages, reaction_tasks, unknown_scans, profiles, standings }
+        let Counts {
+            actions,
+            scans,
+            webhook_messages,
+            reaction_tasks,
+            unknown_scans,
+            profiles,
+            standings,
+            reports,
+        } = counts;
+        Self { actions, scans, webhook_messages, reaction_tasks, unknown_scans, profiles, standings, reports }
     }
 }
 

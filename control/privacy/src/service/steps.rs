@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use actions::domain::scan::IMPLICIT_SCANS;
 use assessment::{
     service::assessment::history::rebuild_one,
-    store::{item_standings, scan_profiles},
+    store::{item_standings, reports, scan_profiles},
 };
 use ipnet::IpNet;
 use kernel::{
@@ -304,6 +304,9 @@ async fn unknown(state: &PrivacyState, claimed: &mut Claimed) -> Result<bool, Se
     let account = next.account;
     let mut tx = state.db.begin(&Ctx::default()).await?;
     let mut end = None;
+    if let Target::Thng(thng) = next.details.target {
+        next.details.counts.reports += reports::delete_of_thng(&mut tx, account, thng).await?;
+    }
     if let Target::Network { network, from, to } = next.details.target {
         let hour = |at: UnixMillis| i32::try_from(at.0.div_euclid(HOUR_MS)).unwrap_or(i32::MAX);
         let begin = next.details.place.after.map_or(hour(from), hour_after);

@@ -45,6 +45,10 @@ pub(super) struct PagesDocument {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, example = "confirmed")]
     copies: Option<&'static str>,
+    /// Whether the page `copy` lets whoever found the item write to the account. Absent: it does not.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[schema(required = false)]
+    reports: bool,
     /// Texts by language tag, such as `de` or `pt-BR`; at most 40 languages. What is missing has a text of the product, which
     /// speaks 15 languages. The visitor's `Accept-Language` decides.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
@@ -141,6 +145,7 @@ impl From<&Pages> for PagesDocument {
             colors,
             link,
             copies: pages.copies.map(Risk::as_str),
+            reports: pages.reports,
             texts: pages.texts.iter().map(|(tag, texts)| (tag.to_string(), texts.into())).collect(),
         }
     }

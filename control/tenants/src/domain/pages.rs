@@ -46,13 +46,14 @@ pub const COPIES: [Risk; 2] = [Risk::Suspected, Risk::Confirmed];
 /// Every fault found, each naming its member.
 pub fn parse(body: &Value) -> Result<Pages, Vec<String>> {
     let mut members = Members::of(body)?;
-    only(&mut members, &["name", "logo", "colors", "link", "copies", "texts"]);
+    only(&mut members, &["name", "logo", "colors", "link", "copies", "reports", "texts"]);
     let pages = Pages {
         name: shown(&mut members, "name", MAX_PAGE_NAME),
         logo: read_logo(&mut members),
         colors: inner(&mut members, "colors", read_colors),
         link: inner(&mut members, "link", read_link),
         copies: read_copies(&mut members),
+        reports: members.boolean("reports").unwrap_or_default(),
         texts: inner(&mut members, "texts", read_texts).unwrap_or_default(),
     };
     let bytes = serde_json::to_string(&pages).map_or(usize::MAX, |text| text.len());

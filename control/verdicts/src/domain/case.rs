@@ -298,6 +298,8 @@ pub struct Case {
     pub created_at: UnixMillis,
     /// When it changed last.
     pub updated_at: UnixMillis,
+    /// How many finders wrote about the item.
+    pub reports: i64,
 }
 
 impl Case {

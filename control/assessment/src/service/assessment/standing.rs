@@ -29,7 +29,7 @@ use crate::{
     store::{
         Tx, assessments, cases, display_places, documents,
         item_standings::{self, Kept},
-        scan_profiles,
+        reports, scan_profiles,
     },
 };
 
@@ -138,6 +138,7 @@ async fn note_cases(
                     kind,
                     created_at: now,
                     updated_at: now,
+                    reports: 0,
                 };
                 cases::insert(tx, account, &case).await?;
             }
@@ -184,6 +185,7 @@ pub async fn forget(tx: &mut Tx, account: AccountId, thng: ThngId) -> Result<(),
     scan_profiles::delete(tx, thng).await?;
     item_standings::delete(tx, account, thng).await?;
     display_places::delete(tx, account, thng).await?;
+    reports::delete_of_thng(tx, account, thng).await?;
     Ok(cases::delete_of_thng(tx, account, thng).await?)
 }
 

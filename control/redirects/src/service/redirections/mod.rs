@@ -39,7 +39,7 @@ pub use self::lists::{Listing, find, list, matching};
 pub(in crate::service) use self::load::blocked_hosts;
 use self::load::{check_take_downs, hide_authors, load_many};
 use self::plan::{key_of, owners, plan};
-pub use self::preview::{Preview, ShownRule, preview};
+pub use self::preview::{Preview, ShownRule, preview, shown_pages};
 pub use self::restore::restore;
 use self::write::{audit_id, event_of, gone, insert, record, state_of, write_changed};
 use super::{

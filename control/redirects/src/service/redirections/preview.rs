@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use shared::{
     availability::Closed,
     forwarding::forward_query,
-    id::{ApplicationId, ThngId},
+    id::{AccountId, ApplicationId, ThngId},
     pages::Pages,
     problem::Code,
     redirect_status::RedirectStatus,
@@ -125,7 +125,8 @@ pub async fn preview(
         preview.taken_down = Some(take_down.clone());
         return Ok(preview);
     }
-    if by == DecidedBy::Target && shown_pages(&mut conn, actor, &domain).await?.stops(&link.standing) {
+    if by == DecidedBy::Target && shown_pages(&mut conn, actor.account, &domain).await?.stops(&link.standing)
+    {
         preview.by = DecidedBy::Copy;
         preview.code = Some(Code::SuspectedCopy);
         return Ok(preview);
@@ -138,12 +139,16 @@ pub async fn preview(
 }
 
 /// The pages of a domain: its own, or those of its account.
-async fn shown_pages(conn: &mut Conn, actor: &Actor, domain: &ShortDomain) -> Result<Pages, ServiceError> {
-    let own = pages::find(conn, actor.account, Some(&domain.host)).await?;
+pub async fn shown_pages(
+    conn: &mut Conn,
+    account: AccountId,
+    domain: &ShortDomain,
+) -> Result<Pages, ServiceError> {
+    let own = pages::find(conn, account, Some(&domain.host)).await?;
     if let Some(own) = own.filter(|pages| !pages.is_empty()) {
         return Ok(own);
     }
-    Ok(pages::find(conn, actor.account, None).await?.unwrap_or_default())
+    Ok(pages::find(conn, account, None).await?.unwrap_or_default())
 }
 
 fn shown(actor: &Actor, mut tried: Tried, hidden: &[Text]) -> ShownRule {

@@ -1,0 +1,74 @@
+//! HTTP: reports of finders, without a key.
+
+use axum::{
+    Json,
+    extract::State,
+    http::{HeaderMap, header},
+};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+use web::{
+    api_error::ApiError,
+    extract::{JsonBody, Path},
+};
+
+use crate::{
+    domain::report::NewReport,
+    service::{AssessmentState, reports},
+};
+
+/// What a finder writes.
+#[derive(Deserialize, ToSchema)]
+#[expect(dead_code, reason = "the fields describe the body, which the domain reads")]
+pub(super) struct NewReportDocument {
+    /// From the answer to an empty object; good for one report within an hour.
+    token: Option<String>,
+    /// 1 to 2,000 characters, not only blanks.
+    text: Option<String>,
+    /// Where the finder may be asked.
+    mail: Option<String>,
+}
+
+/// What a finder gets.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ReportStateDocument {
+    /// `form`: send the token with the report. `received`: the report is with the account.
+    #[schema(example = "received")]
+    report: &'static str,
+    /// Goes with the report.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    token: Option<String>,
+    /// Whether `mail` may be given, which an account without personal data refuses.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    takes_mail: Option<bool>,
+}
+
+/// Tells the account of an item that may be a copy where it was found, without a key: an empty object gives a token, which goes
+/// with the report. The page of copies does it, if `reports` of the pages is set. The short domain is the host of the request.
+#[utoipa::path(post, path = "/redirections/{shortId}/reports", tag = "Redirections", operation_id = "reportItem",
+    security(()), params(("shortId" = String, Path, description = "Short id")),
+    request_body = NewReportDocument,
+    responses((status = 200, description = "The token of a form, or the report was received", body = ReportStateDocument),
+        (status = 404, description = "Nobody may write about this short id, be there one or not"),
+        (status = 429, description = "Too many of the address, or within a day about the item or to the account")),
+    extensions(("x-maturity" = json!("Beta"))))]
+pub(super) async fn send(
+    State(state): State<AssessmentState>,
+    Path(short_id): Path<String>,
+    headers: HeaderMap,
+    JsonBody(body): JsonBody,
+) -> Result<Json<ReportStateDocument>, ApiError> {
+    let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
+    Ok(Json(match NewReport::parse(&body).map_err(ApiError::invalid)? {
+        None => {
+            let form = reports::begin(&state, host, &short_id).await?;
+            let (token, takes_mail) = (Some(form.token), Some(form.takes_mail));
+            ReportStateDocument { report: "form", token, takes_mail }
+        }
+        Some(new) => {
+            reports::send(&state, host, &short_id, new).await?;
+            ReportStateDocument { report: "received", token: None, takes_mail: None }
+        }
+    }))
+}

@@ -1,0 +1,136 @@
+//! Reports of finders: by the page of an item that may be a copy, without a key.
+
+use shared::{
+    id::{AccountId, CaseId, ReportId, ThngId},
+    redirect::RedirectKey,
+    short_id::ShortId,
+    short_url::ShortDomain,
+    time::UnixMillis,
+};
+use tracing::instrument;
+
+use super::{AssessmentState, redirections::shown_pages};
+use crate::{
+    domain::{
+        limits::shorten,
+        report::{FinderReport, MAX_OF_ACCOUNT, MAX_OF_ITEM, NewReport, Permit},
+        resource::Thng,
+    },
+    error::{AssessmentError, CommonError, ServiceError},
+    store::{Conn, Ctx, accounts, documents, redirections, reports},
+};
+
+/// The time in which reports are counted.
+const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
+
+/// What a form needs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Form {
+    /// Goes with the report.
+    pub token: String,
+    /// Whether an address may be given.
+    pub takes_mail: bool,
+}
+
+/// An item about which people may write.
+struct Suspected {
+    account: AccountId,
+    thng: ThngId,
+    case: CaseId,
+    link: RedirectKey,
+    short_url: String,
+    takes_mail: bool,
+}
+
+/// Begins a report about the item of a short URL, whose host the request names.
+///
+/// # Errors
+/// 404, in the same words for an unknown short id as for an item about which nobody may write.
+#[instrument(skip_all)]
+pub async fn begin(state: &AssessmentState, host: &str, short_id: &str) -> Result<Form, ServiceError> {
+    let found = find(&mut state.db.read().await?, host, short_id).await?;
+    let issued = state.clock.now();
+    let permit = Permit { id: ReportId::new(issued.0, state.random16()?), issued };
+    Ok(Form { token: permit.token(&key(state), &found.link), takes_mail: found.takes_mail })
+}
+
+/// Adds a report to the case of the item; a repeat of the same form changes nothing.
+///
+/// # Errors
+/// As [`begin`]; 400 for a token that is not of a form of this item or over an hour old, and for an address if the account
+/// keeps no personal data; 429 when the item or the account has had its reports of a day.
+#[instrument(skip_all)]
+pub async fn send(
+    state: &AssessmentState,
+    host: &str,
+    short_id: &str,
+    new: NewReport,
+) -> Result<(), ServiceError> {
+    let found = find(&mut state.db.read().await?, host, short_id).await?;
+    let now = state.clock.now();
+    let permit = Permit::read(&new.token, &key(state), &found.link, now);
+    let mut faults = Vec::new();
+    if permit.is_none() {
+        faults.push("token is not of a form of this item, or older than an hour.".to_owned());
+    }
+    if new.mail.is_some() && !found.takes_mail {
+        faults.push("mail: the account keeps no personal data; leave it out.".to_owned());
+    }
+    let Some(permit) = permit.filter(|_| faults.is_empty()) else {
+        return Err(CommonError::Faults(faults).into());
+    };
+    let Suspected { account, thng, case, short_url, .. } = found;
+    let mut tx = state.db.begin(&Ctx::default()).await?;
+    // Serialises the reports about an item, so that the limit holds. It may have been deleted meanwhile.
+    let locked: Option<Thng> = documents::find_locked(&mut tx, account, thng).await?;
+    if locked.is_none() {
+        return Err(absent(short_id));
+    }
+    let since = UnixMillis(now.0 - DAY_MS);
+    let (of_item, of_account) = reports::count_since(&mut tx, account, thng, since).await?;
+    for (whose, count, most) in
+        [("This item", of_item, MAX_OF_ITEM), ("This account", of_account, MAX_OF_ACCOUNT)]
+    {
+        if count >= most {
+            return Err(AssessmentError::TooManyReports { whose, most }.into());
+        }
+    }
+    let NewReport { token: _, text, mail } = new;
+    let report = FinderReport { id: permit.id, short_url, text, mail, created_at: now };
+    reports::insert(&mut tx, account, (case, thng), &report).await?;
+    Ok(tx.commit().await?)
+}
+
+/// The key of tokens: replicas share it.
+fn key(state: &AssessmentState) -> [u8; 32] {
+    blake3::derive_key("waymark 2026-11 reports of finders", &state.secrets.file_url)
+}
+
+async fn find(conn: &mut Conn, host: &str, short_id: &str) -> Result<Suspected, ServiceError> {
+    let domains = accounts::list_all_domains(conn).await?;
+    let is_called = |domain: &&ShortDomain| {
+        ShortDomain::new(domain.scheme, host).is_ok_and(|named| named.host == domain.host)
+    };
+    let domain = domains.iter().find(is_called).ok_or_else(|| absent(short_id))?;
+    let id: ShortId = short_id.parse().map_err(|_| absent(short_id))?;
+    let folded = domain.fold(&id);
+    let found = redirections::find_any(conn, domain.host.as_str(), &folded).await?;
+    let found = found.ok_or_else(|| absent(short_id))?;
+    let (account, redirect) = (found.account, found.redirect);
+    let pages = shown_pages(conn, account, domain).await?;
+    let is_asked = pages.reports && pages.stops(&redirect.standing);
+    let thng = redirect.thng_id.filter(|_| is_asked).ok_or_else(|| absent(short_id))?;
+    let case = reports::find_case(conn, account, thng).await?.ok_or_else(|| absent(short_id))?;
+    Ok(Suspected {
+        account,
+        thng,
+        case,
+        link: RedirectKey::new(domain.host.as_str(), &folded),
+        short_url: domain.short_url(&redirect.short_id),
+        takes_mail: !domain.omits_personal_data(),
+    })
+}
+
+fn absent(short_id: &str) -> ServiceError {
+    ServiceError::not_found("item to report", shorten(short_id))
+}

@@ -1,0 +1,62 @@
+//! Reports about items that may be copies: the form of their page, passed on to control.
+
+use bytes::Bytes;
+use http::{
+    HeaderValue, Request, Response, StatusCode,
+    header::{ACCEPT, ACCEPT_LANGUAGE},
+};
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+use hyper::body::Incoming;
+use shared::problem::Code;
+use tokio::time::timeout;
+use visitor_pages::{Brand, read_report};
+
+use super::App;
+use crate::{
+    backing::Backing,
+    connection::{Client, InFlight},
+    framing::{self, Sent},
+    response::{Body, Errors},
+};
+
+/// Most bytes of a form: 2,000 characters of four bytes, each written with three letters, the token and an address.
+const FORM_BYTES: usize = 32 << 10;
+
+impl<B: Backing> App<B> {
+    /// Passes what was filled in on to control, and answers with the next page. An empty form asks for one.
+    pub(super) async fn report(
+        &self,
+        (short_id, brand): (&str, Brand),
+        request: Request<Incoming>,
+        client: Client,
+        id: &HeaderValue,
+        in_flight: &InFlight,
+    ) -> Response<Body> {
+        let host = framing::host(&request, &Sent::read(request.headers())).to_owned();
+        let (parts, body) = request.into_parts();
+        let path = format!("/redirections/{short_id}/reports");
+        let told = self.pass_report((&host, &path), body, client, id, in_flight).await;
+        let sent = |name| parts.headers.get(name).map(HeaderValue::as_bytes);
+        Errors { brand, language: sent(ACCEPT_LANGUAGE), ..self.errors(sent(ACCEPT)) }.report(told)
+    }
+
+    async fn pass_report(
+        &self,
+        to: (&str, &str),
+        body: Incoming,
+        client: Client,
+        id: &HeaderValue,
+        in_flight: &InFlight,
+    ) -> Result<(StatusCode, Bytes), Code> {
+        let reading = async {
+            let form = Limited::new(body, FORM_BYTES).collect().await;
+            in_flight.wait_to_begin().await;
+            form
+        };
+        let form = timeout(self.config.limits.proxy_timeout, reading).await.map_err(|_| Code::Timeout)?;
+        let form = form
+            .map_err(|error| if error.is::<LengthLimitError>() { Code::TooLarge } else { Code::Invalid })?;
+        let report = read_report(&form.to_bytes()).ok_or(Code::Invalid)?;
+        self.proxy.post(to, report.into(), client, id).await
+    }
+}

@@ -1,0 +1,148 @@
+//! Reports of finders: by the token of a form they come to the case of the item, within limits, and go with it.
+
+use anyhow::{Result, ensure};
+use assessment::{
+    domain::report::{FinderReport, MAX_OF_ITEM},
+    store::reports,
+};
+use axum::{
+    body::Body,
+    http::{Method, Request, header},
+};
+use kernel::store::Ctx;
+use serde_json::{Value, json};
+use shared::{
+    id::{CaseId, ReportId, ThngId},
+    time::UnixMillis,
+};
+use tests::db::{Engine, random16};
+
+use super::{
+    Answer, Api,
+    authentication::{BERN, id, trigger},
+    operators::machine,
+};
+
+crate::on_both_engines!(a_report_comes_to_the_case_of_its_item);
+
+/// Sends what an edge sends for a finder: without a key, to the short domain.
+async fn send(api: &Api, host: &str, short_id: &str, body: Value) -> Result<Answer> {
+    let request = Request::post(format!("/redirections/{short_id}/reports"))
+        .header(header::HOST, host)
+        .header(header::CONTENT_TYPE, "application/json")
+        .body(Body::from(body.to_string()))?;
+    api.send(request).await
+}
+
+async fn token(api: &Api) -> Result<Value> {
+    let form = send(api, "tn.gg", "COPY", json!({})).await?;
+    ensure!(form.status == 200 && form.json()["report"] == "form", "{form:?}");
+    Ok(form.json()["token"].clone())
+}
+
+async fn a_report_comes_to_the_case_of_its_item(engine: Engine) -> Result<()> {
+    let api = Api::new(engine).await?;
+    let thng = id(&api.create("/thngs", json!({"name": "Bag"})).await?);
+    for (short_id, platform) in
+        [("COPY", &thng), ("FINE", &id(&api.create("/thngs", json!({"name": "x"})).await?))]
+    {
+        let link = json!([{"platformId": platform, "shortId": short_id, "defaultRedirectUrl": "https://example.com/"}]);
+        let made = api.call(Method::POST, "/redirections", Some(link)).await?.json();
+        ensure!(made[0]["shortId"] == short_id, "{made}");
+    }
+    // It was never commissioned: that opens a case.
+    let judged = api.call(Method::POST, "/authentication", Some(trigger(Some(&thng), BERN))).await?;
+    ensure!(judged.status == 200, "{judged:?}");
+    let put = async |uri: String, body: Value| {
+        let answer = api.call(Method::PUT, &uri, Some(body)).await?;
+        ensure!(answer.status == 200, "{answer:?}");
+        anyhow::Ok(())
+    };
+    let pages = format!("/accounts/{}/pages", api.made.account);
+    put(pages.clone(), json!({"copies": "suspected"})).await?;
+    send(&api, "tn.gg", "COPY", json!({})).await?.problem(404, 40401);
+    put(pages, json!({"copies": "suspected", "reports": true})).await?;
+
+    // Whatever is not to be reported has one answer.
+    for (host, short_id) in
+        [("tn.gg", "NONE"), ("tn.gg", "FINE"), ("other.gg", "COPY"), ("x.gg", "COPY"), ("tn.gg", "%00")]
+    {
+        let faults = send(&api, host, short_id, json!({})).await?.problem(404, 40401);
+        ensure!(
+            faults[0].starts_with("The item to report ") && faults.len() == 1,
+            "{host} {short_id}: {faults:?}"
+        );
+    }
+    let before = api.fingerprint().await?;
+    let sent = token(&api).await?;
+    let faults =
+        send(&api, "tn.gg", "COPY", json!({"token": "1.2.3", "text": "x"})).await?.problem(400, 40001);
+    ensure!(faults == ["token is not of a form of this item, or older than an hour."], "{faults:?}");
+    send(&api, "tn.gg", "COPY", json!({"token": sent, "mail": "x"})).await?.problem(400, 40001);
+    assert_eq!(before, api.fingerprint().await?);
+
+    let written = json!({"token": sent, "text": " From a <shop>.\n", "mail": "ada@example.com"});
+    // The same form once more is the same report; letters of the short id may be small.
+    for short_id in ["COPY", "copy"] {
+        let received = send(&api, "tn.gg", short_id, written.clone()).await?;
+        ensure!(received.status == 200 && received.json() == json!({"report": "received"}), "{received:?}");
+    }
+    let listed =
+        api.get(&format!("/authentication/cases?filter=thng={thng}%26kind=counterfeit")).await?.json();
+    ensure!(listed[0]["reportCount"] == 1 && listed[0].get("reports").is_none(), "{listed}");
+    let case = id(&listed[0]);
+    let uri = format!("/authentication/cases/{case}");
+    let read = api.get(&uri).await?.json();
+    let report = &read["reports"][0];
+    ensure!(report["text"] == "From a <shop>." && report["mail"] == "ada@example.com", "{read}");
+    ensure!(report["shortUrl"] == "https://tn.gg/COPY" && read["reportCount"] == 1, "{read}");
+    let (_, viewer) = machine(&api, "viewer", json!({})).await?;
+    let read = api.call_as(&viewer, Method::GET, &uri, None).await?.json();
+    ensure!(read["reports"][0]["text"] == "From a <shop>.", "{read}");
+    ensure!(read["reports"][0].get("mail").is_none(), "a viewer sees no personal data: {read}");
+
+    // An account without personal data takes no address.
+    put(format!("/accounts/{}", api.made.account), json!({"personalData": "none"})).await?;
+    let form = send(&api, "tn.gg", "COPY", json!({})).await?.json();
+    ensure!(form["takesMail"] == false, "{form}");
+    let both = json!({"token": "x", "text": "x", "mail": "ada@example.com"});
+    let faults = send(&api, "tn.gg", "COPY", both).await?.problem(400, 40001);
+    ensure!(faults.len() == 2 && faults[1].starts_with("mail: "), "{faults:?}");
+
+    // An item has so many a day.
+    let (account, now) = (api.made.account, api.made.app.core.clock.now());
+    let of: (CaseId, ThngId) = (case.parse()?, thng.parse()?);
+    let mut tx = api.made.app.core.db.begin(&Ctx::default()).await?;
+    for n in 1..MAX_OF_ITEM {
+        let report = FinderReport {
+            id: ReportId::new(n, random16()?),
+            short_url: "https://tn.gg/COPY".to_owned(),
+            text: "x".to_owned(),
+            mail: None,
+            created_at: now,
+        };
+        reports::insert(&mut tx, account, of, &report).await?;
+    }
+    tx.commit().await?;
+    let one_more = json!({"token": token(&api).await?, "text": "x"});
+    let faults = send(&api, "tn.gg", "COPY", one_more).await?.problem(429, 42901);
+    ensure!(faults[0].starts_with("This item gets at most 20 reports"), "{faults:?}");
+
+    // They go by their age, and with their item.
+    let count = async || anyhow::Ok(api.get(&uri).await?.json()["reportCount"].clone());
+    for (account, before, left) in
+        [(api.other_account, now.0 + 1, MAX_OF_ITEM), (account, 1, MAX_OF_ITEM), (account, now.0 + 1, 0)]
+    {
+        let mut tx = api.made.app.core.db.begin(&Ctx::default()).await?;
+        reports::delete_before(&mut tx, account, UnixMillis(before)).await?;
+        tx.commit().await?;
+        ensure!(count().await? == left, "before {before}");
+    }
+    let last = json!({"token": token(&api).await?, "text": "x"});
+    ensure!(send(&api, "tn.gg", "COPY", last).await?.status == 200);
+    ensure!(count().await? == 1);
+    ensure!(api.call(Method::DELETE, &format!("/thngs/{thng}"), None).await?.status.is_success());
+    let mut conn = api.made.app.core.db.read().await?;
+    ensure!(reports::list(&mut conn, account, of.0).await?.is_empty());
+    Ok(())
+}
