@@ -128,6 +128,11 @@ impl Counts {
         self.due.extend(counts.iter().map(|said| RedirectKey::new(&said.domain, &said.folded)));
     }
 
+    /// Whether something was counted since it was saved.
+    pub(super) fn has_changed(&self) -> bool {
+        self.is_changed
+    }
+
     /// Everything that is counted, if something was since the last time; the links scanned last come last.
     pub(super) fn take_changed(&mut self) -> Option<Vec<LimitedScans>> {
         if !mem::take(&mut self.is_changed) {

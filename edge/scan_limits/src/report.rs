@@ -95,6 +95,9 @@ impl ScanLimits {
 
     /// Saves what is counted, if something was since the last time.
     async fn save(self: &Arc<Self>) {
+        if !self.lock().has_changed() {
+            return;
+        }
         let this = self.clone();
         let write = move || {
             let Some(counts) = this.lock().take_changed() else { return };
