@@ -60,6 +60,7 @@ mod reactions;
 mod recount;
 mod redirect_status;
 mod resources;
+mod scan_limits;
 mod scan_profile;
 mod scan_sources;
 mod scan_stats;

@@ -42,6 +42,9 @@ pub enum NotTaken {
 impl ScanLimits {
     /// Reports and saves until `stop`, and once more then. `stop` comes after the last request was answered.
     pub async fn run(self: Arc<Self>, sink: impl Sink, stop: CancellationToken) {
+        // How much control has of what the file said is not known.
+        self.lock().sweep();
+        self.due.notify_one();
         tokio::join!(stop.run_until_cancelled(self.hand_over_always(&sink)), self.save_until(&stop));
         self.lock().sweep();
         if timeout(FINISH, self.hand_over(&sink)).await.is_err() {
