@@ -56,7 +56,8 @@ pub(super) struct Counts {
 impl Counts {
     /// The count of a link; another link of this short id begins anew.
     pub(super) fn entry(&mut self, key: &RedirectKey, created_at: UnixMillis) -> &mut Count {
-        if !self.newer.contains_key(key) {
+        let is_newer = self.newer.contains_key(key);
+        if !is_newer {
             let count = self.older.remove(key).unwrap_or_default();
             if self.newer.len() >= MAX_LINKS {
                 self.older = mem::take(&mut self.newer);

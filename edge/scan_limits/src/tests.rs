@@ -33,9 +33,10 @@ fn one_edge_is_exact_however_many_threads_ask() {
     let folder = tempfile::tempdir().unwrap();
     let limits = ScanLimits::open(folder.path(), "e1".into());
     let link = link(1_000, &BTreeMap::new());
+    let (asked, scanned) = (&limits, &link);
     let led: usize = thread::scope(|scope| {
         let threads: Vec<_> = (0..4)
-            .map(|_| scope.spawn(|| (0..400).filter(|_| limits.admit(&key(), &link)).count()))
+            .map(|_| scope.spawn(move || (0..400).filter(|_| asked.admit(&key(), scanned)).count()))
             .collect();
         threads.into_iter().map(|thread| thread.join().unwrap()).sum()
     });

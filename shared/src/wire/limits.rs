@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::time::UnixMillis;
 
-/// Most counts in a report.
-pub const MAX_COUNTS: usize = 500;
+/// Most counts in a report: control writes them in one transaction, under the lock of the change log.
+pub const MAX_COUNTS: usize = 200;
 
 /// What an edge counted of some links.
 ///
