@@ -103,6 +103,14 @@ impl Availability {
         self.scans.values().copied().map(u64::from).sum()
     }
 
+    /// A former availability with the scans that are counted by now: what was scanned, no undo takes back.
+    #[must_use]
+    pub fn back_to(former: Option<Box<Self>>, now: Option<&Self>) -> Option<Box<Self>> {
+        let scans = now.map(|now| now.scans.clone()).unwrap_or_default();
+        let after = Self { scans, ..former.map(|former| *former).unwrap_or_default() };
+        (!after.is_empty()).then(|| Box::new(after))
+    }
+
     /// Whether as many scans are counted as it may have. An edge that counts itself knows of more.
     #[must_use]
     pub fn is_used_up(&self) -> bool {
@@ -179,6 +187,10 @@ mod tests {
         ] {
             assert_eq!(link.closed(UnixMillis(0)), expected, "{link:?}");
         }
+        let (former, now) = (used(Some(2), &[("e1", 1)], false), used(None, &[("e1", 9)], true));
+        let back = Availability::back_to(Some(Box::new(former)), Some(&now));
+        assert_eq!(back.as_deref(), Some(&used(Some(2), &[("e1", 9)], false)));
+        assert_eq!(Availability::back_to(None, None), None);
         let limited: Availability = serde_json::from_str(r#"{"maxScans":5,"scans":{"e1":2}}"#).unwrap();
         assert_eq!(limited, used(Some(5), &[("e1", 2)], false));
     }
