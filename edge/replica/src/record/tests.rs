@@ -38,7 +38,7 @@ fn availability() -> impl Strategy<Value = Availability> {
     let url = prop::option::of("https://[a-z]{1,9}\\.example/[ -~é]{0,60}".prop_map(Into::into));
     let limit = (
         prop::option::of(1_u32..),
-        prop::collection::btree_map(".{0,9}".prop_map(Into::into), any::<u32>(), 0..3),
+        prop::collection::btree_map(".{0,9}".prop_map(String::into_boxed_str), any::<u32>(), 0..3),
     );
     (at(), at(), limit, any::<bool>(), url)
         .prop_map(|(valid_from, valid_until, (max_scans, scans), is_paused, ended_url)| Availability {
