@@ -2,8 +2,8 @@
 
 use std::{sync::Arc, time::Duration};
 
-use shared::wire::limits::LimitReport;
-use tokio::time::{sleep, timeout};
+use shared::wire::limits::{LimitReport, MAX_COUNTS};
+use tokio::time::{Instant, sleep, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use super::{ScanLimits, file};
@@ -55,9 +55,13 @@ impl ScanLimits {
 
     /// Hands over for ever. Dropped in the midst of a report, it leaves that to the next sweep.
     async fn hand_over_always(&self, sink: &impl Sink) {
+        let mut next_sweep = Instant::now() + SWEEP;
         loop {
-            if timeout(SWEEP, self.due.notified()).await.is_err() {
+            // Whichever comes first.
+            let _ = timeout_at(next_sweep, self.due.notified()).await;
+            if Instant::now() >= next_sweep {
                 self.lock().sweep();
+                next_sweep = Instant::now() + SWEEP;
             }
             sleep(GATHER).await;
             let mut backoff = BACKOFF.0;
@@ -75,6 +79,8 @@ impl ScanLimits {
             if counts.is_empty() {
                 return true;
             }
+            // What comes due meanwhile gathers for the next time.
+            let is_last = counts.len() < MAX_COUNTS;
             let report = LimitReport { edge: (&*self.edge).into(), counts };
             match sink.report(&report).await {
                 Ok(()) => self.lock().reported(&report.counts),
@@ -86,6 +92,9 @@ impl ScanLimits {
                     self.lock().not_reported(&report.counts);
                     return false;
                 }
+            }
+            if is_last {
+                return true;
             }
         }
     }
