@@ -118,6 +118,9 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 proptest! {
+    // Files are synced.
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
     /// Three edges share a link; each may be cut off and start again. A scan too many is always one that an edge could not know
     /// of, and no edge ends the link before all its scans are used up.
     #[test]
