@@ -5,6 +5,7 @@ use std::{
     sync::{Arc, atomic::AtomicBool},
 };
 
+use scan_limits::ScanLimits;
 use scans::{Scans, SpoolLimits};
 use shared::time::Clock;
 use tokio::{
@@ -74,6 +75,7 @@ impl<B: Backing> Edge<B> {
         let (recorder, scans) =
             scans::open(&config.data_dir, limits, config.geo.clone(), &metrics.scans, clock.now())
                 .map_err(|source| EdgeError::Storage { path: config.data_dir.clone(), source })?;
+        let counts = Arc::new(ScanLimits::open(&config.data_dir, config.edge_id.clone()));
         let open = if config.is_replica { EdgeCache::full } else { EdgeCache::new };
         let (cache, status) = (Arc::new(open(config.cache_bytes)), Arc::new(SyncStatus::default()));
         let (domains, backing) = (Arc::new(Domains::default()), Arc::new(backing));
@@ -94,6 +96,7 @@ impl<B: Backing> Edge<B> {
             backing,
             status,
             recorder,
+            limits: counts,
             renderer: Renderer::new(config.image_cache_bytes, config.limits.render_queue),
             limiter: Arc::new(Limiter::new(&config.limits)),
             proxy,
@@ -161,6 +164,7 @@ impl<B: Backing> Edge<B> {
             app.clock.now().0,
             stop.clone(),
         ));
+        helpers.spawn(app.limits.clone().run(Delivery(app.backing.clone()), stop.clone()));
         helpers.spawn(watch_misses(app.limiter.clone(), app.metrics.clone(), stop.clone()));
         if app.config.is_replica {
             let (backing, domains) = (app.backing.clone(), app.domains.clone());

@@ -14,6 +14,7 @@ use http::{
     header::{ACCEPT, CONNECTION, IF_NONE_MATCH},
 };
 use hyper::body::Incoming;
+use scan_limits::ScanLimits;
 use scans::Recorder;
 use shared::{
     client_address::PROXY_HEADERS, negotiate::Representation, problem::Code, redirect::RedirectKey,
@@ -54,6 +55,8 @@ pub(crate) struct App<B> {
     pub(crate) backing: Arc<B>,
     pub(crate) status: Arc<SyncStatus>,
     pub(crate) recorder: Recorder,
+    /// Counts scans of links that end after a number of them.
+    pub(crate) limits: Arc<ScanLimits>,
     pub(crate) renderer: Renderer,
     pub(crate) limiter: Arc<Limiter>,
     pub(crate) proxy: Proxy,
@@ -244,7 +247,7 @@ impl<B: Backing> App<B> {
                 self.metrics.looked_up(CacheStatus::Hit);
                 let head = RedirectHead { status: lead.status_code, max_age: link.domain.redirect_max_age };
                 let (folded, forward_query) = (&*link.folded, lead.forward_query);
-                let led = Led { folded, forward_query, rule: None, at: None, head };
+                let led = Led { folded, forward_query, limited: None, rule: None, at: None, head };
                 self.lead(&asking, led, lead.location)
             }
             Held::Absent => {

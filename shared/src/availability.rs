@@ -1,5 +1,7 @@
 //! When a link leads to its target, and where it leads at other times.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -10,10 +12,13 @@ pub const ACTIVE: &str = "active";
 /// `status` of a paused link.
 pub const PAUSED: &str = "paused";
 
-/// The time window of a link, whether it is paused, and where it leads while it is closed.
+/// Most scans that a link may be limited to.
+pub const MAX_SCANS: u32 = 1_000_000_000;
+
+/// The time window of a link, after how many scans it ends, whether it is paused, and where it leads while it is closed.
 ///
-/// Bounds are stored and never what follows from them: each request is compared with the clock, so an answer changes at the
-/// moment itself, without a message from anybody.
+/// Bounds are stored and never what follows from them: each request is compared with the clock and with the counts, so an answer
+/// changes at the moment itself, without a message from anybody.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Availability {
@@ -23,6 +28,13 @@ pub struct Availability {
     /// The first millisecond in which it is no longer open.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub valid_until: Option<UnixMillis>,
+    /// Scans after which it has ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_scans: Option<u32>,
+    /// Scans that each edge counted while the link had `max_scans`, as far as control knows, by name of the edge. They stay when
+    /// the limit goes.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub scans: BTreeMap<Box<str>, u32>,
     /// Somebody closed it for now.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_paused: bool,
@@ -34,7 +46,7 @@ pub struct Availability {
 /// Why a link does not lead to its target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Closed {
-    /// Its window is over.
+    /// Its window is over, or its scans are used up.
     Ended,
     /// Somebody paused it.
     Paused,
@@ -74,7 +86,7 @@ impl Availability {
     /// Why a link is closed at a moment. If several reasons hold, the first of: ended, paused, scheduled.
     #[must_use]
     pub fn closed(&self, now: UnixMillis) -> Option<Closed> {
-        if self.valid_until.is_some_and(|until| now >= until) {
+        if self.valid_until.is_some_and(|until| now >= until) || self.is_used_up() {
             Some(Closed::Ended)
         } else if self.is_paused {
             Some(Closed::Paused)
@@ -85,6 +97,26 @@ impl Availability {
         }
     }
 
+    /// Scans that are counted, as far as control knows.
+    #[must_use]
+    pub fn counted(&self) -> u64 {
+        self.scans.values().copied().map(u64::from).sum()
+    }
+
+    /// A former availability with the scans that are counted by now: what was scanned, no undo takes back.
+    #[must_use]
+    pub fn back_to(former: Option<Box<Self>>, now: Option<&Self>) -> Option<Box<Self>> {
+        let scans = now.map(|now| now.scans.clone()).unwrap_or_default();
+        let after = Self { scans, ..former.map(|former| *former).unwrap_or_default() };
+        (!after.is_empty()).then(|| Box::new(after))
+    }
+
+    /// Whether as many scans are counted as it may have. An edge that counts itself knows of more.
+    #[must_use]
+    pub fn is_used_up(&self) -> bool {
+        self.max_scans.is_some_and(|most| self.counted() >= u64::from(most))
+    }
+
     /// `status` in requests and answers.
     #[must_use]
     pub const fn status(&self) -> &'static str {
@@ -93,10 +125,11 @@ impl Availability {
 
     /// The members of requests, answers and events: those that are set, and `status` only of a paused link.
     pub fn members(&self) -> impl Iterator<Item = (&'static str, Value)> {
-        let Self { valid_from, valid_until, is_paused, ended_url } = self;
+        let Self { valid_from, valid_until, max_scans, scans: _, is_paused, ended_url } = self;
         let members = [
             ("validFrom", valid_from.map(|at| at.0.into())),
             ("validUntil", valid_until.map(|at| at.0.into())),
+            ("maxScans", max_scans.map(Value::from)),
             ("status", is_paused.then(|| self.status().into())),
             ("endedUrl", ended_url.as_deref().map(Value::from)),
         ];
@@ -117,7 +150,7 @@ mod tests {
             valid_from: from.map(UnixMillis),
             valid_until: until.map(UnixMillis),
             is_paused,
-            ended_url: None,
+            ..Availability::default()
         };
         for (link, now, expected) in [
             (availability(None, None, false), 0, None),
@@ -135,6 +168,31 @@ mod tests {
         ] {
             assert_eq!(link.closed(UnixMillis(now)), expected, "{link:?} at {now}");
         }
+    }
+
+    #[test]
+    fn a_link_ends_when_its_scans_are_used_up() {
+        let used = |max_scans, scans: &[(&str, u32)], is_paused| Availability {
+            max_scans,
+            scans: scans.iter().map(|(edge, count)| ((*edge).into(), *count)).collect(),
+            is_paused,
+            ..Availability::default()
+        };
+        for (link, expected) in [
+            (used(Some(1), &[], false), None),
+            (used(Some(5), &[("e1", 2), ("e2", 2)], false), None),
+            (used(Some(5), &[("e1", 2), ("e2", 3)], false), Some(Closed::Ended)),
+            (used(Some(5), &[("e1", u32::MAX), ("e2", u32::MAX)], true), Some(Closed::Ended)),
+            (used(None, &[("e1", 9)], false), None),
+        ] {
+            assert_eq!(link.closed(UnixMillis(0)), expected, "{link:?}");
+        }
+        let (former, now) = (used(Some(2), &[("e1", 1)], false), used(None, &[("e1", 9)], true));
+        let back = Availability::back_to(Some(Box::new(former)), Some(&now));
+        assert_eq!(back.as_deref(), Some(&used(Some(2), &[("e1", 9)], false)));
+        assert_eq!(Availability::back_to(None, None), None);
+        let limited: Availability = serde_json::from_str(r#"{"maxScans":5,"scans":{"e1":2}}"#).unwrap();
+        assert_eq!(limited, used(Some(5), &[("e1", 2)], false));
     }
 
     #[test]
@@ -157,11 +215,13 @@ mod tests {
         let all = Availability {
             valid_from: Some(UnixMillis(5)),
             valid_until: Some(UnixMillis(9)),
+            max_scans: Some(7),
+            scans: [("e1".into(), 3)].into(),
             is_paused: true,
             ended_url: Some("https://e.com/".into()),
         };
-        let shown =
-            json!({"validFrom": 5, "validUntil": 9, "status": "paused", "endedUrl": "https://e.com/"});
+        let shown = json!({"validFrom": 5, "validUntil": 9, "maxScans": 7, "status": "paused",
+            "endedUrl": "https://e.com/"});
         assert_eq!((members(&all), all.status()), (shown, "paused"));
     }
 }

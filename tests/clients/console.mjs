@@ -553,6 +553,13 @@ await step('a link is paused, ends by its time with a page of its own, and is op
   await page.locator('[data-test=ended-url]').fill('')
   await times('Active')
   assert.equal((await scan(code.shortUrl, '203.0.113.8')).headers.location, code.defaultRedirectUrl)
+  // After one more scan it has ended, too.
+  await page.locator('[data-test=max-scans]').fill('1')
+  await times('Active')
+  assert.equal((await scan(code.shortUrl, '203.0.113.8')).headers.location, code.defaultRedirectUrl)
+  assert.equal((await scan(code.shortUrl, '203.0.113.8')).statusCode, 410)
+  await page.locator('[data-test=max-scans]').fill('')
+  await times('Active')
 })
 
 await step('where a link leads is tried without a scan, and the page says why', async () => {

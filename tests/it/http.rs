@@ -61,6 +61,7 @@ mod recount;
 mod redirect_status;
 mod reports;
 mod resources;
+mod scan_limits;
 mod scan_profile;
 mod scan_sources;
 mod scan_stats;

@@ -14,12 +14,13 @@ use axum::{
 use push::http::{Edge, EdgeApi, part};
 use serde_json::{Value, json};
 use shared::wire::{
-    internal::{SCANS_PATH, UNKNOWN_PATH},
+    internal::{LIMITS_PATH, SCANS_PATH, UNKNOWN_PATH},
+    limits::LimitReport,
     scan::{MAX_BATCH, ScanAnswer, ScanBatch},
     spooled::{SPOOLED, read_all},
     unknown::UnknownReport,
 };
-use statistics::service::unknown_scans;
+use statistics::service::{scan_limits, unknown_scans};
 use tokio_util::sync::CancellationToken;
 use web::{access::Access, api_error::ApiError, extract::Query, routes::Policies};
 
@@ -60,6 +61,7 @@ pub async fn run(listeners: ApiListeners, app: Arc<ApiState>, shutdown: Cancella
     let routes = push::http::routes()
         .route(SCANS_PATH, post(take_scans))
         .route(UNKNOWN_PATH, post(take_unknown))
+        .route(LIMITS_PATH, post(take_limits))
         .fallback(middleware::no_such_path)
         .layer(DefaultBodyLimit::max(MAX_BODY_BYTES))
         .with_state(Internal { edges, app: app.clone() });
@@ -103,6 +105,20 @@ async fn take_unknown(
         return Err(ControlError::ForeignReport.into());
     }
     unknown_scans::record(&internal.app.core, &report).await?;
+    Ok(Json(json!({})))
+}
+
+/// Takes a report of the caller's own about links with a limit.
+async fn take_limits(
+    State(internal): State<Internal>,
+    edge: Edge,
+    body: Result<Bytes, BytesRejection>,
+) -> Result<Json<Value>, ApiError> {
+    let report: LimitReport = serde_json::from_slice(&read_whole(body)?).map_err(ControlError::NoReport)?;
+    if *report.edge != *edge.name {
+        return Err(ControlError::ForeignReport.into());
+    }
+    scan_limits::record(&internal.app.core, &report).await?;
     Ok(Json(json!({})))
 }
 

@@ -12,6 +12,7 @@ use kernel::{
     service::bulk::MAX_CREATED,
 };
 use serde_json::{Map, Value, json};
+use shared::availability::MAX_SCANS;
 
 /// What a change is described by.
 pub const CHANGES: &str = "The members to change; the others stay";
@@ -150,6 +151,13 @@ pub fn formatted(format: &str, meaning: &str) -> Value {
 /// Milliseconds since 1970.
 pub fn millis() -> Value {
     json!({"type": "integer", "format": "int64", "minimum": 0, "maximum": i64::MAX})
+}
+
+/// After how many scans a link ends.
+pub fn max_scans() -> Value {
+    json!({"type": "integer", "minimum": 1, "maximum": MAX_SCANS, "description": "Redirects of people, as in `hits`, after which \
+        the link has ended. They count from when it has this limit; each edge is exact, and several together may pass it by \
+        what the others gave within some tens of milliseconds."})
 }
 
 /// Any object within the limits of `customFields`.

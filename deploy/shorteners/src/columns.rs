@@ -19,6 +19,7 @@ pub(super) enum Column {
     Created,
     From,
     Until,
+    MaxScans,
     EndedUrl,
     ForwardQuery,
     Clicks,
@@ -37,8 +38,8 @@ pub(super) enum Column {
 }
 
 use Column::{
-    Clicks, Code, Created, CustomLink, Dropped, EndedUrl, ForwardQuery, From, Idle, Kept, Link, Notes,
-    Password, Paused, Quiet, Tags, Target, Title, Until,
+    Clicks, Code, Created, CustomLink, Dropped, EndedUrl, ForwardQuery, From, Idle, Kept, Link, MaxScans,
+    Notes, Password, Paused, Quiet, Tags, Target, Title, Until,
 };
 
 /// Bitly: the CSV of "Export" (Help Center, "How do I export link data"), and links of `GET /v4/groups/{guid}/bitlinks`
@@ -85,7 +86,7 @@ const SHLINK: &[(&str, Column)] = &[
     ("createdAt", Created),
     ("meta.validSince", From),
     ("meta.validUntil", Until),
-    ("meta.maxVisits", Dropped),
+    ("meta.maxVisits", MaxScans),
     ("forwardQuery", ForwardQuery),
     ("visitsSummary.total", Clicks),
     ("visitsCount", Clicks),

@@ -132,6 +132,13 @@ impl Draft {
             }
             Column::From => self.take_time("validFrom", name, text),
             Column::Until => self.take_time("validUntil", name, text),
+            Column::MaxScans => {
+                if let Some(text) = text {
+                    // The parser of the API says which numbers it takes.
+                    let most = text.parse::<i64>().map_or_else(|_| text.into(), Value::from);
+                    self.set("maxScans", most);
+                }
+            }
             Column::EndedUrl => {
                 if let Some(text) = text {
                     self.set("endedUrl", values::target(&text).into());

@@ -10,6 +10,7 @@ use redirects::store::redirections;
 use shared::{
     redirect::RedirectKey,
     wire::{
+        limits::LimitReport,
         links::LinksPage,
         scan::ScanReceipt,
         spooled::SpooledScans,
@@ -17,7 +18,7 @@ use shared::{
         unknown::UnknownReport,
     },
 };
-use statistics::service::unknown_scans;
+use statistics::service::{scan_limits, unknown_scans};
 use tokio::runtime::Handle;
 
 /// Control in the same process.
@@ -72,6 +73,10 @@ impl Backing for InProcess {
 
     async fn record_unknown(&self, report: &UnknownReport) -> Result<(), BackingError> {
         unknown_scans::record(&self.app.core, report).await.map_err(failed)
+    }
+
+    async fn record_limits(&self, report: &LimitReport) -> Result<(), BackingError> {
+        scan_limits::record(&self.app.core, report).await.map_err(failed)
     }
 }
 

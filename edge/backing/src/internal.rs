@@ -24,11 +24,15 @@ use hyper_util::{
     rt::{TokioExecutor, TokioTimer},
 };
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
-use serde::de::{DeserializeOwned, IgnoredAny};
+use serde::{
+    Serialize,
+    de::{DeserializeOwned, IgnoredAny},
+};
 use shared::{
     redirect::RedirectKey,
     wire::{
-        internal::{LINKS_PATH, LOOKUP_PATH, SCANS_PATH, UNKNOWN_PATH},
+        internal::{LIMITS_PATH, LINKS_PATH, LOOKUP_PATH, SCANS_PATH, UNKNOWN_PATH},
+        limits::LimitReport,
         links::LinksPage,
         scan::{ScanAnswer, ScanBatch, ScanReceipt},
         spooled::{SPOOLED, SpooledScans},
@@ -206,10 +210,21 @@ impl ControlClient {
     /// # Errors
     /// Nothing answered, or control knows no such reports.
     pub(super) async fn record_unknown(&self, report: &UnknownReport) -> Result<(), BackingError> {
+        self.tell(UNKNOWN_PATH, report).await
+    }
+
+    /// Delivers counts of links with a limit.
+    ///
+    /// # Errors
+    /// Nothing answered, or control knows no such reports.
+    pub(super) async fn record_limits(&self, report: &LimitReport) -> Result<(), BackingError> {
+        self.tell(LIMITS_PATH, report).await
+    }
+
+    /// Sends what is answered by an empty object.
+    async fn tell(&self, path: &str, report: &impl Serialize) -> Result<(), BackingError> {
         let body = serde_json::to_vec(report).map_err(|error| BackingError::Refused(error.to_string()))?;
-        let answered =
-            self.ask::<IgnoredAny>(Method::POST, UNKNOWN_PATH, (JSON, body.into()), SCANS_TIMEOUT).await;
-        answered.map(|_| ())
+        self.ask::<IgnoredAny>(Method::POST, path, (JSON, body.into()), SCANS_TIMEOUT).await.map(|_| ())
     }
 
     async fn ask<T: DeserializeOwned>(

@@ -21,6 +21,7 @@ use shared::{
     rules::AccountRules,
     short_url::ShortDomain,
     wire::{
+        limits::LimitReport,
         links::LinksPage,
         scan::ScanReceipt,
         spooled::SpooledScans,
@@ -137,6 +138,15 @@ pub trait Backing: Send + Sync + 'static {
         ready(Ok(()))
     }
 
+    /// Hands over how often links with a limit were scanned; a report that comes again changes nothing. What has no place for it
+    /// takes it and forgets it.
+    ///
+    /// # Errors
+    /// Nothing answered in time, or control is of a version that takes no such reports.
+    fn record_limits(&self, _report: &LimitReport) -> impl Future<Output = Result<(), BackingError>> + Send {
+        ready(Ok(()))
+    }
+
     /// Domains and rules from the view, if there is one and it is complete.
     ///
     /// # Errors
@@ -174,7 +184,7 @@ pub trait Changes: Send + 'static {
     fn send(&mut self, message: ToControl) -> impl Future<Output = Result<(), BackingError>> + Send;
 }
 
-/// The backing as the place where scans go.
+/// The backing as the place where scans, and counts of links with a limit, go.
 pub struct Delivery<B>(pub Arc<B>);
 
 impl<B: Backing> Intake for Delivery<B> {
@@ -182,6 +192,15 @@ impl<B: Backing> Intake for Delivery<B> {
         self.0.record_scans(scans).await.map_err(|error| match error {
             BackingError::Unreachable(reason) => NotTaken::Unreachable(reason),
             BackingError::Refused(reason) => NotTaken::Refused(reason),
+        })
+    }
+}
+
+impl<B: Backing> scan_limits::Sink for Delivery<B> {
+    async fn report(&self, report: &LimitReport) -> Result<(), scan_limits::NotTaken> {
+        self.0.record_limits(report).await.map_err(|error| match error {
+            BackingError::Unreachable(reason) => scan_limits::NotTaken::Unreachable(reason),
+            BackingError::Refused(reason) => scan_limits::NotTaken::Refused(reason),
         })
     }
 }

@@ -12,6 +12,7 @@ use rustls_pki_types::ServerName;
 use shared::{
     redirect::RedirectKey,
     wire::{
+        limits::LimitReport,
         links::LinksPage,
         redis_url::RedisUrl,
         scan::ScanReceipt,
@@ -171,6 +172,10 @@ impl Backing for Network {
 
     async fn record_unknown(&self, report: &UnknownReport) -> Result<(), BackingError> {
         self.control.record_unknown(report).await
+    }
+
+    async fn record_limits(&self, report: &LimitReport) -> Result<(), BackingError> {
+        self.control.record_limits(report).await
     }
 
     async fn page(&self, domain: &str, after: &str) -> Result<LinksPage, BackingError> {

@@ -4,10 +4,12 @@
 //! one. Older releases stop reading after the target, or ignore the bits of the status code, so each release can read the other's
 //! files; an older one ignores the window, or answers with the default status code.
 
+use std::collections::BTreeMap;
+
 use shared::{availability::Availability, redirect_status::RedirectStatus, time::UnixMillis};
 
 use super::{
-    bytes::{byte, put_signed, signed},
+    bytes::{byte, number, put_number, put_signed, put_text, signed, text},
     record::{Dictionary, put_target, target},
 };
 
@@ -15,8 +17,9 @@ const HAS_FROM: u8 = 1;
 const HAS_UNTIL: u8 = 1 << 1;
 const IS_PAUSED: u8 = 1 << 2;
 const HAS_ENDED_URL: u8 = 1 << 3;
+const HAS_LIMIT: u8 = 1 << 6;
 /// Any of them: the link has an availability.
-const AVAILABILITY: u8 = HAS_FROM | HAS_UNTIL | IS_PAUSED | HAS_ENDED_URL;
+const AVAILABILITY: u8 = HAS_FROM | HAS_UNTIL | IS_PAUSED | HAS_ENDED_URL | HAS_LIMIT;
 /// Two bits: the place of the status code in [`RedirectStatus::ALL`], in which the default is the first.
 const STATUS: u8 = 0b11 << STATUS_SHIFT;
 const STATUS_SHIFT: u32 = 4;
@@ -29,7 +32,8 @@ pub(super) fn put(
     availability: Option<&Availability>,
 ) {
     let always = Availability::default();
-    let Availability { valid_from, valid_until, is_paused, ended_url } = availability.unwrap_or(&always);
+    let Availability { valid_from, valid_until, max_scans, scans, is_paused, ended_url } =
+        availability.unwrap_or(&always);
     // At most three.
     let place = RedirectStatus::ALL.iter().position(|each| *each == status).unwrap_or_default() as u8;
     let mut flags = place << STATUS_SHIFT;
@@ -38,6 +42,7 @@ pub(super) fn put(
         (HAS_UNTIL, valid_until.is_some()),
         (IS_PAUSED, *is_paused),
         (HAS_ENDED_URL, ended_url.is_some()),
+        (HAS_LIMIT, max_scans.is_some() || !scans.is_empty()),
     ] {
         flags |= if holds { bit } else { 0 };
     }
@@ -51,6 +56,15 @@ pub(super) fn put(
     if let Some(url) = ended_url {
         // Links of one campaign end at one page: it is in the dictionary once.
         put_target(dictionary, out, url);
+    }
+    if flags & HAS_LIMIT != 0 {
+        // No limit is less than 1.
+        put_number(out, max_scans.unwrap_or_default().into());
+        put_number(out, scans.len() as u64);
+        for (edge, count) in scans {
+            put_text(out, edge.as_bytes());
+            put_number(out, u64::from(*count));
+        }
     }
 }
 
@@ -70,8 +84,16 @@ pub(super) fn take(
     } else {
         None
     };
+    let (mut max_scans, mut scans) = (None, BTreeMap::new());
+    if flags & HAS_LIMIT != 0 {
+        max_scans = Some(number(input)? as u32).filter(|most| *most > 0);
+        for _ in 0..number(input)? {
+            let edge = std::str::from_utf8(text(input)?).ok()?.into();
+            scans.insert(edge, number(input)? as u32);
+        }
+    }
     let is_paused = flags & IS_PAUSED != 0;
-    let availability = Availability { valid_from, valid_until, is_paused, ended_url };
+    let availability = Availability { valid_from, valid_until, max_scans, scans, is_paused, ended_url };
     Some((status(flags), (flags & AVAILABILITY != 0).then(|| Box::new(availability))))
 }
 

@@ -369,7 +369,8 @@ fn weigh(entry: &Entry) -> u32 {
             let scope = record.thng_name.as_ref().map_or(0, |name| name.len()) + 24 * record.projects.len();
             let availability = record.availability.as_deref();
             let window = availability.map_or(0, |availability| {
-                size_of::<Availability>() + availability.ended_url.as_ref().map_or(0, |url| url.len())
+                let url = availability.ended_url.as_ref().map_or(0, |url| url.len());
+                size_of::<Availability>() + url + 64 * availability.scans.len()
             });
             PRESENT_BYTES + served.location.len() + record.target.len() + scope + window
         }

@@ -49,7 +49,12 @@ impl Served {
         location.map(Some).map_err(|_| "the ended URL is no header value".to_owned())
     }
 
-    /// Why it does not lead to its target at a moment.
+    /// Whether it ends after a number of scans, so that they are counted.
+    pub(crate) fn is_limited(&self) -> bool {
+        self.record.availability.as_ref().is_some_and(|availability| availability.max_scans.is_some())
+    }
+
+    /// Why it does not lead to its target at a moment, whatever was scanned here.
     pub(crate) fn closed(&self, now: UnixMillis) -> Option<Closed> {
         self.record.availability.as_ref()?.closed(now)
     }

@@ -6,6 +6,7 @@ use http::{HeaderValue, Method};
 use scans::{Asked, Fired, RuleName};
 use shared::{
     availability::Closed, forwarding::forward_query, problem::Code, short_url::ShortDomain, time::UnixMillis,
+    user_agent::Device,
 };
 
 use super::{App, Asking, Next};
@@ -22,6 +23,8 @@ pub(super) struct Led<'a> {
     /// The folded short id.
     pub(super) folded: &'a str,
     pub(super) forward_query: bool,
+    /// The link, if its scans are limited: then this one counts.
+    pub(super) limited: Option<&'a Served>,
     /// The rule that decided.
     pub(super) rule: Option<Arc<RuleName>>,
     /// When, if that was asked for.
@@ -42,7 +45,7 @@ impl<B: Backing> App<B> {
         let mut at = None;
         if served.record.availability.is_some() {
             let now = *at.insert(self.clock.now());
-            if let Some(why) = served.closed(now) {
+            if let Some(why) = self.why_closed(served, now) {
                 return self.closed(asking, served, why, now);
             }
         }
@@ -56,7 +59,9 @@ impl<B: Backing> App<B> {
             })
         });
         let record = &*served.record;
-        let max_age = site.domain.redirect_max_age.filter(|_| decided.is_none());
+        let limited = Some(served).filter(|served| served.is_limited());
+        // What somebody keeps is not counted.
+        let max_age = site.domain.redirect_max_age.filter(|_| decided.is_none() && limited.is_none());
         let (rule, target, head) = match decided.flatten() {
             // A host that was taken down comes first, as in the preview of control: `lead` answers for it.
             None if site.domain.stops(&record.standing)
@@ -73,8 +78,31 @@ impl<B: Backing> App<B> {
             }
             Some((rule, target)) => (Some(rule), target, RedirectHead::default()),
         };
-        let led = Led { folded: &served.key.folded, forward_query: record.forward_query, rule, at, head };
+        let (folded, forward_query) = (&*served.key.folded, record.forward_query);
+        let led = Led { folded, forward_query, limited, rule, at, head };
         self.lead(asking, led, target)
+    }
+
+    /// Why a link does not lead to its target at a moment.
+    pub(super) fn why_closed(&self, served: &Served, now: UnixMillis) -> Option<Closed> {
+        if served.is_limited() && self.limits.is_used_up(&served.key, &served.record) {
+            return Some(Closed::Ended);
+        }
+        served.closed(now)
+    }
+
+    /// Whether a link whose scans are limited has one left for this request. That of a person counts, as in `hits`.
+    fn admits(&self, asking: &Asking<'_>, served: &Served) -> bool {
+        let is_robot = || match asking.sent.agent.filter(|agent| !agent.is_empty()) {
+            None => true,
+            Some(sent) => {
+                self.agents.read(sent).as_ref().is_some_and(|agent| agent.device == Some(Device::Robot))
+            }
+        };
+        if *asking.request.method() != Method::GET || is_robot() {
+            return !self.limits.is_used_up(&served.key, &served.record);
+        }
+        self.limits.admit(&served.key, &served.record)
     }
 
     /// Answers for a link that is closed. A request for a closed link is recorded as a scan.
@@ -83,7 +111,7 @@ impl<B: Backing> App<B> {
         // It was validated by the same conversion when it was inserted.
         if let Ok(Some(location)) = served.ended_location() {
             let head = RedirectHead::default();
-            let led = Led { folded, forward_query, rule: None, at: Some(now), head };
+            let led = Led { folded, forward_query, limited: None, rule: None, at: Some(now), head };
             return self.lead(asking, led, location);
         }
         self.record(asking, folded, Some(now), None);
@@ -104,6 +132,13 @@ impl<B: Backing> App<B> {
     pub(super) fn lead(&self, asking: &Asking<'_>, led: Led<'_>, target: HeaderValue) -> Next {
         if let Some(code) = asking.site.withheld.target(target.as_bytes()) {
             return Next::Answer(self.errors_at(asking).closed_or_withheld(code));
+        }
+        if let Some(served) = led.limited
+            && !self.admits(asking, served)
+        {
+            // Others took the last ones since this request was looked at.
+            let now = led.at.unwrap_or_else(|| self.clock.now());
+            return self.closed(asking, served, Closed::Ended, now);
         }
         let location = match asking.request.uri().query().filter(|_| led.forward_query) {
             None => target,

@@ -25,7 +25,7 @@ impl<B: Backing> App<B> {
     /// come stays unknown. An ended page that is withheld is left out, too.
     pub(super) fn json(&self, asking: &Asking<'_>, served: &Served) -> Next {
         let site = asking.site;
-        let is_open = served.closed(self.clock.now()).is_none();
+        let is_open = self.why_closed(served, self.clock.now()).is_none();
         // It was validated by the same conversion when it was inserted.
         let ended = served.ended_location().ok().flatten();
         let withheld = |url: &HeaderValue| site.withheld.target(url.as_bytes());

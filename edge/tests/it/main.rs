@@ -18,6 +18,7 @@ mod redirect_heads;
 mod replica;
 mod representations;
 mod rules;
+mod scan_limits;
 mod scans;
 mod stream;
 mod support;

@@ -145,7 +145,7 @@ impl Twin {
             [("OPEN", past, future), ("SOON", future, None), ("OVER", None, past)]
         {
             let ended_url = (short_id == "OVER").then(|| "https://example.com/over".into());
-            let availability = Availability { valid_from, valid_until, ended_url, is_paused: false };
+            let availability = Availability { valid_from, valid_until, ended_url, ..Availability::default() };
             let availability = Some(Box::new(availability));
             let status_code = RedirectStatus::PermanentRedirect;
             let link = redirect(short_id, "https://example.com/");

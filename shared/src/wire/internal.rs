@@ -20,6 +20,10 @@ pub const SCANS_PATH: &str = "/internal/v1/scans";
 /// previous version has no such path: the edge keeps the report and sends it again.
 pub const UNKNOWN_PATH: &str = "/internal/v1/unknown";
 
+/// `POST` of a [`LimitReport`](super::limits::LimitReport) as JSON; the answer is an empty object. A control of the previous
+/// version has no such path: the edge goes on counting and sends it again.
+pub const LIMITS_PATH: &str = "/internal/v1/limits";
+
 /// `GET ?domain=HOST&shortId=FOLDED`: a [`Fill`](super::stream::Fill) as JSON, from the database itself.
 pub const LOOKUP_PATH: &str = "/internal/v1/lookup";
 

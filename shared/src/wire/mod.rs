@@ -4,6 +4,7 @@ pub mod ack_limiter;
 pub mod contents;
 pub mod frame;
 pub mod internal;
+pub mod limits;
 pub mod links;
 #[cfg(feature = "redis")]
 pub mod redis_client;

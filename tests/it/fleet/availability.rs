@@ -1,4 +1,4 @@
-//! Windows at edges that are cut off from everything: real processes, by the real clock.
+//! Windows at edges that are cut off from everything, and scans that edges tell each other of: real processes, by the real clock.
 
 use std::time::{Duration, Instant};
 
@@ -42,6 +42,19 @@ async fn a_window_ends_on_time_at_edges_without_control_and_redis() -> Result<()
         ensure!(edge.scan(&fleet.http, "PAUSED").await? == (StatusCode::NOT_FOUND, None));
         ensure!(edge.scan(&fleet.http, "MOVED").await? == (StatusCode::PERMANENT_REDIRECT, target()));
     }
+    // What one edge counts ends the link on the other one, too.
+    let twice = json!({"platformId": product, "defaultRedirectUrl": "https://example.com/", "shortId": "TWICE",
+        "maxScans": 2});
+    let (status, made) = fleet.call(0, Method::POST, path, Some(twice)).await?;
+    ensure!(status == StatusCode::CREATED && made["acked"] == 2, "{status}: {made}");
+    for _ in 0..2 {
+        ensure!(edges[0].scan(&fleet.http, "TWICE").await?.1 == target());
+    }
+    ensure!(edges[0].scan(&fleet.http, "TWICE").await? == (StatusCode::GONE, None));
+    until("the other edge hears of it", async || {
+        Ok(edges[1].scan(&fleet.http, "TWICE").await? == (StatusCode::GONE, None))
+    })
+    .await?;
     fleet.redis.kill();
     fleet.controls[0].kill()?;
     for edge in &edges {

@@ -13,6 +13,7 @@ use shared::{
     redirect::RedirectKey,
     time::UnixMillis,
     wire::{
+        limits::{LimitReport, LimitedScans},
         spooled::{NewRecord, SpooledScans},
         stream::{Events, Rev, Start, ToControl, ToEdge},
         unknown::{UnknownCounts, UnknownReport},
@@ -107,6 +108,9 @@ async fn conforms(backing: &impl Backing, mut create: impl AsyncFnMut(&str) -> R
     for _ in 0..2 {
         backing.record_unknown(&report).await?;
     }
+    let created_at = UnixMillis(1);
+    let said = LimitedScans { domain: "tn.gg".into(), folded: "ONE".into(), created_at, scans: 1 };
+    backing.record_limits(&LimitReport { edge: "e1".into(), counts: vec![said] }).await?;
 
     drop(stream);
     let mut stream = backing.changes(hello("e1", Some(welcome.epoch.clone()), one)).await?;

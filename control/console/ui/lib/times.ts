@@ -1,11 +1,12 @@
 // When links lead to their target, as edges decide it.
 
 export type Closed = 'ended' | 'paused' | 'scheduled'
-interface Times { validFrom?: number | null, validUntil?: number | null, status: string }
+interface Times { validFrom?: number | null, validUntil?: number | null, maxScans?: number | null, countedScans?: number | null, status: string }
 
 /** Why a link does not lead to its target, as edges answer. If several reasons hold, the first of: ended, paused, scheduled. */
 export function closed (link: Times, now = Date.now()): Closed | undefined {
   if (typeof link.validUntil === 'number' && now >= link.validUntil) return 'ended'
+  if (typeof link.maxScans === 'number' && (link.countedScans ?? 0) >= link.maxScans) return 'ended'
   if (link.status === 'paused') return 'paused'
   return typeof link.validFrom === 'number' && now < link.validFrom ? 'scheduled' : undefined
 }

@@ -6,6 +6,7 @@ export const en = {
   endedHint: 'Without an address whoever scans it gets a short page.', always: 'Always', untilEver: 'without an end', localTime: 'In the time zone of this browser.',
   statusCode: 'Status code of the redirect', code307: '307: temporary', code302: '302: temporary, for old programs', code301: '301: permanent', code308: '308: permanent, keeps the method',
   statusCodeHint: 'Choose a permanent one only if the target stays: browsers and search engines may remember the target and not ask again. A later change, pause or end does not reach them, and their scans are not counted.',
+  maxScans: 'Ends after so many scans', maxScansHint: 'Scans of people count, from when the link has this limit.', countedScans: '{n} counted so far.',
   active: 'Active', scheduled: 'Scheduled', ended: 'Ended', paused: 'Paused'
 } as const
 

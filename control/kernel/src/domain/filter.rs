@@ -22,6 +22,8 @@ pub enum Holds {
     Id,
     /// Milliseconds since 1970: by `=` and by order.
     Millis,
+    /// A number of something: by `=` and by order.
+    Count,
     /// The status code of a redirect: by `=`.
     StatusCode,
     /// Labels: by `=` and `~`.
@@ -173,11 +175,14 @@ fn check(term: &Term, fields: &[Field]) -> Result<(), String> {
             Err(format!("filter: {shown} {InvalidRedirectStatus}."))
         }
         Holds::StatusCode => Ok(()),
-        Holds::Millis if is_prefix => by("= < >"),
+        Holds::Millis | Holds::Count if is_prefix => by("= < >"),
+        Holds::Count if value.parse::<i64>().is_err() => {
+            Err(format!("filter: {shown} is compared with an integer."))
+        }
         Holds::Millis if value.parse::<i64>().is_err() => {
             Err(format!("filter: {shown} is compared with milliseconds since 1970."))
         }
-        Holds::Millis => Ok(()),
+        Holds::Millis | Holds::Count => Ok(()),
         Holds::Labels if is_order => by("= ~"),
         Holds::Scalars if is_order && term.value.number().is_none() => {
             Err(format!("filter: the order of {shown} is that of numbers."))

@@ -5,7 +5,7 @@ use shared::id::ProjectId;
 use super::{
     filter::{
         Field, Filter,
-        Holds::{self, Id, Labels, Millis, Scalars, StatusCode, Text},
+        Holds::{self, Count, Id, Labels, Millis, Scalars, StatusCode, Text},
     },
     page::PageRequest,
 };
@@ -94,6 +94,7 @@ pub const REDIRECTIONS: ListType = by(&[
     field("statusCode", StatusCode),
     field("validFrom", Millis),
     field("validUntil", Millis),
+    field("maxScans", Count),
 ]);
 /// Places.
 pub const PLACES: ListType = numbered(PRODUCTS.fields);

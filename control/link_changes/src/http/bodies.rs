@@ -10,7 +10,9 @@ use shared::{
     availability::{ACTIVE, PAUSED},
     redirect_status::RedirectStatus,
 };
-use web::bodies::{Body, boolean, formatted, id_of, millis, open_object, request, scopes, text, texts};
+use web::bodies::{
+    Body, boolean, formatted, id_of, max_scans, millis, open_object, request, scopes, text, texts,
+};
 
 /// The schema of an object that has no other members.
 fn exact(body: Body) -> Value {
@@ -52,6 +54,7 @@ fn patch() -> Value {
             .may("statusCode", json!({"type": "integer", "enum": codes}))
             .may("validFrom", millis())
             .may("validUntil", millis())
+            .may("maxScans", max_scans())
             .may("status", json!({"type": "string", "enum": [ACTIVE, PAUSED, null]}))
             .may("endedUrl", formatted("target-url", "Where they lead outside of this time, and while paused."))
             .may("scopes", scopes())
@@ -66,7 +69,7 @@ fn patch() -> Value {
     schema["minProperties"] = json!(1);
     schema["description"] = json!(
         "What is changed; at least one member, as of a `PUT` of one link. What is left out stays; `null` removes `statusCode`, \
-        `validFrom`, `validUntil`, `status` and `endedUrl`. `tags` replaces all, or adds some and removes others."
+        `validFrom`, `validUntil`, `maxScans`, `status` and `endedUrl`. `tags` replaces all, or adds some and removes others."
     );
     schema
 }

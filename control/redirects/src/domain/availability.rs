@@ -1,12 +1,12 @@
 //! What requests say about when a link leads to its target.
 
 use shared::{
-    availability::{ACTIVE, Availability, PAUSED},
+    availability::{ACTIVE, Availability, MAX_SCANS, PAUSED},
     target::Target,
     time::UnixMillis,
 };
 
-use super::{body, members::Members};
+use super::{body, limits, members::Members};
 
 /// The change of a member.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -55,6 +55,7 @@ impl<T> Patch<T> {
 pub struct AvailabilityChange {
     valid_from: Patch<UnixMillis>,
     valid_until: Patch<UnixMillis>,
+    max_scans: Patch<u32>,
     is_paused: Patch<bool>,
     /// Where it leads while it is closed.
     pub ended_url: Patch<Target>,
@@ -70,6 +71,11 @@ impl AvailabilityChange {
     pub fn read(members: &mut Members<'_>) -> Self {
         let valid_from = patch(members, "validFrom", |members| body::millis(members, "validFrom"));
         let valid_until = patch(members, "validUntil", |members| body::millis(members, "validUntil"));
+        let max_scans = patch(members, "maxScans", |members| {
+            members.typed("maxScans", "an integer from 1 to 1,000,000,000", |value| {
+                u32::try_from(limits::integer(value)?).ok().filter(|most| (1..=MAX_SCANS).contains(most))
+            })
+        });
         let is_paused = patch(members, "status", |members| {
             members.typed("status", "active or paused", |value| match value.as_str()? {
                 ACTIVE => Some(false),
@@ -86,7 +92,7 @@ impl AvailabilityChange {
         {
             members.fault(format!("{EndsTooEarly}."));
         }
-        Self { valid_from, valid_until, is_paused, ended_url }
+        Self { valid_from, valid_until, max_scans, is_paused, ended_url }
     }
 
     /// The stored availability with this change applied; `None` if no member remains.
@@ -103,6 +109,8 @@ impl AvailabilityChange {
         let after = Availability {
             valid_from: self.valid_from.apply(before.valid_from),
             valid_until: self.valid_until.apply(before.valid_until),
+            max_scans: self.max_scans.apply(before.max_scans),
+            scans: before.scans,
             is_paused: self.is_paused.or_default(before.is_paused),
             ended_url,
         };
@@ -145,6 +153,7 @@ mod tests {
     #[test]
     fn every_bad_value_is_named() {
         let time = "must be an integer, in milliseconds since 1970.";
+        let scans = "maxScans must be an integer from 1 to 1,000,000,000.";
         for (body, faults) in [
             (json!({}), vec![]),
             (
@@ -164,6 +173,14 @@ mod tests {
             ),
             (json!({"status": "deleted"}), vec!["status must be active or paused.".to_owned()]),
             (json!({"status": true}), vec!["status must be active or paused.".to_owned()]),
+            (json!({"maxScans": 1e9, "status": null}), vec![]),
+            (json!({"maxScans": 0}), vec![scans.to_owned()]),
+            (json!({"maxScans": 1_000_000_001}), vec![scans.to_owned()]),
+            (json!({"maxScans": "5"}), vec![scans.to_owned()]),
+            (
+                json!({"maxScans": 1.5, "endedUrl": 1}),
+                vec![scans.to_owned(), "endedUrl must be a string.".to_owned()],
+            ),
             (json!({"endedUrl": 1}), vec!["endedUrl must be a string.".to_owned()]),
         ] {
             assert_eq!(read(&body).err().unwrap_or_default(), faults, "{body}");
@@ -202,6 +219,12 @@ mod tests {
         for body in [json!({"validFrom": 9}), json!({"validUntil": 5}), json!({"validUntil": 0})] {
             assert_eq!(change(body.clone(), Some(&before)), Err(EndsTooEarly), "{body}");
         }
+        let counted =
+            Availability { max_scans: Some(5), scans: [("e1".into(), 4)].into(), ..Availability::default() };
+        let raised = change(json!({"maxScans": 9}), Some(&counted)).unwrap().unwrap();
+        assert_eq!(*raised, Availability { max_scans: Some(9), ..counted.clone() }, "what was counted stays");
+        let open = change(json!({"maxScans": null}), Some(&counted)).unwrap().unwrap();
+        assert_eq!((open.max_scans, open.counted()), (None, 4), "for the next limit");
         let nothing = json!({"validFrom": null, "validUntil": null, "status": null, "endedUrl": null});
         assert_eq!(change(nothing, Some(&before)), Ok(None));
     }

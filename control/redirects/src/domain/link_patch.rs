@@ -15,12 +15,13 @@ use super::{
 };
 
 /// The members that a change may have.
-const MEMBERS: [&str; 12] = [
+const MEMBERS: [&str; 13] = [
     "defaultRedirectUrl",
     "forwardQuery",
     "statusCode",
     "validFrom",
     "validUntil",
+    "maxScans",
     "status",
     "endedUrl",
     "scopes",
@@ -31,7 +32,7 @@ const MEMBERS: [&str; 12] = [
 ];
 
 /// Those of them that `null` removes; `null` for another one counts as absent.
-const REMOVABLE: [&str; 5] = ["statusCode", "validFrom", "validUntil", "status", "endedUrl"];
+const REMOVABLE: [&str; 6] = ["statusCode", "validFrom", "validUntil", "maxScans", "status", "endedUrl"];
 
 /// Stands for the target where a change has none, because the parser of a `PUT` wants one.
 const STAND_IN: &str = "https://example.com/";

@@ -7,7 +7,7 @@ use shared::{
     rules::{MAX_NAME as MAX_RULE_NAME, MAX_RULES},
 };
 use web::bodies::{
-    AN_ID, Body, boolean, formatted, id_of, millis, open_object, request, scopes, text, texts,
+    AN_ID, Body, boolean, formatted, id_of, max_scans, millis, open_object, request, scopes, text, texts,
 };
 
 use crate::domain::{
@@ -170,8 +170,8 @@ fn redirection(kind: Kind) -> Body {
         Kind::OfPath => "The redirection of the resource in the path",
         Kind::Replace => {
             "What it leads to from now on; members left out go back to their default, but for `title`, `tags`, `notes`, \
-                `customFields`, `statusCode`, `validFrom`, `validUntil`, `status` and `endedUrl`, which stay; `null` removes \
-                these last five"
+                `customFields`, `statusCode`, `validFrom`, `validUntil`, `maxScans`, `status` and `endedUrl`, which stay; \
+                `null` removes these last six"
         }
     };
     let target = "An absolute `http` or `https` URL of at most 2,048 bytes, percent-encoded, without user and \
@@ -182,6 +182,7 @@ fn redirection(kind: Kind) -> Body {
         .may("statusCode", status_code())
         .may("validFrom", millis())
         .may("validUntil", millis())
+        .may("maxScans", max_scans())
         .may("status", json!({"type": "string", "enum": [ACTIVE, PAUSED, null]}))
         .may(
             "endedUrl",

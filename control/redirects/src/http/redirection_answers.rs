@@ -62,9 +62,15 @@ pub struct RedirectionDocument {
     /// When it no longer does.
     #[serde(skip_serializing_if = "Option::is_none")]
     valid_until: Option<i64>,
+    /// Scans after which it no longer does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_scans: Option<u32>,
+    /// Scans that count towards `maxScans`, as far as edges have reported them; where it is set.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    counted_scans: Option<u64>,
     #[schema(schema_with = status)]
     status: &'static str,
-    /// Where it leads before `validFrom`, from `validUntil` on, and while it is paused; else these scans get a page.
+    /// Where it leads before `validFrom`, once it has ended, and while it is paused; else these scans get a page.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = "https://example.com/ended")]
     ended_url: Option<String>,
@@ -215,6 +221,8 @@ impl From<&Redirection> for RedirectionDocument {
             status_code: redirect.status_code.as_u16(),
             valid_from: availability.valid_from.map(|at| at.0),
             valid_until: availability.valid_until.map(|at| at.0),
+            max_scans: availability.max_scans,
+            counted_scans: availability.max_scans.map(|_| availability.counted()),
             status: availability.status(),
             ended_url: availability.ended_url.map(Into::into),
             hits: item.hits,

@@ -114,7 +114,7 @@ async fn created(
         ("product" = Option<String>, Query, description = "Only those of this product and of its Thngs"),
         ("project" = Option<String>, Query, description = "Only those scoped to this project"),
         ("q" = Option<String>, Query, min_length = 1, max_length = 200, description = "Words, of which each must begin a word of the short id, title, tags, target or Thng's name, or an id of resource, Thng or product; without regard to accents and case"),
-        ("filter" = Option<String>, Query, description = "By `createdAt`, `updatedAt`, `title`, `tags`, `customFields.*`, `shortId`, `shortDomain`, `type`, `platformId`, `product`, `thng`, `defaultRedirectUrl`, `status`, `statusCode`, `validFrom` and `validUntil`"),
+        ("filter" = Option<String>, Query, description = "By `createdAt`, `updatedAt`, `title`, `tags`, `customFields.*`, `shortId`, `shortDomain`, `type`, `platformId`, `product`, `thng`, `defaultRedirectUrl`, `status`, `statusCode`, `validFrom`, `validUntil` and `maxScans`"),
         ("perPage" = Option<u32>, Query, minimum = 1, maximum = 100, description = "Rows of a page, default 30"),
         ("sortOrder" = Option<String>, Query, description = "`DESCENDING` (default) or `ASCENDING`"),
         ("nextPageToken" = Option<String>, Query, description = "From the `Link` of the page before"),

@@ -64,6 +64,7 @@ const COLUMNS: &[(&str, Column)] = &[
     ("statusCode", Column::Text("CAST(COALESCE(t.status_code, 307) AS TEXT)")),
     ("validFrom", Column::Whole("CAST(t.availability ->> 'validFrom' AS BIGINT)")),
     ("validUntil", Column::Whole("CAST(t.availability ->> 'validUntil' AS BIGINT)")),
+    ("maxScans", Column::Whole("CAST(t.availability ->> 'maxScans' AS BIGINT)")),
     (
         "scopes.projects",
         Column::Clause {

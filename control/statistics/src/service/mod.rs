@@ -9,6 +9,7 @@ pub mod live_scans;
 pub mod project_counts;
 pub mod roll_ups;
 pub mod rule_statistics;
+pub mod scan_limits;
 pub mod stats;
 pub mod unknown_scans;
 

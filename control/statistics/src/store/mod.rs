@@ -5,5 +5,6 @@ pub use ::events::store::*;
 pub mod backfill;
 pub mod devices;
 pub mod project_counts;
+pub mod scan_limits;
 pub mod scan_statistics;
 pub mod unknown_scans;

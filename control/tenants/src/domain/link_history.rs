@@ -6,7 +6,7 @@ use shared::time::UnixMillis;
 use super::{audit::Entry, members::Members};
 
 /// Members that a `PUT` keeps where it leaves them out, and removes where they are null.
-const KEPT: [&str; 5] = ["statusCode", "validFrom", "validUntil", "status", "endedUrl"];
+const KEPT: [&str; 6] = ["statusCode", "validFrom", "validUntil", "maxScans", "status", "endedUrl"];
 
 /// What a change did with the link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

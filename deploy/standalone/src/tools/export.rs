@@ -63,6 +63,7 @@ struct Row {
     status: Option<String>,
     ended_url: Option<String>,
     status_code: Option<u16>,
+    max_scans: Option<u32>,
 }
 
 enum Writer<W: Write> {

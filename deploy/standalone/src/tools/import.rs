@@ -71,7 +71,7 @@ pub struct Args {
     /// CSV with a header, or NDJSON; - reads stdin (an import from stdin cannot go on after a stop).
     ///
     /// Columns or members: platformId (or evrythngId) and defaultRedirectUrl (or target); optionally shortId,
-    /// forwardQuery, statusCode, validFrom, validUntil, status, endedUrl, shortDomain, type. In place of platformId a
+    /// forwardQuery, statusCode, validFrom, validUntil, maxScans, status, endedUrl, shortDomain, type. In place of platformId a
     /// row may name a Thing, which is made when it is not there: gs1:21 (its serial), and optionally name and product
     /// (its id or an identifier such as gs1:01:09501101020917). Others are ignored. CSV is separated by commas,
     /// semicolons or tabs; text is UTF-8, or UTF-16 with a byte order mark.

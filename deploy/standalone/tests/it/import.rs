@@ -88,7 +88,7 @@ async fn an_export_is_an_import() {
     let service = Waymark::start().await;
     let thng = service.thng().await;
     let mut text = String::new();
-    let closed = r#","validFrom":5,"validUntil":1577836800000,"status":"paused","endedUrl":"https://example.com/over","statusCode":308"#;
+    let closed = r#","validFrom":5,"validUntil":1577836800000,"status":"paused","endedUrl":"https://example.com/over","statusCode":308,"maxScans":7"#;
     for at in 0..250 {
         let more = if at == 7 { closed } else { "" };
         writeln!(text, r#"{{"shortId":"N{at}","defaultRedirectUrl":"https://example.com/{at}"{more}}}"#)
@@ -111,9 +111,12 @@ async fn an_export_is_an_import() {
     let csv = fs::read_to_string(exported).unwrap();
     assert_eq!(csv.lines().count(), 251);
     let line = csv.lines().nth(1).unwrap();
-    assert!(line.starts_with("tn.test,N0,thng,") && line.ends_with(",,,active,,307"), "oldest first: {line}");
+    assert!(
+        line.starts_with("tn.test,N0,thng,") && line.ends_with(",,,active,,307,"),
+        "oldest first: {line}"
+    );
     let line = csv.lines().nth(8).unwrap();
-    assert!(line.ends_with(",5,1577836800000,paused,https://example.com/over,308"), "{line}");
+    assert!(line.ends_with(",5,1577836800000,paused,https://example.com/over,308,7"), "{line}");
     let moved = csv.replace(",N", ",M");
     let moved = write(&service.folder.path().join("moved.csv"), &moved);
     let (code, out, error) = service.run_tool(&["import", &moved, "--domain", DOMAIN]).await;
@@ -122,7 +125,7 @@ async fn an_export_is_an_import() {
     let (_, found) = service.call("GET", "/redirections/M7", None).await;
     let times = [&found["validFrom"], &found["validUntil"]].map(|at| at.as_i64().unwrap());
     assert_eq!((times, found["status"].as_str()), ([5, 1_577_836_800_000], Some("paused")));
-    assert_eq!(found["statusCode"], 308);
+    assert_eq!((&found["statusCode"], &found["maxScans"]), (&308.into(), &7.into()));
     assert_eq!(service.scan(DOMAIN, "M7").await, (307, "https://example.com/over".to_owned()));
 
     let (code, out, error) = service.run_tool(&["import", exported]).await;

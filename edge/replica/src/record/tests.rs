@@ -36,10 +36,16 @@ fn link(fold: bool, kind: usize, thng: u8, texts: (&str, Option<&str>), times: (
 fn availability() -> impl Strategy<Value = Availability> {
     let at = || prop::option::of(any::<i64>().prop_map(UnixMillis));
     let url = prop::option::of("https://[a-z]{1,9}\\.example/[ -~é]{0,60}".prop_map(Into::into));
-    (at(), at(), any::<bool>(), url)
-        .prop_map(|(valid_from, valid_until, is_paused, ended_url)| Availability {
+    let limit = (
+        prop::option::of(1_u32..),
+        prop::collection::btree_map(".{0,9}".prop_map(String::into_boxed_str), any::<u32>(), 0..3),
+    );
+    (at(), at(), limit, any::<bool>(), url)
+        .prop_map(|(valid_from, valid_until, (max_scans, scans), is_paused, ended_url)| Availability {
             valid_from,
             valid_until,
+            max_scans,
+            scans,
             is_paused,
             ended_url,
         })
@@ -117,8 +123,8 @@ fn a_link_with_a_target_of_60_characters_takes_about_70_bytes() {
     let availability = Availability {
         valid_from: Some(UnixMillis(1_790_000_000_000)),
         valid_until: Some(UnixMillis(1_800_000_000_000)),
-        is_paused: false,
         ended_url: Some("https://shop.example.com/over?from=47110000".into()),
+        ..Availability::default()
     };
     let link = Redirect { availability: Some(Box::new(availability)), ..link };
     let more = encode(&dictionary, &key, 10_000_000, &link).unwrap().len() - record.len();

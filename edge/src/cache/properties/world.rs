@@ -116,6 +116,7 @@ fn availability(rev: Rev) -> Option<Box<Availability>> {
         valid_until: at(rev % 3 * (rev % 5 + 1)),
         is_paused: rev % 7 == 6,
         ended_url: (rev % 4 == 3).then(|| format!("https://example.com/ended/{rev}").into()),
+        ..Availability::default()
     };
     (!availability.is_empty()).then(|| Box::new(availability))
 }
@@ -128,7 +129,7 @@ fn status_code(rev: Rev) -> RedirectStatus {
 /// Where whoever scans at a moment what revision `rev` wrote is led, by the rule in words: before its start, from its end on, and
 /// while it is paused to its ended page, if it has one.
 fn expected(rev: Rev, now: UnixMillis) -> Option<String> {
-    let Availability { valid_from, valid_until, is_paused, ended_url } =
+    let Availability { valid_from, valid_until, is_paused, ended_url, .. } =
         availability(rev).map(|availability| *availability).unwrap_or_default();
     let is_open = !is_paused
         && valid_from.unwrap_or(UnixMillis(i64::MIN)) <= now

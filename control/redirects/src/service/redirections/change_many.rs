@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use shared::{
+    availability::Availability,
     id::AccountId,
     redirect::{Redirect, RedirectKey},
     short_url::ShortDomain,
@@ -202,7 +203,8 @@ fn restored(now: &Redirection, former: Redirection) -> Redirection {
     after.redirect.target = former.redirect.target;
     after.redirect.forward_query = former.redirect.forward_query;
     after.redirect.status_code = former.redirect.status_code;
-    after.redirect.availability = former.redirect.availability;
+    let availability = now.redirect.availability.as_deref();
+    after.redirect.availability = Availability::back_to(former.redirect.availability, availability);
     after.redirect.updated_at = former.redirect.updated_at;
     after.scopes = former.scopes;
     after.details = former.details;

@@ -132,7 +132,7 @@ fn what_a_body_leaves_out_is_removed() {
     assert_eq!(
         body,
         json!({"defaultRedirectUrl": "https://example.com/", "status": "paused", "statusCode": null,
-            "validFrom": null, "validUntil": null, "endedUrl": null})
+            "validFrom": null, "validUntil": null, "maxScans": null, "endedUrl": null})
     );
 }
 

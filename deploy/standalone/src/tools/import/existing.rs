@@ -49,6 +49,7 @@ struct Found {
     status_code: RedirectStatus,
     valid_from: Option<UnixMillis>,
     valid_until: Option<UnixMillis>,
+    max_scans: Option<u32>,
     #[serde(default)]
     status: String,
     ended_url: Option<Box<str>>,
@@ -62,8 +63,10 @@ impl Found {
         let availability = Availability {
             valid_from: self.valid_from,
             valid_until: self.valid_until,
+            max_scans: self.max_scans,
             is_paused: self.status == PAUSED,
             ended_url: self.ended_url.clone(),
+            ..Availability::default()
         };
         (!availability.is_empty()).then(|| Box::new(availability))
     }

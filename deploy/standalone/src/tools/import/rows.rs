@@ -10,7 +10,7 @@ use super::records::{Layout, Record};
 pub(super) const SERIAL: &str = "gs1:21";
 
 /// Columns that an import reads; others are ignored.
-const COLUMNS: [&str; 16] = [
+const COLUMNS: [&str; 17] = [
     "shortId",
     "platformId",
     "evrythngId",
@@ -20,6 +20,7 @@ const COLUMNS: [&str; 16] = [
     "statusCode",
     "validFrom",
     "validUntil",
+    "maxScans",
     "status",
     "endedUrl",
     "shortDomain",
@@ -159,6 +160,7 @@ impl Rows {
                 "forwardQuery" => truth(text)?.into(),
                 "statusCode" => status_code(text)?.into(),
                 "validFrom" | "validUntil" => millis(column, text)?.into(),
+                "maxScans" => text.parse::<u32>().map_err(|_| "maxScans is no number".to_owned())?.into(),
                 _ => text.as_str().into(),
             };
             body.insert(column.to_owned(), value);
@@ -298,18 +300,21 @@ mod tests {
 
     #[test]
     fn times_and_status_codes_are_numbers() {
-        let rows =
-            header("platformId,defaultRedirectUrl,validFrom,validUntil,status,endedUrl,statusCode", None)
-                .unwrap();
+        let rows = header(
+            "platformId,defaultRedirectUrl,validFrom,validUntil,status,endedUrl,statusCode,maxScans",
+            None,
+        )
+        .unwrap();
         let whole = json!({"platformId": "U", "defaultRedirectUrl": "https://a", "validFrom": 5, "validUntil": 9,
-            "status": "paused", "endedUrl": "https://b", "statusCode": 301});
+            "status": "paused", "endedUrl": "https://b", "statusCode": 301, "maxScans": 7});
         let always = json!({"platformId": "U", "defaultRedirectUrl": "https://a", "status": "active"});
         let fault = "validUntil is no whole number of milliseconds since 1970";
         for (line, expected) in [
-            ("U,https://a,5,9,paused,https://b,301", Ok(whole)),
-            ("U,https://a,,,active,,", Ok(always)),
-            ("U,https://a,,2026-11-27,,,", Err(fault.to_owned())),
-            ("U,https://a,,,,,moved", Err("statusCode is no number".to_owned())),
+            ("U,https://a,5,9,paused,https://b,301,7", Ok(whole)),
+            ("U,https://a,,,active,,,", Ok(always)),
+            ("U,https://a,,2026-11-27,,,,", Err(fault.to_owned())),
+            ("U,https://a,,,,,moved,", Err("statusCode is no number".to_owned())),
+            ("U,https://a,,,,,,many", Err("maxScans is no number".to_owned())),
         ] {
             assert_eq!(body(&rows, line.as_bytes()), expected, "{line}");
         }

@@ -7,6 +7,7 @@ use shared::{
     redirect::RedirectKey,
     wire::{
         contents,
+        limits::LimitReport,
         links::LinksPage,
         scan::ScanReceipt,
         spooled::SpooledScans,
@@ -113,6 +114,10 @@ impl Backing for Control {
 
     async fn record_unknown(&self, report: &UnknownReport) -> Result<(), BackingError> {
         self.take_report(report)
+    }
+
+    async fn record_limits(&self, report: &LimitReport) -> Result<(), BackingError> {
+        self.take_limits(report)
     }
 }
 

@@ -1,9 +1,16 @@
 //! What control takes of scans.
 
+use std::sync::Arc;
+
 use edge::backing::BackingError;
-use shared::wire::{
-    scan::{ScanBatch, ScanReceipt},
-    unknown::UnknownReport,
+use shared::{
+    redirect::{Redirect, RedirectKey},
+    wire::{
+        limits::LimitReport,
+        scan::{ScanBatch, ScanReceipt},
+        stream::Change,
+        unknown::UnknownReport,
+    },
 };
 
 use super::{Control, down};
@@ -46,6 +53,31 @@ impl Control {
     /// Every report of unknown ids that came, repeats too.
     pub(crate) fn reports(&self) -> Vec<UnknownReport> {
         self.state().reports.clone()
+    }
+
+    /// Puts what an edge counted into the records of its links, as control does.
+    pub(super) fn take_limits(&self, report: &LimitReport) -> Result<(), BackingError> {
+        let view = {
+            let state = self.state();
+            if state.faults.is_down {
+                return Err(down());
+            }
+            state.view(state.head())
+        };
+        let mut changes = Vec::new();
+        for said in &report.counts {
+            let key = RedirectKey::new(&said.domain, &said.folded);
+            let Some((_, link)) = view.get(&key) else { continue };
+            let mut link = Redirect::clone(link);
+            let Some(availability) = &mut link.availability else { continue };
+            let scans = availability.scans.entry(report.edge.clone()).or_default();
+            if said.scans > *scans {
+                *scans = said.scans;
+                changes.push(Change::Redirect(key, Some(Arc::new(link))));
+            }
+        }
+        self.commit(changes);
+        Ok(())
     }
 
     pub(super) fn take_report(&self, report: &UnknownReport) -> Result<(), BackingError> {

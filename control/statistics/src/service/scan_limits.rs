@@ -1,0 +1,89 @@
+//! Links that end after a number of scans: what edges counted of them.
+
+use std::collections::BTreeMap;
+
+use redirects::{
+    domain::redirection::Redirection,
+    store::{log, redirections},
+};
+use shared::{
+    redirect::RedirectKey,
+    wire::{
+        limits::{LimitReport, LimitedScans, MAX_COUNTS},
+        stream::{Change, Event},
+    },
+};
+use tracing::instrument;
+
+use super::Core;
+use crate::{
+    error::{ServiceError, StatisticsError},
+    store::{Conn, Ctx, scan_limits},
+};
+
+/// Takes what an edge counted, and tells all edges. A report that comes again, or says less than is known, changes nothing.
+///
+/// The counts are part of the record of a link, so every edge gets them as it gets a change, by stream and view alike. The
+/// revision of the link itself stays: no `ETag` and no undo notices that somebody scanned.
+///
+/// # Errors
+/// 400 for a report that is too large.
+#[instrument(skip_all)]
+pub async fn record(core: &Core, report: &LimitReport) -> Result<(), ServiceError> {
+    if report.counts.len() > MAX_COUNTS {
+        let found = report.counts.len();
+        return Err(StatisticsError::ReportTooLarge { most: MAX_COUNTS, found }.into());
+    }
+    // Most reports that come again end here, without the lock of the change log.
+    if load_behind(&mut core.db.read().await?, report).await?.is_empty() {
+        return Ok(());
+    }
+    let mut tx = core.db.begin(&Ctx::default()).await?;
+    log::lock(&mut tx).await?;
+    let behind = load_behind(&mut tx, report).await?;
+    if behind.is_empty() {
+        return Ok(());
+    }
+    let first = log::take_revs(&mut tx, behind.len() as u64).await?;
+    let mut events = Vec::with_capacity(behind.len());
+    for (rev, (key, link)) in (first..).zip(behind) {
+        if let Some(availability) = &link.redirect.availability {
+            scan_limits::update(&mut tx, &key, availability).await?;
+        }
+        events.push(Event { rev, change: Change::Redirect(key, Some(link.redirect.into())) });
+    }
+    log::append(&mut tx, core.clock.now().0, &events).await?;
+    tx.commit().await?;
+    core.readers.wake_edges();
+    Ok(())
+}
+
+/// The links of a report of which the edge counted more than is stored, with its counts in them.
+async fn load_behind(
+    conn: &mut Conn,
+    report: &LimitReport,
+) -> Result<Vec<(RedirectKey, Redirection)>, ServiceError> {
+    let mut domains: BTreeMap<&str, BTreeMap<&str, &LimitedScans>> = BTreeMap::new();
+    for said in &report.counts {
+        domains.entry(&said.domain).or_default().insert(&said.folded, said);
+    }
+    let mut behind = Vec::new();
+    for (domain, counts) in domains {
+        let folded: Vec<String> = counts.keys().map(|folded| (*folded).to_owned()).collect();
+        for mut link in redirections::list_any(conn, domain, &folded).await? {
+            let key = RedirectKey::new(domain, &link.domain.fold(&link.redirect.short_id));
+            let Some(said) = counts.get(&*key.folded) else { continue };
+            let is_same = said.created_at == link.redirect.created_at;
+            // A link whose limit is gone keeps its counts, if it has any: a new limit goes on from there.
+            let Some(availability) = link.redirect.availability.as_mut().filter(|_| is_same) else {
+                continue;
+            };
+            let scans = availability.scans.get(&report.edge).copied().unwrap_or_default();
+            if said.scans > scans {
+                availability.scans.insert(report.edge.clone(), said.scans);
+                behind.push((key, link));
+            }
+        }
+    }
+    Ok(behind)
+}

@@ -1,0 +1,112 @@
+//! Links that end after a number of scans: what control does with the counts of edges.
+
+use anyhow::{Context, Result, ensure};
+use axum::http::Method;
+use redirects::store::{log, redirections};
+use serde_json::{Value, json};
+use shared::{
+    redirect::RedirectKey,
+    time::UnixMillis,
+    wire::{
+        limits::{LimitReport, LimitedScans, MAX_COUNTS},
+        stream::Change,
+    },
+};
+use statistics::service::scan_limits::record;
+use tests::db::Engine;
+
+use super::Api;
+
+crate::on_both_engines!(counts_of_edges_end_a_link_and_change_nothing_else);
+
+const PATH: &str = "/redirections/ABC";
+
+/// Has an edge report what it counted; gives what control says is counted.
+async fn report(api: &Api, edge: &str, scans: u32, created_at: i64) -> Result<Value> {
+    let said = LimitedScans {
+        domain: "tn.gg".into(),
+        folded: "ABC".into(),
+        created_at: UnixMillis(created_at),
+        scans,
+    };
+    record(&api.made.app.core, &LimitReport { edge: edge.into(), counts: vec![said] }).await?;
+    Ok(api.get(PATH).await?.json()["countedScans"].take())
+}
+
+async fn counts_of_edges_end_a_link_and_change_nothing_else(engine: Engine) -> Result<()> {
+    let api = Api::new(engine).await?;
+    let core = &api.made.app.core;
+    let product =
+        api.create("/products", json!({"name": "p"})).await?["id"].as_str().context("id")?.to_owned();
+    let body = json!({"platformId": product, "shortId": "ABC", "defaultRedirectUrl": "https://example.com/",
+        "maxScans": 5, "title": "Poster"});
+    let made = api.call(Method::POST, "/redirections", Some(json!([body]))).await?.json();
+    let at = made[0]["createdAt"].as_i64().or(api.get(PATH).await?.json()["createdAt"].as_i64());
+    let at = at.context("createdAt")?;
+    let before = api.get(PATH).await?;
+    ensure!(before.json()["countedScans"] == 0, "{before:?}");
+    let head = async || anyhow::Ok(log::load_head(&mut core.db.read().await?).await?.head);
+    let first = head().await?;
+
+    ensure!(report(&api, "e1", 2, at).await? == 2);
+    ensure!(report(&api, "e2", 2, at).await? == 4);
+    // Once more, late, and of an earlier link of this short id.
+    for (edge, scans, at) in [("e1", 2, at), ("e2", 1, at), ("e1", 9, at - 1)] {
+        ensure!(report(&api, edge, scans, at).await? == 4, "{edge} {scans} {at}");
+    }
+    ensure!(head().await? == first + 2, "what is known already is told to nobody");
+    let after = api.get(PATH).await?;
+    ensure!(after.header("etag") == before.header("etag"), "{after:?}");
+    let mut same = after.json();
+    same["countedScans"] = json!(0);
+    ensure!(same == before.json(), "{same}");
+
+    // What edges get: by the log, and by a look-up.
+    let scans = json!({"e1": 2, "e2": 2});
+    let mut conn = core.db.read().await?;
+    let epoch = log::load_head(&mut conn).await?.epoch;
+    let told = log::list_after(&mut conn, &epoch, first + 1, 9).await?;
+    ensure!(told.len() == 1, "{told:?}");
+    for event in told {
+        let Change::Redirect(_, Some(link)) = event.change else { anyhow::bail!("{event:?}") };
+        ensure!(serde_json::to_value(&*link)?["availability"]["scans"] == scans, "{link:?}");
+    }
+    let fill = redirections::load_fill(&mut conn, &RedirectKey::new("tn.gg", "ABC")).await?;
+    ensure!(serde_json::to_value(&*fill.value.context("a value")?.1)?["availability"]["scans"] == scans);
+    drop(conn);
+
+    // At the limit it has ended, and a PUT that leaves it out changes nothing of that.
+    ensure!(report(&api, "e1", 3, at).await? == 5);
+    let closed = async || {
+        let answer = api.call(Method::POST, &format!("{PATH}/preview"), Some(json!({}))).await?;
+        anyhow::Ok(answer.json()["closed"].take())
+    };
+    ensure!(closed().await? == "ended");
+    let put = async |more: Value| {
+        let mut body = json!({"defaultRedirectUrl": "https://example.com/2"});
+        for (name, value) in more.as_object().into_iter().flatten() {
+            body[name] = value.clone();
+        }
+        let answer = api.call(Method::PUT, PATH, Some(body)).await?;
+        ensure!(answer.status == 200, "{answer:?}");
+        anyhow::Ok(answer.json())
+    };
+    for (more, counted, expected) in [
+        (json!({}), json!(5), json!("ended")),
+        (json!({"maxScans": 5}), json!(5), json!("ended")),
+        (json!({"maxScans": 6}), json!(5), Value::Null),
+        (json!({"maxScans": null}), Value::Null, Value::Null),
+        (json!({"maxScans": 4}), json!(5), json!("ended")),
+    ] {
+        let found = put(more.clone()).await?;
+        ensure!(found["countedScans"] == counted && found["title"] == "Poster", "{more}: {found}");
+        ensure!(closed().await? == expected, "{more}");
+    }
+    let said =
+        LimitedScans { domain: "no.gg".into(), folded: "A".into(), created_at: UnixMillis(1), scans: 1 };
+    let unknown = LimitReport { edge: "e1".into(), counts: vec![said.clone()] };
+    record(core, &unknown).await?;
+    let large = LimitReport { edge: "e1".into(), counts: vec![said; MAX_COUNTS + 1] };
+    ensure!(record(core, &large).await.is_err());
+    Ok(())
+}
