@@ -190,7 +190,7 @@ impl<B: Backing> App<B> {
             Route::Proxy => return Next::Proxy(None),
             Route::ProxyRecord(short_id) => {
                 let query = uri.query().map(|query| format!("?{query}")).unwrap_or_default();
-                return Next::Proxy(Some(format!("/redirections/{short_id}{query}")));
+                return Next::Proxy(Some(format!("/redirections/{}{query}", short_id.replace('/', "%2F"))));
             }
             Route::Robots(robots) => return Next::Answer(response::text(robots.text())),
             Route::File(file) => return Next::Answer(response::file(file)),

@@ -223,6 +223,21 @@ impl ShortDomain {
         text.parse().ok()
     }
 
+    /// Why the domain has no such short id of somebody's choice, as a sentence without the name of the member.
+    #[must_use]
+    pub fn fault_of(&self, short_id: &ShortId) -> Option<String> {
+        if !short_id.has_segments() {
+            return None;
+        }
+        let host = &self.host;
+        if !self.paths.multi_segment {
+            return Some(format!("short ids of {host} have one segment, because its multiSegment is false"));
+        }
+        let prefix = self.paths.path_prefix.as_ref()?;
+        let is_below = prefix.cut(short_id.as_str(), self.case_sensitive).is_some();
+        is_below.then(|| format!("short ids of {host} must not begin with {prefix}/, its pathPrefix"))
+    }
+
     /// The short URL, for people and JSON: `https://tn.gg/K7Q2M4XA9R`, or with the prefix of its paths before the short id.
     #[must_use]
     pub fn short_url(&self, short_id: &ShortId) -> String {
@@ -241,6 +256,12 @@ impl ShortDomain {
         let url = self.short_url(short_id);
         if self.case_sensitive { url } else { url.to_ascii_uppercase() }
     }
+}
+
+/// Whether a host and a path are a short URL of one of these domains; the path comes without its first slash.
+#[must_use]
+pub fn is_short_url(domains: &[ShortDomain], (host, path): (&str, &str)) -> bool {
+    domains.iter().any(|domain| domain.host.as_str() == host && domain.short_id_in(path).is_some())
 }
 
 /// A host without its port.
@@ -348,6 +369,10 @@ mod tests {
         {
             assert_eq!(domain.short_id_in(path).as_ref().map(ShortId::as_str), expected, "{path}");
         }
+        let fault = |domain: &ShortDomain, id: &str| domain.fault_of(&id.parse().unwrap()).is_some();
+        assert_eq!(["a", "a/b"].map(|id| fault(&domain, id)), [false, true]);
+        domain.paths.multi_segment = true;
+        assert_eq!(["a/b", "SHOP/GO/b", "shop/go"].map(|id| fault(&domain, id)), [false, true, false]);
         let text = serde_json::to_string(&domain).unwrap();
         assert_eq!(serde_json::from_str::<ShortDomain>(&text).unwrap(), domain);
     }

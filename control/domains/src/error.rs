@@ -74,7 +74,7 @@ impl DomainsError {
 impl DomainError for DomainsError {
     fn code(&self) -> Code {
         match self {
-            Self::OwnName(_) | Self::NoPrefix => Code::Invalid,
+            Self::OwnName(_) => Code::Invalid,
             Self::Known(_)
             | Self::Taken(_)
             | Self::TooManyUnproven { .. }
@@ -86,6 +86,7 @@ impl DomainError for DomainsError {
             | Self::HasLiveLinks(_)
             | Self::TooManyFiles { .. }
             | Self::NoRoomForFiles { .. }
+            | Self::NoPrefix
             | Self::PrefixInUrls(_)
             | Self::PrefixOfSegments(_)
             | Self::SegmentsStay(_) => Code::Conflict,

@@ -186,7 +186,7 @@ pub enum QrError {
         /// The smallest width it needs, with its unit.
         needed: String,
     },
-    /// The short id is empty or has a character beyond `[A-Za-z0-9_-]`.
+    /// The short id is empty or has a character beyond `[A-Za-z0-9_/-]`.
     #[error("the short ID has a character that cannot be drawn")]
     CaptionUnprintable,
 }

@@ -18,10 +18,11 @@ pub(super) fn settings() -> Value {
     let links = json!({"type": "array", "items": open_object("A statement."),
         "description": "What /.well-known/assetlinks.json holds, at most 64 KiB; null: 404."});
     let association = "What /.well-known/apple-app-site-association holds, at most 64 KiB; null: 404.";
-    let segment = "[A-Za-z0-9_-]{1,32}";
-    let prefix = json!({"type": "string", "pattern": format!("^{segment}(/{segment}){{0,2}}$"),
-        "description": "A path of 1 to 3 segments below which its short ids are, too, such as shop/go: not a reserved word or a key \
-        of GS1 at the beginning; null: none."});
+    let prefix = formatted(
+        "path-prefix",
+        "A path of 1 to 3 segments below which its short ids are, too, such as shop/go: it begins with no reserved word and no \
+        key of GS1; null: none.",
+    );
     let in_urls = json!({"type": "boolean", "description": "Whether short URLs and codes have the prefix; null: false."});
     let segments = json!({"type": "boolean",
         "description": "Whether short ids of your choice may have up to 4 segments, such as sale/2026/shoes; null: false."});

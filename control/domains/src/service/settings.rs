@@ -32,8 +32,8 @@ const MAX_ACCOUNT_BYTES: i64 = 1 << 20;
 ///
 /// # Errors
 /// It is another account, or the domain is not the account's, or was never proven; its files would take more than the account,
-/// or all accounts together, may have (409); its paths would be others than codes may have (409), or lack the prefix that URLs
-/// should have (400); its settings are not as `If-Match` says (412).
+/// or all accounts together, may have (409); its paths would be others than codes may have, or lack the prefix that URLs
+/// should have (409); its settings are not as `If-Match` says (412).
 #[instrument(skip_all)]
 pub async fn update(
     state: &DomainState,

@@ -310,7 +310,7 @@ const DEVELOPMENT: HeaderName = HeaderName::from_static("x-waymark-development")
 
 /// Adds the address of a new redirection.
 pub(super) fn locate(mut response: Response, info: &RequestInfo, item: &Redirection) -> Response {
-    let (base, id, domain) = (&info.base, &item.redirect.short_id, &item.domain);
+    let (base, id, domain) = (&info.base, item.redirect.short_id.as_segment(), &item.domain);
     let own_host =
         base.split_once("://").is_some_and(|(_, host)| host.eq_ignore_ascii_case(domain.host.as_str()));
     let url = if own_host {

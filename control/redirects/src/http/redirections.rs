@@ -158,7 +158,7 @@ pub(super) async fn list(
 
 /// Reads a redirection; with `.qr` behind the short id, its code.
 #[utoipa::path(get, path = "/redirections/{shortId}", tag = "Redirections", operation_id = "readRedirection",
-    params(("shortId" = String, Path, description = "Short id; `.qr` behind it asks for the code"),
+    params(("shortId" = String, Path, description = "Short id, with `%2F` for a slash in it; `.qr` behind it asks for the code"),
         ("domain" = Option<String>, Query, description = "Short domain")),
     responses((status = 200, description = "The redirection", body = RedirectionDocument)),
     extensions(("x-maturity" = json!("General Availability"))))]
