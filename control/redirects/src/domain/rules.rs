@@ -109,7 +109,7 @@ pub fn leading_back(rules: &[Rule], is_ours: impl Fn((&str, &str)) -> bool) -> V
         let target = rule.redirect_url.as_deref().and_then(|url| Target::parse(url).ok());
         target
             .and_then(|target| target.as_short_url(&values))
-            .is_some_and(|(host, path)| is_ours((&host, &path)))
+            .is_some_and(|(host, path)| is_ours((host.as_str(), path.as_str())))
     };
     let back = rules.iter().enumerate().filter(|(_, rule)| is_back(rule));
     back.map(|(index, _)| format!("rules[{index}].redirectUrl must not lead to a short URL.")).collect()

@@ -193,7 +193,7 @@ pub(super) fn target_fault(
     (member, target): (&str, &Target),
     next: Option<&Next>,
 ) -> Option<String> {
-    let is_ours = next.is_some_and(|(host, path)| is_short_url(domains, (host, path)));
+    let is_ours = next.is_some_and(|(host, path)| is_short_url(domains, (host.as_str(), path.as_str())));
     let hosts = TargetHosts { private: hosts.private || is_ours, only: hosts.only.clone() };
     hosts.fault(target).map(|fault| format!("{member} {fault}."))
 }
