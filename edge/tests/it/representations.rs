@@ -160,6 +160,11 @@ async fn impossible_images_are_refused() {
         ("/ABC.png?w=801&ecl=Z&tpl=x", 400, 40003, "ecl"),
         ("/ABC.png?h=abc", 400, 40003, "h"),
         ("/ABC.png?version=40&w=100", 422, 42201, "version 40"),
+        ("/ABC.png?color=ffff00", 422, 42201, "contrast"),
+        ("/ABC.svg?logo=1", 422, 42201, "no logo"),
+        ("/ABC.pdf?color=112233", 400, 40003, "stays black"),
+        ("/ABC.png?x=0.4&shape=dots", 400, 40003, "stays black"),
+        ("/ABC.png?background=white", 400, 40003, "six hexadecimal digits"),
         ("/NONE.png?w=94", 404, 40403, "short id"),
     ] {
         let answer = edge.get(path, &[]).await;

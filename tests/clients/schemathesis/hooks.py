@@ -200,7 +200,7 @@ def before_load_schema(context, raw_schema):
 
 # Parameters of a code that are right by themselves, whatever else is asked for.
 ALONE = ("ecl", "w", "h", "tpl", "hri", "qz")
-BESIDE = ("x", "size", "dpi", "xmin", "xmax", "version", "payload")
+BESIDE = ("x", "size", "dpi", "xmin", "xmax", "version", "payload", "color", "background", "shape", "logo")
 
 
 def one_point(value):

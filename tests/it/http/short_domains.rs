@@ -239,7 +239,30 @@ async fn paths_are_those_of_short_urls(engine: Engine) -> Result<()> {
     Ok(())
 }
 
+async fn a_code_has_the_logo_of_its_domain(engine: Engine) -> Result<()> {
+    let api = Api::new(engine).await?;
+    let thng = api.create("/thngs", json!({"name": "t"})).await?["id"].as_str().context("id")?.to_owned();
+    let body = json!({"platformId": thng, "defaultRedirectUrl": "https://example.com/", "shortId": "A"});
+    ensure!(api.call(Method::POST, "/redirections?color=1a4d8f", Some(body)).await?.status == 200);
+    let code = async |query: &str| api.get(&format!("/redirections/A.qr?ecl=H&version=6&{query}")).await;
+    for (query, part) in [("color=eeeeee", "contrast"), ("logo=1", "no logo")] {
+        let faults = code(query).await?.problem(422, 42201);
+        ensure!(faults[0].contains(part), "{query}: {faults:?}");
+    }
+    let plain = code("").await?;
+    let logo = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+    let path = format!("/accounts/{}/pages", api.made.account);
+    ensure!(api.call(Method::PUT, &path, Some(json!({"logo": logo}))).await?.status == 200);
+    for query in ["logo=1", "shape=dots&color=1a4d8f"] {
+        let answer = code(query).await?;
+        let is_png = answer.header("content-type") == Some("image/png");
+        ensure!(answer.status == 200 && is_png && answer.bytes != plain.bytes, "{query}: {answer:?}");
+    }
+    Ok(())
+}
+
 crate::on_both_engines!(
+    a_code_has_the_logo_of_its_domain,
     paths_are_those_of_short_urls,
     an_operator_says_how_long_redirects_are_kept,
     a_domain_is_changed_until_a_code_was_created_on_it,
