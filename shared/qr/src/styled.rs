@@ -192,7 +192,7 @@ fn module_path(svg: &mut String, (left, top): (u32, u32), module: u32, corners: 
         let step = |sign: i32| if sign < 0 { format!("-{radius}") } else { radius.clone() };
         if corners >> corner & 1 == 1 {
             let _ = write!(svg, "a{radius} {radius} 0 0 1 {} {}", step(x), step(y));
-        } else if corner % 2 == 0 {
+        } else if corner.is_multiple_of(2) {
             let _ = write!(svg, "v{}h{}", step(y), step(x));
         } else {
             let _ = write!(svg, "h{}v{}", step(x), step(y));
