@@ -122,7 +122,9 @@ impl DomainPaths {
         let behind = self.path_prefix.as_ref().and_then(|prefix| prefix.cut(path, case_sensitive));
         let short_id = behind.unwrap_or(path);
         let fits = self.multi_segment || !short_id.contains('/');
-        (fits && short_id::is_well_formed(short_id)).then_some(short_id)
+        // Case counts in a Digital Link, and no short id of somebody's choice is one.
+        let is_short_id = short_id::is_well_formed(short_id) && !short_id::reads_as_digital_link(short_id);
+        (fits && is_short_id).then_some(short_id)
     }
 }
 
@@ -181,6 +183,7 @@ mod tests {
             ("shop/go//A", [None; 4]),
             ("/A", [None; 4]),
             ("a/b/c/d/e", [None; 4]),
+            ("01/09506000134352", [None; 4]),
             ("shop/go/%41", [None; 4]),
             ("é/go/A", [None; 4]),
         ] {

@@ -161,7 +161,8 @@ fn is_of_segments(text: &str) -> bool {
 }
 
 /// Whether a key of GS1 and a number follow each other in it: behind any first segments, as in a Digital Link.
-fn reads_as_digital_link(text: &str) -> bool {
+#[must_use]
+pub fn reads_as_digital_link(text: &str) -> bool {
     let is_number = |segment: &str| segment.bytes().take_while(u8::is_ascii_digit).count() >= GS1_DIGITS;
     let mut pairs = text.split('/').zip(text.split('/').skip(1));
     pairs.any(|(key, number)| GS1_KEYS.contains(&key) && is_number(number))
