@@ -196,7 +196,7 @@ impl<B: Backing> App<B> {
             Route::Proxy => return Next::Proxy(None),
             Route::ProxyRecord(short_id) => {
                 let query = uri.query().map(|query| format!("?{query}")).unwrap_or_default();
-                return Next::Proxy(Some(format!("/redirections/{short_id}{query}")));
+                return Next::Proxy(Some(format!("/redirections/{}{query}", short_id.replace('/', "%2F"))));
             }
             Route::Report(domain, short_id) => {
                 return Next::Report(short_id.to_owned(), domains.withheld.brand(domain));
@@ -283,9 +283,9 @@ impl<B: Backing> App<B> {
             Next::Redirect(location, head) => response::redirect(take(request.headers_mut()), location, head),
             Next::Unknown(brand) => self.unknown(&mut request, brand),
             Next::Render(key) => {
-                let development = key.development;
+                let marks = key.marks();
                 match self.renderer.render(key, client.limited(), &self.metrics).await {
-                    Ok(image) => images::answer(&image, development, request.headers().get(IF_NONE_MATCH)),
+                    Ok(image) => images::answer(&image, marks, request.headers().get(IF_NONE_MATCH)),
                     Err(reason) => images::refusal(
                         reason,
                         self.errors(request.headers().get(ACCEPT).map(HeaderValue::as_bytes)),
@@ -363,15 +363,17 @@ impl<B: Backing> App<B> {
             }
         };
         let short_id = &served.record.short_id;
+        let pages = site.domain.pages.as_ref().filter(|_| image.wants_logo());
         let key = ImageKey {
             payload: site.domain.qr_payload(short_id).into(),
             caption: short_id.as_str().into(),
             request: image,
             development: site.domain.is_development(),
+            logo: pages.and_then(|pages| pages.logo.clone()),
         };
         let if_none_match = request.headers().get(IF_NONE_MATCH);
         match self.renderer.held(&key) {
-            Some(image) => Next::Answer(images::answer(&image, key.development, if_none_match)),
+            Some(image) => Next::Answer(images::answer(&image, key.marks(), if_none_match)),
             None => Next::Render(key),
         }
     }

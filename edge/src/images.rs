@@ -2,7 +2,7 @@
 
 use std::{net::IpAddr, sync::Arc};
 
-use http::{HeaderMap, HeaderName, HeaderValue, Response};
+use http::{HeaderMap, HeaderName, HeaderValue, Response, header::CACHE_CONTROL};
 use moka::sync::Cache;
 use percent_encoding::percent_decode_str;
 use platform::Shares;
@@ -29,6 +29,24 @@ pub(crate) struct ImageKey {
     pub(crate) request: QrRequest,
     /// Whether the code is for development only, which is part of its payload.
     pub(crate) development: bool,
+    /// The logo of the domain, if the request asks for it.
+    pub(crate) logo: Option<Box<str>>,
+}
+
+impl ImageKey {
+    /// What answers with the image say of it.
+    pub(crate) fn marks(&self) -> Marks {
+        Marks { development: self.development, wants_logo: self.request.wants_logo() }
+    }
+}
+
+/// What answers with an image say of it beside its bytes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Marks {
+    /// The code is not for print.
+    development: bool,
+    /// The image changes with the logo, so that nobody may keep it for long.
+    wants_logo: bool,
 }
 
 /// Why there is no image.
@@ -52,7 +70,8 @@ impl Renderer {
     /// Caches images up to `cache_bytes` in total; at most `queue` requests wait.
     pub(crate) fn new(cache_bytes: u64, queue: usize) -> Self {
         let weigh = |key: &ImageKey, image: &Arc<QrImage>| {
-            let bytes = image.bytes.len() + key.payload.len() + key.caption.len() + OVERHEAD;
+            let logo = key.logo.as_ref().map_or(0, |logo| logo.len());
+            let bytes = image.bytes.len() + key.payload.len() + key.caption.len() + logo + OVERHEAD;
             u32::try_from(bytes).unwrap_or(u32::MAX)
         };
         // One core always stays free for redirects, where there are two.
@@ -86,7 +105,7 @@ impl Renderer {
         }
         metrics.rendered.inc();
         let work = move || {
-            let image = qr::render(&key.payload, &key.caption, &key.request);
+            let image = qr::render_with(&key.payload, &key.caption, &key.request, key.logo.as_deref());
             (key, image)
         };
         let (key, image) = tokio::task::spawn_blocking(work).await.map_err(|_| NoImage::Busy)?;
@@ -122,16 +141,10 @@ pub(crate) fn parse(format: Format, query: Option<&str>) -> Result<QrRequest, Ve
 }
 
 /// The answer with an image: 200, or 304 when the client has it.
-///
-/// `development` marks a code that is not for print.
-pub(crate) fn answer(
-    image: &QrImage,
-    development: bool,
-    if_none_match: Option<&HeaderValue>,
-) -> Response<Body> {
+pub(crate) fn answer(image: &QrImage, marks: Marks, if_none_match: Option<&HeaderValue>) -> Response<Body> {
     // A tag is a fixed prefix with hexadecimal digits, which is always a header value.
     let etag = HeaderValue::from_str(&image.etag).unwrap_or(HeaderValue::from_static("\"\""));
-    let mut extra = HeaderMap::with_capacity(5);
+    let mut extra = HeaderMap::with_capacity(6);
     extra.insert(HeaderName::from_static("x-qr-version"), HeaderValue::from(u16::from(image.version)));
     extra.insert(HeaderName::from_static("x-qr-modules"), HeaderValue::from(image.modules));
     extra.insert(HeaderName::from_static("x-qr-ecl"), HeaderValue::from_static(image.ecl.as_str()));
@@ -140,7 +153,10 @@ pub(crate) fn answer(
     {
         extra.insert(HeaderName::from_static("x-qr-x-dimension-mm"), value);
     }
-    if development {
+    if marks.wants_logo {
+        extra.insert(CACHE_CONTROL, HeaderValue::from_static("public, max-age=300"));
+    }
+    if marks.development {
         extra.insert(HeaderName::from_static("x-waymark-development"), HeaderValue::from_static("true"));
     }
     response::image(image.content_type, image.bytes.clone(), etag, extra, if_none_match)
@@ -170,6 +186,7 @@ mod tests {
             caption: "".into(),
             request: parse(Format::Png, None).unwrap(),
             development: false,
+            logo: None,
         };
         let render = |n, ip: &str| Box::pin(renderer.render(key(n), ip.parse().ok(), &metrics));
         let mut waiting = Vec::new();

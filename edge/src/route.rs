@@ -107,9 +107,14 @@ pub(crate) fn route<'a>(table: &'a Table, ask: &Ask<'a>) -> Route<'a> {
         _ => {}
     }
     let (short_id, suffix) = Representation::split_suffix(path);
-    if !is_short_id(short_id) {
-        return Route::NoSuchPath;
-    }
+    let short_id = if is_short_id(short_id) {
+        short_id
+    } else {
+        match domain.paths.short_id_in(short_id, domain.case_sensitive) {
+            Some(short_id) => short_id,
+            None => return Route::NoSuchPath,
+        }
+    };
     let representation = suffix.unwrap_or_else(|| negotiate(ask.accept));
     if representation == Representation::Json
         && (ask.has_authorization || ask.query.is_some_and(has_access_token))
@@ -187,7 +192,9 @@ mod tests {
             pages: Some(Pages { reports: true, ..Pages::default() }.into()),
             ..ShortDomain::new(Scheme::Https, "exact.gg").unwrap()
         };
-        domains.replace(0, &[ShortDomain::new(Scheme::Https, "tn.gg").unwrap(), exact], None);
+        let mut below = ShortDomain::new(Scheme::Https, "below.gg").unwrap();
+        (below.paths.path_prefix, below.paths.multi_segment) = ("shop/go".parse().ok(), true);
+        domains.replace(0, &[ShortDomain::new(Scheme::Https, "tn.gg").unwrap(), exact, below], None);
         let (path, query) = match target.split_once('?') {
             Some((path, query)) => (path, Some(query)),
             None => (target, None),
@@ -253,6 +260,18 @@ mod tests {
             ("GET", "tn.gg", "/v2/products/U1/redirector/qr", "", true, "Proxy"),
             ("GET", "tn.gg", "/thngs/U1", "", true, "NoSuchPath"),
             ("GET", "tn.gg", "/redirectionsX", "", false, "Redirect tn.gg/REDIRECTIONSX"),
+            ("GET", "below.gg", "/abc", "", false, "Redirect below.gg/ABC"),
+            ("GET", "below.gg", "/Shop/go/abc", "", false, "Redirect below.gg/ABC"),
+            ("GET", "below.gg", "/shop/go/abc.png", "", false, "Png below.gg/ABC"),
+            ("GET", "below.gg", "/sale/2026/shoes", "", false, "Redirect below.gg/SALE/2026/SHOES"),
+            ("GET", "below.gg", "/sale/2026", json, true, "ProxyRecord(\"sale/2026\")"),
+            ("POST", "below.gg", "/shop/go/abc", "", true, "MethodNotAllowed"),
+            ("GET", "below.gg", "/redirections/a/b", "", true, "Proxy"),
+            ("GET", "below.gg", "/shop/go/redirections", "", true, "Redirect below.gg/REDIRECTIONS"),
+            ("GET", "below.gg", "/.well-known/assetlinks.json", "", false, "NoSuchPath"),
+            ("GET", "below.gg", "/robots.txt", "", false, "Robots(None)"),
+            ("GET", "below.gg", "/shop/go/", "", false, "NoSuchPath"),
+            ("GET", "below.gg", "/a/b/c/d/e", "", false, "NoSuchPath"),
             ("GET", "other.gg", "/ABC", "", false, "Misdirected"),
             ("GET", "tn.gg:8080", "/ABC", "", false, "Misdirected"),
             ("GET", "", "/ABC", "", false, "Misdirected"),

@@ -7,6 +7,7 @@ pub mod client_address;
 pub mod commission;
 pub mod contact;
 pub mod domain_files;
+pub mod domain_paths;
 pub mod entity_tag;
 pub mod exposition;
 pub mod filter;

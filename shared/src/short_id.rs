@@ -13,8 +13,20 @@ pub const GENERATED_ALPHABET: &[u8; 31] = b"0123456789ABCDEFGHKMNPQRSTUVWXY";
 /// Length of a generated short id: 31^10 is 49.5 bits.
 pub const GENERATED_LEN: usize = 10;
 
-/// Longest custom short id in characters.
+/// Longest custom short id in characters, slashes included.
 pub const MAX_LEN: usize = 64;
+
+/// Most segments of a custom short id, where its domain lets it have several.
+pub const MAX_SEGMENTS: usize = 4;
+
+/// Application identifiers of GS1 with which a Digital Link begins. A number of the company's follows them.
+const GS1_KEYS: [&str; 15] = [
+    "00", "01", "253", "255", "401", "402", "414", "417", "8003", "8004", "8006", "8010", "8013", "8017",
+    "8018",
+];
+
+/// Digits that a company's number in a Digital Link has at least.
+const GS1_DIGITS: usize = 4;
 
 /// Words that a custom short id may not be: first path segments that the short domain serves itself.
 pub const RESERVED: &[&str] = &[
@@ -52,9 +64,16 @@ pub enum InvalidShortId {
     /// The word is served by the short domain itself.
     #[error("this short id is a reserved word")]
     Reserved,
+    /// Its first segment is served by the short domain itself.
+    #[error("a short id must not begin with a reserved word and a slash")]
+    ReservedSegment,
+    /// It could be taken for a GS1 Digital Link.
+    #[error("a short id must not read as a GS1 Digital Link, such as 01/09506000134352")]
+    DigitalLink,
 }
 
-/// A short id as it was given: 1 to 64 characters of `A-Z a-z 0-9 _ -`.
+/// A short id as it was given: 1 to 64 characters of `A-Z a-z 0-9 _ -`, in up to four segments with a slash between. Most have one
+/// segment; only domains with the setting `multiSegment` have others.
 ///
 /// Two short ids of one domain are the same link when they fold to the same text.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -75,14 +94,33 @@ impl ShortId {
 
     /// Parses a custom short id of a create request.
     ///
+    /// Whether its domain takes several segments, the caller looks.
+    ///
     /// # Errors
-    /// Refuses a wrong form and reserved words.
+    /// Refuses a wrong form, reserved words, and what reads as a Digital Link.
     pub fn parse_custom(text: &str) -> Result<Self, InvalidShortId> {
         let parsed: Self = text.parse()?;
-        if RESERVED.binary_search(&&*parsed.folded()).is_ok() {
-            return Err(InvalidShortId::Reserved);
+        let folded = parsed.folded();
+        let (first, is_one) = folded.split_once('/').map_or((&*folded, true), |(first, _)| (first, false));
+        if RESERVED.binary_search(&first).is_ok() {
+            return Err(if is_one { InvalidShortId::Reserved } else { InvalidShortId::ReservedSegment });
+        }
+        if reads_as_digital_link(text) {
+            return Err(InvalidShortId::DigitalLink);
         }
         Ok(parsed)
+    }
+
+    /// Whether it has more than one segment.
+    #[must_use]
+    pub fn has_segments(&self) -> bool {
+        self.0.contains('/')
+    }
+
+    /// The short id as one segment of a path.
+    #[must_use]
+    pub fn as_segment(&self) -> String {
+        self.0.replace('/', "%2F")
     }
 
     /// The short id as given.
@@ -102,10 +140,32 @@ impl FromStr for ShortId {
     type Err = InvalidShortId;
 
     fn from_str(text: &str) -> Result<Self, InvalidShortId> {
-        let well_formed = (1..=MAX_LEN).contains(&text.len())
-            && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
-        if well_formed { Ok(Self(text.into())) } else { Err(InvalidShortId::Form) }
+        if is_well_formed(text) { Ok(Self(text.into())) } else { Err(InvalidShortId::Form) }
     }
+}
+
+/// Whether a text has the form of a short id, of however many segments.
+#[must_use]
+pub fn is_well_formed(text: &str) -> bool {
+    text.len() <= MAX_LEN && (is_segment(text) || is_of_segments(text))
+}
+
+/// Whether a text is a segment of a short id, of any length.
+#[must_use]
+pub fn is_segment(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-')
+}
+
+fn is_of_segments(text: &str) -> bool {
+    text.split('/').count() <= MAX_SEGMENTS && text.split('/').all(is_segment)
+}
+
+/// Whether a key of GS1 and a number follow each other in it: behind any first segments, as in a Digital Link.
+#[must_use]
+pub fn reads_as_digital_link(text: &str) -> bool {
+    let is_number = |segment: &str| segment.bytes().take_while(u8::is_ascii_digit).count() >= GS1_DIGITS;
+    let mut pairs = text.split('/').zip(text.split('/').skip(1));
+    pairs.any(|(key, number)| GS1_KEYS.contains(&key) && is_number(number))
 }
 
 impl fmt::Display for ShortId {
@@ -145,11 +205,28 @@ mod tests {
             ("a.png", Err(InvalidShortId::Form)),
             ("redirections", Err(InvalidShortId::Reserved)),
             ("V2", Err(InvalidShortId::Reserved)),
+            ("01", Ok(())),
+            ("sale/2026/shoes", Ok(())),
+            ("a/b/c/d", Ok(())),
+            ("a/b/c/d/e", Err(InvalidShortId::Form)),
+            ("/a", Err(InvalidShortId::Form)),
+            ("a/", Err(InvalidShortId::Form)),
+            ("a//b", Err(InvalidShortId::Form)),
+            ("a/b.png", Err(InvalidShortId::Form)),
+            ("Redirections/a", Err(InvalidShortId::ReservedSegment)),
+            ("sale/redirections", Ok(())),
+            ("01/09506000134352", Err(InvalidShortId::DigitalLink)),
+            ("shop/01/9506000134352/A", Err(InvalidShortId::DigitalLink)),
+            ("8004/9506000ABC", Err(InvalidShortId::DigitalLink)),
+            ("news/01/shoes", Ok(())),
         ] {
             assert_eq!(ShortId::parse_custom(text).map(|_| ()), expected, "{text:?}");
         }
         assert!(ShortId::parse_custom(&"a".repeat(64)).is_ok());
         assert!(ShortId::parse_custom(&"a".repeat(65)).is_err());
+        assert!(ShortId::parse_custom(&format!("{}/{}", "a".repeat(32), "b".repeat(32))).is_err());
+        let id = ShortId::parse_custom("Sale/2026").unwrap();
+        assert_eq!((&*id.folded(), &*id.as_segment()), ("SALE/2026", "Sale%2F2026"));
     }
 
     #[test]

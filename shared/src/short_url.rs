@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     domain_files::DomainFiles,
+    domain_paths::DomainPaths,
     id::AccountId,
     pages::{self, Pages},
     personal_data::PersonalData,
@@ -155,6 +156,9 @@ pub struct ShortDomain {
     /// Control reads it only where it tells edges of the domain.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "pages::read_if_known")]
     pub pages: Option<Arc<Pages>>,
+    /// Which paths lead to its links. Edges of releases before this member know `/SHORTID` alone.
+    #[serde(default, skip_serializing_if = "DomainPaths::is_default")]
+    pub paths: DomainPaths,
 }
 
 /// Most seconds that [`ShortDomain::redirect_max_age`] may be: a day, after which a changed target is seen everywhere.
@@ -177,6 +181,7 @@ impl ShortDomain {
             files: None,
             removed: false,
             pages: None,
+            paths: DomainPaths::default(),
         })
     }
 
@@ -211,10 +216,36 @@ impl ShortDomain {
         if self.case_sensitive { short_id.as_str().into() } else { short_id.folded() }
     }
 
-    /// The short URL, for people and JSON: `https://tn.gg/K7Q2M4XA9R`.
+    /// The short id that a path names, which comes without its first slash.
+    #[must_use]
+    pub fn short_id_in(&self, path: &str) -> Option<ShortId> {
+        let text = if path.contains('/') { self.paths.short_id_in(path, self.case_sensitive)? } else { path };
+        text.parse().ok()
+    }
+
+    /// Why the domain has no such short id of somebody's choice, as a sentence without the name of the member.
+    #[must_use]
+    pub fn fault_of(&self, short_id: &ShortId) -> Option<String> {
+        if !short_id.has_segments() {
+            return None;
+        }
+        let host = &self.host;
+        if !self.paths.multi_segment {
+            return Some(format!("short ids of {host} have one segment, because its multiSegment is false"));
+        }
+        let prefix = self.paths.path_prefix.as_ref()?;
+        let is_below = prefix.cut(short_id.as_str(), self.case_sensitive).is_some();
+        is_below.then(|| format!("short ids of {host} must not begin with {prefix}/, its pathPrefix"))
+    }
+
+    /// The short URL, for people and JSON: `https://tn.gg/K7Q2M4XA9R`, or with the prefix of its paths before the short id.
     #[must_use]
     pub fn short_url(&self, short_id: &ShortId) -> String {
-        format!("{}://{}/{}", self.scheme.as_str(), self.host, short_id)
+        let (scheme, host) = (self.scheme.as_str(), &self.host);
+        match self.paths.in_urls() {
+            Some(prefix) => format!("{scheme}://{host}/{prefix}/{short_id}"),
+            None => format!("{scheme}://{host}/{short_id}"),
+        }
     }
 
     /// The text in the QR code: upper case where case does not matter, so that it is alphanumeric.
@@ -225,6 +256,12 @@ impl ShortDomain {
         let url = self.short_url(short_id);
         if self.case_sensitive { url } else { url.to_ascii_uppercase() }
     }
+}
+
+/// Whether a host and a path are a short URL of one of these domains; the path comes without its first slash.
+#[must_use]
+pub fn is_short_url(domains: &[ShortDomain], (host, path): (&str, &str)) -> bool {
+    domains.iter().any(|domain| domain.host.as_str() == host && domain.short_id_in(path).is_some())
 }
 
 /// A host without its port.
@@ -316,5 +353,27 @@ mod tests {
         let id: ShortId = "aBcDeFgH".parse().unwrap();
         assert_eq!(exact.qr_payload(&id), "https://tn.gg/aBcDeFgH");
         assert_eq!(&*exact.fold(&id), "aBcDeFgH");
+    }
+
+    #[test]
+    fn a_prefix_is_in_urls_where_the_domain_says_so() {
+        let mut domain = ShortDomain::new(Scheme::Https, "tn.gg").unwrap();
+        let id: ShortId = "K7Q2M4XA9R".parse().unwrap();
+        domain.paths.path_prefix = "shop/go".parse().ok();
+        assert_eq!(domain.short_url(&id), "https://tn.gg/K7Q2M4XA9R");
+        domain.paths.prefix_in_urls = true;
+        assert_eq!(domain.short_url(&id), "https://tn.gg/shop/go/K7Q2M4XA9R");
+        assert_eq!(domain.qr_payload(&id), "HTTPS://TN.GG/SHOP/GO/K7Q2M4XA9R");
+        for (path, expected) in
+            [("SHOP/GO/K7Q2M4XA9R", Some("K7Q2M4XA9R")), ("abc", Some("abc")), ("a/b", None), ("a.b", None)]
+        {
+            assert_eq!(domain.short_id_in(path).as_ref().map(ShortId::as_str), expected, "{path}");
+        }
+        let fault = |domain: &ShortDomain, id: &str| domain.fault_of(&id.parse().unwrap()).is_some();
+        assert_eq!(["a", "a/b"].map(|id| fault(&domain, id)), [false, true]);
+        domain.paths.multi_segment = true;
+        assert_eq!(["a/b", "SHOP/GO/b", "shop/go"].map(|id| fault(&domain, id)), [false, true, false]);
+        let text = serde_json::to_string(&domain).unwrap();
+        assert_eq!(serde_json::from_str::<ShortDomain>(&text).unwrap(), domain);
     }
 }

@@ -151,7 +151,7 @@ impl Target {
         Some(url.port().map_or_else(|| host.clone(), |port| format!("{host}:{port}")))
     }
 
-    /// Host with a port that is not the default, and first path segment, if that is all the path.
+    /// Host with a port that is not the default, and the path without its first slash, if there is one.
     ///
     /// Serves to find targets that are short URLs themselves, once their tags are replaced.
     #[must_use]
@@ -161,9 +161,8 @@ impl Target {
         if let Some(port) = url.port() {
             host = format!("{host}:{port}");
         }
-        let mut segments = url.path_segments()?;
-        let segment = segments.next().filter(|segment| !segment.is_empty())?;
-        segments.next().is_none().then(|| (host, segment.to_owned()))
+        let path = url.path().strip_prefix('/').filter(|path| !path.is_empty())?;
+        Some((host, path.to_owned()))
     }
 }
 
@@ -314,7 +313,7 @@ mod tests {
             ("http://127.0.0.1:8081/abc?x=1#y", Some(("127.0.0.1:8081", "abc"))),
             ("https://tn.gg/{shortId}?t={thngId}", Some(("tn.gg", "ABC"))),
             ("https://tn.gg/{shortId}-{platformId}", Some(("tn.gg", "ABC-P"))),
-            ("https://tn.gg/a/b", None),
+            ("https://tn.gg/shop/{shortId}", Some(("tn.gg", "shop/ABC"))),
             ("https://tn.gg/", None),
         ] {
             let values = TagValues { short_id: "ABC", platform_id: "P", ..TagValues::default() };

@@ -38,6 +38,18 @@ pub enum DomainsError {
         "The files of all short domains of this service take at most {most} bytes together, which is used up."
     )]
     NoRoomForFiles { most: i64 },
+    #[error("prefixInUrls needs a pathPrefix.")]
+    NoPrefix,
+    #[error(
+        "pathPrefix of {0} stays while prefixInUrls is true: codes with it may be printed. Set prefixInUrls to false first."
+    )]
+    PrefixInUrls(Host),
+    #[error(
+        "pathPrefix of {0} stays, because multiSegment is true and it has links: short ids may begin with the other one."
+    )]
+    PrefixOfSegments(Host),
+    #[error("multiSegment of {0} stays true: it has links, and codes with several segments may be printed.")]
+    SegmentsStay(Host),
     #[error("{host} was claimed or checked within the last {seconds} seconds; try again later.")]
     CheckedJustNow { host: Host, seconds: i64 },
     #[error("The account has claimed or checked {most} hosts within a minute; try again later.")]
@@ -73,7 +85,11 @@ impl DomainError for DomainsError {
             | Self::HasManyLinks { .. }
             | Self::HasLiveLinks(_)
             | Self::TooManyFiles { .. }
-            | Self::NoRoomForFiles { .. } => Code::Conflict,
+            | Self::NoRoomForFiles { .. }
+            | Self::NoPrefix
+            | Self::PrefixInUrls(_)
+            | Self::PrefixOfSegments(_)
+            | Self::SegmentsStay(_) => Code::Conflict,
             Self::CheckedJustNow { .. } | Self::TooManyChecks { .. } => Code::TooManyRequests,
         }
     }

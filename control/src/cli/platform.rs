@@ -176,7 +176,7 @@ impl What {
                 let bare = bare.split(['?', '#']).next().unwrap_or_default();
                 let bare = bare.strip_suffix('/').unwrap_or(bare);
                 match bare.split_once('/') {
-                    Some((domain, path)) if !domain.is_empty() && !path.contains('/') => {
+                    Some((domain, path)) if !domain.is_empty() => {
                         let (short_id, _) = Representation::split_suffix(path);
                         Ok(Named::Link { domain: domain.to_owned(), short_id: short_id.to_owned() })
                     }
@@ -391,7 +391,8 @@ mod tests {
         ] {
             assert_eq!(named(seen), link("tn.gg", "K7Q2"), "{seen}");
         }
-        for wrong in ["", "tn.gg", "tn.gg/", "/K7Q2", "https://tn.gg/a/b", "?tn.gg/K7Q2"] {
+        assert_eq!(named("https://tn.gg/a/b.png"), link("tn.gg", "a/b"), "several segments, or a prefix");
+        for wrong in ["", "tn.gg", "tn.gg/", "/K7Q2", "?tn.gg/K7Q2"] {
             assert_eq!(named(wrong), None, "{wrong}");
         }
     }

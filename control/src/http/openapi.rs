@@ -304,7 +304,7 @@ fn describe_parameter(operation: &str, parameter: &mut Value) {
         }
         "filter" => web::bodies::formatted(&format!("filter-{operation}"), "A filter of this list."),
         "ids" if of_redirections => {
-            json!({"type": "string", "pattern": "^[A-Za-z0-9_-]{1,64}(,[A-Za-z0-9_-]{1,64}){0,999}$"})
+            json!({"type": "string", "pattern": "^[A-Za-z0-9_/-]{1,64}(,[A-Za-z0-9_/-]{1,64}){0,999}$"})
         }
         "ids" => web::bodies::ids(),
         "wait" => json!({"type": "string", "enum": ["edges"]}),

@@ -68,7 +68,7 @@ fn json(domain: &ShortDomain, served: &Served, shown: Shown) -> Vec<u8> {
     if domain.is_development() {
         json["development"] = true.into();
     }
-    // A payload of 330 bytes at most always fits a symbol.
+    // A payload of 430 bytes at most always fits a symbol.
     if let Ok(facts) = qr::describe(&payload, Ecl::default()) {
         json["qr"] = json!({
             "payload": payload,

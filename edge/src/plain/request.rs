@@ -21,7 +21,7 @@ pub(super) enum Begun<'a> {
 pub(super) struct Plain<'a> {
     /// HEAD, else GET.
     pub(super) is_head: bool,
-    /// The path; it has no query, and only characters that a short id or a suffix has.
+    /// The path; it has no query, and only characters that a short URL has.
     pub(super) path: &'a str,
     /// Its headers.
     pub(super) sent: Sent<'a>,
@@ -53,9 +53,10 @@ pub(super) fn read(bytes: &[u8], lines: usize) -> Begun<'_> {
     }
 }
 
-/// Whether a target is a path of letters, digits, `.`, `_` and `-`, as every short URL is.
+/// Whether a target is a path of letters, digits, `.`, `_`, `-` and `/`, as every short URL is.
 fn is_plain(target: &str) -> bool {
-    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
+    // `-`, `.` and `/` follow each other.
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-'..=b'/' | b'_');
     target.strip_prefix('/').is_some_and(|rest| rest.bytes().all(is_plain))
 }
 
@@ -119,7 +120,7 @@ mod tests {
             ("GET /A HTTP/1.0\r\nHost: a\r\n\r\n", "other"),
             ("GET /A?b HTTP/1.1\r\nHost: a\r\n\r\n", "other"),
             ("GET /%41 HTTP/1.1\r\nHost: a\r\n\r\n", "other"),
-            ("GET /a/b HTTP/1.1\r\nHost: a\r\n\r\n", "other"),
+            ("GET /a/b HTTP/1.1\r\nHost: a\r\n\r\n", "GET a /a/b \"\""),
             ("GET http://a/A HTTP/1.1\r\nHost: a\r\n\r\n", "other"),
             ("GET * HTTP/1.1\r\nHost: a\r\n\r\n", "other"),
             ("GET /A HTTP/1.1\r\n\r\n", "other"),

@@ -67,6 +67,22 @@ async fn api() -> (SocketAddr, Arc<Mutex<Vec<Asked>>>) {
 }
 
 #[tokio::test]
+async fn a_record_with_a_key_is_asked_for_by_its_short_id_alone() {
+    let (at, asked) = api().await;
+    let (control, edge, _folder) = edge_with(|config| config.api_urls = vec![format!("http://{at}")]).await;
+    control.acked(control.put_paths()).await;
+    for (path, line) in [
+        ("/shop/go/ABC", "GET /redirections/ABC"),
+        ("/sale/2026?access_token=K", "GET /redirections/sale%2F2026?access_token=K"),
+    ] {
+        let headers = [("host", "tn.gg"), ("authorization", "KEY"), ("accept", "application/json")];
+        assert_eq!(exchange(edge.plain, build("GET", path, &headers, "")).await.status, 201, "{path}");
+        assert_eq!(asked.lock().unwrap().pop().unwrap().line, line);
+    }
+    edge.stop().await;
+}
+
+#[tokio::test]
 async fn management_paths_are_proxied() {
     let (at, asked) = api().await;
     let (control, edge, _folder) = edge_with(|config| {

@@ -111,6 +111,23 @@ async fn each_reason_has_its_page_in_the_language_of_the_visitor() {
 }
 
 #[tokio::test]
+async fn a_code_has_the_logo_of_the_pages_and_is_not_kept_for_long() {
+    let (control, edge, _folder) = edge().await;
+    control.put("ABC", OWN);
+    let path = "/ABC.svg?logo=1&ecl=H&version=6&color=1a4d8f&shape=rounded";
+    for logo in ["data:image/svg+xml;base64,PHN2Zy8+", "data:image/svg+xml;base64,PHN2ZyAvPg=="] {
+        control.acked(control.commit([domain(Some(json!({"logo": logo})))])).await;
+        let answer = edge.get(path, &[]).await;
+        let text = String::from_utf8(answer.body.to_vec()).unwrap();
+        assert!(answer.status == 200 && text.contains(&format!("href=\"{logo}\"")), "{text}");
+        assert_eq!(answer.header("cache-control"), "public, max-age=300");
+        let plain = edge.get("/ABC.svg", &[]).await;
+        assert_eq!(plain.header("cache-control"), "public, max-age=31536000, immutable");
+    }
+    edge.stop().await;
+}
+
+#[tokio::test]
 async fn a_change_of_pages_shows_with_its_acknowledgement() {
     for adapt in WAYS {
         let (control, edge, _folder) = edge_with(adapt).await;

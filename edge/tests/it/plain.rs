@@ -14,6 +14,7 @@ use proptest::{
 use replica::ReplicaState;
 use shared::{
     availability::Availability,
+    domain_paths::DomainPaths,
     redirect::{Redirect, RedirectKey},
     redirect_status::RedirectStatus,
     short_url::{Scheme, ShortDomain},
@@ -37,7 +38,7 @@ const CASES: u64 = 3_000;
 const CLIENT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(192, 0, 2, 7)), 50_000);
 
 /// Requests, and what else a connection may begin with. `{H}` is the host line.
-const REQUESTS: [&str; 59] = [
+const REQUESTS: [&str; 64] = [
     "GET /ABC HTTP/1.1\r\n{H}\r\n",
     "HEAD /ABC HTTP/1.1\r\n{H}\r\n",
     "GET /abc HTTP/1.1\r\nhost: TN.GG\r\n\r\n",
@@ -77,6 +78,11 @@ const REQUESTS: [&str; 59] = [
     "GET / HTTP/1.1\r\n{H}\r\n",
     "GET /robots.txt HTTP/1.1\r\n{H}\r\n",
     "GET /a/b HTTP/1.1\r\n{H}\r\n",
+    "GET /shop/go/ABC HTTP/1.1\r\n{H}\r\n",
+    "HEAD /SHOP/Go/abc HTTP/1.1\r\n{H}Accept: text/html\r\n\r\n",
+    "GET /sale/2026/shoes HTTP/1.1\r\n{H}\r\n",
+    "GET /shop/go/NONE HTTP/1.1\r\n{H}Accept: text/html\r\n\r\n",
+    "GET //ABC HTTP/1.1\r\n{H}\r\n",
     "GET /%41BC HTTP/1.1\r\n{H}\r\n",
     "GET /ABC HTTP/1.1\r\nHost: other.example\r\n\r\n",
     "GET /ABC HTTP/1.1\r\n\r\n",
@@ -129,7 +135,7 @@ impl Twin {
         let plain = vec![std::net::TcpListener::bind("127.0.0.1:0").unwrap()];
         let listeners = Listeners { plain, ..Listeners::default() };
         let task = tokio::spawn(edge.serve(listeners, shutdown.clone()));
-        for short_id in ["ABC", "WITHHELD"] {
+        for short_id in ["ABC", "WITHHELD", "sale/2026/shoes"] {
             control.put(short_id, "https://example.com/a?b=c");
         }
         for status_code in RedirectStatus::ALL {
@@ -137,7 +143,12 @@ impl Twin {
             control.put_record(Redirect { status_code, ..redirect(&short_id, "https://example.com/moved") });
         }
         let domain = ShortDomain::new(Scheme::Https, HOST).unwrap();
-        let domain = ShortDomain { account: Some(account()), redirect_max_age, ..domain };
+        let paths = DomainPaths {
+            path_prefix: "shop/go".parse().ok(),
+            multi_segment: true,
+            ..DomainPaths::default()
+        };
+        let domain = ShortDomain { account: Some(account()), redirect_max_age, paths, ..domain };
         control.commit([Change::Domain(domain)]);
         control.withhold(Withheld::Link(RedirectKey::new(HOST, "WITHHELD")), true);
         let (past, future) = (Some(UnixMillis(1)), Some(UnixMillis(i64::MAX)));
@@ -258,7 +269,7 @@ async fn both_record_the_same_scans() {
         twins.compare(&[&bytes(request)]).await;
     }
     let [fast, hyper] = [twins.fast.scans().await, twins.hyper.scans().await];
-    assert!(fast.len() >= 12, "{fast:?}");
+    assert!(fast.len() >= 14, "{fast:?}");
     assert_eq!(fast, hyper);
 }
 

@@ -93,6 +93,34 @@ async fn json_omits_members_that_only_control_knows() {
 }
 
 #[tokio::test]
+async fn a_link_is_below_the_prefix_of_its_domain_too() {
+    let (control, edge, _folder) = edge().await;
+    control.put_paths();
+    control.put("Sale/2026", "https://example.com/{shortId}");
+    control.acked(control.put("ABC", "https://example.com/")).await;
+    for path in ["ABC", "shop/go/abc", "SHOP/GO/ABC", "shop/go/ABC?a=1"] {
+        edge.assert_leads(path, "https://example.com/").await;
+    }
+    for path in ["sale/2026", "shop/go/SALE/2026"] {
+        edge.assert_leads(path, "https://example.com/Sale%2F2026").await;
+    }
+    let json = [("accept", "application/json")];
+    let found = edge.get("/ABC", &json).await.json();
+    assert_eq!(found["shortUrl"], "https://tn.gg/shop/go/ABC");
+    assert_eq!(found["qr"]["payload"], "HTTPS://TN.GG/SHOP/GO/ABC");
+    let found = edge.get("/shop/go/sale/2026", &json).await.json();
+    assert_eq!(found["shortUrl"], "https://tn.gg/shop/go/Sale/2026");
+    // The same code, whichever way it is asked for; its text has a slash.
+    let [one, other] = ["/sale/2026.png?tpl=default-shortid", "/shop/go/sale/2026.png?tpl=default-shortid"];
+    let (one, other) = (edge.get(one, &[]).await, edge.get(other, &[]).await);
+    assert_eq!((one.status, one.header("etag")), (200, other.header("etag")));
+    for path in ["/shop/go", "/shop/go/", "/shop/go/NONE", "/shop/ABC"] {
+        assert_eq!(edge.get(path, &[]).await.status, 404, "{path}");
+    }
+    edge.stop().await;
+}
+
+#[tokio::test]
 async fn images_are_selected_by_suffix_and_accept_and_cached() {
     let (control, edge, _folder) = edge().await;
     control.acked(control.put("K7Q2M4XA9R", "https://example.com/")).await;
@@ -132,6 +160,11 @@ async fn impossible_images_are_refused() {
         ("/ABC.png?w=801&ecl=Z&tpl=x", 400, 40003, "ecl"),
         ("/ABC.png?h=abc", 400, 40003, "h"),
         ("/ABC.png?version=40&w=100", 422, 42201, "version 40"),
+        ("/ABC.png?color=ffff00", 422, 42201, "contrast"),
+        ("/ABC.svg?logo=1", 422, 42201, "no logo"),
+        ("/ABC.pdf?color=112233", 400, 40003, "stays black"),
+        ("/ABC.png?x=0.4&shape=dots", 400, 40003, "stays black"),
+        ("/ABC.png?background=white", 400, 40003, "six hexadecimal digits"),
         ("/NONE.png?w=94", 404, 40403, "short id"),
     ] {
         let answer = edge.get(path, &[]).await;

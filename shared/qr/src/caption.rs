@@ -55,6 +55,7 @@ pub(super) fn glyph(byte: u8) -> Option<&'static [u8; GLYPH_HEIGHT as usize]> {
         b'a'..=b'z' => byte - b'a' + 36,
         b'-' => 62,
         b'_' => 63,
+        b'/' => 64,
         _ => return None,
     };
     GLYPHS.get(usize::from(index))
@@ -62,7 +63,7 @@ pub(super) fn glyph(byte: u8) -> Option<&'static [u8; GLYPH_HEIGHT as usize]> {
 
 /// Rows from the top; five bits a row, the leftmost highest.
 #[rustfmt::skip]
-const GLYPHS: [[u8; GLYPH_HEIGHT as usize]; 64] = [
+const GLYPHS: [[u8; GLYPH_HEIGHT as usize]; 65] = [
     [0x0E, 0x11, 0x13, 0x15, 0x19, 0x11, 0x0E], // 0
     [0x04, 0x0C, 0x04, 0x04, 0x04, 0x04, 0x0E], // 1
     [0x0E, 0x11, 0x01, 0x02, 0x04, 0x08, 0x1F], // 2
@@ -127,6 +128,7 @@ const GLYPHS: [[u8; GLYPH_HEIGHT as usize]; 64] = [
     [0x00, 0x00, 0x1F, 0x02, 0x04, 0x08, 0x1F], // z
     [0x00, 0x00, 0x00, 0x1F, 0x00, 0x00, 0x00], // -
     [0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x1F], // _
+    [0x00, 0x01, 0x02, 0x04, 0x08, 0x10, 0x00], // /
 ];
 
 #[cfg(test)]
@@ -135,7 +137,7 @@ mod tests {
 
     #[test]
     fn every_character_of_a_short_id_has_its_own_glyph() {
-        let alphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz-_";
+        let alphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz-_/";
         assert!(is_printable(alphabet));
         for (at, a) in GLYPHS.iter().enumerate() {
             for (other, b) in GLYPHS.iter().enumerate().skip(at + 1) {

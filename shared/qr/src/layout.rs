@@ -40,10 +40,10 @@ pub(super) struct Layout {
     pub(super) height: u32,
     pub(super) scale: Scale,
     /// Units of a module.
-    module: u32,
+    pub(super) module: u32,
     /// The upper left module, in units.
-    left: u32,
-    top: u32,
+    pub(super) left: u32,
+    pub(super) top: u32,
     text: Option<Text>,
 }
 
@@ -80,6 +80,13 @@ impl Layout {
         }
     }
 
+    /// A symbol with its quiet zone, in pixels.
+    pub(super) fn bare(matrix: &Matrix, quiet_zone: u32, module: u32) -> Self {
+        let side = (matrix.size as u32 + 2 * quiet_zone) * module;
+        let start = quiet_zone * module;
+        Self { width: side, height: side, scale: Scale::Pixel, module, left: start, top: start, text: None }
+    }
+
     /// The dark rectangles: runs of modules row by row, then the runs of the caption's dots.
     pub(super) fn rects(&self, matrix: &Matrix, caption: &str) -> Vec<Rect> {
         let mut rects = Vec::with_capacity(matrix.size * matrix.size / 3);
@@ -98,15 +105,20 @@ impl Layout {
                 x += length.max(1);
             }
         }
-        if let Some(Text { left, top, dot }) = self.text {
-            rects.extend(caption::runs(caption).into_iter().map(|run| Rect {
+        rects.extend(self.text_rects(caption));
+        rects
+    }
+
+    /// The dark rectangles of the caption, if there is one.
+    pub(super) fn text_rects(&self, caption: &str) -> impl Iterator<Item = Rect> {
+        self.text.into_iter().flat_map(move |Text { left, top, dot }| {
+            caption::runs(caption).into_iter().map(move |run| Rect {
                 x: left + run.x * dot,
                 y: top + run.y * dot,
                 width: run.width * dot,
                 height: dot,
-            }));
-        }
-        rects
+            })
+        })
     }
 
     /// The width of a module on paper, in print units only.

@@ -4,11 +4,15 @@ mod capacity;
 mod caption;
 mod eps;
 mod layout;
+mod logo;
 mod mask;
 mod matrix;
 mod pdf;
+mod picture;
 mod png;
 mod request;
+mod style;
+mod styled;
 mod svg;
 mod symbol;
 
@@ -19,6 +23,7 @@ pub use self::{
         DEFAULT_PRINT_DPI, DEFAULT_SIDE, DPI_RANGE, QUIET_ZONE_RANGE, QrFault, QrRequest, SIDE_RANGE,
         SIZE_RANGE_NM, X_RANGE_NM,
     },
+    style::MIN_CONTRAST,
     symbol::{GLYPH_SIZE, Symbol, glyph},
 };
 
@@ -186,9 +191,43 @@ pub enum QrError {
         /// The smallest width it needs, with its unit.
         needed: String,
     },
-    /// The short id is empty or has a character beyond `[A-Za-z0-9_-]`.
+    /// The short id is empty or has a character beyond `[A-Za-z0-9_/-]`.
     #[error("the short ID has a character that cannot be drawn")]
     CaptionUnprintable,
+    /// Readers do not tell the colours apart.
+    #[error(
+        "color and background have a contrast of {contrast:.2} : 1; a code needs {MIN_CONTRAST} : 1 at least"
+    )]
+    LowContrast {
+        /// Their contrast by WCAG 2.2.
+        contrast: f64,
+    },
+    /// The code is light on dark.
+    #[error("color must be darker than background: many readers do not read inverted codes")]
+    Inverted,
+    /// A logo was asked for, and there is none.
+    #[error("the domain has no logo: its visitors' pages have none")]
+    NoLogo,
+    /// A PNG was asked for with a logo that is an SVG.
+    #[error(
+        "the logo is an SVG, which only an SVG of the code can have: ask for .svg, or give the pages a PNG"
+    )]
+    LogoIsSvg,
+    /// The code could not be read with a hole for a logo of a visible size.
+    #[error(
+        "a logo would cover too much of version {version} at level {}: \
+         ask for a higher level (ecl=H) or a higher version (such as version=6)",
+        .ecl.as_str()
+    )]
+    LogoCovers {
+        /// The version of the symbol.
+        version: u8,
+        /// The asked level.
+        ecl: Ecl,
+    },
+    /// What was drawn in colours and shapes was not read back.
+    #[error("the code cannot be read back as it would look: ask for a larger one, or for squares")]
+    Unreadable,
 }
 
 /// Draws `payload` as asked, with `caption` (the short id) below when the request says so.
@@ -199,16 +238,35 @@ pub enum QrError {
 /// [`QrError`] when this payload or caption does not fit what was asked; nothing is clipped and
 /// the level is never changed.
 pub fn render(payload: &str, caption: &str, request: &QrRequest) -> Result<QrImage, QrError> {
+    render_with(payload, caption, request, None)
+}
+
+/// [`render`] for a domain with a logo, a `data:` URL of a PNG or an SVG, which is drawn if the request says so.
+///
+/// A request with a style ([`QrRequest::is_styled`]) takes milliseconds, because the code is read back.
+///
+/// # Errors
+/// Besides those of [`render`]: colours, shape or logo do not leave a code that can be read.
+pub fn render_with(
+    payload: &str,
+    caption: &str,
+    request: &QrRequest,
+    logo: Option<&str>,
+) -> Result<QrImage, QrError> {
     let ecl = request.ecl();
     let matrix = Matrix::encode(payload, ecl, request.version())
         .ok_or(QrError::TooLarge { length: payload.len(), ecl })?;
     let layout = Layout::new(&matrix, caption, request)?;
-    let rects = layout.rects(&matrix, caption);
-    let bytes = match request.format() {
-        Format::Png => png::draw(&layout, &rects)?,
-        Format::Svg => svg::draw(&layout, &rects),
-        Format::Pdf => pdf::draw(&layout, &rects),
-        Format::Eps => eps::draw(&layout, &rects),
+    let bytes = if request.is_styled() {
+        styled::draw(&matrix, &layout, (payload, caption), request, logo)?
+    } else {
+        let rects = layout.rects(&matrix, caption);
+        match request.format() {
+            Format::Png => png::draw(&layout, &rects)?,
+            Format::Svg => svg::draw(&layout, &rects),
+            Format::Pdf => pdf::draw(&layout, &rects),
+            Format::Eps => eps::draw(&layout, &rects),
+        }
     };
     let hash = blake3::hash(&bytes).to_hex();
     Ok(QrImage {

@@ -1,4 +1,4 @@
-//! PNG: 1-bit greyscale, drawn row by row from the rectangles, packed by `flate2` and framed by `png`.
+//! PNG: 1-bit greyscale, drawn row by row from the rectangles, packed by `flate2` and framed by `png`; or 8-bit colours.
 
 use std::io::{BufWriter, IntoInnerError, Write as _};
 
@@ -8,6 +8,7 @@ use png::{BitDepth, ColorType, Encoder, EncodingError, PixelDimensions, Unit, ch
 use super::{
     QrError,
     layout::{Layout, MAX_PNG_SIDE, Rect, Scale},
+    picture::Picture,
 };
 
 /// Level 9 is 5 % smaller at 300 pixels a side and takes six times as long; at 800 pixels, a third and twenty times.
@@ -28,6 +29,37 @@ pub(super) fn draw(layout: &Layout, rects: &[Rect]) -> Result<Vec<u8>, QrError> 
         Ok(()) => Ok(file),
         Err(_) => Err(QrError::CanvasTooLarge { width, height }),
     }
+}
+
+/// The whole file of a picture in colours.
+pub(super) fn draw_colored(picture: &Picture) -> Result<Vec<u8>, QrError> {
+    let (width, height) = (picture.width as u32, picture.height as u32);
+    let mut file = Vec::with_capacity(8 << 10);
+    // As above, nothing is left that could fail.
+    match encode_colored(picture, (width, height), &mut file) {
+        Ok(()) => Ok(file),
+        Err(_) => Err(QrError::CanvasTooLarge { width, height }),
+    }
+}
+
+fn encode_colored(
+    picture: &Picture,
+    (width, height): (u32, u32),
+    file: &mut Vec<u8>,
+) -> Result<(), EncodingError> {
+    let mut encoder = Encoder::new(file, width, height);
+    encoder.set_color(ColorType::Rgb);
+    encoder.set_depth(BitDepth::Eight);
+    let mut writer = encoder.write_header()?;
+    let packed = ZlibEncoder::new(Vec::with_capacity(8 << 10), Compression::new(LEVEL));
+    let mut packed = BufWriter::with_capacity(PART, packed);
+    for row in picture.pixels.chunks_exact(picture.width) {
+        packed.write_all(&[0])?;
+        packed.write_all(row.as_flattened())?;
+    }
+    let packed = packed.into_inner().map_err(IntoInnerError::into_error)?.finish()?;
+    writer.write_chunk(chunk::IDAT, &packed)?;
+    writer.finish()
 }
 
 fn encode(layout: &Layout, rects: &[Rect], file: &mut Vec<u8>) -> Result<(), EncodingError> {

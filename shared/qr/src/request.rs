@@ -2,7 +2,11 @@
 
 use std::{fmt, ops::RangeInclusive};
 
-use super::{Ecl, Format, capacity::MAX_VERSION};
+use super::{
+    Ecl, Format,
+    capacity::MAX_VERSION,
+    style::{self, Rgb, Shape, Style},
+};
 
 /// Pixels of `w` and `h`: the limits of the API document.
 pub const SIDE_RANGE: RangeInclusive<u32> = 95..=800;
@@ -50,6 +54,7 @@ pub struct QrRequest {
     quiet_zone: u32,
     version: u8,
     canvas: Canvas,
+    style: Style,
 }
 
 /// How large the image is.
@@ -80,6 +85,7 @@ impl QrRequest {
             quiet_zone: *QUIET_ZONE_RANGE.start(),
             version: 1,
             canvas: Canvas::Screen { width: DEFAULT_SIDE, height: DEFAULT_SIDE },
+            style: Style::PLAIN,
         }
     }
 
@@ -110,6 +116,12 @@ impl QrRequest {
         let dpi = query.whole("dpi", &DPI_RANGE, "a whole number of dots per inch");
         let x_min = query.millimetres("xmin", &X_RANGE_NM);
         let x_max = query.millimetres("xmax", &X_RANGE_NM);
+        let style = Style {
+            color: query.color("color").unwrap_or(default.style.color),
+            background: query.color("background").unwrap_or(default.style.background),
+            shape: query.one_of("shape", &Shape::ALL).unwrap_or(default.style.shape),
+            logo: query.one_of("logo", &[("0", false), ("1", true)]).unwrap_or(default.style.logo),
+        };
 
         if let (Some(template), Some(text)) = (template, text)
             && template != text
@@ -121,6 +133,13 @@ impl QrRequest {
             query.fault("size", "size cannot be combined with x: give the module or the edge, not both");
         }
         let print = query.has("x") || query.has("size");
+        for name in STYLE {
+            let is_for_print = print || matches!(format, Format::Pdf | Format::Eps);
+            if is_for_print && query.has(name) {
+                let why = "is for PNG and SVG on screens alone: what is printed stays black on white";
+                query.fault(name, &format!("{name} {why}"));
+            }
+        }
         for side in ["w", "h"] {
             if print && query.has(side) {
                 query.fault(side, &format!("{side} is in pixels and cannot be combined with x or size"));
@@ -164,6 +183,7 @@ impl QrRequest {
             quiet_zone: quiet_zone.unwrap_or(default.quiet_zone),
             version: version.and_then(|version| u8::try_from(version).ok()).unwrap_or(default.version),
             canvas,
+            style,
         })
     }
 
@@ -192,13 +212,47 @@ impl QrRequest {
         self.quiet_zone
     }
 
+    /// Whether it has colours, a shape or a logo, so that it is read back before it is served.
+    pub fn is_styled(&self) -> bool {
+        self.style != Style::PLAIN
+    }
+
+    /// Whether it asks for the logo of the domain.
+    pub const fn wants_logo(&self) -> bool {
+        self.style.logo
+    }
+
+    pub(super) const fn style(&self) -> Style {
+        self.style
+    }
+
     pub(super) const fn canvas(&self) -> Canvas {
         self.canvas
     }
 }
 
-const NAMES: [&str; 13] =
-    ["w", "h", "tpl", "hri", "ecl", "qz", "version", "payload", "x", "size", "dpi", "xmin", "xmax"];
+/// What only codes on screens have.
+const STYLE: [&str; 4] = ["color", "background", "shape", "logo"];
+
+const NAMES: [&str; 17] = [
+    "w",
+    "h",
+    "tpl",
+    "hri",
+    "ecl",
+    "qz",
+    "version",
+    "payload",
+    "x",
+    "size",
+    "dpi",
+    "xmin",
+    "xmax",
+    "color",
+    "background",
+    "shape",
+    "logo",
+];
 
 /// The known parameters of a query, and the faults found so far.
 struct Query<'a> {
@@ -249,6 +303,14 @@ impl<'a> Query<'a> {
             self.fault(name, &message);
         }
         length
+    }
+
+    fn color(&mut self, name: &'static str) -> Option<Rgb> {
+        let color = style::parse(self.value(name)?);
+        if color.is_none() {
+            self.fault(name, &format!("{name} must have six hexadecimal digits, such as 1a2b3c"));
+        }
+        color
     }
 
     fn one_of<T: Copy>(&mut self, name: &'static str, choices: &[(&str, T)]) -> Option<T> {

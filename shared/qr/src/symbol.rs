@@ -39,7 +39,7 @@ impl Symbol {
 /// Dots of a glyph: 5 wide, 7 high.
 pub const GLYPH_SIZE: (u32, u32) = (5, GLYPH_HEIGHT);
 
-/// The glyph of one of `[A-Za-z0-9_-]`: its rows from the top, bit 4 being the leftmost dot.
+/// The glyph of one of `[A-Za-z0-9_/-]`: its rows from the top, bit 4 being the leftmost dot.
 pub fn glyph(byte: u8) -> Option<[u8; 7]> {
     caption::glyph(byte).copied()
 }

@@ -164,7 +164,106 @@ async fn an_operator_says_how_long_redirects_are_kept(engine: Engine) -> Result<
     Ok(())
 }
 
+/// Codes may be printed with what a domain says, so that it stays.
+async fn paths_are_those_of_short_urls(engine: Engine) -> Result<()> {
+    let api = Api::new(engine).await?;
+    let path = format!("/accounts/{}/shortDomains/tn.gg", api.made.account);
+    let put = async |body: Value| api.call(Method::PUT, &path, Some(body)).await;
+    let thng = api.create("/thngs", json!({"name": "t"})).await?["id"].as_str().context("id")?.to_owned();
+    let make = async |short_id: &str| {
+        let body =
+            json!({"platformId": thng, "defaultRedirectUrl": "https://example.com/", "shortId": short_id});
+        api.call(Method::POST, "/redirections?domain=tn.gg", Some(body)).await
+    };
+    ensure!(make("A").await?.status == 200);
+    let faults = make("sale/2026").await?.problem(400, 40001);
+    ensure!(faults[0].starts_with("shortId: short ids of tn.gg have one segment"), "{faults:?}");
+    put(json!({"prefixInUrls": true})).await?.problem(409, 40901);
+
+    let paths = json!({"pathPrefix": "shop/go", "prefixInUrls": true, "multiSegment": true});
+    let answer = put(paths.clone()).await?;
+    let has_paths =
+        |shown: &Value| paths.as_object().into_iter().flatten().all(|(name, it)| shown[name] == *it);
+    ensure!(answer.status == 200 && has_paths(&answer.json()), "{answer:?}");
+    ensure!(has_paths(&api.get(&path).await?.json()));
+    let mut conn = api.made.app.core.db.read().await?;
+    let epoch = log::load_head(&mut conn).await?.epoch;
+    let told =
+        log::list_after(&mut conn, &epoch, 0, 100).await?.into_iter().rev().find_map(|event| {
+            if let Change::Domain(domain) = event.change { Some(domain.paths) } else { None }
+        });
+    drop(conn);
+    ensure!(serde_json::to_value(told.context("edges were told")?)? == paths);
+    let trail = api.get("/audit?filter=resource=shortDomain").await?.json();
+    ensure!(has_paths(&trail[0]["after"]) && trail[0]["before"].get("pathPrefix").is_none(), "{trail}");
+
+    // Links of before have the prefix, too.
+    let found = api.get("/redirections/A?domain=tn.gg").await?.json();
+    ensure!(found["shortUrl"] == "https://tn.gg/shop/go/A", "{found}");
+    ensure!(found["qr"]["payload"] == "HTTPS://TN.GG/SHOP/GO/A", "{found}");
+    let made = make("Sale/2026/shoes").await?;
+    let at = made.header("location").context("location")?;
+    ensure!(made.status == 200 && at.contains("/redirections/Sale%2F2026%2Fshoes"), "{made:?}");
+    let found = api.get("/redirections/sale%2F2026%2FSHOES?domain=tn.gg").await?.json();
+    ensure!(found["shortId"] == "Sale/2026/shoes", "{found}");
+    make("SALE/2026/Shoes").await?.problem(409, 40902);
+    for (short_id, part) in [
+        ("Shop/go/x", "must not begin with shop/go/"),
+        ("01/09506000134352", "Digital Link"),
+        ("redirections/x", "reserved"),
+        ("a/b/c/d/e", "1 to 64 characters"),
+    ] {
+        let faults = make(short_id).await?.problem(400, 40001);
+        ensure!(faults.len() == 1 && faults[0].contains(part), "{short_id}: {faults:?}");
+    }
+    // A target below the prefix is a short URL as well.
+    for url in ["https://tn.gg/shop/go/a", "https://tn.gg/A"] {
+        let change = Some(json!({"defaultRedirectUrl": url}));
+        let answer = api.call(Method::PUT, "/redirections/A?domain=tn.gg", change).await?;
+        ensure!(answer.status == 400, "{url}: {answer:?}");
+    }
+
+    for (body, part) in [
+        (json!({"pathPrefix": "other", "prefixInUrls": false}), "stays while prefixInUrls is true"),
+        (json!({"multiSegment": false}), "multiSegment of tn.gg stays true"),
+        (json!({"pathPrefix": null}), "prefixInUrls needs a pathPrefix"),
+    ] {
+        let faults = put(body).await?.problem(409, 40901);
+        ensure!(faults[0].contains(part), "{faults:?}");
+    }
+    ensure!(put(json!({"prefixInUrls": null})).await?.status == 200);
+    let faults = put(json!({"pathPrefix": null})).await?.problem(409, 40901);
+    ensure!(faults[0].contains("because multiSegment is true"), "{faults:?}");
+    let found = api.get("/redirections/A?domain=tn.gg").await?.json();
+    ensure!(found["shortUrl"] == "https://tn.gg/A", "{found}");
+    Ok(())
+}
+
+async fn a_code_has_the_logo_of_its_domain(engine: Engine) -> Result<()> {
+    let api = Api::new(engine).await?;
+    let thng = api.create("/thngs", json!({"name": "t"})).await?["id"].as_str().context("id")?.to_owned();
+    let body = json!({"platformId": thng, "defaultRedirectUrl": "https://example.com/", "shortId": "A"});
+    ensure!(api.call(Method::POST, "/redirections?color=1a4d8f", Some(body)).await?.status == 200);
+    let code = async |query: &str| api.get(&format!("/redirections/A.qr?ecl=H&version=6&{query}")).await;
+    for (query, part) in [("color=eeeeee", "contrast"), ("logo=1", "no logo")] {
+        let faults = code(query).await?.problem(422, 42201);
+        ensure!(faults[0].contains(part), "{query}: {faults:?}");
+    }
+    let plain = code("").await?;
+    let logo = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+    let path = format!("/accounts/{}/pages", api.made.account);
+    ensure!(api.call(Method::PUT, &path, Some(json!({"logo": logo}))).await?.status == 200);
+    for query in ["logo=1", "shape=dots&color=1a4d8f"] {
+        let answer = code(query).await?;
+        let is_png = answer.header("content-type") == Some("image/png");
+        ensure!(answer.status == 200 && is_png && answer.bytes != plain.bytes, "{query}: {answer:?}");
+    }
+    Ok(())
+}
+
 crate::on_both_engines!(
+    a_code_has_the_logo_of_its_domain,
+    paths_are_those_of_short_urls,
     an_operator_says_how_long_redirects_are_kept,
     a_domain_is_changed_until_a_code_was_created_on_it,
     codes_are_created_on_the_first_domain,

@@ -22,14 +22,16 @@ export async function find (wanted: string, signal: AbortSignal): Promise<Hit[]>
   const parts = wanted.replace(/^https?:\/\//i, '').replace(/[?#].*$/, '').replace(/\/$/, '').split('/')
   const shortId = parts.at(-1) ?? ''
   const domain = parts.length > 1 ? parts[0] : undefined
+  // What stands before it may be part of the short id, or a prefix of the domain.
+  const shortIds = [...new Set([parts.slice(1).join('/'), shortId])].filter((id) => /^[\w-]+(\/[\w-]+){0,3}$/.test(id) && id.length >= 2 && id.length <= 64)
   const mayBeLink = domain !== undefined || (shortId.length >= 4 && (/\d/.test(shortId) || shortId === shortId.toUpperCase()))
-  const [link, products, items] = await Promise.all([
-    can('redirections', 'read') && mayBeLink && /^[\w-]{2,64}$/.test(shortId)
-      ? (body(api.GET('/redirections/{shortId}', { params: { path: { shortId }, query: domain ? { domain } : {} }, signal })) as Promise<Schemas['RedirectionDocument']>).catch(none)
-      : undefined,
+  const one = (shortId: string) => (body(api.GET('/redirections/{shortId}', { params: { path: { shortId }, query: domain ? { domain } : {} }, signal })) as Promise<Schemas['RedirectionDocument']>).catch(none)
+  const [links, products, items] = await Promise.all([
+    can('redirections', 'read') && mayBeLink ? Promise.all(shortIds.map(one)) : undefined,
     can('products', 'list') ? body(api.GET('/products', { params: { query }, signal })).catch(none) : undefined,
     can('thngs', 'list') ? body(api.GET('/thngs', { params: { query }, signal })).catch(none) : undefined
   ])
+  const link = links?.find((found) => found !== undefined)
   return [
     ...(link ? [{ href: href(['links', link.shortDomain, link.shortId]), name: `${link.shortDomain}/${link.shortId}`, detail: link.defaultRedirectUrl, kind: 'link' as const, sign: 'links' as const }] : []),
     ...(products ?? []).map((row) => ({ href: href(['products', row.id]), name: row.name, detail: row.id, kind: 'product' as const, sign: 'products' as const })),

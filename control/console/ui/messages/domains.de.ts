@@ -11,6 +11,8 @@ export const de: Record<keyof typeof en, string> = {
   checkedAt: 'Zuletzt geprüft', nextCheckAt: 'Nächste Prüfung', endsAt: 'Der Anspruch endet ohne Nachweis', opensAt: 'Für andere Konten offen', notFound: 'Kein Nachweis gefunden', verify: 'Jetzt prüfen', verifyHint: 'Ein Host kann alle 10 Sekunden geprüft werden.',
   serves: 'Was sie neben Links ausliefert', robots: 'Roboter (/robots.txt)', robotsNone: 'dürfen nichts ansehen', robotsAll: 'dürfen jeden Link ansehen',
   assetLinks: 'Android: assetlinks.json', association: 'iOS: apple-app-site-association', jsonHint: 'JSON; leer: die Datei gibt es nicht.', noJson: 'Das ist kein JSON: {why}',
+  prefix: 'Präfix der Pfade', prefixHint: 'Links sind auch unter https://{domain}/{prefix}/… zu erreichen; leer: nur mit der Kurz-ID.', inUrls: 'Kurz-URLs und neue Codes haben das Präfix',
+  segments: 'Kurz-IDs dürfen mehrere Teile haben', segmentsHint: 'etwa sale/2026/shoes. Sobald es Links auf der Domain gibt, bleibt es so. Aktualisieren Sie zuerst alle Edges.',
   conflict: 'Jemand anderes hat das inzwischen geändert. Was Sie eingegeben haben, steht noch da; speichern Sie erneut, um zu ersetzen, was unten steht.', changedBy: 'Geändert {when} von {who}.', saved: 'Gespeichert', nobody: 'keine',
   release: 'Domain entfernen', releaseReally: '{domain} entfernen', releaseHint: 'Eine Domain, auf der es Links gab, bleibt: Ihre Codes können gedruckt sein.'
 }

@@ -12,6 +12,8 @@ export const en = {
   checkedAt: 'Last looked for', nextCheckAt: 'Looked for again', endsAt: 'The claim ends, if it is not proven', opensAt: 'Open to other accounts', notFound: 'No proof was found', verify: 'Look now', verifyHint: 'A claim can be looked at every 10 seconds.',
   serves: 'What it serves beside links', robots: 'Robots (/robots.txt)', robotsNone: 'may look at nothing', robotsAll: 'may look at every link',
   assetLinks: 'Android: assetlinks.json', association: 'iOS: apple-app-site-association', jsonHint: 'JSON; empty: there is no such file.', noJson: 'This is no JSON: {why}',
+  prefix: 'Prefix of paths', prefixHint: 'Links are at https://{domain}/{prefix}/… too; empty: at the short id alone.', inUrls: 'Short URLs and new codes have the prefix',
+  segments: 'Short ids may have several segments', segmentsHint: 'such as sale/2026/shoes. It stays once the domain has links. Upgrade every edge first.',
   conflict: 'Somebody else changed this meanwhile. What you typed is still here; save again to replace what is shown below.', changedBy: 'Changed {when} by {who}.', saved: 'Saved', nobody: 'none',
   release: 'Remove the domain', releaseReally: 'Remove {domain}', releaseHint: 'A domain on which links were made stays: their codes may be printed.'
 } as const

@@ -6,11 +6,13 @@ use kernel::domain::{limits::check_nested, members::Members};
 use serde_json::Value;
 use shared::{
     domain_files::{JsonFile, MAX_FILE_BYTES, Robots},
+    domain_paths::{DomainPaths, PathPrefix},
     short_url::{MAX_REDIRECT_AGE, ShortDomain},
 };
 
 const REDIRECT_MAX_AGE: &str = "redirectMaxAge";
 const ROBOTS: &str = "robots";
+const PATH_PREFIX: &str = "pathPrefix";
 
 /// The members of an update of a short domain; `None` means not given.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -23,6 +25,12 @@ pub struct ShortDomainChange {
     pub asset_links: Option<Option<JsonFile>>,
     /// `/.well-known/apple-app-site-association`; the inner `None`: there is none.
     pub apple_app_site_association: Option<Option<JsonFile>>,
+    /// A path below which its short ids are, too; the inner `None`: there is none.
+    pub path_prefix: Option<Option<PathPrefix>>,
+    /// Whether short URLs and codes have the prefix.
+    pub prefix_in_urls: Option<bool>,
+    /// Whether short ids of somebody's choice may have several segments.
+    pub multi_segment: Option<bool>,
 }
 
 impl ShortDomainChange {
@@ -51,7 +59,18 @@ impl ShortDomainChange {
         });
         let apple_app_site_association =
             file(&mut members, "appleAppSiteAssociation", "an object, or null", Value::is_object);
-        members.finish(Some(Self { redirect_max_age, robots, asset_links, apple_app_site_association }))
+        let path_prefix = path_prefix(&mut members);
+        let prefix_in_urls = switch(&mut members, "prefixInUrls");
+        let multi_segment = switch(&mut members, "multiSegment");
+        members.finish(Some(Self {
+            redirect_max_age,
+            robots,
+            asset_links,
+            apple_app_site_association,
+            path_prefix,
+            prefix_in_urls,
+            multi_segment,
+        }))
     }
 
     /// The domain after the change.
@@ -69,8 +88,33 @@ impl ShortDomainChange {
             files.apple_app_site_association = apple_app_site_association;
         }
         let files = (!files.is_default()).then(|| Arc::new(files));
-        ShortDomain { redirect_max_age, files, ..domain }
+        let paths = DomainPaths {
+            path_prefix: self.path_prefix.unwrap_or_else(|| domain.paths.path_prefix.clone()),
+            prefix_in_urls: self.prefix_in_urls.unwrap_or(domain.paths.prefix_in_urls),
+            multi_segment: self.multi_segment.unwrap_or(domain.paths.multi_segment),
+        };
+        ShortDomain { redirect_max_age, files, paths, ..domain }
     }
+}
+
+/// A prefix: `Some(None)` removes it, `None` leaves it as it is, or is a fault.
+fn path_prefix(members: &mut Members<'_>) -> Option<Option<PathPrefix>> {
+    if members.is_null(PATH_PREFIX) {
+        return Some(None);
+    }
+    let text = members.text(PATH_PREFIX)?;
+    match text.parse() {
+        Ok(prefix) => Some(Some(prefix)),
+        Err(fault) => {
+            members.fault(format!("{PATH_PREFIX} {fault}."));
+            None
+        }
+    }
+}
+
+/// A switch, which null turns off; `None` leaves it as it is, or is a fault.
+fn switch(members: &mut Members<'_>, name: &str) -> Option<bool> {
+    if members.is_null(name) { Some(false) } else { members.boolean(name) }
 }
 
 /// A JSON file: `Some(None)` removes it, `None` leaves it as it is, or is a fault.
@@ -131,6 +175,27 @@ mod tests {
             }
         }
         assert_eq!(ShortDomainChange::parse(&json!([])).unwrap_err(), ["The body must be a JSON object."]);
+    }
+
+    #[test]
+    fn paths_are_set_and_taken_away() {
+        let domain = ShortDomain::new(Scheme::Https, "tn.gg").unwrap();
+        let body = json!({"pathPrefix": "shop/go", "prefixInUrls": true, "multiSegment": true});
+        let with = ShortDomainChange::parse(&body).unwrap().apply(domain.clone());
+        assert_eq!(serde_json::to_value(&with.paths).unwrap(), body);
+        assert_eq!(ShortDomainChange::parse(&json!({})).unwrap().apply(with.clone()), with);
+        let none = json!({"pathPrefix": null, "prefixInUrls": null, "multiSegment": false});
+        assert_eq!(ShortDomainChange::parse(&none).unwrap().apply(with), domain);
+        let faults =
+            ShortDomainChange::parse(&json!({"pathPrefix": "01", "prefixInUrls": 1, "multiSegment": "x"}));
+        assert_eq!(
+            faults.unwrap_err(),
+            [
+                "pathPrefix must not begin with a key of GS1, such as 01.",
+                "prefixInUrls must be true or false.",
+                "multiSegment must be true or false.",
+            ]
+        );
     }
 
     #[test]

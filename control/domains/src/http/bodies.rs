@@ -18,8 +18,19 @@ pub(super) fn settings() -> Value {
     let links = json!({"type": "array", "items": open_object("A statement."),
         "description": "What /.well-known/assetlinks.json holds, at most 64 KiB; null: 404."});
     let association = "What /.well-known/apple-app-site-association holds, at most 64 KiB; null: 404.";
+    let prefix = formatted(
+        "path-prefix",
+        "A path of 1 to 3 segments below which its short ids are, too, such as shop/go: it begins with no reserved word and no \
+        key of GS1; null: none.",
+    );
+    let in_urls = json!({"type": "boolean", "description": "Whether short URLs and codes have the prefix; null: false."});
+    let segments = json!({"type": "boolean",
+        "description": "Whether short ids of your choice may have up to 4 segments, such as sale/2026/shoes; null: false."});
     Body::new(CHANGES)
         .may("redirectMaxAge", age)
+        .may("pathPrefix", prefix)
+        .may("prefixInUrls", in_urls)
+        .may("multiSegment", segments)
         .may("robots", json!({"type": "string", "enum": robots, "description": "What /robots.txt says; null: none."}))
         .may("assetLinks", links)
         .may("appleAppSiteAssociation", open_object(association))

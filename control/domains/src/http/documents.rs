@@ -2,7 +2,10 @@
 
 use serde::Serialize;
 use serde_json::Value;
-use shared::domain_files::{DomainFiles, JsonFile};
+use shared::{
+    domain_files::{DomainFiles, JsonFile},
+    domain_paths::PathPrefix,
+};
 use utoipa::ToSchema;
 
 use crate::{
@@ -69,6 +72,22 @@ pub(super) struct DomainDocument {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 0, maximum = 86_400, example = 60)]
     redirect_max_age: Option<u32>,
+    /// A path below which its short ids are, too: `shop/go` for `https://tn.gg/shop/go/SHORTID`. 1 to 3 segments of 1 to 32 characters
+    /// of `A-Z a-z 0-9 _ -`; it begins with no reserved word (such as `redirections`) and no key of GS1 (such as `01`). Absent: there
+    /// is none. It can be changed while `prefixInUrls` is false; with `multiSegment` only while the domain has no links (409).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, example = "shop/go")]
+    path_prefix: Option<PathPrefix>,
+    /// Whether short URLs and QR codes have the prefix; absent: they have not, so that codes stay as small as they were. Both forms
+    /// of a short URL lead to the link, whatever it says.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[schema(required = false)]
+    prefix_in_urls: bool,
+    /// Whether short ids of your choice may have up to 4 segments with a slash between (`sale/2026/shoes`), 64 characters in all;
+    /// absent: they have one. It stays true once the domain has links (409). Generated short ids have one segment.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[schema(required = false)]
+    multi_segment: bool,
     /// What `/robots.txt` of the domain says: `none` (nothing may be looked at) or `all`. Not in lists, nor are the two files.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, example = "none")]
@@ -144,6 +163,9 @@ impl DomainDocument {
             source: if claim.is_some() { "account" } else { "platform" },
             development: domain.is_development(),
             redirect_max_age: domain.redirect_max_age,
+            path_prefix: domain.paths.path_prefix,
+            prefix_in_urls: domain.paths.prefix_in_urls,
+            multi_segment: domain.paths.multi_segment,
             robots: None,
             asset_links: None,
             apple_app_site_association: None,

@@ -81,7 +81,7 @@ pub(super) async fn read(
         ("domain" = String, Path, description = "A short domain of the account")),
     request_body(content = Object, description = "The members to change; the others stay"),
     responses((status = 200, description = "The domain", body = DomainDocument),
-        (status = 409, description = "Its files would take more than the account may have, or all accounts together")),
+        (status = 409, description = "Its files would take more than the account may have, or all accounts together; or its paths must stay, because codes may be printed")),
     extensions(("x-maturity" = json!("Beta"))))]
 pub(super) async fn update(
     State(state): State<Arc<DomainState>>,
@@ -98,7 +98,7 @@ pub(super) async fn update(
         ("domain" = String, Path, description = "A short domain of the account")),
     request_body(content = Object, description = "The members to change; the others stay"),
     responses((status = 200, description = "The domain", body = DomainDocument),
-        (status = 409, description = "Its files would take more than the account may have, or all accounts together")),
+        (status = 409, description = "Its files would take more than the account may have, or all accounts together; or its paths must stay, because codes may be printed")),
     extensions(("x-maturity" = json!("General Availability"))))]
 pub(super) async fn update_by_older_name(
     State(state): State<Arc<DomainState>>,

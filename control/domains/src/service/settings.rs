@@ -19,7 +19,7 @@ use tenants::{
 use tracing::instrument;
 
 use super::{DomainState, OwnDomain, claims, named, settings_tag};
-use crate::{domain::change::ShortDomainChange, error::DomainsError};
+use crate::{domain::change::ShortDomainChange, error::DomainsError, store::domains};
 
 /// Most bytes of the files of all accounts: every edge holds them, is told all of them when it connects, and the Redis view
 /// holds them in one key that is written as a whole. Some 4,000 domains have files of a usual size, which is 4 KiB, then.
@@ -32,7 +32,8 @@ const MAX_ACCOUNT_BYTES: i64 = 1 << 20;
 ///
 /// # Errors
 /// It is another account, or the domain is not the account's, or was never proven; its files would take more than the account,
-/// or all accounts together, may have (409); its settings are not as `If-Match` says (412).
+/// or all accounts together, may have (409); its paths would be others than codes may have, or lack the prefix that URLs
+/// should have (409); its settings are not as `If-Match` says (412).
 #[instrument(skip_all)]
 pub async fn update(
     state: &DomainState,
@@ -47,12 +48,15 @@ pub async fn update(
     let mut tx = state.db.begin(&caller.ctx).await?;
     // It also keeps others from changing the domain between the read and the write.
     log::lock(&mut tx).await?;
-    let domains = domain_files::list_of(&mut tx, account).await?;
-    let before = domains.into_iter().find(|domain| domain.host == host).ok_or_else(absent)?;
+    let held = domain_files::list_of(&mut tx, account).await?;
+    let before = held.into_iter().find(|domain| domain.host == host).ok_or_else(absent)?;
     versions::check(&tx, || settings_tag(&host, Some(&before)))?;
     let after = change.apply(before.clone());
     if after != before {
-        if !accounts::set_redirect_max_age(&mut tx, account, &after).await? {
+        if after.paths != before.paths {
+            check_paths(&mut tx, &before, &after).await?;
+        }
+        if !accounts::set_redirects(&mut tx, account, &after).await? {
             return Err(absent());
         }
         let files = after.files.as_deref().cloned().unwrap_or_default();
@@ -85,9 +89,33 @@ async fn check_room(tx: &mut Tx, account: AccountId) -> Result<(), ServiceError>
     Ok(())
 }
 
+/// Refuses paths with which printed codes would lead nowhere, or a path would mean two links.
+async fn check_paths(tx: &mut Tx, before: &ShortDomain, after: &ShortDomain) -> Result<(), ServiceError> {
+    let (host, old, new) = (&after.host, &before.paths, &after.paths);
+    if new.prefix_in_urls && new.path_prefix.is_none() {
+        return Err(DomainsError::NoPrefix.into());
+    }
+    let is_other = new.path_prefix != old.path_prefix;
+    let refusal = if is_other && old.prefix_in_urls {
+        DomainsError::PrefixInUrls(host.clone())
+    } else if is_other && old.multi_segment {
+        DomainsError::PrefixOfSegments(host.clone())
+    } else if old.multi_segment && !new.multi_segment {
+        DomainsError::SegmentsStay(host.clone())
+    } else {
+        return Ok(());
+    };
+    if domains::has_links(tx, host).await? { Err(refusal.into()) } else { Ok(()) }
+}
+
 /// What the audit trail shows: files by their size, because an entry of 128 KiB is read by nobody.
 fn shown(domain: &ShortDomain) -> Value {
     let mut shown = json!({"redirectMaxAge": domain.redirect_max_age});
+    if let (Ok(Value::Object(paths)), Value::Object(members)) =
+        (serde_json::to_value(&domain.paths), &mut shown)
+    {
+        members.extend(paths);
+    }
     if let (Some(files), Value::Object(members)) = (&domain.files, &mut shown) {
         members.insert("robots".to_owned(), files.robots.as_str().into());
         let all = [

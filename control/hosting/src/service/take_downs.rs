@@ -4,7 +4,6 @@ use serde_json::{Value, json};
 use shared::{
     id::AccountId,
     redirect::RedirectKey,
-    short_id::ShortId,
     short_url::ShortDomain,
     time::UnixMillis,
     wire::stream::Rev,
@@ -177,13 +176,13 @@ async fn resolve(conn: &mut Conn, named: &Named) -> Result<(Withheld, Option<Acc
         Named::Link { domain, short_id } => (domain, short_id),
     };
     let absent = || ServiceError::not_found("link", format!("{domain}/{short_id}"));
-    let id: ShortId = short_id.parse().map_err(|_| absent())?;
     let domains = accounts::list_all_domains(conn).await?;
     let is_named = |known: &&ShortDomain| {
         ShortDomain::new(known.scheme, domain).is_ok_and(|named| named.host == known.host)
     };
     let domain = domains.iter().find(is_named).ok_or_else(absent)?;
-    let folded = domain.fold(&id);
+    // Somebody may have read it off a short URL with the prefix of the domain.
+    let folded = domain.fold(&domain.short_id_in(short_id).ok_or_else(absent)?);
     let found = redirections::find_any(conn, domain.host.as_str(), &folded).await?.ok_or_else(absent)?;
     let key = RedirectKey::new(domain.host.as_str(), &folded);
     Ok((Withheld::Link(key), Some(found.account)))

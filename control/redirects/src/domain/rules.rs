@@ -102,12 +102,14 @@ fn read(item: &Value) -> Result<(Rule, usize), Vec<String>> {
 
 /// The faults of rules that lead to one of our own short URLs, which could form a loop.
 #[must_use]
-pub fn leading_back(rules: &[Rule], is_ours: impl Fn(&str) -> bool) -> Vec<String> {
-    // Placeholders: in a short URL the tags form one segment, whatever they hold.
+pub fn leading_back(rules: &[Rule], is_ours: impl Fn((&str, &str)) -> bool) -> Vec<String> {
+    // Placeholders: a tag forms one segment at most, whatever it holds.
     let values = TagValues { short_id: "0", platform_id: "0", thng_id: Some("0"), product_id: Some("0") };
     let is_back = |rule: &Rule| {
         let target = rule.redirect_url.as_deref().and_then(|url| Target::parse(url).ok());
-        target.and_then(|target| target.as_short_url(&values)).is_some_and(|(host, _)| is_ours(&host))
+        target
+            .and_then(|target| target.as_short_url(&values))
+            .is_some_and(|(host, path)| is_ours((host.as_str(), path.as_str())))
     };
     let back = rules.iter().enumerate().filter(|(_, rule)| is_back(rule));
     back.map(|(index, _)| format!("rules[{index}].redirectUrl must not lead to a short URL.")).collect()
@@ -203,7 +205,7 @@ mod tests {
             Some("https://tn.gg/"),
         ]
         .map(rule);
-        let faults = leading_back(&rules, |host| host == "tn.gg");
+        let faults = leading_back(&rules, |(host, path)| host == "tn.gg" && !path.contains('/'));
         let place = |n| format!("rules[{n}].redirectUrl must not lead to a short URL.");
         assert_eq!(faults, [place(2), place(3), place(4)]);
     }

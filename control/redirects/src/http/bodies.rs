@@ -202,8 +202,9 @@ fn redirection(kind: Kind) -> Body {
         body = body.must("platformId", formatted("resource-id", text)).like("platformId", AN_ID);
     }
     if kind != Kind::Replace {
-        let short_id = json!({"type": "string", "pattern": "^[A-Za-z0-9_-]{1,64}$",
-            "description": "Made if left out; unique on its domain, and not one of the reserved words."});
+        let short_id = json!({"type": "string", "maxLength": 64, "pattern": "^[A-Za-z0-9_-]+(/[A-Za-z0-9_-]+){0,3}$",
+            "description": "Made if left out; unique on its domain, and not one of the reserved words. Several segments only where \
+            `multiSegment` of the domain is true."});
         body = body
             .may("shortId", short_id)
             .may("shortDomain", formatted("short-domain", "A short domain of the account."));

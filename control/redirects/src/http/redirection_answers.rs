@@ -27,7 +27,8 @@ pub use self::edges::{Wait, written};
 use super::bodies::STATUS_CODE;
 use crate::{
     domain::{link_details::Author, redirection::Redirection, withheld::TakeDown},
-    error::RedirectsError,
+    error::{RedirectsError, ServiceError},
+    service::{Redirects, redirections::logo},
 };
 
 /// A redirection.
@@ -291,11 +292,23 @@ pub(super) fn named_image_request(headers: &HeaderMap, query: &Query) -> Result<
     if names_image { image_request(headers, query) } else { check_image(query).map(|()| None) }
 }
 
-/// The code of a redirection.
-pub(super) fn image(item: &Redirection, request: &QrRequest) -> Result<Response, ApiError> {
-    let payload = item.domain.qr_payload(&item.redirect.short_id);
-    let image = qr::render(&payload, item.redirect.short_id.as_str(), request)
-        .map_err(RedirectsError::CannotRender)?;
+/// The code of a redirection. One with a style is read back, which takes milliseconds.
+pub(super) async fn image(
+    redirects: &Redirects,
+    item: &Redirection,
+    request: &QrRequest,
+) -> Result<Response, ApiError> {
+    let (request, short_id) = (*request, item.redirect.short_id.clone());
+    let payload = item.domain.qr_payload(&short_id);
+    let logo = if request.wants_logo() { logo(redirects, item).await? } else { None };
+    let draw = move || qr::render_with(&payload, short_id.as_str(), &request, logo.as_deref());
+    let drawn = if request.is_styled() {
+        let done = tokio::task::spawn_blocking(draw).await;
+        done.map_err(|error| ServiceError::Internal(format!("a code was not drawn: {error}")))?
+    } else {
+        draw()
+    };
+    let image = drawn.map_err(RedirectsError::CannotRender)?;
     let mut headers = HeaderMap::new();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(image.content_type));
     headers.insert("x-qr-version", HeaderValue::from(u16::from(image.version)));
@@ -318,7 +331,7 @@ const DEVELOPMENT: HeaderName = HeaderName::from_static("x-waymark-development")
 
 /// Adds the address of a new redirection.
 pub(super) fn locate(mut response: Response, info: &RequestInfo, item: &Redirection) -> Response {
-    let (base, id, domain) = (&info.base, &item.redirect.short_id, &item.domain);
+    let (base, id, domain) = (&info.base, item.redirect.short_id.as_segment(), &item.domain);
     let own_host =
         base.split_once("://").is_some_and(|(_, host)| host.eq_ignore_ascii_case(domain.host.as_str()));
     let url = if own_host {

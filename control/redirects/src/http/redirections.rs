@@ -92,7 +92,10 @@ async fn created(
     done: &Written<Redirection>,
     request: Option<&qr::QrRequest>,
 ) -> Response {
-    let drawn = request.and_then(|request| image(&done.value, request).ok());
+    let drawn = match request {
+        Some(request) => image(redirects, &done.value, request).await.ok(),
+        None => None,
+    };
     let response = match drawn {
         // For an image, the state of the edges is only in the status.
         Some(mut response) => {
@@ -158,7 +161,7 @@ pub(super) async fn list(
 
 /// Reads a redirection; with `.qr` behind the short id, its code.
 #[utoipa::path(get, path = "/redirections/{shortId}", tag = "Redirections", operation_id = "readRedirection",
-    params(("shortId" = String, Path, description = "Short id; `.qr` behind it asks for the code"),
+    params(("shortId" = String, Path, description = "Short id, with `%2F` for a slash in it; `.qr` behind it asks for the code"),
         ("domain" = Option<String>, Query, description = "Short domain")),
     responses((status = 200, description = "The redirection", body = RedirectionDocument)),
     extensions(("x-maturity" = json!("General Availability"))))]
@@ -181,7 +184,7 @@ pub(super) async fn read(
     };
     let found = service::find(&redirects, &caller, choice(&query, &headers), short_id).await?;
     match request {
-        Some(request) => image(&found, &request),
+        Some(request) => image(&redirects, &found, &request).await,
         None => Ok(tagged(Json(RedirectionDocument::from(&found)).into_response(), found.rev)),
     }
 }

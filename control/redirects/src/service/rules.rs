@@ -8,6 +8,7 @@ use shared::{
     entity_tag::EntityTag,
     id::{AccountId, ApplicationId},
     rules::{AccountRules, MAX_ACCOUNT_BYTES, Owner, Rule},
+    short_url::is_short_url,
     time::UnixMillis,
     wire::stream::{Change, Event, Rev},
 };
@@ -184,7 +185,7 @@ async fn put(
 ) -> Result<Written<StoredRules>, ServiceError> {
     check(tx, account, owner.as_ref()).await?;
     let domains = accounts::list_all_domains(tx).await?;
-    let mut faults = leading_back(&rules, |host| domains.iter().any(|domain| domain.host.as_str() == host));
+    let mut faults = leading_back(&rules, |url| is_short_url(&domains, url));
     faults.extend(leading_elsewhere(&rules, &tenants::find_target_hosts(tx, account).await?));
     let targets = rules.iter().filter_map(|rule| rule.redirect_url.as_deref());
     faults.extend(blocked_hosts(tx, targets).await?.rule_faults(&rules));

@@ -50,7 +50,7 @@ macro_rules! select_from {
         concat!(
             "SELECT ",
             redirection_columns!("r."),
-            ", d.scheme, d.case_sensitive, t.name AS thng_name, t.commission_state, t.verdict",
+            ", d.scheme, d.case_sensitive, d.paths, t.name AS thng_name, t.commission_state, t.verdict",
             $columns,
             " FROM ",
             $from,

@@ -38,7 +38,7 @@ pub(super) fn more(policy: Policy, own: &[Value]) -> Vec<Value> {
 }
 
 /// The parameters of a QR code image.
-fn qr() -> [Value; 13] {
+fn qr() -> [Value; 17] {
     let whole = |range: &std::ops::RangeInclusive<u32>| json!({"type": "integer", "minimum": range.start(), "maximum": range.end()});
     let millimetres = |range: &std::ops::RangeInclusive<u32>| {
         let [low, high] = [range.start(), range.end()].map(|length| f64::from(*length) / 1e6);
@@ -80,7 +80,27 @@ fn qr() -> [Value; 13] {
             json!({"type": "integer", "minimum": 1, "maximum": 40}),
         ),
         query("payload", "What the code holds: the short URL", word(&["short"])),
+        query(
+            "color",
+            "Colour of the modules, for PNG and SVG in pixels; darker than the background, with a contrast of 4.5 : 1 at least (422)",
+            color(),
+        ),
+        query("background", "Colour behind the code, for PNG and SVG in pixels", color()),
+        query(
+            "shape",
+            "Shape of the modules, for PNG and SVG in pixels",
+            word(&["square", "rounded", "dots"]),
+        ),
+        query(
+            "logo",
+            "`1`: the logo of the domain's visitors' pages in the middle, for PNG and SVG in pixels; 422 where the code could not be read",
+            word(&["0", "1"]),
+        ),
     ]
+}
+
+fn color() -> Value {
+    json!({"type": "string", "pattern": "^[0-9A-Fa-f]{6}$"})
 }
 
 fn query(name: &str, text: &str, schema: Value) -> Value {

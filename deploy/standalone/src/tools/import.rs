@@ -151,7 +151,10 @@ pub async fn run(args: Args) -> Result<ExitCode, Failure> {
             let (client, domain, project) = (client.clone(), domain.clone(), args.project.clone());
             let (platform_id, on_conflict) = (args.platform_id.clone(), args.on_conflict);
             let dry_run = args.dry_run;
-            let mut moving = Moving { client, source, on_conflict, domain, project, platform_id, dry_run };
+            let prefix = None;
+            let mut moving =
+                Moving { client, source, on_conflict, domain, prefix, project, platform_id, dry_run };
+            moving.find_prefix().await.map_err(unfinished)?;
             moving.find_owner(&plan.state.run).await.map_err(unfinished)?;
             Some(Arc::new(moving))
         }

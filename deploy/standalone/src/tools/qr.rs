@@ -73,7 +73,7 @@ pub struct Args {
     /// Form of the files
     #[arg(long, default_value = "png")]
     format: Image,
-    /// Folder of the files, ID.FORMAT each; made when missing
+    /// Folder of the files, ID.FORMAT each, with %2F for a slash in ID; made when missing
     #[arg(long, value_name = "DIR", default_value = ".")]
     out: PathBuf,
     /// Base of the edge, such as `https://tn.gg` [default: asked of the API for each short id]
@@ -269,7 +269,7 @@ impl Source {
             return Err(format!("{} bytes came of {length:?}", bytes.len()));
         }
         tracing::debug!(%id, etag, "fetched");
-        let file = format!("{id}.{}", self.args.format.ending());
+        let file = format!("{}.{}", id.as_segment(), self.args.format.ending());
         let path = self.args.out.join(&file);
         write_atomic(&path, &bytes, 0o644).map_err(|error| format!("{}: {error}", path.display()))?;
         let text = |name| header(name).unwrap_or_default().to_owned();

@@ -8,6 +8,7 @@ use std::{
 
 use edge::backing::BackingError;
 use shared::{
+    domain_paths::DomainPaths,
     id::AccountId,
     redirect::{Redirect, RedirectKey},
     rules::{AccountRules, Rule, RuleList},
@@ -134,6 +135,15 @@ impl Control {
         drop(state);
         self.touch();
         head
+    }
+
+    /// Gives the test domain the prefix `shop/go`, which its URLs have, and short ids of several segments.
+    pub(crate) fn put_paths(&self) -> Rev {
+        let mut domain = ShortDomain::new(Scheme::Https, HOST).unwrap();
+        domain.account = Some(account());
+        domain.paths =
+            DomainPaths { path_prefix: "shop/go".parse().ok(), prefix_in_urls: true, multi_segment: true };
+        self.commit([Change::Domain(domain)])
     }
 
     /// Lets a short id lead to a target.

@@ -23,6 +23,9 @@ impl<'a> Object<'a> {
     }
 }
 
+/// Parameters of images that no order has.
+const SCREEN: [&str; 4] = ["color", "background", "shape", "logo"];
+
 /// The faults found so far.
 #[derive(Debug, Default)]
 pub(super) struct Faults(pub(super) Vec<String>);
@@ -35,6 +38,11 @@ impl Faults {
     /// Names every member beside the known ones.
     pub(super) fn unknown(&mut self, object: Object<'_>, known: &[&str]) {
         for name in object.members.keys().filter(|name| !known.contains(&name.as_str())) {
+            if SCREEN.contains(&name.as_str()) {
+                let why = "is for images on screens alone: what is printed stays black on white";
+                self.add(format!("{}{name} {why}", object.path));
+                continue;
+            }
             let shown: String = name.chars().take(64).collect();
             self.add(format!("{}{shown} is not known; known are {}", object.path, known.join(", ")));
         }

@@ -39,6 +39,10 @@ fn every_fault_is_named_at_once() {
     refused(&json!({}), &["format is missing"]);
     refused(&json!({"format": "gif"}), &["format must be one of png, svg"]);
     refused(
+        &json!({"format": "png", "color": "1a4d8f", "code": {"shape": "dots"}}),
+        &["color is for images on screens alone", "code.shape is for images on screens alone"],
+    );
+    refused(
         &json!({"format": "pdf", "colour": 1, "code": {"ecl": "X", "modul": 1, "version": 41}, "dpi": 1.5}),
         &[
             "colour is not known",

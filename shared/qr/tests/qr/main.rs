@@ -9,4 +9,5 @@ mod decode;
 mod figures;
 mod golden;
 mod grid;
+mod styled;
 mod tools;

@@ -299,12 +299,14 @@ async fn by_value(
     if let Ok(id) = value.parse() {
         return Ok(Ok(Some(id)));
     }
-    if let Some((host, short_id)) = short_url(value) {
+    if let Some((host, path)) = short_url(value) {
         let domains = accounts::list_all_domains(conn).await?;
         let own = domains.iter().find(|domain| {
             domain.host.as_str().eq_ignore_ascii_case(host) && domain.account == Some(actor.account)
         });
-        let Some((domain, short_id)) = own.zip(short_id.parse().ok()) else { return Ok(Ok(None)) };
+        let Some(domain) = own else { return Ok(Ok(None)) };
+        let first = || path.split('/').next().and_then(|segment| segment.parse().ok());
+        let Some(short_id) = domain.short_id_in(path).or_else(first) else { return Ok(Ok(None)) };
         let folded = domain.fold(&short_id);
         let found = redirections::find(conn, domain.host.as_str(), &folded, actor.account).await?;
         return Ok(Ok(found.and_then(|item| item.redirect.thng_id)));
@@ -322,14 +324,14 @@ async fn by_value(
     }
 }
 
-/// Host and short id of a text that looks like a short URL.
+/// Host and path of a text that looks like a short URL.
 fn short_url(value: &str) -> Option<(&str, &str)> {
     let (scheme, rest) = value.split_once("://")?;
     if !scheme.eq_ignore_ascii_case("https") && !scheme.eq_ignore_ascii_case("http") {
         return None;
     }
     let (host, path) = rest.split_once('/')?;
-    Some((host, path.split(['?', '#', '/']).next().unwrap_or_default()))
+    Some((host, path.split(['?', '#']).next().unwrap_or_default()))
 }
 
 #[cfg(test)]
@@ -337,10 +339,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn short_urls_have_a_host_and_an_id() {
+    fn short_urls_have_a_host_and_a_path() {
         for (text, expected) in [
             ("HTTPS://TN.GG/ABC", Some(("TN.GG", "ABC"))),
             ("http://tn.gg:8080/abc?x=1", Some(("tn.gg:8080", "abc"))),
+            ("https://tn.gg/shop/go/ABC#x", Some(("tn.gg", "shop/go/ABC"))),
             ("https://tn.gg/", Some(("tn.gg", ""))),
             ("https://tn.gg", None),
             ("ftp://tn.gg/a", None),

@@ -68,7 +68,7 @@ macro_rules! redirector {
                 let owner = service::owner(&redirects, &caller, Verb::Read, $kind, &id).await?;
                 let found = service::newest(&redirects, &caller, owner, &named(&query)).await?;
                 match request {
-                    Some(request) => image(&found, &request),
+                    Some(request) => image(&redirects, &found, &request).await,
                     None => Ok(Json(RedirectionDocument::from(&found)).into_response()),
                 }
             }

@@ -5,7 +5,6 @@ use std::collections::{HashMap, HashSet};
 use shared::{
     id::{ProductId, ThngId},
     redirect::{Redirect, RedirectKey},
-    short_id::ShortId,
     short_url::ShortDomain,
     target::{TagValues, Target},
 };
@@ -20,7 +19,7 @@ use crate::{
 /// Links of one look-up.
 const LOOK_UP: usize = 1_000;
 
-/// Host and first segment of a target with its tags expanded, which may be a short URL.
+/// Host and path of a target with its tags expanded, which may be a short URL.
 pub(super) type Next = (String, String);
 
 /// Where a target of a redirection leads.
@@ -65,9 +64,9 @@ impl<'a> Chains<'a> {
     }
 
     /// The short URL of this service that a target leads to.
-    fn ours(&self, (host, segment): Next) -> Option<RedirectKey> {
+    fn ours(&self, (host, path): Next) -> Option<RedirectKey> {
         let domain = self.domains.iter().find(|domain| domain.host.as_str() == host)?;
-        Some(key_of(domain, &segment.parse::<ShortId>().ok()?))
+        Some(key_of(domain, &domain.short_id_in(&path)?))
     }
 
     /// Looks up what follows from some targets: all links of one step together.

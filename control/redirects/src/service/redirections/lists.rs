@@ -19,7 +19,7 @@ use crate::{
     },
     error::ServiceError,
     service::{Redirects, access::require},
-    store::{Conn, listing::Selection, redirection_lists as lists},
+    store::{Conn, listing::Selection, pages, redirection_lists as lists},
 };
 
 /// A redirection of the account.
@@ -39,6 +39,13 @@ pub async fn find(
     mark_taken_down(&mut conn, std::slice::from_mut(&mut found)).await?;
     hide_authors(&grant, &mut found);
     Ok(found)
+}
+
+/// The logo of the pages that are shown on the domain of a redirection.
+pub async fn logo(state: &Redirects, item: &Redirection) -> Result<Option<Box<str>>, ServiceError> {
+    let (mut conn, mut domain) = (state.db.read().await?, item.domain.clone());
+    pages::add_to(&mut conn, Some(item.account), std::slice::from_mut(&mut domain)).await?;
+    Ok(domain.pages.and_then(|pages| pages.logo.clone()))
 }
 
 /// Which redirections to list.

@@ -35,7 +35,7 @@ pub use self::history::history;
 pub use self::import::create_in;
 pub use self::import::{ItemResult, create_many};
 use self::lists::list_as;
-pub use self::lists::{Listing, find, list, matching};
+pub use self::lists::{Listing, find, list, logo, matching};
 pub(in crate::service) use self::load::blocked_hosts;
 use self::load::{check_take_downs, hide_authors, load_many};
 use self::plan::{key_of, owners, plan};

@@ -8,7 +8,7 @@ use shared::{
     redirect::{Redirect, RedirectKey},
     redirect_status::RedirectStatus,
     short_id::ShortId,
-    short_url::ShortDomain,
+    short_url::{ShortDomain, is_short_url},
     target::{TagValues, Target},
     time::UnixMillis,
 };
@@ -150,6 +150,8 @@ pub(super) async fn plan(
         if draft.short_domain.as_deref().is_some_and(|named| !is_same(named)) {
             faults.push(format!("shortDomain must be {} in this request.", domain.host));
         }
+        let refused = draft.short_id.as_ref().and_then(|id| domain.fault_of(id));
+        faults.extend(refused.map(|fault| format!("shortId: {fault}.")));
         let key = RedirectKey::new(domain.host.as_str(), &folded);
         for (member, target) in draft.writable.targets() {
             let next = next(&draft, &id, target);
@@ -191,7 +193,7 @@ pub(super) fn target_fault(
     (member, target): (&str, &Target),
     next: Option<&Next>,
 ) -> Option<String> {
-    let is_ours = next.is_some_and(|(host, _)| domains.iter().any(|domain| domain.host.as_str() == host));
+    let is_ours = next.is_some_and(|(host, path)| is_short_url(domains, (host.as_str(), path.as_str())));
     let hosts = TargetHosts { private: hosts.private || is_ours, only: hosts.only.clone() };
     hosts.fault(target).map(|fault| format!("{member} {fault}."))
 }

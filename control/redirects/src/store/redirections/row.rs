@@ -2,6 +2,7 @@
 
 use shared::{
     availability::Availability,
+    domain_paths::DomainPaths,
     redirect::Redirect,
     short_url::{Host, ShortDomain},
     time::UnixMillis,
@@ -20,6 +21,7 @@ pub(in crate::store) struct Row {
     pub(super) domain: String,
     scheme: String,
     case_sensitive: bool,
+    paths: Option<Json<DomainPaths>>,
     pub(super) folded: String,
     short_id: String,
     account_id: String,
@@ -61,6 +63,7 @@ impl TryFrom<Row> for Redirection {
                 files: None,
                 removed: false,
                 pages: None,
+                paths: row.paths.map(|paths| paths.0).unwrap_or_default(),
             },
             redirect: Redirect {
                 domain: host,

@@ -12,6 +12,7 @@ use clap::ValueEnum;
 use reqwest::{StatusCode, Url, header::HeaderValue};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
+use shared::domain_paths::PathPrefix;
 use shorteners::Source;
 
 use super::{
@@ -46,6 +47,13 @@ struct Id {
     id: String,
 }
 
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Domain {
+    domain: String,
+    path_prefix: Option<PathPrefix>,
+}
+
 /// Where links of another shortener go.
 #[derive(Debug)]
 pub(super) struct Moving {
@@ -53,6 +61,8 @@ pub(super) struct Moving {
     pub(super) source: Source,
     pub(super) on_conflict: OnConflict,
     pub(super) domain: Option<String>,
+    /// The prefix of the domain: of a code that begins with it the short id stands behind it.
+    pub(super) prefix: Option<PathPrefix>,
     pub(super) project: Option<String>,
     /// The resource of the links; `None` in a dry run that would make it.
     pub(super) platform_id: Option<String>,
@@ -130,8 +140,24 @@ impl Moving {
         Ok(())
     }
 
-    /// Says whose link it is to be.
+    /// Finds the prefix of the domain, where the key may read it.
+    pub(super) async fn find_prefix(&mut self) -> Result<(), RequestError> {
+        let domains = match domains(&self.client).await {
+            Ok(domains) => domains,
+            Err(RequestError::Refused { .. }) => return Ok(()),
+            Err(error) => return Err(error),
+        };
+        let is_meant = |one: &Domain| Some(&one.domain) == self.domain.as_ref();
+        self.prefix = domains.into_iter().find(is_meant).and_then(|domain| domain.path_prefix);
+        Ok(())
+    }
+
+    /// Says whose link it is to be, and its short id.
     pub(super) fn assign(&self, body: &mut Map<String, Value>) {
+        let behind = self.prefix.as_ref().and_then(|prefix| prefix.cut(text_of(body, "shortId"), false));
+        if let Some(short_id) = behind.map(str::to_owned) {
+            body.insert("shortId".to_owned(), short_id.into());
+        }
         if let Some(id) = &self.platform_id {
             body.insert("platformId".to_owned(), id.as_str().into());
         }
@@ -303,6 +329,15 @@ fn change(row: &Map<String, Value>, found: &Record) -> Option<Map<String, Value>
 fn is_same_link(one: &str, other: &str) -> bool {
     let ends = |long: &str, short: &str| long.strip_suffix(short).is_some_and(|host| host.ends_with('/'));
     !one.is_empty() && !other.is_empty() && (one == other || ends(one, other) || ends(other, one))
+}
+
+/// The short domains of the account of the key.
+async fn domains(client: &Client) -> Result<Vec<Domain>, RequestError> {
+    let accounts: Vec<Id> = client.read(&client.url(&["accounts"], [])).await?;
+    match accounts.first() {
+        Some(account) => client.read(&client.url(&["accounts", account.id.as_str(), "domains"], [])).await,
+        None => Ok(Vec::new()),
+    }
 }
 
 /// The short link of a row at the other service.
