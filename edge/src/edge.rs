@@ -6,7 +6,7 @@ use std::{
 };
 
 use scan_limits::ScanLimits;
-use scans::{Scans, SpoolLimits};
+use scans::{Agents, Scans, SpoolLimits};
 use shared::time::Clock;
 use tokio::{
     io::{AsyncRead, AsyncWrite},
@@ -19,7 +19,6 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     EdgeError,
     admin::{self, EdgeHandle},
-    agents::Agents,
     backing::{Backing, Delivery},
     cache::EdgeCache,
     config::{EdgeConfig, Limits, Listeners},
@@ -102,7 +101,7 @@ impl<B: Backing> Edge<B> {
             proxy,
             metrics,
             clock,
-            agents: Agents::new(),
+            agents: Agents::default(),
             ids: RequestIds::new(),
             prepared: Prepared::new(&config.docs_url, config.contact.as_ref()),
             unknown_ids: Arc::default(),

@@ -15,7 +15,7 @@ use http::{
 };
 use hyper::body::Incoming;
 use scan_limits::ScanLimits;
-use scans::Recorder;
+use scans::{Agents, Recorder};
 use shared::{
     client_address::PROXY_HEADERS, negotiate::Representation, problem::Code, redirect::RedirectKey,
     short_url::ShortDomain, time::Clock,
@@ -26,7 +26,6 @@ use visitor_pages::Brand;
 use self::lead::Led;
 use self::request_ids::RequestIds;
 use crate::{
-    agents::Agents,
     backing::Backing,
     cache::{CacheStatus, EdgeCache, Held, KeyRef, Leads, Served},
     config::EdgeConfig,
