@@ -3,7 +3,6 @@
 //! Invariants: Revisions are gapless and in the order of commits: the row of the log is locked until the
 //! transaction ends.
 
-pub mod batch_size;
 pub mod domain;
 pub mod edges;
 pub mod error;

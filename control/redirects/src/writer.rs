@@ -11,12 +11,12 @@ use std::{
 };
 
 use futures_util::{FutureExt, future::BoxFuture};
+use kernel::batch_size::AdaptiveBatchSize;
 use shared::id::AccountId;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    batch_size::AdaptiveBatchSize,
     error::ServiceError,
     fair_queue::FairQueue,
     metrics::WriterMetrics,

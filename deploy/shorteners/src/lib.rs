@@ -4,6 +4,7 @@
 //! members that are not known are named as well. Pure: the caller reads files, and cuts CSV into cells.
 
 mod columns;
+pub mod encoding;
 mod json;
 mod link;
 mod values;

@@ -11,6 +11,7 @@ pub mod steps;
 use std::{fmt, ops::Deref, sync::Arc, time::Duration};
 
 use kernel::{
+    batch_size::AdaptiveBatchSize,
     domain::{
         access::Actor,
         grant::Grant,
@@ -19,7 +20,7 @@ use kernel::{
     error::CommonError,
     service::{Core, access::require},
 };
-use redirects::{batch_size::AdaptiveBatchSize, service::Redirects};
+use redirects::service::Redirects;
 use tokio::sync::Notify;
 
 use crate::error::ServiceError;

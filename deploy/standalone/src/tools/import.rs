@@ -39,7 +39,6 @@ use super::{
 use crate::failure::Failure;
 
 mod chunks;
-mod encoding;
 mod existing;
 mod foreign;
 mod form;

@@ -3,6 +3,7 @@
 use std::{sync::Arc, time::Instant};
 
 use futures_util::FutureExt;
+use kernel::batch_size::AdaptiveBatchSize;
 use serde::{Deserialize, Serialize};
 use shared::{id::AccountId, redirect::Redirect, short_id::ShortId, wire::stream::Rev};
 
@@ -12,7 +13,6 @@ use super::{
     resolve_domain,
 };
 use crate::{
-    batch_size::AdaptiveBatchSize,
     domain::{
         access::Actor,
         grant::Grant,
@@ -73,7 +73,7 @@ impl ItemResult {
 /// `items` are the drafts, or the faults found while reading them. The results are in their order. If a request names
 /// a `project`, all belong to it.
 ///
-/// They are written in steps of some [`STEP_TIME`](crate::batch_size::STEP_TIME). A failure between two steps
+/// They are written in steps of some [`STEP_TIME`](kernel::batch_size::STEP_TIME). A failure between two steps
 /// keeps what was written before; the same request with its idempotency key continues from there.
 ///
 /// # Errors

@@ -8,10 +8,10 @@ use std::{
 };
 
 use flate2::bufread::MultiGzDecoder;
-use shorteners::Source;
+use shorteners::{Source, encoding};
 
 use super::{
-    Args, MAX_CHUNK_ROWS, encoding,
+    Args, MAX_CHUNK_ROWS,
     foreign::Foreign,
     form::Form,
     known_rows::{self, KnownRows},

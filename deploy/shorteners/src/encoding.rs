@@ -4,7 +4,7 @@ use std::io::{self, BufRead, BufReader, Read};
 
 /// Encoding of a file, by its first bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Encoding {
+pub enum Encoding {
     /// UTF-8, with a byte order mark or without.
     Utf8,
     /// UTF-16 with the low byte first, as spreadsheets on Windows write it.
@@ -15,7 +15,8 @@ pub(super) enum Encoding {
 
 impl Encoding {
     /// Reads the byte order mark; what begins without one is UTF-8.
-    pub(super) fn detect(start: &[u8]) -> Self {
+    #[must_use]
+    pub fn detect(start: &[u8]) -> Self {
         match start {
             [0xFF, 0xFE, ..] => Self::Utf16Le,
             [0xFE, 0xFF, ..] => Self::Utf16Be,
@@ -25,7 +26,10 @@ impl Encoding {
 }
 
 /// A reader of UTF-8, whatever the encoding of `input`.
-pub(super) fn decoded(mut input: Box<dyn BufRead + Send>) -> io::Result<Box<dyn BufRead + Send>> {
+///
+/// # Errors
+/// The first bytes cannot be read.
+pub fn decoded(mut input: Box<dyn BufRead + Send>) -> io::Result<Box<dyn BufRead + Send>> {
     let unit = match Encoding::detect(input.fill_buf()?) {
         Encoding::Utf8 => return Ok(input),
         Encoding::Utf16Le => u16::from_le_bytes,
