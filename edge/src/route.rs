@@ -217,6 +217,7 @@ mod tests {
             ("GET", "tn.gg", "/ABC/", "", false, "NoSuchPath"),
             ("GET", "tn.gg", "/%00", "", false, "NoSuchPath"),
             ("GET", "tn.gg", "/.well-known/x", "", false, "NoSuchPath"),
+            ("GET", "tn.gg", "/.well-known/acme-challenge/ABC", "", true, "NoSuchPath"),
             ("GET", "tn.gg", "*", "", false, "NoSuchPath"),
             ("GET", "tn.gg", "/", "", false, "Root"),
             ("GET", "tn.gg", "/robots.txt", "", false, "Robots(None)"),

@@ -37,7 +37,7 @@ const CASES: u64 = 3_000;
 const CLIENT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(192, 0, 2, 7)), 50_000);
 
 /// Requests, and what else a connection may begin with. `{H}` is the host line.
-const REQUESTS: [&str; 59] = [
+const REQUESTS: [&str; 60] = [
     "GET /ABC HTTP/1.1\r\n{H}\r\n",
     "HEAD /ABC HTTP/1.1\r\n{H}\r\n",
     "GET /abc HTTP/1.1\r\nhost: TN.GG\r\n\r\n",
@@ -77,6 +77,7 @@ const REQUESTS: [&str; 59] = [
     "GET / HTTP/1.1\r\n{H}\r\n",
     "GET /robots.txt HTTP/1.1\r\n{H}\r\n",
     "GET /a/b HTTP/1.1\r\n{H}\r\n",
+    "GET /.well-known/acme-challenge/ABC HTTP/1.1\r\n{H}\r\n",
     "GET /%41BC HTTP/1.1\r\n{H}\r\n",
     "GET /ABC HTTP/1.1\r\nHost: other.example\r\n\r\n",
     "GET /ABC HTTP/1.1\r\n\r\n",
