@@ -106,6 +106,7 @@ pub(crate) fn edge(
     settings.trusted_proxies = app.trusted_proxies.clone();
     settings.is_replica = config.is_replica;
     settings.fast_redirects = config.fast_redirects;
+    settings.takes_certificates = config.edge_acme;
     // Sockets of all listeners come out of one limit: API and MQTT have a quarter each.
     let half = (platform::descriptors() / 2).max(64);
     settings.limits.connections = Some(config.edge_connections.unwrap_or(half));

@@ -37,6 +37,9 @@ impl Process {
             .env("REDIS_URL", redis)
             .env("WAYMARK_EDGE_LISTEN", "127.0.0.1:0")
             .env("WAYMARK_ADMIN_LISTEN", "127.0.0.1:0")
+            // A TLS listener without any certificate so far.
+            .env("WAYMARK_EDGE_ACME", "on")
+            .env("WAYMARK_EDGE_TLS_LISTEN", "127.0.0.1:0")
             .env("RUST_LOG", "error")
             .stdout(Stdio::piped())
             .spawn()
@@ -57,6 +60,7 @@ impl Process {
             let (label, url) = line.rsplit_once(' ').unwrap();
             heard.insert(label.to_owned(), url.rsplit('/').next().unwrap().parse().unwrap());
         }
+        assert!(heard.contains_key("Edge, TLS"), "{heard:?}");
         Self { child, plain: heard["Edge"], admin: heard["Admin"] }
     }
 
