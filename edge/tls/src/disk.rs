@@ -1,7 +1,7 @@
 //! The folder of the certificates from control: a file for each host, which only its user can read.
 //!
 //! A file `<host>.json` is a [`DomainCertificate`] as JSON, with its key. It is written to `<host>.new`, synced and renamed. A
-//! damaged file concerns its own host alone, and is replaced at the next contact with control.
+//! damaged file concerns its own host alone, and is replaced at the next contact with control; one that was left unfinished is removed.
 
 use std::{
     fs::{self, DirBuilder, File, OpenOptions},
@@ -36,8 +36,13 @@ impl Folder {
             }
         };
         let paths = files.filter_map(|file| Some(file.ok()?.path()));
-        let paths = paths.filter(|path| path.extension().is_some_and(|extension| extension == "json"));
-        paths.filter_map(|path| read(&path).inspect_err(|reason| tell(&path, reason)).ok()).collect()
+        let is = |path: &Path, ending: &str| path.extension().is_some_and(|extension| extension == ending);
+        let (saved, others): (Vec<_>, Vec<_>) = paths.partition(|path| is(path, "json"));
+        for unfinished in others.iter().filter(|path| is(path, "new")) {
+            // It holds a key; one that cannot be removed is written over.
+            let _ = fs::remove_file(unfinished);
+        }
+        saved.iter().filter_map(|path| read(path).inspect_err(|reason| tell(path, reason)).ok()).collect()
     }
 
     /// Writes the certificate of a host, or removes its file.

@@ -48,7 +48,7 @@ fn event(rev: Rev, change: Change) -> Events {
 
 /// The ways in which a certificate is wrong.
 fn broken(host: usize, version: usize) -> Vec<(&'static str, DomainCertificate)> {
-    let good = &*certificate(host, version);
+    let good = certificate(host, version);
     let other = certificate((host + 1) % HOSTS.len(), 0);
     let with = |chain: &str, key: &str| DomainCertificate {
         chain: chain.into(),
@@ -196,6 +196,7 @@ fn a_saved_key_is_its_users_alone_and_a_bad_file_concerns_its_host() {
     fs::set_permissions(at("b.example.json"), fs::Permissions::from_mode(0o604)).unwrap();
     fs::write(at("d.example.new"), "{").unwrap();
     assert_eq!(held(&open(folder.path())), [None, None, Some(0)]);
+    assert!(!at("d.example.new").exists(), "what was left unfinished is removed");
     fs::rename(at("c.example.json"), at("d.example.json")).unwrap();
     assert_eq!(held(&open(folder.path())), [None, None, None], "a file of another host");
     // What is told again is written again.
