@@ -65,7 +65,7 @@ async fn certificates_follow_control_and_outlive_it() {
     let (authority, control, folder) = (Authority::new(), Control::new(), tempfile::tempdir().unwrap());
     let edge = Running::start(&control, folder.path(), None, taking).await;
     let domain = ShortDomain::new(Scheme::Https, OTHER).unwrap();
-    control.commit([Change::Domain(domain.clone())]);
+    control.commit([Change::Domain(domain)]);
     for host in [HOST, OTHER] {
         let mut record = crate::support::redirect("ABC", TARGET);
         record.domain = host.parse().unwrap();
