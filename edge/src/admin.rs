@@ -30,11 +30,11 @@ use tokio::net::TcpListener;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
+    TlsCerts,
     cache::{CacheStatus, EdgeCache},
     metrics::{Metrics, Reading, Readings},
     response,
     sync::{State, SyncStatus},
-    tls::TlsCerts,
 };
 
 /// Connections to the admin listener: probes and scrapers are few.
@@ -116,6 +116,9 @@ impl EdgeHandle {
     ) -> Self {
         let mut registry = Registry::with_prefix("waymark_edge");
         metrics.register(&mut registry);
+        if let Some(tls) = &tls {
+            tls.register(&mut registry);
+        }
         let read = (cache.clone(), status.clone());
         registry.register_collector(Box::new(Readings(move || readings(&read.0, &read.1))));
         registry.register_collector(Box::new(Readings(move || machine(&data_dir, tls.as_ref()))));

@@ -350,6 +350,8 @@ impl EdgeCache {
                     domains.withhold(event.rev, what, *is_withheld);
                     generation.pass(event.rev);
                 }
+                // The certificates of an edge are no part of its cache.
+                Change::Certificate(..) | Change::Challenge(_) => generation.pass(event.rev),
                 Change::Rules(sets) => {
                     if let Err(reason) = generation.change_rules(event.rev, sets) {
                         rejected.push(Rejected { rev: event.rev, reason });

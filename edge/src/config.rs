@@ -58,6 +58,8 @@ pub struct EdgeConfig {
     ///
     /// Then neither a known nor an unknown id needs the backing, once all links were read from it.
     pub is_replica: bool,
+    /// Certificates of short domains come from control, beside those that the edge is given; default not.
+    pub takes_certificates: bool,
     /// Threads that serve connections, each with a runtime of its own; default 0, which serves them on the
     /// runtime of the caller.
     pub workers: usize,
@@ -105,6 +107,7 @@ impl EdgeConfig {
             disk: None,
             fast_redirects: true,
             is_replica: false,
+            takes_certificates: false,
             workers: 0,
             limits: Limits::default(),
         }

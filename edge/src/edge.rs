@@ -17,7 +17,7 @@ use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    EdgeError,
+    EdgeError, TlsCerts,
     admin::{self, EdgeHandle},
     backing::{Backing, Delivery},
     cache::EdgeCache,
@@ -34,7 +34,6 @@ use crate::{
     response::Prepared,
     server::Server,
     sync::{Boot, Follower, SyncStatus},
-    tls::TlsCerts,
     unknown,
     workers::{self, Socket},
 };
@@ -56,7 +55,7 @@ impl<B> std::fmt::Debug for Edge<B> {
 impl<B: Backing> Edge<B> {
     /// Checks the settings, takes a boot number, and recovers what earlier boots have not shipped.
     ///
-    /// Reads all spool files once; blocks meanwhile.
+    /// Reads all spool files and the saved certificates once; blocks meanwhile.
     ///
     /// # Errors
     /// A setting or the data folder cannot be used.
@@ -82,6 +81,12 @@ impl<B: Backing> Edge<B> {
         if config.disk.is_some() && disk::load(&config.data_dir, &cache, &domains).is_some() {
             status.begin(Boot::Disk, &*clock);
         }
+        let kept = config.disk.map(|_| config.data_dir.join("certificates"));
+        let tls = if config.takes_certificates {
+            Some(tls.unwrap_or_default().with_received(kept, clock.clone()))
+        } else {
+            tls
+        };
         let handle = EdgeHandle::new(
             cache.clone(),
             status.clone(),
@@ -105,6 +110,7 @@ impl<B: Backing> Edge<B> {
             ids: RequestIds::new(),
             prepared: Prepared::new(&config.docs_url, config.contact.as_ref()),
             unknown_ids: Arc::default(),
+            tls: tls.clone(),
             config,
         });
         Ok(Self { app, scans, handle, tls })
@@ -153,6 +159,7 @@ impl<B: Backing> Edge<B> {
             status: app.status.clone(),
             metrics: app.metrics.clone(),
             clock: app.clock.clone(),
+            tls: tls.clone(),
             has_warned: AtomicBool::new(false),
         };
         helpers.spawn(follower.run(stop.clone()));
@@ -177,6 +184,7 @@ impl<B: Backing> Edge<B> {
             helpers.spawn(disk::keep(folder, limits, app.cache.clone(), app.domains.clone(), stop.clone()));
         }
         if let Some(certs) = tls {
+            helpers.spawn(certs.clone().keep(stop.clone()));
             helpers.spawn(certs.follow(stop.clone()));
         }
         if let Some(listener) = admin {

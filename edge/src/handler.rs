@@ -1,5 +1,6 @@
 //! Handles a request: route, cache, response. A cache hit never waits.
 
+mod challenge;
 mod errors;
 mod lead;
 pub(crate) mod plain;
@@ -26,6 +27,7 @@ use visitor_pages::Brand;
 use self::lead::Led;
 use self::request_ids::RequestIds;
 use crate::{
+    TlsCerts,
     backing::Backing,
     cache::{CacheStatus, EdgeCache, Held, KeyRef, Leads, Served},
     config::EdgeConfig,
@@ -66,6 +68,8 @@ pub(crate) struct App<B> {
     /// How often ids were asked for that do not exist.
     pub(crate) unknown_ids: Arc<UnknownIds>,
     pub(crate) prepared: Prepared,
+    /// What certificate authorities are answered.
+    pub(crate) tls: Option<TlsCerts>,
 }
 
 /// The domain of a link, and what is withheld as of the same state.
@@ -214,15 +218,19 @@ impl<B: Backing> App<B> {
                 return Next::Answer(self.errors_of_host(&domains, ask.host, sent).root());
             }
             Route::NoSuchPath => {
+                if let Some(answer) = self.challenge(&ask) {
+                    return Next::Answer(answer);
+                }
                 let errors = self.errors_of_host(&domains, ask.host, sent);
                 return Next::Answer(errors.plain(Code::NoSuchPath));
             }
             Route::MethodNotAllowed => return Next::Answer(errors.plain(Code::MethodNotAllowed)),
-            // Before the first contact no host is known; to say that it is not ours would be a guess.
-            Route::Misdirected if !self.status.is_ready() && domains.is_empty() => {
-                return Next::Answer(errors.plain(Code::Unavailable));
+            Route::Misdirected => {
+                // Before the first contact no host is known; to say that it is not ours would be a guess.
+                let is_known = self.status.is_ready() || !domains.is_empty();
+                let code = if is_known { Code::MisdirectedHost } else { Code::Unavailable };
+                return Next::Answer(self.challenge(&ask).unwrap_or_else(|| errors.plain(code)));
             }
-            Route::Misdirected => return Next::Answer(errors.plain(Code::MisdirectedHost)),
         };
         if let Some(code) = domains.withheld.link(link.domain.account.as_ref(), link.key()) {
             let errors = self.errors_on(sent, link.domain, &domains.withheld);

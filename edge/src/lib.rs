@@ -26,12 +26,12 @@ mod route;
 mod rules;
 mod server;
 mod sync;
-mod tls;
 mod unknown;
 mod withheld;
 mod workers;
 
 pub use backing::{self, EdgeError, EdgeKey};
+pub use edge_tls::TlsCerts;
 
 pub use self::{
     admin::{EdgeHandle, EdgeStatus, ScanCounts},
@@ -40,5 +40,4 @@ pub use self::{
     geo::GeoDatabase,
     route::is_management,
     sync::State,
-    tls::TlsCerts,
 };

@@ -140,6 +140,14 @@ pub(crate) fn text(content: impl Into<Bytes>) -> Response<Body> {
     response(StatusCode::OK, headers, Body::of(content.into()))
 }
 
+/// What a certificate authority asked for.
+pub(crate) fn challenge(answer: &str) -> Response<Body> {
+    let mut headers = headers();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/plain"));
+    headers.insert(CACHE_CONTROL, NO_STORE);
+    response(StatusCode::OK, headers, Body::of(Bytes::copy_from_slice(answer.as_bytes())))
+}
+
 /// A JSON file of a domain, which may be kept for an hour; its bytes are shared and not copied.
 pub(crate) fn file(file: &JsonFile) -> Response<Body> {
     let mut headers = headers();

@@ -237,6 +237,8 @@ mod tests {
             ("GET", "tn.gg", "/ABC/", "", false, "NoSuchPath"),
             ("GET", "tn.gg", "/%00", "", false, "NoSuchPath"),
             ("GET", "tn.gg", "/.well-known/x", "", false, "NoSuchPath"),
+            // Where the handler looks for a challenge, on every domain.
+            ("GET", "exact.gg", "/.well-known/acme-challenge/ABC", "", true, "NoSuchPath"),
             ("GET", "tn.gg", "*", "", false, "NoSuchPath"),
             ("GET", "tn.gg", "/", "", false, "Root"),
             ("GET", "tn.gg", "/robots.txt", "", false, "Robots(None)"),

@@ -12,6 +12,7 @@ use std::{
     time::Duration,
 };
 
+use edge_tls::ACME_TLS;
 use http::{HeaderValue, header::CONNECTION};
 use hyper::{
     server::conn::{http1, http2},
@@ -157,7 +158,12 @@ impl<B: Backing> Server<B> {
             Some(acceptor) => {
                 let handshake = timeout(limits.handshake_timeout, acceptor.accept(stream));
                 let Some(Ok(Ok(stream))) = self.hurry(handshake).await else { return };
-                let is_h2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
+                let protocol = stream.get_ref().1.alpn_protocol();
+                if protocol == Some(ACME_TLS) {
+                    // The handshake was the answer.
+                    return;
+                }
+                let is_h2 = protocol == Some(b"h2");
                 self.serve(ReadBudget::new(stream, self.read_budget(is_h2)), client, is_h2).await;
             }
             None => {

@@ -24,6 +24,7 @@ use tokio_util::sync::CancellationToken;
 pub use self::status::State;
 pub(crate) use self::status::{Boot, SyncStatus};
 use crate::{
+    TlsCerts,
     backing::{Backing, BackingError, Changes, StreamEnd, jittered},
     cache::{EdgeCache, Sources},
     config::EdgeConfig,
@@ -49,6 +50,7 @@ pub(crate) struct Follower<B> {
     pub(crate) status: Arc<SyncStatus>,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) tls: Option<TlsCerts>,
     /// Whether it was said that places are missing.
     pub(crate) has_warned: AtomicBool,
 }
@@ -197,6 +199,7 @@ impl<'a, B: Backing> Link<'a, B> {
             }
         };
         self.welcome(&welcome)?;
+        self.certificates(&welcome).await;
         self.follower.metrics.connects.inc();
         self.connected = true;
         self.status(State::Sync);
@@ -231,6 +234,7 @@ impl<'a, B: Backing> Link<'a, B> {
         match message {
             ToEdge::Welcome(welcome) => {
                 self.welcome(&welcome)?;
+                self.certificates(&welcome).await;
                 self.resyncing = None;
                 self.status(State::Sync);
                 self.acknowledge(changes).await
@@ -239,6 +243,8 @@ impl<'a, B: Backing> Link<'a, B> {
                 match self.follower.cache.apply(&events, &self.follower.domains) {
                     Ok(rejected) => {
                         self.reject(rejected);
+                        let refused = self.follower.tls.as_ref().map(|tls| tls.apply(&events));
+                        self.reject(refused.unwrap_or_default());
                         if events.items.iter().any(|event| matches!(event.change, Change::Domain(_))) {
                             self.follower.warn_without_places();
                         }
@@ -305,6 +311,15 @@ impl<'a, B: Backing> Link<'a, B> {
         }
         self.follower.status.head.store(welcome.head, SeqCst);
         Ok(())
+    }
+
+    /// Takes certificates and challenges, before the welcome is acknowledged.
+    async fn certificates(&mut self, welcome: &Welcome) {
+        let follower = self.follower;
+        if let Some(tls) = &follower.tls {
+            let refused = tls.welcome(welcome).await;
+            self.reject(refused);
+        }
     }
 
     fn begin_anew(&mut self, welcome: &Welcome, at_rev: u64) {

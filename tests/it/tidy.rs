@@ -116,6 +116,7 @@ fn edge_depends_on_neither_control_nor_sql() {
         "edge/replica/src",
         "edge/scans/src",
         "edge/scan_limits/src",
+        "edge/tls/src",
         "edge/visitor_pages/src",
     ] {
         forbid(folder, &["control::", "axum", "sqlx"], "edge depends on shared only");

@@ -288,7 +288,19 @@ impl Hub {
         }
         let (epoch, compacted) = (head.epoch, head.compacted);
         let (domains, withheld, kept) = (Vec::new(), None, Vec::new());
-        let welcome = Welcome { epoch, head: head.head, compacted, start, domains, rules, withheld, kept };
+        let (certificates, challenges) = (Vec::new(), Vec::new());
+        let welcome = Welcome {
+            epoch,
+            head: head.head,
+            compacted,
+            start,
+            domains,
+            rules,
+            withheld,
+            kept,
+            certificates,
+            challenges,
+        };
         let greeting = self.greet(welcome, &hello.contents, head.head.max(cursor)).await?;
         let session = self.0.members.insert(hello, resumes.then_some(hello.applied), opened);
         Ok(EdgeSession::new(self.clone(), hello.edge_id.clone(), session, greeting, cursor))

@@ -162,7 +162,11 @@ impl Hub {
         while known.as_of < at_least {
             let Next::Batch(batch) = self.0.ring.after(known.as_of) else { return false };
             let concerns = |change: &Change| match change {
-                Change::Domain(_) | Change::Withhold(..) | Change::Unreadable(_) => true,
+                Change::Domain(_)
+                | Change::Withhold(..)
+                | Change::Certificate(..)
+                | Change::Challenge(_)
+                | Change::Unreadable(_) => true,
                 Change::Redirect(..) | Change::Rules(_) => false,
             };
             if batch.events.items.iter().any(|event| concerns(&event.change)) {

@@ -65,6 +65,8 @@ pub struct Config {
     pub edge_listen: SocketAddr,
     /// TLS listener of short URLs.
     pub edge_tls_listen: Option<SocketAddr>,
+    /// Whether the edge serves certificates that are got by ACME.
+    pub edge_acme: bool,
     /// Listener of `/live`, `/ready` and `/metrics`.
     pub admin_listen: SocketAddr,
     /// Base of the API as clients reach it; without it the host of a request counts if it is known.
@@ -141,6 +143,7 @@ impl Config {
             mqtt_tls_listen: None,
             edge_listen: loopback(8081),
             edge_tls_listen: None,
+            edge_acme: false,
             admin_listen: loopback(8082),
             public_url: None,
             short_domains: Vec::new(),
@@ -224,6 +227,7 @@ impl Config {
                 settings.edge_tls_listen.as_deref(),
                 dev_edge,
             )?,
+            edge_acme: edge::cli::edge_acme(settings.edge_acme.as_deref())?,
             admin_listen: listen("WAYMARK_ADMIN_LISTEN", settings.admin_listen, defaults.admin_listen)?,
             public_url: public_url(settings.public_url)?,
             short_domains: domains(settings.short_domains.as_deref().unwrap_or_default())?,
@@ -289,13 +293,14 @@ impl Config {
         }
         for (key, address) in [
             ("WAYMARK_API_TLS_LISTEN", self.api_tls_listen),
-            ("WAYMARK_EDGE_TLS_LISTEN", self.edge_tls_listen),
+            ("WAYMARK_EDGE_TLS_LISTEN", self.edge_tls_listen.filter(|_| !self.edge_acme)),
             ("WAYMARK_MQTT_TLS_LISTEN", self.mqtt_tls_listen),
         ] {
             if address.is_some() && self.tls == Tls::Off {
                 return Err(ConfigError::new(
                     key,
-                    "a TLS listener needs certificates: set WAYMARK_TLS_DIR or WAYMARK_DEV_TLS=1",
+                    "a TLS listener needs certificates: set WAYMARK_TLS_DIR or WAYMARK_DEV_TLS=1; that of the edge may \
+                     have WAYMARK_EDGE_ACME=on in their place",
                 ));
             }
         }

@@ -110,6 +110,7 @@ pub(crate) fn edge(
     settings.fast_redirects = config.fast_redirects;
     // Threads of its own: however busy the API is, the system gives them their turn, and redirects do not wait behind it.
     settings.workers = thread::available_parallelism().map_or(1, NonZero::get);
+    settings.takes_certificates = config.edge_acme;
     // Sockets of all listeners come out of one limit: API and MQTT have a quarter each.
     let half = (platform::descriptors() / 2).max(64);
     settings.limits.connections = Some(config.edge_connections.unwrap_or(half));

@@ -9,11 +9,10 @@ use shared::wire::view::MAX_SHARDS;
 
 use super::Settings;
 use crate::{
-    EdgeError, EdgeKey,
+    EdgeError, EdgeKey, TlsCerts,
     backing::NetworkConfig,
     config::{DiskLimits, EdgeConfig},
     geo::GeoDatabase,
-    tls::TlsCerts,
 };
 
 /// Most threads that serve: above the cores of the largest machines.
@@ -82,6 +81,7 @@ impl Config {
         edge.cache_bytes = mib("WAYMARK_CACHE_MIB", settings.cache_mib.as_deref(), edge.cache_bytes)?;
         edge.is_replica = replica(settings.edge_replica.as_deref())?;
         edge.fast_redirects = fast_redirects(settings.fast_redirects.as_deref())?;
+        edge.takes_certificates = edge_acme(settings.edge_acme.as_deref())?;
         let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         edge.workers = number("WAYMARK_EDGE_WORKERS", settings.workers.as_deref(), cores, 1..=MAX_WORKERS)?;
         edge.trusted_proxies = settings.network.proxies()?;
@@ -165,14 +165,20 @@ impl Config {
                 self.check_plain(key, address)?;
             }
         }
-        if self.edge_tls_listen.is_some() && self.certificates.is_none() {
-            let reason = "a TLS listener needs certificates: set WAYMARK_TLS_DIR";
-            return Err(ConfigError::new("WAYMARK_EDGE_TLS_LISTEN", reason));
-        }
+        self.check_certificates(self.edge_tls_listen.is_some())?;
         backing::origins::Origins::new("api_urls", &self.edge.api_urls, true)
             .and(backing::origins::Origins::new("control_urls", &self.network.control_urls, true))
             .map(drop)
             .map_err(|error| named(&error).unwrap_or(ConfigError::new("WAYMARK_API_URLS", error.to_string())))
+    }
+
+    /// Refuses a TLS listener for which no certificate can come.
+    pub(super) fn check_certificates(&self, listens: bool) -> Result<(), ConfigError> {
+        if !listens || self.certificates.is_some() || self.edge.takes_certificates {
+            return Ok(());
+        }
+        let reason = "a TLS listener needs certificates: set WAYMARK_TLS_DIR, or WAYMARK_EDGE_ACME=on";
+        Err(ConfigError::new("WAYMARK_EDGE_TLS_LISTEN", reason))
     }
 
     /// Refuses a plain listener that the world can reach.
@@ -201,6 +207,14 @@ pub fn replica(text: Option<&str>) -> Result<bool, ConfigError> {
 /// It is neither.
 pub fn fast_redirects(text: Option<&str>) -> Result<bool, ConfigError> {
     truth("WAYMARK_FAST_REDIRECTS", Some(text.unwrap_or("on")))
+}
+
+/// Whether certificates of short domains come from control: `on`, and `off`, or unset.
+///
+/// # Errors
+/// It is neither.
+pub fn edge_acme(text: Option<&str>) -> Result<bool, ConfigError> {
+    truth("WAYMARK_EDGE_ACME", text)
 }
 
 /// Names the variable behind an error of the library's settings.

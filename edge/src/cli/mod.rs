@@ -15,12 +15,12 @@ use platform::settings::{ConfigError, LogFormat};
 use tracing_subscriber::{EnvFilter, fmt};
 
 pub use self::{
-    config::{Config, fast_redirects, replica},
+    config::{Config, edge_acme, fast_redirects, replica},
     settings::Settings,
 };
 
 /// The crates of the edge, which are the targets of its log lines. `edge` in a filter names all of them.
-const CRATES: [&str; 4] = ["edge", "backing", "replica", "scans"];
+const CRATES: [&str; 5] = ["edge", "backing", "edge_tls", "replica", "scans"];
 
 /// Exit code of settings that cannot be used (sysexits: EX_USAGE).
 const USAGE: u8 = 64;

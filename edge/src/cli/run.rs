@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Config, Failure, config::named, say, sockets};
 use crate::{
-    EdgeError, EdgeKey, admin::EdgeHandle, backing::Network, config::Listeners, edge::Edge, tls::TlsCerts,
+    EdgeError, EdgeKey, TlsCerts, admin::EdgeHandle, backing::Network, config::Listeners, edge::Edge,
 };
 
 /// How long the start may wait for control or the view; after that the edge reports itself as started, answers 503,

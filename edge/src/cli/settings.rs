@@ -92,6 +92,11 @@ pub struct Settings {
     #[arg(long, env = "WAYMARK_EDGE_WORKERS", value_name = "COUNT")]
     pub workers: Option<String>,
 
+    /// Whether the certificates of short domains come from control, which gets them by ACME, beside those of
+    /// WAYMARK_TLS_DIR, which win; then a TLS listener needs no folder [default: off]
+    #[arg(long, env = "WAYMARK_EDGE_ACME", value_name = "on|off")]
+    pub edge_acme: Option<String>,
+
     /// Memory for links, 1 KiB each [default: 1024]
     #[arg(long, env = "WAYMARK_CACHE_MIB", value_name = "MIB")]
     pub cache_mib: Option<String>,

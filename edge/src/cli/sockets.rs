@@ -52,10 +52,7 @@ pub(super) fn open(config: &Config) -> Result<Listeners, Failure> {
         let reason = "there is no listener: give an address here or at WAYMARK_EDGE_TLS_LISTEN";
         return Err(ConfigError::new("WAYMARK_EDGE_LISTEN", reason).into());
     }
-    if !tls.is_empty() && config.certificates.is_none() {
-        let reason = "a TLS listener needs certificates: set WAYMARK_TLS_DIR";
-        return Err(ConfigError::new("WAYMARK_EDGE_TLS_LISTEN", reason).into());
-    }
+    config.check_certificates(!tls.is_empty())?;
     Ok(Listeners { plain, tls, admin: admin.into_iter().next() })
 }
 

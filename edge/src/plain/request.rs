@@ -121,6 +121,10 @@ mod tests {
             ("GET /A?b HTTP/1.1\r\nHost: a\r\n\r\n", "other"),
             ("GET /%41 HTTP/1.1\r\nHost: a\r\n\r\n", "other"),
             ("GET /a/b HTTP/1.1\r\nHost: a\r\n\r\n", "GET a /a/b \"\""),
+            (
+                "GET /.well-known/acme-challenge/A HTTP/1.1\r\nHost: a\r\n\r\n",
+                "GET a /.well-known/acme-challenge/A \"\"",
+            ),
             ("GET http://a/A HTTP/1.1\r\nHost: a\r\n\r\n", "other"),
             ("GET * HTTP/1.1\r\nHost: a\r\n\r\n", "other"),
             ("GET /A HTTP/1.1\r\n\r\n", "other"),

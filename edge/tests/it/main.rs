@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking, its helpers too")]
 
 mod availability;
+mod certificates;
 mod conditions;
 mod domain_files;
 mod fleet;

@@ -38,7 +38,7 @@ const CASES: u64 = 3_000;
 const CLIENT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(192, 0, 2, 7)), 50_000);
 
 /// Requests, and what else a connection may begin with. `{H}` is the host line.
-const REQUESTS: [&str; 64] = [
+const REQUESTS: [&str; 65] = [
     "GET /ABC HTTP/1.1\r\n{H}\r\n",
     "HEAD /ABC HTTP/1.1\r\n{H}\r\n",
     "GET /abc HTTP/1.1\r\nhost: TN.GG\r\n\r\n",
@@ -83,6 +83,7 @@ const REQUESTS: [&str; 64] = [
     "GET /sale/2026/shoes HTTP/1.1\r\n{H}\r\n",
     "GET /shop/go/NONE HTTP/1.1\r\n{H}Accept: text/html\r\n\r\n",
     "GET //ABC HTTP/1.1\r\n{H}\r\n",
+    "GET /.well-known/acme-challenge/ABC HTTP/1.1\r\n{H}\r\n",
     "GET /%41BC HTTP/1.1\r\n{H}\r\n",
     "GET /ABC HTTP/1.1\r\nHost: other.example\r\n\r\n",
     "GET /ABC HTTP/1.1\r\n\r\n",

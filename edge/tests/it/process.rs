@@ -37,6 +37,9 @@ impl Process {
             .env("REDIS_URL", redis)
             .env("WAYMARK_EDGE_LISTEN", "127.0.0.1:0")
             .env("WAYMARK_ADMIN_LISTEN", "127.0.0.1:0")
+            // A TLS listener without any certificate so far.
+            .env("WAYMARK_EDGE_ACME", "on")
+            .env("WAYMARK_EDGE_TLS_LISTEN", "127.0.0.1:0")
             .env("RUST_LOG", "error")
             .stdout(Stdio::piped())
             .spawn()
@@ -57,6 +60,7 @@ impl Process {
             let (label, url) = line.rsplit_once(' ').unwrap();
             heard.insert(label.to_owned(), url.rsplit('/').next().unwrap().parse().unwrap());
         }
+        assert!(heard.contains_key("Edge, TLS"), "{heard:?}");
         Self { child, plain: heard["Edge"], admin: heard["Admin"] }
     }
 
@@ -116,7 +120,8 @@ fn unusable_settings_stop_the_start() {
         ("WAYMARK_REDIS_SHARDS", "0", "from 1 to 256"),
         ("WAYMARK_EDGE_LISTEN", "0.0.0.0:0", "WAYMARK_BEHIND_TLS_PROXY"),
         ("WAYMARK_ADMIN_LISTEN", "somewhere", "is not an address"),
-        ("WAYMARK_EDGE_TLS_LISTEN", "127.0.0.1:0", "WAYMARK_TLS_DIR"),
+        ("WAYMARK_EDGE_TLS_LISTEN", "127.0.0.1:0", "WAYMARK_EDGE_ACME=on"),
+        ("WAYMARK_EDGE_ACME", "maybe", "1 (true) nor 0 (false)"),
         ("WAYMARK_TLS_DIR", "/nowhere", "/nowhere"),
         ("WAYMARK_CONTROL_CA", "/nowhere/ca", "is not a file"),
         ("WAYMARK_GEOIP_DB", "/nowhere/db", ".mmdb"),

@@ -8,13 +8,14 @@ use rustls_pki_types::CertificateDer;
 
 use crate::support::{Control, Running, eventually, over_tls};
 
-struct Authority {
+/// An authority of the tests.
+pub(crate) struct Authority {
     issuer: Issuer<'static, KeyPair>,
-    root: CertificateDer<'static>,
+    pub(crate) root: CertificateDer<'static>,
 }
 
 impl Authority {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let mut params = CertificateParams::new(Vec::<String>::new()).unwrap();
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         let key = KeyPair::generate().unwrap();
@@ -22,7 +23,7 @@ impl Authority {
         Self { issuer: Issuer::new(params, key), root }
     }
 
-    fn issue(&self, host: &str) -> (Certificate, KeyPair) {
+    pub(crate) fn issue(&self, host: &str) -> (Certificate, KeyPair) {
         let key = KeyPair::generate().unwrap();
         let params = CertificateParams::new(vec![host.to_owned()]).unwrap();
         (params.signed_by(&key, &self.issuer).unwrap(), key)

@@ -35,6 +35,11 @@ pub struct Settings {
     #[arg(long, env = "WAYMARK_EDGE_TLS_LISTEN", value_name = "ADDR:PORT|off")]
     pub edge_tls_listen: Option<String>,
 
+    /// Whether the edge serves the certificates of short domains that are got by ACME, beside those of WAYMARK_TLS_DIR,
+    /// which win; then its TLS listener needs no folder [default: off]
+    #[arg(long, env = "WAYMARK_EDGE_ACME", value_name = "on|off")]
+    pub edge_acme: Option<String>,
+
     /// Where MQTT is spoken without TLS, such as 127.0.0.1:1883; over WebSockets it is at /mqtt of the API
     /// [default: off]
     #[arg(long, env = "WAYMARK_MQTT_LISTEN", value_name = "ADDR:PORT|off")]

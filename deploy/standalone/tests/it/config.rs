@@ -2,6 +2,8 @@
 
 use std::{fs, net::TcpListener, os::unix::fs::PermissionsExt as _, path::Path};
 
+use standalone::Config;
+
 use crate::harness::{texts, waymark};
 
 /// Runs `waymark up` with variables and arguments; gives exit code and stderr.
@@ -58,7 +60,8 @@ fn bad_settings_are_refused_before_anything_is_made() {
         ("WAYMARK_EDGE_LISTEN", &[("WAYMARK_EDGE_LISTEN", "0.0.0.0:0")], "WAYMARK_BEHIND_TLS_PROXY"),
         ("WAYMARK_API_LISTEN", &[("WAYMARK_API_LISTEN", "[::]:0")], "WAYMARK_BEHIND_TLS_PROXY"),
         ("WAYMARK_ADMIN_LISTEN", &[("WAYMARK_ADMIN_LISTEN", "0.0.0.0:0")], "WAYMARK_BEHIND_TLS_PROXY"),
-        ("WAYMARK_EDGE_TLS_LISTEN", &[("WAYMARK_EDGE_TLS_LISTEN", "127.0.0.1:0")], "WAYMARK_DEV_TLS=1"),
+        ("WAYMARK_EDGE_TLS_LISTEN", &[("WAYMARK_EDGE_TLS_LISTEN", "127.0.0.1:0")], "WAYMARK_EDGE_ACME=on"),
+        ("WAYMARK_EDGE_ACME", &[("WAYMARK_EDGE_ACME", "2")], "1 (true) nor 0 (false)"),
         ("WAYMARK_API_TLS_LISTEN", &[("WAYMARK_API_TLS_LISTEN", "127.0.0.1:0")], "WAYMARK_TLS_DIR"),
         (
             "WAYMARK_TLS_DIR",
@@ -228,6 +231,17 @@ fn a_wrong_flag_is_one_line() {
 }
 
 #[test]
+fn certificates_by_acme_are_for_the_edge_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let any = "127.0.0.1:0".parse::<std::net::SocketAddr>().ok();
+    let config =
+        Config { edge_acme: true, edge_tls_listen: any, ..Config::on_free_ports(folder.path().into()) };
+    config.check().unwrap();
+    let refused = Config { api_tls_listen: any, ..config }.check().unwrap_err();
+    assert!(refused.to_string().contains("WAYMARK_API_TLS_LISTEN"), "{refused}");
+}
+
+#[test]
 fn toml_files_are_strict() {
     let folder = tempfile::tempdir().unwrap();
     let (data, file) = (folder.path().join("data"), folder.path().join("waymark.toml"));
@@ -303,6 +317,7 @@ fn help_names_every_variable_and_its_default() {
         ("WAYMARK_MQTT_LISTEN", "off"),
         ("WAYMARK_MQTT_TLS_LISTEN", "off"),
         ("WAYMARK_TLS_DIR", "none"),
+        ("WAYMARK_EDGE_ACME", "off"),
         ("WAYMARK_BEHIND_TLS_PROXY", "false"),
         ("WAYMARK_DEV_TLS", "false"),
         ("WAYMARK_TRUSTED_PROXIES", "none"),

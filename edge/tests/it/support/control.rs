@@ -24,6 +24,7 @@ use tokio::sync::watch;
 use super::{DEADLINE, HOST, record::redirect};
 
 mod backing;
+mod certificates;
 mod scans;
 mod withheld;
 
@@ -211,7 +212,12 @@ impl Control {
         let mut events = state.log.iter().rev().skip_while(|event| event.rev > rev);
         let last = events.find_map(|event| match &event.change {
             Change::Rules(sets) => Some((event.rev, !sets.lists.is_empty())),
-            Change::Redirect(..) | Change::Domain(_) | Change::Withhold(..) | Change::Unreadable(_) => None,
+            Change::Redirect(..)
+            | Change::Domain(_)
+            | Change::Withhold(..)
+            | Change::Certificate(..)
+            | Change::Challenge(_)
+            | Change::Unreadable(_) => None,
         });
         last.filter(|(_, has_rules)| *has_rules).map(|(rev, _)| rev)
     }
@@ -312,7 +318,12 @@ impl State {
                     view.insert(key.clone(), (event.rev, record.clone()));
                 }
                 Change::Redirect(key, None) => drop(view.remove(key)),
-                Change::Domain(_) | Change::Rules(_) | Change::Withhold(..) | Change::Unreadable(_) => {}
+                Change::Domain(_)
+                | Change::Rules(_)
+                | Change::Withhold(..)
+                | Change::Certificate(..)
+                | Change::Challenge(_)
+                | Change::Unreadable(_) => {}
             }
         }
         view

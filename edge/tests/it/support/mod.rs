@@ -84,12 +84,13 @@ impl Running {
         // As the binary of an edge has it; one process serves on the caller's runtime.
         config.workers = 2;
         adapt(&mut config);
+        let has_tls = tls.is_some() || config.takes_certificates;
         let bind = || std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let (plain, secure, admin) = (bind(), bind(), bind());
         let [plain_at, tls_at, admin_at] = [&plain, &secure, &admin].map(|l| l.local_addr().unwrap());
         let listeners = Listeners {
             plain: vec![plain],
-            tls: tls.is_some().then_some(secure).into_iter().collect(),
+            tls: has_tls.then_some(secure).into_iter().collect(),
             admin: Some(admin),
         };
         let clock = SharedClock(Arc::new(ManualClock::new(UnixMillis(1_790_000_000_000))));

@@ -73,6 +73,8 @@ impl Backing for Control {
             rules: state.rules(head),
             withheld: (!state.faults.is_older).then(|| state.withheld(head)),
             kept,
+            certificates: state.certificates(head),
+            challenges: state.challenges(head),
         };
         let edge = hello.edge_id.clone();
         state.hellos.push(hello);

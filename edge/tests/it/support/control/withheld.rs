@@ -29,7 +29,12 @@ impl State {
             match &event.change {
                 Change::Withhold(what, true) => drop(all.insert(what.clone())),
                 Change::Withhold(what, false) => drop(all.remove(what)),
-                Change::Redirect(..) | Change::Domain(_) | Change::Rules(_) | Change::Unreadable(_) => {}
+                Change::Redirect(..)
+                | Change::Domain(_)
+                | Change::Rules(_)
+                | Change::Certificate(..)
+                | Change::Challenge(_)
+                | Change::Unreadable(_) => {}
             }
         }
         all.into_iter().collect()

@@ -1,20 +1,38 @@
-//! TLS certificates by SNI, reloaded while the edge runs.
+//! The certificates of an edge, chosen by SNI: those of a folder, which is read again when it changes, and those from control.
 
-use std::{collections::HashMap, fs, os::unix::fs::MetadataExt as _, path::Path, sync::Arc};
+use std::{
+    collections::{HashMap, HashSet},
+    fs,
+    os::unix::fs::MetadataExt as _,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use arc_swap::ArcSwap;
+use backing::EdgeError;
 use platform::{FileWatch, settings::open_to_others};
+use prometheus_client::registry::Registry;
 use rustls::{
     ServerConfig,
     crypto::ring,
     server::{ClientHello, ResolvesServerCert},
     sign::CertifiedKey,
 };
-use rustls_pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject};
-use shared::certificate;
+use shared::{
+    certificate,
+    time::Clock,
+    wire::{
+        certificates::Challenge,
+        stream::{Events, Rejected, Welcome},
+    },
+};
 use tokio_util::sync::CancellationToken;
 
-use crate::EdgeError;
+use crate::{
+    challenges::{ACME_TLS, is_validation},
+    pair,
+    received::{Received, name_of},
+};
 
 /// The name whose certificate serves clients that send no SNI (addresses have none).
 const DEFAULT: &str = "default";
@@ -22,11 +40,17 @@ const DEFAULT: &str = "default";
 type Table = HashMap<Box<str>, Arc<CertifiedKey>>;
 
 /// Certificates of the short domains; clones share one table.
-#[derive(Debug, Clone)]
-pub struct TlsCerts(Arc<Certs>);
+///
+/// A certificate that somebody put into the folder comes before the one that control has for the same name.
+#[derive(Debug, Clone, Default)]
+pub struct TlsCerts {
+    by_hand: Arc<ByHand>,
+    /// Those from control, where the edge takes them.
+    received: Option<Arc<Received>>,
+}
 
-#[derive(Debug)]
-struct Certs {
+#[derive(Debug, Default)]
+struct ByHand {
     table: ArcSwap<Table>,
     /// The folder that they are from.
     folder: Option<FileWatch>,
@@ -46,7 +70,8 @@ impl TlsCerts {
         for (host, chain, key) in certs {
             table.insert(host.to_ascii_lowercase().into(), Arc::new(certified(host, chain, key)?));
         }
-        Ok(Self(Arc::new(Certs { table: ArcSwap::from_pointee(table), folder: None })))
+        let by_hand = Arc::new(ByHand { table: ArcSwap::from_pointee(table), folder: None });
+        Ok(Self { by_hand, received: None })
     }
 
     /// Certificates of a folder: `<host>.pem` with `<host>.key`; read again whenever the folder changes.
@@ -60,8 +85,14 @@ impl TlsCerts {
         if let Some(error) = errors.into_iter().next() {
             return Err(error);
         }
-        let folder = Some(watch);
-        Ok(Self(Arc::new(Certs { table: ArcSwap::from_pointee(table), folder })))
+        let by_hand = Arc::new(ByHand { table: ArcSwap::from_pointee(table), folder: Some(watch) });
+        Ok(Self { by_hand, received: None })
+    }
+
+    /// The same, and those from control, which are kept in a folder, if there is one. Reads what it holds; blocks meanwhile.
+    #[must_use]
+    pub fn with_received(self, folder: Option<PathBuf>, clock: Arc<dyn Clock>) -> Self {
+        Self { received: Some(Arc::new(Received::open(folder, clock))), ..self }
     }
 
     /// Reads the folder again; a pair that cannot be used leaves the one before it in use.
@@ -69,37 +100,48 @@ impl TlsCerts {
     /// # Errors
     /// The folder cannot be read; nothing changed.
     pub fn reload(&self) -> Result<(), EdgeError> {
-        let Some(folder) = &self.0.folder else { return Ok(()) };
-        let (table, errors) = read_folder(folder.path(), &self.0.table.load())?;
+        let Some(folder) = &self.by_hand.folder else { return Ok(()) };
+        let (table, errors) = read_folder(folder.path(), &self.by_hand.table.load())?;
         for error in errors {
             tracing::error!(%error, "kept the previous certificate");
         }
         tracing::info!(certificates = table.len(), "certificates read");
-        self.0.table.store(Arc::new(table));
+        self.by_hand.table.store(Arc::new(table));
         Ok(())
     }
 
     /// Whether there is a certificate for a host.
     #[must_use]
     pub fn holds(&self, host: &str) -> bool {
-        host != DEFAULT && self.0.table.load().contains_key(host)
+        host != DEFAULT && self.find(host).is_some()
     }
 
-    /// The first host by name that there is a certificate for.
+    /// The certificate for a name in lower case: one look-up, or two.
+    fn find(&self, name: &str) -> Option<Arc<CertifiedKey>> {
+        let by_hand = self.by_hand.table.load().get(name).cloned();
+        by_hand.or_else(|| self.received.as_ref()?.find(name))
+    }
+
+    /// When each certificate in use ends, in seconds since 1970, by the name of its files or by its host.
     #[must_use]
-    pub fn first_name(&self) -> Option<String> {
-        let table = self.0.table.load();
-        table.keys().filter(|name| &***name != DEFAULT).min().map(|name| name.to_string())
-    }
-
-    /// When each certificate ends, in seconds since 1970, by the name of its files.
-    pub(crate) fn expiries(&self) -> Vec<(Box<str>, i64)> {
-        let table = self.0.table.load();
+    pub fn expiries(&self) -> Vec<(Box<str>, i64)> {
+        let by_hand = self.by_hand.table.load();
+        let mut ends: Vec<_> = by_hand.iter().map(|(name, pair)| (name.clone(), pair.clone())).collect();
+        if let Some(received) = &self.received {
+            ends.extend(received.all().into_iter().filter(|(host, _)| !by_hand.contains_key(host)));
+        }
         let end = |pair: &CertifiedKey| certificate::not_after(pair.cert.first()?);
         let mut ends: Vec<_> =
-            table.iter().filter_map(|(name, pair)| Some((name.clone(), end(pair)?))).collect();
+            ends.into_iter().filter_map(|(name, pair)| Some((name, end(&pair)?))).collect();
         ends.sort_unstable();
         ends
+    }
+
+    /// Registers the counters of what comes from control.
+    pub fn register(&self, registry: &mut Registry) {
+        if let Some(received) = &self.received {
+            received.register(registry);
+        }
     }
 
     /// The configuration of a TLS listener with these certificates.
@@ -115,15 +157,18 @@ impl TlsCerts {
             .with_safe_default_protocol_versions()
             .map_err(wrong)?
             .with_no_client_auth()
-            .with_cert_resolver(self.0.clone());
+            .with_cert_resolver(Arc::new(self.clone()));
         config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+        if self.received.is_some() {
+            config.alpn_protocols.push(ACME_TLS.to_vec());
+        }
         config.ticketer = ring::Ticketer::new().map_err(wrong)?;
         Ok(config)
     }
 
     /// Follows changes of the folder until `shutdown`.
-    pub(crate) async fn follow(self, shutdown: CancellationToken) {
-        let Some(folder) = self.0.folder.clone() else { return };
+    pub async fn follow(self, shutdown: CancellationToken) {
+        let Some(folder) = self.by_hand.folder.clone() else { return };
         let read = move || {
             if let Err(error) = self.reload() {
                 tracing::error!(%error, "certificates could not be reloaded");
@@ -131,15 +176,54 @@ impl TlsCerts {
         };
         folder.follow(shutdown, read).await;
     }
+
+    /// Takes the certificates and challenges of a welcome; what cannot be used is refused, and the one before it stays.
+    pub async fn welcome(&self, welcome: &Welcome) -> Vec<Rejected> {
+        let Some(received) = self.received.clone() else { return Vec::new() };
+        let (head, certificates) = (welcome.head, welcome.certificates.clone());
+        let challenges = welcome.challenges.clone();
+        let hosts: HashSet<Box<str>> =
+            welcome.domains.iter().map(|domain| name_of(domain.host.as_str())).collect();
+        // Thousands of keys take a second.
+        let taken =
+            tokio::task::spawn_blocking(move || received.replace(head, &certificates, &challenges, &hosts));
+        taken.await.unwrap_or_else(|error| {
+            tracing::error!(%error, "taking the certificates of a welcome panicked");
+            Vec::new()
+        })
+    }
+
+    /// Applies the certificates and challenges among events; those that were applied before change nothing.
+    #[must_use]
+    pub fn apply(&self, events: &Events) -> Vec<Rejected> {
+        self.received.as_ref().map(|received| received.apply(events)).unwrap_or_default()
+    }
+
+    /// Writes changed certificates to disk until `stop`, and once more then.
+    pub async fn keep(self, stop: CancellationToken) {
+        if let Some(received) = self.received {
+            received.keep(stop).await;
+        }
+    }
+
+    /// The challenge that an authority asks for over HTTP, if it is known and has not ended.
+    #[must_use]
+    pub fn challenge(&self, host: &str, token: &str) -> Option<Arc<Challenge>> {
+        self.received.as_ref()?.challenges.asked(&name_of(host), token)
+    }
 }
 
-impl ResolvesServerCert for Certs {
+impl ResolvesServerCert for TlsCerts {
     fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
-        let table = self.table.load();
-        match hello.server_name() {
-            // rustls gives names in lower case.
-            Some(name) => table.get(name).cloned(),
+        // rustls gives names in lower case.
+        let name = hello.server_name();
+        if let Some(received) = self.received.as_ref().filter(|_| is_validation(&hello)) {
+            return received.challenges.certificate(name?);
+        }
+        match name {
+            Some(name) => self.find(name),
             None => {
+                let table = self.by_hand.table.load();
                 table.get(DEFAULT).or_else(|| table.values().next().filter(|_| table.len() == 1)).cloned()
             }
         }
@@ -187,13 +271,7 @@ fn read_pair(host: &str, chain: &Path) -> Result<Option<CertifiedKey>, EdgeError
 }
 
 fn certified(host: &str, chain: &[u8], key: &[u8]) -> Result<CertifiedKey, EdgeError> {
-    let wrong = |reason: String| EdgeError::Certificate { name: host.to_owned(), reason };
-    let chain: Vec<CertificateDer<'static>> = CertificateDer::pem_slice_iter(chain)
-        .collect::<Result<_, _>>()
-        .map_err(|error| wrong(format!("the chain: {error}")))?;
-    if chain.is_empty() {
-        return Err(wrong("the chain holds no certificate".to_owned()));
-    }
-    let key = PrivateKeyDer::from_pem_slice(key).map_err(|error| wrong(format!("the key: {error}")))?;
-    CertifiedKey::from_der(chain, key, &ring::default_provider()).map_err(|error| wrong(error.to_string()))
+    let wrong = |reason| EdgeError::Certificate { name: host.to_owned(), reason };
+    let chain = pair::chain(chain).map_err(wrong)?;
+    pair::certified(chain, key).map_err(wrong)
 }
