@@ -90,6 +90,8 @@ impl Backing for Control {
             rules: Vec::new(),
             withheld: Some(Vec::new()),
             kept: Vec::new(),
+            certificates: Vec::new(),
+            challenges: Vec::new(),
         };
         Ok(Stream { welcome: Some(welcome), beat: interval(Duration::from_millis(HEARTBEAT_MS)), seq: 0 })
     }

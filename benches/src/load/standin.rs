@@ -381,6 +381,8 @@ impl Control {
             rules: Vec::new(),
             withheld: Some(Vec::new()),
             kept: Vec::new(),
+            certificates: Vec::new(),
+            challenges: Vec::new(),
         };
         (welcome, receiver)
     }

@@ -59,7 +59,12 @@ fn guess_bytes(change: &Change) -> usize {
             let pages = domain.pages.as_ref().map_or(0, |pages| pages.size_bytes());
             3 * (files + pages)
         }
-        Change::Redirect(_, None) | Change::Withhold(..) | Change::Unreadable(_) => 0,
+        Change::Certificate(_, Some(certificate)) => 3 * (certificate.chain.len() + certificate.key.len()),
+        Change::Redirect(_, None)
+        | Change::Withhold(..)
+        | Change::Certificate(_, None)
+        | Change::Challenge(_)
+        | Change::Unreadable(_) => 0,
         Change::Redirect(_, Some(value)) => {
             let availability = value.availability.as_ref();
             let ended = availability.map_or(0, |of| 80 + of.ended_url.as_ref().map_or(0, |url| url.len()));

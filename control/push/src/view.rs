@@ -159,6 +159,8 @@ impl Batch {
                     }
                     setup_rev = Some(rev);
                 }
+                // Edges have them from control alone.
+                Change::Certificate(..) | Change::Challenge(_) => {}
                 Change::Unreadable(_) => {
                     // What stands before it is written; the next batch begins with it.
                     if batch.writes.is_empty() && setup_rev.is_none() && batch.last == rev {

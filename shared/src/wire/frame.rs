@@ -13,7 +13,10 @@ use bytes::{Buf, BufMut, Bytes, BytesMut};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 pub use self::welcome::{Chunks, encode_welcome};
-use super::stream::{Epoch, Event, Hello, Rejected, Rev, Start, ToControl, ToEdge, Welcome};
+use super::{
+    certificates::{Challenge, DomainCertificate},
+    stream::{Epoch, Event, Hello, Rejected, Rev, Start, ToControl, ToEdge, Welcome},
+};
 use crate::{
     rules::AccountRules,
     short_url::ShortDomain,
@@ -90,6 +93,10 @@ struct Item {
     rules: Option<Arc<AccountRules>>,
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "read_known")]
     withheld: Option<Withheld>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    certificate: Option<Arc<DomainCertificate>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    challenge: Option<Arc<Challenge>>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -195,6 +202,8 @@ pub struct Unfinished {
     domains: Vec<ShortDomain>,
     rules: Vec<Arc<AccountRules>>,
     withheld: Vec<Withheld>,
+    certificates: Vec<Arc<DomainCertificate>>,
+    challenges: Vec<Arc<Challenge>>,
     count: u64,
     bytes: usize,
     hash: blake3::Hasher,
@@ -255,6 +264,8 @@ impl Unfinished {
             self.domains.extend(item.domain);
             self.rules.extend(item.rules);
             self.withheld.extend(item.withheld);
+            self.certificates.extend(item.certificate);
+            self.challenges.extend(item.challenge);
         }
         Ok(())
     }
@@ -264,7 +275,19 @@ impl Unfinished {
         let WelcomeHead { epoch, head, compacted, start, withheld, kept } =
             self.head.filter(|_| fits).ok_or(FrameError::Unfitting)?;
         let (domains, rules, withheld) = (self.domains, self.rules, withheld.then_some(self.withheld));
-        Ok(Welcome { epoch, head, compacted, start, domains, rules, withheld, kept })
+        let (certificates, challenges) = (self.certificates, self.challenges);
+        Ok(Welcome {
+            epoch,
+            head,
+            compacted,
+            start,
+            domains,
+            rules,
+            withheld,
+            kept,
+            certificates,
+            challenges,
+        })
     }
 }
 

@@ -34,7 +34,17 @@ fn welcome(domains: usize, rules: usize) -> Welcome {
             .is_multiple_of(2)
             .then(|| (0..rules).map(|n| Withheld::Host(format!("h{n}.example").into())).collect()),
         kept: vec![7; rules],
+        certificates: (0..rules).map(|n| Arc::new(certificate(&format!("h{n}.example")))).collect(),
+        challenges: (0..rules).map(|n| Arc::new(challenge(&format!("h{n}.example")))).collect(),
     }
+}
+
+fn certificate(host: &str) -> DomainCertificate {
+    DomainCertificate { host: host.into(), chain: "PEM".into(), key: "SECRET".into(), not_after: 9 }
+}
+
+fn challenge(host: &str) -> Challenge {
+    Challenge { host: host.into(), token: "T".into(), key_authorization: "T.K".into(), until: 9 }
 }
 
 fn decode<M: Message>(bytes: &[u8], step: usize) -> Result<Vec<M>, FrameError> {

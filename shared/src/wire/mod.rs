@@ -1,6 +1,7 @@
 //! All messages between control and edge, versioned (README, "Wire protocol").
 
 pub mod ack_limiter;
+pub mod certificates;
 pub mod contents;
 pub mod frame;
 pub mod internal;

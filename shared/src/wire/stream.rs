@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
+use super::certificates::{Challenge, DomainCertificate};
 use crate::{
     redirect::{Redirect, RedirectKey},
     rules::AccountRules,
@@ -56,6 +57,10 @@ pub enum Change {
     Rules(Arc<AccountRules>),
     /// Something is withheld from now on (`true`), or no longer.
     Withhold(Withheld, bool),
+    /// The certificate of a host is new; or removed, without a value.
+    Certificate(Arc<str>, Option<Arc<DomainCertificate>>),
+    /// A certificate authority is about to check a host.
+    Challenge(Arc<Challenge>),
     /// Something that this release cannot read, with the reason; it is never written.
     #[serde(skip)]
     Unreadable(String),
@@ -70,6 +75,8 @@ impl<'de> Deserialize<'de> for Change {
             Domain(ShortDomain),
             Rules(Arc<AccountRules>),
             Withhold(Withheld, bool),
+            Certificate(Arc<str>, Option<Arc<DomainCertificate>>),
+            Challenge(Arc<Challenge>),
         }
         let text = Box::<RawValue>::deserialize(deserializer)?;
         Ok(match serde_json::from_str(text.get()) {
@@ -77,6 +84,8 @@ impl<'de> Deserialize<'de> for Change {
             Ok(Readable::Domain(domain)) => Self::Domain(domain),
             Ok(Readable::Rules(rules)) => Self::Rules(rules),
             Ok(Readable::Withhold(what, is_withheld)) => Self::Withhold(what, is_withheld),
+            Ok(Readable::Certificate(host, certificate)) => Self::Certificate(host, certificate),
+            Ok(Readable::Challenge(challenge)) => Self::Challenge(challenge),
             Err(error) => Self::Unreadable(error.to_string()),
         })
     }
@@ -140,6 +149,12 @@ pub struct Welcome {
     /// `domains`, and stay as they are. Empty from an older control, which sends all of them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub kept: Vec<u8>,
+    /// The certificates of short domains, as of some revision at or after the start: all that control has.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub certificates: Vec<Arc<DomainCertificate>>,
+    /// What authorities are about to check, as of some revision at or after the start.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub challenges: Vec<Arc<Challenge>>,
 }
 
 /// Messages from control to an edge.
@@ -230,12 +245,29 @@ mod tests {
 
     #[test]
     fn messages_round_trip() {
-        let message = ToEdge::Events(Arc::new(Events {
-            prev: 4,
-            items: vec![Event { rev: 5, change: Change::Redirect(RedirectKey::new("tn.gg", "ABC"), None) }],
-            last: 5,
-        }));
+        let certificate = DomainCertificate {
+            host: "go.example".into(),
+            chain: "PEM".into(),
+            key: "SECRET".into(),
+            not_after: 9,
+        };
+        assert!(!format!("{certificate:?}").contains("SECRET"));
+        let challenge = Challenge {
+            host: "go.example".into(),
+            token: "T".into(),
+            key_authorization: "T.K".into(),
+            until: 9,
+        };
+        let changes = [
+            Change::Redirect(RedirectKey::new("tn.gg", "ABC"), None),
+            Change::Certificate("go.example".into(), Some(Arc::new(certificate))),
+            Change::Certificate("go.example".into(), None),
+            Change::Challenge(Arc::new(challenge)),
+        ];
+        let items: Vec<Event> = (5..).zip(changes).map(|(rev, change)| Event { rev, change }).collect();
+        let message = ToEdge::Events(Arc::new(Events { prev: 4, items, last: 8 }));
         let text = serde_json::to_string(&message).unwrap();
+        assert!(text.contains(r#""keyAuthorization":"T.K""#), "{text}");
         assert_eq!(serde_json::from_str::<ToEdge>(&text).unwrap(), message);
     }
 }

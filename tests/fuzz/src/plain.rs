@@ -132,6 +132,8 @@ impl Backing for Links {
             rules: Vec::new(),
             withheld: Some(Vec::new()),
             kept: Vec::new(),
+            certificates: Vec::new(),
+            challenges: Vec::new(),
         };
         Ok(Stream { welcome: Some(welcome), seq: 0 })
     }

@@ -203,6 +203,8 @@ impl State {
             rules: Vec::new(),
             withheld: Some(Vec::new()),
             kept: Vec::new(),
+            certificates: Vec::new(),
+            challenges: Vec::new(),
         };
         (welcome, cursor)
     }
@@ -293,7 +295,12 @@ fn as_of(log: &[Event], rev: Rev) -> BTreeMap<RedirectKey, (Rev, Arc<Redirect>)>
         match &event.change {
             Change::Redirect(key, Some(value)) => drop(state.insert(key.clone(), (event.rev, value.clone()))),
             Change::Redirect(key, None) => drop(state.remove(key)),
-            Change::Domain(_) | Change::Rules(_) | Change::Withhold(..) | Change::Unreadable(_) => {}
+            Change::Domain(_)
+            | Change::Rules(_)
+            | Change::Withhold(..)
+            | Change::Certificate(..)
+            | Change::Challenge(_)
+            | Change::Unreadable(_) => {}
         }
     }
     state

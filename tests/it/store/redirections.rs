@@ -144,7 +144,12 @@ async fn a_redirection_is_created_replaced_and_deleted(engine: Engine) -> Result
         .iter()
         .map(|event| match &event.change {
             Change::Redirect(_, value) => value.as_ref().map(|redirect| &*redirect.target),
-            Change::Domain(_) | Change::Rules(_) | Change::Withhold(..) | Change::Unreadable(_) => {
+            Change::Domain(_)
+            | Change::Rules(_)
+            | Change::Withhold(..)
+            | Change::Certificate(..)
+            | Change::Challenge(_)
+            | Change::Unreadable(_) => {
                 panic!("only redirections were changed")
             }
         })

@@ -5,7 +5,15 @@ use std::sync::Arc;
 use bytes::{Bytes, BytesMut};
 
 use super::{End, FrameError, HEAD, Item, WelcomeHead, kind, put, put_cut};
-use crate::{rules::AccountRules, short_url::ShortDomain, wire::stream::Welcome, withheld::Withheld};
+use crate::{
+    rules::AccountRules,
+    short_url::ShortDomain,
+    wire::{
+        certificates::{Challenge, DomainCertificate},
+        stream::Welcome,
+    },
+    withheld::Withheld,
+};
 
 /// Items of welcomes, encoded once for all edges that get them.
 #[derive(Debug, Clone)]
@@ -27,9 +35,27 @@ impl Chunks {
         let domains = domains.iter().map(|domain| Item { domain: Some(domain.clone()), ..Item::default() });
         let rules = rules.iter().map(|rules| Item { rules: Some(rules.clone()), ..Item::default() });
         let withheld = withheld.iter().map(|what| Item { withheld: Some(what.clone()), ..Item::default() });
-        let items: Vec<Item> = domains.chain(rules).chain(withheld).collect();
+        Self::encode(&domains.chain(rules).chain(withheld).collect::<Vec<_>>())
+    }
+
+    /// Encodes certificates, and what authorities are about to check.
+    ///
+    /// # Errors
+    /// One is larger than a frame.
+    pub fn of_certificates(
+        certificates: &[Arc<DomainCertificate>],
+        challenges: &[Arc<Challenge>],
+    ) -> Result<Self, FrameError> {
+        let certificates =
+            certificates.iter().map(|one| Item { certificate: Some(one.clone()), ..Item::default() });
+        let challenges =
+            challenges.iter().map(|one| Item { challenge: Some(one.clone()), ..Item::default() });
+        Self::encode(&certificates.chain(challenges).collect::<Vec<_>>())
+    }
+
+    fn encode(items: &[Item]) -> Result<Self, FrameError> {
         let mut out = BytesMut::new();
-        put_cut(&mut out, &items, &mut |out, items: &[Item]| put(out, kind::CHUNK, items))?;
+        put_cut(&mut out, items, &mut |out, items: &[Item]| put(out, kind::CHUNK, items))?;
         Ok(Self { frames: out.freeze(), items: items.len() as u64 })
     }
 
@@ -49,8 +75,10 @@ impl Chunks {
 /// # Errors
 /// An item of the welcome is larger than a frame.
 pub fn encode_welcome(welcome: &Welcome, shared: &[&Chunks]) -> Result<Vec<Bytes>, FrameError> {
-    let Welcome { epoch, head, compacted, start, domains, rules, withheld, kept } = welcome;
+    let Welcome { epoch, head, compacted, start, domains, rules, withheld, kept, certificates, challenges } =
+        welcome;
     let own = Chunks::of(domains, rules, withheld.as_deref().unwrap_or_default())?;
+    let own_certificates = Chunks::of_certificates(certificates, challenges)?;
     let head = WelcomeHead {
         epoch: epoch.clone(),
         head: *head,
@@ -61,7 +89,7 @@ pub fn encode_welcome(welcome: &Welcome, shared: &[&Chunks]) -> Result<Vec<Bytes
     };
     let mut parts = vec![one(kind::WELCOME, &head)?];
     let (mut hash, mut count) = (blake3::Hasher::new(), 0);
-    for chunks in shared.iter().copied().chain([&own]) {
+    for chunks in shared.iter().copied().chain([&own, &own_certificates]) {
         chunks.hash(&mut hash);
         count += chunks.items;
         parts.push(chunks.frames.clone());
