@@ -24,13 +24,13 @@ use crate::{
 };
 
 /// Time between two looks.
-const LOOK: Duration = Duration::from_secs(2);
+const LOOK: Duration = Duration::from_secs(5);
 
 /// Time between two renewals of the lease: two may fail.
 const RENEW: Duration = Duration::from_secs(3);
 
 /// Time between two readings of when certificates end, in looks: a minute.
-const READ_ENDS: u32 = 30;
+const READ_ENDS: u32 = 12;
 
 /// Certificates whose end is shown.
 const SHOWN: u32 = 1_000;
@@ -49,8 +49,10 @@ const NO_ACCOUNT_MS: i64 = 60_000;
 
 /// Orders certificates until `stop`; without an authority it only waits.
 pub async fn run(state: Arc<CertificateState>, stop: CancellationToken) {
-    let Some(authority) = &state.authority else { return stop.cancelled().await };
-    if let Err(error) = start(&state, authority).await {
+    if !state.is_on() {
+        return stop.cancelled().await;
+    }
+    if let Err(error) = authorities::free_all(&state.db).await {
         tracing::warn!(%error, "the lease of the previous process holds until it runs out");
     }
     let mut looks = 0_u32;
@@ -70,13 +72,6 @@ pub async fn run(state: Arc<CertificateState>, stop: CancellationToken) {
             () = tokio::time::sleep(LOOK) => {}
         }
     }
-}
-
-async fn start(state: &CertificateState, authority: &Authority) -> Result<(), StoreError> {
-    authorities::free_all(&state.db).await?;
-    let mut tx = state.db.begin(&Ctx::default()).await?;
-    authorities::add(&mut tx, authority.directory()).await?;
-    tx.commit().await
 }
 
 async fn look(state: &CertificateState, looks: u32) -> Result<(), ServiceError> {
@@ -156,10 +151,8 @@ async fn order_all(
             return Ok(Vec::new());
         }
     };
-    let orders = due.iter().map(|of| {
-        let credentials = credentials.as_str();
-        async move { order::carry_out(state, authority, (held, credentials), of).await }
-    });
+    let own = (held, credentials.as_str());
+    let orders: Vec<_> = due.iter().map(|of| order::carry_out(state, authority, own, of)).collect();
     let mut orders = stream::iter(orders).buffer_unordered(AT_ONCE);
     let (mut ended, mut limited) = (Vec::new(), 0_usize);
     while let Some(one) = orders.next().await {
@@ -197,7 +190,8 @@ async fn credentials(
     }
     let made = authority.register().await;
     if let Ok(credentials) = &made {
-        store_credentials(state, held, Some(&state.seal(authority.directory(), credentials)?)).await?;
+        let sealed = state.seal(authority.directory(), credentials)?;
+        store_credentials(state, held, Some(sealed.as_str())).await?;
     }
     Ok(made)
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use kernel::store::{
-    Conn, Db, StoreError, Tx, execute, fetch_optional,
+    Db, StoreError, Tx, execute, fetch_optional,
     lease::{self, Timed, hold_lease, milliseconds, timed},
 };
 use shared::time::UnixMillis;
@@ -30,7 +30,6 @@ macro_rules! hold_it {
 
 const INSERT: &str =
     "INSERT INTO certificate_authorities (directory) VALUES ($1) ON CONFLICT (directory) DO NOTHING";
-const FIND: &str = "SELECT paused_until FROM certificate_authorities WHERE directory = $1";
 const TAKE: Timed = timed!(take);
 const HOLD: Timed = timed!(hold_it);
 const RELEASE: &str = "UPDATE certificate_authorities SET lease_until = 0 WHERE seq = $1 AND fence = $2";
@@ -54,12 +53,6 @@ pub struct Held {
 pub async fn add(tx: &mut Tx, directory: &str) -> Result<(), StoreError> {
     execute!(&mut **tx, INSERT, directory)?;
     Ok(())
-}
-
-/// Until when an authority is left alone; `None`: it has no row.
-pub async fn find_pause(conn: &mut Conn, directory: &str) -> Result<Option<UnixMillis>, StoreError> {
-    let row: Option<(i64,)> = fetch_optional!(conn, FIND, directory)?;
-    Ok(row.map(|(at,)| UnixMillis(at)))
 }
 
 /// Takes the lease of an authority, unless another control holds it or the authority is left alone.

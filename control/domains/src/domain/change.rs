@@ -11,6 +11,7 @@ use shared::{
 
 const REDIRECT_MAX_AGE: &str = "redirectMaxAge";
 const ROBOTS: &str = "robots";
+const AUTOMATIC_CERTIFICATE: &str = "automaticCertificate";
 
 /// The members of an update of a short domain; `None` means not given.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -23,6 +24,8 @@ pub struct ShortDomainChange {
     pub asset_links: Option<Option<JsonFile>>,
     /// `/.well-known/apple-app-site-association`; the inner `None`: there is none.
     pub apple_app_site_association: Option<Option<JsonFile>>,
+    /// Whether its certificate is ordered by this service.
+    pub automatic_certificate: Option<bool>,
 }
 
 impl ShortDomainChange {
@@ -51,10 +54,21 @@ impl ShortDomainChange {
         });
         let apple_app_site_association =
             file(&mut members, "appleAppSiteAssociation", "an object, or null", Value::is_object);
-        members.finish(Some(Self { redirect_max_age, robots, asset_links, apple_app_site_association }))
+        let automatic_certificate = if members.is_null(AUTOMATIC_CERTIFICATE) {
+            Some(true)
+        } else {
+            members.typed(AUTOMATIC_CERTIFICATE, "true, false or null", Value::as_bool)
+        };
+        members.finish(Some(Self {
+            redirect_max_age,
+            robots,
+            asset_links,
+            apple_app_site_association,
+            automatic_certificate,
+        }))
     }
 
-    /// The domain after the change.
+    /// The domain after the change; whether its certificate is ordered is stored apart.
     #[must_use]
     pub fn apply(self, domain: ShortDomain) -> ShortDomain {
         let redirect_max_age = self.redirect_max_age.unwrap_or(domain.redirect_max_age);
@@ -155,7 +169,8 @@ mod tests {
         assert!(ShortDomainChange::parse(&json!({"appleAppSiteAssociation": {"a": exact}})).is_ok());
         let deep = (0..20).fold(json!(1), |inner, _| json!([inner]));
         let faults = ShortDomainChange::parse(&json!({"robots": "some", "redirectMaxAge": -1,
-            "assetLinks": {"a": 1}, "appleAppSiteAssociation": {"a": format!("{exact}a")}}));
+            "assetLinks": {"a": 1}, "appleAppSiteAssociation": {"a": format!("{exact}a")},
+            "automaticCertificate": "no"}));
         assert_eq!(
             faults.unwrap_err(),
             [
@@ -163,6 +178,7 @@ mod tests {
                 "robots must be none or all.",
                 "assetLinks must be an array of objects, or null.",
                 "appleAppSiteAssociation must have at most 65536 bytes, not 65537.",
+                "automaticCertificate must be true, false or null.",
             ]
         );
         for (name, value) in [
