@@ -12,5 +12,7 @@ export const de: Record<keyof typeof en, string> = {
   serves: 'Was sie neben Links ausliefert', robots: 'Roboter (/robots.txt)', robotsNone: 'dürfen nichts ansehen', robotsAll: 'dürfen jeden Link ansehen',
   assetLinks: 'Android: assetlinks.json', association: 'iOS: apple-app-site-association', jsonHint: 'JSON; leer: die Datei gibt es nicht.', noJson: 'Das ist kein JSON: {why}',
   conflict: 'Jemand anderes hat das inzwischen geändert. Was Sie eingegeben haben, steht noch da; speichern Sie erneut, um zu ersetzen, was unten steht.', changedBy: 'Geändert {when} von {who}.', saved: 'Gespeichert', nobody: 'keine',
+  certificate: 'Zertifikat', certificateHint: 'Wird von selbst bestellt und erneuert und an jede Edge gesendet.', certificatePending: 'Wird bestellt', certificateValid: 'Gültig', certificateFailed: 'Fehlgeschlagen', certificateOff: 'Ausgeschaltet',
+  issuer: 'Ausgestellt von', notAfter: 'Endet', nextTry: 'Nächste Bestellung', certificateWhy: 'Der letzte Versuch schlug fehl', order: 'Jetzt bestellen', orderHint: 'Ein Zertifikat kann alle 10 Minuten verlangt werden.', switchOff: 'Ausschalten', switchOn: 'Einschalten', switchOffReally: 'Das Zertifikat von {domain} von den Edges nehmen',
   release: 'Domain entfernen', releaseReally: '{domain} entfernen', releaseHint: 'Eine Domain, auf der es Links gab, bleibt: Ihre Codes können gedruckt sein.'
 }

@@ -13,6 +13,8 @@ export const en = {
   serves: 'What it serves beside links', robots: 'Robots (/robots.txt)', robotsNone: 'may look at nothing', robotsAll: 'may look at every link',
   assetLinks: 'Android: assetlinks.json', association: 'iOS: apple-app-site-association', jsonHint: 'JSON; empty: there is no such file.', noJson: 'This is no JSON: {why}',
   conflict: 'Somebody else changed this meanwhile. What you typed is still here; save again to replace what is shown below.', changedBy: 'Changed {when} by {who}.', saved: 'Saved', nobody: 'none',
+  certificate: 'Certificate', certificateHint: 'Ordered and renewed by itself, and sent to every edge.', certificatePending: 'Is being ordered', certificateValid: 'Valid', certificateFailed: 'Failed', certificateOff: 'Switched off',
+  issuer: 'Issued by', notAfter: 'Ends', nextTry: 'Ordered next', certificateWhy: 'The last try failed', order: 'Order now', orderHint: 'A certificate can be asked for every 10 minutes.', switchOff: 'Switch off', switchOn: 'Switch on', switchOffReally: 'Take the certificate of {domain} from the edges',
   release: 'Remove the domain', releaseReally: 'Remove {domain}', releaseHint: 'A domain on which links were made stays: their codes may be printed.'
 } as const
 

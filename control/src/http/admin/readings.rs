@@ -124,7 +124,7 @@ impl Collector for Readings {
         gauge(
             "domain_certificate_expiry_timestamp_seconds",
             "When the certificate of a short domain ends, in seconds since 1970: the 1,000 that end first",
-            ends.into_iter().map(|(host, end)| one("name", host, end.0 as f64 / 1e3)).collect(),
+            ends.into_iter().map(|(host, end)| one("host", host, end.0 as f64 / 1e3)).collect(),
         )?;
         let listeners = [
             ("api", &app.core.capacity.api),
