@@ -97,9 +97,9 @@ impl Prepared {
         let mut command = Command::new("pebble");
         command.arg("-config").arg(&file).env("PEBBLE_VA_NOSLEEP", "1").env("PEBBLE_AUTHZREUSE", "0");
         match checks {
-            Checks::Nothing => drop(command.env("PEBBLE_VA_ALWAYS_VALID", "1")),
-            Checks::Hosts { dns, .. } => drop(command.args(["-dnsserver", &dns.to_string()])),
-        }
+            Checks::Nothing => command.env("PEBBLE_VA_ALWAYS_VALID", "1"),
+            Checks::Hosts { dns, .. } => command.args(["-dnsserver", &dns.to_string()]),
+        };
         let log = File::create(dir.path().join("log"))?;
         let child = command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log).spawn();
         let mut pebble = Pebble { port, management, dir, child: child.context("pebble")? };

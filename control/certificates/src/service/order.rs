@@ -205,9 +205,9 @@ impl Attempt<'_> {
             let rev = self.publish(&challenge.token, challenge.key_authorization().as_str()).await?;
             let report = self.state.redirects.edges.wait(rev, EDGES).await;
             if !report.is_done() {
-                let behind = report.lagging.len();
-                let text = format!("{behind} edges do not have yet what the certificate authority asks for.");
-                return Err(unavailable(&text).into());
+                return Err(
+                    unavailable("Some edges do not have yet what the authority is about to check.").into()
+                );
             }
             // It is checked already when an earlier try died behind this.
             if challenge.status == ChallengeStatus::Pending {
