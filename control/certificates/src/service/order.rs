@@ -40,8 +40,8 @@ use crate::{
 /// Longest try: what is not done by then goes on with the next one.
 const TRY: Duration = Duration::from_secs(120);
 
-/// How long edges have to take what the authority is about to check.
-const EDGES: Duration = Duration::from_secs(10);
+/// How long edges have to take what the authority is about to check: longer than the lease of one that died, which is 10 s.
+const EDGES: Duration = Duration::from_secs(15);
 
 /// How long edges answer a check: authorities are done within minutes, also after their own retries.
 const ANSWERED_MS: i64 = 60 * 60 * 1_000;
