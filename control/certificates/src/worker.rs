@@ -75,10 +75,11 @@ pub async fn run(state: Arc<CertificateState>, stop: CancellationToken) {
 }
 
 async fn look(state: &CertificateState, looks: u32) -> Result<(), ServiceError> {
-    if looks.is_multiple_of(READ_ENDS) {
+    let ended = work(state).await?;
+    if looks.is_multiple_of(READ_ENDS) || !ended.is_empty() {
         state.metrics.ends_are(certificates::list_ends(&mut state.db.read().await?, SHOWN).await?);
     }
-    work(state).await.map(drop)
+    Ok(())
 }
 
 /// Orders the certificates that are due, a bounded number, unless another control does; gives what became of them.

@@ -116,6 +116,16 @@ async fn a_certificate_arrives_at_every_edge_though_controls_die() -> Result<()>
     }
     ensure!(first[0] == first[1], "every edge has the same");
 
+    let name = format!("waymark_control_domain_certificate_expiry_timestamp_seconds{{host=\"{HOST}\"}}");
+    until("its end is shown", async || {
+        let mut is_shown = false;
+        for control in &fleet.controls {
+            is_shown |= control.metrics(&fleet.http).await?.contains_key(&name);
+        }
+        Ok(is_shown)
+    })
+    .await?;
+
     // It is renewed under open connections.
     let (status, body) = fleet.call(1, Method::POST, &format!("{domain}/certificate"), None).await?;
     ensure!(status == StatusCode::ACCEPTED, "{status}: {body}");

@@ -8,9 +8,9 @@ mod settings;
 
 use std::{io, net::SocketAddr, sync::Arc};
 
+use ::certificates::settings::AcmeSettings;
 use anyhow::{Context, Result, ensure};
 use axum::http::Method;
-use certificates::settings::AcmeSettings;
 use domains::worker;
 use events::egress::{EgressClient, Lookup};
 use futures_util::future::BoxFuture;
