@@ -155,28 +155,40 @@ async fn order_all(
     let own = (held, credentials.as_str());
     let orders: Vec<_> = due.iter().map(|of| order::carry_out(state, authority, own, of)).collect();
     let mut orders = stream::iter(orders).buffer_unordered(AT_ONCE);
-    let (mut ended, mut limited) = (Vec::new(), 0_usize);
+    let (mut ended, mut limited, mut stop) = (Vec::new(), 0_usize, None);
     while let Some(one) = orders.next().await {
         match &one {
             Ok(Ended::Failed(Fault { kind: FaultKind::Limited, until, .. })) => {
                 limited += 1;
-                if let Some(until) = until.filter(|_| limited >= LIMITED) {
-                    pause(state, held, until).await?;
-                    break;
-                }
+                stop = until.filter(|_| limited >= LIMITED).map(Stop::Paused);
             }
-            Ok(Ended::Failed(Fault { kind: FaultKind::NoAccount, .. })) => {
-                store_credentials(state, held, None).await?;
-                break;
-            }
+            Ok(Ended::Failed(Fault { kind: FaultKind::NoAccount, .. })) => stop = Some(Stop::NoAccount),
             Ok(Ended::Lost) => {}
             Ok(Ended::Issued | Ended::Failed(_)) => limited = 0,
             // It is tried again with the next look.
             Err(error) => tracing::warn!(%error, "an order of a certificate failed"),
         }
         ended.extend(one.ok());
+        if stop.is_some() {
+            break;
+        }
+    }
+    // Those under way may be in a transaction, for which the one below would wait.
+    drop(orders);
+    match stop {
+        None => {}
+        Some(Stop::Paused(until)) => pause(state, held, until).await?,
+        Some(Stop::NoAccount) => store_credentials(state, held, None).await?,
     }
     Ok(ended)
+}
+
+/// Why no more orders are made in a look.
+enum Stop {
+    /// The authority finds them too many, until this time.
+    Paused(UnixMillis),
+    /// The authority does not know the account of this service.
+    NoAccount,
 }
 
 /// The credentials of this service, which are made when there are none; the inner error: the authority makes none.
