@@ -2,6 +2,7 @@
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
+use ::certificates::{client::Authority, service::CertificateState, settings::AcmeSettings};
 use ::domains::service::DomainState;
 use ::jobs::{service::JobState, store::jobs};
 use actions::service::{ActionState, Observers};
@@ -39,7 +40,7 @@ use printing::{
     store::orders as print_orders,
 };
 use privacy::service::{PrivacyState, erasures};
-use push::{edge_keys::EdgeKeys, hub::Hub};
+use push::{certificates::CertificateKey, edge_keys::EdgeKeys, hub::Hub};
 use redirects::{
     service::{Redirects, redirections::follow_thng, rules},
     store::{domains, log, tasks},
@@ -217,6 +218,8 @@ pub struct Parts {
     pub egress: EgressClient,
     /// Who is asked for the TXT records of domains; `None`: the servers of the system.
     pub dns_server: Option<SocketAddr>,
+    /// The authority that is asked for certificates of domains; `None`: none is.
+    pub acme: Option<AcmeSettings>,
     /// How long jobs are kept once they have ended; `None` is for ever.
     pub jobs_kept: Option<Duration>,
     /// How large print orders may be, and how long their files are kept.
@@ -240,9 +243,12 @@ pub struct Parts {
 /// Builds the service and its writer task.
 ///
 /// # Errors
-/// The change log cannot be read.
+/// The change log cannot be read, or the client of the certificate authority cannot be set up.
 pub async fn compose(parts: Parts) -> Result<(Arc<ApiState>, WriterTask), StoreError> {
     let hub = Hub::open(parts.db.clone()).await?;
+    hub.reveal_certificates(CertificateKey::new(parts.secrets.certificate));
+    let authority = parts.acme.map(|settings| Authority::new(settings, parts.clock.clone())).transpose();
+    let authority = authority.map_err(StoreError::Row)?;
     let (writer, writer_task) = writer::writer();
     let scans = scan_store::store::open_in(&parts.db, parts.scans).await?;
     let devices = parts.secrets.device_key();
@@ -280,8 +286,14 @@ pub async fn compose(parts: Parts) -> Result<(Arc<ApiState>, WriterTask), StoreE
         observers,
     };
     let own_urls = parts.urls.public_url.as_deref().into_iter().chain([parts.docs_url.as_str()]);
-    let domains =
-        DomainState::new(redirects.clone(), parts.egress.clone(), outbox.clone(), parts.dns_server, own_urls);
+    let certificates = CertificateState::new(redirects.clone(), authority);
+    let domains = DomainState::new(
+        redirects.clone(),
+        parts.egress.clone(),
+        (outbox.clone(), certificates),
+        parts.dns_server,
+        own_urls,
+    );
     let events = EventState::new(catalog.clone(), actions.clone(), feed, parts.egress);
     let limiter = Arc::new(Limiter::new(&parts.limits, &parts.ticks));
     let broker = Arc::new(Broker {

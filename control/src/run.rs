@@ -19,7 +19,7 @@ pub struct Tasks {
 
 impl Tasks {
     /// Starts the writer, the change stream, the feed of subscribers, the lease of connections, the last use of keys, the
-    /// upkeep, the move of older scans, the workers of jobs, deleted applications, erasures, print orders, changes of links, webhooks, mails and
+    /// upkeep, the move of older scans, the workers of jobs, deleted applications, erasures, print orders, certificates, changes of links, webhooks, mails and
     /// reactions, the backfill of statistics, the end of take-downs, and the probe of writes.
     #[must_use]
     pub fn start(app: &Arc<ApiState>, writer_task: WriterTask) -> Self {
@@ -60,6 +60,7 @@ impl Tasks {
         tasks.spawn(privacy::worker::run(app.privacy.clone(), stop_background.clone()));
         tasks.spawn(printing::worker::run(app.printing.clone(), stop_background.clone()));
         tasks.spawn(domains::worker::run(app.domains.clone(), stop_background.clone()));
+        tasks.spawn(certificates::worker::run(app.domains.certificates.clone(), stop_background.clone()));
         tasks.spawn(link_changes::worker::run(app.link_changes.clone(), stop_background.clone()));
         tasks.spawn(worker::webhooks::run(app.events.clone(), stop_background.clone()));
         tasks.spawn(worker::mails::run(

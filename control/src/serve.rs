@@ -148,6 +148,7 @@ pub async fn serve(config: Config, shutdown: CancellationToken) -> Result<Runnin
         egress: EgressClient::new(config.webhooks_loopback, Arc::new(SystemLookup::default()))
             .map_err(|error| Failure::failed("the client of webhooks", error))?,
         dns_server: config.dns_server,
+        acme: config.acme.clone(),
         limits: config.limits.clone(),
         capacity: capacity::Capacity::new(config.capacity.clone()),
         jobs_kept: config.jobs_kept,

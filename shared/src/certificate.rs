@@ -1,28 +1,70 @@
-//! Reads the expiry date of a certificate (X.509, RFC 5280 section 4.1), so that operators are warned in time.
+//! Reads what people and timers need of a certificate (X.509, RFC 5280 section 4.1): its validity and who issued it.
 
-/// DER tags on the path to the validity.
+/// DER tags on the path to the validity and within names.
 const SEQUENCE: u8 = 0x30;
+const SET: u8 = 0x31;
+const OBJECT_ID: u8 = 0x06;
 const VERSION: u8 = 0xA0;
 const UTC_TIME: u8 = 0x17;
 const GENERALIZED_TIME: u8 = 0x18;
 
+/// Names of an issuer, in the order of preference: organization, common name.
+const NAMES: [[u8; 3]; 2] = [[0x55, 0x04, 0x0A], [0x55, 0x04, 0x03]];
+
 /// The expiry date of a certificate in DER, in seconds since 1970; `None` if the bytes are not one.
 #[must_use]
 pub fn not_after(der: &[u8]) -> Option<i64> {
+    validity(der).map(|(_, end)| end)
+}
+
+/// From when until when a certificate in DER is valid, in seconds since 1970; `None` if the bytes are not one.
+#[must_use]
+pub fn validity(der: &[u8]) -> Option<(i64, i64)> {
+    let (_, rest) = element(issuer_on(der)?, None)?;
+    let (validity, _) = element(rest, Some(SEQUENCE))?;
+    let (begin, rest) = time(validity)?;
+    Some((begin, time(rest)?.0))
+}
+
+/// Who issued a certificate in DER: the organization, else the common name; `None` if it names neither.
+#[must_use]
+pub fn issuer(der: &[u8]) -> Option<String> {
+    let (mut names, _) = element(issuer_on(der)?, Some(SEQUENCE))?;
+    let mut found = [None, None];
+    while !names.is_empty() {
+        let (set, rest) = element(names, Some(SET))?;
+        let (name, _) = element(set, Some(SEQUENCE))?;
+        let (kind, value) = element(name, Some(OBJECT_ID))?;
+        let (text, _) = element(value, None)?;
+        for (known, slot) in NAMES.iter().zip(&mut found) {
+            if kind == known {
+                *slot = Some(String::from_utf8_lossy(text).into_owned());
+            }
+        }
+        names = rest;
+    }
+    found.into_iter().flatten().next()
+}
+
+/// The bytes of a certificate from its issuer on.
+fn issuer_on(der: &[u8]) -> Option<&[u8]> {
     let (certificate, _) = element(der, Some(SEQUENCE))?;
     let (mut rest, _) = element(certificate, Some(SEQUENCE))?;
     if rest.first() == Some(&VERSION) {
         rest = element(rest, None)?.1;
     }
-    // Serial number, algorithm of the signature, issuer.
-    for _ in 0..3 {
+    // Serial number, algorithm of the signature.
+    for _ in 0..2 {
         rest = element(rest, None)?.1;
     }
-    let (validity, _) = element(rest, Some(SEQUENCE))?;
-    let (_, end) = element(validity, None)?;
-    let tag = *end.first()?;
-    let (text, _) = element(end, Some(tag))?;
-    seconds(tag, std::str::from_utf8(text).ok()?)
+    Some(rest)
+}
+
+/// The time in the first element, and what follows it.
+fn time(der: &[u8]) -> Option<(i64, &[u8])> {
+    let tag = *der.first()?;
+    let (text, rest) = element(der, Some(tag))?;
+    Some((seconds(tag, std::str::from_utf8(text).ok()?)?, rest))
 }
 
 /// The content of the first element, and what follows it.
@@ -112,6 +154,8 @@ mod tests {
         let tbs = [&[SEQUENCE, u8::try_from(body.len()).unwrap()][..], &body].concat();
         let whole = [&[SEQUENCE, 0x81, u8::try_from(tbs.len()).unwrap()][..], &tbs].concat();
         assert_eq!(not_after(&whole), Some(1_767_225_600));
+        assert_eq!(super::validity(&whole), Some((1_735_689_600, 1_767_225_600)));
+        assert_eq!(issuer(&whole), None, "it names nobody");
         for end in 0..whole.len() {
             assert_eq!(not_after(&whole[..end]), None, "{end} bytes");
         }

@@ -3,6 +3,9 @@
 /// Every variable of every binary, because a shared file of settings may contain variables of another binary.
 pub const NAMES: &[&str] = &[
     "WAYMARK_ABUSE_CONTACT",
+    "WAYMARK_ACME_CONTACT",
+    "WAYMARK_ACME_DIRECTORY",
+    "WAYMARK_ACME_TRUST_FILE",
     "WAYMARK_ADMIN_LISTEN",
     "WAYMARK_API_CONNECTIONS",
     "WAYMARK_API_CONNECTIONS_PER_ADDRESS",

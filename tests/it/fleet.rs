@@ -20,6 +20,7 @@ use tests::{
 };
 
 mod availability;
+mod certificates;
 mod conformance;
 mod full_disk;
 mod keys;

@@ -55,13 +55,16 @@ async fn set_back(location: &Location, keys: &SecretKeys) -> Result<Vec<(String,
     run(
         location,
         &[
-            "DELETE FROM secrets WHERE name IN ('kept-answer', 'audit', 'mail', 'sign-in')".to_owned(),
+            "DELETE FROM secrets WHERE name IN ('kept-answer', 'audit', 'mail', 'sign-in', 'certificate')"
+                .to_owned(),
             "DELETE FROM _sqlx_migrations WHERE version = 41".to_owned(),
             "DELETE FROM schema_versions WHERE version = 41".to_owned(),
         ],
     )
     .await?;
-    plain.retain(|(name, _)| !matches!(name.as_str(), "kept-answer" | "audit" | "mail" | "sign-in"));
+    plain.retain(|(name, _)| {
+        !matches!(name.as_str(), "kept-answer" | "audit" | "mail" | "sign-in" | "certificate")
+    });
     ensure!(plain.len() == 5, "{}", plain.len());
     Ok(plain)
 }

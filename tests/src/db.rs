@@ -295,6 +295,7 @@ impl TestApp {
             egress: egress()?,
             // Nobody answers there: a test that proves a domain has a server of its own.
             dns_server: Some(([127, 0, 0, 1], 9).into()),
+            acme: None,
             limits: Limits::default(),
             capacity: Capacity::default(),
             jobs_kept: None,

@@ -1,22 +1,30 @@
-//! A DNS server for TXT records, over UDP on this machine.
+//! A DNS server for TXT records and addresses of this machine, over UDP.
 
 use std::{
-    collections::HashMap,
-    net::SocketAddr,
+    collections::{HashMap, HashSet},
+    net::{Ipv4Addr, SocketAddr},
     sync::{Arc, Mutex, PoisonError},
 };
 
 use anyhow::Result;
 use tokio::{net::UdpSocket, task::JoinHandle};
 
-/// The type of a TXT record, and the class of the Internet.
+/// The types of a TXT record and of an address, and the class of the Internet.
 const TXT: [u8; 2] = [0, 16];
+const A: [u8; 2] = [0, 1];
 const IN: [u8; 2] = [0, 1];
 
 /// Bytes of the header of a message.
 const HEAD: usize = 12;
 
-type Records = Arc<Mutex<HashMap<String, Vec<String>>>>;
+type Records = Arc<Mutex<Known>>;
+
+#[derive(Debug, Default)]
+struct Known {
+    texts: HashMap<String, Vec<String>>,
+    /// Names that lead to this machine.
+    hosts: HashSet<String>,
+}
 
 /// A server that knows some records and says of every other name that it does not exist.
 #[derive(Debug)]
@@ -58,7 +66,12 @@ impl DnsServer {
     /// Sets the texts of a name; none of them: the name does not exist.
     pub fn set(&self, name: &str, texts: &[&str]) {
         let mut records = self.records.lock().unwrap_or_else(PoisonError::into_inner);
-        records.insert(name.to_owned(), texts.iter().map(|text| (*text).to_owned()).collect());
+        records.texts.insert(name.to_owned(), texts.iter().map(|text| (*text).to_owned()).collect());
+    }
+
+    /// Lets a name lead to 127.0.0.1.
+    pub fn point(&self, name: &str) {
+        self.records.lock().unwrap_or_else(PoisonError::into_inner).hosts.insert(name.to_owned());
     }
 }
 
@@ -66,12 +79,20 @@ impl DnsServer {
 fn answer(query: &[u8], records: &Records) -> Option<Vec<u8>> {
     let (name, end) = name_at(query, HEAD)?;
     let question = query.get(HEAD..end + 4)?;
-    let is_txt = query.get(end..end + 4)? == [TXT, IN].concat();
-    let texts =
-        records.lock().unwrap_or_else(PoisonError::into_inner).get(&name).cloned().unwrap_or_default();
-    let found: &[String] = if is_txt { &texts } else { &[] };
+    let asked = query.get(end..end + 4)?;
+    let (texts, is_host) = {
+        let known = records.lock().unwrap_or_else(PoisonError::into_inner);
+        (known.texts.get(&name).cloned().unwrap_or_default(), known.hosts.contains(&name))
+    };
+    let found: Vec<([u8; 2], Vec<u8>)> = if asked == [TXT, IN].concat() {
+        texts.iter().map(|text| Some((TXT, text_data(text)?))).collect::<Option<_>>()?
+    } else if asked == [A, IN].concat() && is_host {
+        vec![(A, Ipv4Addr::LOCALHOST.octets().to_vec())]
+    } else {
+        Vec::new()
+    };
     // Response, authoritative, recursion as desired and available; then no error, or a name that does not exist.
-    let code = if texts.is_empty() { 3 } else { 0 };
+    let code = if texts.is_empty() && !is_host { 3 } else { 0 };
     let mut answer = query.get(..2)?.to_vec();
     answer.extend([
         0x84 | (query.get(2)? & 1),
@@ -86,20 +107,25 @@ fn answer(query: &[u8], records: &Records) -> Option<Vec<u8>> {
         0,
     ]);
     answer.extend_from_slice(question);
-    for text in found {
-        let parts: Vec<&[u8]> = text.as_bytes().chunks(255).collect();
-        let length = u16::try_from(text.len() + parts.len()).ok()?;
+    for (kind, data) in found {
         // The name of the question, its type and class, and no time to keep it.
         answer.extend([0xc0, 12]);
-        answer.extend([TXT, IN].concat());
+        answer.extend([kind, IN].concat());
         answer.extend([0; 4]);
-        answer.extend(length.to_be_bytes());
-        for part in parts {
-            answer.push(u8::try_from(part.len()).ok()?);
-            answer.extend_from_slice(part);
-        }
+        answer.extend(u16::try_from(data.len()).ok()?.to_be_bytes());
+        answer.extend(data);
     }
     Some(answer)
+}
+
+/// A text in parts of up to 255 bytes, each behind its length.
+fn text_data(text: &str) -> Option<Vec<u8>> {
+    let mut data = Vec::new();
+    for part in text.as_bytes().chunks(255) {
+        data.push(u8::try_from(part.len()).ok()?);
+        data.extend_from_slice(part);
+    }
+    Some(data)
 }
 
 /// The name at a place, in lower case, and where it ends.

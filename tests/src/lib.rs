@@ -11,6 +11,7 @@ pub mod hist;
 pub mod kills;
 pub mod mmdb;
 pub mod mqtt;
+pub mod pebble;
 pub mod product;
 pub mod promtool;
 pub mod python;

@@ -54,6 +54,18 @@ pub enum DomainsError {
     CheckedJustNow { host: Host, seconds: i64 },
     #[error("The account has claimed or checked {most} hosts within a minute; try again later.")]
     TooManyChecks { most: i64 },
+    #[error("{0} is not proven: it gets a certificate once it is.")]
+    NotProven(Host),
+    #[error("{0} was given to the account by whoever runs this service, who sees to its certificate.")]
+    OtherCertificate(Host),
+    #[error("This service orders no certificates: whoever runs it sees to them.")]
+    NoCertificates,
+    #[error("automaticCertificate of {0} is false: set it to true first.")]
+    CertificateOff(Host),
+    #[error("A certificate of {host} was asked for within the last {minutes} minutes; try again later.")]
+    TriedJustNow { host: Host, minutes: i64 },
+    #[error("The account has asked for certificates of {most} hosts within an hour; try again later.")]
+    TooManyTries { most: i64 },
 }
 
 /// Most short ids of a domain that are counted for the text of a refusal: a domain may have a hundred million.
@@ -89,8 +101,15 @@ impl DomainError for DomainsError {
             | Self::NoPrefix
             | Self::PrefixInUrls(_)
             | Self::PrefixOfSegments(_)
-            | Self::SegmentsStay(_) => Code::Conflict,
-            Self::CheckedJustNow { .. } | Self::TooManyChecks { .. } => Code::TooManyRequests,
+            | Self::SegmentsStay(_)
+            | Self::NotProven(_)
+            | Self::OtherCertificate(_)
+            | Self::NoCertificates
+            | Self::CertificateOff(_) => Code::Conflict,
+            Self::CheckedJustNow { .. }
+            | Self::TooManyChecks { .. }
+            | Self::TriedJustNow { .. }
+            | Self::TooManyTries { .. } => Code::TooManyRequests,
         }
     }
 }

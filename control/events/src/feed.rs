@@ -206,7 +206,10 @@ impl Feed {
                 Event::Actions { .. } | Event::Redirections { .. } => {}
                 Event::Job { .. } => dispatcher.deliver_job(&recorded),
                 // It has no topic.
-                Event::PrintOrder { .. } | Event::ShortDomain(..) | Event::LinkChange { .. } => {}
+                Event::PrintOrder { .. }
+                | Event::ShortDomain(..)
+                | Event::Certificate(..)
+                | Event::LinkChange { .. } => {}
             }
             let delay = self.0.clock.now().0.saturating_sub(at.0).max(0);
             self.0.metrics.delay_seconds.observe(delay as f64 / 1_000.0);

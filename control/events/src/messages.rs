@@ -174,6 +174,17 @@ pub async fn expand(
             let kind = format!("shortDomain.{status}");
             (vec![message(place, numbered(0), kind, data, None, Reach::Account)], None)
         }
+        Event::Certificate(host, error) => {
+            let (status, data) = match error {
+                None => ("certificateIssued", json!({"shortDomain": host, "status": "certificateIssued"})),
+                Some(error) => {
+                    let status = "certificateFailed";
+                    (status, json!({"shortDomain": host, "status": status, "error": error}))
+                }
+            };
+            let kind = format!("shortDomain.{status}");
+            (vec![message(place, numbered(0), kind, data, None, Reach::Account)], None)
+        }
     })
 }
 

@@ -4,7 +4,7 @@
 //! falls behind the shared ring reads the log itself, so a slow edge costs one cursor.
 
 use std::{
-    sync::Arc,
+    sync::{Arc, OnceLock},
     time::{Duration, Instant},
 };
 
@@ -12,17 +12,18 @@ use futures_util::future::BoxFuture;
 use redirects::edges::{Edges, WaitReport};
 use shared::{
     time::Clock,
-    wire::stream::{Epoch, Events, HEARTBEAT_MS, Hello, Rev, Start, Welcome},
+    wire::stream::{Epoch, Events, HEARTBEAT_MS, Hello, Rev, Start},
 };
 use tokio::sync::{Notify, Semaphore, broadcast, watch};
 use tokio_util::sync::CancellationToken;
 
 use super::{
+    certificates::CertificateKey,
     members::Members,
     replica::{Joined, Replica},
     ring::{Batch, Ring},
     timing::Timing,
-    welcomes::Welcomes,
+    welcomes::{self, Welcomes},
 };
 pub use super::{
     members::{EdgeStatus, LEASE},
@@ -72,6 +73,7 @@ pub(super) struct Inner {
     pub(super) members: Members,
     joined: Joined,
     pub(super) welcomes: Welcomes,
+    pub(super) certificate_key: OnceLock<CertificateKey>,
 }
 
 /// Why the change stream ended.
@@ -119,6 +121,7 @@ impl Hub {
             members: Members::default(),
             joined: Joined::new(),
             welcomes: Welcomes::default(),
+            certificate_key: OnceLock::new(),
         })))
     }
 
@@ -249,6 +252,7 @@ impl Hub {
 
     async fn read_after(&self, db: &Db, cursor: Rev) -> Result<Option<Events>, StoreError> {
         let items = log::list_after(&mut db.read().await?, &self.0.epoch, cursor, BATCH).await?;
+        let items = self.reveal(items);
         self.0.timing.read();
         let Some(last) = items.last().map(|event| event.rev) else { return Ok(None) };
         Ok(Some(Events { prev: cursor, items, last }))
@@ -286,22 +290,8 @@ impl Hub {
             // The ring is of the history before: a new start follows this one.
             return Err(StoreError::Stopped);
         }
-        let (epoch, compacted) = (head.epoch, head.compacted);
-        let (domains, withheld, kept) = (Vec::new(), None, Vec::new());
-        let (certificates, challenges) = (Vec::new(), Vec::new());
-        let welcome = Welcome {
-            epoch,
-            head: head.head,
-            compacted,
-            start,
-            domains,
-            rules,
-            withheld,
-            kept,
-            certificates,
-            challenges,
-        };
-        let greeting = self.greet(welcome, &hello.contents, head.head.max(cursor)).await?;
+        let at_least = head.head.max(cursor);
+        let greeting = self.greet(welcomes::bare(head, start, rules), &hello.contents, at_least).await?;
         let session = self.0.members.insert(hello, resumes.then_some(hello.applied), opened);
         Ok(EdgeSession::new(self.clone(), hello.edge_id.clone(), session, greeting, cursor))
     }

@@ -2,6 +2,7 @@
 //!
 //! Invariants: Leases go by the clock of the database. A publisher that lost its lease is fenced off by its term.
 
+pub mod certificates;
 pub mod edge_keys;
 pub mod error;
 pub mod http;

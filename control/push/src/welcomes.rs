@@ -1,4 +1,5 @@
-//! What every welcome says of domains and of what is withheld: read and encoded once for all edges that connect together.
+//! What every welcome says of domains, certificates and what is withheld: read and encoded once for all edges that connect
+//! together.
 //!
 //! A fleet that comes back costs one reading and its frames, and not one for each edge. Pages and files that an edge holds
 //! are left out of its welcome (`shared::wire::contents`).
@@ -10,18 +11,20 @@ use std::{
 
 use bytes::Bytes;
 use shared::{
+    rules::AccountRules,
     short_url::ShortDomain,
     wire::{
+        certificates::{Challenge, DomainCertificate},
         contents,
         frame::{Chunks, FrameError, encode_welcome},
-        stream::{Change, Rev, Welcome},
+        stream::{Change, Rev, Start, Welcome},
     },
     withheld::Withheld,
 };
 use tokio::{sync::Mutex, time::timeout};
 
 use super::{hub::Hub, ring::Next};
-use crate::store::{StoreError, domains, log, withheld};
+use crate::store::{StoreError, certificates, domains, log, withheld};
 
 /// How long a reading is shared. Then its memory is given back, too.
 const SHARED_FOR: Duration = Duration::from_secs(10);
@@ -33,11 +36,13 @@ const RING_WAIT: Duration = Duration::from_millis(100);
 /// pile up behind readings that fail slowly.
 const TURN_WAIT: Duration = Duration::from_secs(5);
 
-/// Domains and what is withheld, as of a revision or later.
+/// Domains, certificates and what is withheld, as of a revision or later.
 #[derive(Debug)]
 struct Reading {
     domains: Vec<ShortDomain>,
     withheld: Vec<Withheld>,
+    certificates: Vec<Arc<DomainCertificate>>,
+    challenges: Vec<Arc<Challenge>>,
     digests: Vec<u64>,
     /// Edges in the same process need no frames.
     encoded: OnceLock<Result<Encoded, FrameError>>,
@@ -49,6 +54,7 @@ struct Encoded {
     /// The domains of each group, with their pages and files and without.
     groups: Vec<(Chunks, Chunks)>,
     withheld: Chunks,
+    certificates: Chunks,
 }
 
 impl Encoded {
@@ -64,11 +70,13 @@ impl Encoded {
         for (whole, small) in &groups {
             encoded.push((Chunks::of(whole, &[], &[])?, Chunks::of(small, &[], &[])?));
         }
-        Ok(Self { groups: encoded, withheld: Chunks::of(&[], &[], &reading.withheld)? })
+        let withheld = Chunks::of(&[], &[], &reading.withheld)?;
+        let certificates = Chunks::of_certificates(&reading.certificates, &reading.challenges)?;
+        Ok(Self { groups: encoded, withheld, certificates })
     }
 }
 
-/// A welcome whose domains and list of what is withheld are shared with other edges.
+/// A welcome whose domains, certificates and list of what is withheld are shared with other edges.
 #[derive(Debug, Clone)]
 pub struct Greeting {
     welcome: Welcome,
@@ -83,7 +91,7 @@ impl Greeting {
     pub(super) fn frames(&self) -> Result<Vec<Bytes>, FrameError> {
         let encoded = self.reading.encoded.get_or_init(|| Encoded::of(&self.reading));
         let encoded = encoded.as_ref().map_err(FrameError::clone)?;
-        let mut shared = vec![&encoded.withheld];
+        let mut shared = vec![&encoded.withheld, &encoded.certificates];
         for ((whole, small), group) in encoded.groups.iter().zip(0_u8..) {
             shared.push(if self.welcome.kept.contains(&group) { small } else { whole });
         }
@@ -97,7 +105,13 @@ impl Greeting {
             let is_kept = welcome.kept.contains(&contents::group_of(domain));
             if is_kept { contents::without(domain) } else { domain.clone() }
         });
-        Welcome { domains: domains.collect(), withheld: Some(reading.withheld.clone()), ..welcome }
+        Welcome {
+            domains: domains.collect(),
+            withheld: Some(reading.withheld.clone()),
+            certificates: reading.certificates.clone(),
+            challenges: reading.challenges.clone(),
+            ..welcome
+        }
     }
 }
 
@@ -112,9 +126,25 @@ struct Newest {
     read_at: Instant,
 }
 
+/// A welcome without what [`Hub::greet`] adds.
+pub(super) fn bare(head: log::Head, start: Start, rules: Vec<Arc<AccountRules>>) -> Welcome {
+    Welcome {
+        epoch: head.epoch,
+        head: head.head,
+        compacted: head.compacted,
+        start,
+        domains: Vec::new(),
+        rules,
+        withheld: None,
+        kept: Vec::new(),
+        certificates: Vec::new(),
+        challenges: Vec::new(),
+    }
+}
+
 impl Hub {
-    /// A welcome with the domains and what is withheld as of `at_least` or later, without the pages and files that an edge
-    /// with these digests holds.
+    /// A welcome with the domains, certificates and what is withheld as of `at_least` or later, without the pages and files that
+    /// an edge with these digests holds.
     pub(super) async fn greet(
         &self,
         welcome: Welcome,
@@ -151,8 +181,12 @@ impl Hub {
         // After the head: a domain of before is among them, one of after comes as an event.
         let domains = domains::list_all(&mut conn).await?;
         let withheld = withheld::list_all(&mut conn).await?;
+        let revealed = self.reveal_all(&certificates::list_all(&mut conn).await?);
+        let challenges = certificates::list_challenges(&mut conn).await?.into_iter().map(Arc::new).collect();
         let digests = contents::digests(&domains);
-        let reading = Arc::new(Reading { domains, withheld, digests, encoded: OnceLock::new() });
+        let encoded = OnceLock::new();
+        let reading =
+            Arc::new(Reading { domains, withheld, certificates: revealed, challenges, digests, encoded });
         *newest = Some(Newest { reading: reading.clone(), as_of: head.head, read_at: Instant::now() });
         Ok((reading, head.head))
     }

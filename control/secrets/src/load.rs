@@ -77,6 +77,7 @@ pub async fn load(
         audit: find_or_insert(tx, keys, random, "audit", at_ms).await?,
         mail: find_or_insert(tx, keys, random, "mail", at_ms).await?,
         sign_in: find_or_insert(tx, keys, random, "sign-in", at_ms).await?,
+        certificate: find_or_insert(tx, keys, random, "certificate", at_ms).await?,
     };
     Ok((loaded, plain != 0))
 }

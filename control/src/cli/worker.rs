@@ -114,6 +114,7 @@ pub(super) async fn run(args: Args) -> Result<ExitCode, Failure> {
         egress: EgressClient::new(false, Arc::new(SystemLookup::default()))
             .map_err(|error| Failure::failed("the client of webhooks", error))?,
         dns_server: None,
+        acme: None,
         limits: Limits::default(),
         capacity: Capacity::default(),
         // Replicas do the upkeep.

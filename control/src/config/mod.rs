@@ -23,11 +23,14 @@ use self::parse::{
 };
 use crate::secret_key_file;
 
+pub mod acme;
 pub mod parse;
 pub mod scans;
 mod settings;
 
+pub use ::certificates::settings::AcmeSettings;
 pub use ::printing::service::PrintLimits;
+pub use acme::AcmeTexts;
 pub use platform::settings::{ConfigError, LogFormat};
 pub use scan_store::domain::scan_server::ScanServer;
 pub use scans::ScanTexts;
@@ -91,6 +94,8 @@ pub struct Config {
     pub webhooks_loopback: bool,
     /// Who is asked for the TXT records of domains; `None`: the servers of the system.
     pub dns_server: Option<SocketAddr>,
+    /// The authority that is asked for certificates of domains; `None`: none is.
+    pub acme: Option<AcmeSettings>,
     /// Proxies that may name the client.
     pub trusted_proxies: TrustedProxies,
     /// How many requests keys and addresses may make.
@@ -163,6 +168,7 @@ impl Config {
             contact: settings.network.contact()?,
             webhooks_loopback: truth("WAYMARK_WEBHOOKS_LOOPBACK", settings.webhooks_loopback.as_deref())?,
             dns_server: dns_server(settings.dns_server.as_deref())?,
+            acme: acme::acme(&settings.acme)?,
             trusted_proxies: settings.network.proxies()?,
             limits: limits(&settings.limits)?,
             capacity: capacity(&settings.limits)?,

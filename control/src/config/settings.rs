@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use platform::settings::{Log, Network, with_file};
 use serde::{Deserialize, Serialize};
 
-use super::{ConfigError, FileStore, ScanServer, ScanTexts, scans};
+use super::{AcmeTexts, ConfigError, FileStore, ScanServer, ScanTexts, scans};
 use crate::secret_key_file;
 
 /// Limits of the API, of every program that serves it.
@@ -204,6 +204,11 @@ pub struct Settings {
     /// the system]
     #[arg(long, env = "WAYMARK_DNS_SERVER", value_name = "ADDR:PORT")]
     pub dns_server: Option<String>,
+
+    /// Certificates of short domains.
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub acme: AcmeTexts,
 
     /// Where /live, /ready and /metrics are [default: 127.0.0.1:8082]
     #[arg(long, env = "WAYMARK_ADMIN_LISTEN", value_name = "ADDR:PORT")]

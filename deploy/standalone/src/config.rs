@@ -9,7 +9,8 @@ use std::{
 use ::mail::MailSettings;
 use ::oidc::OidcSettings;
 use control::config::{
-    ScanServer,
+    AcmeSettings, ScanServer,
+    acme::acme,
     parse::{
         JOBS_KEPT, capacity, check_certificates, check_geoip, check_twins, dns_server, domains, file_store,
         jobs_kept, limits, mail, oidc, operator_key, printing,
@@ -89,6 +90,8 @@ pub struct Config {
     pub webhooks_loopback: bool,
     /// Who is asked for the TXT records of domains; `None`: the servers of the system.
     pub dns_server: Option<SocketAddr>,
+    /// The authority that is asked for certificates of domains; `None`: none is.
+    pub acme: Option<AcmeSettings>,
     /// Proxies that may name the client.
     pub trusted_proxies: TrustedProxies,
     /// How many requests keys and addresses may make.
@@ -155,6 +158,7 @@ impl Config {
             lan: None,
             webhooks_loopback: false,
             dns_server: None,
+            acme: None,
             trusted_proxies: TrustedProxies::default(),
             limits: Limits::default(),
             capacity: CapacityLimits::default(),
@@ -243,6 +247,7 @@ impl Config {
             lan,
             webhooks_loopback: truth("WAYMARK_WEBHOOKS_LOOPBACK", settings.webhooks_loopback.as_deref())?,
             dns_server: dns_server(settings.dns_server.as_deref())?,
+            acme: acme(&settings.acme)?,
             trusted_proxies: settings.network.proxies()?,
             limits: limits(&settings.limits)?,
             capacity: capacity(&settings.limits)?,

@@ -178,6 +178,7 @@ pub async fn up(config: Config, shutdown: CancellationToken) -> Result<Running, 
         )
         .map_err(|error| Failure::failed("the client of webhooks", error))?,
         dns_server: config.dns_server,
+        acme: config.acme.clone(),
         limits: config.limits.clone(),
         capacity: capacity::Capacity::new(config.capacity.clone()),
         jobs_kept: config.jobs_kept,

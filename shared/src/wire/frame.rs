@@ -1,9 +1,8 @@
 //! Frames of the change stream: `length | kind | checksum | body`.
 //!
-//! The length (u32, little endian) counts the body, at most [`MAX_BODY`]. The checksum is the CRC-32C of kind and body.
-//! The body is JSON. Unknown kinds are skipped, as a newer release may send them. A message larger than a frame is
-//! split: runs of events are cut, and a welcome is followed by chunks of its lists and an end frame with their count
-//! and hash, without which it is incomplete.
+//! The length (u32, little endian) counts the body, at most [`MAX_BODY`]. The checksum is the CRC-32C of kind and body. The body
+//! is JSON. Unknown kinds are skipped, as a newer release may send them. A message larger than a frame is split: runs of events are
+//! cut, and a welcome is followed by chunks of its lists and an end frame with their count and hash, without which it is incomplete.
 
 mod welcome;
 

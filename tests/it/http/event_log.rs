@@ -26,6 +26,7 @@ async fn told(api: &Api, action: &str) -> Result<Vec<Quiet>> {
         | Event::Job { .. }
         | Event::PrintOrder { .. }
         | Event::ShortDomain(..)
+        | Event::Certificate(..)
         | Event::LinkChange { .. } => false,
     };
     let rows = rows.into_iter().filter_map(|(_, recorded)| recorded);
@@ -110,6 +111,7 @@ pub(super) async fn changes_of_redirections_are_recorded(engine: Engine) -> Resu
                 | Event::Job { .. }
                 | Event::PrintOrder { .. }
                 | Event::ShortDomain(..)
+                | Event::Certificate(..)
                 | Event::LinkChange { .. } => None,
             })
             .collect();

@@ -1,5 +1,6 @@
 //! Short domains that accounts claim: proofs over a real DNS server, and what becomes of a domain.
 
+mod certificates;
 mod ends;
 mod lost;
 mod proofs;
@@ -7,6 +8,7 @@ mod settings;
 
 use std::{io, net::SocketAddr, sync::Arc};
 
+use ::certificates::settings::AcmeSettings;
 use anyhow::{Context, Result, ensure};
 use axum::http::Method;
 use domains::worker;
@@ -42,6 +44,11 @@ struct Setting {
 
 impl Setting {
     async fn new(engine: Engine) -> Result<Self> {
+        Self::with(engine, None).await
+    }
+
+    /// One that orders certificates at an authority.
+    async fn with(engine: Engine, acme: Option<AcmeSettings>) -> Result<Self> {
         let dns = DnsServer::start().await?;
         let _ = tests::db::egress()?;
         let egress = EgressClient::new(true, Arc::new(NoHosts)).map_err(anyhow::Error::msg)?;
@@ -49,6 +56,7 @@ impl Setting {
         let made = TestApp::with(engine, |parts| {
             parts.egress = egress;
             parts.dns_server = server;
+            parts.acme = acme;
         })
         .await?;
         Ok(Self { api: Api::over(made).await?, dns })

@@ -47,6 +47,7 @@ async fn names(db: &Db, after: Position) -> Result<(Vec<String>, Position)> {
         | Event::Job { .. }
         | Event::PrintOrder { .. }
         | Event::ShortDomain(..)
+        | Event::Certificate(..)
         | Event::LinkChange { .. } => None,
     };
     Ok((rows.into_iter().filter_map(|(_, recorded)| recorded).filter_map(name).collect(), last))

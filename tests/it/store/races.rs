@@ -103,6 +103,7 @@ async fn replica(made: &TestApp) -> Result<Arc<ApiState>> {
         trusted_proxies: TrustedProxies::default(),
         egress: tests::db::egress()?,
         dns_server: None,
+        acme: None,
         limits: Limits::default(),
         capacity: Capacity::default(),
         jobs_kept: None,

@@ -37,14 +37,11 @@ pub(crate) async fn product(made: &TestApp) -> Result<ResourceId> {
 
 pub(crate) async fn resource_of(made: &TestApp, account: AccountId) -> Result<ResourceId> {
     let id = shared::id::ProductId::new(made.app.core.clock.now().0, random16()?);
-    execute(
-        made,
-        &format!(
-            "INSERT INTO products (id, account_id, name, doc, created_at, updated_at) \
-             VALUES ('{id}', '{account}', 'Bag', '{{}}', 1, 1)"
-        ),
-    )
-    .await?;
+    let sql = format!(
+        "INSERT INTO products (id, account_id, name, doc, created_at, updated_at) \
+         VALUES ('{id}', '{account}', 'Bag', '{{}}', 1, 1)"
+    );
+    execute(made, &sql).await?;
     Ok(id.into())
 }
 

@@ -8,6 +8,10 @@ export const DOMAIN_STATES: Record<string, [DomainKey, string, DomainKey]> = {
   pending: ['pending', '', 'pendingHint'], verified: ['verified', 'good', 'verifiedHint'], unproven: ['unproven', 'warn', 'unprovenHint'], refused: ['refused', 'bad', 'refusedHint']
 }
 
+export const CERTIFICATE_STATES: Record<string, [DomainKey, string]> = {
+  pending: ['certificatePending', ''], valid: ['certificateValid', 'good'], failed: ['certificateFailed', 'bad'], off: ['certificateOff', '']
+}
+
 const pathOf = (domain: string) => ({ id: session.account, domain })
 
 /** A domain, and the tag of its settings. */

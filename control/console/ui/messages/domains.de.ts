@@ -14,5 +14,7 @@ export const de: Record<keyof typeof en, string> = {
   prefix: 'Präfix der Pfade', prefixHint: 'Links sind auch unter https://{domain}/{prefix}/… zu erreichen; leer: nur mit der Kurz-ID.', inUrls: 'Kurz-URLs und neue Codes haben das Präfix',
   segments: 'Kurz-IDs dürfen mehrere Teile haben', segmentsHint: 'etwa sale/2026/shoes. Sobald es Links auf der Domain gibt, bleibt es so. Aktualisieren Sie zuerst alle Edges.',
   conflict: 'Jemand anderes hat das inzwischen geändert. Was Sie eingegeben haben, steht noch da; speichern Sie erneut, um zu ersetzen, was unten steht.', changedBy: 'Geändert {when} von {who}.', saved: 'Gespeichert', nobody: 'keine',
+  certificate: 'Zertifikat', certificateHint: 'Wird von selbst bestellt und erneuert und an jede Edge gesendet.', certificatePending: 'Wird bestellt', certificateValid: 'Gültig', certificateFailed: 'Fehlgeschlagen', certificateOff: 'Ausgeschaltet',
+  issuer: 'Ausgestellt von', notAfter: 'Endet', nextTry: 'Nächste Bestellung', certificateWhy: 'Der letzte Versuch schlug fehl', order: 'Jetzt bestellen', orderHint: 'Ein Zertifikat kann alle 10 Minuten verlangt werden.', switchOff: 'Ausschalten', switchOn: 'Einschalten', switchOffReally: 'Das Zertifikat von {domain} von den Edges nehmen',
   release: 'Domain entfernen', releaseReally: '{domain} entfernen', releaseHint: 'Eine Domain, auf der es Links gab, bleibt: Ihre Codes können gedruckt sein.'
 }

@@ -15,6 +15,8 @@ export const en = {
   prefix: 'Prefix of paths', prefixHint: 'Links are at https://{domain}/{prefix}/… too; empty: at the short id alone.', inUrls: 'Short URLs and new codes have the prefix',
   segments: 'Short ids may have several segments', segmentsHint: 'such as sale/2026/shoes. It stays once the domain has links. Upgrade every edge first.',
   conflict: 'Somebody else changed this meanwhile. What you typed is still here; save again to replace what is shown below.', changedBy: 'Changed {when} by {who}.', saved: 'Saved', nobody: 'none',
+  certificate: 'Certificate', certificateHint: 'Ordered and renewed by itself, and sent to every edge.', certificatePending: 'Is being ordered', certificateValid: 'Valid', certificateFailed: 'Failed', certificateOff: 'Switched off',
+  issuer: 'Issued by', notAfter: 'Ends', nextTry: 'Ordered next', certificateWhy: 'The last try failed', order: 'Order now', orderHint: 'A certificate can be asked for every 10 minutes.', switchOff: 'Switch off', switchOn: 'Switch on', switchOffReally: 'Take the certificate of {domain} from the edges',
   release: 'Remove the domain', releaseReally: 'Remove {domain}', releaseHint: 'A domain on which links were made stays: their codes may be printed.'
 } as const
 

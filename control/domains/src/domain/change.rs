@@ -13,6 +13,7 @@ use shared::{
 const REDIRECT_MAX_AGE: &str = "redirectMaxAge";
 const ROBOTS: &str = "robots";
 const PATH_PREFIX: &str = "pathPrefix";
+const AUTOMATIC_CERTIFICATE: &str = "automaticCertificate";
 
 /// The members of an update of a short domain; `None` means not given.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -31,6 +32,8 @@ pub struct ShortDomainChange {
     pub prefix_in_urls: Option<bool>,
     /// Whether short ids of somebody's choice may have several segments.
     pub multi_segment: Option<bool>,
+    /// Whether its certificate is ordered by this service.
+    pub automatic_certificate: Option<bool>,
 }
 
 impl ShortDomainChange {
@@ -62,6 +65,11 @@ impl ShortDomainChange {
         let path_prefix = path_prefix(&mut members);
         let prefix_in_urls = switch(&mut members, "prefixInUrls");
         let multi_segment = switch(&mut members, "multiSegment");
+        let automatic_certificate = if members.is_null(AUTOMATIC_CERTIFICATE) {
+            Some(true)
+        } else {
+            members.typed(AUTOMATIC_CERTIFICATE, "true, false or null", Value::as_bool)
+        };
         members.finish(Some(Self {
             redirect_max_age,
             robots,
@@ -70,10 +78,11 @@ impl ShortDomainChange {
             path_prefix,
             prefix_in_urls,
             multi_segment,
+            automatic_certificate,
         }))
     }
 
-    /// The domain after the change.
+    /// The domain after the change; whether its certificate is ordered is stored apart.
     #[must_use]
     pub fn apply(self, domain: ShortDomain) -> ShortDomain {
         let redirect_max_age = self.redirect_max_age.unwrap_or(domain.redirect_max_age);
@@ -220,7 +229,8 @@ mod tests {
         assert!(ShortDomainChange::parse(&json!({"appleAppSiteAssociation": {"a": exact}})).is_ok());
         let deep = (0..20).fold(json!(1), |inner, _| json!([inner]));
         let faults = ShortDomainChange::parse(&json!({"robots": "some", "redirectMaxAge": -1,
-            "assetLinks": {"a": 1}, "appleAppSiteAssociation": {"a": format!("{exact}a")}}));
+            "assetLinks": {"a": 1}, "appleAppSiteAssociation": {"a": format!("{exact}a")},
+            "automaticCertificate": "no"}));
         assert_eq!(
             faults.unwrap_err(),
             [
@@ -228,6 +238,7 @@ mod tests {
                 "robots must be none or all.",
                 "assetLinks must be an array of objects, or null.",
                 "appleAppSiteAssociation must have at most 65536 bytes, not 65537.",
+                "automaticCertificate must be true, false or null.",
             ]
         );
         for (name, value) in [

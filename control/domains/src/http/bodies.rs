@@ -34,6 +34,8 @@ pub(super) fn settings() -> Value {
         .may("robots", json!({"type": "string", "enum": robots, "description": "What /robots.txt says; null: none."}))
         .may("assetLinks", links)
         .may("appleAppSiteAssociation", open_object(association))
+        .may("automaticCertificate", json!({"type": "boolean",
+            "description": "Whether its certificate is ordered and renewed by itself; null: it is. false takes it from the edges."}))
         .like("redirectMaxAge", 60)
         .like("robots", "all")
         .like(

@@ -8,6 +8,7 @@ use shared::{
 };
 use utoipa::ToSchema;
 
+use super::certificates::DomainCertificateDocument;
 use crate::{
     domain::claim::{Claim, FILE_PATH, State},
     service::OwnDomain,
@@ -148,12 +149,19 @@ pub(super) struct DomainDocument {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(read_only)]
     ends_at: Option<i64>,
+    /// Whether its certificate is ordered and renewed by itself; absent where this service orders none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    automatic_certificate: Option<bool>,
+    /// Its certificate; absent where this service orders none: for domains that it gave, that are not proven, or at all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(read_only)]
+    certificate: Option<DomainCertificateDocument>,
 }
 
 impl DomainDocument {
     /// A domain of a list: without its files.
     pub(super) fn listed(own: OwnDomain) -> Self {
-        let OwnDomain { domain, claim, .. } = own;
+        let OwnDomain { domain, claim, certificate, .. } = own;
         let host = domain.host.to_string();
         let claim = claim.as_ref();
         Self {
@@ -188,6 +196,8 @@ impl DomainDocument {
             unproven_since: claim.and_then(|claim| claim.unproven_since).map(|at| at.0),
             opens_at: claim.and_then(Claim::opens_at).map(|at| at.0),
             ends_at: claim.and_then(|claim| claim.ends_at).map(|at| at.0),
+            automatic_certificate: certificate.as_ref().map(|own| !own.certificate.is_off),
+            certificate: certificate.map(Into::into),
         }
     }
 }

@@ -3,6 +3,7 @@
 //! Each handler extracts, calls one service function and answers.
 
 mod bodies;
+mod certificates;
 mod claims;
 mod documents;
 mod domains;
@@ -40,4 +41,5 @@ where
         .routes(routes!(domains::update).answers_tag().takes_tag().body(bodies::settings))
         .routes(routes!(claims::delete).takes_tag())
         .routes(routes!(claims::verify))
+        .routes(routes!(certificates::try_now))
 }

@@ -1,5 +1,6 @@
 //! Checks of claims: those that are asked for, and those of the worker.
 
+use ::certificates::service as orders;
 use kernel::{
     domain::{
         permission::{Subject::Accounts, Verb},
@@ -65,7 +66,7 @@ pub async fn verify(
     match after {
         None => Err(absent(host.as_str())),
         Some(claim) if claim.state == State::Refused => Err(DomainsError::Taken(host).into()),
-        Some(_) => load(&mut state.db.read().await?, account, &host).await,
+        Some(_) => load(state, account, &host).await,
     }
 }
 
@@ -186,6 +187,9 @@ async fn settle(
     if is_new {
         state.readers.wake_edges();
     }
+    if is_verified && before.state != State::Verified {
+        state.certificates.wake();
+    }
     if is_event {
         state.readers.wake_events();
     }
@@ -221,6 +225,7 @@ async fn lose(
     let lost = loser.clone().after(Finding::Taken, now, 0);
     claims::update(tx, &lost).await?;
     domain_files::delete(tx, lost.account, &lost.host).await?;
+    orders::forget(tx, lost.account, &lost.host, now).await?;
     domains::hand_over(tx, lost.account, winner, &lost.host).await?;
     tx.note(lost.account, (KIND, lost.host.as_str()), || (Some(shown(&loser)), Some(shown(&lost))));
     notices::tell(state, tx, &lost, false, now).await

@@ -1,5 +1,6 @@
 //! Claims on hosts: made, read and removed.
 
+use ::certificates::{service as orders, store::certificates as stored};
 use kernel::{
     domain::{
         access::Actor,
@@ -12,7 +13,7 @@ use kernel::{
         access::{Caller, require},
         named as versions,
     },
-    store::{Conn, StoreError, quotas},
+    store::{StoreError, quotas},
 };
 use redirects::store::{domains as published, log};
 use serde_json::json;
@@ -27,7 +28,7 @@ use tenants::{
 };
 use tracing::instrument;
 
-use super::{DomainState, OwnDomain, checks, named, settings_tag};
+use super::{DomainState, OwnDomain, certificates, checks, named, settings_tag};
 use crate::{
     domain::claim::{Claim, State},
     error::{DomainsError, MAX_COUNTED},
@@ -118,11 +119,15 @@ pub async fn list(state: &DomainState, actor: &Actor, account: &str) -> Result<V
     let mut conn = state.db.read().await?;
     let held = accounts::list_domains(&mut conn, account).await?;
     let mut claims = claims::list(&mut conn, account).await?;
+    let mut orders = stored::list(&mut conn, account).await?;
     let mut all = Vec::with_capacity(held.len() + claims.len());
     for domain in held {
         let at = claims.iter().position(|claim| claim.host == domain.host);
-        let claim = at.map(|at| claims.remove(at));
-        all.push(OwnDomain { domain, claim: claim.filter(is_proven), is_held: true });
+        let claim = at.map(|at| claims.remove(at)).filter(is_proven);
+        let at = orders.iter().position(|order| order.host == domain.host);
+        let order = at.map(|at| orders.swap_remove(at));
+        let certificate = certificates::shown(state, claim.as_ref(), order);
+        all.push(OwnDomain { domain, claim, is_held: true, certificate });
     }
     for claim in claims {
         all.push(unheld(claim)?);
@@ -144,22 +149,26 @@ pub async fn read(
     let _ = require(actor, Verb::Read, Accounts)?;
     let account = own_account(actor, account)?;
     let host = named(host).ok_or_else(|| absent(host))?;
-    load(&mut state.db.read().await?, account, &host).await
+    load(state, account, &host).await
 }
 
 /// The same for an account that was checked.
 pub(super) async fn load(
-    conn: &mut Conn,
+    state: &DomainState,
     account: AccountId,
     host: &Host,
 ) -> Result<OwnDomain, ServiceError> {
+    let conn = &mut state.db.read().await?;
     let held = accounts::list_domains(conn, account).await?.into_iter().find(|domain| domain.host == *host);
     let claim = claims::find(conn, account, host).await?;
     match (held, claim) {
         (Some(domain), claim) => {
             let files = domain_files::find(conn, account, host).await?.map(Into::into);
             let domain = ShortDomain { files, ..domain };
-            Ok(OwnDomain { domain, claim: claim.filter(is_proven), is_held: true })
+            let claim = claim.filter(is_proven);
+            let order = stored::find(conn, account, host).await?;
+            let certificate = certificates::shown(state, claim.as_ref(), order);
+            Ok(OwnDomain { domain, claim, is_held: true, certificate })
         }
         (None, Some(claim)) => Ok(unheld(claim)?),
         (None, None) => Err(absent(host.as_str())),
@@ -191,7 +200,8 @@ pub async fn delete(
     let claim = claims::find(&mut tx, account, &host).await?;
     let held = domain_files::list_of(&mut tx, account).await?.into_iter().find(|domain| domain.host == host);
     let is_own = claim.as_ref().is_some_and(is_proven);
-    let tag = settings_tag(&host, held.as_ref());
+    let is_off = stored::find(&mut tx, account, &host).await?.is_some_and(|order| order.is_off);
+    let tag = settings_tag(&host, held.as_ref(), is_off);
     let domain = match (&claim, held) {
         (None, None) => return Err(absent(host.as_str())),
         (None, Some(_)) => return Err(DomainsError::GivenByPlatform(host.clone()).into()),
@@ -208,6 +218,7 @@ pub async fn delete(
             return Err(has_links(1));
         }
         domain_files::delete(&mut tx, account, &host).await?;
+        orders::forget(&mut tx, account, &host, now).await?;
         domains::delete(&mut tx, account, &host).await?;
         published::withdraw(&mut tx, domain, now).await?;
     }
@@ -223,7 +234,7 @@ pub async fn delete(
 }
 
 /// Whether a claim made the domain: others say nothing of one that the platform gave.
-fn is_proven(claim: &Claim) -> bool {
+pub(super) fn is_proven(claim: &Claim) -> bool {
     match claim.state {
         State::Verified | State::Unproven => true,
         State::Pending | State::Refused => false,
@@ -233,5 +244,5 @@ fn is_proven(claim: &Claim) -> bool {
 fn unheld(claim: Claim) -> Result<OwnDomain, StoreError> {
     let domain = ShortDomain::new(Scheme::Https, claim.host.as_str())
         .map_err(|error| StoreError::Row(format!("host: {error}")))?;
-    Ok(OwnDomain { domain, claim: Some(claim), is_held: false })
+    Ok(OwnDomain { domain, claim: Some(claim), is_held: false, certificate: None })
 }

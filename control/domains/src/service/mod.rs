@@ -2,6 +2,7 @@
 //!
 //! Functions fail when the database does; their docs list other errors only.
 
+pub mod certificates;
 pub mod checks;
 pub mod claims;
 mod notices;
@@ -11,6 +12,7 @@ pub mod settings;
 
 use std::{fmt, net::SocketAddr, ops::Deref, sync::Arc};
 
+use ::certificates::service::CertificateState;
 use events::egress::EgressClient;
 use kernel::service::Core;
 use mail::Outbox;
@@ -21,6 +23,7 @@ use shared::{
 };
 use url::Url;
 
+use self::certificates::OwnCertificate;
 use crate::{domain::claim::Claim, resolver::TxtResolver};
 
 /// What operations and workers of short domains need; one for each process.
@@ -31,6 +34,8 @@ pub struct DomainState {
     pub egress: EgressClient,
     /// Asks for records of proofs.
     pub resolver: TxtResolver,
+    /// Orders certificates.
+    pub certificates: Arc<CertificateState>,
     /// Where mails are put.
     pub outbox: Arc<Outbox>,
     /// Hosts of this service, which nobody may claim.
@@ -44,13 +49,14 @@ impl DomainState {
     pub fn new<'a>(
         redirects: Redirects,
         egress: EgressClient,
-        outbox: Arc<Outbox>,
+        (outbox, certificates): (Arc<Outbox>, Arc<CertificateState>),
         dns_server: Option<SocketAddr>,
         own_urls: impl IntoIterator<Item = &'a str>,
     ) -> Arc<Self> {
         let host = |url: &str| Url::parse(url).ok()?.host_str().map(str::to_ascii_lowercase);
         let own_hosts = own_urls.into_iter().filter_map(host).collect();
-        Arc::new(Self { redirects, egress, resolver: TxtResolver::new(dns_server), outbox, own_hosts })
+        let resolver = TxtResolver::new(dns_server);
+        Arc::new(Self { redirects, egress, resolver, certificates, outbox, own_hosts })
     }
 }
 
@@ -83,21 +89,25 @@ pub struct OwnDomain {
     pub claim: Option<Claim>,
     /// Whether there is a row of the domain, so that links may be on it.
     pub is_held: bool,
+    /// Its certificate; `None`: this service orders none for it.
+    pub certificate: Option<OwnCertificate>,
 }
 
 impl OwnDomain {
     /// The `ETag` of its settings. What a check of its proof finds does not change it.
     #[must_use]
     pub fn tag(&self) -> EntityTag {
-        settings_tag(&self.domain.host, Some(&self.domain))
+        let is_off = self.certificate.as_ref().is_some_and(|own| own.certificate.is_off);
+        settings_tag(&self.domain.host, Some(&self.domain), is_off)
     }
 }
 
-/// The `ETag` of the settings of a short domain; without one, of a host that is only claimed.
-fn settings_tag(host: &Host, domain: Option<&ShortDomain>) -> EntityTag {
+/// The `ETag` of the settings of a short domain; without one, of a host that is only claimed. `is_off`: it wants no certificate.
+fn settings_tag(host: &Host, domain: Option<&ShortDomain>, is_off: bool) -> EntityTag {
     let files = domain.and_then(|domain| domain.files.as_deref());
     let paths = domain.map(|domain| &domain.paths);
-    EntityTag::of(&(host.as_str(), domain.and_then(|domain| domain.redirect_max_age), files, paths))
+    let settings = (host.as_str(), domain.and_then(|domain| domain.redirect_max_age), files, paths);
+    if is_off { EntityTag::of(&(settings, is_off)) } else { EntityTag::of(&settings) }
 }
 
 /// The host that a path names; `None` where no short domain is called so.

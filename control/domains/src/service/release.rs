@@ -1,5 +1,6 @@
 //! The platform takes a short domain from its account.
 
+use ::certificates::service as orders;
 use kernel::{
     domain::{event::Event, quota::Quota},
     error::ServiceError,
@@ -70,6 +71,7 @@ pub async fn release(
     } else {
         let held = domain_files::list_of(&mut tx, account).await?;
         domain_files::delete(&mut tx, account, &host).await?;
+        orders::forget(&mut tx, account, &host, now).await?;
         domains::delete(&mut tx, account, &host).await?;
         if let Some(domain) = held.into_iter().find(|domain| domain.host == host) {
             published::withdraw(&mut tx, domain, now).await?;

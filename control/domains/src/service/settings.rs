@@ -1,5 +1,6 @@
 //! Settings of short domains.
 
+use ::certificates::{service as orders, store::certificates as stored};
 use kernel::{
     domain::permission::{Subject::Accounts, Verb},
     error::ServiceError,
@@ -19,7 +20,11 @@ use tenants::{
 use tracing::instrument;
 
 use super::{DomainState, OwnDomain, claims, named, settings_tag};
-use crate::{domain::change::ShortDomainChange, error::DomainsError, store::domains};
+use crate::{
+    domain::change::ShortDomainChange,
+    error::DomainsError,
+    store::{claims as claimed, domains as domain_links},
+};
 
 /// Most bytes of the files of all accounts: every edge holds them, is told all of them when it connects, and the Redis view
 /// holds them in one key that is written as a whole. Some 4,000 domains have files of a usual size, which is 4 KiB, then.
@@ -32,8 +37,8 @@ const MAX_ACCOUNT_BYTES: i64 = 1 << 20;
 ///
 /// # Errors
 /// It is another account, or the domain is not the account's, or was never proven; its files would take more than the account,
-/// or all accounts together, may have (409); its paths would be others than codes may have, or lack the prefix that URLs
-/// should have (409); its settings are not as `If-Match` says (412).
+/// or all accounts together, may have, or it was given by the platform and shall have no certificate (409); its paths would be
+/// others than codes may have, or lack the prefix that URLs should have (409); its settings are not as `If-Match` says (412).
 #[instrument(skip_all)]
 pub async fn update(
     state: &DomainState,
@@ -48,11 +53,23 @@ pub async fn update(
     let mut tx = state.db.begin(&caller.ctx).await?;
     // It also keeps others from changing the domain between the read and the write.
     log::lock(&mut tx).await?;
-    let held = domain_files::list_of(&mut tx, account).await?;
-    let before = held.into_iter().find(|domain| domain.host == host).ok_or_else(absent)?;
-    versions::check(&tx, || settings_tag(&host, Some(&before)))?;
+    let domains = domain_files::list_of(&mut tx, account).await?;
+    let before = domains.into_iter().find(|domain| domain.host == host).ok_or_else(absent)?;
+    let is_off = stored::find(&mut tx, account, &host).await?.is_some_and(|order| order.is_off);
+    versions::check(&tx, || settings_tag(&host, Some(&before), is_off))?;
+    let wants_off = change.automatic_certificate.map_or(is_off, |is_automatic| !is_automatic);
+    if wants_off && !is_off {
+        let claim = claimed::find(&mut tx, account, &host).await?;
+        if !claim.as_ref().is_some_and(claims::is_proven) {
+            return Err(DomainsError::OtherCertificate(host.clone()).into());
+        }
+    }
     let after = change.apply(before.clone());
-    if after != before {
+    let now = state.clock.now();
+    if wants_off != is_off {
+        orders::switch(&mut tx, account, &host, wants_off, now).await?;
+    }
+    if after != before || wants_off != is_off {
         if after.paths != before.paths {
             check_paths(&mut tx, &before, &after).await?;
         }
@@ -65,12 +82,15 @@ pub async fn update(
         if size_bytes(&after) > size_bytes(&before) {
             check_room(&mut tx, account).await?;
         }
-        tx.note(account, ("shortDomain", host.as_str()), || (Some(shown(&before)), Some(shown(&after))));
-        published::publish_one(&mut tx, account, &host, state.clock.now()).await?;
+        tx.note(account, ("shortDomain", host.as_str()), || {
+            (Some(shown(&before, is_off)), Some(shown(&after, wants_off)))
+        });
+        published::publish_one(&mut tx, account, &host, now).await?;
         tx.commit().await?;
         state.readers.wake_edges();
+        state.certificates.wake();
     }
-    claims::load(&mut state.db.read().await?, account, &host).await
+    claims::load(state, account, &host).await
 }
 
 fn size_bytes(domain: &ShortDomain) -> usize {
@@ -105,12 +125,12 @@ async fn check_paths(tx: &mut Tx, before: &ShortDomain, after: &ShortDomain) -> 
     } else {
         return Ok(());
     };
-    if domains::has_links(tx, host).await? { Err(refusal.into()) } else { Ok(()) }
+    if domain_links::has_links(tx, host).await? { Err(refusal.into()) } else { Ok(()) }
 }
 
 /// What the audit trail shows: files by their size, because an entry of 128 KiB is read by nobody.
-fn shown(domain: &ShortDomain) -> Value {
-    let mut shown = json!({"redirectMaxAge": domain.redirect_max_age});
+fn shown(domain: &ShortDomain, is_off: bool) -> Value {
+    let mut shown = json!({"redirectMaxAge": domain.redirect_max_age, "automaticCertificate": !is_off});
     if let (Ok(Value::Object(paths)), Value::Object(members)) =
         (serde_json::to_value(&domain.paths), &mut shown)
     {

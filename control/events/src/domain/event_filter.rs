@@ -20,7 +20,7 @@ const FAMILIES: [(&str, &[&str]); 8] = [
     ("redirection", &["created", "updated", "deleted"]),
     ("job", &["completed"]),
     ("printOrder", &["completed"]),
-    ("shortDomain", &["verified", "unproven"]),
+    ("shortDomain", &["verified", "unproven", "certificateIssued", "certificateFailed"]),
     ("linkChange", &["completed"]),
     (REACTION, &[]),
 ];
@@ -71,7 +71,8 @@ impl Types {
             Some(name) => Err(format!(
                 "{:?} is no type of event: there are action, action.<type of action>, properties.updated, \
                  redirection.created, redirection.updated, redirection.deleted, job.completed, printOrder.completed, \
-                 shortDomain.verified, shortDomain.unproven and linkChange.completed",
+                 shortDomain.verified, shortDomain.unproven, shortDomain.certificateIssued, \
+                 shortDomain.certificateFailed and linkChange.completed",
                 shorten(name)
             )),
             None => Ok(Self(names)),

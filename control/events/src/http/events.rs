@@ -60,7 +60,8 @@ struct StreamedEvent {
         ("types" = Option<String>, Query, description = "Types with commas: `action`, `action.scans`, \
             `properties.updated`, `redirection`, `redirection.created`, `redirection.updated`, \
             `redirection.deleted`, `job.completed`, `printOrder.completed`, `shortDomain.verified`, \
-            `shortDomain.unproven`, `linkChange.completed`; without it all"),
+            `shortDomain.unproven`, `shortDomain.certificateIssued`, `shortDomain.certificateFailed`, \
+            `linkChange.completed`; without it all"),
         ("match" = Option<String>, Query, description = "What an event must meet, in the language of `filter`: \
             `context.countryCode=DE&customFields.grade>3`"),
         ("lastEventId" = Option<String>, Query, description = "The place to go on from, where no header \

@@ -231,7 +231,7 @@ const fn family(event: &Event) -> &'static str {
         Event::Redirections { .. } => "redirection",
         Event::Job { .. } => "job",
         Event::PrintOrder { .. } => "printOrder",
-        Event::ShortDomain(..) => "shortDomain",
+        Event::ShortDomain(..) | Event::Certificate(..) => "shortDomain",
         Event::LinkChange { .. } => "linkChange",
     }
 }

@@ -63,6 +63,8 @@ pub enum Event {
     },
     /// The host of a short domain, and whether it is proven from now on.
     ShortDomain(String, bool),
+    /// The host of a short domain that has a new certificate; or why it got none.
+    Certificate(String, Option<String>),
     /// A change of many links, or its undoing, has ended.
     LinkChange {
         /// Its id.
@@ -258,6 +260,7 @@ impl Event {
             Self::Job { .. } => "job",
             Self::PrintOrder { .. } => "printOrder",
             Self::ShortDomain(..) => "shortDomain",
+            Self::Certificate(..) => "certificate",
             Self::LinkChange { .. } => "linkChange",
         }
     }
@@ -284,6 +287,7 @@ impl Event {
                 json!({"id": id, "status": status}).to_string()
             }
             Self::ShortDomain(host, is_verified) => json!([host, is_verified]).to_string(),
+            Self::Certificate(host, error) => json!([host, error]).to_string(),
         }
     }
 
@@ -323,6 +327,10 @@ impl Event {
             "shortDomain" => {
                 let (host, is_verified) = serde_json::from_str(body).ok()?;
                 Some(Self::ShortDomain(host, is_verified))
+            }
+            "certificate" => {
+                let (host, error) = serde_json::from_str(body).ok()?;
+                Some(Self::Certificate(host, error))
             }
             _ => None,
         }

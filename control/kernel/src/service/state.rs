@@ -57,6 +57,8 @@ pub struct Secrets {
     pub mail: [u8; 32],
     /// Keys of sessions, and what protects second factors and tries to sign in, are derived from it.
     pub sign_in: [u8; 32],
+    /// Encrypts the private keys of certificates, and the key of the account at their authority.
+    pub certificate: [u8; 32],
 }
 
 impl Secrets {

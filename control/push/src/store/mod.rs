@@ -4,6 +4,7 @@ pub use ::kernel::store::*;
 pub use ::redirects::store::*;
 
 pub mod calls;
+pub mod certificates;
 pub mod edge_keys;
 pub mod edge_leases;
 pub mod publishers;

@@ -26,6 +26,7 @@ pub(super) fn register(app: &Arc<ApiState>, registry: &mut Registry) {
     app.events.webhooks.metrics.register(registry);
     app.events.reactions.metrics.register(registry);
     app.users.outbox.metrics.register(registry);
+    app.domains.certificates.metrics.register(registry);
     app.privacy.metrics.register(registry);
     registry.register_collector(Box::new(Readings(app.clone())));
 }
@@ -118,6 +119,12 @@ impl Collector for Readings {
             "broker_connections",
             "Connections of MQTT and WebSockets that are open",
             plain(app.events.connections.count() as f64),
+        )?;
+        let ends = app.domains.certificates.metrics.ends();
+        gauge(
+            "domain_certificate_expiry_timestamp_seconds",
+            "When the certificate of a short domain ends, in seconds since 1970: the 1,000 that end first",
+            ends.into_iter().map(|(host, end)| one("host", host, end.0 as f64 / 1e3)).collect(),
         )?;
         let listeners = [
             ("api", &app.core.capacity.api),

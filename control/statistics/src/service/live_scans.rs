@@ -241,6 +241,7 @@ impl Stream {
             | Event::Job { .. }
             | Event::PrintOrder { .. }
             | Event::ShortDomain(..)
+            | Event::Certificate(..)
             | Event::LinkChange { .. } => None,
         }
     }

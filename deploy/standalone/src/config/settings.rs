@@ -3,7 +3,7 @@
 use platform::settings::{Log, Network, with_file};
 use serde::{Deserialize, Serialize};
 
-use control::config::{LimitSettings, MailTexts, OidcTexts, ScanTexts};
+use control::config::{AcmeTexts, LimitSettings, MailTexts, OidcTexts, ScanTexts};
 
 use super::ConfigError;
 
@@ -113,6 +113,11 @@ pub struct Settings {
     /// the system]
     #[arg(long, env = "WAYMARK_DNS_SERVER", value_name = "ADDR:PORT")]
     pub dns_server: Option<String>,
+
+    /// Certificates of short domains.
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub acme: AcmeTexts,
 
     /// Limits of the API.
     #[command(flatten)]

@@ -105,6 +105,24 @@ fn bad_settings_are_refused_before_anything_is_made() {
         ("WAYMARK_PRINT_FILES_DAYS", &[("WAYMARK_PRINT_FILES_DAYS", "a month")], "0 to 36500"),
         ("WAYMARK_DNS_SERVER", &[("WAYMARK_DNS_SERVER", "192.0.2.53")], "an IP and a port"),
         (
+            "WAYMARK_ACME_DIRECTORY",
+            &[("WAYMARK_ACME_DIRECTORY", "http://acme.example/directory")],
+            "scheme is not https",
+        ),
+        (
+            "WAYMARK_ACME_CONTACT",
+            &[("WAYMARK_ACME_CONTACT", "ops@example.com")],
+            "without WAYMARK_ACME_DIRECTORY",
+        ),
+        (
+            "WAYMARK_ACME_TRUST_FILE",
+            &[
+                ("WAYMARK_ACME_DIRECTORY", "https://acme.example/directory"),
+                ("WAYMARK_ACME_TRUST_FILE", "/nonexistent.pem"),
+            ],
+            "give a PEM file",
+        ),
+        (
             "WAYMARK_SMTP_URL",
             &[("WAYMARK_SMTP_URL", "smtp://u:secret@"), sender],
             "smtps://user:password@host",

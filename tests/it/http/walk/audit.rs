@@ -32,6 +32,7 @@ const READS: &[&str] = &[
     "POST /webhooks/{id}/ping",
     // What it changes is noted where it finds something: see `http::own_domains`.
     "POST /accounts/{id}/shortDomains/{domain}/verify",
+    "POST /accounts/{id}/shortDomains/{domain}/certificate",
     // With `apply` it does write: see `a_replay_that_is_applied_is_noted`.
     "POST /authentication/replay",
 ];

@@ -47,6 +47,7 @@ pub(super) const TABLE: &[(&str, &str, &str)] = &[
     ("PUT /accounts/{id}/shortDomains/{domain}", "y----", "accounts:update"),
     ("DELETE /accounts/{id}/shortDomains/{domain}", "y----", "accounts:update"),
     ("POST /accounts/{id}/shortDomains/{domain}/verify", "y----", "accounts:update"),
+    ("POST /accounts/{id}/shortDomains/{domain}/certificate", "y----", "accounts:update"),
     ("GET /accounts/{id}/pages", "y----", "accounts:read"),
     ("PUT /accounts/{id}/pages", "y----", "accounts:update"),
     ("GET /accounts/{id}/shortDomains/{domain}/pages", "y----", "accounts:read"),

@@ -65,6 +65,8 @@ fn stored_events_round_trip() {
         Event::Job { id: JobId::new(1, [2; 16]), status: "COMPLETED".to_owned(), project: None },
         Event::PrintOrder { id: JobId::new(1, [2; 16]), status: "complete".to_owned() },
         Event::ShortDomain("go.example".to_owned(), true),
+        Event::Certificate("go.example".to_owned(), None),
+        Event::Certificate("go.example".to_owned(), Some("why".to_owned())),
         Event::LinkChange { id: JobId::new(1, [2; 16]), status: "complete".to_owned() },
     ] {
         assert_eq!(Event::read(event.kind(), &event.to_body()), Some(event));

@@ -1,0 +1,248 @@
+//! The client that asks the authority.
+//!
+//! The directory is a setting of the platform operator, who may have it in a private network: so addresses are not restricted as
+//! those of webhooks are. Redirects are not followed, no proxy of the environment is used, every URL has TLS, and answers are
+//! read up to a limit.
+
+use std::{
+    pin::Pin,
+    sync::{Arc, Mutex, PoisonError},
+    time::{Duration, SystemTime},
+};
+
+use bytes::Bytes;
+use http::{Request, Response, header};
+use http_body_util::BodyExt as _;
+use instant_acme::{
+    Account, AccountCredentials, BodyWrapper, BytesResponse, Error, HttpClient, NewAccount, Problem,
+};
+use reqwest::{Certificate, Client, redirect::Policy};
+use shared::time::{Clock, UnixMillis};
+
+use crate::{
+    domain::certificate::{Fault, FaultKind},
+    settings::AcmeSettings,
+};
+
+/// Longest time for a connection.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Longest time for one answer.
+const TIMEOUT: Duration = Duration::from_secs(20);
+
+/// Longest answer: many times a chain.
+const MAX_ANSWER_BYTES: usize = 256 << 10;
+
+/// Most characters of what the authority says that are kept.
+const MAX_TEXT: usize = 500;
+
+/// The authority of a process, which is not asked before there is an order.
+pub struct Authority {
+    settings: AcmeSettings,
+    client: Client,
+    clock: Arc<dyn Clock>,
+}
+
+impl Authority {
+    /// A client that trusts the root of the settings alone, or those of the system.
+    ///
+    /// # Errors
+    /// TLS cannot be set up.
+    pub fn new(settings: AcmeSettings, clock: Arc<dyn Clock>) -> Result<Self, String> {
+        let builder = Client::builder()
+            .redirect(Policy::none())
+            .no_proxy()
+            .https_only(true)
+            .connect_timeout(CONNECT_TIMEOUT)
+            .timeout(TIMEOUT)
+            // Orders are rare: a connection that the authority closed meanwhile would break one.
+            .pool_max_idle_per_host(0)
+            .user_agent(concat!("Waymark/", env!("CARGO_PKG_VERSION")));
+        let builder = match settings.trust() {
+            Some(pem) => {
+                builder.tls_certs_only(Certificate::from_pem_bundle(pem).map_err(|error| error.to_string())?)
+            }
+            None => builder,
+        };
+        let client = builder.build().map_err(|error| error.to_string())?;
+        Ok(Self { settings, client, clock })
+    }
+
+    /// The URL of its directory.
+    #[must_use]
+    pub fn directory(&self) -> &str {
+        self.settings.directory()
+    }
+
+    /// A conversation of its own, which knows what the authority said last.
+    pub(crate) fn talk(&self) -> Talk {
+        Talk { client: self.client.clone(), clock: self.clock.clone(), last: Arc::default() }
+    }
+
+    /// Makes an account of this service, which agrees to the terms of the authority; gives its credentials in JSON.
+    ///
+    /// # Errors
+    /// The authority makes none.
+    pub(crate) async fn register(&self) -> Result<String, Fault> {
+        let talk = self.talk();
+        let contact: Vec<&str> = self.settings.contact().into_iter().collect();
+        let account =
+            NewAccount { contact: &contact, terms_of_service_agreed: true, only_return_existing: false };
+        let builder = Account::builder_with_http(Box::new(talk.clone()));
+        let made = builder.create(&account, self.directory().to_owned(), None).await;
+        let (_, credentials) = made.map_err(|error| talk.fault(error))?;
+        serde_json::to_string(&credentials).map_err(|error| talk.fault(error.into()))
+    }
+
+    /// The account of this service by its credentials in JSON.
+    ///
+    /// # Errors
+    /// The authority does not answer.
+    pub(crate) async fn account(&self, credentials: &str, talk: &Talk) -> Result<Account, Fault> {
+        let no_account = |_: serde_json::Error| Fault {
+            kind: FaultKind::NoAccount,
+            text: "the credentials at the authority cannot be read".to_owned(),
+            until: None,
+        };
+        let credentials: AccountCredentials = serde_json::from_str(credentials).map_err(no_account)?;
+        let builder = Account::builder_with_http(Box::new(talk.clone()));
+        builder.from_credentials(credentials).await.map_err(|error| talk.fault(error))
+    }
+}
+
+/// What the authority said last, if it refused.
+#[derive(Debug, Clone, Copy)]
+struct Refusal {
+    status: u16,
+    until: Option<UnixMillis>,
+}
+
+/// A conversation with the authority.
+#[derive(Clone)]
+pub(crate) struct Talk {
+    client: Client,
+    clock: Arc<dyn Clock>,
+    last: Arc<Mutex<Option<Refusal>>>,
+}
+
+impl Talk {
+    /// What an error means for an order.
+    pub(crate) fn fault(&self, error: Error) -> Fault {
+        let last = *self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let until = last.and_then(|refusal| refusal.until);
+        let status = last.map_or(0, |refusal| refusal.status);
+        let (kind, text) = match &error {
+            Error::Api(problem) => (kind_of(problem, status), said(problem)),
+            _ if status == 429 => (FaultKind::Limited, "it is asked too often".to_owned()),
+            Error::Timeout(_) => (FaultKind::Unavailable, "it has not finished in time".to_owned()),
+            Error::Json(_) if status == 0 => (FaultKind::Unavailable, "its answer cannot be read".to_owned()),
+            Error::Json(_) => (FaultKind::Unavailable, format!("it answers with {status}")),
+            error => {
+                tracing::warn!(%error, "the certificate authority does not answer");
+                (FaultKind::Unavailable, "it gives no answer".to_owned())
+            }
+        };
+        Fault { kind, text: format!("The certificate authority: {text}"), until }
+    }
+
+    async fn ask(self, request: Request<BodyWrapper<Bytes>>) -> Result<BytesResponse, Error> {
+        let other = |error: reqwest::Error| Error::Other(Box::new(error));
+        let (parts, body) = request.into_parts();
+        // It cannot fail.
+        let body = body.collect().await.map(|body| body.to_bytes()).unwrap_or_default();
+        let asked =
+            self.client.request(parts.method, parts.uri.to_string()).headers(parts.headers).body(body);
+        let mut answer = asked.send().await.map_err(other)?;
+        let mut bytes = Vec::new();
+        while let Some(chunk) = answer.chunk().await.map_err(other)? {
+            if bytes.len() + chunk.len() > MAX_ANSWER_BYTES {
+                return Err(Error::Str("an answer of a bounded length"));
+            }
+            bytes.extend_from_slice(&chunk);
+        }
+        let status = answer.status();
+        let refusal = (status.is_client_error() || status.is_server_error())
+            .then(|| Refusal { status: status.as_u16(), until: self.until(answer.headers()) });
+        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = refusal;
+        let mut response = Response::new(());
+        *response.status_mut() = status;
+        *response.headers_mut() = answer.headers().clone();
+        let (parts, ()) = response.into_parts();
+        Ok(BytesResponse { parts, body: Box::new(Bytes::from(bytes)) })
+    }
+
+    /// What `Retry-After` says.
+    fn until(&self, headers: &http::HeaderMap) -> Option<UnixMillis> {
+        let text = headers.get(header::RETRY_AFTER)?.to_str().ok()?.trim();
+        if let Ok(seconds) = text.parse::<u32>() {
+            return Some(UnixMillis(self.clock.now().0.saturating_add(i64::from(seconds) * 1_000)));
+        }
+        let at = httpdate::parse_http_date(text).ok()?.duration_since(SystemTime::UNIX_EPOCH).ok()?;
+        i64::try_from(at.as_millis()).ok().map(UnixMillis)
+    }
+}
+
+impl HttpClient for Talk {
+    fn request(
+        &self,
+        request: Request<BodyWrapper<Bytes>>,
+    ) -> Pin<Box<dyn Future<Output = Result<BytesResponse, Error>> + Send>> {
+        Box::pin(self.clone().ask(request))
+    }
+}
+
+fn kind_of(problem: &Problem, status: u16) -> FaultKind {
+    let kind = problem.r#type.as_deref().unwrap_or_default();
+    let kind = kind.strip_prefix("urn:ietf:params:acme:error:").unwrap_or(kind);
+    match kind {
+        "rateLimited" => FaultKind::Limited,
+        "accountDoesNotExist" => FaultKind::NoAccount,
+        "serverInternal" | "badNonce" => FaultKind::Unavailable,
+        _ if status == 429 => FaultKind::Limited,
+        _ if status >= 500 => FaultKind::Unavailable,
+        _ => FaultKind::Refused,
+    }
+}
+
+/// What a problem says, for people: it is a text of somebody else.
+pub(crate) fn said(problem: &Problem) -> String {
+    let own = problem.detail.as_deref().or(problem.r#type.as_deref());
+    let of_names = problem.subproblems.iter().filter_map(|one| one.detail.as_deref());
+    let text = own.into_iter().chain(of_names).collect::<Vec<_>>().join("; ");
+    let text: String =
+        text.chars().map(|char| if char.is_control() { ' ' } else { char }).take(MAX_TEXT).collect();
+    if text.is_empty() { "it refuses, without a reason".to_owned() } else { text }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn problems_say_whose_fault_it_is() {
+        for (kind, status, expected) in [
+            ("urn:ietf:params:acme:error:rateLimited", 429, FaultKind::Limited),
+            ("urn:ietf:params:acme:error:rateLimited", 0, FaultKind::Limited),
+            ("urn:ietf:params:acme:error:accountDoesNotExist", 400, FaultKind::NoAccount),
+            ("urn:ietf:params:acme:error:serverInternal", 500, FaultKind::Unavailable),
+            ("urn:ietf:params:acme:error:unauthorized", 403, FaultKind::Refused),
+            ("urn:ietf:params:acme:error:connection", 0, FaultKind::Refused),
+            ("about:blank", 429, FaultKind::Limited),
+            ("about:blank", 503, FaultKind::Unavailable),
+        ] {
+            let problem: Problem = serde_json::from_value(serde_json::json!({"type": kind})).unwrap();
+            assert_eq!(kind_of(&problem, status), expected, "{kind} {status}");
+        }
+    }
+
+    #[test]
+    fn what_an_authority_says_is_bounded() {
+        let problem = serde_json::json!({"detail": format!("a\nb{}", "c".repeat(2 * MAX_TEXT))});
+        let text = said(&serde_json::from_value(problem).unwrap());
+        assert!(text.starts_with("a b") && text.chars().count() == MAX_TEXT, "{text}");
+        assert_eq!(
+            said(&serde_json::from_value(serde_json::json!({})).unwrap()),
+            "it refuses, without a reason"
+        );
+    }
+}

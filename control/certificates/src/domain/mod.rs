@@ -1,0 +1,4 @@
+//! Rules as plain functions from data to data: no I/O, no clock, no randomness.
+
+pub mod certificate;
+pub mod chain;

@@ -1,0 +1,95 @@
+//! Authorities: the account of this service at each, and the lease of the control that asks it.
+
+use std::time::Duration;
+
+use kernel::store::{
+    Db, StoreError, Tx, execute, fetch_optional,
+    lease::{self, Timed, hold_lease, milliseconds, timed},
+};
+use shared::time::UnixMillis;
+
+/// How long a lease holds without being renewed: so long orders stand still when their control dies.
+pub const LEASE: Duration = Duration::from_secs(10);
+
+macro_rules! take {
+    ($now:expr) => {
+        concat!(
+            "UPDATE certificate_authorities SET fence = fence + 1, lease_until = ",
+            $now,
+            " + $3 WHERE directory = $1 AND paused_until <= $2 AND lease_until <= ",
+            $now,
+            " RETURNING seq, fence, credentials"
+        )
+    };
+}
+macro_rules! hold_it {
+    ($now:expr) => {
+        hold_lease!($now, "certificate_authorities", "", "")
+    };
+}
+
+const INSERT: &str =
+    "INSERT INTO certificate_authorities (directory) VALUES ($1) ON CONFLICT (directory) DO NOTHING";
+const TAKE: Timed = timed!(take);
+const HOLD: Timed = timed!(hold_it);
+const RELEASE: &str = "UPDATE certificate_authorities SET lease_until = 0 WHERE seq = $1 AND fence = $2";
+const SET_CREDENTIALS: &str =
+    "UPDATE certificate_authorities SET credentials = $3 WHERE seq = $1 AND fence = $2";
+const PAUSE: &str = "UPDATE certificate_authorities SET paused_until = $3 WHERE seq = $1 AND fence = $2";
+const FREE: &str = "UPDATE certificate_authorities SET lease_until = 0";
+
+/// A lease on an authority.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Held {
+    /// The key of its row.
+    pub seq: i64,
+    /// Grows with each holder.
+    pub fence: i64,
+    /// The account of this service, encrypted; `None`: there is none yet.
+    pub credentials: Option<String>,
+}
+
+/// Makes the row of an authority, unless there is one.
+pub async fn add(tx: &mut Tx, directory: &str) -> Result<(), StoreError> {
+    execute!(&mut **tx, INSERT, directory)?;
+    Ok(())
+}
+
+/// Takes the lease of an authority, unless another control holds it or the authority is left alone.
+pub async fn take(tx: &mut Tx, directory: &str, now: UnixMillis) -> Result<Option<Held>, StoreError> {
+    let sql = TAKE.of(tx);
+    let row: Option<(i64, i64, Option<String>)> =
+        fetch_optional!(&mut **tx, sql, directory, now.0, milliseconds(LEASE))?;
+    Ok(row.map(|(seq, fence, credentials)| Held { seq, fence, credentials }))
+}
+
+/// Holds a lease for another [`LEASE`], and its row until the transaction ends; `false`: another control has taken it.
+pub async fn hold(tx: &mut Tx, held: &Held) -> Result<bool, StoreError> {
+    lease::hold(tx, HOLD, held.seq, held.fence, LEASE).await
+}
+
+/// Lets go of a lease.
+pub async fn release(tx: &mut Tx, held: &Held) -> Result<(), StoreError> {
+    execute!(&mut **tx, RELEASE, held.seq, held.fence)?;
+    Ok(())
+}
+
+/// Stores the account of this service, encrypted; `None` forgets it.
+pub async fn set_credentials(
+    tx: &mut Tx,
+    held: &Held,
+    credentials: Option<&str>,
+) -> Result<bool, StoreError> {
+    Ok(execute!(&mut **tx, SET_CREDENTIALS, held.seq, held.fence, credentials)? == 1)
+}
+
+/// Leaves an authority alone until a time.
+pub async fn pause(tx: &mut Tx, held: &Held, until: UnixMillis) -> Result<(), StoreError> {
+    execute!(&mut **tx, PAUSE, held.seq, held.fence, until.0)?;
+    Ok(())
+}
+
+/// Lets go of what the process before held, where there is one process only: on SQLite.
+pub async fn free_all(db: &Db) -> Result<(), StoreError> {
+    lease::free_all(db, FREE).await
+}

@@ -1,0 +1,5 @@
+//! Statements and rows, for SQLite and Postgres.
+
+pub mod authorities;
+pub mod certificates;
+pub mod published;

@@ -1,0 +1,227 @@
+//! Orders certificates that are due: of any number of processes one at a time.
+
+use std::{sync::Arc, time::Duration};
+
+use futures_util::{StreamExt as _, stream};
+use kernel::{
+    error::ServiceError,
+    store::{Ctx, StoreError},
+};
+use shared::time::UnixMillis;
+use tokio_util::sync::CancellationToken;
+
+use crate::{
+    client::Authority,
+    domain::certificate::{Certificate, Fault, FaultKind},
+    service::{
+        CertificateState,
+        order::{self, Ended},
+    },
+    store::{
+        authorities::{self, Held},
+        certificates,
+    },
+};
+
+/// Time between two looks.
+const LOOK: Duration = Duration::from_secs(5);
+
+/// Time between two renewals of the lease: two may fail.
+const RENEW: Duration = Duration::from_secs(3);
+
+/// Time between two readings of when certificates end, in looks: a minute.
+const READ_ENDS: u32 = 12;
+
+/// Certificates whose end is shown.
+const SHOWN: u32 = 1_000;
+
+/// Orders of one look, and domains that are looked at for the first time.
+const BATCH: u32 = 32;
+
+/// Orders at one time: authorities bound how many are open.
+const AT_ONCE: usize = 4;
+
+/// Orders in a row that an authority finds too many, before all others wait, too: fewer are of single domains.
+const LIMITED: usize = 3;
+
+/// Pause after the account of this service could not be made.
+const NO_ACCOUNT_MS: i64 = 60_000;
+
+/// Orders certificates until `stop`; without an authority it only waits.
+pub async fn run(state: Arc<CertificateState>, stop: CancellationToken) {
+    if !state.is_on() {
+        return stop.cancelled().await;
+    }
+    if let Err(error) = authorities::free_all(&state.db).await {
+        tracing::warn!(%error, "the lease of the previous process holds until it runs out");
+    }
+    let mut looks = 0_u32;
+    while !stop.is_cancelled() {
+        let worked = tokio::select! {
+            worked = look(&state, looks) => worked,
+            // What is under way goes on where it was, here or at another control, as soon as the lease has run out.
+            () = stop.cancelled() => return,
+        };
+        if let Err(error) = worked {
+            tracing::warn!(%error, "certificates cannot be ordered");
+        }
+        looks = looks.wrapping_add(1);
+        tokio::select! {
+            () = stop.cancelled() => return,
+            () = state.wake.notified() => {}
+            () = tokio::time::sleep(LOOK) => {}
+        }
+    }
+}
+
+async fn look(state: &CertificateState, looks: u32) -> Result<(), ServiceError> {
+    let ended = work(state).await?;
+    if looks.is_multiple_of(READ_ENDS) || !ended.is_empty() {
+        state.metrics.ends_are(certificates::list_ends(&mut state.db.read().await?, SHOWN).await?);
+    }
+    Ok(())
+}
+
+/// Orders the certificates that are due, a bounded number, unless another control does; gives what became of them.
+///
+/// # Errors
+/// The store failed. What fails of an order is stored with it.
+pub async fn work(state: &CertificateState) -> Result<Vec<Ended>, ServiceError> {
+    let Some(authority) = &state.authority else { return Ok(Vec::new()) };
+    let Some((held, due)) = take(state, authority).await? else { return Ok(Vec::new()) };
+    let worked = tokio::select! {
+        worked = order_all(state, authority, &held, due) => worked,
+        lost = keep(state, &held) => lost.map(|()| Vec::new()),
+    };
+    let mut tx = state.db.begin(&Ctx::default()).await?;
+    authorities::release(&mut tx, &held).await?;
+    tx.commit().await?;
+    worked
+}
+
+/// Takes the lease, if something is due.
+async fn take(
+    state: &CertificateState,
+    authority: &Authority,
+) -> Result<Option<(Held, Vec<Certificate>)>, ServiceError> {
+    let now = state.clock.now();
+    let mut tx = state.db.begin(&Ctx::default()).await?;
+    certificates::add_missing(&mut tx, now, BATCH).await?;
+    let due = certificates::list_due(&mut tx, now, BATCH).await?;
+    if due.is_empty() {
+        tx.commit().await?;
+        return Ok(None);
+    }
+    authorities::add(&mut tx, authority.directory()).await?;
+    let held = authorities::take(&mut tx, authority.directory(), now).await?;
+    tx.commit().await?;
+    Ok(held.map(|held| (held, due)))
+}
+
+/// Holds the lease; returns when another control has taken it.
+async fn keep(state: &CertificateState, held: &Held) -> Result<(), ServiceError> {
+    loop {
+        tokio::time::sleep(RENEW).await;
+        let renewed = async {
+            let mut tx = state.db.begin(&Ctx::default()).await?;
+            let is_held = authorities::hold(&mut tx, held).await?;
+            tx.commit().await?;
+            Ok::<_, StoreError>(is_held)
+        };
+        match renewed.await {
+            Ok(true) => {}
+            Ok(false) => return Ok(()),
+            // The next one may succeed before the lease has run out; what is written is written under the fence.
+            Err(error) => tracing::warn!(%error, "the lease of certificates cannot be renewed"),
+        }
+    }
+}
+
+async fn order_all(
+    state: &CertificateState,
+    authority: &Authority,
+    held: &Held,
+    due: Vec<Certificate>,
+) -> Result<Vec<Ended>, ServiceError> {
+    let credentials = match credentials(state, authority, held).await? {
+        Ok(credentials) => credentials,
+        Err(fault) => {
+            tracing::error!(reason = %fault.text, "no account at the certificate authority could be made");
+            let until = UnixMillis(state.clock.now().0.saturating_add(NO_ACCOUNT_MS));
+            pause(state, held, fault.until.unwrap_or(until).max(until)).await?;
+            return Ok(Vec::new());
+        }
+    };
+    let own = (held, credentials.as_str());
+    let orders: Vec<_> = due.iter().map(|of| order::carry_out(state, authority, own, of)).collect();
+    let mut orders = stream::iter(orders).buffer_unordered(AT_ONCE);
+    let (mut ended, mut limited, mut stop) = (Vec::new(), 0_usize, None);
+    while let Some(one) = orders.next().await {
+        match &one {
+            Ok(Ended::Failed(Fault { kind: FaultKind::Limited, until, .. })) => {
+                limited += 1;
+                stop = until.filter(|_| limited >= LIMITED).map(Stop::Paused);
+            }
+            Ok(Ended::Failed(Fault { kind: FaultKind::NoAccount, .. })) => stop = Some(Stop::NoAccount),
+            Ok(Ended::Lost) => {}
+            Ok(Ended::Issued | Ended::Failed(_)) => limited = 0,
+            // It is tried again with the next look.
+            Err(error) => tracing::warn!(%error, "an order of a certificate failed"),
+        }
+        ended.extend(one.ok());
+        if stop.is_some() {
+            break;
+        }
+    }
+    // Those under way may be in a transaction, for which the one below would wait.
+    drop(orders);
+    match stop {
+        None => {}
+        Some(Stop::Paused(until)) => pause(state, held, until).await?,
+        Some(Stop::NoAccount) => store_credentials(state, held, None).await?,
+    }
+    Ok(ended)
+}
+
+/// Why no more orders are made in a look.
+enum Stop {
+    /// The authority finds them too many, until this time.
+    Paused(UnixMillis),
+    /// The authority does not know the account of this service.
+    NoAccount,
+}
+
+/// The credentials of this service, which are made when there are none; the inner error: the authority makes none.
+async fn credentials(
+    state: &CertificateState,
+    authority: &Authority,
+    held: &Held,
+) -> Result<Result<String, Fault>, ServiceError> {
+    let stored = held.credentials.as_deref().and_then(|sealed| state.open(authority.directory(), sealed));
+    if let Some(credentials) = stored {
+        return Ok(Ok(credentials));
+    }
+    let made = authority.register().await;
+    if let Ok(credentials) = &made {
+        let sealed = state.seal(authority.directory(), credentials)?;
+        store_credentials(state, held, Some(sealed.as_str())).await?;
+    }
+    Ok(made)
+}
+
+async fn store_credentials(
+    state: &CertificateState,
+    held: &Held,
+    sealed: Option<&str>,
+) -> Result<(), StoreError> {
+    let mut tx = state.db.begin(&Ctx::default()).await?;
+    authorities::set_credentials(&mut tx, held, sealed).await?;
+    tx.commit().await
+}
+
+/// Leaves the authority alone.
+async fn pause(state: &CertificateState, held: &Held, until: UnixMillis) -> Result<(), StoreError> {
+    let mut tx = state.db.begin(&Ctx::default()).await?;
+    authorities::pause(&mut tx, held, until).await?;
+    tx.commit().await
+}
