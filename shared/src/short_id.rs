@@ -16,6 +16,9 @@ pub const GENERATED_LEN: usize = 10;
 /// Longest custom short id in characters.
 pub const MAX_LEN: usize = 64;
 
+/// Bytes of the longest Digital Link: its GTIN, and 22, 10 and 21 with 20 percent-encoded characters each.
+const MAX_DIGITAL_LINK: usize = 17 + 3 * (4 + 60);
+
 /// Words that a custom short id may not be: first path segments that the short domain serves itself.
 pub const RESERVED: &[&str] = &[
     "ACCESS",
@@ -54,7 +57,8 @@ pub enum InvalidShortId {
     Reserved,
 }
 
-/// A short id as it was given: 1 to 64 characters of `A-Z a-z 0-9 _ -`.
+/// A short id as it was given: 1 to 64 characters of `A-Z a-z 0-9 _ -`; or the path of a GS1 Digital Link without its first
+/// slash, such as `01/09528765123457/10/L1`, which nobody can choose.
 ///
 /// Two short ids of one domain are the same link when they fold to the same text.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -79,6 +83,9 @@ impl ShortId {
     /// Refuses a wrong form and reserved words.
     pub fn parse_custom(text: &str) -> Result<Self, InvalidShortId> {
         let parsed: Self = text.parse()?;
+        if parsed.is_digital_link() {
+            return Err(InvalidShortId::Form);
+        }
         if RESERVED.binary_search(&&*parsed.folded()).is_ok() {
             return Err(InvalidShortId::Reserved);
         }
@@ -91,10 +98,16 @@ impl ShortId {
         &self.0
     }
 
-    /// The short id in upper case, which uniqueness and look-ups use.
+    /// The short id in upper case, which uniqueness and look-ups use; a Digital Link as it is.
     #[must_use]
     pub fn folded(&self) -> Box<str> {
-        self.0.to_ascii_uppercase().into()
+        if self.is_digital_link() { self.0.clone() } else { self.0.to_ascii_uppercase().into() }
+    }
+
+    /// Whether it is the path of a GS1 Digital Link: no other short id has a slash.
+    #[must_use]
+    pub fn is_digital_link(&self) -> bool {
+        self.0.contains('/')
     }
 }
 
@@ -104,8 +117,20 @@ impl FromStr for ShortId {
     fn from_str(text: &str) -> Result<Self, InvalidShortId> {
         let well_formed = (1..=MAX_LEN).contains(&text.len())
             && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
-        if well_formed { Ok(Self(text.into())) } else { Err(InvalidShortId::Form) }
+        if well_formed || is_digital_link(text) { Ok(Self(text.into())) } else { Err(InvalidShortId::Form) }
     }
+}
+
+/// Whether a text has the form of a Digital Link's path without its first slash; what it says is not checked here.
+fn is_digital_link(text: &str) -> bool {
+    let Some((digits, behind)) = text.strip_prefix("01/").and_then(|rest| rest.split_at_checked(14)) else {
+        return false;
+    };
+    let fits = |b: u8| b.is_ascii_alphanumeric() || b"-._~%/".contains(&b);
+    digits.bytes().all(|b| b.is_ascii_digit())
+        && (behind.is_empty() || (behind.starts_with('/') && !behind.ends_with('/')))
+        && text.len() <= MAX_DIGITAL_LINK
+        && behind.bytes().all(fits)
 }
 
 impl fmt::Display for ShortId {
@@ -145,11 +170,31 @@ mod tests {
             ("a.png", Err(InvalidShortId::Form)),
             ("redirections", Err(InvalidShortId::Reserved)),
             ("V2", Err(InvalidShortId::Reserved)),
+            ("01/09528765123457", Err(InvalidShortId::Form)),
         ] {
             assert_eq!(ShortId::parse_custom(text).map(|_| ()), expected, "{text:?}");
         }
         assert!(ShortId::parse_custom(&"a".repeat(64)).is_ok());
         assert!(ShortId::parse_custom(&"a".repeat(65)).is_err());
+    }
+
+    #[test]
+    fn paths_of_digital_links_are_never_folded() {
+        for (text, is_one) in [
+            ("01/09528765123457", true),
+            ("01/09528765123457/10/l%2F1", true),
+            ("01/0952876512345", false),
+            ("01/0952876512345x", false),
+            ("01/095287651234570", false),
+            ("01/09528765123457/", false),
+            ("01/09528765123457/21/a b", false),
+            ("02/09528765123457", false),
+            ("a/b", false),
+        ] {
+            let parsed = text.parse::<ShortId>().ok();
+            assert_eq!(parsed.as_ref().map(ShortId::is_digital_link), is_one.then_some(true), "{text}");
+            assert_eq!(parsed.map(|id| id.folded()).as_deref(), is_one.then_some(text), "{text}");
+        }
     }
 
     #[test]

@@ -145,6 +145,9 @@ pub struct ShortDomain {
     /// member let nobody keep them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub redirect_max_age: Option<u32>,
+    /// Whether paths of GS1 Digital Links are resolved on it. Edges of releases before this member know none.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub digital_links: bool,
     /// What it serves beside links; `None`: nothing was set. Only what is published to edges has it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub files: Option<Arc<DomainFiles>>,
@@ -174,6 +177,7 @@ impl ShortDomain {
             account: None,
             personal_data: None,
             redirect_max_age: None,
+            digital_links: false,
             files: None,
             removed: false,
             pages: None,
@@ -217,13 +221,13 @@ impl ShortDomain {
         format!("{}://{}/{}", self.scheme.as_str(), self.host, short_id)
     }
 
-    /// The text in the QR code: upper case where case does not matter, so that it is alphanumeric.
+    /// The text in the QR code: upper case where case does not matter, so that it is alphanumeric. In Digital Links it matters.
     ///
     /// 24 characters on `tn.gg`, which is version 2 at level Q (README, "Short ids and the size of a code").
     #[must_use]
     pub fn qr_payload(&self, short_id: &ShortId) -> String {
         let url = self.short_url(short_id);
-        if self.case_sensitive { url } else { url.to_ascii_uppercase() }
+        if self.case_sensitive || short_id.is_digital_link() { url } else { url.to_ascii_uppercase() }
     }
 }
 

@@ -63,6 +63,7 @@ fn record(n: usize) -> Option<Arc<Redirect>> {
         forward_query: false,
         status_code: RedirectStatus::default(),
         availability: None,
+        digital_link: None,
         created_at: UnixMillis(0),
         updated_at: UnixMillis(0),
     }))

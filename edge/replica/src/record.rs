@@ -207,6 +207,7 @@ pub(super) fn decode(dictionary: &Dictionary, record: &[u8]) -> Option<(Rev, Red
             forward_query: flags & FORWARDS_QUERY != 0,
             status_code,
             availability,
+            digital_link: None,
             created_at: UnixMillis(created_at),
             updated_at: UnixMillis(updated_at),
         },

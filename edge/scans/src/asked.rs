@@ -59,7 +59,8 @@ impl Asked<'_> {
             location: fired.location.to_str().unwrap_or_default(),
         });
         let texts = [host, folded, url, cut(&agent, MAX_USER_AGENT), cut(&referer, MAX_REFERER)];
-        NewRecord { at, ip, texts, language, rule, in_memory: domain.omits_personal_data() }.write(out);
+        NewRecord { at, ip, texts, language, rule, link: None, in_memory: domain.omits_personal_data() }
+            .write(out);
     }
 }
 

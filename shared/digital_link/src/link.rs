@@ -72,6 +72,14 @@ impl Qualifier {
         }
     }
 
+    /// Looks at a value of it, which is percent-decoded.
+    ///
+    /// # Errors
+    /// `Empty`, `Length` or `Characters`.
+    pub fn check(self, value: &str) -> Result<(), DigitalLinkError> {
+        check_qualifier(self, value.as_bytes())
+    }
+
     pub(crate) const fn of(text: &str) -> Option<Self> {
         match text.as_bytes() {
             b"22" => Some(Self::Variant),

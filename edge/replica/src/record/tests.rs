@@ -28,6 +28,7 @@ fn link(fold: bool, kind: usize, thng: u8, texts: (&str, Option<&str>), times: (
         forward_query: fold,
         status_code: RedirectStatus::default(),
         availability: None,
+        digital_link: None,
         created_at: UnixMillis(times.0),
         updated_at: UnixMillis(times.1),
     }
