@@ -7,4 +7,4 @@ mod answered;
 mod page;
 mod texts;
 
-pub use self::page::{Brand, Kind, PageCache, escape};
+pub use self::page::{Brand, Kind, POLICY, PageCache, escape};

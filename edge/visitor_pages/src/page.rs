@@ -1,5 +1,7 @@
 //! Pages for people where a code leads nowhere: in their language, with the name and colours of the account.
 
+mod frame;
+
 use std::{
     fmt::Write,
     hash::{Hash, Hasher},
@@ -10,12 +12,13 @@ use bytes::Bytes;
 use moka::sync::Cache;
 use shared::{
     contact::Contact,
-    pages::{Colors, PageText, PageTexts, Pages},
+    pages::{PageText, PageTexts, Pages},
     problem::Code,
     rules::accepted_languages,
     short_url::ShortDomain,
 };
 
+pub use self::frame::POLICY;
 use crate::{
     answered::{Answered, Asked},
     texts::{ENGLISH, LANGUAGES, Language, TRADITIONAL_CHINESE, is_traditional},
@@ -293,25 +296,7 @@ fn render(key: &Key, pages: Option<&Pages>, contact: Option<&Contact>) -> String
     let is_rtl =
         script.map_or_else(|| is_in(&RIGHT_TO_LEFT, primary), |script| is_in(&RIGHT_TO_LEFT_SCRIPTS, script));
     let direction = if is_rtl { " dir=\"rtl\"" } else { "" };
-    let mut page = format!(
-        "<!doctype html><html lang=\"{}\"{direction}><head><meta charset=\"utf-8\">\
-         <meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\
-         <meta name=\"robots\" content=\"noindex\"><title>{title}</title><style>{}{STYLE}</style></head><body>",
-        escape(tag),
-        colors(pages.and_then(|pages| pages.colors)),
-    );
-    if let Some(pages) = pages.filter(|pages| pages.logo.is_some() || pages.name.is_some()) {
-        page.push_str("<header>");
-        if let Some(logo) = &pages.logo {
-            page.push_str("<img src=\"");
-            page.push_str(&escape(logo));
-            page.push_str("\" alt=\"\">");
-        }
-        if let Some(name) = &pages.name {
-            put(&mut page, format_args!("<p class=\"n\">{}</p>", escape(name)));
-        }
-        page.push_str("</header>");
-    }
+    let mut page = frame::begin(tag, direction, &title, pages);
     put(&mut page, format_args!("<main><h1>{title}</h1><p>{text}</p>"));
     let link = pages.and_then(|pages| pages.link.as_ref()).filter(|_| key.shows_link);
     if let Some(link) = link {
@@ -341,32 +326,6 @@ fn next_to(tag: &str) -> &'static Language {
     let primary = tag.split('-').next().unwrap_or_default();
     let wanted = if is_traditional(tag) { TRADITIONAL_CHINESE } else { primary };
     LANGUAGES.iter().find(|language| language.tag.eq_ignore_ascii_case(wanted)).unwrap_or(&ENGLISH)
-}
-
-const STYLE: &str = "body{background:var(--b);color:var(--t);font:1rem/1.5 system-ui,sans-serif;margin:0;\
-    min-height:100vh;display:flex;flex-direction:column;justify-content:center;align-items:center;\
-    overflow-wrap:anywhere}header,main,footer{box-sizing:border-box;width:100%;max-width:36rem;padding:0 2rem}\
-    h1{font-size:1.5rem;line-height:1.3;margin:.5rem 0}p{margin:.5rem 0}.n{font-weight:600}\
-    img{background:var(--l);border-radius:.5rem;padding:.5rem;max-width:12rem;max-height:6rem}\
-    .k{display:inline-block;background:var(--a);color:var(--o);border-radius:.5rem;padding:.6rem 1.2rem;\
-    margin:.5rem 0;text-decoration:none}footer{font-size:.875rem}footer a{color:inherit}";
-
-/// Colours in the light and in the dark: of the background, the text, the button and its text, and behind the logo.
-fn colors(own: Option<Colors>) -> String {
-    const DARK: &str = "@media(prefers-color-scheme:dark){:root{";
-    let Some(Colors { background, text, accent }) = own else {
-        return format!(
-            ":root{{color-scheme:light dark;--b:#fff;--t:#1a1a1a;--a:#0b57d0;--o:#fff;--l:#fff}}\
-             {DARK}--b:#121212;--t:#ececec;--a:#8ab4f8;--o:#121212}}}}"
-        );
-    };
-    let mut css =
-        format!(":root{{--b:{background};--t:{text};--a:{accent};--o:{background};--l:{background}}}");
-    if background.luminance() > text.luminance() {
-        // Both pairs keep the contrast that was checked.
-        css.push_str(&format!("{DARK}--b:{text};--t:{background};--a:{background};--o:{text}}}}}"));
-    }
-    css
 }
 
 /// A text as HTML shows it, also in a quoted attribute.
