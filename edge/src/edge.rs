@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, atomic::AtomicBool},
 };
 
-use scans::{Scans, SpoolLimits};
+use scans::{Agents, Scans, SpoolLimits};
 use shared::time::Clock;
 use tokio::{
     io::{AsyncRead, AsyncWrite},
@@ -18,7 +18,6 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     EdgeError,
     admin::{self, EdgeHandle},
-    agents::Agents,
     backing::{Backing, Delivery},
     cache::EdgeCache,
     config::{EdgeConfig, Limits, Listeners},
@@ -99,7 +98,7 @@ impl<B: Backing> Edge<B> {
             proxy,
             metrics,
             clock,
-            agents: Agents::new(),
+            agents: Agents::default(),
             ids: RequestIds::new(),
             prepared: Prepared::new(&config.docs_url, config.contact.as_ref()),
             unknown_ids: Arc::default(),

@@ -13,7 +13,7 @@ use http::{
     header::{ACCEPT, CONNECTION, IF_NONE_MATCH},
 };
 use hyper::body::Incoming;
-use scans::Recorder;
+use scans::{Agents, Recorder};
 use shared::{
     client_address::PROXY_HEADERS, negotiate::Representation, problem::Code, redirect::RedirectKey,
     short_url::ShortDomain, time::Clock,
@@ -24,7 +24,6 @@ use visitor_pages::Brand;
 use self::lead::Led;
 use self::request_ids::RequestIds;
 use crate::{
-    agents::Agents,
     backing::Backing,
     cache::{CacheStatus, EdgeCache, Held, KeyRef, Leads, Served},
     config::EdgeConfig,

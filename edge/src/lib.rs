@@ -1,7 +1,6 @@
 #![doc = include_str!("../README.md")]
 
 mod admin;
-mod agents;
 #[doc(hidden)]
 pub mod bench;
 mod cache;

@@ -16,13 +16,13 @@ mod forms;
 pub(crate) use self::forms::{Counters, Latencies, Reading, Readings};
 
 /// Statuses of responses of the edge, or of control through it, in order; the last text stands for any other.
-const STATUSES: [u16; 25] = [
-    200, 201, 202, 204, 206, 301, 302, 304, 307, 308, 400, 401, 403, 404, 405, 409, 413, 421, 422, 429, 431,
-    500, 502, 503, 504,
+const STATUSES: [u16; 26] = [
+    200, 201, 202, 204, 206, 300, 301, 302, 304, 307, 308, 400, 401, 403, 404, 405, 409, 413, 421, 422, 429,
+    431, 500, 502, 503, 504,
 ];
-const STATUS_TEXTS: [&str; 26] = [
-    "200", "201", "202", "204", "206", "301", "302", "304", "307", "308", "400", "401", "403", "404", "405",
-    "409", "413", "421", "422", "429", "431", "500", "502", "503", "504", "other",
+const STATUS_TEXTS: [&str; 27] = [
+    "200", "201", "202", "204", "206", "300", "301", "302", "304", "307", "308", "400", "401", "403", "404",
+    "405", "409", "413", "421", "422", "429", "431", "500", "502", "503", "504", "other",
 ];
 
 /// What an answer was, for the latency: they differ by orders of magnitude.

@@ -7,7 +7,7 @@ use http::{
     HeaderMap, HeaderValue,
     header::{ACCEPT_LANGUAGE, HeaderName, REFERER, USER_AGENT},
 };
-use scans::RuleName;
+use scans::{Agent, Agents, RuleName};
 use shared::{
     geo::{GeoIp, Locality},
     id::{AccountId, ProjectId},
@@ -18,10 +18,7 @@ use shared::{
     wire::scan::{MAX_USER_AGENT, cut},
 };
 
-use crate::{
-    agents::{Agent, Agents},
-    cache::Served,
-};
+use crate::cache::Served;
 
 /// The rules of every account that has some.
 pub(crate) type RuleTable = HashMap<AccountId, Arc<RuleSet>>;

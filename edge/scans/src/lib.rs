@@ -24,6 +24,7 @@
 //! the rule that fired; a redacted one has names of browser and system, the place and a hash of the device in place of address
 //! and user agent. Records without a language have the form of the release before.
 
+mod agents;
 mod asked;
 mod boot;
 mod buffers;
@@ -43,6 +44,7 @@ use shared::{geo::GeoIp, id::ApplicationId, time::UnixMillis};
 use tokio_util::sync::CancellationToken;
 
 pub use self::{
+    agents::{Agent, Agents},
     asked::Asked,
     metrics::Metrics,
     ship::{Intake, NotTaken},

@@ -6,6 +6,7 @@ use std::{
 };
 
 use proptest::prelude::*;
+use scans::Agents;
 use shared::{
     availability::Availability,
     geo::NoGeoIp,
@@ -19,7 +20,6 @@ use shared::{
 
 use super::replica;
 use crate::{
-    agents::Agents,
     cache::{EdgeCache, Found, Gap, Held, KeyRef, Served},
     domains::Domains,
     rules::{AskedLink, RequestFacts, Sources},
@@ -195,7 +195,7 @@ impl World {
             applied: 0,
             promised: HashMap::new(),
             flights: Vec::new(),
-            agents: Agents::new(),
+            agents: Agents::default(),
             replica: replica::World::default(),
             now: UnixMillis(0),
         }

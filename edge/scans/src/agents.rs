@@ -9,7 +9,7 @@ use shared::user_agent::{Device, Names, read_names};
 const SLOTS: usize = 1_024;
 
 /// A parser with a cache; a look-up takes no lock.
-pub(crate) struct Agents {
+pub struct Agents {
     parser: woothee::parser::Parser,
     /// Each user agent has one slot, and pushes another out of it.
     slots: Box<[ArcSwapOption<Agent>]>,
@@ -17,25 +17,27 @@ pub(crate) struct Agents {
 
 /// What is known from a user agent.
 #[derive(Debug, Default)]
-pub(crate) struct Agent {
+pub struct Agent {
     sent: Box<[u8]>,
     /// Name of the browser or program.
-    pub(crate) name: Option<Box<str>>,
+    pub name: Option<Box<str>>,
     /// Name of the operating system.
-    pub(crate) system: Option<Box<str>>,
+    pub system: Option<Box<str>>,
     /// Kind of device.
-    pub(crate) device: Option<Device>,
+    pub device: Option<Device>,
 }
 
-impl Agents {
-    /// Remembers nothing yet.
-    pub(crate) fn new() -> Self {
+/// Remembers nothing yet.
+impl Default for Agents {
+    fn default() -> Self {
         let slots = (0..SLOTS).map(|_| ArcSwapOption::empty()).collect();
         Self { parser: woothee::parser::Parser::new(), slots }
     }
+}
 
+impl Agents {
     /// Parses a user agent; `None` for bytes that are not text.
-    pub(crate) fn read(&self, sent: &[u8]) -> Guard<Option<Arc<Agent>>> {
+    pub fn read(&self, sent: &[u8]) -> Guard<Option<Arc<Agent>>> {
         // The remainder is below the number of slots.
         let slot = &self.slots[crc32c::crc32c(sent) as usize % SLOTS];
         let held = slot.load();
@@ -60,7 +62,7 @@ mod tests {
 
     #[test]
     fn cached_agents_equal_parsed_ones() {
-        let agents = Agents::new();
+        let agents = Agents::default();
         let firefox = "Mozilla/5.0 (Windows NT 10.0; Win64; x64; rv:128.0) Gecko/20100101 Firefox/128.0";
         let phone = "Mozilla/5.0 (iPhone; CPU iPhone OS 17_5 like Mac OS X) AppleWebKit/605.1.15 \
             (KHTML, like Gecko) Version/17.5 Mobile/15E148 Safari/604.1";
