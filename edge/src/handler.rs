@@ -1,5 +1,6 @@
 //! Handles a request: route, cache, response. A cache hit never waits.
 
+mod digital_link;
 mod errors;
 mod lead;
 pub(crate) mod plain;
@@ -21,11 +22,12 @@ use shared::{
 use tokio::task::yield_now;
 use visitor_pages::Brand;
 
+use self::digital_link::{LinkRequest, Linked, Missing};
 use self::lead::Led;
 use self::request_ids::RequestIds;
 use crate::{
     backing::Backing,
-    cache::{CacheStatus, EdgeCache, Held, KeyRef, Leads, Served},
+    cache::{CacheStatus, EdgeCache, Found, Held, KeyRef, Leads, Served},
     config::EdgeConfig,
     connection::{Client, InFlight},
     domains::Domains,
@@ -78,6 +80,8 @@ struct Asking<'a> {
     request: &'a Request<Incoming>,
     sent: &'a Sent<'a>,
     site: Site<'a>,
+    /// What the Digital Link said, if it is one.
+    link: Option<Linked<'a>>,
 }
 
 /// What is left to do after routing.
@@ -93,6 +97,8 @@ enum Next {
         domain: Arc<ShortDomain>,
         representation: Representation,
     },
+    /// A level of a Digital Link is not held.
+    Level(Box<Missing>),
     /// The image is not held.
     Render(ImageKey),
     /// Control answers; with another path, or unchanged.
@@ -191,6 +197,13 @@ impl<B: Backing> App<B> {
                 let query = uri.query().map(|query| format!("?{query}")).unwrap_or_default();
                 return Next::Proxy(Some(format!("/redirections/{short_id}{query}")));
             }
+            Route::DigitalLink(domain) => {
+                let of = LinkRequest { client, request, sent, domain, table: &domains };
+                return self.digital_link(of, Vec::new());
+            }
+            Route::Resolver(domain) => {
+                return Next::Answer(resolver::described(ask.method, domain).map(Body::of));
+            }
             Route::Robots(robots) => return Next::Answer(response::text(robots.text())),
             Route::File(file) => return Next::Answer(response::file(file)),
             Route::Favicon => return Next::Answer(response::no_icon()),
@@ -220,7 +233,7 @@ impl<B: Backing> App<B> {
             return Next::Answer(errors.closed_or_withheld(code));
         }
         let site = Site { domain: link.domain, withheld: &domains.withheld };
-        let asking = Asking { client, request, sent, site };
+        let asking = Asking { client, request, sent, site, link: None };
         let is_redirect = link.representation == Representation::Redirect;
         // Rules that come from now on are later than this request.
         let held = if is_redirect && !self.asks_more(link.domain) {
@@ -268,6 +281,10 @@ impl<B: Backing> App<B> {
         if let Next::Fetch { key, domain, representation } = next {
             next = self.fetch(client, &request, &key, &domain, representation).await;
         }
+        // Each round finds out about one more of a handful of levels.
+        while let Next::Level(missing) = next {
+            next = self.fetch_level(client, &request, *missing).await;
+        }
         match next {
             Next::Answer(response) => response,
             Next::Redirect(location, head) => response::redirect(take(request.headers_mut()), location, head),
@@ -290,7 +307,7 @@ impl<B: Backing> App<B> {
                 }
             }
             // A fetch is over by now; a second one is never asked for.
-            Next::Fetch { .. } => {
+            Next::Fetch { .. } | Next::Level(_) => {
                 self.errors(request.headers().get(ACCEPT).map(HeaderValue::as_bytes)).plain(Code::Internal)
             }
         }
@@ -305,14 +322,8 @@ impl<B: Backing> App<B> {
         representation: Representation,
     ) -> Next {
         let sent = Sent::read(request.headers());
-        let errors = self.errors(sent.accept);
-        if !client.is_local && !self.limiter.allows(client.ip) {
-            self.metrics.limited.inc();
-            return Next::Answer(errors.plain(Code::TooManyRequests));
-        }
-        match self.cache.fetch(&self.backing, &self.metrics, key).await {
-            Ok((Some(served), status)) => {
-                self.metrics.looked_up(status);
+        match self.fetch_key(client, key).await {
+            Ok(Some(served)) => {
                 // As of now: it may have been withheld while it was fetched.
                 let domains = self.domains.load();
                 let site = Site { domain, withheld: &domains.withheld };
@@ -320,16 +331,31 @@ impl<B: Backing> App<B> {
                     let errors = self.errors_on(&sent, domain, site.withheld);
                     return Next::Answer(errors.closed_or_withheld(code));
                 }
-                self.deliver(&Asking { client, request, sent: &sent, site }, &served, representation)
+                let asking = Asking { client, request, sent: &sent, site, link: None };
+                self.deliver(&asking, &served, representation)
             }
-            Ok((None, status)) => {
-                self.metrics.looked_up(status);
+            Ok(None) => {
                 self.unknown_ids.add(self.clock.now().0, domain, client.ip);
                 Next::Unknown(self.domains.load().withheld.brand(domain))
             }
+            Err(code) => Next::Answer(self.errors(sent.accept).plain(code)),
+        }
+    }
+
+    /// Reads a key through the backing, within the limits of the client.
+    async fn fetch_key(&self, client: Client, key: &RedirectKey) -> Result<Found, Code> {
+        if !client.is_local && !self.limiter.allows(client.ip) {
+            self.metrics.limited.inc();
+            return Err(Code::TooManyRequests);
+        }
+        match self.cache.fetch(&self.backing, &self.metrics, key).await {
+            Ok((found, status)) => {
+                self.metrics.looked_up(status);
+                Ok(found)
+            }
             Err(_) => {
                 self.metrics.unanswered.inc();
-                Next::Answer(errors.plain(Code::Unavailable))
+                Err(Code::Unavailable)
             }
         }
     }

@@ -11,7 +11,6 @@ mod disk;
 mod domains;
 mod edge;
 mod framing;
-mod geo;
 mod handler;
 mod images;
 mod limiter;
@@ -31,13 +30,12 @@ mod unknown;
 mod withheld;
 mod workers;
 
-pub use backing::{self, EdgeError, EdgeKey};
+pub use backing::{self, EdgeError, EdgeKey, GeoDatabase};
 
 pub use self::{
     admin::{EdgeHandle, EdgeStatus, ScanCounts},
     config::{DiskLimits, EdgeConfig, Limits, Listeners},
     edge::{Connector, Edge, run},
-    geo::GeoDatabase,
     route::is_management,
     sync::State,
     tls::TlsCerts,

@@ -1,6 +1,6 @@
 //! Routing: what a request asks for, decided from its request line and two headers alone (README, "Routing").
 
-use std::borrow::Cow;
+use std::{borrow::Cow, sync::Arc};
 
 use http::Method;
 use shared::{
@@ -37,7 +37,7 @@ pub(crate) struct Ask<'a> {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Link<'a> {
     /// The domain.
-    pub(crate) domain: &'a std::sync::Arc<ShortDomain>,
+    pub(crate) domain: &'a Arc<ShortDomain>,
     /// The short id, folded according to the domain.
     pub(crate) folded: Cow<'a, str>,
     /// What to answer with.
@@ -56,6 +56,10 @@ impl Link<'_> {
 pub(crate) enum Route<'a> {
     /// A redirect, a record or an image; GET and HEAD.
     Link(Link<'a>),
+    /// The path of a GS1 Digital Link, or none that this domain knows; GET, HEAD and OPTIONS.
+    DigitalLink(&'a Arc<ShortDomain>),
+    /// `/.well-known/gs1resolver`; GET, HEAD and OPTIONS.
+    Resolver(&'a Arc<ShortDomain>),
     /// A management path, passed on unchanged.
     Proxy,
     /// A record with a key: control's `GET /redirections/:shortId`.
@@ -86,7 +90,8 @@ pub(crate) fn route<'a>(table: &'a Table, ask: &Ask<'a>) -> Route<'a> {
         return Route::Proxy;
     }
     if *ask.method != Method::GET && *ask.method != Method::HEAD {
-        return Route::MethodNotAllowed;
+        let found = if *ask.method == Method::OPTIONS { of_resolver(domain, path) } else { None };
+        return found.unwrap_or(Route::MethodNotAllowed);
     }
     match path {
         "" => return Route::Root,
@@ -104,7 +109,7 @@ pub(crate) fn route<'a>(table: &'a Table, ask: &Ask<'a>) -> Route<'a> {
     let is_short_id = (1..=short_id::MAX_LEN).contains(&short_id.len())
         && short_id.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
     if !is_short_id {
-        return Route::NoSuchPath;
+        return of_resolver(domain, path).unwrap_or(Route::NoSuchPath);
     }
     let representation = suffix.unwrap_or_else(|| negotiate(ask.accept));
     if representation == Representation::Json
@@ -118,6 +123,15 @@ pub(crate) fn route<'a>(table: &'a Table, ask: &Ask<'a>) -> Route<'a> {
         Cow::Borrowed(short_id)
     };
     Route::Link(Link { domain, folded, representation })
+}
+
+/// What a domain has beside short ids if Digital Links are resolved on it: paths of two segments and more.
+fn of_resolver<'a>(domain: &'a Arc<ShortDomain>, path: &str) -> Option<Route<'a>> {
+    if !domain.digital_links || !path.contains('/') {
+        return None;
+    }
+    let is_description = path == ".well-known/gs1resolver";
+    Some(if is_description { Route::Resolver(domain) } else { Route::DigitalLink(domain) })
 }
 
 fn app_file<'a>(domain: &'a ShortDomain, path: &str) -> Option<&'a JsonFile> {
@@ -172,6 +186,7 @@ mod tests {
         };
         let exact = ShortDomain {
             case_sensitive: true,
+            digital_links: true,
             files: Some(files.into()),
             ..ShortDomain::new(Scheme::Https, "exact.gg").unwrap()
         };
@@ -190,6 +205,8 @@ mod tests {
         };
         match route(&domains.load(), &ask) {
             Route::Link(link) => format!("{:?} {}/{}", link.representation, link.key().domain, link.folded),
+            Route::DigitalLink(domain) => format!("DigitalLink {}", domain.host),
+            Route::Resolver(domain) => format!("Resolver {}", domain.host),
             other => format!("{other:?}"),
         }
     }
@@ -225,6 +242,15 @@ mod tests {
             ("POST", "exact.gg", "/.well-known/assetlinks.json", "", false, "MethodNotAllowed"),
             ("GET", "exact.gg", "/.well-known/apple-app-site-association", "", false, "NoSuchPath"),
             ("GET", "tn.gg", "/.well-known/assetlinks.json", "", false, "NoSuchPath"),
+            ("GET", "exact.gg", "/01/09528765123457", json, true, "DigitalLink exact.gg"),
+            ("HEAD", "exact.gg", "/a/b", "", false, "DigitalLink exact.gg"),
+            ("OPTIONS", "exact.gg", "/01/09528765123457/21/%2F", "", false, "DigitalLink exact.gg"),
+            ("POST", "exact.gg", "/01/09528765123457", "", false, "MethodNotAllowed"),
+            ("GET", "exact.gg", "/.well-known/gs1resolver", "", false, "Resolver exact.gg"),
+            ("OPTIONS", "exact.gg", "/.well-known/gs1resolver", "", false, "Resolver exact.gg"),
+            ("OPTIONS", "exact.gg", "/abc", "", false, "MethodNotAllowed"),
+            ("GET", "tn.gg", "/01/09528765123457", "", false, "NoSuchPath"),
+            ("GET", "tn.gg", "/.well-known/gs1resolver", "", false, "NoSuchPath"),
             ("GET", "tn.gg", "/favicon.ico", "", false, "Favicon"),
             ("POST", "tn.gg", "/ABC", "", false, "MethodNotAllowed"),
             ("DELETE", "tn.gg", "/ABC", "", true, "MethodNotAllowed"),

@@ -13,9 +13,10 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use digital_link::{DigitalLink, DigitalLinkError, Qualifier};
-use http::{HeaderMap, HeaderValue, Response, StatusCode};
+use http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
 use shared::{
     digital_link::{LinkSet, SerialMode, TypedLink},
+    redirect::Redirect,
     short_url::ShortDomain,
     time::UnixMillis,
     wire::scan::ScannedLink,
@@ -57,7 +58,7 @@ pub struct Site<'a> {
     /// The domain.
     pub domain: &'a ShortDomain,
     /// How its account's pages look.
-    pub brand: &'a Brand,
+    pub brand: &'a dyn Fn() -> Brand,
     /// Whether nobody may be led to a URL.
     pub is_blocked: &'a dyn Fn(&[u8]) -> bool,
 }
@@ -82,6 +83,19 @@ pub enum Resolved {
     Links(Response<Bytes>),
     /// There is no link of the type that was asked for.
     Nothing,
+}
+
+impl<'a> Level<'a> {
+    /// The level of a record that was found by this short id; `None` where it has no typed links.
+    #[must_use]
+    pub fn of(id: &'a str, record: &'a Redirect) -> Option<Self> {
+        let thng_id = record.thng_id.as_ref().map(|id| id.as_str());
+        Some(Self { id, set: record.digital_link.as_deref()?, thng_id })
+    }
+
+    fn is_item(&self) -> bool {
+        self.id.get(PRODUCT..PRODUCT + 4) == Some("/21/")
+    }
 }
 
 impl<'a> Asked<'a> {
@@ -121,9 +135,11 @@ impl<'a> Asked<'a> {
         of.into_iter().filter(fits).map(|kept| self.link.level(kept)).collect()
     }
 
-    /// What a scan says of the link. `has_item`: whether the serial has a record.
+    /// What a scan says of the link, for which these levels were found.
     #[must_use]
-    pub fn scanned(&self, link_type: Option<&str>, mode: SerialMode, has_item: bool) -> ScannedLink {
+    pub fn scanned(&self, link_type: Option<&str>, levels: &[Level<'_>]) -> ScannedLink {
+        let has_item = levels.iter().any(|level| level.is_item());
+        let mode = levels.last().map(|level| level.set.serial_mode).unwrap_or_default();
         let of = |qualifier| -> Option<Box<str>> { self.link.get(qualifier).map(Into::into) };
         let serial = of(Qualifier::Serial);
         ScannedLink {
@@ -213,8 +229,7 @@ impl<'a> Asked<'a> {
             .filter(|(_, href)| !(site.is_blocked)(href.as_bytes()))
             .collect();
         // An item is what the whole link says: other qualifiers may stand before its serial.
-        let is_item = level.id.get(PRODUCT..PRODUCT + 4) == Some("/21/");
-        let anchor = if is_item { self.link.path() } else { format!("/{}", level.id) };
+        let anchor = if level.is_item() { self.link.path() } else { format!("/{}", level.id) };
         let description = &level.set.description;
         Shown { anchor: uri(site.domain, &anchor), description, links, with_default: false }
     }
@@ -236,23 +251,45 @@ impl<'a> Asked<'a> {
     }
 
     fn page(&self, status: StatusCode, shown: &[Shown<'_>], site: Site<'_>) -> Response<Bytes> {
-        let body = page::page(shown, site.brand).into_bytes();
+        let body = page::page(shown, &(site.brand)()).into_bytes();
         let mut answer = answer::with_body(status, "text/html; charset=utf-8", body);
         self.point_to_linkset(answer.headers_mut(), site.domain);
         answer
     }
 }
 
-/// The description of a domain as a resolver: the answer on `/.well-known/gs1resolver`.
+/// The answer on `/.well-known/gs1resolver`: the description of a domain as a resolver.
 #[must_use]
-pub fn description(domain: &ShortDomain) -> Response<Bytes> {
-    answer::with_body(StatusCode::OK, "application/json", description::json(domain))
+pub fn described(method: &Method, domain: &ShortDomain) -> Response<Bytes> {
+    match *method {
+        Method::OPTIONS => answer::options(),
+        _ => answer::with_body(StatusCode::OK, "application/json", description::json(domain)),
+    }
 }
 
-/// The answer to OPTIONS where no link is looked up.
+/// Looks whether every link of a record can be answered with.
+///
+/// # Errors
+/// The reason, for people: a target is no URL of printable ASCII.
+pub fn check(set: &LinkSet) -> Result<(), String> {
+    let is_url = |href: &str| {
+        (href.starts_with("https://") || href.starts_with("http://"))
+            && href.bytes().all(|byte| byte.is_ascii_graphic())
+    };
+    match set.links.iter().find(|link| !is_url(&link.href)) {
+        Some(link) => Err(format!("the target of a link of the type {} is no URL", link.link_type)),
+        None => Ok(()),
+    }
+}
+
+/// Bytes that the links of a record take, roughly.
 #[must_use]
-pub fn options() -> Response<Bytes> {
-    answer::options()
+pub fn size_bytes(set: &LinkSet) -> usize {
+    let of = |link: &TypedLink| {
+        let tags = link.hreflang.iter().chain(&link.context).map(|tag| tag.len() + 32).sum::<usize>();
+        size_of::<TypedLink>() + link.link_type.len() + link.href.len() + link.title.len() + tags + 48
+    };
+    size_of::<LinkSet>() + set.description.len() + set.links.iter().map(of).sum::<usize>()
 }
 
 fn uri(domain: &ShortDomain, path: &str) -> String {

@@ -29,9 +29,9 @@ fn set(description: &str, serial_mode: SerialMode, links: Vec<TypedLink>) -> Lin
 fn resolve(target: &str, accept: &str, levels: &[Level<'_>]) -> Resolved {
     let (path, query) = target.split_once('?').map_or((target, None), |(path, query)| (path, Some(query)));
     let accept = Some(accept.as_bytes()).filter(|accept| !accept.is_empty());
-    let (domain, brand) = (domain(), Brand::default());
+    let domain = domain();
     let is_blocked = |url: &[u8]| url.starts_with(b"https://evil.example/");
-    let site = Site { domain: &domain, brand: &brand, is_blocked: &is_blocked };
+    let site = Site { domain: &domain, brand: &Brand::default, is_blocked: &is_blocked };
     Asked::read(path, query, accept, None).unwrap().resolve(levels, site, UnixMillis(0))
 }
 
@@ -208,7 +208,7 @@ fn a_page_shows_titles_as_text() {
 
 #[test]
 fn a_domain_is_described_as_a_resolver_of_gtins() {
-    let described: Value = serde_json::from_slice(description(&domain()).body()).unwrap();
+    let described: Value = serde_json::from_slice(described(&Method::GET, &domain()).body()).unwrap();
     assert_eq!(described["resolverRoot"], "https://brand.example");
     assert_eq!(described["supportedPrimaryKeys"], json!(["01"]));
     assert_eq!(described["supportedLinkType"][0]["prefix"], "gs1:");
@@ -225,7 +225,11 @@ fn a_scan_says_whether_its_serial_was_issued() {
         ("/01/09528765123457/21/S", SerialMode::None, false, None),
         ("/01/09528765123457", SerialMode::Known, false, None),
     ] {
-        let scanned = Asked::read(path, None, None, None).unwrap().scanned(Some("gs1:pip"), mode, has_item);
+        let set = set("A bag", mode, Vec::new());
+        let level = |id| Level { id, set: &set, thng_id: None };
+        let product = level("01/09528765123457");
+        let levels = if has_item { vec![level("01/09528765123457/21/S"), product] } else { vec![product] };
+        let scanned = Asked::read(path, None, None, None).unwrap().scanned(Some("gs1:pip"), &levels);
         assert_eq!(scanned.known, known, "{path} {mode:?} {has_item}");
         assert_eq!((&*scanned.gtin, scanned.link_type.as_deref()), ("09528765123457", Some("gs1:pip")));
     }
@@ -241,8 +245,8 @@ proptest! {
     ) {
         let set = set("An item", SerialMode::Known, vec![link("gs1:pip", "https://a.example/{21}/x", true)]);
         let levels = [Level { id: "01/09528765123457", set: &set, thng_id: None }];
-        let (domain, brand) = (domain(), Brand::default());
-        let site = Site { domain: &domain, brand: &brand, is_blocked: &|_| false };
+        let domain = domain();
+        let site = Site { domain: &domain, brand: &Brand::default, is_blocked: &|_| false };
         let accept = accept.as_deref().map(str::as_bytes);
         if let Ok(asked) = Asked::read(&path, query.as_deref(), accept, language.as_deref()) {
             prop_assert_eq!(asked.product(), "01/09528765123457");

@@ -371,7 +371,8 @@ fn weigh(entry: &Entry) -> u32 {
             let window = availability.map_or(0, |availability| {
                 size_of::<Availability>() + availability.ended_url.as_ref().map_or(0, |url| url.len())
             });
-            PRESENT_BYTES + served.location.len() + record.target.len() + scope + window
+            let links = record.digital_link.as_deref().map_or(0, resolver::size_bytes);
+            PRESENT_BYTES + served.location.len() + record.target.len() + scope + window + links
         }
     };
     u32::try_from(bytes).unwrap_or(u32::MAX)

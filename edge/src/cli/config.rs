@@ -9,10 +9,9 @@ use shared::wire::view::MAX_SHARDS;
 
 use super::Settings;
 use crate::{
-    EdgeError, EdgeKey,
+    EdgeError, EdgeKey, GeoDatabase,
     backing::NetworkConfig,
     config::{DiskLimits, EdgeConfig},
-    geo::GeoDatabase,
     tls::TlsCerts,
 };
 

@@ -76,7 +76,7 @@ impl<B: Backing> App<B> {
         if !is_head {
             let Sent { agent, referer, language, .. } = *sent;
             let (ip, domain, folded) = (client.ip, link.domain, &link.folded);
-            let asked = Asked { ip, path, query: None, domain, folded, agent, referer, language };
+            let asked = Asked { ip, path, query: None, domain, folded, agent, referer, language, link: None };
             self.recorder.record(&asked, now, None);
         }
         Some(Plainly::To(location, RedirectHead { status, max_age: link.domain.redirect_max_age }))

@@ -1,0 +1,200 @@
+//! Requests for GS1 Digital Links: their levels are looked up here, and the crate `resolver` answers.
+
+use std::sync::Arc;
+
+use digital_link::DigitalLinkError;
+use http::{HeaderMap, Method, Request, Response};
+use hyper::body::Incoming;
+use resolver::{Asked, Level, Resolved};
+use shared::{problem::Code, redirect::RedirectKey, short_url::ShortDomain, wire::scan::ScannedLink};
+
+use super::{App, Asking, Next, Site};
+use crate::{
+    backing::Backing,
+    cache::{CacheStatus, Found, Held, KeyRef, Served},
+    connection::Client,
+    domains::Table,
+    framing::Sent,
+    redirect_head::RedirectHead,
+    response::{self, Body},
+};
+
+/// A link that is asked for by a Digital Link.
+#[derive(Clone, Copy)]
+pub(super) struct Linked<'a> {
+    pub(super) scanned: &'a ScannedLink,
+    /// No type of link was asked for: rules may decide.
+    pub(super) is_default: bool,
+}
+
+/// Levels of a Digital Link that were looked up, and one that is not held.
+pub(super) struct Missing {
+    domain: Arc<ShortDomain>,
+    seen: Vec<(RedirectKey, Found)>,
+    key: RedirectKey,
+}
+
+/// Why there are no levels to choose from.
+enum NoLevel {
+    /// This one is not held.
+    Missing(RedirectKey),
+    /// The platform operator withholds one.
+    Withheld(Code),
+    /// Nobody has this GTIN here.
+    Unknown,
+}
+
+/// A request on the path of a Digital Link.
+#[derive(Clone, Copy)]
+pub(super) struct LinkRequest<'a> {
+    pub(super) client: Client,
+    pub(super) request: &'a Request<Incoming>,
+    pub(super) sent: &'a Sent<'a>,
+    pub(super) domain: &'a Arc<ShortDomain>,
+    pub(super) table: &'a Table,
+}
+
+impl<B: Backing> App<B> {
+    /// Answers, unless a level has to be fetched; `seen` are levels that were fetched already.
+    pub(super) fn digital_link(&self, of: LinkRequest<'_>, mut seen: Vec<(RedirectKey, Found)>) -> Next {
+        let LinkRequest { client, request, sent, domain, table } = of;
+        let errors = || self.errors_on(sent, domain, &table.withheld);
+        let uri = request.uri();
+        let asked = match Asked::read(uri.path(), uri.query(), sent.accept, sent.language) {
+            Ok(asked) if *request.method() == Method::OPTIONS => {
+                return Next::Answer(asked.options(domain).map(Body::of));
+            }
+            Ok(asked) => asked,
+            Err(DigitalLinkError::NoKey) => return opened(errors().plain(Code::NoSuchPath)),
+            Err(fault) => return opened(errors().with(Code::Invalid, vec![format!("url: {fault}")])),
+        };
+        match self.levels(of, &asked, &mut seen) {
+            Ok(levels) => self.resolve(of, &asked, &levels),
+            Err(NoLevel::Unknown) => {
+                self.unknown_ids.add(self.clock.now().0, domain, client.ip);
+                opened(errors().unknown(HeaderMap::new()))
+            }
+            Err(NoLevel::Withheld(code)) => opened(errors().closed_or_withheld(code)),
+            Err(NoLevel::Missing(key)) => {
+                Next::Level(Box::new(Missing { domain: domain.clone(), seen, key }))
+            }
+        }
+    }
+
+    /// Fetches the level that is missing, and goes on.
+    pub(super) async fn fetch_level(
+        &self,
+        client: Client,
+        request: &Request<Incoming>,
+        missing: Missing,
+    ) -> Next {
+        let (sent, Missing { domain, mut seen, key }) = (Sent::read(request.headers()), missing);
+        let found = match self.fetch_key(client, &key).await {
+            Ok(found) => found,
+            Err(code) => return opened(self.errors(sent.accept).plain(code)),
+        };
+        seen.push((key, found));
+        let table = self.domains.load();
+        let of = LinkRequest { client, request, sent: &sent, domain: &domain, table: &table };
+        self.digital_link(of, seen)
+    }
+
+    /// The levels that have links, the most specific first and the GTIN last.
+    fn levels(
+        &self,
+        of: LinkRequest<'_>,
+        asked: &Asked<'_>,
+        seen: &mut Vec<(RedirectKey, Found)>,
+    ) -> Result<Vec<Arc<Served>>, NoLevel> {
+        let product = self.level(of, &asked.product(), seen)?.ok_or(NoLevel::Unknown)?;
+        let mode = product.record.digital_link.as_ref().map(|set| set.serial_mode).unwrap_or_default();
+        let mut levels = Vec::new();
+        for id in asked.levels(mode) {
+            levels.extend(self.level(of, &id, seen)?);
+        }
+        levels.push(product);
+        Ok(levels)
+    }
+
+    /// One level, if it has links.
+    fn level(
+        &self,
+        of: LinkRequest<'_>,
+        id: &str,
+        seen: &mut Vec<(RedirectKey, Found)>,
+    ) -> Result<Found, NoLevel> {
+        let LinkRequest { domain, table, .. } = of;
+        let key = KeyRef { domain: domain.host.as_str(), folded: id };
+        if let Some(code) = table.withheld.link(domain.account.as_ref(), key) {
+            return Err(NoLevel::Withheld(code));
+        }
+        let found = match seen.iter().find(|(seen, _)| *seen.folded == *id) {
+            Some((_, found)) => found.clone(),
+            None => {
+                let (found, status) = match self.cache.held(key) {
+                    Held::Present(served) => (Some(served), CacheStatus::Hit),
+                    Held::Absent => (None, CacheStatus::Negative),
+                    Held::Stale | Held::Nothing => {
+                        return Err(NoLevel::Missing(RedirectKey::new(key.domain, id)));
+                    }
+                };
+                self.metrics.looked_up(status);
+                seen.push((RedirectKey::new(key.domain, id), found.clone()));
+                found
+            }
+        };
+        Ok(found.filter(|served| served.record.digital_link.is_some()))
+    }
+
+    fn resolve<'a>(&self, of: LinkRequest<'a>, asked: &Asked<'a>, levels: &'a [Arc<Served>]) -> Next {
+        let LinkRequest { client, request, sent, domain, table } = of;
+        let site = Site { domain, withheld: &table.withheld };
+        let level = |served: &'a Arc<Served>| Level::of(&served.key.folded, &served.record);
+        let given: Vec<Level<'a>> = levels.iter().filter_map(level).collect();
+        let brand = || site.withheld.brand(domain);
+        let is_blocked = |url: &[u8]| site.withheld.target(url).is_some();
+        let place = resolver::Site { domain, brand: &brand, is_blocked: &is_blocked };
+        let now = self.clock.now();
+        let mut answer = match asked.resolve(&given, place, now) {
+            Resolved::Links(answer) => return Next::Answer(answer.map(Body::of)),
+            Resolved::Choice(answer) => {
+                let scanned = asked.scanned(None, &given);
+                let link = Some(Linked { scanned: &scanned, is_default: false });
+                if let Some(product) = levels.last() {
+                    let asking = Asking { client, request, sent, site, link };
+                    self.record(&asking, &product.key.folded, Some(now), None);
+                }
+                return Next::Answer(answer.map(Body::of));
+            }
+            Resolved::To { level, location, link_type, is_default } => {
+                let scanned = asked.scanned(Some(&link_type), &given);
+                let link = Some(Linked { scanned: &scanned, is_default });
+                let asking = Asking { client, request, sent, site, link };
+                let Some(served) = levels.get(level) else {
+                    return Next::Answer(self.errors(sent.accept).plain(Code::Internal));
+                };
+                let (key, record) = (served.key.clone(), served.record.clone());
+                match self.redirect(&asking, &Served { key, record, location }) {
+                    // The next visitor may be led elsewhere.
+                    Next::Redirect(location, head) => {
+                        let head = RedirectHead { max_age: None, ..head };
+                        response::redirect(HeaderMap::new(), location, head)
+                    }
+                    Next::Answer(answer) => answer,
+                    next => return next,
+                }
+            }
+            Resolved::Nothing => {
+                let fault = "linkType: there is no link of this type".to_owned();
+                self.errors_on(sent, domain, site.withheld).with(Code::NoSuchPath, vec![fault])
+            }
+        };
+        asked.point_to_linkset(answer.headers_mut(), domain);
+        opened(answer)
+    }
+}
+
+fn opened(mut answer: Response<Body>) -> Next {
+    resolver::open(answer.headers_mut());
+    Next::Answer(answer)
+}
