@@ -1,13 +1,15 @@
-//! The status code and the availability of a link, behind the target of its record.
+//! The status code, the availability and the typed links of a link, behind the target of its record.
 //!
 //! A record ends with its target unless its link has one of them, so other links take no byte for it; a status code alone takes
 //! one. Older releases stop reading after the target, or ignore the bits of the status code, so each release can read the other's
 //! files; an older one ignores the window, or answers with the default status code.
 
-use shared::{availability::Availability, redirect_status::RedirectStatus, time::UnixMillis};
+use shared::{
+    availability::Availability, digital_link::LinkSet, redirect_status::RedirectStatus, time::UnixMillis,
+};
 
 use super::{
-    bytes::{byte, put_signed, signed},
+    bytes::{byte, put_signed, put_text, signed, text},
     record::{Dictionary, put_target, target},
 };
 
@@ -20,14 +22,20 @@ const AVAILABILITY: u8 = HAS_FROM | HAS_UNTIL | IS_PAUSED | HAS_ENDED_URL;
 /// Two bits: the place of the status code in [`RedirectStatus::ALL`], in which the default is the first.
 const STATUS: u8 = 0b11 << STATUS_SHIFT;
 const STATUS_SHIFT: u32 = 4;
+/// The typed links of a Digital Link follow, as JSON: there is one such record for a product, and not one for each item.
+const HAS_LINKS: u8 = 1 << 6;
 
-/// Appends them.
+/// What stands behind the target.
+type Rest = (RedirectStatus, Option<Box<Availability>>, Option<Box<LinkSet>>);
+
+/// Appends them; `None` where the links cannot be written.
 pub(super) fn put(
     dictionary: &Dictionary,
     out: &mut Vec<u8>,
     status: RedirectStatus,
     availability: Option<&Availability>,
-) {
+    links: Option<&LinkSet>,
+) -> Option<()> {
     let always = Availability::default();
     let Availability { valid_from, valid_until, is_paused, ended_url } = availability.unwrap_or(&always);
     // At most three.
@@ -38,11 +46,12 @@ pub(super) fn put(
         (HAS_UNTIL, valid_until.is_some()),
         (IS_PAUSED, *is_paused),
         (HAS_ENDED_URL, ended_url.is_some()),
+        (HAS_LINKS, links.is_some()),
     ] {
         flags |= if holds { bit } else { 0 };
     }
     if flags == 0 {
-        return;
+        return Some(());
     }
     out.push(flags);
     for at in [valid_from, valid_until].into_iter().flatten() {
@@ -52,15 +61,16 @@ pub(super) fn put(
         // Links of one campaign end at one page: it is in the dictionary once.
         put_target(dictionary, out, url);
     }
+    if let Some(links) = links {
+        put_text(out, &serde_json::to_vec(links).ok()?);
+    }
+    Some(())
 }
 
 /// Reads them if bytes are left. `None` means that the bytes are malformed.
-pub(super) fn take(
-    dictionary: &Dictionary,
-    input: &mut &[u8],
-) -> Option<(RedirectStatus, Option<Box<Availability>>)> {
+pub(super) fn take(dictionary: &Dictionary, input: &mut &[u8]) -> Option<Rest> {
     if input.is_empty() {
-        return Some((RedirectStatus::default(), None));
+        return Some((RedirectStatus::default(), None, None));
     }
     let flags = byte(input)?;
     let mut at = |bit| Some(if flags & bit != 0 { Some(UnixMillis(signed(input)?)) } else { None });
@@ -72,7 +82,8 @@ pub(super) fn take(
     };
     let is_paused = flags & IS_PAUSED != 0;
     let availability = Availability { valid_from, valid_until, is_paused, ended_url };
-    Some((status(flags), (flags & AVAILABILITY != 0).then(|| Box::new(availability))))
+    let links = if flags & HAS_LINKS != 0 { Some(serde_json::from_slice(text(input)?).ok()?) } else { None };
+    Some((status(flags), (flags & AVAILABILITY != 0).then(|| Box::new(availability)), links))
 }
 
 /// The status code if nothing else is left, so that the link always leads to its target.

@@ -131,7 +131,7 @@ impl<B: Backing> App<B> {
         let found = match seen.iter().find(|(seen, _)| *seen.folded == *id) {
             Some((_, found)) => found.clone(),
             None => {
-                let (found, status) = match self.cache.held(key) {
+                let (found, status) = match self.cache.held_links(key) {
                     Held::Present(served) => (Some(served), CacheStatus::Hit),
                     Held::Absent => (None, CacheStatus::Negative),
                     Held::Stale | Held::Nothing => {
