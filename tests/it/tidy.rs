@@ -110,9 +110,14 @@ fn shared_is_pure() {
 
 #[test]
 fn edge_depends_on_neither_control_nor_sql() {
-    for folder in
-        ["edge/src", "edge/backing/src", "edge/replica/src", "edge/scans/src", "edge/visitor_pages/src"]
-    {
+    for folder in [
+        "edge/src",
+        "edge/backing/src",
+        "edge/replica/src",
+        "edge/scans/src",
+        "edge/visitor_pages/src",
+        "edge/resolver/src",
+    ] {
         forbid(folder, &["control::", "axum", "sqlx"], "edge depends on shared only");
     }
 }

@@ -4,6 +4,7 @@
 
 mod availability;
 mod conditions;
+mod digital_links;
 mod domain_files;
 mod fleet;
 mod headers;
