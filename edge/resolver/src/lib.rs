@@ -68,7 +68,7 @@ pub struct Site<'a> {
 pub enum Resolved {
     /// A redirect.
     To {
-        /// The place of the level among those that were given.
+        /// The place of the level for which it counts: the item where it was found, else the one that has the link.
         level: usize,
         /// The target.
         location: HeaderValue,
@@ -77,8 +77,13 @@ pub enum Resolved {
         /// Whether no type was asked for, so that rules may decide otherwise.
         is_default: bool,
     },
-    /// Several links fit, and none better than the others: 300 with all of them.
-    Choice(Response<Bytes>),
+    /// Several links fit, and none better than the others.
+    Choice {
+        /// As that of a redirect.
+        level: usize,
+        /// 300 with all of them.
+        answer: Response<Bytes>,
+    },
     /// All links.
     Links(Response<Bytes>),
     /// There is no link of the type that was asked for.
@@ -182,48 +187,51 @@ impl<'a> Asked<'a> {
     }
 
     fn lead(&self, levels: &[Level<'_>], site: Site<'_>, now: UnixMillis) -> Resolved {
+        let has_item = levels.first().is_some_and(Level::is_item);
         for (place, level) in levels.iter().enumerate() {
+            let counted = if has_item { 0 } else { place };
             match choose(level.set, &self.wanted, now) {
                 Choice::Nothing => {}
                 Choice::One(link) => {
-                    // A target that is no header value is none that control checked.
-                    let Ok(location) = HeaderValue::try_from(self.values(level).fill(&link.href)) else {
-                        continue;
-                    };
+                    let href = self.values(levels, level).fill(&link.href);
+                    // A target that is no header value is none that was checked.
+                    let Ok(location) = HeaderValue::try_from(href) else { continue };
                     let (link_type, is_default) = (link.link_type.clone(), self.wanted.link_type.is_none());
-                    return Resolved::To { level: place, location, link_type, is_default };
+                    return Resolved::To { level: counted, location, link_type, is_default };
                 }
                 Choice::Several(links) => {
-                    let shown = [self.shown_level(level, links.into_iter(), site)];
+                    let shown = [self.shown_level(levels, level, links.into_iter(), site)];
                     let accept = self.wanted.accept.unwrap_or_default();
                     let answer = if accept.contains("text/html") {
                         self.page(StatusCode::MULTIPLE_CHOICES, &shown, site)
                     } else {
                         self.linkset(StatusCode::MULTIPLE_CHOICES, LINKSET, &shown, site)
                     };
-                    return Resolved::Choice(answer);
+                    return Resolved::Choice { level: counted, answer };
                 }
             }
         }
         Resolved::Nothing
     }
 
+    /// All levels with the links that hold now; not an item that has a record, but no links of its own.
     fn shown<'l>(&self, levels: &[Level<'l>], site: Site<'_>, now: UnixMillis) -> Vec<Shown<'l>> {
         let open = |level: &Level<'l>| {
             let links = level.set.links.iter().filter(|link| is_open(link, now));
-            Shown { with_default: true, ..self.shown_level(level, links, site) }
+            Shown { with_default: true, ..self.shown_level(levels, level, links, site) }
         };
-        levels.iter().map(open).collect()
+        levels.iter().filter(|level| !level.set.links.is_empty()).map(open).collect()
     }
 
     /// Some links of a level, without those to which nobody may be led.
     fn shown_level<'l>(
         &self,
+        levels: &[Level<'_>],
         level: &Level<'l>,
         links: impl Iterator<Item = &'l TypedLink>,
         site: Site<'_>,
     ) -> Shown<'l> {
-        let values = self.values(level);
+        let values = self.values(levels, level);
         let links = links
             .map(|link| (link, values.fill(&link.href)))
             .filter(|(_, href)| !(site.is_blocked)(href.as_bytes()))
@@ -234,8 +242,9 @@ impl<'a> Asked<'a> {
         Shown { anchor: uri(site.domain, &anchor), description, links, with_default: false }
     }
 
-    fn values<'v>(&'v self, level: &Level<'v>) -> Values<'v> {
-        Values::new(&self.link, level.set.serial_mode, level.thng_id)
+    fn values<'v>(&'v self, levels: &[Level<'v>], level: &Level<'v>) -> Values<'v> {
+        let thng_id = levels.iter().find_map(|level| level.thng_id);
+        Values::new(&self.link, level.set.serial_mode, thng_id)
     }
 
     fn linkset(

@@ -35,12 +35,22 @@ fn level(shown: &Shown<'_>) -> Value {
         members.insert(format!("{}{}", link_types::NAMESPACE, link_types::DEFAULT), found);
     }
     for (link, href) in &shown.links {
-        let of_type = members.entry(link_types::uri(&link.link_type)).or_insert_with(|| json!([]));
+        let uri = link_types::uri(&link.link_type);
+        if !is_taken(&uri) {
+            continue;
+        }
+        let of_type = members.entry(uri).or_insert_with(|| json!([]));
         if let Value::Array(of_type) = of_type {
             of_type.push(entry(link, href));
         }
     }
     members.into()
+}
+
+/// Whether GS1's schema takes a URI as the type of a link.
+fn is_taken(uri: &str) -> bool {
+    let rest = uri.strip_prefix("https://").or_else(|| uri.strip_prefix("http://"));
+    rest.is_some_and(|rest| rest.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"./_".contains(&byte)))
 }
 
 fn entry(link: &TypedLink, href: &str) -> Value {
@@ -73,6 +83,18 @@ fn short_tag(tag: &str) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn types_are_those_of_the_schema() {
+        for (uri, expected) in [
+            ("https://ref.gs1.org/voc/pip", true),
+            ("http://example.org/a_b/c.d", true),
+            ("https://example.org/voc#a", false),
+            ("urn:x:y", false),
+        ] {
+            assert_eq!(is_taken(uri), expected, "{uri}");
+        }
+    }
 
     #[test]
     fn tags_are_those_of_the_schema() {

@@ -37,7 +37,7 @@ fn resolve(target: &str, accept: &str, levels: &[Level<'_>]) -> Resolved {
 
 fn body(resolved: Resolved) -> (Response<Bytes>, Value) {
     let answer = match resolved {
-        Resolved::Links(answer) | Resolved::Choice(answer) => answer,
+        Resolved::Links(answer) | Resolved::Choice { answer, .. } => answer,
         other => panic!("{other:?}"),
     };
     let body = serde_json::from_slice(answer.body()).unwrap();
@@ -192,6 +192,23 @@ fn a_linkset_has_every_level_and_no_link_that_is_withheld() {
 }
 
 #[test]
+fn an_item_without_links_leads_where_its_product_does() {
+    let item = set("Bag 7", SerialMode::Known, Vec::new());
+    let product =
+        set("A bag", SerialMode::Known, vec![link("gs1:pip", "https://a.example/{21}/{thngId}", true)]);
+    let levels = [
+        Level { id: "01/09528765123457/21/S", set: &item, thng_id: Some("T") },
+        Level { id: "01/09528765123457", set: &product, thng_id: None },
+    ];
+    let Resolved::To { level: 0, location, .. } = resolve("/01/09528765123457/21/S", "", &levels) else {
+        panic!("it counts for the item");
+    };
+    assert_eq!(location, "https://a.example/S/T");
+    let (_, linkset) = body(resolve("/01/09528765123457/21/S?linkType=linkset", "", &levels));
+    assert_eq!(linkset["linkset"].as_array().unwrap().len(), 1, "{linkset}");
+}
+
+#[test]
 fn a_page_shows_titles_as_text() {
     let evil = TypedLink { title: "<script>".into(), ..link("gs1:pip", "https://a.example/?a=1&b=\"", true) };
     let set = set("Bag & <b>", SerialMode::None, vec![evil]);
@@ -257,7 +274,7 @@ proptest! {
                     let serial = location.strip_prefix("https://a.example/").and_then(|rest| rest.strip_suffix("/x"));
                     prop_assert!(serial.is_some_and(|serial| !serial.contains('/')), "{}", location);
                 }
-                Resolved::Links(answer) | Resolved::Choice(answer) => {
+                Resolved::Links(answer) | Resolved::Choice { answer, .. } => {
                     if answer.headers()["content-type"] != "text/html; charset=utf-8" {
                         prop_assert!(is_valid(&serde_json::from_slice(answer.body()).unwrap()));
                     }

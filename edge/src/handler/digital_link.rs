@@ -6,7 +6,10 @@ use digital_link::DigitalLinkError;
 use http::{HeaderMap, Method, Request, Response};
 use hyper::body::Incoming;
 use resolver::{Asked, Level, Resolved};
-use shared::{problem::Code, redirect::RedirectKey, short_url::ShortDomain, wire::scan::ScannedLink};
+use shared::{
+    digital_link::SerialMode, problem::Code, redirect::RedirectKey, short_url::ShortDomain,
+    wire::scan::ScannedLink,
+};
 
 use super::{App, Asking, Next, Site};
 use crate::{
@@ -106,14 +109,16 @@ impl<B: Backing> App<B> {
         asked: &Asked<'_>,
         seen: &mut Vec<(RedirectKey, Found)>,
     ) -> Result<Vec<Arc<Served>>, NoLevel> {
-        let product = self.level(of, &asked.product(), seen)?.ok_or(NoLevel::Unknown)?;
-        let mode = product.record.digital_link.as_ref().map(|set| set.serial_mode).unwrap_or_default();
+        let product = self.level(of, &asked.product(), seen)?;
+        // Its lots or items may have links where it has none itself.
+        let mode = product.as_ref().and_then(|product| product.record.digital_link.as_ref());
+        let mode = mode.map_or(SerialMode::Overrides, |set| set.serial_mode);
         let mut levels = Vec::new();
         for id in asked.levels(mode) {
             levels.extend(self.level(of, &id, seen)?);
         }
-        levels.push(product);
-        Ok(levels)
+        levels.extend(product);
+        if levels.is_empty() { Err(NoLevel::Unknown) } else { Ok(levels) }
     }
 
     /// One level, if it has links.
@@ -157,12 +162,12 @@ impl<B: Backing> App<B> {
         let now = self.clock.now();
         let mut answer = match asked.resolve(&given, place, now) {
             Resolved::Links(answer) => return Next::Answer(answer.map(Body::of)),
-            Resolved::Choice(answer) => {
+            Resolved::Choice { level, answer } => {
                 let scanned = asked.scanned(None, &given);
                 let link = Some(Linked { scanned: &scanned, is_default: false });
-                if let Some(product) = levels.last() {
+                if let Some(served) = levels.get(level) {
                     let asking = Asking { client, request, sent, site, link };
-                    self.record(&asking, &product.key.folded, Some(now), None);
+                    self.record(&asking, &served.key.folded, Some(now), None);
                 }
                 return Next::Answer(answer.map(Body::of));
             }

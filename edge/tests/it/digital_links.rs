@@ -229,7 +229,7 @@ async fn scans_say_what_the_link_said() {
         found.sort_by_key(ToString::to_string);
         let gtin = "09528765123457";
         let mut expected = vec![
-            json!([PRODUCT, {"gtin": gtin, "variant": "V", "lot": "L/1", "serial": "Abc", "linkType": "gs1:pip", "known": true}]),
+            json!([format!("{PRODUCT}/21/Abc"), {"gtin": gtin, "variant": "V", "lot": "L/1", "serial": "Abc", "linkType": "gs1:pip", "known": true}]),
             json!([format!("{PRODUCT}/10/L%2F1"), {"gtin": gtin, "lot": "L/1", "serial": "Xyz", "linkType": "gs1:recallStatus", "known": false}]),
             json!([PRODUCT, {"gtin": gtin, "linkType": "gs1:pip"}]),
             json!([PRODUCT, {"gtin": gtin}]),
