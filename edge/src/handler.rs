@@ -22,7 +22,7 @@ use shared::{
 use tokio::task::yield_now;
 use visitor_pages::Brand;
 
-use self::digital_link::{LinkRequest, Linked, Missing};
+use self::digital_link::{LedTo, LinkRequest, Linked, Missing};
 use self::lead::Led;
 use self::request_ids::RequestIds;
 use crate::{
@@ -89,6 +89,8 @@ enum Next {
     Answer(Response<Body>),
     /// A redirect to there.
     Redirect(HeaderValue, RedirectHead),
+    /// A redirect of a Digital Link.
+    Led(Box<LedTo>),
     /// The key is known to be absent; its domain shows this.
     Unknown(Brand),
     /// The key is not held.
@@ -132,6 +134,7 @@ impl<B: Backing> App<B> {
         let mut response = match begun_as {
             Next::Answer(response) => response,
             Next::Redirect(location, head) => response::redirect(take(request.headers_mut()), location, head),
+            Next::Led(to) => to.answer(take(request.headers_mut())),
             Next::Unknown(brand) => self.unknown(&mut request, brand),
             // Boxed, so that the future of a hit stays small.
             next => {
@@ -288,6 +291,7 @@ impl<B: Backing> App<B> {
         match next {
             Next::Answer(response) => response,
             Next::Redirect(location, head) => response::redirect(take(request.headers_mut()), location, head),
+            Next::Led(to) => to.answer(take(request.headers_mut())),
             Next::Unknown(brand) => self.unknown(&mut request, brand),
             Next::Render(key) => {
                 let development = key.development;

@@ -26,16 +26,20 @@ pub fn open(headers: &mut HeaderMap) {
     }
 }
 
-/// Adds `Link`: to the linkset of a URI, and to the context of JSON-LD.
-pub(crate) fn point_to_linkset(headers: &mut HeaderMap, uri: &str) {
-    let value = format!(
-        "<{uri}?linkType=linkset>; rel=\"linkset\"; type=\"application/linkset+json\", \
-         <{CONTEXT}>; rel=\"http://www.w3.org/ns/json-ld#context\"; type=\"application/ld+json\""
-    );
+/// The value of `Link`: to the linkset of a URI, and to the context of JSON-LD.
+pub(crate) fn link_value(mut uri: String) -> HeaderValue {
+    uri.insert(0, '<');
+    uri.push_str("?linkType=linkset>; rel=\"linkset\"; type=\"application/linkset+json\", <");
+    uri.push_str(CONTEXT);
+    uri.push_str(">; rel=\"http://www.w3.org/ns/json-ld#context\"; type=\"application/ld+json\"");
     // A host, and a path that is percent-encoded: always a header value.
-    if let Ok(value) = HeaderValue::try_from(value) {
-        headers.insert(LINK, value);
-    }
+    HeaderValue::try_from(uri).unwrap_or(HeaderValue::from_static(""))
+}
+
+/// A redirect as an answer on the path of a Digital Link.
+pub fn redirected(headers: &mut HeaderMap, link: HeaderValue) {
+    headers.insert(LINK, link);
+    open(headers);
 }
 
 /// An answer with a body of a media type, which nobody may keep.

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use digital_link::{DigitalLink, DigitalLinkError, Qualifier};
-use http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
+use http::{HeaderValue, Method, Response, StatusCode, header::LINK};
 use shared::{
     digital_link::{LinkSet, SerialMode, TypedLink},
     redirect::Redirect,
@@ -23,13 +23,16 @@ use shared::{
 };
 use visitor_pages::Brand;
 
-pub use self::answer::open;
+pub use self::answer::{open, redirected};
 use self::{
     choose::{Choice, choose, is_open},
     fill::Values,
     linkset::Shown,
     wanted::{Form, LINKSET, Wanted},
 };
+
+/// Room for a URI of common length, with what the header `Link` says behind it.
+const URI_CAPACITY: usize = 320;
 
 /// Bytes of the short id of a GTIN, `01/` with 14 digits.
 const PRODUCT: usize = 17;
@@ -161,13 +164,14 @@ impl<'a> Asked<'a> {
     #[must_use]
     pub fn options(&self, domain: &ShortDomain) -> Response<Bytes> {
         let mut answer = answer::options();
-        self.point_to_linkset(answer.headers_mut(), domain);
+        answer.headers_mut().insert(LINK, self.link_value(domain));
         answer
     }
 
-    /// Adds `Link` to an answer: to the linkset of this link.
-    pub fn point_to_linkset(&self, headers: &mut HeaderMap, domain: &ShortDomain) {
-        answer::point_to_linkset(headers, &uri(domain, &self.link.path()));
+    /// The value of `Link`: where the linkset of this link is, and what makes it JSON-LD.
+    #[must_use]
+    pub fn link_value(&self, domain: &ShortDomain) -> HeaderValue {
+        answer::link_value(uri(domain, &self.link.path()))
     }
 
     /// What the request comes to, with the levels that were found, the most specific first.
@@ -255,14 +259,14 @@ impl<'a> Asked<'a> {
         site: Site<'_>,
     ) -> Response<Bytes> {
         let mut answer = answer::with_body(status, media_type, linkset::json(shown));
-        self.point_to_linkset(answer.headers_mut(), site.domain);
+        answer.headers_mut().insert(LINK, self.link_value(site.domain));
         answer
     }
 
     fn page(&self, status: StatusCode, shown: &[Shown<'_>], site: Site<'_>) -> Response<Bytes> {
         let body = page::page(shown, &(site.brand)()).into_bytes();
         let mut answer = answer::with_body(status, "text/html; charset=utf-8", body);
-        self.point_to_linkset(answer.headers_mut(), site.domain);
+        answer.headers_mut().insert(LINK, self.link_value(site.domain));
         answer
     }
 }
@@ -302,7 +306,11 @@ pub fn size_bytes(set: &LinkSet) -> usize {
 }
 
 fn uri(domain: &ShortDomain, path: &str) -> String {
-    format!("{}://{}{path}", domain.scheme.as_str(), domain.host)
+    let mut uri = String::with_capacity(URI_CAPACITY);
+    for part in [domain.scheme.as_str(), "://", domain.host.as_str(), path] {
+        uri.push_str(part);
+    }
+    uri
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use digital_link::DigitalLinkError;
-use http::{HeaderMap, Method, Request, Response};
+use http::{HeaderMap, HeaderValue, Method, Request, Response};
 use hyper::body::Incoming;
 use resolver::{Asked, Level, Resolved};
 use shared::{
@@ -37,6 +37,23 @@ pub(super) struct Missing {
     key: RedirectKey,
 }
 
+/// A redirect of a Digital Link.
+pub(super) struct LedTo {
+    location: HeaderValue,
+    head: RedirectHead,
+    /// The value of `Link`.
+    link: HeaderValue,
+}
+
+impl LedTo {
+    /// The answer; `headers` are those of the request, as in [`response::redirect`].
+    pub(super) fn answer(self, headers: HeaderMap) -> Response<Body> {
+        let mut answer = response::redirect(headers, self.location, self.head);
+        resolver::redirected(answer.headers_mut(), self.link);
+        answer
+    }
+}
+
 /// Why there are no levels to choose from.
 enum NoLevel {
     /// This one is not held.
@@ -59,7 +76,7 @@ pub(super) struct LinkRequest<'a> {
 
 impl<B: Backing> App<B> {
     /// Answers, unless a level has to be fetched; `seen` are levels that were fetched already.
-    pub(super) fn digital_link(&self, of: LinkRequest<'_>, mut seen: Vec<(RedirectKey, Found)>) -> Next {
+    pub(super) fn digital_link(&self, of: LinkRequest<'_>, seen: Vec<(RedirectKey, Found)>) -> Next {
         let LinkRequest { client, request, sent, domain, table } = of;
         let errors = || self.errors_on(sent, domain, &table.withheld);
         let uri = request.uri();
@@ -71,7 +88,7 @@ impl<B: Backing> App<B> {
             Err(DigitalLinkError::NoKey) => return opened(errors().plain(Code::NoSuchPath)),
             Err(fault) => return opened(errors().with(Code::Invalid, vec![format!("url: {fault}")])),
         };
-        match self.levels(of, &asked, &mut seen) {
+        match self.levels(of, &asked, &seen) {
             Ok(levels) => self.resolve(of, &asked, &levels),
             Err(NoLevel::Unknown) => {
                 self.unknown_ids.add(self.clock.now().0, domain, client.ip);
@@ -107,7 +124,7 @@ impl<B: Backing> App<B> {
         &self,
         of: LinkRequest<'_>,
         asked: &Asked<'_>,
-        seen: &mut Vec<(RedirectKey, Found)>,
+        seen: &[(RedirectKey, Found)],
     ) -> Result<Vec<Arc<Served>>, NoLevel> {
         let product = self.level(of, &asked.product(), seen)?;
         // Its lots or items may have links where it has none itself.
@@ -122,12 +139,7 @@ impl<B: Backing> App<B> {
     }
 
     /// One level, if it has links.
-    fn level(
-        &self,
-        of: LinkRequest<'_>,
-        id: &str,
-        seen: &mut Vec<(RedirectKey, Found)>,
-    ) -> Result<Found, NoLevel> {
+    fn level(&self, of: LinkRequest<'_>, id: &str, seen: &[(RedirectKey, Found)]) -> Result<Found, NoLevel> {
         let LinkRequest { domain, table, .. } = of;
         let key = KeyRef { domain: domain.host.as_str(), folded: id };
         if let Some(code) = table.withheld.link(domain.account.as_ref(), key) {
@@ -143,8 +155,10 @@ impl<B: Backing> App<B> {
                         return Err(NoLevel::Missing(RedirectKey::new(key.domain, id)));
                     }
                 };
-                self.metrics.looked_up(status);
-                seen.push((RedirectKey::new(key.domain, id), found.clone()));
+                // Once for a request: after a fetch it is looked up again.
+                if seen.is_empty() {
+                    self.metrics.looked_up(status);
+                }
                 found
             }
         };
@@ -160,7 +174,7 @@ impl<B: Backing> App<B> {
         let is_blocked = |url: &[u8]| site.withheld.target(url).is_some();
         let place = resolver::Site { domain, brand: &brand, is_blocked: &is_blocked };
         let now = self.clock.now();
-        let mut answer = match asked.resolve(&given, place, now) {
+        let answer = match asked.resolve(&given, place, now) {
             Resolved::Links(answer) => return Next::Answer(answer.map(Body::of)),
             Resolved::Choice { level, answer } => {
                 let scanned = asked.scanned(None, &given);
@@ -182,8 +196,8 @@ impl<B: Backing> App<B> {
                 match self.redirect(&asking, &Served { key, record, location }) {
                     // The next visitor may be led elsewhere.
                     Next::Redirect(location, head) => {
-                        let head = RedirectHead { max_age: None, ..head };
-                        response::redirect(HeaderMap::new(), location, head)
+                        let (head, link) = (RedirectHead { max_age: None, ..head }, asked.link_value(domain));
+                        return Next::Led(Box::new(LedTo { location, head, link }));
                     }
                     Next::Answer(answer) => answer,
                     next => return next,
@@ -194,7 +208,6 @@ impl<B: Backing> App<B> {
                 self.errors_on(sent, domain, site.withheld).with(Code::NoSuchPath, vec![fault])
             }
         };
-        asked.point_to_linkset(answer.headers_mut(), domain);
         opened(answer)
     }
 }
