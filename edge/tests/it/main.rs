@@ -7,6 +7,7 @@ mod conditions;
 mod digital_links;
 mod domain_files;
 mod fleet;
+mod gs1;
 mod headers;
 mod history;
 mod limits;
