@@ -15,7 +15,7 @@ pub(crate) fn page(levels: &[Shown<'_>], brand: &Brand) -> String {
             put(&mut main, format_args!("<h2>{}</h2>", escape(level.description)));
         }
         for (link, href) in &level.links {
-            let language = link.hreflang.first().map_or("", |tag| &**tag);
+            let language = link.hreflang.first().map(|tag| escape(tag)).unwrap_or_default();
             put(
                 &mut main,
                 format_args!(
