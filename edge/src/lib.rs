@@ -18,7 +18,6 @@ mod metrics;
 mod pages;
 mod plain;
 mod proxy;
-mod read_budget;
 mod redirect_head;
 mod response;
 mod route;
