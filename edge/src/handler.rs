@@ -201,7 +201,7 @@ impl<B: Backing> App<B> {
                 return Next::Proxy(Some(format!("/redirections/{short_id}{query}")));
             }
             Route::DigitalLink(domain) => {
-                let of = LinkRequest { client, request, sent, domain, table: &domains };
+                let of = LinkRequest { client, request, sent, path: ask.path, domain, table: &domains };
                 return self.digital_link(of, Vec::new());
             }
             Route::Resolver(domain) => {
@@ -258,8 +258,8 @@ impl<B: Backing> App<B> {
             }
             Held::Absent => {
                 self.metrics.looked_up(CacheStatus::Negative);
-                self.unknown_ids.add(self.clock.now().0, link.domain, client.ip);
-                Next::Unknown(domains.withheld.brand(link.domain))
+                let domain = link.domain;
+                self.absent(LinkRequest { client, request, sent, path: ask.path, domain, table: &domains })
             }
             Held::Stale | Held::Nothing => Next::Fetch {
                 key: RedirectKey::new(link.key().domain, &link.folded),
@@ -322,7 +322,7 @@ impl<B: Backing> App<B> {
         client: Client,
         request: &Request<Incoming>,
         key: &RedirectKey,
-        domain: &ShortDomain,
+        domain: &Arc<ShortDomain>,
         representation: Representation,
     ) -> Next {
         let sent = Sent::read(request.headers());
@@ -339,8 +339,8 @@ impl<B: Backing> App<B> {
                 self.deliver(&asking, &served, representation)
             }
             Ok(None) => {
-                self.unknown_ids.add(self.clock.now().0, domain, client.ip);
-                Next::Unknown(self.domains.load().withheld.brand(domain))
+                let (sent, path, table) = (&sent, request.uri().path(), &self.domains.load());
+                self.absent(LinkRequest { client, request, sent, path, domain, table })
             }
             Err(code) => Next::Answer(self.errors(sent.accept).plain(code)),
         }

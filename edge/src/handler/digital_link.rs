@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use digital_link::DigitalLinkError;
+use digital_link::{DigitalLink, DigitalLinkError};
 use http::{HeaderMap, HeaderValue, Method, Request, Response};
 use hyper::body::Incoming;
 use resolver::{Asked, Level, Resolved};
@@ -26,12 +26,15 @@ use crate::{
 #[derive(Clone, Copy)]
 pub(super) struct Linked<'a> {
     pub(super) scanned: &'a ScannedLink,
+    /// Its path, which is not that of the request where a tag has the EPC of the item.
+    pub(super) path: &'a str,
     /// No type of link was asked for: rules may decide.
     pub(super) is_default: bool,
 }
 
 /// Levels of a Digital Link that were looked up, and one that is not held.
 pub(super) struct Missing {
+    path: Box<str>,
     domain: Arc<ShortDomain>,
     seen: Vec<(RedirectKey, Found)>,
     key: RedirectKey,
@@ -70,17 +73,29 @@ pub(super) struct LinkRequest<'a> {
     pub(super) client: Client,
     pub(super) request: &'a Request<Incoming>,
     pub(super) sent: &'a Sent<'a>,
+    /// The path of the link, raw.
+    pub(super) path: &'a str,
     pub(super) domain: &'a Arc<ShortDomain>,
     pub(super) table: &'a Table,
 }
 
 impl<B: Backing> App<B> {
+    /// Answers where there is no short id: a tag may have the EPC of an item there.
+    pub(super) fn absent(&self, of: LinkRequest<'_>) -> Next {
+        match epc(of.domain, of.path) {
+            Some(path) => self.digital_link(LinkRequest { path: &path, ..of }, Vec::new()),
+            None => {
+                self.unknown_ids.add(self.clock.now().0, of.domain, of.client.ip);
+                Next::Unknown(of.table.withheld.brand(of.domain))
+            }
+        }
+    }
+
     /// Answers, unless a level has to be fetched; `seen` are levels that were fetched already.
     pub(super) fn digital_link(&self, of: LinkRequest<'_>, seen: Vec<(RedirectKey, Found)>) -> Next {
-        let LinkRequest { client, request, sent, domain, table } = of;
+        let LinkRequest { client, request, sent, path, domain, table } = of;
         let errors = || self.errors_on(sent, domain, &table.withheld);
-        let uri = request.uri();
-        let asked = match Asked::read(uri.path(), uri.query(), sent.accept, sent.language) {
+        let asked = match Asked::read(path, request.uri().query(), sent.accept, sent.language) {
             Ok(asked) if *request.method() == Method::OPTIONS => {
                 return Next::Answer(asked.options(domain).map(Body::of));
             }
@@ -96,7 +111,7 @@ impl<B: Backing> App<B> {
             }
             Err(NoLevel::Withheld(code)) => opened(errors().closed_or_withheld(code)),
             Err(NoLevel::Missing(key)) => {
-                Next::Level(Box::new(Missing { domain: domain.clone(), seen, key }))
+                Next::Level(Box::new(Missing { path: path.into(), domain: domain.clone(), seen, key }))
             }
         }
     }
@@ -108,14 +123,15 @@ impl<B: Backing> App<B> {
         request: &Request<Incoming>,
         missing: Missing,
     ) -> Next {
-        let (sent, Missing { domain, mut seen, key }) = (Sent::read(request.headers()), missing);
+        let (sent, Missing { path, domain, mut seen, key }) = (Sent::read(request.headers()), missing);
         let found = match self.fetch_key(client, &key).await {
             Ok(found) => found,
             Err(code) => return opened(self.errors(sent.accept).plain(code)),
         };
         seen.push((key, found));
         let table = self.domains.load();
-        let of = LinkRequest { client, request, sent: &sent, domain: &domain, table: &table };
+        let (sent, path, domain, table) = (&sent, &*path, &domain, &**table);
+        let of = LinkRequest { client, request, sent, path, domain, table };
         self.digital_link(of, seen)
     }
 
@@ -166,7 +182,7 @@ impl<B: Backing> App<B> {
     }
 
     fn resolve<'a>(&self, of: LinkRequest<'a>, asked: &Asked<'a>, levels: &'a [Arc<Served>]) -> Next {
-        let LinkRequest { client, request, sent, domain, table } = of;
+        let LinkRequest { client, request, sent, path, domain, table } = of;
         let site = Site { domain, withheld: &table.withheld };
         let level = |served: &'a Arc<Served>| Level::of(&served.key.folded, &served.record);
         let given: Vec<Level<'a>> = levels.iter().filter_map(level).collect();
@@ -178,7 +194,7 @@ impl<B: Backing> App<B> {
             Resolved::Links(answer) => return Next::Answer(answer.map(Body::of)),
             Resolved::Choice { level, answer } => {
                 let scanned = asked.scanned(None, &given);
-                let link = Some(Linked { scanned: &scanned, is_default: false });
+                let link = Some(Linked { scanned: &scanned, path, is_default: false });
                 if let Some(served) = levels.get(level) {
                     let asking = Asking { client, request, sent, site, link };
                     self.record(&asking, &served.key.folded, Some(now), None);
@@ -187,7 +203,7 @@ impl<B: Backing> App<B> {
             }
             Resolved::To { level, location, link_type, is_default } => {
                 let scanned = asked.scanned(Some(&link_type), &given);
-                let link = Some(Linked { scanned: &scanned, is_default });
+                let link = Some(Linked { scanned: &scanned, path, is_default });
                 let asking = Asking { client, request, sent, site, link };
                 let Some(served) = levels.get(level) else {
                     return Next::Answer(self.errors(sent.accept).plain(Code::Internal));
@@ -210,6 +226,12 @@ impl<B: Backing> App<B> {
         };
         opened(answer)
     }
+}
+
+/// The path of the item whose EPC is the one segment of a path.
+pub(super) fn epc(domain: &ShortDomain, path: &str) -> Option<String> {
+    let segment = path.strip_prefix('/').filter(|_| domain.digital_links)?;
+    DigitalLink::from_epc(segment).map(|link| link.path())
 }
 
 fn opened(mut answer: Response<Body>) -> Next {

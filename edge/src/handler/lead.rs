@@ -135,7 +135,7 @@ impl<B: Backing> App<B> {
         }
         let (uri, domain) = (request.uri(), site.domain);
         let Sent { agent, referer, language, .. } = *sent;
-        let (path, query) = (uri.path(), uri.query());
+        let (path, query) = (link.map_or(uri.path(), |link| link.path), uri.query());
         let at = at.unwrap_or_else(|| self.clock.now());
         let link = link.map(|link| link.scanned);
         let asked = Asked { ip: client.ip, path, query, domain, folded, agent, referer, language, link };

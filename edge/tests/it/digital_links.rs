@@ -120,10 +120,20 @@ async fn a_link_leads_from_the_first_level_that_has_what_is_asked() {
             ("/a/b", 404),
             ("/ABC", 307),
             ("/abc/", 404),
+            // A tag with another scheme of EPC, and one with another GTIN.
+            ("/eh31164596f40c0e5cbe991a83", 404),
+            ("/eh30164596f44c0e5cbe991a83", 404),
         ] {
             assert_eq!(edge.get(path, &[]).await.status, status, "{path}");
         }
         edge.get("/01/09528765123458", &[]).await.problem(40001);
+        for tag in ["/eh30164596f40c0e5cbe991a83", "/exMBZFlvQMDly-mRqD?x=1"] {
+            let answer = edge.get(tag, &[]).await;
+            assert!(
+                answer.header("location").starts_with("https://example.com/09528765123457/123456789123?a=1")
+            );
+            assert!(answer.header("link").starts_with("<https://tn.gg/01/09528765123457/21/123456789123?"));
+        }
         edge.stop().await;
     }
 }
@@ -216,10 +226,11 @@ async fn scans_say_what_the_link_said() {
         {
             edge.get(&format!("/{PRODUCT}{target}"), &[]).await;
         }
+        edge.get("/eh30164596f40c0e5cbe991a83", &[]).await;
         // Programs read these; nobody scanned.
         edge.get(&format!("/{PRODUCT}?linkType=linkset"), &[]).await;
         request(edge.plain, "HEAD", HOST, &format!("/{PRODUCT}"), &[]).await;
-        eventually("the scans arrive", || control.count_scans() == 4).await;
+        eventually("the scans arrive", || control.count_scans() == 5).await;
         let mut found: Vec<Value> = control
             .scans()
             .into_iter()
@@ -233,6 +244,7 @@ async fn scans_say_what_the_link_said() {
             json!([format!("{PRODUCT}/10/L%2F1"), {"gtin": gtin, "lot": "L/1", "serial": "Xyz", "linkType": "gs1:recallStatus", "known": false}]),
             json!([PRODUCT, {"gtin": gtin, "linkType": "gs1:pip"}]),
             json!([PRODUCT, {"gtin": gtin}]),
+            json!([PRODUCT, {"gtin": gtin, "serial": "123456789123", "linkType": "gs1:pip", "known": false}]),
         ];
         expected.sort_by_key(ToString::to_string);
         assert_eq!(found, expected);
