@@ -72,6 +72,7 @@ fn link(n: usize, version: usize) -> Option<Redirect> {
         forward_query: false,
         status_code: RedirectStatus::default(),
         availability: None,
+        digital_link: None,
         created_at: UnixMillis(0),
         updated_at: UnixMillis(0),
     })

@@ -162,6 +162,7 @@ impl Run {
                     texts,
                     language: "",
                     rule: None,
+                    link: None,
                     in_memory: false,
                 }
                 .write(&mut frames);

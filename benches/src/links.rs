@@ -147,6 +147,7 @@ impl Links {
             forward_query: false,
             status_code: RedirectStatus::default(),
             availability: None,
+            digital_link: None,
             created_at: MADE_AT,
             updated_at: MADE_AT,
         })

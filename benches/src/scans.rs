@@ -269,6 +269,7 @@ fn batch(links: &[String], first_seq: u64) -> ScanBatch {
             rule: None,
             count: None,
             client: None,
+            digital_link: None,
         }
     };
     let records = (first_seq..first_seq + MAX_BATCH as u64).map(record).collect();

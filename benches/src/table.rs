@@ -98,6 +98,7 @@ fn link(n: u64) -> Result<(RedirectKey, Redirect)> {
         forward_query: false,
         status_code: RedirectStatus::default(),
         availability: None,
+        digital_link: None,
         created_at: UnixMillis(1_790_000_000_000),
         updated_at: UnixMillis(1_790_000_000_000),
     };

@@ -204,6 +204,12 @@ impl EdgeCache {
         self.generation.load().held(key, self.is_live.load(SeqCst))
     }
 
+    /// The cached state of the key of a Digital Link. Where every link is held, its record is decoded once and not for each
+    /// request.
+    pub(crate) fn held_links(&self, key: KeyRef<'_>) -> Held {
+        self.generation.load().held_links(key, self.is_live.load(SeqCst))
+    }
+
     /// Where a key leads; the whole of a hit for a request that needs nothing else of a redirection.
     pub(crate) fn leads(&self, key: KeyRef<'_>) -> Held<Leads> {
         let generation = self.generation.load();

@@ -1,7 +1,9 @@
 //! Handles a request: route, cache, response. A cache hit never waits.
 
 mod challenge;
+mod digital_link;
 mod errors;
+mod image;
 mod lead;
 pub(crate) mod plain;
 mod record;
@@ -12,7 +14,7 @@ use std::{mem::take, sync::Arc, time::Instant};
 
 use http::{
     HeaderName, HeaderValue, Method, Request, Response, Version,
-    header::{ACCEPT, CONNECTION, IF_NONE_MATCH},
+    header::{ACCEPT, CONNECTION},
 };
 use hyper::body::Incoming;
 use scan_limits::ScanLimits;
@@ -24,12 +26,15 @@ use shared::{
 use tokio::task::yield_now;
 use visitor_pages::Brand;
 
-use self::lead::Led;
-use self::request_ids::RequestIds;
+use self::{
+    digital_link::{LedTo, LinkRequest, Linked, Missing},
+    lead::Led,
+    request_ids::RequestIds,
+};
 use crate::{
     TlsCerts,
     backing::Backing,
-    cache::{CacheStatus, EdgeCache, Held, KeyRef, Leads, Served},
+    cache::{CacheStatus, EdgeCache, Found, Held, KeyRef, Leads, Served},
     config::EdgeConfig,
     connection::{Client, InFlight},
     domains::Domains,
@@ -86,6 +91,8 @@ struct Asking<'a> {
     request: &'a Request<Incoming>,
     sent: &'a Sent<'a>,
     site: Site<'a>,
+    /// What the Digital Link said, if it is one.
+    link: Option<Linked<'a>>,
 }
 
 /// What is left to do after routing.
@@ -93,6 +100,8 @@ enum Next {
     Answer(Response<Body>),
     /// A redirect to there.
     Redirect(HeaderValue, RedirectHead),
+    /// A redirect of a Digital Link.
+    Led(Box<LedTo>),
     /// The key is known to be absent; its domain shows this.
     Unknown(Brand),
     /// The key is not held.
@@ -101,6 +110,8 @@ enum Next {
         domain: Arc<ShortDomain>,
         representation: Representation,
     },
+    /// A level of a Digital Link is not held.
+    Level(Box<Missing>),
     /// The image is not held.
     Render(ImageKey),
     /// A report about the item of a short id, whose domain shows this.
@@ -136,6 +147,7 @@ impl<B: Backing> App<B> {
         let mut response = match begun_as {
             Next::Answer(response) => response,
             Next::Redirect(location, head) => response::redirect(take(request.headers_mut()), location, head),
+            Next::Led(to) => to.answer(take(request.headers_mut())),
             Next::Unknown(brand) => self.unknown(&mut request, brand),
             // Boxed, so that the future of a hit stays small.
             next => {
@@ -204,6 +216,13 @@ impl<B: Backing> App<B> {
             Route::Report(domain, short_id) => {
                 return Next::Report(short_id.to_owned(), domains.withheld.brand(domain));
             }
+            Route::DigitalLink(domain) => {
+                let of = LinkRequest { client, request, sent, path: ask.path, domain, table: &domains };
+                return self.digital_link(of, Vec::new());
+            }
+            Route::Resolver(domain) => {
+                return Next::Answer(resolver::described(ask.method, domain).map(Body::of));
+            }
             Route::Robots(robots) => return Next::Answer(response::text(robots.text())),
             Route::File(file) => return Next::Answer(response::file(file)),
             Route::Favicon => return Next::Answer(response::no_icon()),
@@ -237,7 +256,7 @@ impl<B: Backing> App<B> {
             return Next::Answer(errors.closed_or_withheld(code));
         }
         let site = Site { domain: link.domain, withheld: &domains.withheld };
-        let asking = Asking { client, request, sent, site };
+        let asking = Asking { client, request, sent, site, link: None };
         let is_redirect = link.representation == Representation::Redirect;
         // Rules that come from now on are later than this request.
         let held = if is_redirect && !self.asks_more(link.domain) {
@@ -259,8 +278,8 @@ impl<B: Backing> App<B> {
             }
             Held::Absent => {
                 self.metrics.looked_up(CacheStatus::Negative);
-                self.unknown_ids.add(self.clock.now().0, link.domain, client.ip);
-                Next::Unknown(domains.withheld.brand(link.domain))
+                let domain = link.domain;
+                self.absent(LinkRequest { client, request, sent, path: ask.path, domain, table: &domains })
             }
             Held::Stale | Held::Nothing => Next::Fetch {
                 key: RedirectKey::new(link.key().domain, &link.folded),
@@ -285,20 +304,16 @@ impl<B: Backing> App<B> {
         if let Next::Fetch { key, domain, representation } = next {
             next = self.fetch(client, &request, &key, &domain, representation).await;
         }
+        // Each round finds out about one more of a handful of levels.
+        while let Next::Level(missing) = next {
+            next = self.fetch_level(client, &request, *missing).await;
+        }
         match next {
             Next::Answer(response) => response,
             Next::Redirect(location, head) => response::redirect(take(request.headers_mut()), location, head),
+            Next::Led(to) => to.answer(take(request.headers_mut())),
             Next::Unknown(brand) => self.unknown(&mut request, brand),
-            Next::Render(key) => {
-                let marks = key.marks();
-                match self.renderer.render(key, client.limited(), &self.metrics).await {
-                    Ok(image) => images::answer(&image, marks, request.headers().get(IF_NONE_MATCH)),
-                    Err(reason) => images::refusal(
-                        reason,
-                        self.errors(request.headers().get(ACCEPT).map(HeaderValue::as_bytes)),
-                    ),
-                }
-            }
+            Next::Render(key) => self.render(key, client, request.headers()).await,
             Next::Report(short_id, brand) => {
                 self.report((&short_id, brand), request, client, id, &in_flight).await
             }
@@ -310,7 +325,7 @@ impl<B: Backing> App<B> {
                 }
             }
             // A fetch is over by now; a second one is never asked for.
-            Next::Fetch { .. } => {
+            Next::Fetch { .. } | Next::Level(_) => {
                 self.errors(request.headers().get(ACCEPT).map(HeaderValue::as_bytes)).plain(Code::Internal)
             }
         }
@@ -321,18 +336,12 @@ impl<B: Backing> App<B> {
         client: Client,
         request: &Request<Incoming>,
         key: &RedirectKey,
-        domain: &ShortDomain,
+        domain: &Arc<ShortDomain>,
         representation: Representation,
     ) -> Next {
         let sent = Sent::read(request.headers());
-        let errors = self.errors(sent.accept);
-        if !client.is_local && !self.limiter.allows(client.ip) {
-            self.metrics.limited.inc();
-            return Next::Answer(errors.plain(Code::TooManyRequests));
-        }
-        match self.cache.fetch(&self.backing, &self.metrics, key).await {
-            Ok((Some(served), status)) => {
-                self.metrics.looked_up(status);
+        match self.fetch_key(client, key).await {
+            Ok(Some(served)) => {
                 // As of now: it may have been withheld while it was fetched.
                 let domains = self.domains.load();
                 let site = Site { domain, withheld: &domains.withheld };
@@ -340,16 +349,31 @@ impl<B: Backing> App<B> {
                     let errors = self.errors_on(&sent, domain, site.withheld);
                     return Next::Answer(errors.closed_or_withheld(code));
                 }
-                self.deliver(&Asking { client, request, sent: &sent, site }, &served, representation)
+                let asking = Asking { client, request, sent: &sent, site, link: None };
+                self.deliver(&asking, &served, representation)
             }
-            Ok((None, status)) => {
+            Ok(None) => {
+                let (sent, path, table) = (&sent, request.uri().path(), &self.domains.load());
+                self.absent(LinkRequest { client, request, sent, path, domain, table })
+            }
+            Err(code) => Next::Answer(self.errors(sent.accept).plain(code)),
+        }
+    }
+
+    /// Reads a key through the backing, within the limits of the client.
+    async fn fetch_key(&self, client: Client, key: &RedirectKey) -> Result<Found, Code> {
+        if !client.is_local && !self.limiter.allows(client.ip) {
+            self.metrics.limited.inc();
+            return Err(Code::TooManyRequests);
+        }
+        match self.cache.fetch(&self.backing, &self.metrics, key).await {
+            Ok((found, status)) => {
                 self.metrics.looked_up(status);
-                self.unknown_ids.add(self.clock.now().0, domain, client.ip);
-                Next::Unknown(self.domains.load().withheld.brand(domain))
+                Ok(found)
             }
             Err(_) => {
                 self.metrics.unanswered.inc();
-                Next::Answer(errors.plain(Code::Unavailable))
+                Err(Code::Unavailable)
             }
         }
     }
@@ -361,27 +385,6 @@ impl<B: Backing> App<B> {
                 _ => self.redirect(asking, served),
             };
         };
-        let Asking { request, sent, site, .. } = *asking;
-        let query = request.uri().query();
-        let image = match images::parse(format, query) {
-            Ok(image) => image,
-            Err(faults) => {
-                return Next::Answer(self.errors(sent.accept).with(Code::InvalidParameter, faults));
-            }
-        };
-        let short_id = &served.record.short_id;
-        let pages = site.domain.pages.as_ref().filter(|_| image.wants_logo());
-        let key = ImageKey {
-            payload: site.domain.qr_payload(short_id).into(),
-            caption: short_id.as_str().into(),
-            request: image,
-            development: site.domain.is_development(),
-            logo: pages.and_then(|pages| pages.logo.clone()),
-        };
-        let if_none_match = request.headers().get(IF_NONE_MATCH);
-        match self.renderer.held(&key) {
-            Some(image) => Next::Answer(images::answer(&image, key.marks(), if_none_match)),
-            None => Next::Render(key),
-        }
+        self.image(asking, served, format)
     }
 }

@@ -11,7 +11,6 @@ mod disk;
 mod domains;
 mod edge;
 mod framing;
-mod geo;
 mod handler;
 mod images;
 mod limiter;
@@ -19,7 +18,6 @@ mod metrics;
 mod pages;
 mod plain;
 mod proxy;
-mod read_budget;
 mod redirect_head;
 mod response;
 mod route;
@@ -30,14 +28,13 @@ mod unknown;
 mod withheld;
 mod workers;
 
-pub use backing::{self, EdgeError, EdgeKey};
+pub use backing::{self, EdgeError, EdgeKey, GeoDatabase};
 pub use edge_tls::TlsCerts;
 
 pub use self::{
     admin::{EdgeHandle, EdgeStatus, ScanCounts},
     config::{DiskLimits, EdgeConfig, Limits, Listeners},
     edge::{Connector, Edge, run},
-    geo::GeoDatabase,
     route::is_management,
     sync::State,
 };

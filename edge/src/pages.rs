@@ -167,6 +167,7 @@ mod tests {
                 forward_query: false,
                 status_code: RedirectStatus::default(),
                 availability: None,
+                digital_link: None,
                 created_at: UnixMillis(0),
                 updated_at: UnixMillis(0),
             };

@@ -44,7 +44,8 @@ impl Body {
         Self::Full(None)
     }
 
-    fn of(bytes: Bytes) -> Self {
+    /// These bytes, if they are any.
+    pub(crate) fn of(bytes: Bytes) -> Self {
         Self::Full((!bytes.is_empty()).then_some(bytes))
     }
 }

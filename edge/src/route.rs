@@ -1,6 +1,6 @@
 //! Routing: what a request asks for, decided from its request line and two headers alone (README, "Routing").
 
-use std::borrow::Cow;
+use std::{borrow::Cow, sync::Arc};
 
 use http::Method;
 use shared::{
@@ -15,6 +15,9 @@ use crate::{
     cache::KeyRef,
     domains::{self, Table},
 };
+
+/// Where a certificate authority asks (RFC 8555, 8.3), without the first slash; a token follows.
+pub(crate) const CHALLENGES: &str = ".well-known/acme-challenge/";
 
 /// The parts of a request that its route depends on.
 #[derive(Debug, Clone, Copy)]
@@ -37,7 +40,7 @@ pub(crate) struct Ask<'a> {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Link<'a> {
     /// The domain.
-    pub(crate) domain: &'a std::sync::Arc<ShortDomain>,
+    pub(crate) domain: &'a Arc<ShortDomain>,
     /// The short id, folded according to the domain.
     pub(crate) folded: Cow<'a, str>,
     /// What to answer with.
@@ -56,12 +59,16 @@ impl Link<'_> {
 pub(crate) enum Route<'a> {
     /// A redirect, a record or an image; GET and HEAD.
     Link(Link<'a>),
+    /// The path of a GS1 Digital Link, or none that this domain knows; GET, HEAD and OPTIONS.
+    DigitalLink(&'a Arc<ShortDomain>),
+    /// `/.well-known/gs1resolver`; GET, HEAD and OPTIONS.
+    Resolver(&'a Arc<ShortDomain>),
     /// A management path, passed on unchanged.
     Proxy,
     /// A record with a key: control's `GET /redirections/:shortId`.
     ProxyRecord(&'a str),
     /// A report about the item of a short id, if pages of the domain take some.
-    Report(&'a std::sync::Arc<ShortDomain>, &'a str),
+    Report(&'a Arc<ShortDomain>, &'a str),
     /// `/robots.txt`.
     Robots(Robots),
     /// A file for apps that the domain has.
@@ -92,7 +99,8 @@ pub(crate) fn route<'a>(table: &'a Table, ask: &Ask<'a>) -> Route<'a> {
         return Route::Report(domain, path);
     }
     if *ask.method != Method::GET && *ask.method != Method::HEAD {
-        return Route::MethodNotAllowed;
+        let found = if *ask.method == Method::OPTIONS { of_resolver(domain, path) } else { None };
+        return found.unwrap_or(Route::MethodNotAllowed);
     }
     match path {
         "" => return Route::Root,
@@ -106,13 +114,20 @@ pub(crate) fn route<'a>(table: &'a Table, ask: &Ask<'a>) -> Route<'a> {
         }
         _ => {}
     }
+    // Before short ids of several segments: none of them means what a Digital Link does. A lot may end in `.png`, too.
+    if domain.digital_links
+        && short_id::reads_as_digital_link(path)
+        && let Some(route) = of_resolver(domain, path)
+    {
+        return route;
+    }
     let (short_id, suffix) = Representation::split_suffix(path);
     let short_id = if is_short_id(short_id) {
         short_id
     } else {
         match domain.paths.short_id_in(short_id, domain.case_sensitive) {
             Some(short_id) => short_id,
-            None => return Route::NoSuchPath,
+            None => return of_resolver(domain, path).unwrap_or(Route::NoSuchPath),
         }
     };
     let representation = suffix.unwrap_or_else(|| negotiate(ask.accept));
@@ -132,6 +147,16 @@ pub(crate) fn route<'a>(table: &'a Table, ask: &Ask<'a>) -> Route<'a> {
 fn is_short_id(text: &str) -> bool {
     (1..=short_id::MAX_LEN).contains(&text.len())
         && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-')
+}
+
+/// What a domain has beside short ids if Digital Links are resolved on it: paths of two segments and more, but those on which
+/// the handler looks for a challenge.
+fn of_resolver<'a>(domain: &'a Arc<ShortDomain>, path: &str) -> Option<Route<'a>> {
+    if !domain.digital_links || !path.contains('/') || path.starts_with(CHALLENGES) {
+        return None;
+    }
+    let is_description = path == ".well-known/gs1resolver";
+    Some(if is_description { Route::Resolver(domain) } else { Route::DigitalLink(domain) })
 }
 
 fn app_file<'a>(domain: &'a ShortDomain, path: &str) -> Option<&'a JsonFile> {
@@ -188,13 +213,17 @@ mod tests {
         };
         let exact = ShortDomain {
             case_sensitive: true,
+            digital_links: true,
             files: Some(files.into()),
             pages: Some(Pages { reports: true, ..Pages::default() }.into()),
             ..ShortDomain::new(Scheme::Https, "exact.gg").unwrap()
         };
         let mut below = ShortDomain::new(Scheme::Https, "below.gg").unwrap();
         (below.paths.path_prefix, below.paths.multi_segment) = ("shop/go".parse().ok(), true);
-        domains.replace(0, &[ShortDomain::new(Scheme::Https, "tn.gg").unwrap(), exact, below], None);
+        let gs1 = "gs1.gg".parse().unwrap();
+        let mut both = ShortDomain { host: gs1, digital_links: true, ..below.clone() };
+        both.paths.path_prefix = "shop/01".parse().ok();
+        domains.replace(0, &[ShortDomain::new(Scheme::Https, "tn.gg").unwrap(), exact, below, both], None);
         let (path, query) = match target.split_once('?') {
             Some((path, query)) => (path, Some(query)),
             None => (target, None),
@@ -210,6 +239,8 @@ mod tests {
         match route(&domains.load(), &ask) {
             Route::Link(link) => format!("{:?} {}/{}", link.representation, link.key().domain, link.folded),
             Route::Report(domain, short_id) => format!("Report {}/{short_id}", domain.host),
+            Route::DigitalLink(domain) => format!("DigitalLink {}", domain.host),
+            Route::Resolver(domain) => format!("Resolver {}", domain.host),
             other => format!("{other:?}"),
         }
     }
@@ -247,6 +278,15 @@ mod tests {
             ("POST", "exact.gg", "/.well-known/assetlinks.json", "", false, "MethodNotAllowed"),
             ("GET", "exact.gg", "/.well-known/apple-app-site-association", "", false, "NoSuchPath"),
             ("GET", "tn.gg", "/.well-known/assetlinks.json", "", false, "NoSuchPath"),
+            ("GET", "exact.gg", "/01/09528765123457", json, true, "DigitalLink exact.gg"),
+            ("HEAD", "exact.gg", "/a/b", "", false, "DigitalLink exact.gg"),
+            ("OPTIONS", "exact.gg", "/01/09528765123457/21/%2F", "", false, "DigitalLink exact.gg"),
+            ("POST", "exact.gg", "/01/09528765123457", "", false, "MethodNotAllowed"),
+            ("GET", "exact.gg", "/.well-known/gs1resolver", "", false, "Resolver exact.gg"),
+            ("OPTIONS", "exact.gg", "/.well-known/gs1resolver", "", false, "Resolver exact.gg"),
+            ("OPTIONS", "exact.gg", "/abc", "", false, "MethodNotAllowed"),
+            ("GET", "tn.gg", "/01/09528765123457", "", false, "NoSuchPath"),
+            ("GET", "tn.gg", "/.well-known/gs1resolver", "", false, "NoSuchPath"),
             ("GET", "tn.gg", "/favicon.ico", "", false, "Favicon"),
             ("POST", "tn.gg", "/ABC", "", false, "MethodNotAllowed"),
             ("POST", "exact.gg", "/aBc?x=1", html, false, "Report exact.gg/aBc"),
@@ -274,6 +314,13 @@ mod tests {
             ("GET", "below.gg", "/robots.txt", "", false, "Robots(None)"),
             ("GET", "below.gg", "/shop/go/", "", false, "NoSuchPath"),
             ("GET", "below.gg", "/a/b/c/d/e", "", false, "NoSuchPath"),
+            ("GET", "gs1.gg", "/01/09528765123457/10/a.png", json, true, "DigitalLink gs1.gg"),
+            ("GET", "gs1.gg", "/some/01/09528765123457", "", false, "DigitalLink gs1.gg"),
+            ("GET", "gs1.gg", "/shop/01/09528765123457", "", false, "DigitalLink gs1.gg"),
+            ("GET", "gs1.gg", "/shop/01/abc", "", false, "Redirect gs1.gg/ABC"),
+            ("GET", "gs1.gg", "/sale/2026/shoes.svg", "", false, "Svg gs1.gg/SALE/2026/SHOES"),
+            ("GET", "gs1.gg", "/sale/2026/a%20b", "", false, "DigitalLink gs1.gg"),
+            ("GET", "gs1.gg", "/.well-known/acme-challenge/01/0952", "", false, "NoSuchPath"),
             ("GET", "other.gg", "/ABC", "", false, "Misdirected"),
             ("GET", "tn.gg:8080", "/ABC", "", false, "Misdirected"),
             ("GET", "", "/ABC", "", false, "Misdirected"),

@@ -22,7 +22,7 @@ use hyper_util::{
     rt::{TokioExecutor, TokioIo, TokioTimer},
     server::graceful::GracefulConnection,
 };
-use platform::{Bounds, Permit, Permits, Refused};
+use platform::{Bounds, Permit, Permits, ReadBudget, Refused};
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     net::{TcpListener, TcpStream},
@@ -38,7 +38,6 @@ use crate::{
     handler::App,
     metrics::Metrics,
     plain::{Front, Replay},
-    read_budget::ReadBudget,
 };
 
 /// Wait after a failed accept: descriptors come back when connections end.

@@ -6,6 +6,7 @@ pub mod certificate;
 pub mod client_address;
 pub mod commission;
 pub mod contact;
+pub mod digital_link;
 pub mod domain_files;
 pub mod domain_paths;
 pub mod entity_tag;

@@ -67,7 +67,8 @@ impl Representation {
 
 /// The q (in thousandths) that `accept` gives a type by its most specific range, and 1 if that range
 /// names the type or its family, 0 if it is `*/*`.
-fn weigh(accept: &str, kind: &str, subtype: &str) -> (u16, u8) {
+#[must_use]
+pub fn weigh(accept: &str, kind: &str, subtype: &str) -> (u16, u8) {
     let mut found = (0, 0);
     let mut specificity = 0;
     for range in accept.split(',').take(MAX_RANGES) {

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     availability::Availability,
+    digital_link::LinkSet,
     id::{ProductId, ProjectId, ResourceId, ThngId},
     redirect_status::RedirectStatus,
     short_id::ShortId,
@@ -112,6 +113,9 @@ pub struct Redirect {
     /// When it leads to its target; boxed, because most always do. Edges of releases before this member do not see it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub availability: Option<Box<Availability>>,
+    /// The typed links, where the short id is the path of a GS1 Digital Link. Edges of releases before this member do not see them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub digital_link: Option<Box<LinkSet>>,
     /// When it was created.
     pub created_at: UnixMillis,
     /// When it was last changed.

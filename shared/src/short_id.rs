@@ -27,6 +27,8 @@ const GS1_KEYS: [&str; 15] = [
 
 /// Digits that a company's number in a Digital Link has at least.
 const GS1_DIGITS: usize = 4;
+/// Bytes of the longest Digital Link: its GTIN, and 22, 10 and 21 with 20 percent-encoded characters each.
+const MAX_DIGITAL_LINK: usize = 17 + 3 * (4 + 60);
 
 /// Words that a custom short id may not be: first path segments that the short domain serves itself.
 pub const RESERVED: &[&str] = &[
@@ -73,7 +75,8 @@ pub enum InvalidShortId {
 }
 
 /// A short id as it was given: 1 to 64 characters of `A-Z a-z 0-9 _ -`, in up to four segments with a slash between. Most have one
-/// segment; only domains with the setting `multiSegment` have others.
+/// segment; only domains with the setting `multiSegment` have others. Or the path of a GS1 Digital Link without its first slash,
+/// such as `01/09528765123457/10/L1`, which nobody can choose.
 ///
 /// Two short ids of one domain are the same link when they fold to the same text.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -120,7 +123,8 @@ impl ShortId {
     /// The short id as one segment of a path.
     #[must_use]
     pub fn as_segment(&self) -> String {
-        self.0.replace('/', "%2F")
+        // A Digital Link has percent-encoded values.
+        self.0.replace('%', "%25").replace('/', "%2F")
     }
 
     /// The short id as given.
@@ -129,10 +133,16 @@ impl ShortId {
         &self.0
     }
 
-    /// The short id in upper case, which uniqueness and look-ups use.
+    /// The short id in upper case, which uniqueness and look-ups use; a Digital Link as it is.
     #[must_use]
     pub fn folded(&self) -> Box<str> {
-        self.0.to_ascii_uppercase().into()
+        if self.is_digital_link() { self.0.clone() } else { self.0.to_ascii_uppercase().into() }
+    }
+
+    /// Whether it is the path of a GS1 Digital Link. Nobody can choose such a short id.
+    #[must_use]
+    pub fn is_digital_link(&self) -> bool {
+        is_digital_link(&self.0)
     }
 }
 
@@ -140,11 +150,12 @@ impl FromStr for ShortId {
     type Err = InvalidShortId;
 
     fn from_str(text: &str) -> Result<Self, InvalidShortId> {
-        if is_well_formed(text) { Ok(Self(text.into())) } else { Err(InvalidShortId::Form) }
+        let is_one = is_well_formed(text) || is_digital_link(text);
+        if is_one { Ok(Self(text.into())) } else { Err(InvalidShortId::Form) }
     }
 }
 
-/// Whether a text has the form of a short id, of however many segments.
+/// Whether a text has the form of a short id that somebody can choose, of however many segments.
 #[must_use]
 pub fn is_well_formed(text: &str) -> bool {
     text.len() <= MAX_LEN && (is_segment(text) || is_of_segments(text))
@@ -160,12 +171,25 @@ fn is_of_segments(text: &str) -> bool {
     text.split('/').count() <= MAX_SEGMENTS && text.split('/').all(is_segment)
 }
 
-/// Whether a key of GS1 and a number follow each other in it: behind any first segments, as in a Digital Link.
+/// Whether a key of GS1 and a number follow each other in it: behind any first segments, as in a Digital Link. What begins with
+/// the key of a GTIN is none of somebody's choice either: lists of links tell both apart by that alone.
 #[must_use]
 pub fn reads_as_digital_link(text: &str) -> bool {
     let is_number = |segment: &str| segment.bytes().take_while(u8::is_ascii_digit).count() >= GS1_DIGITS;
     let mut pairs = text.split('/').zip(text.split('/').skip(1));
-    pairs.any(|(key, number)| GS1_KEYS.contains(&key) && is_number(number))
+    text.starts_with("01/") || pairs.any(|(key, number)| GS1_KEYS.contains(&key) && is_number(number))
+}
+
+/// Whether a text has the form of a Digital Link's path without its first slash; what it says is not checked here.
+fn is_digital_link(text: &str) -> bool {
+    let Some((digits, behind)) = text.strip_prefix("01/").and_then(|rest| rest.split_at_checked(14)) else {
+        return false;
+    };
+    let fits = |b: u8| b.is_ascii_alphanumeric() || b"-._~%/".contains(&b);
+    digits.bytes().all(|b| b.is_ascii_digit())
+        && (behind.is_empty() || (behind.starts_with('/') && !behind.ends_with('/')))
+        && text.len() <= MAX_DIGITAL_LINK
+        && behind.bytes().all(fits)
 }
 
 impl fmt::Display for ShortId {
@@ -219,6 +243,7 @@ mod tests {
             ("shop/01/9506000134352/A", Err(InvalidShortId::DigitalLink)),
             ("8004/9506000ABC", Err(InvalidShortId::DigitalLink)),
             ("news/01/shoes", Ok(())),
+            ("01/shoes", Err(InvalidShortId::DigitalLink)),
         ] {
             assert_eq!(ShortId::parse_custom(text).map(|_| ()), expected, "{text:?}");
         }
@@ -227,6 +252,28 @@ mod tests {
         assert!(ShortId::parse_custom(&format!("{}/{}", "a".repeat(32), "b".repeat(32))).is_err());
         let id = ShortId::parse_custom("Sale/2026").unwrap();
         assert_eq!((&*id.folded(), &*id.as_segment()), ("SALE/2026", "Sale%2F2026"));
+    }
+
+    #[test]
+    fn paths_of_digital_links_are_never_folded() {
+        for (text, is_one) in [
+            ("01/09528765123457", Some(true)),
+            ("01/09528765123457/10/l%2F1", Some(true)),
+            ("01/0952876512345", Some(false)),
+            ("01/0952876512345x", Some(false)),
+            ("01/095287651234570", Some(false)),
+            ("01/09528765123457/", None),
+            ("01/09528765123457/21/a b", None),
+            ("02/09528765123457", Some(false)),
+            ("a/b", Some(false)),
+        ] {
+            let parsed = text.parse::<ShortId>().ok();
+            assert_eq!(parsed.as_ref().map(ShortId::is_digital_link), is_one, "{text}");
+            let folded = if is_one == Some(true) { text.to_owned() } else { text.to_ascii_uppercase() };
+            assert_eq!(parsed.map(|id| id.folded()).as_deref(), is_one.map(|_| &*folded), "{text}");
+        }
+        let link: ShortId = "01/09528765123457/10/l%2F1".parse().unwrap();
+        assert_eq!(link.as_segment(), "01%2F09528765123457%2F10%2Fl%252F1");
     }
 
     #[test]

@@ -146,6 +146,9 @@ pub struct ShortDomain {
     /// member let nobody keep them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub redirect_max_age: Option<u32>,
+    /// Whether paths of GS1 Digital Links are resolved on it. Edges of releases before this member know none.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub digital_links: bool,
     /// What it serves beside links; `None`: nothing was set. Only what is published to edges has it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub files: Option<Arc<DomainFiles>>,
@@ -178,6 +181,7 @@ impl ShortDomain {
             account: None,
             personal_data: None,
             redirect_max_age: None,
+            digital_links: false,
             files: None,
             removed: false,
             pages: None,
@@ -216,11 +220,16 @@ impl ShortDomain {
         if self.case_sensitive { short_id.as_str().into() } else { short_id.folded() }
     }
 
-    /// The short id that a path names, which comes without its first slash.
+    /// The short id that a path names, which comes without its first slash: mostly of a short URL, else of a Digital Link.
     #[must_use]
     pub fn short_id_in(&self, path: &str) -> Option<ShortId> {
-        let text = if path.contains('/') { self.paths.short_id_in(path, self.case_sensitive)? } else { path };
-        text.parse().ok()
+        if !path.contains('/') {
+            return path.parse().ok();
+        }
+        match self.paths.short_id_in(path, self.case_sensitive) {
+            Some(text) => text.parse().ok(),
+            None => path.parse().ok().filter(ShortId::is_digital_link),
+        }
     }
 
     /// Why the domain has no such short id of somebody's choice, as a sentence without the name of the member.
@@ -238,23 +247,24 @@ impl ShortDomain {
         is_below.then(|| format!("short ids of {host} must not begin with {prefix}/, its pathPrefix"))
     }
 
-    /// The short URL, for people and JSON: `https://tn.gg/K7Q2M4XA9R`, or with the prefix of its paths before the short id.
+    /// The short URL, for people and JSON: `https://tn.gg/K7Q2M4XA9R`, or with the prefix of its paths before the short id. A
+    /// Digital Link has none.
     #[must_use]
     pub fn short_url(&self, short_id: &ShortId) -> String {
         let (scheme, host) = (self.scheme.as_str(), &self.host);
-        match self.paths.in_urls() {
+        match self.paths.in_urls().filter(|_| !short_id.is_digital_link()) {
             Some(prefix) => format!("{scheme}://{host}/{prefix}/{short_id}"),
             None => format!("{scheme}://{host}/{short_id}"),
         }
     }
 
-    /// The text in the QR code: upper case where case does not matter, so that it is alphanumeric.
+    /// The text in the QR code: upper case where case does not matter, so that it is alphanumeric. In Digital Links it matters.
     ///
     /// 24 characters on `tn.gg`, which is version 2 at level Q (README, "Short ids and the size of a code").
     #[must_use]
     pub fn qr_payload(&self, short_id: &ShortId) -> String {
         let url = self.short_url(short_id);
-        if self.case_sensitive { url } else { url.to_ascii_uppercase() }
+        if self.case_sensitive || short_id.is_digital_link() { url } else { url.to_ascii_uppercase() }
     }
 }
 
@@ -364,6 +374,9 @@ mod tests {
         domain.paths.prefix_in_urls = true;
         assert_eq!(domain.short_url(&id), "https://tn.gg/shop/go/K7Q2M4XA9R");
         assert_eq!(domain.qr_payload(&id), "HTTPS://TN.GG/SHOP/GO/K7Q2M4XA9R");
+        let link: ShortId = "01/09528765123457/10/l1".parse().unwrap();
+        assert_eq!(domain.qr_payload(&link), "https://tn.gg/01/09528765123457/10/l1");
+        assert_eq!(domain.short_id_in(link.as_str()).as_ref(), Some(&link));
         for (path, expected) in
             [("SHOP/GO/K7Q2M4XA9R", Some("K7Q2M4XA9R")), ("abc", Some("abc")), ("a/b", None), ("a.b", None)]
         {

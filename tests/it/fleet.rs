@@ -180,6 +180,7 @@ async fn repeated_scans_count_once() -> Result<()> {
         texts,
         language: "",
         rule: None,
+        link: None,
         in_memory: false,
     };
     let frames = |count: usize| {

@@ -118,6 +118,7 @@ fn edge_depends_on_neither_control_nor_sql() {
         "edge/scan_limits/src",
         "edge/tls/src",
         "edge/visitor_pages/src",
+        "edge/resolver/src",
     ] {
         forbid(folder, &["control::", "axum", "sqlx"], "edge depends on shared only");
     }

@@ -4,6 +4,7 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use edge::backing::{Backing, BackingError, Changes};
 use shared::{
+    digital_link::{LinkSet, SerialMode, TypedLink},
     redirect::{Redirect, RedirectKey, ResourceType},
     redirect_status::RedirectStatus,
     short_url::{Scheme, ShortDomain},
@@ -23,6 +24,9 @@ pub(crate) const HOST: &str = "tn.gg";
 /// Where the log stands.
 const HEAD: Rev = 1;
 
+/// The short id of a product, to which the Digital Links of all its items lead.
+pub(crate) const PRODUCT: &str = "01/09528765123457";
+
 /// The short id of a link.
 pub(crate) fn known(n: usize) -> String {
     format!("K7Q2M{n:05}")
@@ -38,12 +42,16 @@ pub(crate) struct Control {
 impl Control {
     /// Holds so many links.
     pub(crate) fn new(links: usize) -> Self {
-        let links =
+        let mut links: HashMap<_, _> =
             (0..links).filter_map(|n| Some((RedirectKey::new(HOST, &known(n)), record(n)?))).collect();
+        links.extend(product().map(|product| (RedirectKey::new(HOST, PRODUCT), product)));
         // As every domain of a tenant: its account may have rules, though this one has none.
         let account = "U0000000000000000000000a".parse().ok();
-        let domain =
-            ShortDomain::new(Scheme::Https, HOST).ok().map(|domain| ShortDomain { account, ..domain });
+        let domain = ShortDomain::new(Scheme::Https, HOST).ok().map(|domain| ShortDomain {
+            account,
+            digital_links: true,
+            ..domain
+        });
         Self { epoch: "count".into(), links, domain }
     }
 }
@@ -63,9 +71,30 @@ fn record(n: usize) -> Option<Arc<Redirect>> {
         forward_query: false,
         status_code: RedirectStatus::default(),
         availability: None,
+        digital_link: None,
         created_at: UnixMillis(0),
         updated_at: UnixMillis(0),
     }))
+}
+
+/// A product with a link in two languages, whose items have none of their own.
+fn product() -> Option<Arc<Redirect>> {
+    let link = |language: &str, default| TypedLink {
+        link_type: "gs1:pip".into(),
+        href: format!("https://shop.example.com/{language}/products/view?item={{01}}{{21}}").into(),
+        title: "Product information".into(),
+        media_type: Some("text/html".into()),
+        hreflang: vec![language.into()],
+        context: Vec::new(),
+        from: None,
+        to: None,
+        default,
+    };
+    let links = vec![link("en", true), link("de", false)];
+    let set = LinkSet { description: "Canvas bag".into(), serial_mode: SerialMode::Template, links };
+    let record = Arc::unwrap_or_clone(record(0)?);
+    let digital_link = Some(Box::new(set));
+    Some(Arc::new(Redirect { short_id: PRODUCT.parse().ok()?, thng_id: None, digital_link, ..record }))
 }
 
 impl Backing for Control {

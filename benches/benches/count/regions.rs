@@ -11,7 +11,7 @@ use tokio::runtime::{Builder, Runtime};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    control::{Control, HOST, known},
+    control::{Control, HOST, PRODUCT, known},
     wire::Wire,
 };
 
@@ -57,9 +57,13 @@ enum Links {
 }
 
 /// Everything that is counted.
-pub(crate) const ALL: [Region; 9] = [
+pub(crate) const ALL: [Region; 10] = [
     asked("redirect", 4_000, (Links::Cached, By::Fast), "307", |n| known(n % IDS)),
     asked("redirect, by hyper", 4_000, (Links::Cached, By::Hyper), "307", |n| known(n % IDS)),
+    // Each with a serial of its own; beside the redirect by hyper.
+    asked("redirect by Digital Link", 4_000, (Links::Cached, By::Fast), "307", |n| {
+        format!("{PRODUCT}/21/{}", known(n))
+    }),
     asked("unknown id, remembered", 4_000, (Links::Cached, By::Fast), "404", |n| format!("X{}", n % IDS)),
     asked("unknown id, asked for the first time", 1_000, (Links::Cached, By::Fast), "404", |n| {
         format!("X{n}")

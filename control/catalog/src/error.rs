@@ -18,6 +18,10 @@ pub enum CatalogError {
     IdentifierTaken { identifier: Identifier, kind: &'static str, other: String },
     #[error("identifiers.gs1:01 must be a GTIN of 8, 12, 13 or 14 digits with its check digit, not {0:?}.")]
     NoGtin(String),
+    #[error("{0} need a Digital Link: identifiers.gs1:01 {1}.")]
+    NoDigitalLink(&'static str, &'static str),
+    #[error("gtinAliases: the product has {most} former GTINs already; send those that are to be kept.")]
+    TooManyAliases { most: usize },
     #[error("{}", .0.join(" "))]
     NotForThisKey(Vec<String>),
     #[error("product: the product {0} does not exist.")]
@@ -44,6 +48,8 @@ impl DomainError for CatalogError {
     fn code(&self) -> Code {
         match self {
             Self::NoGtin(_)
+            | Self::NoDigitalLink(..)
+            | Self::TooManyAliases { .. }
             | Self::NoSuchProduct(_)
             | Self::UploadTooSlow
             | Self::UploadBrokenOff

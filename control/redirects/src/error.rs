@@ -49,6 +49,8 @@ pub enum RedirectsError {
     Chain { member: &'static str, fault: ChainFault },
     #[error("{fault} of {short_id}.")]
     Availability { fault: EndsTooEarly, short_id: ShortId },
+    #[error("{0} is a Digital Link: change the links of its product or Thng.")]
+    DigitalLink(ShortId),
     #[error("It was changed since it was read: read it again.")]
     ChangedMeanwhile,
     #[error("{}", .0.join(" "))]
@@ -109,6 +111,7 @@ impl DomainError for RedirectsError {
             Self::NoShortDomain
             | Self::DomainUnproven(_)
             | Self::TakenDown(_)
+            | Self::DigitalLink(_)
             | Self::NoRoomForPages { .. }
             | Self::NoState(_)
             | Self::TooManySteps { .. }

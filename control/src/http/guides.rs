@@ -44,6 +44,7 @@ guides![
     "printing",
     "privacy",
     "reactions",
+    "resolver",
     "roles",
     "rules",
     "settings",

@@ -2,6 +2,7 @@
 
 mod edge_key;
 mod error;
+mod geo;
 mod internal;
 mod network;
 pub mod origins;
@@ -34,6 +35,7 @@ use shared::{
 pub use self::{
     edge_key::EdgeKey,
     error::EdgeError,
+    geo::GeoDatabase,
     internal::connector,
     network::{Network, NetworkConfig},
 };

@@ -1,4 +1,4 @@
-//! The status code and the availability of a link, behind the target of its record.
+//! The status code, the availability and the typed links of a link, behind the target of its record.
 //!
 //! A record ends with its target unless its link has one of them, so other links take no byte for it; a status code alone takes
 //! one. Older releases stop reading after the target, or ignore the bits of the status code, so each release can read the other's
@@ -6,7 +6,9 @@
 
 use std::collections::BTreeMap;
 
-use shared::{availability::Availability, redirect_status::RedirectStatus, time::UnixMillis};
+use shared::{
+    availability::Availability, digital_link::LinkSet, redirect_status::RedirectStatus, time::UnixMillis,
+};
 
 use super::{
     bytes::{byte, number, put_number, put_signed, put_text, signed, text},
@@ -23,14 +25,20 @@ const AVAILABILITY: u8 = HAS_FROM | HAS_UNTIL | IS_PAUSED | HAS_ENDED_URL | HAS_
 /// Two bits: the place of the status code in [`RedirectStatus::ALL`], in which the default is the first.
 const STATUS: u8 = 0b11 << STATUS_SHIFT;
 const STATUS_SHIFT: u32 = 4;
+/// The typed links of a Digital Link follow, as JSON: there is one such record for a product, and not one for each item.
+const HAS_LINKS: u8 = 1 << 7;
 
-/// Appends them.
+/// What stands behind the target.
+type Rest = (RedirectStatus, Option<Box<Availability>>, Option<Box<LinkSet>>);
+
+/// Appends them; `None` where the links cannot be written.
 pub(super) fn put(
     dictionary: &Dictionary,
     out: &mut Vec<u8>,
     status: RedirectStatus,
     availability: Option<&Availability>,
-) {
+    links: Option<&LinkSet>,
+) -> Option<()> {
     let always = Availability::default();
     let Availability { valid_from, valid_until, max_scans, scans, is_paused, ended_url } =
         availability.unwrap_or(&always);
@@ -43,11 +51,12 @@ pub(super) fn put(
         (IS_PAUSED, *is_paused),
         (HAS_ENDED_URL, ended_url.is_some()),
         (HAS_LIMIT, max_scans.is_some() || !scans.is_empty()),
+        (HAS_LINKS, links.is_some()),
     ] {
         flags |= if holds { bit } else { 0 };
     }
     if flags == 0 {
-        return;
+        return Some(());
     }
     out.push(flags);
     for at in [valid_from, valid_until].into_iter().flatten() {
@@ -66,15 +75,16 @@ pub(super) fn put(
             put_number(out, u64::from(*count));
         }
     }
+    if let Some(links) = links {
+        put_text(out, &serde_json::to_vec(links).ok()?);
+    }
+    Some(())
 }
 
 /// Reads them if bytes are left. `None` means that the bytes are malformed.
-pub(super) fn take(
-    dictionary: &Dictionary,
-    input: &mut &[u8],
-) -> Option<(RedirectStatus, Option<Box<Availability>>)> {
+pub(super) fn take(dictionary: &Dictionary, input: &mut &[u8]) -> Option<Rest> {
     if input.is_empty() {
-        return Some((RedirectStatus::default(), None));
+        return Some((RedirectStatus::default(), None, None));
     }
     let flags = byte(input)?;
     let mut at = |bit| Some(if flags & bit != 0 { Some(UnixMillis(signed(input)?)) } else { None });
@@ -94,7 +104,8 @@ pub(super) fn take(
     }
     let is_paused = flags & IS_PAUSED != 0;
     let availability = Availability { valid_from, valid_until, max_scans, scans, is_paused, ended_url };
-    Some((status(flags), (flags & AVAILABILITY != 0).then(|| Box::new(availability))))
+    let links = if flags & HAS_LINKS != 0 { Some(serde_json::from_slice(text(input)?).ok()?) } else { None };
+    Some((status(flags), (flags & AVAILABILITY != 0).then(|| Box::new(availability)), links))
 }
 
 /// The status code if nothing else is left, so that the link always leads to its target.

@@ -1,7 +1,7 @@
 //! One link as bytes: packed ids, shared texts by number, the target as a template with its parameters.
 //!
 //! `length | domain | key | revision | flags | ids | standing | times | extras | template | rest`, and behind it the status
-//! code and the availability of the few links that have one. Every number is a varint; the length counts all that follows it.
+//! code, the availability and the typed links of the few links that have them. Every number is a varint; the length counts all that follows it.
 //! Bytes that this module did not write give no link, never a panic.
 
 use http::HeaderValue;
@@ -150,7 +150,8 @@ pub(super) fn encode(
         }
     }
     put_target(dictionary, &mut out, &link.target);
-    availability::put(dictionary, &mut out, link.status_code, link.availability.as_deref());
+    let (availability, links) = (link.availability.as_deref(), link.digital_link.as_deref());
+    availability::put(dictionary, &mut out, link.status_code, availability, links)?;
     let mut record = Vec::with_capacity(out.len() + 2);
     put_number(&mut record, out.len() as u64);
     record.extend(out);
@@ -190,7 +191,7 @@ pub(super) fn decode(dictionary: &Dictionary, record: &[u8]) -> Option<(Rev, Red
         }
     }
     let target = String::from_utf8(target(dictionary, input)?).ok()?.into();
-    let (status_code, availability) = availability::take(dictionary, input)?;
+    let (status_code, availability, digital_link) = availability::take(dictionary, input)?;
     Some((
         rev,
         Redirect {
@@ -207,6 +208,7 @@ pub(super) fn decode(dictionary: &Dictionary, record: &[u8]) -> Option<(Rev, Red
             forward_query: flags & FORWARDS_QUERY != 0,
             status_code,
             availability,
+            digital_link,
             created_at: UnixMillis(created_at),
             updated_at: UnixMillis(updated_at),
         },

@@ -233,6 +233,7 @@ pub(super) mod tests {
             forward_query: false,
             status_code: RedirectStatus::default(),
             availability: None,
+            digital_link: None,
             created_at: UnixMillis(1_790_000_000_000),
             updated_at: UnixMillis(1_790_000_000_000),
         }

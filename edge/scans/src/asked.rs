@@ -7,7 +7,7 @@ use shared::{
     short_url::ShortDomain,
     time::UnixMillis,
     wire::{
-        scan::{MAX_ENTRY_URL, MAX_REFERER, MAX_USER_AGENT, cut, preferred_language},
+        scan::{MAX_ENTRY_URL, MAX_REFERER, MAX_USER_AGENT, ScannedLink, cut, preferred_language},
         spooled::{NewRecord, NewRule},
     },
 };
@@ -33,12 +33,14 @@ pub struct Asked<'a> {
     pub referer: Option<&'a [u8]>,
     /// `Accept-Language`.
     pub language: Option<&'a [u8]>,
+    /// What the Digital Link said, if it is one.
+    pub link: Option<&'a ScannedLink>,
 }
 
 impl Asked<'_> {
     /// Appends the record of it, answered at `at` by this rule; texts are cut to the maxima of `shared::wire::scan`.
     pub(super) fn write(&self, at: UnixMillis, fired: Option<&Fired>, url: &mut String, out: &mut Vec<u8>) {
-        let &Self { ip, path, query, domain, folded, agent, referer, language } = self;
+        let &Self { ip, path, query, domain, folded, agent, referer, language, link } = self;
         let host = domain.host.as_str();
         let query = query.map(without_access_token).filter(|query| !query.is_empty());
         let (agent, referer) = (text(agent), text(referer));
@@ -59,7 +61,7 @@ impl Asked<'_> {
             location: fired.location.to_str().unwrap_or_default(),
         });
         let texts = [host, folded, url, cut(&agent, MAX_USER_AGENT), cut(&referer, MAX_REFERER)];
-        NewRecord { at, ip, texts, language, rule, in_memory: domain.omits_personal_data() }.write(out);
+        NewRecord { at, ip, texts, language, rule, link, in_memory: domain.omits_personal_data() }.write(out);
     }
 }
 
@@ -101,6 +103,7 @@ mod tests {
             agent: None,
             referer: None,
             language: None,
+            link: None,
         }
     }
 

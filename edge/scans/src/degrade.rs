@@ -162,6 +162,7 @@ mod tests {
             rule: None,
             count: None,
             client: None,
+            digital_link: None,
         };
         assert!(sums.add(&scan(1)) && sums.add(&scan(2)) && sums.add(&scan(MINUTE)));
         for agent in [None, Some("Googlebot/2.1 (+http://www.google.com/bot.html)")] {

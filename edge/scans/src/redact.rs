@@ -182,8 +182,15 @@ mod tests {
 
     fn write(agent: &str, at: i64, in_memory: bool, rule: Option<NewRule<'_>>, out: &mut Vec<u8>) {
         let texts = ["tn.gg", "ABC", "https://tn.gg/abc", agent, "https://shop.example/"];
-        let record =
-            NewRecord { at: UnixMillis(at), ip: IP.into(), texts, language: "de-CH", rule, in_memory };
+        let record = NewRecord {
+            at: UnixMillis(at),
+            ip: IP.into(),
+            texts,
+            language: "de-CH",
+            rule,
+            link: None,
+            in_memory,
+        };
         record.write(out);
     }
 

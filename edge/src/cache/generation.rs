@@ -372,7 +372,8 @@ fn weigh(entry: &Entry) -> u32 {
                 let url = availability.ended_url.as_ref().map_or(0, |url| url.len());
                 size_of::<Availability>() + url + 64 * availability.scans.len()
             });
-            PRESENT_BYTES + served.location.len() + record.target.len() + scope + window
+            let links = record.digital_link.as_deref().map_or(0, resolver::size_bytes);
+            PRESENT_BYTES + served.location.len() + record.target.len() + scope + window + links
         }
     };
     u32::try_from(bytes).unwrap_or(u32::MAX)

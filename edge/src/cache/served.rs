@@ -24,10 +24,19 @@ pub(crate) struct Served {
 impl Served {
     /// Prepares a record; the reason when it cannot be served.
     pub(crate) fn new(key: &RedirectKey, record: Arc<Redirect>) -> Result<Self, String> {
-        if record.domain.as_str() != &*key.domain
-            || !record.short_id.as_str().eq_ignore_ascii_case(&key.folded)
-        {
+        let links = record.digital_link.as_deref();
+        let is_same = match links {
+            Some(_) => record.short_id.as_str() == &*key.folded,
+            None => record.short_id.as_str().eq_ignore_ascii_case(&key.folded),
+        };
+        if record.domain.as_str() != &*key.domain || !is_same {
             return Err(format!("the record of {}/{} has another key", key.domain, key.folded));
+        }
+        if let Some(links) = links {
+            resolver::check(links)?;
+            // Each request fills in a target of its own.
+            let location = HeaderValue::from_static("");
+            return Ok(Self { key: key.clone(), record, location });
         }
         let target = Target::parse(&record.target).map_err(|fault| format!("the target {fault}"))?;
         let location = target.expand(&record.tag_values());

@@ -9,10 +9,9 @@ use shared::wire::view::MAX_SHARDS;
 
 use super::Settings;
 use crate::{
-    EdgeError, EdgeKey, TlsCerts,
+    EdgeError, EdgeKey, GeoDatabase, TlsCerts,
     backing::NetworkConfig,
     config::{DiskLimits, EdgeConfig},
-    geo::GeoDatabase,
 };
 
 /// Most threads that serve: above the cores of the largest machines.

@@ -28,6 +28,7 @@ fn record(n: u64, target: u64) -> Arc<Redirect> {
         forward_query: false,
         status_code: RedirectStatus::default(),
         availability: None,
+        digital_link: None,
         created_at: UnixMillis(0),
         updated_at: UnixMillis(0),
     })

@@ -49,7 +49,9 @@ impl<B: Backing> App<B> {
                 return self.closed(asking, served, why, now);
             }
         }
-        let decided = site.domain.account.as_ref().and_then(|account| {
+        // Whoever asks for a type of link gets one of it.
+        let by_rules = asking.link.is_none_or(|link| link.is_default);
+        let decided = site.domain.account.as_ref().filter(|_| by_rules).and_then(|account| {
             self.cache.with_rules(account, |rules| {
                 let now = *at.get_or_insert_with(|| self.clock.now());
                 let sources = Sources { agents: &self.agents, geo: &*self.config.geo };
@@ -78,7 +80,7 @@ impl<B: Backing> App<B> {
             }
             Some((rule, target)) => (Some(rule), target, RedirectHead::default()),
         };
-        let (folded, forward_query) = (&*served.key.folded, record.forward_query);
+        let (folded, forward_query) = (&*served.key.folded, record.forward_query || asking.link.is_some());
         let led = Led { folded, forward_query, limited, rule, at, head };
         self.lead(asking, led, target)
     }
@@ -154,16 +156,23 @@ impl<B: Backing> App<B> {
     }
 
     /// Records a GET of a folded short id, as of now unless the time is known already.
-    fn record(&self, asking: &Asking<'_>, folded: &str, at: Option<UnixMillis>, fired: Option<&Fired>) {
-        let Asking { client, request, sent, site } = *asking;
+    pub(super) fn record(
+        &self,
+        asking: &Asking<'_>,
+        folded: &str,
+        at: Option<UnixMillis>,
+        fired: Option<&Fired>,
+    ) {
+        let Asking { client, request, sent, site, link } = *asking;
         if *request.method() != Method::GET {
             return;
         }
         let (uri, domain) = (request.uri(), site.domain);
         let Sent { agent, referer, language, .. } = *sent;
-        let (path, query) = (uri.path(), uri.query());
+        let (path, query) = (link.map_or(uri.path(), |link| link.path), uri.query());
         let at = at.unwrap_or_else(|| self.clock.now());
-        let asked = Asked { ip: client.ip, path, query, domain, folded, agent, referer, language };
+        let link = link.map(|link| link.scanned);
+        let asked = Asked { ip: client.ip, path, query, domain, folded, agent, referer, language, link };
         self.recorder.record(&asked, at, fired);
     }
 }

@@ -5,7 +5,7 @@ use http::{HeaderValue, Method};
 use scans::Asked;
 use shared::{negotiate::Representation, time::UnixMillis};
 
-use super::App;
+use super::{App, digital_link::epc};
 use crate::{
     backing::Backing,
     cache::{CacheStatus, Held, Leads},
@@ -58,6 +58,7 @@ impl<B: Backing> App<B> {
             // Its target may depend on the time.
             Held::Present(Leads::Served(served)) if served.record.availability.is_some() => return None,
             Held::Present(Leads::Served(served)) => (served.location.clone(), served.record.status_code),
+            Held::Absent if epc(link.domain, path).is_some() => return None,
             Held::Absent => {
                 let (kind, body) = self.errors_on(sent, link.domain, withheld).body_of_unknown();
                 if body.len() > MAX_PAGE {
@@ -76,7 +77,7 @@ impl<B: Backing> App<B> {
         if !is_head {
             let Sent { agent, referer, language, .. } = *sent;
             let (ip, domain, folded) = (client.ip, link.domain, &link.folded);
-            let asked = Asked { ip, path, query: None, domain, folded, agent, referer, language };
+            let asked = Asked { ip, path, query: None, domain, folded, agent, referer, language, link: None };
             self.recorder.record(&asked, now, None);
         }
         Some(Plainly::To(location, RedirectHead { status, max_age: link.domain.redirect_max_age }))

@@ -165,9 +165,8 @@ fn json_of(problem: &Problem) -> Bytes {
     serde_json::to_vec(problem).unwrap_or_else(|_| b"{}".to_vec()).into()
 }
 
-/// What a page of ours may load: its own style, and the logo that it holds.
-pub(crate) const PAGE_POLICY: &str =
-    "default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'none'";
+/// What a page of ours may load.
+pub(crate) const PAGE_POLICY: &str = visitor_pages::POLICY;
 
 /// What a page in the language of the visitor depends on.
 pub(crate) const VARY_OF_PAGES: &str = "Accept, Accept-Language";

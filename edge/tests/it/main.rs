@@ -5,8 +5,10 @@
 mod availability;
 mod certificates;
 mod conditions;
+mod digital_links;
 mod domain_files;
 mod fleet;
+mod gs1;
 mod headers;
 mod history;
 mod limits;

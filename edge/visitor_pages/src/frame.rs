@@ -7,6 +7,12 @@ use shared::{
     pages::{Colors, Pages},
 };
 
+use crate::page::Brand;
+
+/// What a page may load: its own style, and the logo that it holds.
+pub const POLICY: &str =
+    "default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'none'";
+
 /// Languages that are written from right to left.
 const RIGHT_TO_LEFT: [&str; 13] =
     ["ar", "arc", "ckb", "dv", "fa", "he", "iw", "ks", "ps", "sd", "ug", "ur", "yi"];
@@ -35,30 +41,8 @@ pub(crate) struct Frame<'a> {
 impl Frame<'_> {
     /// The page.
     pub(crate) fn html(&self) -> String {
-        let Self { tag, main, pages, .. } = self;
-        let title = escape(self.title);
-        let direction = if is_right_to_left(tag) { " dir=\"rtl\"" } else { "" };
-        let forms = if main.contains("<form") { FORMS } else { "" };
-        let mut page = format!(
-            "<!doctype html><html lang=\"{}\"{direction}><head><meta charset=\"utf-8\">\
-             <meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\
-             <meta name=\"robots\" content=\"noindex\"><title>{title}</title><style>{}{STYLE}{forms}</style></head><body>",
-            escape(tag),
-            colors(pages.and_then(|pages| pages.colors)),
-        );
-        if let Some(pages) = pages.filter(|pages| pages.logo.is_some() || pages.name.is_some()) {
-            page.push_str("<header>");
-            if let Some(logo) = &pages.logo {
-                page.push_str("<img src=\"");
-                page.push_str(&escape(logo));
-                page.push_str("\" alt=\"\">");
-            }
-            if let Some(name) = &pages.name {
-                put(&mut page, format_args!("<p class=\"n\">{}</p>", escape(name)));
-            }
-            page.push_str("</header>");
-        }
-        put(&mut page, format_args!("<main><h1>{title}</h1>{main}</main><footer>{}", self.footer));
+        let mut page = begin(self.tag, self.title, &self.main, self.pages);
+        put(&mut page, format_args!("<footer>{}", self.footer));
         if let Some(contact) = self.contact {
             let (label, uri) = (escape(self.report), contact.uri());
             put(&mut page, format_args!("<p>{label}: <a href=\"{uri}\">{contact}</a></p>"));
@@ -66,6 +50,45 @@ impl Frame<'_> {
         page.push_str("</footer></body></html>");
         page
     }
+}
+
+impl Brand {
+    /// A page of something else than a [`Kind`](crate::Kind), which the edge answers with. `title` is text in an unknown language,
+    /// `main` is HTML.
+    #[must_use]
+    pub fn page(&self, title: &str, main: &str) -> String {
+        let mut page = begin("", title, main, self.pages.as_deref());
+        page.push_str("</body></html>");
+        page
+    }
+}
+
+/// A page up to its footer. `title` is text, `main` is HTML.
+fn begin(tag: &str, title: &str, main: &str, pages: Option<&Pages>) -> String {
+    let title = escape(title);
+    let direction = if is_right_to_left(tag) { " dir=\"rtl\"" } else { "" };
+    let forms = if main.contains("<form") { FORMS } else { "" };
+    let mut page = format!(
+        "<!doctype html><html lang=\"{}\"{direction}><head><meta charset=\"utf-8\">\
+         <meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\
+         <meta name=\"robots\" content=\"noindex\"><title>{title}</title><style>{}{STYLE}{forms}</style></head><body>",
+        escape(tag),
+        colors(pages.and_then(|pages| pages.colors)),
+    );
+    if let Some(pages) = pages.filter(|pages| pages.logo.is_some() || pages.name.is_some()) {
+        page.push_str("<header>");
+        if let Some(logo) = &pages.logo {
+            page.push_str("<img src=\"");
+            page.push_str(&escape(logo));
+            page.push_str("\" alt=\"\">");
+        }
+        if let Some(name) = &pages.name {
+            put(&mut page, format_args!("<p class=\"n\">{}</p>", escape(name)));
+        }
+        page.push_str("</header>");
+    }
+    put(&mut page, format_args!("<main><h1>{title}</h1>{main}</main>"));
+    page
 }
 
 /// A script that is named decides, as in `pa-Arab`: the only part of four letters before extensions, which begin with one letter.

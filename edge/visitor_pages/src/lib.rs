@@ -11,7 +11,7 @@ mod report_texts;
 mod texts;
 
 pub use self::{
-    frame::escape,
+    frame::{POLICY, escape},
     page::{Brand, Kind, PageCache},
     report::{ReportPage, read_report, report_page},
 };

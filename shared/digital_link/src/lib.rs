@@ -3,6 +3,7 @@
 mod ai;
 mod checks;
 mod coupon;
+mod epc;
 mod error;
 mod identifiers;
 mod link;

@@ -72,6 +72,14 @@ impl Qualifier {
         }
     }
 
+    /// Looks at a value of it, which is percent-decoded.
+    ///
+    /// # Errors
+    /// `Empty`, `Length` or `Characters`.
+    pub fn check(self, value: &str) -> Result<(), DigitalLinkError> {
+        check_qualifier(self, value.as_bytes())
+    }
+
     pub(crate) const fn of(text: &str) -> Option<Self> {
         match text.as_bytes() {
             b"22" => Some(Self::Variant),
@@ -165,6 +173,17 @@ impl<'a> DigitalLink<'a> {
         out
     }
 
+    /// The canonical path with these of its qualifiers alone, and without its first slash: the short id of a level, such as
+    /// `01/09528765123457/10/L1`.
+    #[must_use]
+    pub fn level(&self, kept: &[Qualifier]) -> String {
+        let mut out = String::with_capacity(32);
+        out.push_str("01/");
+        out.push_str(&self.gtin);
+        self.push_qualifiers(&mut out, |qualifier| kept.contains(&qualifier));
+        out
+    }
+
     /// The canonical URI on a host, without stem and query: what a code of this item says.
     #[must_use]
     pub fn uri(&self, host: &str) -> String {
@@ -205,7 +224,11 @@ impl<'a> DigitalLink<'a> {
     fn push_path(&self, out: &mut String) {
         out.push_str("/01/");
         out.push_str(&self.gtin);
-        for (qualifier, value) in self.qualifiers() {
+        self.push_qualifiers(out, |_| true);
+    }
+
+    fn push_qualifiers(&self, out: &mut String, is_kept: impl Fn(Qualifier) -> bool) {
+        for (qualifier, value) in self.qualifiers().filter(|(qualifier, _)| is_kept(*qualifier)) {
             for part in ["/", qualifier.text(), "/"] {
                 out.push_str(part);
             }

@@ -1,4 +1,4 @@
-//! What every binary needs: connection permits, shares of pools, time limits on sockets, files that are read again when they
+//! What every binary needs: connection permits, shares of pools, time limits and read budgets of sockets, files that are read again when they
 //! change, settings.
 //!
 //! Invariants: nothing here knows what is served; a refusal has one of a closed set of reasons; a permit is returned
@@ -8,6 +8,7 @@ mod bounded;
 mod descriptors;
 pub mod fair;
 mod permits;
+mod read_budget;
 pub mod settings;
 mod shares;
 mod watch;
@@ -16,6 +17,7 @@ pub use self::{
     bounded::{Bounded, TimeLimits},
     descriptors::descriptors,
     permits::{Bounds, Busy, Handle, Holder, Permit, Permits, Rank, Refused},
+    read_budget::ReadBudget,
     shares::{Full, Share, Shares},
     watch::FileWatch,
 };

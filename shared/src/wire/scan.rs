@@ -12,6 +12,8 @@ pub const MAX_USER_AGENT: usize = 256;
 pub const MAX_REFERER: usize = 128;
 /// Longest entry URL kept, in bytes: host, short id and the start of the query.
 pub const MAX_ENTRY_URL: usize = 256;
+/// Longest type of a link kept, in bytes: that of [`ScannedLink`].
+pub const MAX_LINK_TYPE: usize = 256;
 /// Longest language tag kept, in bytes; those of browsers have 2 to 10.
 pub const MAX_LANGUAGE: usize = 16;
 
@@ -51,6 +53,33 @@ pub struct ScanRecord {
     /// The redacted client, where the account keeps neither addresses nor user agents.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client: Option<Box<RedactedClient>>,
+    /// What a GS1 Digital Link said, where one was scanned; `folded` is then the record that answered, which may be that of
+    /// the product.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub digital_link: Option<Box<ScannedLink>>,
+}
+
+/// What a GS1 Digital Link said when it was scanned; values are percent-decoded.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ScannedLink {
+    /// The GTIN, 14 digits.
+    pub gtin: Box<str>,
+    /// The consumer product variant (22).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub variant: Option<Box<str>>,
+    /// The batch or lot (10).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lot: Option<Box<str>>,
+    /// The serial (21).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub serial: Option<Box<str>>,
+    /// Type of the link that was taken: a curie such as `gs1:pip`, or a URI.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub link_type: Option<Box<str>>,
+    /// Whether the serial has a record; only where all serials that were issued have one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub known: Option<bool>,
 }
 
 /// A client whose address and user agent were redacted.
@@ -239,6 +268,29 @@ mod tests {
         ] {
             assert_eq!(preferred_language(accepted), expected, "{accepted}");
         }
+    }
+
+    #[test]
+    fn what_a_digital_link_said_is_spooled() {
+        use crate::wire::spooled::{NewRecord, decode, split_frame};
+        let link = ScannedLink {
+            gtin: "09528765123457".into(),
+            lot: Some("L1".into()),
+            known: Some(false),
+            ..ScannedLink::default()
+        };
+        let mut out = Vec::new();
+        let texts = ["tn.gg", "01/09528765123457", "https://tn.gg/01/09528765123457/10/L1", "", ""];
+        let (at, ip) = (UnixMillis(1), [192, 0, 2, 1].into());
+        NewRecord { at, ip, texts, language: "de", rule: None, link: Some(&link), in_memory: false }
+            .write(&mut out);
+        let (payload, _) = split_frame(&out).unwrap();
+        let read = decode(payload).unwrap();
+        assert_eq!((read.digital_link.as_deref(), read.language.as_deref()), (Some(&link), Some("de")));
+        assert!((0..payload.len()).all(|end| decode(&payload[..end]).is_none()));
+        let json = serde_json::to_string(&read).unwrap();
+        assert!(json.ends_with(r#""digitalLink":{"gtin":"09528765123457","lot":"L1","known":false}}"#));
+        assert_eq!(serde_json::from_str::<ScanRecord>(&json).unwrap(), read);
     }
 
     #[test]

@@ -4,8 +4,9 @@
 //! text has a 16-bit length before it; numbers are little-endian. If the client sent a language, it follows as a text.
 //! If a rule matched, `application | index u16 | name | location` follows, where an empty text means none. A sum of scans is `version | time i64 | count u32 | domain |
 //! short id`. A redacted record is `version | time i64 | flags | device i64 | domain | short id | entry URL | referer |
-//! language | browser | system | city | region | country | time zone`, and the rule behind it. Each record is preceded by its
-//! length and CRC-32C, 32 bits each.
+//! language | browser | system | city | region | country | time zone`, and the rule behind it. A scan of a Digital Link has
+//! `GTIN | variant | lot | serial | link type | known u8` at its end, where 0 is not known to be either, 1 is false and 2 is
+//! true. Each record is preceded by its length and CRC-32C, 32 bits each.
 
 use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr},
@@ -15,7 +16,7 @@ use std::{
 
 use bytes::Bytes;
 
-use super::scan::{FiredRule, MAX_BATCH, RedactedClient, ScanBatch, ScanRecord, cut};
+use super::scan::{FiredRule, MAX_BATCH, RedactedClient, ScanBatch, ScanRecord, ScannedLink, cut};
 use crate::time::UnixMillis;
 
 /// First byte of a record without a rule.
@@ -33,6 +34,8 @@ const WITH_LANGUAGE_AND_RULE: u8 = 5;
 const REDACTED: u8 = 6;
 /// First byte of a redacted record with a rule.
 const REDACTED_WITH_RULE: u8 = 7;
+/// Marks the first byte of the scan of a Digital Link; a control of a release before it reads none of these.
+const LINKED: u8 = 0x40;
 /// Marks the first byte of a record that must be redacted before it is written or sent. [`decode`] rejects this bit, so a
 /// record that skips redaction is refused.
 const IN_MEMORY: u8 = 0x80;
@@ -61,6 +64,8 @@ pub struct NewRecord<'a> {
     pub language: &'a str,
     /// The rule by which the redirect went, if one fired.
     pub rule: Option<NewRule<'a>>,
+    /// What the Digital Link said, if it was one.
+    pub link: Option<&'a ScannedLink>,
     /// Whether it must be redacted before it is written or sent.
     pub in_memory: bool,
 }
@@ -88,6 +93,7 @@ impl NewRecord<'_> {
                 (_, None) => WITH_LANGUAGE,
                 (_, Some(_)) => WITH_LANGUAGE_AND_RULE,
             };
+            let version = if self.link.is_some() { version | LINKED } else { version };
             out.push(if self.in_memory { version | IN_MEMORY } else { version });
             out.extend(self.at.0.to_le_bytes());
             match self.ip {
@@ -108,6 +114,9 @@ impl NewRecord<'_> {
             }
             if let Some(rule) = &self.rule {
                 rule.put(out);
+            }
+            if let Some(link) = self.link {
+                put_link(link, out);
             }
         });
     }
@@ -138,7 +147,8 @@ pub fn decode_in_memory(payload: &[u8]) -> Option<ScanRecord> {
 /// Appends a redacted record, behind its length and checksum.
 pub fn write_redacted(record: &ScanRecord, client: &RedactedClient, out: &mut Vec<u8>) {
     frame(out, |out| {
-        out.push(if record.rule.is_some() { REDACTED_WITH_RULE } else { REDACTED });
+        let version = if record.rule.is_some() { REDACTED_WITH_RULE } else { REDACTED };
+        out.push(if record.digital_link.is_some() { version | LINKED } else { version });
         out.extend(record.at.0.to_le_bytes());
         let device = if client.device.is_some() { DEVICE } else { 0 };
         out.push(device | if client.bot { BOT } else { 0 });
@@ -165,7 +175,18 @@ pub fn write_redacted(record: &ScanRecord, client: &RedactedClient, out: &mut Ve
                 (rule.index, rule.name.as_deref().unwrap_or_default(), &*rule.redirect_url);
             NewRule { application, index, name, location }.put(out);
         }
+        if let Some(link) = record.digital_link.as_deref() {
+            put_link(link, out);
+        }
     });
+}
+
+fn put_link(link: &ScannedLink, out: &mut Vec<u8>) {
+    put(&link.gtin, out);
+    for text in [&link.variant, &link.lot, &link.serial, &link.link_type] {
+        put(text.as_deref().unwrap_or_default(), out);
+    }
+    out.push(link.known.map_or(0, |known| 1 + u8::from(known)));
 }
 
 /// Appends a sum of the scans of a link in the minute that begins at `at`, behind its length and checksum.
@@ -262,14 +283,15 @@ pub fn decode(bytes: &[u8]) -> Option<ScanRecord> {
 
 fn read(version: u8, mut bytes: &[u8]) -> Option<ScanRecord> {
     let input = &mut bytes;
-    let (has_language, has_rule) = match version {
+    let is_linked = version & LINKED != 0;
+    let (has_language, has_rule) = match version & !LINKED {
         PLAIN => (false, false),
         WITH_RULE => (false, true),
         WITH_LANGUAGE => (true, false),
         WITH_LANGUAGE_AND_RULE => (true, true),
-        SUM => return decode_sum(input),
-        REDACTED => return decode_redacted(input, false),
-        REDACTED_WITH_RULE => return decode_redacted(input, true),
+        SUM if !is_linked => return decode_sum(input),
+        REDACTED => return decode_redacted(input, (false, is_linked)),
+        REDACTED_WITH_RULE => return decode_redacted(input, (true, is_linked)),
         _ => return None,
     };
     let at = UnixMillis(i64::from_le_bytes(take(input)?));
@@ -286,11 +308,12 @@ fn read(version: u8, mut bytes: &[u8]) -> Option<ScanRecord> {
     let language = if has_language { Some(text(input)?) } else { None };
     let language = language.filter(|text| !text.is_empty()).map(Into::into);
     let rule = if has_rule { Some(Box::new(rule(input)?)) } else { None };
-    let record = bare(at, domain, folded);
-    input.is_empty().then_some(ScanRecord { ip, user_agent, referer, language, entry_url, rule, ..record })
+    let digital_link = if is_linked { Some(Box::new(link(input)?)) } else { None };
+    let record = ScanRecord { ip, user_agent, referer, language, ..bare(at, domain, folded) };
+    input.is_empty().then_some(ScanRecord { entry_url, rule, digital_link, ..record })
 }
 
-fn decode_redacted(mut bytes: &[u8], has_rule: bool) -> Option<ScanRecord> {
+fn decode_redacted(mut bytes: &[u8], (has_rule, is_linked): (bool, bool)) -> Option<ScanRecord> {
     let input = &mut bytes;
     let at = UnixMillis(i64::from_le_bytes(take(input)?));
     let [flags] = take::<1>(input)?;
@@ -309,9 +332,9 @@ fn decode_redacted(mut bytes: &[u8], has_rule: bool) -> Option<ScanRecord> {
         time_zone: optional()?,
     };
     let rule = if has_rule { Some(Box::new(rule(input)?)) } else { None };
-    let client = Some(Box::new(client));
-    let record = bare(at, domain, folded);
-    input.is_empty().then_some(ScanRecord { entry_url, referer, language, rule, client, ..record })
+    let digital_link = if is_linked { Some(Box::new(link(input)?)) } else { None };
+    let record = ScanRecord { client: Some(Box::new(client)), digital_link, ..bare(at, domain, folded) };
+    input.is_empty().then_some(ScanRecord { entry_url, referer, language, rule, ..record })
 }
 
 /// A record of which nothing but time and link is known.
@@ -328,7 +351,21 @@ fn bare(at: UnixMillis, domain: Arc<str>, folded: Arc<str>) -> ScanRecord {
         rule: None,
         count: None,
         client: None,
+        digital_link: None,
     }
+}
+
+fn link(input: &mut &[u8]) -> Option<ScannedLink> {
+    let gtin = text(input)?.into();
+    let mut optional = || Some(Some(text(input)?).filter(|text| !text.is_empty()).map(Box::<str>::from));
+    let (variant, lot, serial, link_type) = (optional()?, optional()?, optional()?, optional()?);
+    let known = match take::<1>(input)? {
+        [0] => None,
+        [1] => Some(false),
+        [2] => Some(true),
+        _ => return None,
+    };
+    Some(ScannedLink { gtin, variant, lot, serial, link_type, known })
 }
 
 fn rule(input: &mut &[u8]) -> Option<FiredRule> {

@@ -103,6 +103,7 @@ fn links() -> Vec<Redirect> {
         forward_query,
         status_code,
         availability: None,
+        digital_link: None,
         created_at: UnixMillis(0),
         updated_at: UnixMillis(0),
     })

@@ -90,6 +90,7 @@ async fn conforms(backing: &impl Backing, mut create: impl AsyncFnMut(&str) -> R
         texts,
         language: "",
         rule: None,
+        link: None,
         in_memory: false,
     };
     let mut frames = Vec::new();

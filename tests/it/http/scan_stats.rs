@@ -103,6 +103,7 @@ fn scan(short_id: &str, at: i64, ip: &str, agent: &str) -> ScanRecord {
         rule: None,
         count: None,
         client: None,
+        digital_link: None,
     }
 }
 

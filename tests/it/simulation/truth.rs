@@ -354,6 +354,7 @@ fn redirect(short_id: &str, target: &str) -> Redirect {
         forward_query: false,
         status_code: RedirectStatus::default(),
         availability: None,
+        digital_link: None,
         created_at: UnixMillis(1_700_000_000_000),
         updated_at: UnixMillis(1_700_000_000_001),
     }

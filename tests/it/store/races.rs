@@ -304,6 +304,7 @@ async fn scan_intake_yields_to_changes(engine: Engine) -> Result<()> {
         rule: None,
         count: None,
         client: None,
+        digital_link: None,
     };
     let batch = ScanBatch { edge: "e1".into(), boot: 1, first_seq: 0, records: vec![record] };
     let (mut tx, _) = hold(&made).await?;

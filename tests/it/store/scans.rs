@@ -28,6 +28,7 @@ pub(crate) fn record(folded: &str, user_agent: &str, at: i64) -> ScanRecord {
         rule: None,
         count: None,
         client: None,
+        digital_link: None,
     }
 }
 

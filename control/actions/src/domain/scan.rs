@@ -101,6 +101,7 @@ mod tests {
             rule: None,
             count: None,
             client: None,
+            digital_link: None,
         }
     }
 

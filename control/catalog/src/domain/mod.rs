@@ -4,6 +4,7 @@ pub use ::applications::domain::*;
 
 pub mod batch;
 pub mod collection;
+pub mod digital_links;
 pub mod file;
 pub mod place;
 pub mod property_body;

@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use shared::{
+    digital_link::TypedLink,
     id::{CollectionId, ProductId, ThngId},
     time::UnixMillis,
 };
 
 use super::common::{Common, Stamp};
-use super::{location::Location, named::named, property::NewPoint};
+use super::{digital_links::ProductLinks, location::Location, named::named, property::NewPoint};
 
 /// The members of a product beside its name; stored as one document.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -31,6 +32,9 @@ pub struct ProductDetails {
     /// URL of its page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
+    /// Where its Digital Links lead.
+    #[serde(flatten)]
+    pub digital: ProductLinks,
 }
 
 /// The members of a Thng beside its name and product; stored as one document.
@@ -46,6 +50,9 @@ pub struct ThngDetails {
     /// Where it was last; written with its history and by nothing else.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub location: Option<Location>,
+    /// Where the Digital Link of its serial leads.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub links: Option<Vec<TypedLink>>,
 }
 
 /// A product: what Thngs are instances of.
@@ -75,6 +82,12 @@ pub struct ProductChange {
 }
 
 impl Product {
+    /// Its GTIN, if it has one: 14 digits, but for what older releases stored.
+    #[must_use]
+    pub fn gtin(&self) -> Option<&str> {
+        self.details.common.identifiers.as_ref()?.get("gs1:01").map(String::as_str)
+    }
+
     /// The product after a change at `now`.
     #[must_use]
     pub fn apply(self, change: ProductChange, now: UnixMillis) -> Self {
@@ -85,6 +98,7 @@ impl Product {
             categories: new.categories.or(old.categories),
             photos: new.photos.or(old.photos),
             url: new.url.or(old.url),
+            digital: old.digital.merge(new.digital),
         };
         Self {
             id: self.id,
@@ -133,6 +147,18 @@ pub struct ThngChange {
 }
 
 impl Thng {
+    /// Its serial, if it has one.
+    #[must_use]
+    pub fn serial(&self) -> Option<&str> {
+        self.details.common.identifiers.as_ref()?.get("gs1:21").map(String::as_str)
+    }
+
+    /// Links of its serial.
+    #[must_use]
+    pub fn links(&self) -> &[TypedLink] {
+        self.details.links.as_deref().unwrap_or_default()
+    }
+
     /// A Thng created at `now`, in no collection.
     #[must_use]
     pub fn new(
@@ -154,6 +180,7 @@ impl Thng {
             common: old.common.merge(new.common),
             kind: new.kind.or(old.kind),
             location: old.location,
+            links: new.links.or(old.links),
         };
         Self {
             id: self.id,
@@ -225,6 +252,7 @@ mod tests {
             },
             kind: Some("k".to_owned()),
             location: Some(Location { coordinates: Coordinates::new(1.5, 2.0), ..Location::default() }),
+            links: None,
         };
         let text = serde_json::to_string(&details).unwrap();
         assert_eq!(serde_json::from_str::<ThngDetails>(&text).unwrap(), details);

@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::{
     body::{Purpose, common, name, text, texts},
+    digital_links::{ProductLinks, read_thng_links},
     limits::{MAX_LIST, MAX_NAME, MAX_TAG, MAX_URL},
     location::{Form, Location},
     members::Members,
@@ -30,6 +31,7 @@ impl ProductChange {
             categories: texts(&mut members, "categories", MAX_TAG),
             photos: texts(&mut members, "photos", MAX_URL),
             url: text(&mut members, "url", 0, MAX_URL),
+            digital: ProductLinks::read(&mut members),
         };
         let properties = initial_properties(&mut members, purpose);
         members.finish(Some(Self { name, details, properties }))
@@ -56,6 +58,7 @@ impl ThngChange {
             common: common(&mut members),
             kind: text(&mut members, "type", 0, MAX_NAME),
             location: None,
+            links: read_thng_links(&mut members),
         };
         let properties = initial_properties(&mut members, purpose);
         members.finish(Some(Self { name, product, collections, location, details, properties }))

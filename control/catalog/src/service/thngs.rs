@@ -70,6 +70,7 @@ pub async fn create_in(
     user_rules::check_creation(tx, actor).await?;
     check_product_right(actor, None, &change)?;
     user_rules::check_write::<Thng>(tx, actor, None, &mut change.details.common).await?;
+    user_rules::check_links(actor, change.details.links.is_some())?;
     let asked = change.details.common.scopes.take();
     change.details.common.scopes = scopes_for(tx, actor, &grant, asked, project).await?;
     check_product(tx, actor, change.product).await?;
@@ -85,10 +86,12 @@ pub async fn create_in(
     }
     properties::write_initial(tx, actor, id.as_str(), change.properties, now).await?;
     thng.properties = properties::shown(tx, actor, id.as_str()).await?;
-    if has_new_mark(&Common::default(), &thng.details.common) {
-        let changed =
-            ChangedThng { id, product: thng.product, is_renamed: false, is_moved: false, is_marked: true };
-        // Nothing points at it yet.
+    let is_marked = has_new_mark(&Common::default(), &thng.details.common);
+    let is_relinked = thng.product.is_some() && thng.serial().is_some();
+    if is_marked || is_relinked {
+        let (product, is_renamed, is_moved) = (thng.product, false, false);
+        let changed = ChangedThng { id, product, is_renamed, is_moved, is_marked, is_relinked };
+        // Nothing points at it yet. Edges read its Digital Link a little later, or when it is asked for.
         let _ = core.dependents.thng_changed(tx, actor.account, changed, now).await?;
     }
     Ok(thng)
@@ -136,9 +139,11 @@ impl Bulk<Core> for Thng {
             check_product(tx, actor, change.product).await?;
         }
         let (product, name, now) = (stored.product, stored.name.clone(), core.clock.now());
-        let common = stored.details.common.clone();
+        let (common, links) = (stored.details.common.clone(), stored.details.links.clone());
+        let serial = stored.serial().map(str::to_owned);
         let collections = stored.collections.clone();
         let mut thng = stored.apply(change, now);
+        user_rules::check_links(actor, thng.details.links != links)?;
         set_collections_of(tx, actor, id, &collections, &thng.collections).await?;
         documents::update(tx, actor.account, &thng).await?;
         thng.properties = properties::shown(tx, actor, id.as_str()).await?;
@@ -150,6 +155,7 @@ impl Bulk<Core> for Thng {
             is_renamed: thng.name != name,
             is_moved: thng.product != product,
             is_marked,
+            is_relinked: thng.details.links != links || thng.serial() != serial.as_deref(),
         };
         let followed = core.dependents.thng_changed(tx, actor.account, changed, now).await?;
         Ok((thng, AfterCommit::default().wake_edges(followed)))

@@ -103,6 +103,11 @@ async fn check_free<D: Named>(
     Ok(())
 }
 
+/// Refuses to holders of public keys to say where Digital Links lead.
+pub(crate) fn check_links(actor: &Actor, are_changed: bool) -> Result<(), ServiceError> {
+    forbid((are_changed && actor.kind.is_public()).then(|| refusal("links")).into_iter().collect())
+}
+
 /// Refuses with these faults, if there are any.
 pub fn forbid(faults: Vec<String>) -> Result<(), ServiceError> {
     if faults.is_empty() { Ok(()) } else { Err(CatalogError::NotForThisKey(faults).into()) }

@@ -7,6 +7,7 @@ pub mod blobs;
 pub mod collection_members;
 pub mod collections;
 pub mod files;
+pub mod gtin_aliases;
 pub mod places;
 pub mod products;
 pub mod properties;

@@ -73,7 +73,7 @@ pub async fn update(
         if after.paths != before.paths {
             check_paths(&mut tx, &before, &after).await?;
         }
-        if !accounts::set_redirects(&mut tx, account, &after).await? {
+        if !accounts::set_settings(&mut tx, account, &after).await? {
             return Err(absent());
         }
         let files = after.files.as_deref().cloned().unwrap_or_default();

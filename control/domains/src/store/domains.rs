@@ -15,8 +15,9 @@ const HAS_LINKS: &str = "SELECT COUNT(*) FROM (SELECT 1 FROM redirections WHERE 
 const HAS_LIVE_LINKS: &str = "SELECT COUNT(*) FROM (SELECT 1 FROM redirections WHERE account_id = \
     (SELECT s.account_id FROM short_domains s WHERE s.host = $1) AND domain = $1 AND deleted_rev IS NULL LIMIT 1) t";
 // Scheme and case stay: they are those of short ids that were deleted.
-const HAND_OVER: &str = "UPDATE short_domains SET account_id = $3, redirect_max_age = NULL, paths = NULL, pages = NULL, position = \
-    (SELECT COALESCE(MAX(o.position) + 1, 0) FROM short_domains o WHERE o.account_id = $3) WHERE account_id = $1 AND host = $2";
+const HAND_OVER: &str = "UPDATE short_domains SET account_id = $3, redirect_max_age = NULL, digital_links = FALSE, paths = NULL, \
+    pages = NULL, position = (SELECT COALESCE(MAX(o.position) + 1, 0) FROM short_domains o WHERE o.account_id = $3) \
+    WHERE account_id = $1 AND host = $2";
 
 /// The account that a short domain belongs to.
 pub async fn find_holder(conn: &mut Conn, host: &Host) -> Result<Option<AccountId>, StoreError> {

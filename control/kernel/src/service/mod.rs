@@ -15,5 +15,5 @@ pub mod references;
 pub mod state;
 
 pub use self::state::{
-    ChangedThng, Core, Dependents, Random, RandomUnavailable, Readers, Secrets, name_required,
+    ChangedProduct, ChangedThng, Core, Dependents, Random, RandomUnavailable, Readers, Secrets, name_required,
 };

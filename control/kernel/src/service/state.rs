@@ -91,6 +91,19 @@ pub struct ChangedThng {
     pub is_moved: bool,
     /// Whether a tag changed that verdicts depend on.
     pub is_marked: bool,
+    /// Whether its serial or the links of its Digital Link changed.
+    pub is_relinked: bool,
+}
+
+/// What a change of a product touches elsewhere.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ChangedProduct {
+    /// The product, which may be gone.
+    pub id: ProductId,
+    /// Whether its links changed, so that their targets are to be checked.
+    pub has_new_links: bool,
+    /// Whether the Digital Links of its Things change with it.
+    pub moves_things: bool,
 }
 
 /// What other subjects do when something changes.
@@ -139,6 +152,16 @@ pub trait Dependents: Send + Sync + 'static {
         &'a self,
         conn: &'a mut Conn,
         blob: &'a str,
+    ) -> BoxFuture<'a, Result<bool, ServiceError>>;
+
+    /// A product with Digital Links, or one that had such, was created, changed or removed, in this transaction; `true`: edges
+    /// must learn of it.
+    fn product_changed<'a>(
+        &'a self,
+        tx: &'a mut Tx,
+        account: AccountId,
+        product: ChangedProduct,
+        now: UnixMillis,
     ) -> BoxFuture<'a, Result<bool, ServiceError>>;
 
     /// A Thng was created or changed, in this transaction; `true`: edges must learn of it.

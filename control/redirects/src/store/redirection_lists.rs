@@ -28,7 +28,7 @@ const PG_FIRST: u32 = 10_000;
 /// SQLite returns them all, and their words are compared here: see [`WordQuery::admits`].
 const SQLITE_FIRST: u32 = 1_000;
 
-/// Columns of a list. `t` is a redirection with its details; tombstones are none.
+/// Columns of a list. `t` is a redirection with its details. Tombstones are none, and Digital Links are shown with their resource.
 macro_rules! select {
     ($source:literal, $words:literal) => {
         concat!(
@@ -40,7 +40,8 @@ macro_rules! select {
             redirection_columns!("r."),
             ", x.doc, x.facets",
             $words,
-            " FROM redirections r LEFT JOIN redirection_details x ON x.seq = r.seq WHERE r.deleted_rev IS NULL) t \
+            " FROM redirections r LEFT JOIN redirection_details x ON x.seq = r.seq WHERE r.deleted_rev IS NULL \
+             AND r.folded NOT LIKE '01/%') t \
              JOIN short_domains d ON d.host = t.domain LEFT JOIN thngs h ON h.id = t.thng_id"
         )
     };

@@ -50,12 +50,13 @@ macro_rules! select_from {
         concat!(
             "SELECT ",
             redirection_columns!("r."),
-            ", d.scheme, d.case_sensitive, d.paths, t.name AS thng_name, t.commission_state, t.verdict",
+            ", d.scheme, d.case_sensitive, d.paths, t.name AS thng_name, t.commission_state, t.verdict, g.doc AS link_set",
             $columns,
             " FROM ",
             $from,
             $joined,
-            " r JOIN short_domains d ON d.host = r.domain LEFT JOIN thngs t ON t.id = r.thng_id ",
+            " r JOIN short_domains d ON d.host = r.domain LEFT JOIN thngs t ON t.id = r.thng_id \
+             LEFT JOIN link_sets g ON g.seq = r.seq ",
             $beside,
             $rest
         )
@@ -122,14 +123,14 @@ const PG_OLDEST: &str = select_from!(
         " AS k (id) CROSS JOIN LATERAL (SELECT ",
         redirection_columns!(""),
         " FROM redirections WHERE account_id = $1 AND platform_id = k.id AND deleted_rev IS NULL \
-         ORDER BY created_at, seq LIMIT 1)"
+         AND folded NOT LIKE '01/%' ORDER BY created_at, seq LIMIT 1)"
     ),
     "LEFT JOIN redirection_details x ON x.seq = r.seq ",
     ""
 );
 const SQLITE_OLDEST: &str = select_whole!(
     "WHERE r.seq IN (SELECT (SELECT o.seq FROM redirections o WHERE o.account_id = $1 AND o.platform_id = k.value \
-     AND o.deleted_rev IS NULL ORDER BY o.created_at, o.seq LIMIT 1) FROM json_each($2) k)"
+     AND o.deleted_rev IS NULL AND o.folded NOT LIKE '01/%' ORDER BY o.created_at, o.seq LIMIT 1) FROM json_each($2) k)"
 );
 const WITHOUT_DETAILS: &str = select!(
     "WHERE r.seq >= $1 AND r.seq < $2 AND r.deleted_rev IS NULL AND NOT EXISTS \

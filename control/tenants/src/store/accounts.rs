@@ -27,22 +27,22 @@ const FIRST_OWNER: &str = "SELECT id, account_id FROM operators WHERE ',' || rol
     AND projects IS NULL AND invitation IS NULL ORDER BY seq LIMIT 1";
 const INSERT_DOMAIN: &str = "INSERT INTO short_domains (host, account_id, position, scheme, case_sensitive) \
     VALUES ($1, $2, (SELECT COALESCE(MAX(position) + 1, 0) FROM short_domains WHERE account_id = $2), $3, $4)";
-const DOMAINS_OF: &str = "SELECT d.host, d.scheme, d.case_sensitive, d.account_id, a.personal_data, d.redirect_max_age, d.paths \
-    FROM short_domains d JOIN accounts a ON a.id = d.account_id WHERE d.account_id = $1 \
+const DOMAINS_OF: &str = "SELECT d.host, d.scheme, d.case_sensitive, d.account_id, a.personal_data, d.redirect_max_age, \
+    d.digital_links, d.paths FROM short_domains d JOIN accounts a ON a.id = d.account_id WHERE d.account_id = $1 \
     ORDER BY d.position, d.host";
 const PUT_FIRST: &str = "UPDATE short_domains SET position = (SELECT MIN(position) - 1 FROM short_domains \
     WHERE account_id = $1) WHERE account_id = $1 AND host = $2";
-const ALL_DOMAINS: &str = "SELECT d.host, d.scheme, d.case_sensitive, d.account_id, a.personal_data, d.redirect_max_age, d.paths \
-    FROM short_domains d JOIN accounts a ON a.id = d.account_id ORDER BY d.host";
+const ALL_DOMAINS: &str = "SELECT d.host, d.scheme, d.case_sensitive, d.account_id, a.personal_data, d.redirect_max_age, \
+    d.digital_links, d.paths FROM short_domains d JOIN accounts a ON a.id = d.account_id ORDER BY d.host";
 
 // Only without codes, because printed codes must stay valid: a deleted short id keeps its row.
 const CHANGE_DOMAIN: &str = "UPDATE short_domains SET scheme = $3, case_sensitive = $4 WHERE host = $1 \
     AND account_id = $2 AND NOT EXISTS (SELECT 1 FROM redirections WHERE domain = $1)";
 
-const SET_REDIRECTS: &str =
-    "UPDATE short_domains SET redirect_max_age = $3, paths = $4 WHERE host = $1 AND account_id = $2";
+const SET_SETTINGS: &str = "UPDATE short_domains SET redirect_max_age = $3, digital_links = $4, paths = $5 WHERE host = $1 \
+    AND account_id = $2";
 
-type DomainRow = (String, String, bool, String, String, Option<i64>, Option<Json<DomainPaths>>);
+type DomainRow = (String, String, bool, String, String, Option<i64>, bool, Option<Json<DomainPaths>>);
 
 /// Adds an account.
 pub async fn insert(
@@ -152,18 +152,16 @@ pub async fn put_first(tx: &mut Tx, account: AccountId, domain: &ShortDomain) ->
     Ok(())
 }
 
-/// Sets how long redirects of a short domain of an account may be kept, and its paths; whether it has the domain.
-pub async fn set_redirects(
-    tx: &mut Tx,
-    account: AccountId,
-    domain: &ShortDomain,
-) -> Result<bool, StoreError> {
+/// Sets how long redirects of a short domain of an account may be kept, whether it resolves Digital Links, and its paths; whether
+/// it has the domain.
+pub async fn set_settings(tx: &mut Tx, account: AccountId, domain: &ShortDomain) -> Result<bool, StoreError> {
     let changed = execute!(
         &mut **tx,
-        SET_REDIRECTS,
+        SET_SETTINGS,
         domain.host.as_str(),
         account.as_str(),
         domain.redirect_max_age.map(i64::from),
+        domain.digital_links,
         (!domain.paths.is_default()).then_some(Json(&domain.paths))
     )?;
     Ok(changed == 1)
@@ -182,7 +180,7 @@ pub async fn list_all_domains(conn: &mut Conn) -> Result<Vec<ShortDomain>, Store
 }
 
 fn domain(
-    (host, scheme, case_sensitive, account, personal_data, redirect_max_age, paths): DomainRow,
+    (host, scheme, case_sensitive, account, personal_data, redirect_max_age, digital_links, paths): DomainRow,
 ) -> Result<ShortDomain, StoreError> {
     Ok(ShortDomain {
         host: parse("host", &host)?,
@@ -191,6 +189,7 @@ fn domain(
         account: Some(parse("account_id", &account)?),
         personal_data: Some(parse("personal_data", &personal_data)?),
         redirect_max_age: redirect_max_age.map(redirect_age).transpose()?,
+        digital_links,
         files: None,
         removed: false,
         pages: None,

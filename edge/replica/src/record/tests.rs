@@ -28,6 +28,7 @@ fn link(fold: bool, kind: usize, thng: u8, texts: (&str, Option<&str>), times: (
         forward_query: fold,
         status_code: RedirectStatus::default(),
         availability: None,
+        digital_link: None,
         created_at: UnixMillis(times.0),
         updated_at: UnixMillis(times.1),
     }
@@ -147,4 +148,19 @@ fn older_releases_read_up_to_the_target() {
         let with = record(link);
         assert_eq!((&with[1..plain.len()], &with[plain.len()..]), (&plain[1..], &[end][..]));
     }
+}
+
+#[test]
+fn typed_links_are_kept_and_give_no_lead() {
+    let dictionary = Dictionary::new();
+    let plain = link(true, 1, 0, ("https://e.com/a1b2c3", None), (5, 5));
+    let set = serde_json::from_str(
+        r#"{"description":"A bag","serialMode":"template","links":[
+            {"linkType":"gs1:pip","href":"https://e.com/{21}","title":"Bag","hreflang":["de"],"default":true}]}"#,
+    );
+    let short_id = "01/09528765123457/10/l%2F1";
+    let link = Redirect { short_id: short_id.parse().unwrap(), digital_link: Some(set.unwrap()), ..plain };
+    let record = encode(&dictionary, &RedirectKey::new("tn.gg", short_id), 9, &link).unwrap();
+    assert_eq!(lead(&dictionary, &record), Some((9, None)));
+    assert_eq!(decode(&dictionary, &record), Some((9, link)));
 }

@@ -19,6 +19,7 @@ fn put_scan(out: &mut Vec<u8>) {
         texts,
         language: "",
         rule: None,
+        link: None,
         in_memory: false,
     }
     .write(out);

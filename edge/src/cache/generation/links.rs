@@ -49,6 +49,29 @@ impl Generation {
         }
     }
 
+    /// The same as [`Self::held`]. What only the full replica holds is offered to the entries, as a view of `applied`.
+    pub(in crate::cache) fn held_links(&self, key: KeyRef<'_>, is_live: bool) -> Held {
+        let held = self.remembered(key);
+        if matches!(held, Held::Present(_) | Held::Absent) {
+            return held;
+        }
+        let applied = self.applied();
+        let find = |table: &Table, domain: &str, folded: &str| {
+            table.find(domain, folded).map(|(rev, link)| (rev, (rev, link)))
+        };
+        match self.among_all(key, find) {
+            Answer::Absent if is_live => Held::Absent,
+            Answer::Absent | Answer::Unknown => held,
+            Answer::Present((rev, link)) => {
+                let owned = RedirectKey::new(key.domain, key.folded);
+                let Ok(served) = Served::new(&owned, Arc::new(link)) else { return held };
+                let served = Arc::new(served);
+                self.offer(&owned, applied, Some((rev, served.clone())));
+                Held::Present(served)
+            }
+        }
+    }
+
     /// The target of a key: the same as [`Self::held`], for callers that need nothing else of a redirection.
     ///
     /// One allocation, that of the target, if the full replica answers.

@@ -153,6 +153,7 @@ pub(super) fn record(n: u8, rev: Rev) -> Arc<Redirect> {
         forward_query: false,
         status_code: status_code(rev),
         availability: availability(rev),
+        digital_link: None,
         created_at: UnixMillis(0),
         updated_at: UnixMillis(0),
     })

@@ -154,7 +154,8 @@ impl Control {
 
     /// Writes a record.
     pub(crate) fn put_record(&self, record: Redirect) -> Rev {
-        self.commit([Change::Redirect(key(record.short_id.as_str()), Some(Arc::new(record)))])
+        let key = RedirectKey::new(HOST, &record.short_id.folded());
+        self.commit([Change::Redirect(key, Some(Arc::new(record)))])
     }
 
     /// Deletes a short id.

@@ -111,6 +111,7 @@ pub(super) fn record(short_id: &str, at: i64) -> ScanRecord {
         rule: None,
         count: None,
         client: None,
+        digital_link: None,
     }
 }
 

@@ -71,7 +71,16 @@ pub(super) fn hide_authors(grant: &Grant, item: &mut Redirection) {
     }
 }
 
-/// Loads each of some redirections once; every absent one is named.
+/// Refuses to change a Digital Link by itself: it is made of its product or Thng.
+pub(super) fn refuse_digital_link(items: &[Redirection]) -> Result<(), RedirectsError> {
+    let found = items.iter().find(|item| item.redirect.short_id.is_digital_link());
+    found.map_or(Ok(()), |item| Err(RedirectsError::DigitalLink(item.redirect.short_id.clone())))
+}
+
+/// Loads each of some redirections that are to be changed once; every absent one is named.
+///
+/// # Errors
+/// 404, or 409 for a Digital Link.
 pub(super) async fn load_many(
     conn: &mut Conn,
     account: AccountId,
@@ -99,6 +108,7 @@ pub(super) async fn load_many(
         seen.extend(folded);
     }
     if absent.is_empty() {
+        refuse_digital_link(&found)?;
         Ok((domain, found))
     } else {
         let fault = |short_id: &&String| format!("The redirection {short_id} was not found.");

@@ -41,7 +41,8 @@ use self::load::{check_take_downs, hide_authors, load_many};
 use self::plan::{key_of, owners, plan};
 pub use self::preview::{Preview, ShownRule, preview, shown_pages};
 pub use self::restore::restore;
-use self::write::{audit_id, event_of, gone, insert, record, state_of, write_changed};
+pub use self::write::{audit_id, state_of};
+use self::write::{event_of, gone, insert, record, write_changed};
 use super::{
     Core, Redirects,
     access::{Caller, require},

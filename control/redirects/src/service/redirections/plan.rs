@@ -220,6 +220,7 @@ fn redirect(
         forward_query: draft.writable.forward_query,
         status_code: draft.writable.status_code.or_default(RedirectStatus::default()),
         availability,
+        digital_link: None,
         created_at: at,
         updated_at: at,
     }

@@ -8,7 +8,7 @@ use tracing::instrument;
 use super::{
     DomainChoice, Expected, KIND, LeftOut, Written, apply, check_changed, check_take_downs, check_targets,
     hide_authors, history,
-    load::load_any,
+    load::{load_any, refuse_digital_link},
     plan::{key_of, owners},
     replace_as, resolve_domain,
     write::{audit_id, gone, state_of, write_as},
@@ -56,6 +56,7 @@ pub async fn restore(
     loop {
         let seen = see(state, caller, &grant, (&choice, short_id), version).await?;
         expected.check(std::slice::from_ref(&seen.link))?;
+        refuse_digital_link(std::slice::from_ref(&seen.link))?;
         let done = if seen.is_deleted {
             revive(state, caller, (choice.clone(), short_id.to_owned()), seen).await
         } else {

@@ -62,12 +62,14 @@ pub(super) async fn insert(
 }
 
 /// The id of a redirection in the audit trail: its domain and short id.
-pub(super) fn audit_id(redirect: &Redirect) -> String {
+#[must_use]
+pub fn audit_id(redirect: &Redirect) -> String {
     format!("{}/{}", redirect.domain, redirect.short_id)
 }
 
 /// What the audit trail shows of a redirection.
-pub(super) fn state_of(redirect: &Redirect, scopes: &Scopes, details: &LinkDetails) -> Value {
+#[must_use]
+pub fn state_of(redirect: &Redirect, scopes: &Scopes, details: &LinkDetails) -> Value {
     let mut state = json!({
         "type": redirect.resource_type.as_str(),
         "platformId": redirect.platform_id,

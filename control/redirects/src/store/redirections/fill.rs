@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use shared::{
     availability::Availability,
+    digital_link::LinkSet,
     redirect::{Redirect, RedirectKey},
     time::UnixMillis,
     wire::stream::Fill,
@@ -17,9 +18,9 @@ use crate::{
 
 const FILL: &str = "SELECT h.epoch, h.head, r.rev, r.short_id, r.type, r.platform_id, r.thng_id, r.product_id, \
     r.target, r.forward_query, r.status_code, r.availability, r.scopes, r.created_at, r.updated_at, t.name AS thng_name, \
-    t.commission_state, t.verdict FROM log_head h \
+    t.commission_state, t.verdict, g.doc AS link_set FROM log_head h \
     LEFT JOIN redirections r ON r.domain = $1 AND r.folded = $2 AND r.deleted_rev IS NULL \
-    LEFT JOIN thngs t ON t.id = r.thng_id WHERE h.id = 1";
+    LEFT JOIN thngs t ON t.id = r.thng_id LEFT JOIN link_sets g ON g.seq = r.seq WHERE h.id = 1";
 
 #[derive(sqlx::FromRow)]
 struct FillRow {
@@ -39,6 +40,7 @@ struct FillRow {
     thng_name: Option<String>,
     commission_state: Option<String>,
     verdict: Option<String>,
+    link_set: Option<Json<Box<LinkSet>>>,
     created_at: Option<i64>,
     updated_at: Option<i64>,
 }
@@ -64,6 +66,7 @@ pub async fn load_fill(conn: &mut Conn, key: &RedirectKey) -> Result<Fill, Store
                 forward_query: row.forward_query.ok_or_else(missing)?,
                 status_code: redirect_status::read(row.status_code)?,
                 availability: row.availability.map(|availability| availability.0),
+                digital_link: row.link_set.map(|set| set.0),
                 created_at: UnixMillis(row.created_at.ok_or_else(missing)?),
                 updated_at: UnixMillis(row.updated_at.ok_or_else(missing)?),
             };

@@ -2,6 +2,7 @@
 
 use shared::{
     availability::Availability,
+    digital_link::LinkSet,
     domain_paths::DomainPaths,
     redirect::Redirect,
     short_url::{Host, ShortDomain},
@@ -43,6 +44,8 @@ pub(in crate::store) struct Row {
     rev: i64,
     #[sqlx(default)]
     doc: Option<Json<LinkDetails>>,
+    #[sqlx(default)]
+    link_set: Option<Json<Box<LinkSet>>>,
 }
 
 impl TryFrom<Row> for Redirection {
@@ -60,6 +63,7 @@ impl TryFrom<Row> for Redirection {
                 // Edges hear of these with the domain, not with each link.
                 personal_data: None,
                 redirect_max_age: None,
+                digital_links: false,
                 files: None,
                 removed: false,
                 pages: None,
@@ -79,6 +83,7 @@ impl TryFrom<Row> for Redirection {
                 forward_query: row.forward_query,
                 status_code: redirect_status::read(row.status_code)?,
                 availability: row.availability.map(|availability| availability.0),
+                digital_link: row.link_set.map(|set| set.0),
                 created_at: UnixMillis(row.created_at),
                 updated_at: UnixMillis(row.updated_at),
             },

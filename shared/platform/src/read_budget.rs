@@ -22,7 +22,7 @@ use tokio::{
 
 /// A connection that yields after its read budget, until the thread has polled its other tasks.
 #[derive(Debug)]
-pub(crate) struct ReadBudget<I> {
+pub struct ReadBudget<I> {
     io: Take<I>,
     bytes: u64,
     rest: Option<Arc<Rest>>,
@@ -44,7 +44,7 @@ impl Wake for Rest {
 
 impl<I: AsyncRead> ReadBudget<I> {
     /// A connection that may read `bytes` per poll.
-    pub(crate) fn new(io: I, bytes: usize) -> Self {
+    pub fn new(io: I, bytes: usize) -> Self {
         let bytes = bytes as u64;
         Self { io: io.take(bytes), bytes, rest: None }
     }
