@@ -20,10 +20,13 @@ pub(super) fn settings() -> Value {
     let association = "What /.well-known/apple-app-site-association holds, at most 64 KiB; null: 404.";
     Body::new(CHANGES)
         .may("redirectMaxAge", age)
+        .may("digitalLinks", json!({"type": "boolean",
+            "description": "Whether paths of GS1 Digital Links, such as /01/09528765123457, are resolved on it; null: they are not."}))
         .may("robots", json!({"type": "string", "enum": robots, "description": "What /robots.txt says; null: none."}))
         .may("assetLinks", links)
         .may("appleAppSiteAssociation", open_object(association))
         .like("redirectMaxAge", 60)
+        .like("digitalLinks", true)
         .like("robots", "all")
         .like(
             "appleAppSiteAssociation",

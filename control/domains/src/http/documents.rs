@@ -69,6 +69,11 @@ pub(super) struct DomainDocument {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 0, maximum = 86_400, example = 60)]
     redirect_max_age: Option<u32>,
+    /// Whether paths of GS1 Digital Links, such as `/01/09528765123457/21/A1`, are resolved on it. They lead where the links of
+    /// products and Things of the account lead. What is changed here is done in the background.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[schema(required = false, example = true)]
+    digital_links: bool,
     /// What `/robots.txt` of the domain says: `none` (nothing may be looked at) or `all`. Not in lists, nor are the two files.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, example = "none")]
@@ -144,6 +149,7 @@ impl DomainDocument {
             source: if claim.is_some() { "account" } else { "platform" },
             development: domain.is_development(),
             redirect_max_age: domain.redirect_max_age,
+            digital_links: domain.digital_links,
             robots: None,
             asset_links: None,
             apple_app_site_association: None,

@@ -96,7 +96,13 @@ impl OwnDomain {
 /// The `ETag` of the settings of a short domain; without one, of a host that is only claimed.
 fn settings_tag(host: &Host, domain: Option<&ShortDomain>) -> EntityTag {
     let files = domain.and_then(|domain| domain.files.as_deref());
-    EntityTag::of(&(host.as_str(), domain.and_then(|domain| domain.redirect_max_age), files))
+    let age = domain.and_then(|domain| domain.redirect_max_age);
+    // Tags of before the setting stay valid where it is off.
+    if domain.is_some_and(|domain| domain.digital_links) {
+        EntityTag::of(&(host.as_str(), age, files, "digitalLinks"))
+    } else {
+        EntityTag::of(&(host.as_str(), age, files))
+    }
 }
 
 /// The host that a path names; `None` where no short domain is called so.

@@ -52,7 +52,7 @@ pub async fn update(
     versions::check(&tx, || settings_tag(&host, Some(&before)))?;
     let after = change.apply(before.clone());
     if after != before {
-        if !accounts::set_redirect_max_age(&mut tx, account, &after).await? {
+        if !accounts::set_settings(&mut tx, account, &after).await? {
             return Err(absent());
         }
         let files = after.files.as_deref().cloned().unwrap_or_default();
@@ -60,6 +60,9 @@ pub async fn update(
         // Less is always stored, so that an account can get below a bound.
         if size_bytes(&after) > size_bytes(&before) {
             check_room(&mut tx, account).await?;
+        }
+        if after.digital_links != before.digital_links {
+            digital_links::service::follow_domain(&mut tx, account, state.clock.now()).await?;
         }
         tx.note(account, ("shortDomain", host.as_str()), || (Some(shown(&before)), Some(shown(&after))));
         published::publish_one(&mut tx, account, &host, state.clock.now()).await?;
@@ -88,6 +91,9 @@ async fn check_room(tx: &mut Tx, account: AccountId) -> Result<(), ServiceError>
 /// What the audit trail shows: files by their size, because an entry of 128 KiB is read by nobody.
 fn shown(domain: &ShortDomain) -> Value {
     let mut shown = json!({"redirectMaxAge": domain.redirect_max_age});
+    if domain.digital_links {
+        shown["digitalLinks"] = true.into();
+    }
     if let (Some(files), Value::Object(members)) = (&domain.files, &mut shown) {
         members.insert("robots".to_owned(), files.robots.as_str().into());
         let all = [
