@@ -10,15 +10,12 @@ pub use ::kernel::error::{CommonError, DomainError, ServiceError};
 pub enum DigitalLinksError {
     #[error("{path} of {host} leads to another product or Thng.")]
     Taken { host: String, path: String },
-    #[error("wait must be edges.")]
-    Wait,
 }
 
 impl DomainError for DigitalLinksError {
     fn code(&self) -> Code {
         match self {
             Self::Taken { .. } => Code::Conflict,
-            Self::Wait => Code::InvalidParameter,
         }
     }
 

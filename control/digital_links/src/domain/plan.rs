@@ -126,9 +126,7 @@ mod tests {
     fn rows(planned: &[Planned]) -> Vec<(&str, &str, &str, usize)> {
         planned
             .iter()
-            .map(|one| {
-                (one.short_id.as_str(), &*one.target, &*one.set.description, one.set.links.len())
-            })
+            .map(|one| (one.short_id.as_str(), &*one.target, &*one.set.description, one.set.links.len()))
             .collect()
     }
 

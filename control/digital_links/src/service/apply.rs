@@ -142,11 +142,10 @@ async fn write(
     old: Option<Redirection>,
     rev: Rev,
 ) -> Result<Event, ServiceError> {
-    let set = new.digital_link.as_deref().cloned().ok_or_else(|| ServiceError::Internal("no links".to_owned()))?;
-    let taken = || DigitalLinksError::Taken {
-        host: new.domain.to_string(),
-        path: format!("/{}", new.short_id),
-    };
+    let set =
+        new.digital_link.as_deref().cloned().ok_or_else(|| ServiceError::Internal("no links".to_owned()))?;
+    let taken =
+        || DigitalLinksError::Taken { host: new.domain.to_string(), path: format!("/{}", new.short_id) };
     let created = rows::put(tx, rows.account, &new, (&set, &rows.scopes), rev).await?;
     new.created_at = UnixMillis(created.ok_or_else(taken)?);
     tx.note(rows.account, (KIND, &audit_id(&new)), || {

@@ -22,8 +22,6 @@ pub async fn list(
             let (product, serial) = name.split_once(':')?;
             Some((product.to_owned(), serial.to_owned(), thng))
         })
-        .map(|(product, serial, thng)| {
-            Ok((parse("name", &product)?, serial, parse("resource_id", &thng)?))
-        })
+        .map(|(product, serial, thng)| Ok((parse("name", &product)?, serial, parse("resource_id", &thng)?)))
         .collect()
 }

@@ -17,7 +17,8 @@ const PUT: &str = "INSERT INTO digital_link_tasks (account_id, product_id, after
 // Of whatever account: a worker asks. Those that waited longest come first.
 const NEXT: &str = "SELECT account_id, product_id, after_at, after_seq FROM digital_link_tasks \
     ORDER BY created_at, account_id, product_id LIMIT 1";
-const SET: &str = "UPDATE digital_link_tasks SET after_at = $3, after_seq = $4 WHERE account_id = $1 AND product_id = $2";
+const SET: &str =
+    "UPDATE digital_link_tasks SET after_at = $3, after_seq = $4 WHERE account_id = $1 AND product_id = $2";
 const DELETE: &str = "DELETE FROM digital_link_tasks WHERE account_id = $1 AND product_id = $2";
 const PRODUCTS: &str = "SELECT id, created_at, seq FROM products WHERE account_id = $1 AND (created_at, seq) > ($2, $3) \
     ORDER BY created_at, seq LIMIT $4";

@@ -23,7 +23,7 @@ use utoipa::{
 };
 use web::{api_error::ApiError, extract::Query, request_info::RequestInfo};
 
-pub use self::edges::{Wait, written};
+pub use self::edges::{EDGES, Wait, edges_header, written};
 use super::bodies::STATUS_CODE;
 use crate::{
     domain::{link_details::Author, redirection::Redirection, withheld::TakeDown},

@@ -48,8 +48,14 @@ impl Wait {
         }
     }
 
+    /// Whether it waits at all.
+    #[must_use]
+    pub const fn is_asked(self) -> bool {
+        self.0.is_some()
+    }
+
     /// Waits as asked; `None` when nothing was asked.
-    pub(in crate::http) async fn run(self, redirects: &Redirects, rev: Rev) -> Option<WaitReport> {
+    pub async fn run(self, redirects: &Redirects, rev: Rev) -> Option<WaitReport> {
         match self.0 {
             None => None,
             Some(timeout) => Some(redirects.edges.wait(rev, timeout).await),
@@ -95,9 +101,11 @@ pub async fn written<T>(
 }
 
 /// `X-Waymark-Edges: rev=812; acked=3; members=3; ms=4`.
-const EDGES: HeaderName = HeaderName::from_static("x-waymark-edges");
+pub const EDGES: HeaderName = HeaderName::from_static("x-waymark-edges");
 
-fn edges_header(report: &WaitReport) -> Option<HeaderValue> {
+/// The header for a report; `None` where an edge has a name that no header can hold.
+#[must_use]
+pub fn edges_header(report: &WaitReport) -> Option<HeaderValue> {
     let mut text =
         format!("rev={}; acked={}; members={}; ms={}", report.rev, report.acked, report.members, report.ms);
     if report.incomplete {
