@@ -5,7 +5,6 @@
 
 pub mod batch_size;
 pub mod domain;
-pub mod edges;
 pub mod error;
 mod fair_queue;
 pub mod fill_words;
@@ -14,3 +13,5 @@ pub mod metrics;
 pub mod service;
 pub mod store;
 pub mod writer;
+
+pub use kernel::service::edges;

@@ -6,12 +6,13 @@ use axum::{
     middleware::Next,
     response::{IntoResponse, Response},
 };
-use redirects::{
-    http::{EDGES, Wait, edges_header},
-    service::Redirects,
-    store::log,
+use redirects::{service::Redirects, store::log};
+use web::{
+    api_error::ApiError,
+    edges::{EDGES, Wait, edges_header},
+    extract::Query,
+    routes::Policy,
 };
-use web::{api_error::ApiError, extract::Query, routes::Policy};
 
 /// The layer: where the row of the request has the column `waits`, it waits for edges behind a success, if that was asked. 202:
 /// it is done, and an edge had not confirmed it at the deadline.
@@ -36,7 +37,7 @@ pub async fn wait_for_edges(State(redirects): State<Redirects>, request: Request
     let report = match head {
         Ok(head) => {
             redirects.readers.wake_edges();
-            wait.run(&redirects, head.head).await
+            wait.run(&*redirects.edges, head.head).await
         }
         Err(error) => {
             tracing::warn!(%error, "a change was made, but how far edges are could not be read");

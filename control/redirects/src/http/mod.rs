@@ -19,7 +19,7 @@ use web::{
     routes::{Columns, Idempotency, Queries, Routes},
 };
 
-pub use self::redirection_answers::{EDGES, RedirectionDocument, Wait, edges_header, written};
+pub use self::redirection_answers::{RedirectionDocument, Wait, written};
 use crate::service::Redirects;
 
 /// Query parameters of `/redirections` under the names that older clients send.

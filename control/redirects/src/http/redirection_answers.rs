@@ -1,9 +1,7 @@
 //! Responses of redirections: records, QR code images, and how many edges have a change.
 
-mod edges;
-
 use axum::{
-    http::{HeaderMap, HeaderName, HeaderValue, header},
+    http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
 use qr::{Ecl, Format, QrRequest};
@@ -21,13 +19,17 @@ use utoipa::{
     ToSchema,
     openapi::schema::{Object, ObjectBuilder, Type},
 };
+pub use web::edges::Wait;
 use web::{api_error::ApiError, extract::Query, request_info::RequestInfo};
 
-pub use self::edges::{EDGES, Wait, edges_header, written};
 use super::bodies::STATUS_CODE;
 use crate::{
-    domain::{link_details::Author, redirection::Redirection, withheld::TakeDown},
+    domain::{access::Actor, link_details::Author, redirection::Redirection, withheld::TakeDown},
     error::RedirectsError,
+    service::{
+        Redirects,
+        redirections::{Written, digital_link},
+    },
 };
 
 /// A redirection.
@@ -238,6 +240,31 @@ impl From<&Redirection> for RedirectionDocument {
     }
 }
 
+/// What a code says: `payload=gs1dl` asks for the Digital Link of its resource.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Payload {
+    /// The short URL.
+    Short,
+    /// `https://HOST/01/…/21/…`.
+    DigitalLink,
+}
+
+impl Payload {
+    /// Reads `payload`; what is neither is left to the other parameters of a code.
+    pub(super) fn read(query: &Query) -> Self {
+        if query.find("payload") == Some(DIGITAL_LINK) { Self::DigitalLink } else { Self::Short }
+    }
+}
+
+const DIGITAL_LINK: &str = "gs1dl";
+
+/// Which image a read asks for: its code may say something else than the short URL.
+pub(super) fn code_request(headers: &HeaderMap, query: &Query) -> Result<Option<QrRequest>, ApiError> {
+    let mut others = query.clone();
+    others.all.retain(|(name, value)| (name.as_str(), value.as_str()) != ("payload", DIGITAL_LINK));
+    image_request(headers, &others)
+}
+
 /// The response to a create: JSON if `Accept` names it, else the code as an image.
 pub(super) fn image_request(headers: &HeaderMap, query: &Query) -> Result<Option<QrRequest>, ApiError> {
     let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok());
@@ -285,8 +312,24 @@ pub(super) fn named_image_request(headers: &HeaderMap, query: &Query) -> Result<
 
 /// The code of a redirection.
 pub(super) fn image(item: &Redirection, request: &QrRequest) -> Result<Response, ApiError> {
-    let payload = item.domain.qr_payload(&item.redirect.short_id);
-    let image = qr::render(&payload, item.redirect.short_id.as_str(), request)
+    image_of(item, &item.domain.qr_payload(&item.redirect.short_id), request)
+}
+
+/// The code of a redirection that a read asks for.
+pub(super) async fn code(
+    redirects: &Redirects,
+    actor: &Actor,
+    item: &Redirection,
+    (request, payload): (&QrRequest, Payload),
+) -> Result<Response, ApiError> {
+    match payload {
+        Payload::Short => image(item, request),
+        Payload::DigitalLink => image_of(item, &digital_link(redirects, actor, item).await?, request),
+    }
+}
+
+fn image_of(item: &Redirection, payload: &str, request: &QrRequest) -> Result<Response, ApiError> {
+    let image = qr::render(payload, item.redirect.short_id.as_str(), request)
         .map_err(RedirectsError::CannotRender)?;
     let mut headers = HeaderMap::new();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(image.content_type));
@@ -307,6 +350,17 @@ pub(super) fn image(item: &Redirection, request: &QrRequest) -> Result<Response,
 
 /// Marks a code that leads to this machine or into a local network: it is not for print.
 const DEVELOPMENT: HeaderName = HeaderName::from_static("x-waymark-development");
+
+/// Answers a write with a body and the edges' state merged into it; 202 when an edge lags at the deadline.
+pub async fn written<T>(
+    redirects: &Redirects,
+    wait: Wait,
+    done: &Written<T>,
+    status: StatusCode,
+    body: Option<Value>,
+) -> Response {
+    web::edges::written(&*redirects.edges, wait, done.rev, status, body).await
+}
 
 /// Adds the address of a new redirection.
 pub(super) fn locate(mut response: Response, info: &RequestInfo, item: &Redirection) -> Response {
