@@ -1,9 +1,10 @@
 //! GS1 Digital Links: the records that follow from products, Things and domains, and their scans.
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, anyhow, ensure};
 use axum::http::Method;
 use control::worker::ingest_scans::ingest;
 use digital_links::service::step;
+use qr::{Format, QrRequest};
 use redirects::store::redirections::load_fill;
 use serde_json::{Value, json};
 use shared::{
@@ -219,6 +220,32 @@ async fn links_are_refused_with_every_fault(engine: Engine) -> Result<()> {
     Ok(())
 }
 
+/// A code of a short id says the Digital Link, where its domain resolves it.
+async fn codes_may_say_the_digital_link(engine: Engine) -> Result<()> {
+    let api = Api::new(engine).await?;
+    let body = json!({"name": "Shoe", "identifiers": {"gs1:01": GTIN}});
+    let product = text(&api.create("/products", body).await?, "id")?;
+    let thng = json!({"name": "t", "product": product, "identifiers": {"gs1:21": "A/1"}});
+    let thng = text(&api.create("/thngs", thng).await?, "id")?;
+    let link = json!({"platformId": thng, "shortId": "ONE", "defaultRedirectUrl": "https://e.com/"});
+    ensure!(api.call(Method::POST, "/redirections", Some(link)).await?.status == 200);
+    let order = json!({"format": "svg", "code": {"payload": "gs1dl"}, "hri": {"text": "gs1"},
+        "source": {"list": {"shortIds": ["ONE"]}}, "waitForEdges": "none"});
+    let code = "/redirections/ONE.qr?payload=gs1dl&ecl=M";
+    let faults = api.get(code).await?.problem(422, 42201);
+    ensure!(faults[0].contains("does not have digitalLinks"), "{faults:?}");
+    let faults = api.call(Method::POST, "/jobs/qr", Some(order.clone())).await?.problem(400, 40001);
+    ensure!(faults[0].contains("no Digital Link"), "{faults:?}");
+    api.resolve("tn.gg", true).await?;
+    let drawn = api.get(code).await?;
+    let request = QrRequest::parse(Format::Png, [("ecl", "M")]).map_err(|faults| anyhow!("{faults:?}"))?;
+    let expected = qr::render(&format!("https://tn.gg/01/{GTIN}/21/A%2F1"), "ONE", &request)?;
+    ensure!(drawn.status == 200 && drawn.bytes == expected.bytes, "{:?}", drawn.headers);
+    let made = api.call(Method::POST, "/jobs/qr", Some(order)).await?;
+    ensure!(made.status == 201 && made.json()["code"]["payload"] == "gs1dl", "{made:?}");
+    Ok(())
+}
+
 async fn a_scan_belongs_to_the_item_of_its_serial(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     api.resolve("tn.gg", true).await?;
@@ -271,5 +298,6 @@ crate::on_both_engines!(
     items_follow_the_serial_mode,
     a_domain_begins_and_ends_in_steps,
     links_are_refused_with_every_fault,
+    codes_may_say_the_digital_link,
     a_scan_belongs_to_the_item_of_its_serial,
 );

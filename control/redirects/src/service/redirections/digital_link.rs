@@ -11,7 +11,7 @@ use crate::{
     },
     error::{RedirectsError, ServiceError},
     service::{Redirects, access::require},
-    store::{accounts, documents},
+    store::documents,
 };
 
 /// The Digital Link of the resource of a link, on the domain of the link.
@@ -29,8 +29,7 @@ pub async fn digital_link(
     }
     let none = |why: &'static str| RedirectsError::NoDigitalLink(why);
     let mut conn = state.db.read().await?;
-    let mut domains = accounts::list_domains(&mut conn, actor.account).await?.into_iter();
-    if !domains.any(|domain| domain.host == item.domain.host && domain.digital_links) {
+    if !item.domain.digital_links {
         return Err(none("its short domain does not have digitalLinks").into());
     }
     let product: Option<Product> = match item.redirect.product_id {
