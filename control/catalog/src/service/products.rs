@@ -155,8 +155,9 @@ fn keep_gtin(stored: Option<&Product>, change: &mut ProductChange) -> Result<(),
     if let Some((former, stored)) = former.zip(stored).filter(|(_, one)| one.details.digital.has_links())
         && aliases.is_none()
     {
-        let kept = stored.details.digital.aliases().iter().filter(|alias| **alias != former);
-        let all: Vec<String> = kept.cloned().chain([former]).collect();
+        let mut all = stored.details.digital.aliases().to_vec();
+        all.retain(|alias| *alias != former);
+        all.push(former);
         if all.len() > MAX_ALIASES {
             return Err(CatalogError::TooManyAliases { most: MAX_ALIASES });
         }

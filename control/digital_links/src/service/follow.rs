@@ -97,7 +97,8 @@ pub(super) async fn sync_product(
         None => (Vec::new(), None),
     };
     let rows = Rows { account, resource: id.into(), scopes: scopes.unwrap_or_default(), is_charged, now };
-    apply(tx, rows, &domains(tx, account).await?, planned).await
+    let domains = domains(tx, account).await?;
+    apply(tx, rows, &domains, planned).await
 }
 
 /// The same of a Thng.
@@ -118,7 +119,8 @@ pub(super) async fn sync_thng(
         _ => (Vec::new(), None),
     };
     let rows = Rows { account, resource: id.into(), scopes: scopes.unwrap_or_default(), is_charged, now };
-    apply(tx, rows, &domains(tx, account).await?, planned).await
+    let domains = domains(tx, account).await?;
+    apply(tx, rows, &domains, planned).await
 }
 
 /// Domains of an account that resolve Digital Links.

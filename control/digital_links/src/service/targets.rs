@@ -47,8 +47,12 @@ pub(super) async fn check(
     }
     let allowed = tenants::find_target_hosts(conn, account).await?;
     let ours = accounts::list_all_domains(conn).await?;
-    let hosts: Vec<_> = links.iter().filter_map(|(_, _, link)| host_of(&link.href)).collect();
-    let mut hosts: Vec<String> = hosts.iter().flat_map(|host| and_parents(host)).map(str::to_owned).collect();
+    let mut hosts: Vec<String> = Vec::new();
+    for (_, _, link) in &links {
+        if let Some(host) = host_of(&link.href) {
+            hosts.extend(and_parents(&host).map(str::to_owned));
+        }
+    }
     hosts.sort_unstable();
     hosts.dedup();
     let blocked = withheld::take_downs(conn, &[], &hosts).await?;
