@@ -61,6 +61,18 @@ pub struct LinkSet {
     pub links: Vec<TypedLink>,
 }
 
+impl LinkSet {
+    /// Bytes that it takes, roughly.
+    #[must_use]
+    pub fn size_bytes(&self) -> usize {
+        let size = |link: &TypedLink| {
+            let tags: usize = link.hreflang.iter().chain(&link.context).map(|tag| 24 + tag.len()).sum();
+            160 + link.link_type.len() + link.href.len() + link.title.len() + tags
+        };
+        self.description.len() + self.links.iter().map(size).sum::<usize>()
+    }
+}
+
 /// Where a level leads for one purpose.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
