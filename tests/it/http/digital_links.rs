@@ -26,7 +26,7 @@ fn links(href: &str) -> Value {
 impl Api {
     /// Says whether a domain of the first account resolves Digital Links, and waits for what follows.
     async fn resolve(&self, host: &str, digital_links: bool) -> Result<()> {
-        let path = format!("/accounts/{}/domains/{host}", self.made.account);
+        let path = format!("/accounts/{}/shortDomains/{host}", self.made.account);
         let answer = self.call(Method::PUT, &path, Some(json!({"digitalLinks": digital_links}))).await?;
         ensure!(answer.status == 200, "{answer:?}");
         ensure!(answer.json().get("digitalLinks").is_some() == digital_links, "{answer:?}");
@@ -165,7 +165,7 @@ async fn a_domain_begins_and_ends_in_steps(engine: Engine) -> Result<()> {
     let made = api.call(Method::POST, "/products", Some(json!(all))).await?;
     ensure!(made.status == 200, "{made:?}");
     let last = format!("01/{}", gtin(24));
-    let settings = format!("/accounts/{}/domains/tn.gg", api.made.account);
+    let settings = format!("/accounts/{}/shortDomains/tn.gg", api.made.account);
     for is_on in [true, false] {
         let before = api.get(&settings).await?.header("etag").context("etag")?.to_owned();
         let answer = api.call(Method::PUT, &settings, Some(json!({"digitalLinks": is_on}))).await?;
