@@ -173,8 +173,8 @@ impl Dependents for LaterSubjects {
             let is_followed = (is_visible || thng.is_moved)
                 && follow_thng(tx, account, thng.id, thng.product, is_visible, now).await?;
             let is_relinked = thng.is_relinked || thng.is_renamed || thng.is_moved;
-            let links = thng.is_relinked;
-            Ok((is_relinked && digital_links::service::follow_thng(tx, account, thng.id, links, now).await?)
+            let (item, links) = ((thng.id, thng.product), thng.has_new_links);
+            Ok((is_relinked && digital_links::service::follow_thng(tx, account, item, links, now).await?)
                 || is_followed)
         })
     }
@@ -191,7 +191,8 @@ impl Dependents for LaterSubjects {
             standing::forget(tx, account, thng).await?;
             // Its name is gone with it; what rules see of its redirections must not depend on when an edge read them.
             let is_followed = follow_thng(tx, account, thng, product, true, now).await?;
-            Ok(digital_links::service::follow_thng(tx, account, thng, false, now).await? || is_followed)
+            let item = (thng, None);
+            Ok(digital_links::service::follow_thng(tx, account, item, false, now).await? || is_followed)
         })
     }
 

@@ -232,7 +232,8 @@ impl Making<'_> {
         // Edges learn of the state as of a change of the name: it is read with the redirection.
         let followed = follow_thng(&mut tx, actor.account, id, product, true, now).await?;
         // Its Digital Link is that of its product.
-        let relinked = digital_links::service::follow_thng(&mut tx, actor.account, id, false, now).await?;
+        let item = (id, product);
+        let relinked = digital_links::service::follow_thng(&mut tx, actor.account, item, false, now).await?;
         tx.commit().await?;
         state.readers.wake_events();
         if followed || relinked {

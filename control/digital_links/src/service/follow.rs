@@ -48,28 +48,25 @@ pub async fn follow_product(
     sync_product(tx, account, changed.id, now, true).await
 }
 
-/// Makes the rows of a Thng that was changed, or removed; returns whether one changed.
+/// Makes the rows of a Thng that was changed, or removed, and is an instance of a product now; returns whether one changed.
 ///
 /// # Errors
 /// As [`follow_product`].
 pub async fn follow_thng(
     tx: &mut Tx,
     account: AccountId,
-    thng: ThngId,
+    (thng, product): (ThngId, Option<ProductId>),
     has_new_links: bool,
     now: UnixMillis,
 ) -> Result<bool, ServiceError> {
-    let found: Option<Thng> = documents::find(tx, account, thng).await?;
-    if has_new_links && let Some(thng) = &found {
-        targets::check(tx, account, &targets::of_thng(thng)).await?;
+    if has_new_links && let Some(thng) = documents::find::<Thng>(tx, account, thng).await? {
+        targets::check(tx, account, &targets::of_thng(&thng)).await?;
     }
     // Most Things have no row and get none: they must not take the order of changes.
-    let product = match found.and_then(|thng| thng.product) {
-        Some(id) => documents::find::<Product>(tx, account, id).await?,
-        None => None,
+    let has_items = match product {
+        Some(product) => tasks::has_items(tx, account, product).await?,
+        None => false,
     };
-    let has_items =
-        product.is_some_and(|product| product.details.digital.serial_mode.unwrap_or_default().has_items());
     if !has_items && rows::list_keys(tx, account, thng.as_str()).await?.is_empty() {
         return Ok(false);
     }
