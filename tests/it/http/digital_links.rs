@@ -91,6 +91,17 @@ async fn a_product_leads_by_its_gtins_and_lots(engine: Engine) -> Result<()> {
     let listed = api.get(&format!("/redirections?platformId={}", text(&made, "id")?)).await?.json();
     ensure!(listed == json!([]), "{listed}");
 
+    // Its id has slashes, which those of other links have not.
+    let take_down = format!("/platform/takedowns/links/tn.gg/01%2F{GTIN}");
+    let taken =
+        api.call_as(&api.platform_key, Method::PUT, &take_down, Some(json!({"reason": "recall"}))).await?;
+    ensure!(taken.status == 200, "{taken:?}");
+    ensure!(api.get(&link).await?.json()["takenDown"]["reason"] == "recall");
+    let released = api.call_as(&api.platform_key, Method::DELETE, &take_down, None).await?;
+    ensure!(released.status == 200, "{released:?}");
+    let history = api.get(&format!("{link}/history")).await?.json();
+    ensure!(history[0]["change"] == "created" && history[0]["operation"] == "POST /products", "{history}");
+
     // The former GTIN still leads to it, until somebody says that it shall not.
     let moved = json!({"identifiers": {"gs1:01": OTHER}, "links": links("https://e.com/new"), "levels": []});
     let changed = api.changed(&path, moved).await?;
