@@ -27,8 +27,8 @@ use kernel::{
     domain::device::DeviceKey,
     error::ServiceError,
     service::{
-        ChangedThng, Core, Dependents, Random, Readers, Secrets, access::KeyLookups, capacity::Capacity,
-        open_quotas::OpenQuotas,
+        ChangedProduct, ChangedThng, Core, Dependents, Random, Readers, Secrets, access::KeyLookups,
+        capacity::Capacity, open_quotas::OpenQuotas,
     },
     store::{Conn, Db, StoreError, Tx},
 };
@@ -150,6 +150,16 @@ impl Dependents for LaterSubjects {
         )
     }
 
+    fn product_changed<'a>(
+        &'a self,
+        tx: &'a mut Tx,
+        account: AccountId,
+        product: ChangedProduct,
+        now: UnixMillis,
+    ) -> BoxFuture<'a, Result<bool, ServiceError>> {
+        Box::pin(digital_links::service::follow_product(tx, account, product, now))
+    }
+
     fn thng_changed<'a>(
         &'a self,
         tx: &'a mut Tx,
@@ -161,8 +171,12 @@ impl Dependents for LaterSubjects {
             let has_new_verdict =
                 thng.is_marked && standing::marked(self.sources(), tx, account, thng.id, now).await?;
             let is_visible = thng.is_renamed || has_new_verdict;
-            Ok((is_visible || thng.is_moved)
-                && follow_thng(tx, account, thng.id, thng.product, is_visible, now).await?)
+            let is_followed = (is_visible || thng.is_moved)
+                && follow_thng(tx, account, thng.id, thng.product, is_visible, now).await?;
+            let is_relinked = thng.is_relinked || thng.is_renamed || thng.is_moved;
+            let (item, links) = ((thng.id, thng.product), thng.has_new_links);
+            Ok((is_relinked && digital_links::service::follow_thng(tx, account, item, links, now).await?)
+                || is_followed)
         })
     }
 
@@ -177,7 +191,9 @@ impl Dependents for LaterSubjects {
         Box::pin(async move {
             standing::forget(tx, account, thng).await?;
             // Its name is gone with it; what rules see of its redirections must not depend on when an edge read them.
-            follow_thng(tx, account, thng, product, true, now).await
+            let is_followed = follow_thng(tx, account, thng, product, true, now).await?;
+            let item = (thng, None);
+            Ok(digital_links::service::follow_thng(tx, account, item, false, now).await? || is_followed)
         })
     }
 

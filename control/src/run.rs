@@ -61,6 +61,7 @@ impl Tasks {
         tasks.spawn(printing::worker::run(app.printing.clone(), stop_background.clone()));
         tasks.spawn(domains::worker::run(app.domains.clone(), stop_background.clone()));
         tasks.spawn(certificates::worker::run(app.domains.certificates.clone(), stop_background.clone()));
+        tasks.spawn(digital_links::worker::run(app.core.clone(), stop_background.clone()));
         tasks.spawn(link_changes::worker::run(app.link_changes.clone(), stop_background.clone()));
         tasks.spawn(worker::webhooks::run(app.events.clone(), stop_background.clone()));
         tasks.spawn(worker::mails::run(

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use percent_encoding::percent_decode_str;
 use serde::{Deserialize, Serialize};
 
 /// What the serials of a GTIN are.
@@ -56,8 +57,20 @@ pub struct LinkSet {
     /// Of the GTIN, on every level of it.
     #[serde(default)]
     pub serial_mode: SerialMode,
-    /// At least one, and exactly one of them is the default.
+    /// Exactly one of them is the default; none where an item leads where its product does.
     pub links: Vec<TypedLink>,
+}
+
+impl LinkSet {
+    /// Bytes that it takes, roughly.
+    #[must_use]
+    pub fn size_bytes(&self) -> usize {
+        let size = |link: &TypedLink| {
+            let tags: usize = link.hreflang.iter().chain(&link.context).map(|tag| 24 + tag.len()).sum();
+            160 + link.link_type.len() + link.href.len() + link.title.len() + tags
+        };
+        self.description.len() + self.links.iter().map(size).sum::<usize>()
+    }
 }
 
 /// Where a level leads for one purpose.
@@ -88,4 +101,58 @@ pub struct TypedLink {
     /// Whether it is where a request without `linkType` leads.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub default: bool,
+}
+
+/// What the short id of a level says; values are percent-decoded.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Level<'a> {
+    /// The GTIN, 14 digits.
+    pub gtin: &'a str,
+    /// The consumer product variant (22).
+    pub variant: Option<String>,
+    /// The batch or lot (10).
+    pub lot: Option<String>,
+    /// The serial (21).
+    pub serial: Option<String>,
+}
+
+impl<'a> Level<'a> {
+    /// Reads a short id; `None`: it is no Digital Link.
+    #[must_use]
+    pub fn of(short_id: &'a str) -> Option<Self> {
+        let mut segments = short_id.strip_prefix("01/")?.split('/');
+        let mut level = Self { gtin: segments.next()?, ..Self::default() };
+        while let Some((ai, value)) = segments.next().zip(segments.next()) {
+            let value = Some(percent_decode_str(value).decode_utf8_lossy().into_owned());
+            match ai {
+                "22" => level.variant = value,
+                "10" => level.lot = value,
+                "21" => level.serial = value,
+                _ => {}
+            }
+        }
+        Some(level)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn levels_are_read_from_short_ids() {
+        let read = |short_id| {
+            Level::of(short_id).map(|level| (level.gtin.to_owned(), level.variant, level.lot, level.serial))
+        };
+        let (gtin, text) = ("09521234543213".to_owned(), |text: &str| Some(text.to_owned()));
+        for (short_id, expected) in [
+            ("K7Q2M4XA9R", None),
+            ("01/09521234543213", Some((gtin.clone(), None, None, None))),
+            ("01/09521234543213/22/10/10/l%2F1", Some((gtin.clone(), text("10"), text("l/1"), None))),
+            ("01/09521234543213/21/S", Some((gtin.clone(), None, None, text("S")))),
+            ("01/09521234543213/235/X", Some((gtin, None, None, None))),
+        ] {
+            assert_eq!(read(short_id), expected, "{short_id}");
+        }
+    }
 }

@@ -443,6 +443,17 @@ await step('links, products and items are the lists of the API', async () => {
   await page.getByLabel('Name begins with').press('Enter')
   await eventually(async () => assert.deepEqual(await rows('items'), ['Canvas bag 0001']))
   assert.match(page.url(), /name=Canvas/)
+  // Where the Digital Links of a product lead.
+  const leads = (name, href, more) => ({ linkType: 'gs1:pip', href: `https://example.com/${href}`, title: name, ...more })
+  const linked = await api('POST', '/products', { name: 'Red shoe', identifiers: { 'gs1:01': '09506000134369' }, serialMode: 'template',
+    links: [leads('Shoe', 'shoe/{21}', { default: true }), leads('Schuh', 'de/shoe', { hreflang: ['de'] })] })
+  await open(page, `products/${linked.id}`)
+  await page.getByLabel('Serial', { exact: true }).fill('A/1')
+  const preview = page.locator('[data-test=leads]')
+  assert.equal(await preview.textContent(), 'https://example.com/shoe/A%2F1')
+  await page.getByLabel('Language of the phone').selectOption('de')
+  assert.equal(await preview.textContent(), 'https://example.com/de/shoe')
+  await api('DELETE', `/products/${linked.id}`)
 })
 
 await step('an item shows its scans, its verdict and the reasons', async () => {

@@ -19,6 +19,7 @@ mod commissioning;
 mod confined_lists;
 mod conventions;
 mod crowd;
+mod digital_links;
 mod displays;
 mod erasures;
 mod etags;

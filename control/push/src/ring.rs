@@ -68,7 +68,8 @@ fn guess_bytes(change: &Change) -> usize {
         Change::Redirect(_, Some(value)) => {
             let availability = value.availability.as_ref();
             let ended = availability.map_or(0, |of| 80 + of.ended_url.as_ref().map_or(0, |url| url.len()));
-            400 + 2 * (value.target.len() + ended)
+            let links = value.digital_link.as_ref().map_or(0, |set| set.size_bytes());
+            400 + 2 * (value.target.len() + ended + links)
         }
         // Rare, and up to a frame long.
         Change::Rules(rules) => serde_json::to_vec(rules).map_or(0, |text| 3 * text.len()),

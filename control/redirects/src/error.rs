@@ -27,10 +27,6 @@ pub enum RedirectsError {
     IdCount { most: usize },
     #[error("{name}: {fault}.")]
     NoId { name: &'static str, fault: InvalidId },
-    #[error("wait must be edges.")]
-    Wait,
-    #[error("timeout must be like 500ms or 2s, at most 20s.")]
-    WaitTimeout,
     #[error("{0}")]
     CannotRender(QrError),
     #[error("The account has no short domain.")]
@@ -51,6 +47,8 @@ pub enum RedirectsError {
     Availability { fault: EndsTooEarly, short_id: ShortId },
     #[error("{0} is a Digital Link: change the links of its product or Thng.")]
     DigitalLink(ShortId),
+    #[error("payload: there is no Digital Link of it: {0}.")]
+    NoDigitalLink(&'static str),
     #[error("It was changed since it was read: read it again.")]
     ChangedMeanwhile,
     #[error("{}", .0.join(" "))]
@@ -103,9 +101,7 @@ impl DomainError for RedirectsError {
             | Self::RulesTooLarge { .. }
             | Self::NoDomainOfTask
             | Self::ForeignDomainOfTask(_) => Code::Invalid,
-            Self::IdsOfList | Self::IdCount { .. } | Self::NoId { .. } | Self::Wait | Self::WaitTimeout => {
-                Code::InvalidParameter
-            }
+            Self::IdsOfList | Self::IdCount { .. } | Self::NoId { .. } => Code::InvalidParameter,
             Self::NoRedirection(_) => Code::NotFound,
             Self::NoThngOrProduct => Code::NoSuchPath,
             Self::NoShortDomain
@@ -119,7 +115,7 @@ impl DomainError for RedirectsError {
             | Self::OwnerGone { .. } => Code::Conflict,
             Self::ShortIdTaken { .. } => Code::ShortIdTaken,
             Self::ChangedMeanwhile => Code::ChangedMeanwhile,
-            Self::CannotRender(_) => Code::CannotRender,
+            Self::CannotRender(_) | Self::NoDigitalLink(_) => Code::CannotRender,
             Self::TooManyTasks { .. } => Code::TooManyRequests,
         }
     }

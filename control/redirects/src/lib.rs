@@ -4,7 +4,6 @@
 //! transaction ends.
 
 pub mod domain;
-pub mod edges;
 pub mod error;
 mod fair_queue;
 pub mod fill_words;
@@ -13,3 +12,5 @@ pub mod metrics;
 pub mod service;
 pub mod store;
 pub mod writer;
+
+pub use kernel::service::edges;

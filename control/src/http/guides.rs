@@ -29,6 +29,7 @@ guides![
     "compatibility",
     "connected-things",
     "console",
+    "digital-link",
     "domains",
     "events",
     "export",

@@ -3,6 +3,7 @@
 use std::sync::{Arc, LazyLock, OnceLock};
 
 use axum::{Router, extract::DefaultBodyLimit, middleware::from_fn_with_state};
+use digital_links::http::wait_for_edges;
 use events::http::sockets::{self, Sockets};
 use kernel::domain::limits::MAX_BODY_BYTES;
 use serde_json::Value;
@@ -60,6 +61,7 @@ pub fn router(app: Arc<ApiState>) -> Router {
         // Inside the next layer, so that a stored response keeps its `X-Ignored`.
         .layer(from_fn_with_state(&*OPERATIONS, name_unknown))
         .layer(from_fn_with_state(app.core.clone(), once::once))
+        .layer(from_fn_with_state(app.redirects.clone(), wait_for_edges))
         .layer(from_fn_with_state(Sockets(app.broker.clone()), sockets::open))
         .layer(DefaultBodyLimit::max(MAX_BODY_BYTES))
         .with_state(state);

@@ -5,6 +5,7 @@ pub mod api_error;
 pub mod bodies;
 pub mod bulk;
 pub mod conditions;
+pub mod edges;
 pub mod extract;
 pub mod known;
 pub mod known_members;

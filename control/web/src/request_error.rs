@@ -17,6 +17,10 @@ pub enum RequestError {
     IfMatch(NoTag),
     #[error("This operation does not look at If-Match: leave it out.")]
     NoCondition,
+    #[error("wait must be edges.")]
+    Wait,
+    #[error("timeout must be like 500ms or 2s, at most 20s.")]
+    WaitTimeout,
     #[error("ids must name what is meant, comma-separated.")]
     IdsMissing,
 
@@ -54,7 +58,7 @@ impl DomainError for RequestError {
                 Code::Invalid
             }
             Self::BodyMissing | Self::MalformedJson { .. } | Self::BodyBrokenOff => Code::MalformedJson,
-            Self::NulInQuery(_) | Self::IdsMissing => Code::InvalidParameter,
+            Self::NulInQuery(_) | Self::Wait | Self::WaitTimeout | Self::IdsMissing => Code::InvalidParameter,
             Self::ForeignPageToken => Code::InvalidPageToken,
             Self::NoResource => Code::NotFound,
             Self::FirstRequestOpen | Self::FirstRequestOfOtherKey => Code::Conflict,

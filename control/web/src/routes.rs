@@ -47,6 +47,13 @@ pub enum Idempotency {
 /// Query parameters, each with its meaning.
 pub type Queries = &'static [(&'static str, &'static str)];
 
+/// Those of rows with the column `waits`; `timeout` comes along.
+const WAITS: Queries = &[(
+    "wait",
+    "`edges`: answer when every edge has what follows for Digital Links; `X-Waymark-Edges` says how far they are, and the status \
+     is 202 where one lags",
+)];
+
 /// Describes the body that operations take: gives their `requestBody`.
 #[derive(Debug, Clone, Copy)]
 pub struct BodyOf(fn() -> Value);
@@ -90,6 +97,8 @@ pub struct Policy {
     pub takes_range: bool,
     /// It answers a code as an image, at least where `Accept` names none but images.
     pub draws: bool,
+    /// It waits for edges behind a success, where `wait` asks for it.
+    pub waits: bool,
     /// Query parameters besides those that the operations declare.
     pub queries: Queries,
     /// The body of those operations of the row that take one.
@@ -109,6 +118,7 @@ impl Default for Policy {
             takes_tag: false,
             takes_range: false,
             draws: false,
+            waits: false,
             queries: &[],
             body: None,
         }
@@ -190,6 +200,12 @@ pub trait Columns<S>: Sized {
     #[must_use]
     fn draws(self) -> Row<S> {
         self.with(|policy| policy.draws = true)
+    }
+
+    /// Waits for edges where it is asked for; knows the query parameters for it.
+    #[must_use]
+    fn waits(self) -> Row<S> {
+        self.with(|policy| (policy.waits, policy.queries) = (true, WAITS))
     }
 
     /// Knows these query parameters besides those that the operations declare.

@@ -95,6 +95,8 @@ pub(crate) struct CodeSpec {
     pub(crate) size: CodeSize,
     /// White modules around it.
     pub(crate) quiet_zone: u32,
+    /// Whether it says a GS1 Digital Link.
+    pub(crate) is_digital_link: bool,
 }
 
 /// How large a symbol is, in nanometres.
@@ -158,6 +160,9 @@ impl PrintSpec {
         code.insert("ecl".to_owned(), json!(self.code.ecl.as_str()));
         code.insert("version".to_owned(), json!(self.code.version));
         code.insert("quietZone".to_owned(), json!(self.code.quiet_zone));
+        if self.code.is_digital_link {
+            code.insert("payload".to_owned(), json!("gs1dl"));
+        }
         match self.code.size {
             CodeSize::Fit => None,
             CodeSize::Module(nm) => code.insert("moduleMm".to_owned(), millimetres(nm)),
@@ -193,6 +198,11 @@ impl PrintSpec {
     /// The format.
     pub fn format(&self) -> PrintFormat {
         self.format
+    }
+
+    /// Whether codes say the GS1 Digital Link of their item, and not its short URL.
+    pub fn is_digital_link(&self) -> bool {
+        self.code.is_digital_link
     }
 
     /// Whether every item needs a serial, as names or texts have it.

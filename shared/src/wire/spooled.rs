@@ -29,7 +29,6 @@ const SUM: u8 = 3;
 const WITH_LANGUAGE: u8 = 4;
 /// First byte of a record with a language and a rule.
 const WITH_LANGUAGE_AND_RULE: u8 = 5;
-
 /// First byte of a redacted record.
 const REDACTED: u8 = 6;
 /// First byte of a redacted record with a rule.

@@ -161,6 +161,9 @@ schemathesis.openapi.format("page-logo", st.just("data:image/svg+xml;base64," + 
 schemathesis.openapi.format("rule-match", st.integers(0, 23).map("hour={}".format))
 
 
+# What the Digital Link of a Thng leads to.
+LINKS = [{"linkType": "gs1:pip", "href": "https://example.com/{01}", "title": "Product", "default": True}]
+
 # Members of bodies that name a resource, and its kind.
 NAMING = {kind: kind for kind in FIXTURES} | {"thngId": "thng", "platformId": "thng"}
 
@@ -268,6 +271,12 @@ def before_call(context, case, kwargs):
                     case.body[name] = value
             if case.body["locationSource"] == "sensor" and location is None:
                 case.body["locationSource"] = "unknown"
+        # Exactly one link is the default, without times; a product needs a GTIN of its own for links.
+        for name in ("links", "levels", "gtinAliases"):
+            if name in case.body and "/products" in case.path:
+                del case.body[name]
+            elif name in case.body:
+                case.body[name] = LINKS
         if case.path.endswith("/jobs/redirections"):
             # One condition is needed, and bounds must be in order.
             case.body = {"filter": f"shortId={SHORT_ID}", "patch": {"title": "Changed"}, "dryRun": True}

@@ -2,9 +2,10 @@
 
 use serde_json::{Value, json};
 use shared::{
+    digital_link::Level,
     geo::Locality,
     id::ActionId,
-    wire::scan::{FiredRule, MAX_LANGUAGE, ScanRecord, is_language},
+    wire::scan::{FiredRule, MAX_ENTRY_URL, MAX_LANGUAGE, MAX_LINK_TYPE, ScanRecord, cut, is_language},
 };
 
 use super::{
@@ -12,6 +13,9 @@ use super::{
     scan_source::Source,
     scopes::Scopes,
 };
+
+/// Bytes of the longest serial.
+const MAX_SERIAL: usize = 20;
 
 /// Type of the action that a redirect is recorded as.
 pub const IMPLICIT_SCANS: &str = "implicitScans";
@@ -48,6 +52,7 @@ pub fn document(
     if agent.bot {
         custom["bot"] = Value::Bool(true);
     }
+    let serial = read_digital_link(record, short_id, &mut custom);
     let mut document = json!({
         "customFields": custom,
         "tags": [],
@@ -56,6 +61,9 @@ pub fn document(
         "reactions": [],
         "scanSource": Source::Edge.as_str(),
     });
+    if let Some(serial) = serial {
+        document["serial"] = serial.into();
+    }
     if let Some(fired) = &record.rule {
         document["reactions"] = json!([reaction(fired)]);
     }
@@ -67,6 +75,32 @@ pub fn document(
         document["scopes"] = json!(scopes);
     }
     document
+}
+
+/// Adds what a Digital Link said to the custom fields of its scan, and returns the serial.
+///
+/// What anybody may make up with each scan is no custom field, because lists have an index of these: a lot or variant is one
+/// where the product has links for it. A serial follows from the entry URL, unless that is cut.
+fn read_digital_link(record: &ScanRecord, short_id: &str, custom: &mut Value) -> Option<String> {
+    let said = record.digital_link.as_deref()?;
+    let level = Level::of(short_id)?;
+    let link_type = said.link_type.as_deref().map(|text| cut(text, MAX_LINK_TYPE).to_owned());
+    let texts = [
+        ("gtin", Some(level.gtin.to_owned())),
+        ("variant", level.variant),
+        ("lot", level.lot),
+        ("linkType", link_type),
+    ];
+    for (name, text) in texts {
+        if let Some(text) = text {
+            custom[name] = text.into();
+        }
+    }
+    if let Some(known) = said.known {
+        custom["known"] = known.into();
+    }
+    let is_whole = record.entry_url.len() < MAX_ENTRY_URL;
+    said.serial.as_deref().filter(|_| is_whole).map(|serial| cut(serial, MAX_SERIAL).to_owned())
 }
 
 // Spec gap: the members of a reaction are not shown beside its type.
@@ -84,7 +118,7 @@ fn reaction(fired: &FiredRule) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use shared::time::UnixMillis;
+    use shared::{time::UnixMillis, wire::scan::ScannedLink};
 
     use super::*;
 
@@ -139,6 +173,30 @@ mod tests {
         assert_eq!(full["location"]["position"]["coordinates"], json!([13.4, 52.5]));
         assert_eq!(full["customFields"]["bot"], true);
         assert_eq!(full["reactions"], json!([]));
+    }
+
+    #[test]
+    fn what_a_digital_link_said_is_kept() {
+        let link = ScannedLink {
+            gtin: "09521234543213".into(),
+            lot: Some("ANY".into()),
+            serial: Some("S1".into()),
+            link_type: Some("gs1:pip".into()),
+            known: Some(false),
+            ..ScannedLink::default()
+        };
+        let record = ScanRecord { digital_link: Some(Box::new(link)), ..record() };
+        let of = |short_id| {
+            document(&record, short_id, &Scopes::default(), Agent::default(), &Locality::default())
+        };
+        let (product, lot) = (of("01/09521234543213"), of("01/09521234543213/10/L%2F1"));
+        assert_eq!(
+            product["customFields"],
+            json!({"shortDomain": "tn.gg", "shortId": "01/09521234543213", "gtin": "09521234543213",
+                "linkType": "gs1:pip", "known": false})
+        );
+        assert_eq!((&product["serial"], &lot["customFields"]["lot"]), (&json!("S1"), &json!("L/1")));
+        assert_eq!(of("abc").get("serial"), None, "no Digital Link");
     }
 
     #[test]

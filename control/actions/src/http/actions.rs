@@ -48,7 +48,7 @@ pub struct ActionDocument {
     scopes: Option<ScopesDocument>,
     /// `collection`, `customFields`, `tags`, `identifiers`, `location`, `locationSource`, `user`,
     /// `createdByProject`, `createdByApp`, `createdByReaction`, `reactions`, of scans `scanSource` (`edge`, `server` or
-    /// `public`); `context` with `context=true`.
+    /// `public`), of scans of a GS1 Digital Link `serial`; `context` with `context=true`.
     #[serde(flatten)]
     #[schema(value_type = Object)]
     members: Map<String, Value>,

@@ -6,6 +6,7 @@ use web::bodies::{
     time, value,
 };
 
+use super::link_documents;
 use crate::domain::{
     collection::MAX_MEMBERS,
     limits::{MAX_NAME, MAX_TAG, MAX_URL},
@@ -32,7 +33,12 @@ pub(super) fn product(is_create: bool) -> Value {
         .may("categories", texts(MAX_TAG))
         .may("photos", texts(MAX_URL))
         .may("url", text(0, MAX_URL))
+        .may("links", link_documents::links())
+        .may("levels", link_documents::levels())
+        .may("serialMode", link_documents::serial_mode())
+        .may("gtinAliases", link_documents::aliases())
         .like("brand", "Acme")
+        .like("links", link_documents::example())
         .like("identifiers", json!({"gs1:01": "09521234543213"}));
     with_properties(body, is_create)
 }
@@ -43,6 +49,7 @@ pub(super) fn thng(is_create: bool) -> Value {
         .common()
         .may("product", id_of("product-id", "Id of a product of the account."))
         .may("type", text(0, MAX_NAME))
+        .may("links", link_documents::links())
         .like("identifiers", json!({"gs1:21": "A1B2"}));
     with_properties(body, is_create)
 }

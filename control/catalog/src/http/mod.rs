@@ -9,6 +9,7 @@ mod collection_members;
 mod collections;
 mod file_content;
 mod files;
+mod link_documents;
 mod one;
 mod places;
 mod products;
@@ -43,13 +44,15 @@ where
             routes!(products::list, bulk::products::update, bulk::products::delete)
                 .body(|| bodies::product(false)),
         )
-        .routes(routes!(products::create).idempotent().body(|| or_many(bodies::product(true))))
+        .routes(routes!(products::create).idempotent().waits().body(|| or_many(bodies::product(true))))
         .routes(routes!(products::read).answers_tag())
-        .routes(routes!(products::update, products::delete).takes_tag().body(|| bodies::product(false)))
+        .routes(
+            routes!(products::update, products::delete).takes_tag().waits().body(|| bodies::product(false)),
+        )
         .routes(routes!(thngs::list, bulk::thngs::update, bulk::thngs::delete).body(|| bodies::thng(false)))
-        .routes(routes!(thngs::create).idempotent().body(|| or_many(bodies::thng(true))))
+        .routes(routes!(thngs::create).idempotent().waits().body(|| or_many(bodies::thng(true))))
         .routes(routes!(thngs::read).answers_tag())
-        .routes(routes!(thngs::update, thngs::delete).takes_tag().body(|| bodies::thng(false)))
+        .routes(routes!(thngs::update, thngs::delete).takes_tag().waits().body(|| bodies::thng(false)))
         .routes(
             routes!(thng_locations::list, thng_locations::add, thng_locations::delete)
                 .body(bodies::locations),

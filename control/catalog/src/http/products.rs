@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use axum::{Json, extract::State, response::Response};
 use serde::Serialize;
 use serde_json::Value;
+use shared::digital_link::SerialMode;
 use utoipa::ToSchema;
 use web::{
     access::Authenticated,
@@ -18,7 +19,10 @@ use web::{
     wire::{CommonDocument, created},
 };
 
-use super::one::one;
+use super::{
+    link_documents::{LinkDocument, LinkLevelDocument},
+    one::one,
+};
 use crate::{
     domain::{
         body::Purpose,
@@ -56,6 +60,23 @@ pub(super) struct ProductDocument {
     /// URL of its page, at most 2,048 characters.
     #[serde(skip_serializing_if = "Option::is_none")]
     url: Option<String>,
+    /// Where Digital Links of its GTIN lead: at most 64 links, exactly one of them the default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    links: Option<Vec<LinkDocument>>,
+    /// Lots and variants with links of their own, at most 100. All links of a product take at most 64 KiB.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    levels: Option<Vec<LinkLevelDocument>>,
+    /// What its serials are. `none`: a serial leads where the product does. `template`: the same, and `{21}` in `href` is the
+    /// serial. `overrides`: Things with `links` lead there, other serials where the product does. `known`: the same, and scans say
+    /// of a serial without a Thng that it was never issued.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, example = "template")]
+    serial_mode: Option<&'static str>,
+    /// GTINs that it had before and that still lead to it, at most 10 of 14 digits. When its `gs1:01` changes, the former one is
+    /// added, unless the change gives `gtinAliases`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = json!(["09521234543213"]))]
+    gtin_aliases: Option<Vec<String>>,
     /// Latest values of its newest 100 properties, as far as they fit 64 KiB; taken on create only.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     #[schema(value_type = Option<Object>, example = json!({"temp_celsius": 21.5}))]
@@ -74,6 +95,13 @@ impl ProductDocument {
             categories: details.categories,
             photos: details.photos,
             url: details.url,
+            links: details.digital.links.map(LinkDocument::all),
+            levels: details
+                .digital
+                .levels
+                .map(|levels| levels.into_iter().map(LinkLevelDocument::from).collect()),
+            serial_mode: details.digital.serial_mode.map(SerialMode::as_str),
+            gtin_aliases: details.digital.gtin_aliases,
             properties: product.properties,
         }
     }

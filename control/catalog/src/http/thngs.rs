@@ -20,7 +20,7 @@ use web::{
     wire::{CommonDocument, created},
 };
 
-use super::one::one;
+use super::{link_documents::LinkDocument, one::one};
 use crate::{
     domain::{
         body::Purpose,
@@ -56,6 +56,10 @@ pub(super) struct ThngDocument {
     /// Where it was last; written on create, and by `/thngs/{id}/location` after that.
     #[serde(skip_serializing_if = "Option::is_none")]
     location: Option<LocationDocument>,
+    /// Where the Digital Link of its serial leads, if the `serialMode` of its product is `overrides` or `known`: at most 64 links,
+    /// exactly one of them the default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    links: Option<Vec<LinkDocument>>,
     /// Latest values of its newest 100 properties, as far as they fit 64 KiB; taken on create only.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     #[schema(value_type = Option<Object>, example = json!({"temp_celsius": 21.5}))]
@@ -73,6 +77,7 @@ impl ThngDocument {
             kind: details.kind,
             collections: thng.collections.iter().map(CollectionId::to_string).collect(),
             location: details.location.map(LocationDocument::from),
+            links: details.links.map(LinkDocument::all),
             properties: thng.properties,
         }
     }

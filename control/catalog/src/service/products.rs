@@ -155,8 +155,9 @@ fn keep_gtin(stored: Option<&Product>, change: &mut ProductChange) -> Result<(),
     if let Some((former, stored)) = former.zip(stored).filter(|(_, one)| one.details.digital.has_links())
         && aliases.is_none()
     {
-        let kept = stored.details.digital.aliases().iter().filter(|alias| **alias != former);
-        let all: Vec<String> = kept.cloned().chain([former]).collect();
+        let mut all = stored.details.digital.aliases().to_vec();
+        all.retain(|alias| *alias != former);
+        all.push(former);
         if all.len() > MAX_ALIASES {
             return Err(CatalogError::TooManyAliases { most: MAX_ALIASES });
         }
@@ -203,11 +204,13 @@ async fn follow_links(
         return Ok(false);
     }
     let has_items = |mode: Option<SerialMode>| mode.unwrap_or_default().has_items();
+    // An item without links of its own has a record only while its product leads somewhere.
+    let is_led = old.of_gtin().is_empty() != new.of_gtin().is_empty();
     let changed = ChangedProduct {
         id,
         has_new_links: (&old.links, &old.levels) != (&new.links, &new.levels),
         moves_things: (has_items(old.serial_mode) || has_items(new.serial_mode))
-            && (is_moved || old.serial_mode != new.serial_mode),
+            && (is_moved || is_led || old.serial_mode != new.serial_mode),
     };
     core.dependents.product_changed(tx, account, changed, now).await
 }

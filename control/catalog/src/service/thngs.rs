@@ -87,10 +87,12 @@ pub async fn create_in(
     properties::write_initial(tx, actor, id.as_str(), change.properties, now).await?;
     thng.properties = properties::shown(tx, actor, id.as_str()).await?;
     let is_marked = has_new_mark(&Common::default(), &thng.details.common);
-    let is_relinked = thng.product.is_some() && thng.serial().is_some();
+    let has_new_links = !thng.links().is_empty();
+    let is_relinked = has_new_links || (thng.product.is_some() && thng.serial().is_some());
     if is_marked || is_relinked {
         let (product, is_renamed, is_moved) = (thng.product, false, false);
-        let changed = ChangedThng { id, product, is_renamed, is_moved, is_marked, is_relinked };
+        let changed =
+            ChangedThng { id, product, is_renamed, is_moved, is_marked, is_relinked, has_new_links };
         // Nothing points at it yet. Edges read its Digital Link a little later, or when it is asked for.
         let _ = core.dependents.thng_changed(tx, actor.account, changed, now).await?;
     }
@@ -156,6 +158,7 @@ impl Bulk<Core> for Thng {
             is_moved: thng.product != product,
             is_marked,
             is_relinked: thng.details.links != links || thng.serial() != serial.as_deref(),
+            has_new_links: thng.details.links != links,
         };
         let followed = core.dependents.thng_changed(tx, actor.account, changed, now).await?;
         Ok((thng, AfterCommit::default().wake_edges(followed)))

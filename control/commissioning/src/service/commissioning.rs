@@ -231,9 +231,12 @@ impl Making<'_> {
         actions::insert(&mut tx, now, std::slice::from_ref(&action)).await?;
         // Edges learn of the state as of a change of the name: it is read with the redirection.
         let followed = follow_thng(&mut tx, actor.account, id, product, true, now).await?;
+        // Its Digital Link is that of its product.
+        let item = (id, product);
+        let relinked = digital_links::service::follow_thng(&mut tx, actor.account, item, false, now).await?;
         tx.commit().await?;
         state.readers.wake_events();
-        if followed {
+        if followed || relinked {
             state.readers.wake_edges();
         }
         Ok(action_creation::created(action, now))

@@ -10,6 +10,7 @@ export const de: Record<keyof typeof en, string> = {
   proof: 'Nachweis', proofHint: 'Eines von beiden genügt und muss bleiben: Danach wird täglich gesehen.', recordName: 'TXT-Eintrag: Name', recordValue: 'TXT-Eintrag: Text', fileUrl: 'Oder eine Datei unter', fileContent: 'Die Datei enthält',
   checkedAt: 'Zuletzt geprüft', nextCheckAt: 'Nächste Prüfung', endsAt: 'Der Anspruch endet ohne Nachweis', opensAt: 'Für andere Konten offen', notFound: 'Kein Nachweis gefunden', verify: 'Jetzt prüfen', verifyHint: 'Ein Host kann alle 10 Sekunden geprüft werden.',
   serves: 'Was sie neben Links ausliefert', robots: 'Roboter (/robots.txt)', robotsNone: 'dürfen nichts ansehen', robotsAll: 'dürfen jeden Link ansehen',
+  digitalLinks: 'GS1 Digital Links', digitalLinksOff: 'werden nicht aufgelöst', digitalLinksOn: 'werden aufgelöst', digitalLinksHint: 'Pfade wie /01/09506000134352 führen, wohin die Links der Produkte führen. Was hier geändert wird, geschieht im Hintergrund.',
   assetLinks: 'Android: assetlinks.json', association: 'iOS: apple-app-site-association', jsonHint: 'JSON; leer: die Datei gibt es nicht.', noJson: 'Das ist kein JSON: {why}',
   prefix: 'Präfix der Pfade', prefixHint: 'Links sind auch unter https://{domain}/{prefix}/… zu erreichen; leer: nur mit der Kurz-ID.', inUrls: 'Kurz-URLs und neue Codes haben das Präfix',
   segments: 'Kurz-IDs dürfen mehrere Teile haben', segmentsHint: 'etwa sale/2026/shoes. Sobald es Links auf der Domain gibt, bleibt es so. Aktualisieren Sie zuerst alle Edges.',

@@ -11,6 +11,7 @@ export const en = {
   proof: 'Proof', proofHint: 'Either is enough, and it must stay: it is looked for every day.', recordName: 'TXT record: name', recordValue: 'TXT record: text', fileUrl: 'Or a file at', fileContent: 'The file holds',
   checkedAt: 'Last looked for', nextCheckAt: 'Looked for again', endsAt: 'The claim ends, if it is not proven', opensAt: 'Open to other accounts', notFound: 'No proof was found', verify: 'Look now', verifyHint: 'A claim can be looked at every 10 seconds.',
   serves: 'What it serves beside links', robots: 'Robots (/robots.txt)', robotsNone: 'may look at nothing', robotsAll: 'may look at every link',
+  digitalLinks: 'GS1 Digital Links', digitalLinksOff: 'are not resolved', digitalLinksOn: 'are resolved', digitalLinksHint: 'Paths such as /01/09506000134352 lead where the links of products lead. What is changed here is done in the background.',
   assetLinks: 'Android: assetlinks.json', association: 'iOS: apple-app-site-association', jsonHint: 'JSON; empty: there is no such file.', noJson: 'This is no JSON: {why}',
   prefix: 'Prefix of paths', prefixHint: 'Links are at https://{domain}/{prefix}/… too; empty: at the short id alone.', inUrls: 'Short URLs and new codes have the prefix',
   segments: 'Short ids may have several segments', segmentsHint: 'such as sale/2026/shoes. It stays once the domain has links. Upgrade every edge first.',

@@ -14,12 +14,15 @@ const REDIRECT_MAX_AGE: &str = "redirectMaxAge";
 const ROBOTS: &str = "robots";
 const PATH_PREFIX: &str = "pathPrefix";
 const AUTOMATIC_CERTIFICATE: &str = "automaticCertificate";
+const DIGITAL_LINKS: &str = "digitalLinks";
 
 /// The members of an update of a short domain; `None` means not given.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ShortDomainChange {
     /// Seconds for which browsers and shared caches may keep its redirects; the inner `None`: they must not.
     pub redirect_max_age: Option<Option<u32>>,
+    /// Whether paths of GS1 Digital Links are resolved on it.
+    pub digital_links: Option<bool>,
     /// What `/robots.txt` says.
     pub robots: Option<Robots>,
     /// `/.well-known/assetlinks.json`; the inner `None`: there is none.
@@ -52,6 +55,8 @@ impl ShortDomainChange {
             });
             seconds.map(Some)
         };
+        let digital_links =
+            if members.is_null(DIGITAL_LINKS) { Some(false) } else { members.boolean(DIGITAL_LINKS) };
         let robots = if members.is_null(ROBOTS) {
             Some(Robots::default())
         } else {
@@ -72,6 +77,7 @@ impl ShortDomainChange {
         };
         members.finish(Some(Self {
             redirect_max_age,
+            digital_links,
             robots,
             asset_links,
             apple_app_site_association,
@@ -86,6 +92,7 @@ impl ShortDomainChange {
     #[must_use]
     pub fn apply(self, domain: ShortDomain) -> ShortDomain {
         let redirect_max_age = self.redirect_max_age.unwrap_or(domain.redirect_max_age);
+        let digital_links = self.digital_links.unwrap_or(domain.digital_links);
         let mut files = domain.files.as_deref().cloned().unwrap_or_default();
         if let Some(robots) = self.robots {
             files.robots = robots;
@@ -102,7 +109,7 @@ impl ShortDomainChange {
             prefix_in_urls: self.prefix_in_urls.unwrap_or(domain.paths.prefix_in_urls),
             multi_segment: self.multi_segment.unwrap_or(domain.paths.multi_segment),
         };
-        ShortDomain { redirect_max_age, files, paths, ..domain }
+        ShortDomain { redirect_max_age, digital_links, files, paths, ..domain }
     }
 }
 
@@ -169,6 +176,7 @@ mod tests {
             (json!({"redirectMaxAge": 1.5}), None),
             (json!({"redirectMaxAge": "60"}), None),
             (json!({"redirectMaxAge": true}), None),
+            (json!({"digitalLinks": true}), Some(Some(9))),
             // 60 in the last 32 bits.
             (json!({"redirectMaxAge": 4_294_967_356_u64}), None),
         ] {
@@ -228,13 +236,15 @@ mod tests {
         let exact = "a".repeat(MAX_FILE_BYTES - r#"{"a":""}"#.len());
         assert!(ShortDomainChange::parse(&json!({"appleAppSiteAssociation": {"a": exact}})).is_ok());
         let deep = (0..20).fold(json!(1), |inner, _| json!([inner]));
-        let faults = ShortDomainChange::parse(&json!({"robots": "some", "redirectMaxAge": -1,
+        let faults =
+            ShortDomainChange::parse(&json!({"robots": "some", "redirectMaxAge": -1, "digitalLinks": 1,
             "assetLinks": {"a": 1}, "appleAppSiteAssociation": {"a": format!("{exact}a")},
             "automaticCertificate": "no"}));
         assert_eq!(
             faults.unwrap_err(),
             [
                 "redirectMaxAge must be a whole number of seconds from 0 to 86400, or null.",
+                "digitalLinks must be true or false.",
                 "robots must be none or all.",
                 "assetLinks must be an array of objects, or null.",
                 "appleAppSiteAssociation must have at most 65536 bytes, not 65537.",

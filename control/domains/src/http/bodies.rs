@@ -28,6 +28,8 @@ pub(super) fn settings() -> Value {
         "description": "Whether short ids of your choice may have up to 4 segments, such as sale/2026/shoes; null: false."});
     Body::new(CHANGES)
         .may("redirectMaxAge", age)
+        .may("digitalLinks", json!({"type": "boolean",
+            "description": "Whether paths of GS1 Digital Links, such as /01/09528765123457, are resolved on it; null: they are not."}))
         .may("pathPrefix", prefix)
         .may("prefixInUrls", in_urls)
         .may("multiSegment", segments)
@@ -37,6 +39,7 @@ pub(super) fn settings() -> Value {
         .may("automaticCertificate", json!({"type": "boolean",
             "description": "Whether its certificate is ordered and renewed by itself; null: it is. false takes it from the edges."}))
         .like("redirectMaxAge", 60)
+        .like("digitalLinks", true)
         .like("robots", "all")
         .like(
             "appleAppSiteAssociation",

@@ -73,6 +73,11 @@ pub(super) struct DomainDocument {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 0, maximum = 86_400, example = 60)]
     redirect_max_age: Option<u32>,
+    /// Whether paths of GS1 Digital Links, such as `/01/09528765123457/21/A1`, are resolved on it. They lead where the links of
+    /// products and Things of the account lead. What is changed here is done in the background.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[schema(required = false, example = true)]
+    digital_links: bool,
     /// A path below which its short ids are, too: `shop/go` for `https://tn.gg/shop/go/SHORTID`. 1 to 3 segments of 1 to 32 characters
     /// of `A-Z a-z 0-9 _ -`; it begins with no reserved word (such as `redirections`) and no key of GS1 (such as `01`). Absent: there
     /// is none. It can be changed while `prefixInUrls` is false; with `multiSegment` only while the domain has no links (409).
@@ -171,6 +176,7 @@ impl DomainDocument {
             source: if claim.is_some() { "account" } else { "platform" },
             development: domain.is_development(),
             redirect_max_age: domain.redirect_max_age,
+            digital_links: domain.digital_links,
             path_prefix: domain.paths.path_prefix,
             prefix_in_urls: domain.paths.prefix_in_urls,
             multi_segment: domain.paths.multi_segment,

@@ -107,7 +107,12 @@ fn settings_tag(host: &Host, domain: Option<&ShortDomain>, is_off: bool) -> Enti
     let files = domain.and_then(|domain| domain.files.as_deref());
     let paths = domain.map(|domain| &domain.paths);
     let settings = (host.as_str(), domain.and_then(|domain| domain.redirect_max_age), files, paths);
-    if is_off { EntityTag::of(&(settings, is_off)) } else { EntityTag::of(&settings) }
+    // Tags of before these settings stay valid where they are as they were.
+    match (is_off, domain.is_some_and(|domain| domain.digital_links)) {
+        (false, false) => EntityTag::of(&settings),
+        (true, false) => EntityTag::of(&(settings, is_off)),
+        (_, true) => EntityTag::of(&(settings, is_off, "digitalLinks")),
+    }
 }
 
 /// The host that a path names; `None` where no short domain is called so.

@@ -82,6 +82,9 @@ pub async fn update(
         if size_bytes(&after) > size_bytes(&before) {
             check_room(&mut tx, account).await?;
         }
+        if after.digital_links != before.digital_links {
+            digital_links::service::follow_domain(&mut tx, account, now).await?;
+        }
         tx.note(account, ("shortDomain", host.as_str()), || {
             (Some(shown(&before, is_off)), Some(shown(&after, wants_off)))
         });
@@ -131,6 +134,9 @@ async fn check_paths(tx: &mut Tx, before: &ShortDomain, after: &ShortDomain) -> 
 /// What the audit trail shows: files by their size, because an entry of 128 KiB is read by nobody.
 fn shown(domain: &ShortDomain, is_off: bool) -> Value {
     let mut shown = json!({"redirectMaxAge": domain.redirect_max_age, "automaticCertificate": !is_off});
+    if domain.digital_links {
+        shown["digitalLinks"] = true.into();
+    }
     if let (Ok(Value::Object(paths)), Value::Object(members)) =
         (serde_json::to_value(&domain.paths), &mut shown)
     {

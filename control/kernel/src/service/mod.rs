@@ -7,6 +7,7 @@ pub mod backfill;
 pub mod batcher;
 pub mod bulk;
 pub mod capacity;
+pub mod edges;
 pub mod idempotency;
 pub mod key_uses;
 pub mod named;

@@ -93,6 +93,8 @@ pub struct ChangedThng {
     pub is_marked: bool,
     /// Whether its serial or the links of its Digital Link changed.
     pub is_relinked: bool,
+    /// Whether it has links that it did not have, so that their targets are to be checked.
+    pub has_new_links: bool,
 }
 
 /// What a change of a product touches elsewhere.

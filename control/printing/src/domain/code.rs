@@ -26,6 +26,9 @@ impl Code {
         let what = match (needs_serial && self.serial.is_none(), needs_gtin && self.gtin.is_none()) {
             (true, _) => "no serial: its Thng has no identifier gs1:21",
             (false, true) => "no GTIN: its product has no identifier gs1:01",
+            (false, false) if self.payload.is_empty() => {
+                "no Digital Link: its short domain must have digitalLinks, its product a GTIN, and a serial must fit"
+            }
             (false, false) => return None,
         };
         Some(format!("The redirection {} has {what}.", self.short_id))
@@ -56,6 +59,7 @@ mod tests {
             (code(None, None), (true, true), Some("gs1:21")),
             (code(Some("1"), None), (true, true), Some("gs1:01")),
             (code(Some("1"), Some("9")), (true, true), None),
+            (Code { payload: String::new(), ..code(None, None) }, (false, false), Some("digitalLinks")),
         ] {
             let lack = code.lack(needs.0, needs.1);
             assert_eq!(lack.is_some(), expected.is_some(), "{code:?}");

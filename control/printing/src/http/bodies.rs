@@ -131,6 +131,8 @@ fn code() -> Value {
             .may("ecl", json!({"type": "string", "enum": ["L", "M", "Q", "H"]}))
             .may("version", json!({"type": "integer", "minimum": 1, "maximum": 40}))
             .may("quietZone", json!({"type": "integer", "minimum": 4, "maximum": 20}))
+            .may("payload", json!({"type": "string", "enum": ["short", "gs1dl"],
+                "description": "`gs1dl`: the GS1 Digital Link of the Thng or product, on a domain with `digitalLinks`."}))
             .may("moduleMm", millimetres(0.1, 20.0))
             .may("sizeMm", millimetres(3.0, 1000.0)),
     )

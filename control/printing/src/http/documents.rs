@@ -111,7 +111,7 @@ pub(super) struct PrintOrderDocument {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>)]
     naming: Option<Value>,
-    /// The symbol: `ecl`, `version`, `quietZone`, and `moduleMm` or `sizeMm`.
+    /// The symbol: `ecl`, `version`, `quietZone`, `moduleMm` or `sizeMm`, and `payload` where it is `gs1dl`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     code: Option<Value>,

@@ -95,7 +95,8 @@ pub(super) async fn look_up(
             let page = codes::by_filter(&mut conn, account, filter, (None, 1, true)).await?;
             let count = page.total.unwrap_or_default();
             check_count("source.filter", count, state.limits.max_codes)?;
-            check_first(&draft.spec, &codes::of_links(&mut conn, account, &page.items).await?).await?;
+            check_first(&draft.spec, &codes::of_links(&mut conn, account, &draft.spec, &page.items).await?)
+                .await?;
             return Ok(Begin { stage: Stage::Collect, count, codes: Vec::new(), serials: None, input: None });
         }
         Source::File(file) => {
@@ -108,7 +109,7 @@ pub(super) async fn look_up(
             return Ok(Begin { stage: Stage::Make, count, codes: Vec::new(), serials, input: None });
         }
     };
-    let codes = codes::of_links(&mut conn, account, &links).await?;
+    let codes = codes::of_links(&mut conn, account, &draft.spec, &links).await?;
     check_first(&draft.spec, &codes).await?;
     Ok(Begin { stage: Stage::Render, count: codes.len() as u64, codes, serials: None, input: None })
 }
@@ -194,8 +195,7 @@ async fn check_serials(
     }
     // As large as those that will be made.
     let short_id = ShortId::generate([0; 16]);
-    let payload = domain.qr_payload(&short_id);
-    let example = Code { short_id: short_id.to_string(), payload, serial: Some(serials.example()), gtin };
+    let example = codes::code(&draft.spec, &domain, &short_id, (gtin, Some(serials.example())));
     check_first(&draft.spec, &[example]).await?;
     // Nothing is made of an order that does not fit as a whole. Two that were accepted side by side may still not fit: then
     // the second one fails where the room ends.

@@ -3,6 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use catalog::domain::resource::{Product, Thng};
+use digital_link::{DigitalLink, Qualifier};
 use kernel::{
     domain::{
         common::Common,
@@ -41,6 +42,7 @@ const MAX_FAULTS: usize = 20;
 pub(super) async fn of_links(
     conn: &mut Conn,
     account: AccountId,
+    spec: &PrintSpec,
     links: &[Redirection],
 ) -> Result<Vec<Code>, StoreError> {
     let ids = |id: &dyn Fn(&Redirection) -> Option<String>| -> Vec<String> {
@@ -58,13 +60,35 @@ pub(super) async fn of_links(
         .into_iter()
         .filter_map(|product| Some((product.id, identifier(&product.details.common, "gs1:01")?)))
         .collect();
-    let code = |link: &Redirection| Code {
-        short_id: link.redirect.short_id.to_string(),
-        payload: link.domain.qr_payload(&link.redirect.short_id),
-        serial: link.redirect.thng_id.and_then(|id| serials.get(&id).cloned()),
-        gtin: link.redirect.product_id.and_then(|id| gtins.get(&id).cloned()),
+    let code = |link: &Redirection| {
+        let serial = link.redirect.thng_id.and_then(|id| serials.get(&id).cloned());
+        let gtin = link.redirect.product_id.and_then(|id| gtins.get(&id).cloned());
+        code(spec, &link.domain, &link.redirect.short_id, (gtin, serial))
     };
     Ok(links.iter().map(code).collect())
+}
+
+/// The code of a link. Where there is no Digital Link to be said, it says nothing, which [`lacks`] refuses.
+pub(super) fn code(
+    spec: &PrintSpec,
+    domain: &ShortDomain,
+    short_id: &ShortId,
+    (gtin, serial): (Option<String>, Option<String>),
+) -> Code {
+    let payload = if spec.is_digital_link() {
+        digital_link(domain, gtin.as_deref(), serial.as_deref()).unwrap_or_default()
+    } else {
+        domain.qr_payload(short_id)
+    };
+    Code { short_id: short_id.to_string(), payload, serial, gtin }
+}
+
+fn digital_link(domain: &ShortDomain, gtin: Option<&str>, serial: Option<&str>) -> Option<String> {
+    let mut link = DigitalLink::new(gtin.filter(|_| domain.digital_links)?).ok()?;
+    if let Some(serial) = serial {
+        link = link.with(Qualifier::Serial, serial).ok()?;
+    }
+    Some(format!("{}://{}{}", domain.scheme.as_str(), domain.host, link.path()))
 }
 
 /// An identifier of a resource.

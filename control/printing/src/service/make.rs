@@ -64,7 +64,7 @@ pub(super) async fn collect(state: &PrintState, claimed: &mut Claimed) -> Result
     let found = page.items.len();
     page.items.retain(|link| link.redirect.created_at <= asked);
     let is_over = page.next.is_none() || page.items.len() < found;
-    let found = links::of_links(&mut conn, account, &page.items).await?;
+    let found = links::of_links(&mut conn, account, &spec, &page.items).await?;
     drop(conn);
     let errors = links::lacks(&spec, &found);
     if !errors.is_empty() {
@@ -135,17 +135,18 @@ async fn make_in(state: &PrintState, tx: &mut Tx, claimed: &Claimed) -> Result<O
         made.push(serial);
     }
     let now = state.clock.now();
-    let links = create_links(state, tx, &actor, drafts, now).await?;
-    let found: Vec<Code> = links
+    let spec = super::render::spec(&next)?;
+    let made_links = create_links(state, tx, &actor, drafts, now).await?;
+    let found: Vec<Code> = made_links
         .iter()
         .zip(made)
-        .map(|(link, serial)| Code {
-            short_id: link.short_id.to_string(),
-            payload: domain.qr_payload(&link.short_id),
-            serial: Some(serial),
-            gtin: gtin.clone(),
-        })
+        .map(|(link, serial)| links::code(&spec, &domain, &link.short_id, (gtin.clone(), Some(serial))))
         .collect();
+    // The domain or the product may be another one than when the order was accepted.
+    let errors = links::lacks(&spec, &found);
+    if !errors.is_empty() {
+        return Err(CommonError::Faults(errors).into());
+    }
     codes::insert(tx, next.stamp.seq, first, &found).await?;
     next.details.made = first + count;
     let is_over = next.details.made >= next.details.codes;

@@ -85,7 +85,8 @@ async fn upload(
     let Lines { rows, mut faults } = window(state, input).await?;
     let mut conn = state.db.read().await?;
     let account = claimed.item.account;
-    let found = rows::resolve(&mut conn, account, input.short_domain.as_deref(), &rows, &mut faults).await?;
+    let of = (input.short_domain.as_deref(), &spec);
+    let found = rows::resolve(&mut conn, account, of, &rows, &mut faults).await?;
     drop(conn);
     let mut codes = Vec::new();
     for (line, code) in found {

@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use catalog::domain::resource::{Product, Thng};
 use kernel::store::{Conn, documents, identifiers};
+use print::PrintSpec;
 use redirects::{domain::redirection::Redirection, store::redirections};
 use shared::{
     gtin,
@@ -34,7 +35,7 @@ const MAX_OWNERS: usize = 1_000;
 pub(super) async fn resolve(
     conn: &mut Conn,
     account: AccountId,
-    domain: Option<&str>,
+    (domain, spec): (Option<&str>, &PrintSpec),
     rows: &[Row],
     faults: &mut Vec<(u64, String)>,
 ) -> Result<Vec<(u64, Code)>, ServiceError> {
@@ -70,8 +71,12 @@ pub(super) async fn resolve(
             Err(fault) => faults.push((row.line, fault)),
         }
     }
-    let found = codes::of_links(conn, account, &links).await?;
+    let found = codes::of_links(conn, account, spec, &links).await?;
     let codes = named.into_iter().zip(found).map(|(row, code)| {
+        // The text below a Digital Link is what the link says.
+        if spec.is_digital_link() {
+            return (row.line, code);
+        }
         let serial = row.serial.clone().or(code.serial);
         let gtin = row.gtin.clone().or(code.gtin);
         (row.line, Code { serial, gtin, ..code })

@@ -8,6 +8,7 @@ mod history;
 mod pages;
 mod preview;
 mod redirection_answers;
+mod redirection_codes;
 mod redirections;
 mod rules;
 mod tasks;

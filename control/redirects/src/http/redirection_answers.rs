@@ -1,18 +1,14 @@
-//! Responses of redirections: records, QR code images, and how many edges have a change.
-
-mod edges;
+//! Responses of redirections: records, and how many edges have a change.
 
 use axum::{
-    http::{HeaderMap, HeaderName, HeaderValue, header},
-    response::{IntoResponse, Response},
+    http::{HeaderValue, StatusCode, header},
+    response::Response,
 };
-use qr::{Ecl, Format, QrRequest};
+use qr::Ecl;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use shared::{
     availability::{ACTIVE, PAUSED},
-    negotiate::Representation,
-    problem::Code,
     redirect::Redirect,
     redirect_status::RedirectStatus,
     withheld::Withheld,
@@ -21,14 +17,13 @@ use utoipa::{
     ToSchema,
     openapi::schema::{Object, ObjectBuilder, Type},
 };
-use web::{api_error::ApiError, extract::Query, request_info::RequestInfo};
+pub use web::edges::Wait;
+use web::request_info::RequestInfo;
 
-pub use self::edges::{Wait, written};
-use super::bodies::STATUS_CODE;
+use super::{bodies::STATUS_CODE, redirection_codes::DEVELOPMENT};
 use crate::{
     domain::{link_details::Author, redirection::Redirection, withheld::TakeDown},
-    error::{RedirectsError, ServiceError},
-    service::{Redirects, redirections::logo},
+    service::{Redirects, redirections::Written},
 };
 
 /// A redirection.
@@ -247,87 +242,16 @@ impl From<&Redirection> for RedirectionDocument {
     }
 }
 
-/// The response to a create: JSON if `Accept` names it, else the code as an image.
-pub(super) fn image_request(headers: &HeaderMap, query: &Query) -> Result<Option<QrRequest>, ApiError> {
-    let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok());
-    if accept.is_some_and(is_postscript) {
-        return parse_image(Format::Eps, query).map(Some);
-    }
-    let format = match Representation::negotiate(accept) {
-        Representation::Json => return check_image(query).map(|()| None),
-        // For `*/*` the default is a PNG.
-        Representation::Redirect | Representation::Png => Format::Png,
-        Representation::Svg => Format::Svg,
-        Representation::Pdf => Format::Pdf,
-        Representation::Eps => Format::Eps,
-    };
-    parse_image(format, query).map(Some)
-}
-
-/// Whether `Accept` names PostScript and nothing else. Edges give it by the suffix `.eps`, which paths of the API have not.
-fn is_postscript(accept: &str) -> bool {
-    let media_type = accept.split(';').next().unwrap_or_default();
-    media_type.trim().eq_ignore_ascii_case("application/postscript")
-}
-
-/// Refuses wrong parameters of a code where the answer has none.
-pub(super) fn check_image(query: &Query) -> Result<(), ApiError> {
-    parse_image(Format::Png, query).map(|_| ())
-}
-
-fn parse_image(format: Format, query: &Query) -> Result<QrRequest, ApiError> {
-    QrRequest::parse(format, query.known()).map_err(|faults| {
-        ApiError::faults(Code::InvalidParameter, faults.iter().map(ToString::to_string).collect())
-    })
-}
-
-/// The response to a create of the first generation. Its clients send `*/*` and parse JSON, so it is an image only if
-/// `Accept` names an image type or `image/*`.
-pub(super) fn named_image_request(headers: &HeaderMap, query: &Query) -> Result<Option<QrRequest>, ApiError> {
-    let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let names_image = accept.split(',').any(|range| {
-        let name = range.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
-        matches!(name.as_str(), "image/*" | "image/png" | "image/svg+xml" | "application/pdf")
-    });
-    if names_image { image_request(headers, query) } else { check_image(query).map(|()| None) }
-}
-
-/// The code of a redirection. One with a style is read back, which takes milliseconds.
-pub(super) async fn image(
+/// Answers a write with a body and the edges' state merged into it; 202 when an edge lags at the deadline.
+pub async fn written<T>(
     redirects: &Redirects,
-    item: &Redirection,
-    request: &QrRequest,
-) -> Result<Response, ApiError> {
-    let (request, short_id) = (*request, item.redirect.short_id.clone());
-    let payload = item.domain.qr_payload(&short_id);
-    let logo = if request.wants_logo() { logo(redirects, item).await? } else { None };
-    let draw = move || qr::render_with(&payload, short_id.as_str(), &request, logo.as_deref());
-    let drawn = if request.is_styled() {
-        let done = tokio::task::spawn_blocking(draw).await;
-        done.map_err(|error| ServiceError::Internal(format!("a code was not drawn: {error}")))?
-    } else {
-        draw()
-    };
-    let image = drawn.map_err(RedirectsError::CannotRender)?;
-    let mut headers = HeaderMap::new();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(image.content_type));
-    headers.insert("x-qr-version", HeaderValue::from(u16::from(image.version)));
-    headers.insert("x-qr-modules", HeaderValue::from(image.modules));
-    headers.insert("x-qr-ecl", HeaderValue::from_static(image.ecl.as_str()));
-    if let Some(mm) = image.x_dimension_mm
-        && let Ok(value) = HeaderValue::from_str(&format!("{mm:.3}"))
-    {
-        headers.insert("x-qr-x-dimension-mm", value);
-    }
-    headers.insert(header::VARY, HeaderValue::from_static("Accept"));
-    if item.domain.is_development() {
-        headers.insert(DEVELOPMENT, HeaderValue::from_static("true"));
-    }
-    Ok((headers, image.bytes).into_response())
+    wait: Wait,
+    done: &Written<T>,
+    status: StatusCode,
+    body: Option<Value>,
+) -> Response {
+    web::edges::written(&*redirects.edges, wait, done.rev, status, body).await
 }
-
-/// Marks a code that leads to this machine or into a local network: it is not for print.
-const DEVELOPMENT: HeaderName = HeaderName::from_static("x-waymark-development");
 
 /// Adds the address of a new redirection.
 pub(super) fn locate(mut response: Response, info: &RequestInfo, item: &Redirection) -> Response {
@@ -346,21 +270,4 @@ pub(super) fn locate(mut response: Response, info: &RequestInfo, item: &Redirect
         response.headers_mut().insert(DEVELOPMENT, HeaderValue::from_static("true"));
     }
     response
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn postscript_is_given_to_who_asks_for_nothing_else() {
-        for (accept, expected) in [
-            ("application/postscript", true),
-            (" Application/PostScript; q=0.5", true),
-            ("image/png, application/postscript", false),
-            ("*/*", false),
-        ] {
-            assert_eq!(is_postscript(accept), expected, "{accept}");
-        }
-    }
 }

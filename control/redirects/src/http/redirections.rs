@@ -26,7 +26,8 @@ use web::{
 pub(super) use self::by_resource::{of_product, of_thng};
 use super::{
     conditions::{expected, tagged},
-    redirection_answers::{RedirectionDocument, Wait, check_image, image, image_request, locate, written},
+    redirection_answers::{RedirectionDocument, Wait, locate, written},
+    redirection_codes::{Payload, check_image, code, code_request, image, image_request},
 };
 use crate::{
     domain::{
@@ -99,7 +100,7 @@ async fn created(
     let response = match drawn {
         // For an image, the state of the edges is only in the status.
         Some(mut response) => {
-            if wait.run(redirects, done.rev).await.is_some_and(|report| !report.lagging.is_empty()) {
+            if wait.run(&*redirects.edges, done.rev).await.is_some_and(|report| !report.lagging.is_empty()) {
                 *response.status_mut() = StatusCode::ACCEPTED;
             }
             response
@@ -177,14 +178,14 @@ pub(super) async fn read(
         None => (short_id.as_str(), false),
     };
     let request = if as_image {
-        image_request(&headers, &query)?
+        code_request(&headers, &query)?
     } else {
         check_image(&query)?;
         None
     };
     let found = service::find(&redirects, &caller, choice(&query, &headers), short_id).await?;
     match request {
-        Some(request) => image(&redirects, &found, &request).await,
+        Some(request) => code(&redirects, &caller, &found, (&request, Payload::read(&query))).await,
         None => Ok(tagged(Json(RedirectionDocument::from(&found)).into_response(), found.rev)),
     }
 }

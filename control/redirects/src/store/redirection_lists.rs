@@ -34,7 +34,7 @@ macro_rules! select {
         concat!(
             "SELECT ",
             redirection_columns!("t."),
-            ", d.scheme, d.case_sensitive, d.paths, h.name AS thng_name, h.commission_state, h.verdict, t.doc FROM ",
+            ", d.scheme, d.case_sensitive, d.digital_links, d.paths, h.name AS thng_name, h.commission_state, h.verdict, t.doc FROM ",
             $source,
             "(SELECT ",
             redirection_columns!("r."),

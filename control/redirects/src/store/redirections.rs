@@ -50,7 +50,7 @@ macro_rules! select_from {
         concat!(
             "SELECT ",
             redirection_columns!("r."),
-            ", d.scheme, d.case_sensitive, d.paths, t.name AS thng_name, t.commission_state, t.verdict, g.doc AS link_set",
+            ", d.scheme, d.case_sensitive, d.digital_links, d.paths, t.name AS thng_name, t.commission_state, t.verdict, g.doc AS link_set",
             $columns,
             " FROM ",
             $from,

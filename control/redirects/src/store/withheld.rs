@@ -30,7 +30,7 @@ pub fn of_columns(kind: &str, subject: &str) -> Result<Withheld, StoreError> {
     let unknown = || StoreError::Row(format!("withheld: {kind} {subject}"));
     match kind {
         "account" => Ok(Withheld::Account(parse("subject", subject)?)),
-        // A host has no slash.
+        // A host has no slash, unlike the short id of a Digital Link, or one of several segments.
         "link" => {
             let (domain, folded) = subject.split_once('/').ok_or_else(unknown)?;
             Ok(Withheld::Link(RedirectKey::new(domain, folded)))

@@ -3,6 +3,8 @@
 //! What many scans share (the browser, the place, the referer, the rest of the document) becomes a text that is stored
 //! once in a month for each account; what differs is a column. A document is taken only if it comes back as it was.
 
+mod serial;
+
 use std::net::IpAddr;
 
 use kernel::{
@@ -167,6 +169,7 @@ impl Columns {
             && let Some(url) = take_text(context, ENTRY_URL)
         {
             (prefix, columns.entry) = split_entry(&url, columns.short_id.as_deref());
+            serial::take(&mut rest, &url);
         }
         columns.split_rule(&mut rest);
         // Lists compare the numbers of custom fields, which the columns do not hold.
@@ -209,6 +212,7 @@ impl Columns {
             doc.extend(place);
         }
         if let Some(url) = entry_url(prefix.as_deref(), self.short_id.as_deref(), self.entry.as_deref()) {
+            serial::put_back(&mut doc, &url)?;
             context.insert(ENTRY_URL.to_owned(), url.into());
         }
         if !context.is_empty() {

@@ -79,7 +79,11 @@ fn qr() -> [Value; 17] {
             "Least version of the code",
             json!({"type": "integer", "minimum": 1, "maximum": 40}),
         ),
-        query("payload", "What the code holds: the short URL", word(&["short"])),
+        query(
+            "payload",
+            "What the code holds. `short`: the short URL. `gs1dl`, where a code is read: the GS1 Digital Link of the resource, on a domain with `digitalLinks`",
+            word(&["short", "gs1dl"]),
+        ),
         query(
             "color",
             "Colour of the modules, for PNG and SVG in pixels; darker than the background, with a contrast of 4.5 : 1 at least (422)",

@@ -11,12 +11,13 @@ use ::actions::{
     },
     store::actions::NewAction,
 };
+use digital_links::store::serials;
 use kernel::error::ServiceError;
 use redirects::{domain::redirection::Redirection, store::redirections};
 use scan_store::NewScan;
 use serde_json::Value;
 use shared::{
-    id::{AccountId, ActionId},
+    id::{AccountId, ActionId, ProductId, ThngId},
     personal_data::PersonalData,
     wire::scan::{ScanBatch, ScanRecord},
 };
@@ -61,6 +62,7 @@ impl Scan<'_> {
 /// Prepares the scans of a batch.
 pub(super) async fn read<'a>(app: &ApiState, batch: &'a ScanBatch) -> Result<Vec<Scan<'a>>, ServiceError> {
     let known = list_known(app, &batch.records).await?;
+    let items = list_items(app, &batch.records, &known).await?;
     let accounts: BTreeSet<AccountId> = known.values().map(|item| item.account).collect();
     let accounts: Vec<AccountId> = accounts.into_iter().collect();
     let kept = tenants::list_personal_data(&mut app.core.db.read().await?, &accounts).await?;
@@ -83,7 +85,8 @@ pub(super) async fn read<'a>(app: &ApiState, batch: &'a ScanBatch) -> Result<Vec
             id: scan::action_id(&app.core.secrets.scan_id, &batch.edge, batch.boot, seq, record),
             account: item.account,
             kind: IMPLICIT_SCANS.to_owned(),
-            thng: item.redirect.thng_id,
+            // An item without links of its own is found by what its Digital Link said.
+            thng: item.redirect.thng_id.or_else(|| items.get(&item_of(record, item)?).copied()),
             product: item.redirect.product_id,
             timestamp: record.at,
             doc: {
@@ -108,6 +111,39 @@ pub(super) async fn read<'a>(app: &ApiState, batch: &'a ScanBatch) -> Result<Vec
         Scan { seq, record, action, row, is_scan, position: None, hits, is_known, is_above: false, counted }
     };
     Ok((batch.first_seq..).zip(&batch.records).map(scan).collect())
+}
+
+/// The product and serial of an item whose Digital Link was answered by its product.
+fn item_of<'a>(record: &'a ScanRecord, item: &Redirection) -> Option<(ProductId, &'a str)> {
+    let serial = record.digital_link.as_deref()?.serial.as_deref()?;
+    Some((item.redirect.product_id.filter(|_| item.redirect.thng_id.is_none())?, serial))
+}
+
+/// Things by product and serial, of scans that were answered by the product.
+async fn list_items<'a>(
+    app: &ApiState,
+    records: &'a [ScanRecord],
+    known: &HashMap<(String, String), Redirection>,
+) -> Result<HashMap<(ProductId, &'a str), ThngId>, ServiceError> {
+    let mut wanted: BTreeMap<AccountId, BTreeSet<(ProductId, &'a str)>> = BTreeMap::new();
+    for record in records.iter().filter(|record| record.digital_link.is_some()) {
+        let found = known.get(&(record.domain.to_string(), record.folded.to_string()));
+        if let Some((account, one)) = found.and_then(|item| Some((item.account, item_of(record, item)?))) {
+            wanted.entry(account).or_default().insert(one);
+        }
+    }
+    let mut items = HashMap::new();
+    for (account, wanted) in wanted {
+        let wanted: Vec<(ProductId, &str)> = wanted.into_iter().collect();
+        let found = serials::list(&mut app.core.db.read().await?, account, &wanted).await?;
+        let found: HashMap<(ProductId, String), ThngId> =
+            found.into_iter().map(|(product, serial, thng)| ((product, serial), thng)).collect();
+        let of = |(product, serial): (ProductId, &'a str)| {
+            Some(((product, serial), *found.get(&(product, serial.to_owned()))?))
+        };
+        items.extend(wanted.into_iter().filter_map(of));
+    }
+    Ok(items)
 }
 
 /// The redirections behind scans, deleted ones too, by domain and folded short id.

@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use redirects::domain::redirection::Redirection;
 use serde_json::Value;
 use shared::{
+    digital_link::Level,
     geo::Locality,
     id::{AccountId, ProductId, ProjectId},
     time::UnixMillis,
@@ -16,8 +17,8 @@ use super::{context::Agent, labels, scan_source::Source};
 /// Milliseconds in a day of UTC.
 const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
 
-/// Most projects for which a scan is counted. A scan changes up to 14 rows by the hour and by the day in the view of the
-/// account and again of each project: with 100 projects, as many as scopes may hold, it would be some 2,800.
+/// Most projects for which a scan is counted. A scan changes up to 16 rows by the hour and by the day in the view of the
+/// account and again of each project: with 100 projects, as many as scopes may hold, it would be some 3,200.
 pub const MAX_PROJECTS: usize = 8;
 
 /// What is counted of a scan, or of a sum of them.
@@ -33,6 +34,10 @@ pub struct CountedScan {
     pub product: Option<ProductId>,
     /// Short domain, a slash and the short id.
     pub link: String,
+    /// The GTIN, if a Digital Link was scanned.
+    pub gtin: String,
+    /// The lot of it that has links of its own.
+    pub lot: String,
     /// Country, empty where it is unknown; the same holds for what follows.
     pub country: String,
     /// Region.
@@ -110,12 +115,15 @@ impl CountedScan {
         locality: &Locality,
     ) -> Self {
         let verdict = item.redirect.standing.verdict.map_or("", |verdict| verdict.authentication.as_str());
+        let level = Level::of(item.redirect.short_id.as_str()).unwrap_or_default();
         let bare = Self {
             account: item.account,
             at: record.at,
             projects: bounded(item.scopes.project_ids().into_vec()),
             product: item.redirect.product_id,
             link: format!("{}/{}", record.domain, item.redirect.short_id.as_str()),
+            gtin: level.gtin.to_owned(),
+            lot: level.lot.unwrap_or_default(),
             country: String::new(),
             region: String::new(),
             city: String::new(),
@@ -175,6 +183,8 @@ impl CountedScan {
             projects: bounded(projects.filter_map(|id| id.as_str()?.parse().ok()).collect()),
             product,
             link,
+            gtin: text("customFields", "gtin").unwrap_or_default().to_owned(),
+            lot: text("customFields", "lot").unwrap_or_default().to_owned(),
             country: labels::country(of_context("countryCode")),
             region: labels::name(of_context("region")),
             city: labels::name(of_context("city")),

@@ -25,6 +25,10 @@ pub enum Dimension {
     Product,
     /// The short URL without its scheme.
     Link,
+    /// The GTIN of a Digital Link.
+    Gtin,
+    /// The lot of a Digital Link, where the product has links for it.
+    Lot,
 }
 
 impl Dimension {
@@ -40,6 +44,8 @@ impl Dimension {
         Self::Project,
         Self::Product,
         Self::Link,
+        Self::Gtin,
+        Self::Lot,
     ];
 
     /// Its name in queries and answers.
@@ -56,6 +62,8 @@ impl Dimension {
             Self::Project => "project",
             Self::Product => "product",
             Self::Link => "link",
+            Self::Gtin => "gtin",
+            Self::Lot => "lot",
         }
     }
 }
@@ -99,13 +107,15 @@ pub const SERIES: &[Series] = &[
     series(22, Some(Dimension::Product), Some(Dimension::Device)),
     series(23, Some(Dimension::Product), Some(Dimension::Verdict)),
     series(24, Some(Dimension::Link), None),
+    series(25, Some(Dimension::Gtin), None),
+    series(26, Some(Dimension::Gtin), Some(Dimension::Lot)),
 ];
 
 impl Series {
     /// Whether there are as many values as the account has products or links.
     #[must_use]
     pub fn has_many(&self) -> bool {
-        matches!(self.first, Some(Dimension::Product | Dimension::Link))
+        matches!(self.first, Some(Dimension::Product | Dimension::Link | Dimension::Gtin))
     }
 
     /// Whether it is counted by the day of UTC only. Most links are scanned once or twice: rows by the hour would be as
@@ -115,11 +125,14 @@ impl Series {
         self.first == Some(Dimension::Link)
     }
 
-    /// The set that has exactly these dimensions; regions and cities are counted within their country.
+    /// The set that has exactly these dimensions; regions and cities are counted within their country, lots within their GTIN.
     #[must_use]
     pub fn find(mut wanted: Vec<Dimension>) -> Option<&'static Self> {
         if wanted.iter().any(|one| matches!(one, Dimension::Region | Dimension::City)) {
             wanted.push(Dimension::Country);
+        }
+        if wanted.contains(&Dimension::Lot) {
+            wanted.push(Dimension::Gtin);
         }
         wanted.sort_unstable();
         wanted.dedup();
@@ -162,6 +175,9 @@ mod tests {
             (vec![Country, Product], Some(21)),
             (vec![Product, Country], Some(21)),
             (vec![Link], Some(24)),
+            (vec![Gtin], Some(25)),
+            (vec![Lot], Some(26)),
+            (vec![Lot, Gtin], Some(26)),
             (vec![Country, Language], None),
             (vec![Region, City], None),
             (vec![Product, Region], None),

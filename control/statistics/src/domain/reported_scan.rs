@@ -103,6 +103,8 @@ impl ReportedScan {
             projects: vec![project],
             product: self.product,
             link: self.link.clone(),
+            gtin: String::new(),
+            lot: String::new(),
             country: self.country.clone(),
             region: self.region.clone(),
             city: self.city.clone(),

@@ -117,6 +117,7 @@ pub fn add_up<'a>(scans: &[(&'a CountedScan, bool)], kept: Kept) -> Rows<'a> {
                         }
                     }
                     Some(Dimension::Project) => {}
+                    Some(Dimension::Gtin) if scan.gtin.is_empty() => {}
                     first => {
                         let value = |of: Option<Dimension>| of.map_or("", |dimension| value(scan, dimension));
                         rows.add(series, kept, key(value(first), value(series.second)), counts);
@@ -139,6 +140,8 @@ fn value(scan: &CountedScan, dimension: Dimension) -> &str {
         Dimension::Verdict => scan.verdict,
         Dimension::Product => scan.product.as_ref().map_or("", |id| id.as_str()),
         Dimension::Link => &scan.link,
+        Dimension::Gtin => &scan.gtin,
+        Dimension::Lot => &scan.lot,
         // It has several values: see above.
         Dimension::Project => "",
     }
@@ -159,6 +162,8 @@ mod tests {
             projects: Vec::new(),
             product: None,
             link: "tn.gg/A".to_owned(),
+            gtin: "09521234543213".to_owned(),
+            lot: String::new(),
             country: "DE".to_owned(),
             region: "Berlin".to_owned(),
             city: String::new(),
@@ -211,6 +216,15 @@ mod tests {
         assert_eq!((all.hours.len(), all.days.len()), (SERIES.len() - 2, SERIES.len() - 1));
         assert_eq!(rows(28, 1).hours.len(), 0);
         assert_eq!(rows(28, 2).days.len(), SERIES.len() - 2, "days of anything but links stay");
+    }
+
+    #[test]
+    fn scans_of_no_gtin_are_in_no_count_of_gtins() {
+        let (one, other) = (scan(), CountedScan { gtin: String::new(), ..scan() });
+        let rows = add_up(&[(&one, false), (&other, false)], ALL);
+        let of_gtins: Vec<_> = rows.days.iter().filter(|(key, _)| key.series == 25).collect();
+        assert_eq!(of_gtins.len(), 1);
+        assert_eq!((of_gtins[0].0.value, of_gtins[0].1.scans), ("09521234543213", 1));
     }
 
     #[test]

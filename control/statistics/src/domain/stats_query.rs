@@ -317,7 +317,9 @@ fn is_value(dimension: Dimension, value: &str) -> bool {
             value.len() <= MAX_VALUE
                 && value.split_once('/').is_some_and(|(host, id)| !host.is_empty() && !id.is_empty())
         }
-        Dimension::Country
+        Dimension::Gtin => value.len() == 14 && value.bytes().all(|byte| byte.is_ascii_digit()),
+        Dimension::Lot
+        | Dimension::Country
         | Dimension::Region
         | Dimension::City
         | Dimension::System

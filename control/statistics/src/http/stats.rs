@@ -104,6 +104,14 @@ struct StatisticsRowDocument {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, example = "tn.gg/K7Q2M4XA9R")]
     link: Option<Option<String>>,
+    /// A GTIN of a Digital Link, 14 digits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, example = "09521234543213")]
+    gtin: Option<Option<String>>,
+    /// A lot of a GTIN that has links of its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, example = "L1")]
+    lot: Option<Option<String>>,
     #[serde(flatten)]
     counts: Option<CountsDocument>,
 }
@@ -156,7 +164,7 @@ pub(super) struct StatisticsDocument {
         ("to" = Option<String>, Query, description = "End, which is not in the range, in the same forms; rounded up. Default: now"),
         ("interval" = Option<String>, Query, description = "`hour`, `day`, `week` or `month`; without it the range is one period"),
         ("timeZone" = Option<String>, Query, description = "Name of the IANA time zone in which days begin, such as `Europe/Berlin`. Default: UTC"),
-        ("groupBy" = Option<String>, Query, description = "One or two of `country`, `region`, `city`, `system`, `device`, `language`, `verdict`, `project`, `product`, `link`, with commas between them"),
+        ("groupBy" = Option<String>, Query, description = "One or two of `country`, `region`, `city`, `system`, `device`, `language`, `verdict`, `project`, `product`, `link`, `gtin`, `lot`, with commas between them"),
         ("filter" = Option<String>, Query, description = "Values of dimensions, such as `country=DE|AT&product=ID`"),
         ("top" = Option<u32>, Query, minimum = 1, maximum = 1000, description = "Most groups: those with most scans in the range. Default: 20")),
     responses((status = 200, description = "The counts", content((StatisticsDocument = "application/json"), (String = "text/csv")))),
@@ -224,6 +232,8 @@ fn row_document(query: &StatsQuery, row: Row) -> StatisticsRowDocument {
             Dimension::Project => &mut shown.project,
             Dimension::Product => &mut shown.product,
             Dimension::Link => &mut shown.link,
+            Dimension::Gtin => &mut shown.gtin,
+            Dimension::Lot => &mut shown.lot,
         };
         *member = Some(Some(value).filter(|value| !value.is_empty()));
     }

@@ -43,15 +43,22 @@ pub(super) fn parse(members: &Map<String, Value>) -> Result<PrintSpec, Vec<Strin
 }
 
 fn code(faults: &mut Faults, root: Object<'_>) -> CodeSpec {
-    let mut code =
-        CodeSpec { ecl: Ecl::Q, version: 1, size: CodeSize::Fit, quiet_zone: *QUIET_ZONE_RANGE.start() };
+    let mut code = CodeSpec {
+        ecl: Ecl::Q,
+        version: 1,
+        size: CodeSize::Fit,
+        quiet_zone: *QUIET_ZONE_RANGE.start(),
+        is_digital_link: false,
+    };
     let Some(object) = faults.object(root, "code", "code.") else { return code };
-    faults.unknown(object, &["ecl", "version", "quietZone", "moduleMm", "sizeMm"]);
+    faults.unknown(object, &["ecl", "version", "quietZone", "moduleMm", "sizeMm", "payload"]);
     let ecl = faults.one_of(object, "ecl", &Ecl::ALL.map(|ecl| (ecl.as_str(), ecl)));
     code.ecl = ecl.unwrap_or(code.ecl);
     let version = faults.whole(object, "version", &(1..=40)).and_then(|version| u8::try_from(version).ok());
     code.version = version.unwrap_or(code.version);
     code.quiet_zone = faults.whole(object, "quietZone", &QUIET_ZONE_RANGE).unwrap_or(code.quiet_zone);
+    let payload = faults.one_of(object, "payload", &[("short", false), ("gs1dl", true)]);
+    code.is_digital_link = payload.unwrap_or_default();
     let module = faults.length(object, "moduleMm", &X_RANGE_NM);
     let edge = faults.length(object, "sizeMm", &SIZE_RANGE_NM);
     if object.has("moduleMm") && object.has("sizeMm") {

@@ -66,7 +66,11 @@ pub(super) fn check(href: &str) -> Result<(), String> {
     if authority.is_some_and(|authority| authority.contains('{')) {
         return Err("must not hold a tag in the host".to_owned());
     }
-    let sample = expand(href, &Tags { gtin: "0", ..Tags::default() });
+    // The longest values, percent-encoded: what is sent has a bounded length, too.
+    let longest = "0".repeat(3 * 28);
+    let value = Some(longest.as_str());
+    let tags = Tags { gtin: "09528765123457", variant: value, lot: value, serial: value, thng_id: value };
+    let sample = expand(href, &tags);
     if sample.contains(['{', '}']) {
         return Err("holds an unknown tag; allowed are {01} {10} {21} {22} {thngId}".to_owned());
     }

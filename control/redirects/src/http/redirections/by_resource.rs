@@ -23,9 +23,8 @@ use crate::{
     },
     http::{
         conditions::{expected, tagged},
-        redirection_answers::{
-            RedirectionDocument, Wait, image, image_request, named_image_request, written,
-        },
+        redirection_answers::{RedirectionDocument, Wait, written},
+        redirection_codes::{Payload, code, code_request, named_image_request},
     },
     service::{Redirects, redirections as service, redirections::DomainChoice},
 };
@@ -64,11 +63,11 @@ macro_rules! redirector {
                 query: Query,
                 headers: HeaderMap,
             ) -> Result<Response, ApiError> {
-                let request = image_request(&headers, &query)?;
+                let request = code_request(&headers, &query)?;
                 let owner = service::owner(&redirects, &caller, Verb::Read, $kind, &id).await?;
                 let found = service::newest(&redirects, &caller, owner, &named(&query)).await?;
                 match request {
-                    Some(request) => image(&redirects, &found, &request).await,
+                    Some(request) => code(&redirects, &caller, &found, (&request, Payload::read(&query))).await,
                     None => Ok(Json(RedirectionDocument::from(&found)).into_response()),
                 }
             }

@@ -11,7 +11,7 @@ use crate::{
 const FIND_DELETED: &str = concat!(
     "SELECT ",
     redirection_columns!("r."),
-    ", d.scheme, d.case_sensitive, d.paths, t.name AS thng_name, t.commission_state, t.verdict FROM redirections r \
+    ", d.scheme, d.case_sensitive, d.digital_links, d.paths, t.name AS thng_name, t.commission_state, t.verdict FROM redirections r \
      JOIN short_domains d ON d.host = r.domain LEFT JOIN thngs t ON t.id = r.thng_id \
      WHERE r.domain = $1 AND r.folded = $2 AND r.account_id = $3 AND r.deleted_rev IS NOT NULL"
 );

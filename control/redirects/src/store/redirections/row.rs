@@ -22,6 +22,7 @@ pub(in crate::store) struct Row {
     pub(super) domain: String,
     scheme: String,
     case_sensitive: bool,
+    digital_links: bool,
     paths: Option<Json<DomainPaths>>,
     pub(super) folded: String,
     short_id: String,
@@ -63,7 +64,7 @@ impl TryFrom<Row> for Redirection {
                 // Edges hear of these with the domain, not with each link.
                 personal_data: None,
                 redirect_max_age: None,
-                digital_links: false,
+                digital_links: row.digital_links,
                 files: None,
                 removed: false,
                 pages: None,

@@ -38,6 +38,23 @@ fn scans_of_one_link_share_all_texts_but_those_that_differ() {
 }
 
 #[test]
+fn serials_of_one_product_share_all_texts() {
+    let of = |url: &str, serial: &str| {
+        let mut doc = scan();
+        doc["context"]["entryUrl"] = json!(url);
+        doc["customFields"]["shortId"] = json!("01/09521234543213");
+        doc["serial"] = json!(serial);
+        let columns = Columns::of(None, &members(doc.clone())).unwrap();
+        assert_eq!(Value::Object(columns.document().unwrap().1), doc, "{url}");
+        columns
+    };
+    let one = of("https://tn.gg/01/09521234543213/21/A%2F1?x=1", "A/1");
+    let two = of("https://tn.gg/01/09521234543213/10/L/21/B/", "B");
+    assert_eq!(one.shape, two.shape);
+    assert_ne!(of("https://tn.gg/01/09521234543213", "C").shape, one.shape);
+}
+
+#[test]
 fn an_erased_text_is_a_document_without_its_person() {
     let mut columns = Columns::of(None, &members(scan())).unwrap();
     let erased = |kind: Kind, text: &Option<String>| text.as_deref().map(|text| kind.erased(text));

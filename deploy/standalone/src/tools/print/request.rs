@@ -57,6 +57,9 @@ pub(super) struct Wanted {
     /// Width of a module in millimetres
     #[arg(long, value_name = "MM")]
     module_mm: Option<f64>,
+    /// What each code says: short, or gs1dl for the GS1 Digital Link
+    #[arg(long, value_name = "WHAT")]
+    payload: Option<String>,
     /// Dots per inch of the printer
     #[arg(long, value_name = "DPI")]
     dpi: Option<u32>,
@@ -149,7 +152,10 @@ impl Wanted {
         set(&mut body, "layout", self.size.as_ref().map(|size| json!({"size": size})));
         set(&mut body, "naming", self.naming.as_ref());
         set(&mut body, "hri", self.hri.as_ref().map(|text| json!({"text": text})));
-        set(&mut body, "code", self.module_mm.map(|mm| json!({"moduleMm": mm})));
+        let mut code = json!({});
+        set(&mut code, "moduleMm", self.module_mm);
+        set(&mut code, "payload", self.payload.as_ref());
+        set(&mut body, "code", Some(code).filter(|code| *code != json!({})));
         set(&mut body, "dpi", self.dpi);
         set(&mut body, "waitForEdges", self.wait_for_edges.as_ref());
         match body {
@@ -180,11 +186,12 @@ mod tests {
             format: Some("png".to_owned()),
             size: Some("roll-25x25".to_owned()),
             module_mm: Some(0.5),
+            payload: Some("gs1dl".to_owned()),
             ..Wanted::default()
         };
         let expected = json!({"source": {"serials": {"product": "P", "form": "numbered", "count": 5,
             "defaultRedirectUrl": "https://e.com", "prefix": "A"}}, "format": "png",
-            "layout": {"size": "roll-25x25"}, "code": {"moduleMm": 0.5}});
+            "layout": {"size": "roll-25x25"}, "code": {"moduleMm": 0.5, "payload": "gs1dl"}});
         assert_eq!(wanted.body("").unwrap(), expected);
         assert!(!wanted.is_empty() && Wanted::default().is_empty() && Wanted::default().body("").is_err());
         let two = Wanted { filter: Some("tags=a".to_owned()), ..wanted };

@@ -7,15 +7,11 @@ use axum::{
     http::{HeaderName, HeaderValue, StatusCode},
     response::{IntoResponse, Response},
 };
+use kernel::service::edges::{Edges, WaitReport};
 use serde_json::Value;
 use shared::wire::stream::Rev;
-use web::extract::Query;
 
-use crate::{
-    edges::WaitReport,
-    error::RedirectsError,
-    service::{Redirects, redirections::Written},
-};
+use crate::{extract::Query, request_error::RequestError};
 
 /// Longest wait that `timeout` may ask for.
 const MAX_WAIT: Duration = Duration::from_secs(20);
@@ -31,11 +27,11 @@ impl Wait {
     ///
     /// # Errors
     /// One of them is neither.
-    pub fn parse(query: &Query) -> Result<Self, RedirectsError> {
+    pub fn parse(query: &Query) -> Result<Self, RequestError> {
         let waits = match query.find("wait") {
             None => false,
             Some("edges") => true,
-            Some(_) => return Err(RedirectsError::Wait),
+            Some(_) => return Err(RequestError::Wait),
         };
         let Some(text) = query.find("timeout") else { return Ok(Self(waits.then_some(DEFAULT_WAIT))) };
         let wait = match text.strip_suffix("ms") {
@@ -44,28 +40,34 @@ impl Wait {
         };
         match wait {
             Some(wait) if wait <= MAX_WAIT => Ok(Self(waits.then_some(wait))),
-            Some(_) | None => Err(RedirectsError::WaitTimeout),
+            Some(_) | None => Err(RequestError::WaitTimeout),
         }
     }
 
+    /// Whether it waits at all.
+    #[must_use]
+    pub const fn is_asked(self) -> bool {
+        self.0.is_some()
+    }
+
     /// Waits as asked; `None` when nothing was asked.
-    pub(in crate::http) async fn run(self, redirects: &Redirects, rev: Rev) -> Option<WaitReport> {
+    pub async fn run(self, edges: &dyn Edges, rev: Rev) -> Option<WaitReport> {
         match self.0 {
             None => None,
-            Some(timeout) => Some(redirects.edges.wait(rev, timeout).await),
+            Some(timeout) => Some(edges.wait(rev, timeout).await),
         }
     }
 }
 
 /// Answers a write with a body and the edges' state merged into it; 202 when an edge lags at the deadline.
-pub async fn written<T>(
-    redirects: &Redirects,
+pub async fn written(
+    edges: &dyn Edges,
     wait: Wait,
-    done: &Written<T>,
+    rev: Rev,
     status: StatusCode,
     body: Option<Value>,
 ) -> Response {
-    let Some(report) = wait.run(redirects, done.rev).await else {
+    let Some(report) = wait.run(edges, rev).await else {
         return match body {
             Some(body) => (status, Json(body)).into_response(),
             None => status.into_response(),
@@ -95,9 +97,11 @@ pub async fn written<T>(
 }
 
 /// `X-Waymark-Edges: rev=812; acked=3; members=3; ms=4`.
-const EDGES: HeaderName = HeaderName::from_static("x-waymark-edges");
+pub const EDGES: HeaderName = HeaderName::from_static("x-waymark-edges");
 
-fn edges_header(report: &WaitReport) -> Option<HeaderValue> {
+/// The header for a report; `None` where an edge has a name that no header can hold.
+#[must_use]
+pub fn edges_header(report: &WaitReport) -> Option<HeaderValue> {
     let mut text =
         format!("rev={}; acked={}; members={}; ms={}", report.rev, report.acked, report.members, report.ms);
     if report.incomplete {

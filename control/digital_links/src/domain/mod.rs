@@ -1,0 +1,3 @@
+//! Rules as plain functions from data to data: no I/O, no clock, no randomness.
+
+pub mod plan;

@@ -1,0 +1,128 @@
+//! Brings the rows of a resource to what follows from it.
+
+use catalog::domain::resource::{Product, Thng};
+use kernel::{
+    domain::scopes::Scopes,
+    error::ServiceError,
+    service::ChangedProduct,
+    store::{Tx, documents},
+};
+use redirects::store::log;
+use shared::{
+    id::{AccountId, ProductId, ThngId},
+    short_url::ShortDomain,
+    time::UnixMillis,
+};
+use tenants::store::accounts;
+
+use super::{
+    apply::{Rows, apply},
+    targets,
+};
+use crate::{
+    domain::plan,
+    store::{rows, tasks},
+};
+
+/// Makes the rows of a product that was changed, or removed; returns whether one changed.
+///
+/// # Errors
+/// 400 for a link to where none may lead, 409 where another resource has a Digital Link of it or there are too many links.
+pub async fn follow_product(
+    tx: &mut Tx,
+    account: AccountId,
+    changed: ChangedProduct,
+    now: UnixMillis,
+) -> Result<bool, ServiceError> {
+    // Also without a domain that resolves them: what is stored was checked.
+    if changed.has_new_links
+        && let Some(product) = documents::find::<Product>(tx, account, changed.id).await?
+    {
+        targets::check(tx, account, &targets::of_product(&product)).await?;
+    }
+    // Before the domains are read: see the top of the crate.
+    log::lock(tx).await?;
+    if changed.moves_things {
+        tasks::put(tx, account, Some(changed.id), now).await?;
+    }
+    sync_product(tx, account, changed.id, now, true).await
+}
+
+/// Makes the rows of a Thng that was changed, or removed, and is an instance of a product now; returns whether one changed.
+///
+/// # Errors
+/// As [`follow_product`].
+pub async fn follow_thng(
+    tx: &mut Tx,
+    account: AccountId,
+    (thng, product): (ThngId, Option<ProductId>),
+    has_new_links: bool,
+    now: UnixMillis,
+) -> Result<bool, ServiceError> {
+    if has_new_links && let Some(thng) = documents::find::<Thng>(tx, account, thng).await? {
+        targets::check(tx, account, &targets::of_thng(&thng)).await?;
+    }
+    // Most Things have no row and get none: they must not take the order of changes.
+    let has_items = match product {
+        Some(product) => tasks::has_items(tx, account, product).await?,
+        None => false,
+    };
+    if !has_items && rows::list_keys(tx, account, thng.as_str()).await?.is_empty() {
+        return Ok(false);
+    }
+    log::lock(tx).await?;
+    sync_thng(tx, account, thng, now, true).await
+}
+
+/// A short domain of an account begins to resolve Digital Links, or no longer does: its rows are made or removed in steps. The
+/// transaction holds the lock of the log.
+pub async fn follow_domain(tx: &mut Tx, account: AccountId, now: UnixMillis) -> Result<(), ServiceError> {
+    Ok(tasks::put(tx, account, None, now).await?)
+}
+
+/// Compares the rows of a product with what they should be. The transaction holds the lock of the log.
+pub(super) async fn sync_product(
+    tx: &mut Tx,
+    account: AccountId,
+    id: ProductId,
+    now: UnixMillis,
+    is_charged: bool,
+) -> Result<bool, ServiceError> {
+    let found: Option<Product> = documents::find(tx, account, id).await?;
+    let (planned, scopes) = match &found {
+        Some(product) => (plan::of_product(product), product.details.common.scopes.clone()),
+        None => (Vec::new(), None),
+    };
+    let rows = Rows { account, resource: id.into(), scopes: scopes.unwrap_or_default(), is_charged, now };
+    let domains = domains(tx, account).await?;
+    apply(tx, rows, &domains, planned).await
+}
+
+/// The same of a Thng.
+pub(super) async fn sync_thng(
+    tx: &mut Tx,
+    account: AccountId,
+    id: ThngId,
+    now: UnixMillis,
+    is_charged: bool,
+) -> Result<bool, ServiceError> {
+    let thng: Option<Thng> = documents::find(tx, account, id).await?;
+    let product = match thng.as_ref().and_then(|thng| thng.product) {
+        Some(product) => documents::find::<Product>(tx, account, product).await?,
+        None => None,
+    };
+    let (planned, scopes): (_, Option<Scopes>) = match (&thng, &product) {
+        (Some(thng), Some(product)) => (plan::of_thng(thng, product), thng.details.common.scopes.clone()),
+        _ => (Vec::new(), None),
+    };
+    let rows = Rows { account, resource: id.into(), scopes: scopes.unwrap_or_default(), is_charged, now };
+    let domains = domains(tx, account).await?;
+    apply(tx, rows, &domains, planned).await
+}
+
+/// Domains of an account that resolve Digital Links.
+async fn domains(tx: &mut Tx, account: AccountId) -> Result<Vec<ShortDomain>, ServiceError> {
+    let mut domains = accounts::list_domains(tx, account).await?;
+    domains.retain(|domain| domain.digital_links);
+    Ok(domains)
+}

@@ -1,0 +1,13 @@
+//! Operations: one function each, called by other subjects and by the worker.
+//!
+//! Functions fail when the database does; their docs list other errors only.
+
+mod apply;
+mod follow;
+mod steps;
+mod targets;
+
+pub use self::{
+    follow::{follow_domain, follow_product, follow_thng},
+    steps::step,
+};
