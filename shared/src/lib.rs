@@ -2,7 +2,6 @@
 
 pub mod access_token;
 pub mod availability;
-pub mod certificate;
 pub mod client_address;
 pub mod commission;
 pub mod contact;
@@ -10,7 +9,6 @@ pub mod digital_link;
 pub mod domain_files;
 pub mod domain_paths;
 pub mod entity_tag;
-pub mod exposition;
 pub mod filter;
 pub mod forwarding;
 pub mod geo;
@@ -31,6 +29,5 @@ pub mod standing;
 pub mod target;
 pub mod time;
 pub mod user_agent;
-pub mod variables;
 pub mod wire;
 pub mod withheld;

@@ -74,7 +74,7 @@ fn serve(settings: Settings) -> Result<(), Failure> {
     // The spool holds addresses of clients: files 0600, folders 0700.
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
     start_log(&config).inspect_err(|_| write_unknown_variables())?;
-    for text in shared::variables::unknown_here() {
+    for text in platform::variables::unknown_here() {
         tracing::warn!("{text}");
     }
     // Twice is no fault.
@@ -90,7 +90,7 @@ fn serve(settings: Settings) -> Result<(), Failure> {
 
 /// Reports misspelt variables when a setting is refused before logging starts: they are often the cause.
 fn write_unknown_variables() {
-    for text in shared::variables::unknown_here() {
+    for text in platform::variables::unknown_here() {
         let _ = writeln!(stderr(), "edge: {text}");
     }
 }

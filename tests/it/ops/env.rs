@@ -164,9 +164,12 @@ fn every_variable_of_the_sources_is_a_known_name() -> Result<()> {
             found.extend(names.filter(|name| name.starts_with("WAYMARK_")));
         }
     }
-    let known: BTreeSet<String> = shared::variables::NAMES.iter().map(|name| (*name).to_owned()).collect();
+    let known: BTreeSet<String> = platform::variables::NAMES.iter().map(|name| (*name).to_owned()).collect();
     let differ: Vec<_> = known.symmetric_difference(&found).collect();
-    ensure!(differ.is_empty(), "NAMES in shared/src/variables.rs and the settings differ: {differ:?}");
+    ensure!(
+        differ.is_empty(),
+        "NAMES in shared/platform/src/variables.rs and the settings differ: {differ:?}"
+    );
     Ok(())
 }
 
