@@ -160,7 +160,12 @@ fn typed_links_are_kept_and_give_no_lead() {
     );
     let short_id = "01/09528765123457/10/l%2F1";
     let link = Redirect { short_id: short_id.parse().unwrap(), digital_link: Some(set.unwrap()), ..plain };
-    let record = encode(&dictionary, &RedirectKey::new("tn.gg", short_id), 9, &link).unwrap();
-    assert_eq!(lead(&dictionary, &record), Some((9, None)));
-    assert_eq!(decode(&dictionary, &record), Some((9, link)));
+    let limit =
+        Availability { max_scans: Some(5), scans: [("e1".into(), 2)].into(), ..Availability::default() };
+    let limited = Redirect { availability: Some(Box::new(limit)), ..link.clone() };
+    for link in [link, limited] {
+        let record = encode(&dictionary, &RedirectKey::new("tn.gg", short_id), 9, &link).unwrap();
+        assert_eq!(lead(&dictionary, &record), Some((9, None)));
+        assert_eq!(decode(&dictionary, &record), Some((9, link)));
+    }
 }
