@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     EdgeError, TlsCerts,
     admin::{self, EdgeHandle},
-    backing::{Backing, Delivery},
+    backing::{Backing, Delivery, unknown},
     cache::EdgeCache,
     config::{EdgeConfig, Limits, Listeners},
     connection::Client,
@@ -34,7 +34,6 @@ use crate::{
     response::Prepared,
     server::Server,
     sync::{Boot, Follower, SyncStatus},
-    unknown,
     workers::{self, Socket},
 };
 

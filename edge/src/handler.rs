@@ -33,7 +33,7 @@ use self::{
 };
 use crate::{
     TlsCerts,
-    backing::Backing,
+    backing::{Backing, unknown::UnknownIds},
     cache::{CacheStatus, EdgeCache, Found, Held, KeyRef, Leads, Served},
     config::EdgeConfig,
     connection::{Client, InFlight},
@@ -47,7 +47,6 @@ use crate::{
     response::{self, Body, Prepared},
     route::{self, Ask, Route},
     sync::SyncStatus,
-    unknown::UnknownIds,
     withheld::WithheldLinks,
 };
 

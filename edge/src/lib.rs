@@ -24,7 +24,6 @@ mod route;
 mod rules;
 mod server;
 mod sync;
-mod unknown;
 mod withheld;
 mod workers;
 

@@ -9,6 +9,7 @@ pub mod origins;
 mod redis;
 pub mod stream;
 pub mod trust;
+pub mod unknown;
 
 use std::{
     future::{Future, ready},

@@ -13,7 +13,7 @@ use shared::{
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::backing::{Backing, BackingError, jittered};
+use crate::{Backing, BackingError, jittered};
 
 /// Time between two reports.
 const PERIOD: Duration = Duration::from_secs(5);
@@ -23,12 +23,12 @@ const FINISH: Duration = Duration::from_secs(1);
 
 /// Counts between two reports.
 #[derive(Debug, Default)]
-pub(crate) struct UnknownIds(Mutex<UnknownCounts>);
+pub struct UnknownIds(Mutex<UnknownCounts>);
 
 impl UnknownIds {
     /// Counts a request. An answer from the cache does so too: whoever guesses asks for other ids each time.
     /// The network is left out where the account of the domain omits personal data.
-    pub(crate) fn add(&self, at_ms: i64, domain: &ShortDomain, ip: IpAddr) {
+    pub fn add(&self, at_ms: i64, domain: &ShortDomain, ip: IpAddr) {
         let network = if domain.omits_personal_data() { anywhere() } else { network_of(ip) };
         self.0.lock().unwrap_or_else(PoisonError::into_inner).add(at_ms, domain.host.as_str(), network);
     }
@@ -42,7 +42,7 @@ impl UnknownIds {
 ///
 /// A report that was not answered is sent again under its number, so that it counts once. Meanwhile the next one gathers,
 /// within its bounds. What a stopping edge cannot deliver is lost: it is a sign of forgery, and no scan.
-pub(crate) async fn report<B: Backing>(
+pub async fn report<B: Backing>(
     backing: Arc<B>,
     ids: Arc<UnknownIds>,
     edge: Arc<str>,
