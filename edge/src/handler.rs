@@ -213,7 +213,7 @@ impl<B: Backing> App<B> {
                 return Next::Proxy(Some(format!("/redirections/{}{query}", short_id.replace('/', "%2F"))));
             }
             Route::Report(domain, short_id) => {
-                return Next::Report(short_id.to_owned(), domains.withheld.brand(domain));
+                return Next::Report(short_id.into_owned(), domains.withheld.brand(domain));
             }
             Route::DigitalLink(domain) => {
                 let of = LinkRequest { client, request, sent, path: ask.path, domain, table: &domains };

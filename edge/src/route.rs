@@ -2,6 +2,7 @@
 
 use std::{borrow::Cow, sync::Arc};
 
+use digital_link::{DigitalLink, Qualifier};
 use http::Method;
 use shared::{
     access_token::has_access_token,
@@ -68,7 +69,7 @@ pub(crate) enum Route<'a> {
     /// A record with a key: control's `GET /redirections/:shortId`.
     ProxyRecord(&'a str),
     /// A report about the item of a short id, if pages of the domain take some.
-    Report(&'a Arc<ShortDomain>, &'a str),
+    Report(&'a Arc<ShortDomain>, Cow<'a, str>),
     /// `/robots.txt`.
     Robots(Robots),
     /// A file for apps that the domain has.
@@ -95,8 +96,11 @@ pub(crate) fn route<'a>(table: &'a Table, ask: &Ask<'a>) -> Route<'a> {
         return Route::Proxy;
     }
     let takes_reports = || domain.pages.as_ref().is_some_and(|pages| pages.reports);
-    if *ask.method == Method::POST && takes_reports() && is_short_id(path) {
-        return Route::Report(domain, path);
+    if *ask.method == Method::POST
+        && takes_reports()
+        && let Some(short_id) = reported(domain, ask.path, path)
+    {
+        return Route::Report(domain, short_id);
     }
     if *ask.method != Method::GET && *ask.method != Method::HEAD {
         let found = if *ask.method == Method::OPTIONS { of_resolver(domain, path) } else { None };
@@ -142,6 +146,19 @@ pub(crate) fn route<'a>(table: &'a Table, ask: &Ask<'a>) -> Route<'a> {
         Cow::Borrowed(short_id)
     };
     Route::Link(Link { domain, folded, representation })
+}
+
+/// The short id about which a path takes reports. That of its item, where it is a Digital Link with a serial.
+fn reported<'a>(domain: &ShortDomain, whole: &'a str, path: &'a str) -> Option<Cow<'a, str>> {
+    if is_short_id(path) {
+        return Some(Cow::Borrowed(path));
+    }
+    if !domain.digital_links || !short_id::reads_as_digital_link(path) {
+        return domain.paths.short_id_in(path, domain.case_sensitive).map(Cow::Borrowed);
+    }
+    let link = DigitalLink::parse(whole, None).ok()?;
+    link.get(Qualifier::Serial)?;
+    Some(Cow::Owned(link.level(&[Qualifier::Serial])))
 }
 
 fn is_short_id(text: &str) -> bool {
@@ -223,6 +240,7 @@ mod tests {
         let gs1 = "gs1.gg".parse().unwrap();
         let mut both = ShortDomain { host: gs1, digital_links: true, ..below.clone() };
         both.paths.path_prefix = "shop/01".parse().ok();
+        both.pages = exact.pages.clone();
         domains.replace(0, &[ShortDomain::new(Scheme::Https, "tn.gg").unwrap(), exact, below, both], None);
         let (path, query) = match target.split_once('?') {
             Some((path, query)) => (path, Some(query)),
@@ -321,6 +339,17 @@ mod tests {
             ("GET", "gs1.gg", "/sale/2026/shoes.svg", "", false, "Svg gs1.gg/SALE/2026/SHOES"),
             ("GET", "gs1.gg", "/sale/2026/a%20b", "", false, "DigitalLink gs1.gg"),
             ("GET", "gs1.gg", "/.well-known/acme-challenge/01/0952", "", false, "NoSuchPath"),
+            ("POST", "gs1.gg", "/shop/01/abc", html, false, "Report gs1.gg/abc"),
+            ("POST", "gs1.gg", "/sale/2026", html, false, "Report gs1.gg/sale/2026"),
+            (
+                "POST",
+                "gs1.gg",
+                "/01/09528765123457/10/L/21/a%2Fb",
+                html,
+                false,
+                "Report gs1.gg/01/09528765123457/21/a%2Fb",
+            ),
+            ("POST", "gs1.gg", "/01/09528765123457/10/L", html, false, "MethodNotAllowed"),
             ("GET", "other.gg", "/ABC", "", false, "Misdirected"),
             ("GET", "tn.gg:8080", "/ABC", "", false, "Misdirected"),
             ("GET", "", "/ABC", "", false, "Misdirected"),
