@@ -125,14 +125,9 @@ pub(crate) fn route<'a>(table: &'a Table, ask: &Ask<'a>) -> Route<'a> {
     {
         return route;
     }
-    let (short_id, suffix) = Representation::split_suffix(path);
-    let short_id = if is_short_id(short_id) {
-        short_id
-    } else {
-        match domain.paths.short_id_in(short_id, domain.case_sensitive) {
-            Some(short_id) => short_id,
-            None => return of_resolver(domain, path).unwrap_or(Route::NoSuchPath),
-        }
+    let (rest, suffix) = Representation::split_suffix(path);
+    let Some(short_id) = short_id_of(domain, rest) else {
+        return of_resolver(domain, path).unwrap_or(Route::NoSuchPath);
     };
     let representation = suffix.unwrap_or_else(|| negotiate(ask.accept));
     if representation == Representation::Json
@@ -150,15 +145,17 @@ pub(crate) fn route<'a>(table: &'a Table, ask: &Ask<'a>) -> Route<'a> {
 
 /// The short id about which a path takes reports. That of its item, where it is a Digital Link with a serial.
 fn reported<'a>(domain: &ShortDomain, whole: &'a str, path: &'a str) -> Option<Cow<'a, str>> {
-    if is_short_id(path) {
-        return Some(Cow::Borrowed(path));
-    }
     if !domain.digital_links || !short_id::reads_as_digital_link(path) {
-        return domain.paths.short_id_in(path, domain.case_sensitive).map(Cow::Borrowed);
+        return short_id_of(domain, path).map(Cow::Borrowed);
     }
     let link = DigitalLink::parse(whole, None).ok()?;
     link.get(Qualifier::Serial)?;
     Some(Cow::Owned(link.level(&[Qualifier::Serial])))
+}
+
+/// The short id of a path without its first slash and without a suffix. Only what is no plain short id asks the domain.
+fn short_id_of<'a>(domain: &ShortDomain, path: &'a str) -> Option<&'a str> {
+    if is_short_id(path) { Some(path) } else { domain.paths.short_id_in(path, domain.case_sensitive) }
 }
 
 fn is_short_id(text: &str) -> bool {
@@ -237,10 +234,10 @@ mod tests {
         };
         let mut below = ShortDomain::new(Scheme::Https, "below.gg").unwrap();
         (below.paths.path_prefix, below.paths.multi_segment) = ("shop/go".parse().ok(), true);
+        below.pages.clone_from(&exact.pages);
         let gs1 = "gs1.gg".parse().unwrap();
         let mut both = ShortDomain { host: gs1, digital_links: true, ..below.clone() };
         both.paths.path_prefix = "shop/01".parse().ok();
-        both.pages = exact.pages.clone();
         domains.replace(0, &[ShortDomain::new(Scheme::Https, "tn.gg").unwrap(), exact, below, both], None);
         let (path, query) = match target.split_once('?') {
             Some((path, query)) => (path, Some(query)),
@@ -325,7 +322,10 @@ mod tests {
             ("GET", "below.gg", "/shop/go/abc.png", "", false, "Png below.gg/ABC"),
             ("GET", "below.gg", "/sale/2026/shoes", "", false, "Redirect below.gg/SALE/2026/SHOES"),
             ("GET", "below.gg", "/sale/2026", json, true, "ProxyRecord(\"sale/2026\")"),
-            ("POST", "below.gg", "/shop/go/abc", "", true, "MethodNotAllowed"),
+            ("POST", "below.gg", "/shop/go/abc", "", true, "Report below.gg/abc"),
+            ("POST", "below.gg", "/sale/2026", "", false, "Report below.gg/sale/2026"),
+            ("POST", "below.gg", "/shop/go/", "", true, "MethodNotAllowed"),
+            ("PUT", "below.gg", "/shop/go/abc", "", true, "MethodNotAllowed"),
             ("GET", "below.gg", "/redirections/a/b", "", true, "Proxy"),
             ("GET", "below.gg", "/shop/go/redirections", "", true, "Redirect below.gg/REDIRECTIONS"),
             ("GET", "below.gg", "/.well-known/assetlinks.json", "", false, "NoSuchPath"),
@@ -340,7 +340,6 @@ mod tests {
             ("GET", "gs1.gg", "/sale/2026/a%20b", "", false, "DigitalLink gs1.gg"),
             ("GET", "gs1.gg", "/.well-known/acme-challenge/01/0952", "", false, "NoSuchPath"),
             ("POST", "gs1.gg", "/shop/01/abc", html, false, "Report gs1.gg/abc"),
-            ("POST", "gs1.gg", "/sale/2026", html, false, "Report gs1.gg/sale/2026"),
             (
                 "POST",
                 "gs1.gg",
