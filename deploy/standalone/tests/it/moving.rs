@@ -140,7 +140,8 @@ async fn links_of_each_service_move_with_what_they_say() {
     // Somebody changes it after the import has read it.
     fs::write(service.folder.path().join("yourls"), YOURLS.replace("com/y2", "com/newer")).unwrap();
     let (api, mut puts) = before_puts(service.running.api_url.clone()).await;
-    let import = service.run_tool(&["import", "--api", &api, "--from", "yourls", "yourls"]);
+    let arguments = ["import", "--api", &api, "--from", "yourls", "yourls"];
+    let import = service.run_tool(&arguments);
     let meanwhile = async {
         let go_on: oneshot::Sender<()> = puts.recv().await.unwrap();
         let change = json!({"defaultRedirectUrl": "https://example.com/theirs"});
