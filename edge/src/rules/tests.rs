@@ -52,7 +52,7 @@ proptest! {
             ],
         }];
         let set = read(&AccountRules::new(APPLICATION.parse().unwrap(), lists)).unwrap().unwrap();
-        let (served, headers, agents) = (served(PROJECT), HeaderMap::new(), Agents::new());
+        let (served, headers, agents) = (served(PROJECT), HeaderMap::new(), Agents::default());
         let sources = Sources { agents: &agents, geo: &NoGeoIp };
         let account = APPLICATION.parse().unwrap();
         let (ip, at) = ([127, 0, 0, 1].into(), UnixMillis(1));
