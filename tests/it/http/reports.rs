@@ -21,6 +21,7 @@ use super::{
     Answer, Api,
     authentication::{BERN, id, trigger},
     operators::machine,
+    platform::{platform_key, resume, suspend},
 };
 
 crate::on_both_engines!(a_report_comes_to_the_case_of_its_item);
@@ -138,6 +139,13 @@ async fn a_report_comes_to_the_case_of_its_item(engine: Engine) -> Result<()> {
         tx.commit().await?;
         ensure!(count().await? == left, "before {before}");
     }
+    // Nobody writes to an account that the platform has suspended.
+    let (platform, sent) = (platform_key(&api).await?, token(&api).await?);
+    suspend(&api, &platform).await?;
+    for body in [json!({}), json!({"token": sent, "text": "x"})] {
+        send(&api, "tn.gg", "COPY", body).await?.problem(404, 40401);
+    }
+    resume(&api, &platform).await?;
     let last = json!({"token": token(&api).await?, "text": "x"});
     ensure!(send(&api, "tn.gg", "COPY", last).await?.status == 200);
     ensure!(count().await? == 1);
