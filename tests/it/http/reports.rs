@@ -128,6 +128,8 @@ async fn a_report_comes_to_the_case_of_its_item(engine: Engine) -> Result<()> {
     let one_more = json!({"token": token(&api).await?, "text": "x"});
     let faults = send(&api, "tn.gg", "COPY", one_more).await?.problem(429, 42901);
     ensure!(faults[0].starts_with("This item gets at most 20 reports"), "{faults:?}");
+    let again = json!({"token": sent, "text": "x"});
+    ensure!(send(&api, "tn.gg", "COPY", again).await?.status == 200, "it is one of the 20");
 
     // They go by their age, and with their item.
     let count = async || anyhow::Ok(api.get(&uri).await?.json()["reportCount"].clone());

@@ -87,7 +87,8 @@ pub async fn send(
         return Err(absent(short_id));
     }
     let since = UnixMillis(now.0 - DAY_MS);
-    let (of_item, of_account) = reports::count_since(&mut tx, account, thng, since).await?;
+    // A form that comes again, as by a second click, is no other report.
+    let (of_item, of_account) = reports::count_others(&mut tx, account, (thng, permit.id), since).await?;
     for (whose, count, most) in
         [("This item", of_item, MAX_OF_ITEM), ("This account", of_account, MAX_OF_ACCOUNT)]
     {
