@@ -176,7 +176,7 @@ async fn a_form_of_a_finder_comes_to_control() {
     let (at, asked) = api().await;
     let (control, edge, _folder) = edge_with(|config| config.api_urls = vec![format!("http://{at}")]).await;
     let post = async |accept: &str, body: &str| {
-        exchange(edge.plain, build("POST", "/abc?x=1", &[("host", HOST), ("accept", accept)], body)).await
+        exchange(edge.plain, build("POST", "/a/abc?x=1", &[("host", HOST), ("accept", accept)], body)).await
     };
     assert_eq!(post("*/*", "").await.status, 405, "nobody asks for reports");
     let pages = Some(Arc::new(Pages { reports: true, ..Pages::default() }));
@@ -192,7 +192,7 @@ async fn a_form_of_a_finder_comes_to_control() {
         let answer = post("*/*", body).await;
         assert_eq!((answer.status, &answer.json()["shortId"]), (201, &json!("NEW")));
         let seen = asked.lock().unwrap().pop().unwrap();
-        assert_eq!(seen.line, "POST /redirections/abc/reports");
+        assert_eq!(seen.line, "POST /redirections/a%2Fabc/reports");
         assert_eq!(seen.headers["host"], HOST);
         assert_eq!(seen.headers["x-forwarded-for"], "127.0.0.1");
         assert_eq!(serde_json::from_slice::<Value>(&seen.body).unwrap(), expected);
