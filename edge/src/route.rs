@@ -88,8 +88,11 @@ pub(crate) fn route<'a>(table: &'a Table, ask: &Ask<'a>) -> Route<'a> {
         return Route::Proxy;
     }
     let takes_reports = || domain.pages.as_ref().is_some_and(|pages| pages.reports);
-    if *ask.method == Method::POST && takes_reports() && is_short_id(path) {
-        return Route::Report(domain, path);
+    if *ask.method == Method::POST
+        && takes_reports()
+        && let Some(short_id) = short_id_of(domain, path)
+    {
+        return Route::Report(domain, short_id);
     }
     if *ask.method != Method::GET && *ask.method != Method::HEAD {
         return Route::MethodNotAllowed;
@@ -106,15 +109,8 @@ pub(crate) fn route<'a>(table: &'a Table, ask: &Ask<'a>) -> Route<'a> {
         }
         _ => {}
     }
-    let (short_id, suffix) = Representation::split_suffix(path);
-    let short_id = if is_short_id(short_id) {
-        short_id
-    } else {
-        match domain.paths.short_id_in(short_id, domain.case_sensitive) {
-            Some(short_id) => short_id,
-            None => return Route::NoSuchPath,
-        }
-    };
+    let (path, suffix) = Representation::split_suffix(path);
+    let Some(short_id) = short_id_of(domain, path) else { return Route::NoSuchPath };
     let representation = suffix.unwrap_or_else(|| negotiate(ask.accept));
     if representation == Representation::Json
         && (ask.has_authorization || ask.query.is_some_and(has_access_token))
@@ -127,6 +123,11 @@ pub(crate) fn route<'a>(table: &'a Table, ask: &Ask<'a>) -> Route<'a> {
         Cow::Borrowed(short_id)
     };
     Route::Link(Link { domain, folded, representation })
+}
+
+/// The short id of a path without its first slash and without a suffix. Only what is no plain short id asks the domain.
+fn short_id_of<'a>(domain: &ShortDomain, path: &'a str) -> Option<&'a str> {
+    if is_short_id(path) { Some(path) } else { domain.paths.short_id_in(path, domain.case_sensitive) }
 }
 
 fn is_short_id(text: &str) -> bool {
@@ -194,6 +195,7 @@ mod tests {
         };
         let mut below = ShortDomain::new(Scheme::Https, "below.gg").unwrap();
         (below.paths.path_prefix, below.paths.multi_segment) = ("shop/go".parse().ok(), true);
+        below.pages.clone_from(&exact.pages);
         domains.replace(0, &[ShortDomain::new(Scheme::Https, "tn.gg").unwrap(), exact, below], None);
         let (path, query) = match target.split_once('?') {
             Some((path, query)) => (path, Some(query)),
@@ -265,7 +267,10 @@ mod tests {
             ("GET", "below.gg", "/shop/go/abc.png", "", false, "Png below.gg/ABC"),
             ("GET", "below.gg", "/sale/2026/shoes", "", false, "Redirect below.gg/SALE/2026/SHOES"),
             ("GET", "below.gg", "/sale/2026", json, true, "ProxyRecord(\"sale/2026\")"),
-            ("POST", "below.gg", "/shop/go/abc", "", true, "MethodNotAllowed"),
+            ("POST", "below.gg", "/shop/go/abc", "", true, "Report below.gg/abc"),
+            ("POST", "below.gg", "/sale/2026", "", false, "Report below.gg/sale/2026"),
+            ("POST", "below.gg", "/shop/go/", "", true, "MethodNotAllowed"),
+            ("PUT", "below.gg", "/shop/go/abc", "", true, "MethodNotAllowed"),
             ("GET", "below.gg", "/redirections/a/b", "", true, "Proxy"),
             ("GET", "below.gg", "/shop/go/redirections", "", true, "Redirect below.gg/REDIRECTIONS"),
             ("GET", "below.gg", "/.well-known/assetlinks.json", "", false, "NoSuchPath"),

@@ -261,11 +261,12 @@ impl Moving {
             Ok(()) => Ok(Outcome::Changed(code)),
             Err(error @ RequestError::Refused { status: StatusCode::PRECONDITION_FAILED, .. }) => {
                 // Maybe by a try whose answer was lost.
-                let now = self.client.read::<Record>(&url).await?;
-                if change(&row.item.body, &now).is_none() {
-                    return Ok(Outcome::Changed(code));
+                match self.client.read::<Record>(&url).await {
+                    Ok(now) if change(&row.item.body, &now).is_none() => Ok(Outcome::Changed(code)),
+                    Ok(_) => of_the_row(error),
+                    // Somebody has deleted it.
+                    Err(error) => of_the_row(error),
                 }
-                of_the_row(error)
             }
             Err(error) => of_the_row(error),
         }
