@@ -96,7 +96,8 @@ impl OwnDomain {
 /// The `ETag` of the settings of a short domain; without one, of a host that is only claimed.
 fn settings_tag(host: &Host, domain: Option<&ShortDomain>) -> EntityTag {
     let files = domain.and_then(|domain| domain.files.as_deref());
-    let paths = domain.map(|domain| &domain.paths);
+    // Without a path it is that of a host that is only claimed.
+    let paths = domain.map(|domain| &domain.paths).filter(|paths| !paths.is_default());
     EntityTag::of(&(host.as_str(), domain.and_then(|domain| domain.redirect_max_age), files, paths))
 }
 

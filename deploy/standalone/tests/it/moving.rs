@@ -253,7 +253,7 @@ async fn codes_that_cannot_be_kept_are_named() {
     let (exit, out, error) = service.run_tool(&["import", "below.csv", "--from", "yourls"]).await;
     assert!(exit == 1 && out.starts_with("1 created"), "{out}{error}");
     let (status, link) = service.call("GET", "/redirections/X1", None).await;
-    assert_eq!((status, &link["defaultRedirectUrl"]), (200, &json!("https://example.com/x")));
+    assert_eq!((status, &link["defaultRedirectUrl"]), (200, &json!("https://example.com/x")), "{out}{error}");
 
     fs::write(service.folder.path().join("broken"), "[{\"key\":").unwrap();
     let (exit, _, error) = service.run_tool(&["import", "broken", "--from", "dub"]).await;

@@ -147,7 +147,8 @@ impl Moving {
             Err(RequestError::Refused { .. }) => return Ok(()),
             Err(error) => return Err(error),
         };
-        let is_meant = |one: &Domain| Some(&one.domain) == self.domain.as_ref();
+        // Without a name it is the first of the account, as for the service.
+        let is_meant = |one: &Domain| self.domain.as_ref().is_none_or(|domain| one.domain == *domain);
         self.prefix = domains.into_iter().find(is_meant).and_then(|domain| domain.path_prefix);
         Ok(())
     }
