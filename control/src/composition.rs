@@ -42,7 +42,7 @@ use printing::{
 use privacy::service::{PrivacyState, erasures};
 use push::{certificates::CertificateKey, edge_keys::EdgeKeys, hub::Hub};
 use redirects::{
-    service::{Redirects, redirections::follow_thng, rules},
+    service::{DRAWINGS, Redirects, redirections::follow_thng, rules},
     store::{domains, log, tasks},
     writer::{self, WriterTask},
 };
@@ -57,6 +57,7 @@ use shared::{
 use signin::service::SignInState;
 use statistics::service::StatisticsState;
 use tenants::service::passwords::Passwords;
+use tokio::sync::Semaphore;
 use web::limiter::{Limiter, Limits, Ticks};
 
 use crate::{
@@ -293,7 +294,8 @@ pub async fn compose(parts: Parts) -> Result<(Arc<ApiState>, WriterTask), StoreE
         dependents: Arc::new(LaterSubjects { scans: scans.clone(), devices }),
     });
     let catalog = Catalog { core: core.clone(), blobs: parts.blobs, property_groups };
-    let redirects = Redirects { core: core.clone(), writer, edges: Arc::new(hub.clone()) };
+    let drawings = Arc::new(Semaphore::new(DRAWINGS));
+    let redirects = Redirects { core: core.clone(), writer, edges: Arc::new(hub.clone()), drawings };
     let actions = ActionState {
         core: core.clone(),
         geo_ip: parts.geo_ip.unwrap_or_else(|| Arc::new(NoGeoIp)),

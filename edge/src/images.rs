@@ -62,7 +62,7 @@ pub(crate) enum NoImage {
 #[derive(Debug)]
 pub(crate) struct Renderer {
     images: Cache<ImageKey, Arc<QrImage>>,
-    workers: Semaphore,
+    workers: Arc<Semaphore>,
     waiting: Shares<IpAddr>,
 }
 
@@ -78,7 +78,7 @@ impl Renderer {
         let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         Self {
             images: Cache::builder().max_capacity(cache_bytes).weigher(weigh).build(),
-            workers: Semaphore::new(cores.saturating_sub(1).max(1)),
+            workers: Arc::new(Semaphore::new(cores.saturating_sub(1).max(1))),
             waiting: Shares::new(queue),
         }
     }
@@ -98,13 +98,15 @@ impl Renderer {
     ) -> Result<Arc<QrImage>, NoImage> {
         let owner = client.map(|ip| (network(ip.to_canonical()), (self.waiting.most() / 2).max(1)));
         let _place = self.waiting.take(owner).map_err(|_| NoImage::Busy)?;
-        let _permit = self.workers.acquire().await.map_err(|_| NoImage::Busy)?;
+        let permit = self.workers.clone().acquire_owned().await.map_err(|_| NoImage::Busy)?;
         // A request that waited for the same image may have rendered it meanwhile.
         if let Some(image) = self.held(&key) {
             return Ok(image);
         }
         metrics.rendered.inc();
         let work = move || {
+            // Held to the end, also where the client has gone: what was begun is drawn all the same.
+            let _permit = permit;
             let image = qr::render_with(&key.payload, &key.caption, &key.request, key.logo.as_deref());
             (key, image)
         };

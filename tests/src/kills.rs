@@ -71,7 +71,7 @@ pub async fn expire_leases(product: &Product) -> Result<()> {
     let Location::Postgres(url) = product.location() else { return Ok(()) };
     let sql = "UPDATE jobs SET lease_until = 0 WHERE completed_at IS NULL; \
         UPDATE print_orders SET lease_until = 0 WHERE settled = 0; \
-        UPDATE link_changes SET lease_until = 0 WHERE settled = 0; \
+        UPDATE link_changes SET lease_until = 0 WHERE settled = 0; UPDATE removed_applications SET lease_until = 0; \
         UPDATE erasures SET lease_until = 1 WHERE lease_until > 0; UPDATE webhooks SET lease_until = 0";
     sqlx::raw_sql(sql).execute(&mut PgConnection::connect(&url).await?).await?;
     Ok(())

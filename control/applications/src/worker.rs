@@ -50,7 +50,12 @@ impl worker::Lane for Lane {
     }
 
     /// Users must go some day, so no removal fails for good.
-    async fn fail(&mut self, _: &mut Claimed<Removal>, _message: String) -> Result<Stepped, ServiceError> {
+    async fn fail(
+        &mut self,
+        claimed: &mut Claimed<Removal>,
+        message: String,
+    ) -> Result<Stepped, ServiceError> {
+        tracing::warn!(application = %claimed.item.app, reason = %message, "users could not be removed");
         self.given_up.inc();
         Ok(Stepped::Rests)
     }

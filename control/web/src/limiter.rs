@@ -97,6 +97,8 @@ pub struct Limiter {
     /// Of a /24 or /48.
     wide_logins: Limit<u32>,
     reports: Limit<u32>,
+    /// Of a /24 or /48.
+    wide_reports: Limit<u32>,
     hasher: RandomState,
 }
 
@@ -105,18 +107,17 @@ impl Limiter {
     #[must_use]
     pub fn new(limits: &Limits, ticks: &Ticks) -> Self {
         const SECOND: Duration = Duration::from_secs(1);
+        let a_minute = |most| Limit::new(most, 60 * SECOND, 1, ticks);
+        let of_address = limits.logins_per_address;
+        let of_network = of_address.saturating_mul(WIDE_SHARE);
         Self {
             keys: Limit::new(limits.requests_per_key, SECOND, 2, ticks),
             public: Limit::new(limits.requests_per_key.saturating_mul(2), SECOND, 2, ticks),
             refusals: Limit::new(limits.refusals_per_address, SECOND, 10, ticks),
-            logins: Limit::new(limits.logins_per_address, 60 * SECOND, 1, ticks),
-            wide_logins: Limit::new(
-                limits.logins_per_address.saturating_mul(WIDE_SHARE),
-                60 * SECOND,
-                1,
-                ticks,
-            ),
-            reports: Limit::new(limits.logins_per_address, 60 * SECOND, 1, ticks),
+            logins: a_minute(of_address),
+            wide_logins: a_minute(of_network),
+            reports: a_minute(of_address),
+            wide_reports: a_minute(of_network),
             hasher: RandomState::new(),
         }
     }
@@ -145,18 +146,22 @@ impl Limiter {
     /// A request by which passwords and codes could be guessed; the tighter of the limits of its address and its network.
     #[must_use]
     pub fn login(&self, client: Option<IpAddr>) -> Option<Verdict> {
-        let narrow = self.logins.check(&self.bucket(client)?)?;
+        self.tighter(&self.logins, &self.wide_logins, client)
+    }
+
+    /// A request by which a finder writes to an account: no more of an address, or of its network, than logins.
+    #[must_use]
+    pub fn report(&self, client: Option<IpAddr>) -> Option<Verdict> {
+        self.tighter(&self.reports, &self.wide_reports, client)
+    }
+
+    fn tighter(&self, narrow: &Limit<u32>, wide: &Limit<u32>, client: Option<IpAddr>) -> Option<Verdict> {
+        let narrow = narrow.check(&self.bucket(client)?)?;
         if !narrow.is_allowed {
             return Some(narrow);
         }
-        let wide = self.wide_logins.check(&self.bucket(client.map(wide_network))?)?;
+        let wide = wide.check(&self.bucket(client.map(wide_network))?)?;
         Some(if wide.is_allowed { narrow } else { wide })
-    }
-
-    /// A request by which a finder writes to an account: no more of an address than logins.
-    #[must_use]
-    pub fn report(&self, client: Option<IpAddr>) -> Option<Verdict> {
-        self.reports.check(&self.bucket(client)?)
     }
 
     /// Frees the memory of idle keys and addresses; called on a timer.
@@ -167,6 +172,7 @@ impl Limiter {
         self.logins.forget();
         self.wide_logins.forget();
         self.reports.forget();
+        self.wide_reports.forget();
     }
 
     fn bucket(&self, client: Option<IpAddr>) -> Option<u32> {
@@ -296,6 +302,8 @@ mod tests {
         assert_eq!(allowed((0..50).map(|n| of(format!("192.0.3.{n}")))), 24);
         assert_eq!(allowed((0..50).map(|n| of(format!("2001:db8:1:{n:x}::1")))), 24);
         assert_eq!(allowed((0..50).map(|n| of(format!("2001:db8:2:{n:x}::1")))), 24);
+        let report = |n: u8| limiter.report(Some([192, 0, 2, n].into()));
+        assert_eq!(allowed((0..50).map(report)), 24, "counted apart");
         clock.set(UnixMillis(60_000));
         assert_eq!(allowed((0..50).map(|n| of(format!("192.0.2.{n}")))), 24);
     }

@@ -20,6 +20,7 @@ use shared::{
 };
 use statistics::service::{scan_limits, unknown_scans};
 use tokio::runtime::Handle;
+use tokio_util::task::AbortOnDropHandle;
 
 /// Control in the same process.
 ///
@@ -48,7 +49,8 @@ impl Backing for InProcess {
             let mut conn = app.core.db.read().await?;
             redirections::load_fill(&mut conn, &key).await
         };
-        let loaded = self.runtime.spawn(load).await;
+        // The edge bounds the time of a look-up: what it gave up must not go on waiting for a connection.
+        let loaded = AbortOnDropHandle::new(self.runtime.spawn(load)).await;
         loaded.map_err(|error| BackingError::Unreachable(error.to_string()))?.map_err(unreachable)
     }
 

@@ -36,6 +36,16 @@ impl Count {
         self.scans = self.scans.max(known);
     }
 
+    /// As reports and the file have it.
+    pub(super) fn said(&self, key: &RedirectKey) -> LimitedScans {
+        LimitedScans {
+            domain: (&*key.domain).into(),
+            folded: (&*key.folded).into(),
+            created_at: self.created_at,
+            scans: self.scans,
+        }
+    }
+
     /// Whether control should hear of it now, while so many scans of the link are left.
     pub(super) fn is_due(&self, left: u64) -> bool {
         u64::from(self.scans.saturating_sub(self.known)) > left / PART
@@ -100,12 +110,7 @@ impl Counts {
             && let Some(key) = self.due.pop_first()
         {
             let Some(count) = self.newer.get(&key).or_else(|| self.older.get(&key)) else { continue };
-            taken.push(LimitedScans {
-                domain: (&*key.domain).into(),
-                folded: (&*key.folded).into(),
-                created_at: count.created_at,
-                scans: count.scans,
-            });
+            taken.push(count.said(&key));
         }
         taken
     }
@@ -135,17 +140,12 @@ impl Counts {
     }
 
     /// Everything that is counted, if something was since the last time; the links scanned last come last.
-    pub(super) fn take_changed(&mut self) -> Option<Vec<LimitedScans>> {
+    pub(super) fn take_changed(&mut self) -> Option<Vec<(RedirectKey, Count)>> {
         if !mem::take(&mut self.is_changed) {
             return None;
         }
-        let counts = self.older.iter().chain(&self.newer).map(|(key, count)| LimitedScans {
-            domain: (&*key.domain).into(),
-            folded: (&*key.folded).into(),
-            created_at: count.created_at,
-            scans: count.scans,
-        });
-        Some(counts.collect())
+        let counts = self.older.iter().chain(&self.newer);
+        Some(counts.map(|(key, count)| (key.clone(), *count)).collect())
     }
 
     /// Saving failed.

@@ -11,8 +11,8 @@
 //!   together reach `maxScans`. So one edge is exact, and several give at most so many scans too many as the others counted
 //!   within the time of a report and its push.
 //! - Counts only grow, and each is of one edge: a report that is lost, late or repeated does no harm, and a link never ends early.
-//! - After a restart an edge goes on from the greatest of its file and the record of the link. The file is at most a second old
-//!   after a kill, and whole after an orderly stop.
+//! - After a restart an edge goes on from the greatest of its file and the record of the link. The file is a second old
+//!   after a kill, or older where so many links are counted that it takes long to write, and whole after an orderly stop.
 //! - Reports are seldom while many scans are left: one for each 1,024th part of what is left, and one a minute. So a link
 //!   with many scans does not fill the change log, and near its end each scan is reported at once.
 //! - Memory is bounded. Links that were not scanned for long are forgotten; their count is then what control knows.

@@ -12,8 +12,10 @@ use super::{ScanLimits, file};
 const GATHER: Duration = Duration::from_millis(25);
 /// Time after which everything that control does not have is reported.
 const SWEEP: Duration = Duration::from_secs(60);
-/// Time between two writings of the file.
+/// Least time between two writings of the file.
 const SAVE: Duration = Duration::from_secs(1);
+/// The file of very many links takes long to write: the next one waits this many times as long.
+const SAVE_REST: u32 = 9;
 /// First and longest wait after a failure.
 const BACKOFF: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
 /// How long a stopping edge tries to hand over the rest.
@@ -82,6 +84,7 @@ impl ScanLimits {
             // What comes due meanwhile gathers for the next time.
             let is_last = counts.len() < MAX_COUNTS;
             let report = LimitReport { edge: (&*self.edge).into(), counts };
+            let begun = Instant::now();
             match sink.report(&report).await {
                 Ok(()) => self.lock().reported(&report.counts),
                 Err(NotTaken::Refused(reason)) => {
@@ -96,12 +99,17 @@ impl ScanLimits {
             if is_last {
                 return true;
             }
+            // Control writes a report under the lock of the change log: other changes get as much of its time.
+            sleep(begun.elapsed()).await;
         }
     }
 
     async fn save_until(self: &Arc<Self>, stop: &CancellationToken) {
-        while stop.run_until_cancelled(sleep(SAVE)).await.is_some() {
+        let mut pause = SAVE;
+        while stop.run_until_cancelled(sleep(pause)).await.is_some() {
+            let begun = Instant::now();
             self.save().await;
+            pause = SAVE.max(begun.elapsed().saturating_mul(SAVE_REST));
         }
     }
 
@@ -113,6 +121,8 @@ impl ScanLimits {
         let this = self.clone();
         let write = move || {
             let Some(counts) = this.lock().take_changed() else { return };
+            // Texts are made here, without the lock: requests wait for it.
+            let counts = counts.into_iter().map(|(key, count)| count.said(&key)).collect();
             if let Err(error) = file::save(&this.path, &this.edge, counts) {
                 tracing::error!(%error, "the counts of scans could not be saved");
                 this.lock().not_saved();

@@ -23,6 +23,13 @@ fn link(most: u32, scans: &BTreeMap<Box<str>, u32>) -> Redirect {
     link
 }
 
+/// Saves what is counted, if something was since the last time.
+fn save(limits: &ScanLimits) {
+    let Some(counts) = limits.lock().take_changed() else { return };
+    let counts = counts.into_iter().map(|(key, count)| count.said(&key)).collect();
+    file::save(&limits.path, &limits.edge, counts).unwrap();
+}
+
 /// What is due, as control would hear it.
 fn due(limits: &ScanLimits) -> Vec<LimitedScans> {
     limits.lock().take_due()
@@ -83,8 +90,7 @@ fn an_orderly_stop_loses_nothing_and_the_file_of_another_edge_is_ignored() {
     let none = BTreeMap::new();
     let limits = ScanLimits::open(folder.path(), "e1".into());
     assert!((0..3).all(|_| limits.admit(&key(), &link(5, &none))));
-    let counts = limits.lock().take_changed().unwrap();
-    file::save(&limits.path, &limits.edge, counts).unwrap();
+    save(&limits);
     let again = ScanLimits::open(folder.path(), "e1".into());
     assert_eq!((0..9).filter(|_| again.admit(&key(), &link(5, &none))).count(), 2);
     let other = ScanLimits::open(folder.path(), "e2".into());
@@ -165,10 +171,9 @@ proptest! {
                 }
                 Step::Push => seen[at] = control.clone(),
                 Step::Restart(has_file) => {
-                    if let (true, Some(counts)) = (has_file, edges[at].lock().take_changed()) {
-                        file::save(&edges[at].path, &edges[at].edge, counts).unwrap();
-                    }
-                    if !has_file {
+                    if has_file {
+                        save(&edges[at]);
+                    } else {
                         let _ = std::fs::remove_file(&edges[at].path);
                         own[at] = 0;
                     }

@@ -14,6 +14,7 @@ use hyper::{body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::TokioIo;
 use serde_json::{Value, json};
 use shared::{
+    domain_paths::DomainPaths,
     pages::Pages,
     short_url::{Scheme, ShortDomain},
     wire::stream::Change,
@@ -175,19 +176,23 @@ async fn a_form_of_a_finder_comes_to_control() {
     let (at, asked) = api().await;
     let (control, edge, _folder) = edge_with(|config| config.api_urls = vec![format!("http://{at}")]).await;
     let post = async |accept: &str, body: &str| {
-        exchange(edge.plain, build("POST", "/abc?x=1", &[("host", HOST), ("accept", accept)], body)).await
+        exchange(edge.plain, build("POST", "/a/abc?x=1", &[("host", HOST), ("accept", accept)], body)).await
     };
     assert_eq!(post("*/*", "").await.status, 405, "nobody asks for reports");
     let pages = Some(Arc::new(Pages { reports: true, ..Pages::default() }));
     let domain = ShortDomain::new(Scheme::Https, HOST).unwrap();
-    let domain = ShortDomain { account: Some(account()), pages, ..domain };
+    let paths = DomainPaths { multi_segment: true, ..DomainPaths::default() };
+    let domain = ShortDomain { account: Some(account()), pages, paths, ..domain };
     control.acked(control.commit([Change::Domain(domain)])).await;
+    let of_segments = build("POST", "/sale/2026", &[("host", HOST)], "");
+    assert_eq!(exchange(edge.plain, of_segments).await.status, 201);
+    assert_eq!(asked.lock().unwrap().pop().unwrap().line, "POST /redirections/sale%2F2026/reports");
     for (body, expected) in [("", json!({})), ("text=In+a%20shop&mail=", json!({"text": "In a shop"}))] {
         // A program gets what control says.
         let answer = post("*/*", body).await;
         assert_eq!((answer.status, &answer.json()["shortId"]), (201, &json!("NEW")));
         let seen = asked.lock().unwrap().pop().unwrap();
-        assert_eq!(seen.line, "POST /redirections/abc/reports");
+        assert_eq!(seen.line, "POST /redirections/a%2Fabc/reports");
         assert_eq!(seen.headers["host"], HOST);
         assert_eq!(seen.headers["x-forwarded-for"], "127.0.0.1");
         assert_eq!(serde_json::from_slice::<Value>(&seen.body).unwrap(), expected);

@@ -62,12 +62,15 @@ async fn led(edge: &Running, asked: usize) -> usize {
     led
 }
 
+/// Method, path and headers.
+type Request<'a> = (&'a str, &'a str, &'a [(&'a str, &'a str)]);
+
 #[tokio::test]
 async fn one_edge_is_exact_and_counts_people_who_are_redirected() {
     for adapt in [on_disk as fn(&mut EdgeConfig), full] {
         let (control, edge, _folder) = edge_with(adapt).await;
         control.acked(control.put_record(limited(3))).await;
-        let others: [(&str, &str, &[(&str, &str)]); 5] = [
+        let others: [Request<'_>; 5] = [
             ("HEAD", "/ABC", &PERSON),
             ("GET", "/ABC", &[]),
             ("GET", "/ABC", &[("user-agent", "curl/8.5.0")]),

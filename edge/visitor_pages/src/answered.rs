@@ -55,6 +55,11 @@ impl Answer {
             && (self.code, self.kind, self.shows_link) == (asked.code, asked.kind, asked.shows_link)
             && *self.accepted == *asked.accepted
     }
+
+    /// Whether its pages were replaced: then nobody asks for it any more.
+    fn is_over(&self) -> bool {
+        self.pages.as_ref().is_some_and(|pages| pages.strong_count() == 0)
+    }
 }
 
 /// A table with one place for each hash: a later page takes the place of an earlier one that is not asked for. Reading it takes no
@@ -89,7 +94,7 @@ impl Answered {
     pub(crate) fn put(&self, asked: &Asked<'_>, page: &Bytes) {
         let Some(place) = self.place(asked).filter(|_| page.len() <= MAX_PAGE) else { return };
         let held: &Option<Arc<Answer>> = &place.load();
-        if let Some(held) = held {
+        if let Some(held) = held.as_ref().filter(|held| !held.is_over()) {
             let hits = held.hits.load(Relaxed);
             if hits > 0 {
                 held.hits.store(hits - 1, Relaxed);
@@ -140,5 +145,23 @@ mod tests {
             table.put(&asked(format!("y{number}").as_bytes()), &page);
         }
         assert!(table.find(&common).is_none());
+    }
+
+    #[test]
+    fn pages_that_were_replaced_keep_no_place() {
+        let (table, page) = (Answered::default(), Bytes::from_static(b"page"));
+        let (old, new) = (Arc::<Pages>::default(), Arc::<Pages>::default());
+        for number in 0..4 * PLACES {
+            let accepted = format!("x{number}");
+            let asked = Asked { pages: Some(&old), ..asked(accepted.as_bytes()) };
+            table.put(&asked, &page);
+            for _ in 0..MAX_HITS {
+                table.find(&asked);
+            }
+        }
+        drop(old);
+        let asked = Asked { pages: Some(&new), ..asked(b"de") };
+        table.put(&asked, &page);
+        assert!(table.find(&asked).is_some());
     }
 }

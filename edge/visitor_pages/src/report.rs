@@ -68,7 +68,8 @@ fn form(texts: &ReportTexts, token: &str, takes_mail: bool) -> String {
     )
 }
 
-/// What was filled in, as the JSON that control takes; fields that are empty are left out. `None` if a field is none of ours.
+/// What was filled in, as the JSON that control takes; fields that are empty are left out. `None` if a field is none of ours or comes
+/// twice.
 #[must_use]
 pub fn read_report(form: &[u8]) -> Option<String> {
     let mut report = Map::new();
@@ -79,8 +80,9 @@ pub fn read_report(form: &[u8]) -> Option<String> {
             parts.next()?.iter().map(|byte| if *byte == b'+' { b' ' } else { *byte }).collect();
         // A browser ends lines by two letters, and counts one.
         let value = percent_decode(&spaced).decode_utf8().ok()?.replace("\r\n", "\n");
-        if !value.trim().is_empty() {
-            report.insert(str::from_utf8(name).ok()?.to_owned(), value.into());
+        let name = str::from_utf8(name).ok()?.to_owned();
+        if !value.trim().is_empty() && report.insert(name, value.into()).is_some() {
+            return None;
         }
     }
     Some(Value::Object(report).to_string())
@@ -138,6 +140,7 @@ mod tests {
             ("text=%FF", None),
             ("text", None),
             ("name=x", None),
+            ("text=a&text=b", None),
         ] {
             let found =
                 read_report(form.as_bytes()).map(|json| serde_json::from_str::<Value>(&json).unwrap());

@@ -15,6 +15,8 @@ use super::{
 
 /// Modules along a side of the smallest hole for a logo, of which it has all but one.
 const LEAST_HOLE: usize = 5;
+/// Most sizes of a hole that are tried: up to version 11 all of them. Each takes milliseconds, at version 40 some 20.
+const MAX_TRIES: usize = 8;
 /// Modules along a side of a finder pattern. They stay squares, because readers find a code by them.
 const FINDER: usize = 7;
 /// Pixels of a module where it is looked whether a code with a hole can be read.
@@ -46,13 +48,15 @@ pub(super) fn draw(
         (true, Some(url)) if logo::is_url(url) => Some(url),
         (true, _) => return Err(QrError::NoLogo),
     };
+    // Before the search for a hole, which takes longer.
+    let pixels = logo.filter(|_| request.format() == Format::Png).map(Logo::read).transpose()?;
     let hole = if logo.is_some() { hole(matrix, payload, request)? } else { 0 };
     let drawing = Drawing { matrix, style, hole };
     let mut picture = Picture::draw(&drawing, layout, caption);
     match request.format() {
         Format::Png => {
-            if let Some(url) = logo {
-                picture.paste(&Logo::read(url)?, drawing.logo_rect(layout));
+            if let Some(pixels) = &pixels {
+                picture.paste(pixels, drawing.logo_rect(layout));
             }
             readable(&picture, payload)?;
             png::draw_colored(&picture)
@@ -91,7 +95,7 @@ fn hole(matrix: &Matrix, payload: &str, request: &QrRequest) -> Result<usize, Qr
         }
     };
     let holes: Vec<usize> = holes.collect();
-    let found = holes.into_iter().rev().find(|&hole| is_read(hole));
+    let found = holes.into_iter().rev().take(MAX_TRIES).find(|&hole| is_read(hole));
     found.ok_or(QrError::LogoCovers { version: matrix.version, ecl })
 }
 

@@ -317,7 +317,7 @@ async fn a_thng_is_erased_and_its_profile_made_again(engine: Engine) -> Result<(
     let again = self::receipt(api, &again).await?;
     let counts: Vec<u64> =
         again["rows"].as_object().into_iter().flatten().filter_map(|(_, n)| n.as_u64()).collect();
-    ensure!(counts == [0; 7], "{again}");
+    ensure!(counts == [0; 8], "{again}");
     Ok(())
 }
 

@@ -21,6 +21,7 @@ use super::{
     Answer, Api,
     authentication::{BERN, id, trigger},
     operators::machine,
+    platform::{platform_key, resume, suspend},
 };
 
 crate::on_both_engines!(a_report_comes_to_the_case_of_its_item);
@@ -127,6 +128,8 @@ async fn a_report_comes_to_the_case_of_its_item(engine: Engine) -> Result<()> {
     let one_more = json!({"token": token(&api).await?, "text": "x"});
     let faults = send(&api, "tn.gg", "COPY", one_more).await?.problem(429, 42901);
     ensure!(faults[0].starts_with("This item gets at most 20 reports"), "{faults:?}");
+    let again = json!({"token": sent, "text": "x"});
+    ensure!(send(&api, "tn.gg", "COPY", again).await?.status == 200, "it is one of the 20");
 
     // They go by their age, and with their item.
     let count = async || anyhow::Ok(api.get(&uri).await?.json()["reportCount"].clone());
@@ -138,6 +141,13 @@ async fn a_report_comes_to_the_case_of_its_item(engine: Engine) -> Result<()> {
         tx.commit().await?;
         ensure!(count().await? == left, "before {before}");
     }
+    // Nobody writes to an account that the platform has suspended.
+    let (platform, sent) = (platform_key(&api).await?, token(&api).await?);
+    suspend(&api, &platform).await?;
+    for body in [json!({}), json!({"token": sent, "text": "x"})] {
+        send(&api, "tn.gg", "COPY", body).await?.problem(404, 40401);
+    }
+    resume(&api, &platform).await?;
     let last = json!({"token": token(&api).await?, "text": "x"});
     ensure!(send(&api, "tn.gg", "COPY", last).await?.status == 200);
     ensure!(count().await? == 1);

@@ -102,6 +102,14 @@ async fn counts_of_edges_end_a_link_and_change_nothing_else(engine: Engine) -> R
         ensure!(found["countedScans"] == counted && found["title"] == "Poster", "{more}: {found}");
         ensure!(closed().await? == expected, "{more}");
     }
+    // However much an edge says, its part is at most the limit: a higher limit opens the link again.
+    ensure!(report(&api, "e1", u32::MAX, at).await? == 6);
+    put(json!({"maxScans": 7})).await?;
+    ensure!(closed().await? == Value::Null);
+    // Without a limit nothing counts.
+    put(json!({"maxScans": null})).await?;
+    report(&api, "e3", 1, at).await?;
+    ensure!(put(json!({"maxScans": 7})).await?["countedScans"] == 6);
     let said =
         LimitedScans { domain: "no.gg".into(), folded: "A".into(), created_at: UnixMillis(1), scans: 1 };
     let unknown = LimitReport { edge: "e1".into(), counts: vec![said.clone()] };

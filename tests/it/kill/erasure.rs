@@ -131,6 +131,7 @@ async fn the_removal_of_users_goes_on(product: &mut Product) -> Result<()> {
     let (status, said) = product.call(Method::DELETE, &format!("{uri}/{app}"), None).await?;
     ensure!(status.is_success(), "{status}: {said}");
     product.kill()?;
+    expire_leases(product).await?;
     product.start_again()?;
     let begun = Instant::now();
     loop {

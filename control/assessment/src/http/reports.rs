@@ -47,7 +47,7 @@ pub(super) struct ReportStateDocument {
 /// Tells the account of an item that may be a copy where it was found, without a key: an empty object gives a token, which goes
 /// with the report. The page of copies does it, if `reports` of the pages is set. The short domain is the host of the request.
 #[utoipa::path(post, path = "/redirections/{shortId}/reports", tag = "Redirections", operation_id = "reportItem",
-    security(()), params(("shortId" = String, Path, description = "Short id")),
+    security(()), params(("shortId" = String, Path, description = "Short id, with `%2F` for a slash in it")),
     request_body = NewReportDocument,
     responses((status = 200, description = "The token of a form, or the report was received", body = ReportStateDocument),
         (status = 404, description = "Nobody may write about this short id, be there one or not"),

@@ -4,7 +4,7 @@ use shared::{
     id::{AccountId, CaseId, ReportId, ThngId},
     redirect::RedirectKey,
     short_id::ShortId,
-    short_url::ShortDomain,
+    short_url::{Scheme, ShortDomain},
     time::UnixMillis,
 };
 use tracing::instrument;
@@ -17,7 +17,7 @@ use crate::{
         resource::Thng,
     },
     error::{AssessmentError, CommonError, ServiceError},
-    store::{Conn, Ctx, accounts, documents, redirections, reports},
+    store::{Conn, Ctx, accounts, documents, redirections, reports, withheld},
 };
 
 /// The time in which reports are counted.
@@ -45,7 +45,7 @@ struct Suspected {
 /// Begins a report about the item of a short URL, whose host the request names.
 ///
 /// # Errors
-/// 404, in the same words for an unknown short id as for an item about which nobody may write.
+/// 404, in the same words for an unknown short id as for an item about which nobody may write, or which the platform withholds.
 #[instrument(skip_all)]
 pub async fn begin(state: &AssessmentState, host: &str, short_id: &str) -> Result<Form, ServiceError> {
     let found = find(&mut state.db.read().await?, host, short_id).await?;
@@ -87,7 +87,8 @@ pub async fn send(
         return Err(absent(short_id));
     }
     let since = UnixMillis(now.0 - DAY_MS);
-    let (of_item, of_account) = reports::count_since(&mut tx, account, thng, since).await?;
+    // A form that comes again, as by a second click, is no other report.
+    let (of_item, of_account) = reports::count_others(&mut tx, account, (thng, permit.id), since).await?;
     for (whose, count, most) in
         [("This item", of_item, MAX_OF_ITEM), ("This account", of_account, MAX_OF_ACCOUNT)]
     {
@@ -107,28 +108,48 @@ fn key(state: &AssessmentState) -> [u8; 32] {
 }
 
 async fn find(conn: &mut Conn, host: &str, short_id: &str) -> Result<Suspected, ServiceError> {
-    let domains = accounts::list_all_domains(conn).await?;
-    let is_called = |domain: &&ShortDomain| {
-        ShortDomain::new(domain.scheme, host).is_ok_and(|named| named.host == domain.host)
-    };
-    let domain = domains.iter().find(is_called).ok_or_else(|| absent(short_id))?;
+    let domain = find_domain(conn, host).await?.ok_or_else(|| absent(short_id))?;
     let id: ShortId = short_id.parse().map_err(|_| absent(short_id))?;
     let folded = domain.fold(&id);
     let found = redirections::find_any(conn, domain.host.as_str(), &folded).await?;
     let found = found.ok_or_else(|| absent(short_id))?;
     let (account, redirect) = (found.account, found.redirect);
-    let pages = shown_pages(conn, account, domain).await?;
+    let pages = shown_pages(conn, account, &domain).await?;
     let is_asked = pages.reports && pages.stops(&redirect.standing);
     let thng = redirect.thng_id.filter(|_| is_asked).ok_or_else(|| absent(short_id))?;
+    let link = RedirectKey::new(domain.host.as_str(), &folded);
+    if is_withheld(conn, account, &link).await? {
+        return Err(absent(short_id));
+    }
     let case = reports::find_case(conn, account, thng).await?.ok_or_else(|| absent(short_id))?;
     Ok(Suspected {
         account,
         thng,
         case,
-        link: RedirectKey::new(domain.host.as_str(), &folded),
+        link,
         short_url: domain.short_url(&redirect.short_id),
         takes_mail: !domain.omits_personal_data(),
     })
+}
+
+/// The short domain that a host names, with or without the port of its scheme.
+async fn find_domain(conn: &mut Conn, host: &str) -> Result<Option<ShortDomain>, ServiceError> {
+    for scheme in [Scheme::Https, Scheme::Http] {
+        let Ok(named) = ShortDomain::new(scheme, host) else { continue };
+        let found = accounts::find_domain(conn, named.host.as_str()).await?;
+        if let Some(found) = found.filter(|found| found.scheme == scheme) {
+            return Ok(Some(found));
+        }
+    }
+    Ok(None)
+}
+
+/// Whether the platform operator has suspended the account or taken the link down: its page has no form then.
+async fn is_withheld(conn: &mut Conn, account: AccountId, link: &RedirectKey) -> Result<bool, ServiceError> {
+    if accounts::is_suspended(conn, account).await? {
+        return Ok(true);
+    }
+    Ok(withheld::take_downs(conn, &[link], &[]).await?.of_link(link).is_some())
 }
 
 fn absent(short_id: &str) -> ServiceError {

@@ -1,7 +1,7 @@
 //! Statements and rows, for SQLite and Postgres.
 
 pub use ::commissioning::store::*;
-pub use ::redirects::store::redirections;
+pub use ::redirects::store::{redirections, withheld};
 
 pub mod assessment_contexts;
 pub mod assessments;

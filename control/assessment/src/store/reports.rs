@@ -12,10 +12,10 @@ use crate::domain::{
 };
 
 const FIND_CASE: &str = "SELECT id FROM cases WHERE account_id = $1 AND thng_id = $2 AND kind = $3";
-const COUNT_OF_ITEM: &str =
-    "SELECT COUNT(*) FROM finder_reports WHERE account_id = $1 AND thng_id = $2 AND created_at > $3";
+const COUNT_OF_ITEM: &str = "SELECT COUNT(*) FROM finder_reports WHERE account_id = $1 AND thng_id = $2 \
+    AND created_at > $3 AND id <> $4";
 const COUNT_OF_ACCOUNT: &str =
-    "SELECT COUNT(*) FROM finder_reports WHERE account_id = $1 AND created_at > $2";
+    "SELECT COUNT(*) FROM finder_reports WHERE account_id = $1 AND created_at > $2 AND id <> $3";
 const INSERT: &str = "INSERT INTO finder_reports (id, account_id, case_id, thng_id, short_url, body, mail, created_at) \
     VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (id) DO NOTHING";
 const LIST: &str = "SELECT id, short_url, body, mail, created_at FROM finder_reports \
@@ -34,15 +34,16 @@ pub async fn find_case(
     row.map(|(id,)| parse("id", &id)).transpose()
 }
 
-/// How many reports came since a time: about a Thng, and to its account.
-pub async fn count_since(
+/// How many other reports than `id` came since a time: about a Thng, and to its account.
+pub async fn count_others(
     conn: &mut Conn,
     account: AccountId,
-    thng: ThngId,
+    (thng, id): (ThngId, ReportId),
     since: UnixMillis,
 ) -> Result<(i64, i64), StoreError> {
-    let (of_item,): (i64,) = fetch_one!(conn, COUNT_OF_ITEM, account.as_str(), thng.as_str(), since.0)?;
-    let (of_account,): (i64,) = fetch_one!(conn, COUNT_OF_ACCOUNT, account.as_str(), since.0)?;
+    let (account, id, since) = (account.as_str(), id.as_str(), since.0);
+    let (of_item,): (i64,) = fetch_one!(conn, COUNT_OF_ITEM, account, thng.as_str(), since, id)?;
+    let (of_account,): (i64,) = fetch_one!(conn, COUNT_OF_ACCOUNT, account, since, id)?;
     Ok((of_item, of_account))
 }
 

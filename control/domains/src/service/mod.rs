@@ -105,7 +105,8 @@ impl OwnDomain {
 /// The `ETag` of the settings of a short domain; without one, of a host that is only claimed. `is_off`: it wants no certificate.
 fn settings_tag(host: &Host, domain: Option<&ShortDomain>, is_off: bool) -> EntityTag {
     let files = domain.and_then(|domain| domain.files.as_deref());
-    let paths = domain.map(|domain| &domain.paths);
+    // Without a path it is that of a host that is only claimed.
+    let paths = domain.map(|domain| &domain.paths).filter(|paths| !paths.is_default());
     let settings = (host.as_str(), domain.and_then(|domain| domain.redirect_max_age), files, paths);
     // Tags of before these settings stay valid where they are as they were.
     match (is_off, domain.is_some_and(|domain| domain.digital_links)) {

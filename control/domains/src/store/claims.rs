@@ -37,7 +37,8 @@ const COUNT: &str = "SELECT COUNT(*), COUNT(CASE WHEN state IN ('pending', 'refu
 const INSERT: &str = "INSERT INTO domain_claims (account_id, host, token, state, created_at, asked_at, next_check, ends_at) \
     VALUES ($1, $2, $3, $4, $5, $5, $6, $7)";
 const UPDATE: &str = "UPDATE domain_claims SET state = $3, proof = $4, fault = $5, verified_at = $6, checked_at = $7, \
-    unproven_since = $8, next_check = $9, failures = $10, token = $11, ends_at = $12 WHERE account_id = $1 AND host = $2";
+    unproven_since = $8, next_check = $9, failures = $10, token = $11, ends_at = $12, \
+    lost_until = CASE WHEN $13 = 1 THEN lost_until END WHERE account_id = $1 AND host = $2";
 // Claims of all accounts; also those of suspended ones end.
 const ENDED: &str = concat!(
     "SELECT ",
@@ -197,7 +198,8 @@ pub async fn update(tx: &mut Tx, claim: &Claim) -> Result<(), StoreError> {
         claim.next_check.map(|at| at.0),
         i64::from(claim.failures),
         &claim.token,
-        claim.ends_at.map(|at| at.0)
+        claim.ends_at.map(|at| at.0),
+        i64::from(claim.state == State::Unproven)
     )?;
     Ok(())
 }

@@ -124,8 +124,15 @@ async fn image_of(
     let logo = if request.wants_logo() { logo(redirects, item).await? } else { None };
     let draw = move || qr::render_with(&payload, short_id.as_str(), &request, logo.as_deref());
     let drawn = if request.is_styled() {
-        let done = tokio::task::spawn_blocking(draw).await;
-        done.map_err(|error| ServiceError::Internal(format!("a code was not drawn: {error}")))?
+        let failed = |error: String| ServiceError::Internal(format!("a code was not drawn: {error}"));
+        let permit = redirects.drawings.clone().acquire_owned().await;
+        let permit = permit.map_err(|error| failed(error.to_string()))?;
+        let done = tokio::task::spawn_blocking(move || {
+            // It goes with the work: a caller that hangs up does not free its place.
+            let _permit = permit;
+            draw()
+        });
+        done.await.map_err(|error| failed(error.to_string()))?
     } else {
         draw()
     };

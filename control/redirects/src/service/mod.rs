@@ -12,6 +12,8 @@ mod user_links;
 
 use std::{fmt, ops::Deref, sync::Arc};
 
+use tokio::sync::Semaphore;
+
 use crate::{edges::Edges, writer::Writer};
 
 /// What the operations on redirections and rules need beside the core.
@@ -23,7 +25,12 @@ pub struct Redirects {
     pub writer: Writer,
     /// Who knows how far the edges are.
     pub edges: Arc<dyn Edges>,
+    /// Codes with a style that are drawn at a time.
+    pub drawings: Arc<Semaphore>,
 }
+
+/// Most codes with a style that a process draws at a time: each takes a core for milliseconds, at worst some 200.
+pub const DRAWINGS: usize = 2;
 
 impl fmt::Debug for Redirects {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

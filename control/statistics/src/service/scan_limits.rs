@@ -10,7 +10,7 @@ use shared::{
     redirect::RedirectKey,
     wire::{
         limits::{LimitReport, LimitedScans, MAX_COUNTS},
-        stream::{Change, Event},
+        stream::{Change, Event, Rev},
     },
 };
 use tracing::instrument;
@@ -45,13 +45,12 @@ pub async fn record(core: &Core, report: &LimitReport) -> Result<(), ServiceErro
         return Ok(());
     }
     let first = log::take_revs(&mut tx, behind.len() as u64).await?;
-    let mut events = Vec::with_capacity(behind.len());
-    for (rev, (key, link)) in (first..).zip(behind) {
-        if let Some(availability) = &link.redirect.availability {
-            scan_limits::update(&mut tx, &key, availability).await?;
-        }
-        events.push(Event { rev, change: Change::Redirect(key, Some(link.redirect.into())) });
-    }
+    scan_limits::update(&mut tx, &behind).await?;
+    let told = |(rev, (key, link)): (Rev, (RedirectKey, Redirection))| Event {
+        rev,
+        change: Change::Redirect(key, Some(link.redirect.into())),
+    };
+    let events: Vec<Event> = (first..).zip(behind).map(told).collect();
     log::append(&mut tx, core.clock.now().0, &events).await?;
     tx.commit().await?;
     core.readers.wake_edges();
@@ -74,13 +73,17 @@ async fn load_behind(
             let key = RedirectKey::new(domain, &link.domain.fold(&link.redirect.short_id));
             let Some(said) = counts.get(&*key.folded) else { continue };
             let is_same = said.created_at == link.redirect.created_at;
-            // A link whose limit is gone keeps its counts, if it has any: a new limit goes on from there.
+            // A link whose limit is gone keeps its counts: a new limit goes on from there.
             let Some(availability) = link.redirect.availability.as_mut().filter(|_| is_same) else {
                 continue;
             };
+            // No edge counts without a limit, or beyond it. So whoever has the key of an edge ends only links that have a limit,
+            // and a higher limit opens them again.
+            let Some(most) = availability.max_scans else { continue };
             let scans = availability.scans.get(&report.edge).copied().unwrap_or_default();
-            if said.scans > scans {
-                availability.scans.insert(report.edge.clone(), said.scans);
+            let said = said.scans.min(most);
+            if said > scans {
+                availability.scans.insert(report.edge.clone(), said);
                 behind.push((key, link));
             }
         }

@@ -34,6 +34,8 @@ const PUT_FIRST: &str = "UPDATE short_domains SET position = (SELECT MIN(positio
     WHERE account_id = $1) WHERE account_id = $1 AND host = $2";
 const ALL_DOMAINS: &str = "SELECT d.host, d.scheme, d.case_sensitive, d.account_id, a.personal_data, d.redirect_max_age, \
     d.digital_links, d.paths FROM short_domains d JOIN accounts a ON a.id = d.account_id ORDER BY d.host";
+const DOMAIN: &str = "SELECT d.host, d.scheme, d.case_sensitive, d.account_id, a.personal_data, d.redirect_max_age, \
+    d.digital_links, d.paths FROM short_domains d JOIN accounts a ON a.id = d.account_id WHERE d.host = $1";
 
 // Only without codes, because printed codes must stay valid: a deleted short id keeps its row.
 const CHANGE_DOMAIN: &str = "UPDATE short_domains SET scheme = $3, case_sensitive = $4 WHERE host = $1 \
@@ -177,6 +179,12 @@ pub async fn list_domains(conn: &mut Conn, account: AccountId) -> Result<Vec<Sho
 pub async fn list_all_domains(conn: &mut Conn) -> Result<Vec<ShortDomain>, StoreError> {
     let rows: Vec<DomainRow> = fetch_all!(conn, ALL_DOMAINS)?;
     rows.into_iter().map(domain).collect()
+}
+
+/// The short domain of a host, whichever account has it.
+pub async fn find_domain(conn: &mut Conn, host: &str) -> Result<Option<ShortDomain>, StoreError> {
+    let row: Option<DomainRow> = fetch_optional!(conn, DOMAIN, host)?;
+    row.map(domain).transpose()
 }
 
 fn domain(

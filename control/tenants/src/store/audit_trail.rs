@@ -161,8 +161,9 @@ type Waiting = (
 );
 
 fn to_waiting(seq: i64, text: &str) -> Result<Entry, StoreError> {
-    let columns: Waiting =
-        serde_json::from_str(text).map_err(|error| StoreError::Row(format!("audit_queue: {error}")))?;
+    // What is wrong is logged: nothing of the entry is in it.
+    let columns: Waiting = serde_json::from_str(text)
+        .map_err(|error| StoreError::Row(format!("audit_queue: invalid at column {}", error.column())))?;
     let (
         account,
         at,

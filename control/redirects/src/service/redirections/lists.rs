@@ -5,7 +5,7 @@ use shared::id::{AccountId, ProductId, ResourceId};
 use super::{
     DomainChoice,
     load::{hide_authors, is_seen, load, mark_taken_down},
-    resolve_domain,
+    resolve_domain, shown_pages,
 };
 use crate::{
     domain::{
@@ -19,7 +19,7 @@ use crate::{
     },
     error::ServiceError,
     service::{Redirects, access::require},
-    store::{Conn, listing::Selection, pages, redirection_lists as lists},
+    store::{Conn, listing::Selection, redirection_lists as lists},
 };
 
 /// A redirection of the account.
@@ -43,9 +43,8 @@ pub async fn find(
 
 /// The logo of the pages that are shown on the domain of a redirection.
 pub async fn logo(state: &Redirects, item: &Redirection) -> Result<Option<Box<str>>, ServiceError> {
-    let (mut conn, mut domain) = (state.db.read().await?, item.domain.clone());
-    pages::add_to(&mut conn, Some(item.account), std::slice::from_mut(&mut domain)).await?;
-    Ok(domain.pages.and_then(|pages| pages.logo.clone()))
+    let mut conn = state.db.read().await?;
+    Ok(shown_pages(&mut conn, item.account, &item.domain).await?.logo)
 }
 
 /// Which redirections to list.

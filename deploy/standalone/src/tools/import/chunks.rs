@@ -254,11 +254,12 @@ impl Preparer {
         let is_done = chunk.index < self.first;
         let mut outcomes = Vec::with_capacity(chunk.rows.len());
         for row in &mut chunk.rows {
+            // First, because with a prefix and without it a code is one short id.
+            moving.assign(&mut row.item.body);
             let twin = self.seen.note(row);
             if is_done {
                 continue;
             }
-            moving.assign(&mut row.item.body);
             outcomes.push(match twin {
                 Some(twin) => Some(moving.settle_twin(row, twin, &key).await?),
                 None => None,

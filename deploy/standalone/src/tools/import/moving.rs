@@ -147,7 +147,8 @@ impl Moving {
             Err(RequestError::Refused { .. }) => return Ok(()),
             Err(error) => return Err(error),
         };
-        let is_meant = |one: &Domain| Some(&one.domain) == self.domain.as_ref();
+        // Without a name it is the first of the account, as for the service.
+        let is_meant = |one: &Domain| self.domain.as_ref().is_none_or(|domain| one.domain == *domain);
         self.prefix = domains.into_iter().find(is_meant).and_then(|domain| domain.path_prefix);
         Ok(())
     }
@@ -261,11 +262,12 @@ impl Moving {
             Ok(()) => Ok(Outcome::Changed(code)),
             Err(error @ RequestError::Refused { status: StatusCode::PRECONDITION_FAILED, .. }) => {
                 // Maybe by a try whose answer was lost.
-                let now = self.client.read::<Record>(&url).await?;
-                if change(&row.item.body, &now).is_none() {
-                    return Ok(Outcome::Changed(code));
+                match self.client.read::<Record>(&url).await {
+                    Ok(now) if change(&row.item.body, &now).is_none() => Ok(Outcome::Changed(code)),
+                    Ok(_) => of_the_row(error),
+                    // Somebody has deleted it.
+                    Err(error) => of_the_row(error),
                 }
-                of_the_row(error)
             }
             Err(error) => of_the_row(error),
         }
