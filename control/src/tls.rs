@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, fs, io, os::unix::fs::MetadataExt as _, path::Path, sync::Arc};
 
-use platform::settings::open_to_others;
+use platform::{certificate, settings::open_to_others};
 use rustls::{
     ServerConfig,
     crypto::ring,
@@ -10,7 +10,6 @@ use rustls::{
     server::{ClientHello, ResolvesServerCert},
     sign::CertifiedKey,
 };
-use shared::certificate;
 use tokio_util::sync::CancellationToken;
 
 use crate::follow::Followed;

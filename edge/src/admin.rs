@@ -17,12 +17,14 @@ use http::{
 use http_body_util::Full;
 use hyper::{body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use platform::{Bounds, Permits};
+use platform::{
+    Bounds, Permits,
+    exposition::{self, Process},
+};
 use prometheus_client::{encoding::text, registry::Registry};
 use replica::{ReplicaState, ReplicaStatus};
 use serde::Serialize;
 use shared::{
-    exposition::{self, Process},
     time::UnixMillis,
     wire::stream::{Epoch, Rev},
 };

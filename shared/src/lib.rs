@@ -2,14 +2,12 @@
 
 pub mod access_token;
 pub mod availability;
-pub mod certificate;
 pub mod client_address;
 pub mod commission;
 pub mod contact;
 pub mod domain_files;
 pub mod domain_paths;
 pub mod entity_tag;
-pub mod exposition;
 pub mod filter;
 pub mod forwarding;
 pub mod geo;

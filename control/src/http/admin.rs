@@ -12,16 +12,14 @@ use axum::{
     body::Body,
     http::{HeaderValue, Method, Request, Response, StatusCode, header},
 };
-use platform::{Bounds, Permits, TimeLimits};
+use platform::{
+    Bounds, Permits, TimeLimits,
+    exposition::{self, OPENMETRICS, Process},
+};
 use prometheus_client::{encoding::text, registry::Registry};
 use push::publisher_stats::PublisherStats;
 use serde::Serialize;
-use shared::{
-    client_address::TrustedProxies,
-    exposition::{self, OPENMETRICS, Process},
-    time::UnixMillis,
-    wire::stream::Rev,
-};
+use shared::{client_address::TrustedProxies, time::UnixMillis, wire::stream::Rev};
 use tokio_util::sync::CancellationToken;
 
 use super::{

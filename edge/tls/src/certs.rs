@@ -10,7 +10,7 @@ use std::{
 
 use arc_swap::ArcSwap;
 use backing::EdgeError;
-use platform::{FileWatch, settings::open_to_others};
+use platform::{FileWatch, certificate, settings::open_to_others};
 use prometheus_client::registry::Registry;
 use rustls::{
     ServerConfig,
@@ -19,7 +19,6 @@ use rustls::{
     sign::CertifiedKey,
 };
 use shared::{
-    certificate,
     time::Clock,
     wire::{
         certificates::Challenge,

@@ -1,9 +1,10 @@
 //! Whether a chain that an authority gave can be used.
 
 use jiff::Timestamp;
+use platform::certificate;
 use rustls::{client::verify_server_name, crypto::ring, server::ParsedCertificate, sign::CertifiedKey};
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName, pem::PemObject as _};
-use shared::{certificate, short_url::Host, time::UnixMillis};
+use shared::{short_url::Host, time::UnixMillis};
 
 use super::certificate::Issued;
 

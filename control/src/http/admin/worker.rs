@@ -6,8 +6,8 @@ use std::{
 };
 
 use axum::http::{Method, StatusCode};
+use platform::exposition::{self, OPENMETRICS};
 use prometheus_client::{encoding::text, registry::Registry};
-use shared::exposition::{self, OPENMETRICS};
 
 use super::{AdminAnswer, JSON, only_reads, process, readings, unknown_path};
 use crate::state::ApiState;
