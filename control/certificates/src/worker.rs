@@ -150,6 +150,7 @@ async fn order_all(
     let credentials = match credentials(state, authority, held).await? {
         Ok(credentials) => credentials,
         Err(fault) => {
+            state.metrics.failed.inc();
             tracing::error!(reason = %fault.text, "no account at the certificate authority could be made");
             let until = after(state, NO_ACCOUNT_MS);
             pause(state, held, fault.until.unwrap_or(until).max(until)).await?;

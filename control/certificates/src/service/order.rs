@@ -221,15 +221,11 @@ impl Attempt<'_> {
         self.asked(ready).map(drop)
     }
 
-    /// In which way the host is checked: over HTTP first, and over TLS in every other try, for edges that have no port 80.
+    /// In which way the host is checked: over TLS first, as an edge that serves certificates has such a port and its port 80 may be
+    /// closed; over HTTP in every other try, for edges behind something that ends TLS.
     fn kinds(&self) -> [ChallengeType; 2] {
-        let kinds = [ChallengeType::Http01, ChallengeType::TlsAlpn01];
-        if self.of.failures.is_multiple_of(2) {
-            kinds
-        } else {
-            let [http, tls] = kinds;
-            [tls, http]
-        }
+        let (tls, http) = (ChallengeType::TlsAlpn01, ChallengeType::Http01);
+        if self.of.failures.is_multiple_of(2) { [tls, http] } else { [http, tls] }
     }
 
     /// Tells edges what the authority is about to check; gives the revision.
