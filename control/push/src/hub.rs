@@ -291,7 +291,7 @@ impl Hub {
             return Err(StoreError::Stopped);
         }
         let at_least = head.head.max(cursor);
-        let greeting = self.greet(welcomes::bare(head, start, rules), &hello.contents, at_least).await?;
+        let greeting = self.greet(welcomes::bare(head, start, rules), hello, at_least).await?;
         let session = self.0.members.insert(hello, resumes.then_some(hello.applied), opened);
         Ok(EdgeSession::new(self.clone(), hello.edge_id.clone(), session, greeting, cursor))
     }

@@ -176,16 +176,22 @@ impl TlsCerts {
         folder.follow(shutdown, read).await;
     }
 
+    /// Digests of the certificates from control, for the next welcome; `None` where the edge takes none.
+    #[must_use]
+    pub fn digests(&self) -> Option<Vec<u64>> {
+        self.received.as_ref().map(|received| received.digests())
+    }
+
     /// Takes the certificates and challenges of a welcome; what cannot be used is refused, and the one before it stays.
     pub async fn welcome(&self, welcome: &Welcome) -> Vec<Rejected> {
         let Some(received) = self.received.clone() else { return Vec::new() };
         let (head, certificates) = (welcome.head, welcome.certificates.clone());
-        let challenges = welcome.challenges.clone();
+        let (kept, challenges) = (welcome.kept_certificates.clone(), welcome.challenges.clone());
         let hosts: HashSet<Box<str>> =
             welcome.domains.iter().map(|domain| name_of(domain.host.as_str())).collect();
         // Thousands of keys take a second.
-        let taken =
-            tokio::task::spawn_blocking(move || received.replace(head, &certificates, &challenges, &hosts));
+        let replace = move || received.replace(head, kept.as_deref(), &certificates, &challenges, &hosts);
+        let taken = tokio::task::spawn_blocking(replace);
         taken.await.unwrap_or_else(|error| {
             tracing::error!(%error, "taking the certificates of a welcome panicked");
             Vec::new()
