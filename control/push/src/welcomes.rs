@@ -209,15 +209,16 @@ impl Hub {
         // After the head: a domain of before is among them, one of after comes as an event.
         let domains = domains::list_all(&mut conn).await?;
         let withheld = withheld::list_all(&mut conn).await?;
-        let revealed = self.reveal_all(&certificates::list_all(&mut conn).await?);
+        let stored = certificates::list_all(&mut conn).await?;
         let challenges = certificates::list_challenges(&mut conn).await?.into_iter().map(Arc::new).collect();
         let digests = contents::digests(&domains);
-        let digest_of = |one: &Arc<DomainCertificate>| contents::digest_of_certificate(&one.host, &one.chain);
-        let certificate_digests = contents::digests_of(revealed.iter().map(digest_of).collect());
+        // Also of those that do not decrypt here: an edge that has them keeps them.
+        let digest_of = |one: &DomainCertificate| contents::digest_of_certificate(&one.host, &one.chain);
+        let certificate_digests = contents::digests_of(stored.iter().map(digest_of).collect());
         let reading = Arc::new(Reading {
             domains,
             withheld,
-            certificates: revealed,
+            certificates: self.reveal_all(&stored),
             challenges,
             digests,
             certificate_digests,

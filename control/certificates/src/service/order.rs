@@ -28,7 +28,7 @@ use super::CertificateState;
 use crate::{
     client::{Authority, Talk, said},
     domain::{
-        certificate::{Certificate, Fault, FaultKind, Issued, Order},
+        certificate::{Certificate, Fault, FaultKind, Issued, Order, is_token},
         chain::{self, Unfit},
     },
     store::{
@@ -202,6 +202,9 @@ impl Attempt<'_> {
                 return Err(refused(text.to_owned()).into());
             };
             let Some(mut challenge) = authorization.challenge(kind) else { continue };
+            if !is_token(&challenge.token) {
+                return Err(refused("The certificate authority: its token is none".to_owned()).into());
+            }
             let rev = self.publish(&challenge.token, challenge.key_authorization().as_str()).await?;
             let report = self.state.redirects.edges.wait(rev, EDGES).await;
             if !report.is_done() {
