@@ -137,7 +137,7 @@ impl Talk {
             _ if status == 429 => (FaultKind::Limited, "it is asked too often".to_owned()),
             Error::Timeout(_) => (FaultKind::Unavailable, "it has not finished in time".to_owned()),
             Error::Json(_) if status == 0 => (FaultKind::Unavailable, "its answer cannot be read".to_owned()),
-            Error::Json(_) => (FaultKind::Unavailable, format!("it answers with {status}")),
+            Error::Json(_) => (kind_by_status(status), format!("it answers with {status}")),
             error => {
                 tracing::warn!(%error, "the certificate authority does not answer");
                 (FaultKind::Unavailable, "it gives no answer".to_owned())
@@ -214,9 +214,18 @@ fn kind_of(problem: &Problem, status: u16) -> FaultKind {
         "rateLimited" => FaultKind::Limited,
         "accountDoesNotExist" => FaultKind::NoAccount,
         "serverInternal" | "badNonce" => FaultKind::Unavailable,
-        _ if status == 429 => FaultKind::Limited,
-        _ if status >= 500 => FaultKind::Unavailable,
-        _ => FaultKind::Refused,
+        // The error within an order or a challenge: the answer that held it was none.
+        _ if status == 0 => FaultKind::Refused,
+        _ => kind_by_status(status),
+    }
+}
+
+/// Whose fault an answer is that says no more than its status. An order that is not there any more must not be asked for again.
+fn kind_by_status(status: u16) -> FaultKind {
+    match status {
+        429 => FaultKind::Limited,
+        400..=499 => FaultKind::Refused,
+        _ => FaultKind::Unavailable,
     }
 }
 
@@ -245,6 +254,7 @@ mod tests {
             ("urn:ietf:params:acme:error:connection", 0, FaultKind::Refused),
             ("about:blank", 429, FaultKind::Limited),
             ("about:blank", 503, FaultKind::Unavailable),
+            ("about:blank", 404, FaultKind::Refused),
         ] {
             let problem: Problem = serde_json::from_value(serde_json::json!({"type": kind})).unwrap();
             assert_eq!(kind_of(&problem, status), expected, "{kind} {status}");

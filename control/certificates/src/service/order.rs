@@ -169,6 +169,9 @@ impl Attempt<'_> {
         }
         let names = [Identifier::Dns(self.host().to_owned())];
         let order = self.asked(account.new_order(&NewOrder::new(&names)).await)?;
+        if !order.url().starts_with("https://") {
+            return Err(refused("The certificate authority: its order has no URL".to_owned()).into());
+        }
         let key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256).map_err(internal)?.serialize_pem();
         let stored = Order {
             directory: self.authority.directory().to_owned(),

@@ -24,11 +24,13 @@ const FIND: &str =
     concat!("SELECT ", columns!(), " FROM domain_certificates c WHERE c.account_id = $1 AND c.host = $2");
 const LIST: &str =
     concat!("SELECT ", columns!(), " FROM domain_certificates c WHERE c.account_id = $1 ORDER BY c.host");
+// Round robin over accounts, so that one with thousands of domains does not use up what the authority allows before the others.
 const DUE: &str = concat!(
     "SELECT ",
     columns!(),
     eligible!(),
-    " AND c.next_try <= $1 ORDER BY c.not_after IS NULL, c.next_try, c.host LIMIT $2"
+    " AND c.next_try <= $1 ORDER BY c.not_after IS NULL, \
+     ROW_NUMBER() OVER (PARTITION BY c.account_id, c.not_after IS NULL ORDER BY c.next_try, c.host), c.host LIMIT $2"
 );
 const ENDS: &str = concat!(
     "SELECT c.host, c.not_after",
