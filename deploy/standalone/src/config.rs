@@ -329,6 +329,10 @@ impl Config {
                 "certificates are of no use without WAYMARK_EDGE_TLS_LISTEN, WAYMARK_API_TLS_LISTEN or WAYMARK_MQTT_TLS_LISTEN",
             ));
         }
+        if self.acme.is_some() && self.edge_tls_listen.is_none() {
+            let reason = "certificates are of no use without WAYMARK_EDGE_TLS_LISTEN";
+            return Err(ConfigError::new("WAYMARK_ACME_DIRECTORY", reason));
+        }
         if let Tls::Dir(dir) = &self.tls {
             check_certificates(dir)?;
         }

@@ -110,6 +110,11 @@ fn bad_settings_are_refused_before_anything_is_made() {
             "scheme is not https",
         ),
         (
+            "WAYMARK_ACME_DIRECTORY",
+            &[("WAYMARK_ACME_DIRECTORY", "https://acme.example/directory")],
+            "without WAYMARK_EDGE_TLS_LISTEN",
+        ),
+        (
             // With an authority the listener of the edge needs no more.
             "WAYMARK_MQTT_TLS_LISTEN",
             &[
