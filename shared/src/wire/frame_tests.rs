@@ -125,6 +125,8 @@ fn a_welcome_has_what_was_encoded_for_all_beside_its_own() {
     assert_eq!(decode::<ToEdge>(&parts.concat(), 60_000).unwrap(), [ToEdge::Welcome(whole)]);
     let again = encode_welcome(&Welcome { head: 8, ..own }, &[&rest]).unwrap();
     assert_eq!(again[1].as_ptr(), parts[3].as_ptr(), "not copied");
+    let keys = Chunks::of_certificates(&welcome(0, 1).certificates, &[]).unwrap();
+    assert!(!format!("{keys:?}").contains("SECRET"));
 }
 
 /// Frames by themselves, as pairs of kind and bytes.
