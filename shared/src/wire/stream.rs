@@ -42,7 +42,7 @@ pub struct Hello {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub contents: Vec<u64>,
     /// [`super::contents::digests_of`] what the edge holds of certificates; `None` where it takes none, and from an older edge: then
-    /// the welcome has none.
+    /// neither the welcome nor events have any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub certificates: Option<Vec<u64>>,
 }
