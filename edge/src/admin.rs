@@ -255,8 +255,9 @@ fn machine(data_dir: &Path, tls: Option<&TlsCerts>) -> Vec<Reading> {
         readings.push(Reading::new("disk_size_bytes", "Size of the disk of the data folder", size));
     }
     let ends = tls.map(TlsCerts::expiries).unwrap_or_default();
-    readings.extend(ends.into_iter().map(|(name, end)| Reading {
-        labels: vec![("name", name)],
+    let source = |is_received: bool| is_received.then(|| ("source", Box::<str>::from("control")));
+    readings.extend(ends.into_iter().map(|(name, is_received, end)| Reading {
+        labels: [("name", name)].into_iter().chain(source(is_received)).collect(),
         ..Reading::new(
             "certificate_expiry_timestamp_seconds",
             "When a certificate ends, in seconds since 1970",

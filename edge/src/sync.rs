@@ -138,6 +138,7 @@ impl<B: Backing> Follower<B> {
             epoch,
             applied,
             contents: self.domains.contents(),
+            certificates: self.tls.as_ref().and_then(TlsCerts::digests),
         }
     }
 }

@@ -37,6 +37,7 @@ pub fn hello(edge: &str, epoch: Option<Epoch>, applied: Rev) -> Hello {
         epoch,
         applied,
         contents: Vec::new(),
+        certificates: None,
     }
 }
 

@@ -119,6 +119,7 @@ impl Backing for Control {
             rules: Vec::new(),
             withheld: Some(Vec::new()),
             kept: Vec::new(),
+            kept_certificates: None,
             certificates: Vec::new(),
             challenges: Vec::new(),
         };

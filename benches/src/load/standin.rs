@@ -381,6 +381,7 @@ impl Control {
             rules: Vec::new(),
             withheld: Some(Vec::new()),
             kept: Vec::new(),
+            kept_certificates: None,
             certificates: Vec::new(),
             challenges: Vec::new(),
         };

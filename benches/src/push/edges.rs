@@ -114,6 +114,7 @@ impl Edge {
             epoch: None,
             applied: 0,
             contents: Vec::new(),
+            certificates: None,
         };
         io.write_all(&frame::encode(&ToControl::Hello(hello))?)?;
         let applied = loop {

@@ -11,12 +11,13 @@ use std::{
 };
 
 use bytes::Bytes;
-use http::{Request, Response, header};
+use http::{HeaderMap, Method, Request, Response, Uri, header};
 use http_body_util::BodyExt as _;
 use instant_acme::{
     Account, AccountCredentials, BodyWrapper, BytesResponse, Error, HttpClient, NewAccount, Problem,
 };
 use reqwest::{Certificate, Client, redirect::Policy};
+use serde_json::Value;
 use shared::time::{Clock, UnixMillis};
 
 use crate::{
@@ -136,7 +137,7 @@ impl Talk {
             _ if status == 429 => (FaultKind::Limited, "it is asked too often".to_owned()),
             Error::Timeout(_) => (FaultKind::Unavailable, "it has not finished in time".to_owned()),
             Error::Json(_) if status == 0 => (FaultKind::Unavailable, "its answer cannot be read".to_owned()),
-            Error::Json(_) => (FaultKind::Unavailable, format!("it answers with {status}")),
+            Error::Json(_) => (kind_by_status(status), format!("it answers with {status}")),
             error => {
                 tracing::warn!(%error, "the certificate authority does not answer");
                 (FaultKind::Unavailable, "it gives no answer".to_owned())
@@ -148,6 +149,7 @@ impl Talk {
     async fn ask(self, request: Request<BodyWrapper<Bytes>>) -> Result<BytesResponse, Error> {
         let other = |error: reqwest::Error| Error::Other(Box::new(error));
         let (parts, body) = request.into_parts();
+        let is_directory = parts.method == Method::GET;
         // It cannot fail.
         let body = body.collect().await.map(|body| body.to_bytes()).unwrap_or_default();
         let asked =
@@ -160,25 +162,22 @@ impl Talk {
             }
             bytes.extend_from_slice(&chunk);
         }
-        let status = answer.status();
+        let (status, until) = (answer.status(), until(answer.headers(), self.clock.now()));
         let refusal = (status.is_client_error() || status.is_server_error())
-            .then(|| Refusal { status: status.as_u16(), until: self.until(answer.headers()) });
+            .then(|| Refusal { status: status.as_u16(), until });
         *self.last.lock().unwrap_or_else(PoisonError::into_inner) = refusal;
+        if is_directory && !can_be_followed(&bytes) {
+            return Err(Error::Str("a directory with a URL for nonces"));
+        }
         let mut response = Response::new(());
         *response.status_mut() = status;
         *response.headers_mut() = answer.headers().clone();
+        if until.is_none() {
+            // The library panics at a number of seconds that the clock cannot hold.
+            response.headers_mut().remove(header::RETRY_AFTER);
+        }
         let (parts, ()) = response.into_parts();
         Ok(BytesResponse { parts, body: Box::new(Bytes::from(bytes)) })
-    }
-
-    /// What `Retry-After` says.
-    fn until(&self, headers: &http::HeaderMap) -> Option<UnixMillis> {
-        let text = headers.get(header::RETRY_AFTER)?.to_str().ok()?.trim();
-        if let Ok(seconds) = text.parse::<u32>() {
-            return Some(UnixMillis(self.clock.now().0.saturating_add(i64::from(seconds) * 1_000)));
-        }
-        let at = httpdate::parse_http_date(text).ok()?.duration_since(SystemTime::UNIX_EPOCH).ok()?;
-        i64::try_from(at.as_millis()).ok().map(UnixMillis)
     }
 }
 
@@ -191,6 +190,23 @@ impl HttpClient for Talk {
     }
 }
 
+/// What `Retry-After` says; `None`: nothing, or a number of seconds beyond all sense.
+fn until(headers: &HeaderMap, now: UnixMillis) -> Option<UnixMillis> {
+    let text = headers.get(header::RETRY_AFTER)?.to_str().ok()?.trim();
+    if let Ok(seconds) = text.parse::<u32>() {
+        return Some(UnixMillis(now.0.saturating_add(i64::from(seconds) * 1_000)));
+    }
+    let at = httpdate::parse_http_date(text).ok()?.duration_since(SystemTime::UNIX_EPOCH).ok()?;
+    i64::try_from(at.as_millis()).ok().map(UnixMillis)
+}
+
+/// Whether the library can use a directory: it panics at a URL for nonces that is none. It refuses what lacks one by itself.
+fn can_be_followed(directory: &[u8]) -> bool {
+    let read = serde_json::from_slice::<Value>(directory).unwrap_or_default();
+    let url = read.get("newNonce").and_then(Value::as_str);
+    url.is_none_or(|url| url.parse::<Uri>().is_ok())
+}
+
 fn kind_of(problem: &Problem, status: u16) -> FaultKind {
     let kind = problem.r#type.as_deref().unwrap_or_default();
     let kind = kind.strip_prefix("urn:ietf:params:acme:error:").unwrap_or(kind);
@@ -198,9 +214,18 @@ fn kind_of(problem: &Problem, status: u16) -> FaultKind {
         "rateLimited" => FaultKind::Limited,
         "accountDoesNotExist" => FaultKind::NoAccount,
         "serverInternal" | "badNonce" => FaultKind::Unavailable,
-        _ if status == 429 => FaultKind::Limited,
-        _ if status >= 500 => FaultKind::Unavailable,
-        _ => FaultKind::Refused,
+        // The error within an order or a challenge: the answer that held it was none.
+        _ if status == 0 => FaultKind::Refused,
+        _ => kind_by_status(status),
+    }
+}
+
+/// Whose fault an answer is that says no more than its status. An order that is not there any more must not be asked for again.
+fn kind_by_status(status: u16) -> FaultKind {
+    match status {
+        429 => FaultKind::Limited,
+        400..=499 => FaultKind::Refused,
+        _ => FaultKind::Unavailable,
     }
 }
 
@@ -229,9 +254,37 @@ mod tests {
             ("urn:ietf:params:acme:error:connection", 0, FaultKind::Refused),
             ("about:blank", 429, FaultKind::Limited),
             ("about:blank", 503, FaultKind::Unavailable),
+            ("about:blank", 404, FaultKind::Refused),
         ] {
             let problem: Problem = serde_json::from_value(serde_json::json!({"type": kind})).unwrap();
             assert_eq!(kind_of(&problem, status), expected, "{kind} {status}");
+        }
+    }
+
+    #[test]
+    fn an_authority_that_answers_rubbish_stops_no_process() {
+        for (text, expected) in [
+            ("120", Some(UnixMillis(121_000))),
+            ("4294967295", Some(UnixMillis(4_294_967_296_000))),
+            ("Thu, 01 Jan 1970 00:00:07 GMT", Some(UnixMillis(7_000))),
+            ("18446744073709551615", None),
+            ("-1", None),
+            ("", None),
+        ] {
+            let headers =
+                HeaderMap::from_iter([(header::RETRY_AFTER, header::HeaderValue::from_static(text))]);
+            assert_eq!(until(&headers, UnixMillis(1_000)), expected, "{text:?}");
+        }
+        for (directory, fits) in [
+            (r#"{"newNonce": "https://acme.example/nonce"}"#, true),
+            (r#"{"newNonce": ""}"#, false),
+            (r#"{"newNonce": "a b"}"#, false),
+            // The library refuses these.
+            (r#"{"newNonce": 7}"#, true),
+            ("[]", true),
+            ("<html>", true),
+        ] {
+            assert_eq!(can_be_followed(directory.as_bytes()), fits, "{directory}");
         }
     }
 

@@ -15,7 +15,8 @@
 //!   when its control died.
 //! - Keys are encrypted in the tables and in the change log, under a name with the host.
 //! - What a control writes of an order, it writes under the fence of its lease.
-//! - An order that failed waits longer each time, and no other waits for it.
+//! - An order that failed waits longer each time, and no other waits for it; all wait for an hour at most where the authority finds
+//!   three in a row too many.
 
 pub mod client;
 pub mod domain;

@@ -44,7 +44,11 @@ const AT_ONCE: usize = 4;
 /// Orders in a row that an authority finds too many, before all others wait, too: fewer are of single domains.
 const LIMITED: usize = 3;
 
-/// Pause after the account of this service could not be made.
+/// Longest pause of all orders: an authority counts hosts of one registered domain together, and who has many of them must not
+/// hold up those of others for longer.
+const MAX_PAUSE_MS: i64 = 60 * 60_000;
+
+/// Pause after the account of this service could not be made, or is not known any more.
 const NO_ACCOUNT_MS: i64 = 60_000;
 
 /// Orders certificates until `stop`; without an authority it only waits.
@@ -146,8 +150,9 @@ async fn order_all(
     let credentials = match credentials(state, authority, held).await? {
         Ok(credentials) => credentials,
         Err(fault) => {
+            state.metrics.failed.inc();
             tracing::error!(reason = %fault.text, "no account at the certificate authority could be made");
-            let until = UnixMillis(state.clock.now().0.saturating_add(NO_ACCOUNT_MS));
+            let until = after(state, NO_ACCOUNT_MS);
             pause(state, held, fault.until.unwrap_or(until).max(until)).await?;
             return Ok(Vec::new());
         }
@@ -178,7 +183,10 @@ async fn order_all(
     match stop {
         None => {}
         Some(Stop::Paused(until)) => pause(state, held, until).await?,
-        Some(Stop::NoAccount) => store_credentials(state, held, None).await?,
+        Some(Stop::NoAccount) => {
+            store_credentials(state, held, None).await?;
+            pause(state, held, after(state, NO_ACCOUNT_MS)).await?;
+        }
     }
     Ok(ended)
 }
@@ -219,9 +227,14 @@ async fn store_credentials(
     tx.commit().await
 }
 
-/// Leaves the authority alone.
+/// Leaves the authority alone, for a bounded time.
 async fn pause(state: &CertificateState, held: &Held, until: UnixMillis) -> Result<(), StoreError> {
+    let until = until.min(after(state, MAX_PAUSE_MS));
     let mut tx = state.db.begin(&Ctx::default()).await?;
     authorities::pause(&mut tx, held, until).await?;
     tx.commit().await
+}
+
+fn after(state: &CertificateState, ms: i64) -> UnixMillis {
+    UnixMillis(state.clock.now().0.saturating_add(ms))
 }

@@ -6,7 +6,7 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use secrets::keys::{KEY_LEN, NONCE_LEN, open_with, seal_with};
 use shared::wire::{
     certificates::DomainCertificate,
-    stream::{Change, Event},
+    stream::{Change, Event, Events},
 };
 
 use super::hub::Hub;
@@ -82,6 +82,21 @@ impl Hub {
     }
 }
 
+/// Events without certificates, for an edge that takes none, in revisions without a gap; `None`: they hold none.
+pub(super) fn without(events: &Events) -> Option<Events> {
+    let has_one = |event: &Event| matches!(event.change, Change::Certificate(_, Some(_)));
+    if !events.items.iter().any(has_one) {
+        return None;
+    }
+    let mut left = events.clone();
+    for event in &mut left.items {
+        if let Change::Certificate(_, certificate) = &mut event.change {
+            *certificate = None;
+        }
+    }
+    Some(left)
+}
+
 fn name(host: &str) -> String {
     format!("certificate of {host}")
 }
@@ -111,6 +126,12 @@ mod tests {
             key.reveal_event(Event { rev: 1, change }).change
         };
         assert!(matches!(stored(&sealed), Change::Certificate(_, Some(one)) if &*one.key == "PEM"));
+        let event = Event { rev: 7, change: stored(&sealed) };
+        let mut events = Events { prev: 6, items: vec![event], last: 7 };
+        let left = without(&events).unwrap();
+        events.items[0].change = Change::Certificate("go.example".into(), None);
+        assert_eq!(left, events, "an edge that takes none");
+        assert_eq!(without(&left), None);
         assert!(matches!(stored("AAAA"), Change::Certificate(_, None)), "edges are told of none");
     }
 }

@@ -291,9 +291,9 @@ impl Hub {
             return Err(StoreError::Stopped);
         }
         let at_least = head.head.max(cursor);
-        let greeting = self.greet(welcomes::bare(head, start, rules), &hello.contents, at_least).await?;
+        let greeting = self.greet(welcomes::bare(head, start, rules), hello, at_least).await?;
         let session = self.0.members.insert(hello, resumes.then_some(hello.applied), opened);
-        Ok(EdgeSession::new(self.clone(), hello.edge_id.clone(), session, greeting, cursor))
+        Ok(EdgeSession::new(self.clone(), hello, session, greeting, cursor))
     }
 
     /// An edge is ahead of the log: the database was set back to an older state. Other edges must not continue

@@ -2,6 +2,7 @@
 
 use std::{
     collections::VecDeque,
+    fmt,
     sync::{Arc, OnceLock, PoisonError, RwLock},
 };
 
@@ -18,12 +19,18 @@ const MAX_EVENTS: usize = 1_000_000;
 const MAX_BYTES: usize = 64 << 20;
 
 /// A run of events, with its frames once somebody needs them.
-#[derive(Debug)]
 pub struct Batch {
     /// The events.
     pub events: Arc<Events>,
     frames: OnceLock<Result<Bytes, FrameError>>,
     bytes: usize,
+}
+
+// Frames may hold private keys.
+impl fmt::Debug for Batch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Batch").field("events", &self.events).finish_non_exhaustive()
+    }
 }
 
 impl Batch {

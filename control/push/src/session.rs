@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use bytes::Bytes;
 use shared::wire::{
     frame::{self, FrameError},
-    stream::{HEARTBEAT_MS, Rev, ToControl, ToEdge},
+    stream::{HEARTBEAT_MS, Hello, Rev, ToControl, ToEdge},
 };
 use tokio::{
     sync::watch,
@@ -13,6 +13,7 @@ use tokio::{
 };
 
 use super::{
+    certificates,
     hub::Hub,
     members::Standing,
     ring::{Batch, Next},
@@ -71,6 +72,7 @@ impl Outgoing {
 pub struct EdgeSession {
     hub: Hub,
     edge_id: Arc<str>,
+    takes_certificates: bool,
     session: u64,
     welcome: Option<Box<Greeting>>,
     head: watch::Receiver<Rev>,
@@ -80,11 +82,21 @@ pub struct EdgeSession {
 }
 
 impl EdgeSession {
-    pub(super) fn new(hub: Hub, edge_id: Arc<str>, session: u64, welcome: Greeting, cursor: Rev) -> Self {
+    pub(super) fn new(hub: Hub, hello: &Hello, session: u64, welcome: Greeting, cursor: Rev) -> Self {
         let mut heartbeat = tokio::time::interval(Duration::from_millis(HEARTBEAT_MS));
         heartbeat.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let head = hub.0.head.subscribe();
-        Self { hub, edge_id, session, welcome: Some(Box::new(welcome)), head, cursor, heartbeat, beats: 0 }
+        Self {
+            hub,
+            edge_id: hello.edge_id.clone(),
+            takes_certificates: hello.certificates.is_some(),
+            session,
+            welcome: Some(Box::new(welcome)),
+            head,
+            cursor,
+            heartbeat,
+            beats: 0,
+        }
     }
 
     /// The next message: the welcome, then events without a gap, with heartbeats between. Cancel-safe.
@@ -109,7 +121,7 @@ impl EdgeSession {
             match self.hub.0.ring.after(self.cursor) {
                 Next::Batch(batch) => {
                     self.cursor = batch.events.last;
-                    return Ok(Outgoing::Shared(batch));
+                    return Ok(self.outgoing(batch));
                 }
                 Next::End if head <= self.cursor => {}
                 Next::End | Next::Gone => {
@@ -162,7 +174,13 @@ impl EdgeSession {
             })));
         }
         self.cursor = events.last;
-        Ok(Some(Outgoing::Shared(Arc::new(Batch::new(events)))))
+        Ok(Some(self.outgoing(Arc::new(Batch::new(events)))))
+    }
+
+    /// A run as this edge gets it: private keys go to those that take certificates alone.
+    fn outgoing(&self, batch: Arc<Batch>) -> Outgoing {
+        let left = if self.takes_certificates { None } else { certificates::without(&batch.events) };
+        left.map_or(Outgoing::Shared(batch), |events| Outgoing::Own(ToEdge::Events(Arc::new(events))))
     }
 
     /// Takes a message of the edge.

@@ -2,7 +2,7 @@
 //! together.
 //!
 //! A fleet that comes back costs one reading and its frames, and not one for each edge. Pages and files that an edge holds
-//! are left out of its welcome (`shared::wire::contents`).
+//! are left out of its welcome (`shared::wire::contents`), and so are certificates; an edge that takes none is sent none.
 
 use std::{
     sync::{Arc, OnceLock},
@@ -17,7 +17,7 @@ use shared::{
         certificates::{Challenge, DomainCertificate},
         contents,
         frame::{Chunks, FrameError, encode_welcome},
-        stream::{Change, Rev, Start, Welcome},
+        stream::{Change, Hello, Rev, Start, Welcome},
     },
     withheld::Withheld,
 };
@@ -44,6 +44,7 @@ struct Reading {
     certificates: Vec<Arc<DomainCertificate>>,
     challenges: Vec<Arc<Challenge>>,
     digests: Vec<u64>,
+    certificate_digests: Vec<u64>,
     /// Edges in the same process need no frames.
     encoded: OnceLock<Result<Encoded, FrameError>>,
 }
@@ -54,7 +55,9 @@ struct Encoded {
     /// The domains of each group, with their pages and files and without.
     groups: Vec<(Chunks, Chunks)>,
     withheld: Chunks,
-    certificates: Chunks,
+    /// Those of each group.
+    certificates: Vec<Chunks>,
+    challenges: Chunks,
 }
 
 impl Encoded {
@@ -71,8 +74,17 @@ impl Encoded {
             encoded.push((Chunks::of(whole, &[], &[])?, Chunks::of(small, &[], &[])?));
         }
         let withheld = Chunks::of(&[], &[], &reading.withheld)?;
-        let certificates = Chunks::of_certificates(&reading.certificates, &reading.challenges)?;
-        Ok(Self { groups: encoded, withheld, certificates })
+        let mut certificates = vec![Vec::new(); usize::from(contents::GROUPS)];
+        for certificate in &reading.certificates {
+            let group = contents::group_of_host(&certificate.host);
+            if let Some(group) = certificates.get_mut(usize::from(group)) {
+                group.push(certificate.clone());
+            }
+        }
+        let chunks = certificates.iter().map(|group| Chunks::of_certificates(group, &[]));
+        let certificates = chunks.collect::<Result<Vec<_>, _>>()?;
+        let challenges = Chunks::of_certificates(&[], &reading.challenges)?;
+        Ok(Self { groups: encoded, withheld, certificates, challenges })
     }
 }
 
@@ -91,9 +103,14 @@ impl Greeting {
     pub(super) fn frames(&self) -> Result<Vec<Bytes>, FrameError> {
         let encoded = self.reading.encoded.get_or_init(|| Encoded::of(&self.reading));
         let encoded = encoded.as_ref().map_err(FrameError::clone)?;
-        let mut shared = vec![&encoded.withheld, &encoded.certificates];
+        let mut shared = vec![&encoded.withheld];
         for ((whole, small), group) in encoded.groups.iter().zip(0_u8..) {
             shared.push(if self.welcome.kept.contains(&group) { small } else { whole });
+        }
+        if let Some(kept) = &self.welcome.kept_certificates {
+            let groups = encoded.certificates.iter().zip(0_u8..);
+            shared.extend(groups.filter(|(_, group)| !kept.contains(group)).map(|(chunks, _)| chunks));
+            shared.push(&encoded.challenges);
         }
         encode_welcome(&self.welcome, &shared)
     }
@@ -105,11 +122,19 @@ impl Greeting {
             let is_kept = welcome.kept.contains(&contents::group_of(domain));
             if is_kept { contents::without(domain) } else { domain.clone() }
         });
+        let (certificates, challenges) = match &welcome.kept_certificates {
+            None => (Vec::new(), Vec::new()),
+            Some(kept) => {
+                let is_kept = |host: &str| kept.contains(&contents::group_of_host(host));
+                let left = reading.certificates.iter().filter(|one| !is_kept(&one.host));
+                (left.cloned().collect(), reading.challenges.clone())
+            }
+        };
         Welcome {
             domains: domains.collect(),
             withheld: Some(reading.withheld.clone()),
-            certificates: reading.certificates.clone(),
-            challenges: reading.challenges.clone(),
+            certificates,
+            challenges,
             ..welcome
         }
     }
@@ -137,25 +162,28 @@ pub(super) fn bare(head: log::Head, start: Start, rules: Vec<Arc<AccountRules>>)
         rules,
         withheld: None,
         kept: Vec::new(),
+        kept_certificates: None,
         certificates: Vec::new(),
         challenges: Vec::new(),
     }
 }
 
 impl Hub {
-    /// A welcome with the domains, certificates and what is withheld as of `at_least` or later, without the pages and files that
-    /// an edge with these digests holds.
+    /// A welcome with the domains, certificates and what is withheld as of `at_least` or later, without the pages, files and
+    /// certificates that an edge holds by its digests.
     pub(super) async fn greet(
         &self,
         welcome: Welcome,
-        held: &[u64],
+        hello: &Hello,
         at_least: Rev,
     ) -> Result<Greeting, StoreError> {
         let (reading, as_of) = self.reading(at_least).await?;
-        let kept = contents::same(held, &reading.digests);
+        let kept = contents::same(&hello.contents, &reading.digests);
+        let held = hello.certificates.as_ref();
+        let kept_certificates = held.map(|held| contents::same(held, &reading.certificate_digests));
         // Events up to there change nothing of it, so that no older setting comes back while they are applied.
         let head = welcome.head.max(as_of);
-        let welcome = Welcome { head, kept, withheld: Some(Vec::new()), ..welcome };
+        let welcome = Welcome { head, kept, kept_certificates, withheld: Some(Vec::new()), ..welcome };
         Ok(Greeting { welcome, reading })
     }
 
@@ -181,12 +209,21 @@ impl Hub {
         // After the head: a domain of before is among them, one of after comes as an event.
         let domains = domains::list_all(&mut conn).await?;
         let withheld = withheld::list_all(&mut conn).await?;
-        let revealed = self.reveal_all(&certificates::list_all(&mut conn).await?);
+        let stored = certificates::list_all(&mut conn).await?;
         let challenges = certificates::list_challenges(&mut conn).await?.into_iter().map(Arc::new).collect();
         let digests = contents::digests(&domains);
-        let encoded = OnceLock::new();
-        let reading =
-            Arc::new(Reading { domains, withheld, certificates: revealed, challenges, digests, encoded });
+        // Also of those that do not decrypt here: an edge that has them keeps them.
+        let digest_of = |one: &DomainCertificate| contents::digest_of_certificate(&one.host, &one.chain);
+        let certificate_digests = contents::digests_of(stored.iter().map(digest_of).collect());
+        let reading = Arc::new(Reading {
+            domains,
+            withheld,
+            certificates: self.reveal_all(&stored),
+            challenges,
+            digests,
+            certificate_digests,
+            encoded: OnceLock::new(),
+        });
         *newest = Some(Newest { reading: reading.clone(), as_of: head.head, read_at: Instant::now() });
         Ok((reading, head.head))
     }

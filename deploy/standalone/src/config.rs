@@ -212,6 +212,7 @@ impl Config {
         let dev = |port| dev_tls.then(|| loopback(port));
         let dev_edge = lan.map(|ip| SocketAddr::new(ip, LAN_PORT)).or(dev(LAN_PORT));
         let behind_tls_proxy = settings.network.is_behind_tls_proxy()?;
+        let acme = acme(&settings.acme)?;
         let config = Self {
             api_listen: listen("WAYMARK_API_LISTEN", settings.api_listen, defaults.api_listen)?,
             api_tls_listen: listen_or_off(
@@ -231,7 +232,10 @@ impl Config {
                 settings.edge_tls_listen.as_deref(),
                 dev_edge,
             )?,
-            edge_acme: edge::cli::edge_acme(settings.edge_acme.as_deref())?,
+            edge_acme: match settings.edge_acme.as_deref() {
+                Some(text) => edge::cli::edge_acme(Some(text))?,
+                None => acme.is_some(),
+            },
             admin_listen: listen("WAYMARK_ADMIN_LISTEN", settings.admin_listen, defaults.admin_listen)?,
             public_url: public_url(settings.public_url)?,
             short_domains: domains(settings.short_domains.as_deref().unwrap_or_default())?,
@@ -247,7 +251,7 @@ impl Config {
             lan,
             webhooks_loopback: truth("WAYMARK_WEBHOOKS_LOOPBACK", settings.webhooks_loopback.as_deref())?,
             dns_server: dns_server(settings.dns_server.as_deref())?,
-            acme: acme(&settings.acme)?,
+            acme,
             trusted_proxies: settings.network.proxies()?,
             limits: limits(&settings.limits)?,
             capacity: capacity(&settings.limits)?,
@@ -305,7 +309,7 @@ impl Config {
                 return Err(ConfigError::new(
                     key,
                     "a TLS listener needs certificates: set WAYMARK_TLS_DIR or WAYMARK_DEV_TLS=1; that of the edge may \
-                     have WAYMARK_EDGE_ACME=on in their place",
+                     have WAYMARK_ACME_DIRECTORY with WAYMARK_EDGE_ACME=on in their place",
                 ));
             }
         }
@@ -324,6 +328,10 @@ impl Config {
                 "WAYMARK_TLS_DIR",
                 "certificates are of no use without WAYMARK_EDGE_TLS_LISTEN, WAYMARK_API_TLS_LISTEN or WAYMARK_MQTT_TLS_LISTEN",
             ));
+        }
+        if self.acme.is_some() && self.edge_tls_listen.is_none() {
+            let reason = "certificates are of no use without WAYMARK_EDGE_TLS_LISTEN";
+            return Err(ConfigError::new("WAYMARK_ACME_DIRECTORY", reason));
         }
         if let Tls::Dir(dir) = &self.tls {
             check_certificates(dir)?;

@@ -95,8 +95,8 @@ async fn certificates_follow_control_and_outlive_it() {
     for line in [
         "waymark_edge_certificates_refused_total 1",
         "waymark_edge_events_rejected_total 1",
-        "waymark_edge_certificate_expiry_timestamp_seconds{name=\"tn.gg\"}",
-        "waymark_edge_certificate_expiry_timestamp_seconds{name=\"other.test\"}",
+        "waymark_edge_certificate_expiry_timestamp_seconds{name=\"tn.gg\",source=\"control\"}",
+        "waymark_edge_certificate_expiry_timestamp_seconds{name=\"other.test\",source=\"control\"}",
     ] {
         assert!(text.contains(line), "{line} in\n{text}");
     }

@@ -70,6 +70,7 @@ async fn conforms(control: &Control, backing: &impl Backing) {
         epoch: None,
         applied: 0,
         contents: Vec::new(),
+        certificates: None,
     };
     let mut stream = backing.changes(hello.clone()).await.unwrap();
     let ToEdge::Welcome(welcome) = stream.next().await.unwrap() else { panic!("no welcome") };

@@ -36,6 +36,9 @@ use crate::{
 /// The name whose certificate serves clients that send no SNI (addresses have none).
 const DEFAULT: &str = "default";
 
+/// Certificates from control whose end is shown: each is a series of metrics for each edge.
+const SHOWN: usize = 1_000;
+
 type Table = HashMap<Box<str>, Arc<CertifiedKey>>;
 
 /// Certificates of the short domains; clones share one table.
@@ -121,17 +124,20 @@ impl TlsCerts {
         by_hand.or_else(|| self.received.as_ref()?.find(name))
     }
 
-    /// When each certificate in use ends, in seconds since 1970, by the name of its files or by its host.
+    /// When each certificate in use ends, in seconds since 1970, by the name of its files or by its host, and whether it is from
+    /// control: of these the thousand that end first.
     #[must_use]
-    pub fn expiries(&self) -> Vec<(Box<str>, i64)> {
+    pub fn expiries(&self) -> Vec<(Box<str>, bool, i64)> {
         let by_hand = self.by_hand.table.load();
-        let mut ends: Vec<_> = by_hand.iter().map(|(name, pair)| (name.clone(), pair.clone())).collect();
-        if let Some(received) = &self.received {
-            ends.extend(received.all().into_iter().filter(|(host, _)| !by_hand.contains_key(host)));
-        }
-        let end = |pair: &CertifiedKey| certificate::not_after(pair.cert.first()?);
+        let end_of = |pair: &CertifiedKey| certificate::not_after(pair.cert.first()?);
+        let received = self.received.as_ref().map(|received| received.all()).unwrap_or_default();
+        let received = received.into_iter().filter(|(host, _)| !by_hand.contains_key(host));
+        let mut received: Vec<_> = received.filter_map(|(host, pair)| Some((end_of(&pair)?, host))).collect();
+        received.sort_unstable();
+        received.truncate(SHOWN);
+        let by_hand = by_hand.iter().filter_map(|(name, pair)| Some((name.clone(), false, end_of(pair)?)));
         let mut ends: Vec<_> =
-            ends.into_iter().filter_map(|(name, pair)| Some((name, end(&pair)?))).collect();
+            by_hand.chain(received.into_iter().map(|(end, host)| (host, true, end))).collect();
         ends.sort_unstable();
         ends
     }
@@ -176,16 +182,22 @@ impl TlsCerts {
         folder.follow(shutdown, read).await;
     }
 
+    /// Digests of the certificates from control, for the next welcome; `None` where the edge takes none.
+    #[must_use]
+    pub fn digests(&self) -> Option<Vec<u64>> {
+        self.received.as_ref().map(|received| received.digests())
+    }
+
     /// Takes the certificates and challenges of a welcome; what cannot be used is refused, and the one before it stays.
     pub async fn welcome(&self, welcome: &Welcome) -> Vec<Rejected> {
         let Some(received) = self.received.clone() else { return Vec::new() };
         let (head, certificates) = (welcome.head, welcome.certificates.clone());
-        let challenges = welcome.challenges.clone();
+        let (kept, challenges) = (welcome.kept_certificates.clone(), welcome.challenges.clone());
         let hosts: HashSet<Box<str>> =
             welcome.domains.iter().map(|domain| name_of(domain.host.as_str())).collect();
         // Thousands of keys take a second.
-        let taken =
-            tokio::task::spawn_blocking(move || received.replace(head, &certificates, &challenges, &hosts));
+        let replace = move || received.replace(head, kept.as_deref(), &certificates, &challenges, &hosts);
+        let taken = tokio::task::spawn_blocking(replace);
         taken.await.unwrap_or_else(|error| {
             tracing::error!(%error, "taking the certificates of a welcome panicked");
             Vec::new()

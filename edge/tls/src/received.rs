@@ -17,6 +17,7 @@ use shared::{
     time::Clock,
     wire::{
         certificates::{Challenge, DomainCertificate},
+        contents::{self, Digest},
         stream::{Change, Events, Rejected, Rev},
     },
 };
@@ -37,10 +38,18 @@ const WRITE_AGAIN: Duration = Duration::from_secs(60);
 /// What is to be written to disk: the certificate of a host, or that it has none.
 type Unsaved = BTreeMap<Box<str>, Option<Arc<DomainCertificate>>>;
 
+type Table = HashMap<Box<str>, Held>;
+
+/// A certificate that is held.
+struct Held {
+    pair: Arc<CertifiedKey>,
+    digest: Digest,
+}
+
 /// The certificates from control.
 pub(crate) struct Received {
     /// A handshake takes this lock for one look-up, and a change for one insertion.
-    table: RwLock<HashMap<Box<str>, Arc<CertifiedKey>>>,
+    table: RwLock<Table>,
     /// Every change up to this revision is in the table.
     as_of: AtomicU64,
     folder: Option<Folder>,
@@ -90,34 +99,44 @@ impl Received {
 
     /// The certificate of a name in lower case.
     pub(crate) fn find(&self, name: &str) -> Option<Arc<CertifiedKey>> {
-        self.read().get(name).cloned()
+        self.read().get(name).map(|held| held.pair.clone())
+    }
+
+    /// Digests of what is held, by which a welcome leaves it out.
+    pub(crate) fn digests(&self) -> Vec<u64> {
+        contents::digests_of(self.read().values().map(|held| held.digest).collect())
     }
 
     /// Every certificate with its host.
     pub(crate) fn all(&self) -> Vec<(Box<str>, Arc<CertifiedKey>)> {
-        self.read().iter().map(|(host, pair)| (host.clone(), pair.clone())).collect()
+        self.read().iter().map(|(host, held)| (host.clone(), held.pair.clone())).collect()
     }
 
-    /// Takes the lists of a welcome as of a revision or later, which came with these hosts of domains.
+    /// Takes the lists of a welcome as of a revision or later, which came with these hosts of domains. Certificates of groups that
+    /// are `kept` stay, and all others are those of the list.
     ///
-    /// An older control sends no certificate, and so does one that has none: then those of its domains stay.
+    /// An older control says nothing of groups, and sends no certificate: then those of its domains stay.
     pub(crate) fn replace(
         &self,
         as_of: Rev,
+        kept: Option<&[u8]>,
         certificates: &[Arc<DomainCertificate>],
         challenges: &[Arc<Challenge>],
         domains: &HashSet<Box<str>>,
     ) -> Vec<Rejected> {
         let listed: HashSet<Box<str>> = certificates.iter().map(|one| name_of(&one.host)).collect();
-        let (stay, as_of_list) = if listed.is_empty() { (domains, 0) } else { (&listed, as_of) };
-        let gone: Vec<Box<str>> = self.read().keys().filter(|host| !stay.contains(*host)).cloned().collect();
+        let stays = |host: &str| match kept {
+            Some(groups) => listed.contains(host) || groups.contains(&contents::group_of_host(host)),
+            None => domains.contains(host),
+        };
+        let gone: Vec<Box<str>> = self.read().keys().filter(|host| !stays(host)).cloned().collect();
         for host in gone {
             self.remove(&host);
         }
         let inserted = certificates.iter().map(|certificate| self.insert(certificate));
         let taken = inserted.chain(challenges.iter().map(|challenge| self.challenges.add(challenge)));
         let refused = taken.filter_map(|taken| self.refuse(as_of, taken)).collect();
-        self.as_of.store(as_of_list, SeqCst);
+        self.as_of.store(if kept.is_some() { as_of } else { 0 }, SeqCst);
         refused
     }
 
@@ -182,7 +201,8 @@ impl Received {
         if held.is_none() && self.read().len() >= MAX_CERTIFICATES {
             return Err(wrong(format!("an edge holds at most {MAX_CERTIFICATES}")));
         }
-        self.write().insert(host.clone(), Arc::new(pair));
+        let digest = contents::digest_of_certificate(&host, &certificate.chain);
+        self.write().insert(host.clone(), Held { pair: Arc::new(pair), digest });
         self.note(host, Some(certificate.clone()));
         Ok(())
     }
@@ -241,11 +261,11 @@ impl Received {
         is_done
     }
 
-    fn read(&self) -> RwLockReadGuard<'_, HashMap<Box<str>, Arc<CertifiedKey>>> {
+    fn read(&self) -> RwLockReadGuard<'_, Table> {
         self.table.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn write(&self) -> RwLockWriteGuard<'_, HashMap<Box<str>, Arc<CertifiedKey>>> {
+    fn write(&self) -> RwLockWriteGuard<'_, Table> {
         self.table.write().unwrap_or_else(PoisonError::into_inner)
     }
 

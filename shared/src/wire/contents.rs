@@ -2,7 +2,7 @@
 //!
 //! A domain may have 248 KiB of them, and they rarely change. So an edge says in its hello what it holds, and the welcome
 //! leaves out the pages and files of groups that are the same. An edge or a control of a release before says nothing of
-//! it: then the welcome has them all.
+//! it: then the welcome has them all. Certificates have digests of their own, by the same groups of hosts.
 //!
 //! The event of a change has all pages and files of its domain, also where only another setting changed. It is stored and encoded
 //! once for all edges and for the view in Redis. An edge of a release before takes an event without them for a domain that has
@@ -13,10 +13,19 @@ use crate::short_url::ShortDomain;
 /// Groups of domains: if one domain changed while an edge was away, the edge is sent those of a 64th of all domains.
 pub const GROUPS: u8 = 64;
 
+/// The group of a host, and a digest of what is held of it.
+pub type Digest = (u8, blake3::Hash);
+
 /// The group of a domain, below [`GROUPS`].
 #[must_use]
 pub fn group_of(domain: &ShortDomain) -> u8 {
-    (crc32c::crc32c(domain.host.as_str().as_bytes()) % u32::from(GROUPS)) as u8
+    group_of_host(domain.host.as_str())
+}
+
+/// The group of a host, below [`GROUPS`].
+#[must_use]
+pub fn group_of_host(host: &str) -> u8 {
+    (crc32c::crc32c(host.as_bytes()) % u32::from(GROUPS)) as u8
 }
 
 /// A digest for each group, 0 for one without pages and files; an empty list if all are without. The order of domains
@@ -25,7 +34,21 @@ pub fn group_of(domain: &ShortDomain) -> u8 {
 pub fn digests<'a>(domains: impl IntoIterator<Item = &'a ShortDomain>) -> Vec<u64> {
     let has_some = |domain: &&ShortDomain| domain.files.is_some() || domain.pages.is_some();
     let of = |domain: &ShortDomain| (group_of(domain), digest_of(domain));
-    let mut each: Vec<(u8, blake3::Hash)> = domains.into_iter().filter(has_some).map(of).collect();
+    digests_of(domains.into_iter().filter(has_some).map(of).collect())
+}
+
+/// The digest of a certificate, with its chain in PEM. The same certificate has the same key.
+#[must_use]
+pub fn digest_of_certificate(host: &str, chain: &str) -> Digest {
+    let mut hash = blake3::Hasher::new();
+    // No host has such a byte, so that nothing else reads the same.
+    hash.update(host.as_bytes()).update(&[0]).update(chain.as_bytes());
+    (group_of_host(host), hash.finalize())
+}
+
+/// A digest for each group, as [`digests`] gives them.
+#[must_use]
+pub fn digests_of(mut each: Vec<Digest>) -> Vec<u64> {
     if each.is_empty() {
         return Vec::new();
     }
@@ -45,7 +68,7 @@ pub fn digests<'a>(domains: impl IntoIterator<Item = &'a ShortDomain>) -> Vec<u6
     digests
 }
 
-/// The groups whose pages and files are the same by their digests.
+/// The groups that are the same by their digests.
 #[must_use]
 pub fn same(held: &[u64], now: &[u64]) -> Vec<u8> {
     let groups = held.iter().zip(now).zip(0..GROUPS);

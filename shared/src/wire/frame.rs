@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 pub use self::welcome::{Chunks, encode_welcome};
 use super::{
     certificates::{Challenge, DomainCertificate},
-    stream::{Epoch, Event, Hello, Rejected, Rev, Start, ToControl, ToEdge, Welcome},
+    stream::{Epoch, Event, Hello, Rejected, Rev, Start, ToControl, ToEdge},
 };
 use crate::{
     rules::AccountRules,
@@ -77,9 +77,12 @@ struct WelcomeHead {
     /// Whether what is withheld is among the items.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     withheld: bool,
-    /// [`Welcome::kept`].
+    /// `kept` of the welcome.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     kept: Vec<u8>,
+    /// `kept_certificates` of the welcome.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    kept_certificates: Option<Vec<u8>>,
 }
 
 /// One of its members; empty if a newer release sent an unknown one.
@@ -247,46 +250,6 @@ impl Message for ToEdge {
             }
             _ => return Ok(None),
         }))
-    }
-}
-
-impl Unfinished {
-    fn chunk(&mut self, body: &[u8]) -> Result<(), FrameError> {
-        let items: Vec<Item> = read(kind::CHUNK, body)?;
-        self.count += items.len() as u64;
-        self.bytes += body.len();
-        if self.head.is_none() || self.count > MAX_ITEMS || self.bytes > MAX_WELCOME_BYTES {
-            return Err(FrameError::Unfitting);
-        }
-        self.hash.update(body);
-        for item in items {
-            self.domains.extend(item.domain);
-            self.rules.extend(item.rules);
-            self.withheld.extend(item.withheld);
-            self.certificates.extend(item.certificate);
-            self.challenges.extend(item.challenge);
-        }
-        Ok(())
-    }
-
-    fn end(self, end: End) -> Result<Welcome, FrameError> {
-        let fits = end.count == self.count && end.hash == self.hash.finalize().to_hex().as_str();
-        let WelcomeHead { epoch, head, compacted, start, withheld, kept } =
-            self.head.filter(|_| fits).ok_or(FrameError::Unfitting)?;
-        let (domains, rules, withheld) = (self.domains, self.rules, withheld.then_some(self.withheld));
-        let (certificates, challenges) = (self.certificates, self.challenges);
-        Ok(Welcome {
-            epoch,
-            head,
-            compacted,
-            start,
-            domains,
-            rules,
-            withheld,
-            kept,
-            certificates,
-            challenges,
-        })
     }
 }
 

@@ -6,7 +6,7 @@ use crate::{
     redirect::RedirectKey,
     rules::AccountRules,
     short_url::Scheme,
-    wire::stream::{Change, Events},
+    wire::stream::{Change, Events, Welcome},
 };
 
 fn event(rev: Rev, length: usize) -> Event {
@@ -34,6 +34,7 @@ fn welcome(domains: usize, rules: usize) -> Welcome {
             .is_multiple_of(2)
             .then(|| (0..rules).map(|n| Withheld::Host(format!("h{n}.example").into())).collect()),
         kept: vec![7; rules],
+        kept_certificates: (rules > 0).then(|| vec![9; rules]),
         certificates: (0..rules).map(|n| Arc::new(certificate(&format!("h{n}.example")))).collect(),
         challenges: (0..rules).map(|n| Arc::new(challenge(&format!("h{n}.example")))).collect(),
     }
@@ -81,6 +82,7 @@ fn messages_round_trip_in_any_chunks() {
             epoch: None,
             applied: 0,
             contents: vec![0, u64::MAX],
+            certificates: Some(vec![u64::MAX]),
         }),
         ToControl::Ack { applied: 3, rejected: vec![Rejected { rev: 2, reason: "no".to_owned() }] },
         ToControl::Resync { applied: 3, reason: "gap".to_owned() },
@@ -123,6 +125,8 @@ fn a_welcome_has_what_was_encoded_for_all_beside_its_own() {
     assert_eq!(decode::<ToEdge>(&parts.concat(), 60_000).unwrap(), [ToEdge::Welcome(whole)]);
     let again = encode_welcome(&Welcome { head: 8, ..own }, &[&rest]).unwrap();
     assert_eq!(again[1].as_ptr(), parts[3].as_ptr(), "not copied");
+    let keys = Chunks::of_certificates(&welcome(0, 1).certificates, &[]).unwrap();
+    assert!(!format!("{keys:?}").contains("SECRET"));
 }
 
 /// Frames by themselves, as pairs of kind and bytes.

@@ -41,6 +41,10 @@ pub struct Hello {
     /// is told all of them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub contents: Vec<u64>,
+    /// [`super::contents::digests_of`] what the edge holds of certificates; `None` where it takes none, and from an older edge: then
+    /// neither the welcome nor events have any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub certificates: Option<Vec<u64>>,
 }
 
 /// The change of one revision.
@@ -149,7 +153,11 @@ pub struct Welcome {
     /// `domains`, and stay as they are. Empty from an older control, which sends all of them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub kept: Vec<u8>,
-    /// The certificates of short domains, as of some revision at or after the start: all that control has.
+    /// Groups of hosts whose certificates the edge holds ([`super::contents::group_of_host`]): these are left out, and stay as they
+    /// are. `None` from an older control, of which the edge learns nothing about certificates.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kept_certificates: Option<Vec<u8>>,
+    /// All other certificates of short domains, as of some revision at or after the start.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub certificates: Vec<Arc<DomainCertificate>>,
     /// What authorities are about to check, as of some revision at or after the start.

@@ -133,6 +133,7 @@ impl Backing for Links {
             rules: Vec::new(),
             withheld: Some(Vec::new()),
             kept: Vec::new(),
+            kept_certificates: None,
             certificates: Vec::new(),
             challenges: Vec::new(),
         };

@@ -203,6 +203,7 @@ impl State {
             rules: Vec::new(),
             withheld: Some(Vec::new()),
             kept: Vec::new(),
+            kept_certificates: None,
             certificates: Vec::new(),
             challenges: Vec::new(),
         };

@@ -48,6 +48,7 @@ fn hello(epoch: Option<Epoch>, applied: Rev) -> Hello {
         epoch,
         applied,
         contents: Vec::new(),
+        certificates: None,
     }
 }
 

@@ -44,6 +44,7 @@ async fn edges_share_a_reading_and_are_sent_what_they_do_not_hold() -> Result<()
             epoch: None,
             applied: 0,
             contents,
+            certificates: None,
         };
         let outgoing = made.app.hub.connect(&hello).await?.next_outgoing().await?;
         let parts = outgoing.frames()?;

@@ -18,6 +18,9 @@ const UNAVAILABLE_MS: i64 = 2 * MINUTE_MS;
 /// Longest pause that an authority can ask for: the window of the rate limits that are known.
 const MAX_ASKED_MS: i64 = 7 * 24 * HOUR_MS;
 
+/// Most characters of a token of an authority: usual ones have 43.
+const MAX_TOKEN: usize = 256;
+
 /// Earliest renewal: a certificate of which two thirds are over when it comes must not be ordered again at once.
 const MIN_RENEWAL_MS: i64 = HOUR_MS;
 
@@ -128,6 +131,14 @@ pub enum FaultKind {
     NoAccount,
 }
 
+/// Whether a token of an authority is one (RFC 8555 section 8.3). Edges refuse others, and a long one would fit into no message to
+/// them, which would end their streams.
+#[must_use]
+pub fn is_token(text: &str) -> bool {
+    let is_text = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
+    (1..=MAX_TOKEN).contains(&text.len()) && text.bytes().all(is_text)
+}
+
 impl Certificate {
     /// The certificate of a domain that was not looked at yet.
     #[must_use]
@@ -225,6 +236,14 @@ mod tests {
             let found = (after.next_try.0 - NOW.0, after.failures, after.order.is_some());
             assert_eq!(found, (pause, failures, keeps_order), "{why}");
         }
+    }
+
+    #[test]
+    fn a_token_is_short_and_of_base64url() {
+        for (text, is_one) in [("evaGxfADs6p-_SRb", true), ("", false), ("a/b", false), ("ä", false)] {
+            assert_eq!(is_token(text), is_one, "{text:?}");
+        }
+        assert!(is_token(&"a".repeat(MAX_TOKEN)) && !is_token(&"a".repeat(MAX_TOKEN + 1)));
     }
 
     #[test]

@@ -28,7 +28,7 @@ use super::CertificateState;
 use crate::{
     client::{Authority, Talk, said},
     domain::{
-        certificate::{Certificate, Fault, FaultKind, Issued, Order},
+        certificate::{Certificate, Fault, FaultKind, Issued, Order, is_token},
         chain::{self, Unfit},
     },
     store::{
@@ -169,6 +169,9 @@ impl Attempt<'_> {
         }
         let names = [Identifier::Dns(self.host().to_owned())];
         let order = self.asked(account.new_order(&NewOrder::new(&names)).await)?;
+        if !order.url().starts_with("https://") {
+            return Err(refused("The certificate authority: its order has no URL".to_owned()).into());
+        }
         let key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256).map_err(internal)?.serialize_pem();
         let stored = Order {
             directory: self.authority.directory().to_owned(),
@@ -202,6 +205,9 @@ impl Attempt<'_> {
                 return Err(refused(text.to_owned()).into());
             };
             let Some(mut challenge) = authorization.challenge(kind) else { continue };
+            if !is_token(&challenge.token) {
+                return Err(refused("The certificate authority: its token is none".to_owned()).into());
+            }
             let rev = self.publish(&challenge.token, challenge.key_authorization().as_str()).await?;
             let report = self.state.redirects.edges.wait(rev, EDGES).await;
             if !report.is_done() {
@@ -221,15 +227,11 @@ impl Attempt<'_> {
         self.asked(ready).map(drop)
     }
 
-    /// In which way the host is checked: over HTTP first, and over TLS in every other try, for edges that have no port 80.
+    /// In which way the host is checked: over TLS first, as an edge that serves certificates has such a port and its port 80 may be
+    /// closed; over HTTP in every other try, for edges behind something that ends TLS.
     fn kinds(&self) -> [ChallengeType; 2] {
-        let kinds = [ChallengeType::Http01, ChallengeType::TlsAlpn01];
-        if self.of.failures.is_multiple_of(2) {
-            kinds
-        } else {
-            let [http, tls] = kinds;
-            [tls, http]
-        }
+        let (tls, http) = (ChallengeType::TlsAlpn01, ChallengeType::Http01);
+        if self.of.failures.is_multiple_of(2) { [tls, http] } else { [http, tls] }
     }
 
     /// Tells edges what the authority is about to check; gives the revision.

@@ -24,8 +24,14 @@ const FIND: &str =
     concat!("SELECT ", columns!(), " FROM domain_certificates c WHERE c.account_id = $1 AND c.host = $2");
 const LIST: &str =
     concat!("SELECT ", columns!(), " FROM domain_certificates c WHERE c.account_id = $1 ORDER BY c.host");
-const DUE: &str =
-    concat!("SELECT ", columns!(), eligible!(), " AND c.next_try <= $1 ORDER BY c.next_try, c.host LIMIT $2");
+// Round robin over accounts, so that one with thousands of domains does not use up what the authority allows before the others.
+const DUE: &str = concat!(
+    "SELECT ",
+    columns!(),
+    eligible!(),
+    " AND c.next_try <= $1 ORDER BY c.not_after IS NULL, \
+     ROW_NUMBER() OVER (PARTITION BY c.account_id, c.not_after IS NULL ORDER BY c.next_try, c.host), c.host LIMIT $2"
+);
 const ENDS: &str = concat!(
     "SELECT c.host, c.not_after",
     eligible!(),
@@ -119,7 +125,7 @@ pub async fn list(conn: &mut Conn, account: AccountId) -> Result<Vec<Certificate
     rows.into_iter().map(Certificate::try_from).collect()
 }
 
-/// Up to `limit` certificates of all accounts that are to be ordered by now.
+/// Up to `limit` certificates of all accounts that are to be ordered by now: renewals first, so that many new domains hold up none.
 pub async fn list_due(conn: &mut Conn, now: UnixMillis, limit: u32) -> Result<Vec<Certificate>, StoreError> {
     let rows: Vec<Row> = fetch_all!(conn, DUE, now.0, i64::from(limit))?;
     rows.into_iter().map(Certificate::try_from).collect()

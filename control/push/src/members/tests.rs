@@ -12,6 +12,7 @@ fn hello(edge: &str) -> Hello {
         epoch: None,
         applied: 0,
         contents: Vec::new(),
+        certificates: None,
     }
 }
 

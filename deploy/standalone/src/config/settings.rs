@@ -36,7 +36,7 @@ pub struct Settings {
     pub edge_tls_listen: Option<String>,
 
     /// Whether the edge serves the certificates of short domains that are got by ACME, beside those of WAYMARK_TLS_DIR,
-    /// which win; then its TLS listener needs no folder [default: off]
+    /// which win; then its TLS listener needs no folder [default: off; on with WAYMARK_ACME_DIRECTORY]
     #[arg(long, env = "WAYMARK_EDGE_ACME", value_name = "on|off")]
     pub edge_acme: Option<String>,
 

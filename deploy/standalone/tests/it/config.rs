@@ -110,6 +110,30 @@ fn bad_settings_are_refused_before_anything_is_made() {
             "scheme is not https",
         ),
         (
+            "WAYMARK_ACME_DIRECTORY",
+            &[("WAYMARK_ACME_DIRECTORY", "https://acme.example/directory")],
+            "without WAYMARK_EDGE_TLS_LISTEN",
+        ),
+        (
+            // With an authority the listener of the edge needs no more.
+            "WAYMARK_MQTT_TLS_LISTEN",
+            &[
+                ("WAYMARK_ACME_DIRECTORY", "https://acme.example/directory"),
+                ("WAYMARK_EDGE_TLS_LISTEN", "127.0.0.1:0"),
+                ("WAYMARK_MQTT_TLS_LISTEN", "127.0.0.1:0"),
+            ],
+            "WAYMARK_TLS_DIR",
+        ),
+        (
+            "WAYMARK_EDGE_TLS_LISTEN",
+            &[
+                ("WAYMARK_ACME_DIRECTORY", "https://acme.example/directory"),
+                ("WAYMARK_EDGE_TLS_LISTEN", "127.0.0.1:0"),
+                ("WAYMARK_EDGE_ACME", "off"),
+            ],
+            "WAYMARK_EDGE_ACME=on",
+        ),
+        (
             "WAYMARK_ACME_CONTACT",
             &[("WAYMARK_ACME_CONTACT", "ops@example.com")],
             "without WAYMARK_ACME_DIRECTORY",

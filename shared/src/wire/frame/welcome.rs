@@ -1,10 +1,13 @@
 //! Welcomes as frames: a head, chunks of the lists, and an end with their count and hash.
 
-use std::sync::Arc;
+use std::{fmt, sync::Arc};
 
 use bytes::{Bytes, BytesMut};
 
-use super::{End, FrameError, HEAD, Item, WelcomeHead, kind, put, put_cut};
+use super::{
+    End, FrameError, HEAD, Item, MAX_ITEMS, MAX_WELCOME_BYTES, Unfinished, WelcomeHead, kind, put, put_cut,
+    read,
+};
 use crate::{
     rules::AccountRules,
     short_url::ShortDomain,
@@ -16,10 +19,17 @@ use crate::{
 };
 
 /// Items of welcomes, encoded once for all edges that get them.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Chunks {
     frames: Bytes,
     items: u64,
+}
+
+// Frames may hold private keys.
+impl fmt::Debug for Chunks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Chunks").field("items", &self.items).finish_non_exhaustive()
+    }
 }
 
 impl Chunks {
@@ -75,8 +85,8 @@ impl Chunks {
 /// # Errors
 /// An item of the welcome is larger than a frame.
 pub fn encode_welcome(welcome: &Welcome, shared: &[&Chunks]) -> Result<Vec<Bytes>, FrameError> {
-    let Welcome { epoch, head, compacted, start, domains, rules, withheld, kept, certificates, challenges } =
-        welcome;
+    let Welcome { epoch, head, compacted, start, domains, rules, withheld, kept, .. } = welcome;
+    let Welcome { kept_certificates, certificates, challenges, .. } = welcome;
     let own = Chunks::of(domains, rules, withheld.as_deref().unwrap_or_default())?;
     let own_certificates = Chunks::of_certificates(certificates, challenges)?;
     let head = WelcomeHead {
@@ -86,6 +96,7 @@ pub fn encode_welcome(welcome: &Welcome, shared: &[&Chunks]) -> Result<Vec<Bytes
         start: start.clone(),
         withheld: withheld.is_some(),
         kept: kept.clone(),
+        kept_certificates: kept_certificates.clone(),
     };
     let mut parts = vec![one(kind::WELCOME, &head)?];
     let (mut hash, mut count) = (blake3::Hasher::new(), 0);
@@ -102,4 +113,45 @@ fn one<T: serde::Serialize>(kind: u8, body: &T) -> Result<Bytes, FrameError> {
     let mut out = BytesMut::new();
     put(&mut out, kind, body)?;
     Ok(out.freeze())
+}
+
+impl Unfinished {
+    pub(super) fn chunk(&mut self, body: &[u8]) -> Result<(), FrameError> {
+        let items: Vec<Item> = read(kind::CHUNK, body)?;
+        self.count += items.len() as u64;
+        self.bytes += body.len();
+        if self.head.is_none() || self.count > MAX_ITEMS || self.bytes > MAX_WELCOME_BYTES {
+            return Err(FrameError::Unfitting);
+        }
+        self.hash.update(body);
+        for item in items {
+            self.domains.extend(item.domain);
+            self.rules.extend(item.rules);
+            self.withheld.extend(item.withheld);
+            self.certificates.extend(item.certificate);
+            self.challenges.extend(item.challenge);
+        }
+        Ok(())
+    }
+
+    pub(super) fn end(self, end: End) -> Result<Welcome, FrameError> {
+        let fits = end.count == self.count && end.hash == self.hash.finalize().to_hex().as_str();
+        let WelcomeHead { epoch, head, compacted, start, withheld, kept, kept_certificates } =
+            self.head.filter(|_| fits).ok_or(FrameError::Unfitting)?;
+        let (domains, rules, withheld) = (self.domains, self.rules, withheld.then_some(self.withheld));
+        let (certificates, challenges) = (self.certificates, self.challenges);
+        Ok(Welcome {
+            epoch,
+            head,
+            compacted,
+            start,
+            domains,
+            rules,
+            withheld,
+            kept,
+            kept_certificates,
+            certificates,
+            challenges,
+        })
+    }
 }

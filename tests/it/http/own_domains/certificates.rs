@@ -22,6 +22,7 @@ use serde_json::{Value, json};
 use shared::wire::{
     PROTOCOL,
     certificates::DomainCertificate,
+    contents,
     stream::{Change, Hello, ToEdge},
 };
 use tests::{db::Engine, pebble::Pebble, product::DEADLINE, redis::free_port};
@@ -55,8 +56,13 @@ impl Setting {
         Ok(self.read(host).await?["certificate"].clone())
     }
 
-    /// The certificates that an edge is told of when it connects.
+    /// The certificates that an edge is told of when it connects, which holds none.
     async fn told(&self) -> Result<Vec<DomainCertificate>> {
+        self.told_holding(Some(Vec::new())).await
+    }
+
+    /// The same of an edge with these digests, or of one that takes no certificates.
+    async fn told_holding(&self, certificates: Option<Vec<u64>>) -> Result<Vec<DomainCertificate>> {
         let hello = Hello {
             proto: PROTOCOL,
             edge_id: "e1".into(),
@@ -65,6 +71,7 @@ impl Setting {
             epoch: None,
             applied: 0,
             contents: Vec::new(),
+            certificates,
         };
         // A hub of its own: orders would wait for an edge of the other.
         let core = &self.api.made.app.core;
@@ -132,6 +139,10 @@ async fn a_proven_domain_gets_a_certificate_which_is_renewed(engine: Engine) -> 
     let first = all.told().await?;
     ensure!(first.len() == 1 && &*first[0].host == HOST, "{first:?}");
     ensure!(first[0].key.contains("PRIVATE KEY") && first[0].chain.contains("CERTIFICATE"));
+    let held = contents::digests_of(vec![contents::digest_of_certificate(HOST, &first[0].chain)]);
+    for edge in [Some(held), None] {
+        ensure!(all.told_holding(edge).await?.is_empty(), "who holds it, or takes none, is sent none");
+    }
     let stored = all.stored().await?;
     ensure!(stored.len() == 1, "{stored:?}");
     ensure!(stored[0].as_ref().is_some_and(|one| !one.key.contains("PRIVATE KEY")), "encrypted");

@@ -147,6 +147,7 @@ async fn edges_that_lag_are_named_or_waited_for(engine: Engine) -> Result<()> {
         epoch: None,
         applied: 0,
         contents: Vec::new(),
+        certificates: None,
     };
     let mut session = api.made.app.hub.connect(&hello).await?;
     // It says that it is there, and applies nothing.

@@ -73,6 +73,7 @@ impl Backing for Control {
             rules: state.rules(head),
             withheld: (!state.faults.is_older).then(|| state.withheld(head)),
             kept,
+            kept_certificates: (!state.faults.is_older).then(Vec::new),
             certificates: state.certificates(head),
             challenges: state.challenges(head),
         };
