@@ -6,6 +6,7 @@ pub mod bodies;
 pub mod bulk;
 pub mod conditions;
 pub mod extract;
+pub mod fair_share;
 pub mod known;
 pub mod known_members;
 pub mod limiter;

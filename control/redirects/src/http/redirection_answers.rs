@@ -21,7 +21,7 @@ use utoipa::{
     ToSchema,
     openapi::schema::{Object, ObjectBuilder, Type},
 };
-use web::{api_error::ApiError, extract::Query, request_info::RequestInfo};
+use web::{api_error::ApiError, extract::Query, fair_share, request_info::RequestInfo};
 
 pub use self::edges::{Wait, written};
 use super::bodies::STATUS_CODE;
@@ -303,6 +303,7 @@ pub(super) async fn image(
     let logo = if request.wants_logo() { logo(redirects, item).await? } else { None };
     let draw = move || qr::render_with(&payload, short_id.as_str(), &request, logo.as_deref());
     let drawn = if request.is_styled() {
+        fair_share::give_back();
         let done = tokio::task::spawn_blocking(draw).await;
         done.map_err(|error| ServiceError::Internal(format!("a code was not drawn: {error}")))?
     } else {

@@ -9,7 +9,7 @@ use axum::{
 };
 use serde_json::Value;
 use shared::wire::stream::Rev;
-use web::extract::Query;
+use web::{extract::Query, fair_share};
 
 use crate::{
     edges::WaitReport,
@@ -52,7 +52,10 @@ impl Wait {
     pub(in crate::http) async fn run(self, redirects: &Redirects, rev: Rev) -> Option<WaitReport> {
         match self.0 {
             None => None,
-            Some(timeout) => Some(redirects.edges.wait(rev, timeout).await),
+            Some(timeout) => {
+                fair_share::give_back();
+                Some(redirects.edges.wait(rev, timeout).await)
+            }
         }
     }
 }
