@@ -41,16 +41,18 @@ pub const PLACE: &str = "webhooks";
 /// Rows of the log per transaction.
 const ROWS: u32 = 200;
 
-/// Messages per transaction: shared by the accounts that have new events, and again by those whose events were put off. An
-/// event that nobody gets counts as one, because it is read, too.
+/// Messages per transaction, shared by the accounts that have new events. An event that nobody gets counts as one, because it
+/// is read, too.
 const MESSAGES: usize = 500;
+
+/// The same for events that were put off. What is new becomes visible as settled when the transaction is over, so it is short.
+const DEFERRED_MESSAGES: usize = 200;
 
 /// Least share of an account in these.
 const LEAST: usize = 50;
 
-/// Accounts per transaction whose events were put off, and rows of each.
-const ACCOUNTS: u32 = 8;
-const DEFERRED_ROWS: u32 = 200;
+/// Accounts per transaction whose events were put off.
+const ACCOUNTS: u32 = 4;
 
 /// Time after which a transaction serves no further account, so that new events do not wait for it.
 const TIME: Duration = Duration::from_millis(20);
@@ -79,7 +81,7 @@ pub async fn step(state: &EventState) -> Result<bool, ServiceError> {
         queue_new(state, &mut tx, new, &mut shares).await?;
     }
     // While there is more to read, new events come first; those that were put off go on slowly.
-    let (accounts, work) = if is_full { (1, LEAST) } else { (ACCOUNTS, MESSAGES) };
+    let (accounts, work) = if is_full { (1, LEAST) } else { (ACCOUNTS, DEFERRED_MESSAGES) };
     let is_behind = queue_deferred(state, &mut tx, (accounts, work), &mut shares).await?;
     if place.is_some() || is_behind {
         finish(state, tx, place, shares).await?;
@@ -145,7 +147,8 @@ async fn queue_deferred(
     let share = (work / accounts.len().max(1)).max(LEAST);
     let (begun, metrics) = (Instant::now(), &state.webhooks.metrics);
     for account in &accounts {
-        let rows = deferred_events::list(tx, *account, DEFERRED_ROWS).await?;
+        // A row that somebody wants is at least one message.
+        let rows = deferred_events::list(tx, *account, u32::try_from(share).unwrap_or(u32::MAX)).await?;
         metrics.deferred_lost.inc_by(rows.iter().filter(|row| row.is_gone).count() as u64);
         let (mut over, mut waiting) = (Vec::new(), Vec::new());
         for Deferred { at, from, recorded, .. } in rows {
