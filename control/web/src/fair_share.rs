@@ -175,7 +175,7 @@ impl FairShare {
         let mut state = self.lock();
         let state = &mut *state;
         if state.last.replace(account).is_some_and(|last| last != account) {
-            state.contended_until = Some(now + CONTENDED);
+            state.contended_until = state.contended_until.max(Some(now + CONTENDED));
         }
         let entry = state.accounts.entry(account).or_default();
         let was_present = entry.is_present();

@@ -6,6 +6,13 @@ fn account(n: u8) -> AccountId {
     AccountId::new(1, [n; 16])
 }
 
+/// Places that are limited for as long as a test takes.
+fn contended(places: usize, most: usize) -> Arc<FairShare> {
+    let share = FairShare::new(places, most);
+    share.lock().contended_until = Some(Instant::now() + Duration::from_secs(3_600));
+    share
+}
+
 /// What a request gets at once.
 fn ask(share: &Arc<FairShare>, n: u8) -> Option<Place> {
     share.enter(account(n)).now_or_never().map(Result::unwrap)
@@ -28,7 +35,7 @@ fn an_account_alone_is_not_limited() {
 
 #[test]
 fn an_account_gets_its_part_whatever_the_others_have() {
-    let share = FairShare::new(4, 6);
+    let share = contended(4, 6);
     let first = ask(&share, 2).unwrap();
     let noisy: Vec<_> = (0..3).map(|_| ask(&share, 1).unwrap()).collect();
     let mut waiting: Vec<_> = (0..40).map(|_| Box::pin(share.enter(account(1)))).collect();
@@ -47,8 +54,7 @@ fn an_account_gets_its_part_whatever_the_others_have() {
 
 #[test]
 fn the_account_that_used_least_goes_next() {
-    let share = FairShare::new(1, 1);
-    let _ = ask(&share, 2);
+    let share = contended(1, 1);
     let used = ask(&share, 1).unwrap();
     let mut noisy: Vec<_> = (0..3).map(|_| Box::pin(share.enter(account(1)))).collect();
     assert!(noisy.iter_mut().all(|one| one.now_or_never().is_none()));
@@ -65,8 +71,7 @@ fn the_account_that_used_least_goes_next() {
 
 #[test]
 fn an_account_with_many_that_wait_is_refused() {
-    let share = FairShare::new(1, 1);
-    let _ = ask(&share, 2);
+    let share = contended(1, 1);
     let _used = ask(&share, 1).unwrap();
     let mut waiting: Vec<_> = (0..MOST_WAITING).map(|_| Box::pin(share.enter(account(1)))).collect();
     assert!(waiting.iter_mut().all(|one| one.now_or_never().is_none()));
