@@ -17,9 +17,8 @@ use reqwest::{
     dns::{Addrs, Name, Resolve, Resolving},
     redirect::Policy,
 };
-use tokio::sync::Semaphore;
-
 use tenants::domain::egress::{check_url, is_open};
+use tokio::sync::Semaphore;
 
 /// Longest time for a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);

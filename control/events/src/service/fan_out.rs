@@ -109,7 +109,8 @@ async fn queue_new(
     mut new: BTreeMap<AccountId, Vec<Waiting>>,
     shares: &mut Shares,
 ) -> Result<(), StoreError> {
-    let subscribers = Subscribers::of(tx, new.keys()).await?;
+    let accounts: Vec<String> = new.keys().map(AccountId::to_string).collect();
+    let subscribers = Subscribers::of(tx, &accounts).await?;
     new.retain(|_, rows| {
         rows.retain(|row| subscribers.may_want(row));
         !rows.is_empty()
@@ -159,7 +160,7 @@ async fn queue_deferred(
                 None => over.push(at.seq),
             }
         }
-        let subscribers = Subscribers::of(tx, [account]).await?;
+        let subscribers = Subscribers::of(tx, &[account.to_string()]).await?;
         let (done, from) = queue_rows(state, tx, (&waiting, &subscribers), share, shares).await?;
         over.extend(waiting.iter().take(done).map(|row| row.at.seq));
         metrics.resumed.inc_by(over.len() as u64);

@@ -1,7 +1,5 @@
 //! Who wants which events of the log, and what goes into their queues.
 
-use shared::id::AccountId;
-
 use crate::{
     domain::{
         event::{Cause, Event, Position, Recorded},
@@ -45,14 +43,10 @@ pub(super) struct Subscribers {
 }
 
 impl Subscribers {
-    pub(super) async fn of(
-        tx: &mut Tx,
-        accounts: impl IntoIterator<Item = &AccountId>,
-    ) -> Result<Self, StoreError> {
-        let accounts: Vec<String> = accounts.into_iter().map(AccountId::to_string).collect();
+    pub(super) async fn of(tx: &mut Tx, accounts: &[String]) -> Result<Self, StoreError> {
         Ok(Self {
-            receivers: followers::list(tx, &accounts).await?,
-            reacting: followers::list(tx, &accounts).await?,
+            receivers: followers::list(tx, accounts).await?,
+            reacting: followers::list(tx, accounts).await?,
         })
     }
 
