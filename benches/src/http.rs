@@ -56,6 +56,11 @@ impl Client {
         }
     }
 
+    /// How long each further answer may take.
+    pub(crate) fn set_timeout(&self, timeout: Duration) -> Result<()> {
+        Ok(self.stream.get_ref().set_read_timeout(Some(timeout))?)
+    }
+
     /// Asks, and waits for the whole answer; `body` is JSON.
     pub(crate) fn ask(&mut self, method: &str, path: &str, body: Option<&str>) -> Result<Answer> {
         self.send(method, path, body.map(|body| ("application/json", body.as_bytes())))

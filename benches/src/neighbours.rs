@@ -2,7 +2,8 @@
 //!
 //! One `waymark up` over Postgres. Each noisy account changes links, makes Things and actions over several connections as
 //! fast as it is answered, and has more webhooks than it gets lanes, whose receivers take their time. A refusal for lack of
-//! a place (429, 503) is an answer to noise; the quiet account must get none.
+//! a place (429, 503) is an answer to noise; the quiet account must get none. What does not get done in time counts as
+//! long as was waited for it, so a run ends whatever the product does.
 
 mod receiver;
 
@@ -29,7 +30,7 @@ use crate::{
     args::{DatabaseArgs, Length, WaymarkArgs, given_or_built},
     http::Client,
     postgres::Schema,
-    process::Server,
+    process::{self, Server},
     stats::Spread,
     waymark::Waymark,
 };
@@ -51,7 +52,20 @@ const SLOW: Duration = Duration::from_secs(1);
 const SETTLE: Duration = Duration::from_secs(2);
 
 /// Longest wait for a webhook.
-const DEADLINE: Duration = Duration::from_secs(60);
+const DEADLINE: Duration = Duration::from_secs(20);
+
+/// How long requests that are late may still take when their round is over.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// What a round gives.
+const FIGURES: [&str; 5] = [
+    "p99 of a redirect, ms",
+    "p99 of POST /redirections, ms",
+    "p99 from action to webhook, ms",
+    "cores, waymark",
+    "cores, Postgres",
+];
+type Round = [f64; FIGURES.len()];
 
 /// Measures a quiet account beside noisy ones.
 #[derive(Debug, Clone, clap::Args)]
@@ -100,12 +114,15 @@ pub(crate) fn run(mut args: Args, is_smoke: bool) -> Result<bool> {
         noisy.push(Noisy::new(&waymark, key, &receiver.slow(), args.webhooks)?);
     }
     let length = Duration::from_secs_f64(args.length.seconds);
-    let mut rounds: [Vec<[f64; 3]>; 2] = Default::default();
+    // A child of the first process of Postgres, if that is of this machine.
+    let pid = schema.sql("SELECT pid FROM pg_stat_activity WHERE backend_type = 'checkpointer'")?;
+    let found = pid.trim().parse().ok().map(process::stat).transpose()?.flatten();
+    let postgres = found.filter(|found| found.name.contains("postgres")).map(|found| found.parent);
+    let mut rounds: [Vec<Round>; 2] = Default::default();
     let mut done = Vec::new();
-    for round in 0..args.length.rounds {
-        // Each goes first as often as second.
-        for step in 0..2 {
-            let is_noisy = (round + step) % 2 == 1;
+    // What noise leaves to do must not count as the account alone: that is measured before.
+    for is_noisy in [false, true] {
+        for _ in 0..args.length.rounds {
             let stop = Arc::new(AtomicBool::new(false));
             let count = AtomicU64::new(0);
             let measured = scope(|threads| {
@@ -118,14 +135,20 @@ pub(crate) fn run(mut args: Args, is_smoke: bool) -> Result<bool> {
                     }
                     sleep(SETTLE.min(length));
                 }
-                let begun = Instant::now();
-                let before = count.load(Relaxed);
+                let look = || -> Result<[f64; 3]> {
+                    let of_postgres = postgres.map(process::cpu_of_family).transpose()?.unwrap_or_default();
+                    let own = process::cpu(server.pid)?.total_us();
+                    Ok([count.load(Relaxed) as f64, own / 1e6, of_postgres.total_us() / 1e6])
+                };
+                let (before, begun) = (look(), Instant::now());
                 let measured = quiet.measure(&receiver, length);
-                if is_noisy {
-                    done.push((count.load(Relaxed) - before) as f64 / begun.elapsed().as_secs_f64());
-                }
+                let (after, took) = (look(), begun.elapsed().as_secs_f64());
                 stop.store(true, Relaxed);
-                measured
+                let (before, after) = (before?, after?);
+                let of = |index: usize| (after[index] - before[index]) / took;
+                done.extend(is_noisy.then(|| of(0)));
+                let [redirect, write, webhook] = measured?;
+                Ok::<_, anyhow::Error>([redirect, write, webhook, of(1), of(2)])
             })?;
             rounds[usize::from(is_noisy)].push(measured);
             server.check_alive()?;
@@ -136,21 +159,14 @@ pub(crate) fn run(mut args: Args, is_smoke: bool) -> Result<bool> {
     Ok(true)
 }
 
-fn show(args: &Args, [alone, beside]: &[Vec<[f64; 3]>; 2], done: &[f64]) -> Result<()> {
+fn show(args: &Args, [alone, beside]: &[Vec<Round>; 2], done: &[f64]) -> Result<()> {
     let mut out = stdout().lock();
     let noise = Spread::of(done).text(0);
-    writeln!(
-        out,
-        "{} noisy accounts, {} webhooks each, {noise} requests/s of them\n",
-        args.noisy, args.webhooks
-    )?;
-    writeln!(
-        out,
-        "| p99 of the quiet account | alone, ms | beside them, ms | times |\n|---|---:|---:|---:|"
-    )?;
-    for (index, name) in ["a redirect", "POST /redirections", "action to webhook"].into_iter().enumerate() {
-        let of =
-            |rounds: &[[f64; 3]]| Spread::of(&rounds.iter().map(|round| round[index]).collect::<Vec<_>>());
+    let (noisy, webhooks) = (args.noisy, args.webhooks);
+    writeln!(out, "{noisy} noisy accounts, {webhooks} webhooks each, {noise} requests/s of them\n")?;
+    writeln!(out, "| the quiet account | alone | beside them | times |\n|---|---:|---:|---:|")?;
+    for (index, name) in FIGURES.into_iter().enumerate() {
+        let of = |rounds: &[Round]| Spread::of(&rounds.iter().map(|round| round[index]).collect::<Vec<_>>());
         let (alone, beside) = (of(alone), of(beside));
         let times = beside.median / alone.median;
         writeln!(out, "| {name} | {} | {} | {times:.1} |", alone.text(1), beside.text(1))?;
@@ -197,6 +213,8 @@ struct Quiet<'a> {
     key: String,
     product: String,
     short_id: String,
+    /// How many webhooks were caused.
+    caused: AtomicU64,
 }
 
 impl<'a> Quiet<'a> {
@@ -207,12 +225,9 @@ impl<'a> Quiet<'a> {
         let answer = api.ask("POST", "/redirections?wait=edges", Some(&link.to_string()))?;
         ensure!(matches!(answer.status, 201 | 202), "the link: {} {:?}", answer.status, answer.json());
         let short_id = answer.json()?["shortId"].as_str().context("no short id")?.to_owned();
-        id(
-            &mut api,
-            "/webhooks",
-            &json!({"name": "w", "url": receiver.quick(), "types": ["action.checkins"]}),
-        )?;
-        Ok(Self { waymark, key, product, short_id })
+        let hook = json!({"name": "w", "url": receiver.quick(), "types": ["action.checkins"]});
+        id(&mut api, "/webhooks", &hook)?;
+        Ok(Self { waymark, key, product, short_id, caused: AtomicU64::new(0) })
     }
 
     /// The p99 of a redirect, a write and a webhook, in milliseconds.
@@ -233,7 +248,7 @@ impl<'a> Quiet<'a> {
         let mut client = Client::connect(self.waymark.edge, None)?;
         client.set_host(Some(DOMAIN));
         let path = format!("/{}", self.short_id);
-        paced(length, REDIRECTS_PER_SECOND, || {
+        paced(&mut client, (length, REDIRECTS_PER_SECOND), |client| {
             let answer = client.ask("GET", &path, None)?;
             ensure!(answer.status == 307, "the redirect: {}", answer.status);
             Ok(())
@@ -242,9 +257,9 @@ impl<'a> Quiet<'a> {
 
     fn writes(&self, length: Duration) -> Result<Hist> {
         let mut api = Client::connect(self.waymark.api, Some(&self.key))?;
-        let body =
-            json!({"platformId": self.product, "defaultRedirectUrl": "https://example.com/"}).to_string();
-        paced(length, WRITES_PER_SECOND, || {
+        let link = json!({"platformId": self.product, "defaultRedirectUrl": "https://example.com/"});
+        let body = link.to_string();
+        paced(&mut api, (length, WRITES_PER_SECOND), |api| {
             let answer = api.ask("POST", "/redirections", Some(&body))?;
             ensure!(answer.status == 201, "a write: {} {:?}", answer.status, answer.json());
             Ok(())
@@ -253,27 +268,48 @@ impl<'a> Quiet<'a> {
 
     fn webhooks(&self, receiver: &Receiver, length: Duration) -> Result<Hist> {
         let mut api = Client::connect(self.waymark.api, Some(&self.key))?;
-        let (begun, mut hist) = (Instant::now(), Hist::default());
-        while begun.elapsed() < length {
-            let count = receiver.count();
-            id(&mut api, "/actions/checkins", &json!({}))?;
+        api.set_timeout(DEADLINE)?;
+        let (begun, mut hist, mut is_late) = (Instant::now(), Hist::default(), false);
+        while !is_late && begun.elapsed() < length {
+            let (count, asked) = (self.caused.fetch_add(1, Relaxed) + 1, Instant::now());
+            if let Err(error) = id(&mut api, "/actions/checkins", &json!({}))
+                && asked.elapsed() < DEADLINE
+            {
+                return Err(error);
+            }
             let committed = Instant::now();
-            hist.add(receiver.wait(count + 1, DEADLINE)?.saturating_duration_since(committed));
+            let came = receiver.wait(count, DEADLINE.saturating_sub(asked.elapsed()));
+            is_late = came.is_none();
+            hist.add(came.map_or(DEADLINE, |came| came.saturating_duration_since(committed)));
         }
         Ok(hist)
     }
 }
 
-/// Does something again and again at even times; a latency counts from the moment at which it was due.
-fn paced(length: Duration, per_second: f64, mut ask: impl FnMut() -> Result<()>) -> Result<Hist> {
-    let (begun, mut hist) = (Instant::now(), Hist::default());
+/// Does something again and again at even times; a latency counts from the moment at which it was due, and up to
+/// [`GRACE`] behind the end where it was not done by then.
+fn paced(
+    client: &mut Client,
+    (length, per_second): (Duration, f64),
+    mut ask: impl FnMut(&mut Client) -> Result<()>,
+) -> Result<Hist> {
+    let (begun, end, mut hist) = (Instant::now(), length + GRACE, Hist::default());
     for n in 0.. {
         let due = Duration::from_secs_f64(f64::from(n) / per_second);
         if due >= length {
             break;
         }
         sleep(due.saturating_sub(begun.elapsed()));
-        ask()?;
+        let left = end.saturating_sub(begun.elapsed());
+        if !left.is_zero() {
+            client.set_timeout(left)?;
+            // One that breaks off at the end was too slow.
+            if let Err(error) = ask(client)
+                && begun.elapsed() + GRACE / 10 < end
+            {
+                return Err(error);
+            }
+        }
         hist.add(begun.elapsed().saturating_sub(due));
     }
     Ok(hist)

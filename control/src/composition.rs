@@ -58,7 +58,10 @@ use signin::service::SignInState;
 use statistics::service::StatisticsState;
 use tenants::service::passwords::Passwords;
 use tokio::sync::Semaphore;
-use web::limiter::{Limiter, Limits, Ticks};
+use web::{
+    fair_share::FairShare,
+    limiter::{Limiter, Limits, Ticks},
+};
 
 use crate::{
     http::remove_unknown,
@@ -345,6 +348,7 @@ pub async fn compose(parts: Parts) -> Result<(Arc<ApiState>, WriterTask), StoreE
         trusted_proxies: parts.trusted_proxies,
         edge_keys: Arc::new(parts.edge_keys),
         limiter,
+        fair_share: FairShare::of_machine(),
         metrics: Metrics::default(),
         write_probe: WriteProbe::default(),
         intake: Counters::default(),

@@ -19,7 +19,7 @@ use redirects::service::Redirects;
 use shared::client_address::TrustedProxies;
 use signin::service::SignInState;
 use statistics::service::StatisticsState;
-use web::limiter::Limiter;
+use web::{fair_share::FairShare, limiter::Limiter};
 
 use crate::{
     metrics::Metrics,
@@ -62,6 +62,8 @@ pub struct ApiState {
     pub edge_keys: Arc<EdgeKeys>,
     /// How many requests keys and addresses may make.
     pub limiter: Arc<Limiter>,
+    /// How many requests of accounts are under way beside each other.
+    pub fair_share: Arc<FairShare>,
     /// What requests of the API counted.
     pub metrics: Metrics,
     /// Whether the database takes writes.

@@ -26,6 +26,7 @@ mod etags;
 mod event_log;
 mod events;
 mod export;
+mod fair_share;
 mod files;
 mod followers;
 mod idempotency;

@@ -6,7 +6,6 @@
 pub mod channels;
 mod dispatch;
 pub mod domain;
-pub mod egress;
 pub mod error;
 pub mod feed;
 pub mod http;
@@ -16,3 +15,5 @@ pub mod metrics;
 pub mod service;
 pub mod store;
 pub mod worker;
+
+pub use ::egress;

@@ -104,12 +104,7 @@ pub async fn expand(
     Ok(match &recorded.event {
         Event::Action(event) => {
             let found = lists::find(observers, conn, recorded.account, event.id).await?;
-            let found = found.map(|action| {
-                let (id, kind) = (action.id.to_string(), format!("action.{}", action.kind));
-                let reach = reach(&action);
-                message(place, id, kind, action_message(&action), Some(facts(&action)), reach)
-            });
-            (found.into_iter().collect(), None)
+            (found.iter().map(|action| of_action(place, recorded, action)).collect(), None)
         }
         Event::Actions { ids, .. } => {
             let wanted: Vec<ActionId> = ids.iter().copied().skip(from).take(SLICE).collect();
@@ -118,12 +113,7 @@ pub async fn expand(
             let found = lists::find_many(observers, conn, recorded.account, &wanted).await?;
             let mut found: Vec<Message> = found
                 .iter()
-                .filter_map(|action| {
-                    let item = *items.get(&action.id)?;
-                    let (id, kind) = (action.id.to_string(), format!("action.{}", action.kind));
-                    let data = action_message(action);
-                    Some(message(one(item), id, kind, data, Some(facts(action)), reach(action)))
-                })
+                .filter_map(|action| Some(of_action(one(*items.get(&action.id)?), recorded, action)))
                 .collect();
             found.sort_unstable_by_key(|message| message.position);
             (found, (end < ids.len()).then_some(end))
@@ -186,6 +176,21 @@ pub async fn expand(
             (vec![message(place, numbered(0), kind, data, None, Reach::Account)], None)
         }
     })
+}
+
+/// The event of an action that a row is about.
+#[must_use]
+pub fn of_action(position: Position, recorded: &Recorded, action: &Action) -> Message {
+    Message {
+        position,
+        id: action.id.to_string(),
+        kind: format!("action.{}", action.kind),
+        account: recorded.account,
+        at: recorded.at,
+        data: action_message(action),
+        facts: facts(action),
+        reach: reach(action),
+    }
 }
 
 fn reach(action: &Action) -> Reach {

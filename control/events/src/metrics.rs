@@ -60,6 +60,12 @@ pub struct WebhookMetrics {
     pub paused: Counter,
     /// Events that found the queue of a webhook full.
     pub dropped: Counter,
+    /// Events that waited because their account had more than its share.
+    pub deferred: Counter,
+    /// Of these, events that wait no longer.
+    pub resumed: Counter,
+    /// Of these, events that the log removed before.
+    pub deferred_lost: Counter,
     /// From the queue of a webhook to its receiver.
     pub delay_seconds: Histogram,
 }
@@ -73,6 +79,9 @@ impl Default for WebhookMetrics {
             expired: Counter::default(),
             paused: Counter::default(),
             dropped: Counter::default(),
+            deferred: Counter::default(),
+            resumed: Counter::default(),
+            deferred_lost: Counter::default(),
             delay_seconds: Histogram::new(REQUEST_SECONDS),
         }
     }
@@ -88,6 +97,13 @@ impl WebhookMetrics {
             ("webhook_expired", "Events that waited for three days and were removed", &self.expired),
             ("webhook_paused", "Webhooks that were paused as their receivers are dead", &self.paused),
             ("webhook_dropped", "Events that found the queue of a webhook full", &self.dropped),
+            (
+                "fan_out_deferred",
+                "Events that waited as their account had more than its share",
+                &self.deferred,
+            ),
+            ("fan_out_resumed", "Of the deferred events those that wait no longer", &self.resumed),
+            ("fan_out_lost", "Of the resumed events those that the log had removed", &self.deferred_lost),
         ] {
             registry.register(name, help, counter.clone());
         }

@@ -2,7 +2,8 @@
 //!
 //! Commits are serial, because each holds the row lock of the log's head to its end (`control/README.md`, "Change
 //! log"). A group takes urgent single changes first, then steps of imports, until its time is used up; in each lane accounts
-//! take turns. Each request has its own savepoint, so a refused one does not affect the others.
+//! take turns. Beside urgent changes it takes one step, however many accounts import. Each request has its own savepoint, so
+//! a refused one does not affect the others.
 
 use std::{
     panic::AssertUnwindSafe,
@@ -72,6 +73,8 @@ struct Lanes {
     urgent: FairQueue<Work>,
     bulk: FairQueue<Work>,
     metrics: WriterMetrics,
+    /// Whether the last group had urgent changes.
+    had_urgent: bool,
 }
 
 /// Creates a writer and its task.
@@ -172,37 +175,37 @@ impl WriterTask {
         let Self { urgent, bulk, metrics } = self;
         let urgent = FairQueue::new(urgent, WAITING_CHANGES.0);
         let bulk = FairQueue::new(bulk, WAITING_CHANGES.1);
-        Lanes { urgent, bulk, metrics }.run(db, readers, shutdown).await;
+        Lanes { urgent, bulk, metrics, had_urgent: false }.run(db, readers, shutdown).await;
     }
 }
 
 impl Lanes {
     async fn run(mut self, db: Db, readers: Arc<dyn Readers>, shutdown: CancellationToken) {
         loop {
-            let first = tokio::select! {
+            let (first, is_bulk) = tokio::select! {
                 biased;
-                Some(work) = self.urgent.next() => work,
-                Some(work) = self.bulk.next() => work,
+                Some(work) = self.urgent.next() => (work, false),
+                Some(work) = self.bulk.next() => (work, true),
                 () = shutdown.cancelled() => {
                     self.urgent.close();
                     self.bulk.close();
                     match self.urgent.next().await {
-                        Some(work) => work,
+                        Some(work) => (work, false),
                         None => match self.bulk.next().await {
-                            Some(work) => work,
+                            Some(work) => (work, true),
                             None => return,
                         },
                     }
                 }
                 else => return,
             };
-            self.write_group(&db, first).await;
+            self.write_group(&db, first, is_bulk).await;
             readers.wake_edges();
             readers.wake_events();
         }
     }
 
-    async fn write_group(&mut self, db: &Db, first: Work) {
+    async fn write_group(&mut self, db: &Db, first: Work, mut has_bulk: bool) {
         let begun = Instant::now();
         let mut tx = match begin(db).await {
             Ok(tx) => tx,
@@ -216,7 +219,7 @@ impl Lanes {
         };
         let mut finished = Vec::new();
         let mut next = Some(first);
-        let mut broken = None;
+        let (mut broken, mut has_urgent) = (None, !has_bulk);
         while let Some(work) = next.take() {
             match run_one(&mut tx, work).await {
                 Ok(finish) => finished.push(finish),
@@ -227,9 +230,15 @@ impl Lanes {
                 }
             }
             if finished.len() < GROUP_SIZE && begun.elapsed() < GROUP_TIME {
-                next = self.urgent.try_next().or_else(|| self.bulk.try_next());
+                next = self.urgent.try_next();
+                has_urgent |= next.is_some();
+                if next.is_none() && !(has_bulk && (has_urgent || self.had_urgent)) {
+                    next = self.bulk.try_next();
+                    has_bulk = true;
+                }
             }
         }
+        self.had_urgent = has_urgent;
         let committed = match broken {
             None => tx.commit().await,
             Some(error) => Err(error),

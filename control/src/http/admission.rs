@@ -23,6 +23,7 @@ use tracing_opentelemetry::OpenTelemetrySpanExt as _;
 use web::{
     api_error::{Failure, Refusal},
     conditions::condition,
+    fair_share::Slot,
     rate_limit::{self, Ledger},
     request_error::RequestError,
     request_info::RequestInfo,
@@ -78,6 +79,8 @@ pub(super) async fn admit(
         return refusal.into_response();
     }
     request.extensions_mut().insert(policy);
+    let slot = Slot::new(app.fair_share.clone());
+    request.extensions_mut().insert(slot.clone());
     let run = async {
         if arrival.is_gated
             && let Err(refusal) = gate::pass(&app.sign_in, &mut request, policy.enrols, info.client).await
@@ -86,7 +89,7 @@ pub(super) async fn admit(
         }
         next.run(request).await
     };
-    guard(run, policy.time_limit).await
+    guard(slot.scope(run), policy.time_limit).await
 }
 
 /// Names the span of a request by its row.

@@ -21,8 +21,8 @@ use kernel::{
 use shared::{problem::Code, time::UnixMillis};
 
 use crate::{
-    api_error::ApiError, conditions::condition, extract::pairs, limiter::Limiter, permits, rate_limit,
-    request_info::RequestInfo, routes::Policy,
+    api_error::ApiError, conditions::condition, extract::pairs, fair_share, limiter::Limiter, permits,
+    rate_limit, request_info::RequestInfo, routes::Policy,
 };
 
 /// The query parameter that may replace the header.
@@ -72,6 +72,7 @@ where
                 let hash = hash_key(&key);
                 rate_limit::count(&limiter, parts, &actor, &hash)?;
                 permits::prove(parts, &actor, hash)?;
+                fair_share::arrive(parts, actor.account).await?;
                 let ctx = ctx_of(parts, &actor, hash, core.clock.now());
                 let takes_tag = parts.extensions.get::<Policy>().is_some_and(|policy| policy.takes_tag);
                 let ctx = if takes_tag { ctx.with_condition(condition(&parts.headers)?) } else { ctx };

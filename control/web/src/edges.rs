@@ -11,7 +11,7 @@ use kernel::service::edges::{Edges, WaitReport};
 use serde_json::Value;
 use shared::wire::stream::Rev;
 
-use crate::{extract::Query, request_error::RequestError};
+use crate::{extract::Query, fair_share, request_error::RequestError};
 
 /// Longest wait that `timeout` may ask for.
 const MAX_WAIT: Duration = Duration::from_secs(20);
@@ -54,7 +54,10 @@ impl Wait {
     pub async fn run(self, edges: &dyn Edges, rev: Rev) -> Option<WaitReport> {
         match self.0 {
             None => None,
-            Some(timeout) => Some(edges.wait(rev, timeout).await),
+            Some(timeout) => {
+                fair_share::give_back();
+                Some(edges.wait(rev, timeout).await)
+            }
         }
     }
 }

@@ -9,7 +9,10 @@ use kernel::domain::limits::MAX_BODY_BYTES;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::{access::TOKEN_PARAMETER, api_error::ApiError, known::Ignored, request_error::RequestError};
+use crate::{
+    access::TOKEN_PARAMETER, api_error::ApiError, fair_share::Slot, known::Ignored,
+    request_error::RequestError,
+};
 
 /// Bytes of a body that is too large which are still read, so that the client gets to read the answer.
 const MAX_DRAIN_BYTES: usize = 8 * MAX_BODY_BYTES;
@@ -81,8 +84,9 @@ fn is_json(headers: &HeaderMap) -> bool {
     essence == "application/json" || (essence.starts_with("application/") && essence.ends_with("+json"))
 }
 
-/// The whole body, if it is not too large.
+/// The whole body, if it is not too large. From here on a request of a known caller has a place.
 pub async fn read_body(request: Request) -> Result<Vec<u8>, ApiError> {
+    let slot = request.extensions().get::<Slot>().cloned();
     let mut stream = request.into_body().into_data_stream();
     let mut bytes = Vec::new();
     let mut size = 0_usize;
@@ -98,6 +102,9 @@ pub async fn read_body(request: Request) -> Result<Vec<u8>, ApiError> {
     }
     if size > MAX_BODY_BYTES {
         return Err(RequestError::BodyTooLarge { most: MAX_BODY_BYTES }.into());
+    }
+    if let Some(slot) = slot {
+        slot.enter().await?;
     }
     Ok(bytes)
 }

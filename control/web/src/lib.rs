@@ -7,6 +7,7 @@ pub mod bulk;
 pub mod conditions;
 pub mod edges;
 pub mod extract;
+pub mod fair_share;
 pub mod known;
 pub mod known_members;
 pub mod limiter;

@@ -1,7 +1,7 @@
 //! What requests are refused for before an operation sees them.
 
 use kernel::error::DomainError;
-use shared::{entity_tag::NoTag, problem::Code};
+use shared::{entity_tag::NoTag, id::AccountId, problem::Code};
 
 /// What a request is refused for before an operation sees it.
 #[derive(Debug, thiserror::Error)]
@@ -49,6 +49,8 @@ pub enum RequestError {
     TooManyRequests { what: &'static str, seconds: u64 },
     #[error("Too many {what}; try again in {seconds} s{or}.")]
     TooManyTries { what: &'static str, seconds: u64, or: &'static str },
+    #[error("{most} requests of the account {account} wait for those before them; try again in 1 s.")]
+    TooManyWaiting { account: AccountId, most: usize },
 }
 
 impl DomainError for RequestError {
@@ -64,7 +66,9 @@ impl DomainError for RequestError {
             Self::FirstRequestOpen | Self::FirstRequestOfOtherKey => Code::Conflict,
             Self::BodyTooLarge { .. } => Code::TooLarge,
             Self::NotJson => Code::UnsupportedMediaType,
-            Self::TooManyRequests { .. } | Self::TooManyTries { .. } => Code::TooManyRequests,
+            Self::TooManyRequests { .. } | Self::TooManyTries { .. } | Self::TooManyWaiting { .. } => {
+                Code::TooManyRequests
+            }
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Webhooks in one process, with receivers of every kind: what is sent, to whom, how often, and what is stored.
 
+mod fair;
 mod queues;
 pub(super) mod receiver;
 

@@ -1,15 +1,28 @@
 //! Imports run in steps: other changes run in between, and an interrupted import resumes.
 
-use std::time::Duration;
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering::SeqCst},
+    },
+    time::Duration,
+};
 
-use anyhow::Result;
-use kernel::service::idempotency::IdempotencyKey;
+use anyhow::{Context, Result, ensure};
+use futures_util::future::join_all;
+use kernel::{service::idempotency::IdempotencyKey, store::Ctx};
 use redirects::{
     domain::redirection::Draft,
-    service::redirections::{self, DomainChoice, ItemResult},
+    service::{
+        Readers,
+        redirections::{self, DomainChoice, ItemResult},
+    },
     store::log,
+    writer::Lane,
 };
+use shared::id::AccountId;
 use tests::db::{Engine, TestApp};
+use tokio_util::sync::CancellationToken;
 
 use super::redirections::{create, draft, product};
 
@@ -130,5 +143,43 @@ async fn long_lists_are_updated_atomically(engine: Engine) -> Result<()> {
     }
     let events = log::list_after(&mut app.core.db.read().await?, app.hub.epoch(), 1_000, 1_000).await?;
     assert_eq!(events.len(), 500);
+    Ok(())
+}
+
+/// Counts groups of the writer that are over.
+#[derive(Debug, Default)]
+struct Groups(AtomicUsize);
+
+impl Readers for Groups {
+    fn wake_events(&self) {}
+
+    fn wake_edges(&self) {
+        self.0.fetch_add(1, SeqCst);
+    }
+}
+
+/// A group with urgent changes, and the one behind it, have one step, however many accounts import.
+#[tokio::test]
+async fn groups_beside_urgent_changes_have_one_step() -> Result<()> {
+    let mut made = TestApp::without_tasks(Engine::Sqlite).await?;
+    let task = made.writer.take().context("no writer")?;
+    let (groups, stop, ctx) = (Arc::<Groups>::default(), CancellationToken::new(), Ctx::default());
+    let submit = |n: u8, lane: Lane| {
+        let (writer, groups, ctx) = (&made.app.redirects.writer, groups.clone(), &ctx);
+        let account = AccountId::new(1, [n; 16]);
+        writer.submit(ctx, (account, lane), move |_| Box::pin(async move { Ok(groups.0.load(SeqCst)) }))
+    };
+    let all = join_all((1..9).map(|n| submit(n, Lane::Bulk)).chain([submit(0, Lane::Urgent)]));
+    let work = async {
+        let done = all.await;
+        stop.cancel();
+        done
+    };
+    let (found, ()) = tokio::join!(work, task.run(made.app.core.db.clone(), groups.clone(), stop.clone()));
+    let mut found = found.into_iter().collect::<Result<Vec<usize>, _>>()?;
+    ensure!(found.pop() == Some(0), "the urgent change comes first");
+    for group in 0..2 {
+        ensure!(found.iter().filter(|of| **of == group).count() <= 1, "{found:?}");
+    }
     Ok(())
 }

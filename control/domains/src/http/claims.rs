@@ -7,6 +7,7 @@ use web::{
     access::Authenticated,
     api_error::ApiError,
     extract::{JsonBody, Path},
+    fair_share,
     request_info::RequestInfo,
     wire::created,
 };
@@ -58,6 +59,7 @@ pub(super) async fn verify(
     Authenticated(caller): Authenticated,
     Path((id, host)): Path<(String, String)>,
 ) -> Result<Json<DomainDocument>, ApiError> {
+    fair_share::give_back();
     Ok(Json(checks::verify(&state, &caller, &id, &host).await?.into()))
 }
 

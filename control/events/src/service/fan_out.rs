@@ -1,36 +1,61 @@
 //! Fan-out: moves events from the log to the queues of webhooks and reactions, each event once into each queue.
 //!
 //! The cursor in the log moves in the transaction that fills the queues, and its row is locked meanwhile. However many
-//! processes do this, and whenever one dies, no event is lost or queued twice.
+//! processes do this, and whenever one dies, no event is lost or queued twice. Rows of accounts that have many are put off in
+//! the same transaction.
 
-use std::{collections::BTreeMap, collections::BTreeSet, time::Instant};
+mod wanted;
 
-use shared::id::AccountId;
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::PoisonError,
+    time::{Duration, Instant},
+};
+
+use ::actions::service::lists;
+use shared::id::{AccountId, ActionId};
 
 use crate::{
     domain::{
-        event::{Cause, Event, Position, Recorded},
-        grant::Limit,
+        action::Action,
+        event::{Event, Position},
         reaction::Reaction,
         webhook::Webhook,
     },
     error::ServiceError,
-    messages::{Message, expand},
+    messages::{expand, of_action},
     service::{EventState, reactions::MAX_TASKS, webhooks::queue},
     store::{
-        Conn, Ctx, StoreError, Tx, event_log,
-        followers::{self, Follower, Following},
+        Conn, Ctx, StoreError, Tx,
+        deferred_events::{self, Deferred},
+        event_log, followers,
         reaction_tasks::{self as tasks, New as Task},
-        webhook_messages::New,
     },
 };
+
+use self::wanted::{Shares, Subscribers, Waiting, Wanted};
 
 /// The name of the place; it is older than reactions.
 pub const PLACE: &str = "webhooks";
 
-/// Rows of the log per transaction, and messages after which it ends.
+/// Rows of the log per transaction.
 const ROWS: u32 = 200;
-const MESSAGES: usize = 1_000;
+
+/// Messages per transaction, shared by the accounts that have new events. An event that nobody gets counts as one, because it
+/// is read, too.
+const MESSAGES: usize = 500;
+
+/// The same for events that were put off. What is new becomes visible as settled when the transaction is over, so it is short.
+const DEFERRED_MESSAGES: usize = 200;
+
+/// Least share of an account in these.
+const LEAST: usize = 50;
+
+/// Accounts per transaction whose events were put off.
+const ACCOUNTS: u32 = 4;
+
+/// Time after which a transaction serves no further account, so that new events do not wait for it.
+const TIME: Duration = Duration::from_millis(20);
 
 /// Whether there is anybody at all that something may be kept for.
 pub async fn has_any(conn: &mut Conn) -> Result<bool, StoreError> {
@@ -39,49 +64,182 @@ pub async fn has_any(conn: &mut Conn) -> Result<bool, StoreError> {
 
 /// Shares out once; returns whether there may be more.
 ///
+/// The cursor passes all rows that are read. What exceeds the share of an account is put off, and so is what follows it, so
+/// that events of an account stay in order. Then accounts whose events were put off are served in turn. So an
+/// account that has few events does not wait for those of others.
+///
 /// # Errors
 /// The database failed; nothing was queued.
 pub async fn step(state: &EventState) -> Result<bool, ServiceError> {
     let mut tx = state.db.begin(&Ctx::default()).await?;
     let Some(after) = event_log::hold_place(&mut tx, PLACE).await? else { return Ok(false) };
     let rows = event_log::list_after(&mut tx, after, None, ROWS).await?;
-    let Some((last, _)) = rows.last() else { return Ok(false) };
-    let (mut place, is_full) = (*last, rows.len() >= ROWS as usize);
-    let accounts: BTreeSet<String> =
-        rows.iter().filter_map(|(_, row)| row.as_ref()).map(|row| row.account.to_string()).collect();
-    let accounts: Vec<String> = accounts.into_iter().collect();
-    let receivers = followers::list::<Webhook>(&mut tx, &accounts).await?;
-    let reacting = followers::list::<Reaction>(&mut tx, &accounts).await?;
-    let (mut shares, mut is_cut) = (Shares::default(), false);
+    let (place, is_full) = (rows.last().map(|(at, _)| *at), rows.len() >= ROWS as usize);
+    let mut shares = Shares::default();
+    let new = by_account(after, rows);
+    if !new.is_empty() {
+        queue_new(state, &mut tx, new, &mut shares).await?;
+    }
+    // While there is more to read, new events come first; those that were put off go on slowly.
+    let (accounts, work) = if is_full { (1, LEAST) } else { (ACCOUNTS, DEFERRED_MESSAGES) };
+    let is_behind = queue_deferred(state, &mut tx, (accounts, work), &mut shares).await?;
+    if place.is_some() || is_behind {
+        finish(state, tx, place, shares).await?;
+    }
+    Ok(is_full || is_behind)
+}
+
+/// Rows behind a place, account by account; the first may be one whose items were not all passed.
+fn by_account(after: Position, rows: Vec<event_log::Row>) -> BTreeMap<AccountId, Vec<Waiting>> {
+    let mut found: BTreeMap<AccountId, Vec<Waiting>> = BTreeMap::new();
     for (at, recorded) in rows {
-        let Some(recorded) = recorded else { continue };
-        let wanted = Wanted::of(state, at, &recorded, &receivers, &reacting);
-        if wanted.is_empty() {
-            continue;
-        }
         let is_begun = (at.xid, at.seq) == (after.xid, after.seq);
-        let mut next = if is_begun { usize::try_from(after.item.saturating_add(1)).ok() } else { Some(0) };
-        while let Some(from) = next {
-            let (messages, more) = expand(&*state.actions.observers, &mut tx, at, &recorded, from).await?;
-            for message in &messages {
-                wanted.share(message, &mut shares);
-            }
-            next = more;
-            if let Some(item) = more.filter(|_| shares.is_full()) {
-                place = Position { item: i64::try_from(item).unwrap_or(i64::MAX - 1) - 1, ..at };
-                is_cut = true;
-                break;
+        let from = if is_begun { usize::try_from(after.item.saturating_add(1)).ok() } else { Some(0) };
+        if let (Some(recorded), Some(from)) = (recorded, from) {
+            found.entry(recorded.account).or_default().push(Waiting { at, from, recorded });
+        }
+    }
+    found
+}
+
+/// Queues new events, each account up to its share, and puts the others off.
+async fn queue_new(
+    state: &EventState,
+    tx: &mut Tx,
+    mut new: BTreeMap<AccountId, Vec<Waiting>>,
+    shares: &mut Shares,
+) -> Result<(), StoreError> {
+    let accounts: Vec<String> = new.keys().map(AccountId::to_string).collect();
+    let subscribers = Subscribers::of(tx, &accounts).await?;
+    new.retain(|_, rows| {
+        rows.retain(|row| subscribers.may_want(row));
+        !rows.is_empty()
+    });
+    let accounts: Vec<String> = new.keys().map(AccountId::to_string).collect();
+    if accounts.is_empty() {
+        return Ok(());
+    }
+    let behind = deferred_events::list_behind(tx, &accounts).await?;
+    let share = (MESSAGES / accounts.len()).max(LEAST);
+    let mut left = Vec::new();
+    for (account, rows) in new {
+        let share = if behind.contains(&account) || shares.work >= 2 * MESSAGES { 0 } else { share };
+        let (done, from) = queue_rows(state, tx, (&rows, &subscribers), share, shares).await?;
+        let rest = rows.iter().skip(done).enumerate();
+        left.extend(rest.map(|(n, row)| (account, row.at, signed(if n == 0 { from } else { row.from }))));
+    }
+    state.webhooks.metrics.deferred.inc_by(left.len() as u64);
+    deferred_events::insert(tx, &left).await
+}
+
+/// Queues so many events that were put off, of so many accounts in turn; returns whether there were any.
+async fn queue_deferred(
+    state: &EventState,
+    tx: &mut Tx,
+    (most, work): (u32, usize),
+    shares: &mut Shares,
+) -> Result<bool, StoreError> {
+    let turn = &state.webhooks.turn;
+    let last = turn.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let mut accounts = deferred_events::list_accounts(tx, &last, most).await?;
+    if accounts.is_empty() && !last.is_empty() {
+        accounts = deferred_events::list_accounts(tx, "", most).await?;
+    }
+    let share = (work / accounts.len().max(1)).max(LEAST);
+    let (begun, metrics) = (Instant::now(), &state.webhooks.metrics);
+    for account in &accounts {
+        // A row that somebody wants is at least one message.
+        let rows = deferred_events::list(tx, *account, u32::try_from(share).unwrap_or(u32::MAX)).await?;
+        metrics.deferred_lost.inc_by(rows.iter().filter(|row| row.is_gone).count() as u64);
+        let (mut over, mut waiting) = (Vec::new(), Vec::new());
+        for Deferred { at, from, recorded, .. } in rows {
+            match recorded {
+                Some(recorded) => {
+                    waiting.push(Waiting { at, from: usize::try_from(from).unwrap_or_default(), recorded });
+                }
+                None => over.push(at.seq),
             }
         }
-        if !is_cut && shares.is_full() {
-            (place, is_cut) = (at, true);
+        let subscribers = Subscribers::of(tx, &[account.to_string()]).await?;
+        let (done, from) = queue_rows(state, tx, (&waiting, &subscribers), share, shares).await?;
+        over.extend(waiting.iter().take(done).map(|row| row.at.seq));
+        metrics.resumed.inc_by(over.len() as u64);
+        deferred_events::delete(tx, &over).await?;
+        if let Some(row) = waiting.get(done).filter(|row| row.from != from) {
+            deferred_events::move_on(tx, row.at.seq, signed(from)).await?;
         }
-        if is_cut {
+        *turn.lock().unwrap_or_else(PoisonError::into_inner) = account.to_string();
+        if begun.elapsed() >= TIME {
             break;
         }
     }
-    finish(state, tx, place, shares).await?;
-    Ok(is_full || is_cut)
+    Ok(!accounts.is_empty())
+}
+
+/// Queues rows of one account in order until its share is used up; returns how many are done, and the item with which the
+/// next one goes on.
+async fn queue_rows(
+    state: &EventState,
+    tx: &mut Tx,
+    (rows, subscribers): (&[Waiting], &Subscribers),
+    share: usize,
+    shares: &mut Shares,
+) -> Result<(usize, usize), StoreError> {
+    let end = shares.work + share;
+    let actions = read_actions(state, tx, (rows, subscribers), share).await?;
+    for (index, row) in rows.iter().enumerate() {
+        let Waiting { at, recorded, .. } = row;
+        if shares.work >= end {
+            return Ok((index, row.from));
+        }
+        let wanted = Wanted::of(state, *at, recorded, subscribers);
+        if wanted.is_empty() {
+            continue;
+        }
+        if let Event::Action(event) = &recorded.event
+            && let Some(action) = actions.get(&event.id)
+        {
+            wanted.share(&of_action(*at, recorded, action), shares);
+            continue;
+        }
+        let mut next = Some(row.from);
+        while let Some(from) = next {
+            if from > row.from && shares.work >= end {
+                return Ok((index, from));
+            }
+            let (messages, more) = expand(&*state.actions.observers, tx, *at, recorded, from).await?;
+            for message in &messages {
+                wanted.share(message, shares);
+            }
+            next = more;
+        }
+    }
+    Ok((rows.len(), 0))
+}
+
+/// The actions of the rows that fit into a share, in one read.
+async fn read_actions(
+    state: &EventState,
+    tx: &mut Tx,
+    (rows, subscribers): (&[Waiting], &Subscribers),
+    share: usize,
+) -> Result<HashMap<ActionId, Action>, StoreError> {
+    let Some(first) = rows.first().filter(|_| share > 0) else { return Ok(HashMap::new()) };
+    let fit = share.div_ceil(subscribers.count(first).max(1));
+    let ids = rows.iter().take(fit).filter_map(|row| match &row.recorded.event {
+        Event::Action(event) if subscribers.may_want(row) => Some(event.id),
+        _ => None,
+    });
+    let ids: Vec<ActionId> = ids.collect();
+    if ids.is_empty() {
+        return Ok(HashMap::new());
+    }
+    let found = lists::find_many(&*state.actions.observers, tx, first.recorded.account, &ids).await?;
+    Ok(found.into_iter().map(|action| (action.id, action)).collect())
+}
+
+fn signed(item: usize) -> i64 {
+    i64::try_from(item).unwrap_or(i64::MAX)
 }
 
 /// Moves the cursor to `head`, because there is no subscriber for what lies before it; returns `false` when another
@@ -99,7 +257,12 @@ pub async fn pass(state: &EventState, head: Position) -> Result<bool, StoreError
     Ok(true)
 }
 
-async fn finish(state: &EventState, mut tx: Tx, place: Position, shares: Shares) -> Result<(), ServiceError> {
+async fn finish(
+    state: &EventState,
+    mut tx: Tx,
+    place: Option<Position>,
+    shares: Shares,
+) -> Result<(), ServiceError> {
     let (has_messages, has_tasks) = (!shares.messages.is_empty(), !shares.tasks.is_empty());
     queue::put(state, &mut tx, shares.messages).await?;
     let mut of_accounts: BTreeMap<AccountId, Vec<Task>> = BTreeMap::new();
@@ -109,7 +272,9 @@ async fn finish(state: &EventState, mut tx: Tx, place: Position, shares: Shares)
     for (account, tasks) in of_accounts {
         put_tasks(state, &mut tx, account, tasks).await?;
     }
-    event_log::move_place(&mut tx, PLACE, place).await?;
+    if let Some(place) = place {
+        event_log::move_place(&mut tx, PLACE, place).await?;
+    }
     tx.commit().await?;
     if has_messages {
         state.webhooks.wake.notify_one();
@@ -148,107 +313,4 @@ async fn put_tasks(
         followers::count_dropped::<Reaction>(tx, reaction, count).await?;
     }
     Ok(())
-}
-
-/// What goes into the queues.
-#[derive(Default)]
-struct Shares {
-    messages: Vec<New>,
-    tasks: Vec<Task>,
-}
-
-impl Shares {
-    const fn is_full(&self) -> bool {
-        self.messages.len() + self.tasks.len() >= MESSAGES
-    }
-}
-
-/// Subscribers that may want the events of a row.
-struct Wanted<'a> {
-    recorded: &'a Recorded,
-    receivers: Vec<&'a Following<Webhook>>,
-    reacting: Vec<(&'a Following<Reaction>, Cause)>,
-}
-
-impl<'a> Wanted<'a> {
-    fn of(
-        state: &EventState,
-        at: Position,
-        recorded: &'a Recorded,
-        receivers: &'a [Following<Webhook>],
-        reacting: &'a [Following<Reaction>],
-    ) -> Self {
-        let receivers = receivers.iter().filter(|one| may_want(at, recorded, one));
-        let reacting = reacting.iter().filter(|one| may_want(at, recorded, one));
-        let caused = reacting.filter(|_| !recorded.quiet.reactions).filter_map(|one| {
-            let cause = recorded.cause.by(one.id);
-            if cause.is_none() {
-                state.reactions.metrics.cut.inc();
-            }
-            Some((one, cause?))
-        });
-        Self {
-            recorded,
-            receivers: receivers.filter(|_| !recorded.quiet.notifications).collect(),
-            reacting: caused.collect(),
-        }
-    }
-
-    const fn is_empty(&self) -> bool {
-        self.receivers.is_empty() && self.reacting.is_empty()
-    }
-
-    fn share(&self, message: &Message, shares: &mut Shares) {
-        let wanting: Vec<_> = self.receivers.iter().filter(|receiver| wants(message, receiver)).collect();
-        let reacting: Vec<_> =
-            self.reacting.iter().filter(|(reaction, _)| wants(message, reaction)).collect();
-        if wanting.is_empty() && reacting.is_empty() {
-            return;
-        }
-        let event = message.body();
-        let body = event.to_string();
-        shares.messages.extend(wanting.into_iter().map(|receiver| New {
-            webhook: receiver.seq,
-            account: self.recorded.account,
-            message_id: message.id.clone(),
-            kind: message.kind.clone(),
-            body: body.clone(),
-        }));
-        shares.tasks.extend(reacting.into_iter().map(|(reaction, cause)| Task {
-            account: self.recorded.account,
-            reaction: reaction.seq,
-            event: message.id.clone(),
-            cause: cause.clone(),
-            deed: reaction.details.effect.about(reaction.id, &reaction.name, &message.facts, &event),
-        }));
-    }
-}
-
-const fn family(event: &Event) -> &'static str {
-    match event {
-        Event::Properties { .. } => "properties",
-        Event::Action(_) | Event::Actions { .. } => "action",
-        Event::Redirections { .. } => "redirection",
-        Event::Job { .. } => "job",
-        Event::PrintOrder { .. } => "printOrder",
-        Event::ShortDomain(..) | Event::Certificate(..) => "shortDomain",
-        Event::LinkChange { .. } => "linkChange",
-    }
-}
-
-/// Whether a subscriber may want the events of a row, decided before it is expanded.
-fn may_want<F: Follower>(at: Position, recorded: &Recorded, by: &Following<F>) -> bool {
-    by.account == recorded.account && at > by.since && by.types.admit_family(family(&recorded.event))
-}
-
-fn wants<F: Follower>(message: &Message, by: &Following<F>) -> bool {
-    let limit = match by.project.as_deref().map(str::parse) {
-        None => Limit::Account,
-        Some(Ok(project)) => Limit::Projects(vec![project]),
-        // An invalid project id matches no events.
-        Some(Err(_)) => return false,
-    };
-    by.types.admit(&message.kind)
-        && message.is_admitted(&limit)
-        && by.condition.as_ref().is_none_or(|condition| condition.holds(&message.facts))
 }

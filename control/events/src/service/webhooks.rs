@@ -3,7 +3,7 @@
 pub mod deliver;
 pub mod queue;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use serde_json::json;
 use shared::{
@@ -54,13 +54,15 @@ pub struct Webhooks {
     /// Their counters.
     pub metrics: WebhookMetrics,
     pub(super) remaining: RemainingCapacity<i64>,
+    /// The account whose events were last queued after they had been put off.
+    pub(super) turn: Mutex<String>,
 }
 
 impl Default for Webhooks {
     fn default() -> Self {
         let (wake, metrics, remaining) =
             (Arc::default(), WebhookMetrics::default(), RemainingCapacity::default());
-        Self { wake, metrics, remaining }
+        Self { wake, metrics, remaining, turn: Mutex::default() }
     }
 }
 

@@ -8,7 +8,7 @@ use crate::{
     domain::event::Position,
     error::ServiceError,
     service::{EventState, fan_out},
-    store::event_log,
+    store::{deferred_events, event_log},
 };
 
 /// Poll interval for events of other processes.
@@ -47,12 +47,14 @@ async fn share_once(
     let mut conn = state.db.read().await?;
     let has_any = fan_out::has_any(&mut conn).await?;
     let place = event_log::find_place(&mut conn, fan_out::PLACE).await?;
+    let has_deferred = deferred_events::has_any(&mut conn).await?;
     drop(conn);
-    if place.is_some_and(|place| place >= head) {
-        return Ok(false);
-    }
-    if has_any {
+    let has_new = place.is_none_or(|place| place < head);
+    if has_deferred || (has_new && has_any) {
         return fan_out::step(state).await;
+    }
+    if !has_new {
+        return Ok(false);
     }
     // A webhook that is created later only gets later events, so nothing is lost if the cursor lags a little.
     if noted.is_none_or(|at| at.elapsed() >= IDLE) && fan_out::pass(state, head).await? {

@@ -38,11 +38,11 @@ const PG_AFTER: &str = after!(pg_settled!());
 const SQLITE_AFTER: &str = after!("true");
 const PG_HEAD: &str = head!(pg_settled!());
 const SQLITE_HEAD: &str = head!("true");
-// Rows that a reader has not delivered are kept for longer. One step checks this many rows and no more.
+// Rows that a reader has not delivered or has put off are kept for longer. One step checks this many rows and no more.
 const OLD: &str = "SELECT t.xid, t.seq FROM (SELECT xid, seq, at FROM events ORDER BY seq LIMIT $1) t \
     WHERE t.at < $4 OR ((t.at < $2 OR t.seq <= (SELECT COALESCE(MAX(seq), 0) - $3 FROM events)) AND NOT EXISTS \
-    (SELECT 1 FROM event_places p WHERE p.name <> 'trimmed' AND (t.xid, t.seq, 9223372036854775807) > (p.xid, p.seq, p.item))) \
-    ORDER BY t.seq";
+    (SELECT 1 FROM event_places p WHERE p.name <> 'trimmed' AND (t.xid, t.seq, 9223372036854775807) > (p.xid, p.seq, p.item)) \
+    AND NOT EXISTS (SELECT 1 FROM deferred_events d WHERE d.seq = t.seq)) ORDER BY t.seq";
 const PG_DELETE: &str = "DELETE FROM events WHERE seq = ANY($1)";
 const SQLITE_DELETE: &str = "DELETE FROM events WHERE seq IN (SELECT value FROM json_each($1))";
 const PLACE: &str = "SELECT xid, seq, item FROM event_places WHERE name = $1";
@@ -56,6 +56,7 @@ const RENEW_ROWS: &str = "UPDATE events SET xid = 0 WHERE xid <> 0";
 const RENEW_PLACES: &str = "UPDATE event_places SET xid = 0, item = 9223372036854775807, seq = COALESCE( \
     (SELECT MIN(e.seq) - 1 FROM events e WHERE (e.xid, e.seq, 9223372036854775807) > \
     (event_places.xid, event_places.seq, event_places.item)), (SELECT MAX(seq) FROM events), 0) WHERE xid <> 0";
+const RENEW_DEFERRED: &str = "UPDATE deferred_events SET xid = 0 WHERE xid <> 0";
 // Places, too: those behind which a webhook or reaction gets what happens.
 const RENEW_WEBHOOKS: &str = "UPDATE webhooks SET since_xid = 0, since_seq = COALESCE( \
     (SELECT MIN(e.seq) - 1 FROM events e WHERE (e.xid, e.seq) > (webhooks.since_xid, webhooks.since_seq)), \
@@ -178,7 +179,7 @@ pub async fn trim(tx: &mut Tx, keep: Keep, step: u32) -> Result<u64, StoreError>
 /// Puts the log into the history of this database, where it was copied from another whose transactions had
 /// other numbers; what readers had not passed stays before them, and may come to them twice.
 pub async fn adopt(tx: &mut Tx) -> Result<(), StoreError> {
-    for sql in [RENEW_PLACES, RENEW_WEBHOOKS, RENEW_REACTIONS, RENEW_ROWS] {
+    for sql in [RENEW_PLACES, RENEW_DEFERRED, RENEW_WEBHOOKS, RENEW_REACTIONS, RENEW_ROWS] {
         execute!(&mut **tx, sql)?;
     }
     Ok(())

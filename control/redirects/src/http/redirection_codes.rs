@@ -6,7 +6,7 @@ use axum::{
 };
 use qr::{Format, QrRequest};
 use shared::{negotiate::Representation, problem::Code};
-use web::{api_error::ApiError, extract::Query};
+use web::{api_error::ApiError, extract::Query, fair_share};
 
 use crate::{
     domain::{access::Actor, redirection::Redirection},
@@ -125,6 +125,7 @@ async fn image_of(
     let draw = move || qr::render_with(&payload, short_id.as_str(), &request, logo.as_deref());
     let drawn = if request.is_styled() {
         let failed = |error: String| ServiceError::Internal(format!("a code was not drawn: {error}"));
+        fair_share::give_back();
         let permit = redirects.drawings.clone().acquire_owned().await;
         let permit = permit.map_err(|error| failed(error.to_string()))?;
         let done = tokio::task::spawn_blocking(move || {

@@ -19,6 +19,7 @@ use crate::{state::ApiState, tls::Certificates};
 pub(super) fn register(app: &Arc<ApiState>, registry: &mut Registry) {
     register_worker(app, registry);
     app.metrics.register(registry);
+    app.fair_share.register(registry);
     app.redirects.writer.metrics().register(registry);
     app.hub.metrics().register(registry);
     app.events.feed.metrics().register(registry);

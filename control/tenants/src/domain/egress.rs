@@ -1,6 +1,6 @@
 //! Egress guard: where the service may send requests on behalf of a user. Never into the operator's own network.
 //!
-//! The URL is checked when it is stored, and each address it resolves to when it is connected to (`publish::egress`),
+//! The URL is checked when it is stored, and each address it resolves to when it is connected to (the crate `egress`),
 //! because a DNS answer may change in between.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
