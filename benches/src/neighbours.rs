@@ -5,8 +5,6 @@
 //! a place (429, 503) is an answer to noise; the quiet account must get none. What does not get done in time counts as
 //! long as was waited for it, so a run ends whatever the product does.
 
-mod receiver;
-
 use std::{
     io::{Write, stdout},
     path::{Path, PathBuf},
@@ -21,10 +19,7 @@ use std::{
 
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
-use tests::product::random_key;
-
-use self::receiver::Receiver;
-use ::tests::hist::Hist;
+use tests::{hist::Hist, product::random_key, receiver::Receiver};
 
 use crate::{
     args::{DatabaseArgs, Length, WaymarkArgs, given_or_built},

@@ -16,6 +16,7 @@ pub mod product;
 pub mod promtool;
 pub mod python;
 pub mod raw_edge;
+pub mod receiver;
 pub mod redis;
 
 /// Whether tests repeat what they do as often as they can: `WAYMARK_TEST_LONG`, which `tests/run --long` sets.

@@ -22,7 +22,7 @@ struct Came {
 
 /// The receiver, on a runtime of its own.
 #[derive(Debug)]
-pub(super) struct Receiver {
+pub struct Receiver {
     address: SocketAddr,
     came: Arc<Came>,
     _runtime: Runtime,
@@ -30,7 +30,10 @@ pub(super) struct Receiver {
 
 impl Receiver {
     /// Listens; an answer on the slow path takes so long.
-    pub(super) fn start(slow: Duration) -> Result<Self> {
+    ///
+    /// # Errors
+    /// There is no port, or no thread.
+    pub fn start(slow: Duration) -> Result<Self> {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
         let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0"))?;
         let (address, came) = (listener.local_addr()?, Arc::<Came>::default());
@@ -46,17 +49,20 @@ impl Receiver {
     }
 
     /// The URL that is answered at once.
-    pub(super) fn quick(&self) -> String {
+    #[must_use]
+    pub fn quick(&self) -> String {
         format!("http://{}/quick", self.address)
     }
 
     /// The URL that is answered late.
-    pub(super) fn slow(&self) -> String {
+    #[must_use]
+    pub fn slow(&self) -> String {
         format!("http://{}/slow", self.address)
     }
 
     /// Waits until so many came on the quick path; gives the time of the last, `None` when they did not come in time.
-    pub(super) fn wait(&self, count: u64, most: Duration) -> Option<Instant> {
+    #[must_use]
+    pub fn wait(&self, count: u64, most: Duration) -> Option<Instant> {
         let last = self.came.last.lock().unwrap_or_else(PoisonError::into_inner);
         let waited = self.came.more.wait_timeout_while(last, most, |(came, _)| *came < count);
         let (last, timeout) = waited.unwrap_or_else(PoisonError::into_inner);
