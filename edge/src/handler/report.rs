@@ -35,9 +35,9 @@ impl<B: Backing> App<B> {
         let host = framing::host(&request, &Sent::read(request.headers())).to_owned();
         let (parts, body) = request.into_parts();
         let path = format!("/redirections/{}/reports", short_id.replace('/', "%2F"));
-        let told = self.pass_report((&host, &path), body, client, id, in_flight).await;
+        let answer = self.pass_report((&host, &path), body, client, id, in_flight).await;
         let sent = |name| parts.headers.get(name).map(HeaderValue::as_bytes);
-        Errors { brand, language: sent(ACCEPT_LANGUAGE), ..self.errors(sent(ACCEPT)) }.report(told)
+        Errors { brand, language: sent(ACCEPT_LANGUAGE), ..self.errors(sent(ACCEPT)) }.report(answer)
     }
 
     async fn pass_report(
