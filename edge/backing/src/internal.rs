@@ -210,7 +210,7 @@ impl ControlClient {
     /// # Errors
     /// Nothing answered, or control knows no such reports.
     pub(super) async fn record_unknown(&self, report: &UnknownReport) -> Result<(), BackingError> {
-        self.tell(UNKNOWN_PATH, report).await
+        self.post_report(UNKNOWN_PATH, report).await
     }
 
     /// Delivers counts of links with a limit.
@@ -218,11 +218,11 @@ impl ControlClient {
     /// # Errors
     /// Nothing answered, or control knows no such reports.
     pub(super) async fn record_limits(&self, report: &LimitReport) -> Result<(), BackingError> {
-        self.tell(LIMITS_PATH, report).await
+        self.post_report(LIMITS_PATH, report).await
     }
 
     /// Sends what is answered by an empty object.
-    async fn tell(&self, path: &str, report: &impl Serialize) -> Result<(), BackingError> {
+    async fn post_report(&self, path: &str, report: &impl Serialize) -> Result<(), BackingError> {
         let body = serde_json::to_vec(report).map_err(|error| BackingError::Refused(error.to_string()))?;
         self.ask::<IgnoredAny>(Method::POST, path, (JSON, body.into()), SCANS_TIMEOUT).await.map(|_| ())
     }

@@ -37,7 +37,7 @@ impl Count {
     }
 
     /// As reports and the file have it.
-    pub(super) fn said(&self, key: &RedirectKey) -> LimitedScans {
+    pub(super) fn report_of(&self, key: &RedirectKey) -> LimitedScans {
         LimitedScans {
             domain: (&*key.domain).into(),
             folded: (&*key.folded).into(),
@@ -110,28 +110,28 @@ impl Counts {
             && let Some(key) = self.due.pop_first()
         {
             let Some(count) = self.newer.get(&key).or_else(|| self.older.get(&key)) else { continue };
-            taken.push(count.said(&key));
+            taken.push(count.report_of(&key));
         }
         taken
     }
 
-    /// Control has what a report said.
+    /// Control has what a report had.
     pub(super) fn reported(&mut self, counts: &[LimitedScans]) {
-        for said in counts {
-            let key = RedirectKey::new(&said.domain, &said.folded);
+        for entry in counts {
+            let key = RedirectKey::new(&entry.domain, &entry.folded);
             let count = match self.newer.get_mut(&key) {
                 None => self.older.get_mut(&key),
                 newer => newer,
             };
-            if let Some(count) = count.filter(|count| count.created_at == said.created_at) {
-                count.known = count.known.max(said.scans);
+            if let Some(count) = count.filter(|count| count.created_at == entry.created_at) {
+                count.known = count.known.max(entry.scans);
             }
         }
     }
 
     /// A report did not reach control: it is due again.
     pub(super) fn not_reported(&mut self, counts: &[LimitedScans]) {
-        self.due.extend(counts.iter().map(|said| RedirectKey::new(&said.domain, &said.folded)));
+        self.due.extend(counts.iter().map(|entry| RedirectKey::new(&entry.domain, &entry.folded)));
     }
 
     /// Whether something was counted since it was saved.
@@ -156,9 +156,9 @@ impl Counts {
     /// Takes what an earlier start counted. How much of it control has is not known: it is reported once more.
     pub(super) fn restore(counts: impl IntoIterator<Item = LimitedScans>) -> Self {
         let mut restored = Self::default();
-        for said in counts {
-            let key = RedirectKey::new(&said.domain, &said.folded);
-            restored.entry(&key, said.created_at).scans = said.scans;
+        for entry in counts {
+            let key = RedirectKey::new(&entry.domain, &entry.folded);
+            restored.entry(&key, entry.created_at).scans = entry.scans;
         }
         restored
     }

@@ -44,7 +44,7 @@ pub enum NotTaken {
 impl ScanLimits {
     /// Reports and saves until `stop`, and once more then. `stop` comes after the last request was answered.
     pub async fn run(self: Arc<Self>, sink: impl Sink, stop: CancellationToken) {
-        // How much control has of what the file said is not known.
+        // How much control has of what the file holds is not known.
         self.lock().sweep();
         self.due.notify_one();
         tokio::join!(stop.run_until_cancelled(self.hand_over_always(&sink)), self.save_until(&stop));
@@ -122,7 +122,7 @@ impl ScanLimits {
         let write = move || {
             let Some(counts) = this.lock().take_changed() else { return };
             // Texts are made here, without the lock: requests wait for it.
-            let counts = counts.into_iter().map(|(key, count)| count.said(&key)).collect();
+            let counts = counts.into_iter().map(|(key, count)| count.report_of(&key)).collect();
             if let Err(error) = file::save(&this.path, &this.edge, counts) {
                 tracing::error!(%error, "the counts of scans could not be saved");
                 this.lock().not_saved();

@@ -26,7 +26,7 @@ fn link(most: u32, scans: &BTreeMap<Box<str>, u32>) -> Redirect {
 /// Saves what is counted, if something was since the last time.
 fn save(limits: &ScanLimits) {
     let Some(counts) = limits.lock().take_changed() else { return };
-    let counts = counts.into_iter().map(|(key, count)| count.said(&key)).collect();
+    let counts = counts.into_iter().map(|(key, count)| count.report_of(&key)).collect();
     file::save(&limits.path, &limits.edge, counts).unwrap();
 }
 
@@ -59,9 +59,9 @@ fn reports_are_seldom_until_the_end_is_near() {
     let mut reports = 0;
     let link = link(100_000, &BTreeMap::new());
     while limits.admit(&key(), &link) {
-        let said = due(&limits);
-        reports += said.len();
-        limits.lock().reported(&said);
+        let reported = due(&limits);
+        reports += reported.len();
+        limits.lock().reported(&reported);
     }
     // Each scan of the last 1,024, and before that one for each part of what is left: some 4,000.
     assert!((1_024..6_500).contains(&reports), "{reports}");
@@ -160,13 +160,13 @@ proptest! {
                     }
                 }
                 Step::Report(arrives) => {
-                    let said = due(&edges[at]);
+                    let reported = due(&edges[at]);
                     if !arrives {
-                        edges[at].lock().not_reported(&said);
-                    } else if let [said] = &said[..] {
+                        edges[at].lock().not_reported(&reported);
+                    } else if let [reported] = &reported[..] {
                         let known = control.entry(EDGES[at].into()).or_default();
-                        *known = (*known).max(said.scans);
-                        edges[at].lock().reported(std::slice::from_ref(said));
+                        *known = (*known).max(reported.scans);
+                        edges[at].lock().reported(std::slice::from_ref(reported));
                     }
                 }
                 Step::Push => seen[at] = control.clone(),

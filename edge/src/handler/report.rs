@@ -36,9 +36,9 @@ impl<B: Backing> App<B> {
         let (parts, body) = request.into_parts();
         let segment = short_id.replace('%', "%25").replace('/', "%2F");
         let path = format!("/redirections/{segment}/reports");
-        let told = self.pass_report((&host, &path), body, client, id, in_flight).await;
+        let answer = self.pass_report((&host, &path), body, client, id, in_flight).await;
         let sent = |name| parts.headers.get(name).map(HeaderValue::as_bytes);
-        Errors { brand, language: sent(ACCEPT_LANGUAGE), ..self.errors(sent(ACCEPT)) }.report(told)
+        Errors { brand, language: sent(ACCEPT_LANGUAGE), ..self.errors(sent(ACCEPT)) }.report(answer)
     }
 
     async fn pass_report(

@@ -67,18 +67,20 @@ impl Errors<'_> {
     }
 
     /// The answer to a report: the next page for people, and for programs what control says.
-    pub(crate) fn report(&self, told: Result<(StatusCode, Bytes), Code>) -> Response<Body> {
-        let (status, answer) = match told {
+    pub(crate) fn report(&self, answered: Result<(StatusCode, Bytes), Code>) -> Response<Body> {
+        let (status, answer) = match answered {
             Err(code) if !self.wants_html() => return self.plain(code),
             Err(code) => (status_of(code), Bytes::new()),
-            Ok(told) => told,
+            Ok(answered) => answered,
         };
         if !self.wants_html() {
             return written(headers(), status, Form { is_html: false, vary: "Accept", body: answer });
         }
-        let told: Value = serde_json::from_slice(&answer).unwrap_or_default();
-        let page = match (told["report"].as_str(), told["token"].as_str()) {
-            (Some("form"), Some(token)) => ReportPage::Form { token, takes_mail: told["takesMail"] == true },
+        let answer: Value = serde_json::from_slice(&answer).unwrap_or_default();
+        let page = match (answer["report"].as_str(), answer["token"].as_str()) {
+            (Some("form"), Some(token)) => {
+                ReportPage::Form { token, takes_mail: answer["takesMail"] == true }
+            }
             (Some("received"), _) => ReportPage::Received,
             _ => ReportPage::Refused,
         };

@@ -20,7 +20,7 @@ use crate::support::{
     redirect, request,
 };
 
-const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'none'";
+const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; form-action 'self'; frame-ancestors 'none'";
 const OWN: &str = "https://example.com/own";
 
 /// Settings of edges that take each of the ways to an answer.

@@ -133,7 +133,7 @@ async fn three_edges_that_are_cut_off_give_what_they_could_not_know_and_agree_ag
     for (n, folder) in (1..).zip(&folders) {
         edges.push(Running::start(&control, folder.path(), None, adapt(n)).await);
     }
-    let told = async |edges: &[Running], total: u64| {
+    let until_counted = async |edges: &[Running], total: u64| {
         eventually("all edges know all counts", || {
             counted(&control) == total
                 && edges.iter().all(|edge| edge.handle.status().applied == control.head())
@@ -141,11 +141,11 @@ async fn three_edges_that_are_cut_off_give_what_they_could_not_know_and_agree_ag
         .await;
     };
     control.put_record(limited(10));
-    told(&edges, 0).await;
+    until_counted(&edges, 0).await;
     for edge in &edges {
         assert_eq!(led(edge, 2).await, 2);
     }
-    told(&edges, 6).await;
+    until_counted(&edges, 6).await;
     // Four are left, as far as each of them knows.
     control.faults(|faults| faults.is_down = true);
     for edge in &edges {
@@ -157,12 +157,12 @@ async fn three_edges_that_are_cut_off_give_what_they_could_not_know_and_agree_ag
     assert_eq!((again.handle.status().boot, led(&again, 2).await), (Some("disk"), 0));
     edges.push(again);
     control.faults(|faults| faults.is_down = false);
-    told(&edges, 18).await;
+    until_counted(&edges, 18).await;
     // One more, whichever edge gives it.
     change(&control, Some(19));
-    told(&edges, 18).await;
+    until_counted(&edges, 18).await;
     assert_eq!(led(&edges[0], 2).await, 1);
-    told(&edges, 19).await;
+    until_counted(&edges, 19).await;
     assert_eq!((led(&edges[1], 1).await, led(&edges[2], 1).await), (0, 0));
     for edge in edges {
         edge.stop().await;

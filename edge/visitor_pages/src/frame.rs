@@ -9,9 +9,8 @@ use shared::{
 
 use crate::page::Brand;
 
-/// What a page may load: its own style, and the logo that it holds.
-pub const POLICY: &str =
-    "default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'none'";
+/// What a page may load: its own style, and the logo that it holds. Its form goes to its own host.
+pub const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; form-action 'self'; frame-ancestors 'none'";
 
 /// Languages that are written from right to left.
 const RIGHT_TO_LEFT: [&str; 13] =

@@ -23,13 +23,13 @@ const PATH: &str = "/redirections/ABC";
 
 /// Has an edge report what it counted; gives what control says is counted.
 async fn report(api: &Api, edge: &str, scans: u32, created_at: i64) -> Result<Value> {
-    let said = LimitedScans {
+    let reported = LimitedScans {
         domain: "tn.gg".into(),
         folded: "ABC".into(),
         created_at: UnixMillis(created_at),
         scans,
     };
-    record(&api.made.app.core, &LimitReport { edge: edge.into(), counts: vec![said] }).await?;
+    record(&api.made.app.core, &LimitReport { edge: edge.into(), counts: vec![reported] }).await?;
     Ok(api.get(PATH).await?.json()["countedScans"].take())
 }
 
@@ -54,7 +54,7 @@ async fn counts_of_edges_end_a_link_and_change_nothing_else(engine: Engine) -> R
     for (edge, scans, at) in [("e1", 2, at), ("e2", 1, at), ("e1", 9, at - 1)] {
         ensure!(report(&api, edge, scans, at).await? == 4, "{edge} {scans} {at}");
     }
-    ensure!(head().await? == first + 2, "what is known already is told to nobody");
+    ensure!(head().await? == first + 2, "what is known already is not published");
     let after = api.get(PATH).await?;
     ensure!(after.header("etag") == before.header("etag"), "{after:?}");
     let mut same = after.json();
@@ -65,9 +65,9 @@ async fn counts_of_edges_end_a_link_and_change_nothing_else(engine: Engine) -> R
     let scans = json!({"e1": 2, "e2": 2});
     let mut conn = core.db.read().await?;
     let epoch = log::load_head(&mut conn).await?.epoch;
-    let told = log::list_after(&mut conn, &epoch, first + 1, 9).await?;
-    ensure!(told.len() == 1, "{told:?}");
-    for event in told {
+    let events = log::list_after(&mut conn, &epoch, first + 1, 9).await?;
+    ensure!(events.len() == 1, "{events:?}");
+    for event in events {
         let Change::Redirect(_, Some(link)) = event.change else { anyhow::bail!("{event:?}") };
         ensure!(serde_json::to_value(&*link)?["availability"]["scans"] == scans, "{link:?}");
     }
@@ -110,11 +110,11 @@ async fn counts_of_edges_end_a_link_and_change_nothing_else(engine: Engine) -> R
     put(json!({"maxScans": null})).await?;
     report(&api, "e3", 1, at).await?;
     ensure!(put(json!({"maxScans": 7})).await?["countedScans"] == 6);
-    let said =
+    let reported =
         LimitedScans { domain: "no.gg".into(), folded: "A".into(), created_at: UnixMillis(1), scans: 1 };
-    let unknown = LimitReport { edge: "e1".into(), counts: vec![said.clone()] };
+    let unknown = LimitReport { edge: "e1".into(), counts: vec![reported.clone()] };
     record(core, &unknown).await?;
-    let large = LimitReport { edge: "e1".into(), counts: vec![said; MAX_COUNTS + 1] };
+    let large = LimitReport { edge: "e1".into(), counts: vec![reported; MAX_COUNTS + 1] };
     ensure!(record(core, &large).await.is_err());
     Ok(())
 }

@@ -21,7 +21,7 @@ use crate::{
     store::{Conn, Ctx, scan_limits},
 };
 
-/// Takes what an edge counted, and tells all edges. A report that comes again, or says less than is known, changes nothing.
+/// Stores the counts of an edge, and publishes them to all edges. A repeated report, or one with lower counts, changes nothing.
 ///
 /// The counts are part of the record of a link, so every edge gets them as it gets a change, by stream and view alike. The
 /// revision of the link itself stays: no `ETag` and no undo notices that somebody scanned.
@@ -46,11 +46,11 @@ pub async fn record(core: &Core, report: &LimitReport) -> Result<(), ServiceErro
     }
     let first = log::take_revs(&mut tx, behind.len() as u64).await?;
     scan_limits::update(&mut tx, &behind).await?;
-    let told = |(rev, (key, link)): (Rev, (RedirectKey, Redirection))| Event {
+    let event = |(rev, (key, link)): (Rev, (RedirectKey, Redirection))| Event {
         rev,
         change: Change::Redirect(key, Some(link.redirect.into())),
     };
-    let events: Vec<Event> = (first..).zip(behind).map(told).collect();
+    let events: Vec<Event> = (first..).zip(behind).map(event).collect();
     log::append(&mut tx, core.clock.now().0, &events).await?;
     tx.commit().await?;
     core.readers.wake_edges();
@@ -63,16 +63,16 @@ async fn load_behind(
     report: &LimitReport,
 ) -> Result<Vec<(RedirectKey, Redirection)>, ServiceError> {
     let mut domains: BTreeMap<&str, BTreeMap<&str, &LimitedScans>> = BTreeMap::new();
-    for said in &report.counts {
-        domains.entry(&said.domain).or_default().insert(&said.folded, said);
+    for reported in &report.counts {
+        domains.entry(&reported.domain).or_default().insert(&reported.folded, reported);
     }
     let mut behind = Vec::new();
     for (domain, counts) in domains {
         let folded: Vec<String> = counts.keys().map(|folded| (*folded).to_owned()).collect();
         for mut link in redirections::list_any(conn, domain, &folded).await? {
             let key = RedirectKey::new(domain, &link.domain.fold(&link.redirect.short_id));
-            let Some(said) = counts.get(&*key.folded) else { continue };
-            let is_same = said.created_at == link.redirect.created_at;
+            let Some(reported) = counts.get(&*key.folded) else { continue };
+            let is_same = reported.created_at == link.redirect.created_at;
             // A link whose limit is gone keeps its counts: a new limit goes on from there.
             let Some(availability) = link.redirect.availability.as_mut().filter(|_| is_same) else {
                 continue;
@@ -81,9 +81,9 @@ async fn load_behind(
             // and a higher limit opens them again.
             let Some(most) = availability.max_scans else { continue };
             let scans = availability.scans.get(&report.edge).copied().unwrap_or_default();
-            let said = said.scans.min(most);
-            if said > scans {
-                availability.scans.insert(report.edge.clone(), said);
+            let reported = reported.scans.min(most);
+            if reported > scans {
+                availability.scans.insert(report.edge.clone(), reported);
                 behind.push((key, link));
             }
         }

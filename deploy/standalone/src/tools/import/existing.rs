@@ -205,16 +205,24 @@ pub(super) async fn newest(client: &Client) -> Result<Option<i64>, RequestError>
     Ok(page.first().map(|found| found.created_at))
 }
 
-/// The short domain of rows that name none: the account's first.
-pub(super) async fn first_domain(client: &Client) -> Result<Option<String>, RequestError> {
+/// The account of the key.
+pub(super) async fn account(client: &Client) -> Result<Option<String>, RequestError> {
     #[derive(Deserialize)]
-    #[serde(rename_all = "camelCase")]
     struct Account {
-        #[serde(default)]
-        short_domains: Vec<String>,
+        id: String,
     }
     let accounts: Vec<Account> = client.read(&client.url(&["accounts"], [])).await?;
-    Ok(accounts.into_iter().next().and_then(|account| account.short_domains.into_iter().next()))
+    Ok(accounts.into_iter().next().map(|account| account.id))
+}
+
+/// The short domain of rows that name none: the account's first, where the key may read it.
+pub(super) async fn first_domain(client: &Client) -> Result<Option<String>, RequestError> {
+    let Some(account) = account(client).await? else { return Ok(None) };
+    match client.read::<Vec<String>>(&client.url(&["accounts", &account, "shortDomains"], [])).await {
+        Ok(hosts) => Ok(hosts.into_iter().next()),
+        Err(RequestError::Refused { status: StatusCode::FORBIDDEN, .. }) => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 /// The redirections of a resource up to a time, oldest first, by target.

@@ -17,7 +17,7 @@ use shorteners::Source;
 
 use super::{
     chunks::{Outcome, Row},
-    existing::{Code, missing},
+    existing::{self, Code, missing},
     things::escaped,
 };
 use crate::tools::client::{Client, RequestError};
@@ -147,8 +147,7 @@ impl Moving {
             Err(RequestError::Refused { .. }) => return Ok(()),
             Err(error) => return Err(error),
         };
-        // Without a name it is the first of the account, as for the service.
-        let is_meant = |one: &Domain| self.domain.as_ref().is_none_or(|domain| one.domain == *domain);
+        let is_meant = |one: &Domain| Some(&one.domain) == self.domain.as_ref();
         self.prefix = domains.into_iter().find(is_meant).and_then(|domain| domain.path_prefix);
         Ok(())
     }
@@ -335,9 +334,8 @@ fn is_same_link(one: &str, other: &str) -> bool {
 
 /// The short domains of the account of the key.
 async fn domains(client: &Client) -> Result<Vec<Domain>, RequestError> {
-    let accounts: Vec<Id> = client.read(&client.url(&["accounts"], [])).await?;
-    match accounts.first() {
-        Some(account) => client.read(&client.url(&["accounts", account.id.as_str(), "domains"], [])).await,
+    match existing::account(client).await? {
+        Some(account) => client.read(&client.url(&["accounts", &account, "domains"], [])).await,
         None => Ok(Vec::new()),
     }
 }
