@@ -35,7 +35,7 @@ pub enum Outgoing {
     /// Events that all edges share.
     Shared(Arc<Batch>),
     /// A message to this edge alone.
-    Own(ToEdge),
+    Own(Box<ToEdge>),
 }
 
 impl Outgoing {
@@ -54,7 +54,7 @@ impl Outgoing {
     /// Whether it is the last one.
     #[must_use]
     pub const fn is_goaway(&self) -> bool {
-        matches!(self, Self::Own(ToEdge::Goaway { .. }))
+        matches!(self, Self::Own(message) if matches!(**message, ToEdge::Goaway { .. }))
     }
 
     /// The message itself.
@@ -63,7 +63,7 @@ impl Outgoing {
         match self {
             Self::Welcome(greeting) => ToEdge::Welcome(greeting.into_welcome()),
             Self::Shared(batch) => ToEdge::Events(batch.events.clone()),
-            Self::Own(message) => message,
+            Self::Own(message) => *message,
         }
     }
 }
@@ -135,7 +135,7 @@ impl EdgeSession {
                 biased;
                 _ = self.heartbeat.tick() => {
                     if let Some(beat) = self.beat() {
-                        return Ok(Outgoing::Own(beat));
+                        return Ok(Outgoing::Own(beat.into()));
                     }
                 }
                 changed = self.head.changed() => changed.map_err(|_| StoreError::Stopped)?,
@@ -168,10 +168,10 @@ impl EdgeSession {
         let Some(events) = self.hub.read_behind(self.cursor).await? else { return Ok(None) };
         // A gap means that the log was compacted past the cursor; the edge must start over.
         if events.items.first().is_some_and(|event| event.rev != self.cursor + 1) {
-            return Ok(Some(Outgoing::Own(ToEdge::Goaway {
+            return Ok(Some(Outgoing::Own(Box::new(ToEdge::Goaway {
                 reason: format!("revisions after {} are no longer in the log", self.cursor),
                 retry_after_ms: 0,
-            })));
+            }))));
         }
         self.cursor = events.last;
         Ok(Some(self.outgoing(Arc::new(Batch::new(events)))))
@@ -180,7 +180,7 @@ impl EdgeSession {
     /// A run as this edge gets it: private keys go to those that take certificates alone.
     fn outgoing(&self, batch: Arc<Batch>) -> Outgoing {
         let left = if self.takes_certificates { None } else { certificates::without(&batch.events) };
-        left.map_or(Outgoing::Shared(batch), |events| Outgoing::Own(ToEdge::Events(Arc::new(events))))
+        left.map_or(Outgoing::Shared(batch), |events| Outgoing::Own(ToEdge::Events(Arc::new(events)).into()))
     }
 
     /// Takes a message of the edge.

@@ -12,7 +12,7 @@ use shared::{
     target::Target,
     withheld::{and_parents, host_of},
 };
-use tenants::store::{accounts, tenants};
+use tenants::store::{accounts, tenants as account_table};
 
 /// The links of a resource with the path of each list.
 pub(super) type Lists<'a> = Vec<(String, &'a [TypedLink])>;
@@ -45,7 +45,7 @@ pub(super) async fn check(
     if links.is_empty() {
         return Ok(());
     }
-    let allowed = tenants::find_target_hosts(conn, account).await?;
+    let allowed = account_table::find_target_hosts(conn, account).await?;
     let ours = accounts::list_all_domains(conn).await?;
     let mut hosts: Vec<String> = Vec::new();
     for (_, _, link) in &links {
