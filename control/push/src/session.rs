@@ -47,7 +47,7 @@ impl Outgoing {
         match self {
             Self::Welcome(greeting) => greeting.frames(),
             Self::Shared(batch) => Ok(vec![batch.frames()?]),
-            Self::Own(message) => Ok(vec![frame::encode(message)?]),
+            Self::Own(message) => Ok(vec![frame::encode(&**message)?]),
         }
     }
 

@@ -155,7 +155,7 @@ async fn run_serve(settings: Settings) -> Result<ExitCode, Failure> {
 
 /// Names variables that look like settings and are none, such as misspelt ones.
 pub fn warn_of_unknown_variables() {
-    for text in platform::variables::unknown_here() {
+    for text in ::platform::variables::unknown_here() {
         tracing::warn!("{text}");
     }
 }
@@ -168,7 +168,7 @@ pub fn explain_refusal(program: &str, error: &Failure) {
 }
 
 fn write_unknown_variables(program: &str) {
-    for text in platform::variables::unknown_here() {
+    for text in ::platform::variables::unknown_here() {
         let _ = writeln!(io::stderr().lock(), "{program}: {text}");
     }
 }
