@@ -240,7 +240,13 @@ fn describe(method: &Method, operation: &mut Map<String, Value>, policy: Policy)
 fn describe_waits(responses: &mut Value) {
     let state = |description: &str| json!({"description": description, "content": {"application/json": {}}});
     if responses.get("202").is_none() {
-        responses["202"] = state("Done; an edge had not confirmed it at the deadline");
+        let mut lagging = state("Done; an edge had not confirmed it at the deadline");
+        // Clients give the body of both the same type.
+        let bodies = ["201", "200"].map(|status| &responses[status]["content"]["application/json"]);
+        if let Some(body) = bodies.into_iter().find(|body| body.is_object()) {
+            lagging["content"]["application/json"] = body.clone();
+        }
+        responses["202"] = lagging;
     }
     if responses.get("200").is_none() && responses.get("201").is_none() {
         responses["200"] = state("Done, with `wait`: how far the edges are");

@@ -11,7 +11,7 @@ use crate::domain::digital_links::{LinkLevel, MAX_ALIASES, MAX_LEVEL_DESCRIPTION
 /// Where a Digital Link leads for one purpose.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct LinkDocument {
+pub(super) struct TypedLinkDocument {
     /// A type of GS1's vocabulary, such as `gs1:pip`, or an absolute URI.
     #[schema(example = "gs1:pip")]
     link_type: String,
@@ -64,16 +64,16 @@ pub(super) struct LinkLevelDocument {
     #[serde(skip_serializing_if = "Option::is_none")]
     description: Option<String>,
     /// 1 to 64 links, exactly one of them the default.
-    links: Vec<LinkDocument>,
+    links: Vec<TypedLinkDocument>,
 }
 
-impl LinkDocument {
+impl TypedLinkDocument {
     pub(super) fn all(links: Vec<TypedLink>) -> Vec<Self> {
         links.into_iter().map(Self::from).collect()
     }
 }
 
-impl From<TypedLink> for LinkDocument {
+impl From<TypedLink> for TypedLinkDocument {
     fn from(link: TypedLink) -> Self {
         let texts = |all: Vec<std::sync::Arc<str>>| all.iter().map(|text| text.to_string()).collect();
         Self {
@@ -93,7 +93,7 @@ impl From<TypedLink> for LinkDocument {
 impl From<LinkLevel> for LinkLevelDocument {
     fn from(level: LinkLevel) -> Self {
         let LinkLevel { variant, lot, tpx, description, links } = level;
-        Self { variant, lot, tpx, description, links: LinkDocument::all(links) }
+        Self { variant, lot, tpx, description, links: TypedLinkDocument::all(links) }
     }
 }
 

@@ -20,7 +20,7 @@ use web::{
 };
 
 use super::{
-    link_documents::{LinkDocument, LinkLevelDocument},
+    link_documents::{LinkLevelDocument, TypedLinkDocument},
     one::one,
 };
 use crate::{
@@ -62,7 +62,7 @@ pub(super) struct ProductDocument {
     url: Option<String>,
     /// Where Digital Links of its GTIN lead: at most 64 links, exactly one of them the default.
     #[serde(skip_serializing_if = "Option::is_none")]
-    links: Option<Vec<LinkDocument>>,
+    links: Option<Vec<TypedLinkDocument>>,
     /// Lots and variants with links of their own, at most 100. All links of a product take at most 64 KiB.
     #[serde(skip_serializing_if = "Option::is_none")]
     levels: Option<Vec<LinkLevelDocument>>,
@@ -95,7 +95,7 @@ impl ProductDocument {
             categories: details.categories,
             photos: details.photos,
             url: details.url,
-            links: details.digital.links.map(LinkDocument::all),
+            links: details.digital.links.map(TypedLinkDocument::all),
             levels: details
                 .digital
                 .levels

@@ -20,7 +20,7 @@ use web::{
     wire::{CommonDocument, created},
 };
 
-use super::{link_documents::LinkDocument, one::one};
+use super::{link_documents::TypedLinkDocument, one::one};
 use crate::{
     domain::{
         body::Purpose,
@@ -59,7 +59,7 @@ pub(super) struct ThngDocument {
     /// Where the Digital Link of its serial leads, if the `serialMode` of its product is `overrides` or `known`: at most 64 links,
     /// exactly one of them the default.
     #[serde(skip_serializing_if = "Option::is_none")]
-    links: Option<Vec<LinkDocument>>,
+    links: Option<Vec<TypedLinkDocument>>,
     /// Latest values of its newest 100 properties, as far as they fit 64 KiB; taken on create only.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     #[schema(value_type = Option<Object>, example = json!({"temp_celsius": 21.5}))]
@@ -77,7 +77,7 @@ impl ThngDocument {
             kind: details.kind,
             collections: thng.collections.iter().map(CollectionId::to_string).collect(),
             location: details.location.map(LocationDocument::from),
-            links: details.links.map(LinkDocument::all),
+            links: details.links.map(TypedLinkDocument::all),
             properties: thng.properties,
         }
     }

@@ -1,7 +1,7 @@
 /** Where the links of a GS1 Digital Link lead, for a preview. */
 import type { Schemas } from '../api/client'
 
-export type TypedLink = Schemas['LinkDocument']
+export type TypedLink = Schemas['TypedLinkDocument']
 
 /** What a Digital Link says. */
 export interface Said { gtin: string, variant?: string | null, lot?: string | null, serial: string }

@@ -137,7 +137,9 @@ mod tests {
             {
                 assert!(out.is_none_or(|out| parse(&out.to_string()).is_err()), "{name}={out:?}");
             }
-            for word in schema["enum"].as_array().into_iter().flatten().filter_map(Value::as_str) {
+            // A Digital Link belongs to a resource, so the routes that read a code take it, before the parser of its looks.
+            let words = schema["enum"].as_array().into_iter().flatten().filter_map(Value::as_str);
+            for word in words.filter(|word| *word != "gs1dl") {
                 assert!(parse(word).is_ok(), "{name}={word}");
             }
         }
