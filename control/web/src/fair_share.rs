@@ -354,6 +354,14 @@ pub(crate) async fn arrive(parts: &Parts, account: AccountId) -> Result<(), Requ
     slot.enter().await
 }
 
+/// Runs a part of a request that is a task of its own, so that [`give_back`] works in it, too.
+pub(crate) async fn carry<T>(slot: Option<Slot>, run: impl Future<Output = T>) -> T {
+    match slot {
+        Some(slot) => CURRENT.scope(slot, run).await,
+        None => run.await,
+    }
+}
+
 /// Gives the place of this request back: from here on it waits for something that others do not wait for.
 pub fn give_back() {
     // Not every task is that of a request.

@@ -80,6 +80,18 @@ fn an_account_with_many_that_wait_is_refused() {
     assert!(ask(&share, 2).is_none(), "the other account may wait");
 }
 
+#[tokio::test]
+async fn a_task_of_a_request_gives_its_place_back() {
+    let share = contended(1, 1);
+    let slot = Slot::new(share.clone());
+    slot.held().0 = Some(account(1));
+    slot.enter().await.unwrap();
+    assert!(ask(&share, 2).is_none(), "the request has the place");
+    tokio::spawn(carry(Some(slot.clone()), async { give_back() })).await.unwrap();
+    assert!(ask(&share, 2).is_some(), "nobody has it");
+    drop(slot);
+}
+
 #[test]
 fn use_fades_and_little_is_forgotten() {
     let share = FairShare::new(1, 1);
