@@ -72,7 +72,7 @@ where
                 let hash = hash_key(&key);
                 rate_limit::count(&limiter, parts, &actor, &hash)?;
                 permits::prove(parts, &actor, hash)?;
-                fair_share::arrive(parts, actor.account).await?;
+                fair_share::arrive(parts, &actor).await?;
                 let ctx = ctx_of(parts, &actor, hash, core.clock.now());
                 let takes_tag = parts.extensions.get::<Policy>().is_some_and(|policy| policy.takes_tag);
                 let ctx = if takes_tag { ctx.with_condition(condition(&parts.headers)?) } else { ctx };

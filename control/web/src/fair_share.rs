@@ -13,7 +13,7 @@ use std::{
 };
 
 use axum::http::{Method, request::Parts};
-use kernel::buckets::REQUEST_SECONDS;
+use kernel::{buckets::REQUEST_SECONDS, domain::access::Actor};
 use prometheus_client::{
     metrics::{counter::Counter, gauge::Gauge, histogram::Histogram},
     registry::Registry,
@@ -30,7 +30,7 @@ const PLACES_PER_CORE: usize = 4;
 /// process to Postgres, 16, so that no request waits for one, and background work has some.
 const MOST_PLACES: usize = 12;
 
-/// Requests of one account that may wait.
+/// Requests of one account that may wait; one with a public key, which strangers have, only if fewer than half as many do.
 const MOST_WAITING: usize = 256;
 
 /// How long places are limited after two accounts asked by turns.
@@ -153,15 +153,15 @@ impl FairShare {
     ///
     /// # Errors
     /// Too many requests of the account wait.
-    pub async fn enter(self: &Arc<Self>, account: AccountId) -> Result<Place, RequestError> {
+    pub async fn enter(self: &Arc<Self>, account: AccountId, is_public: bool) -> Result<Place, RequestError> {
         let asked = Instant::now();
-        let receiver = match self.arrive(account, asked)? {
+        let most = if is_public { MOST_WAITING / 2 } else { MOST_WAITING };
+        let receiver = match self.arrive(account, most, asked)? {
             Ok(place) => return Ok(place),
             Err(receiver) => receiver,
         };
         let _waits = Waits::begin(&self.waiting);
-        let place =
-            receiver.await.map_err(|_| RequestError::TooManyWaiting { account, most: MOST_WAITING })?;
+        let place = receiver.await.map_err(|_| RequestError::TooManyWaiting { account, most })?;
         self.waited_seconds.observe(asked.elapsed().as_secs_f64());
         Ok(place)
     }
@@ -170,6 +170,7 @@ impl FairShare {
     fn arrive(
         self: &Arc<Self>,
         account: AccountId,
+        most: usize,
         now: Instant,
     ) -> Result<Result<Place, oneshot::Receiver<Place>>, RequestError> {
         let mut state = self.lock();
@@ -179,9 +180,9 @@ impl FairShare {
         }
         let entry = state.accounts.entry(account).or_default();
         let was_present = entry.is_present();
-        if entry.waiting.len() >= MOST_WAITING {
+        if entry.waiting.len() >= most {
             self.refused.inc();
-            return Err(RequestError::TooManyWaiting { account, most: MOST_WAITING });
+            return Err(RequestError::TooManyWaiting { account, most });
         }
         state.present += usize::from(!was_present);
         let (count, has_waiting) = (entry.under_way, !entry.waiting.is_empty());
@@ -299,8 +300,11 @@ pub struct Slot(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     share: Arc<FairShare>,
-    held: Mutex<(Option<AccountId>, Option<Place>)>,
+    held: Mutex<Held>,
 }
+
+/// The account of the caller, with whether its key is a public one, and the place.
+type Held = (Option<(AccountId, bool)>, Option<Place>);
 
 tokio::task_local! {
     static CURRENT: Slot;
@@ -322,11 +326,11 @@ impl Slot {
 
     /// Takes a place, if the caller is known and the request has none.
     pub(crate) async fn enter(&self) -> Result<(), RequestError> {
-        let account = match &*self.held() {
-            (Some(account), None) => *account,
+        let (account, is_public) = match &*self.held() {
+            (Some(caller), None) => *caller,
             (_, _) => return Ok(()),
         };
-        let place = self.0.share.enter(account).await?;
+        let place = self.0.share.enter(account, is_public).await?;
         self.held().1 = Some(place);
         Ok(())
     }
@@ -337,21 +341,29 @@ impl Slot {
         drop(place);
     }
 
-    fn held(&self) -> MutexGuard<'_, (Option<AccountId>, Option<Place>)> {
+    fn held(&self) -> MutexGuard<'_, Held> {
         self.0.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Notes the caller of a request, which takes a place now, or when its body is read.
-pub(crate) async fn arrive(parts: &Parts, account: AccountId) -> Result<(), RequestError> {
+pub(crate) async fn arrive(parts: &Parts, actor: &Actor) -> Result<(), RequestError> {
     let Some(slot) = parts.extensions.get::<Slot>() else { return Ok(()) };
-    slot.held().0 = Some(account);
+    slot.held().0 = Some((actor.account, actor.kind.is_public()));
     let has_body = parts.extensions.get::<Policy>().is_some_and(|policy| policy.body.is_some());
     // A body may come slowly. One whose operation reads it in another way, such as the content of a file, takes no place.
     if has_body && [Method::POST, Method::PUT, Method::PATCH].contains(&parts.method) {
         return Ok(());
     }
     slot.enter().await
+}
+
+/// Runs a part of a request that is a task of its own, so that [`give_back`] works in it, too.
+pub(crate) async fn carry<T>(slot: Option<Slot>, run: impl Future<Output = T>) -> T {
+    match slot {
+        Some(slot) => CURRENT.scope(slot, run).await,
+        None => run.await,
+    }
 }
 
 /// Gives the place of this request back: from here on it waits for something that others do not wait for.

@@ -32,6 +32,7 @@ use crate::{
     access::{TOKEN_PARAMETER, find_key, is_welcome},
     api_error::ApiError,
     extract::{pairs, read_body},
+    fair_share::{self, Slot},
     known::{APPLIED, IGNORED},
     request_error::RequestError,
     request_info::RequestInfo,
@@ -84,11 +85,12 @@ pub async fn once(
     match access::identify_key(&core, &api_key, client).await {
         // It runs to its end also when the client leaves, so that the repeat finds an answer.
         Ok(known) if is_welcome(request.extensions(), &known) => {
+            let slot = request.extensions().get::<Slot>().cloned();
             let run = async move {
                 let made = carry_out(&core, &known.actor, &api_key, request, next).await;
                 made.unwrap_or_else(IntoResponse::into_response)
             };
-            match tokio::spawn(run.in_current_span()).await {
+            match tokio::spawn(fair_share::carry(slot, run).in_current_span()).await {
                 Ok(response) => response,
                 Err(error) => match error.try_into_panic() {
                     Ok(panic) => std::panic::resume_unwind(panic),
@@ -147,6 +149,7 @@ async fn carry_out(
 
 /// The answer of the first request, as soon as there is one.
 async fn replay(core: &Core, claim: &Claim, api_key: &str, mut found: Value) -> Result<Response, ApiError> {
+    fair_share::give_back();
     let begun = Instant::now();
     while found.is_null() && begun.elapsed() < PATIENCE {
         tokio::time::sleep(LOOK_EVERY).await;

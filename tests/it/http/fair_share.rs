@@ -18,14 +18,14 @@ async fn requests_wait_for_places_of_other_accounts() -> Result<()> {
     let share = &api.made.app.fair_share;
     let mut held = Vec::new();
     for n in 0..12 {
-        held.push(share.enter(AccountId::new(1, [n; 16])).await?);
+        held.push(share.enter(AccountId::new(1, [n; 16]), false).await?);
     }
     let create = api.call(Method::POST, "/thngs", Some(json!({"name": "t"})));
     let mut waiting = Box::pin(async { tokio::try_join!(api.get("/thngs"), create) });
     let begun = Instant::now();
     while share.count_waiting() < 2 {
         // Others keep asking, so places stay limited.
-        drop(share.enter(AccountId::new(1, [0; 16])).now_or_never());
+        drop(share.enter(AccountId::new(1, [0; 16]), false).now_or_never());
         ensure!(begun.elapsed() < DEADLINE, "{} wait", share.count_waiting());
         tokio::select! {
             biased;

@@ -107,13 +107,9 @@ fn settings_tag(host: &Host, domain: Option<&ShortDomain>, is_off: bool) -> Enti
     let files = domain.and_then(|domain| domain.files.as_deref());
     // Without a path it is that of a host that is only claimed.
     let paths = domain.map(|domain| &domain.paths).filter(|paths| !paths.is_default());
-    let settings = (host.as_str(), domain.and_then(|domain| domain.redirect_max_age), files, paths);
-    // Tags of before these settings stay valid where they are as they were.
-    match (is_off, domain.is_some_and(|domain| domain.digital_links)) {
-        (false, false) => EntityTag::of(&settings),
-        (true, false) => EntityTag::of(&(settings, is_off)),
-        (_, true) => EntityTag::of(&(settings, is_off, "digitalLinks")),
-    }
+    let digital_links = domain.is_some_and(|domain| domain.digital_links);
+    let max_age = domain.and_then(|domain| domain.redirect_max_age);
+    EntityTag::of(&(host.as_str(), max_age, files, paths, is_off, digital_links))
 }
 
 /// The host that a path names; `None` where no short domain is called so.

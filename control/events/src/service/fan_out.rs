@@ -197,9 +197,13 @@ async fn queue_rows(
             continue;
         }
         if let Event::Action(event) = &recorded.event
-            && let Some(action) = actions.get(&event.id)
+            && let Some(found) = actions.get(&event.id)
         {
-            wanted.share(&of_action(*at, recorded, action), shares);
+            match found {
+                Some(action) => wanted.share(&of_action(*at, recorded, action), shares),
+                // It was deleted meanwhile.
+                None => shares.work += 1,
+            }
             continue;
         }
         let mut next = Some(row.from);
@@ -208,6 +212,7 @@ async fn queue_rows(
                 return Ok((index, from));
             }
             let (messages, more) = expand(&*state.actions.observers, tx, *at, recorded, from).await?;
+            shares.work += usize::from(messages.is_empty());
             for message in &messages {
                 wanted.share(message, shares);
             }
@@ -217,13 +222,13 @@ async fn queue_rows(
     Ok((rows.len(), 0))
 }
 
-/// The actions of the rows that fit into a share, in one read.
+/// The actions of the rows that fit into a share, in one read; `None` for those that are no more.
 async fn read_actions(
     state: &EventState,
     tx: &mut Tx,
     (rows, subscribers): (&[Waiting], &Subscribers),
     share: usize,
-) -> Result<HashMap<ActionId, Action>, StoreError> {
+) -> Result<HashMap<ActionId, Option<Action>>, StoreError> {
     let Some(first) = rows.first().filter(|_| share > 0) else { return Ok(HashMap::new()) };
     let fit = share.div_ceil(subscribers.count(first).max(1));
     let ids = rows.iter().take(fit).filter_map(|row| match &row.recorded.event {
@@ -235,7 +240,8 @@ async fn read_actions(
         return Ok(HashMap::new());
     }
     let found = lists::find_many(&*state.actions.observers, tx, first.recorded.account, &ids).await?;
-    Ok(found.into_iter().map(|action| (action.id, action)).collect())
+    let absent = ids.into_iter().map(|id| (id, None));
+    Ok(absent.chain(found.into_iter().map(|action| (action.id, Some(action)))).collect())
 }
 
 fn signed(item: usize) -> i64 {

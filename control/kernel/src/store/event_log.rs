@@ -38,11 +38,13 @@ const PG_AFTER: &str = after!(pg_settled!());
 const SQLITE_AFTER: &str = after!("true");
 const PG_HEAD: &str = head!(pg_settled!());
 const SQLITE_HEAD: &str = head!("true");
-// Rows that a reader has not delivered or has put off are kept for longer. One step checks this many rows and no more.
-const OLD: &str = "SELECT t.xid, t.seq FROM (SELECT xid, seq, at FROM events ORDER BY seq LIMIT $1) t \
+// Rows that a reader has not delivered or has put off are kept for longer. One step checks this many rows beside those that were
+// put off: an account may have very many of these at the beginning of the log, and the rows of others are behind them.
+const OLD: &str = "SELECT t.xid, t.seq FROM (SELECT xid, seq, at FROM events e WHERE at < $4 OR NOT EXISTS \
+    (SELECT 1 FROM deferred_events d WHERE d.seq = e.seq) ORDER BY seq LIMIT $1) t \
     WHERE t.at < $4 OR ((t.at < $2 OR t.seq <= (SELECT COALESCE(MAX(seq), 0) - $3 FROM events)) AND NOT EXISTS \
-    (SELECT 1 FROM event_places p WHERE p.name <> 'trimmed' AND (t.xid, t.seq, 9223372036854775807) > (p.xid, p.seq, p.item)) \
-    AND NOT EXISTS (SELECT 1 FROM deferred_events d WHERE d.seq = t.seq)) ORDER BY t.seq";
+    (SELECT 1 FROM event_places p WHERE p.name <> 'trimmed' AND (t.xid, t.seq, 9223372036854775807) > (p.xid, p.seq, p.item))) \
+    ORDER BY t.seq";
 const PG_DELETE: &str = "DELETE FROM events WHERE seq = ANY($1)";
 const SQLITE_DELETE: &str = "DELETE FROM events WHERE seq IN (SELECT value FROM json_each($1))";
 const PLACE: &str = "SELECT xid, seq, item FROM event_places WHERE name = $1";

@@ -15,7 +15,7 @@ fn contended(places: usize, most: usize) -> Arc<FairShare> {
 
 /// What a request gets at once.
 fn ask(share: &Arc<FairShare>, n: u8) -> Option<Place> {
-    share.enter(account(n)).now_or_never().map(Result::unwrap)
+    share.enter(account(n), false).now_or_never().map(Result::unwrap)
 }
 
 #[test]
@@ -38,7 +38,7 @@ fn an_account_gets_its_part_whatever_the_others_have() {
     let share = contended(4, 6);
     let first = ask(&share, 2).unwrap();
     let noisy: Vec<_> = (0..3).map(|_| ask(&share, 1).unwrap()).collect();
-    let mut waiting: Vec<_> = (0..40).map(|_| Box::pin(share.enter(account(1)))).collect();
+    let mut waiting: Vec<_> = (0..40).map(|_| Box::pin(share.enter(account(1), false))).collect();
     assert!(waiting.iter_mut().all(|one| one.now_or_never().is_none()));
     assert_eq!(share.count_waiting(), 40);
     assert!(ask(&share, 2).is_some(), "beyond the usual places");
@@ -56,9 +56,9 @@ fn an_account_gets_its_part_whatever_the_others_have() {
 fn the_account_that_used_least_goes_next() {
     let share = contended(1, 1);
     let used = ask(&share, 1).unwrap();
-    let mut noisy: Vec<_> = (0..3).map(|_| Box::pin(share.enter(account(1)))).collect();
+    let mut noisy: Vec<_> = (0..3).map(|_| Box::pin(share.enter(account(1), false))).collect();
     assert!(noisy.iter_mut().all(|one| one.now_or_never().is_none()));
-    let mut quiet = Box::pin(share.enter(account(3)));
+    let mut quiet = Box::pin(share.enter(account(3), false));
     assert!((&mut quiet).now_or_never().is_none());
     std::thread::sleep(Duration::from_millis(2));
     drop(used);
@@ -73,11 +73,30 @@ fn the_account_that_used_least_goes_next() {
 fn an_account_with_many_that_wait_is_refused() {
     let share = contended(1, 1);
     let _used = ask(&share, 1).unwrap();
-    let mut waiting: Vec<_> = (0..MOST_WAITING).map(|_| Box::pin(share.enter(account(1)))).collect();
+    let mut waiting: Vec<_> =
+        (0..MOST_WAITING / 2).map(|_| Box::pin(share.enter(account(1), true))).collect();
     assert!(waiting.iter_mut().all(|one| one.now_or_never().is_none()));
-    let refused = share.enter(account(1)).now_or_never().unwrap().unwrap_err().to_string();
+    assert!(
+        share.enter(account(1), true).now_or_never().unwrap().is_err(),
+        "strangers leave the others a half"
+    );
+    waiting.extend((0..MOST_WAITING / 2).map(|_| Box::pin(share.enter(account(1), false))));
+    assert!(waiting.iter_mut().skip(MOST_WAITING / 2).all(|one| one.now_or_never().is_none()));
+    let refused = share.enter(account(1), false).now_or_never().unwrap().unwrap_err().to_string();
     assert!(refused.contains(account(1).as_str()), "{refused}");
     assert!(ask(&share, 2).is_none(), "the other account may wait");
+}
+
+#[tokio::test]
+async fn a_task_of_a_request_gives_its_place_back() {
+    let share = contended(1, 1);
+    let slot = Slot::new(share.clone());
+    slot.held().0 = Some((account(1), false));
+    slot.enter().await.unwrap();
+    assert!(ask(&share, 2).is_none(), "the request has the place");
+    tokio::spawn(carry(Some(slot.clone()), async { give_back() })).await.unwrap();
+    assert!(ask(&share, 2).is_some(), "nobody has it");
+    drop(slot);
 }
 
 #[test]
