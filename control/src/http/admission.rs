@@ -87,9 +87,11 @@ pub(super) async fn admit(
         {
             return refusal.into_response();
         }
-        next.run(request).await
+        let response = next.run(request).await;
+        slot.give_back();
+        response
     };
-    guard(slot.scope(run), policy.time_limit).await
+    guard(run, policy.time_limit).await
 }
 
 /// Names the span of a request by its row.

@@ -11,7 +11,7 @@ use kernel::service::edges::{Edges, WaitReport};
 use serde_json::Value;
 use shared::wire::stream::Rev;
 
-use crate::{extract::Query, fair_share, request_error::RequestError};
+use crate::{extract::Query, fair_share::Slot, request_error::RequestError};
 
 /// Longest wait that `timeout` may ask for.
 const MAX_WAIT: Duration = Duration::from_secs(20);
@@ -19,8 +19,12 @@ const MAX_WAIT: Duration = Duration::from_secs(20);
 const DEFAULT_WAIT: Duration = Duration::from_secs(2);
 
 /// How long a write shall wait for the edges, if at all: `?wait=edges[&timeout=2s]`.
-#[derive(Debug, Clone, Copy)]
-pub struct Wait(Option<Duration>);
+#[derive(Debug)]
+pub struct Wait {
+    /// The place of the request.
+    pub slot: Slot,
+    longest: Option<Duration>,
+}
 
 impl Wait {
     /// Reads `wait` and `timeout`.
@@ -28,37 +32,31 @@ impl Wait {
     /// # Errors
     /// One of them is neither.
     pub fn parse(query: &Query) -> Result<Self, RequestError> {
-        let waits = match query.find("wait") {
+        let is_asked = match query.find("wait") {
             None => false,
             Some("edges") => true,
             Some(_) => return Err(RequestError::Wait),
         };
-        let Some(text) = query.find("timeout") else { return Ok(Self(waits.then_some(DEFAULT_WAIT))) };
-        let wait = match text.strip_suffix("ms") {
+        let parse = |text: &str| match text.strip_suffix("ms") {
             Some(number) => number.parse().ok().map(Duration::from_millis),
             None => text.strip_suffix('s').and_then(|number| number.parse().ok()).map(Duration::from_secs),
         };
-        match wait {
-            Some(wait) if wait <= MAX_WAIT => Ok(Self(waits.then_some(wait))),
-            Some(_) | None => Err(RequestError::WaitTimeout),
-        }
+        let longest = query.find("timeout").map_or(Some(DEFAULT_WAIT), parse);
+        let longest = longest.filter(|wait| *wait <= MAX_WAIT).ok_or(RequestError::WaitTimeout)?;
+        Ok(Self { slot: query.slot.clone(), longest: is_asked.then_some(longest) })
     }
 
     /// Whether it waits at all.
     #[must_use]
-    pub const fn is_asked(self) -> bool {
-        self.0.is_some()
+    pub const fn is_asked(&self) -> bool {
+        self.longest.is_some()
     }
 
-    /// Waits as asked; `None` when nothing was asked.
+    /// Waits as asked, without the place of the request; `None` when nothing was asked.
     pub async fn run(self, edges: &dyn Edges, rev: Rev) -> Option<WaitReport> {
-        match self.0 {
-            None => None,
-            Some(timeout) => {
-                fair_share::give_back();
-                Some(edges.wait(rev, timeout).await)
-            }
-        }
+        let longest = self.longest?;
+        self.slot.give_back();
+        Some(edges.wait(rev, longest).await)
     }
 }
 

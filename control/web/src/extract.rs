@@ -2,7 +2,7 @@
 
 use axum::{
     extract::{FromRequest, FromRequestParts, Request},
-    http::{HeaderMap, header, request::Parts},
+    http::{Extensions, HeaderMap, Uri, header, request::Parts},
 };
 use futures_util::StreamExt;
 use kernel::domain::limits::MAX_BODY_BYTES;
@@ -86,7 +86,7 @@ fn is_json(headers: &HeaderMap) -> bool {
 
 /// The whole body, if it is not too large. From here on a request of a known caller has a place.
 pub async fn read_body(request: Request) -> Result<Vec<u8>, ApiError> {
-    let slot = request.extensions().get::<Slot>().cloned();
+    let slot = Slot::of(request.extensions());
     let mut stream = request.into_body().into_data_stream();
     let mut bytes = Vec::new();
     let mut size = 0_usize;
@@ -103,9 +103,7 @@ pub async fn read_body(request: Request) -> Result<Vec<u8>, ApiError> {
     if size > MAX_BODY_BYTES {
         return Err(RequestError::BodyTooLarge { most: MAX_BODY_BYTES }.into());
     }
-    if let Some(slot) = slot {
-        slot.enter().await?;
-    }
+    slot.enter().await?;
     Ok(bytes)
 }
 
@@ -114,6 +112,8 @@ pub async fn read_body(request: Request) -> Result<Vec<u8>, ApiError> {
 pub struct Query {
     /// All of them: what the operation does not know stays in links to further pages.
     pub all: Vec<(String, String)>,
+    /// The place of the request.
+    pub slot: Slot,
     /// Says which the operation knows; without it, all.
     known: Option<Ignored>,
 }
@@ -122,10 +122,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Query {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
-        let query = Self {
-            all: pairs(parts.uri.query().unwrap_or_default()).collect(),
-            known: parts.extensions.get::<Ignored>().cloned(),
-        };
+        let query = Self::read(&parts.uri, &parts.extensions);
         // No column holds U+0000, and Postgres fails on a parameter that does; keys are checked separately.
         let bad = query.known().find(|(name, value)| value.contains('\0') && *name != TOKEN_PARAMETER);
         if let Some((name, _)) = bad {
@@ -136,9 +133,15 @@ impl<S: Send + Sync> FromRequestParts<S> for Query {
 }
 
 impl Query {
+    /// The parameters of a request, whatever their values.
+    pub fn read(uri: &Uri, extensions: &Extensions) -> Self {
+        let known = extensions.get::<Ignored>().cloned();
+        Self { slot: Slot::of(extensions), known, ..Self::of(uri.query().unwrap_or_default()) }
+    }
+
     /// The parameters of a text, of any operation.
     pub fn of(query: &str) -> Self {
-        Self { all: pairs(query).collect(), known: None }
+        Self { all: pairs(query).collect(), slot: Slot::default(), known: None }
     }
 
     /// The parameters that the operation knows.

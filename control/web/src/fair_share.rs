@@ -2,9 +2,9 @@
 //! for one with few.
 //!
 //! A request takes a place once its caller is known and its body is read, and gives it back with the answer, or before it
-//! waits for something else. While one account alone asks, nothing is limited, because the store takes
-//! requests that come together in batches. Each account may have a part of the places, at least one, whatever the
-//! others have; the rest goes to the account that used them least of late.
+//! waits for something else. An operation that waits by nature takes none: its row says so. While one account alone asks,
+//! nothing is limited, because the store takes requests that come together in batches. Each account may have a part of the
+//! places, at least one, whatever the others have; the rest goes to the account that used them least of late.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -12,7 +12,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use axum::http::{Method, request::Parts};
+use axum::http::{Extensions, Method, request::Parts};
 use kernel::{buckets::REQUEST_SECONDS, domain::access::Actor};
 use prometheus_client::{
     metrics::{counter::Counter, gauge::Gauge, histogram::Histogram},
@@ -293,9 +293,11 @@ impl Drop for Waits {
     }
 }
 
-/// The place of a request, between what finds its caller and the layer that answers.
-#[derive(Debug, Clone)]
-pub struct Slot(Arc<Inner>);
+/// The place of a request; it is in the extensions of the request. The layer that answers gives the place back. A request that
+/// panics or is dropped frees it with the last clone; one that goes on without its client keeps it until then. The default is
+/// that of no request, and never has a place.
+#[derive(Debug, Clone, Default)]
+pub struct Slot(Option<Arc<Inner>>);
 
 #[derive(Debug)]
 struct Inner {
@@ -306,70 +308,65 @@ struct Inner {
 /// The account of the caller, with whether its key is a public one, and the place.
 type Held = (Option<(AccountId, bool)>, Option<Place>);
 
-tokio::task_local! {
-    static CURRENT: Slot;
+impl Inner {
+    fn held(&self) -> MutexGuard<'_, Held> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Slot {
     /// Of a request whose caller is not known yet.
     #[must_use]
     pub fn new(share: Arc<FairShare>) -> Self {
-        Self(Arc::new(Inner { share, held: Mutex::default() }))
+        Self(Some(Arc::new(Inner { share, held: Mutex::default() })))
     }
 
-    /// Runs a request; then its place is free.
-    pub async fn scope<T>(self, run: impl Future<Output = T>) -> T {
-        let done = CURRENT.scope(self.clone(), run).await;
-        self.leave();
-        done
+    /// That of a request with these extensions.
+    pub(crate) fn of(extensions: &Extensions) -> Self {
+        extensions.get::<Self>().cloned().unwrap_or_default()
+    }
+
+    /// Notes the caller.
+    fn note(&self, account: AccountId, is_public: bool) {
+        if let Some(inner) = &self.0 {
+            inner.held().0 = Some((account, is_public));
+        }
     }
 
     /// Takes a place, if the caller is known and the request has none.
     pub(crate) async fn enter(&self) -> Result<(), RequestError> {
-        let (account, is_public) = match &*self.held() {
+        let Some(inner) = &self.0 else { return Ok(()) };
+        let (account, is_public) = match &*inner.held() {
             (Some(caller), None) => *caller,
             (_, _) => return Ok(()),
         };
-        let place = self.0.share.enter(account, is_public).await?;
-        self.held().1 = Some(place);
+        let place = inner.share.enter(account, is_public).await?;
+        inner.held().1 = Some(place);
         Ok(())
     }
 
-    fn leave(&self) {
+    /// Gives the place back: the request is over, or from here on it waits for something that others do not wait for.
+    pub fn give_back(&self) {
         // The place is dropped when the lock is free again.
-        let place = self.held().1.take();
+        let place = self.0.as_ref().and_then(|inner| inner.held().1.take());
         drop(place);
-    }
-
-    fn held(&self) -> MutexGuard<'_, Held> {
-        self.0.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Notes the caller of a request, which takes a place now, or when its body is read.
 pub(crate) async fn arrive(parts: &Parts, actor: &Actor) -> Result<(), RequestError> {
-    let Some(slot) = parts.extensions.get::<Slot>() else { return Ok(()) };
-    slot.held().0 = Some((actor.account, actor.kind.is_public()));
-    let has_body = parts.extensions.get::<Policy>().is_some_and(|policy| policy.body.is_some());
-    // A body may come slowly. One whose operation reads it in another way, such as the content of a file, takes no place.
+    let policy = parts.extensions.get::<Policy>();
+    if policy.is_some_and(|policy| policy.takes_no_place) {
+        return Ok(());
+    }
+    let slot = Slot::of(&parts.extensions);
+    slot.note(actor.account, actor.kind.is_public());
+    // A body may come slowly.
+    let has_body = policy.is_some_and(|policy| policy.body.is_some());
     if has_body && [Method::POST, Method::PUT, Method::PATCH].contains(&parts.method) {
         return Ok(());
     }
     slot.enter().await
-}
-
-/// Runs a part of a request that is a task of its own, so that [`give_back`] works in it, too.
-pub(crate) async fn carry<T>(slot: Option<Slot>, run: impl Future<Output = T>) -> T {
-    match slot {
-        Some(slot) => CURRENT.scope(slot, run).await,
-        None => run.await,
-    }
-}
-
-/// Gives the place of this request back: from here on it waits for something that others do not wait for.
-pub fn give_back() {
-    // Not every task is that of a request.
-    let _ = CURRENT.try_with(Slot::leave);
 }
 
 #[cfg(test)]

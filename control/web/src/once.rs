@@ -32,7 +32,7 @@ use crate::{
     access::{TOKEN_PARAMETER, find_key, is_welcome},
     api_error::ApiError,
     extract::{pairs, read_body},
-    fair_share::{self, Slot},
+    fair_share::Slot,
     known::{APPLIED, IGNORED},
     request_error::RequestError,
     request_info::RequestInfo,
@@ -85,12 +85,11 @@ pub async fn once(
     match access::identify_key(&core, &api_key, client).await {
         // It runs to its end also when the client leaves, so that the repeat finds an answer.
         Ok(known) if is_welcome(request.extensions(), &known) => {
-            let slot = request.extensions().get::<Slot>().cloned();
             let run = async move {
                 let made = carry_out(&core, &known.actor, &api_key, request, next).await;
                 made.unwrap_or_else(IntoResponse::into_response)
             };
-            match tokio::spawn(fair_share::carry(slot, run).in_current_span()).await {
+            match tokio::spawn(run.in_current_span()).await {
                 Ok(response) => response,
                 Err(error) => match error.try_into_panic() {
                     Ok(panic) => std::panic::resume_unwind(panic),
@@ -113,6 +112,7 @@ async fn carry_out(
     let key = parse(request.headers())?;
     let (parts, body) = request.into_parts();
     let bytes = read_body(Request::from_parts(parts.clone(), body)).await?;
+    let slot = Slot::of(&parts.extensions);
     let path = parts.extensions.get::<RequestInfo>().map_or("", |info| &info.path);
     let said = said(actor, path, parts.uri.query().unwrap_or_default(), &bytes);
     let at = core.clock.now();
@@ -124,6 +124,8 @@ async fn carry_out(
     request.extensions_mut().insert(claim.clone());
     let response = next.run(request).await;
     if claim.is_lost() {
+        // One that was not carried out has no place.
+        slot.give_back();
         let found = idempotency::find(core, &claim).await?.unwrap_or_default();
         return replay(core, &claim, api_key, found).await;
     }
@@ -149,7 +151,6 @@ async fn carry_out(
 
 /// The answer of the first request, as soon as there is one.
 async fn replay(core: &Core, claim: &Claim, api_key: &str, mut found: Value) -> Result<Response, ApiError> {
-    fair_share::give_back();
     let begun = Instant::now();
     while found.is_null() && begun.elapsed() < PATIENCE {
         tokio::time::sleep(LOOK_EVERY).await;

@@ -99,6 +99,8 @@ pub struct Policy {
     pub draws: bool,
     /// It waits for edges behind a success, where `wait` asks for it.
     pub waits: bool,
+    /// It takes no place beside requests of other accounts.
+    pub takes_no_place: bool,
     /// Query parameters besides those that the operations declare.
     pub queries: Queries,
     /// The body of those operations of the row that take one.
@@ -119,6 +121,7 @@ impl Default for Policy {
             takes_range: false,
             draws: false,
             waits: false,
+            takes_no_place: false,
             queries: &[],
             body: None,
         }
@@ -206,6 +209,12 @@ pub trait Columns<S>: Sized {
     #[must_use]
     fn waits(self) -> Row<S> {
         self.with(|policy| (policy.waits, policy.queries) = (true, WAITS))
+    }
+
+    /// Takes no place beside requests of other accounts, because it waits for something that these do not wait for.
+    #[must_use]
+    fn takes_no_place(self) -> Row<S> {
+        self.with(|policy| policy.takes_no_place = true)
     }
 
     /// Knows these query parameters besides those that the operations declare.

@@ -11,7 +11,8 @@ use tests::{db::Engine, product::DEADLINE};
 
 use super::Api;
 
-/// While other accounts have all places a request waits, also one with a body. The platform operator does not.
+/// While other accounts have all places a request waits, also one with a body. The platform operator does not, nor does
+/// an operation whose row takes no place.
 #[tokio::test]
 async fn requests_wait_for_places_of_other_accounts() -> Result<()> {
     let api = Api::new(Engine::Sqlite).await?;
@@ -36,6 +37,8 @@ async fn requests_wait_for_places_of_other_accounts() -> Result<()> {
     let path = "/platform/accounts";
     let platform = api.call_as(api.key_for(path), Method::GET, path, None).await?;
     ensure!(platform.status == 200, "{platform:?}");
+    let counts = api.get("/scans/stats").await?;
+    ensure!(counts.status == 200, "{counts:?}");
     ensure!(share.count_waiting() == 2, "{} wait", share.count_waiting());
     drop(held);
     let (list, made) = waiting.await?;

@@ -20,7 +20,6 @@ use web::{
     access::{Access, Authenticated, has_key},
     api_error::ApiError,
     extract::{Path, Query},
-    fair_share,
     request_info::RequestInfo,
 };
 
@@ -77,8 +76,6 @@ pub(super) async fn download(
     mut parts: Parts,
 ) -> Result<Response, ApiError> {
     let visitor = visitor(&catalog, &access, &mut parts, &id, Purport::Download).await?;
-    // The store of contents may be a server that answers late.
-    fair_share::give_back();
     let Download { file, content, bytes } = files::download(&catalog, visitor, &id).await?;
     let etag = format!("\"{}\"", content.etag);
     let caching = if file.is_private() { "private, no-cache" } else { "no-cache" };

@@ -89,9 +89,13 @@ where
         .routes(routes!(files::create).idempotent().body(|| bodies::file(true)))
         .routes(routes!(files::read).answers_tag())
         .routes(routes!(files::update, files::delete).takes_tag().body(|| bodies::file(false)))
-        .routes(routes!(file_content::download))
+        // The store of contents may be a server that answers late.
+        .routes(routes!(file_content::download).takes_no_place())
         .routes(
-            routes!(file_content::upload).time_limit(file_content::UPLOAD_TIME_LIMIT).body(bodies::content),
+            routes!(file_content::upload)
+                .time_limit(file_content::UPLOAD_TIME_LIMIT)
+                .takes_no_place()
+                .body(bodies::content),
         )
         .routes(
             routes!(places::list, bulk::places::update, bulk::places::delete).body(|| bodies::place(false)),

@@ -21,7 +21,7 @@ pub async fn wait_for_edges(State(redirects): State<Redirects>, request: Request
     if !waits {
         return next.run(request).await;
     }
-    let wait = match Wait::parse(&Query::of(request.uri().query().unwrap_or_default())) {
+    let wait = match Wait::parse(&Query::read(request.uri(), request.extensions())) {
         Ok(wait) => wait,
         Err(error) => return ApiError::from(error).into_response(),
     };

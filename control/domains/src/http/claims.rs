@@ -7,7 +7,6 @@ use web::{
     access::Authenticated,
     api_error::ApiError,
     extract::{JsonBody, Path},
-    fair_share,
     request_info::RequestInfo,
     wire::created,
 };
@@ -59,7 +58,6 @@ pub(super) async fn verify(
     Authenticated(caller): Authenticated,
     Path((id, host)): Path<(String, String)>,
 ) -> Result<Json<DomainDocument>, ApiError> {
-    fair_share::give_back();
     Ok(Json(checks::verify(&state, &caller, &id, &host).await?.into()))
 }
 

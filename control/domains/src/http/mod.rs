@@ -40,6 +40,6 @@ where
         .routes(routes!(domains::read).answers_tag())
         .routes(routes!(domains::update).answers_tag().takes_tag().body(bodies::settings))
         .routes(routes!(claims::delete).takes_tag())
-        .routes(routes!(claims::verify))
+        .routes(routes!(claims::verify).takes_no_place())
         .routes(routes!(certificates::try_now))
 }

@@ -40,7 +40,7 @@ where
         .routes(routes!(webhooks::update, webhooks::delete).takes_tag().body(|| bodies::webhook(false)))
         .routes(routes!(webhooks::list_secrets))
         .routes(routes!(webhooks::rotate).idempotent().body(bodies::overlap))
-        .routes(routes!(webhooks::ping))
+        .routes(routes!(webhooks::ping).takes_no_place())
         .routes(routes!(webhooks::deliveries))
         .routes(routes!(webhooks::send_again).idempotent())
         .routes(routes!(webhooks::send_range_again).idempotent().body(bodies::redelivery))

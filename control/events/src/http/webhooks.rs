@@ -17,7 +17,6 @@ use web::{
     api_error::ApiError,
     conditions::Tagged,
     extract::{JsonBody, Path, Query},
-    fair_share,
     listing::Listing,
     openapi::{ListParams, PageParams},
     request_info::RequestInfo,
@@ -295,7 +294,6 @@ pub(super) async fn rotate(one: One, JsonBody(body): JsonBody) -> Result<Respons
     responses((status = 200, description = "What came of it", body = WebhookPingDocument)),
     extensions(("x-maturity" = json!("Beta"))))]
 pub(super) async fn ping(one: One) -> Result<Json<WebhookPingDocument>, ApiError> {
-    fair_share::give_back();
     Ok(Json(match service::ping(&one.state, &one.caller, &one.id).await? {
         Ok(answer) => WebhookPingDocument {
             delivered: (200..300).contains(&answer.status),

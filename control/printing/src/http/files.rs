@@ -16,7 +16,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use shared::problem::Code;
-use web::{access::Authenticated, api_error::ApiError, extract::Path, fair_share, request_info::RequestInfo};
+use web::{access::Authenticated, api_error::ApiError, extract::Path, request_info::RequestInfo};
 
 use super::{documents::PrintFileDocument, ranges::Part};
 use crate::service::{PrintState, files};
@@ -75,8 +75,6 @@ pub(super) async fn download(
     }
     // One that cannot be read is sent all the same, and matches nothing.
     let value = |name: HeaderName| sent.get(name).map(|value| value.to_str().unwrap_or_default());
-    // The store of files may be a server that answers late.
-    fair_share::give_back();
     // Ranges are for GET alone.
     let range = value(RANGE).filter(|_| method == Method::GET);
     match Part::of(range, value(IF_RANGE), &etag, size) {

@@ -34,5 +34,6 @@ where
         .routes(routes!(orders::cancel).idempotent())
         .routes(routes!(reprints::create).idempotent().body(bodies::reprint))
         .routes(routes!(files::list))
-        .routes(routes!(files::download).takes_range())
+        // The store of files may be a server that answers late.
+        .routes(routes!(files::download).takes_range().takes_no_place())
 }

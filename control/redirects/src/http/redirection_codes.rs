@@ -6,7 +6,7 @@ use axum::{
 };
 use qr::{Format, QrRequest};
 use shared::{negotiate::Representation, problem::Code};
-use web::{api_error::ApiError, extract::Query, fair_share};
+use web::{api_error::ApiError, extract::Query, fair_share::Slot};
 
 use crate::{
     domain::{access::Actor, redirection::Redirection},
@@ -95,8 +95,9 @@ pub(super) async fn image(
     redirects: &Redirects,
     item: &Redirection,
     request: &QrRequest,
+    slot: &Slot,
 ) -> Result<Response, ApiError> {
-    image_of(redirects, item, item.domain.qr_payload(&item.redirect.short_id), request).await
+    image_of(redirects, item, item.domain.qr_payload(&item.redirect.short_id), request, slot).await
 }
 
 /// The code of a redirection that a read asks for.
@@ -105,27 +106,29 @@ pub(super) async fn code(
     actor: &Actor,
     item: &Redirection,
     (request, payload): (&QrRequest, Payload),
+    slot: &Slot,
 ) -> Result<Response, ApiError> {
     let payload = match payload {
         Payload::Short => item.domain.qr_payload(&item.redirect.short_id),
         Payload::DigitalLink => digital_link(redirects, actor, item).await?,
     };
-    image_of(redirects, item, payload, request).await
+    image_of(redirects, item, payload, request, slot).await
 }
 
-/// A code with a style is read back, which takes milliseconds.
+/// A code with a style is read back, which takes milliseconds. It waits for other drawings without the place of the request.
 async fn image_of(
     redirects: &Redirects,
     item: &Redirection,
     payload: String,
     request: &QrRequest,
+    slot: &Slot,
 ) -> Result<Response, ApiError> {
     let (request, short_id) = (*request, item.redirect.short_id.clone());
     let logo = if request.wants_logo() { logo(redirects, item).await? } else { None };
     let draw = move || qr::render_with(&payload, short_id.as_str(), &request, logo.as_deref());
     let drawn = if request.is_styled() {
         let failed = |error: String| ServiceError::Internal(format!("a code was not drawn: {error}"));
-        fair_share::give_back();
+        slot.give_back();
         let permit = redirects.drawings.clone().acquire_owned().await;
         let permit = permit.map_err(|error| failed(error.to_string()))?;
         let done = tokio::task::spawn_blocking(move || {

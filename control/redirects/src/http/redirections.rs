@@ -94,7 +94,7 @@ async fn created(
     request: Option<&qr::QrRequest>,
 ) -> Response {
     let drawn = match request {
-        Some(request) => image(redirects, &done.value, request).await.ok(),
+        Some(request) => image(redirects, &done.value, request, &wait.slot).await.ok(),
         None => None,
     };
     let response = match drawn {
@@ -185,7 +185,9 @@ pub(super) async fn read(
     };
     let found = service::find(&redirects, &caller, choice(&query, &headers), short_id).await?;
     match request {
-        Some(request) => code(&redirects, &caller, &found, (&request, Payload::read(&query))).await,
+        Some(request) => {
+            code(&redirects, &caller, &found, (&request, Payload::read(&query)), &query.slot).await
+        }
         None => Ok(tagged(Json(RedirectionDocument::from(&found)).into_response(), found.rev)),
     }
 }

@@ -28,10 +28,11 @@ where
     Redirects: FromRef<S>,
 {
     Routes::new()
-        .routes(routes!(stats::read))
-        .routes(routes!(rules::read).by_edges())
+        // Questions of an account wait for each other; with places, other accounts would wait, too.
+        .routes(routes!(stats::read).takes_no_place())
+        .routes(routes!(rules::read).by_edges().takes_no_place())
         .routes(routes!(live::stream))
-        .routes(routes!(unknown::read))
+        .routes(routes!(unknown::read).takes_no_place())
         .routes(routes!(project_counts::add).idempotent().body(bodies::reported_scans))
         .routes(routes!(project_counts::remove))
 }

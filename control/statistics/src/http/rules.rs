@@ -15,7 +15,6 @@ use web::{
     access::Authenticated,
     api_error::ApiError,
     extract::{Path, Query},
-    fair_share,
 };
 
 use crate::{
@@ -109,8 +108,6 @@ pub(super) async fn read(
         named: query.find("domain").map(str::to_owned),
         host: host.map(str::to_ascii_lowercase),
     };
-    // As in `stats::read`.
-    fair_share::give_back();
     let (_, counts) = rule_statistics::read(&state, &redirects, &caller, (choice, &short_id), range).await?;
     let Scans { people, robots } = counts.without;
     Ok(Json(RuleStatisticsDocument {

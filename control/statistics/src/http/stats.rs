@@ -11,7 +11,7 @@ use axum::{
 use serde::Serialize;
 use shared::{problem::Code, time::Clock};
 use utoipa::ToSchema;
-use web::{access::Authenticated, api_error::ApiError, extract::Query, fair_share, listing::number, media};
+use web::{access::Authenticated, api_error::ApiError, extract::Query, listing::number, media};
 
 use crate::{
     domain::{
@@ -193,8 +193,6 @@ pub(super) async fn read(
             return Err(ApiError::faults(Code::InvalidParameter, faults));
         }
     };
-    // Questions of an account wait for each other; with their places, other accounts would wait, too.
-    fair_share::give_back();
     let answer = stats::read(&state, &caller, &parsed).await?;
     let mut response = if media::prefers(&headers, CSV, JSON) {
         ([(header::CONTENT_TYPE, "text/csv; charset=utf-8")], csv(&parsed, &answer)).into_response()

@@ -6,7 +6,7 @@ use axum::{Json, extract::State};
 use serde::Serialize;
 use shared::{problem::Code, time::Clock, wire::unknown::anywhere};
 use utoipa::ToSchema;
-use web::{access::Authenticated, api_error::ApiError, extract::Query, fair_share, listing::number};
+use web::{access::Authenticated, api_error::ApiError, extract::Query, listing::number};
 
 use crate::{
     domain::{roll_ups::HOUR_MS, stats_query::TOP, unknown_query::UnknownQuery},
@@ -105,8 +105,6 @@ pub(super) async fn read(
             return Err(ApiError::faults(Code::InvalidParameter, faults));
         }
     };
-    // As in `stats::read`.
-    fair_share::give_back();
     let found = unknown_scans::list_top(&state, &caller, &asked).await?;
     let other_rows = found.count - found.rows.len() as i64;
     Ok(Json(UnknownScansDocument {

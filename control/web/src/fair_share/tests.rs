@@ -1,6 +1,8 @@
+use axum::{extract::FromRequestParts, http::Request};
 use futures_util::FutureExt;
 
 use super::*;
+use crate::extract::Query;
 
 fn account(n: u8) -> AccountId {
     AccountId::new(1, [n; 16])
@@ -88,15 +90,21 @@ fn an_account_with_many_that_wait_is_refused() {
 }
 
 #[tokio::test]
-async fn a_task_of_a_request_gives_its_place_back() {
+async fn a_place_is_free_once_it_is_given_back_or_nobody_knows_it() {
     let share = contended(1, 1);
     let slot = Slot::new(share.clone());
-    slot.held().0 = Some((account(1), false));
+    slot.note(account(1), false);
+    let (mut parts, ()) = Request::builder().extension(slot.clone()).body(()).unwrap().into_parts();
+    let query = Query::from_request_parts(&mut parts, &()).await.unwrap();
     slot.enter().await.unwrap();
     assert!(ask(&share, 2).is_none(), "the request has the place");
-    tokio::spawn(carry(Some(slot.clone()), async { give_back() })).await.unwrap();
-    assert!(ask(&share, 2).is_some(), "nobody has it");
-    drop(slot);
+    query.slot.give_back();
+    assert!(ask(&share, 2).is_some(), "given back by another part of the request");
+    slot.enter().await.unwrap();
+    drop((parts, slot));
+    assert!(ask(&share, 2).is_none(), "a part of the request goes on");
+    drop(query);
+    assert!(ask(&share, 2).is_some(), "the request is gone");
 }
 
 #[test]

@@ -67,7 +67,9 @@ macro_rules! redirector {
                 let owner = service::owner(&redirects, &caller, Verb::Read, $kind, &id).await?;
                 let found = service::newest(&redirects, &caller, owner, &named(&query)).await?;
                 match request {
-                    Some(request) => code(&redirects, &caller, &found, (&request, Payload::read(&query))).await,
+                    Some(request) => {
+                        code(&redirects, &caller, &found, (&request, Payload::read(&query)), &query.slot).await
+                    }
                     None => Ok(Json(RedirectionDocument::from(&found)).into_response()),
                 }
             }
