@@ -444,6 +444,8 @@ await step('links, products and items are the lists of the API', async () => {
   await eventually(async () => assert.deepEqual(await rows('items'), ['Canvas bag 0001']))
   assert.match(page.url(), /name=Canvas/)
   // Where the Digital Links of a product lead.
+  const domain = `/accounts/${(await api('GET', '/access')).account}/domains/${encodeURIComponent(code.shortDomain)}`
+  await api('PUT', domain, { digitalLinks: true })
   const leads = (name, href, more) => ({ linkType: 'gs1:pip', href: `https://example.com/${href}`, title: name, ...more })
   const linked = await api('POST', '/products', { name: 'Red shoe', identifiers: { 'gs1:01': '09506000134369' }, serialMode: 'template',
     links: [leads('Shoe', 'shoe/{21}', { default: true }), leads('Schuh', 'de/shoe', { hreflang: ['de'] })] })
@@ -453,7 +455,35 @@ await step('links, products and items are the lists of the API', async () => {
   assert.equal(await preview.textContent(), 'https://example.com/shoe/A%2F1')
   await page.getByLabel('Language of the phone').selectOption('de')
   assert.equal(await preview.textContent(), 'https://example.com/de/shoe')
+  const record = await api('GET', `/redirections/01%2F09506000134369?domain=${encodeURIComponent(code.shortDomain)}`)
+  assert.ok((await page.locator('[data-test=uri]').textContent()).includes(record.shortUrl))
+  // A link and a lot are added; what the API refuses stands at its field.
+  await page.locator('[data-test=edit-links]').click()
+  const form = page.locator('[data-test=digital-form]')
+  await form.getByRole('button', { name: 'Add a link' }).click()
+  const third = form.getByRole('group', { name: 'Link 3 of Product' })
+  await third.getByLabel('Leads to').fill('ftp://example.com/recall')
+  await third.getByLabel('Title').fill('Recall')
+  await third.getByLabel('Type').fill('gs1:recallStatus')
+  await third.getByLabel('A scan leads here').check()
+  await form.getByRole('button', { name: 'Remove Schuh' }).click()
+  await form.getByRole('button', { name: 'Add a lot or variant' }).click()
+  await form.getByLabel('Lot (10)').fill('L1')
+  const ofLot = form.getByRole('group', { name: 'Link 1 of Lot L1' })
+  await ofLot.getByLabel('Leads to').fill('https://example.com/lot/{10}')
+  await ofLot.getByLabel('Title').fill('Lot')
+  await allowing((status) => status === 400, async () => {
+    await page.locator('[data-test=save-links]').click()
+    await page.locator('[data-fault=link-0-1-href]').waitFor()
+  })
+  await form.getByRole('group', { name: 'Link 2 of Product' }).getByLabel('Leads to').fill('https://example.com/recall')
+  await page.locator('[data-test=save-links]').click()
+  await page.locator('[data-test=saved-links]').getByText(/live on every edge after \d+ ms/).waitFor()
+  const changed = await api('GET', `/products/${linked.id}`)
+  assert.deepEqual(changed.links, [leads('Shoe', 'shoe/{21}'), { ...leads('Recall', 'recall', { default: true }), linkType: 'gs1:recallStatus' }])
+  assert.deepEqual(changed.levels, [{ lot: 'L1', links: [leads('Lot', 'lot/{10}', { default: true })] }])
   await api('DELETE', `/products/${linked.id}`)
+  await api('PUT', domain, { digitalLinks: false })
 })
 
 await step('an item shows its scans, its verdict and the reasons', async () => {
