@@ -446,17 +446,21 @@ await step('links, products and items are the lists of the API', async () => {
   // Where the Digital Links of a product lead.
   const domain = `/accounts/${(await api('GET', '/access')).account}/domains/${encodeURIComponent(code.shortDomain)}`
   await api('PUT', domain, { digitalLinks: true })
-  const leads = (name, href, more) => ({ linkType: 'gs1:pip', href: `https://example.com/${href}`, title: name, ...more })
+  const leads = (name, href, more) => ({ linkType: 'gs1:pip', href: `https://shop.invalid/${href}`, title: name, ...more })
   const linked = await api('POST', '/products', { name: 'Red shoe', identifiers: { 'gs1:01': '09506000134369' }, serialMode: 'template',
     links: [leads('Shoe', 'shoe/{21}', { default: true }), leads('Schuh', 'de/shoe', { hreflang: ['de'] })] })
   await open(page, `products/${linked.id}`)
   await page.getByLabel('Serial', { exact: true }).fill('A/1')
   const preview = page.locator('[data-test=leads]')
-  assert.equal(await preview.textContent(), 'https://example.com/shoe/A%2F1')
+  assert.equal(await preview.textContent(), 'https://shop.invalid/shoe/A%2F1')
   await page.getByLabel('Language of the phone').selectOption('de')
-  assert.equal(await preview.textContent(), 'https://example.com/de/shoe')
+  assert.equal(await preview.textContent(), 'https://shop.invalid/de/shoe')
   const record = await api('GET', `/redirections/01%2F09506000134369?domain=${encodeURIComponent(code.shortDomain)}`)
   assert.ok((await page.locator('[data-test=uri]').textContent()).includes(record.shortUrl))
+  // Nothing is asked outside of this machine: no page of a name that nobody has is there.
+  await page.locator('[data-test=check-links]').click()
+  await page.locator('[data-test=page]').first().waitFor()
+  assert.equal(await page.locator('[data-test=page] .tag.bad').count(), linked.links.length)
   // A link and a lot are added; what the API refuses stands at its field.
   await page.locator('[data-test=edit-links]').click()
   const form = page.locator('[data-test=digital-form]')
@@ -470,13 +474,13 @@ await step('links, products and items are the lists of the API', async () => {
   await form.getByRole('button', { name: 'Add a lot or variant' }).click()
   await form.getByLabel('Lot (10)').fill('L1')
   const ofLot = form.getByRole('group', { name: 'Link 1 of Lot L1' })
-  await ofLot.getByLabel('Leads to').fill('https://example.com/lot/{10}')
+  await ofLot.getByLabel('Leads to').fill('https://shop.invalid/lot/{10}')
   await ofLot.getByLabel('Title').fill('Lot')
   await allowing((status) => status === 400, async () => {
     await page.locator('[data-test=save-links]').click()
     await page.locator('[data-fault=link-0-1-href]').waitFor()
   })
-  await form.getByRole('group', { name: 'Link 2 of Product' }).getByLabel('Leads to').fill('https://example.com/recall')
+  await form.getByRole('group', { name: 'Link 2 of Product' }).getByLabel('Leads to').fill('https://shop.invalid/recall')
   await page.locator('[data-test=save-links]').click()
   await page.locator('[data-test=saved-links]').getByText(/live on every edge after \d+ ms/).waitFor()
   const changed = await api('GET', `/products/${linked.id}`)
