@@ -112,7 +112,7 @@ async fn each_link_says_what_its_page_answers() -> Result<()> {
     let sock = text(&api.create("/products", body).await?, "id")?;
     for turn in 2..=11 {
         let checked = api.call(Method::POST, &check(&sock, ""), None).await?;
-        let expected = if turn <= 10 { 200 } else { 429 };
+        let expected: u16 = if turn <= 10 { 200 } else { 429 };
         ensure!(checked.status == expected, "{turn}: {checked:?}");
     }
     api.made.clock.advance(60_000);
