@@ -16,6 +16,7 @@ use catalog::{
     service::{Catalog, property_group::PropertyGroups},
     store::blobs::Blobs,
 };
+use digital_links::service::check::LinkChecks;
 use events::{
     egress::EgressClient,
     feed::{self, Feed},
@@ -315,6 +316,7 @@ pub async fn compose(parts: Parts) -> Result<(Arc<ApiState>, WriterTask), StoreE
         parts.dns_server,
         own_urls,
     );
+    let link_checks = LinkChecks::new(core.clone(), parts.egress.clone());
     let events = EventState::new(catalog.clone(), actions.clone(), feed, parts.egress);
     let limiter = Arc::new(Limiter::new(&parts.limits, &parts.ticks));
     let broker = Arc::new(Broker {
@@ -331,6 +333,7 @@ pub async fn compose(parts: Parts) -> Result<(Arc<ApiState>, WriterTask), StoreE
         privacy: PrivacyState::new(assessment.clone()),
         printing: PrintState::new(redirects.clone(), &catalog.blobs, parts.printing),
         domains,
+        link_checks,
         link_changes: LinkChangeState::new(redirects.clone(), parts.jobs_kept),
         assessment,
         statistics: StatisticsState::new(core.clone(), events.clone()),

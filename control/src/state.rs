@@ -6,6 +6,7 @@ use actions::service::ActionState;
 use applications::service::users::Users;
 use assessment::service::AssessmentState;
 use catalog::service::Catalog;
+use digital_links::service::check::LinkChecks;
 use domains::service::DomainState;
 use events::{live::Broker, service::EventState};
 use jobs::service::JobState;
@@ -46,6 +47,8 @@ pub struct ApiState {
     pub printing: Arc<PrintState>,
     /// What operations and workers of short domains need.
     pub domains: Arc<DomainState>,
+    /// What checks of the links of products need.
+    pub link_checks: Arc<LinkChecks>,
     /// What operations and workers of changes of many links need.
     pub link_changes: Arc<LinkChangeState>,
     /// What operations and workers of events need.

@@ -111,6 +111,8 @@ enum Next {
     },
     /// A level of a Digital Link is not held.
     Level(Box<Missing>),
+    /// Control knows what the code of a link says.
+    Code(Box<(RedirectKey, ImageKey)>),
     /// The image is not held.
     Render(ImageKey),
     /// A report about the item of a short id, whose domain shows this.
@@ -297,11 +299,14 @@ impl<B: Backing> App<B> {
         in_flight: InFlight,
     ) -> Response<Body> {
         // A stream that HTTP/2 resets at once ends here, before an image is rendered; the proxy has its own check.
-        if matches!(next, Next::Render(_)) {
+        if matches!(next, Next::Render(_) | Next::Code(_)) {
             yield_now().await;
         }
         if let Next::Fetch { key, domain, representation } = next {
             next = self.fetch(client, &request, &key, &domain, representation).await;
+        }
+        if let Next::Code(asked) = next {
+            next = self.digital_link_code(*asked, client, request.headers()).await;
         }
         // Each round finds out about one more of a handful of levels.
         while let Next::Level(missing) = next {
@@ -324,7 +329,7 @@ impl<B: Backing> App<B> {
                 }
             }
             // A fetch is over by now; a second one is never asked for.
-            Next::Fetch { .. } | Next::Level(_) => {
+            Next::Fetch { .. } | Next::Level(_) | Next::Code(_) => {
                 self.errors(request.headers().get(ACCEPT).map(HeaderValue::as_bytes)).plain(Code::Internal)
             }
         }
@@ -361,10 +366,7 @@ impl<B: Backing> App<B> {
 
     /// Reads a key through the backing, within the limits of the client.
     async fn fetch_key(&self, client: Client, key: &RedirectKey) -> Result<Found, Code> {
-        if !client.is_local && !self.limiter.allows(client.ip) {
-            self.metrics.limited.inc();
-            return Err(Code::TooManyRequests);
-        }
+        self.allowed(client)?;
         match self.cache.fetch(&self.backing, &self.metrics, key).await {
             Ok((found, status)) => {
                 self.metrics.looked_up(status);
@@ -375,6 +377,15 @@ impl<B: Backing> App<B> {
                 Err(Code::Unavailable)
             }
         }
+    }
+
+    /// Whether a client may ask for what is not held, once more.
+    fn allowed(&self, client: Client) -> Result<(), Code> {
+        if client.is_local || self.limiter.allows(client.ip) {
+            return Ok(());
+        }
+        self.metrics.limited.inc();
+        Err(Code::TooManyRequests)
     }
 
     fn deliver(&self, asking: &Asking<'_>, served: &Served, representation: Representation) -> Next {

@@ -31,12 +31,15 @@ pub(crate) struct ImageKey {
     pub(crate) development: bool,
     /// The logo of the domain, if the request asks for it.
     pub(crate) logo: Option<Box<str>>,
+    /// Whether the payload is a Digital Link, which changes with the product.
+    pub(crate) is_digital_link: bool,
 }
 
 impl ImageKey {
     /// What answers with the image say of it.
     pub(crate) fn marks(&self) -> Marks {
-        Marks { development: self.development, wants_logo: self.request.wants_logo() }
+        let may_change = self.request.wants_logo() || self.is_digital_link;
+        Marks { development: self.development, may_change }
     }
 }
 
@@ -45,8 +48,8 @@ impl ImageKey {
 pub(crate) struct Marks {
     /// The code is not for print.
     development: bool,
-    /// The image changes with the logo, so that nobody may keep it for long.
-    wants_logo: bool,
+    /// The image changes with the logo or the product, so that nobody may keep it for long.
+    may_change: bool,
 }
 
 /// Why there is no image.
@@ -128,17 +131,20 @@ pub(crate) fn format_of(representation: Representation) -> Option<Format> {
     }
 }
 
-/// Reads the parameters of an image's query; every fault found otherwise.
-pub(crate) fn parse(format: Format, query: Option<&str>) -> Result<QrRequest, Vec<String>> {
+/// Reads the parameters of an image's query, and whether its code says the Digital Link; every fault found otherwise.
+pub(crate) fn parse(format: Format, query: Option<&str>) -> Result<(QrRequest, bool), Vec<String>> {
     let decode = |text: &str| percent_decode_str(&text.replace('+', " ")).decode_utf8_lossy().into_owned();
-    let pairs: Vec<(String, String)> = query
+    let mut pairs: Vec<(String, String)> = query
         .unwrap_or_default()
         .split('&')
         .filter(|pair| !pair.is_empty())
         .map(|pair| pair.split_once('=').unwrap_or((pair, "")))
         .map(|(name, value)| (decode(name), decode(value)))
         .collect();
+    let asked = pairs.len();
+    pairs.retain(|(name, value)| (name.as_str(), value.as_str()) != ("payload", "gs1dl"));
     QrRequest::parse(format, pairs.iter().map(|(name, value)| (name.as_str(), value.as_str())))
+        .map(|request| (request, pairs.len() < asked))
         .map_err(|faults| faults.iter().map(ToString::to_string).collect())
 }
 
@@ -155,7 +161,7 @@ pub(crate) fn answer(image: &QrImage, marks: Marks, if_none_match: Option<&Heade
     {
         extra.insert(HeaderName::from_static("x-qr-x-dimension-mm"), value);
     }
-    if marks.wants_logo {
+    if marks.may_change {
         extra.insert(CACHE_CONTROL, HeaderValue::from_static("public, max-age=300"));
     }
     if marks.development {
@@ -186,9 +192,10 @@ mod tests {
         let key = |n: usize| ImageKey {
             payload: format!("HTTPS://TN.GG/{n}").into(),
             caption: "".into(),
-            request: parse(Format::Png, None).unwrap(),
+            request: parse(Format::Png, None).unwrap().0,
             development: false,
             logo: None,
+            is_digital_link: false,
         };
         let render = |n, ip: &str| Box::pin(renderer.render(key(n), ip.parse().ok(), &metrics));
         let mut waiting = Vec::new();

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, ensure};
 use qr::{Ecl, Format, QrImage};
-use reqwest::{Response, StatusCode, header};
-use serde_json::Value;
+use reqwest::{Method, Response, StatusCode, header};
+use serde_json::{Value, json};
 use tempfile::TempDir;
 use tests::{
     product::{Options, Product},
@@ -267,6 +267,49 @@ async fn a_cache_is_told_that_nothing_changed() {
             assert_eq!(bytes.is_empty(), status == StatusCode::NOT_MODIFIED, "{path} {sent}");
         }
     }
+}
+
+/// A code of the item's Digital Link is the same from the edge and from control, byte for byte.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_edge_draws_the_digital_link_as_control_does() -> Result<()> {
+    let served = Served::start().await?;
+    let product = &served.product;
+    let made = async |path: &str, body: Value| -> Result<String> {
+        let (status, body) = product.call(Method::POST, path, Some(body)).await?;
+        ensure!(status == StatusCode::CREATED, "{path}: {body}");
+        Ok(body["id"].as_str().context("no id")?.to_owned())
+    };
+    let (_, access) = product.call(Method::GET, "/access", None).await?;
+    let domain = format!("/accounts/{}/domains/tn.gg", access["account"].as_str().context("no account")?);
+    let (status, body) = product.call(Method::PUT, &domain, Some(json!({"digitalLinks": true}))).await?;
+    ensure!(status == StatusCode::OK, "{body}");
+    let shoe = json!({"name": "Shoe", "identifiers": {"gs1:01": "09506000134352"}});
+    let shoe = made("/products", shoe).await?;
+    let item = json!({"name": "One", "product": shoe, "identifiers": {"gs1:21": "A/1"}});
+    let item = made("/thngs", item).await?;
+    product.create_redirection(&item, "https://example.com/", Some("ITEM")).await?;
+
+    for format in Format::ALL {
+        let path = format!("ITEM.{}?ecl=M", suffix(format));
+        let answer = served.ask(&format!("{path}&payload=gs1dl"), &[]).await?;
+        ensure!(answer.status() == StatusCode::OK, "{format:?}: {answer:?}");
+        ensure!(answer.headers()[header::CACHE_CONTROL] == "public, max-age=300", "{answer:?}");
+        let by_edge = answer.bytes().await?;
+        let query = "payload=gs1dl&ecl=M&domain=tn.gg";
+        let request = product.http.get(format!("{}/redirections/ITEM.qr?{query}", product.api));
+        let request = request.header(header::AUTHORIZATION, &product.key);
+        let by_control = request.header(header::ACCEPT, format.content_type()).send().await?;
+        ensure!(by_control.status() == StatusCode::OK, "{format:?}: {by_control:?}");
+        ensure!(by_edge == by_control.bytes().await?, "{format:?}: other bytes than control's");
+        // The short URL after the Digital Link: they are two images.
+        ensure!(by_edge != served.ask(&path, &[]).await?.bytes().await?, "{format:?}: the short URL");
+    }
+    let answer = served.ask(&format!("{}.svg?payload=gs1dl", CODE.1), &[]).await?;
+    ensure!(answer.status() == StatusCode::BAD_REQUEST, "{answer:?}");
+    let body: Value = serde_json::from_slice(&answer.bytes().await?)?;
+    let fault = body["errors"][0].as_str().context("no fault")?;
+    ensure!(fault.contains("it has no product with a GTIN"), "{fault}");
+    Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

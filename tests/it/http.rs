@@ -38,6 +38,7 @@ mod key_flows;
 mod key_rotation;
 mod limits;
 mod link_changes;
+mod link_checks;
 mod link_history;
 mod links;
 mod locations;

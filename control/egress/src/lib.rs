@@ -1,8 +1,10 @@
 //! The egress guard: an HTTP client for URLs that users gave. It only connects where [`tenants::domain::egress`] allows.
 //!
 //! A name is resolved here, and the connection is made to the addresses that were checked, so a DNS answer that changes
-//! in between has no effect. Redirects are not followed, no proxy of the environment is used, and no more of a response
+//! in between has no effect. Redirects are followed by looks at pages alone ([`Page`]), no proxy of the environment is used, and no more of a response
 //! is read than is shown.
+
+mod page;
 
 use std::{
     fmt, io,
@@ -19,6 +21,8 @@ use reqwest::{
 };
 use tenants::domain::egress::{check_url, is_open};
 use tokio::sync::Semaphore;
+
+pub use self::page::Page;
 
 /// Longest time for a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);

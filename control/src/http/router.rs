@@ -40,6 +40,7 @@ fn table() -> Routes<RouterState> {
         .merge(assessment::http::routes())
         .merge(jobs::http::routes())
         .merge(printing::http::routes())
+        .merge(digital_links::http::routes())
         .merge(domains::http::routes())
         .merge(link_changes::http::routes())
         .merge(events::http::routes())

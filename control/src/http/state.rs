@@ -7,6 +7,7 @@ use applications::service::users::Users;
 use assessment::service::AssessmentState;
 use axum::extract::FromRef;
 use catalog::service::Catalog;
+use digital_links::service::check::LinkChecks;
 use domains::service::DomainState;
 use events::service::EventState;
 use jobs::service::JobState;
@@ -115,6 +116,12 @@ impl FromRef<RouterState> for Arc<PrintState> {
 impl FromRef<RouterState> for Arc<DomainState> {
     fn from_ref(RouterState(app): &RouterState) -> Self {
         app.domains.clone()
+    }
+}
+
+impl FromRef<RouterState> for Arc<LinkChecks> {
+    fn from_ref(RouterState(app): &RouterState) -> Self {
+        app.link_checks.clone()
     }
 }
 

@@ -6,7 +6,7 @@ use control::state::ApiState;
 use edge::backing::{Backing, BackingError, Changes};
 use kernel::{error::ServiceError, store::StoreError};
 use push::{hub::EdgeSession, store::snapshot::Snapshot};
-use redirects::store::redirections;
+use redirects::{service::redirections::digital_link_at, store::redirections};
 use shared::{
     redirect::RedirectKey,
     wire::{
@@ -56,6 +56,14 @@ impl Backing for InProcess {
 
     async fn lookup(&self, key: &RedirectKey) -> Result<Fill, BackingError> {
         self.get(key).await
+    }
+
+    async fn digital_link(&self, key: &RedirectKey) -> Result<Result<String, String>, BackingError> {
+        let (app, key) = (self.app.clone(), key.clone());
+        let load = async move { digital_link_at(&mut app.core.db.read().await?, &key).await };
+        let loaded = AbortOnDropHandle::new(self.runtime.spawn(load)).await;
+        let said = loaded.map_err(|error| BackingError::Unreachable(error.to_string()))?;
+        Ok(said.map_err(unreachable)?.map_err(str::to_owned))
     }
 
     async fn changes(&self, hello: Hello) -> Result<Stream, BackingError> {

@@ -31,7 +31,7 @@ use serde::{
 use shared::{
     redirect::RedirectKey,
     wire::{
-        internal::{LIMITS_PATH, LINKS_PATH, LOOKUP_PATH, SCANS_PATH, UNKNOWN_PATH},
+        internal::{DIGITAL_LINK_PATH, LIMITS_PATH, LINKS_PATH, LOOKUP_PATH, SCANS_PATH, UNKNOWN_PATH},
         limits::LimitReport,
         links::LinksPage,
         scan::{ScanAnswer, ScanBatch, ScanReceipt},
@@ -115,11 +115,26 @@ impl ControlClient {
     /// # Errors
     /// Nothing answered, or there were too many.
     pub(super) async fn lookup(&self, key: &RedirectKey) -> Result<Fill, BackingError> {
+        self.read_key(LOOKUP_PATH, key).await
+    }
+
+    /// Reads the Digital Link of a link; it counts as a look-up.
+    ///
+    /// # Errors
+    /// Nothing answered, there were too many, or control does not know it.
+    pub(super) async fn digital_link(
+        &self,
+        key: &RedirectKey,
+    ) -> Result<Result<String, String>, BackingError> {
+        self.read_key(DIGITAL_LINK_PATH, key).await
+    }
+
+    async fn read_key<T: DeserializeOwned>(&self, path: &str, key: &RedirectKey) -> Result<T, BackingError> {
         let spent = || BackingError::Unreachable("too many look-ups".to_owned());
         let _seat = self.lookups.at_once.try_acquire().map_err(|_| spent())?;
         self.lookups.rate.check().map_err(|_| spent())?;
         let encode = |text| utf8_percent_encode(text, NON_ALPHANUMERIC);
-        let path = format!("{LOOKUP_PATH}?domain={}&shortId={}", encode(&*key.domain), encode(&*key.folded));
+        let path = format!("{path}?domain={}&shortId={}", encode(&*key.domain), encode(&*key.folded));
         self.hedged(&path).await
     }
 

@@ -105,6 +105,18 @@ pub trait Backing: Send + Sync + 'static {
     /// Nothing answered in time, or there were too many.
     fn lookup(&self, key: &RedirectKey) -> impl Future<Output = Result<Fill, BackingError>> + Send;
 
+    /// The Digital Link that the code of a link says, as a URL; or why it has none. No record of an edge has it, because a code of
+    /// it is seldom asked for, while a GTIN may be that of a million links. What does not know it says that it is unreachable.
+    ///
+    /// # Errors
+    /// Nothing answered in time, there were too many, or control is of a version that does not know it.
+    fn digital_link(
+        &self,
+        _key: &RedirectKey,
+    ) -> impl Future<Output = Result<Result<String, String>, BackingError>> + Send {
+        ready(Err(BackingError::Unreachable("no Digital Links are known here".to_owned())))
+    }
+
     /// Opens the change stream after `hello.applied`; its first message is a `Welcome`. Has its own timeouts: each
     /// step is limited, so that one silent replica does not use up the time of the others.
     ///

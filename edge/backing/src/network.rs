@@ -128,6 +128,10 @@ impl Backing for Network {
         self.control.lookup(key).await
     }
 
+    async fn digital_link(&self, key: &RedirectKey) -> Result<Result<String, String>, BackingError> {
+        self.control.digital_link(key).await
+    }
+
     async fn changes(&self, hello: Hello) -> Result<Self::Changes, BackingError> {
         // The file is read for each connection: so a key is exchanged without a restart.
         self.key.reload();

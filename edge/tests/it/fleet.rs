@@ -90,6 +90,11 @@ async fn conforms(control: &Control, backing: &impl Backing) {
     let found = backing.lookup(&key("DEF")).await.unwrap();
     assert_eq!((found.watermark, found.value.unwrap().0), (next, next));
     assert!(backing.lookup(&key("NONE")).await.unwrap().value.is_none());
+    for (short_id, expected) in
+        [("DEF", Ok(format!("https://{HOST}/01/09506000134352"))), ("NONE", Err("none".to_owned()))]
+    {
+        assert_eq!(backing.digital_link(&key(short_id)).await.unwrap(), expected, "{short_id}");
+    }
     let resumed = backing.changes(Hello { epoch: Some(welcome.epoch), applied: rev, ..hello }).await;
     let mut stream = resumed.unwrap();
     let ToEdge::Welcome(welcome) = stream.next().await.unwrap() else { panic!("no welcome") };

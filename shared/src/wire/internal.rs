@@ -27,6 +27,10 @@ pub const LIMITS_PATH: &str = "/internal/v1/limits";
 /// `GET ?domain=HOST&shortId=FOLDED`: a [`Fill`](super::stream::Fill) as JSON, from the database itself.
 pub const LOOKUP_PATH: &str = "/internal/v1/lookup";
 
+/// `GET ?domain=HOST&shortId=FOLDED`: the Digital Link that the code of a link says, as JSON `{"Ok": URL}`; or `{"Err": TEXT}`, why
+/// there is none. A control of the previous version has no such path.
+pub const DIGITAL_LINK_PATH: &str = "/internal/v1/digitalLink";
+
 /// `GET ?domain=HOST&after=FOLDED`: the [`LinksPage`](super::links::LinksPage) of a domain that begins behind a
 /// short id (or at the first one, without `after`), as JSON.
 pub const LINKS_PATH: &str = "/internal/v1/links";

@@ -1,18 +1,36 @@
-//! HTTP: waits for edges, for operations on products and Things.
+//! HTTP: checks of links, and waits for edges, for operations on products and Things.
+
+mod checks;
+
+use std::sync::Arc;
 
 use axum::{
-    extract::{Request, State},
+    extract::{FromRef, Request, State},
     http::StatusCode,
     middleware::Next,
     response::{IntoResponse, Response},
 };
 use redirects::{service::Redirects, store::log};
+use utoipa_axum::routes;
 use web::{
+    access::Access,
     api_error::ApiError,
     edges::{EDGES, Wait, edges_header},
     extract::Query,
-    routes::Policy,
+    routes::{Policy, Routes},
 };
+
+use crate::service::check::LinkChecks;
+
+/// The routes: each line is one path with its operations.
+pub fn routes<S>() -> Routes<S>
+where
+    S: Clone + Send + Sync + 'static,
+    Access: FromRef<S>,
+    Arc<LinkChecks>: FromRef<S>,
+{
+    Routes::new().routes(routes!(checks::check))
+}
 
 /// The layer: where the row of the request has the column `waits`, it waits for edges behind a success, if that was asked. 202:
 /// it is done, and an edge had not confirmed it at the deadline.

@@ -3,6 +3,7 @@
 //! Functions fail when the database does; their docs list other errors only.
 
 mod apply;
+pub mod check;
 mod follow;
 mod steps;
 mod targets;

@@ -15,13 +15,13 @@ use kernel::{
     error::ServiceError,
     service::access::require,
 };
-use redirects::store::redirections;
+use redirects::{service::redirections::digital_link_at, store::redirections};
 use serde::Serialize;
 use shared::{
     problem::Code,
     redirect::RedirectKey,
     wire::{
-        internal::{EDGES_PATH, LINKS_PATH, LOOKUP_PATH, STREAM_PATH},
+        internal::{DIGITAL_LINK_PATH, EDGES_PATH, LINKS_PATH, LOOKUP_PATH, STREAM_PATH},
         links::LinksPage,
         stream::Fill,
     },
@@ -90,6 +90,7 @@ where
     Router::new()
         .route(STREAM_PATH, get(stream::open))
         .route(LOOKUP_PATH, get(look_up))
+        .route(DIGITAL_LINK_PATH, get(say_digital_link))
         .route(LINKS_PATH, get(list_links))
         .route(EDGES_PATH, get(list_edges))
 }
@@ -143,6 +144,18 @@ async fn look_up(State(api): State<EdgeApi>, edge: Edge, query: Query) -> Result
     let _place = api.access.core.capacity.lookup(&edge.name)?;
     let mut conn = api.access.core.db.read().await?;
     Ok(Json(redirections::load_fill(&mut conn, &key).await?))
+}
+
+/// What the code of a link says where it is to be its Digital Link. Images of such codes are rare, so it counts as a look-up.
+async fn say_digital_link(
+    State(api): State<EdgeApi>,
+    edge: Edge,
+    query: Query,
+) -> Result<Json<Result<String, &'static str>>, ApiError> {
+    let key = RedirectKey::new(part(&query, "domain")?, part(&query, "shortId")?);
+    let _place = api.access.core.capacity.lookup(&edge.name)?;
+    let mut conn = api.access.core.db.read().await?;
+    Ok(Json(digital_link_at(&mut conn, &key).await?))
 }
 
 /// A part of a key, of which there must be something.

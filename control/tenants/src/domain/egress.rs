@@ -69,6 +69,28 @@ fn inner_v4(address: Ipv6Addr) -> Option<Ipv4Addr> {
 /// # Errors
 /// The fault, as a sentence without the name of the member.
 pub fn check_url(text: &str, loopback: bool) -> Result<Url, String> {
+    let (url, is_loopback) = check_host(text, loopback)?;
+    match url.scheme() {
+        "https" => Ok(url),
+        "http" if loopback && is_loopback => Ok(url),
+        _ => Err("must begin with https://".to_owned()),
+    }
+}
+
+/// Checks the URL of a page that is looked at and told nothing: as [`check_url`], and http is allowed, too.
+///
+/// # Errors
+/// The fault, as a sentence without the name of the member.
+pub fn check_page(text: &str, loopback: bool) -> Result<Url, String> {
+    let (url, _) = check_host(text, loopback)?;
+    match url.scheme() {
+        "http" | "https" => Ok(url),
+        _ => Err("must begin with https:// or http://".to_owned()),
+    }
+}
+
+/// The URL, and whether its host is this machine by its name.
+fn check_host(text: &str, loopback: bool) -> Result<(Url, bool), String> {
     if text.len() > MAX_URL {
         return Err(format!("must have at most {MAX_URL} bytes"));
     }
@@ -94,11 +116,7 @@ pub fn check_url(text: &str, loopback: bool) -> Result<Url, String> {
         return Err("must not lead to a private or local address".to_owned());
     }
     let is_loopback = is_local_name || address.is_some_and(|address| address.is_loopback());
-    match url.scheme() {
-        "https" => Ok(url),
-        "http" if loopback && is_loopback => Ok(url),
-        _ => Err("must begin with https://".to_owned()),
-    }
+    Ok((url, is_loopback))
 }
 
 #[cfg(test)]

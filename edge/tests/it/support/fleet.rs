@@ -22,7 +22,7 @@ use shared::{
     redirect::RedirectKey,
     wire::{
         frame::{Decoder, Message},
-        internal::{LOOKUP_PATH, SCANS_PATH, STREAM_PATH, STREAM_UPGRADE},
+        internal::{DIGITAL_LINK_PATH, LOOKUP_PATH, SCANS_PATH, STREAM_PATH, STREAM_UPGRADE},
         scan::{ScanAnswer, ScanBatch},
         spooled::{SPOOLED, read_all},
         stream::{Rev, ToControl, ToEdge},
@@ -207,10 +207,14 @@ impl Internal {
                 response.headers_mut().insert(header::UPGRADE, STREAM_UPGRADE.parse().unwrap());
                 response
             }
-            LOOKUP_PATH => {
+            path @ (LOOKUP_PATH | DIGITAL_LINK_PATH) => {
                 let query = request.uri().query().unwrap().replace("%2E", ".");
                 let (domain, short_id) = query.trim_start_matches("domain=").split_once("&shortId=").unwrap();
-                json(self.control.lookup(&RedirectKey::new(domain, short_id)).await)
+                let key = RedirectKey::new(domain, short_id);
+                if path == DIGITAL_LINK_PATH {
+                    return json(self.control.digital_link(&key).await);
+                }
+                json(self.control.lookup(&key).await)
             }
             SCANS_PATH => {
                 let is_spooled = request.headers()[header::CONTENT_TYPE] == SPOOLED;

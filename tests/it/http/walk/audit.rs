@@ -28,6 +28,7 @@ use super::{
 const READS: &[&str] = &[
     "POST /thngs/commissionStateList",
     "POST /redirections/{shortId}/preview",
+    "POST /products/{id}/links/check",
     // It sends a message and stores nothing.
     "POST /webhooks/{id}/ping",
     // What it changes is noted where it finds something: see `http::own_domains`.

@@ -143,6 +143,7 @@ pub(super) const TABLE: &[(&str, &str, &str)] = &[
     ("GET /products/{id}", "yyyy-", "products:read"),
     ("PUT /products/{id}", "yy-y-", "products:update"),
     ("DELETE /products/{id}", "yy---", "products:delete"),
+    ("POST /products/{id}/links/check", "yy---", "products:read,update"),
     ("GET /thngs", "yy-yy", "thngs:list"),
     ("POST /thngs", "yy-y-", "thngs:create"),
     ("GET /thngs/{id}", "yy-yy", "thngs:read"),

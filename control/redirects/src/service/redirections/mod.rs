@@ -30,7 +30,7 @@ use self::chains::check_changed;
 pub use self::change_many::{
     Former, Outcome, PlannedChange, plan_patch, plan_restore, preview_patch, reload, write_planned,
 };
-pub use self::digital_link::digital_link;
+pub use self::digital_link::{digital_link, digital_link_at};
 pub use self::expected::Expected;
 pub use self::follow::follow_thng;
 pub use self::history::history;

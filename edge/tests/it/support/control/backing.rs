@@ -29,6 +29,13 @@ impl Backing for Control {
         self.get(key).await
     }
 
+    async fn digital_link(&self, key: &RedirectKey) -> Result<Result<String, String>, BackingError> {
+        let found = self.get(key).await?.value;
+        Ok(found
+            .map(|_| format!("https://{}/01/09506000134352", key.domain))
+            .ok_or_else(|| "none".to_owned()))
+    }
+
     async fn get(&self, key: &RedirectKey) -> Result<Fill, BackingError> {
         let fill = {
             let mut state = self.state();
