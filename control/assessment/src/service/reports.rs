@@ -12,12 +12,13 @@ use tracing::instrument;
 use super::{AssessmentState, redirections::shown_pages};
 use crate::{
     domain::{
+        event::Event,
         limits::shorten,
         report::{FinderReport, MAX_OF_ACCOUNT, MAX_OF_ITEM, NewReport, Permit},
         resource::Thng,
     },
     error::{AssessmentError, CommonError, ServiceError},
-    store::{Conn, Ctx, accounts, documents, redirections, reports, withheld},
+    store::{Conn, Ctx, accounts, documents, events, redirections, reports, withheld},
 };
 
 /// The time in which reports are counted.
@@ -54,7 +55,7 @@ pub async fn begin(state: &AssessmentState, host: &str, short_id: &str) -> Resul
     Ok(Form { token: permit.token(&key(state), &found.link), takes_mail: found.takes_mail })
 }
 
-/// Adds a report to the case of the item; a repeat of the same form changes nothing.
+/// Adds a report to the case of the item, and records it as an event; a repeat of the same form changes nothing.
 ///
 /// # Errors
 /// As [`begin`]; 400 for a token that is not of a form of this item or over an hour old, and for an address if the account
@@ -98,7 +99,9 @@ pub async fn send(
     }
     let NewReport { token: _, text, mail } = new;
     let report = FinderReport { id: permit.id, short_url, text, mail, created_at: now };
-    reports::insert(&mut tx, account, (case, thng), &report).await?;
+    if reports::insert(&mut tx, account, (case, thng), &report).await? {
+        events::record(&mut tx, now, &[(account, Event::Report(case, thng, report.id))]).await?;
+    }
     Ok(tx.commit().await?)
 }
 

@@ -47,14 +47,14 @@ pub async fn count_others(
     Ok((of_item, of_account))
 }
 
-/// Adds a report; one with the id of another is a repeat and changes nothing.
+/// Adds a report; returns whether it is new: one with the id of another is a repeat and changes nothing.
 pub async fn insert(
     tx: &mut Tx,
     account: AccountId,
     (case, thng): (CaseId, ThngId),
     report: &FinderReport,
-) -> Result<(), StoreError> {
-    execute!(
+) -> Result<bool, StoreError> {
+    let added = execute!(
         &mut **tx,
         INSERT,
         report.id.as_str(),
@@ -66,7 +66,7 @@ pub async fn insert(
         report.mail.as_deref(),
         report.created_at.0
     )?;
-    Ok(())
+    Ok(added == 1)
 }
 
 /// The newest reports of a case.
