@@ -27,7 +27,7 @@ use super::{
 crate::on_both_engines!(a_report_comes_to_the_case_of_its_item);
 
 /// Sends what an edge sends for a finder: without a key, to the short domain.
-async fn send(api: &Api, host: &str, short_id: &str, body: Value) -> Result<Answer> {
+pub(super) async fn send(api: &Api, host: &str, short_id: &str, body: Value) -> Result<Answer> {
     let request = Request::post(format!("/redirections/{short_id}/reports"))
         .header(header::HOST, host)
         .header(header::CONTENT_TYPE, "application/json")
@@ -35,7 +35,7 @@ async fn send(api: &Api, host: &str, short_id: &str, body: Value) -> Result<Answ
     api.send(request).await
 }
 
-async fn token(api: &Api) -> Result<Value> {
+pub(super) async fn token(api: &Api) -> Result<Value> {
     let form = send(api, "tn.gg", "COPY", json!({})).await?;
     ensure!(form.status == 200 && form.json()["report"] == "form", "{form:?}");
     Ok(form.json()["token"].clone())
@@ -130,6 +130,7 @@ async fn a_report_comes_to_the_case_of_its_item(engine: Engine) -> Result<()> {
             short_url: "https://tn.gg/COPY".to_owned(),
             text: "x".to_owned(),
             mail: None,
+            has_photo: false,
             created_at: now,
         };
         reports::insert(&mut tx, account, of, &report).await?;
