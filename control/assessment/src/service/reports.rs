@@ -65,7 +65,8 @@ pub async fn begin(state: &AssessmentState, host: &str, short_id: &str) -> Resul
 ///
 /// # Errors
 /// As [`begin`]; 400 for a token that is not of a form of this item or over an hour old, for an address if the account keeps no
-/// personal data, and for a photo if its pages take none or its storage is full; 429 when the item or the account has had its reports of a day.
+/// personal data, and for a photo if its pages take none or its storage is full; 429 when the item or the account has had its
+/// reports of a day.
 #[instrument(skip_all)]
 pub async fn send(
     state: &AssessmentState,
