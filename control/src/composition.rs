@@ -328,7 +328,7 @@ pub async fn compose(parts: Parts) -> Result<(Arc<ApiState>, WriterTask), StoreE
     });
     let passwords = Passwords::default();
     let sign_in = SignInState::new(core.clone(), passwords.clone(), outbox.clone());
-    let assessment = AssessmentState::new(actions.clone());
+    let assessment = AssessmentState::new(actions.clone(), catalog.blobs.clone());
     let app = ApiState {
         privacy: PrivacyState::new(assessment.clone()),
         printing: PrintState::new(redirects.clone(), &catalog.blobs, parts.printing),

@@ -48,10 +48,13 @@ const READ_TIMEOUT: Duration = Duration::from_secs(8);
 const ANSWER_BYTES: usize = 16 << 10;
 
 /// A request's body; or one of the edge's own, or none.
-type Sent = Either<Watched, Full<Bytes>>;
+pub(crate) type Sent = Either<Watched, Full<Bytes>>;
+
+/// A body on its way to control, and whether all of it was taken.
+pub(crate) type Upload = (Sent, Arc<AtomicBool>);
 
 /// A request's body that notes when all of it was taken.
-struct Watched {
+pub(crate) struct Watched {
     body: Limited<Incoming>,
     is_whole: Arc<AtomicBool>,
 }
@@ -132,14 +135,8 @@ impl Proxy {
         in_flight: InFlight,
     ) -> Result<Response<Body>, Code> {
         let (mut parts, body) = request.into_parts();
-        let length = parts.headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
-        if length.is_some_and(|length: u64| length > self.body_bytes as u64) {
-            // A client that waits for `100 Continue` has sent nothing yet, and should not begin.
-            if !parts.headers.contains_key(EXPECT) {
-                drain(body, DRAINS * self.body_bytes).await;
-            }
-            return Err(Code::TooLarge);
-        }
+        let is_empty = body.is_end_stream();
+        let body = stream(&parts.headers, body, self.body_bytes).await?;
         // Control finds the short domain by the host that the client named.
         let host = match parts.uri.authority() {
             Some(authority) => {
@@ -158,11 +155,7 @@ impl Proxy {
         parts.headers.remove(EXPECT);
         parts.headers.insert(HOST, host);
         self.sign(&mut parts.headers, client, id);
-        let is_whole = Arc::new(AtomicBool::new(false));
-        let body = Some(body).filter(|body| !body.is_end_stream()).map(|body| {
-            let body = Limited::new(body, self.body_bytes);
-            (Either::Left(Watched { body, is_whole: is_whole.clone() }), is_whole)
-        });
+        let body = Some(body).filter(|_| !is_empty);
         let ends = Instant::now() + self.timeout;
         tokio::time::timeout(self.timeout, in_flight.wait_to_begin()).await.map_err(|_| Code::Timeout)?;
         let response = self.send(&parts, &path, body, ends).await?;
@@ -178,7 +171,7 @@ impl Proxy {
         &self,
         parts: &request::Parts,
         path: &str,
-        mut body: Option<(Sent, Arc<AtomicBool>)>,
+        mut body: Option<Upload>,
         ends: Instant,
     ) -> Result<Response<Incoming>, Code> {
         let replicas = self.replicas.in_turn();
@@ -231,24 +224,23 @@ impl Proxy {
         Err(Code::ControlUnreachable)
     }
 
-    /// Sends a JSON body of the edge's own for a client, and reads the answer.
+    /// Sends a body of this type for a client, and reads the answer.
     ///
     /// # Errors
     /// Control is unreachable or too slow, or its answer is too long.
     pub(crate) async fn post(
         &self,
         (host, path): (&str, &str),
-        json: Bytes,
+        (kind, body): (HeaderValue, Upload),
         client: Client,
         id: &HeaderValue,
     ) -> Result<(StatusCode, Bytes), Code> {
         let (mut parts, ()) = Request::new(()).into_parts();
         parts.method = Method::POST;
         parts.headers.insert(HOST, HeaderValue::from_str(host).map_err(|_| Code::MisdirectedHost)?);
-        parts.headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        parts.headers.insert(CONTENT_TYPE, kind);
         self.sign(&mut parts.headers, client, id);
-        let sent = (Either::Right(Full::new(json)), Arc::new(AtomicBool::new(true)));
-        let response = self.send(&parts, path, Some(sent), Instant::now() + self.timeout).await?;
+        let response = self.send(&parts, path, Some(body), Instant::now() + self.timeout).await?;
         let status = response.status();
         let body = Limited::new(response.into_body(), ANSWER_BYTES).collect();
         let body = tokio::time::timeout(self.timeout, body).await.map_err(|_| Code::Timeout)?;
@@ -269,6 +261,29 @@ impl Proxy {
         };
         headers.insert(HeaderName::from_static("x-request-id"), id.clone());
     }
+}
+
+/// A body of the edge's own.
+pub(crate) fn whole(body: Bytes) -> Upload {
+    (Either::Right(Full::new(body)), Arc::new(AtomicBool::new(true)))
+}
+
+/// The body of a request, passed on as it comes, at most so many bytes of it.
+///
+/// # Errors
+/// [`Code::TooLarge`] for one that says that it is longer; it is read away.
+pub(crate) async fn stream(headers: &HeaderMap, body: Incoming, most: usize) -> Result<Upload, Code> {
+    let length = headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
+    if length.is_some_and(|length: u64| length > most as u64) {
+        // A client that waits for `100 Continue` has sent nothing yet, and should not begin.
+        if !headers.contains_key(EXPECT) {
+            drain(body, DRAINS * most).await;
+        }
+        return Err(Code::TooLarge);
+    }
+    let is_whole = Arc::new(AtomicBool::new(false));
+    let body = Limited::new(body, most);
+    Ok((Either::Left(Watched { body, is_whole: is_whole.clone() }), is_whole))
 }
 
 /// Reads a body away, up to a number of bytes and for a bounded time.

@@ -31,6 +31,9 @@ pub struct Pages {
     /// Whether the page of a copy lets whoever found it write to the account.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub reports: bool,
+    /// Whether that takes a photo.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub photos: bool,
     /// Texts by language tag, such as `de` or `pt-BR`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub texts: BTreeMap<Box<str>, PageTexts>,

@@ -62,6 +62,7 @@ mod quotas;
 mod reactions;
 mod recount;
 mod redirect_status;
+mod report_photos;
 mod reports;
 mod resources;
 mod scan_limits;

@@ -209,7 +209,8 @@ impl Feed {
                 Event::PrintOrder { .. }
                 | Event::ShortDomain(..)
                 | Event::Certificate(..)
-                | Event::LinkChange { .. } => {}
+                | Event::LinkChange { .. }
+                | Event::Report(..) => {}
             }
             let delay = self.0.clock.now().0.saturating_sub(at.0).max(0);
             self.0.metrics.delay_seconds.observe(delay as f64 / 1_000.0);

@@ -175,6 +175,15 @@ pub async fn expand(
             let kind = format!("shortDomain.{status}");
             (vec![message(place, numbered(0), kind, data, None, Reach::Account)], None)
         }
+        Event::Report(case, thng, report) => {
+            let data = json!({"id": case, "thng": thng, "report": report});
+            // Who sees cases of a project hears of it. The item itself and its users may be the forger's.
+            let scopes =
+                property_owners::find_scopes(conn, recorded.account, Owner::Thng, thng.as_str()).await?;
+            let scopes = scopes.flatten().map(|scopes| Scopes { users: Vec::new(), ..scopes });
+            let reach = Reach::Scoped { thng: String::new(), scopes };
+            (vec![message(place, numbered(0), "case.reported".to_owned(), data, None, reach)], None)
+        }
     })
 }
 

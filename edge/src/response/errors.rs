@@ -79,7 +79,8 @@ impl Errors<'_> {
         let answer: Value = serde_json::from_slice(&answer).unwrap_or_default();
         let page = match (answer["report"].as_str(), answer["token"].as_str()) {
             (Some("form"), Some(token)) => {
-                ReportPage::Form { token, takes_mail: answer["takesMail"] == true }
+                let (takes_mail, takes_photo) = (answer["takesMail"] == true, answer["takesPhoto"] == true);
+                ReportPage::Form { token, takes_mail, takes_photo }
             }
             (Some("received"), _) => ReportPage::Received,
             _ => ReportPage::Refused,

@@ -197,6 +197,18 @@ async fn a_form_of_a_finder_comes_to_control() {
         assert_eq!(seen.headers["x-forwarded-for"], "127.0.0.1");
         assert_eq!(serde_json::from_slice::<Value>(&seen.body).unwrap(), expected);
     }
+    // One with a photo is passed on as it is, unless it is too large.
+    let kind = "multipart/form-data; boundary=x";
+    let form = "--x\r\nContent-Disposition: form-data; name=\"text\"\r\n\r\na\r\n--x--\r\n";
+    let sent = build("POST", "/a/abc", &[("host", HOST), ("content-type", kind)], form);
+    assert_eq!(exchange(edge.plain, sent).await.status, 201);
+    let seen = asked.lock().unwrap().pop().unwrap();
+    assert_eq!((seen.line.as_str(), &seen.body[..]), ("POST /redirections/a%2Fabc/reports", form.as_bytes()));
+    assert_eq!(seen.headers["content-type"], kind);
+    let head = format!("POST /a/abc HTTP/1.1\r\nHost: {HOST}\r\nConnection: close\r\nContent-Type: {kind}");
+    let sent = format!("{head}\r\nExpect: 100-continue\r\nContent-Length: {}\r\n\r\n", (5 << 20) + 1);
+    let answer = crate::support::raw(edge.plain, sent.as_bytes()).await;
+    assert!(answer.starts_with("HTTP/1.1 413"), "{answer}");
     // People get a page, also where control says something else than the edge knows.
     let answer = post("text/html", "").await;
     assert_eq!((answer.status, answer.header("cache-control")), (201, "no-store"));

@@ -20,6 +20,8 @@ pub enum ReportPage<'a> {
         token: &'a str,
         /// Whether an address may be given.
         takes_mail: bool,
+        /// Whether a photo may be given.
+        takes_photo: bool,
     },
     /// The report was received.
     Received,
@@ -38,7 +40,9 @@ pub fn report_page(
     let language = our_language(accepted.unwrap_or_default());
     let texts = texts_of(language.tag);
     let (title, main) = match page {
-        ReportPage::Form { token, takes_mail } => (texts.offer, form(texts, token, takes_mail)),
+        ReportPage::Form { token, takes_mail, takes_photo } => {
+            (texts.offer, form(texts, token, takes_mail, takes_photo))
+        }
         ReportPage::Received => (texts.received.0, format!("<p>{}</p>", escape(texts.received.1))),
         ReportPage::Refused => (texts.refused.0, format!("<p>{}</p>", escape(texts.refused.1))),
     };
@@ -51,8 +55,8 @@ pub(crate) fn offer(tag: &str) -> String {
     format!("<form method=\"post\"><button class=\"k\">{}</button></form>", escape(texts_of(tag).offer))
 }
 
-fn form(texts: &ReportTexts, token: &str, takes_mail: bool) -> String {
-    let [token, ask, mail, send] = [token, texts.ask, texts.mail, texts.send].map(escape);
+fn form(texts: &ReportTexts, token: &str, takes_mail: bool, takes_photo: bool) -> String {
+    let [token, ask, mail, photo, send] = [token, texts.ask, texts.mail, texts.photo, texts.send].map(escape);
     let mail = if takes_mail {
         format!(
             "<label for=\"m\">{mail}</label><input id=\"m\" name=\"mail\" type=\"email\" maxlength=\"254\" \
@@ -61,9 +65,18 @@ fn form(texts: &ReportTexts, token: &str, takes_mail: bool) -> String {
     } else {
         String::new()
     };
+    let (encoding, photo) = if takes_photo {
+        let input = format!(
+            "<label for=\"p\">{photo}</label><input id=\"p\" name=\"photo\" type=\"file\" \
+             accept=\"image/jpeg,image/png,image/webp\">"
+        );
+        (" enctype=\"multipart/form-data\"", input)
+    } else {
+        ("", String::new())
+    };
     format!(
-        "<form method=\"post\"><input type=\"hidden\" name=\"token\" value=\"{token}\"><label for=\"t\">{ask}</label>\
-         <textarea id=\"t\" name=\"text\" rows=\"6\" maxlength=\"2000\" required></textarea>{mail}\
+        "<form method=\"post\"{encoding}><input type=\"hidden\" name=\"token\" value=\"{token}\"><label for=\"t\">{ask}</label>\
+         <textarea id=\"t\" name=\"text\" rows=\"6\" maxlength=\"2000\" required></textarea>{mail}{photo}\
          <p><button class=\"k\">{send}</button></p></form>"
     )
 }
@@ -102,20 +115,24 @@ mod tests {
         for language in &LANGUAGES {
             let texts = texts_of(language.tag);
             assert_eq!(texts.tag, language.tag, "it has words of its own");
-            for text in [texts.offer, texts.ask, texts.mail, texts.send] {
+            for text in [texts.offer, texts.ask, texts.mail, texts.photo, texts.send] {
                 assert!((1..=100).contains(&text.chars().count()), "{text}");
             }
             let contact = "abuse@example.com".parse().unwrap();
             let shown =
                 |page| report_page(page, Some(language.tag.as_bytes()), &Brand::default(), Some(&contact));
-            for takes_mail in [true, false] {
-                let page = shown(ReportPage::Form { token: "a\"<b", takes_mail });
+            for (takes_mail, takes_photo) in [(true, true), (true, false), (false, false)] {
+                let page = shown(ReportPage::Form { token: "a\"<b", takes_mail, takes_photo });
                 assert!(page.contains(&format!("<html lang=\"{}\"", language.tag)), "{page}");
                 assert!(page.contains("name=\"token\" value=\"a&#34;&lt;b\""), "{page}");
                 assert_eq!(page.contains("name=\"mail\""), takes_mail);
                 assert_eq!(
+                    page.contains("multipart/form-data") && page.contains("type=\"file\""),
+                    takes_photo
+                );
+                assert_eq!(
                     (page.matches("<label for").count(), page.matches("<h1>").count()),
-                    (1 + usize::from(takes_mail), 1)
+                    (1 + usize::from(takes_mail) + usize::from(takes_photo), 1)
                 );
                 assert!(!page.contains("<script") && !page.contains("http"), "{page}");
             }

@@ -27,7 +27,8 @@ async fn told(api: &Api, action: &str) -> Result<Vec<Quiet>> {
         | Event::PrintOrder { .. }
         | Event::ShortDomain(..)
         | Event::Certificate(..)
-        | Event::LinkChange { .. } => false,
+        | Event::LinkChange { .. }
+        | Event::Report(..) => false,
     };
     let rows = rows.into_iter().filter_map(|(_, recorded)| recorded);
     Ok(rows.filter(|row| of(&row.event)).map(|row| row.quiet).collect())
@@ -112,7 +113,8 @@ pub(super) async fn changes_of_redirections_are_recorded(engine: Engine) -> Resu
                 | Event::PrintOrder { .. }
                 | Event::ShortDomain(..)
                 | Event::Certificate(..)
-                | Event::LinkChange { .. } => None,
+                | Event::LinkChange { .. }
+                | Event::Report(..) => None,
             })
             .collect();
         // Transactions of other tests may hold up what is settled.

@@ -73,6 +73,7 @@ async fn pages_come_back_and_edges_are_told(engine: Engine) -> Result<()> {
         "link": {"url": "https://example.com/help", "label": "Help"},
         "copies": "confirmed",
         "reports": true,
+        "photos": true,
         "texts": {"de": {"unknown": {"title": "Unbekannt", "text": "Fragen Sie im Geschäft."}},
             "pt-BR": {"ended": {"title": "a", "text": "b"}, "suspended": {"title": "a", "text": "b"},
                 "root": {"title": "a", "text": "b"}}},

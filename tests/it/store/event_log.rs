@@ -48,7 +48,8 @@ async fn names(db: &Db, after: Position) -> Result<(Vec<String>, Position)> {
         | Event::PrintOrder { .. }
         | Event::ShortDomain(..)
         | Event::Certificate(..)
-        | Event::LinkChange { .. } => None,
+        | Event::LinkChange { .. }
+        | Event::Report(..) => None,
     };
     Ok((rows.into_iter().filter_map(|(_, recorded)| recorded).filter_map(name).collect(), last))
 }

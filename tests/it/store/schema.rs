@@ -63,7 +63,7 @@ async fn an_older_release_uses_a_compatible_newer_schema(engine: Engine) -> Resu
 }
 
 /// The last migration of this release; it makes a table, so it fails when it comes again.
-const NEWEST: i64 = 77;
+const NEWEST: i64 = 78;
 
 /// The row comes before the schema it is about: an older release that starts in between finds it.
 async fn compatibility_is_recorded_before_the_migrations(engine: Engine) -> Result<()> {

@@ -2,4 +2,5 @@
 
 pub use ::verdicts::domain::*;
 
+pub mod photo;
 pub mod report;

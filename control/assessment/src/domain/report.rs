@@ -32,6 +32,8 @@ pub struct FinderReport {
     pub text: String,
     /// Where the finder can be asked.
     pub mail: Option<String>,
+    /// Whether there is a photo with it.
+    pub has_photo: bool,
     /// When it came.
     pub created_at: UnixMillis,
 }

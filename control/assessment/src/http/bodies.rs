@@ -145,7 +145,14 @@ pub(super) fn finder_report() -> Value {
     let none = Value::Object(none.collect());
     let whole = json!({"required": ["token", "text"],
         "properties": {"token": {"type": "string"}, "text": {"type": "string"}}});
-    one_of(body, vec![json!({"properties": none}), whole])
+    let mut request = one_of(body, vec![json!({"properties": none}), whole]);
+    // A form with a photo.
+    let mut fields = request["content"]["application/json"]["schema"]["properties"].clone();
+    fields["photo"] = json!({"type": "string", "contentMediaType": "image/*",
+        "description": "A JPEG, a PNG or a WebP of at most 64,000,000 pixels; the form has at most 5 MiB."});
+    let schema = json!({"type": "object", "properties": fields, "required": ["token", "text"]});
+    request["content"]["multipart/form-data"] = json!({"schema": schema});
+    request
 }
 
 /// A body that meets one of several schemas, too.

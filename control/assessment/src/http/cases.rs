@@ -117,12 +117,16 @@ pub(super) struct FinderReportDocument {
     /// Where the finder may be asked, as written there; nobody checked it. Shown with the permission `personalData:read` only.
     #[serde(skip_serializing_if = "Option::is_none")]
     mail: Option<String>,
+    /// Whether there is a photo with it: `GET /authentication/cases/:id/reports/:id/photo`. Absent: there is none.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[schema(required = false)]
+    has_photo: bool,
 }
 
 impl From<FinderReport> for FinderReportDocument {
     fn from(report: FinderReport) -> Self {
-        let FinderReport { id, short_url, text, mail, created_at } = report;
-        Self { id: id.to_string(), created_at: created_at.0, short_url, text, mail }
+        let FinderReport { id, short_url, text, mail, has_photo, created_at } = report;
+        Self { id: id.to_string(), created_at: created_at.0, short_url, text, mail, has_photo }
     }
 }
 

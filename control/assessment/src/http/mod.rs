@@ -6,6 +6,8 @@ mod authentication;
 mod authentication_result;
 mod bodies;
 mod cases;
+mod report_forms;
+mod report_photos;
 mod reports;
 
 use axum::extract::FromRef;
@@ -33,5 +35,6 @@ where
         .routes(routes!(authentication::replay).body(bodies::replay))
         .routes(routes!(cases::list))
         .routes(routes!(cases::read, cases::decide).body(bodies::decision))
+        .routes(routes!(report_photos::read))
         .routes(routes!(reports::send).by_edges().rate_limit(RateLimit::Report).body(bodies::finder_report))
 }

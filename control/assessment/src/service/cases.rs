@@ -28,7 +28,7 @@ use crate::{
         scopes::Scopes,
     },
     error::{AssessmentError, ServiceError},
-    store::{Tx, cases, documents, listing::Selection, reports},
+    store::{Conn, Tx, cases, documents, listing::Selection, reports},
 };
 
 /// The tag of an item that many people scan where it is shown.
@@ -60,14 +60,19 @@ pub async fn read(
     actor: &Actor,
     id: &str,
 ) -> Result<(Case, Vec<FinderReport>), ServiceError> {
-    let grant = admit(actor, Verb::Read)?;
     let mut conn = state.db.read().await?;
-    let case = admitted(cases::find(&mut conn, actor.account, parse(id)?).await?, &grant, id)?;
+    let case = visible(&mut conn, actor, id).await?;
     let mut found = reports::list(&mut conn, actor.account, case.state.id).await?;
     if require(actor, Verb::Read, PersonalData).is_err() {
         found.iter_mut().for_each(|report| report.mail = None);
     }
     Ok((case, found))
+}
+
+/// A case that the caller may read.
+pub(super) async fn visible(conn: &mut Conn, actor: &Actor, id: &str) -> Result<Case, ServiceError> {
+    let grant = admit(actor, Verb::Read)?;
+    admitted(cases::find(conn, actor.account, parse(id)?).await?, &grant, id)
 }
 
 /// Decides on a case; the status of its Thng follows in the same transaction.

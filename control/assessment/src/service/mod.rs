@@ -7,18 +7,21 @@ pub use ::commissioning::service::*;
 pub mod assessment;
 pub mod cases;
 pub mod observer;
+pub mod report_photos;
 pub mod reports;
 
 use std::ops::Deref;
 
 use self::assessment::{groups::AssessmentGroups, observe::ScanSources};
-use crate::domain::device::DeviceKey;
+use crate::{domain::device::DeviceKey, store::blobs::Blobs};
 
 /// What the operations of assessment need.
 #[derive(Debug, Clone)]
 pub struct AssessmentState {
     /// What the operations on actions need.
     pub actions: ActionState,
+    /// The bytes of photos.
+    pub blobs: Blobs,
     /// Results, written with those that come at the same time.
     pub groups: AssessmentGroups,
     /// What tells the devices of scans apart.
@@ -28,10 +31,10 @@ pub struct AssessmentState {
 impl AssessmentState {
     /// With a batcher of its own.
     #[must_use]
-    pub fn new(actions: ActionState) -> Self {
+    pub fn new(actions: ActionState, blobs: Blobs) -> Self {
         let groups = AssessmentGroups::new(actions.core.clone());
         let devices = actions.core.secrets.device_key();
-        Self { actions, groups, devices }
+        Self { actions, blobs, groups, devices }
     }
 
     /// Where the scans of items come from, for callers that hold a connection.

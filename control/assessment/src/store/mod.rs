@@ -8,5 +8,6 @@ pub mod assessments;
 pub mod cases;
 pub mod display_places;
 pub mod item_standings;
+pub mod report_photos;
 pub mod reports;
 pub mod scan_profiles;

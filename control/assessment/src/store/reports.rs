@@ -5,7 +5,7 @@ use shared::{
     time::UnixMillis,
 };
 
-use super::{Conn, StoreError, Tx, execute, fetch_all, fetch_one, fetch_optional, parse};
+use super::{Conn, StoreError, Tx, execute, fetch_all, fetch_one, fetch_optional, parse, report_photos};
 use crate::domain::{
     case::CaseKind,
     report::{FinderReport, MAX_SHOWN},
@@ -18,8 +18,10 @@ const COUNT_OF_ACCOUNT: &str =
     "SELECT COUNT(*) FROM finder_reports WHERE account_id = $1 AND created_at > $2 AND id <> $3";
 const INSERT: &str = "INSERT INTO finder_reports (id, account_id, case_id, thng_id, short_url, body, mail, created_at) \
     VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (id) DO NOTHING";
-const LIST: &str = "SELECT id, short_url, body, mail, created_at FROM finder_reports \
-    WHERE account_id = $1 AND case_id = $2 ORDER BY created_at DESC, id DESC LIMIT $3";
+const CONTAINS: &str = "SELECT COUNT(*) FROM finder_reports WHERE account_id = $1 AND id = $2";
+const LIST: &str = "SELECT f.id, f.short_url, f.body, f.mail, f.created_at, \
+    (SELECT COUNT(*) FROM report_photos p WHERE p.report_id = f.id) FROM finder_reports f \
+    WHERE f.account_id = $1 AND f.case_id = $2 ORDER BY f.created_at DESC, f.id DESC LIMIT $3";
 const DELETE_OF_THNG: &str = "DELETE FROM finder_reports WHERE account_id = $1 AND thng_id = $2";
 const DELETE_BEFORE: &str = "DELETE FROM finder_reports WHERE account_id = $1 AND created_at < $2";
 
@@ -47,14 +49,20 @@ pub async fn count_others(
     Ok((of_item, of_account))
 }
 
-/// Adds a report; one with the id of another is a repeat and changes nothing.
+/// Whether a report is there.
+pub async fn contains(conn: &mut Conn, account: AccountId, id: ReportId) -> Result<bool, StoreError> {
+    let (count,): (i64,) = fetch_one!(conn, CONTAINS, account.as_str(), id.as_str())?;
+    Ok(count > 0)
+}
+
+/// Adds a report; returns whether it is new: one with the id of another is a repeat and changes nothing.
 pub async fn insert(
     tx: &mut Tx,
     account: AccountId,
     (case, thng): (CaseId, ThngId),
     report: &FinderReport,
-) -> Result<(), StoreError> {
-    execute!(
+) -> Result<bool, StoreError> {
+    let added = execute!(
         &mut **tx,
         INSERT,
         report.id.as_str(),
@@ -66,7 +74,7 @@ pub async fn insert(
         report.mail.as_deref(),
         report.created_at.0
     )?;
-    Ok(())
+    Ok(added == 1)
 }
 
 /// The newest reports of a case.
@@ -75,22 +83,25 @@ pub async fn list(
     account: AccountId,
     case: CaseId,
 ) -> Result<Vec<FinderReport>, StoreError> {
-    let rows: Vec<(String, String, String, Option<String>, i64)> =
+    let rows: Vec<(String, String, String, Option<String>, i64, i64)> =
         fetch_all!(conn, LIST, account.as_str(), case.as_str(), MAX_SHOWN)?;
     rows.into_iter()
-        .map(|(id, short_url, text, mail, created_at)| {
+        .map(|(id, short_url, text, mail, created_at, photos)| {
             let id: ReportId = parse("id", &id)?;
-            Ok(FinderReport { id, short_url, text, mail, created_at: UnixMillis(created_at) })
+            let (created_at, has_photo) = (UnixMillis(created_at), photos > 0);
+            Ok(FinderReport { id, short_url, text, mail, has_photo, created_at })
         })
         .collect()
 }
 
-/// Removes the reports about a Thng; returns how many.
+/// Removes the reports about a Thng, with their photos; returns how many.
 pub async fn delete_of_thng(tx: &mut Tx, account: AccountId, thng: ThngId) -> Result<u64, StoreError> {
+    report_photos::delete_of_thng(tx, account, thng).await?;
     Ok(execute!(&mut **tx, DELETE_OF_THNG, account.as_str(), thng.as_str())?)
 }
 
-/// Removes reports of an account that came before a time.
+/// Removes reports of an account that came before a time, with their photos.
 pub async fn delete_before(tx: &mut Tx, account: AccountId, before: UnixMillis) -> Result<u64, StoreError> {
+    report_photos::delete_before(tx, account, before).await?;
     Ok(execute!(&mut **tx, DELETE_BEFORE, account.as_str(), before.0)?)
 }

@@ -85,6 +85,7 @@ export function clean (pages: Pages): Pages {
     ...((url.trim() || label.trim()) && { link: { url: url.trim(), label } }),
     ...(pages.copies && { copies: pages.copies }),
     ...(pages.copies && pages.reports && { reports: true }),
+    ...(pages.copies && pages.reports && pages.photos && { photos: true }),
     ...(Object.keys(texts).length > 0 && { texts })
   }
 }

@@ -13,7 +13,7 @@ use super::{
 pub const MAX_TYPES: usize = 50;
 
 /// The families of types: what stands before the dot.
-const FAMILIES: [(&str, &[&str]); 8] = [
+const FAMILIES: [(&str, &[&str]); 9] = [
     // Behind the dot is the type of the action.
     ("action", &[]),
     ("properties", &["updated"]),
@@ -22,6 +22,7 @@ const FAMILIES: [(&str, &[&str]); 8] = [
     ("printOrder", &["completed"]),
     ("shortDomain", &["verified", "unproven", "certificateIssued", "certificateFailed"]),
     ("linkChange", &["completed"]),
+    ("case", &["reported"]),
     (REACTION, &[]),
 ];
 
@@ -72,7 +73,7 @@ impl Types {
                 "{:?} is no type of event: there are action, action.<type of action>, properties.updated, \
                  redirection.created, redirection.updated, redirection.deleted, job.completed, printOrder.completed, \
                  shortDomain.verified, shortDomain.unproven, shortDomain.certificateIssued, \
-                 shortDomain.certificateFailed and linkChange.completed",
+                 shortDomain.certificateFailed, linkChange.completed and case.reported",
                 shorten(name)
             )),
             None => Ok(Self(names)),
@@ -244,6 +245,7 @@ mod tests {
             ("job", "printOrder.completed", Some(false)),
             ("printOrder.begun", "", None),
             ("linkChange", "linkChange.completed", Some(true)),
+            ("case", "case.reported", Some(true)),
             ("properties.updated.x", "", None),
         ] {
             assert_eq!(Types::parse(text).ok().map(|types| types.admit(kind)), expected, "{text}: {kind}");

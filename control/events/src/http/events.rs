@@ -49,7 +49,7 @@ struct StreamedEvent {
     data: String,
 }
 
-/// Tells what happens in the account: actions, properties, redirections, ends of jobs.
+/// Tells what happens in the account: actions, properties, redirections, ends of jobs, reports about copies.
 ///
 /// Each event is one message of `text/event-stream` with an `id` and, as `data`, a JSON object of `type`,
 /// `timestamp` and `data`. A request whose `Accept` names `text/event-stream` gets what happens from now on, and a
@@ -61,7 +61,7 @@ struct StreamedEvent {
             `properties.updated`, `redirection`, `redirection.created`, `redirection.updated`, \
             `redirection.deleted`, `job.completed`, `printOrder.completed`, `shortDomain.verified`, \
             `shortDomain.unproven`, `shortDomain.certificateIssued`, `shortDomain.certificateFailed`, \
-            `linkChange.completed`; without it all"),
+            `linkChange.completed`, `case.reported`; without it all"),
         ("match" = Option<String>, Query, description = "What an event must meet, in the language of `filter`: \
             `context.countryCode=DE&customFields.grade>3`"),
         ("lastEventId" = Option<String>, Query, description = "The place to go on from, where no header \

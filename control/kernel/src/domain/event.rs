@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use shared::{
     availability::Availability,
-    id::{AccountId, ActionId, JobId, ReactionId},
+    id::{AccountId, ActionId, CaseId, JobId, ReactionId, ReportId, ThngId},
     redirect_status::RedirectStatus,
     time::UnixMillis,
 };
@@ -72,6 +72,8 @@ pub enum Event {
         /// The state in which it ended.
         status: String,
     },
+    /// Somebody wrote about a Thng that may be a copy: its case, it, and the report.
+    Report(CaseId, ThngId, ReportId),
 }
 
 /// What became of a redirection.
@@ -262,6 +264,7 @@ impl Event {
             Self::ShortDomain(..) => "shortDomain",
             Self::Certificate(..) => "certificate",
             Self::LinkChange { .. } => "linkChange",
+            Self::Report(..) => "report",
         }
     }
 
@@ -288,6 +291,7 @@ impl Event {
             }
             Self::ShortDomain(host, is_verified) => json!([host, is_verified]).to_string(),
             Self::Certificate(host, error) => json!([host, error]).to_string(),
+            Self::Report(case, thng, report) => json!([case, thng, report]).to_string(),
         }
     }
 
@@ -331,6 +335,10 @@ impl Event {
             "certificate" => {
                 let (host, error) = serde_json::from_str(body).ok()?;
                 Some(Self::Certificate(host, error))
+            }
+            "report" => {
+                let (case, thng, report) = serde_json::from_str(body).ok()?;
+                Some(Self::Report(case, thng, report))
             }
             _ => None,
         }

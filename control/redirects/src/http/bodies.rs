@@ -94,6 +94,7 @@ pub(super) fn pages() -> Value {
         .may("link", closed(link))
         .may("copies", json!({"type": "string", "enum": ["suspected", "confirmed"]}))
         .may("reports", json!({"type": "boolean"}))
+        .may("photos", json!({"type": "boolean"}))
         .may("texts", texts);
     let example = json!({"name": "Acme", "colors": {"background": "#ffffff", "text": "#1a1a1a", "accent": "#0b57d0"},
         "link": {"url": "https://example.com/help", "label": "Help"},

@@ -49,6 +49,10 @@ pub(super) struct PagesDocument {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     #[schema(required = false)]
     reports: bool,
+    /// Whether a photo may come with it, at most 5 MiB. Absent: none is taken.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[schema(required = false)]
+    photos: bool,
     /// Texts by language tag, such as `de` or `pt-BR`; at most 40 languages. What is missing has a text of the product, which
     /// speaks 15 languages. The visitor's `Accept-Language` decides.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
@@ -146,6 +150,7 @@ impl From<&Pages> for PagesDocument {
             link,
             copies: pages.copies.map(Risk::as_str),
             reports: pages.reports,
+            photos: pages.photos,
             texts: pages.texts.iter().map(|(tag, texts)| (tag.to_string(), texts.into())).collect(),
         }
     }

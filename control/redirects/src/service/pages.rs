@@ -137,7 +137,7 @@ fn state_of(pages: &Pages) -> Value {
         let shown: String = digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
         format!("{kind}, {} bytes, sha256 {shown}…", url.len())
     });
-    let Pages { name, logo: _, colors, link, copies, reports, texts } = pages;
+    let Pages { name, logo: _, colors, link, copies, reports, photos, texts } = pages;
     json!({"name": name, "logo": logo, "colors": colors, "link": link, "copies": copies, "reports": reports,
-        "texts": texts})
+        "photos": photos, "texts": texts})
 }

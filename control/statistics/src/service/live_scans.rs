@@ -242,7 +242,8 @@ impl Stream {
             | Event::PrintOrder { .. }
             | Event::ShortDomain(..)
             | Event::Certificate(..)
-            | Event::LinkChange { .. } => None,
+            | Event::LinkChange { .. }
+            | Event::Report(..) => None,
         }
     }
 

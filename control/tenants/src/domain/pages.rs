@@ -46,7 +46,7 @@ pub const COPIES: [Risk; 2] = [Risk::Suspected, Risk::Confirmed];
 /// Every fault found, each naming its member.
 pub fn parse(body: &Value) -> Result<Pages, Vec<String>> {
     let mut members = Members::of(body)?;
-    only(&mut members, &["name", "logo", "colors", "link", "copies", "reports", "texts"]);
+    only(&mut members, &["name", "logo", "colors", "link", "copies", "reports", "photos", "texts"]);
     let pages = Pages {
         name: shown(&mut members, "name", MAX_PAGE_NAME),
         logo: read_logo(&mut members),
@@ -54,6 +54,7 @@ pub fn parse(body: &Value) -> Result<Pages, Vec<String>> {
         link: inner(&mut members, "link", read_link),
         copies: read_copies(&mut members),
         reports: members.boolean("reports").unwrap_or_default(),
+        photos: members.boolean("photos").unwrap_or_default(),
         texts: inner(&mut members, "texts", read_texts).unwrap_or_default(),
     };
     let bytes = serde_json::to_string(&pages).map_or(usize::MAX, |text| text.len());

@@ -25,8 +25,9 @@ const LOOK: Duration = Duration::from_millis(10);
 
 const COUNT_THINGS: &str = "SELECT COUNT(*) FROM thngs WHERE account_id = $1";
 const COUNT_LINKS: &str = "SELECT COUNT(*) FROM redirections WHERE account_id = $1 AND deleted_rev IS NULL";
-const COUNT_BYTES: &str =
-    "SELECT CAST(COALESCE(SUM(size_bytes), 0) AS BIGINT) FROM files WHERE account_id = $1";
+const COUNT_BYTES: &str = "SELECT CAST(COALESCE(SUM(size_bytes), 0) AS BIGINT) FROM \
+    (SELECT size_bytes FROM files WHERE account_id = $1 UNION ALL \
+    SELECT size_bytes FROM report_photos WHERE account_id = $1) t";
 const COUNT_USERS: &str = "SELECT COUNT(*) FROM app_users WHERE account_id = $1";
 const COUNT_DOMAINS: &str = "SELECT COUNT(*) FROM domain_claims WHERE account_id = $1";
 
@@ -39,7 +40,8 @@ const SOME_DOMAINS: &str =
 const SOME_SCANS: &str = "SELECT COUNT(*) FROM (SELECT 1 FROM actions WHERE account_id = $1 \
     AND type = 'implicitScans' AND created_at >= $3 LIMIT $2) t";
 const SOME_BYTES: &str = "SELECT CAST(COALESCE(SUM(size_bytes), 0) AS BIGINT), COUNT(*) FROM \
-    (SELECT size_bytes FROM files WHERE account_id = $1 LIMIT $2) t";
+    (SELECT size_bytes FROM files WHERE account_id = $1 UNION ALL \
+    SELECT size_bytes FROM report_photos WHERE account_id = $1 LIMIT $2) t";
 
 // Bytes of the files and of the chunks of print orders, of so many orders, and how many orders these are.
 macro_rules! print_bytes {

@@ -4,11 +4,22 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ::actions::store::actions::{self, NewAction};
 use anyhow::{Context, Result};
-use axum::http::Method;
+use assessment::{
+    domain::{
+        photo::{PhotoType, StoredPhoto},
+        report::FinderReport,
+    },
+    store::{report_photos, reports},
+};
+use axum::{body::Bytes, http::Method};
+use futures_util::stream;
 use kernel::store::Ctx;
 use oidc::{domain::identity::LinkedIdentity, store::identities};
 use serde_json::{Value, json};
-use shared::{id::ActionId, time::UnixMillis};
+use shared::{
+    id::{ActionId, ReportId},
+    time::UnixMillis,
+};
 use tests::db::random16;
 
 use super::{
@@ -78,6 +89,8 @@ impl Fixture {
         let asked = api.call(Method::POST, "/authentication", Some(trigger)).await?;
         anyhow::ensure!(asked.status == 200, "{asked:?}");
         let cases = api.get("/authentication/cases").await?.json();
+        let case = text(&cases[0], "id")?;
+        let report = report(api, &case, &ids["thngs"]).await?;
         let erasure: Value = serde_json::from_str(ERASURE)?;
         let erasure = api.call(Method::POST, "/privacy/erasures", Some(erasure)).await?.json();
         let order =
@@ -134,7 +147,8 @@ impl Fixture {
             ("{changeId}", text(&change, "id")?),
             ("webhooks", text(&webhook, "id")?),
             ("reactions", text(&reaction, "id")?),
-            ("cases", text(&cases[0], "id")?),
+            ("cases", case),
+            ("{report}", report.to_string()),
             ("keys", text(&operator_keys[0], "id")?),
             ("{host}", "evil.example".to_owned()),
             ("{domain}", "tn.gg".to_owned()),
@@ -211,4 +225,26 @@ impl Fixture {
         }
         api.call_as(key, method.clone(), &uri, self.body(method, path)?).await
     }
+}
+
+/// A report with a photo.
+async fn report(api: &Api, case: &str, thng: &str) -> Result<ReportId> {
+    let (account, app) = (api.made.account, &api.made.app);
+    let created_at = app.core.clock.now();
+    let report = FinderReport {
+        id: ReportId::new(created_at.0, random16()?),
+        short_url: "https://tn.gg/x".to_owned(),
+        text: "x".to_owned(),
+        mail: None,
+        has_photo: true,
+        created_at,
+    };
+    let photo = StoredPhoto { blob: format!("{account}/{}", report.id), kind: PhotoType::Png, size_bytes: 1 };
+    let mut bytes = stream::iter([anyhow::Ok(Bytes::from_static(b"x"))]);
+    app.catalog.blobs.write(&photo.blob, &mut bytes).await?;
+    let mut tx = app.core.db.begin(&Ctx::default()).await?;
+    reports::insert(&mut tx, account, (case.parse()?, thng.parse()?), &report).await?;
+    report_photos::insert(&mut tx, account, report.id, &photo).await?;
+    tx.commit().await?;
+    Ok(report.id)
 }

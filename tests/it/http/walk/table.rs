@@ -260,6 +260,7 @@ pub(super) const TABLE: &[(&str, &str, &str)] = &[
     ("GET /authentication/cases", "y----", "cases:list"),
     ("GET /authentication/cases/{id}", "y----", "cases:read"),
     ("PUT /authentication/cases/{id}", "y----", "cases:update"),
+    ("GET /authentication/cases/{id}/reports/{report}/photo", "y----", "cases:read personalData:read"),
     ("GET /events", "yy---", "events:read"),
     ("GET /actions/{type}/export", "yy---", "exports:read"),
     ("GET /webhooks", "y----", "webhooks:list"),

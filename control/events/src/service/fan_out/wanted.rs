@@ -133,6 +133,7 @@ const fn family(event: &Event) -> &'static str {
         Event::PrintOrder { .. } => "printOrder",
         Event::ShortDomain(..) | Event::Certificate(..) => "shortDomain",
         Event::LinkChange { .. } => "linkChange",
+        Event::Report(..) => "case",
     }
 }
 

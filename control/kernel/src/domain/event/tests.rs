@@ -68,6 +68,7 @@ fn stored_events_round_trip() {
         Event::Certificate("go.example".to_owned(), None),
         Event::Certificate("go.example".to_owned(), Some("why".to_owned())),
         Event::LinkChange { id: JobId::new(1, [2; 16]), status: "complete".to_owned() },
+        Event::Report(CaseId::new(1, [2; 16]), ThngId::new(1, [3; 16]), ReportId::new(1, [4; 16])),
     ] {
         assert_eq!(Event::read(event.kind(), &event.to_body()), Some(event));
     }
