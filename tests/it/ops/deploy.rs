@@ -11,7 +11,10 @@ use std::{
 
 use anyhow::{Context, Result, bail, ensure};
 use redis::{Commands as _, RedisResult};
-use tests::product::{DEADLINE, root};
+use tests::{
+    product::{DEADLINE, root},
+    python,
+};
 
 /// Highest exposure that `systemd-analyze security` may find, in tenths: 2.0 of 10.
 const EXPOSURE: &str = "20";
@@ -58,10 +61,8 @@ fn units_are_valid_and_hardened() -> Result<()> {
 #[test]
 fn container_files_pass_their_linters() -> Result<()> {
     let scratch = tempfile::tempdir()?;
-    run(Command::new("python3").args(["-m", "venv"]).arg(scratch.path()))?;
-    let program = |name: &str| scratch.path().join("bin").join(name);
-    let pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r"];
-    run(Command::new(program("python")).args(pip).arg(root().join("tests/lint/requirements.txt")))?;
+    let programs = python::installed("lint", &[root().join("tests/lint/requirements.txt")])?;
+    let program = |name: &str| programs.join(name);
     let deploy = root().join("deploy");
     let compose = deploy.join("compose.yaml");
     run(Command::new(program("check-jsonschema"))
