@@ -27,7 +27,7 @@ const DEADLINE: Duration = Duration::from_secs(120);
 
 /// Actions of the job, how often the product is killed meanwhile, and how often the receiver hangs, each of which
 /// takes 15 s.
-const GATE: (usize, usize, usize) = (2_000, 3, 0);
+const GATE: (usize, usize, usize) = (1_200, 3, 0);
 
 /// The same with `WAYMARK_TEST_WEBHOOK_ACTIONS`, which is the number of actions.
 const MANY: (usize, usize) = (10, 3);
