@@ -6,7 +6,7 @@ use std::{
     collections::BTreeMap,
     io::{BufRead, BufReader, Write},
     path::Path,
-    process::{Child, ChildStdin, ChildStdout, Command, Stdio},
+    process::{ChildStdin, ChildStdout, Command, Stdio},
 };
 
 use anyhow::{Context, Result, bail, ensure};
@@ -16,6 +16,7 @@ use sqlx::Connection;
 use tests::{
     db::{Engine, Location},
     is_long,
+    killed::Killed,
     product::{DEADLINE, Options, Product, built, root},
     python,
 };
@@ -109,18 +110,10 @@ fn days(database: &str, into: &str, format: &str, settings: &[(&str, &str)]) -> 
 
 /// An S3 server with one bucket; it ends with this.
 struct Bucket {
-    child: Child,
+    child: Killed,
     ask: ChildStdin,
     said: BufReader<ChildStdout>,
     url: String,
-}
-
-impl Drop for Bucket {
-    fn drop(&mut self) {
-        // It may have ended already.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
 }
 
 impl Bucket {
@@ -132,7 +125,7 @@ impl Bucket {
             .spawn()?;
         let ask = child.stdin.take().context("stdin")?;
         let said = BufReader::new(child.stdout.take().context("stdout")?);
-        let mut bucket = Self { child, ask, said, url: String::new() };
+        let mut bucket = Self { child: Killed(child), ask, said, url: String::new() };
         let line = bucket.line()?;
         let port = line.strip_prefix("listening ").with_context(|| line.clone())?;
         bucket.url = format!("http://127.0.0.1:{port}");

@@ -5,13 +5,14 @@ use std::{
     net::TcpListener,
     os::unix::fs::PermissionsExt as _,
     path::Path,
-    process::{Child, Command, Stdio},
+    process::{Command, Stdio},
     time::Duration,
 };
 
 use anyhow::{Context, Result, bail, ensure};
 use redis::{Commands as _, RedisResult};
 use tests::{
+    killed::Killed,
     product::{DEADLINE, root},
     python,
 };
@@ -121,20 +122,10 @@ fn every_alert_fires() -> Result<()> {
     Ok(())
 }
 
-struct Redis(Child);
-
-impl Drop for Redis {
-    fn drop(&mut self) {
-        // It may have ended already.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-fn redis(folder: &Path, users: &Path) -> Result<(Redis, u16)> {
+fn redis(folder: &Path, users: &Path) -> Result<(Killed, u16)> {
     for _ in 0..5 {
         let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
-        let mut child = Command::new("redis-server")
+        let child = Command::new("redis-server")
             .args(["--bind", "127.0.0.1", "--port", &port.to_string(), "--save", "", "--aclfile"])
             .arg(users)
             .arg("--dir")
@@ -142,18 +133,17 @@ fn redis(folder: &Path, users: &Path) -> Result<(Redis, u16)> {
             .stdout(Stdio::null())
             .spawn()
             .context("redis-server: install it by deploy/setup test")?;
+        let mut child = Killed(child);
         let begun = std::time::Instant::now();
         while begun.elapsed() < DEADLINE {
             if std::net::TcpStream::connect(("127.0.0.1", port)).is_ok() {
-                return Ok((Redis(child), port));
+                return Ok((child, port));
             }
             if child.try_wait()?.is_some() {
                 break;
             }
             std::thread::sleep(Duration::from_millis(20));
         }
-        let _ = child.kill();
-        let _ = child.wait();
     }
     bail!("no Redis came up")
 }
