@@ -277,7 +277,7 @@ async fn words_follow_each_change(engine: Engine) -> Result<()> {
     Ok(())
 }
 
-async fn count(made: &TestApp, sql: &str) -> Result<i64> {
+pub(super) async fn count(made: &TestApp, sql: &str) -> Result<i64> {
     let sql = AssertSqlSafe(sql.to_owned());
     Ok(match &made.app.core.db {
         Db::Pg(pool) => sqlx::query_scalar(sql).fetch_one(pool).await?,

@@ -4,19 +4,18 @@ use std::{collections::BTreeSet, time::Duration};
 
 use anyhow::{Context, Result, ensure};
 use control::worker::move_scans::{self, Moved};
-use kernel::{
-    domain::{
-        listing::ListRequest,
-        page::{PageRequest, SortOrder},
-    },
-    store::Db,
+use kernel::domain::{
+    listing::ListRequest,
+    page::{PageRequest, SortOrder},
 };
 use shared::id::ActionId;
-use sqlx::AssertSqlSafe;
 use tests::db::{Engine, TestApp};
 use tokio_util::sync::CancellationToken;
 
-use super::scan_lists::{SCANS, copy, insert};
+use super::{
+    links::count,
+    scan_lists::{SCANS, copy, insert},
+};
 
 super::super::on_all_scan_stores!(
     lists_are_whole_while_scans_are_moved,
@@ -45,14 +44,6 @@ async fn ids(
         }
         between().await?;
     }
-}
-
-async fn count(made: &TestApp, sql: &str) -> Result<i64> {
-    let sql = AssertSqlSafe(sql.to_owned());
-    Ok(match &made.app.core.db {
-        Db::Pg(pool) => sqlx::query_scalar(sql).fetch_one(pool).await?,
-        Db::Sqlite { read, .. } => sqlx::query_scalar(sql).fetch_one(read).await?,
-    })
 }
 
 async fn lists_are_whole_while_scans_are_moved(engine: Engine) -> Result<()> {
