@@ -35,7 +35,10 @@ use tests::{
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::store::redirections::{create, create_many, product};
+use crate::store::{
+    links::create_many,
+    redirections::{create, product},
+};
 
 /// A publisher at work; stopped when dropped.
 struct Working {

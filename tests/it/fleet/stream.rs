@@ -111,8 +111,8 @@ async fn slow_edge_no_memory_growth() -> Result<()> {
     let write = async || {
         let item = json!({"platformId": product, "defaultRedirectUrl": long, "validUntil": 4_102_444_800_000_u64,
             "endedUrl": long});
-        for _ in 0..3 {
-            let body = Some(json!(vec![&item; 500]));
+        for _ in 0..6 {
+            let body = Some(json!(vec![&item; 250]));
             let (status, body) = fleet.call(0, Method::POST, "/redirections", body).await?;
             ensure!(status.is_success(), "{status}: {body}");
         }

@@ -18,8 +18,8 @@ use shared::id::ResourceId;
 use tests::db::{Engine, TestApp};
 
 use super::{
-    links::{by, create_as, fill, forget, found, page_with, with_words},
-    redirections::{create_many, execute, product},
+    links::{by, create_as, create_many, fill, forget, found, page_with, with_words},
+    redirections::{execute, product},
 };
 
 super::super::on_both_engines!(

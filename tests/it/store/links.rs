@@ -23,7 +23,7 @@ use redirects::{
         words::WordQuery,
     },
     fill_words,
-    service::redirections::{self, DomainChoice, Listing},
+    service::redirections::{self, DomainChoice, ItemResult, Listing},
     store::{
         log, redirection_details,
         redirection_fill::{self, Progress},
@@ -39,7 +39,7 @@ use sqlx::AssertSqlSafe;
 use tenants::store::accounts;
 use tests::db::{Engine, TestApp, random16};
 
-use super::redirections::{create_many, execute, product, resource_of};
+use super::redirections::{execute, product, resource_of};
 
 super::super::on_both_engines!(
     expressions_find_their_links,
@@ -80,6 +80,16 @@ pub(super) async fn create_as(
     let draft = Draft::parse(&body, None).map_err(|faults| anyhow::anyhow!("{faults:?}"))?;
     let choice = DomainChoice::default();
     Ok(redirections::create(&made.app.redirects, caller, draft, choice, None, None).await?.value)
+}
+
+/// Creates links in one request, which takes a fraction of one request each.
+pub(crate) async fn create_many(made: &TestApp, bodies: impl Iterator<Item = Value>) -> Result<()> {
+    let drafts = bodies.map(|body| Draft::parse(&body, None)).collect();
+    let choice = DomainChoice::default();
+    let done =
+        redirections::create_many(&made.app.redirects, &made.caller(), drafts, choice, None, None).await?;
+    ensure!(done.value.iter().all(|item| matches!(item, ItemResult::Created { .. })), "{done:?}");
+    Ok(())
 }
 
 /// The short ids of a list as one text, oldest first; the same by the index alone, and when few links are scanned first.

@@ -3,7 +3,7 @@
 mod repeats;
 mod thngs;
 
-use anyhow::{Result, ensure};
+use anyhow::Result;
 use kernel::{
     domain::{
         access::Actor,
@@ -19,7 +19,7 @@ use redirects::{
     service::redirections::{self, DomainChoice, ItemResult, Listing},
     store::log,
 };
-use serde_json::{Value, json};
+use serde_json::json;
 use shared::{
     id::{AccountId, ResourceId},
     problem::Code,
@@ -77,16 +77,6 @@ pub(crate) async fn create(
         redirections::create(&made.app.redirects, &made.caller(), draft, DomainChoice::default(), None, None)
             .await?;
     Ok(done.value)
-}
-
-/// Creates links in one request, which takes a fraction of one request each.
-pub(crate) async fn create_many(made: &TestApp, bodies: impl Iterator<Item = Value>) -> Result<()> {
-    let drafts = bodies.map(|body| Draft::parse(&body, None)).collect();
-    let choice = DomainChoice::default();
-    let done =
-        redirections::create_many(&made.app.redirects, &made.caller(), drafts, choice, None, None).await?;
-    ensure!(done.value.iter().all(|item| matches!(item, ItemResult::Created { .. })), "{done:?}");
-    Ok(())
 }
 
 pub(crate) fn writable(target: &str) -> Writable {
