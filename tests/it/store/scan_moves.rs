@@ -49,8 +49,8 @@ async fn ids(
 async fn lists_are_whole_while_scans_are_moved(engine: Engine) -> Result<()> {
     let made = TestApp::new(engine).await?;
     // Several steps; ClickHouse takes twenty times as long for a page.
-    let mut expected = Vec::new();
-    for _ in 0..if engine == Engine::ClickHouse { 3 } else { 6 } {
+    let (mut expected, times) = (Vec::new(), if engine == Engine::ClickHouse { 3 } else { 6 });
+    for _ in 0..times {
         expected.extend(insert(&made, made.account).await?);
     }
     expected.sort_unstable();
