@@ -3,11 +3,14 @@
 use std::{
     net::SocketAddr,
     path::PathBuf,
-    process::{Child, Command, Stdio},
+    process::{Command, Stdio},
 };
 
 use anyhow::{Context, Result, ensure};
-use tests::product::{DEADLINE, random_key, spawn_up};
+use tests::{
+    killed::Killed,
+    product::{DEADLINE, random_key, spawn_up},
+};
 
 use crate::{
     args::{DatabaseArgs, given_or_built},
@@ -26,7 +29,7 @@ pub(crate) struct ControlArgs {
 
 /// A control of its own, ended when dropped, with its schema.
 pub(crate) struct Control {
-    child: Child,
+    child: Killed,
     /// Where its API listens.
     pub(crate) api: SocketAddr,
     /// Where edges reach it.
@@ -66,7 +69,7 @@ impl Control {
             let url = url.with_context(|| format!("no line {label:?} in {said:?}"))?;
             Ok(url.trim().trim_start_matches("http://").parse()?)
         };
-        Ok(Self { child, api: address("API ")?, internal: address("Internal ")?, key, place })
+        Ok(Self { child: Killed(child), api: address("API ")?, internal: address("Internal ")?, key, place })
     }
 
     /// Makes the key of an edge.
@@ -88,14 +91,6 @@ impl Control {
     /// Its schema.
     pub(crate) fn schema(&self) -> &Schema {
         &self.place.schema
-    }
-}
-
-impl Drop for Control {
-    fn drop(&mut self) {
-        // It may have ended already.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 

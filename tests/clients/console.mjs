@@ -1804,8 +1804,9 @@ await step('an auditor sees the audit trail, and people by their addresses', asy
 })
 
 // Each screen is opened once in each language and looked at in two widths and schemes. axe looks at the English ones, and in the long
-// form at all.
-await Promise.all([['en-GB', [[1440, 'light'], [390, 'dark']], true], ['de-DE', [[1440, 'dark'], [390, 'light']]]].map(([locale, looks, isLooked]) => {
+// form at all. German words are longer: what they need is room on a phone.
+const GERMAN = [[1440, 'dark'], [390, 'light']].slice(process.env.WAYMARK_TEST_LONG ? 0 : 1)
+await Promise.all([['en-GB', [[1440, 'light'], [390, 'dark']], true], ['de-DE', GERMAN]].map(([locale, looks, isLooked]) => {
   const isAccessible = isLooked || process.env.WAYMARK_TEST_LONG
   const names = looks.map(([width, scheme]) => `${width} px ${scheme}`).join(' and ')
   return step(`every screen at ${names}, ${locale}: it fits${isAccessible ? ', and axe finds nothing' : ''}`, async () => {

@@ -6,7 +6,7 @@ use std::{
     collections::BTreeMap,
     io::{BufRead, BufReader, Write},
     path::Path,
-    process::{Child, ChildStdin, ChildStdout, Command, Stdio},
+    process::{ChildStdin, ChildStdout, Command, Stdio},
 };
 
 use anyhow::{Context, Result, bail, ensure};
@@ -15,6 +15,8 @@ use serde_json::{Value, json};
 use sqlx::Connection;
 use tests::{
     db::{Engine, Location},
+    is_long,
+    killed::Killed,
     product::{DEADLINE, Options, Product, built, root},
     python,
 };
@@ -86,7 +88,8 @@ async fn age(product: &Product, url: &str) -> Result<Vec<Value>> {
     Ok(over)
 }
 
-/// The files of days: each day that is over, once; those that are there are passed over.
+/// The files of days: each day that is over, once; those that are there are passed over, which one form in a folder and the other
+/// one in a bucket shows.
 fn days(database: &str, into: &str, format: &str, settings: &[(&str, &str)]) -> Result<()> {
     let export = |more: &[&str]| -> Result<String> {
         let mut command = Command::new(built("control")?);
@@ -97,6 +100,9 @@ fn days(database: &str, into: &str, format: &str, settings: &[(&str, &str)]) -> 
     };
     let said = export(&[])?;
     ensure!(said.ends_with("2 files written.\n"), "{said}");
+    if (format == "ndjson") == into.starts_with("s3://") {
+        return Ok(());
+    }
     ensure!(export(&[])?.ends_with("0 files written.\n"), "what is there is passed over");
     ensure!(export(&["--again"])?.ends_with("2 files written.\n"));
     Ok(())
@@ -104,18 +110,10 @@ fn days(database: &str, into: &str, format: &str, settings: &[(&str, &str)]) -> 
 
 /// An S3 server with one bucket; it ends with this.
 struct Bucket {
-    child: Child,
+    child: Killed,
     ask: ChildStdin,
     said: BufReader<ChildStdout>,
     url: String,
-}
-
-impl Drop for Bucket {
-    fn drop(&mut self) {
-        // It may have ended already.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
 }
 
 impl Bucket {
@@ -127,7 +125,7 @@ impl Bucket {
             .spawn()?;
         let ask = child.stdin.take().context("stdin")?;
         let said = BufReader::new(child.stdout.take().context("stdout")?);
-        let mut bucket = Self { child, ask, said, url: String::new() };
+        let mut bucket = Self { child: Killed(child), ask, said, url: String::new() };
         let line = bucket.line()?;
         let port = line.strip_prefix("listening ").with_context(|| line.clone())?;
         bucket.url = format!("http://127.0.0.1:{port}");
@@ -211,7 +209,10 @@ fn guide_counts(scratch: &Path, programs: &Path, over: &[Value]) -> Result<()> {
 async fn duckdb_counts_what_the_api_counts() -> Result<()> {
     let scratch = tempfile::tempdir()?;
     let programs = python::programs("duckdb")?;
-    for engine in [Engine::Sqlite, Engine::Postgres] {
+    // Exports of either engine are its lists: `http::export`.
+    let engines: &[Engine] =
+        if is_long() { &[Engine::Sqlite, Engine::Postgres] } else { &[Engine::Postgres] };
+    for engine in engines.iter().copied() {
         let product = Product::start(Options { engine, ..Options::default() }).await?;
         let actions = fill(&product).await?;
         let request = product.http.get(format!("{}/actions/all/export", product.api));

@@ -6,7 +6,7 @@ mod steps;
 mod workers;
 
 use std::{
-    process::{Child, Command},
+    process::Command,
     time::{Duration, Instant},
 };
 
@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 use sqlx::{AssertSqlSafe, Connection};
 use tests::{
     db::Location,
+    killed::Killed,
     product::{Product, built, metrics_of, spawn_up},
 };
 
@@ -27,7 +28,7 @@ const THNGS: usize = 20;
 
 /// A process that only works on jobs; killed when dropped.
 struct Worker {
-    child: Child,
+    child: Killed,
     /// Base of the admin listener.
     admin: String,
 }
@@ -47,7 +48,10 @@ impl Worker {
             .envs(variables.iter().copied());
         let (child, said) = spawn_up(&mut command, DEADLINE)?;
         let admin = said.iter().find_map(|line| line.strip_prefix("Admin "));
-        Ok(Self { child, admin: admin.with_context(|| format!("{said:?}"))?.trim().to_owned() })
+        Ok(Self {
+            child: Killed(child),
+            admin: admin.with_context(|| format!("{said:?}"))?.trim().to_owned(),
+        })
     }
 
     fn signal(&self, name: &str) -> Result<()> {
@@ -77,14 +81,6 @@ impl Worker {
     async fn metric(&self, product: &Product, name: &str) -> Result<f64> {
         let metrics = metrics_of(&product.http, &self.admin).await?;
         metrics.get(name).copied().with_context(|| format!("{name} is not in {metrics:#?}"))
-    }
-}
-
-impl Drop for Worker {
-    fn drop(&mut self) {
-        // One that stands still does not die of less.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 

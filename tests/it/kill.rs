@@ -50,7 +50,7 @@ struct Totals {
 }
 
 async fn a_kill_loses_no_acknowledged_link_and_only_the_newest_scans(engine: Engine) -> Result<()> {
-    let default = if engine == Engine::Sqlite { 15 } else { 8 };
+    let default = if engine == Engine::Sqlite { 10 } else { 6 };
     let kills = setting("WAYMARK_TEST_KILLS")?.unwrap_or(default);
     let mut random = Random::seeded(&format!("{engine:?}: WAYMARK_TEST_KILLS={kills}"))?;
     let mut product = Product::start(Options { engine, ..Options::default() }).await?;

@@ -50,11 +50,18 @@ fn scratch() -> Result<tempfile::TempDir> {
     Ok(scratch)
 }
 
+/// Redocly looks at the examples, for which Spectral takes ten times as long.
+const SPECTRAL: &str = "extends: [\"spectral:oas\"]\nrules:\n  oas3-valid-media-example: off\n  \
+    oas3-valid-schema-example: off\n";
+const REDOCLY: &str = "extends: [recommended]\nrules:\n  no-invalid-media-type-examples: error\n  \
+    no-invalid-schema-examples: error\n  no-invalid-parameter-examples: error\n";
+
 #[test]
 fn linters_find_no_error_in_the_document() {
     let scratch = scratch().unwrap();
     let folder = scratch.path();
-    fs::write(folder.join(".spectral.yaml"), "extends: [\"spectral:oas\"]\n").unwrap();
+    fs::write(folder.join(".spectral.yaml"), SPECTRAL).unwrap();
+    fs::write(folder.join("redocly.yaml"), REDOCLY).unwrap();
     let spectral = ["lint", "openapi.json", "--fail-severity", "error", "--format", "text"];
     run(npm("spectral", folder).unwrap().args(spectral)).unwrap();
     run(npm("redocly", folder).unwrap().args(["lint", "openapi.json"])).unwrap();
@@ -97,9 +104,12 @@ async fn the_client_of_openapi_python_client_walks(engine: Engine) -> Result<()>
     let scratch = scratch()?;
     let path = scratch.path();
     let programs = python::programs("openapi")?;
+    // What is generated is run, and not read: it need not be formatted.
+    fs::write(path.join("config.yaml"), "post_hooks: []\n")?;
     let paths = std::env::var("PATH").unwrap_or_default();
     let said = run(Command::new(programs.join("openapi-python-client"))
         .args(["generate", "--path", "openapi.json", "--output-path", "waymark", "--meta", "none"])
+        .args(["--config", "config.yaml"])
         .current_dir(path)
         .env("PATH", format!("{}:{paths}", programs.display())))?;
     // An operation that it cannot read is left out with a warning; an export is no JSON, and is said to be left out.

@@ -129,12 +129,12 @@ fn each_label_of_a_sheet_is_where_the_manifest_says() {
     let layout = json!({"size": "a4-63.5x38.1", "start": 4, "cutMarks": true});
     let order = Order::draw(
         &json!({"format": "pdf-sheets", "layout": layout, "hri": {"text": "gs1", "fontMm": 1.5}}),
-        26,
+        20,
     );
     let pdf = order.save("codes.pdf", &order.file);
     tools::qpdf(&pdf);
     let sizes = page_sizes(&pdf);
-    assert_eq!(sizes.len(), 2, "18 labels and 8");
+    assert_eq!(sizes.len(), 2, "18 labels and 2");
     for [width, height] in sizes {
         assert!((width - 210.0).abs() < 0.01 && (height - 297.0).abs() < 0.01, "{width} x {height}");
     }

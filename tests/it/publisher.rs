@@ -6,6 +6,7 @@ mod follow;
 
 use std::{
     collections::BTreeMap,
+    ops::Range,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -19,6 +20,7 @@ use push::{
 };
 use redirects::service::redirections::{self, DomainChoice};
 use redis::aio::ConnectionLike;
+use serde_json::{Value, json};
 use shared::{
     id::ResourceId,
     redirect::Redirect,
@@ -33,7 +35,10 @@ use tests::{
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::store::redirections::{create, product};
+use crate::store::{
+    links::create_many,
+    redirections::{create, product},
+};
 
 /// A publisher at work; stopped when dropped.
 struct Working {
@@ -68,10 +73,15 @@ fn publish(made: &TestApp, owner: &str, url: &str, shards: u16) -> Result<Workin
 async fn service(redirections: usize) -> Result<(TestApp, ResourceId)> {
     let made = TestApp::new(Engine::Postgres).await?;
     let product = product(&made).await?;
-    for n in 0..redirections {
-        create(&made, product, &format!("https://example.com/{n}"), None).await?;
-    }
+    create_many(&made, links(product, 0..redirections)).await?;
     Ok((made, product))
+}
+
+/// Redirections of a product to numbered targets.
+fn links(product: ResourceId, numbers: Range<usize>) -> impl Iterator<Item = Value> {
+    numbers.map(
+        move |n| json!({"platformId": product, "defaultRedirectUrl": format!("https://example.com/{n}")}),
+    )
 }
 
 async fn delete(made: &TestApp, short_id: &str) -> Result<Rev> {

@@ -57,15 +57,14 @@ fn check(figures: &Figures, floors: &Floors) {
 }
 
 /// The floor of confirmed diversions: 93 of 100 at twelve false alarms in a thousand, where nobody buys on a journey and
-/// nothing is tried inside of its market first. The shifted mix, with twice the VPNs, misses it by half a hundredth.
+/// nothing is tried inside of its market first, with untagged display pieces. Of the mixes without, the plain and the shifted
+/// one among them, [`floors_hold_or_are_missed_by_what_is_known`] says the same.
 #[test]
 fn diversions_are_confirmed_at_few_false_alarms_but_for_tourists() {
-    for (figures, floor) in [(Figures::PLAIN, 0.93), (Figures::SHIFTED, 0.91), (Figures::CROWDED, 0.93)] {
-        let without = Figures { tourist: 0.0, tried_inside: 0.0, ..figures };
-        let report = Report::of(&run(FIRST_EVALUATION_SEED, ITEMS, Population::First("", without)));
-        assert!(report.diversion_seen_again.share >= floor, "{report}");
-        assert!(report.diversion_false_positives <= 0.012, "{report}");
-    }
+    let without = Figures { tourist: 0.0, tried_inside: 0.0, ..Figures::CROWDED };
+    let report = Report::of(&run(FIRST_EVALUATION_SEED, ITEMS, Population::First("", without)));
+    assert!(report.diversion_seen_again.share >= 0.93, "{report}");
+    assert!(report.diversion_false_positives <= 0.012, "{report}");
 }
 
 /// Where 6 items in 100 are bought on a journey and one in ten is diverted, four in five confirmed diversions are right.

@@ -8,7 +8,7 @@ mod imports;
 mod job_turns;
 mod keys;
 mod link_pages;
-mod links;
+pub(crate) mod links;
 mod loose_texts;
 mod mail_turns;
 mod paging;

@@ -4,7 +4,7 @@ use std::{
     fs,
     net::TcpListener,
     path::Path,
-    process::{Child, Command, Output},
+    process::{Command, Output},
     time::{Duration, Instant},
 };
 
@@ -12,6 +12,7 @@ use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 use tests::{
     db::{Engine, Location, TestDb},
+    killed::Killed,
     product::{DEADLINE, binary, root, spawn_up},
     redis::RedisServer,
 };
@@ -23,14 +24,14 @@ const BUILD_DEADLINE: Duration = Duration::from_secs(900);
 
 /// A `waymark up` and what it said; killed when dropped.
 pub(crate) struct Up {
-    child: Child,
+    child: Killed,
     said: Vec<String>,
 }
 
 impl Up {
     pub(crate) fn start(command: &mut Command) -> Result<Self> {
         let (child, said) = spawn_up(command, BUILD_DEADLINE)?;
-        Ok(Self { child, said })
+        Ok(Self { child: Killed(child), said })
     }
 
     /// What stands beside a label.
@@ -51,14 +52,6 @@ impl Up {
             ensure!(begun.elapsed() < DEADLINE, "Ctrl-C did not stop it");
             std::thread::sleep(Duration::from_millis(10));
         }
-    }
-}
-
-impl Drop for Up {
-    fn drop(&mut self) {
-        // It may have ended already.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 

@@ -26,7 +26,7 @@ use self::{
     rule::{Rule, Taking},
     scenarios::{
         ALL, CORE, DISK, DISK_AND_SNAPSHOT, DISK_ONE_WRITE, EPOCHS, EPOCHS_AT_ONCE, EPOCHS_ONE_WRITE, FAULTS,
-        LEASE, LEASES, LONG, POISONED, REDIS, STEPS, VIEW_BOOT,
+        LEASE, LEASES, LEASES_ONE_WRITE, LONG, POISONED, REDIS, STEPS, VIEW_BOOT, VIEW_BOOT_ONE_WRITE,
     },
 };
 
@@ -116,12 +116,12 @@ fn poison_holds() {
 
 #[test]
 fn boot_from_the_view_holds() {
-    holds(VIEW_BOOT);
+    holds(VIEW_BOOT_ONE_WRITE);
 }
 
 #[test]
 fn leases_and_heartbeats_hold() {
-    holds(LEASES);
+    holds(LEASES_ONE_WRITE);
 }
 
 /// Where no copy takes over, the term alone fences a rebuild.

@@ -153,6 +153,10 @@ pub(super) const VIEW_BOOT: Scenario = Scenario {
     ..CORE
 };
 
+/// The same with one write.
+pub(super) const VIEW_BOOT_ONE_WRITE: Scenario =
+    Scenario { name: "boot from the view, one write", writes: 1, ..VIEW_BOOT };
+
 /// Acknowledgements, leases that run out, heartbeats and lost messages.
 pub(super) const LEASES: Scenario = Scenario {
     name: "leases and heartbeats",
@@ -163,6 +167,10 @@ pub(super) const LEASES: Scenario = Scenario {
     reaches: &[Seen::Promised, Seen::LeftOut, Seen::LostTail],
     ..CORE
 };
+
+/// The same with one write.
+pub(super) const LEASES_ONE_WRITE: Scenario =
+    Scenario { name: "leases and heartbeats, one write", writes: 1, ..LEASES };
 
 const EVERYTHING: &[Fault] = &[
     Fault::Cut,
@@ -203,4 +211,6 @@ pub(super) const LONG: &[Scenario] = &[
     DISK,
     Scenario { name: "disk, long", faults: 2, kinds: &[Fault::Crash, Fault::Cut, Fault::Resync], ..DISK },
     Scenario { name: "all, long", faults: 2, kinds: EVERYTHING, ..ALL },
+    VIEW_BOOT,
+    LEASES,
 ];

@@ -2,7 +2,7 @@
 
 use std::{
     io::{BufRead as _, BufReader, Write as _},
-    process::{Child, ChildStdin, ChildStdout, Command, Stdio},
+    process::{ChildStdin, ChildStdout, Command, Stdio},
     sync::{Mutex, PoisonError},
 };
 
@@ -10,6 +10,7 @@ use anyhow::{Context, Result, ensure};
 use scan_store::domain::scan_server::ScanServer;
 
 use crate::{
+    killed::Killed,
     product::{client, root},
     python,
 };
@@ -25,17 +26,9 @@ pub struct ClickHouse {
 }
 
 struct Running {
-    child: Child,
+    child: Killed,
     ask: ChildStdin,
     said: BufReader<ChildStdout>,
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        // It may have ended already.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
 }
 
 impl ClickHouse {
@@ -128,7 +121,7 @@ fn run(folder: &tempfile::TempDir, port: u16) -> Result<(Running, u16)> {
         .spawn()?;
     let ask = child.stdin.take().context("stdin")?;
     let said = BufReader::new(child.stdout.take().context("stdout")?);
-    let mut running = Running { child, ask, said };
+    let mut running = Running { child: Killed(child), ask, said };
     let said = line(&mut running.said)?;
     let port = said.strip_prefix("listening ").with_context(|| said.clone())?.parse()?;
     Ok((running, port))

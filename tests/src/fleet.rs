@@ -3,7 +3,7 @@
 use std::{
     collections::HashMap,
     path::PathBuf,
-    process::{Child, Command, ExitStatus, Output},
+    process::{Command, ExitStatus, Output},
     time::Instant,
 };
 
@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 
 use crate::{
     db::{Engine, Location, TestDb},
+    killed::Killed,
     product::{DEADLINE, built, client, metrics_of, random_key, spawn_up},
     redis::RedisServer,
 };
@@ -46,7 +47,7 @@ pub struct Control {
     pub internal: String,
     /// Base of the admin listener.
     pub admin: String,
-    child: Child,
+    child: Killed,
 }
 
 impl Fleet {
@@ -129,7 +130,13 @@ impl Fleet {
             found.with_context(|| format!("no line {label:?} in {said:?}"))
         };
         let mqtt = must("MQTT ")?.trim_start_matches("mqtt://").to_owned();
-        Ok(Control { api: must("API ")?, mqtt, internal: must("Internal ")?, admin: must("Admin ")?, child })
+        Ok(Control {
+            api: must("API ")?,
+            mqtt,
+            internal: must("Internal ")?,
+            admin: must("Admin ")?,
+            child: Killed(child),
+        })
     }
 
     /// The `control` binary over the fleet's schema, without a subcommand.
@@ -311,13 +318,5 @@ impl Control {
             tokio::time::sleep(std::time::Duration::from_millis(10)).await;
         }
         bail!("control did not end")
-    }
-}
-
-impl Drop for Control {
-    fn drop(&mut self) {
-        // It may have ended already.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }

@@ -12,6 +12,7 @@ use serde_json::Value;
 
 use crate::{
     fleet::Fleet,
+    killed::Killed,
     product::{DEADLINE, PHONE, built, spawn_until},
     redis::signal,
 };
@@ -25,7 +26,7 @@ pub struct FleetEdge {
     /// Base of the admin listener.
     pub admin: String,
     settings: Vec<(&'static str, String)>,
-    child: Child,
+    child: Killed,
 }
 
 impl Fleet {
@@ -45,7 +46,7 @@ impl Fleet {
         let mut settings = self.edge_settings(name)?;
         settings.extend(redis);
         let (child, url, admin) = spawn(&settings, ["127.0.0.1:0"; 2])?;
-        Ok(FleetEdge { name: name.to_owned(), url, admin, settings, child })
+        Ok(FleetEdge { name: name.to_owned(), url, admin, settings, child: Killed(child) })
     }
 
     /// The settings of an edge that knows every replica there is now, and not yet Redis; it gets a key.
@@ -136,7 +137,7 @@ impl FleetEdge {
         let host = |url: &str| url.rsplit('/').next().unwrap_or_default().to_owned();
         let ports = [host(&self.url), host(&self.admin)];
         let (child, ..) = spawn(&self.settings, ports.each_ref().map(String::as_str))?;
-        self.child = child;
+        self.child = Killed(child);
         Ok(())
     }
 
@@ -184,13 +185,5 @@ impl FleetEdge {
         let location =
             response.headers().get(header::LOCATION).map(|value| value.to_str().map(str::to_owned));
         Ok((response.status(), location.transpose()?))
-    }
-}
-
-impl Drop for FleetEdge {
-    fn drop(&mut self) {
-        // It may have ended already.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }

@@ -4,14 +4,14 @@ use std::{
     fs::{self, File},
     net::{SocketAddr, TcpStream},
     path::PathBuf,
-    process::{Child, Command, Stdio},
+    process::{Command, Stdio},
     time::{Duration, Instant},
 };
 
 use anyhow::{Context, Result, bail};
 use serde_json::json;
 
-use crate::{product::DEADLINE, redis::free_port};
+use crate::{killed::Killed, product::DEADLINE, redis::free_port};
 
 /// Where an authority finds the hosts that it checks.
 #[derive(Debug, Clone, Copy)]
@@ -38,19 +38,11 @@ pub struct Prepared {
 
 /// An authority that runs; it ends with this.
 pub struct Pebble {
+    child: Killed,
     /// Its port.
     pub port: u16,
     management: u16,
     dir: tempfile::TempDir,
-    child: Child,
-}
-
-impl Drop for Pebble {
-    fn drop(&mut self) {
-        // It may have ended already.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
 }
 
 impl Prepared {
@@ -107,7 +99,7 @@ impl Prepared {
         };
         let log = File::create(dir.path().join("log"))?;
         let child = command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log).spawn();
-        let mut pebble = Pebble { port, management, dir, child: child.context("pebble")? };
+        let mut pebble = Pebble { child: Killed(child.context("pebble")?), port, management, dir };
         let begun = Instant::now();
         while begun.elapsed() < DEADLINE {
             if let Some(status) = pebble.child.try_wait()? {

@@ -5,7 +5,7 @@ mod process;
 use std::{
     collections::HashMap,
     path::{Path, PathBuf},
-    process::{Child, Command, ExitStatus},
+    process::{Command, ExitStatus},
     time::{Duration, Instant},
 };
 
@@ -18,6 +18,7 @@ pub use self::process::{spawn_until, spawn_up};
 use crate::{
     clickhouse::ClickHouse,
     db::{Engine, Location, TestDb, copy_migrated},
+    killed::Killed,
 };
 
 /// Writes the key of an edge so that nobody else can read it.
@@ -68,6 +69,7 @@ impl Default for Options {
 
 /// A running product; killed when dropped.
 pub struct Product {
+    child: Killed,
     /// Base of the API: `http://127.0.0.1:port`.
     pub api: String,
     /// The API over TLS, if it is on.
@@ -92,7 +94,6 @@ pub struct Product {
     db: Option<TestDb>,
     /// The server of scans, on [`Engine::ClickHouse`].
     pub clickhouse: Option<ClickHouse>,
-    child: Child,
     _dir: tempfile::TempDir,
 }
 
@@ -201,7 +202,7 @@ impl Product {
             options,
             db,
             clickhouse,
-            child,
+            child: Killed(child),
             _dir: dir,
         })
     }
@@ -222,7 +223,8 @@ impl Product {
             command.env("WAYMARK_API_TLS_LISTEN", host(api)).env("WAYMARK_EDGE_TLS_LISTEN", host(edge));
         }
         command.envs(self.clickhouse.iter().map(|server| ("WAYMARK_SCANS_URL", server.url())));
-        (self.child, _) = spawn(command, &self.data, &self.key, self.options, self.db.as_ref())?;
+        let (child, _) = spawn(command, &self.data, &self.key, self.options, self.db.as_ref())?;
+        self.child = Killed(child);
         Ok(())
     }
 
@@ -377,14 +379,6 @@ impl Product {
             let url = percent_encoding::percent_decode_str(encoded).decode_utf8()?.into_owned();
             path = url.trim_start_matches(&self.api).to_owned();
         }
-    }
-}
-
-impl Drop for Product {
-    fn drop(&mut self) {
-        // It may have ended already.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 

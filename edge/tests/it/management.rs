@@ -37,7 +37,7 @@ struct Asked {
     body: Bytes,
 }
 
-/// An API that writes down what it is asked and answers 201.
+/// An API that writes down what it is asked and answers 201; of `/redirections/SILENT` nothing.
 async fn api() -> (SocketAddr, Arc<Mutex<Vec<Asked>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let at = listener.local_addr().unwrap();
@@ -55,6 +55,9 @@ async fn api() -> (SocketAddr, Arc<Mutex<Vec<Asked>>>) {
                     let body = body.collect().await.map(|body| body.to_bytes()).unwrap_or_default();
                     log.lock().unwrap().push(Asked { line, headers: parts.headers, body });
                     let response = Response::builder().status(201).header("location", "/redirections/NEW");
+                    if parts.uri.path() == "/redirections/SILENT" {
+                        std::future::pending::<()>().await;
+                    }
                     if parts.uri.path() == "/redirections/LARGE" {
                         return Ok(response.body(Full::from(vec![b'x'; LARGE])).unwrap());
                     }
@@ -227,6 +230,28 @@ async fn without_control_management_is_503() {
     let answer = edge.get("/redirections", &[("authorization", "KEY")]).await;
     assert_eq!((answer.status, answer.header("retry-after")), (503, "1"));
     answer.problem(50303);
+    edge.stop().await;
+}
+
+/// A write is not sent again, as it may have been done; who left it unanswered is asked last from then on.
+#[tokio::test]
+async fn a_control_that_does_not_answer_a_write_is_tried_last() {
+    let ((one, of_one), (two, of_two)) = (api().await, api().await);
+    let (_control, edge, _folder) = edge_with(|config| {
+        config.api_urls = vec![format!("http://{one}"), format!("http://{two}")];
+        config.limits.proxy_timeout = Duration::from_secs(1);
+    })
+    .await;
+    let write = async |path: &str| exchange(edge.plain, build("POST", path, &[("host", HOST)], "{}")).await;
+    let counts = || [&of_one, &of_two].map(|asked| asked.lock().unwrap().len());
+    // Either may be the first.
+    write("/redirections/SILENT").await.problem(50302);
+    let [first, second] = counts();
+    assert_eq!(first + second, 1, "it was sent once");
+    for _ in 0..4 {
+        assert_eq!(write("/redirections").await.status, 201);
+    }
+    assert_eq!(counts(), [first.max(second * 4), second.max(first * 4)], "the other one is asked");
     edge.stop().await;
 }
 

@@ -3,7 +3,7 @@
 use std::{
     io::{BufRead, BufReader},
     path::PathBuf,
-    process::{Child, Command, Stdio},
+    process::{Command, Stdio},
 };
 
 use anyhow::{Context, Result, ensure};
@@ -11,6 +11,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use tests::{
     db::Engine,
+    killed::Killed,
     product::{Options, Product, root},
     python,
 };
@@ -48,16 +49,6 @@ impl Subject {
     }
 }
 
-struct Killed(Child);
-
-impl Drop for Killed {
-    fn drop(&mut self) {
-        // It may have ended already.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
 async fn mosquitto(engine: Engine) -> Result<()> {
     let subject = Subject::new(engine).await?;
     let ca = subject.ca();
@@ -79,7 +70,7 @@ async fn mosquitto(engine: Engine) -> Result<()> {
         let mut listening = common("mosquitto_sub");
         listening.args(["-t", &topic, "-C", "2", "-d", "-W", "30"]).stdout(Stdio::piped());
         let mut listening = Killed(listening.spawn().context("mosquitto_sub: run deploy/setup test")?);
-        let mut lines = BufReader::new(listening.0.stdout.take().context("no output")?).lines();
+        let mut lines = BufReader::new(listening.stdout.take().context("no output")?).lines();
         let subscribed = lines.by_ref().map_while(Result::ok).any(|line| line.starts_with("Subscribed"));
         ensure!(subscribed, "{version}: no subscription");
         let (_, written) = subject.product.call(Method::PUT, &topic, Some(json!(1))).await?;

@@ -150,7 +150,7 @@ pub(super) fn killed_exports_leave_no_part(
     scratch: &Path,
     lines: &str,
 ) -> Result<()> {
-    let kills: u32 = repetitions(4, 8);
+    let kills: u32 = repetitions(2, 8);
     let folder = scratch.join("killed");
     let start = || {
         let mut command = Command::new(built("control").map_err(std::io::Error::other)?);

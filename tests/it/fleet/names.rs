@@ -10,7 +10,7 @@ const CHECKS: [(&str, &str, &str); 30] = [
     ("push_latency_100", "benches/src/push.rs", "measure"),
     ("push_latency_1000", "benches/src/push.rs", "measure"),
     ("resume_after_cut_1", "tests/it/fleet/stream.rs", "resume_after_cut_1"),
-    ("resume_after_cut_10k", "tests/it/fleet/stream.rs", "resume_after_cut_10k"),
+    ("resume_after_cut_10k", "tests/it/fleet/stream.rs", "resume_after_cut_many"),
     ("resume_after_cut_beyond_ring", "tests/it/fleet/stream.rs", "resume_after_cut_beyond_ring"),
     ("resume_after_cut_beyond_compaction", "tests/it/fleet/stream.rs", "resume_after_cut_beyond_compaction"),
     ("lost_tail_detected", "edge/tests/it/stream.rs", "a_lost_message_causes_a_resync"),

@@ -1,7 +1,7 @@
 //! The forms of a region's Redis, from control to edge: TLS, a cluster, and sentinels that promote another server.
 
 use std::{
-    process::{Child, Command, Stdio},
+    process::{Command, Stdio},
     time::Duration,
 };
 
@@ -11,6 +11,7 @@ use reqwest::StatusCode;
 use tests::{
     fleet::Fleet,
     fleet_edge::FleetEdge,
+    killed::Killed,
     redis::{RedisCluster, RedisServer, free_port},
 };
 
@@ -154,7 +155,7 @@ async fn a_view_in_a_cluster() -> Result<()> {
 /// A sentinel; killed when dropped.
 struct Sentinel {
     port: u16,
-    child: Child,
+    child: Killed,
     _folder: tempfile::TempDir,
 }
 
@@ -175,7 +176,7 @@ impl Sentinel {
             .stdout(Stdio::null())
             .spawn()
             .context("redis-server")?;
-        Ok(Self { port, child, _folder: folder })
+        Ok(Self { port, child: Killed(child), _folder: folder })
     }
 
     /// The primary's port, and how many replicas the sentinel knows.
@@ -186,14 +187,6 @@ impl Sentinel {
         let (_, port): (String, u16) = ask("get-master-addr-by-name").query_async(&mut connection).await?;
         let replicas: Vec<redis::Value> = ask("replicas").query_async(&mut connection).await?;
         Ok((port, replicas.len()))
-    }
-}
-
-impl Drop for Sentinel {
-    fn drop(&mut self) {
-        // It may have ended already.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 

@@ -73,7 +73,7 @@ async fn a_wait_counts_the_edges_of_every_replica() -> Result<()> {
     let begin = welcome.head;
     for at in [0, 1] {
         slow.ack(Vec::new()).await?;
-        let (status, body) = fleet.create_redirection(at, &product, None, "?wait=edges&timeout=4s").await?;
+        let (status, body) = fleet.create_redirection(at, &product, None, "?wait=edges&timeout=2s").await?;
         ensure!(status == StatusCode::ACCEPTED && counts(&body) == (2, 3), "at {at}: {status} {body}");
         ensure!(body["lagging"] == json!(["e3"]) && body["unreachable"] == json!([]), "{body}");
         ensure!(body.get("incomplete").is_none(), "{body}");

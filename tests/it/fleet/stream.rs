@@ -11,6 +11,7 @@ use shared::wire::stream::{Rev, Start, ToControl, Welcome};
 use tests::{
     fleet::Fleet,
     raw_edge::{RawEdge, hello},
+    repetitions,
 };
 
 /// A fleet of one control, an edge that follows it, and a product.
@@ -60,8 +61,8 @@ async fn resume_after_cut_1() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn resume_after_cut_10k() -> Result<()> {
-    Cut::new().await?.resumes(10_000).await
+async fn resume_after_cut_many() -> Result<()> {
+    Cut::new().await?.resumes(repetitions(3_000, 10_000)).await
 }
 
 /// The ring holds nothing of before the start of its replica: the log is read.
@@ -108,9 +109,10 @@ async fn slow_edge_no_memory_growth() -> Result<()> {
     let product = fleet.create_product(0).await?;
     let long = format!("https://example.com/{}", "x".repeat(2_000));
     let write = async || {
-        let item = json!({"platformId": product, "defaultRedirectUrl": long});
+        let item = json!({"platformId": product, "defaultRedirectUrl": long, "validUntil": 4_102_444_800_000_u64,
+            "endedUrl": long});
         for _ in 0..6 {
-            let body = Some(json!(vec![&item; 500]));
+            let body = Some(json!(vec![&item; 250]));
             let (status, body) = fleet.call(0, Method::POST, "/redirections", body).await?;
             ensure!(status.is_success(), "{status}: {body}");
         }
@@ -122,7 +124,7 @@ async fn slow_edge_no_memory_growth() -> Result<()> {
     let internal = &fleet.controls[0].internal;
     let (mut quick, welcome) = RawEdge::connect(internal, &key, hello("quick", None, 0)).await?;
     // One that reads: the ring and the frames that all share are there afterwards.
-    let (written, followed) = tokio::join!(write(), quick.follow(welcome.head + 3_000));
+    let (written, followed) = tokio::join!(write(), quick.follow(welcome.head + 1_500));
     written?;
     followed?;
     let before = resident_mib(fleet.controls[0].pid())?;
@@ -136,7 +138,7 @@ async fn slow_edge_no_memory_growth() -> Result<()> {
         edge.say(&ToControl::Hello(at)).await?;
         slow.push(edge);
     }
-    let following = quick.follow(welcome.head + 6_000);
+    let following = quick.follow(welcome.head + 3_000);
     let (written, followed) = tokio::join!(write(), following);
     written?;
     followed.context("the quick one is not held up")?;

@@ -4,28 +4,21 @@ use std::{
     net::{SocketAddr, TcpListener},
     os::fd::OwnedFd,
     path::Path,
-    process::{Child, Command, Stdio},
+    process::{Command, Stdio},
 };
 
 use anyhow::{Context, Result, ensure};
 use reqwest::{StatusCode, header};
 use tests::{
     fleet::Fleet,
+    killed::Killed,
     product::{DEADLINE, built},
     redis::signal,
 };
 use tokio::net::UnixDatagram;
 
 /// A process with a service manager; killed when dropped.
-struct Managed(Child);
-
-impl Drop for Managed {
-    fn drop(&mut self) {
-        // It may have ended already.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
+struct Managed(Killed);
 
 impl Managed {
     async fn ended(mut self) -> Result<std::process::ExitStatus> {
@@ -88,7 +81,7 @@ fn activate(
         .stdout(Stdio::null())
         .stderr(Stdio::from(OwnedFd::from(admin.try_clone()?)))
         .spawn()?;
-    Ok(Managed(child))
+    Ok(Managed(Killed(child)))
 }
 
 async fn scan(fleet: &Fleet, edge: SocketAddr) -> Result<StatusCode> {

@@ -8,6 +8,7 @@ use tests::db::Engine;
 use super::{
     Api,
     batches::{finished, populate},
+    links::product,
 };
 
 crate::on_both_engines!(
@@ -29,11 +30,6 @@ const OVER: &str = "https://example.com/over?id={shortId}";
 fn all() -> Value {
     json!({"validFrom": 1_800_000_000_000_i64, "validUntil": 1_900_000_000_000_i64, "maxScans": 5, "status": "paused",
         "endedUrl": OVER})
-}
-
-async fn product(api: &Api) -> Result<String> {
-    let made = api.create("/products", json!({"name": "p"})).await?;
-    Ok(made["id"].as_str().context("id")?.to_owned())
 }
 
 /// A body with the members of `more`.

@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use tests::db::Engine;
 use tokio_util::sync::CancellationToken;
 
-use super::Api;
+use super::{Api, links::product};
 
 crate::on_both_engines!(
     a_dry_run_counts_and_shows_and_changes_nothing,
@@ -28,12 +28,6 @@ crate::on_both_engines!(
     a_filter_that_the_change_itself_ends_finds_every_link,
     links_that_come_later_are_left_out,
 );
-
-/// Makes a product; gives its id.
-async fn product(api: &Api) -> Result<String> {
-    let made = api.create("/products", json!({"name": "p"})).await?;
-    Ok(made["id"].as_str().context("id")?.to_owned())
-}
 
 /// Makes links of a product with these members and the short ids `PREFIX0`, `PREFIX1`, …
 async fn links(api: &Api, product: &str, prefix: &str, count: usize, more: &Value) -> Result<()> {

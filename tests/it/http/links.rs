@@ -18,7 +18,7 @@ crate::on_both_engines!(
 );
 
 /// Makes a product; gives its id.
-async fn product(api: &Api) -> Result<String> {
+pub(super) async fn product(api: &Api) -> Result<String> {
     let made = api.create("/products", json!({"name": "p"})).await?;
     Ok(made["id"].as_str().context("id")?.to_owned())
 }

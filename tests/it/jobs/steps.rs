@@ -176,12 +176,12 @@ async fn a_kill_at_each_statement_neither_duplicates_nor_loses_actions(engine: E
         steps.insert(9, IN_COMMIT);
     }
     stall.set(steps[0]).await?;
-    let mut jobs = vec![submit_once(&product, &ids, 12_000).await?];
+    let mut jobs = vec![submit_once(&product, &ids, 7_000).await?];
     for (at, step) in steps.iter().enumerate() {
         stall.kill(&mut product, *step, steps.get(at + 1).copied()).await?;
     }
     wait_for(&product, &jobs[0], u64::MAX).await?;
-    let job = submit(&product, &ids, 60_000).await?;
+    let job = submit(&product, &ids, 30_000).await?;
     wait_for(&product, &job, 1).await?;
     stall.set(END_OF_CANCEL).await?;
     let (status, body) = product.call(Method::POST, &format!("{}/cancel", job.path), None).await?;

@@ -60,7 +60,7 @@ async fn workers_suspended_beyond_their_lease_write_nothing() -> Result<()> {
     let (ids, location) = (thngs(&product).await?, product.location());
     let mut jobs = Vec::new();
     for _ in 0..6 {
-        jobs.push(submit(&product, &ids, 12_000).await?);
+        jobs.push(submit(&product, &ids, 9_000).await?);
     }
     ensure!(product.stop()?.success());
     let before = count(&location, PROGRESS).await?;
@@ -98,7 +98,7 @@ async fn workers_suspended_beyond_their_lease_write_nothing() -> Result<()> {
         signal(*pid, "-CONT")?;
     }
     for _ in 0..8 {
-        jobs.push(submit(&product, &ids, 4_000).await?);
+        jobs.push(submit(&product, &ids, 1_500).await?);
     }
     // Each notices what it has lost, and is of use again.
     let (begun, mut marks) = (Instant::now(), vec![None; workers.len()]);
@@ -153,7 +153,7 @@ async fn two_workers_on_one_job_do_it_once(engine: Engine) -> Result<()> {
             workers.push(Worker::start(&product, &[])?);
         }
     }
-    let mut jobs = vec![submit(&product, &ids, 12_000).await?];
+    let mut jobs = vec![submit(&product, &ids, 6_000).await?];
     let begun = Instant::now();
     loop {
         let mut lost = product.metrics().await?.get(LOST).copied().context(LOST)?;
@@ -164,7 +164,7 @@ async fn two_workers_on_one_job_do_it_once(engine: Engine) -> Result<()> {
             if lost >= 5.0 {
                 break;
             }
-            jobs.push(submit(&product, &ids, 12_000).await?);
+            jobs.push(submit(&product, &ids, 6_000).await?);
         }
         ensure!(begun.elapsed() < DEADLINE, "{lost} leases were lost");
         // What `jobs_of_a_dead_worker_are_taken_over` waits half a minute for.

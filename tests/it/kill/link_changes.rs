@@ -16,9 +16,9 @@ crate::on_both_engines!(a_change_of_many_links_and_its_undo_survive_kills);
 
 async fn a_change_of_many_links_and_its_undo_survive_kills(engine: Engine) -> Result<()> {
     // In the long form a lease runs out after each kill on Postgres; on SQLite the next process takes it away.
-    let kills = if engine == Engine::Sqlite { repetitions(3, 40) } else { repetitions(2, 15) };
+    let kills = if engine == Engine::Sqlite { repetitions(2, 40) } else { repetitions(2, 15) };
     let mut random = Random::seeded(&format!("{engine:?}: {kills} kills of a change and of an undo each"))?;
-    let count = repetitions(3_000, 20_000);
+    let count = repetitions(1_500, 20_000);
     let mut product = Product::start(Options { engine, unlimited: true, ..Options::default() }).await?;
     let of = product.create_product().await?;
     for first in (0..count).step_by(1_000) {

@@ -15,9 +15,9 @@ crate::on_both_engines!(a_print_order_survives_kills);
 
 async fn a_print_order_survives_kills(engine: Engine) -> Result<()> {
     // In the long form a lease runs out after each kill on Postgres; on SQLite the next process takes it away.
-    let kills = if engine == Engine::Sqlite { repetitions(4, 60) } else { repetitions(3, 20) };
+    let kills = if engine == Engine::Sqlite { repetitions(3, 60) } else { repetitions(2, 20) };
     let mut random = Random::seeded(&format!("{engine:?}: {kills} kills of print orders"))?;
-    let count = repetitions(150, 3_000);
+    let count = repetitions(120, 3_000);
     let mut product = Product::start(Options { engine, unlimited: true, ..Options::default() }).await?;
     let of = product.create_product().await?;
     let drawing = json!({"format": "pdf-pages", "hri": {"text": "serial"}, "code": {"moduleMm": 0.5}});

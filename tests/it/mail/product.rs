@@ -1,6 +1,6 @@
 //! The product as a process: where codes are, and who may guess passwords.
 
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, ensure};
 use reqwest::Method;
@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use tests::{
     db::{Engine, Location, TestDb},
     fingerprint::fingerprint,
+    killed::Killed,
     product::{DEADLINE, binary, client, metrics_of, random_key, spawn_up},
 };
 
@@ -16,16 +17,6 @@ use super::{
     server::{Mode, Program, code_of},
     site::text,
 };
-
-struct Running(Child);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        // It may have ended already.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
 
 /// Sends something as from an address, and keeps what was answered.
 struct Caller {
@@ -84,7 +75,7 @@ async fn codes_are_in_the_mailbox_alone(engine: Engine) -> Result<()> {
         command.env("DATABASE_URL", url);
     }
     let (child, said) = spawn_up(&mut command, DEADLINE)?;
-    let _running = Running(child);
+    let _running = Killed(child);
     let of = |label: &str| {
         said.iter().find_map(|line| line.strip_prefix(label)).map(|text| text.trim().to_owned())
     };

@@ -3,7 +3,7 @@
 use std::{
     io::{BufRead, BufReader},
     path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
+    process::{Command, Stdio},
     sync::{Arc, Mutex, mpsc},
     time::{Duration, Instant},
 };
@@ -11,6 +11,7 @@ use std::{
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 use tests::{
+    killed::Killed,
     product::{DEADLINE, root},
     python,
 };
@@ -75,7 +76,7 @@ impl Program {
             }
         });
         let port = port.recv_timeout(DEADLINE)?.context("no port")??.parse()?;
-        Ok(Server { mode, port, mails, child })
+        Ok(Server { mode, port, mails, child: Killed(child) })
     }
 }
 
@@ -84,7 +85,7 @@ pub(crate) struct Server {
     mode: Mode,
     pub(super) port: u16,
     mails: Arc<Mutex<Vec<Value>>>,
-    child: Child,
+    child: Killed,
 }
 
 impl Server {
@@ -114,14 +115,6 @@ impl Server {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
         anyhow::bail!("no mail {number}: {:?}", self.mails())
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        // It may have ended already.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 

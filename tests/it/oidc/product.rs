@@ -4,7 +4,7 @@ use std::{
     fs,
     net::TcpListener,
     os::unix::fs::PermissionsExt as _,
-    process::{Child, Command, Stdio},
+    process::{Command, Stdio},
 };
 
 use anyhow::{Context, Result, ensure};
@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use tests::{
     db::Location,
     fingerprint::fingerprint,
+    killed::Killed,
     product::{DEADLINE, binary, client, random_key, spawn_up},
 };
 use url::Url;
@@ -21,16 +22,6 @@ use super::provider::{Running, parameter};
 
 const SECRET: &str = "a secret of the client: 100 %";
 const PASSWORD: &str = "a long sentence is best";
-
-struct Up(Child);
-
-impl Drop for Up {
-    fn drop(&mut self) {
-        // It may have ended already.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
 
 fn cookie(answer: &Response, name: &str) -> Option<String> {
     let sets = answer.headers().get_all(header::SET_COOKIE).iter().filter_map(|value| value.to_str().ok());
@@ -61,7 +52,7 @@ async fn the_product_signs_in_by_a_provider_that_comes_later() -> Result<()> {
         command.env(format!("WAYMARK_{name}_LISTEN"), "127.0.0.1:0");
     }
     let (child, said) = spawn_up(&mut command, DEADLINE)?;
-    let _up = Up(child);
+    let _up = Killed(child);
     let api = said.iter().find_map(|line| line.strip_prefix("API ")).context("API")?.trim().to_owned();
     let http = client()?;
 

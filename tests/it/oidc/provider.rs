@@ -4,7 +4,7 @@ use std::{
     collections::BTreeMap,
     io::{BufRead, BufReader},
     path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
+    process::{Command, Stdio},
     sync::mpsc,
     time::Duration,
 };
@@ -13,6 +13,7 @@ use anyhow::{Context, Result, bail, ensure};
 use oidc::OidcSettings;
 use reqwest::{Certificate, Response, header};
 use serde_json::{Value, json};
+use tests::killed::Killed;
 use url::Url;
 
 /// Longest wait for the process.
@@ -53,7 +54,7 @@ pub(super) struct Running {
     pub(super) port: u16,
     tls: Option<Tls>,
     http: reqwest::Client,
-    child: Child,
+    child: Killed,
 }
 
 impl Running {
@@ -86,7 +87,7 @@ impl Running {
             lines.for_each(drop);
         });
         let port = port.recv_timeout(DEADLINE)?.context("no port")??.parse()?;
-        Ok(Self { port, tls, http: http.build()?, child })
+        Ok(Self { port, tls, http: http.build()?, child: Killed(child) })
     }
 
     pub(super) fn issuer(&self) -> String {
@@ -142,14 +143,6 @@ impl Running {
             }
         }
         bail!("too many steps, the last was {url}")
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        // It may have ended already.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 

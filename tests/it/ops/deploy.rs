@@ -5,13 +5,17 @@ use std::{
     net::TcpListener,
     os::unix::fs::PermissionsExt as _,
     path::Path,
-    process::{Child, Command, Stdio},
+    process::{Command, Stdio},
     time::Duration,
 };
 
 use anyhow::{Context, Result, bail, ensure};
 use redis::{Commands as _, RedisResult};
-use tests::product::{DEADLINE, root};
+use tests::{
+    killed::Killed,
+    product::{DEADLINE, root},
+    python,
+};
 
 /// Highest exposure that `systemd-analyze security` may find, in tenths: 2.0 of 10.
 const EXPOSURE: &str = "20";
@@ -58,10 +62,8 @@ fn units_are_valid_and_hardened() -> Result<()> {
 #[test]
 fn container_files_pass_their_linters() -> Result<()> {
     let scratch = tempfile::tempdir()?;
-    run(Command::new("python3").args(["-m", "venv"]).arg(scratch.path()))?;
-    let program = |name: &str| scratch.path().join("bin").join(name);
-    let pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r"];
-    run(Command::new(program("python")).args(pip).arg(root().join("tests/lint/requirements.txt")))?;
+    let programs = python::installed("lint", &[root().join("tests/lint/requirements.txt")])?;
+    let program = |name: &str| programs.join(name);
     let deploy = root().join("deploy");
     let compose = deploy.join("compose.yaml");
     run(Command::new(program("check-jsonschema"))
@@ -120,20 +122,10 @@ fn every_alert_fires() -> Result<()> {
     Ok(())
 }
 
-struct Redis(Child);
-
-impl Drop for Redis {
-    fn drop(&mut self) {
-        // It may have ended already.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-fn redis(folder: &Path, users: &Path) -> Result<(Redis, u16)> {
+fn redis(folder: &Path, users: &Path) -> Result<(Killed, u16)> {
     for _ in 0..5 {
         let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
-        let mut child = Command::new("redis-server")
+        let child = Command::new("redis-server")
             .args(["--bind", "127.0.0.1", "--port", &port.to_string(), "--save", "", "--aclfile"])
             .arg(users)
             .arg("--dir")
@@ -141,18 +133,17 @@ fn redis(folder: &Path, users: &Path) -> Result<(Redis, u16)> {
             .stdout(Stdio::null())
             .spawn()
             .context("redis-server: install it by deploy/setup test")?;
+        let mut child = Killed(child);
         let begun = std::time::Instant::now();
         while begun.elapsed() < DEADLINE {
             if std::net::TcpStream::connect(("127.0.0.1", port)).is_ok() {
-                return Ok((Redis(child), port));
+                return Ok((child, port));
             }
             if child.try_wait()?.is_some() {
                 break;
             }
             std::thread::sleep(Duration::from_millis(20));
         }
-        let _ = child.kill();
-        let _ = child.wait();
     }
     bail!("no Redis came up")
 }

@@ -2,7 +2,7 @@
 
 use std::{
     path::{Path, PathBuf},
-    process::{Child, Command},
+    process::Command,
 };
 
 use anyhow::{Context, Result, bail, ensure};
@@ -10,6 +10,7 @@ use reqwest::StatusCode;
 use serde_json::json;
 use tests::{
     fleet::Fleet,
+    killed::Killed,
     product::{DEADLINE, Options, PHONE, Product, root, spawn_until, spawn_up},
 };
 
@@ -61,7 +62,7 @@ fn refused(mut command: Command) -> Result<()> {
 
 /// A process that is killed when the test ends, and what it said at its start.
 struct Running {
-    child: Child,
+    child: Killed,
     said: Vec<String>,
 }
 
@@ -72,18 +73,10 @@ impl Running {
     }
 }
 
-impl Drop for Running {
-    fn drop(&mut self) {
-        // It may have ended already.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
 /// Starts `control serve` of a release over the fleet's database.
 fn serve(fleet: &Fleet, binary: &Path) -> Result<Running> {
     let (child, said) = spawn_up(&mut serve_command(fleet, binary), DEADLINE)?;
-    Ok(Running { child, said })
+    Ok(Running { child: Killed(child), said })
 }
 
 fn serve_command(fleet: &Fleet, binary: &Path) -> Command {
@@ -162,7 +155,7 @@ async fn waymark_up_starts_on_the_database_of_this_one() -> Result<()> {
         return Ok(());
     }
     let (child, said) = spawn_up(&mut command, DEADLINE)?;
-    let older = Running { child, said };
+    let older = Running { child: Killed(child), said };
     let api = older.told("API ")?;
     let second = create_product(&product.http, &api, &product.key).await?;
     drop(older);
@@ -182,7 +175,7 @@ async fn an_edge_follows_this_control() -> Result<()> {
     command.envs(fleet.edge_settings("e1")?).envs(fleet.redis_settings.clone());
     command.env("WAYMARK_EDGE_LISTEN", "127.0.0.1:0").env("WAYMARK_ADMIN_LISTEN", "127.0.0.1:0");
     let (child, said) = spawn_until(&mut command, "Ready", DEADLINE)?;
-    let edge = Running { child, said };
+    let edge = Running { child: Killed(child), said };
     a_link_works(&fleet, &fleet.controls[0].api, &edge.told("Edge ")?).await
 }
 

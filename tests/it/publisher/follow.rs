@@ -100,14 +100,12 @@ async fn an_existing_view_is_continued() {
     let before = settled(&made, &[&redis], 1).await.unwrap();
     first.stop().await.unwrap();
     // More than a batch.
-    for n in 0..700 {
-        create(&made, product, &format!("https://example.com/later/{n}"), None).await.unwrap();
-        if n % 400 == 0 {
-            // Rules in between: the setup moves on with the shard it belongs to.
-            let rule = json!([{"match": "true", "redirectUrl": format!("https://example.com/{n}")}]);
-            let rule = serde_json::from_value(rule).unwrap();
-            rules::replace(&made.app.redirects, &made.caller(), Whose::Account, rule).await.unwrap();
-        }
+    for n in [0, 350] {
+        create_many(&made, links(product, n..n + 350)).await.unwrap();
+        // Rules in between: the setup moves on with the shard it belongs to.
+        let rule = json!([{"match": "true", "redirectUrl": format!("https://example.com/{n}")}]);
+        let rule = serde_json::from_value(rule).unwrap();
+        rules::replace(&made.app.redirects, &made.caller(), Whose::Account, rule).await.unwrap();
     }
     let second = publish(&made, "b", &redis.url(), 1).unwrap();
     let after = settled(&made, &[&redis], 1).await.unwrap();

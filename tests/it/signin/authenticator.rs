@@ -2,15 +2,15 @@
 
 use std::{
     io::{BufRead, BufReader, Write},
-    process::{Child, ChildStdin, ChildStdout, Command, Stdio},
+    process::{ChildStdin, ChildStdout, Command, Stdio},
 };
 
 use anyhow::{Context, Result, ensure};
-use tests::{product::root, python};
+use tests::{killed::Killed, product::root, python};
 
 /// An app that has scanned the code of an enrolment.
 pub(super) struct Authenticator {
-    child: Child,
+    child: Killed,
     ask: ChildStdin,
     told: BufReader<ChildStdout>,
 }
@@ -24,7 +24,7 @@ impl Authenticator {
             .stdout(Stdio::piped())
             .spawn()?;
         let (ask, told) = (child.stdin.take().context("stdin")?, child.stdout.take().context("stdout")?);
-        Ok(Self { child, ask, told: BufReader::new(told) })
+        Ok(Self { child: Killed(child), ask, told: BufReader::new(told) })
     }
 
     /// The code of a time, by the URL of the enrolment.
@@ -37,13 +37,5 @@ impl Authenticator {
         let code = parts.next().context("code")?.to_owned();
         ensure!(code.len() == 6 && parts.eq(["o@example.com (Test)", "Waymark"]), "{line:?}");
         Ok(code)
-    }
-}
-
-impl Drop for Authenticator {
-    fn drop(&mut self) {
-        // It may have ended already.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }

@@ -6,9 +6,12 @@ use std::{
     time::Duration,
 };
 
-use tests::campaign::{
-    history::{self, Outcome, Verdict},
-    load::random,
+use tests::{
+    campaign::{
+        history::{self, Outcome, Verdict},
+        load::random,
+    },
+    repetitions,
 };
 use turmoil::{Builder, Sim};
 
@@ -19,7 +22,7 @@ use super::{
 };
 
 /// Milliseconds during which faults happen; a broken form shows sooner, or with another seed.
-const STEPS: u64 = 25_000;
+const STEPS: [u64; 2] = [15_000, 25_000];
 const BROKEN_STEPS: u64 = 8_000;
 
 /// Longest time for everything to come to rest, in milliseconds.
@@ -92,7 +95,7 @@ pub(super) fn simulate(seed: u64, form: Form) -> Report {
         sim.host(format!("writer-{writer}"), move || control::write(truth.clone(), seed));
     }
     let mut driver = Driver { sim, truth, choices, down: BTreeSet::new(), heals: BTreeMap::new() };
-    let faults = driver.run(if form == Form::Right { STEPS } else { BROKEN_STEPS });
+    let faults = driver.run(if form == Form::Right { repetitions(STEPS[0], STEPS[1]) } else { BROKEN_STEPS });
     drop(driver.sim);
     let mut state = driver.truth.state();
     let history = std::mem::take(&mut state.history);

@@ -115,15 +115,28 @@ async fn ensure_once(made: &TestApp, scans: &[(u64, NewScan)]) -> Result<()> {
     Ok(())
 }
 
+/// How a batch of nine comes again.
+type Pieces = &'static [(usize, usize)];
+
+const WHOLE: Pieces = &[(0, 9)];
+const PARTS: Pieces = &[(0, 3), (1, 5), (0, 9)];
+
+/// At which statement the server fails, how, and how the batch comes again each time.
+const FAULTS: [(&str, &str, &[Pieces]); 5] = [
+    (NOTE, "lose", &[PARTS]),
+    (STORE, "lose", &[WHOLE, PARTS]),
+    (NOTE, "die", &[WHOLE]),
+    (STORE, "die", &[WHOLE, PARTS]),
+    (STORE, "passing", &[WHOLE]),
+];
+
 /// The server fails before and after it has noted or stored a batch, which comes again whole and in other pieces.
 async fn a_batch_that_was_half_stored_is_stored_once(engine: Engine) -> Result<()> {
     let (made, server) = app(engine).await?;
     let mut all = Vec::new();
     let mut begin = 0;
-    for (statement, what) in
-        [(NOTE, "lose"), (STORE, "lose"), (NOTE, "die"), (STORE, "die"), (STORE, "passing")]
-    {
-        for pieces in [&[(0, 9)][..], &[(0, 3), (1, 5), (0, 9)]] {
+    for (statement, what, again) in FAULTS {
+        for pieces in again {
             let batch = scans_from(made.account, begin..begin + 9)?;
             server.tell(statement, what)?;
             let failed = append(&made, &batch).await;
@@ -132,7 +145,7 @@ async fn a_batch_that_was_half_stored_is_stored_once(engine: Engine) -> Result<(
             if what == "die" {
                 server.start_again()?;
             }
-            for (from, to) in pieces {
+            for (from, to) in *pieces {
                 append(&made, &batch[*from..*to]).await?;
             }
             begin += 9;

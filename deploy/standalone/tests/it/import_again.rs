@@ -201,7 +201,7 @@ async fn things_and_codes_are_made_in_one_run_and_not_twice() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_file_corrected_after_a_kill_creates_each_line_once() {
-    const ROWS: usize = 2_000;
+    const ROWS: usize = 1_000;
     let service = Waymark::start().await;
     let thng = service.thng().await;
     let text = |bad: &str| {

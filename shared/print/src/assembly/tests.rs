@@ -74,26 +74,26 @@ fn orders() -> Vec<Value> {
 
 #[test]
 fn the_bytes_do_not_depend_on_the_chunks() {
-    // More than a sheet. Each code is drawn and read again, in each of the ways.
-    let items = items(70);
+    // More than a sheet, or some. Each code is drawn and read again, in each of the ways.
     for order in orders() {
-        let spec = spec(&order);
+        let (count, most) = if order["format"] == "pdf-sheets" { (70, 33) } else { (12, 5) };
+        let (spec, items) = (spec(&order), items(count));
         let whole = chunks(&spec, &items, 1_000);
         assert_eq!(whole.len(), 1, "{order}");
-        let (file, manifest, finished) = join(&spec, 0..70, &whole);
-        for codes in [1, 33] {
+        let (file, manifest, finished) = join(&spec, 0..count, &whole);
+        for codes in [1, most] {
             let parts = chunks(&spec, &items, codes);
             assert!(parts.len() > 1, "{order}");
-            let joined = join(&spec, 0..70, &parts);
+            let joined = join(&spec, 0..count, &parts);
             assert!(
                 joined == (file.clone(), manifest.clone(), finished.clone()),
                 "{order}: {codes} codes a chunk"
             );
         }
         let totals = finished.totals;
-        assert_eq!((totals.codes, totals.decoded), (70, 70), "{order}");
-        assert!(totals.sampled <= 10, "{order}: the decoder finds nearly all, {totals:?}");
-        assert_eq!(manifest.lines().count(), 71, "{order}");
+        assert_eq!((totals.codes, totals.decoded), (count, count), "{order}");
+        assert!(totals.sampled <= count / 4, "{order}: the decoder finds nearly all, {totals:?}");
+        assert_eq!(manifest.lines().count() as u64, count + 1, "{order}");
     }
 }
 

@@ -3,7 +3,7 @@
 use std::{
     fs,
     path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
+    process::{Command, Stdio},
     time::{Duration, Instant, SystemTime},
 };
 
@@ -25,7 +25,7 @@ use shared::wire::{
     contents,
     stream::{Change, Hello, ToEdge},
 };
-use tests::{db::Engine, pebble::Pebble, product::DEADLINE, redis::free_port};
+use tests::{db::Engine, killed::Killed, pebble::Pebble, product::DEADLINE, redis::free_port};
 
 use super::{HOUR_MS, Setting};
 
@@ -180,16 +180,8 @@ async fn a_proven_domain_gets_a_certificate_which_is_renewed(engine: Engine) -> 
 struct Limiting {
     port: u16,
     limit: PathBuf,
-    child: Child,
+    child: Killed,
     _dir: tempfile::TempDir,
-}
-
-impl Drop for Limiting {
-    fn drop(&mut self) {
-        // It may have ended already.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
 }
 
 impl Limiting {
@@ -200,7 +192,7 @@ impl Limiting {
         fs::write(&file, configuration(port, dir.path(), &limit, pebble))?;
         let mut command = Command::new("/usr/sbin/nginx");
         command.args(["-e", "stderr"]).arg("-c").arg(&file).arg("-p").arg(dir.path()).stdin(Stdio::null());
-        let mut limiting = Self { port, limit, child: command.spawn().context("nginx")?, _dir: dir };
+        let mut limiting = Self { port, limit, child: Killed(command.spawn().context("nginx")?), _dir: dir };
         let begun = Instant::now();
         while begun.elapsed() < DEADLINE {
             if let Some(status) = limiting.child.try_wait()? {

@@ -8,7 +8,7 @@ use proptest::{
     prelude::*,
     test_runner::{Config, TestCaseError, TestRunner},
 };
-use tests::{db::Engine, product::PHONE};
+use tests::{db::Engine, product::PHONE, repetitions};
 use tokio::{runtime::Handle, sync::Mutex, task::block_in_place};
 
 use super::{super::paging::next, *};
@@ -315,7 +315,7 @@ async fn statistics_equal_a_count_over_the_stored_scans(engine: Engine) -> Resul
     let strategy = (prop::collection::vec(drawn, 1..60), prop::collection::vec(1..30_usize, 0..5));
     let model = Mutex::new(Model::default());
     let mut runner = TestRunner::new(Config {
-        cases: 8,
+        cases: repetitions(5, 8),
         failure_persistence: None,
         max_shrink_iters: 0,
         ..Config::default()

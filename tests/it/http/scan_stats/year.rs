@@ -26,7 +26,9 @@ const DAY: i64 = 24 * HOUR;
 const DAYS: i64 = 430;
 
 /// Each so many days there are scans.
-const EVERY: i64 = 3;
+fn every() -> i64 {
+    repetitions(6, 3)
+}
 
 /// Days for which scans are kept, and people in them.
 const KEPT: i64 = 60;
@@ -84,7 +86,7 @@ impl Year {
     async fn scan(&mut self, day: i64) -> Result<()> {
         let (now, mut records) = (self.now(), Vec::new());
         for (n, (country, address)) in (0..).zip(ADDRESSES) {
-            let people = 1 + (day / EVERY + n) % 3;
+            let people = 1 + (day / every() + n) % 3;
             let robots = i64::from(day % 7 == 0);
             records.extend((0..people).map(|_| scan("ONE", now, address, PHONE)));
             records.extend((0..robots).map(|_| scan("ONE", now, address, ROBOT)));
@@ -110,7 +112,8 @@ impl Year {
         Ok(())
     }
 
-    /// Lets a day pass, with all that runs once a day. What a day has to cut may wait for a later one, which then cuts all.
+    /// Lets a day pass, with all that runs once a day. What a day has to cut or purge may wait for a later one, which then does
+    /// it for all.
     async fn pass(&self, day: i64) -> Result<()> {
         let (app, is_cut) = (&self.api.made.app, day % repetitions(7, 1) == 0 || CHECKED.contains(&day));
         self.api.made.clock.advance(DAY);
@@ -119,9 +122,12 @@ impl Year {
             self.work().await?;
         }
         scan_retention::run(app).await?;
-        roll_ups::purge(&app.core).await?;
-        roll_ups::purge_devices(&app.core).await?;
-        if is_cut { self.work().await } else { Ok(()) }
+        if is_cut {
+            roll_ups::purge(&app.core).await?;
+            roll_ups::purge_devices(&app.core).await?;
+            self.work().await?;
+        }
+        Ok(())
     }
 
     /// Counts of statistics, of whole days.
@@ -184,7 +190,7 @@ impl Year {
         }
         let first = raw.keys().next().context("no scan is left")?.0;
         ensure!(raw == between(first, today + 1), "what is left is not what was counted: {raw:?}");
-        ensure!(first <= today - KEPT + EVERY || first == self.counted.keys().next().context("none")?.0);
+        ensure!(first <= today - KEPT + every() || first == self.counted.keys().next().context("none")?.0);
         let months = self.api.made.app.actions.scans.pool.describe().await?.months;
         let is_over = |end: i64| end + (KEPT + LATE) * DAY < self.now();
         ensure!(!months.iter().any(|month| is_over(month.end().0)), "{months:?}");
@@ -198,7 +204,7 @@ impl Year {
 async fn a_year_passes(engine: Engine) -> Result<()> {
     let mut year = Year::new(engine).await?;
     for day in 0..DAYS {
-        if day % EVERY == 0 {
+        if day % every() == 0 {
             year.scan(day).await?;
         }
         if day == ERASED {

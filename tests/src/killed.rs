@@ -1,0 +1,32 @@
+//! A process that does not outlive the test.
+
+use std::{
+    ops::{Deref, DerefMut},
+    process::Child,
+};
+
+/// A process that is killed when this is dropped. What it works on is dropped behind it: name it first in a struct.
+#[derive(Debug)]
+pub struct Killed(pub Child);
+
+impl Deref for Killed {
+    type Target = Child;
+
+    fn deref(&self) -> &Child {
+        &self.0
+    }
+}
+
+impl DerefMut for Killed {
+    fn deref_mut(&mut self) -> &mut Child {
+        &mut self.0
+    }
+}
+
+impl Drop for Killed {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
