@@ -4,6 +4,8 @@ use anyhow::{Context, Result, anyhow, ensure};
 use axum::http::Method;
 use control::worker::ingest_scans::ingest;
 use digital_links::service::step;
+use domains::store::domains::hand_over;
+use kernel::store::Ctx;
 use qr::{Format, QrRequest};
 use redirects::store::redirections::load_fill;
 use serde_json::{Value, json};
@@ -142,7 +144,7 @@ async fn items_follow_the_serial_mode(engine: Engine) -> Result<()> {
         ("overrides", [own_target.clone(), None]),
         ("known", [own_target.clone(), to("https://e.com/p", 0)]),
         ("template", [None, None]),
-        ("known", [own_target, to("https://e.com/p", 0)]),
+        ("known", [own_target.clone(), to("https://e.com/p", 0)]),
     ] {
         api.changed(&path, json!({"serialMode": mode})).await?;
         api.follow().await?;
@@ -157,6 +159,14 @@ async fn items_follow_the_serial_mode(engine: Engine) -> Result<()> {
     ensure!(api.leads(&of("MOVED")).await? == to("https://e.com/moved", 1));
     ensure!(api.call(Method::DELETE, &format!("/thngs/{late}"), None).await?.status == 200);
     ensure!(api.leads(&of("MOVED")).await?.is_none());
+    // Items follow the GTIN of a product that has no links itself, and codes with the former one are printed.
+    api.changed(&path, json!({"links": []})).await?;
+    api.changed(&path, json!({"identifiers": {"gs1:01": OTHER}})).await?;
+    api.follow().await?;
+    for short_id in [of("OWN"), format!("01/{OTHER}/21/OWN")] {
+        ensure!(api.leads(&short_id).await? == own_target, "{short_id}");
+    }
+    ensure!(api.leads(&of("PLAIN")).await?.is_none());
     // Items of a product that is gone lead nowhere.
     ensure!(api.call(Method::DELETE, &path, None).await?.status == 200);
     api.follow().await?;
@@ -188,6 +198,37 @@ async fn a_domain_begins_and_ends_in_steps(engine: Engine) -> Result<()> {
         api.follow().await?;
         ensure!(api.leads(&last).await?.is_some() == is_on);
     }
+    Ok(())
+}
+
+/// What another account made on the domain before keeps nobody from the same GTIN.
+async fn a_domain_leads_by_the_products_of_its_next_account(engine: Engine) -> Result<()> {
+    let api = Api::new(engine).await?;
+    api.resolve("tn.gg", true).await?;
+    let body = |href: &str| json!({"name": "Shoe", "identifiers": {"gs1:01": GTIN}, "links": links(href)});
+    let product = text(&api.create("/products", body("https://e.com/old")).await?, "id")?;
+    let (of_gtin, now) = (format!("01/{GTIN}"), api.made.app.core.clock.now().0);
+    ingest(&api.made.app, &batch(1, 0, &[record(&of_gtin, PHONE, now)])).await?;
+    let link = format!("/redirections/01%2F{GTIN}?domain=tn.gg");
+    ensure!(api.get(&link).await?.json()["hits"] == 1);
+    ensure!(api.call(Method::DELETE, &format!("/products/{product}"), None).await?.status == 200);
+
+    let (from, to_account) = (api.made.account, api.other_account);
+    let mut tx = api.made.app.core.db.begin(&Ctx::default()).await?;
+    ensure!(hand_over(&mut tx, from, to_account, &"tn.gg".parse()?).await?);
+    tx.commit().await?;
+    let as_other = async |method: Method, path: &str, body: Option<Value>| {
+        api.call_as(&api.other_key, method, path, body).await
+    };
+    let made = as_other(Method::POST, "/products", Some(body("https://e.com/new"))).await?;
+    ensure!(made.status == 201, "{made:?}");
+    let settings = format!("/accounts/{to_account}/shortDomains/tn.gg");
+    let on = as_other(Method::PUT, &settings, Some(json!({"digitalLinks": true}))).await?;
+    ensure!(on.status == 200, "{on:?}");
+    api.follow().await?;
+    ensure!(api.leads(&of_gtin).await? == to("https://e.com/new", 1));
+    let read = as_other(Method::GET, &link, None).await?;
+    ensure!(read.status == 200 && read.json()["hits"] == 0, "{read:?}");
     Ok(())
 }
 
@@ -308,6 +349,7 @@ crate::on_both_engines!(
     a_product_leads_by_its_gtins_and_lots,
     items_follow_the_serial_mode,
     a_domain_begins_and_ends_in_steps,
+    a_domain_leads_by_the_products_of_its_next_account,
     links_are_refused_with_every_fault,
     codes_may_say_the_digital_link,
     a_scan_belongs_to_the_item_of_its_serial,
