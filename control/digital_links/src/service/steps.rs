@@ -74,7 +74,9 @@ async fn products(tx: &mut Tx, task: &Task, now: UnixMillis) -> Result<(bool, Po
     let domains = domains(tx, task.account).await?;
     let (mut last, mut rows) = (task.after, 0);
     for (id, place) in &found {
-        rows += sync_product(tx, task.account, *id, &domains, now, false).await?;
+        tx.savepoint().await?;
+        let synced = sync_product(tx, task.account, *id, &domains, now, false).await;
+        rows += settled(tx, task, id.as_str(), synced).await?;
         if tasks::has_items(tx, task.account, *id).await? {
             tasks::put(tx, task.account, Some(*id), now).await?;
         }
@@ -100,13 +102,43 @@ async fn things(
     let (mut last, mut rows) = (task.after, 0);
     for (id, place) in &found {
         let known = (product.as_ref(), &*domains);
-        rows += sync_thng(tx, task.account, *id, known, now, false).await?;
+        tx.savepoint().await?;
+        let synced = sync_thng(tx, task.account, *id, known, now, false).await;
+        rows += settled(tx, task, id.as_str(), synced).await?;
         last = *place;
         if rows >= ROWS {
             break;
         }
     }
     Ok((is_over(&found, THNGS, last), last))
+}
+
+/// Leaves a resource as it was where another one has a Digital Link of it: both may be older than the look for that.
+///
+/// # Errors
+/// The other one may be an item whose product is another task of the account: then that is done before.
+async fn settled(
+    tx: &mut Tx,
+    task: &Task,
+    id: &str,
+    synced: Result<usize, ServiceError>,
+) -> Result<usize, ServiceError> {
+    let errors = match synced {
+        Ok(count) => {
+            tx.release_savepoint().await?;
+            return Ok(count);
+        }
+        Err(ServiceError::Refused { code, errors }) => {
+            if task.product.is_some() && tasks::has_others(tx, task).await? {
+                return Err(ServiceError::Refused { code, errors });
+            }
+            errors
+        }
+        Err(error) => return Err(error),
+    };
+    tx.rollback_to_savepoint().await?;
+    tracing::warn!(account = %task.account, resource = id, ?errors, "a resource is left without some Digital Links");
+    Ok(0)
 }
 
 /// Whether nothing comes behind a place, of a list that was asked for so many.

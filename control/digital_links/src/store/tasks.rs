@@ -26,7 +26,7 @@ const PRODUCTS: &str = "SELECT id, created_at, seq FROM products WHERE account_i
     ORDER BY created_at, seq LIMIT $4";
 const THNGS: &str = "SELECT id, created_at, seq FROM thngs WHERE account_id = $1 AND product_id = $2 \
     AND (created_at, seq) > ($3, $4) ORDER BY created_at, seq LIMIT $5";
-
+const OTHERS: &str = "SELECT 1 FROM digital_link_tasks WHERE account_id = $1 AND product_id <> $2 LIMIT 1";
 const HAS_ITEMS: &str = "SELECT 1 FROM products WHERE account_id = $1 AND id = $2 \
     AND doc ->> 'serialMode' IN ('overrides', 'known')";
 
@@ -71,6 +71,12 @@ pub async fn set_after(tx: &mut Tx, task: &Task, after: Position) -> Result<(), 
 pub async fn postpone(tx: &mut Tx, task: &Task, now: UnixMillis) -> Result<(), StoreError> {
     execute!(&mut **tx, POSTPONE, task.account.as_str(), name_of(task.product), now.0)?;
     Ok(())
+}
+
+/// Whether its account has other tasks.
+pub async fn has_others(conn: &mut Conn, task: &Task) -> Result<bool, StoreError> {
+    let row: Option<(i32,)> = fetch_optional!(conn, OTHERS, task.account.as_str(), name_of(task.product))?;
+    Ok(row.is_some())
 }
 
 /// Forgets a task that is done.
