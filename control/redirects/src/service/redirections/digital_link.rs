@@ -38,7 +38,8 @@ pub async fn digital_link(
     };
     let gtin =
         product.as_ref().and_then(Product::gtin).ok_or_else(|| none("it has no product with a GTIN"))?;
-    let mut link = DigitalLink::new(gtin).map_err(|_| none("its GTIN is of nobody"))?;
+    let mut link =
+        DigitalLink::new(shared::gtin::canonical(gtin)).map_err(|_| none("its GTIN is of nobody"))?;
     if let Some(id) = item.redirect.thng_id {
         let thng: Option<Thng> = documents::find(&mut conn, actor.account, id).await?;
         let serial = thng.as_ref().and_then(Thng::serial).map(str::to_owned);
