@@ -186,7 +186,12 @@ async fn a_domain_begins_and_ends_in_steps(engine: Engine) -> Result<()> {
     let made = api.call(Method::POST, "/products", Some(json!(all))).await?;
     ensure!(made.status == 200, "{made:?}");
     let last = format!("01/{}", gtin(24));
-    let settings = format!("/accounts/{}/shortDomains/tn.gg", api.made.account);
+    let account = api.made.account;
+    let (settings, quotas) =
+        (format!("/accounts/{account}/shortDomains/tn.gg"), format!("/accounts/{account}/quotas"));
+    let limit = Some(json!({"links": 3}));
+    let limited = api.call_as(&api.platform_key, Method::PUT, &format!("/platform{quotas}"), limit).await?;
+    ensure!(limited.status == 200, "{limited:?}");
     for is_on in [true, false] {
         let before = api.get(&settings).await?.header("etag").context("etag")?.to_owned();
         let answer = api.call(Method::PUT, &settings, Some(json!({"digitalLinks": is_on}))).await?;
@@ -197,6 +202,10 @@ async fn a_domain_begins_and_ends_in_steps(engine: Engine) -> Result<()> {
         ensure!(api.leads(&last).await?.is_some() != is_on);
         api.follow().await?;
         ensure!(api.leads(&last).await?.is_some() == is_on);
+        // What follows from a setting is made above the limit, too, and counts.
+        let used = api.get(&quotas).await?.json()["links"]["used"].clone();
+        let expected = if is_on { 25 } else { 0 };
+        ensure!(used == expected, "{used}");
     }
     Ok(())
 }

@@ -80,7 +80,7 @@ pub(super) async fn apply(
     if rows.is_charged {
         quotas::charge(tx, rows.account, Quota::Links, added, rows.now).await?;
     } else {
-        let _ = quotas::charge_some(tx, rows.account, Quota::Links, added, rows.now).await?;
+        quotas::add(tx, rows.account, Quota::Links, added, rows.now).await?;
     }
     let mut rev = log::take_revs(tx, count as u64).await?;
     let mut events = Vec::with_capacity(count);
