@@ -15,7 +15,11 @@ use shared::{
 };
 use tests::{db::Engine, product::PHONE};
 
-use super::{Api, operators::text};
+use super::{
+    Api,
+    authentication::{BERN, trigger, with},
+    operators::text,
+};
 use crate::store::scans::{batch, record};
 
 const GTIN: &str = "09521234543213";
@@ -311,7 +315,7 @@ async fn a_scan_belongs_to_the_item_of_its_serial(engine: Engine) -> Result<()> 
     let api = Api::new(engine).await?;
     api.resolve("tn.gg", true).await?;
     let body = json!({"name": "Shoe", "identifiers": {"gs1:01": GTIN}, "links": links("https://e.com/"),
-        "levels": [{"lot": "L1", "links": links("https://e.com/lot")}]});
+        "levels": [{"lot": "L1", "links": links("https://e.com/lot")}], "gtinAliases": [OTHER]});
     let product = text(&api.create("/products", body).await?, "id")?;
     let thng = json!({"name": "t", "product": product, "identifiers": {"gs1:21": "S1"}});
     let thng = text(&api.create("/thngs", thng).await?, "id")?;
@@ -351,6 +355,17 @@ async fn a_scan_belongs_to_the_item_of_its_serial(engine: Engine) -> Result<()> 
     let lots: Vec<(&Value, &Value)> =
         counts["rows"].as_array().into_iter().flatten().map(|row| (&row["lot"], &row["scans"])).collect();
     ensure!(lots == [(&json!(null), &json!(2)), (&json!("L1"), &json!(1))], "{counts}");
+
+    // A code is that of the item, also with a former GTIN, and without a record for each serial.
+    for (code, expected) in [
+        (format!("https://tn.gg/{of_lot}/21/S1?17=271231"), json!(thng)),
+        (format!("https://tn.gg/01/{OTHER}/21/S1"), json!(thng)),
+        (format!("https://tn.gg/{of_gtin}/21/S2"), Value::Null),
+    ] {
+        let asked = with(trigger(None, BERN), "customFields", json!({"scanValue": code}));
+        let result = api.call(Method::POST, "/authentication", Some(asked)).await?.json();
+        ensure!(result["thng"] == expected, "{code}: {result}");
+    }
     Ok(())
 }
 

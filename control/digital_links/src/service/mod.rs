@@ -3,11 +3,13 @@
 //! Functions fail when the database does; their docs list other errors only.
 
 mod apply;
+mod find;
 mod follow;
 mod steps;
 mod targets;
 
 pub use self::{
+    find::find_thng,
     follow::{follow_domain, follow_product, follow_thng},
     steps::step,
 };
