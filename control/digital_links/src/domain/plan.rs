@@ -59,13 +59,19 @@ pub fn of_thng(thng: &Thng, product: &Product) -> Vec<Planned> {
         }
         Some(one)
     };
-    gtins(product).filter_map(one).collect()
+    gtins(product).into_iter().filter_map(one).collect()
 }
 
-/// Those that Digital Links say. Older releases stored some with less than 14 digits.
-fn gtins(product: &Product) -> impl Iterator<Item = String> {
+/// Those that Digital Links say, each once. Older releases stored some with less than 14 digits.
+fn gtins(product: &Product) -> Vec<String> {
     let own = product.gtin().and_then(|gtin| read_gtin(gtin).ok());
-    own.into_iter().chain(product.details.digital.aliases().iter().cloned())
+    let mut all: Vec<String> = own.into_iter().collect();
+    for alias in product.details.digital.aliases() {
+        if !all.contains(alias) {
+            all.push(alias.clone());
+        }
+    }
+    all
 }
 
 /// A level; `None` without links.
@@ -145,7 +151,8 @@ mod tests {
         );
         let mut old = product("none");
         old.details.common.identifiers = Some([("gs1:01".to_owned(), "9521234543213".to_owned())].into());
-        assert_eq!(of_product(&old), of_product(&product("none")), "stored by an older release");
+        old.details.digital.gtin_aliases.as_mut().unwrap().push("09521234543213".to_owned());
+        assert_eq!(of_product(&old), of_product(&product("none")), "stored by an older release, and named twice");
     }
 
     #[test]
