@@ -152,7 +152,11 @@ mod tests {
         let mut old = product("none");
         old.details.common.identifiers = Some([("gs1:01".to_owned(), "9521234543213".to_owned())].into());
         old.details.digital.gtin_aliases.as_mut().unwrap().push("09521234543213".to_owned());
-        assert_eq!(of_product(&old), of_product(&product("none")), "stored by an older release, and named twice");
+        assert_eq!(
+            of_product(&old),
+            of_product(&product("none")),
+            "stored by an older release, and named twice"
+        );
     }
 
     #[test]
