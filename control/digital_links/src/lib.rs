@@ -13,7 +13,8 @@
 //! - Whatever writes rows holds the lock of the change log, and has read the domains behind it: so a step and a change never miss
 //!   each other.
 //! - Nobody changes a row by `/redirections`, and lists leave rows out.
-//! - A row that was removed is used again when its GTIN comes back, unlike short ids: GS1 gives a GTIN to one owner.
+//! - A row that was removed is used again when its GTIN comes back, unlike short ids: GS1 gives a GTIN to one owner. An account
+//!   that got the domain of another one takes such rows over, without their hits.
 
 pub mod domain;
 pub mod error;

@@ -191,11 +191,17 @@ async fn without_the_setting_a_domain_knows_no_digital_links() {
     let (control, edge, _folder) = resolver("none", WAYS[0]).await;
     let domain = ShortDomain::new(Scheme::Https, HOST).unwrap();
     let domain = ShortDomain { account: Some(account()), ..domain };
-    control.acked(control.commit([Change::Domain(domain)])).await;
+    control.acked(control.commit([Change::Domain(domain.clone())])).await;
     for path in [format!("/{PRODUCT}"), "/.well-known/gs1resolver".to_owned()] {
         edge.get(&path, &[]).await.problem(40402);
         assert_eq!(request(edge.plain, "OPTIONS", HOST, &path, &[]).await.status, 405);
     }
+    // A short id of several segments names the record until it is removed: never an empty target.
+    let mut several = domain;
+    several.paths.multi_segment = true;
+    control.acked(control.commit([Change::Domain(several)])).await;
+    let answer = edge.get(&format!("/{PRODUCT}"), &[]).await;
+    assert_eq!(location(&answer), (307, "https://example.com/unused"));
     edge.stop().await;
 }
 

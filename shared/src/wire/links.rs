@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 use super::stream::{Epoch, Rev};
 use crate::redirect::Redirect;
 
-/// Most links of a page: some 350 KiB with targets of 60 characters, at most 5 MiB.
+/// Most links of a page: some 350 KiB with targets of 60 characters, at most 5 MiB. Typed links end it before.
 pub const MAX_LINKS: u32 = 1_000;
 
-/// The links of a domain that follow a short id, as of one moment; one that is not full is the last.
+/// The links of a domain that follow a short id, as of one moment; without `more` it is the last.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LinksPage {

@@ -4,6 +4,8 @@ use anyhow::{Context, Result, anyhow, ensure};
 use axum::http::Method;
 use control::worker::ingest_scans::ingest;
 use digital_links::service::step;
+use domains::store::domains::hand_over;
+use kernel::store::Ctx;
 use qr::{Format, QrRequest};
 use redirects::store::redirections::load_fill;
 use serde_json::{Value, json};
@@ -13,7 +15,11 @@ use shared::{
 };
 use tests::{db::Engine, product::PHONE};
 
-use super::{Api, operators::text};
+use super::{
+    Api,
+    authentication::{BERN, trigger, with},
+    operators::text,
+};
 use crate::store::scans::{batch, record};
 
 const GTIN: &str = "09521234543213";
@@ -142,7 +148,7 @@ async fn items_follow_the_serial_mode(engine: Engine) -> Result<()> {
         ("overrides", [own_target.clone(), None]),
         ("known", [own_target.clone(), to("https://e.com/p", 0)]),
         ("template", [None, None]),
-        ("known", [own_target, to("https://e.com/p", 0)]),
+        ("known", [own_target.clone(), to("https://e.com/p", 0)]),
     ] {
         api.changed(&path, json!({"serialMode": mode})).await?;
         api.follow().await?;
@@ -157,6 +163,14 @@ async fn items_follow_the_serial_mode(engine: Engine) -> Result<()> {
     ensure!(api.leads(&of("MOVED")).await? == to("https://e.com/moved", 1));
     ensure!(api.call(Method::DELETE, &format!("/thngs/{late}"), None).await?.status == 200);
     ensure!(api.leads(&of("MOVED")).await?.is_none());
+    // Items follow the GTIN of a product that has no links itself, and codes with the former one are printed.
+    api.changed(&path, json!({"links": []})).await?;
+    api.changed(&path, json!({"identifiers": {"gs1:01": OTHER}})).await?;
+    api.follow().await?;
+    for short_id in [of("OWN"), format!("01/{OTHER}/21/OWN")] {
+        ensure!(api.leads(&short_id).await? == own_target, "{short_id}");
+    }
+    ensure!(api.leads(&of("PLAIN")).await?.is_none());
     // Items of a product that is gone lead nowhere.
     ensure!(api.call(Method::DELETE, &path, None).await?.status == 200);
     api.follow().await?;
@@ -176,7 +190,12 @@ async fn a_domain_begins_and_ends_in_steps(engine: Engine) -> Result<()> {
     let made = api.call(Method::POST, "/products", Some(json!(all))).await?;
     ensure!(made.status == 200, "{made:?}");
     let last = format!("01/{}", gtin(24));
-    let settings = format!("/accounts/{}/shortDomains/tn.gg", api.made.account);
+    let account = api.made.account;
+    let (settings, quotas) =
+        (format!("/accounts/{account}/shortDomains/tn.gg"), format!("/accounts/{account}/quotas"));
+    let limit = Some(json!({"links": 3}));
+    let limited = api.call_as(&api.platform_key, Method::PUT, &format!("/platform{quotas}"), limit).await?;
+    ensure!(limited.status == 200, "{limited:?}");
     for is_on in [true, false] {
         let before = api.get(&settings).await?.header("etag").context("etag")?.to_owned();
         let answer = api.call(Method::PUT, &settings, Some(json!({"digitalLinks": is_on}))).await?;
@@ -187,7 +206,42 @@ async fn a_domain_begins_and_ends_in_steps(engine: Engine) -> Result<()> {
         ensure!(api.leads(&last).await?.is_some() != is_on);
         api.follow().await?;
         ensure!(api.leads(&last).await?.is_some() == is_on);
+        // What follows from a setting is made above the limit, too, and counts.
+        let used = api.get(&quotas).await?.json()["links"]["used"].clone();
+        let expected = if is_on { 25 } else { 0 };
+        ensure!(used == expected, "{used}");
     }
+    Ok(())
+}
+
+/// What another account made on the domain before keeps nobody from the same GTIN.
+async fn a_domain_leads_by_the_products_of_its_next_account(engine: Engine) -> Result<()> {
+    let api = Api::new(engine).await?;
+    api.resolve("tn.gg", true).await?;
+    let body = |href: &str| json!({"name": "Shoe", "identifiers": {"gs1:01": GTIN}, "links": links(href)});
+    let product = text(&api.create("/products", body("https://e.com/old")).await?, "id")?;
+    let (of_gtin, now) = (format!("01/{GTIN}"), api.made.app.core.clock.now().0);
+    ingest(&api.made.app, &batch(1, 0, &[record(&of_gtin, PHONE, now)])).await?;
+    let link = format!("/redirections/01%2F{GTIN}?domain=tn.gg");
+    ensure!(api.get(&link).await?.json()["hits"] == 1);
+    ensure!(api.call(Method::DELETE, &format!("/products/{product}"), None).await?.status == 200);
+
+    let (from, to_account) = (api.made.account, api.other_account);
+    let mut tx = api.made.app.core.db.begin(&Ctx::default()).await?;
+    ensure!(hand_over(&mut tx, from, to_account, &"tn.gg".parse()?).await?);
+    tx.commit().await?;
+    let as_other = async |method: Method, path: &str, body: Option<Value>| {
+        api.call_as(&api.other_key, method, path, body).await
+    };
+    let made = as_other(Method::POST, "/products", Some(body("https://e.com/new"))).await?;
+    ensure!(made.status == 201, "{made:?}");
+    let settings = format!("/accounts/{to_account}/shortDomains/tn.gg");
+    let on = as_other(Method::PUT, &settings, Some(json!({"digitalLinks": true}))).await?;
+    ensure!(on.status == 200, "{on:?}");
+    api.follow().await?;
+    ensure!(api.leads(&of_gtin).await? == to("https://e.com/new", 1));
+    let read = as_other(Method::GET, &link, None).await?;
+    ensure!(read.status == 200 && read.json()["hits"] == 0, "{read:?}");
     Ok(())
 }
 
@@ -261,7 +315,7 @@ async fn a_scan_belongs_to_the_item_of_its_serial(engine: Engine) -> Result<()> 
     let api = Api::new(engine).await?;
     api.resolve("tn.gg", true).await?;
     let body = json!({"name": "Shoe", "identifiers": {"gs1:01": GTIN}, "links": links("https://e.com/"),
-        "levels": [{"lot": "L1", "links": links("https://e.com/lot")}]});
+        "levels": [{"lot": "L1", "links": links("https://e.com/lot")}], "gtinAliases": [OTHER]});
     let product = text(&api.create("/products", body).await?, "id")?;
     let thng = json!({"name": "t", "product": product, "identifiers": {"gs1:21": "S1"}});
     let thng = text(&api.create("/thngs", thng).await?, "id")?;
@@ -301,6 +355,17 @@ async fn a_scan_belongs_to_the_item_of_its_serial(engine: Engine) -> Result<()> 
     let lots: Vec<(&Value, &Value)> =
         counts["rows"].as_array().into_iter().flatten().map(|row| (&row["lot"], &row["scans"])).collect();
     ensure!(lots == [(&json!(null), &json!(2)), (&json!("L1"), &json!(1))], "{counts}");
+
+    // A code is that of the item, also with a former GTIN, and without a record for each serial.
+    for (code, expected) in [
+        (format!("https://tn.gg/{of_lot}/21/S1?17=271231"), json!(thng)),
+        (format!("https://tn.gg/01/{OTHER}/21/S1"), json!(thng)),
+        (format!("https://tn.gg/{of_gtin}/21/S2"), Value::Null),
+    ] {
+        let asked = with(trigger(None, BERN), "customFields", json!({"scanValue": code}));
+        let result = api.call(Method::POST, "/authentication", Some(asked)).await?.json();
+        ensure!(result["thng"] == expected, "{code}: {result}");
+    }
     Ok(())
 }
 
@@ -308,6 +373,7 @@ crate::on_both_engines!(
     a_product_leads_by_its_gtins_and_lots,
     items_follow_the_serial_mode,
     a_domain_begins_and_ends_in_steps,
+    a_domain_leads_by_the_products_of_its_next_account,
     links_are_refused_with_every_fault,
     codes_may_say_the_digital_link,
     a_scan_belongs_to_the_item_of_its_serial,

@@ -95,10 +95,16 @@ impl ProductLinks {
         }
     }
 
-    /// Whether a Digital Link leads anywhere.
+    /// Whether it has links.
     #[must_use]
     pub fn has_links(&self) -> bool {
         !self.of_gtin().is_empty() || !self.of_levels().is_empty()
+    }
+
+    /// Whether a Digital Link may lead somewhere: by these links, or by those of an item.
+    #[must_use]
+    pub fn may_lead(&self) -> bool {
+        self.has_links() || self.serial_mode.unwrap_or_default().has_items()
     }
 
     /// Links of the GTIN.

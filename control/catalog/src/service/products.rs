@@ -137,8 +137,8 @@ impl Bulk<Core> for Product {
     }
 }
 
-/// Normalises a new `gs1:01` and refuses an invalid GTIN; a stored value stays. Codes with the former GTIN of a product with
-/// links are printed: it becomes an alias, unless the change says which there are.
+/// Normalises a new `gs1:01` and refuses an invalid GTIN; a stored value stays. Codes with the former GTIN of a product that
+/// leads somewhere, or whose items may, are printed: it becomes an alias, unless the change says which there are.
 fn keep_gtin(stored: Option<&Product>, change: &mut ProductChange) -> Result<(), CatalogError> {
     let known = stored.and_then(Product::gtin);
     let Some(given) = change.details.common.identifiers.as_mut().and_then(|all| all.get_mut("gs1:01")) else {
@@ -152,7 +152,7 @@ fn keep_gtin(stored: Option<&Product>, change: &mut ProductChange) -> Result<(),
     let new = given.clone();
     let aliases = &mut change.details.digital.gtin_aliases;
     let former = known.and_then(|known| read_gtin(known).ok()).filter(|known| *known != new);
-    if let Some((former, stored)) = former.zip(stored).filter(|(_, one)| one.details.digital.has_links())
+    if let Some((former, stored)) = former.zip(stored).filter(|(_, one)| one.details.digital.may_lead())
         && aliases.is_none()
     {
         let mut all = stored.details.digital.aliases().to_vec();
@@ -200,18 +200,16 @@ async fn follow_links(
     let links =
         |product: Option<&Product>| product.map(|one| one.details.digital.clone()).unwrap_or_default();
     let (old, new) = (links(before), links(after));
-    if !old.has_links() && !new.has_links() && old.serial_mode == new.serial_mode {
-        return Ok(false);
-    }
     let has_items = |mode: Option<SerialMode>| mode.unwrap_or_default().has_items();
     // An item without links of its own has a record only while its product leads somewhere.
     let is_led = old.of_gtin().is_empty() != new.of_gtin().is_empty();
-    let changed = ChangedProduct {
-        id,
-        has_new_links: (&old.links, &old.levels) != (&new.links, &new.levels),
-        moves_things: (has_items(old.serial_mode) || has_items(new.serial_mode))
-            && (is_moved || is_led || old.serial_mode != new.serial_mode),
-    };
+    let moves_things = (has_items(old.serial_mode) || has_items(new.serial_mode))
+        && (is_moved || is_led || old.serial_mode != new.serial_mode);
+    if !old.has_links() && !new.has_links() && !moves_things {
+        return Ok(false);
+    }
+    let has_new_links = (&old.links, &old.levels) != (&new.links, &new.levels);
+    let changed = ChangedProduct { id, has_new_links, moves_things };
     core.dependents.product_changed(tx, account, changed, now).await
 }
 

@@ -157,7 +157,9 @@ impl Bulk<Core> for Thng {
             is_renamed: thng.name != name,
             is_moved: thng.product != product,
             is_marked,
-            is_relinked: thng.details.links != links || thng.serial() != serial.as_deref(),
+            is_relinked: thng.details.links != links
+                || thng.serial() != serial.as_deref()
+                || thng.details.common.scopes != common.scopes,
             has_new_links: thng.details.links != links,
         };
         let followed = core.dependents.thng_changed(tx, actor.account, changed, now).await?;

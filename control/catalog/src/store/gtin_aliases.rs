@@ -2,7 +2,7 @@
 
 use shared::id::{AccountId, ProductId};
 
-use super::{Conn, StoreError, Tx, dialect, execute};
+use super::{Conn, StoreError, Tx, dialect, execute, fetch_optional, parse};
 
 const PG_OF_OTHERS: &str = "SELECT gtin, product_id FROM gtin_aliases WHERE account_id = $1 AND product_id <> $2 \
     AND gtin = ANY($3) ORDER BY gtin LIMIT 1";
@@ -12,6 +12,7 @@ const PG_HELD: &str = "SELECT name, resource_id FROM unique_identifiers WHERE ac
     AND resource_id <> $2 AND name = ANY($3) ORDER BY name LIMIT 1";
 const SQLITE_HELD: &str = "SELECT name, resource_id FROM unique_identifiers WHERE account_id = $1 AND kind = 'product' \
     AND resource_id <> $2 AND name IN (SELECT value FROM json_each($3)) ORDER BY name LIMIT 1";
+const PRODUCT: &str = "SELECT product_id FROM gtin_aliases WHERE account_id = $1 AND gtin = $2";
 const DELETE: &str = "DELETE FROM gtin_aliases WHERE account_id = $1 AND product_id = $2";
 const INSERT: &str = "INSERT INTO gtin_aliases (account_id, gtin, product_id) VALUES ($1, $2, $3) \
     ON CONFLICT (account_id, gtin) DO NOTHING";
@@ -44,6 +45,16 @@ pub async fn replace(
         }
     }
     Ok(())
+}
+
+/// The product that had a GTIN.
+pub async fn find_product(
+    conn: &mut Conn,
+    account: AccountId,
+    gtin: &str,
+) -> Result<Option<ProductId>, StoreError> {
+    let row: Option<(String,)> = fetch_optional!(conn, PRODUCT, account.as_str(), gtin)?;
+    row.map(|(product,)| parse("product_id", &product)).transpose()
 }
 
 /// Forgets the former GTINs of a product.

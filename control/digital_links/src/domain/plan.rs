@@ -1,7 +1,7 @@
 //! Which Digital Links a product or Thng has, and where each leads.
 
 use catalog::domain::{
-    digital_links::{Tags, expand},
+    digital_links::{Tags, expand, read_gtin},
     resource::{Product, Thng},
 };
 use digital_link::{DigitalLink, Qualifier};
@@ -51,7 +51,7 @@ pub fn of_thng(thng: &Thng, product: &Product) -> Vec<Planned> {
     }
     let links = if is_own { thng.links() } else { product.details.digital.of_gtin() };
     let thng_id = thng.id.to_string();
-    let one = |gtin: &str| {
+    let one = |gtin: String| {
         let path = DigitalLink::new(gtin).and_then(|link| link.with(Qualifier::Serial, serial)).ok()?;
         let mut one = plan(&path, (links, &thng.name), mode, Some(&thng_id))?;
         if !is_own {
@@ -59,11 +59,19 @@ pub fn of_thng(thng: &Thng, product: &Product) -> Vec<Planned> {
         }
         Some(one)
     };
-    gtins(product).filter_map(one).collect()
+    gtins(product).into_iter().filter_map(one).collect()
 }
 
-fn gtins(product: &Product) -> impl Iterator<Item = &str> {
-    product.gtin().into_iter().chain(product.details.digital.aliases().iter().map(String::as_str))
+/// Those that Digital Links say, each once. Older releases stored some with less than 14 digits.
+fn gtins(product: &Product) -> Vec<String> {
+    let own = product.gtin().and_then(|gtin| read_gtin(gtin).ok());
+    let mut all: Vec<String> = own.into_iter().collect();
+    for alias in product.details.digital.aliases() {
+        if !all.contains(alias) {
+            all.push(alias.clone());
+        }
+    }
+    all
 }
 
 /// A level; `None` without links.
@@ -140,6 +148,14 @@ mod tests {
                 ("01/09521234543220", "https://e.com/09521234543220/", "Shoe", 1),
                 ("01/09521234543220/10/l%2F1", "https://e.com/lot/l%2F1", "Spring", 1),
             ]
+        );
+        let mut old = product("none");
+        old.details.common.identifiers = Some([("gs1:01".to_owned(), "9521234543213".to_owned())].into());
+        old.details.digital.gtin_aliases.as_mut().unwrap().push("09521234543213".to_owned());
+        assert_eq!(
+            of_product(&old),
+            of_product(&product("none")),
+            "stored by an older release, and named twice"
         );
     }
 

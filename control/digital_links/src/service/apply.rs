@@ -37,24 +37,28 @@ pub(super) struct Rows {
     pub(super) now: UnixMillis,
 }
 
-/// Makes a resource have these rows on these domains and no others; returns whether one changed. The transaction holds the lock
-/// of the log.
+/// Makes a resource have these rows on these domains and no others; returns how many changed. The transaction holds the lock of
+/// the log.
 pub(super) async fn apply(
     tx: &mut Tx,
     rows: Rows,
     domains: &[ShortDomain],
     planned: Vec<Planned>,
-) -> Result<bool, ServiceError> {
+) -> Result<usize, ServiceError> {
     let id = rows.resource.to_string();
     let keys = rows::list_keys(tx, rows.account, &id).await?;
-    let owner = resources::list(tx, rows.account, std::slice::from_ref(&id)).await?.pop();
+    let owner = if planned.is_empty() || domains.is_empty() {
+        None
+    } else {
+        resources::list(tx, rows.account, std::slice::from_ref(&id)).await?.pop()
+    };
     let wanted: Vec<(&Host, &Planned)> = domains
         .iter()
         .filter(|_| owner.is_some())
         .flat_map(|domain| planned.iter().map(move |one| (&domain.host, one)))
         .collect();
     if wanted.is_empty() && keys.is_empty() {
-        return Ok(false);
+        return Ok(0);
     }
     let mut stored = load(tx, rows.account, keys).await?;
     let mut written: Vec<(Redirect, Option<Redirection>)> = Vec::new();
@@ -68,24 +72,25 @@ pub(super) async fn apply(
         }
     }
     let removed: Vec<Redirection> = stored.into_values().collect();
-    if written.is_empty() && removed.is_empty() {
-        return Ok(false);
+    let count = written.len() + removed.len();
+    if count == 0 {
+        return Ok(0);
     }
     let added = written.iter().filter(|(_, old)| old.is_none()).count() as u64;
     if rows.is_charged {
         quotas::charge(tx, rows.account, Quota::Links, added, rows.now).await?;
     } else {
-        let _ = quotas::charge_some(tx, rows.account, Quota::Links, added, rows.now).await?;
+        quotas::add(tx, rows.account, Quota::Links, added, rows.now).await?;
     }
-    let mut rev = log::take_revs(tx, (written.len() + removed.len()) as u64).await?;
-    let mut events = Vec::with_capacity(written.len() + removed.len());
+    let mut rev = log::take_revs(tx, count as u64).await?;
+    let mut events = Vec::with_capacity(count);
     for (new, old) in written {
         events.push(write(tx, &rows, new, old, rev).await?);
         rev += 1;
     }
     remove(tx, &rows, removed, rev, &mut events).await?;
     log::append(tx, rows.now.0, &events).await?;
-    Ok(true)
+    Ok(count)
 }
 
 /// The rows that a resource has, by domain and short id.

@@ -45,7 +45,8 @@ pub async fn follow_product(
     if changed.moves_things {
         tasks::put(tx, account, Some(changed.id), now).await?;
     }
-    sync_product(tx, account, changed.id, now, true).await
+    let domains = domains(tx, account).await?;
+    Ok(sync_product(tx, account, changed.id, &domains, now, true).await? > 0)
 }
 
 /// Makes the rows of a Thng that was changed, or removed, and is an instance of a product now; returns whether one changed.
@@ -71,7 +72,8 @@ pub async fn follow_thng(
         return Ok(false);
     }
     log::lock(tx).await?;
-    sync_thng(tx, account, thng, now, true).await
+    let domains = domains(tx, account).await?;
+    Ok(sync_thng(tx, account, thng, (None, &domains), now, true).await? > 0)
 }
 
 /// A short domain of an account begins to resolve Digital Links, or no longer does: its rows are made or removed in steps. The
@@ -80,48 +82,51 @@ pub async fn follow_domain(tx: &mut Tx, account: AccountId, now: UnixMillis) -> 
     Ok(tasks::put(tx, account, None, now).await?)
 }
 
-/// Compares the rows of a product with what they should be. The transaction holds the lock of the log.
+/// Compares the rows of a product with what they should be, and returns how many changed. The transaction holds the lock of the
+/// log, and has read the domains behind it.
 pub(super) async fn sync_product(
     tx: &mut Tx,
     account: AccountId,
     id: ProductId,
+    domains: &[ShortDomain],
     now: UnixMillis,
     is_charged: bool,
-) -> Result<bool, ServiceError> {
+) -> Result<usize, ServiceError> {
     let found: Option<Product> = documents::find(tx, account, id).await?;
     let (planned, scopes) = match &found {
         Some(product) => (plan::of_product(product), product.details.common.scopes.clone()),
         None => (Vec::new(), None),
     };
     let rows = Rows { account, resource: id.into(), scopes: scopes.unwrap_or_default(), is_charged, now };
-    let domains = domains(tx, account).await?;
-    apply(tx, rows, &domains, planned).await
+    apply(tx, rows, domains, planned).await
 }
 
-/// The same of a Thng.
+/// The same of a Thng. `known` is a product that was read behind the lock, which may be that of the Thng.
 pub(super) async fn sync_thng(
     tx: &mut Tx,
     account: AccountId,
     id: ThngId,
+    (known, domains): (Option<&Product>, &[ShortDomain]),
     now: UnixMillis,
     is_charged: bool,
-) -> Result<bool, ServiceError> {
+) -> Result<usize, ServiceError> {
     let thng: Option<Thng> = documents::find(tx, account, id).await?;
-    let product = match thng.as_ref().and_then(|thng| thng.product) {
-        Some(product) => documents::find::<Product>(tx, account, product).await?,
-        None => None,
+    let of = thng.as_ref().and_then(|thng| thng.product);
+    let known = known.filter(|product| of == Some(product.id));
+    let read: Option<Product> = match of {
+        Some(product) if known.is_none() => documents::find(tx, account, product).await?,
+        Some(_) | None => None,
     };
-    let (planned, scopes): (_, Option<Scopes>) = match (&thng, &product) {
+    let (planned, scopes): (_, Option<Scopes>) = match (&thng, known.or(read.as_ref())) {
         (Some(thng), Some(product)) => (plan::of_thng(thng, product), thng.details.common.scopes.clone()),
         _ => (Vec::new(), None),
     };
     let rows = Rows { account, resource: id.into(), scopes: scopes.unwrap_or_default(), is_charged, now };
-    let domains = domains(tx, account).await?;
-    apply(tx, rows, &domains, planned).await
+    apply(tx, rows, domains, planned).await
 }
 
 /// Domains of an account that resolve Digital Links.
-async fn domains(tx: &mut Tx, account: AccountId) -> Result<Vec<ShortDomain>, ServiceError> {
+pub(super) async fn domains(tx: &mut Tx, account: AccountId) -> Result<Vec<ShortDomain>, ServiceError> {
     let mut domains = accounts::list_domains(tx, account).await?;
     domains.retain(|domain| domain.digital_links);
     Ok(domains)

@@ -4,11 +4,13 @@
 
 mod apply;
 pub mod check;
+mod find;
 mod follow;
 mod steps;
 mod targets;
 
 pub use self::{
+    find::find_thng,
     follow::{follow_domain, follow_product, follow_thng},
     steps::step,
 };

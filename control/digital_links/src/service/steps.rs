@@ -1,28 +1,33 @@
 //! Makes and removes Digital Links that follow from a setting, in steps of bounded size.
 //!
 //! A step is one transaction with its new place, so what a killed worker did not commit is done again, and changes nothing that
-//! was done.
+//! was done. A task that fails is put behind all others.
 
+use catalog::domain::resource::Product;
 use kernel::{
     domain::page::Position,
     error::ServiceError,
     service::Core,
-    store::{Ctx, Tx},
+    store::{Ctx, Tx, documents},
 };
 use redirects::store::log;
-use shared::time::UnixMillis;
+use shared::{id::ProductId, time::UnixMillis};
 use tracing::instrument;
 
-use super::follow::{sync_product, sync_thng};
+use super::follow::{domains, sync_product, sync_thng};
 use crate::store::tasks::{self, Task};
 
-/// Products or Things of one step: some 50 ms, for which all changes of links wait.
-const STEP: u32 = 20;
+/// Most products of a step: some 50 ms, for which all changes of links wait.
+const PRODUCTS: u32 = 20;
+/// Most Things of a step. Most of them have no row.
+const THNGS: u32 = 100;
+/// Rows after which a step ends. Its last product may have more of them: one for each of its GTINs and levels on each domain.
+const ROWS: usize = 200;
 
 /// Does the next step; `false` when there is none.
 ///
 /// # Errors
-/// The database failed: the step is done again.
+/// The database failed, or another resource has a Digital Link: the step is done again.
 #[instrument(skip_all)]
 pub async fn step(core: &Core) -> Result<bool, ServiceError> {
     // A look costs no lock.
@@ -34,40 +39,109 @@ pub async fn step(core: &Core) -> Result<bool, ServiceError> {
     // Of several replicas, another one may have done it.
     let Some(task) = tasks::find_next(&mut tx).await? else { return Ok(false) };
     let now = core.clock.now();
-    let (count, last) = match task.product {
-        None => products(&mut tx, &task, now).await?,
-        Some(product) => {
-            let (account, mut last) = (task.account, task.after);
-            let found = tasks::list_thngs(&mut tx, account, product, task.after, STEP).await?;
-            for (id, place) in &found {
-                sync_thng(&mut tx, account, *id, now, false).await?;
-                last = *place;
-            }
-            (found.len(), last)
-        }
-    };
-    let is_done = count < STEP as usize;
-    if is_done {
-        tasks::delete(&mut tx, &task).await?;
-    } else {
-        tasks::set_after(&mut tx, &task, last).await?;
+    if let Err(error) = advance(&mut tx, &task, now).await {
+        drop(tx);
+        // So that it keeps no other task waiting.
+        let mut tx = core.db.begin(&Ctx::default()).await?;
+        tasks::postpone(&mut tx, &task, now).await?;
+        tx.commit().await?;
+        return Err(error);
     }
     tx.commit().await?;
     core.readers.wake_edges();
-    tracing::debug!(account = %task.account, count, is_done, "Digital Links were brought up to date");
     Ok(true)
 }
 
-/// Products of an account. Their Things are other tasks, where they have rows of their own.
-async fn products(tx: &mut Tx, task: &Task, now: UnixMillis) -> Result<(usize, Position), ServiceError> {
-    let found = tasks::list_products(tx, task.account, task.after, STEP).await?;
-    let mut last = task.after;
+/// Does the next part of a task, and notes how far it is.
+async fn advance(tx: &mut Tx, task: &Task, now: UnixMillis) -> Result<(), ServiceError> {
+    let (is_done, last) = match task.product {
+        None => products(tx, task, now).await?,
+        Some(product) => things(tx, task, product, now).await?,
+    };
+    if is_done {
+        tasks::delete(tx, task).await?;
+    } else {
+        tasks::set_after(tx, task, last).await?;
+    }
+    tracing::debug!(account = %task.account, is_done, "Digital Links were brought up to date");
+    Ok(())
+}
+
+/// Products of an account: whether they were the last ones, and the place of the last one. Their Things are other tasks, where
+/// they have rows of their own.
+async fn products(tx: &mut Tx, task: &Task, now: UnixMillis) -> Result<(bool, Position), ServiceError> {
+    let found = tasks::list_products(tx, task.account, task.after, PRODUCTS).await?;
+    let domains = domains(tx, task.account).await?;
+    let (mut last, mut rows) = (task.after, 0);
     for (id, place) in &found {
-        sync_product(tx, task.account, *id, now, false).await?;
+        tx.savepoint().await?;
+        let synced = sync_product(tx, task.account, *id, &domains, now, false).await;
+        rows += settled(tx, task, id.as_str(), synced).await?;
         if tasks::has_items(tx, task.account, *id).await? {
             tasks::put(tx, task.account, Some(*id), now).await?;
         }
         last = *place;
+        if rows >= ROWS {
+            break;
+        }
     }
-    Ok((found.len(), last))
+    Ok((is_over(&found, PRODUCTS, last), last))
+}
+
+/// The same of the Things of a product.
+async fn things(
+    tx: &mut Tx,
+    task: &Task,
+    product: ProductId,
+    now: UnixMillis,
+) -> Result<(bool, Position), ServiceError> {
+    let found = tasks::list_thngs(tx, task.account, product, task.after, THNGS).await?;
+    let domains = domains(tx, task.account).await?;
+    // Its links and GTINs change behind the lock only.
+    let product: Option<Product> = documents::find(tx, task.account, product).await?;
+    let (mut last, mut rows) = (task.after, 0);
+    for (id, place) in &found {
+        let known = (product.as_ref(), &*domains);
+        tx.savepoint().await?;
+        let synced = sync_thng(tx, task.account, *id, known, now, false).await;
+        rows += settled(tx, task, id.as_str(), synced).await?;
+        last = *place;
+        if rows >= ROWS {
+            break;
+        }
+    }
+    Ok((is_over(&found, THNGS, last), last))
+}
+
+/// Leaves a resource as it was where another one has a Digital Link of it: both may be older than the look for that.
+///
+/// # Errors
+/// The other one may be an item whose product is another task of the account: then that is done before.
+async fn settled(
+    tx: &mut Tx,
+    task: &Task,
+    id: &str,
+    synced: Result<usize, ServiceError>,
+) -> Result<usize, ServiceError> {
+    let errors = match synced {
+        Ok(count) => {
+            tx.release_savepoint().await?;
+            return Ok(count);
+        }
+        Err(ServiceError::Refused { code, errors }) => {
+            if task.product.is_some() && tasks::has_others(tx, task).await? {
+                return Err(ServiceError::Refused { code, errors });
+            }
+            errors
+        }
+        Err(error) => return Err(error),
+    };
+    tx.rollback_to_savepoint().await?;
+    tracing::warn!(account = %task.account, resource = id, ?errors, "a resource is left without some Digital Links");
+    Ok(0)
+}
+
+/// Whether nothing comes behind a place, of a list that was asked for so many.
+fn is_over<Id>(found: &[(Id, Position)], asked: u32, last: Position) -> bool {
+    found.len() < asked as usize && found.last().is_none_or(|(_, place)| *place == last)
 }

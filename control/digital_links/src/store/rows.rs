@@ -7,15 +7,18 @@ use kernel::{
 use shared::{digital_link::LinkSet, id::AccountId, redirect::Redirect, wire::stream::Rev};
 use sqlx::types::Json;
 
-// What is left of a row that was removed is used again. A row of somebody else is not touched.
+// What is left of a row that was removed is used again, and keeps its hits. On a domain that another account had before, it is
+// made anew: only the holder of a domain has rows on it that were not removed. A row of another resource is not touched.
 const PUT: &str = "INSERT INTO redirections (domain, folded, short_id, account_id, type, platform_id, thng_id, product_id, \
     target, forward_query, scopes, hits, created_at, updated_at, rev) \
     VALUES ($1, $2, $2, $3, $4, $5, $6, $7, $8, TRUE, $9, 0, $10, $10, $11) \
-    ON CONFLICT (domain, folded) DO UPDATE SET type = excluded.type, platform_id = excluded.platform_id, \
-    thng_id = excluded.thng_id, product_id = excluded.product_id, target = excluded.target, forward_query = TRUE, \
-    scopes = excluded.scopes, updated_at = excluded.updated_at, rev = excluded.rev, deleted_rev = NULL \
-    WHERE redirections.account_id = excluded.account_id AND (redirections.deleted_rev IS NOT NULL \
-    OR redirections.platform_id = excluded.platform_id) RETURNING seq, created_at";
+    ON CONFLICT (domain, folded) DO UPDATE SET account_id = excluded.account_id, type = excluded.type, \
+    platform_id = excluded.platform_id, thng_id = excluded.thng_id, product_id = excluded.product_id, target = excluded.target, \
+    forward_query = TRUE, scopes = excluded.scopes, updated_at = excluded.updated_at, rev = excluded.rev, deleted_rev = NULL, \
+    hits = CASE WHEN redirections.account_id = excluded.account_id THEN redirections.hits ELSE 0 END, created_at = \
+    CASE WHEN redirections.account_id = excluded.account_id THEN redirections.created_at ELSE excluded.created_at END \
+    WHERE redirections.deleted_rev IS NOT NULL OR (redirections.account_id = excluded.account_id \
+    AND redirections.platform_id = excluded.platform_id) RETURNING seq, created_at";
 const PUT_SET: &str = "INSERT INTO link_sets (seq, account_id, platform_id, doc) VALUES ($1, $2, $3, $4) \
     ON CONFLICT (seq) DO UPDATE SET account_id = excluded.account_id, platform_id = excluded.platform_id, doc = excluded.doc";
 const OF_RESOURCE: &str = "SELECT r.domain, r.folded FROM link_sets g JOIN redirections r ON r.seq = g.seq \

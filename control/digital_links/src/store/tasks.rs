@@ -14,17 +14,19 @@ use shared::{
 // One that is under way begins again: it may have passed what changed.
 const PUT: &str = "INSERT INTO digital_link_tasks (account_id, product_id, after_at, after_seq, created_at) \
     VALUES ($1, $2, -1, 0, $3) ON CONFLICT (account_id, product_id) DO UPDATE SET after_at = -1, after_seq = 0";
-// Of whatever account: a worker asks. Those that waited longest come first.
+// Of whatever account: a worker asks. Those that waited longest come first, and those that failed last.
 const NEXT: &str = "SELECT account_id, product_id, after_at, after_seq FROM digital_link_tasks \
     ORDER BY created_at, account_id, product_id LIMIT 1";
 const SET: &str =
     "UPDATE digital_link_tasks SET after_at = $3, after_seq = $4 WHERE account_id = $1 AND product_id = $2";
+const POSTPONE: &str =
+    "UPDATE digital_link_tasks SET created_at = $3 WHERE account_id = $1 AND product_id = $2";
 const DELETE: &str = "DELETE FROM digital_link_tasks WHERE account_id = $1 AND product_id = $2";
 const PRODUCTS: &str = "SELECT id, created_at, seq FROM products WHERE account_id = $1 AND (created_at, seq) > ($2, $3) \
     ORDER BY created_at, seq LIMIT $4";
 const THNGS: &str = "SELECT id, created_at, seq FROM thngs WHERE account_id = $1 AND product_id = $2 \
     AND (created_at, seq) > ($3, $4) ORDER BY created_at, seq LIMIT $5";
-
+const OTHERS: &str = "SELECT 1 FROM digital_link_tasks WHERE account_id = $1 AND product_id <> $2 LIMIT 1";
 const HAS_ITEMS: &str = "SELECT 1 FROM products WHERE account_id = $1 AND id = $2 \
     AND doc ->> 'serialMode' IN ('overrides', 'known')";
 
@@ -63,6 +65,18 @@ pub async fn find_next(conn: &mut Conn) -> Result<Option<Task>, StoreError> {
 pub async fn set_after(tx: &mut Tx, task: &Task, after: Position) -> Result<(), StoreError> {
     execute!(&mut **tx, SET, task.account.as_str(), name_of(task.product), after.at.0, after.seq)?;
     Ok(())
+}
+
+/// Puts a task behind all others.
+pub async fn postpone(tx: &mut Tx, task: &Task, now: UnixMillis) -> Result<(), StoreError> {
+    execute!(&mut **tx, POSTPONE, task.account.as_str(), name_of(task.product), now.0)?;
+    Ok(())
+}
+
+/// Whether its account has other tasks.
+pub async fn has_others(conn: &mut Conn, task: &Task) -> Result<bool, StoreError> {
+    let row: Option<(i32,)> = fetch_optional!(conn, OTHERS, task.account.as_str(), name_of(task.product))?;
+    Ok(row.is_some())
 }
 
 /// Forgets a task that is done.

@@ -91,7 +91,7 @@ pub struct ChangedThng {
     pub is_moved: bool,
     /// Whether a tag changed that verdicts depend on.
     pub is_marked: bool,
-    /// Whether its serial or the links of its Digital Link changed.
+    /// Whether its serial, its scopes or the links of its Digital Link changed.
     pub is_relinked: bool,
     /// Whether it has links that it did not have, so that their targets are to be checked.
     pub has_new_links: bool,

@@ -193,6 +193,21 @@ pub async fn charge(
     write(tx, account, quota, found.day, (found.stored.saturating_add(signed(amount)), found.over)).await
 }
 
+/// Counts what a transaction adds to an account, also where it is too much.
+pub async fn add(
+    tx: &mut Tx,
+    account: AccountId,
+    quota: Quota,
+    amount: u64,
+    now: UnixMillis,
+) -> Result<(), StoreError> {
+    if amount == 0 || !has_limit(tx, account, quota).await? {
+        return Ok(());
+    }
+    let Some(found) = lock(tx, account, quota, now).await? else { return Ok(()) };
+    write(tx, account, quota, found.day, (found.stored.saturating_add(signed(amount)), found.over)).await
+}
+
 /// Counts as much as fits of what a transaction is about to add; returns how much that is, and why not all of it.
 pub async fn charge_some(
     tx: &mut Tx,

@@ -84,7 +84,7 @@ pub(super) fn code(
 }
 
 fn digital_link(domain: &ShortDomain, gtin: Option<&str>, serial: Option<&str>) -> Option<String> {
-    let mut link = DigitalLink::new(gtin.filter(|_| domain.digital_links)?).ok()?;
+    let mut link = DigitalLink::new(shared::gtin::canonical(gtin.filter(|_| domain.digital_links)?)).ok()?;
     if let Some(serial) = serial {
         link = link.with(Qualifier::Serial, serial).ok()?;
     }

@@ -1,6 +1,7 @@
 //! Loads the facts for an assessment from the store.
 
 use countries::CountryCode;
+use digital_links::service::find_thng;
 use serde_json::{Map, Value};
 use shared::{
     gtin,
@@ -290,7 +291,7 @@ async fn find(
     Ok(found.filter(|thng| named::is_seen(thng, grant)).ok_or(Item::Absent(shown)))
 }
 
-/// The Thng of a scanned value: a short URL, `<key>:<value>` or an id.
+/// The Thng of a scanned value: a short URL, a Digital Link, `<key>:<value>` or an id.
 async fn by_value(
     conn: &mut Conn,
     actor: &Actor,
@@ -305,6 +306,11 @@ async fn by_value(
             domain.host.as_str().eq_ignore_ascii_case(host) && domain.account == Some(actor.account)
         });
         let Some(domain) = own else { return Ok(Ok(None)) };
+        if domain.digital_links
+            && let Some(thng) = find_thng(conn, actor.account, &format!("/{path}")).await?
+        {
+            return Ok(Ok(Some(thng)));
+        }
         let first = || path.split('/').next().and_then(|segment| segment.parse().ok());
         let Some(short_id) = domain.short_id_in(path).or_else(first) else { return Ok(Ok(None)) };
         let folded = domain.fold(&short_id);

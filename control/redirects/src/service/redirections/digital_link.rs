@@ -62,7 +62,7 @@ async fn said(conn: &mut Conn, item: &Redirection) -> Result<Result<String, &'st
 /// The path; `thng` is `Some` for the link of a Thng.
 fn path(product: Option<&Product>, thng: Option<Option<&Thng>>) -> Result<String, &'static str> {
     let gtin = product.and_then(Product::gtin).ok_or("it has no product with a GTIN")?;
-    let mut link = DigitalLink::new(gtin).map_err(|_| "its GTIN is of nobody")?;
+    let mut link = DigitalLink::new(shared::gtin::canonical(gtin)).map_err(|_| "its GTIN is of nobody")?;
     if let Some(thng) = thng {
         let serial = thng.and_then(Thng::serial).ok_or("its Thng has no gs1:21")?;
         link = link.with(Qualifier::Serial, serial).map_err(|_| "the gs1:21 of its Thng fits in none")?;
