@@ -3,6 +3,7 @@
 pub use ::actions::store::*;
 
 pub mod connections;
+pub mod deferred_events;
 pub mod followers;
 pub mod reaction_tasks;
 pub mod reactions;

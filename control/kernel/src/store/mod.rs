@@ -23,7 +23,6 @@ pub mod claim;
 pub mod conditions;
 pub mod ctx;
 pub mod database;
-pub mod deferred_events;
 pub mod dialect;
 pub mod documents;
 mod error;
