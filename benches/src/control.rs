@@ -29,7 +29,7 @@ pub(crate) struct ControlArgs {
 
 /// A control of its own, ended when dropped, with its schema.
 pub(crate) struct Control {
-    child: Killed,
+    _child: Killed,
     /// Where its API listens.
     pub(crate) api: SocketAddr,
     /// Where edges reach it.
@@ -69,7 +69,7 @@ impl Control {
             let url = url.with_context(|| format!("no line {label:?} in {said:?}"))?;
             Ok(url.trim().trim_start_matches("http://").parse()?)
         };
-        Ok(Self { child: Killed(child), api: address("API ")?, internal: address("Internal ")?, key, place })
+        Ok(Self { _child: Killed(child), api: address("API ")?, internal: address("Internal ")?, key, place })
     }
 
     /// Makes the key of an edge.

@@ -150,7 +150,7 @@ async fn a_control_under_a_service_manager() -> Result<()> {
         .envs(fleet.redis_settings.iter().map(|(name, value)| (name, value)))
         .env("NOTIFY_SOCKET", &path)
         .stdout(Stdio::null());
-    let control = Managed(command.spawn()?);
+    let control = Managed(Killed(command.spawn()?));
     manager.until("READY=1").await?;
     signal(control.0.id(), "TERM")?;
     manager.until("STOPPING=1").await?;
