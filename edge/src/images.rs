@@ -156,9 +156,7 @@ pub(crate) fn answer(image: &QrImage, marks: Marks, if_none_match: Option<&Heade
     extra.insert(HeaderName::from_static("x-qr-version"), HeaderValue::from(u16::from(image.version)));
     extra.insert(HeaderName::from_static("x-qr-modules"), HeaderValue::from(image.modules));
     extra.insert(HeaderName::from_static("x-qr-ecl"), HeaderValue::from_static(image.ecl.as_str()));
-    if let Some(mm) = image.x_dimension_mm
-        && let Ok(value) = HeaderValue::from_str(&format!("{mm:.4}"))
-    {
+    if let Some(value) = image.x_dimension().and_then(|mm| HeaderValue::try_from(mm).ok()) {
         extra.insert(HeaderName::from_static("x-qr-x-dimension-mm"), value);
     }
     if marks.may_change {

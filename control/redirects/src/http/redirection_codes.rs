@@ -146,9 +146,7 @@ async fn image_of(
     headers.insert("x-qr-version", HeaderValue::from(u16::from(image.version)));
     headers.insert("x-qr-modules", HeaderValue::from(image.modules));
     headers.insert("x-qr-ecl", HeaderValue::from_static(image.ecl.as_str()));
-    if let Some(mm) = image.x_dimension_mm
-        && let Ok(value) = HeaderValue::from_str(&format!("{mm:.3}"))
-    {
+    if let Some(value) = image.x_dimension().and_then(|mm| HeaderValue::try_from(mm).ok()) {
         headers.insert("x-qr-x-dimension-mm", value);
     }
     headers.insert(header::VARY, HeaderValue::from_static("Accept"));
