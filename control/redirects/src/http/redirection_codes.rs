@@ -41,7 +41,10 @@ const DIGITAL_LINK: &str = "gs1dl";
 /// Which image a read asks for: its code may say something else than the short URL.
 pub(super) fn code_request(headers: &HeaderMap, query: &Query) -> Result<Option<QrRequest>, ApiError> {
     let mut others = query.clone();
-    others.all.retain(|(name, value)| (name.as_str(), value.as_str()) != ("payload", DIGITAL_LINK));
+    // One that says something else as well is a fault.
+    if others.all.iter().all(|(name, value)| name != "payload" || value == DIGITAL_LINK) {
+        others.all.retain(|(name, _)| name != "payload");
+    }
     image_request(headers, &others)
 }
 
