@@ -19,7 +19,11 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     EdgeError, TlsCerts,
     admin::{self, EdgeHandle},
-    backing::{Backing, Delivery, unknown},
+    backing::{
+        Backing, Delivery,
+        limiter::{LOOK, Limiter},
+        unknown,
+    },
     cache::EdgeCache,
     config::{EdgeConfig, Limits, Listeners},
     connection::Client,
@@ -27,7 +31,6 @@ use crate::{
     domains::Domains,
     handler::{App, request_ids::RequestIds},
     images::Renderer,
-    limiter::{self, Limiter},
     metrics::Metrics,
     pages,
     proxy::Proxy,
@@ -101,7 +104,10 @@ impl<B: Backing> Edge<B> {
             recorder,
             limits: counts,
             renderer: Renderer::new(config.image_cache_bytes, config.limits.render_queue),
-            limiter: Arc::new(Limiter::new(&config.limits)),
+            limiter: Arc::new(Limiter::new(
+                config.limits.misses_per_address,
+                config.limits.misses_per_second,
+            )),
             proxy,
             metrics,
             clock,
@@ -261,5 +267,8 @@ fn adopt(listener: std::net::TcpListener) -> Result<TcpListener, EdgeError> {
 }
 
 async fn watch_misses(limiter: Arc<Limiter>, metrics: Arc<Metrics>, stop: CancellationToken) {
-    stop.run_until_cancelled(limiter.watch(&metrics, limiter::LOOK)).await;
+    let tell = |is_storm: bool| {
+        metrics.miss_storm.set(is_storm.into());
+    };
+    stop.run_until_cancelled(limiter.watch(LOOK, tell)).await;
 }

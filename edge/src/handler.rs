@@ -33,14 +33,13 @@ use self::{
 };
 use crate::{
     TlsCerts,
-    backing::{Backing, unknown::UnknownIds},
+    backing::{Backing, limiter::Limiter, unknown::UnknownIds},
     cache::{CacheStatus, EdgeCache, Found, Held, KeyRef, Leads, Served},
     config::EdgeConfig,
     connection::{Client, InFlight},
     domains::Domains,
     framing::{self, Sent},
     images::{self, ImageKey, Renderer},
-    limiter::Limiter,
     metrics::{Kind, Metrics},
     proxy::Proxy,
     redirect_head::RedirectHead,

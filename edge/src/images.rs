@@ -141,10 +141,14 @@ pub(crate) fn parse(format: Format, query: Option<&str>) -> Result<(QrRequest, b
         .map(|pair| pair.split_once('=').unwrap_or((pair, "")))
         .map(|(name, value)| (decode(name), decode(value)))
         .collect();
-    let asked = pairs.len();
-    pairs.retain(|(name, value)| (name.as_str(), value.as_str()) != ("payload", "gs1dl"));
+    // One that says both is a fault.
+    let is_digital_link = pairs.iter().any(|(name, _)| name == "payload")
+        && pairs.iter().all(|(name, value)| name != "payload" || value == "gs1dl");
+    if is_digital_link {
+        pairs.retain(|(name, _)| name != "payload");
+    }
     QrRequest::parse(format, pairs.iter().map(|(name, value)| (name.as_str(), value.as_str())))
-        .map(|request| (request, pairs.len() < asked))
+        .map(|request| (request, is_digital_link))
         .map_err(|faults| faults.iter().map(ToString::to_string).collect())
 }
 
@@ -156,9 +160,7 @@ pub(crate) fn answer(image: &QrImage, marks: Marks, if_none_match: Option<&Heade
     extra.insert(HeaderName::from_static("x-qr-version"), HeaderValue::from(u16::from(image.version)));
     extra.insert(HeaderName::from_static("x-qr-modules"), HeaderValue::from(image.modules));
     extra.insert(HeaderName::from_static("x-qr-ecl"), HeaderValue::from_static(image.ecl.as_str()));
-    if let Some(mm) = image.x_dimension_mm
-        && let Ok(value) = HeaderValue::from_str(&format!("{mm:.4}"))
-    {
+    if let Some(value) = image.x_dimension().and_then(|mm| HeaderValue::try_from(mm).ok()) {
         extra.insert(HeaderName::from_static("x-qr-x-dimension-mm"), value);
     }
     if marks.may_change {
@@ -181,6 +183,20 @@ pub(crate) fn refusal(reason: NoImage, errors: Errors<'_>) -> Response<Body> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_code_says_one_of_two_texts() {
+        for (query, expected) in [
+            ("payload=gs1dl&ecl=M", Some(true)),
+            ("payload=gs1dl&payload=gs1dl", Some(true)),
+            ("payload=short", Some(false)),
+            ("payload=gs1dl&payload=short", None),
+            ("payload=GS1DL", None),
+        ] {
+            let read = parse(Format::Png, Some(query)).ok();
+            assert_eq!(read.map(|(_, is_digital_link)| is_digital_link), expected, "{query}");
+        }
+    }
 
     #[tokio::test]
     async fn one_address_takes_half_of_the_queue() {

@@ -13,7 +13,6 @@ mod edge;
 mod framing;
 mod handler;
 mod images;
-mod limiter;
 mod metrics;
 mod pages;
 mod plain;

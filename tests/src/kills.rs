@@ -132,6 +132,9 @@ pub async fn end_under_kills(
         }
         // Somebody has it again, and is somewhere in the middle.
         let moved = until(product, path, |item| item["updatedAt"] != seen["updatedAt"]).await?;
+        if moved.get("completedAt").is_some() {
+            break;
+        }
         tokio::time::sleep(random.millis(within_ms)).await;
         places.push(format!("{} {}", moved["status"], moved["progress"]["percentage"]));
         product.kill()?;

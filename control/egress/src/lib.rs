@@ -1,8 +1,8 @@
 //! The egress guard: an HTTP client for URLs that users gave. It only connects where [`tenants::domain::egress`] allows.
 //!
 //! A name is resolved here, and the connection is made to the addresses that were checked, so a DNS answer that changes
-//! in between has no effect. Redirects are followed by looks at pages alone ([`Page`]), no proxy of the environment is used, and no more of a response
-//! is read than is shown.
+//! in between has no effect. Redirects are followed by looks at pages alone ([`Page`]), no proxy of the environment is
+//! used, and no more of a response is read than is shown.
 
 mod page;
 

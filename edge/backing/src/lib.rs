@@ -4,6 +4,7 @@ mod edge_key;
 mod error;
 mod geo;
 mod internal;
+pub mod limiter;
 mod network;
 pub mod origins;
 mod redis;

@@ -123,6 +123,14 @@ pub struct QrImage {
     pub etag: String,
 }
 
+impl QrImage {
+    /// The value of `X-QR-X-Dimension-Mm`, to a ten-thousandth of a millimetre.
+    #[must_use]
+    pub fn x_dimension(&self) -> Option<String> {
+        self.x_dimension_mm.map(|mm| format!("{mm:.4}"))
+    }
+}
+
 /// Version and size of a payload's symbol, for the JSON of a redirection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QrFacts {

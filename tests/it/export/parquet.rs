@@ -165,7 +165,7 @@ pub(super) fn killed_exports_leave_no_part(
     for kill in 1..=kills {
         fs::remove_dir_all(&folder)?;
         let mut child = start()?;
-        std::thread::sleep(whole * kill / kills);
+        std::thread::sleep(whole * kill / (kills + 1));
         // It may have ended already.
         let _ = child.kill();
         child.wait()?;

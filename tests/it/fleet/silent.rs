@@ -64,12 +64,14 @@ async fn an_edge_leaves_a_silent_replica(is_full: bool) -> Result<()> {
         Ok(fleet.call(other, Method::GET, "/redirections/ONE", None).await?.1["hits"] == 2)
     })
     .await?;
-    // It stays where it is: nobody sends it to a replica that is silent, whatever the edge holds.
-    let settled = Instant::now() + Duration::from_secs(if is_full { 0 } else { 6 });
-    while Instant::now() < settled {
-        let ready = edge.ready(&fleet.http).await?;
-        ensure!(ready["state"] == "LIVE", "{ready}");
-        tokio::time::sleep(Duration::from_millis(50)).await;
+    if !is_full {
+        // It stays where it is: nobody sends it to a replica that is silent, whatever the edge holds.
+        let settled = Instant::now() + Duration::from_secs(6);
+        while Instant::now() < settled {
+            let ready = edge.ready(&fleet.http).await?;
+            ensure!(ready["state"] == "LIVE", "{ready}");
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
     }
     signal(fleet.controls[frozen].pid(), "CONT")?;
     until("both show the edge", async || {

@@ -306,8 +306,15 @@ async fn codes_may_say_the_digital_link(engine: Engine) -> Result<()> {
     let request = QrRequest::parse(Format::Png, [("ecl", "M")]).map_err(|faults| anyhow!("{faults:?}"))?;
     let expected = qr::render(&format!("https://tn.gg/01/{GTIN}/21/A%2F1"), "ONE", &request)?;
     ensure!(drawn.status == 200 && drawn.bytes == expected.bytes, "{:?}", drawn.headers);
-    let made = api.call(Method::POST, "/jobs/qr", Some(order)).await?;
+    let made = api.call(Method::POST, "/jobs/qr", Some(order.clone())).await?;
     ensure!(made.status == 201 && made.json()["code"]["payload"] == "gs1dl", "{made:?}");
+    // An item without a serial is not printed with the code of its product.
+    let bare = text(&api.create("/thngs", json!({"name": "u", "product": product})).await?, "id")?;
+    let link = json!({"platformId": bare, "shortId": "TWO", "defaultRedirectUrl": "https://e.com/"});
+    ensure!(api.call(Method::POST, "/redirections", Some(link)).await?.status == 200);
+    let order = json!({"source": {"list": {"shortIds": ["TWO"]}}, "format": "svg", "code": order["code"]});
+    let faults = api.call(Method::POST, "/jobs/qr", Some(order)).await?.problem(400, 40001);
+    ensure!(faults[0].contains("no Digital Link"), "{faults:?}");
     Ok(())
 }
 

@@ -30,7 +30,8 @@ async fn a_print_order_survives_kills(engine: Engine) -> Result<()> {
         "defaultRedirectUrl": "https://example.com/"}});
     let path = order(&product, with(serials)).await?;
 
-    let order_ended = end_under_kills(&mut product, &path, (&mut random, 400), (2, kills)).await?;
+    let order_ended =
+        end_under_kills(&mut product, &path, (&mut random, 400), (repetitions(1, 2), kills)).await?;
     ensure!(order_ended["status"] == "complete", "{order_ended}");
 
     let manifest = String::from_utf8(file(&product, &path, "manifest.csv").await?)?;

@@ -12,6 +12,8 @@ use serde_json::Value;
 use shared::{
     digital_link::{SerialMode, TypedLink},
     gtin,
+    short_id::ShortId,
+    short_url::ShortDomain,
 };
 
 pub use self::href::{Tags, expand};
@@ -164,6 +166,32 @@ pub fn read_gtin(text: &str) -> Result<String, &'static str> {
         return Err("must not have the GS1 prefix 0000000, which nobody owns");
     }
     Ok(kept)
+}
+
+/// The URL that the code of a short id says where it is to be a Digital Link. `serial` is there for the link of a Thng, whether or
+/// not the Thng has one.
+///
+/// # Errors
+/// Why there is none.
+pub fn url_in_code(
+    domain: &ShortDomain,
+    short_id: &ShortId,
+    gtin: Option<&str>,
+    serial: Option<Option<&str>>,
+) -> Result<String, &'static str> {
+    if short_id.is_digital_link() {
+        return Ok(domain.short_url(short_id));
+    }
+    if !domain.digital_links {
+        return Err("its short domain does not have digitalLinks");
+    }
+    let gtin = gtin.ok_or("it has no product with a GTIN")?;
+    let mut link = DigitalLink::new(gtin::canonical(gtin)).map_err(|_| "its GTIN is of nobody")?;
+    if let Some(serial) = serial {
+        let serial = serial.ok_or("its Thng has no gs1:21")?;
+        link = link.with(Qualifier::Serial, serial).map_err(|_| "the gs1:21 of its Thng fits in none")?;
+    }
+    Ok(format!("{}://{}{}", domain.scheme.as_str(), domain.host, link.path()))
 }
 
 fn read_aliases(members: &mut Members<'_>) -> Option<Vec<String>> {

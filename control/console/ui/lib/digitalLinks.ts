@@ -9,7 +9,7 @@ export interface Said { gtin: string, variant?: string | null, lot?: string | nu
 /** A target with its tags replaced; one whose value is not known is empty. */
 export function expanded (href: string, said: Said): string {
   const values: Record<string, string> = { '01': said.gtin, 10: said.lot ?? '', 21: said.serial, 22: said.variant ?? '', thngId: '' }
-  return href.replace(/\{(\w+)\}/g, (tag, name: string) => name in values ? encodeURIComponent(values[name] ?? '') : tag)
+  return href.replace(/\{(\w+)\}/g, (tag, name: string) => Object.hasOwn(values, name) ? encodeURIComponent(values[name] ?? '') : tag)
 }
 
 /** Whether a phone with this language is content with a link of that one: `pt-BR` finds `pt`, and the other way round. */

@@ -4,7 +4,7 @@ use catalog::domain::{
     digital_links::{LinkLevel, Tags, expand},
     resource::Product,
 };
-use shared::digital_link::TypedLink;
+use shared::{digital_link::TypedLink, gtin::canonical};
 
 /// Most pages of a product that are looked at together.
 pub const MAX_PAGES: usize = 50;
@@ -21,10 +21,11 @@ pub struct LinkedPage {
 /// The first pages of a product, those of its GTIN before those of its levels; and how many are left out.
 #[must_use]
 pub fn of_product(product: &Product, serial: Option<&str>) -> (Vec<LinkedPage>, usize) {
-    let (digital, gtin) = (&product.details.digital, product.gtin().unwrap_or_default());
+    // As the links say it; older releases stored some with less than 14 digits.
+    let (digital, gtin) = (&product.details.digital, canonical(product.gtin().unwrap_or_default()));
     let page = |path: String, level: Option<&LinkLevel>, link: &TypedLink| {
         let tags = Tags {
-            gtin,
+            gtin: &gtin,
             variant: level.and_then(|level| level.variant.as_deref()),
             lot: level.and_then(|level| level.lot.as_deref()),
             serial,

@@ -29,6 +29,7 @@ where
     Access: FromRef<S>,
     Arc<LinkChecks>: FromRef<S>,
 {
+    // The pages are servers that may answer late.
     Routes::new().routes(routes!(checks::check).takes_no_place())
 }
 

@@ -19,8 +19,9 @@ use kernel::{
         named,
     },
 };
+use platform::{Full, Share, Shares};
 use shared::{id::AccountId, time::UnixMillis};
-use tokio::{sync::Semaphore, time::timeout};
+use tokio::time::timeout;
 use tracing::instrument;
 
 use crate::{
@@ -30,8 +31,10 @@ use crate::{
 
 /// Pages of a product that are looked at at once.
 const AT_ONCE: usize = 4;
-/// Pages that a process looks at at once, of all accounts.
-const AT_ONCE_OF_ALL: usize = 32;
+/// Checks that a process makes at once: each name that is looked up takes a thread of those that webhooks need, too.
+const CHECKS_AT_ONCE: usize = 8;
+/// Those of one account.
+const CHECKS_OF_ACCOUNT: usize = 2;
 /// How long a page may take, with its redirects.
 const TIMEOUT: Duration = Duration::from_secs(5);
 /// How long all of them may take: less than a request may.
@@ -44,7 +47,7 @@ const MINUTE_MS: i64 = 60_000;
 pub struct LinkChecks {
     core: Arc<Core>,
     egress: EgressClient,
-    at_once: Semaphore,
+    running: Shares<AccountId>,
     /// Since when the checks of an account are counted, and how many there were.
     counts: Mutex<HashMap<AccountId, (UnixMillis, u32)>>,
 }
@@ -53,7 +56,18 @@ impl LinkChecks {
     /// The state of a process.
     #[must_use]
     pub fn new(core: Arc<Core>, egress: EgressClient) -> Arc<Self> {
-        Arc::new(Self { core, egress, at_once: Semaphore::new(AT_ONCE_OF_ALL), counts: Mutex::default() })
+        Arc::new(Self { core, egress, running: Shares::new(CHECKS_AT_ONCE), counts: Mutex::default() })
+    }
+
+    /// A place for a check, held until it is over.
+    fn begin(&self, account: AccountId) -> Result<Share<AccountId>, ServiceError> {
+        let what = "checks of links";
+        let place = self.running.take([(account, CHECKS_OF_ACCOUNT)]).map_err(|full| match full {
+            Full::Pool => ServiceError::Full(what),
+            Full::Owner(_) => CommonError::TooManyAtOnce { what, whose: "this account" }.into(),
+        })?;
+        self.count(account)?;
+        Ok(place)
     }
 
     fn count(&self, account: AccountId) -> Result<(), DigitalLinksError> {
@@ -69,11 +83,8 @@ impl LinkChecks {
     }
 
     async fn look(&self, page: LinkedPage) -> CheckedPage {
-        let look = async {
-            let _place = self.at_once.acquire().await;
-            timeout(TIMEOUT, self.egress.look(&page.url)).await
-        };
-        let found = look.await.unwrap_or_else(|_| Err("no answer in time".to_owned()));
+        let looked = timeout(TIMEOUT, self.egress.look(&page.url)).await;
+        let found = looked.unwrap_or_else(|_| Err("no answer in time".to_owned()));
         CheckedPage { page, found }
     }
 }
@@ -97,7 +108,8 @@ pub struct CheckedPage {
 /// and how many are left out.
 ///
 /// # Errors
-/// The key lacks the permission or is a public one, there is no such product, or the account has asked too often.
+/// The key lacks the permission or is a public one, there is no such product, the account has asked too often, or too many checks
+/// are under way.
 #[instrument(skip_all)]
 pub async fn check(
     state: &LinkChecks,
@@ -116,9 +128,10 @@ pub async fn check(
         named::find(&mut conn, caller, &grant, reference).await?
     };
     let (listed, left_out) = pages::of_product(&product, serial);
-    if !listed.is_empty() {
-        state.count(caller.account)?;
+    if listed.is_empty() {
+        return Ok((Vec::new(), left_out));
     }
+    let _place = state.begin(caller.account)?;
     let mut checked: Vec<CheckedPage> = Vec::with_capacity(listed.len());
     let mut looks = stream::iter(listed.clone()).map(|page| state.look(page)).buffered(AT_ONCE);
     let all = async {

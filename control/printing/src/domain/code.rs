@@ -27,7 +27,7 @@ impl Code {
             (true, _) => "no serial: its Thng has no identifier gs1:21",
             (false, true) => "no GTIN: its product has no identifier gs1:01",
             (false, false) if self.payload.is_empty() => {
-                "no Digital Link: its short domain must have digitalLinks, its product a GTIN, and a serial must fit"
+                "no Digital Link: its short domain must have digitalLinks, its product a GTIN, and its Thng a serial that fits"
             }
             (false, false) => return None,
         };

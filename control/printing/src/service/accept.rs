@@ -195,7 +195,7 @@ async fn check_serials(
     }
     // As large as those that will be made.
     let short_id = ShortId::generate([0; 16]);
-    let example = codes::code(&draft.spec, &domain, &short_id, (gtin, Some(serials.example())));
+    let example = codes::code(&draft.spec, &domain, &short_id, (gtin, Some(Some(serials.example()))));
     check_first(&draft.spec, &[example]).await?;
     // Nothing is made of an order that does not fit as a whole. Two that were accepted side by side may still not fit: then
     // the second one fails where the room ends.

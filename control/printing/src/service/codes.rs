@@ -2,8 +2,10 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use catalog::domain::resource::{Product, Thng};
-use digital_link::{DigitalLink, Qualifier};
+use catalog::domain::{
+    digital_links::url_in_code,
+    resource::{Product, Thng},
+};
 use kernel::{
     domain::{
         common::Common,
@@ -61,34 +63,28 @@ pub(super) async fn of_links(
         .filter_map(|product| Some((product.id, identifier(&product.details.common, "gs1:01")?)))
         .collect();
     let code = |link: &Redirection| {
-        let serial = link.redirect.thng_id.and_then(|id| serials.get(&id).cloned());
+        let serial = link.redirect.thng_id.map(|id| serials.get(&id).cloned());
         let gtin = link.redirect.product_id.and_then(|id| gtins.get(&id).cloned());
         code(spec, &link.domain, &link.redirect.short_id, (gtin, serial))
     };
     Ok(links.iter().map(code).collect())
 }
 
-/// The code of a link. Where there is no Digital Link to be said, it says nothing, which [`lacks`] refuses.
+/// The code of a link; `serial` is there for the link of a Thng, whether or not the Thng has one. Where there is no Digital Link to
+/// be said, it says nothing, which [`lacks`] refuses.
 pub(super) fn code(
     spec: &PrintSpec,
     domain: &ShortDomain,
     short_id: &ShortId,
-    (gtin, serial): (Option<String>, Option<String>),
+    (gtin, serial): (Option<String>, Option<Option<String>>),
 ) -> Code {
     let payload = if spec.is_digital_link() {
-        digital_link(domain, gtin.as_deref(), serial.as_deref()).unwrap_or_default()
+        let serial = serial.as_ref().map(Option::as_deref);
+        url_in_code(domain, short_id, gtin.as_deref(), serial).unwrap_or_default()
     } else {
         domain.qr_payload(short_id)
     };
-    Code { short_id: short_id.to_string(), payload, serial, gtin }
-}
-
-fn digital_link(domain: &ShortDomain, gtin: Option<&str>, serial: Option<&str>) -> Option<String> {
-    let mut link = DigitalLink::new(shared::gtin::canonical(gtin.filter(|_| domain.digital_links)?)).ok()?;
-    if let Some(serial) = serial {
-        link = link.with(Qualifier::Serial, serial).ok()?;
-    }
-    Some(format!("{}://{}{}", domain.scheme.as_str(), domain.host, link.path()))
+    Code { short_id: short_id.to_string(), payload, serial: serial.flatten(), gtin }
 }
 
 /// An identifier of a resource.

@@ -140,7 +140,7 @@ async fn make_in(state: &PrintState, tx: &mut Tx, claimed: &Claimed) -> Result<O
     let found: Vec<Code> = made_links
         .iter()
         .zip(made)
-        .map(|(link, serial)| links::code(&spec, &domain, &link.short_id, (gtin.clone(), Some(serial))))
+        .map(|(link, serial)| links::code(&spec, &domain, &link.short_id, (gtin.clone(), Some(Some(serial)))))
         .collect();
     // The domain or the product may be another one than when the order was accepted.
     let errors = links::lacks(&spec, &found);

@@ -41,7 +41,10 @@ const DIGITAL_LINK: &str = "gs1dl";
 /// Which image a read asks for: its code may say something else than the short URL.
 pub(super) fn code_request(headers: &HeaderMap, query: &Query) -> Result<Option<QrRequest>, ApiError> {
     let mut others = query.clone();
-    others.all.retain(|(name, value)| (name.as_str(), value.as_str()) != ("payload", DIGITAL_LINK));
+    // One that says something else as well is a fault.
+    if others.all.iter().all(|(name, value)| name != "payload" || value == DIGITAL_LINK) {
+        others.all.retain(|(name, _)| name != "payload");
+    }
     image_request(headers, &others)
 }
 
@@ -146,9 +149,7 @@ async fn image_of(
     headers.insert("x-qr-version", HeaderValue::from(u16::from(image.version)));
     headers.insert("x-qr-modules", HeaderValue::from(image.modules));
     headers.insert("x-qr-ecl", HeaderValue::from_static(image.ecl.as_str()));
-    if let Some(mm) = image.x_dimension_mm
-        && let Ok(value) = HeaderValue::from_str(&format!("{mm:.3}"))
-    {
+    if let Some(value) = image.x_dimension().and_then(|mm| HeaderValue::try_from(mm).ok()) {
         headers.insert("x-qr-x-dimension-mm", value);
     }
     headers.insert(header::VARY, HeaderValue::from_static("Accept"));

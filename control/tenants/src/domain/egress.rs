@@ -235,5 +235,16 @@ mod tests {
         ] {
             assert_eq!(check_url(url, true).is_ok(), is_allowed, "{url}");
         }
+        for (url, is_allowed) in [
+            ("http://example.com:8080/", true),
+            ("https://example.com/", true),
+            ("ftp://example.com/", false),
+            ("http://user@example.com/", false),
+            ("http://0177.0.0.1/", false),
+            ("http://[::ffff:169.254.169.254]/", false),
+            ("http://metadata.google.internal/", false),
+        ] {
+            assert_eq!(check_page(url, false).is_ok(), is_allowed, "{url}");
+        }
     }
 }

@@ -13,10 +13,8 @@ use governor::{DefaultDirectRateLimiter, DefaultKeyedRateLimiter, Quota, RateLim
 use shared::client_address::network;
 use tokio::time::sleep;
 
-use crate::{config::Limits, metrics::Metrics};
-
 /// Interval of the check for miss storms.
-pub(crate) const LOOK: Duration = Duration::from_secs(10);
+pub const LOOK: Duration = Duration::from_secs(10);
 
 /// Refused misses per interval that count as a storm: as many as one client is allowed.
 const STORM: u64 = 500;
@@ -26,7 +24,7 @@ const BUCKETS: u64 = 65_536;
 
 /// Counts misses for each client and over all.
 #[derive(Debug)]
-pub(crate) struct Limiter {
+pub struct Limiter {
     clients: DefaultKeyedRateLimiter<u32>,
     all: DefaultDirectRateLimiter,
     hasher: RandomState,
@@ -34,23 +32,25 @@ pub(crate) struct Limiter {
 }
 
 impl Limiter {
-    /// Limits as configured; 0 counts as 1.
-    pub(crate) fn new(limits: &Limits) -> Self {
+    /// So many misses a second of one address, and of all; 0 counts as 1.
+    #[must_use]
+    pub fn new(per_address: u32, of_all: u32) -> Self {
         let quota = |per_second: u32, bursts: u32| {
             let rate = NonZeroU32::new(per_second).unwrap_or(NonZeroU32::MIN);
             Quota::per_second(rate)
                 .allow_burst(rate.saturating_mul(NonZeroU32::MIN.saturating_add(bursts - 1)))
         };
         Self {
-            clients: RateLimiter::keyed(quota(limits.misses_per_address, 4)),
-            all: RateLimiter::direct(quota(limits.misses_per_second, 2)),
+            clients: RateLimiter::keyed(quota(per_address, 4)),
+            all: RateLimiter::direct(quota(of_all, 2)),
             hasher: RandomState::new(),
             refused: AtomicU64::new(0),
         }
     }
 
     /// Whether a client may miss once more; programs of this machine need not ask.
-    pub(crate) fn allows(&self, ip: IpAddr) -> bool {
+    #[must_use]
+    pub fn allows(&self, ip: IpAddr) -> bool {
         // The remainder is below 65,536.
         let bucket = (self.hasher.hash_one(network(ip.to_canonical())) % BUCKETS) as u32;
         let is_allowed = self.clients.check_key(&bucket).is_ok() && self.all.check().is_ok();
@@ -60,8 +60,8 @@ impl Limiter {
         is_allowed
     }
 
-    /// Frees the memory of idle clients and detects miss storms; runs for ever.
-    pub(crate) async fn watch(&self, metrics: &Metrics, look: Duration) {
+    /// Frees the memory of idle clients, and tells whether there is a miss storm when that changes; runs for ever.
+    pub async fn watch(&self, look: Duration, tell: impl Fn(bool)) {
         let mut is_storm = false;
         loop {
             sleep(look).await;
@@ -74,7 +74,7 @@ impl Limiter {
                 None => continue,
             }
             is_storm = !is_storm;
-            metrics.miss_storm.set(is_storm.into());
+            tell(is_storm);
         }
     }
 }
@@ -87,6 +87,8 @@ fn storm(is_storm: bool, refused: u64) -> Option<bool> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::AtomicBool;
+
     use super::*;
 
     fn misses(limiter: &Limiter, ips: &[&str]) -> usize {
@@ -95,8 +97,7 @@ mod tests {
 
     #[test]
     fn a_client_is_limited_by_its_network() {
-        let limits = Limits { misses_per_address: 1, misses_per_second: 1_000_000, ..Limits::default() };
-        let limiter = Limiter::new(&limits);
+        let limiter = Limiter::new(1, 1_000_000);
         // A burst of four, then no more; the next second is far away.
         assert_eq!(misses(&limiter, &["192.0.2.1"; 50]), 4);
         assert_eq!(misses(&limiter, &["192.0.2.2"; 50]), 4);
@@ -109,8 +110,7 @@ mod tests {
 
     #[test]
     fn all_clients_share_one_limit() {
-        let limits = Limits { misses_per_address: 100, misses_per_second: 5, ..Limits::default() };
-        let limiter = Limiter::new(&limits);
+        let limiter = Limiter::new(100, 5);
         let ips: Vec<String> = (0..100).map(|i| format!("198.51.100.{i}")).collect();
         assert_eq!(misses(&limiter, &ips.iter().map(String::as_str).collect::<Vec<_>>()), 10);
     }
@@ -134,20 +134,19 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_alarm_is_a_metric() {
-        let limiter = Limiter::new(&Limits { misses_per_address: 1, ..Limits::default() });
-        let metrics = Metrics::default();
+    async fn a_storm_and_its_end_are_told() {
+        let (limiter, is_storm) = (Limiter::new(1, 5_000), AtomicBool::new(false));
         let looks = async {
             assert_eq!(misses(&limiter, &["192.0.2.1"; 600]), 4);
             // A storm, then quiet; a test that waits for ever is ended by its runner.
-            for expected in [1, 0] {
-                while metrics.miss_storm.get() != expected {
+            for expected in [true, false] {
+                while is_storm.load(Relaxed) != expected {
                     sleep(Duration::from_millis(1)).await;
                 }
             }
         };
         tokio::select! {
-            () = limiter.watch(&metrics, Duration::from_millis(20)) => unreachable!(),
+            () = limiter.watch(Duration::from_millis(20), |is_now| is_storm.store(is_now, Relaxed)) => unreachable!(),
             () = looks => {}
         }
     }
