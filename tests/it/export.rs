@@ -110,7 +110,7 @@ fn days(database: &str, into: &str, format: &str, settings: &[(&str, &str)]) -> 
 
 /// An S3 server with one bucket; it ends with this.
 struct Bucket {
-    child: Killed,
+    _child: Killed,
     ask: ChildStdin,
     said: BufReader<ChildStdout>,
     url: String,
@@ -125,7 +125,7 @@ impl Bucket {
             .spawn()?;
         let ask = child.stdin.take().context("stdin")?;
         let said = BufReader::new(child.stdout.take().context("stdout")?);
-        let mut bucket = Self { child: Killed(child), ask, said, url: String::new() };
+        let mut bucket = Self { _child: Killed(child), ask, said, url: String::new() };
         let line = bucket.line()?;
         let port = line.strip_prefix("listening ").with_context(|| line.clone())?;
         bucket.url = format!("http://127.0.0.1:{port}");

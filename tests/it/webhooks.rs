@@ -98,7 +98,7 @@ fn the_reference_library_verifies() -> Result<()> {
 
 /// The receiver; it ends with this.
 struct Receiver {
-    child: Killed,
+    _child: Killed,
     port: u16,
     taken: Arc<Mutex<Taken>>,
 }
@@ -136,7 +136,7 @@ impl Receiver {
                 }
             }
         });
-        Ok(Self { child: Killed(child), port, taken })
+        Ok(Self { _child: Killed(child), port, taken })
     }
 
     fn url(&self, path: &str) -> String {

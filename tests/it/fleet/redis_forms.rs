@@ -155,7 +155,7 @@ async fn a_view_in_a_cluster() -> Result<()> {
 /// A sentinel; killed when dropped.
 struct Sentinel {
     port: u16,
-    child: Killed,
+    _child: Killed,
     _folder: tempfile::TempDir,
 }
 
@@ -176,7 +176,7 @@ impl Sentinel {
             .stdout(Stdio::null())
             .spawn()
             .context("redis-server")?;
-        Ok(Self { port, child: Killed(child), _folder: folder })
+        Ok(Self { port, _child: Killed(child), _folder: folder })
     }
 
     /// The primary's port, and how many replicas the sentinel knows.

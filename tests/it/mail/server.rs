@@ -76,7 +76,7 @@ impl Program {
             }
         });
         let port = port.recv_timeout(DEADLINE)?.context("no port")??.parse()?;
-        Ok(Server { mode, port, mails, child: Killed(child) })
+        Ok(Server { mode, port, mails, _child: Killed(child) })
     }
 }
 
@@ -85,7 +85,7 @@ pub(crate) struct Server {
     mode: Mode,
     pub(super) port: u16,
     mails: Arc<Mutex<Vec<Value>>>,
-    child: Killed,
+    _child: Killed,
 }
 
 impl Server {

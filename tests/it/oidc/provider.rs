@@ -54,7 +54,7 @@ pub(super) struct Running {
     pub(super) port: u16,
     tls: Option<Tls>,
     http: reqwest::Client,
-    child: Killed,
+    _child: Killed,
 }
 
 impl Running {
@@ -87,7 +87,7 @@ impl Running {
             lines.for_each(drop);
         });
         let port = port.recv_timeout(DEADLINE)?.context("no port")??.parse()?;
-        Ok(Self { port, tls, http: http.build()?, child: Killed(child) })
+        Ok(Self { port, tls, http: http.build()?, _child: Killed(child) })
     }
 
     pub(super) fn issuer(&self) -> String {

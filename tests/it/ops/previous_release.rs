@@ -62,7 +62,7 @@ fn refused(mut command: Command) -> Result<()> {
 
 /// A process that is killed when the test ends, and what it said at its start.
 struct Running {
-    child: Killed,
+    _child: Killed,
     said: Vec<String>,
 }
 
@@ -76,7 +76,7 @@ impl Running {
 /// Starts `control serve` of a release over the fleet's database.
 fn serve(fleet: &Fleet, binary: &Path) -> Result<Running> {
     let (child, said) = spawn_up(&mut serve_command(fleet, binary), DEADLINE)?;
-    Ok(Running { child: Killed(child), said })
+    Ok(Running { _child: Killed(child), said })
 }
 
 fn serve_command(fleet: &Fleet, binary: &Path) -> Command {
@@ -155,7 +155,7 @@ async fn waymark_up_starts_on_the_database_of_this_one() -> Result<()> {
         return Ok(());
     }
     let (child, said) = spawn_up(&mut command, DEADLINE)?;
-    let older = Running { child: Killed(child), said };
+    let older = Running { _child: Killed(child), said };
     let api = older.told("API ")?;
     let second = create_product(&product.http, &api, &product.key).await?;
     drop(older);
@@ -175,7 +175,7 @@ async fn an_edge_follows_this_control() -> Result<()> {
     command.envs(fleet.edge_settings("e1")?).envs(fleet.redis_settings.clone());
     command.env("WAYMARK_EDGE_LISTEN", "127.0.0.1:0").env("WAYMARK_ADMIN_LISTEN", "127.0.0.1:0");
     let (child, said) = spawn_until(&mut command, "Ready", DEADLINE)?;
-    let edge = Running { child: Killed(child), said };
+    let edge = Running { _child: Killed(child), said };
     a_link_works(&fleet, &fleet.controls[0].api, &edge.told("Edge ")?).await
 }
 

@@ -10,7 +10,7 @@ use tests::{killed::Killed, product::root, python};
 
 /// An app that has scanned the code of an enrolment.
 pub(super) struct Authenticator {
-    child: Killed,
+    _child: Killed,
     ask: ChildStdin,
     told: BufReader<ChildStdout>,
 }
@@ -24,7 +24,7 @@ impl Authenticator {
             .stdout(Stdio::piped())
             .spawn()?;
         let (ask, told) = (child.stdin.take().context("stdin")?, child.stdout.take().context("stdout")?);
-        Ok(Self { child: Killed(child), ask, told: BufReader::new(told) })
+        Ok(Self { _child: Killed(child), ask, told: BufReader::new(told) })
     }
 
     /// The code of a time, by the URL of the enrolment.
