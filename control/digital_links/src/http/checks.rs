@@ -11,7 +11,6 @@ use web::{
     access::Authenticated,
     api_error::ApiError,
     extract::{Path, Query},
-    fair_share,
 };
 
 use crate::service::check::{self, CheckedPage, LinkChecks};
@@ -79,8 +78,6 @@ pub(super) async fn check(
     if let Some(Err(fault)) = serial.map(|serial| Qualifier::Serial.check(serial)) {
         return Err(ApiError::faults(Code::InvalidParameter, vec![format!("serial: {fault}.")]));
     }
-    // From here on it waits for other hosts.
-    fair_share::give_back();
     let (links, left_out) = check::check(&checks, &caller, &reference, serial).await?;
     Ok(Json(LinkChecksDocument { links: links.into_iter().map(LinkCheckDocument::from).collect(), left_out }))
 }

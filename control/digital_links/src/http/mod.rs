@@ -17,7 +17,7 @@ use web::{
     api_error::ApiError,
     edges::{EDGES, Wait, edges_header},
     extract::Query,
-    routes::{Policy, Routes},
+    routes::{Columns, Policy, Routes},
 };
 
 use crate::service::check::LinkChecks;
@@ -29,7 +29,8 @@ where
     Access: FromRef<S>,
     Arc<LinkChecks>: FromRef<S>,
 {
-    Routes::new().routes(routes!(checks::check))
+    // It waits for other hosts.
+    Routes::new().routes(routes!(checks::check).takes_no_place())
 }
 
 /// The layer: where the row of the request has the column `waits`, it waits for edges behind a success, if that was asked. 202:
