@@ -24,7 +24,7 @@ use crate::{
 };
 
 /// The time in which reports are counted.
-const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
+pub(super) const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
 
 /// What a form needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
