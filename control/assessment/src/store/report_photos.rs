@@ -48,7 +48,7 @@ pub async fn sum_since(conn: &mut Conn, account: AccountId, since: UnixMillis) -
     Ok(u64::try_from(sum).unwrap_or_default())
 }
 
-/// Adds the photo of a new report, whose blob is no garbage from now on. The quota of its account is charged by the caller.
+/// Adds the photo of a new report, whose blob is no garbage from now on. The caller counts it for the quota.
 pub async fn insert(
     tx: &mut Tx,
     account: AccountId,
