@@ -17,7 +17,6 @@ mod metrics;
 mod pages;
 mod plain;
 mod proxy;
-mod redirect_head;
 mod response;
 mod route;
 mod rules;
@@ -28,6 +27,7 @@ mod workers;
 
 pub use backing::{self, EdgeError, EdgeKey, GeoDatabase};
 pub use edge_tls::TlsCerts;
+use resolver::redirect_head;
 
 pub use self::{
     admin::{EdgeHandle, EdgeStatus, ScanCounts},

@@ -86,6 +86,11 @@ fn is_json(headers: &HeaderMap) -> bool {
 
 /// The whole body, if it is not too large. From here on a request of a known caller has a place.
 pub async fn read_body(request: Request) -> Result<Vec<u8>, ApiError> {
+    read_up_to(request, MAX_BODY_BYTES).await
+}
+
+/// The same, for a body of at most so many bytes.
+pub async fn read_up_to(request: Request, most: usize) -> Result<Vec<u8>, ApiError> {
     let slot = Slot::of(request.extensions());
     let mut stream = request.into_body().into_data_stream();
     let mut bytes = Vec::new();
@@ -96,12 +101,12 @@ pub async fn read_body(request: Request) -> Result<Vec<u8>, ApiError> {
         if size > MAX_DRAIN_BYTES {
             break;
         }
-        if size <= MAX_BODY_BYTES {
+        if size <= most {
             bytes.extend_from_slice(&chunk);
         }
     }
-    if size > MAX_BODY_BYTES {
-        return Err(RequestError::BodyTooLarge { most: MAX_BODY_BYTES }.into());
+    if size > most {
+        return Err(RequestError::BodyTooLarge { most }.into());
     }
     slot.enter().await?;
     Ok(bytes)

@@ -7,6 +7,7 @@ mod fill;
 mod link_types;
 mod linkset;
 mod page;
+pub mod redirect_head;
 mod wanted;
 
 use std::sync::Arc;

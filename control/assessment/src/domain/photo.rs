@@ -9,6 +9,8 @@ mod webp;
 
 /// Most bytes of a form with its photo: what phones send of a photo of 12 million pixels.
 pub const MAX_FORM_BYTES: usize = 5 << 20;
+/// Most bytes of photos to an account within a day, some hundred of usual ones: strangers send them.
+pub const MAX_OF_DAY_BYTES: u64 = 256 << 20;
 /// Most pixels: sensors of phones have 50 million in their usual modes, and a program that shows one takes four bytes for each.
 const MAX_PIXELS: u64 = 64_000_000;
 

@@ -35,6 +35,7 @@ where
         .routes(routes!(authentication::replay).body(bodies::replay))
         .routes(routes!(cases::list))
         .routes(routes!(cases::read, cases::decide).body(bodies::decision))
-        .routes(routes!(report_photos::read))
+        // The store of photos may be a server that answers late.
+        .routes(routes!(report_photos::read).takes_no_place())
         .routes(routes!(reports::send).by_edges().rate_limit(RateLimit::Report).body(bodies::finder_report))
 }

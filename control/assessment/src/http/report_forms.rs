@@ -1,16 +1,14 @@
 //! HTTP: the form of a report with a photo, as browsers send it (`multipart/form-data`).
 
 use axum::{
-    extract::{
-        DefaultBodyLimit, FromRequest as _, Request,
-        multipart::{Multipart, MultipartError},
-    },
-    http::{HeaderMap, StatusCode, header},
+    body::Body,
+    extract::{DefaultBodyLimit, FromRequest as _, Multipart, Request},
+    http::{HeaderMap, header},
 };
 use bytes::Bytes;
 use serde_json::{Map, Value};
 use tokio::task::spawn_blocking;
-use web::{api_error::ApiError, request_error::RequestError};
+use web::{api_error::ApiError, extract::read_up_to};
 
 use crate::{
     domain::{
@@ -24,6 +22,9 @@ use crate::{
 /// Most fields, so that faults stay few: ours, and as many others.
 const MAX_FIELDS: usize = 8;
 
+/// The texts and the photo of a form, and what is wrong with its fields.
+type Fields = (Map<String, Value>, Option<Bytes>, Vec<String>);
+
 /// Whether a request has such a form.
 pub(super) fn is_form(headers: &HeaderMap) -> bool {
     let kind = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
@@ -34,7 +35,11 @@ pub(super) fn is_form(headers: &HeaderMap) -> bool {
 ///
 /// # Errors
 /// 413 for more than [`MAX_FORM_BYTES`]; 400 with every fault, each naming its field.
-pub(super) async fn read(mut request: Request) -> Result<(Option<NewReport>, Option<Photo>), ApiError> {
+pub(super) async fn read(request: Request) -> Result<(Option<NewReport>, Option<Photo>), ApiError> {
+    let (parts, body) = request.into_parts();
+    // As a whole: the parser looks at all that it holds with each piece that comes, and a stranger may send small ones.
+    let bytes = read_up_to(Request::from_parts(parts.clone(), body), MAX_FORM_BYTES).await?;
+    let mut request = Request::from_parts(parts, Body::from(bytes));
     DefaultBodyLimit::max(MAX_FORM_BYTES).apply(&mut request);
     let form = Multipart::from_request(request, &()).await.map_err(|_| {
         ApiError::invalid(vec!["Content-Type must name the boundary of the form.".to_owned()])
@@ -65,17 +70,17 @@ pub(super) async fn read(mut request: Request) -> Result<(Option<NewReport>, Opt
     if faults.is_empty() { Ok((report, photo)) } else { Err(ApiError::invalid(faults)) }
 }
 
-/// The texts and the photo of a form that are not empty, and what is wrong with its fields.
-async fn fields(mut form: Multipart) -> Result<(Map<String, Value>, Option<Bytes>, Vec<String>), ApiError> {
+/// Reads the fields that are not empty.
+async fn fields(mut form: Multipart) -> Result<Fields, ApiError> {
     let (mut texts, mut photo, mut faults) = (Map::new(), None, Vec::new());
     let mut count = 0;
-    while let Some(field) = form.next_field().await.map_err(|error| broken(&error))? {
+    while let Some(field) = form.next_field().await.map_err(|_| broken())? {
         count += 1;
         if count > MAX_FIELDS {
             return Err(ApiError::invalid(vec![format!("The form must have at most {MAX_FIELDS} fields.")]));
         }
         let name = field.name().unwrap_or_default().to_owned();
-        let bytes = field.bytes().await.map_err(|error| broken(&error))?;
+        let bytes = field.bytes().await.map_err(|_| broken())?;
         let is_first = match name.as_str() {
             "token" | "text" | "mail" | "photo" if bytes.is_empty() => true,
             "photo" => photo.replace(bytes).is_none(),
@@ -100,9 +105,6 @@ async fn fields(mut form: Multipart) -> Result<(Map<String, Value>, Option<Bytes
     Ok((texts, photo, faults))
 }
 
-fn broken(error: &MultipartError) -> ApiError {
-    if error.status() == StatusCode::PAYLOAD_TOO_LARGE {
-        return RequestError::BodyTooLarge { most: MAX_FORM_BYTES }.into();
-    }
+fn broken() -> ApiError {
     ApiError::invalid(vec!["The form broke off, or is none of multipart/form-data.".to_owned()])
 }

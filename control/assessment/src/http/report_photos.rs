@@ -6,7 +6,8 @@ use axum::{
     http::{
         HeaderMap, HeaderValue,
         header::{
-            CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_SECURITY_POLICY, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS,
+            CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_LENGTH, CONTENT_SECURITY_POLICY, CONTENT_TYPE,
+            X_CONTENT_TYPE_OPTIONS,
         },
     },
     response::{IntoResponse, Response},
@@ -44,5 +45,6 @@ pub(super) async fn read(
             headers.insert(name, value);
         }
     }
-    Ok((headers, Body::from(bytes)).into_response())
+    headers.insert(CONTENT_LENGTH, photo.size_bytes.into());
+    Ok((headers, Body::from_stream(bytes)).into_response())
 }

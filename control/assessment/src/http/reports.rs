@@ -44,7 +44,7 @@ pub(super) struct ReportStateDocument {
     /// Whether `mail` may be given, which an account without personal data refuses.
     #[serde(skip_serializing_if = "Option::is_none")]
     takes_mail: Option<bool>,
-    /// Whether `photo` may be given: `photos` of the pages is set, and the storage of the account has room.
+    /// Whether `photo` may be given: `photos` of the pages is set, and the account has room for one.
     #[serde(skip_serializing_if = "Option::is_none")]
     takes_photo: Option<bool>,
 }

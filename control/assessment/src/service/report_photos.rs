@@ -1,35 +1,38 @@
 //! Photos of reports: kept beside files, and shown to operators who may read personal data.
 
-use std::{convert::Infallible, net::IpAddr};
+use std::{convert::Infallible, io, net::IpAddr};
 
 use bytes::Bytes;
-use futures_util::{StreamExt, stream};
+use futures_util::{
+    StreamExt,
+    stream::{self, BoxStream},
+};
 use shared::{
     id::{AccountId, FileId, ReportId},
     time::UnixMillis,
 };
 use tracing::instrument;
 
-use super::{AssessmentState, access::require, capacity::Place, cases};
+use super::{AssessmentState, access::require, capacity::Place, cases, reports::DAY_MS};
 use crate::{
     domain::{
         access::Actor,
         limits::shorten,
         permission::{Subject::PersonalData, Verb},
-        photo::{MAX_FORM_BYTES, Photo, StoredPhoto},
+        photo::{MAX_FORM_BYTES, MAX_OF_DAY_BYTES, Photo, StoredPhoto},
         quota::Quota,
     },
     error::ServiceError,
-    store::{Conn, Ctx, StoreError, blobs::WriteError, files, quotas, report_photos},
+    store::{Conn, Ctx, blobs::WriteError, files, quotas, report_photos},
 };
 
 /// How long the bytes of a photo may be without a report: much longer than a request takes.
 const PENDING_MS: i64 = 10 * 60 * 1_000;
 
-/// A slot for a form with a photo, as for the upload of a file: so many of an account and of an address at the same time.
+/// A place for a form with a photo: so many of an account and of an address are read at the same time.
 ///
 /// # Errors
-/// As [`begin`](super::reports::begin); 429 or 503 when there are too many uploads.
+/// As [`begin`](super::reports::begin); 429 or 503 when there are too many.
 #[instrument(skip_all)]
 pub async fn admit(
     state: &AssessmentState,
@@ -38,19 +41,24 @@ pub async fn admit(
     client: Option<IpAddr>,
 ) -> Result<Place, ServiceError> {
     let account = super::reports::find_account(state, host, short_id).await?;
-    let file = FileId::new(state.clock.now().0, state.random16()?);
-    state.capacity.upload(account, None, file, client)
+    state.capacity.photo(account, client)
 }
 
-/// Whether the storage of an account has room for any photo.
+/// Whether an account takes any other photo. Strangers send them: so many come within a day, and together they have at most half of
+/// the storage of an account that has a limit.
 pub(super) async fn has_room(
     conn: &mut Conn,
     account: AccountId,
     now: UnixMillis,
 ) -> Result<bool, ServiceError> {
+    if report_photos::sum_since(conn, account, UnixMillis(now.0 - DAY_MS)).await? >= MAX_OF_DAY_BYTES {
+        return Ok(false);
+    }
     let found = quotas::find(conn, account, Quota::StorageBytes, now).await?;
-    let found = found.filter(|found| found.is_counted);
-    Ok(found.is_none_or(|found| found.limit.saturating_sub(found.used) >= MAX_FORM_BYTES as u64))
+    let Some(found) = found.filter(|found| found.is_counted) else { return Ok(true) };
+    let largest = MAX_FORM_BYTES as u64;
+    let photos = report_photos::sum_since(conn, account, UnixMillis(0)).await?;
+    Ok(found.limit.saturating_sub(found.used) >= largest && photos.saturating_add(largest) <= found.limit / 2)
 }
 
 /// Writes the bytes of a photo. They are removed later, unless the photo gets its report.
@@ -74,7 +82,7 @@ pub(super) async fn keep(
     Ok(StoredPhoto { blob, kind: photo.kind, size_bytes: written.size_bytes })
 }
 
-/// Reads the photo of a report, with its bytes.
+/// Finds the photo of a report, with its bytes as they are read.
 ///
 /// # Errors
 /// The account or the key may not read cases or personal data, or there is no such case, report or photo.
@@ -84,7 +92,7 @@ pub async fn read(
     actor: &Actor,
     case: &str,
     report: &str,
-) -> Result<(StoredPhoto, Vec<u8>), ServiceError> {
+) -> Result<(StoredPhoto, BoxStream<'static, io::Result<Bytes>>), ServiceError> {
     let _ = require(actor, Verb::Read, PersonalData)?;
     let absent = || ServiceError::not_found("photo of the report", shorten(report));
     let id: ReportId = report.parse().map_err(|_| absent())?;
@@ -94,10 +102,6 @@ pub async fn read(
     drop(conn);
     let photo = photo.ok_or_else(absent)?;
     // Removed between the two reads.
-    let mut stream = state.blobs.read(&photo.blob).await?.ok_or_else(absent)?;
-    let mut bytes = Vec::new();
-    while let Some(chunk) = stream.next().await {
-        bytes.extend_from_slice(&chunk.map_err(StoreError::blob)?);
-    }
-    Ok((photo, bytes))
+    let bytes = state.blobs.read(&photo.blob).await?.ok_or_else(absent)?;
+    Ok((photo, bytes.map(|piece| piece.map_err(io::Error::other)).boxed()))
 }

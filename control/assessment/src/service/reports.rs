@@ -24,7 +24,7 @@ use crate::{
 };
 
 /// The time in which reports are counted.
-const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
+pub(super) const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
 
 /// What a form needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -117,7 +117,8 @@ pub async fn send(
     if reports::insert(&mut tx, account, (case, thng), &report).await? {
         if let Some(photo) = &stored {
             store::report_photos::insert(&mut tx, account, report.id, photo).await?;
-            quotas::charge(&mut tx, account, Quota::StorageBytes, photo.size_bytes, now).await?;
+            // There was room when the form came. A stranger is not told the limits of the account.
+            quotas::add(&mut tx, account, Quota::StorageBytes, photo.size_bytes, now).await?;
         }
         events::record(&mut tx, now, &[(account, Event::Report(case, thng, report.id))]).await?;
     }

@@ -5,7 +5,7 @@ use shared::{
     time::UnixMillis,
 };
 
-use super::{Conn, StoreError, Tx, execute, fetch_all, fetch_optional, files, quotas};
+use super::{Conn, StoreError, Tx, execute, fetch_all, fetch_one, fetch_optional, files, quotas};
 use crate::domain::{
     photo::{PhotoType, StoredPhoto},
     quota::Quota,
@@ -14,6 +14,8 @@ use crate::domain::{
 const FIND: &str = "SELECT p.blob, p.media_type, p.size_bytes FROM report_photos p \
     JOIN finder_reports f ON f.id = p.report_id AND f.account_id = p.account_id \
     WHERE p.account_id = $1 AND f.case_id = $2 AND p.report_id = $3";
+const SUM_SINCE: &str = "SELECT CAST(COALESCE(SUM(p.size_bytes), 0) AS BIGINT) FROM finder_reports f \
+    JOIN report_photos p ON p.report_id = f.id WHERE f.account_id = $1 AND f.created_at > $2";
 const INSERT: &str = "INSERT INTO report_photos (report_id, account_id, blob, media_type, size_bytes) \
     VALUES ($1, $2, $3, $4, $5)";
 const DELETE_OF_THNG: &str = "DELETE FROM report_photos WHERE account_id = $1 AND report_id IN \
@@ -40,7 +42,13 @@ pub async fn find(
     .transpose()
 }
 
-/// Adds the photo of a new report, whose blob is no garbage from now on. The quota of its account is charged by the caller.
+/// The bytes of the photos to an account that came since a time.
+pub async fn sum_since(conn: &mut Conn, account: AccountId, since: UnixMillis) -> Result<u64, StoreError> {
+    let (sum,): (i64,) = fetch_one!(conn, SUM_SINCE, account.as_str(), since.0)?;
+    Ok(u64::try_from(sum).unwrap_or_default())
+}
+
+/// Adds the photo of a new report, whose blob is no garbage from now on. The caller counts it for the quota.
 pub async fn insert(
     tx: &mut Tx,
     account: AccountId,

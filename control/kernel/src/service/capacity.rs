@@ -42,6 +42,9 @@ const STREAMS_PER_ADDRESS: usize = 40;
 /// Passwords that are hashed or wait for it: at some 20 ms each, a second's work for two threads.
 const PASSWORDS: usize = 100;
 
+/// Concurrent forms with a photo: each takes some 20 MiB while it is read.
+const PHOTOS: usize = 16;
+
 /// Concurrent test events of webhooks; each takes 15 s at most.
 const PINGS: usize = 16;
 
@@ -132,6 +135,8 @@ pub struct Capacity {
     pub internal: Arc<Permits>,
     /// Uploads of files.
     pub uploads: Shares<Owner>,
+    /// Forms with a photo, which strangers send.
+    pub photos: Shares<Owner>,
     /// Streams of events and exports.
     pub streams: Shares<Owner>,
     /// Passwords that are hashed or wait for it.
@@ -184,6 +189,7 @@ impl Capacity {
             mqtt: permits(mqtt, (mqtt / 4).min(MOST_NEWCOMERS)),
             internal: Permits::new(internal),
             uploads: Shares::new(limits.uploads),
+            photos: Shares::new(PHOTOS),
             streams: Shares::new(STREAMS),
             passwords: Shares::new(PASSWORDS),
             pings: Shares::new(PINGS),
@@ -210,6 +216,13 @@ impl Capacity {
         let owner = actor.map_or(Owner::File(file), actor_of);
         let owners = [(Owner::Account(account), part(2)), (owner, part(4))];
         take(&self.uploads, owners.into_iter().chain(address(client, part(4))), "uploads")
+    }
+
+    /// A place for a form with a photo about an item of an account. Strangers send it, so it takes none of the uploads: an
+    /// account has half of all, an address a quarter.
+    pub fn photo(&self, account: AccountId, client: Option<IpAddr>) -> Result<Place, ServiceError> {
+        let owners = [(Owner::Account(account), PHOTOS / 2)];
+        take(&self.photos, owners.into_iter().chain(address(client, PHOTOS / 4)), "photos")
     }
 
     /// A place for a stream of events or an export.

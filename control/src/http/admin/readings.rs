@@ -136,6 +136,7 @@ impl Collector for Readings {
         gauge("connections", "Connections open by listener", open.into())?;
         let pools = [
             ("uploads", &app.core.capacity.uploads),
+            ("photos", &app.core.capacity.photos),
             ("streams", &app.core.capacity.streams),
             ("passwords", &app.core.capacity.passwords),
         ];

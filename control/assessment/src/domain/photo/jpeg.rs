@@ -9,13 +9,15 @@ const END: u8 = 0xD9;
 const EXIF: &[u8] = b"Exif\0\0";
 /// The tag of Exif that says how a picture is turned.
 const ORIENTATION: u16 = 0x0112;
+/// Most scans: programs write some ten. A reader works through all pixels for each, so thousands of small ones would stop it.
+const MAX_SCANS: u32 = 100;
 
 /// The picture of a JPEG; `None` for one that is damaged or that browsers do not show.
 pub(super) fn picture(sent: &[u8]) -> Option<Picture> {
     let mut rest = sent.strip_prefix(&[MARK, BEGIN])?;
     let mut bytes = Vec::with_capacity(sent.len());
     bytes.extend([MARK, BEGIN]);
-    let (mut size, mut has_scan, mut is_turned) = (None, false, false);
+    let (mut size, mut scans, mut is_turned) = (None, 0, false);
     loop {
         let (marker, after) = next_marker(rest)?;
         if marker == END {
@@ -29,19 +31,19 @@ pub(super) fn picture(sent: &[u8]) -> Option<Picture> {
                 size = Some(size_of(segment)?);
                 keep(&mut bytes, marker, segment);
             }
-            // A second frame; lossless, hierarchical and arithmetic ones; and marks that have no segment.
-            0xC0..=0xC3 | 0xC5..=0xCB | 0xCD..=0xCF | 0xD0..=0xD8 | 0x00..=0x01 => return None,
             // Tables.
             0xC4 | 0xDB | 0xDD => keep(&mut bytes, marker, segment),
             // A scan, behind which its data follows.
-            0xDA => {
+            0xDA if scans < MAX_SCANS => {
                 size?;
                 keep(&mut bytes, marker, segment);
                 let (data, after) = rest.split_at_checked(end_of_data(rest)?)?;
                 rest = after;
                 bytes.extend_from_slice(data);
-                has_scan = true;
+                scans += 1;
             }
+            // A second frame; lossless, hierarchical and arithmetic ones; marks that have no segment; and too many scans.
+            0xC0..=0xC3 | 0xC5..=0xCB | 0xCD..=0xD8 | 0xDA | 0x00..=0x01 => return None,
             0xE1 if !is_turned => {
                 if let Some(turned) = orientation(segment) {
                     keep(&mut bytes, marker, &exif(turned));
@@ -56,7 +58,7 @@ pub(super) fn picture(sent: &[u8]) -> Option<Picture> {
         }
     }
     bytes.extend([MARK, END]);
-    let (width, height) = size.filter(|_| has_scan)?;
+    let (width, height) = size.filter(|_| scans > 0)?;
     Some(Picture { bytes, width, height })
 }
 

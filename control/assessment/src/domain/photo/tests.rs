@@ -128,6 +128,11 @@ fn what_is_no_photo_is_refused() {
     };
     assert!(Photo::read(&sized(8_000, 8_000)).is_ok());
     let frame = |marker: u8| [&[0xFF, 0xD8][..], &segment(marker, &[8, 0, 3, 0, 2, 1, 1, 0x11, 0])].concat();
+    let scans = |count: usize| {
+        let scan = segment(0xDA, &[1, 1, 0, 0, 63, 0]);
+        [frame(0xC2), scan.repeat(count), vec![0xFF, 0xD9]].concat()
+    };
+    assert!(Photo::read(&scans(100)).is_ok());
     let moving = riff(&chunk_of_webp(b"ANIM", &[0; 6]));
     for (sent, expected) in [
         (b"<svg xmlns='http://www.w3.org/2000/svg'/>".to_vec(), InvalidPhoto::Type),
@@ -138,6 +143,7 @@ fn what_is_no_photo_is_refused() {
         (sized(0, 1), InvalidPhoto::Form),
         ([frame(0xC0), vec![0xFF, 0xD9]].concat(), InvalidPhoto::Form),
         ([frame(0xC3), vec![0xFF, 0xD9]].concat(), InvalidPhoto::Form),
+        (scans(101), InvalidPhoto::Form),
         (moving, InvalidPhoto::Form),
     ] {
         assert_eq!(Photo::read(&sent), Err(expected), "{sent:?}");

@@ -62,6 +62,18 @@ fn uploads_of_one_url_key_or_tenant_leave_places_to_others() {
     assert_eq!((last.len(), code), (8, Code::Unavailable), "the pool is full");
 }
 
+#[test]
+fn photos_of_strangers_take_no_uploads() {
+    let capacity = Capacity::default();
+    let account = |n: u8| AccountId::new(1, [n; 16]);
+    let (of_address, code) = taken(|_| capacity.photo(account(1), "198.51.100.1".parse().ok()));
+    assert_eq!((of_address.len(), code), (4, Code::TooManyRequests));
+    let (rest, _) = taken(|_| capacity.photo(account(1), None));
+    assert_eq!(rest.len(), 4, "of the account");
+    let (other, _) = taken(|_| capacity.photo(account(2), None));
+    assert_eq!((other.len(), capacity.uploads.taken()), (8, 0));
+}
+
 /// A Thng's key can be taken out of an item: three of them must not fill an account's share.
 #[test]
 fn keys_of_things_leave_connections_to_operators() {

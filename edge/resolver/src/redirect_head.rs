@@ -5,16 +5,16 @@ use shared::{redirect_status::RedirectStatus, time::UnixMillis};
 
 /// What stands in the head of a redirect besides its location.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct RedirectHead {
+pub struct RedirectHead {
     /// Its status code.
-    pub(crate) status: RedirectStatus,
+    pub status: RedirectStatus,
     /// Seconds for which browsers and shared caches may keep it; `None`: they must not.
-    pub(crate) max_age: Option<u32>,
+    pub max_age: Option<u32>,
 }
 
 impl RedirectHead {
     /// The head while the link ends at some moment: nobody keeps its redirect beyond it.
-    pub(crate) fn until(self, end: Option<UnixMillis>, now: UnixMillis) -> Self {
+    pub fn until(self, end: Option<UnixMillis>, now: UnixMillis) -> Self {
         let Some(end) = end else { return self };
         let left = end.0.saturating_sub(now.0).max(0) / 1_000;
         let left = u32::try_from(left).unwrap_or(u32::MAX);
@@ -22,7 +22,7 @@ impl RedirectHead {
     }
 
     /// The status code.
-    pub(crate) const fn status_code(self) -> StatusCode {
+    pub const fn status_code(self) -> StatusCode {
         match self.status {
             RedirectStatus::TemporaryRedirect => StatusCode::TEMPORARY_REDIRECT,
             RedirectStatus::MovedPermanently => StatusCode::MOVED_PERMANENTLY,
@@ -32,7 +32,7 @@ impl RedirectHead {
     }
 
     /// The value of `Cache-Control`.
-    pub(crate) fn cache_control(self) -> HeaderValue {
+    pub fn cache_control(self) -> HeaderValue {
         const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
         match self.max_age {
             None => NO_STORE,
