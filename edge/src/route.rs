@@ -120,6 +120,7 @@ pub(crate) fn route<'a>(table: &'a Table, ask: &Ask<'a>) -> Route<'a> {
     }
     // Before short ids of several segments: none of them means what a Digital Link does. A lot may end in `.png`, too.
     if domain.digital_links
+        && path.contains('/')
         && short_id::reads_as_digital_link(path)
         && let Some(route) = of_resolver(domain, path)
     {
