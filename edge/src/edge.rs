@@ -267,8 +267,8 @@ fn adopt(listener: std::net::TcpListener) -> Result<TcpListener, EdgeError> {
 }
 
 async fn watch_misses(limiter: Arc<Limiter>, metrics: Arc<Metrics>, stop: CancellationToken) {
-    let tell = |is_storm: bool| {
+    let on_change = |is_storm: bool| {
         metrics.miss_storm.set(is_storm.into());
     };
-    stop.run_until_cancelled(limiter.watch(LOOK, tell)).await;
+    stop.run_until_cancelled(limiter.watch(LOOK, on_change)).await;
 }

@@ -133,7 +133,7 @@ impl Talk {
         let until = last.and_then(|refusal| refusal.until);
         let status = last.map_or(0, |refusal| refusal.status);
         let (kind, text) = match &error {
-            Error::Api(problem) => (kind_of(problem, status), said(problem)),
+            Error::Api(problem) => (kind_of(problem, status), text_of(problem)),
             _ if status == 429 => (FaultKind::Limited, "it is asked too often".to_owned()),
             Error::Timeout(_) => (FaultKind::Unavailable, "it has not finished in time".to_owned()),
             Error::Json(_) if status == 0 => (FaultKind::Unavailable, "its answer cannot be read".to_owned()),
@@ -230,7 +230,7 @@ fn kind_by_status(status: u16) -> FaultKind {
 }
 
 /// What a problem says, for people: it is a text of somebody else.
-pub(crate) fn said(problem: &Problem) -> String {
+pub(crate) fn text_of(problem: &Problem) -> String {
     let own = problem.detail.as_deref().or(problem.r#type.as_deref());
     let of_names = problem.subproblems.iter().filter_map(|one| one.detail.as_deref());
     let text = own.into_iter().chain(of_names).collect::<Vec<_>>().join("; ");
@@ -291,10 +291,10 @@ mod tests {
     #[test]
     fn what_an_authority_says_is_bounded() {
         let problem = serde_json::json!({"detail": format!("a\nb{}", "c".repeat(2 * MAX_TEXT))});
-        let text = said(&serde_json::from_value(problem).unwrap());
+        let text = text_of(&serde_json::from_value(problem).unwrap());
         assert!(text.starts_with("a b") && text.chars().count() == MAX_TEXT, "{text}");
         assert_eq!(
-            said(&serde_json::from_value(serde_json::json!({})).unwrap()),
+            text_of(&serde_json::from_value(serde_json::json!({})).unwrap()),
             "it refuses, without a reason"
         );
     }

@@ -149,7 +149,8 @@ impl EgressClient {
         for (name, value) in post.headers {
             request = request.header(*name, *value);
         }
-        let mut response = request.body(post.body.to_owned()).send().await.map_err(|error| said(&error))?;
+        let mut response =
+            request.body(post.body.to_owned()).send().await.map_err(|error| text_of(&error))?;
         let status = response.status().as_u16();
         let mut excerpt = Vec::new();
         while excerpt.len() < MAX_EXCERPT {
@@ -167,7 +168,7 @@ impl EgressClient {
 }
 
 /// Describes the failure in our own words, because the library's may contain addresses.
-fn said(error: &reqwest::Error) -> String {
+fn text_of(error: &reqwest::Error) -> String {
     let mut source: Option<&dyn std::error::Error> = Some(error);
     while let Some(inner) = source {
         if inner.is::<Closed>() {

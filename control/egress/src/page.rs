@@ -3,7 +3,7 @@
 use reqwest::{Method, header::LOCATION};
 use tenants::domain::egress::check_page;
 
-use super::{EgressClient, said};
+use super::{EgressClient, text_of};
 
 /// Most redirects that are followed.
 const MAX_REDIRECTS: usize = 5;
@@ -35,7 +35,7 @@ impl EgressClient {
         let mut url = check_page(url, self.loopback).map_err(|fault| format!("the URL {fault}"))?;
         for _ in 0..=MAX_REDIRECTS {
             let asked = self.client.request(method.clone(), url.clone()).send().await;
-            let response = asked.map_err(|error| said(&error))?;
+            let response = asked.map_err(|error| text_of(&error))?;
             let status = response.status();
             let Some(next) = response.headers().get(LOCATION).filter(|_| status.is_redirection()) else {
                 return Ok(Page { status: status.as_u16(), url: url.into() });

@@ -62,8 +62,8 @@ impl Backing for InProcess {
         let (app, key) = (self.app.clone(), key.clone());
         let load = async move { digital_link_at(&mut app.core.db.read().await?, &key).await };
         let loaded = AbortOnDropHandle::new(self.runtime.spawn(load)).await;
-        let said = loaded.map_err(|error| BackingError::Unreachable(error.to_string()))?;
-        Ok(said.map_err(unreachable)?.map_err(str::to_owned))
+        let found = loaded.map_err(|error| BackingError::Unreachable(error.to_string()))?;
+        Ok(found.map_err(unreachable)?.map_err(str::to_owned))
     }
 
     async fn changes(&self, hello: Hello) -> Result<Stream, BackingError> {

@@ -61,7 +61,7 @@ impl Limiter {
     }
 
     /// Frees the memory of idle clients, and tells whether there is a miss storm when that changes; runs for ever.
-    pub async fn watch(&self, look: Duration, tell: impl Fn(bool)) {
+    pub async fn watch(&self, look: Duration, on_change: impl Fn(bool)) {
         let mut is_storm = false;
         loop {
             sleep(look).await;
@@ -74,7 +74,7 @@ impl Limiter {
                 None => continue,
             }
             is_storm = !is_storm;
-            tell(is_storm);
+            on_change(is_storm);
         }
     }
 }

@@ -34,10 +34,8 @@ impl Served {
         }
         if let Some(links) = links {
             resolver::check(links)?;
-            // Each request fills in a target of its own. Where a domain resolves no Digital Links any more, a short id of several
-            // segments may still name the record until it is removed: then its default link leads.
-            let location =
-                HeaderValue::try_from(&*record.target).map_err(|_| "the target is no header value")?;
+            // Each request fills in a target of its own, and no path names the record as a short id (`DomainPaths::short_id_in`).
+            let location = HeaderValue::from_static("");
             return Ok(Self { key: key.clone(), record, location });
         }
         let target = Target::parse(&record.target).map_err(|fault| format!("the target {fault}"))?;

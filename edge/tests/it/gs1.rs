@@ -93,9 +93,9 @@ async fn the_suite_of_gs1_is_passed() {
     node.arg(root.join("tests/clients/gs1/suite.mjs")).args([suite, linkset]);
     node.arg(edge.plain.to_string()).args(&links);
     let output = tokio::task::spawn_blocking(move || node.output()).await.unwrap().unwrap();
-    let said = String::from_utf8_lossy(&output.stdout);
+    let printed = String::from_utf8_lossy(&output.stdout);
     let error = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{said}\n{error}");
-    assert_eq!(said.matches("ok - defaultTarget").count(), links.len(), "{said}");
+    assert!(output.status.success(), "{printed}\n{error}");
+    assert_eq!(printed.matches("ok - defaultTarget").count(), links.len(), "{printed}");
     edge.stop().await;
 }

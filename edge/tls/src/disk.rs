@@ -42,7 +42,7 @@ impl Folder {
             // It holds a key; one that cannot be removed is written over.
             let _ = fs::remove_file(unfinished);
         }
-        saved.iter().filter_map(|path| read(path).inspect_err(|reason| tell(path, reason)).ok()).collect()
+        saved.iter().filter_map(|path| read(path).inspect_err(|reason| warn(path, reason)).ok()).collect()
     }
 
     /// Writes the certificate of a host, or removes its file.
@@ -70,7 +70,7 @@ impl Folder {
     }
 }
 
-fn tell(path: &Path, reason: &str) {
+fn warn(path: &Path, reason: &str) {
     tracing::error!(%reason, file = %path.display(), "a saved certificate is ignored");
 }
 

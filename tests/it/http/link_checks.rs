@@ -105,8 +105,8 @@ async fn each_link_says_what_its_page_answers() -> Result<()> {
     let body = checked.json();
     let rows = body["links"].as_array().context("links")?;
     let rows = rows.iter().map(|row| {
-        let said = if row["fault"].is_null() { &row["finalUrl"] } else { &row["fault"] };
-        (row["path"].as_str().unwrap().to_owned(), row["status"].clone(), said.clone())
+        let answer = if row["fault"].is_null() { &row["finalUrl"] } else { &row["fault"] };
+        (row["path"].as_str().unwrap().to_owned(), row["status"].clone(), answer.clone())
     });
     assert_eq!(rows.collect::<Vec<_>>(), expected);
 

@@ -97,11 +97,16 @@ async fn a_report_comes_to_the_case_of_its_item(engine: Engine) -> Result<()> {
     let report = &read["reports"][0];
     // On Postgres transactions of other tests may hold up what is settled.
     if engine == Engine::Sqlite {
-        let told = String::from_utf8(api.get("/events?types=case").await?.bytes)?;
-        let told: Vec<Value> =
-            told.lines().filter_map(|line| serde_json::from_str(line.strip_prefix("data: ")?).ok()).collect();
+        let events = String::from_utf8(api.get("/events?types=case").await?.bytes)?;
+        let events: Vec<Value> = events
+            .lines()
+            .filter_map(|line| serde_json::from_str(line.strip_prefix("data: ")?).ok())
+            .collect();
         let data = json!({"id": case, "thng": thng, "report": report["id"]});
-        ensure!(told.len() == 1 && told[0]["type"] == "case.reported" && told[0]["data"] == data, "{told:?}");
+        ensure!(
+            events.len() == 1 && events[0]["type"] == "case.reported" && events[0]["data"] == data,
+            "{events:?}"
+        );
         let others = api.call_as(&api.other_key, Method::GET, "/events?types=case", None).await?;
         ensure!(others.status == 200 && !String::from_utf8(others.bytes)?.contains("data:"));
     }

@@ -60,7 +60,7 @@ async fn workers_suspended_beyond_their_lease_write_nothing() -> Result<()> {
     let (ids, location) = (thngs(&product).await?, product.location());
     let mut jobs = Vec::new();
     for _ in 0..6 {
-        jobs.push(submit(&product, &ids, 9_000).await?);
+        jobs.push(submit(&product, &ids, 12_000).await?);
     }
     ensure!(product.stop()?.success());
     let before = count(&location, PROGRESS).await?;
@@ -98,24 +98,28 @@ async fn workers_suspended_beyond_their_lease_write_nothing() -> Result<()> {
         signal(*pid, "-CONT")?;
     }
     for _ in 0..8 {
-        jobs.push(submit(&product, &ids, 1_500).await?);
+        jobs.push(submit(&product, &ids, 4_000).await?);
     }
     // Each notices what it has lost, and is of use again.
     let (begun, mut marks) = (Instant::now(), vec![None; workers.len()]);
     loop {
-        let mut left = 0;
+        let (mut left, mut seen) = (0, Vec::new());
         for (worker, mark) in workers.iter().zip(&mut marks) {
             let (lost, done) =
                 (worker.metric(&product, LOST).await?, worker.metric(&product, DONE_HERE).await?);
             if lost >= 1.0 && mark.is_none() {
                 *mark = Some(done);
             }
+            seen.push((lost, done, *mark));
             left += usize::from(mark.is_none_or(|mark| done <= mark));
         }
         if left == 0 {
             break;
         }
-        ensure!(begun.elapsed() < DEADLINE, "{left} workers do not go on");
+        ensure!(
+            begun.elapsed() < DEADLINE,
+            "{left} workers do not go on: leases lost, items done, and before: {seen:?}"
+        );
         if count(&location, OPEN).await? == 0 {
             jobs.push(submit(&product, &ids, 4_000).await?);
             jobs.push(submit(&product, &ids, 4_000).await?);

@@ -82,9 +82,9 @@ pub fn document(
 /// What anybody may make up with each scan is no custom field, because lists have an index of these: a lot or variant is one
 /// where the product has links for it. A serial follows from the entry URL, unless that is cut.
 fn read_digital_link(record: &ScanRecord, short_id: &str, custom: &mut Value) -> Option<String> {
-    let said = record.digital_link.as_deref()?;
+    let link = record.digital_link.as_deref()?;
     let level = Level::of(short_id)?;
-    let link_type = said.link_type.as_deref().map(|text| cut(text, MAX_LINK_TYPE).to_owned());
+    let link_type = link.link_type.as_deref().map(|text| cut(text, MAX_LINK_TYPE).to_owned());
     let texts = [
         ("gtin", Some(level.gtin.to_owned())),
         ("variant", level.variant),
@@ -96,11 +96,11 @@ fn read_digital_link(record: &ScanRecord, short_id: &str, custom: &mut Value) ->
             custom[name] = text.into();
         }
     }
-    if let Some(known) = said.known {
+    if let Some(known) = link.known {
         custom["known"] = known.into();
     }
     let is_whole = record.entry_url.len() < MAX_ENTRY_URL;
-    said.serial.as_deref().filter(|_| is_whole).map(|serial| cut(serial, MAX_SERIAL).to_owned())
+    link.serial.as_deref().filter(|_| is_whole).map(|serial| cut(serial, MAX_SERIAL).to_owned())
 }
 
 // Spec gap: the members of a reaction are not shown beside its type.

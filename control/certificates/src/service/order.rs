@@ -26,7 +26,7 @@ use tracing::instrument;
 
 use super::CertificateState;
 use crate::{
-    client::{Authority, Talk, said},
+    client::{Authority, Talk, text_of},
     domain::{
         certificate::{Certificate, Fault, FaultKind, Issued, Order, is_token},
         chain::{self, Unfit},
@@ -262,12 +262,12 @@ impl Attempt<'_> {
 
     /// Why the authority could not check the host.
     async fn reason(&self, order: &mut AcmeOrder) -> String {
-        let own = order.state().error.as_ref().map(said);
+        let own = order.state().error.as_ref().map(text_of);
         let mut authorizations = order.authorizations();
         let mut found = None;
         while let Some(Ok(mut authorization)) = authorizations.next().await {
             if let Ok(state) = authorization.refresh().await {
-                found = state.challenges.iter().find_map(|one| one.error.as_ref()).map(said).or(found);
+                found = state.challenges.iter().find_map(|one| one.error.as_ref()).map(text_of).or(found);
             }
         }
         let text = found.or(own).unwrap_or_else(|| "the order failed, without a reason".to_owned());
@@ -303,7 +303,7 @@ impl Attempt<'_> {
         self.kept(certificates::set_issued(&mut tx, of, &issued, (chain, &sealed), next_try).await?)?;
         let change = Change::Certificate(self.host().into(), Some(certificate.into()));
         published::publish(&mut tx, change, now).await?;
-        self.tell(&mut tx, None, now).await?;
+        self.record_event(&mut tx, None, now).await?;
         let before = of.issued.as_ref().map_or_else(|| json!({}), shown);
         tx.note(of.account, (KIND, self.host()), || (Some(before), Some(shown(&issued))));
         Ok(tx.commit().await?)
@@ -330,18 +330,23 @@ impl Attempt<'_> {
         if !certificates::set_failure(&mut tx, &after).await? {
             return Ok(Ended::Lost);
         }
-        let is_told = is_first && after.failures > 0;
-        if is_told {
-            self.tell(&mut tx, Some(fault.text.clone()), now).await?;
+        let is_reported = is_first && after.failures > 0;
+        if is_reported {
+            self.record_event(&mut tx, Some(fault.text.clone()), now).await?;
         }
         tx.commit().await?;
-        if is_told {
+        if is_reported {
             state.readers.wake_events();
         }
         Ok(Ended::Failed(fault))
     }
 
-    async fn tell(&self, tx: &mut Tx, error: Option<String>, now: UnixMillis) -> Result<(), StoreError> {
+    async fn record_event(
+        &self,
+        tx: &mut Tx,
+        error: Option<String>,
+        now: UnixMillis,
+    ) -> Result<(), StoreError> {
         let event = Event::Certificate(self.host().to_owned(), error);
         events::record(tx, now, &[(self.of.account, event)]).await
     }

@@ -4,19 +4,15 @@ use ::certificates::{
     domain::certificate::{self, Certificate},
     store::certificates as stored,
 };
-use kernel::{
-    domain::permission::{Subject::Accounts, Verb},
-    error::ServiceError,
-    service::access::{Caller, require},
-};
+use kernel::{domain::permission::Verb, error::ServiceError, service::access::Caller};
 use shared::{id::AccountId, short_url::Host, time::UnixMillis};
-use tenants::{service::tenants::own_account, store::accounts};
+use tenants::store::accounts;
 use tracing::instrument;
 
 use super::{
     DomainState, OwnDomain,
     claims::{absent, load},
-    named,
+    own_host,
 };
 use crate::{
     domain::claim::{Claim, State},
@@ -70,9 +66,7 @@ pub async fn try_now(
     account: &str,
     host: &str,
 ) -> Result<OwnDomain, ServiceError> {
-    let _ = require(caller, Verb::Update, Accounts)?;
-    let account = own_account(caller, account)?;
-    let host = named(host).ok_or_else(|| absent(host))?;
+    let (account, host) = own_host(caller, Verb::Update, account, host)?;
     ask(state, caller, account, &host).await?;
     state.certificates.wake();
     load(state, account, &host).await

@@ -2,12 +2,9 @@
 
 use ::certificates::service as orders;
 use kernel::{
-    domain::{
-        permission::{Subject::Accounts, Verb},
-        quota::Quota,
-    },
+    domain::{permission::Verb, quota::Quota},
     error::ServiceError,
-    service::access::{Caller, require},
+    service::access::Caller,
     store::{Conn, Ctx, StoreError, Tx, quotas},
 };
 use redirects::store::{domains as published, log};
@@ -17,16 +14,13 @@ use shared::{
     short_url::{Host, Scheme, ShortDomain},
     time::UnixMillis,
 };
-use tenants::{
-    service::tenants::own_account,
-    store::{accounts, domain_files},
-};
+use tenants::store::{accounts, domain_files};
 use tracing::instrument;
 
 use super::{
     DomainState, OwnDomain,
     claims::{KIND, absent, load},
-    named, notices, prove,
+    notices, own_host, prove,
 };
 use crate::{
     domain::claim::{Claim, Finding, LOST_MS, State},
@@ -57,9 +51,7 @@ pub async fn verify(
     account: &str,
     host: &str,
 ) -> Result<OwnDomain, ServiceError> {
-    let _ = require(caller, Verb::Update, Accounts)?;
-    let account = own_account(caller, account)?;
-    let host = named(host).ok_or_else(|| absent(host))?;
+    let (account, host) = own_host(caller, Verb::Update, account, host)?;
     let claim = ask(state, caller, account, &host).await?;
     let finding = prove::prove(state, &claim).await;
     let after = settle(state, &caller.ctx, &claim, finding).await?;

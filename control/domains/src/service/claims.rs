@@ -28,7 +28,7 @@ use tenants::{
 };
 use tracing::instrument;
 
-use super::{DomainState, OwnDomain, certificates, checks, named, settings_tag};
+use super::{DomainState, OwnDomain, certificates, checks, own_host, settings_tag};
 use crate::{
     domain::claim::{Claim, State},
     error::{DomainsError, MAX_COUNTED},
@@ -146,9 +146,7 @@ pub async fn read(
     account: &str,
     host: &str,
 ) -> Result<OwnDomain, ServiceError> {
-    let _ = require(actor, Verb::Read, Accounts)?;
-    let account = own_account(actor, account)?;
-    let host = named(host).ok_or_else(|| absent(host))?;
+    let (account, host) = own_host(actor, Verb::Read, account, host)?;
     load(state, account, &host).await
 }
 
@@ -187,9 +185,7 @@ pub async fn delete(
     account: &str,
     host: &str,
 ) -> Result<(), ServiceError> {
-    let _ = require(caller, Verb::Update, Accounts)?;
-    let account = own_account(caller, account)?;
-    let host = named(host).ok_or_else(|| absent(host))?;
+    let (account, host) = own_host(caller, Verb::Update, account, host)?;
     // Counted before the lock, for which every write of links waits.
     let (links, deleted) =
         domains::count_links(&mut state.db.read().await?, account, &host, MAX_COUNTED).await?;

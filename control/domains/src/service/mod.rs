@@ -14,13 +14,22 @@ use std::{fmt, net::SocketAddr, ops::Deref, sync::Arc};
 
 use ::certificates::service::CertificateState;
 use events::egress::EgressClient;
-use kernel::service::Core;
+use kernel::{
+    domain::{
+        access::Actor,
+        permission::{Subject::Accounts, Verb},
+    },
+    error::ServiceError,
+    service::{Core, access::require},
+};
 use mail::Outbox;
 use redirects::service::Redirects;
 use shared::{
     entity_tag::EntityTag,
+    id::AccountId,
     short_url::{Host, ShortDomain},
 };
+use tenants::service::tenants::own_account;
 use url::Url;
 
 use self::certificates::OwnCertificate;
@@ -112,7 +121,12 @@ fn settings_tag(host: &Host, domain: Option<&ShortDomain>, is_off: bool) -> Enti
     EntityTag::of(&(host.as_str(), max_age, files, paths, is_off, digital_links))
 }
 
-/// The host that a path names; `None` where no short domain is called so.
-fn named(host: &str) -> Option<Host> {
-    host.parse().ok()
+/// The account and the host that a path names.
+///
+/// # Errors
+/// The caller may not do this to accounts, it is another account, or no short domain is called so.
+fn own_host(actor: &Actor, verb: Verb, account: &str, host: &str) -> Result<(AccountId, Host), ServiceError> {
+    let _ = require(actor, verb, Accounts)?;
+    let account = own_account(actor, account)?;
+    Ok((account, host.parse().map_err(|_| claims::absent(host))?))
 }

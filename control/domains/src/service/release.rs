@@ -11,10 +11,7 @@ use serde_json::json;
 use shared::{short_url::Host, time::UnixMillis};
 use tenants::store::domain_files;
 
-use super::{
-    claims::{KIND, absent},
-    named,
-};
+use super::claims::{KIND, absent};
 use crate::{
     domain::claim::{Claim, State},
     error::DomainsError,
@@ -42,7 +39,7 @@ pub async fn release(
     bits: [u8; 16],
     now: UnixMillis,
 ) -> Result<(Host, Released), ServiceError> {
-    let host = named(host).ok_or_else(|| absent(host))?;
+    let host: Host = host.parse().map_err(|_| absent(host))?;
     let mut tx = db.begin(ctx).await?;
     log::lock(&mut tx).await?;
     let account = domains::find_holder(&mut tx, &host).await?.ok_or_else(|| absent(host.as_str()))?;

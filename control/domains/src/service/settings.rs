@@ -2,24 +2,18 @@
 
 use ::certificates::{service as orders, store::certificates as stored};
 use kernel::{
-    domain::permission::{Subject::Accounts, Verb},
+    domain::permission::Verb,
     error::ServiceError,
-    service::{
-        access::{Caller, require},
-        named as versions,
-    },
+    service::{access::Caller, named as versions},
     store::Tx,
 };
 use redirects::store::{domains as published, log};
 use serde_json::{Value, json};
 use shared::{id::AccountId, short_url::ShortDomain};
-use tenants::{
-    service::tenants::own_account,
-    store::{accounts, domain_files},
-};
+use tenants::store::{accounts, domain_files};
 use tracing::instrument;
 
-use super::{DomainState, OwnDomain, claims, named, settings_tag};
+use super::{DomainState, OwnDomain, claims, own_host, settings_tag};
 use crate::{
     domain::change::ShortDomainChange,
     error::DomainsError,
@@ -46,9 +40,7 @@ pub async fn update(
     (account, host): (&str, &str),
     change: ShortDomainChange,
 ) -> Result<OwnDomain, ServiceError> {
-    let _ = require(caller, Verb::Update, Accounts)?;
-    let account = own_account(caller, account)?;
-    let host = named(host).ok_or_else(|| claims::absent(host))?;
+    let (account, host) = own_host(caller, Verb::Update, account, host)?;
     let absent = || claims::absent(host.as_str());
     let mut tx = state.db.begin(&caller.ctx).await?;
     // It also keeps others from changing the domain between the read and the write.

@@ -171,6 +171,21 @@ async fn write(
     Ok(())
 }
 
+/// The use of a quota, locked, where something is counted and there is a limit.
+async fn lock_limited(
+    tx: &mut Tx,
+    account: AccountId,
+    quota: Quota,
+    amount: u64,
+    now: UnixMillis,
+) -> Result<Option<Use>, StoreError> {
+    if amount == 0 || !has_limit(tx, account, quota).await? {
+        Ok(None)
+    } else {
+        lock(tx, account, quota, now).await
+    }
+}
+
 /// Counts what a transaction adds to an account. It must have begun to write: see the top of this file.
 ///
 /// # Errors
@@ -182,10 +197,7 @@ pub async fn charge(
     amount: u64,
     now: UnixMillis,
 ) -> Result<(), StoreError> {
-    if amount == 0 || !has_limit(tx, account, quota).await? {
-        return Ok(());
-    }
-    let Some(found) = lock(tx, account, quota, now).await? else { return Ok(()) };
+    let Some(found) = lock_limited(tx, account, quota, amount, now).await? else { return Ok(()) };
     if amount > found.room() {
         let (limit, used) = (found.limit, found.used);
         return Err(StoreError::Exceeded(Exceeded { quota, limit, used, wanted: amount }));
@@ -201,10 +213,7 @@ pub async fn add(
     amount: u64,
     now: UnixMillis,
 ) -> Result<(), StoreError> {
-    if amount == 0 || !has_limit(tx, account, quota).await? {
-        return Ok(());
-    }
-    let Some(found) = lock(tx, account, quota, now).await? else { return Ok(()) };
+    let Some(found) = lock_limited(tx, account, quota, amount, now).await? else { return Ok(()) };
     write(tx, account, quota, found.day, (found.stored.saturating_add(signed(amount)), found.over)).await
 }
 
@@ -216,10 +225,9 @@ pub async fn charge_some(
     amount: u64,
     now: UnixMillis,
 ) -> Result<(u64, Option<Exceeded>), StoreError> {
-    if amount == 0 || !has_limit(tx, account, quota).await? {
+    let Some(found) = lock_limited(tx, account, quota, amount, now).await? else {
         return Ok((amount, None));
-    }
-    let Some(found) = lock(tx, account, quota, now).await? else { return Ok((amount, None)) };
+    };
     let granted = amount.min(found.room());
     if granted > 0 {
         write(tx, account, quota, found.day, (found.stored.saturating_add(signed(granted)), found.over))

@@ -103,16 +103,16 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn what_is_held_is_what_was_told_last(steps in proptest::collection::vec(step(), 1..24)) {
+    fn the_last_change_of_a_host_is_held(steps in proptest::collection::vec(step(), 1..24)) {
         let folder = tempfile::tempdir().unwrap();
         let mut received = open(folder.path());
         let mut model = vec![None; HOSTS.len()];
-        let mut told: Vec<Events> = Vec::new();
+        let mut sent: Vec<Events> = Vec::new();
         for (rev, step) in (1..).zip(steps) {
             let mut apply = |change: Change| {
                 let events = event(rev, change);
                 let refused = received.apply(&events);
-                told.push(events);
+                sent.push(events);
                 refused
             };
             match step.clone() {
@@ -155,16 +155,16 @@ proptest! {
                     prop_assert_eq!(received.replace(rev, None, &[], &[], &domains.collect()), []);
                     model.iter_mut().zip(has).filter(|(_, has)| !has).for_each(|(held, _)| *held = None);
                 }
-                // Only what the same contact has told already comes again.
-                Step::Again => told.last().into_iter().for_each(|events| drop(received.apply(events))),
+                // Only what the same contact has sent already comes again.
+                Step::Again => sent.last().into_iter().for_each(|events| drop(received.apply(events))),
                 Step::Restart => {
                     prop_assert!(received.save());
                     received = open(folder.path());
-                    told.clear();
+                    sent.clear();
                 }
             }
             if matches!(step, Step::Welcome(_) | Step::Older(_)) {
-                told.clear();
+                sent.clear();
             }
             prop_assert_eq!(held(&received), model.clone(), "{:?}", step);
         }
@@ -205,7 +205,7 @@ fn a_saved_key_is_its_users_alone_and_a_bad_file_concerns_its_host() {
     assert!(!at("d.example.new").exists(), "what was left unfinished is removed");
     fs::rename(at("c.example.json"), at("d.example.json")).unwrap();
     assert_eq!(held(&open(folder.path())), [None, None, None], "a file of another host");
-    // What is told again is written again.
+    // What is sent again is written again.
     let received = open(folder.path());
     assert!(received.replace(2, Some(&[]), &all[..2], &[], &HashSet::new()).is_empty());
     assert!(received.save());

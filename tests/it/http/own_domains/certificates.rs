@@ -57,12 +57,12 @@ impl Setting {
     }
 
     /// The certificates that an edge is told of when it connects, which holds none.
-    async fn told(&self) -> Result<Vec<DomainCertificate>> {
-        self.told_holding(Some(Vec::new())).await
+    async fn welcomed(&self) -> Result<Vec<DomainCertificate>> {
+        self.welcomed_holding(Some(Vec::new())).await
     }
 
     /// The same of an edge with these digests, or of one that takes no certificates.
-    async fn told_holding(&self, certificates: Option<Vec<u64>>) -> Result<Vec<DomainCertificate>> {
+    async fn welcomed_holding(&self, certificates: Option<Vec<u64>>) -> Result<Vec<DomainCertificate>> {
         let hello = Hello {
             proto: PROTOCOL,
             edge_id: "e1".into(),
@@ -94,7 +94,7 @@ impl Setting {
     }
 
     /// Whether each event of certificates tells of one, in order.
-    async fn told_of_issues(&self) -> Result<Vec<bool>> {
+    async fn issue_events(&self) -> Result<Vec<bool>> {
         let mut conn = self.api.made.app.core.db.read().await?;
         let rows = event_log::list_after(&mut conn, 0, &[], u32::MAX).await?;
         let of = |event| match event {
@@ -119,7 +119,7 @@ async fn a_proven_domain_gets_a_certificate_which_is_renewed(engine: Engine) -> 
     let refused = all.certificate(HOST).await?;
     ensure!(refused["state"] == "failed" && refused.get("issuer").is_none(), "{refused}");
     ensure!(refused["error"].as_str().is_some_and(|error| error.contains("a clock is wrong")), "{refused}");
-    ensure!(all.told().await?.is_empty(), "edges do not get it");
+    ensure!(all.welcomed().await?.is_empty(), "edges do not get it");
 
     // The clock is set right: the same order gives what can be used now.
     all.set_clock(HOUR_MS)?;
@@ -136,12 +136,12 @@ async fn a_proven_domain_gets_a_certificate_which_is_renewed(engine: Engine) -> 
     ensure!(trail[0]["after"]["certificate"]["notAfter"] == shown["notAfter"], "{trail}");
 
     // Edges get the key, which is stored nowhere as it is.
-    let first = all.told().await?;
+    let first = all.welcomed().await?;
     ensure!(first.len() == 1 && &*first[0].host == HOST, "{first:?}");
     ensure!(first[0].key.contains("PRIVATE KEY") && first[0].chain.contains("CERTIFICATE"));
     let held = contents::digests_of(vec![contents::digest_of_certificate(HOST, &first[0].chain)]);
     for edge in [Some(held), None] {
-        ensure!(all.told_holding(edge).await?.is_empty(), "who holds it, or takes none, is sent none");
+        ensure!(all.welcomed_holding(edge).await?.is_empty(), "who holds it, or takes none, is sent none");
     }
     let stored = all.stored().await?;
     ensure!(stored.len() == 1, "{stored:?}");
@@ -149,15 +149,15 @@ async fn a_proven_domain_gets_a_certificate_which_is_renewed(engine: Engine) -> 
 
     all.set_clock(4 * YEAR_MS)?;
     ensure!(all.order().await? == [Ended::Issued], "two thirds are over");
-    let renewed = all.told().await?;
+    let renewed = all.welcomed().await?;
     ensure!(renewed.len() == 1 && renewed[0].chain != first[0].chain && renewed[0].key != first[0].key);
-    ensure!(all.told_of_issues().await? == [false, true, true], "{:?}", all.told_of_issues().await?);
+    ensure!(all.issue_events().await? == [false, true, true], "{:?}", all.issue_events().await?);
 
     let put = async |body: Value| all.api.call(Method::PUT, &path, Some(body)).await;
     let ask = async || all.api.call(Method::POST, &format!("{path}/certificate"), None).await;
     let off = put(json!({"automaticCertificate": false})).await?.json();
     ensure!(off["certificate"]["state"] == "off" && off["automaticCertificate"] == false, "{off}");
-    ensure!(all.told().await?.is_empty() && all.order().await?.is_empty());
+    ensure!(all.welcomed().await?.is_empty() && all.order().await?.is_empty());
     ensure!(all.stored().await?.last() == Some(&None), "edges learn of it");
     ensure!(ask().await?.problem(409, 40901)[0].contains("automaticCertificate"));
     let on = put(json!({"automaticCertificate": null})).await?.json();
@@ -169,7 +169,7 @@ async fn a_proven_domain_gets_a_certificate_which_is_renewed(engine: Engine) -> 
     ask().await?.problem(429, 42901);
     ensure!(all.order().await? == [Ended::Issued], "at once");
     ensure!(all.api.call(Method::DELETE, &path, None).await?.status == 200);
-    ensure!(all.told().await?.is_empty() && all.stored().await?.last() == Some(&None));
+    ensure!(all.welcomed().await?.is_empty() && all.stored().await?.last() == Some(&None));
     let platform = format!("{}/tn.gg", all.path());
     let body = Some(json!({"automaticCertificate": false}));
     all.api.call(Method::PUT, &platform, body).await?.problem(409, 40901);

@@ -26,7 +26,7 @@ pub async fn digital_link(
 ) -> Result<String, ServiceError> {
     let _ = require(actor, Verb::Read, Redirections)?;
     let mut conn = state.db.read().await?;
-    Ok(said(&mut conn, item).await?.map_err(RedirectsError::NoDigitalLink)?)
+    Ok(url_of(&mut conn, item).await?.map_err(RedirectsError::NoDigitalLink)?)
 }
 
 /// The same for an edge that draws the code of a link of any account: its URL, or why it has none.
@@ -35,12 +35,12 @@ pub async fn digital_link_at(
     key: &RedirectKey,
 ) -> Result<Result<String, &'static str>, StoreError> {
     match redirections::find_any(conn, &key.domain, &key.folded).await? {
-        Some(item) => said(conn, &item).await,
+        Some(item) => url_of(conn, &item).await,
         None => Ok(Err("there is no such link")),
     }
 }
 
-async fn said(conn: &mut Conn, item: &Redirection) -> Result<Result<String, &'static str>, StoreError> {
+async fn url_of(conn: &mut Conn, item: &Redirection) -> Result<Result<String, &'static str>, StoreError> {
     let Redirection { domain, redirect, account, .. } = item;
     let product: Option<Product> = match redirect.product_id {
         Some(id) => documents::find(conn, *account, id).await?,
