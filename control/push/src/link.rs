@@ -9,10 +9,7 @@ use redis::{
     cluster_async::ClusterConnection,
     cluster_routing::{MultipleNodeRoutingInfo, RoutingInfo},
 };
-use shared::wire::{
-    redis_client::{Patience, RedisClient},
-    redis_url::RedisUrl,
-};
+use region_redis::{Patience, RedisClient, RedisUrl};
 
 /// Longest wait for a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);

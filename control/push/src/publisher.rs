@@ -12,10 +12,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use shared::wire::{
-    redis_url::RedisUrl,
-    stream::{Epoch, Event, Events, Rev},
-};
+use region_redis::RedisUrl;
+use shared::wire::stream::{Epoch, Event, Events, Rev};
 use tokio::sync::broadcast;
 use tokio_util::sync::CancellationToken;
 

@@ -6,15 +6,8 @@ use ::mail::MailSettings;
 use ::oidc::OidcSettings;
 use kernel::service::capacity::CapacityLimits;
 use platform::settings::{check_plain, listen, listen_or_off, loopback, name, number, public_url, truth};
-use shared::{
-    client_address::TrustedProxies,
-    contact::Contact,
-    short_url::Scheme,
-    wire::{
-        redis_url::{InvalidRedisUrl, RedisUrl},
-        view::MAX_SHARDS,
-    },
-};
+use region_redis::{InvalidRedisUrl, RedisUrl};
+use shared::{client_address::TrustedProxies, contact::Contact, short_url::Scheme, wire::view::MAX_SHARDS};
 use web::limiter::Limits;
 
 use self::parse::{

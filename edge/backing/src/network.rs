@@ -8,13 +8,13 @@ use std::{
 
 use hyper::upgrade::Upgraded;
 use hyper_util::rt::TokioIo;
+use region_redis::RedisUrl;
 use rustls_pki_types::ServerName;
 use shared::{
     redirect::RedirectKey,
     wire::{
         limits::LimitReport,
         links::LinksPage,
-        redis_url::RedisUrl,
         scan::ScanReceipt,
         spooled::SpooledScans,
         stream::{Fill, Hello},

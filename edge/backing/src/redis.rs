@@ -16,11 +16,10 @@ use redis::{
     aio::{ConnectionLike, MultiplexedConnection},
     cluster_async::ClusterConnection,
 };
+use region_redis::{Patience, RedisClient, RedisUrl};
 use shared::{
     redirect::RedirectKey,
     wire::{
-        redis_client::{Patience, RedisClient},
-        redis_url::RedisUrl,
         stream::Fill,
         view::{Meta, Record, Setup, meta_key, record_key, setup_key, shard_of},
     },

@@ -7,9 +7,6 @@ pub mod frame;
 pub mod internal;
 pub mod limits;
 pub mod links;
-#[cfg(feature = "redis")]
-pub mod redis_client;
-pub mod redis_url;
 pub mod scan;
 pub mod spooled;
 pub mod stream;

@@ -11,7 +11,7 @@ use redis::{
     sentinel::{SentinelClient, SentinelClientBuilder, SentinelServerType},
 };
 
-use super::redis_url::{Form, RedisUrl};
+use crate::url::{Form, RedisUrl};
 
 /// Timeouts of a cluster client; other clients get them when they connect.
 #[derive(Debug, Clone, Copy)]
