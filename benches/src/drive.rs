@@ -47,6 +47,8 @@ pub(crate) struct Plan<'a> {
     pub(crate) host: Option<&'a str>,
     /// Asks with HEAD instead of GET.
     pub(crate) head: bool,
+    /// The path before the id.
+    pub(crate) prefix: &'a str,
     /// What stands behind the id in the path.
     pub(crate) suffix: &'a str,
     /// Connections, each with one request under way.
@@ -68,6 +70,7 @@ impl<'a> Plan<'a> {
             address,
             host: None,
             head: false,
+            prefix: "/",
             suffix: "",
             connections,
             per_second: None,
@@ -237,7 +240,7 @@ impl<'a, S: Script> Driver<'a, S> {
             return Ok(());
         };
         self.asked += 1;
-        let at = if self.plan.head { "HEAD /" } else { "GET /" }.len();
+        let at = if self.plan.head { "HEAD " } else { "GET " }.len() + self.plan.prefix.len();
         let conn = &mut self.conns[index];
         conn.request[at..at + id.len()].copy_from_slice(&id);
         (conn.sent, conn.filled, conn.under_way) = (0, 0, Some((ticket, since)));
@@ -354,8 +357,8 @@ fn connect<T>(plan: &Plan<'_>, poll: &Poll, index: usize) -> Result<Conn<T>> {
     let mut stream = TcpStream::from_std(stream);
     poll.registry().register(&mut stream, Token(index), Interest::READABLE | Interest::WRITABLE)?;
     let method = if plan.head { "HEAD" } else { "GET" };
-    let (suffix, host) = (plan.suffix, plan.host());
-    let request = format!("{method} /{BLANK}{suffix} HTTP/1.1\r\nHost: {host}\r\n{PHONE}\r\n");
+    let (prefix, suffix, host) = (plan.prefix, plan.suffix, plan.host());
+    let request = format!("{method} {prefix}{BLANK}{suffix} HTTP/1.1\r\nHost: {host}\r\n{PHONE}\r\n");
     Ok(Conn {
         stream,
         request: request.into_bytes(),

@@ -11,6 +11,7 @@ mod assess;
 mod audit;
 mod control;
 mod deliver;
+mod digital_links;
 mod drive;
 mod find;
 mod http;
@@ -76,6 +77,8 @@ enum Scenario {
     Suspend(suspend::Args),
     /// The CPU time of a redirect with 20 rules against none
     Rules(rules::Args),
+    /// The CPU time of a redirect by GS1 Digital Link against one by short id
+    DigitalLinks(digital_links::Args),
     /// What a link takes in memory, and what a look-up takes
     Table(table::Args),
     /// Codes a second of print orders, and what each step takes
@@ -105,6 +108,7 @@ fn main() -> ExitCode {
         Scenario::Push(args) => push::run(args, smoke),
         Scenario::Suspend(args) => suspend::run(args, smoke),
         Scenario::Rules(args) => rules::run(args, smoke),
+        Scenario::DigitalLinks(args) => digital_links::run(args, smoke),
         Scenario::Table(args) => table::run(&args, smoke),
         Scenario::Print(args) => orders::run(&args, smoke),
         Scenario::Things(args) => things::run(args, smoke),

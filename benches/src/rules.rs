@@ -87,10 +87,10 @@ fn twenty() -> Value {
 const LAST: &str = "https://example.com/de/{shortId}";
 
 /// Random known ids, and where each must lead.
-struct Ask<'a> {
-    links: &'a Links,
-    rng: Rng,
-    by_rule: bool,
+pub(crate) struct Ask<'a> {
+    pub(crate) links: &'a Links,
+    pub(crate) rng: Rng,
+    pub(crate) by_rule: bool,
 }
 
 impl Script for Ask<'_> {
@@ -135,12 +135,16 @@ fn compare(args: &Args, folder: &Path) -> Result<bool> {
     let (mut samples, mut wrong) = ([Vec::new(), Vec::new()], Outcome::default());
     for round in 0..args.length.rounds {
         // Each goes first as often as second.
-        for turn in [round % 2, 1 - round % 2] {
-            let rules = if turn == 1 { twenty() } else { json!([]) };
-            put(&waymark, &rules)?;
-            let (cpu, outcome) = turn_of(args, &waymark, &server, &links, turn == 1, round as u64)?;
+        for by_rule in [round % 2 == 1, round % 2 == 0] {
+            put(&waymark, &if by_rule { twenty() } else { json!([]) })?;
+            let mut script = Ask { links: &links, rng: Rng::new(round as u64), by_rule };
+            let plan = Plan { head: !args.get, ..Plan::new(waymark.edge, args.connections, Until::Done) };
+            let (cpu, outcome) = turn(plan, args.length.seconds, &server, &mut script)?;
+            if args.get {
+                waymark.settle()?;
+            }
             wrong.add_wrong(outcome);
-            samples[turn].push(cpu);
+            samples[usize::from(by_rule)].push(cpu);
         }
     }
     server.stop().context("waymark up")?;
@@ -160,28 +164,21 @@ fn compare(args: &Args, folder: &Path) -> Result<bool> {
     wrong.is_right()
 }
 
-/// One turn: a quarter of its time to warm up, then the CPU time of the server for each answer.
-fn turn_of(
-    args: &Args,
-    waymark: &Waymark,
+/// One turn of so many seconds: a quarter of them to warm up, then the CPU time of the server for each answer, in microseconds.
+pub(crate) fn turn<S: Script>(
+    mut plan: Plan<'_>,
+    seconds: f64,
     server: &Server,
-    links: &Links,
-    by_rule: bool,
-    seed: u64,
+    script: &mut S,
 ) -> Result<(f64, Outcome)> {
-    let mut script = Ask { links, rng: Rng::new(seed), by_rule };
-    let time = Duration::from_secs_f64(args.length.seconds);
-    let mut plan =
-        Plan { head: !args.get, ..Plan::new(waymark.edge, args.connections, Until::After(time / 4)) };
-    let before = drive(&plan, &mut script)?;
+    let time = Duration::from_secs_f64(seconds);
+    plan.until = Until::After(time / 4);
+    let before = drive(&plan, script)?;
     plan.until = Until::After(time);
     let cpu = process::cpu(server.pid)?;
-    let mut outcome = drive(&plan, &mut script)?;
+    let mut outcome = drive(&plan, script)?;
     let cpu = process::cpu(server.pid)?.since(cpu).total_us() / outcome.answers.max(1) as f64;
     outcome.add_wrong(before);
-    if args.get {
-        waymark.settle()?;
-    }
     Ok((cpu, outcome))
 }
 

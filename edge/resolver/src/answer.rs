@@ -26,15 +26,12 @@ pub fn open(headers: &mut HeaderMap) {
     }
 }
 
-/// The value of `Link`: to the linkset of a URI, and to the context of JSON-LD.
-pub(crate) fn link_value(mut uri: String) -> HeaderValue {
-    uri.insert(0, '<');
-    uri.push_str("?linkType=linkset>; rel=\"linkset\"; type=\"application/linkset+json\", <");
-    uri.push_str(CONTEXT);
-    uri.push_str(">; rel=\"http://www.w3.org/ns/json-ld#context\"; type=\"application/ld+json\"");
-    // A host, and a path that is percent-encoded: always a header value.
-    HeaderValue::try_from(uri).unwrap_or(HeaderValue::from_static(""))
-}
+/// What follows on a URI in the value of `Link`: its linkset, and the context of JSON-LD.
+pub(crate) const BEHIND_URI: [&str; 3] = [
+    "?linkType=linkset>; rel=\"linkset\"; type=\"application/linkset+json\", <",
+    CONTEXT,
+    ">; rel=\"http://www.w3.org/ns/json-ld#context\"; type=\"application/ld+json\"",
+];
 
 /// A redirect as an answer on the path of a Digital Link.
 pub fn redirected(headers: &mut HeaderMap, link: HeaderValue) {

@@ -1,5 +1,7 @@
 //! Chooses among the links of a level.
 
+use std::cmp::Ordering;
+
 use shared::{
     digital_link::{LinkSet, TypedLink},
     negotiate::weigh,
@@ -36,7 +38,7 @@ pub(crate) fn choose<'a>(set: &'a LinkSet, wanted: &Wanted<'_>, now: UnixMillis)
         let is_alike = |link: &&TypedLink| {
             link.media_type == default.media_type && link_types::are_same(&link.link_type, &default.link_type)
         };
-        if !wanted.has_preference() || open().filter(is_alike).nth(1).is_none() {
+        if !wanted.has_preference() {
             return Choice::One(default);
         }
         let mut alike: Vec<_> = open().filter(is_alike).collect();
@@ -69,9 +71,18 @@ fn fit_visitor(links: &mut Vec<&TypedLink>, wanted: &Wanted<'_>) {
 
 /// Keeps the links of the highest rank.
 fn keep_best<R: Ord>(links: &mut Vec<&TypedLink>, rank: impl Fn(&TypedLink) -> R) {
-    if let Some(best) = links.iter().map(|link| rank(link)).max() {
-        links.retain(|link| rank(link) == best);
+    let (mut best, mut kept) = (None, 0);
+    for at in 0..links.len() {
+        let Some(rank) = links.get(at).map(|link| rank(link)) else { break };
+        match best.as_ref().map_or(Ordering::Greater, |best| rank.cmp(best)) {
+            Ordering::Less => continue,
+            Ordering::Equal => {}
+            Ordering::Greater => (best, kept) = (Some(rank), 0),
+        }
+        links.swap(kept, at);
+        kept += 1;
     }
+    links.truncate(kept);
 }
 
 /// By the quality of its media type, then whether that is named. Where nothing of it is accepted, a link without a media type
@@ -97,9 +108,9 @@ fn language_rank(link: &TypedLink, languages: &[&str]) -> (usize, usize) {
     let of = |(place, language): (usize, &&str)| {
         let fits = |tag: &str| match tag.len().cmp(&language.len()) {
             // Longer than every other match.
-            std::cmp::Ordering::Equal => tag.eq_ignore_ascii_case(language).then_some(usize::MAX),
-            std::cmp::Ordering::Less => is_above(tag, language).then_some(tag.len()),
-            std::cmp::Ordering::Greater => is_above(language, tag).then_some(0),
+            Ordering::Equal => tag.eq_ignore_ascii_case(language).then_some(usize::MAX),
+            Ordering::Less => is_above(tag, language).then_some(tag.len()),
+            Ordering::Greater => is_above(language, tag).then_some(0),
         };
         let longest = link.hreflang.iter().filter_map(|tag| fits(tag)).max()?;
         Some((languages.len() - place, longest))

@@ -10,7 +10,7 @@ mod page;
 pub mod redirect_head;
 mod wanted;
 
-use std::sync::Arc;
+use std::borrow::Cow;
 
 use bytes::Bytes;
 use digital_link::{DigitalLink, DigitalLinkError, Qualifier};
@@ -20,7 +20,7 @@ use shared::{
     redirect::Redirect,
     short_url::ShortDomain,
     time::UnixMillis,
-    wire::scan::ScannedLink,
+    wire::spooled::NewLink,
 };
 use visitor_pages::Brand;
 
@@ -41,6 +41,7 @@ const PRODUCT: usize = 17;
 /// A request for a Digital Link.
 #[derive(Debug, Clone)]
 pub struct Asked<'a> {
+    path: &'a str,
     link: DigitalLink<'a>,
     wanted: Wanted<'a>,
 }
@@ -67,20 +68,37 @@ pub struct Site<'a> {
     pub is_blocked: &'a dyn Fn(&[u8]) -> bool,
 }
 
+/// A redirect.
+#[derive(Debug)]
+pub struct To<'a> {
+    /// The place of the level for which it counts: the item where it was found, else the one that has the link.
+    pub level: usize,
+    /// The target: printable ASCII.
+    pub location: String,
+    /// The type of the link.
+    pub link_type: &'a str,
+    /// Whether no type was asked for, so that rules may decide otherwise.
+    pub is_default: bool,
+}
+
+/// Links of one of the levels.
+enum Picked<'a> {
+    /// One of them fits.
+    To(To<'a>),
+    /// Several links of a level fit; with its place, and that of the level for which the request counts.
+    Several {
+        place: usize,
+        counted: usize,
+        links: Vec<&'a TypedLink>,
+    },
+    Nothing,
+}
+
 /// What a request comes to.
 #[derive(Debug)]
-pub enum Resolved {
+pub enum Resolved<'a> {
     /// A redirect.
-    To {
-        /// The place of the level for which it counts: the item where it was found, else the one that has the link.
-        level: usize,
-        /// The target.
-        location: HeaderValue,
-        /// The type of the link.
-        link_type: Arc<str>,
-        /// Whether no type was asked for, so that rules may decide otherwise.
-        is_default: bool,
-    },
+    To(To<'a>),
     /// Several links fit, and none better than the others.
     Choice {
         /// As that of a redirect.
@@ -119,13 +137,16 @@ impl<'a> Asked<'a> {
         language: Option<&'a [u8]>,
     ) -> Result<Self, DigitalLinkError> {
         let link = DigitalLink::parse(path, query)?;
-        Ok(Self { link, wanted: Wanted::read(query, accept, language) })
+        Ok(Self { path, link, wanted: Wanted::read(query, accept, language) })
     }
 
     /// The short id of the GTIN. Its record says whether items have records of their own.
     #[must_use]
-    pub fn product(&self) -> String {
-        self.link.level(&[])
+    pub fn product(&self) -> Cow<'a, str> {
+        // As nearly every path has it.
+        let written =
+            self.path.get(1..=PRODUCT).filter(|id| id.strip_prefix("01/") == Some(self.link.gtin()));
+        written.map_or_else(|| Cow::Owned(self.link.level(&[])), Cow::Borrowed)
     }
 
     /// The short ids of the levels below the GTIN that may have links, the most specific first.
@@ -146,18 +167,16 @@ impl<'a> Asked<'a> {
 
     /// What a scan says of the link, for which these levels were found.
     #[must_use]
-    pub fn scanned(&self, link_type: Option<&str>, levels: &[Level<'_>]) -> ScannedLink {
+    pub fn scanned<'s>(&'s self, link_type: &'s str, levels: &[Level<'_>]) -> NewLink<'s> {
         let has_item = levels.iter().any(|level| level.is_item());
         let mode = levels.last().map(|level| level.set.serial_mode).unwrap_or_default();
-        let of = |qualifier| -> Option<Box<str>> { self.link.get(qualifier).map(Into::into) };
+        let of = |qualifier| self.link.get(qualifier).unwrap_or_default();
         let serial = of(Qualifier::Serial);
-        ScannedLink {
-            gtin: self.link.gtin().into(),
-            variant: of(Qualifier::Variant),
-            lot: of(Qualifier::Lot),
-            known: serial.as_ref().and_then(|_| (has_item || mode == SerialMode::Known).then_some(has_item)),
-            serial,
-            link_type: link_type.map(Into::into),
+        let can_be_known = !serial.is_empty() && (has_item || mode == SerialMode::Known);
+        NewLink {
+            gtin: self.link.gtin(),
+            values: [of(Qualifier::Variant), of(Qualifier::Lot), serial, link_type],
+            known: can_be_known.then_some(has_item),
         }
     }
 
@@ -172,12 +191,24 @@ impl<'a> Asked<'a> {
     /// The value of `Link`: where the linkset of this link is, and what makes it JSON-LD.
     #[must_use]
     pub fn link_value(&self, domain: &ShortDomain) -> HeaderValue {
-        answer::link_value(uri(domain, &self.link.path()))
+        // A host, and a path that is percent-encoded: always a header value.
+        HeaderValue::try_from(self.link_text(domain)).unwrap_or(HeaderValue::from_static(""))
+    }
+
+    /// The same as text.
+    #[must_use]
+    pub fn link_text(&self, domain: &ShortDomain) -> String {
+        let mut text = String::with_capacity(URI_CAPACITY);
+        text.push('<');
+        push_origin(domain, &mut text);
+        self.link.push_path(&mut text);
+        text.extend(answer::BEHIND_URI);
+        text
     }
 
     /// What the request comes to, with the levels that were found, the most specific first.
     #[must_use]
-    pub fn resolve(&self, levels: &[Level<'_>], site: Site<'_>, now: UnixMillis) -> Resolved {
+    pub fn resolve<'l>(&self, levels: &[Level<'l>], site: Site<'_>, now: UnixMillis) -> Resolved<'l> {
         match self.wanted.form {
             Form::Redirect => self.lead(levels, site, now),
             Form::Linkset(media_type) => {
@@ -191,32 +222,53 @@ impl<'a> Asked<'a> {
         }
     }
 
-    fn lead(&self, levels: &[Level<'_>], site: Site<'_>, now: UnixMillis) -> Resolved {
+    /// The redirect that the request comes to, if it comes to one.
+    #[must_use]
+    pub fn redirect<'l>(&self, levels: &[Level<'l>], now: UnixMillis) -> Option<To<'l>> {
+        match self.wanted.form {
+            Form::Redirect => match self.pick(levels, now) {
+                Picked::To(to) => Some(to),
+                Picked::Several { .. } | Picked::Nothing => None,
+            },
+            Form::Linkset(_) | Form::Page => None,
+        }
+    }
+
+    fn pick<'l>(&self, levels: &[Level<'l>], now: UnixMillis) -> Picked<'l> {
         let has_item = levels.first().is_some_and(Level::is_item);
         for (place, level) in levels.iter().enumerate() {
             let counted = if has_item { 0 } else { place };
             match choose(level.set, &self.wanted, now) {
                 Choice::Nothing => {}
                 Choice::One(link) => {
-                    let href = self.values(levels, level).fill(&link.href);
-                    // A target that is no header value is none that was checked.
-                    let Ok(location) = HeaderValue::try_from(href) else { continue };
-                    let (link_type, is_default) = (link.link_type.clone(), self.wanted.link_type.is_none());
-                    return Resolved::To { level: counted, location, link_type, is_default };
+                    let location = self.values(levels, level).fill(&link.href);
+                    // Any other target was not checked.
+                    if !location.bytes().fold(true, |all, byte| all & byte.is_ascii_graphic()) {
+                        continue;
+                    }
+                    let (link_type, is_default) = (&*link.link_type, self.wanted.link_type.is_none());
+                    return Picked::To(To { level: counted, location, link_type, is_default });
                 }
-                Choice::Several(links) => {
-                    let shown = [self.shown_level(levels, level, links.into_iter(), site)];
-                    let accept = self.wanted.accept.unwrap_or_default();
-                    let answer = if accept.contains("text/html") {
-                        self.page(StatusCode::MULTIPLE_CHOICES, &shown, site)
-                    } else {
-                        self.linkset(StatusCode::MULTIPLE_CHOICES, LINKSET, &shown, site)
-                    };
-                    return Resolved::Choice { level: counted, answer };
-                }
+                Choice::Several(links) => return Picked::Several { place, counted, links },
             }
         }
-        Resolved::Nothing
+        Picked::Nothing
+    }
+
+    fn lead<'l>(&self, levels: &[Level<'l>], site: Site<'_>, now: UnixMillis) -> Resolved<'l> {
+        let (place, level, links) = match self.pick(levels, now) {
+            Picked::To(to) => return Resolved::To(to),
+            Picked::Several { place, counted, links } => (place, counted, links),
+            Picked::Nothing => return Resolved::Nothing,
+        };
+        let Some(of) = levels.get(place) else { return Resolved::Nothing };
+        let shown = [self.shown_level(levels, of, links.into_iter(), site)];
+        let answer = if self.wanted.accept.unwrap_or_default().contains("text/html") {
+            self.page(StatusCode::MULTIPLE_CHOICES, &shown, site)
+        } else {
+            self.linkset(StatusCode::MULTIPLE_CHOICES, LINKSET, &shown, site)
+        };
+        Resolved::Choice { level, answer }
     }
 
     /// All levels with the links that hold now; not an item that has a record, but no links of its own.
@@ -308,10 +360,15 @@ pub fn size_bytes(set: &LinkSet) -> usize {
 
 fn uri(domain: &ShortDomain, path: &str) -> String {
     let mut uri = String::with_capacity(URI_CAPACITY);
-    for part in [domain.scheme.as_str(), "://", domain.host.as_str(), path] {
+    push_origin(domain, &mut uri);
+    uri.push_str(path);
+    uri
+}
+
+fn push_origin(domain: &ShortDomain, uri: &mut String) {
+    for part in [domain.scheme.as_str(), "://", domain.host.as_str()] {
         uri.push_str(part);
     }
-    uri
 }
 
 #[cfg(test)]

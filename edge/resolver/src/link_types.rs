@@ -22,6 +22,9 @@ fn term(link_type: &str) -> Option<&str> {
 
 /// Whether two texts name one type.
 pub(crate) fn are_same(one: &str, other: &str) -> bool {
+    if one == other {
+        return true;
+    }
     match (term(one), term(other)) {
         (Some(one), Some(other)) => one == other,
         (None, None) => one == other,

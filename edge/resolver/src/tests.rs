@@ -26,7 +26,7 @@ fn set(description: &str, serial_mode: SerialMode, links: Vec<TypedLink>) -> Lin
     LinkSet { description: description.into(), serial_mode, links }
 }
 
-fn resolve(target: &str, accept: &str, levels: &[Level<'_>]) -> Resolved {
+fn resolve<'l>(target: &str, accept: &str, levels: &[Level<'l>]) -> Resolved<'l> {
     let (path, query) = target.split_once('?').map_or((target, None), |(path, query)| (path, Some(query)));
     let accept = Some(accept.as_bytes()).filter(|accept| !accept.is_empty());
     let domain = domain();
@@ -35,7 +35,7 @@ fn resolve(target: &str, accept: &str, levels: &[Level<'_>]) -> Resolved {
     Asked::read(path, query, accept, None).unwrap().resolve(levels, site, UnixMillis(0))
 }
 
-fn body(resolved: Resolved) -> (Response<Bytes>, Value) {
+fn body(resolved: Resolved<'_>) -> (Response<Bytes>, Value) {
     let answer = match resolved {
         Resolved::Links(answer) | Resolved::Choice { answer, .. } => answer,
         other => panic!("{other:?}"),
@@ -116,8 +116,8 @@ fn the_first_level_that_has_what_is_asked_leads() {
         ("?linkType=gs1:nosuch", "nothing"),
     ] {
         let found = match resolve(&format!("{path}{query}"), "", &levels) {
-            Resolved::To { level, location, link_type, is_default } => {
-                format!("{level} {} {link_type} {is_default}", location.to_str().unwrap())
+            Resolved::To(To { level, location, link_type, is_default }) => {
+                format!("{level} {location} {link_type} {is_default}")
             }
             Resolved::Nothing => "nothing".to_owned(),
             other => format!("{other:?}"),
@@ -200,7 +200,7 @@ fn an_item_without_links_leads_where_its_product_does() {
         Level { id: "01/09528765123457/21/S", set: &item, thng_id: Some("T") },
         Level { id: "01/09528765123457", set: &product, thng_id: None },
     ];
-    let Resolved::To { level: 0, location, .. } = resolve("/01/09528765123457/21/S", "", &levels) else {
+    let Resolved::To(To { level: 0, location, .. }) = resolve("/01/09528765123457/21/S", "", &levels) else {
         panic!("it counts for the item");
     };
     assert_eq!(location, "https://a.example/S/T");
@@ -246,9 +246,11 @@ fn a_scan_says_whether_its_serial_was_issued() {
         let level = |id| Level { id, set: &set, thng_id: None };
         let product = level("01/09528765123457");
         let levels = if has_item { vec![level("01/09528765123457/21/S"), product] } else { vec![product] };
-        let scanned = Asked::read(path, None, None, None).unwrap().scanned(Some("gs1:pip"), &levels);
+        let asked = Asked::read(path, None, None, None).unwrap();
+        let scanned = asked.scanned("gs1:pip", &levels);
         assert_eq!(scanned.known, known, "{path} {mode:?} {has_item}");
-        assert_eq!((&*scanned.gtin, scanned.link_type.as_deref()), ("09528765123457", Some("gs1:pip")));
+        let serial = if path.ends_with("/S") { "S" } else { "" };
+        assert_eq!((scanned.gtin, scanned.values), ("09528765123457", ["", "", serial, "gs1:pip"]));
     }
 }
 
@@ -269,8 +271,7 @@ proptest! {
             prop_assert_eq!(asked.product(), "01/09528765123457");
             let _ = asked.levels(SerialMode::Known);
             match asked.resolve(&levels, site, UnixMillis(0)) {
-                Resolved::To { location, .. } => {
-                    let location = location.to_str().unwrap();
+                Resolved::To(To { location, .. }) => {
                     let serial = location.strip_prefix("https://a.example/").and_then(|rest| rest.strip_suffix("/x"));
                     prop_assert!(serial.is_some_and(|serial| !serial.contains('/')), "{}", location);
                 }

@@ -42,7 +42,7 @@ impl<'a> Wanted<'a> {
         let text = |bytes: &'a [u8]| str::from_utf8(bytes).ok();
         let (accept, language) = (accept.and_then(text), language.and_then(text));
         let (mut asked, mut context) = (None, None);
-        for parameter in query.unwrap_or_default().split('&') {
+        for parameter in query.into_iter().flat_map(|query| query.split('&')) {
             let slot = match parameter.split_once('=') {
                 Some(("linkType", value)) => Some((&mut asked, value)),
                 Some(("context", value)) => Some((&mut context, value)),

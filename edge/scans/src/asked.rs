@@ -7,8 +7,8 @@ use shared::{
     short_url::ShortDomain,
     time::UnixMillis,
     wire::{
-        scan::{MAX_ENTRY_URL, MAX_REFERER, MAX_USER_AGENT, ScannedLink, cut, preferred_language},
-        spooled::{NewRecord, NewRule},
+        scan::{MAX_ENTRY_URL, MAX_REFERER, MAX_USER_AGENT, cut, preferred_language},
+        spooled::{NewLink, NewRecord, NewRule},
     },
 };
 
@@ -34,7 +34,7 @@ pub struct Asked<'a> {
     /// `Accept-Language`.
     pub language: Option<&'a [u8]>,
     /// What the Digital Link said, if it is one.
-    pub link: Option<&'a ScannedLink>,
+    pub link: Option<NewLink<'a>>,
 }
 
 impl Asked<'_> {

@@ -7,17 +7,18 @@ use http::{HeaderMap, HeaderValue, Method, Request, Response};
 use hyper::body::Incoming;
 use resolver::{Asked, Level, Resolved};
 use shared::{
-    digital_link::SerialMode, problem::Code, redirect::RedirectKey, short_url::ShortDomain,
-    wire::scan::ScannedLink,
+    digital_link::SerialMode, problem::Code, redirect::RedirectKey, short_url::ShortDomain, time::UnixMillis,
+    wire::spooled::NewLink,
 };
 
-use super::{App, Asking, Next, Site};
+use super::{App, Asking, Next, Site, plain::Plainly};
 use crate::{
     backing::Backing,
     cache::{CacheStatus, Found, Held, KeyRef, Served},
     connection::Client,
     domains::Table,
     framing::Sent,
+    metrics::Metrics,
     redirect_head::RedirectHead,
     response::{self, Body},
 };
@@ -25,7 +26,7 @@ use crate::{
 /// A link that is asked for by a Digital Link.
 #[derive(Clone, Copy)]
 pub(super) struct Linked<'a> {
-    pub(super) scanned: &'a ScannedLink,
+    pub(super) scanned: NewLink<'a>,
     /// Its path, which is not that of the request where a tag has the EPC of the item.
     pub(super) path: &'a str,
     /// No type of link was asked for: rules may decide.
@@ -67,6 +68,29 @@ enum NoLevel {
     Unknown,
 }
 
+/// Where levels are looked up.
+#[derive(Clone, Copy)]
+struct Search<'a> {
+    domain: &'a ShortDomain,
+    table: &'a Table,
+    /// Levels that were fetched already.
+    seen: &'a [(RedirectKey, Found)],
+}
+
+/// What look-ups of levels found.
+#[derive(Default)]
+struct Lookups {
+    hits: u8,
+    absent: u8,
+}
+
+impl Lookups {
+    fn count(&self, metrics: &Metrics) {
+        (0..self.hits).for_each(|_| metrics.looked_up(CacheStatus::Hit));
+        (0..self.absent).for_each(|_| metrics.looked_up(CacheStatus::Negative));
+    }
+}
+
 /// A request on the path of a Digital Link.
 #[derive(Clone, Copy)]
 pub(super) struct LinkRequest<'a> {
@@ -103,7 +127,13 @@ impl<B: Backing> App<B> {
             Err(DigitalLinkError::NoKey) => return opened(errors().plain(Code::NoSuchPath)),
             Err(fault) => return opened(errors().with(Code::Invalid, vec![format!("url: {fault}")])),
         };
-        match self.levels(of, &asked, &seen) {
+        let mut lookups = Lookups::default();
+        let levels = self.levels(Search { domain, table, seen: &seen }, &asked, &mut lookups);
+        // Once for a request: after a fetch they are looked up again.
+        if seen.is_empty() {
+            lookups.count(&self.metrics);
+        }
+        match levels {
             Ok(levels) => self.resolve(of, &asked, &levels),
             Err(NoLevel::Unknown) => {
                 self.unknown_ids.add(self.clock.now().0, domain, client.ip);
@@ -135,28 +165,63 @@ impl<B: Backing> App<B> {
         self.digital_link(of, seen)
     }
 
+    /// The redirect of a plain request on the path of a Digital Link, which is recorded then; `None` when it needs anything
+    /// else, and nothing is counted or recorded.
+    pub(super) fn digital_link_plainly(
+        &self,
+        (client, is_head): (Client, bool),
+        (path, sent): (&str, &Sent<'_>),
+        (table, domain): (&Table, &Arc<ShortDomain>),
+        now: UnixMillis,
+    ) -> Option<Plainly> {
+        if self.asks_more(domain) {
+            return None;
+        }
+        let Sent { accept, agent, referer, language, .. } = *sent;
+        let asked = Asked::read(path, None, accept, language).ok()?;
+        let mut lookups = Lookups::default();
+        let levels = self.levels(Search { domain, table, seen: &[] }, &asked, &mut lookups).ok()?;
+        let given = given(&levels);
+        let to = asked.redirect(&given, now)?;
+        let served = levels.get(to.level)?;
+        // What is open may depend on the time, and on how often it was scanned.
+        if served.record.availability.is_some() || table.withheld.target(to.location.as_bytes()).is_some() {
+            return None;
+        }
+        lookups.count(&self.metrics);
+        if !is_head {
+            let (ip, folded, link) =
+                (client.ip, &*served.key.folded, Some(asked.scanned(to.link_type, &given)));
+            let asked =
+                scans::Asked { ip, path, query: None, domain, folded, agent, referer, language, link };
+            self.recorder.record(&asked, now, None);
+        }
+        let (status, link) = (served.record.status_code, asked.link_text(domain));
+        Some(Plainly::Linked { location: to.location, status, link })
+    }
+
     /// The levels that have links, the most specific first and the GTIN last.
     fn levels(
         &self,
-        of: LinkRequest<'_>,
+        search: Search<'_>,
         asked: &Asked<'_>,
-        seen: &[(RedirectKey, Found)],
+        lookups: &mut Lookups,
     ) -> Result<Vec<Arc<Served>>, NoLevel> {
-        let product = self.level(of, &asked.product(), seen)?;
+        let product = self.level(search, &asked.product(), lookups)?;
         // Its lots or items may have links where it has none itself.
         let mode = product.as_ref().and_then(|product| product.record.digital_link.as_ref());
         let mode = mode.map_or(SerialMode::Overrides, |set| set.serial_mode);
         let mut levels = Vec::new();
         for id in asked.levels(mode) {
-            levels.extend(self.level(of, &id, seen)?);
+            levels.extend(self.level(search, &id, lookups)?);
         }
         levels.extend(product);
         if levels.is_empty() { Err(NoLevel::Unknown) } else { Ok(levels) }
     }
 
     /// One level, if it has links.
-    fn level(&self, of: LinkRequest<'_>, id: &str, seen: &[(RedirectKey, Found)]) -> Result<Found, NoLevel> {
-        let LinkRequest { domain, table, .. } = of;
+    fn level(&self, search: Search<'_>, id: &str, lookups: &mut Lookups) -> Result<Found, NoLevel> {
+        let Search { domain, table, seen } = search;
         let key = KeyRef { domain: domain.host.as_str(), folded: id };
         if let Some(code) = table.withheld.link(domain.account.as_ref(), key) {
             return Err(NoLevel::Withheld(code));
@@ -164,17 +229,14 @@ impl<B: Backing> App<B> {
         let found = match seen.iter().find(|(seen, _)| *seen.folded == *id) {
             Some((_, found)) => found.clone(),
             None => {
-                let (found, status) = match self.cache.held_links(key) {
-                    Held::Present(served) => (Some(served), CacheStatus::Hit),
-                    Held::Absent => (None, CacheStatus::Negative),
+                let found = match self.cache.held_links(key) {
+                    Held::Present(served) => Some(served),
+                    Held::Absent => None,
                     Held::Stale | Held::Nothing => {
                         return Err(NoLevel::Missing(RedirectKey::new(key.domain, id)));
                     }
                 };
-                // Once for a request: after a fetch it is looked up again.
-                if seen.is_empty() {
-                    self.metrics.looked_up(status);
-                }
+                *if found.is_some() { &mut lookups.hits } else { &mut lookups.absent } += 1;
                 found
             }
         };
@@ -184,8 +246,7 @@ impl<B: Backing> App<B> {
     fn resolve<'a>(&self, of: LinkRequest<'a>, asked: &Asked<'a>, levels: &'a [Arc<Served>]) -> Next {
         let LinkRequest { client, request, sent, path, domain, table } = of;
         let site = Site { domain, withheld: &table.withheld };
-        let level = |served: &'a Arc<Served>| Level::of(&served.key.folded, &served.record);
-        let given: Vec<Level<'a>> = levels.iter().filter_map(level).collect();
+        let given = given(levels);
         let brand = || site.withheld.brand(domain);
         let is_blocked = |url: &[u8]| site.withheld.target(url).is_some();
         let place = resolver::Site { domain, brand: &brand, is_blocked: &is_blocked };
@@ -193,19 +254,19 @@ impl<B: Backing> App<B> {
         let answer = match asked.resolve(&given, place, now) {
             Resolved::Links(answer) => return Next::Answer(answer.map(Body::of)),
             Resolved::Choice { level, answer } => {
-                let scanned = asked.scanned(None, &given);
-                let link = Some(Linked { scanned: &scanned, path, is_default: false });
+                let link = Some(Linked { scanned: asked.scanned("", &given), path, is_default: false });
                 if let Some(served) = levels.get(level) {
                     let asking = Asking { client, request, sent, site, link };
                     self.record(&asking, &served.key.folded, Some(now), None);
                 }
                 return Next::Answer(answer.map(Body::of));
             }
-            Resolved::To { level, location, link_type, is_default } => {
-                let scanned = asked.scanned(Some(&link_type), &given);
-                let link = Some(Linked { scanned: &scanned, path, is_default });
+            Resolved::To(to) => {
+                let scanned = asked.scanned(to.link_type, &given);
+                let link = Some(Linked { scanned, path, is_default: to.is_default });
                 let asking = Asking { client, request, sent, site, link };
-                let Some(served) = levels.get(level) else {
+                let found = levels.get(to.level).zip(HeaderValue::try_from(to.location).ok());
+                let Some((served, location)) = found else {
                     return Next::Answer(self.errors(sent.accept).plain(Code::Internal));
                 };
                 let (key, record) = (served.key.clone(), served.record.clone());
@@ -226,6 +287,10 @@ impl<B: Backing> App<B> {
         };
         opened(answer)
     }
+}
+
+fn given(levels: &[Arc<Served>]) -> Vec<Level<'_>> {
+    levels.iter().filter_map(|served| Level::of(&served.key.folded, &served.record)).collect()
 }
 
 /// The path of the item whose EPC is the one segment of a path.

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use http::{HeaderValue, Method};
 use scans::Asked;
-use shared::{negotiate::Representation, time::UnixMillis};
+use shared::{negotiate::Representation, redirect_status::RedirectStatus, time::UnixMillis};
 
 use super::{App, digital_link::epc};
 use crate::{
@@ -23,6 +23,8 @@ const MAX_PAGE: usize = 8 << 10;
 pub(crate) enum Plainly {
     /// A redirect to there.
     To(HeaderValue, RedirectHead),
+    /// A redirect of a Digital Link to there, with this value of `Link`.
+    Linked { location: String, status: RedirectStatus, link: String },
     /// 404 with this type and body.
     Unknown(&'static str, Bytes),
 }
@@ -45,7 +47,13 @@ impl<B: Backing> App<B> {
         let accept = sent.accept;
         let ask = Ask { method, host: sent.host(), path, query: None, accept, has_authorization: false };
         let domains = self.domains.load();
-        let Route::Link(link) = route::route(&domains, &ask) else { return None };
+        let link = match route::route(&domains, &ask) {
+            Route::Link(link) => link,
+            Route::DigitalLink(domain) => {
+                return self.digital_link_plainly((client, is_head), (path, sent), (&domains, domain), now);
+            }
+            _ => return None,
+        };
         let withheld = &domains.withheld;
         if link.representation != Representation::Redirect
             || withheld.link(link.domain.account.as_ref(), link.key()).is_some()

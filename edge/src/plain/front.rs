@@ -23,6 +23,7 @@ use crate::{
     connection::{Activity, Client},
     handler::{App, plain::Plainly, request_ids},
     metrics::Kind,
+    redirect_head::RedirectHead,
 };
 
 /// Bytes read at a time, and the most that a plain request has: real ones have under 2 KiB.
@@ -207,6 +208,11 @@ impl<B: Backing, I: AsyncRead + AsyncWrite + Unpin> Reading<B, I> {
             let (kind, status) = match answer {
                 Plainly::To(location, of) => {
                     head::redirect(answers, &common, &location, of);
+                    (Kind::Redirect, of.status_code())
+                }
+                Plainly::Linked { location, status, link } => {
+                    let of = RedirectHead { status, max_age: None };
+                    head::linked(answers, &common, (&location, &link), of);
                     (Kind::Redirect, of.status_code())
                 }
                 Plainly::Unknown(kind, body) => {

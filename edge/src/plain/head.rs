@@ -45,17 +45,33 @@ pub(super) fn redirect(out: &mut Vec<u8>, common: &Common, location: &HeaderValu
 /// A redirect with a status code or an age that somebody chose. Apart, so that the others are written as constants.
 #[cold]
 fn chosen(out: &mut Vec<u8>, common: &Common, location: &HeaderValue, head: RedirectHead) {
+    begin(out, head, location.as_bytes());
+    out.extend_from_slice(b"\r\ncache-control: ");
+    out.extend_from_slice(head.cache_control().as_bytes());
+    out.extend_from_slice(b"\r\nvary: Accept\r\n");
+    rest(out, common, &[]);
+}
+
+/// Appends a redirect of a Digital Link with this value of `Link`, as `resolver::redirected` makes one.
+pub(super) fn linked(out: &mut Vec<u8>, common: &Common, (location, link): (&str, &str), head: RedirectHead) {
+    begin(out, head, location.as_bytes());
+    out.extend_from_slice(b"\r\ncache-control: no-store\r\nvary: Accept, Accept-Language\r\nlink: ");
+    out.extend_from_slice(link.as_bytes());
+    out.extend_from_slice(
+        b"\r\naccess-control-allow-origin: *\r\naccess-control-expose-headers: Link, Location\r\n",
+    );
+    rest(out, common, &[]);
+}
+
+/// Appends a head up to its location.
+fn begin(out: &mut Vec<u8>, head: RedirectHead, location: &[u8]) {
     let status = head.status_code();
     out.extend_from_slice(b"HTTP/1.1 ");
     out.extend_from_slice(status.as_str().as_bytes());
     out.push(b' ');
     out.extend_from_slice(status.canonical_reason().unwrap_or_default().as_bytes());
     out.extend_from_slice(b"\r\nlocation: ");
-    out.extend_from_slice(location.as_bytes());
-    out.extend_from_slice(b"\r\ncache-control: ");
-    out.extend_from_slice(head.cache_control().as_bytes());
-    out.extend_from_slice(b"\r\nvary: Accept\r\n");
-    rest(out, common, &[]);
+    out.extend_from_slice(location);
 }
 
 /// Appends 404 with a body of this type.

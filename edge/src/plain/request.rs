@@ -53,10 +53,22 @@ pub(super) fn read(bytes: &[u8], lines: usize) -> Begun<'_> {
     }
 }
 
+/// Whether a byte may stand in a path that is answered here.
+static PLAIN: [bool; 256] = {
+    let mut plain = [false; 256];
+    let mut byte = 0;
+    while byte < 128_u8 {
+        // `-`, `.` and `/` follow each other.
+        plain[byte as usize] = byte.is_ascii_alphanumeric() || matches!(byte, b'-'..=b'/' | b'_');
+        byte += 1;
+    }
+    plain
+};
+
 /// Whether a target is a path of letters, digits, `.`, `_`, `-` and `/`, as every short URL is.
 fn is_plain(target: &str) -> bool {
-    // `-`, `.` and `/` follow each other.
-    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-'..=b'/' | b'_');
+    // A `u8` is always within the table.
+    let is_plain = |byte: u8| PLAIN.get(usize::from(byte)).copied().unwrap_or_default();
     target.strip_prefix('/').is_some_and(|rest| rest.bytes().all(is_plain))
 }
 

@@ -17,11 +17,15 @@ const PRODUCT: &str = "01/09528765123457";
 /// Edges that fetch what they are asked for, and edges that hold every link.
 const WAYS: [fn(&mut EdgeConfig); 2] = [|_| {}, |config| config.is_replica = true];
 
-fn put(control: &Control, short_id: &str, serial_mode: &str, links: &Value) {
+/// The record of a level with these links.
+pub(crate) fn level(short_id: &str, serial_mode: &str, links: &Value) -> Redirect {
     let set = json!({"description": short_id, "serialMode": serial_mode, "links": links});
     let set: LinkSet = serde_json::from_value(set).unwrap();
-    let record = redirect(short_id, "https://example.com/unused");
-    control.put_record(Redirect { digital_link: Some(Box::new(set)), ..record });
+    Redirect { digital_link: Some(Box::new(set)), ..redirect(short_id, "https://example.com/unused") }
+}
+
+fn put(control: &Control, short_id: &str, serial_mode: &str, links: &Value) {
+    control.put_record(level(short_id, serial_mode, links));
 }
 
 fn link(link_type: &str, href: &str) -> Value {
@@ -37,6 +41,14 @@ async fn resolver(serial_mode: &str, adapt: fn(&mut EdgeConfig)) -> (Control, Ru
     let (control, edge, folder) = edge_with(adapt).await;
     let domain = ShortDomain::new(Scheme::Https, HOST).unwrap();
     let domain = ShortDomain { account: Some(account()), digital_links: true, ..domain };
+    put_product(&control, serial_mode);
+    control.put("ABC", "https://example.com/short");
+    control.acked(control.commit([Change::Domain(domain)])).await;
+    (control, edge, folder)
+}
+
+/// A product with a lot and one item that have links of their own.
+pub(crate) fn put_product(control: &Control, serial_mode: &str) {
     let german = json!({"linkType": "gs1:pip", "href": "https://example.com/de", "title": "Deutsch", "hreflang": ["de"]});
     let portuguese = json!({"linkType": "gs1:pip", "href": "https://example.com/pt", "title": "Português", "hreflang": ["pt"]});
     let links = json!([
@@ -47,14 +59,11 @@ async fn resolver(serial_mode: &str, adapt: fn(&mut EdgeConfig)) -> (Control, Ru
         link("gs1:instructions", "https://example.com/two"),
         link("gs1:certificationInfo", "https://example.com/{01}/{10}"),
     ]);
-    put(&control, PRODUCT, serial_mode, &links);
+    put(control, PRODUCT, serial_mode, &links);
     let lot = json!([default("gs1:recallStatus", "https://example.com/recall/{10}")]);
-    put(&control, &format!("{PRODUCT}/10/L%2F1"), serial_mode, &lot);
+    put(control, &format!("{PRODUCT}/10/L%2F1"), serial_mode, &lot);
     let item = json!([default("gs1:dpp", "https://example.com/item/{21}")]);
-    put(&control, &format!("{PRODUCT}/21/Abc"), serial_mode, &item);
-    control.put("ABC", "https://example.com/short");
-    control.acked(control.commit([Change::Domain(domain)])).await;
-    (control, edge, folder)
+    put(control, &format!("{PRODUCT}/21/Abc"), serial_mode, &item);
 }
 
 fn location(answer: &Answer) -> (u16, &str) {

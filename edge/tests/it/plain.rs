@@ -12,6 +12,7 @@ use proptest::{
     test_runner::{RngAlgorithm, TestRng},
 };
 use replica::ReplicaState;
+use serde_json::json;
 use shared::{
     availability::Availability,
     domain_paths::DomainPaths,
@@ -29,7 +30,10 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::support::{Control, HOST, SharedClock, account, eventually, exchange_bytes, normal, redirect};
+use crate::{
+    digital_links::{level, put_product},
+    support::{Control, HOST, SharedClock, account, eventually, exchange_bytes, normal, redirect},
+};
 
 /// Changed requests that are compared; `WAYMARK_PLAIN_CASES` says another number.
 const CASES: u64 = 3_000;
@@ -38,12 +42,12 @@ const CASES: u64 = 3_000;
 const CLIENT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(192, 0, 2, 7)), 50_000);
 
 /// Requests, and what else a connection may begin with. `{H}` is the host line.
-const REQUESTS: [&str; 65] = [
+const REQUESTS: [&str; 81] = [
     "GET /ABC HTTP/1.1\r\n{H}\r\n",
     "HEAD /ABC HTTP/1.1\r\n{H}\r\n",
     "GET /abc HTTP/1.1\r\nhost: TN.GG\r\n\r\n",
     "GET /ABC HTTP/1.1\r\n{H}User-Agent: Mozilla/5.0 (iPhone)\r\nAccept: text/html,*/*;q=0.8\r\nAccept-Language: de-DE,de;q=0.9\r\nReferer: https://a.example/x?access_token=k\r\nConnection: keep-alive\r\n\r\n",
-    "GET /ABC HTTP/1.1\r\n{H}User-Agent: one\r\nUser-Agent: two\r\nAccept: */*\r\nAccept: image/png\r\n\r\n",
+    "GET /ABC HTTP/1.1\r\n{H}User-Agent: one\r\nUser-Agent: two\r\nAccept: */*\r\nAccept: text/html\r\n\r\n",
     "GET /ABC HTTP/1.1\r\n{H}User-Agent: \t padded \t \r\nAccept:\r\n\r\n",
     "GET /ABC HTTP/1.1\r\n{H}User-Agent: \u{e9}\u{20ac}\r\nAccept-Language: \u{e9}\r\n\r\n",
     "GET /ABC HTTP/1.1\r\n{H}Cookie: a=b\r\nUpgrade-Insecure-Requests: 1\r\nSec-Fetch-Mode: navigate\r\n\r\n",
@@ -56,7 +60,6 @@ const REQUESTS: [&str; 65] = [
     "GET /L301 HTTP/1.1\r\n{H}\r\n",
     "HEAD /L301 HTTP/1.1\r\n{H}\r\n",
     "GET /L302 HTTP/1.1\r\n{H}\r\n",
-    "HEAD /L302 HTTP/1.1\r\n{H}\r\n",
     "GET /L308 HTTP/1.1\r\n{H}Accept: text/html\r\n\r\n",
     "HEAD /L308 HTTP/1.1\r\n{H}\r\n",
     "GET /L301?a=1 HTTP/1.1\r\n{H}\r\n",
@@ -104,6 +107,23 @@ const REQUESTS: [&str; 65] = [
     "GET /ABC\r\n\r\n",
     "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
     "\u{16}\u{3}\u{1}\u{2}\u{0}\u{1}",
+    "GET /01/09528765123457 HTTP/1.1\r\n{H}\r\n",
+    "HEAD /01/09528765123457/21/S HTTP/1.1\r\n{H}Accept: text/html,*/*\r\n\r\n",
+    "GET /01/09528765123457/21/S_.- HTTP/1.1\r\n{H}Accept-Language: de\r\nUser-Agent: a\r\nReferer: https://a.example/\r\n\r\n",
+    "GET /01/09528765123457/21/S HTTP/1.1\r\n{H}Accept: image/png\r\nAccept-Language: pt-BR,de;q=0.5\r\n\r\n",
+    "GET /01/09528765123457/21/A%2FB HTTP/1.1\r\n{H}\r\n",
+    "GET /01/09528765123457/21/Abc HTTP/1.1\r\n{H}\r\n",
+    "GET /01/09528765123457/21/M HTTP/1.1\r\n{H}\r\n",
+    "GET /01/09528765123457/21/OVER HTTP/1.1\r\n{H}\r\n",
+    "GET /01/09528765123457/21/WITHHELD HTTP/1.1\r\n{H}\r\n",
+    "GET /01/09528765123457/22/V/10/L1/21/S/ HTTP/1.1\r\n{H}\r\n",
+    "GET /01/09528765123457/10/L1.png HTTP/1.1\r\n{H}\r\n",
+    "GET /some/stem/01/09528765123457 HTTP/1.1\r\n{H}\r\n",
+    "GET /01/09528765123457/17/261231 HTTP/1.1\r\n{H}\r\n",
+    "GET /01/09528765123458 HTTP/1.1\r\n{H}Accept: text/html\r\n\r\n",
+    "GET /01/09506000134352 HTTP/1.1\r\n{H}\r\n",
+    "GET /01/09528765123457 HTTP/1.1\r\n{H}Accept: application/linkset+json\r\n\r\n",
+    "GET /exMBZFlvQMDly-mRqD HTTP/1.1\r\n{H}\r\n",
 ];
 
 /// An edge without connections of its own: they are made in memory.
@@ -149,9 +169,17 @@ impl Twin {
             multi_segment: true,
             ..DomainPaths::default()
         };
-        let domain = ShortDomain { account: Some(account()), redirect_max_age, paths, ..domain };
+        let account = Some(account());
+        let domain = ShortDomain { account, redirect_max_age, paths, digital_links: true, ..domain };
         control.commit([Change::Domain(domain)]);
-        control.withhold(Withheld::Link(RedirectKey::new(HOST, "WITHHELD")), true);
+        for short_id in ["WITHHELD", "01/09528765123457/21/WITHHELD"] {
+            control.withhold(Withheld::Link(RedirectKey::new(HOST, short_id)), true);
+        }
+        put_product(&control, "known");
+        let links = json!([{"linkType": "gs1:dpp", "href": "https://a.example/{10}/{21}", "title": "", "default": true}]);
+        let of = |short_id| level(&format!("01/09528765123457/{short_id}"), "known", &links);
+        control.put_record(of("10/L1"));
+        control.put_record(Redirect { status_code: RedirectStatus::MovedPermanently, ..of("21/M") });
         let (past, future) = (Some(UnixMillis(1)), Some(UnixMillis(i64::MAX)));
         for (short_id, valid_from, valid_until) in
             [("OPEN", past, future), ("SOON", future, None), ("OVER", None, past)]
@@ -161,6 +189,9 @@ impl Twin {
             let availability = Some(Box::new(availability));
             let status_code = RedirectStatus::PermanentRedirect;
             let link = redirect(short_id, "https://example.com/");
+            if short_id == "OVER" {
+                control.put_record(Redirect { availability: availability.clone(), ..of("21/OVER") });
+            }
             control.put_record(Redirect { availability, status_code, ..link });
         }
         let query = Redirect { forward_query: true, ..redirect("QUERY", "https://example.com/q") };
@@ -270,7 +301,7 @@ async fn both_record_the_same_scans() {
         twins.compare(&[&bytes(request)]).await;
     }
     let [fast, hyper] = [twins.fast.scans().await, twins.hyper.scans().await];
-    assert!(fast.len() >= 14, "{fast:?}");
+    assert!(fast.iter().filter(|scan| scan.digital_link.is_some()).count() >= 10, "{fast:?}");
     assert_eq!(fast, hyper);
 }
 

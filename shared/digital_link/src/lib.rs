@@ -15,6 +15,7 @@ pub use self::{
     ai::Ai,
     error::{DigitalLinkError, Needs},
     link::{DigitalLink, Qualifier},
+    value::push_encoded,
 };
 
 #[cfg(test)]

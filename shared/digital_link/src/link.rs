@@ -221,7 +221,8 @@ impl<'a> DigitalLink<'a> {
         out
     }
 
-    fn push_path(&self, out: &mut String) {
+    /// Appends [`Self::path`].
+    pub fn push_path(&self, out: &mut String) {
         out.push_str("/01/");
         out.push_str(&self.gtin);
         self.push_qualifiers(out, |_| true);

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
-/// What is encoded in a URI that we write: all but the unreserved characters of RFC 3986.
+/// What is encoded in a URI that we write: all but the unreserved characters of RFC 3986, [`Kinds::UNRESERVED`].
 const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// What a byte may be, as bits.
@@ -17,6 +17,11 @@ static KINDS: [u8; 256] = {
         rest = behind;
     }
     kinds[b'?' as usize] |= Kinds::QUERY;
+    rest = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~";
+    while let [byte, behind @ ..] = rest {
+        kinds[*byte as usize] |= Kinds::UNRESERVED;
+        rest = behind;
+    }
     rest = b"!\"%&'()*+,-./0123456789:;<=>?ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz";
     while let [byte, behind @ ..] = rest {
         kinds[*byte as usize] |= Kinds::CSET82 | if *byte == b'%' { 0 } else { Kinds::PLAIN };
@@ -38,6 +43,8 @@ impl Kinds {
     const CSET82: u8 = 4;
     /// The same, and not a `%`.
     const PLAIN: u8 = 8;
+    /// Never encoded.
+    const UNRESERVED: u8 = 16;
 
     pub(crate) fn of(text: &[u8]) -> Self {
         Self(text.iter().fold(u8::MAX, |kinds, byte| kinds & Self::of_byte(*byte).0))
@@ -108,7 +115,11 @@ fn nibble(digit: u8) -> Option<u8> {
     char::from(digit).to_digit(16).and_then(|value| u8::try_from(value).ok())
 }
 
-/// Appends a value, percent-encoded.
-pub(crate) fn push_encoded(value: &str, out: &mut String) {
-    out.extend(utf8_percent_encode(value, RESERVED));
+/// Appends a value, percent-encoded but for the unreserved characters of RFC 3986.
+pub fn push_encoded(value: &str, out: &mut String) {
+    if Kinds::of(value.as_bytes()).0 & Kinds::UNRESERVED == 0 {
+        out.extend(utf8_percent_encode(value, RESERVED));
+    } else {
+        out.push_str(value);
+    }
 }

@@ -272,7 +272,7 @@ mod tests {
 
     #[test]
     fn what_a_digital_link_said_is_spooled() {
-        use crate::wire::spooled::{NewRecord, decode, split_frame};
+        use crate::wire::spooled::{NewLink, NewRecord, decode, split_frame};
         let link = ScannedLink {
             gtin: "09528765123457".into(),
             lot: Some("L1".into()),
@@ -282,8 +282,16 @@ mod tests {
         let mut out = Vec::new();
         let texts = ["tn.gg", "01/09528765123457", "https://tn.gg/01/09528765123457/10/L1", "", ""];
         let (at, ip) = (UnixMillis(1), [192, 0, 2, 1].into());
-        NewRecord { at, ip, texts, language: "de", rule: None, link: Some(&link), in_memory: false }
-            .write(&mut out);
+        NewRecord {
+            at,
+            ip,
+            texts,
+            language: "de",
+            rule: None,
+            link: Some(NewLink::of(&link)),
+            in_memory: false,
+        }
+        .write(&mut out);
         let (payload, _) = split_frame(&out).unwrap();
         let read = decode(payload).unwrap();
         assert_eq!((read.digital_link.as_deref(), read.language.as_deref()), (Some(&link), Some("de")));

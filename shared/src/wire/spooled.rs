@@ -8,15 +8,14 @@
 //! `GTIN | variant | lot | serial | link type | known u8` at its end, where 0 is not known to be either, 1 is false and 2 is
 //! true. Each record is preceded by its length and CRC-32C, 32 bits each.
 
-use std::{
-    net::{IpAddr, Ipv4Addr, Ipv6Addr},
-    num::NonZeroU32,
-    sync::Arc,
-};
+mod read;
+
+use std::{net::IpAddr, num::NonZeroU32, sync::Arc};
 
 use bytes::Bytes;
 
-use super::scan::{FiredRule, MAX_BATCH, RedactedClient, ScanBatch, ScanRecord, ScannedLink, cut};
+use self::read::read;
+use super::scan::{MAX_BATCH, RedactedClient, ScanBatch, ScanRecord, ScannedLink, cut};
 use crate::time::UnixMillis;
 
 /// First byte of a record without a rule.
@@ -64,7 +63,7 @@ pub struct NewRecord<'a> {
     /// The rule by which the redirect went, if one fired.
     pub rule: Option<NewRule<'a>>,
     /// What the Digital Link said, if it was one.
-    pub link: Option<&'a ScannedLink>,
+    pub link: Option<NewLink<'a>>,
     /// Whether it must be redacted before it is written or sent.
     pub in_memory: bool,
 }
@@ -80,6 +79,17 @@ pub struct NewRule<'a> {
     pub name: &'a str,
     /// The `Location` that was sent.
     pub location: &'a str,
+}
+
+/// What a GS1 Digital Link says; values are percent-decoded, and empty where they are absent.
+#[derive(Debug, Clone, Copy)]
+pub struct NewLink<'a> {
+    /// The GTIN, 14 digits.
+    pub gtin: &'a str,
+    /// The consumer product variant (22), the lot (10), the serial (21) and the type of the link.
+    pub values: [&'a str; 4],
+    /// As that of [`ScannedLink`].
+    pub known: Option<bool>,
 }
 
 impl NewRecord<'_> {
@@ -115,7 +125,7 @@ impl NewRecord<'_> {
                 rule.put(out);
             }
             if let Some(link) = self.link {
-                put_link(link, out);
+                link.put(out);
             }
         });
     }
@@ -175,17 +185,28 @@ pub fn write_redacted(record: &ScanRecord, client: &RedactedClient, out: &mut Ve
             NewRule { application, index, name, location }.put(out);
         }
         if let Some(link) = record.digital_link.as_deref() {
-            put_link(link, out);
+            NewLink::of(link).put(out);
         }
     });
 }
 
-fn put_link(link: &ScannedLink, out: &mut Vec<u8>) {
-    put(&link.gtin, out);
-    for text in [&link.variant, &link.lot, &link.serial, &link.link_type] {
-        put(text.as_deref().unwrap_or_default(), out);
+impl<'a> NewLink<'a> {
+    pub(super) fn of(link: &'a ScannedLink) -> Self {
+        let values = [&link.variant, &link.lot, &link.serial, &link.link_type];
+        Self {
+            gtin: &link.gtin,
+            values: values.map(|text| text.as_deref().unwrap_or_default()),
+            known: link.known,
+        }
     }
-    out.push(link.known.map_or(0, |known| 1 + u8::from(known)));
+
+    fn put(&self, out: &mut Vec<u8>) {
+        put(self.gtin, out);
+        for text in self.values {
+            put(text, out);
+        }
+        out.push(self.known.map_or(0, |known| 1 + u8::from(known)));
+    }
 }
 
 /// Appends a sum of the scans of a link in the minute that begins at `at`, behind its length and checksum.
@@ -278,123 +299,4 @@ pub fn split_frame(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
 pub fn decode(bytes: &[u8]) -> Option<ScanRecord> {
     let (version, rest) = bytes.split_first()?;
     read(*version, rest)
-}
-
-fn read(version: u8, mut bytes: &[u8]) -> Option<ScanRecord> {
-    let input = &mut bytes;
-    let is_linked = version & LINKED != 0;
-    let (has_language, has_rule) = match version & !LINKED {
-        PLAIN => (false, false),
-        WITH_RULE => (false, true),
-        WITH_LANGUAGE => (true, false),
-        WITH_LANGUAGE_AND_RULE => (true, true),
-        SUM if !is_linked => return decode_sum(input),
-        REDACTED => return decode_redacted(input, (false, is_linked)),
-        REDACTED_WITH_RULE => return decode_redacted(input, (true, is_linked)),
-        _ => return None,
-    };
-    let at = UnixMillis(i64::from_le_bytes(take(input)?));
-    let ip = match take::<1>(input)? {
-        [4] => IpAddr::V4(Ipv4Addr::from(take::<4>(input)?)),
-        [6] => IpAddr::V6(Ipv6Addr::from(take::<16>(input)?)),
-        _ => return None,
-    };
-    let domain = text(input)?.into();
-    let folded = text(input)?.into();
-    let entry_url = text(input)?.into();
-    let user_agent = Some(text(input)?).filter(|text| !text.is_empty()).map(Into::into);
-    let referer = Some(text(input)?).filter(|text| !text.is_empty()).map(Into::into);
-    let language = if has_language { Some(text(input)?) } else { None };
-    let language = language.filter(|text| !text.is_empty()).map(Into::into);
-    let rule = if has_rule { Some(Box::new(rule(input)?)) } else { None };
-    let digital_link = if is_linked { Some(Box::new(link(input)?)) } else { None };
-    let record = ScanRecord { ip, user_agent, referer, language, ..bare(at, domain, folded) };
-    input.is_empty().then_some(ScanRecord { entry_url, rule, digital_link, ..record })
-}
-
-fn decode_redacted(mut bytes: &[u8], (has_rule, is_linked): (bool, bool)) -> Option<ScanRecord> {
-    let input = &mut bytes;
-    let at = UnixMillis(i64::from_le_bytes(take(input)?));
-    let [flags] = take::<1>(input)?;
-    let device = i64::from_le_bytes(take(input)?);
-    let (domain, folded, entry_url) = (text(input)?.into(), text(input)?.into(), text(input)?.into());
-    let mut optional = || Some(Some(text(input)?).filter(|text| !text.is_empty()).map(Box::<str>::from));
-    let (referer, language) = (optional()?, optional()?);
-    let client = RedactedClient {
-        bot: flags & BOT != 0,
-        device: (flags & DEVICE != 0).then_some(device),
-        name: optional()?,
-        system: optional()?,
-        city: optional()?,
-        region: optional()?,
-        country_code: optional()?,
-        time_zone: optional()?,
-    };
-    let rule = if has_rule { Some(Box::new(rule(input)?)) } else { None };
-    let digital_link = if is_linked { Some(Box::new(link(input)?)) } else { None };
-    let record = ScanRecord { client: Some(Box::new(client)), digital_link, ..bare(at, domain, folded) };
-    input.is_empty().then_some(ScanRecord { entry_url, referer, language, rule, ..record })
-}
-
-/// A record of which nothing but time and link is known.
-fn bare(at: UnixMillis, domain: Arc<str>, folded: Arc<str>) -> ScanRecord {
-    ScanRecord {
-        at,
-        domain,
-        folded,
-        ip: Ipv4Addr::UNSPECIFIED.into(),
-        user_agent: None,
-        referer: None,
-        language: None,
-        entry_url: Box::default(),
-        rule: None,
-        count: None,
-        client: None,
-        digital_link: None,
-    }
-}
-
-fn link(input: &mut &[u8]) -> Option<ScannedLink> {
-    let gtin = text(input)?.into();
-    let mut optional = || Some(Some(text(input)?).filter(|text| !text.is_empty()).map(Box::<str>::from));
-    let (variant, lot, serial, link_type) = (optional()?, optional()?, optional()?, optional()?);
-    let known = match take::<1>(input)? {
-        [0] => None,
-        [1] => Some(false),
-        [2] => Some(true),
-        _ => return None,
-    };
-    Some(ScannedLink { gtin, variant, lot, serial, link_type, known })
-}
-
-fn rule(input: &mut &[u8]) -> Option<FiredRule> {
-    let application = match text(input)? {
-        "" => None,
-        id => Some(id.parse().ok()?),
-    };
-    let index = u16::from_le_bytes(take(input)?);
-    let name = Some(text(input)?).filter(|name| !name.is_empty()).map(Into::into);
-    let redirect_url = text(input)?.into();
-    Some(FiredRule { application, index, name, redirect_url })
-}
-
-fn take<const N: usize>(input: &mut &[u8]) -> Option<[u8; N]> {
-    let (head, rest) = input.split_first_chunk::<N>()?;
-    *input = rest;
-    Some(*head)
-}
-
-fn text<'a>(input: &mut &'a [u8]) -> Option<&'a str> {
-    let length = usize::from(u16::from_le_bytes(take(input)?));
-    let (head, rest) = input.split_at_checked(length)?;
-    *input = rest;
-    std::str::from_utf8(head).ok()
-}
-
-fn decode_sum(mut bytes: &[u8]) -> Option<ScanRecord> {
-    let input = &mut bytes;
-    let at = UnixMillis(i64::from_le_bytes(take(input)?));
-    let count = NonZeroU32::new(u32::from_le_bytes(take(input)?))?;
-    let (domain, folded) = (text(input)?.into(), text(input)?.into());
-    input.is_empty().then(|| ScanRecord { count: Some(count), ..bare(at, domain, folded) })
 }

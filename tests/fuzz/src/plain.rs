@@ -16,6 +16,7 @@ use edge::{
     backing::{Backing, BackingError, Changes},
 };
 use shared::{
+    digital_link::{LinkSet, SerialMode, TypedLink},
     redirect::{Redirect, RedirectKey},
     redirect_status::RedirectStatus,
     short_url::{Scheme, ShortDomain},
@@ -56,7 +57,7 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     }
 });
 
-/// An edge that holds four links.
+/// An edge that holds four links and a product.
 fn twin(is_fast: bool) -> Connector<Links> {
     let folder = tempfile::tempdir().unwrap().keep();
     let mut config = EdgeConfig::new("fuzz", folder, "http://127.0.0.1:9", "https://docs/");
@@ -71,13 +72,13 @@ fn twin(is_fast: bool) -> Connector<Links> {
         let runtime = Builder::new_current_thread().enable_all().build().unwrap();
         let _ = runtime.block_on(edge.serve(listeners, CancellationToken::new()));
     });
-    while handle.status().state != "LIVE" || handle.status().replica.is_none_or(|replica| replica.links < 4) {
+    while handle.status().state != "LIVE" || handle.status().replica.is_none_or(|replica| replica.links < 5) {
         thread::sleep(Duration::from_millis(5));
     }
     connector
 }
 
-/// A control with four links.
+/// A control with four links and a product.
 struct Links;
 
 fn links() -> Vec<Redirect> {
@@ -87,6 +88,7 @@ fn links() -> Vec<Redirect> {
         ("K7Q2M4XA9R", false, TemporaryRedirect),
         ("MOVED", false, MovedPermanently),
         ("QUERY", true, TemporaryRedirect),
+        ("01/09528765123457", false, TemporaryRedirect),
     ]
     .into_iter()
     .map(|(short_id, forward_query, status_code)| Redirect {
@@ -103,11 +105,28 @@ fn links() -> Vec<Redirect> {
         forward_query,
         status_code,
         availability: None,
-        digital_link: None,
+        digital_link: short_id.starts_with("01/").then(product),
         created_at: UnixMillis(0),
         updated_at: UnixMillis(0),
     })
     .collect()
+}
+
+/// A product with a link in each of two languages, and one of another type.
+fn product() -> Box<LinkSet> {
+    let link = |link_type: &str, language: Option<&str>| TypedLink {
+        link_type: link_type.into(),
+        href: format!("https://example.com/{link_type}/{{01}}/{{10}}/{{21}}").into(),
+        title: "".into(),
+        media_type: None,
+        hreflang: language.into_iter().map(Into::into).collect(),
+        context: Vec::new(),
+        from: None,
+        to: None,
+        default: language == Some("en"),
+    };
+    let links = vec![link("gs1:pip", Some("en")), link("gs1:pip", Some("de")), link("gs1:instructions", None)];
+    Box::new(LinkSet { description: "".into(), serial_mode: SerialMode::Overrides, links })
 }
 
 impl Backing for Links {
@@ -129,7 +148,7 @@ impl Backing for Links {
             head: 1,
             compacted: 0,
             start: Start::Snapshot { at_rev: 1 },
-            domains: vec![ShortDomain::new(Scheme::Https, HOST).unwrap()],
+            domains: vec![ShortDomain { digital_links: true, ..ShortDomain::new(Scheme::Https, HOST).unwrap() }],
             rules: Vec::new(),
             withheld: Some(Vec::new()),
             kept: Vec::new(),
