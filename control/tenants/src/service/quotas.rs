@@ -11,7 +11,7 @@ use crate::{
     store::{
         Ctx, Db, StoreError,
         quota_counts::{self, Recount},
-        quota_holders, quota_limits, quotas,
+        quota_holders, quota_limits, quotas, writers,
     },
 };
 
@@ -116,7 +116,7 @@ pub async fn count_pending(
     if pending.is_empty() {
         return Ok(0);
     }
-    if !quota_counts::wait_for_writers(db, wait).await? {
+    if !writers::wait_for_all(db, wait).await? {
         tracing::info!(?wait, "writes that began earlier still run: what new quotas limit is counted later");
         return Ok(0);
     }

@@ -2,16 +2,13 @@
 //!
 //! A count is exact without keeping anybody waiting. The row of the account is locked while a snapshot of the database is
 //! taken, and released; then the snapshot is counted, and the difference added to what changed since. Transactions that
-//! had begun to write before the row was there may not have seen it: the first count waits until they are over. It waits
-//! for those of this database alone: a snapshot of Postgres names the transactions of every database of the server.
-
-use std::time::Duration;
+//! had begun to write before the row was there may not have seen it: the first count waits until they are over
+//! ([`super::writers`]).
 
 use shared::{id::AccountId, time::UnixMillis};
-use tokio::time::{Instant, sleep};
 
 use super::{
-    Conn, Ctx, Db, Raw, StoreError,
+    Conn, Ctx, Db, StoreError,
     dialect::{self, unsigned},
     execute, fetch_all, fetch_one, parse, quotas,
 };
@@ -19,15 +16,6 @@ use crate::domain::quota::Quota;
 
 /// Longest count of one account: reading a hundred million rows.
 const PG_LONG: &str = "SET LOCAL statement_timeout = '10min'";
-
-// Whoever may connect sees these columns, of the sessions of others too.
-const PG_WRITERS: &str = "SELECT backend_xid::text FROM pg_stat_activity \
-    WHERE datname = current_database() AND backend_xid IS NOT NULL";
-const PG_STILL: &str = "SELECT COUNT(*) FROM pg_stat_activity \
-    WHERE datname = current_database() AND backend_xid::text = ANY($1)";
-
-/// Time between two looks whether earlier transactions are over.
-const LOOK: Duration = Duration::from_millis(10);
 
 const COUNT_THINGS: &str = "SELECT COUNT(*) FROM thngs WHERE account_id = $1";
 const COUNT_LINKS: &str = "SELECT COUNT(*) FROM redirections WHERE account_id = $1 AND deleted_rev IS NULL";
@@ -89,35 +77,6 @@ const fn statement(quota: Quota) -> Option<&'static str> {
         Quota::ShortDomains => Some(COUNT_DOMAINS),
         Quota::ScansPerDay | Quota::EventsPerDay | Quota::Streams | Quota::Uploads => None,
     }
-}
-
-/// Waits until every transaction of this database that had begun to write is over; `false`: some still run after so long.
-pub async fn wait_for_writers(db: &Db, most: Duration) -> Result<bool, StoreError> {
-    let begun = Instant::now();
-    let writers = list_writers(&mut db.read().await?).await?;
-    while !writers.is_empty() && still_run(&mut db.read().await?, &writers).await? {
-        if begun.elapsed() >= most {
-            return Ok(false);
-        }
-        sleep(LOOK).await;
-    }
-    Ok(true)
-}
-
-/// The transactions that write now; none on SQLite, where whoever begins to write has waited for the one before.
-async fn list_writers(conn: &mut Conn) -> Result<Vec<String>, StoreError> {
-    match conn.raw() {
-        Raw::Pg(c) => Ok(sqlx::query_scalar(PG_WRITERS).fetch_all(c).await?),
-        Raw::Sqlite(_) => Ok(Vec::new()),
-    }
-}
-
-async fn still_run(conn: &mut Conn, writers: &[String]) -> Result<bool, StoreError> {
-    let count: i64 = match conn.raw() {
-        Raw::Pg(c) => sqlx::query_scalar(PG_STILL).bind(writers).fetch_one(c).await?,
-        Raw::Sqlite(_) => 0,
-    };
-    Ok(count > 0)
 }
 
 /// Counts what an account holds, and corrects its use; `None` if it has no such quota, or somebody else has just counted.

@@ -12,7 +12,7 @@ use hosting::{
 use kernel::store::{Ctx, Db, on_db};
 use serde_json::{Value, json};
 use shared::id::AccountId;
-use tenants::store::{accounts, quota_counts::wait_for_writers};
+use tenants::store::{accounts, writers::wait_for_all};
 use tests::db::{Engine, TestDb, random16};
 
 use super::{super::Api, HELD, refused};
@@ -65,9 +65,9 @@ async fn a_first_count_waits_for_writers_of_its_database_alone() -> Result<()> {
     assert_eq!(set["things"], json!({"limit": 2, "own": true, "used": 0}), "counted beside the other write");
     let db = &api.made.app.core.db;
     let here = begin_write(db).await?;
-    ensure!(!wait_for_writers(db, Duration::ZERO).await?, "it may not have seen the quota");
+    ensure!(!wait_for_all(db, Duration::ZERO).await?, "it may not have seen the quota");
     here.commit().await?;
-    ensure!(wait_for_writers(db, SOON).await?, "it is over");
+    ensure!(wait_for_all(db, SOON).await?, "it is over");
     Ok(elsewhere.commit().await?)
 }
 
