@@ -60,6 +60,7 @@ pub(crate) fn run(mut args: Args, is_smoke: bool) -> Result<bool> {
         let told = control.schema().sql("SELECT short_id FROM redirections ORDER BY folded")?;
         run.links = told.lines().map(ToOwned::to_owned).collect();
         if matches!(kind, Kind::Scans) {
+            run.connect(&control)?;
             // The first scan of a month makes its table: a control that starts in the last days of one has made that of the next.
             run.scans(MAX_BATCH)?;
         }
@@ -68,6 +69,7 @@ pub(crate) fn run(mut args: Args, is_smoke: bool) -> Result<bool> {
         let (mut ours, mut raw) = (Vec::new(), Vec::new());
         for round in 0..args.rounds {
             let before = count(&control, table)?;
+            run.connect(&control)?;
             let begun = Instant::now();
             match kind {
                 Kind::Redirections => run.redirections(args.rows)?,
@@ -112,6 +114,7 @@ impl Kind {
 struct Run {
     api: Client,
     edge: Client,
+    edge_key: String,
     product: String,
     /// Short ids that are there.
     links: Vec<String>,
@@ -125,9 +128,16 @@ impl Run {
         let answer = api.ask("POST", "/products", Some(&json!({"name": "Bag"}).to_string()))?;
         ensure!(answer.status == 201, "POST /products: {}", answer.status);
         let product = answer.json()?["id"].as_str().context("no id")?.to_owned();
-        let key = format!("Bearer {}", control.edge_key("bench")?);
-        let edge = Client::connect(control.internal, Some(&key))?;
-        Ok(Self { api, edge, product, links: Vec::new(), seq: 0 })
+        let edge_key = format!("Bearer {}", control.edge_key("bench")?);
+        let edge = Client::connect(control.internal, Some(&edge_key))?;
+        Ok(Self { api, edge, edge_key, product, links: Vec::new(), seq: 0 })
+    }
+
+    /// Connects anew: a connection that nobody used while rows were made or copied is closed by control.
+    fn connect(&mut self, control: &Control) -> Result<()> {
+        self.api = Client::connect(control.api, Some(&control.key))?;
+        self.edge = Client::connect(control.internal, Some(&self.edge_key))?;
+        Ok(())
     }
 
     /// Imports links as `waymark import` does, by one client.

@@ -23,6 +23,9 @@ use tests::{
 /// Longest wait for jobs to end: a lease of 30 s may have to run out first, more than once.
 const DEADLINE: Duration = Duration::from_secs(180);
 
+/// Counts the jobs that others took from a process.
+const LOST: &str = "waymark_control_job_leases_lost_total";
+
 /// Thngs that the inputs name, over and over.
 const THNGS: usize = 20;
 

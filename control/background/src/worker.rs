@@ -233,7 +233,8 @@ async fn steps<L: Lane>(
 }
 
 /// Releases an item; returns whether it was still held. Retries until the lease runs out if the database is down, for example
-/// during its restart, because the item would otherwise stand still until then.
+/// during its restart, because the item would otherwise stand still until then. A process that stood still for longer than that
+/// asks once more: another one may have taken the item, which is then counted.
 async fn release<T: Work>(
     db: &Db,
     claimed: &Claimed<T>,
@@ -242,6 +243,7 @@ async fn release<T: Work>(
 ) -> Result<bool, StoreError> {
     let begun = Instant::now();
     loop {
+        let was_held = begun.elapsed() < work::LEASE;
         let released = async {
             let mut tx = db.begin(&Ctx::default()).await?;
             let released = work::release(&mut tx, claimed, pause, most_failures).await?;
@@ -249,7 +251,7 @@ async fn release<T: Work>(
             Ok(released)
         };
         match released.await {
-            Err(error) if begun.elapsed() < work::LEASE && !stop.is_cancelled() => {
+            Err(error) if was_held && !stop.is_cancelled() => {
                 tracing::debug!(%error, id = %claimed.item.mark().id, "an item is still held");
                 tokio::time::sleep(RELEASE).await;
             }

@@ -79,6 +79,8 @@ pub struct Publisher {
     known: Option<(Epoch, Vec<Rev>)>,
     /// Whether it was logged that the eviction policy cannot be read.
     said_unknown: bool,
+    /// The fault that was logged and lasts.
+    logged: Option<String>,
 }
 
 /// What leading needs at each step.
@@ -97,7 +99,7 @@ impl Publisher {
     /// A publisher over a log that was set up; [`Self::run`] does the work.
     #[must_use]
     pub fn new(db: Db, hub: Hub, config: PublisherConfig, stats: PublisherStats) -> Self {
-        Self { db, hub, config, stats, known: None, said_unknown: false }
+        Self { db, hub, config, stats, known: None, said_unknown: false, logged: None }
     }
 
     /// Publishes, or waits for the lease, until `shutdown`.
@@ -155,23 +157,35 @@ impl Publisher {
         pause + pause * spread / 1_024
     }
 
-    fn report(&self, fault: &Fault) {
-        let region = &self.config.region;
+    /// Counts a fault each time, and logs it once for as long as it lasts.
+    fn report(&mut self, fault: &Fault) {
+        let (region, error) = (&self.config.region, fault.to_string());
+        let is_logged = self.logged.as_ref() == Some(&error);
         match fault {
-            Fault::Deposed => tracing::info!(region, "another publisher took over"),
+            Fault::Deposed => {
+                tracing::info!(region, "another publisher took over");
+                return;
+            }
             Fault::Evicts(_) => {
                 self.stats.refused_policy.inc();
-                tracing::error!(region, error = %fault, "the view is not written");
+                if !is_logged {
+                    tracing::error!(region, error, "the view is not written");
+                }
             }
             Fault::View(ViewError::Unreadable(_)) => {
                 self.stats.failures.inc();
-                tracing::error!(region, error = %fault, "the view stands still");
+                if !is_logged {
+                    tracing::error!(region, error, "the view stands still");
+                }
             }
             Fault::View(_) | Fault::Store(_) | Fault::Unsettled => {
                 self.stats.failures.inc();
-                tracing::warn!(region, error = %fault, "publishing failed; retried");
+                if !is_logged {
+                    tracing::warn!(region, error, "publishing failed; retried until it works");
+                }
             }
         }
+        self.logged = Some(error);
     }
 
     async fn acquire(&self) -> Result<Option<Lease>, StoreError> {
@@ -292,6 +306,9 @@ impl Publisher {
     }
 
     fn note(&mut self, lead: &Lead) {
+        if self.logged.take().is_some() {
+            tracing::info!(region = self.config.region, "publishing works again");
+        }
         let watermark = lead.view.cursor();
         self.stats.watermark.set(i64::try_from(watermark).unwrap_or(i64::MAX));
         self.known = Some((lead.epoch.clone(), lead.view.watermarks()));

@@ -1,10 +1,18 @@
 //! A control replica that accepts connections and answers nothing, as a stalled machine does; and no backend at all.
 
-use std::time::{Duration, Instant};
+use std::{
+    fs::{self, File},
+    time::{Duration, Instant},
+};
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use reqwest::{Method, StatusCode};
-use tests::{fleet::Fleet, product::DEADLINE, redis::signal};
+use tests::{
+    fleet::Fleet,
+    killed::Killed,
+    product::{DEADLINE, metrics_of, spawn_up},
+    redis::signal,
+};
 
 use super::replicas::{edges, until};
 
@@ -130,5 +138,30 @@ async fn an_empty_redis_is_noticed_at_once_after_an_outage() -> Result<()> {
     let begun = Instant::now();
     tokio::time::timeout(DEADLINE, until("the view is rebuilt", async || filled(&fleet).await)).await??;
     ensure!(begun.elapsed() < Duration::from_millis(2_000), "noticed after {:?}", begun.elapsed());
+    Ok(())
+}
+
+/// An outage of Redis is in the log once, and in the metrics as often as it was noticed.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_replica_without_redis_logs_that_once() -> Result<()> {
+    let (fleet, folder) = (Fleet::start(0).await?, tempfile::tempdir()?);
+    let log = folder.path().join("log");
+    let mut command = fleet.control_command()?;
+    command
+        .arg("serve")
+        .env("REDIS_URL", "redis://127.0.0.1:1")
+        .env("WAYMARK_FILES_URL", folder.path().join("files"))
+        .envs(["API", "INTERNAL", "ADMIN"].map(|name| (format!("WAYMARK_{name}_LISTEN"), "127.0.0.1:0")))
+        .stderr(File::create(&log)?);
+    let (child, said) = spawn_up(&mut command, DEADLINE)?;
+    let _child = Killed(child);
+    let admin = said.iter().find_map(|line| line.strip_prefix("Admin ")).context("no admin listener")?.trim();
+    until("it was tried often", async || {
+        let metrics = metrics_of(&fleet.http, admin).await?;
+        Ok(metrics.iter().any(|(name, value)| name.contains("publisher_failures") && *value >= 4.0))
+    })
+    .await?;
+    let text = fs::read_to_string(&log)?;
+    ensure!(text.matches("publishing failed").count() == 1, "{text}");
     Ok(())
 }

@@ -8,13 +8,17 @@ use sqlx::{AssertSqlSafe, PgConnection};
 use tests::{
     campaign::postgres::Postgres,
     db::{Engine, Location, TestDb},
+    is_long,
     product::{Options, Product},
 };
 
 use super::{
-    DEADLINE, Expected, check_results, count, execute, postgres, sqlite, submit, submit_once, thngs, until,
-    wait_for,
+    DEADLINE, Expected, LOST, Worker, check_results, count, execute, postgres, signal, sqlite, submit,
+    submit_once, thngs, until, wait_for,
 };
+
+/// A lease is 30 s.
+const BEYOND_LEASE: Duration = Duration::from_secs(35);
 
 /// A statement of a worker, as a trigger sees it.
 #[derive(Clone, Copy)]
@@ -44,6 +48,8 @@ const STEPS: [Step; 10] = [
     step("jobs", "UPDATE", "NEW.completed_at IS NOT NULL AND OLD.completed_at IS NULL"),
 ];
 const IN_COMMIT: Step = Step { table: "jobs", event: "UPDATE", when: "NEW.done > OLD.done", in_commit: true };
+/// A lease that ends before its time, and not by a test.
+const RELEASE: Step = step("jobs", "UPDATE", "NEW.lease_until > 0 AND NEW.lease_until < OLD.lease_until");
 const END_OF_CANCEL: Step = step("jobs", "UPDATE", "NEW.status = 'CANCELLED' AND OLD.status = 'CANCELLING'");
 
 /// Holds workers at steps: on Postgres they wait for an advisory lock, on SQLite they count for ever.
@@ -189,6 +195,36 @@ async fn a_kill_at_each_statement_neither_duplicates_nor_loses_actions(engine: E
     stall.kill(&mut product, END_OF_CANCEL, None).await?;
     jobs.push(job);
     check_results(&product, &jobs, false).await
+}
+
+/// A worker whose release fails asks again, and counts that another one has the job: in the long form beyond the lease.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_worker_suspended_in_a_release_counts_what_it_lost() -> Result<()> {
+    let product = Product::start(Options { engine: Engine::Postgres, ..Options::default() }).await?;
+    let (ids, location) = (thngs(&product).await?, product.location());
+    let mut stall = Stall::new(product.location()).await?;
+    // That of the lane which has read the input.
+    stall.set(RELEASE).await?;
+    let job = submit_once(&product, &ids, 7_000).await?;
+    stall.reached().await?;
+    signal(product.pid(), "-STOP")?;
+    let frozen = Instant::now();
+    stall.clear(RELEASE).await?;
+    execute(&location, "UPDATE jobs SET lease_until = 0 WHERE completed_at IS NULL").await?;
+    let mut other = Worker::start(&product, &[])?;
+    until(&location, "the end by another", "SELECT COUNT(*) FROM jobs WHERE completed_at IS NOT NULL", 1)
+        .await?;
+    other.stop()?;
+    if is_long() {
+        tokio::time::sleep(BEYOND_LEASE.saturating_sub(frozen.elapsed())).await;
+    }
+    signal(product.pid(), "-CONT")?;
+    let begun = Instant::now();
+    while product.metrics().await?.get(LOST).copied().context(LOST)? < 1.0 {
+        ensure!(begun.elapsed() < DEADLINE, "nothing was lost");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    check_results(&product, &[job], false).await
 }
 
 /// Waits until the API answers again.

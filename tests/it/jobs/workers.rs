@@ -13,11 +13,10 @@ use tests::{
 };
 
 use super::{
-    DEADLINE, OPEN, Worker, check_results, count, execute, held, postgres, signal, submit, thngs, until,
-    wait_for,
+    DEADLINE, LOST, OPEN, Worker, check_results, count, execute, held, postgres, signal, submit, thngs,
+    until, wait_for,
 };
 
-const LOST: &str = "waymark_control_job_leases_lost_total";
 const DONE_HERE: &str = "waymark_control_job_entries_done_total";
 const PROGRESS: &str = "SELECT CAST(SUM(done) AS BIGINT) FROM jobs";
 
@@ -26,6 +25,12 @@ const ENDED: &str = "completed_at IS NOT NULL";
 
 /// How long processes stand still in the long form: twice a lease. In the gate until others have taken what they held.
 const STILL: Duration = Duration::from_secs(60);
+
+/// Jobs that the product and three workers carry out at once.
+const LANES: u64 = 8;
+
+/// How soon a process notices that it has lost a job, once it goes on.
+const NOTICE: Duration = Duration::from_secs(5);
 
 /// Stops processes at a moment at which so many jobs are held, by whichever of them.
 async fn freeze(pids: &[u32], location: &Location, least: u64) -> Result<()> {
@@ -50,6 +55,16 @@ async fn held_fences(location: &Location) -> Result<Vec<(i64, i64)>> {
     let Location::Postgres(url) = location else { return Ok(Vec::new()) };
     let sql = held(location).replace("COUNT(*)", "seq, fence");
     Ok(sqlx::query_as(AssertSqlSafe(sql)).fetch_all(&mut postgres(url).await?).await?)
+}
+
+/// Waits until each of these jobs has another holder, or has ended.
+async fn until_taken(location: &Location, fences: &[(i64, i64)]) -> Result<()> {
+    let taken: String = fences
+        .iter()
+        .map(|(seq, fence)| format!(" OR (seq = {seq} AND (fence > {fence} OR {ENDED}))"))
+        .collect();
+    let taken = format!("SELECT COUNT(*) FROM jobs WHERE FALSE{taken}");
+    until(location, "another holder of each job", &taken, fences.len() as u64).await
 }
 
 /// SIGSTOP of three processes in the middle of what they do, until their leases have run out and others have their jobs;
@@ -83,14 +98,11 @@ async fn workers_suspended_beyond_their_lease_write_nothing() -> Result<()> {
     let frozen = Instant::now();
     let fences = held_fences(&location).await?;
     product.start_again()?;
-    let taken: Vec<String> =
-        fences.iter().map(|(seq, fence)| format!("(seq = {seq} AND (fence > {fence} OR {ENDED}))")).collect();
-    let taken = format!("SELECT COUNT(*) FROM jobs WHERE {}", taken.join(" OR "));
     if !is_long() {
         // `jobs_of_a_dead_worker_are_taken_over` waits for leases to run out.
         expire_leases(&product).await?;
     }
-    until(&location, "another holder of each job", &taken, fences.len() as u64).await?;
+    until_taken(&location, &fences).await?;
     if is_long() {
         tokio::time::sleep(STILL.saturating_sub(frozen.elapsed())).await;
     }
@@ -101,7 +113,7 @@ async fn workers_suspended_beyond_their_lease_write_nothing() -> Result<()> {
         jobs.push(submit(&product, &ids, 4_000).await?);
     }
     // Each notices what it has lost, and is of use again.
-    let (begun, mut marks) = (Instant::now(), vec![None; workers.len()]);
+    let (begun, mut resumed, mut marks) = (Instant::now(), Instant::now(), vec![None; workers.len()]);
     loop {
         let (mut left, mut seen) = (0, Vec::new());
         for (worker, mark) in workers.iter().zip(&mut marks) {
@@ -120,9 +132,22 @@ async fn workers_suspended_beyond_their_lease_write_nothing() -> Result<()> {
             begun.elapsed() < DEADLINE,
             "{left} workers do not go on: leases lost, items done, and before: {seen:?}"
         );
-        if count(&location, OPEN).await? == 0 {
+        // More than the lanes of all processes: else those of the product, which are woken first, take each new one.
+        if count(&location, OPEN).await? < LANES {
             jobs.push(submit(&product, &ids, 4_000).await?);
-            jobs.push(submit(&product, &ids, 4_000).await?);
+        }
+        // One of which Postgres still carried out a release, or the end of its last job, had nothing to lose.
+        let idle: Vec<u32> =
+            pids.iter().zip(&marks).filter(|(_, mark)| mark.is_none()).map(|(pid, _)| *pid).collect();
+        if !idle.is_empty() && resumed.elapsed() > NOTICE {
+            freeze(&idle, &location, 1).await?;
+            let fences = held_fences(&location).await?;
+            expire_leases(&product).await?;
+            until_taken(&location, &fences).await?;
+            for pid in &idle {
+                signal(*pid, "-CONT")?;
+            }
+            resumed = Instant::now();
         }
         tokio::time::sleep(Duration::from_millis(20)).await;
     }

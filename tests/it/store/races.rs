@@ -5,15 +5,19 @@
 
 use std::{sync::Arc, time::Duration};
 
-use anyhow::{Result, ensure};
+use anyhow::{Result, anyhow, ensure};
 use applications::{domain::project::ProjectChange, service::projects};
-use catalog::{domain::resource::ThngChange, service::thngs};
+use catalog::{
+    domain::resource::{ProductChange, ThngChange},
+    service::{products, thngs},
+};
 use control::{
     composition::{Parts, compose},
     service::{base_urls::UrlSettings, prepare},
     state::ApiState,
     worker::ingest_scans::ingest,
 };
+use digital_links::service::step;
 use kernel::{
     domain::body::Purpose,
     error::ServiceError,
@@ -148,6 +152,42 @@ async fn a_product_change_keeps_a_concurrently_written_target(engine: Engine) ->
         redirections::find(&made.app.redirects, &made.caller(), DomainChoice::default(), "ONE").await?;
     assert_eq!(&*found.redirect.target, "https://example.com/new");
     assert_eq!(found.redirect.product_id.map(Into::into), Some(second));
+    Ok(())
+}
+
+/// An item that is written while its product gives it no link, and is committed after that has changed.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_step_of_digital_links_waits_for_writes_of_before() -> Result<()> {
+    let made = TestApp::new(Engine::Postgres).await?;
+    let (core, caller) = (&made.app.core, made.caller());
+    let mut tx = core.db.begin(&Ctx::default()).await?;
+    for mut domain in accounts::list_domains(&mut tx, made.account).await? {
+        domain.digital_links = true;
+        ensure!(accounts::set_settings(&mut tx, made.account, &domain).await?);
+    }
+    tx.commit().await?;
+    let change = |body, purpose| ProductChange::parse(&body, purpose).map_err(|faults| anyhow!("{faults:?}"));
+    let links =
+        json!([{"linkType": "gs1:pip", "href": "https://example.com/", "title": "p", "default": true}]);
+    let body = json!({"name": "Shoe", "identifiers": {"gs1:01": "09521234543213"}, "links": links});
+    let product = products::create(core, &caller, change(body, Purpose::Create)?, None).await?.id;
+    let body = json!({"name": "1", "product": product, "identifiers": {"gs1:21": "1"}});
+    let new = ThngChange::parse(&body, Purpose::Create).map_err(|faults| anyhow!("{faults:?}"))?;
+    let mut tx = core.db.begin(&caller.ctx).await?;
+    thngs::create_in(core, &mut tx, &caller, new, None).await?;
+    let known = change(json!({"serialMode": "known"}), Purpose::Update)?;
+    products::update(core, &caller, product.as_str(), known).await?;
+    let steps = async || {
+        while step(core).await? {}
+        anyhow::Ok(())
+    };
+    let early = tokio::time::timeout(Duration::from_millis(500), steps()).await;
+    ensure!(early.is_err(), "the item is not there yet, and nobody looks for it later");
+    tx.commit().await?;
+    steps().await?;
+    let key = RedirectKey::new("tn.gg", "01/09521234543213/21/1");
+    let found = table::load_fill(&mut core.db.read().await?, &key).await?;
+    ensure!(found.value.is_some(), "{key:?}");
     Ok(())
 }
 

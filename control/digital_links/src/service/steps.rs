@@ -2,6 +2,11 @@
 //!
 //! A step is one transaction with its new place, so what a killed worker did not commit is done again, and changes nothing that
 //! was done. A task that fails is put behind all others.
+//!
+//! A Thing is written without the lock of the log where its product gives it no rows, as most do. Such a write may have read the
+//! product of before, and commit behind a step: so the first step of the Things of a product waits for all writes of before.
+
+use std::time::Duration;
 
 use catalog::domain::resource::Product;
 use kernel::{
@@ -12,6 +17,7 @@ use kernel::{
 };
 use redirects::store::log;
 use shared::{id::ProductId, time::UnixMillis};
+use tenants::store::writers;
 use tracing::instrument;
 
 use super::follow::{domains, sync_product, sync_thng};
@@ -24,20 +30,29 @@ const THNGS: u32 = 100;
 /// Rows after which a step ends. Its last product may have more of them: one for each of its GTINs and levels on each domain.
 const ROWS: usize = 200;
 
-/// Does the next step; `false` when there is none.
+/// Longest wait for writes of before; then the task is looked at again.
+const WRITES: Duration = Duration::from_secs(5);
+
+/// Does the next step; `false` when there is none, or none that can begin.
 ///
 /// # Errors
 /// The database failed, or another resource has a Digital Link: the step is done again.
 #[instrument(skip_all)]
 pub async fn step(core: &Core) -> Result<bool, ServiceError> {
     // A look costs no lock.
-    if tasks::find_next(&mut core.db.read().await?).await?.is_none() {
+    let Some(next) = tasks::find_next(&mut core.db.read().await?).await? else { return Ok(false) };
+    let waits = |task: &Task| task.product.is_some() && task.is_new();
+    if waits(&next) && !writers::wait_for_all(&core.db, WRITES).await? {
         return Ok(false);
     }
     let mut tx = core.db.begin(&Ctx::default()).await?;
     log::lock(&mut tx).await?;
     // Of several replicas, another one may have done it.
     let Some(task) = tasks::find_next(&mut tx).await? else { return Ok(false) };
+    // It was asked for meanwhile.
+    if waits(&task) && task != next {
+        return Ok(true);
+    }
     let now = core.clock.now();
     if let Err(error) = advance(&mut tx, &task, now).await {
         drop(tx);

@@ -11,9 +11,10 @@ use shared::{
     time::UnixMillis,
 };
 
-// One that is under way begins again: it may have passed what changed.
+// One that is under way begins again: it may have passed what changed. Before the first place the number has no meaning, and
+// shows when it was asked for.
 const PUT: &str = "INSERT INTO digital_link_tasks (account_id, product_id, after_at, after_seq, created_at) \
-    VALUES ($1, $2, -1, 0, $3) ON CONFLICT (account_id, product_id) DO UPDATE SET after_at = -1, after_seq = 0";
+    VALUES ($1, $2, -1, $3, $3) ON CONFLICT (account_id, product_id) DO UPDATE SET after_at = -1, after_seq = $3";
 // Of whatever account: a worker asks. Those that waited longest come first, and those that failed last.
 const NEXT: &str = "SELECT account_id, product_id, after_at, after_seq FROM digital_link_tasks \
     ORDER BY created_at, account_id, product_id LIMIT 1";
@@ -39,6 +40,14 @@ pub struct Task {
     pub product: Option<ProductId>,
     /// What comes behind this place, in the order of creation.
     pub after: Position,
+}
+
+impl Task {
+    /// Whether nothing of it was done since it was asked for.
+    #[must_use]
+    pub const fn is_new(&self) -> bool {
+        self.after.at.0 < 0
+    }
 }
 
 /// Asks for all products of an account, or for the Things of one.

@@ -11,7 +11,7 @@ use crate::{
     store::{
         Ctx, Db, StoreError,
         quota_counts::{self, Recount},
-        quota_holders, quota_limits, quotas,
+        quota_holders, quota_limits, quotas, writers,
     },
 };
 
@@ -113,7 +113,11 @@ pub async fn count_pending(
     wait: Duration,
 ) -> Result<usize, ServiceError> {
     let pending = quota_counts::list_pending(&mut db.read().await?, account, PENDING_STEP).await?;
-    if pending.is_empty() || !quota_counts::wait_for_writers(db, wait).await? {
+    if pending.is_empty() {
+        return Ok(0);
+    }
+    if !writers::wait_for_all(db, wait).await? {
+        tracing::info!(?wait, "writes that began earlier still run: what new quotas limit is counted later");
         return Ok(0);
     }
     let mut done = 0;

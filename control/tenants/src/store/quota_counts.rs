@@ -2,26 +2,20 @@
 //!
 //! A count is exact without keeping anybody waiting. The row of the account is locked while a snapshot of the database is
 //! taken, and released; then the snapshot is counted, and the difference added to what changed since. Transactions that
-//! had begun to write before the row was there may not have seen it: the first count waits until they are over.
-
-use std::time::Duration;
+//! had begun to write before the row was there may not have seen it: the first count waits until they are over
+//! ([`super::writers`]).
 
 use shared::{id::AccountId, time::UnixMillis};
-use tokio::time::{Instant, sleep};
 
 use super::{
     Conn, Ctx, Db, StoreError,
     dialect::{self, unsigned},
-    events::find_snapshot,
     execute, fetch_all, fetch_one, parse, quotas,
 };
 use crate::domain::quota::Quota;
 
 /// Longest count of one account: reading a hundred million rows.
 const PG_LONG: &str = "SET LOCAL statement_timeout = '10min'";
-
-/// Time between two looks whether earlier transactions are over.
-const LOOK: Duration = Duration::from_millis(10);
 
 const COUNT_THINGS: &str = "SELECT COUNT(*) FROM thngs WHERE account_id = $1";
 const COUNT_LINKS: &str = "SELECT COUNT(*) FROM redirections WHERE account_id = $1 AND deleted_rev IS NULL";
@@ -82,22 +76,6 @@ const fn statement(quota: Quota) -> Option<&'static str> {
         Quota::Users => Some(COUNT_USERS),
         Quota::ShortDomains => Some(COUNT_DOMAINS),
         Quota::ScansPerDay | Quota::EventsPerDay | Quota::Streams | Quota::Uploads => None,
-    }
-}
-
-/// Waits until every transaction that had begun to write is over; `false`: some still run after so long.
-pub async fn wait_for_writers(db: &Db, most: Duration) -> Result<bool, StoreError> {
-    let begun = Instant::now();
-    let Some(then) = find_snapshot(&mut db.read().await?).await? else { return Ok(true) };
-    loop {
-        match find_snapshot(&mut db.read().await?).await? {
-            Some(now) if now.oldest < then.next => {}
-            Some(_) | None => return Ok(true),
-        }
-        if begun.elapsed() >= most {
-            return Ok(false);
-        }
-        sleep(LOOK).await;
     }
 }
 

@@ -1,5 +1,7 @@
 //! Counts: of what was there before a quota, of accounts that are made later, and after something drifted.
 
+use std::time::Duration;
+
 use anyhow::{Context, Result, ensure};
 use axum::http::Method;
 use futures_util::future::join_all;
@@ -7,11 +9,11 @@ use hosting::{
     domain::quota::Quota,
     service::{By, quotas, quotas_of_accounts},
 };
-use kernel::store::{Ctx, on_db};
+use kernel::store::{Ctx, Db, on_db};
 use serde_json::{Value, json};
 use shared::id::AccountId;
-use tenants::store::accounts;
-use tests::db::{Engine, random16};
+use tenants::store::{accounts, writers::wait_for_all};
+use tests::db::{Engine, TestDb, random16};
 
 use super::{super::Api, HELD, refused};
 
@@ -46,6 +48,27 @@ async fn a_quota_that_is_set_while_others_write_counts_all(engine: Engine) -> Re
     let counted = quotas::recount(&api.made.app.core.db, api.made.account.as_str(), now).await?;
     ensure!(counted.len() == 1 && counted[0].1.drift == 0, "{counted:?}");
     Ok(())
+}
+
+/// Postgres numbers the transactions of all databases of a server together.
+#[tokio::test]
+async fn a_first_count_waits_for_writers_of_its_database_alone() -> Result<()> {
+    const SOON: Duration = Duration::from_secs(5);
+    let (api, other) = (Api::new(Engine::Postgres).await?, TestDb::new(Engine::Postgres).await?);
+    let begin_write = async |db: &Db| {
+        let mut tx = db.begin(&Ctx::default()).await?;
+        on_db!(&mut *tx, |c| sqlx::query("SELECT pg_current_xact_id()").execute(c).await.map(|_| ()))?;
+        Ok::<_, anyhow::Error>(tx)
+    };
+    let elsewhere = begin_write(&other.db).await?;
+    let set = api.set_quotas(json!({"things": 2})).await?;
+    assert_eq!(set["things"], json!({"limit": 2, "own": true, "used": 0}), "counted beside the other write");
+    let db = &api.made.app.core.db;
+    let here = begin_write(db).await?;
+    ensure!(!wait_for_all(db, Duration::ZERO).await?, "it may not have seen the quota");
+    here.commit().await?;
+    ensure!(wait_for_all(db, SOON).await?, "it is over");
+    Ok(elsewhere.commit().await?)
 }
 
 async fn a_recount_corrects_what_drifted(engine: Engine) -> Result<()> {
