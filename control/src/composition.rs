@@ -268,7 +268,7 @@ pub struct Parts {
 pub async fn compose(parts: Parts) -> Result<(Arc<ApiState>, WriterTask), StoreError> {
     let hub = Hub::open(parts.db.clone()).await?;
     hub.reveal_certificates(CertificateKey::new(parts.secrets.certificate));
-    let authority = parts.acme.map(|settings| Authority::new(settings, parts.clock.clone())).transpose();
+    let authority = parts.acme.map(Authority::new).transpose();
     let authority = authority.map_err(StoreError::Row)?;
     let (writer, writer_task) = writer::writer();
     let scans = scan_store::store::open_in(&parts.db, parts.scans).await?;

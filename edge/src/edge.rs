@@ -84,11 +84,8 @@ impl<B: Backing> Edge<B> {
             status.begin(Boot::Disk, &*clock);
         }
         let kept = config.disk.map(|_| config.data_dir.join("certificates"));
-        let tls = if config.takes_certificates {
-            Some(tls.unwrap_or_default().with_received(kept, clock.clone()))
-        } else {
-            tls
-        };
+        let tls =
+            if config.takes_certificates { Some(tls.unwrap_or_default().with_received(kept)) } else { tls };
         let handle = EdgeHandle::new(
             cache.clone(),
             status.clone(),

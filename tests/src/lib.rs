@@ -2,6 +2,7 @@
 
 pub mod campaign;
 pub mod clickhouse;
+pub mod clock;
 pub mod db;
 pub mod dns;
 pub mod fingerprint;

@@ -13,6 +13,9 @@ use serde_json::json;
 
 use crate::{killed::Killed, product::DEADLINE, redis::free_port};
 
+/// How long its certificates live: 90 days.
+const LIFE_SECONDS: u64 = 90 * 24 * 60 * 60;
+
 /// Where an authority finds the hosts that it checks.
 #[derive(Debug, Clone, Copy)]
 pub enum Checks {
@@ -83,7 +86,8 @@ impl Prepared {
         let config = json!({"pebble": {
             "listenAddress": format!("127.0.0.1:{port}"), "managementListenAddress": format!("127.0.0.1:{management}"),
             "certificate": dir.path().join("cert.pem"), "privateKey": dir.path().join("key.pem"),
-            "httpPort": http, "tlsPort": tls, "ocspResponderURL": "", "externalAccountBindingRequired": false}});
+            "httpPort": http, "tlsPort": tls, "ocspResponderURL": "", "externalAccountBindingRequired": false,
+            "certificateValidityPeriod": LIFE_SECONDS}});
         let file = dir.path().join("config.json");
         fs::write(&file, config.to_string())?;
         let mut command = Command::new("pebble");

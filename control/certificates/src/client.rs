@@ -6,19 +6,19 @@
 
 use std::{
     pin::Pin,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, SystemTime},
 };
 
 use bytes::Bytes;
-use http::{HeaderMap, Method, Request, Response, Uri, header};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, Uri, header};
 use http_body_util::BodyExt as _;
 use instant_acme::{
     Account, AccountCredentials, BodyWrapper, BytesResponse, Error, HttpClient, NewAccount, Problem,
 };
 use reqwest::{Certificate, Client, redirect::Policy};
 use serde_json::Value;
-use shared::time::{Clock, UnixMillis};
+use shared::time::UnixMillis;
 
 use crate::{
     domain::certificate::{Fault, FaultKind},
@@ -34,14 +34,13 @@ const TIMEOUT: Duration = Duration::from_secs(20);
 /// Longest answer: many times a chain.
 const MAX_ANSWER_BYTES: usize = 256 << 10;
 
-/// Most characters of what the authority says that are kept.
+/// Most characters of a text of the authority that are kept.
 const MAX_TEXT: usize = 500;
 
-/// The authority of a process, which is not asked before there is an order.
+/// The authority of a process.
 pub struct Authority {
     settings: AcmeSettings,
     client: Client,
-    clock: Arc<dyn Clock>,
 }
 
 impl Authority {
@@ -49,7 +48,7 @@ impl Authority {
     ///
     /// # Errors
     /// TLS cannot be set up.
-    pub fn new(settings: AcmeSettings, clock: Arc<dyn Clock>) -> Result<Self, String> {
+    pub fn new(settings: AcmeSettings) -> Result<Self, String> {
         let builder = Client::builder()
             .redirect(Policy::none())
             .no_proxy()
@@ -66,7 +65,7 @@ impl Authority {
             None => builder,
         };
         let client = builder.build().map_err(|error| error.to_string())?;
-        Ok(Self { settings, client, clock })
+        Ok(Self { settings, client })
     }
 
     /// The URL of its directory.
@@ -75,9 +74,14 @@ impl Authority {
         self.settings.directory()
     }
 
-    /// A conversation of its own, which knows what the authority said last.
+    /// A conversation of its own, which remembers the last answer.
     pub(crate) fn talk(&self) -> Talk {
-        Talk { client: self.client.clone(), clock: self.clock.clone(), last: Arc::default() }
+        Talk { client: self.client.clone(), last: Arc::default() }
+    }
+
+    /// The time at the authority; `None`: it does not answer, or its answers have no time.
+    pub(crate) async fn time(&self) -> Option<UnixMillis> {
+        time_of(self.client.get(self.directory()).send().await.ok()?.headers())
     }
 
     /// Makes an account of this service, which agrees to the terms of the authority; gives its credentials in JSON.
@@ -103,7 +107,7 @@ impl Authority {
         let no_account = |_: serde_json::Error| Fault {
             kind: FaultKind::NoAccount,
             text: "the credentials at the authority cannot be read".to_owned(),
-            until: None,
+            wait_ms: None,
         };
         let credentials: AccountCredentials = serde_json::from_str(credentials).map_err(no_account)?;
         let builder = Account::builder_with_http(Box::new(talk.clone()));
@@ -111,27 +115,33 @@ impl Authority {
     }
 }
 
-/// What the authority said last, if it refused.
+/// The last answer of the authority.
+#[derive(Debug, Clone, Copy, Default)]
+struct Last {
+    refusal: Option<Refusal>,
+    time: Option<UnixMillis>,
+}
+
+/// An answer by which the authority refused.
 #[derive(Debug, Clone, Copy)]
 struct Refusal {
     status: u16,
-    until: Option<UnixMillis>,
+    wait_ms: Option<i64>,
 }
 
 /// A conversation with the authority.
 #[derive(Clone)]
 pub(crate) struct Talk {
     client: Client,
-    clock: Arc<dyn Clock>,
-    last: Arc<Mutex<Option<Refusal>>>,
+    last: Arc<Mutex<Last>>,
 }
 
 impl Talk {
     /// What an error means for an order.
     pub(crate) fn fault(&self, error: Error) -> Fault {
-        let last = *self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        let until = last.and_then(|refusal| refusal.until);
-        let status = last.map_or(0, |refusal| refusal.status);
+        let refusal = self.last().refusal;
+        let wait_ms = refusal.and_then(|refusal| refusal.wait_ms);
+        let status = refusal.map_or(0, |refusal| refusal.status);
         let (kind, text) = match &error {
             Error::Api(problem) => (kind_of(problem, status), text_of(problem)),
             _ if status == 429 => (FaultKind::Limited, "it is asked too often".to_owned()),
@@ -143,7 +153,16 @@ impl Talk {
                 (FaultKind::Unavailable, "it gives no answer".to_owned())
             }
         };
-        Fault { kind, text: format!("The certificate authority: {text}"), until }
+        Fault { kind, text: format!("The certificate authority: {text}"), wait_ms }
+    }
+
+    /// The time at the authority when it answered last; `None`: it has not answered, or its answer had none.
+    pub(crate) fn time(&self) -> Option<UnixMillis> {
+        self.last().time
+    }
+
+    fn last(&self) -> MutexGuard<'_, Last> {
+        self.last.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     async fn ask(self, request: Request<BodyWrapper<Bytes>>) -> Result<BytesResponse, Error> {
@@ -162,19 +181,21 @@ impl Talk {
             }
             bytes.extend_from_slice(&chunk);
         }
-        let (status, until) = (answer.status(), until(answer.headers(), self.clock.now()));
+        let (status, wait) = (answer.status(), wait_seconds(answer.headers()));
+        let wait_ms = wait.map(|seconds| i64::from(seconds) * 1_000);
         let refusal = (status.is_client_error() || status.is_server_error())
-            .then(|| Refusal { status: status.as_u16(), until });
-        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = refusal;
+            .then(|| Refusal { status: status.as_u16(), wait_ms });
+        *self.last() = Last { refusal, time: time_of(answer.headers()) };
         if is_directory && !can_be_followed(&bytes) {
             return Err(Error::Str("a directory with a URL for nonces"));
         }
         let mut response = Response::new(());
         *response.status_mut() = status;
         *response.headers_mut() = answer.headers().clone();
-        if until.is_none() {
-            // The library panics at a number of seconds that the clock cannot hold.
-            response.headers_mut().remove(header::RETRY_AFTER);
+        // The library would compare a date with the clock of this machine, and panics at a number of seconds that it cannot hold.
+        response.headers_mut().remove(header::RETRY_AFTER);
+        if let Some(seconds) = wait {
+            response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         }
         let (parts, ()) = response.into_parts();
         Ok(BytesResponse { parts, body: Box::new(Bytes::from(bytes)) })
@@ -190,14 +211,27 @@ impl HttpClient for Talk {
     }
 }
 
-/// What `Retry-After` says; `None`: nothing, or a number of seconds beyond all sense.
-fn until(headers: &HeaderMap, now: UnixMillis) -> Option<UnixMillis> {
-    let text = headers.get(header::RETRY_AFTER)?.to_str().ok()?.trim();
-    if let Ok(seconds) = text.parse::<u32>() {
-        return Some(UnixMillis(now.0.saturating_add(i64::from(seconds) * 1_000)));
+/// The seconds of `Retry-After`, by the clock of the authority where it is a date; `None`: there is none, or it is beyond all
+/// sense.
+fn wait_seconds(headers: &HeaderMap) -> Option<u32> {
+    let value = headers.get(header::RETRY_AFTER)?;
+    if let Ok(seconds) = value.to_str().ok()?.trim().parse() {
+        return Some(seconds);
     }
-    let at = httpdate::parse_http_date(text).ok()?.duration_since(SystemTime::UNIX_EPOCH).ok()?;
-    i64::try_from(at.as_millis()).ok().map(UnixMillis)
+    let wait_ms = read_date(value)?.0.saturating_sub(time_of(headers)?.0);
+    u32::try_from(wait_ms.max(0) / 1_000).ok()
+}
+
+/// The time at the authority: when it made an answer (`Date`), and how long that was kept on its way (`Age`).
+fn time_of(headers: &HeaderMap) -> Option<UnixMillis> {
+    let age = headers.get(header::AGE).and_then(|age| age.to_str().ok()?.trim().parse::<u32>().ok());
+    let made = read_date(headers.get(header::DATE)?)?;
+    Some(UnixMillis(made.0.saturating_add(i64::from(age.unwrap_or(0)) * 1_000)))
+}
+
+fn read_date(value: &HeaderValue) -> Option<UnixMillis> {
+    let at = httpdate::parse_http_date(value.to_str().ok()?.trim()).ok()?;
+    i64::try_from(at.duration_since(SystemTime::UNIX_EPOCH).ok()?.as_millis()).ok().map(UnixMillis)
 }
 
 /// Whether the library can use a directory: it panics at a URL for nonces that is none. It refuses what lacks one by itself.
@@ -220,7 +254,7 @@ fn kind_of(problem: &Problem, status: u16) -> FaultKind {
     }
 }
 
-/// Whose fault an answer is that says no more than its status. An order that is not there any more must not be asked for again.
+/// Whose fault an answer without a problem is. An order that is not there any more must not be asked for again.
 fn kind_by_status(status: u16) -> FaultKind {
     match status {
         429 => FaultKind::Limited,
@@ -229,7 +263,7 @@ fn kind_by_status(status: u16) -> FaultKind {
     }
 }
 
-/// What a problem says, for people: it is a text of somebody else.
+/// The text of a problem, for people: it is of somebody else.
 pub(crate) fn text_of(problem: &Problem) -> String {
     let own = problem.detail.as_deref().or(problem.r#type.as_deref());
     let of_names = problem.subproblems.iter().filter_map(|one| one.detail.as_deref());
@@ -244,7 +278,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn problems_say_whose_fault_it_is() {
+    fn problems_show_whose_fault_it_is() {
         for (kind, status, expected) in [
             ("urn:ietf:params:acme:error:rateLimited", 429, FaultKind::Limited),
             ("urn:ietf:params:acme:error:rateLimited", 0, FaultKind::Limited),
@@ -264,16 +298,25 @@ mod tests {
     #[test]
     fn an_authority_that_answers_rubbish_stops_no_process() {
         for (text, expected) in [
-            ("120", Some(UnixMillis(121_000))),
-            ("4294967295", Some(UnixMillis(4_294_967_296_000))),
-            ("Thu, 01 Jan 1970 00:00:07 GMT", Some(UnixMillis(7_000))),
+            ("120", Some(120)),
+            ("4294967295", Some(u32::MAX)),
+            ("Thu, 01 Jan 1970 00:00:57 GMT", Some(10)),
+            ("Thu, 01 Jan 1970 00:00:07 GMT", Some(0)),
+            ("Fri, 31 Dec 9999 23:59:59 GMT", None),
             ("18446744073709551615", None),
             ("-1", None),
             ("", None),
         ] {
-            let headers =
-                HeaderMap::from_iter([(header::RETRY_AFTER, header::HeaderValue::from_static(text))]);
-            assert_eq!(until(&headers, UnixMillis(1_000)), expected, "{text:?}");
+            let mut headers = HeaderMap::from_iter([
+                (header::DATE, HeaderValue::from_static("Thu, 01 Jan 1970 00:00:40 GMT")),
+                (header::AGE, HeaderValue::from_static("7")),
+                (header::RETRY_AFTER, HeaderValue::from_static(text)),
+            ]);
+            assert_eq!(wait_seconds(&headers), expected, "{text:?}");
+            assert_eq!(time_of(&headers), Some(UnixMillis(47_000)));
+            headers.remove(header::DATE);
+            let is_number = text.parse::<u32>().is_ok();
+            assert_eq!(wait_seconds(&headers), expected.filter(|_| is_number), "{text:?}, without a clock");
         }
         for (directory, fits) in [
             (r#"{"newNonce": "https://acme.example/nonce"}"#, true),
@@ -289,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_authority_says_is_bounded() {
+    fn texts_of_an_authority_are_bounded() {
         let problem = serde_json::json!({"detail": format!("a\nb{}", "c".repeat(2 * MAX_TEXT))});
         let text = text_of(&serde_json::from_value(problem).unwrap());
         assert!(text.starts_with("a b") && text.chars().count() == MAX_TEXT, "{text}");

@@ -7,19 +7,18 @@ use kernel::{
     error::ServiceError,
     store::{Ctx, StoreError},
 };
-use shared::time::UnixMillis;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     client::Authority,
-    domain::certificate::{Certificate, Fault, FaultKind},
+    domain::certificate::{self, Certificate, Fault, FaultKind},
     service::{
         CertificateState,
         order::{self, Ended},
     },
     store::{
         authorities::{self, Held},
-        certificates,
+        certificates, clock,
     },
 };
 
@@ -31,6 +30,9 @@ const RENEW: Duration = Duration::from_secs(3);
 
 /// Time between two readings of when certificates end, in looks: a minute.
 const READ_ENDS: u32 = 12;
+
+/// Time between two comparisons of the clock, in looks: an hour. By one that is behind nothing is due, and so no order fails.
+const COMPARE: u32 = 720;
 
 /// Certificates whose end is shown.
 const SHOWN: u32 = 1_000;
@@ -44,12 +46,8 @@ const AT_ONCE: usize = 4;
 /// Orders in a row that an authority finds too many, before all others wait, too: fewer are of single domains.
 const LIMITED: usize = 3;
 
-/// Longest pause of all orders: an authority counts hosts of one registered domain together, and who has many of them must not
-/// hold up those of others for longer.
-const MAX_PAUSE_MS: i64 = 60 * 60_000;
-
-/// Pause after the account of this service could not be made, or is not known any more.
-const NO_ACCOUNT_MS: i64 = 60_000;
+/// Pause of all orders after the account of this service could not be made, or is not known any more, and while the clock is wrong.
+const PAUSE: Duration = Duration::from_secs(60);
 
 /// Orders certificates until `stop`; without an authority it only waits.
 pub async fn run(state: Arc<CertificateState>, stop: CancellationToken) {
@@ -79,11 +77,28 @@ pub async fn run(state: Arc<CertificateState>, stop: CancellationToken) {
 }
 
 async fn look(state: &CertificateState, looks: u32) -> Result<(), ServiceError> {
+    if looks.is_multiple_of(COMPARE)
+        && let Some(fault) = compare_clocks(state).await?
+    {
+        state.metrics.failed.inc();
+        tracing::error!(reason = %fault.text, "certificates are not renewed in time");
+    }
     let ended = work(state).await?;
     if looks.is_multiple_of(READ_ENDS) || !ended.is_empty() {
         state.metrics.ends_are(certificates::list_ends(&mut state.db.read().await?, SHOWN).await?);
     }
     Ok(())
+}
+
+/// Compares the clock of the database with that of the authority; `None`: it is right, or there is none to compare it with.
+///
+/// # Errors
+/// The store failed.
+pub async fn compare_clocks(state: &CertificateState) -> Result<Option<Fault>, ServiceError> {
+    let Some(authority) = &state.authority else { return Ok(None) };
+    let Some(theirs) = authority.time().await else { return Ok(None) };
+    let own = clock::now(&mut state.db.read().await?).await?;
+    Ok(certificate::clock_fault(own, theirs))
 }
 
 /// Orders the certificates that are due, a bounded number, unless another control does; gives what became of them.
@@ -108,8 +123,8 @@ async fn take(
     state: &CertificateState,
     authority: &Authority,
 ) -> Result<Option<(Held, Vec<Certificate>)>, ServiceError> {
-    let now = state.clock.now();
     let mut tx = state.db.begin(&Ctx::default()).await?;
+    let now = clock::now(&mut tx).await?;
     certificates::add_missing(&mut tx, now, BATCH).await?;
     let due = certificates::list_due(&mut tx, now, BATCH).await?;
     if due.is_empty() {
@@ -117,7 +132,7 @@ async fn take(
         return Ok(None);
     }
     authorities::add(&mut tx, authority.directory()).await?;
-    let held = authorities::take(&mut tx, authority.directory(), now).await?;
+    let held = authorities::take(&mut tx, authority.directory()).await?;
     tx.commit().await?;
     Ok(held.map(|held| (held, due)))
 }
@@ -152,8 +167,7 @@ async fn order_all(
         Err(fault) => {
             state.metrics.failed.inc();
             tracing::error!(reason = %fault.text, "no account at the certificate authority could be made");
-            let until = after(state, NO_ACCOUNT_MS);
-            pause(state, held, fault.until.unwrap_or(until).max(until)).await?;
+            pause(state, held, wait_of(&fault).unwrap_or_default().max(PAUSE)).await?;
             return Ok(Vec::new());
         }
     };
@@ -163,10 +177,11 @@ async fn order_all(
     let (mut ended, mut limited, mut stop) = (Vec::new(), 0_usize, None);
     while let Some(one) = orders.next().await {
         match &one {
-            Ok(Ended::Failed(Fault { kind: FaultKind::Limited, until, .. })) => {
+            Ok(Ended::Failed(fault)) if fault.kind == FaultKind::Limited => {
                 limited += 1;
-                stop = until.filter(|_| limited >= LIMITED).map(Stop::Paused);
+                stop = wait_of(fault).filter(|_| limited >= LIMITED).map(Stop::Paused);
             }
+            Ok(Ended::Failed(Fault { kind: FaultKind::Clock, .. })) => stop = Some(Stop::Paused(PAUSE)),
             Ok(Ended::Failed(Fault { kind: FaultKind::NoAccount, .. })) => stop = Some(Stop::NoAccount),
             Ok(Ended::Lost) => {}
             Ok(Ended::Issued | Ended::Failed(_)) => limited = 0,
@@ -182,10 +197,10 @@ async fn order_all(
     drop(orders);
     match stop {
         None => {}
-        Some(Stop::Paused(until)) => pause(state, held, until).await?,
+        Some(Stop::Paused(time)) => pause(state, held, time).await?,
         Some(Stop::NoAccount) => {
             store_credentials(state, held, None).await?;
-            pause(state, held, after(state, NO_ACCOUNT_MS)).await?;
+            pause(state, held, PAUSE).await?;
         }
     }
     Ok(ended)
@@ -193,8 +208,8 @@ async fn order_all(
 
 /// Why no more orders are made in a look.
 enum Stop {
-    /// The authority finds them too many, until this time.
-    Paused(UnixMillis),
+    /// The authority finds them too many, or the clock is wrong: nobody is asked for so long.
+    Paused(Duration),
     /// The authority does not know the account of this service.
     NoAccount,
 }
@@ -205,9 +220,14 @@ async fn credentials(
     authority: &Authority,
     held: &Held,
 ) -> Result<Result<String, Fault>, ServiceError> {
-    let stored = held.credentials.as_deref().and_then(|sealed| state.open(authority.directory(), sealed));
-    if let Some(credentials) = stored {
-        return Ok(Ok(credentials));
+    if let Some(sealed) = &held.credentials {
+        if let Some(credentials) = state.open(authority.directory(), sealed) {
+            return Ok(Ok(credentials));
+        }
+        // Orders of the account before are lost, and made again.
+        tracing::error!(
+            "the account at the certificate authority was changed and does not decrypt: another one is made"
+        );
     }
     let made = authority.register().await;
     if let Ok(credentials) = &made {
@@ -228,13 +248,13 @@ async fn store_credentials(
 }
 
 /// Leaves the authority alone, for a bounded time.
-async fn pause(state: &CertificateState, held: &Held, until: UnixMillis) -> Result<(), StoreError> {
-    let until = until.min(after(state, MAX_PAUSE_MS));
+async fn pause(state: &CertificateState, held: &Held, time: Duration) -> Result<(), StoreError> {
     let mut tx = state.db.begin(&Ctx::default()).await?;
-    authorities::pause(&mut tx, held, until).await?;
+    authorities::pause(&mut tx, held, time).await?;
     tx.commit().await
 }
 
-fn after(state: &CertificateState, ms: i64) -> UnixMillis {
-    UnixMillis(state.clock.now().0.saturating_add(ms))
+/// How long the authority wants to be left alone.
+fn wait_of(fault: &Fault) -> Option<Duration> {
+    fault.wait_ms.and_then(|wait| u64::try_from(wait).ok()).map(Duration::from_millis)
 }

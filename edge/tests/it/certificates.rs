@@ -29,6 +29,7 @@ const OTHER: &str = "other.test";
 const TARGET: &str = "https://example.com/";
 /// The time of the tests' clocks, in milliseconds since 1970.
 const NOW: i64 = 1_790_000_000_000;
+const DAY_MS: i64 = 24 * 3_600_000;
 
 fn taking(config: &mut EdgeConfig) {
     config.takes_certificates = true;
@@ -206,7 +207,7 @@ async fn check(at: SocketAddr, host: &str, offered: &[&[u8]]) -> io::Result<Vec<
 }
 
 #[tokio::test]
-async fn an_authority_is_answered_until_the_challenge_ends_and_is_no_scan() {
+async fn an_authority_is_answered_at_any_time_of_the_clock_and_is_no_scan() {
     let (control, edge, _folder) = edge_with(|config| {
         config.takes_certificates = true;
         config.behind_tls_proxy = true;
@@ -216,7 +217,6 @@ async fn an_authority_is_answered_until_the_challenge_ends_and_is_no_scan() {
         host: host.into(),
         token: token.into(),
         key_authorization: format!("{token}.PRINT").into(),
-        until: NOW + 60_000,
     };
     control.challenge(challenge(OTHER, "TOKEN-2"));
     control.acked(control.challenge(challenge(HOST, "TOKEN-1"))).await;
@@ -263,9 +263,15 @@ async fn an_authority_is_answered_until_the_challenge_ends_and_is_no_scan() {
     for line in ["waymark_edge_acme_http_answers_total 4", "waymark_edge_acme_tls_answers_total 1"] {
         assert!(text.contains(line), "{line} in\n{text}");
     }
-    edge.clock.0.set(UnixMillis(NOW + 60_000));
-    assert_eq!(edge.get(&path("TOKEN-1"), &[]).await.status, 404, "its time is over");
-    assert!(check(edge.tls, HOST, &[b"acme-tls/1"]).await.is_err());
+    // A clock that is wrong changes nothing, be it before or after the challenge came.
+    for wrong_by in [-100 * DAY_MS, 100 * DAY_MS] {
+        edge.clock.0.set(UnixMillis(NOW + wrong_by));
+        control.acked(control.challenge(challenge(HOST, "TOKEN-3"))).await;
+        for token in ["TOKEN-1", "TOKEN-3"] {
+            assert_eq!(edge.get(&path(token), &[]).await.status, 200, "{token}, {wrong_by} ms");
+        }
+        assert!(check(edge.tls, HOST, &[b"acme-tls/1"]).await.is_ok(), "{wrong_by} ms");
+    }
     edge.stop().await;
     assert_eq!(control.count_scans(), 0);
 }

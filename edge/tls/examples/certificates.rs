@@ -19,12 +19,9 @@ use rustls::{
     crypto::ring,
 };
 use rustls_pki_types::{CertificateDer, ServerName};
-use shared::{
-    time::ManualClock,
-    wire::{
-        certificates::DomainCertificate,
-        stream::{Change, Event, Events},
-    },
+use shared::wire::{
+    certificates::DomainCertificate,
+    stream::{Change, Event, Events},
 };
 
 const SIZES: [usize; 3] = [10, 1_000, 10_000];
@@ -86,7 +83,7 @@ struct Names {
 impl Names {
     fn new(count: usize, authority: &Authority) -> Self {
         let before = resident_bytes();
-        let certs = TlsCerts::default().with_received(None, Arc::new(ManualClock::default()));
+        let certs = TlsCerts::default().with_received(None);
         let names: Vec<String> = (0..count).map(|n| format!("brand-{n}.example")).collect();
         for (prev, name) in (0..).zip(&names) {
             let change = Change::Certificate(name.as_str().into(), Some(authority.issue(name).into()));

@@ -6,6 +6,7 @@ use std::{
     os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
     sync::Arc,
+    time::Instant,
 };
 
 use arc_swap::ArcSwap;
@@ -18,12 +19,9 @@ use rustls::{
     server::{ClientHello, ResolvesServerCert},
     sign::CertifiedKey,
 };
-use shared::{
-    time::Clock,
-    wire::{
-        certificates::Challenge,
-        stream::{Events, Rejected, Welcome},
-    },
+use shared::wire::{
+    certificates::Challenge,
+    stream::{Events, Rejected, Welcome},
 };
 use tokio_util::sync::CancellationToken;
 
@@ -93,8 +91,8 @@ impl TlsCerts {
 
     /// The same, and those from control, which are kept in a folder, if there is one. Reads what it holds; blocks meanwhile.
     #[must_use]
-    pub fn with_received(self, folder: Option<PathBuf>, clock: Arc<dyn Clock>) -> Self {
-        Self { received: Some(Arc::new(Received::open(folder, clock))), ..self }
+    pub fn with_received(self, folder: Option<PathBuf>) -> Self {
+        Self { received: Some(Arc::new(Received::open(folder))), ..self }
     }
 
     /// Reads the folder again; a pair that cannot be used leaves the one before it in use.
@@ -130,9 +128,8 @@ impl TlsCerts {
     pub fn expiries(&self) -> Vec<(Box<str>, bool, i64)> {
         let by_hand = self.by_hand.table.load();
         let end_of = |pair: &CertifiedKey| certificate::not_after(pair.cert.first()?);
-        let received = self.received.as_ref().map(|received| received.all()).unwrap_or_default();
-        let received = received.into_iter().filter(|(host, _)| !by_hand.contains_key(host));
-        let mut received: Vec<_> = received.filter_map(|(host, pair)| Some((end_of(&pair)?, host))).collect();
+        let mut received = self.received.as_ref().map(|received| received.ends()).unwrap_or_default();
+        received.retain(|(_, host)| !by_hand.contains_key(host));
         received.sort_unstable();
         received.truncate(SHOWN);
         let by_hand = by_hand.iter().filter_map(|(name, pair)| Some((name.clone(), false, end_of(pair)?)));
@@ -220,7 +217,7 @@ impl TlsCerts {
     /// The challenge that an authority asks for over HTTP, if it is known and has not ended.
     #[must_use]
     pub fn challenge(&self, host: &str, token: &str) -> Option<Arc<Challenge>> {
-        self.received.as_ref()?.challenges.asked(&name_of(host), token)
+        self.received.as_ref()?.challenges.asked(&name_of(host), token, Instant::now())
     }
 }
 
@@ -229,7 +226,7 @@ impl ResolvesServerCert for TlsCerts {
         // rustls gives names in lower case.
         let name = hello.server_name();
         if let Some(received) = self.received.as_ref().filter(|_| is_validation(&hello)) {
-            return received.challenges.certificate(name?);
+            return received.challenges.certificate(name?, Instant::now());
         }
         match name {
             Some(name) => self.find(name),

@@ -2,7 +2,8 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, PoisonError, RwLock},
+    sync::{Arc, PoisonError, RwLock, RwLockWriteGuard},
+    time::{Duration, Instant},
 };
 
 use prometheus_client::{metrics::counter::Counter, registry::Registry};
@@ -10,24 +11,31 @@ use rcgen::{CertificateParams, CustomExtension, KeyPair};
 use ring::digest::{SHA256, digest};
 use rustls::{crypto::ring::sign::any_ecdsa_type, server::ClientHello, sign::CertifiedKey};
 use rustls_pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
-use shared::{time::Clock, wire::certificates::Challenge};
+use shared::wire::certificates::Challenge;
 
 use crate::received::{check_name, name_of};
 
 /// The protocol by which an authority checks a host (TLS-ALPN-01). Nothing is sent over such a connection.
 pub const ACME_TLS: &[u8] = b"acme-tls/1";
 
-/// Most hosts that are checked at once: control has a few orders at a time.
-const MAX_HOSTS: usize = 1_024;
+/// How long a challenge is answered after it came: authorities are done within minutes, also after their own retries. No wall
+/// clock decides it, as that of the edge or of control may be wrong.
+pub(crate) const ANSWERED: Duration = Duration::from_secs(60 * 60);
+
+/// Most hosts whose challenges are held: control has a few orders at a time.
+pub(crate) const MAX_HOSTS: usize = 1_024;
 /// Most challenges of a host: those of an order that was begun again.
 const MAX_OF_HOST: usize = 4;
 /// Most bytes of a token and of its answer: authorities send 43, and 44 of the account follow.
 const MAX_BYTES: usize = 512;
 
+/// Challenges by host, in the order in which they came.
+type Table = HashMap<Box<str>, Vec<Known>>;
+
 /// Challenges that are known.
+#[derive(Default)]
 pub(crate) struct Challenges {
-    by_host: RwLock<HashMap<Box<str>, Vec<Known>>>,
-    clock: Arc<dyn Clock>,
+    by_host: RwLock<Table>,
     over_http: Counter,
     over_tls: Counter,
 }
@@ -36,19 +44,10 @@ struct Known {
     challenge: Arc<Challenge>,
     /// What is shown over TLS. Made before anybody asks, so that asking costs nothing.
     pair: Arc<CertifiedKey>,
+    ends: Instant,
 }
 
 impl Challenges {
-    /// No challenge so far.
-    pub(crate) fn new(clock: Arc<dyn Clock>) -> Self {
-        Self {
-            by_host: RwLock::default(),
-            clock,
-            over_http: Counter::default(),
-            over_tls: Counter::default(),
-        }
-    }
-
     /// Registers the counters; they stay shared with the registry.
     pub(crate) fn register(&self, registry: &mut Registry) {
         for (name, help, counter) in [
@@ -59,47 +58,48 @@ impl Challenges {
         }
     }
 
-    /// Takes a challenge; one that has ended, or is known, changes nothing.
-    pub(crate) fn add(&self, challenge: &Arc<Challenge>) -> Result<(), String> {
-        let (now, host) = (self.clock.now().0, name_of(&challenge.host));
+    /// Takes a challenge, which is answered from now on for [`ANSWERED`]. Where there are too many, the oldest make room.
+    pub(crate) fn add(&self, challenge: &Arc<Challenge>, now: Instant) -> Result<(), String> {
+        let host = name_of(&challenge.host);
         let wrong = |reason: String| format!("the challenge of {host}: {reason}");
-        if challenge.until <= now {
-            tracing::debug!(%host, "a challenge has ended before it came");
-            return Ok(());
-        }
         check_name(&host).map_err(wrong)?;
         check(challenge).map_err(wrong)?;
-        if self.look(&host, |known| known.challenge == *challenge).is_some() {
-            return Ok(());
-        }
-        let pair = Arc::new(certificate(&host, &challenge.key_authorization).map_err(wrong)?);
-        let mut by_host = self.by_host.write().unwrap_or_else(PoisonError::into_inner);
+        let known = self.look(&host, now, |known| known.challenge == *challenge);
+        let pair = match known {
+            Some((_, pair)) => pair,
+            None => Arc::new(certificate(&host, &challenge.key_authorization).map_err(wrong)?),
+        };
+        let mut by_host = self.write();
         by_host.retain(|_, all| {
-            all.retain(|known| known.challenge.until > now);
+            all.retain(|known| known.ends > now);
             !all.is_empty()
         });
         if by_host.len() >= MAX_HOSTS && !by_host.contains_key(&host) {
-            return Err(wrong(format!("an edge knows those of at most {MAX_HOSTS} hosts")));
+            let newest = |all: &[Known]| all.last().map(|known| known.ends);
+            let oldest = by_host.iter().min_by_key(|(_, all)| newest(all)).map(|(host, _)| host.clone());
+            if let Some(oldest) = oldest {
+                by_host.remove(&oldest);
+            }
         }
         let all = by_host.entry(host).or_default();
         all.retain(|known| known.challenge.token != challenge.token);
         if all.len() >= MAX_OF_HOST {
             all.remove(0);
         }
-        all.push(Known { challenge: challenge.clone(), pair });
+        all.push(Known { challenge: challenge.clone(), pair, ends: now + ANSWERED });
         Ok(())
     }
 
     /// The challenge that is asked for over HTTP.
-    pub(crate) fn asked(&self, host: &str, token: &str) -> Option<Arc<Challenge>> {
-        let (challenge, _) = self.look(host, |known| *known.challenge.token == *token)?;
+    pub(crate) fn asked(&self, host: &str, token: &str, now: Instant) -> Option<Arc<Challenge>> {
+        let (challenge, _) = self.look(host, now, |known| *known.challenge.token == *token)?;
         self.over_http.inc();
         Some(challenge)
     }
 
     /// The certificate that is asked for over TLS: that of the newest challenge of a host.
-    pub(crate) fn certificate(&self, host: &str) -> Option<Arc<CertifiedKey>> {
-        let (_, pair) = self.look(host, |_| true)?;
+    pub(crate) fn certificate(&self, host: &str, now: Instant) -> Option<Arc<CertifiedKey>> {
+        let (_, pair) = self.look(host, now, |_| true)?;
         self.over_tls.inc();
         Some(pair)
     }
@@ -108,13 +108,17 @@ impl Challenges {
     fn look(
         &self,
         host: &str,
+        now: Instant,
         is_meant: impl Fn(&Known) -> bool,
     ) -> Option<(Arc<Challenge>, Arc<CertifiedKey>)> {
         let by_host = self.by_host.read().unwrap_or_else(PoisonError::into_inner);
         let mut newest_first = by_host.get(host)?.iter().rev();
-        let known = newest_first.find(|known| is_meant(known))?;
-        let is_open = known.challenge.until > self.clock.now().0;
-        is_open.then(|| (known.challenge.clone(), known.pair.clone()))
+        let known = newest_first.find(|known| known.ends > now && is_meant(known))?;
+        Some((known.challenge.clone(), known.pair.clone()))
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, Table> {
+        self.by_host.write().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

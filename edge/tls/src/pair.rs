@@ -3,7 +3,7 @@
 use rustls::{client::verify_server_name, crypto::ring, server::ParsedCertificate, sign::CertifiedKey};
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName, pem::PemObject};
 
-/// Reads a chain; the error says what is wrong with it.
+/// Reads a chain; the error is for people.
 pub(crate) fn chain(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, String> {
     let chain: Vec<CertificateDer<'static>> = CertificateDer::pem_slice_iter(pem)
         .collect::<Result<_, _>>()
@@ -14,7 +14,7 @@ pub(crate) fn chain(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, String> 
     Ok(chain)
 }
 
-/// A chain with its key; the error says why they do not go together.
+/// A chain with its key; the error is for people.
 pub(crate) fn certified(chain: Vec<CertificateDer<'static>>, key: &[u8]) -> Result<CertifiedKey, String> {
     // The error of the reader may show a line of the file.
     let key =

@@ -8,18 +8,16 @@ use std::{
         Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard,
         atomic::{AtomicU64, Ordering::SeqCst},
     },
-    time::Duration,
+    time::{Duration, Instant},
 };
 
+use platform::certificate;
 use prometheus_client::{metrics::counter::Counter, registry::Registry};
 use rustls::sign::CertifiedKey;
-use shared::{
-    time::Clock,
-    wire::{
-        certificates::{Challenge, DomainCertificate},
-        contents::{self, Digest},
-        stream::{Change, Events, Rejected, Rev},
-    },
+use shared::wire::{
+    certificates::{Challenge, DomainCertificate},
+    contents::{self, Digest},
+    stream::{Change, Events, Rejected, Rev},
 };
 use tokio::{sync::Notify, time::sleep};
 use tokio_util::sync::CancellationToken;
@@ -44,6 +42,8 @@ type Table = HashMap<Box<str>, Held>;
 struct Held {
     pair: Arc<CertifiedKey>,
     digest: Digest,
+    /// When it ends, in seconds since 1970, if that can be read.
+    ends: Option<i64>,
 }
 
 /// The certificates from control.
@@ -69,7 +69,7 @@ impl fmt::Debug for Received {
 
 impl Received {
     /// What a folder holds, if there is one.
-    pub(crate) fn open(folder: Option<PathBuf>, clock: Arc<dyn Clock>) -> Self {
+    pub(crate) fn open(folder: Option<PathBuf>) -> Self {
         let received = Self {
             table: RwLock::default(),
             as_of: AtomicU64::new(0),
@@ -77,7 +77,7 @@ impl Received {
             unsaved: Mutex::default(),
             changed: Notify::new(),
             refused: Counter::default(),
-            challenges: Challenges::new(clock),
+            challenges: Challenges::default(),
         };
         let held = received.folder.as_ref().map(Folder::load).unwrap_or_default();
         for certificate in held {
@@ -107,15 +107,15 @@ impl Received {
         contents::digests_of(self.read().values().map(|held| held.digest).collect())
     }
 
-    /// Every certificate with its host.
-    pub(crate) fn all(&self) -> Vec<(Box<str>, Arc<CertifiedKey>)> {
-        self.read().iter().map(|(host, held)| (host.clone(), held.pair.clone())).collect()
+    /// When each certificate ends, in seconds since 1970, with its host.
+    pub(crate) fn ends(&self) -> Vec<(i64, Box<str>)> {
+        self.read().iter().filter_map(|(host, held)| Some((held.ends?, host.clone()))).collect()
     }
 
     /// Takes the lists of a welcome as of a revision or later, which came with these hosts of domains. Certificates of groups that
     /// are `kept` stay, and all others are those of the list.
     ///
-    /// An older control says nothing of groups, and sends no certificate: then those of its domains stay.
+    /// An older control sends neither groups nor certificates: then those of its domains stay.
     pub(crate) fn replace(
         &self,
         as_of: Rev,
@@ -134,7 +134,8 @@ impl Received {
             self.remove(&host);
         }
         let inserted = certificates.iter().map(|certificate| self.insert(certificate));
-        let taken = inserted.chain(challenges.iter().map(|challenge| self.challenges.add(challenge)));
+        let now = Instant::now();
+        let taken = inserted.chain(challenges.iter().map(|challenge| self.challenges.add(challenge, now)));
         let refused = taken.filter_map(|taken| self.refuse(as_of, taken)).collect();
         self.as_of.store(if kept.is_some() { as_of } else { 0 }, SeqCst);
         refused
@@ -162,7 +163,7 @@ impl Received {
                     self.remove(&name_of(domain.host.as_str()));
                     Ok(())
                 }
-                Change::Challenge(challenge) => self.challenges.add(challenge),
+                Change::Challenge(challenge) => self.challenges.add(challenge, Instant::now()),
                 Change::Domain(_)
                 | Change::Redirect(..)
                 | Change::Rules(_)
@@ -202,7 +203,8 @@ impl Received {
             return Err(wrong(format!("an edge holds at most {MAX_CERTIFICATES}")));
         }
         let digest = contents::digest_of_certificate(&host, &certificate.chain);
-        self.write().insert(host.clone(), Held { pair: Arc::new(pair), digest });
+        let ends = pair.cert.first().and_then(|leaf| certificate::not_after(leaf));
+        self.write().insert(host.clone(), Held { pair: Arc::new(pair), digest, ends });
         self.note(host, Some(certificate.clone()));
         Ok(())
     }

@@ -36,8 +36,6 @@ pub struct Challenge {
     pub host: Arc<str>,
     /// The last segment of the path that the authority asks for.
     pub token: Arc<str>,
-    /// What the answer says.
+    /// The text of the answer.
     pub key_authorization: Arc<str>,
-    /// Until when it is answered, in milliseconds since 1970.
-    pub until: i64,
 }

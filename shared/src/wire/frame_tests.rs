@@ -45,7 +45,7 @@ fn certificate(host: &str) -> DomainCertificate {
 }
 
 fn challenge(host: &str) -> Challenge {
-    Challenge { host: host.into(), token: "T".into(), key_authorization: "T.K".into(), until: 9 }
+    Challenge { host: host.into(), token: "T".into(), key_authorization: "T.K".into() }
 }
 
 fn decode<M: Message>(bytes: &[u8], step: usize) -> Result<Vec<M>, FrameError> {

@@ -260,12 +260,8 @@ mod tests {
             not_after: 9,
         };
         assert!(!format!("{certificate:?}").contains("SECRET"));
-        let challenge = Challenge {
-            host: "go.example".into(),
-            token: "T".into(),
-            key_authorization: "T.K".into(),
-            until: 9,
-        };
+        let challenge =
+            Challenge { host: "go.example".into(), token: "T".into(), key_authorization: "T.K".into() };
         let changes = [
             Change::Redirect(RedirectKey::new("tn.gg", "ABC"), None),
             Change::Certificate("go.example".into(), Some(Arc::new(certificate))),

@@ -12,10 +12,10 @@ use std::{
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::{Value, json};
 
-use self::process::Clock;
 pub use self::process::Process;
 use super::{disk::SmallDisk, postgres::Postgres, proxy::Link};
 use crate::{
+    clock::Clock,
     product::{client, random_key},
     redis::{RedisServer, free_port},
 };

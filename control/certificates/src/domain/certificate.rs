@@ -9,7 +9,7 @@ const HOUR_MS: i64 = 60 * MINUTE_MS;
 const MIN_PAUSE_MS: i64 = 15 * MINUTE_MS;
 const MAX_PAUSE_MS: i64 = 12 * HOUR_MS;
 
-/// Pause after an authority said that it is asked too often, and not until when.
+/// Pause after an authority refused because it is asked too often, without a time.
 const LIMITED_MS: i64 = HOUR_MS;
 
 /// Pause after an authority gave no answer, or edges were behind.
@@ -17,6 +17,13 @@ const UNAVAILABLE_MS: i64 = 2 * MINUTE_MS;
 
 /// Longest pause that an authority can ask for: the window of the rate limits that are known.
 const MAX_ASKED_MS: i64 = 7 * 24 * HOUR_MS;
+
+/// Beyond this a next try is of a clock that was wrong: longer than every pause with its jitter.
+pub const MAX_AHEAD_MS: i64 = 8 * 24 * HOUR_MS;
+
+/// Largest difference between the clock of the database and that of an authority: a few percent of the shortest life that
+/// authorities give, which is six days.
+const MAX_SKEW_MS: i64 = 6 * HOUR_MS;
 
 /// Most characters of a token of an authority: usual ones have 43.
 const MAX_TOKEN: usize = 256;
@@ -112,8 +119,8 @@ pub struct Fault {
     pub kind: FaultKind,
     /// For people.
     pub text: String,
-    /// Until when the authority wants to be left alone.
-    pub until: Option<UnixMillis>,
+    /// How long the authority wants to be left alone, in milliseconds.
+    pub wait_ms: Option<i64>,
 }
 
 /// Whose fault it is.
@@ -129,6 +136,26 @@ pub enum FaultKind {
     Unavailable,
     /// It does not know the account of this service.
     NoAccount,
+    /// The clock of the database is wrong: nobody is asked for anything.
+    Clock,
+}
+
+/// What is wrong with the clock of the database, by that of an authority; `None`: nothing that matters.
+///
+/// By a clock that is ahead by months every certificate would be due, and again as soon as it is there.
+#[must_use]
+pub fn clock_fault(database: UnixMillis, authority: UnixMillis) -> Option<Fault> {
+    let ahead_ms = database.0.saturating_sub(authority.0);
+    if ahead_ms.saturating_abs() <= MAX_SKEW_MS {
+        return None;
+    }
+    let (hours, side) =
+        (ahead_ms.saturating_abs() / HOUR_MS, if ahead_ms > 0 { "ahead of" } else { "behind" });
+    let text = format!(
+        "The clock of the database is {hours} hours {side} that of the certificate authority: no certificate is ordered until \
+         they agree."
+    );
+    Some(Fault { kind: FaultKind::Clock, text, wait_ms: None })
 }
 
 /// Whether a token of an authority is one (RFC 8555 section 8.3). Edges refuse others, and a long one would fit into no message to
@@ -166,25 +193,36 @@ impl Certificate {
     pub fn after(self, fault: Fault, now: UnixMillis, jitter: u8) -> Self {
         let is_counted = match fault.kind {
             FaultKind::Refused | FaultKind::Unusable | FaultKind::Limited => true,
-            FaultKind::Unavailable | FaultKind::NoAccount => false,
+            FaultKind::Unavailable | FaultKind::NoAccount | FaultKind::Clock => false,
         };
         let failures = self.failures.saturating_add(u32::from(is_counted));
         let growing = (MIN_PAUSE_MS << failures.saturating_sub(1).min(16)).min(MAX_PAUSE_MS);
         let pause = match fault.kind {
             FaultKind::Refused | FaultKind::Unusable => growing,
-            FaultKind::Limited if fault.until.is_none() => growing.max(LIMITED_MS),
-            FaultKind::Limited | FaultKind::Unavailable | FaultKind::NoAccount => UNAVAILABLE_MS,
+            FaultKind::Limited if fault.wait_ms.is_none() => growing.max(LIMITED_MS),
+            FaultKind::Limited | FaultKind::Unavailable | FaultKind::NoAccount | FaultKind::Clock => {
+                UNAVAILABLE_MS
+            }
         };
         let pause = pause + pause / 2_560 * i64::from(jitter);
-        let asked = fault.until.map_or(0, |until| until.0.saturating_sub(now.0).min(MAX_ASKED_MS));
+        let asked = fault.wait_ms.map_or(0, |wait| wait.min(MAX_ASKED_MS));
         let keeps_order = match fault.kind {
             FaultKind::Refused | FaultKind::NoAccount => false,
-            FaultKind::Unusable | FaultKind::Limited | FaultKind::Unavailable => true,
+            FaultKind::Unusable | FaultKind::Limited | FaultKind::Unavailable | FaultKind::Clock => true,
+        };
+        // A time by a wrong clock would hold once it is right.
+        let next_try = match fault.kind {
+            FaultKind::Clock => self.next_try,
+            FaultKind::Refused
+            | FaultKind::Unusable
+            | FaultKind::Limited
+            | FaultKind::Unavailable
+            | FaultKind::NoAccount => UnixMillis(now.0.saturating_add(pause.max(asked))),
         };
         Self {
             error: Some(fault.text),
             failures,
-            next_try: UnixMillis(now.0.saturating_add(pause.max(asked))),
+            next_try,
             order: self.order.filter(|_| keeps_order),
             ..self
         }
@@ -203,9 +241,8 @@ mod tests {
         Certificate { order: Some(order), ..Certificate::new(AccountId::new(1, [0; 16]), host, NOW) }
     }
 
-    fn fault(kind: FaultKind, until: Option<i64>) -> Fault {
-        let until = until.map(|ms| UnixMillis(NOW.0 + ms));
-        Fault { kind, text: "why".to_owned(), until }
+    fn fault(kind: FaultKind, wait_ms: Option<i64>) -> Fault {
+        Fault { kind, text: "why".to_owned(), wait_ms }
     }
 
     #[test]
@@ -222,19 +259,49 @@ mod tests {
 
     #[test]
     fn pauses_follow_the_authority() {
-        for (kind, until, pause, failures, keeps_order, why) in [
+        for (kind, wait_ms, pause, failures, keeps_order, why) in [
             (FaultKind::Limited, Some(5 * HOUR_MS), 5 * HOUR_MS, 1, true, "as it asks"),
-            (FaultKind::Limited, None, LIMITED_MS, 1, true, "it does not say how long"),
-            (FaultKind::Limited, Some(i64::MAX - NOW.0), MAX_ASKED_MS, 1, true, "longer than any limit"),
-            (FaultKind::Limited, Some(-HOUR_MS), UNAVAILABLE_MS, 1, true, "that is over"),
+            (FaultKind::Limited, None, LIMITED_MS, 1, true, "it gives no time"),
+            (FaultKind::Limited, Some(i64::MAX), MAX_ASKED_MS, 1, true, "longer than any limit"),
+            (FaultKind::Limited, Some(0), UNAVAILABLE_MS, 1, true, "that is over"),
             (FaultKind::Unavailable, None, UNAVAILABLE_MS, 0, true, "not the domain's fault"),
-            (FaultKind::Unavailable, Some(HOUR_MS), HOUR_MS, 0, true, "it says when it is back"),
+            (FaultKind::Unavailable, Some(HOUR_MS), HOUR_MS, 0, true, "as it asks"),
             (FaultKind::Unusable, None, MIN_PAUSE_MS, 1, true, "a wrong clock"),
             (FaultKind::NoAccount, None, UNAVAILABLE_MS, 0, false, "a new account has other orders"),
+            (FaultKind::Clock, None, 0, 0, true, "it is due as soon as the clock is right"),
         ] {
-            let after = certificate().after(fault(kind, until), NOW, 0);
+            let after = certificate().after(fault(kind, wait_ms), NOW, 0);
             let found = (after.next_try.0 - NOW.0, after.failures, after.order.is_some());
             assert_eq!(found, (pause, failures, keeps_order), "{why}");
+        }
+    }
+
+    #[test]
+    fn no_pause_is_as_long_as_that_of_a_wrong_clock() {
+        for kind in [FaultKind::Refused, FaultKind::Limited, FaultKind::Unavailable] {
+            let failed = Certificate { failures: 40, ..certificate() };
+            let next_try = failed.after(fault(kind, Some(i64::MAX)), NOW, 255).next_try;
+            assert!(next_try.0 - NOW.0 < MAX_AHEAD_MS, "{kind:?}");
+        }
+    }
+
+    #[test]
+    fn a_clock_that_is_hours_off_is_a_fault() {
+        for (ahead_ms, expected) in [
+            (0, None),
+            (MAX_SKEW_MS, None),
+            (-MAX_SKEW_MS, None),
+            (MAX_SKEW_MS + 1, Some("6 hours ahead of")),
+            (-24 * HOUR_MS, Some("24 hours behind")),
+            (90 * 24 * HOUR_MS, Some("2160 hours ahead of")),
+            (-90 * 24 * HOUR_MS, Some("2160 hours behind")),
+        ] {
+            let found = clock_fault(UnixMillis(NOW.0 + ahead_ms), NOW);
+            let is_right = match (&found, expected) {
+                (Some(fault), Some(text)) => fault.text.contains(text) && fault.kind == FaultKind::Clock,
+                (found, expected) => found.is_none() && expected.is_none(),
+            };
+            assert!(is_right, "{ahead_ms}: {found:?}");
         }
     }
 

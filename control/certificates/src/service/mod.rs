@@ -20,7 +20,7 @@ use tokio::sync::Notify;
 use crate::{
     client::Authority,
     metrics::CertificateMetrics,
-    store::{certificates, published},
+    store::{certificates, clock, published},
 };
 
 /// What operations and the worker of certificates need; one for each process.
@@ -50,7 +50,7 @@ impl CertificateState {
         self.authority.is_some()
     }
 
-    /// Tells the worker of this process that there is something to order.
+    /// Lets the worker of this process look now: there is something to order.
     pub fn wake(&self) {
         self.wake.notify_one();
     }
@@ -100,7 +100,8 @@ pub async fn switch(
     now: UnixMillis,
 ) -> Result<(), StoreError> {
     let is_held = certificates::has_chain(tx, account, host).await?;
-    certificates::set_off(tx, account, host, is_off, now).await?;
+    let due = clock::now(tx).await?;
+    certificates::set_off(tx, account, host, is_off, due).await?;
     withdraw(tx, host, is_held, now).await
 }
 

@@ -28,12 +28,12 @@ use super::CertificateState;
 use crate::{
     client::{Authority, Talk, text_of},
     domain::{
-        certificate::{Certificate, Fault, FaultKind, Issued, Order, is_token},
+        certificate::{self, Certificate, Fault, FaultKind, Issued, Order, is_token},
         chain::{self, Unfit},
     },
     store::{
         authorities::{self, Held},
-        certificates, published,
+        certificates, clock, published,
     },
 };
 
@@ -42,9 +42,6 @@ const TRY: Duration = Duration::from_secs(120);
 
 /// How long edges have to take what the authority is about to check: longer than the lease of one that died, which is 10 s.
 const EDGES: Duration = Duration::from_secs(15);
-
-/// How long edges answer a check: authorities are done within minutes, also after their own retries.
-const ANSWERED_MS: i64 = 60 * 60 * 1_000;
 
 /// How often an authority is asked whether it is done.
 const POLL: RetryPolicy = RetryPolicy::new().timeout(Duration::from_secs(60));
@@ -116,11 +113,11 @@ pub async fn carry_out(
 }
 
 fn unavailable(text: &str) -> Fault {
-    Fault { kind: FaultKind::Unavailable, text: text.to_owned(), until: None }
+    Fault { kind: FaultKind::Unavailable, text: text.to_owned(), wait_ms: None }
 }
 
 fn refused(text: String) -> Fault {
-    Fault { kind: FaultKind::Refused, text, until: None }
+    Fault { kind: FaultKind::Refused, text, wait_ms: None }
 }
 
 /// An order as the authority has it, with its private key in PEM.
@@ -144,6 +141,7 @@ impl Attempt<'_> {
 
     async fn run(&self, credentials: &str) -> Result<(), Stop> {
         let account = self.authority.account(credentials, &self.talk).await?;
+        self.compare_clocks().await?;
         let mut open = self.open(&account).await?;
         if open.order.state().status == OrderStatus::Pending {
             self.prove(&mut open.order).await?;
@@ -157,6 +155,13 @@ impl Attempt<'_> {
         }
         let chain = self.asked(open.order.poll_certificate(&POLL).await)?;
         self.store(&chain, &open.key).await
+    }
+
+    /// Goes on where the clock of the database is right, by the answer of the authority before.
+    async fn compare_clocks(&self) -> Result<(), Stop> {
+        let Some(theirs) = self.talk.time() else { return Ok(()) };
+        let own = self.now().await?;
+        certificate::clock_fault(own, theirs).map_or(Ok(()), |fault| Err(fault.into()))
     }
 
     /// The order under way, or a new one, which is stored before anything else is asked for.
@@ -234,16 +239,15 @@ impl Attempt<'_> {
         if self.of.failures.is_multiple_of(2) { [tls, http] } else { [http, tls] }
     }
 
-    /// Tells edges what the authority is about to check; gives the revision.
+    /// Sends edges what the authority is about to check; gives the revision.
     async fn publish(&self, token: &str, key_authorization: &str) -> Result<Rev, Stop> {
-        let now = self.state.clock.now();
         let challenge = Challenge {
             host: self.host().into(),
             token: token.into(),
             key_authorization: key_authorization.into(),
-            until: now.0.saturating_add(ANSWERED_MS),
         };
         let mut tx = self.begin().await?;
+        let now = clock::now(&mut tx).await?;
         log::lock(&mut tx).await?;
         self.kept(certificates::set_challenge(&mut tx, self.of, &challenge).await?)?;
         let rev = published::publish(&mut tx, Change::Challenge(challenge.into()), now).await?;
@@ -277,7 +281,7 @@ impl Attempt<'_> {
     /// Checks what the authority gave, and sends it to edges.
     async fn store(&self, chain: &str, key: &str) -> Result<(), Stop> {
         let (state, of) = (self.state, self.of);
-        let now = state.clock.now();
+        let now = self.now().await?;
         let issued = chain::check(chain, key, &of.host, now).map_err(|unfit| {
             let kind = match unfit {
                 Unfit::NotYet(..) => FaultKind::Unusable,
@@ -287,7 +291,7 @@ impl Attempt<'_> {
                 | Unfit::OtherNames(_)
                 | Unfit::Ended(..) => FaultKind::Refused,
             };
-            Fault { kind, text: format!("It was refused: {unfit}."), until: None }
+            Fault { kind, text: format!("It was refused: {unfit}."), wait_ms: None }
         })?;
         let [jitter, ..] = state.random16().map_err(ServiceError::from)?;
         let sealed = state.seal(self.host(), key)?;
@@ -309,10 +313,9 @@ impl Attempt<'_> {
         Ok(tx.commit().await?)
     }
 
-    /// Stores that a try failed. The account is told once, until there is a certificate.
+    /// Stores that a try failed. The account gets one event, until there is a certificate.
     async fn fail(&self, fault: Fault) -> Result<Ended, ServiceError> {
         let (state, of) = (self.state, self.of);
-        let now = state.clock.now();
         let [jitter, ..] = state.random16()?;
         state.metrics.failed.inc();
         tracing::warn!(host = %of.host, kind = ?fault.kind, reason = %fault.text, "there is no new certificate");
@@ -325,6 +328,7 @@ impl Attempt<'_> {
         let Some(present) = certificates::find(&mut tx, of.account, &of.host).await? else {
             return Ok(Ended::Lost);
         };
+        let now = clock::now(&mut tx).await?;
         let is_first = present.failures == 0;
         let after = present.after(fault.clone(), now, jitter);
         if !certificates::set_failure(&mut tx, &after).await? {
@@ -349,6 +353,11 @@ impl Attempt<'_> {
     ) -> Result<(), StoreError> {
         let event = Event::Certificate(self.host().to_owned(), error);
         events::record(tx, now, &[(self.of.account, event)]).await
+    }
+
+    /// The time of the database.
+    async fn now(&self) -> Result<UnixMillis, StoreError> {
+        clock::now(&mut self.state.db.read().await?).await
     }
 
     /// A transaction under the lease.

@@ -6,19 +6,36 @@ use kernel::store::{
     Db, StoreError, Tx, execute, fetch_optional,
     lease::{self, Timed, hold_lease, milliseconds, timed},
 };
-use shared::time::UnixMillis;
 
 /// How long a lease holds without being renewed: so long orders stand still when their control dies.
 pub const LEASE: Duration = Duration::from_secs(10);
 
+/// Longest pause of an authority: it counts hosts of one registered domain together, and who has many of them must not hold up those
+/// of others for longer.
+pub const MAX_PAUSE: Duration = Duration::from_secs(60 * 60);
+
+// A pause that is longer than any was made while the clock was wrong.
 macro_rules! take {
     ($now:expr) => {
         concat!(
             "UPDATE certificate_authorities SET fence = fence + 1, lease_until = ",
             $now,
-            " + $3 WHERE directory = $1 AND paused_until <= $2 AND lease_until <= ",
+            " + $2 WHERE directory = $1 AND paused_until NOT BETWEEN ",
+            $now,
+            " + 1 AND ",
+            $now,
+            " + $3 AND lease_until <= ",
             $now,
             " RETURNING seq, fence, credentials"
+        )
+    };
+}
+macro_rules! pause {
+    ($now:expr) => {
+        concat!(
+            "UPDATE certificate_authorities SET paused_until = ",
+            $now,
+            " + $3 WHERE seq = $1 AND fence = $2"
         )
     };
 }
@@ -35,7 +52,7 @@ const HOLD: Timed = timed!(hold_it);
 const RELEASE: &str = "UPDATE certificate_authorities SET lease_until = 0 WHERE seq = $1 AND fence = $2";
 const SET_CREDENTIALS: &str =
     "UPDATE certificate_authorities SET credentials = $3 WHERE seq = $1 AND fence = $2";
-const PAUSE: &str = "UPDATE certificate_authorities SET paused_until = $3 WHERE seq = $1 AND fence = $2";
+const PAUSE: Timed = timed!(pause);
 const FREE: &str = "UPDATE certificate_authorities SET lease_until = 0";
 
 /// A lease on an authority.
@@ -56,10 +73,10 @@ pub async fn add(tx: &mut Tx, directory: &str) -> Result<(), StoreError> {
 }
 
 /// Takes the lease of an authority, unless another control holds it or the authority is left alone.
-pub async fn take(tx: &mut Tx, directory: &str, now: UnixMillis) -> Result<Option<Held>, StoreError> {
+pub async fn take(tx: &mut Tx, directory: &str) -> Result<Option<Held>, StoreError> {
     let sql = TAKE.of(tx);
     let row: Option<(i64, i64, Option<String>)> =
-        fetch_optional!(&mut **tx, sql, directory, now.0, milliseconds(LEASE))?;
+        fetch_optional!(&mut **tx, sql, directory, milliseconds(LEASE), milliseconds(MAX_PAUSE))?;
     Ok(row.map(|(seq, fence, credentials)| Held { seq, fence, credentials }))
 }
 
@@ -83,9 +100,10 @@ pub async fn set_credentials(
     Ok(execute!(&mut **tx, SET_CREDENTIALS, held.seq, held.fence, credentials)? == 1)
 }
 
-/// Leaves an authority alone until a time.
-pub async fn pause(tx: &mut Tx, held: &Held, until: UnixMillis) -> Result<(), StoreError> {
-    execute!(&mut **tx, PAUSE, held.seq, held.fence, until.0)?;
+/// Leaves an authority alone for a time, at most [`MAX_PAUSE`].
+pub async fn pause(tx: &mut Tx, held: &Held, pause: Duration) -> Result<(), StoreError> {
+    let sql = PAUSE.of(tx);
+    execute!(&mut **tx, sql, held.seq, held.fence, milliseconds(pause.min(MAX_PAUSE)))?;
     Ok(())
 }
 

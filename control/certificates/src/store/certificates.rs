@@ -3,7 +3,7 @@
 use kernel::store::{Conn, StoreError, Tx, execute, fetch_all, fetch_one, fetch_optional, parse};
 use shared::{id::AccountId, short_url::Host, time::UnixMillis, wire::certificates::Challenge};
 
-use crate::domain::certificate::{Certificate, Issued, Order};
+use crate::domain::certificate::{Certificate, Issued, MAX_AHEAD_MS, Order};
 
 /// The columns that every statement reads.
 macro_rules! columns {
@@ -24,12 +24,14 @@ const FIND: &str =
     concat!("SELECT ", columns!(), " FROM domain_certificates c WHERE c.account_id = $1 AND c.host = $2");
 const LIST: &str =
     concat!("SELECT ", columns!(), " FROM domain_certificates c WHERE c.account_id = $1 ORDER BY c.host");
-// Round robin over accounts, so that one with thousands of domains does not use up what the authority allows before the others.
+// Round robin over accounts, so that one with thousands of domains does not use up what the authority allows before the others. A
+// certificate that is needed is also due where its next try is later than any pause: the clock was wrong when that was written.
 const DUE: &str = concat!(
     "SELECT ",
     columns!(),
     eligible!(),
-    " AND c.next_try <= $1 ORDER BY c.not_after IS NULL, \
+    " AND (c.next_try <= $1 OR c.next_try > $3 AND (c.not_after IS NULL OR \
+     c.not_before + (c.not_after - c.not_before) / 3 * 2 <= $1)) ORDER BY c.not_after IS NULL, \
      ROW_NUMBER() OVER (PARTITION BY c.account_id, c.not_after IS NULL ORDER BY c.next_try, c.host), c.host LIMIT $2"
 );
 const ENDS: &str = concat!(
@@ -43,25 +45,26 @@ const ADD_MISSING: &str = "INSERT INTO domain_certificates (host, account_id, ne
     WHERE d.state = 'verified' AND NOT EXISTS (SELECT 1 FROM domain_certificates c WHERE c.host = d.host) \
     ORDER BY d.host LIMIT $2 ON CONFLICT (host) DO NOTHING";
 const SET_ORDER: &str = "UPDATE domain_certificates SET directory = $3, order_url = $4, order_key = $5, token = NULL, \
-    key_authorization = NULL, challenge_until = NULL WHERE account_id = $1 AND host = $2 AND NOT is_off";
-const SET_CHALLENGE: &str = "UPDATE domain_certificates SET token = $3, key_authorization = $4, challenge_until = $5 \
+    key_authorization = NULL WHERE account_id = $1 AND host = $2 AND NOT is_off";
+const SET_CHALLENGE: &str = "UPDATE domain_certificates SET token = $3, key_authorization = $4 \
     WHERE account_id = $1 AND host = $2 AND NOT is_off";
 const SET_FAILURE: &str = "UPDATE domain_certificates SET error = $3, failures = $4, next_try = $5, directory = $6, \
-    order_url = $7, order_key = $8, token = NULL, key_authorization = NULL, challenge_until = NULL \
+    order_url = $7, order_key = $8, token = NULL, key_authorization = NULL \
     WHERE account_id = $1 AND host = $2 AND NOT is_off";
 const SET_ISSUED: &str = "UPDATE domain_certificates SET chain = $3, sealed_key = $4, issuer = $5, not_before = $6, \
     not_after = $7, next_try = $8, directory = NULL, order_url = NULL, order_key = NULL, token = NULL, \
-    key_authorization = NULL, challenge_until = NULL, error = NULL, failures = 0 \
+    key_authorization = NULL, error = NULL, failures = 0 \
     WHERE account_id = $1 AND host = $2 AND NOT is_off";
 const SET_OFF: &str = "INSERT INTO domain_certificates (host, account_id, is_off, next_try) VALUES ($2, $1, $3, $4) \
     ON CONFLICT (host) DO UPDATE SET is_off = $3, next_try = $4, chain = NULL, sealed_key = NULL, issuer = NULL, \
     not_before = NULL, not_after = NULL, directory = NULL, order_url = NULL, order_key = NULL, token = NULL, \
-    key_authorization = NULL, challenge_until = NULL, error = NULL, failures = 0 \
+    key_authorization = NULL, error = NULL, failures = 0 \
     WHERE domain_certificates.account_id = $1";
 const ASK: &str = "INSERT INTO domain_certificates (host, account_id, next_try, asked_at) VALUES ($2, $1, $3, $3) \
     ON CONFLICT (host) DO UPDATE SET next_try = $3, asked_at = $3 WHERE domain_certificates.account_id = $1";
 const LAST_ASKED: &str = "SELECT asked_at FROM domain_certificates WHERE account_id = $1 AND host = $2";
-const COUNT_ASKED: &str = "SELECT COUNT(*) FROM domain_certificates WHERE account_id = $1 AND asked_at > $2";
+const COUNT_ASKED: &str =
+    "SELECT COUNT(*) FROM domain_certificates WHERE account_id = $1 AND asked_at BETWEEN $2 AND $3";
 const HAS_CHAIN: &str = "SELECT COUNT(*) FROM domain_certificates WHERE account_id = $1 AND host = $2 \
     AND chain IS NOT NULL";
 const DELETE: &str = "DELETE FROM domain_certificates WHERE account_id = $1 AND host = $2";
@@ -127,7 +130,8 @@ pub async fn list(conn: &mut Conn, account: AccountId) -> Result<Vec<Certificate
 
 /// Up to `limit` certificates of all accounts that are to be ordered by now: renewals first, so that many new domains hold up none.
 pub async fn list_due(conn: &mut Conn, now: UnixMillis, limit: u32) -> Result<Vec<Certificate>, StoreError> {
-    let rows: Vec<Row> = fetch_all!(conn, DUE, now.0, i64::from(limit))?;
+    let latest = now.0.saturating_add(MAX_AHEAD_MS);
+    let rows: Vec<Row> = fetch_all!(conn, DUE, now.0, i64::from(limit), latest)?;
     rows.into_iter().map(Certificate::try_from).collect()
 }
 
@@ -165,8 +169,7 @@ pub async fn set_challenge(tx: &mut Tx, of: &Certificate, challenge: &Challenge)
         of.account.as_str(),
         of.host.as_str(),
         &*challenge.token,
-        &*challenge.key_authorization,
-        challenge.until
+        &*challenge.key_authorization
     )?;
     Ok(changed == 1)
 }
@@ -241,9 +244,14 @@ pub async fn last_asked(
     Ok(row.map(|(at,)| UnixMillis(at)))
 }
 
-/// For how many hosts an account has asked for an order since a time.
-pub async fn count_asked(conn: &mut Conn, account: AccountId, since: UnixMillis) -> Result<i64, StoreError> {
-    let (count,): (i64,) = fetch_one!(conn, COUNT_ASKED, account.as_str(), since.0)?;
+/// For how many hosts an account has asked for an order between two times.
+pub async fn count_asked(
+    conn: &mut Conn,
+    account: AccountId,
+    since: UnixMillis,
+    until: UnixMillis,
+) -> Result<i64, StoreError> {
+    let (count,): (i64,) = fetch_one!(conn, COUNT_ASKED, account.as_str(), since.0, until.0)?;
     Ok(count)
 }
 

@@ -2,4 +2,5 @@
 
 pub mod authorities;
 pub mod certificates;
+pub mod clock;
 pub mod published;

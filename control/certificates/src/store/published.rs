@@ -1,4 +1,4 @@
-//! What edges are told of certificates.
+//! Changes of certificates on their way to edges.
 
 use redirects::store::log;
 use shared::{

@@ -1,6 +1,9 @@
 //! Claims on hosts: made, read and removed.
 
-use ::certificates::{service as orders, store::certificates as stored};
+use ::certificates::{
+    service as orders,
+    store::{certificates as stored, clock},
+};
 use kernel::{
     domain::{
         access::Actor,
@@ -120,13 +123,14 @@ pub async fn list(state: &DomainState, actor: &Actor, account: &str) -> Result<V
     let held = accounts::list_domains(&mut conn, account).await?;
     let mut claims = claims::list(&mut conn, account).await?;
     let mut orders = stored::list(&mut conn, account).await?;
+    let now = clock::now(&mut conn).await?;
     let mut all = Vec::with_capacity(held.len() + claims.len());
     for domain in held {
         let at = claims.iter().position(|claim| claim.host == domain.host);
         let claim = at.map(|at| claims.remove(at)).filter(is_proven);
         let at = orders.iter().position(|order| order.host == domain.host);
         let order = at.map(|at| orders.swap_remove(at));
-        let certificate = certificates::shown(state, claim.as_ref(), order);
+        let certificate = certificates::shown(state, now, claim.as_ref(), order);
         all.push(OwnDomain { domain, claim, is_held: true, certificate });
     }
     for claim in claims {
@@ -165,7 +169,7 @@ pub(super) async fn load(
             let domain = ShortDomain { files, ..domain };
             let claim = claim.filter(is_proven);
             let order = stored::find(conn, account, host).await?;
-            let certificate = certificates::shown(state, claim.as_ref(), order);
+            let certificate = certificates::shown(state, clock::now(conn).await?, claim.as_ref(), order);
             Ok(OwnDomain { domain, claim, is_held: true, certificate })
         }
         (None, Some(claim)) => Ok(unheld(claim)?),

@@ -1,4 +1,4 @@
-//! Certificates of short domains and checks of authorities, as far as edges are told of them: those of all accounts.
+//! Certificates of short domains and challenges of authorities, as edges get them: those of all accounts.
 
 use shared::wire::certificates::{Challenge, DomainCertificate};
 
@@ -6,8 +6,8 @@ use super::{Conn, StoreError, fetch_all};
 
 const LIST: &str = "SELECT host, chain, sealed_key, not_after FROM domain_certificates WHERE chain IS NOT NULL \
     AND sealed_key IS NOT NULL AND not_after IS NOT NULL ORDER BY host";
-const CHALLENGES: &str = "SELECT host, token, key_authorization, challenge_until FROM domain_certificates \
-    WHERE token IS NOT NULL AND key_authorization IS NOT NULL AND challenge_until IS NOT NULL ORDER BY host";
+const CHALLENGES: &str = "SELECT host, token, key_authorization FROM domain_certificates \
+    WHERE token IS NOT NULL AND key_authorization IS NOT NULL ORDER BY host";
 
 /// Every certificate, with its key as it is stored.
 pub async fn list_all(conn: &mut Conn) -> Result<Vec<DomainCertificate>, StoreError> {
@@ -23,12 +23,11 @@ pub async fn list_all(conn: &mut Conn) -> Result<Vec<DomainCertificate>, StoreEr
 
 /// What authorities are about to check.
 pub async fn list_challenges(conn: &mut Conn) -> Result<Vec<Challenge>, StoreError> {
-    let rows: Vec<(String, String, String, i64)> = fetch_all!(conn, CHALLENGES)?;
-    let challenge = |(host, token, authorization, until): (String, String, String, i64)| Challenge {
+    let rows: Vec<(String, String, String)> = fetch_all!(conn, CHALLENGES)?;
+    let challenge = |(host, token, authorization): (String, String, String)| Challenge {
         host: host.into(),
         token: token.into(),
         key_authorization: authorization.into(),
-        until,
     };
     Ok(rows.into_iter().map(challenge).collect())
 }

@@ -320,8 +320,8 @@ fn idempotency_key(
     }
     let key = parse_key(headers)?;
     let host = headers.get(header::HOST).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let said = json!([operation, host, query.find("domain"), body]).to_string();
-    Ok(Some(IdempotencyKey { key, request: Sha256::digest(said.as_bytes()).into() }))
+    let content = json!([operation, host, query.find("domain"), body]).to_string();
+    Ok(Some(IdempotencyKey { key, request: Sha256::digest(content.as_bytes()).into() }))
 }
 
 #[cfg(test)]

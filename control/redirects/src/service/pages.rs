@@ -26,7 +26,7 @@ use crate::{
     writer::Lane,
 };
 
-/// Most bytes of the pages of all domains of all accounts: every edge holds them, and is told all of them when it begins.
+/// Most bytes of the pages of all domains of all accounts: every edge holds them, and gets all of them when it begins.
 /// Some 1,600 domains have a logo and texts in several languages then.
 const MAX_TOTAL_BYTES: i64 = 32 << 20;
 

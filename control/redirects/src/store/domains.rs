@@ -32,7 +32,7 @@ pub async fn withdraw(tx: &mut Tx, domain: ShortDomain, now: UnixMillis) -> Resu
     append(tx, vec![ShortDomain { removed: true, files: None, pages: None, ..domain }], now).await
 }
 
-/// Every short domain of every account, as edges are told it.
+/// Every short domain of every account, as edges get it.
 pub async fn list_all(conn: &mut Conn) -> Result<Vec<ShortDomain>, StoreError> {
     let mut domains = domain_files::list_all(conn).await?;
     pages::add_to(conn, None, &mut domains).await?;

@@ -53,7 +53,7 @@ pub async fn put(
 }
 
 /// Adds to domains, of one account or of all, the pages that are shown on them. Those that this release cannot read, as after a
-/// downgrade, count as none: edges must be told of the domain all the same.
+/// downgrade, count as none: edges must get the domain all the same.
 pub async fn add_to(
     conn: &mut Conn,
     account: Option<AccountId>,
@@ -77,7 +77,7 @@ pub async fn add_to(
     Ok(())
 }
 
-/// Bytes that all domains of all accounts show together, as edges are told them.
+/// Bytes that all domains of all accounts show together, as edges get them.
 pub async fn total_bytes(conn: &mut Conn) -> Result<i64, StoreError> {
     let (bytes,): (i64,) = fetch_one!(conn, TOTAL)?;
     Ok(bytes)

@@ -4,11 +4,11 @@ use proptest::prelude::*;
 use rcgen::{CertificateParams, KeyPair};
 use shared::{
     short_url::{Scheme, ShortDomain},
-    time::{ManualClock, UnixMillis},
     wire::stream::Event,
 };
 
 use super::*;
+use crate::challenges::{ANSWERED, MAX_HOSTS};
 
 const HOSTS: [&str; 3] = ["a.example", "b.example", "c.example"];
 
@@ -24,7 +24,7 @@ fn issue(host: &str) -> DomainCertificate {
 }
 
 fn open(folder: &Path) -> Received {
-    Received::open(Some(folder.join("certificates")), Arc::new(ManualClock::new(UnixMillis(1_000))))
+    Received::open(Some(folder.join("certificates")))
 }
 
 fn certificate(host: usize, version: usize) -> Arc<DomainCertificate> {
@@ -77,7 +77,7 @@ enum Step {
     RemoveDomain(usize),
     /// Which certificate each host has in it.
     Welcome([Option<usize>; 3]),
-    /// What an older control says, which knows these domains.
+    /// The welcome of an older control, which knows these domains.
     Older([bool; 3]),
     Again,
     Restart,
@@ -173,7 +173,7 @@ proptest! {
 
 #[test]
 fn events_of_before_a_welcome_bring_no_older_certificate_back() {
-    let received = Received::open(None, Arc::new(ManualClock::default()));
+    let received = Received::open(None);
     let put = |version| Change::Certificate(HOSTS[0].into(), Some(certificate(0, version)));
     assert!(received.replace(7, Some(&[]), &[certificate(0, 1)], &[], &HashSet::new()).is_empty());
     for rev in [5, 7] {
@@ -257,35 +257,54 @@ fn a_host_is_a_name_and_no_path() {
 
 #[test]
 fn challenges_are_bounded_and_end() {
-    let clock = Arc::new(ManualClock::new(UnixMillis(1_000)));
-    let challenges = Challenges::new(clock.clone());
-    let of = |host: &str, token: &str, until: i64| {
-        let answer = format!("{token}.PRINT").into();
-        Arc::new(Challenge { host: host.into(), token: token.into(), key_authorization: answer, until })
+    let (challenges, begun) = (Challenges::default(), Instant::now());
+    let of = |host: &str, token: &str, print: &str| {
+        let key_authorization = format!("{token}.{print}").into();
+        Arc::new(Challenge { host: host.into(), token: token.into(), key_authorization })
     };
-    let answer =
-        |host: &str, token: &str| challenges.asked(host, token).map(|one| one.key_authorization.clone());
+    let answer = |host: &str, token: &str, at: Instant| {
+        challenges.asked(host, token, at).map(|one| one.key_authorization.clone())
+    };
     for n in 0..6 {
-        challenges.add(&of("a.example", &format!("T{n}"), 2_000)).unwrap();
+        challenges.add(&of("a.example", &format!("T{n}"), "PRINT"), begun).unwrap();
     }
-    assert_eq!(answer("a.example", "T1"), None, "the oldest ones make room");
-    assert_eq!(answer("a.example", "T5").as_deref(), Some("T5.PRINT"));
-    assert_eq!(answer("b.example", "T5"), None, "another host");
-    assert!(challenges.certificate("a.example").is_some() && challenges.certificate("b.example").is_none());
-    let other = Arc::new(Challenge {
-        key_authorization: "T5.OTHER".into(),
-        ..(*of("a.example", "T5", 2_000)).clone()
-    });
-    challenges.add(&other).unwrap();
-    assert_eq!(answer("a.example", "T5").as_deref(), Some("T5.OTHER"), "the same token, another answer");
+    assert_eq!(answer("a.example", "T1", begun), None, "the oldest ones make room");
+    assert_eq!(answer("a.example", "T5", begun).as_deref(), Some("T5.PRINT"));
+    assert_eq!(answer("b.example", "T5", begun), None, "another host");
+    assert!(challenges.certificate("a.example", begun).is_some());
+    assert!(challenges.certificate("b.example", begun).is_none());
+    challenges.add(&of("a.example", "T5", "OTHER"), begun).unwrap();
+    assert_eq!(
+        answer("a.example", "T5", begun).as_deref(),
+        Some("T5.OTHER"),
+        "the same token, another answer"
+    );
     for (host, token) in
         [("a.example", "a/b"), ("a.example", ""), ("../a", "T"), ("a.example", &*"T".repeat(513))]
     {
-        assert!(challenges.add(&of(host, token, 2_000)).is_err(), "{host} {token}");
+        assert!(challenges.add(&of(host, token, "PRINT"), begun).is_err(), "{host} {token}");
     }
-    challenges.add(&of("b.example", "T", 1_000)).unwrap();
-    assert_eq!(answer("b.example", "T"), None, "it has ended before it came");
-    clock.set(UnixMillis(2_000));
-    assert_eq!(answer("a.example", "T5"), None, "its time is over");
-    assert!(challenges.certificate("a.example").is_none());
+
+    // One that comes again is answered longer, and all others end.
+    let (later, over) = (begun + ANSWERED / 2, begun + ANSWERED);
+    challenges.add(&of("a.example", "T4", "PRINT"), later).unwrap();
+    assert_eq!(answer("a.example", "T5", over - Duration::from_millis(1)).as_deref(), Some("T5.OTHER"));
+    assert_eq!(answer("a.example", "T5", over), None, "its time is over");
+    assert_eq!(answer("a.example", "T4", over).as_deref(), Some("T4.PRINT"));
+    assert!(challenges.certificate("a.example", later + ANSWERED).is_none());
+}
+
+#[test]
+fn hosts_with_challenges_are_bounded() {
+    let (challenges, begun) = (Challenges::default(), Instant::now());
+    let challenge = |host: &str| {
+        Arc::new(Challenge { host: host.into(), token: "T".into(), key_authorization: "T.PRINT".into() })
+    };
+    for n in 0..MAX_HOSTS + 2 {
+        challenges
+            .add(&challenge(&format!("h{n}.example")), begun + Duration::from_millis(n as u64))
+            .unwrap();
+    }
+    let is_known = |n: usize| challenges.asked(&format!("h{n}.example"), "T", begun).is_some();
+    assert_eq!([0, 1, 2, MAX_HOSTS, MAX_HOSTS + 1].map(is_known), [false, false, true, true, true]);
 }

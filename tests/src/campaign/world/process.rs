@@ -8,6 +8,8 @@ use std::{
 
 use anyhow::{Context, Result};
 
+use crate::clock::Clock;
+
 /// A process that is started again with the same settings.
 pub struct Process {
     /// What it is called in the report.
@@ -18,42 +20,6 @@ pub struct Process {
     pub(super) log: PathBuf,
     pub(super) clock: Option<Clock>,
     pub(super) child: Option<Child>,
-}
-
-/// The wall clock that a process sees, by libfaketime; its other clocks are the machine's.
-#[derive(Clone)]
-pub(super) struct Clock {
-    library: PathBuf,
-    file: PathBuf,
-}
-
-impl Clock {
-    pub(super) fn new(file: PathBuf) -> Result<Self> {
-        let library = std::fs::read_dir("/usr/lib")?
-            .filter_map(|entry| Some(entry.ok()?.path().join("faketime/libfaketimeMT.so.1")))
-            .find(|path| path.is_file())
-            .context("libfaketime is not installed: deploy/setup test")?;
-        let clock = Self { library, file };
-        clock.set(0)?;
-        Ok(clock)
-    }
-
-    fn set(&self, seconds: i64) -> Result<()> {
-        // Exchanged at once: half a file would be read as another time.
-        let new = self.file.with_extension("new");
-        std::fs::write(&new, format!("{seconds:+}\n"))?;
-        Ok(std::fs::rename(new, &self.file)?)
-    }
-
-    fn settings(&self) -> [(&'static str, String); 5] {
-        [
-            ("LD_PRELOAD", self.library.display().to_string()),
-            ("FAKETIME_TIMESTAMP_FILE", self.file.display().to_string()),
-            ("FAKETIME_CACHE_DURATION", "1".to_owned()),
-            ("FAKETIME_DONT_FAKE_MONOTONIC", "1".to_owned()),
-            ("DONT_FAKE_MONOTONIC", "1".to_owned()),
-        ]
-    }
 }
 
 impl Process {

@@ -1,4 +1,4 @@
-//! What a code of a link says where it is to be a GS1 Digital Link.
+//! The GS1 Digital Link in the code of a link.
 
 use shared::redirect::RedirectKey;
 
@@ -18,7 +18,7 @@ use crate::{
 /// The Digital Link of the resource of a link, on the domain of the link.
 ///
 /// # Errors
-/// 422: the domain resolves no Digital Links, the product has no GTIN, or the Thng no serial that one can say.
+/// 422: the domain resolves no Digital Links, the product has no GTIN, or the Thng no serial that fits into a URI.
 pub async fn digital_link(
     state: &Redirects,
     actor: &Actor,
