@@ -220,6 +220,8 @@ mod tests {
                 true,
             ),
             ("curl/8.5.0", true),
+            // What looks whether the links of products are alive.
+            ("Waymark/0.1.0 (link check bot)", true),
             ("python-requests/2.32.0", true),
         ] {
             assert_eq!(read_agent(&parser, Some(agent)).bot, bot, "{agent}");

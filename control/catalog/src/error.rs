@@ -22,6 +22,10 @@ pub enum CatalogError {
     NoDigitalLink(&'static str, &'static str),
     #[error("gtinAliases: the product has {most} former GTINs already; send those that are to be kept.")]
     TooManyAliases { most: usize },
+    #[error(
+        "gtinAliases and levels must make at most {most} Digital Links on a short domain, not {found}: one for each GTIN at each level."
+    )]
+    TooManyRecords { most: usize, found: usize },
     #[error("{}", .0.join(" "))]
     NotForThisKey(Vec<String>),
     #[error("product: the product {0} does not exist.")]
@@ -50,6 +54,7 @@ impl DomainError for CatalogError {
             Self::NoGtin(_)
             | Self::NoDigitalLink(..)
             | Self::TooManyAliases { .. }
+            | Self::TooManyRecords { .. }
             | Self::NoSuchProduct(_)
             | Self::UploadTooSlow
             | Self::UploadBrokenOff

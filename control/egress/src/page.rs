@@ -1,12 +1,18 @@
 //! A look at a page: whether it is there.
 
-use reqwest::{Method, header::LOCATION};
+use reqwest::{
+    Method,
+    header::{LOCATION, USER_AGENT},
+};
 use tenants::domain::egress::check_page;
 
 use super::{EgressClient, text_of};
 
 /// Most redirects that are followed.
 const MAX_REDIRECTS: usize = 5;
+
+/// What a look says that it is. `bot` keeps it out of the hits of short URLs, also of our own (`shared/src/user_agent.rs`).
+const AGENT: &str = concat!("Waymark/", env!("CARGO_PKG_VERSION"), " (link check bot)");
 
 /// What answered a look at a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,7 +25,7 @@ pub struct Page {
 
 impl EgressClient {
     /// Looks whether a page is there: by `HEAD`, and by `GET` where that finds none. Redirects are followed to public addresses
-    /// alone, and no body is read.
+    /// at the ports of pages alone, and no body is read. It is a robot to whoever counts visits.
     ///
     /// # Errors
     /// Why there is no answer, as a short text without anything of the answer or of the network within.
@@ -34,8 +40,8 @@ impl EgressClient {
     async fn follow(&self, method: &Method, url: &str) -> Result<Page, String> {
         let mut url = check_page(url, self.loopback).map_err(|fault| format!("the URL {fault}"))?;
         for _ in 0..=MAX_REDIRECTS {
-            let asked = self.client.request(method.clone(), url.clone()).send().await;
-            let response = asked.map_err(|error| text_of(&error))?;
+            let request = self.client.request(method.clone(), url.clone()).header(USER_AGENT, AGENT);
+            let response = request.send().await.map_err(|error| text_of(&error))?;
             let status = response.status();
             let Some(next) = response.headers().get(LOCATION).filter(|_| status.is_redirection()) else {
                 return Ok(Page { status: status.as_u16(), url: url.into() });

@@ -129,3 +129,27 @@ async fn responses_are_read_partially_and_redirects_are_not_followed() {
         Err("the connection broke".to_owned())
     );
 }
+
+#[tokio::test]
+async fn a_look_asks_the_ports_of_pages_alone_and_as_a_robot() {
+    let (guarded, script) = client(false, &[&["93.184.216.34:0"]]);
+    for url in ["http://page.example:22/", "https://page.example:8443/", "http://93.184.216.34:6379/"] {
+        let failed = guarded.look(url).await;
+        assert_eq!(failed, Err("the URL must have the port 80 or 443".to_owned()), "{url}");
+    }
+    assert_eq!(script.asked.load(Ordering::SeqCst), 0, "nothing is looked up");
+    let (open, _) = client(true, &[&["127.0.0.1:0"]]);
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://page.example:{}/", listener.local_addr().unwrap().port());
+    let answer = async {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        let mut read = [0; 4_096];
+        let count = stream.read(&mut read).await.unwrap();
+        stream.write_all(b"HTTP/1.1 204 X\r\n\r\n").await.unwrap();
+        String::from_utf8_lossy(&read[..count]).into_owned()
+    };
+    let (page, request) = tokio::join!(open.look(&url), answer);
+    assert_eq!(page, Ok(Page { status: 204, url }));
+    assert!(request.starts_with("HEAD / ") && request.contains(" (link check bot)\r\n"), "{request}");
+    assert_eq!(request.to_lowercase().matches("user-agent: ").count(), 1, "{request}");
+}

@@ -69,6 +69,12 @@ impl Message {
         json!({"type": self.kind, "timestamp": self.at.0, "data": self.data})
     }
 
+    /// Whether it is about a case, which the permission `cases:read` shows.
+    #[must_use]
+    pub fn is_of_case(&self) -> bool {
+        self.kind.starts_with("case.")
+    }
+
     /// Whether a caller may receive it.
     #[must_use]
     pub fn is_admitted(&self, limit: &Limit) -> bool {
@@ -177,12 +183,8 @@ pub async fn expand(
         }
         Event::Report(case, thng, report) => {
             let data = json!({"id": case, "thng": thng, "report": report});
-            // Who sees cases of a project hears of it. The item itself and its users may be the forger's.
-            let scopes =
-                property_owners::find_scopes(conn, recorded.account, Owner::Thng, thng.as_str()).await?;
-            let scopes = scopes.flatten().map(|scopes| Scopes { users: Vec::new(), ..scopes });
-            let reach = Reach::Scoped { thng: String::new(), scopes };
-            (vec![message(place, numbered(0), "case.reported".to_owned(), data, None, reach)], None)
+            // A case is read by operators of the account alone: whom a project admits may not read any.
+            (vec![message(place, numbered(0), "case.reported".to_owned(), data, None, Reach::Account)], None)
         }
     })
 }

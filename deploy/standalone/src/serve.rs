@@ -25,6 +25,10 @@ use crate::{
 /// Longest wait for the edge to follow the change stream; in one process it takes milliseconds.
 const READY_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// Most threads that serve short URLs: each holds some six file descriptors of the edge's share, 512 where the limit is the usual 1,024,
+/// before a connection comes.
+const MAX_EDGE_THREADS: usize = 64;
+
 /// Serves the API on its plain listener, and on the TLS one if there is one.
 ///
 /// # Errors
@@ -109,7 +113,7 @@ pub(crate) fn edge(
     settings.is_replica = config.is_replica;
     settings.fast_redirects = config.fast_redirects;
     // Threads of its own: however busy the API is, the system gives them their turn, and redirects do not wait behind it.
-    settings.workers = thread::available_parallelism().map_or(1, NonZero::get);
+    settings.workers = edge_threads(thread::available_parallelism().map_or(1, NonZero::get));
     settings.takes_certificates = config.edge_acme;
     // Sockets of all listeners come out of one limit: API and MQTT have a quarter each.
     let half = (platform::descriptors() / 2).max(64);
@@ -164,4 +168,21 @@ pub(crate) fn geo_database(config: &Config) -> Result<Option<GeoDatabase>, Failu
         ConfigError::new("WAYMARK_GEOIP_DB", format!("give a city database (.mmdb): {error}"))
     })?;
     Ok(Some(database))
+}
+
+/// Threads that serve short URLs on so many cores.
+fn edge_threads(cores: usize) -> usize {
+    cores.clamp(1, MAX_EDGE_THREADS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_core_has_a_thread_up_to_the_cap() {
+        for (cores, expected) in [(1, 1), (2, 2), (64, 64), (65, 64), (384, 64)] {
+            assert_eq!(edge_threads(cores), expected, "{cores}");
+        }
+    }
 }

@@ -162,5 +162,8 @@ mod tests {
         };
         assert_eq!(read("en;q=0.5, pt-BR, de;q=0.8, fr;q=0, *;q=0.1"), "pt-BR de en");
         assert_eq!(read(""), "");
+        let many: Vec<String> = (0..5_000).map(|n| format!("x{n};q=0.{n}")).collect();
+        let many = many.join(",");
+        assert_eq!(Wanted::read(None, None, Some(many.as_bytes())).languages().len(), 31, "q=0.0 is none");
     }
 }

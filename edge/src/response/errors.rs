@@ -180,11 +180,8 @@ const fn kind_of(is_html: bool) -> &'static str {
 
 fn refusal(headers: HeaderMap, code: Code, form: Form) -> Response<Body> {
     let mut response = written(headers, status_of(code), form);
-    let headers = response.headers_mut();
-    match code.status() {
-        405 => drop(headers.insert(ALLOW, HeaderValue::from_static("GET, HEAD"))),
-        429 | 503 => drop(headers.insert(RETRY_AFTER, HeaderValue::from_static("1"))),
-        _ => {}
+    if code.status() == 405 {
+        response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
     }
     response
 }
@@ -199,6 +196,9 @@ fn written(mut headers: HeaderMap, status: StatusCode, form: Form) -> Response<B
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind_of(is_html)));
     headers.insert(CACHE_CONTROL, NO_STORE);
     headers.insert(VARY, HeaderValue::from_static(vary));
+    if matches!(status, StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE) {
+        headers.insert(RETRY_AFTER, HeaderValue::from_static("1"));
+    }
     if is_html {
         headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(PAGE_POLICY));
     }
@@ -262,6 +262,24 @@ mod tests {
             }
             let [made, prepared] = answers.map(|answer| format!("{answer:?}"));
             assert_eq!(made, prepared, "the same whether it is made or prepared");
+        }
+    }
+
+    #[test]
+    fn what_may_be_repeated_says_when_to_people_and_programs() {
+        let prepared = &Prepared::new("https://x/docs", None);
+        for accept in [None, Some(&b"text/html,*/*;q=0.8"[..])] {
+            let errors = asked(accept, prepared);
+            for code in [Code::TooManyRequests, Code::Timeout, Code::TooLarge] {
+                // Control answers a report with a status of its own.
+                let by_control = (status_of(code), Bytes::from_static(b"{}"));
+                for answer in [errors.plain(code), errors.report(Err(code)), errors.report(Ok(by_control))] {
+                    let after = answer.headers().get(RETRY_AFTER).map(HeaderValue::as_bytes);
+                    let is_due = matches!(code.status(), 429 | 503);
+                    assert_eq!(after, is_due.then_some(&b"1"[..]), "{code:?} {accept:?}: {answer:?}");
+                }
+            }
+            assert!(!errors.plain(Code::ShortIdUnknown).headers().contains_key(RETRY_AFTER));
         }
     }
 

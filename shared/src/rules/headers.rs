@@ -11,10 +11,10 @@ pub const MAX_PARAMETERS: usize = 64;
 
 /// The languages of an `Accept-Language` with their qualities, in the order of the text.
 ///
-/// `*` names no language. An item whose quality is not a number from 0 to 1 is left out, and so is what follows the first
-/// [`MAX_LANGUAGES`].
+/// `*` names no language. An item whose quality is not a number from 0 to 1 is left out. Only the first [`MAX_LANGUAGES`] items are
+/// looked at, also where they name none.
 pub fn accepted_languages(accepted: &str) -> impl Iterator<Item = (&str, f64)> {
-    let read = pieces(accepted, b',').filter_map(|item| {
+    pieces(accepted, b',').take(MAX_LANGUAGES).filter_map(|item| {
         let mut parts = pieces(item, b';');
         let tag = parts.next().unwrap_or_default().trim_ascii();
         let mut quality: f64 = 1.0;
@@ -25,8 +25,7 @@ pub fn accepted_languages(accepted: &str) -> impl Iterator<Item = (&str, f64)> {
             }
         }
         (!tag.is_empty() && tag != "*").then_some((tag, quality))
-    });
-    read.take(MAX_LANGUAGES)
+    })
 }
 
 /// A quality from 0 to 1.
@@ -143,8 +142,12 @@ mod tests {
         let languages: Vec<String> = (0..=MAX_LANGUAGES).map(|n| format!("a{n}")).collect();
         let languages = format!("*,x;q=2,{}", languages.join(","));
         let last = accepted_languages(&languages).last();
-        assert_eq!(last, Some((&*format!("a{}", MAX_LANGUAGES - 1), 1.0)));
-        assert_eq!(accepted_languages(&languages).count(), MAX_LANGUAGES);
+        assert_eq!(last, Some((&*format!("a{}", MAX_LANGUAGES - 3), 1.0)));
+        assert_eq!(accepted_languages(&languages).count(), MAX_LANGUAGES - 2);
+        for nothing in ["x;q=2,", "*,", ",", "x;q=;q=1e999;q,"] {
+            let hostile = format!("{}de", nothing.repeat(5_000));
+            assert_eq!(accepted_languages(&hostile).next(), None, "{nothing}");
+        }
         let query: Vec<String> = (0..=MAX_PARAMETERS).map(|n| format!("a{n}")).collect();
         let query = query.join("&&");
         let read = query_parameters(&query);

@@ -129,6 +129,14 @@ async fn a_product_leads_by_its_gtins_and_lots(engine: Engine) -> Result<()> {
         json!({"name": "Again", "identifiers": {"gs1:01": GTIN}, "links": links("https://e.com/again")});
     api.create("/products", again).await?;
     ensure!(api.leads(&of_gtin).await? == to("https://e.com/again", 1));
+    // All records of a product are written at once.
+    let lots = (0..100).map(|n| json!({"lot": format!("L{n}"), "links": links("https://e.com/")}));
+    let mut many = json!({"name": "Many", "identifiers": {"gs1:01": "9506000134369"}, "levels": lots.collect::<Vec<_>>(),
+        "gtinAliases": ["9506000134352", "96385074", "9521234543220"]});
+    let faults = api.call(Method::POST, "/products", Some(many.clone())).await?.problem(400, 40001);
+    ensure!(faults[0].contains("at most 300 Digital Links on a short domain, not 400"), "{faults:?}");
+    many["gtinAliases"] = json!(["9506000134352", "96385074"]);
+    api.create("/products", many).await?;
     Ok(())
 }
 

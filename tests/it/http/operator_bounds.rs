@@ -22,7 +22,7 @@ use super::{
 };
 
 /// The key of an operator whose only role has these permissions.
-async fn with_permissions(api: &Api, permissions: &[&str]) -> Result<String> {
+pub(super) async fn with_permissions(api: &Api, permissions: &[&str]) -> Result<String> {
     let policy = json!({"name": permissions.join(" "), "permissions": permissions});
     let policy = text(&api.create("/accessPolicies", policy).await?, "id")?;
     Ok(machine(api, &policy, json!({})).await?.1)

@@ -2,16 +2,25 @@
 //! report.
 
 use anyhow::{Context, Result, ensure};
-use assessment::{domain::photo::MAX_FORM_BYTES, store::reports};
+use assessment::{
+    domain::{
+        photo::{MAX_FORM_BYTES, MAX_OF_DAY_BYTES, PhotoType, StoredPhoto},
+        report::FinderReport,
+    },
+    store::{report_photos, reports},
+};
 use axum::{
     body::Body,
     http::{Method, Request, header},
 };
-use catalog::service::files::purge;
+use catalog::{service::files::purge, store::files};
 use kernel::store::Ctx;
 use serde_json::{Value, json};
-use shared::time::UnixMillis;
-use tests::db::Engine;
+use shared::{
+    id::{CaseId, ReportId, ThngId},
+    time::UnixMillis,
+};
+use tests::db::{Engine, random16};
 
 use super::{
     Answer, Api,
@@ -19,6 +28,8 @@ use super::{
     operators::machine,
     reports::{send, token},
 };
+
+crate::on_both_engines!(an_account_takes_so_many_bytes_of_photos_a_day);
 
 const NAMED: &str = "attachment; filename=\"report-";
 
@@ -54,13 +65,28 @@ async fn send_form(api: &Api, fields: &[(&str, &[u8])]) -> Result<Answer> {
     api.send(request).await
 }
 
-#[tokio::test]
-async fn the_picture_of_a_photo_comes_with_its_report() -> Result<()> {
-    let api = Api::new(Engine::Sqlite).await?;
+/// An API with an item that may be a copy; gives its Thng.
+async fn suspected(engine: Engine) -> Result<(Api, String)> {
+    let api = Api::new(engine).await?;
     let thng = id(&api.create("/thngs", json!({"name": "Bag"})).await?);
     let link = json!([{"platformId": thng, "shortId": "COPY", "defaultRedirectUrl": "https://example.com/"}]);
     ensure!(api.call(Method::POST, "/redirections", Some(link)).await?.status.is_success());
     ensure!(api.call(Method::POST, "/authentication", Some(trigger(Some(&thng), BERN))).await?.status == 200);
+    Ok((api, thng))
+}
+
+async fn takes_photo(api: &Api) -> Result<bool> {
+    Ok(send(api, "tn.gg", "COPY", json!({})).await?.json()["takesPhoto"] == true)
+}
+
+async fn find_case(api: &Api, thng: &str) -> Result<String> {
+    let listed = api.get(&format!("/authentication/cases?filter=thng={thng}%26kind=counterfeit")).await?;
+    Ok(id(&listed.json()[0]))
+}
+
+#[tokio::test]
+async fn the_picture_of_a_photo_comes_with_its_report() -> Result<()> {
+    let (api, thng) = suspected(Engine::Sqlite).await?;
     let pages = format!("/accounts/{}/pages", api.made.account);
     let put = async |body: Value| {
         let answer = api.call(Method::PUT, &pages, Some(body)).await?;
@@ -76,9 +102,7 @@ async fn the_picture_of_a_photo_comes_with_its_report() -> Result<()> {
     let faults = send_form(&api, &fields).await?.problem(400, 40001);
     ensure!(faults == ["photo: the account takes none; leave it out."], "{faults:?}");
     put(json!({"copies": "suspected", "reports": true, "photos": true})).await?;
-    let takes_photo =
-        async || anyhow::Ok(send(&api, "tn.gg", "COPY", json!({})).await?.json()["takesPhoto"].clone());
-    ensure!(takes_photo().await? == true);
+    ensure!(takes_photo(&api).await?);
 
     let wrong: [(&str, &[u8]); 4] = [("photo", b"<svg/>"), ("x", b"y"), ("text", b"a"), ("text", b"b")];
     let faults = send_form(&api, &wrong).await?.problem(400, 40001);
@@ -100,9 +124,7 @@ async fn the_picture_of_a_photo_comes_with_its_report() -> Result<()> {
         ensure!(received.status == 200 && received.json() == json!({"report": "received"}), "{received:?}");
     }
     ensure!(blobs()? == 1);
-    let listed =
-        api.get(&format!("/authentication/cases?filter=thng={thng}%26kind=counterfeit")).await?.json();
-    let case = format!("/authentication/cases/{}", id(&listed[0]));
+    let case = format!("/authentication/cases/{}", find_case(&api, &thng).await?);
     let read = api.get(&case).await?.json();
     let report = &read["reports"][0];
     ensure!(report["text"] == "In a\nshop." && report["hasPhoto"] == true, "{read}");
@@ -131,7 +153,7 @@ async fn the_picture_of_a_photo_comes_with_its_report() -> Result<()> {
     let limit = json!({"storageBytes": 8 << 20});
     let limited = api.call_as(&api.platform_key, Method::PUT, &quotas, Some(limit)).await?;
     ensure!(limited.json()["storageBytes"]["used"] == png(false).len(), "{limited:?}");
-    ensure!(takes_photo().await? == false);
+    ensure!(!takes_photo(&api).await?);
     let now = api.made.app.core.clock.now();
     let mut tx = api.made.app.core.db.begin(&Ctx::default()).await?;
     reports::delete_before(&mut tx, api.made.account, UnixMillis(now.0 + 1)).await?;
@@ -140,5 +162,55 @@ async fn the_picture_of_a_photo_comes_with_its_report() -> Result<()> {
     ensure!(left["storageBytes"]["used"] == 0, "{left}");
     api.get(&uri).await?.problem(404, 40401);
     ensure!(purge(&api.made.app.catalog).await? == 1 && blobs()? == 0);
+    Ok(())
+}
+
+async fn an_account_takes_so_many_bytes_of_photos_a_day(engine: Engine) -> Result<()> {
+    let (api, thng) = suspected(engine).await?;
+    let pages = format!("/accounts/{}/pages", api.made.account);
+    let body = json!({"copies": "suspected", "reports": true, "photos": true});
+    ensure!(api.call(Method::PUT, &pages, Some(body)).await?.status == 200);
+    let of: (CaseId, ThngId) = (find_case(&api, &thng).await?.parse()?, thng.parse()?);
+    let (account, db) = (api.made.account, &api.made.app.core.db);
+    let add = async |n: i64, size_bytes: u64| {
+        let report = FinderReport {
+            id: ReportId::new(n, random16()?),
+            short_url: "https://tn.gg/COPY".to_owned(),
+            text: "x".to_owned(),
+            mail: None,
+            has_photo: true,
+            created_at: api.made.app.core.clock.now(),
+        };
+        let photo = StoredPhoto { blob: format!("{account}/{n}"), kind: PhotoType::Png, size_bytes };
+        let mut tx = db.begin(&Ctx::default()).await?;
+        reports::insert(&mut tx, account, of, &report).await?;
+        report_photos::insert(&mut tx, account, report.id, &photo).await?;
+        anyhow::Ok(tx.commit().await?)
+    };
+    add(1, MAX_OF_DAY_BYTES - 1).await?;
+    ensure!(takes_photo(&api).await?, "{engine:?}: the last byte is left");
+    let (sent, photo) = (token(&api).await?, png(true));
+    add(2, 1).await?;
+    ensure!(!takes_photo(&api).await?, "{engine:?}");
+    // A form from before is refused with a photo, and taken without.
+    let sent = sent.as_str().context("token")?;
+    let fields: [(&str, &[u8]); 3] =
+        [("token", sent.as_bytes()), ("text", b"In a shop."), ("photo", photo.as_slice())];
+    let faults = send_form(&api, &fields).await?.problem(400, 40001);
+    ensure!(faults == ["photo: the account takes none; leave it out."], "{faults:?}");
+    ensure!(send_form(&api, &fields[..2]).await?.status == 200);
+
+    // A day later there is room again, while they are still kept.
+    api.made.clock.advance(24 * 60 * 60 * 1_000);
+    ensure!(takes_photo(&api).await?, "{engine:?}: a day has passed");
+    add(3, 5).await?;
+    let now = api.made.app.core.clock.now();
+    let mut tx = db.begin(&Ctx::default()).await?;
+    reports::delete_before(&mut tx, account, UnixMillis(now.0 - 60_000)).await?;
+    tx.commit().await?;
+    let mut garbage = files::list_garbage(&mut db.read().await?, now, 10).await?;
+    garbage.sort_unstable();
+    ensure!(garbage == [format!("{account}/1"), format!("{account}/2")], "{garbage:?}");
+    ensure!(report_photos::sum_since(&mut db.read().await?, account, UnixMillis(0)).await? == 5);
     Ok(())
 }

@@ -20,7 +20,8 @@ use tests::db::{Engine, random16};
 use super::{
     Answer, Api,
     authentication::{BERN, id, trigger},
-    operators::machine,
+    operator_bounds::with_permissions,
+    operators::{machine, project, text},
     platform::{platform_key, resume, suspend},
 };
 
@@ -43,7 +44,8 @@ pub(super) async fn token(api: &Api) -> Result<Value> {
 
 async fn a_report_comes_to_the_case_of_its_item(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
-    let thng = id(&api.create("/thngs", json!({"name": "Bag"})).await?);
+    let project = project(&api).await?;
+    let thng = id(&api.create(&format!("/thngs?project={project}"), json!({"name": "Bag"})).await?);
     for (short_id, platform) in
         [("COPY", &thng), ("FINE", &id(&api.create("/thngs", json!({"name": "x"})).await?))]
     {
@@ -107,8 +109,19 @@ async fn a_report_comes_to_the_case_of_its_item(engine: Engine) -> Result<()> {
             events.len() == 1 && events[0]["type"] == "case.reported" && events[0]["data"] == data,
             "{events:?}"
         );
-        let others = api.call_as(&api.other_key, Method::GET, "/events?types=case", None).await?;
-        ensure!(others.status == 200 && !String::from_utf8(others.bytes)?.contains("data:"));
+        // Neither an application of the project nor a role without the permission may read the case.
+        let applications = format!("/projects/{project}/applications");
+        let application = id(&api.create(&applications, json!({"name": "a"})).await?);
+        let secret = api.get(&format!("{applications}/{application}/secretKey")).await?.json();
+        let secret = text(&secret, "secretApiKey")?;
+        let streaming = with_permissions(&api, &["events:read"]).await?;
+        for key in [&api.other_key, &secret, &streaming] {
+            let others = api.call_as(key, Method::GET, "/events?types=case", None).await?;
+            ensure!(others.status == 200 && !String::from_utf8(others.bytes)?.contains("data:"));
+        }
+        let reading = with_permissions(&api, &["events:read", "cases:read"]).await?;
+        let shown = api.call_as(&reading, Method::GET, "/events?types=case", None).await?;
+        ensure!(String::from_utf8(shown.bytes)?.contains("case.reported"));
     }
     ensure!(report["text"] == "From a <shop>." && report["mail"] == "ada@example.com", "{read}");
     ensure!(report["shortUrl"] == "https://tn.gg/COPY" && read["reportCount"] == 1, "{read}");

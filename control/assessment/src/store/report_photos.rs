@@ -85,10 +85,13 @@ pub(super) async fn delete_before(
 
 /// Notes blobs as garbage, and gives back what they took of the storage.
 async fn discard(tx: &mut Tx, account: AccountId, gone: Vec<(String, i64)>) -> Result<(), StoreError> {
-    for (blob, size_bytes) in gone {
-        files::note_garbage(tx, &blob, AT_ONCE).await?;
-        let size_bytes = u64::try_from(size_bytes).unwrap_or_default();
-        quotas::release(tx, account, Quota::StorageBytes, size_bytes);
+    if gone.is_empty() {
+        return Ok(());
     }
+    let size_bytes: u64 =
+        gone.iter().map(|(_, size_bytes)| u64::try_from(*size_bytes).unwrap_or_default()).sum();
+    let blobs: Vec<String> = gone.into_iter().map(|(blob, _)| blob).collect();
+    files::note_all_garbage(tx, &blobs, AT_ONCE).await?;
+    quotas::release(tx, account, Quota::StorageBytes, size_bytes);
     Ok(())
 }

@@ -23,8 +23,11 @@ use super::{body, members::Members};
 pub const MAX_LINKS: usize = 64;
 /// Most levels of a product below its GTIN.
 pub const MAX_LEVELS: usize = 100;
-/// Most former GTINs of a product: each has rows of its own for every level.
+/// Most former GTINs of a product: each has records of its own for every level.
 pub const MAX_ALIASES: usize = 10;
+/// Most records that a product has on each short domain: they are written in one transaction, for which all changes of links wait. It is
+/// room for all levels with the GTIN and a former one, and for 26 levels with ten.
+pub const MAX_RECORDS: usize = 300;
 /// Most bytes of the links of a product or Thng together, as JSON: as many as its custom fields may have.
 pub const MAX_LINKS_BYTES: usize = 64 * 1024;
 
@@ -119,6 +122,13 @@ impl ProductLinks {
     #[must_use]
     pub fn of_levels(&self) -> &[LinkLevel] {
         self.levels.as_deref().unwrap_or_default()
+    }
+
+    /// How many records it has on each short domain: one for each GTIN, former ones too, at each level with links.
+    #[must_use]
+    pub fn count_records(&self) -> usize {
+        let levels = usize::from(!self.of_gtin().is_empty()) + self.of_levels().len();
+        levels * (1 + self.aliases().len())
     }
 
     /// Former GTINs.

@@ -63,7 +63,8 @@ pub(super) struct ProductDocument {
     /// Where Digital Links of its GTIN lead: at most 64 links, exactly one of them the default.
     #[serde(skip_serializing_if = "Option::is_none")]
     links: Option<Vec<TypedLinkDocument>>,
-    /// Lots and variants with links of their own, at most 100. All links of a product take at most 64 KiB.
+    /// Lots and variants with links of their own, at most 100. All links of a product take at most 64 KiB. Each of its GTINs, former
+    /// ones too, has a record at each level: at most 300 on a short domain.
     #[serde(skip_serializing_if = "Option::is_none")]
     levels: Option<Vec<LinkLevelDocument>>,
     /// What its serials are. `none`: a serial leads where the product does. `template`: the same, and `{21}` in `href` is the

@@ -24,7 +24,7 @@ use crate::{
     domain::{
         access::Actor,
         common::Stamp,
-        digital_links::{MAX_ALIASES, ProductLinks, read_gtin},
+        digital_links::{MAX_ALIASES, MAX_RECORDS, ProductLinks, read_gtin},
         grant::Grant,
         limits::shorten,
         listing::ListRequest,
@@ -190,6 +190,7 @@ async fn follow_links(
     match after {
         Some(after) => {
             check_gtin(after)?;
+            check_records(before, after)?;
             if is_moved {
                 let aliases = after.details.digital.aliases();
                 gtin_aliases::replace(tx, account, id, after.gtin(), aliases).await?;
@@ -222,4 +223,14 @@ fn check_gtin(product: &Product) -> Result<(), CatalogError> {
     };
     let gtin = product.gtin().ok_or(CatalogError::NoDigitalLink(what, "is missing"))?;
     read_gtin(gtin).map(|_| ()).map_err(|fault| CatalogError::NoDigitalLink(what, fault))
+}
+
+/// Refuses more records than a product may have. One that has more of before may be changed, but not to more.
+fn check_records(before: Option<&Product>, after: &Product) -> Result<(), CatalogError> {
+    let before = before.map_or(0, |product| product.details.digital.count_records());
+    let found = after.details.digital.count_records();
+    if found > MAX_RECORDS.max(before) {
+        return Err(CatalogError::TooManyRecords { most: MAX_RECORDS, found });
+    }
+    Ok(())
 }

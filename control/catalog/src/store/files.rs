@@ -4,9 +4,10 @@ use shared::{
     id::{AccountId, FileId},
     time::UnixMillis,
 };
+use sqlx::types::Json;
 
 use super::{
-    Conn, StoreError, Tx,
+    Conn, Raw, StoreError, Tx,
     documents::{Base, Cell, Document, Statements, statements},
     execute, fetch_all, fetch_optional,
     listing::{Column, Table},
@@ -45,6 +46,10 @@ const FIND_ANY: &str = "SELECT t.account_id, a.suspended_at FROM files t JOIN ac
     WHERE t.id = $1";
 const NOTE_GARBAGE: &str = "INSERT INTO blob_garbage (blob, due_at) VALUES ($1, $2) \
     ON CONFLICT (blob) DO UPDATE SET due_at = $2";
+const PG_NOTE_ALL_GARBAGE: &str = "INSERT INTO blob_garbage (blob, due_at) \
+    SELECT blob, $2 FROM UNNEST($1::text[]) AS t (blob) ON CONFLICT (blob) DO UPDATE SET due_at = excluded.due_at";
+const SQLITE_NOTE_ALL_GARBAGE: &str = "INSERT INTO blob_garbage (blob, due_at) \
+    SELECT value, $2 FROM json_each($1) WHERE true ON CONFLICT (blob) DO UPDATE SET due_at = excluded.due_at";
 const FORGET_GARBAGE: &str = "DELETE FROM blob_garbage WHERE blob = $1";
 const LIST_GARBAGE: &str = "SELECT blob FROM blob_garbage WHERE due_at <= $1 ORDER BY due_at LIMIT $2";
 
@@ -104,6 +109,19 @@ pub async fn find_owner(conn: &mut Conn, id: FileId) -> Result<Option<Owner>, St
 /// Notes a blob that no file has, or will not have by `due_at` unless [`forget_garbage`] is called.
 pub async fn note_garbage(tx: &mut Tx, blob: &str, due_at: UnixMillis) -> Result<(), StoreError> {
     execute!(&mut **tx, NOTE_GARBAGE, blob, due_at.0)?;
+    Ok(())
+}
+
+/// [`note_garbage`] of many blobs, none of which is named twice.
+pub async fn note_all_garbage(tx: &mut Tx, blobs: &[String], due_at: UnixMillis) -> Result<(), StoreError> {
+    match tx.raw() {
+        Raw::Pg(c) => {
+            sqlx::query(PG_NOTE_ALL_GARBAGE).bind(blobs).bind(due_at.0).execute(c).await?;
+        }
+        Raw::Sqlite(c) => {
+            sqlx::query(SQLITE_NOTE_ALL_GARBAGE).bind(Json(blobs)).bind(due_at.0).execute(c).await?;
+        }
+    }
     Ok(())
 }
 

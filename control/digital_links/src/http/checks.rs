@@ -62,8 +62,8 @@ impl From<CheckedPage> for LinkCheckDocument {
 /// Looks whether the pages are there that the links of a product lead to. Nothing is changed, and no scan is counted.
 ///
 /// A page is asked for by `HEAD`, and by `GET` where that finds none, for 5 seconds with at most 5 redirects; four pages are asked for
-/// at once, and no private address is. The first 50 links are checked, within 25 seconds. An account may check 10 products a minute,
-/// two of them at once, in each process.
+/// at once, and no private address is, and no port but 80 and 443. The first 50 links are checked, within 25 seconds. An account may
+/// check 10 products a minute, two of them at once, in each process.
 #[utoipa::path(post, path = "/products/{id}/links/check", tag = "Products", operation_id = "checkProductLinks",
     params(("id" = String, Path, description = "Id, or `<key>:<value>`"),
         ("serial" = Option<String>, Query, min_length = 1, max_length = 20, description = "What `{21}` in a target stands for, of GS1's set of 82 characters; empty without it")),

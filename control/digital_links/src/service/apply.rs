@@ -84,8 +84,10 @@ pub(super) async fn apply(
     }
     let mut rev = log::take_revs(tx, count as u64).await?;
     let mut events = Vec::with_capacity(count);
+    let new: Vec<&Redirect> = written.iter().map(|(new, _)| new).collect();
+    let made = rows::put(tx, rows.account, (&new, &rows.scopes), rev).await?;
     for (new, old) in written {
-        events.push(write(tx, &rows, new, old, rev).await?);
+        events.push(note(tx, &rows, (new, old), &made, rev)?);
         rev += 1;
     }
     remove(tx, &rows, removed, rev, &mut events).await?;
@@ -139,20 +141,20 @@ fn is_same(old: &Redirection, new: &Redirect, scopes: &Scopes) -> bool {
     old.scopes == *scopes && old.redirect == Redirect { created_at, updated_at, ..new.clone() }
 }
 
-/// Writes one row; what was there before is for the audit trail.
-async fn write(
+/// Notes a row that was written for the audit trail, with what was there before; gives its event.
+fn note(
     tx: &mut Tx,
     rows: &Rows,
-    mut new: Redirect,
-    old: Option<Redirection>,
+    (mut new, old): (Redirect, Option<Redirection>),
+    made: &rows::Made,
     rev: Rev,
-) -> Result<Event, ServiceError> {
-    let set =
-        new.digital_link.as_deref().cloned().ok_or_else(|| ServiceError::Internal("no links".to_owned()))?;
-    let taken =
-        || DigitalLinksError::Taken { host: new.domain.to_string(), path: format!("/{}", new.short_id) };
-    let created = rows::put(tx, rows.account, &new, (&set, &rows.scopes), rev).await?;
-    new.created_at = UnixMillis(created.ok_or_else(taken)?);
+) -> Result<Event, DigitalLinksError> {
+    let (host, short_id) = (new.domain.to_string(), new.short_id.to_string());
+    let path = format!("/{short_id}");
+    let Some(created_at) = made.get(&(host.clone(), short_id)) else {
+        return Err(DigitalLinksError::Taken { host, path });
+    };
+    new.created_at = UnixMillis(*created_at);
     tx.note(rows.account, (KIND, &audit_id(&new)), || {
         let before = old.map(|old| state_of(&old.redirect, &old.scopes, &old.details));
         (before, Some(state_of(&new, &rows.scopes, &LinkDetails::default())))

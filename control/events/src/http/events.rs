@@ -54,7 +54,7 @@ struct StreamedEvent {
 /// Each event is one message of `text/event-stream` with an `id` and, as `data`, a JSON object of `type`,
 /// `timestamp` and `data`. A request whose `Accept` names `text/event-stream` gets what happens from now on, and a
 /// sign of life every 15 seconds; one that does not gets what is kept, oldest first, and an end. Events of a
-/// day are kept, at most a million in all.
+/// day are kept, at most a million in all. Reports about copies are for operators with `cases:read`.
 #[utoipa::path(get, path = "/events", tag = "Events", operation_id = "streamEvents",
     params(
         ("types" = Option<String>, Query, description = "Types with commas: `action`, `action.scans`, \

@@ -31,7 +31,7 @@ use crate::{
         event_filter::{Condition, Types},
         grant::Limit,
         permission::{
-            Subject::{Events, PersonalData},
+            Subject::{Cases, Events, PersonalData},
             Verb,
         },
     },
@@ -189,7 +189,8 @@ pub async fn open(
     };
     let place = Place::take(state, actor, key, request.client).await?;
     let (pieces, receiver) = mpsc::channel(WAITING);
-    let stream = Stream { place, limit, request, after, pieces, with_personal_data };
+    let with_cases = require(actor, Verb::Read, Cases).is_ok();
+    let stream = Stream { place, limit, request, after, pieces, with_personal_data, with_cases };
     state.connections.sessions.spawn(stream.run());
     Ok(receiver)
 }
@@ -204,6 +205,7 @@ struct Stream {
     after: Position,
     pieces: mpsc::Sender<Bytes>,
     with_personal_data: bool,
+    with_cases: bool,
 }
 
 impl Stream {
@@ -289,6 +291,7 @@ impl Stream {
     fn is_wanted(&self, message: &Message) -> bool {
         self.request.types.admit(&message.kind)
             && message.is_admitted(&self.limit)
+            && (self.with_cases || !message.is_of_case())
             && self.request.condition.as_ref().is_none_or(|condition| condition.holds(&message.facts))
     }
 

@@ -77,16 +77,21 @@ pub fn check_url(text: &str, loopback: bool) -> Result<Url, String> {
     }
 }
 
-/// Checks the URL of a page that is looked at and told nothing: as [`check_url`], and http is allowed, too.
+/// The ports of pages. With others, whether something answers would show what runs where.
+const PAGE_PORTS: [u16; 2] = [80, 443];
+
+/// Checks the URL of a page that is looked at and sent nothing: as [`check_url`], and http is allowed, too. Its port is 80 or 443, unless
+/// the operator allows `loopback`.
 ///
 /// # Errors
 /// The fault, as a sentence without the name of the member.
 pub fn check_page(text: &str, loopback: bool) -> Result<Url, String> {
     let (url, _) = check_host(text, loopback)?;
-    match url.scheme() {
-        "http" | "https" => Ok(url),
-        _ => Err("must begin with https:// or http://".to_owned()),
+    if !matches!(url.scheme(), "http" | "https") {
+        return Err("must begin with https:// or http://".to_owned());
     }
+    let is_of_pages = url.port_or_known_default().is_some_and(|port| PAGE_PORTS.contains(&port));
+    if is_of_pages || loopback { Ok(url) } else { Err("must have the port 80 or 443".to_owned()) }
 }
 
 /// The URL, and whether its host is this machine by its name.
@@ -236,8 +241,14 @@ mod tests {
             assert_eq!(check_url(url, true).is_ok(), is_allowed, "{url}");
         }
         for (url, is_allowed) in [
-            ("http://example.com:8080/", true),
+            ("http://example.com/", true),
+            ("http://example.com:443/", true),
             ("https://example.com/", true),
+            ("https://example.com:80/", true),
+            ("http://example.com:8080/", false),
+            ("https://example.com:22/", false),
+            ("https://example.com:0/", false),
+            ("http://93.184.216.34:6379/", false),
             ("ftp://example.com/", false),
             ("http://user@example.com/", false),
             ("http://0177.0.0.1/", false),
@@ -246,5 +257,6 @@ mod tests {
         ] {
             assert_eq!(check_page(url, false).is_ok(), is_allowed, "{url}");
         }
+        assert!(check_page("http://127.0.0.1:8080/", true).is_ok(), "tests listen where they can");
     }
 }

@@ -64,7 +64,10 @@ fn the_language_is_the_one_that_is_liked_best() {
     let chinese = brand(json!({"texts": {"zh": {"unknown": text("x")}}}));
     let none = Brand::default();
     for (accepted, brand, expected, why) in [
-        ("", &none, "en", "nothing said"),
+        ("", &none, "en", "nothing is asked for"),
+        (&format!("{}de", "xx;q=0.9,".repeat(31)), &none, "de", "the last that is looked at"),
+        (&format!("{}de", "xx;q=0.9,".repeat(5_000)), &none, "en", "behind all that are looked at"),
+        (&format!("{}de", "xx;q=2,".repeat(5_000)), &none, "en", "behind many that say nothing"),
         ("de", &none, "de", "one of ours"),
         ("DE-at", &none, "de", "a part of the world, without case"),
         ("zh-Hans-CN-x-a,en;q=0.5", &none, "zh", "some parts fewer"),

@@ -96,6 +96,22 @@ fn links_are_kept_in_one_form() {
 }
 
 #[test]
+fn each_gtin_has_a_record_at_each_level() {
+    let level = |lot: &str| json!({"lot": lot, "links": [link()]});
+    let aliases = json!(["9521234543220", "96385074"]);
+    for (body, expected) in [
+        (json!({}), 0),
+        (json!({"gtinAliases": aliases}), 0),
+        (json!({"links": [link()]}), 1),
+        (json!({"links": [link()], "levels": [level("L1"), level("L2")]}), 3),
+        (json!({"levels": [level("L1"), level("L2")], "gtinAliases": aliases}), 6),
+        (json!({"links": [link()], "levels": [level("L1"), level("L2")], "gtinAliases": aliases}), 9),
+    ] {
+        assert_eq!(read(&body).unwrap().count_records(), expected, "{body}");
+    }
+}
+
+#[test]
 fn tags_become_percent_encoded_values() {
     let tags = Tags { gtin: "09521234543213", serial: Some("A/1"), ..Tags::default() };
     for (href, expected) in [
