@@ -1,6 +1,6 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use shared::short_url::Scheme;
+use shared::{digital_link::SerialMode, short_url::Scheme};
 
 use super::*;
 
@@ -32,7 +32,7 @@ fn resolve(target: &str, accept: &str, levels: &[Level<'_>]) -> Resolved {
     let domain = domain();
     let is_blocked = |url: &[u8]| url.starts_with(b"https://evil.example/");
     let site = Site { domain: &domain, brand: &Brand::default, is_blocked: &is_blocked };
-    Asked::read(path, query, accept, None).unwrap().resolve(levels, site, UnixMillis(0))
+    super::resolve(&Asked::read(path, query, accept, None).unwrap(), levels, site, UnixMillis(0))
 }
 
 fn body(resolved: Resolved) -> (Response<Bytes>, Value) {
@@ -69,26 +69,6 @@ fn is_valid(linkset: &Value) -> bool {
             })
     };
     only(linkset, &["linkset"]) && linkset["linkset"].as_array().unwrap().iter().all(is_level)
-}
-
-#[test]
-fn levels_are_those_of_the_path() {
-    let read = |path: &str, mode| Asked::read(path, None, None, None).unwrap().levels(mode).join(" ");
-    let product = "01/09528765123457";
-    for (rest, mode, expected) in [
-        ("", SerialMode::Known, ""),
-        ("/21/A%2FB", SerialMode::Known, "/21/A%2FB"),
-        ("/21/A", SerialMode::None, ""),
-        ("/21/A", SerialMode::Template, ""),
-        ("/10/L/21/A", SerialMode::Overrides, "/21/A /10/L"),
-        ("/22/V/10/L/21/A", SerialMode::Known, "/21/A /22/V/10/L /10/L /22/V"),
-        ("/22/V", SerialMode::Known, "/22/V"),
-        ("/235/X", SerialMode::Known, "/235/X"),
-    ] {
-        let expected: Vec<_> = expected.split(' ').filter(|level| !level.is_empty()).collect();
-        let expected: Vec<_> = expected.into_iter().map(|level| format!("{product}{level}")).collect();
-        assert_eq!(read(&format!("/some/stem/{product}{rest}"), mode), expected.join(" "), "{rest}");
-    }
 }
 
 #[test]
@@ -232,26 +212,6 @@ fn a_domain_is_described_as_a_resolver_of_gtins() {
     assert_eq!(described["contact"]["fn"], "brand.example");
 }
 
-#[test]
-fn a_scan_says_whether_its_serial_was_issued() {
-    for (path, mode, has_item, known) in [
-        ("/01/09528765123457/21/S", SerialMode::Known, true, Some(true)),
-        ("/01/09528765123457/21/S", SerialMode::Known, false, Some(false)),
-        ("/01/09528765123457/21/S", SerialMode::Overrides, true, Some(true)),
-        ("/01/09528765123457/21/S", SerialMode::Overrides, false, None),
-        ("/01/09528765123457/21/S", SerialMode::None, false, None),
-        ("/01/09528765123457", SerialMode::Known, false, None),
-    ] {
-        let set = set("A bag", mode, Vec::new());
-        let level = |id| Level { id, set: &set, thng_id: None };
-        let product = level("01/09528765123457");
-        let levels = if has_item { vec![level("01/09528765123457/21/S"), product] } else { vec![product] };
-        let scanned = Asked::read(path, None, None, None).unwrap().scanned(Some("gs1:pip"), &levels);
-        assert_eq!(scanned.known, known, "{path} {mode:?} {has_item}");
-        assert_eq!((&*scanned.gtin, scanned.link_type.as_deref()), ("09528765123457", Some("gs1:pip")));
-    }
-}
-
 proptest! {
     #[test]
     fn any_request_leads_to_a_target_of_the_record_or_nowhere(
@@ -268,7 +228,7 @@ proptest! {
         if let Ok(asked) = Asked::read(&path, query.as_deref(), accept, language.as_deref()) {
             prop_assert_eq!(asked.product(), "01/09528765123457");
             let _ = asked.levels(SerialMode::Known);
-            match asked.resolve(&levels, site, UnixMillis(0)) {
+            match super::resolve(&asked, &levels, site, UnixMillis(0)) {
                 Resolved::To { location, .. } => {
                     let location = location.to_str().unwrap();
                     let serial = location.strip_prefix("https://a.example/").and_then(|rest| rest.strip_suffix("/x"));

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use digital_link::{DigitalLink, DigitalLinkError};
+use digital_link::{Asked, DigitalLink, DigitalLinkError, Level};
 use http::{HeaderMap, HeaderValue, Method, Request, Response};
 use hyper::body::Incoming;
-use resolver::{Asked, Level, Resolved};
+use resolver::Resolved;
 use shared::{
     digital_link::SerialMode, problem::Code, redirect::RedirectKey, short_url::ShortDomain,
     wire::scan::ScannedLink,
@@ -97,7 +97,7 @@ impl<B: Backing> App<B> {
         let errors = || self.errors_on(sent, domain, &table.withheld);
         let asked = match Asked::read(path, request.uri().query(), sent.accept, sent.language) {
             Ok(asked) if *request.method() == Method::OPTIONS => {
-                return Next::Answer(asked.options(domain).map(Body::of));
+                return Next::Answer(resolver::options(&asked, domain).map(Body::of));
             }
             Ok(asked) => asked,
             Err(DigitalLinkError::NoKey) => return opened(errors().plain(Code::NoSuchPath)),
@@ -190,7 +190,7 @@ impl<B: Backing> App<B> {
         let is_blocked = |url: &[u8]| site.withheld.target(url).is_some();
         let place = resolver::Site { domain, brand: &brand, is_blocked: &is_blocked };
         let now = self.clock.now();
-        let answer = match asked.resolve(&given, place, now) {
+        let answer = match resolver::resolve(asked, &given, place, now) {
             Resolved::Links(answer) => return Next::Answer(answer.map(Body::of)),
             Resolved::Choice { level, answer } => {
                 let scanned = asked.scanned(None, &given);
@@ -212,7 +212,8 @@ impl<B: Backing> App<B> {
                 match self.redirect(&asking, &Served { key, record, location }) {
                     // The next visitor may be led elsewhere.
                     Next::Redirect(location, head) => {
-                        let (head, link) = (RedirectHead { max_age: None, ..head }, asked.link_value(domain));
+                        let (head, link) =
+                            (RedirectHead { max_age: None, ..head }, resolver::link_value(asked, domain));
                         return Next::Led(Box::new(LedTo { location, head, link }));
                     }
                     Next::Answer(answer) => answer,

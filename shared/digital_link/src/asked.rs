@@ -1,0 +1,197 @@
+//! A request for a Digital Link, and where it leads among the links of the levels that were found.
+
+use shared::{
+    digital_link::{LinkSet, SerialMode, TypedLink},
+    redirect::Redirect,
+    time::UnixMillis,
+    wire::scan::ScannedLink,
+};
+
+use crate::{
+    choose::{Choice, choose, is_open},
+    error::DigitalLinkError,
+    fill::{Tags, expand},
+    link::{DigitalLink, Qualifier},
+    wanted::{Form, Wanted},
+};
+
+/// Bytes of the short id of a GTIN, `01/` with 14 digits.
+const PRODUCT: usize = 17;
+
+/// A request for a Digital Link.
+#[derive(Debug, Clone)]
+pub struct Asked<'a> {
+    link: DigitalLink<'a>,
+    wanted: Wanted<'a>,
+}
+
+/// The links of one level, as they were found.
+#[derive(Debug, Clone, Copy)]
+pub struct Level<'a> {
+    /// The short id of the level.
+    pub id: &'a str,
+    /// Its links.
+    pub set: &'a LinkSet,
+    /// The Thng of the level, for `{thngId}`.
+    pub thng_id: Option<&'a str>,
+}
+
+/// Where a request leads that asks for a redirect.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Lead<'a> {
+    /// To a link.
+    To {
+        /// The place of the level that has the link.
+        level: usize,
+        /// The link.
+        link: &'a TypedLink,
+        /// Its target, the tags replaced.
+        location: String,
+    },
+    /// Several links fit, and none better than the others.
+    Several {
+        /// The place of the level that has them.
+        level: usize,
+        /// The links, two or more.
+        links: Vec<&'a TypedLink>,
+    },
+    /// There is no link of the type that was asked for.
+    Nothing,
+}
+
+impl<'a> Level<'a> {
+    /// The level of a record that was found by this short id; `None` where it has no typed links.
+    #[must_use]
+    pub fn of(id: &'a str, record: &'a Redirect) -> Option<Self> {
+        let thng_id = record.thng_id.as_ref().map(|id| id.as_str());
+        Some(Self { id, set: record.digital_link.as_deref()?, thng_id })
+    }
+
+    /// Whether it is that of an item.
+    #[must_use]
+    pub fn is_item(&self) -> bool {
+        self.id.get(PRODUCT..PRODUCT + 4) == Some("/21/")
+    }
+
+    /// The links that hold at a moment.
+    pub fn open_links(&self, now: UnixMillis) -> impl Iterator<Item = &'a TypedLink> + use<'a> {
+        self.set.links.iter().filter(move |link| is_open(link, now))
+    }
+}
+
+impl<'a> Asked<'a> {
+    /// Reads the raw path, the raw query (without `?`), `Accept` and `Accept-Language`.
+    ///
+    /// # Errors
+    /// As [`DigitalLink::parse`]: `NoKey` where the path is something else, all others say what is wrong.
+    pub fn read(
+        path: &'a str,
+        query: Option<&'a str>,
+        accept: Option<&'a [u8]>,
+        language: Option<&'a [u8]>,
+    ) -> Result<Self, DigitalLinkError> {
+        let link = DigitalLink::parse(path, query)?;
+        Ok(Self { link, wanted: Wanted::read(query, accept, language) })
+    }
+
+    /// In which form the links are asked for.
+    #[must_use]
+    pub const fn form(&self) -> Form {
+        self.wanted.form
+    }
+
+    /// Whether no type of link is asked for, so that rules may decide otherwise.
+    #[must_use]
+    pub const fn is_default(&self) -> bool {
+        self.wanted.link_type.is_none()
+    }
+
+    /// Whether a list of links to choose from is shown as a page.
+    #[must_use]
+    pub fn takes_page(&self) -> bool {
+        self.wanted.accept.unwrap_or_default().contains("text/html")
+    }
+
+    /// The canonical path, with its first slash.
+    #[must_use]
+    pub fn path(&self) -> String {
+        self.link.path()
+    }
+
+    /// The short id of the GTIN. Its record says whether items have records of their own.
+    #[must_use]
+    pub fn product(&self) -> String {
+        self.link.level(&[])
+    }
+
+    /// The short ids of the levels below the GTIN that may have links, the most specific first.
+    ///
+    /// A lot comes before a variant: what is said of a lot, such as a recall, is about fewer items.
+    #[must_use]
+    pub fn levels(&self, mode: SerialMode) -> Vec<String> {
+        use Qualifier::{Lot, Serial, ThirdParty, Variant};
+
+        let of: [&[Qualifier]; 5] = [&[Serial], &[Variant, Lot], &[Lot], &[Variant], &[ThirdParty]];
+        let fits = |kept: &&[Qualifier]| {
+            kept.iter().all(|qualifier| {
+                self.link.get(*qualifier).is_some() && (*qualifier != Serial || mode.has_items())
+            })
+        };
+        of.into_iter().filter(fits).map(|kept| self.link.level(kept)).collect()
+    }
+
+    /// What a scan says of the link, for which these levels were found.
+    #[must_use]
+    pub fn scanned(&self, link_type: Option<&str>, levels: &[Level<'_>]) -> ScannedLink {
+        let has_item = levels.iter().any(Level::is_item);
+        let mode = levels.last().map(|level| level.set.serial_mode).unwrap_or_default();
+        let of = |qualifier| -> Option<Box<str>> { self.link.get(qualifier).map(Into::into) };
+        let serial = of(Qualifier::Serial);
+        ScannedLink {
+            gtin: self.link.gtin().into(),
+            variant: of(Qualifier::Variant),
+            lot: of(Qualifier::Lot),
+            known: serial.as_ref().and_then(|_| (has_item || mode == SerialMode::Known).then_some(has_item)),
+            serial,
+            link_type: link_type.map(Into::into),
+        }
+    }
+
+    /// Where a redirect leads, with the levels that were found, the most specific first.
+    #[must_use]
+    pub fn lead<'l>(&self, levels: &[Level<'l>], now: UnixMillis) -> Lead<'l> {
+        for (place, level) in levels.iter().enumerate() {
+            match choose(level.set, &self.wanted, now) {
+                Choice::Nothing => {}
+                Choice::One(link) => {
+                    return Lead::To { level: place, link, location: self.target(levels, level, link) };
+                }
+                Choice::Several(links) => return Lead::Several { level: place, links },
+            }
+        }
+        Lead::Nothing
+    }
+
+    /// The target of a link of one of these levels, its tags replaced.
+    #[must_use]
+    pub fn target(&self, levels: &[Level<'_>], level: &Level<'_>, link: &TypedLink) -> String {
+        let of = |qualifier| self.link.get(qualifier);
+        let tags = Tags {
+            gtin: self.link.gtin(),
+            variant: of(Qualifier::Variant),
+            lot: of(Qualifier::Lot),
+            serial: of(Qualifier::Serial).filter(|_| level.set.serial_mode != SerialMode::None),
+            thng_id: levels.iter().find_map(|level| level.thng_id),
+        };
+        expand(&link.href, &tags)
+    }
+}
+
+/// The place of the level for which a redirect counts: the item where it was found, else the one that has the link.
+#[must_use]
+pub fn counted(levels: &[Level<'_>], level: usize) -> usize {
+    if levels.first().is_some_and(Level::is_item) { 0 } else { level }
+}
+
+#[cfg(test)]
+mod tests;
