@@ -94,7 +94,7 @@ pub fn resolve(asked: &Asked<'_>, levels: &[Level<'_>], site: Site<'_>, now: Uni
 
 fn lead(asked: &Asked<'_>, levels: &[Level<'_>], site: Site<'_>, now: UnixMillis) -> Resolved {
     match asked.lead(levels, now) {
-        Lead::To { level, link, location } => match HeaderValue::try_from(location) {
+        Lead::To { level, link, location, .. } => match HeaderValue::try_from(location) {
             Ok(location) => Resolved::To {
                 level: counted(levels, level),
                 location,

@@ -8,7 +8,7 @@ use shared::{
 };
 
 use crate::{
-    choose::{Choice, choose, is_open},
+    choose::{Choice, ChosenBy, choose, is_open},
     error::DigitalLinkError,
     fill::{Tags, expand},
     link::{DigitalLink, Qualifier},
@@ -45,6 +45,8 @@ pub enum Lead<'a> {
         level: usize,
         /// The link.
         link: &'a TypedLink,
+        /// What decided for it.
+        by: ChosenBy,
         /// Its target, the tags replaced.
         location: String,
     },
@@ -163,8 +165,8 @@ impl<'a> Asked<'a> {
         for (place, level) in levels.iter().enumerate() {
             match choose(level.set, &self.wanted, now) {
                 Choice::Nothing => {}
-                Choice::One(link) => {
-                    return Lead::To { level: place, link, location: self.target(levels, level, link) };
+                Choice::One(link, by) => {
+                    return Lead::To { level: place, link, by, location: self.target(levels, level, link) };
                 }
                 Choice::Several(links) => return Lead::Several { level: place, links },
             }

@@ -19,6 +19,7 @@ mod wanted;
 pub use self::{
     ai::Ai,
     asked::{Asked, Lead, Level, counted},
+    choose::ChosenBy,
     error::{DigitalLinkError, Needs},
     fill::{Tags, expand},
     link::{DigitalLink, Qualifier},
