@@ -13,3 +13,4 @@ pub mod quota_limits;
 pub mod roles;
 pub mod tenants;
 pub mod user_attempts;
+pub mod withheld;
