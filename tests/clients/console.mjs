@@ -449,12 +449,23 @@ await step('links, products and items are the lists of the API', async () => {
   const leads = (name, href, more) => ({ linkType: 'gs1:pip', href: `https://shop.invalid/${href}`, title: name, ...more })
   const linked = await api('POST', '/products', { name: 'Red shoe', identifiers: { 'gs1:01': '09506000134369' }, serialMode: 'template',
     links: [leads('Shoe', 'shoe/{21}', { default: true }), leads('Schuh', 'de/shoe', { hreflang: ['de'] })] })
+  const swiss = leads('Swiss', 'ch/shoe', { hreflang: ['de'], context: ['CH'] })
+  await api('PUT', `/products/${linked.id}?wait=edges`, { links: [...linked.links, swiss] })
   await open(page, `products/${linked.id}`)
-  await page.getByLabel('Serial', { exact: true }).fill('A/1')
-  const preview = page.locator('[data-test=leads]')
-  assert.equal(await preview.textContent(), 'https://shop.invalid/shoe/A%2F1')
-  await page.getByLabel('Language of the phone').selectOption('de')
-  assert.equal(await preview.textContent(), 'https://shop.invalid/de/shoe')
+  const preview = page.locator('[data-test=digital-preview]')
+  const shows = async (href, why) => {
+    await preview.locator('[data-test=preview-links]').click()
+    await eventually(async () => assert.equal(await page.locator('[data-test=leads]').textContent(), `https://shop.invalid/${href}`))
+    await page.locator('[data-test=previewed]').getByText(why).waitFor()
+  }
+  await preview.getByLabel('Serial', { exact: true }).fill('A/1')
+  await shows('shoe/A%2F1', 'This is the default link.')
+  await preview.getByLabel('Context').selectOption('CH')
+  await preview.getByLabel('Language of the phone').selectOption('de')
+  await page.locator('[data-test=leads]').waitFor({ state: 'detached' })
+  await shows('ch/shoe?context=CH', 'The context decides.')
+  await api('PUT', `/products/${linked.id}?wait=edges`, { links: linked.links })
+  await open(page, `products/${linked.id}`)
   const record = await api('GET', `/redirections/01%2F09506000134369?domain=${encodeURIComponent(code.shortDomain)}`)
   assert.ok((await page.locator('[data-test=uri]').textContent()).includes(record.shortUrl))
   // Nothing is asked outside of this machine: no page of a name that nobody has is there.

@@ -40,6 +40,7 @@ mod limits;
 mod link_changes;
 mod link_checks;
 mod link_history;
+mod link_previews;
 mod links;
 mod locations;
 mod new_actions;

@@ -21,6 +21,7 @@ mod guides;
 mod http;
 mod jobs;
 mod kill;
+mod link_previews;
 mod mail;
 mod oidc;
 mod openapi;

@@ -47,6 +47,8 @@ pub enum RedirectsError {
     Availability { fault: EndsTooEarly, short_id: ShortId },
     #[error("{0} is a Digital Link: change the links of its product or Thng.")]
     DigitalLink(ShortId),
+    #[error("{0} is a Digital Link: POST /products/{{id}}/links/preview says where it leads.")]
+    PreviewOfDigitalLink(ShortId),
     #[error("payload: there is no Digital Link of it: {0}.")]
     NoDigitalLink(&'static str),
     #[error("It was changed since it was read: read it again.")]
@@ -108,6 +110,7 @@ impl DomainError for RedirectsError {
             | Self::DomainUnproven(_)
             | Self::TakenDown(_)
             | Self::DigitalLink(_)
+            | Self::PreviewOfDigitalLink(_)
             | Self::NoRoomForPages { .. }
             | Self::NoState(_)
             | Self::TooManySteps { .. }

@@ -1,9 +1,10 @@
 //! The description of a domain as a resolver, `/.well-known/gs1resolver`.
 
+use digital_link::link_types;
 use serde_json::json;
 use shared::short_url::ShortDomain;
 
-use crate::{answer::CONTEXT, link_types};
+use crate::answer::CONTEXT;
 
 /// The description as JSON. Its contact has the name that the account shows on its pages, else the host.
 pub(crate) fn json(domain: &ShortDomain) -> Vec<u8> {

@@ -1,9 +1,8 @@
 //! Linksets as JSON (RFC 9264), in the form of GS1's schema, which allows no other members.
 
+use digital_link::link_types;
 use serde_json::{Map, Value, json};
 use shared::digital_link::TypedLink;
-
-use crate::link_types;
 
 /// A level, and links of it.
 #[derive(Debug)]

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use digital_link::{DigitalLink, DigitalLinkError};
+use digital_link::{Asked, DigitalLink, DigitalLinkError, Form, Lead, Level, counted};
 use http::{HeaderMap, HeaderValue, Method, Request, Response};
 use hyper::body::Incoming;
-use resolver::{Asked, Level, Resolved};
+use resolver::Resolved;
 use shared::{
     digital_link::SerialMode, problem::Code, redirect::RedirectKey, short_url::ShortDomain, time::UnixMillis,
     wire::spooled::NewLink,
@@ -121,7 +121,7 @@ impl<B: Backing> App<B> {
         let errors = || self.errors_on(sent, domain, &table.withheld);
         let asked = match Asked::read(path, request.uri().query(), sent.accept, sent.language) {
             Ok(asked) if *request.method() == Method::OPTIONS => {
-                return Next::Answer(asked.options(domain).map(Body::of));
+                return Next::Answer(resolver::options(&asked, domain).map(Body::of));
             }
             Ok(asked) => asked,
             Err(DigitalLinkError::NoKey) => return opened(errors().plain(Code::NoSuchPath)),
@@ -182,22 +182,26 @@ impl<B: Backing> App<B> {
         let mut lookups = Lookups::default();
         let levels = self.levels(Search { domain, table, seen: &[] }, &asked, &mut lookups).ok()?;
         let given = given(&levels);
-        let to = asked.redirect(&given, now)?;
-        let served = levels.get(to.level)?;
-        // What is open may depend on the time, and on how often it was scanned.
-        if served.record.availability.is_some() || table.withheld.target(to.location.as_bytes()).is_some() {
+        let lead = if asked.form() == Form::Redirect { asked.lead(&given, now) } else { Lead::Nothing };
+        let Lead::To { level, link, location, .. } = lead else { return None };
+        let served = levels.get(counted(&given, level))?;
+        // What is open may depend on the time, and on how often it was scanned. Any other target was not checked.
+        if served.record.availability.is_some()
+            || table.withheld.target(location.as_bytes()).is_some()
+            || !location.bytes().fold(true, |all, byte| all & byte.is_ascii_graphic())
+        {
             return None;
         }
         lookups.count(&self.metrics);
         if !is_head {
             let (ip, folded, link) =
-                (client.ip, &*served.key.folded, Some(asked.scanned(to.link_type, &given)));
+                (client.ip, &*served.key.folded, Some(asked.scanned(&link.link_type, &given)));
             let asked =
                 scans::Asked { ip, path, query: None, domain, folded, agent, referer, language, link };
             self.recorder.record(&asked, now, None);
         }
-        let (status, link) = (served.record.status_code, asked.link_text(domain));
-        Some(Plainly::Linked { location: to.location, status, link })
+        let (status, link) = (served.record.status_code, resolver::link_text(&asked, domain));
+        Some(Plainly::Linked { location, status, link })
     }
 
     /// The levels that have links, the most specific first and the GTIN last.
@@ -251,7 +255,7 @@ impl<B: Backing> App<B> {
         let is_blocked = |url: &[u8]| site.withheld.target(url).is_some();
         let place = resolver::Site { domain, brand: &brand, is_blocked: &is_blocked };
         let now = self.clock.now();
-        let answer = match asked.resolve(&given, place, now) {
+        let answer = match resolver::resolve(asked, &given, place, now) {
             Resolved::Links(answer) => return Next::Answer(answer.map(Body::of)),
             Resolved::Choice { level, answer } => {
                 let link = Some(Linked { scanned: asked.scanned("", &given), path, is_default: false });
@@ -261,19 +265,19 @@ impl<B: Backing> App<B> {
                 }
                 return Next::Answer(answer.map(Body::of));
             }
-            Resolved::To(to) => {
-                let scanned = asked.scanned(to.link_type, &given);
-                let link = Some(Linked { scanned, path, is_default: to.is_default });
+            Resolved::To { level, location, link_type, is_default } => {
+                let scanned = asked.scanned(link_type, &given);
+                let link = Some(Linked { scanned, path, is_default });
                 let asking = Asking { client, request, sent, site, link };
-                let found = levels.get(to.level).zip(HeaderValue::try_from(to.location).ok());
-                let Some((served, location)) = found else {
+                let Some(served) = levels.get(level) else {
                     return Next::Answer(self.errors(sent.accept).plain(Code::Internal));
                 };
                 let (key, record) = (served.key.clone(), served.record.clone());
                 match self.redirect(&asking, &Served { key, record, location }) {
                     // The next visitor may be led elsewhere.
                     Next::Redirect(location, head) => {
-                        let (head, link) = (RedirectHead { max_age: None, ..head }, asked.link_value(domain));
+                        let (head, link) =
+                            (RedirectHead { max_age: None, ..head }, resolver::link_value(asked, domain));
                         return Next::Led(Box::new(LedTo { location, head, link }));
                     }
                     Next::Answer(answer) => answer,

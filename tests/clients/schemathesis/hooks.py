@@ -277,6 +277,10 @@ def before_call(context, case, kwargs):
                 del case.body[name]
             elif name in case.body:
                 case.body[name] = LINKS
+        if case.path.endswith("/links/preview"):
+            # A GTIN is of the product, an extension stands alone, attributes in a query follow GS1's rules, and a Thng is needed.
+            for name in ("gtin", "tpx", "query", "commissionState", "assessment"):
+                case.body.pop(name, None)
         if case.path.endswith("/jobs/redirections"):
             # One condition is needed, and bounds must be in order.
             case.body = {"filter": f"shortId={SHORT_ID}", "patch": {"title": "Changed"}, "dryRun": True}

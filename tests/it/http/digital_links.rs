@@ -25,13 +25,13 @@ use crate::store::scans::{batch, record};
 const GTIN: &str = "09521234543213";
 const OTHER: &str = "09528765123457";
 
-fn links(href: &str) -> Value {
+pub(super) fn links(href: &str) -> Value {
     json!([{"linkType": "gs1:pip", "href": href, "title": "Product", "default": true}])
 }
 
 impl Api {
     /// Says whether a domain of the first account resolves Digital Links, and waits for what follows.
-    async fn resolve(&self, host: &str, digital_links: bool) -> Result<()> {
+    pub(super) async fn resolve(&self, host: &str, digital_links: bool) -> Result<()> {
         let path = format!("/accounts/{}/shortDomains/{host}", self.made.account);
         let answer = self.call(Method::PUT, &path, Some(json!({"digitalLinks": digital_links}))).await?;
         ensure!(answer.status == 200, "{answer:?}");

@@ -7,6 +7,7 @@ mod href;
 mod link;
 
 use digital_link::{DigitalLink, Qualifier};
+pub use digital_link::{Tags, expand};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use shared::{
@@ -16,7 +17,6 @@ use shared::{
     short_url::ShortDomain,
 };
 
-pub use self::href::{Tags, expand};
 use super::{body, members::Members};
 
 /// Most links of one level.

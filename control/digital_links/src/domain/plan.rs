@@ -62,8 +62,9 @@ pub fn of_thng(thng: &Thng, product: &Product) -> Vec<Planned> {
     gtins(product).into_iter().filter_map(one).collect()
 }
 
-/// Those that Digital Links say, each once. Older releases stored some with less than 14 digits.
-fn gtins(product: &Product) -> Vec<String> {
+/// The GTINs that Digital Links of a product say, each once, its own before former ones. Older releases stored some with less than 14 digits.
+#[must_use]
+pub fn gtins(product: &Product) -> Vec<String> {
     let own = product.gtin().and_then(|gtin| read_gtin(gtin).ok());
     let mut all: Vec<String> = own.into_iter().collect();
     for alias in product.details.digital.aliases() {

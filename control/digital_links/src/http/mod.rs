@@ -1,6 +1,8 @@
-//! HTTP: checks of links, and waits for edges, for operations on products and Things.
+//! HTTP: checks and previews of links, and waits for edges, for operations on products and Things.
 
+mod bodies;
 mod checks;
+mod previews;
 
 use std::sync::Arc;
 
@@ -28,9 +30,11 @@ where
     S: Clone + Send + Sync + 'static,
     Access: FromRef<S>,
     Arc<LinkChecks>: FromRef<S>,
+    Redirects: FromRef<S>,
 {
     // The pages are servers that may answer late.
-    Routes::new().routes(routes!(checks::check).takes_no_place())
+    let checks = routes!(checks::check).takes_no_place();
+    Routes::new().routes(checks).routes(routes!(previews::preview).body(bodies::assumed_request))
 }
 
 /// The layer: where the row of the request has the column `waits`, it waits for edges behind a success, if that was asked. 202:

@@ -6,6 +6,7 @@ mod apply;
 pub mod check;
 mod find;
 mod follow;
+pub mod preview;
 mod steps;
 mod targets;
 

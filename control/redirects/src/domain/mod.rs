@@ -10,5 +10,4 @@ pub mod preview;
 pub mod redirection;
 pub mod rules;
 pub mod task;
-pub mod withheld;
 pub mod words;

@@ -102,7 +102,9 @@ pub(super) fn pages() -> Value {
     request("The pages as a whole; an empty object removes them", closed(body), example)
 }
 
-pub(super) fn assumed_scan() -> Value {
+/// A scan that nobody made.
+#[must_use]
+pub fn assumed_scan() -> Value {
     let country = json!({"type": "string", "minLength": 2, "maxLength": 2, "pattern": "^[A-Za-z]{2}$",
         "description": "ISO 3166-1 alpha-2, as the address of the client would give it."});
     let header = |longest: usize, pattern: &str, meaning: &str| json!({"type": "string", "maxLength": longest, "pattern": pattern, "description": meaning});

@@ -20,7 +20,11 @@ use web::{
     routes::{Columns, Idempotency, Queries, Routes},
 };
 
-pub use self::redirection_answers::{RedirectionDocument, Wait, written};
+pub use self::{
+    bodies::assumed_scan,
+    preview::{PreviewTakeDownDocument, TriedRuleDocument},
+    redirection_answers::{RedirectionDocument, Wait, written},
+};
 use crate::service::Redirects;
 
 /// Query parameters of `/redirections` under the names that older clients send.

@@ -62,7 +62,7 @@ pub(super) struct PreviewDocument {
 /// A rule that was tried. Only callers who may read it see more than its place.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-struct TriedRuleDocument {
+pub struct TriedRuleDocument {
     /// The application in whose list it is; absent for the list of the account.
     #[serde(skip_serializing_if = "Option::is_none")]
     application: Option<String>,
@@ -88,7 +88,7 @@ struct TriedRuleDocument {
 
 /// Why nobody is led there.
 #[derive(Debug, Serialize, ToSchema)]
-struct PreviewTakeDownDocument {
+pub struct PreviewTakeDownDocument {
     /// The reason.
     #[schema(example = "Reported as phishing")]
     reason: String,

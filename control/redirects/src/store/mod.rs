@@ -14,4 +14,3 @@ pub mod redirection_writes;
 pub mod redirections;
 pub mod rules;
 pub mod tasks;
-pub mod withheld;

@@ -18,3 +18,4 @@ pub mod target_hosts;
 pub mod tenant;
 pub mod tenant_body;
 pub mod user_registration;
+pub mod withheld;

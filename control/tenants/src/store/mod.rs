@@ -13,4 +13,5 @@ pub mod quota_limits;
 pub mod roles;
 pub mod tenants;
 pub mod user_attempts;
+pub mod withheld;
 pub mod writers;

@@ -29,6 +29,7 @@ const READS: &[&str] = &[
     "POST /thngs/commissionStateList",
     "POST /redirections/{shortId}/preview",
     "POST /products/{id}/links/check",
+    "POST /products/{id}/links/preview",
     // It sends a message and stores nothing.
     "POST /webhooks/{id}/ping",
     // What it changes is noted where it finds something: see `http::own_domains`.

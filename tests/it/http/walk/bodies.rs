@@ -43,6 +43,7 @@ pub(super) const BODIES: &[(&str, &str)] = &[
     ("PUT /webhooks/{id}", r#"{"name": "walk"}"#),
     ("POST /reactions", REACTION),
     ("PUT /reactions/{id}", r#"{"name": "walk"}"#),
+    ("POST /products/{id}/links/preview", r#"{"serial": "A1"}"#),
     ("POST /redirections/{shortId}/preview", r#"{"country": "DE"}"#),
     ("POST /redirections/{shortId}/restore", r#"{"version": "1"}"#),
     ("PUT /redirector", r#"{"rules": []}"#),

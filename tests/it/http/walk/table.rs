@@ -144,6 +144,7 @@ pub(super) const TABLE: &[(&str, &str, &str)] = &[
     ("PUT /products/{id}", "yy-y-", "products:update"),
     ("DELETE /products/{id}", "yy---", "products:delete"),
     ("POST /products/{id}/links/check", "yy---", "products:read,update"),
+    ("POST /products/{id}/links/preview", "yy-y-", "products:read redirections:read"),
     ("GET /thngs", "yy-yy", "thngs:list"),
     ("POST /thngs", "yy-y-", "thngs:create"),
     ("GET /thngs/{id}", "yy-yy", "thngs:read"),

@@ -117,7 +117,7 @@ pub(super) async fn load_many(
 }
 
 /// The take-downs of the hosts that some targets lead to.
-pub(in crate::service) async fn blocked_hosts<'a>(
+pub async fn blocked_hosts<'a>(
     conn: &mut Conn,
     targets: impl Iterator<Item = &'a str>,
 ) -> Result<TakeDowns, StoreError> {

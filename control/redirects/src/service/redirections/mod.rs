@@ -38,10 +38,10 @@ pub use self::import::create_in;
 pub use self::import::{ItemResult, create_many};
 use self::lists::list_as;
 pub use self::lists::{Listing, find, list, logo, matching};
-pub(in crate::service) use self::load::blocked_hosts;
+pub use self::load::blocked_hosts;
 use self::load::{check_take_downs, hide_authors, load_many};
 use self::plan::{key_of, owners, plan};
-pub use self::preview::{Preview, ShownRule, preview, shown_pages};
+pub use self::preview::{Preview, ShownRule, preview, preview_of, shown_pages};
 pub use self::restore::restore;
 pub use self::write::{audit_id, state_of};
 use self::write::{event_of, gone, insert, record, write_changed};
@@ -299,7 +299,10 @@ fn place(core: &Core, actor: &Actor, short_ids: &[String]) -> Result<Place, Serv
 }
 
 /// The short domain that a request means: the named one, else the host's, else the account's first.
-async fn resolve_domain(
+///
+/// # Errors
+/// 400 for a named one that is not the account's, 404 for a host of another account, 409 where there is none.
+pub async fn resolve_domain(
     conn: &mut Conn,
     account: AccountId,
     choice: &DomainChoice,

@@ -8,6 +8,7 @@ use shared::{
     id::{AccountId, ApplicationId, ThngId},
     pages::Pages,
     problem::Code,
+    redirect::Redirect,
     redirect_status::RedirectStatus,
     rules::{Field, Text},
     short_url::ShortDomain,
@@ -32,8 +33,8 @@ use crate::{
         preview::{AssumedFacts, DecidedBy, Decision, KnownFacts, Tried, decide},
         withheld::TakeDown,
     },
-    error::{CommonError, ServiceError},
-    service::{Redirects, access::require, rules::may_read},
+    error::{CommonError, RedirectsError, ServiceError},
+    service::{Core, Redirects, access::require, rules::may_read},
     store::{Conn, pages, rules, scopes, withheld},
 };
 
@@ -77,7 +78,7 @@ pub struct ShownRule {
 /// Where a link would lead a scan, as an edge decides it.
 ///
 /// # Errors
-/// 404 when the link is absent, deleted, or another account's; 400 for what is assumed of a Thng that it does not have.
+/// 404 when the link is absent, deleted, or another account's; 409 for a Digital Link; others as [`preview_of`].
 #[instrument(skip_all)]
 pub async fn preview(
     state: &Redirects,
@@ -89,17 +90,37 @@ pub async fn preview(
     let grant = require(actor, Verb::Read, Redirections)?;
     let mut conn = state.db.read().await?;
     let domain = resolve_domain(&mut conn, actor.account, &choice, None).await?;
-    let found = load(&mut conn, actor.account, &grant, &domain, short_id).await?;
-    let key = key_of(&domain, &found.redirect.short_id);
-    let link = scan.assume(found.redirect).map_err(CommonError::Faults)?;
-    let at = scan.time.unwrap_or_else(|| state.clock.now());
+    let link = load(&mut conn, actor.account, &grant, &domain, short_id).await?.redirect;
+    if link.digital_link.is_some() {
+        return Err(RedirectsError::PreviewOfDigitalLink(link.short_id).into());
+    }
+    preview_of(state, &mut conn, actor, &domain, link, scan, true).await
+}
+
+/// [`preview`] of a link of this account and domain that was read, with or without its rules.
+///
+/// # Errors
+/// 400 for what is assumed of a Thng that it does not have.
+pub async fn preview_of(
+    core: &Core,
+    conn: &mut Conn,
+    actor: &Actor,
+    domain: &ShortDomain,
+    link: Redirect,
+    scan: &AssumedScan,
+    by_rules: bool,
+) -> Result<Preview, ServiceError> {
+    let key = key_of(domain, &link.short_id);
+    let link = scan.assume(link).map_err(CommonError::Faults)?;
+    let at = scan.time.unwrap_or_else(|| core.clock.now());
     let facts = AssumedFacts::new(&actor.account, &link, scan, &AGENTS, at);
-    let rules = rules::load(&mut conn, actor.account).await?;
+    let mut rules = rules::load(conn, actor.account).await?;
+    rules.lists.retain(|_| by_rules);
     let decision = decide(&link, &rules, &facts).map_err(ServiceError::Internal)?;
-    let take_downs =
-        withheld::take_downs(&mut conn, &[&key], &hosts_of(decision.target.as_deref().into_iter())).await?;
+    let hosts = hosts_of(decision.target.as_deref().into_iter());
+    let take_downs = withheld::take_downs(conn, &[&key], &hosts).await?;
     let Decision { by, closed, target, tried } = decision;
-    let hidden = hidden(&mut conn, actor, link.thng_id).await?;
+    let hidden = hidden(conn, actor, link.thng_id).await?;
     // The status code of a link is for the way to its own target.
     let redirect_status = if by == DecidedBy::Target { link.status_code } else { RedirectStatus::default() };
     let mut preview = Preview {
@@ -125,8 +146,7 @@ pub async fn preview(
         preview.taken_down = Some(take_down.clone());
         return Ok(preview);
     }
-    if by == DecidedBy::Target && shown_pages(&mut conn, actor.account, &domain).await?.stops(&link.standing)
-    {
+    if by == DecidedBy::Target && shown_pages(conn, actor.account, domain).await?.stops(&link.standing) {
         preview.by = DecidedBy::Copy;
         preview.code = Some(Code::SuspectedCopy);
         return Ok(preview);

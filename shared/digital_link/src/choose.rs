@@ -15,10 +15,25 @@ use crate::{link_types, wanted::Wanted};
 pub(crate) enum Choice<'a> {
     /// No link of the type that is asked for.
     Nothing,
-    /// This one.
-    One(&'a TypedLink),
+    /// This one, and what decided for it.
+    One(&'a TypedLink, ChosenBy),
     /// Several, none of which fits better than the others.
     Several(Vec<&'a TypedLink>),
+}
+
+/// What decided for a link: the last thing that ruled another one out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ChosenBy {
+    /// It is the default link of its level, and none fits better.
+    Default,
+    /// It is the only one of the type that was asked for.
+    LinkType,
+    /// `Accept`.
+    MediaType,
+    /// `Accept-Language`, or that a link is for every language.
+    Language,
+    /// `context`, or that a link is for every context.
+    Context,
 }
 
 /// Whether a link holds at a moment.
@@ -39,38 +54,49 @@ pub(crate) fn choose<'a>(set: &'a LinkSet, wanted: &Wanted<'_>, now: UnixMillis)
             link.media_type == default.media_type && link_types::are_same(&link.link_type, &default.link_type)
         };
         if !wanted.has_preference() {
-            return Choice::One(default);
+            return Choice::One(default, ChosenBy::Default);
         }
         let mut alike: Vec<_> = open().filter(is_alike).collect();
-        fit_visitor(&mut alike, wanted);
-        return Choice::One(if let [one] = *alike { one } else { default });
+        let by = fit_visitor(&mut alike, wanted).unwrap_or(ChosenBy::Default);
+        return if let [one] = *alike {
+            Choice::One(one, by)
+        } else {
+            Choice::One(default, ChosenBy::Default)
+        };
     };
     let mut found: Vec<_> = open().filter(|link| link_types::are_same(&link.link_type, asked)).collect();
-    if let Some(accept) = wanted.accept {
-        keep_best(&mut found, |link| media_rank(link, accept));
+    let mut by = ChosenBy::LinkType;
+    if let Some(accept) = wanted.accept
+        && keep_best(&mut found, |link| media_rank(link, accept))
+    {
+        by = ChosenBy::MediaType;
     }
-    fit_visitor(&mut found, wanted);
+    let by = fit_visitor(&mut found, wanted).unwrap_or(by);
     if let [one] = *found {
-        return Choice::One(one);
+        return Choice::One(one, by);
     }
     match found.iter().find(|link| link.default) {
-        Some(&default) => Choice::One(default),
+        Some(&default) => Choice::One(default, ChosenBy::Default),
         None if found.is_empty() => Choice::Nothing,
         None => Choice::Several(found),
     }
 }
 
-fn fit_visitor(links: &mut Vec<&TypedLink>, wanted: &Wanted<'_>) {
+/// Keeps the links that fit the visitor best, and gives what ruled out the last one of the others.
+fn fit_visitor(links: &mut Vec<&TypedLink>, wanted: &Wanted<'_>) -> Option<ChosenBy> {
     if links.len() < 2 {
-        return;
+        return None;
     }
     let languages = wanted.languages();
-    keep_best(links, |link| language_rank(link, &languages));
-    keep_best(links, |link| context_rank(link, wanted.context.as_deref()));
+    let by_language = keep_best(links, |link| language_rank(link, &languages));
+    if keep_best(links, |link| context_rank(link, wanted.context.as_deref())) {
+        return Some(ChosenBy::Context);
+    }
+    by_language.then_some(ChosenBy::Language)
 }
 
-/// Keeps the links of the highest rank.
-fn keep_best<R: Ord>(links: &mut Vec<&TypedLink>, rank: impl Fn(&TypedLink) -> R) {
+/// Keeps the links of the highest rank; whether there were others.
+fn keep_best<R: Ord>(links: &mut Vec<&TypedLink>, rank: impl Fn(&TypedLink) -> R) -> bool {
     let (mut best, mut kept) = (None, 0);
     for at in 0..links.len() {
         let Some(rank) = links.get(at).map(|link| rank(link)) else { break };
@@ -82,7 +108,9 @@ fn keep_best<R: Ord>(links: &mut Vec<&TypedLink>, rank: impl Fn(&TypedLink) -> R
         links.swap(kept, at);
         kept += 1;
     }
+    let had_others = kept < links.len();
     links.truncate(kept);
+    had_others
 }
 
 /// By the quality of its media type, then whether that is named. Where nothing of it is accepted, a link without a media type

@@ -9,7 +9,7 @@ use crate::link_types;
 
 /// In which form the links are asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Form {
+pub enum Form {
     /// A redirect to one of them.
     Redirect,
     /// All of them as JSON, under this media type.
@@ -19,7 +19,7 @@ pub(crate) enum Form {
 }
 
 /// The media type of RFC 9264.
-pub(crate) const LINKSET: &str = "application/linkset+json";
+pub const LINKSET: &str = "application/linkset+json";
 const JSON: &str = "application/json";
 
 /// What a request asks for.

@@ -35,7 +35,7 @@ fn chosen(set: &LinkSet, query: &str, accept: &str, language: &str) -> String {
     let wanted = Wanted::read(Some(query), header(leak(accept)), header(leak(language)));
     match choose(set, &wanted, UnixMillis(0)) {
         Choice::Nothing => String::new(),
-        Choice::One(link) => link.title.to_string(),
+        Choice::One(link, _) => link.title.to_string(),
         Choice::Several(links) => links.iter().map(|link| &*link.title).collect::<Vec<_>>().join("|"),
     }
 }
@@ -89,6 +89,40 @@ fn links_are_chosen_by_type_media_type_language_and_context() {
         ("linkType=pip", "", "", "", "no curie"),
     ] {
         assert_eq!(chosen(&all, query, accept, language), expected, "{query} {accept} {language}: {why}");
+    }
+}
+
+#[test]
+fn what_decided_is_named() {
+    let all = set(&[
+        "gs1:pip! en - en",
+        "gs1:pip fr - fr",
+        "gs1:pip lk - fr LK",
+        "gs1:instructions html text/html",
+        "gs1:instructions pdf application/pdf",
+        "gs1:epil one",
+        "gs1:pip pdf application/pdf fr",
+    ]);
+    for (query, accept, language, title, expected) in [
+        ("", None, None, "en", ChosenBy::Default),
+        ("", None, Some("ja"), "en", ChosenBy::Default),
+        ("", None, Some("en"), "en", ChosenBy::Language),
+        ("", None, Some("fr"), "fr", ChosenBy::Context),
+        ("context=LK", None, Some("fr"), "lk", ChosenBy::Context),
+        ("linkType=gs1:epil", Some("text/html"), Some("fr"), "one", ChosenBy::LinkType),
+        ("linkType=gs1:instructions", Some("application/pdf"), None, "pdf", ChosenBy::MediaType),
+        ("linkType=gs1:pip", Some("application/pdf"), Some("en"), "pdf", ChosenBy::MediaType),
+        ("linkType=gs1:pip", Some("text/html"), Some("en"), "en", ChosenBy::Language),
+        ("linkType=gs1:pip", Some("text/html"), Some("fr"), "fr", ChosenBy::Context),
+    ] {
+        let header = |text: Option<&'static str>| text.map(str::as_bytes);
+        let wanted = Wanted::read(Some(query), header(accept), header(language));
+        match choose(&all, &wanted, UnixMillis(0)) {
+            Choice::One(link, by) => {
+                assert_eq!((&*link.title, by), (title, expected), "{query} {language:?}")
+            }
+            other => panic!("{query} {language:?}: {other:?}"),
+        }
     }
 }
 

@@ -3,13 +3,13 @@
 use std::borrow::Cow;
 
 /// The namespace of the vocabulary, in which types are written.
-pub(crate) const NAMESPACE: &str = "https://ref.gs1.org/voc/";
+pub const NAMESPACE: &str = "https://ref.gs1.org/voc/";
 /// The prefix of curies.
-pub(crate) const PREFIX: &str = "gs1:";
+pub const PREFIX: &str = "gs1:";
 /// Hosts and path of the namespaces that were given out.
 const NAMESPACES: [&str; 3] = ["ref.gs1.org/voc/", "gs1.org/voc/", "www.gs1.org/voc/"];
 /// The term of the default link.
-pub(crate) const DEFAULT: &str = "defaultLink";
+pub const DEFAULT: &str = "defaultLink";
 
 /// The term of the vocabulary that a type names, such as `pip`.
 fn term(link_type: &str) -> Option<&str> {
@@ -38,7 +38,8 @@ pub(crate) fn is_default(link_type: &str) -> bool {
 }
 
 /// The type as a URI, as a linkset has it.
-pub(crate) fn uri(link_type: &str) -> Cow<'_, str> {
+#[must_use]
+pub fn uri(link_type: &str) -> Cow<'_, str> {
     match term(link_type) {
         Some(term) => Cow::Owned(format!("{NAMESPACE}{term}")),
         None => Cow::Borrowed(link_type),
