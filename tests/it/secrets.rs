@@ -12,14 +12,9 @@ use ::secrets::{keys::SecretKeys, store as secrets};
 use anyhow::{Context, Result, ensure};
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
-use tests::{db::Location, product::Product};
+use tests::{db::Location, json::text, product::Product};
 
 use crate::store::schema::run;
-
-/// A member of an answer, as text.
-fn text(body: &Value, member: &str) -> Result<String> {
-    Ok(body[member].as_str().with_context(|| format!("{member} in {body}"))?.to_owned())
-}
 
 /// The keys of a file.
 fn keys_of(path: &Path) -> Result<SecretKeys> {

@@ -8,6 +8,7 @@ pub mod fingerprint;
 pub mod fleet;
 pub mod fleet_edge;
 pub mod hist;
+pub mod json;
 pub mod killed;
 pub mod kills;
 pub mod mmdb;

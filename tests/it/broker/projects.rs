@@ -8,6 +8,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use tests::{
     db::Engine,
+    json::id,
     mqtt::{Client, Hello},
 };
 
@@ -25,10 +26,6 @@ struct Confined {
     /// A Thng of the project, and one of none.
     inside: String,
     outside: String,
-}
-
-fn id(made: &Value) -> Result<String> {
-    Ok(made["id"].as_str().with_context(|| made.to_string())?.to_owned())
 }
 
 impl Confined {

@@ -3,7 +3,7 @@
 use anyhow::{Context, Result, ensure};
 use axum::http::Method;
 use serde_json::{Value, json};
-use tests::db::Engine;
+use tests::{db::Engine, json::id};
 
 use super::{
     Api,
@@ -32,31 +32,25 @@ impl Kind {
             .map(|(kind, body)| Self { path: format!("/{kind}"), their_path: format!("/{kind}"), body })
             .collect();
         let name = json!({"name": "p"});
-        let ours = id_of(&api.create("/projects", name.clone()).await?)?;
+        let ours = id(&api.create("/projects", name.clone()).await?)?;
         let theirs = api.call_as(&api.other_key, Method::POST, "/projects", Some(name)).await?.json();
         all.push(Self {
             path: format!("/projects/{ours}/applications"),
-            their_path: format!("/projects/{}/applications", id_of(&theirs)?),
+            their_path: format!("/projects/{}/applications", id(&theirs)?),
             body: json!({"name": "a"}),
         });
         Ok(all)
     }
 }
 
-fn id_of(made: &Value) -> Result<String> {
-    Ok(made["id"].as_str().with_context(|| made.to_string())?.to_owned())
-}
-
 async fn bulk_updates_and_deletes_are_atomic(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     for Kind { path, their_path, body } in Kind::all(&api).await? {
         let kind = &path;
-        let (a, b) = (
-            id_of(&api.create(&path, body.clone()).await?)?,
-            id_of(&api.create(&path, body.clone()).await?)?,
-        );
+        let (a, b) =
+            (id(&api.create(&path, body.clone()).await?)?, id(&api.create(&path, body.clone()).await?)?);
         let theirs = api.call_as(&api.other_key, Method::POST, &their_path, Some(body)).await?.json();
-        let theirs = id_of(&theirs)?;
+        let theirs = id(&theirs)?;
         let before = api.fingerprint().await?;
         let change = || Some(json!({"tags": ["bulk"], "description": "changed"}));
         let too_many: Vec<String> = (0..101).map(|n| format!("{}{n:03}", &UNKNOWN[..21])).collect();
@@ -105,7 +99,7 @@ async fn bulk_updates_and_deletes_are_atomic(engine: Engine) -> Result<()> {
 /// As above; a redirection goes by its short id, and a PUT replaces it.
 async fn bulk_updates_and_deletes_of_redirections_are_atomic(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
-    let thng = id_of(&api.create("/thngs", json!({"name": "t"})).await?)?;
+    let thng = id(&api.create("/thngs", json!({"name": "t"})).await?)?;
     let body = |thng: &str, id: &str| json!({"platformId": thng, "defaultRedirectUrl": "https://example.com/", "shortId": id});
     for id in ["A1", "B2"] {
         let answer = api.call(Method::POST, "/redirections", Some(body(&thng, id))).await?;
@@ -150,13 +144,13 @@ async fn bulk_of_applications_stays_within_the_project(engine: Engine) -> Result
     let api = Api::new(engine).await?;
     let mut paths = Vec::new();
     for name in ["here", "there"] {
-        let project = id_of(&api.create("/projects", json!({"name": name})).await?)?;
+        let project = id(&api.create("/projects", json!({"name": name})).await?)?;
         paths.push(format!("/projects/{project}/applications"));
     }
     let (here, there) = (&paths[0], &paths[1]);
     let ours = api.create(here, json!({"name": "ours"})).await?;
     let elsewhere = api.create(there, json!({"name": "elsewhere"})).await?;
-    let (a, b) = (id_of(&ours)?, id_of(&elsewhere)?);
+    let (a, b) = (id(&ours)?, id(&elsewhere)?);
     let before = api.fingerprint().await?;
     for uri in [
         format!("{here}?ids={a},{b}"),
@@ -230,7 +224,7 @@ async fn each_item_of_an_array_has_its_own_result(engine: Engine) -> Result<()> 
         let third = if kind == "thngs" { 400 } else { 201 };
         ensure!(statuses == [201, 400, third, 201], "{kind}: {results}");
         ensure!(results[1]["code"] == 40001 && results[1]["errors"][0].as_str().is_some(), "{results}");
-        let read = api.get(&format!("{path}/{}", id_of(&results[0])?)).await?.json();
+        let read = api.get(&format!("{path}/{}", id(&results[0])?)).await?.json();
         ensure!(read["name"] == "a" && read["tags"] == json!(["x"]), "{read}");
         let listed = api.get(&path).await?.json();
         let made = statuses.iter().filter(|status| **status == 201).count();

@@ -13,12 +13,11 @@ use shared::{
     redirect::{Redirect, RedirectKey},
     wire::scan::{ScanRecord, ScannedLink},
 };
-use tests::{db::Engine, product::PHONE};
+use tests::{db::Engine, json::text, product::PHONE};
 
 use super::{
     Api,
     authentication::{BERN, trigger, with},
-    operators::text,
 };
 use crate::store::scans::{batch, record};
 

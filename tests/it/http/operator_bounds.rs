@@ -11,14 +11,14 @@ use kernel::{
     store::Ctx,
 };
 use serde_json::{Value, json};
-use tests::{db::Engine, product::PHONE};
+use tests::{db::Engine, json::text, product::PHONE};
 
 use super::{
     Api,
     authentication::{BERN, Brand, scanned, trigger, with},
     batches::populate,
     events::Stream,
-    operators::{accept, accesses, machine, project, text},
+    operators::{accept, accesses, machine, project},
 };
 
 /// The key of an operator whose only role has these permissions.

@@ -1,9 +1,9 @@
 //! `POST /redirections/{shortId}/preview`: where a link would lead a scan, and why.
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use axum::http::Method;
 use serde_json::{Value, json};
-use tests::db::Engine;
+use tests::{db::Engine, json::text};
 
 use super::{Api, operators::machine, platform::ask};
 
@@ -22,10 +22,6 @@ const PHONE: &str = "Mozilla/5.0 (iPhone; CPU iPhone OS 17_5 like Mac OS X) Appl
     (KHTML, like Gecko) Version/17.5 Mobile/15E148 Safari/604.1";
 /// Monday, 2026-09-21, 23:46:40 UTC.
 const WHEN: i64 = 1_790_034_400_000;
-
-fn text(body: &Value, member: &str) -> Result<String> {
-    Ok(body[member].as_str().with_context(|| format!("{member} in {body}"))?.to_owned())
-}
 
 /// Makes a Thng and a link to it with more members; gives the id of the Thng.
 async fn make(api: &Api, short_id: &str, more: Value) -> Result<String> {

@@ -24,11 +24,12 @@ use shared::{
 };
 use tests::{
     db::{Engine, TestApp},
+    json::text,
     mmdb,
     product::PHONE,
 };
 
-use super::{Answer, Api, operators::text};
+use super::{Answer, Api};
 
 const ANDROID: &str = "Mozilla/5.0 (Linux; Android 14; SM-S918B) AppleWebKit/537.36 (KHTML, like Gecko) \
     Chrome/126.0.0.0 Mobile Safari/537.36";

@@ -4,13 +4,9 @@ use anyhow::{Context, Result, ensure};
 use axum::http::Method;
 use redirects::store::redirections;
 use serde_json::{Value, json};
-use tests::db::Engine;
+use tests::{db::Engine, json::text};
 
 use super::Api;
-
-fn text(body: &Value, member: &str) -> Result<String> {
-    Ok(body[member].as_str().with_context(|| format!("{member} in {body}"))?.to_owned())
-}
 
 /// A project with a key of each kind that it has.
 struct Tenant {

@@ -7,9 +7,9 @@ use kernel::{
     store::{Ctx, keys},
 };
 use serde_json::{Value, json};
-use tests::db::Engine;
+use tests::{db::Engine, json::text};
 
-use super::{Api, operators::text};
+use super::Api;
 use crate::store::redirections::execute;
 
 const DAY_MS: i64 = 24 * 3_600_000;

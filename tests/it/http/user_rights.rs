@@ -15,7 +15,10 @@ use kernel::{
 };
 use serde_json::{Value, json};
 use shared::problem::Code;
-use tests::db::{Engine, SystemRandom};
+use tests::{
+    db::{Engine, SystemRandom},
+    json::text,
+};
 
 use super::Api;
 
@@ -30,10 +33,6 @@ const RESERVED: [&str; 8] = [
     "authenticationConfirmations",
     "authenticationResults",
 ];
-
-fn text(body: &Value, member: &str) -> Result<String> {
-    Ok(body[member].as_str().with_context(|| format!("{member} in {body}"))?.to_owned())
-}
 
 /// A brand with an application in a page, and a genuine item that was scanned.
 struct Brand {

@@ -1,17 +1,13 @@
 //! Users of applications: registration, activation, logins, logout, and the user records.
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use axum::http::Method;
 use serde_json::{Value, json};
-use tests::db::Engine;
+use tests::{db::Engine, json::text};
 
 use super::Api;
 
 const UNKNOWN: &str = "UKXAGyEf8SQ5eTDmVgGpHqAa";
-
-fn text(body: &Value, member: &str) -> Result<String> {
-    Ok(body[member].as_str().with_context(|| format!("{member} in {body}"))?.to_owned())
-}
 
 /// An application of a new project: its path and its public key.
 async fn application(api: &Api) -> Result<(String, String)> {

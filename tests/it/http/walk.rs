@@ -18,7 +18,7 @@ use anyhow::{Context, Result};
 use axum::http::Method;
 use kernel::domain::access::UserRights;
 use serde_json::{Value, json};
-use tests::db::Engine;
+use tests::{db::Engine, json::text};
 
 use self::{
     fixture::Fixture,
@@ -87,10 +87,6 @@ fn without_body() -> BTreeSet<String> {
     all.filter(|(.., operation)| operation.get("requestBody").is_none())
         .map(|(method, path, _)| format!("{} {path}", method.to_uppercase()))
         .collect()
-}
-
-fn text(body: &Value, member: &str) -> Result<String> {
-    Ok(body[member].as_str().with_context(|| format!("{member} in {body}"))?.to_owned())
 }
 
 pub(super) async fn every_cell_of_the_permissions(engine: Engine) -> Result<()> {

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use tests::{
     db::{Engine, Location, TestDb},
     fingerprint::fingerprint,
+    json::text,
     killed::Killed,
     product::{DEADLINE, binary, client, metrics_of, random_key, spawn_up},
 };
@@ -15,7 +16,6 @@ use tests::{
 use super::{
     ADA, ANOTHER, PASSWORD,
     server::{Mode, Program, code_of},
-    site::text,
 };
 
 /// Sends something as from an address, and keeps what was answered.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ::mail::MailSettings;
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use axum::{
     Router,
     body::Body,
@@ -16,7 +16,10 @@ use kernel::{
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use shared::time::{Clock, ManualClock, UnixMillis};
-use tests::db::{Engine, TestApp};
+use tests::{
+    db::{Engine, TestApp},
+    json::text,
+};
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tower::ServiceExt;
 
@@ -128,8 +131,4 @@ impl Answer {
         ensure!(self.status == status, "{self:?}");
         Ok(self.body)
     }
-}
-
-pub(super) fn text(body: &Value, member: &str) -> Result<String> {
-    Ok(body[member].as_str().with_context(|| format!("{member} in {body}"))?.to_owned())
 }

@@ -27,6 +27,7 @@ use tenants::{domain::email::Email, store::accounts};
 use tests::{
     db::{Engine, SystemRandom, TestApp, random16},
     fingerprint::fingerprint,
+    json::text,
 };
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tower::ServiceExt;
@@ -242,8 +243,4 @@ impl Answer {
     pub(super) fn retry_after(&self) -> Option<u64> {
         self.headers.get(header::RETRY_AFTER)?.to_str().ok()?.parse().ok()
     }
-}
-
-pub(super) fn text(body: &Value, member: &str) -> Result<String> {
-    Ok(body[member].as_str().with_context(|| format!("{member} in {body}"))?.to_owned())
 }

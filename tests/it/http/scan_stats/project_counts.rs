@@ -3,12 +3,12 @@
 use anyhow::Result;
 use axum::http::Method;
 use serde_json::{Value, json};
-use tests::{db::Engine, product::PHONE};
+use tests::{db::Engine, json::text, product::PHONE};
 
 use super::{
     super::{
         Api,
-        operators::{self, machine, text},
+        operators::{self, machine},
     },
     HOUR, NOW, api, ask, linked, scan, take,
 };
