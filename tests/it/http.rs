@@ -95,15 +95,11 @@ use hosting::{
     domain::platform_key::{PLATFORM_KEY_PREFIX, PlatformKey},
     store::platform_keys,
 };
-use kernel::{
-    domain::access::ActorKind,
-    store::{Ctx, keys},
-};
+use kernel::store::Ctx;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use shared::{
     id::{AccountId, OperatorId},
-    short_url::{Scheme, ShortDomain},
     time::UnixMillis,
 };
 use signin::{
@@ -113,8 +109,8 @@ use signin::{
     },
     store::operator_sessions,
 };
-use tenants::store::accounts;
 use tests::{
+    accounts,
     db::{Engine, TestApp, random16},
     fingerprint::fingerprint,
 };
@@ -206,24 +202,16 @@ impl Api {
     async fn over(made: TestApp) -> Result<Self> {
         let now = made.app.core.clock.now().0;
         let (key, other_key) = ("A".repeat(80), "B".repeat(80));
-        let other_account = AccountId::new(now, random16()?);
-        let other_operator = OperatorId::new(now, random16()?);
-        let mut tx = made.app.core.db.begin(&Ctx::default()).await?;
-        accounts::insert(&mut tx, other_account, "Other", true, now).await?;
-        accounts::insert_operator(&mut tx, other_operator, other_account, "x@example.com", ("X", "Y"), now)
-            .await?;
-        accounts::insert_domain(&mut tx, other_account, &ShortDomain::new(Scheme::Https, "other.gg")?)
-            .await?;
-        for (key, account, operator) in
-            [(&key, made.account, made.operator), (&other_key, other_account, other_operator)]
-        {
-            let hash: [u8; 32] = Sha256::digest(key.as_bytes()).into();
-            keys::insert(&mut tx, &hash, account, ActorKind::Operator, operator.as_str(), now).await?;
-        }
+        let db = &made.app.core.db;
+        let other = accounts::add(db, now, "x@example.com", Some("other.gg")).await?;
+        accounts::add_key(db, now, &key, (made.account, made.operator)).await?;
+        accounts::add_key(db, now, &other_key, other).await?;
+        let (other_account, other_operator) = other;
         let platform_key = format!("{PLATFORM_KEY_PREFIX}{}", "P".repeat(76));
         let hash: [u8; 32] = Sha256::digest(platform_key.as_bytes()).into();
         let (label, created_at) = ("of the tests".to_owned(), UnixMillis(now));
         let of_platform = PlatformKey { hash, label, created_at, expires_at: None, revoked_at: None };
+        let mut tx = db.begin(&Ctx::default()).await?;
         platform_keys::insert(&mut tx, &of_platform).await?;
         tx.commit().await?;
         let cookie = begin_session(&made.app, made.account, made.operator).await?;

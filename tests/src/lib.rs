@@ -1,5 +1,6 @@
 //! Shared test code: databases of both engines, and the parts of a running product.
 
+pub mod accounts;
 pub mod campaign;
 pub mod clickhouse;
 pub mod db;

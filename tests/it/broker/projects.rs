@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use anyhow::{Context, Result, ensure};
 use mqtt5::{QoS, packet::suback::SubAckReasonCode};
 use reqwest::Method;
-use serde_json::{Value, json};
+use serde_json::json;
 use tests::{
     db::Engine,
     json::id,

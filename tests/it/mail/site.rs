@@ -9,12 +9,7 @@ use axum::{
     body::Body,
     http::{Method, Request, header},
 };
-use kernel::{
-    domain::access::ActorKind,
-    store::{Ctx, keys},
-};
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
 use shared::time::{Clock, ManualClock, UnixMillis};
 use tests::{
     db::{Engine, TestApp},
@@ -51,10 +46,7 @@ impl Site {
         })
         .await?;
         let core = &made.app.core;
-        let mut tx = core.db.begin(&Ctx::default()).await?;
-        let hash: [u8; 32] = Sha256::digest(OPERATOR.as_bytes()).into();
-        keys::insert(&mut tx, &hash, made.account, ActorKind::Operator, made.operator.as_str(), 1).await?;
-        tx.commit().await?;
+        made.add_key(OPERATOR).await?;
         let stop = CancellationToken::new();
         tokio::spawn(::mail::worker::run(made.app.users.outbox.clone(), core.db.clone(), stop.clone()));
         let router = control::http::router(made.app.clone());
