@@ -17,7 +17,7 @@ use sqlx::{AssertSqlSafe, Connection};
 use tests::{
     db::Location,
     killed::Killed,
-    product::{Product, built, metrics_of, spawn_up},
+    product::{Product, built, metrics_of, spawn_up, value_of},
 };
 
 /// Longest wait for jobs to end: a lease of 30 s may have to run out first, more than once.
@@ -47,11 +47,7 @@ impl Worker {
             .env("RUST_LOG", "warn")
             .envs(variables.iter().copied());
         let (child, said) = spawn_up(&mut command, DEADLINE)?;
-        let admin = said.iter().find_map(|line| line.strip_prefix("Admin "));
-        Ok(Self {
-            child: Killed(child),
-            admin: admin.with_context(|| format!("{said:?}"))?.trim().to_owned(),
-        })
+        Ok(Self { child: Killed(child), admin: value_of(&said, "Admin ")? })
     }
 
     fn signal(&self, name: &str) -> Result<()> {

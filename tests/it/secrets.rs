@@ -12,7 +12,11 @@ use ::secrets::{keys::SecretKeys, store as secrets};
 use anyhow::{Context, Result, ensure};
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
-use tests::{db::Location, json::text, product::Product};
+use tests::{
+    db::Location,
+    json::text,
+    product::{Product, free_ports},
+};
 
 use crate::store::schema::run;
 
@@ -150,9 +154,7 @@ async fn next_page(product: &Product, path: &str) -> Result<String> {
 fn waymark(data: &Path, location: &Location, args: &[&str]) -> Result<(Option<i32>, String)> {
     let mut command = std::process::Command::new(tests::product::binary()?);
     command.args(args).env("WAYMARK_DATA_DIR", data).env("RUST_LOG", "warn");
-    for name in ["WAYMARK_API_LISTEN", "WAYMARK_EDGE_LISTEN", "WAYMARK_ADMIN_LISTEN"] {
-        command.env(name, "127.0.0.1:0");
-    }
+    command.envs(free_ports(["API", "EDGE", "ADMIN"]));
     if let Location::Postgres(url) = location {
         command.env("DATABASE_URL", url);
     }

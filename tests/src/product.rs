@@ -13,8 +13,8 @@ use anyhow::{Context, Result, bail};
 use reqwest::{Method, StatusCode, header};
 use serde_json::{Value, json};
 
+pub use self::process::{free_ports, spawn_until, spawn_up, value_of};
 use self::process::{log_beside, spawn};
-pub use self::process::{spawn_until, spawn_up};
 use crate::{
     clickhouse::ClickHouse,
     db::{Engine, Location, TestDb, copy_migrated},
@@ -169,25 +169,16 @@ impl Product {
         }
         let key = random_key()?;
         let mut command = Command::new(binary()?);
-        command
-            .env("WAYMARK_API_LISTEN", "127.0.0.1:0")
-            .env("WAYMARK_EDGE_LISTEN", "127.0.0.1:0")
-            .env("WAYMARK_MQTT_LISTEN", "127.0.0.1:0")
-            .env("WAYMARK_ADMIN_LISTEN", "127.0.0.1:0");
+        command.envs(free_ports(["API", "EDGE", "MQTT", "ADMIN"]));
         if options.dev_tls {
-            command
-                .env("WAYMARK_MQTT_TLS_LISTEN", "127.0.0.1:0")
-                .env("WAYMARK_API_TLS_LISTEN", "127.0.0.1:0")
-                .env("WAYMARK_EDGE_TLS_LISTEN", "127.0.0.1:0");
+            command.envs(free_ports(["MQTT_TLS", "API_TLS", "EDGE_TLS"]));
         }
         let clickhouse = (options.engine == Engine::ClickHouse).then(ClickHouse::start).transpose()?;
         command.envs(clickhouse.iter().map(|server| ("WAYMARK_SCANS_URL", server.url())));
         let (child, said) = spawn(command, &data, &key, options, db.as_ref())?;
         let http = client()?;
-        let of = |label: &str| {
-            said.iter().find_map(|line| line.strip_prefix(label)).map(|text| text.trim().to_owned())
-        };
-        let must = |label: &str| of(label).with_context(|| format!("no line {label:?} in {said:?}"));
+        let must = |label: &str| value_of(&said, label);
+        let of = |label: &str| must(label).ok();
         Ok(Self {
             api: must("API ")?,
             api_tls: of("API, TLS "),
