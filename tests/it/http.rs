@@ -84,7 +84,7 @@ mod webhooks;
 
 use std::collections::BTreeMap;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use axum::{
     Router,
     body::Body,
@@ -166,6 +166,12 @@ struct Answer {
 impl Answer {
     fn json(&self) -> Value {
         serde_json::from_slice(&self.bytes).unwrap_or_else(|_| panic!("no JSON: {self:?}"))
+    }
+
+    /// The answer, which must have this status.
+    fn must_be(self, status: u16) -> Result<Self> {
+        ensure!(self.status == status, "not {status}: {self:?}");
+        Ok(self)
     }
 
     fn header(&self, name: &str) -> Option<&str> {
@@ -273,24 +279,20 @@ impl Api {
     /// Gives users of the first account's applications the rights of the whole project.
     async fn open_rights(&self) -> Result<()> {
         let uri = format!("/accounts/{}", self.made.account);
-        let answer = self.call(Method::PUT, &uri, Some(json!({"userRights": "open"}))).await?;
-        assert_eq!(answer.status, StatusCode::OK, "{answer:?}");
+        self.call(Method::PUT, &uri, Some(json!({"userRights": "open"}))).await?.must_be(200)?;
         Ok(())
     }
 
     /// Gives whoever registers a user in the first account its activation code.
     async fn codes_to_callers(&self) -> Result<()> {
         let uri = format!("/accounts/{}", self.made.account);
-        let answer = self.call(Method::PUT, &uri, Some(json!({"userRegistration": "caller"}))).await?;
-        assert_eq!(answer.status, StatusCode::OK, "{answer:?}");
+        self.call(Method::PUT, &uri, Some(json!({"userRegistration": "caller"}))).await?.must_be(200)?;
         Ok(())
     }
 
     /// Creates a resource and gives its body.
     async fn create(&self, uri: &str, body: Value) -> Result<Value> {
-        let answer = self.call(Method::POST, uri, Some(body)).await?;
-        assert_eq!(answer.status, StatusCode::CREATED, "{answer:?}");
-        Ok(answer.json())
+        Ok(self.call(Method::POST, uri, Some(body)).await?.must_be(201)?.json())
     }
 
     /// Creates a product and a Thng for the other account; gives their ids.

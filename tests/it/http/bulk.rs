@@ -102,12 +102,12 @@ async fn bulk_updates_and_deletes_of_redirections_are_atomic(engine: Engine) -> 
     let thng = id(&api.create("/thngs", json!({"name": "t"})).await?)?;
     let body = |thng: &str, id: &str| json!({"platformId": thng, "defaultRedirectUrl": "https://example.com/", "shortId": id});
     for id in ["A1", "B2"] {
-        let answer = api.call(Method::POST, "/redirections", Some(body(&thng, id))).await?;
-        ensure!(answer.status == 200, "{answer:?}");
+        api.call(Method::POST, "/redirections", Some(body(&thng, id))).await?.must_be(200)?;
     }
     let (_, theirs) = api.others().await?;
-    let made = api.call_as(&api.other_key, Method::POST, "/redirections", Some(body(&theirs, "C3"))).await?;
-    ensure!(made.status == 200, "{made:?}");
+    api.call_as(&api.other_key, Method::POST, "/redirections", Some(body(&theirs, "C3")))
+        .await?
+        .must_be(200)?;
     let before = api.fingerprint().await?;
     let change = || Some(json!({"defaultRedirectUrl": "https://example.com/changed"}));
     for (ids, status, code) in [("A1,NONE", 404, 40401), ("A1,C3", 404, 40401), ("", 400, 40003)] {
@@ -132,8 +132,7 @@ async fn bulk_updates_and_deletes_of_redirections_are_atomic(engine: Engine) -> 
         api.get(&format!("/redirections/{id}")).await?.problem(404, 40401);
     }
     // With the edges' state as its body, it has the count all the same.
-    let answer = api.call(Method::POST, "/redirections", Some(body(&thng, "D4"))).await?;
-    ensure!(answer.status == 200, "{answer:?}");
+    api.call(Method::POST, "/redirections", Some(body(&thng, "D4"))).await?.must_be(200)?;
     let answer = api.call(Method::DELETE, "/redirections?ids=D4&wait=edges", None).await?;
     ensure!(answer.status == 200 && answer.header("x-result-count") == Some("1"), "{answer:?}");
     Ok(())
@@ -168,8 +167,7 @@ async fn bulk_of_applications_stays_within_the_project(engine: Engine) -> Result
 
     let me = "/applications/me";
     ensure!(api.call_as(key, Method::GET, me, None).await?.status == 200, "the key is valid");
-    let gone = api.call(Method::DELETE, &format!("{here}?ids={a}"), None).await?;
-    ensure!(gone.status == 200, "{gone:?}");
+    api.call(Method::DELETE, &format!("{here}?ids={a}"), None).await?.must_be(200)?;
     api.call_as(key, Method::GET, me, None).await?.problem(401, 40102);
     Ok(())
 }
@@ -192,8 +190,7 @@ async fn bulk_updates_of_webhooks_move_their_queues(engine: Engine) -> Result<()
         Ok(())
     };
     let set = async |status: &str| -> Result<()> {
-        let answer = api.call(Method::PUT, &uri, Some(json!({"status": status}))).await?;
-        ensure!(answer.status == 204, "{answer:?}");
+        api.call(Method::PUT, &uri, Some(json!({"status": status}))).await?.must_be(204)?;
         Ok(())
     };
     wait_for_one().await?;
@@ -204,8 +201,7 @@ async fn bulk_updates_of_webhooks_move_their_queues(engine: Engine) -> Result<()
     }
     set("paused").await?;
     wait_for_one().await?;
-    let gone = api.call(Method::DELETE, &uri, None).await?;
-    ensure!(gone.status == 200, "{gone:?}");
+    api.call(Method::DELETE, &uri, None).await?.must_be(200)?;
     ensure!(api.fingerprint().await?["webhook_messages"].is_empty());
     Ok(())
 }
@@ -215,8 +211,7 @@ async fn each_item_of_an_array_has_its_own_result(engine: Engine) -> Result<()> 
     for kind in ["thngs", "products"] {
         let path = format!("/{kind}");
         let items = json!([{"name": "a", "tags": ["x"]}, {"name": 1}, {"name": "b", "product": UNKNOWN}, {"name": "c"}]);
-        let answer = api.call(Method::POST, &path, Some(items)).await?;
-        ensure!(answer.status == 200, "{answer:?}");
+        let answer = api.call(Method::POST, &path, Some(items)).await?.must_be(200)?;
         let results = answer.json();
         let statuses: Vec<&Value> =
             results.as_array().context("array")?.iter().map(|one| &one["status"]).collect();

@@ -108,8 +108,7 @@ impl Scanned {
         for (thng, short_id) in brand_thngs.iter().zip(["A", "B"]) {
             let link = json!({"platformId": thng, "defaultRedirectUrl": "https://example.com/", "shortId": short_id});
             // Without `Accept` the answer is the image of its code.
-            let answer = api.call(Method::POST, "/redirections", Some(link)).await?;
-            ensure!(answer.status == 200, "{answer:?}");
+            api.call(Method::POST, "/redirections", Some(link)).await?.must_be(200)?;
         }
         Ok(Self { api, brand_thngs, scans: 0 })
     }
@@ -294,8 +293,7 @@ async fn a_thng_is_erased_and_its_profile_made_again(engine: Engine) -> Result<(
     ensure!(!found(api, &MARKS).await?.is_empty(), "the marks can be found");
     // What a result and the verdict remember of the scan.
     let of_a = scanned.scans_of(0).await?;
-    let asked = api.call(Method::POST, "/authentication", Some(json!({"id": of_a[0]["id"]}))).await?;
-    ensure!(asked.status == 200, "{asked:?}");
+    api.call(Method::POST, "/authentication", Some(json!({"id": of_a[0]["id"]}))).await?.must_be(200)?;
     let of_b = scanned.scans_of(1).await?;
 
     let path = ask(api, json!({"thng": thng})).await?;

@@ -69,8 +69,7 @@ impl Scanned {
         let thng = Brand::new(&api).await?.thng("A").await?;
         let link = json!({"platformId": thng, "defaultRedirectUrl": "https://example.com/", "shortId": "A"});
         // Without `Accept` the answer is the image of its code.
-        let answer = api.call(Method::POST, "/redirections", Some(link)).await?;
-        ensure!(answer.status == 200, "{answer:?}");
+        api.call(Method::POST, "/redirections", Some(link)).await?.must_be(200)?;
         let new = Self { api, thng, scans: 0 };
         new.keep(kept).await?;
         Ok(new)
@@ -78,8 +77,7 @@ impl Scanned {
 
     async fn keep(&self, kept: &str) -> Result<()> {
         let uri = format!("/accounts/{}", self.api.made.account);
-        let answer = self.api.call(Method::PUT, &uri, Some(json!({"personalData": kept}))).await?;
-        ensure!(answer.status == 200, "{answer:?}");
+        self.api.call(Method::PUT, &uri, Some(json!({"personalData": kept}))).await?.must_be(200)?;
         Ok(())
     }
 
@@ -98,9 +96,12 @@ impl Scanned {
     }
 
     async fn assess(&self, scan: &str) -> Result<Value> {
-        let answer = self.api.call(Method::POST, "/authentication", Some(json!({"id": scan}))).await?;
-        ensure!(answer.status == 200, "{answer:?}");
-        Ok(answer.json())
+        Ok(self
+            .api
+            .call(Method::POST, "/authentication", Some(json!({"id": scan})))
+            .await?
+            .must_be(200)?
+            .json())
     }
 
     /// The statuses and points of a result, which a replay must find too.
@@ -287,14 +288,12 @@ async fn no_figure_tells_an_exact_point(engine: Engine) -> Result<()> {
         ensure!(api.call(Method::PUT, &uri, Some(scopes)).await?.status == 200);
         let at = json!({"thng": scanned.thng, "timestamp": 50 * HOUR,
             "location": {"latitude": BERN.0, "longitude": BERN.1}});
-        let made = api.call_as(secret, Method::POST, "/actions/scans", Some(at)).await?;
-        ensure!(made.status == 201, "{made:?}");
+        api.call_as(secret, Method::POST, "/actions/scans", Some(at)).await?.must_be(201)?;
         let mut figures = Vec::new();
         for latitude in [46.981_234, 46.984_912] {
             let body =
                 with(trigger(Some(&scanned.thng), (latitude, 7.451_234)), "timestamp", json!(99 * HOUR));
-            let answer = api.call(Method::POST, "/authentication", Some(body)).await?;
-            ensure!(answer.status == 200, "{answer:?}");
+            let answer = api.call(Method::POST, "/authentication", Some(body)).await?.must_be(200)?;
             let fields = answer.json()["customFields"].take();
             figures.push((
                 fields["sensorSpreadDistance"].clone(),

@@ -36,15 +36,16 @@ async fn make(api: &Api, short_id: &str, more: Value) -> Result<String> {
 }
 
 async fn put_rules(api: &Api, path: &str, rules: Value) -> Result<()> {
-    let answer = api.call(Method::PUT, path, Some(json!({"rules": rules}))).await?;
-    ensure!(answer.status == 200, "{answer:?}");
+    api.call(Method::PUT, path, Some(json!({"rules": rules}))).await?.must_be(200)?;
     Ok(())
 }
 
 async fn preview(api: &Api, short_id: &str, scan: Value) -> Result<Value> {
-    let answer = api.call(Method::POST, &format!("/redirections/{short_id}/preview"), Some(scan)).await?;
-    ensure!(answer.status == 200, "{answer:?}");
-    Ok(answer.json())
+    Ok(api
+        .call(Method::POST, &format!("/redirections/{short_id}/preview"), Some(scan))
+        .await?
+        .must_be(200)?
+        .json())
 }
 
 async fn the_rule_that_decides_is_named_with_those_before_it(engine: Engine) -> Result<()> {

@@ -50,8 +50,7 @@ pub(super) async fn scans_by_a_public_key_change_no_verdict(engine: Engine) -> R
         let (latitude, longitude) = if n % 2 == 0 { TOKYO } else { (-33.87, 151.21) };
         let location = json!({"latitude": latitude, "longitude": longitude});
         let body = json!({"thng": thng, "timestamp": now - (50 - n) * HOUR, "location": location});
-        let made = api.call_as(&public, Method::POST, "/actions/scans", Some(body)).await?;
-        assert_eq!(made.status, 201, "{made:?}");
+        let made = api.call_as(&public, Method::POST, "/actions/scans", Some(body)).await?.must_be(201)?;
         let made = made.json();
         assert_eq!(
             (&made["scanSource"], &made["location"]["latitude"]),
@@ -103,8 +102,7 @@ pub(super) async fn a_server_reports_the_scans_of_its_customers(engine: Engine) 
     }
     let allow = json!({"reportsContext": true});
     for key in [public, secret] {
-        let refused = api.call_as(key, Method::PUT, &uri, Some(allow.clone())).await?;
-        assert_eq!(refused.status, 403, "{refused:?}");
+        api.call_as(key, Method::PUT, &uri, Some(allow.clone())).await?.must_be(403)?;
     }
     let allowed = api.call(Method::PUT, &uri, Some(allow)).await?;
     assert_eq!((allowed.status.as_u16(), &allowed.json()["reportsContext"]), (200, &json!(true)));
@@ -155,9 +153,7 @@ pub(super) async fn a_trigger_by_a_public_key_is_not_believed(engine: Engine) ->
     let user = api.call_as(&public, Method::POST, uri, Some(json!({}))).await?.json();
     let user = user["evrythngApiKey"].as_str().context("key")?.to_owned();
     let ask = async |body: Value| -> Result<Value> {
-        let answer = api.call_as(&user, Method::POST, "/authentication", Some(body)).await?;
-        assert_eq!(answer.status, 200, "{answer:?}");
-        Ok(answer.json())
+        Ok(api.call_as(&user, Method::POST, "/authentication", Some(body)).await?.must_be(200)?.json())
     };
     let found = ask(trigger(Some(&thng), TOKYO)).await?;
     assert_eq!(statuses(&found), ["unknown", "none", "unknown"], "{found}");
@@ -262,8 +258,7 @@ pub(super) async fn a_public_key_learns_nothing_from_the_scan_of_another(engine:
     let uri = "/auth/evrythng/users?anonymous=true";
     let user = api.call_as(&public, Method::POST, uri, None).await?.json();
     let user = user["evrythngApiKey"].as_str().context("key")?;
-    let answer = api.call_as(user, Method::POST, "/authentication", Some(body)).await?;
-    assert_eq!(answer.status, 200, "{answer:?}");
+    let answer = api.call_as(user, Method::POST, "/authentication", Some(body)).await?.must_be(200)?;
     let answer = answer.json();
     for (name, value) in answer["customFields"]["triggerContext"].as_object().context("context")? {
         assert_eq!(value, "unknown", "{name}");

@@ -61,8 +61,7 @@ async fn linked(api: &Api, short_id: &str, projects: &[&str]) -> Result<String> 
 async fn linked_as(api: &Api, key: &str, domain: &str, short_id: &str, projects: &[&str]) -> Result<String> {
     let scopes = json!({"users": [], "projects": projects});
     let product = json!({"name": short_id, "scopes": scopes});
-    let made = api.call_as(key, Method::POST, "/products", Some(product)).await?;
-    ensure!(made.status == 201, "{made:?}");
+    let made = api.call_as(key, Method::POST, "/products", Some(product)).await?.must_be(201)?;
     let product = text(&made.json(), "id")?;
     link_as(api, key, (domain, short_id), &product, projects).await?;
     Ok(product)
