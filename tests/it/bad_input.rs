@@ -258,8 +258,7 @@ async fn a_change_would_be_seen(engine: Engine) -> Result<()> {
     ensure!(bench.fingerprint().await? == before, "the database changes by itself");
     let path = format!("/redirections/{}", bench.ours.short_id);
     let body = json!({"defaultRedirectUrl": "https://example.com/changed"});
-    let (status, body) = bench.product.call(Method::PUT, &path, Some(body)).await?;
-    ensure!(status == 200, "{status}: {body}");
+    bench.product.must_answer(200, Method::PUT, &path, Some(body)).await?;
     let after = bench.fingerprint().await?;
     for table in ["redirections", "redirect_log", "log_head"] {
         ensure!(before.contains_key(table) && before.get(table) != after.get(table), "{table}");

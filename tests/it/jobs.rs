@@ -97,9 +97,8 @@ struct Expected {
 async fn thngs(product: &Product) -> Result<Vec<String>> {
     let mut ids = Vec::new();
     for n in 0..THNGS {
-        let (status, body) =
-            product.call(Method::POST, "/thngs", Some(json!({"name": format!("t{n}")}))).await?;
-        ensure!(status == 201, "{status}: {body}");
+        let body =
+            product.must_answer(201, Method::POST, "/thngs", Some(json!({"name": format!("t{n}")}))).await?;
         ids.push(body["id"].as_str().context("id")?.to_owned());
     }
     Ok(ids)
@@ -166,8 +165,7 @@ async fn request_job(product: &Product, body: &Value, key: &str) -> Result<Strin
 }
 
 async fn read(product: &Product, job: &Expected) -> Result<Value> {
-    let (status, body) = product.call(Method::GET, &job.path, None).await?;
-    ensure!(status == 200, "{status}: {body}");
+    let body = product.must_answer(200, Method::GET, &job.path, None).await?;
     Ok(body)
 }
 

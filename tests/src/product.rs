@@ -9,7 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use reqwest::{Method, StatusCode, header};
 use serde_json::{Value, json};
 
@@ -18,6 +18,7 @@ use self::process::{log_beside, spawn};
 use crate::{
     clickhouse::ClickHouse,
     db::{Engine, Location, TestDb, copy_migrated},
+    json::id,
     killed::Killed,
 };
 
@@ -297,16 +298,29 @@ impl Product {
         Ok((status, body))
     }
 
+    /// [`Self::call`], which must be answered with this status; gives the body.
+    ///
+    /// # Errors
+    /// Something else is answered.
+    pub async fn must_answer(
+        &self,
+        status: u16,
+        method: Method,
+        path: &str,
+        body: Option<Value>,
+    ) -> Result<Value> {
+        let (found, body) = self.call(method, path, body).await?;
+        ensure!(found == status, "{path}: {found}: {body}");
+        Ok(body)
+    }
+
     /// Creates a product; gives its id.
     ///
     /// # Errors
     /// The API refuses.
     pub async fn create_product(&self) -> Result<String> {
-        let (status, body) = self.call(Method::POST, "/products", Some(json!({"name": "Bag"}))).await?;
-        if status != StatusCode::CREATED {
-            bail!("{status}: {body}");
-        }
-        Ok(body["id"].as_str().unwrap_or_default().to_owned())
+        let bag = json!({"name": "Bag"});
+        id(&self.must_answer(201, Method::POST, "/products", Some(bag)).await?)
     }
 
     /// Creates a redirection and waits for the edge; gives the record.
@@ -320,11 +334,7 @@ impl Product {
         short_id: Option<&str>,
     ) -> Result<Value> {
         let body = json!({"platformId": platform_id, "defaultRedirectUrl": target, "shortId": short_id});
-        let (status, body) = self.call(Method::POST, "/redirections?wait=edges", Some(body)).await?;
-        if status != StatusCode::CREATED {
-            bail!("{status}: {body}");
-        }
-        Ok(body)
+        self.must_answer(201, Method::POST, "/redirections?wait=edges", Some(body)).await
     }
 
     /// Scans a short id as a phone; gives status and `Location`.
