@@ -88,9 +88,13 @@ use anyhow::{Context, Result, ensure};
 use axum::{
     Router,
     body::Body,
+    extract::ConnectInfo,
     http::{HeaderMap, HeaderValue, Method, Request, StatusCode, header},
 };
-use control::{http::router, state::ApiState};
+use control::{
+    http::{Connection, router},
+    state::ApiState,
+};
 use hosting::{
     domain::platform_key::{PLATFORM_KEY_PREFIX, PlatformKey},
     store::platform_keys,
@@ -269,6 +273,29 @@ impl Api {
             .header(header::ACCEPT, "*/*")
             .header(header::CONTENT_TYPE, "application/json")
             .body(body.map_or_else(Body::empty, |body| Body::from(body.to_string())))?;
+        self.send(request).await
+    }
+
+    /// Sends JSON (or nothing) with a key and further headers, from an address.
+    async fn call_from(
+        &self,
+        ip: &str,
+        headers: &[(&str, &str)],
+        (key, method, uri): (&str, Method, &str),
+        body: Option<Value>,
+    ) -> Result<Answer> {
+        let mut request = Request::builder()
+            .method(method)
+            .uri(uri)
+            .header(header::HOST, "api.example")
+            .header(header::AUTHORIZATION, key)
+            .header(header::CONTENT_TYPE, "application/json");
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let mut request = request.body(body.map_or_else(Body::empty, |body| Body::from(body.to_string())))?;
+        let connection = Connection { peer: format!("{ip}:4711").parse()?, is_tls: false, local: None };
+        request.extensions_mut().insert(ConnectInfo(connection));
         self.send(request).await
     }
 

@@ -14,12 +14,8 @@ use ::privacy::{
     worker::work,
 };
 use anyhow::{Context, Result, ensure};
-use axum::{
-    body::Body,
-    extract::ConnectInfo,
-    http::{Method, Request, header},
-};
-use control::{http::Connection, worker::ingest_scans::ingest};
+use axum::http::Method;
+use control::worker::ingest_scans::ingest;
 use events::store::webhook_messages;
 use kernel::store::Ctx;
 use serde_json::{Value, json};
@@ -187,17 +183,9 @@ async fn receipt(api: &Api, path: &str) -> Result<Value> {
 
 /// Sends a body from the marked address.
 async fn post(api: &Api, key: &str, uri: &str, body: &Value) -> Result<Value> {
-    let mut request = Request::builder()
-        .method(Method::POST)
-        .uri(uri)
-        .header(header::HOST, "api.example")
-        .header(header::AUTHORIZATION, key)
-        .header(header::USER_AGENT, agent("Marked 7Q"))
-        .header(header::CONTENT_TYPE, "application/json")
-        .body(Body::from(body.to_string()))?;
-    let connection = Connection { peer: format!("{IP}:4711").parse()?, is_tls: false, local: None };
-    request.extensions_mut().insert(ConnectInfo(connection));
-    let answer = api.send(request).await?;
+    let agent = agent("Marked 7Q");
+    let headers = [("user-agent", agent.as_str())];
+    let answer = api.call_from(IP, &headers, (key, Method::POST, uri), Some(body.clone())).await?;
     ensure!(answer.status.is_success(), "{uri}: {answer:?}");
     Ok(answer.json())
 }

@@ -1,12 +1,8 @@
 //! Assessments of stored scans by edges, under each setting of the account for personal data.
 
 use anyhow::{Context, Result, ensure};
-use axum::{
-    body::Body,
-    extract::ConnectInfo,
-    http::{Method, Request, header},
-};
-use control::{http::Connection, worker::ingest_scans::ingest};
+use axum::http::Method;
+use control::worker::ingest_scans::ingest;
 use serde_json::{Value, json};
 use shared::{geo::CityDatabase, wire::scan::ScanRecord};
 use tests::{
@@ -218,17 +214,8 @@ async fn a_result_repeats_no_more_than_the_account_keeps_now(engine: Engine) -> 
 
 /// Asks as an application user, from an address and with a user agent.
 async fn ask(api: &Api, key: &str, (ip, agent): (&str, &str), uri: &str, body: &Value) -> Result<Value> {
-    let mut request = Request::builder()
-        .method(Method::POST)
-        .uri(uri)
-        .header(header::HOST, "api.example")
-        .header(header::AUTHORIZATION, key)
-        .header(header::USER_AGENT, agent)
-        .header(header::CONTENT_TYPE, "application/json")
-        .body(Body::from(body.to_string()))?;
-    let connection = Connection { peer: format!("{ip}:4711").parse()?, is_tls: false, local: None };
-    request.extensions_mut().insert(ConnectInfo(connection));
-    let answer = api.send(request).await?;
+    let headers = [("user-agent", agent)];
+    let answer = api.call_from(ip, &headers, (key, Method::POST, uri), Some(body.clone())).await?;
     ensure!(answer.status.is_success(), "{uri}: {answer:?}");
     Ok(answer.json())
 }

@@ -12,12 +12,12 @@ use redirects::{
 };
 use shared::{
     redirect::RedirectKey,
-    wire::{
-        PROTOCOL,
-        stream::{Epoch, Hello, Rev, Start, ToControl, ToEdge, Welcome},
-    },
+    wire::stream::{Epoch, Hello, Rev, Start, ToControl, ToEdge, Welcome},
 };
-use tests::db::{Engine, TestApp};
+use tests::{
+    db::{Engine, TestApp},
+    raw_edge,
+};
 use tokio_util::sync::CancellationToken;
 
 use super::redirections::{create, execute, product};
@@ -40,16 +40,7 @@ super::super::on_both_engines!(
 );
 
 fn hello(epoch: Option<Epoch>, applied: Rev) -> Hello {
-    Hello {
-        proto: PROTOCOL,
-        edge_id: "e1".into(),
-        region: "here".into(),
-        build: "test".into(),
-        epoch,
-        applied,
-        contents: Vec::new(),
-        certificates: None,
-    }
+    raw_edge::hello("e1", epoch, applied)
 }
 
 async fn welcome(session: &mut EdgeSession) -> Result<Welcome> {
