@@ -72,15 +72,9 @@ impl Broker {
         path: &str,
         body: Option<Value>,
     ) -> Result<(u16, Value)> {
-        let mut request =
-            self.http.request(method, format!("{}{path}", self.api)).header("authorization", key);
-        if let Some(body) = body {
-            request = request.json(&body);
-        }
-        let response = request.send().await?;
-        let status = response.status().as_u16();
-        let bytes = response.bytes().await?;
-        Ok((status, if bytes.is_empty() { Value::Null } else { serde_json::from_slice(&bytes)? }))
+        let request = self.http.request(method, format!("{}{path}", self.api)).header("authorization", key);
+        let (status, body) = tests::json::send(request, body).await?;
+        Ok((status.as_u16(), body))
     }
 
     async fn ok(&self, method: Method, path: &str, body: Option<Value>) -> Result<Value> {

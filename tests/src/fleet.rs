@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 
 use crate::{
     db::{Engine, Location, TestDb},
+    json,
     killed::Killed,
     product::{DEADLINE, built, client, metrics_of, random_key, spawn_up, value_of},
     redis::RedisServer,
@@ -208,19 +209,12 @@ impl Fleet {
         body: Option<Value>,
     ) -> Result<(StatusCode, Value)> {
         let url = format!("{}{path}", self.controls[at].api);
-        let mut request = self
+        let request = self
             .http
             .request(method, url)
             .header(header::AUTHORIZATION, &self.key)
             .header(header::ACCEPT, "application/json");
-        if let Some(body) = body {
-            request = request.json(&body);
-        }
-        let response = request.send().await?;
-        let status = response.status();
-        let bytes = response.bytes().await?;
-        let body = if bytes.is_empty() { Value::Null } else { serde_json::from_slice(&bytes)? };
-        Ok((status, body))
+        json::send(request, body).await
     }
 
     /// Creates a product; gives its id.

@@ -1,7 +1,20 @@
-//! Members of answers.
+//! Requests and answers in JSON.
 
 use anyhow::{Context, Result};
+use reqwest::{RequestBuilder, StatusCode};
 use serde_json::Value;
+
+/// Sends JSON (or nothing); gives status and JSON (`null` for an empty body).
+///
+/// # Errors
+/// Nothing answers, or the body is not JSON.
+pub async fn send(request: RequestBuilder, body: Option<Value>) -> Result<(StatusCode, Value)> {
+    let request = if let Some(body) = body { request.json(&body) } else { request };
+    let response = request.send().await?;
+    let status = response.status();
+    let bytes = response.bytes().await?;
+    Ok((status, if bytes.is_empty() { Value::Null } else { serde_json::from_slice(&bytes)? }))
+}
 
 /// A member of a body that is a text.
 ///

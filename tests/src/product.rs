@@ -18,7 +18,7 @@ use self::process::{log_beside, spawn};
 use crate::{
     clickhouse::ClickHouse,
     db::{Engine, Location, TestDb, copy_migrated},
-    json::id,
+    json::{self, id},
     killed::Killed,
 };
 
@@ -283,19 +283,12 @@ impl Product {
     /// # Errors
     /// Nothing answers, or the body is not JSON.
     pub async fn call(&self, method: Method, path: &str, body: Option<Value>) -> Result<(StatusCode, Value)> {
-        let mut request = self
+        let request = self
             .http
             .request(method, format!("{}{path}", self.api))
             .header(header::AUTHORIZATION, &self.key)
             .header(header::ACCEPT, "application/json");
-        if let Some(body) = body {
-            request = request.json(&body);
-        }
-        let response = request.send().await?;
-        let status = response.status();
-        let bytes = response.bytes().await?;
-        let body = if bytes.is_empty() { Value::Null } else { serde_json::from_slice(&bytes)? };
-        Ok((status, body))
+        json::send(request, body).await
     }
 
     /// [`Self::call`], which must be answered with this status; gives the body.
