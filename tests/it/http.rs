@@ -117,6 +117,7 @@ use tests::{
     accounts,
     db::{Engine, TestApp, random16},
     fingerprint::fingerprint,
+    json::{id, text},
 };
 use tower::ServiceExt;
 
@@ -157,6 +158,16 @@ struct Api {
     other_operator: OperatorId,
     /// The cookie of a session of the first account's operator.
     cookie: String,
+}
+
+/// An application in a project of its own.
+struct Application {
+    id: String,
+    project: String,
+    /// Its path.
+    path: String,
+    public: String,
+    secret: String,
 }
 
 /// An answer, read whole.
@@ -320,6 +331,18 @@ impl Api {
     /// Creates a resource and gives its body.
     async fn create(&self, uri: &str, body: Value) -> Result<Value> {
         Ok(self.call(Method::POST, uri, Some(body)).await?.must_be(201)?.json())
+    }
+
+    /// Creates an application in a new project.
+    async fn application(&self, body: Value) -> Result<Application> {
+        let project = id(&self.create("/projects", json!({"name": "p"})).await?)?;
+        let applications = format!("/projects/{project}/applications");
+        let app = self.create(&applications, body).await?;
+        let id = id(&app)?;
+        let path = format!("{applications}/{id}");
+        let secret = self.get(&format!("{path}/secretKey")).await?.json();
+        let (public, secret) = (text(&app, "appApiKey")?, text(&secret, "secretApiKey")?);
+        Ok(Application { id, project, path, public, secret })
     }
 
     /// Creates a product and a Thng for the other account; gives their ids.

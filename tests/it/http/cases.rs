@@ -7,7 +7,7 @@ use shared::id::ActionId;
 use tests::db::Engine;
 
 use super::{
-    Answer, Api,
+    Answer, Api, Application,
     authentication::{BERN, Brand, HOUR, TOKYO, check, id, scanned, statuses, trigger, with},
 };
 
@@ -276,9 +276,7 @@ pub(super) async fn tags_change_the_item_status_at_once(engine: Engine) -> Resul
 /// A key that anybody can get opens no case, and reads none.
 pub(super) async fn public_scans_open_no_case(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
-    let project = id(&api.create("/projects", json!({"name": "p"})).await?);
-    let app = api.create(&format!("/projects/{project}/applications"), json!({"name": "a"})).await?;
-    let public = app["appApiKey"].as_str().context("key")?.to_owned();
+    let Application { project, public, .. } = api.application(json!({"name": "a"})).await?;
     let uri = "/auth/evrythng/users?anonymous=true";
     let user = api.call_as(&public, Method::POST, uri, Some(json!({}))).await?.json();
     let user = user["evrythngApiKey"].as_str().context("key")?.to_owned();

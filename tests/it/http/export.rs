@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tests::db::Engine;
 
 use super::{
-    Api,
+    Api, Application,
     jobs::{all, check, list, submit, thng, work},
 };
 
@@ -76,12 +76,7 @@ pub(super) async fn an_export_equals_the_lists(engine: Engine) -> Result<()> {
 /// A project's key, and `project=`, give what is scoped to the project.
 pub(super) async fn an_export_is_confined_to_its_project(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
-    let project = api.create("/projects", json!({"name": "p"})).await?;
-    let project = project["id"].as_str().context("id")?.to_owned();
-    let applications = format!("/projects/{project}/applications");
-    let app = api.create(&applications, json!({"name": "a"})).await?;
-    let path = format!("{applications}/{}/secretKey", app["id"].as_str().context("id")?);
-    let secret = api.get(&path).await?.json()["secretApiKey"].as_str().context("key")?.to_owned();
+    let Application { project, public, secret, .. } = api.application(json!({"name": "a"})).await?;
     api.create("/actions/scans", json!({})).await?;
     let inside = api.create(&format!("/actions/scans?project={project}"), json!({})).await?;
     for (key, uri) in [
@@ -93,8 +88,7 @@ pub(super) async fn an_export_is_confined_to_its_project(engine: Engine) -> Resu
         ensure!(lines.len() == 1 && lines[0]["id"] == inside["id"], "{uri}: {lines:?}");
     }
     ensure!(export(&api, &api.key, "/actions/all/export").await?.len() == 2);
-    let public = app["appApiKey"].as_str().context("key")?;
-    api.call_as(public, Method::GET, "/actions/all/export", None).await?.problem(403, 40301);
+    api.call_as(&public, Method::GET, "/actions/all/export", None).await?.problem(403, 40301);
     for wrong in ["from=x", "to=1.5", "from=99999999999999999", "after=x", "project=x", "to="] {
         let uri = format!("/actions/all/export?{wrong}");
         let errors = api.get(&uri).await?.problem(400, 40003);

@@ -39,12 +39,8 @@ async fn rows(api: &Api) -> Result<Vec<String>> {
 async fn actions_are_cut_to_what_the_account_keeps(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     let brand = Brand::new(&api).await?;
-    let project = id(&api.create("/projects", json!({"name": "p"})).await?);
-    let applications = format!("/projects/{project}/applications");
-    let app = api.create(&applications, json!({"name": "a", "reportsContext": true})).await?;
-    let public = app["appApiKey"].as_str().context("key")?;
-    let secret = api.get(&format!("{applications}/{}/secretKey", id(&app))).await?.json();
-    let secret = secret["secretApiKey"].as_str().context("key")?;
+    let app = api.application(json!({"name": "a", "reportsContext": true})).await?;
+    let (project, public, secret) = (&*app.project, &*app.public, &*app.secret);
     let users = "/auth/evrythng/users?anonymous=true";
     let user = post(&api, public, users, &json!({"anonymous": true})).await?;
     let user = user["evrythngApiKey"].as_str().context("user's key")?;

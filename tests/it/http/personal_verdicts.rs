@@ -11,7 +11,7 @@ use tests::{
 };
 
 use super::{
-    Api,
+    Api, Application,
     authentication::{BERN, Brand, HOUR, id, statuses, trigger, with},
 };
 use crate::store::scans::{batch, record};
@@ -226,11 +226,9 @@ async fn a_neighbour_in_the_network_is_not_the_owner_of_a_scan(engine: Engine) -
         let mut scanned = Scanned::new(engine, kept).await?;
         let scan = scanned.scan_by(1, "203.0.113.7", &own).await?;
         let api = &scanned.api;
-        let project = id(&api.create("/projects", json!({"name": "p"})).await?);
-        let app = api.create(&format!("/projects/{project}/applications"), json!({"name": "a"})).await?;
-        let public = app["appApiKey"].as_str().context("key")?;
+        let Application { project, public, .. } = api.application(json!({"name": "a"})).await?;
         let (uri, anonymous) = ("/auth/evrythng/users?anonymous=true", json!({"anonymous": true}));
-        let user = ask(api, public, ("192.0.2.99", &own), uri, &anonymous).await?;
+        let user = ask(api, &public, ("192.0.2.99", &own), uri, &anonymous).await?;
         let user = user["evrythngApiKey"].as_str().context("user's key")?;
         let scopes = json!({"scopes": {"users": [], "projects": [project]}});
         let uri = format!("/thngs/{}", scanned.thng);
@@ -265,17 +263,13 @@ async fn no_figure_tells_an_exact_point(engine: Engine) -> Result<()> {
     for kept in ["full", "truncated", "none"] {
         let scanned = Scanned::new(engine, kept).await?;
         let api = &scanned.api;
-        let project = id(&api.create("/projects", json!({"name": "p"})).await?);
-        let applications = format!("/projects/{project}/applications");
-        let app = api.create(&applications, json!({"name": "a"})).await?;
-        let secret = api.get(&format!("{applications}/{}/secretKey", id(&app))).await?.json();
-        let secret = secret["secretApiKey"].as_str().context("key")?;
+        let Application { project, secret, .. } = api.application(json!({"name": "a"})).await?;
         let scopes = json!({"scopes": {"users": [], "projects": [project]}});
         let uri = format!("/thngs/{}", scanned.thng);
         ensure!(api.call(Method::PUT, &uri, Some(scopes)).await?.status == 200);
         let at = json!({"thng": scanned.thng, "timestamp": 50 * HOUR,
             "location": {"latitude": BERN.0, "longitude": BERN.1}});
-        api.call_as(secret, Method::POST, "/actions/scans", Some(at)).await?.must_be(201)?;
+        api.call_as(&secret, Method::POST, "/actions/scans", Some(at)).await?.must_be(201)?;
         let mut figures = Vec::new();
         for latitude in [46.981_234, 46.984_912] {
             let body =

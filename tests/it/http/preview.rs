@@ -5,7 +5,7 @@ use axum::http::Method;
 use serde_json::{Value, json};
 use tests::{db::Engine, json::text};
 
-use super::{Api, operators::machine, platform::ask};
+use super::{Api, Application, operators::machine, platform::ask};
 
 crate::on_both_engines!(
     the_rule_that_decides_is_named_with_those_before_it,
@@ -50,9 +50,7 @@ async fn preview(api: &Api, short_id: &str, scan: Value) -> Result<Value> {
 
 async fn the_rule_that_decides_is_named_with_those_before_it(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
-    let project = text(&api.create("/projects", json!({"name": "p"})).await?, "id")?;
-    let applications = format!("/projects/{project}/applications");
-    let application = text(&api.create(&applications, json!({"name": "a"})).await?, "id")?;
+    let Application { id: application, project, path, .. } = api.application(json!({"name": "a"})).await?;
     let thng = make(&api, "SHOE", json!({"scopes": {"projects": [project]}, "forwardQuery": true})).await?;
     make(&api, "OTHER", json!({})).await?;
     let asked = preview(&api, "SHOE", json!({})).await?;
@@ -61,7 +59,7 @@ async fn the_rule_that_decides_is_named_with_those_before_it(engine: Engine) -> 
 
     let of_application =
         json!([{"name": "Night", "match": "hour>=23", "redirectUrl": "https://example.com/night"}]);
-    put_rules(&api, &format!("{applications}/{application}/redirector"), of_application).await?;
+    put_rules(&api, &format!("{path}/redirector"), of_application).await?;
     let rules = json!([
         {"name": "Germany", "match": "country=DE&language=de", "redirectUrl": "https://example.com/de/{shortId}?t={thngId}"},
         {"match": "country!=DE&operatingSystemName=iPhone"},
@@ -248,11 +246,7 @@ async fn nothing_is_written(engine: Engine) -> Result<()> {
 
 async fn rules_are_shown_to_who_may_read_them(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
-    let project = text(&api.create("/projects", json!({"name": "p"})).await?, "id")?;
-    let applications = format!("/projects/{project}/applications");
-    let application = text(&api.create(&applications, json!({"name": "a"})).await?, "id")?;
-    let secret = api.get(&format!("{applications}/{application}/secretKey")).await?.json();
-    let secret = text(&secret, "secretApiKey")?;
+    let Application { project, secret, .. } = api.application(json!({"name": "a"})).await?;
     make(&api, "SHOE", json!({"scopes": {"projects": [project]}})).await?;
     make(&api, "OTHER", json!({})).await?;
     let rules = json!([{"name": "a", "match": "country=FR"},

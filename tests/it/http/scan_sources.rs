@@ -8,21 +8,17 @@ use shared::{standing::Risk, time::UnixMillis};
 use tests::{db::Engine, product::PHONE};
 
 use super::{
-    Api,
+    Api, Application,
     authentication::{BERN, Brand, HOUR, TOKYO, check, id, scanned, statuses, trigger, with},
 };
 
 /// The public key and the secret key of an application.
 pub(super) async fn keys(api: &Api, thng: &str) -> Result<[String; 2]> {
-    let project = id(&api.create("/projects", json!({"name": "p"})).await?);
-    let applications = format!("/projects/{project}/applications");
-    let app = api.create(&applications, json!({"name": "a"})).await?;
-    let secret = api.get(&format!("{applications}/{}/secretKey", id(&app))).await?.json();
+    let Application { project, public, secret, .. } = api.application(json!({"name": "a"})).await?;
     let scopes = json!({"scopes": {"users": [], "projects": [project]}});
     let moved = api.call(Method::PUT, &format!("/thngs/{thng}"), Some(scopes)).await?;
     assert!(moved.status.is_success(), "{moved:?}");
-    let text = |body: &Value, name: &str| body[name].as_str().map(str::to_owned).context("key");
-    Ok([text(&app, "appApiKey")?, text(&secret, "secretApiKey")?])
+    Ok([public, secret])
 }
 
 async fn kept(api: &Api, thng: &str) -> Result<Kept> {
@@ -80,13 +76,8 @@ pub(super) async fn a_server_reports_the_scans_of_its_customers(engine: Engine) 
     let api = Api::new(engine).await?;
     let brand = Brand::new(&api).await?;
     let thng = brand.thng("A").await?;
-    let project = id(&api.create("/projects", json!({"name": "p"})).await?);
-    let applications = format!("/projects/{project}/applications");
-    let app = api.create(&applications, json!({"name": "a"})).await?;
-    let uri = format!("{applications}/{}", id(&app));
-    let secret = api.get(&format!("{uri}/secretKey")).await?.json();
-    let (public, secret) =
-        (app["appApiKey"].as_str().context("key")?, secret["secretApiKey"].as_str().context("key")?);
+    let app = api.application(json!({"name": "a"})).await?;
+    let (project, uri, public, secret) = (&app.project, &*app.path, &*app.public, &*app.secret);
     let scopes = json!({"scopes": {"users": [], "projects": [project]}});
     assert_eq!(api.call(Method::PUT, &format!("/thngs/{thng}"), Some(scopes)).await?.status, 200);
     let scan = |context: Value| json!({"thng": thng, "context": context});
@@ -102,9 +93,9 @@ pub(super) async fn a_server_reports_the_scans_of_its_customers(engine: Engine) 
     }
     let allow = json!({"reportsContext": true});
     for key in [public, secret] {
-        api.call_as(key, Method::PUT, &uri, Some(allow.clone())).await?.must_be(403)?;
+        api.call_as(key, Method::PUT, uri, Some(allow.clone())).await?.must_be(403)?;
     }
-    let allowed = api.call(Method::PUT, &uri, Some(allow)).await?;
+    let allowed = api.call(Method::PUT, uri, Some(allow)).await?;
     assert_eq!((allowed.status.as_u16(), &allowed.json()["reportsContext"]), (200, &json!(true)));
 
     let made = post(secret, scan(customer.clone())).await?;

@@ -5,16 +5,14 @@ use axum::http::Method;
 use serde_json::{Value, json};
 use tests::{db::Engine, json::text};
 
-use super::Api;
+use super::{Api, Application};
 
 const UNKNOWN: &str = "UKXAGyEf8SQ5eTDmVgGpHqAa";
 
 /// An application of a new project: its path and its public key.
 async fn application(api: &Api) -> Result<(String, String)> {
-    let project = api.create("/projects", json!({"name": "p"})).await?;
-    let applications = format!("/projects/{}/applications", text(&project, "id")?);
-    let app = api.create(&applications, json!({"name": "a"})).await?;
-    Ok((format!("{applications}/{}", text(&app, "id")?), text(&app, "appApiKey")?))
+    let Application { path, public, .. } = api.application(json!({"name": "a"})).await?;
+    Ok((path, public))
 }
 
 async fn register(api: &Api, key: &str, email: &str) -> Result<Value> {
