@@ -8,16 +8,8 @@ use tests::db::Engine;
 
 use super::{
     Answer, Api, Application,
-    authentication::{BERN, Brand, HOUR, TOKYO, check, id, scanned, statuses, trigger, with},
+    authentication::{BERN, Brand, CITIES, HOUR, check, id, scanned, statuses, trigger, with},
 };
-
-const SYDNEY: (f64, f64) = (-33.87, 151.21);
-const CITIES: [(&str, &str, (f64, f64)); 4] = [
-    ("Bern", "CH", BERN),
-    ("Tokyo", "JP", TOKYO),
-    ("Sydney", "AU", SYDNEY),
-    ("Lima", "PE", (-12.05, -77.04)),
-];
 
 /// A commissioned Thng whose code four devices scan in four cities.
 pub(super) async fn copied(brand: &Brand<'_>, serial: &str) -> Result<String> {

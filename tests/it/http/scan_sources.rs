@@ -9,7 +9,7 @@ use tests::{db::Engine, product::PHONE};
 
 use super::{
     Api, Application,
-    authentication::{BERN, Brand, HOUR, TOKYO, check, id, scanned, statuses, trigger, with},
+    authentication::{BERN, Brand, CITIES, HOUR, TOKYO, check, id, scanned, statuses, trigger, with},
 };
 
 /// The public key and the secret key of an application.
@@ -188,13 +188,7 @@ pub(super) async fn greatest_points_are_kept_after_later_scans(engine: Engine) -
     let api = Api::new(engine).await?;
     let brand = Brand::new(&api).await?;
     let thng = brand.thng("A").await?;
-    let cities = [
-        ("Bern", "CH", BERN),
-        ("Tokyo", "JP", TOKYO),
-        ("Sydney", "AU", (-33.87, 151.21)),
-        ("Lima", "PE", (-12.05, -77.04)),
-    ];
-    for (n, place) in cities.iter().cycle().take(16).enumerate() {
+    for (n, place) in CITIES.iter().cycle().take(16).enumerate() {
         let phone = format!("Phone{}/1", ["A", "B", "C", "D"][n % 4]);
         scanned(&api, &thng, 10 + n as i64, &phone, Some(*place)).await?;
     }
@@ -204,7 +198,7 @@ pub(super) async fn greatest_points_are_kept_after_later_scans(engine: Engine) -
     let peak = kept(&api, &thng).await?.peak.context("peak")?;
     assert_eq!(json!(peak.points), found["customFields"]["duplicatePoints"]);
     for hour in 40..110 {
-        scanned(&api, &thng, hour, "PhoneA/1", Some(cities[0])).await?;
+        scanned(&api, &thng, hour, "PhoneA/1", Some(CITIES[0])).await?;
     }
     let found = brand.judge(at(120)).await?;
     let points = found["customFields"]["duplicatePoints"].as_u64().context("points")?;

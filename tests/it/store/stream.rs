@@ -126,15 +126,8 @@ async fn a_slow_edge_reads_the_log_itself(engine: Engine) -> Result<()> {
     for start in (0..total).step_by(100) {
         let items = (start..start + 100)
             .map(|_| Ok(super::redirections::draft(product, "https://example.com/", None)));
-        redirections::create_many(
-            &made.app.redirects,
-            &made.caller(),
-            items.collect(),
-            Default::default(),
-            None,
-            None,
-        )
-        .await?;
+        let (caller, items, choice) = (made.caller(), items.collect(), Default::default());
+        redirections::create_many(&made.app.redirects, &caller, items, choice, None, None).await?;
     }
     follow(&mut session, 0, total).await
 }
