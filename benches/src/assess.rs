@@ -26,7 +26,7 @@ use control::http::{ApiListeners, run as serve};
 use kernel::{
     domain::{common::Stamp, grant::Limit, listing::ListRequest, page::PageRequest},
     service::access::Caller,
-    store::{Ctx, documents, keys, listing::Selection},
+    store::{Ctx, documents, listing::Selection},
 };
 use serde_json::{Value, json};
 use shared::{

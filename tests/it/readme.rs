@@ -166,7 +166,7 @@ async fn the_effects_of_reactions_are_accepted() -> Result<()> {
 async fn the_file_with_things_is_imported() -> Result<()> {
     let product = Product::start(Options::default()).await?;
     let bag = json!({"name": "Canvas bag", "identifiers": {"gs1:01": "09501101020917"}});
-    let made = product.must_answer(201, Method::POST, "/products", Some(bag)).await?;
+    product.must_answer(201, Method::POST, "/products", Some(bag)).await?;
     let folder = tempfile::tempdir()?;
     fs::write(folder.path().join("things.csv"), block("csv")?)?;
     let mut command = Command::new(binary()?);

@@ -146,10 +146,7 @@ pub(super) async fn the_trail_is_for_operators_of_the_account(engine: Engine) ->
         assert!(!String::from_utf8_lossy(&other.bytes).contains(project["id"].as_str().context("id")?));
     }
     // What a key of a project does is noted under its id.
-    let product = api
-        .call_as(key, Method::POST, "/products", Some(json!({"name": "of a project"})))
-        .await?
-        .must_be(201)?;
+    api.call_as(key, Method::POST, "/products", Some(json!({"name": "of a project"}))).await?.must_be(201)?;
     let found = entries(&api, "?filter=resource=product").await?;
     assert_eq!(found[0]["actorType"], "projectOperator");
     assert_eq!(found[0]["key"], of_project["id"]);

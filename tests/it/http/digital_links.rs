@@ -185,7 +185,7 @@ async fn a_domain_begins_and_ends_in_steps(engine: Engine) -> Result<()> {
     };
     let product = |index: usize| json!({"name": "p", "identifiers": {"gs1:01": gtin(index)}, "links": links("https://e.com/")});
     let all: Vec<Value> = (0..25).map(product).collect();
-    let made = api.call(Method::POST, "/products", Some(json!(all))).await?.must_be(200)?;
+    api.call(Method::POST, "/products", Some(json!(all))).await?.must_be(200)?;
     let last = format!("01/{}", gtin(24));
     let account = api.made.account;
     let (settings, quotas) =

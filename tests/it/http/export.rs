@@ -34,7 +34,8 @@ pub(super) async fn an_export_equals_the_lists(engine: Engine) -> Result<()> {
     let job = submit(&api, list("PLATFORM_IDS", &[id.as_str(); 1_203])).await?;
     check(&api, &job, "COMPLETED", 1_203, 0).await?;
     api.create("/actions/checkins", json!({})).await?;
-    api.call_as(&api.other_key, Method::POST, "/actions/scans", Some(json!({}))).await?.must_be(201)?;
+    let theirs =
+        api.call_as(&api.other_key, Method::POST, "/actions/scans", Some(json!({}))).await?.must_be(201)?;
 
     let mut listed = all(&api, "/actions/all").await?;
     listed.reverse();

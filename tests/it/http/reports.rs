@@ -54,7 +54,7 @@ async fn a_report_comes_to_the_case_of_its_item(engine: Engine) -> Result<()> {
     // It was never commissioned: that opens a case.
     api.call(Method::POST, "/authentication", Some(trigger(Some(&thng), BERN))).await?.must_be(200)?;
     let put = async |uri: String, body: Value| {
-        let answer = api.call(Method::PUT, &uri, Some(body)).await?.must_be(200)?;
+        api.call(Method::PUT, &uri, Some(body)).await?.must_be(200)?;
         anyhow::Ok(())
     };
     let pages = format!("/accounts/{}/pages", api.made.account);

@@ -229,7 +229,7 @@ impl AsRef<Self> for Core {
     }
 }
 
-/// Makes the state of a subject stand for the [`Core`] in it: `has_core!(JobState, actions.core)` names the path to it.
+/// Makes the state of a subject stand for the `Core` in it: `has_core!(JobState, actions.core)` names the path to it.
 ///
 /// Its `Debug` shows its name alone.
 #[macro_export]
