@@ -211,8 +211,7 @@ async fn each_item_of_an_array_has_its_own_result(engine: Engine) -> Result<()> 
     for kind in ["thngs", "products"] {
         let path = format!("/{kind}");
         let items = json!([{"name": "a", "tags": ["x"]}, {"name": 1}, {"name": "b", "product": UNKNOWN}, {"name": "c"}]);
-        let answer = api.call(Method::POST, &path, Some(items)).await?.must_be(200)?;
-        let results = answer.json();
+        let results = api.call(Method::POST, &path, Some(items)).await?.must_be(200)?.json();
         let statuses: Vec<&Value> =
             results.as_array().context("array")?.iter().map(|one| &one["status"]).collect();
         // A product has no member `product`: there it is ignored.

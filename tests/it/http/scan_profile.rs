@@ -33,9 +33,11 @@ async fn hours(api: &Api, thng: &str) -> Result<Vec<(i64, u32)>> {
 
 /// What a replay says: how many scans there are, and whether the stored profile is what they make.
 async fn replayed(api: &Api, thng: &str) -> Result<(Value, Value)> {
-    let answer =
-        api.call(Method::POST, "/authentication/replay", Some(json!({"thng": thng}))).await?.must_be(200)?;
-    let body = answer.json();
+    let body = api
+        .call(Method::POST, "/authentication/replay", Some(json!({"thng": thng})))
+        .await?
+        .must_be(200)?
+        .json();
     Ok((body["scans"].clone(), body["profileMatches"].clone()))
 }
 

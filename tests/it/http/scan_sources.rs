@@ -46,8 +46,8 @@ pub(super) async fn scans_by_a_public_key_change_no_verdict(engine: Engine) -> R
         let (latitude, longitude) = if n % 2 == 0 { TOKYO } else { (-33.87, 151.21) };
         let location = json!({"latitude": latitude, "longitude": longitude});
         let body = json!({"thng": thng, "timestamp": now - (50 - n) * HOUR, "location": location});
-        let made = api.call_as(&public, Method::POST, "/actions/scans", Some(body)).await?.must_be(201)?;
-        let made = made.json();
+        let made =
+            api.call_as(&public, Method::POST, "/actions/scans", Some(body)).await?.must_be(201)?.json();
         assert_eq!(
             (&made["scanSource"], &made["location"]["latitude"]),
             (&json!("public"), &json!(latitude))
@@ -243,8 +243,7 @@ pub(super) async fn a_public_key_learns_nothing_from_the_scan_of_another(engine:
     let uri = "/auth/evrythng/users?anonymous=true";
     let user = api.call_as(&public, Method::POST, uri, None).await?.json();
     let user = user["evrythngApiKey"].as_str().context("key")?;
-    let answer = api.call_as(user, Method::POST, "/authentication", Some(body)).await?.must_be(200)?;
-    let answer = answer.json();
+    let answer = api.call_as(user, Method::POST, "/authentication", Some(body)).await?.must_be(200)?.json();
     for (name, value) in answer["customFields"]["triggerContext"].as_object().context("context")? {
         assert_eq!(value, "unknown", "{name}");
     }

@@ -87,11 +87,11 @@ pub(super) async fn each_webhook_gets_the_events_it_subscribed_to(engine: Engine
     let first = secret_of(&secrets[0])?;
     let came = &taken[0];
     ensure!(came.signature == sign(&[first], &came.id, came.timestamp, &came.body), "{came:?}");
-    let answer = api
+    let both = api
         .call(Method::POST, &format!("/webhooks/{webhook_of_all}/secrets"), Some(json!({})))
         .await?
-        .must_be(201)?;
-    let both = answer.json();
+        .must_be(201)?
+        .json();
     ensure!(both[1]["secret"] == secrets[0]["secret"] && both[1]["expiresAt"].is_i64(), "{both}");
     let second = secret_of(&both[0])?;
     api.create("/actions/checkins", json!({})).await?;

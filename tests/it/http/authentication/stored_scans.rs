@@ -57,8 +57,7 @@ pub(super) async fn a_copied_code_is_detected(engine: Engine) -> Result<()> {
     assert_eq!(statuses(&result)[..2], ["suspicious", "suspected"], "{result}");
     assert_eq!(result["customFields"]["duplicateProfile"]["isDuplicate"], true);
     let replay = json!({"thng": thng, "settings": {"duplicatePoints": 100, "suspectedPoints": 100}});
-    let answer = api.call(Method::POST, "/authentication/replay", Some(replay)).await?.must_be(200)?;
-    let replayed = answer.json();
+    let replayed = api.call(Method::POST, "/authentication/replay", Some(replay)).await?.must_be(200)?.json();
     assert_eq!((&replayed["scans"], &replayed["profileMatches"]), (&json!(16), &json!(true)), "{replayed}");
     let results = replayed["results"].as_array().context("results")?;
     assert!(
