@@ -24,15 +24,9 @@ use anyhow::{Context, Result, bail, ensure};
 use catalog::domain::resource::{Product, ProductDetails, Thng, ThngDetails};
 use control::http::{ApiListeners, run as serve};
 use kernel::{
-    domain::{
-        access::{ActorKind, hash_key},
-        common::Stamp,
-        grant::Limit,
-        listing::ListRequest,
-        page::PageRequest,
-    },
+    domain::{common::Stamp, grant::Limit, listing::ListRequest, page::PageRequest},
     service::access::Caller,
-    store::{Ctx, documents, keys, listing::Selection},
+    store::{Ctx, documents, listing::Selection},
 };
 use serde_json::{Value, json};
 use shared::{
@@ -188,11 +182,10 @@ impl Bench {
         let mut tx = made.app.core.db.begin(&Ctx::default()).await?;
         let product = documents::insert(&mut tx, made.account, product).await?.id;
         let keys = (0..KEYS).map(|_| product::random_key()).collect::<Result<Vec<String>>>()?;
-        let operator = made.operator.as_str();
-        for key in &keys {
-            keys::insert(&mut tx, &hash_key(key), made.account, ActorKind::Operator, operator, 1).await?;
-        }
         tx.commit().await?;
+        for key in &keys {
+            made.add_key(key).await?;
+        }
         let listener = std::net::TcpListener::bind("127.0.0.1:0")?;
         let at = format!("http://{}", listener.local_addr()?);
         let (states, authentication) =

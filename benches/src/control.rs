@@ -9,7 +9,7 @@ use std::{
 use anyhow::{Context, Result, ensure};
 use tests::{
     killed::Killed,
-    product::{DEADLINE, random_key, spawn_up},
+    product::{DEADLINE, free_ports, random_key, spawn_up, value_of},
 };
 
 use crate::{
@@ -61,13 +61,11 @@ impl Control {
             // Nobody reads the view here, and Redis is in nothing's way.
             .env("REDIS_URL", "redis://127.0.0.1:1")
             .env("WAYMARK_FILES_URL", place.folder.path().join("files"))
-            .envs(["API", "INTERNAL", "ADMIN"].map(|name| (format!("WAYMARK_{name}_LISTEN"), "127.0.0.1:0")))
+            .envs(free_ports(["API", "INTERNAL", "ADMIN"]))
             .stdin(Stdio::null());
         let (child, said) = spawn_up(&mut serve, DEADLINE)?;
         let address = |label: &str| -> Result<SocketAddr> {
-            let url = said.iter().find_map(|line| line.strip_prefix(label));
-            let url = url.with_context(|| format!("no line {label:?} in {said:?}"))?;
-            Ok(url.trim().trim_start_matches("http://").parse()?)
+            Ok(value_of(&said, label)?.trim_start_matches("http://").parse()?)
         };
         Ok(Self { _child: Killed(child), api: address("API ")?, internal: address("Internal ")?, key, place })
     }

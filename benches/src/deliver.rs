@@ -7,7 +7,6 @@ mod cost;
 use std::{
     collections::HashMap,
     io::{Write, stdout},
-    sync::{Arc, Mutex, PoisonError},
     time::{Duration, Instant},
 };
 
@@ -23,11 +22,9 @@ use control::worker;
 use events::{domain::webhook::WebhookChange, service::webhooks};
 use kernel::{domain::body::Purpose, service::access::Caller};
 use serde_json::json;
-use tests::db::{Engine, TestApp};
-use tokio::{
-    io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader},
-    net::{TcpListener, TcpStream},
-    sync::Notify,
+use tests::{
+    db::{Engine, TestApp},
+    receiver::Receiver,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -85,11 +82,13 @@ pub(crate) struct Args {
 /// Something could not be started, or an event did not come.
 pub(crate) fn run(args: &Args, is_smoke: bool) -> Result<bool> {
     let form = if is_smoke { SMOKE } else { PLAIN };
-    tokio::runtime::Runtime::new()?.block_on(measure(&form, !args.delivery))?;
+    // It has a runtime of its own, which must begin and end outside of this one.
+    let receiver = Receiver::start(Duration::ZERO)?;
+    tokio::runtime::Runtime::new()?.block_on(measure(&form, !args.delivery, &receiver))?;
     Ok(true)
 }
 
-async fn measure(form: &Form, has_cost: bool) -> Result<()> {
+async fn measure(form: &Form, has_cost: bool, receiver: &Receiver) -> Result<()> {
     // Before anything is delivered: nobody reads the log meanwhile but to see its end.
     if has_cost {
         for line in cost::measure(&form.cost).await? {
@@ -98,8 +97,7 @@ async fn measure(form: &Form, has_cost: bool) -> Result<()> {
     }
     let made = TestApp::new(Engine::Postgres).await?;
     let caller = made.caller();
-    let receiver = Receiver::start().await?;
-    let body = json!({"name": "deliver", "url": receiver.url, "types": ["action"]});
+    let body = json!({"name": "deliver", "url": receiver.quick(), "types": ["action"]});
     let change =
         WebhookChange::parse(&body, Purpose::Create, true).map_err(|faults| anyhow::anyhow!("{faults:?}"))?;
     webhooks::create(&made.app.events, &caller, change, None).await?;
@@ -114,7 +112,8 @@ async fn measure(form: &Form, has_cost: bool) -> Result<()> {
         }
         tokio::time::sleep(form.pause).await;
     }
-    let came = receiver.wait(form.single).await?;
+    wait(receiver, form.single)?;
+    let came = receiver.came();
     let mut delays: Vec<Duration> =
         committed.iter().filter_map(|(id, at)| Some(came.get(id)?.saturating_duration_since(*at))).collect();
     ensure!(delays.len() == form.single, "{} of {} came", delays.len(), form.single);
@@ -126,7 +125,7 @@ async fn measure(form: &Form, has_cost: bool) -> Result<()> {
         left -= create(&made, &caller, form.step.min(left)).await?.len();
     }
     let written = begun.elapsed();
-    receiver.wait(form.single + form.bulk).await?;
+    wait(receiver, form.single + form.bulk)?;
     let delivered = begun.elapsed();
 
     let at = |share: f64| delays[((delays.len() - 1) as f64 * share) as usize].as_secs_f64() * 1_000.0;
@@ -157,79 +156,8 @@ async fn create(made: &TestApp, caller: &Caller, count: usize) -> Result<Vec<Str
     Ok(new.into_iter().map(|action| action.id.to_string()).collect())
 }
 
-/// A server that takes every event, and notes when.
-struct Receiver {
-    url: String,
-    came: Arc<Came>,
-}
-
-#[derive(Default)]
-struct Came {
-    by_id: Mutex<HashMap<String, Instant>>,
-    more: Notify,
-}
-
-impl Receiver {
-    async fn start() -> Result<Self> {
-        let listener = TcpListener::bind("127.0.0.1:0").await?;
-        let url = format!("http://{}/", listener.local_addr()?);
-        let came: Arc<Came> = Arc::default();
-        let kept = came.clone();
-        tokio::spawn(async move {
-            while let Ok((stream, _)) = listener.accept().await {
-                let came = kept.clone();
-                // A connection that ends is opened again.
-                tokio::spawn(async move { take(stream, &came).await });
-            }
-        });
-        Ok(Self { url, came })
-    }
-
-    /// Waits until so many different events came.
-    async fn wait(&self, count: usize) -> Result<HashMap<String, Instant>> {
-        let all = async {
-            loop {
-                let told = self.came.more.notified();
-                let known = self.came.by_id.lock().unwrap_or_else(PoisonError::into_inner).clone();
-                if known.len() >= count {
-                    return known;
-                }
-                let _ = tokio::time::timeout(Duration::from_millis(100), told).await;
-            }
-        };
-        tokio::time::timeout(DEADLINE, all).await.context("not all events came")
-    }
-}
-
-/// Answers requests of one connection.
-async fn take(stream: TcpStream, came: &Came) -> Result<()> {
-    stream.set_nodelay(true)?;
-    let mut stream = BufReader::new(stream);
-    loop {
-        let (mut id, mut length) = (String::new(), 0);
-        loop {
-            let mut line = String::new();
-            if stream.read_line(&mut line).await? == 0 {
-                return Ok(());
-            }
-            let line = line.trim_end();
-            if line.is_empty() {
-                break;
-            }
-            if let Some((name, value)) = line.split_once(':') {
-                match name.to_ascii_lowercase().as_str() {
-                    "webhook-id" => value.trim().clone_into(&mut id),
-                    "content-length" => length = value.trim().parse()?,
-                    _ => {}
-                }
-            }
-        }
-        let mut body = vec![0; length];
-        stream.read_exact(&mut body).await?;
-        let at = Instant::now();
-        came.by_id.lock().unwrap_or_else(PoisonError::into_inner).entry(id).or_insert(at);
-        came.more.notify_waiters();
-        stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n").await?;
-        stream.flush().await?;
-    }
+/// Waits until so many different events came.
+fn wait(receiver: &Receiver, count: usize) -> Result<()> {
+    let waited = tokio::task::block_in_place(|| receiver.wait(count, DEADLINE));
+    waited.map(|_| ()).context("not all events came")
 }

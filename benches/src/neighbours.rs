@@ -11,7 +11,7 @@ use std::{
     process::Command,
     sync::{
         Arc,
-        atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed},
     },
     thread::{scope, sleep},
     time::{Duration, Instant},
@@ -209,7 +209,7 @@ struct Quiet<'a> {
     product: String,
     short_id: String,
     /// How many webhooks were caused.
-    caused: AtomicU64,
+    caused: AtomicUsize,
 }
 
 impl<'a> Quiet<'a> {
@@ -222,7 +222,7 @@ impl<'a> Quiet<'a> {
         let short_id = answer.json()?["shortId"].as_str().context("no short id")?.to_owned();
         let hook = json!({"name": "w", "url": receiver.quick(), "types": ["action.checkins"]});
         id(&mut api, "/webhooks", &hook)?;
-        Ok(Self { waymark, key, product, short_id, caused: AtomicU64::new(0) })
+        Ok(Self { waymark, key, product, short_id, caused: AtomicUsize::new(0) })
     }
 
     /// The p99 of a redirect, a write and a webhook, in milliseconds.

@@ -58,8 +58,7 @@ async fn changes(product: &Product, short_id: &str, from: &Option<String>) -> Re
 }
 
 async fn hits(product: &Product, short_id: &str) -> Result<u64> {
-    let (status, found) = product.call(Method::GET, &format!("/redirections/{short_id}"), None).await?;
-    ensure!(status == StatusCode::OK, "{status}: {found}");
+    let found = product.must_answer(200, Method::GET, &format!("/redirections/{short_id}"), None).await?;
     found["hits"].as_u64().with_context(|| found.to_string())
 }
 

@@ -10,21 +10,12 @@ mod resources;
 use std::collections::BTreeMap;
 
 use anyhow::{Context, Result, ensure};
-use kernel::{
-    domain::access::ActorKind,
-    store::{Ctx, keys},
-};
 use reqwest::{Method, Response, header};
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
-use shared::{
-    id::{AccountId, OperatorId},
-    problem::Code,
-    short_url::{Scheme, ShortDomain},
-};
-use tenants::store::accounts;
+use shared::problem::Code;
 use tests::{
-    db::{Engine, random16},
+    accounts,
+    db::Engine,
     fingerprint::fingerprint,
     product::{Options, Product, random_key},
 };
@@ -222,14 +213,8 @@ fn check_faults(errors: &[String], expected: &[String]) -> Result<()> {
 async fn add_account(product: &Product) -> Result<String> {
     let (db, key) = (product.location().open().await?, random_key()?);
     let now = 1_760_000_000_000;
-    let (account, operator) = (AccountId::new(now, random16()?), OperatorId::new(now, random16()?));
-    let mut tx = db.begin(&Ctx::default()).await?;
-    accounts::insert(&mut tx, account, "Other", true, now).await?;
-    accounts::insert_operator(&mut tx, operator, account, "x@example.com", ("X", "Y"), now).await?;
-    accounts::insert_domain(&mut tx, account, &ShortDomain::new(Scheme::Https, OTHER_DOMAIN)?).await?;
-    let hash: [u8; 32] = Sha256::digest(key.as_bytes()).into();
-    keys::insert(&mut tx, &hash, account, ActorKind::Operator, operator.as_str(), now).await?;
-    tx.commit().await?;
+    let other = accounts::add(&db, now, "x@example.com", Some(OTHER_DOMAIN)).await?;
+    accounts::add_key(&db, now, &key, other).await?;
     db.close().await;
     Ok(key)
 }
@@ -273,8 +258,7 @@ async fn a_change_would_be_seen(engine: Engine) -> Result<()> {
     ensure!(bench.fingerprint().await? == before, "the database changes by itself");
     let path = format!("/redirections/{}", bench.ours.short_id);
     let body = json!({"defaultRedirectUrl": "https://example.com/changed"});
-    let (status, body) = bench.product.call(Method::PUT, &path, Some(body)).await?;
-    ensure!(status == 200, "{status}: {body}");
+    bench.product.must_answer(200, Method::PUT, &path, Some(body)).await?;
     let after = bench.fingerprint().await?;
     for table in ["redirections", "redirect_log", "log_head"] {
         ensure!(before.contains_key(table) && before.get(table) != after.get(table), "{table}");

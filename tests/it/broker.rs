@@ -15,19 +15,11 @@ use std::{net::TcpListener, time::Duration};
 use anyhow::{Context, Result, ensure};
 use control::{composition::Parts, http::ApiListeners, worker};
 use events::live::BrokerListeners;
-use kernel::{
-    domain::access::ActorKind,
-    store::{Ctx, keys},
-};
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
-use shared::{
-    id::{AccountId, OperatorId},
-    short_url::{Scheme, ShortDomain},
-};
 use tests::{
-    db::{Engine, TestApp, random16},
+    accounts,
+    db::{Engine, TestApp},
     mqtt::{Client, Hello},
     product::client,
 };
@@ -56,19 +48,10 @@ impl Broker {
         let made = TestApp::with(engine, adapt).await?;
         let now = made.app.core.clock.now().0;
         let (key, other_key) = ("A".repeat(80), "B".repeat(80));
-        let (other, operator) = (AccountId::new(now, random16()?), OperatorId::new(now, random16()?));
-        let mut tx = made.app.core.db.begin(&Ctx::default()).await?;
-        tenants::store::accounts::insert(&mut tx, other, "Other", true, now).await?;
-        let name = ("X", "Y");
-        tenants::store::accounts::insert_operator(&mut tx, operator, other, "x@example.com", name, now)
-            .await?;
-        let domain = ShortDomain::new(Scheme::Https, "other.gg")?;
-        tenants::store::accounts::insert_domain(&mut tx, other, &domain).await?;
-        for (key, account, operator) in [(&key, made.account, made.operator), (&other_key, other, operator)] {
-            let hash: [u8; 32] = Sha256::digest(key.as_bytes()).into();
-            keys::insert(&mut tx, &hash, account, ActorKind::Operator, operator.as_str(), now).await?;
-        }
-        tx.commit().await?;
+        made.add_key(&key).await?;
+        let db = &made.app.core.db;
+        let other = accounts::add(db, now, "x@example.com", Some("other.gg")).await?;
+        accounts::add_key(db, now, &other_key, other).await?;
         let shutdown = CancellationToken::new();
         let (api, mqtt) = (TcpListener::bind("127.0.0.1:0")?, TcpListener::bind("127.0.0.1:0")?);
         let (api_at, mqtt_at) = (api.local_addr()?, mqtt.local_addr()?);
@@ -89,15 +72,9 @@ impl Broker {
         path: &str,
         body: Option<Value>,
     ) -> Result<(u16, Value)> {
-        let mut request =
-            self.http.request(method, format!("{}{path}", self.api)).header("authorization", key);
-        if let Some(body) = body {
-            request = request.json(&body);
-        }
-        let response = request.send().await?;
-        let status = response.status().as_u16();
-        let bytes = response.bytes().await?;
-        Ok((status, if bytes.is_empty() { Value::Null } else { serde_json::from_slice(&bytes)? }))
+        let request = self.http.request(method, format!("{}{path}", self.api)).header("authorization", key);
+        let (status, body) = tests::json::send(request, body).await?;
+        Ok((status.as_u16(), body))
     }
 
     async fn ok(&self, method: Method, path: &str, body: Option<Value>) -> Result<Value> {

@@ -125,8 +125,7 @@ async fn every_fault_of_a_condition_is_named_at_once(engine: Engine) -> Result<(
         {"match": "device=watch&network=x&hour.Nowhere=1&query.access_token=k", "redirectUrl": "ftp://x"},
         {"match": "percentage<101"},
     ]);
-    let (status, body) = product.call(Method::PUT, "/redirector", Some(json!({"rules": rules}))).await?;
-    ensure!(status == StatusCode::BAD_REQUEST, "{status}: {body}");
+    let body = product.must_answer(400, Method::PUT, "/redirector", Some(json!({"rules": rules}))).await?;
     let faults = body["errors"].as_array().context("errors")?;
     let expected = [
         "rules[1].match: the field device is one of phone, tablet, desktop, robot.",

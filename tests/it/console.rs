@@ -5,7 +5,7 @@ mod look;
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, ensure};
-use tests::product::{binary, root};
+use tests::product::{binary, free_ports, root};
 
 use crate::walk::Up;
 
@@ -15,11 +15,8 @@ fn start(home: &std::path::Path, settings: &[(&str, &str)]) -> Result<Up> {
     let made = Command::new(root().join("deploy/tour")).arg("--database").arg(&cities).status()?;
     ensure!(made.success(), "deploy/tour --database");
     let mut command = Command::new(binary()?);
-    command.arg("up").current_dir(home).stderr(Stdio::inherit()).envs([
-        ("WAYMARK_API_LISTEN", "127.0.0.1:0"),
-        ("WAYMARK_EDGE_LISTEN", "127.0.0.1:0"),
-        ("WAYMARK_MQTT_LISTEN", "127.0.0.1:0"),
-        ("WAYMARK_ADMIN_LISTEN", "127.0.0.1:0"),
+    command.arg("up").current_dir(home).stderr(Stdio::inherit());
+    command.envs(free_ports(["API", "EDGE", "MQTT", "ADMIN"])).envs([
         ("WAYMARK_GEOIP_DB", "cities.mmdb"),
         // From where the test scans. A proxy at 127.0.0.1 would pass on what the browser asks, too.
         ("WAYMARK_TRUSTED_PROXIES", "127.0.0.2"),

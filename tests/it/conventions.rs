@@ -23,8 +23,7 @@ impl Filled {
         let product = Product::start(Options { engine, ..Options::default() }).await?;
         let product_id = product.create_product().await?;
         let body = json!({"name": "t", "product": product_id});
-        let (status, thng) = product.call(Method::POST, "/thngs", Some(body)).await?;
-        ensure!(status == StatusCode::CREATED, "{status}: {thng}");
+        let thng = product.must_answer(201, Method::POST, "/thngs", Some(body)).await?;
         let thng = thng["id"].as_str().context("id")?.to_owned();
         for (id, short_id) in [(&thng, "OF-THNG"), (&product_id, "OF-PRODUCT")] {
             product.create_redirection(id, "https://example.com/", Some(short_id)).await?;
@@ -62,8 +61,7 @@ impl Filled {
         others.push(("reactions", text(&create("/reactions", reaction).await?["id"])?));
         // It was never commissioned: that opens a case.
         let trigger = json!({"id": thng, "type": "scans", "locationSource": "unknown", "thng": thng});
-        let (status, asked) = product.call(Method::POST, "/authentication", Some(trigger)).await?;
-        ensure!(status == StatusCode::OK, "{status}: {asked}");
+        product.must_answer(200, Method::POST, "/authentication", Some(trigger)).await?;
         let cases = product.list("/authentication/cases").await?;
         others.push(("cases", text(&cases.first().context("no case")?["id"])?));
         let role = text(&create("/roles", json!({"name": "r"})).await?["id"])?;

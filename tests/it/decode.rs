@@ -275,14 +275,12 @@ async fn an_edge_draws_the_digital_link_as_control_does() -> Result<()> {
     let served = Served::start().await?;
     let product = &served.product;
     let made = async |path: &str, body: Value| -> Result<String> {
-        let (status, body) = product.call(Method::POST, path, Some(body)).await?;
-        ensure!(status == StatusCode::CREATED, "{path}: {body}");
+        let body = product.must_answer(201, Method::POST, path, Some(body)).await?;
         Ok(body["id"].as_str().context("no id")?.to_owned())
     };
     let (_, access) = product.call(Method::GET, "/access", None).await?;
     let domain = format!("/accounts/{}/domains/tn.gg", access["account"].as_str().context("no account")?);
-    let (status, body) = product.call(Method::PUT, &domain, Some(json!({"digitalLinks": true}))).await?;
-    ensure!(status == StatusCode::OK, "{body}");
+    product.must_answer(200, Method::PUT, &domain, Some(json!({"digitalLinks": true}))).await?;
     let shoe = json!({"name": "Shoe", "identifiers": {"gs1:01": "09506000134352"}});
     let shoe = made("/products", shoe).await?;
     let item = json!({"name": "One", "product": shoe, "identifiers": {"gs1:21": "A/1"}});

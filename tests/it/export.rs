@@ -56,8 +56,7 @@ async fn fill(product: &Product) -> Result<Vec<Value>> {
     }
     let body = json!({"payload": {"type": "scans"}, "target": "THNGS",
         "input": {"type": "LIST", "contentType": "PLATFORM_IDS", "payload": vec![thng; COUNT]}});
-    let (status, said) = product.call(Method::POST, "/jobs/actions", Some(body)).await?;
-    ensure!(status == 202, "{status}: {said}");
+    product.must_answer(202, Method::POST, "/jobs/actions", Some(body)).await?;
     let begun = std::time::Instant::now();
     loop {
         let (_, jobs) = product.call(Method::GET, "/jobs/actions", None).await?;

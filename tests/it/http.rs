@@ -85,26 +85,26 @@ mod webhooks;
 
 use std::collections::BTreeMap;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use axum::{
     Router,
     body::Body,
+    extract::ConnectInfo,
     http::{HeaderMap, HeaderValue, Method, Request, StatusCode, header},
 };
-use control::{http::router, state::ApiState};
+use control::{
+    http::{Connection, router},
+    state::ApiState,
+};
 use hosting::{
     domain::platform_key::{PLATFORM_KEY_PREFIX, PlatformKey},
     store::platform_keys,
 };
-use kernel::{
-    domain::access::ActorKind,
-    store::{Ctx, keys},
-};
+use kernel::store::Ctx;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use shared::{
     id::{AccountId, OperatorId},
-    short_url::{Scheme, ShortDomain},
     time::UnixMillis,
 };
 use signin::{
@@ -114,10 +114,11 @@ use signin::{
     },
     store::operator_sessions,
 };
-use tenants::store::accounts;
 use tests::{
+    accounts,
     db::{Engine, TestApp, random16},
     fingerprint::fingerprint,
+    json::{id, text},
 };
 use tower::ServiceExt;
 
@@ -160,6 +161,16 @@ struct Api {
     cookie: String,
 }
 
+/// An application in a project of its own.
+struct Application {
+    id: String,
+    project: String,
+    /// Its path.
+    path: String,
+    public: String,
+    secret: String,
+}
+
 /// An answer, read whole.
 #[derive(Debug)]
 struct Answer {
@@ -171,6 +182,12 @@ struct Answer {
 impl Answer {
     fn json(&self) -> Value {
         serde_json::from_slice(&self.bytes).unwrap_or_else(|_| panic!("no JSON: {self:?}"))
+    }
+
+    /// The answer, which must have this status.
+    fn must_be(self, status: u16) -> Result<Self> {
+        ensure!(self.status == status, "not {status}: {self:?}");
+        Ok(self)
     }
 
     fn header(&self, name: &str) -> Option<&str> {
@@ -207,24 +224,16 @@ impl Api {
     async fn over(made: TestApp) -> Result<Self> {
         let now = made.app.core.clock.now().0;
         let (key, other_key) = ("A".repeat(80), "B".repeat(80));
-        let other_account = AccountId::new(now, random16()?);
-        let other_operator = OperatorId::new(now, random16()?);
-        let mut tx = made.app.core.db.begin(&Ctx::default()).await?;
-        accounts::insert(&mut tx, other_account, "Other", true, now).await?;
-        accounts::insert_operator(&mut tx, other_operator, other_account, "x@example.com", ("X", "Y"), now)
-            .await?;
-        accounts::insert_domain(&mut tx, other_account, &ShortDomain::new(Scheme::Https, "other.gg")?)
-            .await?;
-        for (key, account, operator) in
-            [(&key, made.account, made.operator), (&other_key, other_account, other_operator)]
-        {
-            let hash: [u8; 32] = Sha256::digest(key.as_bytes()).into();
-            keys::insert(&mut tx, &hash, account, ActorKind::Operator, operator.as_str(), now).await?;
-        }
+        let db = &made.app.core.db;
+        let other = accounts::add(db, now, "x@example.com", Some("other.gg")).await?;
+        accounts::add_key(db, now, &key, (made.account, made.operator)).await?;
+        accounts::add_key(db, now, &other_key, other).await?;
+        let (other_account, other_operator) = other;
         let platform_key = format!("{PLATFORM_KEY_PREFIX}{}", "P".repeat(76));
         let hash: [u8; 32] = Sha256::digest(platform_key.as_bytes()).into();
         let (label, created_at) = ("of the tests".to_owned(), UnixMillis(now));
         let of_platform = PlatformKey { hash, label, created_at, expires_at: None, revoked_at: None };
+        let mut tx = db.begin(&Ctx::default()).await?;
         platform_keys::insert(&mut tx, &of_platform).await?;
         tx.commit().await?;
         let cookie = begin_session(&made.app, made.account, made.operator).await?;
@@ -279,6 +288,29 @@ impl Api {
         self.send(request).await
     }
 
+    /// Sends JSON (or nothing) with a key and further headers, from an address.
+    async fn call_from(
+        &self,
+        ip: &str,
+        headers: &[(&str, &str)],
+        (key, method, uri): (&str, Method, &str),
+        body: Option<Value>,
+    ) -> Result<Answer> {
+        let mut request = Request::builder()
+            .method(method)
+            .uri(uri)
+            .header(header::HOST, "api.example")
+            .header(header::AUTHORIZATION, key)
+            .header(header::CONTENT_TYPE, "application/json");
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let mut request = request.body(body.map_or_else(Body::empty, |body| Body::from(body.to_string())))?;
+        let connection = Connection { peer: format!("{ip}:4711").parse()?, is_tls: false, local: None };
+        request.extensions_mut().insert(ConnectInfo(connection));
+        self.send(request).await
+    }
+
     async fn get(&self, uri: &str) -> Result<Answer> {
         self.call(Method::GET, uri, None).await
     }
@@ -286,24 +318,32 @@ impl Api {
     /// Gives users of the first account's applications the rights of the whole project.
     async fn open_rights(&self) -> Result<()> {
         let uri = format!("/accounts/{}", self.made.account);
-        let answer = self.call(Method::PUT, &uri, Some(json!({"userRights": "open"}))).await?;
-        assert_eq!(answer.status, StatusCode::OK, "{answer:?}");
+        self.call(Method::PUT, &uri, Some(json!({"userRights": "open"}))).await?.must_be(200)?;
         Ok(())
     }
 
     /// Gives whoever registers a user in the first account its activation code.
     async fn codes_to_callers(&self) -> Result<()> {
         let uri = format!("/accounts/{}", self.made.account);
-        let answer = self.call(Method::PUT, &uri, Some(json!({"userRegistration": "caller"}))).await?;
-        assert_eq!(answer.status, StatusCode::OK, "{answer:?}");
+        self.call(Method::PUT, &uri, Some(json!({"userRegistration": "caller"}))).await?.must_be(200)?;
         Ok(())
     }
 
     /// Creates a resource and gives its body.
     async fn create(&self, uri: &str, body: Value) -> Result<Value> {
-        let answer = self.call(Method::POST, uri, Some(body)).await?;
-        assert_eq!(answer.status, StatusCode::CREATED, "{answer:?}");
-        Ok(answer.json())
+        Ok(self.call(Method::POST, uri, Some(body)).await?.must_be(201)?.json())
+    }
+
+    /// Creates an application in a new project.
+    async fn application(&self, body: Value) -> Result<Application> {
+        let project = id(&self.create("/projects", json!({"name": "p"})).await?)?;
+        let applications = format!("/projects/{project}/applications");
+        let app = self.create(&applications, body).await?;
+        let id = id(&app)?;
+        let path = format!("{applications}/{id}");
+        let secret = self.get(&format!("{path}/secretKey")).await?.json();
+        let (public, secret) = (text(&app, "appApiKey")?, text(&secret, "secretApiKey")?);
+        Ok(Application { id, project, path, public, secret })
     }
 
     /// Creates a product and a Thng for the other account; gives their ids.

@@ -17,7 +17,7 @@ use sqlx::{AssertSqlSafe, Connection};
 use tests::{
     db::Location,
     killed::Killed,
-    product::{Product, built, metrics_of, spawn_up},
+    product::{Product, built, metrics_of, spawn_up, value_of},
 };
 
 /// Longest wait for jobs to end: a lease of 30 s may have to run out first, more than once.
@@ -50,11 +50,7 @@ impl Worker {
             .env("RUST_LOG", "warn")
             .envs(variables.iter().copied());
         let (child, said) = spawn_up(&mut command, DEADLINE)?;
-        let admin = said.iter().find_map(|line| line.strip_prefix("Admin "));
-        Ok(Self {
-            child: Killed(child),
-            admin: admin.with_context(|| format!("{said:?}"))?.trim().to_owned(),
-        })
+        Ok(Self { child: Killed(child), admin: value_of(&said, "Admin ")? })
     }
 
     fn signal(&self, name: &str) -> Result<()> {
@@ -104,9 +100,8 @@ struct Expected {
 async fn thngs(product: &Product) -> Result<Vec<String>> {
     let mut ids = Vec::new();
     for n in 0..THNGS {
-        let (status, body) =
-            product.call(Method::POST, "/thngs", Some(json!({"name": format!("t{n}")}))).await?;
-        ensure!(status == 201, "{status}: {body}");
+        let body =
+            product.must_answer(201, Method::POST, "/thngs", Some(json!({"name": format!("t{n}")}))).await?;
         ids.push(body["id"].as_str().context("id")?.to_owned());
     }
     Ok(ids)
@@ -173,8 +168,7 @@ async fn request_job(product: &Product, body: &Value, key: &str) -> Result<Strin
 }
 
 async fn read(product: &Product, job: &Expected) -> Result<Value> {
-    let (status, body) = product.call(Method::GET, &job.path, None).await?;
-    ensure!(status == 200, "{status}: {body}");
+    let body = product.must_answer(200, Method::GET, &job.path, None).await?;
     Ok(body)
 }
 

@@ -76,9 +76,9 @@ async fn run(
     acknowledged: &mut Vec<(String, String)>,
     totals: &mut Totals,
 ) -> Result<()> {
-    let (status, thng) =
-        product.call(Method::POST, "/thngs", Some(json!({"name": format!("Round {round}")}))).await?;
-    ensure!(status == StatusCode::CREATED, "{status}: {thng}");
+    let thng = product
+        .must_answer(201, Method::POST, "/thngs", Some(json!({"name": format!("Round {round}")})))
+        .await?;
     let thng = thng["id"].as_str().context("id")?.to_owned();
     let mut scanned = Vec::new();
     for n in 0..SCANNED {

@@ -12,15 +12,12 @@ use ::mail::MailSettings;
 use anyhow::{Context, Result, ensure};
 use axum::http::Method;
 use serde_json::{Value, json};
-use tests::{db::Engine, product::root};
+use tests::{db::Engine, json::text, product::root};
 
 use crate::store::redirections::execute;
 
 pub(crate) use self::server::{Mode, Program, code_of};
-use self::{
-    server::Server,
-    site::{Site, text},
-};
+use self::{server::Server, site::Site};
 
 const ADA: &str = "Ada@Example.com";
 const PASSWORD: &str = "a long sentence is best";

@@ -44,8 +44,7 @@ async fn a_change_of_pages_shows_with_its_acknowledgement(engine: Engine) -> Res
     product.start_again()?;
     let text = get(&product, "/", "text/html").await?.text().await?;
     ensure!(text.contains("<h1>Other</h1>"), "{text}");
-    let (status, _) = product.call(Method::PUT, &path, Some(json!({}))).await?;
-    ensure!(status == StatusCode::OK, "{status}");
+    product.must_answer(200, Method::PUT, &path, Some(json!({}))).await?;
     let text = get(&product, "/", "text/html").await?.text().await?;
     ensure!(text.contains("<h1>Hier ist nichts</h1>"), "{text}");
     Ok(())

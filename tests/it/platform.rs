@@ -31,13 +31,9 @@ async fn with_key(
     path: &str,
     body: Option<Value>,
 ) -> Result<(StatusCode, Value)> {
-    let mut request =
+    let request =
         product.http.request(method, format!("{}{path}", product.api)).header(header::AUTHORIZATION, key);
-    if let Some(body) = body {
-        request = request.json(&body);
-    }
-    let response = request.send().await?;
-    Ok((response.status(), response.json().await.unwrap_or_default()))
+    tests::json::send(request, body).await
 }
 
 /// Waits until the edge answers a short id with a status.

@@ -24,8 +24,7 @@ pub(crate) async fn put(product: &Product, path: &str, body: Value) -> Result<()
 }
 
 pub(crate) async fn create(product: &Product, path: &str, body: Value) -> Result<String> {
-    let (status, body) = product.call(Method::POST, path, Some(body)).await?;
-    ensure!(status == StatusCode::CREATED, "{status}: {body}");
+    let body = product.must_answer(201, Method::POST, path, Some(body)).await?;
     Ok(body["id"].as_str().unwrap_or_default().to_owned())
 }
 

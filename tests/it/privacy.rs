@@ -158,8 +158,7 @@ async fn nothing_of_a_marked_client_is_kept(engine: Engine) -> Result<()> {
     let made: Value = by_api.send().await?.error_for_status()?.json().await?;
     ensure!(made["context"].get("ipAddress").is_none() && made["locationSource"] == "unknown", "{made}");
     // What is counted before the cut.
-    let (status, stats) = product.call(Method::GET, "/scans/stats?groupBy=system", None).await?;
-    ensure!(status == 200, "{status}: {stats}");
+    let stats = product.must_answer(200, Method::GET, "/scans/stats?groupBy=system", None).await?;
     let totals = stats.to_string();
     ensure!(totals.contains("iPhone"), "{totals}");
     let export = product.http.get(format!("{}/actions/all/export", product.api));

@@ -22,15 +22,13 @@ const KILLS: usize = 3;
 const MANY_KILLS: usize = 10;
 
 async fn create(product: &Product, path: &str, body: Value) -> Result<String> {
-    let (status, made) = product.call(Method::POST, path, Some(body)).await?;
-    ensure!(status == 201, "{path}: {status}: {made}");
+    let made = product.must_answer(201, Method::POST, path, Some(body)).await?;
     Ok(made["id"].as_str().unwrap_or_default().to_owned())
 }
 
 /// What came of a reaction so far; `None` while the product starts.
 async fn done(product: &Product, path: &str) -> Result<(usize, usize)> {
-    let (status, read) = product.call(Method::GET, path, None).await?;
-    ensure!(status == 200, "{status}: {read}");
+    let read = product.must_answer(200, Method::GET, path, None).await?;
     let number = |name: &str| read["outcome"][name].as_u64().and_then(|n| usize::try_from(n).ok());
     Ok((number("done").context("done")?, number("failed").context("failed")?))
 }

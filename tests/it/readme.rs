@@ -139,8 +139,7 @@ fn the_expression_for_scanners_finds_every_kind_of_key() -> Result<()> {
 async fn the_effects_of_reactions_are_accepted() -> Result<()> {
     let product = Product::start(Options::default()).await?;
     let make = async |path: &str, body: Value| -> Result<Value> {
-        let (status, made) = product.call(Method::POST, path, Some(body)).await?;
-        ensure!(status == 201, "{path}: {status} {made}");
+        let made = product.must_answer(201, Method::POST, path, Some(body)).await?;
         Ok(made)
     };
     make("/actions", json!({"name": "_alert"})).await?;
@@ -167,8 +166,7 @@ async fn the_effects_of_reactions_are_accepted() -> Result<()> {
 async fn the_file_with_things_is_imported() -> Result<()> {
     let product = Product::start(Options::default()).await?;
     let bag = json!({"name": "Canvas bag", "identifiers": {"gs1:01": "09501101020917"}});
-    let (status, made) = product.call(Method::POST, "/products", Some(bag)).await?;
-    ensure!(status == 201, "{status} {made}");
+    product.must_answer(201, Method::POST, "/products", Some(bag)).await?;
     let folder = tempfile::tempdir()?;
     fs::write(folder.path().join("things.csv"), block("csv")?)?;
     let mut command = Command::new(binary()?);

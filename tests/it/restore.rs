@@ -32,8 +32,7 @@ async fn edges_follow_what_is_restored(engine: Engine) -> Result<()> {
     let link = "/redirections/SHOE";
     write(&product, Method::PUT, link, Some(json!({"defaultRedirectUrl": new}))).await?;
     leads_to(&product, Some(new)).await?;
-    let (status, changes) = product.call(Method::GET, &format!("{link}/history"), None).await?;
-    ensure!(status == StatusCode::OK, "{status}: {changes}");
+    let changes = product.must_answer(200, Method::GET, &format!("{link}/history"), None).await?;
     let changes = changes.as_array().context("changes")?;
     let [last, first] = changes.as_slice() else { anyhow::bail!("{changes:?}") };
     let body = |change: &Value| Some(json!({"version": change["version"]}));

@@ -21,8 +21,7 @@ async fn put(product: &Product, path: &str, rules: Value) -> Result<Value> {
 }
 
 async fn create(product: &Product, path: &str, body: Value) -> Result<String> {
-    let (status, body) = product.call(Method::POST, path, Some(body)).await?;
-    ensure!(status == StatusCode::CREATED, "{status}: {body}");
+    let body = product.must_answer(201, Method::POST, path, Some(body)).await?;
     Ok(body["id"].as_str().context("id")?.to_owned())
 }
 
@@ -114,8 +113,7 @@ async fn rules_choose_the_target(engine: Engine) -> Result<()> {
 
     // The name travels with the redirection, and follows the Thng.
     let path = format!("/thngs/{thng}");
-    let (status, body) = product.call(Method::PUT, &path, Some(json!({"name": "Right shoe"}))).await?;
-    ensure!(status == StatusCode::OK, "{status}: {body}");
+    product.must_answer(200, Method::PUT, &path, Some(json!({"name": "Right shoe"}))).await?;
     eventually_led(&product, "SHOE", OWN).await?;
     let (status, body) = product.call(Method::PUT, &path, Some(json!({"name": "Left shoe"}))).await?;
     ensure!(status == StatusCode::OK, "{status}: {body}");
@@ -131,8 +129,8 @@ async fn rules_choose_the_target(engine: Engine) -> Result<()> {
             "must not lead to a short",
         ),
     ] {
-        let (status, body) = product.call(Method::PUT, "/redirector", Some(json!({"rules": rules}))).await?;
-        ensure!(status == StatusCode::BAD_REQUEST, "{status}: {body}");
+        let body =
+            product.must_answer(400, Method::PUT, "/redirector", Some(json!({"rules": rules}))).await?;
         ensure!(body["errors"][0].as_str().is_some_and(|text| text.contains(fault)), "{body}");
     }
     assert_led(&product, "SHOE", "en", "https://example.com/shoe").await?;
@@ -185,8 +183,7 @@ async fn rules_of_applications_apply_in_their_project(engine: Engine) -> Result<
             ensure!(status == StatusCode::NOT_FOUND, "{method} {absent}: {status}: {body}");
         }
     }
-    let (status, body) = product.call(Method::DELETE, &format!("{applications}/{application}"), None).await?;
-    ensure!(status == StatusCode::OK, "{status}: {body}");
+    product.must_answer(200, Method::DELETE, &format!("{applications}/{application}"), None).await?;
     eventually_led(&product, "MINE", "https://example.com/account").await
 }
 
@@ -206,8 +203,7 @@ async fn no_acknowledged_change_is_followed_by_an_old_answer(engine: Engine) -> 
             2 => {
                 let body = Some(json!({"defaultRedirectUrl": url}));
                 let path = "/redirections/MOVES?wait=edges&timeout=20s";
-                let (status, body) = product.call(Method::PUT, path, body).await?;
-                ensure!(status == StatusCode::OK, "{status}: {body}");
+                product.must_answer(200, Method::PUT, path, body).await?;
                 own = url;
             }
             _ => {
@@ -268,8 +264,7 @@ async fn rules_can_test_the_last_assessment(engine: Engine) -> Result<()> {
         let trigger = json!({"id": thng, "type": "inspectorScans", "thng": thng, "locationSource": "sensor",
             "location": {"latitude": 47.5, "longitude": 8.5, "position": point},
             "customFields": {"inspectedProductMatch": seen}});
-        let (status, body) = product.call(Method::POST, "/authentication", Some(trigger)).await?;
-        ensure!(status == StatusCode::OK, "{status}: {body}");
+        product.must_answer(200, Method::POST, "/authentication", Some(trigger)).await?;
         Ok(())
     };
     // Never commissioned: negative, and no more than suspected.
@@ -287,8 +282,7 @@ async fn rules_can_test_the_last_assessment(engine: Engine) -> Result<()> {
     let case = format!("/authentication/cases/{}", cases[0]["id"].as_str().context("case")?);
     for (status, page) in [("dismissed", "unknown"), ("confirmed", "copied"), ("open", "copied")] {
         let body = json!({"status": status, "reason": "We looked."});
-        let (answered, body) = product.call(Method::PUT, &case, Some(body)).await?;
-        ensure!(answered == StatusCode::OK, "{answered}: {body}");
+        product.must_answer(200, Method::PUT, &case, Some(body)).await?;
         eventually_led(&product, "BAG", &format!("https://example.com/{page}")).await?;
     }
     // Markets were never set, so a good item stays unknown.

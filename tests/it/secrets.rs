@@ -12,14 +12,13 @@ use ::secrets::{keys::SecretKeys, store as secrets};
 use anyhow::{Context, Result, ensure};
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
-use tests::{db::Location, product::Product};
+use tests::{
+    db::Location,
+    json::text,
+    product::{Product, free_ports},
+};
 
 use crate::store::schema::run;
-
-/// A member of an answer, as text.
-fn text(body: &Value, member: &str) -> Result<String> {
-    Ok(body[member].as_str().with_context(|| format!("{member} in {body}"))?.to_owned())
-}
 
 /// The keys of a file.
 fn keys_of(path: &Path) -> Result<SecretKeys> {
@@ -155,9 +154,7 @@ async fn next_page(product: &Product, path: &str) -> Result<String> {
 fn waymark(data: &Path, location: &Location, args: &[&str]) -> Result<(Option<i32>, String)> {
     let mut command = std::process::Command::new(tests::product::binary()?);
     command.args(args).env("WAYMARK_DATA_DIR", data).env("RUST_LOG", "warn");
-    for name in ["WAYMARK_API_LISTEN", "WAYMARK_EDGE_LISTEN", "WAYMARK_ADMIN_LISTEN"] {
-        command.env(name, "127.0.0.1:0");
-    }
+    command.envs(free_ports(["API", "EDGE", "ADMIN"]));
     if let Location::Postgres(url) = location {
         command.env("DATABASE_URL", url);
     }

@@ -14,8 +14,7 @@ use tests::{
 async fn reported(product: &Product, requests: i64) -> Result<Value> {
     let end = Instant::now() + DEADLINE;
     loop {
-        let (status, body) = product.call(Method::GET, "/scans/unknown", None).await?;
-        ensure!(status == StatusCode::OK, "{status}: {body}");
+        let body = product.must_answer(200, Method::GET, "/scans/unknown", None).await?;
         if body["requests"] == requests {
             return Ok(body);
         }

@@ -92,9 +92,9 @@ async fn an_old_target_is_never_served_after_the_acknowledgement(engine: Engine)
     for counter in 1..=changes {
         let target = format!("{BASE}{counter}");
         let body = json!({"defaultRedirectUrl": target});
-        let (status, body) =
-            product.call(Method::PUT, "/redirections/MOVES?wait=edges&timeout=20s", Some(body)).await?;
-        ensure!(status == StatusCode::OK, "{status}: {body}");
+        let body = product
+            .must_answer(200, Method::PUT, "/redirections/MOVES?wait=edges&timeout=20s", Some(body))
+            .await?;
         ms.push(acknowledged(&body)?);
         seen.acked.store(counter, SeqCst);
         let (status, location) = product.scan("MOVES").await?;
@@ -160,9 +160,9 @@ async fn created_links_are_served_and_deleted_ones_are_404(engine: Engine) -> Re
         let watcher = tokio::spawn(watch(product.clone(), short_id.clone(), phase.clone()));
         let body =
             json!({"platformId": id, "defaultRedirectUrl": "https://example.com/", "shortId": short_id});
-        let (status, body) =
-            product.call(Method::POST, "/redirections?wait=edges&timeout=20s", Some(body)).await?;
-        ensure!(status == StatusCode::CREATED, "{status}: {body}");
+        let body = product
+            .must_answer(201, Method::POST, "/redirections?wait=edges&timeout=20s", Some(body))
+            .await?;
         created.push(acknowledged(&body)?);
         phase.store(1, SeqCst);
         let (status, _) = product.scan(&short_id).await?;
@@ -186,8 +186,7 @@ async fn created_links_are_served_and_deleted_ones_are_404(engine: Engine) -> Re
         ensure!(status == StatusCode::NOT_FOUND, "{status} long after the delete");
         let body = json!({"platformId": id, "defaultRedirectUrl": "https://example.com/",
             "shortId": format!("Comes-{round}")});
-        let (status, body) = product.call(Method::POST, "/redirections", Some(body)).await?;
-        ensure!(status == StatusCode::CONFLICT, "{status}: {body}");
+        product.must_answer(409, Method::POST, "/redirections", Some(body)).await?;
     }
     report("creates of ids known as unknown", engine, created);
     report("deletes", engine, deleted);

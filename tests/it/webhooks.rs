@@ -169,8 +169,7 @@ impl Receiver {
 
 async fn webhook(product: &Product, url: String) -> Result<String> {
     let body = json!({"name": "w", "url": url, "types": ["action"]});
-    let (status, webhook) = product.call(Method::POST, "/webhooks", Some(body)).await?;
-    ensure!(status == 201, "{status}: {webhook}");
+    let webhook = product.must_answer(201, Method::POST, "/webhooks", Some(body)).await?;
     Ok(webhook["id"].as_str().context("id")?.to_owned())
 }
 
@@ -198,8 +197,7 @@ async fn every_event_of_a_job_arrives_after_any_crash(engine: Engine) -> Result<
     let quiet = json!({"payload": {"type": "checkins"}, "target": "THNGS",
         "options": [{"type": "SINGLE_RESOURCE_NOTIFICATION", "enabled": true}],
         "input": {"type": "LIST", "contentType": "PLATFORM_IDS", "payload": vec![thng.as_str(); 100]}});
-    let (status, said) = product.call(Method::POST, "/jobs/actions", Some(quiet)).await?;
-    ensure!(status == 202, "{status}: {said}");
+    product.must_answer(202, Method::POST, "/jobs/actions", Some(quiet)).await?;
     let lines = format!("thng\r\n{}", format!("{thng}\r\n").repeat(count));
     submit_file(&product, "CSV", lines.into_bytes()).await?;
     for kill in 1..=kills {

@@ -7,14 +7,15 @@ use std::{
     time::Instant,
 };
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Result, bail, ensure};
 use reqwest::{Method, StatusCode, header};
 use serde_json::{Value, json};
 
 use crate::{
     db::{Engine, Location, TestDb},
+    json,
     killed::Killed,
-    product::{DEADLINE, built, client, metrics_of, random_key, spawn_up},
+    product::{DEADLINE, built, client, metrics_of, random_key, spawn_up, value_of},
     redis::RedisServer,
 };
 
@@ -124,11 +125,7 @@ impl Fleet {
             .env("WAYMARK_FILES_URL", self.dir.join("files"))
             .envs(self.redis_settings.iter().map(|(name, value)| (name, value)));
         let (child, said) = spawn_up(&mut command, DEADLINE)?;
-        let must = |label: &str| {
-            let found =
-                said.iter().find_map(|line| line.strip_prefix(label)).map(|text| text.trim().to_owned());
-            found.with_context(|| format!("no line {label:?} in {said:?}"))
-        };
+        let must = |label: &str| value_of(&said, label);
         let mqtt = must("MQTT ")?.trim_start_matches("mqtt://").to_owned();
         Ok(Control {
             api: must("API ")?,
@@ -212,19 +209,12 @@ impl Fleet {
         body: Option<Value>,
     ) -> Result<(StatusCode, Value)> {
         let url = format!("{}{path}", self.controls[at].api);
-        let mut request = self
+        let request = self
             .http
             .request(method, url)
             .header(header::AUTHORIZATION, &self.key)
             .header(header::ACCEPT, "application/json");
-        if let Some(body) = body {
-            request = request.json(&body);
-        }
-        let response = request.send().await?;
-        let status = response.status();
-        let bytes = response.bytes().await?;
-        let body = if bytes.is_empty() { Value::Null } else { serde_json::from_slice(&bytes)? };
-        Ok((status, body))
+        json::send(request, body).await
     }
 
     /// Creates a product; gives its id.

@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::{
     fleet::Fleet,
     killed::Killed,
-    product::{DEADLINE, PHONE, built, spawn_until},
+    product::{DEADLINE, PHONE, built, spawn_until, value_of},
     redis::signal,
 };
 
@@ -79,12 +79,7 @@ fn spawn(settings: &[(&'static str, String)], [plain, admin]: [&str; 2]) -> Resu
         .env("WAYMARK_EDGE_LISTEN", plain)
         .env("WAYMARK_ADMIN_LISTEN", admin);
     let (child, said) = spawn_until(&mut command, "Ready", DEADLINE)?;
-    let must = |label: &str| {
-        let found = said.iter().find_map(|line| line.strip_prefix(label)).map(|text| text.trim().to_owned());
-        found.with_context(|| format!("no line {label:?} in {said:?}"))
-    };
-    let (url, admin) = (must("Edge ")?, must("Admin ")?);
-    Ok((child, url, admin))
+    Ok((child, value_of(&said, "Edge ")?, value_of(&said, "Admin ")?))
 }
 
 impl FleetEdge {

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use reqwest::{Method, StatusCode};
+use reqwest::Method;
 use serde_json::Value;
 use sqlx::{Connection, PgConnection};
 
@@ -82,8 +82,7 @@ pub async fn expire_leases(product: &Product) -> Result<()> {
 /// # Errors
 /// The API refuses.
 pub async fn create(product: &Product, path: &str, body: Value) -> Result<Value> {
-    let (status, made) = product.call(Method::POST, path, Some(body)).await?;
-    ensure!(status == StatusCode::CREATED, "{status}: {made}");
+    let made = product.must_answer(201, Method::POST, path, Some(body)).await?;
     Ok(made)
 }
 
@@ -95,8 +94,7 @@ pub async fn until(product: &Product, path: &str, is: impl Fn(&Value) -> bool) -
     let begun = Instant::now();
     let mut tick = tokio::time::interval(Duration::from_millis(5));
     loop {
-        let (status, found) = product.call(Method::GET, path, None).await?;
-        ensure!(status == StatusCode::OK, "{status}: {found}");
+        let found = product.must_answer(200, Method::GET, path, None).await?;
         if is(&found) {
             return Ok(found);
         }

@@ -1,5 +1,6 @@
 //! Shared test code: databases of both engines, and the parts of a running product.
 
+pub mod accounts;
 pub mod campaign;
 pub mod clickhouse;
 pub mod clock;
@@ -9,6 +10,7 @@ pub mod fingerprint;
 pub mod fleet;
 pub mod fleet_edge;
 pub mod hist;
+pub mod json;
 pub mod killed;
 pub mod kills;
 pub mod mmdb;

@@ -9,15 +9,16 @@ use std::{
     time::{Duration, Instant},
 };
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use reqwest::{Method, StatusCode, header};
 use serde_json::{Value, json};
 
+pub use self::process::{free_ports, spawn_until, spawn_up, value_of};
 use self::process::{log_beside, spawn};
-pub use self::process::{spawn_until, spawn_up};
 use crate::{
     clickhouse::ClickHouse,
     db::{Engine, Location, TestDb, copy_migrated},
+    json::{self, id},
     killed::Killed,
 };
 
@@ -169,25 +170,16 @@ impl Product {
         }
         let key = random_key()?;
         let mut command = Command::new(binary()?);
-        command
-            .env("WAYMARK_API_LISTEN", "127.0.0.1:0")
-            .env("WAYMARK_EDGE_LISTEN", "127.0.0.1:0")
-            .env("WAYMARK_MQTT_LISTEN", "127.0.0.1:0")
-            .env("WAYMARK_ADMIN_LISTEN", "127.0.0.1:0");
+        command.envs(free_ports(["API", "EDGE", "MQTT", "ADMIN"]));
         if options.dev_tls {
-            command
-                .env("WAYMARK_MQTT_TLS_LISTEN", "127.0.0.1:0")
-                .env("WAYMARK_API_TLS_LISTEN", "127.0.0.1:0")
-                .env("WAYMARK_EDGE_TLS_LISTEN", "127.0.0.1:0");
+            command.envs(free_ports(["MQTT_TLS", "API_TLS", "EDGE_TLS"]));
         }
         let clickhouse = (options.engine == Engine::ClickHouse).then(ClickHouse::start).transpose()?;
         command.envs(clickhouse.iter().map(|server| ("WAYMARK_SCANS_URL", server.url())));
         let (child, said) = spawn(command, &data, &key, options, db.as_ref())?;
         let http = client()?;
-        let of = |label: &str| {
-            said.iter().find_map(|line| line.strip_prefix(label)).map(|text| text.trim().to_owned())
-        };
-        let must = |label: &str| of(label).with_context(|| format!("no line {label:?} in {said:?}"));
+        let must = |label: &str| value_of(&said, label);
+        let of = |label: &str| must(label).ok();
         Ok(Self {
             api: must("API ")?,
             api_tls: of("API, TLS "),
@@ -291,19 +283,28 @@ impl Product {
     /// # Errors
     /// Nothing answers, or the body is not JSON.
     pub async fn call(&self, method: Method, path: &str, body: Option<Value>) -> Result<(StatusCode, Value)> {
-        let mut request = self
+        let request = self
             .http
             .request(method, format!("{}{path}", self.api))
             .header(header::AUTHORIZATION, &self.key)
             .header(header::ACCEPT, "application/json");
-        if let Some(body) = body {
-            request = request.json(&body);
-        }
-        let response = request.send().await?;
-        let status = response.status();
-        let bytes = response.bytes().await?;
-        let body = if bytes.is_empty() { Value::Null } else { serde_json::from_slice(&bytes)? };
-        Ok((status, body))
+        json::send(request, body).await
+    }
+
+    /// [`Self::call`], which must be answered with this status; gives the body.
+    ///
+    /// # Errors
+    /// Something else is answered.
+    pub async fn must_answer(
+        &self,
+        status: u16,
+        method: Method,
+        path: &str,
+        body: Option<Value>,
+    ) -> Result<Value> {
+        let (found, body) = self.call(method, path, body).await?;
+        ensure!(found == status, "{path}: {found}: {body}");
+        Ok(body)
     }
 
     /// Creates a product; gives its id.
@@ -311,11 +312,8 @@ impl Product {
     /// # Errors
     /// The API refuses.
     pub async fn create_product(&self) -> Result<String> {
-        let (status, body) = self.call(Method::POST, "/products", Some(json!({"name": "Bag"}))).await?;
-        if status != StatusCode::CREATED {
-            bail!("{status}: {body}");
-        }
-        Ok(body["id"].as_str().unwrap_or_default().to_owned())
+        let bag = json!({"name": "Bag"});
+        id(&self.must_answer(201, Method::POST, "/products", Some(bag)).await?)
     }
 
     /// Creates a redirection and waits for the edge; gives the record.
@@ -329,11 +327,7 @@ impl Product {
         short_id: Option<&str>,
     ) -> Result<Value> {
         let body = json!({"platformId": platform_id, "defaultRedirectUrl": target, "shortId": short_id});
-        let (status, body) = self.call(Method::POST, "/redirections?wait=edges", Some(body)).await?;
-        if status != StatusCode::CREATED {
-            bail!("{status}: {body}");
-        }
-        Ok(body)
+        self.must_answer(201, Method::POST, "/redirections?wait=edges", Some(body)).await
     }
 
     /// Scans a short id as a phone; gives status and `Location`.

@@ -1,6 +1,7 @@
-//! A receiver of webhooks: one path is answered at once and counted, the other one late.
+//! A receiver of webhooks: one path is answered at once and noted, the other one late.
 
 use std::{
+    collections::{HashMap, hash_map::Entry},
     net::SocketAddr,
     sync::{Arc, Condvar, Mutex, PoisonError},
     time::{Duration, Instant},
@@ -13,10 +14,10 @@ use tokio::{
     runtime::Runtime,
 };
 
-/// How many came on the quick path, and when the last did.
+/// When each event first came on the quick path, by its `webhook-id`, and when the newest of them did.
 #[derive(Debug, Default)]
 struct Came {
-    last: Mutex<(u64, Option<Instant>)>,
+    events: Mutex<(HashMap<String, Instant>, Option<Instant>)>,
     more: Condvar,
 }
 
@@ -60,13 +61,20 @@ impl Receiver {
         format!("http://{}/slow", self.address)
     }
 
-    /// Waits until so many came on the quick path; gives the time of the last, `None` when they did not come in time.
+    /// Waits until so many different events came on the quick path; gives when the newest did, `None` when they did not come in
+    /// time. It blocks the thread.
     #[must_use]
-    pub fn wait(&self, count: u64, most: Duration) -> Option<Instant> {
-        let last = self.came.last.lock().unwrap_or_else(PoisonError::into_inner);
-        let waited = self.came.more.wait_timeout_while(last, most, |(came, _)| *came < count);
-        let (last, timeout) = waited.unwrap_or_else(PoisonError::into_inner);
-        (!timeout.timed_out()).then(|| last.1.unwrap_or_else(Instant::now))
+    pub fn wait(&self, count: usize, most: Duration) -> Option<Instant> {
+        let events = self.came.events.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = self.came.more.wait_timeout_while(events, most, |(by_id, _)| by_id.len() < count);
+        let (events, timeout) = waited.unwrap_or_else(PoisonError::into_inner);
+        (!timeout.timed_out()).then(|| events.1.unwrap_or_else(Instant::now))
+    }
+
+    /// When each event first came on the quick path, by its id.
+    #[must_use]
+    pub fn came(&self) -> HashMap<String, Instant> {
+        self.came.events.lock().unwrap_or_else(PoisonError::into_inner).0.clone()
     }
 }
 
@@ -75,7 +83,7 @@ async fn take(stream: TcpStream, came: &Came, slow: Duration) -> Result<()> {
     stream.set_nodelay(true)?;
     let mut stream = BufReader::new(stream);
     loop {
-        let (mut is_quick, mut length, mut is_first) = (false, 0, true);
+        let (mut id, mut length, mut is_quick, mut is_first) = (String::new(), 0, false, true);
         loop {
             let mut line = String::new();
             if stream.read_line(&mut line).await? == 0 {
@@ -87,17 +95,24 @@ async fn take(stream: TcpStream, came: &Came, slow: Duration) -> Result<()> {
             }
             if std::mem::take(&mut is_first) {
                 is_quick = line.contains(" /quick ");
-            } else if let Some((name, value)) = line.split_once(':')
-                && name.eq_ignore_ascii_case("content-length")
-            {
-                length = value.trim().parse()?;
+            } else if let Some((name, value)) = line.split_once(':') {
+                match name.to_ascii_lowercase().as_str() {
+                    "webhook-id" => value.trim().clone_into(&mut id),
+                    "content-length" => length = value.trim().parse()?,
+                    _ => {}
+                }
             }
         }
         stream.read_exact(&mut vec![0; length]).await?;
         if is_quick {
-            let mut last = came.last.lock().unwrap_or_else(PoisonError::into_inner);
-            *last = (last.0 + 1, Some(Instant::now()));
-            drop(last);
+            let now = Instant::now();
+            let mut events = came.events.lock().unwrap_or_else(PoisonError::into_inner);
+            let (by_id, newest) = &mut *events;
+            if let Entry::Vacant(event) = by_id.entry(id) {
+                event.insert(now);
+                *newest = Some(now);
+            }
+            drop(events);
             came.more.notify_all();
         } else {
             tokio::time::sleep(slow).await;

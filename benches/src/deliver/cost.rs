@@ -59,8 +59,7 @@ pub(super) async fn measure(form: &Form) -> Result<Vec<String>> {
     let mut conn = PgConnection::connect(&url).await?;
     sqlx::raw_sql(MAKE_SWITCH).execute(&mut conn).await?;
     let postgres = postmaster(&mut conn).await?;
-    let (status, thng) = product.call(Method::POST, "/thngs", Some(json!({"name": "t"}))).await?;
-    ensure!(status == 201, "{status}: {thng}");
+    let thng = product.must_answer(201, Method::POST, "/thngs", Some(json!({"name": "t"}))).await?;
     let mut lines = Vec::new();
     for (what, body) in [("nothing", json!({})), ("a Thng", json!({"thng": thng["id"]}))] {
         let clients = Clients::start(&product, form.clients, &body.to_string()).await?;

@@ -14,12 +14,12 @@ use std::{
 use anyhow::{Context, Result, bail, ensure};
 use mio::{Events, Interest, Poll, Token};
 use shared::wire::{
-    PROTOCOL,
     ack_limiter::AckLimiter,
     frame::{self, Decoder},
     internal::{STREAM_PATH, STREAM_UPGRADE},
-    stream::{Hello, Start, ToControl, ToEdge},
+    stream::{Start, ToControl, ToEdge},
 };
+use tests::raw_edge::hello;
 
 /// How often the thread looks whether it may acknowledge what it owes.
 const LOOK: Duration = Duration::from_millis(1);
@@ -106,17 +106,7 @@ impl Edge {
         ensure!(first.starts_with("HTTP/1.1 101 "), "not let in: {first:?}");
         let mut decoder = Decoder::default();
         decoder.buffer.extend_from_slice(reader.buffer());
-        let hello = Hello {
-            proto: PROTOCOL,
-            edge_id: name.into(),
-            region: "main".into(),
-            build: "bench".into(),
-            epoch: None,
-            applied: 0,
-            contents: Vec::new(),
-            certificates: None,
-        };
-        io.write_all(&frame::encode(&ToControl::Hello(hello))?)?;
+        io.write_all(&frame::encode(&ToControl::Hello(hello(name, None, 0)))?)?;
         let applied = loop {
             match decoder.decode()? {
                 Some(ToEdge::Welcome(welcome)) => match welcome.start {

@@ -35,110 +35,39 @@ impl FromRef<RouterState> for Access {
     }
 }
 
-impl FromRef<RouterState> for Arc<Core> {
-    fn from_ref(RouterState(app): &RouterState) -> Self {
-        app.core.clone()
-    }
-}
-
-impl FromRef<RouterState> for Arc<Outbox> {
-    fn from_ref(RouterState(app): &RouterState) -> Self {
-        app.users.outbox.clone()
-    }
-}
-
-impl FromRef<RouterState> for Users {
-    fn from_ref(RouterState(app): &RouterState) -> Self {
-        app.users.clone()
-    }
-}
-
-impl FromRef<RouterState> for SignInState {
-    fn from_ref(RouterState(app): &RouterState) -> Self {
-        app.sign_in.clone()
-    }
-}
-
-impl FromRef<RouterState> for OidcState {
-    fn from_ref(RouterState(app): &RouterState) -> Self {
-        app.oidc.clone()
-    }
-}
-
 impl FromRef<RouterState> for HasProvider {
     fn from_ref(RouterState(app): &RouterState) -> Self {
         Self(app.oidc.provider.is_some())
     }
 }
 
-impl FromRef<RouterState> for Catalog {
-    fn from_ref(RouterState(app): &RouterState) -> Self {
-        app.catalog.clone()
-    }
+/// Parts that are cloned, each with where the state has it.
+macro_rules! parts {
+    ($($part:ty: $($field:ident).+;)+) => {$(
+        impl FromRef<RouterState> for $part {
+            fn from_ref(RouterState(app): &RouterState) -> Self {
+                app.$($field).+.clone()
+            }
+        }
+    )+};
 }
 
-impl FromRef<RouterState> for Redirects {
-    fn from_ref(RouterState(app): &RouterState) -> Self {
-        app.redirects.clone()
-    }
-}
-
-impl FromRef<RouterState> for ActionState {
-    fn from_ref(RouterState(app): &RouterState) -> Self {
-        app.actions.clone()
-    }
-}
-
-impl FromRef<RouterState> for AssessmentState {
-    fn from_ref(RouterState(app): &RouterState) -> Self {
-        app.assessment.clone()
-    }
-}
-
-impl FromRef<RouterState> for Arc<PrivacyState> {
-    fn from_ref(RouterState(app): &RouterState) -> Self {
-        app.privacy.clone()
-    }
-}
-
-impl FromRef<RouterState> for Arc<JobState> {
-    fn from_ref(RouterState(app): &RouterState) -> Self {
-        app.jobs.clone()
-    }
-}
-
-impl FromRef<RouterState> for Arc<PrintState> {
-    fn from_ref(RouterState(app): &RouterState) -> Self {
-        app.printing.clone()
-    }
-}
-
-impl FromRef<RouterState> for Arc<DomainState> {
-    fn from_ref(RouterState(app): &RouterState) -> Self {
-        app.domains.clone()
-    }
-}
-
-impl FromRef<RouterState> for Arc<LinkChecks> {
-    fn from_ref(RouterState(app): &RouterState) -> Self {
-        app.link_checks.clone()
-    }
-}
-
-impl FromRef<RouterState> for Arc<LinkChangeState> {
-    fn from_ref(RouterState(app): &RouterState) -> Self {
-        app.link_changes.clone()
-    }
-}
-
-impl FromRef<RouterState> for Arc<EventState> {
-    fn from_ref(RouterState(app): &RouterState) -> Self {
-        app.events.clone()
-    }
-}
-
-impl FromRef<RouterState> for StatisticsState {
-    fn from_ref(RouterState(app): &RouterState) -> Self {
-        app.statistics.clone()
-    }
+parts! {
+    Arc<Core>: core;
+    Arc<Outbox>: users.outbox;
+    Users: users;
+    SignInState: sign_in;
+    OidcState: oidc;
+    Catalog: catalog;
+    Redirects: redirects;
+    ActionState: actions;
+    AssessmentState: assessment;
+    Arc<PrivacyState>: privacy;
+    Arc<JobState>: jobs;
+    Arc<PrintState>: printing;
+    Arc<DomainState>: domains;
+    Arc<LinkChecks>: link_checks;
+    Arc<LinkChangeState>: link_changes;
+    Arc<EventState>: events;
+    StatisticsState: statistics;
 }

@@ -6,6 +6,7 @@ pub mod bodies;
 pub mod bulk;
 pub mod conditions;
 pub mod edges;
+pub mod event_stream;
 pub mod extract;
 pub mod fair_share;
 pub mod known;

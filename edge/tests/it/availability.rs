@@ -1,11 +1,13 @@
 //! Links with a time window, paused links, and their ended page: by the clock of the edge alone.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::collections::BTreeMap;
 
-use edge::{DiskLimits, EdgeConfig};
+use edge::EdgeConfig;
 use shared::{availability::Availability, redirect::Redirect, time::UnixMillis, withheld::Withheld};
 
-use crate::support::{Answer, Control, HOST, Running, edge, edge_with, eventually, redirect, request};
+use crate::support::{
+    Answer, Control, HOST, Running, edge, edge_with, eventually, full, on_disk, redirect, request,
+};
 
 const OWN: &str = "https://example.com/own";
 const FROM: UnixMillis = UnixMillis(1_790_000_100_000);
@@ -23,15 +25,6 @@ fn window() -> Availability {
 
 fn paused() -> Availability {
     Availability { is_paused: true, ..Availability::default() }
-}
-
-fn on_disk(config: &mut EdgeConfig) {
-    config.disk = Some(DiskLimits { interval: Duration::from_millis(20), ..DiskLimits::default() });
-}
-
-fn full(config: &mut EdgeConfig) {
-    config.is_replica = true;
-    on_disk(config);
 }
 
 /// Asserts that an answer to GET leads nowhere, is kept by nobody, and has this code.

@@ -2,7 +2,6 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use edge::EdgeConfig;
 use shared::{
     geo::{GeoIp, Locality},
     redirect::Redirect,
@@ -13,7 +12,7 @@ use shared::{
     wire::stream::Change,
 };
 
-use crate::support::{Control, HOST, Running, account, edge, edge_with, eventually, redirect, request};
+use crate::support::{Control, HOST, Running, WAYS, account, edge, edge_with, eventually, redirect, request};
 
 const OWN: &str = "https://example.com/own";
 /// What the clock of an edge shows at first: a Monday, 14:13 in UTC and 16:13 in Berlin.
@@ -22,14 +21,6 @@ const DAY_MS: i64 = 86_400_000;
 const TABLET: &str = "Mozilla/5.0 (Linux; Android 14; SM-X710) AppleWebKit/537.36 (KHTML, like Gecko) \
     Chrome/126.0.0.0 Safari/537.36";
 const ROBOT: &str = "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)";
-
-/// Settings of edges that take each of the ways to an answer.
-const WAYS: [fn(&mut EdgeConfig); 4] = [
-    |_| {},
-    |config| config.is_replica = true,
-    |config| config.fast_redirects = false,
-    |config| (config.is_replica, config.fast_redirects) = (true, false),
-];
 
 /// Every address is in one region and one autonomous system.
 #[derive(Debug)]

@@ -15,7 +15,7 @@ use shared::{
     withheld::Withheld,
 };
 
-use crate::support::{Control, Files, HOST, Internal, Redis, Running, eventually, network, request};
+use crate::support::{Control, Files, HOST, Internal, Redis, Running, eventually, network, on_disk, request};
 
 /// An address where nothing answers.
 const NOBODY: &str = "https://127.0.0.1:9";
@@ -38,9 +38,7 @@ impl Fleet {
     fn edge(&self, folder: &Path) -> Running {
         let urls = [NOBODY.to_owned(), format!("https://{}", self.internal.address)];
         let (backing, _) = network(&urls, &self.files, &self.redis.url(), 16);
-        Running::launch(backing, folder, None, |config| {
-            config.disk = Some(DiskLimits { interval: Duration::from_millis(20), ..DiskLimits::default() });
-        })
+        Running::launch(backing, folder, None, on_disk)
     }
 
     async fn live(&self, folder: &Path) -> Running {

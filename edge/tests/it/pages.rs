@@ -1,8 +1,7 @@
 //! Pages where a code leads nowhere: in the language of the visitor, with what the account has chosen, on each path to an answer.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
-use edge::{DiskLimits, EdgeConfig};
 use serde_json::{Value, json};
 use shared::{
     availability::Availability,
@@ -16,20 +15,12 @@ use shared::{
 };
 
 use crate::support::{
-    Answer, Control, HOST, Running, account, build, edge, edge_with, eventually, h2_prior_knowledge,
-    redirect, request,
+    Answer, Control, HOST, Running, WAYS, account, build, edge, edge_with, eventually, h2_prior_knowledge,
+    on_disk, redirect, request,
 };
 
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; form-action 'self'; frame-ancestors 'none'";
 const OWN: &str = "https://example.com/own";
-
-/// Settings of edges that take each of the ways to an answer.
-const WAYS: [fn(&mut EdgeConfig); 4] = [
-    |_| {},
-    |config| config.is_replica = true,
-    |config| config.fast_redirects = false,
-    |config| (config.is_replica, config.fast_redirects) = (true, false),
-];
 
 /// The test domain with pages.
 fn domain(pages: Option<Value>) -> Change {
@@ -262,9 +253,6 @@ async fn a_large_logo_comes_whole() {
 
 #[tokio::test]
 async fn pages_are_there_after_a_start_without_control() {
-    let on_disk = |config: &mut EdgeConfig| {
-        config.disk = Some(DiskLimits { interval: Duration::from_millis(20), ..DiskLimits::default() });
-    };
     let (control, folder) = (Control::new(), tempfile::tempdir().unwrap());
     control.put("ABC", OWN);
     let edge = Running::start(&control, folder.path(), None, on_disk).await;

@@ -1,6 +1,5 @@
 //! Status codes of links, and how long redirects of a domain may be kept: on both paths, from the cache and from the replica.
 
-use edge::EdgeConfig;
 use shared::{
     availability::Availability,
     redirect::Redirect,
@@ -11,21 +10,14 @@ use shared::{
 };
 
 use crate::support::{
-    Answer, Control, HOST, Running, account, build, edge, edge_with, h2_prior_knowledge, redirect, request,
+    Answer, Control, HOST, Running, WAYS, account, build, edge, edge_with, h2_prior_knowledge, redirect,
+    request,
 };
 
 const OWN: &str = "https://example.com/own";
 const OVER: &str = "https://example.com/over";
 /// What the clock of an edge shows at first.
 const NOW: i64 = 1_790_000_000_000;
-
-/// Settings of edges that take each of the ways to an answer.
-const WAYS: [fn(&mut EdgeConfig); 4] = [
-    |_| {},
-    |config| config.is_replica = true,
-    |config| config.fast_redirects = false,
-    |config| (config.is_replica, config.fast_redirects) = (true, false),
-];
 
 fn shown(answer: &Answer) -> (u16, &str, &str, &str) {
     (answer.status, answer.header("location"), answer.header("cache-control"), answer.header("vary"))

@@ -1,16 +1,10 @@
 //! An edge that holds every link: from the first page to a start with nobody behind it.
 
-use std::{path::Path, time::Duration};
+use std::path::Path;
 
-use edge::{DiskLimits, EdgeConfig};
 use replica::ReplicaState;
 
-use crate::support::{Control, Running, eventually, request};
-
-fn full(config: &mut EdgeConfig) {
-    config.is_replica = true;
-    config.disk = Some(DiskLimits { interval: Duration::from_millis(20), ..DiskLimits::default() });
-}
+use crate::support::{Control, Running, eventually, full, request};
 
 fn links(edge: &Running) -> Option<usize> {
     let replica = edge.handle.status().replica?;

@@ -1,8 +1,6 @@
 //! Links that end after a number of scans: exact on one edge, and on several late by what they could not know.
 
-use std::time::Duration;
-
-use edge::{DiskLimits, EdgeConfig};
+use edge::EdgeConfig;
 use shared::{
     availability::Availability,
     redirect::{Redirect, RedirectKey},
@@ -10,7 +8,7 @@ use shared::{
 };
 use tokio::task::JoinSet;
 
-use crate::support::{Control, HOST, Running, edge_with, eventually, redirect, request};
+use crate::support::{Control, HOST, Running, edge_with, eventually, full, on_disk, redirect, request};
 
 const OWN: &str = "https://example.com/own";
 const PERSON: [(&str, &str); 1] = [(
@@ -18,15 +16,6 @@ const PERSON: [(&str, &str); 1] = [(
     "Mozilla/5.0 (iPhone; CPU iPhone OS 17_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/17.5 \
      Mobile/15E148 Safari/604.1",
 )];
-
-fn on_disk(config: &mut EdgeConfig) {
-    config.disk = Some(DiskLimits { interval: Duration::from_millis(20), ..DiskLimits::default() });
-}
-
-fn full(config: &mut EdgeConfig) {
-    config.is_replica = true;
-    on_disk(config);
-}
 
 fn limited(most: u32) -> Redirect {
     let availability = Availability { max_scans: Some(most), ..Availability::default() };

@@ -1,11 +1,11 @@
 //! What the platform withholds: a page in place of a redirect, from the acknowledgement on and over restarts.
 
-use std::time::Duration;
-
-use edge::{DiskLimits, EdgeConfig};
+use edge::EdgeConfig;
 use shared::{redirect::RedirectKey, withheld::Withheld};
 
-use crate::support::{Answer, Control, HOST, Running, account, edge, edge_with, eventually, request};
+use crate::support::{
+    Answer, Control, HOST, Running, account, edge, edge_with, eventually, on_disk, request,
+};
 
 const OWN: &str = "https://example.com/own";
 const HTML: [(&str, &str); 1] = [("accept", "text/html,*/*;q=0.8")];
@@ -122,10 +122,6 @@ async fn nobody_is_led_to_a_host_that_was_taken_down() {
         assert_eq!(edge.get("/BELOW", &[]).await.status, 307);
         edge.stop().await;
     }
-}
-
-fn on_disk(config: &mut EdgeConfig) {
-    config.disk = Some(DiskLimits { interval: Duration::from_millis(20), ..DiskLimits::default() });
 }
 
 #[tokio::test]

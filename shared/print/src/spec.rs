@@ -186,15 +186,6 @@ impl PrintSpec {
         members
     }
 
-    /// Names and measures of the known label sheets and rolls, for documentation and consoles: each with the members
-    /// that `layout` would have.
-    pub fn known_sizes() -> Map<String, Value> {
-        sizes::ALL
-            .iter()
-            .map(|size| (size.name.to_owned(), Value::Object(Sheet::known(size).measures())))
-            .collect()
-    }
-
     /// The format.
     pub fn format(&self) -> PrintFormat {
         self.format

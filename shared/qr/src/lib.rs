@@ -68,11 +68,6 @@ impl Format {
             Self::Eps => "eps",
         }
     }
-
-    /// The format a suffix without its dot asks for.
-    pub fn from_suffix(suffix: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|format| format.suffix() == suffix)
-    }
 }
 
 /// The error correction level, in ascending redundancy.

@@ -125,10 +125,8 @@ pub(super) async fn conflicts_are_refused(engine: Engine) -> Result<()> {
     let ours = &bench.ours;
     let draft = |short_id: &str| json!({"platformId": ours.thng, "defaultRedirectUrl": "https://example.com/a", "shortId": short_id});
     // One that was deleted stays taken.
-    let (status, _) = bench.product.call(Method::POST, "/redirections", Some(draft("GONE"))).await?;
-    ensure!(status == 201, "{status}");
-    let (status, _) = bench.product.call(Method::DELETE, "/redirections/GONE", None).await?;
-    ensure!(status == 200, "{status}");
+    bench.product.must_answer(201, Method::POST, "/redirections", Some(draft("GONE"))).await?;
+    bench.product.must_answer(200, Method::DELETE, "/redirections/GONE", None).await?;
     let create = format!("{}/redirections", bench.product.api);
     for (key, path, body) in [
         ("used-1", create.clone(), draft("FIRST")),

@@ -5,9 +5,10 @@ use std::collections::BTreeSet;
 use anyhow::{Context, Result, ensure};
 use mqtt5::{QoS, packet::suback::SubAckReasonCode};
 use reqwest::Method;
-use serde_json::{Value, json};
+use serde_json::json;
 use tests::{
     db::Engine,
+    json::id,
     mqtt::{Client, Hello},
 };
 
@@ -25,10 +26,6 @@ struct Confined {
     /// A Thng of the project, and one of none.
     inside: String,
     outside: String,
-}
-
-fn id(made: &Value) -> Result<String> {
-    Ok(made["id"].as_str().with_context(|| made.to_string())?.to_owned())
 }
 
 impl Confined {

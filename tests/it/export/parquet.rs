@@ -75,8 +75,7 @@ async fn add(product: &Product) -> Result<usize> {
         json!({"product": item, "customFields": {"more": {"x": 1}, "bot": "no", "shortId": 7, "big": 1e300}}),
         json!({"product": item, "timestamp": 1, "customFields": {}}),
     ] {
-        let (status, said) = product.call(Method::POST, "/actions/checkins", Some(body)).await?;
-        ensure!(status == 201, "{status}: {said}");
+        product.must_answer(201, Method::POST, "/actions/checkins", Some(body)).await?;
     }
     product.create_redirection(&item, "https://example.com/", Some("COLUMNS")).await?;
     for agent in [PHONE, "Googlebot/2.1 (+http://www.google.com/bot.html)", PHONE] {
@@ -105,8 +104,7 @@ async fn duckdb_reads_the_file_as_the_lines() -> Result<()> {
         let all = add(&product).await?;
         ensure!(all == COUNT + 8, "{all}");
         let token = json!({"name": "warehouse", "role": "analyst"});
-        let (status, token) = product.call(Method::POST, "/accessTokens", Some(token)).await?;
-        ensure!(status == 201, "{status}: {token}");
+        let token = product.must_answer(201, Method::POST, "/accessTokens", Some(token)).await?;
         let analyst = token["apiKey"].as_str().context("key")?;
         let read = async |key: &str, uri: &str| both(&product, key, uri, scratch.path(), &programs).await;
 

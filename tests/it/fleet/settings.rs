@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, process::Command, sync::LazyLock};
 
-use tests::product::built;
+use tests::product::{built, free_ports};
 
 use crate::ops::waits_for_postgres;
 
@@ -27,9 +27,7 @@ fn command() -> Command {
         .env("REDIS_URL", "redis://127.0.0.1:1")
         .env("WAYMARK_SECRET_KEY_FILE", &KEYS.1)
         .env("WAYMARK_FILES_URL", "/nonexistent/files");
-    for name in ["WAYMARK_API_LISTEN", "WAYMARK_INTERNAL_LISTEN", "WAYMARK_ADMIN_LISTEN"] {
-        command.env(name, "127.0.0.1:0");
-    }
+    command.envs(free_ports(["API", "INTERNAL", "ADMIN"]));
     command
 }
 

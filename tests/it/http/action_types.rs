@@ -15,8 +15,7 @@ pub(super) async fn action_types_are_created_and_deleted(engine: Engine) -> Resu
     let api = Api::new(engine).await?;
     let sent =
         json!({"name": "_actionType123.45", "tags": ["a"], "customFields": {"Key": 1}, "description": "d"});
-    let answer = api.call(Method::POST, "/v2/actions", Some(sent.clone())).await?;
-    assert_eq!(answer.status, 201, "{answer:?}");
+    let answer = api.call(Method::POST, "/v2/actions", Some(sent.clone())).await?.must_be(201)?;
     assert_eq!(answer.header("location"), Some("http://api.example:8080/v2/actions/_actionType123.45"));
     let made = answer.json();
     for (name, value) in sent.as_object().context("object")? {

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tests::db::Engine;
 
 use super::{
-    Api,
+    Api, Application,
     authentication::{BERN, Brand, check, id, statuses, trigger, with},
     commission_states::small_account,
 };
@@ -61,13 +61,8 @@ pub(super) async fn settings_exist_per_account_project_and_product(engine: Engin
 /// "An application lists the trigger types it may submit; others are 403."
 pub(super) async fn an_application_submits_only_listed_triggers(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
-    let project = id(&api.create("/projects", json!({"name": "p"})).await?);
-    let applications = format!("/projects/{project}/applications");
-    let app = api.create(&applications, json!({"name": "a"})).await?;
-    let uri = format!("{applications}/{}", id(&app));
-    let secret = api.get(&format!("{uri}/secretKey")).await?.json();
-    let secret = secret["secretApiKey"].as_str().context("key")?.to_owned();
-    let public = app["appApiKey"].as_str().context("key")?.to_owned();
+    let Application { project, path: uri, public, secret, .. } =
+        api.application(json!({"name": "a"})).await?;
     let body = |kind: &str| with(trigger(Some(UNKNOWN), BERN), "type", json!(kind));
     let all = ["scans", "implicitScans", "inspectorScans", "supplyChainScans", "authenticationConfirmations"];
     for (kind, status) in all.into_iter().zip([200, 200, 403, 403, 403]) {

@@ -55,8 +55,7 @@ pub(super) async fn an_entry_says_who_changed_what(engine: Engine) -> Result<()>
     let made = api.call(Method::POST, "/redirections", Some(new)).await?;
     anyhow::ensure!(made.status.is_success(), "{made:?}");
     let change = json!({"defaultRedirectUrl": "https://example.com/new"});
-    let answer = api.call(Method::PUT, "/redirections/K7Q2M4XA9R", Some(change)).await?;
-    assert_eq!(answer.status, 200);
+    let answer = api.call(Method::PUT, "/redirections/K7Q2M4XA9R", Some(change)).await?.must_be(200)?;
     let found = entries(&api, "?filter=resource=redirection").await?;
     assert_eq!(found.len(), 2);
     let entry = &found[0];
@@ -106,8 +105,7 @@ pub(super) async fn an_entry_shows_product_position_and_status_and_no_token(engi
             json!({"status": "active"}),
         ),
     ] {
-        let answer = api.call(Method::PUT, &uri, Some(change)).await?;
-        assert_eq!(answer.status, 200, "{answer:?}");
+        api.call(Method::PUT, &uri, Some(change)).await?.must_be(200)?;
         let found = &entries(&api, "").await?[0];
         assert_eq!((&found["before"], &found["after"]), (&before, &after), "{uri}");
     }
@@ -124,8 +122,7 @@ fn text(body: &Value) -> Result<&str> {
 pub(super) async fn what_is_refused_or_undone_leaves_no_entry(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     let place = |name: &str| json!({"name": name, "latitude": 1, "longitude": 2});
-    let wrong = api.call(Method::POST, "/places", Some(json!({"latitude": 1}))).await?;
-    assert_eq!(wrong.status, 400);
+    api.call(Method::POST, "/places", Some(json!({"latitude": 1}))).await?.must_be(400)?;
     let made = api.create("/places", place("kept")).await?;
     let id = made["id"].as_str().context("id")?;
     // One of them is not there, so neither is changed.
@@ -149,8 +146,7 @@ pub(super) async fn the_trail_is_for_operators_of_the_account(engine: Engine) ->
         assert!(!String::from_utf8_lossy(&other.bytes).contains(project["id"].as_str().context("id")?));
     }
     // What a key of a project does is noted under its id.
-    let product = api.call_as(key, Method::POST, "/products", Some(json!({"name": "of a project"}))).await?;
-    assert_eq!(product.status, 201);
+    api.call_as(key, Method::POST, "/products", Some(json!({"name": "of a project"}))).await?.must_be(201)?;
     let found = entries(&api, "?filter=resource=product").await?;
     assert_eq!(found[0]["actorType"], "projectOperator");
     assert_eq!(found[0]["key"], of_project["id"]);
@@ -159,9 +155,9 @@ pub(super) async fn the_trail_is_for_operators_of_the_account(engine: Engine) ->
     let app = api.create(&uri, json!({"name": "a"})).await?;
     let public = app["appApiKey"].as_str().context("public key")?;
     let before = entries(&api, "").await?.len();
-    let user =
-        api.call_as(public, Method::POST, "/auth/evrythng/users?anonymous=true", Some(json!({}))).await?;
-    assert_eq!(user.status, 201);
+    api.call_as(public, Method::POST, "/auth/evrythng/users?anonymous=true", Some(json!({})))
+        .await?
+        .must_be(201)?;
     assert_eq!(entries(&api, "").await?.len(), before);
     Ok(())
 }

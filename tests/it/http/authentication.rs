@@ -16,6 +16,12 @@ const UNKNOWN: &str = "UKXAGyEf8SQ5eTDmVgGpHqAa";
 pub(super) const HOUR: i64 = 3_600_000;
 pub(super) const BERN: (f64, f64) = (46.95, 7.45);
 pub(super) const TOKYO: (f64, f64) = (35.68, 139.69);
+pub(super) const CITIES: [(&str, &str, (f64, f64)); 4] = [
+    ("Bern", "CH", BERN),
+    ("Tokyo", "JP", TOKYO),
+    ("Sydney", "AU", (-33.87, 151.21)),
+    ("Lima", "PE", (-12.05, -77.04)),
+];
 
 pub(super) fn id(body: &Value) -> String {
     body["id"].as_str().unwrap_or_default().to_owned()

@@ -190,8 +190,7 @@ async fn a_list_of_links_follows_a_chain_of_ended_pages(engine: Engine) -> Resul
     }
     let path = format!("/redirections?ids={}", ids.join(","));
     let more = json!({"defaultRedirectUrl": "https://tn.gg/N1", "endedUrl": "https://tn.gg/N2"});
-    let answer = api.call(Method::PUT, &path, Some(body(None, &more))).await?;
-    ensure!(answer.status == 204, "{answer:?}");
+    api.call(Method::PUT, &path, Some(body(None, &more))).await?.must_be(204)?;
     let answer = api
         .call(Method::PUT, "/redirections/N7", Some(body(None, &json!({"endedUrl": "https://tn.gg/C29"}))))
         .await?;
@@ -367,9 +366,10 @@ async fn users_lead_nowhere_else_by_an_ended_page(engine: Engine) -> Result<()> 
     let thng = api.call_as(user, Method::POST, "/thngs", Some(json!({"name": "t"}))).await?.json();
     let product = thng["id"].as_str().with_context(|| thng.to_string())?;
     let evil = json!({"endedUrl": "https://evil.example/"});
-    let refused =
-        api.call_as(user, Method::POST, "/redirections", Some(json!([body(Some(product), &evil)]))).await?;
-    ensure!(refused.status == 403, "{refused:?}");
+    let refused = api
+        .call_as(user, Method::POST, "/redirections", Some(json!([body(Some(product), &evil)])))
+        .await?
+        .must_be(403)?;
     ensure!(
         refused.json()["errors"].to_string().contains("endedUrl: the application's users may not"),
         "{refused:?}"
@@ -379,8 +379,7 @@ async fn users_lead_nowhere_else_by_an_ended_page(engine: Engine) -> Result<()> 
         api.call_as(user, Method::POST, "/redirections", Some(json!([body(Some(product), &fine)]))).await?;
     let id = made.json()[0]["shortId"].as_str().with_context(|| format!("{made:?}"))?.to_owned();
     let path = format!("/redirections/{id}");
-    let refused = api.call_as(user, Method::PUT, &path, Some(body(None, &evil))).await?;
-    ensure!(refused.status == 403, "{refused:?}");
+    api.call_as(user, Method::PUT, &path, Some(body(None, &evil))).await?.must_be(403)?;
     ensure!(api.get(&path).await?.json()["endedUrl"] == "https://example.com/over");
     Ok(())
 }

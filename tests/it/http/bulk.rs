@@ -3,7 +3,7 @@
 use anyhow::{Context, Result, ensure};
 use axum::http::Method;
 use serde_json::{Value, json};
-use tests::db::Engine;
+use tests::{db::Engine, json::id};
 
 use super::{
     Api,
@@ -32,31 +32,25 @@ impl Kind {
             .map(|(kind, body)| Self { path: format!("/{kind}"), their_path: format!("/{kind}"), body })
             .collect();
         let name = json!({"name": "p"});
-        let ours = id_of(&api.create("/projects", name.clone()).await?)?;
+        let ours = id(&api.create("/projects", name.clone()).await?)?;
         let theirs = api.call_as(&api.other_key, Method::POST, "/projects", Some(name)).await?.json();
         all.push(Self {
             path: format!("/projects/{ours}/applications"),
-            their_path: format!("/projects/{}/applications", id_of(&theirs)?),
+            their_path: format!("/projects/{}/applications", id(&theirs)?),
             body: json!({"name": "a"}),
         });
         Ok(all)
     }
 }
 
-fn id_of(made: &Value) -> Result<String> {
-    Ok(made["id"].as_str().with_context(|| made.to_string())?.to_owned())
-}
-
 async fn bulk_updates_and_deletes_are_atomic(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     for Kind { path, their_path, body } in Kind::all(&api).await? {
         let kind = &path;
-        let (a, b) = (
-            id_of(&api.create(&path, body.clone()).await?)?,
-            id_of(&api.create(&path, body.clone()).await?)?,
-        );
+        let (a, b) =
+            (id(&api.create(&path, body.clone()).await?)?, id(&api.create(&path, body.clone()).await?)?);
         let theirs = api.call_as(&api.other_key, Method::POST, &their_path, Some(body)).await?.json();
-        let theirs = id_of(&theirs)?;
+        let theirs = id(&theirs)?;
         let before = api.fingerprint().await?;
         let change = || Some(json!({"tags": ["bulk"], "description": "changed"}));
         let too_many: Vec<String> = (0..101).map(|n| format!("{}{n:03}", &UNKNOWN[..21])).collect();
@@ -105,15 +99,15 @@ async fn bulk_updates_and_deletes_are_atomic(engine: Engine) -> Result<()> {
 /// As above; a redirection goes by its short id, and a PUT replaces it.
 async fn bulk_updates_and_deletes_of_redirections_are_atomic(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
-    let thng = id_of(&api.create("/thngs", json!({"name": "t"})).await?)?;
+    let thng = id(&api.create("/thngs", json!({"name": "t"})).await?)?;
     let body = |thng: &str, id: &str| json!({"platformId": thng, "defaultRedirectUrl": "https://example.com/", "shortId": id});
     for id in ["A1", "B2"] {
-        let answer = api.call(Method::POST, "/redirections", Some(body(&thng, id))).await?;
-        ensure!(answer.status == 200, "{answer:?}");
+        api.call(Method::POST, "/redirections", Some(body(&thng, id))).await?.must_be(200)?;
     }
     let (_, theirs) = api.others().await?;
-    let made = api.call_as(&api.other_key, Method::POST, "/redirections", Some(body(&theirs, "C3"))).await?;
-    ensure!(made.status == 200, "{made:?}");
+    api.call_as(&api.other_key, Method::POST, "/redirections", Some(body(&theirs, "C3")))
+        .await?
+        .must_be(200)?;
     let before = api.fingerprint().await?;
     let change = || Some(json!({"defaultRedirectUrl": "https://example.com/changed"}));
     for (ids, status, code) in [("A1,NONE", 404, 40401), ("A1,C3", 404, 40401), ("", 400, 40003)] {
@@ -138,8 +132,7 @@ async fn bulk_updates_and_deletes_of_redirections_are_atomic(engine: Engine) -> 
         api.get(&format!("/redirections/{id}")).await?.problem(404, 40401);
     }
     // With the edges' state as its body, it has the count all the same.
-    let answer = api.call(Method::POST, "/redirections", Some(body(&thng, "D4"))).await?;
-    ensure!(answer.status == 200, "{answer:?}");
+    api.call(Method::POST, "/redirections", Some(body(&thng, "D4"))).await?.must_be(200)?;
     let answer = api.call(Method::DELETE, "/redirections?ids=D4&wait=edges", None).await?;
     ensure!(answer.status == 200 && answer.header("x-result-count") == Some("1"), "{answer:?}");
     Ok(())
@@ -150,13 +143,13 @@ async fn bulk_of_applications_stays_within_the_project(engine: Engine) -> Result
     let api = Api::new(engine).await?;
     let mut paths = Vec::new();
     for name in ["here", "there"] {
-        let project = id_of(&api.create("/projects", json!({"name": name})).await?)?;
+        let project = id(&api.create("/projects", json!({"name": name})).await?)?;
         paths.push(format!("/projects/{project}/applications"));
     }
     let (here, there) = (&paths[0], &paths[1]);
     let ours = api.create(here, json!({"name": "ours"})).await?;
     let elsewhere = api.create(there, json!({"name": "elsewhere"})).await?;
-    let (a, b) = (id_of(&ours)?, id_of(&elsewhere)?);
+    let (a, b) = (id(&ours)?, id(&elsewhere)?);
     let before = api.fingerprint().await?;
     for uri in [
         format!("{here}?ids={a},{b}"),
@@ -174,8 +167,7 @@ async fn bulk_of_applications_stays_within_the_project(engine: Engine) -> Result
 
     let me = "/applications/me";
     ensure!(api.call_as(key, Method::GET, me, None).await?.status == 200, "the key is valid");
-    let gone = api.call(Method::DELETE, &format!("{here}?ids={a}"), None).await?;
-    ensure!(gone.status == 200, "{gone:?}");
+    api.call(Method::DELETE, &format!("{here}?ids={a}"), None).await?.must_be(200)?;
     api.call_as(key, Method::GET, me, None).await?.problem(401, 40102);
     Ok(())
 }
@@ -198,8 +190,7 @@ async fn bulk_updates_of_webhooks_move_their_queues(engine: Engine) -> Result<()
         Ok(())
     };
     let set = async |status: &str| -> Result<()> {
-        let answer = api.call(Method::PUT, &uri, Some(json!({"status": status}))).await?;
-        ensure!(answer.status == 204, "{answer:?}");
+        api.call(Method::PUT, &uri, Some(json!({"status": status}))).await?.must_be(204)?;
         Ok(())
     };
     wait_for_one().await?;
@@ -210,8 +201,7 @@ async fn bulk_updates_of_webhooks_move_their_queues(engine: Engine) -> Result<()
     }
     set("paused").await?;
     wait_for_one().await?;
-    let gone = api.call(Method::DELETE, &uri, None).await?;
-    ensure!(gone.status == 200, "{gone:?}");
+    api.call(Method::DELETE, &uri, None).await?.must_be(200)?;
     ensure!(api.fingerprint().await?["webhook_messages"].is_empty());
     Ok(())
 }
@@ -221,16 +211,14 @@ async fn each_item_of_an_array_has_its_own_result(engine: Engine) -> Result<()> 
     for kind in ["thngs", "products"] {
         let path = format!("/{kind}");
         let items = json!([{"name": "a", "tags": ["x"]}, {"name": 1}, {"name": "b", "product": UNKNOWN}, {"name": "c"}]);
-        let answer = api.call(Method::POST, &path, Some(items)).await?;
-        ensure!(answer.status == 200, "{answer:?}");
-        let results = answer.json();
+        let results = api.call(Method::POST, &path, Some(items)).await?.must_be(200)?.json();
         let statuses: Vec<&Value> =
             results.as_array().context("array")?.iter().map(|one| &one["status"]).collect();
         // A product has no member `product`: there it is ignored.
         let third = if kind == "thngs" { 400 } else { 201 };
         ensure!(statuses == [201, 400, third, 201], "{kind}: {results}");
         ensure!(results[1]["code"] == 40001 && results[1]["errors"][0].as_str().is_some(), "{results}");
-        let read = api.get(&format!("{path}/{}", id_of(&results[0])?)).await?.json();
+        let read = api.get(&format!("{path}/{}", id(&results[0])?)).await?.json();
         ensure!(read["name"] == "a" && read["tags"] == json!(["x"]), "{read}");
         let listed = api.get(&path).await?.json();
         let made = statuses.iter().filter(|status| **status == 201).count();

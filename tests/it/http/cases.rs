@@ -7,17 +7,9 @@ use shared::id::ActionId;
 use tests::db::Engine;
 
 use super::{
-    Answer, Api,
-    authentication::{BERN, Brand, HOUR, TOKYO, check, id, scanned, statuses, trigger, with},
+    Answer, Api, Application,
+    authentication::{BERN, Brand, CITIES, HOUR, check, id, scanned, statuses, trigger, with},
 };
-
-const SYDNEY: (f64, f64) = (-33.87, 151.21);
-const CITIES: [(&str, &str, (f64, f64)); 4] = [
-    ("Bern", "CH", BERN),
-    ("Tokyo", "JP", TOKYO),
-    ("Sydney", "AU", SYDNEY),
-    ("Lima", "PE", (-12.05, -77.04)),
-];
 
 /// A commissioned Thng whose code four devices scan in four cities.
 pub(super) async fn copied(brand: &Brand<'_>, serial: &str) -> Result<String> {
@@ -35,8 +27,7 @@ pub(super) async fn judged(brand: &Brand<'_>, thng: &str, hour: i64) -> Result<V
 }
 
 async fn cases(api: &Api, query: &str) -> Result<Vec<Value>> {
-    let answer = api.get(&format!("/authentication/cases?{query}")).await?;
-    assert_eq!(answer.status, 200, "{answer:?}");
+    let answer = api.get(&format!("/authentication/cases?{query}")).await?.must_be(200)?;
     Ok(answer.json().as_array().context("list")?.clone())
 }
 
@@ -59,8 +50,8 @@ async fn decide(api: &Api, case: &Value, status: &str) -> Result<Value> {
 
 /// The verdict that edges go by.
 pub(super) async fn standing(api: &Api, thng: &str) -> Result<[String; 3]> {
-    let answer = api.call(Method::POST, "/authentication/replay", Some(json!({"thng": thng}))).await?;
-    assert_eq!(answer.status, 200, "{answer:?}");
+    let answer =
+        api.call(Method::POST, "/authentication/replay", Some(json!({"thng": thng}))).await?.must_be(200)?;
     let stored = &answer.json()["stored"];
     let of = |name: &str| stored[name].as_str().unwrap_or_default().to_owned();
     Ok([of("authenticationStatus"), of("counterfeitStatus"), of("grayMarketStatus")])
@@ -234,8 +225,7 @@ pub(super) async fn tags_change_the_item_status_at_once(engine: Engine) -> Resul
     let thng = copied(&brand, "A").await?;
     let tag = async |tags: Value| -> Result<[String; 3]> {
         let body = Some(json!({"tags": tags}));
-        let answer = api.call(Method::PUT, &format!("/thngs/{thng}"), body).await?;
-        assert_eq!(answer.status, 200, "{answer:?}");
+        api.call(Method::PUT, &format!("/thngs/{thng}"), body).await?.must_be(200)?;
         standing(&api, &thng).await
     };
     // What was never assessed has no verdict, whatever its tags.
@@ -278,20 +268,19 @@ pub(super) async fn tags_change_the_item_status_at_once(engine: Engine) -> Resul
 /// A key that anybody can get opens no case, and reads none.
 pub(super) async fn public_scans_open_no_case(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
-    let project = id(&api.create("/projects", json!({"name": "p"})).await?);
-    let app = api.create(&format!("/projects/{project}/applications"), json!({"name": "a"})).await?;
-    let public = app["appApiKey"].as_str().context("key")?.to_owned();
+    let Application { project, public, .. } = api.application(json!({"name": "a"})).await?;
     let uri = "/auth/evrythng/users?anonymous=true";
     let user = api.call_as(&public, Method::POST, uri, Some(json!({}))).await?.json();
     let user = user["evrythngApiKey"].as_str().context("key")?.to_owned();
     let thng = id(&api.create(&format!("/thngs?project={project}"), json!({"name": "t"})).await?);
-    let asked = api.call_as(&user, Method::POST, "/authentication", Some(trigger(Some(&thng), BERN))).await?;
-    assert_eq!(asked.status, 200, "{asked:?}");
+    let asked = api
+        .call_as(&user, Method::POST, "/authentication", Some(trigger(Some(&thng), BERN)))
+        .await?
+        .must_be(200)?;
     assert_eq!(statuses(&asked.json())[1], "suspected", "it was never commissioned");
     assert_eq!(cases(&api, "").await?, [] as [Value; 0]);
     // The same question of a server does.
-    let asked = api.call(Method::POST, "/authentication", Some(trigger(Some(&thng), BERN))).await?;
-    assert_eq!(asked.status, 200, "{asked:?}");
+    api.call(Method::POST, "/authentication", Some(trigger(Some(&thng), BERN))).await?.must_be(200)?;
     let case = case_of(&api, &thng).await?;
     assert_eq!(case["evidence"]["signs"], json!(["NOT_ACTIVATED"]), "{case}");
     assert_eq!(cases(&api, &format!("project={project}")).await?.len(), 1);

@@ -112,9 +112,9 @@ async fn unknown_parameters_on_delete_are_refused(engine: Engine) -> Result<()> 
     ensure!(count > 30, "only {count} paths");
     assert_eq!(api.fingerprint().await?, before);
     // Those that it knows, and the key, are taken.
-    let answer =
-        api.call_as("", Method::DELETE, &format!("{uri}?to=1&access_token={}", api.key), None).await?;
-    ensure!(answer.status == 200, "{answer:?}");
+    api.call_as("", Method::DELETE, &format!("{uri}?to=1&access_token={}", api.key), None)
+        .await?
+        .must_be(200)?;
     Ok(())
 }
 

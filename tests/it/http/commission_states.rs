@@ -1,12 +1,7 @@
 //! Commissioning states: lists, product and serial as a pair, races, and the enterprise flag.
 
 use anyhow::{Context, Result};
-use axum::{
-    body::Body,
-    extract::ConnectInfo,
-    http::{Method, Request, header},
-};
-use control::http::Connection;
+use axum::http::Method;
 use kernel::{
     domain::access::{ActorKind, hash_key},
     store::{Ctx, keys},
@@ -215,19 +210,11 @@ pub(super) async fn a_step_records_the_client_of_the_request(engine: Engine) -> 
     let factory = Factory::new(&api).await?;
     let thng = factory.thng("A").await?;
     for (kind, status) in [("commissions", 201), ("decommissions", 200)] {
-        let mut request = Request::builder()
-            .method(Method::POST)
-            .uri(format!("/thngs/{thng}/actions/{kind}"))
-            .header(header::HOST, "api.example")
-            .header(header::AUTHORIZATION, &api.key)
-            .header(header::CONTENT_TYPE, "application/json")
-            .header(header::USER_AGENT, PHONE)
-            .body(Body::from(factory.body().to_string()))?;
-        let connection = Connection { peer: "203.0.113.9:4711".parse()?, is_tls: false, local: None };
-        request.extensions_mut().insert(ConnectInfo(connection));
-        let answer = api.send(request).await?;
-        assert_eq!(answer.status, status, "{answer:?}");
-        let made = answer.json();
+        let uri = format!("/thngs/{thng}/actions/{kind}");
+        let request = (&*api.key, Method::POST, &*uri);
+        let headers = [("user-agent", PHONE)];
+        let answer = api.call_from("203.0.113.9", &headers, request, Some(factory.body())).await?;
+        let made = answer.must_be(status)?.json();
         for (name, expected) in [
             ("ipAddress", "203.0.113.9"),
             ("city", "Bern"),

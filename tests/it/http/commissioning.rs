@@ -71,15 +71,11 @@ impl<'a> Factory<'a> {
     }
 
     pub(super) async fn state(&self, thng: &str) -> Result<Value> {
-        let answer = self.api.get(&format!("/thngs/{thng}/commissionState")).await?;
-        assert_eq!(answer.status, 200, "{answer:?}");
-        Ok(answer.json())
+        Ok(self.api.get(&format!("/thngs/{thng}/commissionState")).await?.must_be(200)?.json())
     }
 
     pub(super) async fn states(&self, pairs: Value) -> Result<Value> {
-        let answer = self.api.call(Method::POST, "/thngs/commissionStateList", Some(pairs)).await?;
-        assert_eq!(answer.status, 200, "{answer:?}");
-        Ok(answer.json())
+        Ok(self.api.call(Method::POST, "/thngs/commissionStateList", Some(pairs)).await?.must_be(200)?.json())
     }
 }
 

@@ -3,11 +3,11 @@
 use anyhow::{Context, Result, ensure};
 use axum::http::Method;
 use serde_json::{Value, json};
-use tests::db::Engine;
+use tests::{db::Engine, json::text};
 
 use super::{
     Api,
-    operators::{machine, project, text},
+    operators::{machine, project},
 };
 
 /// One of everything in a project; gives lists that name each of it.

@@ -9,16 +9,11 @@ use std::{
 use anyhow::{Context, Result, ensure};
 use control::http::{ApiListeners, internal, run};
 use events::live::BrokerListeners;
-use kernel::{
-    domain::access::ActorKind,
-    service::capacity::{Capacity, CapacityLimits},
-    store::{Ctx, keys},
-};
+use kernel::service::capacity::{Capacity, CapacityLimits};
 use platform::{Bounds, Permits, TimeLimits};
 use push::edge_keys;
 use reqwest::{Client, Method, Response};
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
 use tests::{
     db::{Engine, TestApp},
     mqtt,
@@ -71,10 +66,7 @@ impl Crowd {
             Permits::new(Bounds { newcomers: Some(PERMITS / 2), ..Bounds::plain(PERMITS, PERMITS) });
         let made = TestApp::with(engine, |parts| parts.capacity = capacity).await?;
         let key = "K".repeat(80);
-        let hash: [u8; 32] = Sha256::digest(key.as_bytes()).into();
-        let mut tx = made.app.core.db.begin(&Ctx::default()).await?;
-        keys::insert(&mut tx, &hash, made.account, ActorKind::Operator, made.operator.as_str(), 1).await?;
-        tx.commit().await?;
+        made.add_key(&key).await?;
         let app = &made.app;
         let (_, edge_key) =
             edge_keys::create(&app.core.db, &*app.core.clock, &*app.core.random, "edge-2").await?;

@@ -13,12 +13,11 @@ use shared::{
     redirect::{Redirect, RedirectKey},
     wire::scan::{ScanRecord, ScannedLink},
 };
-use tests::{db::Engine, product::PHONE};
+use tests::{db::Engine, json::text, product::PHONE};
 
 use super::{
     Api,
     authentication::{BERN, trigger, with},
-    operators::text,
 };
 use crate::store::scans::{batch, record};
 
@@ -33,8 +32,10 @@ impl Api {
     /// Says whether a domain of the first account resolves Digital Links, and waits for what follows.
     pub(super) async fn resolve(&self, host: &str, digital_links: bool) -> Result<()> {
         let path = format!("/accounts/{}/shortDomains/{host}", self.made.account);
-        let answer = self.call(Method::PUT, &path, Some(json!({"digitalLinks": digital_links}))).await?;
-        ensure!(answer.status == 200, "{answer:?}");
+        let answer = self
+            .call(Method::PUT, &path, Some(json!({"digitalLinks": digital_links})))
+            .await?
+            .must_be(200)?;
         ensure!(answer.json().get("digitalLinks").is_some() == digital_links, "{answer:?}");
         self.follow().await
     }
@@ -59,9 +60,7 @@ impl Api {
     }
 
     async fn changed(&self, path: &str, body: Value) -> Result<Value> {
-        let answer = self.call(Method::PUT, path, Some(body)).await?;
-        ensure!(answer.status == 200, "{answer:?}");
-        Ok(answer.json())
+        Ok(self.call(Method::PUT, path, Some(body)).await?.must_be(200)?.json())
     }
 }
 
@@ -99,12 +98,11 @@ async fn a_product_leads_by_its_gtins_and_lots(engine: Engine) -> Result<()> {
 
     // Its id has slashes, which those of other links have not.
     let take_down = format!("/platform/takedowns/links/tn.gg/01%2F{GTIN}");
-    let taken =
-        api.call_as(&api.platform_key, Method::PUT, &take_down, Some(json!({"reason": "recall"}))).await?;
-    ensure!(taken.status == 200, "{taken:?}");
+    api.call_as(&api.platform_key, Method::PUT, &take_down, Some(json!({"reason": "recall"})))
+        .await?
+        .must_be(200)?;
     ensure!(api.get(&link).await?.json()["takenDown"]["reason"] == "recall");
-    let released = api.call_as(&api.platform_key, Method::DELETE, &take_down, None).await?;
-    ensure!(released.status == 200, "{released:?}");
+    api.call_as(&api.platform_key, Method::DELETE, &take_down, None).await?.must_be(200)?;
     let history = api.get(&format!("{link}/history")).await?.json();
     ensure!(history[0]["change"] == "created" && history[0]["operation"] == "POST /products", "{history}");
 
@@ -195,19 +193,16 @@ async fn a_domain_begins_and_ends_in_steps(engine: Engine) -> Result<()> {
     };
     let product = |index: usize| json!({"name": "p", "identifiers": {"gs1:01": gtin(index)}, "links": links("https://e.com/")});
     let all: Vec<Value> = (0..25).map(product).collect();
-    let made = api.call(Method::POST, "/products", Some(json!(all))).await?;
-    ensure!(made.status == 200, "{made:?}");
+    api.call(Method::POST, "/products", Some(json!(all))).await?.must_be(200)?;
     let last = format!("01/{}", gtin(24));
     let account = api.made.account;
     let (settings, quotas) =
         (format!("/accounts/{account}/shortDomains/tn.gg"), format!("/accounts/{account}/quotas"));
     let limit = Some(json!({"links": 3}));
-    let limited = api.call_as(&api.platform_key, Method::PUT, &format!("/platform{quotas}"), limit).await?;
-    ensure!(limited.status == 200, "{limited:?}");
+    api.call_as(&api.platform_key, Method::PUT, &format!("/platform{quotas}"), limit).await?.must_be(200)?;
     for is_on in [true, false] {
         let before = api.get(&settings).await?.header("etag").context("etag")?.to_owned();
-        let answer = api.call(Method::PUT, &settings, Some(json!({"digitalLinks": is_on}))).await?;
-        ensure!(answer.status == 200, "{answer:?}");
+        api.call(Method::PUT, &settings, Some(json!({"digitalLinks": is_on}))).await?.must_be(200)?;
         ensure!(api.get(&settings).await?.header("etag") != Some(&before), "its tag is another one");
         // A step does some of them; what was killed then goes on there.
         ensure!(step(&api.made.app.core).await?);
@@ -283,10 +278,9 @@ async fn links_are_refused_with_every_fault(engine: Engine) -> Result<()> {
 
     // Another account may have the same GTIN: its domains are others.
     api.create("/products", product(links("https://e.com/"))).await?;
-    let theirs = api
-        .call_as(&api.other_key, Method::POST, "/products", Some(product(links("https://e.com/"))))
-        .await?;
-    ensure!(theirs.status == 201, "{theirs:?}");
+    api.call_as(&api.other_key, Method::POST, "/products", Some(product(links("https://e.com/"))))
+        .await?
+        .must_be(201)?;
     // Waiting: there is no edge, so all have it.
     let waited = api.call(Method::POST, "/products?wait=edges", Some(json!({"name": "p"}))).await?;
     ensure!(waited.status == 201 && waited.header("x-waymark-edges").is_some(), "{waited:?}");

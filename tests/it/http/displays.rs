@@ -59,8 +59,7 @@ pub(super) async fn a_tag_names_others_at_its_place_and_clears_none_of_them(engi
     let uri = format!("/authentication/cases?filter=thng={first}");
     let case = id(&api.get(&uri).await?.json()[0]);
     let body = json!({"status": "dismissed", "reason": "In the shop of Bern.", "display": true});
-    let put = api.call(Method::PUT, &format!("/authentication/cases/{case}"), Some(body)).await?;
-    assert_eq!(put.status, 200, "{put:?}");
+    api.call(Method::PUT, &format!("/authentication/cases/{case}"), Some(body)).await?.must_be(200)?;
     assert_eq!(statuses(&judged(&brand, &first).await?), ["positive", "none", "none"]);
     // Another one that looks like it there is named, and stays suspected: a copy may be sold beside it.
     let result = judged(&brand, &second).await?;

@@ -14,12 +14,8 @@ use ::privacy::{
     worker::work,
 };
 use anyhow::{Context, Result, ensure};
-use axum::{
-    body::Body,
-    extract::ConnectInfo,
-    http::{Method, Request, header},
-};
-use control::{http::Connection, worker::ingest_scans::ingest};
+use axum::http::Method;
+use control::worker::ingest_scans::ingest;
 use events::store::webhook_messages;
 use kernel::store::Ctx;
 use serde_json::{Value, json};
@@ -108,8 +104,7 @@ impl Scanned {
         for (thng, short_id) in brand_thngs.iter().zip(["A", "B"]) {
             let link = json!({"platformId": thng, "defaultRedirectUrl": "https://example.com/", "shortId": short_id});
             // Without `Accept` the answer is the image of its code.
-            let answer = api.call(Method::POST, "/redirections", Some(link)).await?;
-            ensure!(answer.status == 200, "{answer:?}");
+            api.call(Method::POST, "/redirections", Some(link)).await?.must_be(200)?;
         }
         Ok(Self { api, brand_thngs, scans: 0 })
     }
@@ -188,17 +183,9 @@ async fn receipt(api: &Api, path: &str) -> Result<Value> {
 
 /// Sends a body from the marked address.
 async fn post(api: &Api, key: &str, uri: &str, body: &Value) -> Result<Value> {
-    let mut request = Request::builder()
-        .method(Method::POST)
-        .uri(uri)
-        .header(header::HOST, "api.example")
-        .header(header::AUTHORIZATION, key)
-        .header(header::USER_AGENT, agent("Marked 7Q"))
-        .header(header::CONTENT_TYPE, "application/json")
-        .body(Body::from(body.to_string()))?;
-    let connection = Connection { peer: format!("{IP}:4711").parse()?, is_tls: false, local: None };
-    request.extensions_mut().insert(ConnectInfo(connection));
-    let answer = api.send(request).await?;
+    let agent = agent("Marked 7Q");
+    let headers = [("user-agent", agent.as_str())];
+    let answer = api.call_from(IP, &headers, (key, Method::POST, uri), Some(body.clone())).await?;
     ensure!(answer.status.is_success(), "{uri}: {answer:?}");
     Ok(answer.json())
 }
@@ -294,8 +281,7 @@ async fn a_thng_is_erased_and_its_profile_made_again(engine: Engine) -> Result<(
     ensure!(!found(api, &MARKS).await?.is_empty(), "the marks can be found");
     // What a result and the verdict remember of the scan.
     let of_a = scanned.scans_of(0).await?;
-    let asked = api.call(Method::POST, "/authentication", Some(json!({"id": of_a[0]["id"]}))).await?;
-    ensure!(asked.status == 200, "{asked:?}");
+    api.call(Method::POST, "/authentication", Some(json!({"id": of_a[0]["id"]}))).await?.must_be(200)?;
     let of_b = scanned.scans_of(1).await?;
 
     let path = ask(api, json!({"thng": thng})).await?;

@@ -22,7 +22,7 @@ use tests::{db::Engine, product::DEADLINE};
 use tower::ServiceExt;
 
 use super::{
-    Api,
+    Api, Application,
     jobs::{list, submit, thng, work},
     operators::{machine, project},
 };
@@ -226,14 +226,8 @@ pub(super) async fn resuming_from_an_expired_position_is_refused(engine: Engine)
 /// A stream lives no longer than its key, and an account has only so many.
 pub(super) async fn streams_end_with_their_key_and_are_bounded(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
-    let project = api.create("/projects", json!({"name": "p"})).await?["id"].clone();
-    let project = project.as_str().context("id")?.to_owned();
-    let applications = format!("/projects/{project}/applications");
-    let app = api.create(&applications, json!({"name": "a"})).await?;
-    let app = format!("{applications}/{}", app["id"].as_str().context("id")?);
-    let secret = api.get(&format!("{app}/secretKey")).await?.json();
-    let secret = secret["secretApiKey"].as_str().context("key")?;
-    let mut confined = Stream::open(&api, secret, "/events", None).await?;
+    let Application { project, path: app, secret, .. } = api.application(json!({"name": "a"})).await?;
+    let mut confined = Stream::open(&api, &secret, "/events", None).await?;
     // What is of no project is not told to a key of one.
     let id = thng(&api, json!({"name": "t"})).await?;
     let points = json!([{"key": "temp", "value": 1}]);

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tests::db::Engine;
 
 use super::{
-    Api,
+    Api, Application,
     jobs::{all, check, list, submit, thng, work},
 };
 
@@ -34,8 +34,8 @@ pub(super) async fn an_export_equals_the_lists(engine: Engine) -> Result<()> {
     let job = submit(&api, list("PLATFORM_IDS", &[id.as_str(); 1_203])).await?;
     check(&api, &job, "COMPLETED", 1_203, 0).await?;
     api.create("/actions/checkins", json!({})).await?;
-    let theirs = api.call_as(&api.other_key, Method::POST, "/actions/scans", Some(json!({}))).await?;
-    ensure!(theirs.status == 201);
+    let theirs =
+        api.call_as(&api.other_key, Method::POST, "/actions/scans", Some(json!({}))).await?.must_be(201)?;
 
     let mut listed = all(&api, "/actions/all").await?;
     listed.reverse();
@@ -77,12 +77,7 @@ pub(super) async fn an_export_equals_the_lists(engine: Engine) -> Result<()> {
 /// A project's key, and `project=`, give what is scoped to the project.
 pub(super) async fn an_export_is_confined_to_its_project(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
-    let project = api.create("/projects", json!({"name": "p"})).await?;
-    let project = project["id"].as_str().context("id")?.to_owned();
-    let applications = format!("/projects/{project}/applications");
-    let app = api.create(&applications, json!({"name": "a"})).await?;
-    let path = format!("{applications}/{}/secretKey", app["id"].as_str().context("id")?);
-    let secret = api.get(&path).await?.json()["secretApiKey"].as_str().context("key")?.to_owned();
+    let Application { project, public, secret, .. } = api.application(json!({"name": "a"})).await?;
     api.create("/actions/scans", json!({})).await?;
     let inside = api.create(&format!("/actions/scans?project={project}"), json!({})).await?;
     for (key, uri) in [
@@ -94,8 +89,7 @@ pub(super) async fn an_export_is_confined_to_its_project(engine: Engine) -> Resu
         ensure!(lines.len() == 1 && lines[0]["id"] == inside["id"], "{uri}: {lines:?}");
     }
     ensure!(export(&api, &api.key, "/actions/all/export").await?.len() == 2);
-    let public = app["appApiKey"].as_str().context("key")?;
-    api.call_as(public, Method::GET, "/actions/all/export", None).await?.problem(403, 40301);
+    api.call_as(&public, Method::GET, "/actions/all/export", None).await?.problem(403, 40301);
     for wrong in ["from=x", "to=1.5", "from=99999999999999999", "after=x", "project=x", "to="] {
         let uri = format!("/actions/all/export?{wrong}");
         let errors = api.get(&uri).await?.problem(400, 40003);

@@ -35,10 +35,8 @@ async fn requests_wait_for_places_of_other_accounts() -> Result<()> {
         }
     }
     let path = "/platform/accounts";
-    let platform = api.call_as(api.key_for(path), Method::GET, path, None).await?;
-    ensure!(platform.status == 200, "{platform:?}");
-    let counts = api.get("/scans/stats").await?;
-    ensure!(counts.status == 200, "{counts:?}");
+    api.call_as(api.key_for(path), Method::GET, path, None).await?.must_be(200)?;
+    api.get("/scans/stats").await?.must_be(200)?;
     ensure!(share.count_waiting() == 2, "{} wait", share.count_waiting());
     drop(held);
     let (list, made) = waiting.await?;

@@ -104,8 +104,7 @@ pub(super) async fn a_gtin_is_checked_kept_with_14_digits_and_unique(engine: Eng
     api.call(Method::PUT, &uri, Some(bad)).await?.problem(400, 40001);
     assert_eq!(api.call(Method::PUT, &uri, Some(json!({"identifiers": {}}))).await?.status, 200);
     assert_eq!(api.call(Method::PUT, &uri_of_other, Some(take)).await?.status, 200);
-    let theirs = api.call_as(&api.other_key, Method::POST, "/products", Some(product(GTIN))).await?;
-    assert_eq!(theirs.status, 201, "{theirs:?}");
+    api.call_as(&api.other_key, Method::POST, "/products", Some(product(GTIN))).await?.must_be(201)?;
     Ok(())
 }
 
@@ -175,8 +174,7 @@ pub(super) async fn duplicates_from_older_releases_keep_working(engine: Engine) 
         let mut read = api.get(&uri).await?.json();
         assert_eq!(read["identifiers"]["gs1:21"], "OLD-1");
         read["description"] = json!("changed");
-        let answer = api.call(Method::PUT, &uri, Some(read)).await?;
-        assert_eq!(answer.status, 200, "{answer:?}");
+        api.call(Method::PUT, &uri, Some(read)).await?.must_be(200)?;
         let place = json!([{"latitude": 1, "longitude": 2}]);
         assert_eq!(api.call(Method::PUT, &format!("{uri}/location"), Some(place)).await?.status, 200);
     }

@@ -88,8 +88,7 @@ async fn the_input_of_a_cancelled_job_is_deleted(engine: Engine) -> Result<()> {
     let id = thng(&api, json!({"name": "t"})).await?;
     let location = super::jobs::file(&api, format!("{id}\n").as_bytes()).await?;
     let path = submit(&api, super::jobs::of_file("PLATFORM_IDS", "CSV", &location)).await?;
-    let answer = api.call(Method::POST, &format!("{path}/cancel"), None).await?;
-    ensure!(answer.status == 202, "{answer:?}");
+    api.call(Method::POST, &format!("{path}/cancel"), None).await?.must_be(202)?;
     let record = location.split_once("8080").context("path")?.1.trim_end_matches("/content").to_owned();
     ensure!(api.call(Method::DELETE, &record, None).await?.status == 200);
     let purged = async || catalog::service::files::purge(&api.made.app.catalog).await;

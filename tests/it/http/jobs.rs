@@ -62,8 +62,7 @@ pub(super) async fn ended(api: &Api, path: &str) -> Result<Value> {
 pub(super) async fn all(api: &Api, path: &str) -> Result<Vec<Value>> {
     let (mut found, mut uri) = (Vec::new(), format!("{path}?perPage=100"));
     loop {
-        let answer = api.get(&uri).await?;
-        ensure!(answer.status == 200, "{answer:?}");
+        let answer = api.get(&uri).await?.must_be(200)?;
         found.extend(answer.json().as_array().context("array")?.iter().cloned());
         let Some(next) = next(&answer) else { return Ok(found) };
         uri = next;

@@ -8,7 +8,7 @@ use kernel::{
 };
 use serde_json::{Value, json};
 use tenants::service::first_keys::{self, Named};
-use tests::db::Engine;
+use tests::{db::Engine, json::text};
 
 use super::Api;
 use crate::store::schema::run;
@@ -21,10 +21,6 @@ async fn status(api: &Api, key: &str) -> Result<(u16, u64)> {
 const OK: (u16, u64) = (200, 0);
 const UNKNOWN: (u16, u64) = (401, 40102);
 const EXPIRED: (u16, u64) = (401, 40104);
-
-fn text(body: &Value, member: &str) -> Result<String> {
-    Ok(body[member].as_str().with_context(|| format!("{member} in {body}"))?.to_owned())
-}
 
 async fn post(api: &Api, uri: &str, body: Option<Value>) -> Result<Value> {
     let answer = api.call(Method::POST, uri, body).await?;

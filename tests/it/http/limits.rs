@@ -10,15 +10,10 @@ use control::{
     http::{ApiListeners, internal, run},
     system::SystemRandom,
 };
-use kernel::{
-    domain::access::ActorKind,
-    service::capacity::{Capacity, CapacityLimits},
-    store::{Ctx, keys},
-};
+use kernel::service::capacity::{Capacity, CapacityLimits};
 use push::edge_keys;
 use reqwest::{Client, Method, Response};
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
 use shared::{
     time::{Clock, ManualClock, UnixMillis},
     wire::internal::{EDGES_PATH, LINKS_PATH, LOOKUP_PATH, STREAM_PATH},
@@ -62,13 +57,9 @@ impl Limited {
         })
         .await?;
         let keys = ["K".repeat(80), "L".repeat(80)];
-        let mut tx = made.app.core.db.begin(&Ctx::default()).await?;
         for key in &keys {
-            let hash: [u8; 32] = Sha256::digest(key.as_bytes()).into();
-            keys::insert(&mut tx, &hash, made.account, ActorKind::Operator, made.operator.as_str(), 1)
-                .await?;
+            made.add_key(key).await?;
         }
-        tx.commit().await?;
         let bind = || {
             let listener = TcpListener::bind("127.0.0.1:0")?;
             let base = format!("http://{}", listener.local_addr()?);

@@ -51,8 +51,7 @@ async fn all(api: &Api) -> Result<BTreeMap<String, Value>> {
     let mut found = BTreeMap::new();
     let (mut uri, mut pages) = ("/redirections?perPage=100&sortOrder=ASCENDING".to_owned(), 0);
     loop {
-        let answer = api.get(&uri).await?;
-        ensure!(answer.status == 200, "{answer:?}");
+        let answer = api.get(&uri).await?.must_be(200)?;
         for link in answer.json().as_array().context("links")? {
             found.insert(link["shortId"].as_str().context("shortId")?.to_owned(), link.clone());
         }
@@ -72,8 +71,7 @@ async fn all(api: &Api) -> Result<BTreeMap<String, Value>> {
 
 /// Asks for a change; gives its path and the answer.
 async fn ask(api: &Api, body: Value) -> Result<(String, Value)> {
-    let answer = api.call(Method::POST, "/jobs/redirections", Some(body)).await?;
-    ensure!(answer.status == 201, "{answer:?}");
+    let answer = api.call(Method::POST, "/jobs/redirections", Some(body)).await?.must_be(201)?;
     let change = answer.json();
     let path = format!("/jobs/redirections/{}", change["id"].as_str().context("id")?);
     ensure!(answer.header("location").is_some_and(|location| location.ends_with(&path)), "{answer:?}");

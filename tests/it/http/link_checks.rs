@@ -7,13 +7,16 @@ use axum::http::Method;
 use events::egress::{EgressClient, Lookup};
 use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
-use tests::db::{Engine, TestApp};
+use tests::{
+    db::{Engine, TestApp},
+    json::text,
+};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream},
 };
 
-use super::{Api, operators::text};
+use super::Api;
 
 /// One host is this machine; every other one is within a private network.
 struct Hosts;

@@ -39,15 +39,13 @@ async fn make(api: &Api, more: Value) -> Result<String> {
 }
 
 async fn put(api: &Api, body: Value) -> Result<()> {
-    let answer = api.call(Method::PUT, LINK, Some(body)).await?;
-    ensure!(answer.status == 200, "{answer:?}");
+    api.call(Method::PUT, LINK, Some(body)).await?.must_be(200)?;
     Ok(())
 }
 
 /// The whole history, newest first.
 async fn history(api: &Api) -> Result<Vec<Value>> {
-    let answer = api.get(HISTORY).await?;
-    ensure!(answer.status == 200, "{answer:?}");
+    let answer = api.get(HISTORY).await?.must_be(200)?;
     Ok(answer.json().as_array().context("changes")?.clone())
 }
 

@@ -136,13 +136,8 @@ async fn a_change_that_says_nothing_of_them_keeps_them(engine: Engine) -> Result
 
 async fn who_wrote_a_link_is_shown_to_who_reads_the_account(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
-    let project = api.create("/projects", json!({"name": "p"})).await?["id"].clone();
-    let project = project.as_str().context("id")?;
-    let applications = format!("/projects/{project}/applications");
-    let app = api.create(&applications, json!({"name": "a"})).await?;
-    let id = app["id"].as_str().context("id")?;
-    let trusted = api.get(&format!("{applications}/{id}/secretKey")).await?.json()["secretApiKey"].clone();
-    let trusted = trusted.as_str().context("secretApiKey")?;
+    let app = api.application(json!({"name": "a"})).await?;
+    let (project, trusted) = (&*app.project, &*app.secret);
     let scopes = json!({"users": [], "projects": [project]});
     let product = api.create("/products", json!({"name": "p", "scopes": scopes})).await?["id"].clone();
     let product = product.as_str().context("id")?;
@@ -150,7 +145,7 @@ async fn who_wrote_a_link_is_shown_to_who_reads_the_account(engine: Engine) -> R
     let short_id = make(&api, trusted, json!([link.clone()])).await?.remove(0);
     let path = format!("/redirections/{short_id}");
     let seen = api.get(&path).await?.json();
-    let by_app = json!({"actorType": "trustedApp", "actor": id});
+    let by_app = json!({"actorType": "trustedApp", "actor": app.id});
     ensure!(seen["createdBy"] == by_app && seen["updatedBy"] == by_app, "{seen}");
     let change = json!({"defaultRedirectUrl": "https://example.com/2", "scopes": scopes});
     let changed = api.call(Method::PUT, &path, Some(change.clone())).await?.json();
@@ -160,8 +155,7 @@ async fn who_wrote_a_link_is_shown_to_who_reads_the_account(engine: Engine) -> R
     let hidden = answer.json();
     ensure!(answer.status == 200 && hidden["title"] == "t", "{hidden}");
     ensure!(hidden.get("createdBy").is_none() && hidden.get("updatedBy").is_none(), "{hidden}");
-    let public = app["appApiKey"].as_str().context("appApiKey")?;
-    ensure!(api.call_as(public, Method::GET, &path, None).await?.status == 403);
+    ensure!(api.call_as(&app.public, Method::GET, &path, None).await?.status == 403);
     let changed = api.call_as(trusted, Method::PUT, &path, Some(change)).await?.json();
     ensure!(changed["title"] == "t" && changed.get("updatedBy").is_none(), "{changed}");
     let listed = api.call_as(trusted, Method::GET, "/redirections", None).await?.json();

@@ -26,8 +26,7 @@ pub(super) async fn a_thng_shows_its_latest_location(engine: Engine) -> Result<(
 
     // As the vendor's client sends it: an array, without a timestamp.
     let sent = json!([{"position": point(-17.3, 36.0)}]);
-    let written = api.call(Method::PUT, &path, Some(sent)).await?;
-    assert_eq!(written.status, 200, "{written:?}");
+    let written = api.call(Method::PUT, &path, Some(sent)).await?.must_be(200)?;
     let entry = written.json()[0].clone();
     assert_eq!((&entry["latitude"], &entry["longitude"]), (&json!(36.0), &json!(-17.3)));
     assert_eq!(entry["position"], point(-17.3, 36.0));

@@ -3,12 +3,7 @@
 mod keys;
 
 use anyhow::{Context, Result};
-use axum::{
-    body::Body,
-    extract::ConnectInfo,
-    http::{Method, Request, header},
-};
-use control::http::Connection;
+use axum::http::Method;
 use serde_json::{Value, json};
 use tests::{db::Engine, product::PHONE};
 
@@ -221,21 +216,8 @@ pub(super) async fn invalid_requests_create_nothing(engine: Engine) -> Result<()
 
 /// Sends an action from a peer with headers.
 async fn act(api: &Api, peer: &str, headers: &[(&str, &str)], body: Value) -> Result<Value> {
-    let mut request = Request::builder()
-        .method(Method::POST)
-        .uri("/actions/scans")
-        .header(header::HOST, "api.example")
-        .header(header::AUTHORIZATION, &api.key)
-        .header(header::CONTENT_TYPE, "application/json");
-    for (name, value) in headers {
-        request = request.header(*name, *value);
-    }
-    let mut request = request.body(Body::from(body.to_string()))?;
-    let connection = Connection { peer: format!("{peer}:4711").parse()?, is_tls: false, local: None };
-    request.extensions_mut().insert(ConnectInfo(connection));
-    let answer = api.send(request).await?;
-    assert_eq!(answer.status, 201, "{answer:?}");
-    Ok(answer.json())
+    let request = (&*api.key, Method::POST, "/actions/scans");
+    Ok(api.call_from(peer, headers, request, Some(body)).await?.must_be(201)?.json())
 }
 
 pub(super) async fn the_context_comes_from_the_request(engine: Engine) -> Result<()> {

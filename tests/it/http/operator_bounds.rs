@@ -11,14 +11,14 @@ use kernel::{
     store::Ctx,
 };
 use serde_json::{Value, json};
-use tests::{db::Engine, product::PHONE};
+use tests::{db::Engine, json::text, product::PHONE};
 
 use super::{
     Api,
     authentication::{BERN, Brand, scanned, trigger, with},
     batches::populate,
     events::Stream,
-    operators::{accept, accesses, machine, project, text},
+    operators::{accept, accesses, machine, project},
 };
 
 /// The key of an operator whose only role has these permissions.
@@ -78,9 +78,7 @@ async fn personal_data_is_hidden_in_streams_filters_and_results(engine: Engine) 
     let ask = async |key: &str| -> Result<Value> {
         let body = with(trigger(Some(&thng), BERN), "id", json!(scan));
         let body = with(body, "type", json!("implicitScans"));
-        let answer = api.call_as(key, Method::POST, "/authentication", Some(body)).await?;
-        assert_eq!(answer.status, 200, "{answer:?}");
-        Ok(answer.json())
+        Ok(api.call_as(key, Method::POST, "/authentication", Some(body)).await?.must_be(200)?.json())
     };
     let (hidden, shown) = (ask(&assessor).await?, ask(&seer).await?);
     assert_eq!(shown["customFields"]["triggerContext"]["city"], "Bern", "{shown}");
@@ -159,17 +157,15 @@ async fn changed_invitations_expire_and_keys_made_by_others_block_a_raise(engine
     }
     assert_eq!(api.fingerprint().await?, before);
     // A change without more rights is fine; more rights are fine once the owner has rotated the key.
-    let less =
-        api.call(Method::PUT, &format!("/accessPolicies/{reads}"), Some(json!({"name": "less"}))).await?;
-    assert_eq!(less.status, 200, "{less:?}");
+    api.call(Method::PUT, &format!("/accessPolicies/{reads}"), Some(json!({"name": "less"})))
+        .await?
+        .must_be(200)?;
     let keys = api.get("/keys").await?.json();
     let of_machine = keys.as_array().into_iter().flatten().find(|key| key["operator"] == json!(id));
     let of_machine = text(of_machine.context("no key")?, "id")?;
-    let rotated = api.call(Method::POST, &format!("/keys/{of_machine}/rotate"), Some(json!({}))).await?;
-    assert_eq!(rotated.status, 201, "{rotated:?}");
+    api.call(Method::POST, &format!("/keys/{of_machine}/rotate"), Some(json!({}))).await?.must_be(201)?;
     for (uri, body) in [(format!("/accessPolicies/{reads}"), more), (access, json!({"role": "editor"}))] {
-        let answer = api.call(Method::PUT, &uri, Some(body)).await?;
-        assert_eq!(answer.status, 200, "{answer:?}");
+        api.call(Method::PUT, &uri, Some(body)).await?.must_be(200)?;
     }
     api.call_as(&key, Method::GET, "/me", None).await?.problem(401, 40102);
     Ok(())
@@ -191,8 +187,7 @@ async fn secret_keys_are_shown_only_to_roles_that_allow_as_much(engine: Engine) 
     // Without `operatorKeys:create` an operator has at most 50 keys.
     let (_, viewer) = machine(&api, "viewer", json!({})).await?;
     for _ in 1..50 {
-        let made = api.call_as(&viewer, Method::POST, "/keys", Some(json!({"label": "x"}))).await?;
-        assert_eq!(made.status, 201, "{made:?}");
+        api.call_as(&viewer, Method::POST, "/keys", Some(json!({"label": "x"}))).await?.must_be(201)?;
     }
     api.call_as(&viewer, Method::POST, "/keys", Some(json!({"label": "x"}))).await?.problem(409, 40901);
     assert_eq!(api.create("/keys", json!({"label": "x"})).await?["label"], "x");

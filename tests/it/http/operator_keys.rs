@@ -6,10 +6,8 @@ mod limits;
 use anyhow::{Context, Result, ensure};
 use axum::{
     body::Body,
-    extract::ConnectInfo,
     http::{Method, Request, header},
 };
-use control::http::Connection;
 use kernel::domain::access::hash_key;
 use serde_json::{Value, json};
 use tests::db::Engine;
@@ -48,23 +46,12 @@ async fn access(api: &Api, key: &str) -> Result<(u16, u64)> {
 async fn call_from(
     api: &Api,
     peer: &str,
-    (key, method, uri): (&str, Method, &str),
+    request: (&str, Method, &str),
     body: Option<Value>,
     forwarded: Option<&str>,
 ) -> Result<Answer> {
-    let mut request = Request::builder()
-        .method(method)
-        .uri(uri)
-        .header(header::HOST, "api.example")
-        .header(header::AUTHORIZATION, key)
-        .header(header::CONTENT_TYPE, "application/json");
-    if let Some(forwarded) = forwarded {
-        request = request.header("x-forwarded-for", forwarded);
-    }
-    let mut request = request.body(body.map_or_else(Body::empty, |body| Body::from(body.to_string())))?;
-    let connection = Connection { peer: format!("{peer}:4711").parse()?, is_tls: false, local: None };
-    request.extensions_mut().insert(ConnectInfo(connection));
-    api.send(request).await
+    let headers: Vec<_> = forwarded.map(|forwarded| ("x-forwarded-for", forwarded)).into_iter().collect();
+    api.call_from(peer, &headers, request, body).await
 }
 
 /// Lets so much time pass: each look at the clock of a test is a millisecond.

@@ -7,15 +7,14 @@ use axum::{
 };
 use serde_json::{Value, json};
 use shared::id::ActionId;
-use tests::db::{Engine, random16};
+use tests::{
+    db::{Engine, random16},
+    json::text,
+};
 
 use super::{Answer, Api};
 
 const WEEK_MS: i64 = 7 * 24 * 60 * 60 * 1_000;
-
-pub(super) fn text(body: &Value, member: &str) -> Result<String> {
-    Ok(body[member].as_str().with_context(|| format!("{member} in {body}"))?.to_owned())
-}
 
 /// An operator with a role, and more members of the body.
 pub(super) async fn machine(api: &Api, role: &str, more: Value) -> Result<(String, String)> {

@@ -97,9 +97,7 @@ impl Setting {
     }
 
     async fn read(&self, host: &str) -> Result<Value> {
-        let answer = self.api.get(&format!("{}/{host}", self.path())).await?;
-        ensure!(answer.status == 200, "{answer:?}");
-        Ok(answer.json())
+        Ok(self.api.get(&format!("{}/{host}", self.path())).await?.must_be(200)?.json())
     }
 
     /// Lets the worker look, so many milliseconds later.

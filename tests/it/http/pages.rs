@@ -109,8 +109,7 @@ async fn those_of_a_domain_take_the_place_of_those_of_its_account(engine: Engine
     let api = Api::new(engine).await?;
     let put = async |path: String, name: Option<&str>| {
         let body = name.map_or(json!({}), |name| json!({"name": name}));
-        let answer = api.call(Method::PUT, &path, Some(body)).await?;
-        ensure!(answer.status == 200, "{answer:?}");
+        api.call(Method::PUT, &path, Some(body)).await?.must_be(200)?;
         anyhow::Ok(api.shown().await?.get(DOMAIN).cloned())
     };
     let shown = |name: &str| Some(name.to_owned());
@@ -194,8 +193,7 @@ async fn pages_of_others_are_not_there(engine: Engine) -> Result<()> {
         api.call(Method::PUT, &path, Some(json!({"name": "x"}))).await?.problem(404, 40401);
     }
     assert_eq!(before, api.fingerprint().await?);
-    let put = api.call(Method::PUT, &api.pages(), Some(json!({"name": "Acme"}))).await?;
-    ensure!(put.status == 200, "{put:?}");
+    api.call(Method::PUT, &api.pages(), Some(json!({"name": "Acme"}))).await?.must_be(200)?;
     let shown = api.shown().await?;
     ensure!(shown.contains_key(DOMAIN) && !shown.contains_key("other.gg"), "{shown:?}");
     Ok(())
@@ -209,8 +207,7 @@ async fn a_preview_says_who_gets_the_page_of_copies(engine: Engine) -> Result<()
     let made = api.call(Method::POST, "/redirections", Some(json!([link]))).await?.json();
     ensure!(made[0]["shortId"] == "SHOE", "{made}");
     let put = async |path: String, pages: Value| {
-        let answer = api.call(Method::PUT, &path, Some(pages)).await?;
-        ensure!(answer.status == 200, "{answer:?}");
+        api.call(Method::PUT, &path, Some(pages)).await?.must_be(200)?;
         anyhow::Ok(())
     };
     let check = async |status: &str, expected: [Value; 3]| {

@@ -31,8 +31,7 @@ pub(super) async fn walk(api: &Api, first: &str) -> Result<Vec<Vec<String>>> {
     let mut pages = Vec::new();
     let mut url = first.to_owned();
     loop {
-        let answer = api.get(&url).await?;
-        ensure!(answer.status == 200, "{answer:?}");
+        let answer = api.get(&url).await?.must_be(200)?;
         pages.push(names(&answer.json()));
         let Some(next) = next(&answer) else { return Ok(pages) };
         url = next;

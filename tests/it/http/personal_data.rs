@@ -1,12 +1,7 @@
 //! What actions by the API keep of who made them, under each setting of the account.
 
 use anyhow::{Context, Result, ensure};
-use axum::{
-    body::Body,
-    extract::ConnectInfo,
-    http::{Method, Request, header},
-};
-use control::http::Connection;
+use axum::http::Method;
 use serde_json::{Value, json};
 use tests::{db::Engine, product::PHONE};
 
@@ -29,17 +24,8 @@ async fn keep(api: &Api, kept: &str) -> Result<()> {
 
 /// Sends a body from the address of a phone.
 async fn post(api: &Api, key: &str, uri: &str, body: &Value) -> Result<Value> {
-    let mut request = Request::builder()
-        .method(Method::POST)
-        .uri(uri)
-        .header(header::HOST, "api.example")
-        .header(header::AUTHORIZATION, key)
-        .header(header::USER_AGENT, PHONE)
-        .header(header::CONTENT_TYPE, "application/json")
-        .body(Body::from(body.to_string()))?;
-    let connection = Connection { peer: format!("{IP}:4711").parse()?, is_tls: false, local: None };
-    request.extensions_mut().insert(ConnectInfo(connection));
-    let answer = api.send(request).await?;
+    let headers = [("user-agent", PHONE)];
+    let answer = api.call_from(IP, &headers, (key, Method::POST, uri), Some(body.clone())).await?;
     ensure!(answer.status.is_success(), "{uri}: {answer:?}");
     Ok(answer.json())
 }
@@ -53,12 +39,8 @@ async fn rows(api: &Api) -> Result<Vec<String>> {
 async fn actions_are_cut_to_what_the_account_keeps(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     let brand = Brand::new(&api).await?;
-    let project = id(&api.create("/projects", json!({"name": "p"})).await?);
-    let applications = format!("/projects/{project}/applications");
-    let app = api.create(&applications, json!({"name": "a", "reportsContext": true})).await?;
-    let public = app["appApiKey"].as_str().context("key")?;
-    let secret = api.get(&format!("{applications}/{}/secretKey", id(&app))).await?.json();
-    let secret = secret["secretApiKey"].as_str().context("key")?;
+    let app = api.application(json!({"name": "a", "reportsContext": true})).await?;
+    let (project, public, secret) = (&*app.project, &*app.public, &*app.secret);
     let users = "/auth/evrythng/users?anonymous=true";
     let user = post(&api, public, users, &json!({"anonymous": true})).await?;
     let user = user["evrythngApiKey"].as_str().context("user's key")?;

@@ -1,12 +1,8 @@
 //! Assessments of stored scans by edges, under each setting of the account for personal data.
 
 use anyhow::{Context, Result, ensure};
-use axum::{
-    body::Body,
-    extract::ConnectInfo,
-    http::{Method, Request, header},
-};
-use control::{http::Connection, worker::ingest_scans::ingest};
+use axum::http::Method;
+use control::worker::ingest_scans::ingest;
 use serde_json::{Value, json};
 use shared::{geo::CityDatabase, wire::scan::ScanRecord};
 use tests::{
@@ -15,7 +11,7 @@ use tests::{
 };
 
 use super::{
-    Api,
+    Api, Application,
     authentication::{BERN, Brand, HOUR, id, statuses, trigger, with},
 };
 use crate::store::scans::{batch, record};
@@ -69,8 +65,7 @@ impl Scanned {
         let thng = Brand::new(&api).await?.thng("A").await?;
         let link = json!({"platformId": thng, "defaultRedirectUrl": "https://example.com/", "shortId": "A"});
         // Without `Accept` the answer is the image of its code.
-        let answer = api.call(Method::POST, "/redirections", Some(link)).await?;
-        ensure!(answer.status == 200, "{answer:?}");
+        api.call(Method::POST, "/redirections", Some(link)).await?.must_be(200)?;
         let new = Self { api, thng, scans: 0 };
         new.keep(kept).await?;
         Ok(new)
@@ -78,8 +73,7 @@ impl Scanned {
 
     async fn keep(&self, kept: &str) -> Result<()> {
         let uri = format!("/accounts/{}", self.api.made.account);
-        let answer = self.api.call(Method::PUT, &uri, Some(json!({"personalData": kept}))).await?;
-        ensure!(answer.status == 200, "{answer:?}");
+        self.api.call(Method::PUT, &uri, Some(json!({"personalData": kept}))).await?.must_be(200)?;
         Ok(())
     }
 
@@ -98,9 +92,12 @@ impl Scanned {
     }
 
     async fn assess(&self, scan: &str) -> Result<Value> {
-        let answer = self.api.call(Method::POST, "/authentication", Some(json!({"id": scan}))).await?;
-        ensure!(answer.status == 200, "{answer:?}");
-        Ok(answer.json())
+        Ok(self
+            .api
+            .call(Method::POST, "/authentication", Some(json!({"id": scan})))
+            .await?
+            .must_be(200)?
+            .json())
     }
 
     /// The statuses and points of a result, which a replay must find too.
@@ -217,17 +214,8 @@ async fn a_result_repeats_no_more_than_the_account_keeps_now(engine: Engine) -> 
 
 /// Asks as an application user, from an address and with a user agent.
 async fn ask(api: &Api, key: &str, (ip, agent): (&str, &str), uri: &str, body: &Value) -> Result<Value> {
-    let mut request = Request::builder()
-        .method(Method::POST)
-        .uri(uri)
-        .header(header::HOST, "api.example")
-        .header(header::AUTHORIZATION, key)
-        .header(header::USER_AGENT, agent)
-        .header(header::CONTENT_TYPE, "application/json")
-        .body(Body::from(body.to_string()))?;
-    let connection = Connection { peer: format!("{ip}:4711").parse()?, is_tls: false, local: None };
-    request.extensions_mut().insert(ConnectInfo(connection));
-    let answer = api.send(request).await?;
+    let headers = [("user-agent", agent)];
+    let answer = api.call_from(ip, &headers, (key, Method::POST, uri), Some(body.clone())).await?;
     ensure!(answer.status.is_success(), "{uri}: {answer:?}");
     Ok(answer.json())
 }
@@ -238,11 +226,9 @@ async fn a_neighbour_in_the_network_is_not_the_owner_of_a_scan(engine: Engine) -
         let mut scanned = Scanned::new(engine, kept).await?;
         let scan = scanned.scan_by(1, "203.0.113.7", &own).await?;
         let api = &scanned.api;
-        let project = id(&api.create("/projects", json!({"name": "p"})).await?);
-        let app = api.create(&format!("/projects/{project}/applications"), json!({"name": "a"})).await?;
-        let public = app["appApiKey"].as_str().context("key")?;
+        let Application { project, public, .. } = api.application(json!({"name": "a"})).await?;
         let (uri, anonymous) = ("/auth/evrythng/users?anonymous=true", json!({"anonymous": true}));
-        let user = ask(api, public, ("192.0.2.99", &own), uri, &anonymous).await?;
+        let user = ask(api, &public, ("192.0.2.99", &own), uri, &anonymous).await?;
         let user = user["evrythngApiKey"].as_str().context("user's key")?;
         let scopes = json!({"scopes": {"users": [], "projects": [project]}});
         let uri = format!("/thngs/{}", scanned.thng);
@@ -277,24 +263,18 @@ async fn no_figure_tells_an_exact_point(engine: Engine) -> Result<()> {
     for kept in ["full", "truncated", "none"] {
         let scanned = Scanned::new(engine, kept).await?;
         let api = &scanned.api;
-        let project = id(&api.create("/projects", json!({"name": "p"})).await?);
-        let applications = format!("/projects/{project}/applications");
-        let app = api.create(&applications, json!({"name": "a"})).await?;
-        let secret = api.get(&format!("{applications}/{}/secretKey", id(&app))).await?.json();
-        let secret = secret["secretApiKey"].as_str().context("key")?;
+        let Application { project, secret, .. } = api.application(json!({"name": "a"})).await?;
         let scopes = json!({"scopes": {"users": [], "projects": [project]}});
         let uri = format!("/thngs/{}", scanned.thng);
         ensure!(api.call(Method::PUT, &uri, Some(scopes)).await?.status == 200);
         let at = json!({"thng": scanned.thng, "timestamp": 50 * HOUR,
             "location": {"latitude": BERN.0, "longitude": BERN.1}});
-        let made = api.call_as(secret, Method::POST, "/actions/scans", Some(at)).await?;
-        ensure!(made.status == 201, "{made:?}");
+        api.call_as(&secret, Method::POST, "/actions/scans", Some(at)).await?.must_be(201)?;
         let mut figures = Vec::new();
         for latitude in [46.981_234, 46.984_912] {
             let body =
                 with(trigger(Some(&scanned.thng), (latitude, 7.451_234)), "timestamp", json!(99 * HOUR));
-            let answer = api.call(Method::POST, "/authentication", Some(body)).await?;
-            ensure!(answer.status == 200, "{answer:?}");
+            let answer = api.call(Method::POST, "/authentication", Some(body)).await?.must_be(200)?;
             let fields = answer.json()["customFields"].take();
             figures.push((
                 fields["sensorSpreadDistance"].clone(),

@@ -1,11 +1,11 @@
 //! `POST /redirections/{shortId}/preview`: where a link would lead a scan, and why.
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use axum::http::Method;
 use serde_json::{Value, json};
-use tests::db::Engine;
+use tests::{db::Engine, json::text};
 
-use super::{Api, operators::machine, platform::ask};
+use super::{Api, Application, operators::machine, platform::ask};
 
 crate::on_both_engines!(
     the_rule_that_decides_is_named_with_those_before_it,
@@ -23,10 +23,6 @@ const PHONE: &str = "Mozilla/5.0 (iPhone; CPU iPhone OS 17_5 like Mac OS X) Appl
 /// Monday, 2026-09-21, 23:46:40 UTC.
 const WHEN: i64 = 1_790_034_400_000;
 
-fn text(body: &Value, member: &str) -> Result<String> {
-    Ok(body[member].as_str().with_context(|| format!("{member} in {body}"))?.to_owned())
-}
-
 /// Makes a Thng and a link to it with more members; gives the id of the Thng.
 async fn make(api: &Api, short_id: &str, more: Value) -> Result<String> {
     let thng = text(&api.create("/thngs", json!({"name": "Left shoe"})).await?, "id")?;
@@ -40,22 +36,21 @@ async fn make(api: &Api, short_id: &str, more: Value) -> Result<String> {
 }
 
 async fn put_rules(api: &Api, path: &str, rules: Value) -> Result<()> {
-    let answer = api.call(Method::PUT, path, Some(json!({"rules": rules}))).await?;
-    ensure!(answer.status == 200, "{answer:?}");
+    api.call(Method::PUT, path, Some(json!({"rules": rules}))).await?.must_be(200)?;
     Ok(())
 }
 
 async fn preview(api: &Api, short_id: &str, scan: Value) -> Result<Value> {
-    let answer = api.call(Method::POST, &format!("/redirections/{short_id}/preview"), Some(scan)).await?;
-    ensure!(answer.status == 200, "{answer:?}");
-    Ok(answer.json())
+    Ok(api
+        .call(Method::POST, &format!("/redirections/{short_id}/preview"), Some(scan))
+        .await?
+        .must_be(200)?
+        .json())
 }
 
 async fn the_rule_that_decides_is_named_with_those_before_it(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
-    let project = text(&api.create("/projects", json!({"name": "p"})).await?, "id")?;
-    let applications = format!("/projects/{project}/applications");
-    let application = text(&api.create(&applications, json!({"name": "a"})).await?, "id")?;
+    let Application { id: application, project, path, .. } = api.application(json!({"name": "a"})).await?;
     let thng = make(&api, "SHOE", json!({"scopes": {"projects": [project]}, "forwardQuery": true})).await?;
     make(&api, "OTHER", json!({})).await?;
     let asked = preview(&api, "SHOE", json!({})).await?;
@@ -64,7 +59,7 @@ async fn the_rule_that_decides_is_named_with_those_before_it(engine: Engine) -> 
 
     let of_application =
         json!([{"name": "Night", "match": "hour>=23", "redirectUrl": "https://example.com/night"}]);
-    put_rules(&api, &format!("{applications}/{application}/redirector"), of_application).await?;
+    put_rules(&api, &format!("{path}/redirector"), of_application).await?;
     let rules = json!([
         {"name": "Germany", "match": "country=DE&language=de", "redirectUrl": "https://example.com/de/{shortId}?t={thngId}"},
         {"match": "country!=DE&operatingSystemName=iPhone"},
@@ -251,11 +246,7 @@ async fn nothing_is_written(engine: Engine) -> Result<()> {
 
 async fn rules_are_shown_to_who_may_read_them(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
-    let project = text(&api.create("/projects", json!({"name": "p"})).await?, "id")?;
-    let applications = format!("/projects/{project}/applications");
-    let application = text(&api.create(&applications, json!({"name": "a"})).await?, "id")?;
-    let secret = api.get(&format!("{applications}/{application}/secretKey")).await?.json();
-    let secret = text(&secret, "secretApiKey")?;
+    let Application { project, secret, .. } = api.application(json!({"name": "a"})).await?;
     make(&api, "SHOE", json!({"scopes": {"projects": [project]}})).await?;
     make(&api, "OTHER", json!({})).await?;
     let rules = json!([{"name": "a", "match": "country=FR"},

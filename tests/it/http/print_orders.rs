@@ -83,8 +83,7 @@ fn serials(product: &str, count: u64, more: Value) -> Value {
 
 /// A file of an order that is complete.
 async fn file(api: &Api, path: &str, name: &str) -> Result<Vec<u8>> {
-    let answer = api.get(&format!("{path}/files/{name}")).await?;
-    ensure!(answer.status == 200, "{answer:?}");
+    let answer = api.get(&format!("{path}/files/{name}")).await?.must_be(200)?;
     Ok(answer.bytes)
 }
 

@@ -69,9 +69,7 @@ pub(super) async fn written_values_are_returned(engine: Engine) -> Result<()> {
     for base in bases(&api).await? {
         let before = api.made.app.core.clock.now().0;
         let body = json!([{"key": "Temp", "value": 42}]);
-        let answer = api.call(Method::POST, &base, Some(body)).await?;
-        assert_eq!(answer.status, 200);
-        let written = answer.json();
+        let written = api.call(Method::POST, &base, Some(body)).await?.must_be(200)?.json();
         assert_eq!(written.as_array().map(Vec::len), Some(1), "{written}");
         let members: Vec<&String> = written[0].as_object().context("object")?.keys().collect();
         assert_eq!(members, ["createdAt", "key", "timestamp", "value"]);

@@ -113,20 +113,17 @@ async fn take(api: &Api, base: &str, model: &mut Model, step: &Step) -> Result<(
                 .iter()
                 .map(|(key, value, at)| json!({"key": KEYS[*key], "value": value, "timestamp": at}))
                 .collect();
-            let answer = api.call(Method::PUT, base, Some(json!(body))).await?;
-            ensure!(answer.status == 200, "{answer:?}");
+            api.call(Method::PUT, base, Some(json!(body))).await?.must_be(200)?;
             model.write(points);
         }
         Step::WriteOne(key, value, at) => {
             let body = json!({"value": value, "timestamp": at});
-            let answer = api.call(Method::PUT, &uri(base, *key), Some(body)).await?;
-            ensure!(answer.status == 200, "{answer:?}");
+            api.call(Method::PUT, &uri(base, *key), Some(body)).await?.must_be(200)?;
             model.write(&[(*key, *value, *at)]);
         }
         Step::Delete(key, to) => {
             let query = to.map(|to| format!("?to={to}")).unwrap_or_default();
-            let answer = api.call(Method::DELETE, &format!("{}{query}", uri(base, *key)), None).await?;
-            ensure!(answer.status == 200, "{answer:?}");
+            api.call(Method::DELETE, &format!("{}{query}", uri(base, *key)), None).await?.must_be(200)?;
             model.delete(*key, *to);
         }
         Step::DeleteAll => {

@@ -6,7 +6,7 @@ mod killed;
 mod neighbours;
 mod open;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use axum::{
     body::Body,
     http::{Method, Request, header},
@@ -24,16 +24,12 @@ impl Api {
     /// Sets quotas of the first account.
     async fn set_quotas(&self, quotas: Value) -> Result<Value> {
         let uri = format!("/platform/accounts/{}/quotas", self.made.account);
-        let answer = self.call_as(&self.platform_key, Method::PUT, &uri, Some(quotas)).await?;
-        ensure!(answer.status == 200, "{answer:?}");
-        Ok(answer.json())
+        Ok(self.call_as(&self.platform_key, Method::PUT, &uri, Some(quotas)).await?.must_be(200)?.json())
     }
 
     /// The quotas as the first account sees them.
     async fn quotas(&self) -> Result<Value> {
-        let answer = self.get(&format!("/accounts/{}/quotas", self.made.account)).await?;
-        ensure!(answer.status == 200, "{answer:?}");
-        Ok(answer.json())
+        Ok(self.get(&format!("/accounts/{}/quotas", self.made.account)).await?.must_be(200)?.json())
     }
 
     async fn product(&self) -> Result<Value> {
@@ -52,8 +48,7 @@ impl Api {
     }
 
     async fn delete(&self, uri: &str) -> Result<()> {
-        let answer = self.call(Method::DELETE, uri, None).await?;
-        ensure!(answer.status == 200, "{answer:?}");
+        self.call(Method::DELETE, uri, None).await?.must_be(200)?;
         Ok(())
     }
 }

@@ -8,7 +8,7 @@ use anyhow::{Context, Result, ensure};
 use axum::http::Method;
 use control::worker::reactions;
 use serde_json::{Value, json};
-use tests::{db::Engine, product::DEADLINE};
+use tests::{db::Engine, json::id, product::DEADLINE};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::{
@@ -32,10 +32,6 @@ pub(super) async fn reaction(api: &Api, more: Value) -> Result<String> {
     }
     let made = api.create("/reactions", body).await?;
     Ok(format!("/reactions/{}", made["id"].as_str().context("id")?))
-}
-
-fn id(body: &Value) -> Result<String> {
-    Ok(body["id"].as_str().context("id")?.to_owned())
 }
 
 /// Waits until what `read` gives is what is expected.

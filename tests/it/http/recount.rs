@@ -73,8 +73,7 @@ pub(super) async fn an_applied_replay_replaces_verdict_and_points(engine: Engine
     let (thng, other) = (copied(&brand, "A").await?, brand.thng("B").await?);
     judged(&brand, &thng, 99).await?;
     let set = async |settings: Value| -> Result<()> {
-        let answer = api.call(Method::PUT, "/authentication/settings", Some(settings)).await?;
-        assert_eq!(answer.status, 200, "{answer:?}");
+        api.call(Method::PUT, "/authentication/settings", Some(settings)).await?.must_be(200)?;
         Ok(())
     };
     set(json!({"duplicatePoints": 100, "suspectedPoints": 100})).await?;

@@ -89,8 +89,7 @@ async fn the_picture_of_a_photo_comes_with_its_report() -> Result<()> {
     let (api, thng) = suspected(Engine::Sqlite).await?;
     let pages = format!("/accounts/{}/pages", api.made.account);
     let put = async |body: Value| {
-        let answer = api.call(Method::PUT, &pages, Some(body)).await?;
-        ensure!(answer.status == 200, "{answer:?}");
+        api.call(Method::PUT, &pages, Some(body)).await?.must_be(200)?;
         anyhow::Ok(())
     };
     put(json!({"copies": "suspected", "reports": true})).await?;

@@ -54,11 +54,9 @@ async fn a_report_comes_to_the_case_of_its_item(engine: Engine) -> Result<()> {
         ensure!(made[0]["shortId"] == short_id, "{made}");
     }
     // It was never commissioned: that opens a case.
-    let judged = api.call(Method::POST, "/authentication", Some(trigger(Some(&thng), BERN))).await?;
-    ensure!(judged.status == 200, "{judged:?}");
+    api.call(Method::POST, "/authentication", Some(trigger(Some(&thng), BERN))).await?.must_be(200)?;
     let put = async |uri: String, body: Value| {
-        let answer = api.call(Method::PUT, &uri, Some(body)).await?;
-        ensure!(answer.status == 200, "{answer:?}");
+        api.call(Method::PUT, &uri, Some(body)).await?.must_be(200)?;
         anyhow::Ok(())
     };
     let pages = format!("/accounts/{}/pages", api.made.account);

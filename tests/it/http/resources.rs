@@ -1,7 +1,7 @@
 //! Products, Thngs, accounts and operators: create, read, merge, delete.
 
 use anyhow::{Context, Result};
-use axum::http::{Method, StatusCode};
+use axum::http::Method;
 use serde_json::{Value, json};
 use tests::db::Engine;
 
@@ -20,8 +20,7 @@ pub(super) async fn sent_members_are_returned(engine: Engine) -> Result<()> {
             "limits": [f64::MAX, f64::MIN, f64::MIN_POSITIVE, 5e-324, 1.844_674_407_370_955_2e19, 0.1], "deep": {"a": [true]}},
         "identifiers": {"gs1:01": "09521234543213", "Sku": "1"},
     });
-    let answer = api.call(Method::POST, "/v2/products", Some(sent.clone())).await?;
-    assert_eq!(answer.status, StatusCode::CREATED);
+    let answer = api.call(Method::POST, "/v2/products", Some(sent.clone())).await?.must_be(201)?;
     let product = answer.json();
     let product_id = id(&product)?;
     assert_eq!(
@@ -130,8 +129,7 @@ pub(super) async fn a_deleted_resource_is_gone_and_references_to_it_stay(engine:
     let left = api.get(&thng_path).await?.json();
     assert_eq!(left["product"], product["id"]);
     // Sending the old product back is no fault, naming it anew is.
-    let same = api.call(Method::PUT, &thng_path, Some(left)).await?;
-    assert_eq!(same.status, 200, "{same:?}");
+    api.call(Method::PUT, &thng_path, Some(left)).await?.must_be(200)?;
     let anew = api.call(Method::POST, "/thngs", Some(json!({"name": "t", "product": product["id"]}))).await?;
     anew.problem(400, 40001);
     assert_eq!(api.call(Method::DELETE, &thng_path, None).await?.status, 200);

@@ -87,8 +87,7 @@ async fn counts_of_edges_end_a_link_and_change_nothing_else(engine: Engine) -> R
         for (name, value) in more.as_object().into_iter().flatten() {
             body[name] = value.clone();
         }
-        let answer = api.call(Method::PUT, PATH, Some(body)).await?;
-        ensure!(answer.status == 200, "{answer:?}");
+        let answer = api.call(Method::PUT, PATH, Some(body)).await?.must_be(200)?;
         anyhow::Ok(answer.json())
     };
     for (more, counted, expected) in [

@@ -33,9 +33,11 @@ async fn hours(api: &Api, thng: &str) -> Result<Vec<(i64, u32)>> {
 
 /// What a replay says: how many scans there are, and whether the stored profile is what they make.
 async fn replayed(api: &Api, thng: &str) -> Result<(Value, Value)> {
-    let answer = api.call(Method::POST, "/authentication/replay", Some(json!({"thng": thng}))).await?;
-    assert_eq!(answer.status, 200, "{answer:?}");
-    let body = answer.json();
+    let body = api
+        .call(Method::POST, "/authentication/replay", Some(json!({"thng": thng})))
+        .await?
+        .must_be(200)?
+        .json();
     Ok((body["scans"].clone(), body["profileMatches"].clone()))
 }
 
@@ -115,8 +117,7 @@ pub(super) async fn scans_by_operators_are_not_in_the_profile(engine: Engine) ->
         api.create(&uri, json!({})).await?;
         assert!(profile(&api, &thng).await?.is_empty(), "an operator's {kind}");
     }
-    let made = api.call_as(&secret, Method::POST, &uri, Some(json!({}))).await?;
-    assert_eq!(made.status, 201, "{made:?}");
+    let made = api.call_as(&secret, Method::POST, &uri, Some(json!({}))).await?.must_be(201)?;
     assert_eq!(profile(&api, &thng).await?.len(), 1);
     assert_eq!(replayed(&api, &thng).await?, (json!(4), json!(true)));
     delete(&api, &format!("{uri}/{}", id(&made.json()))).await?;

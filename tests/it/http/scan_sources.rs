@@ -8,21 +8,17 @@ use shared::{standing::Risk, time::UnixMillis};
 use tests::{db::Engine, product::PHONE};
 
 use super::{
-    Api,
-    authentication::{BERN, Brand, HOUR, TOKYO, check, id, scanned, statuses, trigger, with},
+    Api, Application,
+    authentication::{BERN, Brand, CITIES, HOUR, TOKYO, check, id, scanned, statuses, trigger, with},
 };
 
 /// The public key and the secret key of an application.
 pub(super) async fn keys(api: &Api, thng: &str) -> Result<[String; 2]> {
-    let project = id(&api.create("/projects", json!({"name": "p"})).await?);
-    let applications = format!("/projects/{project}/applications");
-    let app = api.create(&applications, json!({"name": "a"})).await?;
-    let secret = api.get(&format!("{applications}/{}/secretKey", id(&app))).await?.json();
+    let Application { project, public, secret, .. } = api.application(json!({"name": "a"})).await?;
     let scopes = json!({"scopes": {"users": [], "projects": [project]}});
     let moved = api.call(Method::PUT, &format!("/thngs/{thng}"), Some(scopes)).await?;
     assert!(moved.status.is_success(), "{moved:?}");
-    let text = |body: &Value, name: &str| body[name].as_str().map(str::to_owned).context("key");
-    Ok([text(&app, "appApiKey")?, text(&secret, "secretApiKey")?])
+    Ok([public, secret])
 }
 
 async fn kept(api: &Api, thng: &str) -> Result<Kept> {
@@ -50,9 +46,8 @@ pub(super) async fn scans_by_a_public_key_change_no_verdict(engine: Engine) -> R
         let (latitude, longitude) = if n % 2 == 0 { TOKYO } else { (-33.87, 151.21) };
         let location = json!({"latitude": latitude, "longitude": longitude});
         let body = json!({"thng": thng, "timestamp": now - (50 - n) * HOUR, "location": location});
-        let made = api.call_as(&public, Method::POST, "/actions/scans", Some(body)).await?;
-        assert_eq!(made.status, 201, "{made:?}");
-        let made = made.json();
+        let made =
+            api.call_as(&public, Method::POST, "/actions/scans", Some(body)).await?.must_be(201)?.json();
         assert_eq!(
             (&made["scanSource"], &made["location"]["latitude"]),
             (&json!("public"), &json!(latitude))
@@ -81,13 +76,8 @@ pub(super) async fn a_server_reports_the_scans_of_its_customers(engine: Engine) 
     let api = Api::new(engine).await?;
     let brand = Brand::new(&api).await?;
     let thng = brand.thng("A").await?;
-    let project = id(&api.create("/projects", json!({"name": "p"})).await?);
-    let applications = format!("/projects/{project}/applications");
-    let app = api.create(&applications, json!({"name": "a"})).await?;
-    let uri = format!("{applications}/{}", id(&app));
-    let secret = api.get(&format!("{uri}/secretKey")).await?.json();
-    let (public, secret) =
-        (app["appApiKey"].as_str().context("key")?, secret["secretApiKey"].as_str().context("key")?);
+    let app = api.application(json!({"name": "a"})).await?;
+    let (project, uri, public, secret) = (&app.project, &*app.path, &*app.public, &*app.secret);
     let scopes = json!({"scopes": {"users": [], "projects": [project]}});
     assert_eq!(api.call(Method::PUT, &format!("/thngs/{thng}"), Some(scopes)).await?.status, 200);
     let scan = |context: Value| json!({"thng": thng, "context": context});
@@ -103,10 +93,9 @@ pub(super) async fn a_server_reports_the_scans_of_its_customers(engine: Engine) 
     }
     let allow = json!({"reportsContext": true});
     for key in [public, secret] {
-        let refused = api.call_as(key, Method::PUT, &uri, Some(allow.clone())).await?;
-        assert_eq!(refused.status, 403, "{refused:?}");
+        api.call_as(key, Method::PUT, uri, Some(allow.clone())).await?.must_be(403)?;
     }
-    let allowed = api.call(Method::PUT, &uri, Some(allow)).await?;
+    let allowed = api.call(Method::PUT, uri, Some(allow)).await?;
     assert_eq!((allowed.status.as_u16(), &allowed.json()["reportsContext"]), (200, &json!(true)));
 
     let made = post(secret, scan(customer.clone())).await?;
@@ -155,9 +144,7 @@ pub(super) async fn a_trigger_by_a_public_key_is_not_believed(engine: Engine) ->
     let user = api.call_as(&public, Method::POST, uri, Some(json!({}))).await?.json();
     let user = user["evrythngApiKey"].as_str().context("key")?.to_owned();
     let ask = async |body: Value| -> Result<Value> {
-        let answer = api.call_as(&user, Method::POST, "/authentication", Some(body)).await?;
-        assert_eq!(answer.status, 200, "{answer:?}");
-        Ok(answer.json())
+        Ok(api.call_as(&user, Method::POST, "/authentication", Some(body)).await?.must_be(200)?.json())
     };
     let found = ask(trigger(Some(&thng), TOKYO)).await?;
     assert_eq!(statuses(&found), ["unknown", "none", "unknown"], "{found}");
@@ -201,13 +188,7 @@ pub(super) async fn greatest_points_are_kept_after_later_scans(engine: Engine) -
     let api = Api::new(engine).await?;
     let brand = Brand::new(&api).await?;
     let thng = brand.thng("A").await?;
-    let cities = [
-        ("Bern", "CH", BERN),
-        ("Tokyo", "JP", TOKYO),
-        ("Sydney", "AU", (-33.87, 151.21)),
-        ("Lima", "PE", (-12.05, -77.04)),
-    ];
-    for (n, place) in cities.iter().cycle().take(16).enumerate() {
+    for (n, place) in CITIES.iter().cycle().take(16).enumerate() {
         let phone = format!("Phone{}/1", ["A", "B", "C", "D"][n % 4]);
         scanned(&api, &thng, 10 + n as i64, &phone, Some(*place)).await?;
     }
@@ -217,7 +198,7 @@ pub(super) async fn greatest_points_are_kept_after_later_scans(engine: Engine) -
     let peak = kept(&api, &thng).await?.peak.context("peak")?;
     assert_eq!(json!(peak.points), found["customFields"]["duplicatePoints"]);
     for hour in 40..110 {
-        scanned(&api, &thng, hour, "PhoneA/1", Some(cities[0])).await?;
+        scanned(&api, &thng, hour, "PhoneA/1", Some(CITIES[0])).await?;
     }
     let found = brand.judge(at(120)).await?;
     let points = found["customFields"]["duplicatePoints"].as_u64().context("points")?;
@@ -262,9 +243,7 @@ pub(super) async fn a_public_key_learns_nothing_from_the_scan_of_another(engine:
     let uri = "/auth/evrythng/users?anonymous=true";
     let user = api.call_as(&public, Method::POST, uri, None).await?.json();
     let user = user["evrythngApiKey"].as_str().context("key")?;
-    let answer = api.call_as(user, Method::POST, "/authentication", Some(body)).await?;
-    assert_eq!(answer.status, 200, "{answer:?}");
-    let answer = answer.json();
+    let answer = api.call_as(user, Method::POST, "/authentication", Some(body)).await?.must_be(200)?.json();
     for (name, value) in answer["customFields"]["triggerContext"].as_object().context("context")? {
         assert_eq!(value, "unknown", "{name}");
     }

@@ -18,17 +18,16 @@ use axum::{
 };
 use control::worker::ingest_scans::ingest;
 use serde_json::{Value, json};
-use shared::{
-    time::UnixMillis,
-    wire::scan::{ScanBatch, ScanRecord},
-};
+use shared::wire::scan::{ScanBatch, ScanRecord};
 use tests::{
     db::{Engine, TestApp},
+    json::text,
     mmdb,
     product::PHONE,
 };
 
-use super::{Answer, Api, operators::text};
+use super::{Answer, Api};
+use crate::store::scans;
 
 const ANDROID: &str = "Mozilla/5.0 (Linux; Android 14; SM-S918B) AppleWebKit/537.36 (KHTML, like Gecko) \
     Chrome/126.0.0.0 Mobile Safari/537.36";
@@ -60,8 +59,7 @@ async fn linked(api: &Api, short_id: &str, projects: &[&str]) -> Result<String> 
 async fn linked_as(api: &Api, key: &str, domain: &str, short_id: &str, projects: &[&str]) -> Result<String> {
     let scopes = json!({"users": [], "projects": projects});
     let product = json!({"name": short_id, "scopes": scopes});
-    let made = api.call_as(key, Method::POST, "/products", Some(product)).await?;
-    ensure!(made.status == 201, "{made:?}");
+    let made = api.call_as(key, Method::POST, "/products", Some(product)).await?.must_be(201)?;
     let product = text(&made.json(), "id")?;
     link_as(api, key, (domain, short_id), &product, projects).await?;
     Ok(product)
@@ -91,20 +89,7 @@ async fn link_as(
 
 /// A scan of a link.
 fn scan(short_id: &str, at: i64, ip: &str, agent: &str) -> ScanRecord {
-    ScanRecord {
-        at: UnixMillis(at),
-        domain: "tn.gg".into(),
-        folded: short_id.into(),
-        ip: ip.parse().unwrap(),
-        user_agent: Some(agent.into()),
-        referer: None,
-        language: None,
-        entry_url: format!("https://tn.gg/{short_id}").into(),
-        rule: None,
-        count: None,
-        client: None,
-        digital_link: None,
-    }
+    ScanRecord { ip: ip.parse().unwrap(), ..scans::record(short_id, agent, at) }
 }
 
 /// Hands over scans as one batch of an edge.

@@ -4,13 +4,9 @@ use anyhow::{Context, Result, ensure};
 use axum::http::Method;
 use redirects::store::redirections;
 use serde_json::{Value, json};
-use tests::db::Engine;
+use tests::{db::Engine, json::text};
 
 use super::Api;
-
-fn text(body: &Value, member: &str) -> Result<String> {
-    Ok(body[member].as_str().with_context(|| format!("{member} in {body}"))?.to_owned())
-}
 
 /// A project with a key of each kind that it has.
 struct Tenant {
@@ -40,8 +36,7 @@ async fn tenant(api: &Api) -> Result<Tenant> {
 }
 
 async fn make_as(api: &Api, key: &str, uri: &str, body: Value) -> Result<String> {
-    let answer = api.call_as(key, Method::POST, uri, Some(body)).await?;
-    assert_eq!(answer.status, 201, "{answer:?}");
+    let answer = api.call_as(key, Method::POST, uri, Some(body)).await?.must_be(201)?;
     text(&answer.json(), "id")
 }
 
@@ -251,8 +246,7 @@ pub(super) async fn redirections_of_others_cannot_be_changed(engine: Engine) -> 
         200
     );
     let listed = async |key: &str, uri: &str| -> Result<usize> {
-        let answer = api.call_as(key, Method::GET, uri, None).await?;
-        assert_eq!(answer.status, 200, "{answer:?}");
+        let answer = api.call_as(key, Method::GET, uri, None).await?.must_be(200)?;
         Ok(answer.json().as_array().context("array")?.len())
     };
     let of_own = format!("/redirections?platformId={own}");

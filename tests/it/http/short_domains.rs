@@ -44,8 +44,7 @@ async fn a_domain_is_changed_until_a_code_was_created_on_it(engine: Engine) -> R
     let thng = api.create("/thngs", json!({"name": "t"})).await?["id"].as_str().context("id")?.to_owned();
     let body = json!({"platformId": thng, "defaultRedirectUrl": "https://example.com/", "shortId": "A",
         "shortDomain": "x.gg"});
-    let made = api.call(Method::POST, "/redirections", Some(body)).await?;
-    ensure!(made.status == 200, "{made:?}");
+    api.call(Method::POST, "/redirections", Some(body)).await?.must_be(200)?;
     let before = api.fingerprint().await?;
     for domain in [
         ShortDomain { scheme: Scheme::Http, ..https.clone() },

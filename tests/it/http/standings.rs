@@ -9,15 +9,8 @@ use tests::db::Engine;
 
 use super::{
     Api,
-    authentication::{BERN, Brand, HOUR, TOKYO, check, scanned, statuses, trigger, with},
+    authentication::{BERN, Brand, CITIES, HOUR, check, scanned, statuses, trigger, with},
 };
-
-const CITIES: [(&str, &str, (f64, f64)); 4] = [
-    ("Bern", "CH", BERN),
-    ("Tokyo", "JP", TOKYO),
-    ("Sydney", "AU", (-33.87, 151.21)),
-    ("Lima", "PE", (-12.05, -77.04)),
-];
 
 /// Scans by as many devices as cities, each in its own.
 async fn scan_in(api: &Api, thng: &str, cities: usize, hours: std::ops::Range<i64>) -> Result<()> {

@@ -15,7 +15,10 @@ use kernel::{
 };
 use serde_json::{Value, json};
 use shared::problem::Code;
-use tests::db::{Engine, SystemRandom};
+use tests::{
+    db::{Engine, SystemRandom},
+    json::text,
+};
 
 use super::Api;
 
@@ -30,10 +33,6 @@ const RESERVED: [&str; 8] = [
     "authenticationConfirmations",
     "authenticationResults",
 ];
-
-fn text(body: &Value, member: &str) -> Result<String> {
-    Ok(body[member].as_str().with_context(|| format!("{member} in {body}"))?.to_owned())
-}
 
 /// A brand with an application in a page, and a genuine item that was scanned.
 struct Brand {
@@ -84,8 +83,7 @@ impl Brand {
     }
 
     async fn set(&self, api: &Api, change: Value) -> Result<()> {
-        let answer = api.call(Method::PUT, &self.application, Some(change)).await?;
-        assert_eq!(answer.status, 200, "{answer:?}");
+        api.call(Method::PUT, &self.application, Some(change)).await?.must_be(200)?;
         Ok(())
     }
 }
@@ -189,8 +187,8 @@ pub(super) async fn a_stranger_with_the_public_key_can_change_nothing(engine: En
     }
     // What is read one by one: the item, without what was measured of it.
     for reference in [thng.as_str(), "gs1:21:A1"] {
-        let found = api.call_as(&key, Method::GET, &format!("/thngs/{reference}"), None).await?;
-        assert_eq!(found.status, 200, "{found:?}");
+        let found =
+            api.call_as(&key, Method::GET, &format!("/thngs/{reference}"), None).await?.must_be(200)?;
         assert!(!found.json().to_string().contains("secret"), "{found:?}");
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
@@ -317,8 +315,7 @@ pub(super) async fn open_rights_exclude_resources_of_others(engine: Engine) -> R
     let listed = api.call_as(&key, Method::GET, "/thngs", None).await?.json();
     assert_eq!(listed[0]["id"], json!(brand.thng));
     let body = Some(json!({"thng": brand.thng}));
-    let own = api.call_as(&key, Method::POST, "/actions/scans", body).await?;
-    assert_eq!(own.status, 201, "{own:?}");
+    let own = api.call_as(&key, Method::POST, "/actions/scans", body).await?.must_be(201)?;
     let own = own.json()["id"].clone();
     let listed = api.call_as(&key, Method::GET, "/actions/all?context=true", None).await?.json();
     let listed = listed.as_array().context("array")?;

@@ -1,39 +1,29 @@
 //! Users of applications: registration, activation, logins, logout, and the user records.
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use axum::http::Method;
 use serde_json::{Value, json};
-use tests::db::Engine;
+use tests::{db::Engine, json::text};
 
-use super::Api;
+use super::{Api, Application};
 
 const UNKNOWN: &str = "UKXAGyEf8SQ5eTDmVgGpHqAa";
 
-fn text(body: &Value, member: &str) -> Result<String> {
-    Ok(body[member].as_str().with_context(|| format!("{member} in {body}"))?.to_owned())
-}
-
 /// An application of a new project: its path and its public key.
 async fn application(api: &Api) -> Result<(String, String)> {
-    let project = api.create("/projects", json!({"name": "p"})).await?;
-    let applications = format!("/projects/{}/applications", text(&project, "id")?);
-    let app = api.create(&applications, json!({"name": "a"})).await?;
-    Ok((format!("{applications}/{}", text(&app, "id")?), text(&app, "appApiKey")?))
+    let Application { path, public, .. } = api.application(json!({"name": "a"})).await?;
+    Ok((path, public))
 }
 
 async fn register(api: &Api, key: &str, email: &str) -> Result<Value> {
     let body = json!({"firstName": "Ada", "lastName": "L", "email": email, "password": "password"});
-    let answer = api.call_as(key, Method::POST, "/auth/evrythng/users", Some(body)).await?;
-    assert_eq!(answer.status, 201, "{answer:?}");
-    Ok(answer.json())
+    Ok(api.call_as(key, Method::POST, "/auth/evrythng/users", Some(body)).await?.must_be(201)?.json())
 }
 
 async fn activate(api: &Api, key: &str, registered: &Value) -> Result<Value> {
     let uri = format!("/auth/evrythng/users/{}/validate", text(registered, "evrythngUser")?);
     let body = json!({"activationCode": registered["activationCode"]});
-    let answer = api.call_as(key, Method::POST, &uri, Some(body)).await?;
-    assert_eq!(answer.status, 201, "{answer:?}");
-    Ok(answer.json())
+    Ok(api.call_as(key, Method::POST, &uri, Some(body)).await?.must_be(201)?.json())
 }
 
 pub(super) async fn a_named_user_registers_logs_in_and_out(engine: Engine) -> Result<()> {
@@ -111,9 +101,10 @@ pub(super) async fn a_named_user_registers_logs_in_and_out(engine: Engine) -> Re
 pub(super) async fn an_anonymous_user_has_a_key(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     let (path, app) = application(&api).await?;
-    let made =
-        api.call_as(&app, Method::POST, "/v2/auth/evrythng/users?anonymous=true", Some(json!({}))).await?;
-    assert_eq!(made.status, 201);
+    let made = api
+        .call_as(&app, Method::POST, "/v2/auth/evrythng/users?anonymous=true", Some(json!({})))
+        .await?
+        .must_be(201)?;
     let location = made.header("location").unwrap_or_default().to_owned();
     let made = made.json();
     let id = text(&made, "evrythngUser")?;

@@ -18,7 +18,7 @@ use anyhow::{Context, Result};
 use axum::http::Method;
 use kernel::domain::access::UserRights;
 use serde_json::{Value, json};
-use tests::db::Engine;
+use tests::{db::Engine, json::text};
 
 use self::{
     fixture::Fixture,
@@ -87,10 +87,6 @@ fn without_body() -> BTreeSet<String> {
     all.filter(|(.., operation)| operation.get("requestBody").is_none())
         .map(|(method, path, _)| format!("{} {path}", method.to_uppercase()))
         .collect()
-}
-
-fn text(body: &Value, member: &str) -> Result<String> {
-    Ok(body[member].as_str().with_context(|| format!("{member} in {body}"))?.to_owned())
 }
 
 pub(super) async fn every_cell_of_the_permissions(engine: Engine) -> Result<()> {
@@ -217,8 +213,7 @@ pub(super) async fn ids_of_another_tenant_are_404(engine: Engine) -> Result<()> 
     // By name of the short domain too.
     let uri = format!("/redirections/{}?domain=tn.gg", ours.ids["redirections"]);
     for method in [Method::GET, Method::DELETE] {
-        let answer = api.call_as(&theirs[0], method, &uri, None).await?;
-        assert_eq!(answer.status, 400, "{answer:?}");
+        api.call_as(&theirs[0], method, &uri, None).await?.must_be(400)?;
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
     assert_eq!(rows_of(&api, &account).await?, before, "another tenant changed something");

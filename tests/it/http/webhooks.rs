@@ -87,10 +87,11 @@ pub(super) async fn each_webhook_gets_the_events_it_subscribed_to(engine: Engine
     let first = secret_of(&secrets[0])?;
     let came = &taken[0];
     ensure!(came.signature == sign(&[first], &came.id, came.timestamp, &came.body), "{came:?}");
-    let answer =
-        api.call(Method::POST, &format!("/webhooks/{webhook_of_all}/secrets"), Some(json!({}))).await?;
-    ensure!(answer.status == 201, "{answer:?}");
-    let both = answer.json();
+    let both = api
+        .call(Method::POST, &format!("/webhooks/{webhook_of_all}/secrets"), Some(json!({})))
+        .await?
+        .must_be(201)?
+        .json();
     ensure!(both[1]["secret"] == secrets[0]["secret"] && both[1]["expiresAt"].is_i64(), "{both}");
     let second = secret_of(&both[0])?;
     api.create("/actions/checkins", json!({})).await?;
@@ -263,8 +264,7 @@ pub(super) async fn dead_messages_can_be_resent(engine: Engine) -> Result<()> {
     let dead = deliveries(&api, &id, "dead").await?;
     let one = dead[0]["id"].as_str().context("id")?;
     is_open.store(1, Ordering::SeqCst);
-    let answer = api.call(Method::POST, &format!("/webhooks/{id}/deliveries/{one}"), None).await?;
-    ensure!(answer.status == 202, "{answer:?}");
+    api.call(Method::POST, &format!("/webhooks/{id}/deliveries/{one}"), None).await?.must_be(202)?;
     ensure!(receiver.wait(1).await?[0].id == one);
     until(&api, &id, "delivered", 1).await?;
     let range = json!({"from": 0, "status": "dead"});

@@ -190,8 +190,7 @@ async fn a_kill_at_each_statement_neither_duplicates_nor_loses_actions(engine: E
     let job = submit(&product, &ids, 30_000).await?;
     wait_for(&product, &job, 1).await?;
     stall.set(END_OF_CANCEL).await?;
-    let (status, body) = product.call(Method::POST, &format!("{}/cancel", job.path), None).await?;
-    ensure!(status == StatusCode::ACCEPTED, "{status}: {body}");
+    product.must_answer(202, Method::POST, &format!("{}/cancel", job.path), None).await?;
     stall.kill(&mut product, END_OF_CANCEL, None).await?;
     jobs.push(job);
     check_results(&product, &jobs, false).await

@@ -43,8 +43,7 @@ fn text(value: &Value) -> Result<String> {
 async fn prepare(product: &Product) -> Result<(String, String)> {
     let (_, access) = product.call(Method::GET, "/access", None).await?;
     let account = format!("/accounts/{}", text(&access["account"])?);
-    let (status, said) = product.call(Method::PUT, &account, Some(json!({"personalData": "full"}))).await?;
-    ensure!(status == 200, "{said}");
+    product.must_answer(200, Method::PUT, &account, Some(json!({"personalData": "full"}))).await?;
     let key = &product.key;
     let project = text(&send(product, key, "/projects", &json!({"name": "p"})).await?["id"])?;
     let thng = json!({"name": "t", "scopes": {"users": [], "projects": [project]}});

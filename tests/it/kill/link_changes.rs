@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, time::Instant};
 
 use anyhow::{Context, Result, ensure};
-use reqwest::{Method, StatusCode};
+use reqwest::Method;
 use serde_json::{Value, json};
 use tests::{
     db::Engine,
@@ -27,8 +27,7 @@ async fn a_change_of_many_links_and_its_undo_survive_kills(engine: Engine) -> Re
                 "tags": ["old", n.to_string()]})
         };
         let links: Vec<Value> = (first..count.min(first + 1_000)).map(link).collect();
-        let (status, made) = product.call(Method::POST, "/redirections", Some(json!(links))).await?;
-        ensure!(status == StatusCode::OK, "{status}: {made}");
+        product.must_answer(200, Method::POST, "/redirections", Some(json!(links))).await?;
     }
     let before = links(&product, &of).await?;
     ensure!(before.len() as u64 == count, "{} links", before.len());

@@ -2,20 +2,20 @@
 
 use std::process::{Command, Stdio};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use reqwest::Method;
 use serde_json::{Value, json};
 use tests::{
     db::{Engine, Location, TestDb},
     fingerprint::fingerprint,
+    json::text,
     killed::Killed,
-    product::{DEADLINE, binary, client, metrics_of, random_key, spawn_up},
+    product::{DEADLINE, binary, client, free_ports, metrics_of, random_key, spawn_up, value_of},
 };
 
 use super::{
     ADA, ANOTHER, PASSWORD,
     server::{Mode, Program, code_of},
-    site::text,
 };
 
 /// Sends something as from an address, and keeps what was answered.
@@ -64,9 +64,7 @@ async fn codes_are_in_the_mailbox_alone(engine: Engine) -> Result<()> {
         .env("WAYMARK_MAIL_FROM", "Waymark <noreply@example.com>")
         .env("WAYMARK_TRUSTED_PROXIES", "127.0.0.1")
         .stderr(Stdio::from(std::fs::File::create(&log)?));
-    for name in ["API", "EDGE", "MQTT", "ADMIN"] {
-        command.env(format!("WAYMARK_{name}_LISTEN"), "127.0.0.1:0");
-    }
+    command.envs(free_ports(["API", "EDGE", "MQTT", "ADMIN"]));
     let location = match db.as_ref().map(|db| db.location.clone()) {
         None => Location::Sqlite(data.join("waymark.db")),
         Some(location) => location,
@@ -76,10 +74,7 @@ async fn codes_are_in_the_mailbox_alone(engine: Engine) -> Result<()> {
     }
     let (child, said) = spawn_up(&mut command, DEADLINE)?;
     let _running = Killed(child);
-    let of = |label: &str| {
-        said.iter().find_map(|line| line.strip_prefix(label)).map(|text| text.trim().to_owned())
-    };
-    let (api, admin) = (of("API ").context("API")?, of("Admin ").context("admin")?);
+    let (api, admin) = (value_of(&said, "API ")?, value_of(&said, "Admin ")?);
     let mut caller = Caller { http: client()?, api, answers: String::new() };
     let (_, project) = caller.call(&key, Method::POST, "/projects", json!({"name": "p"}), "10.0.0.1").await?;
     let uri = format!("/projects/{}/applications", text(&project, "id")?);

@@ -3,20 +3,18 @@
 use std::sync::Arc;
 
 use ::mail::MailSettings;
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use axum::{
     Router,
     body::Body,
     http::{Method, Request, header},
 };
-use kernel::{
-    domain::access::ActorKind,
-    store::{Ctx, keys},
-};
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
 use shared::time::{Clock, ManualClock, UnixMillis};
-use tests::db::{Engine, TestApp};
+use tests::{
+    db::{Engine, TestApp},
+    json::text,
+};
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tower::ServiceExt;
 
@@ -48,10 +46,7 @@ impl Site {
         })
         .await?;
         let core = &made.app.core;
-        let mut tx = core.db.begin(&Ctx::default()).await?;
-        let hash: [u8; 32] = Sha256::digest(OPERATOR.as_bytes()).into();
-        keys::insert(&mut tx, &hash, made.account, ActorKind::Operator, made.operator.as_str(), 1).await?;
-        tx.commit().await?;
+        made.add_key(OPERATOR).await?;
         let stop = CancellationToken::new();
         tokio::spawn(::mail::worker::run(made.app.users.outbox.clone(), core.db.clone(), stop.clone()));
         let router = control::http::router(made.app.clone());
@@ -128,8 +123,4 @@ impl Answer {
         ensure!(self.status == status, "{self:?}");
         Ok(self.body)
     }
-}
-
-pub(super) fn text(body: &Value, member: &str) -> Result<String> {
-    Ok(body[member].as_str().with_context(|| format!("{member} in {body}"))?.to_owned())
 }

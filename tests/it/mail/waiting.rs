@@ -5,12 +5,9 @@ use std::time::{Duration, Instant};
 use ::mail::MailSettings;
 use anyhow::{Result, ensure};
 use serde_json::Value;
-use tests::db::Engine;
+use tests::{db::Engine, json::text};
 
-use super::{
-    ADA, HOUR_MS, Mode, PASSWORD, Program, closed_port, code_of, server,
-    site::{Site, text},
-};
+use super::{ADA, HOUR_MS, Mode, PASSWORD, Program, closed_port, code_of, server, site::Site};
 use crate::{on_both_engines, store::redirections::execute};
 
 /// A server that accepts and answers nothing, then none at all, then one that works.

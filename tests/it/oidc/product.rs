@@ -14,7 +14,7 @@ use tests::{
     db::Location,
     fingerprint::fingerprint,
     killed::Killed,
-    product::{DEADLINE, binary, client, random_key, spawn_up},
+    product::{DEADLINE, binary, client, free_ports, random_key, spawn_up, value_of},
 };
 use url::Url;
 
@@ -48,12 +48,10 @@ async fn the_product_signs_in_by_a_provider_that_comes_later() -> Result<()> {
         .env("WAYMARK_OIDC_CLIENT_ID", "waymark")
         .env("WAYMARK_OIDC_CLIENT_SECRET_FILE", &secret)
         .stderr(Stdio::from(fs::File::create(&log)?));
-    for name in ["API", "EDGE", "MQTT", "ADMIN"] {
-        command.env(format!("WAYMARK_{name}_LISTEN"), "127.0.0.1:0");
-    }
+    command.envs(free_ports(["API", "EDGE", "MQTT", "ADMIN"]));
     let (child, said) = spawn_up(&mut command, DEADLINE)?;
     let _up = Killed(child);
-    let api = said.iter().find_map(|line| line.strip_prefix("API ")).context("API")?.trim().to_owned();
+    let api = value_of(&said, "API ")?;
     let http = client()?;
 
     // Nobody answers there yet: the start did not mind, and a sign-in says so.

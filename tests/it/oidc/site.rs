@@ -11,13 +11,9 @@ use axum::{
     body::Body,
     http::{HeaderMap, Method, Request, header},
 };
-use kernel::{
-    domain::access::ActorKind,
-    store::{Ctx, keys},
-};
+use kernel::store::Ctx;
 use oidc::{OidcSettings, Provider};
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
 use shared::{
     id::{AccountId, OperatorId},
     time::{Clock, ManualClock, UnixMillis},
@@ -89,10 +85,7 @@ impl Site {
             parts.clock = of_parts;
         })
         .await?;
-        let mut tx = made.app.core.db.begin(&Ctx::default()).await?;
-        let hash: [u8; 32] = Sha256::digest(OWNER.as_bytes()).into();
-        keys::insert(&mut tx, &hash, made.account, ActorKind::Operator, made.operator.as_str(), 1).await?;
-        tx.commit().await?;
+        made.add_key(OWNER).await?;
         let router = control::http::router(made.app.clone());
         let site = Self { made, clock, router };
         site.add_operator(site.made.account, "ada@example.com").await?;

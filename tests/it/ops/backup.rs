@@ -126,9 +126,8 @@ async fn a_sqlite_backup_is_made_while_it_is_written_and_restored() -> Result<()
 async fn actions_are_exported_from_sqlite() -> Result<()> {
     let product = Product::start(Options { engine: Engine::Sqlite, ..Options::default() }).await?;
     let (_, thng) = product.call(Method::POST, "/thngs", Some(json!({"name": "t"}))).await?;
-    let (status, action) =
-        product.call(Method::POST, "/actions/shares", Some(json!({"thng": thng["id"]}))).await?;
-    ensure!(status == StatusCode::CREATED, "{status} {action}");
+    let action =
+        product.must_answer(201, Method::POST, "/actions/shares", Some(json!({"thng": thng["id"]}))).await?;
     let past = "UPDATE actions SET created_at = created_at - 3 * 86400000".to_owned();
     run(&product.location(), &[past]).await?;
     let into = product.data.join("export");

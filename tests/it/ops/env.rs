@@ -6,7 +6,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, ensure};
-use tests::product::{DEADLINE, built, root, spawn_until};
+use tests::product::{DEADLINE, built, free_ports, root, spawn_until};
 
 use crate::ops::waits_for_postgres;
 
@@ -193,9 +193,7 @@ fn misspelt_variables_are_named_at_the_start_of_each_process() -> Result<()> {
             .env("WAYMARK_FILES_URL", folder.path().join("files"))
             .env("WAYMARK_TRUSTED_PROXY", "127.0.0.1")
             .env("RUST_LOG", "warn");
-        for listener in ["API", "EDGE", "INTERNAL", "ADMIN"] {
-            command.env(format!("WAYMARK_{listener}_LISTEN"), "127.0.0.1:0");
-        }
+        command.envs(free_ports(["API", "EDGE", "INTERNAL", "ADMIN"]));
         let mut child =
             command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::piped()).spawn()?;
         let lines = std::io::BufRead::lines(std::io::BufReader::new(child.stderr.take().context("stderr")?));

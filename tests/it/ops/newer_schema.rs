@@ -13,7 +13,7 @@ use reqwest::StatusCode;
 use tests::{
     db::{Engine, Location, TestDb},
     fleet::Fleet,
-    product::{DEADLINE, Options, Product, binary},
+    product::{DEADLINE, Options, Product, binary, free_ports},
     redis::{free_port, signal},
 };
 
@@ -42,9 +42,7 @@ async fn waymark_up_starts_on_a_newer_compatible_schema(engine: Engine) -> Resul
     run(&product.location(), &newer(9_002, Some(9_002), engine)).await?;
     let mut command = Command::new(binary()?);
     command.arg("up").env("WAYMARK_DATA_DIR", &product.data);
-    for name in ["WAYMARK_API_LISTEN", "WAYMARK_EDGE_LISTEN", "WAYMARK_ADMIN_LISTEN"] {
-        command.env(name, "127.0.0.1:0");
-    }
+    command.envs(free_ports(["API", "EDGE", "ADMIN"]));
     let mut keys = Command::new(binary()?);
     keys.args(["keys", "list"]).env("WAYMARK_DATA_DIR", &product.data);
     if let Location::Postgres(url) = product.location() {
@@ -74,9 +72,7 @@ async fn an_older_control_starts_once_a_newer_one_has_migrated() -> Result<()> {
             .envs(fleet.redis_settings.iter().map(|(name, value)| (name, value)))
             .env("WAYMARK_MIGRATE", migrate)
             .env("WAYMARK_FILES_URL", fleet.dir.join("files"));
-        for name in ["WAYMARK_API_LISTEN", "WAYMARK_INTERNAL_LISTEN", "WAYMARK_ADMIN_LISTEN"] {
-            command.env(name, "127.0.0.1:0");
-        }
+        command.envs(free_ports(["API", "INTERNAL", "ADMIN"]));
         refused(&mut command)?;
     }
     let files = fleet.dir.join("export").display().to_string();
@@ -149,9 +145,7 @@ async fn control_waits_for_postgres_at_the_start() -> Result<()> {
         .env("WAYMARK_FILES_URL", fleet.dir.join("files"))
         .env("WAYMARK_API_LISTEN", format!("127.0.0.1:{api}"))
         .env("RUST_LOG", "warn");
-    for name in ["WAYMARK_INTERNAL_LISTEN", "WAYMARK_ADMIN_LISTEN"] {
-        command.env(name, "127.0.0.1:0");
-    }
+    command.envs(free_ports(["INTERNAL", "ADMIN"]));
     let mut child = waits_for_postgres(&mut command)?;
     // Longer than anybody waits for a connection of the pool.
     let patient = Instant::now() + Duration::from_secs(11);

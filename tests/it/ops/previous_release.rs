@@ -11,7 +11,7 @@ use serde_json::json;
 use tests::{
     fleet::Fleet,
     killed::Killed,
-    product::{DEADLINE, Options, PHONE, Product, root, spawn_until, spawn_up},
+    product::{DEADLINE, Options, PHONE, Product, free_ports, root, spawn_until, spawn_up, value_of},
 };
 
 use crate::fleet::until;
@@ -68,8 +68,7 @@ struct Running {
 
 impl Running {
     fn told(&self, label: &str) -> Result<String> {
-        let line = self.said.iter().find_map(|line| line.strip_prefix(label));
-        Ok(line.with_context(|| format!("no line {label:?} in {:?}", self.said))?.trim().to_owned())
+        value_of(&self.said, label)
     }
 }
 
@@ -86,9 +85,7 @@ fn serve_command(fleet: &Fleet, binary: &Path) -> Command {
         .env("DATABASE_URL", fleet.database_url())
         .envs(fleet.redis_settings.iter().map(|(name, value)| (name, value)))
         .env("WAYMARK_FILES_URL", fleet.dir.join("files"));
-    for name in ["WAYMARK_API_LISTEN", "WAYMARK_INTERNAL_LISTEN", "WAYMARK_ADMIN_LISTEN"] {
-        command.env(name, "127.0.0.1:0");
-    }
+    command.envs(free_ports(["API", "INTERNAL", "ADMIN"]));
     command
 }
 
@@ -145,9 +142,7 @@ async fn waymark_up_starts_on_the_database_of_this_one() -> Result<()> {
     ensure!(product.stop()?.success());
     let mut command = Command::new(previous);
     command.arg("up").env("WAYMARK_DATA_DIR", &product.data).env("WAYMARK_OPERATOR_KEY", &product.key);
-    for name in ["WAYMARK_API_LISTEN", "WAYMARK_EDGE_LISTEN", "WAYMARK_MQTT_LISTEN", "WAYMARK_ADMIN_LISTEN"] {
-        command.env(name, "127.0.0.1:0");
-    }
+    command.envs(free_ports(["API", "EDGE", "MQTT", "ADMIN"]));
     if !shares_the_schema()? {
         refused(command)?;
         product.start_again()?;
@@ -173,7 +168,7 @@ async fn an_edge_follows_this_control() -> Result<()> {
     let fleet = Fleet::start(1).await?;
     let mut command = Command::new(previous);
     command.envs(fleet.edge_settings("e1")?).envs(fleet.redis_settings.clone());
-    command.env("WAYMARK_EDGE_LISTEN", "127.0.0.1:0").env("WAYMARK_ADMIN_LISTEN", "127.0.0.1:0");
+    command.envs(free_ports(["EDGE", "ADMIN"]));
     let (child, said) = spawn_until(&mut command, "Ready", DEADLINE)?;
     let edge = Running { _child: Killed(child), said };
     a_link_works(&fleet, &fleet.controls[0].api, &edge.told("Edge ")?).await

@@ -10,7 +10,7 @@ use std::{
 use anyhow::{Context, Result, ensure};
 use axum::{Router, body::Bytes, extract::State, http::Uri};
 use serde_json::{Value, json};
-use tests::product::{DEADLINE, binary, client, random_key, spawn_up};
+use tests::product::{DEADLINE, binary, client, free_ports, random_key, spawn_up, value_of};
 
 /// What a collector got: path and body of each request.
 type Got = Arc<Mutex<Vec<(String, Bytes)>>>;
@@ -42,7 +42,7 @@ async fn log_and_spans_hold_the_request_id_and_no_secret() -> Result<()> {
     let mut command = Command::new(binary()?);
     command
         .arg("up")
-        .envs(["API", "EDGE", "ADMIN"].map(|name| (format!("WAYMARK_{name}_LISTEN"), "127.0.0.1:0")))
+        .envs(free_ports(["API", "EDGE", "ADMIN"]))
         .env("WAYMARK_DATA_DIR", &data)
         .env("WAYMARK_OPERATOR_KEY", &key)
         .env("WAYMARK_OTLP_URL", &otlp)
@@ -51,10 +51,7 @@ async fn log_and_spans_hold_the_request_id_and_no_secret() -> Result<()> {
         .stdin(Stdio::null())
         .stderr(File::create(&log)?);
     let (mut child, said) = spawn_up(&mut command, DEADLINE)?;
-    let of = |label: &str| {
-        said.iter().find_map(|line| line.strip_prefix(label)).map(|text| text.trim().to_owned())
-    };
-    let (api, edge) = (of("API ").context("no API")?, of("Edge ").context("no edge")?);
+    let (api, edge) = (value_of(&said, "API ")?, value_of(&said, "Edge ")?);
     let http = client()?;
     let id = "ops-trace-0001";
     let made = http.post(format!("{api}/products")).header("authorization", &key);

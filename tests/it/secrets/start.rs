@@ -9,7 +9,7 @@ use anyhow::{Result, ensure};
 use tests::{
     db::Engine,
     fleet::Fleet,
-    product::{Options, Product},
+    product::{Options, Product, free_ports},
 };
 
 use super::{Holdings, keys_of, rows, waymark};
@@ -91,9 +91,7 @@ async fn replicas_need_the_key_file_of_the_fleet() -> Result<()> {
             let mut command = fleet.control_command()?;
             command.args(args).env("WAYMARK_SECRET_KEY_FILE", &file).env("WAYMARK_FILES_URL", &files);
             command.envs(fleet.redis_settings.iter().map(|(name, value)| (name, value)));
-            for name in ["WAYMARK_API_LISTEN", "WAYMARK_INTERNAL_LISTEN", "WAYMARK_ADMIN_LISTEN"] {
-                command.env(name, "127.0.0.1:0");
-            }
+            command.envs(free_ports(["API", "INTERNAL", "ADMIN"]));
             let output = command.output()?;
             let said = String::from_utf8_lossy(&output.stderr);
             ensure!(output.status.code() == Some(64), "{args:?} {file}: {said}");

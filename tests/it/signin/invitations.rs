@@ -4,11 +4,11 @@ use ::mail::MailSettings;
 use anyhow::{Result, ensure};
 use axum::http::Method;
 use serde_json::{Value, json};
-use tests::db::Engine;
+use tests::{db::Engine, json::text};
 
 use super::{
     HOUR_MS, PASSWORD,
-    site::{HOME, KEY, Site, text},
+    site::{HOME, KEY, Site},
 };
 use crate::mail::{Mode, Program, code_of};
 

@@ -4,11 +4,11 @@ use anyhow::{Result, ensure};
 use axum::http::Method;
 use serde_json::{Value, json};
 use shared::id::AccountId;
-use tests::db::Engine;
+use tests::{db::Engine, json::text};
 
 use super::{
     ANOTHER, HOUR_MS, OWNER, PASSWORD,
-    site::{HOME, KEY, Site, text},
+    site::{HOME, KEY, Site},
 };
 
 const URI: &str = "/me/password";

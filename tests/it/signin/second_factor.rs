@@ -6,12 +6,12 @@ use serde_json::{Value, json};
 use shared::time::Clock as _;
 use signin::service::commands;
 use tenants::domain::email::Email;
-use tests::db::Engine;
+use tests::{db::Engine, json::text};
 
 use super::{
     ANOTHER, HOUR_MS, OWNER, PASSWORD,
     authenticator::Authenticator,
-    site::{Answer, HOME, KEY, Site, text},
+    site::{Answer, HOME, KEY, Site},
 };
 
 const STEP_MS: i64 = 30_000;

@@ -11,13 +11,13 @@ use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use serde_json::{Value, json};
 use shared::time::Clock as _;
 use signin::domain::token::Token;
-use tests::{db::Engine, fingerprint::fingerprint};
+use tests::{db::Engine, fingerprint::fingerprint, json::text};
 
 use super::{
     ANOTHER, OWNER, PASSWORD,
     authenticator::Authenticator,
     links,
-    site::{HOME, KEY, Site, text},
+    site::{HOME, KEY, Site},
 };
 
 /// A text in each form in which a database could show it: plain, and as hexadecimal digits of both cases.

@@ -7,11 +7,11 @@ use axum::{
 };
 use serde_json::{Value, json};
 use signin::domain::token::Token;
-use tests::db::Engine;
+use tests::{db::Engine, json::text};
 
 use super::{
     ANOTHER, HOUR_MS, OWNER, PASSWORD,
-    site::{HOME, KEY, Site, text},
+    site::{HOME, KEY, Site},
 };
 
 const NONE: Value = Value::Null;

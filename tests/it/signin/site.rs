@@ -11,22 +11,19 @@ use axum::{
     http::{HeaderMap, HeaderValue, Method, Request, header},
 };
 use control::http::Connection;
-use kernel::{
-    domain::access::ActorKind,
-    service::Random,
-    store::{Ctx, keys},
-};
+use kernel::service::Random;
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
 use shared::{
-    id::{AccountId, OperatorId},
+    id::AccountId,
     time::{Clock, ManualClock, UnixMillis},
 };
 use signin::service::commands;
-use tenants::{domain::email::Email, store::accounts};
+use tenants::domain::email::Email;
 use tests::{
-    db::{Engine, SystemRandom, TestApp, random16},
+    accounts,
+    db::{Engine, SystemRandom, TestApp},
     fingerprint::fingerprint,
+    json::text,
 };
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tower::ServiceExt;
@@ -76,10 +73,7 @@ impl Site {
         })
         .await?;
         let core = &made.app.core;
-        let mut tx = core.db.begin(&Ctx::default()).await?;
-        let hash: [u8; 32] = Sha256::digest(KEY.as_bytes()).into();
-        keys::insert(&mut tx, &hash, made.account, ActorKind::Operator, made.operator.as_str(), 1).await?;
-        tx.commit().await?;
+        made.add_key(KEY).await?;
         let stop = CancellationToken::new();
         tokio::spawn(::mail::worker::run(made.app.users.outbox.clone(), core.db.clone(), stop.clone()));
         let router = control::http::router(made.app.clone());
@@ -112,15 +106,10 @@ impl Site {
 
     /// Another account with an operator of this address, who has no password; gives the account and a key.
     pub(super) async fn other_account(&self, email: &str) -> Result<(AccountId, String)> {
-        let core = &self.made.app.core;
-        let (account, operator) = (AccountId::new(1, random16()?), OperatorId::new(1, random16()?));
+        let db = &self.made.app.core.db;
+        let (account, operator) = accounts::add(db, 1, email, None).await?;
         let key: String = operator.as_str().chars().cycle().take(80).collect();
-        let mut tx = core.db.begin(&Ctx::default()).await?;
-        accounts::insert(&mut tx, account, "Other", true, 1).await?;
-        accounts::insert_operator(&mut tx, operator, account, email, ("X", "Y"), 1).await?;
-        let hash: [u8; 32] = Sha256::digest(key.as_bytes()).into();
-        keys::insert(&mut tx, &hash, account, ActorKind::Operator, operator.as_str(), 1).await?;
-        tx.commit().await?;
+        accounts::add_key(db, 1, &key, (account, operator)).await?;
         Ok((account, key))
     }
 
@@ -242,8 +231,4 @@ impl Answer {
     pub(super) fn retry_after(&self) -> Option<u64> {
         self.headers.get(header::RETRY_AFTER)?.to_str().ok()?.parse().ok()
     }
-}
-
-pub(super) fn text(body: &Value, member: &str) -> Result<String> {
-    Ok(body[member].as_str().with_context(|| format!("{member} in {body}"))?.to_owned())
 }

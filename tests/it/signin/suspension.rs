@@ -13,11 +13,11 @@ use tenants::{
     domain::operator::{Invitation, Operator},
     store::operators,
 };
-use tests::{db::Engine, fingerprint::fingerprint};
+use tests::{db::Engine, fingerprint::fingerprint, json::text};
 
 use super::{
     ANOTHER, HOUR_MS, OWNER, PASSWORD,
-    site::{HOME, KEY, Site, text},
+    site::{HOME, KEY, Site},
 };
 
 async fn no_way_in_works_while_an_account_is_suspended(engine: Engine) -> Result<()> {

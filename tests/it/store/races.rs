@@ -36,8 +36,6 @@ use shared::{
     redirect::RedirectKey,
     short_id::ShortId,
     short_url::{Scheme, ShortDomain},
-    time::UnixMillis,
-    wire::scan::{ScanBatch, ScanRecord},
 };
 use sqlx::PgPool;
 use standalone::seed::seed;
@@ -50,7 +48,10 @@ use tests::db::{Engine, Location, StepClock, SystemRandom, TestApp, TestDb, secr
 use tokio_util::sync::CancellationToken;
 use web::limiter::{Limits, Ticks};
 
-use super::redirections::{create, draft, product};
+use super::{
+    redirections::{create, draft, product},
+    scans::{batch, record},
+};
 
 super::super::on_both_engines!(
     a_product_change_keeps_a_concurrently_written_target,
@@ -332,21 +333,7 @@ async fn scan_intake_yields_to_changes(engine: Engine) -> Result<()> {
     let product = product(&made).await?;
     let one = create(&made, product, "https://example.com/", Some("ONE")).await?;
     let person = "Mozilla/5.0 (Windows NT 10.0; Win64; x64; rv:128.0) Gecko/20100101 Firefox/128.0";
-    let record = ScanRecord {
-        at: UnixMillis(1),
-        domain: "tn.gg".into(),
-        folded: "ONE".into(),
-        ip: "192.0.2.7".parse()?,
-        user_agent: Some(person.into()),
-        referer: None,
-        language: None,
-        entry_url: "https://tn.gg/ONE".into(),
-        rule: None,
-        count: None,
-        client: None,
-        digital_link: None,
-    };
-    let batch = ScanBatch { edge: "e1".into(), boot: 1, first_seq: 0, records: vec![record] };
+    let batch = batch(1, 0, &[record("ONE", person, 1)]);
     let (mut tx, _) = hold(&made).await?;
     let rev = log::take_revs(&mut tx, 1).await?;
     let changed = Redirection { rev, ..one };

@@ -220,15 +220,8 @@ async fn loops_and_long_chains_are_refused(engine: Engine) -> Result<()> {
         Ok(draft(product, "https://tn.gg/y", Some("x"))),
         Ok(draft(product, "https://tn.gg/x", Some("y"))),
     ];
-    let done = redirections::create_many(
-        &made.app.redirects,
-        &made.caller(),
-        items,
-        DomainChoice::default(),
-        None,
-        None,
-    )
-    .await?;
+    let (caller, choice) = (made.caller(), DomainChoice::default());
+    let done = redirections::create_many(&made.app.redirects, &caller, items, choice, None, None).await?;
     assert!(
         done.value.iter().all(|item| matches!(item, ItemResult::Refused { status: 400, .. })),
         "{done:?}"
@@ -249,15 +242,8 @@ async fn a_bulk_create_keeps_valid_items_and_reports_invalid_ones(engine: Engine
         Ok(draft(product, "https://example.com/4", Some("ONE"))),
         Ok(draft(product, "https://example.com/5", None)),
     ];
-    let done = redirections::create_many(
-        &made.app.redirects,
-        &made.caller(),
-        items,
-        DomainChoice::default(),
-        None,
-        None,
-    )
-    .await?;
+    let (caller, choice) = (made.caller(), DomainChoice::default());
+    let done = redirections::create_many(&made.app.redirects, &caller, items, choice, None, None).await?;
     let statuses: Vec<u16> = done
         .value
         .iter()

@@ -12,12 +12,12 @@ use redirects::{
 };
 use shared::{
     redirect::RedirectKey,
-    wire::{
-        PROTOCOL,
-        stream::{Epoch, Hello, Rev, Start, ToControl, ToEdge, Welcome},
-    },
+    wire::stream::{Epoch, Hello, Rev, Start, ToControl, ToEdge, Welcome},
 };
-use tests::db::{Engine, TestApp};
+use tests::{
+    db::{Engine, TestApp},
+    raw_edge,
+};
 use tokio_util::sync::CancellationToken;
 
 use super::redirections::{create, execute, product};
@@ -40,16 +40,7 @@ super::super::on_both_engines!(
 );
 
 fn hello(epoch: Option<Epoch>, applied: Rev) -> Hello {
-    Hello {
-        proto: PROTOCOL,
-        edge_id: "e1".into(),
-        region: "here".into(),
-        build: "test".into(),
-        epoch,
-        applied,
-        contents: Vec::new(),
-        certificates: None,
-    }
+    raw_edge::hello("e1", epoch, applied)
 }
 
 async fn welcome(session: &mut EdgeSession) -> Result<Welcome> {
@@ -135,15 +126,8 @@ async fn a_slow_edge_reads_the_log_itself(engine: Engine) -> Result<()> {
     for start in (0..total).step_by(100) {
         let items = (start..start + 100)
             .map(|_| Ok(super::redirections::draft(product, "https://example.com/", None)));
-        redirections::create_many(
-            &made.app.redirects,
-            &made.caller(),
-            items.collect(),
-            Default::default(),
-            None,
-            None,
-        )
-        .await?;
+        let (caller, items, choice) = (made.caller(), items.collect(), Default::default());
+        redirections::create_many(&made.app.redirects, &caller, items, choice, None, None).await?;
     }
     follow(&mut session, 0, total).await
 }

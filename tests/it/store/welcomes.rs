@@ -9,12 +9,15 @@ use redirects::store::{domains, pages};
 use shared::{
     pages::Pages,
     wire::{
-        PROTOCOL, contents,
+        contents,
         frame::Decoder,
         stream::{Hello, ToEdge, Welcome},
     },
 };
-use tests::db::{Engine, TestApp};
+use tests::{
+    db::{Engine, TestApp},
+    raw_edge::hello,
+};
 
 use super::redirections::{create, product};
 
@@ -36,16 +39,7 @@ async fn edges_share_a_reading_and_are_sent_what_they_do_not_hold() -> Result<()
         Ok(())
     };
     let connect = async |contents: Vec<u64>| -> Result<(Vec<Bytes>, Welcome)> {
-        let hello = Hello {
-            proto: PROTOCOL,
-            edge_id: "e1".into(),
-            region: "here".into(),
-            build: "test".into(),
-            epoch: None,
-            applied: 0,
-            contents,
-            certificates: None,
-        };
+        let hello = Hello { contents, ..hello("e1", None, 0) };
         let outgoing = made.app.hub.connect(&hello).await?.next_outgoing().await?;
         let parts = outgoing.frames()?;
         let ToEdge::Welcome(welcome) = outgoing.into_message() else { bail!("no welcome") };

@@ -337,16 +337,11 @@ pub async fn call(
     path: &str,
     body: Option<Value>,
 ) -> Result<(u16, Value)> {
-    let mut request = http
+    let request = http
         .request(method.parse()?, format!("{api}{path}"))
         .header("authorization", key)
         .header("accept", "application/json")
         .timeout(Duration::from_secs(10));
-    if let Some(body) = body {
-        request = request.json(&body);
-    }
-    let response = request.send().await?;
-    let status = response.status().as_u16();
-    let bytes = response.bytes().await?;
-    Ok((status, if bytes.is_empty() { Value::Null } else { serde_json::from_slice(&bytes)? }))
+    let (status, body) = crate::json::send(request, body).await?;
+    Ok((status.as_u16(), body))
 }

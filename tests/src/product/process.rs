@@ -64,6 +64,21 @@ pub(super) fn spawn(
     spawn_up(&mut command, DEADLINE)
 }
 
+/// Settings that let a process listen on free ports; a name is such as `API` of `WAYMARK_API_LISTEN`.
+#[must_use]
+pub fn free_ports<const N: usize>(names: [&str; N]) -> [(String, &'static str); N] {
+    names.map(|name| (format!("WAYMARK_{name}_LISTEN"), "127.0.0.1:0"))
+}
+
+/// What stands behind a label such as `API ` in the lines of a start.
+///
+/// # Errors
+/// No line begins so.
+pub fn value_of(lines: &[String], label: &str) -> Result<String> {
+    let found = lines.iter().find_map(|line| line.strip_prefix(label)).map(|text| text.trim().to_owned());
+    found.with_context(|| format!("no line {label:?} in {lines:?}"))
+}
+
 /// Starts a command that becomes `waymark up`, and waits until it says that it is up; gives what it said,
 /// line by line and without indents.
 ///

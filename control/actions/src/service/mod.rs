@@ -9,7 +9,7 @@ pub mod action_types;
 pub mod actions;
 pub mod lists;
 
-use std::{fmt, ops::Deref, sync::Arc};
+use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use scan_store::Scans;
@@ -80,16 +80,4 @@ pub struct ActionState {
     pub observers: Arc<dyn Observers>,
 }
 
-impl fmt::Debug for ActionState {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("ActionState")
-    }
-}
-
-impl Deref for ActionState {
-    type Target = Core;
-
-    fn deref(&self) -> &Core {
-        &self.core
-    }
-}
+kernel::has_core!(ActionState, core);

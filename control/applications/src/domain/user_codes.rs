@@ -2,10 +2,12 @@
 
 use serde_json::Value;
 
-use super::{body::text, email::Email, members::Members, password::Password};
-
-/// Longest code that is compared.
-const MAX_CODE: usize = 128;
+use super::{
+    email::Email,
+    members::Members,
+    password::Password,
+    password_body::{code, new_password, required},
+};
 
 /// How long a code activates a user: 7 days.
 pub const ACTIVATION_MS: i64 = 7 * 24 * 3_600_000;
@@ -29,7 +31,7 @@ impl Activation {
     pub fn parse(body: &Value) -> Result<Self, Vec<String>> {
         let mut members = Members::of(body)?;
         let code = code(&mut members, "activationCode");
-        let password = password(&mut members, "password");
+        let password = new_password(&mut members, "password");
         members.finish(code.map(|code| Self { code, password }))
     }
 }
@@ -40,80 +42,10 @@ impl Activation {
 /// The address is missing or none.
 pub fn parse_reset_request(body: &Value) -> Result<Email, Vec<String>> {
     let mut members = Members::of(body)?;
-    require(&mut members, "email");
-    let email = members.text("email");
+    let email = required(&mut members, "email").and_then(|()| members.text("email"));
     let email = email
         .and_then(|text| Email::parse(text).map_err(|fault| members.fault(format!("email {fault}."))).ok());
     members.finish(email)
-}
-
-/// A password by the code of a mail.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Reset {
-    /// The code.
-    pub code: String,
-    /// The new password.
-    pub password: Password,
-}
-
-impl Reset {
-    /// Reads the body of a reset.
-    ///
-    /// # Errors
-    /// Every fault found, each naming its member.
-    pub fn parse(body: &Value) -> Result<Self, Vec<String>> {
-        let mut members = Members::of(body)?;
-        let code = code(&mut members, "code");
-        let password = new_password(&mut members, "password");
-        members.finish(code.zip(password).map(|(code, password)| Self { code, password }))
-    }
-}
-
-/// A change of the own password.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PasswordChange {
-    /// The password until now.
-    pub old: Password,
-    /// The new one.
-    pub new: Password,
-}
-
-impl PasswordChange {
-    /// Reads the body of a change.
-    ///
-    /// # Errors
-    /// Every fault found, each naming its member.
-    pub fn parse(body: &Value) -> Result<Self, Vec<String>> {
-        let mut members = Members::of(body)?;
-        require(&mut members, "password");
-        let old = members.text("password");
-        let old = old.and_then(|text| {
-            Password::parse(text).map_err(|fault| members.fault(format!("password {fault}."))).ok()
-        });
-        let new = new_password(&mut members, "newPassword");
-        members.finish(old.zip(new).map(|(old, new)| Self { old, new }))
-    }
-}
-
-fn require(members: &mut Members<'_>, member: &str) {
-    if members.raw(member).is_none() {
-        members.fault(format!("{member} is required."));
-    }
-}
-
-fn code(members: &mut Members<'_>, member: &'static str) -> Option<String> {
-    require(members, member);
-    text(members, member, 1, MAX_CODE)
-}
-
-fn new_password(members: &mut Members<'_>, member: &str) -> Option<Password> {
-    require(members, member);
-    password(members, member)
-}
-
-fn password(members: &mut Members<'_>, member: &str) -> Option<Password> {
-    let text = members.text(member)?;
-    Password::parse_new(text).map_err(|fault| members.fault(format!("{member} {fault}."))).ok()
 }
 
 #[cfg(test)]
@@ -139,20 +71,5 @@ mod tests {
         check(parse_reset_request(&json!({"email": "a@b"})).err(), &[]);
         check(parse_reset_request(&json!({})).err(), &["email is required"]);
         check(parse_reset_request(&json!({"email": "x"})).err(), &["email must be"]);
-        check(Reset::parse(&json!({"code": "x", "password": "p".repeat(12)})).err(), &[]);
-        check(Reset::parse(&json!({})).err(), &["code is required", "password is required"]);
-        check(
-            Reset::parse(&json!({"code": 1, "password": "short"})).err(),
-            &["code must", "password must have 12"],
-        );
-        check(
-            PasswordChange::parse(&json!({"password": "p".repeat(8), "newPassword": "p".repeat(12)})).err(),
-            &[],
-        );
-        check(PasswordChange::parse(&json!({})).err(), &["password is required", "newPassword is required"]);
-        check(
-            PasswordChange::parse(&json!({"password": 1, "newPassword": "short"})).err(),
-            &["password must be", "newPassword must have 12"],
-        );
     }
 }

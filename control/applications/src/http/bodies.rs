@@ -1,13 +1,13 @@
 //! Request bodies of projects, applications and users.
 
 use serde_json::{Value, json};
+use tenants::http::bodies::{new_password, password};
 use web::bodies::{Body, CHANGES, body, boolean, email, id_of, millis, names, open_object, text};
 
 use crate::domain::{
     action_names::TriggerType,
     application::MAX_HOST,
     limits::{MAX_LIST, MAX_NAME, MAX_URL},
-    password::{MAX_PASSWORD, MIN_NEW_PASSWORD, MIN_PASSWORD},
 };
 
 pub(super) fn changed_user() -> Value {
@@ -32,15 +32,6 @@ pub(super) fn reset() -> Value {
         .must("password", new_password())
         .like("code", "3fa0c9e2")
         .like("password", "a long sentence is best")
-        .done()
-}
-
-pub(super) fn new_passwords() -> Value {
-    Body::new("The password until now, and the new one")
-        .must("password", password())
-        .must("newPassword", new_password())
-        .like("password", "a long sentence is best")
-        .like("newPassword", "a longer sentence is better")
         .done()
 }
 
@@ -105,12 +96,4 @@ fn credentials(text: &'static str, password: Value) -> Body {
         .must("password", password)
         .like("email", "ada@example.com")
         .like("password", "a long sentence is best")
-}
-
-fn password() -> Value {
-    json!({"type": "string", "minLength": MIN_PASSWORD, "maxLength": MAX_PASSWORD})
-}
-
-fn new_password() -> Value {
-    json!({"type": "string", "minLength": MIN_NEW_PASSWORD, "maxLength": MAX_PASSWORD})
 }

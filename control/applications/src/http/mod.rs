@@ -13,7 +13,7 @@ mod users;
 use std::sync::Arc;
 
 use axum::extract::FromRef;
-use tenants::http::bodies::overlap;
+use tenants::http::bodies::{new_passwords, overlap};
 use utoipa_axum::routes;
 use web::{
     access::Access,
@@ -62,7 +62,7 @@ where
         .routes(routes!(logins::logout).idempotent())
         .routes(routes!(user_passwords::request_reset).rate_limit(RateLimit::Login).body(bodies::address))
         .routes(routes!(user_passwords::reset).rate_limit(RateLimit::Login).body(bodies::reset))
-        .routes(routes!(user_passwords::change).rate_limit(RateLimit::Login).body(bodies::new_passwords))
+        .routes(routes!(user_passwords::change).rate_limit(RateLimit::Login).body(new_passwords))
         .routes(routes!(users::list))
         .routes(routes!(users::read).answers_tag())
         .routes(routes!(users::update, users::delete).takes_tag().body(bodies::changed_user))

@@ -15,7 +15,10 @@ use tenants::http::throttled;
 
 use super::logins::LoginDocument;
 use crate::{
-    domain::user_codes::{PasswordChange, Reset, parse_reset_request},
+    domain::{
+        password_body::{PasswordChange, Reset},
+        user_codes::parse_reset_request,
+    },
     service::{user_passwords, users::Users},
 };
 

@@ -10,13 +10,11 @@ pub mod observer;
 pub mod report_photos;
 pub mod reports;
 
-use std::ops::Deref;
-
 use self::assessment::{groups::AssessmentGroups, observe::ScanSources};
 use crate::{domain::device::DeviceKey, store::blobs::Blobs};
 
 /// What the operations of assessment need.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct AssessmentState {
     /// What the operations on actions need.
     pub actions: ActionState,
@@ -44,16 +42,4 @@ impl AssessmentState {
     }
 }
 
-impl Deref for AssessmentState {
-    type Target = Core;
-
-    fn deref(&self) -> &Core {
-        &self.actions.core
-    }
-}
-
-impl AsRef<Core> for AssessmentState {
-    fn as_ref(&self) -> &Core {
-        self
-    }
-}
+kernel::has_core!(AssessmentState, actions.core);

@@ -79,6 +79,35 @@ impl CollectionChange {
     }
 }
 
+/// What a collection holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MemberKind {
+    /// Thngs.
+    Thngs,
+    /// Other collections.
+    Collections,
+}
+
+impl MemberKind {
+    /// Its name in requests.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Thngs => "thngs",
+            Self::Collections => "collections",
+        }
+    }
+
+    /// What one is called.
+    #[must_use]
+    pub const fn one(self) -> &'static str {
+        match self {
+            Self::Thngs => "thng",
+            Self::Collections => "collection",
+        }
+    }
+}
+
 /// Parses a body that is an array of ids; duplicates count once.
 ///
 /// # Errors

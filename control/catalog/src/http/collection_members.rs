@@ -13,7 +13,7 @@ use web::{
 use super::{collections::CollectionDocument, thngs::ThngDocument};
 use crate::{
     domain::{
-        collection::parse_ids,
+        collection::{MemberKind, parse_ids},
         listing::{COLLECTIONS, THNGS},
     },
     service::{Catalog, collections::members},
@@ -65,7 +65,7 @@ pub(super) async fn remove_thngs(
     Authenticated(caller): Authenticated,
     Path(reference): Path<String>,
 ) -> Result<(), ApiError> {
-    Ok(members::remove_thngs(&catalog, &caller, &reference).await?)
+    Ok(members::remove_all(&catalog, &caller, &reference, MemberKind::Thngs).await?)
 }
 
 /// Takes one Thng out of a collection.
@@ -80,7 +80,7 @@ pub(super) async fn remove_thng(
     Authenticated(caller): Authenticated,
     Path((reference, thng)): Path<(String, String)>,
 ) -> Result<(), ApiError> {
-    Ok(members::remove_thng(&catalog, &caller, &reference, &thng).await?)
+    Ok(members::remove_one(&catalog, &caller, &reference, MemberKind::Thngs, &thng).await?)
 }
 
 /// Lists the collections in a collection, newest first.
@@ -154,7 +154,7 @@ pub(super) async fn remove_collections(
     Authenticated(caller): Authenticated,
     Path(reference): Path<String>,
 ) -> Result<(), ApiError> {
-    Ok(members::remove_collections(&catalog, &caller, &reference).await?)
+    Ok(members::remove_all(&catalog, &caller, &reference, MemberKind::Collections).await?)
 }
 
 /// Takes one collection out of another.
@@ -169,5 +169,5 @@ pub(super) async fn remove_collection(
     Authenticated(caller): Authenticated,
     Path((reference, member)): Path<(String, String)>,
 ) -> Result<(), ApiError> {
-    Ok(members::remove_collection(&catalog, &caller, &reference, &member).await?)
+    Ok(members::remove_one(&catalog, &caller, &reference, MemberKind::Collections, &member).await?)
 }

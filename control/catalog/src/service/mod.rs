@@ -18,7 +18,7 @@ pub mod thngs;
 pub mod user_rules;
 mod with_properties;
 
-use std::{fmt, ops::Deref, sync::Arc};
+use std::sync::Arc;
 
 use self::property_group::PropertyGroups;
 use crate::store::blobs::Blobs;
@@ -34,22 +34,4 @@ pub struct Catalog {
     pub property_groups: PropertyGroups,
 }
 
-impl fmt::Debug for Catalog {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Catalog")
-    }
-}
-
-impl Deref for Catalog {
-    type Target = Core;
-
-    fn deref(&self) -> &Core {
-        &self.core
-    }
-}
-
-impl AsRef<Core> for Catalog {
-    fn as_ref(&self) -> &Core {
-        &self.core
-    }
-}
+kernel::has_core!(Catalog, core);

@@ -3,6 +3,7 @@
 use shared::id::{AccountId, CollectionId, ThngId};
 
 use super::{Conn, StoreError, Tx, dialect, on_db};
+use crate::domain::collection::MemberKind;
 
 const PG_ADD_THNGS: &str = "INSERT INTO collection_thngs (account_id, collection_id, thng_id, created_at, seq) \
     SELECT account_id, $1, id, created_at, seq FROM thngs WHERE account_id = $2 AND id = ANY($3) \
@@ -45,86 +46,56 @@ pub enum Direction {
     Below,
 }
 
-/// Adds those of some ids that are Thngs of the account; those that are in stay.
-pub async fn add_thngs(
+/// Adds those of some ids that the account has; those that are in stay. Of collections `accounts::lock` of `tenants` first.
+pub async fn add(
     tx: &mut Tx,
+    kind: MemberKind,
     account: AccountId,
     collection: CollectionId,
     ids: &[String],
 ) -> Result<(), StoreError> {
+    let (pg, sqlite) = match kind {
+        MemberKind::Thngs => (PG_ADD_THNGS, SQLITE_ADD_THNGS),
+        MemberKind::Collections => (PG_ADD_COLLECTIONS, SQLITE_ADD_COLLECTIONS),
+    };
     let binds = (collection.as_str(), account.as_str());
-    let _: Vec<(String,)> = dialect::fetch_in_list!(
-        &mut **tx,
-        (String,),
-        PG_ADD_THNGS,
-        SQLITE_ADD_THNGS,
-        [binds.0, binds.1],
-        ids
-    )?;
+    let _: Vec<(String,)> =
+        dialect::fetch_in_list!(&mut **tx, (String,), pg, sqlite, [binds.0, binds.1], ids)?;
     Ok(())
 }
 
-/// Takes a Thng out; returns whether it was in.
-pub async fn remove_thng(
+/// Takes a member out; returns whether it was in.
+pub async fn remove(
     tx: &mut Tx,
+    kind: MemberKind,
     account: AccountId,
     collection: CollectionId,
-    thng: ThngId,
+    member: &str,
 ) -> Result<bool, StoreError> {
-    Ok(execute(tx, REMOVE_THNG, [account.as_str(), collection.as_str()], Some(thng.as_str())).await? > 0)
+    let sql = match kind {
+        MemberKind::Thngs => REMOVE_THNG,
+        MemberKind::Collections => REMOVE_COLLECTION,
+    };
+    Ok(execute(tx, sql, [account.as_str(), collection.as_str()], Some(member)).await? > 0)
 }
 
-/// Takes every Thng out.
-pub async fn remove_thngs(
+/// Takes every member out.
+pub async fn remove_all(
     tx: &mut Tx,
+    kind: MemberKind,
     account: AccountId,
     collection: CollectionId,
 ) -> Result<(), StoreError> {
-    execute(tx, REMOVE_THNGS, [account.as_str(), collection.as_str()], None).await.map(|_| ())
+    let sql = match kind {
+        MemberKind::Thngs => REMOVE_THNGS,
+        MemberKind::Collections => REMOVE_COLLECTIONS,
+    };
+    execute(tx, sql, [account.as_str(), collection.as_str()], None).await.map(|_| ())
 }
 
 /// Takes a Thng out of every collection.
 pub async fn forget_thng(tx: &mut Tx, account: AccountId, thng: ThngId) -> Result<(), StoreError> {
     execute(tx, FORGET_THNG, [account.as_str(), thng.as_str()], None).await.map(|_| ())
-}
-
-/// Adds those of some ids that are collections of the account; `accounts::lock` of `tenants` first.
-pub async fn add_collections(
-    tx: &mut Tx,
-    account: AccountId,
-    collection: CollectionId,
-    ids: &[String],
-) -> Result<(), StoreError> {
-    let binds = (collection.as_str(), account.as_str());
-    let _: Vec<(String,)> = dialect::fetch_in_list!(
-        &mut **tx,
-        (String,),
-        PG_ADD_COLLECTIONS,
-        SQLITE_ADD_COLLECTIONS,
-        [binds.0, binds.1],
-        ids
-    )?;
-    Ok(())
-}
-
-/// Takes a collection out of another; returns whether it was in.
-pub async fn remove_collection(
-    tx: &mut Tx,
-    account: AccountId,
-    collection: CollectionId,
-    member: CollectionId,
-) -> Result<bool, StoreError> {
-    let ids = [account.as_str(), collection.as_str()];
-    Ok(execute(tx, REMOVE_COLLECTION, ids, Some(member.as_str())).await? > 0)
-}
-
-/// Takes every collection out.
-pub async fn remove_collections(
-    tx: &mut Tx,
-    account: AccountId,
-    collection: CollectionId,
-) -> Result<(), StoreError> {
-    execute(tx, REMOVE_COLLECTIONS, [account.as_str(), collection.as_str()], None).await.map(|_| ())
 }
 
 /// Forgets all that is in a collection, and that it is in others.
@@ -133,8 +104,8 @@ pub async fn forget_collection(
     account: AccountId,
     collection: CollectionId,
 ) -> Result<(), StoreError> {
-    remove_thngs(tx, account, collection).await?;
-    remove_collections(tx, account, collection).await?;
+    remove_all(tx, MemberKind::Thngs, account, collection).await?;
+    remove_all(tx, MemberKind::Collections, account, collection).await?;
     execute(tx, FORGET_COLLECTION, [account.as_str(), collection.as_str()], None).await.map(|_| ())
 }
 

@@ -10,7 +10,7 @@ pub mod prove;
 pub mod release;
 pub mod settings;
 
-use std::{fmt, net::SocketAddr, ops::Deref, sync::Arc};
+use std::{net::SocketAddr, sync::Arc};
 
 use ::certificates::service::CertificateState;
 use events::egress::EgressClient;
@@ -20,7 +20,7 @@ use kernel::{
         permission::{Subject::Accounts, Verb},
     },
     error::ServiceError,
-    service::{Core, access::require},
+    service::access::require,
 };
 use mail::Outbox;
 use redirects::service::Redirects;
@@ -69,25 +69,7 @@ impl DomainState {
     }
 }
 
-impl fmt::Debug for DomainState {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("DomainState")
-    }
-}
-
-impl Deref for DomainState {
-    type Target = Core;
-
-    fn deref(&self) -> &Core {
-        &self.redirects.core
-    }
-}
-
-impl AsRef<Core> for DomainState {
-    fn as_ref(&self) -> &Core {
-        self
-    }
-}
+kernel::has_core!(DomainState, redirects.core);
 
 /// A short domain of an account, or a host that it has claimed and may not use yet.
 #[derive(Debug, Clone, PartialEq)]

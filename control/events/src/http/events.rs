@@ -9,12 +9,12 @@ use axum::{
     http::{HeaderMap, HeaderName, header},
     response::{IntoResponse, Response},
 };
-use futures_util::StreamExt;
 use shared::time::Clock;
 use utoipa::ToSchema;
 use web::{
     access::{Authenticated, SentKey},
     api_error::ApiError,
+    event_stream,
     extract::{Path, Query},
     listing::time,
     media,
@@ -33,9 +33,6 @@ use crate::{
         export::{self, Form},
     },
 };
-
-/// The media type of a stream.
-const EVENT_STREAM: &str = "text/event-stream";
 
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
@@ -92,23 +89,10 @@ pub(super) async fn stream(
         None
     });
     ApiError::check_parameters(faults)?;
-    let accepts = headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());
-    let follows = accepts
-        .flat_map(|value| value.split(','))
-        .any(|range| range.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case(EVENT_STREAM));
+    let follows = event_stream::is_asked(&headers);
     let request = Request { types, condition, after, client: info.client, follows };
     let pieces = events::open(&state, &caller, hash_key(&key), request).await?;
-    let pieces = futures_util::stream::unfold(pieces, |mut pieces| async move {
-        pieces.recv().await.map(|piece| (piece, pieces))
-    });
-    let body = Body::from_stream(pieces.map(Ok::<_, std::convert::Infallible>));
-    // Buffering proxies would delay events.
-    let headers = [
-        (header::CONTENT_TYPE, EVENT_STREAM),
-        (header::CACHE_CONTROL, "no-store"),
-        (HeaderName::from_static("x-accel-buffering"), "no"),
-    ];
-    Ok((headers, body).into_response())
+    Ok(event_stream::answer(pieces))
 }
 
 /// Exports actions of one type, or of `all`: a line of JSON for each, oldest first, with `context`.

@@ -14,7 +14,7 @@ pub mod reactions;
 pub mod remaining_capacity;
 pub mod webhooks;
 
-use std::{fmt, ops::Deref, sync::Arc};
+use std::sync::Arc;
 
 use self::{connections::Connections, events::Streams, reactions::Reactions, webhooks::Webhooks};
 use crate::{egress::EgressClient, feed::Feed};
@@ -56,25 +56,7 @@ impl EventState {
     }
 }
 
-impl fmt::Debug for EventState {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("EventState")
-    }
-}
-
-impl Deref for EventState {
-    type Target = Core;
-
-    fn deref(&self) -> &Core {
-        &self.actions.core
-    }
-}
-
-impl AsRef<Core> for EventState {
-    fn as_ref(&self) -> &Core {
-        self
-    }
-}
+kernel::has_core!(EventState, actions.core);
 
 impl AsRef<Self> for EventState {
     fn as_ref(&self) -> &Self {

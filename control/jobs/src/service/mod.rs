@@ -6,7 +6,7 @@ pub use ::actions::service::*;
 
 pub mod jobs;
 
-use std::{fmt, ops::Deref, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use tokio::sync::Notify;
 
@@ -34,16 +34,4 @@ impl JobState {
     }
 }
 
-impl fmt::Debug for JobState {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("JobState")
-    }
-}
-
-impl Deref for JobState {
-    type Target = Core;
-
-    fn deref(&self) -> &Core {
-        &self.actions.core
-    }
-}
+kernel::has_core!(JobState, actions.core);

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use shared::{id::PlaceId, time::UnixMillis};
 
-use super::{limits, members::Members, page::Position};
+use super::{body, limits, members::Members, page::Position};
 
 /// A point on the earth, in degrees.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -131,7 +131,7 @@ impl Location {
         let place = members.parsed("place");
         let timestamp = members.typed("timestamp", "an integer, in milliseconds since 1970", read_millis);
         let custom_fields = match form {
-            Form::Open => read_custom_fields(&mut members),
+            Form::Open => body::custom_fields(&mut members),
             Form::Commissioning => {
                 members.typed("createdAt", "an integer, in milliseconds since 1970", read_millis);
                 members.typed(
@@ -243,17 +243,6 @@ fn read_degrees(members: &mut Members<'_>, name: &str, limit: f64) -> Option<f64
 
 fn read_millis(value: &Value) -> Option<UnixMillis> {
     limits::integer(value).filter(|at| *at >= 0).map(UnixMillis)
-}
-
-fn read_custom_fields(members: &mut Members<'_>) -> Option<Map<String, Value>> {
-    let fields = members.typed("customFields", "an object", Value::as_object)?;
-    match limits::check_custom_fields(fields) {
-        Ok(()) => Some(fields.clone()),
-        Err(fault) => {
-            members.fault(format!("{} {fault}.", members.path("customFields")));
-            None
-        }
-    }
 }
 
 /// The scopes of a location are read-only, but must have their form.

@@ -229,6 +229,34 @@ impl AsRef<Self> for Core {
     }
 }
 
+/// Makes the state of a subject stand for the `Core` in it: `has_core!(JobState, actions.core)` names the path to it.
+///
+/// Its `Debug` shows its name alone.
+#[macro_export]
+macro_rules! has_core {
+    ($state:ident, $($core:ident).+) => {
+        impl ::std::fmt::Debug for $state {
+            fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
+                f.write_str(stringify!($state))
+            }
+        }
+
+        impl ::std::ops::Deref for $state {
+            type Target = $crate::service::Core;
+
+            fn deref(&self) -> &$crate::service::Core {
+                &self.$($core).+
+            }
+        }
+
+        impl AsRef<$crate::service::Core> for $state {
+            fn as_ref(&self) -> &$crate::service::Core {
+                self
+            }
+        }
+    };
+}
+
 impl Core {
     /// 128 random bits.
     ///

@@ -8,7 +8,7 @@ mod links;
 pub mod purge;
 pub mod steps;
 
-use std::{fmt, ops::Deref, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use kernel::{
     batch_size::AdaptiveBatchSize,
@@ -18,7 +18,7 @@ use kernel::{
         subject::{Subject::Redirections, Verb},
     },
     error::CommonError,
-    service::{Core, access::require},
+    service::access::require,
 };
 use redirects::service::Redirects;
 use tokio::sync::Notify;
@@ -45,19 +45,7 @@ impl LinkChangeState {
     }
 }
 
-impl fmt::Debug for LinkChangeState {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("LinkChangeState")
-    }
-}
-
-impl Deref for LinkChangeState {
-    type Target = Core;
-
-    fn deref(&self) -> &Core {
-        &self.redirects.core
-    }
-}
+kernel::has_core!(LinkChangeState, redirects.core);
 
 /// The grant of an operator for redirections: what a change of many needs, and no other key may.
 ///

@@ -16,10 +16,9 @@ pub mod reprint;
 mod rows;
 pub mod steps;
 
-use std::{fmt, ops::Deref, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use catalog::store::blobs::Blobs;
-use kernel::service::Core;
 use redirects::service::Redirects;
 use tokio::sync::Notify;
 
@@ -72,16 +71,4 @@ impl PrintState {
     }
 }
 
-impl fmt::Debug for PrintState {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("PrintState")
-    }
-}
-
-impl Deref for PrintState {
-    type Target = Core;
-
-    fn deref(&self) -> &Core {
-        &self.redirects.core
-    }
-}
+kernel::has_core!(PrintState, redirects.core);

@@ -7,11 +7,10 @@ pub mod erasures;
 mod results;
 pub mod steps;
 
-use std::{fmt, ops::Deref, sync::Arc};
+use std::sync::Arc;
 
 use actions::service::ActionState;
 use assessment::service::AssessmentState;
-use kernel::service::Core;
 use tokio::sync::Notify;
 
 use crate::metrics::ErasureMetrics;
@@ -37,22 +36,4 @@ impl PrivacyState {
     }
 }
 
-impl fmt::Debug for PrivacyState {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("PrivacyState")
-    }
-}
-
-impl Deref for PrivacyState {
-    type Target = Core;
-
-    fn deref(&self) -> &Core {
-        &self.actions.core
-    }
-}
-
-impl AsRef<Core> for PrivacyState {
-    fn as_ref(&self) -> &Core {
-        self
-    }
-}
+kernel::has_core!(PrivacyState, actions.core);

@@ -10,7 +10,7 @@ pub mod rules;
 pub mod tasks;
 mod user_links;
 
-use std::{fmt, ops::Deref, sync::Arc};
+use std::sync::Arc;
 
 use tokio::sync::Semaphore;
 
@@ -32,16 +32,4 @@ pub struct Redirects {
 /// Most codes with a style that a process draws at a time: each takes a core for milliseconds, at worst some 200.
 pub const DRAWINGS: usize = 2;
 
-impl fmt::Debug for Redirects {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Redirects")
-    }
-}
-
-impl Deref for Redirects {
-    type Target = Core;
-
-    fn deref(&self) -> &Core {
-        &self.core
-    }
-}
+kernel::has_core!(Redirects, core);

@@ -9,10 +9,8 @@ use super::{
     members::Members,
     operator::{OperatorChange, parse_acceptance},
     password::Password,
+    password_body::{MAX_CODE, code, new_password, password, required},
 };
-
-/// Longest code that is compared.
-pub const MAX_CODE: usize = 128;
 
 /// Proof beside the password.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -70,52 +68,6 @@ impl ResetRequest {
         let email = email(&mut members);
         let account = account(&mut members);
         members.finish(email.map(|email| Self { email, account }))
-    }
-}
-
-/// A password by the code of a mail.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Reset {
-    /// The code.
-    pub code: String,
-    /// The new password.
-    pub password: Password,
-}
-
-impl Reset {
-    /// Reads the body of a reset.
-    ///
-    /// # Errors
-    /// Every fault found, each naming its member.
-    pub fn parse(body: &Value) -> Result<Self, Vec<String>> {
-        let mut members = Members::of(body)?;
-        let code = code(&mut members, "code");
-        let password =
-            required(&mut members, "password").and_then(|()| new_password(&mut members, "password"));
-        members.finish(code.zip(password).map(|(code, password)| Self { code, password }))
-    }
-}
-
-/// A change of the own password.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PasswordChange {
-    /// The password until now.
-    pub old: Password,
-    /// The new one.
-    pub new: Password,
-}
-
-impl PasswordChange {
-    /// Reads the body of a change.
-    ///
-    /// # Errors
-    /// Every fault found, each naming its member.
-    pub fn parse(body: &Value) -> Result<Self, Vec<String>> {
-        let mut members = Members::of(body)?;
-        let old = password(&mut members, "password");
-        let new =
-            required(&mut members, "newPassword").and_then(|()| new_password(&mut members, "newPassword"));
-        members.finish(old.zip(new).map(|(old, new)| Self { old, new }))
     }
 }
 
@@ -190,29 +142,10 @@ impl Acceptance {
     }
 }
 
-fn required(members: &mut Members<'_>, member: &str) -> Option<()> {
-    if members.raw(member).is_none() {
-        members.fault(format!("{member} is required."));
-        return None;
-    }
-    Some(())
-}
-
 fn email(members: &mut Members<'_>) -> Option<Email> {
     required(members, "email")?;
     let text = members.text("email")?;
     Email::parse(text).map_err(|fault| members.fault(format!("email {fault}."))).ok()
-}
-
-fn password(members: &mut Members<'_>, member: &str) -> Option<Password> {
-    required(members, member)?;
-    let text = members.text(member)?;
-    Password::parse(text).map_err(|fault| members.fault(format!("{member} {fault}."))).ok()
-}
-
-fn new_password(members: &mut Members<'_>, member: &str) -> Option<Password> {
-    let text = members.text(member)?;
-    Password::parse_new(text).map_err(|fault| members.fault(format!("{member} {fault}."))).ok()
 }
 
 fn account(members: &mut Members<'_>) -> Option<AccountId> {
@@ -230,11 +163,6 @@ fn second(members: &mut Members<'_>) -> Option<SecondFactor> {
         (Some(code), None) => Some(SecondFactor::Code(code)),
         (None, recovery) => recovery.map(SecondFactor::RecoveryCode),
     }
-}
-
-fn code(members: &mut Members<'_>, member: &'static str) -> Option<String> {
-    required(members, member)?;
-    text(members, member, 1, MAX_CODE)
 }
 
 #[cfg(test)]
@@ -262,13 +190,6 @@ mod tests {
         let both = json!({"email": "a@b", "password": long, "code": "1", "recoveryCode": "1"});
         check(SignIn::parse(&both).err(), &["give one of them"]);
         check(ResetRequest::parse(&json!({"account": 1})).err(), &["email is required", "account must"]);
-        check(Reset::parse(&json!({})).err(), &["code is required", "password is required"]);
-        check(Reset::parse(&json!({"code": "x", "password": "short"})).err(), &["password must have 12"]);
-        check(
-            PasswordChange::parse(&json!({"password": 1, "newPassword": "short"})).err(),
-            &["password must", "newPassword must have 12"],
-        );
-        check(PasswordChange::parse(&json!({})).err(), &["password is required", "newPassword is required"]);
         check(Confirmation::of_both(&json!({})).err(), &["password is required", "code or recoveryCode"]);
         check(Confirmation::of_password(&json!({})).err(), &["password is required"]);
         check(parse_code(&json!({})).err(), &["code is required"]);

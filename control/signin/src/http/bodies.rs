@@ -1,13 +1,10 @@
 //! Request bodies of sign-in.
 
 use serde_json::{Value, json};
-use web::bodies::{AN_ID, Body, ID, text};
+use tenants::http::bodies::{new_password, password};
+use web::bodies::{AN_ID, Body, ID, email, text};
 
-use crate::domain::{
-    limits::MAX_NAME,
-    password::{MAX_PASSWORD, MIN_NEW_PASSWORD, MIN_PASSWORD},
-    sign_in_body::MAX_CODE,
-};
+use crate::domain::{limits::MAX_NAME, password_body::MAX_CODE};
 
 pub(super) fn acceptance() -> Value {
     Body::new("The code of an invitation")
@@ -17,15 +14,6 @@ pub(super) fn acceptance() -> Value {
         .must("code", text(1, MAX_NAME))
         .like("code", "3fa0c9e2")
         .like("firstName", "Ada")
-        .done()
-}
-
-pub(super) fn new_passwords() -> Value {
-    Body::new("The password until now, and the new one")
-        .must("password", password())
-        .must("newPassword", new_password())
-        .like("password", "a long sentence is best")
-        .like("newPassword", "a longer sentence is better")
         .done()
 }
 
@@ -79,18 +67,6 @@ pub(super) fn both_factors() -> Value {
         .like("password", "a long sentence is best")
         .like("code", "123456")
         .done()
-}
-
-fn email() -> Value {
-    json!({"type": "string", "format": "email", "maxLength": 254})
-}
-
-fn password() -> Value {
-    json!({"type": "string", "minLength": MIN_PASSWORD, "maxLength": MAX_PASSWORD})
-}
-
-fn new_password() -> Value {
-    json!({"type": "string", "minLength": MIN_NEW_PASSWORD, "maxLength": MAX_PASSWORD})
 }
 
 fn account() -> Value {

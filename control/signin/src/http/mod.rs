@@ -16,6 +16,7 @@ mod sessions;
 mod throttled;
 
 use axum::extract::FromRef;
+use tenants::http::bodies::new_passwords;
 use utoipa_axum::routes;
 use web::{
     access::Access,
@@ -33,7 +34,7 @@ where
 {
     Routes::new()
         .routes(routes!(invitations::accept).rate_limit(RateLimit::Login).body(bodies::acceptance))
-        .routes(routes!(own_password::change).rate_limit(RateLimit::Login).body(bodies::new_passwords))
+        .routes(routes!(own_password::change).rate_limit(RateLimit::Login).body(new_passwords))
         .routes(routes!(session::sign_in).rate_limit(RateLimit::Login).enrols().body(bodies::sign_in))
         .routes(routes!(session::read, session::sign_out).enrols())
         .routes(routes!(links::sign_in).rate_limit(RateLimit::Login).enrols().body(bodies::link))

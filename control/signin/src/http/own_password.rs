@@ -12,7 +12,7 @@ use web::{
 
 use super::throttled::throttled;
 use crate::{
-    domain::sign_in_body::PasswordChange,
+    domain::password_body::PasswordChange,
     service::{SignInState, own_passwords},
 };
 

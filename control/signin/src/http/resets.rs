@@ -7,7 +7,7 @@ use web::{api_error::ApiError, extract::JsonBody, rate_limit::Ledger};
 
 use super::{extract::Visitor, throttled::throttled};
 use crate::{
-    domain::sign_in_body::{Reset, ResetRequest},
+    domain::{password_body::Reset, sign_in_body::ResetRequest},
     service::{SignInState, resets},
 };
 

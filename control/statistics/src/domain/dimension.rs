@@ -112,12 +112,6 @@ pub const SERIES: &[Series] = &[
 ];
 
 impl Series {
-    /// Whether there are as many values as the account has products or links.
-    #[must_use]
-    pub fn has_many(&self) -> bool {
-        matches!(self.first, Some(Dimension::Product | Dimension::Link | Dimension::Gtin))
-    }
-
     /// Whether it is counted by the day of UTC only. Most links are scanned once or twice: rows by the hour would be as
     /// many as the scans.
     #[must_use]

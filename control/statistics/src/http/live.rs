@@ -2,18 +2,13 @@
 //!
 //! Spec gap: the platform API shows no such stream.
 
-use axum::{
-    body::Body,
-    extract::State,
-    http::{HeaderMap, HeaderName, header},
-    response::{IntoResponse, Response},
-};
-use futures_util::StreamExt;
+use axum::{extract::State, http::HeaderMap, response::Response};
 use serde::Serialize;
 use utoipa::ToSchema;
 use web::{
     access::{Authenticated, SentKey},
     api_error::ApiError,
+    event_stream,
     request_info::RequestInfo,
 };
 
@@ -21,9 +16,6 @@ use crate::{
     domain::access::hash_key,
     service::{StatisticsState, live_scans},
 };
-
-/// The media type of a stream.
-const EVENT_STREAM: &str = "text/event-stream";
 
 /// A scan of the stream: the `data` of an event.
 #[derive(Serialize, ToSchema)]
@@ -75,20 +67,7 @@ pub(super) async fn stream(
     info: RequestInfo,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
-    let accepts = headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());
-    let follows = accepts
-        .flat_map(|value| value.split(','))
-        .any(|range| range.split(';').next().unwrap_or_default().trim().eq_ignore_ascii_case(EVENT_STREAM));
+    let follows = event_stream::is_asked(&headers);
     let pieces = live_scans::open(&state, &caller, hash_key(&key), info.client, follows).await?;
-    let pieces = futures_util::stream::unfold(pieces, |mut pieces| async move {
-        pieces.recv().await.map(|piece| (piece, pieces))
-    });
-    let body = Body::from_stream(pieces.map(Ok::<_, std::convert::Infallible>));
-    // Buffering proxies would delay scans.
-    let headers = [
-        (header::CONTENT_TYPE, EVENT_STREAM),
-        (header::CACHE_CONTROL, "no-store"),
-        (HeaderName::from_static("x-accel-buffering"), "no"),
-    ];
-    Ok((headers, body).into_response())
+    Ok(event_stream::answer(pieces))
 }

@@ -15,8 +15,6 @@ pub mod unknown_scans;
 
 use std::{
     collections::HashMap,
-    fmt,
-    ops::Deref,
     sync::{Arc, Mutex, PoisonError},
 };
 
@@ -75,16 +73,4 @@ impl StatisticsState {
     }
 }
 
-impl fmt::Debug for StatisticsState {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("StatisticsState")
-    }
-}
-
-impl Deref for StatisticsState {
-    type Target = Core;
-
-    fn deref(&self) -> &Core {
-        &self.core
-    }
-}
+kernel::has_core!(StatisticsState, core);

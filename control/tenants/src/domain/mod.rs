@@ -12,6 +12,7 @@ pub mod operator;
 pub mod operator_key;
 pub mod pages;
 pub mod password;
+pub mod password_body;
 pub mod personal_data_days;
 pub mod scan_retention;
 pub mod target_hosts;

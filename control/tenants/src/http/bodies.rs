@@ -7,10 +7,34 @@ use crate::{
     domain::{
         limits::{MAX_KEY, MAX_LIST, MAX_NAME},
         operator_key::MAX_NETWORK,
+        password::{MAX_PASSWORD, MIN_NEW_PASSWORD, MIN_PASSWORD},
         role::BUILT_IN,
     },
     service::access::MAX_OVERLAP_MS,
 };
+
+/// The password until now, and the new one, of an operator or a user of applications.
+#[must_use]
+pub fn new_passwords() -> Value {
+    Body::new("The password until now, and the new one")
+        .must("password", password())
+        .must("newPassword", new_password())
+        .like("password", "a long sentence is best")
+        .like("newPassword", "a longer sentence is better")
+        .done()
+}
+
+/// A password that is compared.
+#[must_use]
+pub fn password() -> Value {
+    json!({"type": "string", "minLength": MIN_PASSWORD, "maxLength": MAX_PASSWORD})
+}
+
+/// A password that is set.
+#[must_use]
+pub fn new_password() -> Value {
+    json!({"type": "string", "minLength": MIN_NEW_PASSWORD, "maxLength": MAX_PASSWORD})
+}
 
 pub(super) fn changed_access() -> Value {
     let body = access(names(Body::new(CHANGES))).named(false, "printing line 3");

@@ -3,7 +3,7 @@
 use std::{
     ffi::OsString,
     fs::{self, File},
-    io::{self, Write as _},
+    io,
     path::{Path, PathBuf},
     process::ExitCode,
     time::{SystemTime, UNIX_EPOCH},
@@ -17,7 +17,7 @@ use kernel::store::{
 use scan_store::store::{check as check_scans, file_of};
 use secrets::keys::KeyId;
 
-use super::keys::Place;
+use super::{keys::Place, shown::say};
 use crate::{
     config::{Config, ConfigError, Database, FileStore},
     data_dir::DataDir,
@@ -260,9 +260,4 @@ fn remove_if_there(path: &Path) -> io::Result<()> {
 fn sync_folder_of(file: &Path) -> io::Result<()> {
     let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     File::open(folder)?.sync_all()
-}
-
-fn say(line: &str) {
-    // A closed pipe is no fault.
-    let _ = writeln!(io::stdout().lock(), "{line}");
 }

@@ -11,10 +11,13 @@ use shared::target::{InvalidTarget, Target};
 use self::{
     fill::Filling,
     mark::{Demo, Mark, State},
-    shown::{Shown, note, say},
+    shown::{Shown, note},
     verdicts::{PROMISED, Verdicts},
 };
-use super::client::{ApiArgs, Client, RequestError};
+use super::{
+    client::{ApiArgs, Client, RequestError},
+    shown::say,
+};
 use crate::failure::Failure;
 
 mod background;

@@ -1,19 +1,21 @@
 //! `waymark jobs`: lists, shows and cancels jobs; `submit` uploads a file of ids, has actions created on its Thngs, and follows the job to its end.
 
 use std::{
-    io::{self, IsTerminal as _, Write as _},
     path::{Path, PathBuf},
     process::ExitCode,
     time::{Duration, Instant},
 };
 
 use clap::{Subcommand, ValueEnum};
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::ProgressBar;
 use reqwest::Url;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::client::{ApiArgs, Client, RequestError};
+use super::{
+    client::{ApiArgs, Client, RequestError},
+    shown::{bar, end, note, say},
+};
 use crate::{config::ConfigError, failure::Failure};
 
 mod manage;
@@ -196,7 +198,7 @@ async fn submit(args: Submit) -> Result<ExitCode, Failure> {
         done - failures.min(done)
     ));
     if let Some(message) = message {
-        note(&message);
+        note("jobs", &message);
     }
     Ok(code(&status))
 }
@@ -260,7 +262,7 @@ async fn follow(client: &Client, url: &Url) -> Result<Job, RequestError> {
         let job: Job = client.read(url).await?;
         shown.show(&job);
         if job.completed_at.is_some() {
-            shown.end();
+            end(shown.bar.as_ref());
             return Ok(job);
         }
         tokio::time::sleep(LOOK).await;
@@ -277,14 +279,11 @@ struct Shown {
 impl Shown {
     fn start() -> Self {
         let template = "{bar:30} {percent}% {pos}/{len} {msg} {eta} left";
-        let bar = io::stderr().is_terminal().then(|| {
-            let bar = ProgressBar::new(0);
-            if let Ok(style) = ProgressStyle::with_template(template) {
-                bar.set_style(style);
-            }
-            bar
-        });
-        Self { bar, begun: Instant::now(), said: std::cell::Cell::new(Instant::now()) }
+        Self {
+            bar: bar(Some(0), template),
+            begun: Instant::now(),
+            said: std::cell::Cell::new(Instant::now()),
+        }
     }
 
     fn show(&self, job: &Job) {
@@ -297,13 +296,7 @@ impl Shown {
             bar.set_message(text);
         } else if self.said.get().elapsed() >= PERIOD {
             self.said.set(Instant::now());
-            note(&format!("{done} of {all}, {text}"));
-        }
-    }
-
-    fn end(&self) {
-        if let Some(bar) = &self.bar {
-            bar.finish_and_clear();
+            note("jobs", &format!("{done} of {all}, {text}"));
         }
     }
 }
@@ -320,7 +313,7 @@ async fn print_failures(client: &Client, job: &Url, most: u64) -> Result<(), Req
         let (entries, following): (Vec<LogEntry>, _) = client.read_page(&url).await?;
         for LogEntry { payload, message } in entries {
             if printed == most {
-                note(&format!("more than {most} operations failed; the job's logs have the others"));
+                note("jobs", &format!("more than {most} operations failed; the job's logs have the others"));
                 break;
             }
             let id = ["id", "value", "shortId"].into_iter().find_map(|name| payload.get(name)?.as_str());
@@ -332,13 +325,4 @@ async fn print_failures(client: &Client, job: &Url, most: u64) -> Result<(), Req
         next = following;
     }
     Ok(())
-}
-
-/// Prints a line; gives whether anybody still reads.
-fn say(line: &str) -> bool {
-    writeln!(io::stdout().lock(), "{line}").is_ok()
-}
-
-fn note(text: &str) {
-    let _ = writeln!(io::stderr().lock(), "jobs: {text}");
 }

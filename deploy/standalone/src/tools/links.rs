@@ -1,7 +1,6 @@
 //! `waymark links`: changes many links at once, and undoes such a change.
 
 use std::{
-    io::{self, Write as _},
     process::ExitCode,
     time::{Duration, Instant},
 };
@@ -11,7 +10,10 @@ use reqwest::Url;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::client::{ApiArgs, Client, RequestError};
+use super::{
+    client::{ApiArgs, Client, RequestError},
+    shown::{note, say},
+};
 use crate::{config::ConfigError, failure::Failure};
 
 /// Time between two looks at a change.
@@ -263,10 +265,10 @@ async fn end(client: &Client, job: Job, end: &End) -> Result<ExitCode, Failure> 
         "{status}: {changed} changed, {unchanged} unchanged, {conflicts} left as they are, job {id}"
     ));
     if status == AWAITING {
-        note("another operator must approve it");
+        note("links", "another operator must approve it");
     }
     if let Some(message) = message {
-        note(&message);
+        note("links", &message);
     }
     Ok(match (status.as_str(), conflicts) {
         ("complete", 0) => ExitCode::SUCCESS,
@@ -285,7 +287,7 @@ async fn follow(client: &Client, url: &Url) -> Result<Job, RequestError> {
         }
         if said.elapsed() >= PERIOD {
             said = Instant::now();
-            note(&format!("{} of {}, {}", job.progress.done, job.progress.links, job.status));
+            note("links", &format!("{} of {}, {}", job.progress.done, job.progress.links, job.status));
         }
         tokio::time::sleep(LOOK).await;
     }
@@ -310,13 +312,4 @@ async fn print_conflicts(client: &Client, job: &Url, most: u64) -> Result<(), Re
         next = following;
     }
     Ok(())
-}
-
-/// Prints a line; gives whether anybody still reads.
-fn say(line: &str) -> bool {
-    writeln!(io::stdout().lock(), "{line}").is_ok()
-}
-
-fn note(text: &str) {
-    let _ = writeln!(io::stderr().lock(), "links: {text}");
 }

@@ -16,4 +16,5 @@ pub mod platform;
 pub mod print;
 pub mod qr;
 pub mod secrets;
+mod shown;
 pub mod status;

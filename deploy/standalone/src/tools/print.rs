@@ -3,18 +3,19 @@
 
 use std::{
     fs,
-    io::{self, IsTerminal as _, Write as _},
     path::{Path, PathBuf},
     process::ExitCode,
     time::{Duration, Instant},
 };
 
-use indicatif::{ProgressBar, ProgressStyle};
 use reqwest::Url;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::client::{ApiArgs, Client, RequestError};
+use super::{
+    client::{ApiArgs, Client, RequestError},
+    shown::{bar, end, note, say},
+};
 use crate::{config::ConfigError, failure::Failure};
 
 mod reprint;
@@ -124,27 +125,27 @@ pub async fn run(args: Args) -> Result<ExitCode, Failure> {
         return Ok(ExitCode::SUCCESS);
     }
     if args.order.is_none() {
-        note(&format!("order {id}"));
+        note("print", &format!("order {id}"));
     }
     let url = client.url(&["jobs", "qr", &id], []);
     let unfinished = |error: RequestError| Failure::unfinished(format!("order {id}"), error);
     let ended = follow(&client, &url).await.map_err(unfinished)?;
     if ended.status != "complete" {
-        note(&format!("order {}: {}", ended.id, ended.message.as_deref().unwrap_or(&ended.status)));
+        note("print", &format!("order {}: {}", ended.id, ended.message.as_deref().unwrap_or(&ended.status)));
         return Ok(ExitCode::from(NOT_DONE));
     }
     if let Some(edges) = ended.edges.filter(|edges| !edges.lagging.is_empty()) {
-        note(&format!(
-            "these edges did not hold the links when it was released: {}",
-            edges.lagging.join(", ")
-        ));
+        note(
+            "print",
+            &format!("these edges did not hold the links when it was released: {}", edges.lagging.join(", ")),
+        );
     }
     fs::create_dir_all(&args.out)
         .map_err(|error| ConfigError::new("--out", format!("{}: {error}", args.out.display())))?;
     let files: Vec<File> =
         client.read(&client.url(&["jobs", "qr", &id, "files"], [])).await.map_err(unfinished)?;
     if files.is_empty() {
-        note("its files were removed: their time is over");
+        note("print", "its files were removed: their time is over");
         return Ok(ExitCode::from(NOT_DONE));
     }
     for File { name, etag } in files {
@@ -182,7 +183,7 @@ async fn create(client: &Client, args: &Args) -> Result<String, Failure> {
             let posted = order_file(client, args, (path, &file), (&url, key.as_str())).await;
             // The order still reads it; nothing else does.
             if let Err(error) = client.remove(&client.url(&["files", &file.id], [])).await {
-                note(&format!("the uploaded file {} stays: {error}", file.id));
+                note("print", &format!("the uploaded file {} stays: {error}", file.id));
             }
             return posted;
         }
@@ -232,13 +233,7 @@ async fn post(client: &Client, url: &Url, key: &str, body: &Value) -> Result<Str
 
 /// Looks at an order until it has ended, and shows how far it is.
 async fn follow(client: &Client, url: &Url) -> Result<Order, RequestError> {
-    let bar = io::stderr().is_terminal().then(|| {
-        let bar = ProgressBar::new(100);
-        if let Ok(style) = ProgressStyle::with_template("{bar:30} {percent}% {msg}") {
-            bar.set_style(style);
-        }
-        bar
-    });
+    let bar = bar(Some(100), "{bar:30} {percent}% {msg}");
     let mut said = Instant::now();
     loop {
         let order: Order = client.read(url).await?;
@@ -250,24 +245,12 @@ async fn follow(client: &Client, url: &Url) -> Result<Order, RequestError> {
             bar.set_message(text);
         } else if said.elapsed() >= PERIOD {
             said = Instant::now();
-            note(&text);
+            note("print", &text);
         }
         if order.has_ended() {
-            if let Some(bar) = &bar {
-                bar.finish_and_clear();
-            }
+            end(bar.as_ref());
             return Ok(order);
         }
         tokio::time::sleep(LOOK).await;
     }
-}
-
-/// Prints a line.
-fn say(line: &str) {
-    // A closed pipe is no fault.
-    let _ = writeln!(io::stdout().lock(), "{line}");
-}
-
-fn note(text: &str) {
-    let _ = writeln!(io::stderr().lock(), "print: {text}");
 }

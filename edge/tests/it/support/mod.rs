@@ -8,7 +8,7 @@ mod record;
 
 use std::{net::SocketAddr, path::Path, sync::Arc, time::Duration};
 
-use edge::{Edge, EdgeConfig, EdgeError, EdgeHandle, Listeners, TlsCerts, backing::Backing};
+use edge::{DiskLimits, Edge, EdgeConfig, EdgeError, EdgeHandle, Listeners, TlsCerts, backing::Backing};
 use shared::time::{Clock, ManualClock, UnixMillis};
 use tempfile::TempDir;
 use tokio::task::JoinHandle;
@@ -26,6 +26,14 @@ pub(crate) use self::{
 pub(crate) const HOST: &str = "tn.gg";
 /// How long anything may take before a test fails.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(20);
+
+/// Settings of edges that take each of the ways to an answer.
+pub(crate) const WAYS: [fn(&mut EdgeConfig); 4] = [
+    |_| {},
+    |config| config.is_replica = true,
+    |config| config.fast_redirects = false,
+    |config| (config.is_replica, config.fast_redirects) = (true, false),
+];
 
 /// The wall clock of an edge, which the test sets.
 #[derive(Debug, Clone)]
@@ -133,6 +141,17 @@ pub(crate) async fn edge_with(adapt: impl FnOnce(&mut EdgeConfig)) -> (Control, 
     let (control, folder) = (Control::new(), tempfile::tempdir().unwrap());
     let running = Running::start(&control, folder.path(), None, adapt).await;
     (control, running, folder)
+}
+
+/// An edge that often writes what it holds to its disk.
+pub(crate) fn on_disk(config: &mut EdgeConfig) {
+    config.disk = Some(DiskLimits { interval: Duration::from_millis(20), ..DiskLimits::default() });
+}
+
+/// The same with a full replica.
+pub(crate) fn full(config: &mut EdgeConfig) {
+    config.is_replica = true;
+    on_disk(config);
 }
 
 /// Waits until a condition holds; fails when it takes too long.

@@ -120,9 +120,9 @@ fn a_module_that_is_too_small_is_refused_unless_it_is_allowed() {
 
 #[test]
 fn known_sizes_are_orders_that_are_taken() {
-    let sizes = PrintSpec::known_sizes();
-    assert_eq!(sizes.len(), sizes::ALL.len(), "every name is there once");
-    for (name, measures) in sizes {
+    for (index, size) in sizes::ALL.iter().enumerate() {
+        let (name, measures) = (size.name, Sheet::known(size).measures());
+        assert!(sizes::ALL[..index].iter().all(|other| other.name != name), "{name} is there once");
         let by_name = good(&json!({"format": "pdf-sheets", "layout": {"size": name}}));
         let by_measures = good(&json!({"format": "pdf-sheets", "layout": measures}));
         assert_eq!(by_name.labels(), by_measures.labels(), "{name}");

@@ -5,7 +5,7 @@ use axum::http::Method;
 use serde_json::json;
 use tests::{db::Engine, product::PHONE};
 
-use super::{super::Api, BERN, Brand, HOUR, TOKYO, UNKNOWN, check, scanned, statuses, trigger, with};
+use super::{super::Api, BERN, Brand, CITIES, HOUR, TOKYO, UNKNOWN, check, scanned, statuses, trigger, with};
 use crate::on_both_engines;
 
 /// A trigger that is a stored scan: its place and context are what was stored with it.
@@ -47,13 +47,7 @@ pub(super) async fn a_copied_code_is_detected(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     let brand = Brand::new(&api).await?;
     let thng = brand.thng("A").await?;
-    let cities = [
-        ("Bern", "CH", BERN),
-        ("Tokyo", "JP", TOKYO),
-        ("Sydney", "AU", (-33.87, 151.21)),
-        ("Lima", "PE", (-12.05, -77.04)),
-    ];
-    for (n, place) in cities.iter().cycle().take(16).enumerate() {
+    for (n, place) in CITIES.iter().cycle().take(16).enumerate() {
         // In an order that is not that of time.
         let hour = 10 + (n as i64 * 7) % 64;
         scanned(&api, &thng, hour, &format!("Phone{}/1", ["A", "B", "C", "D"][n % 4]), Some(*place)).await?;
@@ -63,9 +57,7 @@ pub(super) async fn a_copied_code_is_detected(engine: Engine) -> Result<()> {
     assert_eq!(statuses(&result)[..2], ["suspicious", "suspected"], "{result}");
     assert_eq!(result["customFields"]["duplicateProfile"]["isDuplicate"], true);
     let replay = json!({"thng": thng, "settings": {"duplicatePoints": 100, "suspectedPoints": 100}});
-    let answer = api.call(Method::POST, "/authentication/replay", Some(replay)).await?;
-    assert_eq!(answer.status, 200, "{answer:?}");
-    let replayed = answer.json();
+    let replayed = api.call(Method::POST, "/authentication/replay", Some(replay)).await?.must_be(200)?.json();
     assert_eq!((&replayed["scans"], &replayed["profileMatches"]), (&json!(16), &json!(true)), "{replayed}");
     let results = replayed["results"].as_array().context("results")?;
     assert!(

@@ -21,9 +21,12 @@ const AGED: [&str; 4] = ["203.0.113.77", "cb00714d", "marked 7q", "46.948125"];
 impl Scanned {
     pub(super) async fn keep_days(&self, days: Value) -> Result<Value> {
         let uri = format!("/accounts/{}", self.api.made.account);
-        let answer = self.api.call(Method::PUT, &uri, Some(json!({"personalDataDays": days}))).await?;
-        ensure!(answer.status == 200, "{answer:?}");
-        Ok(answer.json())
+        Ok(self
+            .api
+            .call(Method::PUT, &uri, Some(json!({"personalDataDays": days})))
+            .await?
+            .must_be(200)?
+            .json())
     }
 
     /// Lets so many days pass; retention follows by one a run.

@@ -94,15 +94,13 @@ async fn who_is_confined_later_does_not_see_what_it_did_before(engine: Engine) -
     links(&api, &product, "FREE", 2, &json!({})).await?;
     let (id, editor) = machine(&api, "editor", json!({})).await?;
     let body = json!({"product": product, "patch": {"title": "New"}});
-    let asked = api.call_as(&editor, Method::POST, "/jobs/redirections", Some(body)).await?;
-    ensure!(asked.status == 201, "{asked:?}");
+    let asked = api.call_as(&editor, Method::POST, "/jobs/redirections", Some(body)).await?.must_be(201)?;
     let path = format!("/jobs/redirections/{}", asked.json()["id"].as_str().context("id")?);
     ensure!(counts(&worked(&api, &path).await?) == [4, 4, 0, 0]);
     ensure!(api.call_as(&editor, Method::GET, &path, None).await?.status == 200);
     // Of two projects: then the operator has the same name in the list as before.
     let confined = json!({"conditions": [format!("project={own}"), format!("project={other}")]});
-    let set = api.call(Method::PUT, &format!("{}/{id}", accesses(&api)), Some(confined)).await?;
-    ensure!(set.status == 200, "{set:?}");
+    api.call(Method::PUT, &format!("{}/{id}", accesses(&api)), Some(confined)).await?.must_be(200)?;
     let after = all(&api).await?;
     let listed = api.call_as(&editor, Method::GET, "/jobs/redirections", None).await?;
     ensure!(listed.status == 200 && listed.json() == json!([]), "{listed:?}");

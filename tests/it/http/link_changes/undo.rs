@@ -30,8 +30,7 @@ const EVERYTHING: &str = r#"{"defaultRedirectUrl": "https://example.com/after", 
 
 /// Asks for the undoing of a change; gives the path of the undo.
 async fn undo(api: &Api, path: &str, body: Value) -> Result<String> {
-    let answer = api.call(Method::POST, &format!("{path}/undo"), Some(body)).await?;
-    ensure!(answer.status == 201, "{answer:?}");
+    let answer = api.call(Method::POST, &format!("{path}/undo"), Some(body)).await?.must_be(201)?;
     let undo = answer.json();
     ensure!(undo["type"] == "undo" && path.ends_with(undo["of"].as_str().context("of")?), "{undo}");
     let path = format!("/jobs/redirections/{}", undo["id"].as_str().context("id")?);

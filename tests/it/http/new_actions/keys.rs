@@ -10,11 +10,8 @@ use crate::on_both_engines;
 
 pub(super) async fn each_key_creates_only_permitted_actions(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
-    let project = id(&api.create("/projects", json!({"name": "p"})).await?);
-    let applications = format!("/projects/{project}/applications");
-    let app = api.create(&applications, json!({"name": "a"})).await?;
-    let secret = api.get(&format!("{applications}/{}/secretKey", id(&app))).await?.json();
-    let (public, secret) = (app["appApiKey"].as_str().unwrap(), secret["secretApiKey"].as_str().unwrap());
+    let app = api.application(json!({"name": "a"})).await?;
+    let (project, public, secret) = (&*app.project, &*app.public, &*app.secret);
     let scopes = json!({"users": [], "projects": [project]});
     let thng = id(&api.create("/thngs", json!({"name": "in", "scopes": scopes})).await?);
     let outside = id(&api.create("/thngs", json!({"name": "out"})).await?);
@@ -41,9 +38,9 @@ pub(super) async fn each_key_creates_only_permitted_actions(engine: Engine) -> R
         assert_eq!(answer.status.as_u16(), status, "{uri} {about}: {:?}", answer.json());
     }
     let of_app = api.call_as(public, Method::POST, "/actions/scans", Some(json!({}))).await?.json();
-    assert_eq!((&of_app["createdByProject"], &of_app["createdByApp"]), (&json!(project), &app["id"]));
+    assert_eq!((&of_app["createdByProject"], &of_app["createdByApp"]), (&json!(project), &json!(app.id)));
     let of_user = api.call_as(user_key, Method::POST, "/actions/shares", Some(json!({}))).await?.json();
-    assert_eq!((&of_user["user"], &of_user["createdByApp"]), (&user["evrythngUser"], &app["id"]));
+    assert_eq!((&of_user["user"], &of_user["createdByApp"]), (&user["evrythngUser"], &json!(app.id)));
     let of_thng = api.call_as(own, Method::POST, "/actions/shares", Some(json!({}))).await?.json();
     assert_eq!(of_thng["thng"], json!(thng), "a Thng tells of itself");
     // What is said of a Thng of the project belongs to the project, whoever says it; the rest does not.

@@ -115,8 +115,7 @@ async fn of_two_last_keys_one_stays(engine: Engine) -> Result<()> {
         let done = statuses.iter().filter(|status| **status == 200).count();
         ensure!(done == 1, "{statuses:?}");
         let left = if statuses[0] == 200 { &keys[0] } else { &keys[1] };
-        let open = api.call_as(&left.key, Method::PUT, &fixture, Some(json!({"networks": []}))).await?;
-        ensure!(open.status == 200, "{open:?}");
+        api.call_as(&left.key, Method::PUT, &fixture, Some(json!({"networks": []}))).await?.must_be(200)?;
         ensure!(api.call(Method::DELETE, &left.path(), None).await?.status == 200);
     }
     Ok(())

@@ -23,12 +23,13 @@ use push::{certificates::CertificateKey, hub::Hub};
 use redirects::store::log;
 use serde_json::{Value, json};
 use shared::wire::{
-    PROTOCOL,
     certificates::DomainCertificate,
     contents,
     stream::{Change, Hello, ToEdge},
 };
-use tests::{db::Engine, killed::Killed, pebble::Pebble, product::DEADLINE, redis::free_port};
+use tests::{
+    db::Engine, killed::Killed, pebble::Pebble, product::DEADLINE, raw_edge::hello, redis::free_port,
+};
 
 use super::{HOUR_MS, Setting};
 
@@ -84,16 +85,7 @@ impl Setting {
 
     /// The same of an edge with these digests, or of one that takes no certificates.
     async fn welcomed_holding(&self, certificates: Option<Vec<u64>>) -> Result<Vec<DomainCertificate>> {
-        let hello = Hello {
-            proto: PROTOCOL,
-            edge_id: "e1".into(),
-            region: "here".into(),
-            build: "test".into(),
-            epoch: None,
-            applied: 0,
-            contents: Vec::new(),
-            certificates,
-        };
+        let hello = Hello { certificates, ..hello("e1", None, 0) };
         // A hub of its own: orders would wait for an edge of the other.
         let core = &self.api.made.app.core;
         let hub = Hub::open(core.db.clone()).await?;

@@ -56,8 +56,7 @@ impl Setting {
 
     async fn delete_link(&self, host: &str, short_id: &str) -> Result<()> {
         let link = format!("/redirections/{short_id}?domain={host}");
-        let deleted = self.api.call(Method::DELETE, &link, None).await?;
-        ensure!(deleted.status == 200, "{deleted:?}");
+        self.api.call(Method::DELETE, &link, None).await?.must_be(200)?;
         Ok(())
     }
 

@@ -11,11 +11,11 @@ use printing::{
     worker::{Part, work},
 };
 use serde_json::{Value, json};
-use shared::wire::{
-    PROTOCOL,
-    stream::{Hello, ToControl},
+use shared::wire::stream::ToControl;
+use tests::{
+    db::{Engine, TestApp},
+    raw_edge::hello,
 };
-use tests::db::{Engine, TestApp};
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -139,16 +139,7 @@ async fn an_order_that_has_ended_is_removed_with_its_files(engine: Engine) -> Re
 async fn edges_that_lag_are_named_or_waited_for(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     let product = product(&api).await?;
-    let hello = Hello {
-        proto: PROTOCOL,
-        edge_id: "slow".into(),
-        region: "here".into(),
-        build: "test".into(),
-        epoch: None,
-        applied: 0,
-        contents: Vec::new(),
-        certificates: None,
-    };
+    let hello = hello("slow", None, 0);
     let mut session = api.made.app.hub.connect(&hello).await?;
     // It says that it is there, and applies nothing.
     let edge = tokio::spawn(async move {

@@ -34,8 +34,7 @@ async fn a_quota_refuses_an_order_before_anything_is_made(engine: Engine) -> Res
     for (quota, name) in
         [(json!({"things": 9, "links": 100}), "things"), (json!({"things": 100, "links": 9}), "links")]
     {
-        let set = api.call_as(&api.platform_key, Method::PUT, &quotas, Some(quota)).await?;
-        ensure!(set.status == 200, "{set:?}");
+        api.call_as(&api.platform_key, Method::PUT, &quotas, Some(quota)).await?.must_be(200)?;
         let before = rows(&api).await?;
         let body = json!({"source": serials(&product, 10, json!({})), "format": "zpl"});
         let faults = api.call(Method::POST, "/jobs/qr", Some(body)).await?.problem(403, 40304);
@@ -216,8 +215,7 @@ async fn files_count_for_the_quota_of_stored_bytes(engine: Engine) -> Result<()>
     let set = async |limit: u64| -> Result<u64> {
         let path = format!("/platform/accounts/{}/quotas", api.made.account);
         let limits = json!({"storageBytes": limit});
-        let set = api.call_as(&api.platform_key, Method::PUT, &path, Some(limits)).await?;
-        ensure!(set.status == 200, "{set:?}");
+        let set = api.call_as(&api.platform_key, Method::PUT, &path, Some(limits)).await?.must_be(200)?;
         set.json()["storageBytes"]["used"].as_u64().context("used")
     };
     let first = finished(&api, body.clone()).await?;
@@ -255,8 +253,7 @@ async fn chunks_count_for_it_while_they_are_drawn(engine: Engine) -> Result<()> 
     let set = async |limit: u64| -> Result<u64> {
         let path = format!("/platform/accounts/{}/quotas", api.made.account);
         let limits = json!({"storageBytes": limit});
-        let set = api.call_as(&api.platform_key, Method::PUT, &path, Some(limits)).await?;
-        ensure!(set.status == 200, "{set:?}");
+        let set = api.call_as(&api.platform_key, Method::PUT, &path, Some(limits)).await?.must_be(200)?;
         set.json()["storageBytes"]["used"].as_u64().context("used")
     };
     let on_disk = || -> Result<u64> {

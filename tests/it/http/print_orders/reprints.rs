@@ -195,8 +195,10 @@ async fn what_cannot_be_printed_again_is_refused(engine: Engine) -> Result<()> {
     ensure!(api.fingerprint().await? == before, "a refusal changed something");
     // A press prints again what was ordered.
     let (_, printer) = machine(&api, "printer", json!({})).await?;
-    let again = api.call_as(&printer, Method::POST, &format!("{path}/reprint"), Some(all.clone())).await?;
-    ensure!(again.status == 201, "{again:?}");
+    let again = api
+        .call_as(&printer, Method::POST, &format!("{path}/reprint"), Some(all.clone()))
+        .await?
+        .must_be(201)?;
     let again = path_of(&again.json());
     ensure!(ended(&api, &again).await?["status"] == "complete");
     // Codes that it does not have are found when its manifest is read.

@@ -102,8 +102,7 @@ async fn a_limit_of_all_accounts_holds_for_each_that_has_no_own(engine: Engine) 
     let core = &api.made.app.core;
     let set = async |quotas: Value| {
         let uri = "/platform/quotas";
-        let answer = api.call_as(&api.platform_key, Method::PUT, uri, Some(quotas)).await?;
-        ensure!(answer.status == 200, "{answer:?}");
+        let answer = api.call_as(&api.platform_key, Method::PUT, uri, Some(quotas)).await?.must_be(200)?;
         Ok::<_, anyhow::Error>(answer.json())
     };
     let make = |key: &str| {

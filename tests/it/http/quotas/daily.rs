@@ -4,10 +4,7 @@ use anyhow::{Context, Result};
 use axum::http::Method;
 use control::worker::ingest_scans::ingest;
 use serde_json::{Value, json};
-use shared::{
-    time::UnixMillis,
-    wire::scan::{ScanBatch, ScanRecord},
-};
+use shared::wire::scan::{ScanBatch, ScanRecord};
 use tests::db::Engine;
 
 use super::{
@@ -18,6 +15,7 @@ use super::{
     },
     refused,
 };
+use crate::store::scans;
 
 const DAILY: (u16, u32) = (429, 42902);
 
@@ -54,8 +52,7 @@ async fn events_beyond_the_quota_wait_for_the_next_day(engine: Engine) -> Result
     assert!(shown.as_array().is_some_and(|points| points.iter().all(|p| p["value"] != 9)), "{shown}");
     // Resources are made and changed as before, and other accounts write.
     assert_eq!(api.call(Method::PUT, &format!("/thngs/{id}"), Some(json!({"name": "u"}))).await?.status, 200);
-    let other = api.call_as(&api.other_key, Method::POST, "/actions/checkins", Some(json!({}))).await?;
-    assert_eq!(other.status, 201, "{other:?}");
+    api.call_as(&api.other_key, Method::POST, "/actions/checkins", Some(json!({}))).await?.must_be(201)?;
     api.made.clock.advance(DAY);
     assert_eq!(api.quotas().await?["eventsPerDay"]["used"], 0);
     assert_eq!(write(two).await?.status, 200);
@@ -99,20 +96,7 @@ async fn jobs_and_reactions_obey_the_quota(engine: Engine) -> Result<()> {
 }
 
 pub(super) fn record(short_id: &str, at: i64) -> ScanRecord {
-    ScanRecord {
-        at: UnixMillis(at),
-        domain: "tn.gg".into(),
-        folded: short_id.into(),
-        ip: "192.0.2.7".parse().unwrap(),
-        user_agent: Some("Mozilla/5.0 (iPhone; CPU iPhone OS 17_5 like Mac OS X)".into()),
-        referer: None,
-        language: None,
-        entry_url: format!("https://tn.gg/{short_id}").into(),
-        rule: None,
-        count: None,
-        client: None,
-        digital_link: None,
-    }
+    scans::record(short_id, "Mozilla/5.0 (iPhone; CPU iPhone OS 17_5 like Mac OS X)", at)
 }
 
 async fn scans_of_edges_beyond_the_quota_count_and_are_not_stored(engine: Engine) -> Result<()> {

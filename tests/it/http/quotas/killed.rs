@@ -52,8 +52,7 @@ async fn seen(api: &Api) -> Result<(usize, Value, Value, Value)> {
     let list = api.get("/actions/implicitScans?perPage=100").await?.json();
     let hits =
         async |id: &str| anyhow::Ok(api.get(&format!("/redirections/{id}")).await?.json()["hits"].clone());
-    let counted = api.get("/scans/stats?from=0&to=86400000&interval=day").await?;
-    ensure!(counted.status == 200, "{counted:?}");
+    let counted = api.get("/scans/stats?from=0&to=86400000&interval=day").await?.must_be(200)?;
     let listed = list.as_array().context("list")?.len();
     Ok((listed, hits("A").await?, hits("B").await?, counted.json()["totals"]["scans"].clone()))
 }
@@ -67,8 +66,7 @@ async fn link(api: &Api, short_id: &str) -> Result<()> {
     let product = api.product().await?;
     let body =
         json!({"platformId": product, "defaultRedirectUrl": "https://example.com/", "shortId": short_id});
-    let answer = api.call(Method::POST, "/redirections", Some(body)).await?;
-    ensure!(answer.status == 200, "{answer:?}");
+    api.call(Method::POST, "/redirections", Some(body)).await?.must_be(200)?;
     Ok(())
 }
 

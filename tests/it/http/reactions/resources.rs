@@ -27,8 +27,8 @@ pub(super) async fn tenants_are_apart(engine: Engine) -> Result<()> {
     let outside = thng(&api, json!({"name": "out"})).await?;
     let effect = json!({"type": "property", "key": "touched", "from": "type"});
     let body = json!({"name": "r", "types": ["action"], "effect": effect});
-    let theirs = api.call_as(&api.other_key, Method::POST, "/reactions", Some(body.clone())).await?;
-    ensure!(theirs.status == 201, "{theirs:?}");
+    let theirs =
+        api.call_as(&api.other_key, Method::POST, "/reactions", Some(body.clone())).await?.must_be(201)?;
     let theirs = format!("/reactions/{}", id(&theirs.json())?);
     let confined = api.create(&format!("/reactions?project={}", projects[0]), body).await?;
     ensure!(confined["project"] == json!(projects[0]), "{confined}");

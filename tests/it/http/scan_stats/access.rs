@@ -6,7 +6,7 @@ use serde_json::json;
 use tests::{db::Engine, product::PHONE};
 
 use super::{
-    super::operators::{machine, project, text},
+    super::operators::{machine, project},
     *,
 };
 

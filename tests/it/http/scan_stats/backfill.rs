@@ -9,7 +9,7 @@ use kernel::{
     domain::{grant::Limit, listing::ListRequest},
     store::{Ctx, Db, listing::Selection},
 };
-use shared::id::ActionId;
+use shared::{id::ActionId, time::UnixMillis};
 use sqlx::AssertSqlSafe;
 use statistics::{
     service::backfill::{Step, follow, head, step},

@@ -75,9 +75,9 @@ async fn scans_are_counted_once_when_the_intake_was_killed(engine: Engine) -> Re
     let nothing = ask(&api, &format!("from={}&to={}", NOW - 24 * HOUR, NOW + HOUR)).await?;
     assert_eq!(nothing["totals"]["scans"], 0, "stored, and not counted yet");
     // Its scans stay those of the product that it had.
-    let changed =
-        api.call(Method::PUT, &format!("/thngs/{}", made[2]), Some(json!({"product": made[1]}))).await?;
-    ensure!(changed.status == 200, "{changed:?}");
+    api.call(Method::PUT, &format!("/thngs/{}", made[2]), Some(json!({"product": made[1]})))
+        .await?
+        .must_be(200)?;
     // In other pieces, some of them twice, with one more kill.
     for (begin, end) in [(0, 60), (30, 130), (0, 151)] {
         take_half(&api.made, &batch(0, &records)).await?;

@@ -99,8 +99,7 @@ struct World {
 async fn note(world: &World, model: &mut Model) -> Result<()> {
     let mut url = "/actions/implicitScans?perPage=100&context=true&sortOrder=ASCENDING".to_owned();
     loop {
-        let answer = world.api.get(&url).await?;
-        ensure!(answer.status == 200, "{answer:?}");
+        let answer = world.api.get(&url).await?.must_be(200)?;
         for action in answer.json().as_array().context("a list")? {
             let context = |name: &str| action["context"][name].as_str().unwrap_or_default().to_owned();
             let system = context("operatingSystemName");
@@ -334,8 +333,7 @@ async fn statistics_equal_a_count_over_the_stored_scans(engine: Engine) -> Resul
     let stored = model.scans.len();
     // Of a day counts what comes after the limit was set.
     let quota = json!({"scansPerDay": 3});
-    let set = world.api.call_as(&world.api.platform_key, Method::PUT, &uri, Some(quota)).await?;
-    ensure!(set.status == 200, "{set:?}");
+    world.api.call_as(&world.api.platform_key, Method::PUT, &uri, Some(quota)).await?.must_be(200)?;
     let records: Vec<_> =
         (0..9).map(|n| scan(LINKS[n % 3].0, LATEST - n as i64, ADDRESSES[0], PHONE)).collect();
     let batch = ScanBatch { edge: "e2".into(), boot: 1, first_seq: 0, records };

@@ -3,12 +3,12 @@
 use anyhow::Result;
 use axum::http::Method;
 use serde_json::{Value, json};
-use tests::{db::Engine, product::PHONE};
+use tests::{db::Engine, json::text, product::PHONE};
 
 use super::{
     super::{
         Api,
-        operators::{self, machine, text},
+        operators::{self, machine},
     },
     HOUR, NOW, api, ask, linked, scan, take,
 };
@@ -88,8 +88,7 @@ async fn counts_of_a_project_come_and_go(engine: Engine) -> Result<()> {
     let old = ask(&api, "from=2023-01-01&to=2024-01-01").await?;
     assert_eq!(old["totals"]["scans"], 1, "{old}");
 
-    let gone = api.call(Method::DELETE, &uri, None).await?;
-    assert_eq!(gone.status, 200, "{gone:?}");
+    api.call(Method::DELETE, &uri, None).await?.must_be(200)?;
     assert_eq!(rows(&api).await?, before, "as if they had never been counted");
     // There is nothing more to remove.
     assert_eq!(api.call(Method::DELETE, &uri, None).await?.status, 200);
@@ -115,8 +114,7 @@ async fn other_projects_keep_their_counts(engine: Engine) -> Result<()> {
     };
     let (none, a_scan) = ((json!(0), json!(0)), (json!(1), json!(1)));
     assert_eq!((of(&one).await?, of(&other).await?), (a_scan.clone(), a_scan.clone()));
-    let gone = api.call(Method::DELETE, &format!("/projects/{one}/scanCounts"), None).await?;
-    assert_eq!(gone.status, 200, "{gone:?}");
+    api.call(Method::DELETE, &format!("/projects/{one}/scanCounts"), None).await?.must_be(200)?;
     assert_eq!((of(&one).await?, of(&other).await?), (none, a_scan));
     let all = ask(&api, "groupBy=country").await?;
     assert_eq!((&all["totals"]["scans"], &all["totals"]["robots"]), (&json!(1), &json!(0)), "{all}");
@@ -134,8 +132,9 @@ async fn what_cannot_be_counted_is_refused_with_every_fault(engine: Engine) -> R
         assert!(faults.iter().any(|fault| fault.starts_with(part)), "{part}: {faults:?}");
     }
     let body = json!({"scans": [{"timestamp": 1}]});
-    let missing = api.call(Method::POST, "/projects/UKXAGyEf8SQ5eTDmVgGpHqAa/scanCounts", Some(body)).await?;
-    assert_eq!(missing.status, 404, "{missing:?}");
+    api.call(Method::POST, "/projects/UKXAGyEf8SQ5eTDmVgGpHqAa/scanCounts", Some(body))
+        .await?
+        .must_be(404)?;
     assert_eq!(rows(&api).await?, before);
     Ok(())
 }
@@ -159,8 +158,7 @@ async fn counts_of_others_are_refused(engine: Engine) -> Result<()> {
     let tagged = text(&api.create("/projects", tagged).await?, "id")?;
     // Neither does the mark itself, when it comes later.
     let marked = json!({"customFields": operators::demo()["customFields"]});
-    let changed = api.call(Method::PUT, &format!("/projects/{real}"), Some(marked)).await?;
-    assert_eq!(changed.status, 200, "{changed:?}");
+    api.call(Method::PUT, &format!("/projects/{real}"), Some(marked)).await?.must_be(200)?;
     for project in [&real, &tagged] {
         for (method, body) in [(Method::POST, Some(one.clone())), (Method::DELETE, None)] {
             let faults = api.call(method, &uri(project), body).await?.problem(403, 40301);
@@ -195,8 +193,7 @@ async fn counts_of_others_are_refused(engine: Engine) -> Result<()> {
     }
     assert_eq!(rows(&api).await?, before);
     let (_, key) = machine(&api, "admin", json!({})).await?;
-    let made = api.call_as(&key, Method::POST, &uri(&project), Some(one)).await?;
-    assert_eq!(made.status, 201, "{made:?}");
+    api.call_as(&key, Method::POST, &uri(&project), Some(one)).await?.must_be(201)?;
     Ok(())
 }
 

@@ -3,12 +3,9 @@
 use anyhow::{Context, Result};
 use axum::http::Method;
 use serde_json::Value;
-use tests::{db::Engine, product::PHONE};
+use tests::{db::Engine, json::text, product::PHONE};
 
-use super::{
-    super::operators::{self, text},
-    HOUR, NOW, api, ask, backfill, linked, rows, scan, take,
-};
+use super::{super::operators, HOUR, NOW, api, ask, backfill, linked, rows, scan, take};
 use crate::on_both_engines;
 
 /// Counts name nobody, and stay: a report of last year must not change because a link was removed.

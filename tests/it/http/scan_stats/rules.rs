@@ -40,8 +40,7 @@ async fn scans_of_a_link_are_counted_by_rule(engine: Engine) -> Result<()> {
     )
     .await?;
     let range = format!("from={NOW}&to={}", NOW + HOUR);
-    let answer = api.get(&format!("{PATH}?{range}")).await?;
-    ensure!(answer.status == 200, "{answer:?}");
+    let answer = api.get(&format!("{PATH}?{range}")).await?.must_be(200)?;
     assert_eq!(
         answer.json(),
         json!({"from": NOW, "to": NOW + HOUR, "withoutRule": {"scans": 1, "robots": 0}, "rules": [

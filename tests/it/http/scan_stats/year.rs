@@ -72,8 +72,7 @@ impl Year {
         for (key, account, body) in
             [(&api.key, api.made.account, body), (&api.other_key, api.other_account, other)]
         {
-            let answer = api.call_as(key, Method::PUT, &format!("/accounts/{account}"), Some(body)).await?;
-            ensure!(answer.status == 200, "{answer:?}");
+            api.call_as(key, Method::PUT, &format!("/accounts/{account}"), Some(body)).await?.must_be(200)?;
         }
         Ok(Self { api, counted: Counted::new(), seq: 0, erased: None })
     }
@@ -148,8 +147,7 @@ impl Year {
     async fn left(&self) -> Result<Vec<Value>> {
         let (mut url, mut all) = ("/actions/implicitScans?perPage=100&context=true".to_owned(), Vec::new());
         loop {
-            let answer = self.api.get(&url).await?;
-            ensure!(answer.status == 200, "{answer:?}");
+            let answer = self.api.get(&url).await?.must_be(200)?;
             all.extend(answer.json().as_array().context("a list")?.iter().cloned());
             let Some(more) = next(&answer) else { return Ok(all) };
             url = more;

@@ -35,8 +35,7 @@ pub(in super::super) async fn every_write_of_the_platform_is_noted(engine: Engin
         let mut entries = Vec::new();
         for trail in ["/audit", "/platform/audit"] {
             let uri = format!("{trail}?filter=requestId={request}");
-            let answer = api.call_as(api.key_for(&uri), Method::GET, &uri, None).await?;
-            ensure!(answer.status == 200, "{answer:?}");
+            let answer = api.call_as(api.key_for(&uri), Method::GET, &uri, None).await?.must_be(200)?;
             entries.extend(answer.json().as_array().context("entries")?.clone());
         }
         let is_noted = entries.iter().any(|entry| {

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use axum::http::Method;
 use kernel::domain::subject::Permissions;
 use serde_json::{Value, json};
@@ -24,8 +24,7 @@ struct Played {
 /// An operator for each role of every account, made by an owner and confined to a project if one is given.
 async fn cast(api: &Api, owner: &str, project: Option<&str>) -> Result<Vec<Played>> {
     let create = async |uri: &str, body: Value| {
-        let answer = api.call_as(owner, Method::POST, uri, Some(body)).await?;
-        ensure!(answer.status == 201, "{answer:?}");
+        let answer = api.call_as(owner, Method::POST, uri, Some(body)).await?.must_be(201)?;
         anyhow::Ok(answer.json())
     };
     let uri = "/accessPolicies?filter=name~evt:";

@@ -118,8 +118,7 @@ pub(super) async fn deliveries_of_an_account_are_bounded(engine: Engine) -> Resu
         ensure!(begun.elapsed() < DEADLINE, "{} are asked", hanging.asked());
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
-    let action = api.call_as(&api.other_key, Method::POST, "/actions/scans", Some(json!({}))).await?;
-    ensure!(action.status == 201, "{action:?}");
+    api.call_as(&api.other_key, Method::POST, "/actions/scans", Some(json!({}))).await?.must_be(201)?;
     good.wait(1).await?;
     // After 15 s the first are given up, and others are sent.
     let is_late = begun.elapsed() > Duration::from_secs(10);

@@ -4,15 +4,16 @@ use crate::service::access::Caller;
 use std::collections::BTreeSet;
 
 use serde_json::json;
-use shared::id::{CollectionId, ThngId};
+use shared::id::{CollectionId, ThngId, is_valid};
 use tracing::instrument;
 
 use super::unknown;
 use crate::{
     domain::{
         access::Actor,
-        collection::{Collection, MAX_DEPTH, check_nesting},
+        collection::{Collection, MAX_DEPTH, MemberKind, check_nesting},
         grant::Grant,
+        limits::shorten,
         listing::ListRequest,
         page::Page,
         permission::{
@@ -87,47 +88,53 @@ pub async fn add_thngs(
         .map(|(id, _)| id)
         .collect();
     check_known("thng", ids, &known)?;
-    members::add_thngs(&mut tx, caller.account, id, ids).await?;
+    members::add(&mut tx, MemberKind::Thngs, caller.account, id, ids).await?;
     tx.note(caller.account, (KIND, id.as_str()), || (None, Some(json!({"thngs": ids}))));
     Ok(tx.commit().await?)
 }
 
-/// Takes every Thng out of a collection.
+/// Takes every member of a kind out of a collection.
 ///
 /// # Errors
 /// The collection does not exist.
 #[instrument(skip_all)]
-pub async fn remove_thngs(core: &Core, caller: &Caller, reference: &str) -> Result<(), ServiceError> {
-    let grant = require(caller, Verb::Update, Collections)?;
-    let _place = core.capacity.write(caller)?;
-    let mut tx = core.db.begin(&caller.ctx).await?;
-    let id = named::find_locked::<Collection>(&mut tx, caller, &grant, reference).await?.id;
-    members::remove_thngs(&mut tx, caller.account, id).await?;
-    tx.note(caller.account, (KIND, id.as_str()), || (Some(json!({"thngs": "all"})), None));
-    Ok(tx.commit().await?)
-}
-
-/// Takes one Thng out of a collection.
-///
-/// # Errors
-/// The collection does not exist or the Thng is not in it.
-#[instrument(skip_all)]
-pub async fn remove_thng(
+pub async fn remove_all(
     core: &Core,
     caller: &Caller,
     reference: &str,
-    thng: &str,
+    kind: MemberKind,
 ) -> Result<(), ServiceError> {
     let grant = require(caller, Verb::Update, Collections)?;
     let _place = core.capacity.write(caller)?;
     let mut tx = core.db.begin(&caller.ctx).await?;
     let id = named::find_locked::<Collection>(&mut tx, caller, &grant, reference).await?.id;
-    let not_there = || ServiceError::not_found("thng", crate::domain::limits::shorten(thng));
-    let thng: ThngId = thng.parse().map_err(|_| not_there())?;
-    if !members::remove_thng(&mut tx, caller.account, id, thng).await? {
-        return Err(not_there());
+    members::remove_all(&mut tx, kind, caller.account, id).await?;
+    let name = kind.as_str();
+    tx.note(caller.account, (KIND, id.as_str()), || (Some(json!({ name: "all" })), None));
+    Ok(tx.commit().await?)
+}
+
+/// Takes one member out of a collection.
+///
+/// # Errors
+/// The collection does not exist or the member is not in it.
+#[instrument(skip_all)]
+pub async fn remove_one(
+    core: &Core,
+    caller: &Caller,
+    reference: &str,
+    kind: MemberKind,
+    member: &str,
+) -> Result<(), ServiceError> {
+    let grant = require(caller, Verb::Update, Collections)?;
+    let _place = core.capacity.write(caller)?;
+    let mut tx = core.db.begin(&caller.ctx).await?;
+    let id = named::find_locked::<Collection>(&mut tx, caller, &grant, reference).await?.id;
+    if !is_valid(member) || !members::remove(&mut tx, kind, caller.account, id, member).await? {
+        return Err(ServiceError::not_found(kind.one(), shorten(member)));
     }
-    tx.note(caller.account, (KIND, id.as_str()), || (Some(json!({"thngs": [thng]})), None));
+    let name = kind.as_str();
+    tx.note(caller.account, (KIND, id.as_str()), || (Some(json!({ name: [member] })), None));
     Ok(tx.commit().await?)
 }
 
@@ -176,48 +183,9 @@ pub async fn add_collections(
         let mut below = vec![ids.to_vec()];
         below.extend(levels(&mut tx, caller, ids.to_vec(), Direction::Below).await?);
         check_nesting(outer.as_str(), &above, &below).map_err(CatalogError::Nesting)?;
-        members::add_collections(&mut tx, caller.account, outer, ids).await?;
+        members::add(&mut tx, MemberKind::Collections, caller.account, outer, ids).await?;
     }
     tx.note(caller.account, (KIND, outer.as_str()), || (None, Some(json!({"collections": ids}))));
-    Ok(tx.commit().await?)
-}
-
-/// Takes every collection out of a collection.
-///
-/// # Errors
-/// The collection does not exist.
-#[instrument(skip_all)]
-pub async fn remove_collections(core: &Core, caller: &Caller, reference: &str) -> Result<(), ServiceError> {
-    let grant = require(caller, Verb::Update, Collections)?;
-    let _place = core.capacity.write(caller)?;
-    let mut tx = core.db.begin(&caller.ctx).await?;
-    let id = named::find_locked::<Collection>(&mut tx, caller, &grant, reference).await?.id;
-    members::remove_collections(&mut tx, caller.account, id).await?;
-    tx.note(caller.account, (KIND, id.as_str()), || (Some(json!({"collections": "all"})), None));
-    Ok(tx.commit().await?)
-}
-
-/// Takes one collection out of another.
-///
-/// # Errors
-/// The collection does not exist or the other is not in it.
-#[instrument(skip_all)]
-pub async fn remove_collection(
-    core: &Core,
-    caller: &Caller,
-    reference: &str,
-    member: &str,
-) -> Result<(), ServiceError> {
-    let grant = require(caller, Verb::Update, Collections)?;
-    let _place = core.capacity.write(caller)?;
-    let mut tx = core.db.begin(&caller.ctx).await?;
-    let id = named::find_locked::<Collection>(&mut tx, caller, &grant, reference).await?.id;
-    let not_there = || ServiceError::not_found("collection", crate::domain::limits::shorten(member));
-    let member: CollectionId = member.parse().map_err(|_| not_there())?;
-    if !members::remove_collection(&mut tx, caller.account, id, member).await? {
-        return Err(not_there());
-    }
-    tx.note(caller.account, (KIND, id.as_str()), || (Some(json!({"collections": [member]})), None));
     Ok(tx.commit().await?)
 }
 
@@ -243,10 +211,10 @@ pub(crate) async fn set_collections_of(
     let known = known_collections(tx, actor, &grant, &touched).await?;
     check_known("collections: the collection", &touched, &known)?;
     for id in joins {
-        members::add_thngs(tx, actor.account, id, &[thng.to_string()]).await?;
+        members::add(tx, MemberKind::Thngs, actor.account, id, &[thng.to_string()]).await?;
     }
     for id in leaves {
-        members::remove_thng(tx, actor.account, id, thng).await?;
+        members::remove(tx, MemberKind::Thngs, actor.account, id, thng.as_str()).await?;
     }
     Ok(())
 }

@@ -2,7 +2,6 @@
 
 use countries::CountryCode;
 use serde_json::{Map, Value, json};
-use shared::id::ActionId;
 
 use super::{
     Assessment, RULES_VERSION,
@@ -216,12 +215,6 @@ pub fn derived_tags<'a>(status: &str, source: &str, is_true: impl Iterator<Item 
     let mut tags = vec!["brandIntegrity".to_owned(), format!("status:{status}"), format!("source:{source}")];
     tags.extend(is_true.map(|name| format!("match:{name}")));
     tags
-}
-
-/// A new id for the action that holds the result, from random bits.
-#[must_use]
-pub fn result_id(now: shared::time::UnixMillis, random: [u8; 16]) -> ActionId {
-    ActionId::new(now.0, random)
 }
 
 /// Trigger types that an application may submit if it lists none.

@@ -2,13 +2,13 @@
 
 use std::{
     cell::Cell,
-    io::{self, IsTerminal as _, Write as _},
     time::{Duration, Instant},
 };
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::ProgressBar;
 
 use super::state::State;
+use crate::tools::shown::{self, bar, end};
 
 /// Time between two plain lines.
 const PERIOD: Duration = Duration::from_secs(5);
@@ -32,13 +32,7 @@ impl Progress {
             note(&format!("going on behind line {}", state.line));
         }
         let template = "{bar:30} {percent}% {msg} {eta} left";
-        let bar = size.filter(|_| io::stderr().is_terminal()).map(|size| {
-            let bar = ProgressBar::new(size);
-            if let Ok(style) = ProgressStyle::with_template(template) {
-                bar.set_style(style);
-            }
-            bar
-        });
+        let bar = size.and_then(|size| bar(Some(size), template));
         let now = Instant::now();
         Self { bar, size, begun: now, before: state.rows(), shown: Cell::new(now) }
     }
@@ -62,15 +56,12 @@ impl Progress {
 
     /// Takes the bar away.
     pub(super) fn end(&self) {
-        if let Some(bar) = &self.bar {
-            bar.finish_and_clear();
-        }
+        end(self.bar.as_ref());
     }
 }
 
 /// Says something on stderr, in one line: texts of a file must not steer the terminal.
 pub(super) fn note(text: &str) {
     let text: String = text.chars().map(|sign| if sign.is_control() { '\u{fffd}' } else { sign }).collect();
-    // A closed pipe is no fault.
-    let _ = writeln!(io::stderr().lock(), "import: {text}");
+    shown::note("import", &text);
 }

@@ -95,7 +95,7 @@ pub(super) async fn status(args: Status) -> Result<ExitCode, Failure> {
     }
     say(&line(&job));
     if let Some(message) = &job.message {
-        note(message);
+        note("jobs", message);
     }
     Ok(if job.completed_at.is_some() { code(&job.status) } else { ExitCode::SUCCESS })
 }

@@ -1,14 +1,14 @@
 //! How far a run is: a bar on a terminal, a plain line now and then elsewhere, and a summary.
 
 use std::{
-    io::{self, IsTerminal as _, Write as _},
     path::Path,
     time::{Duration, Instant},
 };
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::ProgressBar;
 
 use super::list::{Entry, NAME};
+use crate::tools::shown::{bar, end, note};
 
 /// Time between two plain lines.
 const PERIOD: Duration = Duration::from_secs(5);
@@ -30,14 +30,15 @@ impl Shown {
     /// Begins to count; the total is unknown for what is read from a pipe.
     pub(super) fn start(total: Option<u64>) -> Self {
         let template = if total.is_some() { "{bar:30} {pos}/{len} {msg} {eta} left" } else { "{pos} {msg}" };
-        let bar = io::stderr().is_terminal().then(|| {
-            let bar = total.map_or_else(ProgressBar::no_length, ProgressBar::new);
-            if let Ok(style) = ProgressStyle::with_template(template) {
-                bar.set_style(style);
-            }
-            bar
-        });
-        Self { bar, total, said: Instant::now(), written: 0, before: 0, missing: 0, x_mm: None }
+        Self {
+            bar: bar(total, template),
+            total,
+            said: Instant::now(),
+            written: 0,
+            before: 0,
+            missing: 0,
+            x_mm: None,
+        }
     }
 
     /// Counts a code whose file is there.
@@ -54,19 +55,16 @@ impl Shown {
     /// Counts a short id without a code, and says why.
     pub(super) fn missing(&mut self, id: &str, reason: &str) {
         self.missing += 1;
-        let line = format!("qr: {id}: {reason}");
         match &self.bar {
-            Some(bar) => bar.println(line),
-            None => note(&line),
+            Some(bar) => bar.println(format!("qr: {id}: {reason}")),
+            None => note("qr", &format!("{id}: {reason}")),
         }
         self.show();
     }
 
     /// Takes the bar away.
     pub(super) fn end(&self) {
-        if let Some(bar) = &self.bar {
-            bar.finish_and_clear();
-        }
+        end(self.bar.as_ref());
     }
 
     /// What there is now, in one line.
@@ -93,12 +91,7 @@ impl Shown {
         } else if self.said.elapsed() >= PERIOD {
             self.said = Instant::now();
             let of = self.total.map(|total| format!(" of {total}")).unwrap_or_default();
-            note(&format!("qr: {done}{of}, {} missing", self.missing));
+            note("qr", &format!("{done}{of}, {} missing", self.missing));
         }
     }
-}
-
-fn note(line: &str) {
-    // A closed pipe is no fault.
-    let _ = writeln!(io::stderr().lock(), "{line}");
 }
