@@ -3,14 +3,9 @@
 use anyhow::{Context, Result, ensure};
 use axum::http::Method;
 use serde_json::{Value, json};
-use tests::db::Engine;
+use tests::{db::Engine, json::text};
 
-use super::{
-    Api,
-    digital_links::links,
-    operators::{machine, text},
-    platform::ask,
-};
+use super::{Api, digital_links::links, operators::machine, platform::ask};
 
 crate::on_both_engines!(
     what_decides_is_named,

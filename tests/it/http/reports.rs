@@ -15,13 +15,16 @@ use shared::{
     id::{CaseId, ReportId, ThngId},
     time::UnixMillis,
 };
-use tests::db::{Engine, random16};
+use tests::{
+    db::{Engine, random16},
+    json::text,
+};
 
 use super::{
     Answer, Api,
     authentication::{BERN, id, trigger},
     operator_bounds::with_permissions,
-    operators::{machine, project, text},
+    operators::{machine, project},
     platform::{platform_key, resume, suspend},
 };
 

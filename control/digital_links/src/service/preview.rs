@@ -270,7 +270,7 @@ async fn levels(
     domain: &ShortDomain,
     asked: &Asked<'_>,
 ) -> Result<(Vec<Redirect>, Vec<RedirectKey>), ServiceError> {
-    let (host, product) = (domain.host.as_str(), asked.product());
+    let (host, product) = (domain.host.as_str(), asked.product().into_owned());
     // Of items too: the record of the product says whether they count.
     let mut ids = asked.levels(SerialMode::Known);
     ids.push(product.clone());
