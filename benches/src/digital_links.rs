@@ -1,5 +1,5 @@
-//! What a redirect by a GS1 Digital Link costs beside one by a short id, alternated: each with a serial that was not asked for
-//! before.
+//! What a redirect by a GS1 Digital Link costs beside one by a short id, alternated: all serials of one GTIN come before one of
+//! them comes again.
 
 use std::{
     io::{Write, stdout},
@@ -74,8 +74,9 @@ impl Script for Serials {
     type Ticket = u32;
 
     fn next(&mut self) -> Option<(Id, u32)> {
-        // An odd factor visits each number once.
-        let serial = self.asked.wrapping_mul(2_654_435_761) % self.count.max(1);
+        // A prime factor that does not divide the count visits each number once before the first comes again. It is below
+        // the count.
+        let serial = (u64::from(self.asked) * 2_654_435_761 % u64::from(self.count.max(1))) as u32;
         self.asked = self.asked.wrapping_add(1);
         Some((digits(serial), serial))
     }

@@ -163,7 +163,7 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             header_bytes: 16 << 10,
-            uri_bytes: 2 << 10,
+            uri_bytes: shared::forwarding::MAX_URI,
             headers: 64,
             h2_streams: 100,
             connections: None,

@@ -2,6 +2,9 @@
 
 use crate::access_token::without_access_token;
 
+/// Most bytes of path and query together that an edge takes, unless its settings say otherwise.
+pub const MAX_URI: usize = 2 << 10;
+
 /// A target with the request's query appended, before the fragment and after a query of its own.
 ///
 /// Characters that a header may not contain, or a browser would read differently, are percent-encoded. `access_token` is

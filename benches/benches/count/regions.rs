@@ -57,11 +57,14 @@ enum Links {
 }
 
 /// Everything that is counted.
-pub(crate) const ALL: [Region; 10] = [
+pub(crate) const ALL: [Region; 11] = [
     asked("redirect", 4_000, (Links::Cached, By::Fast), "307", |n| known(n % IDS)),
     asked("redirect, by hyper", 4_000, (Links::Cached, By::Hyper), "307", |n| known(n % IDS)),
-    // Each with a serial of its own; beside the redirect by hyper.
+    // Each with a serial of its own, of a product with links in several languages.
     asked("redirect by Digital Link", 4_000, (Links::Cached, By::Fast), "307", |n| {
+        format!("{PRODUCT}/21/{}", known(n))
+    }),
+    asked("redirect by Digital Link, by hyper", 4_000, (Links::Cached, By::Hyper), "307", |n| {
         format!("{PRODUCT}/21/{}", known(n))
     }),
     asked("unknown id, remembered", 4_000, (Links::Cached, By::Fast), "404", |n| format!("X{}", n % IDS)),

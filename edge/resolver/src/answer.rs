@@ -27,7 +27,7 @@ pub fn open(headers: &mut HeaderMap) {
 }
 
 /// What follows on a URI in the value of `Link`: its linkset, and the context of JSON-LD.
-pub(crate) const BEHIND_URI: [&str; 3] = [
+pub(crate) const LINK_PARAMETERS: [&str; 3] = [
     "?linkType=linkset>; rel=\"linkset\"; type=\"application/linkset+json\", <",
     CONTEXT,
     ">; rel=\"http://www.w3.org/ns/json-ld#context\"; type=\"application/ld+json\"",

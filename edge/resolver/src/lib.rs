@@ -75,14 +75,14 @@ pub fn link_value(asked: &Asked<'_>, domain: &ShortDomain) -> HeaderValue {
     HeaderValue::try_from(link_text(asked, domain)).unwrap_or(HeaderValue::from_static(""))
 }
 
-/// The same as text.
+/// The text of [`link_value`], for those who write a head themselves.
 #[must_use]
 pub fn link_text(asked: &Asked<'_>, domain: &ShortDomain) -> String {
     let mut text = String::with_capacity(URI_CAPACITY);
     text.push('<');
     push_origin(domain, &mut text);
     asked.link().push_path(&mut text);
-    text.extend(answer::BEHIND_URI);
+    text.extend(answer::LINK_PARAMETERS);
     text
 }
 

@@ -183,9 +183,9 @@ impl<B: Backing> App<B> {
         let levels = self.levels(Search { domain, table, seen: &[] }, &asked, &mut lookups).ok()?;
         let given = given(&levels);
         let lead = if asked.form() == Form::Redirect { asked.lead(&given, now) } else { Lead::Nothing };
-        let Lead::To { level, link, location, .. } = lead else { return None };
+        let Lead::To { level, link: chosen, location, .. } = lead else { return None };
         let served = levels.get(counted(&given, level))?;
-        // What is open may depend on the time, and on how often it was scanned. Any other target was not checked.
+        // What is open may depend on the time, and on how often it was scanned. Records are checked for printable targets.
         if served.record.availability.is_some()
             || table.withheld.target(location.as_bytes()).is_some()
             || !location.bytes().fold(true, |all, byte| all & byte.is_ascii_graphic())
@@ -195,10 +195,9 @@ impl<B: Backing> App<B> {
         lookups.count(&self.metrics);
         if !is_head {
             let (ip, folded, link) =
-                (client.ip, &*served.key.folded, Some(asked.scanned(&link.link_type, &given)));
-            let asked =
-                scans::Asked { ip, path, query: None, domain, folded, agent, referer, language, link };
-            self.recorder.record(&asked, now, None);
+                (client.ip, &*served.key.folded, Some(asked.scanned(&chosen.link_type, &given)));
+            let scan = scans::Asked { ip, path, query: None, domain, folded, agent, referer, language, link };
+            self.recorder.record(&scan, now, None);
         }
         let (status, link) = (served.record.status_code, resolver::link_text(&asked, domain));
         Some(Plainly::Linked { location, status, link })

@@ -1,11 +1,15 @@
 //! GS1 Digital Links over real sockets: levels, choice, forms, scans and memory.
 
+use std::sync::Arc;
+
 use edge::EdgeConfig;
 use serde_json::{Value, json};
 use shared::{
     digital_link::LinkSet,
+    pages::Pages,
     redirect::Redirect,
     short_url::{Scheme, ShortDomain},
+    standing::{Authenticity, Risk, Standing, Verdict},
     wire::stream::Change,
     withheld::Withheld,
 };
@@ -266,11 +270,59 @@ async fn scans_say_what_the_link_said() {
     }
 }
 
+/// With the small reader in front of hyper and without it.
+#[tokio::test]
+async fn each_look_up_and_answer_is_counted_once() {
+    let mut counted = Vec::new();
+    for adapt in [(|_| {}) as fn(&mut EdgeConfig), |config| config.fast_redirects = false] {
+        let (_control, edge, _folder) = resolver("known", adapt).await;
+        let paths = ["", "/21/Abc", "/21/Xyz", "/10/L1", "/22/V/10/L1/21/Xyz"];
+        for path in paths.iter().chain(&paths) {
+            assert_eq!(edge.get(&format!("/{PRODUCT}{path}"), &[]).await.status, 307, "{path}");
+        }
+        let text = edge.handle.metrics_text();
+        let is_count = |line: &&str| {
+            ["waymark_edge_lookups", "waymark_edge_responses"].iter().any(|name| line.starts_with(name))
+        };
+        counted.push(text.lines().filter(is_count).map(str::to_owned).collect::<Vec<_>>());
+        edge.stop().await;
+    }
+    assert!(counted[0].iter().any(|line| line.contains("307") && line.ends_with(" 10")), "{counted:?}");
+    assert_eq!(counted[0], counted[1]);
+}
+
+#[tokio::test]
+async fn nobody_is_led_on_to_a_copy() {
+    let (control, edge, _folder) = resolver("known", WAYS[0]).await;
+    let verdict = Verdict {
+        authentication: Authenticity::Suspicious,
+        counterfeit: Risk::Confirmed,
+        gray_market: Risk::None,
+    };
+    let standing = Standing { verdict: Some(verdict), ..Standing::default() };
+    let links = json!([default("gs1:dpp", "https://example.com/item/{21}")]);
+    let item = level(&format!("{PRODUCT}/21/Abc"), "known", &links);
+    control.acked(control.put_record(Redirect { standing, ..item })).await;
+    let path = format!("/{PRODUCT}/21/Abc");
+    assert_eq!(location(&edge.get(&path, &[]).await), (307, "https://example.com/item/Abc"));
+    let pages = serde_json::from_value(json!({"copies": "confirmed"})).unwrap();
+    let domain = ShortDomain::new(Scheme::Https, HOST).unwrap();
+    let pages = Some(Arc::<Pages>::new(pages));
+    let domain = ShortDomain { account: Some(account()), digital_links: true, pages, ..domain };
+    control.acked(control.commit([Change::Domain(domain)])).await;
+    assert_eq!(location(&edge.get(&path, &[]).await), (403, ""));
+    let other = edge.get(&format!("/{PRODUCT}/21/Xyz"), &[]).await;
+    assert_eq!(location(&other), (307, "https://example.com/09528765123457/Xyz?a=1#top"));
+    edge.stop().await;
+}
+
 #[tokio::test]
 async fn rules_decide_about_the_default_link_alone() {
     let (control, edge, _folder) = resolver("none", WAYS[0]).await;
     control.acked(control.put_rules(&[("language=fr", Some("https://rule.example/"))])).await;
     for (query, language, expected) in [
+        ("", "fr", "https://rule.example/"),
+        ("", "en", "https://example.com/09528765123457/?a=1#top"),
         ("?x=1", "fr", "https://rule.example/?x=1"),
         ("?x=1", "en", "https://example.com/09528765123457/?a=1&x=1#top"),
         (

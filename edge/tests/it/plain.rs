@@ -47,7 +47,7 @@ const REQUESTS: [&str; 81] = [
     "HEAD /ABC HTTP/1.1\r\n{H}\r\n",
     "GET /abc HTTP/1.1\r\nhost: TN.GG\r\n\r\n",
     "GET /ABC HTTP/1.1\r\n{H}User-Agent: Mozilla/5.0 (iPhone)\r\nAccept: text/html,*/*;q=0.8\r\nAccept-Language: de-DE,de;q=0.9\r\nReferer: https://a.example/x?access_token=k\r\nConnection: keep-alive\r\n\r\n",
-    "GET /ABC HTTP/1.1\r\n{H}User-Agent: one\r\nUser-Agent: two\r\nAccept: */*\r\nAccept: text/html\r\n\r\n",
+    "GET /ABC HTTP/1.1\r\n{H}User-Agent: one\r\nUser-Agent: two\r\nAccept: */*\r\nAccept: application/json\r\n\r\n",
     "GET /ABC HTTP/1.1\r\n{H}User-Agent: \t padded \t \r\nAccept:\r\n\r\n",
     "GET /ABC HTTP/1.1\r\n{H}User-Agent: \u{e9}\u{20ac}\r\nAccept-Language: \u{e9}\r\n\r\n",
     "GET /ABC HTTP/1.1\r\n{H}Cookie: a=b\r\nUpgrade-Insecure-Requests: 1\r\nSec-Fetch-Mode: navigate\r\n\r\n",
@@ -275,8 +275,7 @@ async fn requests_in_a_row_are_answered_in_order() {
             twins.compare(&[&parts.concat()]).await;
         }
     }
-    // More answers than are written at once, and a request at every place of the buffer.
-    twins.compare(&[&plain.repeat(700)]).await;
+    twins.compare(&[&plain.repeat(700)]).await; // More than is written at once, and one at every place of the buffer.
     // Headers as long as the buffer of the fast path, and as many as it takes, and more of both.
     for (name, length, count) in [
         ("X", 4_000, 1),
@@ -301,7 +300,8 @@ async fn both_record_the_same_scans() {
         twins.compare(&[&bytes(request)]).await;
     }
     let [fast, hyper] = [twins.fast.scans().await, twins.hyper.scans().await];
-    assert!(fast.iter().filter(|scan| scan.digital_link.is_some()).count() >= 10, "{fast:?}");
+    let linked = fast.iter().filter(|scan| scan.digital_link.is_some()).count();
+    assert!(linked >= 10 && fast.len() - linked >= 14, "{fast:?}");
     assert_eq!(fast, hyper);
 }
 

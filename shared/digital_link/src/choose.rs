@@ -82,17 +82,17 @@ pub(crate) fn choose<'a>(set: &'a LinkSet, wanted: &Wanted<'_>, now: UnixMillis)
     }
 }
 
-/// Keeps the links that fit the visitor best, and gives what ruled out the last one of the others.
+/// Keeps the links that fit the visitor best, and gives what of the request ruled out the last one of the others. What a request
+/// does not say may rule some out, too: then it is none of both.
 fn fit_visitor(links: &mut Vec<&TypedLink>, wanted: &Wanted<'_>) -> Option<ChosenBy> {
     if links.len() < 2 {
         return None;
     }
     let languages = wanted.languages();
-    let by_language = keep_best(links, |link| language_rank(link, &languages));
-    if keep_best(links, |link| context_rank(link, wanted.context.as_deref())) {
-        return Some(ChosenBy::Context);
-    }
-    by_language.then_some(ChosenBy::Language)
+    let by_language = keep_best(links, |link| language_rank(link, &languages)) && !languages.is_empty();
+    let by_context =
+        keep_best(links, |link| context_rank(link, wanted.context.as_deref())) && wanted.context.is_some();
+    if by_context { Some(ChosenBy::Context) } else { by_language.then_some(ChosenBy::Language) }
 }
 
 /// Keeps the links of the highest rank; whether there were others.

@@ -76,8 +76,13 @@ impl<'a> Wanted<'a> {
 /// type of link is named, because such a link may lead to JSON.
 fn form(is_list: bool, is_typed: bool, accept: Option<&str>) -> Form {
     let accept = match accept {
-        // Nearly every scan. The general rule gives the same.
-        Some(accept) if !is_list && (accept == "*/*" || accept.starts_with("text/html,")) => {
+        // Nearly every scan. The general rule gives the same: without a `j` there is no JSON among the media types.
+        Some(accept)
+            if !is_list
+                && (accept == "*/*"
+                    || accept.starts_with("text/html,")
+                        && !accept.bytes().any(|byte| byte | 0x20 == b'j')) =>
+        {
             return Form::Redirect;
         }
         Some(accept) => accept,
@@ -116,6 +121,9 @@ mod tests {
             ("", Some("image/png"), Form::Redirect),
             ("", Some(LINKSET), Form::Linkset(LINKSET)),
             ("", Some("application/linkset+json, */*"), Form::Linkset(LINKSET)),
+            ("", Some("text/html,application/linkset+json"), Form::Linkset(LINKSET)),
+            ("", Some("application/linkset+json,text/html"), Form::Linkset(LINKSET)),
+            ("", Some("text/html,application/linkset+JSON;q=0.5,*/*;q=0.1"), Form::Redirect),
             ("", Some("text/html, application/linkset+json;q=0.5"), Form::Redirect),
             ("", Some("application/linkset+json;q=0"), Form::Redirect),
             ("", Some("application/json, text/plain, */*"), Form::Linkset(JSON)),

@@ -76,7 +76,7 @@ async fn what_decides_is_named(engine: Engine) -> Result<()> {
         (
             json!({"acceptLanguage": "ja"}),
             307,
-            "context",
+            "acceptLanguage",
             &of_product,
             Some(format!("https://e.com/own?gtin={GTIN}")),
         ),
@@ -263,6 +263,7 @@ async fn every_fault_is_named(engine: Engine) -> Result<()> {
         (json!({"tpx": "X", "serial": "S"}), &["tpx must stand alone, without variant, lot and serial."]),
         (json!({"gtin": "09506000134352"}), &["gtin: 09506000134352 does not lead to this product."]),
         (json!({"query": "17=991399"}), &["query: "]),
+        (json!({"query": "x=1&".repeat(512)}), &["query: path and query have at most 2048 bytes together."]),
     ] {
         let faults = api.call(Method::POST, &path, Some(body.clone())).await?.problem(400, 40001);
         let fits = faults.iter().zip(expected).all(|(fault, start)| fault.starts_with(start));

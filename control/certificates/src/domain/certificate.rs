@@ -210,22 +210,18 @@ impl Certificate {
             FaultKind::Refused | FaultKind::NoAccount => false,
             FaultKind::Unusable | FaultKind::Limited | FaultKind::Unavailable | FaultKind::Clock => true,
         };
-        // A time by a wrong clock would hold once it is right.
+        // A time by a wrong clock would hold once it is right, and so would one that was set by it before.
         let next_try = match fault.kind {
-            FaultKind::Clock => self.next_try,
+            FaultKind::Clock => UnixMillis(0),
             FaultKind::Refused
             | FaultKind::Unusable
             | FaultKind::Limited
             | FaultKind::Unavailable
             | FaultKind::NoAccount => UnixMillis(now.0.saturating_add(pause.max(asked))),
         };
-        Self {
-            error: Some(fault.text),
-            failures,
-            next_try,
-            order: self.order.filter(|_| keeps_order),
-            ..self
-        }
+        // Of a wrong clock the log says enough: it is the fault of no domain, and ends for all at once.
+        let error = if fault.kind == FaultKind::Clock { self.error } else { Some(fault.text) };
+        Self { error, failures, next_try, order: self.order.filter(|_| keeps_order), ..self }
     }
 }
 
@@ -268,12 +264,20 @@ mod tests {
             (FaultKind::Unavailable, Some(HOUR_MS), HOUR_MS, 0, true, "as it asks"),
             (FaultKind::Unusable, None, MIN_PAUSE_MS, 1, true, "a wrong clock"),
             (FaultKind::NoAccount, None, UNAVAILABLE_MS, 0, false, "a new account has other orders"),
-            (FaultKind::Clock, None, 0, 0, true, "it is due as soon as the clock is right"),
         ] {
             let after = certificate().after(fault(kind, wait_ms), NOW, 0);
             let found = (after.next_try.0 - NOW.0, after.failures, after.order.is_some());
             assert_eq!(found, (pause, failures, keeps_order), "{why}");
         }
+    }
+
+    #[test]
+    fn a_wrong_clock_leaves_no_time_and_no_error_behind() {
+        let days = |days: i64| UnixMillis(NOW.0 + days * 24 * HOUR_MS);
+        let ahead = Certificate { next_try: days(3), ..certificate() };
+        let after = ahead.after(fault(FaultKind::Clock, None), days(3), 0);
+        assert_eq!((after.next_try, after.error, after.failures), (UnixMillis(0), None, 0));
+        assert!(after.order.is_some());
     }
 
     #[test]

@@ -14,7 +14,7 @@ pub const LEASE: Duration = Duration::from_secs(10);
 /// of others for longer.
 pub const MAX_PAUSE: Duration = Duration::from_secs(60 * 60);
 
-// A pause that is longer than any was made while the clock was wrong.
+// A pause, or a lease, that is longer than any was made while the clock was wrong.
 macro_rules! take {
     ($now:expr) => {
         concat!(
@@ -24,9 +24,11 @@ macro_rules! take {
             $now,
             " + 1 AND ",
             $now,
-            " + $3 AND lease_until <= ",
+            " + $3 AND lease_until NOT BETWEEN ",
             $now,
-            " RETURNING seq, fence, credentials"
+            " + 1 AND ",
+            $now,
+            " + 2 * $2 RETURNING seq, fence, credentials"
         )
     };
 }

@@ -29,6 +29,7 @@ use redirects::{
 };
 use shared::{
     digital_link::{SerialMode, TypedLink},
+    forwarding::MAX_URI,
     id::AccountId,
     problem::Code,
     redirect::{Redirect, RedirectKey},
@@ -175,6 +176,10 @@ pub async fn preview(
         .map_err(|fault| CommonError::Faults(vec![format!("query: {fault}.")]))?;
     let domain = domain_of(&mut conn, caller.account, domain).await?;
     let behind = query.as_deref().map(|query| format!("?{query}")).unwrap_or_default();
+    if path.len() + behind.len() > MAX_URI {
+        let fault = format!("query: path and query have at most {MAX_URI} bytes together.");
+        return Err(CommonError::Faults(vec![fault]).into());
+    }
     let url = format!("{}://{}{path}{behind}", domain.scheme.as_str(), domain.host);
     if !domain.digital_links {
         return Ok(LinkPreview::refused(url, Code::NoSuchPath, LinkDecision::Domain));

@@ -30,7 +30,7 @@ const THNGS: u32 = 100;
 /// Rows after which a step ends. Its last product may have more of them: one for each of its GTINs and levels on each domain.
 const ROWS: usize = 200;
 
-/// Longest wait for writes of before; then the task is looked at again.
+/// Longest wait for writes of before; then other tasks come first.
 const WRITES: Duration = Duration::from_secs(5);
 
 /// Does the next step; `false` when there is none, or none that can begin.
@@ -43,6 +43,8 @@ pub async fn step(core: &Core) -> Result<bool, ServiceError> {
     let Some(next) = tasks::find_next(&mut core.db.read().await?).await? else { return Ok(false) };
     let waits = |task: &Task| task.product.is_some() && task.is_new();
     if waits(&next) && !writers::wait_for_all(&core.db, WRITES).await? {
+        tracing::warn!(account = %next.account, "a transaction has been open for long: the Digital Links of a product wait for it");
+        postpone(core, &next).await?;
         return Ok(false);
     }
     let mut tx = core.db.begin(&Ctx::default()).await?;
@@ -56,15 +58,20 @@ pub async fn step(core: &Core) -> Result<bool, ServiceError> {
     let now = core.clock.now();
     if let Err(error) = advance(&mut tx, &task, now).await {
         drop(tx);
-        // So that it keeps no other task waiting.
-        let mut tx = core.db.begin(&Ctx::default()).await?;
-        tasks::postpone(&mut tx, &task, now).await?;
-        tx.commit().await?;
+        postpone(core, &task).await?;
         return Err(error);
     }
     tx.commit().await?;
     core.readers.wake_edges();
     Ok(true)
+}
+
+/// Puts a task behind all others, so that it keeps none waiting.
+async fn postpone(core: &Core, task: &Task) -> Result<(), ServiceError> {
+    let mut tx = core.db.begin(&Ctx::default()).await?;
+    tasks::postpone(&mut tx, task, core.clock.now()).await?;
+    tx.commit().await?;
+    Ok(())
 }
 
 /// Does the next part of a task, and notes how far it is.

@@ -44,7 +44,7 @@ impl From<OwnCertificate> for DomainCertificateDocument {
             issuer: certificate.issued.map(|issued| issued.issuer),
             not_after,
             error: certificate.error,
-            next_try: (!certificate.is_off).then_some(certificate.next_try.0),
+            next_try: (!certificate.is_off).then_some(certificate.next_try.0).filter(|at| *at > 0),
         }
     }
 }

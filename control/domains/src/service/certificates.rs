@@ -80,8 +80,9 @@ async fn ask(
     host: &Host,
 ) -> Result<(), ServiceError> {
     let mut tx = state.db.begin(&caller.ctx).await?;
-    let now = clock::now(&mut tx).await?;
     accounts::lock(&mut tx, account).await?;
+    // Behind the lock: others that asked have an earlier time.
+    let now = clock::now(&mut tx).await?;
     match claims::find(&mut tx, account, host).await? {
         Some(claim) if claim.state == State::Verified => {}
         Some(_) => return Err(DomainsError::NotProven(host.clone()).into()),

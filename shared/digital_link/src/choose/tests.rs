@@ -107,13 +107,13 @@ fn what_decided_is_named() {
         ("", None, None, "en", ChosenBy::Default),
         ("", None, Some("ja"), "en", ChosenBy::Default),
         ("", None, Some("en"), "en", ChosenBy::Language),
-        ("", None, Some("fr"), "fr", ChosenBy::Context),
+        ("", None, Some("fr"), "fr", ChosenBy::Language),
         ("context=LK", None, Some("fr"), "lk", ChosenBy::Context),
         ("linkType=gs1:epil", Some("text/html"), Some("fr"), "one", ChosenBy::LinkType),
         ("linkType=gs1:instructions", Some("application/pdf"), None, "pdf", ChosenBy::MediaType),
         ("linkType=gs1:pip", Some("application/pdf"), Some("en"), "pdf", ChosenBy::MediaType),
         ("linkType=gs1:pip", Some("text/html"), Some("en"), "en", ChosenBy::Language),
-        ("linkType=gs1:pip", Some("text/html"), Some("fr"), "fr", ChosenBy::Context),
+        ("linkType=gs1:pip", Some("text/html"), Some("fr"), "fr", ChosenBy::Language),
     ] {
         let header = |text: Option<&'static str>| text.map(str::as_bytes);
         let wanted = Wanted::read(Some(query), header(accept), header(language));
@@ -123,6 +123,21 @@ fn what_decided_is_named() {
             }
             other => panic!("{query} {language:?}: {other:?}"),
         }
+    }
+}
+
+proptest! {
+    #[test]
+    fn the_best_are_kept_in_their_order(ranks in prop::collection::vec(0..4_usize, 0..9)) {
+        let titles: Vec<String> = (0..ranks.len()).map(|nth| format!("gs1:pip {nth}")).collect();
+        let all = set(&titles.iter().map(String::as_str).collect::<Vec<_>>());
+        let rank = |link: &TypedLink| ranks[link.title.parse::<usize>().unwrap()];
+        let mut links: Vec<_> = all.links.iter().collect();
+        let had_others = keep_best(&mut links, rank);
+        let best = ranks.iter().max();
+        let expected: Vec<_> = all.links.iter().filter(|link| Some(&rank(link)) == best).collect();
+        prop_assert_eq!(had_others, expected.len() < ranks.len());
+        prop_assert_eq!(links, expected);
     }
 }
 

@@ -301,8 +301,7 @@ async fn nothing_is_ordered_while_the_clock_of_the_database_is_wrong() -> Result
     let ended = all.order().await?;
     ensure!(matches!(&ended[..], [Ended::Failed(Fault { kind: FaultKind::Clock, .. })]), "{ended:?}");
     let shown = all.certificate(HOST).await?;
-    let error = shown["error"].as_str().context("error")?;
-    ensure!(shown["state"] == "failed" && error.starts_with("The clock of the database"), "{shown}");
+    ensure!(shown["state"] == "pending" && shown.get("error").is_none(), "{shown}");
     ensure!(all.order().await?.is_empty(), "the authority is left alone");
     ensure!(pebble.orders()? == 0 && all.issue_events().await?.is_empty(), "it is not the domain's fault");
 

@@ -10,7 +10,7 @@ use shared::{
     problem::Code,
     redirect::Redirect,
     redirect_status::RedirectStatus,
-    rules::{Field, Text},
+    rules::{AccountRules, Field, Text},
     short_url::ShortDomain,
 };
 use tracing::instrument;
@@ -114,8 +114,11 @@ pub async fn preview_of(
     let link = scan.assume(link).map_err(CommonError::Faults)?;
     let at = scan.time.unwrap_or_else(|| core.clock.now());
     let facts = AssumedFacts::new(&actor.account, &link, scan, &AGENTS, at);
-    let mut rules = rules::load(conn, actor.account).await?;
-    rules.lists.retain(|_| by_rules);
+    let rules = if by_rules {
+        rules::load(conn, actor.account).await?
+    } else {
+        AccountRules::new(actor.account, Vec::new())
+    };
     let decision = decide(&link, &rules, &facts).map_err(ServiceError::Internal)?;
     let hosts = hosts_of(decision.target.as_deref().into_iter());
     let take_downs = withheld::take_downs(conn, &[&key], &hosts).await?;
