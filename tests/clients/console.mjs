@@ -458,7 +458,7 @@ await step('links, products and items are the lists of the API', async () => {
     await eventually(async () => assert.equal(await page.locator('[data-test=leads]').textContent(), `https://shop.invalid/${href}`))
     await page.locator('[data-test=previewed]').getByText(why).waitFor()
   }
-  await preview.getByLabel('Serial', { exact: true }).fill('A/1')
+  await page.locator('[data-test=digital-links]').getByLabel('Serial', { exact: true }).fill('A/1')
   await shows('shoe/A%2F1', 'This is the default link.')
   await preview.getByLabel('Context').selectOption('CH')
   await preview.getByLabel('Language of the phone').selectOption('de')
