@@ -1,4 +1,4 @@
-//! The edge's cache: mirrors `edge/src/cache/generation.rs` and `tail.rs`, step by step.
+//! The edge's cache: mirrors `edge/src/cache/generation.rs` and `edge/replica/src/tail.rs`, step by step.
 
 use super::{
     redis::View,

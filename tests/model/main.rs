@@ -1,7 +1,7 @@
 //! The push and the fill as a model: every order of steps of control, Redis, the stream, the disk and one edge, within
 //! bounds, against the invariants I1 to I8 of `edge/README.md`; and broken variants of the rule, which must fail.
 //!
-//! `edge.rs` mirrors `edge/src/cache/generation.rs` and `tail.rs`: a change of one is a change of the other. With
+//! `edge.rs` mirrors `edge/src/cache/generation.rs` and `edge/replica/src/tail.rs`: a change of one is a change of the other. With
 //! `WAYMARK_TEST_MODEL_LONG` set, wider bounds are explored too.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]

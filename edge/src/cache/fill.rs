@@ -5,9 +5,12 @@ use std::{
     time::Duration,
 };
 
-use shared::{redirect::RedirectKey, wire::stream::Fill};
+use shared::{
+    redirect::RedirectKey,
+    wire::stream::{Epoch, Fill, Rev},
+};
 
-use super::{CacheStatus, EdgeCache, Found, Held, KeyRef, Served, flight::Landing, generation::Offer};
+use super::{CacheStatus, EdgeCache, Found, Held, KeyRef, Served, generation::Offer};
 use crate::{backing::Backing, metrics::Metrics};
 
 /// Reads of the backing for one miss before the edge gives up with 503.
@@ -17,6 +20,16 @@ const JOIN_ATTEMPTS: u32 = 3;
 /// Total time of all attempts: a read of the view and a look-up, both at their timeouts. Without any backend, a
 /// client waits this long for its 503.
 const FILL_TIMEOUT: Duration = Duration::from_millis(1_200);
+
+/// A verified answer, with the moment it is true for.
+#[derive(Debug, Clone)]
+pub(super) struct Landing {
+    pub(super) epoch: Epoch,
+    /// The revision at which `found` was the newest.
+    pub(super) as_of: Rev,
+    pub(super) found: Found,
+}
+
 /// Why a miss has no verified answer; the client comes back a second later.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct NoAnswer;
