@@ -7,7 +7,7 @@ use shared::{
     wire::{links::LinksPage, stream::Rev},
 };
 
-use super::{FLOORS, Generation, Held, KeyRef, Last, Leads, Resolved, Served, Versioned};
+use super::{FLOORS, Generation, Held, KeyRef, Leads, Offer, Resolved, Served, Versioned};
 use replica::{Answer, Asked, Full, Loaded, ReplicaState, ReplicaStatus, Table};
 
 /// Links of a page that are taken in one step, while events wait.
@@ -107,15 +107,18 @@ impl Generation {
         self.offer(&value.1.key.clone(), applied, Some(value));
     }
 
-    /// What events that are not in the table yet made of a key; `None` if that is not known.
+    /// Lifts what the table has for a key over events that may be on their way to it, and offers that; `None` if it cannot be
+    /// verified.
     fn catch_up(&self, key: &RedirectKey, applied: Rev, value: Option<Versioned>) -> Option<Held> {
-        let known = value.as_ref().map_or(applied, |(rev, _)| applied.max(*rev));
-        let since = self.tail.lock().unwrap_or_else(PoisonError::into_inner).since(key, known)?;
-        let found = match since {
-            Resolved::Unchanged => value.map(|(_, served)| served),
-            Resolved::Changed(_, Last::Absent) => None,
-            Resolved::Changed(_, Last::Value(record)) => Some(Arc::new(Served::new(key, record).ok()?)),
-            Resolved::Changed(_, Last::Refused) => return None,
+        let through = self.tail.lock().unwrap_or_else(PoisonError::into_inner).through();
+        let found = if through > applied {
+            let (through, value) = self.lift(key, applied, value)?;
+            match self.offer(key, through, value) {
+                Offer::Taken { found, .. } => found,
+                Offer::Rejected => return None,
+            }
+        } else {
+            value.map(|(_, served)| served)
         };
         Some(found.map_or(Held::Absent, Held::Present))
     }
