@@ -1,9 +1,6 @@
 //! Misses: reads of the backing, each of which the fill rule accepts or refuses.
 
-use std::{
-    sync::{Arc, atomic::Ordering::SeqCst},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use shared::{
     redirect::RedirectKey,
@@ -50,7 +47,13 @@ impl EdgeCache {
             // Read before joining: an answer must hold everything that was acknowledged, or served to
             // somebody, before this request came; each of these raised the floor first.
             let floor = generation.floor(key);
-            let was_stale = match generation.held(KeyRef::of(key), self.is_live.load(SeqCst)) {
+            let (asked, is_live) = (KeyRef::of(key), self.is_live());
+            let held = if asked.is_level() {
+                generation.held_links(asked, is_live)
+            } else {
+                generation.held(asked, is_live)
+            };
+            let was_stale = match held {
                 Held::Present(served) => return Ok((Some(served), CacheStatus::Hit)),
                 Held::Absent => return Ok((None, CacheStatus::Negative)),
                 Held::Stale => true,
@@ -134,14 +137,7 @@ impl EdgeCache {
                 }
             },
         };
-        let offer = match generation.offer(key, fill.watermark, value.clone()) {
-            Offer::Rejected => {
-                let (through, value) = generation.lift(key, fill.watermark, value)?;
-                generation.offer(key, through, value)
-            }
-            offer @ Offer::Taken { .. } => offer,
-        };
-        match offer {
+        match generation.offer_lifted(key, fill.watermark, value) {
             Offer::Taken { as_of, found } => Some(Landing { epoch: fill.epoch.clone(), as_of, found }),
             Offer::Rejected => None,
         }

@@ -341,8 +341,18 @@ impl Generation {
         offer
     }
 
+    /// The same; a view that lags is lifted first, if it can be.
+    pub(super) fn offer_lifted(&self, key: &RedirectKey, watermark: Rev, value: Option<Versioned>) -> Offer {
+        let offer = self.offer(key, watermark, value.clone());
+        if matches!(offer, Offer::Taken { .. }) {
+            return offer;
+        }
+        self.lift(key, watermark, value)
+            .map_or(Offer::Rejected, |(through, value)| self.offer(key, through, value))
+    }
+
     /// Lifts a view that lags up to what this edge has seen itself, if the tail covers the difference.
-    pub(super) fn lift(
+    fn lift(
         &self,
         key: &RedirectKey,
         watermark: Rev,

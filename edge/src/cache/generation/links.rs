@@ -107,13 +107,11 @@ impl Generation {
         self.offer(&value.1.key.clone(), applied, Some(value));
     }
 
-    /// Lifts what the table has for a key over events that may be on their way to it, and offers that; `None` if it cannot be
-    /// verified.
+    /// Offers what the table has for a key, lifted over events that may be on their way to it; `None` if it cannot be verified.
     fn catch_up(&self, key: &RedirectKey, applied: Rev, value: Option<Versioned>) -> Option<Held> {
         let through = self.tail.lock().unwrap_or_else(PoisonError::into_inner).through();
         let found = if through > applied {
-            let (through, value) = self.lift(key, applied, value)?;
-            match self.offer(key, through, value) {
+            match self.offer_lifted(key, applied, value) {
                 Offer::Taken { found, .. } => found,
                 Offer::Rejected => return None,
             }
