@@ -18,7 +18,6 @@
 //! are the fold of the log up to `applied`, and the same invariants hold.
 
 mod fill;
-mod flight;
 mod generation;
 mod key;
 #[cfg(test)]
@@ -26,7 +25,6 @@ mod properties;
 mod reading;
 mod served;
 mod status;
-mod tail;
 
 use std::{
     ops::ControlFlow,
@@ -44,7 +42,7 @@ use shared::{
     wire::stream::{Change, Epoch, Events, Rejected, Rev},
 };
 
-use self::{flight::Flights, generation::Generation};
+use self::{fill::Landing, generation::Generation};
 pub(crate) use self::{
     generation::{Kept, PageFit, Sources},
     key::KeyRef,
@@ -53,6 +51,7 @@ pub(crate) use self::{
     status::CacheStatus,
 };
 use crate::{
+    backing::Flights,
     domains::Domains,
     rules::{self, RuleSet, RuleTable},
 };
@@ -163,7 +162,7 @@ fn read_rules(sets: &[Arc<AccountRules>], rev: Rev) -> (RuleTable, Vec<Rejected>
 #[derive(Debug)]
 pub(crate) struct EdgeCache {
     generation: ArcSwap<Generation>,
-    flights: Flights,
+    flights: Flights<Landing>,
     capacity_bytes: u64,
     /// Whether every link is held, and not only those that are asked for.
     is_full: bool,

@@ -47,8 +47,17 @@ impl Served {
     }
 
     async fn ask(&self, path: &str, headers: &[(header::HeaderName, &str)]) -> Result<Response> {
+        self.ask_at("tn.gg", path, headers).await
+    }
+
+    async fn ask_at(
+        &self,
+        host: &str,
+        path: &str,
+        headers: &[(header::HeaderName, &str)],
+    ) -> Result<Response> {
         let request = self.product.http.get(format!("{}/{path}", self.product.edge));
-        let request = request.header(header::HOST, "tn.gg");
+        let request = request.header(header::HOST, host);
         let request = headers.iter().fold(request, |request, (name, value)| request.header(name, *value));
         Ok(request.send().await?)
     }
@@ -269,9 +278,18 @@ async fn a_cache_is_told_that_nothing_changed() {
     }
 }
 
-/// A code of the item's Digital Link is the same from the edge and from control, byte for byte.
+/// Short ids of a product and of its items, with the serial and what a code says of it.
+const DIGITAL_LINKS: [(&str, Option<&str>, &str); 5] = [
+    ("SHOE", None, ""),
+    ("PLAIN", Some("aB-7_c.9"), "/21/aB-7_c.9"),
+    ("SLASH", Some("A/1"), "/21/A%2F1"),
+    ("PERCENT", Some("A%2F1"), "/21/A%252F1"),
+    ("SIGNS", Some("!\"%&'()*+,-./:;<=>?_"), "/21/%21%22%25%26%27%28%29%2A%2B%2C-.%2F%3A%3B%3C%3D%3E%3F_"),
+];
+
+/// A code of a Digital Link says its URI, byte for byte, and is the same from the edge and from control.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_edge_draws_the_digital_link_as_control_does() -> Result<()> {
+async fn codes_of_digital_links_decode_to_their_uri() -> Result<()> {
     let served = Served::start().await?;
     let product = &served.product;
     let made = async |path: &str, body: Value| -> Result<String> {
@@ -283,24 +301,44 @@ async fn an_edge_draws_the_digital_link_as_control_does() -> Result<()> {
     product.must_answer(200, Method::PUT, &domain, Some(json!({"digitalLinks": true}))).await?;
     let shoe = json!({"name": "Shoe", "identifiers": {"gs1:01": "09506000134352"}});
     let shoe = made("/products", shoe).await?;
-    let item = json!({"name": "One", "product": shoe, "identifiers": {"gs1:21": "A/1"}});
-    let item = made("/thngs", item).await?;
-    product.create_redirection(&item, "https://example.com/", Some("ITEM")).await?;
-
-    for format in Format::ALL {
-        let path = format!("ITEM.{}?ecl=M", suffix(format));
-        let answer = served.ask(&format!("{path}&payload=gs1dl"), &[]).await?;
-        ensure!(answer.status() == StatusCode::OK, "{format:?}: {answer:?}");
-        ensure!(answer.headers()[header::CACHE_CONTROL] == "public, max-age=300", "{answer:?}");
-        let by_edge = answer.bytes().await?;
-        let query = "payload=gs1dl&ecl=M&domain=tn.gg";
-        let request = product.http.get(format!("{}/redirections/ITEM.qr?{query}", product.api));
-        let request = request.header(header::AUTHORIZATION, &product.key);
-        let by_control = request.header(header::ACCEPT, format.content_type()).send().await?;
-        ensure!(by_control.status() == StatusCode::OK, "{format:?}: {by_control:?}");
-        ensure!(by_edge == by_control.bytes().await?, "{format:?}: other bytes than control's");
-        // The short URL after the Digital Link: they are two images.
-        ensure!(by_edge != served.ask(&path, &[]).await?.bytes().await?, "{format:?}: the short URL");
+    for (short_id, serial, behind) in DIGITAL_LINKS {
+        let resource = match serial {
+            Some(serial) => {
+                let item = json!({"name": "One", "product": shoe, "identifiers": {"gs1:21": serial}});
+                made("/thngs", item).await?
+            }
+            None => shoe.clone(),
+        };
+        product.create_redirection(&resource, "https://example.com/", Some(short_id)).await?;
+        let uri = format!("https://tn.gg/01/09506000134352{behind}");
+        for format in Format::ALL {
+            let path = format!("{short_id}.{}?ecl=M", suffix(format));
+            let answer = served.ask(&format!("{path}&payload=gs1dl"), &[]).await?;
+            ensure!(answer.status() == StatusCode::OK, "{format:?}: {answer:?}");
+            ensure!(answer.headers()[header::CACHE_CONTROL] == "public, max-age=300", "{answer:?}");
+            let by_edge = answer.bytes().await?;
+            let query = "payload=gs1dl&ecl=M&domain=tn.gg";
+            let request = product.http.get(format!("{}/redirections/{short_id}.qr?{query}", product.api));
+            let request = request.header(header::AUTHORIZATION, &product.key);
+            let by_control = request.header(header::ACCEPT, format.content_type()).send().await?;
+            ensure!(by_control.status() == StatusCode::OK, "{format:?}: {by_control:?}");
+            ensure!(by_edge == by_control.bytes().await?, "{format:?}: other bytes than control's");
+            // The short URL after the Digital Link: they are two images.
+            ensure!(by_edge != served.ask(&path, &[]).await?.bytes().await?, "{format:?}: the short URL");
+            let png = match format {
+                Format::Png => by_edge.to_vec(),
+                Format::Svg => tools::rsvg(&by_edge, "4"),
+                Format::Pdf => tools::pdftoppm(&by_edge, "600"),
+                // No decoder reads it.
+                Format::Eps => continue,
+            };
+            let read = tools::rqrr(&png, short_id);
+            ensure!(read == [uri.as_str()], "{format:?}: {read:?} instead of {uri}");
+        }
+        // The host of a URI is in lower case, however it was asked for.
+        let path = format!("{short_id}.png?ecl=M&payload=gs1dl");
+        let png = served.ask_at("Tn.GG", &path, &[]).await?.bytes().await?;
+        ensure!(tools::rqrr(&png, short_id) == [uri.as_str()], "{uri}");
     }
     let answer = served.ask(&format!("{}.svg?payload=gs1dl", CODE.1), &[]).await?;
     ensure!(answer.status() == StatusCode::BAD_REQUEST, "{answer:?}");

@@ -1,9 +1,10 @@
-//! The edge's cache: mirrors `edge/src/cache/generation.rs` and `tail.rs`, step by step.
+//! The edge's cache: mirrors `edge/src/cache/generation.rs` and `edge/replica/src/tail.rs`, step by step.
 
 use super::{
     redis::View,
+    replica::Replica,
     rule::{Rule, Taking},
-    truth::{KEYS, NONE, Value, Write, is_poison, rev_of},
+    truth::{KEYS, Log, NONE, Value, Write, is_poison, rev_of},
 };
 
 /// Keys that the tail remembers: one fewer than there are, so that it forgets.
@@ -42,6 +43,12 @@ impl Tail {
             *oldest = (0, 0);
         }
     }
+
+    /// The newest change of a key after `rev`, if there is one; `None` if that is not known.
+    fn since(&self, key: usize, rev: u8) -> Option<Option<(u8, Value)>> {
+        let newest = self.newest[key];
+        (rev >= self.complete_from).then_some((newest.0 > rev).then_some(newest))
+    }
 }
 
 /// What is on disk.
@@ -70,6 +77,8 @@ pub(super) struct Cache {
     /// No message of control reaches it while it boots.
     pub(super) alone: bool,
     tail: Tail,
+    /// Every link, where the edge holds them all.
+    pub(super) replica: Option<Replica>,
 }
 
 /// The steps in which events come in.
@@ -79,8 +88,15 @@ pub(super) enum EventStep {
     Tail,
     /// Floor and entry have it.
     Enter,
+    /// The full replica has it, if there is one.
+    Table,
     /// The run is done: `applied` says so.
     Done,
+}
+
+impl EventStep {
+    /// All of them, in their order.
+    pub(super) const ALL: [Self; 4] = [Self::Tail, Self::Enter, Self::Table, Self::Done];
 }
 
 impl Cache {
@@ -97,6 +113,7 @@ impl Cache {
             booting: false,
             alone: false,
             tail: Tail::new(at_rev),
+            replica: None,
         }
     }
 
@@ -148,13 +165,13 @@ impl Cache {
     /// The next event, if `step` may come now and the stream has one.
     pub(super) fn next_event(&self, step: EventStep, head: u8) -> Option<u8> {
         let through = self.tail.through;
+        let tabled = self.replica.map_or(self.entered, |replica| replica.tabled);
         match step {
-            EventStep::Tail if through == self.entered && through < head.min(self.applied + 2) => {
-                Some(through + 1)
-            }
+            EventStep::Tail if through == tabled && through < head.min(self.applied + 2) => Some(through + 1),
             EventStep::Enter if through == self.entered + 1 => Some(through),
-            EventStep::Done if through == self.entered && through > self.applied => Some(through),
-            EventStep::Tail | EventStep::Enter | EventStep::Done => None,
+            EventStep::Table if self.entered > tabled => Some(self.entered),
+            EventStep::Done if through == tabled && through > self.applied => Some(through),
+            EventStep::Tail | EventStep::Enter | EventStep::Table | EventStep::Done => None,
         }
     }
 
@@ -193,6 +210,11 @@ impl Cache {
                     *entry = Entry::default();
                 }
             }
+            EventStep::Table => {
+                if let Some(replica) = &mut self.replica {
+                    replica.event(rev, write);
+                }
+            }
             EventStep::Done => {
                 self.applied = rev;
                 self.catch_up();
@@ -224,7 +246,8 @@ impl Cache {
     /// A welcome with a snapshot.
     pub(super) fn snapshot(&mut self, epoch: u8, at_rev: u8) {
         if self.epoch != epoch {
-            *self = Self::new(epoch, at_rev);
+            let replica = self.replica.map(|_| Replica::empty(at_rev));
+            *self = Self { replica, ..Self::new(epoch, at_rev) };
             return;
         }
         let at_rev = at_rev.max(self.applied);
@@ -233,6 +256,7 @@ impl Cache {
         }
         self.snap_floor = at_rev.max(self.snap_floor);
         self.tail = Tail::new(at_rev);
+        self.replica = self.replica.map(|_| Replica::empty(at_rev));
         (self.applied, self.entered) = (at_rev, at_rev);
         self.alone = false;
         self.catch_up();
@@ -281,6 +305,9 @@ impl Cache {
                 if rule.taking == Taking::Floors && (rule.negatives_raise || put.value != 0) {
                     self.floors[slot] = view.wm.max(self.floors[slot]);
                 }
+                if let Some(replica) = &mut self.replica {
+                    replica.fill(key, slot, self.applied, &view);
+                }
                 if rule.older_are_replaced || self.entries[key].rev == 0 {
                     self.entries[key] = put;
                 }
@@ -301,6 +328,30 @@ impl Cache {
             return None;
         }
         Some(View { wm: self.tail.through, value, ..*view })
+    }
+
+    /// What the full replica answers for a key.
+    pub(super) fn listed(&self, rule: &Rule, key: usize, slot: usize, is_live: bool) -> Option<Value> {
+        if self.gate > self.applied {
+            return None;
+        }
+        let value = self.replica?.find(rule, key, slot, self.applied)?;
+        (value != 0 || is_live).then_some(value)
+    }
+
+    /// Pages that were read come in. Where the tail has forgotten what changed since, they are read again.
+    pub(super) fn take_pages(&mut self, rule: &Rule, log: &Log) -> Option<()> {
+        let replica = self.replica.as_mut()?;
+        let at_rev = replica.reading;
+        let since = [0, 1].map(|key| self.tail.since(key, at_rev));
+        match since {
+            [Some(one), Some(other)] => {
+                let changed = [one, other].map(|change| change.map_or(0, |(rev, _)| rev));
+                replica.take_pages(rule, [0, 1].map(|key| log.at(at_rev, key)), changed);
+            }
+            [None, _] | [_, None] => replica.reading = 0,
+        }
+        Some(())
     }
 
     /// Memory pressure.

@@ -6,8 +6,9 @@ use stateright::{Model, Property};
 
 use super::{
     edge::EventStep,
-    lease::can_beat,
+    extra::Extra,
     redis::View,
+    replica::Replica,
     rule::Rule,
     truth::{KEYS, NONE, Value, is_poison},
     watch::{Broken, Request},
@@ -37,19 +38,6 @@ pub(super) struct Scenario {
     pub(super) first: &'static [Value],
     /// What must have been seen at the end.
     pub(super) reaches: &'static [Seen],
-}
-
-/// What only some scenarios have.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Extra {
-    /// Nothing.
-    None,
-    /// Changes that no edge can use.
-    Poison,
-    /// An edge that holds nothing begins from the view.
-    ViewBoot,
-    /// Acknowledgements, leases and heartbeats.
-    Leases,
 }
 
 /// What a run of the checker must meet, or it proves nothing.
@@ -97,6 +85,14 @@ pub(super) enum Seen {
     LeftOut,
     /// A heartbeat showed that a message was lost.
     LostTail,
+    /// The full replica answered with a record, which is to be offered.
+    Listed,
+    /// Such a record became an entry.
+    Kept,
+    /// Such a record came too late.
+    LateOffer,
+    /// The full replica was read again.
+    Paged,
 }
 
 /// The model: one scenario under one rule.
@@ -178,6 +174,7 @@ impl Push {
                 self.note(Seen::OtherEpoch, before.cache.epoch == 0 && after.cache.epoch == 1);
             }
             Action::Ask { key } | Action::Fill { key } => {
+                self.note(Seen::Listed, before.offered.is_none() && after.offered.is_some());
                 let entry = before.cache.entries[usize::from(key)];
                 let is_filled = before.cache.alone && entry.rev == 0;
                 self.note(Seen::FromView, is_filled && after.cache.entries[usize::from(key)].rev > 0);
@@ -186,6 +183,14 @@ impl Push {
                     Some(_) => {}
                     None => self.note(Seen::Stale, entry.rev > 0),
                 }
+            }
+            Action::Keep => {
+                let entry = |world: &World| world.cache.entries[0];
+                self.note(Seen::Kept, entry(before) != entry(after));
+                self.note(Seen::LateOffer, entry(before).rev == 0 && entry(after).rev == 0);
+            }
+            Action::TakePages => {
+                self.note(Seen::Paged, after.cache.replica.is_some_and(|replica| replica.is_read));
             }
             Action::Miss { .. } => self.note(Seen::Raced, true),
             Action::Wait => {
@@ -198,7 +203,8 @@ impl Push {
             | Action::BootFromView
             | Action::Ack
             | Action::Dial
-            | Action::Event(EventStep::Tail | EventStep::Done)
+            | Action::ReadPages
+            | Action::Event(EventStep::Tail | EventStep::Table | EventStep::Done)
             | Action::Stray { .. }
             | Action::GiveUp { .. }
             | Action::Evict { .. }
@@ -236,8 +242,7 @@ impl Push {
     fn stream_actions(&self, world: &World, actions: &mut Vec<Action>) {
         let cache = &world.cache;
         if cache.is_busy() {
-            let steps = [EventStep::Tail, EventStep::Enter, EventStep::Done];
-            actions.extend(steps.map(Action::Event));
+            actions.extend(EventStep::ALL.map(Action::Event));
             return;
         }
         if world.link.welcome.is_some() {
@@ -256,20 +261,6 @@ impl Push {
     }
 }
 
-fn extra_actions(extra: Extra, world: &World, actions: &mut Vec<Action>) {
-    match extra {
-        Extra::None => {}
-        Extra::Poison => actions.extend((world.writes_left > 0).then_some(Action::Poison { key: 0 })),
-        Extra::ViewBoot => actions.extend(world.cache.alone.then_some(Action::BootFromView)),
-        Extra::Leases => {
-            let is_connected = world.link.epoch != NONE && world.link.epoch == world.cache.epoch;
-            actions.extend((is_connected && !world.cache.is_busy()).then_some(Action::Ack));
-            actions.extend(can_beat(world).then_some(Action::Beat));
-            actions.extend([Action::Expire, Action::Wait]);
-        }
-    }
-}
-
 fn is_intact(world: &World, broken: Broken) -> bool {
     world.watch.broken != Some(broken)
 }
@@ -279,8 +270,13 @@ impl Model for Push {
     type Action = Action;
 
     fn init_states(&self) -> Vec<World> {
-        let Scenario { places, writes, faults, first, .. } = self.scenario;
-        first.iter().map(|first| World::new(*first, &places, writes, faults)).collect()
+        let Scenario { places, writes, faults, first, extra, .. } = self.scenario;
+        let world = |first: &Value| {
+            let mut world = World::new(*first, &places, writes, faults);
+            world.cache.replica = (extra == Extra::Replica).then(|| Replica::whole([*first; KEYS], 1));
+            world
+        };
+        first.iter().map(world).collect()
     }
 
     fn actions(&self, world: &World, actions: &mut Vec<Action>) {
@@ -309,7 +305,7 @@ impl Model for Push {
             actions.push(Action::Failover);
         }
         self.stream_actions(world, actions);
-        extra_actions(extra, world, actions);
+        extra.actions(world, actions);
         if disk {
             if world.saving.is_some() {
                 actions.push(Action::Saved);

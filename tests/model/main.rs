@@ -1,7 +1,7 @@
 //! The push and the fill as a model: every order of steps of control, Redis, the stream, the disk and one edge, within
 //! bounds, against the invariants I1 to I8 of `edge/README.md`; and broken variants of the rule, which must fail.
 //!
-//! `edge.rs` mirrors `edge/src/cache/generation.rs` and `tail.rs`: a change of one is a change of the other. With
+//! `edge.rs` mirrors `edge/src/cache/generation.rs` and `edge/replica/src/tail.rs`: a change of one is a change of the other. With
 //! `WAYMARK_TEST_MODEL_LONG` set, wider bounds are explored too.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
@@ -9,8 +9,10 @@
 
 mod edge;
 mod explore;
+mod extra;
 mod lease;
 mod redis;
+mod replica;
 mod rule;
 mod scenarios;
 mod truth;
@@ -26,7 +28,8 @@ use self::{
     rule::{Rule, Taking},
     scenarios::{
         ALL, CORE, DISK, DISK_AND_SNAPSHOT, DISK_ONE_WRITE, EPOCHS, EPOCHS_AT_ONCE, EPOCHS_ONE_WRITE, FAULTS,
-        LEASE, LEASES, LEASES_ONE_WRITE, LONG, POISONED, REDIS, STEPS, VIEW_BOOT, VIEW_BOOT_ONE_WRITE,
+        LEASE, LEASES, LEASES_ONE_WRITE, LONG, POISONED, REDIS, REPLICA, STEPS, VIEW_BOOT,
+        VIEW_BOOT_ONE_WRITE,
     },
 };
 
@@ -124,6 +127,11 @@ fn leases_and_heartbeats_hold() {
     holds(LEASES_ONE_WRITE);
 }
 
+#[test]
+fn replica_holds() {
+    holds(REPLICA);
+}
+
 /// Where no copy takes over, the term alone fences a rebuild.
 #[test]
 fn terms_fence_rebuilds() {
@@ -179,4 +187,8 @@ broken! {
     what_was_sent_counts_as_acknowledged: LEASES, acks_are_applied: false;
     expired_lease_counts_as_acknowledged: LEASES, expired_are_unreachable: false;
     any_heartbeat_makes_live: LEASES, beats_tell_head: false;
+    offer_dated_when_it_comes: REPLICA, offers_are_dated: false;
+    table_behind_the_entries: REPLICA, table_waits: false;
+    page_that_skips_a_change: REPLICA, pages_wait: false;
+    table_shown_behind_a_newer_view: REPLICA, fills_hide_rows: false;
 }

@@ -62,6 +62,14 @@ pub(super) struct Rule {
     pub(super) expired_are_unreachable: bool,
     /// An edge is live when it has what the heartbeat says, not whenever one comes.
     pub(super) beats_tell_head: bool,
+    /// A record of the full replica is offered as of the revision that was applied when it was read.
+    pub(super) offers_are_dated: bool,
+    /// While a floor is above `applied`, the tail lifts what the table has.
+    pub(super) table_waits: bool,
+    /// Where a page skips what is changing, the table waits until that is applied.
+    pub(super) pages_wait: bool,
+    /// The table does not answer where a newer view was shown.
+    pub(super) fills_hide_rows: bool,
 }
 
 impl Rule {
@@ -90,5 +98,9 @@ impl Rule {
         acks_are_applied: true,
         expired_are_unreachable: true,
         beats_tell_head: true,
+        offers_are_dated: true,
+        table_waits: true,
+        pages_wait: true,
+        fills_hide_rows: true,
     };
 }

@@ -1,7 +1,8 @@
 //! The bounds within which the model is explored.
 
 use super::{
-    explore::{Extra, Scenario, Seen},
+    explore::{Scenario, Seen},
+    extra::Extra,
     world::{Fault, Places},
 };
 
@@ -172,6 +173,18 @@ pub(super) const LEASES: Scenario = Scenario {
 pub(super) const LEASES_ONE_WRITE: Scenario =
     Scenario { name: "leases and heartbeats, one write", writes: 1, ..LEASES };
 
+/// An edge that holds every link: its records are offered to the entries late, and the table follows them by a step of its own.
+pub(super) const REPLICA: Scenario = Scenario {
+    name: "replica",
+    faults: 1,
+    kinds: &[Fault::Cut, Fault::Resync],
+    stepped: &[],
+    fine: true,
+    extra: Extra::Replica,
+    reaches: &[Seen::Listed, Seen::Kept, Seen::LateOffer, Seen::Paged],
+    ..CORE
+};
+
 const EVERYTHING: &[Fault] = &[
     Fault::Cut,
     Fault::Resync,
@@ -213,4 +226,6 @@ pub(super) const LONG: &[Scenario] = &[
     Scenario { name: "all, long", faults: 2, kinds: EVERYTHING, ..ALL },
     VIEW_BOOT,
     LEASES,
+    Scenario { name: "replica, long", faults: 2, first: &[1, 0], ..REPLICA },
+    Scenario { name: "replica, fills by steps", stepped: &[0], waiting: 1, ..REPLICA },
 ];

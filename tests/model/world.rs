@@ -7,6 +7,7 @@ use super::{
     edge::{Cache, Disk, EventStep},
     lease::Lease,
     redis::{Publisher, Shard, View},
+    replica::Offered,
     rule::Rule,
     truth::{Control, KEYS, NONE, Value},
     watch::{Request, Watch},
@@ -53,6 +54,8 @@ pub(super) struct World {
     pub(super) flights: [Flight; KEYS],
     pub(super) leases: [bool; KEYS],
     pub(super) requests: [Request; REQUESTS],
+    /// A record of the full replica that is yet to be offered.
+    pub(super) offered: Option<Offered>,
     pub(super) disk: Option<Disk>,
     /// The disk snapshot that is being written.
     pub(super) saving: Option<Disk>,
@@ -94,6 +97,7 @@ impl World {
             flights: [Flight::Idle; KEYS],
             leases: [false; KEYS],
             requests: [Request::NONE; REQUESTS],
+            offered: None,
             disk: None,
             saving: None,
             watch: Watch::NEW,
@@ -129,8 +133,10 @@ impl World {
             }
             Action::Welcome { snapshot } => self.welcome(rule, snapshot)?,
             Action::Apply => {
-                for step in [EventStep::Tail, EventStep::Enter, EventStep::Done] {
-                    self.event(rule, places, step)?;
+                for step in EventStep::ALL {
+                    if step != EventStep::Table || self.cache.replica.is_some() {
+                        self.event(rule, places, step)?;
+                    }
                 }
             }
             Action::Event(step) => self.event(rule, places, step)?,
@@ -196,6 +202,15 @@ impl World {
                     self.link.welcome = Some((self.control.epoch, head));
                 }
             }
+            Action::Keep => {
+                let offered = self.offered.take()?;
+                self.offer_listed(rule, places, offered);
+            }
+            Action::ReadPages => self.read_pages()?,
+            Action::TakePages => {
+                let epoch = self.cache.epoch;
+                self.cache.take_pages(rule, self.control.log(epoch))?;
+            }
             Action::Fault(fault) => self.fault(places, fault)?,
         }
         Some(())
@@ -222,6 +237,9 @@ impl World {
             }
             self.cache.resume(rule, head);
         }
+        if epoch != before.epoch {
+            self.offered = None;
+        }
         self.link.epoch = epoch;
         self.lease.is_lossy = false;
         self.watch.follow(&before, &self.cache);
@@ -239,9 +257,12 @@ impl World {
     }
 
     fn ask(&mut self, rule: &Rule, places: &Places, key: usize) -> Option<()> {
-        let Some(entry) = self.cache.held(rule, key) else { return self.join(rule, places, key) };
+        let held = self.cache.held(rule, key).map(|entry| entry.value);
+        let Some(value) = held.or_else(|| self.look_up(rule, places, key)) else {
+            return self.join(rule, places, key);
+        };
         let request = self.watch.ask(&self.cache, key, self.cache.floor(places.slots[key]));
-        self.watch.answer(&self.control, &self.cache, &request, entry.value);
+        self.watch.answer(&self.control, &self.cache, &request, value);
         Some(())
     }
 
@@ -349,7 +370,7 @@ impl World {
                 self.cache = Cache::boot(self.disk.as_ref(), &places.slots);
                 self.link = Link { epoch: NONE, welcome: None };
                 (0..KEYS).for_each(|key| self.close(key));
-                self.saving = None;
+                (self.saving, self.offered) = (None, None);
                 self.watch.crash();
                 self.lease.cut();
             }

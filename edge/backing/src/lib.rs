@@ -2,6 +2,7 @@
 
 mod edge_key;
 mod error;
+mod flight;
 mod geo;
 mod internal;
 pub mod limiter;
@@ -37,6 +38,7 @@ use shared::{
 pub use self::{
     edge_key::EdgeKey,
     error::EdgeError,
+    flight::{Flight, Flights},
     geo::GeoDatabase,
     internal::connector,
     network::{Network, NetworkConfig},

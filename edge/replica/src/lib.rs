@@ -4,6 +4,8 @@
 //! stored once in a dictionary, and records are in arenas with an index of four bytes per slot. The table is split into
 //! 8,192 or more shards, each with its own lock. An insert, a growth or a compaction blocks the readers of one shard,
 //! for as long as it takes to copy at most a few hundred kilobytes.
+//!
+//! Beside it, the tail: the keys that changed last, for edges that hold every link and for those that do not.
 
 mod availability;
 mod bytes;
@@ -14,6 +16,7 @@ mod names;
 mod record;
 mod shard;
 mod table;
+mod tail;
 
 pub use self::{
     file::{Loaded, load, save},
@@ -23,4 +26,5 @@ pub use self::{
 pub use self::{
     full::{ReplicaState, ReplicaStatus},
     table::{Table, Unfit},
+    tail::{Last, Resolved, Tail},
 };

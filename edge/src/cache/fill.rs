@@ -1,13 +1,13 @@
 //! Misses: reads of the backing, each of which the fill rule accepts or refuses.
 
-use std::{
-    sync::{Arc, atomic::Ordering::SeqCst},
-    time::Duration,
+use std::{sync::Arc, time::Duration};
+
+use shared::{
+    redirect::RedirectKey,
+    wire::stream::{Epoch, Fill, Rev},
 };
 
-use shared::{redirect::RedirectKey, wire::stream::Fill};
-
-use super::{CacheStatus, EdgeCache, Found, Held, KeyRef, Served, flight::Landing, generation::Offer};
+use super::{CacheStatus, EdgeCache, Found, Held, KeyRef, Served, generation::Offer};
 use crate::{backing::Backing, metrics::Metrics};
 
 /// Reads of the backing for one miss before the edge gives up with 503.
@@ -17,6 +17,16 @@ const JOIN_ATTEMPTS: u32 = 3;
 /// Total time of all attempts: a read of the view and a look-up, both at their timeouts. Without any backend, a
 /// client waits this long for its 503.
 const FILL_TIMEOUT: Duration = Duration::from_millis(1_200);
+
+/// A verified answer, with the moment it is true for.
+#[derive(Debug, Clone)]
+pub(super) struct Landing {
+    pub(super) epoch: Epoch,
+    /// The revision at which `found` was the newest.
+    pub(super) as_of: Rev,
+    pub(super) found: Found,
+}
+
 /// Why a miss has no verified answer; the client comes back a second later.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct NoAnswer;
@@ -37,7 +47,13 @@ impl EdgeCache {
             // Read before joining: an answer must hold everything that was acknowledged, or served to
             // somebody, before this request came; each of these raised the floor first.
             let floor = generation.floor(key);
-            let was_stale = match generation.held(KeyRef::of(key), self.is_live.load(SeqCst)) {
+            let (asked, is_live) = (KeyRef::of(key), self.is_live());
+            let held = if asked.is_level() {
+                generation.held_links(asked, is_live)
+            } else {
+                generation.held(asked, is_live)
+            };
+            let was_stale = match held {
                 Held::Present(served) => return Ok((Some(served), CacheStatus::Hit)),
                 Held::Absent => return Ok((None, CacheStatus::Negative)),
                 Held::Stale => true,
@@ -121,14 +137,7 @@ impl EdgeCache {
                 }
             },
         };
-        let offer = match generation.offer(key, fill.watermark, value.clone()) {
-            Offer::Rejected => {
-                let (through, value) = generation.lift(key, fill.watermark, value)?;
-                generation.offer(key, through, value)
-            }
-            offer @ Offer::Taken { .. } => offer,
-        };
-        match offer {
+        match generation.offer_lifted(key, fill.watermark, value) {
             Offer::Taken { as_of, found } => Some(Landing { epoch: fill.epoch.clone(), as_of, found }),
             Offer::Rejected => None,
         }

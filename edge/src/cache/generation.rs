@@ -15,22 +15,23 @@ use std::{
 use arc_swap::{ArcSwap, ArcSwapOption};
 use foldhash::quality::RandomState;
 use moka::{ops::compute::Op, sync::Cache};
-use replica::Full;
+use replica::{Full, Last, Resolved, Tail};
 use shared::{
     availability::Availability,
     redirect::{Redirect, RedirectKey},
     wire::stream::{Epoch, Rev},
 };
 
+#[cfg(test)]
+pub(super) use self::links::Listed;
 pub(crate) use self::{links::PageFit, rules::Sources};
-use super::{
-    Found, Held, KeyRef, Leads, Served,
-    tail::{self, Last, Resolved, Tail},
-};
+use super::{Found, Held, KeyRef, Leads, Served};
 use crate::rules::RuleTable;
 
 /// Floors; keys share them. 65,536 times 8 bytes is 512 KiB; two in tests, so that keys do share.
 const FLOORS: usize = if cfg!(test) { 2 } else { 65_536 };
+/// Keys of the tail: at 20,000 changes a second, three seconds of a view that lags. Two in tests.
+const TAIL_KEYS: usize = if cfg!(test) { 2 } else { 64 << 10 };
 /// Memory of a cached absence: key, moka's nodes and queues (measured: 431 bytes at 300,000).
 const ABSENT_BYTES: usize = 430;
 /// Memory of a redirection besides its texts: measured 1,012 bytes with a target of 63 characters, before two slices
@@ -118,7 +119,7 @@ impl Generation {
             hasher: RandomState::default(),
             snap_floor: AtomicU64::new(at_rev),
             applied: AtomicU64::new(at_rev),
-            tail: Mutex::new(Tail::new(at_rev, tail::CAPACITY)),
+            tail: Mutex::new(Tail::new(at_rev, TAIL_KEYS)),
             rules: ArcSwap::from_pointee(rules),
             sources: Mutex::default(),
             hold: AtomicU64::new(0),
@@ -204,8 +205,22 @@ impl Generation {
                 return Err(reason);
             }
         };
+        self.enter(rev, key, served);
+        // After the entry: a reader that gets no answer from the table a moment later finds nothing older there.
+        if let Some(full) = &*self.full.load() {
+            match value {
+                Some(link) => full.put(key, rev, link),
+                None => full.remove(key, rev),
+            }
+        }
+        Ok(())
+    }
+
+    /// Applies one event to everything but the full replica.
+    pub(super) fn enter(&self, rev: Rev, key: &RedirectKey, served: Found) {
         // First the tail, then the floor: a reader that sees the raised floor finds the tail complete.
-        self.remember(rev, key, value.map_or(Last::Absent, |record| Last::Value(record.clone())));
+        let last = served.as_ref().map_or(Last::Absent, |served| Last::Value(served.record.clone()));
+        self.remember(rev, key, last);
         let slot = self.slot(key);
         self.entries.entry(key.clone()).and_compute_with(|current| {
             let floor = slot.fetch_max(rev, SeqCst);
@@ -217,14 +232,6 @@ impl Generation {
                 Some(_) | None => Op::Nop,
             }
         });
-        // After the entry: a reader that gets no answer from the table a moment later finds nothing older there.
-        if let Some(full) = &*self.full.load() {
-            match value {
-                Some(link) => full.put(key, rev, link),
-                None => full.remove(key, rev),
-            }
-        }
-        Ok(())
     }
 
     /// Notes a revision that changed no key.
@@ -334,8 +341,18 @@ impl Generation {
         offer
     }
 
+    /// The same; a view that lags is lifted first, if it can be.
+    pub(super) fn offer_lifted(&self, key: &RedirectKey, watermark: Rev, value: Option<Versioned>) -> Offer {
+        let offer = self.offer(key, watermark, value.clone());
+        if matches!(offer, Offer::Taken { .. }) {
+            return offer;
+        }
+        self.lift(key, watermark, value)
+            .map_or(Offer::Rejected, |(through, value)| self.offer(key, through, value))
+    }
+
     /// Lifts a view that lags up to what this edge has seen itself, if the tail covers the difference.
-    pub(super) fn lift(
+    fn lift(
         &self,
         key: &RedirectKey,
         watermark: Rev,

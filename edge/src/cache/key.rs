@@ -16,6 +16,11 @@ impl<'a> KeyRef<'a> {
     pub(crate) fn of(key: &'a RedirectKey) -> Self {
         Self { domain: &key.domain, folded: &key.folded }
     }
+
+    /// Whether it is that of a level of a Digital Link.
+    pub(super) fn is_level(&self) -> bool {
+        self.folded.starts_with("01/")
+    }
 }
 
 impl Equivalent<RedirectKey> for KeyRef<'_> {

@@ -1,12 +1,11 @@
 //! GS1 Digital Links: the records that follow from products, Things and domains, and their scans.
 
-use anyhow::{Context, Result, anyhow, ensure};
+use anyhow::{Context, Result, ensure};
 use axum::http::Method;
 use control::worker::ingest_scans::ingest;
 use digital_links::service::step;
 use domains::store::domains::hand_over;
 use kernel::store::Ctx;
-use qr::{Format, QrRequest};
 use redirects::store::redirections::load_fill;
 use serde_json::{Value, json};
 use shared::{
@@ -19,7 +18,10 @@ use super::{
     Api,
     authentication::{BERN, trigger, with},
 };
-use crate::store::scans::{batch, record};
+use crate::{
+    decode::tools,
+    store::scans::{batch, record},
+};
 
 const GTIN: &str = "09521234543213";
 const OTHER: &str = "09528765123457";
@@ -304,10 +306,16 @@ async fn codes_may_say_the_digital_link(engine: Engine) -> Result<()> {
     let faults = api.call(Method::POST, "/jobs/qr", Some(order.clone())).await?.problem(400, 40001);
     ensure!(faults[0].contains("no Digital Link"), "{faults:?}");
     api.resolve("tn.gg", true).await?;
-    let drawn = api.get(code).await?;
-    let request = QrRequest::parse(Format::Png, [("ecl", "M")]).map_err(|faults| anyhow!("{faults:?}"))?;
-    let expected = qr::render(&format!("https://tn.gg/01/{GTIN}/21/A%2F1"), "ONE", &request)?;
-    ensure!(drawn.status == 200 && drawn.bytes == expected.bytes, "{:?}", drawn.headers);
+    // Of the item, and of the record of a lot.
+    let lots = json!({"links": links("https://e.com/"), "levels": [{"lot": "L/1%", "links": links("https://e.com/lot")}]});
+    api.call(Method::PUT, &format!("/products/{product}"), Some(lots)).await?.must_be(200)?;
+    api.follow().await?;
+    let lot = format!("/redirections/01%2F{GTIN}%2F10%2FL%252F1%2525.qr");
+    for (code, path) in [(code, "21/A%2F1"), (&*lot, "10/L%2F1%25")] {
+        let drawn = api.get(code).await?.must_be(200)?;
+        let read = tools::rqrr(&drawn.bytes, code);
+        ensure!(read == [format!("https://tn.gg/01/{GTIN}/{path}")], "{code}: {read:?}");
+    }
     let made = api.call(Method::POST, "/jobs/qr", Some(order.clone())).await?;
     ensure!(made.status == 201 && made.json()["code"]["payload"] == "gs1dl", "{made:?}");
     // An item without a serial is not printed with the code of its product.

@@ -8,6 +8,7 @@ mod steps;
 
 use std::{
     collections::BTreeSet,
+    io::{Cursor, Read as _},
     time::{Duration, Instant},
 };
 
@@ -19,12 +20,14 @@ use tests::{db::Engine, product::DEADLINE};
 use tokio_util::sync::CancellationToken;
 
 use super::Api;
+use crate::decode::tools;
 
 crate::on_both_engines!(
     serials_are_made_in_order_and_printed,
     random_serials_are_told_apart_and_say_their_bits,
     the_same_codes_give_the_same_bytes,
     listed_codes_are_printed_in_the_order_of_the_list,
+    codes_of_digital_links_decode_to_their_uri,
 );
 
 /// A GTIN with its check digit.
@@ -144,7 +147,7 @@ async fn serials_are_made_in_order_and_printed(engine: Engine) -> Result<()> {
     let answer = api.get(&format!("{path}/files/codes.zip")).await?;
     ensure!(answer.header("content-type") == Some("application/zip"), "{answer:?}");
     ensure!(answer.bytes.len() as u64 == files[0]["sizeBytes"].as_u64().context("size")?, "{files}");
-    let mut archive = zip::ZipArchive::new(std::io::Cursor::new(answer.bytes))?;
+    let mut archive = zip::ZipArchive::new(Cursor::new(answer.bytes))?;
     ensure!(archive.len() == 62, "{}", archive.len());
     ensure!(archive.by_name(&format!("A0060_{}.png", short_ids[59])).is_ok());
     api.get(&format!("{path}/files/other.zip")).await?.problem(404, 40401);
@@ -221,5 +224,46 @@ async fn listed_codes_are_printed_in_the_order_of_the_list(engine: Engine) -> Re
     // Of each Thng the oldest one.
     thngs.push(thngs[0].clone());
     ensure!(printed(json!({"thngs": thngs})).await? == ["B-1", "A-1", "B-1"]);
+    Ok(())
+}
+
+async fn codes_of_digital_links_decode_to_their_uri(engine: Engine) -> Result<()> {
+    const SERIALS: [(&str, &str, &str); 4] = [
+        ("PLAIN", "aB-7_c.9", "aB-7_c.9"),
+        ("SLASH", "A/1", "A%2F1"),
+        ("PERCENT", "A%2F1", "A%252F1"),
+        ("SIGNS", "!%&'()*+-./:;<=>?_", "%21%25%26%27%28%29%2A%2B-.%2F%3A%3B%3C%3D%3E%3F_"),
+    ];
+    let api = Api::new(engine).await?;
+    api.resolve("tn.gg", true).await?;
+    let product = product(&api).await?;
+    for (short_id, serial, _) in SERIALS {
+        let item = json!({"name": "Bag", "product": product, "identifiers": {"gs1:21": serial}});
+        let item = api.create("/thngs", item).await?["id"].clone();
+        let link = json!({"platformId": item, "defaultRedirectUrl": "https://e.com", "shortId": short_id});
+        ensure!(api.call(Method::POST, "/redirections", Some(link)).await?.status.is_success());
+    }
+    for format in ["png", "svg", "pdf"] {
+        let body = json!({"source": {"list": {"shortIds": SERIALS.map(|(short_id, ..)| short_id)}},
+            "format": format, "layout": {"size": "roll-100x50"}, "waitForEdges": "none",
+            "code": {"payload": "gs1dl", "ecl": "M", "moduleMm": 0.5}});
+        let order = finished(&api, body).await?;
+        ensure!(order["status"] == "complete", "{order}");
+        let path = format!("/jobs/qr/{}", order["id"].as_str().context("id")?);
+        let mut archive = zip::ZipArchive::new(Cursor::new(file(&api, &path, "codes.zip").await?))?;
+        let lines = manifest(&api, &path).await?;
+        ensure!(lines.len() == SERIALS.len(), "{lines:?}");
+        for (line, (short_id, _, encoded)) in lines.iter().zip(SERIALS) {
+            let mut image = Vec::new();
+            archive.by_name(line["file"].as_str().context("file")?)?.read_to_end(&mut image)?;
+            let png = match format {
+                "png" => image,
+                "svg" => tools::rsvg(&image, "4"),
+                _ => tools::pdftoppm(&image, "600"),
+            };
+            let read = tools::rqrr(&png, short_id);
+            ensure!(read == [format!("https://tn.gg/01/{GTIN}/21/{encoded}")], "{format}: {read:?}");
+        }
+    }
     Ok(())
 }

@@ -17,7 +17,7 @@ use control::{
     state::ApiState,
     worker::ingest_scans::ingest,
 };
-use digital_links::service::step;
+use digital_links::service::{follow_domain, step};
 use kernel::{
     domain::body::Purpose,
     error::ServiceError,
@@ -189,6 +189,45 @@ async fn a_step_of_digital_links_waits_for_writes_of_before() -> Result<()> {
     let key = RedirectKey::new("tn.gg", "01/09521234543213/21/1");
     let found = table::load_fill(&mut core.db.read().await?, &key).await?;
     ensure!(found.value.is_some(), "{key:?}");
+    Ok(())
+}
+
+/// A write that has nothing to do with it, and is not committed, keeps no Digital Link waiting where a domain begins.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_domain_begins_beside_a_long_transaction() -> Result<()> {
+    let made = TestApp::new(Engine::Postgres).await?;
+    let (core, caller) = (&made.app.core, made.caller());
+    let change = |body| ThngChange::parse(&body, Purpose::Create).map_err(|faults| anyhow!("{faults:?}"));
+    let links =
+        json!([{"linkType": "gs1:pip", "href": "https://example.com/", "title": "p", "default": true}]);
+    let body = json!({"name": "Shoe", "identifiers": {"gs1:01": "09521234543213"}, "links": links,
+        "serialMode": "known"});
+    let new = ProductChange::parse(&body, Purpose::Create).map_err(|faults| anyhow!("{faults:?}"))?;
+    let product = products::create(core, &caller, new, None).await?.id;
+    let item = json!({"name": "1", "product": product, "identifiers": {"gs1:21": "1"}});
+    thngs::create(core, &caller, change(item)?, None).await?;
+    while step(core).await? {}
+
+    let mut open = core.db.begin(&caller.ctx).await?;
+    thngs::create_in(core, &mut open, &caller, change(json!({"name": "other"}))?, None).await?;
+    let mut tx = core.db.begin(&Ctx::default()).await?;
+    log::lock(&mut tx).await?;
+    for mut domain in accounts::list_domains(&mut tx, made.account).await? {
+        domain.digital_links = true;
+        ensure!(accounts::set_settings(&mut tx, made.account, &domain).await?);
+    }
+    follow_domain(&mut tx, made.account, core.clock.now()).await?;
+    tx.commit().await?;
+    let steps = async {
+        while step(core).await? {}
+        anyhow::Ok(())
+    };
+    // A step that waited would give up later than this.
+    tokio::time::timeout(Duration::from_secs(4), steps).await??;
+    let key = RedirectKey::new("tn.gg", "01/09521234543213/21/1");
+    let found = table::load_fill(&mut core.db.read().await?, &key).await?;
+    ensure!(found.value.is_some(), "{key:?}");
+    open.commit().await?;
     Ok(())
 }
 

@@ -78,6 +78,12 @@ pub(crate) enum Action {
     Wait,
     /// A heartbeat arrives.
     Beat,
+    /// A record of the full replica, which was read before, is offered to the entries.
+    Keep,
+    /// Control reads the pages of the full replica.
+    ReadPages,
+    /// They come in.
+    TakePages,
     /// A fault.
     Fault(Fault),
 }

@@ -4,7 +4,8 @@
 //! was done. A task that fails is put behind all others.
 //!
 //! A Thing is written without the lock of the log where its product gives it no rows, as most do. Such a write may have read the
-//! product of before, and commit behind a step: so the first step of the Things of a product waits for all writes of before.
+//! product of before, and commit behind a step: so where a product changed, the first step of its Things waits for all writes of
+//! before. Where a domain begins to resolve Digital Links none does: Things of a product that has items are written with the lock.
 
 use std::time::Duration;
 
@@ -100,7 +101,7 @@ async fn products(tx: &mut Tx, task: &Task, now: UnixMillis) -> Result<(bool, Po
         let synced = sync_product(tx, task.account, *id, &domains, now, false).await;
         rows += settled(tx, task, id.as_str(), synced).await?;
         if tasks::has_items(tx, task.account, *id).await? {
-            tasks::put(tx, task.account, Some(*id), now).await?;
+            tasks::put_unchanged(tx, task.account, *id, now).await?;
         }
         last = *place;
         if rows >= ROWS {

@@ -15,6 +15,12 @@ use shared::{
 // shows when it was asked for.
 const PUT: &str = "INSERT INTO digital_link_tasks (account_id, product_id, after_at, after_seq, created_at) \
     VALUES ($1, $2, -1, $3, $3) ON CONFLICT (account_id, product_id) DO UPDATE SET after_at = -1, after_seq = $3";
+// The same of the Things of a product that did not change: each write of one has the lock, so none of before is waited for. What
+// was asked for because the product changed stays new.
+const PUT_UNCHANGED: &str = "INSERT INTO digital_link_tasks (account_id, product_id, after_at, after_seq, created_at) \
+    VALUES ($1, $2, 0, 0, $3) ON CONFLICT (account_id, product_id) DO UPDATE SET \
+    after_at = CASE WHEN digital_link_tasks.after_at < 0 THEN -1 ELSE 0 END, \
+    after_seq = CASE WHEN digital_link_tasks.after_at < 0 THEN $3 ELSE 0 END";
 // Of whatever account: a worker asks. Those that waited longest come first, and those that failed last.
 const NEXT: &str = "SELECT account_id, product_id, after_at, after_seq FROM digital_link_tasks \
     ORDER BY created_at, account_id, product_id LIMIT 1";
@@ -43,7 +49,7 @@ pub struct Task {
 }
 
 impl Task {
-    /// Whether nothing of it was done since it was asked for.
+    /// Whether nothing of it was done since it was asked for, because its product changed.
     #[must_use]
     pub const fn is_new(&self) -> bool {
         self.after.at.0 < 0
@@ -58,6 +64,17 @@ pub async fn put(
     now: UnixMillis,
 ) -> Result<(), StoreError> {
     execute!(&mut **tx, PUT, account.as_str(), name_of(product), now.0)?;
+    Ok(())
+}
+
+/// Asks for the Things of a product that has items and did not change.
+pub async fn put_unchanged(
+    tx: &mut Tx,
+    account: AccountId,
+    product: ProductId,
+    now: UnixMillis,
+) -> Result<(), StoreError> {
+    execute!(&mut **tx, PUT_UNCHANGED, account.as_str(), product.as_str(), now.0)?;
     Ok(())
 }
 

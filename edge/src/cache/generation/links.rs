@@ -7,7 +7,7 @@ use shared::{
     wire::{links::LinksPage, stream::Rev},
 };
 
-use super::{FLOORS, Generation, Held, KeyRef, Leads, Resolved, Served};
+use super::{FLOORS, Generation, Held, KeyRef, Leads, Offer, Resolved, Served, Versioned};
 use replica::{Answer, Asked, Full, Loaded, ReplicaState, ReplicaStatus, Table};
 
 /// Links of a page that are taken in one step, while events wait.
@@ -20,6 +20,14 @@ pub(crate) enum PageFit {
     Taken,
     /// It is older than the tail of recent changes reaches back.
     TooOld,
+}
+
+/// The record of a Digital Link as the full replica had it.
+#[derive(Debug)]
+pub(in crate::cache) struct Listed {
+    /// What was applied before it was read.
+    applied: Rev,
+    value: Versioned,
 }
 
 impl Generation {
@@ -35,7 +43,7 @@ impl Generation {
 
     /// The state of a key; the full replica's absences count only while the stream is live.
     pub(in crate::cache) fn held(&self, key: KeyRef<'_>, is_live: bool) -> Held {
-        match self.among_all(key, Table::find) {
+        match self.among_all(self.asked(key), Table::find) {
             Answer::Absent if is_live => Held::Absent,
             Answer::Absent | Answer::Unknown => self.remembered(key),
             Answer::Present(link) => {
@@ -49,34 +57,75 @@ impl Generation {
         }
     }
 
-    /// The same as [`Self::held`]. What only the full replica holds is offered to the entries, as a view of `applied`.
+    /// The same as [`Self::held`], from the entries first. What only the full replica holds is offered to them, as a view of
+    /// `applied`.
     pub(in crate::cache) fn held_links(&self, key: KeyRef<'_>, is_live: bool) -> Held {
+        let (held, listed) = self.look_up_links(key, is_live);
+        if let Some(listed) = listed {
+            self.take_listed(listed);
+        }
+        held
+    }
+
+    /// The state of the key of a Digital Link, and what is to be offered to the entries.
+    pub(in crate::cache) fn look_up_links(&self, key: KeyRef<'_>, is_live: bool) -> (Held, Option<Listed>) {
         let held = self.remembered(key);
         if matches!(held, Held::Present(_) | Held::Absent) {
-            return held;
+            return (held, None);
         }
-        let applied = self.applied();
+        let asked = self.asked(key);
         let find = |table: &Table, domain: &str, folded: &str| {
             table.find(domain, folded).map(|(rev, link)| (rev, (rev, link)))
         };
-        match self.among_all(key, find) {
-            Answer::Absent if is_live => Held::Absent,
-            Answer::Absent | Answer::Unknown => held,
+        let answer = self.among_all(asked, find);
+        // An event is in the entries before it is in the table. An entry that it changed may have been served and thrown out
+        // since; its floor was raised before that.
+        let is_behind = self.floors[asked.slot].load(SeqCst) > asked.applied;
+        let value = match answer {
+            Answer::Absent if is_live && !is_behind => return (Held::Absent, None),
+            Answer::Absent if is_live => None,
+            Answer::Absent | Answer::Unknown => return (held, None),
             Answer::Present((rev, link)) => {
                 let owned = RedirectKey::new(key.domain, key.folded);
-                let Ok(served) = Served::new(&owned, Arc::new(link)) else { return held };
-                let served = Arc::new(served);
-                self.offer(&owned, applied, Some((rev, served.clone())));
-                Held::Present(served)
+                let Ok(served) = Served::new(&owned, Arc::new(link)) else {
+                    return (held, None);
+                };
+                Some((rev, Arc::new(served)))
             }
+        };
+        if is_behind {
+            let owned = RedirectKey::new(key.domain, key.folded);
+            return (self.catch_up(&owned, asked.applied, value).unwrap_or(held), None);
         }
+        let listed = value.map(|value| Listed { applied: asked.applied, value });
+        (listed.as_ref().map_or(Held::Absent, |listed| Held::Present(listed.value.1.clone())), listed)
+    }
+
+    /// Offers what the full replica had.
+    pub(in crate::cache) fn take_listed(&self, listed: Listed) {
+        let Listed { applied, value } = listed;
+        self.offer(&value.1.key.clone(), applied, Some(value));
+    }
+
+    /// Offers what the table has for a key, lifted over events that may be on their way to it; `None` if it cannot be verified.
+    fn catch_up(&self, key: &RedirectKey, applied: Rev, value: Option<Versioned>) -> Option<Held> {
+        let through = self.tail.lock().unwrap_or_else(PoisonError::into_inner).through();
+        let found = if through > applied {
+            match self.offer_lifted(key, applied, value) {
+                Offer::Taken { found, .. } => found,
+                Offer::Rejected => return None,
+            }
+        } else {
+            value.map(|(_, served)| served)
+        };
+        Some(found.map_or(Held::Absent, Held::Present))
     }
 
     /// The target of a key: the same as [`Self::held`], for callers that need nothing else of a redirection.
     ///
     /// One allocation, that of the target, if the full replica answers.
     pub(in crate::cache) fn leads(&self, key: KeyRef<'_>, is_live: bool) -> Held<Leads> {
-        let held = match self.among_all(key, Table::find_lead) {
+        let held = match self.among_all(self.asked(key), Table::find_lead) {
             Answer::Present(Some(lead)) => return Held::Present(Leads::To(lead)),
             Answer::Absent if is_live => return Held::Absent,
             Answer::Absent | Answer::Unknown => self.remembered(key),
@@ -89,12 +138,11 @@ impl Generation {
     /// The full replica's answer for a key; also unknown while it must not answer.
     fn among_all<T>(
         &self,
-        key: KeyRef<'_>,
+        asked: Asked<'_>,
         find: impl FnOnce(&Table, &str, &str) -> Option<(Rev, T)>,
     ) -> Answer<T> {
         let full = self.full.load();
         let Some(full) = full.as_ref() else { return Answer::Unknown };
-        let asked = self.asked(key);
         if self.hold.load(SeqCst) > asked.applied {
             return Answer::Unknown;
         }
@@ -104,7 +152,9 @@ impl Generation {
     /// Whether a key, for which no backend answers, was absent in the last known state.
     pub(in crate::cache) fn was_absent(&self, key: KeyRef<'_>) -> bool {
         matches!(
-            self.among_all(key, |table, domain, folded| Some((table.find_rev(domain, folded)?, ()))),
+            self.among_all(self.asked(key), |table, domain, folded| {
+                table.find_rev(domain, folded).map(|rev| (rev, ()))
+            }),
             Answer::Absent
         )
     }
@@ -143,7 +193,8 @@ impl Generation {
             for (key, rev, link, is_usable) in step {
                 match tail.since(key, page.at_rev) {
                     None => return PageFit::TooOld,
-                    Some(Resolved::Changed(..)) => {}
+                    // It may be in the tail alone so far: until it is applied, the table lacks the key.
+                    Some(Resolved::Changed(rev, _)) => full.pass(rev),
                     Some(Resolved::Unchanged) if *is_usable => full.put(key, *rev, link),
                     Some(Resolved::Unchanged) => {
                         tracing::error!(domain, short_id = %key.folded, "unusable record");

@@ -10,11 +10,14 @@ use shared::wire::{
 use tempfile::TempDir;
 
 use super::world::{KEYS, key, record};
-use crate::cache::{EdgeCache, Held, KeyRef, Leads, PageFit, Reading, Sources};
+use crate::cache::{EdgeCache, Held, KeyRef, Leads, PageFit, Reading, Served, Sources};
+
+/// Keys of a page.
+const PAGE: u8 = 3;
 
 #[derive(Debug, Clone)]
 pub(super) enum Step {
-    /// A page is read at control: two keys from this one on.
+    /// A page is read at control: [`PAGE`] keys from this one on.
     Read { from: u8 },
     /// A page that was read is inserted; any of those in flight.
     Take { which: u8 },
@@ -50,12 +53,12 @@ pub(super) struct World {
 impl super::World {
     fn page(&self, from: u8) -> LinksPage {
         let state = self.state(self.head());
-        let keys = from..(from + 2).min(KEYS);
+        let keys = from..(from + PAGE).min(KEYS);
         let link = |n| state.get(&n).map(|rev| (key(n).folded, *rev, record(n, *rev)));
         LinksPage {
             epoch: self.epoch.clone(),
             at_rev: self.head(),
-            more: from + 2 < KEYS,
+            more: from + PAGE < KEYS,
             links: keys.filter_map(link).collect(),
         }
     }
@@ -98,7 +101,7 @@ impl super::World {
         if page.epoch != reading.epoch || reading.take("tn.gg", &page) == PageFit::TooOld {
             return;
         }
-        self.replica.taken.extend([from, from + 1]);
+        self.replica.taken.extend(from..from + PAGE);
         if (0..KEYS).all(|n| self.replica.taken.contains(&n)) {
             self.replica.reading.take().unwrap().end();
         }
@@ -136,7 +139,7 @@ impl super::World {
             self.step(super::Step::Deliver { count: 100 });
         }
         if let Some(reading) = self.cache.unread() {
-            for from in (0..KEYS).step_by(2) {
+            for from in (0..KEYS).step_by(PAGE.into()) {
                 assert_eq!(reading.take("tn.gg", &self.page(from)), PageFit::Taken);
             }
             reading.end();
@@ -180,8 +183,8 @@ fn assert_agree(cache: &EdgeCache, n: u8) {
     assert!(agree, "key {n}: {held:?}, but {leads:?}");
 }
 
-/// A world whose edge has read every link.
-fn whole() -> super::World {
+/// A world whose edge has read every link; key 2 is absent.
+pub(super) fn whole() -> super::World {
     let mut world = super::World::over(EdgeCache::full(1 << 20));
     for n in 0..KEYS {
         world.step(super::Step::Write { key: n, delete: n == 2 });
@@ -270,4 +273,26 @@ fn a_link_that_cannot_be_served_is_not_absent() {
         super::Events { prev: at + 1, items: vec![super::Event { rev: at + 2, change }], last: at + 2 };
     assert_eq!(world.cache.apply(&events, &super::Domains::default()).unwrap().len(), 0);
     assert!(matches!(ask(&world, 2), Held::Absent));
+}
+
+#[test]
+fn a_page_without_a_key_that_is_changing_shows_no_absence() {
+    let mut world = super::World::over(EdgeCache::full(1 << 20));
+    world.step(super::Step::Write { key: 0, delete: false });
+    world.step(super::Step::Deliver { count: 1 });
+    world.step(super::Step::Snapshot { back: 0 });
+    let reading = world.cache.unread().unwrap();
+    let served = Served::new(&key(0), record(0, 2)).unwrap();
+    let generation = world.cache.generation.load_full();
+    generation.enter(2, &key(0), Some(Arc::new(served)));
+    for from in (0..KEYS).step_by(PAGE.into()) {
+        assert_eq!(reading.take("tn.gg", &world.page(from)), PageFit::Taken);
+    }
+    reading.end();
+    world.cache.set_live(true);
+    assert!(matches!(ask(&world, 0), Held::Nothing), "the table will have it with its event");
+    generation.event(2, &key(0), Some(&record(0, 2))).unwrap();
+    generation.set_applied(2);
+    let Held::Present(served) = ask(&world, 0) else { panic!("it is not there") };
+    assert_eq!(super::rev_of(&Some(served)), Some(2));
 }

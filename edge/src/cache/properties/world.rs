@@ -18,14 +18,16 @@ use shared::{
     wire::stream::{Change, Epoch, Event, Events, Fill, Rev},
 };
 
-use super::replica;
+use super::{links, replica};
 use crate::{
     cache::{EdgeCache, Found, Gap, Held, KeyRef, Served},
     domains::Domains,
     rules::{AskedLink, RequestFacts, Sources},
 };
 
-pub(super) const KEYS: u8 = 3;
+pub(super) const KEYS: u8 = 5;
+/// From here on keys are those of Digital Links: a product and an item of it.
+pub(super) const LINKS: u8 = 3;
 /// Times that the clock shows.
 const CLOCK: i64 = 8;
 
@@ -55,6 +57,8 @@ pub(super) enum Step {
     Clock { to: i64 },
     /// What happens to the links of all, where they are held.
     Replica(replica::Step),
+    /// A client asks for a Digital Link.
+    Links(links::Step),
 }
 
 pub(super) fn steps() -> impl Strategy<Value = Vec<Step>> {
@@ -73,6 +77,7 @@ pub(super) fn steps() -> impl Strategy<Value = Vec<Step>> {
         5 => key.prop_map(|key| Step::Evict { key }),
         4 => (0..CLOCK).prop_map(|to| Step::Clock { to }),
         8 => replica::steps().prop_map(Step::Replica),
+        12 => links::steps().prop_map(Step::Links),
     ];
     prop::collection::vec(step, 1..120)
 }
@@ -97,12 +102,17 @@ pub(super) struct World {
     pub(super) flights: Vec<(u8, Fill)>,
     pub(super) agents: Agents,
     pub(super) replica: replica::World,
+    pub(super) links: links::World,
     /// What the edge's clock shows.
     now: UnixMillis,
 }
 
 pub(super) fn key(n: u8) -> RedirectKey {
-    RedirectKey::new("tn.gg", &format!("K{n}"))
+    RedirectKey::new("tn.gg", &short_id(n))
+}
+
+fn short_id(n: u8) -> String {
+    if n < LINKS { format!("K{n}") } else { links::level(n).to_owned() }
 }
 
 /// The window that revision `rev` wrote: most have one, some are paused, and some have an ended page.
@@ -141,7 +151,7 @@ fn expected(rev: Rev, now: UnixMillis) -> Option<String> {
 pub(super) fn record(n: u8, rev: Rev) -> Arc<Redirect> {
     Arc::new(Redirect {
         domain: "tn.gg".parse().unwrap(),
-        short_id: format!("K{n}").parse().unwrap(),
+        short_id: short_id(n).parse().unwrap(),
         resource_type: ResourceType::Thng,
         platform_id: "0".repeat(24).parse().unwrap(),
         thng_id: None,
@@ -153,7 +163,7 @@ pub(super) fn record(n: u8, rev: Rev) -> Arc<Redirect> {
         forward_query: false,
         status_code: status_code(rev),
         availability: availability(rev),
-        digital_link: None,
+        digital_link: (n >= LINKS).then(|| Box::new(links::set(rev))),
         created_at: UnixMillis(0),
         updated_at: UnixMillis(0),
     })
@@ -198,6 +208,7 @@ impl World {
             flights: Vec::new(),
             agents: Agents::default(),
             replica: replica::World::default(),
+            links: links::World::default(),
             now: UnixMillis(0),
         }
     }
@@ -263,7 +274,10 @@ impl World {
         let promise = self.promised.entry(n).or_default();
         *promise = (*promise).max(first.unwrap());
         if let (Some(served), Some(rev)) = (found, shown) {
-            assert_eq!(served.record.status_code, status_code(rev), "key {n} of {rev}");
+            assert_eq!(served.record, record(n, rev), "key {n} of {rev}");
+            if n >= LINKS {
+                return;
+            }
             // The edge holds bounds, so the answer is that of this moment, however the record came and whenever.
             let led = match served.closed(self.now) {
                 None => Some(served.location.clone()),
@@ -271,6 +285,16 @@ impl World {
             };
             let led = led.as_ref().map(|location| location.to_str().unwrap());
             assert_eq!(led, expected(rev, self.now).as_deref(), "key {n} of {rev} at {:?}", self.now);
+        }
+    }
+
+    /// Checks what is held, where anything is.
+    pub(super) fn serve_held(&mut self, n: u8, held: Held) {
+        let promised = self.promised.get(&n).copied().unwrap_or_default();
+        match held {
+            Held::Present(served) => self.serve(n, &Some(served), promised),
+            Held::Absent => self.serve(n, &None, promised),
+            Held::Stale | Held::Nothing => {}
         }
     }
 
@@ -321,14 +345,7 @@ impl World {
                     self.serve(n, &landing.found, promised);
                 }
             }
-            Step::Ask { key: n } => {
-                let promised = self.promised.get(&n).copied().unwrap_or_default();
-                match self.cache.held(KeyRef::of(&key(n))) {
-                    Held::Present(served) => self.serve(n, &Some(served), promised),
-                    Held::Absent => self.serve(n, &None, promised),
-                    Held::Stale | Held::Nothing => {}
-                }
-            }
+            Step::Ask { key: n } => self.serve_held(n, self.cache.held(KeyRef::of(&key(n)))),
             Step::Snapshot { back } => {
                 let at_rev = self.head().saturating_sub(back.into()).max(self.base);
                 assert_eq!(self.cache.snapshot(&self.epoch, at_rev, &self.sets(at_rev)), []);
@@ -348,6 +365,7 @@ impl World {
             Step::Evict { key: n } => self.cache.evict(&key(n)),
             Step::Clock { to } => self.now = UnixMillis(to),
             Step::Replica(step) => self.replica_step(step),
+            Step::Links(step) => self.links_step(step),
         }
     }
 }

@@ -6,57 +6,41 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use shared::{
-    redirect::RedirectKey,
-    wire::stream::{Epoch, Rev},
-};
+use shared::redirect::RedirectKey;
 use tokio::sync::watch;
 
-use super::Found;
+type Open<T> = Arc<Mutex<HashMap<RedirectKey, watch::Receiver<Option<T>>>>>;
 
-/// A verified answer, with the moment it is true for.
-#[derive(Debug, Clone)]
-pub(super) struct Landing {
-    pub(super) epoch: Epoch,
-    /// The revision at which `found` was the newest.
-    pub(super) as_of: Rev,
-    pub(super) found: Found,
-}
-
-/// A permit of a flight.
+/// A read that somebody waits for.
 #[derive(Debug)]
-pub(super) struct Flight(watch::Receiver<Option<Landing>>);
+pub struct Flight<T>(watch::Receiver<Option<T>>);
 
-impl Flight {
+impl<T: Clone> Flight<T> {
     /// Waits for the answer; `None` when there was none.
-    pub(super) async fn landed(&mut self) -> Option<Landing> {
+    pub async fn landed(&mut self) -> Option<T> {
         self.0.wait_for(Option::is_some).await.ok()?.clone()
     }
 }
 
-/// The reads under way.
+/// The reads under way, whose answers are `T`.
 #[derive(Debug)]
-pub(super) struct Flights {
-    open: Arc<Mutex<HashMap<RedirectKey, watch::Receiver<Option<Landing>>>>>,
+pub struct Flights<T> {
+    open: Open<T>,
     most: usize,
 }
 
-impl Flights {
+impl<T: Clone + Send + Sync + 'static> Flights<T> {
     /// Allows `most` reads at the same time.
-    pub(super) fn new(most: usize) -> Self {
+    pub fn new(most: usize) -> Self {
         Self { open: Arc::default(), most }
     }
 
     /// Joins the read of `key`, or starts one; `true` when it was under way. `None` if there are too many.
     ///
     /// The read runs as its own task: it ends whether or not its first client stays.
-    pub(super) fn join<F>(
-        &self,
-        key: &RedirectKey,
-        fill: impl FnOnce(RedirectKey) -> F,
-    ) -> Option<(Flight, bool)>
+    pub fn join<F>(&self, key: &RedirectKey, fill: impl FnOnce(RedirectKey) -> F) -> Option<(Flight<T>, bool)>
     where
-        F: Future<Output = Option<Landing>> + Send + 'static,
+        F: Future<Output = Option<T>> + Send + 'static,
     {
         let mut open = lock(&self.open);
         if let Some(flight) = open.get(key) {
@@ -81,12 +65,12 @@ impl Flights {
 }
 
 /// Takes the flight off the board, also when its task panics or is dropped.
-struct FlightPermit {
-    open: Arc<Mutex<HashMap<RedirectKey, watch::Receiver<Option<Landing>>>>>,
+struct FlightPermit<T> {
+    open: Open<T>,
     key: RedirectKey,
 }
 
-impl Drop for FlightPermit {
+impl<T> Drop for FlightPermit<T> {
     fn drop(&mut self) {
         lock(&self.open).remove(&self.key);
     }

@@ -10,12 +10,9 @@ use shared::{
     wire::stream::Rev,
 };
 
-/// Keys remembered: at 20,000 changes a second, three seconds of a view that lags. Two in tests.
-pub(crate) const CAPACITY: usize = if cfg!(test) { 2 } else { 64 << 10 };
-
 /// The newest state of a key, from an event.
 #[derive(Debug, Clone)]
-pub(crate) enum Last {
+pub enum Last {
     /// It has this value.
     Value(Arc<Redirect>),
     /// It was deleted.
@@ -26,16 +23,16 @@ pub(crate) enum Last {
 
 /// The tail's answer for a key.
 #[derive(Debug)]
-pub(crate) enum Resolved {
+pub enum Resolved {
     /// Unchanged between the view's watermark and `through`.
     Unchanged,
     /// Changed by this revision last.
     Changed(Rev, Last),
 }
 
-/// The last [`CAPACITY`] changed keys, each with its newest change.
+/// The keys that changed last, up to a number, each with its newest change.
 #[derive(Debug)]
-pub(crate) struct Tail {
+pub struct Tail {
     newest: HashMap<RedirectKey, (Rev, Last)>,
     order: VecDeque<(Rev, RedirectKey)>,
     /// Every key changed after this revision is in `newest`.
@@ -46,18 +43,18 @@ pub(crate) struct Tail {
 }
 
 impl Tail {
-    /// An empty tail from `rev` on.
-    pub(crate) fn new(rev: Rev, capacity: usize) -> Self {
+    /// An empty tail from `rev` on, of at most `capacity` keys.
+    pub fn new(rev: Rev, capacity: usize) -> Self {
         Self { newest: HashMap::new(), order: VecDeque::new(), complete_from: rev, through: rev, capacity }
     }
 
     /// Clears it and restarts at `rev`.
-    pub(crate) fn restart(&mut self, rev: Rev) {
+    pub fn restart(&mut self, rev: Rev) {
         *self = Self::new(rev, self.capacity);
     }
 
     /// Remembers one change.
-    pub(crate) fn push(&mut self, rev: Rev, key: &RedirectKey, last: Last) {
+    pub fn push(&mut self, rev: Rev, key: &RedirectKey, last: Last) {
         self.newest.insert(key.clone(), (rev, last));
         self.order.push_back((rev, key.clone()));
         self.through = rev;
@@ -72,23 +69,23 @@ impl Tail {
     }
 
     /// Notes a revision that changed no key.
-    pub(crate) fn pass(&mut self, rev: Rev) {
+    pub fn pass(&mut self, rev: Rev) {
         self.through = rev;
     }
 
     /// Every event up to this revision was seen.
-    pub(crate) fn through(&self) -> Rev {
+    pub fn through(&self) -> Rev {
         self.through
     }
 
     /// What became of `key` after the state of `rev`, as far as this edge has seen it; `None` if that is not known.
-    pub(crate) fn since(&self, key: &RedirectKey, rev: Rev) -> Option<Resolved> {
+    pub fn since(&self, key: &RedirectKey, rev: Rev) -> Option<Resolved> {
         // A state that is newer than all that was seen: nothing of it is known to have changed.
         if rev > self.through { Some(Resolved::Unchanged) } else { Some(self.resolve(key, rev)?.1) }
     }
 
     /// The state of `key` at the returned revision, given a view of `watermark`; `None` if not covered.
-    pub(crate) fn resolve(&self, key: &RedirectKey, watermark: Rev) -> Option<(Rev, Resolved)> {
+    pub fn resolve(&self, key: &RedirectKey, watermark: Rev) -> Option<(Rev, Resolved)> {
         if watermark < self.complete_from || watermark > self.through {
             return None;
         }
