@@ -119,7 +119,7 @@ impl Setting {
 }
 
 /// The time of this machine, which is that of the database and of the authority.
-fn now_ms() -> Result<i64> {
+pub(super) fn now_ms() -> Result<i64> {
     Ok(i64::try_from(SystemTime::now().duration_since(SystemTime::UNIX_EPOCH)?.as_millis())?)
 }
 
