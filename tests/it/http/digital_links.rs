@@ -1,5 +1,7 @@
 //! GS1 Digital Links: the records that follow from products, Things and domains, and their scans.
 
+mod arrays;
+
 use anyhow::{Context, Result, anyhow, ensure};
 use axum::http::Method;
 use control::worker::ingest_scans::ingest;

@@ -5,7 +5,7 @@ use kernel::{
     domain::scopes::Scopes,
     error::ServiceError,
     service::ChangedProduct,
-    store::{Tx, documents},
+    store::{LeftThings, Tx, documents},
 };
 use redirects::store::log;
 use shared::{
@@ -71,9 +71,30 @@ pub async fn follow_thng(
     if !has_items && rows::list_keys(tx, account, thng.as_str()).await?.is_empty() {
         return Ok(false);
     }
+    if tx.leave(account, thng, product) {
+        return Ok(false);
+    }
     log::lock(tx).await?;
     let domains = domains(tx, account).await?;
     Ok(sync_thng(tx, account, thng, (None, &domains), now, true).await? > 0)
+}
+
+/// Makes the rows of Things that a transaction has left to its end; returns whether one changed.
+///
+/// # Errors
+/// As [`follow_product`].
+pub async fn follow_left(tx: &mut Tx, now: UnixMillis) -> Result<bool, ServiceError> {
+    let Some(LeftThings { account, things }) = tx.take_left() else { return Ok(false) };
+    log::lock(tx).await?;
+    let domains = domains(tx, account).await?;
+    let (mut known, mut count): (Option<Product>, usize) = (None, 0);
+    for (thng, product) in things {
+        if let Some(product) = product.filter(|id| known.as_ref().is_none_or(|known| known.id != *id)) {
+            known = documents::find(tx, account, product).await?;
+        }
+        count += sync_thng(tx, account, thng, (known.as_ref(), &domains), now, true).await?;
+    }
+    Ok(count > 0)
 }
 
 /// A short domain of an account begins to resolve Digital Links, or no longer does: its rows are made or removed in steps. The
