@@ -1,5 +1,7 @@
 //! Brings the rows of a resource to what follows from it.
 
+use std::collections::{BTreeSet, HashMap};
+
 use catalog::domain::resource::{Product, Thng};
 use kernel::{
     domain::scopes::Scopes,
@@ -16,7 +18,7 @@ use shared::{
 use tenants::store::accounts;
 
 use super::{
-    apply::{Rows, apply},
+    apply::{Wanted, Write, apply},
     targets,
 };
 use crate::{
@@ -68,10 +70,10 @@ pub async fn follow_thng(
         Some(product) => tasks::has_items(tx, account, product).await?,
         None => false,
     };
-    if !has_items && rows::list_keys(tx, account, thng.as_str()).await?.is_empty() {
+    if !has_items && rows::list_keys(tx, account, &[thng.to_string()]).await?.is_empty() {
         return Ok(false);
     }
-    if tx.leave(account, thng, product) {
+    if tx.leave(account, thng) {
         return Ok(false);
     }
     log::lock(tx).await?;
@@ -85,16 +87,36 @@ pub async fn follow_thng(
 /// As [`follow_product`].
 pub async fn follow_left(tx: &mut Tx, now: UnixMillis) -> Result<bool, ServiceError> {
     let Some(LeftThings { account, things }) = tx.take_left() else { return Ok(false) };
+    // This transaction wrote them, so that nobody changes them until it ends.
+    let mut left: Vec<(ThngId, Option<Thng>)> = Vec::with_capacity(things.len());
+    for thng in things {
+        left.push((thng, documents::find(tx, account, thng).await?));
+    }
     log::lock(tx).await?;
     let domains = domains(tx, account).await?;
-    let (mut known, mut count): (Option<Product>, usize) = (None, 0);
-    for (thng, product) in things {
-        if let Some(product) = product.filter(|id| known.as_ref().is_none_or(|known| known.id != *id)) {
-            known = documents::find(tx, account, product).await?;
-        }
-        count += sync_thng(tx, account, thng, (known.as_ref(), &domains), now, true).await?;
+    let ids: BTreeSet<ProductId> = left.iter().filter_map(|(_, thng)| thng.as_ref()?.product).collect();
+    let mut products = HashMap::with_capacity(ids.len());
+    for id in ids {
+        products.insert(id, documents::find::<Product>(tx, account, id).await?);
     }
-    Ok(count > 0)
+    let wanted: Vec<Wanted> = left
+        .iter()
+        .map(|(id, thng)| {
+            let of = thng.as_ref().and_then(|thng| thng.product);
+            let product = of.and_then(|id| products.get(&id)?.as_ref());
+            wanted_of_thng(*id, thng.as_ref(), product)
+        })
+        .collect();
+    Ok(apply(tx, Write { account, is_charged: true, now }, &domains, &wanted).await? > 0)
+}
+
+/// The rows that a Thng should have, as an instance of this product.
+fn wanted_of_thng(id: ThngId, thng: Option<&Thng>, product: Option<&Product>) -> Wanted {
+    let (planned, scopes): (_, Option<Scopes>) = match (thng, product) {
+        (Some(thng), Some(product)) => (plan::of_thng(thng, product), thng.details.common.scopes.clone()),
+        (Some(_) | None, _) => (Vec::new(), None),
+    };
+    Wanted { resource: id.into(), scopes: scopes.unwrap_or_default(), planned }
 }
 
 /// A short domain of an account begins to resolve Digital Links, or no longer does: its rows are made or removed in steps. The
@@ -118,8 +140,8 @@ pub(super) async fn sync_product(
         Some(product) => (plan::of_product(product), product.details.common.scopes.clone()),
         None => (Vec::new(), None),
     };
-    let rows = Rows { account, resource: id.into(), scopes: scopes.unwrap_or_default(), is_charged, now };
-    apply(tx, rows, domains, planned).await
+    let wanted = Wanted { resource: id.into(), scopes: scopes.unwrap_or_default(), planned };
+    apply(tx, Write { account, is_charged, now }, domains, &[wanted]).await
 }
 
 /// The same of a Thng. `known` is a product that was read behind the lock, which may be that of the Thng.
@@ -138,12 +160,8 @@ pub(super) async fn sync_thng(
         Some(product) if known.is_none() => documents::find(tx, account, product).await?,
         Some(_) | None => None,
     };
-    let (planned, scopes): (_, Option<Scopes>) = match (&thng, known.or(read.as_ref())) {
-        (Some(thng), Some(product)) => (plan::of_thng(thng, product), thng.details.common.scopes.clone()),
-        _ => (Vec::new(), None),
-    };
-    let rows = Rows { account, resource: id.into(), scopes: scopes.unwrap_or_default(), is_charged, now };
-    apply(tx, rows, domains, planned).await
+    let wanted = wanted_of_thng(id, thng.as_ref(), known.or(read.as_ref()));
+    apply(tx, Write { account, is_charged, now }, domains, &[wanted]).await
 }
 
 /// Domains of an account that resolve Digital Links.

@@ -1,16 +1,16 @@
 //! What a transaction leaves to its end: it takes the order of changes, for which all accounts wait.
 
-use shared::id::{AccountId, ProductId, ThngId};
+use shared::id::{AccountId, ThngId};
 
 use super::Tx;
 
-/// Things of one account, each with what it is an instance of.
+/// Things of one account.
 #[derive(Debug)]
 pub struct LeftThings {
     /// The account.
     pub account: AccountId,
     /// They, in the order in which they were written.
-    pub things: Vec<(ThngId, Option<ProductId>)>,
+    pub things: Vec<ThngId>,
 }
 
 impl Tx {
@@ -20,9 +20,9 @@ impl Tx {
     }
 
     /// Notes a Thing whose Digital Links are to follow from it; `false`: they do so now.
-    pub fn leave(&mut self, account: AccountId, thng: ThngId, product: Option<ProductId>) -> bool {
+    pub fn leave(&mut self, account: AccountId, thng: ThngId) -> bool {
         let Some(left) = self.left.as_mut().filter(|left| left.account == account) else { return false };
-        left.things.push((thng, product));
+        left.things.push(thng);
         true
     }
 
