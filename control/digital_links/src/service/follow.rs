@@ -26,6 +26,9 @@ use crate::{
     store::{rows, tasks},
 };
 
+/// Things whose rows are written together: each has one for each GTIN of its product on each domain, with links of 64 KiB at most.
+const TOGETHER: usize = 100;
+
 /// Makes the rows of a product that was changed, or removed; returns whether one changed.
 ///
 /// # Errors
@@ -99,15 +102,17 @@ pub async fn follow_left(tx: &mut Tx, now: UnixMillis) -> Result<bool, ServiceEr
     for id in ids {
         products.insert(id, documents::find::<Product>(tx, account, id).await?);
     }
-    let wanted: Vec<Wanted> = left
-        .iter()
-        .map(|(id, thng)| {
+    let mut count = 0;
+    for some in left.chunks(TOGETHER) {
+        let wanted = |(id, thng): &(ThngId, Option<Thng>)| {
             let of = thng.as_ref().and_then(|thng| thng.product);
-            let product = of.and_then(|id| products.get(&id)?.as_ref());
+            let product: Option<&Product> = of.and_then(|id| products.get(&id)?.as_ref());
             wanted_of_thng(*id, thng.as_ref(), product)
-        })
-        .collect();
-    Ok(apply(tx, Write { account, is_charged: true, now }, &domains, &wanted).await? > 0)
+        };
+        let wanted: Vec<Wanted> = some.iter().map(wanted).collect();
+        count += apply(tx, Write { account, is_charged: true, now }, &domains, &wanted).await?;
+    }
+    Ok(count > 0)
 }
 
 /// The rows that a Thng should have, as an instance of this product.
