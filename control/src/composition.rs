@@ -185,6 +185,14 @@ impl Dependents for LaterSubjects {
         })
     }
 
+    fn follow_left<'a>(
+        &'a self,
+        tx: &'a mut Tx,
+        now: UnixMillis,
+    ) -> BoxFuture<'a, Result<bool, ServiceError>> {
+        Box::pin(digital_links::service::follow_left(tx, now))
+    }
+
     fn thng_removed<'a>(
         &'a self,
         tx: &'a mut Tx,

@@ -113,6 +113,16 @@ impl Authority {
         let builder = Account::builder_with_http(Box::new(talk.clone()));
         builder.from_credentials(credentials).await.map_err(|error| talk.fault(error))
     }
+
+    /// Whether the authority accepts no request of an account any more (RFC 8555 section 7.3.6). It says so in the words in which it
+    /// refuses one order, too: so it is asked for what every account may do.
+    pub(crate) async fn is_lost(&self, account: &Account) -> bool {
+        let contact: Vec<&str> = self.settings.contact().into_iter().collect();
+        match account.update_contacts(&contact).await {
+            Err(Error::Api(problem)) => is_of_account(&problem),
+            Ok(()) | Err(_) => false,
+        }
+    }
 }
 
 /// The last answer of the authority.
@@ -159,6 +169,11 @@ impl Talk {
     /// The time at the authority when it answered last; `None`: it has not answered, or its answer had none.
     pub(crate) fn time(&self) -> Option<UnixMillis> {
         self.last().time
+    }
+
+    /// Whether it refused last because of who asked.
+    pub(crate) fn is_unauthorized(&self) -> bool {
+        self.last().refusal.is_some_and(|refusal| matches!(refusal.status, 401 | 403))
     }
 
     fn last(&self) -> MutexGuard<'_, Last> {
@@ -241,10 +256,19 @@ fn can_be_followed(directory: &[u8]) -> bool {
     url.is_none_or(|url| url.parse::<Uri>().is_ok())
 }
 
-fn kind_of(problem: &Problem, status: u16) -> FaultKind {
+/// Whether an answer to a request about an account says that there is none, or that it was deactivated or revoked.
+fn is_of_account(problem: &Problem) -> bool {
+    matches!(error_of(problem), "unauthorized" | "accountDoesNotExist")
+}
+
+/// The kind of a problem without its namespace.
+fn error_of(problem: &Problem) -> &str {
     let kind = problem.r#type.as_deref().unwrap_or_default();
-    let kind = kind.strip_prefix("urn:ietf:params:acme:error:").unwrap_or(kind);
-    match kind {
+    kind.strip_prefix("urn:ietf:params:acme:error:").unwrap_or(kind)
+}
+
+fn kind_of(problem: &Problem, status: u16) -> FaultKind {
+    match error_of(problem) {
         "rateLimited" => FaultKind::Limited,
         "accountDoesNotExist" => FaultKind::NoAccount,
         "serverInternal" | "badNonce" => FaultKind::Unavailable,
@@ -292,6 +316,8 @@ mod tests {
         ] {
             let problem: Problem = serde_json::from_value(serde_json::json!({"type": kind})).unwrap();
             assert_eq!(kind_of(&problem, status), expected, "{kind} {status}");
+            let is_lost = kind.ends_with(":unauthorized") || kind.ends_with(":accountDoesNotExist");
+            assert_eq!(is_of_account(&problem), is_lost, "{kind}");
         }
     }
 

@@ -17,6 +17,7 @@
 //! - What a control writes of an order, it writes under the fence of its lease.
 //! - An order that failed waits longer each time, and no other waits for it; all wait for an hour at most where the authority finds
 //!   three in a row too many.
+//! - An account that the authority no longer accepts is replaced, at most once a day ([`domain::account`]).
 //! - The clock of the database decides when an order is due, how long a pause is and whether a certificate has ended; no clock of a
 //!   control does. Where it is far from that of the authority, nothing is ordered ([`domain::certificate::clock_fault`]).
 

@@ -7,11 +7,15 @@ use kernel::{
     error::ServiceError,
     store::{Ctx, StoreError},
 };
+use shared::time::UnixMillis;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     client::Authority,
-    domain::certificate::{self, Certificate, Fault, FaultKind},
+    domain::{
+        account::StoredAccount,
+        certificate::{self, Certificate, Fault, FaultKind},
+    },
     service::{
         CertificateState,
         order::{self, Ended},
@@ -162,8 +166,8 @@ async fn order_all(
     held: &Held,
     due: Vec<Certificate>,
 ) -> Result<Vec<Ended>, ServiceError> {
-    let credentials = match credentials(state, authority, held).await? {
-        Ok(credentials) => credentials,
+    let (credentials, replaced_at) = match credentials(state, authority, held).await? {
+        Ok(own) => own,
         Err(fault) => {
             state.metrics.failed.inc();
             tracing::error!(reason = %fault.text, "no account at the certificate authority could be made");
@@ -199,7 +203,10 @@ async fn order_all(
         None => {}
         Some(Stop::Paused(time)) => pause(state, held, time).await?,
         Some(Stop::NoAccount) => {
-            store_credentials(state, held, None).await?;
+            tracing::error!(
+                "the certificate authority no longer accepts the account of this service: another one is made"
+            );
+            store_account(state, held, StoredAccount { replaced_at, sealed: None }.lost()).await?;
             pause(state, held, PAUSE).await?;
         }
     }
@@ -210,40 +217,49 @@ async fn order_all(
 enum Stop {
     /// The authority finds them too many, or the clock is wrong: nobody is asked for so long.
     Paused(Duration),
-    /// The authority does not know the account of this service.
+    /// The authority does not know the account of this service, or accepts it no more.
     NoAccount,
 }
 
-/// The credentials of this service, which are made when there are none; the inner error: the authority makes none.
+/// The credentials of this service, which are made when there are none, and when they last took the place of others; the inner
+/// error: the authority makes none, or was asked for one within a day.
 async fn credentials(
     state: &CertificateState,
     authority: &Authority,
     held: &Held,
-) -> Result<Result<String, Fault>, ServiceError> {
-    if let Some(sealed) = &held.credentials {
+) -> Result<Result<(String, Option<UnixMillis>), Fault>, ServiceError> {
+    let stored = held.credentials.as_deref().map(StoredAccount::read);
+    if let Some(StoredAccount { replaced_at, sealed: Some(sealed) }) = stored {
         if let Some(credentials) = state.open(authority.directory(), sealed) {
-            return Ok(Ok(credentials));
+            return Ok(Ok((credentials, replaced_at)));
         }
         // Orders of the account before are lost, and made again.
         tracing::error!(
             "the account at the certificate authority was changed and does not decrypt: another one is made"
         );
     }
-    let made = authority.register().await;
-    if let Ok(credentials) = &made {
-        let sealed = state.seal(authority.directory(), credentials)?;
-        store_credentials(state, held, Some(sealed.as_str())).await?;
+    let now = clock::now(&mut state.db.read().await?).await?;
+    if let Some(wait_ms) = stored.and_then(|stored| stored.wait_ms(now)) {
+        let text = "another one was made within a day, and is not accepted any more".to_owned();
+        return Ok(Err(Fault { kind: FaultKind::NoAccount, text, wait_ms: Some(wait_ms) }));
     }
-    Ok(made)
+    let credentials = match authority.register().await {
+        Ok(credentials) => credentials,
+        Err(fault) => return Ok(Err(fault)),
+    };
+    let sealed = state.seal(authority.directory(), &credentials)?;
+    let replaced_at = stored.map(|_| now);
+    store_account(state, held, StoredAccount { replaced_at, sealed: Some(&sealed) }).await?;
+    Ok(Ok((credentials, replaced_at)))
 }
 
-async fn store_credentials(
+async fn store_account(
     state: &CertificateState,
     held: &Held,
-    sealed: Option<&str>,
+    account: StoredAccount<'_>,
 ) -> Result<(), StoreError> {
     let mut tx = state.db.begin(&Ctx::default()).await?;
-    authorities::set_credentials(&mut tx, held, sealed).await?;
+    authorities::set_credentials(&mut tx, held, &account.text()).await?;
     tx.commit().await
 }
 

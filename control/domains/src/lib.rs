@@ -17,6 +17,8 @@
 //!   account that had them.
 //! - A domain with short ids, deleted ones among them, is not removed: codes that are printed stay valid.
 //! - Whatever changes a claim or a domain holds the lock of the change log, so two proofs never both win.
+//! - The clock of the database decides when a claim is due, how long its pauses are, when its proof is lost and when it ends; no
+//!   clock of a control does.
 //! - Network requests of a check run outside of transactions; what they found counts only if the claim is still the same.
 
 pub mod domain;

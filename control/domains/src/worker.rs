@@ -2,6 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use certificates::store::clock;
 use futures_util::future::join_all;
 use kernel::store::StoreError;
 use tokio_util::sync::CancellationToken;
@@ -45,13 +46,19 @@ pub async fn run(state: Arc<DomainState>, stop: CancellationToken) {
 /// The store failed. What fails of a claim is logged, and done again later.
 pub async fn work(state: &Arc<DomainState>) -> Result<usize, StoreError> {
     // A connection is not held while others are asked for.
-    let ended = claims::list_ended(&mut state.db.read().await?, state.clock.now(), BATCH).await?;
+    let mut conn = state.db.read().await?;
+    let now = clock::now(&mut conn).await?;
+    let ended = claims::list_ended(&mut conn, now, BATCH).await?;
+    drop(conn);
     for claim in ended {
         if let Err(error) = checks::end(state, &claim).await {
             tracing::warn!(%error, host = %claim.host, "a claim that was not proven could not be ended");
         }
     }
-    let due = claims::list_due(&mut state.db.read().await?, state.clock.now(), BATCH).await?;
+    let mut conn = state.db.read().await?;
+    let now = clock::now(&mut conn).await?;
+    let due = claims::list_due(&mut conn, now, BATCH).await?;
+    drop(conn);
     let count = due.len();
     let mut due = due.into_iter();
     loop {

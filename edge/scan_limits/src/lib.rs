@@ -11,6 +11,7 @@
 //!   together reach `maxScans`. So one edge is exact, and several give at most so many scans too many as the others counted
 //!   within the time of a report and its push.
 //! - Counts only grow, and each is of one edge: a report that is lost, late or repeated does no harm, and a link never ends early.
+//!   Control adds up what edges counted that have had no key for long; one that came back with its file would count it twice.
 //! - After a restart an edge goes on from the greatest of its file and the record of the link. The file is a second old
 //!   after a kill, or older where so many links are counted that it takes long to write, and whole after an orderly stop.
 //! - Reports are seldom while many scans are left: one for each 1,024th part of what is left, and one a minute. So a link

@@ -32,7 +32,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     digital_links::{level, put_product},
-    support::{Control, HOST, SharedClock, account, eventually, exchange_bytes, normal, redirect},
+    support::{Control, HOST, SharedClock, account, answered, eventually, exchange_bytes, normal, redirect},
 };
 
 /// Changed requests that are compared; `WAYMARK_PLAIN_CASES` says another number.
@@ -77,7 +77,7 @@ const REQUESTS: [&str; 81] = [
     "HEAD /NONE HTTP/1.1\r\n{H}Accept: text/html\r\n\r\n",
     "GET /ABC.png?w=60 HTTP/1.1\r\n{H}\r\n",
     "GET /ABC.gif HTTP/1.1\r\n{H}\r\n",
-    "GET /ABC HTTP/1.1\r\n{H}Accept: application/json\r\n\r\n",
+    "GET /ABC HTTP/1.1\r\n{H}Accept: image/png\r\n\r\n",
     "GET / HTTP/1.1\r\n{H}\r\n",
     "GET /robots.txt HTTP/1.1\r\n{H}\r\n",
     "GET /a/b HTTP/1.1\r\n{H}\r\n",
@@ -164,11 +164,8 @@ impl Twin {
             control.put_record(Redirect { status_code, ..redirect(&short_id, "https://example.com/moved") });
         }
         let domain = ShortDomain::new(Scheme::Https, HOST).unwrap();
-        let paths = DomainPaths {
-            path_prefix: "shop/go".parse().ok(),
-            multi_segment: true,
-            ..DomainPaths::default()
-        };
+        let path_prefix = "shop/go".parse().ok();
+        let paths = DomainPaths { path_prefix, multi_segment: true, ..DomainPaths::default() };
         let account = Some(account());
         let domain = ShortDomain { account, redirect_max_age, paths, digital_links: true, ..domain };
         control.commit([Change::Domain(domain)]);
@@ -200,6 +197,9 @@ impl Twin {
             handle.status().replica.is_some_and(|replica| replica.state == ReplicaState::Whole)
         })
         .await;
+        for request in REQUESTS.into_iter().filter(|request| request.contains("png")) {
+            answered(&connector, CLIENT, &bytes(request)).await;
+        }
         Self { control, connector, shutdown, task, _folder: folder }
     }
 

@@ -1,6 +1,8 @@
 //! GS1 Digital Links: the records that follow from products, Things and domains, and their scans.
 
-use anyhow::{Context, Result, ensure};
+mod arrays;
+
+use anyhow::{Context, Result, anyhow, ensure};
 use axum::http::Method;
 use control::worker::ingest_scans::ingest;
 use digital_links::service::step;

@@ -22,6 +22,7 @@ use tests::{
 };
 
 use super::{Answer, Api};
+use crate::store::schema::run;
 
 /// Past the shortest time between two checks of a host.
 const PAUSE_MS: i64 = 10_001;
@@ -82,9 +83,25 @@ impl Setting {
         Ok(())
     }
 
+    /// Lets so many milliseconds pass for all claims. The clock of the database cannot be set: their times go back instead.
+    async fn pass(&self, ms: i64) -> Result<()> {
+        self.api.made.clock.advance(ms);
+        let times = [
+            "created_at",
+            "asked_at",
+            "verified_at",
+            "checked_at",
+            "unproven_since",
+            "next_check",
+            "ends_at",
+        ];
+        let earlier = times.map(|time| format!("{time} = {time} - {ms}")).join(", ");
+        run(&self.api.made.db.location, &[format!("UPDATE domain_claims SET {earlier}")]).await
+    }
+
     /// Asks for a check, later than the one before.
     async fn verify(&self, host: &str) -> Result<Answer> {
-        self.api.made.clock.advance(PAUSE_MS);
+        self.pass(PAUSE_MS).await?;
         self.api.call(Method::POST, &format!("{}/{host}/verify", self.path()), None).await
     }
 
@@ -102,7 +119,7 @@ impl Setting {
 
     /// Lets the worker look, so many milliseconds later.
     async fn work(&self, later_ms: i64) -> Result<usize> {
-        self.api.made.clock.advance(later_ms);
+        self.pass(later_ms).await?;
         Ok(worker::work(&self.api.made.app.domains).await?)
     }
 

@@ -2,6 +2,8 @@
 
 use anyhow::{Context, Result, ensure};
 use axum::http::Method;
+use kernel::store::Ctx;
+use push::store::edge_keys;
 use redirects::store::{log, redirections};
 use serde_json::{Value, json};
 use shared::{
@@ -12,12 +14,18 @@ use shared::{
         stream::Change,
     },
 };
-use statistics::service::scan_limits::record;
+use statistics::{
+    service::{scan_limits::record, unknown_scans},
+    store::unknown_scans::begin_report,
+};
 use tests::db::Engine;
 
 use super::Api;
 
-crate::on_both_engines!(counts_of_edges_end_a_link_and_change_nothing_else);
+crate::on_both_engines!(
+    counts_of_edges_end_a_link_and_change_nothing_else,
+    counts_of_edges_that_are_gone_are_added_up,
+);
 
 const PATH: &str = "/redirections/ABC";
 
@@ -116,4 +124,70 @@ async fn counts_of_edges_end_a_link_and_change_nothing_else(engine: Engine) -> R
     let large = LimitReport { edge: "e1".into(), counts: vec![reported; MAX_COUNTS + 1] };
     ensure!(record(core, &large).await.is_err());
     Ok(())
+}
+
+async fn counts_of_edges_that_are_gone_are_added_up(engine: Engine) -> Result<()> {
+    const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
+    let api = Api::new(engine).await?;
+    let core = &api.made.app.core;
+    let product = api.create("/products", json!({"name": "p"})).await?["id"].clone();
+    let body = json!({"platformId": product, "shortId": "ABC", "defaultRedirectUrl": "https://example.com/",
+        "maxScans": 100});
+    api.call(Method::POST, "/redirections", Some(body)).await?.must_be(200)?;
+    let at = api.get(PATH).await?.json()["createdAt"].as_i64().context("createdAt")?;
+    let now = core.clock.now().0;
+    let mut tx = core.db.begin(&Ctx::default()).await?;
+    // `old` and `older` are gone; `late` was a moment ago, and `back` has another key. `local` needs none.
+    for (edge, revoked) in [
+        ("old", Some(now - 31 * DAY_MS)),
+        ("older", Some(now - 90 * DAY_MS)),
+        ("late", Some(now - 29 * DAY_MS)),
+        ("back", Some(now - 31 * DAY_MS)),
+        ("back", None),
+        ("e1", None),
+    ] {
+        let key = random_hash()?;
+        let seq = edge_keys::insert(&mut tx, edge, &key, now - 99 * DAY_MS).await?;
+        if let Some(at_ms) = revoked {
+            ensure!(edge_keys::revoke(&mut tx, seq, at_ms).await?);
+        }
+    }
+    tx.commit().await?;
+    let edges = ["old", "older", "late", "back", "local"];
+    for (edge, scans) in edges.into_iter().zip(1..) {
+        report(&api, edge, scans, at).await?;
+    }
+    let stored = async || {
+        let fill =
+            redirections::load_fill(&mut core.db.read().await?, &RedirectKey::new("tn.gg", "ABC")).await?;
+        let link = serde_json::to_value(&*fill.value.context("a value")?.1)?;
+        anyhow::Ok(link["availability"]["scans"].clone())
+    };
+    ensure!(report(&api, "e1", 10, at).await? == 25, "no scan is lost");
+    let expected = json!({"": 3, "late": 3, "back": 4, "local": 5, "e1": 10});
+    ensure!(stored().await? == expected, "{}", stored().await?);
+    ensure!(report(&api, "e1", 11, at).await? == 26);
+    ensure!(stored().await?[""] == 3, "once");
+
+    // Of reports about unknown ids the last one of each edge is known, as long as it can come again.
+    let is_first = async |edge: &str| {
+        let mut tx = core.db.begin(&Ctx::default()).await?;
+        let is_first = begin_report(&mut tx, edge, 1, 1).await?;
+        tx.commit().await?;
+        anyhow::Ok(is_first)
+    };
+    for edge in edges {
+        ensure!(is_first(edge).await?, "{edge}");
+    }
+    unknown_scans::purge(core).await?;
+    for (edge, expected) in edges.into_iter().zip([true, true, false, false, false]) {
+        ensure!(is_first(edge).await? == expected, "{edge}");
+    }
+    Ok(())
+}
+
+fn random_hash() -> Result<[u8; 32]> {
+    let mut hash = [0; 32];
+    getrandom::fill(&mut hash).map_err(|error| anyhow::anyhow!("{error}"))?;
+    Ok(hash)
 }

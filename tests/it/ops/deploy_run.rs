@@ -1,6 +1,6 @@
 //! `deploy/run` and `tests/run`: which build they start, and that it prints its progress.
 
-use std::{fs, os::unix::fs::PermissionsExt as _, process::Command};
+use std::{fs, os::unix::fs::PermissionsExt as _, path::Path, process::Command};
 
 use anyhow::{Result, ensure};
 use tests::product::root;
@@ -42,6 +42,43 @@ fn it_builds_the_quick_profile_aloud_and_says_how_long_it_took() -> Result<()> {
     // The profile is one that is there, and leaves out what takes long.
     let manifest = fs::read_to_string(root().join("Cargo.toml"))?;
     ensure!(manifest.contains("[profile.quick]"), "no profile quick");
+    Ok(())
+}
+
+#[test]
+fn its_help_comes_without_a_build() -> Result<()> {
+    let scratch = tempfile::tempdir()?;
+    fs::write(scratch.path().join("cargo"), CARGO)?;
+    fs::set_permissions(scratch.path().join("cargo"), fs::Permissions::from_mode(0o755))?;
+    let path = format!("{}:{}", scratch.path().display(), std::env::var("PATH")?);
+    let help = |arguments: &[&str], binary: Option<&Path>| -> Result<String> {
+        let mut command = Command::new(root().join("deploy/run"));
+        command.args(arguments).env("PATH", &path).env("CARGO_TARGET_DIR", scratch.path());
+        command.env_remove("WAYMARK_BUILD_PROFILE").env_remove("WAYMARK_BINARY");
+        command.envs(binary.map(|binary| ("WAYMARK_BINARY", binary)));
+        let output = command.output()?;
+        let (out, notes) = (String::from_utf8(output.stdout)?, String::from_utf8(output.stderr)?);
+        ensure!(output.status.success() && notes.is_empty(), "{arguments:?}: {out}{notes}");
+        for word in ["Usage: deploy/run ", "--lan ", "WAYMARK_BUILD_PROFILE ", "WAYMARK_BINARY "] {
+            ensure!(out.contains(word), "{arguments:?}, {word}: {out}");
+        }
+        ensure!(!scratch.path().join("asked").exists(), "{arguments:?}: it was built");
+        Ok(out)
+    };
+    let settings = root().join("deploy/guide/settings.md").display().to_string();
+    for arguments in [&["--help"][..], &["-h"], &["--lan", "--help"]] {
+        let out = help(arguments, None)?;
+        ensure!(out.contains(&settings) && out.contains("waymark up --help"), "{out}");
+    }
+    // A binary that is there shows its own help behind it.
+    let binary = scratch.path().join("quick/waymark");
+    fs::create_dir(scratch.path().join("quick"))?;
+    fs::write(&binary, "#!/bin/sh\necho \"started $*\"\n")?;
+    fs::set_permissions(&binary, fs::Permissions::from_mode(0o755))?;
+    for (argument, binary) in [("--help", None), ("-h", None), ("--help", Some(&*binary))] {
+        let out = help(&[argument], binary)?;
+        ensure!(out.ends_with(&format!("\nstarted up {argument}\n")), "{out}");
+    }
     Ok(())
 }
 

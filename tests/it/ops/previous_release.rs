@@ -74,7 +74,10 @@ impl Running {
 
 /// Starts `control serve` of a release over the fleet's database.
 fn serve(fleet: &Fleet, binary: &Path) -> Result<Running> {
-    let (child, said) = spawn_up(&mut serve_command(fleet, binary), DEADLINE)?;
+    // It shares the schema, in which secrets are encrypted.
+    let mut command = serve_command(fleet, binary);
+    command.env("WAYMARK_SECRET_KEY_FILE", fleet.secret_key_file());
+    let (child, said) = spawn_up(&mut command, DEADLINE)?;
     Ok(Running { _child: Killed(child), said })
 }
 

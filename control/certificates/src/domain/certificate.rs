@@ -134,7 +134,7 @@ pub enum FaultKind {
     Limited,
     /// It gave no answer, or edges were behind: not the domain's fault.
     Unavailable,
-    /// It does not know the account of this service.
+    /// It does not know the account of this service, or does not accept it any more.
     NoAccount,
     /// The clock of the database is wrong: nobody is asked for anything.
     Clock,

@@ -141,8 +141,19 @@ impl Attempt<'_> {
 
     async fn run(&self, credentials: &str) -> Result<(), Stop> {
         let account = self.authority.account(credentials, &self.talk).await?;
+        match self.go_on(&account).await {
+            Err(Stop::Fault(fault)) if self.talk.is_unauthorized() => {
+                let is_lost = self.authority.is_lost(&account).await;
+                let kind = if is_lost { FaultKind::NoAccount } else { fault.kind };
+                Err(Fault { kind, ..fault }.into())
+            }
+            ended => ended,
+        }
+    }
+
+    async fn go_on(&self, account: &Account) -> Result<(), Stop> {
         self.compare_clocks().await?;
-        let mut open = self.open(&account).await?;
+        let mut open = self.open(account).await?;
         if open.order.state().status == OrderStatus::Pending {
             self.prove(&mut open.order).await?;
         }

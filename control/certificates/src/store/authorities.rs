@@ -64,7 +64,7 @@ pub struct Held {
     pub seq: i64,
     /// Grows with each holder.
     pub fence: i64,
-    /// The account of this service, encrypted; `None`: there is none yet.
+    /// The text of the account of this service (`domain::account`); `None`: there is none yet.
     pub credentials: Option<String>,
 }
 
@@ -93,12 +93,8 @@ pub async fn release(tx: &mut Tx, held: &Held) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Stores the account of this service, encrypted; `None` forgets it.
-pub async fn set_credentials(
-    tx: &mut Tx,
-    held: &Held,
-    credentials: Option<&str>,
-) -> Result<bool, StoreError> {
+/// Stores the text of the account of this service.
+pub async fn set_credentials(tx: &mut Tx, held: &Held, credentials: &str) -> Result<bool, StoreError> {
     Ok(execute!(&mut **tx, SET_CREDENTIALS, held.seq, held.fence, credentials)? == 1)
 }
 

@@ -1,4 +1,4 @@
-//! Writes what differs between the rows of a resource and what they should be.
+//! Writes what differs between the rows of resources and what they should be.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -27,47 +27,57 @@ use crate::{domain::plan::Planned, error::DigitalLinksError, store::rows};
 /// What the audit trail calls them.
 const KIND: &str = "redirection";
 
-/// Whose rows they are.
-pub(super) struct Rows {
+/// How rows are written.
+#[derive(Clone, Copy)]
+pub(super) struct Write {
     pub(super) account: AccountId,
-    pub(super) resource: ResourceId,
-    pub(super) scopes: Scopes,
     /// Whether too many links are refused. Rows that follow from a setting are made all the same, and count.
     pub(super) is_charged: bool,
     pub(super) now: UnixMillis,
 }
 
-/// Makes a resource have these rows on these domains and no others; returns how many changed. The transaction holds the lock of
-/// the log.
+/// A resource, and the rows that it should have on each domain.
+pub(super) struct Wanted {
+    pub(super) resource: ResourceId,
+    pub(super) scopes: Scopes,
+    pub(super) planned: Vec<Planned>,
+}
+
+/// A row to be written, its scopes, and what is there before.
+type Changed<'a> = (Redirect, &'a Scopes, Option<Redirection>);
+
+/// Makes resources have these rows on these domains and no others; returns how many changed. The transaction holds the lock of
+/// the log: so few statements serve all resources together.
 pub(super) async fn apply(
     tx: &mut Tx,
-    rows: Rows,
+    write: Write,
     domains: &[ShortDomain],
-    planned: Vec<Planned>,
+    wanted: &[Wanted],
 ) -> Result<usize, ServiceError> {
-    let id = rows.resource.to_string();
-    let keys = rows::list_keys(tx, rows.account, &id).await?;
-    let owner = if planned.is_empty() || domains.is_empty() {
-        None
-    } else {
-        resources::list(tx, rows.account, std::slice::from_ref(&id)).await?.pop()
-    };
-    let wanted: Vec<(&Host, &Planned)> = domains
-        .iter()
-        .filter(|_| owner.is_some())
-        .flat_map(|domain| planned.iter().map(move |one| (&domain.host, one)))
-        .collect();
-    if wanted.is_empty() && keys.is_empty() {
+    let Write { account, is_charged, now } = write;
+    let ids: Vec<String> = wanted.iter().map(|one| one.resource.to_string()).collect();
+    let keys = rows::list_keys(tx, account, &ids).await?;
+    let with_rows = wanted.iter().filter(|one| !one.planned.is_empty() && !domains.is_empty());
+    let with_rows: Vec<String> = with_rows.map(|one| one.resource.to_string()).collect();
+    if with_rows.is_empty() && keys.is_empty() {
         return Ok(0);
     }
-    let mut stored = load(tx, rows.account, keys).await?;
-    let mut written: Vec<(Redirect, Option<Redirection>)> = Vec::new();
-    if let Some(owner) = owner {
-        for (host, one) in wanted {
-            let new = redirect(host, one, &owner, &rows);
-            let old = stored.remove(&(host.to_string(), one.short_id.to_string()));
-            if !old.as_ref().is_some_and(|old| is_same(old, &new, &rows.scopes)) {
-                written.push((new, old));
+    let found =
+        if with_rows.is_empty() { Vec::new() } else { resources::list(tx, account, &with_rows).await? };
+    let owners: HashMap<&str, &Resource> = found.iter().map(|owner| (owner.id.as_str(), owner)).collect();
+    let mut stored = load(tx, account, keys).await?;
+    let mut written: Vec<Changed<'_>> = Vec::new();
+    for one in wanted {
+        let Some(owner) = owners.get(one.resource.as_str()) else { continue };
+        for (domain, planned) in
+            domains.iter().flat_map(|domain| one.planned.iter().map(move |of| (domain, of)))
+        {
+            let new = redirect(&domain.host, planned, owner, &one.scopes, now);
+            let key = (domain.host.to_string(), planned.short_id.to_string());
+            let is_own = stored.get(&key).is_some_and(|old| old.redirect.platform_id == one.resource);
+            let old = if is_own { stored.remove(&key) } else { None };
+            if !old.as_ref().is_some_and(|old| is_same(old, &new, &one.scopes)) {
+                written.push((new, &one.scopes, old));
             }
         }
     }
@@ -76,26 +86,42 @@ pub(super) async fn apply(
     if count == 0 {
         return Ok(0);
     }
-    let added = written.iter().filter(|(_, old)| old.is_none()).count() as u64;
-    if rows.is_charged {
-        quotas::charge(tx, rows.account, Quota::Links, added, rows.now).await?;
+    let added = written.iter().filter(|(_, _, old)| old.is_none()).count() as u64;
+    if is_charged {
+        quotas::charge(tx, account, Quota::Links, added, now).await?;
     } else {
-        quotas::add(tx, rows.account, Quota::Links, added, rows.now).await?;
+        quotas::add(tx, account, Quota::Links, added, now).await?;
     }
     let mut rev = log::take_revs(tx, count as u64).await?;
     let mut events = Vec::with_capacity(count);
-    let new: Vec<&Redirect> = written.iter().map(|(new, _)| new).collect();
-    let made = rows::put(tx, rows.account, (&new, &rows.scopes), rev).await?;
-    for (new, old) in written {
-        events.push(note(tx, &rows, (new, old), &made, rev)?);
+    let made = rows::put(tx, account, &distinct(&written)?, rev).await?;
+    for changed in written {
+        events.push(note(tx, account, changed, &made, rev)?);
         rev += 1;
     }
-    remove(tx, &rows, removed, rev, &mut events).await?;
-    log::append(tx, rows.now.0, &events).await?;
+    remove(tx, write, removed, rev, &mut events).await?;
+    log::append(tx, now.0, &events).await?;
     Ok(count)
 }
 
-/// The rows that a resource has, by domain and short id.
+/// The rows to be written, which no two resources share.
+fn distinct<'a>(written: &'a [Changed<'_>]) -> Result<Vec<(&'a Redirect, &'a Scopes)>, DigitalLinksError> {
+    let mut keys = HashSet::with_capacity(written.len());
+    let mut rows = Vec::with_capacity(written.len());
+    for (new, scopes, _) in written {
+        if !keys.insert((new.domain.as_str(), new.short_id.as_str())) {
+            return Err(taken(new));
+        }
+        rows.push((new, *scopes));
+    }
+    Ok(rows)
+}
+
+fn taken(new: &Redirect) -> DigitalLinksError {
+    DigitalLinksError::Taken { host: new.domain.to_string(), path: format!("/{}", new.short_id) }
+}
+
+/// The rows of these keys, by domain and short id.
 async fn load(
     tx: &mut Tx,
     account: AccountId,
@@ -114,24 +140,24 @@ async fn load(
     Ok(stored)
 }
 
-fn redirect(host: &Host, one: &Planned, owner: &Resource, rows: &Rows) -> Redirect {
+fn redirect(host: &Host, one: &Planned, owner: &Resource, scopes: &Scopes, now: UnixMillis) -> Redirect {
     Redirect {
         domain: host.clone(),
         short_id: one.short_id.clone(),
         resource_type: owner.kind,
-        platform_id: rows.resource,
+        platform_id: owner.id,
         thng_id: owner.thng,
         product_id: owner.product,
         thng_name: owner.thng_name.clone(),
         standing: owner.standing,
-        projects: rows.scopes.project_ids(),
+        projects: scopes.project_ids(),
         target: one.target.as_str().into(),
         forward_query: true,
         status_code: RedirectStatus::default(),
         availability: None,
         digital_link: Some(Box::new(one.set.clone())),
-        created_at: rows.now,
-        updated_at: rows.now,
+        created_at: now,
+        updated_at: now,
     }
 }
 
@@ -144,20 +170,18 @@ fn is_same(old: &Redirection, new: &Redirect, scopes: &Scopes) -> bool {
 /// Notes a row that was written for the audit trail, with what was there before; gives its event.
 fn note(
     tx: &mut Tx,
-    rows: &Rows,
-    (mut new, old): (Redirect, Option<Redirection>),
+    account: AccountId,
+    (mut new, scopes, old): Changed<'_>,
     made: &rows::Made,
     rev: Rev,
 ) -> Result<Event, DigitalLinksError> {
-    let (host, short_id) = (new.domain.to_string(), new.short_id.to_string());
-    let path = format!("/{short_id}");
-    let Some(created_at) = made.get(&(host.clone(), short_id)) else {
-        return Err(DigitalLinksError::Taken { host, path });
+    let Some(created_at) = made.get(&(new.domain.to_string(), new.short_id.to_string())) else {
+        return Err(taken(&new));
     };
     new.created_at = UnixMillis(*created_at);
-    tx.note(rows.account, (KIND, &audit_id(&new)), || {
+    tx.note(account, (KIND, &audit_id(&new)), || {
         let before = old.map(|old| state_of(&old.redirect, &old.scopes, &old.details));
-        (before, Some(state_of(&new, &rows.scopes, &LinkDetails::default())))
+        (before, Some(state_of(&new, scopes, &LinkDetails::default())))
     });
     let key = RedirectKey::new(new.domain.as_str(), new.short_id.as_str());
     Ok(Event { rev, change: Change::Redirect(key, Some(new.into())) })
@@ -166,7 +190,7 @@ fn note(
 /// Turns rows into tombstones, from a revision on.
 async fn remove(
     tx: &mut Tx,
-    rows: &Rows,
+    Write { account, now, .. }: Write,
     removed: Vec<Redirection>,
     mut rev: Rev,
     events: &mut Vec<Event>,
@@ -177,18 +201,18 @@ async fn remove(
         let keys: Vec<(&str, Rev)> =
             items.iter().map(|item| item.redirect.short_id.as_str()).zip(rev..).collect();
         let seqs: Vec<i64> = items.iter().map(|item| item.seq).collect();
-        table::delete(tx, host.as_str(), &keys, &seqs, rows.now).await?;
-        rows::delete_sets(tx, rows.account, &seqs).await?;
+        table::delete(tx, host.as_str(), &keys, &seqs, now).await?;
+        rows::delete_sets(tx, account, &seqs).await?;
         for (folded, rev) in &keys {
             let key = RedirectKey::new(host.as_str(), folded);
             events.push(Event { rev: *rev, change: Change::Redirect(key, None) });
         }
         rev += keys.len() as u64;
     }
-    quotas::release(tx, rows.account, Quota::Links, removed.len() as u64);
+    quotas::release(tx, account, Quota::Links, removed.len() as u64);
     for item in &removed {
         let before = || state_of(&item.redirect, &item.scopes, &item.details);
-        tx.note(rows.account, (KIND, &audit_id(&item.redirect)), || (Some(before()), None));
+        tx.note(account, (KIND, &audit_id(&item.redirect)), || (Some(before()), None));
     }
     Ok(())
 }

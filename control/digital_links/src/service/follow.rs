@@ -1,11 +1,13 @@
 //! Brings the rows of a resource to what follows from it.
 
+use std::collections::{BTreeSet, HashMap};
+
 use catalog::domain::resource::{Product, Thng};
 use kernel::{
     domain::scopes::Scopes,
     error::ServiceError,
     service::ChangedProduct,
-    store::{Tx, documents},
+    store::{LeftThings, Tx, documents},
 };
 use redirects::store::log;
 use shared::{
@@ -16,13 +18,16 @@ use shared::{
 use tenants::store::accounts;
 
 use super::{
-    apply::{Rows, apply},
+    apply::{Wanted, Write, apply},
     targets,
 };
 use crate::{
     domain::plan,
     store::{rows, tasks},
 };
+
+/// Things whose rows are written together: each has one for each GTIN of its product on each domain, with links of 64 KiB at most.
+const TOGETHER: usize = 100;
 
 /// Makes the rows of a product that was changed, or removed; returns whether one changed.
 ///
@@ -68,12 +73,55 @@ pub async fn follow_thng(
         Some(product) => tasks::has_items(tx, account, product).await?,
         None => false,
     };
-    if !has_items && rows::list_keys(tx, account, thng.as_str()).await?.is_empty() {
+    if !has_items && rows::list_keys(tx, account, &[thng.to_string()]).await?.is_empty() {
+        return Ok(false);
+    }
+    if tx.leave(account, thng) {
         return Ok(false);
     }
     log::lock(tx).await?;
     let domains = domains(tx, account).await?;
     Ok(sync_thng(tx, account, thng, (None, &domains), now, true).await? > 0)
+}
+
+/// Makes the rows of Things that a transaction has left to its end; returns whether one changed.
+///
+/// # Errors
+/// As [`follow_product`].
+pub async fn follow_left(tx: &mut Tx, now: UnixMillis) -> Result<bool, ServiceError> {
+    let Some(LeftThings { account, things }) = tx.take_left() else { return Ok(false) };
+    // This transaction wrote them, so that nobody changes them until it ends.
+    let mut left: Vec<(ThngId, Option<Thng>)> = Vec::with_capacity(things.len());
+    for thng in things {
+        left.push((thng, documents::find(tx, account, thng).await?));
+    }
+    log::lock(tx).await?;
+    let domains = domains(tx, account).await?;
+    let ids: BTreeSet<ProductId> = left.iter().filter_map(|(_, thng)| thng.as_ref()?.product).collect();
+    let mut products = HashMap::with_capacity(ids.len());
+    for id in ids {
+        products.insert(id, documents::find::<Product>(tx, account, id).await?);
+    }
+    let mut count = 0;
+    for some in left.chunks(TOGETHER) {
+        let wanted = |(id, thng): &(ThngId, Option<Thng>)| {
+            let of = thng.as_ref().and_then(|thng| thng.product);
+            let product: Option<&Product> = of.and_then(|id| products.get(&id)?.as_ref());
+            wanted_of_thng(*id, thng.as_ref(), product)
+        };
+        let wanted: Vec<Wanted> = some.iter().map(wanted).collect();
+        count += apply(tx, Write { account, is_charged: true, now }, &domains, &wanted).await?;
+    }
+    Ok(count > 0)
+}
+
+/// The rows that a Thng should have, as an instance of this product.
+fn wanted_of_thng(id: ThngId, thng: Option<&Thng>, product: Option<&Product>) -> Wanted {
+    let (planned, scopes): (_, Option<Scopes>) = match (thng, product) {
+        (Some(thng), Some(product)) => (plan::of_thng(thng, product), thng.details.common.scopes.clone()),
+        (Some(_) | None, _) => (Vec::new(), None),
+    };
+    Wanted { resource: id.into(), scopes: scopes.unwrap_or_default(), planned }
 }
 
 /// A short domain of an account begins to resolve Digital Links, or no longer does: its rows are made or removed in steps. The
@@ -97,8 +145,8 @@ pub(super) async fn sync_product(
         Some(product) => (plan::of_product(product), product.details.common.scopes.clone()),
         None => (Vec::new(), None),
     };
-    let rows = Rows { account, resource: id.into(), scopes: scopes.unwrap_or_default(), is_charged, now };
-    apply(tx, rows, domains, planned).await
+    let wanted = Wanted { resource: id.into(), scopes: scopes.unwrap_or_default(), planned };
+    apply(tx, Write { account, is_charged, now }, domains, &[wanted]).await
 }
 
 /// The same of a Thng. `known` is a product that was read behind the lock, which may be that of the Thng.
@@ -117,12 +165,8 @@ pub(super) async fn sync_thng(
         Some(product) if known.is_none() => documents::find(tx, account, product).await?,
         Some(_) | None => None,
     };
-    let (planned, scopes): (_, Option<Scopes>) = match (&thng, known.or(read.as_ref())) {
-        (Some(thng), Some(product)) => (plan::of_thng(thng, product), thng.details.common.scopes.clone()),
-        _ => (Vec::new(), None),
-    };
-    let rows = Rows { account, resource: id.into(), scopes: scopes.unwrap_or_default(), is_charged, now };
-    apply(tx, rows, domains, planned).await
+    let wanted = wanted_of_thng(id, thng.as_ref(), known.or(read.as_ref()));
+    apply(tx, Write { account, is_charged, now }, domains, &[wanted]).await
 }
 
 /// Domains of an account that resolve Digital Links.

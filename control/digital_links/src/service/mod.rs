@@ -12,6 +12,6 @@ mod targets;
 
 pub use self::{
     find::find_thng,
-    follow::{follow_domain, follow_product, follow_thng},
+    follow::{follow_domain, follow_left, follow_product, follow_thng},
     steps::step,
 };

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use kernel::{
     domain::scopes::Scopes,
-    store::{Conn, Raw, StoreError, Tx, dialect, fetch_all},
+    store::{Conn, Raw, StoreError, Tx, dialect},
 };
 use shared::{digital_link::LinkSet, id::AccountId, redirect::Redirect, wire::stream::Rev};
 use sqlx::types::Json;
@@ -29,12 +29,13 @@ macro_rules! put {
     };
 }
 const PG_PUT: &str = put!(
-    "SELECT t.domain, t.folded, t.folded, $1, $2, $3, $4, $5, $6, $7, $7, t.target, t.rev, TRUE, 0 \
-    FROM UNNEST($8::text[], $9::text[], $10::text[], $11::bigint[]) AS t (domain, folded, target, rev)"
+    "SELECT t.domain, t.folded, t.folded, $1, t.kind, t.platform, t.thng, t.product, t.scopes, $2, $2, t.target, t.rev, TRUE, 0 \
+    FROM UNNEST($3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::jsonb[], $10::text[], $11::bigint[]) \
+    AS t (domain, folded, kind, platform, thng, product, scopes, target, rev)"
 );
 const SQLITE_PUT: &str = put!(
-    "SELECT value ->> '$[0]', value ->> '$[1]', value ->> '$[1]', $1, $2, $3, $4, $5, $6, $7, $7, value ->> '$[2]', \
-    value ->> '$[3]', TRUE, 0 FROM json_each($8) WHERE true"
+    "SELECT value ->> '$[0]', value ->> '$[1]', value ->> '$[1]', $1, value ->> '$[2]', value ->> '$[3]', value ->> '$[4]', \
+    value ->> '$[5]', value -> '$[6]', $2, $2, value ->> '$[7]', value ->> '$[8]', TRUE, 0 FROM json_each($3) WHERE true"
 );
 macro_rules! put_sets {
     ($rows:literal) => {
@@ -46,12 +47,23 @@ macro_rules! put_sets {
         )
     };
 }
-const PG_PUT_SETS: &str =
-    put_sets!("SELECT t.seq, $1, $2, t.doc FROM UNNEST($3::bigint[], $4::jsonb[]) AS t (seq, doc)");
+const PG_PUT_SETS: &str = put_sets!(
+    "SELECT t.seq, $1, t.platform, t.doc FROM UNNEST($2::bigint[], $3::text[], $4::jsonb[]) AS t (seq, platform, doc)"
+);
 const SQLITE_PUT_SETS: &str =
-    put_sets!("SELECT value ->> '$[0]', $1, $2, value -> '$[1]' FROM json_each($3) WHERE true");
-const OF_RESOURCE: &str = "SELECT r.domain, r.folded FROM link_sets g JOIN redirections r ON r.seq = g.seq \
-    WHERE g.account_id = $1 AND g.platform_id = $2 AND r.account_id = $1 AND r.deleted_rev IS NULL ORDER BY r.domain, r.folded";
+    put_sets!("SELECT value ->> '$[0]', $1, value ->> '$[1]', value -> '$[2]' FROM json_each($2) WHERE true");
+macro_rules! of_resources {
+    ($among:literal) => {
+        concat!(
+            "SELECT r.domain, r.folded FROM link_sets g JOIN redirections r ON r.seq = g.seq WHERE g.account_id = $1 \
+            AND g.platform_id ",
+            $among,
+            " AND r.account_id = $1 AND r.deleted_rev IS NULL ORDER BY r.domain, r.folded"
+        )
+    };
+}
+const PG_OF_RESOURCES: &str = of_resources!("= ANY($2)");
+const SQLITE_OF_RESOURCES: &str = of_resources!("IN (SELECT value FROM json_each($2))");
 const PG_DELETE_SETS: &str = "DELETE FROM link_sets WHERE account_id = $1 AND seq = ANY($2)";
 const SQLITE_DELETE_SETS: &str =
     "DELETE FROM link_sets WHERE account_id = $1 AND seq IN (SELECT value FROM json_each($2))";
@@ -62,17 +74,17 @@ const AT_ONCE: usize = 500;
 /// When rows were first made, by domain and short id.
 pub type Made = HashMap<(String, String), i64>;
 
-/// Writes rows of one resource with their links, the first at this revision; returns those that were written. The others belong to
-/// another resource.
+/// Writes rows with their links, the first at this revision; returns those that were written. The others belong to another
+/// resource. No two have the same domain and short id.
 pub async fn put(
     tx: &mut Tx,
     account: AccountId,
-    (redirects, scopes): (&[&Redirect], &Scopes),
+    redirects: &[(&Redirect, &Scopes)],
     mut rev: Rev,
 ) -> Result<Made, StoreError> {
     let mut made = Made::with_capacity(redirects.len());
     for some in redirects.chunks(AT_ONCE) {
-        let written = put_some(tx, account, (some, scopes), rev).await?;
+        let written = put_some(tx, account, some, rev).await?;
         put_sets(tx, account, some, &written).await?;
         made.extend(
             written.into_iter().map(|(_, domain, folded, created_at)| ((domain, folded), created_at)),
@@ -88,40 +100,41 @@ type Written = (i64, String, String, i64);
 async fn put_some(
     tx: &mut Tx,
     account: AccountId,
-    (redirects, scopes): (&[&Redirect], &Scopes),
+    redirects: &[(&Redirect, &Scopes)],
     first: Rev,
 ) -> Result<Vec<Written>, StoreError> {
-    let Some(of) = redirects.first() else { return Ok(Vec::new()) };
-    let (kind, platform, at) = (of.resource_type.as_str(), of.platform_id.as_str(), of.updated_at.0);
-    let (thng, product) = (of.thng_id.map(|id| id.to_string()), of.product_id.map(|id| id.to_string()));
-    let rows = redirects.iter().zip(first..);
-    let rows = rows
-        .map(|(one, rev)| (one.domain.as_str(), one.short_id.as_str(), &*one.target, dialect::signed(rev)));
+    let Some((of, _)) = redirects.first() else { return Ok(Vec::new()) };
+    let at = of.updated_at.0;
+    let rows = redirects.iter().zip(first..).map(|((one, scopes), rev)| {
+        let (thng, product) = (one.thng_id.map(|id| id.to_string()), one.product_id.map(|id| id.to_string()));
+        let (kind, platform) = (one.resource_type.as_str(), one.platform_id.as_str());
+        let (domain, folded, target) = (one.domain.as_str(), one.short_id.as_str(), &*one.target);
+        (domain, folded, kind, platform, thng, product, *scopes, target, dialect::signed(rev))
+    });
     Ok(match tx.raw() {
         Raw::Pg(c) => {
-            let (mut domains, mut folded, mut targets, mut revs) = (vec![], vec![], vec![], vec![]);
-            for (domain, short_id, target, rev) in rows {
-                domains.push(domain);
-                folded.push(short_id);
-                targets.push(target);
-                revs.push(rev);
+            let (mut domains, mut folded, mut kinds, mut platforms) = (vec![], vec![], vec![], vec![]);
+            let (mut thngs, mut products, mut scopes) = (vec![], vec![], vec![]);
+            let (mut targets, mut revs) = (vec![], vec![]);
+            for row in rows {
+                domains.push(row.0);
+                folded.push(row.1);
+                kinds.push(row.2);
+                platforms.push(row.3);
+                thngs.push(row.4);
+                products.push(row.5);
+                scopes.push(Json(row.6));
+                targets.push(row.7);
+                revs.push(row.8);
             }
-            let query = sqlx::query_as::<_, Written>(PG_PUT)
-                .bind(account.as_str())
-                .bind(kind)
-                .bind(platform)
-                .bind(thng);
-            let query = query.bind(product).bind(Json(scopes)).bind(at).bind(domains);
-            query.bind(folded).bind(targets).bind(revs).fetch_all(c).await?
+            let query = sqlx::query_as::<_, Written>(PG_PUT).bind(account.as_str()).bind(at);
+            let query = query.bind(domains).bind(folded).bind(kinds).bind(platforms).bind(thngs);
+            query.bind(products).bind(scopes).bind(targets).bind(revs).fetch_all(c).await?
         }
         Raw::Sqlite(c) => {
             let rows: Vec<_> = rows.collect();
-            let query = sqlx::query_as::<_, Written>(SQLITE_PUT)
-                .bind(account.as_str())
-                .bind(kind)
-                .bind(platform)
-                .bind(thng);
-            query.bind(product).bind(Json(scopes)).bind(at).bind(Json(rows)).fetch_all(c).await?
+            let query = sqlx::query_as::<_, Written>(SQLITE_PUT).bind(account.as_str()).bind(at);
+            query.bind(Json(rows)).fetch_all(c).await?
         }
     })
 }
@@ -129,43 +142,49 @@ async fn put_some(
 async fn put_sets(
     tx: &mut Tx,
     account: AccountId,
-    redirects: &[&Redirect],
+    redirects: &[(&Redirect, &Scopes)],
     written: &[Written],
 ) -> Result<(), StoreError> {
-    let Some(of) = redirects.first() else { return Ok(()) };
-    let platform = of.platform_id.as_str();
-    let sets: HashMap<(&str, &str), &LinkSet> = redirects
+    let sets: HashMap<(&str, &str), (&str, &LinkSet)> = redirects
         .iter()
-        .filter_map(|one| Some(((one.domain.as_str(), one.short_id.as_str()), one.digital_link.as_deref()?)))
+        .filter_map(|(one, _)| {
+            let set = (one.platform_id.as_str(), one.digital_link.as_deref()?);
+            Some(((one.domain.as_str(), one.short_id.as_str()), set))
+        })
         .collect();
     let mut rows = Vec::with_capacity(written.len());
     for (seq, domain, folded, _) in written {
         let set = sets.get(&(domain.as_str(), folded.as_str()));
-        let set = set.ok_or_else(|| StoreError::Row(format!("{domain}/{folded} has no links")))?;
-        rows.push((*seq, *set));
+        let (platform, set) =
+            set.ok_or_else(|| StoreError::Row(format!("{domain}/{folded} has no links")))?;
+        rows.push((*seq, *platform, *set));
     }
     match tx.raw() {
         Raw::Pg(c) => {
-            let (seqs, docs): (Vec<i64>, Vec<_>) =
-                rows.into_iter().map(|(seq, set)| (seq, Json(set))).unzip();
-            let query = sqlx::query(PG_PUT_SETS).bind(account.as_str()).bind(platform);
-            query.bind(seqs).bind(docs).execute(c).await?;
+            let (mut seqs, mut platforms, mut docs) = (vec![], vec![], vec![]);
+            for (seq, platform, set) in rows {
+                seqs.push(seq);
+                platforms.push(platform);
+                docs.push(Json(set));
+            }
+            let query = sqlx::query(PG_PUT_SETS).bind(account.as_str());
+            query.bind(seqs).bind(platforms).bind(docs).execute(c).await?;
         }
         Raw::Sqlite(c) => {
-            let query = sqlx::query(SQLITE_PUT_SETS).bind(account.as_str()).bind(platform);
-            query.bind(Json(rows)).execute(c).await?;
+            sqlx::query(SQLITE_PUT_SETS).bind(account.as_str()).bind(Json(rows)).execute(c).await?;
         }
     }
     Ok(())
 }
 
-/// Domain and folded short id of each row of a resource.
+/// Domain and folded short id of each row of some resources.
 pub async fn list_keys(
     conn: &mut Conn,
     account: AccountId,
-    resource: &str,
+    resources: &[String],
 ) -> Result<Vec<(String, String)>, StoreError> {
-    Ok(fetch_all!(conn, OF_RESOURCE, account.as_str(), resource)?)
+    let (pg, sqlite) = (PG_OF_RESOURCES, SQLITE_OF_RESOURCES);
+    Ok(dialect::fetch_in_list!(conn, (String, String), pg, sqlite, [account.as_str()], resources)?)
 }
 
 /// Removes the links of rows, by their positions.

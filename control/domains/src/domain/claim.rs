@@ -15,6 +15,9 @@ const WEEK_MS: i64 = 7 * DAY_MS;
 /// Longest pause between two checks of a claim that was never proven.
 const MAX_PAUSE_MS: i64 = 6 * HOUR_MS;
 
+/// Beyond this a next check is of a clock that was wrong: longer than every pause with its jitter.
+pub const MAX_AHEAD_MS: i64 = 2 * DAY_MS;
+
 /// How long a claim is kept that is not proven.
 pub const UNPROVEN_MS: i64 = 7 * DAY_MS;
 
@@ -177,8 +180,8 @@ impl Claim {
         self.ends_at.is_some_and(|end| end <= now)
     }
 
-    /// From when on another account can prove the host, if this one does not find its proof again; as this process reckons, which
-    /// decides nothing.
+    /// From when on another account can prove the host, if this one does not find its proof again. It is shown alone: the store
+    /// decides.
     #[must_use]
     pub fn opens_at(&self) -> Option<UnixMillis> {
         match self.state {
@@ -269,7 +272,9 @@ impl Claim {
     ) -> Self {
         let failures = self.failures.saturating_add(1);
         let failed = Self { fault: Some(fault), failures, ..self };
-        let is_early = failed.verified_at.is_some_and(|at| now.0.saturating_sub(at.0) < MIN_LOST_MS);
+        // A proof in the future is of a clock that was wrong.
+        let is_early =
+            failed.verified_at.is_some_and(|at| (0..MIN_LOST_MS).contains(&now.0.saturating_sub(at.0)));
         match failed.state {
             State::Pending | State::Refused => {
                 let pause = (MINUTE_MS << failures.min(16)).min(MAX_PAUSE_MS);

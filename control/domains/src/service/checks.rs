@@ -1,6 +1,6 @@
 //! Checks of claims: those that are asked for, and those of the worker.
 
-use ::certificates::service as orders;
+use ::certificates::{service as orders, store::clock};
 use kernel::{
     domain::{permission::Verb, quota::Quota},
     error::ServiceError,
@@ -69,9 +69,10 @@ async fn ask(
     account: AccountId,
     host: &Host,
 ) -> Result<Claim, ServiceError> {
-    let now = state.clock.now();
     let mut tx = state.db.begin(&caller.ctx).await?;
     accounts::lock(&mut tx, account).await?;
+    // Behind the lock: others that asked have an earlier time.
+    let now = clock::now(&mut tx).await?;
     let Some(claim) = claims::find(&mut tx, account, host).await? else {
         let holder = domains::find_holder(&mut tx, host).await?;
         return Err(if holder == Some(account) {
@@ -80,11 +81,13 @@ async fn ask(
             absent(host.as_str())
         });
     };
-    if now.0.saturating_sub(claims::last_asked(&mut tx, account, host).await?.0) < PAUSE_MS {
+    let last = claims::last_asked(&mut tx, account, host).await?;
+    // One in the future is of a clock that was wrong.
+    if (0..PAUSE_MS).contains(&now.0.saturating_sub(last.0)) {
         return Err(DomainsError::CheckedJustNow { host: host.clone(), seconds: PAUSE_MS / 1_000 }.into());
     }
     let since = UnixMillis(now.0.saturating_sub(MINUTE_MS));
-    if claims::count_asked(&mut tx, account, since).await? >= MAX_ASKED {
+    if claims::count_asked(&mut tx, account, since, now).await? >= MAX_ASKED {
         return Err(DomainsError::TooManyChecks { most: MAX_ASKED }.into());
     }
     claims::note_asked(&mut tx, account, host, now).await?;
@@ -96,7 +99,7 @@ async fn ask(
 #[instrument(skip_all)]
 pub async fn check_due(state: &DomainState, claim: &Claim) -> Result<bool, ServiceError> {
     let mut tx = state.db.begin(&Ctx::default()).await?;
-    let until = UnixMillis(state.clock.now().0.saturating_add(TAKEN_MS));
+    let until = UnixMillis(clock::now(&mut tx).await?.0.saturating_add(TAKEN_MS));
     let is_taken = claims::postpone(&mut tx, claim, until).await?;
     tx.commit().await?;
     if is_taken {
@@ -113,7 +116,8 @@ pub async fn end(state: &DomainState, ended: &Claim) -> Result<bool, ServiceErro
     let mut tx = state.db.begin(&Ctx::of_platform("end of a claim", now)).await?;
     log::lock(&mut tx).await?;
     let found = claims::find(&mut tx, account, host).await?;
-    if !found.is_some_and(|claim| claim.token == ended.token && claim.has_ended(now)) {
+    let due = clock::now(&mut tx).await?;
+    if !found.is_some_and(|claim| claim.token == ended.token && claim.has_ended(due)) {
         return Ok(false);
     }
     claims::delete(&mut tx, account, host).await?;
@@ -144,13 +148,14 @@ async fn settle(
     let holder = domains::find_holder(&mut tx, host).await?;
     let loser = if was_open { open(&mut tx, account, host).await? } else { None };
     let is_taken = loser.is_none() && holder.is_some_and(|holder| holder != account);
-    let after = before.clone().after(if is_taken { Finding::Taken } else { finding }, now, jitter);
+    let at = clock::now(&mut tx).await?;
+    let after = before.clone().after(if is_taken { Finding::Taken } else { finding }, at, jitter);
     claims::update(&mut tx, &after).await?;
     let is_verified = after.state == State::Verified;
     let is_new = is_verified && holder != Some(account);
     let mut has_mails = false;
     if let Some(loser) = loser.filter(|_| is_new) {
-        has_mails = lose(state, &mut tx, loser, account, now).await?;
+        has_mails = lose(state, &mut tx, loser, account, at).await?;
     } else if is_new {
         let domain = ShortDomain::new(Scheme::Https, host.as_str())
             .map_err(|error| StoreError::Row(format!("host: {error}")))?;
@@ -206,15 +211,16 @@ pub(super) async fn open(
     claims::find(conn, holder, host).await
 }
 
-/// Takes a domain from an account and gives it to another one, which has proven it; whether mails wait.
+/// Takes a domain from an account and gives it to another one, which has proven it at a time of the database; whether mails wait.
 async fn lose(
     state: &DomainState,
     tx: &mut Tx,
     loser: Claim,
     winner: AccountId,
-    now: UnixMillis,
+    at: UnixMillis,
 ) -> Result<bool, ServiceError> {
-    let lost = loser.clone().after(Finding::Taken, now, 0);
+    let now = state.clock.now();
+    let lost = loser.clone().after(Finding::Taken, at, 0);
     claims::update(tx, &lost).await?;
     domain_files::delete(tx, lost.account, &lost.host).await?;
     orders::forget(tx, lost.account, &lost.host, now).await?;

@@ -78,10 +78,11 @@ pub async fn create(
     if state.own_hosts.iter().any(|own| own == host.as_str()) {
         return Err(DomainsError::OwnName(host).into());
     }
-    let (now, bits) = (state.clock.now(), state.random16()?);
+    let bits = state.random16()?;
     let mut tx = state.db.begin(&caller.ctx).await?;
     // Of two claims of one account on one host the second one sees the first.
     accounts::lock(&mut tx, account).await?;
+    let now = clock::now(&mut tx).await?;
     if claims::find(&mut tx, account, &host).await?.is_some() {
         return Err(DomainsError::Known(host).into());
     }
@@ -103,7 +104,7 @@ pub async fn create(
     claims::insert(&mut tx, &claim).await?;
     let until = UnixMillis(now.0.saturating_sub(SPARED_MS));
     claims::end_surplus(&mut tx, &claim.host, MAX_OF_HOST, until, now).await?;
-    quotas::charge(&mut tx, account, Quota::ShortDomains, 1, now).await?;
+    quotas::charge(&mut tx, account, Quota::ShortDomains, 1, state.clock.now()).await?;
     let shown = || json!({"state": claim.state.as_str()});
     tx.note(account, (KIND, claim.host.as_str()), || (None, Some(shown())));
     tx.commit().await?;

@@ -1,6 +1,6 @@
 //! The platform takes a short domain from its account.
 
-use ::certificates::service as orders;
+use ::certificates::{service as orders, store::clock};
 use kernel::{
     domain::{event::Event, quota::Quota},
     error::ServiceError,
@@ -51,8 +51,9 @@ pub async fn release(
     let released = if domains::has_links(&mut tx, &host).await? {
         let is_new = before.is_none();
         let is_event = before.as_ref().is_none_or(|claim| claim.state != State::Unproven);
-        let claim = before.unwrap_or_else(|| Claim::new(account, host.clone(), bits, now));
-        let claim = claim.released(bits, now);
+        let at = clock::now(&mut tx).await?;
+        let claim = before.unwrap_or_else(|| Claim::new(account, host.clone(), bits, at));
+        let claim = claim.released(bits, at);
         if is_new {
             claims::insert(&mut tx, &claim).await?;
             // It is released when the claim ends. A quota that is used up does not keep the platform from releasing a domain.

@@ -7,7 +7,7 @@ use kernel::store::{
 };
 use shared::{id::AccountId, short_url::Host, time::UnixMillis};
 
-use crate::domain::claim::{Claim, LOST_MS, State, UNPROVEN_MS};
+use crate::domain::claim::{Claim, LOST_MS, MAX_AHEAD_MS, State, UNPROVEN_MS};
 
 /// The columns of a claim that every statement reads.
 macro_rules! columns {
@@ -28,7 +28,7 @@ const LIST: &str = concat!(
 const DUE: &str = concat!(
     "SELECT ",
     columns!(),
-    " FROM domain_claims c WHERE c.next_check <= $1 AND (c.state IN ('verified', 'unproven') OR NOT EXISTS (SELECT 1 \
+    " FROM domain_claims c WHERE (c.next_check <= $1 OR c.next_check > $3) AND (c.state IN ('verified', 'unproven') OR NOT EXISTS (SELECT 1 \
      FROM accounts s WHERE s.id = c.account_id AND s.suspended_at IS NOT NULL)) ORDER BY c.next_check, c.account_id, c.host LIMIT $2"
 );
 const COUNT: &str = "SELECT COUNT(*), COUNT(CASE WHEN state IN ('pending', 'refused') THEN 1 END) FROM domain_claims \
@@ -72,7 +72,8 @@ const POSTPONE: &str =
 const DELETE: &str = "DELETE FROM domain_claims WHERE account_id = $1 AND host = $2";
 const NOTE_ASKED: &str = "UPDATE domain_claims SET asked_at = $3 WHERE account_id = $1 AND host = $2";
 const LAST_ASKED: &str = "SELECT asked_at FROM domain_claims WHERE account_id = $1 AND host = $2";
-const COUNT_ASKED: &str = "SELECT COUNT(*) FROM domain_claims WHERE account_id = $1 AND asked_at > $2";
+const COUNT_ASKED: &str =
+    "SELECT COUNT(*) FROM domain_claims WHERE account_id = $1 AND asked_at > $2 AND asked_at <= $3";
 
 #[derive(sqlx::FromRow)]
 struct Row {
@@ -132,9 +133,10 @@ pub async fn list(conn: &mut Conn, account: AccountId) -> Result<Vec<Claim>, Sto
     rows.into_iter().map(Claim::try_from).collect()
 }
 
-/// Up to `limit` claims of all accounts that are to be checked by now.
+/// Up to `limit` claims of all accounts that are to be checked by now, and those whose next check a wrong clock has put off.
 pub async fn list_due(conn: &mut Conn, now: UnixMillis, limit: u32) -> Result<Vec<Claim>, StoreError> {
-    let rows: Vec<Row> = fetch_all!(conn, DUE, now.0, i64::from(limit))?;
+    let latest = now.0.saturating_add(MAX_AHEAD_MS);
+    let rows: Vec<Row> = fetch_all!(conn, DUE, now.0, i64::from(limit), latest)?;
     rows.into_iter().map(Claim::try_from).collect()
 }
 
@@ -254,8 +256,13 @@ pub async fn last_asked(conn: &mut Conn, account: AccountId, host: &Host) -> Res
     Ok(UnixMillis(at))
 }
 
-/// Of how many hosts an account has asked for a check since a time.
-pub async fn count_asked(conn: &mut Conn, account: AccountId, since: UnixMillis) -> Result<i64, StoreError> {
-    let (count,): (i64,) = fetch_one!(conn, COUNT_ASKED, account.as_str(), since.0)?;
+/// Of how many hosts an account has asked for a check between two times.
+pub async fn count_asked(
+    conn: &mut Conn,
+    account: AccountId,
+    since: UnixMillis,
+    until: UnixMillis,
+) -> Result<i64, StoreError> {
+    let (count,): (i64,) = fetch_one!(conn, COUNT_ASKED, account.as_str(), since.0, until.0)?;
     Ok(count)
 }

@@ -128,7 +128,7 @@ async fn queue_new(
         let rest = rows.iter().skip(done).enumerate();
         left.extend(rest.map(|(n, row)| (account, row.at, signed(if n == 0 { from } else { row.from }))));
     }
-    state.webhooks.metrics.deferred.inc_by(left.len() as u64);
+    shares.counts.deferred += left.len() as u64;
     deferred_events::insert(tx, &left).await
 }
 
@@ -146,11 +146,11 @@ async fn queue_deferred(
         accounts = deferred_events::list_accounts(tx, "", most).await?;
     }
     let share = (work / accounts.len().max(1)).max(LEAST);
-    let (begun, metrics) = (Instant::now(), &state.webhooks.metrics);
+    let begun = Instant::now();
     for account in &accounts {
         // A row that somebody wants is at least one message.
         let rows = deferred_events::list(tx, *account, u32::try_from(share).unwrap_or(u32::MAX)).await?;
-        metrics.deferred_lost.inc_by(rows.iter().filter(|row| row.is_gone).count() as u64);
+        shares.counts.lost += rows.iter().filter(|row| row.is_gone).count() as u64;
         let (mut over, mut waiting) = (Vec::new(), Vec::new());
         for Deferred { at, from, recorded, .. } in rows {
             match recorded {
@@ -163,7 +163,7 @@ async fn queue_deferred(
         let subscribers = Subscribers::of(tx, &[account.to_string()]).await?;
         let (done, from) = queue_rows(state, tx, (&waiting, &subscribers), share, shares).await?;
         over.extend(waiting.iter().take(done).map(|row| row.at.seq));
-        metrics.resumed.inc_by(over.len() as u64);
+        shares.counts.resumed += over.len() as u64;
         deferred_events::delete(tx, &over).await?;
         if let Some(row) = waiting.get(done).filter(|row| row.from != from) {
             deferred_events::move_on(tx, row.at.seq, signed(from)).await?;
@@ -192,7 +192,7 @@ async fn queue_rows(
         if shares.work >= end {
             return Ok((index, row.from));
         }
-        let wanted = Wanted::of(state, *at, recorded, subscribers);
+        let wanted = Wanted::of(*at, recorded, subscribers, &mut shares.counts);
         if wanted.is_empty() {
             continue;
         }
@@ -269,19 +269,21 @@ async fn finish(
     place: Option<Position>,
     shares: Shares,
 ) -> Result<(), ServiceError> {
+    let mut counts = shares.counts;
     let (has_messages, has_tasks) = (!shares.messages.is_empty(), !shares.tasks.is_empty());
-    queue::put(state, &mut tx, shares.messages).await?;
+    counts.dropped.0 = queue::put(state, &mut tx, shares.messages).await?;
     let mut of_accounts: BTreeMap<AccountId, Vec<Task>> = BTreeMap::new();
     for task in shares.tasks {
         of_accounts.entry(task.account).or_default().push(task);
     }
     for (account, tasks) in of_accounts {
-        put_tasks(state, &mut tx, account, tasks).await?;
+        counts.dropped.1 += put_tasks(state, &mut tx, account, tasks).await?;
     }
     if let Some(place) = place {
         event_log::move_place(&mut tx, PLACE, place).await?;
     }
     tx.commit().await?;
+    counts.add_to(state);
     if has_messages {
         state.webhooks.wake.notify_one();
     }
@@ -291,13 +293,13 @@ async fn finish(
     Ok(())
 }
 
-/// Queues the tasks of an account's reactions, up to the capacity of the queue.
+/// Queues the tasks of an account's reactions, up to the capacity of the queue; returns how many were dropped.
 async fn put_tasks(
     state: &EventState,
     tx: &mut Tx,
     account: AccountId,
     mut new: Vec<Task>,
-) -> Result<(), StoreError> {
+) -> Result<u64, StoreError> {
     let wanted = new.len() as u64;
     let remaining = &state.reactions.remaining;
     let room = match remaining.take(account, wanted, Instant::now()) {
@@ -313,10 +315,9 @@ async fn put_tasks(
         *dropped.entry(task.reaction).or_default() += 1;
     }
     tasks::insert(tx, state.clock.now(), &new).await?;
-    for (reaction, count) in dropped {
+    for (reaction, count) in &dropped {
         tracing::warn!(%account, reaction, count, "the queue of reactions is full");
-        state.reactions.metrics.dropped.inc_by(count);
-        followers::count_dropped::<Reaction>(tx, reaction, count).await?;
+        followers::count_dropped::<Reaction>(tx, *reaction, *count).await?;
     }
-    Ok(())
+    Ok(dropped.values().sum())
 }

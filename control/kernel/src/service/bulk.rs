@@ -124,7 +124,7 @@ pub trait Bulk<S>: Document {
 /// A named resource that an array may create many of; `S` is what its operations need.
 pub trait CreateEach<S>: Document {
     /// The body of a create.
-    type Change: Send;
+    type Change: Clone + Send + Sync;
 
     /// Creates one, within a transaction.
     fn create_in(
@@ -189,6 +189,7 @@ pub async fn update<S: AsRef<Core> + Sync, D: Bulk<S>>(
     let core = state.as_ref();
     let _place = core.capacity.write(caller)?;
     let mut tx = core.db.begin(&caller.ctx).await?;
+    tx.leave_links(caller.account);
     let (mut after, mut absent) = (AfterCommit::default(), Vec::new());
     for id in in_order(ids) {
         match D::update_in(state, &mut tx, caller, &grant, id, change.clone()).await {
@@ -213,6 +214,7 @@ pub async fn delete<S: AsRef<Core> + Sync, D: Bulk<S>>(
     let core = state.as_ref();
     let _place = core.capacity.write(caller)?;
     let mut tx = core.db.begin(&caller.ctx).await?;
+    tx.leave_links(caller.account);
     let (mut after, mut absent) = (AfterCommit::default(), Vec::new());
     for id in in_order(ids) {
         match D::delete_in(state, &mut tx, caller, &grant, id).await {
@@ -239,18 +241,19 @@ pub fn absence(error: ServiceError) -> Result<Vec<String>, ServiceError> {
     }
 }
 
-/// Commits, unless a resource was absent.
+/// Commits with what was left to the end, unless a resource was absent.
 pub async fn finish(
     core: &Core,
-    tx: Tx,
+    mut tx: Tx,
     absent: Vec<String>,
     after: AfterCommit,
 ) -> Result<(), ServiceError> {
     if !absent.is_empty() {
         return Err(CommonError::Absent(absent).into());
     }
+    let followed = core.dependents.follow_left(&mut tx, core.clock.now()).await?;
     tx.commit().await?;
-    after.run(core).await
+    after.wake_edges(followed).run(core).await
 }
 
 /// What became of one item of an array.
@@ -292,17 +295,36 @@ pub async fn create_each<S: AsRef<Core> + Sync, D: CreateEach<S>>(
     if items.is_empty() || items.len() > MAX_CREATED {
         return Err(CommonError::ItemCount { most: MAX_CREATED, found: items.len() }.into());
     }
+    let _place = state.as_ref().capacity.write(caller)?;
+    match create_all::<S, D>(state, caller, &items, project, true).await {
+        // A Digital Link that cannot be made is the fault of one item: that one is found where each follows at once.
+        Err(ServiceError::Refused { .. }) => create_all::<S, D>(state, caller, &items, project, false).await,
+        made => made,
+    }
+}
+
+/// [`create_each`] in one transaction; `is_late`: Digital Links are made at its end, so that the order of changes is not held
+/// while the items are written.
+async fn create_all<S: AsRef<Core> + Sync, D: CreateEach<S>>(
+    state: &S,
+    caller: &Caller,
+    items: &[Result<D::Change, Vec<String>>],
+    project: Option<&str>,
+    is_late: bool,
+) -> Result<Vec<ItemResult>, ServiceError> {
     let core = state.as_ref();
-    let _place = core.capacity.write(caller)?;
     let mut tx = core.db.begin(&caller.ctx).await?;
+    if is_late {
+        tx.leave_links(caller.account);
+    }
     let mut results = Vec::with_capacity(items.len());
     for item in items {
         let refused =
             |code: Code, errors| ItemResult::Refused { status: code.status(), errors, code: code as u32 };
         let change = match item {
-            Ok(change) => change,
+            Ok(change) => change.clone(),
             Err(faults) => {
-                results.push(refused(Code::Invalid, faults));
+                results.push(refused(Code::Invalid, faults.clone()));
                 continue;
             }
         };
@@ -319,6 +341,8 @@ pub async fn create_each<S: AsRef<Core> + Sync, D: CreateEach<S>>(
             Err(error) => return Err(error),
         }
     }
+    let followed = core.dependents.follow_left(&mut tx, core.clock.now()).await?;
     tx.commit().await?;
+    AfterCommit::default().wake_edges(followed).run(core).await?;
     Ok(results)
 }

@@ -175,6 +175,14 @@ pub trait Dependents: Send + Sync + 'static {
         now: UnixMillis,
     ) -> BoxFuture<'a, Result<bool, ServiceError>>;
 
+    /// Makes the Digital Links that a transaction has left to its end, with which it takes the order of changes; `true`: edges
+    /// must learn of it.
+    fn follow_left<'a>(
+        &'a self,
+        tx: &'a mut Tx,
+        now: UnixMillis,
+    ) -> BoxFuture<'a, Result<bool, ServiceError>>;
+
     /// A Thng was removed, in this transaction; `true`: edges must learn of it.
     fn thng_removed<'a>(
         &'a self,

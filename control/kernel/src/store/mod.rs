@@ -33,6 +33,7 @@ pub mod idempotency;
 pub mod identifiers;
 pub mod keys;
 pub mod lease;
+mod left;
 pub mod listing;
 mod passing;
 pub mod pool;
@@ -49,7 +50,7 @@ pub mod watch;
 pub mod write_probe;
 
 pub use self::error::StoreError;
-pub use self::{ctx::Ctx, pool::PoolState, schema::SchemaError};
+pub use self::{ctx::Ctx, left::LeftThings, pool::PoolState, schema::SchemaError};
 
 /// Longest run of a statement.
 pub const STATEMENT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -177,6 +178,7 @@ pub struct Tx {
     ctx: Ctx,
     notes: audit::Notes,
     quotas: quotas::Seen,
+    left: Option<LeftThings>,
 }
 
 impl Tx {
@@ -196,6 +198,9 @@ impl Tx {
     /// # Errors
     /// The database refused, or the claim is lost; nothing was written.
     pub async fn commit(mut self) -> Result<(), StoreError> {
+        if self.take_left().is_some() {
+            return Err(StoreError::Row("Digital Links were left undone".to_owned()));
+        }
         quotas::settle(&mut self).await?;
         let entries = self.notes.take();
         if !entries.is_empty() {
@@ -359,7 +364,7 @@ impl Db {
             Self::Sqlite { write, .. } => Conn::SqliteTx(write.begin_with("BEGIN IMMEDIATE").await?),
         };
         let (notes, quotas) = (audit::Notes::default(), quotas::Seen::default());
-        Ok(Tx { conn, ctx: ctx.clone(), notes, quotas })
+        Ok(Tx { conn, ctx: ctx.clone(), notes, quotas, left: None })
     }
 
     /// Waits for running statements and closes every connection.

@@ -1,13 +1,15 @@
 //! Links that end after a number of scans: what edges counted of them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use redirects::{
     domain::redirection::Redirection,
     store::{log, redirections},
 };
 use shared::{
+    availability::Availability,
     redirect::RedirectKey,
+    time::UnixMillis,
     wire::{
         limits::{LimitReport, LimitedScans, MAX_COUNTS},
         stream::{Change, Event, Rev},
@@ -18,8 +20,14 @@ use tracing::instrument;
 use super::Core;
 use crate::{
     error::{ServiceError, StatisticsError},
-    store::{Conn, Ctx, scan_limits},
+    store::{Conn, Ctx, StoreError, Tx, scan_limits},
 };
+
+/// How long an edge had no valid key before its counts are added to those of others.
+pub(super) const GONE_MS: i64 = 30 * 24 * 60 * 60 * 1_000;
+
+/// The name of what edges that are gone counted together: no edge has it.
+const GONE: &str = "";
 
 /// Stores the counts of an edge, and publishes them to all edges. A repeated report, or one with lower counts, changes nothing.
 ///
@@ -40,10 +48,11 @@ pub async fn record(core: &Core, report: &LimitReport) -> Result<(), ServiceErro
     }
     let mut tx = core.db.begin(&Ctx::default()).await?;
     log::lock(&mut tx).await?;
-    let behind = load_behind(&mut tx, report).await?;
+    let mut behind = load_behind(&mut tx, report).await?;
     if behind.is_empty() {
         return Ok(());
     }
+    merge_gone(&mut tx, &mut behind, (&report.edge, core.clock.now())).await?;
     let first = log::take_revs(&mut tx, behind.len() as u64).await?;
     scan_limits::update(&mut tx, &behind).await?;
     let event = |(rev, (key, link)): (Rev, (RedirectKey, Redirection))| Event {
@@ -55,6 +64,41 @@ pub async fn record(core: &Core, report: &LimitReport) -> Result<(), ServiceErro
     tx.commit().await?;
     core.readers.wake_edges();
     Ok(())
+}
+
+/// Adds up what edges counted that are gone, so that records do not grow with each name that an edge ever had.
+async fn merge_gone(
+    tx: &mut Tx,
+    links: &mut [(RedirectKey, Redirection)],
+    (reporter, now): (&str, UnixMillis),
+) -> Result<(), StoreError> {
+    let counted = links.iter().filter_map(|(_, link)| link.redirect.availability.as_deref());
+    let edges: BTreeSet<String> = counted
+        .flat_map(|availability| availability.scans.keys())
+        .filter(|edge| ![reporter, GONE].contains(&&***edge))
+        .map(|edge| edge.to_string())
+        .collect();
+    if edges.is_empty() {
+        return Ok(());
+    }
+    let edges: Vec<String> = edges.into_iter().collect();
+    let since = UnixMillis(now.0.saturating_sub(GONE_MS));
+    let gone = scan_limits::list_gone(tx, &edges, since).await?;
+    for (_, link) in links {
+        if let Some(availability) = link.redirect.availability.as_deref_mut() {
+            merge(availability, &gone);
+        }
+    }
+    Ok(())
+}
+
+fn merge(availability: &mut Availability, gone: &[String]) {
+    for edge in gone {
+        if let Some(scans) = availability.scans.remove(edge.as_str()) {
+            let all = availability.scans.entry(GONE.into()).or_default();
+            *all = all.saturating_add(scans);
+        }
+    }
 }
 
 /// The links of a report of which the edge counted more than is stored, with its counts in them.

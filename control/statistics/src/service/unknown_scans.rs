@@ -5,11 +5,12 @@ use std::collections::{BTreeMap, HashMap};
 use shared::{
     id::AccountId,
     personal_data,
+    time::UnixMillis,
     wire::unknown::{MAX_COUNTS, UnknownReport, anywhere},
 };
 use tracing::instrument;
 
-use super::{Core, StatisticsState, access::require};
+use super::{Core, StatisticsState, access::require, scan_limits::GONE_MS};
 use crate::{
     domain::{
         access::Actor,
@@ -106,11 +107,15 @@ pub async fn list_top(
         .await?)
 }
 
-/// Removes counts of long ago; returns how many rows.
+/// Removes counts of long ago, and what is known of edges that are gone; returns how many rows.
 #[instrument(skip_all)]
 pub async fn purge(core: &Core) -> Result<u64, ServiceError> {
-    let before = hour(core.clock.now().0) - KEPT_HOURS;
-    let mut gone = 0;
+    let now = core.clock.now();
+    let before = hour(now.0) - KEPT_HOURS;
+    let mut tx = core.db.begin(&Ctx::default()).await?;
+    let since = UnixMillis(now.0.saturating_sub(GONE_MS));
+    let mut gone = unknown_scans::forget_reports(&mut tx, since).await?;
+    tx.commit().await?;
     loop {
         let mut tx = core.db.begin(&Ctx::default()).await?;
         let step = unknown_scans::purge(&mut tx, before, PURGE_STEP).await?;

@@ -36,6 +36,8 @@ const TOP: &str = "SELECT domain, CASE WHEN $6 THEN network ELSE '' END AS place
     MIN(hour), MAX(hour), COUNT(*) OVER (), CAST(SUM(SUM(requests)) OVER () AS BIGINT) FROM unknown_scans \
     WHERE account_id = $1 AND hour >= $2 AND hour < $3 AND ($4 = '' OR domain = $4) \
     GROUP BY 1, 2 ORDER BY 3 DESC, 1, 2 LIMIT $5";
+const FORGET: &str = "DELETE FROM unknown_scan_reports WHERE edge_id IN (SELECT k.edge_id FROM edge_keys k \
+    GROUP BY k.edge_id HAVING COUNT(*) = COUNT(k.revoked_at) AND MAX(k.revoked_at) < $1)";
 const PURGE: &str = "DELETE FROM unknown_scans WHERE (account_id, hour, domain, network) IN \
     (SELECT account_id, hour, domain, network FROM unknown_scans WHERE hour < $1 LIMIT $2)";
 
@@ -169,6 +171,11 @@ pub async fn list_top(
         top.rows.push(Requests { domain, network, count, hours: (first, last) });
     }
     Ok(top)
+}
+
+/// Forgets the last reports of edges without a valid key since a time; returns how many.
+pub async fn forget_reports(tx: &mut Tx, since: UnixMillis) -> Result<u64, StoreError> {
+    Ok(execute!(&mut **tx, FORGET, since.0)?)
 }
 
 /// Removes up to `limit` rows of hours before one; returns how many.

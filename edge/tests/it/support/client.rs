@@ -3,6 +3,7 @@
 use std::{net::SocketAddr, sync::Arc};
 
 use bytes::Bytes;
+use edge::{Connector, backing::Backing};
 use http::{HeaderMap, Request};
 use http_body_util::{BodyExt, Full};
 use hyper::{
@@ -152,4 +153,15 @@ pub(crate) async fn raw(at: SocketAddr, bytes: &[u8]) -> String {
     // A reset after the answer is an end as well.
     let _ = tokio::time::timeout(DEADLINE, read).await.expect("the edge closes the connection");
     String::from_utf8_lossy(&answer).into_owned()
+}
+
+/// Sends a request by a connection in memory, and leaves once the answer has begun: an image that another thread drew for it is
+/// at hand from then on.
+pub(crate) async fn answered<B: Backing>(connector: &Connector<B>, peer: SocketAddr, request: &[u8]) {
+    let (mut near, far) = tokio::io::duplex(64 << 10);
+    let ask = async move {
+        near.write_all(request).await.unwrap();
+        tokio::time::timeout(DEADLINE, near.read_u8()).await.unwrap().unwrap();
+    };
+    tokio::join!(connector.serve(far, peer), ask);
 }

@@ -15,7 +15,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 pub(crate) use self::{
-    client::{Answer, build, exchange, h2_prior_knowledge, over_tls, raw, request},
+    client::{Answer, answered, build, exchange, h2_prior_knowledge, over_tls, raw, request},
     control::{Control, account},
     exchange::{exchange as exchange_bytes, normal},
     fleet::{Files, Internal, Redis, network},

@@ -1,5 +1,7 @@
 //! Certificates of short domains, from a real authority that takes every host to be right.
 
+mod account;
+
 use std::{
     fs,
     path::{Path, PathBuf},
@@ -119,7 +121,7 @@ impl Setting {
 }
 
 /// The time of this machine, which is that of the database and of the authority.
-fn now_ms() -> Result<i64> {
+pub(super) fn now_ms() -> Result<i64> {
     Ok(i64::try_from(SystemTime::now().duration_since(SystemTime::UNIX_EPOCH)?.as_millis())?)
 }
 
@@ -209,6 +211,10 @@ struct Front {
     limit: PathBuf,
     /// While this file is there, answers come 90 days later.
     late: PathBuf,
+    /// While this file is there, requests for orders are refused as those of somebody who may make none.
+    refuse: PathBuf,
+    /// While this file is there, requests about accounts are.
+    deactivated: PathBuf,
     child: Killed,
     _dir: tempfile::TempDir,
 }
@@ -216,12 +222,14 @@ struct Front {
 impl Front {
     async fn start(pebble: &Pebble) -> Result<Self> {
         let (port, dir) = (free_port()?, tempfile::tempdir()?);
-        let [limit, late, file] = ["limited", "late", "nginx.conf"].map(|name| dir.path().join(name));
-        fs::write(&file, configuration(port, dir.path(), [&limit, &late], pebble))?;
+        let names = ["limited", "late", "refuse", "deactivated", "nginx.conf"];
+        let [limit, late, refuse, deactivated, file] = names.map(|name| dir.path().join(name));
+        let switches = [&limit, &late, &refuse, &deactivated];
+        fs::write(&file, configuration(port, dir.path(), switches, pebble))?;
         let mut command = Command::new("/usr/sbin/nginx");
         command.args(["-e", "stderr"]).arg("-c").arg(&file).arg("-p").arg(dir.path()).stdin(Stdio::null());
-        let mut front =
-            Self { port, limit, late, child: Killed(command.spawn().context("nginx")?), _dir: dir };
+        let child = Killed(command.spawn().context("nginx")?);
+        let mut front = Self { port, limit, late, refuse, deactivated, child, _dir: dir };
         let begun = Instant::now();
         while begun.elapsed() < DEADLINE {
             if let Some(status) = front.child.try_wait()? {
@@ -240,10 +248,12 @@ impl Front {
     }
 }
 
-fn configuration(port: u16, dir: &Path, [limit, late]: [&PathBuf; 2], pebble: &Pebble) -> String {
-    let (dir, limit, late) = (dir.display(), limit.display(), late.display());
+fn configuration(port: u16, dir: &Path, switches: [&PathBuf; 4], pebble: &Pebble) -> String {
+    let (dir, [limit, late, refuse, deactivated]) = (dir.display(), switches.map(|file| file.display()));
     let (certificate, key) = (pebble.trust_file(), pebble.key_file());
     let problem = r#"{"type":"urn:ietf:params:acme:error:rateLimited","detail":"too many orders"}"#;
+    let unauthorized = r#"{"type":"urn:ietf:params:acme:error:unauthorized","detail":"not you"}"#;
+    let pass = format!("proxy_set_header Host $http_host; proxy_pass https://127.0.0.1:{};", pebble.port);
     format!(
         "daemon off; master_process off; pid {dir}/pid; error_log stderr;\nevents {{}}\nhttp {{\n\
          access_log off; client_body_temp_path {dir}/body; proxy_temp_path {dir}/proxy; fastcgi_temp_path {dir}/f;\n\
@@ -252,12 +262,12 @@ fn configuration(port: u16, dir: &Path, [limit, late]: [&PathBuf; 2], pebble: &P
          set $age \"\"; if (-f {late}) {{ set $age 7776000; }} add_header Age $age always;\n\
          location = /order-plz {{\ndefault_type application/problem+json;\n\
          if (-f {limit}) {{ add_header Retry-After 3600 always; return 429 '{problem}'; }}\n\
-         proxy_set_header Host $http_host; proxy_pass https://127.0.0.1:{};\n}}\n\
-         location / {{ proxy_set_header Host $http_host; proxy_pass https://127.0.0.1:{}; }}\n}}\n}}\n",
+         if (-f {refuse}) {{ return 403 '{unauthorized}'; }}\n{pass}\n}}\n\
+         location /my-account/ {{\ndefault_type application/problem+json;\n\
+         if (-f {deactivated}) {{ return 403 '{unauthorized}'; }}\n{pass}\n}}\n\
+         location / {{ {pass} }}\n}}\n}}\n",
         certificate.display(),
         key.display(),
-        pebble.port,
-        pebble.port
     )
 }
 

@@ -5,6 +5,7 @@ use axum::http::Method;
 use domains::{
     service::release::{self, Released},
     store::claims,
+    worker,
 };
 use kernel::store::Ctx;
 use serde_json::{Value, json};
@@ -14,7 +15,7 @@ use shared::{
 };
 use tests::db::Engine;
 
-use super::{Answer, HOUR_MS, PAUSE_MS, Setting};
+use super::{Answer, HOUR_MS, PAUSE_MS, Setting, certificates::now_ms};
 use crate::store::schema::run;
 
 crate::on_both_engines!(
@@ -23,6 +24,7 @@ crate::on_both_engines!(
     of_two_proofs_at_one_moment_one_wins,
     a_domain_that_was_lost_for_a_month_is_won_without_its_links,
     a_released_domain_goes_to_whoever_proves_it,
+    no_clock_of_a_control_ends_a_proof_or_a_claim,
 );
 
 const DAY_MS: i64 = 24 * HOUR_MS;
@@ -37,7 +39,7 @@ impl Setting {
     /// The other account claims a host and proves it.
     async fn prove_as_other(&self, host: &str) -> Result<()> {
         self.publish(&self.claim_as_other(host).await?.json())?;
-        self.api.made.clock.advance(PAUSE_MS);
+        self.pass(PAUSE_MS).await?;
         let verify = format!("{}/{host}/verify", self.others_path());
         let proven = self.api.call_as(&self.api.other_key, Method::POST, &verify, None).await?;
         ensure!(proven.status == 200 && proven.json()["state"] == "verified", "{proven:?}");
@@ -94,9 +96,9 @@ async fn claims_of_many_accounts_end_in_the_order_of_their_checks(engine: Engine
     let all = Setting::new(engine).await?;
     let host: Host = "go.example".parse()?;
     ensure!(all.claim_as_other(host.as_str()).await?.status == 201);
-    all.api.made.clock.advance(PAUSE_MS);
+    all.pass(PAUSE_MS).await?;
     all.claim(host.as_str()).await?;
-    let now = all.api.made.clock.now();
+    let now = UnixMillis(now_ms()?);
     // One that was checked a moment ago is spared.
     for (most, until, status) in [(2, now.0, 200), (1, now.0 - DAY_MS, 200), (1, now.0, 404)] {
         let mut tx = all.api.made.app.core.db.begin(&Ctx::default()).await?;
@@ -117,7 +119,7 @@ async fn of_two_proofs_at_one_moment_one_wins(engine: Engine) -> Result<()> {
     let claims = [all.claim(host).await?, all.claim_as_other(host).await?.json()];
     let texts: Vec<&str> = claims.iter().filter_map(|claim| claim["record"]["value"].as_str()).collect();
     all.dns.set(&format!("_waymark.{host}"), &texts);
-    all.api.made.clock.advance(PAUSE_MS);
+    all.pass(PAUSE_MS).await?;
     let [ours, theirs] = [all.path(), all.others_path()].map(|path| format!("{path}/{host}/verify"));
     let (ours, theirs) = tokio::join!(
         all.api.call(Method::POST, &ours, None),
@@ -195,5 +197,30 @@ async fn a_released_domain_goes_to_whoever_proves_it(engine: Engine) -> Result<(
     ensure!(release("tn.gg").await?.1 == Released::Removed);
     ensure!(all.api.get(&all.path()).await?.json() == json!([]));
     ensure!(release("tn.gg").await.is_err());
+    Ok(())
+}
+
+async fn no_clock_of_a_control_ends_a_proof_or_a_claim(engine: Engine) -> Result<()> {
+    let all = Setting::new(engine).await?;
+    let (proven, claim) = (all.prove("kept.example").await?, all.claim("go.example").await?);
+    for (shown, name) in [(&proven, "verifiedAt"), (&claim, "createdAt")] {
+        let at = shown[name].as_i64().context("a time")?;
+        ensure!((now_ms()? - at).abs() < HOUR_MS, "the clock of the database: {shown}");
+    }
+    all.dns.set("_waymark.kept.example", &[]);
+    let work = async || anyhow::Ok(worker::work(&all.api.made.app.domains).await?);
+    for days in [400, -800] {
+        all.api.made.clock.advance(days * DAY_MS);
+        ensure!(work().await? == 0, "{days} days later nothing is due");
+    }
+    let later =
+        "UPDATE domain_claims SET next_check = next_check + 31536000000, asked_at = asked_at + 31536000000";
+    behind(&all, later).await?;
+    ensure!(work().await? == 2, "what a wrong clock put off for a year is due");
+    ensure!(work().await? == 0);
+    ensure!(all.read("kept.example").await?["state"] == "verified");
+    let verify = format!("{}/go.example/verify", all.path());
+    let asked = all.api.call(Method::POST, &verify, None).await?;
+    ensure!(asked.status == 200 && asked.json()["state"] == "pending", "{asked:?}");
     Ok(())
 }

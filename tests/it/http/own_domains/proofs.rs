@@ -181,7 +181,7 @@ async fn checks_and_claims_are_bounded(engine: Engine) -> Result<()> {
     all.api.call(Method::DELETE, &format!("{}/h10.example", all.path()), None).await?.must_be(200)?;
     all.claim("h11.example").await?;
 
-    // Ten hosts within a minute; the clock of the test moves by itself a little.
+    // Ten hosts within a minute.
     let ask =
         async |n: u32| all.api.call(Method::POST, &format!("{}/h{n}.example/verify", all.path()), None).await;
     let is_too_many = async |n: u32, says: &str| -> Result<()> {
@@ -190,20 +190,20 @@ async fn checks_and_claims_are_bounded(engine: Engine) -> Result<()> {
         Ok(())
     };
     // The claims count, too.
-    is_too_many(0, "h0.example was claimed or checked").await?;
-    all.api.made.clock.advance(PAUSE_MS);
+    is_too_many(11, "h11.example was claimed or checked").await?;
+    all.pass(PAUSE_MS).await?;
     is_too_many(0, "claimed or checked 10 hosts within a minute").await?;
-    all.api.made.clock.advance(60_001);
+    all.pass(60_001).await?;
     for n in 0..10 {
         ensure!(ask(n).await?.status == 200, "{n}");
     }
     is_too_many(11, "claimed or checked 10 hosts within a minute").await?;
-    is_too_many(0, "h0.example was claimed or checked").await?;
+    is_too_many(9, "h9.example was claimed or checked").await?;
     // A new claim on the same host is no way around.
     all.api.call(Method::DELETE, &format!("{}/h0.example", all.path()), None).await?.must_be(200)?;
     all.claim("h0.example").await?;
     is_too_many(0, "h0.example was claimed or checked").await?;
-    all.api.made.clock.advance(60_001);
+    all.pass(60_001).await?;
     ensure!(ask(11).await?.status == 200);
     Ok(())
 }

@@ -118,4 +118,40 @@ async fn events_that_waited_stay_in_order(engine: Engine) -> Result<()> {
     Ok(())
 }
 
-on_both_engines!(a_backlog_of_one_account_does_not_delay_another, events_that_waited_stay_in_order);
+/// A step whose transaction fails is done again: only that one counts.
+async fn a_step_that_fails_counts_nothing(engine: Engine) -> Result<()> {
+    let api = Api::new(engine).await?;
+    keep(&api, 6).await?;
+    record(&api, 0..190).await?;
+    let (refuse, of_table) = match engine {
+        Engine::Postgres | Engine::ClickHouse => {
+            let function = "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS \
+                $$ BEGIN RAISE EXCEPTION 'no'; END $$";
+            execute(&api, function).await?;
+            ("FOR EACH ROW EXECUTE FUNCTION refuse()", " ON event_places")
+        }
+        Engine::Sqlite => ("BEGIN SELECT RAISE(ABORT, 'no'); END", ""),
+    };
+    execute(&api, &format!("CREATE TRIGGER refuse BEFORE UPDATE ON event_places {refuse}")).await?;
+    let begun = Instant::now();
+    for _ in 0..2 {
+        while fan_out::step(&api.made.app.events).await.is_ok() {
+            ensure!(begun.elapsed() < DEADLINE, "no step had anything to do");
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+    let metrics = &api.made.app.events.webhooks.metrics;
+    ensure!((metrics.deferred.get(), metrics.resumed.get()) == (0, 0), "nothing was stored");
+    execute(&api, &format!("DROP TRIGGER refuse{of_table}")).await?;
+    share_until(&api, "SELECT COUNT(*) FROM webhook_messages", |found| found >= 6 * 190).await?;
+    share_until(&api, "SELECT COUNT(*) FROM deferred_events", |found| found == 0).await?;
+    let (deferred, resumed) = (metrics.deferred.get(), metrics.resumed.get());
+    ensure!(deferred > 0 && deferred < 190 && deferred == resumed, "{deferred} and {resumed}");
+    Ok(())
+}
+
+on_both_engines!(
+    a_backlog_of_one_account_does_not_delay_another,
+    events_that_waited_stay_in_order,
+    a_step_that_fails_counts_nothing,
+);

@@ -72,8 +72,11 @@ fn checks_in_a_hurry_lose_no_proof() {
         claim = claim.after(missing(), UnixMillis(NOW.0 + minutes * MINUTE_MS), 0);
         assert_eq!(claim.state, State::Verified, "{minutes}");
     }
-    let lost = claim.after(missing(), UnixMillis(NOW.0 + 26 * HOUR_MS), 0);
+    let lost = claim.clone().after(missing(), UnixMillis(NOW.0 + 26 * HOUR_MS), 0);
     assert_eq!((lost.state, lost.failures), (State::Unproven, 6));
+    let ahead = Claim { verified_at: Some(UnixMillis(NOW.0 + 400 * DAY_MS)), ..claim };
+    let lost = ahead.after(missing(), UnixMillis(NOW.0 + 26 * HOUR_MS), 0);
+    assert_eq!(lost.state, State::Unproven, "a proof by a clock that was ahead holds no longer");
 }
 
 #[test]

@@ -34,6 +34,32 @@ pub(super) struct Shares {
     pub(super) tasks: Vec<Task>,
     /// How many these are, and events that nobody got.
     pub(super) work: usize,
+    /// What counters get once this is committed.
+    pub(super) counts: Counts,
+}
+
+/// What counters get when a transaction is committed: one that is done again counts once.
+#[derive(Default)]
+pub(super) struct Counts {
+    pub(super) deferred: u64,
+    pub(super) resumed: u64,
+    pub(super) lost: u64,
+    /// Events that were not reacted to, as a loop would come of it.
+    pub(super) cut: u64,
+    /// Messages and tasks that found their queue full.
+    pub(super) dropped: (u64, u64),
+}
+
+impl Counts {
+    pub(super) fn add_to(&self, state: &EventState) {
+        let (webhooks, reactions) = (&state.webhooks.metrics, &state.reactions.metrics);
+        webhooks.deferred.inc_by(self.deferred);
+        webhooks.resumed.inc_by(self.resumed);
+        webhooks.deferred_lost.inc_by(self.lost);
+        webhooks.dropped.inc_by(self.dropped.0);
+        reactions.dropped.inc_by(self.dropped.1);
+        reactions.cut.inc_by(self.cut);
+    }
 }
 
 /// The subscribers of some accounts.
@@ -72,17 +98,17 @@ pub(super) struct Wanted<'a> {
 
 impl<'a> Wanted<'a> {
     pub(super) fn of(
-        state: &EventState,
         at: Position,
         recorded: &'a Recorded,
         subscribers: &'a Subscribers,
+        counts: &mut Counts,
     ) -> Self {
         let receivers = subscribers.receivers.iter().filter(|one| may_want(at, recorded, one));
         let reacting = subscribers.reacting.iter().filter(|one| may_want(at, recorded, one));
         let caused = reacting.filter(|_| !recorded.quiet.reactions).filter_map(|one| {
             let cause = recorded.cause.by(one.id);
             if cause.is_none() {
-                state.reactions.metrics.cut.inc();
+                counts.cut += 1;
             }
             Some((one, cause?))
         });

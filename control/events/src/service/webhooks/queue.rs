@@ -15,7 +15,8 @@ use crate::{
 /// receiver that recovers gets everything from where it was.
 const MAX_WAITING: u64 = 100_000;
 
-/// Puts messages into the queues of their webhooks; returns how many were dropped because a queue was full.
+/// Puts messages into the queues of their webhooks; returns how many were dropped because a queue was full, for
+/// the counter once it is committed.
 pub async fn put(state: &EventState, tx: &mut Tx, new: Vec<New>) -> Result<u64, StoreError> {
     let mut wanted: BTreeMap<i64, u64> = BTreeMap::new();
     for message in &new {
@@ -40,7 +41,6 @@ pub async fn put(state: &EventState, tx: &mut Tx, new: Vec<New>) -> Result<u64, 
     for (webhook, count) in &dropped {
         tracing::warn!(webhook, count, "the queue of a webhook is full");
         followers::count_dropped::<Webhook>(tx, *webhook, *count).await?;
-        state.webhooks.metrics.dropped.inc_by(*count);
     }
     Ok(dropped.values().sum())
 }
