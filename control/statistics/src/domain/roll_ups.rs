@@ -74,6 +74,43 @@ pub struct Rows<'a> {
 }
 
 impl<'a> Rows<'a> {
+    /// Takes back that the device of a scan is new; the scan was added up so before.
+    pub fn set_known_device(&mut self, scan: &'a CountedScan, kept: Kept) {
+        if !scan.is_robot {
+            self.add_scan(scan, kept, Counts { new_devices: -1, ..Counts::default() });
+        }
+    }
+
+    fn add_scan(&mut self, scan: &'a CountedScan, kept: Kept, counts: Counts) {
+        let views = std::iter::once("").chain(scan.projects.iter().map(|id| id.as_str()));
+        for project in views {
+            for series in SERIES {
+                let key = |value, second| Key {
+                    account: scan.account,
+                    project,
+                    series: series.number,
+                    bucket: hour(scan.at.0),
+                    value,
+                    second,
+                };
+                match series.first {
+                    // A scan may be of several projects; a project sees none but itself.
+                    Some(Dimension::Project) if project.is_empty() => {
+                        for own in &scan.projects {
+                            self.add(series, kept, key(own.as_str(), ""), counts);
+                        }
+                    }
+                    Some(Dimension::Project) => {}
+                    Some(Dimension::Gtin) if scan.gtin.is_empty() => {}
+                    first => {
+                        let value = |of: Option<Dimension>| of.map_or("", |dimension| value(scan, dimension));
+                        self.add(series, kept, key(value(first), value(series.second)), counts);
+                    }
+                }
+            }
+        }
+    }
+
     fn add(&mut self, series: &Series, kept: Kept, key: Key<'a>, counts: Counts) {
         let day = key.bucket.div_euclid(DAY_HOURS);
         if !series.is_daily() && key.bucket >= kept.from_hour {
@@ -98,33 +135,7 @@ pub fn add_up<'a>(scans: &[(&'a CountedScan, bool)], kept: Kept) -> Rows<'a> {
         } else {
             Counts { scans: count, new_devices: i64::from(is_new), robots: 0 }
         };
-        let views = std::iter::once("").chain(scan.projects.iter().map(|id| id.as_str()));
-        for project in views {
-            for series in SERIES {
-                let key = |value, second| Key {
-                    account: scan.account,
-                    project,
-                    series: series.number,
-                    bucket: hour(scan.at.0),
-                    value,
-                    second,
-                };
-                match series.first {
-                    // A scan may be of several projects; a project sees none but itself.
-                    Some(Dimension::Project) if project.is_empty() => {
-                        for own in &scan.projects {
-                            rows.add(series, kept, key(own.as_str(), ""), counts);
-                        }
-                    }
-                    Some(Dimension::Project) => {}
-                    Some(Dimension::Gtin) if scan.gtin.is_empty() => {}
-                    first => {
-                        let value = |of: Option<Dimension>| of.map_or("", |dimension| value(scan, dimension));
-                        rows.add(series, kept, key(value(first), value(series.second)), counts);
-                    }
-                }
-            }
-        }
+        rows.add_scan(scan, kept, counts);
     }
     rows
 }
@@ -216,6 +227,17 @@ mod tests {
         assert_eq!((all.hours.len(), all.days.len()), (SERIES.len() - 2, SERIES.len() - 1));
         assert_eq!(rows(28, 1).hours.len(), 0);
         assert_eq!(rows(28, 2).days.len(), SERIES.len() - 2, "days of anything but links stay");
+    }
+
+    #[test]
+    fn a_device_that_turns_out_to_be_known_is_not_counted() {
+        let (one, robot) = (scan(), CountedScan { is_robot: true, ..scan() });
+        let mut rows = add_up(&[(&one, true), (&robot, true)], ALL);
+        let expected = add_up(&[(&one, false), (&robot, false)], ALL);
+        assert_ne!(rows.hours, expected.hours);
+        rows.set_known_device(&one, ALL);
+        rows.set_known_device(&robot, ALL);
+        assert_eq!((rows.hours, rows.days), (expected.hours, expected.days));
     }
 
     #[test]
