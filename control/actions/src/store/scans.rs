@@ -106,7 +106,7 @@ pub async fn move_cursors(tx: &mut Tx, to: &Cursors<'_>) -> Result<(), StoreErro
         let boots: Vec<i64> = to.keys().map(|(_, boot)| signed(*boot)).collect();
         let next: Vec<i64> = to.values().map(|next| signed(*next)).collect();
         let query = sqlx::query(PG_MOVE_MANY).bind(edges).bind(boots).bind(next);
-        moved = query.execute(&mut **c).await?.rows_affected();
+        moved += query.execute(&mut **c).await?.rows_affected();
     } else {
         for ((edge, boot), next) in to {
             moved += execute!(&mut **tx, MOVE, *edge, signed(*boot), signed(*next))?;
