@@ -151,11 +151,12 @@ pub(super) async fn write(app: &ApiState, pieces: &[&Piece]) -> Result<Vec<ScanR
         *written = piece.written.max(*written);
     }
     let boots: Vec<Boot<'_>> = from.keys().copied().collect();
-    let now = app.core.clock.now();
     // All that takes time happens before the transaction. Cursors seldom move between the look at them and their lock.
-    let mut plan = Plan::of(now, pieces, from);
+    let mut plan = Plan::of(app.core.clock.now(), pieces, from);
     let mut tx = app.core.db.begin(&Ctx::default()).await?;
     let locked = scans::lock_cursors(&mut tx, &boots).await?;
+    // Behind the lock: actions are created in the order of their commits on SQLite.
+    let now = app.core.clock.now();
     if locked != plan.from {
         plan = Plan::of(now, pieces, locked);
     }
