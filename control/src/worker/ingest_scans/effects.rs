@@ -18,7 +18,7 @@ use shared::{
     time::UnixMillis,
     wire::scan::ScanReceipt,
 };
-use statistics::service::roll_ups::Sums;
+use statistics::{domain::counted_scan::CountedScan, service::roll_ups::Sums};
 
 use super::prepared::Scan;
 use crate::{error::ServiceError, state::ApiState};
@@ -96,7 +96,8 @@ impl<'a> Plan<'a> {
         for scan in scans.iter().filter(|scan| scan.hits > 0) {
             *hits.entry(&scan.domain).or_default().entry(&scan.folded).or_default() += scan.hits;
         }
-        let sums = Sums::of(now, scans.iter().filter_map(|scan| scan.counted.as_ref()).collect());
+        let counted: Vec<&CountedScan> = scans.iter().filter_map(|scan| scan.counted.as_ref()).collect();
+        let sums = Sums::of(now, &counted);
         let mut to = cursors;
         to.retain(|boot, next| from.get(boot) != Some(&*next));
         let outcomes = outcomes.into_iter().map(|(_, outcome)| outcome).collect();

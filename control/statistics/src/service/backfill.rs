@@ -65,7 +65,7 @@ pub async fn step(state: &StatisticsState) -> Result<Step, ServiceError> {
             CountedScan::of_action(&state.devices, scan.account, scan.product, scan.at, &scan.document)
         })
         .collect();
-    let mut sums = Sums::of_old(state.clock.now(), scans.iter().collect());
+    let mut sums = Sums::of_old(state.clock.now(), &scans.iter().collect::<Vec<_>>());
     sums.add_devices(&mut tx).await?;
     backfill::save(&mut tx, backfill::Progress { after: last, ..progress }).await?;
     sums.take_turn(&mut tx).await?;

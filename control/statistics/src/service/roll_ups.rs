@@ -25,77 +25,65 @@ const PURGE_STEP: u32 = 5_000;
 /// What scans add to the roll-ups. It is added up in memory, before a transaction begins.
 #[derive(Debug)]
 pub struct Sums<'a> {
-    scans: Vec<&'a CountedScan>,
+    accounts: BTreeSet<AccountId>,
     /// Devices of the scans whose day is known.
     met: BTreeSet<Device>,
-    kept: Kept,
     rows: Rows<'a>,
 }
 
 impl<'a> Sums<'a> {
     /// Adds up scans that are stored and that nobody counted before.
     #[must_use]
-    pub fn of(now: UnixMillis, scans: Vec<&'a CountedScan>) -> Self {
+    pub fn of(now: UnixMillis, scans: &[&'a CountedScan]) -> Self {
         let today = day(now.0);
         Self::with(now, scans, |device| (today - DEVICE_DAYS..=today.saturating_add(1)).contains(&device.day))
     }
 
     /// Adds up scans of any age, whose devices are all known.
-    pub(super) fn of_old(now: UnixMillis, scans: Vec<&'a CountedScan>) -> Self {
+    pub(super) fn of_old(now: UnixMillis, scans: &[&'a CountedScan]) -> Self {
         Self::with(now, scans, |_| true)
     }
 
-    /// Takes every device for a new one: most of them scan once a day.
-    fn with(now: UnixMillis, scans: Vec<&'a CountedScan>, is_known: impl Fn(&Device) -> bool) -> Self {
-        let kept = Kept::at(now);
+    fn with(now: UnixMillis, scans: &[&'a CountedScan], is_known: impl Fn(&Device) -> bool) -> Self {
         let met: BTreeSet<Device> = scans.iter().filter_map(|scan| scan.device).filter(is_known).collect();
-        let rows = add_up(&by_first_scan(&scans, met.clone()), kept);
-        Self { scans, met, kept, rows }
+        // Of several scans by a new device the first one is by a new device.
+        let mut first = met.clone();
+        let counted: Vec<(&CountedScan, bool)> = scans
+            .iter()
+            .map(|scan| (*scan, scan.device.is_some_and(|device| first.remove(&device))))
+            .collect();
+        let accounts = scans.iter().map(|scan| scan.account).collect();
+        Self { accounts, met, rows: add_up(&counted, Kept::at(now)) }
     }
 
-    /// Stores which devices scanned, and takes those that had scanned before out of the new ones.
+    /// Stores which devices scanned; those that had scanned before are no new ones.
     pub async fn add_devices(&mut self, tx: &mut Tx) -> Result<(), ServiceError> {
         let new = devices::add(tx, &self.met).await?;
-        let known: BTreeSet<Device> = self.met.difference(&new).copied().collect();
-        for (scan, is_first) in by_first_scan(&self.scans, known) {
-            if is_first {
-                self.rows.set_known_device(scan, self.kept);
-            }
-        }
+        self.rows.set_new_devices(&new);
         Ok(())
     }
 
     /// Waits until no other batch is between here and its commit that adds to the roll-ups of the same accounts: all of them
-    /// add to the same few rows, such as all scans of an hour. A caller that holds other rows by then does not hold them
-    /// while it waits for these.
+    /// add to the same few rows, such as all scans of an hour. What a caller locks behind this it does not hold while it waits.
     ///
     /// # Errors
     /// [`StoreError::Unavailable`](kernel::store::StoreError::Unavailable) when another transaction takes longer than 2 s.
     pub async fn take_turn(&self, tx: &mut Tx) -> Result<(), ServiceError> {
-        let accounts: BTreeSet<AccountId> = self.scans.iter().map(|scan| scan.account).collect();
-        if accounts.is_empty() {
+        if self.accounts.is_empty() {
             return Ok(());
         }
         roll_up_writes::bound_wait(tx).await?;
-        Ok(roll_up_writes::take_turn(tx, &accounts).await?)
+        Ok(roll_up_writes::take_turn(tx, &self.accounts).await?)
     }
 
     /// Adds to the roll-ups. It is the last statement before the commit, so that their rows are locked for a short time.
-    #[instrument(skip_all, fields(scans = self.scans.len()))]
+    #[instrument(skip_all)]
     pub async fn write(&self, tx: &mut Tx) -> Result<(), ServiceError> {
-        if self.scans.is_empty() {
+        if self.accounts.is_empty() {
             return Ok(());
         }
         Ok(roll_up_writes::add(tx, &self.rows).await?)
     }
-}
-
-/// Each scan, with whether it is the first one of one of these devices.
-fn by_first_scan<'a>(
-    scans: &[&'a CountedScan],
-    mut devices: BTreeSet<Device>,
-) -> Vec<(&'a CountedScan, bool)> {
-    scans.iter().map(|scan| (*scan, scan.device.is_some_and(|device| devices.remove(&device)))).collect()
 }
 
 /// Removes rows by the hour, and those of links, that cannot be asked for any more; returns how many.

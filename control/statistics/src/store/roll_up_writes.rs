@@ -1,6 +1,6 @@
 //! Additions to the roll-ups of scans.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use serde_json::json;
 use shared::id::AccountId;
@@ -121,7 +121,8 @@ fn stripe(account: &AccountId) -> i32 {
 /// Adds to rows, in the order of their keys: hours first, then days. Postgres does both in one statement, unless they are
 /// more than [`ADD_STEP`].
 pub async fn add(tx: &mut Tx, rows: &Rows<'_>) -> Result<(), StoreError> {
-    let (hours, days) = (list(&rows.hours), list(&rows.days));
+    let (hours, days): (Vec<Row<'_>>, Vec<Row<'_>>) =
+        (rows.hours.rows().collect(), rows.days.rows().collect());
     match &mut **tx {
         Conn::PgTx(c) if hours.len().max(days.len()) <= ADD_STEP => {
             bind(bind(sqlx::query(PG_ADD), &hours), &days).execute(&mut **c).await?;
@@ -144,10 +145,6 @@ pub async fn add(tx: &mut Tx, rows: &Rows<'_>) -> Result<(), StoreError> {
         Conn::Pg(_) | Conn::Sqlite(_) => return Err(dialect::outside_transaction()),
     }
     Ok(())
-}
-
-fn list<'a>(rows: &'a BTreeMap<Key<'a>, Counts>) -> Vec<Row<'a>> {
-    rows.iter().collect()
 }
 
 /// Binds nine lists, a column each.
