@@ -41,7 +41,7 @@ struct Busy {
 async fn made(links: &[&str]) -> Result<TestApp> {
     let made = TestApp::new(Engine::Postgres).await?;
     let product = product(&made).await?;
-    for link in links {
+    for &link in links {
         create(&made, product, "https://example.com/", Some(link)).await?;
     }
     Ok(made)

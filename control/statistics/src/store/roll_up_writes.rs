@@ -119,7 +119,7 @@ fn stripe(account: &AccountId) -> i32 {
 }
 
 /// Adds to rows, in the order of their keys: hours first, then days. Postgres does both in one statement, unless they are
-/// more than [`ADD_STEP`].
+/// more than `ADD_STEP`.
 pub async fn add(tx: &mut Tx, rows: &Rows<'_>) -> Result<(), StoreError> {
     let (hours, days): (Vec<Row<'_>>, Vec<Row<'_>>) =
         (rows.hours.rows().collect(), rows.days.rows().collect());
