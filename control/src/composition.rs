@@ -73,6 +73,7 @@ use crate::{
         write_probe::WriteProbe,
     },
     state::ApiState,
+    worker::ingest_scans::ScanGroups,
 };
 
 /// The readers of what is committed: the feed of events, and the change stream of edges.
@@ -363,6 +364,7 @@ pub async fn compose(parts: Parts) -> Result<(Arc<ApiState>, WriterTask), StoreE
         metrics: Metrics::default(),
         write_probe: WriteProbe::default(),
         intake: Counters::default(),
+        scan_groups: ScanGroups::default(),
         docs_url: parts.docs_url,
         base_urls: BaseUrls::new(parts.urls),
     };

@@ -25,6 +25,7 @@ use web::{fair_share::FairShare, limiter::Limiter};
 use crate::{
     metrics::Metrics,
     service::{base_urls::BaseUrls, intake::Counters, write_probe::WriteProbe},
+    worker::ingest_scans::ScanGroups,
 };
 
 /// What a process holds; one for each, shared.
@@ -73,6 +74,8 @@ pub struct ApiState {
     pub write_probe: WriteProbe,
     /// Counters of scan intake.
     pub intake: Counters,
+    /// Batches of scans that wait to be written together.
+    pub scan_groups: ScanGroups,
     /// What operations and workers of jobs need.
     pub jobs: Arc<JobState>,
     /// What operations on users need, and the outbox of mails.

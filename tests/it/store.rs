@@ -16,6 +16,7 @@ mod personal_data;
 mod races;
 pub(crate) mod redirections;
 mod scan_clickhouse;
+mod scan_groups;
 mod scan_lists;
 mod scan_moves;
 mod scan_plans;

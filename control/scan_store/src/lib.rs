@@ -16,7 +16,8 @@
 //! 2. Here: the scans that are not below the cursor, and are to be stored, are stored, and the cursor moves
 //!    (`scan_intake`).
 //! 3. In the database: what follows from the scans (events, profiles, hits, roll-ups) is written for those that are not
-//!    below the third cursor, which moves in the same transaction (`scan_cursors`).
+//!    below the third cursor, which moves in the same transaction (`scan_cursors`). On Postgres one such transaction may be of
+//!    several batches: the cursors of all move, or none.
 //!
 //! In ClickHouse, which has no transactions, the second step is several; the module `store::clickhouse` says how it stays one
 //! to everybody else. Its cursors are the same tables in the database, on SQLite in the file beside it.

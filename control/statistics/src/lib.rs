@@ -26,6 +26,8 @@
 //! - A row by the day is the sum of those by the hour of that day, as long as these are kept: what changes one changes the
 //!   other in the same transaction. Answers add days and hours, and take hours away, so they rely on it.
 //! - Rows are written in the order of their keys, so that two replicas do not lock each other out.
+//! - Rows are written by the last statement before a commit, behind the lock of their account ([`service::roll_ups::Sums`]):
+//!   all batches add to the same few rows, and hold them no longer than that.
 //! - No row names a person or a client; rows stay when scans, links or products are removed. Hours, and days of links, are
 //!   removed after 400 days, when no question can ask for them any more.
 //! - The backfill counts each scan once that was stored by a release without statistics, also by a replica that runs beside

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use kernel::{
     domain::{
         event::{Event, Position},
@@ -16,7 +16,8 @@ use kernel::{
 };
 use shared::{id::AccountId, time::UnixMillis};
 use tests::{
-    db::{Engine, TestApp},
+    campaign::postgres::Postgres,
+    db::{Engine, TestApp, TestDb},
     product::DEADLINE,
 };
 
@@ -54,7 +55,8 @@ async fn names(db: &Db, after: Position) -> Result<(Vec<String>, Position)> {
     Ok((rows.into_iter().filter_map(|(_, recorded)| recorded).filter_map(name).collect(), last))
 }
 
-/// The names behind a place, once there are so many: other databases of the server may hold them up.
+/// The names behind a place, once there are so many. A transaction of another database that ends at the moment of a look counts
+/// as one of this database then.
 async fn wait(db: &Db, after: Position, count: usize) -> Result<(Vec<String>, Position)> {
     let begun = Instant::now();
     loop {
@@ -84,11 +86,14 @@ async fn rows_settle_only_after_older_transactions(engine: Engine) -> Result<()>
         ensure!(names(db, last).await?.0.is_empty());
         return Ok(());
     }
+    // One that is older than all, in another database of the server, delays nothing.
+    let other = TestDb::new(engine).await?;
+    let mut elsewhere = other.db.begin(&Ctx::default()).await?;
+    let oldest_of_all = begin_write(&mut elsewhere).await?;
     let (mut first, mut second) = (db.begin(&Ctx::default()).await?, db.begin(&Ctx::default()).await?);
     // The older transaction takes the greater number.
     for tx in [&mut first, &mut second] {
-        let Conn::PgTx(c) = &mut **tx else { anyhow::bail!("no transaction of Postgres") };
-        sqlx::query("SELECT pg_current_xact_id()").execute(&mut **c).await?;
+        begin_write(tx).await?;
     }
     record(&mut second, account, 1, "second").await?;
     record(&mut first, account, 1, "first").await?;
@@ -110,6 +115,55 @@ async fn rows_settle_only_after_older_transactions(engine: Engine) -> Result<()>
     // Within a row, the row comes again; behind it, it does not.
     let within = Position { item: 0, ..after };
     ensure!(names(db, within).await?.0 == ["third"] && names(db, after).await?.0.is_empty());
+    // Nor does it hold up who watches for gaps.
+    let begun = Instant::now();
+    while events::find_snapshot(&mut db.read().await?).await?.context("SQLite")?.oldest <= oldest_of_all {
+        ensure!(begun.elapsed() < DEADLINE, "{oldest_of_all} holds up the gaps");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    Ok(elsewhere.commit().await?)
+}
+
+/// Gives a transaction its number.
+async fn begin_write(tx: &mut Tx) -> Result<i64> {
+    let Conn::PgTx(c) = &mut **tx else { bail!("no transaction of Postgres") };
+    let number = sqlx::query_scalar("SELECT pg_current_xact_id()::text::bigint");
+    Ok(number.fetch_one(&mut **c).await?)
+}
+
+/// Leaves a transaction prepared: it belongs to no session, and lasts through a restart.
+async fn prepare(mut tx: Tx, sql: &'static str) -> Result<()> {
+    let Conn::PgTx(c) = &mut *tx else { bail!("no transaction of Postgres") };
+    sqlx::query(sql).execute(&mut **c).await?;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn prepared_transactions_of_the_own_database_hold_rows_up() -> Result<()> {
+    let server = Postgres::start()?;
+    let [own, other] = [TestDb::in_server(server.url()).await?, TestDb::in_server(server.url()).await?];
+    let account = AccountId::new(1, [1; 16]);
+    for (db, name, sql) in [
+        (&other.db, "elsewhere", "PREPARE TRANSACTION 'elsewhere'"),
+        (&own.db, "prepared", "PREPARE TRANSACTION 'own'"),
+    ] {
+        let mut tx = db.begin(&Ctx::default()).await?;
+        record(&mut tx, account, 1, name).await?;
+        prepare(tx, sql).await?;
+    }
+    let mut later = own.db.begin(&Ctx::default()).await?;
+    record(&mut later, account, 1, "later").await?;
+    later.commit().await?;
+    ensure!(names(&own.db, Position::START).await?.0.is_empty(), "an older one is prepared");
+    server.restart_immediately()?;
+    // Connections of before are gone.
+    let reopened = own.location.open().await?;
+    ensure!(names(&reopened, Position::START).await?.0.is_empty(), "it is still prepared");
+    let Db::Pg(pool) = &reopened else { bail!("no Postgres") };
+    sqlx::query("COMMIT PREPARED 'own'").execute(pool).await?;
+    let (found, _) = wait(&reopened, Position::START, 2).await?;
+    ensure!(found == ["prepared", "later"], "beside one of another database: {found:?}");
+    reopened.close().await;
     Ok(())
 }
 

@@ -71,7 +71,7 @@ async fn hold(made: &TestApp) -> Result<(Tx, i32)> {
     Ok((tx, pid))
 }
 
-async fn pid(tx: &mut Tx) -> Result<i32> {
+pub(super) async fn pid(tx: &mut Tx) -> Result<i32> {
     match &mut **tx {
         Conn::PgTx(c) => Ok(sqlx::query_scalar("SELECT pg_backend_pid()").fetch_one(&mut **c).await?),
         Conn::Pg(_) | Conn::Sqlite(_) | Conn::SqliteTx(_) => Ok(0),
@@ -79,7 +79,7 @@ async fn pid(tx: &mut Tx) -> Result<i32> {
 }
 
 /// Waits until so many sessions of Postgres stand behind that of `pid`, directly or one after the other.
-async fn until_behind(location: &Location, pid: i32, sessions: i64) -> Result<()> {
+pub(super) async fn until_behind(location: &Location, pid: i32, sessions: i64) -> Result<()> {
     const BEHIND: &str = "WITH RECURSIVE behind (pid) AS (SELECT $1 UNION SELECT a.pid FROM pg_stat_activity a \
         JOIN behind ON behind.pid = ANY(pg_blocking_pids(a.pid))) SELECT COUNT(*) - 1 FROM behind";
     let Location::Postgres(url) = location else { return Ok(()) };

@@ -104,7 +104,8 @@ impl Postgres {
     /// It does not start.
     pub fn start_again(&self) -> Result<()> {
         let options = format!(
-            "-p {} -c listen_addresses=127.0.0.1 -c unix_socket_directories={} -c max_connections=200",
+            "-p {} -c listen_addresses=127.0.0.1 -c unix_socket_directories={} -c max_connections=200 \
+             -c max_prepared_transactions=4",
             self.port,
             self.dir.path().display()
         );

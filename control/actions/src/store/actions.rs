@@ -1,6 +1,6 @@
 //! The table of actions: inserts and single reads.
 
-use std::collections::BTreeMap;
+use std::{borrow::Borrow, collections::BTreeMap};
 
 use serde_json::{Value, json};
 use shared::{
@@ -240,9 +240,13 @@ pub async fn insert_counted(
 }
 
 /// Records actions that are stored elsewhere for subscribers.
-pub async fn record(tx: &mut Tx, created_at: UnixMillis, actions: &[NewAction]) -> Result<(), StoreError> {
-    let happened: Vec<(AccountId, Event)> =
-        actions.iter().map(|action| (action.account, event(action))).collect();
+pub async fn record<A: Borrow<NewAction>>(
+    tx: &mut Tx,
+    created_at: UnixMillis,
+    actions: &[A],
+) -> Result<(), StoreError> {
+    let event_of = |action: &NewAction| (action.account, event(action));
+    let happened: Vec<(AccountId, Event)> = actions.iter().map(|action| event_of(action.borrow())).collect();
     events::record(tx, created_at, &happened).await
 }
 

@@ -1,12 +1,18 @@
 //! The settled part of the event log: nothing is inserted before its end any more, so a reader can stop anywhere and
 //! resume, also in another process or after a crash.
 //!
-//! On Postgres a row is settled once no older transaction than its own is running. The order is by transaction, then by
-//! number. A long write transaction delays the end of the settled part; the timeouts of the store bound that.
+//! On Postgres a row is settled once no older transaction than its own is running in this database. The order is by
+//! transaction, then by number. A long write transaction delays the end of the settled part; the timeouts of the store bound
+//! that. What runs in other databases of the server, whose transactions are numbered together with ours, delays nothing.
 
 use shared::{id::AccountId, time::UnixMillis};
 
-use super::{Conn, StoreError, Tx, dialect::pick, events, execute, fetch_all, fetch_optional, parse};
+use super::{
+    Conn, StoreError, Tx,
+    dialect::pick,
+    events::{self, pg_oldest},
+    execute, fetch_all, fetch_optional, parse,
+};
 use crate::domain::event::{Event, Position, Quiet, Recorded};
 
 // The inner statement walks the index and is as short as its limit; bodies of other accounts stay where they are.
@@ -30,7 +36,7 @@ macro_rules! head {
 
 macro_rules! pg_settled {
     () => {
-        "xid < (SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint)"
+        concat!("xid < ", pg_oldest!())
     };
 }
 

@@ -20,8 +20,25 @@ const PG_AFTER: &str = "SELECT seq, at, account_id, kind, origin, quiet, cause, 
     WHERE seq > $1 OR seq = ANY($3::bigint[]) ORDER BY seq LIMIT $2";
 const SQLITE_AFTER: &str = "SELECT seq, at, account_id, kind, origin, quiet, cause, body FROM events WHERE seq > $1 ORDER BY seq LIMIT $2";
 const HEAD: &str = "SELECT COALESCE(MAX(seq), 0) FROM events";
-const PG_SNAPSHOT: &str = "SELECT pg_snapshot_xmin(s)::text::bigint, pg_snapshot_xmax(s)::text::bigint \
-    FROM pg_current_snapshot() s";
+/// The oldest transaction that ran when the statement's snapshot was made, without those of other databases of the server;
+/// the next one where none ran.
+///
+/// A snapshot names the transactions of all databases. One that a session, or a prepared transaction, of another database has
+/// writes nothing here, also later. One that is in no list was committed since, maybe here: what it wrote is not in the
+/// snapshot, so it counts as running.
+macro_rules! pg_oldest {
+    () => {
+        "(SELECT COALESCE(MIN(x.running::text::bigint), pg_snapshot_xmax(pg_current_snapshot())::text::bigint) \
+         FROM pg_snapshot_xip(pg_current_snapshot()) AS x (running) \
+         WHERE NOT EXISTS (SELECT 1 FROM pg_stat_activity a \
+         WHERE a.backend_xid = x.running::xid AND a.datname <> current_database()) \
+         AND NOT EXISTS (SELECT 1 FROM pg_prepared_xacts p \
+         WHERE p.transaction = x.running::xid AND p.database <> current_database()))"
+    };
+}
+pub(super) use pg_oldest;
+const PG_SNAPSHOT: &str =
+    concat!("SELECT ", pg_oldest!(), ", pg_snapshot_xmax(pg_current_snapshot())::text::bigint");
 const PG_CHANNEL: &str = "SELECT 'waymark_events_' || current_schema()";
 // A wake-up that is lost in a crash has no receiver, so its commit need not wait for the disk.
 const PG_NOTIFY: &str = "SELECT set_config('synchronous_commit', 'off', true), \
@@ -80,13 +97,13 @@ pub async fn record_quietly(
     Ok(())
 }
 
-/// Which transactions of Postgres are over: all below `oldest`; none from `next` on has begun.
+/// Which transactions of this database of Postgres are over: all below `oldest`; none from `next` on has begun.
 ///
 /// A number that is missing while the snapshot's `next` is N was taken by a transaction below N. Once a later
 /// snapshot has `oldest >= N` and the number is still missing, it was rolled back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Snapshot {
-    /// The oldest transaction that still runs.
+    /// The oldest transaction of this database that still runs.
     pub oldest: i64,
     /// The number that the next transaction gets.
     pub next: i64,

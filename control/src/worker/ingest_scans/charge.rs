@@ -25,7 +25,7 @@ use crate::state::ApiState;
 pub(super) async fn charge(
     app: &ApiState,
     batch: &ScanBatch,
-    scans: &[Scan<'_>],
+    scans: &[Scan],
     written: u64,
 ) -> Result<NotStored, ServiceError> {
     let end = batch.first_seq + scans.len() as u64;
@@ -64,7 +64,7 @@ pub(super) async fn charge(
 async fn decide<'a>(
     app: &ApiState,
     tx: &mut Tx,
-    scans: impl Iterator<Item = &'a Scan<'a>> + Clone,
+    scans: impl Iterator<Item = &'a Scan> + Clone,
     charges: &mut Charges,
 ) -> Result<(), ServiceError> {
     let now = app.core.clock.now();

@@ -1,6 +1,9 @@
 //! Scans of a batch with what follows from them.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    sync::Arc,
+};
 
 use ::actions::{
     domain::{
@@ -27,10 +30,14 @@ use tenants::store::tenants;
 use crate::state::ApiState;
 
 /// A scan and what follows from it.
-pub(super) struct Scan<'a> {
+#[derive(Debug)]
+pub(super) struct Scan {
     /// Its number in the boot of its edge.
     pub(super) seq: u64,
-    pub(super) record: &'a ScanRecord,
+    /// Host of its short domain.
+    pub(super) domain: Arc<str>,
+    /// Its folded short id.
+    pub(super) folded: Arc<str>,
     /// What subscribers and profiles see; none if its short id is unknown, if it is a sum, or if it is above a quota.
     pub(super) action: Option<NewAction>,
     /// The same for the store of scans; taken when it is stored.
@@ -47,7 +54,7 @@ pub(super) struct Scan<'a> {
     pub(super) counted: Option<CountedScan>,
 }
 
-impl Scan<'_> {
+impl Scan {
     /// Leaves out what is not to be stored.
     pub(super) fn apply_decision(&mut self, not_stored: &NotStored) {
         self.is_above = not_stored.above.contains(self.seq);
@@ -60,7 +67,7 @@ impl Scan<'_> {
 }
 
 /// Prepares the scans of a batch.
-pub(super) async fn read<'a>(app: &ApiState, batch: &'a ScanBatch) -> Result<Vec<Scan<'a>>, ServiceError> {
+pub(super) async fn read<'a>(app: &ApiState, batch: &'a ScanBatch) -> Result<Vec<Scan>, ServiceError> {
     let known = list_known(app, &batch.records).await?;
     let items = list_items(app, &batch.records, &known).await?;
     let accounts: BTreeSet<AccountId> = known.values().map(|item| item.account).collect();
@@ -108,7 +115,19 @@ pub(super) async fn read<'a>(app: &ApiState, batch: &'a ScanBatch) -> Result<Vec
         });
         let hits = record.count.map_or(i64::from(!agent.bot), |count| i64::from(count.get()));
         let (is_scan, is_known) = (row.is_some(), found.is_some());
-        Scan { seq, record, action, row, is_scan, position: None, hits, is_known, is_above: false, counted }
+        Scan {
+            seq,
+            domain: record.domain.clone(),
+            folded: record.folded.clone(),
+            action,
+            row,
+            is_scan,
+            position: None,
+            hits,
+            is_known,
+            is_above: false,
+            counted,
+        }
     };
     Ok((batch.first_seq..).zip(&batch.records).map(scan).collect())
 }
@@ -170,7 +189,7 @@ async fn list_known(
 
 /// Makes scans what they were when they were stored: their links may have changed since. One that was not stored then was
 /// of an unknown short id.
-pub(super) async fn load_stored(app: &ApiState, scans: Vec<&mut Scan<'_>>) -> Result<(), ServiceError> {
+pub(super) async fn load_stored(app: &ApiState, scans: Vec<&mut Scan>) -> Result<(), ServiceError> {
     let mut ids: BTreeMap<AccountId, Vec<ActionId>> = BTreeMap::new();
     for action in scans.iter().filter_map(|scan| scan.action.as_ref()) {
         ids.entry(action.account).or_default().push(action.id);

@@ -1,11 +1,14 @@
 //! Adds scans up into rows: for each hour and for each day of UTC how many there were, by each set of dimensions.
 
-use std::collections::BTreeMap;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    ops::Range,
+};
 
 use shared::id::AccountId;
 
 use super::{
-    counted_scan::CountedScan,
+    counted_scan::{CountedScan, Device},
     dimension::{Dimension, SERIES, Series},
     labels,
     retention::Kept,
@@ -64,40 +67,68 @@ impl Counts {
     }
 }
 
-/// The rows that scans add to, in the order of their keys.
+/// Counts by the keys of their rows.
 #[derive(Debug, Default)]
-pub struct Rows<'a> {
-    /// By the hour.
-    pub hours: BTreeMap<Key<'a>, Counts>,
-    /// By the day of UTC: the same counts, and those that are kept by the day only.
-    pub days: BTreeMap<Key<'a>, Counts>,
+pub struct Totals<'a> {
+    places: BTreeMap<Key<'a>, usize>,
+    counts: Vec<Counts>,
 }
 
-impl<'a> Rows<'a> {
-    fn add(&mut self, series: &Series, kept: Kept, key: Key<'a>, counts: Counts) {
-        let day = key.bucket.div_euclid(DAY_HOURS);
-        if !series.is_daily() && key.bucket >= kept.from_hour {
-            let row = self.hours.entry(key.clone()).or_default();
-            *row = row.plus(counts);
+impl<'a> Totals<'a> {
+    /// The rows, in the order of their keys.
+    pub fn rows(&self) -> impl Iterator<Item = (&Key<'a>, &Counts)> {
+        self.places.iter().filter_map(|(key, place)| Some((key, self.counts.get(*place)?)))
+    }
+
+    /// Adds to a row; gives its place.
+    fn add(&mut self, key: Key<'a>, counts: Counts) -> usize {
+        let place = *self.places.entry(key).or_insert(self.counts.len());
+        match self.counts.get_mut(place) {
+            Some(row) => *row = row.plus(counts),
+            None => self.counts.push(counts),
         }
-        if !series.is_daily() || day >= kept.links_from_day {
-            let row = self.days.entry(Key { bucket: day, ..key }).or_default();
-            *row = row.plus(counts);
-        }
+        place
     }
 }
 
-/// The rows that scans add to; with each scan, whether its device is new. Rows that would be removed at once are left out.
-#[must_use]
-pub fn add_up<'a>(scans: &[(&'a CountedScan, bool)], kept: Kept) -> Rows<'a> {
-    let mut rows = Rows::default();
-    for &(scan, is_new) in scans {
-        let count = i64::from(scan.count);
-        let counts = if scan.is_robot {
-            Counts { robots: count, ..Counts::default() }
-        } else {
-            Counts { scans: count, new_devices: i64::from(is_new), robots: 0 }
-        };
+/// The rows that scans add to.
+#[derive(Debug, Default)]
+pub struct Rows<'a> {
+    /// By the hour.
+    pub hours: Totals<'a>,
+    /// By the day of UTC: the same counts, and those that are kept by the day only.
+    pub days: Totals<'a>,
+    /// Devices that were taken for new ones, and which of `places` are of the scan.
+    new: Vec<(Device, Range<usize>)>,
+    places: Vec<Place>,
+}
+
+/// A row that a scan was added to.
+#[derive(Debug, Clone, Copy)]
+enum Place {
+    Hour(usize),
+    Day(usize),
+}
+
+impl<'a> Rows<'a> {
+    /// Says which devices are new. All that may be were taken for it, because most devices scan once a day; the others are
+    /// taken out again.
+    pub fn set_new_devices(&mut self, new: &BTreeSet<Device>) {
+        let known = std::mem::take(&mut self.new).into_iter().filter(|(device, _)| !new.contains(device));
+        for (_, places) in known {
+            for place in self.places.get(places).unwrap_or_default() {
+                let row = match *place {
+                    Place::Hour(place) => self.hours.counts.get_mut(place),
+                    Place::Day(place) => self.days.counts.get_mut(place),
+                };
+                if let Some(row) = row {
+                    row.new_devices -= 1;
+                }
+            }
+        }
+    }
+
+    fn add_scan(&mut self, scan: &'a CountedScan, kept: Kept, counts: Counts) {
         let views = std::iter::once("").chain(scan.projects.iter().map(|id| id.as_str()));
         for project in views {
             for series in SERIES {
@@ -113,17 +144,47 @@ pub fn add_up<'a>(scans: &[(&'a CountedScan, bool)], kept: Kept) -> Rows<'a> {
                     // A scan may be of several projects; a project sees none but itself.
                     Some(Dimension::Project) if project.is_empty() => {
                         for own in &scan.projects {
-                            rows.add(series, kept, key(own.as_str(), ""), counts);
+                            self.add(series, kept, key(own.as_str(), ""), counts);
                         }
                     }
                     Some(Dimension::Project) => {}
                     Some(Dimension::Gtin) if scan.gtin.is_empty() => {}
                     first => {
                         let value = |of: Option<Dimension>| of.map_or("", |dimension| value(scan, dimension));
-                        rows.add(series, kept, key(value(first), value(series.second)), counts);
+                        self.add(series, kept, key(value(first), value(series.second)), counts);
                     }
                 }
             }
+        }
+    }
+
+    fn add(&mut self, series: &Series, kept: Kept, key: Key<'a>, counts: Counts) {
+        let day = key.bucket.div_euclid(DAY_HOURS);
+        if !series.is_daily() && key.bucket >= kept.from_hour {
+            self.places.push(Place::Hour(self.hours.add(key.clone(), counts)));
+        }
+        if !series.is_daily() || day >= kept.links_from_day {
+            self.places.push(Place::Day(self.days.add(Key { bucket: day, ..key }, counts)));
+        }
+    }
+}
+
+/// The rows that scans add to; with each scan, whether its device is new. Rows that would be removed at once are left out.
+#[must_use]
+pub fn add_up<'a>(scans: &[(&'a CountedScan, bool)], kept: Kept) -> Rows<'a> {
+    let mut rows = Rows::default();
+    for &(scan, is_new) in scans {
+        let count = i64::from(scan.count);
+        let counts = if scan.is_robot {
+            Counts { robots: count, ..Counts::default() }
+        } else {
+            Counts { scans: count, new_devices: i64::from(is_new), robots: 0 }
+        };
+        let begin = rows.places.len();
+        rows.add_scan(scan, kept, counts);
+        match scan.device.filter(|_| counts.new_devices > 0) {
+            Some(device) => rows.new.push((device, begin..rows.places.len())),
+            None => rows.places.truncate(begin),
         }
     }
     rows
@@ -187,7 +248,7 @@ mod tests {
             for (rows, is_kept) in [(&rows.hours, !series.is_daily()), (&rows.days, true)] {
                 let of = |project: &str| {
                     let own =
-                        rows.iter().filter(|(key, _)| key.series == series.number && key.project == project);
+                        rows.rows().filter(|(key, _)| key.series == series.number && key.project == project);
                     own.fold(Counts::default(), |all, (_, counts)| all.plus(*counts))
                 };
                 let expected = |counts| if is_kept { counts } else { Counts::default() };
@@ -200,10 +261,10 @@ mod tests {
             }
         }
         for (rows, bucket) in [(&rows.hours, 27), (&rows.days, 1)] {
-            let by_project: Vec<_> = rows.iter().filter(|(key, _)| key.series == 9).collect();
+            let by_project: Vec<_> = rows.rows().filter(|(key, _)| key.series == 9).collect();
             assert_eq!(by_project.len(), 1, "the project sees no projects: {by_project:?}");
-            assert!(rows.keys().all(|key| key.bucket == bucket));
-            let device = rows.keys().find(|key| key.series == 6).unwrap();
+            assert!(rows.rows().all(|(key, _)| key.bucket == bucket));
+            let (device, _) = rows.rows().find(|(key, _)| key.series == 6).unwrap();
             assert_eq!(device.value, "tablet");
         }
     }
@@ -213,16 +274,40 @@ mod tests {
         let scan = scan();
         let rows = |from_hour, links_from_day| add_up(&[(&scan, true)], Kept { from_hour, links_from_day });
         let all = rows(27, 1);
-        assert_eq!((all.hours.len(), all.days.len()), (SERIES.len() - 2, SERIES.len() - 1));
-        assert_eq!(rows(28, 1).hours.len(), 0);
-        assert_eq!(rows(28, 2).days.len(), SERIES.len() - 2, "days of anything but links stay");
+        let counts = (all.hours.rows().count(), all.days.rows().count());
+        assert_eq!(counts, (SERIES.len() - 2, SERIES.len() - 1));
+        assert_eq!(rows(28, 1).hours.rows().count(), 0);
+        assert_eq!(rows(28, 2).days.rows().count(), SERIES.len() - 2, "days of anything but links stay");
+    }
+
+    #[test]
+    fn only_devices_that_turn_out_to_be_new_are_counted() {
+        let list = |rows: &Rows<'_>| {
+            let rows = rows.hours.rows().chain(rows.days.rows());
+            rows.map(|(key, counts)| (format!("{key:?}"), *counts)).collect::<Vec<_>>()
+        };
+        let device = |hash| Device { day: 1, hash };
+        let by = |hash, is_robot| CountedScan { device: Some(device(hash)), is_robot, ..scan() };
+        let (one, other, robot) = (by(1, false), by(2, false), by(3, true));
+        let flagged = |is_one_new, are_others_new| {
+            let scans =
+                [(&one, is_one_new), (&other, are_others_new), (&robot, are_others_new), (&one, false)];
+            add_up(&scans, ALL)
+        };
+        for (new, is_one_new, are_others_new) in
+            [(vec![], false, false), (vec![device(1)], true, false), (vec![device(1), device(2)], true, true)]
+        {
+            let mut rows = flagged(true, true);
+            rows.set_new_devices(&new.into_iter().collect());
+            assert_eq!(list(&rows), list(&flagged(is_one_new, are_others_new)));
+        }
     }
 
     #[test]
     fn scans_of_no_gtin_are_in_no_count_of_gtins() {
         let (one, other) = (scan(), CountedScan { gtin: String::new(), ..scan() });
         let rows = add_up(&[(&one, false), (&other, false)], ALL);
-        let of_gtins: Vec<_> = rows.days.iter().filter(|(key, _)| key.series == 25).collect();
+        let of_gtins: Vec<_> = rows.days.rows().filter(|(key, _)| key.series == 25).collect();
         assert_eq!(of_gtins.len(), 1);
         assert_eq!((of_gtins[0].0.value, of_gtins[0].1.scans), ("09521234543213", 1));
     }

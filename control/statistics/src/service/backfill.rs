@@ -3,7 +3,7 @@
 use shared::time::UnixMillis;
 use tracing::instrument;
 
-use super::{StatisticsState, roll_ups};
+use super::{StatisticsState, roll_ups::Sums};
 use crate::{
     domain::counted_scan::CountedScan,
     error::ServiceError,
@@ -65,8 +65,11 @@ pub async fn step(state: &StatisticsState) -> Result<Step, ServiceError> {
             CountedScan::of_action(&state.devices, scan.account, scan.product, scan.at, &scan.document)
         })
         .collect();
-    roll_ups::record_old(&mut tx, state.clock.now(), &scans).await?;
+    let mut sums = Sums::of_old(state.clock.now(), &scans.iter().collect::<Vec<_>>());
+    sums.add_devices(&mut tx).await?;
     backfill::save(&mut tx, backfill::Progress { after: last, ..progress }).await?;
+    sums.take_turn(&mut tx).await?;
+    sums.write(&mut tx).await?;
     tx.commit().await?;
     Ok(Step::Passed { counted: scans.len() as u64 })
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use shared::time::UnixMillis;
+use shared::{id::AccountId, time::UnixMillis};
 use tracing::instrument;
 
 use super::Core;
@@ -10,10 +10,10 @@ use crate::{
     domain::{
         counted_scan::{CountedScan, Device, day},
         retention::Kept,
-        roll_ups::add_up,
+        roll_ups::{Rows, add_up},
     },
     error::ServiceError,
-    store::{Ctx, Tx, backfill, devices, scan_statistics},
+    store::{Ctx, Tx, backfill, devices, roll_up_writes, scan_statistics},
 };
 
 /// Days for which devices are known: a scan that comes later is counted, but not as one of a new device.
@@ -22,39 +22,68 @@ const DEVICE_DAYS: i32 = 3;
 /// Rows that one transaction removes.
 const PURGE_STEP: u32 = 5_000;
 
-/// Adds scans that are stored and that nobody counted before.
-#[instrument(skip_all, fields(scans = scans.len()))]
-pub async fn record(tx: &mut Tx, now: UnixMillis, scans: &[CountedScan]) -> Result<(), ServiceError> {
-    let today = day(now.0);
-    let is_known = |device: &Device| (today - DEVICE_DAYS..=today.saturating_add(1)).contains(&device.day);
-    add(tx, now, scans, is_known).await
+/// What scans add to the roll-ups. It is added up in memory, before a transaction begins.
+#[derive(Debug)]
+pub struct Sums<'a> {
+    accounts: BTreeSet<AccountId>,
+    /// Devices of the scans whose day is known.
+    met: BTreeSet<Device>,
+    rows: Rows<'a>,
 }
 
-/// Adds scans of any age, whose devices are all known.
-pub(super) async fn record_old(
-    tx: &mut Tx,
-    now: UnixMillis,
-    scans: &[CountedScan],
-) -> Result<(), ServiceError> {
-    add(tx, now, scans, |_| true).await
-}
-
-async fn add(
-    tx: &mut Tx,
-    now: UnixMillis,
-    scans: &[CountedScan],
-    is_known: impl Fn(&Device) -> bool,
-) -> Result<(), ServiceError> {
-    if scans.is_empty() {
-        return Ok(());
+impl<'a> Sums<'a> {
+    /// Adds up scans that are stored and that nobody counted before.
+    #[must_use]
+    pub fn of(now: UnixMillis, scans: &[&'a CountedScan]) -> Self {
+        let today = day(now.0);
+        Self::with(now, scans, |device| (today - DEVICE_DAYS..=today.saturating_add(1)).contains(&device.day))
     }
-    scan_statistics::bound_wait(tx).await?;
-    let met: BTreeSet<Device> = scans.iter().filter_map(|scan| scan.device).filter(is_known).collect();
-    let mut new = devices::add(tx, &met).await?;
-    // Of several scans by a new device the first one is by a new device.
-    let counted: Vec<(&CountedScan, bool)> =
-        scans.iter().map(|scan| (scan, scan.device.is_some_and(|device| new.remove(&device)))).collect();
-    Ok(scan_statistics::add(tx, &add_up(&counted, Kept::at(now))).await?)
+
+    /// Adds up scans of any age, whose devices are all known.
+    pub(super) fn of_old(now: UnixMillis, scans: &[&'a CountedScan]) -> Self {
+        Self::with(now, scans, |_| true)
+    }
+
+    fn with(now: UnixMillis, scans: &[&'a CountedScan], is_known: impl Fn(&Device) -> bool) -> Self {
+        let met: BTreeSet<Device> = scans.iter().filter_map(|scan| scan.device).filter(is_known).collect();
+        // Of several scans by a new device the first one is by a new device.
+        let mut first = met.clone();
+        let counted: Vec<(&CountedScan, bool)> = scans
+            .iter()
+            .map(|scan| (*scan, scan.device.is_some_and(|device| first.remove(&device))))
+            .collect();
+        let accounts = scans.iter().map(|scan| scan.account).collect();
+        Self { accounts, met, rows: add_up(&counted, Kept::at(now)) }
+    }
+
+    /// Stores which devices scanned; those that had scanned before are no new ones.
+    pub async fn add_devices(&mut self, tx: &mut Tx) -> Result<(), ServiceError> {
+        let new = devices::add(tx, &self.met).await?;
+        self.rows.set_new_devices(&new);
+        Ok(())
+    }
+
+    /// Waits until no other batch is between here and its commit that adds to the roll-ups of the same accounts: all of them
+    /// add to the same few rows, such as all scans of an hour. What a caller locks behind this it does not hold while it waits.
+    ///
+    /// # Errors
+    /// [`StoreError::Unavailable`](kernel::store::StoreError::Unavailable) when another transaction takes longer than 2 s.
+    pub async fn take_turn(&self, tx: &mut Tx) -> Result<(), ServiceError> {
+        if self.accounts.is_empty() {
+            return Ok(());
+        }
+        roll_up_writes::bound_wait(tx).await?;
+        Ok(roll_up_writes::take_turn(tx, &self.accounts).await?)
+    }
+
+    /// Adds to the roll-ups. It is the last statement before the commit, so that their rows are locked for a short time.
+    #[instrument(skip_all)]
+    pub async fn write(&self, tx: &mut Tx) -> Result<(), ServiceError> {
+        if self.accounts.is_empty() {
+            return Ok(());
+        }
+        Ok(roll_up_writes::add(tx, &self.rows).await?)
+    }
 }
 
 /// Removes rows by the hour, and those of links, that cannot be asked for any more; returns how many.

@@ -1,65 +1,19 @@
 //! The roll-ups of scans.
 
-use std::collections::BTreeMap;
-
-use serde_json::json;
 use shared::{
     id::{AccountId, ProjectId},
     time::UnixMillis,
 };
 use sqlx::types::Json;
 
-use super::{Conn, Raw, StoreError, Tx, dialect};
+use super::{Conn, Raw, StoreError, Tx};
 use crate::domain::{
     parts::{Part, Parts, each},
-    roll_ups::{Counts, Key, Rows},
+    roll_ups::Counts,
 };
-
-/// Rows that one statement writes: some 100 ms, of the 5 s that it may take.
-const ADD_STEP: usize = 5_000;
 
 /// Rows that an answer is added up from at most: some second.
 pub const MAX_READ: i64 = 1_000_000;
-
-const PG_WAIT: &str = "SELECT set_config('lock_timeout', '2s', true)";
-
-macro_rules! pg_add {
-    ($table:literal, $bucket:literal) => {
-        concat!(
-            "INSERT INTO ",
-            $table,
-            " AS s (account_id, project_id, dimension, ",
-            $bucket,
-            ", value, second, scans, new_devices, robots) SELECT account_id, project_id, dimension, bucket, value, second, \
-             scans, new_devices, robots FROM UNNEST($1::text[], $2::text[], $3::smallint[], $4::int[], $5::text[], \
-             $6::text[], $7::bigint[], $8::bigint[], $9::bigint[]) AS t (account_id, project_id, dimension, bucket, value, \
-             second, scans, new_devices, robots) ON CONFLICT (account_id, project_id, dimension, ",
-            $bucket,
-            ", value, second) DO UPDATE SET scans = s.scans + EXCLUDED.scans, \
-             new_devices = s.new_devices + EXCLUDED.new_devices, robots = s.robots + EXCLUDED.robots"
-        )
-    };
-}
-macro_rules! sqlite_add {
-    ($table:literal, $bucket:literal) => {
-        concat!(
-            "INSERT INTO ",
-            $table,
-            " (account_id, project_id, dimension, ",
-            $bucket,
-            ", value, second, scans, new_devices, robots) SELECT value ->> '$[0]', value ->> '$[1]', value ->> '$[2]', \
-             value ->> '$[3]', value ->> '$[4]', value ->> '$[5]', value ->> '$[6]', value ->> '$[7]', value ->> '$[8]' \
-             FROM json_each($1) WHERE TRUE ON CONFLICT (account_id, project_id, dimension, ",
-            $bucket,
-            ", value, second) DO UPDATE SET scans = scans + excluded.scans, \
-             new_devices = new_devices + excluded.new_devices, robots = robots + excluded.robots"
-        )
-    };
-}
-const PG_ADD_HOURS: &str = pg_add!("scan_statistics", "hour");
-const PG_ADD_DAYS: &str = pg_add!("scan_statistics_days", "day");
-const SQLITE_ADD_HOURS: &str = sqlite_add!("scan_statistics", "hour");
-const SQLITE_ADD_DAYS: &str = sqlite_add!("scan_statistics_days", "day");
 
 const PURGE_HOURS: &str = "DELETE FROM scan_statistics WHERE (account_id, project_id, dimension, hour, value, second) IN \
     (SELECT account_id, project_id, dimension, hour, value, second FROM scan_statistics WHERE hour < $1 LIMIT $2)";
@@ -221,60 +175,6 @@ pub struct Groups {
     pub totals: Counts,
     /// Whether there were more than [`MAX_READ`] rows, so that the counts say nothing.
     pub is_cut: bool,
-}
-
-/// Bounds how long the transaction waits for each other one that adds to the same rows.
-pub async fn bound_wait(tx: &mut Tx) -> Result<(), StoreError> {
-    if let Conn::PgTx(c) = &mut **tx {
-        sqlx::query(PG_WAIT).execute(&mut **c).await?;
-    }
-    Ok(())
-}
-
-/// Adds to rows, in the order of their keys: hours first, then days.
-pub async fn add(tx: &mut Tx, rows: &Rows<'_>) -> Result<(), StoreError> {
-    add_to(tx, PG_ADD_HOURS, SQLITE_ADD_HOURS, &rows.hours).await?;
-    add_to(tx, PG_ADD_DAYS, SQLITE_ADD_DAYS, &rows.days).await
-}
-
-async fn add_to(
-    tx: &mut Tx,
-    pg: &'static str,
-    sqlite: &'static str,
-    rows: &BTreeMap<Key<'_>, Counts>,
-) -> Result<(), StoreError> {
-    let rows: Vec<(&Key<'_>, &Counts)> = rows.iter().collect();
-    for rows in rows.chunks(ADD_STEP) {
-        match &mut **tx {
-            Conn::PgTx(c) => {
-                sqlx::query(pg)
-                    .bind(rows.iter().map(|(key, _)| key.account.to_string()).collect::<Vec<_>>())
-                    .bind(rows.iter().map(|(key, _)| key.project).collect::<Vec<_>>())
-                    .bind(rows.iter().map(|(key, _)| key.series).collect::<Vec<_>>())
-                    .bind(rows.iter().map(|(key, _)| key.bucket).collect::<Vec<_>>())
-                    .bind(rows.iter().map(|(key, _)| key.value).collect::<Vec<_>>())
-                    .bind(rows.iter().map(|(key, _)| key.second).collect::<Vec<_>>())
-                    .bind(rows.iter().map(|(_, counts)| counts.scans).collect::<Vec<_>>())
-                    .bind(rows.iter().map(|(_, counts)| counts.new_devices).collect::<Vec<_>>())
-                    .bind(rows.iter().map(|(_, counts)| counts.robots).collect::<Vec<_>>())
-                    .execute(&mut **c)
-                    .await?;
-            }
-            Conn::SqliteTx(c) => {
-                let row = |(key, counts): &(&Key<'_>, &Counts)| {
-                    let Key { account, project, series, bucket, value, second } = key;
-                    let Counts { scans, new_devices, robots } = counts;
-                    json!([account, project, series, bucket, value, second, scans, new_devices, robots])
-                };
-                sqlx::query(sqlite)
-                    .bind(Json(rows.iter().map(row).collect::<Vec<_>>()))
-                    .execute(&mut **c)
-                    .await?;
-            }
-            Conn::Pg(_) | Conn::Sqlite(_) => return Err(dialect::outside_transaction()),
-        }
-    }
-    Ok(())
 }
 
 /// Removes up to `limit` rows of hours before one; returns how many.

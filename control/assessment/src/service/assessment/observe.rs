@@ -1,6 +1,6 @@
 //! Converts stored actions into scans for the profile.
 
-use std::{collections::HashMap, net::IpAddr};
+use std::{borrow::Borrow, collections::HashMap, net::IpAddr};
 
 use scan_store::ScanStore;
 use serde_json::{Map, Value};
@@ -45,20 +45,21 @@ pub struct ScanSources<'a> {
 
 /// Takes new actions into the profiles of their Thngs, in the transaction that stores them. Scans by edges were stored
 /// before, at these positions: a profile that was rebuilt since has them already.
-pub async fn record(
+pub async fn record<A: Borrow<NewAction> + Sync>(
     sources: ScanSources<'_>,
     tx: &mut Tx,
     (account, created_at): (AccountId, UnixMillis),
-    actions: &[NewAction],
+    actions: &[A],
     positions: &HashMap<ActionId, i64>,
 ) -> Result<(), ServiceError> {
-    if !actions.iter().any(is_scan) {
+    if !actions.iter().any(|action| is_scan(action.borrow())) {
         return Ok(());
     }
     let settings = effective(tx, account, &[], None).await?;
     let devices = sources.devices.of(account);
     let seen: Vec<Seen> = actions
         .iter()
+        .map(|action| -> &NewAction { action.borrow() })
         .filter(|action| action.account == account)
         .filter_map(|one| {
             let (thng, observation) = observation(one, created_at, &settings, devices)?;
