@@ -24,7 +24,8 @@ impl Tasks {
     #[must_use]
     pub fn start(app: &Arc<ApiState>, writer_task: WriterTask) -> Self {
         let [stop_writer, stop_background] = [CancellationToken::new(), CancellationToken::new()];
-        let (db, readers) = (app.core.db.clone(), app.core.readers.clone());
+        // A connection of its own: it never waits for one, and each statement is prepared once.
+        let (db, readers) = (app.core.db.with_own_pool(1), app.core.readers.clone());
         let writer = tokio::spawn(writer_task.run(db, readers, stop_writer.clone()));
         let mut tasks = Self {
             app: app.clone(),

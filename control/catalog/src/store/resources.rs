@@ -44,7 +44,7 @@ type ThngRow = (String, Option<String>, String, Option<String>, Option<String>);
 /// Those of some ids that are Thngs, products, collections or places of the account.
 pub async fn list(conn: &mut Conn, account: AccountId, ids: &[String]) -> Result<Vec<Resource>, StoreError> {
     let account = account.as_str();
-    let thngs = dialect::fetch_in_list!(conn, ThngRow, PG_THNGS, SQLITE_THNGS, [account], ids)?;
+    let thngs = dialect::fetch_by_keys!(conn, ThngRow, PG_THNGS, SQLITE_THNGS, [account], ids)?;
     let mut found = Vec::with_capacity(ids.len());
     for (id, product, name, commission, verdict) in thngs {
         let thng: ThngId = parse("id", &id)?;
@@ -60,7 +60,7 @@ pub async fn list(conn: &mut Conn, account: AccountId, ids: &[String]) -> Result
     }
     if found.len() < ids.len() {
         let products =
-            dialect::fetch_in_list!(conn, (String,), PG_PRODUCTS, SQLITE_PRODUCTS, [account], ids)?;
+            dialect::fetch_by_keys!(conn, (String,), PG_PRODUCTS, SQLITE_PRODUCTS, [account], ids)?;
         for (id,) in products {
             let product: ProductId = parse("id", &id)?;
             found.push(Resource {
@@ -75,7 +75,7 @@ pub async fn list(conn: &mut Conn, account: AccountId, ids: &[String]) -> Result
     }
     if found.len() < ids.len() {
         let rows =
-            dialect::fetch_in_list!(conn, (String,), PG_COLLECTIONS, SQLITE_COLLECTIONS, [account], ids)?;
+            dialect::fetch_by_keys!(conn, (String,), PG_COLLECTIONS, SQLITE_COLLECTIONS, [account], ids)?;
         for (id,) in rows {
             let id: CollectionId = parse("id", &id)?;
             let kind = ResourceType::Collection;
@@ -91,7 +91,7 @@ pub async fn list(conn: &mut Conn, account: AccountId, ids: &[String]) -> Result
         }
     }
     if found.len() < ids.len() {
-        let rows = dialect::fetch_in_list!(conn, (String,), PG_PLACES, SQLITE_PLACES, [account], ids)?;
+        let rows = dialect::fetch_by_keys!(conn, (String,), PG_PLACES, SQLITE_PLACES, [account], ids)?;
         for (id,) in rows {
             let id: PlaceId = parse("id", &id)?;
             found.push(Resource {

@@ -216,7 +216,7 @@ pub async fn list_any(
     domain: &str,
     folded: &[String],
 ) -> Result<Vec<Redirection>, StoreError> {
-    let rows = dialect::fetch_in_list!(conn, Row, PG_FIND_ANY_MANY, SQLITE_FIND_ANY_MANY, [domain], folded)?;
+    let rows = dialect::fetch_by_keys!(conn, Row, PG_FIND_ANY_MANY, SQLITE_FIND_ANY_MANY, [domain], folded)?;
     rows.into_iter().map(Redirection::try_from).collect()
 }
 
@@ -250,7 +250,7 @@ pub async fn find_many(
     folded: &[String],
     account: AccountId,
 ) -> Result<Vec<Redirection>, StoreError> {
-    let rows = dialect::fetch_in_list!(
+    let rows = dialect::fetch_by_keys!(
         conn,
         Row,
         PG_FIND_LIVE,
@@ -263,7 +263,7 @@ pub async fn find_many(
 
 /// Which of some folded short ids were ever given out on a domain.
 pub async fn list_taken(conn: &mut Conn, domain: &str, folded: &[String]) -> Result<Vec<String>, StoreError> {
-    let rows = dialect::fetch_in_list!(conn, (String,), PG_TAKEN, SQLITE_TAKEN, [domain], folded)?;
+    let rows = dialect::fetch_by_keys!(conn, (String,), PG_TAKEN, SQLITE_TAKEN, [domain], folded)?;
     Ok(rows.into_iter().map(|(folded,)| folded).collect())
 }
 
