@@ -220,8 +220,9 @@ impl Lanes {
         let mut finished = Vec::new();
         let mut next = Some(first);
         let (mut broken, mut has_urgent) = (None, !has_bulk);
+        let mut point = Point::None;
         while let Some(work) = next.take() {
-            match run_one(&mut tx, work).await {
+            match run_one(&mut tx, &mut point, work).await {
                 Ok(finish) => finished.push(finish),
                 Err((finish, error)) => {
                     finished.extend(finish);
@@ -240,7 +241,7 @@ impl Lanes {
         }
         self.had_urgent = has_urgent;
         let committed = match broken {
-            None => tx.commit().await,
+            None => commit(tx, &point).await,
             Some(error) => Err(error),
         };
         self.metrics.group_size.observe(finished.len() as f64);
@@ -262,19 +263,49 @@ impl Lanes {
 /// A transaction that holds the order of changes.
 async fn begin(db: &Db) -> Result<Tx, StoreError> {
     let mut tx = db.begin(&Ctx::default()).await?;
-    log::lock(&mut tx).await?;
+    log::begin_group(&mut tx).await?;
     Ok(tx)
 }
 
-/// Runs one request in a savepoint; an error means that the whole transaction is unusable.
-async fn run_one(tx: &mut Tx, work: Work) -> Result<Finish, (Option<Finish>, StoreError)> {
-    if let Err(error) = tx.savepoint().await {
+/// The savepoint of a group.
+enum Point {
+    /// There is none yet.
+    None,
+    /// Nothing was done since it was set.
+    Clean,
+    /// What a request has done since is kept.
+    Used,
+}
+
+/// Runs one request behind a savepoint; an error means that the whole transaction is unusable.
+async fn run_one(tx: &mut Tx, point: &mut Point, work: Work) -> Result<Finish, (Option<Finish>, StoreError)> {
+    let set = match point {
+        Point::None => tx.savepoint().await,
+        Point::Clean => Ok(()),
+        Point::Used => tx.next_savepoint().await,
+    };
+    if let Err(error) = set {
         return Err((None, error));
     }
     let finish = work(tx).await;
-    let closed = if finish.keep { tx.release_savepoint().await } else { tx.rollback_to_savepoint().await };
-    match closed {
+    if finish.keep {
+        *point = Point::Used;
+        return Ok(finish);
+    }
+    *point = Point::Clean;
+    match tx.rewind_to_savepoint().await {
         Ok(()) => Ok(finish),
         Err(error) => Err((Some(finish), error)),
     }
+}
+
+/// Writes what the requests of a group have left to its end, and commits.
+async fn commit(mut tx: Tx, point: &Point) -> Result<(), StoreError> {
+    match point {
+        Point::None => {}
+        // It fails where a request went on behind an error of the database: a commit would be a rollback then, without a word.
+        Point::Clean | Point::Used => tx.release_savepoint().await?,
+    }
+    log::finish_group(&mut tx).await?;
+    tx.commit().await
 }

@@ -1,9 +1,10 @@
-//! What every binary needs: connection permits, shares of pools, time limits and read budgets of sockets, files that are read again
+//! What every binary needs: connection permits, shares of pools, sizes of steps, time limits and read budgets of sockets, files that are read again
 //! when they change, settings and the names of all of them, the text of `/metrics`, and what is read of certificates.
 //!
 //! Invariants: nothing here knows what is served; a refusal has one of a closed set of reasons; a permit is returned
 //! when its guard is dropped.
 
+pub mod batch_size;
 mod bounded;
 pub mod certificate;
 mod descriptors;

@@ -313,7 +313,8 @@ pub async fn create_each<S: AsRef<Core> + Sync, D: CreateEach<S>>(
                 results.push(ItemResult::Created { status: 201, id: made.id().to_string() });
             }
             Err(ServiceError::Refused { code, errors }) => {
-                tx.rollback_to_savepoint().await?;
+                tx.rewind_to_savepoint().await?;
+                tx.release_savepoint().await?;
                 results.push(refused(code, errors));
             }
             Err(error) => return Err(error),

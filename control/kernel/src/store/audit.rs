@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 use shared::{id::AccountId, networks, time::UnixMillis};
 
-use super::{Conn, StoreError, Tx, dialect};
+use super::{Conn, StoreError, Tx, dialect, savepoints::Marked};
 use crate::domain::{access::Actor, api_key::KeyId};
 
 const PG_INSERT: &str = "INSERT INTO audit_queue (entry) \
@@ -128,32 +128,8 @@ impl Entry {
 /// What a transaction noted, and the states of what it read in order to change it.
 #[derive(Debug, Default)]
 pub(super) struct Notes {
-    entries: Vec<Entry>,
-    /// How many entries there were at each open savepoint.
-    marks: Vec<usize>,
+    pub(super) entries: Marked<Entry>,
     found: HashMap<(&'static str, String), Value>,
-}
-
-impl Notes {
-    /// A savepoint is set.
-    pub(super) fn mark(&mut self) {
-        self.marks.push(self.entries.len());
-    }
-
-    /// The last savepoint is released: what was noted since stays.
-    pub(super) fn release(&mut self) {
-        self.marks.pop();
-    }
-
-    /// What was noted since the last savepoint did not happen. The savepoint stays.
-    pub(super) fn rewind(&mut self) {
-        self.entries.truncate(self.marks.last().copied().unwrap_or(0));
-    }
-
-    /// Takes what is to be stored.
-    pub(super) fn take(&mut self) -> Vec<Entry> {
-        std::mem::take(&mut self.entries)
-    }
 }
 
 /// What the trail shows of a resource. One that cannot be written as JSON cannot be stored either.
@@ -195,7 +171,7 @@ impl Tx {
         states: impl FnOnce() -> (Option<Value>, Option<Value>),
     ) {
         if let Some(principal) = self.ctx().principal() {
-            self.notes.entries.push(Entry::new(principal, account, of, states()));
+            self.notes.entries.extend([Entry::new(principal, account, of, states())]);
         }
     }
 
@@ -239,6 +215,7 @@ fn bounded(state: Value) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::savepoints::Marks as _;
 
     #[test]
     fn only_what_differs_is_kept() {
@@ -284,16 +261,17 @@ mod tests {
         });
         let account: AccountId = "UKXAGyEf8SQ5eTDmVgGpHqAa".parse().unwrap();
         let entry = |id| Entry::new(principal.clone(), account, ("place", id), (None, None));
-        let mut notes = Notes::default();
-        notes.entries.push(entry("before"));
+        let mut notes = Marked::default();
+        notes.extend([entry("before")]);
         notes.mark();
-        notes.entries.push(entry("outer"));
+        notes.extend([entry("outer")]);
         notes.mark();
-        notes.entries.push(entry("inner"));
+        notes.extend([entry("inner")]);
         notes.rewind();
         notes.release();
-        notes.entries.push(entry("after inner"));
-        let ids = |notes: &Notes| notes.entries.iter().map(|entry| entry.id.clone()).collect::<Vec<_>>();
+        notes.extend([entry("after inner")]);
+        let ids =
+            |notes: &Marked<Entry>| notes.items().iter().map(|entry| entry.id.clone()).collect::<Vec<_>>();
         assert_eq!(ids(&notes), ["before", "outer", "after inner"]);
         notes.rewind();
         notes.release();

@@ -29,6 +29,7 @@ mod error;
 pub mod event_log;
 pub mod events;
 pub mod facets;
+mod group;
 pub mod idempotency;
 pub mod identifiers;
 pub mod keys;
@@ -38,6 +39,7 @@ mod passing;
 pub mod pool;
 pub mod quota_holders;
 pub mod quotas;
+mod savepoints;
 pub mod schema;
 pub mod session;
 mod snapshot;
@@ -49,7 +51,12 @@ pub mod watch;
 pub mod write_probe;
 
 pub use self::error::StoreError;
-pub use self::{ctx::Ctx, pool::PoolState, schema::SchemaError};
+pub use self::{
+    ctx::Ctx,
+    group::{Group, NewChange},
+    pool::PoolState,
+    schema::SchemaError,
+};
 
 /// Longest run of a statement.
 pub const STATEMENT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -177,6 +184,8 @@ pub struct Tx {
     ctx: Ctx,
     notes: audit::Notes,
     quotas: quotas::Seen,
+    /// What its requests have in common, where several share it.
+    pub group: Option<Group>,
 }
 
 impl Tx {
@@ -197,7 +206,12 @@ impl Tx {
     /// The database refused, or the claim is lost; nothing was written.
     pub async fn commit(mut self) -> Result<(), StoreError> {
         quotas::settle(&mut self).await?;
-        let entries = self.notes.take();
+        if let Some(group) = &mut self.group {
+            group.check()?;
+            let events = group.events.take();
+            events::insert(&mut self, &events).await?;
+        }
+        let entries = self.notes.entries.take();
         if !entries.is_empty() {
             audit::insert(&mut self, &entries).await?;
         }
@@ -212,54 +226,14 @@ impl Tx {
         Ok(())
     }
 
-    /// Marks a point to which [`Tx::rollback_to_savepoint`] returns.
-    ///
-    /// # Errors
-    /// The database refused.
-    pub async fn savepoint(&mut self) -> Result<(), StoreError> {
-        self.notes.mark();
-        self.quotas.mark();
-        self.execute("SAVEPOINT item").await
-    }
-
-    /// Forgets the savepoint and keeps what was done since.
-    ///
-    /// # Errors
-    /// The database refused.
-    pub async fn release_savepoint(&mut self) -> Result<(), StoreError> {
-        self.notes.release();
-        self.quotas.release();
-        self.execute("RELEASE SAVEPOINT item").await
-    }
-
-    /// Undoes what was done since the savepoint, and forgets it.
-    ///
-    /// # Errors
-    /// The database refused.
-    pub async fn rollback_to_savepoint(&mut self) -> Result<(), StoreError> {
-        self.notes.rewind();
-        self.quotas.rewind();
-        self.execute("ROLLBACK TO SAVEPOINT item").await?;
-        self.release_savepoint().await
-    }
-
     /// Runs a statement that deletes up to `limit` rows from before a time; returns how many.
-    ///
-    /// # Errors
-    /// The database failed.
     pub async fn purge(
         &mut self,
         sql: &'static str,
         before: UnixMillis,
         limit: u32,
     ) -> Result<u64, StoreError> {
-        let done = execute!(&mut self.conn, sql, before.0, i64::from(limit));
-        Ok(done?)
-    }
-
-    async fn execute(&mut self, sql: &'static str) -> Result<(), StoreError> {
-        execute!(&mut self.conn, sql)?;
-        Ok(())
+        Ok(execute!(&mut self.conn, sql, before.0, i64::from(limit))?)
     }
 }
 
@@ -359,7 +333,7 @@ impl Db {
             Self::Sqlite { write, .. } => Conn::SqliteTx(write.begin_with("BEGIN IMMEDIATE").await?),
         };
         let (notes, quotas) = (audit::Notes::default(), quotas::Seen::default());
-        Ok(Tx { conn, ctx: ctx.clone(), notes, quotas })
+        Ok(Tx { conn, ctx: ctx.clone(), notes, quotas, group: None })
     }
 
     /// Waits for running statements and closes every connection.

@@ -156,7 +156,7 @@ pub struct NewRow<'a> {
     pub rev: Rev,
 }
 
-/// Adds redirections of one domain and account, all of one moment.
+/// Adds redirections of one domain and account, all of one moment; returns them as they are stored now.
 ///
 /// # Errors
 /// [`StoreError::Unique`] when a short id is taken, by a tombstone too; then none is added.
@@ -166,7 +166,7 @@ pub async fn insert(
     account: AccountId,
     at: UnixMillis,
     rows: &[NewRow<'_>],
-) -> Result<(), StoreError> {
+) -> Result<Vec<Redirection>, StoreError> {
     let host = domain.host.as_str();
     let made = redirection_writes::insert_redirections(tx, host, account.as_str(), at.0, rows).await?;
     let made: HashMap<String, i64> = made.into_iter().collect();
@@ -175,7 +175,7 @@ pub async fn insert(
         .filter_map(|row| {
             Some(Redirection {
                 account,
-                domain: domain.clone(),
+                domain: ShortDomain { personal_data: None, redirect_max_age: None, ..domain.clone() },
                 redirect: row.redirect.clone(),
                 scopes: row.scopes.clone(),
                 hits: 0,
@@ -186,7 +186,8 @@ pub async fn insert(
             })
         })
         .collect();
-    redirection_details::insert(tx, links.iter()).await
+    redirection_details::insert(tx, links.iter()).await?;
+    Ok(links)
 }
 
 /// A redirection of an account.

@@ -16,6 +16,7 @@ use shared::{
 use super::{
     chains::{Chains, Next},
     load::blocked_hosts,
+    resolve::all_domains,
 };
 use crate::{
     domain::{
@@ -28,7 +29,7 @@ use crate::{
     },
     error::{CommonError, RedirectsError, ServiceError},
     store::{
-        Conn, Tx, accounts, domain_files, redirections as table,
+        Conn, Tx, domain_files, redirections as table,
         resources::{self, Resource},
         scopes, tenants,
     },
@@ -92,7 +93,7 @@ pub(super) async fn plan(
         let scopes = scopes::list(tx, account, &ids).await?;
         owners.retain(|id, _| grant.admits(id, scopes.get(id)));
     }
-    let domains = accounts::list_all_domains(tx).await?;
+    let domains = all_domains(tx).await?;
     let hosts = tenants::find_target_hosts(tx, account).await?;
     let targets = items.iter().flatten().flat_map(|draft| draft.writable.targets());
     let targets = targets.map(|(_, target)| target.as_str());
