@@ -11,4 +11,4 @@ pub mod error;
 pub mod service;
 pub mod store;
 
-pub use platform::batch_size;
+pub use platform::{FairQueue, batch_size};

@@ -10,6 +10,7 @@ pub mod certificate;
 mod descriptors;
 pub mod exposition;
 pub mod fair;
+mod fair_queue;
 mod permits;
 mod read_budget;
 pub mod settings;
@@ -20,6 +21,7 @@ mod watch;
 pub use self::{
     bounded::{Bounded, TimeLimits},
     descriptors::descriptors,
+    fair_queue::FairQueue,
     permits::{Bounds, Busy, Handle, Holder, Permit, Permits, Rank, Refused},
     read_budget::ReadBudget,
     shares::{Full, Share, Shares},
