@@ -5,13 +5,16 @@ use std::{collections::HashMap, net::IpAddr, sync::Arc};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use shared::{id::AccountId, networks, time::UnixMillis};
+use sqlx::AssertSqlSafe;
 
 use super::{Conn, StoreError, Tx, dialect, savepoints::Marked};
 use crate::domain::{access::Actor, api_key::KeyId};
 
 const PG_INSERT: &str = "INSERT INTO audit_queue (entry) \
     SELECT entry FROM UNNEST($1::text[]) WITH ORDINALITY AS t (entry, n) ORDER BY n";
-const SQLITE_INSERT: &str = "INSERT INTO audit_queue (entry) SELECT value FROM json_each($1) ORDER BY key";
+
+/// Rows of one statement of SQLite, which binds them one by one: that is cheaper than a list that it has to read as JSON.
+const SQLITE_ROWS: usize = 16;
 
 /// Longest text of what was before or after, in bytes; of a longer one only the size is kept.
 const MAX_STATE: usize = 16 * 1024;
@@ -107,21 +110,22 @@ impl Entry {
     #[must_use]
     pub fn row(&self) -> String {
         let principal = &self.principal;
-        json!([
+        let columns = (
             self.account.as_str(),
             principal.at.0,
             principal.kind,
-            principal.id,
-            principal.key,
-            principal.network,
-            principal.request,
-            principal.operation,
+            &principal.id,
+            &principal.key,
+            &principal.network,
+            &principal.request,
+            &principal.operation,
             self.resource,
-            self.id,
-            self.before,
-            self.after,
-        ])
-        .to_string()
+            &self.id,
+            &self.before,
+            &self.after,
+        );
+        // Texts and numbers always are JSON.
+        serde_json::to_string(&columns).unwrap_or_default()
     }
 }
 
@@ -189,7 +193,12 @@ pub(super) async fn insert(tx: &mut Tx, entries: &[Entry]) -> Result<(), StoreEr
             sqlx::query(PG_INSERT).bind(rows).execute(&mut **c).await?;
         }
         Conn::SqliteTx(c) => {
-            sqlx::query(SQLITE_INSERT).bind(format!("[{}]", rows.join(","))).execute(&mut **c).await?;
+            for rows in rows.chunks(SQLITE_ROWS) {
+                let more = ", (?)".repeat(rows.len() - 1);
+                let sql = AssertSqlSafe(format!("INSERT INTO audit_queue (entry) VALUES (?){more}"));
+                let query = sqlx::query::<sqlx::Sqlite>(sql);
+                rows.iter().fold(query, |query, row| query.bind(row.as_str())).execute(&mut **c).await?;
+            }
         }
         Conn::Pg(_) | Conn::Sqlite(_) => return Err(dialect::outside_transaction()),
     }
