@@ -73,6 +73,9 @@ const CONNECTIONS: u32 = 16;
 /// How long an idle connection is taken to be alive; past it a request asks before it uses one.
 const TRUSTED_IDLE: Duration = Duration::from_secs(1);
 
+/// Statements that a connection keeps: the usual hundred is fewer than requests and workers use in turn.
+const KEPT_STATEMENTS: usize = 256;
+
 /// Reads a stored id (or other parsed text) back; a text that does not parse is a broken row.
 pub fn parse<T: FromStr>(column: &str, text: &str) -> Result<T, StoreError> {
     text.parse().map_err(|_| StoreError::Row(format!("{column}: {text:?}")))
@@ -275,7 +278,7 @@ impl Db {
     pub async fn connect_postgres(url: &str) -> Result<Self, StoreError> {
         let [timeout_ms, idle_ms] =
             [STATEMENT_TIMEOUT, IDLE_TIMEOUT].map(|timeout| timeout.as_millis().to_string());
-        let options = PgConnectOptions::from_str(url)?.options([
+        let options = PgConnectOptions::from_str(url)?.statement_cache_capacity(KEPT_STATEMENTS).options([
             ("statement_timeout", timeout_ms.as_str()),
             ("idle_in_transaction_session_timeout", idle_ms.as_str()),
             // Statements here take less time than compiling them, however badly their rows are guessed.

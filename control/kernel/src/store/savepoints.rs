@@ -16,15 +16,11 @@ impl<T> Default for Marked<T> {
     }
 }
 
-/// A list of any kind.
+/// Of any kind: a savepoint is set; the last one is forgotten, and what came since stays; or what came since did not happen, and
+/// the savepoint stays.
 pub(super) trait Marks {
-    /// A savepoint is set.
     fn mark(&mut self);
-
-    /// The last savepoint is released: what came since stays.
     fn release(&mut self);
-
-    /// What came since the last savepoint did not happen. The savepoint stays.
     fn rewind(&mut self);
 }
 
