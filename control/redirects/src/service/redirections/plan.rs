@@ -29,7 +29,7 @@ use crate::{
     },
     error::{CommonError, RedirectsError, ServiceError},
     store::{
-        Conn, Tx, domain_files, redirections as table,
+        Conn, Tx, redirections as table,
         resources::{self, Resource},
         scopes, tenants,
     },
@@ -73,7 +73,8 @@ pub(super) async fn plan(
     at: UnixMillis,
 ) -> Result<Planned, ServiceError> {
     let account = actor.account;
-    if domain_files::is_unproven(tx, account, &domain.host).await? {
+    let (hosts, is_unproven) = tenants::find_link_rules(tx, account, domain.host.as_str()).await?;
+    if is_unproven {
         return Err(RedirectsError::DomainUnproven(domain.host.to_string()).into());
     }
     let mut generated = candidates.into_iter().map(ShortId::generate);
@@ -94,7 +95,6 @@ pub(super) async fn plan(
         owners.retain(|id, _| grant.admits(id, scopes.get(id)));
     }
     let domains = all_domains(tx).await?;
-    let hosts = tenants::find_target_hosts(tx, account).await?;
     let targets = items.iter().flatten().flat_map(|draft| draft.writable.targets());
     let targets = targets.map(|(_, target)| target.as_str());
     let blocked = blocked_hosts(tx, targets).await?;
