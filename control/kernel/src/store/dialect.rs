@@ -75,7 +75,7 @@ macro_rules! fetch_in_list {
 pub use fetch_in_list;
 
 /// Keys that are looked up by a statement that Postgres keeps.
-pub const FEW: usize = 4;
+pub const FEW: usize = 8;
 
 /// [`fetch_in_list`] by the key of a table. Of a few keys Postgres keeps the statement, as it does for one: planning it each time
 /// costs a second round trip. The text of a long list differs, because a statement that is kept is used whatever is asked for.
