@@ -12,8 +12,9 @@ use crate::domain::{access::Actor, api_key::KeyId};
 
 const PG_INSERT: &str = "INSERT INTO audit_queue (entry) \
     SELECT entry FROM UNNEST($1::text[]) WITH ORDINALITY AS t (entry, n) ORDER BY n";
-
-/// Rows of one statement of SQLite, which binds them one by one: that is cheaper than a list that it has to read as JSON.
+// With one more value for each row: cheaper than a list that SQLite has to read as JSON.
+const SQLITE_INSERT: &str = "INSERT INTO audit_queue (entry) VALUES (?)";
+/// Rows of one statement of SQLite.
 const SQLITE_ROWS: usize = 16;
 
 /// Longest text of what was before or after, in bytes; of a longer one only the size is kept.
@@ -195,7 +196,7 @@ pub(super) async fn insert(tx: &mut Tx, entries: &[Entry]) -> Result<(), StoreEr
         Conn::SqliteTx(c) => {
             for rows in rows.chunks(SQLITE_ROWS) {
                 let more = ", (?)".repeat(rows.len() - 1);
-                let sql = AssertSqlSafe(format!("INSERT INTO audit_queue (entry) VALUES (?){more}"));
+                let sql = AssertSqlSafe(format!("{SQLITE_INSERT}{more}"));
                 let query = sqlx::query::<sqlx::Sqlite>(sql);
                 rows.iter().fold(query, |query, row| query.bind(row.as_str())).execute(&mut **c).await?;
             }

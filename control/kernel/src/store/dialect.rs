@@ -74,7 +74,7 @@ macro_rules! fetch_in_list {
 }
 pub use fetch_in_list;
 
-/// Keys that are looked up by a statement that Postgres keeps.
+/// Keys of a statement that Postgres keeps.
 pub const FEW: usize = 8;
 
 /// [`fetch_in_list`] by the key of a table. Of a few keys Postgres keeps the statement, as it does for one: planning it each time

@@ -28,13 +28,11 @@ pub struct Group {
 
 impl Group {
     /// Of a transaction that has locked the change log at `head`.
-    #[must_use]
     pub fn new(head: Rev) -> Self {
         Self { head, ..Self::default() }
     }
 
     /// The head of the change log behind the revisions that were taken.
-    #[must_use]
     pub fn head(&self) -> Rev {
         self.head + self.taken.items().iter().sum::<Rev>()
     }
