@@ -1,10 +1,11 @@
 //! Background tasks of every control process: the writer and the workers.
 
-use std::sync::Arc;
+use std::{io, sync::Arc, thread};
 
+use kernel::store::Db;
 use push::hub::Ended;
 use redirects::writer::WriterTask;
-use tokio::task::{JoinHandle, JoinSet};
+use tokio::{runtime, sync::oneshot, task::JoinSet};
 use tokio_util::sync::CancellationToken;
 
 use crate::{failure::Failure, state::ApiState, worker};
@@ -12,7 +13,8 @@ use crate::{failure::Failure, state::ApiState, worker};
 /// The writer and the background tasks of a process; they end in an order.
 pub struct Tasks {
     app: Arc<ApiState>,
-    writer: Option<(JoinHandle<()>, CancellationToken)>,
+    /// The end of its thread; nothing comes where that panicked.
+    writer: Option<(oneshot::Receiver<()>, CancellationToken)>,
     background: JoinSet<Result<(), Failure>>,
     stop_background: CancellationToken,
 }
@@ -21,11 +23,23 @@ impl Tasks {
     /// Starts the writer, the change stream, the feed of subscribers, the lease of connections, the last use of keys, the
     /// upkeep, the move of older scans, the workers of jobs, deleted applications, erasures, print orders, certificates, changes of links, webhooks, mails and
     /// reactions, the backfill of statistics, the end of take-downs, and the probe of writes.
-    #[must_use]
-    pub fn start(app: &Arc<ApiState>, writer_task: WriterTask) -> Self {
+    ///
+    /// # Errors
+    /// The system has no thread for the writer.
+    pub fn start(app: &Arc<ApiState>, writer_task: WriterTask) -> Result<Self, Failure> {
         let [stop_writer, stop_background] = [CancellationToken::new(), CancellationToken::new()];
-        let (db, readers) = (app.core.db.clone(), app.core.readers.clone());
-        let writer = tokio::spawn(writer_task.run(db, readers, stop_writer.clone()));
+        let (db, readers, stop) = (app.core.db.clone(), app.core.readers.clone(), stop_writer.clone());
+        let writer = on_own_thread(async move {
+            // A connection of its own: it never waits for one, and each statement is prepared once.
+            let own = db.with_own_pool(1);
+            writer_task.run(own.clone(), readers, stop).await;
+            match own {
+                Db::Pg(pool) => pool.close().await,
+                // The connections of all.
+                Db::Sqlite { .. } => {}
+            }
+        })
+        .map_err(|error| Failure::failed("the thread of the writer", error))?;
         let mut tasks = Self {
             app: app.clone(),
             writer: Some((writer, stop_writer)),
@@ -73,7 +87,7 @@ impl Tasks {
         tasks.spawn(statistics::worker::backfill::run(app.statistics.clone(), stop_background.clone()));
         tasks.spawn(hosting::worker::run(app.core.clone(), stop_background.clone()));
         tasks.spawn(worker::write_probe::run(app.clone(), stop_background));
-        tasks
+        Ok(tasks)
     }
 
     /// Adds a task that runs until [`Self::stopping`] is cancelled.
@@ -105,7 +119,7 @@ impl Tasks {
         tokio::select! {
             ended = writer => match ended {
                 Ok(()) => Failure::Failed("the writer ended unasked".to_owned()),
-                Err(error) => Failure::failed("the writer", error),
+                Err(_) => Failure::Failed("the writer panicked".to_owned()),
             },
             Some(ended) = self.background.join_next() => match ended {
                 Ok(Ok(())) => Failure::Failed("a background task ended unasked".to_owned()),
@@ -125,7 +139,7 @@ impl Tasks {
         let mut result = Ok(());
         if let Some((writer, stop)) = self.writer.take() {
             stop.cancel();
-            result = result.and(writer.await.map_err(|error| Failure::failed("the writer", error)));
+            result = result.and(writer.await.map_err(|_| Failure::Failed("the writer panicked".to_owned())));
         }
         self.stop_background.cancel();
         while let Some(ended) = self.background.join_next().await {
@@ -136,4 +150,20 @@ impl Tasks {
         self.app.core.db.close().await;
         result
     }
+}
+
+/// Runs a future on a thread and a runtime of its own.
+///
+/// On a thread of requests each statement of the writer would wait until the tasks of that thread had their turn, and everybody
+/// waits for the writer.
+fn on_own_thread(work: impl Future<Output = ()> + Send + 'static) -> io::Result<oneshot::Receiver<()>> {
+    let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
+    let (done, ended) = oneshot::channel();
+    let run = move || {
+        runtime.block_on(work);
+        // Who does not wait for it is stopping.
+        let _ = done.send(());
+    };
+    thread::Builder::new().name("writer".to_owned()).spawn(run)?;
+    Ok(ended)
 }

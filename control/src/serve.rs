@@ -166,7 +166,7 @@ pub async fn serve(config: Config, shutdown: CancellationToken) -> Result<Runnin
     let name = random_name().map_err(|error| Failure::failed("the name of this replica", error))?;
     let replica = Arc::new(Replica::new(&name));
     app.hub.join(replica.clone());
-    let mut tasks = Tasks::start(&app, writer_task);
+    let mut tasks = Tasks::start(&app, writer_task)?;
     tasks.spawn(replica.run(app.hub.clone(), tasks.stopping()));
     tasks.spawn(app.edge_keys.clone().follow(app.core.db.clone(), tasks.stopping()));
     let publisher = PublisherConfig {

@@ -5,9 +5,10 @@
 //! randomness. A statement that the two engines spell differently stands in both spellings side by side. Every
 //! function of the store takes a [`store::Conn`], be it a pooled connection or the inside of a [`store::Tx`].
 
-pub mod batch_size;
 pub mod buckets;
 pub mod domain;
 pub mod error;
 pub mod service;
 pub mod store;
+
+pub use platform::{FairQueue, batch_size};

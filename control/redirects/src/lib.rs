@@ -5,7 +5,6 @@
 
 pub mod domain;
 pub mod error;
-mod fair_queue;
 pub mod fill_words;
 pub mod http;
 pub mod metrics;

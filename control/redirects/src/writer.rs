@@ -1,9 +1,10 @@
 //! The single task that writes redirections: many requests share a transaction and its fsync.
 //!
 //! Commits are serial, because each holds the row lock of the log's head to its end (`control/README.md`, "Change
-//! log"). A group takes urgent single changes first, then steps of imports, until its time is used up; in each lane accounts
-//! take turns. Beside urgent changes it takes one step, however many accounts import. Each request has its own savepoint, so
-//! a refused one does not affect the others.
+//! log"). A group takes urgent single changes, or one step of an import and the urgent changes that came meanwhile, until its
+//! time is used up: no urgent change waits for a step that began later. Beside urgent changes steps are short; one that has
+//! waited for its turn goes first. In each lane that account is next that has used the least time. Each request has its own
+//! savepoint, so a refused one does not affect the others.
 
 use std::{
     panic::AssertUnwindSafe,
@@ -12,17 +13,16 @@ use std::{
 };
 
 use futures_util::{FutureExt, future::BoxFuture};
-use kernel::batch_size::AdaptiveBatchSize;
-use shared::id::AccountId;
+use kernel::{FairQueue, batch_size::AdaptiveBatchSize};
+use shared::{id::AccountId, wire::stream::Rev};
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
     error::ServiceError,
-    fair_queue::FairQueue,
     metrics::WriterMetrics,
     service::{Readers, capacity::WAITING_CHANGES},
-    store::{Ctx, Db, StoreError, Tx, log},
+    store::{Ctx, Db, Group, StoreError, Tx, log},
 };
 
 /// Longest run of one transaction before it commits, but for its last request: an urgent change waits for at
@@ -31,6 +31,17 @@ const GROUP_TIME: Duration = Duration::from_millis(20);
 
 /// Most requests in one transaction.
 const GROUP_SIZE: usize = 256;
+
+/// Most revisions of a transaction before it commits, but for those of its last request: what it has to write then is kept in
+/// memory, some KiB for each.
+const GROUP_REVS: u64 = 2_000;
+
+/// How long steps of imports are short after an urgent change: somebody changes links one after the other.
+const BESIDE: Duration = Duration::from_millis(200);
+
+/// How long a step of an import waits at most while urgent changes come all the time, but for one group: that leaves imports
+/// about a tenth of the time.
+const BULK_WAIT: Duration = Duration::from_millis(100);
 
 /// Which requests go first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,15 +77,19 @@ pub struct WriterTask {
     urgent: mpsc::Receiver<(AccountId, Work)>,
     bulk: mpsc::Receiver<(AccountId, Work)>,
     metrics: WriterMetrics,
+    batch_size: Arc<AdaptiveBatchSize>,
 }
 
 /// The task at work.
 struct Lanes {
-    urgent: FairQueue<Work>,
-    bulk: FairQueue<Work>,
+    urgent: FairQueue<AccountId, Work>,
+    bulk: FairQueue<AccountId, Work>,
     metrics: WriterMetrics,
-    /// Whether the last group had urgent changes.
-    had_urgent: bool,
+    batch_size: Arc<AdaptiveBatchSize>,
+    /// When the last urgent change was written.
+    urgent_at: Option<Instant>,
+    /// When the last step was written.
+    bulk_at: Instant,
 }
 
 /// Creates a writer and its task.
@@ -83,8 +98,14 @@ pub fn writer() -> (Writer, WriterTask) {
     let (urgent, urgent_in) = mpsc::channel(WAITING_CHANGES.0);
     let (bulk, bulk_in) = mpsc::channel(WAITING_CHANGES.1);
     let metrics = WriterMetrics::default();
-    let task = WriterTask { urgent: urgent_in, bulk: bulk_in, metrics: metrics.clone() };
-    (Writer { urgent, bulk, metrics, batch_size: Arc::default() }, task)
+    let batch_size: Arc<AdaptiveBatchSize> = Arc::default();
+    let task = WriterTask {
+        urgent: urgent_in,
+        bulk: bulk_in,
+        metrics: metrics.clone(),
+        batch_size: batch_size.clone(),
+    };
+    (Writer { urgent, bulk, metrics, batch_size }, task)
 }
 
 impl Writer {
@@ -172,32 +193,37 @@ impl Writer {
 impl WriterTask {
     /// Writes until `shutdown` and the queues are empty.
     pub async fn run(self, db: Db, readers: Arc<dyn Readers>, shutdown: CancellationToken) {
-        let Self { urgent, bulk, metrics } = self;
+        let Self { urgent, bulk, metrics, batch_size } = self;
         let urgent = FairQueue::new(urgent, WAITING_CHANGES.0);
         let bulk = FairQueue::new(bulk, WAITING_CHANGES.1);
-        Lanes { urgent, bulk, metrics, had_urgent: false }.run(db, readers, shutdown).await;
+        let lanes = Lanes { urgent, bulk, metrics, batch_size, urgent_at: None, bulk_at: Instant::now() };
+        lanes.run(db, readers, shutdown).await;
     }
 }
 
 impl Lanes {
     async fn run(mut self, db: Db, readers: Arc<dyn Readers>, shutdown: CancellationToken) {
         loop {
-            let (first, is_bulk) = tokio::select! {
-                biased;
-                Some(work) = self.urgent.next() => (work, false),
-                Some(work) = self.bulk.next() => (work, true),
-                () = shutdown.cancelled() => {
-                    self.urgent.close();
-                    self.bulk.close();
-                    match self.urgent.next().await {
-                        Some(work) => (work, false),
-                        None => match self.bulk.next().await {
-                            Some(work) => (work, true),
-                            None => return,
-                        },
+            let overdue = if self.bulk_at.elapsed() < BULK_WAIT { None } else { self.bulk.try_next() };
+            let (first, is_bulk) = match overdue {
+                Some(work) => (work, true),
+                None => tokio::select! {
+                    biased;
+                    Some(work) = self.urgent.next() => (work, false),
+                    Some(work) = self.bulk.next() => (work, true),
+                    () = shutdown.cancelled() => {
+                        self.urgent.close();
+                        self.bulk.close();
+                        match self.urgent.next().await {
+                            Some(work) => (work, false),
+                            None => match self.bulk.next().await {
+                                Some(work) => (work, true),
+                                None => return,
+                            },
+                        }
                     }
-                }
-                else => return,
+                    else => return,
+                },
             };
             self.write_group(&db, first, is_bulk).await;
             readers.wake_edges();
@@ -205,7 +231,7 @@ impl Lanes {
         }
     }
 
-    async fn write_group(&mut self, db: &Db, first: Work, mut has_bulk: bool) {
+    async fn write_group(&mut self, db: &Db, first: Work, mut is_bulk: bool) {
         let begun = Instant::now();
         let mut tx = match begin(db).await {
             Ok(tx) => tx,
@@ -217,11 +243,25 @@ impl Lanes {
                 return;
             }
         };
+        let first_rev = revs(&tx);
+        let is_short = !self.urgent.is_empty() || self.urgent_at.is_some_and(|at| at.elapsed() < BESIDE);
+        self.batch_size.set_short(is_short);
         let mut finished = Vec::new();
         let mut next = Some(first);
-        let (mut broken, mut has_urgent) = (None, !has_bulk);
+        let mut broken = None;
+        let mut point = Point::None;
         while let Some(work) = next.take() {
-            match run_one(&mut tx, work).await {
+            let started = Instant::now();
+            let ran = run_one(&mut tx, &mut point, work).await;
+            let now = Instant::now();
+            if is_bulk {
+                self.bulk_at = now;
+                self.bulk.charge(now - started);
+            } else {
+                self.urgent_at = Some(now);
+                self.urgent.charge(now - started);
+            }
+            match ran {
                 Ok(finish) => finished.push(finish),
                 Err((finish, error)) => {
                     finished.extend(finish);
@@ -229,18 +269,19 @@ impl Lanes {
                     break;
                 }
             }
-            if finished.len() < GROUP_SIZE && begun.elapsed() < GROUP_TIME {
-                next = self.urgent.try_next();
-                has_urgent |= next.is_some();
-                if next.is_none() && !(has_bulk && (has_urgent || self.had_urgent)) {
-                    next = self.bulk.try_next();
-                    has_bulk = true;
-                }
+            let is_full = finished.len() >= GROUP_SIZE || revs(&tx) - first_rev >= GROUP_REVS;
+            if is_full || begun.elapsed() >= GROUP_TIME {
+                break;
+            }
+            next = self.urgent.try_next();
+            if next.is_some() {
+                is_bulk = false;
+            } else if is_bulk && !is_short {
+                next = self.bulk.try_next();
             }
         }
-        self.had_urgent = has_urgent;
         let committed = match broken {
-            None => tx.commit().await,
+            None => commit(tx, &point).await,
             Some(error) => Err(error),
         };
         self.metrics.group_size.observe(finished.len() as f64);
@@ -262,19 +303,54 @@ impl Lanes {
 /// A transaction that holds the order of changes.
 async fn begin(db: &Db) -> Result<Tx, StoreError> {
     let mut tx = db.begin(&Ctx::default()).await?;
-    log::lock(&mut tx).await?;
+    log::begin_group(&mut tx).await?;
     Ok(tx)
 }
 
-/// Runs one request in a savepoint; an error means that the whole transaction is unusable.
-async fn run_one(tx: &mut Tx, work: Work) -> Result<Finish, (Option<Finish>, StoreError)> {
-    if let Err(error) = tx.savepoint().await {
+/// The head of the change log behind what the requests of a group have taken.
+fn revs(tx: &Tx) -> Rev {
+    tx.group.as_ref().map_or(0, Group::head)
+}
+
+/// The savepoint of a group.
+enum Point {
+    /// There is none yet.
+    None,
+    /// Nothing was done since it was set.
+    Clean,
+    /// What a request has done since is kept.
+    Used,
+}
+
+/// Runs one request behind a savepoint; an error means that the whole transaction is unusable.
+async fn run_one(tx: &mut Tx, point: &mut Point, work: Work) -> Result<Finish, (Option<Finish>, StoreError)> {
+    let set = match point {
+        Point::None => tx.savepoint().await,
+        Point::Clean => Ok(()),
+        Point::Used => tx.next_savepoint().await,
+    };
+    if let Err(error) = set {
         return Err((None, error));
     }
     let finish = work(tx).await;
-    let closed = if finish.keep { tx.release_savepoint().await } else { tx.rollback_to_savepoint().await };
-    match closed {
+    if finish.keep {
+        *point = Point::Used;
+        return Ok(finish);
+    }
+    *point = Point::Clean;
+    match tx.rewind_to_savepoint().await {
         Ok(()) => Ok(finish),
         Err(error) => Err((Some(finish), error)),
     }
+}
+
+/// Writes what the requests of a group have left to its end, and commits.
+async fn commit(mut tx: Tx, point: &Point) -> Result<(), StoreError> {
+    match point {
+        Point::None => {}
+        // It fails where a request went on behind an error of the database: a commit would be a rollback then, without a word.
+        Point::Clean | Point::Used => tx.release_savepoint().await?,
+    }
+    log::finish_group(&mut tx).await?;
+    tx.commit().await
 }

@@ -23,11 +23,15 @@ use tokio::sync::oneshot;
 
 use crate::{request_error::RequestError, routes::Policy};
 
-/// Places of a core: statements of the database run beside requests that wait for others.
-const PLACES_PER_CORE: usize = 4;
+/// Places of a core: one request computes while another one waits for the database, which computes on these cores, too, or for
+/// its disk. Changes of links have none while they wait for the writer.
+const PLACES_PER_CORE: usize = 2;
 
-/// Most places, those included that accounts without any get beyond the usual ones. It is below the connections of a
-/// process to Postgres, 16, so that no request waits for one, and background work has some.
+/// Places beyond these, for accounts without any.
+const MORE_PLACES: usize = 4;
+
+/// Most places of both kinds. It is below the connections of a process to Postgres, 16, so that no request waits for one, and
+/// background work has some.
 const MOST_PLACES: usize = 12;
 
 /// Requests of one account that may wait; one with a public key, which strangers have, only if fewer than half as many do.
@@ -108,7 +112,8 @@ impl FairShare {
     #[must_use]
     pub fn of_machine() -> Arc<Self> {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        Self::new((PLACES_PER_CORE * cores).min(MOST_PLACES), MOST_PLACES)
+        let places = (PLACES_PER_CORE * cores).min(MOST_PLACES);
+        Self::new(places, (places + MORE_PLACES).min(MOST_PLACES))
     }
 
     /// So many places that any account gets, and so many at most.

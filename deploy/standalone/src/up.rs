@@ -193,7 +193,7 @@ pub async fn up(config: Config, shutdown: CancellationToken) -> Result<Running, 
     })
     .await
     .map_err(|error| Failure::failed("the change log and the store of scans", error))?;
-    let tasks = Tasks::start(&app, writer_task);
+    let tasks = Tasks::start(&app, writer_task)?;
     let parts = Parts::start(&config, &data_dir, &app, tasks, &edge_key, sockets, &addresses, files).await?;
     let supervisor = tokio::spawn(parts.supervise(data_dir, shutdown));
     let dev_ca = (config.tls == Tls::Dev).then(|| tls.map(|tls| tls.ca)).flatten();

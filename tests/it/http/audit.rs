@@ -78,6 +78,24 @@ pub(super) async fn an_entry_says_who_changed_what(engine: Engine) -> Result<()>
     Ok(())
 }
 
+/// More than a statement takes, and a step that takes all that wait.
+pub(super) async fn entries_of_one_transaction_keep_their_order(engine: Engine) -> Result<()> {
+    let api = Api::new(engine).await?;
+    let thng = api.create("/thngs", json!({"name": "t"})).await?;
+    let link = |n| json!({"platformId": thng["id"], "defaultRedirectUrl": "https://example.com/", "shortId": format!("L{n}")});
+    let links = Value::Array((0..40).map(link).collect());
+    api.call(Method::POST, "/redirections", Some(links)).await?.must_be(200)?;
+    let found = entries(&api, "?filter=resource=redirection&perPage=100").await?;
+    let ids: Vec<&str> = found.iter().rev().filter_map(|entry| entry["resourceId"].as_str()).collect();
+    assert_eq!(ids.len(), 40);
+    for (n, id) in ids.into_iter().enumerate() {
+        assert!(id.ends_with(&format!("/L{n}")), "{id} is {n}");
+    }
+    assert_eq!(checked(&api).await?, Ok(41), "with the Thng");
+    assert_eq!(chain_new(&api.made.app.core).await?, 0, "nothing waits any more");
+    Ok(())
+}
+
 pub(super) async fn an_entry_shows_product_position_and_status_and_no_token(engine: Engine) -> Result<()> {
     let api = Api::new(engine).await?;
     let product = api.create("/products", json!({"name": "p"})).await?;
@@ -281,6 +299,7 @@ async fn an_unreadable_entry_is_set_aside() -> Result<()> {
 
 crate::on_both_engines!(
     an_entry_says_who_changed_what,
+    entries_of_one_transaction_keep_their_order,
     an_entry_shows_product_position_and_status_and_no_token,
     what_is_refused_or_undone_leaves_no_entry,
     the_trail_is_for_operators_of_the_account,

@@ -2,7 +2,7 @@
 
 mod arrays;
 
-use anyhow::{Context, Result, anyhow, ensure};
+use anyhow::{Context, Result, ensure};
 use axum::http::Method;
 use control::worker::ingest_scans::ingest;
 use digital_links::service::step;

@@ -158,7 +158,7 @@ impl Readers for Groups {
     }
 }
 
-/// A group with urgent changes, and the one behind it, have one step, however many accounts import.
+/// A group behind one with urgent changes has one step, however many accounts import.
 #[tokio::test]
 async fn groups_beside_urgent_changes_have_one_step() -> Result<()> {
     let mut made = TestApp::without_tasks(Engine::Sqlite).await?;
@@ -181,5 +181,48 @@ async fn groups_beside_urgent_changes_have_one_step() -> Result<()> {
     for group in 0..2 {
         ensure!(found.iter().filter(|of| **of == group).count() <= 1, "{found:?}");
     }
+    Ok(())
+}
+
+/// More urgent changes wait than a group takes, at any time.
+#[tokio::test]
+async fn steps_go_on_while_urgent_changes_come_all_the_time() -> Result<()> {
+    let mut made = TestApp::without_tasks(Engine::Sqlite).await?;
+    let task = made.writer.take().context("no writer")?;
+    let (stop, ctx, is_done) = (CancellationToken::new(), Ctx::default(), AtomicUsize::new(0));
+    let submit = async |n: u8, lane: Lane| {
+        let account = AccountId::new(1, [n; 16]);
+        let work = made.app.redirects.writer.submit::<(), _>(&ctx, (account, lane), |_| {
+            Box::pin(async {
+                tokio::time::sleep(Duration::from_millis(3)).await;
+                Ok(())
+            })
+        });
+        work.await
+    };
+    let urgent = async |n: u8| {
+        while is_done.load(SeqCst) == 0 {
+            submit(n, Lane::Urgent).await?;
+        }
+        anyhow::Ok(())
+    };
+    let steps = async {
+        for _ in 0..3 {
+            submit(100, Lane::Bulk).await?;
+        }
+        is_done.store(1, SeqCst);
+        anyhow::Ok(())
+    };
+    let work = async {
+        let all = async { tokio::join!(join_all((0..20).map(urgent)), steps) };
+        let done = tokio::time::timeout(Duration::from_secs(10), all).await;
+        stop.cancel();
+        done
+    };
+    let groups = Arc::<Groups>::default();
+    let (done, ()) = tokio::join!(work, task.run(made.app.core.db.clone(), groups, stop.clone()));
+    let (urgent, steps) = done.context("a step starves")?;
+    steps?;
+    urgent.into_iter().collect::<Result<Vec<()>>>()?;
     Ok(())
 }

@@ -3,7 +3,8 @@
 use std::{sync::Arc, time::Duration};
 
 use anyhow::{Result, bail};
-use kernel::store::Ctx;
+use futures_util::FutureExt as _;
+use kernel::store::{Ctx, events};
 use push::hub::{EdgeSession, Ended, Hub};
 use redirects::{
     service::redirections,
@@ -37,6 +38,7 @@ super::super::on_both_engines!(
     a_fill_carries_the_watermark,
     a_cut_log_ends_the_stream,
     a_panicking_write_does_not_affect_others,
+    requests_that_share_a_transaction_write_their_own_changes,
 );
 
 fn hello(epoch: Option<Epoch>, applied: Rev) -> Hello {
@@ -261,5 +263,38 @@ async fn a_panicking_write_does_not_affect_others(engine: Engine) -> Result<()> 
     let (poisoned, created) = tokio::join!(poison, create(&made, product, "https://example.com/", None));
     assert_eq!(poisoned.unwrap_err().code(), shared::problem::Code::Internal);
     assert_eq!(created?.rev, 1, "what the panicking request took was given back");
+    Ok(())
+}
+
+async fn requests_that_share_a_transaction_write_their_own_changes(engine: Engine) -> Result<()> {
+    let made = TestApp::new(engine).await?;
+    let product = product(&made).await?;
+    let head = async || events::find_head(&mut made.app.core.db.read().await?).await;
+    let before = head().await?;
+    let (open, gate) = tokio::sync::oneshot::channel::<()>();
+    let ctx = Ctx::default();
+    // The others wait behind it, and so have one transaction.
+    let first = made.app.redirects.writer.submit::<(), _>(&ctx, (made.account, Lane::Urgent), |_| {
+        Box::pin(async move {
+            let _ = gate.await;
+            Ok(())
+        })
+    });
+    let ask = |id| create(&made, product, "https://example.com/", Some(id));
+    let (first, a, again, b, c) =
+        tokio::join!(first, ask("A"), ask("A"), ask("B"), async { drop(open) }.then(|()| ask("C")));
+    first?;
+    assert_eq!(again.unwrap_err().code(), shared::problem::Code::ShortIdTaken);
+    let made_of = [a?, b?, c?];
+    assert_eq!([made_of[0].rev, made_of[1].rev, made_of[2].rev], [1, 2, 3], "the refused one took none");
+    let mut conn = made.app.core.db.read().await?;
+    let changes = log::list_after(&mut conn, made.app.hub.epoch(), 0, 10).await?;
+    assert_eq!(changes.iter().map(|event| event.rev).collect::<Vec<_>>(), [1, 2, 3]);
+    for (id, made_of) in ["A", "B", "C"].into_iter().zip(made_of) {
+        let stored = table::find(&mut conn, "tn.gg", id, made.account).await?;
+        assert_eq!(stored, Some(made_of), "the answer is what is stored");
+    }
+    drop(conn);
+    assert_eq!(head().await?, before + 3, "an event of each that was kept");
     Ok(())
 }

@@ -8,19 +8,23 @@ use shared::{
 
 use super::{Conn, StoreError, dialect, parse, standing::standing};
 
-const PG_THNGS: &str = "SELECT id, product_id, name, commission_state, verdict FROM thngs WHERE account_id = $1 \
-    AND id = ANY($2)";
-const SQLITE_THNGS: &str = "SELECT id, product_id, name, commission_state, verdict FROM thngs WHERE account_id = $1 \
-    AND id IN (SELECT value FROM json_each($2))";
-const PG_PRODUCTS: &str = "SELECT id FROM products WHERE account_id = $1 AND id = ANY($2)";
-const SQLITE_PRODUCTS: &str =
-    "SELECT id FROM products WHERE account_id = $1 AND id IN (SELECT value FROM json_each($2))";
-const PG_COLLECTIONS: &str = "SELECT id FROM collections WHERE account_id = $1 AND id = ANY($2)";
-const SQLITE_COLLECTIONS: &str =
-    "SELECT id FROM collections WHERE account_id = $1 AND id IN (SELECT value FROM json_each($2))";
-const PG_PLACES: &str = "SELECT id FROM places WHERE account_id = $1 AND id = ANY($2)";
-const SQLITE_PLACES: &str =
-    "SELECT id FROM places WHERE account_id = $1 AND id IN (SELECT value FROM json_each($2))";
+macro_rules! among {
+    ($ids:literal) => {
+        concat!(
+            "SELECT 'thng', id, product_id, name, commission_state, verdict FROM thngs WHERE account_id = $1 AND id ",
+            $ids,
+            " UNION ALL SELECT 'product', id, NULL, NULL, NULL, NULL FROM products WHERE account_id = $1 AND id ",
+            $ids,
+            " UNION ALL SELECT 'collection', id, NULL, NULL, NULL, NULL FROM collections WHERE account_id = $1 AND id ",
+            $ids,
+            " UNION ALL SELECT 'place', id, NULL, NULL, NULL, NULL FROM places WHERE account_id = $1 AND id ",
+            $ids
+        )
+    };
+}
+
+const PG_AMONG: &str = among!("= ANY($2)");
+const SQLITE_AMONG: &str = among!("IN (SELECT value FROM json_each($2))");
 
 /// A resource that exists in the account.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,70 +43,42 @@ pub struct Resource {
     pub product: Option<ProductId>,
 }
 
-type ThngRow = (String, Option<String>, String, Option<String>, Option<String>);
+/// Kind and id, and of a Thng its product, name, state and verdict.
+type Row = (String, String, Option<String>, Option<String>, Option<String>, Option<String>);
 
 /// Those of some ids that are Thngs, products, collections or places of the account.
 pub async fn list(conn: &mut Conn, account: AccountId, ids: &[String]) -> Result<Vec<Resource>, StoreError> {
     let account = account.as_str();
-    let thngs = dialect::fetch_in_list!(conn, ThngRow, PG_THNGS, SQLITE_THNGS, [account], ids)?;
-    let mut found = Vec::with_capacity(ids.len());
-    for (id, product, name, commission, verdict) in thngs {
-        let thng: ThngId = parse("id", &id)?;
-        let product = product.as_deref().map(|id| parse("product_id", id)).transpose()?;
-        found.push(Resource {
-            id: thng.into(),
-            kind: ResourceType::Thng,
-            thng: Some(thng),
-            thng_name: Some(name.into()),
-            standing: standing(commission.as_deref(), verdict.as_deref())?,
-            product,
-        });
-    }
-    if found.len() < ids.len() {
-        let products =
-            dialect::fetch_in_list!(conn, (String,), PG_PRODUCTS, SQLITE_PRODUCTS, [account], ids)?;
-        for (id,) in products {
+    let rows = dialect::fetch_by_keys!(conn, Row, PG_AMONG, SQLITE_AMONG, [account], ids)?;
+    rows.into_iter().map(resource).collect()
+}
+
+fn resource((kind, id, product, name, commission, verdict): Row) -> Result<Resource, StoreError> {
+    let kind: ResourceType = parse("kind", &kind)?;
+    let plain = |id: ResourceId| Resource {
+        id,
+        kind,
+        thng: None,
+        thng_name: None,
+        standing: Standing::default(),
+        product: None,
+    };
+    Ok(match kind {
+        ResourceType::Thng => {
+            let thng: ThngId = parse("id", &id)?;
+            Resource {
+                thng: Some(thng),
+                thng_name: name.map(Into::into),
+                standing: standing(commission.as_deref(), verdict.as_deref())?,
+                product: product.as_deref().map(|id| parse("product_id", id)).transpose()?,
+                ..plain(thng.into())
+            }
+        }
+        ResourceType::Product => {
             let product: ProductId = parse("id", &id)?;
-            found.push(Resource {
-                id: product.into(),
-                kind: ResourceType::Product,
-                thng: None,
-                thng_name: None,
-                standing: Standing::default(),
-                product: Some(product),
-            });
+            Resource { product: Some(product), ..plain(product.into()) }
         }
-    }
-    if found.len() < ids.len() {
-        let rows =
-            dialect::fetch_in_list!(conn, (String,), PG_COLLECTIONS, SQLITE_COLLECTIONS, [account], ids)?;
-        for (id,) in rows {
-            let id: CollectionId = parse("id", &id)?;
-            let kind = ResourceType::Collection;
-            let standing = Standing::default();
-            found.push(Resource {
-                id: id.into(),
-                kind,
-                thng: None,
-                product: None,
-                thng_name: None,
-                standing,
-            });
-        }
-    }
-    if found.len() < ids.len() {
-        let rows = dialect::fetch_in_list!(conn, (String,), PG_PLACES, SQLITE_PLACES, [account], ids)?;
-        for (id,) in rows {
-            let id: PlaceId = parse("id", &id)?;
-            found.push(Resource {
-                id: id.into(),
-                kind: ResourceType::Place,
-                thng: None,
-                product: None,
-                thng_name: None,
-                standing: Standing::default(),
-            });
-        }
-    }
-    Ok(found)
+        ResourceType::Collection => plain(parse::<CollectionId>("id", &id)?.into()),
+        ResourceType::Place => plain(parse::<PlaceId>("id", &id)?.into()),
+    })
 }

@@ -159,7 +159,8 @@ async fn settled(
         }
         Err(error) => return Err(error),
     };
-    tx.rollback_to_savepoint().await?;
+    tx.rewind_to_savepoint().await?;
+    tx.release_savepoint().await?;
     tracing::warn!(account = %task.account, resource = id, ?errors, "a resource is left without some Digital Links");
     Ok(0)
 }

@@ -8,7 +8,7 @@ mod wanted;
 
 use std::{
     collections::{BTreeMap, HashMap},
-    sync::PoisonError,
+    sync::{PoisonError, atomic::Ordering::Relaxed},
     time::{Duration, Instant},
 };
 
@@ -55,7 +55,7 @@ const LEAST: usize = 50;
 const ACCOUNTS: u32 = 4;
 
 /// Time after which a transaction serves no further account, so that new events do not wait for it.
-const TIME: Duration = Duration::from_millis(20);
+const TIME: Duration = Duration::from_millis(10);
 
 /// Whether there is anybody at all that something may be kept for.
 pub async fn has_any(conn: &mut Conn) -> Result<bool, StoreError> {
@@ -65,8 +65,8 @@ pub async fn has_any(conn: &mut Conn) -> Result<bool, StoreError> {
 /// Shares out once; returns whether there may be more.
 ///
 /// The cursor passes all rows that are read. What exceeds the share of an account is put off, and so is what follows it, so
-/// that events of an account stay in order. Then accounts whose events were put off are served in turn. So an
-/// account that has few events does not wait for those of others.
+/// that events of an account stay in order. Then accounts whose events were put off are served in turn, or in the next
+/// transaction if this one has new messages. So an account that has few events does not wait for those of others.
 ///
 /// # Errors
 /// The database failed; nothing was queued.
@@ -82,7 +82,10 @@ pub async fn step(state: &EventState) -> Result<bool, ServiceError> {
     }
     // While there is more to read, new events come first; those that were put off go on slowly.
     let (accounts, work) = if is_full { (1, LEAST) } else { (ACCOUNTS, DEFERRED_MESSAGES) };
-    let is_behind = queue_deferred(state, &mut tx, (accounts, work), &mut shares).await?;
+    // Messages of new events do not wait for those that were put off, which go on in every second transaction at least.
+    let waits = !shares.messages.is_empty() && !state.webhooks.waited.load(Relaxed);
+    state.webhooks.waited.store(waits, Relaxed);
+    let is_behind = waits || queue_deferred(state, &mut tx, (accounts, work), &mut shares).await?;
     if place.is_some() || is_behind {
         finish(state, tx, place, shares).await?;
     }

@@ -3,7 +3,7 @@
 pub mod deliver;
 pub mod queue;
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, atomic::AtomicBool};
 
 use serde_json::json;
 use shared::{
@@ -56,13 +56,15 @@ pub struct Webhooks {
     pub(super) remaining: RemainingCapacity<i64>,
     /// The account whose events were last queued after they had been put off.
     pub(super) turn: Mutex<String>,
+    /// Whether the last transaction of the fan-out left out events that were put off.
+    pub(super) waited: AtomicBool,
 }
 
 impl Default for Webhooks {
     fn default() -> Self {
         let (wake, metrics, remaining) =
             (Arc::default(), WebhookMetrics::default(), RemainingCapacity::default());
-        Self { wake, metrics, remaining, turn: Mutex::default() }
+        Self { wake, metrics, remaining, turn: Mutex::default(), waited: AtomicBool::default() }
     }
 }
 

@@ -335,7 +335,8 @@ async fn create_all<S: AsRef<Core> + Sync, D: CreateEach<S>>(
                 results.push(ItemResult::Created { status: 201, id: made.id().to_string() });
             }
             Err(ServiceError::Refused { code, errors }) => {
-                tx.rollback_to_savepoint().await?;
+                tx.rewind_to_savepoint().await?;
+                tx.release_savepoint().await?;
                 results.push(refused(code, errors));
             }
             Err(error) => return Err(error),

@@ -5,13 +5,17 @@ use std::{collections::HashMap, net::IpAddr, sync::Arc};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use shared::{id::AccountId, networks, time::UnixMillis};
+use sqlx::AssertSqlSafe;
 
-use super::{Conn, StoreError, Tx, dialect};
+use super::{Conn, StoreError, Tx, dialect, savepoints::Marked};
 use crate::domain::{access::Actor, api_key::KeyId};
 
 const PG_INSERT: &str = "INSERT INTO audit_queue (entry) \
     SELECT entry FROM UNNEST($1::text[]) WITH ORDINALITY AS t (entry, n) ORDER BY n";
-const SQLITE_INSERT: &str = "INSERT INTO audit_queue (entry) SELECT value FROM json_each($1) ORDER BY key";
+// With one more value for each row: cheaper than a list that SQLite has to read as JSON.
+const SQLITE_INSERT: &str = "INSERT INTO audit_queue (entry) VALUES (?)";
+/// Rows of one statement of SQLite.
+const SQLITE_ROWS: usize = 16;
 
 /// Longest text of what was before or after, in bytes; of a longer one only the size is kept.
 const MAX_STATE: usize = 16 * 1024;
@@ -107,53 +111,30 @@ impl Entry {
     #[must_use]
     pub fn row(&self) -> String {
         let principal = &self.principal;
-        json!([
+        let columns = (
             self.account.as_str(),
             principal.at.0,
             principal.kind,
-            principal.id,
-            principal.key,
-            principal.network,
-            principal.request,
-            principal.operation,
+            &principal.id,
+            &principal.key,
+            &principal.network,
+            &principal.request,
+            &principal.operation,
             self.resource,
-            self.id,
-            self.before,
-            self.after,
-        ])
-        .to_string()
+            &self.id,
+            &self.before,
+            &self.after,
+        );
+        // Texts and numbers always are JSON.
+        serde_json::to_string(&columns).unwrap_or_default()
     }
 }
 
 /// What a transaction noted, and the states of what it read in order to change it.
 #[derive(Debug, Default)]
 pub(super) struct Notes {
-    entries: Vec<Entry>,
-    /// How many entries there were at each open savepoint.
-    marks: Vec<usize>,
+    pub(super) entries: Marked<Entry>,
     found: HashMap<(&'static str, String), Value>,
-}
-
-impl Notes {
-    /// A savepoint is set.
-    pub(super) fn mark(&mut self) {
-        self.marks.push(self.entries.len());
-    }
-
-    /// The last savepoint is released: what was noted since stays.
-    pub(super) fn release(&mut self) {
-        self.marks.pop();
-    }
-
-    /// What was noted since the last savepoint did not happen. The savepoint stays.
-    pub(super) fn rewind(&mut self) {
-        self.entries.truncate(self.marks.last().copied().unwrap_or(0));
-    }
-
-    /// Takes what is to be stored.
-    pub(super) fn take(&mut self) -> Vec<Entry> {
-        std::mem::take(&mut self.entries)
-    }
 }
 
 /// What the trail shows of a resource. One that cannot be written as JSON cannot be stored either.
@@ -195,7 +176,7 @@ impl Tx {
         states: impl FnOnce() -> (Option<Value>, Option<Value>),
     ) {
         if let Some(principal) = self.ctx().principal() {
-            self.notes.entries.push(Entry::new(principal, account, of, states()));
+            self.notes.entries.extend([Entry::new(principal, account, of, states())]);
         }
     }
 
@@ -213,7 +194,12 @@ pub(super) async fn insert(tx: &mut Tx, entries: &[Entry]) -> Result<(), StoreEr
             sqlx::query(PG_INSERT).bind(rows).execute(&mut **c).await?;
         }
         Conn::SqliteTx(c) => {
-            sqlx::query(SQLITE_INSERT).bind(format!("[{}]", rows.join(","))).execute(&mut **c).await?;
+            for rows in rows.chunks(SQLITE_ROWS) {
+                let more = ", (?)".repeat(rows.len() - 1);
+                let sql = AssertSqlSafe(format!("{SQLITE_INSERT}{more}"));
+                let query = sqlx::query::<sqlx::Sqlite>(sql);
+                rows.iter().fold(query, |query, row| query.bind(row.as_str())).execute(&mut **c).await?;
+            }
         }
         Conn::Pg(_) | Conn::Sqlite(_) => return Err(dialect::outside_transaction()),
     }
@@ -239,6 +225,7 @@ fn bounded(state: Value) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::savepoints::Marks as _;
 
     #[test]
     fn only_what_differs_is_kept() {
@@ -284,16 +271,17 @@ mod tests {
         });
         let account: AccountId = "UKXAGyEf8SQ5eTDmVgGpHqAa".parse().unwrap();
         let entry = |id| Entry::new(principal.clone(), account, ("place", id), (None, None));
-        let mut notes = Notes::default();
-        notes.entries.push(entry("before"));
+        let mut notes = Marked::default();
+        notes.extend([entry("before")]);
         notes.mark();
-        notes.entries.push(entry("outer"));
+        notes.extend([entry("outer")]);
         notes.mark();
-        notes.entries.push(entry("inner"));
+        notes.extend([entry("inner")]);
         notes.rewind();
         notes.release();
-        notes.entries.push(entry("after inner"));
-        let ids = |notes: &Notes| notes.entries.iter().map(|entry| entry.id.clone()).collect::<Vec<_>>();
+        notes.extend([entry("after inner")]);
+        let ids =
+            |notes: &Marked<Entry>| notes.items().iter().map(|entry| entry.id.clone()).collect::<Vec<_>>();
         assert_eq!(ids(&notes), ["before", "outer", "after inner"]);
         notes.rewind();
         notes.release();

@@ -74,6 +74,30 @@ macro_rules! fetch_in_list {
 }
 pub use fetch_in_list;
 
+/// Keys of a statement that Postgres keeps.
+pub const FEW: usize = 8;
+
+/// [`fetch_in_list`] by the key of a table. Of a few keys Postgres keeps the statement, as it does for one: planning it each time
+/// costs a second round trip. The text of a long list differs, because a statement that is kept is used whatever is asked for.
+#[macro_export]
+macro_rules! fetch_by_keys {
+    ($conn:expr, $row:ty, $pg:expr, $sqlite:expr, [$($bind:expr),*], $keys:expr) => {
+        match $conn.raw() {
+            $crate::store::Raw::Pg(c) if $keys.len() <= $crate::store::dialect::FEW => {
+                sqlx::query_as::<_, $row>($pg)$(.bind($bind))*.bind($keys).fetch_all(c).await
+            }
+            $crate::store::Raw::Pg(c) => {
+                let sql = sqlx::AssertSqlSafe(format!("{} ", $pg));
+                sqlx::query_as::<_, $row>(sql).persistent(false)$(.bind($bind))*.bind($keys).fetch_all(c).await
+            }
+            $crate::store::Raw::Sqlite(c) => {
+                sqlx::query_as::<_, $row>($sqlite)$(.bind($bind))*.bind(sqlx::types::Json($keys)).fetch_all(c).await
+            }
+        }
+    };
+}
+pub use fetch_by_keys;
+
 /// The error of a bulk write that was not given a transaction.
 #[must_use]
 pub fn outside_transaction() -> StoreError {

@@ -12,10 +12,11 @@ use super::{Conn, StoreError, Tx, fetch_one, parse};
 use crate::domain::event::{Cause, Event, Quiet, Recorded};
 
 const PG_RECORD: &str = "INSERT INTO events (at, account_id, kind, origin, quiet, cause, body) \
-    SELECT $1, account_id, kind, $2, $6, $7, body FROM UNNEST($3::text[], $4::text[], $5::text[]) \
-    WITH ORDINALITY AS t (account_id, kind, body, n) ORDER BY n";
+    SELECT at, account_id, kind, origin, quiet, cause, body FROM UNNEST($1::bigint[], $2::text[], $3::text[], $4::text[], \
+    $5::bigint[], $6::text[], $7::text[]) WITH ORDINALITY AS t (at, account_id, kind, origin, quiet, cause, body, n) ORDER BY n";
 const SQLITE_RECORD: &str = "INSERT INTO events (at, account_id, kind, origin, quiet, cause, body) \
-    SELECT $1, value ->> '$[0]', value ->> '$[1]', $2, $4, $5, value ->> '$[2]' FROM json_each($3) ORDER BY key";
+    SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5, value ->> 6 \
+    FROM json_each($1) ORDER BY key";
 const PG_AFTER: &str = "SELECT seq, at, account_id, kind, origin, quiet, cause, body FROM events \
     WHERE seq > $1 OR seq = ANY($3::bigint[]) ORDER BY seq LIMIT $2";
 const SQLITE_AFTER: &str = "SELECT seq, at, account_id, kind, origin, quiet, cause, body FROM events WHERE seq > $1 ORDER BY seq LIMIT $2";
@@ -59,36 +60,60 @@ pub async fn record_quietly(
     quiet: Quiet,
     events: &[(AccountId, Event)],
 ) -> Result<(), StoreError> {
+    let (origin, cause) = (tx.ctx().origin().map(str::to_owned), tx.ctx().stored_cause());
+    let new = events.iter().map(|(account, event)| NewEvent {
+        at: at.0,
+        account: *account,
+        kind: event.kind(),
+        origin: origin.clone(),
+        quiet: quiet.bits(),
+        cause: cause.clone(),
+        body: event.to_body(),
+    });
+    match &mut tx.group {
+        // By the commit, in one statement for all requests.
+        Some(group) => {
+            group.events.extend(new);
+            Ok(())
+        }
+        None => insert(tx, &new.collect::<Vec<_>>()).await,
+    }
+}
+
+/// An event that is not stored yet.
+#[derive(Debug)]
+pub(super) struct NewEvent {
+    at: i64,
+    account: AccountId,
+    kind: &'static str,
+    origin: Option<String>,
+    quiet: i64,
+    cause: Option<String>,
+    body: String,
+}
+
+/// Stores events in their order.
+pub(super) async fn insert(tx: &mut Tx, events: &[NewEvent]) -> Result<(), StoreError> {
     if events.is_empty() {
         return Ok(());
     }
-    let (origin, cause) = (tx.ctx().origin().map(str::to_owned), tx.ctx().stored_cause());
     match &mut **tx {
         Conn::PgTx(c) => {
             sqlx::query(PG_RECORD)
-                .bind(at.0)
-                .bind(origin)
-                .bind(events.iter().map(|(account, _)| account.to_string()).collect::<Vec<_>>())
-                .bind(events.iter().map(|(_, event)| event.kind()).collect::<Vec<_>>())
-                .bind(events.iter().map(|(_, event)| event.to_body()).collect::<Vec<_>>())
-                .bind(quiet.bits())
-                .bind(&cause)
+                .bind(events.iter().map(|event| event.at).collect::<Vec<_>>())
+                .bind(events.iter().map(|event| event.account.as_str()).collect::<Vec<_>>())
+                .bind(events.iter().map(|event| event.kind).collect::<Vec<_>>())
+                .bind(events.iter().map(|event| event.origin.as_deref()).collect::<Vec<_>>())
+                .bind(events.iter().map(|event| event.quiet).collect::<Vec<_>>())
+                .bind(events.iter().map(|event| event.cause.as_deref()).collect::<Vec<_>>())
+                .bind(events.iter().map(|event| event.body.as_str()).collect::<Vec<_>>())
                 .execute(&mut **c)
                 .await?;
         }
         Conn::SqliteTx(c) => {
-            let rows: Vec<Value> = events
-                .iter()
-                .map(|(account, event)| json!([account, event.kind(), event.to_body()]))
-                .collect();
-            sqlx::query(SQLITE_RECORD)
-                .bind(at.0)
-                .bind(origin)
-                .bind(Json(rows))
-                .bind(quiet.bits())
-                .bind(&cause)
-                .execute(&mut **c)
-                .await?;
+            let row = |e: &NewEvent| json!([e.at, e.account, e.kind, e.origin, e.quiet, e.cause, e.body]);
+            let rows: Vec<Value> = events.iter().map(row).collect();
+            sqlx::query(SQLITE_RECORD).bind(Json(rows)).execute(&mut **c).await?;
         }
         Conn::Pg(_) | Conn::Sqlite(_) => {
             return Err(StoreError::Row("an event outside of a transaction".to_owned()));

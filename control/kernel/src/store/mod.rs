@@ -29,6 +29,7 @@ mod error;
 pub mod event_log;
 pub mod events;
 pub mod facets;
+mod group;
 pub mod idempotency;
 pub mod identifiers;
 pub mod keys;
@@ -39,6 +40,7 @@ mod passing;
 pub mod pool;
 pub mod quota_holders;
 pub mod quotas;
+mod savepoints;
 pub mod schema;
 pub mod session;
 mod snapshot;
@@ -50,7 +52,13 @@ pub mod watch;
 pub mod write_probe;
 
 pub use self::error::StoreError;
-pub use self::{ctx::Ctx, left::LeftThings, pool::PoolState, schema::SchemaError};
+pub use self::{
+    ctx::Ctx,
+    group::{Group, NewChange},
+    left::LeftThings,
+    pool::PoolState,
+    schema::SchemaError,
+};
 
 /// Longest run of a statement.
 pub const STATEMENT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -66,6 +74,9 @@ const CONNECTIONS: u32 = 16;
 
 /// How long an idle connection is taken to be alive; past it a request asks before it uses one.
 const TRUSTED_IDLE: Duration = Duration::from_secs(1);
+
+/// Statements that a connection keeps: the usual hundred is fewer than requests and workers use in turn.
+const KEPT_STATEMENTS: usize = 256;
 
 /// Reads a stored id (or other parsed text) back; a text that does not parse is a broken row.
 pub fn parse<T: FromStr>(column: &str, text: &str) -> Result<T, StoreError> {
@@ -179,6 +190,8 @@ pub struct Tx {
     notes: audit::Notes,
     quotas: quotas::Seen,
     left: Option<LeftThings>,
+    /// What its requests have in common, where several share it.
+    pub group: Option<Group>,
 }
 
 impl Tx {
@@ -202,7 +215,12 @@ impl Tx {
             return Err(StoreError::Row("Digital Links were left undone".to_owned()));
         }
         quotas::settle(&mut self).await?;
-        let entries = self.notes.take();
+        if let Some(group) = &mut self.group {
+            group.check()?;
+            let events = group.events.take();
+            events::insert(&mut self, &events).await?;
+        }
+        let entries = self.notes.entries.take();
         if !entries.is_empty() {
             audit::insert(&mut self, &entries).await?;
         }
@@ -217,54 +235,14 @@ impl Tx {
         Ok(())
     }
 
-    /// Marks a point to which [`Tx::rollback_to_savepoint`] returns.
-    ///
-    /// # Errors
-    /// The database refused.
-    pub async fn savepoint(&mut self) -> Result<(), StoreError> {
-        self.notes.mark();
-        self.quotas.mark();
-        self.execute("SAVEPOINT item").await
-    }
-
-    /// Forgets the savepoint and keeps what was done since.
-    ///
-    /// # Errors
-    /// The database refused.
-    pub async fn release_savepoint(&mut self) -> Result<(), StoreError> {
-        self.notes.release();
-        self.quotas.release();
-        self.execute("RELEASE SAVEPOINT item").await
-    }
-
-    /// Undoes what was done since the savepoint, and forgets it.
-    ///
-    /// # Errors
-    /// The database refused.
-    pub async fn rollback_to_savepoint(&mut self) -> Result<(), StoreError> {
-        self.notes.rewind();
-        self.quotas.rewind();
-        self.execute("ROLLBACK TO SAVEPOINT item").await?;
-        self.release_savepoint().await
-    }
-
     /// Runs a statement that deletes up to `limit` rows from before a time; returns how many.
-    ///
-    /// # Errors
-    /// The database failed.
     pub async fn purge(
         &mut self,
         sql: &'static str,
         before: UnixMillis,
         limit: u32,
     ) -> Result<u64, StoreError> {
-        let done = execute!(&mut self.conn, sql, before.0, i64::from(limit));
-        Ok(done?)
-    }
-
-    async fn execute(&mut self, sql: &'static str) -> Result<(), StoreError> {
-        execute!(&mut self.conn, sql)?;
-        Ok(())
+        Ok(execute!(&mut self.conn, sql, before.0, i64::from(limit))?)
     }
 }
 
@@ -306,7 +284,7 @@ impl Db {
     pub async fn connect_postgres(url: &str) -> Result<Self, StoreError> {
         let [timeout_ms, idle_ms] =
             [STATEMENT_TIMEOUT, IDLE_TIMEOUT].map(|timeout| timeout.as_millis().to_string());
-        let options = PgConnectOptions::from_str(url)?.options([
+        let options = PgConnectOptions::from_str(url)?.statement_cache_capacity(KEPT_STATEMENTS).options([
             ("statement_timeout", timeout_ms.as_str()),
             ("idle_in_transaction_session_timeout", idle_ms.as_str()),
             // Statements here take less time than compiling them, however badly their rows are guessed.
@@ -364,7 +342,7 @@ impl Db {
             Self::Sqlite { write, .. } => Conn::SqliteTx(write.begin_with("BEGIN IMMEDIATE").await?),
         };
         let (notes, quotas) = (audit::Notes::default(), quotas::Seen::default());
-        Ok(Tx { conn, ctx: ctx.clone(), notes, quotas, left: None })
+        Ok(Tx { conn, ctx: ctx.clone(), notes, quotas, left: None, group: None })
     }
 
     /// Waits for running statements and closes every connection.

@@ -17,6 +17,7 @@ use super::{
     Conn, StoreError, Tx,
     dialect::{self, signed, unsigned},
     execute, fetch_all, fetch_optional, parse,
+    savepoints::Marked,
 };
 use crate::domain::quota::{Exceeded, Quota};
 
@@ -45,26 +46,7 @@ pub(super) struct Seen {
     /// The quotas of the accounts that it has written for, each as a bit.
     limits: HashMap<AccountId, u16>,
     /// What it removed. It is counted by the commit: a row of use that is locked last is in nobody's way.
-    released: Vec<(AccountId, Quota, u64)>,
-    /// How many there were at each open savepoint.
-    marks: Vec<usize>,
-}
-
-impl Seen {
-    /// A savepoint is set.
-    pub(super) fn mark(&mut self) {
-        self.marks.push(self.released.len());
-    }
-
-    /// The last savepoint is released.
-    pub(super) fn release(&mut self) {
-        self.marks.pop();
-    }
-
-    /// What was removed since the last savepoint is there again. The savepoint stays.
-    pub(super) fn rewind(&mut self) {
-        self.released.truncate(self.marks.last().copied().unwrap_or(0));
-    }
+    pub(super) released: Marked<(AccountId, Quota, u64)>,
 }
 
 const fn bit(quota: Quota) -> u16 {
@@ -281,7 +263,7 @@ pub async fn lock_soon(tx: &mut Tx, account: AccountId, quotas: &[Quota]) -> Res
 /// Counts what a transaction removed from an account, when it commits.
 pub fn release(tx: &mut Tx, account: AccountId, quota: Quota, amount: u64) {
     if amount > 0 {
-        tx.quotas.released.push((account, quota, amount));
+        tx.quotas.released.extend([(account, quota, amount)]);
     }
 }
 
@@ -289,11 +271,11 @@ pub fn release(tx: &mut Tx, account: AccountId, quota: Quota, amount: u64) {
 /// does so; who takes the order of changes afterwards does so before. Within a savepoint it is left to the commit, because
 /// the savepoint may be given up.
 pub async fn settle(tx: &mut Tx) -> Result<(), StoreError> {
-    if !tx.quotas.marks.is_empty() {
+    if tx.quotas.released.is_marked() {
         return Ok(());
     }
     let mut released: BTreeMap<(AccountId, Quota), u64> = BTreeMap::new();
-    for (account, quota, amount) in std::mem::take(&mut tx.quotas.released) {
+    for (account, quota, amount) in tx.quotas.released.take() {
         *released.entry((account, quota)).or_default() += amount;
     }
     for ((account, quota), amount) in released {

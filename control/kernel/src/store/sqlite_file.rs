@@ -35,7 +35,8 @@ impl Db {
             .foreign_keys(true)
             .busy_timeout(STATEMENT_TIMEOUT)
             .pragma("cache_size", "-65536")
-            .pragma("temp_store", "MEMORY");
+            .pragma("temp_store", "MEMORY")
+            .statement_cache_capacity(super::KEPT_STATEMENTS);
         let write = sqlite_pool_options(1).connect_with(options.clone()).await?;
         // To ask for `auto_vacuum` is a write: a connection that reads would wait for the writer when it is opened.
         let options = options.auto_vacuum(SqliteAutoVacuum::None).pragma("query_only", "ON");

@@ -293,8 +293,9 @@ fn window(failures: u64, in_parts: bool) -> Option<u32> {
     Some((WINDOW >> halvings).max(MIN_WINDOW))
 }
 
-/// Links of the next step.
+/// Links of the next step: fewer beside urgent changes.
 fn size(state: &LinkChangeState) -> u32 {
+    state.batch_size.set_short(state.redirects.writer.batch_size().is_short());
     u32::try_from(state.batch_size.step()).unwrap_or(u32::MAX)
 }
 

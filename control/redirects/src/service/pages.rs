@@ -101,7 +101,7 @@ async fn put(
     let before = find(tx, account, host.as_ref()).await?;
     named::check(tx, || EntityTag::of(&before))?;
     if pages == before {
-        return Ok(Written { value: pages, rev: log::load_head(tx).await?.head });
+        return Ok(Written { value: pages, rev: log::newest_rev(tx).await? });
     }
     if let Some(link) = &pages.link {
         let fault = match Target::parse(&link.url) {
@@ -126,7 +126,7 @@ async fn put(
     }
     let id = host.as_ref().map_or_else(|| account.to_string(), Host::to_string);
     tx.note(account, ("pages", &id), || (Some(state_of(&before)), Some(state_of(&pages))));
-    Ok(Written { value: pages, rev: log::load_head(tx).await?.head })
+    Ok(Written { value: pages, rev: log::newest_rev(tx).await? })
 }
 
 /// What the audit trail shows of pages: all of it, and of the logo its fingerprint.

@@ -219,7 +219,7 @@ async fn remove(
     let before = table::find(tx, account, application).await?;
     named::check(tx, || tag(before.as_ref()))?;
     if !table::delete(tx, account, application).await? {
-        return Ok(Written { value: (), rev: log::load_head(tx).await?.head });
+        return Ok(Written { value: (), rev: log::newest_rev(tx).await? });
     }
     let rev = log::take_revs(tx, 1).await?;
     publish(tx, account, rev, now).await?;

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use shared::wire::stream::{Change, Event, Rev};
 use sqlx::types::Json;
 
 use super::{
-    Conn, Raw, StoreError, Tx,
+    Conn, Group, NewChange, Raw, StoreError, Tx,
     dialect::{self, signed, unsigned},
     event_log, execute, fetch_all, fetch_one, fetch_optional,
 };
@@ -15,6 +15,7 @@ use super::{
 const PG_LOCK: &str = "SELECT head FROM log_head WHERE id = 1 FOR UPDATE";
 const LOCK: &str = "SELECT head FROM log_head WHERE id = 1";
 const TAKE: &str = "UPDATE log_head SET head = head + $1 WHERE id = 1 RETURNING head";
+const RAISE: &str = "UPDATE log_head SET head = $1 WHERE id = 1 AND head < $1";
 const HEAD: &str = "SELECT epoch, bound_to, head, compacted FROM log_head WHERE id = 1";
 const INIT: &str = "INSERT INTO log_head (id, epoch, bound_to, head, compacted) VALUES (1, $1, $2, 0, 0) \
     ON CONFLICT (id) DO NOTHING";
@@ -53,6 +54,29 @@ pub async fn lock(tx: &mut Tx) -> Result<(), StoreError> {
     Ok(())
 }
 
+/// Locks the order of changes for requests that share a transaction: their revisions are counted in memory, and their entries
+/// and events written together at its end, which [`finish_group`] begins.
+///
+/// # Errors
+/// The log was never set up.
+pub async fn begin_group(tx: &mut Tx) -> Result<(), StoreError> {
+    let sql = dialect::pick(tx, PG_LOCK, LOCK);
+    let (head,): (i64,) = fetch_one!(&mut **tx, sql)?;
+    tx.group = Some(Group::new(unsigned(head)));
+    Ok(())
+}
+
+/// Writes the new head and the entries of a group; a commit without it is refused.
+pub async fn finish_group(tx: &mut Tx) -> Result<(), StoreError> {
+    let Some(group) = &mut tx.group else { return Ok(()) };
+    let (head, changes) = group.take_changes();
+    if !changes.is_empty() {
+        execute!(&mut **tx, RAISE, signed(head))?;
+        insert_log(tx, &changes).await?;
+    }
+    Ok(())
+}
+
 /// Takes `count` revisions; the first of them comes back.
 ///
 /// The row lock is held to commit, so revisions are gapless and in commit order.
@@ -60,13 +84,41 @@ pub async fn lock(tx: &mut Tx) -> Result<(), StoreError> {
 /// # Errors
 /// The log was never set up.
 pub async fn take_revs(tx: &mut Tx, count: u64) -> Result<Rev, StoreError> {
+    if let Some(group) = &mut tx.group {
+        return Ok(group.take_revs(count));
+    }
     let (head,): (i64,) = fetch_one!(&mut **tx, TAKE, signed(count))?;
     Ok(unsigned(head) + 1 - count)
 }
 
 /// Appends changes; their revisions must have been taken in this transaction.
+///
+/// # Errors
+/// A change cannot be written as JSON.
 pub async fn append(tx: &mut Tx, at_ms: i64, events: &[Event]) -> Result<(), StoreError> {
-    insert_log(tx, at_ms, events).await
+    let change = |event: &Event| match serde_json::to_value(&event.change) {
+        Ok(change) => Ok((event.rev, at_ms, change)),
+        Err(error) => Err(StoreError::Row(format!("change: {error}"))),
+    };
+    let changes = events.iter().map(change).collect::<Result<Vec<NewChange>, _>>()?;
+    match &mut tx.group {
+        Some(group) => {
+            group.append(changes);
+            Ok(())
+        }
+        None => insert_log(tx, &changes).await,
+    }
+}
+
+/// The newest revision, those of this transaction included.
+///
+/// # Errors
+/// The log was never set up.
+pub async fn newest_rev(tx: &mut Tx) -> Result<Rev, StoreError> {
+    match &tx.group {
+        Some(group) => Ok(group.head()),
+        None => Ok(load_head(tx).await?.head),
+    }
 }
 
 /// The head, if the log was set up.
@@ -165,28 +217,23 @@ pub async fn compact(tx: &mut Tx, before_ms: i64, keep: u64, limit: u64) -> Resu
 }
 
 const PG_LOG: &str = "INSERT INTO redirect_log (rev, at, change) \
-    SELECT rev, $2, change FROM UNNEST($1::bigint[], $3::jsonb[]) AS t (rev, change)";
+    SELECT rev, at, change FROM UNNEST($1::bigint[], $2::bigint[], $3::jsonb[]) AS t (rev, at, change)";
 
 const SQLITE_LOG: &str = "INSERT INTO redirect_log (rev, at, change) \
-    SELECT value ->> '$[0]', $2, value -> '$[1]' FROM json_each($1)";
+    SELECT value ->> '$[0]', value ->> '$[1]', value -> '$[2]' FROM json_each($1)";
 
-/// Appends to the change log.
-async fn insert_log(tx: &mut Tx, at_ms: i64, events: &[Event]) -> Result<(), StoreError> {
-    let change = |event: &Event| {
-        serde_json::to_value(&event.change).map_err(|error| StoreError::Row(format!("change: {error}")))
-    };
+async fn insert_log(tx: &mut Tx, changes: &[NewChange]) -> Result<(), StoreError> {
     match &mut **tx {
         Conn::PgTx(c) => {
-            let revs: Vec<i64> = events.iter().map(|event| signed(event.rev)).collect();
-            let changes = events.iter().map(|e| change(e).map(Json)).collect::<Result<Vec<_>, _>>()?;
-            sqlx::query(PG_LOG).bind(revs).bind(at_ms).bind(changes).execute(&mut **c).await?;
+            sqlx::query(PG_LOG)
+                .bind(changes.iter().map(|(rev, _, _)| signed(*rev)).collect::<Vec<_>>())
+                .bind(changes.iter().map(|(_, at, _)| *at).collect::<Vec<_>>())
+                .bind(changes.iter().map(|(_, _, change)| Json(change)).collect::<Vec<_>>())
+                .execute(&mut **c)
+                .await?;
         }
         Conn::SqliteTx(c) => {
-            let rows = events
-                .iter()
-                .map(|event| Ok(json!([event.rev, change(event)?])))
-                .collect::<Result<Vec<Value>, StoreError>>()?;
-            sqlx::query(SQLITE_LOG).bind(Json(rows)).bind(at_ms).execute(&mut **c).await?;
+            sqlx::query(SQLITE_LOG).bind(Json(changes)).execute(&mut **c).await?;
         }
         Conn::Pg(_) | Conn::Sqlite(_) => return Err(dialect::outside_transaction()),
     }

@@ -7,7 +7,7 @@ use sqlx::types::Json;
 use super::{
     Conn, StoreError, Tx,
     dialect::{outside_transaction, signed},
-    redirect_status,
+    execute, redirect_status,
     redirections::NewRow,
 };
 use crate::domain::redirection::Redirection;
@@ -105,11 +105,35 @@ const SQLITE_REDIRECTED: &str = "UPDATE redirections SET target = t.v ->> '$[2]'
     FROM (SELECT value ->> '$[0]' AS domain, value ->> '$[1]' AS folded, value AS v FROM json_each($1) LIMIT -1) AS t \
     WHERE redirections.domain = t.domain AND redirections.folded = t.folded AND deleted_rev IS NULL";
 
+// Of one, as most changes are: Postgres keeps the statement, and SQLite reads no JSON.
+const REDIRECTED: &str = "UPDATE redirections SET target = $3, forward_query = $4, availability = $5, scopes = $6, \
+    thng_id = $7, product_id = $8, updated_at = $9, rev = $10, status_code = $11 \
+    WHERE domain = $1 AND folded = $2 AND deleted_rev IS NULL";
+
 /// Writes what redirections lead to; gives how many there are.
 pub async fn update_redirections(
     tx: &mut Tx,
     changed: &[(RedirectKey, Redirection)],
 ) -> Result<u64, StoreError> {
+    if let [(key, item)] = changed {
+        let redirect = &item.redirect;
+        let done = execute!(
+            &mut **tx,
+            REDIRECTED,
+            &*key.domain,
+            &*key.folded,
+            &*redirect.target,
+            redirect.forward_query,
+            redirect.availability.as_deref().map(Json),
+            Json(&item.scopes),
+            redirect.thng_id.map(|id| id.to_string()),
+            redirect.product_id.map(|id| id.to_string()),
+            redirect.updated_at.0,
+            signed(item.rev),
+            redirect_status::stored(redirect.status_code)
+        );
+        return Ok(done?);
+    }
     match &mut **tx {
         Conn::PgTx(c) => {
             let each =

@@ -156,7 +156,7 @@ pub struct NewRow<'a> {
     pub rev: Rev,
 }
 
-/// Adds redirections of one domain and account, all of one moment.
+/// Adds redirections of one domain and account, all of one moment; returns them as they are stored now.
 ///
 /// # Errors
 /// [`StoreError::Unique`] when a short id is taken, by a tombstone too; then none is added.
@@ -166,7 +166,7 @@ pub async fn insert(
     account: AccountId,
     at: UnixMillis,
     rows: &[NewRow<'_>],
-) -> Result<(), StoreError> {
+) -> Result<Vec<Redirection>, StoreError> {
     let host = domain.host.as_str();
     let made = redirection_writes::insert_redirections(tx, host, account.as_str(), at.0, rows).await?;
     let made: HashMap<String, i64> = made.into_iter().collect();
@@ -175,7 +175,7 @@ pub async fn insert(
         .filter_map(|row| {
             Some(Redirection {
                 account,
-                domain: domain.clone(),
+                domain: ShortDomain { personal_data: None, redirect_max_age: None, ..domain.clone() },
                 redirect: row.redirect.clone(),
                 scopes: row.scopes.clone(),
                 hits: 0,
@@ -186,7 +186,8 @@ pub async fn insert(
             })
         })
         .collect();
-    redirection_details::insert(tx, links.iter()).await
+    redirection_details::insert(tx, links.iter()).await?;
+    Ok(links)
 }
 
 /// A redirection of an account.
@@ -216,7 +217,7 @@ pub async fn list_any(
     domain: &str,
     folded: &[String],
 ) -> Result<Vec<Redirection>, StoreError> {
-    let rows = dialect::fetch_in_list!(conn, Row, PG_FIND_ANY_MANY, SQLITE_FIND_ANY_MANY, [domain], folded)?;
+    let rows = dialect::fetch_by_keys!(conn, Row, PG_FIND_ANY_MANY, SQLITE_FIND_ANY_MANY, [domain], folded)?;
     rows.into_iter().map(Redirection::try_from).collect()
 }
 
@@ -250,7 +251,7 @@ pub async fn find_many(
     folded: &[String],
     account: AccountId,
 ) -> Result<Vec<Redirection>, StoreError> {
-    let rows = dialect::fetch_in_list!(
+    let rows = dialect::fetch_by_keys!(
         conn,
         Row,
         PG_FIND_LIVE,
@@ -263,7 +264,7 @@ pub async fn find_many(
 
 /// Which of some folded short ids were ever given out on a domain.
 pub async fn list_taken(conn: &mut Conn, domain: &str, folded: &[String]) -> Result<Vec<String>, StoreError> {
-    let rows = dialect::fetch_in_list!(conn, (String,), PG_TAKEN, SQLITE_TAKEN, [domain], folded)?;
+    let rows = dialect::fetch_by_keys!(conn, (String,), PG_TAKEN, SQLITE_TAKEN, [domain], folded)?;
     Ok(rows.into_iter().map(|(folded,)| folded).collect())
 }
 

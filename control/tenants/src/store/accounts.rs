@@ -34,6 +34,9 @@ const PUT_FIRST: &str = "UPDATE short_domains SET position = (SELECT MIN(positio
     WHERE account_id = $1) WHERE account_id = $1 AND host = $2";
 const ALL_DOMAINS: &str = "SELECT d.host, d.scheme, d.case_sensitive, d.account_id, a.personal_data, d.redirect_max_age, \
     d.digital_links, d.paths FROM short_domains d JOIN accounts a ON a.id = d.account_id ORDER BY d.host";
+const DOMAINS_IN_ORDER: &str = "SELECT d.host, d.scheme, d.case_sensitive, d.account_id, a.personal_data, d.redirect_max_age, \
+    d.digital_links, d.paths FROM short_domains d JOIN accounts a ON a.id = d.account_id \
+    ORDER BY d.account_id, d.position, d.host";
 const DOMAIN: &str = "SELECT d.host, d.scheme, d.case_sensitive, d.account_id, a.personal_data, d.redirect_max_age, \
     d.digital_links, d.paths FROM short_domains d JOIN accounts a ON a.id = d.account_id WHERE d.host = $1";
 
@@ -178,6 +181,12 @@ pub async fn list_domains(conn: &mut Conn, account: AccountId) -> Result<Vec<Sho
 /// The short domains of every account.
 pub async fn list_all_domains(conn: &mut Conn) -> Result<Vec<ShortDomain>, StoreError> {
     let rows: Vec<DomainRow> = fetch_all!(conn, ALL_DOMAINS)?;
+    rows.into_iter().map(domain).collect()
+}
+
+/// The short domains of every account, those of one in the order of [`list_domains`].
+pub async fn list_domains_in_order(conn: &mut Conn) -> Result<Vec<ShortDomain>, StoreError> {
+    let rows: Vec<DomainRow> = fetch_all!(conn, DOMAINS_IN_ORDER)?;
     rows.into_iter().map(domain).collect()
 }
 

@@ -4,7 +4,7 @@ use shared::{id::AccountId, time::UnixMillis};
 use sqlx::types::Json;
 
 use super::{
-    Conn, StoreError, Tx, dialect, execute, fetch_all, fetch_one, fetch_optional,
+    Conn, Raw, StoreError, Tx, dialect, execute, fetch_all, fetch_one, fetch_optional,
     listing::{self, Column, Selection, Table},
     parse,
 };
@@ -44,8 +44,10 @@ const SQLITE_TAKE_UNPLACED: &str = concat!(
 // An array, so that the rows are chosen once.
 const PG_TAKE: &str = "DELETE FROM audit_queue WHERE seq = ANY(ARRAY( \
     SELECT seq FROM audit_queue ORDER BY seq LIMIT $1 FOR UPDATE)) RETURNING seq, entry";
-const SQLITE_TAKE: &str = "DELETE FROM audit_queue WHERE seq IN (SELECT seq FROM audit_queue ORDER BY seq LIMIT $1) \
-    RETURNING seq, entry";
+const SQLITE_FIRST: &str = "SELECT seq, entry FROM audit_queue ORDER BY seq LIMIT $1";
+const SQLITE_REMOVE: &str = "DELETE FROM audit_queue WHERE seq <= $1";
+// Without a condition SQLite frees the pages of the table as they are: those with entries are neither read nor written.
+const SQLITE_REMOVE_ALL: &str = "DELETE FROM audit_queue";
 const REJECT: &str = "INSERT INTO audit_rejects (entry, fault) VALUES ($1, $2)";
 // Whose they are cannot be read.
 const REJECTS: &str = "SELECT seq, fault FROM audit_rejects ORDER BY seq LIMIT $1";
@@ -214,9 +216,19 @@ pub async fn take_unplaced(tx: &mut Tx, most: i64) -> Result<Vec<Entry>, StoreEr
 /// Takes up to `most` entries that wait, oldest first; until the commit others wait for them. `seq` is their order. Those that
 /// cannot be read are set aside: what is wrong with each of them is returned, too.
 pub async fn take(tx: &mut Tx, most: i64) -> Result<(Vec<Entry>, Vec<String>), StoreError> {
-    let sql = dialect::pick(tx, PG_TAKE, SQLITE_TAKE);
-    let mut rows: Vec<(i64, String)> = fetch_all!(&mut **tx, sql, most)?;
+    let mut rows: Vec<(i64, String)> = fetch_all!(&mut **tx, dialect::pick(tx, PG_TAKE, SQLITE_FIRST), most)?;
     rows.sort_unstable_by_key(|(seq, _)| *seq);
+    if let Raw::Sqlite(c) = tx.raw()
+        && let Some((last, _)) = rows.last()
+    {
+        // Nobody adds any before the commit.
+        let is_all = i64::try_from(rows.len()).is_ok_and(|count| count < most);
+        if is_all {
+            sqlx::query(SQLITE_REMOVE_ALL).execute(c).await?;
+        } else {
+            sqlx::query(SQLITE_REMOVE).bind(*last).execute(c).await?;
+        }
+    }
     let (mut entries, mut faults) = (Vec::with_capacity(rows.len()), Vec::new());
     for (seq, text) in rows {
         match to_waiting(seq, &text) {

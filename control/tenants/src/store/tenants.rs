@@ -17,6 +17,9 @@ use crate::domain::{
     user_registration::UserRegistration,
 };
 
+const LINK_RULES: &str = "SELECT a.doc, EXISTS (SELECT 1 FROM domain_claims c WHERE c.account_id = $1 AND c.host = $2 \
+    AND c.state = 'unproven') FROM accounts a WHERE a.id = $1";
+
 /// What the audit trail calls it.
 const ACCOUNT: &str = "account";
 
@@ -119,6 +122,18 @@ pub async fn find_account(conn: &mut Conn, id: AccountId) -> Result<Option<Accou
 /// Which hosts the targets of an account may have; of one that is gone the default.
 pub async fn find_target_hosts(conn: &mut Conn, id: AccountId) -> Result<TargetHosts, StoreError> {
     Ok(find_account(conn, id).await?.map(|account| account.targets).unwrap_or_default())
+}
+
+/// [`find_target_hosts`], and whether the proof of a short domain that the account has claimed is gone: no links are made on it
+/// then. One look for a new link.
+pub async fn find_link_rules(
+    conn: &mut Conn,
+    id: AccountId,
+    host: &str,
+) -> Result<(TargetHosts, bool), StoreError> {
+    let row: Option<(Json<Doc>, bool)> = fetch_optional!(conn, LINK_RULES, id.as_str(), host)?;
+    let hosts = |doc: Doc| TargetHosts { private: doc.private_targets, only: doc.target_hosts };
+    Ok(row.map(|(Json(doc), is_unproven)| (hosts(doc), is_unproven)).unwrap_or_default())
 }
 
 /// How much an account keeps of people; of one that is gone nothing.

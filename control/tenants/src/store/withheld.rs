@@ -2,7 +2,7 @@
 
 use shared::{redirect::RedirectKey, time::UnixMillis, withheld::Withheld};
 
-use super::{Conn, StoreError, dialect::fetch_in_list, fetch_all, parse};
+use super::{Conn, StoreError, dialect::fetch_by_keys, fetch_all, parse};
 use crate::domain::withheld::{TakeDown, TakeDowns};
 
 // A kind of a newer release is left out, so that the others are withheld all the same.
@@ -60,7 +60,7 @@ pub async fn take_downs(
             continue;
         }
         type Row = (String, String, String, i64, Option<i64>);
-        let rows = fetch_in_list!(conn, Row, PG_AMONG, SQLITE_AMONG, [kind], subjects)?;
+        let rows = fetch_by_keys!(conn, Row, PG_AMONG, SQLITE_AMONG, [kind], subjects)?;
         for (kind, subject, reason, since, until) in rows {
             let what = of_columns(&kind, &subject)?;
             found.push(TakeDown { what, reason, since: UnixMillis(since), until: until.map(UnixMillis) });

@@ -132,7 +132,10 @@ async fn carry_out(
     tx.set_ctx(shared);
     match &done {
         Ok(()) => tx.release_savepoint().await?,
-        Err(ServiceError::Refused { .. }) => tx.rollback_to_savepoint().await?,
+        Err(ServiceError::Refused { .. }) => {
+            tx.rewind_to_savepoint().await?;
+            tx.release_savepoint().await?;
+        }
         // The whole batch is rolled back.
         Err(ServiceError::Store(_) | ServiceError::Full(_) | ServiceError::Internal(_)) => {}
     }

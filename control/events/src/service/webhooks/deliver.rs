@@ -46,9 +46,12 @@ pub async fn work(
     stop: &CancellationToken,
 ) -> Result<(), ServiceError> {
     let begun = Instant::now();
-    while begun.elapsed() < TURN && !stop.is_cancelled() {
-        if !round(state, &mut claimed).await? {
-            break;
+    let is_over = || begun.elapsed() >= TURN || stop.is_cancelled();
+    while !is_over() {
+        match round(state, &mut claimed, &is_over).await? {
+            Next::Batch => {}
+            Next::Release => break,
+            Next::Released => return Ok(()),
         }
     }
     let mut tx = state.db.begin(&Ctx::default()).await?;
@@ -56,11 +59,27 @@ pub async fn work(
     Ok(tx.commit().await?)
 }
 
-/// One batch; returns whether another may follow at once.
-async fn round(state: &EventState, claimed: &mut Claimed) -> Result<bool, ServiceError> {
+/// What follows a batch.
+enum Next {
+    /// Another one at once.
+    Batch,
+    /// The webhook is to be released.
+    Release,
+    /// Nothing: the results were written with the release, in one transaction.
+    Released,
+}
+
+/// One batch. `is_over`: no other one follows.
+async fn round(
+    state: &EventState,
+    claimed: &mut Claimed,
+    is_over: &(impl Fn() -> bool + Sync),
+) -> Result<Next, ServiceError> {
     let mut conn = state.db.read().await?;
     let found: Option<Webhook> = documents::find(&mut conn, claimed.account, claimed.id).await?;
-    let Some(webhook) = found.filter(|webhook| webhook.status == Status::Active) else { return Ok(false) };
+    let Some(webhook) = found.filter(|webhook| webhook.status == Status::Active) else {
+        return Ok(Next::Release);
+    };
     let ordered = webhook.details.ordered;
     let room = claimed.health.room(AT_ONCE);
     let (due, waits) = messages::list_due(&mut conn, claimed.seq, ordered, room).await?;
@@ -70,10 +89,11 @@ async fn round(state: &EventState, claimed: &mut Claimed) -> Result<bool, Servic
             // Those behind it are due, but not before it is.
             let verdict = Verdict { health: claimed.health, pause, is_dead: false };
             let mut tx = state.db.begin(&Ctx::default()).await?;
-            webhooks::settle(&mut tx, claimed, LEASE, &verdict, None).await?;
+            webhooks::settle(&mut tx, claimed, Duration::ZERO, &verdict, None).await?;
             tx.commit().await?;
+            return Ok(Next::Released);
         }
-        return Ok(false);
+        return Ok(Next::Release);
     }
     let answers = if ordered {
         send_in_order(state, &webhook, &due).await
@@ -96,9 +116,11 @@ async fn round(state: &EventState, claimed: &mut Claimed) -> Result<bool, Servic
         (false, true) => Some("The receiver took nothing for 24 hours."),
         (false, false) => None,
     };
+    let is_last = is_over() || !verdict.pause.is_zero();
+    let lease = if is_last { Duration::ZERO } else { LEASE };
     let mut tx = state.db.begin(&Ctx::default()).await?;
-    let Some((is_active, now_ms)) = webhooks::settle(&mut tx, claimed, LEASE, &verdict, reason).await? else {
-        return Ok(false);
+    let Some((is_active, now_ms)) = webhooks::settle(&mut tx, claimed, lease, &verdict, reason).await? else {
+        return Ok(Next::Release);
     };
     messages::settle(&mut tx, &tried).await?;
     tx.commit().await?;
@@ -107,7 +129,11 @@ async fn round(state: &EventState, claimed: &mut Claimed) -> Result<bool, Servic
         tracing::warn!(webhook = %webhook.id, account = %claimed.account, reason, "a webhook is paused");
     }
     (claimed.health, claimed.now_ms) = (verdict.health, now_ms);
-    Ok(is_active && verdict.pause.is_zero())
+    Ok(match (is_last, is_active) {
+        (true, _) => Next::Released,
+        (false, true) => Next::Batch,
+        (false, false) => Next::Release,
+    })
 }
 
 /// Sends one after the other, and stops at the first that is not taken.

@@ -10,7 +10,7 @@ use shared::{id::AccountId, redirect::Redirect, short_id::ShortId, wire::stream:
 use super::{
     DomainChoice, Written, insert,
     plan::{Planned, plan},
-    resolve_domain,
+    resolve_in,
 };
 use crate::{
     domain::{
@@ -136,7 +136,7 @@ pub async fn create_in(
     let grant = require(actor, Verb::Create, Redirections)?;
     let choice =
         DomainChoice { named: drafts.first().and_then(|draft| draft.short_domain.clone()), host: None };
-    let domain = resolve_domain(tx, actor.account, &choice, None).await?;
+    let domain = resolve_in(tx, actor.account, &choice, None).await?;
     let items = drafts.into_iter().map(Ok).collect();
     let planned = plan(tx, actor, &grant, &domain, items, candidates, at).await?;
     let ready = planned.into_iter().collect::<Result<Vec<_>, _>>()?;
@@ -205,7 +205,7 @@ impl Import {
         }
         let begun = Instant::now();
         let to = self.items.len().min(from + self.batch_size.step());
-        let domain = resolve_domain(tx, account, &self.choice, None).await?;
+        let domain = resolve_in(tx, account, &self.choice, None).await?;
         let mut items = self.items[from..to].to_vec();
         if let Some(text) = &self.project {
             let project = project_in_reach(tx, &self.actor, &self.grant, text).await?;
@@ -217,7 +217,7 @@ impl Import {
         let mut planned = plan(tx, &self.actor, &self.grant, &domain, items, candidates, at).await?;
         refuse_above_quota(tx, account, &mut planned, at).await?;
         let ready: Vec<_> = planned.iter().filter_map(|item| item.as_ref().ok()).collect();
-        done.rev = insert(tx, account, &domain, &ready, at).await?;
+        (done.rev, _) = insert(tx, account, &domain, &ready, at).await?;
         done.results.extend(planned.into_iter().map(|item| match item {
             Ok(ready) => ItemResult::Created {
                 status: 201,

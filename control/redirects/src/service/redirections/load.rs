@@ -10,7 +10,7 @@ use shared::{
     withheld::{and_parents, host_of},
 };
 
-use super::{DomainChoice, plan::key_of, resolve_domain};
+use super::{DomainChoice, plan::key_of, resolve_in};
 use crate::{
     domain::{
         grant::{Grant, Limit},
@@ -18,7 +18,7 @@ use crate::{
         withheld::TakeDowns,
     },
     error::{CommonError, RedirectsError, ServiceError},
-    store::{Conn, StoreError, redirections as table, withheld},
+    store::{Conn, StoreError, Tx, redirections as table, withheld},
 };
 
 /// A redirection of the account that the caller sees.
@@ -82,17 +82,17 @@ pub(super) fn refuse_digital_link(items: &[Redirection]) -> Result<(), Redirects
 /// # Errors
 /// 404, or 409 for a Digital Link.
 pub(super) async fn load_many(
-    conn: &mut Conn,
+    tx: &mut Tx,
     account: AccountId,
     grant: &Grant,
     choice: &DomainChoice,
     short_ids: &[String],
 ) -> Result<(ShortDomain, Vec<Redirection>), ServiceError> {
-    let domain = resolve_domain(conn, account, choice, None).await?;
+    let domain = resolve_in(tx, account, choice, None).await?;
     let fold = |text: &String| text.parse::<ShortId>().ok().map(|id| domain.fold(&id).into_string());
     let wanted: Vec<Option<String>> = short_ids.iter().map(fold).collect();
     let folded: Vec<String> = wanted.iter().flatten().cloned().collect();
-    let stored = table::find_many(conn, domain.host.as_str(), &folded, account).await?;
+    let stored = table::find_many(tx, domain.host.as_str(), &folded, account).await?;
     let mut stored: HashMap<Box<str>, Redirection> = stored
         .into_iter()
         .filter(|item| is_seen(grant, item))

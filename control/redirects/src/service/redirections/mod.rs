@@ -13,14 +13,13 @@ mod lists;
 mod load;
 mod plan;
 mod preview;
+mod resolve;
 mod restore;
 mod write;
 
 use futures_util::FutureExt;
 use shared::{
-    id::AccountId,
     redirect::RedirectKey,
-    short_url::ShortDomain,
     wire::stream::{Change, Event, Rev},
 };
 
@@ -42,6 +41,8 @@ pub use self::load::blocked_hosts;
 use self::load::{check_take_downs, hide_authors, load_many};
 use self::plan::{key_of, owners, plan};
 pub use self::preview::{Preview, ShownRule, preview, preview_of, shown_pages};
+pub use self::resolve::resolve_domain;
+use self::resolve::{all_domains, resolve_in};
 pub use self::restore::restore;
 pub use self::write::{audit_id, state_of};
 use self::write::{event_of, gone, insert, record, write_changed};
@@ -62,8 +63,8 @@ use crate::{
         quota::Quota,
         redirection::{Draft, Redirection, Writable},
     },
-    error::{RedirectsError, ServiceError},
-    store::{Conn, accounts, log, quotas, redirections as table, tenants},
+    error::ServiceError,
+    store::{log, quotas, redirections as table, tenants},
     writer::Lane,
 };
 
@@ -122,7 +123,7 @@ pub async fn create(
                 if let Some(rules) = UserRules::load(tx, &actor).await? {
                     user_links::check_drafts(&rules, [(String::new(), &draft)].into_iter())?;
                 }
-                let domain = resolve_domain(tx, account, &choice, draft.short_domain.as_deref()).await?;
+                let domain = resolve_in(tx, account, &choice, draft.short_domain.as_deref()).await?;
                 if let Some(text) = &project {
                     let project = project_in_reach(tx, &actor, &grant, text).await?;
                     draft.writable.scopes.add_project(project);
@@ -132,10 +133,9 @@ pub async fn create(
                 let missing = || ServiceError::Internal("a draft was not planned".to_owned());
                 let ready = planned.pop().ok_or_else(missing)??;
                 quotas::charge(tx, account, Quota::Links, 1, at).await?;
-                let rev = insert(tx, account, &domain, &[&ready], at).await?;
-                let mut value = table::find(tx, domain.host.as_str(), &ready.folded, account)
-                    .await?
-                    .ok_or_else(|| ServiceError::Internal("a created redirection is gone".to_owned()))?;
+                let (rev, mut made) = insert(tx, account, &domain, &[&ready], at).await?;
+                let missing = || ServiceError::Internal("a created redirection is gone".to_owned());
+                let mut value = made.pop().ok_or_else(missing)?;
                 keep(tx, account, idempotency.as_ref(), &value, at).await?;
                 hide_authors(&grant, &mut value);
                 Ok(Written { value, rev })
@@ -196,7 +196,7 @@ async fn replace_as(
                 }
                 check_take_downs(tx, &found, &writable).await?;
                 let hosts = tenants::find_target_hosts(tx, account).await?;
-                let domains = accounts::list_all_domains(tx).await?;
+                let domains = all_domains(tx).await?;
                 let ids: Vec<String> = found.iter().map(|r| r.redirect.platform_id.to_string()).collect();
                 let owners = owners(tx, account, &ids).await?;
                 let mut changed = Vec::with_capacity(found.len());
@@ -296,35 +296,4 @@ fn place(core: &Core, actor: &Actor, short_ids: &[String]) -> Result<Place, Serv
         Lane::Urgent => core.capacity.change(actor),
         Lane::Bulk | Lane::Begun => core.capacity.import(actor),
     }
-}
-
-/// The short domain that a request means: the named one, else the host's, else the account's first.
-///
-/// # Errors
-/// 400 for a named one that is not the account's, 404 for a host of another account, 409 where there is none.
-pub async fn resolve_domain(
-    conn: &mut Conn,
-    account: AccountId,
-    choice: &DomainChoice,
-    in_body: Option<&str>,
-) -> Result<ShortDomain, ServiceError> {
-    let is_called = |domain: &ShortDomain, name: &str| {
-        ShortDomain::new(domain.scheme, name).is_ok_and(|wanted| wanted.host == domain.host)
-    };
-    let domains = accounts::list_domains(conn, account).await?;
-    let by_name = |name: &str| domains.iter().find(|domain| is_called(domain, name));
-    if let Some(name) = in_body.or(choice.named.as_deref()) {
-        let foreign = || RedirectsError::ForeignDomain(name.to_owned()).into();
-        return by_name(name).cloned().ok_or_else(foreign);
-    }
-    if let Some(host) = choice.host.as_deref() {
-        if let Some(domain) = by_name(host) {
-            return Ok(domain.clone());
-        }
-        // On another account's short domain nothing of this one is meant, least of all by a DELETE.
-        if accounts::list_all_domains(conn).await?.iter().any(|domain| is_called(domain, host)) {
-            return Err(ServiceError::not_found("short domain", host));
-        }
-    }
-    domains.first().cloned().ok_or_else(|| RedirectsError::NoShortDomain.into())
 }

@@ -16,6 +16,7 @@ use shared::{
 use super::{
     chains::{Chains, Next},
     load::blocked_hosts,
+    resolve::all_domains,
 };
 use crate::{
     domain::{
@@ -28,7 +29,7 @@ use crate::{
     },
     error::{CommonError, RedirectsError, ServiceError},
     store::{
-        Conn, Tx, accounts, domain_files, redirections as table,
+        Conn, Tx, redirections as table,
         resources::{self, Resource},
         scopes, tenants,
     },
@@ -72,7 +73,8 @@ pub(super) async fn plan(
     at: UnixMillis,
 ) -> Result<Planned, ServiceError> {
     let account = actor.account;
-    if domain_files::is_unproven(tx, account, &domain.host).await? {
+    let (hosts, is_unproven) = tenants::find_link_rules(tx, account, domain.host.as_str()).await?;
+    if is_unproven {
         return Err(RedirectsError::DomainUnproven(domain.host.to_string()).into());
     }
     let mut generated = candidates.into_iter().map(ShortId::generate);
@@ -92,8 +94,7 @@ pub(super) async fn plan(
         let scopes = scopes::list(tx, account, &ids).await?;
         owners.retain(|id, _| grant.admits(id, scopes.get(id)));
     }
-    let domains = accounts::list_all_domains(tx).await?;
-    let hosts = tenants::find_target_hosts(tx, account).await?;
+    let domains = all_domains(tx).await?;
     let targets = items.iter().flatten().flat_map(|draft| draft.writable.targets());
     let targets = targets.map(|(_, target)| target.as_str());
     let blocked = blocked_hosts(tx, targets).await?;

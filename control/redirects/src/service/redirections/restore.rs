@@ -6,11 +6,11 @@ use shared::{problem::Code, wire::stream::Rev};
 use tracing::instrument;
 
 use super::{
-    DomainChoice, Expected, KIND, LeftOut, Written, apply, check_changed, check_take_downs, check_targets,
-    hide_authors, history,
+    DomainChoice, Expected, KIND, LeftOut, Written, all_domains, apply, check_changed, check_take_downs,
+    check_targets, hide_authors, history,
     load::{load_any, refuse_digital_link},
     plan::{key_of, owners},
-    replace_as, resolve_domain,
+    replace_as, resolve_domain, resolve_in,
     write::{audit_id, gone, state_of, write_as},
 };
 use crate::{
@@ -28,7 +28,7 @@ use crate::{
         access::{Caller, require},
         audit,
     },
-    store::{Tx, accounts, domain_files, quotas, redirections as table, scopes, tenants},
+    store::{Tx, domain_files, quotas, redirections as table, scopes, tenants},
     writer::Lane,
 };
 
@@ -127,7 +127,7 @@ async fn revive(
         .writer
         .submit(&caller.ctx, (account, Lane::Urgent), move |tx| {
             async move {
-                let domain = resolve_domain(tx, account, &choice, None).await?;
+                let domain = resolve_in(tx, account, &choice, None).await?;
                 let (mut item, is_deleted) = load_any(tx, account, &grant, &domain, &short_id).await?;
                 if !is_deleted || item.rev != rev {
                     return Err(RedirectsError::ChangedMeanwhile.into());
@@ -139,7 +139,7 @@ async fn revive(
                 check_take_downs(tx, std::slice::from_ref(&item), &writable).await?;
                 belong(tx, &grant, &mut item).await?;
                 let hosts = tenants::find_target_hosts(tx, account).await?;
-                let domains = accounts::list_all_domains(tx).await?;
+                let domains = all_domains(tx).await?;
                 apply(&mut item, (&writable, LeftOut::Goes), (&grant, &actor), at)?;
                 check_targets(&item.redirect, &writable, &hosts, &domains)?;
                 let key = key_of(&domain, &item.redirect.short_id);

@@ -21,16 +21,16 @@ use crate::{
     store::{Tx, events, log, redirections as table},
 };
 
-/// Writes new rows and their log entries; returns the newest revision.
+/// Writes new rows and their log entries; returns the newest revision and the redirections.
 pub(super) async fn insert(
     tx: &mut Tx,
     account: AccountId,
     domain: &ShortDomain,
     ready: &[&Ready],
     at: UnixMillis,
-) -> Result<Rev, ServiceError> {
+) -> Result<(Rev, Vec<Redirection>), ServiceError> {
     if ready.is_empty() {
-        return Ok(log::load_head(tx).await?.head);
+        return Ok((log::newest_rev(tx).await?, Vec::new()));
     }
     let first = log::take_revs(tx, ready.len() as u64).await?;
     let rows: Vec<table::NewRow<'_>> = (first..)
@@ -43,7 +43,7 @@ pub(super) async fn insert(
             rev,
         })
         .collect();
-    table::insert(tx, domain, account, at, &rows).await?;
+    let made = table::insert(tx, domain, account, at, &rows).await?;
     for item in ready {
         let id = audit_id(&item.redirect);
         tx.note(account, (KIND, &id), || (None, Some(state_of(&item.redirect, &item.scopes, &item.details))));
@@ -58,7 +58,7 @@ pub(super) async fn insert(
     log::append(tx, at.0, &events).await?;
     let created = ready.iter().map(|item| event_of(&item.redirect, &item.details, &item.scopes));
     record(tx, account, RedirectionChange::Created, created, at).await?;
-    Ok(first + ready.len() as u64 - 1)
+    Ok((first + ready.len() as u64 - 1, made))
 }
 
 /// The id of a redirection in the audit trail: its domain and short id.

@@ -1,13 +1,16 @@
 //! Adaptive batch size of imports: as many items per transaction as fit into a bounded time.
 
 use std::{
-    sync::atomic::{AtomicU64, Ordering::Relaxed},
+    sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed},
     time::Duration,
 };
 
 /// How long one step of an import may hold the order of changes. An urgent change waits for one step and its
 /// commit; a commit costs an fsync of some 2 ms, so that an import loses a tenth by being cut like this.
 pub const STEP_TIME: Duration = Duration::from_millis(20);
+
+/// The same beside urgent changes: one of them waits for a step and its commit.
+pub const SHORT_STEP_TIME: Duration = Duration::from_millis(10);
 
 /// Fewest items of a step: its fixed cost, some ten statements, is that of a few items.
 const FEWEST: u64 = 20;
@@ -22,11 +25,12 @@ const FIRST_GUESS: Duration = Duration::from_micros(200);
 #[derive(Debug)]
 pub struct AdaptiveBatchSize {
     item_nanos: AtomicU64,
+    is_short: AtomicBool,
 }
 
 impl Default for AdaptiveBatchSize {
     fn default() -> Self {
-        Self { item_nanos: AtomicU64::new(nanos(FIRST_GUESS)) }
+        Self { item_nanos: AtomicU64::new(nanos(FIRST_GUESS)), is_short: AtomicBool::new(false) }
     }
 }
 
@@ -34,9 +38,21 @@ impl AdaptiveBatchSize {
     /// Items of the next step.
     #[must_use]
     pub fn step(&self) -> usize {
-        let items = nanos(STEP_TIME) / self.item_nanos.load(Relaxed).max(1);
+        let time = if self.is_short() { SHORT_STEP_TIME } else { STEP_TIME };
+        let items = nanos(time) / self.item_nanos.load(Relaxed).max(1);
         // At most a thousand.
         items.clamp(FEWEST, MOST) as usize
+    }
+
+    /// Sets whether steps are short from now on.
+    pub fn set_short(&self, is_short: bool) {
+        self.is_short.store(is_short, Relaxed);
+    }
+
+    /// Whether steps are short.
+    #[must_use]
+    pub fn is_short(&self) -> bool {
+        self.is_short.load(Relaxed)
     }
 
     /// Records the duration of a step. The previous estimate keeps half of the weight, so that one slow fsync only
@@ -62,6 +78,9 @@ mod tests {
     fn the_batch_size_follows_the_measured_cost() {
         let size = AdaptiveBatchSize::default();
         assert_eq!(size.step(), 100);
+        size.set_short(true);
+        assert_eq!(size.step(), 50, "beside urgent changes");
+        size.set_short(false);
         for (each, expected, why) in [
             (Duration::from_micros(40), 500, "a fast machine"),
             (Duration::from_millis(5), FEWEST as usize, "a slow one still gets on"),
