@@ -278,8 +278,7 @@ pub(super) async fn read_secret_key(
     params(("project" = String, Path, description = "Id of the project"),
         ("id" = String, Path, description = "Id of the application")),
     request_body(content = Object, description = "How long the old key works on"),
-    responses((status = 201, description = "The new key", body = SecretKeyDocument)),
-    extensions(("x-maturity" = json!("Beta"))))]
+    responses((status = 201, description = "The new key", body = SecretKeyDocument)))]
 pub(super) async fn rotate_secret_key(
     State(core): State<Arc<Core>>,
     Authenticated(caller): Authenticated,
@@ -302,8 +301,7 @@ pub(super) async fn rotate_secret_key(
     params(("project" = String, Path, description = "Id of the project"),
         ("id" = String, Path, description = "Id of the application")),
     request_body(content = Object, description = "How long the old key works on"),
-    responses((status = 201, description = "The application with its new key", body = ApplicationDocument)),
-    extensions(("x-maturity" = json!("Beta"))))]
+    responses((status = 201, description = "The application with its new key", body = ApplicationDocument)))]
 pub(super) async fn rotate_public_key(
     State(core): State<Arc<Core>>,
     Authenticated(caller): Authenticated,

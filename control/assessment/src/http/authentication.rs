@@ -234,8 +234,7 @@ impl From<Answer> for ReplayAnswerDocument {
 #[utoipa::path(post, path = "/authentication", tag = "Authentication", operation_id = "authenticate",
     request_body = TriggerDocument,
     responses((status = 200, description = "The result: an action of the type `authenticationResults`",
-        body = ResultDocument)),
-    extensions(("x-maturity" = json!("Beta"))))]
+        body = ResultDocument)))]
 pub(super) async fn authenticate(
     State(state): State<AssessmentState>,
     Authenticated(caller): Authenticated,
@@ -253,8 +252,7 @@ pub(super) async fn authenticate(
     operation_id = "readAssessmentSettings",
     params(("project" = Option<String>, Query, description = "Those of this project"),
         ("product" = Option<String>, Query, description = "Those of this product")),
-    responses((status = 200, description = "What it set itself", body = SettingsDocument)),
-    extensions(("x-maturity" = json!("Beta"))))]
+    responses((status = 200, description = "What it set itself", body = SettingsDocument)))]
 pub(super) async fn read_settings(
     State(state): State<AssessmentState>,
     Authenticated(caller): Authenticated,
@@ -270,8 +268,7 @@ pub(super) async fn read_settings(
     params(("project" = Option<String>, Query, description = "Those of this project"),
         ("product" = Option<String>, Query, description = "Those of this product")),
     request_body = SettingsDocument,
-    responses((status = 200, description = "The settings with their new version", body = SettingsDocument)),
-    extensions(("x-maturity" = json!("Beta"))))]
+    responses((status = 200, description = "The settings with their new version", body = SettingsDocument)))]
 pub(super) async fn replace_settings(
     State(state): State<AssessmentState>,
     Authenticated(caller): Authenticated,
@@ -286,8 +283,7 @@ pub(super) async fn replace_settings(
 /// Assesses the last scans of Thngs again, by their settings and by others; stores nothing without `apply`.
 #[utoipa::path(post, path = "/authentication/replay", tag = "Authentication",
     operation_id = "replayAssessments", request_body = ReplayRequestDocument,
-    responses((status = 200, description = "What each scan says by both", body = ReplayAnswerDocument)),
-    extensions(("x-maturity" = json!("Beta"))))]
+    responses((status = 200, description = "What each scan says by both", body = ReplayAnswerDocument)))]
 pub(super) async fn replay(
     State(state): State<AssessmentState>,
     Authenticated(caller): Authenticated,

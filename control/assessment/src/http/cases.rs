@@ -212,8 +212,7 @@ pub(super) struct DecisionRequestDocument {
 /// Lists cases, newest first.
 #[utoipa::path(get, path = "/authentication/cases", tag = "Authentication", operation_id = "listCases",
     params(PageParams, ListParams),
-    responses((status = 200, description = "One page", body = [CaseDocument])),
-    extensions(("x-maturity" = json!("Beta"))))]
+    responses((status = 200, description = "One page", body = [CaseDocument])))]
 pub(super) async fn list(
     State(state): State<AssessmentState>,
     Authenticated(caller): Authenticated,
@@ -229,8 +228,7 @@ pub(super) async fn list(
 #[utoipa::path(get, path = "/authentication/cases/{id}", tag = "Authentication", operation_id = "readCase",
     params(("id" = String, Path, description = "Id"),
         ("withScopes" = Option<bool>, Query, description = "Show `scopes`")),
-    responses((status = 200, description = "The case", body = CaseDocument)),
-    extensions(("x-maturity" = json!("Beta"))))]
+    responses((status = 200, description = "The case", body = CaseDocument)))]
 pub(super) async fn read(
     State(state): State<AssessmentState>,
     Authenticated(caller): Authenticated,
@@ -250,8 +248,7 @@ pub(super) async fn read(
     params(("id" = String, Path, description = "Id")),
     request_body = DecisionRequestDocument,
     responses((status = 200, description = "The case with its new version", body = CaseDocument),
-        (status = 409, description = "The case is of another version")),
-    extensions(("x-maturity" = json!("Beta"))))]
+        (status = 409, description = "The case is of another version")))]
 pub(super) async fn decide(
     State(state): State<AssessmentState>,
     Authenticated(caller): Authenticated,

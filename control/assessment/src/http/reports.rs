@@ -59,8 +59,7 @@ pub(super) struct ReportStateDocument {
     responses((status = 200, description = "The token of a form, or the report was received", body = ReportStateDocument),
         (status = 404, description = "Nobody may write about this short id, be there one or not"),
         (status = 413, description = "The form has more than 5 MiB"),
-        (status = 429, description = "Too many of the address, or within a day about the item or to the account")),
-    extensions(("x-maturity" = json!("Beta"))))]
+        (status = 429, description = "Too many of the address, or within a day about the item or to the account")))]
 pub(super) async fn send(
     State(state): State<AssessmentState>,
     Path(short_id): Path<String>,

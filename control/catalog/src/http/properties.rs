@@ -225,8 +225,7 @@ macro_rules! properties {
                     ("from" = Option<i64>, Query, description = "Earliest timestamp, inclusive; that of the first number if left out"),
                     ("to" = Option<i64>, Query, description = "Latest timestamp, inclusive; that of the last number if left out"),
                     ("points" = Option<u32>, Query, minimum = 1, maximum = 2000, description = "Most buckets; 500 if left out")),
-                responses((status = 200, description = "The series", body = SeriesDocument)),
-                extensions(("x-maturity" = json!("Beta"))))]
+                responses((status = 200, description = "The series", body = SeriesDocument)))]
             pub(in crate::http) async fn read_series(
                 State(catalog): State<Catalog>,
                 Authenticated(caller): Authenticated,

@@ -59,8 +59,7 @@ impl From<OwnCertificate> for DomainCertificateDocument {
         ("domain" = String, Path, description = "A host that the account has proven")),
     responses((status = 202, description = "The domain before the try", body = DomainDocument),
         (status = 409, description = "The domain is not proven, was given by whoever runs this service, or wants no certificate, or \
-            this service makes none")),
-    extensions(("x-maturity" = json!("Beta"))))]
+            this service makes none")))]
 pub(super) async fn try_now(
     State(state): State<Arc<DomainState>>,
     Authenticated(caller): Authenticated,

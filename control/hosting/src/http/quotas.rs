@@ -75,8 +75,7 @@ impl From<HashMap<Quota, u64>> for DefaultQuotasDocument {
 /// Reads the quotas of an account, with their use.
 #[utoipa::path(get, path = "/platform/accounts/{id}/quotas", tag = "Platform", security(("key" = [])), operation_id = "readHostedAccountQuotas",
     params(("id" = String, Path, description = "Id of the account")),
-    responses((status = 200, description = "Each quota, with its use", body = QuotasDocument)),
-    extensions(("x-maturity" = json!("Beta"))))]
+    responses((status = 200, description = "Each quota, with its use", body = QuotasDocument)))]
 pub(super) async fn read(
     State(redirects): State<Redirects>,
     _by: PlatformCaller,
@@ -94,8 +93,7 @@ pub(super) async fn read(
 #[utoipa::path(put, path = "/platform/accounts/{id}/quotas", tag = "Platform", security(("key" = [])), operation_id = "setAccountQuotas",
     params(("id" = String, Path, description = "Id of the account")),
     request_body(content = Object, description = "The quotas to change"),
-    responses((status = 200, description = "Each quota, with its use", body = QuotasDocument)),
-    extensions(("x-maturity" = json!("Beta"))))]
+    responses((status = 200, description = "Each quota, with its use", body = QuotasDocument)))]
 pub(super) async fn set(
     State(redirects): State<Redirects>,
     PlatformCaller(by): PlatformCaller,
@@ -110,8 +108,7 @@ pub(super) async fn set(
 
 /// Reads the quotas of all accounts for which nothing else was set.
 #[utoipa::path(get, path = "/platform/quotas", tag = "Platform", security(("key" = [])), operation_id = "readDefaultQuotas",
-    responses((status = 200, description = "The limits", body = DefaultQuotasDocument)),
-    extensions(("x-maturity" = json!("Beta"))))]
+    responses((status = 200, description = "The limits", body = DefaultQuotasDocument)))]
 pub(super) async fn read_defaults(
     State(redirects): State<Redirects>,
     _by: PlatformCaller,
@@ -124,8 +121,7 @@ pub(super) async fn read_defaults(
 /// What the accounts hold is counted in the background, and nothing is refused until then.
 #[utoipa::path(put, path = "/platform/quotas", tag = "Platform", security(("key" = [])), operation_id = "setDefaultQuotas",
     request_body(content = Object, description = "The quotas to change"),
-    responses((status = 200, description = "The limits", body = DefaultQuotasDocument)),
-    extensions(("x-maturity" = json!("Beta"))))]
+    responses((status = 200, description = "The limits", body = DefaultQuotasDocument)))]
 pub(super) async fn set_defaults(
     State(redirects): State<Redirects>,
     PlatformCaller(by): PlatformCaller,

@@ -79,8 +79,7 @@ impl From<PlatformTakeDown> for TakeDownDocument {
 /// Lists the take-downs of links and hosts, newest first.
 #[utoipa::path(get, path = "/platform/takedowns", tag = "Platform", security(("key" = [])), operation_id = "listTakeDowns",
     params(PageParams),
-    responses((status = 200, description = "One page", body = [TakeDownDocument])),
-    extensions(("x-maturity" = json!("Beta"))))]
+    responses((status = 200, description = "One page", body = [TakeDownDocument])))]
 pub(super) async fn list(
     State(redirects): State<Redirects>,
     _by: PlatformCaller,
@@ -137,8 +136,7 @@ pub(super) mod of_link {
         operation_id = "readLinkTakeDown",
         params(("domain" = String, Path, description = "Host of the short domain"),
             ("shortId" = String, Path, description = "Short id")),
-        responses((status = 200, description = "The take-down", body = TakeDownDocument)),
-        extensions(("x-maturity" = json!("Beta"))))]
+        responses((status = 200, description = "The take-down", body = TakeDownDocument)))]
     pub(in super::super) async fn read(
         State(redirects): State<Redirects>,
         _by: PlatformCaller,
@@ -157,8 +155,7 @@ pub(super) mod of_link {
             ("timeout" = Option<String>, Query, description = "Longest wait, default `2s`")),
         request_body(content = Object, description = "Why, and until when"),
         responses((status = 200, description = "The take-down", body = TakeDownDocument),
-            (status = 202, description = "Taken down; an edge had not confirmed it at the deadline", body = TakeDownDocument)),
-        extensions(("x-maturity" = json!("Beta"))))]
+            (status = 202, description = "Taken down; an edge had not confirmed it at the deadline", body = TakeDownDocument)))]
     pub(in super::super) async fn take_down(
         State(redirects): State<Redirects>,
         PlatformCaller(by): PlatformCaller,
@@ -176,8 +173,7 @@ pub(super) mod of_link {
             ("shortId" = String, Path, description = "Short id"),
             ("wait" = Option<String>, Query, description = "`edges`: answer when every edge has the change"),
             ("timeout" = Option<String>, Query, description = "Longest wait, default `2s`")),
-        responses((status = 200, description = "Released; the body is empty without `wait`")),
-        extensions(("x-maturity" = json!("Beta"))))]
+        responses((status = 200, description = "Released; the body is empty without `wait`")))]
     pub(in super::super) async fn release(
         State(redirects): State<Redirects>,
         PlatformCaller(by): PlatformCaller,
@@ -202,8 +198,7 @@ pub(super) mod of_host {
     #[utoipa::path(get, path = "/platform/takedowns/hosts/{host}", tag = "Platform", security(("key" = [])),
         operation_id = "readHostTakeDown",
         params(("host" = String, Path, description = "The host")),
-        responses((status = 200, description = "The take-down", body = TakeDownDocument)),
-        extensions(("x-maturity" = json!("Beta"))))]
+        responses((status = 200, description = "The take-down", body = TakeDownDocument)))]
     pub(in super::super) async fn read(
         State(redirects): State<Redirects>,
         _by: PlatformCaller,
@@ -221,8 +216,7 @@ pub(super) mod of_host {
             ("timeout" = Option<String>, Query, description = "Longest wait, default `2s`")),
         request_body(content = Object, description = "Why, and until when"),
         responses((status = 200, description = "The take-down", body = TakeDownDocument),
-            (status = 202, description = "Taken down; an edge had not confirmed it at the deadline", body = TakeDownDocument)),
-        extensions(("x-maturity" = json!("Beta"))))]
+            (status = 202, description = "Taken down; an edge had not confirmed it at the deadline", body = TakeDownDocument)))]
     pub(in super::super) async fn take_down(
         State(redirects): State<Redirects>,
         PlatformCaller(by): PlatformCaller,
@@ -239,8 +233,7 @@ pub(super) mod of_host {
         params(("host" = String, Path, description = "The host"),
             ("wait" = Option<String>, Query, description = "`edges`: answer when every edge has the change"),
             ("timeout" = Option<String>, Query, description = "Longest wait, default `2s`")),
-        responses((status = 200, description = "Released; the body is empty without `wait`")),
-        extensions(("x-maturity" = json!("Beta"))))]
+        responses((status = 200, description = "Released; the body is empty without `wait`")))]
     pub(in super::super) async fn release(
         State(redirects): State<Redirects>,
         PlatformCaller(by): PlatformCaller,

@@ -178,8 +178,7 @@ impl From<Erasure> for ErasureDocument {
 /// Lists erasures, newest first.
 #[utoipa::path(get, path = "/privacy/erasures", tag = "Privacy", operation_id = "listErasures",
     params(PageParams, ListParams),
-    responses((status = 200, description = "One page", body = [ErasureDocument])),
-    extensions(("x-maturity" = json!("Beta"))))]
+    responses((status = 200, description = "One page", body = [ErasureDocument])))]
 pub(super) async fn list(
     State(state): State<Arc<PrivacyState>>,
     Authenticated(caller): Authenticated,
@@ -194,8 +193,7 @@ pub(super) async fn list(
 /// Erases what is stored of the people behind actions and scans, in the background.
 #[utoipa::path(post, path = "/privacy/erasures", tag = "Privacy", operation_id = "createErasure",
     request_body = ErasureDocument,
-    responses((status = 202, description = "Accepted; `Location` is that of the receipt", body = ErasureDocument)),
-    extensions(("x-maturity" = json!("Beta"))))]
+    responses((status = 202, description = "Accepted; `Location` is that of the receipt", body = ErasureDocument)))]
 pub(super) async fn create(
     State(state): State<Arc<PrivacyState>>,
     Authenticated(caller): Authenticated,
@@ -212,8 +210,7 @@ pub(super) async fn create(
 /// Reads an erasure: how far it is, and what was changed.
 #[utoipa::path(get, path = "/privacy/erasures/{id}", tag = "Privacy", operation_id = "readErasure",
     params(("id" = String, Path, description = "Id of the erasure")),
-    responses((status = 200, description = "The receipt", body = ErasureDocument)),
-    extensions(("x-maturity" = json!("Beta"))))]
+    responses((status = 200, description = "The receipt", body = ErasureDocument)))]
 pub(super) async fn read(
     State(state): State<Arc<PrivacyState>>,
     Authenticated(caller): Authenticated,

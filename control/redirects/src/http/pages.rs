@@ -159,8 +159,7 @@ impl From<&Pages> for PagesDocument {
 /// Reads the pages of all domains of an account that have none of their own; an empty object if nothing was chosen.
 #[utoipa::path(get, path = "/accounts/{id}/pages", tag = "Accounts", operation_id = "readPages",
     params(("id" = String, Path, description = "Id of the account")),
-    responses((status = 200, description = "The pages", body = PagesDocument)),
-    extensions(("x-maturity" = json!("Beta"))))]
+    responses((status = 200, description = "The pages", body = PagesDocument)))]
 pub(super) async fn read(
     State(redirects): State<Redirects>,
     Authenticated(caller): Authenticated,
@@ -176,8 +175,7 @@ pub(super) async fn read(
         ("timeout" = Option<String>, Query, description = "Longest wait, default `2s`")),
     request_body(content = PagesDocument, description = "The pages as a whole"),
     responses((status = 200, description = "The pages", body = PagesDocument),
-        (status = 202, description = "Changed; an edge had not confirmed it at the deadline", body = PagesDocument)),
-    extensions(("x-maturity" = json!("Beta"))))]
+        (status = 202, description = "Changed; an edge had not confirmed it at the deadline", body = PagesDocument)))]
 pub(super) async fn replace(
     State(redirects): State<Redirects>,
     Authenticated(caller): Authenticated,
@@ -195,8 +193,7 @@ pub(super) async fn replace(
     operation_id = "readDomainPages",
     params(("id" = String, Path, description = "Id of the account"),
         ("domain" = String, Path, description = "A short domain of the account")),
-    responses((status = 200, description = "The pages", body = PagesDocument)),
-    extensions(("x-maturity" = json!("Beta"))))]
+    responses((status = 200, description = "The pages", body = PagesDocument)))]
 pub(super) async fn read_of_domain(
     State(redirects): State<Redirects>,
     Authenticated(caller): Authenticated,
@@ -214,8 +211,7 @@ pub(super) async fn read_of_domain(
         ("timeout" = Option<String>, Query, description = "Longest wait, default `2s`")),
     request_body(content = PagesDocument, description = "The pages as a whole"),
     responses((status = 200, description = "The pages", body = PagesDocument),
-        (status = 202, description = "Changed; an edge had not confirmed it at the deadline", body = PagesDocument)),
-    extensions(("x-maturity" = json!("Beta"))))]
+        (status = 202, description = "Changed; an edge had not confirmed it at the deadline", body = PagesDocument)))]
 pub(super) async fn replace_of_domain(
     State(redirects): State<Redirects>,
     Authenticated(caller): Authenticated,

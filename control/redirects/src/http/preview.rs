@@ -277,8 +277,7 @@ impl From<KnownFacts> for FactsDocument {
         ("domain" = Option<String>, Query, description = "Short domain")),
     request_body(content = Object, description = "What is known of the scan",
         example = json!({"country": "DE", "acceptLanguage": "de-AT,de;q=0.9"})),
-    responses((status = 200, description = "Where a scan would be led, and why", body = PreviewDocument)),
-    extensions(("x-maturity" = json!("Beta"))))]
+    responses((status = 200, description = "Where a scan would be led, and why", body = PreviewDocument)))]
 pub(super) async fn preview(
     State(redirects): State<Redirects>,
     Authenticated(caller): Authenticated,

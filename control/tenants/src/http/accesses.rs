@@ -216,8 +216,7 @@ accesses!(
 #[utoipa::path(post, path = "/accounts/{id}/operatorAccess", tag = "Accounts", operation_id = "inviteOperator",
     params(("id" = String, Path, description = "Id of the account")),
     request_body = OperatorAccessDocument,
-    responses((status = 201, description = "The access, with the code of the invitation where no mail is sent", body = InvitationDocument)),
-    extensions(("x-maturity" = json!("Beta"))))]
+    responses((status = 201, description = "The access, with the code of the invitation where no mail is sent", body = InvitationDocument)))]
 pub(super) async fn invite(
     State(core): State<Arc<Core>>,
     State(outbox): State<Arc<Outbox>>,
@@ -239,8 +238,7 @@ pub(super) async fn invite(
     operation_id = "inviteOperatorAgain",
     params(("id" = String, Path, description = "Id of the account"),
         ("access" = String, Path, description = "Id of the access")),
-    responses((status = 201, description = "The access, with the code of the invitation where no mail is sent", body = InvitationDocument)),
-    extensions(("x-maturity" = json!("Beta"))))]
+    responses((status = 201, description = "The access, with the code of the invitation where no mail is sent", body = InvitationDocument)))]
 pub(super) async fn invite_again(
     State(core): State<Arc<Core>>,
     State(outbox): State<Arc<Outbox>>,
@@ -259,8 +257,7 @@ pub(super) async fn invite_again(
     operation_id = "removeOperator",
     params(("id" = String, Path, description = "Id of the account"),
         ("access" = String, Path, description = "Id of the access")),
-    responses((status = 200, description = "Removed; the body is empty")),
-    extensions(("x-maturity" = json!("Beta"))))]
+    responses((status = 200, description = "Removed; the body is empty")))]
 pub(super) async fn remove(
     State(core): State<Arc<Core>>,
     Authenticated(caller): Authenticated,
@@ -272,8 +269,7 @@ pub(super) async fn remove(
 /// Lists the programs that have access to the account.
 #[utoipa::path(get, path = "/accessTokens", tag = "Accounts", operation_id = "listAccessTokens",
     params(PageParams),
-    responses((status = 200, description = "One page", body = [OperatorAccessDocument])),
-    extensions(("x-maturity" = json!("Beta"))))]
+    responses((status = 200, description = "One page", body = [OperatorAccessDocument])))]
 pub(super) async fn list_tokens(
     State(core): State<Arc<Core>>,
     Authenticated(caller): Authenticated,
@@ -292,8 +288,7 @@ pub(super) async fn list_tokens(
 /// Makes a program that works in the account, with its first key. The answer is the only one that holds the key.
 #[utoipa::path(post, path = "/accessTokens", tag = "Accounts", operation_id = "createAccessToken",
     request_body = OperatorAccessDocument,
-    responses((status = 201, description = "The access, with the key", body = OperatorAccessDocument)),
-    extensions(("x-maturity" = json!("Beta"))))]
+    responses((status = 201, description = "The access, with the key", body = OperatorAccessDocument)))]
 pub(super) async fn create_token(
     State(core): State<Arc<Core>>,
     Authenticated(caller): Authenticated,

@@ -111,8 +111,7 @@ impl From<Entry> for AuditEntryDocument {
 #[utoipa::path(get, path = "/audit", tag = "Audit", operation_id = "listAuditEntries",
     params(PageParams,
         ("filter" = Option<String>, Query, description = "By `createdAt`, `actor`, `key`, `operation`, `resource`, `resourceId` and `requestId`")),
-    responses((status = 200, description = "One page", body = [AuditEntryDocument])),
-    extensions(("x-maturity" = json!("Beta"))))]
+    responses((status = 200, description = "One page", body = [AuditEntryDocument])))]
 pub(super) async fn list(
     State(core): State<Arc<Core>>,
     Authenticated(caller): Authenticated,
@@ -131,8 +130,7 @@ pub(super) async fn list(
     params(("from" = Option<i64>, Query, description = "Only entries made then or later: `createdAt`"),
         ("to" = Option<i64>, Query, description = "Only entries made until then")),
     responses((status = 200, description = "The lines", content_type = "application/x-ndjson",
-        body = AuditEntryDocument)),
-    extensions(("x-maturity" = json!("Beta"))))]
+        body = AuditEntryDocument)))]
 pub(super) async fn export(
     State(core): State<Arc<Core>>,
     Authenticated(caller): Authenticated,

@@ -119,8 +119,7 @@ pub(super) struct NewOperatorKeyDocument {
 /// Lists the keys of operators, newest first, also those that do not work any more.
 #[utoipa::path(get, path = "/keys", tag = "Keys", operation_id = "listKeys",
     params(PageParams),
-    responses((status = 200, description = "One page", body = [OperatorKeyDocument])),
-    extensions(("x-maturity" = json!("Beta"))))]
+    responses((status = 200, description = "One page", body = [OperatorKeyDocument])))]
 pub(super) async fn list(
     State(core): State<Arc<Core>>,
     Authenticated(caller): Authenticated,
@@ -136,8 +135,7 @@ pub(super) async fn list(
 /// Makes a key for the operator who asks. The answer is the only one that holds the key itself.
 #[utoipa::path(post, path = "/keys", tag = "Keys", operation_id = "createKey",
     request_body = OperatorKeyDocument,
-    responses((status = 201, description = "The key, shown this once", body = NewOperatorKeyDocument)),
-    extensions(("x-maturity" = json!("Beta"))))]
+    responses((status = 201, description = "The key, shown this once", body = NewOperatorKeyDocument)))]
 pub(super) async fn create(
     State(core): State<Arc<Core>>,
     Authenticated(caller): Authenticated,
@@ -151,8 +149,7 @@ pub(super) async fn create(
 /// Reads a key of an operator, without the key itself.
 #[utoipa::path(get, path = "/keys/{id}", tag = "Keys", operation_id = "readKey",
     params(("id" = String, Path, description = "Id of the key")),
-    responses((status = 200, description = "The key", body = OperatorKeyDocument)),
-    extensions(("x-maturity" = json!("Beta"))))]
+    responses((status = 200, description = "The key", body = OperatorKeyDocument)))]
 pub(super) async fn read(
     State(core): State<Arc<Core>>,
     Authenticated(caller): Authenticated,
@@ -167,8 +164,7 @@ pub(super) async fn read(
     params(("id" = String, Path, description = "Id of the key")),
     request_body(content = OperatorKeyDocument, description = "The members to change; the others may be left out"),
     responses((status = 200, description = "The whole key", body = OperatorKeyDocument),
-        (status = 409, description = "The key was revoked, or no other would reach the account")),
-    extensions(("x-maturity" = json!("Beta"))))]
+        (status = 409, description = "The key was revoked, or no other would reach the account")))]
 pub(super) async fn update(
     State(core): State<Arc<Core>>,
     Authenticated(caller): Authenticated,
@@ -189,8 +185,7 @@ pub(super) async fn update(
     params(("id" = String, Path, description = "Id of the key")),
     request_body(content = Object, description = "How long the old key works on"),
     responses((status = 201, description = "The new key, shown this once", body = NewOperatorKeyDocument),
-        (status = 409, description = "The key does not work any more")),
-    extensions(("x-maturity" = json!("Beta"))))]
+        (status = 409, description = "The key does not work any more")))]
 pub(super) async fn rotate(
     State(core): State<Arc<Core>>,
     Authenticated(caller): Authenticated,
@@ -206,8 +201,7 @@ pub(super) async fn rotate(
 #[utoipa::path(delete, path = "/keys/{id}", tag = "Keys", operation_id = "revokeKey",
     params(("id" = String, Path, description = "Id of the key")),
     responses((status = 200, description = "Revoked; the body is empty"),
-        (status = 409, description = "The key was revoked before, or no other reaches the account")),
-    extensions(("x-maturity" = json!("Beta"))))]
+        (status = 409, description = "The key was revoked before, or no other reaches the account")))]
 pub(super) async fn revoke(
     State(core): State<Arc<Core>>,
     Authenticated(caller): Authenticated,

@@ -110,8 +110,7 @@ impl QuotasDocument {
 /// limit and its use: 403 for what an account holds, 429 with `Retry-After` for what it writes in a day or has open.
 #[utoipa::path(get, path = "/accounts/{id}/quotas", tag = "Accounts", operation_id = "readAccountQuotas",
     params(("id" = String, Path, description = "Id of the account")),
-    responses((status = 200, description = "Each quota, with its use", body = QuotasDocument)),
-    extensions(("x-maturity" = json!("Beta"))))]
+    responses((status = 200, description = "Each quota, with its use", body = QuotasDocument)))]
 pub(super) async fn read(
     State(core): State<Arc<Core>>,
     Authenticated(caller): Authenticated,

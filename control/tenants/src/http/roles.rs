@@ -140,8 +140,7 @@ impl PermissionDocument {
 
 /// Lists roles, newest first: those that the account made, then those that every account has.
 #[utoipa::path(get, path = "/roles", tag = "Roles", operation_id = "listRoles", params(PageParams, ListParams),
-    responses((status = 200, description = "One page", body = [RoleDocument])),
-    extensions(("x-maturity" = json!("Beta"))))]
+    responses((status = 200, description = "One page", body = [RoleDocument])))]
 pub(super) async fn list(
     State(core): State<Arc<Core>>,
     Authenticated(caller): Authenticated,
@@ -160,8 +159,7 @@ pub(super) async fn list(
 /// Makes a role. One for operators reads (`global_read`) until more is given; one for users allows what every user may.
 #[utoipa::path(post, path = "/roles", tag = "Roles", operation_id = "createRole",
     request_body = RoleDocument,
-    responses((status = 201, description = "The role", body = RoleDocument)),
-    extensions(("x-maturity" = json!("Beta"))))]
+    responses((status = 201, description = "The role", body = RoleDocument)))]
 pub(super) async fn create(
     State(core): State<Arc<Core>>,
     Authenticated(caller): Authenticated,
@@ -177,8 +175,7 @@ pub(super) async fn create(
 /// Reads a role.
 #[utoipa::path(get, path = "/roles/{id}", tag = "Roles", operation_id = "readRole",
     params(("id" = String, Path, description = "Id of the role")),
-    responses((status = 200, description = "The role", body = RoleDocument)),
-    extensions(("x-maturity" = json!("Beta"))))]
+    responses((status = 200, description = "The role", body = RoleDocument)))]
 pub(super) async fn read(
     State(core): State<Arc<Core>>,
     Authenticated(caller): Authenticated,
@@ -192,8 +189,7 @@ pub(super) async fn read(
 #[utoipa::path(put, path = "/roles/{id}", tag = "Roles", operation_id = "updateRole",
     params(("id" = String, Path, description = "Id of the role")),
     request_body(content = RoleDocument, description = "The members to change; the others may be left out"),
-    responses((status = 200, description = "The whole role", body = RoleDocument)),
-    extensions(("x-maturity" = json!("Beta"))))]
+    responses((status = 200, description = "The whole role", body = RoleDocument)))]
 pub(super) async fn update(
     State(core): State<Arc<Core>>,
     Authenticated(caller): Authenticated,
@@ -207,8 +203,7 @@ pub(super) async fn update(
 /// Removes a role that nobody has.
 #[utoipa::path(delete, path = "/roles/{id}", tag = "Roles", operation_id = "deleteRole",
     params(("id" = String, Path, description = "Id of the role")),
-    responses((status = 200, description = "Removed; the body is empty")),
-    extensions(("x-maturity" = json!("Beta"))))]
+    responses((status = 200, description = "Removed; the body is empty")))]
 pub(super) async fn delete(
     State(core): State<Arc<Core>>,
     Authenticated(caller): Authenticated,
@@ -220,8 +215,7 @@ pub(super) async fn delete(
 /// Lists what a role allows.
 #[utoipa::path(get, path = "/roles/{id}/permissions", tag = "Roles", operation_id = "listPermissions",
     params(("id" = String, Path, description = "Id of the role")),
-    responses((status = 200, description = "Every group or path", body = [PermissionDocument])),
-    extensions(("x-maturity" = json!("Beta"))))]
+    responses((status = 200, description = "Every group or path", body = [PermissionDocument])))]
 pub(super) async fn list_permissions(
     State(core): State<Arc<Core>>,
     Authenticated(caller): Authenticated,
@@ -236,8 +230,7 @@ pub(super) async fn list_permissions(
 #[utoipa::path(put, path = "/roles/{id}/permissions", tag = "Roles", operation_id = "updatePermissions",
     params(("id" = String, Path, description = "Id of a role for users")),
     request_body = [PermissionDocument],
-    responses((status = 200, description = "Every path", body = [PermissionDocument])),
-    extensions(("x-maturity" = json!("Beta"))))]
+    responses((status = 200, description = "Every path", body = [PermissionDocument])))]
 pub(super) async fn update_permissions(
     State(core): State<Arc<Core>>,
     Authenticated(caller): Authenticated,
@@ -253,8 +246,7 @@ pub(super) async fn update_permissions(
 #[utoipa::path(get, path = "/roles/{id}/permissions/{name}", tag = "Roles", operation_id = "readPermission",
     params(("id" = String, Path, description = "Id of the role"),
         ("name" = String, Path, description = "Name of the group")),
-    responses((status = 200, description = "The group", body = PermissionDocument)),
-    extensions(("x-maturity" = json!("Beta"))))]
+    responses((status = 200, description = "The group", body = PermissionDocument)))]
 pub(super) async fn read_permission(
     State(core): State<Arc<Core>>,
     Authenticated(caller): Authenticated,
@@ -269,8 +261,7 @@ pub(super) async fn read_permission(
     params(("id" = String, Path, description = "Id of the role"),
         ("name" = String, Path, description = "Name of the group")),
     request_body = PermissionDocument,
-    responses((status = 200, description = "The group", body = PermissionDocument)),
-    extensions(("x-maturity" = json!("Beta"))))]
+    responses((status = 200, description = "The group", body = PermissionDocument)))]
 pub(super) async fn update_permission(
     State(core): State<Arc<Core>>,
     Authenticated(caller): Authenticated,
