@@ -129,6 +129,35 @@ impl Redirect {
         std::iter::once(&*self.target).chain(ended)
     }
 
+    /// A link of a Thng that was made at `at`, leads to its target and sets nothing else.
+    #[must_use]
+    pub fn plain(
+        domain: Host,
+        short_id: ShortId,
+        platform_id: ResourceId,
+        target: impl Into<Box<str>>,
+        at: UnixMillis,
+    ) -> Self {
+        Self {
+            domain,
+            short_id,
+            resource_type: ResourceType::Thng,
+            platform_id,
+            thng_id: None,
+            product_id: None,
+            thng_name: None,
+            standing: Standing::default(),
+            projects: Box::default(),
+            target: target.into(),
+            forward_query: false,
+            status_code: RedirectStatus::default(),
+            availability: None,
+            digital_link: None,
+            created_at: at,
+            updated_at: at,
+        }
+    }
+
     /// What the tags of its targets stand for.
     #[must_use]
     pub fn tag_values(&self) -> TagValues<'_> {
