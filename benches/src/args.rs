@@ -37,6 +37,32 @@ impl WaymarkArgs {
     }
 }
 
+/// What is asked for by scenarios that compare redirects.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct RedirectArgs {
+    /// Redirections that are asked for at random
+    #[arg(long, default_value_t = 10_000)]
+    pub(crate) links: usize,
+    #[command(flatten)]
+    pub(crate) length: Length,
+    /// Ask by GET, so that scans are recorded, and stored meanwhile
+    #[arg(long)]
+    pub(crate) get: bool,
+    #[command(flatten)]
+    pub(crate) waymark: WaymarkArgs,
+}
+
+impl RedirectArgs {
+    /// Refuses sizes that no scenario can measure.
+    ///
+    /// # Errors
+    /// There are no redirections or too many, or no rounds.
+    pub(crate) fn check(&self) -> Result<()> {
+        ensure!((1..=10_000).contains(&self.links) && self.length.rounds >= 1, "sizes are out of range");
+        Ok(())
+    }
+}
+
 /// Which Postgres is measured.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct DatabaseArgs {
