@@ -249,6 +249,7 @@ impl AppUser {
 
 #[cfg(test)]
 mod tests {
+    use kernel::domain::body::assert_faults;
     use serde_json::json;
 
     use super::*;
@@ -272,9 +273,7 @@ mod tests {
                 vec!["firstName", "password must have 8 to 256 characters, not 257"],
             ),
         ] {
-            let found = NewUser::parse(&body, UserRegistration::Caller).err().unwrap_or_default();
-            assert_eq!(found.len(), faults.len(), "{body}: {found:?}");
-            assert!(found.iter().zip(&faults).all(|(fault, part)| fault.contains(part)), "{body}: {found:?}");
+            assert_faults(&body, |body| NewUser::parse(body, UserRegistration::Caller), &faults);
         }
     }
 

@@ -169,6 +169,7 @@ named! {
 
 #[cfg(test)]
 mod tests {
+    use kernel::domain::body::assert_faults;
     use serde_json::json;
 
     use super::*;
@@ -218,11 +219,7 @@ mod tests {
             (json!({}), Purpose::Create, vec!["name is required"]),
             (json!({"name": 1, "type": 2, "tags": 3}), Purpose::Create, vec!["name", "tags", "type"]),
         ] {
-            let found = CollectionChange::parse(&body, purpose).err().unwrap_or_default();
-            assert_eq!(found.len(), faults.len(), "{body}: {found:?}");
-            for (fault, part) in found.iter().zip(faults) {
-                assert!(fault.contains(part), "{body}: {fault}");
-            }
+            assert_faults(&body, |body| CollectionChange::parse(body, purpose), &faults);
         }
     }
 }

@@ -177,6 +177,7 @@ named! {
 
 #[cfg(test)]
 mod tests {
+    use kernel::domain::body::assert_faults;
     use serde_json::json;
 
     use super::*;
@@ -259,9 +260,7 @@ mod tests {
                 vec!["effect.action.type is required", "effect.action.location must", "effect.action.tags"],
             ),
         ] {
-            let found = ReactionChange::parse(&body, purpose).err().unwrap_or_default();
-            assert_eq!(found.len(), faults.len(), "{body}: {found:?}");
-            assert!(found.iter().zip(&faults).all(|(fault, part)| fault.contains(part)), "{body}: {found:?}");
+            assert_faults(&body, |body| ReactionChange::parse(body, purpose), &faults);
         }
     }
 }

@@ -313,6 +313,7 @@ impl Named for Task {
 
 #[cfg(test)]
 mod tests {
+    use kernel::domain::body::assert_faults;
     use serde_json::json;
 
     use super::*;
@@ -358,11 +359,7 @@ mod tests {
             ),
         ];
         for (body, expected) in cases {
-            let faults = parse(&body).err().unwrap_or_default();
-            assert_eq!(faults.len(), expected.len(), "{body}: {faults:?}");
-            for (fault, part) in faults.iter().zip(expected) {
-                assert!(fault.contains(part), "{body}: {fault}");
-            }
+            assert_faults(&body, parse, expected);
         }
     }
 }

@@ -308,16 +308,10 @@ pub fn conditions(projects: Option<&[ProjectId]>) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use kernel::domain::body::assert_faults;
     use serde_json::json;
 
     use super::*;
-
-    fn check(body: &Value, faults: &[&str], found: &Vec<String>) {
-        assert_eq!(found.len(), faults.len(), "{body}: {found:?}");
-        for (fault, part) in found.iter().zip(faults) {
-            assert!(fault.contains(part), "{body}: {fault}");
-        }
-    }
 
     #[test]
     fn each_fault_of_an_access_is_named() {
@@ -339,19 +333,19 @@ mod tests {
                 vec!["conditions[0]", "conditions[1]"],
             ),
         ] {
-            check(&body, &faults, &AccessChange::parse(&body, purpose).err().unwrap_or_default());
+            assert_faults(&body, |body| AccessChange::parse(body, purpose), &faults);
         }
         for (body, faults) in [
             (json!({"name": "press", "role": "printer"}), vec![]),
             (json!({"policies": ["printer"]}), vec!["name is required"]),
         ] {
-            check(&body, &faults, &AccessChange::parse_token(&body).err().unwrap_or_default());
+            assert_faults(&body, AccessChange::parse_token, &faults);
         }
         for (body, faults) in [
             (json!({"firstName": "", "email": 1}), vec![]),
             (json!({"firstName": 1, "lastName": []}), vec!["firstName", "lastName"]),
         ] {
-            check(&body, &faults, &OperatorChange::parse(&body).err().unwrap_or_default());
+            assert_faults(&body, OperatorChange::parse, &faults);
         }
     }
 
